@@ -7,6 +7,7 @@
 
 #include "base/memory.h"
 #include "model/launch_config.h"
+#include "model/step_facts.h"
 #include "pytorch/names.h"
 
 #include <stdlib.h>
@@ -339,6 +340,32 @@ static bool read_sequence(const struct kineto_event *event, uint64_t *sequence)
 	return true;
 }
 
+static bool find_fact(const struct kineto_value *key, enum step_fact *fact)
+{
+	for (*fact = 0; *fact < STEP_FACTS; ++*fact)
+		if (kineto_is_text(key, step_fact_key(*fact)))
+			return true;
+	return false;
+}
+
+/* What our own exporter says of a step. False: it is an arg as others. */
+static bool take_fact(struct kineto_import *import, struct staged_extra *extra, const struct kineto_arg *arg)
+{
+	struct kineto_stage *stage = &import->stage;
+	enum step_fact fact;
+	uint64_t value;
+	if (!find_fact(&arg->key, &fact) || !kineto_unsigned(&arg->value, &value))
+		return false;
+	if (!extra->step) {
+		STAGE_ARRAY_GROW(stage, steps);
+		step_facts_init(&stage->steps[stage->steps_count]);
+		stage->steps[stage->steps_count].row = MODEL_NONE;
+		extra->step = ++stage->steps_count;
+	}
+	step_fact_set(&stage->steps[extra->step - 1], fact, value);
+	return true;
+}
+
 void kineto_take_args(struct kineto_import *import, const struct kineto_event *event, bool is_launch,
                       struct staged_span *span)
 {
@@ -347,13 +374,14 @@ void kineto_take_args(struct kineto_import *import, const struct kineto_event *e
 	if (!read_sequence(event, &extra.sequence))
 		extra.sequence = STEPSCOPE_NO_SEQUENCE;
 	for (uint32_t i = 0; i < event->arg_count; i++) {
-		bool is_known = is_launch && launch_arg_of(&event->args[i].key);
+		bool is_known = is_launch ? launch_arg_of(&event->args[i].key) != NULL
+		                          : span->kind == SPAN_STEP && take_fact(import, &extra, &event->args[i]);
 		uint32_t key = is_known ? 0 : kineto_intern(import, &event->args[i].key);
 		if (key)
 			add_arg(import, &extra, key, &event->args[i].value);
 	}
 	import->args_left_out += event->args_left_out;
-	if (extra.sequence == STEPSCOPE_NO_SEQUENCE && !extra.arg_count)
+	if (extra.sequence == STEPSCOPE_NO_SEQUENCE && !extra.arg_count && !extra.step)
 		return;
 	STAGE_ARRAY_GROW(stage, extras);
 	stage->extras[stage->extras_count++] = extra;

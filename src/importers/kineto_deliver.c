@@ -206,6 +206,10 @@ static void set_columns(struct delivery *delivery, const struct staged_span *spa
 	const struct staged_extra *extra = &delivery->stage->extras[span->extra - 1];
 	if (extra->sequence != STEPSCOPE_NO_SEQUENCE)
 		model_span_set_sequence(model, track, row, extra->sequence);
+	if (extra->step) {
+		delivery->stage->steps[extra->step - 1].track = track;
+		delivery->stage->steps[extra->step - 1].row = row;
+	}
 	for (uint32_t i = 0; i < extra->arg_count; i++) {
 		struct span_arg arg = delivery->stage->args[extra->first_arg + i];
 		arg.track = track;

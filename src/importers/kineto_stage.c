@@ -18,6 +18,7 @@ void kineto_stage_release(struct kineto_stage *stage)
 	storage_release(storage, stage->tracks);
 	storage_release(storage, stage->extras);
 	storage_release(storage, stage->args);
+	storage_release(storage, stage->steps);
 	storage_release(storage, stage->memory);
 	storage_release(storage, stage->flows);
 	storage_release(storage, stage->asyncs);

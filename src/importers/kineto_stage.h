@@ -31,6 +31,7 @@ struct staged_span {
 struct staged_extra { /* what few spans have */
 	uint64_t sequence;
 	uint32_t first_arg, arg_count; /* of stage.args */
+	uint32_t step;                 /* 1 + index of stage.steps, 0: none */
 };
 
 static inline bool kineto_is_frame(const struct staged_span *span) /* a call of Python */
@@ -136,7 +137,9 @@ struct kineto_stage {
 	struct storage *storage; /* the model's; NULL: malloc */
 	STAGE_ARRAY(struct staged_track, tracks);
 	STAGE_ARRAY(struct staged_extra, extras);
-	STAGE_ARRAY(struct span_arg, args);       /* track, row unused */
+	STAGE_ARRAY(struct span_arg, args); /* track, row unused */
+	STAGE_ARRAY(struct model_step,
+	            steps); /* what args say of them; track, row of the model, filled by kineto_deliver() */
 	STAGE_ARRAY(struct memory_event, memory); /* track: of the stage; partner: the writer's number, 0: none */
 	STAGE_ARRAY(struct staged_flow, flows);
 	STAGE_ARRAY(struct staged_async, asyncs);

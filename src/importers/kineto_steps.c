@@ -4,11 +4,12 @@
  */
 #include "importers/kineto_import.h"
 
+#include "base/lower_bound.h"
 #include "base/memory.h"
 #include "base/merge_sort.h"
+#include "model/step_facts.h"
 
 #include <stdlib.h>
-#include <stepscope/format.h>
 #include <string.h>
 
 /* What the name ends with: "ProfilerStep#12", "step 12" of NVTX. */
@@ -29,6 +30,7 @@ static void add_step(struct kineto_import *import, uint32_t number, uint32_t row
 	const struct span_chunk *chunk = track_chunk(track, row, &i);
 	const char *name = model_text(model, chunk->name[i]);
 	struct model_step *step = model_add_step(model);
+	step_facts_init(step);
 	step->process = track->process;
 	step->track = number;
 	step->row = row;
@@ -37,10 +39,39 @@ static void add_step(struct kineto_import *import, uint32_t number, uint32_t row
 	step->start_ns = chunk->start_ns[i];
 	step->end_ns = chunk->start_ns[i] + chunk->dur_ns[i];
 	step->is_open = chunk->flags[i] & (SPAN_IS_OPEN | SPAN_END_IS_LOST);
-	step->capture = STEPSCOPE_CAPTURE_RECORD;
-	step->has_detail = true;
 	step->has_shapes = import->has_shapes;
 	step->has_memory = import->has_memory;
+}
+
+/* The thread cannot have run longer than the step lasted. */
+static void take_facts(struct model_step *step, const struct model_step *told)
+{
+	uint64_t value;
+	for (enum step_fact fact = 0; fact < STEP_FACTS; fact++)
+		if (step_fact_get(told, fact, &value))
+			step_fact_set(step, fact, value);
+	step->has_cpu &= !step->is_open && step->cpu_ns <= step->end_ns - step->start_ns;
+	step->has_shapes &= step->has_detail;
+	step->has_memory &= step->has_detail;
+}
+
+static bool is_before(const struct model_step *a, const struct model_step *b)
+{
+	return a->track != b->track ? a->track < b->track : a->row < b->row;
+}
+
+/* Steps are still in the order of their spans. */
+static void add_facts(const struct kineto_import *import, uint32_t first)
+{
+	struct model *model = import->model;
+	struct model_step *steps = model->steps + first;
+	uint32_t count = model->steps_count - first;
+	for (uint32_t i = 0; i < import->stage.steps_count; i++) {
+		const struct model_step *told = &import->stage.steps[i];
+		uint32_t at = LOWER_BOUND(steps, count, item, is_before(item, told));
+		if (at < count && !is_before(told, &steps[at]))
+			take_facts(&steps[at], told);
+	}
 }
 
 #define STEPS_TWICE "steps that are there twice are one"
@@ -155,6 +186,7 @@ static void separate_steps(struct model *model, uint32_t first)
 			say_steps(model, step.process, is_rounded ? LEDGER_OTHER : LEDGER_REPAIRED, 1,
 			          is_rounded ? STEPS_ROUNDED : STEPS_CUT);
 			last->end_ns = step.start_ns;
+			last->has_cpu &= last->cpu_ns <= last->end_ns - last->start_ns;
 			last->is_open |= !is_rounded;
 		}
 		model->steps[kept++] = step;
@@ -201,6 +233,7 @@ void kineto_add_steps(struct kineto_import *import, uint32_t first_track)
 			model_chunk_done(model, chunk);
 		}
 	}
+	add_facts(import, first_step);
 	separate_steps(model, first_step);
 	say_repeated(model, first_step);
 }

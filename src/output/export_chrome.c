@@ -250,6 +250,19 @@ static uint64_t span_id(const struct chrome_lane *lane, uint32_t row, uint8_t ki
 	return 0;
 }
 
+const struct model_step *chrome_step(const struct chrome *chrome, uint32_t track, const struct span_chunk *chunk,
+                                     uint32_t index)
+{
+	const struct model *model = chrome->model;
+	const struct model_step *step;
+
+	if (chunk->kind[index] != SPAN_STEP || chunk->step[index] < 0 ||
+	    (uint32_t)chunk->step[index] >= model->steps_count)
+		return NULL;
+	step = &model->steps[chunk->step[index]];
+	return step->track == track && step->row == chunk->first_row + index ? step : NULL;
+}
+
 static void put_slice(struct chrome_lane *lane, struct span_chunk *chunk, uint32_t index)
 {
 	struct chrome *chrome = lane->chrome;
@@ -258,7 +271,7 @@ static void put_slice(struct chrome_lane *lane, struct span_chunk *chunk, uint32
 	bool is_plain = !lane->is_device && chunk->shape[index] == 0 && !(chunk->flags[index] & SPAN_IS_OPEN) &&
 	                !chrome_is_inferred(chunk, index) && row != lane->arg_row && row != lane->link_row &&
 	                kind != SPAN_RUNTIME && span_sequence(chunk, index) == STEPSCOPE_NO_SEQUENCE &&
-	                !span_inputs(chunk, index);
+	                !span_inputs(chunk, index) && !chrome_step(chrome, lane->track, chunk, index);
 	uint64_t id = span_id(lane, row, kind);
 	struct chrome_span span = {lane->track, row, chunk, index, lane->ids, lane->is_device};
 	char *at;

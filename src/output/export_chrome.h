@@ -83,6 +83,10 @@ void chrome_python_args(struct chrome *chrome, const struct chrome_span *span);
 void chrome_args(struct chrome *chrome, const struct chrome_span *span, bool has_id, uint32_t *arg, uint32_t *link);
 void chrome_flows(struct chrome *chrome, const struct chrome_span *span, uint32_t *link);
 
+/* The step whose span it is; NULL: it is none's. */
+const struct model_step *chrome_step(const struct chrome *chrome, uint32_t track, const struct span_chunk *chunk,
+                                     uint32_t index);
+
 /* A step or phase that the program did not mark? */
 static inline bool chrome_is_inferred(const struct span_chunk *chunk, uint32_t index)
 {

@@ -7,6 +7,7 @@
 #include "model/launch_config.h"
 #include "model/launches.h"
 #include "model/operator_inputs.h"
+#include "model/step_facts.h"
 #include "output/export_number.h"
 #include "pytorch/names.h"
 #include "pytorch/types.h"
@@ -368,6 +369,19 @@ static void put_sequence(struct arg_list *list, uint64_t sequence)
 	put_integer(list, "Fwd thread id", (int64_t)(sequence >> 48));
 }
 
+static void put_step(struct arg_list *list, const struct chrome_span *span)
+{
+	const struct model_step *step = chrome_step(list->chrome, span->track, span->chunk, span->index);
+	uint64_t value;
+
+	for (enum step_fact fact = 0; step && fact < STEP_FACTS; fact++) {
+		if (!step_fact_get(step, fact, &value))
+			continue;
+		put_key(list, step_fact_key(fact));
+		writer_printf(&list->chrome->w, "%" PRIu64, value);
+	}
+}
+
 void chrome_args(struct chrome *chrome, const struct chrome_span *span, bool has_id, uint32_t *arg, uint32_t *link)
 {
 	struct arg_list list = {chrome, has_id};
@@ -398,6 +412,7 @@ void chrome_args(struct chrome *chrome, const struct chrome_span *span, bool has
 		put_key(&list, "inferred");
 		writer_text(&chrome->w, "true");
 	}
+	put_step(&list, span);
 }
 
 void chrome_flows(struct chrome *chrome, const struct chrome_span *span, uint32_t *next)

@@ -3,6 +3,7 @@
 import gzip
 import json
 import os
+import re
 import shutil
 import subprocess
 from pathlib import Path
@@ -96,6 +97,25 @@ def test_json_reads_back_as_the_same_report(tmp_path, made):
         texts = [stepscope("report", name, *options).stdout.decode().split("\nmore:")[0].split("\nWhat is missing")[0] for name in (path, tmp_path / "a.json")]
         before, after = (text.split("\n")[not options:] for text in texts)
         assert before == after and len(before) > 3
+
+
+@pytest.mark.parametrize("sample", ["train", "ranks", "faults", "wait"])
+def test_json_of_a_recording_has_the_same_steps(tmp_path, sample):
+    """Which of them have operators, what they worked on, how long they ran; also once more through .json."""
+    subprocess.run([BUILD / "tests/unit/report_sample", sample, tmp_path / "run"], check=True, timeout=60)
+    assert stepscope("convert", tmp_path / "run", tmp_path / "a.json").returncode == 0
+    assert stepscope("convert", tmp_path / "a.json", tmp_path / "b.json").returncode == 0
+
+    def told(path):
+        report = stepscope("report", path).stdout.decode()
+        shares = [row.split(",") for row in stepscope("report", path, "--table", "ops", "--csv").stdout.decode().splitlines()]
+        return [stepscope("report", path, "--table", "steps", "--csv").stdout, re.findall("^(?:window|Step time).*|^ .*tokens/s.*", report, re.M),
+                [row[:1] + row[5:7] for row in shares]]
+
+    before = told(tmp_path / "run")
+    assert before == told(tmp_path / "a.json") == told(tmp_path / "b.json")
+    assert sample != "wait" or (" 2 with operations" in before[1][0] and "tokens/s" in "".join(before[1]))
+    assert not stepscope("query", tmp_path / "a.json", "--csv", "SELECT * FROM span_args WHERE key LIKE 'stepscope%'").stdout.decode().splitlines()[1:]
 
 
 def diagnosis(path):

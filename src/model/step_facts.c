@@ -1,0 +1,79 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * step_facts.c: see step_facts.h.
+ */
+#include "model/step_facts.h"
+
+#include <stepscope/format.h>
+
+const char *step_fact_key(enum step_fact fact)
+{
+	static const char *const keys[] = {
+		[STEP_CAPTURE_MODE] = "stepscope capture", [STEP_OPERATORS] = "stepscope operators",
+		[STEP_PHASES] = "stepscope phases",        [STEP_TOKEN_COUNT] = "stepscope tokens",
+		[STEP_SAMPLE_COUNT] = "stepscope samples", [STEP_CPU_NS] = "stepscope cpu_ns",
+		[STEP_WAITS] = "stepscope waits",          [STEP_PAGE_FAULTS] = "stepscope page_faults",
+	};
+	return keys[fact];
+}
+
+bool step_fact_get(const struct model_step *step, enum step_fact fact, uint64_t *value)
+{
+	const struct {
+		bool is_told;
+		uint64_t value;
+	} facts[] = {
+		[STEP_CAPTURE_MODE] = {step->capture != STEPSCOPE_CAPTURE_RECORD, step->capture},
+		[STEP_OPERATORS] = {!step->has_detail, 0},
+		[STEP_PHASES] = {step->has_lost_phases, 0},
+		[STEP_TOKEN_COUNT] = {step->has_tokens, step->tokens},
+		[STEP_SAMPLE_COUNT] = {step->has_samples, step->samples},
+		[STEP_CPU_NS] = {step->has_cpu && step->cpu_ns >= 0, (uint64_t)step->cpu_ns},
+		[STEP_WAITS] = {step->has_cpu, step->waits},
+		[STEP_PAGE_FAULTS] = {step->has_page_faults, step->page_faults},
+	};
+	*value = facts[fact].value;
+	return facts[fact].is_told;
+}
+
+void step_fact_set(struct model_step *step, enum step_fact fact, uint64_t value)
+{
+	switch (fact) {
+	case STEP_CAPTURE_MODE:
+		if (value <= STEPSCOPE_CAPTURE_SAVE)
+			step->capture = (uint8_t)value;
+		break;
+	case STEP_OPERATORS:
+		step->has_detail = value;
+		break;
+	case STEP_PHASES:
+		step->has_lost_phases = !value;
+		break;
+	case STEP_TOKEN_COUNT:
+		step->has_tokens = true;
+		step->tokens = value;
+		break;
+	case STEP_SAMPLE_COUNT:
+		step->has_samples = true;
+		step->samples = value;
+		break;
+	case STEP_CPU_NS:
+		step->has_cpu = value <= INT64_MAX;
+		step->cpu_ns = step->has_cpu ? (int64_t)value : 0;
+		break;
+	case STEP_WAITS:
+		step->waits = value;
+		break;
+	case STEP_PAGE_FAULTS:
+		step->has_page_faults = true;
+		step->page_faults = value;
+		break;
+	default:
+		break;
+	}
+}
+
+void step_facts_init(struct model_step *step)
+{
+	*step = (struct model_step){.capture = STEPSCOPE_CAPTURE_RECORD, .has_detail = true};
+}
