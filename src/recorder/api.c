@@ -255,7 +255,7 @@ void emit_at_end(void (*call)(void))
 void emit_in_background(void (*call)(void))
 {
 	background_ask(call);
-	if (session.drain.is_running && session.drain.is_inline)
+	if (drain_mode(&session.drain) == DRAIN_HERE)
 		background_work();
 }
 

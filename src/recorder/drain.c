@@ -636,6 +636,27 @@ static int start_thread(struct drain *drain)
 	return reason;
 }
 
+enum drain_mode drain_mode(const struct drain *drain)
+{
+	return __atomic_load_n(&drain->mode, __ATOMIC_ACQUIRE);
+}
+
+static void set_mode(struct drain *drain, enum drain_mode mode)
+{
+	__atomic_store_n(&drain->mode, mode, __ATOMIC_RELEASE);
+}
+
+/* Nobody else is at it, or will be. */
+static bool take_work(struct drain *drain)
+{
+	return drain_mode(drain) == DRAIN_HERE && __atomic_exchange_n(&drain->is_at_work, 1, __ATOMIC_ACQ_REL) == 0;
+}
+
+static void leave_work(struct drain *drain)
+{
+	__atomic_store_n(&drain->is_at_work, 0, __ATOMIC_RELEASE);
+}
+
 int drain_start(struct drain *drain, const struct drain_start *how, const char **what)
 {
 	*what = "memory";
@@ -645,7 +666,7 @@ int drain_start(struct drain *drain, const struct drain_start *how, const char *
 	drain->limits = how->limits;
 	drain->head.bytes = drain->coarse_head.bytes = drain->body_bytes = drain->coarse_bytes = 0;
 	drain->done_count = drain->ended_count = 0;
-	drain->is_stopping = drain->is_at_work = drain->has_begun = 0;
+	drain->is_stopping = drain->has_begun = 0;
 	drain->next_rotation_ns = 0;
 	drain->dropped_without_slot = 0;
 	*what = "the recording's file";
@@ -669,38 +690,34 @@ int drain_start(struct drain *drain, const struct drain_start *how, const char *
 	begin_segment(drain, is_new || was_failing);
 	write_first_names(drain, is_new);
 	pool_populate(how->pool, 4);
-	drain->is_running = true;
-	drain->is_inline = how->is_inline || start_thread(drain) != 0;
-	if (drain->is_inline) {
+	if (!how->is_inline && start_thread(drain) == 0) {
+		set_mode(drain, DRAIN_BY_THREAD);
+		/* a thread that begins allocates: a fork in that moment leaves the locks of some allocators (ASan's) held for ever */
+		await_number(&drain->has_begun, 1);
+	} else {
+		leave_work(drain);
+		set_mode(drain, DRAIN_HERE);
 		pool_grow_symbols(how->pool);
 		background_work();
 	}
-	/* a thread that begins allocates: a fork in that moment leaves the locks of some allocators (ASan's) held for ever */
-	if (!drain->is_inline)
-		await_number(&drain->has_begun, 1);
 	return 0;
 }
 
-/* Nobody else is at it, or will be. */
-static bool take_work(struct drain *drain)
+/* Between take_work() and leave_work(). */
+static void drain_once(struct drain *drain)
 {
-	return drain->is_inline && __atomic_exchange_n(&drain->is_at_work, 1, __ATOMIC_ACQ_REL) == 0;
-}
-
-static void leave_work(struct drain *drain)
-{
-	__atomic_store_n(&drain->is_at_work, 0, __ATOMIC_RELEASE);
+	int64_t now_ns = clock_raw_ns();
+	if (now_ns >= drain->next_anchor_ns)
+		put_anchor(drain, now_ns);
+	rotate_if_due(drain, &drain->limits, now_ns);
+	run_passes(drain, true);
 }
 
 bool drain_here(struct drain *drain)
 {
 	if (!take_work(drain))
 		return false;
-	int64_t now_ns = clock_raw_ns();
-	if (now_ns >= drain->next_anchor_ns)
-		put_anchor(drain, now_ns);
-	rotate_if_due(drain, &drain->limits, now_ns);
-	run_passes(drain, true);
+	drain_once(drain);
 	leave_work(drain);
 	return true;
 }
@@ -712,32 +729,34 @@ void drain_wake(struct drain *drain)
 
 void drain_flush(struct drain *drain)
 {
-	if (drain->is_running && drain->is_inline)
+	if (drain_mode(drain) == DRAIN_HERE)
 		(void)drain_here(drain);
-	else if (drain->is_running)
+	else if (drain_mode(drain) == DRAIN_BY_THREAD)
 		await_number(&drain->passes_done, wake(drain));
 }
 
 bool drain_stop(struct drain *drain, const char *reason)
 {
 	struct timespec deadline;
-	if (!drain->is_running)
+	const enum drain_mode mode = drain_mode(drain);
+	if (mode == DRAIN_OFF)
 		return true;
 	snprintf(drain->end_reason, sizeof(drain->end_reason), "%s", reason);
 	__atomic_store_n(&drain->is_stopping, 1, __ATOMIC_RELEASE);
 	(void)wake(drain);
 	clock_gettime(CLOCK_REALTIME, &deadline);
 	deadline.tv_sec += STOP_SECONDS;
-	if (drain->is_inline) {
-		if (!drain_here(drain))
+	if (mode == DRAIN_HERE) {
+		if (!take_work(drain)) /* and never left: a flush beside it finds nothing to do */
 			return false;
+		drain_once(drain);
 		put_end(drain);
 	} else if (pthread_timedjoin_np(drain->thread, NULL, &deadline) != 0) {
 		recorder_say("'%s' could not be finished within %d s; the rest of it stays in memory for the rescue",
 		             drain->file.path, STOP_SECONDS);
 		return false;
 	}
-	drain->is_running = false;
+	set_mode(drain, DRAIN_OFF);
 	segment_file_close(&drain->file);
 	segment_file_close(&drain->coarse);
 	bool has_names = !has_coarse(drain) || drain->coarse_head.bytes == 0;
@@ -751,7 +770,7 @@ void drain_forget(struct drain *drain)
 	segment_file_close(&drain->file); /* the parent's: its own descriptor stays open */
 	segment_file_close(&drain->coarse);
 	drain->file.path[0] = drain->coarse.path[0] = 0;
-	drain->is_running = false;
+	drain->mode = DRAIN_OFF;
 	drain->wake = drain->passes_done = 0;
 	drain->events = 0;
 }

@@ -35,14 +35,19 @@ struct drain_limits { /* 0: none */
 	bool is_self_sampled;
 };
 
+enum drain_mode {
+	DRAIN_OFF,
+	DRAIN_BY_THREAD,
+	DRAIN_HERE, /* there is no thread: see drain_here() */
+};
+
 struct drain {
 	pthread_t thread;
 	struct drain_limits limits;
-	bool is_running;
-	bool is_continued;   /* in the file of an earlier session of the process */
-	bool is_inline;      /* there is no thread: see drain_here() */
-	uint32_t is_at_work; /* is_inline: somebody drains, atomic */
-	uint32_t wake;       /* futex: counts requests */
+	enum drain_mode mode; /* atomic: flushes and full pools look at it beside a stop */
+	bool is_continued;    /* in the file of an earlier session of the process */
+	uint32_t is_at_work;  /* DRAIN_HERE: somebody drains, or nobody may any more; atomic */
+	uint32_t wake;        /* futex: counts requests */
 	uint32_t is_stopping;
 	uint32_t passes_done; /* futex: counts forced passes, for flush */
 	uint32_t has_begun;   /* futex: the thread runs */
@@ -81,6 +86,7 @@ struct drain_start {
 
 /* Opens the files and starts the thread. 0, or an errno with *what set to a constant text. */
 int drain_start(struct drain *drain, const struct drain_start *how, const char **what);
+enum drain_mode drain_mode(const struct drain *drain);
 /* Asks for a pass now, without waiting for it. */
 void drain_wake(struct drain *drain);
 /* Everything emitted before this call is in the file afterwards. */

@@ -822,7 +822,7 @@ static void tell_end(void)
 {
 	char sentence[1024];
 	clockid_t clock;
-	if (session.options.is_self_sampled && session.drain.is_running && !session.drain.is_inline &&
+	if (session.options.is_self_sampled && drain_mode(&session.drain) == DRAIN_BY_THREAD &&
 	    pthread_getcpuclockid(session.drain.thread, &clock) == 0)
 		self_sample(__atomic_load_n(&session.drain.events, __ATOMIC_RELAXED), clock);
 	if (session.role != STEPSCOPE_ROLE_TRAINER)
