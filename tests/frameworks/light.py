@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """`light.py lightning|pytorch_lightning`: six steps of Lightning, two batches each, with our callback and our profiler, and validations
-in between, over the loader that is trained with. Used by test_integrations.py."""
+in between, over the loader that is trained with. Prints behind how many steps our callback asked for results. Used by test_integrations.py."""
 import importlib
 import sys
 
@@ -12,6 +12,15 @@ root = importlib.import_module("lightning.pytorch" if sys.argv[1] == "lightning"
 
 from stepscope.arguments import Settings  # noqa: E402
 from stepscope.integrations.lightning import StepscopeCallback, StepscopeProfiler  # noqa: E402
+
+
+class Trainer(root.Trainer):
+    asked = []
+
+    @property
+    def callback_metrics(self):
+        self.asked.append(self.global_step)
+        return super().callback_metrics
 
 
 class Model(root.LightningModule):
@@ -35,9 +44,11 @@ def main():
     torch.manual_seed(1)
     loader = DataLoader(TensorDataset(torch.randn(64, 8), torch.randn(64, 1)), batch_size=4)
     settings = Settings(enabled=True, output_dir="traces", wait=1, warmup=1, active=2, repeat=1, with_stack=False)
-    trainer = root.Trainer(max_steps=6, accumulate_grad_batches=2, accelerator="cpu", logger=False, enable_checkpointing=False,
-                           val_check_interval=4, limit_val_batches=2, enable_progress_bar=False, callbacks=[StepscopeCallback(settings)], profiler=StepscopeProfiler(dirpath=".", filename="p"))
+    trainer = Trainer(max_steps=6, accumulate_grad_batches=2, accelerator="cpu", logger=False, enable_checkpointing=False,
+                      val_check_interval=4, limit_val_batches=2, enable_progress_bar=False, log_every_n_steps=6,
+                      callbacks=[StepscopeCallback(settings)], profiler=StepscopeProfiler(dirpath=".", filename="p"))
     trainer.fit(Model(), loader, loader)
+    print(f"asked behind {trainer.asked} steps")
 
 
 if __name__ == "__main__":

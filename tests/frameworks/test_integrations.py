@@ -72,8 +72,11 @@ def test_trainer_of_transformers(tmp_path):
         assert line in out
 
 
-@pytest.mark.parametrize("root", [pytest.param("lightning", marks=needs("lightning")),
-                                  pytest.param("pytorch_lightning", marks=needs("pytorch_lightning"))])
+LIGHTNINGS = pytest.mark.parametrize("root", [pytest.param("lightning", marks=needs("lightning")),
+                                              pytest.param("pytorch_lightning", marks=needs("pytorch_lightning"))])
+
+
+@LIGHTNINGS
 def test_lightning(tmp_path, root):
     run(tmp_path, HERE / "light.py", root)
     assert step_numbers(tmp_path) == list(range(6))
@@ -82,6 +85,13 @@ def test_lightning(tmp_path, root):
     assert [recorded_steps(trace) for trace in traces(tmp_path, "*.pt.trace.json")] == [["ProfilerStep#2", "ProfilerStep#3"]]
     assert "run_training_batch" in next(tmp_path.glob("*p*.txt")).read_text()
     assert any("training_step" in row["name"] for row in table(tmp_path, "ops"))
+
+
+@LIGHTNINGS
+def test_lightning_computes_no_results_for_us_that_are_not_recorded(tmp_path, root):
+    out = run(tmp_path, HERE / "light.py", root, options=("--steps", "none"))
+    assert "asked behind [3, 4, 6] steps" in out  # the profiler's window, and log_every_n_steps
+    assert [(row["name"], row["count"]) for row in table(tmp_path, "metrics")] == [("train_loss", 3)]
 
 
 @needs("accelerate")

@@ -100,10 +100,9 @@ def _samplers(loader):
 
 
 def metrics(values):
-    """Numbers of a dict, as results of the step."""
+    """Numbers of a dict, as results of the step. A tensor's is read where it is recorded."""
     for name, value in (values or {}).items():
-        item = getattr(value, "item", None)
         if isinstance(value, numbers.Real):
             stepscope.metric(str(name), float(value))
-        elif item is not None and getattr(value, "numel", lambda: 0)() == 1 and not getattr(value, "is_cuda", False):
-            stepscope.metric(str(name), float(item()))
+        elif hasattr(value, "item") and getattr(value, "numel", lambda: 0)() == 1 and not getattr(value, "is_cuda", False):
+            stepscope.metric(str(name), value)

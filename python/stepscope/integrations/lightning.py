@@ -11,6 +11,7 @@ Both may be used together. A step is an optimizer step: with gradient accumulati
 import sys
 
 import stepscope
+from stepscope._windows import DETAIL
 from stepscope.integrations._steps import Steps, metrics, waits_for_batch
 
 
@@ -35,6 +36,13 @@ if _lightning.__name__.startswith("lightning"):
     from lightning.pytorch.profilers import PyTorchProfiler, SimpleProfiler
 else:
     from pytorch_lightning.profilers import PyTorchProfiler, SimpleProfiler
+
+
+def _is_worth_results(trainer):
+    """Whoever asks Lightning for results has it compute all of them anew, and wait for a device: we do in steps that are recorded with
+    operators, and in those whose results it hands to its loggers."""
+    recorded, every = stepscope.active(), trainer.log_every_n_steps
+    return bool(recorded & DETAIL or recorded and every and trainer.global_step % every == 0)
 
 
 class StepscopeCallback(_lightning.Callback):
@@ -65,7 +73,8 @@ class StepscopeCallback(_lightning.Callback):
 
     def on_train_batch_end(self, trainer, pl_module, outputs, batch, batch_idx):
         if trainer.global_step != self.steps.open:
-            metrics(trainer.callback_metrics)
+            if _is_worth_results(trainer):
+                metrics(trainer.callback_metrics)
             self.steps.end()
             self._expect(trainer)
 
