@@ -1,12 +1,17 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Which optimizers there are, and which one steps: what steps are counted by, in the program and in the report."""
+"""Which optimizers there are, and which one steps: what steps are counted by, in the program and in the report. Or torch.profiler's step(),
+where a program calls it."""
 import sys
+import weakref
 
 from stepscope._unseen import hook
 
 are_made = False  # was there ever one
 
 FOLLOWED = (2, 13)  # the first PyTorch whose constant functions may have an object for an argument
+
+
+_profiler_steps = weakref.WeakKeyDictionary()  # profiler -> what its newest step() began
 
 
 def watch(native):
@@ -20,6 +25,28 @@ def watch(native):
     for name in ("_patch_step_function", "_hook_for_profile"):  # by the constructor: of 2.x, of 1.13
         if kind is not None and name in vars(kind):
             setattr(kind, name, native.around(getattr(kind, name), before=_making(native, is_hooked=register is not None)))
+    _watch_profilers(native)
+
+
+def _watch_profilers(native):
+    """PyTorch makes a record of each step only where the profiler has a schedule. One that we made would be in the program's own tables, too:
+    it is a range of ours."""
+
+    def begin(profiler, raised):
+        if raised is None and not profiler.record_steps:
+            step = _profiler_steps[profiler] = native.profiler_step(profiler.step_num)
+            step.__enter__()
+
+    def end(profiler):
+        step = _profiler_steps.pop(profiler, None)
+        if step is not None:
+            step.__exit__()
+
+    kind = getattr(sys.modules.get("torch.profiler"), "profile", None)
+    if all(callable(getattr(kind, name, None)) for name in ("start", "step", "stop")):
+        kind.start = native.around(kind.start, after=begin)
+        kind.step = native.around(kind.step, before=end, after=begin)
+        kind.stop = native.around(kind.stop, before=end)
 
 
 def _noting(native):

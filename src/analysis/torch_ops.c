@@ -68,12 +68,11 @@ static bool is_of_package(const char *name)
 	                                    "DataLoader.pin_memory", PYTORCH_LOADER_START, PYTORCH_LOADER_AGAIN,
 	                                    PYTORCH_LOADER_STOP,     "torch.save",         "torch.load",
 	                                    "torch.compile"};
-	static const char collection[] = "garbage collection ";
 
 	for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++)
 		if (!strcmp(name, names[i]))
 			return true;
-	return strncmp(name, collection, sizeof(collection) - 1) == 0;
+	return pytorch_begins(name, "garbage collection ") || pytorch_begins(name, PYTORCH_PROFILER_STEP);
 }
 
 enum {

@@ -66,6 +66,7 @@ static enum symbol_class class_of(uint8_t kind, const char *text, uint32_t lengt
 		       : is_text(text, length, PYTORCH_LOADER_START) ? CLASS_LOADER_START
 		       : is_text(text, length, PYTORCH_LOADER_AGAIN) ? CLASS_LOADER_START
 		       : is_text(text, length, PYTORCH_LOADER_STOP)  ? CLASS_LOADER_STOP
+		       : pytorch_profiler_step(text, length)         ? CLASS_PROFILER_STEP
 		                                                     : CLASS_UNKNOWN;
 	case STEPSCOPE_SYMBOL_OP:
 		return class_of_operator(text, length);

@@ -228,7 +228,7 @@ bool export_is_step_again(const struct model *model, const struct span_chunk *ch
 {
 	static const char profilers[] = "ProfilerStep#";
 
-	return chunk->kind[index] == SPAN_ANNOTATION &&
+	return (chunk->kind[index] == SPAN_ANNOTATION || chunk->kind[index] == SPAN_RANGE) &&
 	       strncmp(model_text(model, chunk->name[index]), profilers, sizeof(profilers) - 1) == 0;
 }
 

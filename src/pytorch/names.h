@@ -26,7 +26,7 @@
 #define PYTORCH_COLLECTIVE "c10d::" /* where the program issues one; no autograd graph remembers it */
 #define PYTORCH_GLOO "gloo:"        /* where gloo executes it */
 #define PYTORCH_PROFILER_STEP                                                                                          \
-	"ProfilerStep#" /* torch.profiler's, with a schedule, from step() to step(); its number follows */
+	"ProfilerStep#" /* torch.profiler's, from step() to step(); its number follows. Without a schedule a range of ours */
 /* What torch.profiler says of a collective, as arguments. */
 #define PYTORCH_GROUP_NAME "Process Group Name"
 #define PYTORCH_GROUP_DESCRIPTION "Process Group Description"

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Programs that use torch.profiler themselves: `profiled_steps.py NAME` prints, as one line of JSON, of each step that its step() marks how long it
-was at least and at most, by the program's own stamps. Used by test_profiler_steps.py."""
+"""Programs that use torch.profiler themselves: `profiled_steps.py NAME [without_schedule]` prints, as one line of JSON, of each step that its step()
+marks how long it was at least and at most, by the program's own stamps; what the weights are, and which steps its own events show. Used by
+test_profiler_steps.py."""
 import json
 import sys
 import threading
@@ -10,6 +11,8 @@ import torch
 from torch.profiler import ProfilerActivity, profile, record_function, schedule
 
 steps = []
+shown = []
+has_schedule = sys.argv[2:] != ["without_schedule"]
 model = torch.nn.Linear(16, 4)
 optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
 batches = torch.utils.data.DataLoader(torch.utils.data.TensorDataset(torch.randn(96, 16)), batch_size=8)
@@ -23,7 +26,8 @@ class Profiler:
     """torch.profiler's, with a stamp before and behind each start() and step()."""
 
     def __init__(self, **how):
-        self.its = profile(activities=[ProfilerActivity.CPU], schedule=schedule(**how or {"wait": 2, "warmup": 1, "active": 3}))
+        self.its = profile(activities=[ProfilerActivity.CPU],
+                           schedule=schedule(**how or {"wait": 2, "warmup": 1, "active": 3}) if has_schedule else None)
 
     def __enter__(self):
         self.before = now()
@@ -40,6 +44,8 @@ class Profiler:
 
     def __exit__(self, *_):
         self.its.stop()
+        if not has_schedule:
+            shown.extend(event.name for event in self.its.events() if event.name.startswith("ProfilerStep"))
 
 
 def train(batch, updates=True):
@@ -169,4 +175,4 @@ if __name__ == "__main__":
     torch.manual_seed(1)
     torch.set_num_threads(1)
     globals()[sys.argv[1]]()
-    print(json.dumps({"steps": steps, "weights": sum(p.double().sum() for p in model.parameters()).item().hex()}))
+    print(json.dumps({"steps": steps, "weights": sum(p.double().sum() for p in model.parameters()).item().hex(), "shown": shown}))

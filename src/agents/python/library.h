@@ -70,6 +70,7 @@
 	F(stepscope_torch_rank)                                                                                        \
 	F(stepscope_torch_module)                                                                                      \
 	F(stepscope_torch_range)                                                                                       \
+	F(stepscope_torch_profiler_step)                                                                               \
 	F(stepscope_torch_range_end)                                                                                   \
 	F(stepscope_torch_range_end_elsewhere)                                                                         \
 	F(stepscope_torch_loader)                                                                                      \

@@ -68,9 +68,12 @@ static bool find_symbol(struct span *span)
 
 static bool begin_range(struct span *span)
 {
-	if (!find_symbol(span))
+	bool is_wanted = library_records(STEPSCOPE_ACTIVE_DETAIL);
+	if (is_wanted && !find_symbol(span))
 		return false;
-	span->open += library.stepscope_torch_range(span->symbol, 0, span) != 0;
+	uint32_t symbol = is_wanted ? span->symbol : 0;
+	span->open += span->number ? library.stepscope_torch_profiler_step(symbol, (uint32_t)span->number - 1, span)
+	                           : library.stepscope_torch_range(symbol, 0, span);
 	return true;
 }
 
@@ -90,7 +93,7 @@ static PyObject *span_enter(PyObject *self, PyObject *nothing)
 {
 	struct span *span = (struct span *)self;
 	bool is_range = span->type == SPAN_OF_RANGE;
-	if (library_records(is_range ? STEPSCOPE_ACTIVE_DETAIL : STEPSCOPE_ACTIVE_STEPS)) {
+	if (library_records(is_range && !span->number ? STEPSCOPE_ACTIVE_DETAIL : STEPSCOPE_ACTIVE_STEPS)) {
 		if (is_range && !begin_range(span))
 			return NULL;
 		if (span->type == SPAN_OF_PHASE)
@@ -243,6 +246,20 @@ static PyObject *micro_batch(PyObject *self, PyObject *index)
 	return span_new(SPAN_OF_MICRO_BATCH, index, number);
 }
 
+/* torch.profiler's, of this number, where it makes no range of its own. Also while no detail is recorded: steps are counted by it. */
+static PyObject *profiler_step(PyObject *self, PyObject *number)
+{
+	long long value = PyLong_AsLongLong(number);
+	if (PyErr_Occurred())
+		return NULL;
+	if (value < 0 || value >= INT32_MAX)
+		return PyErr_Format(PyExc_ValueError, "profiler_step() takes a number from 0 on, not %R", number);
+	PyObject *name = PyUnicode_FromFormat("ProfilerStep#%lld", value);
+	PyObject *made = name ? span_new(SPAN_OF_RANGE, name, value + 1) : NULL;
+	Py_XDECREF(name);
+	return made;
+}
+
 /* What this thread has pushed in this recording. */
 static __thread struct {
 	unsigned session, depth;
@@ -282,6 +299,7 @@ static PyObject *pop(PyObject *self, PyObject *nothing)
 
 static PyMethodDef methods[] = {
 	{"range", range_of, METH_O, "range(name): a context manager and decorator; what runs in it is a range."},
+	{"profiler_step", profiler_step, METH_O, NULL},
 	{"phase", phase_of, METH_O,
          "phase(name): a context manager and decorator: data, forward, backward, optimizer, communication, checkpoint or "
          "evaluation."},

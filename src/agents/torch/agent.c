@@ -208,7 +208,14 @@ void stepscope_torch_module(uint64_t identity, int is_training)
 
 int stepscope_torch_range(uint32_t symbol, int stretch, const void *key)
 {
-	return observer_range(symbol, (uint8_t)stretch, key);
+	return observer_range(symbol, (uint8_t)stretch, 0, key);
+}
+
+int stepscope_torch_profiler_step(uint32_t symbol, uint32_t number, const void *key)
+{
+	if (symbol && number)
+		emit_note_profiler("torch.profiler");
+	return observer_range(symbol, 0, number + 1, key);
 }
 
 int stepscope_torch_range_end(const void *key)

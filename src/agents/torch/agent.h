@@ -74,6 +74,8 @@ STEPSCOPE_AGENT_EXPORT void stepscope_torch_module(uint64_t identity, int is_tra
  * is wanted, in the same thread; 0: nothing was begun. The end says whether such a range was open in this thread. */
 STEPSCOPE_AGENT_EXPORT int stepscope_torch_range(uint32_t symbol, int stretch, const void *key);
 STEPSCOPE_AGENT_EXPORT int stepscope_torch_range_end(const void *key);
+/* The same for a step of torch.profiler's that has no record, for want of a schedule. It marks a step as those do that have one. */
+STEPSCOPE_AGENT_EXPORT int stepscope_torch_profiler_step(uint32_t symbol, uint32_t number, const void *key);
 /* It is open in another thread, if at all. */
 STEPSCOPE_AGENT_EXPORT void stepscope_torch_range_end_elsewhere(const void *key);
 /* Inside of the record of a wait for a batch: which loader it is of (its number << 32 | number of the loop over it); no batch came. */

@@ -275,7 +275,7 @@ void observer_count(void)
 	observer.is_counting |= emit_wants_count(); /* what is open must be seen to end */
 }
 
-bool observer_range(uint32_t symbol, uint8_t stretch, const void *key)
+bool observer_range(uint32_t symbol, uint8_t stretch, uint32_t step, const void *key)
 {
 	if (!torch_thread && !thread_make())
 		return false;
@@ -289,8 +289,10 @@ bool observer_range(uint32_t symbol, uint8_t stretch, const void *key)
 	}
 	if (symbol && torch_thread->checked != checked_now())
 		check_thread(torch_thread);
-	bool is_counted = stretch && observer.is_counting;
-	if (is_counted)
+	bool is_counted = (stretch || step) && observer.is_counting;
+	if (is_counted && step)
+		training_profiler_step(step);
+	else if (is_counted)
 		training_stretch(stretch);
 	if (symbol)
 		begin_range(symbol);

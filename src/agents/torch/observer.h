@@ -20,10 +20,10 @@ void observer_stop(void);
  * remove_callback() in the same thread; 0: not in this PyTorch. */
 uint64_t observer_follow(const struct torch_entry *entry);
 /* A range or the call of a module begins, with its line of Python where lines are recorded (symbol 0: none does), or, where steps are counted,
- * what has no record (stretch: see training_stretch(), 0: nothing of that kind). `key`: an address of the caller's that nothing else
+ * what has no record (stretch: see training_stretch(), step: see training_profiler_step(), 0: nothing of that kind). `key`: an address of the caller's that nothing else
  * uses until the end, which belongs to a begin that is true. The end is false where no such range is open in this thread: if it is in another one,
  * observer_end_elsewhere() ends it there. */
-bool observer_range(uint32_t symbol, uint8_t stretch, const void *key);
+bool observer_range(uint32_t symbol, uint8_t stretch, uint32_t step, const void *key);
 bool observer_range_end(const void *key);
 void observer_end_elsewhere(const void *key);
 /* From here on steps are counted by what the records say, if the recording needs that. */

@@ -65,7 +65,8 @@ struct thread {
 		bool has_work;   /* something trained in it */
 		bool is_counted; /* all that trained so far is in such steps */
 		bool is_detail;
-		bool is_none; /* its profiler's step() is not called, or no more, as it seems */
+		bool is_none;  /* its profiler's step() is not called, or no more, as it seems */
+		bool is_first; /* nothing tells yet that its profiler's step() will be called: no schedule does */
 	} mark;
 	uint64_t hook_start; /* of the optimizer's call in the open node; an optimizer steps in a hook of a gradient */
 	uint32_t hook_level; /* `hidden` in it, 0: none */
@@ -177,6 +178,8 @@ static unsigned not_marked(unsigned ended)
 	if (!here.mark.level || !here.mark.has_work || here.mark.is_none)
 		return ended;
 	here.mark.ended += ended;
+	if (here.mark.is_first)
+		return ended;
 	here.mark.is_none = here.mark.ended > 1 && here.mark.ended > here.mark.most;
 	return here.mark.is_none ? here.mark.ended : 0;
 }
@@ -384,9 +387,8 @@ static void end_call(uint32_t call)
 	memmove(&here.call[call], &here.call[call + 1], (here.calls - call) * sizeof(here.call[0]));
 }
 
-static void begin_mark(const char *name)
+static void begin_mark(uint32_t step, bool has_schedule)
 {
-	uint32_t step = pytorch_profiler_step(name, strnlen(name, 32));
 	if (!step)
 		return;
 	flush();
@@ -395,13 +397,14 @@ static void begin_mark(const char *name)
 	here.mark.start = emit_now();
 	here.mark.is_detail = is_detail();
 	here.mark.has_work = here.mark.is_none = false;
+	here.mark.is_first = step == 1 && !has_schedule;
 	here.mark.ended = 0;
 }
 
 /* A step, if something trained in it; the reader decides anew. */
 static void end_mark(void)
 {
-	bool is_step = here.mark.has_work && !here.mark.is_none;
+	bool is_step = here.mark.has_work && !(here.mark.is_first ? here.mark.ended > 0 : here.mark.is_none);
 	here.mark.level = 0;
 	if (here.mark.ended > here.mark.most)
 		here.mark.most = here.mark.ended;
@@ -498,7 +501,18 @@ void training_begin(enum torch_scope scope, const void *record)
 	if (level == STEPSCOPE_TRAINING_OPTIMIZER && scope == TORCH_SCOPE_FUNCTION) /* no hook tells which one it is */
 		training_optimizer(compiled_optimizer(name));
 	if (level == PROFILER_STEP)
-		begin_mark(name);
+		begin_mark(pytorch_profiler_step(name, strnlen(name, 32)), true);
+}
+
+void training_profiler_step(uint32_t step)
+{
+	if (here.hidden) {
+		here.hidden++;
+		note_level(PROFILER_STEP);
+		return;
+	}
+	begin_level(PROFILER_STEP, -1);
+	begin_mark(step, false);
 }
 
 /* What it does with tensors is of no interest. */
