@@ -5,6 +5,7 @@
 #include "model/infer_steps.h"
 
 #include "base/memory.h"
+#include "base/merge_sort.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -22,6 +23,13 @@ static void add_piece(struct inference *out, const struct inferred *whole, int64
 		inference_add(out, whole->what, start_ns, end_ns);
 }
 
+static int compare_starts(const void *left, const void *right)
+{
+	const struct inferred *a = left, *b = right;
+	return (a->start_ns > b->start_ns) - (a->start_ns < b->start_ns);
+}
+
+/* Pieces of a phase come together; what lies in it may begin before the last of them. */
 void inference_cut_phases(struct inference *inference, const int64_t *bounds, uint32_t bound_count)
 {
 	struct inference phases = {0};
@@ -41,6 +49,7 @@ void inference_cut_phases(struct inference *inference, const int64_t *bounds, ui
 		}
 		add_piece(&phases, whole, start_ns, whole->end_ns);
 	}
+	merge_sort(phases.list, phases.count, sizeof(*phases.list), compare_starts);
 	free(inference->list);
 	inference->list = phases.list;
 	inference->count = phases.count;

@@ -849,6 +849,32 @@ static const char *problem_of(const struct loop *loop, size_t range_count)
 	return number == (int64_t)loop->inference.step_count ? NULL : "count is wrong";
 }
 
+/* Of pieces that begin together the outer one is first. */
+static void phases_that_are_cut_stay_in_order(void **state)
+{
+	static const char text[] = "DF1(FBhhB)DFBhhB1";
+	struct loop loop;
+	char whole[LETTERS], cut[LETTERS], steps[LETTERS];
+
+	for (int64_t bound = 0; bound < (int64_t)sizeof(text) * 10; bound++) {
+		const int64_t bounds[] = {bound, bound + 12};
+
+		read_loop(&loop, text);
+		draw(&loop.inference, strlen(text), steps, whole);
+		inference_cut_phases(&loop.inference, bounds, 2);
+		const struct inferred *list = loop.inference.list;
+		for (size_t i = 1; i < loop.inference.count; i++) {
+			bool is_inside = list[i].start_ns < list[i - 1].end_ns;
+
+			assert_true(list[i].start_ns >= list[i - 1].start_ns);
+			assert_true(!is_inside || list[i].end_ns <= list[i - 1].end_ns);
+		}
+		draw(&loop.inference, strlen(text), steps, cut);
+		assert_string_equal(cut, whole);
+		inference_release(&loop.inference);
+	}
+}
+
 static void any_records_give_ordered_nested_intervals(void **state)
 {
 	const char *rounds = getenv("ROUNDS");
@@ -984,6 +1010,7 @@ int main(void)
 		cmocka_unit_test(a_kill_in_the_optimizer),
 		cmocka_unit_test(nothing_is_inferred_from_nothing),
 		cmocka_unit_test(more_optimizers_than_one_remembers_at_a_glance),
+		cmocka_unit_test(phases_that_are_cut_stay_in_order),
 		cmocka_unit_test(any_records_give_ordered_nested_intervals),
 		cmocka_unit_test(records_of_nonsense_do_no_harm),
 		cmocka_unit_test(a_million_updates_take_linear_time),
