@@ -16,22 +16,40 @@ void torch_scan_counted(struct torch_scan *scan, int64_t time_ns, uint64_t count
 	scan->counted[scan->counted_count++] = (struct counted_step){time_ns, (int64_t)count};
 }
 
-/* The end next to the instant: an optimizer's call is counted shortly before or behind its own end. */
-static size_t nearest(const int64_t *ends, size_t count, int64_t time_ns)
+/* Of the end of which step an instant tells; there is one at least. */
+typedef size_t step_at_fn(const int64_t *ends, size_t count, int64_t time_ns);
+
+static size_t before_end(const int64_t *ends, size_t count, int64_t time_ns)
 {
 	size_t at = LOWER_BOUND(ends, count, end_ns, *end_ns < time_ns);
 
-	return at == count || (at && time_ns - ends[at - 1] < ends[at] - time_ns) ? at - 1 : at;
+	return at == count ? at - 1 : at;
+}
+
+static size_t behind_end(const int64_t *ends, size_t count, int64_t time_ns)
+{
+	size_t at = LOWER_BOUND(ends, count, end_ns, *end_ns <= time_ns);
+
+	return at ? at - 1 : 0;
+}
+
+/* An optimizer's call is counted shortly before or behind its own end. */
+static size_t nearest(const int64_t *ends, size_t count, int64_t time_ns)
+{
+	size_t next = before_end(ends, count, time_ns), last = behind_end(ends, count, time_ns);
+
+	return llabs(time_ns - ends[last]) < llabs(ends[next] - time_ns) ? last : next;
 }
 
 /* How many steps there were before the first of these. False: the program's own count does not agree with them. The first and the last one may be
  * cut off, and what was counted there be of another. */
-static bool find_before(const struct torch_scan *scan, const int64_t *ends, size_t count, int64_t *before)
+static bool agree(const struct torch_scan *scan, const int64_t *ends, size_t count, step_at_fn *step_at,
+                  int64_t *before)
 {
 	bool is_known = false;
 
 	for (uint32_t i = 0; i < scan->counted_count; i++) {
-		size_t step = nearest(ends, count, scan->counted[i].time_ns);
+		size_t step = step_at(ends, count, scan->counted[i].time_ns);
 		int64_t there = scan->counted[i].count - (int64_t)step - 1;
 
 		if (step == 0 || step + 1 == count)
@@ -42,6 +60,18 @@ static bool find_before(const struct torch_scan *scan, const int64_t *ends, size
 		is_known = true;
 	}
 	return is_known;
+}
+
+/* Where the thread was interrupted between the two, another's end may be nearer: then all lie on that side of their ends on which most do. */
+static bool find_before(const struct torch_scan *scan, const int64_t *ends, size_t count, int64_t *before)
+{
+	uint32_t behind = 0;
+
+	if (!count || agree(scan, ends, count, nearest, before))
+		return count > 0;
+	for (uint32_t i = 0; i < scan->counted_count; i++)
+		behind += ends[nearest(ends, count, scan->counted[i].time_ns)] <= scan->counted[i].time_ns;
+	return agree(scan, ends, count, behind > scan->counted_count / 2 ? behind_end : before_end, before);
 }
 
 static size_t list_ends(const struct inference *inference, int64_t *ends)
