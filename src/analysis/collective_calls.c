@@ -80,10 +80,17 @@ struct collective_group collective_group_of(const struct model *model, uint32_t 
 	return group;
 }
 
+/* Before that some were removed again, and what is left of them is not of both sides. */
+static int64_t whole_since(const struct process *process)
+{
+	return process->has_removed ? process->removed_until_ns : INT64_MIN;
+}
+
 static void search_track(struct call_search *search, uint32_t number)
 {
 	const struct track *track = search->model->tracks[number];
 	struct collective_calls *calls = search->calls;
+	int64_t since_ns = whole_since(&search->model->processes[track->process]);
 	int64_t issued_ns = INT64_MIN; /* end of the issue that holds what follows */
 
 	for (uint32_t c = 0; c < track->chunk_count; c++) {
@@ -103,14 +110,15 @@ static void search_track(struct call_search *search, uint32_t number)
 			                                .start_ns = chunk->start_ns[i],
 			                                .end_ns = chunk->start_ns[i] + chunk->dur_ns[i]};
 
-			if (class == CALL_EXECUTION) {
+			if (class == CALL_EXECUTION && call.start_ns >= since_ns) {
 				call.group = collective_group_of(search->model, number, chunk->first_row + i);
 				add(calls->storage, &calls->executions, &calls->execution_count,
 				    &search->execution_capacity, &call);
 			} else if (class == CALL_ISSUE && call.start_ns >= issued_ns) {
-				add(calls->storage, &calls->issues, &calls->issue_count, &search->issue_capacity,
-				    &call);
 				issued_ns = call.end_ns;
+				if (call.start_ns >= since_ns)
+					add(calls->storage, &calls->issues, &calls->issue_count,
+					    &search->issue_capacity, &call);
 			}
 		}
 		model_chunk_done(search->model, chunk);
@@ -271,6 +279,51 @@ static uint32_t end_of_key(struct collective_call *const *sorted, uint32_t first
 	return end;
 }
 
+/* Issues and executions of one kind and size in a process, in order of time. */
+struct same_kind {
+	struct collective_call **issues, **executions;
+	uint32_t issue_count, execution_count;
+};
+
+/* How many executions must have been issued before the first of the issues: the most by which there are more of them than of issues, at any
+ * time. They are no more than that: at some time all that was issued had been executed. */
+static uint32_t count_before(const struct same_kind *same)
+{
+	uint32_t before = 0, i = 0;
+
+	for (uint32_t e = 0; e < same->execution_count; e++) {
+		while (i < same->issue_count && same->issues[i]->start_ns <= same->executions[e]->start_ns)
+			i++;
+		before = e + 1 > i + before ? e + 1 - i : before;
+	}
+	return before;
+}
+
+static bool has_lost(const struct model *model, uint32_t process)
+{
+	for (uint32_t i = 0; i < model->ledger_count; i++)
+		if (ledger_is_loss(model->ledger[i].kind) &&
+		    (model->ledger[i].process == process || model->ledger[i].process == MODEL_NONE))
+			return true;
+	return false;
+}
+
+/* Only where older ones were removed again may there be executions of issues that are not here, and issues at the end that were never executed. */
+static void match_same(struct collective_calls *calls, const struct model *model, const struct same_kind *same)
+{
+	uint32_t process = same->issues[0]->process, before = count_before(same);
+	bool is_all = same->issue_count == same->execution_count && !before;
+	bool is_rest = model->processes[process].has_removed && !has_lost(model, process);
+
+	for (uint32_t i = 0; (is_all || is_rest) && i < same->issue_count && i + before < same->execution_count; i++) {
+		struct collective_call *issue = same->issues[i], *execution = same->executions[i + before];
+
+		issue->partner = (uint32_t)(execution - calls->executions);
+		issue->group = execution->group;
+		execution->partner = (uint32_t)(issue - calls->issues);
+	}
+}
+
 static void match(struct collective_calls *calls, const struct model *model)
 {
 	struct collective_call **issues, **executions;
@@ -286,13 +339,10 @@ static void match(struct collective_calls *calls, const struct model *model)
 		int order = compare_keys(issues[i], executions[e]);
 		uint32_t issues_end = end_of_key(issues, i, calls->issue_count);
 		uint32_t executions_end = end_of_key(executions, e, calls->execution_count);
-		bool is_known = !order && issues[i]->kind != NO_KIND && issues_end - i == executions_end - e;
 
-		for (uint32_t k = 0; is_known && k < issues_end - i; k++) {
-			issues[i + k]->partner = (uint32_t)(executions[e + k] - calls->executions);
-			issues[i + k]->group = executions[e + k]->group;
-			executions[e + k]->partner = (uint32_t)(issues[i + k] - calls->issues);
-		}
+		if (!order && issues[i]->kind != NO_KIND)
+			match_same(calls, model,
+			           &(struct same_kind){&issues[i], &executions[e], issues_end - i, executions_end - e});
 		i = order <= 0 ? issues_end : i;
 		e = order >= 0 ? executions_end : e;
 	}

@@ -5,8 +5,12 @@
  *
  * Which issue is which execution PyTorch does not say. Groups have threads of their own, so a later collective of one may be executed
  * before an earlier one of another. So the n-th issue of a kind and size is the n-th execution of that kind and size in the process, when
- * there are as many of both; else it is not known. Within a kind and size two may be taken for each other: sums and means over all of them
- * are right all the same. (gloo reduces and scatters by an all_reduce.)
+ * there are as many of both and none is executed before it is issued; else it is not known. Within a kind and size two may be taken for each
+ * other: sums and means over all of them are right all the same. (gloo reduces and scatters by an all_reduce.)
+ *
+ * Where older operators were removed again these are the calls of the time of which all is left. The first executions then are of issues that
+ * were removed: as many as it takes for none of the others to be executed before it is issued. These, and at the end issues that were not
+ * executed, have no partner.
  *
  * Which process group an execution is of recordings say by its thread (arguments, named as in pytorch/names.h); an issue is of that of its
  * execution.

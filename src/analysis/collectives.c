@@ -13,6 +13,7 @@
 #include "base/storage.h"
 #include "model/number_map.h"
 
+#include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -113,7 +114,7 @@ static const struct table_column columns[COLLECTIVE_COLUMNS] = {
                                       .unit = UNIT_RATIO,
                                       .role = ROLE_SHARE,
                                       .definition = "share of its executions that is exposed",
-                                      .denominator = "time of its executions",
+                                      .denominator = "time of its executions whose issue is known",
                                       .rules = RULE_NOT_NEGATIVE | RULE_AT_MOST_ONE},
 	[COLLECTIVE_STEP_EXPOSED] = {.name = "step_exposed_ns",
                                      .title = "in steps",
@@ -130,7 +131,7 @@ struct group {
 	struct collective_group of;
 	bool is_executed;
 	int64_t issued; /* of those: how many are known to be issues, or to have one */
-	int64_t count, total_ns, max_ns, exposed_ns, step_exposed_ns;
+	int64_t count, total_ns, max_ns, issued_total_ns, exposed_ns, step_exposed_ns;
 	double issue_ns, queue_ns;
 };
 
@@ -181,6 +182,7 @@ static void add_execution(struct fold *fold, const struct collective_call *execu
 	issue = &fold->calls->issues[execution->partner];
 	busy_times_of(&fold->busy, fold->model, issue->track);
 	group->issued++;
+	clamped_add(&group->issued_total_ns, dur_ns);
 	group->issue_ns += (double)(issue->end_ns - issue->start_ns);
 	group->queue_ns += (double)(execution->start_ns - issue->start_ns);
 	int64_t exposed_ns = dur_ns - busy_times_in(&fold->busy, execution->start_ns, execution->end_ns);
@@ -243,7 +245,8 @@ static void set_bytes(struct table *table, int row, const struct model *model, c
 static void add_row(struct table *table, const struct model *model, const struct group *group)
 {
 	static const char unmatched[] =
-		"which call issued which cannot be known: there are not as many of both of this kind and size";
+		"which call issued which cannot be known: there are not as many of both of this kind and size, or one "
+		"is executed before its call";
 	static const char no_group[] = "which process group it is of is not known";
 	int row = table_row(table);
 
@@ -259,21 +262,35 @@ static void add_row(struct table *table, const struct model *model, const struct
 	table_set_int(table, row, COLLECTIVE_COUNT, group->count);
 	for (int column = COLLECTIVE_ISSUE; column < COLLECTIVE_COLUMNS; column++)
 		table_set_missing(table, row, column, group->is_executed ? unmatched : "no execution was recorded");
-	if (group->issued == group->count)
-		table_set_double(table, row, COLLECTIVE_ISSUE, group->issue_ns / (double)group->count);
+	if (group->issued)
+		table_set_double(table, row, COLLECTIVE_ISSUE, group->issue_ns / (double)group->issued);
 	if (!group->is_executed)
 		return;
 	table_set_int(table, row, COLLECTIVE_TIME, group->total_ns);
 	table_set_double(table, row, COLLECTIVE_MEAN, (double)group->total_ns / (double)group->count);
 	table_set_int(table, row, COLLECTIVE_MAX, group->max_ns);
-	if (group->issued != group->count)
+	if (!group->issued)
 		return;
-	table_set_double(table, row, COLLECTIVE_QUEUE, group->queue_ns / (double)group->count);
+	table_set_double(table, row, COLLECTIVE_QUEUE, group->queue_ns / (double)group->issued);
 	table_set_int(table, row, COLLECTIVE_EXPOSED, group->exposed_ns);
 	table_set_int(table, row, COLLECTIVE_STEP_EXPOSED, group->step_exposed_ns);
-	if (group->total_ns > 0)
+	if (group->issued_total_ns > 0)
 		table_set_double(table, row, COLLECTIVE_EXPOSED_RATIO,
-		                 (double)group->exposed_ns / (double)group->total_ns);
+		                 (double)group->exposed_ns / (double)group->issued_total_ns);
+}
+
+static const char *removed_note(const struct fold *fold, struct arena *arena)
+{
+	int64_t without = 0;
+
+	for (uint32_t i = 0; i < fold->group_count; i++)
+		if (fold->groups[i].issued)
+			without += fold->groups[i].count - fold->groups[i].issued;
+	return without ? arena_printf(
+				 arena,
+				 "%s begun by calls that were removed again: issue, queue and exposed are of the others",
+				 without == 1 ? "1 was" : arena_printf(arena, "%" PRId64 " were", without))
+	               : NULL;
 }
 
 static enum status run(const struct model *model, const struct analysis_options *options, struct table *table,
@@ -301,6 +318,7 @@ static enum status run(const struct model *model, const struct analysis_options 
 		add_row(table, model, &fold.groups[i]);
 	table_add_more(table, COLLECTIVE_NAME);
 	table_sort(table, COLLECTIVE_TIME, false);
+	table->note = removed_note(&fold, &table->arena);
 	if (!table->row_count)
 		table->empty = step_times_no_operations(model, options, &table->arena,
 		                                        "no collective of torch.distributed was recorded");

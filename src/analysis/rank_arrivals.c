@@ -191,15 +191,15 @@ static int compare_numbers(const void *left, const void *right)
 	return (a->number > b->number) - (a->number < b->number);
 }
 
-/* Did all ranks complete the step? */
-static bool is_complete(const struct step_times *times, int64_t number, uint32_t ranks)
+/* Were operators, and so collectives, recorded in all of the step in all ranks? */
+static bool is_measured(const struct step_times *times, int64_t number, uint32_t ranks)
 {
 	const struct job_step wanted = {.number = number};
 	const struct job_step *found = times->job_count ? bsearch(&wanted, times->job, times->job_count, sizeof(wanted),
 	                                                          compare_numbers)
 	                                                : NULL;
 
-	return found && found->processes == ranks;
+	return found && found->measured == ranks;
 }
 
 /* The same groups without one process. */
@@ -235,7 +235,7 @@ static uint32_t process_of_most(const struct rank_arrivals *arrivals, const stru
 /* Who holds the others up once the slowest does not. In collectives of some of the ranks one may be late because of the slowest, so then it is not
  * known. */
 static void find_then(struct rank_arrivals *arrivals, const struct model *model, const struct step_times *times,
-                      const struct collective_matches *matches, const bool *is_counted, uint32_t steps)
+                      const struct collective_matches *matches, const bool *is_counted)
 {
 	uint32_t ranks = count_ranks(times), slowest = process_of_most(arrivals, times);
 	struct collective_matches rest;
@@ -250,7 +250,7 @@ static void find_then(struct rank_arrivals *arrivals, const struct model *model,
 	rest = without(matches, slowest);
 	blames = rank_blame_find(&rest, model->processes_count, is_counted);
 	for (uint32_t i = 0; i < times->span_count; i++)
-		arrivals->list[i].then_ns = blames[times->spans[i].process].alone_ns / (ranks - 2) / steps;
+		arrivals->list[i].then_ns = blames[times->spans[i].process].alone_ns / (ranks - 2) / arrivals->measured;
 	free(blames);
 	free(rest.list);
 	free(rest.groups);
@@ -260,14 +260,17 @@ static void find_waits(struct rank_arrivals *arrivals, const struct model *model
                        const struct collective_matches *matches)
 {
 	bool *is_counted = memory_resize(NULL, (size_t)matches->group_count + 1, sizeof(*is_counted));
-	uint32_t ranks = count_ranks(times), steps = 0;
+	uint32_t ranks = count_ranks(times), steps;
 	struct rank_blame *blames;
 
 	for (uint32_t g = 0; g < matches->group_count; g++)
-		is_counted[g] = is_complete(times, matches->list[matches->groups[g].first].step, ranks);
+		is_counted[g] = is_measured(times, matches->list[matches->groups[g].first].step, ranks);
 	blames = rank_blame_find(matches, model->processes_count, is_counted);
-	for (uint32_t i = 0; i < times->job_count; i++)
-		steps += times->job[i].processes == ranks;
+	for (uint32_t i = 0; i < times->job_count; i++) {
+		arrivals->steps += times->job[i].processes == ranks;
+		arrivals->measured += times->job[i].measured == ranks;
+	}
+	steps = arrivals->measured;
 	for (uint32_t i = 0; i < times->span_count && steps; i++) {
 		const struct rank_blame *blame = &blames[times->spans[i].process];
 
@@ -277,11 +280,12 @@ static void find_waits(struct rank_arrivals *arrivals, const struct model *model
 	arrivals->no_waits = matches->reason                    ? matches->reason
 	                     : matches->has_unnamed_groups      ? COLLECTIVES_UNNAMED /* who held up whom there? */
 	                     : !are_all_matched(matches, times) ? "not all ranks have collectives with others"
-	                     : !steps                           ? "no step was completed by all ranks"
+	                     : !arrivals->steps                 ? "no step was completed by all ranks"
+	                     : !steps                           ? "operators were recorded in no step of all ranks"
 	                                                        : NULL;
 	arrivals->no_then = arrivals->no_waits;
 	if (!arrivals->no_waits)
-		find_then(arrivals, model, times, matches, is_counted, steps);
+		find_then(arrivals, model, times, matches, is_counted);
 	free(blames);
 	free(is_counted);
 }
@@ -293,6 +297,7 @@ void rank_arrivals_find(struct rank_arrivals *arrivals, const struct model *mode
 
 	arrivals->list = memory_resize(NULL, (size_t)times->span_count + 1, sizeof(*arrivals->list));
 	memset(arrivals->list, 0, ((size_t)times->span_count + 1) * sizeof(*arrivals->list));
+	arrivals->steps = arrivals->measured = 0;
 	arrivals->no_calls = arrivals->no_waits = arrivals->no_then = "there is no other rank";
 	if (count_ranks(times) < 2)
 		return;

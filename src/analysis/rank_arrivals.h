@@ -15,7 +15,7 @@
 
 #include "analysis/step_times.h"
 
-struct rank_arrival {     /* of one rank; means over the steps that all ranks completed */
+struct rank_arrival {     /* of one rank; means over steps that all ranks completed */
 	double late_ns;   /* it calls the last collective of a step behind the first rank */
 	double waits_ns;  /* before the last rank */
 	double caused_ns; /* each of the others, in the mean, waits in collectives because of it (rank_blame.h) */
@@ -28,6 +28,8 @@ struct rank_arrivals {
 	const char *no_calls;      /* why late_ns and waits_ns are not known; NULL: they are */
 	const char *no_waits;      /* why caused_ns and alone_ns are not known; NULL: they are */
 	const char *no_then;       /* why then_ns is not known; NULL: it is */
+	uint32_t steps;            /* that all ranks completed */
+	uint32_t measured; /* of these: with operators in all ranks; caused_ns, alone_ns and then_ns are means over them */
 };
 
 /* Clocks of several machines, and of traces that do not say where they are from, are put right by the collectives

@@ -104,7 +104,7 @@ static const struct table_column columns[RANK_COLUMNS] = {
                  .unit = UNIT_NS,
                  .definition =
                          "mean time per step and other rank that is waited in collectives for it to come, or for one "
-                         "that it held up before, in the steps that all ranks completed",
+                         "that it held up before, in the steps that all ranks completed, with operators in all of them",
                  .rules = RULE_NOT_NEGATIVE},
 	[RANK_EXCESS] =
 		{.name = "excess_ns",
@@ -401,6 +401,12 @@ static void set_arrivals(struct table *table, const struct model *model, const s
 			table_set_bool(table, row, RANK_SLOWEST, most > 0 && lateness(&arrivals, i) >= most);
 		row++;
 	}
+	if (!arrivals.no_waits && arrivals.measured < arrivals.steps)
+		table->note = arena_printf(
+			&table->arena,
+			"how long ranks wait for one another is known in %u of %u steps: operators were "
+			"recorded in these",
+			arrivals.measured, arrivals.steps);
 	set_excess(table, means, !arrivals.no_waits, unknown);
 	set_then(table, means, arrivals.no_then);
 	rank_arrivals_release(&arrivals);

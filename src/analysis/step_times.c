@@ -442,6 +442,7 @@ static void job_step_add(struct job_step *job, const struct model_step *step, co
 	job->number = step->number;
 	job->processes++;
 	job->with_phases += time->has_phases;
+	job->measured += time->is_measured;
 	job->dur_ns += (double)time->dur_ns;
 	for (int phase = 0; phase < PHASE_COUNT; phase++)
 		job->phase_ns[phase] += (double)time->phase_ns[phase];

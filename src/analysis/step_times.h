@@ -45,6 +45,7 @@ struct job_step {
 	int64_t number;
 	uint32_t processes;   /* that completed it */
 	uint32_t with_phases; /* of these */
+	uint32_t measured;    /* of these: operators were recorded in all of it */
 	bool has_phases;      /* phase_ns is known: of all of them */
 	double dur_ns, phase_ns[PHASE_COUNT];
 	double tokens, samples; /* sums over the processes */

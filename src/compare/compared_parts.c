@@ -67,9 +67,19 @@ static bool has_phases(const struct compared_run *run)
 	return false;
 }
 
+/* What the parts of a level leave of the step, when that is more than rounding. */
+static void add_rest(struct compared_run *run, const char *level, const char *name, double sum)
+{
+	double rest = mean_step(run) - sum;
+
+	if (fabs(rest) > 1e-6 * mean_step(run))
+		compared_run_add_part(run, &(struct compared_part){level, name, NULL, rest, false, 0});
+}
+
 static void read_phases(struct compared_run *run)
 {
 	size_t known = 0;
+	double sum = 0;
 
 	for (size_t i = 0; i < run->steps_count; i++)
 		known += run->steps[i].has_phases;
@@ -80,9 +90,12 @@ static void read_phases(struct compared_run *run)
 			part.amount += run->steps[i].has_phases
 			                       ? run->steps[i].phase_ns[phase % PHASE_COUNT] / (double)known
 			                       : 0;
+		sum += part.amount;
 		if (part.amount > 0)
 			compared_run_add_part(run, &part);
 	}
+	if (known && known < run->steps_count)
+		add_rest(run, "phase", "(steps whose phases are not known)", sum);
 }
 
 /* Steps of processes whose operators were recorded; those that the sums of tables are over. */
@@ -99,7 +112,7 @@ static void read_source(struct compared_run *run, struct report *report, const s
 {
 	const struct table *table = report_table(report, source->table);
 	bool is_whole = !run->steps_count;
-	double steps = is_whole ? 1 : measured_steps(report_step_times(report)), sum = 0, rest;
+	double steps = is_whole ? 1 : measured_steps(report_step_times(report)), sum = 0;
 	int name = table_find_column(table, source->name);
 	struct module_places places = {0};
 
@@ -125,9 +138,8 @@ static void read_source(struct compared_run *run, struct report *report, const s
 		compared_run_add_part(run, &part);
 	}
 	module_places_release(&places);
-	rest = mean_step(run) - sum;
-	if (source->rest && !is_whole && table->row_count && steps > 0 && fabs(rest) > 1e-6 * mean_step(run))
-		compared_run_add_part(run, &(struct compared_part){source->level, source->rest, NULL, rest, false, 0});
+	if (source->rest && !is_whole && table->row_count && steps > 0)
+		add_rest(run, source->level, source->rest, sum);
 }
 
 void compared_read_parts(struct compared_run *run, struct report *report)

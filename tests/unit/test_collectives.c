@@ -112,6 +112,92 @@ static void what_does_not_agree_is_not_known(void **state)
 	job_release(&job);
 }
 
+/* An execution of what was issued before the recording of operators began, and one that was still to come when it ended. */
+static void what_is_executed_before_its_issue_is_another(void **state)
+{
+	struct job job;
+
+	job_init(&job);
+	add(&job, job.main, 20, 22, "c10d::allreduce_", NULL);
+	add(&job, job.main, 40, 42, "c10d::allreduce_", NULL);
+	add(&job, job.gloo, 15, 18, "gloo:all_reduce", NULL);
+	add(&job, job.gloo, 25, 30, "gloo:all_reduce", NULL);
+	find(&job);
+	assert_int_equal(issue_of(&job, 0), -1);
+	assert_int_equal(issue_of(&job, 1), -1);
+	job_release(&job);
+}
+
+/* Of seven calls what was recorded before 100 was removed again, the third's issue, too; the last one was not executed any more. `lost`: what happened
+ * to others of them. */
+static void removed_init(struct job *job, bool is_lost)
+{
+	job_init(job);
+	job->model.processes[job->process].has_removed = true;
+	job->model.processes[job->process].removed_until_ns = 100;
+	if (is_lost)
+		model_add_ledger(&job->model, LEDGER_DROPPED, job->process, "pool", 2, "events were dropped");
+	add(job, job->main, 70, 72, "c10d::allreduce_",
+	    "[[100]] []\nt TensorList;"); /* its thread's were written later */
+	add(job, job->main, 80, 82, "c10d::barrier", NULL);
+	add(job, job->gloo, 101, 105, "gloo:all_reduce", "[100]\nt float");
+	add(job, job->gloo, 110, 115, "gloo:all_reduce", "[100]\nt float");
+	add(job, job->main, 120, 122, "c10d::allreduce_", "[[100]] []\nt TensorList;");
+	add(job, job->main, 123, 125, "c10d::allreduce_", "[[100]] []\nt TensorList;");
+	add(job, job->main, 126, 136, "aten::mm", NULL);
+	add(job, job->gloo, 124, 140, "gloo:all_reduce", "[100]\nt float");
+	add(job, job->gloo, 141, 150, "gloo:all_reduce", "[100]\nt float");
+	add(job, job->main, 160, 162, "c10d::allreduce_", "[[100]] []\nt TensorList;");
+}
+
+static void executions_of_removed_issues_have_no_partner(void **state)
+{
+	struct job job;
+
+	removed_init(&job, false);
+	find(&job);
+	assert_int_equal(job.calls.issue_count, 3);
+	assert_int_equal(job.calls.execution_count, 4);
+	assert_int_equal(issue_of(&job, 0), -1);
+	assert_int_equal(issue_of(&job, 1), -1);
+	assert_int_equal(issue_of(&job, 2), 120);
+	assert_int_equal(issue_of(&job, 3), 123);
+	assert_int_equal(job.calls.issues[2].partner, MODEL_NONE);
+	job_release(&job);
+	removed_init(&job, true); /* then nobody knows how many there should be */
+	find(&job);
+	for (uint32_t i = 0; i < job.calls.execution_count; i++)
+		assert_int_equal(issue_of(&job, i), -1);
+	job_release(&job);
+}
+
+static double number_at(const struct table *table, int row, const char *column)
+{
+	double value;
+
+	assert_true(table_number(table, row, table_find_column(table, column), &value));
+	return value;
+}
+
+static void the_table_is_of_what_has_both(void **state)
+{
+	const struct analysis_options options = {.has_steps = false};
+	struct job job;
+	struct table table;
+	struct error err;
+
+	removed_init(&job, false);
+	model_finish(&job.model);
+	assert_int_equal(analysis_collectives.run(&job.model, &options, &table, &err), STATUS_OK);
+	assert_int_equal(table.row_count, 2); /* and the issue that was not executed */
+	assert_true(number_at(&table, 0, "count") == 4 && number_at(&table, 0, "total_ns") == 4 + 5 + 16 + 9);
+	assert_true(number_at(&table, 0, "queue_ns") == (4 + 18) / 2.0);
+	assert_true(number_at(&table, 0, "exposed_ratio") == (16 - 10 + 9) / 25.0);
+	assert_non_null(strstr(table.note, "2 were begun by calls that were removed again"));
+	table_release(&table);
+	job_release(&job);
+}
+
 /* ---- that looking at many takes no longer for each ---- */
 
 static uint64_t chunk_looks, group_looks;
@@ -190,6 +276,9 @@ int main(void)
 		cmocka_unit_test(groups_do_not_wait_for_each_other),
 		cmocka_unit_test(without_sizes_the_kind_must_do),
 		cmocka_unit_test(what_does_not_agree_is_not_known),
+		cmocka_unit_test(what_is_executed_before_its_issue_is_another),
+		cmocka_unit_test(executions_of_removed_issues_have_no_partner),
+		cmocka_unit_test(the_table_is_of_what_has_both),
 		cmocka_unit_test(each_is_looked_at_as_often_whatever_their_number),
 		cmocka_unit_test(bytes_are_those_of_all_tensors),
 	};

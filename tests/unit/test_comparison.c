@@ -659,6 +659,34 @@ static void what_competed_is_known_of_a_part_of_the_run_too(void **state)
 	}
 }
 
+/* Of the steps 0 to 3 of the hand model, 110, 120, 130 and 140 ms in the mean of its ranks, phases of the first two were removed again. */
+static void phases_sum_to_the_step_where_not_all_are_known(void **state)
+{
+	const struct analysis_options options = {.has_steps = true, .first_step = 0, .last_step = 3};
+	struct compared_run run;
+	struct report report;
+	struct model model;
+	double sum = 0, step = 0, unknown = 0;
+
+	hand_model_init(&model);
+	for (uint32_t i = 0; i < model.steps_count; i++)
+		model.steps[i].has_lost_phases = model.steps[i].number < 2;
+	report_init(&report, &model, &options, "run");
+	compared_run_init(&run, &report);
+	for (size_t i = 0; i < run.steps_count; i++)
+		step += run.steps[i].dur_ns / (double)run.steps_count;
+	for (size_t i = 0; i < run.parts_count; i++) {
+		sum += strcmp(run.parts[i].level, "phase") ? 0 : run.parts[i].amount;
+		unknown += strcmp(run.parts[i].name, "(steps whose phases are not known)") ? 0 : run.parts[i].amount;
+	}
+	assert_int_equal(run.steps_count, 4);
+	assert_double_equal(sum, step, 1e-6 * step);
+	assert_double_equal(unknown, -10.0 * MS, 1);
+	compared_run_release(&run);
+	report_release(&report);
+	model_release(&model);
+}
+
 static void what_is_missing_from_a_side_is_said(void **state)
 {
 	struct pair pair;
@@ -1090,6 +1118,7 @@ int main(void)
 		cmocka_unit_test(one_step_a_side_decides_nothing),
 		cmocka_unit_test(few_steps_are_as_uncertain_in_their_mean),
 		cmocka_unit_test(what_competed_is_known_of_a_part_of_the_run_too),
+		cmocka_unit_test(phases_sum_to_the_step_where_not_all_are_known),
 		cmocka_unit_test(what_is_missing_from_a_side_is_said),
 		cmocka_unit_test(clocks_of_several_runs_are_compared_by_their_mean),
 		cmocka_unit_test(clocks_of_processors_are_none_of_devices),
