@@ -13,10 +13,13 @@
 WITH missing AS (
   SELECT lost_events || ' events were lost of ' || events AS what FROM run WHERE lost_events > :events
   UNION ALL
-  SELECT sentence || ' (' || sum(count) || ')' FROM ledger WHERE what IN ('damaged', 'torn tail', 'missing tail') GROUP BY sentence
+  SELECT * FROM (SELECT sentence || ' (' || sum(count) || ')' FROM ledger WHERE what IN ('damaged', 'torn tail', 'missing tail') GROUP BY sentence
+                 ORDER BY sentence NOT LIKE 'file written by several processes%') -- what else there is follows from that
 )
 SELECT 'the recording' AS place, group_concat(what, '; ') AS evidence, NULL AS saving_ns, 1.0 AS confidence,
-       CASE WHEN EXISTS (SELECT 1 FROM facts WHERE key = 'trace.format')
+       CASE WHEN EXISTS (SELECT 1 FROM missing WHERE what LIKE 'file written by several processes%')
+            THEN 'give each process a file of its own, with its rank in the name, and record again: what is here is of no one process'
+            WHEN EXISTS (SELECT 1 FROM facts WHERE key = 'trace.format')
             THEN 'another tool wrote this file: let it end writing before the program does, look for a full disk, copy the file again; what is '
                  || 'left in it was read, stepscope convert writes that as a whole file' END AS advice
 FROM missing HAVING count(*) > 0

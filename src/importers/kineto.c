@@ -190,6 +190,7 @@ static enum status load_stream(struct loading *loading, struct error *err)
 	if (import->set)
 		input_sum(loading->input);
 	kineto_file_init(&loading->file, loading->input, &visitor);
+	import->of_file = &loading->file.repairs;
 	kineto_file_read(&loading->file);
 	enum status status = check(loading, err);
 	for (int i = 0; i < REPAIR_COUNT; i++)
@@ -197,6 +198,7 @@ static enum status load_stream(struct loading *loading, struct error *err)
 	import->is_copy = status == STATUS_OK && is_copy(loading);
 	if (status == STATUS_OK && !import->is_copy) {
 		kineto_finish(import);
+		kineto_report_writers(import);
 		kineto_report_repairs(import, &loading->file.repairs);
 		kineto_report_repairs(import, &import->repairs);
 		note_rest(import);

@@ -145,6 +145,8 @@ static void add_span(const struct taken *taken, struct kineto_kind kind, int64_t
 	span->start_ns = taken->time_ns;
 	span->dur_ns = dur_ns;
 	take_columns(taken, kind, span);
+	if ((kind.kind == SPAN_OP || kind.kind == SPAN_RUNTIME) && taken->event->fields[EVENT_PID].type != VALUE_NONE)
+		kineto_writers_note(taken->import, taken->track);
 }
 
 /* Kineto writes zeros where it does not know when a device worked. */

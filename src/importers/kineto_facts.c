@@ -181,6 +181,7 @@ static void take_distributed(struct kineto_import *import, const struct kineto_v
 		is_alone |= kineto_is_text(&walk.key, "backend") && kineto_is_text(&walk.value, "none");
 		bool is_number = kineto_integer(&walk.value, &number) && number >= 0 && number <= INT32_MAX;
 		if (is_number && kineto_is_text(&walk.key, "rank")) {
+			import->writers.other_ranks += import->has_rank && import->rank != number;
 			import->rank = number;
 			import->has_rank = true;
 		} else if (is_number && kineto_is_text(&walk.key, "world_size")) {

@@ -17,6 +17,8 @@
 #define FACT_BYTES ((size_t)1 << 20)   /* larger values are skipped */
 #define KEY_BYTES ((size_t)4096)
 
+#define BREAKS (1u << REPAIR_UNREADABLE | 1u << REPAIR_GARBAGE | 1u << REPAIR_DOCUMENTS | 1u << REPAIR_METADATA)
+
 static const char events_key[] = "\"traceEvents\"";
 
 void kineto_repair_note(struct kineto_repairs *repairs, enum kineto_repair repair, uint64_t count, uint64_t offset)
@@ -24,6 +26,10 @@ void kineto_repair_note(struct kineto_repairs *repairs, enum kineto_repair repai
 	if (count && !repairs->count[repair])
 		repairs->first_offset[repair] = offset;
 	repairs->count[repair] += count;
+	if (!count || !(BREAKS >> repair & 1))
+		return;
+	repairs->has_break = true;
+	repairs->break_offset = offset;
 }
 
 static void note(struct kineto_file *file, enum kineto_repair repair, uint64_t count)

@@ -12,6 +12,8 @@
 struct kineto_repairs {
 	uint64_t count[REPAIR_COUNT];        /* events, or bytes for REPAIR_GARBAGE */
 	uint64_t first_offset[REPAIR_COUNT]; /* in the decompressed text */
+	bool has_break;
+	uint64_t break_offset; /* of the last place where what one writer wrote may end, and something else goes on */
 };
 
 struct kineto_visitor {

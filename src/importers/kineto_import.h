@@ -25,6 +25,15 @@ struct kineto_clock { /* a sample of launches and what they started: kineto_cloc
 	uint32_t halvings;
 };
 
+struct kineto_writers { /* whose operators and calls of the runtime follow each other in the file: kineto_writers.c */
+	bool has_any;
+	uint32_t track;                /* of the one before */
+	uint64_t offset;               /* of that in the file */
+	uint64_t at_breaks, elsewhere; /* changes of the process */
+	uint64_t first_offset;         /* at_breaks */
+	uint64_t other_ranks;          /* told of the file, beside the first one */
+};
+
 struct kineto_set;
 
 #define KINETO_MEMORY_DEVICES 64   /* whose totals are kept, and the host's */
@@ -34,6 +43,8 @@ struct kineto_import {
 	struct model *model;
 	struct kineto_stage stage;
 	struct kineto_repairs repairs; /* beside those of the file */
+	const struct kineto_repairs *of_file;
+	struct kineto_writers writers;
 	const char *path;
 	uint64_t offset;                 /* of the event that is taken */
 	struct buffer text, inputs, raw; /* scratch */
@@ -126,6 +137,10 @@ void kineto_add_steps(struct kineto_import *import, uint32_t first_track);
 void kineto_clock_note(struct kineto_import *import, uint32_t track, const struct staged_span *span);
 void kineto_correct_clocks(struct kineto_import *import); /* before tracks are delivered */
 void kineto_clock_release(struct kineto_import *import);
+
+/* kineto_writers.c: of each operator and call of the runtime, as the file has them. */
+void kineto_writers_note(struct kineto_import *import, uint32_t track);
+void kineto_report_writers(struct kineto_import *import);
 
 /* kineto_repairs.c: what was repaired, into the ledger. */
 void kineto_report_repairs(struct kineto_import *import, const struct kineto_repairs *repairs);

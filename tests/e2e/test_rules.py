@@ -753,6 +753,29 @@ def cut_off(trace, path):
     return path
 
 
+def in_turns(traces):
+    """What stands in a file that several processes write at once, a buffer at a time."""
+    for start in range(0, max(map(len, traces)), 65536):
+        yield from (trace[start:start + 65536] for trace in traces)
+
+
+def over(traces):
+    """What stands there when the shorter one came last."""
+    longer, shorter = sorted(traces, key=len, reverse=True)
+    return [shorter, longer[len(shorter):]]
+
+
+@pytest.mark.parametrize("mixed", [in_turns, over])
+def test_J10_a_file_that_two_ranks_wrote(tmp_path, mixed):
+    """No verdict without that word: what is said of a step, and of its device, is of halves."""
+    path = tmp_path / "shared.json"
+    path.write_bytes(b"".join(mixed([gzip.decompress(path.read_bytes()) for path in sorted(DLRM.glob("*.json.gz"))[:2]])))
+    result = diagnose(tmp_path, path)
+    assert result["verdict"]["headline"].startswith("not whole: the recording: file written by several processes: ")
+    found, = [finding for finding in result["findings"] if finding["rule"] == "SS901"]
+    assert found["advice"].startswith("give each process a file of its own")
+
+
 def of_ten_steps(launched, worked):
     """Of 20 launches, each in an operator, the first ones; and of these the first ones with their kernels. (By step.)"""
     trace = Trace()

@@ -257,6 +257,48 @@ static void events_that_are_broken(void **state)
 	CHECK_CASES(cases);
 }
 
+/* J10: where operators change their process in the middle of what is broken, two processes wrote one file; those of a merged trace change
+ * where nothing is. */
+static void processes_that_wrote_one_file(void **state)
+{
+#define BY(pid, name, ts)                                                                                              \
+	"{\"ph\":\"X\",\"cat\":\"cpu_op\",\"name\":\"" name "\",\"pid\":" pid ",\"tid\":1,\"ts\":" ts ",\"dur\":1}"
+#define TORN "{\"ph\":\"X\",\"cat\":\"cpu_op\",\"name\":\"tor"
+#define WRITERS "file written by several processes"
+#define OF_RANK(rank) "{\"distributedInfo\":{\"backend\":\"nccl\",\"rank\":" rank ",\"world_size\":2},\"traceEvents\":["
+	static const struct test_case cases[] = {
+		{"J10 in turns", HEAD BY("1", "a", "1") "," TORN BY("2", "b", "3") "," TORN BY("1", "c", "5") TAIL,
+	         "a 1000+1000\nc 5000+1000\nb 3000+1000\n", "2 " WRITERS, 0},
+		{"J10 the rest of a longer one", HEAD BY("1", "a", "1") "]}\"tid\":1}," BY("2", "b", "3") TAIL, A_AND_B,
+	         "1 " WRITERS, 0},
+		{"J10 two ranks of one number", OF_RANK("0") A "," OF_RANK("1") B TAIL, A_AND_B, "1 " WRITERS, 0},
+	};
+	CHECK_CASES(cases);
+}
+
+static void files_of_one_writer(void **state)
+{
+	static const char *const texts[] = {
+		/* a merged trace that is damaged somewhere */
+		HEAD BY("1", "a", "1") "," BY("2", "b", "3") "," BY("1", "c", "5") "," TORN BY("2", "d", "7") TAIL,
+		/* one process behind the other, damaged before that */
+		HEAD BY("1", "a", "1") "," TORN BY("1", "c", "5") "," BY("2", "b", "3") TAIL,
+		HEAD BY("1", "a", "1") "," BY("2", "b", "3") TAIL,
+		HEAD BY("1", "a", "1") "," TORN
+				       "{\"ph\":\"X\",\"cat\":\"cpu_op\",\"name\":\"b\",\"ts\":3,\"dur\":1}" TAIL,
+		OF_RANK("1") A "]}" OF_RANK("1") B TAIL,
+	};
+	for (size_t i = 0; i < sizeof texts / sizeof *texts; i++) {
+		struct model model;
+		struct error err = {0};
+		assert_int_equal(load(texts[i], strlen(texts[i]), &model, &err), STATUS_OK);
+		for (uint32_t entry = 0; entry < model.ledger_count; entry++)
+			if (strstr(model_text(&model, model.ledger[entry].text), WRITERS))
+				fail_msg("several processes are said to have written %s", texts[i]);
+		model_release(&model);
+	}
+}
+
 /* ---- nesting ---- */
 
 #define KERNEL(name, ts, dur)                                                                                          \
@@ -1169,6 +1211,8 @@ int main(void)
 		cmocka_unit_test(forms_of_files),
 		cmocka_unit_test(texts_that_are_not_escaped),
 		cmocka_unit_test(events_that_are_broken),
+		cmocka_unit_test(processes_that_wrote_one_file),
+		cmocka_unit_test(files_of_one_writer),
 		cmocka_unit_test(kernels_without_an_end),
 		cmocka_unit_test(spans_that_do_not_nest),
 		cmocka_unit_test(spans_that_cross_in_every_lane),
