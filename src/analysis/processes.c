@@ -246,6 +246,22 @@ const char *process_failure(const struct model *model, uint32_t process, struct 
 	return NULL;
 }
 
+const char *program_failure(const struct model *model, struct arena *arena)
+{
+	for (uint32_t i = 0; i < model->meta_count; i++) {
+		const struct model_meta *meta = &model->meta[i];
+		const char *child;
+
+		if (strcmp(model_text(model, meta->key), "exit") != 0 ||
+		    !strtoll(model_text(model, meta->value), NULL, 10))
+			continue;
+		child = model_meta(model, meta->process, "child");
+		return child ? describe_end(model, NULL, strtoll(child, NULL, 10), arena)
+		             : arena_printf(arena, "exit status %s", model_text(model, meta->value));
+	}
+	return NULL;
+}
+
 static void set_end(struct table *table, int row, const struct model *model, const struct process *process, int64_t pid)
 {
 	const char *signal = child_fact(model, pid, "signal");

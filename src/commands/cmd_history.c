@@ -104,6 +104,14 @@ static enum status add_entry(struct history *history, const struct history_entry
 	return STATUS_OK;
 }
 
+static void tell_trouble(const struct compared_run *run, const char *fact, const char *lead, const char *operand)
+{
+	const char *trouble = compared_run_fact(run, fact);
+
+	if (trouble && !common.is_quiet)
+		say("stepscope: note: '%s' is kept, but %s%s\n", operand, lead, trouble);
+}
+
 /* A metrics.json of rlhf-canary. */
 static enum status add_metrics(struct history *history, const char *operand, struct error *err)
 {
@@ -116,8 +124,7 @@ static enum status add_metrics(struct history *history, const char *operand, str
 
 	if (status)
 		return status;
-	if (compared_run_fact(&run, COMPARED_DAMAGE) && !common.is_quiet)
-		say("stepscope: note: '%s' is kept, but %s\n", operand, compared_run_fact(&run, COMPARED_DAMAGE));
+	tell_trouble(&run, COMPARED_DAMAGE, "", operand);
 	entry.series = series ? series : canary_metrics_series(&run);
 	entry.name = name ? name : run.name;
 	entry.identity = canary_metrics_identity(&run);
@@ -146,6 +153,7 @@ static enum status add_report(struct history *history, struct report *report, ui
 	if (status)
 		return status;
 	compared_run_init(&run, report);
+	tell_trouble(&run, COMPARED_END, "the run did not complete: ", called);
 	if (count > 1 && !common.is_quiet)
 		say("stepscope: note: %u files are ranks of one job: one run, '%s'\n", count, called);
 	status = add_entry(history, &entry, err);

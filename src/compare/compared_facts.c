@@ -5,6 +5,7 @@
  */
 #include "compare/compared_read.h"
 
+#include "analysis/processes.h"
 #include "analysis/statistics.h"
 #include "base/memory.h"
 #include "base/text.h"
@@ -344,9 +345,18 @@ static void read_clocks(struct compared_run *run, struct report *report)
 	read_clocks_of(run, telemetry, table_find_column(telemetry, "quantity"), table_find_column(telemetry, "of"));
 }
 
+static void read_end(struct compared_run *run, const struct model *model)
+{
+	const char *end = program_failure(model, &run->arena);
+
+	if (end)
+		compared_run_add_fact(run, FACT_RECORDING, COMPARED_END, end);
+}
+
 void compared_read_facts(struct compared_run *run, struct report *report)
 {
 	read_damage(run, report->model);
+	read_end(run, report->model);
 	read_amounts(run, report);
 	compared_read_passes(run, report);
 	read_noted(run, report->model);

@@ -368,6 +368,15 @@ void compared_run_init(struct compared_run *run, struct report *report)
 		report_release(steady);
 }
 
+const char *compared_run_trouble(const struct compared_run *run, struct arena *arena)
+{
+	const char *end = compared_run_fact(run, COMPARED_END), *damage = compared_run_fact(run, COMPARED_DAMAGE);
+
+	if (!end)
+		return damage;
+	return arena_printf(arena, "the run did not complete: %s%s%s", end, damage ? "; " : "", damage ? damage : "");
+}
+
 void compared_run_release(struct compared_run *run)
 {
 	free(run->steps);

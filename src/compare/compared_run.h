@@ -46,6 +46,8 @@ extern const char *const fact_kind_names[FACT_KINDS]; /* "work", "hardware", ...
 
 /* Name of the fact that the input is damaged or lacks events; its value says how. Absent: it is whole. */
 #define COMPARED_DAMAGE "damage"
+/* ... of how the program ended where it failed, in words. A recording says it. */
+#define COMPARED_END "end"
 /* ... of how the run ended, which only a metrics.json says. */
 #define COMPARED_STATUS "status"
 #define COMPARED_COMPLETED "completed"
@@ -143,5 +145,7 @@ void compared_run_add_telemetry(struct compared_run *run, const struct compared_
 
 const struct compared_value *compared_run_value(const struct compared_run *run, const char *name); /* NULL: none */
 const char *compared_run_fact(const struct compared_run *run, const char *name);                   /* NULL: none */
+/* How it failed, and what is missing of its input, in words; NULL: neither. */
+const char *compared_run_trouble(const struct compared_run *run, struct arena *arena);
 
 #endif

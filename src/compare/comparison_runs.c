@@ -46,7 +46,7 @@ static const struct table_column columns[RUNS_COLUMNS] = {
                                       "compared"},
 	[RUNS_DAMAGE] = {.name = "damage",
                          .type = TABLE_TEXT,
-                         .definition = "what is missing from the input, as the ledger says it",
+                         .definition = "how the run failed, and what is missing from the input, as the ledger says it",
                          .is_hidden = true},
 	[RUNS_BLOCK] = {.name = "block_steps",
                         .title = "block",
@@ -69,7 +69,7 @@ static void add_row(struct table *table, const struct compared_sides *sides, int
 	table_set_text_or(table, row, RUNS_CREATED, run->created, "the input has no wall clock");
 	table_set_int(table, row, RUNS_STEPS, sides->has_level[side][i] ? (int64_t)level->run.steps : 0);
 	table_set_int(table, row, RUNS_SKIPPED, run->warm_up);
-	table_set_text_or(table, row, RUNS_DAMAGE, compared_run_fact(run, COMPARED_DAMAGE), "the input is whole");
+	table_set_text_or(table, row, RUNS_DAMAGE, compared_run_trouble(run, &table->arena), "the input is whole");
 	if (!sides->has_level[side][i]) {
 		for (int column = RUNS_MEDIAN; column < RUNS_COLUMNS; column++)
 			if (column != RUNS_DAMAGE)

@@ -495,7 +495,7 @@ static const char *damage_of(const struct compared_sides *sides, struct arena *a
 
 		for (size_t i = 0; i < sides->count[side]; i++) {
 			const struct compared_run *run = &sides->runs[side][i];
-			const char *damage = compared_run_fact(run, COMPARED_DAMAGE);
+			const char *damage = compared_run_trouble(run, arena);
 
 			if (damage && !damaged++)
 				list = arena_printf(arena, "%s%s%s '%.60s': %.200s", list ? list : "", list ? "; " : "",
@@ -514,7 +514,11 @@ static const char *failure_of(const struct compared_sides *sides, struct arena *
 		for (size_t i = 0; i < sides->count[side]; i++) {
 			const struct compared_run *run = &sides->runs[side][i];
 			const char *status = compared_run_fact(run, COMPARED_STATUS);
+			const char *end = compared_run_fact(run, COMPARED_END);
 
+			if (end)
+				return arena_printf(arena, "%s '%.60s' did not complete: %.200s", side_names[side],
+				                    run->name, end);
 			if (status && strcmp(status, COMPARED_COMPLETED) != 0)
 				return arena_printf(arena, "%s '%.60s' did not complete: its status is '%.40s'",
 				                    side_names[side], run->name, status);

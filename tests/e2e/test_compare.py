@@ -11,14 +11,17 @@ STEPSCOPE = os.environ["STEPSCOPE"]
 TRAINER = os.path.join(os.environ["BUILD"], "examples", "c", "gpt")
 
 
+def trainer(*arguments, steps=24):
+    return [TRAINER, "--steps", str(steps), "--layers", "1", "--dim", "32", "--context", "32", "--evaluate-every", "0", "--quiet", *map(str, arguments)]
+
+
 def record(folder, name, *arguments, steps=24):
-    subprocess.run([STEPSCOPE, "run", "--quiet", "--out", name, "--", TRAINER, "--steps", str(steps), "--layers", "1", "--dim", "32",
-                    "--context", "32", "--evaluate-every", "0", "--quiet", *map(str, arguments)], check=True, timeout=300, cwd=folder)
+    subprocess.run([STEPSCOPE, "run", "--quiet", "--out", name, "--", *trainer(*arguments, steps=steps)], check=True, timeout=300, cwd=folder)
 
 
-def compare(folder, *arguments):
+def compare(folder, *arguments, said=""):
     done = subprocess.run([STEPSCOPE, "compare", "--json", *arguments], capture_output=True, timeout=60, cwd=folder, check=False)
-    assert not done.stderr, done.stderr
+    assert done.stderr.decode() == said
     return json.loads(done.stdout), done.returncode
 
 
@@ -139,3 +142,21 @@ def test_a_run_that_was_kept_compares_as_the_run_itself(runs):
     # the injected work is CPU time, and the steps are long enough for the question
     used = next(row for row in kept["metrics"] if row["metric"] == "step_cpu_time")
     assert 0 < used["base"] < used["new"]
+
+
+@pytest.mark.parametrize("end, words", [("exit 3", "exit status 3"), ("kill -9 $$", "killed by SIGKILL"), ("exit 0", None)])
+def test_a_run_that_failed_passes_no_gate(tmp_path, end, words):
+    """Its steps are those before it failed. The program that failed is a shell, which records nothing itself."""
+    program = f'"$@"; {end}'
+    subprocess.run([STEPSCOPE, "run", "--quiet", "--out", "run", "--", "sh", "-c", program, "sh", *trainer()], check=False, timeout=300, cwd=tmp_path)
+    shutil.copytree(tmp_path / "run", tmp_path / "copy")
+    (tmp_path / "limits.yaml").write_text("max_step_time_increase_pct: 900\nmax_tps_drop_pct: 90\nmin_step_count: 5\n")
+    said = f"stepscope: inconclusive: new 'copy' did not complete: {words}\n" if words else ""
+    answer, status = compare(tmp_path, "run", "copy", "--thresholds", "limits.yaml", said=said)
+    assert (status, answer["gate"]["result"]) == ((5, "inconclusive") if words else (0, "passed"))
+    assert (f"new 'copy': the run did not complete: {words}" in (answer["verdict"]["damage"] or "")) == bool(words)
+    assert next(metric for metric in answer["metrics"] if metric["metric"] == "step_period")["new"] is not None  # nothing of it is missing
+    assert compare(tmp_path, "run", "copy", "--fail-on", "never")[1] == 0
+    done = subprocess.run([STEPSCOPE, "history", "add", "--series", "s", "copy"], check=True, capture_output=True, text=True, timeout=60, cwd=tmp_path,
+                          env={**os.environ, "STEPSCOPE_HISTORY": str(tmp_path / "history.db")})
+    assert (f"'copy' is kept, but the run did not complete: {words}" in done.stderr) == bool(words)
