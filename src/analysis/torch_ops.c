@@ -174,6 +174,8 @@ static void describe(struct builder *builder, struct torch_event *event, const s
 	event->name = span->kind == SPAN_STEP ? "ProfilerStep*" : model_text(model, span->name);
 	event->is_annotation = span->kind != SPAN_OP && span->kind != SPAN_PYTHON && span->kind != SPAN_MODULE &&
 	                       span->kind != SPAN_RUNTIME;
+	if (span->kind == SPAN_PYTHON || span->kind == SPAN_MODULE)
+		event->frame = span->name * 2 + (span->kind == SPAN_MODULE);
 	if (span->kind == SPAN_MODULE)
 		event->name = arena_printf(&builder->ops->texts, "nn.Module: %s", event->name);
 	event->scope = event->is_annotation             ? SCOPE_USER
@@ -601,12 +603,12 @@ void torch_ops_init(struct torch_ops *ops, const struct model *model, const stru
 		if (!is_left_out)
 			model_visit_spans(model, i, visit, &builder);
 	}
-	if (options->frames)
+	if (options->frames && !builder.is_trace)
 		add_sources(&builder);
 	if (ops->has_device)
 		add_device_times(&builder);
 	if (builder.is_trace)
-		torch_trace_arrange(ops, model, builder.base_ns, !options->is_without_memory);
+		torch_trace_arrange(ops, model, builder.base_ns, options);
 	else if (!options->is_without_memory)
 		add_memory(&builder);
 	for (uint32_t i = 0; i < model->tracks_count; i++)

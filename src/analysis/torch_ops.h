@@ -33,6 +33,7 @@ struct torch_event {
 	int64_t sequence;        /* -1: none */
 	uint32_t forward_thread; /* PyTorch's number of it; 0: none */
 	uint32_t stack;          /* of Python; what a backward does has its forward's */
+	uint32_t frame;          /* a name for each function and module of Python in a trace, 0: it is none */
 	bool is_annotation, is_merged /* into its parent */, is_backward, is_device;
 };
 

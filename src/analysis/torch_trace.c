@@ -5,9 +5,12 @@
 #include "analysis/torch_trace.h"
 
 #include "analysis/lanes.h"
+#include "base/buffer.h"
 #include "base/lower_bound.h"
 #include "base/merge_sort.h"
 #include "base/storage.h"
+#include "model/number_map.h"
+#include "pytorch/names.h"
 
 #include <string.h>
 
@@ -175,9 +178,209 @@ static void find_bytes(struct torch_ops *ops, const struct model *model, int64_t
 	storage_release(model->storage, changes);
 }
 
-void torch_trace_arrange(struct torch_ops *ops, const struct model *model, int64_t base_ns, bool has_memory)
+/* ---- lines of Python ---- */
+
+/* A function or module of Python, and the one around it. */
+struct frame {
+	const char *name;
+	uint32_t around;    /* 0: none */
+	const char *source; /* NULL: nobody asked yet */
+};
+
+struct frames {
+	struct torch_ops *ops;
+	struct storage *storage;
+	uint32_t wanted; /* in a source */
+	struct number_map by_name; /* around << 32 | torch_event.frame */
+	struct frame *list;
+	uint32_t count, capacity; /* the first one stands for none */
+};
+
+/* torch leaves these out. */
+static bool is_hidden(const char *name)
+{
+	static const char *const parts[][2] = {{"autograd/__init__", "_make_grads"},
+	                                       {"autograd/__init__", "backward"},
+	                                       {"torch/tensor", "backward"},
+	                                       {"_internal/common_utils", "prof_callable"},
+	                                       {"_internal/common_utils", "prof_func_call"},
+	                                       {"_internal/common_utils", "prof_meth_call"}};
+
+	for (size_t i = 0; i < sizeof(parts) / sizeof(parts[0]); i++)
+		if (strstr(name, parts[i][0]) && strstr(name, parts[i][1]))
+			return true;
+	return false;
+}
+
+static uint32_t add_frame(struct frames *frames, uint32_t around, const char *name)
+{
+	STORAGE_GROW(frames->storage, frames->list, frames->count, frames->capacity, 256);
+	frames->list[frames->count] = (struct frame){.name = name, .around = around};
+	return frames->count++;
+}
+
+static uint32_t frame_in(struct frames *frames, uint32_t around, const struct torch_event *event)
+{
+	uint64_t key = (uint64_t)around << 32 | event->frame;
+	uint32_t found = number_map_find(&frames->by_name, key);
+
+	if (found == NUMBER_MAP_NONE) {
+		found = is_hidden(event->name) ? around : add_frame(frames, around, event->name);
+		number_map_set(&frames->by_name, key, found);
+	}
+	return found;
+}
+
+static const char *source_of(struct frames *frames, uint32_t stack)
+{
+	struct frame *innermost = &frames->list[stack];
+	struct buffer text;
+
+	if (innermost->source)
+		return innermost->source;
+	buffer_init(&text, 1 << 20);
+	for (uint32_t at = stack, i = 0; at && i < frames->wanted; at = frames->list[at].around, i++)
+		buffer_printf(&text, "%s%s", i ? "\n" : "", frames->list[at].name);
+	innermost->source = arena_dup_n(&frames->ops->texts, text.data ? text.data : "", text.length);
+	buffer_release(&text);
+	return innermost->source;
+}
+
+/* Of a backward: it has a thread of its forward, but so has what the engine does for it. A gradient that is added up has none. */
+static bool is_node(const struct torch_event *event)
+{
+	bool has_forward = event->forward_thread && !pytorch_begins(event->name, PYTORCH_ENGINE);
+
+	return has_forward || pytorch_begins(event->name, PYTORCH_ACCUMULATE);
+}
+
+/* PyTorch's numbers of threads, which only nodes have, by the links to their forward. */
+static void find_threads(const struct torch_ops *ops, const struct model *model, struct number_map *lanes)
+{
+	struct number_map threads = {.storage = model->storage}; /* of nodes, by track and start */
+
+	for (uint32_t i = 0; i < ops->event_count; i++)
+		if (ops->events[i].forward_thread)
+			number_map_add(&threads, (uint64_t)ops->events[i].start_ns << 12 ^ ops->events[i].track,
+			               ops->events[i].forward_thread);
+	for (uint32_t i = 0; i < model->links_count; i++) {
+		const struct model_link *link = &model->links[i];
+		uint32_t row;
+
+		if (link->kind != STEPSCOPE_LINK_BACKWARD || link->from_row == MODEL_NONE || link->to_row == MODEL_NONE)
+			continue;
+		const struct span_chunk *chunk = track_chunk(model->tracks[link->to_track], link->to_row, &row);
+		uint32_t thread = number_map_find(&threads,
+		                                  (uint64_t)chunk->start_ns[row] << 12 ^ link->to_track);
+
+		if (thread != NUMBER_MAP_NONE)
+			number_map_add(lanes, thread, first_lane(model, link->from_track));
+	}
+	number_map_release(&threads);
+}
+
+static uint64_t operation_key(uint32_t lane, int64_t sequence)
+{
+	return (uint64_t)lane << 48 ^ (uint64_t)sequence;
+}
+
+/* Of its own number, outside of backwards: the first one. */
+static void find_forwards(const struct torch_ops *ops, const struct model *model, const uint32_t *nodes,
+                          struct number_map *forwards)
+{
+	for (uint32_t i = 0; i < ops->event_count; i++) {
+		const struct torch_event *event = &ops->events[i];
+
+		if (nodes[i] == TORCH_NONE && event->sequence >= 0)
+			number_map_add(forwards, operation_key(first_lane(model, event->track), event->sequence), event->stack);
+	}
+}
+
+/* What a backward does has the stack of what its node is the backward of, and none where that is not known. */
+static void give_forward_stacks(struct torch_ops *ops, const struct model *model)
+{
+	struct number_map lanes = {.storage = model->storage}, forwards = {.storage = model->storage};
+	uint32_t *nodes = storage_resize(model->storage, NULL, (size_t)ops->event_count + 1, sizeof(*nodes));
+
+	for (uint32_t i = 0; i < ops->event_count; i++) {
+		const struct torch_event *event = &ops->events[i];
+
+		nodes[i] = is_node(event) ? i : event->parent == TORCH_NONE ? TORCH_NONE : nodes[event->parent];
+	}
+	find_threads(ops, model, &lanes);
+	find_forwards(ops, model, nodes, &forwards);
+	for (uint32_t i = 0; i < ops->event_count; i++) {
+		if (nodes[i] == TORCH_NONE)
+			continue;
+		const struct torch_event *node = &ops->events[nodes[i]];
+		uint32_t lane = number_map_find(&lanes, node->forward_thread);
+		uint32_t stack = lane == NUMBER_MAP_NONE || node->sequence < 0
+		                         ? NUMBER_MAP_NONE
+		                         : number_map_find(&forwards, operation_key(lane, node->sequence));
+
+		ops->events[i].stack = stack == NUMBER_MAP_NONE ? 0 : stack;
+	}
+	number_map_release(&lanes);
+	number_map_release(&forwards);
+	storage_release(model->storage, nodes);
+}
+
+/* What is open in a thread, outermost first. */
+struct open_event {
+	uint32_t stack;       /* of what begins in it */
+	int64_t first_end_ns; /* of this one and those around it */
+};
+
+/* As torch finds what an event lies in for this: an event that ends takes those with it that began in it, also where they go on, as a range
+ * does that was begun by a function. */
+static void find_stacks(struct frames *frames, const struct model *model)
+{
+	struct torch_ops *ops = frames->ops;
+	struct open_event *open = storage_resize(frames->storage, NULL, (size_t)ops->event_count + 1, sizeof(*open));
+	uint32_t depth = 0;
+
+	for (uint32_t i = 0; i < ops->event_count; i++) {
+		struct torch_event *event = &ops->events[i];
+
+		if (event->is_device)
+			continue;
+		if (i && first_lane(model, event->track) != first_lane(model, event[-1].track))
+			depth = 0;
+		depth = LOWER_BOUND(open, depth, item, item->first_end_ns >= event->start_ns);
+		event->stack = depth ? open[depth - 1].stack : 0;
+		if (event->end_ns <= event->start_ns)
+			continue;
+		open[depth] = (struct open_event){event->frame ? frame_in(frames, event->stack, event) : event->stack,
+		                                  event->end_ns};
+		if (depth && open[depth - 1].first_end_ns < event->end_ns)
+			open[depth].first_end_ns = open[depth - 1].first_end_ns;
+		depth++;
+	}
+	storage_release(frames->storage, open);
+}
+
+static void find_sources(struct torch_ops *ops, const struct model *model, uint32_t wanted)
+{
+	struct frames frames = {.ops = ops,
+	                        .storage = model->storage,
+	                        .wanted = wanted,
+	                        .by_name = {.storage = model->storage}};
+
+	add_frame(&frames, 0, "");
+	find_stacks(&frames, model);
+	give_forward_stacks(ops, model);
+	for (uint32_t i = 0; i < ops->event_count; i++)
+		ops->events[i].source = source_of(&frames, ops->events[i].stack);
+	number_map_release(&frames.by_name);
+	storage_release(model->storage, frames.list);
+}
+
+void torch_trace_arrange(struct torch_ops *ops, const struct model *model, int64_t base_ns,
+                         const struct torch_ops_options *options)
 {
 	find_parents(ops, model);
-	if (has_memory)
+	if (options->frames)
+		find_sources(ops, model, options->frames);
+	if (!options->is_without_memory)
 		find_bytes(ops, model, base_ns);
 }

@@ -13,7 +13,8 @@
 bool torch_trace_is(const struct model *model);
 /* The duration that the trace gave a span, also when it was cut to nest. */
 int64_t torch_trace_dur_ns(const struct model *model, const struct span_view *span);
-/* Parents and, when wanted, bytes of all events. */
-void torch_trace_arrange(struct torch_ops *ops, const struct model *model, int64_t base_ns, bool has_memory);
+/* Parents and, when wanted, bytes and lines of Python of all events. */
+void torch_trace_arrange(struct torch_ops *ops, const struct model *model, int64_t base_ns,
+                         const struct torch_ops_options *options);
 
 #endif

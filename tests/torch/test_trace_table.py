@@ -8,8 +8,8 @@ import pytest
 
 from torch_tools import HERE, STEPSCOPE, environment, every_python, version, warm
 
-WANTED = ["none", "steps", "steps,shapes,memory,flops", "stack", "steps,stack,shapes,memory"]
-WITHOUT_KINETO = ["none", "steps", "stack"]  # such a trace has no shapes and no memory
+WANTED = ["none", "steps", "steps,shapes,memory,flops", "stack", "steps,stack,shapes,memory", "frames", "steps,frames"]
+WITHOUT_KINETO = ["none", "steps", "stack"]  # such a trace has no shapes, no memory and no lines
 
 
 def has_kineto(python):
@@ -27,7 +27,7 @@ def test_the_same_bytes_as_the_profiler(tmp_path, python, wanted):
     done = warm(tmp_path, python, *command, is_observed=False)
     # with stacks torch.profiler now and then has a name that is gone: it is unreadable, or not the same in the trace and in the table; a fork
     # would have it at the same place
-    for _ in range(5 if "stack" in wanted else 0):
+    for _ in range(5 if "stack" in wanted or "frames" in wanted else 0):
         if done.returncode == 0 and is_same(tmp_path, python):
             break
         assert done.returncode == 0 or "UnicodeDecodeError" in done.stderr, done.stderr
@@ -40,7 +40,10 @@ def test_the_same_bytes_as_the_profiler(tmp_path, python, wanted):
 def tables(tmp_path, python):
     """(ours, torch.profiler's) of its trace."""
     style = "torch-1.13" if version(python).startswith("1.") else "torch"
-    for name, options in (("name", ["--limit", "-1"]), ("shape", ["--by", "shape", "--sort", "self_cpu_time_total"])):
+    for name, options in (("name", ["--limit", "-1"]), ("shape", ["--by", "shape", "--sort", "self_cpu_time_total"]),
+                          ("frames", ["--frames", "3", "--limit", "-1"])):
+        if not (tmp_path / f"trace.json.{name}").exists():
+            continue
         done = subprocess.run([STEPSCOPE, "report", tmp_path / "trace.json", "--style", style, *options], capture_output=True,
                               text=True, env=environment(), timeout=60, check=True)
         yield done.stdout, (tmp_path / f"trace.json.{name}").read_text(encoding="utf-8")

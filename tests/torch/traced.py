@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Profiles a few real steps with torch.profiler: writes its trace to TRACE and its own tables to TRACE.name and TRACE.shape."""
+"""Profiles a few real steps with torch.profiler: writes its trace to TRACE and its own tables to TRACE.name, TRACE.shape and, where they have
+any, with 3 lines of Python to TRACE.frames."""
 import sys
 
 import torch
@@ -11,9 +12,11 @@ def main():
     torch.manual_seed(0)
     model = torch.nn.Sequential(torch.nn.Conv2d(3, 8, 3), torch.nn.ReLU(), torch.nn.Flatten(), torch.nn.Linear(8 * 14 * 14, 10))
     optimizer = torch.optim.SGD(model.parameters(), lr=0.1, momentum=0.9)
+    # else 2.13 has lines in its traces, but not in its tables
+    more = {"experimental_config": torch._C._profiler._ExperimentalConfig(verbose=True)} if "frames" in wanted else {}
     steps = {"schedule": schedule(wait=1, warmup=1, active=2)} if "steps" in wanted else {}
     with profile(activities=[ProfilerActivity.CPU], record_shapes="shapes" in wanted, profile_memory="memory" in wanted,
-                 with_stack="stack" in wanted, with_flops="flops" in wanted, **steps) as profiler:
+                 with_stack="stack" in wanted or "frames" in wanted, with_flops="flops" in wanted, **steps, **more) as profiler:
         for _ in range(4):
             with record_function("forward"):
                 loss = model(torch.randn(8, 3, 16, 16)).logsumexp(1).mean()
@@ -27,6 +30,9 @@ def main():
         file.write(profiler.key_averages().table(row_limit=-1))
     with open(trace + ".shape", "w", encoding="utf-8") as file:
         file.write(profiler.key_averages(group_by_input_shape=True).table(sort_by="self_cpu_time_total"))
+    if "frames" in wanted:
+        with open(trace + ".frames", "w", encoding="utf-8") as file:
+            file.write(profiler.key_averages(group_by_stack_n=3).table(row_limit=-1))
 
 
 if __name__ == "__main__":
