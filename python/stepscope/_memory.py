@@ -210,7 +210,7 @@ class Watch:
         # 1.13's DisableTorchFunction leaves the program's modes on
         self.without_modes = getattr(torch.overrides, "_no_torch_function_mode", contextlib.nullcontext)
         self.looks = {}  # by id of the optimizer: how many, and what there was to see
-        self.window = 0  # of the recording, that those were in
+        self.window, self.rotations = 0, 0  # of the recording, that those were in
         self.look_count, self.call_count = 0, 0
         self.spent_ns, self.spent_before_ns, self.next_ns = 0, 0, 0
         self.is_on = True
@@ -243,8 +243,11 @@ class Watch:
         window = self.native.torch_wants_owners()
         if not window:
             return
-        if window != self.window:  # each begins with one look at everything
-            self.window, self.spent_before_ns, self.next_ns = window, self.spent_ns, 0
+        rotations = self.native.torch_rotations()
+        if (window, rotations) != (self.window, self.rotations):  # the next one is at everything
+            if window != self.window:
+                self.spent_before_ns, self.next_ns = self.spent_ns, 0
+            self.window, self.rotations = window, rotations
             self.looks = dict.fromkeys(self.looks, (FIRST_LOOKS - 1, None, None))
         start = time.perf_counter_ns()
         looks, parts_before, before = self.looks.get(id(optimizer), (0, None, None))

@@ -8,6 +8,7 @@ many times for each weight, and as large, is the state of an optimizer. Where on
 """
 import gc
 import sys
+import time
 import weakref
 from collections import Counter
 
@@ -15,8 +16,9 @@ from stepscope import _optimizers
 
 SEARCH_AT = 2  # backwards: what an update makes first is there
 MOST_LOOKS = 32
-MOST_TRIES = 256  # in the middle of a backward there is not much to see
+MOST_TRIES = 256  # in the middle of a backward, where there is not much to see
 MOST_WATCHED = 16384
+SHARE = 1 / 400  # of the time, where the recorder goes on in another file
 STATE = 3  # enum stepscope_memory
 
 
@@ -53,24 +55,30 @@ def _is_in_backward(frame):
 class Weights:
     def __init__(self, native, watching):
         self.native, self.watching, self.tensors = native, watching, watching.tensors
+        self.window, self.next_ns = 0, 0  # of the recording; when to look again in it
         self.tries = self.looks = 0
         self.updates = 0  # since the search
         self.was_early = False  # the search: the first update, behind several backwards, was still to come, and makes what it needs
         self.weights, self.beside = [], []
         self.versions, self.written = {}, set()  # by id: of the modules' weights; that were written to
-        native.torch_watch_backward(self.look, 0)
+        native.torch_watch_backward(self.look, False)
 
     def look(self):
         """Behind a backward."""
-        self.tries += 1
+        is_behind = not _is_in_backward(sys._getframe(1))
+        self.tries += not is_behind
         if _optimizers.are_made or self.tries > MOST_TRIES:
-            self.native.torch_watch_backward(None, 0)
+            self.native.torch_watch_backward(None, False)
             return
-        if not _is_in_backward(sys._getframe(1)):
+        is_over = self.updates > 1 or self.looks >= MOST_LOOKS
+        window, start = self.native.torch_wants_owners(), time.perf_counter_ns()
+        if is_behind and not (is_over and window == self.window and start < self.next_ns):
             self.looks += 1
             self.watching.tell(self.tell)
-        is_over = self.updates > 1 or self.looks >= MOST_LOOKS
-        self.native.torch_watch_backward(self.look, self.native.torch_wants_owners() if is_over else 0)
+            self.window, end = window, time.perf_counter_ns()
+            self.next_ns = end + int((end - start) / SHARE)
+            is_over = self.updates > 1 or self.looks >= MOST_LOOKS
+        self.native.torch_watch_backward(self.look, is_over)
 
     def tell(self, owners):
         modules = owners.add_modules()

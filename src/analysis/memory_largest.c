@@ -87,7 +87,9 @@ static void add_row(const struct large_fold *fold, const struct memory_pool *poo
 	int row = table_row(table);
 	uint32_t by = memory_allocated_by(fold->model, event);
 	const struct model_step *step = step_times_step_at(fold->model, event->process, event->time_ns);
-	const char *before = "before recording began, or by another allocator";
+	const char *before = fold->model->processes[pool->process].has_removed
+	                             ? "before what is left of the recording, or by another allocator"
+	                             : "before recording began, or by another allocator";
 
 	table_set_text(table, row, LARGE_PROCESS, process_label(fold->model, pool->process, &table->arena));
 	table_set_text(table, row, LARGE_DEVICE, memory_device_name(&table->arena, pool->device));

@@ -183,6 +183,16 @@ static void end_pool(void *context, const struct memory_pool *pool)
 	fold->has_gaps |= pool->has_gaps;
 }
 
+/* The oldest of it, of any process. */
+static bool has_removed(const struct model *model)
+{
+	bool has = false;
+
+	for (uint32_t i = 0; i < model->processes_count; i++)
+		has |= model->processes[i].has_removed;
+	return has;
+}
+
 /* What the numbers do not say. */
 static const char *note_of(struct table *table, const struct model *model, const struct analysis_options *options,
                            const struct memory_fold *fold)
@@ -197,8 +207,9 @@ static const char *note_of(struct table *table, const struct model *model, const
 	if (without)
 		return arena_printf(
 			&table->arena,
-			"memory was not recorded in %u of %u steps: what was allocated or freed in them is unknown%s",
-			without, model->steps_count,
+			"memory %s in %u of %u steps: what was allocated or freed in them is unknown%s",
+			has_removed(model) ? "was not recorded, or was removed again" : "was not recorded", without,
+			model->steps_count,
 			fold->has_gaps
 				? ", so behind them counts only what a program holds for good, as parameters and "
 				  "optimizer state, what was seen again, and what is new"
@@ -257,8 +268,9 @@ static enum status run_memory(const struct model *model, const struct analysis_o
 		add_note(table, "a trace does not tell parameters, gradients and optimizer state: they are in other");
 	if (fold.found)
 		add_note(table, arena_printf(&table->arena,
-		                             "%s were alive before recording began, or are of another allocator",
-		                             units_bytes(bytes, (double)fold.found)));
+		                             "%s were alive before %s, or are of another allocator",
+		                             units_bytes(bytes, (double)fold.found),
+		                             has_removed(model) ? "what is left of the recording" : "recording began"));
 	if (fold.has_growth)
 		add_note(table, "what grows: --table memory_growth");
 	return STATUS_OK;

@@ -7,6 +7,7 @@
 
 #include "format/block.h"
 #include "recorder/background.h"
+#include "recorder/emit.h"
 #include "recorder/self.h"
 #include "recorder/stream.h"
 #include "recorder/symbols.h"
@@ -36,6 +37,8 @@
 #define SECOND 1000000000ll
 #define STACK_BYTES (256u << 10)
 #define STOP_SECONDS 10 /* a disk that does not answer must not keep the program from ending */
+
+uint32_t emit_rotations;
 
 /* ---- what goes before the events ------------------------------------------------------------------------------------------ */
 
@@ -344,6 +347,8 @@ static void begin_segment(struct drain *drain, bool is_new)
 			put_stream(drain, i, false);
 }
 
+uint32_t emit_rotations;
+
 /* The coarse file counts, too; but where it is most of what may be kept, operators get half of it all the same. */
 static int64_t left_to_keep(const struct drain *drain, int64_t keep_bytes)
 {
@@ -369,6 +374,8 @@ static void rotate_if_due(struct drain *drain, const struct drain_limits *limits
 	}
 	if (reason)
 		return;
+	if (limits->keep_bytes || limits->keep_ns)
+		__atomic_fetch_add(&emit_rotations, 1, __ATOMIC_RELAXED);
 	snprintf(drain->pool->header->segment_path, sizeof(drain->pool->header->segment_path), "%s", file->path);
 	drain->pool->header->identity = file->identity;
 	begin_segment(drain, true);

@@ -122,6 +122,9 @@ extern uint32_t emit_starts;
 
 /* emit_starts as the recording began with it: what began in an earlier one does not end in this one. Atomic. */
 extern uint32_t emit_first_start;
+
+/* Counts the files after the first one where older ones are removed: what was said in those has to be said again. Atomic. */
+extern uint32_t emit_rotations;
 STEPSCOPE_API unsigned stepscope_session_number(void); /* for Python */
 
 /* Ticks of the session's clock now; 0 when off. */

@@ -3,6 +3,7 @@
 import json
 import subprocess
 
+import pytest
 from torch_tools import STEPSCOPE, environment, every_python, table, warm
 
 MARKED = """
@@ -119,3 +120,38 @@ def test_workers_are_looked_at_where_the_loop_is(tmp_path, python):
     assert len(workers) == 2 and all(worker["startup_ns"] is None for worker in workers)
     # up to as many as two workers prefetch had been made before
     assert loop["batches"] - 6 <= sum(worker["batches"] for worker in workers) <= loop["batches"] + 6
+
+
+HELD = """
+import sys, torch, stepscope
+
+torch.set_num_threads(1)
+model = torch.nn.Linear(32, 32)
+optimizer = torch.optim.Adam(model.parameters()) if sys.argv[1] == "optimizer" else None
+beside = [torch.zeros_like(weight) for weight in model.parameters() for _ in range(2)]
+for n in range(1200):
+    model.zero_grad()
+    model(torch.randn(8, 32)).sum().backward()
+    if optimizer:
+        optimizer.step()
+    else:
+        with torch.no_grad():
+            for k, weight in enumerate(model.parameters()):
+                for state in beside[2 * k:2 * k + 2]:
+                    state.mul_(0.9).add_(weight.grad)
+                weight -= 0.01 * state
+    if n % 10 == 0:
+        stepscope.flush()
+"""
+
+
+@pytest.mark.parametrize("by", ["optimizer", "hand"])
+@every_python
+def test_what_is_held_is_told_of_in_what_is_left(tmp_path, python, by):
+    """Parameters and state are made once, so their allocations are removed first."""
+    record(tmp_path, python, HELD, by, keep_size="256K", **{"with": "memory"})
+    peaks = {row["category"]: row["peak_bytes"] for row in table(tmp_path, "memory") if row["category"]}
+    parameters = 4 * (32 * 32 + 32)
+    assert peaks["parameter"] == peaks["gradient"] == parameters and 2 * parameters <= peaks["optimizer state"] < 2 * parameters + 64
+    shown = subprocess.run([STEPSCOPE, "report", "run", "--table", "memory"], cwd=tmp_path, env=environment(COLUMNS=400), capture_output=True, text=True)
+    assert "were alive before what is left of the recording" in shown.stdout

@@ -78,6 +78,7 @@
 	F(stepscope_torch_loader_end)                                                                                  \
 	F(stepscope_torch_owners)                                                                                      \
 	F(stepscope_torch_wants_owners)                                                                                \
+	F(stepscope_torch_rotations)                                                                                   \
 	F(stepscope_torch_may_want_owners)                                                                             \
 	F(stepscope_torch_watch_backward)                                                                              \
 	F(stepscope_torch_make_records)                                                                                \

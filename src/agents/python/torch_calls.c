@@ -36,6 +36,7 @@ CALL_STATUS(torch_lines_find)
 		return PyLong_FromUnsignedLongLong(library.stepscope_##name());                                        \
 	}
 CALL_NUMBER(torch_wants_owners)
+CALL_NUMBER(torch_rotations)
 CALL_NUMBER(torch_follow)
 CALL_NUMBER(torch_too_deep)
 
@@ -164,17 +165,17 @@ static void on_backward(void)
 	(void)Py_AddPendingCall(look_behind_backward, NULL);
 }
 
-/* torch_watch_backward(look, but): look() comes once behind the next backward, see backward_watch(); look None: not any more. */
+/* torch_watch_backward(look, is_later): look() comes once behind the next backward, see backward_watch(); look None: not any more. */
 static PyObject *torch_watch_backward(PyObject *self, PyObject *arguments)
 {
 	PyObject *given;
-	unsigned but;
-	if (!PyArg_ParseTuple(arguments, "OI:torch_watch_backward", &given, &but))
+	int is_later;
+	if (!PyArg_ParseTuple(arguments, "Op:torch_watch_backward", &given, &is_later))
 		return NULL;
 	Py_XDECREF(look);
 	look = given == Py_None ? NULL : given;
 	Py_XINCREF(look);
-	library.stepscope_torch_watch_backward(look ? on_backward : NULL, but);
+	library.stepscope_torch_watch_backward(look ? on_backward : NULL, is_later);
 	Py_RETURN_NONE;
 }
 
@@ -212,6 +213,7 @@ PyMethodDef native_torch_methods[] = {
 	{"torch_rank", torch_rank, METH_VARARGS, NULL},
 	{"torch_owners", torch_owners, METH_O, NULL},
 	{"torch_wants_owners", torch_wants_owners, METH_NOARGS, NULL},
+	{"torch_rotations", torch_rotations, METH_NOARGS, NULL},
 	{"torch_may_want_owners", torch_may_want_owners, METH_NOARGS, NULL},
 	{"torch_watch_backward", torch_watch_backward, METH_VARARGS, NULL},
 	{"torch_make_records", torch_make_records, METH_O, NULL},

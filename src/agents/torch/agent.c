@@ -239,10 +239,15 @@ unsigned stepscope_torch_wants_owners(void)
 	return is_wanted ? __atomic_load_n(&emit_starts, __ATOMIC_RELAXED) : 0;
 }
 
-void stepscope_torch_watch_backward(void (*call)(void), unsigned but)
+unsigned stepscope_torch_rotations(void)
+{
+	return __atomic_load_n(&emit_rotations, __ATOMIC_RELAXED);
+}
+
+void stepscope_torch_watch_backward(void (*call)(void), int is_later)
 {
 	if (agent.is_found)
-		backward_watch(&agent.entry, call, but);
+		backward_watch(&agent.entry, call, is_later);
 }
 
 int stepscope_torch_may_want_owners(void)

@@ -12,15 +12,21 @@ static struct {
 	void (*call)(void); /* stays when nobody waits any more: a thread may be about to call it */
 	uint64_t handle;
 	bool has_handle;
-	unsigned but;
+	uint32_t but; /* in this part of the recording; 0: none */
 	bool is_wanted; /* atomic */
 } backward;
+
+/* Both numbers only grow. */
+static uint32_t part_now(void)
+{
+	return __atomic_load_n(&emit_starts, __ATOMIC_RELAXED) + __atomic_load_n(&emit_rotations, __ATOMIC_RELAXED);
+}
 
 static bool is_wanted(void)
 {
 	return __atomic_load_n(&backward.is_wanted, __ATOMIC_ACQUIRE) &&
 	       (STEPSCOPE_ACTIVE_ & STEPSCOPE_ACTIVE_MEMORY) &&
-	       __atomic_load_n(&emit_starts, __ATOMIC_RELAXED) != backward.but;
+	       part_now() != backward.but;
 }
 
 TORCH_START_BODY static void look_at_node(const void *record)
@@ -45,7 +51,7 @@ static void add_callback(const struct torch_entry *entry)
 	backward.has_handle = true;
 }
 
-void backward_watch(const struct torch_entry *entry, void (*call)(void), unsigned but)
+void backward_watch(const struct torch_entry *entry, void (*call)(void), bool is_later)
 {
 	if (!call && backward.has_handle) {
 		__atomic_store_n(&backward.is_wanted, false, __ATOMIC_RELEASE);
@@ -55,7 +61,7 @@ void backward_watch(const struct torch_entry *entry, void (*call)(void), unsigne
 	if (!call)
 		return;
 	backward.call = call;
-	backward.but = but;
+	backward.but = is_later ? part_now() : 0;
 	__atomic_store_n(&backward.is_wanted, true, __ATOMIC_RELEASE);
 	if (!backward.has_handle)
 		add_callback(entry);

@@ -8,9 +8,9 @@
 
 #include "agents/torch/entry.h"
 
-/* call() comes once, in the middle of the next such backward while memory is recorded, but in the recording of that number
- * (stepscope_torch_wants_owners(), 0: none). It comes in whatever thread that runs in, with or without Python's lock, so it must not wait.
- * call NULL: not any more. One thread at a time. */
-void backward_watch(const struct torch_entry *entry, void (*call)(void), unsigned but);
+/* call() comes once, in the middle of the next such backward while memory is recorded; is_later: not before the next start or window of the
+ * recorder, or its next file where older ones are removed. It comes in whatever thread that runs in, with or without Python's lock, so it
+ * must not wait. call NULL: not any more. One thread at a time. */
+void backward_watch(const struct torch_entry *entry, void (*call)(void), bool is_later);
 
 #endif
