@@ -246,6 +246,22 @@ const char *process_failure(const struct model *model, uint32_t process, struct 
 	return NULL;
 }
 
+/* `stepscope run` was killed, too, as where somebody stops all processes of a job: nobody saw the end of a program that did not close its
+ * recording. */
+static bool has_unseen_end(const struct model *model)
+{
+	bool is_host_lost = false, is_open = false;
+
+	for (uint32_t i = 0; i < model->processes_count; i++) {
+		const struct process *process = &model->processes[i];
+		bool is_lost = !process->is_closed && !process->is_alive;
+
+		is_host_lost |= is_lost && process->role == STEPSCOPE_ROLE_HOST;
+		is_open |= is_lost && process->role == STEPSCOPE_ROLE_TRAINER;
+	}
+	return is_host_lost && is_open;
+}
+
 const char *program_failure(const struct model *model, struct arena *arena)
 {
 	for (uint32_t i = 0; i < model->meta_count; i++) {
@@ -259,7 +275,7 @@ const char *program_failure(const struct model *model, struct arena *arena)
 		return child ? describe_end(model, NULL, strtoll(child, NULL, 10), arena)
 		             : arena_printf(arena, "exit status %s", model_text(model, meta->value));
 	}
-	return NULL;
+	return has_unseen_end(model) ? "neither the program nor 'stepscope run' closed its recording" : NULL;
 }
 
 static void set_end(struct table *table, int row, const struct model *model, const struct process *process, int64_t pid)

@@ -21,7 +21,7 @@ bool process_exited_well(const struct model *model, uint32_t process);
 /* "exit status 3" or "killed by SIGKILL", when somebody saw it fail; else NULL. */
 const char *process_failure(const struct model *model, uint32_t process, struct arena *arena);
 /* The same of the program that `stepscope run` started, also where it recorded nothing itself: who starts ranks may start them again. Of
- * several, as on several machines, the first one that failed. */
+ * several, as on several machines, the first one that failed. Also where nobody was left to see it. */
 const char *program_failure(const struct model *model, struct arena *arena);
 
 #endif

@@ -224,6 +224,8 @@ enum status rule_parse(struct rule *rule, struct arena *arena, const char *text,
 		return complain(&parser, 1, err, "larger than 64 KiB");
 	if (memchr(text, '\0', length))
 		return complain(&parser, 1, err, "not a text");
+	if (length >= 3 && memcmp(text, "\xef\xbb\xbf", 3) == 0)
+		parser.at += 3; /* some editors begin a text so */
 	status = read_header(&parser, err);
 	if (status)
 		return status;

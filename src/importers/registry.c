@@ -13,6 +13,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "base/input_stream.h"
 #include "base/memory.h"
 #include "importers/importer.h"
 #include "importers/kineto_import.h"
@@ -229,6 +230,19 @@ static enum status load_stream(const char *path, const struct model_filter *filt
 	return status;
 }
 
+/* Nothing of it may be readable: then nobody could look what it is. */
+static enum status check_compression(const char *path, struct error *err)
+{
+	struct input_stream *input = NULL;
+	const char *bytes;
+	size_t length;
+	enum status status = input_open(path, &input, err);
+	if (status == STATUS_OK && strcmp(input_compression(input), "none") != 0)
+		status = input_peek(input, &bytes, &length, err);
+	input_close(input);
+	return status;
+}
+
 enum status import_path(const char *path, const struct model_filter *filter, struct model *model, struct error *err)
 {
 	struct source source;
@@ -251,6 +265,8 @@ enum status import_path(const char *path, const struct model_filter *filter, str
 	}
 	if (!source.is_directory && source.length == 0)
 		return error_set(err, STATUS_INPUT, "'%s' is empty", path);
+	if (!source.is_directory && check_compression(path, err) != STATUS_OK)
+		return STATUS_INPUT;
 	error_set(err, STATUS_INPUT,
 	          "'%s' is not a recording: looked for a run directory with *.ssr files, one of those files, traces of "
 	          "torch.profiler (JSON, also in a zip or tar), an export of nsys (SQLite), a snapshot of CUDA memory "

@@ -97,6 +97,24 @@ static enum status not_found(const struct history *history, const struct history
 	return STATUS_INPUT;
 }
 
+/* Of `last` and `best`: the runs that are left out may be all there are. */
+static enum status no_other(struct history *history, const struct history_wanted *wanted, struct error *err)
+{
+	const struct history_wanted any = {.word = wanted->word, .series = wanted->series};
+	struct history_run kept;
+	int count;
+	enum status status = pick(history, by_age, &any, &kept, &count, err);
+
+	if (status)
+		return status;
+	if (!count || wanted->skip)
+		return not_found(history, wanted, err);
+	error_set(err, STATUS_INPUT, "the history '%s' holds no other run of the series '%s' than the one that is compared",
+	          history->path, kept.series);
+	error_hint(err, "keep the runs to compare with first: 'stepscope history add RUN...'");
+	return STATUS_INPUT;
+}
+
 static enum status ambiguous(const char *word, struct error *err)
 {
 	error_set(err, STATUS_INPUT, "several series have a baseline '%s'", word);
@@ -117,7 +135,7 @@ enum status history_find(struct history *history, const struct history_wanted *w
 			status = pick(history, by_age, wanted, found, &count, err);
 			found->has_no_speed = count;
 		}
-		return status || count ? status : not_found(history, wanted, err);
+		return status || count ? status : no_other(history, wanted, err);
 	}
 	if (is_number(wanted->word))
 		status = search(history, by_number, wanted, found, &count, err);

@@ -3,7 +3,9 @@
 import json
 import os
 import shutil
+import signal
 import subprocess
+import time
 
 import pytest
 
@@ -160,3 +162,22 @@ def test_a_run_that_failed_passes_no_gate(tmp_path, end, words):
     done = subprocess.run([STEPSCOPE, "history", "add", "--series", "s", "copy"], check=True, capture_output=True, text=True, timeout=60, cwd=tmp_path,
                           env={**os.environ, "STEPSCOPE_HISTORY": str(tmp_path / "history.db")})
     assert (f"'copy' is kept, but the run did not complete: {words}" in done.stderr) == bool(words)
+
+
+def test_a_run_whose_end_nobody_saw_passes_no_gate(tmp_path):
+    """All of its processes were killed at once, as a job's are."""
+    record(tmp_path, "whole")
+    running = subprocess.Popen([STEPSCOPE, "run", "--quiet", "--out", "killed", "--", *trainer(steps=1000000)], cwd=tmp_path, start_new_session=True)
+    try:
+        until = time.monotonic() + 60
+        while sum(path.stat().st_size for path in tmp_path.glob("killed/*.ssr")) < 100000:
+            assert running.poll() is None and time.monotonic() < until
+            time.sleep(0.01)
+    finally:
+        os.killpg(running.pid, signal.SIGKILL)
+        running.wait()
+    (tmp_path / "limits.yaml").write_text("max_step_time_increase_pct: 900\nmax_tps_drop_pct: 90\nmin_step_count: 5\n")
+    words = "neither the program nor 'stepscope run' closed its recording"
+    answer, status = compare(tmp_path, "whole", "killed", "--thresholds", "limits.yaml",
+                             said=f"stepscope: inconclusive: new 'killed' did not complete: {words}\n")
+    assert (status, answer["gate"]["result"]) == (5, "inconclusive")

@@ -916,3 +916,10 @@ def test_what_is_only_compressed_with_xz_is_told_from_an_archive(tmp_path):
     (tmp_path / "trace.json.xz").write_bytes(lzma.compress(b'{"traceEvents": []}'))
     done = subprocess.run([os.environ["STEPSCOPE"], "report", tmp_path / "trace.json.xz"], capture_output=True, text=True, timeout=60, check=False)
     assert done.returncode == 3 and "compressed with xz must be decompressed first" in done.stderr
+
+
+def test_compressed_data_that_begins_damaged_is_no_unknown_kind(tmp_path):
+    packed = gzip.compress(b'{"traceEvents": [' + b'{"ph": "X", "name": "a", "ts": 1, "dur": 2}, ' * 999 + b"{}]}")
+    (tmp_path / "damaged").write_bytes(packed[:12] + bytes([255] * (len(packed) - 12)))
+    done = subprocess.run([os.environ["STEPSCOPE"], "report", tmp_path / "damaged"], capture_output=True, text=True, timeout=60, check=False)
+    assert done.returncode == 3 and "damaged" in done.stderr and "not a recording" not in done.stderr, done.stderr

@@ -53,6 +53,17 @@ static void a_header_is_read_with_its_long_lines(void **state)
 	arena_release(&arena);
 }
 
+static void a_byte_order_mark_is_passed_over(void **state)
+{
+	struct rule rule;
+	struct arena arena;
+	struct error err;
+
+	assert_int_equal(parse(&rule, &arena, "\xef\xbb\xbf" HEAD "SELECT 1\n", &err), STATUS_OK);
+	assert_string_equal(rule.id, "A1");
+	arena_release(&arena);
+}
+
 static void severity_is_problem_unless_it_is_said(void **state)
 {
 	struct rule rule;
@@ -131,6 +142,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(a_header_is_read_with_its_long_lines),
+		cmocka_unit_test(a_byte_order_mark_is_passed_over),
 		cmocka_unit_test(severity_is_problem_unless_it_is_said),
 		cmocka_unit_test(wrong_headers_are_refused_with_their_line),
 		cmocka_unit_test(what_is_no_text_or_too_long_is_refused),
