@@ -206,8 +206,7 @@ static const char *note_of(struct table *table, const struct model *model, const
 		without += !model->steps[i].has_memory;
 	if (without)
 		return arena_printf(
-			&table->arena,
-			"memory %s in %u of %u steps: what was allocated or freed in them is unknown%s",
+			&table->arena, "memory %s in %u of %u steps: what was allocated or freed in them is unknown%s",
 			has_removed(model) ? "was not recorded, or was removed again" : "was not recorded", without,
 			model->steps_count,
 			fold->has_gaps
@@ -267,8 +266,7 @@ static enum status run_memory(const struct model *model, const struct analysis_o
 	if (table->row_count && !has_owners(model))
 		add_note(table, "a trace does not tell parameters, gradients and optimizer state: they are in other");
 	if (fold.found)
-		add_note(table, arena_printf(&table->arena,
-		                             "%s were alive before %s, or are of another allocator",
+		add_note(table, arena_printf(&table->arena, "%s were alive before %s, or are of another allocator",
 		                             units_bytes(bytes, (double)fold.found),
 		                             has_removed(model) ? "what is left of the recording" : "recording began"));
 	if (fold.has_growth)

@@ -190,7 +190,7 @@ struct frame {
 struct frames {
 	struct torch_ops *ops;
 	struct storage *storage;
-	uint32_t wanted; /* in a source */
+	uint32_t wanted;           /* in a source */
 	struct number_map by_name; /* around << 32 | torch_event.frame */
 	struct frame *list;
 	uint32_t count, capacity; /* the first one stands for none */
@@ -270,8 +270,7 @@ static void find_threads(const struct torch_ops *ops, const struct model *model,
 		if (link->kind != STEPSCOPE_LINK_BACKWARD || link->from_row == MODEL_NONE || link->to_row == MODEL_NONE)
 			continue;
 		const struct span_chunk *chunk = track_chunk(model->tracks[link->to_track], link->to_row, &row);
-		uint32_t thread = number_map_find(&threads,
-		                                  (uint64_t)chunk->start_ns[row] << 12 ^ link->to_track);
+		uint32_t thread = number_map_find(&threads, (uint64_t)chunk->start_ns[row] << 12 ^ link->to_track);
 
 		if (thread != NUMBER_MAP_NONE)
 			number_map_add(lanes, thread, first_lane(model, link->from_track));
@@ -292,7 +291,8 @@ static void find_forwards(const struct torch_ops *ops, const struct model *model
 		const struct torch_event *event = &ops->events[i];
 
 		if (nodes[i] == TORCH_NONE && event->sequence >= 0)
-			number_map_add(forwards, operation_key(first_lane(model, event->track), event->sequence), event->stack);
+			number_map_add(forwards, operation_key(first_lane(model, event->track), event->sequence),
+			               event->stack);
 	}
 }
 
@@ -361,10 +361,8 @@ static void find_stacks(struct frames *frames, const struct model *model)
 
 static void find_sources(struct torch_ops *ops, const struct model *model, uint32_t wanted)
 {
-	struct frames frames = {.ops = ops,
-	                        .storage = model->storage,
-	                        .wanted = wanted,
-	                        .by_name = {.storage = model->storage}};
+	struct frames frames = {
+		.ops = ops, .storage = model->storage, .wanted = wanted, .by_name = {.storage = model->storage}};
 
 	add_frame(&frames, 0, "");
 	find_stacks(&frames, model);

@@ -109,8 +109,9 @@ static enum status no_other(struct history *history, const struct history_wanted
 		return status;
 	if (!count || wanted->skip)
 		return not_found(history, wanted, err);
-	error_set(err, STATUS_INPUT, "the history '%s' holds no other run of the series '%s' than the one that is compared",
-	          history->path, kept.series);
+	error_set(err, STATUS_INPUT,
+	          "the history '%s' holds no other run of the series '%s' than the one that is compared", history->path,
+	          kept.series);
 	error_hint(err, "keep the runs to compare with first: 'stepscope history add RUN...'");
 	return STATUS_INPUT;
 }

@@ -12,7 +12,7 @@ static struct {
 	void (*call)(void); /* stays when nobody waits any more: a thread may be about to call it */
 	uint64_t handle;
 	bool has_handle;
-	uint32_t but; /* in this part of the recording; 0: none */
+	uint32_t but;   /* in this part of the recording; 0: none */
 	bool is_wanted; /* atomic */
 } backward;
 
@@ -25,8 +25,7 @@ static uint32_t part_now(void)
 static bool is_wanted(void)
 {
 	return __atomic_load_n(&backward.is_wanted, __ATOMIC_ACQUIRE) &&
-	       (STEPSCOPE_ACTIVE_ & STEPSCOPE_ACTIVE_MEMORY) &&
-	       part_now() != backward.but;
+	       (STEPSCOPE_ACTIVE_ & STEPSCOPE_ACTIVE_MEMORY) && part_now() != backward.but;
 }
 
 TORCH_START_BODY static void look_at_node(const void *record)
