@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from torch_tools import HERE, environment, export, run, table
+from torch_tools import HERE, environment, export, run, run_ranks, table
 
 PYTHON = Path(os.environ.get("FRAMEWORKS_PYTHON", HERE.parents[1] / ".venv-frameworks/bin/python"))
 SCRIPT = HERE / "frameworks.py"
@@ -17,7 +17,7 @@ SLACK_NS = 50_000_000  # between a stamp of the script and the call it stands fo
 
 def record(tmp_path, name, ranks=1):
     launcher = ["-m", "torch.distributed.run", "--nproc_per_node", str(ranks)] if ranks > 1 else []
-    done = run(tmp_path, PYTHON, *launcher, SCRIPT, name, env={"OMP_NUM_THREADS": 1}, timeout=400)
+    done = (run_ranks if ranks > 1 else run)(tmp_path, PYTHON, *launcher, SCRIPT, name, env={"OMP_NUM_THREADS": 1}, timeout=400)
     assert done.returncode == 0, done.stderr
     truth = [json.loads(line) for line in done.stdout.splitlines() if line.startswith('{"steps"')]
     assert len(truth) == ranks
