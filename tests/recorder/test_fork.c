@@ -341,23 +341,29 @@ static void victim_names(int argc, char **argv)
 	harness_wait(pid);
 }
 
+static void check_names_of_children(const char *kind)
+{
+	CHECK_EQUAL(harness_run("names", kind, NULL), 0);
+	struct recording *recording = recording_read(harness.directory);
+	recording_check_whole(recording, false);
+	CHECK_EQUAL(recording->process_count, 2);
+	CHECK_EQUAL(recording->unnamed, 0);
+	CHECK(recording->rescued > 0);
+	recording_free(recording);
+}
+
 static void children_of_many_names_lose_none(void)
 {
-	static const char *const kinds[] = {"fork", "raw"};
-	for (int i = 0; i < 2; i++) {
-		snprintf(harness.directory, sizeof(harness.directory), "%s/run-%s", harness.root, kinds[i]);
-		CHECK_EQUAL(harness_run("names", kinds[i], NULL), 0);
-		struct recording *recording = recording_read(harness.directory);
-		recording_check_whole(recording, false);
-		CHECK_EQUAL(recording->process_count, 2);
-		CHECK_EQUAL(recording->unnamed, 0);
-		CHECK(recording->rescued > 0);
-		recording_free(recording);
-	}
+	check_names_of_children("fork");
+}
+
+static void raw_children_of_many_names_lose_none(void)
+{
+	check_names_of_children("raw");
 }
 
 HARNESS_MAIN(LIST(VICTIM(forks), VICTIM(vforks), VICTIM(busy), VICTIM(generations), VICTIM(silent), VICTIM(names)),
              LIST(TEST(children_record_into_files_of_their_own), TEST(vfork_and_spawn_leave_the_parent_whole),
                   TEST(forks_of_a_busy_process_never_hang), TEST(raw_forks_of_a_busy_process_never_hang),
                   TEST(grandchildren_and_daemons_record), TEST(silent_children_leave_no_trace),
-                  TEST(children_of_many_names_lose_none)))
+                  TEST(children_of_many_names_lose_none), TEST(raw_children_of_many_names_lose_none)))
