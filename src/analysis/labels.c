@@ -22,6 +22,27 @@ static bool is_rank_shared(const struct model *model, uint32_t process)
 	return false;
 }
 
+/* " on nodeB", " #2": what tells it from others with its pid, as processes of containers have; "": nothing need. */
+static const char *apart(const struct model *model, uint32_t process, struct arena *arena)
+{
+	const struct process *which = &model->processes[process];
+	uint32_t like = 0, at = 0, here = 0;
+
+	for (uint32_t i = 0; i < model->processes_count; i++) {
+		const struct process *other = &model->processes[i];
+
+		if (other->pid != which->pid || other->rank != which->rank)
+			continue;
+		like++;
+		here += other->host == which->host;
+		at += i <= process;
+	}
+	if (like == 1)
+		return "";
+	return here == 1 && which->host ? arena_printf(arena, " on %s", model_text(model, which->host))
+	                                : arena_printf(arena, " #%u", at);
+}
+
 const char *process_label(const struct model *model, uint32_t process, struct arena *arena)
 {
 	const struct process *which;
@@ -32,9 +53,10 @@ const char *process_label(const struct model *model, uint32_t process, struct ar
 	if (which->rank < 0 && !which->pid)
 		return which->name ? model_text(model, which->name) : "(not known)";
 	if (which->rank < 0)
-		return arena_printf(arena, "pid %" PRId64, which->pid);
+		return arena_printf(arena, "pid %" PRId64 "%s", which->pid, apart(model, process, arena));
 	if (is_rank_shared(model, process))
-		return arena_printf(arena, "rank %d, pid %" PRId64, which->rank, which->pid);
+		return arena_printf(arena, "rank %d, pid %" PRId64 "%s", which->rank, which->pid,
+		                    apart(model, process, arena));
 	return arena_printf(arena, "rank %d", which->rank);
 }
 

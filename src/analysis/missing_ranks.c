@@ -118,6 +118,20 @@ static uint32_t find_ranks(int32_t *ranks, const struct model *model, int32_t wo
 	return count;
 }
 
+/* Processes with steps that do not say which rank they are: each may be any. */
+static uint32_t count_unnamed(const struct model *model)
+{
+	uint32_t count = 0, last = MODEL_NONE;
+
+	for (uint32_t i = 0; i < model->steps_count; i++) {
+		uint32_t process = model->steps[i].process;
+
+		count += process != last && process < model->processes_count && model->processes[process].rank < 0;
+		last = process;
+	}
+	return count;
+}
+
 /* "1, 3 to 5"; NULL: in more places than are worth naming. */
 static const char *name_gaps(const int32_t *ranks, uint32_t count, int32_t world, struct arena *arena)
 {
@@ -143,9 +157,10 @@ static const char *name_gaps(const int32_t *ranks, uint32_t count, int32_t world
 static struct missing_ranks find(const struct model *model, int32_t world, const char *of, struct arena *arena)
 {
 	int32_t *ranks = memory_resize(NULL, (size_t)model->processes_count + 1, sizeof(*ranks));
-	uint32_t here = find_ranks(ranks, model, world);
-	struct missing_ranks missing = {.count = (uint32_t)world - (here ? here : 1)};
-	const char *gaps = here && missing.count ? name_gaps(ranks, here, world, arena) : NULL;
+	uint32_t here = find_ranks(ranks, model, world), unnamed = count_unnamed(model);
+	uint32_t most = here + unnamed > 1 ? here + unnamed : 1;
+	struct missing_ranks missing = {.count = most < (uint32_t)world ? (uint32_t)world - most : 0};
+	const char *gaps = here && !unnamed && missing.count ? name_gaps(ranks, here, world, arena) : NULL;
 
 	free(ranks);
 	if (gaps)

@@ -173,7 +173,7 @@ static void sum_ranks(const struct collective_matches *matches, const struct ana
 
 		if (!is_told(runs, options))
 			continue;
-		sums[arrival.last_process].last++;
+		sums[arrival.last_process].last += arrival.first_ns < arrival.last_ns; /* else all come at once */
 		for (uint32_t i = 0; i < count; i++) {
 			int64_t wait_ns = once.list[matches->groups[g].first + i].wait_ns;
 

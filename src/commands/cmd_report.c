@@ -324,13 +324,13 @@ static enum status arrange_table(struct table *table, struct error *err)
 		return err->status;
 	column_names = names_of(table, columns, count);
 	if (sort_column) {
-		bool is_ascending = sort_column[0] == '-';
-		const char *name = sort_column + is_ascending;
+		bool is_turned = sort_column[0] == '-';
+		const char *name = sort_column + is_turned;
 
 		status = find_column(table, name, strlen(name), &column, err);
 		if (status)
 			return status;
-		table_sort(table, column, is_ascending || table->columns[column].type == TABLE_TEXT);
+		table_sort(table, column, is_turned != (table->columns[column].type == TABLE_TEXT));
 	}
 	if (limit != NO_LIMIT)
 		table_limit(table, (int)(limit < INT_MAX ? limit : INT_MAX));

@@ -36,6 +36,7 @@ static const struct key_rule {
 	{"profiler", true, 0},
 	{"launcher", true, 0},
 	{"unseen", true, 0},
+	{"memory.", true, 0}, /* peaks, which were measured */
 	{"data_loader.seed", true, 0},
 	{"data_loader.pinning", true, 0}, /* a thread id */
 	{"data_loader.worker", false, FACT_SETTINGS},

@@ -300,19 +300,23 @@ static const char *where_it_goes(struct report *report, struct arena *arena)
 	int column = table_find_column(table, "ratio");
 	const char *text = NULL;
 	double limit = 2, ratio;
+	int last = -1; /* the one before, of as much; of equal ones the upper comes first */
 	char number[UNITS_BYTES];
 
 	for (int count = 0; count < NUMBERS; count++) {
 		int best = -1;
-		double most = SMALLEST_SHARE;
+		double most = 0;
 
 		for (int row = 0; row < table->row_count; row++) {
-			if (table_number(table, row, column, &ratio) && ratio < limit && ratio >= most)
+			if (!table_number(table, row, column, &ratio) || ratio < SMALLEST_SHARE)
+				continue;
+			if ((ratio < limit || (ratio <= limit && row > last)) && (best < 0 || ratio > most))
 				best = row, most = ratio;
 		}
 		if (best < 0)
 			break;
 		limit = most;
+		last = best;
 		text = arena_printf(arena, "%s%s%s %s", text ? text : "", text ? ", " : "",
 		                    table_get(table, best, name)->text, units_ratio(number, most));
 	}

@@ -12,6 +12,7 @@
 
 #define EVENT_BYTES                                                                                                    \
 	((size_t)16 << 10) /* larger events are looked at twice: is it one, or a string that does not end? */
+#define SMALL_BYTES ((size_t)1 << 10)
 #define VAIN_BYTES ((size_t)256 << 20) /* looked at in vain, in sum, as if an event was large */
 #define SEARCH_BYTES ((size_t)1 << 20) /* as far as this for the next event */
 #define FACT_BYTES ((size_t)1 << 20)   /* larger values are skipped */
@@ -262,6 +263,46 @@ static enum outcome read_event(struct kineto_file *file)
 	}
 }
 
+/* Bytes of a short value without an object in it; 0: it is none, or does not end here. */
+static size_t length_of_small(const char *at, const char *end)
+{
+	uint32_t depth = 0;
+	bool is_string = false;
+	if (at == end || !strchr("ntf\"[-0123456789", *at))
+		return 0;
+	for (const char *c = at; c < end; c++) {
+		if (*c == '\\' && is_string) {
+			c++;
+		} else if (*c == '"' || is_string) {
+			is_string ^= *c == '"';
+		} else if (*c == '{' || *c == ':') {
+			return 0;
+		} else if (!depth && (*c == ',' || *c == ']')) {
+			return (size_t)(c - at);
+		} else {
+			depth += *c == '[';
+			depth -= *c == ']';
+		}
+	}
+	return 0;
+}
+
+/* An element of the list that is no event, as null: what is behind it need not be looked for. */
+static bool pass_small(struct kineto_file *file)
+{
+	struct kineto_text *text = &file->text;
+	while (text->end - text->begin < SMALL_BYTES && kineto_text_more(text))
+		;
+	size_t most = text->end - text->begin < SMALL_BYTES ? text->end - text->begin : SMALL_BYTES;
+	size_t length = length_of_small(text->window + text->begin, text->window + text->begin + most);
+	if (!length)
+		return false;
+	note(file, REPAIR_GARBAGE, 1);
+	file->is_lost = true;
+	text->begin += length;
+	return true;
+}
+
 /* Behind the bracket of the list, if it has one. */
 static enum outcome read_events(struct kineto_file *file, bool has_bracket)
 {
@@ -285,6 +326,8 @@ static enum outcome read_events(struct kineto_file *file, bool has_bracket)
 			text->begin++;
 			return GOES_ON;
 		}
+		if (c != '{' && pass_small(file))
+			continue;
 		if (c != '{' && !skip_garbage(file, REPAIR_GARBAGE, true)) {
 			note_cut(file, REPAIR_LIST_END, text->offset + text->begin);
 			return ENDS;

@@ -222,6 +222,16 @@ static void follow_sequence(struct scan *scan, const struct staged_span *span, s
 	scan->pending_sequence = sequence;
 }
 
+/* Behind the last operator no higher number tells, but the node that it made. What is missing may have that as well as not. */
+static void settle_last(struct scan *scan)
+{
+	uint64_t number = scan->pending_sequence;
+	if (scan->pending != NO_RECORD && !scan->import->is_repaired && scan->nodes->count &&
+	    node_numbers_have(scan->nodes, ALL_THREADS, number, number + 1))
+		scan->tokens->records[scan->pending].token = TOKEN_FORWARD;
+	scan->pending = NO_RECORD;
+}
+
 /* ---- spans ---- */
 
 static struct open_span *push(struct scan *scan, int64_t end_ns)
@@ -416,7 +426,7 @@ static void read_track(struct kineto_tokens *tokens, struct kineto_import *impor
 	find_classes(&scan, track);
 	for (uint32_t i = 0; i < track->count; i++)
 		take_span(&scan, &track->spans[i], (enum token_class)scan.of_spans[i]);
-	scan.pending = NO_RECORD;
+	settle_last(&scan);
 	kineto_makers_forget(&scan.makers);
 	compact(&scan);
 	kineto_makers_release(&scan.makers);

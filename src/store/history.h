@@ -62,10 +62,12 @@ struct history_entry {
 };
 
 struct history_added {
-	int64_t run;   /* its number */
-	bool is_known; /* it was there before */
+	int64_t run;      /* its number */
+	bool is_known;    /* it was there before */
+	const char *from; /* the series that it was in then */
 };
 
+/* STATUS_USAGE when the run is a baseline of another series. */
 enum status history_add(struct history *history, const struct history_entry *entry, struct history_added *added,
                         struct error *err) MUST_CHECK;
 /* STATUS_USAGE when the run is a baseline. */

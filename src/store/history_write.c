@@ -4,20 +4,22 @@
  */
 #include "store/database.h"
 
+#include <string.h>
 #include <time.h>
 
 /* ---- adding ---- */
 
-static enum status find_identity(const struct history *history, const char *identity, struct history_added *added,
+static enum status find_identity(struct history *history, const char *identity, struct history_added *added,
                                  struct error *err)
 {
 	sqlite3_stmt *statement = NULL;
-	enum status status = database_prepare(history, &statement, err, "SELECT run FROM runs WHERE identity = ?", "t",
-	                                      identity);
+	enum status status = database_prepare(history, &statement, err,
+	                                      "SELECT run, series FROM runs WHERE identity = ?", "t", identity);
 
 	*added = (struct history_added){0};
 	while (database_step(history, &statement, &status, err))
-		*added = (struct history_added){sqlite3_column_int64(statement, 0), true};
+		*added = (struct history_added){sqlite3_column_int64(statement, 0), true,
+		                                database_text(history, statement, 1)};
 	return status;
 }
 
@@ -91,11 +93,39 @@ static enum status insert_numbers(const struct history *history, const struct ta
 	return status;
 }
 
-static enum status add_locked(const struct history *history, const struct history_entry *entry,
-                              struct history_added *added, struct error *err)
+/* What is in a baseline's series stays there. */
+static enum status refuse_baseline(const struct history *history, int64_t run, struct error *err)
+{
+	sqlite3_stmt *statement = NULL;
+	enum status status = database_prepare(history, &statement, err,
+	                                      "SELECT name, series FROM baselines WHERE run = ? LIMIT 1", "i", run);
+
+	if (database_step(history, &statement, &status, err)) {
+		status = error_set(err, STATUS_USAGE, "run %lld is the baseline '%s' of series '%s'", (long long)run,
+		                   (const char *)sqlite3_column_text(statement, 0),
+		                   (const char *)sqlite3_column_text(statement, 1));
+		error_hint(err, "'stepscope history baseline remove NAME' first, or set it to another run");
+		sqlite3_finalize(statement);
+	}
+	return status;
+}
+
+/* One run is in one series. */
+static enum status leave_series(const struct history *history, const struct history_entry *entry,
+                                const struct history_added *added, struct error *err)
+{
+	if (!added->from || strcmp(added->from, entry->series) == 0)
+		return STATUS_OK;
+	return refuse_baseline(history, added->run, err);
+}
+
+static enum status add_locked(struct history *history, const struct history_entry *entry, struct history_added *added,
+                              struct error *err)
 {
 	enum status status = find_identity(history, entry->identity, added, err);
 
+	if (!status)
+		status = leave_series(history, entry, added, err);
 	if (!status)
 		status = added->is_known ? forget_run(history, added->run, err)
 		                         : insert_run(history, entry, &added->run, err);
@@ -115,21 +145,6 @@ enum status history_add(struct history *history, const struct history_entry *ent
 }
 
 /* ---- removing, baselines ---- */
-
-static enum status refuse_baseline(const struct history *history, int64_t run, struct error *err)
-{
-	sqlite3_stmt *statement = NULL;
-	enum status status = database_prepare(history, &statement, err,
-	                                      "SELECT name FROM baselines WHERE run = ? LIMIT 1", "i", run);
-
-	if (database_step(history, &statement, &status, err)) {
-		status = error_set(err, STATUS_USAGE, "run %lld is the baseline '%s'", (long long)run,
-		                   (const char *)sqlite3_column_text(statement, 0));
-		error_hint(err, "'stepscope history baseline remove NAME' first, or set it to another run");
-		sqlite3_finalize(statement);
-	}
-	return status;
-}
 
 static enum status remove_locked(const struct history *history, int64_t run, struct error *err)
 {

@@ -923,3 +923,41 @@ def test_compressed_data_that_begins_damaged_is_no_unknown_kind(tmp_path):
     (tmp_path / "damaged").write_bytes(packed[:12] + bytes([255] * (len(packed) - 12)))
     done = subprocess.run([os.environ["STEPSCOPE"], "report", tmp_path / "damaged"], capture_output=True, text=True, timeout=60, check=False)
     assert done.returncode == 3 and "damaged" in done.stderr and "not a recording" not in done.stderr, done.stderr
+
+
+def test_the_last_forward_of_a_trace_is_one(tmp_path):
+    """Behind its last operator there is no higher number, but a node of a backward that has its own."""
+    events = []
+    for step in range(3):
+        at, number = 1000 * step, 2 * step
+        events += [{"cat": "user_annotation", "name": f"ProfilerStep#{step}", "ts": at, "dur": 900},
+                   {"cat": "cpu_op", "name": "aten::mm", "ts": at + 10, "dur": 100, "args": {"Sequence number": number, "Fwd thread id": 0}},
+                   {"cat": "cpu_op", "name": "aten::logsumexp", "ts": at + 110, "dur": 80, "args": {"Sequence number": number + 1, "Fwd thread id": 0}}]
+        for k, node in enumerate(("LogsumexpBackward0", "MmBackward0")):
+            events.append({"cat": "cpu_op", "name": f"autograd::engine::evaluate_function: {node}", "ts": at + 200 + 150 * k, "dur": 150,
+                           "args": {"Sequence number": number + 1 - k, "Fwd thread id": 1}})
+        events.append({"cat": "cpu_op", "name": "autograd::engine::evaluate_function: torch::autograd::AccumulateGrad", "ts": at + 500, "dur": 10})
+        events.append({"cat": "user_annotation", "name": "Optimizer.step#SGD.step", "ts": at + 600, "dur": 200})
+    (tmp_path / "trace.json").write_text(json.dumps({"traceEvents": [{"ph": "X", "pid": 1, "tid": 1, **event} for event in events]}))
+    done = subprocess.run([os.environ["STEPSCOPE"], "report", tmp_path / "trace.json", "--table", "steps", "--json"], capture_output=True, text=True,
+                          timeout=60, check=True)
+    assert [row["forward_ns"] for row in json.loads(done.stdout)["rows"]] == [180000] * 3
+
+
+@pytest.mark.parametrize("last", ["null", "5", '"a\\"]b"', "true", "[]", "[1, [2]]", "null, 1"])
+def test_what_is_behind_a_list_that_ends_with_no_event_is_read(tmp_path, last):
+    event = '{"ph": "X", "cat": "cpu_op", "name": "a", "pid": 1, "tid": 1, "ts": 1, "dur": 1}'
+    (tmp_path / "trace.json").write_text(f'{{"traceEvents": [{event}, {last}], "distributedInfo": {{"rank": 3, "world_size": 4}}}}')
+    done = subprocess.run([os.environ["STEPSCOPE"], "report", tmp_path / "trace.json", "--table", "ledger", "--csv"], capture_output=True, text=True,
+                          timeout=60, check=True)
+    assert "places between events that are no event" in done.stdout and "torn" not in done.stdout and "cut" not in done.stdout
+    assert "ranks 0 to 2 of 4" in done.stdout
+
+
+def test_processes_of_containers_have_one_pid_and_names_of_their_own(tmp_path):
+    for node in range(3):
+        event = {"ph": "X", "cat": "user_annotation", "name": "ProfilerStep#1", "pid": 7, "tid": 1, "ts": 1 + node, "dur": 9}
+        (tmp_path / f"node{node}.json").write_text(json.dumps({"traceEvents": [event]}))
+    done = subprocess.run([os.environ["STEPSCOPE"], "query", tmp_path, "--csv", "SELECT process, count(*) FROM steps JOIN spans USING (process, step) "
+                           "WHERE kind = 'step' GROUP BY 1"], capture_output=True, text=True, timeout=60, check=True)
+    assert done.stdout.split("\n")[1:-1] == ["pid 7 #1,1", "pid 7 #2,1", "pid 7 #3,1"]

@@ -310,3 +310,15 @@ def test_one_file_that_cannot_be_read_adds_none(tmp_path):
     done = history(tmp_path, "add", trace(tmp_path / "good.json", 10), tmp_path / "broken.json")
     assert done.returncode == 3
     assert not listed(tmp_path)
+
+
+def test_a_baseline_stays_in_its_series(tmp_path):
+    noisy(tmp_path / "a.json", "a")
+    add = lambda *words: subprocess.run([STEPSCOPE, "history", "--history", tmp_path / "h.db", *words], capture_output=True, text=True, timeout=60, check=False)
+    assert add("add", "--series", "t", tmp_path / "a.json").returncode == 0
+    moved = add("add", "--series", "u", tmp_path / "a.json")
+    assert moved.returncode == 0 and "series 'u', no more of 't'" in moved.stderr
+    assert add("baseline", "set", "main", "last", "--series", "u").returncode == 0
+    refused = add("add", "--series", "t", tmp_path / "a.json")
+    assert refused.returncode == 2 and "run 1 is the baseline 'main' of series 'u'" in refused.stderr
+    assert add("add", "--series", "u", tmp_path / "a.json").returncode == 0

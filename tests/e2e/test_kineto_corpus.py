@@ -222,7 +222,7 @@ RANKS = DATA / "traces/param/et_replay/tests/inputs/dlrm_kineto"
 
 def test_what_is_said_of_each_rank_alike_is_said_once():
     text = " ".join(report(RANKS).stdout.decode().split())
-    assert text.count("the trace names no phases") == 1 and "waits for data (8, phases), 8 times other: their launches" in text
+    assert text.count("the trace names no phases") == 1 and "waits for data (9, phases), 8 times other: their launches" in text
 
 
 def test_a_directory_is_one_run_with_ranks():

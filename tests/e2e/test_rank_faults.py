@@ -503,7 +503,8 @@ AS_OPERATOR = [("op", ("record_param_comms", 5, 50), {**GROUP, "Process Group Ra
     (["rank0", "rank1", "rank3"], [], "rank 2 of at least 4 (there is rank 3)"), (["rank0", "rank1"], [], None), (["trace"], [], None),
     (["rank0", "rank1"], AS_WORK, "ranks 2, 3 of at least 4 (collectives are of a group of 4)"), (["trace"], AS_WORK, "3 of at least 4 ranks (collectives are of a group of 4)"),
     (["rank0", "rank2"], AS_OPERATOR, "ranks 1, 3 of at least 4 (collectives are of a group of 4)"),
-    (["rank0", "rank1", "rank2", "rank3"], AS_WORK + AS_OPERATOR, None),
+    (["rank0", "rank1", "rank2", "rank3"], AS_WORK + AS_OPERATOR, None), (["a", "bb", "ccc", "dddd"], AS_WORK + AS_OPERATOR, None),
+    (["a", "bb", "ccc"], AS_WORK, "1 of at least 4 ranks (collectives are of a group of 4)"),
     (["rank1", "rank0"], [("op", ("record_param_comms", 5, 50), {"Process Group Ranks": "[0, 2, ..., 5]"})],
      "ranks 2 to 5 of at least 6 (a group of collectives has rank 5)")])
 def test_I06_who_is_missing_where_nobody_says_how_many_there_are(tmp_path, names, events, missing):
