@@ -168,12 +168,13 @@ class FunctionEvent(_Named):
 
 
 def _value(text):
-    """"3", "0.5", "2.", "True", "[1, 1]", or nothing: of a tensor."""
-    if not text:
-        return None
-    if text in ("True", "False"):
-        return text == "True"
-    for kind in (int, float, json.loads):
+    """"3", "0.5", "2.", "True", "[1, 1]", or nothing: of a tensor; "[, 1]": a list of which a part was left out."""
+    if text.startswith("["):
+        values = [_value(part) for part in text[1:-1].split(", ")] if text != "[]" else []
+        return None if None in values else values
+    if not text or text in ("True", "False"):
+        return text == "True" if text else None
+    for kind in (int, float):
         try:
             return kind(text)
         except ValueError:

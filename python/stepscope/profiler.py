@@ -190,7 +190,7 @@ class profile:
         self.experimental_config = experimental_config
         self.execution_trace_observer = execution_trace_observer or _observer_from_environment()
         self.acc_events, self.custom_trace_id_callback = acc_events, custom_trace_id_callback
-        self.preset_metadata, self._metadata = {}, {}
+        self.preset_metadata, self._metadata = {}, {}  # of the windows to come; of the next one
         self.profiler = self._theirs = None
         self._number, self._out = 0, out
         self._is_toggled_off = False
@@ -344,8 +344,9 @@ class profile:
             self._begin_window()
         facts = {name: "1" if getattr(self, name) else "0" for name in ("with_stack", "with_modules", "with_flops")}
         facts["trace_id"] = json.dumps(str(self.profiler.trace_id))
-        for key, value in {**facts, **self.preset_metadata}.items():
+        for key, value in {**facts, **self.preset_metadata, **self._metadata}.items():
             self.add_metadata_json(key, value)
+        self._metadata = {}
 
     def _begin_window(self):
         self._is_toggled_off = False
@@ -448,15 +449,17 @@ class profile:
 
     def add_metadata(self, key, value):
         """A text for the trace."""
+        value.replace  # AttributeError for what is no text, as in PyTorch
         self.add_metadata_json(key, json.dumps(value))  # torch.profiler's own is no JSON when there is a quote in it
 
     def add_metadata_json(self, key, value):
-        """A JSON value for the trace."""
-        self._metadata[key] = value
+        """A JSON value for the trace that is being made: as in torch.profiler it is lost before the warm-up and behind the end."""
         if self._theirs is not None:
             self._theirs.add_metadata_json(key, value)
-        else:
-            stepscope.metadata(f"torch.profiler.{key}", value)
+        elif self._number:
+            stepscope.metadata(f"torch.profiler:{self._number}.{key}", value)
+        elif self.profiler is not None and not self.profiler.is_finished:
+            self._metadata[key] = value
 
     def preset_metadata_json(self, key, value):
         """A JSON value that is added when recording begins."""

@@ -99,10 +99,29 @@ bool recording_on_stack(void *context, const struct stepscope_stack_node *node)
 	return true;
 }
 
+/* `torch.profiler:3.KEY` is what a profiler in the program said of its third window: the fact `torch.profiler.KEY`, where that window is
+ * read. NULL: it is not. */
+static const char *key_of_window(const char *key, const struct model_filter *filter, char *room, size_t bytes)
+{
+	static const char prefix[] = "torch.profiler:";
+	if (strncmp(key, prefix, sizeof prefix - 1) != 0)
+		return key;
+	char *end;
+	unsigned long number = strtoul(key + sizeof prefix - 1, &end, 10);
+	if (*end != '.')
+		return key;
+	if (filter && filter->window && (number < filter->window || number > filter->last_window))
+		return NULL;
+	return snprintf(room, bytes, "torch.profiler%s", end) < (int)bytes ? room : NULL;
+}
+
 bool recording_on_meta(void *context, const char *key, const char *value)
 {
 	struct recording *recording = context;
-	model_add_meta(recording->model, recording->process->process, key, value);
+	char room[4096];
+	key = key_of_window(key, recording->filter, room, sizeof room);
+	if (key)
+		model_add_meta(recording->model, recording->process->process, key, value);
 	return true;
 }
 

@@ -6,6 +6,15 @@
 
 #include <string.h>
 
+/* A list of tensors that is the only input has brackets around it. */
+static void open_list(struct inputs_part *line)
+{
+	if (line->length < 6 || memcmp(line->text, "[[[", 3) != 0 || memcmp(line->text + line->length - 3, "]]]", 3) != 0)
+		return;
+	line->text++;
+	line->length -= 2;
+}
+
 struct operator_inputs operator_inputs_split(const char *text)
 {
 	struct operator_inputs inputs = {.sizes = {text, strcspn(text, "\n")}};
@@ -18,6 +27,8 @@ struct operator_inputs operator_inputs_split(const char *text)
 		if (line && text[1] == ' ')
 			*line = (struct inputs_part){text + 2, strcspn(text + 2, "\n")};
 	}
+	open_list(&inputs.sizes);
+	open_list(&inputs.strides);
 	return inputs;
 }
 

@@ -300,6 +300,54 @@ def board():
     return sorted(os.listdir("board"))
 
 
+def metadata():
+    """What is said of a trace is in that one, from the warm-up to the end of what it records."""
+    found = []
+
+    def tell(prof):
+        prof.export_chrome_trace("said.json")
+        with open("said.json", encoding="utf-8") as file:
+            found.append({key: value for key, value in json.load(file).items() if key.startswith("my")})
+
+    prof = profile(activities=CPU)
+    prof.add_metadata("my early", "0")
+    prof.preset_metadata_json("my preset", '{"x": 1}')
+    with prof:
+        prof.add_metadata("my", "1")
+        torch.ones(1)
+    prof.add_metadata("my late", "2")
+    tell(prof)
+    with profile(activities=CPU) as other:
+        torch.ones(1)
+    tell(other)
+    with profile(activities=CPU, schedule=schedule(wait=1, warmup=1, active=1, repeat=2), on_trace_ready=tell) as prof:
+        for step in range(7):
+            prof.add_metadata(f"my {step}", "")
+            prof.step()
+    try:
+        with profile(activities=CPU) as prof:
+            prof.add_metadata("my", 5)
+    except Exception as problem:
+        found.append([type(problem).__name__, str(problem)])
+    return found
+
+
+def inputs():
+    """Lists of tensors and of values, also where they are all there is."""
+    with profile(activities=CPU, record_shapes=True) as prof:
+        torch._foreach_sqrt([torch.ones(4, 6)])
+        torch.block_diag(torch.ones(2, 2), torch.ones(3, 1))
+        torch.cat([torch.ones(2, 2), torch.ones(3, 2)])
+        nn.functional.layer_norm(torch.ones(2, 3, requires_grad=True), (3,)).sum().backward()
+    prof.export_chrome_trace("inputs.json")
+    with open("inputs.json", encoding="utf-8") as file:
+        args = {event["name"]: event["args"] for event in json.load(file)["traceEvents"] if "args" in event}
+    names = ("aten::_foreach_sqrt", "aten::block_diag", "aten::cat")
+    return [[event.name, event.input_shapes, event.structured_input_shapes, event.structured_input_strides] for event in prof.events()
+            if event.name in names], [event.concrete_inputs for event in prof.events() if event.name == "aten::native_layer_norm_backward"], [
+                [args[name]["Input Dims"], args[name]["Input Strides"]] for name in names]
+
+
 def releases():
     """What was there before is released in the window, as is what is made there."""
     before = torch.ones(3000)

@@ -239,6 +239,14 @@ def test_the_same_lists(tmp_path, python):
         assert ours[0] == theirs[0] and ours[1][:6] == theirs[1][:6] and ours[2][1] == theirs[2][1]
 
 
+@pytest.mark.parametrize("case", ["metadata", "inputs"])
+@every_python
+def test_the_same_metadata_and_inputs(tmp_path, python, case):
+    if not has_kineto(python):
+        pytest.skip("this PyTorch was built without Kineto: its traces hold times only")
+    assert profiled(tmp_path, python, "stepscope", case)[0] == torchs(python, case)
+
+
 ONE_AFTER_THE_OTHER = """
 import json, torch, stepscope
 def refused(name):

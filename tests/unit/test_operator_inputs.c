@@ -36,6 +36,13 @@ static void lines_have_a_part_per_input(void **state)
 	CHECK_PARTS(&inputs.values, ';', "", "", "-0.5");
 }
 
+static void a_list_that_is_the_only_input_is_one_part(void **state)
+{
+	struct operator_inputs inputs = operator_inputs_split("[[[4], [5, 6]]]\nt TensorList\ns [[[1], [6, 1]]]");
+	CHECK_PARTS(&inputs.sizes, ' ', "[[4], [5, 6]]");
+	CHECK_PARTS(&inputs.strides, ' ', "[[1], [6, 1]]");
+}
+
 static void what_was_not_recorded_has_no_parts(void **state)
 {
 	struct operator_inputs inputs = operator_inputs_split("[2]\nx whatever\nv ");
@@ -83,6 +90,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(lines_have_a_part_per_input),
+		cmocka_unit_test(a_list_that_is_the_only_input_is_one_part),
 		cmocka_unit_test(what_was_not_recorded_has_no_parts),
 		cmocka_unit_test(numbers_are_read_whole_or_not),
 	};
