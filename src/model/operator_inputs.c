@@ -9,7 +9,8 @@
 /* A list of tensors that is the only input has brackets around it. */
 static void open_list(struct inputs_part *line)
 {
-	if (line->length < 6 || memcmp(line->text, "[[[", 3) != 0 || memcmp(line->text + line->length - 3, "]]]", 3) != 0)
+	if (line->length < 6 || memcmp(line->text, "[[[", 3) != 0 ||
+	    memcmp(line->text + line->length - 3, "]]]", 3) != 0)
 		return;
 	line->text++;
 	line->length -= 2;
