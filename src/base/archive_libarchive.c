@@ -28,7 +28,7 @@
 	X(archive_read_open)                                                                                           \
 	X(archive_read_open_filename)                                                                                  \
 	X(archive_read_next_header)                                                                                    \
-	X(archive_read_data)                                                                                           \
+	X(archive_read_data_block)                                                                                     \
 	X(archive_error_string)                                                                                        \
 	X(archive_filter_bytes)                                                                                        \
 	X(archive_entry_pathname)                                                                                      \
@@ -45,8 +45,11 @@ struct archive_reader {
 	struct archive *archive;
 	char *path;
 	struct input_stream *input; /* NULL: path */
+	struct input_stream *own;   /* the same, opened here: of what is compressed as a whole */
 	char *piece;                /* from there */
-	struct error problem;       /* of it */
+	struct error problem;       /* of it: what came before is good */
+	const void *block;          /* contents that were read */
+	size_t block_bytes, block_at;
 	char name[NAME_BYTES];
 	uint64_t bytes; /* of contents, so far */
 };
@@ -97,9 +100,10 @@ static la_ssize_t read_input(struct archive *library, void *context, const void 
 	size_t length;
 
 	*bytes = archive->piece;
-	if (input_read(archive->input, archive->piece, IN_BYTES, &length, &archive->problem) == STATUS_OK)
+	if (archive->problem.status == STATUS_OK &&
+	    input_read(archive->input, archive->piece, IN_BYTES, &length, &archive->problem) == STATUS_OK)
 		return (la_ssize_t)length;
-	return ARCHIVE_FATAL;
+	return 0; /* the library gives what it has when it meets an end, and drops it when it meets a failure */
 }
 
 static int open_input(struct archive_reader *archive)
@@ -109,12 +113,27 @@ static int open_input(struct archive_reader *archive)
 	                      : ARCHIVE_FATAL;
 }
 
+/* The library's own way to decompress drops the good part of what is cut off. */
+static void open_compressed(struct archive_reader *archive)
+{
+	struct error ignored;
+	if (archive->input || input_open(archive->path, &archive->own, &ignored) != STATUS_OK)
+		return;
+	if (strcmp(input_compression(archive->own), "none") != 0) {
+		archive->input = archive->own;
+		return;
+	}
+	input_close(archive->own);
+	archive->own = NULL;
+}
+
 static enum status open_archive(struct archive_reader *archive, struct error *err)
 {
 	archive->archive = archive->lib.archive_read_new();
 	if (!archive->archive)
 		return error_set(err, STATUS_NO_MEMORY, "out of memory");
 	support(archive);
+	open_compressed(archive);
 	int result = archive->input
 	                     ? open_input(archive)
 	                     : archive->lib.archive_read_open_filename(archive->archive, archive->path, IN_BYTES);
@@ -155,7 +174,7 @@ enum status archive_next(struct archive_reader *archive, const char **name, stru
 		int result = archive->lib.archive_read_next_header(archive->archive, &entry);
 
 		if (result == ARCHIVE_EOF)
-			return STATUS_OK;
+			return archive->problem.status == STATUS_OK ? STATUS_OK : failed(archive, err);
 		if (result == ARCHIVE_RETRY)
 			continue;
 		if (result != ARCHIVE_OK && result != ARCHIVE_WARN)
@@ -164,23 +183,40 @@ enum status archive_next(struct archive_reader *archive, const char **name, stru
 		if (archive->lib.archive_entry_filetype(entry) != AE_IFREG || !given)
 			continue;
 		snprintf(archive->name, sizeof(archive->name), "%s", given);
+		archive->block_bytes = archive->block_at = 0;
 		*name = archive->name;
 		return STATUS_OK;
 	}
 }
 
+/* The next piece of contents; none at the end. Where several are asked for at once and one fails, the library gives none of them. */
+static enum status next_block(struct archive_reader *archive, struct error *err)
+{
+	la_int64_t offset;
+	int result;
+
+	archive->block_bytes = archive->block_at = 0;
+	do
+		result = archive->lib.archive_read_data_block(archive->archive, &archive->block, &archive->block_bytes,
+		                                              &offset);
+	while (result == ARCHIVE_RETRY || ((result == ARCHIVE_OK || result == ARCHIVE_WARN) && !archive->block_bytes));
+	if (result == ARCHIVE_OK || result == ARCHIVE_WARN)
+		return STATUS_OK;
+	archive->block_bytes = 0;
+	return result == ARCHIVE_EOF ? STATUS_OK : failed(archive, err);
+}
+
 enum status archive_read(struct archive_reader *archive, char *bytes, size_t capacity, size_t *length,
                          struct error *err)
 {
-	la_ssize_t n;
-
 	*length = 0;
-	do
-		n = archive->lib.archive_read_data(archive->archive, bytes, capacity);
-	while (n == ARCHIVE_RETRY);
-	if (n < 0 && n != ARCHIVE_WARN)
-		return failed(archive, err);
-	*length = n > 0 ? (size_t)n : 0;
+	if (archive->block_at == archive->block_bytes && next_block(archive, err) != STATUS_OK)
+		return err->status;
+	size_t left = archive->block_bytes - archive->block_at;
+	*length = left < capacity ? left : capacity;
+	if (*length)
+		memcpy(bytes, (const char *)archive->block + archive->block_at, *length);
+	archive->block_at += *length;
 	archive->bytes += *length;
 	if (archive->bytes > ARCHIVE_FREE_BYTES + ARCHIVE_RATIO_MAX * archive_file_bytes(archive)) {
 		*length = 0;
@@ -209,6 +245,7 @@ void archive_close(struct archive_reader *archive)
 		return;
 	if (archive->archive)
 		archive->lib.archive_read_free(archive->archive);
+	input_close(archive->own);
 	free(archive->path);
 	free(archive->piece);
 	free(archive);

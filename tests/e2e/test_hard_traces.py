@@ -10,6 +10,7 @@ import os
 import re
 import resource
 import subprocess
+import tarfile
 from pathlib import Path
 from random import Random
 
@@ -961,3 +962,24 @@ def test_processes_of_containers_have_one_pid_and_names_of_their_own(tmp_path):
     done = subprocess.run([os.environ["STEPSCOPE"], "query", tmp_path, "--csv", "SELECT process, count(*) FROM steps JOIN spans USING (process, step) "
                            "WHERE kind = 'step' GROUP BY 1"], capture_output=True, text=True, timeout=60, check=True)
     assert done.stdout.split("\n")[1:-1] == ["pid 7 #1,1", "pid 7 #2,1", "pid 7 #3,1"]
+
+
+@pytest.mark.parametrize("mode, part", [("w", 0.4), ("w:gz", 0.6), ("w:gz", 0.99)])
+def test_what_is_whole_in_an_archive_that_is_cut_off_is_read(tmp_path, mode, part):
+    chance = Random(1)
+    for rank in range(4):
+        events = [{"ph": "X", "cat": "cpu_op", "name": f"aten::{chance.random()}", "pid": 1, "tid": 1, "ts": 10 * i, "dur": 5} for i in range(200)]
+        (tmp_path / f"rank{rank}.json").write_text(json.dumps({"traceEvents": events, "distributedInfo": {"rank": rank, "world_size": 4}}))
+    with tarfile.open(tmp_path / "whole", mode) as archive:
+        for rank in range(4):
+            archive.add(tmp_path / f"rank{rank}.json", f"rank{rank}.json")
+    whole = (tmp_path / "whole").read_bytes()
+    (tmp_path / "cut").write_bytes(whole[:int(part * len(whole))])
+    done = subprocess.run([os.environ["STEPSCOPE"], "query", tmp_path / "cut", "--csv", "SELECT process, count(*) FROM spans GROUP BY 1"], capture_output=True,
+                          text=True, timeout=60, check=True)
+    found = done.stdout.split("\n")[1:-1]
+    assert found[0] == "rank 0,200" and 1 < len(found) <= 4 and "damaged,1,all" in report_ledger(tmp_path / "cut")
+
+
+def report_ledger(path):
+    return subprocess.run([os.environ["STEPSCOPE"], "report", path, "--table", "ledger", "--csv"], capture_output=True, text=True, timeout=60, check=True).stdout
