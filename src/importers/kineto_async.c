@@ -96,13 +96,13 @@ static void pair(struct kineto_import *import, uint32_t first, uint32_t end, uin
 		if (!async->is_end) {
 			open[depth++] = i;
 		} else if (!depth) {
-			kineto_repair_note(&import->repairs, REPAIR_END, 1, 0);
+			kineto_repair_note(&import->repairs, REPAIR_END, 1, KINETO_NO_PLACE);
 		} else {
 			const struct staged_async *begin = &stage->asyncs[open[--depth]];
 			add_span(stage, begin, async->span.start_ns - begin->span.start_ns);
 		}
 	}
-	kineto_repair_note(&import->repairs, REPAIR_BEGIN, depth, 0);
+	kineto_repair_note(&import->repairs, REPAIR_BEGIN, depth, KINETO_NO_PLACE);
 	while (depth) {
 		struct staged_async *begin = &stage->asyncs[open[--depth]];
 		begin->span.flags |= SPAN_END_IS_LOST;

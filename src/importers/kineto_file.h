@@ -9,6 +9,8 @@
 #include "importers/kineto_event.h"
 #include "importers/kineto_text.h"
 
+#define KINETO_NO_PLACE UINT64_MAX /* found when all was read */
+
 struct kineto_repairs {
 	uint64_t count[REPAIR_COUNT];        /* events, or bytes for REPAIR_GARBAGE */
 	uint64_t first_offset[REPAIR_COUNT]; /* in the decompressed text */

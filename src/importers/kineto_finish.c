@@ -435,7 +435,7 @@ void kineto_finish(struct kineto_import *import)
 	struct staged_halves halves = kineto_stage_pair(&import->stage);
 	kineto_know_own(import);
 	kineto_repair_note(&import->repairs, REPAIR_END, halves.ends, halves.first_end);
-	kineto_repair_note(&import->repairs, REPAIR_BEGIN, halves.begins, 0);
+	kineto_repair_note(&import->repairs, REPAIR_BEGIN, halves.begins, KINETO_NO_PLACE);
 	kineto_pair_asyncs(import);
 	kineto_leave_out_doubles(&import->stage);
 	part_hosts(&finish);

@@ -52,7 +52,7 @@ void kineto_report_repairs(struct kineto_import *import, const struct kineto_rep
 		struct ledger_entry *entry = model_add_ledger(import->model, repairs_rows[i].kind, import->main_process,
 		                                              file_name_of(import->path), repairs->count[i],
 		                                              repairs_rows[i].sentence);
-		entry->has_first_offset = true;
+		entry->has_first_offset = repairs->first_offset[i] != KINETO_NO_PLACE;
 		entry->first_offset = repairs->first_offset[i];
 	}
 }
