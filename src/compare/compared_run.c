@@ -9,6 +9,7 @@
 
 #include "base/memory.h"
 
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -275,26 +276,73 @@ static void read_device_memory(struct compared_run *run, struct report *report)
 		                         table->row_count ? "no memory of a device was recorded" : table->empty);
 }
 
-/* Time between steps, of one step. */
-static void read_between(struct compared_run *run, const struct step_times *times)
+struct gaps { /* between the steps of each process that is a rank */
+	double sum_ns, squares, count;
+	bool has_last, is_rank;
+	uint32_t process; /* of the step before */
+	int64_t last_ns, last_number;
+};
+
+static bool is_rank(const struct step_times *times, uint32_t process)
 {
-	double between_ns = 0, steps = 0;
+	for (uint32_t i = 0; i < times->span_count; i++)
+		if (times->spans[i].process == process)
+			return times->spans[i].is_rank;
+	return false;
+}
 
-	for (uint32_t i = 0; i < times->span_count; i++) {
-		const struct step_span *span = &times->spans[i];
+/* Where a profiler left steps out, more than a gap lies between. */
+static void add_gap(struct gaps *gaps, const struct model_step *step, bool is_numbered)
+{
+	if (gaps->has_last && gaps->is_rank && !(is_numbered && step->number - 1 > gaps->last_number)) {
+		double gap_ns = fmax(0, (double)(step->start_ns - gaps->last_ns));
 
-		if (!span->is_rank || span->complete + span->open < 2)
-			continue;
-		between_ns += (double)(span->last_ns - span->first_ns - span->steps_ns);
-		steps += span->complete + span->open - 1;
+		gaps->sum_ns += gap_ns;
+		gaps->squares += gap_ns * gap_ns;
+		gaps->count++;
 	}
-	if (compared_run_fact(run, COMPARED_DAMAGE))
+	gaps->last_ns = gaps->has_last && gaps->last_ns > step->end_ns ? gaps->last_ns : step->end_ns;
+	gaps->last_number = step->number;
+	gaps->has_last = true;
+}
+
+/* The steps of a process come one after the other. */
+static struct gaps gaps_of(const struct model *model, const struct step_times *times)
+{
+	struct gaps gaps = {0};
+
+	for (uint32_t i = 0; i < times->count; i++) {
+		const struct model_step *step = &model->steps[i];
+
+		if (!times->steps[i].is_selected)
+			continue;
+		if (!gaps.has_last || gaps.process != step->process) {
+			gaps.has_last = false;
+			gaps.process = step->process;
+			gaps.is_rank = is_rank(times, step->process);
+		}
+		add_gap(&gaps, step, model->processes[step->process].role == STEPSCOPE_ROLE_IMPORTED);
+	}
+	return gaps;
+}
+
+/* Time between steps, of one step, and the standard error of it. */
+static void read_between(struct compared_run *run, const struct report *report, const struct step_times *times)
+{
+	const struct gaps gaps = gaps_of(report->model, times);
+
+	if (compared_run_fact(run, COMPARED_DAMAGE)) {
 		compared_run_add_missing(run, "between_steps",
 		                         "the input is damaged: steps that are missing would be time between steps");
-	else if (steps > 0)
-		compared_run_add_value(run, "between_steps", between_ns / steps);
-	else
+	} else if (gaps.count > 0) {
+		double mean = gaps.sum_ns / gaps.count;
+
+		compared_run_add_value(run, "between_steps", mean);
+		compared_run_add_value(run, "between_steps_error",
+		                       sqrt(fmax(0, gaps.squares / gaps.count - mean * mean) / gaps.count));
+	} else {
 		compared_run_add_missing(run, "between_steps", "fewer than two steps");
+	}
 }
 
 /* What competed for the machine is known by the second, not by the step: of the whole run also where steps are selected. */
@@ -325,7 +373,7 @@ static void read_values(struct compared_run *run, struct report *report, bool is
 static void read_steady(struct compared_run *run, struct report *report)
 {
 	read_values(run, report, false);
-	read_between(run, report_step_times(report));
+	read_between(run, report, report_step_times(report));
 	compared_read_parts(run, report);
 	compared_read_ranks(run, report);
 }

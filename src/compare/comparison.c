@@ -15,8 +15,28 @@ const struct comparison_options comparison_defaults = {.smallest = COMPARE_SMALL
                                                        .tolerance = COMPARE_TOLERANCE,
                                                        .assumed_noise = COMPARE_ASSUMED_NOISE};
 
+/* By the same of all runs; a summary has nothing but a median. */
+static void find_gaps(struct compared_sides *sides)
+{
+	bool has_steps = true;
+
+	for (int side = 0; side < SIDES; side++) {
+		for (size_t i = 0; i < sides->count[side]; i++) {
+			const struct compared_run *run = &sides->runs[side][i];
+
+			has_steps &= run->steps_count > 0;
+			sides->is_cpu_evened |= step_level_cpu_has_gap(run);
+			for (int amount = 0; amount < STEP_AMOUNTS; amount++)
+				sides->is_evened[amount] |= step_level_has_gap(run, (enum step_amount)amount);
+		}
+	}
+	for (int amount = 0; amount < STEP_AMOUNTS; amount++)
+		sides->is_evened[amount] &= has_steps;
+}
+
 static void sides_init(struct compared_sides *sides)
 {
+	find_gaps(sides);
 	sides->is_running = true;
 	for (int side = 0; side < SIDES; side++) {
 		size_t count = sides->count[side];
@@ -26,7 +46,8 @@ static void sides_init(struct compared_sides *sides)
 		for (size_t i = 0; i < count; i++) {
 			const struct compared_run *run = &sides->runs[side][i];
 
-			sides->has_level[side][i] = step_level_compute(&sides->levels[side][i], run, PER_STEP);
+			sides->has_level[side][i] = step_level_compute(&sides->levels[side][i], run, PER_STEP,
+			                                               sides->is_evened[PER_STEP]);
 			sides->is_running &= step_level_is_running(run);
 		}
 	}

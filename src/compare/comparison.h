@@ -26,7 +26,8 @@
  *     changed                   as a regression or improvement, of what is neither better nor worse by itself
  *     not measured              on one side or both; METRIC_REASON says why
  *
- * The first row of `metrics` is the one that the verdict is about. It is tested at 95 % by itself; the others share 95 %
+ * The first row of `metrics` is the one that the verdict is about, unless the mean step, or the mean time from step to step, is a regression and the first row is
+ * none: then it is about that. The first is tested at 95 % by itself; the others share 95 %
  * (Holm), so that looking at many quantities does not make one of them a regression by chance.
  */
 #ifndef COMPARE_COMPARISON_H
@@ -56,7 +57,7 @@ struct comparison_options {
 };
 
 enum comparison_verdict_column {
-	COMPARISON_RESULT,   /* of the first metric; what else changed is in `metrics` */
+	COMPARISON_RESULT, /* of the first metric, or a mean that is certainly worse; what else changed is in `metrics` */
 	COMPARISON_SENTENCE, /* the answer in words */
 	COMPARISON_METRIC,   /* METRIC_NAME of the one it is about */
 	COMPARISON_RATIO,    /* its change, new over base minus 1 */

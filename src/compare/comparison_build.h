@@ -22,6 +22,8 @@ struct compared_sides {
 	struct step_level *levels[SIDES]; /* of the steps, like runs; only where `has_level` */
 	bool *has_level[SIDES];
 	bool is_running; /* step_level_is_running() of all runs: the fastest steps are without waits for a processor */
+	bool is_evened[STEP_AMOUNTS]; /* the median of a run lies in a gap: steps are evened out (compare/step_level.h) */
+	bool is_cpu_evened;           /* ... their CPU times */
 	/* by comparison_add_differences() */
 	bool is_comparable;       /* nothing that matters is different */
 	bool is_same_work;        /* a step has the same to do */
@@ -37,6 +39,8 @@ struct compared_sides {
 	bool is_fastest;       /* the first metric is of the fastest steps */
 	struct estimate first; /* of the first metric */
 	bool has_first;
+	int deciding;            /* the row that the verdict is about: the first, or a mean that is certainly worse */
+	struct estimate decided; /* of it */
 };
 
 void comparison_add_runs(struct table *table, struct compared_sides *sides);

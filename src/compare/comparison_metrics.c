@@ -72,8 +72,8 @@ static const struct table_column columns[METRIC_COLUMNS] = {
 	[METRIC_BETTER] = {.name = "better", .type = TABLE_TEXT, .definition = "lower, higher or neither"},
 	[METRIC_BASE] = {.name = "base",
                          .type = TABLE_DOUBLE,
-                         .definition = "geometric mean over the runs of the base: of the median step, or of the run's "
-                                       "number; steps of the warm-up left out"},
+                         .definition = "geometric mean over the runs of the base: of the median step (evened out, where "
+                                       "the title says so), or of the run's number; steps of the warm-up left out"},
 	[METRIC_NEW] = {.name = "new", .type = TABLE_DOUBLE, .definition = "the same of the new side"},
 	[METRIC_DELTA] = {.name = "delta", .type = TABLE_DOUBLE, .definition = "new minus base"},
 	[METRIC_RATIO] =
@@ -185,16 +185,36 @@ static bool period_of(const struct compared_run *run, double *value, const char 
 	return true;
 }
 
+/* Its mean step takes the mean between steps as a share of both. Runs that were kept before that was known have no error there. */
+static double error_of_period(const struct compared_run *run, double error)
+{
+	double mean, between, between_error;
+	const char *reason;
+
+	if (!value_of(run, "step_time_mean", &mean, &reason) || !value_of(run, "between_steps", &between, &reason) ||
+	    mean + between <= 0)
+		return error;
+	if (!value_of(run, "between_steps_error", &between_error, &reason))
+		between_error = 0;
+	return hypot(error * mean, between_error) / (mean + between);
+}
+
 /* Only asked for where no repeats tell the noise. */
 static double error_of(const struct metric *metric, const struct compared_sides *sides, int side, size_t i)
 {
 	const struct step_level *level = &sides->levels[side][i];
+	const struct compared_run *run = &sides->runs[side][i];
+	double error;
 
 	if (has_repeats(sides) || !sides->has_level[side][i])
 		return 0;
-	if (metric->source == FROM_MEAN)
-		return step_level_error(level, &sides->runs[side][i], RESAMPLE_MEAN);
-	return metric->source == FROM_P95 ? step_level_error(level, &sides->runs[side][i], RESAMPLE_P95) : 0;
+	if (metric->source == FROM_P95)
+		return step_level_error(level, run, RESAMPLE_P95);
+	if (metric->source != FROM_MEAN)
+		return 0;
+	error = step_level_error(level, run, RESAMPLE_MEAN);
+	return step_level_error_of_logarithm(!strcmp(metric->name, "step_period") ? error_of_period(run, error)
+	                                                                          : error);
 }
 
 static void set_value(struct question *question, const struct compared_sides *sides, int side, size_t i)
@@ -212,6 +232,8 @@ static void set_value(struct question *question, const struct compared_sides *si
 	question->levels[side][i] = sides->levels[side][i].run;
 	question->levels[side][i].error = error_of(question->metric, sides, side, i);
 	question->levels[side][i].level = value > 0 ? log(value) : 0;
+	if (question->metric->source == FROM_MEAN)
+		question->levels[side][i].uneven = sides->levels[side][i].uneven_mean;
 	if (question->metric->source != FROM_VALUE && question->metric->source != FROM_FEW)
 		return;
 	question->levels[side][i].uneven = 0; /* what competes for a CPU makes steps longer, and no memory larger */
@@ -228,7 +250,8 @@ static void set_steps(struct question *question, const struct compared_sides *si
 		question->sums[side] += run->steps_count ? 0 : run->summary.median_ns;
 		if (!sides->has_level[side][i])
 			question->reason = run->no_steps ? run->no_steps : "no step was completed";
-	} else if (!step_level_compute(&level, run, question->metric->amount)) {
+	} else if (!step_level_compute(&level, run, question->metric->amount,
+	                               sides->is_evened[question->metric->amount])) {
 		question->reason = "not every step says how much work it had";
 	}
 	question->levels[side][i] = level.run;
@@ -247,7 +270,7 @@ static void set_cpu(struct question *question, const struct compared_sides *side
 {
 	struct step_level level = {0};
 
-	if (!step_level_cpu(&level, &sides->runs[side][i]))
+	if (!step_level_cpu(&level, &sides->runs[side][i], sides->is_cpu_evened))
 		question->reason = "recorded only of steps that the program marks and that are long enough";
 	question->levels[side][i] = level.run;
 }
@@ -430,6 +453,18 @@ static void set_without_interval(struct table *table, int row, double base, doub
 	table_set_int(table, row, METRIC_NEEDED_RUNS, LEAST_RUNS / SIDES);
 }
 
+/* "step time p50", or of steps that are evened out what they are. */
+static const char *title_of(const struct metric *metric, const struct compared_sides *sides, struct arena *arena)
+{
+	bool is_evened = (metric->source == FROM_STEPS && sides->is_evened[metric->amount]) ||
+	                 (metric->source == FROM_CPU && sides->is_cpu_evened);
+	const char *p50 = is_evened ? strstr(metric->title, "p50") : NULL;
+
+	if (!p50)
+		return metric->title;
+	return arena_printf(arena, "%.*sevened out%s", (int)(p50 - metric->title), metric->title, p50 + strlen("p50"));
+}
+
 static void add_row(struct table *table, const struct question *question, const struct compared_sides *sides)
 {
 	const struct metric *metric = question->metric;
@@ -437,7 +472,7 @@ static void add_row(struct table *table, const struct question *question, const 
 	double base, new;
 
 	table_set_text(table, row, METRIC_NAME, metric->name);
-	table_set_text(table, row, METRIC_TITLE, metric->title);
+	table_set_text(table, row, METRIC_TITLE, title_of(metric, sides, &table->arena));
 	table_set_text(table, row, METRIC_UNIT, metric->unit);
 	table_set_text(table, row, METRIC_BETTER, better_names[metric->better]);
 	if (question->reason) {
@@ -572,13 +607,58 @@ static bool are_snapshots(const struct compared_sides *sides)
 	return true;
 }
 
+/* ---- what decides ---- */
+
+/* Steps themselves tell how much their mean is by chance, or repeats do; of a summary nothing does, and of runs that were kept before that was
+ * known, nothing tells it of the time between steps. */
+static bool is_mean_known(const struct compared_sides *sides, const char *name)
+{
+	for (int side = 0; side < SIDES; side++) {
+		for (size_t i = 0; i < sides->count[side] && !has_repeats(sides); i++) {
+			const struct compared_run *run = &sides->runs[side][i];
+
+			if (!run->steps_count ||
+			    (!strcmp(name, "step_period") && !compared_run_value(run, "between_steps_error")))
+				return false;
+		}
+	}
+	return true;
+}
+
+/* Some steps can be slower, or what lies between them, and the one in the middle not: what is certainly slower on average is slower. That it is faster on
+ * average is not enough to be an improvement. Where other work competed for the machine, that is what long steps are of. */
+static int find_deciding(const struct table *table, const struct compared_sides *sides)
+{
+	static const struct {
+		const char *name;
+		enum step_amount amount;
+	} means[] = {{"step_time_mean", PER_STEP},
+	             {"step_period", PER_STEP},
+	             {"tokens_per_s", PER_TOKEN},
+	             {"samples_per_s", PER_SAMPLE}};
+	const char *result = table_text(table, 0, METRIC_RESULT);
+
+	if (sides->is_memory || sides->is_fastest || !sides->has_first || !strcmp(result, RESULT_REGRESSION))
+		return 0;
+	for (size_t i = 0; i < sizeof(means) / sizeof(means[0]); i++) {
+		if (means[i].amount != sides->amount || !is_mean_known(sides, means[i].name))
+			continue;
+		for (int row = 1; row < table->row_count; row++)
+			if (!strcmp(table_text(table, row, METRIC_NAME), means[i].name) &&
+			    !strcmp(table_text(table, row, METRIC_RESULT), RESULT_REGRESSION))
+				return row;
+	}
+	return 0;
+}
+
 void comparison_add_metrics(struct table *table, struct compared_sides *sides)
 {
 	struct question questions[METRIC_COUNT];
 	size_t count = 0;
 
 	sides->is_memory = are_snapshots(sides);
-	table_init(table, "metrics", "Metrics", "each quantity on both sides; the verdict is about the first");
+	table_init(table, "metrics", "Metrics",
+	           "each quantity on both sides; the verdict is about the first, or a mean that is certainly worse");
 	table_columns(table, columns, METRIC_COLUMNS);
 	for (size_t i = 0; i < METRIC_COUNT; i++) {
 		if (!is_asked(&metrics[i], sides))
@@ -597,6 +677,8 @@ void comparison_add_metrics(struct table *table, struct compared_sides *sides)
 	add_note(table, sides->options->tolerance);
 	sides->has_first = questions[0].has_estimate;
 	sides->first = questions[0].estimate;
+	sides->deciding = find_deciding(table, sides);
+	sides->decided = questions[sides->deciding].estimate;
 	for (size_t i = 0; i < count; i++)
 		question_release(&questions[i]);
 }

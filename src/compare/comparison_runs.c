@@ -27,7 +27,8 @@ static const struct table_column columns[RUNS_COLUMNS] = {
                          .title = "step time",
                          .type = TABLE_DOUBLE,
                          .unit = UNIT_NS,
-                         .definition = "median duration of these steps, in the middle of the run when it drifts"},
+                         .definition = "median duration of these steps (evened out, where they are of two kinds), in the "
+                                       "middle of the run when it drifts"},
 	[RUNS_ERROR] = {.name = "error_ratio",
                         .title = "error",
                         .type = TABLE_DOUBLE,

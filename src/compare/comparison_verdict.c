@@ -28,7 +28,7 @@ static const struct table_column columns[COMPARISON_COLUMNS] = {
 		{.name = "result",
                  .type = TABLE_TEXT,
                  .definition = "regression, improvement, no difference, inconclusive, not comparable or not "
-                               "measured: of the first metric"},
+                               "measured: of the first metric, or of a mean that is a regression when that is none"},
 	[COMPARISON_SENTENCE] = {.name = "sentence", .type = TABLE_TEXT, .definition = "the answer in words"},
 	[COMPARISON_METRIC] = {.name = "metric", .type = TABLE_TEXT, .definition = "what the verdict is about"},
 	[COMPARISON_RATIO] = {.name = "change_ratio",
@@ -122,8 +122,8 @@ static const char *subject(const struct compared_sides *sides)
 /* "-0.8 % to +1.9 %" */
 static const char *range(const struct compared_sides *sides, struct arena *arena)
 {
-	return arena_printf(arena, "%s to %s", percent_text(arena, expm1(sides->first.low)),
-	                    percent_text(arena, expm1(sides->first.high)));
+	return arena_printf(arena, "%s to %s", percent_text(arena, expm1(sides->decided.low)),
+	                    percent_text(arena, expm1(sides->decided.high)));
 }
 
 /* The same of the interval that shows that there is no difference, and what it shows. */
@@ -134,14 +134,16 @@ static const char *same_range(const struct compared_sides *sides, struct arena *
 	                    percent_text(arena, expm1(sides->first.same_high)), 100 * sides->options->tolerance);
 }
 
-static const char *times(const struct table *metrics, struct arena *arena)
+static const char *times(const struct table *metrics, int row, struct arena *arena)
 {
-	char *(*const show)(char *, double) = !strcmp(table_text(metrics, 0, METRIC_UNIT), "bytes") ? units_bytes
-	                                                                                            : units_time;
+	const char *unit = table_text(metrics, row, METRIC_UNIT);
+	char *(*const show)(char *, double) = !strcmp(unit, "bytes") ? units_bytes
+	                                      : !strcmp(unit, "ns")  ? units_time
+	                                                             : units_count;
 	char base[UNITS_BYTES], new[UNITS_BYTES];
 
-	show(base, table_get(metrics, 0, METRIC_BASE)->d);
-	show(new, table_get(metrics, 0, METRIC_NEW)->d);
+	show(base, table_get(metrics, row, METRIC_BASE)->d);
+	show(new, table_get(metrics, row, METRIC_NEW)->d);
 	return arena_printf(arena, "%s instead of %s", new, base);
 }
 
@@ -180,12 +182,67 @@ static const char *others_of(const struct comparison *comparison, const struct c
 	return list;
 }
 
+/* "; but ...": what is slower although the answer is another one. */
+static const char *slower_of(const struct comparison *comparison, const struct compared_sides *sides,
+                             struct arena *arena)
+{
+	static const char *const names[] = {"step_time_mean", "step_time_p95", "step_period"};
+	const struct table *metrics = &comparison->metrics;
+	const char *list = "";
+
+	for (size_t i = 0; i < sizeof(names) / sizeof(names[0]) && !sides->is_fastest; i++) {
+		int row = comparison_metric(comparison, names[i]);
+
+		if (sides->amount == PER_STEP && row > 0 &&
+		    !strcmp(table_text(metrics, row, METRIC_RESULT), RESULT_REGRESSION))
+			list = arena_printf(arena, "%s%s %s changed by %s", list, *list ? "," : "; but",
+			                    table_text(metrics, row, METRIC_TITLE), metric_range(metrics, row, arena));
+	}
+	return list;
+}
+
+/* Where a mean decides: what the first metric says. */
+static const char *despite(const struct comparison *comparison, const struct compared_sides *sides, struct arena *arena)
+{
+	const char *result = table_text(&comparison->metrics, 0, METRIC_RESULT);
+	const char *one = sides->is_evened[sides->amount] ? "a usual one"
+	                  : sides->amount == PER_STEP     ? "one in the middle"
+	                                                  : "one in the middle, for its amount of work,";
+
+	if (!strcmp(result, RESULT_INCONCLUSIVE))
+		return arena_printf(arena, "of %s it cannot be told", one);
+	return arena_printf(arena, "though %s takes %s", one,
+	                    !strcmp(result, RESULT_IMPROVEMENT) ? "less time" : "as long");
+}
+
+static const char *mean_sentence(const struct comparison *comparison, const struct compared_sides *sides,
+                                 struct arena *arena)
+{
+	const struct table *metrics = &comparison->metrics;
+	const char *name = table_text(metrics, sides->deciding, METRIC_NAME);
+	const char *change = percent_text(arena, fabs(expm1(sides->decided.change)));
+
+	change += *change == '+';
+	if (!strcmp(name, "step_time_mean"))
+		return arena_printf(arena, "steps take %s longer on average, %s (95 %%: %s), %s", change,
+		                    times(metrics, sides->deciding, arena), range(sides, arena),
+		                    despite(comparison, sides, arena));
+	if (!strcmp(name, "step_period"))
+		return arena_printf(arena, "from one step to the next it takes %s longer, %s (95 %%: %s), %s", change,
+		                    times(metrics, sides->deciding, arena), range(sides, arena),
+		                    despite(comparison, sides, arena));
+	return arena_printf(arena, "%s per second are %s fewer, %s (95 %%: %s), %s",
+	                    sides->amount == PER_TOKEN ? "tokens" : "samples", change,
+	                    times(metrics, sides->deciding, arena), range(sides, arena),
+	                    despite(comparison, sides, arena));
+}
+
 /* Of snapshots. */
 static const char *memory_sentence(const struct comparison *comparison, const struct compared_sides *sides,
                                    struct arena *arena)
 {
 	const struct table *metrics = &comparison->metrics;
-	const char *result = table_text(metrics, 0, METRIC_RESULT), *peaks = times(metrics, arena);
+	const char *result = table_text(metrics, 0, METRIC_RESULT), *peaks = times(metrics, 0, arena);
 	double ratio = 0;
 
 	table_number(metrics, 0, METRIC_RATIO, &ratio);
@@ -229,26 +286,30 @@ static const char *sentence_of(const struct comparison *comparison, const struct
 		return memory_sentence(comparison, sides, arena);
 	if (!sides->has_first)
 		return sentence_without_steps(comparison, arena);
+	if (sides->deciding)
+		return mean_sentence(comparison, sides, arena);
 	if (!strcmp(result, RESULT_NOT_COMPARABLE))
 		return arena_printf(arena,
 		                    "the work per step changed: %s; %s takes %s (%s), but it is not the same step",
 		                    sides->work_changes ? sides->work_changes : "", subject(sides),
-		                    times(metrics, arena), percent_text(arena, ratio));
+		                    times(metrics, 0, arena), percent_text(arena, ratio));
 	if (!strcmp(result, RESULT_INCONCLUSIVE) && sides->first.is_single)
 		return arena_printf(
 			arena,
 			"cannot tell: %s takes %s (%s), but of a run with one step it is not known how much "
 			"its steps differ",
-			subject(sides), times(metrics, arena), percent_text(arena, ratio));
+			subject(sides), times(metrics, 0, arena), percent_text(arena, ratio));
 	if (!strcmp(result, RESULT_INCONCLUSIVE))
-		return arena_printf(arena, "cannot tell: %s takes %s, but anything from %s is possible%s",
-		                    subject(sides), times(metrics, arena), range(sides, arena),
-		                    others_of(comparison, sides, arena));
+		return arena_printf(arena, "cannot tell: %s takes %s, but anything from %s is possible%s%s",
+		                    subject(sides), times(metrics, 0, arena), range(sides, arena),
+		                    others_of(comparison, sides, arena), slower_of(comparison, sides, arena));
 	if (is_told_same(metrics, 0))
-		return arena_printf(arena, "%s takes the same time: %s", subject(sides), same_range(sides, arena));
-	return arena_printf(arena, "%s takes %s %s, %s (95 %%: %s)%s", subject(sides), change,
-	                    ratio > 0 ? "longer" : "less time", times(metrics, arena), range(sides, arena),
-	                    !strcmp(result, RESULT_SAME) ? ", too little to matter" : "");
+		return arena_printf(arena, "%s takes the same time: %s%s", subject(sides), same_range(sides, arena),
+		                    slower_of(comparison, sides, arena));
+	return arena_printf(arena, "%s takes %s %s, %s (95 %%: %s)%s%s", subject(sides), change,
+	                    ratio > 0 ? "longer" : "less time", times(metrics, 0, arena), range(sides, arena),
+	                    !strcmp(result, RESULT_SAME) ? ", too little to matter" : "",
+	                    !strcmp(result, RESULT_REGRESSION) ? "" : slower_of(comparison, sides, arena));
 }
 
 /* ---- why ---- */
@@ -417,6 +478,18 @@ static const char *other_cause(const struct comparison *comparison, struct arena
 	return cause ? cause : telemetry_cause(&comparison->telemetry, arena);
 }
 
+/* What is between steps is in none of them. */
+static const char *cause_between(const struct comparison *comparison, struct arena *arena)
+{
+	int period = comparison_metric(comparison, "step_period"),
+	    mean = comparison_metric(comparison, "step_time_mean");
+	char text[UNITS_BYTES];
+
+	units_time(text, fmax(0, table_get(&comparison->metrics, period, METRIC_DELTA)->d -
+	                                 table_get(&comparison->metrics, mean, METRIC_DELTA)->d));
+	return arena_printf(arena, "between steps +%s", text);
+}
+
 static const char *cause_of(const struct comparison *comparison, const struct compared_sides *sides,
                             struct arena *arena)
 {
@@ -425,7 +498,7 @@ static const char *cause_of(const struct comparison *comparison, const struct co
 		{"device", "device: "}, {"operator", "operator: "},
 		{"kernel", "kernel: "}, {CANARY_CUDA_OPERATORS, "CUDA operators, as profiled: "},
 	};
-	const char *result = table_text(&comparison->metrics, 0, METRIC_RESULT), *list = NULL;
+	const char *result = table_text(&comparison->metrics, sides->deciding, METRIC_RESULT), *list = NULL;
 	bool is_slower = !strcmp(result, RESULT_REGRESSION);
 	double change;
 
@@ -433,9 +506,11 @@ static const char *cause_of(const struct comparison *comparison, const struct co
 		return other_cause(comparison, arena);
 	if (strcmp(result, RESULT_REGRESSION) != 0 && strcmp(result, RESULT_IMPROVEMENT) != 0)
 		return NULL;
-	change = fabs(table_get(&comparison->metrics, 0, METRIC_DELTA)->d);
+	change = fabs(table_get(&comparison->metrics, sides->deciding, METRIC_DELTA)->d);
 	if (sides->amount != PER_STEP) /* contributions are of steps, which have different amounts of work */
 		return NULL;
+	if (!strcmp(table_text(&comparison->metrics, sides->deciding, METRIC_NAME), "step_period"))
+		return cause_between(comparison, arena);
 	for (size_t i = 0; i < sizeof(levels) / sizeof(levels[0]); i++) {
 		/* waits are a part of the step, and may be a small one */
 		bool is_part = !strcmp(levels[i][0], COMPARED_LATE_RANK);
@@ -467,7 +542,7 @@ static const char *needed_of(const struct comparison *comparison, const struct c
 		return sides->wants_amount ? AMOUNT_NEEDED : NULL;
 	if (sides->has_first && sides->first.is_single)
 		return "more than one step of each run, or four runs together";
-	if (!runs->has_value)
+	if (!runs->has_value || sides->deciding)
 		return NULL;
 	if (runs->i > MANY_RUNS)
 		return "runs in turns (base, new, base, new) on a quieter machine: on this one they differ too much";
@@ -544,7 +619,7 @@ static const char *assumption_of(const struct estimate *first)
 
 static const char *scatter_of(const struct compared_sides *sides, struct arena *arena)
 {
-	const struct estimate *first = &sides->first;
+	const struct estimate *first = &sides->decided;
 
 	switch (first->way) {
 	case ESTIMATE_PAIRS:
@@ -584,9 +659,23 @@ static const char *contended_noise(const struct compared_sides *sides, const cha
 		noise, sides->is_running ? ", without their waits for a CPU" : "");
 }
 
+/* What is compared of each run. */
+static const char *number_of(const struct compared_sides *sides)
+{
+	if (sides->is_memory)
+		return "peaks";
+	if (sides->is_fastest)
+		return "fastest steps";
+	if (sides->deciding)
+		return "means of steps, as their medians do not show it";
+	if (sides->is_evened[sides->amount])
+		return "steps evened out, as they are of two kinds and the median lies between";
+	return "medians of steps";
+}
+
 static const char *method_of(const struct compared_sides *sides, struct arena *arena)
 {
-	const struct estimate *first = &sides->first;
+	const struct estimate *first = &sides->decided;
 	const char *how = "error by a stationary bootstrap of stretches of steps, and the assumed noise";
 
 	if (!sides->has_first)
@@ -595,20 +684,16 @@ static const char *method_of(const struct compared_sides *sides, struct arena *a
 		how = first->has_ranks ? "Wilcoxon's signed ranks of the pairs" : "Student's t of the pairs";
 	else if (first->way == ESTIMATE_REPEATS)
 		how = first->has_ranks ? "Wilcoxon's rank sums of the runs" : "Student's t of the runs";
-	return arena_printf(arena, "%s; %s",
-	                    sides->is_memory    ? "peaks"
-	                    : sides->is_fastest ? "fastest steps"
-	                                        : "medians of steps",
-	                    how);
+	return arena_printf(arena, "%s; %s", number_of(sides), how);
 }
 
-static void set_change(struct table *table, const struct table *metrics)
+static void set_change(struct table *table, const struct table *metrics, int row)
 {
 	static const int pairs[][2] = {
 		{COMPARISON_RATIO, METRIC_RATIO}, {COMPARISON_LOW, METRIC_LOW}, {COMPARISON_HIGH, METRIC_HIGH}};
 
 	for (size_t i = 0; i < sizeof(pairs) / sizeof(pairs[0]); i++) {
-		const struct table_cell *cell = table_get(metrics, 0, pairs[i][1]);
+		const struct table_cell *cell = table_get(metrics, row, pairs[i][1]);
 
 		if (cell->has_value)
 			table_set_double(table, 0, pairs[i][0], cell->d);
@@ -622,7 +707,7 @@ static const char *answer_of(const struct comparison *comparison, const struct c
                              struct arena *arena)
 {
 	static const char *const judged[] = {RESULT_REGRESSION, RESULT_IMPROVEMENT, RESULT_SAME, RESULT_INCONCLUSIVE};
-	const char *result = table_text(&comparison->metrics, 0, METRIC_RESULT);
+	const char *result = table_text(&comparison->metrics, sides->deciding, METRIC_RESULT);
 	const char *sentence = sentence_of(comparison, sides, arena);
 
 	for (size_t i = 0; sides->unchecked_kinds && i < sizeof(judged) / sizeof(judged[0]); i++)
@@ -640,10 +725,10 @@ void comparison_add_verdict(struct comparison *comparison, struct compared_sides
 	table_init(table, "verdict", "Verdict", "whether the new side is slower, and how sure that is");
 	table_columns(table, columns, COMPARISON_COLUMNS);
 	table_row(table);
-	table_set_text(table, 0, COMPARISON_RESULT, table_text(&comparison->metrics, 0, METRIC_RESULT));
+	table_set_text(table, 0, COMPARISON_RESULT, table_text(&comparison->metrics, sides->deciding, METRIC_RESULT));
 	table_set_text(table, 0, COMPARISON_SENTENCE, answer_of(comparison, sides, arena));
-	table_set_text(table, 0, COMPARISON_METRIC, table_text(&comparison->metrics, 0, METRIC_NAME));
-	set_change(table, &comparison->metrics);
+	table_set_text(table, 0, COMPARISON_METRIC, table_text(&comparison->metrics, sides->deciding, METRIC_NAME));
+	set_change(table, &comparison->metrics, sides->deciding);
 	table_set_bool(table, 0, COMPARISON_IS_COMPARABLE, sides->is_comparable);
 	table_set_text_or(table, 0, COMPARISON_EXPLANATION, explanation_of(comparison, sides, arena),
 	                  "nothing that was noted on both sides does");

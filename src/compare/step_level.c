@@ -4,6 +4,7 @@
  */
 #include "compare/step_level.h"
 
+#include "compare/alternation.h"
 #include "compare/resample.h"
 #include "compare/steady.h"
 
@@ -16,6 +17,8 @@
 
 #define PARTS 8
 #define LEAST_PART 4 /* steps */
+#define CLIPPED 0.05 /* at either end */
+#define BY_CHANCE 2  /* variances of PARTS values are as much larger than expected in 1 of 20 cases */
 #define FASTEST 0.01
 #define LEAST_FASTEST 3
 #define LEAST_STEPS_FASTEST 30
@@ -37,6 +40,9 @@
 /* So few steps do not tell how much steps differ. */
 #define FEW_STEPS 8
 #define ASSUMED_SCATTER 0.05
+
+#define SURE_ERRORS 2.5 /* one of five metrics is tested at so many (Holm) */
+#define LEAST_LEFT 1e-4
 
 static bool fill_logarithms(double *logarithms, const struct compared_run *run, enum step_amount amount)
 {
@@ -65,27 +71,119 @@ static void remove_trend(struct step_level *level, double *logarithms, size_t co
 		logarithms[i] -= per_step * ((double)i - (double)(count - 1) / 2);
 }
 
-/* How much the medians of parts differ beyond what steps that do not depend on each other would make them differ. */
-static double unevenness(const double *logarithms, size_t count)
+static double mean_of(const double *values, size_t count)
 {
-	double medians[PARTS], errors = 0, mean = 0, squares = 0, *part, mad;
+	double mean = 0;
 
-	if (count < PARTS * (size_t)LEAST_PART)
-		return 0;
-	part = memory_resize(NULL, 2 * (count / PARTS + 1), sizeof(*part));
+	for (size_t i = 0; i < count; i++)
+		mean += values[i] / (double)count;
+	return mean;
+}
+
+/* One number of each of the parts of a run, with the variance that steps that do not depend on each other would give it. */
+struct parts {
+	double values[PARTS], errors[PARTS];
+};
+
+/* How much they differ beyond that: the variance, and its ratio to what was to be expected. */
+static double excess_of(const struct parts *parts, double *ratio)
+{
+	double mean = 0, squares = 0, errors = 0;
+
+	for (size_t i = 0; i < PARTS; i++) {
+		mean += parts->values[i] / PARTS;
+		errors += parts->errors[i] / PARTS;
+	}
+	for (size_t i = 0; i < PARTS; i++)
+		squares += (parts->values[i] - mean) * (parts->values[i] - mean) / (PARTS - 1);
+	*ratio = errors > 0 ? squares / errors : squares > 0 ? INFINITY : 0;
+	return fmax(0, squares - errors);
+}
+
+static struct parts medians_of_parts(const double *logarithms, size_t count)
+{
+	double *part = memory_resize(NULL, 2 * (count / PARTS + 1), sizeof(*part)), mad;
+	struct parts parts;
+
 	for (size_t i = 0; i < PARTS; i++) {
 		size_t first = i * count / PARTS, length = (i + 1) * count / PARTS - first;
 
 		memcpy(part, logarithms + first, length * sizeof(*part));
-		median_and_mad(part, part + length, length, &medians[i], &mad);
+		median_and_mad(part, part + length, length, &parts.values[i], &mad);
 		/* of a median: sqrt(pi / 2) deviations over the root of the count */
-		errors += 1.4826 * mad * 1.4826 * mad * 1.5708 / (double)length / PARTS;
-		mean += medians[i] / PARTS;
+		parts.errors[i] = 1.4826 * mad * 1.4826 * mad * 1.5708 / (double)length;
 	}
 	free(part);
-	for (size_t i = 0; i < PARTS; i++)
-		squares += (medians[i] - mean) * (medians[i] - mean) / (PARTS - 1);
-	return sqrt(fmax(0, squares - errors));
+	return parts;
+}
+
+static struct parts means_of_parts(const double *values, size_t count)
+{
+	struct parts parts;
+
+	for (size_t i = 0; i < PARTS; i++) {
+		size_t first = i * count / PARTS, length = (i + 1) * count / PARTS - first;
+		double mean = 0, squares = 0;
+
+		for (size_t j = first; j < first + length; j++)
+			mean += values[j] / (double)length;
+		for (size_t j = first; j < first + length; j++)
+			squares += (values[j] - mean) * (values[j] - mean);
+		parts.values[i] = mean;
+		parts.errors[i] = squares / (double)(length - 1) / (double)length;
+	}
+	return parts;
+}
+
+/* Single odd steps are in no median, and in these means as the least odd of them. */
+static double *clipped_copy(const double *logarithms, size_t count)
+{
+	double *clipped = memory_resize(NULL, count, sizeof(*clipped)), low, high;
+
+	memcpy(clipped, logarithms, count * sizeof(*clipped));
+	sort_doubles(clipped, count);
+	low = quantile(clipped, count, CLIPPED);
+	high = quantile(clipped, count, 1 - CLIPPED);
+	for (size_t i = 0; i < count; i++)
+		clipped[i] = fmin(fmax(logarithms[i], low), high);
+	return clipped;
+}
+
+/* How much parts of the run differ beyond what their steps explain: in their medians and in their means, the less of the two. Where steps are of
+ * two kinds, the medians of parts jump from one to the other as the kinds are about as many, and the means do not; a run that was slower
+ * for a while has both. */
+static double unevenness(const double *logarithms, size_t count)
+{
+	struct parts medians, means;
+	double *clipped, ratio;
+
+	if (count < PARTS * (size_t)LEAST_PART)
+		return 0;
+	medians = medians_of_parts(logarithms, count);
+	clipped = clipped_copy(logarithms, count);
+	means = means_of_parts(clipped, count);
+	free(clipped);
+	return sqrt(fmin(excess_of(&medians, &ratio), excess_of(&means, &ratio)));
+}
+
+/* The same of the means as they are: long steps that come together make one run's mean longer and not the next one's. Such means scatter by chance as
+ * well, so only what is beyond it counts; a drift over the run is none of it. */
+static double unevenness_of_mean(const struct compared_run *run, double trend)
+{
+	size_t count = run->steps_count;
+	double *durations, ratio, excess, mean;
+	struct parts means;
+
+	if (count < PARTS * (size_t)LEAST_PART)
+		return 0;
+	durations = memory_resize(NULL, count, sizeof(*durations));
+	for (size_t i = 0; i < count; i++)
+		durations[i] = run->steps[i].dur_ns * exp(-log1p(trend) * (double)i / (double)(count - 1));
+	mean = mean_of(durations, count);
+	means = means_of_parts(durations, count);
+	free(durations);
+	excess = excess_of(&means, &ratio);
+	return ratio > BY_CHANCE && mean > 0 ? sqrt(excess) / mean : 0;
 }
 
 /* Of a step in which the thread stopped for something else, too, it is the whole duration. */
@@ -148,17 +246,39 @@ static double relative_error(double *durations, size_t count, double block, enum
 	return with_assumed_scatter(middle > 0 ? error / middle : 0, count);
 }
 
+/* A mean that a few long steps make what it is has a relative error that no logarithm has: the mean of as many others may be near 0 there. So wide as
+ * its interval of SURE_ERRORS reaches downwards. */
+double step_level_error_of_logarithm(double error)
+{
+	return -log(fmax(1 - SURE_ERRORS * error, LEAST_LEFT)) / SURE_ERRORS;
+}
+
+/* Steps that repeat are no chance, but in the mean of a run that ends within a period: as much is returned, as a ratio. */
+static double even_out(double *durations, size_t count)
+{
+	double whole = mean_of(durations, count);
+
+	for (size_t i = 0; i < count; i++)
+		durations[i] = log(fmax(durations[i], 1));
+	alternation_even_out(durations, count);
+	for (size_t i = 0; i < count; i++)
+		durations[i] = exp(durations[i]);
+	return whole / mean_of(durations, count) - 1;
+}
+
 double step_level_error(const struct step_level *level, const struct compared_run *run, enum resample_what what)
 {
 	size_t count = run->steps_count;
-	double *durations, error;
+	double *durations, error, rest = 0;
 
 	if (!count) /* of a summary */
 		return level->run.error;
 	durations = memory_resize(NULL, count, sizeof(*durations));
 	for (size_t i = 0; i < count; i++)
 		durations[i] = run->steps[i].dur_ns;
-	error = relative_error(durations, count, level->block, what);
+	if (what == RESAMPLE_MEAN)
+		rest = even_out(durations, count);
+	error = hypot(relative_error(durations, count, level->block, what), rest);
 	free(durations);
 	return error;
 }
@@ -193,27 +313,61 @@ static double median_of(const double *sorted, size_t count)
 	return low + log((1 + exp(high - low)) / 2);
 }
 
-/* The median of logarithms in the order of the steps; sorts them. */
-static void take_median(struct step_level *level, const struct compared_run *run, double *logarithms, size_t count)
+static void take_median(struct step_level *level, double *logarithms, size_t count)
 {
-	bool is_running = step_level_is_running(run);
+	double error = resample_error(logarithms, count, level->block, RESAMPLE_MEDIAN);
 
-	memset(level, 0, sizeof(*level));
-	level->run = (struct run_level){.steps = count, .has_created = run->has_created, .created_ns = run->created_ns};
-	set_contention(level, run, is_running);
-	remove_trend(level, logarithms, count);
-	level->block = resample_block(logarithms, count);
-	level->run.error = with_assumed_scatter(resample_error(logarithms, count, level->block, RESAMPLE_MEDIAN),
-	                                        count);
-	level->run.is_few = count < FEW_STEPS;
-	level->run.uneven = unevenness(logarithms, count);
+	level->run.error = with_assumed_scatter(error, count);
 	sort_doubles(logarithms, count);
 	level->run.level = median_of(logarithms, count);
+}
+
+/* Of what they are the logarithms of. */
+static void take_mean(struct step_level *level, double *logarithms, size_t count)
+{
+	for (size_t i = 0; i < count; i++)
+		logarithms[i] = exp(logarithms[i]);
+	level->run.level = log(mean_of(logarithms, count));
+	level->run.error = step_level_error_of_logarithm(
+		relative_error(logarithms, count, level->block, RESAMPLE_MEAN));
+}
+
+/* What the steps give reason to expect of the next run, from their logarithms: that they take turns in their work gives none. Sorts them. */
+static void set_unevenness(struct step_level *level, double *logarithms, size_t count, bool is_running)
+{
+	alternation_even_out(logarithms, count);
+	level->run.uneven = unevenness(logarithms, count);
+	sort_doubles(logarithms, count);
 	level->spread = is_running ? spread_of(logarithms, count) : 0;
 	level->run.uneven = hypot(level->run.uneven, SPREAD_NOISE * level->spread);
 }
 
-bool step_level_compute(struct step_level *level, const struct compared_run *run, enum step_amount amount)
+/* Of logarithms in the order of the steps: the median, where `is_evened` of those that are evened out, or the mean where they do not repeat. */
+static void take_level(struct step_level *level, const struct compared_run *run, double *logarithms, size_t count,
+                       bool is_evened)
+{
+	double *copy = memory_resize(NULL, count, sizeof(*copy));
+	bool is_running = step_level_is_running(run), is_mean;
+
+	memset(level, 0, sizeof(*level));
+	level->run = (struct run_level){.steps = count, .has_created = run->has_created, .created_ns = run->created_ns};
+	set_contention(level, run, is_running);
+	is_mean = is_evened && alternation_even_out(logarithms, count) == 1;
+	remove_trend(level, logarithms, count);
+	level->block = resample_block(logarithms, count);
+	level->run.is_few = count < FEW_STEPS;
+	memcpy(copy, logarithms, count * sizeof(*copy));
+	set_unevenness(level, copy, count, is_running);
+	free(copy);
+	level->uneven_mean = fmax(level->run.uneven, unevenness_of_mean(run, level->trend));
+	if (is_mean)
+		take_mean(level, logarithms, count);
+	else
+		take_median(level, logarithms, count);
+}
+
+bool step_level_compute(struct step_level *level, const struct compared_run *run, enum step_amount amount,
+                        bool is_evened)
 {
 	size_t count = run->steps_count;
 	double *logarithms;
@@ -225,9 +379,18 @@ bool step_level_compute(struct step_level *level, const struct compared_run *run
 	logarithms = memory_resize(NULL, count + 1, sizeof(*logarithms));
 	is_known = fill_logarithms(logarithms, run, amount);
 	if (is_known)
-		take_median(level, run, logarithms, count);
+		take_level(level, run, logarithms, count, is_evened);
 	free(logarithms);
 	return is_known;
+}
+
+bool step_level_has_gap(const struct compared_run *run, enum step_amount amount)
+{
+	double *logarithms = memory_resize(NULL, run->steps_count + 1, sizeof(*logarithms));
+	bool has_gap = fill_logarithms(logarithms, run, amount) && alternation_has_gap(logarithms, run->steps_count);
+
+	free(logarithms);
+	return has_gap;
 }
 
 static bool has_cpu(const struct compared_run *run)
@@ -239,18 +402,33 @@ static bool has_cpu(const struct compared_run *run)
 	return known && (double)known >= LEAST_CPU * (double)run->steps_count;
 }
 
-bool step_level_cpu(struct step_level *level, const struct compared_run *run)
+static size_t fill_cpu_times(double *logarithms, const struct compared_run *run)
+{
+	size_t count = 0;
+
+	for (size_t i = 0; i < run->steps_count; i++)
+		if (run->steps[i].has_cpu)
+			logarithms[count++] = log(fmax(run->steps[i].cpu_ns, 1));
+	return count;
+}
+
+bool step_level_cpu_has_gap(const struct compared_run *run)
+{
+	double *logarithms = memory_resize(NULL, run->steps_count + 1, sizeof(*logarithms));
+	bool has_gap = has_cpu(run) && alternation_has_gap(logarithms, fill_cpu_times(logarithms, run));
+
+	free(logarithms);
+	return has_gap;
+}
+
+bool step_level_cpu(struct step_level *level, const struct compared_run *run, bool is_evened)
 {
 	double *logarithms;
-	size_t count = 0;
 
 	if (!has_cpu(run))
 		return false;
 	logarithms = memory_resize(NULL, run->steps_count, sizeof(*logarithms));
-	for (size_t i = 0; i < run->steps_count; i++)
-		if (run->steps[i].has_cpu)
-			logarithms[count++] = log(fmax(run->steps[i].cpu_ns, 1));
-	take_median(level, run, logarithms, count);
+	take_level(level, run, logarithms, fill_cpu_times(logarithms, run), is_evened);
 	level->run.contended *= DISTURBED;
 	free(logarithms);
 	return true;

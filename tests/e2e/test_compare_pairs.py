@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Comparisons of any two of the inputs under tests/data, in both orders: what must be true of every answer, whatever is in the files."""
 import json
+import math
 import os
 import random
 import subprocess
@@ -116,3 +117,111 @@ def test_the_median_step_is_that_of_the_report(tmp_path):
     _, answer = compare(path, path)
     metric = next(metric for metric in answer["metrics"] if metric["metric"] == "step_time")
     assert json.loads(done.stdout)["rows"][0]["p50_ns"] == 15_000_000 and is_near(metric["base"], 15_000_000, 15_000_000)
+
+
+def written(path, durations, gaps=None):
+    """A trace of steps of so many microseconds, with so many behind each."""
+    trace, start = Trace(), 0
+    for number, duration in enumerate(durations):
+        trace.step(number, start, round(duration))
+        start += round(duration) + (round(gaps[number]) if gaps else 0)
+    return trace.write(path)
+
+
+def in_turns(path, count, kinds, seed=0):
+    """Steps that take turns, and scatter by 0.2 %."""
+    chance = random.Random(f"{count} {kinds} {seed}")
+    return written(path, [10000 * kinds[number % len(kinds)] * (1 + chance.gauss(0, 0.002)) for number in range(count)])
+
+
+def metric_of(answer, name):
+    return next(metric for metric in answer["metrics"] if metric["metric"] == name)
+
+
+@pytest.mark.parametrize("count", [60, 64, 200, 201])
+@pytest.mark.parametrize("kinds", [(2, 1), (2, 1, 1), (2, 2, 1), (2, 1, 1, 1), (2, 2, 1, 1)])
+def test_steps_that_take_turns_are_compared_whatever_their_number(tmp_path, count, kinds):
+    base, slow = in_turns(tmp_path / "base.json", count, kinds), in_turns(tmp_path / "slow.json", count, [1.2 * kind for kind in kinds])
+    status, answer = compare(base, in_turns(tmp_path / "same.json", count, kinds, seed=1))
+    assert (status, answer["verdict"]["result"]) == (0, "no difference"), answer["verdict"]
+    status, answer = compare(base, slow)
+    assert (status, answer["verdict"]["result"], answer["verdict"]["metric"]) == (1, "regression", "step_time")
+    assert abs(answer["verdict"]["change_ratio"] - 0.2) < 0.01 and "uneven" not in answer["verdict"]["noise"]
+
+
+@pytest.mark.parametrize("count", [60, 64, 200, 201])
+def test_what_is_slower_on_average_fails(tmp_path, count):
+    """Each fourth step is slower by half; the one in the middle is not."""
+    base, new = (in_turns(tmp_path / f"{kind}.json", count, (kind, 1, 1, 1)) for kind in (2, 3))
+    status, answer = compare(base, new)
+    assert (status, answer["verdict"]["result"], answer["verdict"]["metric"]) == (1, "regression", "step_time_mean")
+    assert metric_of(answer, "step_time")["result"] == "no difference"
+    assert abs(answer["verdict"]["change_ratio"] - 0.2) < 0.01
+    assert "longer on average" in answer["verdict"]["sentence"] and "though one in the middle takes as long" in answer["verdict"]["sentence"]
+    status, answer = compare(new, base)
+    assert (status, answer["verdict"]["result"]) == (0, "no difference")
+
+
+def test_what_takes_longer_from_step_to_step_fails(tmp_path):
+    base, new = (written(tmp_path / f"{gap}.json", [10000 + number % 7 for number in range(60)], [gap] * 60) for gap in (0, 5000))
+    status, answer = compare(base, new)
+    assert (status, answer["verdict"]["result"], answer["verdict"]["metric"]) == (1, "regression", "step_period")
+    assert "from one step to the next it takes 50.0 % longer" in answer["verdict"]["sentence"]
+    assert answer["verdict"]["cause"] == "between steps +5.000 ms"
+
+
+def test_one_pause_between_steps_is_no_regression(tmp_path):
+    """As of a checkpoint; nor are the steps that a profiler leaves out."""
+    durations = [10000 + number % 7 for number in range(60)]
+    base, pause = (written(tmp_path / f"{gap}.json", durations, [10] * 30 + [gap] + [10] * 29) for gap in (10, 1000000))
+    assert compare(base, pause)[1]["verdict"]["result"] == "no difference"
+    trace = Trace()
+    for number in range(60):
+        at = number + 10 * (number // 10)  # ten of twenty steps
+        trace.step(at, at * 10010, durations[number])
+    status, answer = compare(base, trace.write(tmp_path / "some.json"))
+    assert (status, answer["verdict"]["result"]) == (0, "no difference"), answer["verdict"]
+    assert abs(metric_of(answer, "step_period")["change_ratio"]) < 0.001
+
+
+def test_some_slow_steps_are_named_where_they_are_no_verdict(tmp_path):
+    """One of ten by a fifth: 2 % on average, which may be chance."""
+    base, new = (in_turns(tmp_path / f"{kind}.json", 60, [1] * 9 + [kind]) for kind in (1, 1.2))
+    status, answer = compare(base, new)
+    assert (status, answer["verdict"]["result"]) == (0, "no difference")
+    assert metric_of(answer, "step_time_p95")["result"] == "regression" and "but step time p95 changed by" in answer["verdict"]["sentence"]
+
+
+def noise(kind, chance, count=60):
+    """Steps, and what is behind them, of runs that differ by 0.7 %."""
+    level = 10000 * (1 + chance.gauss(0, 0.007))
+    steps = [level * (1 + chance.gauss(0, 0.02)) for _ in range(count)]
+    gaps = [100] * count
+    if kind == "hiccups":
+        steps = [step * (5 if chance.random() < 0.02 else 1) for step in steps]
+    elif kind == "heavy tail":
+        steps = [level * (1 + 0.05 * (chance.paretovariate(1.5) - 1)) for _ in steps]
+    elif kind == "bursts":
+        for _ in range(chance.choice([0, 1, 1, 2, 3])):
+            first = chance.randrange(count)
+            steps[first:first + 5] = [2 * step for step in steps[first:first + 5]]
+    elif kind == "two kinds":
+        steps = [step * chance.choice([1, 2]) for step in steps]
+    elif kind == "in turns":
+        steps = [step * (2 - number % 2) for number, step in enumerate(steps)]
+    elif kind == "log-normal":
+        steps = [level * math.exp(chance.gauss(0, 0.3)) for _ in steps]
+    elif kind == "pauses":
+        gaps = [30000 if chance.random() < 0.02 else chance.expovariate(0.01) for _ in steps]
+    return steps, gaps
+
+
+@pytest.mark.parametrize("kind", ["normal", "hiccups", "heavy tail", "bursts", "two kinds", "in turns", "log-normal", "pauses"])
+def test_runs_that_only_differ_by_chance_are_no_regression(tmp_path, kind):
+    """One in forty is one by chance; the mean may not add to that what it has of few long steps."""
+    results = []
+    for number in range(40):
+        chance = random.Random(f"{kind} {number}")
+        base, new = (written(tmp_path / f"{side}.json", *noise(kind, chance)) for side in ("base", "new"))
+        results.append(compare(base, new)[1]["verdict"]["result"])
+    assert results.count("regression") <= 2, results
