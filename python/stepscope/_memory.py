@@ -212,14 +212,14 @@ class Watch:
         self.looks = {}  # by id of the optimizer: how many, and what there was to see
         self.window, self.rotations = 0, 0  # of the recording, that those were in
         self.look_count, self.call_count = 0, 0
-        self.spent_ns, self.spent_before_ns, self.next_ns = 0, 0, 0
+        self.spent_ns, self.spent_before_ns, self.next_ns = 0, 0, 0  # spent: of CPU time
         self.is_on = True
 
     def tell(self, collect):
         """Calls collect(owners) when memory is recorded and hands over what it found. Nothing gets out of here."""
         if not self.is_on or not self.native.torch_wants_owners():
             return
-        start = time.perf_counter_ns()
+        start = time.thread_time_ns()
         try:
             owners = Owners(self.tensors)
             with self.torch._C.DisableTorchFunction(), self.without_modes():
@@ -227,7 +227,11 @@ class Watch:
             self.native.torch_owners(owners.words.tobytes())
         except Exception as problem:  # of a kind of tensor or module we do not know
             self.give_up(problem)
-        self.spent_ns += time.perf_counter_ns() - start
+        self.spent_ns += time.thread_time_ns() - start
+
+    def after(self, spent_ns, share):
+        """When to look again, if a look that has just ended began with so much spent."""
+        return time.perf_counter_ns() + int((self.spent_ns - spent_ns) / share)
 
     def give_up(self, problem):
         self.is_on = False
@@ -260,18 +264,17 @@ class Watch:
         is_full = looks % FULL_EVERY < FIRST_LOOKS or before != count
         self.looks[id(optimizer)] = looks + 1, parts, count
         self.look_count += 1
+        spent_ns = self.spent_ns
         self.tell(lambda owners: self.look(owners, optimizer, is_full))
-        end = time.perf_counter_ns()
-        self.next_ns = end + int((end - start) / SHARE)
+        self.next_ns = self.after(spent_ns, SHARE)
 
     def at_call(self, arguments):
         """Of a model, by the program."""
-        start = time.perf_counter_ns()
+        spent_ns = self.spent_ns
         self.call_count += 1
         self.tell(lambda owners: (owners.add_inputs(arguments), owners.add_datasets()))
-        end = time.perf_counter_ns()
         is_first = self.call_count < FIRST_CALLS and self.spent_ns < FIRST_NS
-        self.native.watch_arguments(self.at_call, end if is_first else end + int((end - start) / SHARE))
+        self.native.watch_arguments(self.at_call, time.perf_counter_ns() if is_first else self.after(spent_ns, SHARE))
 
     def finish(self):
         """A last time, for models that no optimizer has; and what it all took."""

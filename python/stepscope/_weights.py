@@ -18,7 +18,8 @@ SEARCH_AT = 2  # backwards: what an update makes first is there
 MOST_LOOKS = 32
 MOST_TRIES = 256  # in the middle of a backward, where there is not much to see
 MOST_WATCHED = 16384
-SHARE = 1 / 400  # of the time, where the recorder goes on in another file
+SHARE = 1 / 400  # of the time, where the recorder goes on in another file, behind so much:
+FIRST_NS = 50_000_000
 STATE = 3  # enum stepscope_memory
 
 
@@ -55,7 +56,7 @@ def _is_in_backward(frame):
 class Weights:
     def __init__(self, native, watching):
         self.native, self.watching, self.tensors = native, watching, watching.tensors
-        self.window, self.next_ns = 0, 0  # of the recording; when to look again in it
+        self.window, self.next_ns, self.spent_ns = 0, 0, 0  # of the recording; when to look again in it; of CPU time, behind the first looks
         self.tries = self.looks = 0
         self.updates = 0  # since the search
         self.was_early = False  # the search: the first update, behind several backwards, was still to come, and makes what it needs
@@ -72,11 +73,12 @@ class Weights:
             return
         is_over = self.updates > 1 or self.looks >= MOST_LOOKS
         window, start = self.native.torch_wants_owners(), time.perf_counter_ns()
-        if is_behind and not (is_over and window == self.window and start < self.next_ns):
+        if is_behind and not (is_over and window == self.window and start < self.next_ns and self.spent_ns > FIRST_NS):
             self.looks += 1
+            spent_ns = self.watching.spent_ns
             self.watching.tell(self.tell)
-            self.window, end = window, time.perf_counter_ns()
-            self.next_ns = end + int((end - start) / SHARE)
+            self.window, self.next_ns = window, self.watching.after(spent_ns, SHARE)
+            self.spent_ns += is_over and self.watching.spent_ns - spent_ns
             is_over = self.updates > 1 or self.looks >= MOST_LOOKS
         self.native.torch_watch_backward(self.look, is_over)
 
