@@ -23,24 +23,13 @@ static bool is_rank_shared(const struct model *model, uint32_t process)
 }
 
 /* " on nodeB", " #2": what tells it from others with its pid, as processes of containers have; "": nothing need. */
-static const char *apart(const struct model *model, uint32_t process, struct arena *arena)
+static const char *apart(const struct model *model, const struct process *process, struct arena *arena)
 {
-	const struct process *which = &model->processes[process];
-	uint32_t like = 0, at = 0, here = 0;
-
-	for (uint32_t i = 0; i < model->processes_count; i++) {
-		const struct process *other = &model->processes[i];
-
-		if (other->pid != which->pid || other->rank != which->rank)
-			continue;
-		like++;
-		here += other->host == which->host;
-		at += i <= process;
-	}
-	if (like == 1)
+	if (!process->twin)
 		return "";
-	return here == 1 && which->host ? arena_printf(arena, " on %s", model_text(model, which->host))
-	                                : arena_printf(arena, " #%u", at);
+	return process->host && !process->is_twin_of_host
+	               ? arena_printf(arena, " on %s", model_text(model, process->host))
+	               : arena_printf(arena, " #%u", process->twin);
 }
 
 const char *process_label(const struct model *model, uint32_t process, struct arena *arena)
@@ -53,10 +42,10 @@ const char *process_label(const struct model *model, uint32_t process, struct ar
 	if (which->rank < 0 && !which->pid)
 		return which->name ? model_text(model, which->name) : "(not known)";
 	if (which->rank < 0)
-		return arena_printf(arena, "pid %" PRId64 "%s", which->pid, apart(model, process, arena));
+		return arena_printf(arena, "pid %" PRId64 "%s", which->pid, apart(model, which, arena));
 	if (is_rank_shared(model, process))
 		return arena_printf(arena, "rank %d, pid %" PRId64 "%s", which->rank, which->pid,
-		                    apart(model, process, arena));
+		                    apart(model, which, arena));
 	return arena_printf(arena, "rank %d", which->rank);
 }
 

@@ -4,8 +4,11 @@
  */
 #include "analysis/statistics.h"
 
+#include "base/memory.h"
+
 #include <math.h>
 #include <stdlib.h>
+#include <string.h>
 
 static int compare_doubles(const void *left, const void *right)
 {
@@ -28,6 +31,25 @@ double quantile(const double *sorted, size_t count, double p)
 	if (below + 1 >= count)
 		return sorted[count - 1];
 	return sorted[below] + (place - (double)below) * (sorted[below + 1] - sorted[below]);
+}
+
+double *sorted_copy(const double *values, size_t count)
+{
+	double *sorted = memory_resize(NULL, count, sizeof(*sorted));
+
+	memcpy(sorted, values, count * sizeof(*sorted));
+	sort_doubles(sorted, count);
+	return sorted;
+}
+
+double *clipped_copy(const double *values, size_t count, double share)
+{
+	double *clipped = sorted_copy(values, count);
+	double low = quantile(clipped, count, share), high = quantile(clipped, count, 1 - share);
+
+	for (size_t i = 0; i < count; i++)
+		clipped[i] = fmin(fmax(values[i], low), high);
+	return clipped;
 }
 
 /* ---- Student's t, from the incomplete beta function ---- */

@@ -24,6 +24,9 @@ bool summary_compute(struct summary *summary, double *values, size_t count);
 
 void sort_doubles(double *values, size_t count);
 double quantile(const double *sorted, size_t count, double p); /* count > 0 */
+/* Copies, to be freed, of count > 0 values: in order; and as they come, but none below the quantile `share` or above that of 1 - share. */
+double *sorted_copy(const double *values, size_t count);
+double *clipped_copy(const double *values, size_t count, double share);
 
 /* Median, and the median distance from it. Sorts `values` and uses `scratch`, as large, for the distances. */
 void median_and_mad(double *values, double *scratch, size_t count, double *median, double *mad);

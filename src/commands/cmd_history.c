@@ -97,11 +97,10 @@ static enum status add_entry(struct history *history, const struct history_entry
 
 	if (status || common.is_quiet)
 		return status;
-	say("stepscope: %s as run %lld of series '%s'", added.is_known ? "kept again" : "added", (long long)added.run,
-	    entry->series);
-	if (added.from && strcmp(added.from, entry->series) != 0)
-		say(", no more of '%s'", added.from);
-	say("\n");
+	bool is_moved = added.from && strcmp(added.from, entry->series) != 0;
+	say("stepscope: %s as run %lld of series '%s'%s%s%s\n", added.is_known ? "kept again" : "added",
+	    (long long)added.run, entry->series, is_moved ? ", no more of '" : "", is_moved ? added.from : "",
+	    is_moved ? "'" : "");
 	if (!entry->run->steps_count && !entry->run->summary.steps)
 		tell_without_steps(entry);
 	return STATUS_OK;

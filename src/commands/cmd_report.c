@@ -33,7 +33,8 @@ static const struct option options[] = {
 	OPTION_TEXT("table", 't', &table_name, "NAME", "one table in full instead of the report"),
 	OPTION_FLAG("tables", 0, &is_list, "list the tables"),
 	OPTION_TEXT("columns", 0, &column_names, "A,B", "only these columns of the table"),
-	OPTION_TEXT("sort", 0, &sort_column, "COLUMN", "sort the table: largest first; -COLUMN: smallest first"),
+	OPTION_TEXT("sort", 0, &sort_column, "COLUMN",
+                    "sort the table: largest first, texts by the alphabet; -COLUMN: the other way round"),
 	OPTION_INT("limit", 'n', &limit, "N", "at most N rows of the table"),
 	OPTION_LIST("by", 0, &by, "WHAT",
                     "split operations by shape, thread, phase, and kernels by shape, module, line, stack; or a table "

@@ -9,7 +9,6 @@
 
 #include <math.h>
 #include <stdlib.h>
-#include <string.h>
 
 #define LEAST_VALUES 16
 #define LONGEST_PERIOD 32
@@ -25,15 +24,6 @@
 	8 /* steps on one side of the gap, on average: longer ones are no work but a run that changed its speed */
 
 #define LOOKED_AT 16384 /* steps show their period early */
-
-static double *sorted_copy(const double *values, size_t count)
-{
-	double *sorted = memory_resize(NULL, count, sizeof(*sorted));
-
-	memcpy(sorted, values, count * sizeof(*sorted));
-	sort_doubles(sorted, count);
-	return sorted;
-}
 
 /* Variance that is left when the mean of each place of the period is taken out; of period 1 all of it. */
 static double unexplained(const double *values, size_t count, size_t period)
@@ -54,16 +44,6 @@ static double unexplained(const double *values, size_t count, size_t period)
 	return squares / (double)(count - period);
 }
 
-static double *clipped_copy(const double *values, size_t count)
-{
-	double *clipped = sorted_copy(values, count);
-	double low = quantile(clipped, count, CLIPPED), high = quantile(clipped, count, 1 - CLIPPED);
-
-	for (size_t i = 0; i < count; i++)
-		clipped[i] = fmin(fmax(values[i], low), high);
-	return clipped;
-}
-
 size_t alternation_period(const double *logarithms, size_t count)
 {
 	double left[LONGEST_PERIOD + 1] = {0}, least = INFINITY, *clipped;
@@ -74,7 +54,7 @@ size_t alternation_period(const double *logarithms, size_t count)
 	count = count < LOOKED_AT ? count : LOOKED_AT;
 	longest = count / LEAST_PERIODS;
 	longest = longest < LONGEST_PERIOD ? longest : LONGEST_PERIOD;
-	clipped = clipped_copy(logarithms, count);
+	clipped = clipped_copy(logarithms, count, CLIPPED);
 	for (size_t i = 1; i <= longest; i++) {
 		left[i] = unexplained(clipped, count, i);
 		least = fmin(least, left[i]);

@@ -135,20 +135,6 @@ static struct parts means_of_parts(const double *values, size_t count)
 	return parts;
 }
 
-/* Single odd steps are in no median, and in these means as the least odd of them. */
-static double *clipped_copy(const double *logarithms, size_t count)
-{
-	double *clipped = memory_resize(NULL, count, sizeof(*clipped)), low, high;
-
-	memcpy(clipped, logarithms, count * sizeof(*clipped));
-	sort_doubles(clipped, count);
-	low = quantile(clipped, count, CLIPPED);
-	high = quantile(clipped, count, 1 - CLIPPED);
-	for (size_t i = 0; i < count; i++)
-		clipped[i] = fmin(fmax(logarithms[i], low), high);
-	return clipped;
-}
-
 /* How much parts of the run differ beyond what their steps explain: in their medians and in their means, the less of the two. Where steps are of
  * two kinds, the medians of parts jump from one to the other as the kinds are about as many, and the means do not; a run that was slower
  * for a while has both. */
@@ -160,7 +146,7 @@ static double unevenness(const double *logarithms, size_t count)
 	if (count < PARTS * (size_t)LEAST_PART)
 		return 0;
 	medians = medians_of_parts(logarithms, count);
-	clipped = clipped_copy(logarithms, count);
+	clipped = clipped_copy(logarithms, count, CLIPPED); /* single odd steps are in no median */
 	means = means_of_parts(clipped, count);
 	free(clipped);
 	return sqrt(fmin(excess_of(&medians, &ratio), excess_of(&means, &ratio)));

@@ -30,8 +30,49 @@ static void widen(struct process *process, int64_t first_ns, int64_t last_ns)
 		process->last_ns = last_ns;
 }
 
+struct numbered {
+	const struct process *process;
+	uint32_t index;
+};
+
+static bool are_twins(const struct process *a, const struct process *b)
+{
+	return a->pid == b->pid && a->rank == b->rank;
+}
+
+static int compare_twins(const void *left, const void *right)
+{
+	const struct numbered *a = left, *b = right;
+	if (a->process->pid != b->process->pid)
+		return order(a->process->pid, b->process->pid);
+	if (a->process->rank != b->process->rank)
+		return order(a->process->rank, b->process->rank);
+	return a->process->host != b->process->host ? order(a->process->host, b->process->host)
+	                                            : order(a->index, b->index);
+}
+
+static void number_twins(struct model *model)
+{
+	uint32_t count = model->processes_count;
+	struct numbered *list = memory_resize(NULL, (size_t)count + 1, sizeof *list);
+	for (uint32_t i = 0; i < count; i++)
+		list[i] = (struct numbered){&model->processes[i], i};
+	qsort(list, count, sizeof *list, compare_twins);
+	for (uint32_t i = 1; i < count; i++) {
+		struct process *one = &model->processes[list[i - 1].index], *next = &model->processes[list[i].index];
+		if (!are_twins(one, next))
+			continue;
+		one->twin += !one->twin;
+		next->twin = one->twin + 1;
+		if (one->host == next->host)
+			one->is_twin_of_host = next->is_twin_of_host = true;
+	}
+	free(list);
+}
+
 static void finish_processes(struct model *model)
 {
+	number_twins(model);
 	for (uint32_t i = 0; i < model->tracks_count; i++) {
 		const struct track_builder *builder = track_builder_of(model, i);
 		if (builder->has_times)

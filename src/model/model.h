@@ -253,7 +253,9 @@ struct process {
 	uint64_t start_time;      /* clock ticks since boot, as in /proc/PID/stat */
 	uint8_t role;             /* enum stepscope_role */
 	int32_t rank, world_size; /* -1: unknown */
-	uint32_t name;            /* string: program */
+	uint32_t twin; /* 1 and up of those with its rank and pid, as in containers; 0: it is alone. Filled by model_finish() */
+	bool is_twin_of_host; /* it has one on its host */
+	uint32_t name;        /* string: program */
 	uint32_t file; /* string: of several that are read as one, the one it is of; 0: there is one. Only while they are read */
 	bool has_times;            /* of the two below; filled by model_finish() */
 	int64_t first_ns, last_ns; /* first and last instant anything is known of it */

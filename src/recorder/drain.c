@@ -347,8 +347,6 @@ static void begin_segment(struct drain *drain, bool is_new)
 			put_stream(drain, i, false);
 }
 
-uint32_t emit_rotations;
-
 /* The coarse file counts, too; but where it is most of what may be kept, operators get half of it all the same. */
 static int64_t left_to_keep(const struct drain *drain, int64_t keep_bytes)
 {
