@@ -293,9 +293,13 @@ static enum status keep_numbers(struct metrics_file *file, const char *path, str
 		return error_set(err, STATUS_INPUT, "'%s' is damaged: %s", path, file->damage);
 	if (isnan(file->median_s) || isnan(file->count))
 		return error_set(err, STATUS_INPUT, "'%s' has no step times: perf.step_time.median and count", path);
-	if (file->median_s < 1e-9 || file->median_s > 1e9 || file->count < 1)
-		return error_set(err, STATUS_INPUT, "'%s' is damaged: %.0f steps of %.3g s", path, file->count,
+	if (file->median_s < 1e-9 || file->median_s > 1e9 || file->count < 1 || file->count != floor(file->count))
+		return error_set(err, STATUS_INPUT, "'%s' is damaged: %g steps of %.3g s", path, file->count,
 		                 file->median_s);
+	if (file->p95_s < file->median_s)
+		return error_set(err, STATUS_INPUT,
+		                 "'%s' is damaged: its 95th percentile, %.6g s, is less than its median, %.6g s", path,
+		                 file->p95_s, file->median_s);
 	run->summary = (struct compared_summary){
 		.steps = (int64_t)file->count,
 		.median_ns = nanoseconds(file->median_s),

@@ -136,11 +136,13 @@ static void read_created(struct compared_run *run, struct report *report)
 static void read_steps(struct compared_run *run, struct report *report)
 {
 	const struct step_times *times = report_step_times(report);
+	size_t timeless = 0;
 
 	for (uint32_t i = 0; i < times->job_count; i++) {
 		const struct job_step *job = &times->job[i];
 		struct compared_step *step = ADD(run, steps);
 
+		timeless += job->dur_ns <= 0;
 		*step = (struct compared_step){.number = job->number,
 		                               .dur_ns = job->dur_ns,
 		                               .has_phases = job->has_phases,
@@ -155,6 +157,10 @@ static void read_steps(struct compared_run *run, struct report *report)
 	}
 	if (!run->steps_count)
 		run->no_steps = arena_dup(&run->arena, report_reason(report, step_times_empty_reason(times)));
+	if (2 * timeless > run->steps_count) { /* their median is 0, of which nothing is a share */
+		run->no_steps = arena_printf(&run->arena, "%zu of %zu steps take no time", timeless, run->steps_count);
+		run->steps_count = 0;
+	}
 }
 
 /* It is of memory: what marks its events is no step whose time was measured. */

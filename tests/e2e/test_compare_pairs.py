@@ -225,3 +225,16 @@ def test_runs_that_only_differ_by_chance_are_no_regression(tmp_path, kind):
         base, new = (written(tmp_path / f"{side}.json", *noise(kind, chance)) for side in ("base", "new"))
         results.append(compare(base, new)[1]["verdict"]["result"])
     assert results.count("regression") <= 2, results
+
+
+def test_steps_that_take_no_time_have_no_verdict(tmp_path):
+    sides = []
+    for name, duration in (("base.json", 10), ("new.json", 20)):
+        trace = Trace()
+        for number in range(6):
+            trace.step(number, 100 * number, 0)
+            trace.op("aten::mm", 100 * number, duration)
+        sides.append(trace.write(tmp_path / name))
+    status, answer = compare(*sides)
+    assert status == 5 and answer["verdict"]["result"] == "not measured"
+    assert next(metric for metric in answer["metrics"] if metric["metric"] == "step_time")["reason"] == "6 of 6 steps take no time"
