@@ -133,6 +133,7 @@ struct fold {
 	uint32_t count, capacity;
 	struct launch_configs configs;
 	int64_t all_ns; /* of all devices, from first to last work */
+	size_t told; /* of this device: stretches of work whose idle time behind them is counted */
 };
 
 bool is_copy_to_host(const struct model *model, const struct span_chunk *chunk, uint32_t i,
@@ -194,14 +195,17 @@ static bool waits_until(const struct fold *fold, const struct launch *launch, in
 	return false;
 }
 
-/* From the end of a copy to the next work, without waits for data; 0 when other work still runs, or none follows. */
-static int64_t idle_behind(const struct device_parts *parts, int64_t end_ns)
+/* From the end of a copy to the next work, without waits for data; 0 when other work still runs, none follows, or the time was counted for
+ * another copy that ended then. */
+static int64_t idle_behind(struct fold *fold, int64_t end_ns)
 {
+	const struct device_parts *parts = &fold->parts;
 	const struct intervals *busy = &parts->device.busy;
 	size_t low = LOWER_BOUND(busy->items, busy->count, item, item->end_ns < end_ns);
 
-	if (low + 1 >= busy->count || busy->items[low].end_ns != end_ns)
+	if (low + 1 >= busy->count || busy->items[low].end_ns != end_ns || low < fold->told)
 		return 0;
+	fold->told = low + 1; /* copies come by start: those before have no more */
 	return busy->items[low + 1].start_ns - end_ns -
 	       intervals_within(&parts->lists[PART_DATA], end_ns, busy->items[low + 1].start_ns);
 }
@@ -216,7 +220,7 @@ static void add_copy(struct fold *fold, const struct work *item, const struct sp
 	place->count++;
 	place->pageable += is_copy_to_pageable(model_text(fold->model, chunk->name[i]));
 	clamped_add(&place->copy_ns, item->end_ns - item->start_ns);
-	clamped_add(&place->idle_ns, idle_behind(&fold->parts, item->end_ns));
+	clamped_add(&place->idle_ns, idle_behind(fold, item->end_ns));
 	if (config && launch_config_has(config, LAUNCH_BYTES)) {
 		place->sized++;
 		place->bytes += config->numbers[LAUNCH_BYTES];
@@ -233,6 +237,7 @@ static void fold_device(struct fold *fold, const struct device *device)
 	const struct device_work *work = &fold->parts.work;
 	const struct intervals *busy = &fold->parts.device.busy;
 
+	fold->told = 0;
 	device_parts_find_data(&fold->parts, fold->model, fold->options, fold->launches, device->process,
 	                       device->device);
 	if (busy->count)

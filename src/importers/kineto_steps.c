@@ -64,9 +64,9 @@ static bool is_before(const struct model_step *a, const struct model_step *b)
 static void add_facts(const struct kineto_import *import, uint32_t first)
 {
 	struct model *model = import->model;
-	struct model_step *steps = model->steps + first;
 	uint32_t count = model->steps_count - first;
-	for (uint32_t i = 0; i < import->stage.steps_count; i++) {
+	for (uint32_t i = 0; i < import->stage.steps_count && count; i++) {
+		struct model_step *steps = model->steps + first;
 		const struct model_step *told = &import->stage.steps[i];
 		uint32_t at = LOWER_BOUND(steps, count, item, is_before(item, told));
 		if (at < count && !is_before(told, &steps[at]))

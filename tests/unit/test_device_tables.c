@@ -344,6 +344,29 @@ static void copies_to_the_host_are_waited_for(void **state)
 	run_release(&run);
 }
 
+/* Copies on two streams end at 24 us; the device is idle until 30. */
+static void time_behind_copies_that_end_together_counts_once(void **state)
+{
+	struct device_run run;
+	struct model *model = &run.model;
+
+	model_init(model, 0);
+	model_add_track(model, model_add_process(model), TRACK_THREAD);
+	model_add_track(model, 0, TRACK_DEVICE);
+	model_add_track(model, 0, TRACK_DEVICE);
+	for (uint32_t stream = 1; stream <= 2; stream++)
+		model_span_complete(model, stream, 20 * US, 4 * US, SPAN_MEMCPY,
+		                    intern_add(&model->strings, "Memcpy DtoH (Device -> Pinned)"));
+	model_span_complete(model, 1, 30 * US, 2 * US, SPAN_KERNEL, intern_add(&model->strings, "x"));
+	model_finish(model);
+	compute("copy_waits", model, &all_steps, &run.table);
+	assert_int_equal(run.table.row_count, 1);
+	check(&run.table, 0, "calls", 2);
+	check(&run.table, 0, "idle_after_ns", 6 * US);
+	check(&run.table, 0, "idle_after_ratio", 6.0 / 12);
+	run_release(&run);
+}
+
 struct part_us {
 	const char *column;
 	double us;
@@ -911,6 +934,7 @@ int main(void)
 		cmocka_unit_test(mfu_has_a_numerator_and_a_denominator),
 		cmocka_unit_test(gaps_say_why_and_between_what),
 		cmocka_unit_test(copies_to_the_host_are_waited_for),
+		cmocka_unit_test(time_behind_copies_that_end_together_counts_once),
 		cmocka_unit_test(what_waits_until_the_device_is_done_is_told),
 		cmocka_unit_test(what_a_loader_keeps_idle_is_not_the_copys),
 		cmocka_unit_test(a_critical_path_is_one_thing_at_each_instant),
