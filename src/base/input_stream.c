@@ -232,7 +232,7 @@ static bool fill_behind(struct input_stream *input)
 	struct error ignored;
 
 	memmove(input->buffer, input->buffer + input->begin, left);
-	input->begin = 0;
+	input->begin = input->member_search = 0;
 	input->end = left;
 	if (input->is_at_end || read_next(input, input->buffer + left, &n, &ignored) != STATUS_OK)
 		return false;
