@@ -3,7 +3,7 @@
 -- title: The loop waits for data
 -- severity: problem
 -- verdict: data-bound
--- needs: phases.ratio
+-- needs: phases.ratio|step_breakdown.ratio
 -- tells if: EXISTS (SELECT 1 FROM phases WHERE name = 'data')
 --   OR EXISTS (SELECT 1 FROM between_steps WHERE part = 'between steps: data') OR EXISTS (SELECT 1 FROM step_breakdown)
 -- cannot tell: no waits for data were recorded: the program marks none and uses no DataLoader of PyTorch
@@ -60,6 +60,6 @@ FROM step_breakdown JOIN (SELECT count(mean_ns) AS ranks FROM ranks) AS job
 LEFT JOIN (SELECT process, excess_ns FROM ranks WHERE is_slowest AND excess_ns > :share * mean_ns) AS slowest ON slowest.process = most_process
 WHERE part = 'idle: data wait' AND most_ratio > :share
 UNION ALL
-SELECT 'between the steps', as_time(b.total_ns / rank_steps) || ' between two steps', b.total_ns / rank_steps, 'between steps: data', 0.7, (SELECT advice FROM loader)
+SELECT 'between the steps', as_time(b.total_ns / rank_gaps) || ' between two steps', b.total_ns / rank_gaps, 'between steps: data', 0.7, (SELECT advice FROM loader)
 FROM between_steps b JOIN step_time t ON t.process = 'all' JOIN run
-WHERE b.part = 'between steps: data' AND b.total_ns > :share * t.mean_ns * rank_steps
+WHERE b.part = 'between steps: data' AND b.total_ns > :share * t.mean_ns * rank_gaps AND rank_gaps > 0

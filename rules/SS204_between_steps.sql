@@ -15,14 +15,14 @@
 WITH ranges AS (SELECT name, between_ns, max_ns, name LIKE '%on\_%\_epoch\_end' ESCAPE '\' AND max_ns > :seconds * 1e9 AS is_told FROM between_ranges),
 gaps AS (SELECT total_ns - coalesce((SELECT sum(between_ns) FROM ranges WHERE is_told), 0) AS total_ns
          FROM between_steps WHERE part = 'between steps: other'),
-job AS (SELECT mean_ns, rank_steps AS steps, count FROM step_time JOIN run WHERE process = 'all'),
+job AS (SELECT mean_ns, rank_gaps FROM step_time JOIN run WHERE process = 'all'),
 most AS (SELECT name, between_ns, max_ns FROM ranges, gaps
          WHERE NOT is_told AND between_ns BETWEEN total_ns / 2 AND total_ns * 1.01 ORDER BY between_ns DESC LIMIT 1)
 SELECT coalesce(most.name, 'between the steps') AS place,
-       as_time(gaps.total_ns / job.steps) || ' between two steps, on average, that is no phase, beside steps of ' || as_time(job.mean_ns)
+       as_time(gaps.total_ns / rank_gaps) || ' between two steps, on average, that is no phase, beside steps of ' || as_time(job.mean_ns)
          || coalesce('; ' || as_share(most.between_ns * 1.0 / gaps.total_ns) || ' of it in this, ' || as_time(most.max_ns) || ' at the longest', '')
          AS evidence,
-       gaps.total_ns / job.steps AS saving_ns, 'between steps: other' AS time_of, 0.6 AS confidence,
+       gaps.total_ns / rank_gaps AS saving_ns, 'between steps: other' AS time_of, 0.6 AS confidence,
        CASE WHEN most.name IS NOT NULL THEN 'look at what it does, and whether it must be done as often; record with --with lines' END AS advice
 FROM gaps JOIN job LEFT JOIN most
-WHERE job.count > 1 AND gaps.total_ns > :share * job.mean_ns * job.steps
+WHERE rank_gaps > 0 AND gaps.total_ns > :share * job.mean_ns * rank_gaps

@@ -3,7 +3,7 @@
 -- title: Steps wait for communication
 -- severity: problem
 -- verdict: communication-bound
--- needs: phases.ratio
+-- needs: phases.ratio|step_breakdown.ratio
 -- tells if: EXISTS (SELECT 1 FROM phases WHERE name = 'communication')
 --   OR EXISTS (SELECT 1 FROM step_breakdown) OR (SELECT step_processes = 1 AND coalesce(world_size, 1) = 1 FROM run)
 -- cannot tell: several processes train, but no communication was recorded
@@ -15,7 +15,8 @@ WITH late AS (SELECT (SELECT process FROM ranks WHERE is_slowest LIMIT 1) AS pro
                      coalesce(sum(caused_ns), max(CASE WHEN is_slowest THEN excess_ns END))
                        * (1 - 1.0 / count(mean_ns)) AS waits_ns -- in a mean over all ranks: who is late does not wait
               FROM ranks),
-unknown AS (SELECT '; exchange cannot be told from waiting without ' || missing_ranks AS why FROM run WHERE missing_ranks IS NOT NULL),
+unknown AS (SELECT '; exchange cannot be told from waiting without ' || coalesce(missing_ranks, 'steps') AS why
+            FROM run WHERE missing_ranks IS NOT NULL OR (step_processes = 0 AND (SELECT count(*) FROM processes) > 1)),
 pairs AS (SELECT sum(total_ns) FILTER (WHERE collective = 'sendrecv') > 0.5 * sum(total_ns) AS are_most FROM communication)
 SELECT coalesce((SELECT collective || ' in ' || process FROM collectives ORDER BY step_exposed_ns DESC LIMIT 1),
                 'phase communication') AS place,

@@ -276,6 +276,9 @@ static void find_waits(struct rank_arrivals *arrivals, const struct model *model
 
 		arrivals->list[i].caused_ns = blame->caused_ns / (ranks - 1) / steps;
 		arrivals->list[i].alone_ns = blame->alone_ns / (ranks - 1) / steps;
+		arrivals->list[i].waited_ns = blame->waited_ns / steps;
+		arrivals->list[i].most_share = blame->caused_ns > 0 ? blame->most_ns / blame->caused_ns : 0;
+		arrivals->list[i].most_step = blame->most_step;
 	}
 	arrivals->no_waits = matches->reason                    ? matches->reason
 	                     : matches->has_unnamed_groups      ? COLLECTIVES_UNNAMED /* who held up whom there? */

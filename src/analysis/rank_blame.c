@@ -26,9 +26,15 @@ struct history { /* of a rank, the last WAITS_KEPT in a ring */
 	uint32_t count; /* of all there were */
 };
 
+struct in_step { /* what others waited because of a rank in the step that was looked at last */
+	int64_t step;
+	double ns;
+};
+
 struct blaming {
 	const struct collective_matches *matches;
 	struct rank_blame *blames;
+	struct in_step *in_steps; /* by process */
 	struct history *histories; /* by process */
 };
 
@@ -84,10 +90,24 @@ static void remember(struct blaming *blaming, uint32_t process, uint32_t group, 
 	history->waits[history->count++ % WAITS_KEPT] = (struct wait){group, culprit, ns};
 }
 
+static void add_blame(struct blaming *blaming, int64_t step, const struct wait *fault, uint32_t process, double alone)
+{
+	struct rank_blame *blame = &blaming->blames[fault->culprit];
+	struct in_step *in_step = &blaming->in_steps[fault->culprit];
+
+	blame->caused_ns += fault->ns;
+	blame->alone_ns += fault->ns * alone;
+	blaming->blames[process].waited_ns += fault->ns;
+	*in_step = (struct in_step){step, fault->ns + (in_step->step == step ? in_step->ns : 0)};
+	if (in_step->ns > blame->most_ns)
+		blame->most_ns = in_step->ns, blame->most_step = step;
+}
+
 /* A wait of the process, alone_ns of it for the last one only. */
 static void share_out(struct blaming *blaming, uint32_t group, uint32_t process, uint32_t last, double wait_ns,
                       double alone_ns)
 {
+	int64_t step = blaming->matches->list[blaming->matches->groups[group].first].step;
 	struct faults of_last, own;
 	double inherited_ns;
 
@@ -108,8 +128,7 @@ static void share_out(struct blaming *blaming, uint32_t group, uint32_t process,
 		remember(blaming, process, group, fault->culprit, fault->ns);
 		if (fault->culprit == process) /* it held up the last one in another group */
 			continue;
-		blaming->blames[fault->culprit].caused_ns += fault->ns;
-		blaming->blames[fault->culprit].alone_ns += fault->ns * alone_ns / wait_ns;
+		add_blame(blaming, step, fault, process, alone_ns / wait_ns);
 	}
 }
 
@@ -132,10 +151,12 @@ static void blame(struct blaming *blaming, const struct collective_waits *waits,
 struct rank_blame *rank_blame_find(const struct collective_matches *matches, uint32_t processes, const bool *is_counted)
 {
 	struct blaming blaming = {matches, memory_resize(NULL, (size_t)processes + 1, sizeof(*blaming.blames)),
+	                          memory_resize(NULL, (size_t)processes + 1, sizeof(*blaming.in_steps)),
 	                          memory_resize(NULL, (size_t)processes + 1, sizeof(*blaming.histories))};
 	struct collective_waits waits;
 
 	memset(blaming.blames, 0, ((size_t)processes + 1) * sizeof(*blaming.blames));
+	memset(blaming.in_steps, 0, ((size_t)processes + 1) * sizeof(*blaming.in_steps));
 	for (uint32_t i = 0; i < processes; i++)
 		blaming.histories[i].count = 0;
 	collective_waits_find(&waits, matches, processes);
@@ -143,6 +164,7 @@ struct rank_blame *rank_blame_find(const struct collective_matches *matches, uin
 		if (is_counted[waits.order[i]])
 			blame(&blaming, &waits, waits.order[i]);
 	collective_waits_release(&waits);
+	free(blaming.in_steps);
 	free(blaming.histories);
 	return blaming.blames;
 }

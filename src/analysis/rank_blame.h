@@ -13,9 +13,12 @@
 
 #include "analysis/collective_matches.h"
 
-struct rank_blame {       /* sums over the other ranks; nobody is to blame for more than what they waited */
-	double caused_ns; /* that they waited because of it */
-	double alone_ns;  /* ... that they would not have waited for the next to come, either */
+struct rank_blame {        /* sums over the other ranks; nobody is to blame for more than what they waited */
+	double caused_ns;  /* that they waited because of it */
+	double alone_ns;   /* ... that they would not have waited for the next to come, either */
+	double most_ns;    /* ... of caused_ns, in the step where it is most */
+	int64_t most_step; /* number of that step */
+	double waited_ns;  /* itself, because of the others */
 };
 
 /* By process. is_counted: by group of the matches, which of them are looked at. */

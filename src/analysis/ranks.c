@@ -32,6 +32,9 @@ enum {
 	RANK_CAUSED,
 	RANK_EXCESS,
 	RANK_THEN,
+	RANK_WAITED,
+	RANK_MOST_STEP,
+	RANK_MOST_RATIO,
 	RANK_LATE,
 	RANK_WAITS,
 	RANK_END,
@@ -126,6 +129,26 @@ static const struct table_column columns[RANK_COLUMNS] = {
                          "this one, too, no later than the next",
                  .rules = RULE_NOT_NEGATIVE,
                  .is_hidden = true},
+	[RANK_WAITED] = {.name = "waited_ns",
+                         .title = "waited",
+                         .type = TABLE_DOUBLE,
+                         .unit = UNIT_NS,
+                         .definition = "mean time per step that it waits in collectives for others to come, or for "
+                                       "those that held these up before",
+                         .rules = RULE_NOT_NEGATIVE,
+                         .is_hidden = true},
+	[RANK_MOST_STEP] = {.name = "most_step",
+                            .title = "in step",
+                            .type = TABLE_INT,
+                            .definition = "the step in which the others wait for it longest",
+                            .is_hidden = true},
+	[RANK_MOST_RATIO] = {.name = "most_ratio",
+                             .title = "in step %",
+                             .type = TABLE_DOUBLE,
+                             .unit = UNIT_RATIO,
+                             .definition = "share of that step in all the time that the others wait for it",
+                             .rules = RULE_NOT_NEGATIVE | RULE_AT_MOST_ONE,
+                             .is_hidden = true},
 	[RANK_LATE] =
 		{.name = "late_ns",
                  .title = "late",
@@ -301,14 +324,30 @@ static double lateness(const struct rank_arrivals *arrivals, uint32_t span)
 	return arrivals->no_waits ? arrivals->list[span].late_ns : arrivals->list[span].caused_ns;
 }
 
+static void set_waits(struct table *table, int row, const struct rank_arrivals *arrivals,
+                      const struct rank_arrival *arrival)
+{
+	if (arrivals->no_waits) {
+		table_set_missing(table, row, RANK_CAUSED, arrivals->no_waits);
+		table_set_missing(table, row, RANK_WAITED, arrivals->no_waits);
+	} else {
+		table_set_double(table, row, RANK_CAUSED, arrival->caused_ns);
+		table_set_double(table, row, RANK_WAITED, arrival->waited_ns);
+	}
+	if (!arrivals->no_waits && arrival->most_share > 0) {
+		table_set_int(table, row, RANK_MOST_STEP, arrival->most_step);
+		table_set_double(table, row, RANK_MOST_RATIO, arrival->most_share);
+		return;
+	}
+	for (int column = RANK_MOST_STEP; column <= RANK_MOST_RATIO; column++)
+		table_set_missing(table, row, column, arrivals->no_waits ? arrivals->no_waits : "nobody waits for it");
+}
+
 static void set_arrival(struct table *table, int row, const struct rank_arrivals *arrivals, uint32_t span)
 {
 	const struct rank_arrival *arrival = &arrivals->list[span];
 
-	if (arrivals->no_waits)
-		table_set_missing(table, row, RANK_CAUSED, arrivals->no_waits);
-	else
-		table_set_double(table, row, RANK_CAUSED, arrival->caused_ns);
+	set_waits(table, row, arrivals, arrival);
 	if (arrivals->no_calls) {
 		table_set_missing(table, row, RANK_LATE, arrivals->no_calls);
 		table_set_missing(table, row, RANK_WAITS, arrivals->no_calls);

@@ -31,6 +31,7 @@ enum {
 	RUN_LAST_STEP,
 	RUN_STEPS,
 	RUN_RANK_STEPS,
+	RUN_RANK_GAPS,
 	RUN_INCOMPLETE,
 	RUN_DETAILED,
 	RUN_SKIPPED,
@@ -102,6 +103,13 @@ static const struct table_column columns[RUN_COLUMNS] = {
                             .unit = UNIT_COUNT,
                             .definition = "complete steps of all processes, each counted by itself",
                             .is_hidden = true},
+	[RUN_RANK_GAPS] = {.name = "rank_gaps",
+                           .title = "gaps of processes",
+                           .type = TABLE_INT,
+                           .unit = UNIT_COUNT,
+                           .definition = "of all processes, how often one step follows the one before; what lies between "
+                                         "steps is shared out among these",
+                           .is_hidden = true},
 	[RUN_INCOMPLETE] = {.name = "incomplete_steps",
                             .title = "incomplete steps",
                             .type = TABLE_INT,
@@ -338,9 +346,14 @@ static void set_when(struct table *table, const struct model *model, const struc
 
 static void set_window(struct table *table, const struct step_times *times)
 {
+	int64_t gaps = 0;
+
+	for (uint32_t i = 0; i < times->span_count; i++)
+		gaps += times->spans[i].gaps;
 	table_set_int(table, 0, RUN_STEPPING, times->span_count);
 	table_set_int(table, 0, RUN_STEPS, times->job_count);
 	table_set_int(table, 0, RUN_RANK_STEPS, times->complete);
+	table_set_int(table, 0, RUN_RANK_GAPS, gaps);
 	table_set_int(table, 0, RUN_INCOMPLETE, times->job_incomplete);
 	table_set_int(table, 0, RUN_DETAILED, times->job_detailed);
 	table_set_int(table, 0, RUN_SKIPPED, times->job_selected - times->job_detailed);

@@ -187,11 +187,13 @@ static void add_time(struct step_span *span, const struct model_step *step, bool
 
 	if (is_first)
 		span->first_ns = span->last_ns = step->start_ns;
+	bool is_missed = !is_first && is_numbered && step->number > span->last_number &&
+	                 step->number - 1 > span->last_number;
 	if (step->has_lost_phases && step->start_ns > span->last_ns)
 		clamped_add(&span->lost_ns, step->start_ns - span->last_ns);
-	if (!is_first && is_numbered && step->number > span->last_number && step->number - 1 > span->last_number &&
-	    step->start_ns > span->last_ns)
+	if (is_missed && step->start_ns > span->last_ns)
 		clamped_add(&span->missed_ns, step->start_ns - span->last_ns);
+	span->gaps += !is_first && !step->has_lost_phases && !is_missed;
 	span->last_number = step->number;
 	if (step->end_ns > from)
 		clamped_add(&span->steps_ns, step->end_ns - from);

@@ -66,6 +66,7 @@ struct step_span {
 	int64_t last_number;
 	int64_t phase_ns[PHASE_COUNT]; /* between them, where they are known: in phases, [0] outside phases */
 	uint32_t complete, open;
+	uint32_t gaps; /* between one step and the next one: those that phase_ns is of */
 	bool is_rank;
 	const char *no_waits; /* why it is not known how long it waits for collectives; NULL: it is */
 };

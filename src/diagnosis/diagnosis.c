@@ -334,14 +334,14 @@ static bool lies_between_steps(const struct table *findings, int row)
 static double mean_between(struct report *report)
 {
 	const struct table *between = report_table(report, "between_steps"), *run = report_table(report, "run");
-	double steps, total_ns;
+	double gaps, total_ns;
 
-	if (!run->row_count || !number_called(run, 0, "rank_steps", &steps) || steps <= 0)
+	if (!run->row_count || !number_called(run, 0, "rank_gaps", &gaps) || gaps <= 0)
 		return 0;
 	for (int row = 0; row < between->row_count; row++)
 		if (!strcmp(table_get(between, row, table_find_column(between, "part"))->text, BETWEEN_STEPS "other") &&
 		    number_called(between, row, "total_ns", &total_ns))
-			return total_ns / steps;
+			return total_ns / gaps;
 	return 0;
 }
 

@@ -528,3 +528,36 @@ def test_I06_missing_ranks_have_their_names(tmp_path, here, missing):
         trace.step(0, 0, 1000)
         trace.write(tmp_path / f"trace-{rank}.json")
     assert missing_ranks(tmp_path) == missing
+
+
+def write_turns(directory, late):
+    """Four ranks; late(rank, step) in microseconds, behind 900 us of work; each waits in a collective until the last one has come."""
+    for rank in range(4):
+        start = 0
+        trace = Trace(deviceProperties=[{"id": 0, "name": "a device"}], distributedInfo={"backend": "nccl", "rank": rank, "world_size": 4})
+        for number in range(20):
+            own, last = 900 + late(rank, number), 900 + max(late(other, number) for other in range(4))
+            trace.step(number, start, last + EXCHANGE)
+            trace.launch("cudaLaunchKernel", start, 2, "gemm", start, own)
+            trace.launch("cudaLaunchKernel", start + 3, 1, "ncclDevKernel_AllReduce_Sum_f32_RING_LL(...)", start + own, last - own + EXCHANGE, stream=20)
+            start += last + EXCHANGE
+        trace.write(directory / f"rank{rank}.json")
+
+
+@pytest.mark.parametrize("late, where, waited", [
+    (lambda rank, number: 3000 * (rank >= 2), "rank 2, rank 3", 1500),
+    (lambda rank, number: 3000 * (number % 4 == rank), "rank 0, rank 1, rank 2, rank 3", 2250)], ids=["a slow machine", "each in its turn"])
+def test_what_no_single_rank_is_to_blame_for_is_told(tmp_path, late, where, waited):
+    """Evenly late they would not wait. What SS601 takes off for late ranks is what SS602 has."""
+    write_turns(tmp_path, lambda rank, number: late(rank, number) + (rank == 3))
+    verdict, found = diagnose_files(tmp_path)
+    assert verdict["verdict"] == "straggler-bound" and found["SS602"]["where"] == where and "no single one" in found["SS602"]["evidence"]
+    assert found["SS602"]["saving_ns"] == pytest.approx(waited * 1000, rel=0.01)
+    assert "SS601" not in found or found["SS601"]["saving_ns"] == pytest.approx(EXCHANGE * 1000, rel=0.2)
+
+
+def test_a_rank_that_is_late_in_one_step_is_not_late_on_average(tmp_path):
+    write_turns(tmp_path, lambda rank, number: 20_000 * (rank == 3 and number == 15) + (rank == 2 and number % 2))
+    _, found = diagnose_files(tmp_path)
+    assert found["SS602"]["where"] == "rank 3" and found["SS602"]["evidence"].endswith("100.0 % of that is of step 15 alone")
+    assert found["SS602"]["confidence"] == "medium"
