@@ -32,6 +32,8 @@ struct metrics_file {
 	char damage[96];                              /* "perf.max_mem_mb is -1"; "": none */
 	double count, mean_s, median_s, std_s, p95_s; /* of steps; NaN: not there */
 	double tokens_per_s, memory_mb, nan_steps, inf_steps, loss;
+	double lost_losses, lost_norms; /* values of steps that are NaN or infinite, of those that the file keeps */
+	double diverged;                /* 0 or 1: the loss */
 	double cuda_ms, cpu_ms;     /* of the part that was profiled */
 	double utilization, wait;   /* in percent */
 	struct operation operation; /* the one that is read */
@@ -142,6 +144,8 @@ static void on_scalar(struct metrics_file *file, enum json_token token)
 	const char *path = file->path.data, *text = file->json.text.data;
 	double *number = token == JSON_NUMBER ? number_at(file, path) : NULL;
 
+	if ((token == JSON_TRUE || token == JSON_FALSE) && !strcmp(path, "stability.loss_diverged"))
+		file->diverged = token == JSON_TRUE;
 	if (token != JSON_NUMBER && token != JSON_STRING)
 		return;
 	if (number)
@@ -176,12 +180,35 @@ static void keep_operation(struct metrics_file *file, const char *level)
 	compared_run_add_part(file->run, &part);
 }
 
+static double *lost_at(struct metrics_file *file)
+{
+	if (!strcmp(file->path.data, "stability.loss_values"))
+		return &file->lost_losses;
+	return strcmp(file->path.data, "stability.grad_norm_values") ? NULL : &file->lost_norms;
+}
+
+/* A value for each step. */
+static bool read_values(struct metrics_file *file, double *lost)
+{
+	enum json_token token;
+
+	for (*lost = 0; (token = json_next(&file->json)) != JSON_ARRAY_END;) {
+		*lost += token == JSON_NUMBER && !isfinite(strtod(file->json.text.data, NULL));
+		if (!json_skip(&file->json, token))
+			return false;
+	}
+	return true;
+}
+
 /* The path is the list's. Other lists hold nothing that is compared. */
 static bool read_array(struct metrics_file *file)
 {
+	double *lost = lost_at(file);
 	const char *level = operations_level(file->path.data, "");
 	enum json_token token;
 
+	if (lost)
+		return read_values(file, lost);
 	if (!level)
 		return json_skip(&file->json, JSON_ARRAY_BEGIN);
 	while ((token = json_next(&file->json)) != JSON_ARRAY_END) {
@@ -242,12 +269,13 @@ static void keep_tokens(struct metrics_file *file)
 /* A last loss that is no number counts as a value that is not finite, when the steps were not counted. */
 static void keep_loss(const struct metrics_file *file)
 {
-	double not_finite = file->nan_steps + file->inf_steps;
+	double not_finite = fmax(file->nan_steps + file->inf_steps, fmax(file->lost_losses, file->lost_norms));
 
 	if (file->is_loss_lost)
 		compared_run_add_missing(file->run, "final_loss", "it is NaN or infinite");
 	else
 		keep_value(file->run, "final_loss", file->loss);
+	keep_value(file->run, COMPARED_DIVERGED, file->diverged);
 	keep_value(file->run, "not_finite", file->is_loss_lost && !(not_finite >= 1) ? 1 : not_finite);
 }
 
@@ -324,6 +352,7 @@ static enum status parse(struct compared_run *run, const char *text, size_t leng
 
 	file.count = file.mean_s = file.median_s = file.std_s = file.p95_s = NAN;
 	file.tokens_per_s = file.memory_mb = file.nan_steps = file.inf_steps = file.loss = NAN;
+	file.lost_losses = file.lost_norms = file.diverged = NAN;
 	file.cuda_ms = file.cpu_ms = file.utilization = file.wait = NAN;
 	buffer_init(&file.path, 1 << 16);
 	buffer_add_text(&file.path, "");

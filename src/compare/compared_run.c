@@ -203,21 +203,30 @@ enum fold {
 	FOLD_MEAN
 };
 
+enum value_scope {
+	STEADY, /* without the warm-up */
+	WHOLE,
+	WHOLE_WITH_STEPS, /* of runs that have some */
+	WHOLE_WITHOUT_STEPS
+};
+
 /* A number of a table; with `where`, of the rows whose column has this text. */
 static const struct value_source {
 	const char *name, *table, *column;
 	enum fold fold;
 	const char *where, *text;
-	bool is_whole; /* of the whole run, also of its warm-up */
+	enum value_scope scope;
 } value_sources[] = {
-	{"step_time_mean", "step_time", "mean_ns", FOLD_FIRST, NULL, NULL, false},
-	{"step_time_p95", "step_time", "p95_ns", FOLD_FIRST, NULL, NULL, false},
-	{"tokens_per_s", "step_time", "tokens_per_s", FOLD_FIRST, NULL, NULL, false},
-	{"samples_per_s", "step_time", "samples_per_s", FOLD_FIRST, NULL, NULL, false},
-	{"device_busy", "device_busy", "busy_ratio", FOLD_MEAN, NULL, NULL, true},
-	{"peak_memory", "processes", "rss_peak_bytes", FOLD_LARGEST, "role", "trainer", true},
-	{"final_loss", "metrics", "last", FOLD_FIRST, "name", "loss", true},
-	{"not_finite", "metrics", "nan_count", FOLD_SUM, NULL, NULL, true},
+	{"step_time_mean", "step_time", "mean_ns", FOLD_FIRST, NULL, NULL, STEADY},
+	{"step_time_p95", "step_time", "p95_ns", FOLD_FIRST, NULL, NULL, STEADY},
+	{"tokens_per_s", "step_time", "tokens_per_s", FOLD_FIRST, NULL, NULL, STEADY},
+	{"samples_per_s", "step_time", "samples_per_s", FOLD_FIRST, NULL, NULL, STEADY},
+	/* from the first work to the last one few steps look busier than many: there is one time less between them */
+	{"device_busy", "device_busy", "step_kernel_ratio", FOLD_MEAN, NULL, NULL, WHOLE_WITH_STEPS},
+	{"device_busy", "device_busy", "busy_ratio", FOLD_MEAN, NULL, NULL, WHOLE_WITHOUT_STEPS},
+	{"peak_memory", "processes", "rss_peak_bytes", FOLD_LARGEST, "role", "trainer", WHOLE},
+	{"final_loss", "metrics", "last", FOLD_FIRST, "name", "loss", WHOLE},
+	{"not_finite", "metrics", "nan_count", FOLD_SUM, NULL, NULL, WHOLE},
 };
 
 static bool is_wanted(const struct table *table, int row, const struct value_source *source)
@@ -355,7 +364,7 @@ static void read_between(struct compared_run *run, const struct report *report, 
 static void read_contention(struct compared_run *run, struct report *report)
 {
 	static const struct value_source source = {
-		"cpu_contention", "counters", "mean", FOLD_FIRST, "name", "host.pressure.cpu.some_ratio", true};
+		"cpu_contention", "counters", "mean", FOLD_FIRST, "name", "host.pressure.cpu.some_ratio", WHOLE};
 	struct analysis_options options = report->options;
 	struct report whole;
 
@@ -369,10 +378,17 @@ static void read_contention(struct compared_run *run, struct report *report)
 	report_release(&whole);
 }
 
+static bool applies(const struct compared_run *run, enum value_scope scope, bool is_whole)
+{
+	if (scope == STEADY || scope == WHOLE)
+		return (scope == WHOLE) == is_whole;
+	return is_whole && (scope == WHOLE_WITHOUT_STEPS) == (run->no_steps != NULL);
+}
+
 static void read_values(struct compared_run *run, struct report *report, bool is_whole)
 {
 	for (size_t i = 0; i < sizeof(value_sources) / sizeof(value_sources[0]); i++)
-		if (value_sources[i].is_whole == is_whole)
+		if (applies(run, value_sources[i].scope, is_whole))
 			read_value(run, report, &value_sources[i]);
 }
 

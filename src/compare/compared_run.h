@@ -51,6 +51,7 @@ extern const char *const fact_kind_names[FACT_KINDS]; /* "work", "hardware", ...
 /* ... of how the run ended, which only a metrics.json says. */
 #define COMPARED_STATUS "status"
 #define COMPARED_COMPLETED "completed"
+#define COMPARED_DIVERGED "loss_diverged" /* a value: 0 or 1 */
 /* ... of how often a step goes forward and back, where nearly all do as often. */
 #define COMPARED_PASSES "forwards and backwards per step"
 /* ... of how often GPUs were asked, in seconds. */

@@ -373,7 +373,7 @@ static const char *explain(const struct question *question, const struct compari
 	const char *high = percent_text(arena, expm1(question->estimate.high));
 
 	if (question->estimate.is_single && is_time(question->metric))
-		return "of a run with one step it is not known how much its steps differ";
+		return REASON_ONE_STEP;
 	if (!strcmp(result, RESULT_INCONCLUSIVE) && (question->estimate.low > 0 || question->estimate.high < 0))
 		return arena_printf(arena, "%s to %s by itself, but of this many metrics one looks like that by chance",
 		                    low, high);

@@ -602,6 +602,23 @@ static const char *failure_of(const struct compared_sides *sides, struct arena *
 	return NULL;
 }
 
+/* By what the runs say of themselves, as rlhf-canary's metrics.json does. */
+static void find_divergence(struct comparison *comparison, const struct compared_sides *sides, struct arena *arena)
+{
+	comparison->is_divergence_known = false;
+	comparison->diverged = NULL;
+	for (size_t i = 0; i < sides->count[SIDE_NEW]; i++) {
+		const struct compared_run *run = &sides->runs[SIDE_NEW][i];
+		const struct compared_value *said = compared_run_value(run, COMPARED_DIVERGED);
+
+		if (!said || !said->has_value)
+			continue;
+		comparison->is_divergence_known = true;
+		if (said->value > 0 && !comparison->diverged)
+			comparison->diverged = arena_dup(arena, run->name);
+	}
+}
+
 #define WORK_UNKNOWN                                                                                                     \
 	"it is not known whether a step has as much to do on both sides: neither sizes of inputs (stepscope run --with " \
 	"shapes, record_shapes=True of torch.profiler) nor tokens or samples of a step were recorded"
@@ -738,6 +755,7 @@ void comparison_add_verdict(struct comparison *comparison, struct compared_sides
 	                                      : "more runs do not settle it: the work is not the same");
 	table_set_text_or(table, 0, COMPARISON_DAMAGE, damage_of(sides, arena), "the inputs are whole");
 	comparison->failure = failure_of(sides, arena);
+	find_divergence(comparison, sides, arena);
 	table_set_text_or(
 		table, 0, COMPARISON_WORK, sides->is_work_unknown ? WORK_UNKNOWN : NULL,
 		"something on both sides says how much a step has to do, or there are no operators to say it of");

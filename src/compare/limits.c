@@ -275,6 +275,10 @@ static bool is_settled(const struct check *check)
 		                        table_get(differences, row, DIFFERENCE_FACT)->text));
 		return true;
 	}
+	if (reason && !strcmp(reason, REASON_ONE_STEP)) {
+		set_result(check, LIMIT_INCONCLUSIVE, reason);
+		return true;
+	}
 	if (table_number(metrics_of(check), check->metric, METRIC_RATIO, &ratio)) {
 		if (table_get(metrics_of(check), check->metric, METRIC_LOW)->has_value)
 			return false;
@@ -309,7 +313,7 @@ static const char *describe(const struct change *change, int sign, const char *v
                             struct arena *arena)
 {
 	double low = change->low, high = change->high;
-	const char *text = arena_printf(arena, "%s by %.1f %s", verb, change->value, unit);
+	const char *text = arena_printf(arena, "%s by %.1f %s", verb, change->value + 0.0, unit); /* not -0 */
 
 	if (change->value < 0) {
 		text = arena_printf(arena, "changed by %+.1f %s", sign * change->value, unit);
@@ -350,6 +354,24 @@ static void check_not_finite(const struct limits *limits, const struct compariso
 		set_result(
 			&check, value > allowed ? LIMIT_BROKEN : LIMIT_KEPT,
 			arena_printf(&checked->arena, "%.0f NaN or infinite values, %.0f are allowed", value, allowed));
+}
+
+/* Told by the new side alone. */
+static void check_divergence(const struct limits *limits, const struct comparison *comparison, struct table *checked)
+{
+	struct check check;
+
+	if (!comparison->is_divergence_known)
+		return;
+	check = begin_check(limits, comparison, checked, "loss_divergence", "loss",
+	                    "loss_diverged");
+	table_set_text(checked, check.row, CHECKED_LIMIT, "no divergence");
+	if (comparison->diverged)
+		set_result(&check, LIMIT_BROKEN,
+		           arena_printf(&checked->arena, "'%.60s' says that it diverged (late loss >> early loss)",
+		                        comparison->diverged));
+	else
+		set_result(&check, LIMIT_KEPT, "it did not diverge, as the new run says");
 }
 
 /* Fewest steps of a run of the base. */
@@ -454,6 +476,7 @@ void limits_check(const struct limits *limits, const struct comparison *comparis
 
 	checked_init(checked);
 	check_not_finite(limits, comparison, checked);
+	check_divergence(limits, comparison, checked);
 	check_ratio(limits, comparison, checked, &step_time);
 	check_ratio(limits, comparison, checked, &tokens);
 	check_memory_mb(limits, comparison, checked);

@@ -19,6 +19,7 @@ static const struct canary_check {
 	{"not_finite", "nan_steps", 1},         {"step_time", "step_time_mean", 1e9},
 	{"tokens_per_s", "tokens_per_sec", 1},  {"peak_memory_mib", "max_memory", MIB},
 	{"peak_memory", "max_memory_pct", MIB}, {"final_loss", "final_loss", 1},
+	{"loss_divergence", "loss_divergence", 1},
 };
 
 static const struct canary_check *find_check(const char *check)

@@ -134,6 +134,11 @@ def test_what_a_side_lacks_is_said(runs):
 def test_one_step_a_side_is_no_answer(runs):
     answer, status = compare(runs, "--steps", "3", "base", "slow")
     assert (answer["verdict"]["result"], status) == ("inconclusive", 5)
+    for base, new in (("base", "slow"), ("slow", "base")):  # neither is a limit broken, nor kept
+        why = "of a run with one step it is not known how much its steps differ"
+        answer, status = compare(runs, "--steps", "3", "--tier", "smoke", base, new, said=f"stepscope: inconclusive: step time: {why}\n")
+        limit, = [limit for limit in answer["limits"] if limit["check"] == "step_time"]
+        assert (limit["result"], answer["gate"]["result"], status) == ("inconclusive", "inconclusive", 5)
 
 
 def test_a_run_that_was_kept_compares_as_the_run_itself(runs):
