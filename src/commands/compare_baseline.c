@@ -35,7 +35,7 @@ static enum status load_runs(struct history *history, struct history_wanted want
                              int *count, struct error *err)
 {
 	struct history_run found[BASELINE_RUNS];
-	char word[256];
+	char word[BASELINE_NAME + 1];
 	int most, known = 0;
 	enum status status = parse_word(wanted.word, word, sizeof(word), &most, err);
 

@@ -9,6 +9,7 @@
 #include "store/history.h"
 
 #define BASELINE_RUNS 50 /* of one comparison at most */
+#define BASELINE_NAME 255 /* bytes at most */
 
 struct compare_baseline {
 	const char *word;    /* best, last, last:N, a number, a name; NULL: not wanted */

@@ -101,6 +101,9 @@ void gate_init(struct gate *gate, const struct comparison *comparison, const str
 	else
 		limits_none(&gate->limits);
 	decide_limits(gate, comparison);
+	if (rule == GATE_NEVER && gate->result != GATE_PASSED)
+		decide(gate, GATE_PASSED,
+		       arena_printf(&gate->limits.arena, "nothing fails (--fail-on never): %s", gate->sentence));
 	if (rule == GATE_NEVER)
 		return;
 	if (rule == GATE_REGRESSION && gate->result != GATE_FAILED)

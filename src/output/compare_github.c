@@ -20,6 +20,7 @@ enum level {
 
 struct annotations {
 	struct buffer *out;
+	bool may_fail; /* not with --fail-on never */
 	int counts[3]; /* by level */
 };
 
@@ -35,6 +36,8 @@ static enum level level_of(const char *result)
 
 static void annotate(struct annotations *to, enum level level, const char *title, const char *message)
 {
+	if (level == LEVEL_ERROR && !to->may_fail)
+		level = LEVEL_WARNING;
 	if (level == LEVEL_NONE || to->counts[level]++ >= MOST_ANNOTATIONS)
 		return;
 	buffer_printf(to->out, "::%s title=", level == LEVEL_ERROR ? "error" : "warning");
@@ -66,7 +69,7 @@ static void annotate_metric(struct annotations *to, const struct table *metrics,
 void compare_annotations(struct buffer *out, const struct compare_output *of)
 {
 	const struct table *metrics = &of->comparison->metrics, *limits = &of->gate->limits;
-	struct annotations to = {.out = out};
+	struct annotations to = {.out = out, .may_fail = of->gate->rule != GATE_NEVER};
 
 	for (int row = 0; row < limits->row_count; row++) {
 		const char *result = compare_text(limits, row, CHECKED_RESULT);

@@ -134,6 +134,16 @@ def test_exit_status(tmp_path, factor, arguments, expected):
     assert done.returncode == (3 if arguments[:1] == ["--baseline"] else expected), done.stderr
 
 
+def test_what_never_fails_is_no_failure_anywhere(tmp_path):
+    base, new = trace(tmp_path / "base.json", 1), trace(tmp_path / "new.json", 1.3)
+    done = compare(tmp_path, base, new, "--tier", "default", "--fail-on", "never", "--junit", "out.xml", "--json", GITHUB_ACTIONS="true")
+    assert done.returncode == 0 and b"::error" not in done.stdout
+    root = ElementTree.parse(tmp_path / "out.xml").getroot()
+    assert root.get("failures") == "0" and int(root.get("skipped")) > 0 and not root.findall(".//failure")
+    gate = json.loads(done.stdout[done.stdout.index(b"{"):].split(b"\n::")[0])["gate"]
+    assert gate["result"] == "passed" and gate["message"].startswith("nothing fails (--fail-on never): step time: increased by 30.0 %")
+
+
 def test_a_baseline_of_the_history_compares_as_the_run_itself(tmp_path):
     base, new = trace(tmp_path / "base.json", 1), trace(tmp_path / "new.json", 1.3)
     direct = json.loads(compare(tmp_path, base, new, "--json").stdout)
