@@ -13,7 +13,7 @@
 -- threshold: one_step = 0.5 (of what the others wait, ours: of ten steps or more, one that has as much is named)
 -- wrong: its work is larger on purpose, such as logging on rank 0; of a step or two: it was only late when recording began
 WITH late AS (SELECT process, host, steps, behind_ns, caused_ns, excess_ns,
-                     CASE WHEN steps >= 10 AND most_ratio > :one_step THEN most_step END AS only_step, most_ratio
+                     CASE WHEN steps >= 10 AND worst_step_ratio > :one_step THEN worst_step END AS only_step, worst_step_ratio
               FROM ranks WHERE is_slowest AND excess_ns > :share * mean_ns),
 -- who would be the slowest then
 second AS (SELECT process, host, steps, then_excess_ns
@@ -30,7 +30,7 @@ SELECT process || coalesce(' on ' || nullif(host, ''), '') || coalesce(', in ' |
        coalesce('on average each of the others waits ' || as_time(caused_ns) || ' for it in collectives of a step',
                 as_time(behind_ns) || ' behind the others in each step')
          || coalesce('; it differs most in ' || (SELECT phase || ', by ' || as_time(spread_ns) FROM differs), '')
-         || coalesce('; ' || as_share(most_ratio) || ' of that is of step ' || only_step || ' alone', '') AS evidence,
+         || coalesce('; ' || as_share(worst_step_ratio) || ' of that is of step ' || only_step || ' alone', '') AS evidence,
        excess_ns AS saving_ns, 'between ranks' AS time_of, CASE WHEN steps < 3 OR only_step IS NOT NULL THEN 0.5 ELSE 0.8 END AS confidence,
        (SELECT 'look at what its loader has to do more: its share of the data, its storage, its workers (num_workers), another program there'
         FROM differs WHERE phase = 'data') AS advice

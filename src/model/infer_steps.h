@@ -13,9 +13,9 @@
  *    row on other data than those before it (or on theirs, where they made several steps of it), or was made since they stepped,
  *    begins a step, too. Of several that take turns, of which one is called first and none more often over all, that one's calls
  *    begin the steps, and others may repeat in them.
- * 2. Where it is not: calls with no training backward between them belong together; a call that contains a backward (a closure)
- *    stands alone; groups with no data between them are joined, which is right for several networks and wrong for several
- *    updates per batch, so it is said.
+ * 2. Where it is not: calls with no training backward between them belong together (where the records hold no backward at all, each
+ *    ends a step, and it is said); a call that contains a backward (a closure) stands alone; groups with no data between them are
+ *    joined, which is right for several networks and wrong for several updates per batch, so it is said.
  * 3. No call at all, or all of them inside of backwards (hooks, whose calls are phases in its phase): a step is a training backward, and
  *    those behind it that add to its gradients, while these are not zeroed. Where they are never seen to begin anew it ends
  *    with the tensors that are written to in place behind a backward, as many as it has gradients (where only some begin anew, an

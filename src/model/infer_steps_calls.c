@@ -11,7 +11,7 @@
 struct grouping {
 	struct number_map groups; /* optimizer -> the last group that it was called in */
 	uint32_t group;
-	bool has_identity, has_batches;            /* the program */
+	bool has_identity, has_batches, has_backwards; /* the program */
 	size_t last;                               /* call of this group, NONE */
 	bool is_closure;                           /* that call */
 	bool is_of_batch;                          /* a batch came before it */
@@ -80,9 +80,9 @@ static bool is_other_group(struct inferrer *in, struct grouping *g, size_t call,
 		         ((is_other_batch || !g->is_of_batch) && goes_on_alone(in, g, call, is_closure))));
 	if (is_closure || g->is_closure) /* rule 2 */
 		return true;
-	if (g->backward == NONE)
+	if (g->backward == NONE && g->has_backwards)
 		return false;
-	in->out->is_each_update |= is_other_batch && !g->has_batches;
+	in->out->is_each_update |= (is_other_batch && !g->has_batches) || !g->has_backwards;
 	in->out->is_joined |= !is_other_batch;
 	return is_other_batch;
 }
@@ -168,7 +168,7 @@ void infer_ends_by_calls(struct inferrer *in)
 	find_rates(in);
 	g.has_identity = in->rates.map.count > 0;
 	for (size_t i = 0; i < in->count; i++)
-		g.has_batches |= is_batch(&in->records[i]);
+		g.has_batches |= is_batch(&in->records[i]), g.has_backwards |= trains(in, &in->records[i]);
 	in->out->thrown_away = gradients_thrown_away(in->records, in->count, g.has_batches);
 	find_ends(in, &g);
 	number_map_release(&g.groups);

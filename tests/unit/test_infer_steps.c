@@ -219,6 +219,15 @@ static void names_alone_join_what_has_one_batch(void **state)
 	assert_false(is_uncertain("FBPP"));
 }
 
+/* As in a trace of one of several threads. */
+static void without_any_backward_each_update_ends_a_step(void **state)
+{
+	check("oPoPoP", ".01122", NULL);
+	check("DoPDoPDoP", "000111222", NULL);
+	assert_true(is_uncertain("oPoPoP"));
+	check("DFBPoPDFBPoP", "000000111111", NULL);
+}
+
 static void several_updates_of_a_batch(void **state)
 {
 	check("DFB1FB1FB1DFB1", "00001112223333", NULL);
@@ -973,6 +982,7 @@ int main(void)
 		cmocka_unit_test(operators_between_belong_to_the_forward),
 		cmocka_unit_test(several_optimizers_make_one_step),
 		cmocka_unit_test(names_alone_join_what_has_one_batch),
+		cmocka_unit_test(without_any_backward_each_update_ends_a_step),
 		cmocka_unit_test(several_updates_of_a_batch),
 		cmocka_unit_test(training_goes_on_with_another_optimizer),
 		cmocka_unit_test(an_optimizer_that_is_made_anew_begins_a_step),
