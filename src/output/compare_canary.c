@@ -65,7 +65,7 @@ static void add_memory(struct buffer *out, const struct comparison *comparison)
 
 	if (both(comparison, "device_memory", 1 / MIB, &base, &new) ||
 	    both(comparison, "peak_memory", 1 / MIB, &base, &new))
-		buffer_printf(out, "%-25s %15.0f %15.0f %+15.0f\n", "Memory (MB)", base, new, new - base);
+		buffer_printf(out, "%-25s %15.0f %15.0f %+14.0f\n", "Memory (MB)", base, new, new - base);
 	else
 		add_missing(out, "Memory (MB)");
 }
