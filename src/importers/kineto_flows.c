@@ -2,7 +2,8 @@
  *
  * kineto_flows.c: the two halves of flows as links between spans. Both have one number. Where a number comes again, as in files that
  * several windows or processes wrote to, an end belongs to the newest begin before it; only if there is none, to the first one behind it,
- * as clocks of devices are not quite those of the host. From forward to backward no flow leaves its process.
+ * as clocks of devices are not quite those of the host. From forward to backward and from launch to work no flow leaves its process: ranks in
+ * one file count alike.
  */
 #include "importers/kineto_import.h"
 
@@ -70,7 +71,7 @@ static void sort_flows(struct kineto_stage *stage)
 {
 	for (uint32_t i = 0; i < stage->flows_count; i++) {
 		struct staged_flow *flow = &stage->flows[i];
-		flow->process = flow->kind == STEPSCOPE_LINK_BACKWARD ? stage->tracks[flow->track].process : 0;
+		flow->process = flow->kind == STEPSCOPE_LINK_OTHER ? 0 : stage->tracks[flow->track].process;
 	}
 	merge_sort_in(stage->storage, stage->flows, stage->flows_count, sizeof *stage->flows, compare_flows);
 }

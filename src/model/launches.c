@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * launches.c: see launches.h. Per process: all calls that have a correlation, sorted by it; then every work looks up its own.
+ * launches.c: see launches.h. What links say goes first to its rows. Then, per process: all calls that have a correlation, sorted by it; and
+ * every work looks up its own, or takes what its row has.
  */
 #include "model/launches.h"
 
 #include <stdlib.h>
-#include <string.h>
+#include <stepscope/stepscope.h>
 
 #include "base/memory.h"
 #include "base/merge_sort.h"
@@ -137,43 +138,70 @@ static uint32_t operation_around(struct call_list *list, const struct call *call
 	return list->last.operation;
 }
 
-static struct launch launch_of(struct launches *launches, struct call_list *list, const struct span_chunk *chunk,
-                               uint32_t index)
+/* What links say, to the rows of work that has no number. */
+static void take_links(struct launches *launches, const struct model *model)
 {
-	struct launch launch = {MODEL_NONE, MODEL_NONE, MODEL_NONE};
-	struct call *call;
+	for (uint32_t n = 0; n < model->links_count; n++) {
+		const struct model_link *link = &model->links[n];
+		const struct span_chunk *call, *work;
+		uint32_t c, w;
+
+		if (link->kind != STEPSCOPE_LINK_LAUNCH || link->from_row == MODEL_NONE || link->to_row == MODEL_NONE ||
+		    !launches->by_track[link->to_track] ||
+		    model->tracks[link->from_track]->process != model->tracks[link->to_track]->process)
+			continue;
+		call = track_chunk(model->tracks[link->from_track], link->from_row, &c);
+		work = track_chunk(model->tracks[link->to_track], link->to_row, &w);
+		if (call->kind[c] == SPAN_RUNTIME && span_is_device_work(work->kind[w]) && !span_correlation(work, w))
+			launches->by_track[link->to_track][link->to_row] = (struct launch){link->from_track,
+			                                                                   link->from_row, MODEL_NONE};
+	}
+}
+
+/* The call that a link leads from: that of the list, where it has a number; NULL: no link. */
+static struct call *linked_call(struct call_list *list, const struct launch *link, struct call *own)
+{
+	const struct span_chunk *chunk;
+	struct call *listed;
+	uint32_t i;
+
+	if (link->track == MODEL_NONE)
+		return NULL;
+	chunk = track_chunk(list->model->tracks[link->track], link->row, &i);
+	*own = (struct call){.start_ns = chunk->start_ns[i], .track = link->track, .row = link->row};
+	listed = span_correlation(chunk, i) ? find_call(list, chunk->correlation[i], own->start_ns) : NULL;
+	return listed ? listed : own;
+}
+
+/* launch: what a link said, or none. */
+static void find_launch(struct launches *launches, struct call_list *list, const struct span_chunk *chunk,
+                        uint32_t index, struct launch *launch)
+{
+	struct call own, *call;
 
 	if (!span_is_device_work(chunk->kind[index]))
-		return launch;
+		return;
 	launches->work_count++;
 	call = span_correlation(chunk, index) ? find_call(list, chunk->correlation[index], chunk->start_ns[index])
-	                                      : NULL;
+	                                      : linked_call(list, launch, &own);
 	if (!call) {
 		launches->unlaunched++;
-		return launch;
+		return;
 	}
 	call->has_work = true;
 	launches->out_of_order += call->start_ns > chunk->start_ns[index];
-	launch.track = call->track;
-	launch.row = call->row;
-	launch.operation = operation_around(list, call);
-	return launch;
+	*launch = (struct launch){call->track, call->row, operation_around(list, call)};
 }
 
 static void find_launches(struct launches *launches, struct call_list *list, uint32_t number)
 {
 	const struct track *track = list->model->tracks[number];
-	struct launch *rows;
 
-	if (!track->span_count)
-		return;
-	rows = storage_resize(launches->storage, NULL, track->span_count, sizeof(*rows));
-	launches->by_track[number] = rows;
 	for (uint32_t c = 0; c < track->chunk_count; c++) {
 		const struct span_chunk *chunk = track->chunks[c];
 
 		for (uint32_t i = 0; i < chunk->count; i++)
-			rows[chunk->first_row + i] = launch_of(launches, list, chunk, i);
+			find_launch(launches, list, chunk, i, &launches->by_track[number][chunk->first_row + i]);
 		model_chunk_done(list->model, chunk);
 	}
 }
@@ -207,12 +235,34 @@ static void note_calls_without_work(struct launches *launches, const struct call
 	}
 }
 
+static bool has_work(const struct track *track)
+{
+	return track->kind == TRACK_DEVICE && track->span_count;
+}
+
 static bool has_device(const struct model *model)
 {
 	for (uint32_t track = 0; track < model->tracks_count; track++)
-		if (model->tracks[track]->kind == TRACK_DEVICE && model->tracks[track]->span_count)
+		if (has_work(model->tracks[track]))
 			return true;
 	return false;
+}
+
+/* Of each row: no launch. */
+static void add_rows(struct launches *launches, const struct model *model)
+{
+	launches->track_count = model->tracks_count;
+	launches->by_track = memory_resize(NULL, model->tracks_count, sizeof(*launches->by_track));
+	for (uint32_t i = 0; i < model->tracks_count; i++) {
+		uint32_t count = model->tracks[i]->span_count;
+
+		launches->by_track[i] = NULL;
+		if (!has_work(model->tracks[i]))
+			continue;
+		launches->by_track[i] = storage_resize(launches->storage, NULL, count, sizeof(struct launch));
+		for (uint32_t row = 0; row < count; row++)
+			launches->by_track[i][row] = (struct launch){MODEL_NONE, MODEL_NONE, MODEL_NONE};
+	}
 }
 
 void launches_init(struct launches *launches, const struct model *model)
@@ -222,9 +272,8 @@ void launches_init(struct launches *launches, const struct model *model)
 	*launches = (struct launches){.storage = model->storage};
 	if (!has_device(model))
 		return;
-	launches->track_count = model->tracks_count;
-	launches->by_track = memory_resize(NULL, model->tracks_count, sizeof(*launches->by_track));
-	memset(launches->by_track, 0, model->tracks_count * sizeof(*launches->by_track));
+	add_rows(launches, model);
+	take_links(launches, model);
 	for (uint32_t process = 0; process < model->processes_count; process++) {
 		uint64_t before = launches->work_count;
 
@@ -234,7 +283,7 @@ void launches_init(struct launches *launches, const struct model *model)
 				add_calls_of(&list, track);
 		merge_sort_in(model->storage, list.calls, list.count, sizeof(*list.calls), compare_calls);
 		for (uint32_t track = 0; track < model->tracks_count; track++)
-			if (model->tracks[track]->process == process && model->tracks[track]->kind == TRACK_DEVICE)
+			if (model->tracks[track]->process == process && has_work(model->tracks[track]))
 				find_launches(launches, &list, track);
 		if (launches->work_count > before)
 			note_calls_without_work(launches, &list);

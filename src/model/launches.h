@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * launches.h: who asked for what a device did: work on a device (kernel, copy, fill) -> the call of the runtime or driver that launched
- * it -> the innermost operator around that call on its thread (where there is none, the innermost range or annotation). Launch and work have the same correlation, in the same process.
+ * it -> the innermost operator around that call on its thread (where there is none, the innermost range or annotation). Launch and work have the same correlation, in the same process;
+ * of work that has none, a link of the model leads from its launch to it.
  *
  *     struct launches launches;
  *     launches_init(&launches, model); // a finished model

@@ -546,6 +546,37 @@ def test_I05_a_correlation_that_comes_again(trace):
     assert rows["first"] == 4000 and rows["second"] == 6000 and rows["(launched by nothing in the trace)"] == 3000
 
 
+@pytest.mark.parametrize("category", ["ac2g", "async_cpu_to_gpu", "async", "async_gpu"])
+def test_I05_launches_that_only_flows_tell(trace, category):
+    """As where it has correlations; numbers of flows may come again."""
+    events, flows = [], []
+    for i in range(8):
+        correlation = {"correlation": i + 1}
+        call, work = 1000 * i + 10, 1000 * i + 40
+        events += [step(i, 1000 * i), span("aten::mm", 1000 * i + 5, 20), launch(call, i + 1), kernel("gemm", work, 400, **correlation)]
+        flows += [{"ph": phase, "cat": category, "name": category, "id": i % 4, "bp": "e", **where}
+                  for phase, where in (("s", {"pid": 1, "tid": 1, "ts": call}), ("f", {"pid": 0, "tid": 7, "ts": work}))]
+    tables = [(trace.write(told).run("--table", "launches", "--json"), trace.run("--table", "ops", "--json"), trace.table("kernels"),
+               trace.table("queue_depth"), trace.ledger()) for told in (events, without_correlations(events) + flows)]
+    assert tables[0] == tables[1]
+    assert [row["operation"] for row in tables[1][2]] == ["aten::mm"] and not tables[1][4]
+
+
+def test_I05_flows_of_two_ranks_have_one_number(trace):
+    events = []
+    for rank, pid in enumerate((1, 2)):
+        events += [{"ph": "M", "name": "process_name", "ts": 0, "pid": -pid, "args": {"name": "device", "stepscope owner": pid}},
+                   span(f"op{rank}", 10 * rank, 50, pid=pid), span("cudaLaunchKernel", 10 * rank + 5, 2, "cuda_runtime", pid=pid),
+                   span(f"work{rank}", 30 + 20 * rank, 10, "kernel", -pid, 7, device=0, stream=7),
+                   {"ph": "s", "cat": "ac2g", "id": 1, "pid": pid, "tid": 1, "ts": 10 * rank + 5},
+                   {"ph": "f", "cat": "ac2g", "id": 1, "pid": -pid, "tid": 7, "ts": 30 + 20 * rank}]
+    assert {(row["kernel"], row["operation"]) for row in trace.write(events).table("kernels")} == {("work0", "op0"), ("work1", "op1")}
+
+
+def without_correlations(events):
+    return [{**event, "args": {key: value for key, value in event["args"].items() if key != "correlation"}} for event in events]
+
+
 def test_I06_ranks_that_are_missing_or_there_twice(trace, tmp_path):
     folder = tmp_path / "ranks"
     folder.mkdir()

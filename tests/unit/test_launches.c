@@ -9,6 +9,7 @@
 
 #include <cmocka.h>
 #include <stdio.h>
+#include <stepscope/stepscope.h>
 #include <string.h>
 
 #include "base/storage.h"
@@ -103,6 +104,52 @@ static void a_number_that_comes_twice_is_the_last_call_before_the_work(void **st
 	assert_int_equal(launches_of(&launches, stream, 3)->track, MODEL_NONE);
 	assert_int_equal(launches.work_count, 4);
 	assert_int_equal(launches.out_of_order, 1);
+	launches_release(&launches);
+	model_release(&model);
+}
+
+static void link_launch(struct model *model, uint32_t from, uint32_t call, uint32_t to, uint32_t work)
+{
+	const struct model_link link = {STEPSCOPE_LINK_LAUNCH, 1, from, call, to, work};
+
+	model_add_link(model, &link);
+}
+
+/* Calls of numbers 1 and none in an operator; work without a number that links lead to from both, from the operator, and from another
+ * process; then work whose number says more than the link to it. */
+static void work_without_a_number_is_launched_where_its_link_begins(void **state)
+{
+	static const uint32_t rows[] = {1, 2, MODEL_NONE, MODEL_NONE, 1};
+	struct launches launches;
+	struct model model;
+	uint32_t host, stream, other, name;
+
+	model_init(&model, 0);
+	name = intern_add(&model.strings, "x");
+	host = model_add_track(&model, model_add_process(&model), TRACK_THREAD);
+	stream = model_add_track(&model, 0, TRACK_DEVICE);
+	other = model_add_track(&model, model_add_process(&model), TRACK_THREAD);
+	model_span_complete(&model, host, 0, 100, SPAN_OP, name);
+	model_span_set_correlation(&model, host, model_span_complete(&model, host, 10, 5, SPAN_RUNTIME, name), 1);
+	model_span_complete(&model, host, 20, 5, SPAN_RUNTIME, name);
+	model_span_complete(&model, other, 10, 5, SPAN_RUNTIME, name);
+	for (int64_t start = 12; start < 37; start += 5)
+		model_span_complete(&model, stream, start, 5, SPAN_KERNEL, name);
+	model_span_set_correlation(&model, stream, 4, 1);
+	link_launch(&model, host, 1, stream, 0);
+	link_launch(&model, host, 2, stream, 1);
+	link_launch(&model, host, 0, stream, 2);
+	link_launch(&model, other, 0, stream, 3);
+	link_launch(&model, host, 2, stream, 4);
+	model_finish(&model);
+	launches_init(&launches, &model);
+	for (uint32_t i = 0; i < 5; i++) {
+		assert_int_equal(launches_of(&launches, stream, i)->row, rows[i]);
+		assert_int_equal(launches_of(&launches, stream, i)->operation, rows[i] == MODEL_NONE ? MODEL_NONE : 0);
+	}
+	assert_int_equal(launches.unlaunched, 2);
+	assert_int_equal(launches.out_of_order, 1);
+	assert_int_equal(launches.workless_count, 0);
 	launches_release(&launches);
 	model_release(&model);
 }
@@ -233,6 +280,7 @@ int main(void)
 		cmocka_unit_test(work_finds_its_launch_and_operator),
 		cmocka_unit_test(no_operator_and_no_launch_are_answers),
 		cmocka_unit_test(a_number_that_comes_twice_is_the_last_call_before_the_work),
+		cmocka_unit_test(work_without_a_number_is_launched_where_its_link_begins),
 		cmocka_unit_test(an_operator_goes_before_ranges_inside_of_it),
 		cmocka_unit_test(what_was_searched_leaves_memory),
 		cmocka_unit_test(work_in_any_order_finds_its_launch),
