@@ -133,7 +133,7 @@ struct fold {
 	uint32_t count, capacity;
 	struct launch_configs configs;
 	int64_t all_ns; /* of all devices, from first to last work */
-	size_t told; /* of this device: stretches of work whose idle time behind them is counted */
+	size_t told;    /* of this device: stretches of work whose idle time behind them is counted */
 };
 
 bool is_copy_to_host(const struct model *model, const struct span_chunk *chunk, uint32_t i,
@@ -235,14 +235,13 @@ static void add_copy(struct fold *fold, const struct work *item, const struct sp
 static void fold_device(struct fold *fold, const struct device *device)
 {
 	const struct device_work *work = &fold->parts.work;
-	const struct intervals *busy = &fold->parts.device.busy;
+	struct interval extent;
 
 	fold->told = 0;
 	device_parts_find_data(&fold->parts, fold->model, fold->options, fold->launches, device->process,
 	                       device->device);
-	if (busy->count)
-		clamped_add(&fold->all_ns,
-		            intervals_length(busy->items[0].start_ns, busy->items[busy->count - 1].end_ns));
+	extent = device_work_extent(&fold->parts.work);
+	clamped_add(&fold->all_ns, intervals_length(extent.start_ns, extent.end_ns));
 	for (size_t n = 0; n < work->count; n++) {
 		const struct work *item = &work->items[n];
 		const struct launch_config *config;

@@ -228,8 +228,8 @@ static const struct table_column busy_columns[BUSY_COLUMNS] = {
                           .title = "idle: unknown",
                           .type = TABLE_INT,
                           .unit = UNIT_NS,
-                          .definition = "idle before the first and behind the last work, and before work whose launch is "
-                                        "not in the trace",
+                          .definition = "idle before the first and behind the last work that took time, and before work "
+                                        "whose launch is not in the trace",
                           .rules = RULE_NOT_NEGATIVE | RULE_PART_OF_OTHER,
                           .other = "idle_ns"},
 };
@@ -401,20 +401,15 @@ static void set_steps(struct table *table, int row, const struct fold *fold, str
 
 static void add_device(struct table *table, const struct fold *fold, const struct device *device, int first)
 {
-	const struct interval *busy = fold->device.busy.items;
-	size_t count = fold->device.busy.count;
+	struct interval extent = device_work_extent(&fold->work);
+	struct use_window window = {.start_ns = extent.start_ns, .end_ns = extent.end_ns};
+	struct busy whole = busy_within(fold, window.start_ns, window.end_ns);
 	struct device_sums sums = {0};
-	struct busy whole = {0};
-	struct use_window window = {0};
 	int row = table_row(table);
 
 	sum_work(&sums, fold);
-	if (count) {
-		window = (struct use_window){.start_ns = busy[0].start_ns, .end_ns = busy[count - 1].end_ns};
-		whole = busy_within(fold, window.start_ns, window.end_ns);
-		device_use_fill(&window, 1, fold->model, &fold->work);
-		window.use.sm_ns = 0;
-	}
+	device_use_fill(&window, 1, fold->model, &fold->work);
+	window.use.sm_ns = 0;
 	table_set_text(table, row, DEVICE_LABEL,
 	               device_label(fold->model, device->process, device->device, &table->arena));
 	table_set_int(table, row, DEVICE_SIBLINGS, device->siblings);

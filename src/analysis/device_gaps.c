@@ -145,7 +145,8 @@ static int compare_gaps(const void *left, const void *right)
 	return (a->start_ns > b->start_ns) - (a->start_ns < b->start_ns);
 }
 
-/* Longest first. Work that took no time ends no gap, as it makes no device busy. */
+/* Longest first. Work that took no time ends no gap, as it makes no device busy; but the first and the last work are where all begins and
+ * ends. */
 static void find_gaps(struct fold *fold, const struct device *device)
 {
 	const struct device_work *work = &fold->parts.work;
@@ -156,7 +157,7 @@ static void find_gaps(struct fold *fold, const struct device *device)
 	for (size_t i = 0; i < work->count; i++) {
 		const struct work *item = &work->items[i];
 
-		if (item->end_ns <= item->start_ns)
+		if (item->end_ns <= item->start_ns && !is_first && i + 1 < work->count)
 			continue;
 		gap.end_ns = item->start_ns;
 		gap.after = i;

@@ -179,6 +179,17 @@ void device_work_release(struct device_work *work)
 	memset(work, 0, sizeof(*work));
 }
 
+struct interval device_work_extent(const struct device_work *work)
+{
+	struct interval extent = {0};
+
+	if (work->count)
+		extent = (struct interval){work->items[0].start_ns, work->items[0].end_ns};
+	for (size_t i = 1; i < work->count; i++)
+		extent.end_ns = work->items[i].end_ns > extent.end_ns ? work->items[i].end_ns : extent.end_ns;
+	return extent;
+}
+
 /* ---- times ---- */
 
 static void find_times(struct device_times *times, const struct device_work *work)

@@ -59,6 +59,9 @@ struct device_work { /* by start */
 void device_work_collect(struct device_work *work, const struct model *model, uint32_t process, int32_t device);
 void device_work_release(struct device_work *work);
 
+/* From the begin of its first to the end of its last work, also where that takes no time; without work [0, 0). */
+struct interval device_work_extent(const struct device_work *work);
+
 /* What was collected once, for all who ask for it; {0} is none. */
 struct kept_work {
 	struct kept_device *devices;

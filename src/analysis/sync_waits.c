@@ -182,13 +182,12 @@ static void take_copies(struct fold *fold)
 
 static void fold_device(struct fold *fold, const struct device *device)
 {
-	const struct intervals *busy = &fold->parts.device.busy;
+	struct interval extent;
 
 	device_parts_find_data(&fold->parts, fold->model, fold->options, fold->launches, device->process,
 	                       device->device);
-	if (busy->count)
-		clamped_add(&fold->all_ns,
-		            intervals_length(busy->items[0].start_ns, busy->items[busy->count - 1].end_ns));
+	extent = device_work_extent(&fold->parts.work);
+	clamped_add(&fold->all_ns, intervals_length(extent.start_ns, extent.end_ns));
 	take_copies(fold);
 	for (uint32_t track = 0; track < fold->model->tracks_count; track++)
 		if (fold->model->tracks[track]->process == device->process)

@@ -160,6 +160,18 @@ def test_T10_many_kernels_without_duration(trace):
     assert (row["calls"], row["total_ns"], row["mean_ns"], row["ratio"]) == (1000, 0, 0, None)
 
 
+def test_T10_work_without_duration_is_the_first_and_the_last(trace):
+    wait = [span("aten::item", 290, 120), launch(300, 1, "cudaMemcpyAsync"), launch(306, 2, "cudaStreamSynchronize")]
+    wait[-1]["dur"] = 99
+    copy = span("Memcpy DtoH", 310, 90, "gpu_memcpy", 0, 7, device=0, stream=7, correlation=1, bytes=8)
+    trace.write([*wait, copy, launch(450, 3)] + [kernel("k", start, 0) for start in (100, 200, 700, 900)] + [kernel("k", 500, 100, correlation=3)])
+    busy, = trace.table("device_busy")
+    assert (busy["extent_ns"], busy["busy_ns"], busy["idle_ns"]) == (800000, 190000, 610000)
+    assert sum(value for key, value in busy.items() if key.startswith("idle_")) == 2 * busy["idle_ns"]
+    assert sorted(gap["gap_ns"] for gap in trace.table("device_gaps")) == [100000, 210000, 300000]
+    assert [row["idle_after_ratio"] for row in trace.table("copy_waits")] == [100 / 800]
+
+
 def test_T12_a_clock_that_steps_back(trace):
     """By 500 us within step 1: what follows is in the order of its times, and no duration is below 0."""
     events = []
