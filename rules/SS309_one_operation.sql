@@ -14,12 +14,13 @@ WITH one AS ( -- a call that takes most of the time of its kernel, ten times as 
 	WHERE calls > 2 AND incomplete_calls = 0 AND max_ns > 0.5 * total_ns AND max_ns > 10 * (total_ns - max_ns) / (calls - 1))
 SELECT kernel AS place, as_share(ratio) || ' of the time of kernels, ' || as_share(min(1, total_ns * 1.0 / s.all_ns)) || ' of ' || s.whole || ', '
          || as_count(calls, 'call') || coalesce(', one of ' || as_time(one.max_ns) || ', the others of ' || as_time(others_ns),
-                                                ' of ' || as_time(mean_ns), ' without an end') AS evidence,
+                                                ' of ' || as_time(mean_ns)) AS evidence,
        NULL AS saving_ns, 0.5 AS confidence,
        CASE WHEN others_ns IS NOT NULL THEN 'look whether that call is real: its end may be wrong in the trace, as profilers of AMD devices write it; all sums '
             || 'it is part of are wrong then' END AS advice
 FROM kernels LEFT JOIN one USING (kernel), (SELECT sum(total_ns) AS all_ns, whole FROM step_breakdown) s
 WHERE ratio > :share AND class = 'compute' AND NOT is_tensor_core AND total_ns > :part * s.all_ns
+  AND mean_ns IS NOT NULL -- else all its calls have lost their ends
 UNION ALL
 SELECT name, as_share(step_self_ratio) || ' of the self time in steps, ' || as_count(calls, 'call') || ' of ' || as_time(mean_ns), NULL, 0.5, NULL
 FROM ops WHERE step_self_ratio > :share AND kind = 'op' AND name LIKE 'aten::%' AND NOT EXISTS (SELECT 1 FROM kernels)

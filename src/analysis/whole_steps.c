@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * whole_steps.c: see the header. Counts launches and operators step by step, then compares steps with each other.
+ * whole_steps.c: see the header. Counts launches and operators step by step, and times that are guesses, then compares steps with each other.
  */
 #include "analysis/whole_steps.h"
 
 #include "analysis/device_names.h"
 #include "analysis/device_work.h"
+#include "analysis/intervals.h"
 #include "analysis/name_classes.h"
 #include "base/lower_bound.h"
 #include "base/memory.h"
@@ -21,6 +22,7 @@
 
 struct step_count {
 	uint32_t operators, calls, alone;
+	bool is_guessed; /* how long devices worked */
 };
 
 struct counting {
@@ -28,7 +30,8 @@ struct counting {
 	const struct launches *launches;
 	struct name_classes launching;
 	bool **has_work;                         /* by track and row: calls whose work is there */
-	struct step_count *steps;                /* by step of the model; behind them what is in none */
+	bool is_damaged;                         /* or has lost work */
+	struct step_count *steps;                /* by step of the model; behind them what is in none, or of all */
 	int64_t first_ns, last_ns, last_call_ns; /* of operators; of calls whose work is there */
 };
 
@@ -105,7 +108,6 @@ static void count_all(struct counting *counting)
 {
 	const struct model *model = counting->model;
 
-	counting->steps = zeroed((size_t)model->steps_count + 1, sizeof(*counting->steps));
 	counting->first_ns = INT64_MAX;
 	counting->last_ns = counting->last_call_ns = INT64_MIN;
 	mark_calls(counting);
@@ -118,6 +120,92 @@ static void count_all(struct counting *counting)
 			model_chunk_done(model, track->chunks[c]);
 		}
 	}
+}
+
+/* ---- guesses ---- */
+
+/* How long work may run behind which its stream has none: work outlives its step rarely. */
+static int64_t last_end(const struct model *model, uint32_t process, int64_t start_ns)
+{
+	const struct model_step *step = step_times_step_at(model, process, start_ns);
+
+	if (!model->steps_count)
+		return model->processes[process].last_ns;
+	return step ? step->end_ns : start_ns;
+}
+
+/* When work that has no end of its own ran at most: until the next work of its stream begins, where the model ends it too. */
+static void add_guesses(struct intervals *guesses, const struct model *model, uint32_t number)
+{
+	const struct track *track = model->tracks[number];
+	struct intervals own = {0}, both = {0};
+	int64_t open_ns = INT64_MAX; /* begin of the last one, where it is such work; else there is none */
+
+	intervals_live_in(&own, model->storage);
+	for (uint32_t c = 0; c < track->chunk_count; c++) {
+		const struct span_chunk *chunk = track->chunks[c];
+
+		for (uint32_t i = 0; i < chunk->count; i++) {
+			if (!span_is_device_work(chunk->kind[i]))
+				continue;
+			open_ns = span_is_timed(chunk->flags[i]) ? INT64_MAX : chunk->start_ns[i];
+			if (open_ns != INT64_MAX)
+				intervals_add(&own, open_ns, open_ns + chunk->dur_ns[i]);
+		}
+		model_chunk_done(model, chunk);
+	}
+	if (open_ns != INT64_MAX)
+		intervals_add(&own, open_ns, last_end(model, track->process, open_ns));
+	if (own.count) {
+		intervals_join(&both, guesses, &own);
+		intervals_release(guesses);
+		*guesses = both;
+	}
+	intervals_release(&own);
+}
+
+static bool is_guessed(const struct intervals *guesses, int64_t start_ns, int64_t end_ns)
+{
+	return (double)intervals_within(guesses, start_ns, end_ns) >
+	       LOST_SHARE * (double)intervals_length(start_ns, end_ns);
+}
+
+/* Steps of the process, and behind them all of it. */
+static bool mark_guessed(struct counting *counting, uint32_t number, const struct intervals *guesses)
+{
+	const struct model *model = counting->model;
+	const struct process *process = &model->processes[number];
+	struct step_count *all = &counting->steps[model->steps_count];
+	bool has_any;
+
+	has_any = is_guessed(guesses, process->first_ns, process->last_ns);
+	all->is_guessed |= has_any;
+	for (uint32_t i = 0; guesses->count && i < model->steps_count; i++) {
+		const struct model_step *step = &model->steps[i];
+
+		if (step->process != number)
+			continue;
+		counting->steps[i].is_guessed = is_guessed(guesses, step->start_ns, step->end_ns);
+		has_any |= counting->steps[i].is_guessed;
+	}
+	return has_any;
+}
+
+static bool find_guesses(struct counting *counting)
+{
+	const struct model *model = counting->model;
+	bool has_any = false;
+
+	for (uint32_t process = 0; process < model->processes_count; process++) {
+		struct intervals guesses = {0};
+
+		for (uint32_t track = 0; track < model->tracks_count; track++)
+			if (model->tracks[track]->kind == TRACK_DEVICE && model->tracks[track]->process == process)
+				add_guesses(&guesses, model, track);
+		has_any |= mark_guessed(counting, process, &guesses);
+		intervals_release(&guesses);
+	}
+	return has_any;
 }
 
 static void counting_release(struct counting *counting)
@@ -182,18 +270,23 @@ static bool is_torn(const struct counting *counting, const struct usual *usual, 
 }
 
 /* By step of the job, in the order of their numbers: have all ranks all of it? */
-static bool *find_whole(const struct counting *counting, const struct step_times *times)
+static bool *find_whole(struct whole_steps *found, const struct counting *counting, const struct step_times *times)
 {
 	const struct usual usual = find_usual(counting);
 	bool *whole = zeroed(times->job_count, sizeof(*whole));
 
 	memset(whole, true, times->job_count * sizeof(*whole));
 	for (uint32_t i = 0; i < times->count; i++) {
+		const struct step_count *step = &counting->steps[i];
 		int64_t number = counting->model->steps[i].number;
 		size_t k = LOWER_BOUND(times->job, times->job_count, job, job->number < number);
+		bool is_lost = counting->is_damaged && (!is_whole(step, &usual) || is_torn(counting, &usual, i));
 
-		if (k < times->job_count && times->job[k].number == number && times->steps[i].is_complete)
-			whole[k] &= is_whole(&counting->steps[i], &usual) && !is_torn(counting, &usual, i);
+		if (k == times->job_count || times->job[k].number != number || !times->steps[i].is_complete)
+			continue;
+		whole[k] &= !is_lost && !step->is_guessed;
+		found->lost_work |= is_lost;
+		found->lost_durations |= step->is_guessed;
 	}
 	return whole;
 }
@@ -210,7 +303,7 @@ static bool has_rising_numbers(const struct step_times *times)
 /* The longest row of them; of two the first. */
 static void choose(struct whole_steps *found, const struct counting *counting, const struct step_times *times)
 {
-	bool *whole = find_whole(counting, times);
+	bool *whole = find_whole(found, counting, times);
 	uint32_t most = 0;
 
 	found->count = found->lost = times->job_count;
@@ -230,12 +323,15 @@ static void choose(struct whole_steps *found, const struct counting *counting, c
 }
 
 /* Without steps: has all of it work, up to its end? */
-static bool is_whole_without_steps(const struct whole_steps *found, const struct counting *counting)
+static void judge_without_steps(struct whole_steps *found, const struct counting *counting)
 {
 	double length_ns = (double)counting->last_ns - (double)counting->first_ns;
 
-	return (double)found->alone <= LOST_SHARE * (double)found->calls &&
-	       (double)counting->last_ns - (double)counting->last_call_ns <= LOST_SHARE * length_ns;
+	found->lost_work = counting->is_damaged &&
+	                   ((double)found->alone > LOST_SHARE * (double)found->calls ||
+	                    (double)counting->last_ns - (double)counting->last_call_ns > LOST_SHARE * length_ns);
+	found->lost_durations = counting->steps[counting->model->steps_count].is_guessed;
+	found->has_any = !found->lost_work && !found->lost_durations;
 }
 
 struct whole_steps whole_steps_find(const struct model *model, const struct launches *launches,
@@ -243,18 +339,21 @@ struct whole_steps whole_steps_find(const struct model *model, const struct laun
 {
 	struct counting counting = {.model = model, .launches = launches, .launching = {.classify = classify}};
 	struct whole_steps found = {.has_any = true};
+	bool is_damaged = has_lost_events(model) || has_lost_work(model, launches), has_guesses;
 
-	if (!has_lost_events(model) && !has_lost_work(model, launches))
-		return found;
-	count_all(&counting);
+	counting.steps = zeroed((size_t)model->steps_count + 1, sizeof(*counting.steps));
+	has_guesses = find_guesses(&counting);
+	if (is_damaged)
+		count_all(&counting);
 	for (uint32_t i = 0; i <= model->steps_count; i++) {
 		found.calls += counting.steps[i].calls;
 		found.alone += counting.steps[i].alone;
 	}
-	if (found.calls && times->job_count)
+	counting.is_damaged = found.calls > 0;
+	if ((counting.is_damaged || has_guesses) && times->job_count)
 		choose(&found, &counting, times);
-	else if (found.calls)
-		found.has_any = is_whole_without_steps(&found, &counting);
+	else if (counting.is_damaged || has_guesses)
+		judge_without_steps(&found, &counting);
 	counting_release(&counting);
 	return found;
 }

@@ -6,7 +6,8 @@
  *
  * A step is not whole where one in twenty of its launches has lost its work; where it has one in twenty fewer launches for its operators than
  * another step of about as many operators, or less than half of those that any step has; and where those behind it have none, or it is the last
- * one and has fewer operators than the one before.
+ * one and has fewer operators than the one before. Nor is it where more than one in twenty of its time may be of work whose duration is lost:
+ * what the model has in its place is a guess.
  */
 #ifndef ANALYSIS_WHOLE_STEPS_H
 #define ANALYSIS_WHOLE_STEPS_H
@@ -17,8 +18,9 @@
 struct whole_steps {
 	uint64_t calls,
 		alone; /* that launch, of these those whose work is not there; 0: the input is whole, or has no calls that launch */
-	uint32_t count, lost; /* steps of the job; of these those that are left out */
-	bool has_any;         /* of the steps some are left, or without steps the trace is whole */
+	uint32_t count, lost;           /* steps of the job; of these those that are left out */
+	bool lost_work, lost_durations; /* why steps, or all without steps, are not whole */
+	bool has_any;                   /* of the steps some are left, or without steps the trace is whole */
 	int64_t first,
 		last; /* numbers of those that are left, where some are left out: the longest row that is whole */
 };

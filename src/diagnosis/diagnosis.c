@@ -125,8 +125,8 @@ static enum status look_at(struct running *running, const struct rule *rule, con
 	if (!table)
 		return error_set(err, STATUS_USAGE, "rule '%s' needs the table '%.*s', which does not exist", rule->id,
 		                 (int)length, need);
-	if (running->diagnosis->is_torn && analysis_is_of_devices(table->name)) {
-		*reason = DIAGNOSIS_TORN;
+	if (running->diagnosis->torn && analysis_is_of_devices(table->name)) {
+		*reason = running->diagnosis->torn;
 		return STATUS_OK;
 	}
 	if (!table->row_count)
@@ -516,6 +516,16 @@ static double mean_step(struct report *report)
 	return sum_ns;
 }
 
+static const char *why_torn(const struct whole_steps *whole)
+{
+	if (whole->has_any)
+		return NULL;
+	return whole->lost_work
+	               ? "the input is cut off or damaged, or the profiler lost kernels: they are lost all over it"
+	               : "how long kernels, copies or fills took is not known, as their durations are lost all over the "
+	                 "input";
+}
+
 /* Problems before hints; in both the largest saving first, those that save no time last. */
 static void rank(struct table *findings)
 {
@@ -537,7 +547,7 @@ enum status diagnosis_run(struct diagnosis *diagnosis, struct report *report, co
 	if (status)
 		return status;
 	arena_init(&arena, 0);
-	diagnosis->is_torn = !whole.has_any;
+	diagnosis->torn = why_torn(&whole);
 	table_init(&diagnosis->findings, "findings", "Findings", "what is wrong, what it costs and what to do");
 	table_columns(&diagnosis->findings, finding_columns, FINDING_COLUMNS);
 	table_init(&diagnosis->checks, "checks", "Rules", "which rules looked, and what came out");

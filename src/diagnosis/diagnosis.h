@@ -63,7 +63,7 @@ enum verdict_column {
 	VERDICT_WHOLE,     /* "a step", or "the whole trace" where that has no steps: what parts are of */
 	VERDICT_SAVING_OF, /* the same of savings, or "a step with the time behind it" where a finding is about that */
 	VERDICT_HEADLINE, /* what is said before it, of a rule that has a headline; missing: none of these found anything */
-	VERDICT_LEFT_OUT, /* steps that count nowhere here, as they are start-up, or have lost work of devices */
+	VERDICT_LEFT_OUT, /* steps that count nowhere here, as they are start-up, or have lost work of devices, or its durations */
 	VERDICT_COLUMNS,
 };
 
@@ -71,12 +71,10 @@ enum verdict_column {
 #define CHECK_NOTHING "nothing"
 #define CHECK_CANNOT_TELL "cannot tell"
 
-/* Why nothing is said of devices where no step of a damaged input has all that they did. */
-#define DIAGNOSIS_TORN "the input is cut off or damaged, or the profiler lost kernels: they are lost all over it"
-
 struct diagnosis {
 	struct table findings, checks, verdict, times;
-	bool is_torn; /* nothing can be said of devices: DIAGNOSIS_TORN */
+	const char *
+		torn; /* why nothing is said of devices, as no step of a damaged input has all that they did; NULL: one has */
 };
 
 /* Of steps that nobody chose the start-up is left out, of a damaged input those that have lost work of devices: the report is that of the

@@ -61,8 +61,9 @@ static const struct table_column columns[VERDICT_COLUMNS] = {
 	[VERDICT_LEFT_OUT] =
 		{.name = "left_out",
                  .type = TABLE_TEXT,
-                 .definition = "steps of which nothing here is: those at the begin that take more than twice as "
-                               "long as later ones, and those of a damaged input that have lost work of devices"},
+                 .definition =
+                         "steps of which nothing here is: those at the begin that take more than twice as "
+                         "long as later ones, and those of a damaged input that have lost work of devices, or its durations"},
 	[VERDICT_WHOLE] = {.name = "whole",
                            .type = TABLE_TEXT,
                            .definition = "what parts are shares of: a step, or the whole trace where that has no steps"},
@@ -511,15 +512,17 @@ static const char *which_start_up(const struct start_up *start_up, const struct 
 /* NULL: none has lost work of devices, or all have, and all count. */
 static const char *which_torn(const struct whole_steps *whole, struct arena *arena)
 {
-	const char *rest;
+	const char *rest, *what = !whole->lost_durations ? "launches or kernels of theirs"
+	                          : !whole->lost_work    ? "durations of kernels of theirs"
+	                                                 : "launches, kernels or their durations";
 
 	if (!whole->lost || !whole->has_any)
 		return NULL;
 	rest = whole->first == whole->last
 	               ? arena_printf(arena, "the other is %" PRId64, whole->first)
 	               : arena_printf(arena, "the others are %" PRId64 " to %" PRId64, whole->first, whole->last);
-	return arena_printf(arena, "%" PRIu32 " of %" PRIu32 " steps, as launches or kernels of theirs are lost: %s",
-	                    whole->lost, whole->count, rest);
+	return arena_printf(arena, "%" PRIu32 " of %" PRIu32 " steps, as %s are lost: %s", whole->lost, whole->count,
+	                    what, rest);
 }
 
 static void set_left_out(struct table *table, const struct start_up *start_up, const struct whole_steps *whole,
@@ -575,13 +578,13 @@ void diagnosis_decide(struct diagnosis *diagnosis, struct report *report, const 
 	const struct evidence evidence = look_around(report, step_ns, whole_ns);
 	const struct shares shares = collect(&diagnosis->findings, evidence.idle);
 	struct table *table = &diagnosis->verdict;
-	const char *parts = diagnosis->is_torn ? NULL : where_it_goes(report, &table->arena);
+	const char *parts = diagnosis->torn ? NULL : where_it_goes(report, &table->arena);
 	int told, silent;
 
 	table_columns(table, columns, VERDICT_COLUMNS);
 	count_causes(&diagnosis->checks, rules, &told, &silent);
-	if (diagnosis->is_torn)
-		decide_unknown(table, DIAGNOSIS_TORN);
+	if (diagnosis->torn)
+		decide_unknown(table, diagnosis->torn);
 	else if (step_ns <= 0)
 		decide_unknown(table, times->empty ? times->empty : "no complete step was recorded");
 	else if (!told)
@@ -589,7 +592,7 @@ void diagnosis_decide(struct diagnosis *diagnosis, struct report *report, const 
 	else
 		decide_by_shares(diagnosis, report, &evidence, &shares, told, silent);
 	table_set_text_or(table, 0, VERDICT_PARTS, parts,
-	                  diagnosis->is_torn ? DIAGNOSIS_TORN : "neither phases nor work of a device were recorded");
+	                  diagnosis->torn ? diagnosis->torn : "neither phases nor work of a device were recorded");
 	set_saving(diagnosis, whole_ns);
 	table_set_text(table, 0, VERDICT_WHOLE, evidence.whole);
 	table_set_text(table, 0, VERDICT_SAVING_OF, evidence.saving_of);

@@ -155,8 +155,8 @@ enum status diagnosis_canary(struct buffer *out, const struct diagnosis *diagnos
 	add_title(out);
 	if (headline)
 		buffer_printf(out, "\nNOTE: %s\n", headline);
-	if (diagnosis->is_torn)
-		buffer_add_text(out, "\nCANNOT TELL: " DIAGNOSIS_TORN "\n");
+	if (diagnosis->torn)
+		buffer_printf(out, "\nCANNOT TELL: %s\n", diagnosis->torn);
 	else
 		add_block(out, &quick);
 	return STATUS_OK;

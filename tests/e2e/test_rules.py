@@ -850,6 +850,62 @@ def test_J08_without_steps_a_trace_that_lost_kernels_tells_nothing_of_devices(tm
         assert (told == "cannot tell") == (not is_known)
 
 
+def of_kernels(durations):
+    """A step of 1000 us for each, with a kernel that begins at 130 and lasts as long; None: the trace does not say it."""
+    trace = Trace()
+    for number, duration in enumerate(durations):
+        start = 1000 * number
+        trace.step(number, start, 1000)
+        trace.op("aten::mm", start + 100, 100)
+        trace.launch("cudaLaunchKernel", start + 110, 10, "gemm", start + 130, duration)
+        if duration is None:
+            del trace.events[-1]["dur"]
+    return trace
+
+
+@pytest.mark.parametrize("durations, left_out", [
+    ([-5] * 8, "unknown"),
+    ([None] * 8, "unknown"),
+    ([400] * 5 + [-5] * 3, "3 of 8 steps, as durations of kernels of theirs are lost: the others are 0 to 4"),
+    ([-5] + [400] * 7, "2 of 8 steps, as durations of kernels of theirs are lost: the others are 2 to 7"),  # it may have run until the next begins
+    ([400] * 7 + [-5], "1 of 8 steps, as durations of kernels of theirs are lost: the others are 0 to 6"),
+])
+def test_T03_steps_whose_kernels_have_lost_their_durations_carry_no_verdict(tmp_path, durations, left_out):
+    is_known = left_out != "unknown"
+    result = diagnose(tmp_path, of_kernels(durations).write(tmp_path / "made.json"))
+    verdict = result["verdict"]
+    assert verdict["headline"].startswith("not whole: ")
+    assert verdict["left_out"] == (left_out if is_known else None)
+    assert ("durations are lost all over" in verdict["sentence"]) == (not is_known)
+    assert "compute kernels 40.0 %" in verdict["parts"] if is_known else verdict["parts"] is None
+    assert is_known or "SS309" not in {finding["rule"] for finding in result["findings"]}
+
+
+@pytest.mark.parametrize("durations, is_known", [([400] * 8, True), ([400] * 4 + [-5] * 4, False)])
+def test_T03_without_steps_a_trace_that_lost_durations_tells_nothing_of_devices(tmp_path, durations, is_known):
+    trace = of_kernels(durations)
+    trace.events = [event for event in trace.events if not event["name"].startswith("ProfilerStep")]
+    verdict = diagnose(tmp_path, trace.write(tmp_path / "made.json"))["verdict"]
+    assert ("durations are lost all over" in verdict["sentence"]) == (verdict["parts"] is None) == (not is_known)
+
+
+def test_T03_work_behind_which_its_stream_has_none_is_of_its_step(tmp_path):
+    trace = of_kernels([400] * 8)
+    trace.launch("cudaMemsetAsync", 3020, 5, "Memset (Device)", 3030, -1, "gpu_memset", stream=9)
+    verdict = diagnose(tmp_path, trace.write(tmp_path / "made.json"))["verdict"]
+    assert verdict["left_out"] == "4 of 8 steps, as durations of kernels of theirs are lost: the others are 4 to 7"
+    assert "compute kernels 40.0 %" in verdict["parts"]
+
+
+def test_T03_little_work_without_a_duration_changes_no_verdict(tmp_path):
+    """It ends where the next begins: in a step of 1000 us that is 40 us at most."""
+    trace = of_ten_steps(ALL, ALL)
+    for event in [event for event in trace.events if event["cat"] == "kernel"][::20]:
+        event["dur"] = -1
+    verdict = diagnose(tmp_path, trace.write(tmp_path / "made.json"))["verdict"]
+    assert verdict["headline"].startswith("not whole: ") and verdict["left_out"] is None and "compute kernels" in verdict["parts"]
+
+
 def test_an_impossible_occupancy_is_not_measured(tmp_path):
     trace = busy()
     trace.launch("cudaLaunchKernel", 5, 5, "resident_kernel", 10, 85, **{"warps per SM": 70, "est. achieved occupancy %": 150})
