@@ -5,12 +5,12 @@
 #include "analysis/critical_walk.h"
 
 #include "analysis/device_names.h"
-#include "analysis/lanes.h"
 #include "analysis/stream_waits.h"
 
 #include "base/lower_bound.h"
 #include "base/memory.h"
 #include "base/merge_sort.h"
+#include "model/lanes.h"
 
 #include <stdlib.h>
 #include <string.h>

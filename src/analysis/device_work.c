@@ -6,10 +6,10 @@
 
 #include "analysis/device_names.h"
 #include "analysis/labels.h"
-#include "analysis/lanes.h"
 #include "base/memory.h"
 #include "base/merge_sort.h"
 #include "base/storage.h"
+#include "model/lanes.h"
 
 #include <assert.h>
 #include <stdlib.h>

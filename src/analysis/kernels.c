@@ -7,12 +7,12 @@
 #include "analysis/device_names.h"
 #include "analysis/device_work.h"
 #include "analysis/durations.h"
-#include "analysis/lanes.h"
 #include "analysis/python_places.h"
 #include "analysis/span_places.h"
 
 #include "base/clamped.h"
 #include "base/storage.h"
+#include "model/lanes.h"
 #include "model/launch_config.h"
 #include "model/number_map.h"
 

@@ -5,11 +5,11 @@
  */
 #include "analysis/device_work.h"
 #include "analysis/labels.h"
-#include "analysis/lanes.h"
 #include "analysis/step_times.h"
 
 #include "base/memory.h"
 #include "base/merge_sort.h"
+#include "model/lanes.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -6,13 +6,13 @@
 #include "analysis/step_times.h"
 
 #include "analysis/labels.h"
-#include "analysis/lanes.h"
 
 #include "base/clamped.h"
 #include "base/lower_bound.h"
 #include "base/memory.h"
 #include "base/merge_sort.h"
 #include "base/storage.h"
+#include "model/lanes.h"
 
 #include <stdlib.h>
 #include <stepscope/format.h>

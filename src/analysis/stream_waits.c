@@ -4,11 +4,10 @@
  */
 #include "analysis/stream_waits.h"
 
-#include "analysis/lanes.h"
-
 #include "base/lower_bound.h"
 #include "base/memory.h"
 #include "base/merge_sort.h"
+#include "model/lanes.h"
 #include "model/number_map.h"
 
 #include <stdlib.h>

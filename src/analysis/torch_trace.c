@@ -4,11 +4,11 @@
  */
 #include "analysis/torch_trace.h"
 
-#include "analysis/lanes.h"
 #include "base/buffer.h"
 #include "base/lower_bound.h"
 #include "base/merge_sort.h"
 #include "base/storage.h"
+#include "model/lanes.h"
 #include "model/number_map.h"
 #include "pytorch/names.h"
 

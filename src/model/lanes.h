@@ -3,8 +3,8 @@
  * lanes.h: spans of a thread or stream that cross lie in several tracks of the same number, one behind the other. The first of these lanes
  * stands for all of them.
  */
-#ifndef ANALYSIS_LANES_H
-#define ANALYSIS_LANES_H
+#ifndef MODEL_LANES_H
+#define MODEL_LANES_H
 
 #include "model/model.h"
 
