@@ -15,6 +15,7 @@
 #include "base/clamped.h"
 #include "base/memory.h"
 #include "base/storage.h"
+#include "model/lanes.h"
 
 #include <inttypes.h>
 #include <stdlib.h>
@@ -444,14 +445,17 @@ static const struct table_column columns[OP_COLUMNS] = {
                                           "threads that mark steps",
                            .rules = RULE_NOT_NEGATIVE | RULE_AT_MOST_ONE | RULE_SUMS_TO_ONE,
                            .more = MORE_SUM},
-	[OP_SELF] = {.name = "self_ns",
-                     .title = "self",
-                     .type = TABLE_INT,
-                     .unit = UNIT_NS,
-                     .definition = "time in it and in nothing inside it; the rows sum to all time inside spans",
-                     .rules = RULE_NOT_NEGATIVE | RULE_AT_MOST_OTHER | RULE_SUMS_TO_TOTAL,
-                     .other = "total_ns",
-                     .more = MORE_SUM},
+	[OP_SELF] =
+		{.name = "self_ns",
+                 .title = "self",
+                 .type = TABLE_INT,
+                 .unit = UNIT_NS,
+                 .definition =
+                         "time in it and in nothing inside it; the rows sum to all time inside spans, where those of a "
+                         "thread cross that of the one that began last",
+                 .rules = RULE_NOT_NEGATIVE | RULE_AT_MOST_OTHER | RULE_SUMS_TO_TOTAL,
+                 .other = "total_ns",
+                 .more = MORE_SUM},
 	[OP_RATIO] = {.name = "self_ratio",
                       .title = "%",
                       .type = TABLE_DOUBLE,
@@ -908,7 +912,7 @@ static enum status run(const struct model *model, const struct analysis_options 
 		if (model->tracks[track]->kind == TRACK_OTHER)
 			continue; /* no thread */
 		leave(&fold, 0);
-		fold.is_step_track = step_tracks[track];
+		fold.is_step_track = step_tracks[first_lane(model, track)];
 		fold.is_unseen_track = fold.is_unseen[model->tracks[track]->process];
 		model_visit_spans(model, track, visit, &fold);
 	}

@@ -139,51 +139,6 @@ int32_t step_cursor_at(struct step_cursor *cursor, int64_t time_ns, bool *is_at_
 
 /* ---- tracks ---- */
 
-static void add_carry(struct track_builder *builder, uint32_t row, int64_t covered_ns)
-{
-	MEMORY_GROW(builder->carries, builder->carry_count, builder->carry_capacity, 8);
-	builder->carries[builder->carry_count++] = (struct carry){row, covered_ns};
-}
-
-/* Children outside their parent's chunk: within a chunk they come in runs of the same parent, going up. */
-static void collect_carries(struct track_builder *builder, const struct span_chunk *chunk)
-{
-	uint32_t row = MODEL_NONE;
-	int64_t covered_ns = 0;
-	for (uint32_t i = 0; i < chunk->count; i++) {
-		uint32_t parent = chunk->parent[i];
-		if (parent == MODEL_NONE || parent >= chunk->first_row)
-			continue;
-		if (parent != row && row != MODEL_NONE) {
-			add_carry(builder, row, covered_ns);
-			covered_ns = 0;
-		}
-		row = parent;
-		covered_ns += chunk->dur_ns[i];
-	}
-	if (row != MODEL_NONE)
-		add_carry(builder, row, covered_ns);
-}
-
-static int compare_carries(const void *left, const void *right)
-{
-	const struct carry *a = left, *b = right;
-	return order(a->row, b->row);
-}
-
-static void merge_carries(struct track_builder *builder)
-{
-	merge_sort(builder->carries, builder->carry_count, sizeof *builder->carries, compare_carries);
-	uint32_t kept = 0;
-	for (uint32_t i = 0; i < builder->carry_count; i++) {
-		if (kept && builder->carries[kept - 1].row == builder->carries[i].row)
-			builder->carries[kept - 1].covered_ns += builder->carries[i].covered_ns;
-		else
-			builder->carries[kept++] = builder->carries[i];
-	}
-	builder->carry_count = kept;
-}
-
 static int32_t step_of_row(const struct track *track, uint32_t row)
 {
 	uint32_t i;
@@ -216,10 +171,9 @@ static void finish_track(struct model *model, uint32_t number, struct step_curso
 	builder->carry_count = 0;
 	for (uint32_t c = 0; c < track->chunk_count; c++) {
 		finish_chunk(track, track->chunks[c], cursor);
-		collect_carries(builder, track->chunks[c]);
+		carries_collect(builder, track->chunks[c]);
 		model_chunk_done(model, track->chunks[c]);
 	}
-	merge_carries(builder);
 }
 
 static const char *track_title(const struct model *model, const struct track *track, char *out, size_t bytes)
@@ -327,6 +281,7 @@ void model_finish(struct model *model)
 	finish_processes(model);
 	finish_steps(model);
 	finish_tracks(model);
+	carries_finish(model);
 	model_finish_series(model);
 	finish_memory(model);
 	merge_sort_in(model->storage, model->args, model->args_count, sizeof *model->args, compare_args);

@@ -1,20 +1,25 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * lanes.h: spans of a thread or stream that cross lie in several tracks of the same number, one behind the other. The first of these lanes
- * stands for all of them.
+ * lanes.h: spans of a thread or stream that cross lie in several tracks of the same number and name, one behind the other. The first of these
+ * lanes stands for all of them.
  */
 #ifndef MODEL_LANES_H
 #define MODEL_LANES_H
 
 #include "model/model.h"
 
+/* Of the same thread or stream as the track before it? */
+static inline bool is_further_lane(const struct model *model, uint32_t number)
+{
+	const struct track *track = model->tracks[number], *before = number ? model->tracks[number - 1] : NULL;
+
+	return before && before->process == track->process && before->kind == track->kind &&
+	       before->tid == track->tid && before->device == track->device && before->name == track->name;
+}
+
 static inline uint32_t first_lane(const struct model *model, uint32_t number)
 {
-	const struct track *track = model->tracks[number];
-
-	while (number && model->tracks[number - 1]->process == track->process &&
-	       model->tracks[number - 1]->kind == track->kind && model->tracks[number - 1]->tid == track->tid &&
-	       model->tracks[number - 1]->device == track->device)
+	while (is_further_lane(model, number))
 		number--;
 	return number;
 }

@@ -471,7 +471,8 @@ static inline uint64_t span_correlation(const struct span_chunk *chunk, uint32_t
 }
 
 /* Self time of spans: calls `visit` for every span of the track in order of start, with its self time (duration minus the
- * part covered by its children). */
+ * part covered by its children). Of spans that cross, in lanes of one thread (model/lanes.h), an instant belongs to the one that
+ * began last: the self times of a thread sum to the time in which it was in any span. */
 struct span_view {
 	const struct model *model;
 	const struct track *track;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * track_builder.h: what the model knows about a track beyond struct track: its open spans while it is filled, and what
- * children outside a chunk take from the self time of spans in it. Private to model/.
+ * spans outside a chunk take from the self time of spans in it. Private to model/.
  */
 #ifndef MODEL_TRACK_BUILDER_H
 #define MODEL_TRACK_BUILDER_H
@@ -19,7 +19,7 @@ struct open_span {
 	bool is_complete; /* its end is known: a parent, but not open */
 };
 
-struct carry { /* time that children in later chunks cover of the span in `row` */
+struct carry { /* time that children in later chunks, and spans in other lanes, take from the self time of the span in `row` */
 	uint32_t row;
 	int64_t covered_ns;
 };
@@ -49,5 +49,10 @@ static inline struct track_builder *track_builder_of(const struct model *model, 
 void track_builder_release(struct track_builder *builder);
 /* Ends everything that is open at end_ns, flagged; returns how many spans that were. */
 uint32_t track_builder_close(struct model *model, uint32_t track, int64_t end_ns, uint8_t flags);
+
+/* carries.c: what the spans of a chunk cover of spans in earlier ones; to be called chunk by chunk. */
+void carries_collect(struct track_builder *builder, const struct span_chunk *chunk);
+/* Once all are collected: adds what lanes take from each other, and makes each row one. */
+void carries_finish(struct model *model);
 
 #endif

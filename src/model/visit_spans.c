@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Self times, chunk by chunk. A span's children follow it, perhaps chunks later; what those cover was summed up by
- * model_finish() (struct carry), so one buffer of one chunk's rows is enough.
+ * Self times, chunk by chunk. A span's children follow it, perhaps chunks later; what those cover, and what other lanes of
+ * the thread take, was summed up by model_finish() (struct carry), so one buffer of one chunk's rows is enough.
  */
 #include <stdlib.h>
 

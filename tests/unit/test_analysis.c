@@ -82,7 +82,7 @@ static void every_column_is_defined(void **state)
 	model_release(&model);
 }
 
-/* A step that crosses calls of Python lies in a lane of its own: what the thread does lies in the first one. */
+/* A step that crosses calls of Python lies in a lane of its own: what the thread does lies in the first one, and is time of the step. */
 static void lanes_of_a_thread_count_their_steps_once(void **state)
 {
 	struct table table;
@@ -105,7 +105,8 @@ static void lanes_of_a_thread_count_their_steps_once(void **state)
 	model_finish(&model);
 	compute("ops", &model, &all_steps, &table);
 	assert_double_equal(number(&table, find_row(&table, "name", "mm"), "step_self_ns"), 20 * MS, 0);
-	assert_double_equal(number(&table, find_row(&table, "name", "mm"), "step_self_ratio"), 1, 0);
+	assert_double_equal(number(&table, find_row(&table, "name", "mm"), "step_self_ratio"), 0.2, 1e-12);
+	assert_double_equal(number(&table, find_row(&table, "kind", "rest"), "step_self_ns"), 80 * MS, 0);
 	table_release(&table);
 	model_release(&model);
 }
