@@ -9,6 +9,8 @@
 #include "analysis/intervals.h"
 #include "analysis/name_classes.h"
 
+#include "model/lanes.h"
+
 #include <stdlib.h>
 #include <stepscope/stepscope.h>
 
@@ -16,11 +18,12 @@ enum host_class {
 	HOST_OTHER,
 	HOST_WORKS,
 	HOST_WAITS_FOR_DEVICE,
-	HOST_WAITS_FOR_DATA
+	HOST_WAITS_FOR_DATA,
+	HOST_CLASSES
 };
 
-struct host_times { /* of one thread */
-	struct intervals works, waits_for_device, waits_for_data, spare, all;
+struct host_times { /* of one thread, and of one of its lanes */
+	struct intervals thread[HOST_CLASSES], lane[HOST_CLASSES], spare, all;
 	struct name_classes names;
 };
 
@@ -45,14 +48,12 @@ static enum host_class class_of_span(struct host_times *times, const struct mode
 }
 
 /* All that lies inside of an operator or a wait for data is part of it: whether the trace has the Python in there makes no difference. */
-static double thread_ns(struct host_times *times, struct report *report, const struct track *track)
+static void add_lane(struct host_times *times, struct report *report, const struct track *track)
 {
-	struct intervals *const lists[] = {[HOST_WORKS] = &times->works,
-	                                   [HOST_WAITS_FOR_DEVICE] = &times->waits_for_device,
-	                                   [HOST_WAITS_FOR_DATA] = &times->waits_for_data};
 	const struct step_times *steps = report_step_times(report);
 
-	times->works.count = times->waits_for_device.count = times->waits_for_data.count = 0;
+	for (int which = HOST_WORKS; which < HOST_CLASSES; which++)
+		times->lane[which].count = 0;
 	for (uint32_t c = 0; c < track->chunk_count; c++) {
 		const struct span_chunk *chunk = track->chunks[c];
 
@@ -64,26 +65,43 @@ static double thread_ns(struct host_times *times, struct report *report, const s
 			if (class != HOST_OTHER &&
 			    !(track->kind == TRACK_DEVICE && chunk->kind[i] == SPAN_ANNOTATION) &&
 			    step_times_measures(steps, chunk->step[i]))
-				intervals_add(lists[class], chunk->start_ns[i], end_ns);
+				intervals_add(&times->lane[class], chunk->start_ns[i], end_ns);
 		}
 		model_chunk_done(report->model, chunk);
 	}
-	intervals_subtract(&times->spare, &times->works, &times->waits_for_device);
-	intervals_join(&times->all, &times->spare, &times->waits_for_data);
-	return (double)intervals_within(&times->all, INT64_MIN, INT64_MAX);
+	for (int which = HOST_WORKS; which < HOST_CLASSES; which++) {
+		intervals_join(&times->spare, &times->thread[which], &times->lane[which]);
+		intervals_swap(&times->spare, &times->thread[which]);
+	}
+}
+
+/* Of the thread whose first lane this is; returns the first lane of the next one. */
+static uint32_t add_thread(struct host_times *times, struct report *report, uint32_t number, double *sum)
+{
+	const struct model *model = report->model;
+
+	for (int which = HOST_WORKS; which < HOST_CLASSES; which++)
+		times->thread[which].count = 0;
+	do
+		add_lane(times, report, model->tracks[number++]);
+	while (number < model->tracks_count && is_further_lane(model, number));
+	intervals_subtract(&times->spare, &times->thread[HOST_WORKS], &times->thread[HOST_WAITS_FOR_DEVICE]);
+	intervals_join(&times->all, &times->spare, &times->thread[HOST_WAITS_FOR_DATA]);
+	*sum += (double)intervals_within(&times->all, INT64_MIN, INT64_MAX);
+	return number;
 }
 
 double host_time_ns(struct report *report)
 {
-	const struct model *model = report->model;
 	struct host_times times = {.names.classify = classify_name};
 	double sum = 0;
 
-	for (uint32_t i = 0; i < model->tracks_count; i++)
-		sum += thread_ns(&times, report, model->tracks[i]);
-	intervals_release(&times.works);
-	intervals_release(&times.waits_for_device);
-	intervals_release(&times.waits_for_data);
+	for (uint32_t track = 0; track < report->model->tracks_count;)
+		track = add_thread(&times, report, track, &sum);
+	for (int which = HOST_WORKS; which < HOST_CLASSES; which++) {
+		intervals_release(&times.thread[which]);
+		intervals_release(&times.lane[which]);
+	}
 	intervals_release(&times.spare);
 	intervals_release(&times.all);
 	name_classes_release(&times.names);

@@ -63,6 +63,14 @@ void intervals_join(struct intervals *out, const struct intervals *a, const stru
 void intervals_subtract(struct intervals *out, const struct intervals *a, const struct intervals *b); /* a without b */
 void intervals_intersect(struct intervals *out, const struct intervals *a, const struct intervals *b);
 
+static inline void intervals_swap(struct intervals *a, struct intervals *b)
+{
+	struct intervals keep = *a;
+
+	*a = *b;
+	*b = keep;
+}
+
 /* From one instant to another; as long as can be when that is longer than numbers go. */
 static inline int64_t intervals_length(int64_t start_ns, int64_t end_ns)
 {

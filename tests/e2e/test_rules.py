@@ -511,6 +511,19 @@ def test_canary_holds_times_of_the_same_steps_against_each_other(tmp_path):
         assert f"WARNING: CPU time ({cpu}ms) >> CUDA time ({cuda}ms)" in block, block
 
 
+def test_canary_counts_the_time_of_a_thread_once(tmp_path):
+    """Where its operators cross."""
+    trace = Trace()
+    for start in range(0, 40_000, 10_000):
+        trace.step(start // 10_000, start, 10_000)
+        trace.op("aten::mm", start, 6000)
+        trace.op("aten::mul", start + 3000, 5000)
+        trace.launch("cudaLaunchKernel", start + 8000, 1000, "gemm", start + 9000, 500)
+    path = trace.write(tmp_path / "trace.json")
+    block = subprocess.run([STEPSCOPE, "diagnose", path, "--style", "canary"], check=True, capture_output=True, text=True, timeout=60).stdout
+    assert "WARNING: CPU time (36ms) >> CUDA time (2ms)" in block, block
+
+
 @pytest.mark.parametrize("lost", ["none", "at the end", "in two steps", "everywhere"])
 def test_I05_kernels_that_the_profiler_lost_are_missed(tmp_path, lost):
     """The device looks idle without them, and it was not."""
