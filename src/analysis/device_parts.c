@@ -7,6 +7,7 @@
 #include "analysis/device_names.h"
 
 #include "base/memory.h"
+#include "model/lanes.h"
 
 #include <stdlib.h>
 #include <stepscope/stepscope.h>
@@ -35,14 +36,6 @@ const struct part_text device_part_texts[PARTS] = {
 	[PART_OTHER] = {"idle: nothing recorded", "other_ns",
                         "no device works, and nothing was recorded of the threads that drive them"},
 };
-
-static void swap(struct intervals *a, struct intervals *b)
-{
-	struct intervals keep = *a;
-
-	*a = *b;
-	*b = keep;
-}
 
 static uint8_t classify_name(const char *name)
 {
@@ -81,7 +74,7 @@ static bool is_covered(const struct intervals *covered, size_t *at, int64_t star
 }
 
 /* Without what would be cut off altogether: most of what a thread does while the device works. */
-static void add_thread(struct device_parts *parts, const struct model *model, uint32_t number)
+static void add_lane(struct device_parts *parts, const struct model *model, uint32_t number)
 {
 	const struct track *track = model->tracks[number];
 	struct intervals own[PART_OTHER] = {{0}};
@@ -107,15 +100,15 @@ static void add_thread(struct device_parts *parts, const struct model *model, ui
 	for (int part = PART_DATA; part < PART_OTHER; part++) {
 		if (parts->lists[part].count) {
 			intervals_join(&parts->spare, &parts->lists[part], &own[part]);
-			swap(&parts->spare, &parts->lists[part]);
+			intervals_swap(&parts->spare, &parts->lists[part]);
 		} else {
-			swap(&own[part], &parts->lists[part]);
+			intervals_swap(&own[part], &parts->lists[part]);
 		}
 		intervals_release(&own[part]);
 	}
 }
 
-/* Threads that launched work or mark steps. */
+/* Threads that launched work or mark steps, with all their lanes. */
 static void add_threads(struct device_parts *parts, const struct model *model, const struct launches *launches,
                         uint32_t process)
 {
@@ -127,16 +120,16 @@ static void add_threads(struct device_parts *parts, const struct model *model, c
 		                                          parts->work.items[i].row);
 
 		if (launch && launch->track != MODEL_NONE)
-			drives[launch->track] = true;
+			drives[first_lane(model, launch->track)] = true;
 	}
 	for (uint32_t i = 0; i < model->steps_count; i++)
 		if (model->steps[i].process == process && model->steps[i].track < model->tracks_count)
-			drives[model->steps[i].track] = true;
+			drives[first_lane(model, model->steps[i].track)] = true;
 	for (int part = PART_DATA; part < PART_OTHER; part++)
 		parts->lists[part].count = 0;
 	for (uint32_t track = 0; track < model->tracks_count; track++)
-		if (drives[track])
-			add_thread(parts, model, track);
+		if (drives[first_lane(model, track)])
+			add_lane(parts, model, track);
 	free(drives);
 }
 
@@ -145,13 +138,13 @@ static void cut(struct device_parts *parts, enum part part, const struct interva
 	if (!parts->lists[part].count || !covered->count)
 		return;
 	intervals_subtract(&parts->spare, &parts->lists[part], covered);
-	swap(&parts->spare, &parts->lists[part]);
+	intervals_swap(&parts->spare, &parts->lists[part]);
 }
 
 static void cover(struct device_parts *parts, const struct intervals *a, const struct intervals *b)
 {
 	intervals_join(&parts->spare, a, b);
-	swap(&parts->spare, &parts->covered);
+	intervals_swap(&parts->spare, &parts->covered);
 }
 
 /* What is the device's. Gaps lie where it is not busy, and apart from each other. */

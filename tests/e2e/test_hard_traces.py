@@ -414,6 +414,21 @@ def test_operators_of_a_thread_that_cross_are_said(trace):
     assert not [text for text in trace.ledger() if "in which they begin" in text]
 
 
+@pytest.mark.parametrize("end", (200, 950), ids=("crosses", "lies in it"))
+def test_a_wait_that_crosses_an_operator_is_known_to_a_step(trace, end):
+    """It is on a further track of the thread, and what the thread does nevertheless: the device is idle from 300 to 900 us of a step."""
+    trace.write([event for start in range(0, 8 * STEP, STEP) for event in (
+        step(start // STEP, start), span("aten::mm", start + 100, end - 100), launch(start + 110, start + 1), kernel("gemm", start + 130, 170, correlation=start + 1),
+        span("cudaStreamSynchronize", start + 190, 710, "cuda_runtime"))])
+    parts = {row["part"]: row["mean_ns"] for row in trace.table("step_breakdown")}
+    assert parts["idle: synchronization"] == 600_000 and parts["compute kernels"] == 170_000 and sum(parts.values()) == STEP * 1000
+    assert trace.table("step_parts")[0]["sync_ns"] == 600_000
+    ops = {row["name"]: row["step_self_ns"] // 8 for row in trace.table("ops")}
+    assert ops["cudaStreamSynchronize"] == 710_000
+    assert ops["aten::mm"] == (end - 100 - 5 - 710 if end > 900 else 190 - 100 - 5) * 1000
+    assert sum(ops.values()) == STEP * 1000
+
+
 def test_a_thread_is_in_one_span_at_a_time_whatever_crosses(trace):
     """Chains of spans that cross, on several tracks of the thread, with steps they begin before and end behind: self times sum to the time in any."""
     random = Random(7)

@@ -66,6 +66,14 @@ def test_a_device_clock_that_is_30_us_behind(tmp_path, more):
     assert query(wrong, "SELECT sum(early_count) FROM launches") == [[0]]
 
 
+def test_a_wait_that_crosses_a_range_is_known_to_a_step(export, tmp_path):
+    """It begins within a range of NVTX and ends behind it, so that it is on a further track of the thread."""
+    crossing = made_nsys.write(str(tmp_path / "x"), more="UPDATE CUPTI_ACTIVITY_KIND_RUNTIME SET start = start - 12000 WHERE nameId = 102;")
+    sql = "SELECT part, total_ns FROM step_breakdown WHERE part LIKE 'idle: s%' OR part = 'compute kernels'"
+    assert "end later than the one in which they begin" in ledger(crossing) and query(crossing, sql) == query(export, sql)
+    assert query(crossing, "SELECT sum(step_self_ns) FROM ops") == query(export, "SELECT sum(step_self_ns) FROM ops")
+
+
 def test_what_is_not_read_or_not_there_is_said(export, tmp_path):
     text = ledger(export)
     assert "OSRT_API" in text and "--cuda-graph-trace=node" in text and "Not all events were collected." in text
