@@ -35,7 +35,10 @@
  *
  * A batch after which nothing trains before the next one is an evaluation; one on which no module was called, where modules are
  * trained, was fetched ahead: it is what the next one is. Evaluations are, too, calls in evaluation mode, which make no graph, of a
- * module that is trained at other times, behind a step, before the next batch and the next backward.
+ * module that is trained at other times, or of a part of one, behind a step, before the next batch and the next backward. An evaluation
+ * goes on with the operators without a graph behind it (metrics, a loss, samples) up to the next batch that is trained on, or to where
+ * gradients are zeroed, or else to where the first forward of a step, or what runs in training mode again, is so far away as it usually is
+ * from the step before, where no evaluation is between them. Calls of modules beyond as many as are there then belong to the evaluation, too.
  *
  * Where nobody trains there are no steps, and waits for data are the only phases.
  *
@@ -78,7 +81,7 @@ struct train_range { /* a range of the user's, around records: intervals nest wi
 struct train_record {
 	int64_t start_ns, end_ns;
 	union {
-		uint64_t object; /* which optimizer; of a module that is called to evaluate: which one; 0: not known */
+		uint64_t object; /* which optimizer; which module, and its mode, as it is recorded; 0: not known */
 		struct {
 			uint32_t count; /* backward: gradients that it came to, 0: not known; update: tensors that it wrote to */
 			uint32_t part; /* those that were there before; update: further ones, that it zeroed */
@@ -93,8 +96,9 @@ struct train_record {
 	bool is_module;    /* forward, operators: a call of a module */
 	bool is_new;       /* optimizer: it was made since its thread called one before */
 	bool is_noted;     /* a stretch without detail: calls of modules in it are not known */
-	bool is_evaluating; /* operators: a call, in evaluation mode, of a module that is trained at other times */
-	bool is_unused;     /* forward: no node of its graph was worked on, as far as was recorded */
+	bool is_evaluating; /* operators: a call, in evaluation mode, of a module that is trained at other times, or of a part of one */
+	bool is_learning; /* operators: a call, in training mode, of a module that is called to evaluate at other times */
+	bool is_unused;   /* forward: no node of its graph was worked on, as far as was recorded */
 	bool is_first; /* backward: a call of the engine may begin with it; else it goes on with the one before, also behind a pause */
 	bool is_seed; /* operator: ones, as of a loss; where a backward is next they are its first gradient, and its call has begun */
 };

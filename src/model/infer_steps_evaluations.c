@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * infer_steps_evaluations.c: which batches, and which calls of modules, evaluate, and which forwards lead to no backward.
+ * infer_steps_evaluations.c: which batches, and which calls of modules, evaluate, up to where, and which forwards lead to no backward.
  */
 #include "model/infer_steps_parts.h"
 
@@ -106,6 +106,168 @@ static void find_evaluating_calls(struct inferrer *in)
 	}
 }
 
+/* A batch of the training, or what is made of one. */
+static bool is_work(const struct inferrer *in, size_t i)
+{
+	const struct train_record *record = &in->records[i];
+
+	if (in->is_evaluation[i] || record->is_inside)
+		return false;
+	switch ((enum train_token)record->token) {
+	case TOKEN_DATA:
+		return !record->is_empty;
+	case TOKEN_OP:
+		return record->is_learning;
+	case TOKEN_LOADER:
+	case TOKEN_FORWARD:
+	case TOKEN_BACKWARD:
+	case TOKEN_OPTIMIZER:
+		return true;
+	case TOKEN_LOADER_END:
+	case TOKEN_ZERO_GRAD:
+	case TOKEN_SCALER:
+	case TOKEN_SAVE:
+	case TOKEN_UPDATE:
+	case TOKEN_CUT:
+		break;
+	}
+	return false;
+}
+
+/* The first one from there on, the count of all records if there is none. */
+static size_t work_from(const struct inferrer *in, size_t i)
+{
+	while (i < in->count && !is_work(in, i))
+		i++;
+	return i;
+}
+
+/* A module is called without a graph, and not to evaluate: a teacher, a criterion. */
+static bool is_other_call(const struct inferrer *in, size_t i)
+{
+	return in->records[i].is_module && in->records[i].token == TOKEN_OP && !in->is_evaluation[i];
+}
+
+/* Of the step whose first work that is: false if an evaluation is before it. */
+static bool count_lead(const struct inferrer *in, size_t before, size_t work, size_t *calls)
+{
+	*calls = 0;
+	for (size_t i = before + 1; i < work; i++) {
+		if (in->is_evaluation[i])
+			return false;
+		*calls += is_other_call(in, i);
+	}
+	return true;
+}
+
+/* What a step begins with may have no record (a batch that NumPy makes), or be operators like any other: so long it takes, usually. */
+static void find_lead(struct inferrer *in)
+{
+	int64_t sorted[STEPS_TO_COMPARE];
+	size_t count = 0;
+
+	for (size_t step = 1; step < in->end_count && count < STEPS_TO_COMPARE; step++) {
+		size_t before = in->ends[step - 1], work = work_from(in, before + 1), calls, place = count;
+
+		if (work > in->ends[step] || !count_lead(in, before, work, &calls))
+			continue;
+		int64_t lead_ns = in->records[work].start_ns - in->records[before].end_ns;
+		for (; place && sorted[place - 1] > lead_ns; place--)
+			sorted[place] = sorted[place - 1];
+		sorted[place] = lead_ns;
+		count++;
+		if (calls > in->lead_calls)
+			in->lead_calls = calls;
+	}
+	if (count)
+		in->lead_ns = sorted[count / 2];
+}
+
+/* Where the step begins whose first work that is: at `*begin_ns`, and behind the record that is returned, the last one of `before` and calls
+ * of modules that are too many for it. A batch, or nothing, says by itself where. */
+static size_t begin_of_work(const struct inferrer *in, size_t before, size_t work, int64_t *begin_ns)
+{
+	size_t calls = 0;
+
+	*begin_ns = INT64_MAX;
+	if (work == in->count || in->records[work].token == TOKEN_DATA || in->records[work].token == TOKEN_LOADER)
+		return before;
+	*begin_ns = in->records[work].start_ns - in->lead_ns;
+	for (size_t i = work; i-- > before + 1;) {
+		if (!is_other_call(in, i))
+			continue;
+		if (calls++ == in->lead_calls)
+			return i;
+		if (in->records[i].start_ns < *begin_ns)
+			*begin_ns = in->records[i].start_ns;
+	}
+	return before;
+}
+
+/* Is the evaluation in a step? What that goes on with is not known. */
+static bool is_inside_step(const struct inferrer *in, size_t work)
+{
+	if (work == in->count)
+		return false;
+	return in->records[work].token == TOKEN_BACKWARD ||
+	       (in->records[work].token == TOKEN_OPTIMIZER && !has_closure(in, work));
+}
+
+/* In a range that the third one is not in; `b`, `third`: the count of all records if there is none. */
+static bool share_range(const struct inferrer *in, size_t a, size_t b, size_t third)
+{
+	if (b == in->count || third == in->count)
+		return false;
+	uint32_t range = common_range(in, in->records[a].range, in->records[b].range);
+	return common_range(in, range, in->records[third].range) != range;
+}
+
+static bool zeroes_gradients(const struct train_record *record)
+{
+	return record->token == TOKEN_ZERO_GRAD || (record->token == TOKEN_UPDATE && !record->count);
+}
+
+/* Metrics, samples: operators without a graph behind an evaluation of records [first, work). */
+static void add_tail(struct inferrer *in, size_t first, size_t work)
+{
+	int64_t begin_ns;
+	size_t evaluation = NONE, last_call = begin_of_work(in, first, work, &begin_ns);
+
+	for (size_t i = first; i < work; i++) {
+		const struct train_record *record = &in->records[i];
+
+		if (in->is_evaluation[i])
+			evaluation = i;
+		else if (evaluation == NONE || record->is_inside)
+			continue;
+		else if (zeroes_gradients(record) || share_range(in, i, work, evaluation))
+			evaluation = NONE;
+		else if (record->token == TOKEN_OP || record->token == TOKEN_UPDATE)
+			in->is_evaluation[i] = i <= last_call || record->start_ns < begin_ns ||
+			                       share_range(in, i, evaluation, work);
+	}
+}
+
+static void find_tails(struct inferrer *in)
+{
+	find_lead(in);
+	for (size_t first = 0, work; first < in->count; first = work + 1) {
+		work = work_from(in, first);
+		if (!is_inside_step(in, work))
+			add_tail(in, first, work);
+	}
+}
+
+int64_t infer_evaluation_end(const struct inferrer *in, size_t last)
+{
+	const struct train_record *record = &in->records[last];
+	int64_t begin_ns;
+
+	begin_of_work(in, last, work_from(in, last + 1), &begin_ns);
+	bool goes_on = !record->is_module && record->start_ns < begin_ns && begin_ns < record->end_ns;
+	return goes_on ? begin_ns : record->end_ns; /* with what the step begins with */
+}
+
 /* Where the backward behind it is not recorded with its nodes, or has not come yet when the recording is cut off, a forward counts as
  * one of that. */
 static void find_unused(struct inferrer *in)
@@ -123,5 +285,6 @@ void infer_evaluations(struct inferrer *in)
 {
 	find_evaluations(in);
 	find_evaluating_calls(in);
+	find_tails(in);
 	find_unused(in);
 }

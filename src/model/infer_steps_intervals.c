@@ -6,7 +6,6 @@
 
 #include <stepscope/stepscope.h>
 
-#define STEPS_TO_COMPARE 8
 /* Between two calls of backward(), and between the operators of a forward, where the program's own Python runs and may take milliseconds. Within
  * a call the engine goes from node to node by itself, however long it has to wait for a processor. */
 #define BACKWARD_PAUSE_NS INT64_C(1000000)
@@ -252,18 +251,6 @@ static size_t first_record(const struct inferrer *in, size_t last)
 	return first;
 }
 
-/* The innermost range around both. Parents have smaller indices. */
-static uint32_t common_range(const struct inferrer *in, uint32_t a, uint32_t b)
-{
-	while (a != b && a != NO_RANGE && b != NO_RANGE) {
-		if (a > b)
-			a = in->ranges[a].parent;
-		else
-			b = in->ranges[b].parent;
-	}
-	return a == b ? a : NO_RANGE;
-}
-
 /* The outermost range around the record that lies within `outer`; NO_RANGE: the record itself does. */
 static uint32_t outermost_within(const struct inferrer *in, uint32_t range, uint32_t outer)
 {
@@ -354,7 +341,7 @@ static int64_t start_of(const struct inferrer *in, const struct place *place, si
 
 		if (common_range(in, range, place->around) != place->around)
 			return first_ns;
-		start_ns = at == NO_RANGE ? in->records[evaluation].end_ns : in->ranges[at].end_ns;
+		start_ns = at == NO_RANGE ? infer_evaluation_end(in, evaluation) : in->ranges[at].end_ns;
 	}
 	return start_ns < first_ns ? start_ns : first_ns;
 }

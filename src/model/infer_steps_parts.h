@@ -10,6 +10,7 @@
 #include "model/optimizer_rates.h"
 
 #define NONE SIZE_MAX
+#define STEPS_TO_COMPARE 8 /* so many, behind the first one, tell what steps are like */
 
 struct inferrer {
 	struct inference *out;
@@ -26,6 +27,8 @@ struct inferrer {
 	bool is_functional;  /* no backward leaves gradients: all train */
 	bool has_modules;    /* forwards are calls of them */
 	bool is_cut;
+	int64_t lead_ns;   /* so long a step takes before its first work, where no evaluation is before it */
+	size_t lead_calls; /* so many calls of modules without a graph are in that, at most */
 	/* of infer_steps_intervals.c, while it goes through the steps */
 	size_t next;         /* record behind the step before */
 	uint32_t last_range; /* around the end of the step before */
@@ -58,9 +61,22 @@ static inline bool has_closure(const struct inferrer *in, size_t call)
 	return false;
 }
 
-void infer_ends_by_calls(struct inferrer *in);     /* rules 1, 2 and 4 */
-void infer_ends_by_backwards(struct inferrer *in); /* rule 3 */
-void infer_evaluations(struct inferrer *in);       /* behind the ends */
-void infer_intervals(struct inferrer *in);         /* of steps and phases, last */
+/* The innermost range around both. Parents have smaller indices. */
+static inline uint32_t common_range(const struct inferrer *in, uint32_t a, uint32_t b)
+{
+	while (a != b && a != NO_RANGE && b != NO_RANGE) {
+		if (a > b)
+			a = in->ranges[a].parent;
+		else
+			b = in->ranges[b].parent;
+	}
+	return a == b ? a : NO_RANGE;
+}
+
+void infer_ends_by_calls(struct inferrer *in);                        /* rules 1, 2 and 4 */
+void infer_ends_by_backwards(struct inferrer *in);                    /* rule 3 */
+void infer_evaluations(struct inferrer *in);                          /* behind the ends */
+int64_t infer_evaluation_end(const struct inferrer *in, size_t last); /* of one with that last record */
+void infer_intervals(struct inferrer *in);                            /* of steps and phases, last */
 
 #endif

@@ -9,6 +9,7 @@
  *     W torch.save    v a call of a module that evaluates    m one that trains    [...] a range
  *     i j k known optimizers that were made since the call before
  *     a backward that adds to the gradients of the one before; B and a have two of them    c adds to two, and has one of its own    A makes three anew    n does what is not known    u two writes in place    w one    z two zeroed
+ *     t a call in training mode, without a graph, of a module that evaluates at other times    q one of another module
  *     f operator of a graph that no backward worked on    x a call of a module that made such a graph    N backward without detail
  *     <...> the first range of a profiler in the program, {...} one that its step() begins; one that is not closed goes on
  *     L start of a loader's workers    l end of them    h an optimizer's call in a node of the backward around it
@@ -53,7 +54,7 @@ static void add_letter(struct loop *loop, char letter, int64_t start_ns, uint32_
 		token = is_known ? 'P' : letter == 'E' ? 'D' : letter == 'v' ? 'o' : letter == 'm' ? 'F' : 'B';
 	if (letter == 'n' || letter == 'N')
 		token = 'B';
-	if (letter == 's')
+	if (letter == 's' || letter == 't' || letter == 'q')
 		token = 'o';
 	if (letter == 'f' || letter == 'x')
 		token = 'F';
@@ -67,7 +68,8 @@ static void add_letter(struct loop *loop, char letter, int64_t start_ns, uint32_
 	record->is_first = token == 'B';
 	record->is_empty = letter == 'E';
 	record->is_evaluating = letter == 'v';
-	record->is_module = letter == 'v' || letter == 'm' || letter == 'x';
+	record->is_learning = letter == 't';
+	record->is_module = strchr("vmxtq", letter) != NULL;
 	record->is_unused = letter == 'f' || letter == 'x';
 	record->is_noted = letter == 'N';
 	record->is_new = is_new;
@@ -348,7 +350,7 @@ static void gradients_of_the_same_batch_are_no_skipped_update(void **state)
 
 static void an_evaluation_without_batches_is_told_by_the_mode(void **state)
 {
-	check("FB1vovoFB1FB1", "000...1111222", "fboeee.fbofbo");
+	check("FB1vovoFB1FB1", "000....111222", "fboeeeefbofbo");
 	check("FBPvFBPvv", "000.111..", "fboefboee");
 	check("vvFB1", "..000", "eefbo");
 	check("DFB1vvDFB1", "0000..1111", "dfboeedfbo");
@@ -357,6 +359,31 @@ static void an_evaluation_without_batches_is_told_by_the_mode(void **state)
 	check("FBvFB1FB1", "000000111", "fb.fbofbo");
 	/* without optimizers */
 	check("FBvFB", "00.11", "fbefb");
+}
+
+static void what_is_made_of_an_evaluation_is_in_no_step(void **state)
+{
+	check("FB1FB1vooFB1", "000111...222", "fbofboeeefbo");
+	check("ZFB1ZFB1voZFB1", "00001111..2222", ".fbo.fboee.fbo");
+	check("DFB1DoDoEooDFB1", "0000.......1111", "dfboeeeeeeedfbo");
+	check("DFB1DoDoEoloLDFB1", "0000........11111", "dfboeeeeeeeeddfbo");
+	check("FB1voo", "000...", "fboeee");
+	check("1(FB)1(FB)vo1(FB)", "0000011111..22222", NULL);
+	check("FBuFBuvowFBu", "000111...222", "fbofboeeefbo");
+	/* a step begins as long before its forward as others do */
+	check("FB1ooFB1vooooFB1", "00011111...22222", "fbo..fboeee..fbo");
+	/* with a teacher; a loss is computed of the evaluation, too */
+	check("qFB1qFB1vooqFB1", ".0001111...2222", ".fbo.fboeee.fbo");
+	check("oqFB1oqFB1vqooqFB1", "..00011111...22222", "..fbo..fboeee..fbo");
+	check("FB1oooFB1vqoFB1", "000111111..2222", "fbo...fboee.fbo");
+	/* in training mode again */
+	check("FB1tFB1votoFB1", "0001111..22222", "fbo.fboee..fbo");
+	/* ranges */
+	check("FB1oFB1[vo]oFB1", "0001111....2222", NULL);
+	check("FB1FB1v[oFB1]FB1", "000111.222222333", "fbofboe..fbo.fbo");
+	/* within a step */
+	check("DFB1DFB1DFBvFoa1", "0000111122222222", NULL);
+	check("DFB1DvoFB1DvoFB1", "0000111111222222", "dfbod..fbod..fbo");
 }
 
 static void a_file_that_is_written_is_a_checkpoint(void **state)
@@ -700,7 +727,7 @@ static void where_no_ranges_are_steps_are_inferred(void **state)
 	check("<FB1FB1FB1>", ".000111222.", NULL);
 	check("<FB1>{FB1}{FB1FB1FB1}FB1", "0000011111.222333444.555", NULL);
 	check("<FB1FB1FB1>{FB1}{FB1}{}", ".000111222.3333344444..", NULL);
-	check("FB1<vo>{vo}{}FB1", "000....111111111", NULL); /* as with ranges of another kind */
+	check("FB1<vo>{vo}{}FB1", "000........11111", NULL); /* as with ranges of another kind */
 	check("FB1<FB1>{FB1}{}FB", "0001111122222....", NULL);
 	check("FB1<FB>{FB}{FB}{}FB!", "00011112222333344444", NULL);
 }
@@ -996,6 +1023,7 @@ int main(void)
 		cmocka_unit_test(batches_of_several_loaders_are_of_one_step),
 		cmocka_unit_test(gradients_of_the_same_batch_are_no_skipped_update),
 		cmocka_unit_test(an_evaluation_without_batches_is_told_by_the_mode),
+		cmocka_unit_test(what_is_made_of_an_evaluation_is_in_no_step),
 		cmocka_unit_test(a_file_that_is_written_is_a_checkpoint),
 		cmocka_unit_test(optimizers_of_different_rates_are_said),
 		cmocka_unit_test(the_first_optimizer_sets_the_pace_of_others),
