@@ -269,6 +269,7 @@ static void begin_module(struct stream_scan *stream, int64_t time_ns)
 	stream->module_optimizer = stream->optimizer;
 	stream->module_record = NO_RANGE;
 	stream->module_object = 0;
+	stream->module_symbol = 0;
 	stream->module_has_function = stream->module_is_plain = false;
 	stream->plain = 0;
 	stream->module_range = innermost(stream)->range;
@@ -384,6 +385,12 @@ static void begin_compiled(struct torch_scan *scan, struct stream_scan *stream, 
 		add_range(scan, stream, open, time_ns);
 }
 
+/* Of a module in evaluation mode. */
+static bool is_evaluation_call(const struct train_record *record)
+{
+	return record->is_module && record->object && !(record->object & STEPSCOPE_MODULE_TRAINS);
+}
+
 /* Where it called operators only they are one record, as long as the code, and the code is one also when nothing that it called has
  * a record. */
 static void end_compiled(struct torch_scan *scan, struct stream_scan *stream, const struct open_record *open,
@@ -395,7 +402,8 @@ static void end_compiled(struct torch_scan *scan, struct stream_scan *stream, co
 	uint64_t sequence = 0;
 	for (uint32_t i = first; i < stream->record_count; i++) {
 		const struct train_record *record = &stream->records[i];
-		bool is_work = (record->token == TOKEN_OP || record->token == TOKEN_FORWARD) && !record->object;
+		bool is_work = (record->token == TOKEN_OP || record->token == TOKEN_FORWARD) &&
+		               !is_evaluation_call(record);
 		if (!is_work && record->token != TOKEN_UPDATE)
 			return;
 		sequence = is_forward ? sequence : record->sequence;
@@ -547,6 +555,15 @@ static void note_gradient(struct stream_scan *stream, enum symbol_class class)
 	stream->is_gradient_next = class == CLASS_ACCUMULATE;
 }
 
+/* A call of a module has begun. One in another that trains is a part of that, and is known by its name when it is called alone. */
+static void note_module(struct torch_scan *scan, struct stream_scan *stream, uint32_t symbol)
+{
+	if (stream->module_depth == stream->depth)
+		stream->module_symbol = symbol;
+	else if (stream->module_depth && stream->module_object & STEPSCOPE_MODULE_TRAINS)
+		number_map_set(&scan->parts, symbol, 1);
+}
+
 static void on_begin(struct torch_scan *scan, struct stream_scan *stream, const struct segment_event *event,
                      int64_t time_ns)
 {
@@ -578,6 +595,8 @@ static void on_begin(struct torch_scan *scan, struct stream_scan *stream, const 
 	                                 .sequence = sequence_of(event, class),
 	                                 .profiler_step = is_step ? number_map_find(&scan->profiler_steps, event->id)
 	                                                          : 0});
+	if (class == CLASS_MODULE)
+		note_module(scan, stream, event->id);
 	uint32_t record = innermost(stream)->record;
 	if (optimizer && record != NO_RANGE)
 		set_optimizer(&stream->records[record], optimizer);
@@ -597,10 +616,13 @@ static void on_argument(struct torch_scan *scan, struct stream_scan *stream, con
 		stream->records[record].is_empty = true;
 	if (class != CLASS_MODULE_KEY)
 		return;
+	bool is_outermost = stream->module_depth && stream->module_depth == stream->depth;
 	if (value & STEPSCOPE_MODULE_TRAINS)
 		number_map_set(&scan->trained, value >> 1, 1);
-	else if (stream->module_depth && stream->module_depth == stream->depth)
-		stream->module_object = value >> 1;
+	else if (is_outermost)
+		number_map_set(&scan->evaluated, value >> 1, stream->module_symbol);
+	if (is_outermost)
+		stream->module_object = value;
 }
 
 /* What ends with the open record of that index. */
@@ -965,6 +987,8 @@ void torch_scan_release(struct torch_scan *scan)
 	number_map_release(&scan->stream_map);
 	number_map_release(&scan->profiler_steps);
 	number_map_release(&scan->trained);
+	number_map_release(&scan->evaluated);
+	number_map_release(&scan->parts);
 	number_map_release(&scan->followed);
 	number_map_release(&scan->codes);
 	number_map_release(&scan->compiled);

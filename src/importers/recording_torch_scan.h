@@ -85,7 +85,8 @@ struct stream_scan {
 	uint32_t module_depth; /* 1 + its index in `open`; 0: none */
 	uint32_t module_record, module_range;
 	int64_t module_ns;
-	uint64_t module_object;    /* that is called in evaluation mode, 0 */
+	uint64_t module_object;    /* which one, and its mode, as the argument says; 0 */
+	uint32_t module_symbol;    /* its name */
 	bool module_has_function;  /* CLASS_FUNCTION */
 	bool module_is_plain;      /* it called an operator without a number, and none with one in that */
 	uint32_t plain;            /* 1 + index in `open` of one of which that is not known yet; 0: none */
@@ -117,6 +118,8 @@ struct torch_scan {
 	struct number_map stream_map;
 	struct number_map profiler_steps; /* symbols of CLASS_PROFILER_STEP -> 1 + their number */
 	struct number_map trained;        /* modules that are called to train */
+	struct number_map evaluated;      /* modules that are called in evaluation mode -> symbol of their name */
+	struct number_map parts;          /* symbols of modules that are called in one that is called to train */
 	struct number_map codes;          /* symbols of code that torch.compile made -> its number */
 	struct number_map compiled;       /* that number -> index into optimizers, when it begins a call of one */
 	uint64_t *optimizers;

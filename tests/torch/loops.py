@@ -902,6 +902,82 @@ def evaluation_of_own_function():
     evaluation_without_loader(last=OwnFunction())
 
 
+class Autoencoder(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.encoder, self.decoder = nn.Linear(16, 4), nn.Linear(4, 16)
+
+    def forward(self, batch):
+        return self.decoder(self.encoder(batch))
+
+
+def evaluation_with_metrics():
+    """What is made of an evaluation: a loss, metrics, and samples from a part of the model. A batch takes time, too."""
+    model, criterion = Autoencoder(), nn.MSELoss()
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+    check = torch.randn(8, 16)
+    for i in range(9):
+        with Step():
+            time.sleep(0.03)
+            batch = torch.tensor([[float(n) for n in range(16)]])
+            optimizer.zero_grad()
+            criterion(model(batch), batch).backward()
+            optimizer.step()
+        if i % 3 == 1:
+            model.eval()
+            begin = time.clock_gettime_ns(time.CLOCK_MONOTONIC)
+            with torch.no_grad():
+                found = model(check)
+                criterion(found, check)
+                for _ in range(5):
+                    time.sleep(0.02)
+                    torch.cdist(found, found).topk(3)
+                for _ in range(5):
+                    time.sleep(0.02)
+                    model.decoder(check[:, :4]).relu()
+            facts.setdefault("evaluation_ns", []).append(time.clock_gettime_ns(time.CLOCK_MONOTONIC) - begin)
+            model.train()
+
+
+def samples_behind_a_validation():
+    """Of a part of the model, behind a loop over a loader; the next batch is another loader's."""
+    model = Autoencoder()
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+    for _ in range(3):
+        for (batch,) in loader(3):
+            with Step():
+                train(model, optimizer, batch)
+        model.eval()
+        begin = time.clock_gettime_ns(time.CLOCK_MONOTONIC)
+        with torch.no_grad():
+            for (batch,) in loader(2):
+                model(batch)
+            for _ in range(10):
+                time.sleep(0.02)
+                model.decoder(torch.randn(8, 4)).relu()
+        facts.setdefault("evaluation_ns", []).append(time.clock_gettime_ns(time.CLOCK_MONOTONIC) - begin)
+        model.train()
+
+
+def samples_without_a_validation():
+    """Of a part of the model alone, which is never called alone to train."""
+    model = Autoencoder()
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+    for _ in range(3):
+        for _ in range(3):
+            with Step():
+                train(model, optimizer, torch.randn(8, 16))
+        model.eval()
+        begin = time.clock_gettime_ns(time.CLOCK_MONOTONIC)
+        with torch.no_grad():
+            model.decoder(torch.randn(8, 4))
+            for _ in range(10):
+                time.sleep(0.02)
+                model.decoder(torch.randn(8, 4)).relu()
+        facts.setdefault("evaluation_ns", []).append(time.clock_gettime_ns(time.CLOCK_MONOTONIC) - begin)
+        model.train()
+
+
 class OwnFunction(nn.Module):
     def forward(self, x):
         return Sleep.apply(x)

@@ -204,6 +204,28 @@ def test_evaluation_and_checkpoint_without_a_loader(tmp_path, python, name):
     assert [step["checkpoint_ns"] > 0 for step in steps] == [False] * 4 + [True, False]
 
 
+@pytest.mark.parametrize("name", ["evaluation_with_metrics", "samples_behind_a_validation", "samples_without_a_validation"])
+@every_python
+def test_what_is_made_of_an_evaluation_is_in_no_step(tmp_path, python, name):
+    """It sleeps 20 ms before each of ten metrics or samples."""
+    truth, steps = record(tmp_path, python, name)
+    between = {row["part"]: row["total_ns"] for row in table(tmp_path, "between_steps")}
+    behind = truth["evaluation_ns"] if name == "evaluation_with_metrics" else truth["evaluation_ns"][:-1]  # else it is behind the last step
+    assert len(behind) * 10 * 20e6 <= between["between steps: evaluation"] <= sum(behind) + len(behind) * 5e6
+    assert [step["step"] for step in steps] == list(range(len(truth["steps"])))
+    for step, (begin, end) in zip(steps, truth["steps"]):
+        assert step["evaluation_ns"] == 0 and step["duration_ns"] < end - begin + 5 * 20e6
+
+
+@every_python
+def test_a_step_behind_an_evaluation_keeps_its_batch(tmp_path, python):
+    """Which it makes in 30 ms, with operators like those of metrics; losses of evaluations are in no step."""
+    _, steps = record(tmp_path, python, "evaluation_with_metrics")
+    assert all(step["duration_ns"] >= 0.8 * 30e6 for step in steps[1:])  # the first one begins with its forward
+    (losses,) = [row["calls"] for row in table(tmp_path, "modules") if row["module"] == "MSELoss"]
+    assert losses == len(steps)
+
+
 @every_python
 def test_a_checkpoint_is_known_where_no_operators_are(tmp_path, python):
     done = warm(tmp_path, python, HERE / "loops.py", "evaluation_without_loader", options=["--steps", "none"])
