@@ -105,7 +105,7 @@ def _is_launcher():
     return os.path.basename(sys.argv[0]) in _LAUNCHERS or bool(module) and module[0] in _LAUNCHER_MODULES
 
 
-PLAIN, META, FOREIGN, WRAPPER = range(4)
+PLAIN, META, FOREIGN, WRAPPER, SUBCLASS = range(5)
 INT, DOUBLE, BOOL = range(3)
 _NUMBERS = {"uint8": 0, "int64": 4, "float32": 6, "float64": 7, "complex64": 9, "quint8": 13, "bfloat16": 15}  # of element types, in all versions
 _NAMES = {"int64": "long int", "float32": "float", "complex64": "c10::complex<float>", "quint8": "c10::quint8", "bfloat16": "c10::BFloat16"}
@@ -177,6 +177,7 @@ def _calibrate_inputs(torch):
     for tensor in foreign:
         _show_tensor(tensor, FOREIGN)
     _show_wrapped(torch, make)
+    _show_subclasses(torch)
     for first, second in ((x, y), (y, z), (z, x)):
         native.torch_probe_inputs(first._cdata, second._cdata)
         torch.mul(first, second)
@@ -191,6 +192,23 @@ def _calibrate_inputs(torch):
         operate()
     native.torch_probe_solve()
     _check_inputs(torch, others[0], make((1, 2, 1, 3, 1, 2, 1)), foreign)
+
+
+def _show_subclasses(torch):
+    """Tensors of a class in Python that computes nothing, strides or sizes itself. No operator may see them: the first one to meet such a
+    class makes PyTorch 2.13 import sympy, 0.3 s."""
+
+    class Subclass(torch.Tensor):
+        __torch_dispatch__ = None
+
+    sizes, strides = (4, 2, 6), (12, 6, 1)
+    for kind, policy in (*enumerate((None, "strides", "sizes"), SUBCLASS),) * 2:  # what lies behind a tensor may look alike once
+        try:
+            tensor = torch.Tensor._make_wrapper_subclass(Subclass, sizes, strides=strides, dtype=torch.float32, device="cpu",
+                                                         dispatch_sizes_strides_policy=policy)
+        except (AttributeError, RuntimeError, TypeError):  # this PyTorch makes them otherwise
+            return
+        native.torch_probe_tensor(tensor._cdata, kind, _NUMBERS["float32"], (*sizes, *strides))
 
 
 def _show_wrapped(torch, make):

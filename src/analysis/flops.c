@@ -21,8 +21,8 @@ struct sizes {
 
 struct inputs {
 	struct sizes sizes[INPUTS_MAX];
-	struct inputs_part values[INPUTS_MAX];
-	int count, value_count; /* value_count 0: they were not recorded */
+	struct inputs_part values[INPUTS_MAX], types[INPUTS_MAX];
+	int count, value_count, type_count; /* of values, of types 0: they were not recorded */
 };
 
 /* Where the inputs stand; what a formula does not use is 0. */
@@ -249,12 +249,18 @@ static double inner_attention_backward(const struct inputs *inputs, const struct
 
 /* ---- element by element ------------------------------------------------------------------------------------------------------ */
 
+/* A tensor whose sizes were not read has no type either, and those of a number, "[]", in their place. */
+static bool is_read(const struct inputs *inputs, int place)
+{
+	return inputs->sizes[place].count > 0 || place >= inputs->type_count || inputs->types[place].length > 0;
+}
+
 /* util.cpp, computeFlops(): elements of the first input, whatever the second is. */
 static double elements(const struct inputs *inputs, const struct places *places)
 {
-	return inputs->count > places->first && inputs->sizes[places->first].count >= 0
-	               ? product(&inputs->sizes[places->first], 0)
-	               : UNKNOWN;
+	int first = places->first;
+	bool is_known = first < inputs->count && inputs->sizes[first].count >= 0 && is_read(inputs, first);
+	return is_known ? product(&inputs->sizes[first], 0) : UNKNOWN;
 }
 
 /* util.cpp, computeFlops(): as convolution(), in two dimensions; groups are in the weight's sizes already. */
@@ -309,11 +315,20 @@ static const struct entry profiler_entries[] = {
 	{NULL, NULL, {0}, 0},
 };
 
+static int split_texts(const struct inputs_part *line, struct inputs_part *texts)
+{
+	struct inputs_part part = {0};
+	int count = 0;
+	while (count < INPUTS_MAX && operator_inputs_next(line, ';', &part))
+		texts[count++] = part;
+	return count;
+}
+
 static void split(struct inputs *inputs, const char *text)
 {
 	struct operator_inputs lines = operator_inputs_split(text);
 	struct inputs_part part = {0};
-	inputs->count = inputs->value_count = 0;
+	inputs->count = 0;
 	while (inputs->count < INPUTS_MAX && operator_inputs_next(&lines.sizes, ' ', &part)) {
 		struct sizes *sizes = &inputs->sizes[inputs->count++];
 		sizes->count = operator_inputs_numbers(&part, sizes->list, SIZES_MAX);
@@ -321,9 +336,8 @@ static void split(struct inputs *inputs, const char *text)
 			if (sizes->list[i] < 0)
 				sizes->count = -1;
 	}
-	part = (struct inputs_part){0};
-	while (inputs->value_count < INPUTS_MAX && operator_inputs_next(&lines.values, ';', &part))
-		inputs->values[inputs->value_count++] = part;
+	inputs->value_count = split_texts(&lines.values, inputs->values);
+	inputs->type_count = split_texts(&lines.types, inputs->types);
 }
 
 /* An operator that is called by a transform of functorch has the inputs of those around it in front of its own: PyTorch hands them on on one

@@ -44,6 +44,8 @@ def tensors():
     for bits in (16, 32, 64):
         if hasattr(torch, f"uint{bits}"):
             torch.ones(2, dtype=getattr(torch, f"int{bits}")).view(getattr(torch, f"uint{bits}")).view(-1)
+    for tensor in subclassed(None):
+        torch.neg(tensor)
     torch.neg(torch.ones(5, device="meta"))
     torch.neg(torch.ones(1, device="meta").expand(2 ** 40, 2 ** 20))
     torch.ones(1).expand(2 ** 33)[5].add(1)
@@ -60,9 +62,31 @@ def kinds():
     yield from (x.to_sparse_bsr((2, 3)), x.to_sparse_bsc((2, 3)))
 
 
+class Around(torch.Tensor):
+    """Another tensor; policy: what it computes itself."""
+
+    @staticmethod
+    def __new__(cls, inner, policy=None):
+        return torch.Tensor._make_wrapper_subclass(cls, inner.shape, strides=inner.stride(), dtype=inner.dtype, device=inner.device,
+                                                   dispatch_sizes_strides_policy=policy)
+
+    def __init__(self, inner, policy=None):
+        self.inner = inner
+
+    @classmethod
+    def __torch_dispatch__(cls, function, types, args=(), kwargs=None):
+        if "is_same_size" in str(function):
+            return True
+        return function(*(each.inner if isinstance(each, Around) else each for each in args), **(kwargs or {}))
+
+
+def subclassed(policy):
+    return [Around(inner, policy) for inner in (torch.ones(4, 6).t(), torch.ones(()), torch.ones(3, 1, 2, 1, 2, 1))]
+
+
 def known():
     """What there is to know of them, from themselves."""
-    for tensor in list(kinds()):
+    for tensor in [*kinds(), *subclassed(None)]:
         torch.is_same_size(tensor, tensor)
         strides = tensor.stride() if tensor.layout == torch.strided else ()
         print(json.dumps([list(tensor.shape), list(strides), str(tensor.dtype)]))
@@ -117,6 +141,13 @@ def untrusted():
     from torch._subclasses.fake_tensor import FakeTensorMode
     with FakeTensorMode():
         torch.neg(torch.ones(7, 7))
+
+
+def computing():
+    """Tensors that compute sizes or strides themselves, which would run code of theirs: what lies where sizes do is not read."""
+    for policy in (None, "strides", "sizes"):
+        with record_function(str(policy)):
+            torch.mul(Around(torch.ones(3, 5), policy), 2.0)
 
 
 def main():

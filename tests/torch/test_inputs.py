@@ -74,6 +74,20 @@ def test_what_is_not_trusted_has_no_sizes(tmp_path, python):
     assert [[]] in dims and len(dims) >= 2
 
 
+@every_python
+def test_what_computes_its_sizes_has_none_and_no_operations(tmp_path, python):
+    done = run(tmp_path, python, HERE / "odd.py", "computing", options=["--with", "shapes"])
+    assert done.returncode == 0, done.stderr
+    events = export(tmp_path)
+    ranges = {event["name"]: event["ts"] for event in events if event["name"] in ("None", "strides", "sizes")}
+    outer = {name: next(event["args"] for event in events if event["name"] == "aten::mul" and event["ts"] >= start)
+             for name, start in ranges.items()}
+    assert outer["None"]["Input Dims"] == [[3, 5], []]
+    assert [outer[name]["Input Dims"] for name in ("strides", "sizes")] == [[[], []]] * 2
+    rows = [row for row in table(tmp_path, "ops") if row["name"] == "aten::mul"]
+    assert sum(row["profiler_flops"] or 0 for row in rows) == 15 + 3 * 15  # and those of what lies in them
+
+
 CHANGING = """
 import torch
 x = torch.ones(3)

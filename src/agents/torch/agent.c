@@ -51,7 +51,7 @@ int stepscope_torch_probe_begin(void)
 void stepscope_torch_probe_tensor(uint64_t tensor, int kind, int type, const int64_t *sizes, int count)
 {
 	const struct inputs_tensor known = {tensor, (enum inputs_probe)kind, type, count, sizes};
-	if (agent.is_probing && kind >= INPUTS_PLAIN && kind <= INPUTS_WRAPPER && tensor && count >= 0)
+	if (agent.is_probing && kind >= INPUTS_PLAIN && kind <= INPUTS_SUBCLASS_SIZES && tensor && count >= 0)
 		inputs_add_tensor(&known);
 }
 

@@ -25,6 +25,10 @@ enum inputs_probe {
 	INPUTS_META,    /* on the device "meta" */
 	INPUTS_FOREIGN, /* of another kind: what it says of itself counts where it proves right */
 	INPUTS_WRAPPER, /* the same, around another tensor */
+	/* of a class in Python, alike in all but in what it computes itself: */
+	INPUTS_SUBCLASS, /* nothing */
+	INPUTS_SUBCLASS_STRIDES,
+	INPUTS_SUBCLASS_SIZES,
 };
 
 enum inputs_value {

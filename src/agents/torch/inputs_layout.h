@@ -7,6 +7,7 @@
  *   tensor + sizes     count, then up to five sizes and behind them five strides in place, else a pointer to sizes, then strides
  *   tensor + type      a byte, the number of the element type
  *   tensor + keys      64 bits that tell what kind of tensor it is; 0: undefined
+ *   tensor + policy    bits of a word that are 0 where sizes and strides are those that lie there
  *   list + begin       {address of IValues, end, end of room, address of the type of the elements}
  */
 #ifndef AGENTS_TORCH_INPUTS_LAYOUT_H
@@ -26,13 +27,15 @@
 struct inputs_layout {
 	bool is_known; /* sizes */
 	bool has_types, has_strides, has_values;
-	unsigned inputs, sizes, keys, type, list_begin; /* bytes */
+	unsigned inputs, sizes, keys, policy, type, list_begin; /* bytes */
 	uint32_t tensor_tag, list_tag;
 	uint32_t value_tags[INPUTS_VALUES];
 	uint64_t tensor_list; /* address of the type of a list of tensors */
 	uint64_t foreign;     /* bits of keys: tensors of other kinds than the plain ones */
 	uint64_t untrusted;   /* those of them of which nothing is read */
 	uint64_t wrappers;    /* those of them that wrap others */
+	uint64_t subclasses;  /* those of them whose class, in Python, may compute sizes itself: then policy_bits are not 0 */
+	uint64_t policy_bits;
 	uint64_t substance; /* bits of keys that say where elements are: a tensor without any of them is not defined */
 	uint64_t unstrided; /* bits of keys: no strides; all of them without has_strides */
 };
@@ -55,7 +58,8 @@ static inline bool may_have_sizes(uint64_t tensor, uint64_t keys)
 {
 	bool is_new = load(tensor, inputs_layout.sizes) == 1 && load(tensor, inputs_layout.sizes + 8) == 0;
 	return !(keys & inputs_layout.untrusted) && keys & inputs_layout.substance &&
-	       !(keys & inputs_layout.wrappers && is_new);
+	       !(keys & inputs_layout.wrappers && is_new) &&
+	       !(keys & inputs_layout.subclasses && load(tensor, inputs_layout.policy) & inputs_layout.policy_bits);
 }
 
 /* How many sizes a tensor has; 64 or more: it is none, or not to be trusted. */

@@ -9,7 +9,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#define TENSORS 24
+#define TENSORS 32
 #define TENSOR_WORDS 32
 #define RECORD_WORDS 64
 #define LIST_WORDS 8
@@ -255,20 +255,61 @@ static void find_kinds(uint64_t plain)
 	inputs_layout.untrusted = ~(inputs_layout.substance - 1) & ~plain;
 }
 
+/* Which all tensors of the kind have; false: there is none such. */
+static bool common_word(enum inputs_probe kind, unsigned word, uint64_t *common)
+{
+	int count = 0;
+	for (int i = 0; i < probe.tensor_count; i++) {
+		if (probe.tensors[i].kind != kind)
+			continue;
+		if (count++ && probe.tensors[i].words[word] != *common)
+			return false;
+		*common = probe.tensors[i].words[word];
+	}
+	return count > 1;
+}
+
+/* What is 0, 1 and 2 in the three subclasses, once or (for C++ and for Python) in several fields of one word, and 0 in plain tensors. */
+static bool has_policy_at(unsigned word, uint64_t *bits)
+{
+	uint64_t none = 0, strides = 0, sizes = 0;
+	if (!common_word(INPUTS_SUBCLASS, word, &none) || !common_word(INPUTS_SUBCLASS_STRIDES, word, &strides) ||
+	    !common_word(INPUTS_SUBCLASS_SIZES, word, &sizes))
+		return false;
+	strides ^= none;
+	sizes ^= none;
+	*bits = strides | sizes;
+	bool fits = strides && sizes == strides << 1 && !(strides & sizes) && !(none & *bits);
+	for (int i = 0; i < probe.tensor_count && fits; i++)
+		fits = probe.tensors[i].kind != INPUTS_PLAIN || !(probe.tensors[i].words[word] & *bits);
+	return fits;
+}
+
+static bool find_policy(void)
+{
+	uint64_t places = 0, bits;
+	for (unsigned word = 0; word < TENSOR_WORDS; word++)
+		places |= has_policy_at(word, &bits) ? 1ull << word : 0;
+	return one_bit(places, &inputs_layout.policy) &&
+	       has_policy_at(inputs_layout.policy / 8, &inputs_layout.policy_bits);
+}
+
 /* Tensors of other kinds whose sizes are where those of plain ones are: what sets them apart is no reason to mistrust them. Where
  * it is several bits, the lowest tells what kind it is. */
 static void trust_others(void)
 {
 	uint64_t untrusted = inputs_layout.untrusted, plain = inputs_layout.substance;
+	enum inputs_probe last = find_policy() ? INPUTS_SUBCLASS : INPUTS_WRAPPER;
 	inputs_layout.foreign = inputs_layout.unstrided = untrusted;
 	for (int i = 0; i < probe.tensor_count; i++) {
 		const struct known_tensor *tensor = &probe.tensors[i];
 		uint64_t keys = tensor->words[inputs_layout.keys / 8], extra = keys & untrusted;
-		if (tensor->kind < INPUTS_FOREIGN || !has_sizes_at(tensor, inputs_layout.sizes / 8))
+		if (tensor->kind < INPUTS_FOREIGN || tensor->kind > last || !has_sizes_at(tensor, inputs_layout.sizes / 8))
 			continue;
 		inputs_layout.untrusted &= ~extra;
 		inputs_layout.substance |= keys & plain ? 0 : extra & -extra;
 		inputs_layout.wrappers |= tensor->kind == INPUTS_WRAPPER ? extra : 0;
+		inputs_layout.subclasses |= tensor->kind == INPUTS_SUBCLASS ? extra : 0;
 		if (tensor->sizes[tensor->count] && has_strides_at(tensor, inputs_layout.sizes / 8))
 			inputs_layout.unstrided &= ~extra;
 	}
