@@ -257,10 +257,10 @@ class EventList(list):
               header=None, top_level_events_only=False, time_unit=None):
         """The text that torch.profiler prints."""
         if self._is_changed or sort_by is not None and self._wants_their_order(sort_by):
-            return self._as_torchs(sort_by=sort_by, row_limit=row_limit, max_src_column_width=max_src_column_width,
-                                   max_name_column_width=max_name_column_width, max_shapes_column_width=max_shapes_column_width,
-                                   header=header, top_level_events_only=top_level_events_only,
-                                   **({"time_unit": time_unit} if time_unit else {}))
+            return self._as_theirs().table(sort_by=sort_by, row_limit=row_limit, max_src_column_width=max_src_column_width,
+                                           max_name_column_width=max_name_column_width, max_shapes_column_width=max_shapes_column_width,
+                                           header=header, top_level_events_only=top_level_events_only,
+                                           **({"time_unit": time_unit} if time_unit else {}))
         options = [*self._words(), "--limit", str(_whole(row_limit)),
                    "--name-width", str(-1 if max_name_column_width is None else max_name_column_width),
                    "--source-width", str(-1 if max_src_column_width is None else max_src_column_width),
@@ -275,12 +275,12 @@ class EventList(list):
             options += ["--time-unit", time_unit]
         return self._window.ask("report", *self._options, *options)
 
-    def _as_torchs(self, **options):
-        """Of a list that a script changed only the script knows what is in it: torch's own function prints it."""
+    def _as_theirs(self):
+        """Of a list that a script changed only the script knows what is in it: torch's own functions print it."""
         from torch.autograd.profiler_util import EventList as Theirs
 
         device = {"use_cuda": False} if _is_1 else {"use_device": None}
-        return Theirs(self, profile_memory="memory" in self._columns, with_flops="flops" in self._columns, **device).table(**options)
+        return Theirs(self, profile_memory="memory" in self._columns, with_flops="flops" in self._columns, **device)
 
     def _wants_their_order(self, name):
         """By an attribute that rows have and the program's table does not."""
@@ -300,7 +300,8 @@ class EventList(list):
         return self._asked("key_averages()").key_averages(group_by_input_shapes, group_by_stack_n, group_by_overload_name)
 
     def export_chrome_trace(self, path):
-        self._asked("export_chrome_trace()").export_chrome_trace(path)
+        """Torch's own plain list of calls, without what the profiler's own trace has beside them."""
+        self._as_theirs().export_chrome_trace(path)
 
     def supported_export_stacks_metrics(self):
         return list(self.STACK_METRICS)

@@ -190,6 +190,7 @@ class profile:
         self.experimental_config = experimental_config
         self.execution_trace_observer = execution_trace_observer or _observer_from_environment()
         self.acc_events, self.custom_trace_id_callback = acc_events, custom_trace_id_callback
+        self.post_processing_timeout_s = post_processing_timeout_s
         self.preset_metadata, self._metadata = {}, {}  # of the windows to come; of the next one
         self.profiler = self._theirs = None
         self._number, self._out = 0, out
@@ -308,11 +309,17 @@ class profile:
         if _asks_for(self.experimental_config, "capture_overload_names"):
             _windows.warn_once("experimental_config: overload names are not recorded")
 
+    def _check(self):
+        """What torch.profiler finds wrong when it begins."""
+        if self.post_processing_timeout_s is not None and self.post_processing_timeout_s < 0:
+            raise ValueError("post_processing_timeout_s must be non-negative")
+
     def prepare_trace(self):
         """What takes time before recording begins."""
         if self._backend == "torch":
             self._prepare_theirs()
             return
+        self._check()
         if self._missing:
             warnings.warn(f"{self._missing} is not available, disabling {self._missing} profiling", stacklevel=4)
             if ProfilerActivity.CPU not in self.activities:

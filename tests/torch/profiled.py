@@ -244,6 +244,9 @@ def lists():
     first_row += second
     found.append([first_row.count, first.cpu_parent.name, [child.name for child in first.cpu_children], first in prof.events(),
                   prof.events().supported_export_stacks_metrics() if hasattr(prof.events(), "supported_export_stacks_metrics") else None])
+    prof.events().export_chrome_trace("list.json")
+    with open("list.json", encoding="utf-8") as trace:
+        found.append([(event["name"], event["tid"], sorted(event)) for event in json.load(trace)])
     found.append([line.split()[0] for line in averages(group_by_input_shape=True).table(sort_by="count").splitlines()[3:-2] if line])
     return found
 
@@ -286,6 +289,8 @@ def misuse():
     attempt("stacks", lambda: prof.export_stacks("stacks.txt"))
     attempt("nowhere", lambda: prof.export_chrome_trace("/nonexistent/trace.json"))
     attempt("in a row", lambda: profile(CPU))
+    attempt("a timeout", profile(activities=CPU, post_processing_timeout_s=-1.0, schedule=schedule(wait=1, warmup=1, active=1)).start)
+    attempt("a timeout", profile(activities=CPU, post_processing_timeout_s=-1.0).start)
     return found
 
 
