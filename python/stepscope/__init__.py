@@ -28,7 +28,7 @@ except ImportError as _problem:
 
 __version__ = "0.1.0"
 _ELSEWHERE = {  # looked up when first used, because they import PyTorch or other large things
-    **dict.fromkeys(("DeviceType", "ExecutionTraceObserver", "ProfilerAction", "ProfilerActivity", "kineto_available", "profile",
+    **dict.fromkeys(("_KinetoProfile", "DeviceType", "ExecutionTraceObserver", "ProfilerAction", "ProfilerActivity", "kineto_available", "profile",
                      "record_function", "schedule", "supported_activities", "tensorboard_trace_handler"), "profiler"),
     **dict.fromkeys(("add_arguments", "from_args", "from_yaml", "profiler_end", "profiler_init"), "arguments"),
 }

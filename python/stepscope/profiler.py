@@ -149,6 +149,17 @@ def _activities_of(given):
     return result
 
 
+# Of PyTorch 2.13, which has no list of them in Python.
+_TYPES_OF_CPU = {"CPU_OP", "USER_ANNOTATION", "EXTERNAL_CORRELATION", "CUDA_RUNTIME", "CUDA_DRIVER", "CPU_INSTANT_EVENT", "PYTHON_FUNCTION",
+                 "XPU_RUNTIME", "XPU_DRIVER", "PRIVATEUSE1_RUNTIME", "PRIVATEUSE1_DRIVER"}
+
+
+def _filters_of(given):
+    """Types that are asked for alone, by activity."""
+    chosen = [pair for item in given if isinstance(item, dict) for pair in item.items()]
+    return {_activity_called(key) if isinstance(key, str) else key: set(types) for key, types in chosen}
+
+
 def _device_of(activities):
     """Which device was asked for, as its name, and whether it can be recorded; None: none."""
     for name in _DEVICES:
@@ -174,7 +185,9 @@ class profile:
                  with_stack=False, with_flops=False, with_modules=False, experimental_config=None, execution_trace_observer=None,
                  acc_events=False, use_cuda=None, custom_trace_id_callback=None, post_processing_timeout_s=None, out=None,
                  backend="auto"):
-        self.activities = _activities_of(activities) if activities is not None else set(supported_activities())
+        given = supported_activities() if activities is None else activities
+        given = given if isinstance(given, str) else list(given)
+        self.activities, self.activity_filters = _activities_of(given), _filters_of(given)
         if use_cuda is not None:
             warnings.warn("`use_cuda` is deprecated, use `activities` argument instead", FutureWarning, stacklevel=2)
             if use_cuda:
@@ -306,6 +319,8 @@ class profile:
     def _say_what_is_missing(self):
         if self.with_modules:
             _windows.warn_once("with_modules: not in these tables; `stepscope report` has the modules of a run")
+        if self.activity_filters:
+            _windows.warn_once("activities: the types of events are not chosen, a trace has all of them")
         if _asks_for(self.experimental_config, "capture_overload_names"):
             _windows.warn_once("experimental_config: overload names are not recorded")
 
@@ -313,6 +328,10 @@ class profile:
         """What torch.profiler finds wrong when it begins."""
         if self.post_processing_timeout_s is not None and self.post_processing_timeout_s < 0:
             raise ValueError("post_processing_timeout_s must be non-negative")
+        types = self.activity_filters.get(ProfilerActivity.CPU)
+        unknown = sorted(types - _TYPES_OF_CPU) if types else []
+        if unknown:
+            raise RuntimeError(f"Unknown or non-member activity type name: {unknown[0]!r}")
 
     def prepare_trace(self):
         """What takes time before recording begins."""
@@ -382,7 +401,9 @@ class profile:
                       "experimental_config": self.experimental_config}
             if not _is_1:
                 wanted["acc_events"] = self.acc_events
-            self._theirs = theirs.profiler._KinetoProfile(activities=self.activities, **wanted)
+            filters = self.activity_filters
+            activities = [{each: filters[each]} if each in filters else each for each in self.activities]
+            self._theirs = theirs.profiler._KinetoProfile(activities=activities, **wanted)
         self._theirs.prepare_trace()
         self.profiler = self._theirs.profiler
 
@@ -479,3 +500,6 @@ class profile:
     def get_trace_id(self):
         """Of the newest cycle."""
         return None if self.profiler is None else getattr(self.profiler, "trace_id", None)
+
+
+_KinetoProfile = profile  # torch's has no schedule, and so no step()

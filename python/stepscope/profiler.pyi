@@ -32,6 +32,8 @@ def tensorboard_trace_handler(dir_name: str, worker_name: Optional[str] = None, 
 
 class profile:
     activities: Set[ProfilerActivity]
+    activity_filters: Dict[ProfilerActivity, Set[str]]
+    post_processing_timeout_s: Optional[float]
     record_shapes: bool
     profile_memory: bool
     with_stack: bool

@@ -289,6 +289,8 @@ def misuse():
     attempt("stacks", lambda: prof.export_stacks("stacks.txt"))
     attempt("nowhere", lambda: prof.export_chrome_trace("/nonexistent/trace.json"))
     attempt("in a row", lambda: profile(CPU))
+    for types in (["x"], ["CPU_OP", "user_annotation"], ["GPU_MEMCPY"]):
+        attempt("a type", profile(activities=[{ProfilerActivity.CPU: types}]).start)
     attempt("a timeout", profile(activities=CPU, post_processing_timeout_s=-1.0, schedule=schedule(wait=1, warmup=1, active=1)).start)
     attempt("a timeout", profile(activities=CPU, post_processing_timeout_s=-1.0).start)
     return found

@@ -230,6 +230,22 @@ def test_the_same_refusals(tmp_path, python):
         assert ours == torchs(python, "misuse")
 
 
+FILTERED = """
+import stepscope, torch
+for _ in range(2):
+    with stepscope.profile(activities=[{stepscope.ProfilerActivity.CPU: ["USER_ANNOTATION"]}]) as prof:
+        torch.ones(1)
+    print([event.name for event in prof.events()][-1])
+"""
+
+
+@every_python
+def test_types_of_events_that_are_not_chosen_are_said_once(tmp_path, python):
+    done = warm(tmp_path, python, "-c", FILTERED, env=OURS, is_observed=False)
+    assert (done.returncode, done.stdout) == (0, "aten::fill_\n" * 2), done.stderr
+    assert done.stderr.count("a trace has all of them") == 1
+
+
 @every_python
 def test_the_same_lists(tmp_path, python):
     ours, theirs = profiled(tmp_path, python, "stepscope", "lists")[0], torchs(python, "lists")
