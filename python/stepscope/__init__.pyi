@@ -12,7 +12,8 @@ from stepscope.arguments import (
 from stepscope.profiler import (
     DeviceType as DeviceType, ExecutionTraceObserver as ExecutionTraceObserver, ProfilerAction as ProfilerAction,
     ProfilerActivity as ProfilerActivity, kineto_available as kineto_available, profile as profile, record_function as record_function,
-    schedule as schedule, supported_activities as supported_activities, tensorboard_trace_handler as tensorboard_trace_handler)
+    _KinetoProfile as _KinetoProfile, schedule as schedule, supported_activities as supported_activities,
+    tensorboard_trace_handler as tensorboard_trace_handler)
 
 __version__: str
 unavailable: str
