@@ -104,7 +104,15 @@ static void element_by_element(void **state)
 {
 	check_profiler("aten::mul", "[2, 3] []", 6);
 	check_profiler("aten::add", "[] [2, 3] []", 1);
+	check_profiler("aten::add", "[] [2, 3] []\nt float;float;Scalar", 1);
 	check_none("aten::mul", "[2, 3] []", FLOPS_NO_FORMULA);
+}
+
+static void a_tensor_that_was_not_read_has_no_elements(void **state)
+{
+	double result;
+	assert_int_equal(count(FLOPS_PROFILER, "aten::add", "[] [] []\nt ;;Scalar", &result), FLOPS_UNKNOWN);
+	assert_true(result == 0);
 }
 
 static void what_is_not_known_is_not_zero(void **state)
@@ -147,9 +155,12 @@ static int tear_down(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(products_of_matrices),          cmocka_unit_test(convolutions),
-		cmocka_unit_test(attention_of_every_kernel),     cmocka_unit_test(element_by_element),
+		cmocka_unit_test(products_of_matrices),
+		cmocka_unit_test(convolutions),
+		cmocka_unit_test(attention_of_every_kernel),
+		cmocka_unit_test(element_by_element),
 		cmocka_unit_test(what_is_not_known_is_not_zero),
+		cmocka_unit_test(a_tensor_that_was_not_read_has_no_elements),
 	};
 	return cmocka_run_group_tests(tests, set_up, tear_down);
 }

@@ -34,8 +34,8 @@ struct inputs_layout {
 	uint64_t foreign;     /* bits of keys: tensors of other kinds than the plain ones */
 	uint64_t untrusted;   /* those of them of which nothing is read */
 	uint64_t wrappers;    /* those of them that wrap others */
-	uint64_t subclasses;  /* those of them whose class, in Python, may compute sizes itself: then policy_bits are not 0 */
-	uint64_t policy_bits;
+	uint64_t subclasses;  /* those of them whose class, in Python, may compute sizes itself */
+	uint64_t policy_bits; /* not 0: it does, or strides */
 	uint64_t substance; /* bits of keys that say where elements are: a tensor without any of them is not defined */
 	uint64_t unstrided; /* bits of keys: no strides; all of them without has_strides */
 };

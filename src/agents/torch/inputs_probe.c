@@ -188,7 +188,9 @@ static bool has_keys_at(unsigned word)
 	}
 	for (int i = 0; i < probe.tensor_count; i++) {
 		uint64_t keys = probe.tensors[i].words[word];
-		if (probe.tensors[i].kind != INPUTS_PLAIN && (keys == plain || keys == 0))
+		/* where all tensors are of a class in Python (a mode that makes fake ones), so are the plain ones */
+		bool is_subclass = probe.tensors[i].kind >= INPUTS_SUBCLASS;
+		if (probe.tensors[i].kind != INPUTS_PLAIN && (keys == 0 || (keys == plain && !is_subclass)))
 			return false;
 		if (probe.tensors[i].kind == INPUTS_META && (keys & plain) == 0)
 			return false;
@@ -304,7 +306,8 @@ static void trust_others(void)
 	for (int i = 0; i < probe.tensor_count; i++) {
 		const struct known_tensor *tensor = &probe.tensors[i];
 		uint64_t keys = tensor->words[inputs_layout.keys / 8], extra = keys & untrusted;
-		if (tensor->kind < INPUTS_FOREIGN || tensor->kind > last || !has_sizes_at(tensor, inputs_layout.sizes / 8))
+		if (tensor->kind < INPUTS_FOREIGN || tensor->kind > last ||
+		    !has_sizes_at(tensor, inputs_layout.sizes / 8))
 			continue;
 		inputs_layout.untrusted &= ~extra;
 		inputs_layout.substance |= keys & plain ? 0 : extra & -extra;
