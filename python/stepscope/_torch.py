@@ -202,7 +202,7 @@ def _show_subclasses(torch):
         __torch_dispatch__ = None
 
     sizes, strides = (4, 2, 6), (12, 6, 1)
-    for kind, policy in (*enumerate((None, "strides", "sizes"), SUBCLASS),) * 2:  # what lies behind a tensor may look alike once
+    for kind, policy in (*enumerate((None, "strides", "sizes"), SUBCLASS),) * 3:  # what lies in and behind a tensor may look alike by chance
         try:
             tensor = torch.Tensor._make_wrapper_subclass(Subclass, sizes, strides=strides, dtype=torch.float32, device="cpu",
                                                          dispatch_sizes_strides_policy=policy)

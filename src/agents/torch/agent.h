@@ -21,7 +21,7 @@
 STEPSCOPE_AGENT_EXPORT int stepscope_torch_find(void);
 STEPSCOPE_AGENT_EXPORT int stepscope_torch_probe_begin(void);
 /* Within a probe: a tensor (its TensorImpl), kind 0 plain, 1 on the device meta, 2 of another kind, 3 around another tensor, 4 to 6
- * of a class in Python that computes nothing, strides or sizes itself, twice each; PyTorch's number of its element type, its sizes and then
+ * of a class in Python that computes nothing, strides or sizes itself, several each; PyTorch's number of its element type, its sizes and then
  * as many strides; the first two inputs of the operators that follow; then, with all that was seen, the answer. After that scalars (type 0 int, 1 double, 2 bool) that are the third input of the next sub or sum, and the answer again; then the
  * text that the newest operator's inputs must have. */
 STEPSCOPE_AGENT_EXPORT void stepscope_torch_probe_tensor(uint64_t tensor, int kind, int type, const int64_t *sizes,

@@ -257,34 +257,33 @@ static void find_kinds(uint64_t plain)
 	inputs_layout.untrusted = ~(inputs_layout.substance - 1) & ~plain;
 }
 
-/* Which all tensors of the kind have; false: there is none such. */
-static bool common_word(enum inputs_probe kind, unsigned word, uint64_t *common)
+struct common {
+	uint64_t all, any; /* bits of the word that all tensors of the kind have, that one has */
+};
+
+static struct common common_bits(enum inputs_probe kind, unsigned word)
 {
-	int count = 0;
+	struct common common = {.all = UINT64_MAX};
 	for (int i = 0; i < probe.tensor_count; i++) {
 		if (probe.tensors[i].kind != kind)
 			continue;
-		if (count++ && probe.tensors[i].words[word] != *common)
-			return false;
-		*common = probe.tensors[i].words[word];
+		common.all &= probe.tensors[i].words[word];
+		common.any |= probe.tensors[i].words[word];
 	}
-	return count > 1;
+	return common;
 }
 
-/* What is 0, 1 and 2 in the three subclasses, once or (for C++ and for Python) in several fields of one word, and 0 in plain tensors. */
+/* Two bits that are 0, 1 and 2 in the three subclasses, once or (for C++ and for Python) in several fields of one word, and 0 in plain tensors.
+ * Between fields is what the memory held before, so only bits that are alike in all tensors of a kind say anything. */
 static bool has_policy_at(unsigned word, uint64_t *bits)
 {
-	uint64_t none = 0, strides = 0, sizes = 0;
-	if (!common_word(INPUTS_SUBCLASS, word, &none) || !common_word(INPUTS_SUBCLASS_STRIDES, word, &strides) ||
-	    !common_word(INPUTS_SUBCLASS_SIZES, word, &sizes))
-		return false;
-	strides ^= none;
-	sizes ^= none;
-	*bits = strides | sizes;
-	bool fits = strides && sizes == strides << 1 && !(strides & sizes) && !(none & *bits);
-	for (int i = 0; i < probe.tensor_count && fits; i++)
-		fits = probe.tensors[i].kind != INPUTS_PLAIN || !(probe.tensors[i].words[word] & *bits);
-	return fits;
+	struct common strides = common_bits(INPUTS_SUBCLASS_STRIDES, word);
+	struct common sizes = common_bits(INPUTS_SUBCLASS_SIZES, word);
+	uint64_t others = common_bits(INPUTS_SUBCLASS, word).any | common_bits(INPUTS_PLAIN, word).any;
+	uint64_t one = strides.all & ~sizes.any & ~others, two = sizes.all & ~strides.any & ~others;
+	uint64_t fields = one & two >> 1;
+	*bits = fields | fields << 1;
+	return fields != 0;
 }
 
 static bool find_policy(void)
