@@ -49,6 +49,8 @@ struct level {                /* an open span of a stream */
 	uint8_t kind;         /* enum span_kind */
 	bool is_over;         /* its span ended at end_ns with an inferred step or phase; its END is still to come */
 	int64_t end_ns;
+	uint32_t cut_row; /* of the first span that was cut where this one began, MODEL_NONE */
+	int64_t cut_ns;
 };
 
 struct stream {

@@ -96,6 +96,7 @@ static struct level *push_level(struct stream *stream, uint8_t kind)
 	level->coarse = is_coarse_kind(kind) ? stream->level_count : below ? below->coarse : 0;
 	level->placeholder = below ? below->placeholder : 0;
 	level->is_over = false;
+	level->cut_row = MODEL_NONE;
 	return level;
 }
 
@@ -182,11 +183,28 @@ static void end_inferred_level(struct recording *recording, struct stream *strea
 	drop_level(stream, level);
 }
 
+/* The span ended so much later than it is shown; below 0: before what began in it. */
+static void note_cut(struct recording *recording, const struct stream *stream, uint32_t row, int64_t cut_ns)
+{
+	struct span_arg arg = {.track = stream->track, .row = row, .type = STEPSCOPE_ARG_I64, .i64 = cut_ns};
+	arg.key = intern_add(&recording->model->strings, "trace.cut_ns");
+	model_span_arg(recording->model, &arg);
+}
+
+/* The level is asynchronous, which cuts nothing. */
+static void note_async(struct recording *recording, const struct stream *stream, const struct level *level)
+{
+	if (level->cut_row != MODEL_NONE)
+		note_cut(recording, stream, level->cut_row, level->cut_ns);
+}
+
 static void end_all(struct recording *recording, struct stream *stream, int64_t time_ns, uint8_t flags)
 {
 	if (!stream->level_count)
 		return;
 	end_deeper(recording, stream, time_ns);
+	for (uint32_t i = 0; i < stream->level_count && flags & SPAN_ENDS_ELSEWHERE; i++)
+		note_async(recording, stream, &stream->levels[i]);
 	while (stream->level_count)
 		end_top(recording, stream, time_ns, flags);
 }
@@ -246,22 +264,46 @@ static inline void on_end_detail(struct recording *recording, struct stream *str
 		note_unmatched(recording, stream);
 }
 
-/* The span in the row, if it is known, has lost so much of its end. Where an operator is one of the two it began or ended the other, as under a
- * mode of PyTorch's dispatcher: no surprise. */
-static void note_overlap(struct recording *recording, struct stream *stream, uint32_t row, bool has_op, int64_t lost_ns)
+/* A span has lost so much of its end. Where an operator is one of the two it began or ended the other, as under a mode of PyTorch's dispatcher: no
+ * surprise. */
+static bool note_overlap(struct stream *stream, bool has_op, int64_t lost_ns)
 {
-	struct span_arg arg = {.track = stream->track, .row = row, .type = STEPSCOPE_ARG_I64, .i64 = lost_ns};
 	if (lost_ns <= (has_op ? OVERLAP_NS : 0))
-		return;
+		return false;
 	stream->overlaps++;
 	stream->overlap_ns += (uint64_t)lost_ns;
-	arg.key = intern_add(&recording->model->strings, "trace.cut_ns");
-	if (row != MODEL_NONE)
-		model_span_arg(recording->model, &arg);
+	return true;
+}
+
+/* How much later the span ended than it is shown. */
+static int64_t cut_of(const struct recording *recording, const struct stream *stream, uint32_t row, int64_t time_ns)
+{
+	uint32_t i;
+	if (row == MODEL_NONE)
+		return 0;
+	const struct span_chunk *chunk = track_chunk(recording->model->tracks[stream->track], row, &i);
+	int64_t took_ns = time_ns > chunk->start_ns[i] ? time_ns - chunk->start_ns[i] : 0;
+	return took_ns - chunk->dur_ns[i];
+}
+
+/* Of the span in the row, at that level. What is not told now is when the one that cut it turns out to be asynchronous. */
+static void note_cuts(struct recording *recording, struct stream *stream, uint32_t index, uint32_t row, int64_t cut_ns,
+                      bool is_told)
+{
+	struct level *next = index + 1 < stream->level_count ? &stream->levels[index + 1] : NULL;
+	if (!cut_ns)
+		return;
+	if (is_told) {
+		note_cut(recording, stream, row, cut_ns);
+	} else if (next && next->cut_row == MODEL_NONE) {
+		next->cut_row = row;
+		next->cut_ns = cut_ns;
+	}
 }
 
 /* What was begun in it goes on. */
-static void end_under(struct recording *recording, struct stream *stream, uint32_t index, int64_t time_ns)
+static void end_under(struct recording *recording, struct stream *stream, uint32_t index, int64_t time_ns,
+                      uint8_t flags)
 {
 	const struct level *levels = stream->levels;
 	uint32_t above = 0;
@@ -271,14 +313,19 @@ static void end_under(struct recording *recording, struct stream *stream, uint32
 		above += !levels[i].is_over;
 	}
 	int64_t end_ns = time_ns;
-	uint32_t row = above ? model_span_end_beneath(recording->model, stream->track, above, &end_ns, 0) : MODEL_NONE;
+	uint32_t row = above ? model_span_end_beneath(recording->model, stream->track, above, &end_ns, flags)
+	                     : model_span_innermost(recording->model, stream->track, NULL);
 	if (!above)
-		model_span_end(recording->model, stream->track, time_ns, 0);
+		model_span_end(recording->model, stream->track, time_ns, flags);
 	if (above && row == MODEL_NONE) {
 		end_down_to(recording, stream, index, time_ns);
 		return;
 	}
-	note_overlap(recording, stream, row, has_op, time_ns - end_ns);
+	int64_t cut_ns = cut_of(recording, stream, row, time_ns);
+	note_cuts(recording, stream, index, row, cut_ns,
+	          note_overlap(stream, has_op, cut_ns) || flags & SPAN_ENDS_ELSEWHERE);
+	if (flags & SPAN_ENDS_ELSEWHERE)
+		note_async(recording, stream, &levels[index]);
 	drop_level(stream, index);
 }
 
@@ -290,17 +337,18 @@ static void on_end_beneath(struct recording *recording, struct stream *stream, c
 		note_unmatched(recording, stream);
 		return;
 	}
-	if (event->payload_count > 1) { /* it ended before, in another thread */
+	uint8_t flags = event->payload_count > 1 ? SPAN_ENDS_ELSEWHERE : 0;
+	if (flags) { /* it ended before, in another thread */
 		struct clock_cursor clock = {stream->clock.line, 0};
 		int64_t end_ns = clock_ns(&clock, event->payload[1]);
 		time_ns = end_ns < time_ns ? end_ns : time_ns;
 	}
 	const struct level ended = stream->levels[level - 1];
 	if (!ended.is_over) {
-		end_under(recording, stream, level - 1, time_ns);
+		end_under(recording, stream, level - 1, time_ns, flags);
 		return;
 	}
-	note_overlap(recording, stream, MODEL_NONE, true, time_ns - ended.end_ns);
+	note_overlap(stream, true, time_ns - ended.end_ns);
 	drop_level(stream, level - 1);
 }
 
@@ -711,6 +759,12 @@ static void follow_words(struct recording *recording, struct stream *stream, con
 		stream->next_word = end;
 }
 
+/* Of what goes on behind it. */
+static uint8_t window_end(const struct recording *recording)
+{
+	return recording->filter->window ? SPAN_IS_CLIPPED | SPAN_ENDS_ELSEWHERE : SPAN_IS_CLIPPED;
+}
+
 static bool is_in_window(struct recording *recording, struct stream *stream, int64_t time_ns)
 {
 	const struct recorded_process *process = recording->process;
@@ -719,7 +773,7 @@ static bool is_in_window(struct recording *recording, struct stream *stream, int
 			follow_inferred(recording, stream, process->windows[stream->window].end_ns,
 			                STEPSCOPE_EVENT_BEGIN);
 		if (stream->is_window_open)
-			end_all(recording, stream, process->windows[stream->window].end_ns, SPAN_IS_CLIPPED);
+			end_all(recording, stream, process->windows[stream->window].end_ns, window_end(recording));
 		stream->is_window_open = false;
 		stream->window++;
 	}
@@ -906,7 +960,7 @@ void recording_close_session(struct recording *recording, struct session *sessio
 		const struct time_window *window = stream->is_window_open ? &recording->process->windows[stream->window]
 		                                                          : NULL;
 		if (window && window->end_ns < INT64_MAX / 2) {
-			end_all(recording, stream, window->end_ns, SPAN_IS_CLIPPED);
+			end_all(recording, stream, window->end_ns, window_end(recording));
 		}
 		bool has_ended = stream->info.flags & 2;
 		if (open_levels(stream) && (has_ended || !is_last)) {

@@ -57,6 +57,8 @@ enum span_flag {
 	SPAN_IS_CUT =
 		16, /* went on when operations were not recorded any more; its end here is the end of the recorded stretch */
 	SPAN_IS_INFERRED = 32, /* a phase or step that the program did not mark */
+	SPAN_ENDS_ELSEWHERE =
+		128, /* not in the thread that began it, or behind the window of a profiler that was loaded */
 };
 
 #define CHUNK_ROWS 65536u

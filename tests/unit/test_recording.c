@@ -176,7 +176,31 @@ static void an_end_that_is_told_late(void **state)
 	segment_put(&segment, MAIN, 99, STEPSCOPE_EVENT_END, STEPSCOPE_END_BENEATH, 2, (uint64_t)0, (uint64_t)5);
 	segment_end(&segment, "exit");
 	load(&segment);
-	CHECK_SPANS(0, {10, 85, "layer", 0, 0}, {20, 15, "matmul", 1, 0}, {90, 5, "add", 1, 0});
+	CHECK_SPANS(0, {10, 85, "layer", 0, SPAN_ENDS_ELSEWHERE}, {20, 15, "matmul", 1, SPAN_ENDS_ELSEWHERE},
+	            {90, 5, "add", 1, 0});
+	/* the range is as long as what began in it, and it is known when it ended */
+	assert_int_equal(model.args_count, 1);
+	assert_int_equal(model.args[0].row, 0);
+	assert_int_equal(model.args[0].i64, -85); /* at once, as an end before the begin is none */
+	model_release(&model);
+}
+
+/* A function of TorchScript goes on in another thread, and the range around the call is over before it. */
+static void what_an_asynchronous_operator_cut_is_known(void **state)
+{
+	struct segment_builder segment;
+	begin(&segment);
+	on(&segment, 10, STEPSCOPE_EVENT_BEGIN, RANGE);
+	on(&segment, 20, STEPSCOPE_EVENT_BEGIN, OP);
+	end_beneath(&segment, 50, 1);
+	segment_put(&segment, MAIN, 90, STEPSCOPE_EVENT_END, STEPSCOPE_END_BENEATH, 2, (uint64_t)0, (uint64_t)60);
+	segment_end(&segment, "exit");
+	load(&segment);
+	CHECK_SPANS(0, {10, 10, "layer", 0, SPAN_IS_CLIPPED}, {20, 40, "matmul", 0, SPAN_ENDS_ELSEWHERE});
+	assert_int_equal(model.args_count, 1);
+	assert_int_equal(model.args[0].row, 0);
+	assert_int_equal(model.args[0].i64, 30);
+	assert_int_equal(ledger_count(LEDGER_OTHER), 0);
 	model_release(&model);
 }
 
@@ -1389,6 +1413,7 @@ int main(void)
 		cmocka_unit_test(a_range_that_ends_in_another_one_is_cut),
 		cmocka_unit_test(a_range_that_outlives_its_operator),
 		cmocka_unit_test(an_end_that_is_told_late),
+		cmocka_unit_test(what_an_asynchronous_operator_cut_is_known),
 		cmocka_unit_test(ends_beneath_what_is_not_there),
 		cmocka_unit_test(an_end_of_a_step_says_what_its_thread_used),
 		cmocka_unit_test(an_end_of_detail_does_not_close_a_phase),
