@@ -30,7 +30,7 @@ class _Named:
     """What rows and calls have in common; cuda_* are the names of PyTorch 1.13."""
 
     node_id, use_device, device_type = -1, None, DeviceType.CPU
-    is_async = is_remote = is_legacy = False
+    is_remote = is_legacy = False
     self_cpu_percent = total_cpu_percent = total_device_percent = -1
 
     cpu_time = property(lambda self: self.cpu_time_total / self.count if self.count else 0.0)
@@ -56,7 +56,7 @@ class FunctionEventAvg(_Named):
     def __init__(self, row=None):
         self.node_id = 0
         self.key = self.overload_name = self.input_shapes = self.stack = self.scope = self.cpu_parent = self.cpu_children = None
-        self.__dict__.update(dict.fromkeys(self._SUMS, 0))
+        self.__dict__.update(dict.fromkeys(self._SUMS, 0), is_async=False)
         if row is not None:
             self._fill(row)
 
@@ -143,7 +143,7 @@ class FunctionEvent(_Named):
     cpu_time_total = property(lambda self: self.time_range.elapsed_us())
 
     def _without_children(self, name):
-        return getattr(self, name) - sum(getattr(child, name) for child in self.cpu_children)
+        return 0 if self.is_async else getattr(self, name) - sum(getattr(child, name) for child in self.cpu_children)
 
     self_cpu_time_total = property(lambda self: self._without_children("cpu_time_total"))
     self_cpu_memory_usage = property(lambda self: self._without_children("cpu_memory_usage"))

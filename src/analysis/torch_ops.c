@@ -77,12 +77,14 @@ static bool is_of_package(const char *name)
 
 enum {
 	NAME_IS_HIDDEN = 1,
-	NAME_IS_OF_PACKAGE = 2
+	NAME_IS_OF_PACKAGE = 2,
+	NAME_IS_WORK = 4
 };
 
 static uint8_t classify_name(const char *name)
 {
-	return (uint8_t)((is_hidden_name(name) ? NAME_IS_HIDDEN : 0) | (is_of_package(name) ? NAME_IS_OF_PACKAGE : 0));
+	return (uint8_t)((is_hidden_name(name) ? NAME_IS_HIDDEN : 0) | (is_of_package(name) ? NAME_IS_OF_PACKAGE : 0) |
+	                 (pytorch_is_work(name) ? NAME_IS_WORK : 0));
 }
 
 static bool is_wanted(struct builder *builder, const struct span_view *span)
@@ -198,6 +200,14 @@ static void describe(struct builder *builder, struct torch_event *event, const s
 	}
 }
 
+/* A trace does not tell where a range ended, and one without Kineto not that it is no operator. */
+static bool is_async(struct builder *builder, const struct span_view *span)
+{
+	return (span->flags & SPAN_ENDS_ELSEWHERE && span->kind != SPAN_STEP) ||
+	       ((span->kind == SPAN_ANNOTATION || span->kind == SPAN_OP) &&
+	        name_class(&builder->names, builder->model, span->name) & NAME_IS_WORK);
+}
+
 static bool visit(void *context, const struct span_view *span)
 {
 	struct builder *builder = context;
@@ -229,6 +239,9 @@ static bool visit(void *context, const struct span_view *span)
 		event->device_us = event->end_us - event->start_us;
 		event->inputs = 0;
 		builder->ops->has_device = true;
+	} else {
+		event->is_async = is_async(builder, span);
+		builder->ops->has_async |= event->is_async;
 	}
 	return true;
 }
@@ -257,7 +270,7 @@ static void add_device_times(struct builder *builder)
 			operation = builder->event_of[launch->track][launch->operation];
 			const struct span_chunk *chunk = track_chunk(model->tracks[launch->track], launch->operation,
 			                                             &i);
-			if (operation != TORCH_NONE && chunk->kind[i] == SPAN_OP)
+			if (operation != TORCH_NONE && chunk->kind[i] == SPAN_OP && !events[operation].is_async)
 				events[operation].device_us += events[event_of[row]].device_us;
 		}
 	}
@@ -477,10 +490,12 @@ static void add_to_row(struct torch_row *row, const struct torch_event *event)
 	row->device_us += event->device_us;
 	row->self_device_us += event->device_us - event->children_device_us;
 	row->total_us += total_us;
-	row->self_us += total_us - event->children_us;
+	row->self_us += event->is_async ? 0 : total_us - event->children_us;
 	row->flops += event->flops;
 	for (int i = 0; i < 2; i++) {
 		clamped_add(&row->bytes[i], event->bytes[i]);
+		if (event->is_async)
+			continue;
 		clamped_add(&row->self_bytes[i], event->bytes[i]);
 		clamped_subtract(&row->self_bytes[i], event->children_bytes[i]);
 	}
@@ -611,6 +626,8 @@ void torch_ops_init(struct torch_ops *ops, const struct model *model, const stru
 		torch_trace_arrange(ops, model, builder.base_ns, options);
 	else if (!options->is_without_memory)
 		add_memory(&builder);
+	if (ops->has_async && !builder.is_trace) /* what is in one is in what is around that */
+		torch_trace_find_parents(ops, model);
 	for (uint32_t i = 0; i < model->tracks_count; i++)
 		storage_release(model->storage, builder.event_of[i]);
 	free(builder.event_of);

@@ -35,6 +35,7 @@ struct torch_event {
 	uint32_t stack;          /* of Python; what a backward does has its forward's */
 	uint32_t frame;          /* a name for each function and module of Python in a trace, 0: it is none */
 	bool is_annotation, is_merged /* into its parent */, is_backward, is_device;
+	bool is_async; /* no thread's own: it has no self time, and is in no other event, nor another one in it */
 };
 
 struct torch_row {
@@ -58,7 +59,7 @@ struct torch_ops {
 	uint32_t order_count;
 	struct torch_row *rows;
 	uint32_t row_count, row_capacity;
-	bool has_memory, has_operators, has_device; /* has_device: work of devices */
+	bool has_memory, has_operators, has_device, has_async; /* has_device: work of devices */
 	struct arena texts;
 };
 

@@ -23,7 +23,7 @@ bool torch_trace_is(const struct model *model)
 
 int64_t torch_trace_dur_ns(const struct model *model, const struct span_view *span)
 {
-	if (!(span->flags & SPAN_IS_CLIPPED))
+	if (!(span->flags & (SPAN_IS_CLIPPED | SPAN_ENDS_ELSEWHERE)))
 		return span->dur_ns;
 	for (uint32_t i = model_first_arg(model, span->track_index, span->row); i < model->args_count; i++) {
 		const struct span_arg *arg = &model->args[i];
@@ -55,8 +55,7 @@ static int compare_placed(const void *left, const void *right)
 	return (a->end_us < b->end_us) - (a->end_us > b->end_us);
 }
 
-/* Also puts the events in that order, so that parents come before their children. */
-static void find_parents(struct torch_ops *ops, const struct model *model)
+void torch_trace_find_parents(struct torch_ops *ops, const struct model *model)
 {
 	uint32_t count = ops->event_count, depth = 0;
 	struct storage *storage = model->storage;
@@ -72,12 +71,15 @@ static void find_parents(struct torch_ops *ops, const struct model *model)
 		events[i] = ops->events[placed[i].index];
 		if (i && placed[i].thread != placed[i - 1].thread)
 			depth = 0;
+		events[i].parent = TORCH_NONE;
+		if (events[i].is_device || events[i].is_async)
+			continue;
 		while (depth && (events[i].start_us >= events[open[depth - 1]].end_us ||
 		                 events[i].end_us > events[open[depth - 1]].end_us))
 			depth--;
-		events[i].parent = depth && !events[i].is_device ? open[depth - 1] : TORCH_NONE;
-		if (!events[i].is_device)
-			open[depth++] = i;
+		if (depth)
+			events[i].parent = open[depth - 1];
+		open[depth++] = i;
 	}
 	storage_release(storage, ops->events);
 	ops->events = events;
@@ -376,7 +378,7 @@ static void find_sources(struct torch_ops *ops, const struct model *model, uint3
 void torch_trace_arrange(struct torch_ops *ops, const struct model *model, int64_t base_ns,
                          const struct torch_ops_options *options)
 {
-	find_parents(ops, model);
+	torch_trace_find_parents(ops, model);
 	if (options->frames)
 		find_sources(ops, model, options->frames);
 	if (!options->is_without_memory)

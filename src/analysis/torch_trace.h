@@ -13,6 +13,8 @@
 bool torch_trace_is(const struct model *model);
 /* The duration that the trace gave a span, also when it was cut to nest. */
 int64_t torch_trace_dur_ns(const struct model *model, const struct span_view *span);
+/* Parents by nothing but times, of each thread. Also puts the events in that order, so that parents come before their children. */
+void torch_trace_find_parents(struct torch_ops *ops, const struct model *model);
 /* Parents and, when wanted, bytes and lines of Python of all events. */
 void torch_trace_arrange(struct torch_ops *ops, const struct model *model, int64_t base_ns,
                          const struct torch_ops_options *options);

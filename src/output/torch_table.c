@@ -475,7 +475,10 @@ static void put_row(struct lines *lines, const struct torch_row *row)
 	put_cell(lines, &column, cell);
 	format_time(cell, row->self_us, unit);
 	put_cell(lines, &column, cell);
-	format_share(cell, row->total_us, lines->sum_us);
+	if (row->first->is_async)
+		snprintf(cell, sizeof(cell), "0");
+	else
+		format_share(cell, row->total_us, lines->sum_us);
 	put_cell(lines, &column, cell);
 	format_time(cell, row->total_us, unit);
 	put_cell(lines, &column, cell);
@@ -589,6 +592,14 @@ static void put_source_json(struct json_writer *json, const char *source)
 	json_array_end(json);
 }
 
+static void put_marks_json(struct json_writer *json, const struct torch_event *event)
+{
+	json_key(json, "is_user_annotation");
+	json_bool(json, event->is_annotation);
+	json_key(json, "is_async");
+	json_bool(json, event->is_async);
+}
+
 static void put_row_json(struct json_writer *json, const struct torch_row *row, const struct torch_table *table)
 {
 	json_object_begin(json);
@@ -613,8 +624,7 @@ static void put_row_json(struct json_writer *json, const struct torch_row *row, 
 	}
 	if (row->first->source[0])
 		put_source_json(json, row->first->source);
-	json_key(json, "is_user_annotation");
-	json_bool(json, row->first->is_annotation);
+	put_marks_json(json, row->first);
 	json_key(json, "is_top_level");
 	json_bool(json, row->first->parent == TORCH_NONE);
 	json_object_end(json);
@@ -681,8 +691,7 @@ static void put_event_json(struct json_writer *json, const struct torch_ops *ops
 	json_string(json, event->shapes);
 	if (event->source[0])
 		put_source_json(json, event->source);
-	json_key(json, "is_user_annotation");
-	json_bool(json, event->is_annotation);
+	put_marks_json(json, event);
 	json_object_end(json);
 }
 

@@ -70,6 +70,15 @@ static inline bool pytorch_waits(const char *name)
 	return pytorch_is_one_of(name, strlen(name), names);
 }
 
+/* The ranges in which c10d's backends do what they were asked for ("gloo:all_reduce"; "nccl::" is a namespace of operators). PyTorch takes each as
+ * asynchronous, also where the thread that began it ends it. */
+static inline bool pytorch_is_work(const char *name)
+{
+	static const char *const backends[] = {"gloo", "nccl", "mpi", "ucc", "xccl", NULL};
+	size_t length = strcspn(name, ":");
+	return name[length] && name[length + 1] != ':' && pytorch_is_one_of(name, length, backends);
+}
+
 /* Code has two numbers, "3/1": of the function, and how often that was compiled before. Both in one; 0: it has none. */
 static inline uint32_t pytorch_code_number(const char *text, size_t length)
 {

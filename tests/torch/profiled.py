@@ -12,6 +12,7 @@ import time
 import warnings
 
 import torch
+import torch.distributed as dist
 from torch import nn
 
 if sys.argv[1] == "torch":
@@ -353,6 +354,42 @@ def inputs():
     return [[event.name, event.input_shapes, event.structured_input_shapes, event.structured_input_strides] for event in prof.events()
             if event.name in names], [event.concrete_inputs for event in prof.events() if event.name == "aten::native_layer_norm_backward"], [
                 [args[name]["Input Dims"], args[name]["Input Strides"]] for name in names]
+
+
+def asyncs():
+    """Ranges that no thread can call its own: what gloo executes, and what ends in another thread, or behind the profiler."""
+    if not dist.is_initialized():
+        dist.init_process_group("gloo", store=dist.HashStore(), rank=0, world_size=1)
+    tensor = torch.ones(100)
+    future = torch.futures.Future()
+    dist.all_reduce(tensor)
+    with profile(activities=CPU, profile_memory=True) as prof:
+        with record_function("around"):
+            dist.all_gather([torch.ones(100)], tensor)  # copies in gloo's thread
+            with record_function("later") as later:
+                later._call_end_callbacks_on_future(future)
+            thread = threading.Thread(target=future.set_result, args=(1,))
+            with record_function("inside"):
+                torch.ones(3)
+                thread.start()
+                thread.join()
+                time.sleep(0.05)
+        left_open = record_function("left open")
+        left_open.__enter__()
+        torch.ones(5)
+    left_open.__exit__(None, None, None)
+    dist.destroy_process_group()
+    names = ["around", "gloo:all_gather", "later", "inside", "aten::ones", "left open"]
+    names += ["aten::copy_"] if HAS_KINETO else []  # 1.13 does not follow gloo's threads there
+    events = [event for event in prof.events() if event.name in names]
+    table = {line.split()[0]: line.split()[1:4] for line in prof.key_averages().table(row_limit=-1).splitlines() if "gloo:" in line}
+    took = {event.name: event.cpu_time_total for event in events}
+    total = prof.events().self_cpu_time_total
+    return {"events": sorted([event.name, event.is_async, event.is_async and event.self_cpu_time_total, event.is_async and
+                              event.self_cpu_memory_usage, event.cpu_parent.name if event.cpu_parent else ""] for event in events),
+            "rows": sorted([row.key, row.is_async, row.is_async and row.self_cpu_time_total] for row in prof.key_averages() if row.key in names),
+            "table": table, "is_short": took["later"] < 50e3 < took["inside"],
+            "is_sum": abs(total - sum(row.self_cpu_time_total for row in prof.key_averages())) < 1e-4 * total}
 
 
 def releases():

@@ -8,8 +8,8 @@ import pytest
 
 from torch_tools import HERE, STEPSCOPE, environment, every_python, version, warm
 
-WANTED = ["none", "steps", "steps,shapes,memory,flops", "stack", "steps,stack,shapes,memory", "frames", "steps,frames"]
-WITHOUT_KINETO = ["none", "steps", "stack"]  # such a trace has no shapes, no memory and no lines
+WANTED = ["none", "steps", "steps,shapes,memory,flops", "stack", "steps,stack,shapes,memory", "frames", "steps,frames", "collectives", "collectives,shapes,memory"]
+WITHOUT_KINETO = ["none", "steps", "stack", "collectives"]  # such a trace has no shapes, no memory and no lines
 
 
 def has_kineto(python):

@@ -1,9 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
 """Profiles a few real steps with torch.profiler: writes its trace to TRACE and its own tables to TRACE.name, TRACE.shape and, where they have
-any, with 3 lines of Python to TRACE.frames."""
+any, with 3 lines of Python to TRACE.frames. With "collectives" gradients are averaged, by one rank."""
 import sys
 
 import torch
+import torch.distributed as dist
 from torch.profiler import ProfilerActivity, profile, record_function, schedule
 
 
@@ -15,6 +16,8 @@ def main():
     # else 2.13 has lines in its traces, but not in its tables
     more = {"experimental_config": torch._C._profiler._ExperimentalConfig(verbose=True)} if "frames" in wanted else {}
     steps = {"schedule": schedule(wait=1, warmup=1, active=2)} if "steps" in wanted else {}
+    if "collectives" in wanted:
+        dist.init_process_group("gloo", store=dist.HashStore(), rank=0, world_size=1)
     with profile(activities=[ProfilerActivity.CPU], record_shapes="shapes" in wanted, profile_memory="memory" in wanted,
                  with_stack="stack" in wanted or "frames" in wanted, with_flops="flops" in wanted, **steps, **more) as profiler:
         for _ in range(4):
@@ -22,6 +25,8 @@ def main():
                 loss = model(torch.randn(8, 3, 16, 16)).logsumexp(1).mean()
             optimizer.zero_grad()
             loss.backward()
+            for parameter in model.parameters() if "collectives" in wanted else ():
+                dist.all_reduce(parameter.grad)
             optimizer.step()
             if steps:
                 profiler.step()
