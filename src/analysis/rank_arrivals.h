@@ -15,13 +15,13 @@
 
 #include "analysis/step_times.h"
 
-struct rank_arrival {     /* of one rank; means over steps that all ranks completed */
-	double late_ns;   /* it calls the last collective of a step behind the first rank */
-	double waits_ns;  /* before the last rank */
-	double caused_ns; /* each of the others, in the mean, waits in collectives because of it (rank_blame.h) */
-	double alone_ns;  /* ... what they would gain were it no later than the next */
-	double then_ns;   /* the same among the others, without the one that causes most */
-	double waited_ns; /* it waits in collectives because of others */
+struct rank_arrival {      /* of one rank; means over steps that all ranks completed */
+	double late_ns;    /* it calls the last collective of a step behind the first rank */
+	double waits_ns;   /* before the last rank */
+	double caused_ns;  /* each of the others, in the mean, waits in collectives because of it (rank_blame.h) */
+	double alone_ns;   /* ... what they would gain were it no later than the next */
+	double then_ns;    /* the same among the others, without the one that causes most */
+	double waited_ns;  /* it waits in collectives because of others */
 	double most_share; /* of what it causes, what it causes in most_step, where that is most; 0: it causes nothing */
 	int64_t most_step; /* number */
 };

@@ -34,7 +34,7 @@ struct in_step { /* what others waited because of a rank in the step that was lo
 struct blaming {
 	const struct collective_matches *matches;
 	struct rank_blame *blames;
-	struct in_step *in_steps; /* by process */
+	struct in_step *in_steps;  /* by process */
 	struct history *histories; /* by process */
 };
 

@@ -373,8 +373,10 @@ static enum status list_baselines(struct history *history, struct error *err)
 static enum status check_baseline_name(const char *word, struct error *err)
 {
 	if (strlen(word) > BASELINE_NAME)
-		return error_set(err, STATUS_USAGE, "the name of the baseline is too long: at most %d bytes", BASELINE_NAME);
-	if (!word[0] || !strcmp(word, "last") || !strncmp(word, "last:", 5) || !strcmp(word, "best") || strspn(word, "0123456789") == strlen(word))
+		return error_set(err, STATUS_USAGE, "the name of the baseline is too long: at most %d bytes",
+		                 BASELINE_NAME);
+	if (!word[0] || !strcmp(word, "last") || !strncmp(word, "last:", 5) || !strcmp(word, "best") ||
+	    strspn(word, "0123456789") == strlen(word))
 		return error_set(err, STATUS_USAGE, "a baseline cannot be called '%s'", word);
 	return STATUS_OK;
 }

@@ -8,7 +8,7 @@
 #include "compare/compared_run.h"
 #include "store/history.h"
 
-#define BASELINE_RUNS 50 /* of one comparison at most */
+#define BASELINE_RUNS 50  /* of one comparison at most */
 #define BASELINE_NAME 255 /* bytes at most */
 
 struct compare_baseline {

@@ -34,12 +34,12 @@ struct metrics_file {
 	double tokens_per_s, memory_mb, nan_steps, inf_steps, loss;
 	double lost_losses, lost_norms; /* values of steps that are NaN or infinite, of those that the file keeps */
 	double diverged;                /* 0 or 1: the loss */
-	double cuda_ms, cpu_ms;     /* of the part that was profiled */
-	double utilization, wait;   /* in percent */
-	struct operation operation; /* the one that is read */
-	size_t operations;          /* that were kept */
-	bool is_loss_lost;          /* it is NaN or infinite */
-	const char *status, *error; /* how the run ended; NULL: not there */
+	double cuda_ms, cpu_ms;         /* of the part that was profiled */
+	double utilization, wait;       /* in percent */
+	struct operation operation;     /* the one that is read */
+	size_t operations;              /* that were kept */
+	bool is_loss_lost;              /* it is NaN or infinite */
+	const char *status, *error;     /* how the run ended; NULL: not there */
 };
 
 /* ---- facts ---- */

@@ -183,8 +183,8 @@ struct comparison {
 	bool is_whole; /* no run has steps: contributions are of whole recordings */
 	const char
 		*failure; /* a run that did not complete, in words, in the arena of `verdict`; NULL: none is known of */
-	bool is_divergence_known;    /* a new run says whether its loss diverged */
-	const char *diverged;        /* one that says it did, in that arena; NULL: none */
+	bool is_divergence_known; /* a new run says whether its loss diverged */
+	const char *diverged;     /* one that says it did, in that arena; NULL: none */
 };
 
 /* A metric's reason: its interval rests on an assumption alone. */

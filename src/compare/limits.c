@@ -363,8 +363,7 @@ static void check_divergence(const struct limits *limits, const struct compariso
 
 	if (!comparison->is_divergence_known)
 		return;
-	check = begin_check(limits, comparison, checked, "loss_divergence", "loss",
-	                    "loss_diverged");
+	check = begin_check(limits, comparison, checked, "loss_divergence", "loss", "loss_diverged");
 	table_set_text(checked, check.row, CHECKED_LIMIT, "no divergence");
 	if (comparison->diverged)
 		set_result(&check, LIMIT_BROKEN,

@@ -12,9 +12,9 @@ struct grouping {
 	struct number_map groups; /* optimizer -> the last group that it was called in */
 	uint32_t group;
 	bool has_identity, has_batches, has_backwards; /* the program */
-	size_t last;                               /* call of this group, NONE */
-	bool is_closure;                           /* that call */
-	bool is_of_batch;                          /* a batch came before it */
+	size_t last;                                   /* call of this group, NONE */
+	bool is_closure;                               /* that call */
+	bool is_of_batch;                              /* a batch came before it */
 	bool goes_on;                              /* its first call is of the optimizer that was called before, too */
 	size_t backward;                           /* that trains, NONE */
 	bool has_data;                             /* before that backward */

@@ -16,9 +16,12 @@ static const struct canary_check {
 	const char *check, *name;
 	double unit; /* of its values in ours */
 } canary_checks[] = {
-	{"not_finite", "nan_steps", 1},         {"step_time", "step_time_mean", 1e9},
-	{"tokens_per_s", "tokens_per_sec", 1},  {"peak_memory_mib", "max_memory", MIB},
-	{"peak_memory", "max_memory_pct", MIB}, {"final_loss", "final_loss", 1},
+	{"not_finite", "nan_steps", 1},
+	{"step_time", "step_time_mean", 1e9},
+	{"tokens_per_s", "tokens_per_sec", 1},
+	{"peak_memory_mib", "max_memory", MIB},
+	{"peak_memory", "max_memory_pct", MIB},
+	{"final_loss", "final_loss", 1},
 	{"loss_divergence", "loss_divergence", 1},
 };
 
