@@ -175,12 +175,10 @@ static bool mark_guessed(struct counting *counting, uint32_t number, const struc
 {
 	const struct model *model = counting->model;
 	const struct process *process = &model->processes[number];
-	struct step_count *all = &counting->steps[model->steps_count];
-	bool has_any;
+	bool has_any = is_guessed(guesses, process->first_ns, process->last_ns);
 
-	has_any = is_guessed(guesses, process->first_ns, process->last_ns);
-	all->is_guessed |= has_any;
-	for (uint32_t i = 0; guesses->count && i < model->steps_count; i++) {
+	counting->steps[model->steps_count].is_guessed |= has_any;
+	for (uint32_t i = 0; i < model->steps_count; i++) {
 		const struct model_step *step = &model->steps[i];
 
 		if (step->process != number)
@@ -194,17 +192,18 @@ static bool mark_guessed(struct counting *counting, uint32_t number, const struc
 static bool find_guesses(struct counting *counting)
 {
 	const struct model *model = counting->model;
+	struct intervals *guesses = zeroed(model->processes_count, sizeof(*guesses)); /* by process */
 	bool has_any = false;
 
+	for (uint32_t track = 0; track < model->tracks_count; track++)
+		if (model->tracks[track]->kind == TRACK_DEVICE)
+			add_guesses(&guesses[model->tracks[track]->process], model, track);
 	for (uint32_t process = 0; process < model->processes_count; process++) {
-		struct intervals guesses = {0};
-
-		for (uint32_t track = 0; track < model->tracks_count; track++)
-			if (model->tracks[track]->kind == TRACK_DEVICE && model->tracks[track]->process == process)
-				add_guesses(&guesses, model, track);
-		has_any |= mark_guessed(counting, process, &guesses);
-		intervals_release(&guesses);
+		if (guesses[process].count)
+			has_any |= mark_guessed(counting, process, &guesses[process]);
+		intervals_release(&guesses[process]);
 	}
+	free(guesses);
 	return has_any;
 }
 
