@@ -138,13 +138,23 @@ static struct loader_start *start_at(const struct loader_batches *batches, uint3
 	               : NULL;
 }
 
+static const char worker_key[] = "data_loader.worker";
+
 bool loader_worker_number(const struct model *model, uint32_t process, int64_t *number)
 {
-	const char *text = model_meta(model, process, "data_loader.worker");
+	const char *text = model_meta(model, process, worker_key);
 
 	if (text)
 		*number = strtoll(text, NULL, 10);
 	return text != NULL;
+}
+
+bool loader_has_workers(const struct model *model)
+{
+	for (uint32_t i = 0; i < model->meta_count; i++)
+		if (!strcmp(model_text(model, model->meta[i].key), worker_key))
+			return true;
+	return false;
 }
 
 /* ---- which loop a worker is of ---- */

@@ -65,5 +65,6 @@ uint32_t loader_batches_of_loop(const struct loader_batches *part, uint64_t loop
 
 /* The number that PyTorch gave the process as a data loader's worker; false: it is none. */
 bool loader_worker_number(const struct model *model, uint32_t process, int64_t *number);
+bool loader_has_workers(const struct model *model);
 
 #endif

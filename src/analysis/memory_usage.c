@@ -4,6 +4,7 @@
  */
 #include "analysis/growth.h"
 #include "analysis/labels.h"
+#include "analysis/loader_batches.h"
 #include "analysis/memory_pool.h"
 
 #include "base/units.h"
@@ -269,6 +270,8 @@ static enum status run_memory(const struct model *model, const struct analysis_o
 		add_note(table, arena_printf(&table->arena, "%s were alive before %s, or are of another allocator",
 		                             units_bytes(bytes, (double)fold.found),
 		                             has_removed(model) ? "what is left of the recording" : "recording began"));
+	if (table->row_count && loader_has_workers(model)) /* they map it, without any allocator */
+		add_note(table, "batches from workers of a loader lie in shared memory, which is not counted");
 	if (fold.has_growth)
 		add_note(table, "what grows: --table memory_growth");
 	return STATUS_OK;

@@ -6,7 +6,7 @@ from collections import Counter
 
 import pytest
 
-from torch_tools import HERE, environment, every_python, export, is_before, run, run_ranks, table, version, warm
+from torch_tools import HERE, STEPSCOPE, environment, every_python, export, is_before, run, run_ranks, table, version, warm
 
 
 def alive_at(events, moments):
@@ -321,6 +321,26 @@ def test_data_from_before_the_window(tmp_path, python):
     if done.stdout == "False\n":
         pytest.skip("this PyTorch does not tell whose memory it is")
     assert held["input"] == 4 << 18
+
+
+LOADED = """
+import sys, torch
+model = torch.nn.Linear(256, 4)
+optimizer = torch.optim.SGD(model.parameters(), 0.01)
+for batch in torch.utils.data.DataLoader([torch.randn(256) for _ in range(160)], batch_size=16, num_workers=int(sys.argv[1])):
+    optimizer.zero_grad()
+    model(batch).sum().backward()
+    optimizer.step()
+"""
+
+
+@pytest.mark.parametrize("workers", ["0", "1"])
+@every_python
+def test_batches_of_workers_are_not_counted_and_that_is_said(tmp_path, python, workers):
+    done = run(tmp_path, python, "-c", LOADED, workers, options=["--with", "memory"])
+    assert done.returncode == 0, done.stderr
+    printed = subprocess.run([STEPSCOPE, "report", tmp_path / "run", "--table", "memory"], capture_output=True, text=True, timeout=60, check=True).stdout
+    assert ("batches from workers of a loader lie in shared memory" in printed) == (workers == "1")
 
 
 BY_HAND = """
