@@ -1,0 +1,111 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * parse.c FILE ROUNDS: what the events of a trace take to be read into eight columns, by one thread, round after round in one process, so
+ * that memory and file are warm. Prints the CPU seconds of each round, and how many events with a time there are.
+ */
+#include <stdio.h>
+#include <stdlib.h>
+#include <time.h>
+
+#include "base/intern.h"
+#include "base/memory.h"
+#include "importers/kineto_import.h"
+
+struct row {
+	int64_t start_ns, dur_ns;
+	uint64_t correlation, external_id;
+	uint32_t name, kind, track, shape;
+};
+
+struct columns {
+	struct row *rows;
+	uint32_t count, capacity;
+	struct intern texts; /* names, and shapes as they stand in the file */
+	struct places {
+		int64_t pid, tid;
+	} places[4096]; /* tracks that were seen, by the last bits of both numbers */
+};
+
+static uint32_t text_of(struct columns *columns, const struct kineto_event *event, int value)
+{
+	const struct kineto_value *text = &event->values[value];
+	return event->set >> value & 1 ? intern_add_n(&columns->texts, text->at, text->length) : 0;
+}
+
+static uint32_t track_of(struct columns *columns, const struct kineto_event *event)
+{
+	struct places place = {0, 0};
+	kineto_integer(&event->fields[EVENT_PID], &place.pid);
+	kineto_integer(&event->fields[EVENT_TID], &place.tid);
+	uint32_t track = (uint32_t)(place.pid * 31 + place.tid) % 4096;
+	columns->places[track] = place;
+	return track;
+}
+
+static uint64_t number_of(const struct kineto_event *event, enum kineto_key key)
+{
+	uint64_t number = 0;
+	if (event->set >> (EVENT_FIELD_COUNT + key) & 1)
+		kineto_unsigned(&event->known[key], &number);
+	return number;
+}
+
+static void take_event(void *context, const struct kineto_event *event, uint64_t offset)
+{
+	struct columns *columns = context;
+	struct row row = {0};
+	if (!kineto_nanoseconds(&event->fields[EVENT_TS], &row.start_ns))
+		return;
+	if (event->set >> EVENT_DUR & 1)
+		kineto_nanoseconds(&event->fields[EVENT_DUR], &row.dur_ns);
+	row.name = text_of(columns, event, EVENT_NAME);
+	row.kind = kineto_kind_of(event).kind;
+	row.shape = text_of(columns, event, EVENT_FIELD_COUNT + ARG_INPUT_DIMS);
+	row.track = track_of(columns, event);
+	row.correlation = number_of(event, ARG_CORRELATION);
+	row.external_id = number_of(event, ARG_EXTERNAL_ID);
+	MEMORY_GROW(columns->rows, columns->count, columns->capacity, 1 << 16);
+	columns->rows[columns->count++] = row;
+}
+
+static void take_fact(void *context, const struct kineto_value *key, const struct kineto_value *value)
+{
+}
+
+static void progress(void *context)
+{
+}
+
+static double cpu_seconds(void)
+{
+	struct timespec now;
+	clock_gettime(CLOCK_THREAD_CPUTIME_ID, &now);
+	return (double)now.tv_sec + (double)now.tv_nsec / 1e9;
+}
+
+int main(int argc, char **argv)
+{
+	static struct columns columns;
+	static struct kineto_file file;
+	const struct kineto_visitor visitor = {take_event, take_fact, progress, &columns};
+	int rounds = argc > 2 ? atoi(argv[2]) : 1;
+	intern_init(&columns.texts);
+	for (int i = 0; i < rounds; i++) {
+		struct input_stream *input;
+		struct error err;
+		if (argc < 2 || input_open(argv[1], &input, &err) != STATUS_OK) {
+			fprintf(stderr, "parse: cannot read the trace\n");
+			return 1;
+		}
+		double start = cpu_seconds();
+		columns.count = 0;
+		kineto_file_init(&file, input, &visitor);
+		kineto_file_read(&file);
+		printf("%.6f %u\n", cpu_seconds() - start, columns.count);
+		kineto_file_release(&file);
+		input_close(input);
+	}
+	free(columns.rows);
+	intern_release(&columns.texts);
+	return 0;
+}
