@@ -268,7 +268,6 @@ static struct evidence look_around(struct report *report, double step_ns, double
 				 *const nothing[] = {"idle: nothing recorded", NULL},
 				 *const phases[] = {"forward", "backward", "optimizer", NULL},
 				 *const other[] = {"other", NULL}, *const rest[] = {"(in no operation or range)", NULL};
-	double no_operator;
 	struct evidence evidence = {
 		.has_device = report_table(report, "step_breakdown")->row_count,
 		.has_steps = report_table(report, "step_time")->row_count,
@@ -284,8 +283,10 @@ static struct evidence look_around(struct report *report, double step_ns, double
 	} else {
 		evidence.compute = sum_of(report, "phases", "ratio", "name", phases);
 		evidence.no_phase = sum_of(report, "phases", "ratio", "name", other);
-		no_operator = sum_of(report, "ops", "step_self_ratio", "name", rest); /* 0: none were recorded */
-		evidence.unseen = no_operator > 0 ? fmin(evidence.no_phase, no_operator) : evidence.no_phase;
+		evidence.unseen = evidence.no_phase;
+		if (report_table(report, "ops")->row_count) /* some were recorded */
+			evidence.unseen = fmin(evidence.no_phase,
+			                       sum_of(report, "ops", "step_self_ratio", "name", rest));
 	}
 	look_at_devices(&evidence, report);
 	evidence.is_trace = report->format;

@@ -26,6 +26,7 @@ struct open_span {
 	bool hides, is_optimizer, in_backward;
 	size_t node;      /* record of a backward's node, NO_RECORD */
 	size_t outermost; /* of the outermost operator, NO_RECORD */
+	bool has_number;  /* that one has one */
 };
 
 struct scan {
@@ -215,8 +216,10 @@ static void follow_sequence(struct scan *scan, const struct staged_span *span, s
 	sequence = number_of(sequence);
 	if (scan->pending != NO_RECORD && scan->pending_sequence < sequence) {
 		struct train_record *forward = &scan->tokens->records[scan->pending];
+		bool is_known = forward->token == TOKEN_FORWARD; /* by another operator in it */
 		forward->token = TOKEN_FORWARD;
-		forward->is_unused = !node_numbers_have(scan->nodes, ALL_THREADS, scan->pending_sequence, sequence);
+		forward->is_unused = (!is_known || forward->is_unused) &&
+		                     !node_numbers_have(scan->nodes, ALL_THREADS, scan->pending_sequence, sequence);
 	}
 	scan->pending = scan->tokens->records[record].is_seed ? NO_RECORD : record; /* ones make no node */
 	scan->pending_sequence = sequence;
@@ -277,10 +280,16 @@ static void add_hooked(struct kineto_tokens *tokens, int64_t start_ns, int64_t e
 	tokens->hooked[tokens->hooked_count++] = (struct train_call){start_ns, end_ns};
 }
 
-/* What accumulates within a node makes it a training one. */
+/* What accumulates within a node makes it a training one. What makes a node of a graph within an operator that has no number, as compiled code
+ * has none, makes that one a forward. */
 static void note_inside(struct scan *scan, const struct staged_span *span, enum token_class class, int64_t end_ns)
 {
 	const struct open_span *open = &scan->open[scan->depth - 1];
+	bool is_op = class == CLASS_OP || class == CLASS_ONES;
+	if (is_op)
+		note_maker(scan, span, open->outermost);
+	if (is_op && open->outermost != NO_RECORD && !open->has_number)
+		follow_sequence(scan, span, open->outermost);
 	if (class == CLASS_NODE && scan->wants_number)
 		follow_node(scan, span, open->node);
 	if (class == CLASS_ACCUMULATE && open->node != NO_RECORD)
@@ -311,8 +320,6 @@ static void take_span(struct scan *scan, const struct staged_span *span, enum to
 		return;
 	if (scan->hidden) {
 		note_inside(scan, span, class, end_ns);
-		if (class == CLASS_OP || class == CLASS_ONES)
-			note_maker(scan, span, scan->open[scan->depth - 1].outermost);
 		return;
 	}
 	if (class == CLASS_OTHER) {
@@ -340,6 +347,7 @@ static void take_span(struct scan *scan, const struct staged_span *span, enum to
 	open->hides = !open->is_optimizer;
 	open->node = class == CLASS_NODE ? record : NO_RECORD;
 	open->outermost = token_of(class) == TOKEN_OP ? record : NO_RECORD;
+	open->has_number = sequence_of(scan->import, span) != STEPSCOPE_NO_SEQUENCE;
 	open->in_backward = token_of(class) == TOKEN_BACKWARD;
 	scan->optimizers += open->is_optimizer;
 	scan->hidden += open->hides;

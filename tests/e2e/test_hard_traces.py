@@ -495,6 +495,29 @@ def test_names_of_nodes_that_no_operator_has_leave_phases_uncertain(trace):
     assert "4 of 12" in said and "less than half, so steps and phases are uncertain" in said
 
 
+def compiled():
+    """Three steps with torch.compile: the code has no number, what makes the nodes in it has."""
+    regions = 2
+    for number in range(3):
+        begin, first = STEP * number, 10 * number
+        yield step(number, begin)
+        for i in range(regions):
+            yield span(f"Torch-Compiled Region: {i}/0", begin + 50 + 150 * i, 140)
+            yield span("CompiledFunction", begin + 60 + 150 * i, 120, **{"Sequence number": first + i, "Fwd thread id": 0})
+            yield span("aten::addmm", begin + 70 + 150 * i, 100)
+        yield span("aten::mse_loss", begin + 380, 20, **{"Sequence number": first + regions, "Fwd thread id": 0})
+        for i in reversed(range(regions + 1)):
+            node = {"Sequence number": first + i, "Fwd thread id": 1}
+            yield span("autograd::engine::evaluate_function: XBackward0", begin + 550 - 50 * i, 40, **node)
+            yield span("XBackward0", begin + 551 - 50 * i, 30, **node)
+        yield span("Optimizer.step#SGD.step", begin + 600, 40, "user_annotation")
+
+
+def test_compiled_code_is_forward_by_what_makes_nodes_in_it(trace):
+    trace.write(list(compiled()))
+    assert forwards(trace) == [(STEP * number + 50, 350) for number in range(3)]
+
+
 def with_metrics(engine):
     """Four steps, as Kineto writes them: forward, backward on the engine's thread, optimizer, and then something of the outputs, with a graph. A number
     is that of the node that comes next. engine: what the nodes say of themselves."""

@@ -560,7 +560,7 @@ def test_D04_nothing_is_invented_of_a_healthy_run(tmp_path):
     assert not [finding for finding in healthy["findings"] if finding["severity"] == "problem"]
 
 
-@pytest.mark.parametrize("seen,share", [(700, "30.0 %"), (950, None)])
+@pytest.mark.parametrize("seen,share", [(700, "30.0 %"), (950, None), (1000, None)])
 def test_D04_a_step_that_nobody_saw_is_not_healthy(tmp_path, seen, share):
     trace = Trace()
     for number in range(10):
