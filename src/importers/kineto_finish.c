@@ -203,8 +203,8 @@ static uint32_t add_process(struct finish *finish, const struct staged_track *tr
 	return number;
 }
 
-/* The main one, unless the file or the name of the device's row says another. */
-static uint32_t process_of_device(const struct finish *finish, const struct staged_track *track)
+/* As the file, or the name of the device's row, says; NO_PROCESS: neither does. */
+static uint32_t owner_of_device(const struct finish *finish, const struct staged_track *track)
 {
 	const char *name;
 	const struct staged_track *facts = process_facts(finish, track);
@@ -215,7 +215,7 @@ static uint32_t process_of_device(const struct finish *finish, const struct stag
 		return owner;
 	int32_t rank = rank_of_name(finish, facts, &name);
 	uint32_t found = rank < 0 ? NUMBER_MAP_NONE : number_map_find(&finish->by_rank, (uint64_t)rank);
-	return found == NUMBER_MAP_NONE ? finish->main_process : found;
+	return found == NUMBER_MAP_NONE ? NO_PROCESS : found;
 }
 
 struct order_key {
@@ -272,8 +272,13 @@ static void find_processes(struct finish *finish)
 		if (track->process == NO_PROCESS && finish->kinds[i] != TRACK_DEVICE)
 			track->process = find_process(finish, track->pid); /* what is asynchronous, counters */
 		if (track->process == NO_PROCESS)
-			track->process = process_of_device(finish, track);
+			track->process = owner_of_device(finish, track);
 	}
+	uint32_t *launchers = kineto_find_owners(finish->import, finish->kinds);
+	for (uint32_t i = 0; i < stage->tracks_count; i++)
+		if (stage->tracks[i].process == NO_PROCESS)
+			stage->tracks[i].process = launchers[i] == NO_PROCESS ? finish->main_process : launchers[i];
+	free(launchers);
 }
 
 static void describe_main(struct finish *finish)

@@ -115,6 +115,10 @@ void kineto_know_own(struct kineto_import *import);
 /* kineto_finish.c */
 void kineto_finish(struct kineto_import *import);
 
+/* kineto_owners.c: by staged track the process that launched what is on it; MODEL_NONE where that is not known, and where it is not asked: of tracks
+ * that are no device's, whose `process` is known, or of a file with one process. The caller frees it. kinds: enum track_kind by staged track. */
+uint32_t *kineto_find_owners(const struct kineto_import *import, const uint8_t *kinds);
+
 /* kineto_infer.c: steps and phases that the file does not mark; before tracks are delivered. kinds: enum track_kind by staged track. */
 void kineto_infer(struct kineto_import *import, const uint8_t *kinds);
 

@@ -495,6 +495,32 @@ def test_names_of_nodes_that_no_operator_has_leave_phases_uncertain(trace):
     assert "4 of 12" in said and "less than half, so steps and phases are uncertain" in said
 
 
+def merged(is_alike, devices):
+    """Three ranks in one file, each with a process and a device of its own: the kernels of rank 2 take twice as long. is_alike: launches of each have
+    the same numbers."""
+    for rank in range(3):
+        pid, device = 1000 + rank, rank % devices
+        for number in range(4):
+            begin, correlation = STEP * number, 1 + number + (0 if is_alike else 10 * rank)
+            yield step(number, begin, pid=pid)
+            yield span("aten::mm", begin + 10, 50, pid=pid)
+            yield span("cudaLaunchKernel", begin + 20, 5, "cuda_runtime", pid=pid, correlation=correlation)
+            yield span("gemm", begin + 30, 200 * (1 + rank // 2), "kernel", device, 7, device=device, stream=7, correlation=correlation)
+
+
+@pytest.mark.parametrize("is_alike", [False, True])
+def test_I04_devices_of_several_processes_in_one_file_are_theirs(trace, is_alike):
+    trace.write(list(merged(is_alike, 3)))
+    found = trace.query("SELECT process, sum(dur_ns) FROM spans WHERE kind = 'kernel' GROUP BY process ORDER BY process")
+    assert found == [["pid 1000", "800000"], ["pid 1001", "800000"], ["pid 1002", "1600000"]]
+    assert any("in the order of their numbers" in text for text in trace.ledger()) == is_alike
+
+
+def test_I04_a_device_whose_process_nothing_tells(trace):
+    trace.write(list(merged(True, 1)))
+    assert [text for text in trace.ledger() if "all of it was taken for that of one process" in text]
+
+
 def compiled():
     """Three steps with torch.compile: the code has no number, what makes the nodes in it has."""
     regions = 2
