@@ -1,11 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * kineto_owners.c: whose work lies on the row of a device, where several processes wrote to one file or their files were made one: of the process
- * whose launches have its correlations. Processes that count alike do not tell. There as many devices as processes that launch are taken in
- * the order of their numbers, as launchers of ranks start them, and it is said.
+ * whose launches have its correlations. Processes that count alike do not tell. There what was put before their numbers does ("[TP01] 0" is of
+ * "[TP01] 4711"), or as many devices as processes that launch are taken in the order of their numbers, as launchers of ranks start them, and it
+ * is said.
  */
 #include "importers/kineto_import.h"
 
+#include "base/lower_bound.h"
 #include "base/memory.h"
 #include "base/merge_sort.h"
 #include "model/number_map.h"
@@ -18,8 +20,9 @@
 struct owners {
 	const struct kineto_import *import;
 	struct number_map launches; /* correlation -> process, OF_SEVERAL */
+	struct number_map labels;   /* label, a string of the model -> process that launches */
 	uint32_t *of_tracks;        /* MODEL_NONE: not known */
-	uint32_t *counts;           /* by process of the file; scratch */
+	uint32_t *counts;           /* by process of the file; scratch, 0 when it is not used */
 	uint32_t *launchers;        /* processes that launch, in order of their numbers */
 	int64_t *alike;             /* devices whose work has numbers that several processes have */
 	uint32_t launcher_count, alike_count;
@@ -39,49 +42,77 @@ static bool note_launches(struct number_map *launches, const struct staged_track
 	return has_any;
 }
 
+/* What stands before the last blank of a process's or device's name; 0: nothing. */
+static uint32_t label_of(const struct kineto_import *import, const struct staged_track *track)
+{
+	const char *text = model_text(import->model, track->pid.text), *blank = strrchr(text, ' ');
+	return blank ? intern_add_n(&import->model->strings, text, (size_t)(blank - text)) : 0;
+}
+
 static void find_launches(struct owners *owners, const uint8_t *kinds)
 {
 	const struct kineto_stage *stage = &owners->import->stage;
 	uint32_t first = owners->import->first_process, count = owners->import->model->processes_count - first;
 	memset(owners->counts, 0, count * sizeof *owners->counts);
-	for (uint32_t i = 0; i < stage->tracks_count; i++)
-		if (kinds[i] == TRACK_THREAD && stage->tracks[i].process != MODEL_NONE)
-			owners->counts[stage->tracks[i].process - first] += note_launches(&owners->launches,
-			                                                                  &stage->tracks[i]);
+	for (uint32_t i = 0; i < stage->tracks_count; i++) {
+		const struct staged_track *track = &stage->tracks[i];
+		if (kinds[i] != TRACK_THREAD || track->process == MODEL_NONE ||
+		    !note_launches(&owners->launches, track))
+			continue;
+		owners->counts[track->process - first]++;
+		uint32_t label = label_of(owners->import, track);
+		if (label && number_map_add(&owners->labels, label, track->process) != track->process)
+			number_map_set(&owners->labels, label, OF_SEVERAL);
+	}
 	for (uint32_t i = 0; i < count; i++)
 		if (owners->counts[i])
 			owners->launchers[owners->launcher_count++] = first + i;
+	memset(owners->counts, 0, count * sizeof *owners->counts);
+}
+
+static uint32_t process_of_work(const struct owners *owners, const struct staged_span *span)
+{
+	return span->correlation ? number_map_find(&owners->launches, span->correlation) : NUMBER_MAP_NONE;
 }
 
 /* The process that launched most of what is on the track, as far as one did; MODEL_NONE: none. */
-static uint32_t launcher_of(struct owners *owners, const struct staged_track *track, bool *is_alike)
+static uint32_t launcher_of(const struct owners *owners, const struct staged_track *track, bool *is_alike)
 {
-	uint32_t first = owners->import->first_process, all = 0, best = 0;
-	memset(owners->counts, 0, (owners->import->model->processes_count - first) * sizeof *owners->counts);
+	uint32_t *counts = owners->counts, first = owners->import->first_process, all = 0, best = 0;
 	*is_alike = false;
 	for (uint32_t i = 0; i < track->count; i++) {
-		uint64_t correlation = track->spans[i].correlation;
-		uint32_t process = correlation ? number_map_find(&owners->launches, correlation) : NUMBER_MAP_NONE;
+		uint32_t process = process_of_work(owners, &track->spans[i]);
 		*is_alike |= process == OF_SEVERAL;
 		if (process >= OF_SEVERAL)
 			continue;
 		all++;
-		if (++owners->counts[process - first] > owners->counts[best])
+		if (++counts[process - first] > counts[best])
 			best = process - first;
 	}
-	return 2 * owners->counts[best] > all ? first + best : MODEL_NONE;
+	bool is_most = 2 * counts[best] > all;
+	for (uint32_t i = 0; i < track->count && all; i++) {
+		uint32_t process = process_of_work(owners, &track->spans[i]);
+		if (process < OF_SEVERAL)
+			counts[process - first] = 0;
+	}
+	return is_most ? first + best : MODEL_NONE;
 }
 
-static void add_alike(struct owners *owners, int64_t device)
+static int compare_devices(const void *left, const void *right)
 {
-	uint32_t i = 0;
-	while (i < owners->alike_count && owners->alike[i] < device)
-		i++;
-	if (i < owners->alike_count && owners->alike[i] == device)
-		return;
-	memmove(owners->alike + i + 1, owners->alike + i, (owners->alike_count - i) * sizeof *owners->alike);
-	owners->alike[i] = device;
-	owners->alike_count++;
+	const int64_t *a = left, *b = right;
+	return (*a > *b) - (*a < *b);
+}
+
+/* In order, each once. */
+static void sort_alike(struct owners *owners)
+{
+	uint32_t count = 0;
+	merge_sort(owners->alike, owners->alike_count, sizeof *owners->alike, compare_devices);
+	for (uint32_t i = 0; i < owners->alike_count; i++)
+		if (!count || owners->alike[count - 1] != owners->alike[i])
+			owners->alike[count++] = owners->alike[i];
+	owners->alike_count = count;
 }
 
 static bool is_asked(const struct owners *owners, const uint8_t *kinds, uint32_t track)
@@ -92,13 +123,18 @@ static bool is_asked(const struct owners *owners, const uint8_t *kinds, uint32_t
 static void take_in_order(struct owners *owners, const uint8_t *kinds)
 {
 	const struct kineto_stage *stage = &owners->import->stage;
+	sort_alike(owners);
 	bool is_paired = owners->alike_count == owners->launcher_count;
 	if (!owners->alike_count)
 		return;
-	for (uint32_t i = 0; i < stage->tracks_count && is_paired; i++)
-		for (uint32_t k = 0; k < owners->alike_count && owners->of_tracks[i] == MODEL_NONE; k++)
-			if (is_asked(owners, kinds, i) && owners->alike[k] == stage->tracks[i].pid.number)
-				owners->of_tracks[i] = owners->launchers[k];
+	for (uint32_t i = 0; i < stage->tracks_count && is_paired; i++) {
+		const struct staged_place *pid = &stage->tracks[i].pid;
+		if (!is_asked(owners, kinds, i) || owners->of_tracks[i] != MODEL_NONE || pid->text)
+			continue;
+		size_t at = LOWER_BOUND(owners->alike, owners->alike_count, device, *device < pid->number);
+		if (at < owners->alike_count && owners->alike[at] == pid->number)
+			owners->of_tracks[i] = owners->launchers[at];
+	}
 	model_add_ledger(
 		owners->import->model, LEDGER_OTHER, MODEL_NONE, "devices", owners->alike_count,
 		is_paired
@@ -106,6 +142,18 @@ static void take_in_order(struct owners *owners, const uint8_t *kinds)
 			  "devices and processes were taken in the order of their numbers"
 			: "processes of one file number their launches alike, so nothing says whose work a device did: "
 			  "all of it was taken for that of one process");
+}
+
+static void find_owner(struct owners *owners, uint32_t number)
+{
+	const struct staged_track *track = &owners->import->stage.tracks[number];
+	bool is_alike;
+	uint32_t found = launcher_of(owners, track, &is_alike);
+	uint32_t label = found == MODEL_NONE && is_alike ? label_of(owners->import, track) : 0;
+	uint32_t labelled = label ? number_map_find(&owners->labels, label) : NUMBER_MAP_NONE;
+	owners->of_tracks[number] = labelled < OF_SEVERAL ? labelled : found;
+	if (is_alike && owners->of_tracks[number] == MODEL_NONE && !track->pid.text)
+		owners->alike[owners->alike_count++] = track->pid.number;
 }
 
 uint32_t *kineto_find_owners(const struct kineto_import *import, const uint8_t *kinds)
@@ -123,17 +171,14 @@ uint32_t *kineto_find_owners(const struct kineto_import *import, const uint8_t *
 	owners.launchers = memory_resize(NULL, process_count, sizeof *owners.launchers);
 	owners.alike = memory_resize(NULL, (size_t)stage->tracks_count + 1, sizeof *owners.alike);
 	find_launches(&owners, kinds);
-	for (uint32_t i = 0; i < stage->tracks_count; i++) {
-		bool is_alike = false;
+	for (uint32_t i = 0; i < stage->tracks_count; i++)
 		if (is_asked(&owners, kinds, i))
-			owners.of_tracks[i] = launcher_of(&owners, &stage->tracks[i], &is_alike);
-		if (is_alike && owners.of_tracks[i] == MODEL_NONE && !stage->tracks[i].pid.text)
-			add_alike(&owners, stage->tracks[i].pid.number);
-	}
+			find_owner(&owners, i);
 	take_in_order(&owners, kinds);
 	free(owners.alike);
 	free(owners.launchers);
 	free(owners.counts);
+	number_map_release(&owners.labels);
 	number_map_release(&owners.launches);
 	return owners.of_tracks;
 }

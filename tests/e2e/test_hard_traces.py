@@ -516,6 +516,17 @@ def test_I04_devices_of_several_processes_in_one_file_are_theirs(trace, is_alike
     assert any("in the order of their numbers" in text for text in trace.ledger()) == is_alike
 
 
+def test_I04_devices_with_the_label_of_their_process(trace):
+    """As SGLang makes one file of all ranks': every process and device 0 is called after its rank."""
+    rows = list(merged(True, 1))
+    for i, row in enumerate(rows):
+        row["pid"] = f"[TP{2 - i // 16:02}] {row['pid']}"
+    trace.write(rows)
+    found = trace.query("SELECT process, sum(dur_ns) FROM spans WHERE kind = 'kernel' GROUP BY process ORDER BY process")
+    assert found == [["[TP00] 1002", "1600000"], ["[TP01] 1001", "800000"], ["[TP02] 1000", "800000"]]
+    assert not any("number their launches alike" in text for text in trace.ledger())
+
+
 def test_I04_a_device_whose_process_nothing_tells(trace):
     trace.write(list(merged(True, 1)))
     assert [text for text in trace.ledger() if "all of it was taken for that of one process" in text]
