@@ -39,19 +39,21 @@ static void add_cut(struct training *training, int64_t time_ns, uint32_t range, 
 	                                                 .is_inside = is_inside});
 }
 
-/* A teacher, which is never trained, evaluates nothing; what is never evaluated (a loss) is in training mode all the time. */
+/* A teacher, which is never trained, evaluates nothing; what is never evaluated (a loss) is in training mode all the time. Under autocast() casts
+ * of weights make nodes also where gradients are off, which nothing uses. */
 static void find_evaluating(const struct torch_scan *scan, struct training *training)
 {
 	for (size_t i = 0; i < training->record_count; i++) {
 		struct train_record *record = &training->records[i];
-		if (!record->is_module || record->token != TOKEN_OP || !record->object)
+		bool has_graph = record->token == TOKEN_FORWARD && !record->is_unused;
+		if (!record->is_module || has_graph || !record->object)
 			continue;
 		uint64_t module = record->object >> 1;
 		uint32_t symbol = number_map_find(&scan->evaluated, module);
 		bool is_trained = number_map_find(&scan->trained, module) != NUMBER_MAP_NONE ||
 		                  number_map_find(&scan->parts, symbol) != NUMBER_MAP_NONE;
 		bool is_training = record->object & STEPSCOPE_MODULE_TRAINS;
-		record->is_learning = is_training && symbol != NUMBER_MAP_NONE;
+		record->is_learning = is_training && symbol != NUMBER_MAP_NONE && record->token == TOKEN_OP;
 		record->is_evaluating = !is_training && is_trained;
 	}
 }

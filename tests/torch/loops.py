@@ -902,6 +902,17 @@ def evaluation_of_own_function():
     evaluation_without_loader(last=OwnFunction())
 
 
+def evaluation_in_lower_precision():
+    """Casts of the weights make nodes of a graph that nothing uses, also without gradients; those of each call are made anew."""
+    class Lower(DeepSpeedEngine):
+        def forward(self, x):
+            with torch.autocast("cpu", torch.bfloat16):
+                found = self.module(x)
+            return found.float()
+    Lower.__name__ = DeepSpeedEngine.__name__
+    evaluation_without_loader(Lower)
+
+
 class Autoencoder(nn.Module):
     def __init__(self):
         super().__init__()

@@ -191,7 +191,8 @@ def test_trainings_at_once_are_not_one(tmp_path, python):
     assert "ambiguous" in said["sentence"] and f"1 more called them {min(truth['calls'])} times" in said["sentence"]
 
 
-@pytest.mark.parametrize("name", ["evaluation_without_loader", "evaluation_in_a_wrapper", "evaluation_of_own_function"])
+@pytest.mark.parametrize("name", ["evaluation_without_loader", "evaluation_in_a_wrapper", "evaluation_of_own_function",
+                                  "evaluation_in_lower_precision"])
 @every_python
 def test_evaluation_and_checkpoint_without_a_loader(tmp_path, python, name):
     truth, steps = record(tmp_path, python, name)
