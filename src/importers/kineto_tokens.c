@@ -40,6 +40,7 @@ struct scan {
 	uint32_t depth, capacity, hidden, optimizers;
 	size_t pending; /* an operator that could have made a node of a graph: it did when the next number is higher */
 	uint64_t pending_sequence;
+	uint64_t free_number; /* the first one that none of the operators so far can have taken; 0: not known */
 	struct kineto_makers makers; /* where there are no numbers */
 	bool has_ones;               /* CLASS_ONES since the last node of a backward */
 	uint64_t node;               /* number of that, and of the thread that made it */
@@ -225,6 +226,27 @@ static void follow_sequence(struct scan *scan, const struct staged_span *span, s
 	scan->pending_sequence = sequence;
 }
 
+/* An operator of that class finds that the number comes next. One may take it, but ones make no node. */
+static void note_number(struct scan *scan, const struct staged_span *span, enum token_class class)
+{
+	uint64_t sequence = sequence_of(scan->import, span);
+	if (sequence != STEPSCOPE_NO_SEQUENCE)
+		scan->free_number = number_of(sequence) + (class == CLASS_OP);
+}
+
+/* Within an operator that has no number, as compiled code has none. That may have made a node of a graph itself, before what it calls, as code of
+ * TorchScript does: a number is gone that no operator can have taken, and a backward worked on it. */
+static void follow_inner_sequence(struct scan *scan, const struct staged_span *span, size_t record)
+{
+	uint64_t sequence = sequence_of(scan->import, span);
+	if (sequence == STEPSCOPE_NO_SEQUENCE)
+		return;
+	follow_sequence(scan, span, record);
+	uint64_t next = number_of(sequence), first = scan->free_number ? scan->free_number : next - (next > 0);
+	if (first < next && scan->nodes->count && node_numbers_have(scan->nodes, ALL_THREADS, first, next))
+		scan->tokens->records[record].token = TOKEN_FORWARD;
+}
+
 /* Behind the last operator no higher number tells, but the node that it made. What is missing may have that as well as not. */
 static void settle_last(struct scan *scan)
 {
@@ -280,8 +302,7 @@ static void add_hooked(struct kineto_tokens *tokens, int64_t start_ns, int64_t e
 	tokens->hooked[tokens->hooked_count++] = (struct train_call){start_ns, end_ns};
 }
 
-/* What accumulates within a node makes it a training one. What makes a node of a graph within an operator that has no number, as compiled code
- * has none, makes that one a forward. */
+/* What accumulates within a node makes it a training one. */
 static void note_inside(struct scan *scan, const struct staged_span *span, enum token_class class, int64_t end_ns)
 {
 	const struct open_span *open = &scan->open[scan->depth - 1];
@@ -289,7 +310,9 @@ static void note_inside(struct scan *scan, const struct staged_span *span, enum 
 	if (is_op)
 		note_maker(scan, span, open->outermost);
 	if (is_op && open->outermost != NO_RECORD && !open->has_number)
-		follow_sequence(scan, span, open->outermost);
+		follow_inner_sequence(scan, span, open->outermost);
+	if (is_op)
+		note_number(scan, span, class);
 	if (class == CLASS_NODE && scan->wants_number)
 		follow_node(scan, span, open->node);
 	if (class == CLASS_ACCUMULATE && open->node != NO_RECORD)
@@ -339,6 +362,7 @@ static void take_span(struct scan *scan, const struct staged_span *span, enum to
 	scan->has_ones |= class == CLASS_ONES;
 	if (class == CLASS_OP || class == CLASS_ONES) {
 		follow_sequence(scan, span, record);
+		note_number(scan, span, class);
 		note_maker(scan, span, record);
 	}
 	find_maker(scan, span, class, end_ns);
