@@ -78,6 +78,8 @@ struct op_fold {
 	bool is_step_track;            /* the track that is visited marks steps */
 	bool is_unseen_track;          /* it is of such a process */
 	int64_t step_self_ns;          /* all groups together */
+	int64_t unseen_ns;             /* of that in steps and micro-batches alone */
+	int64_t unseen_left_ns;        /* what may still be of the step */
 	int64_t device_ns, unlaunched_ns,
 		unlaunched;     /* work of devices that counts; of it without a launch: time, count */
 	int64_t calls, outside; /* spans that are no structure: all, and those not in measured steps */
@@ -344,6 +346,20 @@ static bool is_of_device(const struct span_view *span)
 	       (span_is_device_work(span->kind) || span->kind == SPAN_SYNC || span->kind == SPAN_ANNOTATION);
 }
 
+/* A wait for a collective has no span either, but is the phase communication: of a step no more than what is `other`. */
+static void note_unseen(struct op_fold *fold, const struct span_view *span)
+{
+	const struct step_time *step = span->step < 0 ? NULL : &fold->times->steps[span->step];
+
+	if (!fold->is_step_track || !step || span->phase || (span->kind != SPAN_STEP && span->kind != SPAN_MICRO_BATCH))
+		return;
+	if (span->kind == SPAN_STEP)
+		fold->unseen_left_ns = step->has_phases ? step->phase_ns[PHASE_OTHER] : span->dur_ns;
+	int64_t unseen_ns = span->self_ns < fold->unseen_left_ns ? span->self_ns : fold->unseen_left_ns;
+	fold->unseen_left_ns -= unseen_ns;
+	clamped_add(&fold->unseen_ns, unseen_ns);
+}
+
 static bool visit(void *context, const struct span_view *span)
 {
 	struct op_fold *fold = context;
@@ -364,6 +380,7 @@ static bool visit(void *context, const struct span_view *span)
 	clamped_add(&fold->groups[number].self_ns, span->self_ns);
 	clamped_add(&fold->groups[number].step_self_ns, fold->is_step_track ? span->self_ns : 0);
 	clamped_add(&fold->groups[number].self_memory, memory);
+	note_unseen(fold, span);
 	if (is_structure(span->kind)) {
 		if (fold->stack_depth)
 			clamped_add(&fold->stack[fold->stack_depth - 1].memory, memory);
@@ -388,6 +405,7 @@ enum {
 	OP_PHASE,
 	OP_STEP_SELF,
 	OP_STEP_RATIO,
+	OP_UNSEEN,
 	OP_SELF,
 	OP_RATIO,
 	OP_CALLS,
@@ -445,6 +463,17 @@ static const struct table_column columns[OP_COLUMNS] = {
                                           "threads that mark steps",
                            .rules = RULE_NOT_NEGATIVE | RULE_AT_MOST_ONE | RULE_SUMS_TO_ONE,
                            .more = MORE_SUM},
+	[OP_UNSEEN] =
+		{.name = "step_unseen_ratio",
+                 .title = "% in nothing",
+                 .type = TABLE_DOUBLE,
+                 .unit = UNIT_RATIO,
+                 .role = ROLE_EVIDENCE,
+                 .definition = "of what lies in no operation or range: the share that lies in no phase and no module "
+                               "either, of the same whole as step_self_ratio",
+                 .rules = RULE_NOT_NEGATIVE | RULE_AT_MOST_OTHER,
+                 .other = "step_self_ratio",
+                 .is_hidden = true},
 	[OP_SELF] =
 		{.name = "self_ns",
                  .title = "self",
@@ -769,6 +798,14 @@ static void set_step_self(struct table *table, int row, const struct op_fold *fo
 	table_set_missing(table, row, OP_STEP_RATIO, "no thread marks steps");
 }
 
+static void set_unseen(struct table *table, int row, const struct op_fold *fold)
+{
+	if (fold->step_self_ns > 0)
+		table_set_double(table, row, OP_UNSEEN, (double)fold->unseen_ns / (double)fold->step_self_ns);
+	else
+		table_set_missing(table, row, OP_UNSEEN, "no thread marks steps");
+}
+
 static void set_self(struct table *table, int row, int64_t self_ns)
 {
 	table_set_int(table, row, OP_SELF, self_ns);
@@ -805,6 +842,7 @@ static void add_group_row(struct table *table, const struct op_fold *fold, uint3
 	set_device(table, row, fold, group);
 	set_self(table, row, group->self_ns);
 	set_step_self(table, row, fold, group->step_self_ns);
+	table_set_missing(table, row, OP_UNSEEN, "an operation or range");
 }
 
 static void add_rows(struct table *table, const struct op_fold *fold)
@@ -825,6 +863,7 @@ static void add_rows(struct table *table, const struct op_fold *fold)
 	table_set_text(table, row, OP_KIND, "rest");
 	set_self(table, row, fold->groups[0].self_ns);
 	set_step_self(table, row, fold, fold->groups[0].step_self_ns);
+	set_unseen(table, row, fold);
 	set_memory(table, row, fold, &fold->groups[0]);
 	set_device(table, row, fold, &fold->groups[0]);
 	table_set_missing(table, row, OP_MEMORY, "not an operation");

@@ -283,10 +283,9 @@ static struct evidence look_around(struct report *report, double step_ns, double
 	} else {
 		evidence.compute = sum_of(report, "phases", "ratio", "name", phases);
 		evidence.no_phase = sum_of(report, "phases", "ratio", "name", other);
-		evidence.unseen = evidence.no_phase;
-		if (report_table(report, "ops")->row_count) /* some were recorded */
-			evidence.unseen = fmin(evidence.no_phase,
-			                       sum_of(report, "ops", "step_self_ratio", "name", rest));
+		evidence.unseen = report_table(report, "ops")->row_count /* some were recorded */
+		                          ? sum_of(report, "ops", "step_unseen_ratio", "name", rest)
+		                          : evidence.no_phase;
 	}
 	look_at_devices(&evidence, report);
 	evidence.is_trace = report->format;
@@ -336,8 +335,8 @@ static const char *what_is_unseen(const struct evidence *evidence, struct arena 
 		                    "for %s of %s the device did nothing, and nothing was recorded of the threads that "
 		                    "drive it",
 		                    share, evidence->whole);
-	return arena_printf(arena, "up to %s of %s is in no phase, operator or range: nobody knows what it goes to",
-	                    share, evidence->whole);
+	return arena_printf(arena, "%s of %s is in no phase, operator or range: nobody knows what it goes to", share,
+	                    evidence->whole);
 }
 
 static const char *how_to_see(const struct evidence *evidence)

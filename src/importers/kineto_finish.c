@@ -189,9 +189,9 @@ static uint32_t add_process(struct finish *finish, const struct staged_track *tr
 	process->host = import->host;
 	const char *name;
 	process->rank = rank_of_name(finish, facts, &name);
-	process->name = !is_nameless(finish, name, process->pid) ? intern_add(&finish->model->strings, name)
-	                : track                                  ? track->pid.text
-	                                                         : 0;
+	process->name = track && track->pid.text                   ? track->pid.text /* others may have the same name */
+	                : !is_nameless(finish, name, process->pid) ? intern_add(&finish->model->strings, name)
+	                                                           : 0;
 	process->is_closed = true;
 	process->realtime_offset_ns = import->has_origin ? import->origin_base_ns : 0;
 	if (track && track->pid.text)

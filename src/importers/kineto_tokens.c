@@ -40,7 +40,7 @@ struct scan {
 	uint32_t depth, capacity, hidden, optimizers;
 	size_t pending; /* an operator that could have made a node of a graph: it did when the next number is higher */
 	uint64_t pending_sequence;
-	uint64_t free_number; /* the first one that none of the operators so far can have taken; 0: not known */
+	uint64_t free_number;        /* the first one that none of the operators so far can have taken; 0: not known */
 	struct kineto_makers makers; /* where there are no numbers */
 	bool has_ones;               /* CLASS_ONES since the last node of a backward */
 	uint64_t node;               /* number of that, and of the thread that made it */

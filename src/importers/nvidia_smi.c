@@ -62,7 +62,7 @@ struct telemetry {
 	bool is_dateless, is_dated;
 	uint64_t values, ordered; /* rows that were told apart by their order */
 	uint64_t left_out, odd_times, changed_texts;
-	struct repair_count unreadable, cut;
+	struct repair_count unreadable, cut, cut_values;
 };
 
 /* ---- rows ---- */
@@ -134,6 +134,12 @@ static void add_day(struct telemetry *telemetry, struct row *row)
 	row->time_ns += telemetry->day_ns;
 }
 
+/* Every line that nvidia-smi writes ends, so one that does not was cut off: what it ends with is whole if its column's unit is behind it. */
+static bool is_cut(const struct smi_column *column, const struct smi_cell *cell)
+{
+	return cell->kind != SMI_MISSING && (!*cell->unit || strcmp(column->unit, cell->unit) != 0);
+}
+
 static void take_row(struct telemetry *telemetry, const struct text_lines *lines)
 {
 	struct smi_cell cells[SMI_COLUMNS];
@@ -146,6 +152,10 @@ static void take_row(struct telemetry *telemetry, const struct text_lines *lines
 	if ((uint64_t)(telemetry->row_count + 1) * count > CELLS_MAX) {
 		telemetry->left_out++;
 		return;
+	}
+	if (!lines->is_terminated && !layout->beyond && is_cut(&layout->columns[count - 1], &cells[count - 1])) {
+		cells[count - 1].kind = SMI_MISSING;
+		repair_note(&telemetry->cut_values, lines->offset);
 	}
 	struct row *row = add_row(telemetry);
 	*row = (struct row){.device = subject_of(telemetry, cells)};
@@ -392,6 +402,8 @@ static void report(struct telemetry *telemetry)
 	repair_report(&telemetry->unreadable, model, telemetry->path,
 	              "lines that do not have as many values as the line of names were left out");
 	repair_report(&telemetry->cut, model, telemetry->path, "the last line is cut off; it was left out");
+	repair_report(&telemetry->cut_values, model, telemetry->path,
+	              "the last line does not end, so its last value may be cut off; that was left out");
 	note(telemetry, telemetry->ordered,
 	     "rows do not say which GPU they are of: those of one tick are numbered in their order");
 	note(telemetry, telemetry->left_out, "rows beyond 32 million values are left out");

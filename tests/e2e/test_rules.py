@@ -567,7 +567,7 @@ def test_D04_a_step_that_nobody_saw_is_not_healthy(tmp_path, seen, share):
         trace.step(number, 1000 * number, 1000)
         trace.op("aten::mm", 1000 * number, seen)
     verdict = diagnose(tmp_path, lambda: trace)["verdict"]
-    told = f"up to {share} of a step is in no phase, operator or range: nobody knows what it goes to; record_function()"
+    told = f"{share} of a step is in no phase, operator or range: nobody knows what it goes to; record_function()"
     assert verdict["verdict"] == "unknown" and (told in verdict["sentence"]) == bool(share), verdict
 
 

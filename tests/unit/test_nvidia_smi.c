@@ -143,6 +143,13 @@ static const struct test_case tests[] = {
          0},
 	{"cut off", "index, fan.speed [%]\n0, 1 %\n0", "GPU 0 fan.speed %: 1@0\n",
          "1: the last line is cut off; it was left out\n1: the file has no times: only how often, not when\n", 0},
+	{"cut in its last value", "index, memory.used [MiB]\n0, 70000 MiB\n0, 7",
+         "GPU 0 memory.used MiB: 70000@0 nan@0\n",
+         "1: the last line does not end, so its last value may be cut off; that was left out\n"
+         "1: the file has no times: only how often, not when\n",
+         0},
+	{"cut behind its last unit", "index, memory.used [MiB]\n0, 70000 MiB\n0, 70010 MiB",
+         "GPU 0 memory.used MiB: 70000@0 70010@0\n", "1: the file has no times: only how often, not when\n", 0},
 	{"another unit", "index, memory.used [MiB]\n0, 1 MiB\n0, 1 GiB\n", "GPU 0 memory.used MiB: 1@0 nan@0\n",
          "1: the file has no times: only how often, not when\n", 0},
 	{"nothing measured", "index, fan.speed [%]\n0, [N/A]\n", NULL, NULL, 0},
