@@ -612,8 +612,11 @@ static void on_argument(struct torch_scan *scan, struct stream_scan *stream, con
 	uint64_t value = event->payload[1];
 	if (class == CLASS_OPTIMIZER_KEY && record != NO_RANGE && stream->records[record].token == TOKEN_OPTIMIZER)
 		set_optimizer(&stream->records[record], value);
-	if (class == CLASS_LOADER_END_KEY && record != NO_RANGE && stream->records[record].token == TOKEN_DATA)
-		stream->records[record].is_empty = true;
+	bool is_of_loader = class == CLASS_LOADER_KEY || class == CLASS_LOADER_END_KEY;
+	if (is_of_loader && record != NO_RANGE && stream->records[record].token == TOKEN_DATA) {
+		stream->records[record].is_empty = class == CLASS_LOADER_END_KEY;
+		stream->data = NO_RANGE; /* operators in it say no more */
+	}
 	if (class != CLASS_MODULE_KEY)
 		return;
 	bool is_outermost = stream->module_depth && stream->module_depth == stream->depth;
@@ -969,31 +972,4 @@ struct training_thread *torch_scan_threads(struct torch_scan *scan, bool was_clo
 		stream->hooked = NULL;
 	}
 	return threads;
-}
-
-void torch_scan_release(struct torch_scan *scan)
-{
-	if (!scan)
-		return;
-	for (uint32_t i = 0; i < scan->stream_count; i++) {
-		free(scan->streams[i].records);
-		free(scan->streams[i].ranges);
-		free(scan->streams[i].hooked);
-		free(scan->streams[i].open);
-	}
-	free(scan->streams);
-	free(scan->bounds);
-	free(scan->counted);
-	number_map_release(&scan->stream_map);
-	number_map_release(&scan->profiler_steps);
-	number_map_release(&scan->trained);
-	number_map_release(&scan->evaluated);
-	number_map_release(&scan->parts);
-	number_map_release(&scan->followed);
-	number_map_release(&scan->codes);
-	number_map_release(&scan->compiled);
-	node_numbers_release(&scan->numbers);
-	free(scan->optimizers);
-	free(scan->classes);
-	free(scan);
 }

@@ -20,6 +20,5 @@ void torch_scan_event(struct recording *recording, uint32_t stream, const struct
 int64_t torch_scan_before(const struct recording *recording, uint32_t stream, int64_t time_ns);
 /* After all files: infers, and leaves the result in the streams of the sessions. */
 void torch_scan_finish(struct recording *recording);
-void torch_scan_release(struct torch_scan *scan);
 
 #endif

@@ -58,6 +58,7 @@ static enum symbol_class class_of(uint8_t kind, const char *text, uint32_t lengt
 	case STEPSCOPE_SYMBOL_TEXT:
 		return is_text(text, length, "torch.optimizer")    ? CLASS_OPTIMIZER_KEY
 		       : is_text(text, length, "torch.module")     ? CLASS_MODULE_KEY
+		       : is_text(text, length, "torch.loader")     ? CLASS_LOADER_KEY
 		       : is_text(text, length, "torch.loader_end") ? CLASS_LOADER_END_KEY
 		                                                   : CLASS_UNKNOWN;
 	case STEPSCOPE_SYMBOL_RANGE:

@@ -36,6 +36,7 @@ enum symbol_class {
 	CLASS_OPTIMIZER_KEY, /* of the argument that says which one it is */
 	CLASS_MODULE,
 	CLASS_MODULE_KEY,     /* of the argument that says which one it is, and its mode */
+	CLASS_LOADER_KEY,     /* of the argument that says whose batch is awaited; then its end is told, too: */
 	CLASS_LOADER_END_KEY, /* of the argument that says that no batch came */
 	CLASS_LOADER_START,
 	CLASS_LOADER_STOP,

@@ -343,13 +343,40 @@ static void infer_session(struct recording *recording, struct session *session)
 	free(threads);
 }
 
+static void release(struct torch_scan *scan)
+{
+	if (!scan)
+		return;
+	for (uint32_t i = 0; i < scan->stream_count; i++) {
+		free(scan->streams[i].records);
+		free(scan->streams[i].ranges);
+		free(scan->streams[i].hooked);
+		free(scan->streams[i].open);
+	}
+	free(scan->streams);
+	free(scan->bounds);
+	free(scan->counted);
+	number_map_release(&scan->stream_map);
+	number_map_release(&scan->profiler_steps);
+	number_map_release(&scan->trained);
+	number_map_release(&scan->evaluated);
+	number_map_release(&scan->parts);
+	number_map_release(&scan->followed);
+	number_map_release(&scan->codes);
+	number_map_release(&scan->compiled);
+	node_numbers_release(&scan->numbers);
+	free(scan->optimizers);
+	free(scan->classes);
+	free(scan);
+}
+
 void torch_scan_finish(struct recording *recording)
 {
 	for (uint32_t i = 0; i < recording->session_count; i++) {
 		struct session *session = recording->sessions[i];
 		recording->session = session;
 		infer_session(recording, session);
-		torch_scan_release(session->torch);
+		release(session->torch);
 		session->torch = NULL;
 	}
 }

@@ -922,6 +922,27 @@ class Autoencoder(nn.Module):
         return self.decoder(self.encoder(batch))
 
 
+def evaluation_of_texts():
+    """Batches that are made without any operator of PyTorch, but for the first one, for which the order is drawn."""
+    model = net()
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+    texts = [str(n) for n in range(24)]
+    learn = torch.utils.data.DataLoader(texts, 8, shuffle=True, collate_fn=list)
+    check = torch.utils.data.DataLoader(texts, 8, collate_fn=list)
+    for _ in range(2):
+        for batch in learn:
+            with Step():
+                train(model, optimizer, torch.tensor([[float(text)] * 16 for text in batch]))
+        model.eval()
+        begin = time.clock_gettime_ns(time.CLOCK_MONOTONIC)
+        with torch.no_grad():
+            for batch in check:
+                time.sleep(0.02)
+                model(torch.tensor([[float(text)] * 16 for text in batch])).pow(2).mean().item()
+        facts.setdefault("evaluation_ns", []).append(time.clock_gettime_ns(time.CLOCK_MONOTONIC) - begin)
+        model.train()
+
+
 def evaluation_with_metrics():
     """What is made of an evaluation: a loss, metrics, and samples from a part of the model. A batch takes time, too."""
     model, criterion = Autoencoder(), nn.MSELoss()

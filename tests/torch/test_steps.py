@@ -378,6 +378,18 @@ def test_evaluation_is_no_step(tmp_path, python):
     assert between["between steps: evaluation"] > 0
 
 
+@pytest.mark.parametrize("options", [[], ["--steps", "none"]])
+@every_python
+def test_an_evaluation_whose_batches_take_no_operator(tmp_path, python, options):
+    """The second one is behind the last step."""
+    done = warm(tmp_path, python, HERE / "loops.py", "evaluation_of_texts", options=options)
+    assert done.returncode == 0, done.stderr
+    truth = json.loads(done.stdout)
+    steps, between = table(tmp_path, "steps"), {row["part"]: row["total_ns"] for row in table(tmp_path, "between_steps")}
+    assert len(steps) == 6 and all(step["duration_ns"] < 60e6 or step["step"] == 0 for step in steps)
+    assert 3 * 20e6 <= between["between steps: evaluation"] <= truth["evaluation_ns"][0] + 5e6
+
+
 FORKED = """
 import os, torch
 torch.set_num_threads(1)

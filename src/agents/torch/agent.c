@@ -258,6 +258,7 @@ int stepscope_torch_may_want_owners(void)
 void stepscope_torch_loader(uint64_t loader)
 {
 	tell(agent.loader_key, STEPSCOPE_ARG_U64, loader);
+	training_batch(true);
 }
 
 void stepscope_torch_loader_start(uint64_t loader)
@@ -268,6 +269,7 @@ void stepscope_torch_loader_start(uint64_t loader)
 void stepscope_torch_loader_end(void)
 {
 	tell(agent.loader_end_key, STEPSCOPE_ARG_BOOL, true);
+	training_batch(false);
 }
 
 void stepscope_torch_rank(int rank, int world_size)

@@ -515,6 +515,12 @@ void training_profiler_step(uint32_t step)
 	begin_mark(step, false);
 }
 
+void training_batch(bool has_come)
+{
+	if (torch_thread && here.is_waiting)
+		here.has_work = has_come;
+}
+
 /* What it does with tensors is of no interest. */
 void training_stretch(uint8_t token)
 {

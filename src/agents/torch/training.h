@@ -23,6 +23,8 @@ void training_end(void);
 void training_end_beneath(uint32_t above);
 /* torch.save begins (STEPSCOPE_TRAINING_SAVE), or the start or end of a loader's workers; it ends with training_end(). */
 void training_stretch(uint8_t token);
+/* From Python, in a wait of a loader without workers: that a batch comes, before it does; and that none came. */
+void training_batch(bool has_come);
 /* A step of torch.profiler's begins that has no record; 1 + its number. */
 void training_profiler_step(uint32_t step);
 
