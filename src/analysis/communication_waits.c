@@ -13,8 +13,11 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define LATE_PART 10 /* of the stretch, by which its execution may be told late */
-#define LATE_MOST 64 /* operators that ran meanwhile */
+/* By how much an execution may be told late: by this part of the stretch, or by so long as the scheduler lets others go first, if that is no more than
+ * half of it. */
+#define LATE_PART 10
+#define LATE_NS INT64_C(6000000)
+#define LATE_MOST 4096 /* operators that ran meanwhile */
 
 static void add(struct communication_waits *waits, const struct communication_wait *wait)
 {
@@ -34,7 +37,8 @@ static struct communication_wait stretch_before(const struct busy_times *busy, u
 		wait.start_ns = busy->list[next - 1].end_ns;
 	if (next < busy->count && busy->list[next].start_ns < wait.end_ns)
 		wait.end_ns = busy->list[next].start_ns;
-	if (execution->end_ns - wait.end_ns > (wait.end_ns - wait.start_ns) / LATE_PART)
+	int64_t late_ns = execution->end_ns - wait.end_ns, stretch_ns = wait.end_ns - wait.start_ns;
+	if (late_ns > stretch_ns / LATE_PART && (late_ns > LATE_NS || late_ns > stretch_ns / 2))
 		wait.end_ns = wait.start_ns;
 	return wait;
 }
@@ -44,13 +48,16 @@ static void add_execution(struct communication_waits *waits, const struct busy_t
 {
 	uint32_t next = busy_times_behind(busy, execution->end_ns - 1);
 	struct communication_wait longest = {0};
+	int64_t part_ns = (execution->end_ns - execution->start_ns) / LATE_PART;
+	int64_t least_ns = execution->end_ns - (part_ns > LATE_NS ? part_ns : LATE_NS);
 
 	for (uint32_t i = 0; i < LATE_MOST; i++, next--) {
 		struct communication_wait wait = stretch_before(busy, next, execution);
 
 		if (wait.end_ns - wait.start_ns > longest.end_ns - longest.start_ns)
 			longest = wait;
-		if (!next || busy->list[next - 1].start_ns <= execution->start_ns)
+		if (!next || busy->list[next - 1].start_ns <= execution->start_ns ||
+		    busy->list[next - 1].start_ns < least_ns)
 			break;
 	}
 	if (longest.end_ns > longest.start_ns)

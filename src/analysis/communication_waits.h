@@ -5,7 +5,8 @@
  *
  *     A stretch in which the thread runs no operator (or one that is such a wait), while a collective of its process is executed, on another thread or (send and
  *     recv, which last until wait() is over) on itself, and which ends with that execution: the thread goes on behind the execution's
- *     end, or (PyTorch tells of that end late) before it by less than a tenth of the stretch. The wait is what both have in common; of
+ *     end, or (PyTorch tells of that end late, on a busy machine by a turn of the scheduler's) before it by at most a tenth of the stretch, or
+ *     6 ms and half of it. The wait is what both have in common; of
  *     several such stretches of one execution it is the longest.
  *
  * Overlapping waits are one. Where executions are not recorded (another backend than gloo, steps without operators) nothing is known.

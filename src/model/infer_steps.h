@@ -39,6 +39,7 @@
  * goes on with the operators without a graph behind it (metrics, a loss, samples) up to the next batch that is trained on, or to where
  * gradients are zeroed, or else to where the first forward of a step, or what runs in training mode again, is so far away as it usually is
  * from the step before, where no evaluation is between them. Calls of modules beyond as many as are there then belong to the evaluation, too.
+ * A pause behind it that is longer than it was ends it, too.
  *
  * Where nobody trains there are no steps, and waits for data are the only phases.
  *

@@ -4,6 +4,8 @@
  */
 #include "model/infer_steps_parts.h"
 
+#define EVALUATION_PAUSE_NS INT64_C(50000000)
+
 /* Is the batch at `first`, with what follows it up to `end`, used to compute something but not to train? */
 static bool is_for_evaluation(const struct inferrer *in, size_t first, size_t end)
 {
@@ -227,24 +229,38 @@ static bool zeroes_gradients(const struct train_record *record)
 	return record->token == TOKEN_ZERO_GRAD || (record->token == TOKEN_UPDATE && !record->count);
 }
 
+/* What comes behind so long a time without an operator is something else: data that are prepared, another model. */
+static bool is_over(const struct inferrer *in, int64_t start_ns, size_t evaluation, size_t i)
+{
+	int64_t pause_ns = in->records[i].start_ns - in->records[evaluation].end_ns;
+
+	return pause_ns >= EVALUATION_PAUSE_NS && pause_ns > in->records[evaluation].end_ns - start_ns;
+}
+
 /* Metrics, samples: operators without a graph behind an evaluation of records [first, work). */
 static void add_tail(struct inferrer *in, size_t first, size_t work)
 {
-	int64_t begin_ns;
+	int64_t begin_ns, start_ns = 0;
 	size_t evaluation = NONE, last_call = begin_of_work(in, first, work, &begin_ns);
 
 	for (size_t i = first; i < work; i++) {
 		const struct train_record *record = &in->records[i];
 
-		if (in->is_evaluation[i])
+		if (in->is_evaluation[i]) {
+			start_ns = evaluation == NONE ? record->start_ns : start_ns;
 			evaluation = i;
-		else if (evaluation == NONE || record->is_inside)
 			continue;
-		else if (zeroes_gradients(record) || share_range(in, i, work, evaluation))
+		}
+		if (evaluation == NONE || record->is_inside)
+			continue;
+		if (zeroes_gradients(record) || share_range(in, i, work, evaluation) ||
+		    is_over(in, start_ns, evaluation, i))
 			evaluation = NONE;
 		else if (record->token == TOKEN_OP || record->token == TOKEN_UPDATE)
 			in->is_evaluation[i] = i <= last_call || record->start_ns < begin_ns ||
 			                       share_range(in, i, evaluation, work);
+		if (in->is_evaluation[i])
+			evaluation = i;
 	}
 }
 

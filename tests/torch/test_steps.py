@@ -378,6 +378,15 @@ def test_evaluation_is_no_step(tmp_path, python):
     assert between["between steps: evaluation"] > 0
 
 
+@every_python
+def test_what_is_prepared_behind_an_evaluation_is_none(tmp_path, python):
+    """The third one is behind the last step."""
+    truth, steps = record(tmp_path, python, "cross_validation")
+    between = {row["part"]: row["total_ns"] for row in table(tmp_path, "between_steps")}
+    assert len(steps) == 9
+    assert 2 * 30e6 <= between["between steps: evaluation"] <= sum(truth["evaluation_ns"][:2]) + 5e6
+
+
 @pytest.mark.parametrize("options", [[], ["--steps", "none"]])
 @every_python
 def test_an_evaluation_whose_batches_take_no_operator(tmp_path, python, options):

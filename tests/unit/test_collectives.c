@@ -4,6 +4,7 @@
  */
 #include "analysis/analysis.h"
 #include "analysis/collective_calls.h"
+#include "analysis/communication_waits.h"
 #include "model/number_map.h"
 
 #include <setjmp.h>
@@ -270,9 +271,45 @@ static void bytes_are_those_of_all_tensors(void **state)
 	assert_int_equal(bytes_of(NULL), -1);
 }
 
+/* From 1 ms, behind the last operator of a backward, to `wait_end_ms`; then operators of 10 us, with as much between them. */
+static int64_t wait_of(int64_t wait_end_ms, int64_t execution_end_ms)
+{
+	struct job job;
+	struct communication_waits waits;
+	const int64_t ms = 1000000;
+
+	job_init(&job);
+	model_span_begin(&job.model, job.main, 0, SPAN_STEP, intern_add(&job.model.strings, "step"));
+	*model_add_step(&job.model) = (struct model_step){.process = job.process, .track = job.main, .end_ns = 50 * ms};
+	add(&job, job.main, 0, ms, "aten::mm", NULL);
+	add(&job, job.gloo, ms / 2, execution_end_ms * ms, "gloo:all_reduce", NULL);
+	for (int64_t at = wait_end_ms * ms; at < 50 * ms; at += 20000)
+		add(&job, job.main, at, at + 10000, "aten::copy_", NULL);
+	model_span_end(&job.model, job.main, 50 * ms, 0);
+	find(&job);
+	communication_waits_find(&waits, &job.model, &job.calls);
+	int64_t found_ms = 0;
+	for (uint32_t i = 0; i < waits.count; i++)
+		found_ms += (waits.list[i].end_ns - waits.list[i].start_ns) / ms;
+	communication_waits_release(&waits);
+	job_release(&job);
+	return found_ms;
+}
+
+/* gloo's thread wakes the one that waits, and may have to let others go first before PyTorch is told. */
+static void an_execution_may_end_a_turn_of_the_scheduler_late(void **state)
+{
+	assert_int_equal(wait_of(21, 21), 20);
+	assert_int_equal(wait_of(21, 26), 20);
+	assert_int_equal(wait_of(21, 30), 0); /* the thread did something else all the time */
+	assert_int_equal(wait_of(5, 9), 0);
+	assert_int_equal(wait_of(5, 7), 4);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(an_execution_may_end_a_turn_of_the_scheduler_late),
 		cmocka_unit_test(groups_do_not_wait_for_each_other),
 		cmocka_unit_test(without_sizes_the_kind_must_do),
 		cmocka_unit_test(what_does_not_agree_is_not_known),
