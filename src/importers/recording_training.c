@@ -140,9 +140,9 @@ static void note_limits(struct recording *recording, const struct session *sessi
 			recording->model, LEDGER_OTHER, process, "steps", 1,
 			arena_printf(
 				&recording->model->arena,
-				"the number of steps is ambiguous: not all optimizers are called in the same ones; of %zu "
-				"steps one was called in %zu only; stepscope.step() says what a step is",
-				inference->rare_steps, inference->rare_calls));
+				"the number of steps is ambiguous: not all optimizers are called in the same ones; one is in %zu "
+				"of the %zu steps from its first to its last only; stepscope.step() says what a step is",
+				inference->rare_calls, inference->rare_steps));
 	if (inference->thrown_away)
 		model_add_ledger(
 			recording->model, LEDGER_OTHER, process, "steps", 1,

@@ -23,8 +23,8 @@ OF_2026 = ["muon", "muon_and_adam", "schedule_free", "accelerated", "accelerated
 IN_THREADS = ["thread_per_epoch", "gan_in_threads", "pool_per_epoch", "thread_per_step"]
 
 # Whose optimizers step at different rates.
-AMBIGUOUS = {"n_critic": "of 7 steps one was called in 3 only", "two_to_one": "of 7 steps one was called in 4 only",
-             "policy_twice_at_every_second": "of 7 steps one was called in 4 only"}
+AMBIGUOUS = {"n_critic": "one is in 3 of the 7 steps from its first to its last only", "two_to_one": "one is in 4 of the 7 steps from its first to its last only",
+             "policy_twice_at_every_second": "one is in 4 of the 7 steps from its first to its last only"}
 
 # Without an optimizer, and what cannot be told.
 AMBIGUOUS_BY_HAND = {"functional": "leaves gradients", "never_zeroed": "gradients add up over all 6 backwards",
