@@ -317,6 +317,12 @@ static uint32_t add_update(struct torch_scan *scan, struct stream_scan *stream, 
 	return is_only_zeroed ? NO_RANGE : record;
 }
 
+/* An operator finds that the number comes next. One may take it, but what makes ones, or zeroes, makes no node. */
+static void note_taken(struct stream_scan *stream, enum symbol_class class, uint64_t sequence)
+{
+	stream->free_number = sequence + (class != CLASS_ONES && class != CLASS_ZERO && class != CLASS_ZERO_MANY);
+}
+
 /* An operator that is in no other record; `sequence` STEPSCOPE_NO_SEQUENCE: it cannot have made a node. */
 static uint32_t add_operator(struct torch_scan *scan, struct stream_scan *stream, const struct open_record *open,
                              uint64_t sequence, int64_t time_ns)
@@ -338,6 +344,9 @@ static uint32_t add_operator(struct torch_scan *scan, struct stream_scan *stream
 	                                          : add_record(scan, stream, TOKEN_OP, open->range, time_ns);
 	if (is_seed && record != NO_RANGE)
 		stream->records[record].is_seed = true;
+	if (has_number)
+		stream->free_number = sequence +
+		                      !(is_seed || open->class == CLASS_ZERO || open->class == CLASS_ZERO_MANY);
 	if (has_number && record != NO_RANGE)
 		note_number(&stream->records[record], sequence);
 	if (is_of_module && open->class == CLASS_FUNCTION) {
@@ -431,8 +440,19 @@ static void end_compiled(struct torch_scan *scan, struct stream_scan *stream, co
 		join_last(scan, stream);
 }
 
+/* An operator without a number, before what it calls first finds that this one comes next: where one before that can have been taken by no operator,
+ * it made a node itself, if a backward works on that, as code of TorchScript does. */
+static void note_maker(const struct stream_scan *stream, uint32_t record, uint64_t sequence)
+{
+	uint64_t first = stream->free_number ? stream->free_number : sequence - (sequence > 0);
+	stream->records[record].is_maker = first < sequence;
+	if (first < sequence)
+		note_number(&stream->records[record], first);
+}
+
 /* An operator without a number: what it calls first may have one. */
-static void begin_inner_operator(struct torch_scan *scan, struct stream_scan *stream, uint64_t sequence)
+static void begin_inner_operator(struct torch_scan *scan, struct stream_scan *stream, enum symbol_class class,
+                                 uint64_t sequence)
 {
 	const struct open_record *outer = &stream->open[stream->depth - 2];
 	uint32_t record = outer->record;
@@ -440,7 +460,12 @@ static void begin_inner_operator(struct torch_scan *scan, struct stream_scan *st
 		stream->plain = 0;
 	bool is_of_operator = stream->inside == 1 && outer->hides && record != NO_RANGE &&
 	                      stream->records[record].token == TOKEN_OP && !stream->records[record].is_seed;
-	if (!is_of_operator || record == stream->pending || sequence == STEPSCOPE_NO_SEQUENCE)
+	bool is_first = is_of_operator && record != stream->pending && sequence != STEPSCOPE_NO_SEQUENCE;
+	if (is_first && !stream->records[record].sequence)
+		note_maker(stream, record, sequence);
+	if (sequence != STEPSCOPE_NO_SEQUENCE)
+		note_taken(stream, class, sequence);
+	if (!is_first)
 		return;
 	settle_pending(scan, stream, sequence);
 	stream->pending = record;
@@ -517,7 +542,7 @@ static void begin_open(struct torch_scan *scan, struct stream_scan *stream, cons
 	} else if (like->class == CLASS_GRADIENT) {
 		begin_gradient(scan, stream, like->sequence);
 	} else if (token == TOKEN_OP) {
-		begin_inner_operator(scan, stream, like->sequence);
+		begin_inner_operator(scan, stream, (enum symbol_class)like->class, like->sequence);
 	} else if (like->class == CLASS_OPTIMIZER && stream->node != NO_RANGE && !stream->hooked_depth) {
 		stream->hooked_depth = stream->depth;
 		stream->hooked_ns = like->start_ns;

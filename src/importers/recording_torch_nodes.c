@@ -24,10 +24,22 @@ static void find_unused(const struct torch_scan *scan, struct stream_scan *strea
 	}
 }
 
+static void find_makers(const struct torch_scan *scan, struct stream_scan *stream)
+{
+	for (uint32_t r = 0; r < stream->record_count; r++) {
+		struct train_record *record = &stream->records[r];
+		if (record->is_maker && record->token == TOKEN_OP && scan->numbers.count &&
+		    node_numbers_have(&scan->numbers, stream->torch_thread, record->sequence - 1, record->sequence))
+			record->token = TOKEN_FORWARD;
+	}
+}
+
 void torch_nodes_find_unused(struct torch_scan *scan)
 {
 	node_numbers_settle(&scan->numbers);
 	for (uint32_t i = 0; i < scan->stream_count; i++)
-		if (scan->streams[i].torch_thread)
+		if (scan->streams[i].torch_thread) {
+			find_makers(scan, &scan->streams[i]);
 			find_unused(scan, &scan->streams[i]);
+		}
 }

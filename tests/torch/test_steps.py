@@ -379,6 +379,13 @@ def test_evaluation_is_no_step(tmp_path, python):
 
 
 @every_python
+def test_forward_of_torchscript(tmp_path, python):
+    truth, steps = record(tmp_path, python, "scripted")
+    assert len(steps) == 8
+    assert all(step["forward_ns"] > 0.4 * forward_ns for step, forward_ns in zip(steps[3:], truth["forward_ns"][3:]))
+
+
+@every_python
 def test_what_is_prepared_behind_an_evaluation_is_none(tmp_path, python):
     """The third one is behind the last step."""
     truth, steps = record(tmp_path, python, "cross_validation")
