@@ -68,13 +68,9 @@ static void take_event(void *context, const struct kineto_event *event, uint64_t
 	columns->rows[columns->count++] = row;
 }
 
-static void take_fact(void *context, const struct kineto_value *key, const struct kineto_value *value)
-{
-}
+static void take_fact(void *context, const struct kineto_value *key, const struct kineto_value *value) {}
 
-static void progress(void *context)
-{
-}
+static void progress(void *context) {}
 
 static double cpu_seconds(void)
 {

@@ -95,7 +95,7 @@ struct stream_scan {
 	/* An operator that could have made a node of a graph: it did when what comes next has a higher number. */
 	uint32_t pending; /* its record, NO_RANGE: none */
 	uint64_t pending_sequence;
-	uint64_t free_number; /* the first one that none of the operators so far can have taken; 0: not known */
+	uint64_t free_number;  /* the first one that none of the operators so far can have taken; 0: not known */
 	uint8_t pending_class; /* CLASS_WRITE and the like: then it writes in place */
 	bool is_gradient_next; /* the next operator tells whether the gradient was there */
 	bool has_ones;         /* CLASS_ONES since the last node */
