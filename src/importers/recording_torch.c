@@ -19,7 +19,6 @@
 #define MAX_INSIDE 10000u /* stretches noted in one call */
 #define MAX_ABOVE 1024u   /* levels that an END looks beneath; no program has more */
 #define MAX_MOVES (1u << 26)
-#define MANY_TENSORS 0x40000000u /* as many as there may be */
 
 static struct stream_scan *stream_of(struct torch_scan *scan, uint32_t number)
 {
@@ -201,9 +200,8 @@ static void add_hooked(struct torch_scan *scan, struct stream_scan *stream, int6
 
 static void count_writes(struct train_record *update, enum symbol_class class)
 {
-	uint32_t *tensors = class == CLASS_ZERO || class == CLASS_ZERO_MANY ? &update->part : &update->count;
-	uint32_t more = class == CLASS_ZERO_MANY || class == CLASS_WRITE_MANY ? MANY_TENSORS : 1;
-	*tensors = *tensors < MANY_TENSORS ? *tensors + more : *tensors;
+	bool is_many = class == CLASS_ZERO_MANY || class == CLASS_WRITE_MANY;
+	train_count_writes(update, is_many ? TRAIN_MANY_TENSORS : 1, class == CLASS_ZERO || class == CLASS_ZERO_MANY);
 }
 
 /* One that zeroes gradients behind an update, or before one, is no part of its time. */
@@ -213,8 +211,8 @@ static void join_update(struct train_record *update, const struct train_record *
 	if (!update->count)
 		update->start_ns = more->start_ns;
 	update->end_ns = is_only_zeroed ? update->end_ns : more->end_ns;
-	update->count = update->count < MANY_TENSORS ? update->count + more->count : update->count;
-	update->part = update->part < MANY_TENSORS ? update->part + more->part : update->part;
+	train_count_writes(update, more->count, false);
+	train_count_writes(update, more->part, true);
 }
 
 /* A record that has become what the ones before it are need not stand for itself; a module's does, for steps may begin with it. */

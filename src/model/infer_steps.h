@@ -160,6 +160,9 @@ struct inferred *inference_add(struct inference *inference, uint8_t what, int64_
 void infer_steps(struct inference *inference, const struct train_loop *loop);
 /* Between two records with that token: is the program at something else for so long that they are not one? */
 bool train_pauses(uint8_t token, int64_t from_ns, int64_t to_ns);
+#define TRAIN_MANY_TENSORS 0x40000000u /* as many as there may be */
+/* An update that writes to so many more tensors in place, or zeroes them. */
+void train_count_writes(struct train_record *update, uint32_t tensors, bool is_zeroing);
 /* Of a program that marks its steps, but no phases: leaves the phases, in pieces where a step begins or ends, at `bounds`, in order. */
 void inference_cut_phases(struct inference *inference, const int64_t *bounds, uint32_t bound_count);
 /* Behind infer_steps(): ranges of a profiler in the program (train_range.step) that hold a training backward or an optimizer's call are the

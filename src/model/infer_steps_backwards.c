@@ -217,6 +217,13 @@ static void take_pass(struct inferrer *in, const struct pass *pass, const struct
 		note_update(in, pass);
 }
 
+void train_count_writes(struct train_record *update, uint32_t tensors, bool is_zeroing)
+{
+	uint32_t *count = is_zeroing ? &update->part : &update->count;
+
+	*count = *count < TRAIN_MANY_TENSORS ? *count + tensors : *count;
+}
+
 void infer_ends_by_backwards(struct inferrer *in)
 {
 	struct passes passes = {.list = memory_resize(NULL, in->count + 1, sizeof(*passes.list))};
