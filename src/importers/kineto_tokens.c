@@ -9,6 +9,7 @@
 #include "base/merge_sort.h"
 #include "base/text.h"
 #include "importers/kineto_makers.h"
+#include "model/operator_inputs.h"
 #include "pytorch/names.h"
 
 #include <stdlib.h>
@@ -45,16 +46,21 @@ struct scan {
 	bool has_ones;               /* CLASS_ONES since the last node of a backward */
 	uint64_t node;               /* number of that, and of the thread that made it */
 	bool wants_number;           /* the next node is the one in it, that has it */
+	int64_t gradient_end_ns;     /* of CLASS_GRADIENT, when nothing has begun since then */
 };
 
 enum token_class {
 	CLASS_OTHER, /* no operator: around records */
 	CLASS_OP,
+	CLASS_ADD,
+	CLASS_WRITE, /* to tensors, in place */
+	CLASS_ZERO,
 	CLASS_ONES, /* makes the first gradient of a backward that is given none */
 	CLASS_SAMPLER,
 	CLASS_SCALER,
 	CLASS_NODE,
-	CLASS_ACCUMULATE, /* also without a node around it, in old traces */
+	CLASS_ACCUMULATE, /* the engine's, around the next one */
+	CLASS_GRADIENT,   /* is added up, also without a node around it, in old traces */
 	CLASS_DATA,
 	CLASS_OPTIMIZER,
 	CLASS_ZERO_GRAD,
@@ -71,14 +77,25 @@ static enum token_class class_of_name(const char *name)
 	if (pytorch_begins(name, PYTORCH_ENGINE))
 		return strstr(name, PYTORCH_ACCUMULATE) ? CLASS_ACCUMULATE : CLASS_NODE;
 	if (pytorch_begins(name, PYTORCH_ACCUMULATE))
-		return CLASS_ACCUMULATE;
+		return CLASS_GRADIENT;
 	if (pytorch_begins(name, PYTORCH_SCALER))
 		return CLASS_SCALER;
 	if (text_ends_with(name, "Backward") || text_ends_with(name, "Backward0"))
 		return CLASS_NODE;
 	if (strcmp(name, PYTORCH_ONES) == 0)
 		return CLASS_ONES;
+	if (pytorch_zeroes(name, strlen(name)))
+		return CLASS_ZERO;
+	if (pytorch_writes(name, strlen(name)))
+		return CLASS_WRITE;
+	if (strcmp(name, "aten::add") == 0)
+		return CLASS_ADD;
 	return pytorch_is_of_sampler(name, strlen(name)) ? CLASS_SAMPLER : CLASS_OP;
+}
+
+static bool is_operator(enum token_class class)
+{
+	return class >= CLASS_OP && class <= CLASS_ONES;
 }
 
 static enum token_class class_of(struct scan *scan, const struct staged_span *span)
@@ -96,20 +113,27 @@ static enum token_class class_of(struct scan *scan, const struct staged_span *sp
 static uint8_t token_of(enum token_class class)
 {
 	static const uint8_t tokens[] = {
-		[CLASS_SCALER] = TOKEN_SCALER, [CLASS_NODE] = TOKEN_BACKWARD,       [CLASS_ACCUMULATE] = TOKEN_BACKWARD,
-		[CLASS_DATA] = TOKEN_DATA,     [CLASS_OPTIMIZER] = TOKEN_OPTIMIZER, [CLASS_ZERO_GRAD] = TOKEN_ZERO_GRAD,
+		[CLASS_SCALER] = TOKEN_SCALER,       [CLASS_NODE] = TOKEN_BACKWARD, [CLASS_ACCUMULATE] = TOKEN_BACKWARD,
+		[CLASS_GRADIENT] = TOKEN_BACKWARD,   [CLASS_DATA] = TOKEN_DATA,     [CLASS_OPTIMIZER] = TOKEN_OPTIMIZER,
+		[CLASS_ZERO_GRAD] = TOKEN_ZERO_GRAD,
 	};
 	return class < sizeof tokens && tokens[class] ? tokens[class] : TOKEN_OP;
 }
 
 /* ---- records ---- */
 
+/* It is an update when it turns out that no optimizer is called: take_updates(). */
+static bool writes(const struct train_record *record)
+{
+	return record->token == TOKEN_OP && (record->count || record->part);
+}
+
 static bool may_join(const struct train_record *a, const struct train_record *b)
 {
 	bool is_work = a->token == TOKEN_OP ||
 	               a->token == TOKEN_FORWARD; /* between nodes other threads may tell of steps */
-	return is_work && !a->is_seed && !b->is_seed && a->token == b->token && a->range == b->range &&
-	       a->is_inside == b->is_inside && a->is_unused == b->is_unused &&
+	return is_work && !a->is_seed && !b->is_seed && a->token == b->token && !writes(a) && !writes(b) &&
+	       a->range == b->range && a->is_inside == b->is_inside && a->is_unused == b->is_unused &&
 	       !train_pauses(a->token, a->end_ns, b->start_ns);
 }
 
@@ -306,7 +330,7 @@ static void add_hooked(struct kineto_tokens *tokens, int64_t start_ns, int64_t e
 static void note_inside(struct scan *scan, const struct staged_span *span, enum token_class class, int64_t end_ns)
 {
 	const struct open_span *open = &scan->open[scan->depth - 1];
-	bool is_op = class == CLASS_OP || class == CLASS_ONES;
+	bool is_op = is_operator(class);
 	if (is_op)
 		note_maker(scan, span, open->outermost);
 	if (is_op && open->outermost != NO_RECORD && !open->has_number)
@@ -315,8 +339,10 @@ static void note_inside(struct scan *scan, const struct staged_span *span, enum 
 		note_number(scan, span, class);
 	if (class == CLASS_NODE && scan->wants_number)
 		follow_node(scan, span, open->node);
-	if (class == CLASS_ACCUMULATE && open->node != NO_RECORD)
+	if ((class == CLASS_ACCUMULATE || class == CLASS_GRADIENT) && open->node != NO_RECORD) {
 		scan->tokens->records[open->node].is_training = true;
+		scan->tokens->records[open->node].count += class == CLASS_GRADIENT;
+	}
 	if (class == CLASS_OPTIMIZER && open->in_backward)
 		add_hooked(scan->tokens, span->start_ns, end_ns);
 }
@@ -327,6 +353,41 @@ static void begin_node(struct scan *scan, const struct staged_span *span, size_t
 	scan->has_ones = false;
 	scan->wants_number = true;
 	follow_node(scan, span, record);
+}
+
+/* The first operator in it makes the sum with the gradient that was there, or else keeps the new one. */
+static void note_sum(struct scan *scan, const struct staged_span *span, enum token_class class)
+{
+	struct train_record *last = scan->tokens->count ? &scan->tokens->records[scan->tokens->count - 1] : NULL;
+	bool is_sum = class == CLASS_ADD || class == CLASS_WRITE;
+	if (is_sum && last && last->token == TOKEN_BACKWARD && span->start_ns <= scan->gradient_end_ns)
+		last->part++;
+	scan->gradient_end_ns = INT64_MIN;
+}
+
+/* Of a list whose sizes are not known as many as there may be. */
+static uint32_t tensors_of(const struct scan *scan, const struct staged_span *span)
+{
+	const struct model *model = scan->import->model;
+	const char *name = model_text(model, span->name);
+	struct operator_inputs inputs = operator_inputs_split(span->shape ? model_text(model, span->shape) : "");
+	struct inputs_part list = {0};
+	uint32_t brackets = 0;
+	if (!pytorch_takes_many(name, strlen(name)))
+		return 1;
+	operator_inputs_next(&inputs.sizes, ' ', &list);
+	for (size_t i = 0; i < list.length; i++)
+		brackets += list.text[i] == '[';
+	return brackets > 1 ? brackets - 1 : TRAIN_MANY_TENSORS; /* each has one, and the list */
+}
+
+/* It may be an update by hand, as long as no optimizer was called; if it makes a node of a graph it becomes a forward. What is rounded
+ * behind a node is the node's. */
+static void note_writes(struct scan *scan, const struct staged_span *span, enum token_class class, size_t record)
+{
+	bool is_write = class == CLASS_WRITE || class == CLASS_ZERO;
+	if (is_write && !scan->tokens->optimizer_calls && !kineto_makers_is_in_node(&scan->makers, span->start_ns))
+		train_count_writes(&scan->tokens->records[record], tensors_of(scan, span), class == CLASS_ZERO);
 }
 
 static void take_span(struct scan *scan, const struct staged_span *span, enum token_class class)
@@ -341,6 +402,9 @@ static void take_span(struct scan *scan, const struct staged_span *span, enum to
 	scan->tokens->optimizer_calls += class == CLASS_OPTIMIZER;
 	if (span->kind == SPAN_STEP || span->kind == SPAN_RUNTIME || span->kind == SPAN_OVERHEAD)
 		return;
+	note_sum(scan, span, class);
+	if (class == CLASS_GRADIENT)
+		scan->gradient_end_ns = end_ns;
 	if (scan->hidden) {
 		note_inside(scan, span, class, end_ns);
 		return;
@@ -355,21 +419,23 @@ static void take_span(struct scan *scan, const struct staged_span *span, enum to
 		return;
 	}
 	size_t record = add_record(scan, token_of(class), span->start_ns, end_ns);
-	scan->tokens->records[record].is_training = class == CLASS_ACCUMULATE;
+	scan->tokens->records[record].is_training = class == CLASS_ACCUMULATE || class == CLASS_GRADIENT;
+	scan->tokens->records[record].count = class == CLASS_GRADIENT;
 	scan->tokens->records[record].is_seed = class == CLASS_ONES;
 	if (class == CLASS_NODE)
 		begin_node(scan, span, record);
 	scan->has_ones |= class == CLASS_ONES;
-	if (class == CLASS_OP || class == CLASS_ONES) {
+	if (is_operator(class)) {
 		follow_sequence(scan, span, record);
 		note_number(scan, span, class);
 		note_maker(scan, span, record);
+		note_writes(scan, span, class, record);
 	}
 	find_maker(scan, span, class, end_ns);
 	struct open_span *open = push(scan, end_ns);
 	open->is_optimizer = class == CLASS_OPTIMIZER;
 	open->hides = !open->is_optimizer;
-	open->node = class == CLASS_NODE ? record : NO_RECORD;
+	open->node = token_of(class) == TOKEN_BACKWARD ? record : NO_RECORD;
 	open->outermost = token_of(class) == TOKEN_OP ? record : NO_RECORD;
 	open->has_number = sequence_of(scan->import, span) != STEPSCOPE_NO_SEQUENCE;
 	open->in_backward = token_of(class) == TOKEN_BACKWARD;
@@ -402,7 +468,7 @@ static void find_classes(struct scan *scan, const struct staged_track *track)
 			depth--;
 		for (uint32_t k = depth; is_of_loop(class) && k && scan->of_spans[open[k - 1].span]; k--)
 			scan->of_spans[open[k - 1].span] = CLASS_OTHER;
-		if (class != CLASS_OP || span->dur_ns <= 0)
+		if (!is_operator(class) || class == CLASS_ONES || span->dur_ns <= 0)
 			continue;
 		MEMORY_GROW(open, depth, capacity, 64);
 		open[depth++] = (struct open_operator){span->start_ns + span->dur_ns, i};
@@ -452,7 +518,8 @@ static void read_track(struct kineto_tokens *tokens, struct kineto_import *impor
 	                    .nodes = &group->nodes,
 	                    .classes = classes,
 	                    .has_frames = has_frames,
-	                    .pending = NO_RECORD};
+	                    .pending = NO_RECORD,
+	                    .gradient_end_ns = INT64_MIN};
 	*tokens = (struct kineto_tokens){.compact_at = COMPACT_AT};
 	kineto_sort(&import->stage, track);
 	find_classes(&scan, track);
@@ -503,6 +570,45 @@ static void train_all(struct kineto_tokens *tokens)
 			return;
 	for (size_t i = 0; i < tokens->count; i++)
 		tokens->records[i].is_training = tokens->records[i].token == TOKEN_BACKWARD;
+}
+
+/* Or is of none: but what runs without a graph may lie in one. */
+static bool begins_call(const struct train_record *record)
+{
+	return record->token == TOKEN_BACKWARD ? record->is_first : record->token != TOKEN_OP || record->is_seed;
+}
+
+/* A call of the engine is several records: those that train know of all its gradients. */
+static void count_gradients(struct kineto_tokens *tokens)
+{
+	for (size_t first = 0, end = 0; first < tokens->count; first = end) {
+		struct train_record sum = {0};
+		do {
+			const struct train_record *record = &tokens->records[end];
+			sum.count += record->token == TOKEN_BACKWARD ? record->count : 0;
+			sum.part += record->token == TOKEN_BACKWARD ? record->part : 0;
+		} while (++end < tokens->count && !begins_call(&tokens->records[end]));
+		for (size_t i = first; i < end; i++) {
+			struct train_record *record = &tokens->records[i];
+			if (record->token == TOKEN_BACKWARD && record->is_training) {
+				record->count = sum.count;
+				record->part = sum.part;
+			}
+		}
+	}
+}
+
+/* Where no optimizer is called what writes in place may be the update. */
+static void take_updates(struct kineto_tokens *tokens, bool has_calls)
+{
+	for (size_t i = 0; i < tokens->count; i++) {
+		struct train_record *record = &tokens->records[i];
+		if (has_calls)
+			record->count = record->part = 0;
+		else if (writes(record))
+			record->token = TOKEN_UPDATE;
+	}
+	count_gradients(tokens);
 }
 
 static void note_nodes(struct kineto_group *group, const struct kineto_import *import, const struct staged_track *track)
@@ -559,16 +665,19 @@ bool kineto_tokens_init(struct kineto_tokens *tokens, struct kineto_import *impo
 	}
 	*training = group->tracks[chosen];
 	*tokens = of_tracks[chosen];
+	bool has_calls = tokens->optimizer_calls > 0;
 	of_tracks[chosen] = (struct kineto_tokens){0};
 	for (uint32_t i = 0; i < group->count; i++) {
 		take_nodes(tokens, &of_tracks[i]);
 		tokens->has_phases |= of_tracks[i].has_phases;
+		has_calls |= of_tracks[i].optimizer_calls > 0;
 		tokens->nodes += of_tracks[i].nodes; /* their operators are on this thread: not looked for */
 		kineto_tokens_release(&of_tracks[i]);
 	}
 	free(of_tracks);
 	merge_sort(tokens->records, tokens->count, sizeof *tokens->records, compare_records);
 	train_all(tokens);
+	take_updates(tokens, has_calls);
 	return true;
 }
 

@@ -463,9 +463,9 @@ def without_kineto(nodes):
 
 def test_forwards_are_told_by_the_names_of_nodes_where_there_are_no_sequence_numbers(trace):
     trace.write(list(without_kineto(["MeanBackward0", "AddmmBackward0", "TBackward0"])))
-    assert [row["duration_ns"] for row in trace.table("steps")] == [200_000, *[1_000_000] * 3]
+    assert [row["duration_ns"] for row in trace.table("steps")] == [430_000, *[1_000_000] * 3]
     assert trace.query("SELECT name, count(*), sum(dur_ns) FROM spans WHERE kind = 'phase' GROUP BY name ORDER BY name") == [
-        ["backward", "4", "440000"], ["forward", "4", "320000"]]
+        ["backward", "4", "440000"], ["forward", "4", "320000"], ["optimizer", "4", "40000"]]
     said, = [text for text in trace.ledger() if "sequence numbers" in text]
     assert "12 of 12 have the name of an operator before them" in said and "uncertain" not in said
 
@@ -530,6 +530,75 @@ def test_I04_devices_with_the_label_of_their_process(trace):
 def test_I04_a_device_whose_process_nothing_tells(trace):
     trace.write(list(merged(True, 1)))
     assert [text for text in trace.ledger() if "all of it was taken for that of one process" in text]
+
+
+GRADIENTS = 3
+
+
+def by_hand(update, backwards=1):
+    """Four steps of a loop without an optimizer, as Kineto writes them: batches, each with a forward, of which one operator is in place, and a backward;
+    then the update: names, when they begin, and their sizes. Gradients of a second backward are added to those that are there."""
+    for number in range(4 * backwards):
+        begin, first = STEP * number, 10 * number
+        yield span("aten::randn", begin, 20, **{"Sequence number": first, "Fwd thread id": 0})
+        for i, name in enumerate(["linear", "relu_", "mse_loss"]):
+            yield span(f"aten::{name}", begin + 50 + 50 * i, 40, **{"Sequence number": first + i, "Fwd thread id": 0})
+        yield span("aten::ones_like", begin + 200, 5)
+        for i in range(3):
+            yield span("autograd::engine::evaluate_function: XBackward0", begin + 210 + 40 * i, 30, **{"Sequence number": first + 2 - i, "Fwd thread id": 1})
+        for i in range(GRADIENTS):
+            yield span("autograd::engine::evaluate_function: torch::autograd::AccumulateGrad", begin + 330 + 30 * i, 28)
+            yield span("torch::autograd::AccumulateGrad", begin + 332 + 30 * i, 24)
+            yield span("aten::add_" if number % backwards else "aten::detach", begin + 334 + 30 * i, 20)
+        if number % backwards == backwards - 1:
+            for name, start, dims in update:
+                yield span(f"aten::{name}", begin + start, 10, **{"Input Dims": dims} if dims else {})
+
+
+EACH = [(name, start + 40 * i, None) for i in range(GRADIENTS) for name, start in (("mul", 500), ("sub_", 515), ("zero_", 530))]
+LISTS = [("_foreach_mul", 500, None), ("_foreach_sub_", 515, [[[4], [], [2, 2]], [[4], [], [2, 2]], []]), ("_foreach_zero_", 530, [[[4], [], [2, 2]]])]
+
+
+def second_step(trace):
+    """Of the second step, from its begin on, in microseconds."""
+    rows = trace.query("SELECT name, p.start_ns - s.start_ns, p.dur_ns, s.dur_ns FROM spans p JOIN (SELECT start_ns, dur_ns FROM spans "
+                       "WHERE kind = 'step' ORDER BY start_ns LIMIT 1 OFFSET 1) s ON p.start_ns >= s.start_ns AND p.end_ns <= s.start_ns + s.dur_ns "
+                       "WHERE p.kind = 'phase' ORDER BY p.start_ns")
+    return [(name, *(int(value) // 1000 for value in values)) for name, *values in rows]
+
+
+@pytest.mark.parametrize("update, begin, length", [(EACH, 515, 90), (LISTS, 515, 10), ([(*LISTS[1][:2], None)], 515, 10)])
+def test_an_update_by_hand_is_the_phase_optimizer_and_ends_the_step(trace, update, begin, length):
+    """One operator for each parameter, or one for all; what zeroes gradients behind it is no part of it. A list of unknown length may be all."""
+    trace.write(list(by_hand(update)))
+    start, end = begin + length, STEP  # of the step before, on the clock of the second one
+    assert second_step(trace) == [("forward", STEP + 50 - start, 140, end), ("backward", STEP + 200 - start, 218, end), ("optimizer", STEP + begin - start, length, end)]
+    assert len(trace.table("steps")) == 4
+
+
+def test_gradients_that_add_up_until_an_update_by_hand_are_one_step(trace):
+    trace.write(list(by_hand(EACH, backwards=2)))
+    assert [row["duration_ns"] for row in trace.table("steps")] == [(STEP + 605 - 50) * 1000, *[2 * STEP * 1000] * 3]
+    assert [name for name, *_ in second_step(trace)] == ["forward", "backward", "forward", "backward", "optimizer"]
+
+
+@pytest.mark.parametrize("update", [EACH[:6], [("_foreach_sub_", 515, [[[4], []], [[4], []], []])]])
+def test_writes_to_fewer_tensors_than_have_gradients_are_no_update(trace, update):
+    trace.write(list(by_hand(update)))
+    assert second_step(trace) == [("forward", 632, 140, STEP), ("backward", 782, 218, STEP)]
+
+
+def test_marked_steps_have_updates_by_hand(trace):
+    trace.write([*by_hand(EACH), *(step(number, STEP * number) for number in range(4))])
+    assert second_step(trace) == [("forward", 50, 140, STEP), ("backward", 200, 218, STEP), ("optimizer", 515, 90, STEP)]
+
+
+def test_where_an_optimizer_is_called_nothing_else_is_the_update(trace):
+    """Weights of an average, say, which are as many; nor is the second backward, whose call is missing, a step, because all its gradients are new."""
+    calls = [span("Optimizer.step#SGD.step", STEP * number + 700, 50, "user_annotation") for number in (0, 2, 3)]
+    trace.write([*by_hand(EACH), *calls])
+    assert second_step(trace) == [(name, start + begin, length, 2 * STEP) for start in (0, STEP) for name, begin, length in
+                                  (("forward", 300, 140), ("backward", 450, 218), ("optimizer", 950, 50)) if start or name != "optimizer"]
 
 
 def compiled():

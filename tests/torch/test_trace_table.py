@@ -59,7 +59,11 @@ def names_of_spans(trace, kind):
     return done.stdout.split()[1:]
 
 
-@pytest.mark.parametrize("loop, phases", [("zeroed", ["forward", "backward"]), ("dropped", ["forward", "backward"]),
+UPDATED = ["forward", "backward", "optimizer"]
+
+
+@pytest.mark.parametrize("loop, phases", [("zeroed", UPDATED), ("dropped", UPDATED), ("in_one_call", UPDATED),
+                                          ("accumulated_by_hand", ["forward", "backward"] * 4 + ["optimizer"]),
                                           ("accumulated", ["forward", "backward"] * 4 + ["optimizer"])])
 @every_python
 def test_steps_and_phases_are_those_of_the_loop(tmp_path, python, loop, phases):

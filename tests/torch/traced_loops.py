@@ -29,6 +29,23 @@ def dropped():
             parameter.grad = None
 
 
+def accumulated_by_hand():
+    for _ in range(BACKWARDS):
+        (model(batch).pow(2).mean() / BACKWARDS).backward()
+    with torch.no_grad():
+        for parameter in model.parameters():
+            parameter -= 0.01 * parameter.grad
+            parameter.grad = None
+
+
+def in_one_call():
+    model(batch).pow(2).mean().backward()
+    parameters = list(model.parameters())
+    with torch.no_grad():
+        torch._foreach_add_(parameters, [parameter.grad for parameter in parameters], alpha=-0.01)
+        torch._foreach_zero_([parameter.grad for parameter in parameters])
+
+
 def accumulated():
     optimizer.zero_grad()
     for _ in range(BACKWARDS):
