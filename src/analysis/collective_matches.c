@@ -9,6 +9,7 @@
 #include "analysis/device_work.h"
 #include "analysis/labels.h"
 #include "analysis/statistics.h"
+#include "analysis/step_times.h"
 
 #include "base/clamped.h"
 #include "base/lower_bound.h"
@@ -580,8 +581,10 @@ int64_t collective_matches_ahead(const struct collective_matches *matches, uint3
 	return points[low - 1].ahead_ns + (int64_t)(part * (double)(points[low].ahead_ns - points[low - 1].ahead_ns));
 }
 
-static const char *why_apart(const struct collective_matches *matches, const struct model *model)
+static const char *why_apart(const struct collective_matches *matches, const struct model *model,
+                             const struct analysis_options *options)
 {
+	struct step_times own = {0};
 	bool *is_counted = memory_resize(NULL, (size_t)model->processes_count + 1, sizeof(*is_counted));
 	const char *why;
 
@@ -589,6 +592,9 @@ static const char *why_apart(const struct collective_matches *matches, const str
 	for (uint32_t i = 0; i < matches->count; i++)
 		is_counted[matches->list[i].process] = true;
 	why = ranks_apart(model, is_counted);
+	if (!why && step_times_trainings(step_times_get(&own, model, options), model))
+		why = STEP_TIMES_NO_RANKS;
+	step_times_release(&own);
 	free(is_counted);
 	return why;
 }
@@ -613,7 +619,7 @@ void collective_matches_find(struct collective_matches *matches, const struct mo
 	add_kernels(&search);
 	add_executions(&search, collective_calls_get(&own_calls, model, options));
 	count = matches->count;
-	apart = why_apart(matches, model);
+	apart = why_apart(matches, model, options);
 	matches->count = apart ? 0 : count;
 	match_runs(matches);
 	matches->reason = apart ? apart : why_unmatched(&search, count);

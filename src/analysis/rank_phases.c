@@ -108,6 +108,14 @@ static void add_row(struct table *table, const struct model *model, const struct
 		table_set_missing(table, row, SPREAD_SLOWEST, "all ranks take the same time");
 }
 
+static void add_rows(struct table *table, const struct model *model, const struct step_times *times)
+{
+	add_row(table, model, times, PHASE_COUNT);
+	for (int phase = 1; phase < PHASE_COUNT; phase++)
+		add_row(table, model, times, phase);
+	add_row(table, model, times, PHASE_OTHER);
+}
+
 static enum status run(const struct model *model, const struct analysis_options *options, struct table *table,
                        struct error *err)
 {
@@ -116,13 +124,13 @@ static enum status run(const struct model *model, const struct analysis_options 
 
 	table_init(table, "rank_phases", "Phases over the ranks", "how far ranks lie apart in each phase of a step");
 	table_columns(table, columns, SPREAD_COLUMNS);
-	add_row(table, model, times, PHASE_COUNT);
-	for (int phase = 1; phase < PHASE_COUNT; phase++)
-		add_row(table, model, times, phase);
-	add_row(table, model, times, PHASE_OTHER);
-	if (!table->row_count)
-		table->empty = "there are not two ranks that completed a step";
+	if (step_times_trainings(times, model))
+		table->empty = STEP_TIMES_NO_RANKS;
 	else
+		add_rows(table, model, times);
+	if (!table->row_count && !table->empty)
+		table->empty = "there are not two ranks that completed a step";
+	else if (table->row_count)
 		table->note = step_times_phases_part(times, &table->arena);
 	step_times_release(&own);
 	return STATUS_OK;

@@ -672,13 +672,23 @@ const char *step_times_phases_part(const struct step_times *times, struct arena 
 	                              times->job_count);
 }
 
-const char *step_times_ranks_apart(const struct step_times *times, const struct model *model)
+/* By process: is it a rank? The caller frees it. */
+static bool *find_counted(const struct step_times *times, const struct model *model)
 {
 	bool *is_counted = zeroed(NULL, model->processes_count, sizeof(*is_counted));
-	const char *why;
 
 	for (uint32_t i = 0; i < times->span_count; i++)
 		is_counted[times->spans[i].process] = times->spans[i].is_rank;
+	return is_counted;
+}
+
+const char *step_times_ranks_apart(const struct step_times *times, const struct model *model)
+{
+	const char *why;
+
+	if (step_times_trainings(times, model))
+		return STEP_TIMES_NO_RANKS;
+	bool *is_counted = find_counted(times, model);
 	why = ranks_apart(model, is_counted);
 	free(is_counted);
 	return why;
@@ -687,17 +697,22 @@ const char *step_times_ranks_apart(const struct step_times *times, const struct 
 uint32_t step_times_trainings(const struct step_times *times, const struct model *model)
 {
 	int64_t latest_ns = INT64_MIN, earliest_ns = INT64_MAX;
+	bool *is_counted = find_counted(times, model);
 	uint32_t count = 0;
 
-	for (uint32_t i = 0; i < times->span_count; i++) {
-		const struct step_span *span = &times->spans[i];
+	for (uint32_t first = 0, i = 0; i < times->count; first = i) { /* those of a process, by their starts */
+		uint32_t process = model->steps[first].process;
+		int64_t last_ns = INT64_MIN;
 
-		if (!span->is_rank || model->processes[span->process].rank >= 0)
+		for (; i < times->count && model->steps[i].process == process; i++)
+			last_ns = model->steps[i].end_ns > last_ns ? model->steps[i].end_ns : last_ns;
+		if (!is_counted[process] || model->processes[process].rank >= 0)
 			continue;
-		latest_ns = span->first_ns > latest_ns ? span->first_ns : latest_ns;
-		earliest_ns = span->last_ns < earliest_ns ? span->last_ns : earliest_ns;
+		latest_ns = model->steps[first].start_ns > latest_ns ? model->steps[first].start_ns : latest_ns;
+		earliest_ns = last_ns < earliest_ns ? last_ns : earliest_ns;
 		count++;
 	}
+	free(is_counted);
 	return latest_ns > earliest_ns ? count : 0;
 }
 

@@ -136,11 +136,12 @@ const char *step_times_part(const struct step_times *times, struct arena *arena)
 /* In how many of the job's steps phases are known; NULL: in all of them. */
 const char *step_times_phases_part(const struct step_times *times, struct arena *arena);
 
-/* Why the ranks are not compared with each other, see ranks_apart(). */
+#define STEP_TIMES_NO_RANKS "trainings that are not all at the same time are no ranks of one job: they are not compared"
+/* Why the ranks are not compared with each other: that, see step_times_trainings(), or see ranks_apart(). */
 const char *step_times_ranks_apart(const struct step_times *times, const struct model *model);
 
-/* How many processes without a rank carry steps, when they are no job: some had taken all their steps before others took their first; 0: no
- * such. */
+/* How many processes without a rank carry steps, when they are no job: some had taken all their steps, selected or not, before others took
+ * their first; 0: no such. */
 uint32_t step_times_trainings(const struct step_times *times, const struct model *model);
 
 /* Why there are no steps, for tables that need them. */

@@ -762,6 +762,38 @@ def test_I06_ranks_that_are_missing_or_there_twice(trace, tmp_path):
     assert len(trace.table("steps")) == 4
 
 
+def trainings(folder, late, *communication):
+    """Two processes, of files that say no rank, the second one later and with steps of twice the length."""
+    for pid, start, length in ((11, 0, STEP), (12, late, 2 * STEP)):
+        events = []
+        for number in range(4):
+            begin = start + length * number
+            events += [step(number, begin, length - 10, pid=pid), span("aten::mm", begin + 10, length - 30, pid=pid),
+                       *({**row, "ts": row["ts"] + begin, "pid": row["pid"] and pid} for row in communication)]
+        (folder / f"vm_{pid}.{pid}.pt.trace.json").write_text(json.dumps({"traceEvents": events, "baseTimeNanoseconds": 10**18}))
+
+
+@pytest.mark.parametrize("late, options", [(20 * STEP, []), (STEP // 2, []), (7 * STEP // 2, ["--steps", "0-0"])])
+def test_I06_trainings_one_after_the_other_are_no_ranks(trace, tmp_path, late, options):
+    """Those whose steps overlap, whichever are looked at, are compared."""
+    trainings(tmp_path, late, span("stepscope::communication", 10, 500, "user_annotation"))
+    trace.path, is_apart = tmp_path, late > 4 * STEP
+    ranks = json.loads(trace.run(*options, "--table", "ranks", "--json"))["rows"]
+    assert [row["is_slowest"] for row in ranks] == ([None, None] if is_apart else [False, True]) and all(row["mean_ns"] for row in ranks)
+    phases = " ".join(trace.run(*options, "--table", "rank_phases").split())
+    assert ("no ranks of one job: they are not compared" in phases) == is_apart == ("pid 12" not in phases)
+    assert ("not all at the same time, are one job here" in " ".join(trace.run(*options).split())) == is_apart
+    done = subprocess.run([os.environ["STEPSCOPE"], "diagnose", tmp_path, *options, "--json"], capture_output=True, timeout=60, check=True)
+    assert ("SS602" in [finding["rule"] for finding in json.loads(done.stdout)["findings"]]) != is_apart
+
+
+@pytest.mark.parametrize("late", [20 * STEP, STEP // 2])
+def test_I06_collectives_of_trainings_one_after_the_other_are_not_matched(trace, tmp_path, late):
+    trainings(tmp_path, late, kernel("ncclDevKernel_AllReduce_Sum_f32_RING_LL(...)", 400, 300))
+    trace.path = tmp_path
+    assert len(trace.table("rank_collectives")) == (0 if late > 4 * STEP else 2)
+
+
 def test_I07_annotations_of_a_device_are_no_kernels(trace):
     trace.write([span("a", 0, 50), kernel("k", 10, 5), span("forward", 0, 40, "gpu_user_annotation", 0, 7, device=0, stream=7),
                  span("forward", 0, 40, "gpu_user_annotation", 0, 8)])

@@ -211,6 +211,7 @@ def test_trainings_one_after_the_other_count_alike(tmp_path, last):
     assert "3 trainings, not all at the same time, are one job here: the mean over them, step by step; --table step_time has each" in text
     ranks = json.loads(subprocess.run([*report, "--table", "ranks", "--json"], capture_output=True, check=True).stdout)
     assert sorted(row["steps"] for row in ranks["rows"]) == [3, 4, 5]
+    assert not any(row["is_slowest"] is not None or row["behind_ns"] is not None for row in ranks["rows"])
 
 
 def test_hundreds_of_processes(tmp_path):
