@@ -46,12 +46,14 @@ struct scan {
 	bool has_ones;               /* CLASS_ONES since the last node of a backward */
 	uint64_t node;               /* number of that, and of the thread that made it */
 	bool wants_number;           /* the next node is the one in it, that has it */
+	bool is_behind_backward;     /* or in one, before anything of a layer */
 	int64_t gradient_end_ns;     /* of CLASS_GRADIENT, when nothing has begun since then */
 };
 
 enum token_class {
 	CLASS_OTHER, /* no operator: around records */
 	CLASS_OP,
+	CLASS_LAYER,
 	CLASS_ADD,
 	CLASS_WRITE, /* to tensors, in place */
 	CLASS_ZERO,
@@ -84,6 +86,8 @@ static enum token_class class_of_name(const char *name)
 		return CLASS_NODE;
 	if (strcmp(name, PYTORCH_ONES) == 0)
 		return CLASS_ONES;
+	if (pytorch_is_layer(name, strlen(name)))
+		return CLASS_LAYER;
 	if (pytorch_zeroes(name, strlen(name)))
 		return CLASS_ZERO;
 	if (pytorch_writes(name, strlen(name)))
@@ -381,11 +385,11 @@ static uint32_t tensors_of(const struct scan *scan, const struct staged_span *sp
 	return brackets > 1 ? brackets - 1 : TRAIN_MANY_TENSORS; /* each has one, and the list */
 }
 
-/* It may be an update by hand, as long as no optimizer was called; if it makes a node of a graph it becomes a forward. What is rounded
- * behind a node is the node's. */
+/* It may be an update by hand, as long as no optimizer was called; if it makes a node of a graph it becomes a forward. An evaluation behind the
+ * update writes, too (relu_). What is rounded behind a node is the node's. */
 static void note_writes(struct scan *scan, const struct staged_span *span, enum token_class class, size_t record)
 {
-	bool is_write = class == CLASS_WRITE || class == CLASS_ZERO;
+	bool is_write = (class == CLASS_WRITE && scan->is_behind_backward) || class == CLASS_ZERO;
 	if (is_write && !scan->tokens->optimizer_calls && !kineto_makers_is_in_node(&scan->makers, span->start_ns))
 		train_count_writes(&scan->tokens->records[record], tensors_of(scan, span), class == CLASS_ZERO);
 }
@@ -425,6 +429,8 @@ static void take_span(struct scan *scan, const struct staged_span *span, enum to
 	if (class == CLASS_NODE)
 		begin_node(scan, span, record);
 	scan->has_ones |= class == CLASS_ONES;
+	if (class == CLASS_LAYER || class == CLASS_ONES || token_of(class) == TOKEN_BACKWARD)
+		scan->is_behind_backward = class != CLASS_LAYER;
 	if (is_operator(class)) {
 		follow_sequence(scan, span, record);
 		note_number(scan, span, class);

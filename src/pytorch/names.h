@@ -133,6 +133,29 @@ static inline bool pytorch_zeroes(const char *name, size_t length)
 	return pytorch_is_one_of(name, length, names);
 }
 
+/* Operators of layers: what is written to in place behind them is what layers make, no weights. */
+static inline bool pytorch_is_layer(const char *name, size_t length)
+{
+	static const char *const names[] = {"aten::linear",
+	                                    "aten::conv1d",
+	                                    "aten::conv2d",
+	                                    "aten::conv3d",
+	                                    "aten::conv_transpose1d",
+	                                    "aten::conv_transpose2d",
+	                                    "aten::conv_transpose3d",
+	                                    "aten::batch_norm",
+	                                    "aten::layer_norm",
+	                                    "aten::group_norm",
+	                                    "aten::instance_norm",
+	                                    "aten::rms_norm",
+	                                    "aten::embedding",
+	                                    "aten::scaled_dot_product_attention",
+	                                    "aten::lstm",
+	                                    "aten::gru",
+	                                    NULL};
+	return pytorch_is_one_of(name, length, names);
+}
+
 /* One operator for a list of tensors. */
 static inline bool pytorch_takes_many(const char *name, size_t length)
 {

@@ -576,6 +576,12 @@ def test_an_update_by_hand_is_the_phase_optimizer_and_ends_the_step(trace, updat
     assert len(trace.table("steps")) == 4
 
 
+def test_an_evaluation_behind_an_update_by_hand_is_no_part_of_it(trace):
+    """It writes in place, too, without a graph."""
+    trace.write(list(by_hand([*EACH, ("conv2d", 700, None), ("relu_", 720, None), ("linear", 740, None), ("add_", 760, None)])))
+    assert second_step(trace) == [("forward", 445, 140, STEP), ("backward", 595, 218, STEP), ("optimizer", 910, 90, STEP)]
+
+
 def test_gradients_that_add_up_until_an_update_by_hand_are_one_step(trace):
     trace.write(list(by_hand(EACH, backwards=2)))
     assert [row["duration_ns"] for row in trace.table("steps")] == [(STEP + 605 - 50) * 1000, *[2 * STEP * 1000] * 3]
