@@ -254,12 +254,12 @@ static void follow_sequence(struct scan *scan, const struct staged_span *span, s
 	scan->pending_sequence = sequence;
 }
 
-/* An operator of that class finds that the number comes next. One may take it, but ones make no node. */
+/* An operator of that class finds that the number comes next. One may take it, but ones and zeroing make no node. */
 static void note_number(struct scan *scan, const struct staged_span *span, enum token_class class)
 {
 	uint64_t sequence = sequence_of(scan->import, span);
 	if (sequence != STEPSCOPE_NO_SEQUENCE)
-		scan->free_number = number_of(sequence) + (class == CLASS_OP);
+		scan->free_number = number_of(sequence) + (class != CLASS_ONES && class != CLASS_ZERO);
 }
 
 /* Within an operator that has no number, as compiled code has none. That may have made a node of a graph itself, before what it calls, as code of
