@@ -16,10 +16,12 @@
 #include <string.h>
 
 #define OF_SEVERAL (NUMBER_MAP_NONE - 1)
+#define OF_NONE (NUMBER_MAP_NONE - 2) /* known so far */
+#define SAMPLES 256u                  /* of a row's work, that tell whose it is */
 
 struct owners {
 	const struct kineto_import *import;
-	struct number_map launches; /* correlation -> process, OF_SEVERAL */
+	struct number_map launches; /* correlation of a sample of all work -> process, OF_SEVERAL, OF_NONE */
 	struct number_map labels;   /* label, a string of the model -> process that launches */
 	uint32_t *of_tracks;        /* MODEL_NONE: not known */
 	uint32_t *counts;           /* by process of the file; scratch, 0 when it is not used */
@@ -28,6 +30,19 @@ struct owners {
 	uint32_t launcher_count, alike_count;
 };
 
+static uint32_t stride_of(const struct staged_track *track)
+{
+	return track->count / SAMPLES + 1;
+}
+
+static void note_work(struct number_map *launches, const struct staged_track *track)
+{
+	for (uint32_t i = 0; i < track->count; i += stride_of(track))
+		if (track->spans[i].correlation)
+			number_map_set(launches, track->spans[i].correlation, OF_NONE);
+}
+
+/* Does the track launch at all? */
 static bool note_launches(struct number_map *launches, const struct staged_track *track)
 {
 	bool has_any = false;
@@ -36,7 +51,10 @@ static bool note_launches(struct number_map *launches, const struct staged_track
 		if (span->kind != SPAN_RUNTIME || !span->correlation)
 			continue;
 		has_any = true;
-		if (number_map_add(launches, span->correlation, track->process) != track->process)
+		uint32_t process = number_map_find(launches, span->correlation);
+		if (process == OF_NONE)
+			number_map_set(launches, span->correlation, track->process);
+		else if (process < OF_NONE && process != track->process)
 			number_map_set(launches, span->correlation, OF_SEVERAL);
 	}
 	return has_any;
@@ -49,12 +67,20 @@ static uint32_t label_of(const struct kineto_import *import, const struct staged
 	return blank ? intern_add_n(&import->model->strings, text, (size_t)(blank - text)) : 0;
 }
 
+static bool is_asked(const struct owners *owners, const uint8_t *kinds, uint32_t track)
+{
+	return kinds[track] == TRACK_DEVICE && owners->import->stage.tracks[track].process == MODEL_NONE;
+}
+
 static void find_launches(struct owners *owners, const uint8_t *kinds)
 {
 	const struct kineto_stage *stage = &owners->import->stage;
 	uint32_t first = owners->import->first_process, count = owners->import->model->processes_count - first;
 	memset(owners->counts, 0, count * sizeof *owners->counts);
-	for (uint32_t i = 0; i < stage->tracks_count; i++) {
+	for (uint32_t i = 0; i < stage->tracks_count; i++)
+		if (is_asked(owners, kinds, i))
+			note_work(&owners->launches, &stage->tracks[i]);
+	for (uint32_t i = 0; i < stage->tracks_count && owners->launches.count; i++) {
 		const struct staged_track *track = &stage->tracks[i];
 		if (kinds[i] != TRACK_THREAD || track->process == MODEL_NONE ||
 		    !note_launches(&owners->launches, track))
@@ -80,19 +106,19 @@ static uint32_t launcher_of(const struct owners *owners, const struct staged_tra
 {
 	uint32_t *counts = owners->counts, first = owners->import->first_process, all = 0, best = 0;
 	*is_alike = false;
-	for (uint32_t i = 0; i < track->count; i++) {
+	for (uint32_t i = 0; i < track->count; i += stride_of(track)) {
 		uint32_t process = process_of_work(owners, &track->spans[i]);
 		*is_alike |= process == OF_SEVERAL;
-		if (process >= OF_SEVERAL)
+		if (process >= OF_NONE)
 			continue;
 		all++;
 		if (++counts[process - first] > counts[best])
 			best = process - first;
 	}
 	bool is_most = 2 * counts[best] > all;
-	for (uint32_t i = 0; i < track->count && all; i++) {
+	for (uint32_t i = 0; i < track->count && all; i += stride_of(track)) {
 		uint32_t process = process_of_work(owners, &track->spans[i]);
-		if (process < OF_SEVERAL)
+		if (process < OF_NONE)
 			counts[process - first] = 0;
 	}
 	return is_most ? first + best : MODEL_NONE;
@@ -113,11 +139,6 @@ static void sort_alike(struct owners *owners)
 		if (!count || owners->alike[count - 1] != owners->alike[i])
 			owners->alike[count++] = owners->alike[i];
 	owners->alike_count = count;
-}
-
-static bool is_asked(const struct owners *owners, const uint8_t *kinds, uint32_t track)
-{
-	return kinds[track] == TRACK_DEVICE && owners->import->stage.tracks[track].process == MODEL_NONE;
 }
 
 static void take_in_order(struct owners *owners, const uint8_t *kinds)
