@@ -22,7 +22,7 @@
 #define FILES_MAX 64u /* that are kept open: a program may have 1,024, or fewer */
 #define HUGE_BYTES ((size_t)2 << 20)
 #define KEPT_BLOCKS 16u
-#define KEPT_BYTES ((uint64_t)24 << 20)
+#define KEPT_BYTES ((uint64_t)32 << 20)
 #define REGIONS_OPEN 8u /* the last ones: where a piece does not fit into one, a smaller one may */
 
 struct region {
