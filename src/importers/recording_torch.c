@@ -343,8 +343,7 @@ static uint32_t add_operator(struct torch_scan *scan, struct stream_scan *stream
 	if (is_seed && record != NO_RANGE)
 		stream->records[record].is_seed = true;
 	if (has_number)
-		stream->free_number = sequence +
-		                      !(is_seed || open->class == CLASS_ZERO || open->class == CLASS_ZERO_MANY);
+		note_taken(stream, (enum symbol_class)open->class, sequence);
 	if (has_number && record != NO_RANGE)
 		note_number(&stream->records[record], sequence);
 	if (is_of_module && open->class == CLASS_FUNCTION) {
