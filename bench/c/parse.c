@@ -122,9 +122,9 @@ static double parse_seconds(struct columns *columns, const char *path)
 int main(int argc, char **argv)
 {
 	static struct columns columns;
-	int rounds = argc > 2 ? atoi(argv[2]) : 0;
+	long rounds = argc > 2 ? strtol(argv[2], NULL, 10) : 0;
 	intern_init(&columns.texts);
-	for (int i = 0; i < rounds; i++) {
+	for (long i = 0; i < rounds; i++) {
 		double seconds = parse_seconds(&columns, argv[1]);
 		printf("%.6f %.6f %u\n", seconds, read_seconds(argv[1]), columns.count);
 	}
