@@ -98,7 +98,8 @@ enum stepscope_step_event {
 		6, /* what a profiler in the program asked for: [0] its number, from 1 on [1] 1 begins, 0 ends */
 	STEPSCOPE_STEP_TRAINING =
 		7, /* while no detail is recorded, what PyTorch did: [0] enum stepscope_training in bits 0..7, flags from
-	            * 8 on [1] start tick [2] end tick, optional [3] which optimizer or loader */
+	            * 8 on [1] start tick [2] end tick, optional [3] which optimizer; or, of operators, which module is called, as the
+	            * argument "torch.module" says, and [4] the symbol of its name */
 	STEPSCOPE_STEP_COUNTED = 8, /* [0] how many steps that the program does not mark have ended, as counted so far */
 };
 

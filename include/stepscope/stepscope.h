@@ -146,6 +146,7 @@ enum stepscope_kind {
 #define STEPSCOPE_ACTIVE_DETAIL 2u /* ranges and ops */
 #define STEPSCOPE_ACTIVE_SHAPES 4u /* the facts of struct stepscope_op_info */
 #define STEPSCOPE_ACTIVE_MEMORY 8u /* alloc and free */
+#define STEPSCOPE_ACTIVE_CALLS 16u /* an agent sees no operators, and notes calls of PyTorch's functions instead */
 
 #ifndef STEPSCOPE_DISABLE
 

@@ -8,6 +8,7 @@ from stepscope._unseen import hook
 
 are_made = False  # was there ever one
 
+CALLS = 16  # bit of active(): PyTorch's records are not looked at
 FOLLOWED = (2, 13)  # the first PyTorch whose constant functions may have an object for an argument
 
 
@@ -29,12 +30,12 @@ def watch(native):
 
 
 def _watch_profilers(native):
-    """PyTorch makes a record of each step only where the profiler has a schedule. One that we made would be in the program's own tables, too:
+    """PyTorch makes a record of each step only where the profiler has a schedule, and we may not look at records. One that we made would be in the program's own tables, too:
     it is a range of ours."""
 
     def begin(profiler, raised):
-        if raised is None and not profiler.record_steps:
-            step = _profiler_steps[profiler] = native.profiler_step(profiler.step_num)
+        if raised is None and (not profiler.record_steps or native.active() & CALLS):
+            step = _profiler_steps[profiler] = native.profiler_step(profiler.step_num, profiler.record_steps)
             step.__enter__()
 
     def end(profiler):

@@ -41,9 +41,10 @@ def _attach(torch):
         from stepscope import _lines
 
         _lines.check(native)
-    from stepscope import _modules
+    from stepscope import _calls, _modules
 
     _facts["torch.modules"] = _modules.watch(torch, native)
+    _facts["torch.calls"] = _calls.watch(torch, native)
     tell()
     from stepscope import _loader, _optimizers, _ranks, _waits
 

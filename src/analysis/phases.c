@@ -177,8 +177,9 @@ static enum status run_phases(const struct model *model, const struct analysis_o
 	if (count)
 		add_phase(table, times, PHASE_OTHER, values, total_ns);
 	else
-		table->empty = times->job_count ? "not measured, because " STEP_TIMES_LOST_PHASES
-		                                : step_times_empty_reason(times);
+		table->empty = !times->job_count ? step_times_empty_reason(times)
+		                                 : arena_printf(&table->arena, "not measured, because %s",
+		                                                step_times_no_phases(times));
 	if (table->row_count == 1)
 		table->note = "no phases were marked: stepscope_phase_begin(), stepscope_phase_switch()";
 	else if (count < times->job_count)

@@ -235,7 +235,8 @@ static void add_step(struct step_times *times, const struct model *model, uint32
 	time->is_selected = !options->has_steps ||
 	                    (step->number >= options->first_step && step->number <= options->last_step);
 	time->is_complete = has_end(model, step);
-	time->has_phases = !step->has_lost_phases;
+	time->has_phases = !step->has_lost_phases && !step->has_calls_only;
+	time->has_calls = !step->has_lost_phases && step->has_calls_only;
 	time->dur_ns = step->end_ns > step->start_ns ? step->end_ns - step->start_ns : 0;
 	if (!time->is_selected)
 		return;
@@ -660,16 +661,24 @@ const char *step_times_part(const struct step_times *times, struct arena *arena)
 	                    times->job_selected);
 }
 
+const char *step_times_no_phases(const struct step_times *times)
+{
+	for (uint32_t i = 0; i < times->count; i++)
+		if (times->steps[i].is_selected && times->steps[i].has_calls)
+			return "no operators were recorded";
+	return STEP_TIMES_LOST_PHASES;
+}
+
 const char *step_times_phases_part(const struct step_times *times, struct arena *arena)
 {
 	uint32_t known = 0;
 
 	for (uint32_t i = 0; i < times->job_count; i++)
 		known += times->job[i].has_phases;
-	return known == times->job_count
-	               ? NULL
-	               : arena_printf(arena, "phases are known in %u of %u steps: " STEP_TIMES_LOST_PHASES, known,
-	                              times->job_count);
+	if (known == times->job_count)
+		return NULL;
+	return arena_printf(arena, "phases are known in %u of %u steps: %s", known, times->job_count,
+	                    step_times_no_phases(times));
 }
 
 /* By process: is it a rank? The caller frees it. */

@@ -37,6 +37,7 @@ struct step_time {
 	bool is_complete;
 	bool is_measured;
 	bool has_phases; /* phase_ns is known */
+	bool has_calls;  /* not has_phases: but the time in calls is, of data, backward, optimizer and checkpoint */
 	int64_t dur_ns;
 	int64_t phase_ns[PHASE_COUNT];
 };
@@ -132,7 +133,10 @@ const char *step_times_no_operations(const struct model *model, const struct ana
 /* In how many of the steps they were recorded; NULL: in all of them, or there are none. */
 const char *step_times_part(const struct step_times *times, struct arena *arena);
 
+#define STEP_TIMES_NO_PHASES "no operators were recorded in it"
 #define STEP_TIMES_LOST_PHASES "the operators that tell phases were removed again: keep_size, keep_time"
+/* Why they are not known in others. */
+const char *step_times_no_phases(const struct step_times *times);
 /* In how many of the job's steps phases are known; NULL: in all of them. */
 const char *step_times_phases_part(const struct step_times *times, struct arena *arena);
 

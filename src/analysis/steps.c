@@ -11,6 +11,7 @@
 
 #include <math.h>
 #include <stepscope/format.h>
+#include <stepscope/stepscope.h>
 
 enum {
 	STEP_NUMBER,
@@ -260,15 +261,23 @@ static void set_use(struct table *table, int row, const struct model_step *step,
 		table_set_missing(table, row, STEP_PAGE_FAULTS, why);
 }
 
+/* A call of the loader, of backward(), of an optimizer, of torch.save is all there is of its phase. */
+static bool is_told_by_calls(int phase)
+{
+	return phase == STEPSCOPE_PHASE_DATA || phase == STEPSCOPE_PHASE_BACKWARD ||
+	       phase == STEPSCOPE_PHASE_OPTIMIZER || phase == STEPSCOPE_PHASE_CHECKPOINT;
+}
+
 static void set_phases(struct table *table, int row, const struct step_time *time)
 {
 	for (int phase = 0; phase < PHASE_COUNT; phase++) {
 		int column = phase == PHASE_OTHER ? STEP_OTHER : STEP_DATA + phase - 1;
 
-		if (time->has_phases)
+		if (time->has_phases || (time->has_calls && is_told_by_calls(phase)))
 			table_set_int(table, row, column, time->phase_ns[phase]);
 		else
-			table_set_missing(table, row, column, STEP_TIMES_LOST_PHASES);
+			table_set_missing(table, row, column,
+			                  time->has_calls ? STEP_TIMES_NO_PHASES : STEP_TIMES_LOST_PHASES);
 	}
 }
 

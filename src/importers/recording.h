@@ -165,6 +165,7 @@ struct recorded_process {
 	uint64_t events;
 	uint64_t stack_frames; /* of the stacks that were read */
 	bool is_closed, is_alive;
+	bool infers_phases;     /* in any of its sessions */
 	const char *end_reason; /* in the model's arena, NULL: none */
 	struct capture_change *captures;
 	uint32_t capture_count, capture_capacity;

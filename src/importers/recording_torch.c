@@ -16,9 +16,7 @@
 /* Deeper ranges and spans do not matter to steps. */
 #define MAX_RANGES 64u
 #define MAX_DEPTH 10000u
-#define MAX_INSIDE 10000u /* stretches noted in one call */
-#define MAX_ABOVE 1024u   /* levels that an END looks beneath; no program has more */
-#define MAX_MOVES (1u << 26)
+#define MAX_ABOVE 1024u /* levels that an END looks beneath; no program has more */
 
 static struct stream_scan *stream_of(struct torch_scan *scan, uint32_t number)
 {
@@ -159,8 +157,8 @@ static struct train_record *same_before(struct stream_scan *stream, uint8_t toke
 	return last - 1;
 }
 
-static uint32_t make_record(struct torch_scan *scan, struct stream_scan *stream, uint8_t token, uint32_t range,
-                            int64_t time_ns)
+uint32_t torch_make_record(struct torch_scan *scan, struct stream_scan *stream, uint8_t token, uint32_t range,
+                           int64_t time_ns)
 {
 	if (scan->record_count == TORCH_SCAN_MAX_RECORDS)
 		return NO_RANGE;
@@ -174,22 +172,21 @@ static uint32_t make_record(struct torch_scan *scan, struct stream_scan *stream,
 	return stream->record_count++;
 }
 
-static uint32_t add_record(struct torch_scan *scan, struct stream_scan *stream, uint8_t token, uint32_t range,
-                           int64_t time_ns)
+uint32_t torch_add_record(struct torch_scan *scan, struct stream_scan *stream, uint8_t token, uint32_t range,
+                          int64_t time_ns)
 {
 	struct train_record *same = same_before(stream, token, range, time_ns);
 	stream->calls += token == TOKEN_OPTIMIZER;
 	stream->nodes += token == TOKEN_BACKWARD;
 	if (same)
 		return (uint32_t)(same - stream->records);
-	uint32_t record = make_record(scan, stream, token, range, time_ns);
+	uint32_t record = torch_make_record(scan, stream, token, range, time_ns);
 	if (record != NO_RANGE)
 		stream->records[record].is_first = stream->has_ones;
 	return record;
 }
 
-/* An optimizer's call in a hook of a gradient: the node's record hides it. */
-static void add_hooked(struct torch_scan *scan, struct stream_scan *stream, int64_t start_ns, int64_t end_ns)
+void torch_add_hooked(struct torch_scan *scan, struct stream_scan *stream, int64_t start_ns, int64_t end_ns)
 {
 	if (scan->record_count == TORCH_SCAN_MAX_RECORDS)
 		return;
@@ -282,7 +279,7 @@ static uint32_t add_module_record(struct torch_scan *scan, struct stream_scan *s
 		return index;
 	bool is_behind = index != NO_RANGE && stream->record_count;
 	int64_t start_ns = is_behind ? stream->records[stream->record_count - 1].end_ns : stream->module_ns;
-	index = make_record(scan, stream, TOKEN_OP, stream->module_range, start_ns);
+	index = torch_make_record(scan, stream, TOKEN_OP, stream->module_range, start_ns);
 	if (index != NO_RANGE)
 		stream->records[index].is_module = true;
 	return stream->module_record = index;
@@ -305,7 +302,7 @@ static void end_module(struct stream_scan *stream, int64_t time_ns)
 static uint32_t add_update(struct torch_scan *scan, struct stream_scan *stream, const struct open_record *open,
                            int64_t time_ns)
 {
-	uint32_t record = add_record(scan, stream, TOKEN_UPDATE, open->range, time_ns);
+	uint32_t record = torch_add_record(scan, stream, TOKEN_UPDATE, open->range, time_ns);
 	if (record == NO_RANGE)
 		return NO_RANGE;
 	struct train_record more = {.start_ns = time_ns, .end_ns = time_ns};
@@ -338,8 +335,8 @@ static uint32_t add_operator(struct torch_scan *scan, struct stream_scan *stream
 	if (!has_number && !is_of_module && !is_seed && (stream->optimizer || stream->pending != NO_RANGE))
 		return NO_RANGE;
 	uint32_t record = is_of_module            ? add_module_record(scan, stream)
-	                  : has_number || is_seed ? make_record(scan, stream, TOKEN_OP, open->range, time_ns)
-	                                          : add_record(scan, stream, TOKEN_OP, open->range, time_ns);
+	                  : has_number || is_seed ? torch_make_record(scan, stream, TOKEN_OP, open->range, time_ns)
+	                                          : torch_add_record(scan, stream, TOKEN_OP, open->range, time_ns);
 	if (is_seed && record != NO_RANGE)
 		stream->records[record].is_seed = true;
 	if (has_number)
@@ -367,7 +364,7 @@ static void begin_record(struct torch_scan *scan, struct stream_scan *stream, st
 	if (token == TOKEN_OP)
 		open->record = add_operator(scan, stream, open, sequence, time_ns);
 	else
-		open->record = is_kept ? add_record(scan, stream, token, open->range, time_ns) : NO_RANGE;
+		open->record = is_kept ? torch_add_record(scan, stream, token, open->range, time_ns) : NO_RANGE;
 	open->hides = token != TOKEN_OPTIMIZER || open->record == NO_RANGE;
 	stream->inside += open->hides;
 	stream->optimizer += !open->hides;
@@ -425,7 +422,8 @@ static void end_compiled(struct torch_scan *scan, struct stream_scan *stream, co
 		stream->range_count--;
 	}
 	uint32_t range = stream->depth ? stream->open[stream->depth - 1].range : NO_RANGE;
-	uint32_t record = make_record(scan, stream, is_forward ? TOKEN_FORWARD : TOKEN_OP, range, open->compiled_ns);
+	uint32_t record = torch_make_record(scan, stream, is_forward ? TOKEN_FORWARD : TOKEN_OP, range,
+	                                    open->compiled_ns);
 	if (record == NO_RANGE)
 		return;
 	stream->records[record].end_ns = time_ns;
@@ -477,7 +475,7 @@ static void split_node(struct torch_scan *scan, struct stream_scan *stream, stru
 	if (stream->node != engine->record)
 		return;
 	if (joined->start_ns < engine->start_ns) {
-		uint32_t record = make_record(scan, stream, TOKEN_BACKWARD, joined->range, engine->start_ns);
+		uint32_t record = torch_make_record(scan, stream, TOKEN_BACKWARD, joined->range, engine->start_ns);
 		if (record == NO_RANGE)
 			return;
 		engine->record = stream->node = record;
@@ -558,7 +556,7 @@ static void note_followed(struct torch_scan *scan, const struct stream_scan *str
 		number_map_set(&scan->followed, thread, number);
 }
 
-static void set_optimizer(struct train_record *call, uint64_t value)
+void torch_set_optimizer(struct train_record *call, uint64_t value)
 {
 	call->object = value & ~STEPSCOPE_OPTIMIZER_IS_NEW;
 	call->is_new = (value & STEPSCOPE_OPTIMIZER_IS_NEW) != 0;
@@ -621,7 +619,7 @@ static void on_begin(struct torch_scan *scan, struct stream_scan *stream, const 
 		note_module(scan, stream, event->id);
 	uint32_t record = innermost(stream)->record;
 	if (optimizer && record != NO_RANGE)
-		set_optimizer(&stream->records[record], optimizer);
+		torch_set_optimizer(&stream->records[record], optimizer);
 }
 
 /* Which optimizer the innermost call is of; which module, and whether it is called to train; whether a wait brought a batch. */
@@ -633,7 +631,7 @@ static void on_argument(struct torch_scan *scan, struct stream_scan *stream, con
 		return;
 	uint64_t value = event->payload[1];
 	if (class == CLASS_OPTIMIZER_KEY && record != NO_RANGE && stream->records[record].token == TOKEN_OPTIMIZER)
-		set_optimizer(&stream->records[record], value);
+		torch_set_optimizer(&stream->records[record], value);
 	bool is_of_loader = class == CLASS_LOADER_KEY || class == CLASS_LOADER_END_KEY;
 	if (is_of_loader && record != NO_RANGE && stream->records[record].token == TOKEN_DATA) {
 		stream->records[record].is_empty = class == CLASS_LOADER_END_KEY;
@@ -663,7 +661,7 @@ static void close_record(struct torch_scan *scan, struct stream_scan *stream, ui
 	if (stream->module_depth == index + 1)
 		end_module(stream, time_ns);
 	if (stream->hooked_depth == index + 1) {
-		add_hooked(scan, stream, stream->hooked_ns, time_ns);
+		torch_add_hooked(scan, stream, stream->hooked_ns, time_ns);
 		stream->hooked_depth = 0;
 	}
 	bool is_record = open->record != NO_RANGE;
@@ -747,7 +745,7 @@ static void on_end_beneath(struct torch_scan *scan, struct stream_scan *stream, 
 	close_record(scan, stream, index, cut_ns);
 	if (ended.hides && !ended.is_hidden) {
 		if (stream->hooked_depth)
-			add_hooked(scan, stream, stream->hooked_ns, time_ns);
+			torch_add_hooked(scan, stream, stream->hooked_ns, time_ns);
 		stream->hooked_depth = 0;
 		show_hidden(scan, stream, index);
 		return;
@@ -803,92 +801,6 @@ static void follow_captures(struct torch_scan *scan, const struct recorded_proce
 		while (is_off && stream->depth)
 			pop(scan, stream, change->time_ns);
 	}
-}
-
-/* ---- what was noted while no detail was recorded ---- */
-
-/* The index of a call's record: what lies inside of it was noted before it. */
-static uint32_t call_record(struct stream_scan *stream, uint32_t record)
-{
-	const struct train_record call = stream->records[record];
-	uint32_t at = record;
-	while (at && record - at < MAX_INSIDE && stream->records[at - 1].start_ns >= call.start_ns) {
-		stream->records[at] = stream->records[at - 1];
-		stream->records[at].is_inside = true;
-		at--;
-	}
-	stream->records[at] = call;
-	return at;
-}
-
-/* A range around what was noted since. */
-static void on_profiler_step(struct torch_scan *scan, struct stream_scan *stream, int64_t start_ns, int64_t end_ns,
-                             uint64_t step)
-{
-	int64_t before_ns = stream->range_count ? stream->ranges[stream->range_count - 1].end_ns : INT64_MIN;
-	if (scan->range_count == TORCH_SCAN_MAX_RECORDS || !step || step > UINT32_MAX || stream->depth ||
-	    start_ns < before_ns) /* what a recorder does not write */
-		return;
-	scan->range_count++;
-	scan->notes_profiler_steps = true;
-	MEMORY_GROW(stream->ranges, stream->range_count, stream->range_capacity, 64);
-	for (uint32_t i = stream->record_count; i-- > 0 && scan->moves < MAX_MOVES; scan->moves++) {
-		if (stream->records[i].start_ns < start_ns)
-			break;
-		if (stream->records[i].range == NO_RANGE)
-			stream->records[i].range = stream->range_count;
-	}
-	stream->ranges[stream->range_count++] = (struct train_range){
-		.start_ns = start_ns, .end_ns = end_ns, .parent = NO_RANGE, .step = (uint32_t)step};
-	stream->profiler_steps++;
-	stream->before_ns = end_ns;
-}
-
-static void on_training(struct torch_scan *scan, struct stream_scan *stream, const struct segment_event *event,
-                        struct clock_cursor clock)
-{
-	static const uint8_t tokens[] = {
-		[STEPSCOPE_TRAINING_OP] = TOKEN_OP,
-		[STEPSCOPE_TRAINING_FORWARD] = TOKEN_FORWARD,
-		[STEPSCOPE_TRAINING_DATA] = TOKEN_DATA,
-		[STEPSCOPE_TRAINING_BACKWARD] = TOKEN_BACKWARD,
-		[STEPSCOPE_TRAINING_OPTIMIZER] = TOKEN_OPTIMIZER,
-		[STEPSCOPE_TRAINING_ZERO_GRAD] = TOKEN_ZERO_GRAD,
-		[STEPSCOPE_TRAINING_SCALER] = TOKEN_SCALER,
-		[STEPSCOPE_TRAINING_SAVE] = TOKEN_SAVE,
-		[STEPSCOPE_TRAINING_LOADER] = TOKEN_LOADER,
-		[STEPSCOPE_TRAINING_HOOKED] = TOKEN_CUT, /* of no stretch */
-		[STEPSCOPE_TRAINING_LOADER_END] = TOKEN_LOADER_END,
-	};
-	uint8_t token = (uint8_t)event->payload[0];
-	int64_t start_ns = clock_ns(&clock, event->payload[1]), end_ns = clock_ns(&clock, event->payload[2]);
-	const struct train_record *last = stream->record_count ? &stream->records[stream->record_count - 1] : NULL;
-	if (end_ns > stream->last_ns) /* ticks of events are rounded down */
-		end_ns = stream->last_ns;
-	if (token == STEPSCOPE_TRAINING_HOOKED && end_ns >= start_ns)
-		add_hooked(scan, stream, start_ns, end_ns);
-	if (token == STEPSCOPE_TRAINING_PROFILER_STEP && end_ns >= start_ns && event->payload_count > 3)
-		on_profiler_step(scan, stream, start_ns, end_ns, event->payload[3]);
-	if (token >= sizeof tokens || tokens[token] == TOKEN_CUT || end_ns < start_ns || start_ns < stream->noted_ns ||
-	    stream->depth)
-		return;
-	if (last && start_ns < last->start_ns && tokens[token] != TOKEN_OPTIMIZER)
-		return;
-	uint32_t record = add_record(scan, stream, tokens[token], NO_RANGE, start_ns);
-	if (record == NO_RANGE)
-		return;
-	stream->records[record].end_ns = end_ns;
-	stream->records[record].is_noted = true;
-	stream->records[record].is_training |= (event->payload[0] & STEPSCOPE_TRAINING_IS_TRAINING) != 0;
-	stream->records[record].is_inside = (event->payload[0] & STEPSCOPE_TRAINING_IS_INSIDE) != 0;
-	stream->records[record].is_empty = (event->payload[0] & STEPSCOPE_TRAINING_IS_EMPTY) != 0;
-	if (tokens[token] == TOKEN_OPTIMIZER) {
-		record = call_record(stream, record);
-		set_optimizer(&stream->records[record], event->payload_count > 3 ? event->payload[3] : 0);
-	}
-	stream->before_ns = end_ns;
-	if (!stream->records[record].is_inside)
-		stream->noted_ns = end_ns;
 }
 
 int64_t torch_scan_before(const struct recording *recording, uint32_t number, int64_t time_ns)
@@ -951,7 +863,7 @@ void torch_scan_event(struct recording *recording, uint32_t number, const struct
 			add_bound(scan, stream, time_ns);
 		scan->has_steps |= event->id == STEPSCOPE_STEP_BEGIN;
 		if (event->id == STEPSCOPE_STEP_TRAINING && event->payload_count > 2)
-			on_training(scan, stream, event, *clock);
+			torch_note_training(scan, stream, event, *clock);
 		if (event->id == STEPSCOPE_STEP_COUNTED && event->payload_count)
 			torch_scan_counted(scan, time_ns, event->payload[0]);
 		break;

@@ -11,6 +11,7 @@
 
 /* Records of a session beyond the maximum would be those of a million steps. */
 #define TORCH_SCAN_MAX_RECORDS (1u << 24)
+#define MAX_MOVES (1u << 26) /* torch_scan.moves */
 
 enum symbol_class {
 	CLASS_UNKNOWN, /* a range, a phase, ...: around records */
@@ -142,6 +143,21 @@ struct torch_scan {
 	} * counted; /* how many steps had ended, as the program counted */
 	uint32_t counted_count, counted_capacity;
 };
+
+/* recording_torch.c: a record of the stream, which the second one joins with one before it that says the same; its index, NO_RANGE: there is
+ * no room. */
+uint32_t torch_make_record(struct torch_scan *scan, struct stream_scan *stream, uint8_t token, uint32_t range,
+                           int64_t time_ns);
+uint32_t torch_add_record(struct torch_scan *scan, struct stream_scan *stream, uint8_t token, uint32_t range,
+                          int64_t time_ns);
+/* An optimizer's call in a hook of a gradient: the node's record hides it. */
+void torch_add_hooked(struct torch_scan *scan, struct stream_scan *stream, int64_t start_ns, int64_t end_ns);
+/* Which optimizer a call is of, as the argument "torch.optimizer" says. */
+void torch_set_optimizer(struct train_record *call, uint64_t value);
+
+/* recording_torch_noted.c: a STEP_TRAINING. */
+void torch_note_training(struct torch_scan *scan, struct stream_scan *stream, const struct segment_event *event,
+                         struct clock_cursor clock);
 
 /* recording_torch_classes.c: which optimizer the code with this symbol begins a call of; 0: of none. */
 uint64_t torch_compiled_optimizer(const struct torch_scan *scan, uint32_t symbol);

@@ -5,6 +5,7 @@
  */
 #include "importers/recording_torch_scan.h"
 
+#include "base/lower_bound.h"
 #include "base/memory.h"
 
 #include <inttypes.h>
@@ -223,12 +224,23 @@ static void give_to_stream(struct stream *stream, const struct inferred *inferre
 	stream->inferred[stream->inferred_count++] = *inferred;
 }
 
-/* Each to the thread whose turn it was. */
-static void give_inferred(const struct session *session, const struct torch_scan *scan, const struct training *training,
-                          struct inference *inference)
+/* Where only calls were noted a forward is seen as the calls of modules in it, which are a part of it. */
+static bool is_partly_seen(const struct recorded_process *process, const struct inferred *inferred)
 {
+	const struct capture_change *changes = process->captures;
+	uint32_t before = LOWER_BOUND(changes, process->capture_count, item, item->time_ns <= inferred->start_ns);
+	return inferred->what == STEPSCOPE_PHASE_FORWARD && before && changes[before - 1].mask & STEPSCOPE_ACTIVE_CALLS;
+}
+
+/* Each to the thread whose turn it was. */
+static void give_inferred(const struct recorded_process *process, const struct session *session,
+                          const struct training *training, struct inference *inference)
+{
+	const struct torch_scan *scan = session->torch;
 	size_t turn = 0;
 	for (size_t i = 0; i < inference->count; i++) {
+		if (is_partly_seen(process, &inference->list[i]))
+			continue;
 		turn = turn_of(training, &inference->list[i], turn);
 		uint32_t number = scan->streams[training->turns[turn].thread].stream;
 		uint32_t found = number_map_find(&session->stream_map, number);
@@ -309,7 +321,7 @@ static void infer_training(struct recording *recording, struct session *session,
 		recording->model->processes[recording->processes[session->process]->process]
 			.has_lost_numbers = !torch_scan_number(scan, &inference, session->detail_since_ns);
 	if (inference.step_count && first != NUMBER_MAP_NONE) {
-		give_inferred(session, scan, training, &inference);
+		give_inferred(recording->processes[session->process], session, training, &inference);
 		if (!scan->has_steps)
 			note_steps(recording, session, training, &inference);
 	}
@@ -324,6 +336,7 @@ static void infer_session(struct recording *recording, struct session *session)
 	if (!scan || (scan->has_steps && (scan->has_phases || scan->has_step_streams)))
 		return;
 	session->infers_phases = !scan->has_phases;
+	recording->processes[session->process]->infers_phases |= session->infers_phases;
 	struct training training;
 	struct training_thread *threads = torch_scan_threads(scan, was_closed(recording, session));
 	if (training_join(&training, threads, scan->stream_count, scan->has_steps)) {

@@ -134,6 +134,7 @@ struct model_step {
 	uint8_t capture;      /* enum stepscope_capture in force when it began */
 	bool has_detail;      /* ranges and ops were recorded in all of it */
 	bool has_shapes, has_memory;
+	bool has_calls_only; /* its phases are inferred, and PyTorch's records were not looked at in it: forward and other are not known */
 	bool has_lost_phases; /* its phases would be inferred from what was removed again: they are not known */
 };
 

@@ -13,6 +13,7 @@ const char *step_fact_key(enum step_fact fact)
 		[STEP_PHASES] = "stepscope phases",        [STEP_TOKEN_COUNT] = "stepscope tokens",
 		[STEP_SAMPLE_COUNT] = "stepscope samples", [STEP_CPU_NS] = "stepscope cpu_ns",
 		[STEP_WAITS] = "stepscope waits",          [STEP_PAGE_FAULTS] = "stepscope page_faults",
+		[STEP_CALLS] = "stepscope calls",
 	};
 	return keys[fact];
 }
@@ -26,6 +27,7 @@ bool step_fact_get(const struct model_step *step, enum step_fact fact, uint64_t 
 		[STEP_CAPTURE_MODE] = {step->capture != STEPSCOPE_CAPTURE_RECORD, step->capture},
 		[STEP_OPERATORS] = {!step->has_detail, 0},
 		[STEP_PHASES] = {step->has_lost_phases, 0},
+		[STEP_CALLS] = {step->has_calls_only, 1},
 		[STEP_TOKEN_COUNT] = {step->has_tokens, step->tokens},
 		[STEP_SAMPLE_COUNT] = {step->has_samples, step->samples},
 		[STEP_CPU_NS] = {step->has_cpu && step->cpu_ns >= 0, (uint64_t)step->cpu_ns},
@@ -39,6 +41,9 @@ bool step_fact_get(const struct model_step *step, enum step_fact fact, uint64_t 
 void step_fact_set(struct model_step *step, enum step_fact fact, uint64_t value)
 {
 	switch (fact) {
+	case STEP_CALLS:
+		step->has_calls_only = value;
+		break;
 	case STEP_CAPTURE_MODE:
 		if (value <= STEPSCOPE_CAPTURE_SAVE)
 			step->capture = (uint8_t)value;

@@ -17,6 +17,7 @@ enum step_fact {
 	STEP_CPU_NS,
 	STEP_WAITS,
 	STEP_PAGE_FAULTS,
+	STEP_CALLS, /* 1: phases are told by calls of PyTorch's functions only */
 	STEP_FACTS
 };
 

@@ -252,6 +252,17 @@ void emit_at_end(void (*call)(void))
 	__atomic_store_n(&session.at_end, call, __ATOMIC_RELEASE);
 }
 
+void emit_at_switch(unsigned (*call)(unsigned bits))
+{
+	__atomic_store_n(&session.at_switch, call, __ATOMIC_RELEASE);
+	session_apply_capture();
+}
+
+bool emit_has_marked(void)
+{
+	return __atomic_load_n(&session.has_marked, __ATOMIC_RELAXED);
+}
+
 void emit_in_background(void (*call)(void))
 {
 	background_ask(call);

@@ -108,6 +108,14 @@ bool emit_wants_lines(void);  /* and for --with lines */
 /* Called when a recording ends, by the thread that ends it, while events are still taken. A function of an agent's, one for all. */
 void emit_at_end(void (*call)(void));
 
+/* Called now, and by the thread that switches, before what is captured changes: `bits` are the STEPSCOPE_ACTIVE_* bits to come, 0 when the recording ends.
+ * Returns the bits that the agent adds to them. Under the lock of steps: it must not mark steps. Not in workers. A function of an agent's, one
+ * for all. */
+void emit_at_switch(unsigned (*call)(unsigned bits));
+
+/* True if the program marks its steps itself. */
+bool emit_has_marked(void);
+
 /* Called in a child that fork() made, where no other thread runs yet: names of inputs and frames that were made before it have no place in the
  * child's recording, and are made anew, with other numbers. A function of an agent's, one for all; without it they keep theirs. */
 void emit_at_fork(void (*call)(void));

@@ -161,11 +161,24 @@ static bool captures_detail(enum stepscope_capture capture)
 	return capture == STEPSCOPE_CAPTURE_RECORD || capture == STEPSCOPE_CAPTURE_SAVE;
 }
 
+/* Bits that the agent adds. A worker keeps what its parent had when it forked: to switch, an agent takes a lock of the program's that another
+ * thread may have held at the fork. */
+static unsigned tell_agent(unsigned bits)
+{
+	unsigned (*at_switch)(unsigned) = __atomic_load_n(&session.at_switch, __ATOMIC_ACQUIRE);
+	bool is_over = __atomic_load_n(&session.is_over,
+	                               __ATOMIC_SEQ_CST); /* then the program's own libraries go, too */
+	if (at_switch && session.role == STEPSCOPE_ROLE_TRAINER && !is_over)
+		session.switched = at_switch(bits);
+	return session.switched;
+}
+
 static void apply_capture(enum stepscope_capture capture, bool is_first)
 {
 	bool has_detail = captures_detail(capture) && !session.is_cost_pause;
 	bool is_window = session.window_mask && !has_detail;
 	unsigned bits = STEPSCOPE_ACTIVE_STEPS | (has_detail ? session.mask_detail : 0) | session.window_mask;
+	bits |= tell_agent(bits);
 	const uint64_t payload[3] = {is_window ? STEPSCOPE_CAPTURE_RECORD : (uint64_t)capture, bits,
 	                             (uint64_t)session.step_index};
 	if (!is_first && bits == STEPSCOPE_ACTIVE_ && capture == session.capture)
@@ -192,6 +205,14 @@ static bool lock_steps(void)
 static void unlock_steps(void)
 {
 	__atomic_store_n(&session.step_lock, 0, __ATOMIC_RELEASE);
+}
+
+void session_apply_capture(void)
+{
+	if (!session_enter() || !lock_steps())
+		return;
+	apply_capture(session.capture, false);
+	unlock_steps();
 }
 
 static void end_open_step(bool is_abandoned)
@@ -857,6 +878,7 @@ void session_stop(const char *reason)
 	if (at_end)
 		at_end();
 	tell_end();
+	(void)tell_agent(0);
 	__atomic_store_n(&session.is_ending, false, __ATOMIC_RELEASE);
 	bool is_quiet = streams_stop();
 	if (!drain_stop(&session.drain, reason)) { /* a stuck disk: what is left is the rescue's */

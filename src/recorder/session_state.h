@@ -45,9 +45,11 @@ struct session {
 	bool is_step_open;
 	int64_t step_index, step_number;
 	struct step_cpu step_cpu;
-	void (*at_end)(void);  /* NULL: nobody wants to know */
-	void (*at_fork)(void); /* the same */
-	uint64_t steps_noted;  /* of those that are only counted to be told after a kill */
+	void (*at_end)(void);                 /* NULL: nobody wants to know */
+	unsigned (*at_switch)(unsigned bits); /* the same; see emit_at_switch() */
+	unsigned switched;                    /* bits that it added the last time */
+	void (*at_fork)(void);                /* the same */
+	uint64_t steps_noted;                 /* of those that are only counted to be told after a kill */
 	enum stepscope_capture capture;
 	bool is_cost_pause; /* cost_every: this stretch runs without detail */
 	bool has_marked;    /* the program marks its steps: they are not counted for it */
@@ -88,6 +90,8 @@ void session_count_steps(unsigned count, const char *by);
 bool session_wants_count(void);
 /* The same where no schedule depends on it: only told. */
 void session_note_steps(unsigned count);
+/* Asks the agent again, see emit_at_switch(). */
+void session_apply_capture(void);
 /* See emit_trains() and emit_rank(). */
 void session_trains(void);
 void session_tell_rank(int32_t rank, int32_t world_size);

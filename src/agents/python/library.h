@@ -71,6 +71,11 @@
 	F(stepscope_torch_module)                                                                                      \
 	F(stepscope_torch_range)                                                                                       \
 	F(stepscope_torch_profiler_step)                                                                               \
+	F(stepscope_torch_call_range)                                                                                  \
+	F(stepscope_torch_call_backward)                                                                               \
+	F(stepscope_torch_call_scaler)                                                                                 \
+	F(stepscope_torch_call_module)                                                                                 \
+	F(stepscope_torch_sees_calls)                                                                                  \
 	F(stepscope_torch_range_end)                                                                                   \
 	F(stepscope_torch_range_end_elsewhere)                                                                         \
 	F(stepscope_torch_loader)                                                                                      \

@@ -26,6 +26,7 @@ static __thread struct {
 	uint32_t depth;      /* open spans of this thread */
 	PyObject *root;      /* the outermost, ours as long as its call lasts */
 	bool is_being_named; /* name_of() calls modules itself, maybe */
+	bool is_noted;       /* in a call that note_call() stands around */
 } calls;
 
 /* ---- names ---------------------------------------------------------------------------------------------------------------- */
@@ -74,17 +75,24 @@ static bool ask_for_name(PyObject *module, struct object_facts *found)
 
 /* Which model the program calls, and whether to train it. No code of the program's is asked for its mode, so only what lies in the model's
  * dictionary counts: a wrapper of torch.compile has a property instead, but the model in it does not. */
-static void tell_mode(uint64_t identity)
+static PyObject *is_training(uint64_t identity)
 {
 	PyObject *model = (PyObject *)(uintptr_t)identity;
 	if (!modules.dictionary_of || !objects_find(&modules.table, model)) /* the wrapper holds another one by now */
-		return;
+		return Py_None;
 	PyObject *dictionary = modules.dictionary_of(model, NULL);
 	PyObject *mode = dictionary ? PyDict_GetItemWithError(dictionary, modules.training) : NULL;
-	if (mode == Py_True || mode == Py_False)
-		library.stepscope_torch_module(identity, mode == Py_True);
+	bool is_known = mode == Py_True || mode == Py_False;
 	PyErr_Clear();
 	Py_XDECREF(dictionary);
+	return is_known ? mode : Py_None; /* which live for ever */
+}
+
+static void tell_mode(uint64_t identity)
+{
+	PyObject *mode = is_training(identity);
+	if (mode != Py_None)
+		library.stepscope_torch_module(identity, mode == Py_True);
 }
 
 static bool is_look_wanted(void)
@@ -116,9 +124,30 @@ static bool look_at(PyObject *const *arguments, size_t count)
 	return is_done;
 }
 
+/* While PyTorch's records are not looked at: the outermost call tells that a forward, or an evaluation, goes on. */
+static PyObject *note_call(PyObject *function, PyObject *const *arguments, size_t count_and_flag, PyObject *names)
+{
+	const struct object_entry *known = objects_find(&modules.table, arguments[0]);
+	struct object_facts facts = known ? known->facts : (struct object_facts){0};
+	if (!known && !ask_for_name(arguments[0], &facts))
+		return NULL;
+	PyObject *result = NULL;
+	PyObject *mode = is_training(facts.identity);
+	bool is_begun = library.stepscope_torch_call_module(mode == Py_None ? 0 : facts.identity, mode == Py_True,
+	                                                    facts.symbol, &result);
+	calls.is_noted = true;
+	result = modules.original(function, arguments, count_and_flag, names);
+	calls.is_noted = false;
+	if (is_begun)
+		library.stepscope_torch_range_end(&result);
+	return result;
+}
+
 static PyObject *call_module(PyObject *function, PyObject *const *arguments, size_t count_and_flag, PyObject *names)
 {
 	size_t count = vectorcall_count(count_and_flag);
+	if (library_records(STEPSCOPE_ACTIVE_CALLS) && count && !calls.is_noted && !calls.depth)
+		return note_call(function, arguments, count_and_flag, names);
 	if (!library_records(STEPSCOPE_ACTIVE_DETAIL) || count == 0)
 		return modules.original(function, arguments, count_and_flag, names);
 	const struct object_entry *known = objects_find(&modules.table, arguments[0]);

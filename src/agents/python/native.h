@@ -40,6 +40,7 @@ bool native_call_ours(PyObject *function, PyObject *first, PyObject *second, PyO
 bool native_add_ranges(PyObject *module);
 bool native_add_around(PyObject *module);
 bool native_add_unseen(PyObject *module);
+bool native_add_calls(PyObject *module);
 extern PyMethodDef native_garbage_methods[], native_mark_methods[], native_module_methods[], native_optimizer_methods[],
 	native_session_methods[], native_torch_methods[];
 

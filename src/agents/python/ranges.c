@@ -23,7 +23,8 @@ struct span {
 	uint32_t symbol; /* 0: not known yet */
 	/* of a range: how many have begun and not ended, more than one where the program shares it; how many of these are recorded */
 	uint32_t held, open;
-	int64_t number; /* phase, or index of the micro-batch */
+	int64_t number;    /* phase, or index of the micro-batch */
+	bool has_schedule; /* of a step of torch.profiler's: its profiler has one */
 };
 
 static PyTypeObject *span_type;
@@ -72,7 +73,8 @@ static bool begin_range(struct span *span)
 	if (is_wanted && !find_symbol(span))
 		return false;
 	uint32_t symbol = is_wanted ? span->symbol : 0;
-	span->open += span->number ? library.stepscope_torch_profiler_step(symbol, (uint32_t)span->number - 1, span)
+	span->open += span->number ? library.stepscope_torch_profiler_step(symbol, (uint32_t)span->number - 1,
+	                                                                   span->has_schedule, span)
 	                           : library.stepscope_torch_range(symbol, 0, span);
 	return true;
 }
@@ -247,16 +249,19 @@ static PyObject *micro_batch(PyObject *self, PyObject *index)
 }
 
 /* torch.profiler's, of this number, where it makes no range of its own. Also while no detail is recorded: steps are counted by it. */
-static PyObject *profiler_step(PyObject *self, PyObject *number)
+static PyObject *profiler_step(PyObject *self, PyObject *arguments)
 {
-	long long value = PyLong_AsLongLong(number);
-	if (PyErr_Occurred())
+	long long value;
+	int has_schedule;
+	if (!PyArg_ParseTuple(arguments, "Lp:profiler_step", &value, &has_schedule))
 		return NULL;
-	if (value < 0 || value >= INT32_MAX)
-		return PyErr_Format(PyExc_ValueError, "profiler_step() takes a number from 0 on, not %R", number);
+	if (value < 0 || value >= INT32_MAX - 1)
+		return PyErr_Format(PyExc_ValueError, "profiler_step() takes a number from 0 on, not %lld", value);
 	PyObject *name = PyUnicode_FromFormat("ProfilerStep#%lld", value);
 	PyObject *made = name ? span_new(SPAN_OF_RANGE, name, value + 1) : NULL;
 	Py_XDECREF(name);
+	if (made)
+		((struct span *)made)->has_schedule = has_schedule;
 	return made;
 }
 
@@ -299,7 +304,7 @@ static PyObject *pop(PyObject *self, PyObject *nothing)
 
 static PyMethodDef methods[] = {
 	{"range", range_of, METH_O, "range(name): a context manager and decorator; what runs in it is a range."},
-	{"profiler_step", profiler_step, METH_O, NULL},
+	{"profiler_step", profiler_step, METH_VARARGS, NULL},
 	{"phase", phase_of, METH_O,
          "phase(name): a context manager and decorator: data, forward, backward, optimizer, communication, checkpoint or "
          "evaluation."},

@@ -211,11 +211,39 @@ int stepscope_torch_range(uint32_t symbol, int stretch, const void *key)
 	return observer_range(symbol, (uint8_t)stretch, 0, key);
 }
 
-int stepscope_torch_profiler_step(uint32_t symbol, uint32_t number, const void *key)
+int stepscope_torch_profiler_step(uint32_t symbol, uint32_t number, int has_schedule, const void *key)
 {
 	if (symbol && number)
 		emit_note_profiler("torch.profiler");
-	return observer_range(symbol, 0, number + 1, key);
+	return observer_range(symbol, 0, (number + 1) | (has_schedule ? TRAINING_HAS_SCHEDULE : 0), key);
+}
+
+int stepscope_torch_call_range(const char *name, const void *key)
+{
+	return observer_call_begin(&(struct training_call){.kind = TRAINING_RANGE, .name = name}, key);
+}
+
+int stepscope_torch_call_backward(int is_training, const void *key)
+{
+	return observer_call_begin(&(struct training_call){.kind = TRAINING_BACKWARD, .is_training = is_training != 0},
+	                           key);
+}
+
+int stepscope_torch_call_scaler(const void *key)
+{
+	return observer_call_begin(&(struct training_call){.kind = TRAINING_SCALER}, key);
+}
+
+int stepscope_torch_call_module(uint64_t identity, int is_training, uint32_t symbol, const void *key)
+{
+	uint64_t module = identity << 1 | (is_training ? STEPSCOPE_MODULE_TRAINS : 0);
+	return observer_call_begin(&(struct training_call){.kind = TRAINING_MODULE, .module = module, .symbol = symbol},
+	                           key);
+}
+
+void stepscope_torch_sees_calls(void)
+{
+	training_sees_calls();
 }
 
 int stepscope_torch_range_end(const void *key)

@@ -76,8 +76,20 @@ STEPSCOPE_AGENT_EXPORT void stepscope_torch_module(uint64_t identity, int is_tra
  * is wanted, in the same thread; 0: nothing was begun. The end says whether such a range was open in this thread. */
 STEPSCOPE_AGENT_EXPORT int stepscope_torch_range(uint32_t symbol, int stretch, const void *key);
 STEPSCOPE_AGENT_EXPORT int stepscope_torch_range_end(const void *key);
-/* The same for a step of torch.profiler's that has no record, for want of a schedule. It marks a step as those do that have one. */
-STEPSCOPE_AGENT_EXPORT int stepscope_torch_profiler_step(uint32_t symbol, uint32_t number, const void *key);
+/* The same for a step of torch.profiler's that has no record: for want of a schedule, or as PyTorch's records are not looked at. It marks a step
+ * as those do that have one. */
+STEPSCOPE_AGENT_EXPORT int stepscope_torch_profiler_step(uint32_t symbol, uint32_t number, int has_schedule,
+                                                         const void *key);
+/* While STEPSCOPE_ACTIVE_CALLS is set: a range of record_function() begins; the engine runs over a graph (is_training: and accumulates
+ * gradients); a gradient scaler is updated; a module is called, in no other one's call (module: as stepscope_torch_module() tells it, symbol:
+ * of its name). Key, result and end: as for stepscope_torch_range(). */
+STEPSCOPE_AGENT_EXPORT int stepscope_torch_call_range(const char *name, const void *key);
+STEPSCOPE_AGENT_EXPORT int stepscope_torch_call_backward(int is_training, const void *key);
+STEPSCOPE_AGENT_EXPORT int stepscope_torch_call_scaler(const void *key);
+STEPSCOPE_AGENT_EXPORT int stepscope_torch_call_module(uint64_t identity, int is_training, uint32_t symbol,
+                                                       const void *key);
+/* All of these are told when they happen. */
+STEPSCOPE_AGENT_EXPORT void stepscope_torch_sees_calls(void);
 /* It is open in another thread, if at all. */
 STEPSCOPE_AGENT_EXPORT void stepscope_torch_range_end_elsewhere(const void *key);
 /* Inside of the record of a wait for a batch: which loader it is of (its number << 32 | number of the loop over it); no batch came. */

@@ -38,6 +38,11 @@ void compiled_add(const char *code, uint64_t identity)
 	tell(count);
 }
 
+bool compiled_is_any(void)
+{
+	return __atomic_load_n(&code_count, __ATOMIC_RELAXED) > 0;
+}
+
 void compiled_tell(void)
 {
 	for (uint32_t i = 0; i < code_count; i++)

@@ -57,6 +57,9 @@ bool torch_entry_find(struct torch_entry *entry, char *problem, size_t problem_b
 	                                               "22OpRegistrationListenerESt14default_deleteIS2_EE");
 	if (!entry->dispatcher || !entry->add_listener)
 		entry->dispatcher = NULL, entry->add_listener = NULL;
+#ifndef __aarch64__ /* where the result's place is passed in a register that C cannot name */
+	*(void **)&entry->callbacks_of = dlsym(handle, "_ZN2at27getStepCallbacksUnlessEmptyENS_11RecordScopeE");
+#endif
 	if (!entry->add_global_callback || !entry->remove_callback)
 		return lack("at::addGlobalCallback()", entry->path, problem, problem_bytes);
 	return entry->name || lack("at::RecordFunction::name()", entry->path, problem, problem_bytes);

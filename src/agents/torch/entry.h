@@ -76,6 +76,9 @@ struct torch_entry {
 	/* who is told of operators that go, see operators.h; both or neither, NULL: not known */
 	void *(*dispatcher)(void);
 	struct torch_registration (*add_listener)(void *dispatcher, void **listener);
+	/* Which callbacks a record of this scope has, in `result`; brings the calling thread up to date, under PyTorch's lock if they have changed.
+	 * NULL: not known */
+	void (*callbacks_of)(void *result, int scope);
 	char path[1024]; /* of libtorch_cpu */
 };
 

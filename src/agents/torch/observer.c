@@ -13,19 +13,31 @@
 #include "base/hot.h"
 #include "recorder/emit.h"
 
+#include <pthread.h>
 #include <string.h>
+
+#define KINDS 6
 
 static HOT struct {
 	uint64_t (*thread_id)(void);
 	bool (*is_followed)(void);
-	void (*remove)(uint64_t handle);
 	struct torch_layout layout;
 	bool has_inputs, has_lines;
 	bool is_counting;  /* steps, see training.h */
 	uint64_t too_deep; /* records that were left out; atomic */
-	uint64_t handles[6];
-	unsigned count;
 } observer;
+
+/* Apart from what each record reads. Changed under `lock`. */
+static struct {
+	uint64_t (*add)(struct torch_callback callback);
+	void (*remove)(uint64_t handle);
+	void (*callbacks_of)(void *result, int scope);
+	uint64_t handles[KINDS];
+	bool is_started; /* by observer_start() */
+	bool has_detail; /* operators are recorded */
+	bool is_on;      /* the callbacks are registered */
+	uint32_t lock;
+} registered;
 
 /* What began in an earlier recording does not end in this one. */
 static __attribute__((noinline, cold)) void forget_earlier(struct open_records *open)
@@ -262,7 +274,7 @@ static __attribute__((noinline, cold)) void check_thread(struct torch_thread *th
 /* A module's frame is the one that calls it, so that a reader can tell what is around it from what is in it. */
 static void begin_range(uint32_t symbol)
 {
-	uint64_t frame = observer.has_lines && observer.count ? lines_here() : 0;
+	uint64_t frame = observer.has_lines && registered.is_started ? lines_here() : 0;
 	const uint64_t words[2] = {STEPSCOPE_NO_SEQUENCE, frame << 32};
 	if (frame)
 		emit_event(STEPSCOPE_EVENT_BEGIN, symbol, words, 2);
@@ -330,33 +342,119 @@ static void forget_details(void)
 	inputs_forget();
 }
 
-void observer_start(const struct torch_entry *entry, const struct torch_layout *layout, bool has_inputs, bool has_lines)
+bool observer_call_begin(const struct training_call *call, const void *key)
+{
+	if ((!torch_thread && !thread_make()) || !observer.is_counting || torch_thread->open.depth >= OPEN_MAX ||
+	    !training_call_begin(call))
+		return false;
+	open_push(&torch_thread->open, key, OPEN_IS_COUNTED);
+	return true;
+}
+
+/* ---- on and off --------------------------------------------------------------------------------------------------------------- */
+
+/* Bounded: a signal handler may mark a step while its own thread switches. What is not switched now is with the next step. */
+static bool lock(void)
+{
+	for (int i = 0; i < 100000; i++)
+		if (__atomic_exchange_n(&registered.lock, 1, __ATOMIC_ACQUIRE) == 0)
+			return true;
+	return false;
+}
+
+static void unlock(void)
+{
+	__atomic_store_n(&registered.lock, 0, __ATOMIC_RELEASE);
+}
+
+static void add_callbacks(void)
 {
 	static const struct {
 		torch_start *start;
 		enum torch_scope scope;
-	} kinds[] = {{start_function, TORCH_SCOPE_FUNCTION},   {start_backward, TORCH_SCOPE_BACKWARD},
-	             {start_script, TORCH_SCOPE_TORCHSCRIPT},  {start_user, TORCH_SCOPE_USER},
-	             {start_static_op, TORCH_SCOPE_STATIC_OP}, {start_static_model, TORCH_SCOPE_STATIC_MODEL}};
-	_Static_assert(sizeof(kinds) / sizeof(kinds[0]) == sizeof(observer.handles) / sizeof(observer.handles[0]),
-	               "each");
+	} kinds[KINDS] = {{start_function, TORCH_SCOPE_FUNCTION},   {start_backward, TORCH_SCOPE_BACKWARD},
+	                  {start_script, TORCH_SCOPE_TORCHSCRIPT},  {start_user, TORCH_SCOPE_USER},
+	                  {start_static_op, TORCH_SCOPE_STATIC_OP}, {start_static_model, TORCH_SCOPE_STATIC_MODEL}};
+	for (unsigned i = 0; i < KINDS; i++) {
+		struct torch_callback callback = {.start = kinds[i].start, .end = end, .probability = 1.0};
+		callback.scopes[kinds[i].scope] = true;
+		callback.needs_inputs = observer.has_inputs && !is_static(kinds[i].scope);
+		registered.handles[i] = registered.add(callback);
+	}
+}
+
+static void remove_callbacks(void)
+{
+	for (unsigned i = KINDS; i-- > 0;)
+		registered.remove(registered.handles[i]);
+}
+
+/* Under the lock. */
+static void follow_wishes(void)
+{
+	bool is_wanted = registered.is_started &&
+	                 (registered.has_detail || (observer.is_counting && training_needs_records()));
+	if (is_wanted == registered.is_on)
+		return;
+	if (is_wanted)
+		add_callbacks();
+	else
+		remove_callbacks();
+	registered.is_on = is_wanted;
+}
+
+static unsigned on_switch(unsigned bits)
+{
+	if (!lock())
+		return registered.is_on ? 0 : STEPSCOPE_ACTIVE_CALLS;
+	registered.has_detail = bits & STEPSCOPE_ACTIVE_DETAIL;
+	follow_wishes();
+	unsigned added = bits && registered.is_started && !registered.is_on ? STEPSCOPE_ACTIVE_CALLS : 0;
+	unlock();
+	return added;
+}
+
+/* A thread's first record after a switch takes a lock of PyTorch's. The thread that forks has taken it before, and no other one does so behind
+ * a switch that comes meanwhile: in the child that lock would be held for ever. */
+static void hold_for_fork(void)
+{
+	uint64_t result[64] = {0}; /* larger than what PyTorch returns */
+	(void)lock();
+	if (registered.callbacks_of)
+		registered.callbacks_of(result,
+		                        TORCH_SCOPE_CUSTOM_CLASS); /* of which there is none: it allocates nothing */
+}
+
+static void watch_forks(void)
+{
+	static bool is_watched;
+	if (!is_watched)
+		is_watched = pthread_atfork(hold_for_fork, unlock, unlock) == 0;
+}
+
+void observer_start(const struct torch_entry *entry, const struct torch_layout *layout, bool has_inputs, bool has_lines)
+{
 	training_start(entry, layout);
 	observer_count();
-	if (observer.count)
+	if (registered.is_started)
 		return;
 	observer.thread_id = entry->thread_id;
 	observer.is_followed = entry->has_thread_callbacks;
-	observer.remove = entry->remove_callback;
 	observer.layout = *layout;
 	observer.has_inputs = has_inputs;
 	observer.has_lines = has_lines;
+	registered.add = entry->add_global_callback;
+	registered.remove = entry->remove_callback;
+	registered.callbacks_of = entry->callbacks_of;
 	emit_at_fork(forget_details);
-	for (unsigned i = 0; i < sizeof(kinds) / sizeof(kinds[0]); i++) {
-		struct torch_callback callback = {.start = kinds[i].start, .end = end, .probability = 1.0};
-		callback.scopes[kinds[i].scope] = true;
-		callback.needs_inputs = has_inputs && !is_static(kinds[i].scope);
-		observer.handles[observer.count++] = entry->add_global_callback(callback);
-	}
+	watch_forks();
+	bool is_held = lock();
+	registered.is_started = true;
+	registered.has_detail = STEPSCOPE_ACTIVE_ & STEPSCOPE_ACTIVE_DETAIL;
+	follow_wishes();
+	if (is_held)
+		unlock();
+	emit_at_switch(on_switch);
 }
 
 void observer_settled(const struct torch_entry *entry, const struct torch_layout *layout)
@@ -383,6 +481,10 @@ uint64_t observer_too_deep(void)
 
 void observer_stop(void)
 {
-	while (observer.count)
-		observer.remove(observer.handles[--observer.count]);
+	bool is_held = lock();
+	registered.is_started = false;
+	follow_wishes();
+	if (is_held)
+		unlock();
+	emit_at_switch(on_switch); /* which says that calls are not to be noted either */
 }

@@ -6,9 +6,11 @@
 #define AGENTS_TORCH_OBSERVER_H
 
 #include "agents/torch/layout.h"
+#include "agents/torch/training.h"
 
-/* Registers the callbacks, one per scope, so that the scope is known without reading the record. has_inputs: sizes of
- * inputs are known to be readable, and wanted; has_lines: the same for stacks of Python. */
+/* From here on the callbacks are registered while operators are recorded, and while steps can be counted by nothing else: one per scope, so
+ * that the scope is known without reading the record. At other times PyTorch calls nothing of ours, and calls of its functions are noted
+ * (observer_call_begin()). has_inputs: sizes of inputs are known to be readable, and wanted; has_lines: the same for stacks of Python. */
 void observer_start(const struct torch_entry *entry, const struct torch_layout *layout, bool has_inputs,
                     bool has_lines);
 /* Nothing is recorded before this, once. A thread's first operator behind the start takes a lock of PyTorch's; one that is held when the
@@ -26,6 +28,9 @@ uint64_t observer_follow(const struct torch_entry *entry);
 bool observer_range(uint32_t symbol, uint8_t stretch, uint32_t step, const void *key);
 bool observer_range_end(const void *key);
 void observer_end_elsewhere(const void *key);
+/* While no callback is registered: one of PyTorch's functions is called that training.h wants to know of. Key and result: as of
+ * observer_range(). */
+bool observer_call_begin(const struct training_call *call, const void *key);
 /* From here on steps are counted by what the records say, if the recording needs that. */
 void observer_count(void);
 /* Are they? */

@@ -50,6 +50,35 @@ void process_find_library(struct loaded *loaded, const char *name)
 		loaded->handle = dlopen(loaded->path, RTLD_NOLOAD | RTLD_LAZY);
 }
 
+struct data_search {
+	uint64_t address, bytes;
+	bool is_protected;
+};
+
+static bool is_in(const struct data_search *search, uint64_t start, uint64_t bytes)
+{
+	return search->address >= start && search->address + search->bytes <= start + bytes;
+}
+
+static int look_for_data(struct dl_phdr_info *info, size_t bytes, void *context)
+{
+	struct data_search *search = context;
+	(void)bytes;
+	for (int i = 0; i < info->dlpi_phnum; i++) {
+		const ElfW(Phdr) *header = &info->dlpi_phdr[i];
+		bool is_here = is_in(search, info->dlpi_addr + header->p_vaddr, header->p_memsz);
+		search->is_protected |= is_here && header->p_type == PT_LOAD && !(header->p_flags & PF_W);
+		search->is_protected |= is_here && header->p_type == PT_GNU_RELRO;
+	}
+	return search->is_protected;
+}
+
+bool process_may_write(uint64_t address, size_t bytes)
+{
+	struct data_search search = {address, bytes, false};
+	return dl_iterate_phdr(look_for_data, &search) == 0;
+}
+
 /* Where the call is forbidden (containers) or not there (emulators). */
 static bool copy_from_file(uint64_t address, void *to, size_t bytes)
 {

@@ -20,6 +20,9 @@ struct loaded {
 /* The library whose file name begins so ("libc10.so"; Debian's go on behind it); loads nothing itself. */
 void process_find_library(struct loaded *loaded, const char *name);
 
+/* Returns true if these bytes, which can be read, lie in no part of a loaded library that is read-only. */
+bool process_may_write(uint64_t address, size_t bytes);
+
 /* Copies bytes of this process. Cannot fault, whatever the address is. */
 bool process_copy(uint64_t address, void *to, size_t bytes);
 /* Copies up to `count` words, as many as can be read in steps of eight; returns how many. Cannot fault, whatever the address is. */

@@ -28,13 +28,15 @@ static struct {
 	int64_t (*next_sequence)(void);
 	struct step_count count;
 	uint32_t lock;
+	bool sees_calls; /* see training_sees_calls() */
 } training;
 
 /* One stretch of what a thread does. */
 struct stretch {
 	uint64_t start, end; /* ticks */
-	uint64_t identity;
+	uint64_t object;     /* the module of a call, 0: none */
 	uint32_t flags;
+	uint32_t symbol; /* its name */
 	uint8_t token;
 	bool is_any;
 	bool is_detail; /* its records are in the file themselves */
@@ -75,6 +77,8 @@ struct thread {
 	bool is_waiting;     /* for a loader without workers, which calls operators for each batch */
 	bool calls_in_waits; /* waits with a batch do */
 	bool trains;         /* this thread called an optimizer, or computed gradients */
+	uint32_t module_symbol;
+	uint64_t module; /* that is called now, see struct training_call; 0: none */
 };
 
 _Static_assert(sizeof(struct thread) <= sizeof(((struct torch_thread *)0)->training), "room for it");
@@ -93,11 +97,21 @@ static void put(uint8_t token, uint32_t flags, uint64_t start, uint64_t end, uin
 	emit_event(STEPSCOPE_EVENT_STEP, STEPSCOPE_STEP_TRAINING, payload, identity ? 4 : 3);
 }
 
+static void put_module(const struct stretch *stretch)
+{
+	const uint64_t payload[5] = {stretch->token | stretch->flags, stretch->start, stretch->end, stretch->object,
+	                             stretch->symbol};
+	emit_event(STEPSCOPE_EVENT_STEP, STEPSCOPE_STEP_TRAINING, payload, 5);
+}
+
 static void flush(void)
 {
 	struct stretch *stretch = &here.stretch;
-	if (stretch->is_any && !stretch->is_detail && stretch->start)
-		put(stretch->token, stretch->flags, stretch->start, stretch->end, stretch->identity);
+	bool is_told = stretch->is_any && !stretch->is_detail && stretch->start;
+	if (is_told && stretch->object)
+		put_module(stretch);
+	else if (is_told)
+		put(stretch->token, stretch->flags, stretch->start, stretch->end, 0);
 	stretch->is_any = false;
 }
 
@@ -111,7 +125,8 @@ static bool is_work(uint8_t token)
 static bool goes_on(uint8_t token)
 {
 	const struct stretch *stretch = &here.stretch;
-	return stretch->is_any && is_work(token) && stretch->token == token && stretch->is_detail == is_detail();
+	return stretch->is_any && is_work(token) && stretch->token == token && stretch->is_detail == is_detail() &&
+	       !stretch->object && !here.module;
 }
 
 static void begin_stretch(uint8_t token, uint64_t start)
@@ -123,6 +138,8 @@ static void begin_stretch(uint8_t token, uint64_t start)
 	                                .is_any = true,
 	                                .is_detail = is_detail(),
 	                                .flags = here.calls ? STEPSCOPE_TRAINING_IS_INSIDE : 0,
+	                                .object = here.module,
+	                                .symbol = here.module_symbol,
 	                                .start = is_detail() ? 0 : start};
 }
 
@@ -340,6 +357,25 @@ static void end_hooked(void)
 		put(STEPSCOPE_TRAINING_HOOKED, 0, here.hook_start, emit_now(), 0);
 }
 
+/* The open backward has come to its first gradient. */
+static void note_gradients(void)
+{
+	bool is_known = here.stretch.flags & STEPSCOPE_TRAINING_IS_TRAINING;
+	here.is_training = true;
+	here.stretch.flags |= STEPSCOPE_TRAINING_IS_TRAINING;
+	here.call[0].is_closure = here.calls > 0;
+	if (!is_known)
+		count_gradients();
+}
+
+static void note_range_in_backward(const char *name)
+{
+	if (!pytorch_begins(name, PYTORCH_OPTIMIZER_STEP))
+		return;
+	count_hooked(&training.count);
+	begin_hooked();
+}
+
 /* Inside of a record that hides it. */
 static void begin_hidden(enum torch_scope scope, const void *record)
 {
@@ -349,17 +385,10 @@ static void begin_hidden(enum torch_scope scope, const void *record)
 		here.has_work = !pytorch_begins(name_of(record), PYTORCH_MODE);
 	if (here.work.is_open || here.stretch.token != STEPSCOPE_TRAINING_BACKWARD || !here.stretch.is_any)
 		return;
-	if (scope == TORCH_SCOPE_BACKWARD && !here.is_training && pytorch_begins(name_of(record), PYTORCH_ACCUMULATE)) {
-		bool is_known = here.stretch.flags & STEPSCOPE_TRAINING_IS_TRAINING;
-		here.is_training = true;
-		here.stretch.flags |= STEPSCOPE_TRAINING_IS_TRAINING;
-		here.call[0].is_closure = here.calls > 0;
-		if (!is_known)
-			count_gradients();
-	} else if (scope == TORCH_SCOPE_USER && pytorch_begins(name_of(record), PYTORCH_OPTIMIZER_STEP)) {
-		count_hooked(&training.count);
-		begin_hooked();
-	}
+	if (scope == TORCH_SCOPE_BACKWARD && !here.is_training && pytorch_begins(name_of(record), PYTORCH_ACCUMULATE))
+		note_gradients();
+	else if (scope == TORCH_SCOPE_USER)
+		note_range_in_backward(name_of(record));
 }
 
 static void begin_call(void)
@@ -504,6 +533,75 @@ void training_begin(enum torch_scope scope, const void *record)
 		begin_mark(pytorch_profiler_step(name, strnlen(name, 32)), true);
 }
 
+/* ---- calls, while there are no records ------------------------------------------------------------------------------------ */
+
+static bool is_in_backward(void)
+{
+	return !here.work.is_open && here.stretch.is_any && here.stretch.token == STEPSCOPE_TRAINING_BACKWARD;
+}
+
+static bool begin_hidden_call(const struct training_call *call)
+{
+	if (call->kind == TRAINING_MODULE) /* of no interest, and there may be many */
+		return false;
+	here.hidden++;
+	note_level(call->kind == TRAINING_RANGE ? level_of_range(call->name) : NOTHING);
+	if (call->kind == TRAINING_RANGE && is_in_backward())
+		note_range_in_backward(call->name);
+	return true;
+}
+
+/* Each of its own, where records of one follow each other node by node. */
+static void begin_backward_call(bool is_training)
+{
+	flush();
+	begin_level(STEPSCOPE_TRAINING_BACKWARD, -1);
+	if (is_training)
+		note_gradients();
+}
+
+static bool begin_module_call(const struct training_call *call)
+{
+	if (here.calls)
+		return false;
+	flush();
+	here.module = call->module;
+	here.module_symbol = call->symbol;
+	begin_level(STEPSCOPE_TRAINING_FORWARD, training.next_sequence ? training.next_sequence() : -1);
+	return true;
+}
+
+bool training_call_begin(const struct training_call *call)
+{
+	if (here.hidden)
+		return begin_hidden_call(call);
+	switch (call->kind) {
+	case TRAINING_RANGE:
+		begin_level(level_of_range(call->name), -1);
+		break;
+	case TRAINING_BACKWARD:
+		begin_backward_call(call->is_training);
+		break;
+	case TRAINING_SCALER:
+		begin_level(STEPSCOPE_TRAINING_SCALER, -1);
+		break;
+	case TRAINING_MODULE:
+		return begin_module_call(call);
+	}
+	return true;
+}
+
+void training_sees_calls(void)
+{
+	training.sees_calls = true;
+}
+
+/* Code of torch.compile may be an optimizer's call, and only its record says so. */
+bool training_needs_records(void)
+{
+	return !training.sees_calls || (!emit_has_marked() && (!training.count.has_group || compiled_is_any()));
+}
+
 void training_profiler_step(uint32_t step)
 {
 	if (here.hidden) {
@@ -512,7 +610,7 @@ void training_profiler_step(uint32_t step)
 		return;
 	}
 	begin_level(PROFILER_STEP, -1);
-	begin_mark(step, false);
+	begin_mark(step & ~TRAINING_HAS_SCHEDULE, (step & TRAINING_HAS_SCHEDULE) != 0);
 }
 
 void training_batch(bool has_come)
@@ -552,11 +650,12 @@ void training_end(void)
 			return;
 		if (here.work.is_open)
 			end_work();
+		here.module = 0;
 		if (!here.stretch.is_any)
 			return;
 		end_stretch();
 		count_end(here.stretch.token);
-		if (!is_work(here.stretch.token))
+		if (!is_work(here.stretch.token) || here.stretch.object)
 			flush();
 	} else if (here.open) { /* else it was open before we came */
 		end_open(here.open);

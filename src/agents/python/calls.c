@@ -1,0 +1,174 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * calls.c: stands around those functions of PyTorch by which steps are counted while its records are not looked at (STEPSCOPE_ACTIVE_CALLS):
+ * record_function()'s `with`, the engine's run over a graph, the update of a gradient scaler. modules.c does the same for modules.
+ *
+ * Functions in Python are seen as vectorcall.h says: `with` calls them from C. Functions in C are seen by their definition (PyMethodDef), in
+ * which we put ours: the object that the program holds, and torch.compile compares, stays the same.
+ */
+#include "agents/python/vectorcall.h"
+
+#include "agents/torch/process.h"
+
+#include <dlfcn.h>
+
+/* Where an object keeps its definition, since CPython 3.8. */
+#define DEFINITION_IN_DESCRIPTOR 40
+#define DEFINITION_IN_FUNCTION 16
+
+typedef PyObject *keyword_function(PyObject *self, PyObject *arguments, PyObject *keywords);
+
+static struct {
+	vectorcall *enter, *exit; /* of record_function */
+	keyword_function *run, *update;
+} originals;
+
+static PyObject *text_name, *text_accumulate;
+static __thread unsigned open_ranges; /* of record_function that were noted */
+
+/* ---- record_function ---------------------------------------------------------------------------------------------------------- */
+
+static void begin_range(PyObject *record)
+{
+	PyObject *name = PyObject_GetAttr(record, text_name);
+	PyObject *bytes = name && PyUnicode_Check(name) ? native_utf8(name) : NULL;
+	if (bytes)
+		open_ranges += library.stepscope_torch_call_range(PyBytes_AsString(bytes), record) != 0;
+	PyErr_Clear();
+	Py_XDECREF(bytes);
+	Py_XDECREF(name);
+}
+
+static PyObject *call_enter(PyObject *function, PyObject *const *arguments, size_t count_and_flag, PyObject *names)
+{
+	PyObject *result = originals.enter(function, arguments, count_and_flag, names);
+	if (result && library_records(STEPSCOPE_ACTIVE_CALLS) && vectorcall_count(count_and_flag))
+		begin_range(arguments[0]);
+	return result;
+}
+
+static PyObject *call_exit(PyObject *function, PyObject *const *arguments, size_t count_and_flag, PyObject *names)
+{
+	bool is_noted = open_ranges && vectorcall_count(count_and_flag) &&
+	                library.stepscope_torch_range_end(arguments[0]);
+	open_ranges -= is_noted;
+	return originals.exit(function, arguments, count_and_flag, names);
+}
+
+/* watch_records(record_function.__enter__, record_function.__exit__, other) */
+static PyObject *watch_records(PyObject *self, PyObject *arguments)
+{
+	PyObject *enter, *exit, *other;
+	if (!PyArg_ParseTuple(arguments, "OOO:watch_records", &enter, &exit, &other))
+		return NULL;
+	if (!originals.exit)
+		originals.exit = vectorcall_replace(exit, other, call_exit);
+	if (originals.exit && !originals.enter)
+		originals.enter = vectorcall_replace(enter, other, call_enter);
+	if (!originals.enter)
+		Py_RETURN_FALSE;
+	Py_INCREF(enter);
+	Py_INCREF(exit);
+	Py_RETURN_TRUE;
+}
+
+/* ---- functions in C ----------------------------------------------------------------------------------------------------------- */
+
+static PyObject *call_run(PyObject *self, PyObject *arguments, PyObject *keywords)
+{
+	if (!library_records(STEPSCOPE_ACTIVE_CALLS))
+		return originals.run(self, arguments, keywords);
+	PyObject *result = NULL;
+	PyObject *accumulates = keywords ? PyDict_GetItem(keywords, text_accumulate) : NULL;
+	bool is_noted = library.stepscope_torch_call_backward(accumulates == Py_True, &result);
+	result = originals.run(self, arguments, keywords);
+	if (is_noted)
+		library.stepscope_torch_range_end(&result);
+	return result;
+}
+
+static PyObject *call_update(PyObject *self, PyObject *arguments, PyObject *keywords)
+{
+	if (!library_records(STEPSCOPE_ACTIVE_CALLS))
+		return originals.update(self, arguments, keywords);
+	PyObject *result = NULL;
+	bool is_noted = library.stepscope_torch_call_scaler(&result);
+	result = originals.update(self, arguments, keywords);
+	if (is_noted)
+		library.stepscope_torch_range_end(&result);
+	return result;
+}
+
+/* The definition of a function or method in C that takes keywords, has this name, and can be written to; NULL: it is not what we know. */
+static PyMethodDef *find_definition(PyObject *function, const char *name)
+{
+	PyObject *type = PyObject_GetAttrString((PyObject *)Py_TYPE(function), "__name__");
+	bool is_descriptor = type && PyUnicode_CompareWithASCIIString(type, "method_descriptor") == 0;
+	bool is_function = type && PyUnicode_CompareWithASCIIString(type, "builtin_function_or_method") == 0;
+	uint64_t place = (uint64_t)(uintptr_t)function +
+	                 (is_descriptor ? DEFINITION_IN_DESCRIPTOR : DEFINITION_IN_FUNCTION);
+	uint64_t address = 0;
+	PyMethodDef definition;
+	char text[64] = "";
+	Py_XDECREF(type);
+	PyErr_Clear();
+	bool is_good = (is_descriptor || is_function) && strlen(name) < sizeof(text) &&
+	               process_copy(place, &address, sizeof(address)) &&
+	               process_copy(address, &definition, sizeof(definition)) &&
+	               process_copy((uint64_t)(uintptr_t)definition.ml_name, text, strlen(name) + 1) &&
+	               strcmp(text, name) == 0 &&
+	               (definition.ml_flags & ~METH_STATIC) == (METH_VARARGS | METH_KEYWORDS);
+	return is_good && process_may_write(address, sizeof(definition)) ? (PyMethodDef *)(uintptr_t)address : NULL;
+}
+
+/* Puts `call` in the place of the definition's function, which it returns; NULL: it cannot be done. */
+static keyword_function *replace(PyObject *function, const char *name, keyword_function *call)
+{
+	PyMethodDef *definition = find_definition(function, name);
+	union {
+		PyCFunction plain;
+		keyword_function *with_keywords;
+	} original, ours = {.with_keywords = call};
+	if (!definition)
+		return NULL;
+	original.plain = definition->ml_meth;
+	__atomic_store_n(&definition->ml_meth, ours.plain, __ATOMIC_RELEASE);
+	return original.with_keywords;
+}
+
+/* watch_engine(method): of the engine's class, which runs it over a graph. */
+static PyObject *watch_engine(PyObject *self, PyObject *method)
+{
+	if (!originals.run)
+		originals.run = replace(method, "run_backward", call_run);
+	return PyBool_FromLong(originals.run != NULL);
+}
+
+/* watch_scaler(function): that a gradient scaler's update calls. */
+static PyObject *watch_scaler(PyObject *self, PyObject *function)
+{
+	if (!originals.update)
+		originals.update = replace(function, "_amp_update_scale_", call_update);
+	return PyBool_FromLong(originals.update != NULL);
+}
+
+static PyObject *torch_sees_calls(PyObject *self, PyObject *nothing)
+{
+	library.stepscope_torch_sees_calls();
+	Py_RETURN_NONE;
+}
+
+static PyMethodDef methods[] = {
+	{"watch_records", watch_records, METH_VARARGS, NULL},
+	{"watch_engine", watch_engine, METH_O, NULL},
+	{"watch_scaler", watch_scaler, METH_O, NULL},
+	{"torch_sees_calls", torch_sees_calls, METH_NOARGS, NULL},
+	{NULL, NULL, 0, NULL},
+};
+
+bool native_add_calls(PyObject *module)
+{
+	text_name = PyUnicode_InternFromString("name");
+	text_accumulate = PyUnicode_InternFromString("accumulate_grad");
+	return text_name && text_accumulate && PyModule_AddFunctions(module, methods) == 0;
+}
