@@ -163,6 +163,13 @@ static void note_limits(struct recording *recording, const struct session *sessi
 			"counted itself does not agree with them: ranks are not compared");
 }
 
+/* Only how steps without operators are seen has changed. */
+static bool captures_alike(const struct capture_change *before, const struct capture_change *change)
+{
+	return before->capture == change->capture &&
+	       ((before->mask ^ change->mask) & ~STEPSCOPE_ACTIVE_CALLS) == 0;
+}
+
 /* Where the schedule changed by a count of steps that does not agree with what is inferred. */
 static void compare_counts(struct recording *recording, const struct session *session,
                            const struct inference *inference)
@@ -179,7 +186,7 @@ static void compare_counts(struct recording *recording, const struct session *se
 		                                   inference->list[next].last_ns <= change->time_ns);
 		     next++)
 			ended += inference->list[next].what == INFERRED_STEP;
-		if (!change->is_counted || change->count == ended)
+		if (!change->is_counted || change->count == ended || (i && captures_alike(change - 1, change)))
 			continue;
 		if (!differ++)
 			counted = change->count, found = ended;

@@ -61,14 +61,49 @@ def test_a_schedule_has_the_actions_of_torch(tmp_path, python):
 
 
 @every_python
-def test_phases_are_known_in_steps_without_operators(tmp_path, python):
+def test_steps_without_operators_know_what_calls_tell(tmp_path, python):
+    """Batches, backwards and updates are calls of PyTorch's functions; what else a forward is made of is not seen."""
     done = warm(tmp_path, python, HERE / "loops.py", "slow_parts", options=["--steps", "none"])
     assert done.returncode == 0, done.stderr
     steps = table(tmp_path, "steps")
     assert len(steps) == 6
+    assert all(step["duration_ns"] >= 60e6 and step["optimizer_ns"] > 0 for step in steps)
     assert all(step["data_ns"] >= 20e6 and step["backward_ns"] >= 20e6 for step in steps)  # what the script slept in them
-    assert all(step["duration_ns"] >= 60e6 and step["optimizer_ns"] > 0 and step["forward_ns"] > 0 for step in steps)
+    # the first step is what shows that the program has an optimizer
+    assert [(step["forward_ns"], step["other_ns"]) for step in steps[1:]] == [(None, None)] * 5
     assert not [row for row in table(tmp_path, "ops") if row["name"] == "aten::addmm"]
+
+
+ACTIVE = """
+import torch, stepscope
+from stepscope import _native
+model = torch.nn.Linear(4, 2)
+optimizer = torch.optim.SGD(model.parameters(), lr=0.1) if {optimizer} else None
+seen = []
+def train():
+    model.zero_grad()
+    model(torch.randn(8, 4)).pow(2).mean().backward()
+    if optimizer:
+        optimizer.step()
+for _ in range(7):
+    if {marks}:
+        stepscope.step()
+    train()
+    seen.append(_native.active())
+print([active & 2 for active in seen], [active & 16 for active in seen])
+"""
+
+
+@pytest.mark.parametrize("optimizer, marks, expected", [
+    (True, False, "[0, 0, 2, 2, 0, 0, 0] [16, 16, 0, 0, 16, 16, 16]"),   # the step that follows
+    (False, True, "[0, 0, 0, 2, 2, 0, 0] [16, 16, 16, 0, 0, 16, 16]"),
+    (False, False, "[0, 0, 0, 2, 2, 0, 0] [0, 0, 0, 0, 0, 0, 0]")])
+@every_python
+def test_records_are_looked_at_only_where_nothing_else_tells_of_steps(tmp_path, python, optimizer, marks, expected):
+    """Where there is neither an optimizer nor a mark, operators are what steps are counted by."""
+    done = warm(tmp_path, python, "-c", ACTIVE.format(optimizer=optimizer, marks=marks), options=["--steps", "3-4"])
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.splitlines()[-1] == expected
 
 
 BACKWARDS = """
