@@ -73,6 +73,9 @@ enum stepscope_extended {
 	STEPSCOPE_EXTENDED_MEMORY_OWNER =
 		2, /* somebody holds memory at this moment: [0] address [1] memory id as of an ALLOC [2] bytes, 0: not known. An
 	            * input is one if nothing else is known of it. */
+	STEPSCOPE_EXTENDED_CALL =
+		3, /* written by a rescue behind all that it found of the stream: [0] symbol of the call that the thread was in
+	            * while no operators were recorded */
 };
 
 enum stepscope_end { /* an END is ignored when none is open; that of a phase closes every span opened after it */
@@ -410,7 +413,8 @@ struct stepscope_slot {  /* one per live thread (and one more per thread that wa
 	int32_t gap_lowest;                      /* their lowest depth, <= 0 */
 	uint64_t gap_tick;                       /* of the first of them */
 	char name[32];                           /* thread name; "" unknown */
-	uint8_t reserved[56];
+	uint32_t call; /* symbol of the call that the thread is in while no operators are recorded; 0: none */
+	uint8_t reserved[52];
 };
 static_assert(sizeof(struct stepscope_slot) == 256, "slot");
 

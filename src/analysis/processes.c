@@ -304,6 +304,7 @@ static uint32_t last_open(const struct model *model, uint32_t process)
 
 		if (track->process != process || track->kind != TRACK_THREAD)
 			continue;
+		found = track->last_call;
 		for (uint32_t c = 0; c < track->chunk_count; c++) {
 			chunk = track->chunks[c];
 			for (uint32_t row = 0; row < chunk->count; row++) {

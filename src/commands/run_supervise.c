@@ -50,6 +50,8 @@ void run_describe_place(struct buffer *out, const struct watched *process)
 		              process->rescue->steps_counted);
 	if (process->rescue->last_op[0])
 		buffer_printf(out, ", last op '%s'", process->rescue->last_op);
+	if (process->rescue->last_op[0] && process->rescue->is_earlier_op)
+		buffer_printf(out, " of step %" PRId64, process->rescue->last_op_step);
 }
 
 void run_describe_memory(struct run *run, struct buffer *out, bool has_status, int wait_status)

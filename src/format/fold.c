@@ -278,6 +278,15 @@ static void append_stream(struct fold *fold, const struct stepscope_slot *slot)
 	append_block(fold, STEPSCOPE_BLOCK_STREAM, slot->stream, &data, sizeof(data.info) + data.info.name_bytes);
 }
 
+/* An event behind those that the segment has of the stream. */
+static void append_event(struct fold *fold, uint32_t stream, uint32_t head, uint64_t tick, const uint64_t *payload)
+{
+	const uint64_t *covered = stream_map_at(&fold->covered, stream);
+	encoder_begin(fold->encoder, stream, covered ? *covered : 0, fold->header->shift);
+	encoder_add_event(fold->encoder, head, tick, payload);
+	append(fold, encoder_finish(fold->encoder, 1, fold->block));
+}
+
 static void append_slots(struct fold *fold)
 {
 	for (uint32_t i = 0; i < fold->header->slot_count; i++) {
@@ -290,15 +299,16 @@ static void append_slots(struct fold *fold)
 			dropped += slot->dropped[type];
 		if (dropped)
 			append_block(fold, STEPSCOPE_BLOCK_DROPS, slot->stream, slot->dropped, sizeof(slot->dropped));
-		if (slot->gap_count == 0)
-			continue;
 		const uint64_t gap[3] = {slot->gap_count,
 		                         (uint64_t)(uint32_t)slot->gap_net << 32 | (uint32_t)slot->gap_lowest,
 		                         slot->gap_tick};
-		const uint64_t *covered = stream_map_at(&fold->covered, slot->stream);
-		encoder_begin(fold->encoder, slot->stream, covered ? *covered : 0, fold->header->shift);
-		encoder_add_event(fold->encoder, 3u << 4 | STEPSCOPE_EVENT_GAP, slot->gap_tick, gap);
-		append(fold, encoder_finish(fold->encoder, 1, fold->block));
+		const uint64_t call = slot->call;
+		if (slot->gap_count)
+			append_event(fold, slot->stream, 3u << 4 | STEPSCOPE_EVENT_GAP, slot->gap_tick, gap);
+		if (call)
+			append_event(fold, slot->stream,
+			             STEPSCOPE_EXTENDED_CALL << 8 | 1u << 4 | STEPSCOPE_EVENT_EXTENDED,
+			             fold->header->last_anchor.tick, &call);
 	}
 	append_block(fold, STEPSCOPE_BLOCK_DROPS, 0, fold->header->dropped, sizeof(fold->header->dropped));
 }

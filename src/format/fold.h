@@ -23,7 +23,10 @@ struct fold_result {
 	bool has_schedule;      /* it is known which of these were recorded with operators: */
 	uint64_t steps_detailed;
 	int64_t first_detailed, last_detailed;
-	char last_op[256]; /* of the main thread, else of the latest one: innermost open operator, the last one that began, or what was open */
+	char last_op[256]; /* of the main thread, else of the latest one: innermost open operator, the call that it was in
+	                    * without operators, the last operator that began, or what was open */
+	bool is_earlier_op; /* of a step before the last one: none were recorded since */
+	int64_t last_op_step;
 	int64_t pid;
 };
 

@@ -22,6 +22,8 @@ struct place {
 		uint32_t open[64];
 		int depth;
 		uint32_t last_op; /* that began; 0: none did */
+		int64_t last_op_step;
+		uint32_t call; /* that it was in without operators; 0: none */
 		bool is_main, has_events;
 		uint64_t last_tick;
 	} * streams;
@@ -144,6 +146,20 @@ static void end_level(struct place_stream *here, const struct segment_event *eve
 		here->open[level - 1] = here->open[level];
 }
 
+/* The step that goes on: the program's own number, or how many have ended as it counted. */
+static int64_t step_now(const struct fold_result *result)
+{
+	return result->has_step ? result->last_step : (int64_t)result->steps_counted;
+}
+
+static void note_operator(const struct place *place, struct place_stream *here, uint32_t id)
+{
+	if (!names_operator(place, id))
+		return;
+	here->last_op = id;
+	here->last_op_step = step_now(place->result);
+}
+
 static bool place_events(void *context, const struct stepscope_block *block, const struct segment_event *events,
                          uint32_t count)
 {
@@ -157,26 +173,32 @@ static bool place_events(void *context, const struct stepscope_block *block, con
 		here->last_tick = event->tick;
 		if (event->type == STEPSCOPE_EVENT_STEP) {
 			place_step(place, here, event);
+		} else if (event->type == STEPSCOPE_EVENT_EXTENDED) {
+			if (event->id == STEPSCOPE_EXTENDED_CALL && event->payload_count)
+				here->call = (uint32_t)event->payload[0];
 		} else if (event->type == STEPSCOPE_EVENT_BEGIN) {
 			if (here->depth < 64)
 				here->open[here->depth] = event->id;
 			here->depth++;
-			here->last_op = names_operator(place, event->id) ? event->id : here->last_op;
+			note_operator(place, here, event->id);
 		} else if (event->type == STEPSCOPE_EVENT_END && here->depth > 0) {
 			end_level(here, event);
 		} else if (event->type == STEPSCOPE_EVENT_SWITCH && here->depth > 0 && here->depth <= 64) {
 			here->open[here->depth - 1] = event->id;
-			here->last_op = names_operator(place, event->id) ? event->id : here->last_op;
+			note_operator(place, here, event->id);
 		}
 	}
 	return true;
 }
 
-/* The innermost operator that is open; else the last one, as a process dies between two, too; else what is open, such as a range. */
+/* The innermost operator that is open; else the call that it was in without operators; else the last one, as a process dies between two, too;
+ * else what is open, such as a range. */
 static uint32_t find_op(const struct place *place, const struct place_stream *here)
 {
 	int depth = here->depth > 64 ? 64 : here->depth;
 
+	if (here->call)
+		return here->call;
 	for (int i = depth; i-- > 0;) {
 		if (names_operator(place, here->open[i]))
 			return here->open[i];
@@ -196,13 +218,16 @@ void place_find(const char *segment, struct fold_result *result)
 			const struct place_stream *here = &place.streams[i];
 			bool is_better = !best || here->is_main > best->is_main ||
 			                 (here->is_main == best->is_main && here->last_tick > best->last_tick);
-			if ((here->depth > 0 || here->last_op) && is_better)
+			if ((here->depth > 0 || here->last_op || here->call) && is_better)
 				best = here;
 		}
 		uint32_t op = best ? find_op(&place, best) : 0;
 		end_schedule(&place);
 		if (op && op < place.name_count && place.names[op].text)
 			snprintf(result->last_op, sizeof(result->last_op), "%s", place.names[op].text);
+		result->is_earlier_op = op && op == best->last_op && op != best->call &&
+		                        best->last_op_step < step_now(result);
+		result->last_op_step = best ? best->last_op_step : 0;
 	}
 	for (uint32_t i = 0; i < place.name_count; i++)
 		free(place.names[i].text);

@@ -461,7 +461,9 @@ void recording_fact(struct recording *recording, struct stream *stream, const st
 		else if (event->id == STEPSCOPE_EXTENDED_TORCH_THREAD && event->payload_count) {
 			links_thread(recording, stream, event->payload[0]);
 			note_profiled(recording, stream, event);
-		}
+		} else if (event->id == STEPSCOPE_EXTENDED_CALL && event->payload_count)
+			recording->model->tracks[stream->track]->last_call = recording_symbol_string(
+				recording, (uint32_t)event->payload[0]);
 		break;
 	default:
 		break; /* TIME is gone already */

@@ -112,7 +112,8 @@ struct track {
 	uint32_t torch_thread; /* PyTorch's own number of the thread; 0: unknown */
 	bool is_profiled;      /* the profiler in the program whose windows were loaded follows it */
 	uint32_t name;         /* string, 0: unknown */
-	uint32_t sort;         /* order among the tracks of its process */
+	uint32_t last_call; /* string: the call that it was in when its process died, while no operators were recorded; 0: none */
+	uint32_t sort; /* order among the tracks of its process */
 	uint32_t span_count;
 	uint32_t chunk_count;
 	struct span_chunk **chunks;

@@ -232,6 +232,11 @@ void emit_enter(void)
 	(void)session_enter();
 }
 
+uint32_t emit_call(uint32_t symbol)
+{
+	return stream_call(symbol);
+}
+
 void emit_drop(enum stepscope_event type)
 {
 	stream_drop(type);

@@ -55,6 +55,10 @@ static inline void emit_free(const void *address)
 /* Begins what the first event would: the recording of a forked child. */
 void emit_enter(void);
 
+/* Notes for the rescue that this thread is in a call with that name (0: in none), which no event tells of. Returns the name before, which the
+ * end of the call gives back. */
+uint32_t emit_call(uint32_t symbol);
+
 /* Counts an event that the agent could not record. */
 void emit_drop(enum stepscope_event type);
 

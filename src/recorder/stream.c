@@ -515,6 +515,21 @@ void streams_unload(void)
 	has_exit_key = false;
 }
 
+uint32_t stream_call(uint32_t symbol)
+{
+	struct cursor *cursor = cursor_mine;
+	uint32_t before = 0, was_busy = __atomic_load_n(&cursor->busy, __ATOMIC_RELAXED);
+	/* as in an emission: while it is busy nobody takes the pool away */
+	__atomic_store_n(&cursor->busy, 1, __ATOMIC_RELAXED);
+	__atomic_signal_fence(__ATOMIC_SEQ_CST);
+	if (!was_busy && cursor->stream && __atomic_load_n(&cursor->end, __ATOMIC_ACQUIRE)) {
+		before = cursor->slot->call;
+		__atomic_store_n(&cursor->slot->call, symbol, __ATOMIC_RELAXED);
+	}
+	__atomic_store_n(&cursor->busy, was_busy, __ATOMIC_RELEASE);
+	return before;
+}
+
 void streams_free_slot(uint32_t index)
 {
 	struct stepscope_slot *slot = &streams.pool->slots[index];

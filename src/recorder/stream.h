@@ -110,6 +110,9 @@ static inline __attribute__((always_inline)) void stream_put(enum stepscope_even
 		stream_put_slow(cursor, was_busy, head, payload);
 }
 
+/* See emit_call(). */
+uint32_t stream_call(uint32_t symbol);
+
 /* ---- for session and drainer -------------------------------------------------------------------------------------------- */
 
 struct streams {

@@ -24,6 +24,7 @@ static struct {
 } originals;
 
 static PyObject *text_name, *text_accumulate;
+static uint32_t backward_symbol;
 static __thread unsigned open_ranges; /* of record_function that were noted */
 
 /* ---- record_function ---------------------------------------------------------------------------------------------------------- */
@@ -81,7 +82,11 @@ static PyObject *call_run(PyObject *self, PyObject *arguments, PyObject *keyword
 	PyObject *result = NULL;
 	PyObject *accumulates = keywords ? PyDict_GetItem(keywords, text_accumulate) : NULL;
 	bool is_noted = library.stepscope_torch_call_backward(accumulates == Py_True, &result);
+	if (!backward_symbol)
+		backward_symbol = library.stepscope_name(STEPSCOPE_KIND_RANGE, "backward()");
+	uint32_t before = library.stepscope_torch_in_call(backward_symbol);
 	result = originals.run(self, arguments, keywords);
+	(void)library.stepscope_torch_in_call(before);
 	if (is_noted)
 		library.stepscope_torch_range_end(&result);
 	return result;

@@ -60,7 +60,7 @@ static bool ask_for_name(PyObject *module, struct object_facts *found)
 	if (calls.is_being_named || modules.table.is_full)
 		return true;
 	calls.is_being_named = true;
-	PyObject *root = calls.depth ? calls.root : Py_None;
+	PyObject *root = calls.root ? calls.root : Py_None;
 	bool is_done = native_call_ours(modules.name_of, module, root, NULL);
 	calls.is_being_named = false;
 	if (!is_done)
@@ -124,19 +124,39 @@ static bool look_at(PyObject *const *arguments, size_t count)
 	return is_done;
 }
 
-/* While PyTorch's records are not looked at: the outermost call tells that a forward, or an evaluation, goes on. */
+static void hold_root(PyObject *module)
+{
+	Py_INCREF(module);
+	calls.root = module;
+}
+
+/* While PyTorch's records are not looked at: where the thread is, for what is said of a process that dies. */
+static PyObject *call_inner(const struct object_facts *facts, PyObject *function, PyObject *const *arguments,
+                            size_t count_and_flag, PyObject *names)
+{
+	uint32_t before = library.stepscope_torch_in_call(facts->symbol);
+	PyObject *result = modules.original(function, arguments, count_and_flag, names);
+	(void)library.stepscope_torch_in_call(before);
+	return result;
+}
+
+/* The outermost call also tells that a forward, or an evaluation, goes on. */
 static PyObject *note_call(PyObject *function, PyObject *const *arguments, size_t count_and_flag, PyObject *names)
 {
 	const struct object_entry *known = objects_find(&modules.table, arguments[0]);
 	struct object_facts facts = known ? known->facts : (struct object_facts){0};
 	if (!known && !ask_for_name(arguments[0], &facts))
 		return NULL;
+	if (calls.is_noted || calls.depth)
+		return call_inner(&facts, function, arguments, count_and_flag, names);
 	PyObject *result = NULL;
 	PyObject *mode = is_training(facts.identity);
 	bool is_begun = library.stepscope_torch_call_module(mode == Py_None ? 0 : facts.identity, mode == Py_True,
 	                                                    facts.symbol, &result);
 	calls.is_noted = true;
-	result = modules.original(function, arguments, count_and_flag, names);
+	hold_root(arguments[0]);
+	result = call_inner(&facts, function, arguments, count_and_flag, names);
+	Py_CLEAR(calls.root);
 	calls.is_noted = false;
 	if (is_begun)
 		library.stepscope_torch_range_end(&result);
@@ -146,7 +166,7 @@ static PyObject *note_call(PyObject *function, PyObject *const *arguments, size_
 static PyObject *call_module(PyObject *function, PyObject *const *arguments, size_t count_and_flag, PyObject *names)
 {
 	size_t count = vectorcall_count(count_and_flag);
-	if (library_records(STEPSCOPE_ACTIVE_CALLS) && count && !calls.is_noted && !calls.depth)
+	if (library_records(STEPSCOPE_ACTIVE_CALLS) && count)
 		return note_call(function, arguments, count_and_flag, names);
 	if (!library_records(STEPSCOPE_ACTIVE_DETAIL) || count == 0)
 		return modules.original(function, arguments, count_and_flag, names);
@@ -158,10 +178,8 @@ static PyObject *call_module(PyObject *function, PyObject *const *arguments, siz
 		return modules.original(function, arguments, count_and_flag, names);
 	if (is_look_wanted() && !look_at(arguments + 1, count + (names ? (size_t)PyTuple_Size(names) : 0) - 1))
 		return NULL;
-	if (calls.depth++ == 0) {
-		Py_INCREF(arguments[0]);
-		calls.root = arguments[0];
-	}
+	if (calls.depth++ == 0 && !calls.is_noted)
+		hold_root(arguments[0]);
 	PyObject *result = NULL;
 	bool is_begun = library.stepscope_torch_range(facts.symbol, 0, &result);
 	if (calls.depth == 1)
@@ -169,7 +187,7 @@ static PyObject *call_module(PyObject *function, PyObject *const *arguments, siz
 	result = modules.original(function, arguments, count_and_flag, names);
 	if (is_begun)
 		library.stepscope_torch_range_end(&result);
-	if (--calls.depth == 0)
+	if (--calls.depth == 0 && !calls.is_noted)
 		Py_CLEAR(calls.root);
 	return result;
 }

@@ -241,6 +241,11 @@ int stepscope_torch_call_module(uint64_t identity, int is_training, uint32_t sym
 	                           key);
 }
 
+uint32_t stepscope_torch_in_call(uint32_t symbol)
+{
+	return emit_call(symbol);
+}
+
 void stepscope_torch_sees_calls(void)
 {
 	training_sees_calls();

@@ -88,6 +88,9 @@ STEPSCOPE_AGENT_EXPORT int stepscope_torch_call_backward(int is_training, const 
 STEPSCOPE_AGENT_EXPORT int stepscope_torch_call_scaler(const void *key);
 STEPSCOPE_AGENT_EXPORT int stepscope_torch_call_module(uint64_t identity, int is_training, uint32_t symbol,
                                                        const void *key);
+/* While STEPSCOPE_ACTIVE_CALLS is set, for what is said of a process that dies: the calling thread is in a call of that name (0: in none). The
+ * name before, which the end of the call gives back. */
+STEPSCOPE_AGENT_EXPORT uint32_t stepscope_torch_in_call(uint32_t symbol);
 /* All of these are told when they happen. */
 STEPSCOPE_AGENT_EXPORT void stepscope_torch_sees_calls(void);
 /* It is open in another thread, if at all. */
