@@ -2,6 +2,10 @@
 """What counts steps while PyTorch's records are not looked at: calls of its own functions, which C stands around (src/agents/python/calls.c).
 None of these objects changes for the program, or for torch.compile."""
 
+_COLLECTIVES = ("allreduce", "allreduce_coalesced", "allgather", "allgather_coalesced", "_allgather_base", "allgather_into_tensor_coalesced",
+                "alltoall", "alltoall_base", "barrier", "broadcast", "gather", "reduce", "reduce_scatter", "_reduce_scatter_base",
+                "reduce_scatter_tensor_coalesced", "recv", "recv_anysource", "scatter", "send", "monitored_barrier")
+
 
 def watch(torch, native):
     """Why this cannot be, as a fact of the recording; "yes": it can."""
@@ -14,5 +18,17 @@ def watch(torch, native):
         return "this PyTorch runs backwards in a way of its own"
     if not native.watch_scaler(torch._amp_update_scale_):
         return "this PyTorch updates gradient scalers in a way of its own"
+    _watch_collectives(torch, native)
     native.torch_sees_calls()
     return "yes"
+
+
+def _watch_collectives(torch, native):
+    """For what is said of a process that dies: which collective it was in, or waited for."""
+    c10d = getattr(torch._C, "_distributed_c10d", None)
+    for kind, names in (("ProcessGroup", _COLLECTIVES), ("Work", ("wait",))):
+        methods = vars(getattr(c10d, kind, object))
+        for name in names:
+            function = getattr(methods.get(name), "__func__", None)
+            if function is not None:
+                native.watch_collective(function, name, kind == "Work")

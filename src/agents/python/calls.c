@@ -16,7 +16,17 @@
 #define DEFINITION_IN_DESCRIPTOR 40
 #define DEFINITION_IN_FUNCTION 16
 
+#define WITH_KEYWORDS (METH_VARARGS | METH_KEYWORDS)
+#define FAST (METH_FASTCALL | METH_KEYWORDS) /* what newer versions of pybind11 make */
+
 typedef PyObject *keyword_function(PyObject *self, PyObject *arguments, PyObject *keywords);
+typedef PyObject *fast_function(PyObject *self, PyObject *const *arguments, Py_ssize_t count, PyObject *names);
+
+union function_in_c {
+	PyCFunction plain;
+	keyword_function *with_keywords;
+	fast_function *fast;
+};
 
 static struct {
 	vectorcall *enter, *exit; /* of record_function */
@@ -104,7 +114,63 @@ static PyObject *call_update(PyObject *self, PyObject *arguments, PyObject *keyw
 	return result;
 }
 
-/* The definition of a function or method in C that takes keywords, has this name, and can be written to; NULL: it is not what we know. */
+/* ---- collectives: only for what is said of a process that dies --------------------------------------------------------------------- */
+
+#define COLLECTIVES_MAX 32u
+
+static struct collective {
+	PyObject *self; /* of the function in C, by which it is known */
+	union function_in_c original;
+	const char *name;
+	uint32_t symbol;
+	bool waits; /* for the one that this thread issued last */
+} collectives[COLLECTIVES_MAX];
+static unsigned collective_count;
+static __thread const struct collective *issued;
+
+static struct collective *find_collective(const PyObject *self)
+{
+	unsigned at = 0;
+	while (at + 1 < collective_count && collectives[at].self != self)
+		at++;
+	return &collectives[at];
+}
+
+/* What the thread was in before. */
+static uint32_t begin_collective(struct collective *collective)
+{
+	if (!collective->symbol)
+		collective->symbol = library.stepscope_name(STEPSCOPE_KIND_OP, collective->name);
+	if (!collective->waits)
+		issued = collective;
+	const struct collective *told = collective->waits && issued ? issued : collective;
+	return library.stepscope_torch_in_call(told->symbol);
+}
+
+static PyObject *call_collective(PyObject *self, PyObject *arguments, PyObject *keywords)
+{
+	struct collective *collective = find_collective(self);
+	if (!library_records(STEPSCOPE_ACTIVE_CALLS))
+		return collective->original.with_keywords(self, arguments, keywords);
+	uint32_t before = begin_collective(collective);
+	PyObject *result = collective->original.with_keywords(self, arguments, keywords);
+	(void)library.stepscope_torch_in_call(before);
+	return result;
+}
+
+static PyObject *call_collective_fast(PyObject *self, PyObject *const *arguments, Py_ssize_t count, PyObject *names)
+{
+	struct collective *collective = find_collective(self);
+	if (!library_records(STEPSCOPE_ACTIVE_CALLS))
+		return collective->original.fast(self, arguments, count, names);
+	uint32_t before = begin_collective(collective);
+	PyObject *result = collective->original.fast(self, arguments, count, names);
+	(void)library.stepscope_torch_in_call(before);
+	return result;
+}
+
+/* The definition of a function or method in C that has this name and one of the two ways to take keywords, and can be written to; NULL: it is
+ * not what we know. */
 static PyMethodDef *find_definition(PyObject *function, const char *name)
 {
 	PyObject *type = PyObject_GetAttrString((PyObject *)Py_TYPE(function), "__name__");
@@ -121,24 +187,26 @@ static PyMethodDef *find_definition(PyObject *function, const char *name)
 	               process_copy(place, &address, sizeof(address)) &&
 	               process_copy(address, &definition, sizeof(definition)) &&
 	               process_copy((uint64_t)(uintptr_t)definition.ml_name, text, strlen(name) + 1) &&
-	               strcmp(text, name) == 0 &&
-	               (definition.ml_flags & ~METH_STATIC) == (METH_VARARGS | METH_KEYWORDS);
+	               strcmp(text, name) == 0;
+	int flags = is_good ? definition.ml_flags & ~METH_STATIC : 0;
+	is_good &= flags == WITH_KEYWORDS || flags == FAST;
 	return is_good && process_may_write(address, sizeof(definition)) ? (PyMethodDef *)(uintptr_t)address : NULL;
 }
 
-/* Puts `call` in the place of the definition's function, which it returns; NULL: it cannot be done. */
+/* Puts `call` in the place of the definition's function, which it returns. */
+static union function_in_c put_in_place(PyMethodDef *definition, union function_in_c call)
+{
+	const union function_in_c original = {.plain = definition->ml_meth};
+	__atomic_store_n(&definition->ml_meth, call.plain, __ATOMIC_RELEASE);
+	return original;
+}
+
+/* The same for one that takes a dictionary of keywords; NULL: it cannot be done. */
 static keyword_function *replace(PyObject *function, const char *name, keyword_function *call)
 {
 	PyMethodDef *definition = find_definition(function, name);
-	union {
-		PyCFunction plain;
-		keyword_function *with_keywords;
-	} original, ours = {.with_keywords = call};
-	if (!definition)
-		return NULL;
-	original.plain = definition->ml_meth;
-	__atomic_store_n(&definition->ml_meth, ours.plain, __ATOMIC_RELEASE);
-	return original.with_keywords;
+	bool is_good = definition && (definition->ml_flags & ~METH_STATIC) == WITH_KEYWORDS;
+	return is_good ? put_in_place(definition, (union function_in_c){.with_keywords = call}).with_keywords : NULL;
 }
 
 /* watch_engine(method): of the engine's class, which runs it over a graph. */
@@ -157,6 +225,30 @@ static PyObject *watch_scaler(PyObject *self, PyObject *function)
 	return PyBool_FromLong(originals.update != NULL);
 }
 
+/* watch_collective(function, name, waits): of a process group or of its work. */
+static PyObject *watch_collective(PyObject *self, PyObject *arguments)
+{
+	PyObject *function;
+	const char *name;
+	int waits;
+	if (!PyArg_ParseTuple(arguments, "Osp:watch_collective", &function, &name, &waits))
+		return NULL;
+	PyObject *its_self = PyObject_GetAttrString(function, "__self__");
+	PyMethodDef *definition = its_self ? find_definition(function, name) : NULL;
+	PyErr_Clear();
+	if (!definition || collective_count == COLLECTIVES_MAX) {
+		Py_XDECREF(its_self);
+		Py_RETURN_FALSE;
+	}
+	/* for ever, as the function's definition */
+	struct collective *made = &collectives[collective_count++];
+	*made = (struct collective){.self = its_self, .name = strdup(name), .waits = waits};
+	const union function_in_c with_keywords = {.with_keywords = call_collective},
+				  fast = {.fast = call_collective_fast};
+	made->original = put_in_place(definition, definition->ml_flags & METH_FASTCALL ? fast : with_keywords);
+	Py_RETURN_TRUE;
+}
+
 static PyObject *torch_sees_calls(PyObject *self, PyObject *nothing)
 {
 	library.stepscope_torch_sees_calls();
@@ -167,6 +259,7 @@ static PyMethodDef methods[] = {
 	{"watch_records", watch_records, METH_VARARGS, NULL},
 	{"watch_engine", watch_engine, METH_O, NULL},
 	{"watch_scaler", watch_scaler, METH_O, NULL},
+	{"watch_collective", watch_collective, METH_VARARGS, NULL},
 	{"torch_sees_calls", torch_sees_calls, METH_NOARGS, NULL},
 	{NULL, NULL, 0, NULL},
 };
