@@ -86,3 +86,63 @@ def end_by_itself(tmp_path, python, how):
 @every_python
 def test_ended_training_can_be_read(tmp_path, python, how):
     (end_from_outside if how in SIGNALS else end_by_itself)(tmp_path, python, how)
+
+
+WITHOUT_OPERATORS = """
+import os, signal, sys, torch
+class Last(torch.nn.Module):
+    def forward(self, x):
+        if step == 6 and sys.argv[1] == "module":
+            os.kill(os.getpid(), signal.SIGKILL)
+        return x
+def kill(gradient):
+    if step == 6 and sys.argv[1] == "backward":
+        os.kill(os.getpid(), signal.SIGKILL)
+model = torch.nn.Sequential(torch.nn.Linear(4, 4), torch.nn.Sequential(torch.nn.Linear(4, 4), Last()))
+model[0].weight.register_hook(kill)
+optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+for step in range(10):
+    optimizer.zero_grad()
+    model(torch.randn(2, 4)).sum().backward()
+    optimizer.step()
+    if step == 6:
+        os.kill(os.getpid(), signal.SIGKILL)
+"""
+
+
+@pytest.mark.parametrize("where, said", [("module", "last op '1.1'"), ("backward", r"last op 'backward\(\)'"),
+                                         ("between", r"last op 'aten::[^']+' of step 3")])
+@every_python
+def test_a_kill_in_a_step_without_operators_names_the_last_call(tmp_path, python, where, said):
+    """Or the last operator, with the step that it is of."""
+    done = run(tmp_path, python, "-c", WITHOUT_OPERATORS, where, options=["--steps", "2-3"])
+    assert done.returncode == 128 + signal.SIGKILL
+    assert re.search(rf"was killed by SIGKILL.*, after {7 if where == 'between' else 6} steps \(.*\), {said};", done.stderr), done.stderr
+    (trainer,) = [row for row in table(tmp_path, "processes") if row["role"] == "trainer"]
+    assert trainer["last_open"] == {"module": "1.1", "backward": "backward()"}.get(where, trainer["last_open"])
+
+
+COLLECTIVE = """
+import os, signal, sys, threading, time, torch
+import torch.distributed as dist
+dist.init_process_group("gloo", init_method="file://" + os.path.abspath("ranks"), rank=int(sys.argv[1]), world_size=2)
+model = torch.nn.Linear(4, 4)
+optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+for step in range(5):
+    optimizer.zero_grad()
+    model(torch.randn(2, 4)).sum().backward()
+    if step == 4 and dist.get_rank() == 1:
+        time.sleep(60)  # the other one is dead long before
+    if step == 4:
+        threading.Timer(0.5, os.kill, (os.getpid(), signal.SIGKILL)).start()
+    dist.all_reduce(model.weight.grad)
+    optimizer.step()
+"""
+
+
+@every_python
+def test_a_rank_that_dies_in_a_collective_without_operators_says_so(tmp_path, python):
+    (tmp_path / "rank.py").write_text(COLLECTIVE)
+    ranks = f"{python} rank.py 1 & other=$!; {python} rank.py 0; kill $other; wait"
+    done = run(tmp_path, "sh", "-c", ranks, options=["--steps", "none"])
+    assert re.search(r"\(pid \d+\) was killed by SIGKILL, after 4 steps \(.*\), last op 'allreduce'", done.stderr), done.stderr
