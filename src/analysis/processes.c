@@ -304,7 +304,6 @@ static uint32_t last_open(const struct model *model, uint32_t process)
 
 		if (track->process != process || track->kind != TRACK_THREAD)
 			continue;
-		found = track->last_call;
 		for (uint32_t c = 0; c < track->chunk_count; c++) {
 			chunk = track->chunks[c];
 			for (uint32_t row = 0; row < chunk->count; row++) {
@@ -313,6 +312,7 @@ static uint32_t last_open(const struct model *model, uint32_t process)
 			}
 			model_chunk_done(model, chunk);
 		}
+		found = track->last_call ? track->last_call : found; /* the call is in what is open */
 		if (found && (!name || track->is_main))
 			name = found;
 	}
