@@ -14,11 +14,16 @@
 #define SMALL_BYTES 65536.0
 #define SMALL_RATIO 0.01
 
+uint32_t growth_first(uint32_t steps)
+{
+	return steps / 2 > 3 ? steps / 2 : steps < 3 ? 0 : steps - 3;
+}
+
 void growth_init(struct growth *growth, uint32_t steps)
 {
-	uint32_t wanted = steps / 2 > 3 ? steps - steps / 2 : steps < 3 ? steps : 3;
+	uint32_t first = growth_first(steps), wanted = steps - first;
 
-	*growth = (struct growth){.steps = steps, .first = steps - wanted};
+	*growth = (struct growth){.steps = steps, .first = first};
 	growth->every = (wanted + GROWTH_POINTS - 1) / GROWTH_POINTS;
 	growth->every = growth->every ? growth->every : 1;
 	growth->x = memory_resize(NULL, GROWTH_POINTS < wanted ? GROWTH_POINTS : (size_t)wanted + 1, sizeof(double));

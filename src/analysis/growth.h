@@ -27,6 +27,8 @@ struct growth {
 	uint32_t count;
 };
 
+/* The first step that is looked at, of so many. */
+uint32_t growth_first(uint32_t steps);
 void growth_init(struct growth *growth, uint32_t steps);
 void growth_release(struct growth *growth);
 /* The quantity at the end of a step; the last one given for an ordinal counts. Ordinals go up. */

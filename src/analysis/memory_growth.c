@@ -110,7 +110,7 @@ struct growth_fold {
 	uint32_t *of_event;  /* by number of the allocation: group + 1; 0: not looked for yet */
 	struct growth steps; /* which ones are looked at */
 	bool has_lines;
-	bool has_gaps; /* of any pool */
+	struct memory_unknown unknown;
 	struct span_places places;
 };
 
@@ -260,8 +260,9 @@ static void end_pool(void *context, const struct memory_pool *pool)
 	struct growth_fold *fold = context;
 	struct table *table = fold->table;
 
-	fold->has_gaps |= pool->has_gaps;
-	for (uint32_t i = 0; i < fold->group_count && pool->step_count >= 3 && !pool->has_gaps; i++) {
+	if (pool->unknown_growth)
+		memory_unknown_add(&fold->unknown, pool, pool->unknown_growth, table);
+	for (uint32_t i = 0; i < fold->group_count && pool->step_count >= 3 && !pool->unknown_growth; i++) {
 		const struct group *group = &fold->groups[i];
 		int row;
 
@@ -279,6 +280,9 @@ static void end_pool(void *context, const struct memory_pool *pool)
 		table_set_int(table, row, GROWTH_LIVE, clamped_int(group->bytes.y[group->bytes.count - 1]));
 		table_set_int(table, row, GROWTH_COUNT,
 		              clamped_int(group->allocations.y[group->allocations.count - 1]));
+		for (int column = GROWTH_LIVE;
+		     column <= GROWTH_COUNT && fold->model->processes[pool->process].removed_memory; column++)
+			table_set_missing(table, row, column, pool->unknown_peak);
 		table_set_text(table, row, GROWTH_TREND, growth_verdict(&group->bytes, &table->arena));
 	}
 }
@@ -311,11 +315,11 @@ static enum status run(const struct model *model, const struct analysis_options 
 		steps += model->steps[i].has_memory;
 	if (!table->row_count)
 		table->empty = !model->memory_count ? memory_not_recorded(model, options, &table->arena)
-		               : fold.has_gaps      ? MEMORY_GROWTH_OVER_GAPS
 		               : steps < 3          ? "fewer than three steps recorded memory"
 		                           : "the same was alive at the end of each of the last half of the steps";
 	else
 		table->note = memory_lacks(model, options);
+	memory_unknown_tell(&fold.unknown, table);
 	return STATUS_OK;
 }
 

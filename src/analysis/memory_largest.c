@@ -61,6 +61,7 @@ struct large_fold {
 	struct table *table;
 	const struct memory_event **alive; /* in the pool that is looked at */
 	size_t count, capacity;
+	struct memory_unknown unknown;
 };
 
 static void list_alive(void *context, const struct memory_event *event)
@@ -117,6 +118,10 @@ static void end_pool(void *context, const struct memory_pool *pool)
 {
 	struct large_fold *fold = context;
 
+	if (pool->unknown_peak)
+		memory_unknown_add(&fold->unknown, pool, memory_peak_unknown(pool, &fold->table->head), fold->table);
+	if (pool->unknown_peak && !pool->is_part)
+		return;
 	fold->count = 0;
 	memory_pool_at_peak(pool, list_alive, fold);
 	if (!fold->count)
@@ -145,6 +150,7 @@ static enum status run(const struct model *model, const struct analysis_options 
 	else if (lacks)
 		table->note = arena_printf(&table->arena, "%s%s%s", table->note ? table->note : "",
 		                           table->note ? "; " : "", lacks);
+	memory_unknown_tell(&fold.unknown, table);
 	return STATUS_OK;
 }
 

@@ -78,6 +78,7 @@ struct peak_fold {
 	size_t count, capacity;
 	wide_bytes total;
 	bool has_place; /* of any allocation */
+	struct memory_unknown unknown;
 	struct span_places places;
 };
 
@@ -197,6 +198,10 @@ static void end_pool(void *context, const struct memory_pool *pool)
 {
 	struct peak_fold *fold = context;
 
+	if (pool->unknown_peak)
+		memory_unknown_add(&fold->unknown, pool, memory_peak_unknown(pool, &fold->table->head), fold->table);
+	if (pool->unknown_peak && !pool->is_part)
+		return;
 	fold->count = 0;
 	memory_pool_at_peak(pool, list_alive, fold);
 	if (!fold->count)
@@ -253,6 +258,7 @@ static void run_kind(const struct place_kind *kind, const struct model *model, c
 		table->note = memory_lacks(model, options);
 	if (!fold.has_place && kind != &operations)
 		table_limit(table, 0);
+	memory_unknown_tell(&fold.unknown, table);
 }
 
 static enum status run_operations(const struct model *model, const struct analysis_options *options,

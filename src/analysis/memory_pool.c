@@ -4,7 +4,10 @@
  */
 #include "analysis/memory_pool.h"
 
+#include "analysis/growth.h"
+#include "analysis/labels.h"
 #include "analysis/step_times.h"
+#include "base/units.h"
 #include "pytorch/names.h"
 
 #include <stepscope/stepscope.h>
@@ -74,6 +77,13 @@ uint32_t memory_allocated_by(const struct model *model, const struct memory_even
 	}
 	return name;
 }
+
+/* Why there is no growth where the pool has gaps, and where not all frees and allocations were seen. */
+#define MEMORY_GROWTH_OVER_GAPS                                                                                        \
+	"memory was not recorded in steps between these: what was freed in them is unknown, and with it what grows"
+#define MEMORY_GROWTH_OF_OTHERS                                                                                        \
+	"in these steps memory was freed that nobody was seen to allocate, or allocated again without a free: what "   \
+	"grows is not known"
 
 /* ---- one pool ---------------------------------------------------------------------------------------------------------- */
 
@@ -171,10 +181,52 @@ static bool is_selected(const struct memory_pool *pool, const struct step_times 
 	return pool->model->steps[step].process == pool->process && times->steps[step].is_selected;
 }
 
+/* Events before that time, or at it. */
+static void replay_until(struct memory_pool *pool, int64_t time_ns, const struct memory_visitor *visitor)
+{
+	const struct memory_event *memory = pool->model->memory;
+	int64_t end_ns = time_ns < pool->known_until_ns ? time_ns : pool->known_until_ns;
+
+	while (pool->replayed < pool->last && memory[pool->replayed].time_ns <= end_ns)
+		replay_event(pool, visitor);
+}
+
+static const char *unknown_at(const struct memory_pool *pool, int64_t time_ns)
+{
+	const struct process *process = &pool->model->processes[pool->process];
+
+	if (time_ns > pool->known_until_ns)
+		return model_text(pool->model, process->lost_memory);
+	return process->removed_memory ? model_text(pool->model, process->removed_memory) : NULL;
+}
+
+/* Growth is told from the steps of a half: what is freed in them without having been seen to be allocated was there at their begin, and what is
+ * allocated again without a free had been gone. A few are threads that tell of one address in another order than it happened. */
+static void look_at_frees(struct memory_pool *pool)
+{
+	int64_t frees = pool->unknown_frees + pool->lost_frees;
+	uint32_t first = growth_first(pool->step_count);
+
+	if (pool->ordinal <= first)
+		pool->frees_before = frees;
+	if (pool->ordinal + 1 == pool->step_count && !pool->unknown_growth &&
+	    (frees - pool->frees_before) * 2 > pool->ordinal - first)
+		pool->unknown_growth = MEMORY_GROWTH_OF_OTHERS;
+}
+
+static void tell_step(struct memory_pool *pool, uint32_t step, const struct memory_visitor *visitor)
+{
+	pool->unknown = unknown_at(pool, pool->model->steps[step].end_ns);
+	look_at_frees(pool);
+	if (visitor->step_end)
+		visitor->step_end(visitor->context, pool, step);
+	pool->ordinal++;
+}
+
 static void replay(struct memory_pool *pool, const struct step_times *times, const struct analysis_options *options,
                    const struct memory_visitor *visitor)
 {
-	const struct memory_event *memory = pool->model->memory;
+	int64_t end_ns = options->has_steps ? INT64_MIN : INT64_MAX;
 
 	for (uint32_t i = 0; i < times->count; i++) {
 		const struct model_step *step = &pool->model->steps[i];
@@ -182,33 +234,38 @@ static void replay(struct memory_pool *pool, const struct step_times *times, con
 		if (!is_selected(pool, times, i))
 			continue;
 		pool->has_peaks = !options->has_steps;
-		while (pool->replayed < pool->last && memory[pool->replayed].time_ns < step->start_ns)
-			replay_event(pool, visitor);
+		replay_until(pool, step->start_ns - 1, visitor);
 		begin_step(pool);
-		while (pool->replayed < pool->last && memory[pool->replayed].time_ns <= step->end_ns)
-			replay_event(pool, visitor);
-		if (!is_told(pool, times, i))
-			continue;
-		if (visitor->step_end)
-			visitor->step_end(visitor->context, pool, i);
-		pool->ordinal++;
+		replay_until(pool, step->end_ns, visitor);
+		end_ns = step->end_ns > end_ns ? step->end_ns : end_ns;
+		if (is_told(pool, times, i))
+			tell_step(pool, i, visitor);
 	}
 	pool->has_peaks = true;
-	while (pool->replayed < pool->last && !options->has_steps)
-		replay_event(pool, visitor);
+	if (!options->has_steps)
+		replay_until(pool, INT64_MAX, visitor);
+	pool->unknown = pool->unknown_peak = unknown_at(pool, end_ns);
+	pool->is_part = pool->unknown_peak && end_ns <= pool->known_until_ns;
 }
 
 static void count_steps(struct memory_pool *pool, const struct step_times *times)
 {
+	const struct process *process = &pool->model->processes[pool->process];
 	bool is_behind_gap = false;
+
+	pool->known_until_ns = process->has_lost_memory ? process->lost_memory_ns : INT64_MAX;
 
 	for (uint32_t i = 0; i < times->count; i++) {
 		if (is_told(pool, times, i)) {
 			pool->has_gaps |= is_behind_gap;
+			if (pool->model->steps[i].end_ns > pool->known_until_ns)
+				pool->unknown_growth = model_text(pool->model, process->lost_memory);
 			pool->step_count++;
 		}
 		is_behind_gap |= pool->step_count && is_selected(pool, times, i) && !pool->model->steps[i].has_memory;
 	}
+	if (pool->has_gaps && !pool->unknown_growth)
+		pool->unknown_growth = MEMORY_GROWTH_OVER_GAPS;
 }
 
 static void visit_pool(const struct memory_pool *empty, const struct step_times *times,
@@ -220,7 +277,7 @@ static void visit_pool(const struct memory_pool *empty, const struct step_times 
 	if (visitor->begin)
 		visitor->begin(visitor->context, &pool);
 	replay(&pool, times, options, visitor);
-	if (visitor->end && (pool.peak > 0 || pool.unknown_frees))
+	if (visitor->end && (pool.peak > 0 || pool.unknown_frees || pool.unknown_peak))
 		visitor->end(visitor->context, &pool);
 }
 
@@ -269,6 +326,55 @@ void memory_pool_at_peak(const struct memory_pool *pool, void (*use)(void *conte
 	}
 }
 
+/* ---- what is not known -------------------------------------------------------------------------------------------------- */
+
+const char *memory_peak_unknown(const struct memory_pool *pool, struct arena *arena)
+{
+	char bytes[UNITS_BYTES];
+
+	if (!pool->unknown_peak || pool->peak <= 0)
+		return pool->unknown_peak;
+	return arena_printf(arena, "at least %s; %s", units_bytes(bytes, (double)pool->peak), pool->unknown_peak);
+}
+
+void memory_unknown_add(struct memory_unknown *unknown, const struct memory_pool *pool, const char *reason,
+                        struct table *table)
+{
+	if (!unknown->count++) {
+		unknown->reason = reason;
+		unknown->of = arena_printf(&table->head,
+		                           "%s, %s", /* rows that do not stay take the other arena along */
+		                           process_label(pool->model, pool->process, &table->head),
+		                           memory_device_name(&table->head, pool->device));
+	}
+}
+
+void memory_unknown_tell(const struct memory_unknown *unknown, struct table *table)
+{
+	if (!unknown->count)
+		return;
+	if (!table->row_count) {
+		table->empty = unknown->reason;
+		return;
+	}
+	table->note = arena_printf(&table->arena, "%s%snot known of %s%s: %s", table->note ? table->note : "",
+	                           table->note ? "; " : "", unknown->of, unknown->count > 1 ? " and others" : "",
+	                           unknown->reason);
+}
+
+static const char *find_loss(const struct model *model, bool with_end)
+{
+	for (uint32_t i = 0; i < model->processes_count; i++)
+		if (model->processes[i].has_lost_memory && (with_end || !model->processes[i].has_lost_end))
+			return model_text(model, model->processes[i].lost_memory);
+	return NULL;
+}
+
+const char *memory_sums_unknown(const struct model *model)
+{
+	return find_loss(model, false);
+}
+
 /* Of a recording only the selected steps are read, of a trace all of it. */
 static bool is_read_before(const struct model *model, const struct model_step *step)
 {
@@ -310,6 +416,8 @@ static bool is_memory_lost(const struct model *model)
 
 const char *memory_not_recorded(const struct model *model, const struct analysis_options *options, struct arena *arena)
 {
+	if (find_loss(model, true))
+		return find_loss(model, true);
 	if (is_memory_lost(model))
 		return "the trace was written with profile_memory=True and has no allocations: PyTorch has lost them (its "
 		       "issue 166121)";

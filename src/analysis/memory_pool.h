@@ -9,6 +9,7 @@
  * Levels start at the first event of all, also when only some steps are selected; then peaks are those of the steps, and the replay ends
  * with the last of them.
  * Frees of what nobody saw allocated change no level: they are counted. So levels are never negative.
+ * Where allocations or frees are missing the replay stops: what is told behind that time has the reason in `unknown` instead of levels.
  */
 #ifndef ANALYSIS_MEMORY_POOL_H
 #define ANALYSIS_MEMORY_POOL_H
@@ -38,8 +39,15 @@ struct memory_pool {
 	int64_t unknown_frees; /* of memory that was allocated before recording began */
 	int64_t lost_frees;    /* allocations whose address was allocated again without a free */
 	struct memory_level levels[MEMORY_CATEGORIES];
-	uint32_t step_count; /* complete steps with memory that will be told of */
-	uint32_t ordinal;    /* of the step, while step_end() runs */
+	/* Why it is not known; NULL: it is. Levels are then the last ones that were, or what is left of them. */
+	const char *unknown;        /* what is alive now, and the peak of the step */
+	const char *unknown_peak;   /* in end(): the peak of all, and what was allocated in all */
+	bool is_part;               /* in end(): that is because older ones were removed; what is left is whole */
+	const char *unknown_growth; /* in end(): what grows */
+	int64_t known_until_ns;
+	int64_t frees_before; /* unknown and lost ones, at the first step that growth is looked for in */
+	uint32_t step_count;  /* complete steps with memory that will be told of */
+	uint32_t ordinal;     /* of the step, while step_end() runs */
 };
 
 struct memory_visitor {
@@ -71,10 +79,18 @@ const char *memory_device_name(struct arena *arena, int16_t device);
 /* What allocated it: the innermost operation or range that did more than getting memory. 0: nothing was open. */
 uint32_t memory_allocated_by(const struct model *model, const struct memory_event *event);
 
-/* Why there is no growth where the pool has gaps. */
-#define MEMORY_GROWTH_OVER_GAPS                                                                                        \
-	"memory was not recorded in steps between these: what was freed in them is unknown, and with it what grows"
-
+/* The reason for a peak that is not known, with what there was at least. */
+const char *memory_peak_unknown(const struct memory_pool *pool, struct arena *arena);
+/* A table of what was alive does not have the pool, for this reason: it is said behind the last row, if there are any. */
+struct memory_unknown {
+	const char *reason, *of; /* of the first one */
+	uint32_t count;
+};
+void memory_unknown_add(struct memory_unknown *unknown, const struct memory_pool *pool, const char *reason,
+                        struct table *table);
+void memory_unknown_tell(const struct memory_unknown *unknown, struct table *table);
+/* Why sums of what was allocated and freed are not known, of any process; NULL: they are. */
+const char *memory_sums_unknown(const struct model *model);
 /* What all numbers lack where only some steps were read: for the table's note; NULL: nothing. */
 const char *memory_lacks(const struct model *model, const struct analysis_options *options);
 /* Why there is nothing. */

@@ -89,6 +89,8 @@ static void end_step(void *context, const struct memory_pool *pool, uint32_t ste
 		table_set_int(table, row, STEP_PARTS + place, bytes_that_fit(level->at_step_peak));
 		table_set_int(table, row, STEP_PARTS + MEMORY_CATEGORIES + place, bytes_that_fit(level->now));
 	}
+	for (int column = STEP_PEAK; column < STEP_COLUMNS && pool->unknown; column++)
+		table_set_missing(table, row, column, pool->unknown);
 }
 
 static enum status run(const struct model *model, const struct analysis_options *options, struct table *table,

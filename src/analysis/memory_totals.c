@@ -7,6 +7,8 @@
 #include "analysis/labels.h"
 #include "analysis/memory_pool.h"
 
+#include "base/units.h"
+
 #include <stdlib.h>
 #include <string.h>
 
@@ -91,6 +93,23 @@ static bool has_allocated(const struct model *model, uint32_t process, const cha
 	return model_meta(model, process, arena_printf(arena, "memory.%s.allocated_peak_bytes", device));
 }
 
+/* An event that is missing may have told more. */
+static void set_unknown(struct table *table, int row, const char *why)
+{
+	char bytes[UNITS_BYTES];
+	double most;
+
+	for (int column = TOTALS_ALLOCATED; column <= TOTALS_UNUSED; column++) {
+		const char *least = column < TOTALS_UNUSED && table_number(table, row, column, &most)
+		                            ? units_bytes(bytes, most)
+		                            : NULL;
+
+		table_set_missing(table, row, column,
+		                  least ? arena_printf(&table->arena, "at least %s; %s", least, why) : why);
+	}
+	table_set_missing(table, row, TOTALS_RATIO, why);
+}
+
 static void add_row(struct table *table, const struct model *model, uint32_t process, const char *device)
 {
 	struct arena *arena = &table->arena;
@@ -113,9 +132,14 @@ static void add_row(struct table *table, const struct model *model, uint32_t pro
 		table_set_int(table, row, TOTALS_RESERVED, reserved);
 	if (has_allocated && has_reserved)
 		table_set_int(table, row, TOTALS_UNUSED, reserved - allocated);
+	if (has_capacity)
+		table_set_int(table, row, TOTALS_CAPACITY, capacity);
+	if (model->processes[process].has_lost_memory) {
+		set_unknown(table, row, model_text(model, model->processes[process].lost_memory));
+		return;
+	}
 	if (!has_capacity)
 		return;
-	table_set_int(table, row, TOTALS_CAPACITY, capacity);
 	table_set_double(table, row, TOTALS_RATIO, (double)(has_reserved ? reserved : allocated) / (double)capacity);
 }
 

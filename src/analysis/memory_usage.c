@@ -100,19 +100,20 @@ struct memory_fold {
 	struct growth growths[MEMORY_CATEGORIES + 1]; /* of the pool that is replayed; last: all */
 	int64_t unknown_frees, lost_frees;
 	wide_bytes found;
+	struct memory_unknown unknown;
 	bool has_gaps;
 	bool has_growth; /* all of a device grows */
 };
 
-static void set_growth(struct memory_fold *fold, int row, const struct growth *growth, bool has_gaps)
+static void set_growth(struct memory_fold *fold, int row, const struct growth *growth, const char *unknown)
 {
 	struct table *table = fold->table;
 	struct slope slope;
 	const char *verdict = growth_verdict(growth, &table->arena);
 
-	if (has_gaps) {
+	if (unknown) {
 		for (int column = MEMORY_GROWTH; column <= MEMORY_TREND; column++)
-			table_set_missing(table, row, column, MEMORY_GROWTH_OVER_GAPS);
+			table_set_missing(table, row, column, unknown);
 		return;
 	}
 	table_set_text(table, row, MEMORY_TREND, verdict);
@@ -126,6 +127,25 @@ static void set_growth(struct memory_fold *fold, int row, const struct growth *g
 	table_set_double(table, row, MEMORY_GROWTH_HIGH, slope.high);
 }
 
+/* Of a category what is left of a recording tells a part; how large that is in all is a bound. */
+static void set_levels(struct table *table, int row, const struct memory_pool *pool, int category,
+                       const struct memory_level *level)
+{
+	bool is_all = category == MEMORY_CATEGORIES;
+
+	table_set_int(table, row, MEMORY_AT_PEAK, bytes_that_fit(level->at_peak));
+	table_set_int(table, row, MEMORY_PEAK, bytes_that_fit(level->peak));
+	table_set_int(table, row, MEMORY_LIVE, bytes_that_fit(level->now));
+	table_set_int(table, row, MEMORY_ALLOCATED, bytes_that_fit(level->allocated));
+	table_set_int(table, row, MEMORY_COUNT, level->count);
+	if (!pool->unknown_peak || (pool->is_part && !is_all))
+		return;
+	for (int column = MEMORY_AT_PEAK; column <= MEMORY_COUNT; column++)
+		table_set_missing(table, row, column, pool->unknown_peak);
+	if (is_all)
+		table_set_missing(table, row, MEMORY_PEAK, memory_peak_unknown(pool, &table->arena));
+}
+
 static void add_level(struct memory_fold *fold, const struct memory_pool *pool, int category,
                       const struct memory_level *level)
 {
@@ -135,12 +155,8 @@ static void add_level(struct memory_fold *fold, const struct memory_pool *pool, 
 	table_set_text(table, row, MEMORY_PROCESS, process_label(fold->model, pool->process, &table->arena));
 	table_set_text(table, row, MEMORY_DEVICE, memory_device_name(&table->arena, pool->device));
 	table_set_text(table, row, MEMORY_CATEGORY, memory_category_name(category));
-	table_set_int(table, row, MEMORY_AT_PEAK, bytes_that_fit(level->at_peak));
-	table_set_int(table, row, MEMORY_PEAK, bytes_that_fit(level->peak));
-	table_set_int(table, row, MEMORY_LIVE, bytes_that_fit(level->now));
-	table_set_int(table, row, MEMORY_ALLOCATED, bytes_that_fit(level->allocated));
-	table_set_int(table, row, MEMORY_COUNT, level->count);
-	set_growth(fold, row, &fold->growths[category], pool->has_gaps);
+	set_levels(table, row, pool, category, level);
+	set_growth(fold, row, &fold->growths[category], pool->unknown_growth);
 }
 
 static void begin_pool(void *context, const struct memory_pool *pool)
@@ -165,6 +181,7 @@ static void end_step(void *context, const struct memory_pool *pool, uint32_t ste
 static void end_pool(void *context, const struct memory_pool *pool)
 {
 	struct memory_fold *fold = context;
+	struct table *table = fold->table;
 	struct memory_level all = {.now = pool->now, .peak = pool->peak, .at_peak = pool->peak};
 
 	for (int i = 0; i < MEMORY_CATEGORIES; i++) {
@@ -175,9 +192,11 @@ static void end_pool(void *context, const struct memory_pool *pool)
 	for (int i = 0; i < MEMORY_CATEGORIES; i++) {
 		int category = memory_category_at(i);
 
-		if (pool->levels[category].count)
+		if (pool->levels[category].count && (pool->is_part || !pool->unknown_peak || !pool->unknown_growth))
 			add_level(fold, pool, category, &pool->levels[category]);
 	}
+	if (pool->unknown_peak)
+		memory_unknown_add(&fold->unknown, pool, memory_peak_unknown(pool, &table->head), table);
 	fold->unknown_frees += pool->unknown_frees;
 	fold->lost_frees += pool->lost_frees;
 	fold->found += pool->found;
@@ -272,6 +291,7 @@ static enum status run_memory(const struct model *model, const struct analysis_o
 		                             has_removed(model) ? "what is left of the recording" : "recording began"));
 	if (table->row_count && loader_has_workers(model)) /* they map it, without any allocator */
 		add_note(table, "batches from workers of a loader lie in shared memory, which is not counted");
+	memory_unknown_tell(&fold.unknown, table);
 	if (fold.has_growth)
 		add_note(table, "what grows: --table memory_growth");
 	return STATUS_OK;

@@ -7,6 +7,7 @@
 #include "analysis/device_work.h"
 #include "analysis/flop_counts.h"
 #include "analysis/launched_time.h"
+#include "analysis/memory_pool.h"
 #include "analysis/step_times.h"
 
 #include "base/clamped.h"
@@ -638,7 +639,9 @@ static void set_times(struct table *table, int row, const struct module_fold *fo
 		table_set_int(table, row, MODULE_RECOMPUTE, group->recompute_ns);
 	else
 		table_set_missing(table, row, MODULE_RECOMPUTE, "it was not called inside of a backward");
-	if (fold->model->memory_count)
+	if (memory_sums_unknown(fold->model))
+		table_set_missing(table, row, MODULE_ALLOCATED, memory_sums_unknown(fold->model));
+	else if (fold->model->memory_count)
 		table_set_int(table, row, MODULE_ALLOCATED, bytes_that_fit(group->allocated));
 	else
 		table_set_missing(table, row, MODULE_ALLOCATED, "not recorded: --with memory");

@@ -9,6 +9,7 @@
 #include "analysis/flop_counts.h"
 #include "analysis/labels.h"
 #include "analysis/launched_time.h"
+#include "analysis/memory_pool.h"
 #include "analysis/span_memory.h"
 #include "analysis/step_times.h"
 
@@ -701,11 +702,12 @@ static void set_key(struct table *table, int row, const struct op_fold *fold, co
 
 static void set_memory(struct table *table, int row, const struct op_fold *fold, const struct op_group *group)
 {
-	static const char reason[] = "memory was not recorded: --with memory";
+	const char *lost = memory_sums_unknown(fold->model);
+	const char *reason = lost ? lost : "memory was not recorded: --with memory";
 
 	table_set_missing(table, row, OP_SELF_MEMORY, reason);
 	table_set_missing(table, row, OP_MEMORY, reason);
-	if (!fold->model->memory_count)
+	if (!fold->model->memory_count || lost)
 		return;
 	table_set_int(table, row, OP_SELF_MEMORY, group->self_memory);
 	table_set_int(table, row, OP_MEMORY, group->memory);

@@ -4,6 +4,7 @@
  */
 #include "commands/report_torch.h"
 
+#include "analysis/memory_pool.h"
 #include "analysis/torch_trace.h"
 #include "analysis/trace_reasons.h"
 #include "base/options.h"
@@ -114,6 +115,7 @@ enum status report_torch_write(struct buffer *out, const struct model *model, co
 	static const char *const devices[] = {"cuda", "xpu", "mtia", "hpu"};
 	/* torch computes them when it records, and a trace says whether it did */
 	bool has_flops = !torch_trace_is(model) || model_meta(model, MODEL_NONE, "trace.with_flops");
+	const char *lost = memory_sums_unknown(model);
 	struct torch_ops ops;
 	enum status status = STATUS_OK;
 
@@ -122,7 +124,7 @@ enum status report_torch_write(struct buffer *out, const struct model *model, co
 	                                                   : wish->is_by_shape ? TORCH_BY_SHAPE
 	                                                                       : TORCH_BY_NAME,
 	                                          .is_profiled_only = wish->is_profiled_only && model->tells_profiled,
-	                                          .is_without_memory = has_word(wish->columns, "no-memory"),
+	                                          .is_without_memory = lost || has_word(wish->columns, "no-memory"),
 	                                          .is_without_shapes = has_word(wish->columns, "no-shapes"),
 	                                          .frames = frames_of(wish)};
 
@@ -137,7 +139,7 @@ enum status report_torch_write(struct buffer *out, const struct model *model, co
 		.time_unit = wish->time_unit,
 		.is_top_level = wish->is_top_level,
 		.is_old = strcmp(wish->style, "torch") != 0,
-		.has_memory = wish->columns ? has_word(wish->columns, "memory") : ops.has_memory,
+		.has_memory = !lost && (wish->columns ? has_word(wish->columns, "memory") : ops.has_memory),
 		.has_flops = wish->columns ? has_word(wish->columns, "flops") : has_flops,
 		.has_shapes = wish->is_by_shape || wish->has_events,
 	};
@@ -152,6 +154,8 @@ enum status report_torch_write(struct buffer *out, const struct model *model, co
 		status = torch_table_write(out, &ops, &table, err);
 	if (!status && !wish->is_json && !wish->is_window && !ops.has_operators)
 		say_nothing_recorded(out, model);
+	if (!status && !wish->is_json && !wish->is_window && lost)
+		buffer_printf(out, "memory: not measured: %s\n", lost);
 	torch_ops_release(&ops);
 	return status;
 }

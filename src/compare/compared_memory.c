@@ -18,16 +18,21 @@ static bool is_host(const char *device)
 	return !strncmp(device, "host", 4);
 }
 
+/* Where one is not known, none is the fullest. */
 static struct pool find_fullest(const struct table *memory, bool of_host)
 {
 	struct pool fullest = {0};
+	int column = table_find_column(memory, "peak_bytes");
 
 	for (int row = 0; row < memory->row_count; row++) {
 		const char *device = compared_text_at(memory, row, "device");
 		double peak = compared_number_at(memory, row, "peak_bytes");
 
-		if (strcmp(compared_text_at(memory, row, "category"), "all") != 0 || is_host(device) != of_host ||
-		    peak <= fullest.peak)
+		if (strcmp(compared_text_at(memory, row, "category"), "all") != 0 || is_host(device) != of_host)
+			continue;
+		if (!table_get(memory, row, column)->has_value)
+			return (struct pool){0};
+		if (peak <= fullest.peak)
 			continue;
 		fullest = (struct pool){compared_text_at(memory, row, "process"), device, peak};
 	}

@@ -275,16 +275,24 @@ static void read_device_memory(struct compared_run *run, struct report *report)
 	const struct table *table = report_table(report, "memory");
 	int device = table_find_column(table, "device"), category = table_find_column(table, "category");
 	int peak = table_find_column(table, "peak_bytes");
+	const char *reason = NULL; /* one that is not known may be the largest */
 	double largest = 0, value;
 
 	for (int row = 0; row < table->row_count; row++) {
 		const struct table_cell *where = table_get(table, row, device), *what = table_get(table, row, category);
 
-		if (where->has_value && what->has_value && strncmp(where->text, "host", 4) != 0 &&
-		    !strcmp(what->text, "all") && table_number(table, row, peak, &value) && value > largest)
+		if (!where->has_value || !what->has_value || !strncmp(where->text, "host", 4) ||
+		    strcmp(what->text, "all") != 0)
+			continue;
+		if (!table_number(table, row, peak, &value))
+			reason = table_get(table, row, peak)->reason;
+		else if (value > largest)
 			largest = value;
 	}
-	if (largest > 0)
+	if (reason)
+		compared_run_add_missing(run, "device_memory",
+		                         arena_printf(&run->arena, COMPARED_IN_PART "%s", reason));
+	else if (largest > 0)
 		compared_run_add_value(run, "device_memory", largest);
 	else
 		compared_run_add_missing(run, "device_memory",

@@ -46,6 +46,8 @@ extern const char *const fact_kind_names[FACT_KINDS]; /* "work", "hardware", ...
 
 /* Name of the fact that the input is damaged or lacks events; its value says how. Absent: it is whole. */
 #define COMPARED_DAMAGE "damage"
+/* What the reason of a value begins with that was recorded in part: no other quantity may stand for it. */
+#define COMPARED_IN_PART "not all of it was recorded: "
 /* ... of how the program ended where it failed, in words. A recording says it. */
 #define COMPARED_END "end"
 /* ... of how the run ended, which only a metrics.json says. */

@@ -91,7 +91,7 @@ static const char *no_rows(const struct compared_sides *sides)
 	for (int side = 0; side < SIDES; side++)
 		for (size_t i = 0; i < sides->count[side]; i++)
 			if (!has_memory(&sides->runs[side][i]))
-				return "not all runs recorded memory";
+				return "not all runs recorded memory, or its peak is not known: report --table memory";
 	return "one side recorded memory of devices, the other of the host";
 }
 

@@ -428,12 +428,16 @@ static struct ratio_limit step_time_limit(const struct comparison *comparison)
 	return (struct ratio_limit){LIMIT_STEP_TIME, "step_time", "step_time", "step time", 1};
 }
 
-/* What PyTorch holds on a device, where that is known; else the process's resident memory. */
+/* What PyTorch holds on a device, where that was recorded; else the process's resident memory. */
 static const char *memory_metric(const struct comparison *comparison)
 {
 	int row = comparison_metric(comparison, "device_memory");
+	const char *reason = row < 0 ? NULL : table_text(&comparison->metrics, row, METRIC_REASON);
 
-	if (row < 0 || !strcmp(table_get(&comparison->metrics, row, METRIC_RESULT)->text, RESULT_NOT_MEASURED))
+	if (row < 0)
+		return "peak_memory";
+	if (!strcmp(table_get(&comparison->metrics, row, METRIC_RESULT)->text, RESULT_NOT_MEASURED) &&
+	    !(reason && !strncmp(reason, COMPARED_IN_PART, strlen(COMPARED_IN_PART))))
 		return "peak_memory";
 	return "device_memory";
 }

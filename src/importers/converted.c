@@ -350,6 +350,8 @@ static void settle_time(struct converted *converted)
 		struct process *process = &model->processes[i];
 		bool fits = place_time(converted, &process->first_ns) && place_time(converted, &process->last_ns);
 		process->has_times &= fits;
+		if (process->has_lost_memory && !place_time(converted, &process->lost_memory_ns))
+			process->lost_memory_ns = INT64_MIN;
 		process->realtime_offset_ns -= process->realtime_offset_ns ? converted->shift_ns : 0;
 	}
 }
@@ -489,6 +491,18 @@ static void note_damage(struct converted *converted, const struct segment_stats 
 		                 "rows that refer to what is not in the file were left out");
 }
 
+/* Rows are of any time. */
+static void note_lost_memory(struct converted *converted, const struct segment_stats *stats)
+{
+	struct model *model = converted->model;
+	bool is_whole = !stats->damaged_bytes && !stats->torn_bytes && stats->is_closed && !converted->refused;
+	for (uint32_t i = converted->first.memory; i < model->memory_count && !is_whole; i++)
+		if (i == converted->first.memory || model->memory[i].process != model->memory[i - 1].process)
+			model_lose_memory(
+				model, model->memory[i].process, INT64_MIN,
+				"the file is damaged or cut off: it is not known what was allocated and freed");
+}
+
 static enum status load(const char *path, const struct model_filter *filter, struct model *model, struct error *err)
 {
 	struct converted converted = {.model = model, .first = model_place_here(model)};
@@ -505,6 +519,7 @@ static enum status load(const char *path, const struct model_filter *filter, str
 	if (model->processes_count == converted.first.processes)
 		return error_set(err, STATUS_INPUT, "'%s' has nothing that can be used", path);
 	note_damage(&converted, &stats, file_name_of(path));
+	note_lost_memory(&converted, &stats);
 	return STATUS_OK;
 }
 

@@ -156,6 +156,22 @@ static enum status check(const struct loading *loading, struct error *err)
 	                 (unsigned long long)loading->file.event_count);
 }
 
+/* Its events are in no order, so what is missing may be of any time. */
+static void note_lost_memory(struct kineto_import *import, const struct kineto_repairs *repairs, uint32_t first)
+{
+	static const uint8_t losses[] = {REPAIR_TIME, REPAIR_UNREADABLE, REPAIR_GARBAGE, REPAIR_LIST_END,
+	                                 REPAIR_CUT,  REPAIR_DAMAGED,    REPAIR_MEMBER};
+	struct model *model = import->model;
+	bool is_whole = true;
+	for (size_t i = 0; i < sizeof losses; i++)
+		is_whole &= !repairs->count[losses[i]] && !import->repairs.count[losses[i]];
+	for (uint32_t i = first; i < model->memory_count && !is_whole; i++)
+		if (i == first || model->memory[i].process != model->memory[i - 1].process)
+			model_lose_memory(
+				model, model->memory[i].process, INT64_MIN,
+				"the trace is damaged or cut off: it is not known what was allocated and freed");
+}
+
 static void note_rest(struct kineto_import *import)
 {
 	struct model *model = import->model;
@@ -197,7 +213,9 @@ static enum status load_stream(struct loading *loading, struct error *err)
 		import->is_repaired |= loading->file.repairs.count[i] || import->repairs.count[i];
 	import->is_copy = status == STATUS_OK && is_copy(loading);
 	if (status == STATUS_OK && !import->is_copy) {
+		uint32_t first = import->model->memory_count;
 		kineto_finish(import);
+		note_lost_memory(import, &loading->file.repairs, first);
 		kineto_report_writers(import);
 		kineto_report_repairs(import, &loading->file.repairs);
 		kineto_report_repairs(import, &import->repairs);

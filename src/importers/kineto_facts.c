@@ -63,11 +63,35 @@ static void take_track_facts(struct staged_track *track, const struct kineto_eve
 	}
 }
 
+/* What of its memory is missing. */
+static void take_memory_losses(struct kineto_import *import, struct staged_track *track,
+                               const struct kineto_event *event, int64_t time_ns)
+{
+	int64_t since_ns = -1;
+	bool has_any = false;
+	for (uint32_t i = 0; i < event->arg_count; i++) {
+		const struct kineto_arg *arg = &event->args[i];
+		if (kineto_is_text(&arg->key, "stepscope lost_memory_ns"))
+			kineto_integer(&arg->value, &since_ns);
+		if (kineto_is_text(&arg->key, "stepscope lost_memory")) {
+			track->has_lost_memory = has_any = true;
+			track->lost_memory = kineto_intern(import, &arg->value);
+		}
+		if (kineto_is_text(&arg->key, "stepscope removed_memory"))
+			track->removed_memory = kineto_intern(import, &arg->value);
+	}
+	bool is_known = since_ns >= 0 && since_ns <= IMPORTED_DURATION_MAX && time_ns <= IMPORTED_TIME_MAX &&
+	                time_ns >= IMPORTED_TIME_MIN;
+	if (has_any)
+		track->lost_memory_ns = is_known ? time_ns + since_ns : INT64_MIN;
+}
+
 /* Also from when to when it was recorded, counted from the event's own time, and how much. */
 static void take_process_facts(struct kineto_import *import, struct staged_track *track,
                                const struct kineto_event *event, int64_t time_ns)
 {
 	int64_t begin_ns = -1, length_ns = -1;
+	take_memory_losses(import, track, event, time_ns);
 	for (uint32_t i = 0; i < event->arg_count; i++) {
 		const struct kineto_arg *arg = &event->args[i];
 		if (kineto_is_text(&arg->key, "stepscope begin_ns"))

@@ -170,6 +170,12 @@ static void set_own_facts(const struct finish *finish, struct process *process, 
 		process->pid = facts->own_pid;
 	if (facts->has_events && !finish->import->is_repaired)
 		process->event_count = facts->events;
+	process->has_lost_memory = facts->has_lost_memory;
+	process->lost_memory = facts->lost_memory;
+	process->removed_memory = facts->removed_memory;
+	process->lost_memory_ns = facts->lost_memory_ns;
+	if (facts->lost_memory_ns > INT64_MIN)
+		process->lost_memory_ns += finish->shift_ns;
 	if (facts->has_extent) {
 		process->first_ns = facts->begin_ns + finish->shift_ns;
 		process->last_ns = facts->end_ns + finish->shift_ns;

@@ -64,9 +64,12 @@ struct staged_track {
 	uint64_t events;
 	bool has_extent; /* of a process: begin_ns and end_ns are what our own exporter says */
 	int64_t begin_ns, end_ns;
-	bool is_other;    /* no thread, as our own exporter says */
-	bool is_loose;    /* asynchronous spans of no thread, which may cross each other */
-	bool is_host;     /* what a host did on the row of a device: kineto_finish.c */
+	bool has_lost_memory; /* of a process: as our own exporter says; lost_memory_ns INT64_MIN: nobody knows since when */
+	int64_t lost_memory_ns;
+	uint32_t lost_memory, removed_memory; /* strings */
+	bool is_other;                        /* no thread, as our own exporter says */
+	bool is_loose;                        /* asynchronous spans of no thread, which may cross each other */
+	bool is_host;                         /* what a host did on the row of a device: kineto_finish.c */
 	bool has_own_tid; /* own_tid: what our own exporter gave another number, as two rows had one */
 	int64_t own_tid;
 	bool has_owner; /* of a device: owner_pid is its process's number in the file */

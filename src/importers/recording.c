@@ -494,8 +494,10 @@ static void close_session(struct recording *recording, struct session *session)
 	recording_flush_spans(recording, session);
 	recording_close_session(recording, session);
 	links_finish(recording, session);
-	for (uint32_t i = 0; i < session->stream_count; i++)
+	for (uint32_t i = 0; i < session->stream_count; i++) {
 		recording_ledger_stream(recording, session, session->streams[i]);
+		recording_lose_stream(recording, session->streams[i]);
+	}
 	if (session->unnamed)
 		model_add_ledger(
 			recording->model, LEDGER_DAMAGED, recording->process->process, "names", session->unnamed,
@@ -652,6 +654,7 @@ static void finish_recording(struct recording *recording)
 	for (uint32_t i = 0; i < recording->file_count && recording->files[i].is_usable; i++)
 		recording_ledger_file(recording, &recording->files[i]);
 	recording_finish_steps(recording);
+	recording_finish_losses(recording);
 	recording_add_groups(recording);
 	if (recording->refused_tracks)
 		model_add_ledger(model, LEDGER_OTHER, MODEL_NONE, "", recording->refused_tracks,

@@ -12,6 +12,7 @@
  *   recording_links.c   from operators to their backward
  *   recording_torch.c   steps and phases that the program did not mark
  *   recording_ledger.c  what is missing, and why
+ *   recording_losses.c  since when it is not known what is alive
  */
 #ifndef IMPORTERS_RECORDING_H
 #define IMPORTERS_RECORDING_H
@@ -79,6 +80,8 @@ struct stream {
 	uint64_t unmatched, unmatched_steps, gap_events;
 	uint64_t overlaps, overlap_ns; /* spans that were cut, since others that were begun in them went on */
 	uint64_t gap_tick, gap_count;  /* of the last GAP */
+	bool has_gap;
+	int64_t gap_ns; /* what is behind this may have been dropped: of the first GAP */
 	bool has_drops;
 	struct stepscope_drops drops;
 	/* what LINK and ARG belong to */
@@ -150,6 +153,12 @@ struct session {
 	bool infers_phases;      /* the program marks none: operators tell them */
 };
 
+struct memory_loss { /* something is missing that may have been allocations, frees, owners: behind that time; INT64_MIN: nobody knows when */
+	bool has_any;
+	int64_t since_ns;
+	const char *why;
+};
+
 struct recorded_process {
 	uint32_t process; /* of the model */
 	const char *host;
@@ -173,6 +182,8 @@ struct recorded_process {
 	uint32_t late_count_count, late_count_capacity;
 	struct time_window *windows; /* of the filter */
 	uint32_t window_count, window_capacity;
+	struct memory_loss memory_loss;
+	bool has_memory;              /* allocations or frees */
 	bool has_rescue;              /* its buffers were folded into the recording after its death */
 	struct number_map tid_tracks; /* thread id -> track of the model, over sessions */
 };
@@ -292,6 +303,18 @@ void recording_add_groups(struct recording *recording);
 void recording_ledger_stream(struct recording *recording, const struct session *session, const struct stream *stream);
 void recording_ledger_file(struct recording *recording, const struct segment_file *file);
 void recording_ledger_process(struct recording *recording, const struct recorded_process *process);
+
+/* ---- recording_losses.c ---- */
+
+/* What was behind that time is missing. `process` is the one that is read. */
+#define LOST_BY_DAMAGE                                                                                                 \
+	"a part of the recording is damaged or missing: from then on it is not known what was allocated and freed"
+void recording_lose(struct recorded_process *process, int64_t since_ns, const char *why);
+void recording_lose_stream(struct recording *recording, const struct stream *stream);
+/* When all events, the captures and the ledger are there. */
+void recording_finish_losses(struct recording *recording);
+/* Rotation removed segments, and did so before this time. */
+bool recording_has_removed(const struct session *session);
 
 /* Reads a file or its bytes. */
 enum status recording_read(struct segment_file *file, const struct segment_visitor *visitor,

@@ -362,8 +362,13 @@ static void on_memory(struct recording *recording, struct stream *stream, const 
                       int64_t time_ns)
 {
 	bool is_free = event->type == STEPSCOPE_EVENT_FREE;
+	const struct session *session = recording->session;
 	if (event->payload_count < (is_free ? 1 : 2))
 		return;
+	/* here threads tell of different times, so a free may be missing although its allocation is not */
+	if (session->has_removed && recording_has_removed(session) && time_ns < session->detail_since_ns)
+		return;
+	recording->process->has_memory = true;
 	bool has_bytes = event->payload_count > 1;
 	uint32_t device = event->id >> 8 & 0xffff; /* + 1 */
 	struct memory_event memory = {

@@ -617,9 +617,13 @@ static void on_gap(struct recording *recording, struct stream *stream, const str
 	int64_t net = (int32_t)(event->payload[1] >> 32), lowest = (int32_t)event->payload[1];
 	int64_t first_ns = event->payload_count > 2 ? clock_ns(&stream->clock, event->payload[2]) : time_ns;
 	stream->gap_events += event->payload[0];
+	bool is_placed = first_ns <= time_ns && first_ns >= stream->before_ns;
+	if (!stream->has_gap)
+		stream->gap_ns = is_placed ? first_ns - 1 : stream->before_ns;
+	stream->has_gap = true;
 	if (lowest > 0 || net < lowest)
 		return;
-	if (first_ns > time_ns || first_ns < stream->before_ns)
+	if (!is_placed)
 		first_ns = time_ns;
 	if (!stream->has_step_gap)
 		stream->step_gap_ns = first_ns;
@@ -736,12 +740,14 @@ static void note_hole(struct recording *recording, struct stream *stream, uint64
 	struct session *session = recording->session;
 	bool is_first = !stream->next_word;
 	stream->has_hole = true;
-	if (is_first && (session->has_coarse || session->first_segment > 0)) {
+	if (is_first && recording_has_removed(session)) {
 		session->removed_words += words;
 		return;
 	}
 	if (!is_first)
 		end_all(recording, stream, stream->last_ns, SPAN_END_IS_LOST);
+	recording_lose(recording->process, is_first || !stream->has_events ? INT64_MIN : stream->last_ns,
+	               LOST_BY_DAMAGE);
 	model_add_ledger(recording->model, LEDGER_DAMAGED, recording->process->process, recording->file->name, words,
 	                 "words of events are missing between two blocks");
 }
@@ -950,6 +956,10 @@ void recording_close_session(struct recording *recording, struct session *sessio
 		if (recording->sessions[i]->process == session->process &&
 		    recording->sessions[i]->first_segment > session->first_segment)
 			is_last = false;
+	if (!is_last)
+		recording_lose(recording->processes[session->process], recording->processes[session->process]->last_ns,
+		               "the recording was stopped and started again: in between it is not known what was "
+		               "allocated and freed");
 	for (uint32_t i = 0; i < session->stream_count; i++) {
 		struct stream *stream = session->streams[i];
 		if (stream->track == MODEL_NONE)

@@ -163,10 +163,23 @@ static void renumber_processes(struct joining *joining)
 	model->processes_count = count;
 }
 
+static void join_losses(struct process *process, const struct process *later)
+{
+	if (later->has_lost_memory && (!process->has_lost_memory || later->lost_memory_ns < process->lost_memory_ns)) {
+		process->has_lost_memory = true;
+		process->lost_memory_ns = later->lost_memory_ns;
+		process->lost_memory = later->lost_memory;
+		process->has_lost_end = later->has_lost_end;
+	}
+	if (!process->removed_memory)
+		process->removed_memory = later->removed_memory;
+}
+
 static void join_process(struct process *process, const struct process *later)
 {
 	process->event_count += later->event_count;
 	process->records_memory |= later->records_memory;
+	join_losses(process, later);
 	process->is_closed &= later->is_closed;
 	if (later->last_ns > process->last_ns && (process->first_ns || process->last_ns))
 		process->last_ns = later->last_ns;

@@ -159,6 +159,24 @@ void model_add_memory(struct model *model, const struct memory_event *event)
 	model->memory[model->memory_count++] = *event;
 }
 
+static void lose_memory(struct process *process, int64_t since_ns, uint32_t why)
+{
+	if (process->has_lost_memory && process->lost_memory_ns <= since_ns)
+		return;
+	process->has_lost_memory = true;
+	process->lost_memory_ns = since_ns;
+	process->lost_memory = why;
+	process->has_lost_end = false;
+}
+
+void model_lose_memory(struct model *model, uint32_t process, int64_t since_ns, const char *why)
+{
+	uint32_t text = intern_add(&model->strings, why);
+	for (uint32_t i = 0; i < model->processes_count; i++)
+		if (process == MODEL_NONE || process == i)
+			lose_memory(&model->processes[i], since_ns, text);
+}
+
 void model_add_owner(struct model *model, const struct memory_owner *owner)
 {
 	MODEL_ARRAY_GROW(model, owners);

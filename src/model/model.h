@@ -270,7 +270,12 @@ struct process {
 	bool has_lost_numbers;     /* its steps are numbered from the first that is left, others were removed again */
 	bool has_removed;          /* operators that began before removed_until_ns were removed again */
 	int64_t removed_until_ns;
-	bool records_memory;        /* at times it recorded allocations, whether there were any or not */
+	bool records_memory;    /* at times it recorded allocations, whether there were any or not */
+	bool has_lost_memory;   /* allocations, frees or owners are missing that were behind lost_memory_ns */
+	int64_t lost_memory_ns; /* INT64_MIN: nobody knows when they were */
+	uint32_t lost_memory;   /* string: why, a sentence */
+	bool has_lost_end;      /* that is because the recording ends too early: nothing is missing in what there is */
+	uint32_t removed_memory; /* string: why older ones are not there, a sentence; 0: none were removed. What is alive is more than the rest tells */
 	uint32_t end_reason;        /* string; 0: none */
 	int64_t realtime_offset_ns; /* wall time = time + this */
 	bool has_cost;              /* the recorder measured itself */
@@ -411,6 +416,8 @@ struct value_series *model_add_series(struct model *model, const struct value_se
 void model_series_add(struct model *model, struct value_series *series, int64_t time_ns, double value);
 struct model_step *model_add_step(struct model *model); /* valid until the next call */
 void model_add_memory(struct model *model, const struct memory_event *event);
+/* Allocations, frees or owners behind that time are missing, and what is alive then is not known: the earliest time counts. process MODEL_NONE: of all. */
+void model_lose_memory(struct model *model, uint32_t process, int64_t since_ns, const char *why);
 void model_add_owner(struct model *model, const struct memory_owner *owner);
 void model_add_segment(struct model *model, const struct memory_segment *segment);
 void model_add_mark(struct model *model, uint32_t track, int64_t time_ns, uint32_t name);

@@ -38,6 +38,11 @@ static const struct model_field processes[] = {
 	FIELD(process, event_count),
 	FIELD(process, cost_per_step_ns),
 	STRING(process, machine),
+	FIELD(process, has_lost_memory),
+	FIELD(process, lost_memory_ns),
+	STRING(process, lost_memory),
+	STRING(process, removed_memory),
+	FIELD(process, has_lost_end),
 	{0, 0, false, false},
 };
 

@@ -539,6 +539,7 @@ static enum status chrome_write(const struct model *model, const char *path, con
 		            "viewers of this form open at most 512 MB of text: --steps A-B or --max-mb 480 writes a "
 		            "part, and a .pftrace may be larger");
 	export_note_left_out(result, model);
+	export_note_memory(result, model, options->processes);
 	chrome_release(&chrome);
 	return output_close(output, &result->bytes_file, err);
 }

@@ -324,6 +324,26 @@ static void put_extent(struct chrome *chrome, const struct process *process, str
 		writer_printf(&chrome->w, ", \"stepscope events\": %" PRIu64, process->event_count);
 }
 
+/* Since when, from the event's own time on (-1: nobody knows), it is not known what is alive. */
+static void put_memory_losses(struct chrome *chrome, const struct process *process)
+{
+	int64_t since_ns = process->lost_memory_ns < chrome->window.first_ns
+	                           ? -1
+	                           : process->lost_memory_ns - chrome->window.first_ns;
+
+	if (process->has_lost_memory) {
+		writer_printf(&chrome->w, ", \"stepscope lost_memory_ns\": %" PRId64 ", \"stepscope lost_memory\": \"",
+		              since_ns);
+		chrome_string(chrome, process->lost_memory);
+		writer_text(&chrome->w, "\"");
+	}
+	if (process->removed_memory) {
+		writer_text(&chrome->w, ", \"stepscope removed_memory\": \"");
+		chrome_string(chrome, process->removed_memory);
+		writer_text(&chrome->w, "\"");
+	}
+}
+
 static void put_process(struct chrome *chrome, uint32_t number)
 {
 	const struct process *process = &chrome->model->processes[number];
@@ -340,6 +360,7 @@ static void put_process(struct chrome *chrome, uint32_t number)
 		writer_printf(w, "process %" PRId64, process->pid);
 	writer_text(w, "\"");
 	put_extent(chrome, process, ids);
+	put_memory_losses(chrome, process);
 	writer_text(w, "}},\n");
 	put_one_metadata(chrome, "process_labels", ids);
 	writer_printf(w, "\"labels\": \"CPU%s%s\"}},\n", *role_label(process) ? ", " : "", role_label(process));
@@ -538,11 +559,13 @@ static void put_memory_event(struct chrome *chrome, const struct memory_event *e
 
 	writer_text(w, "{\"ph\": \"i\", \"s\": \"t\", \"cat\": \"cpu_instant_event\", \"name\": \"[memory]\"");
 	chrome_place(chrome, chrome->ids.tracks[event->track], event->time_ns);
-	writer_printf(w, ", \"args\": {\"Total Allocated\": %" PRId64, total);
+	writer_text(w, ", \"args\": {");
+	if (export_knows_total(chrome->model, event))
+		writer_printf(w, "\"Total Allocated\": %" PRId64 ", ", total);
 	if (event->device < 0) /* as torch writes it: nothing reserves host memory */
-		writer_text(w, ", \"Total Reserved\": 0");
+		writer_text(w, "\"Total Reserved\": 0, ");
 	writer_printf(w,
-	              ", \"Bytes\": %" PRId64 ", \"Addr\": %" PRIu64
+	              "\"Bytes\": %" PRId64 ", \"Addr\": %" PRIu64
 	              ", \"Device Id\": %d, \"Device Type\": %d, \"Ev Idx\": %" PRIu64 ", "
 	              "\"Category\": \"%s\"}},\n",
 	              bytes, event->address, event->device, event->device >= 0, number, category_name(event->category));

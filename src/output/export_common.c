@@ -11,6 +11,7 @@
 #include "stepscope/format.h"
 #include "stepscope/stepscope.h"
 
+#include <inttypes.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -212,6 +213,28 @@ void memory_totals_release(struct memory_totals *totals)
 {
 	free(totals->totals);
 	*totals = (struct memory_totals){0};
+}
+
+bool export_note_memory_of(struct export_result *result, const struct model *model, uint32_t number)
+{
+	const struct process *process = &model->processes[number];
+	bool is_never = process->lost_memory_ns < process->origin_ns;
+	int64_t known_ns = is_never ? 0 : process->lost_memory_ns - process->origin_ns;
+
+	if (process->has_lost_memory)
+		export_note(result, "levels of memory of process %" PRId64 " end %.3f ms behind its begin: %s",
+		            process->pid, (double)known_ns / 1e6, model_text(model, process->lost_memory));
+	else if (process->removed_memory)
+		export_note(result, "levels of memory of process %" PRId64 " lack what is older: %s", process->pid,
+		            model_text(model, process->removed_memory));
+	return process->has_lost_memory || process->removed_memory;
+}
+
+void export_note_memory(struct export_result *result, const struct model *model, const bool *processes)
+{
+	for (uint32_t i = 0; i < model->processes_count; i++)
+		if ((!processes || processes[i]) && export_note_memory_of(result, model, i))
+			return; /* one is enough */
 }
 
 /* ---- steps of a profiler in the program ---------------------------------------------------------------------------- */

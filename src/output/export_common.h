@@ -146,6 +146,16 @@ struct memory_totals { /* bytes allocated per process and device, as far as the 
 };
 /* Adds an event (in order of time within a process) and returns the total after it. */
 int64_t memory_totals_add(struct memory_totals *totals, const struct model *model, const struct memory_event *event);
+/* Nothing is missing before it. */
+static inline bool export_knows_total(const struct model *model, const struct memory_event *event)
+{
+	const struct process *process = &model->processes[event->process];
+
+	return !process->has_lost_memory || event->time_ns <= process->lost_memory_ns;
+}
+/* Says since when it is not known what is alive, of the processes that are written. */
+bool export_note_memory_of(struct export_result *result, const struct model *model, uint32_t process);
+void export_note_memory(struct export_result *result, const struct model *model, const bool *processes);
 void memory_totals_release(struct memory_totals *totals);
 
 /* ---- words --------------------------------------------------------------------------------------------------------------- */

@@ -54,7 +54,8 @@ typedef void (*use_change)(void *context, int64_t time_ns, enum torch_action act
 
 static bool is_of(const struct timeline *timeline, const struct memory_event *event)
 {
-	return event->process == timeline->process && event->device == timeline->device;
+	return event->process == timeline->process && event->device == timeline->device &&
+	       export_knows_total(timeline->model, event);
 }
 
 static bool was_before(const struct timeline *timeline, const struct memory_event *event)
@@ -444,6 +445,7 @@ static enum status choose(struct timeline *timeline, const struct export_options
 	if (!most)
 		return choose_empty(timeline, options, result, err);
 	timeline->offset_ns = model->processes[timeline->process].realtime_offset_ns;
+	export_note_memory_of(result, model, timeline->process);
 	if (others > 1)
 		export_note(result,
 		            "only of process %" PRId64 ", which allocates most often; -o DIR/ writes one file per rank",

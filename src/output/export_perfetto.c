@@ -587,6 +587,7 @@ static enum status perfetto_write(const struct model *model, const char *path, c
 	write_all(&perfetto, output);
 	result->bytes_raw = output_raw_bytes(output);
 	export_note_left_out(result, model);
+	export_note_memory(result, model, options->processes);
 	perfetto_release(&perfetto);
 	return output_close(output, &result->bytes_file, err);
 }

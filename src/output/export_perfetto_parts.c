@@ -404,7 +404,8 @@ void perfetto_memory(struct perfetto *perfetto)
 			continue;
 		if (totals.count > known)
 			describe_memory(perfetto, event->process, event->device);
-		if (selection_has(&perfetto->selection, event->process, event->time_ns))
+		if (export_knows_total(model, event) &&
+		    selection_has(&perfetto->selection, event->process, event->time_ns))
 			put_total(perfetto, event, total);
 	}
 	memory_totals_release(&totals);

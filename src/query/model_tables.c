@@ -245,7 +245,8 @@ static uint32_t memory_count(const struct model *model)
 
 static void memory_lifetime(const struct model *model, const struct memory_event *event, sqlite3_context *out)
 {
-	if (!event->is_free && event->partner < model->memory_count)
+	/* where the next allocation at its address ended it, nobody knows when it was freed */
+	if (!event->is_free && event->partner < model->memory_count && model->memory[event->partner].is_free)
 		sqlite3_result_int64(out, model->memory[event->partner].time_ns - event->time_ns);
 }
 

@@ -40,11 +40,13 @@ static const struct key_number {
 	{"samples_per_s", "samples/s", UNIT_COUNT, "samples of the steps over their duration",
          "SELECT samples_per_s FROM step_time LIMIT 1", "step_time", "samples_per_s", false},
 	{"device_memory_peak_bytes", "device memory", UNIT_BYTES, "largest peak of what one process held on one device",
-         "SELECT max(peak_bytes) FROM memory WHERE category = 'all' AND device NOT LIKE 'host%'", "memory",
-         "peak_bytes", true},
+         "SELECT CASE WHEN count(*) = count(peak_bytes) THEN max(peak_bytes) END FROM memory "
+         "WHERE category = 'all' AND device NOT LIKE 'host%'",
+         "memory", "peak_bytes", true},
 	{"host_memory_peak_bytes", "host memory", UNIT_BYTES, "largest peak of what one process allocated on the host",
-         "SELECT max(peak_bytes) FROM memory WHERE category = 'all' AND device LIKE 'host%'", "memory", "peak_bytes",
-         false},
+         "SELECT CASE WHEN count(*) = count(peak_bytes) THEN max(peak_bytes) END FROM memory "
+         "WHERE category = 'all' AND device LIKE 'host%'",
+         "memory", "peak_bytes", false},
 	{"resident_peak_bytes", "resident memory", UNIT_BYTES, "largest resident memory of one process",
          "SELECT max(rss_peak_bytes) FROM processes", "processes", "rss_peak_bytes", false},
 	{"loss_last", "last loss", UNIT_NONE, "last value of the metric 'loss', mean over the processes that gave one",

@@ -16,6 +16,7 @@
  *     marks N         N marks, of two names in turn
  *     threads N       N threads, one after the other, with one range each
  *     values N M      M values of each of N counters
+ *     memory N M L D  N steps with M allocations of 8 MiB each on device D (-1: the host); each is freed at once, but the first L of a step
  *     await PATH      sleep until there is such a file
  *     sleep MS | spin MS | write FD TEXT | exit N | kill SIGNAL | abort | quit (no exit handlers) | detach (double fork)
  */
@@ -115,6 +116,30 @@ static void do_ranks(void)
 			return;
 	}
 	_exit(wait_for_all());
+}
+
+/* As fast as it can: a small pool does not hold a step, a large one does. There is always room for the steps themselves. */
+static void do_memory(void)
+{
+	static uint64_t address = UINT64_C(1) << 40;
+	static int64_t step;
+	long steps = number(), count = number(), kept = number();
+	int device = (int)number();
+
+	while (steps-- > 0) {
+		stepscope_step_begin(step++);
+		stepscope_op_begin("make");
+		for (long n = 0; n < count; n++) {
+			const void *at = (const void *)(uintptr_t)(address += 8 << 20); /* nobody looks there */
+
+			stepscope_memory_alloc(at, 8 << 20, STEPSCOPE_MEMORY_ACTIVATION, device);
+			if (n >= kept)
+				stepscope_memory_free(at, device);
+		}
+		stepscope_flush();
+		stepscope_op_end();
+		stepscope_step_end();
+	}
 }
 
 static void do_worker(void)
@@ -257,6 +282,8 @@ static void do_simple(const char *verb)
 		do_threads();
 	else if (!strcmp(verb, "values"))
 		do_values();
+	else if (!strcmp(verb, "memory"))
+		do_memory();
 	else if (!strcmp(verb, "worker"))
 		do_worker();
 	else if (!strcmp(verb, "detach"))
