@@ -58,10 +58,12 @@ def load(shell):
             shell.run_cell(cell)
             return None
         options = _options(line)
+        if "budget=" not in options and "cost_every=" not in options:
+            options += ",budget=none" if options else "budget=none"  # what somebody asks for is whole
         directory = next((option[len("out="):] for option in options.split(",") if option.startswith("out=")), None)
         if directory is None:
             directory = _new_directory()
-            options += f",out={directory}" if options else f"out={directory}"
+            options += f",out={directory}"
         try:
             _auto.begin(options, "%%stepscope")
             _hook.watch()

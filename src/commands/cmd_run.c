@@ -7,6 +7,7 @@
 #include "commands/run_manifest.h"
 #include "commands/run_state.h"
 #include "commands/say.h"
+#include "recorder/host_share.h"
 
 #include <errno.h>
 #include <limits.h>
@@ -170,6 +171,8 @@ static int supervise_program(struct run *run)
 	run_print_closing(run);
 	host_recording_free(run->host, "exit");
 	run_watch_release(&run->watch);
+	if (run->directory.fd >= 0)
+		host_share_remove(run->directory.path);
 	run_directory_release(&run->directory);
 	return exit_status;
 }

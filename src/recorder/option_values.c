@@ -208,6 +208,8 @@ const struct unit value_time_units[] = {
 	{NULL, 0},
 };
 
+const struct unit value_share_units[] = {{"", 1000}, {"%", 1000}, {NULL, 0}};
+
 static int64_t unit_factor(const char *text, size_t length, const struct unit *units)
 {
 	/* KiB and KB are K: all sizes go by 1024 */

@@ -68,7 +68,8 @@ struct unit {
 	const char *name;
 	int64_t factor;
 };
-extern const struct unit value_byte_units[], value_time_units[];
+extern const struct unit value_byte_units[], value_time_units[],
+	value_share_units[]; /* of a share: thousandths of a percent */
 
 /* 64M, 1.5G, 10m, 250ms: digits, at most three of them after a point, and a unit. -1 too large, -2 malformed. */
 int64_t value_parse_scaled(const char *text, const struct unit *units);

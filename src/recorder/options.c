@@ -82,6 +82,21 @@ static bool keep_duration(const struct report *report, const char *value)
 	return duration >= 0 || report_refuse(report, "wants a time such as 30s, 10m or 250ms, got '%.60s'", value);
 }
 
+static bool keep_share(const struct report *report, char *value, size_t bytes)
+{
+	int64_t share = value_parse_scaled(value, value_share_units);
+	size_t length = strlen(value);
+
+	if (value_is_word(value, length, "none"))
+		return copy_text(value, bytes, "none", 4);
+	if (share == 0 || share == -1 || share > 100000)
+		return report_refuse(report, "must be more than 0 and at most 100 percent, got '%.60s'; none: no limit",
+		                     value);
+	if (share < 0)
+		return report_refuse(report, "wants a share such as 3%% or 0.5%%, or none, got '%.60s'", value);
+	return value[length - 1] == '%' || copy_text(value + length, bytes - length, "%", 1);
+}
+
 /* A list with colons, as it must be inside a list of options. */
 static void join_by_colons(char *value)
 {
@@ -146,6 +161,8 @@ static bool keep_value(const struct report *report, enum row row, char *value, s
 		return keep_bytes(report, value);
 	case RECORD_DURATION:
 		return keep_duration(report, value);
+	case RECORD_SHARE:
+		return keep_share(report, value, bytes);
 	case RECORD_TEXT:
 		break;
 	}

@@ -44,11 +44,13 @@ struct record_options {
 	enum rank_selection ranks;
 	struct step_range rank_list[RECORDER_MAX_RANGES];
 	int rank_range_count;
-	int64_t pool_bytes;       /* per process; 0: default 16 MiB */
-	int64_t keep_bytes;       /* detail kept on disk per process; 0: everything. Default 256 MiB under always-on */
-	int64_t keep_ns;          /* newest detail kept, by time; 0: no limit */
-	int64_t segment_bytes;    /* size at which a segment is closed; 0: default, keep_bytes / 8 or 64 MiB */
-	int64_t cost_every;       /* alternate recording on and off every N steps to measure its cost; 0: never */
+	int64_t pool_bytes;    /* per process; 0: default 16 MiB */
+	int64_t keep_bytes;    /* detail kept on disk per process; 0: everything. Default 256 MiB under always-on */
+	int64_t keep_ns;       /* newest detail kept, by time; 0: no limit */
+	int64_t segment_bytes; /* size at which a segment is closed; 0: default, keep_bytes / 8 or 64 MiB */
+	double budget; /* RECORD_ALWAYS: what operators may cost, as a share of the program's time; 0: they are in all steps */
+	int64_t cost_every; /* with a budget: operators in one of so many steps, whatever they cost; 0: by the budget */
+	const char *asked;  /* option that asked for steps, which are whole then; NULL: none did */
 	bool is_self_sampled;     /* /proc/self once a second; default true */
 	int64_t fdatasync_ns;     /* flush to the disk's platter that often; 0: never */
 	char run_directory[1024]; /* "": made by the first process (stepscope-runs/...) */
@@ -60,6 +62,7 @@ enum record_option_type {
 	RECORD_COUNT,
 	RECORD_BYTES,
 	RECORD_DURATION,
+	RECORD_SHARE, /* "3%", or "none" */
 	RECORD_TEXT
 };
 struct record_option {

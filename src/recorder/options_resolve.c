@@ -11,6 +11,7 @@
 #include <string.h>
 
 #define ALWAYS_KEEP_BYTES (INT64_C(256) << 20)
+#define DEFAULT_BUDGET 0.03
 
 struct resolver {
 	struct record_options *options;
@@ -249,6 +250,44 @@ static void resolve_scaled(const struct resolver *resolver, enum row row, int64_
 		                            is_bytes ? value_byte_units : value_time_units);
 }
 
+/* What says which steps to record: those are whole, whatever they cost. ROW_COUNT: nothing does. */
+static enum row asked_by(const struct record_settings *settings)
+{
+	enum row schedule = first_set(settings, schedule_rows, LENGTH(schedule_rows));
+	enum row window = first_set(settings, window_rows, LENGTH(window_rows));
+
+	if (schedule != ROW_COUNT || window != ROW_COUNT)
+		return schedule != ROW_COUNT ? schedule : window;
+	if (settings->is_set[ROW_STEPS])
+		return ROW_STEPS;
+	if (is_true(settings, ROW_MEMORY_TIMELINE))
+		return ROW_MEMORY_TIMELINE;
+	return type_of(settings) == TYPE_ADVANCED ? ROW_COUNT : ROW_TYPE;
+}
+
+static bool resolve_budget(const struct resolver *resolver)
+{
+	struct record_options *options = resolver->options;
+	const struct record_settings *settings = resolver->settings;
+	const char *value = settings->value[ROW_BUDGET];
+	int64_t every = count_of(settings, ROW_COST_EVERY, 0);
+	enum row asked = asked_by(settings);
+
+	if (options->mode != RECORD_OFF && every && settings->is_set[ROW_BUDGET])
+		return contradict(
+			resolver, ROW_BUDGET, ROW_COST_EVERY,
+			"one says what recording may cost, the other in how many steps operators are recorded");
+	options->asked = asked == ROW_COUNT ? NULL : record_options_table[asked].flag;
+	options->budget = DEFAULT_BUDGET;
+	if (settings->is_set[ROW_BUDGET])
+		options->budget = strcmp(value, "none") ? (double)value_parse_scaled(value, value_share_units) / 100000
+		                                        : 0;
+	if (options->asked)
+		options->budget = 0;
+	options->cost_every = options->budget > 0 ? every : 0;
+	return true;
+}
+
 static bool resolve_storage(const struct resolver *resolver)
 {
 	struct record_options *options = resolver->options;
@@ -261,7 +300,6 @@ static bool resolve_storage(const struct resolver *resolver)
 	resolve_scaled(resolver, ROW_KEEP_TIME, &options->keep_ns);
 	resolve_scaled(resolver, ROW_SEGMENT_SIZE, &options->segment_bytes);
 	resolve_scaled(resolver, ROW_SYNC_EVERY, &options->fdatasync_ns);
-	options->cost_every = count_of(settings, ROW_COST_EVERY, 0);
 	options->is_self_sampled = !settings->is_set[ROW_SAMPLE_PROCESS] || is_true(settings, ROW_SAMPLE_PROCESS);
 	memcpy(options->run_directory, settings->run_directory, sizeof(options->run_directory));
 	if (settings->is_set[ROW_KEEP_SIZE] && options->keep_bytes && options->segment_bytes > options->keep_bytes)
@@ -271,8 +309,11 @@ static bool resolve_storage(const struct resolver *resolver)
 
 void record_options_init(struct record_options *options)
 {
-	*options = (struct record_options){
-		.mode = RECORD_ALWAYS, .active = 1, .is_self_sampled = true, .keep_bytes = ALWAYS_KEEP_BYTES};
+	*options = (struct record_options){.mode = RECORD_ALWAYS,
+	                                   .active = 1,
+	                                   .is_self_sampled = true,
+	                                   .keep_bytes = ALWAYS_KEEP_BYTES,
+	                                   .budget = DEFAULT_BUDGET};
 }
 
 bool record_options_resolve(struct record_options *options, const struct record_settings *settings, char *problem,
@@ -285,7 +326,7 @@ bool record_options_resolve(struct record_options *options, const struct record_
 		problem[0] = '\0';
 	record_options_init(options);
 	return resolve_mode(&resolver) && resolve_additions(&resolver) && resolve_ranks(&resolver) &&
-	       resolve_storage(&resolver);
+	       resolve_budget(&resolver) && resolve_storage(&resolver);
 }
 
 /* Takes back what says in another way which steps to record. */
@@ -310,6 +351,10 @@ static void unset_other_ways(struct record_settings *settings, const struct reco
 		unset_rows(settings, schedule_rows, LENGTH(schedule_rows));
 	if ((is_list || is_window || is_schedule) && type_of(settings) == TYPE_SIMPLE)
 		record_settings_unset(settings, ROW_TYPE);
+	if (over->is_set[ROW_BUDGET])
+		record_settings_unset(settings, ROW_COST_EVERY);
+	if (over->is_set[ROW_COST_EVERY])
+		record_settings_unset(settings, ROW_BUDGET);
 	/* a frequency would override the wait that was asked for */
 	if (over->is_set[ROW_WAIT])
 		record_settings_unset(settings, ROW_FREQUENCY);

@@ -9,6 +9,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#define FEW_STEPS 3      /* with operators: too few to say anything of them */
 #define EARLIER_MOST 100 /* each sentence is a name in the table: they must not go on being new ones for ever */
 
 /* ---- which steps ---- */
@@ -206,10 +207,6 @@ static void say_others(struct sentence *sentence, const struct schedule_progress
 	if (is_one_piece && before && others > before)
 		say(sentence, " and %" PRId64 " after", others - before);
 	say(sentence, " with steps and phases only");
-	if (progress->steps_paused == others)
-		say(sentence, ", for --cost-every");
-	else if (progress->steps_paused)
-		say(sentence, ", %" PRId64 " of them for --cost-every", progress->steps_paused);
 }
 
 static void say_captured(struct sentence *sentence, const struct record_options *options,
@@ -225,7 +222,7 @@ static void say_captured(struct sentence *sentence, const struct record_options 
 		say(sentence, " (%" PRId64 " steps)", recorded);
 	say(sentence, " with operators");
 	say_others(sentence, progress);
-	if (options->mode == RECORD_STEPS && steps_asked(options) > recorded + progress->steps_paused)
+	if (options->mode == RECORD_STEPS && steps_asked(options) > recorded)
 		say(sentence, "; asked for were %" PRId64 " steps, the program's last one was %" PRId64,
 		    steps_asked(options), progress->last_number);
 }
@@ -283,11 +280,6 @@ static void say_nothing(struct sentence *sentence, const struct record_options *
 
 	if (options->mode == RECORD_STEPS && !options->step_range_count) {
 		say(sentence, "captured %" PRId64 " step%s with steps and phases only, as asked", begun, plural(begun));
-		return;
-	}
-	if (progress->steps_paused) {
-		say(sentence, "captured no operators: --cost-every %" PRId64 " took the step%s asked for",
-		    options->cost_every, plural(progress->steps_paused));
 		return;
 	}
 	say(sentence, "captured no operators: ");
@@ -424,6 +416,40 @@ static void say_all(struct sentence *sentence, const struct schedule_progress *p
 	say(sentence, ") with operators");
 }
 
+/* "18 %", "1.2 %" */
+static void say_percent(struct sentence *sentence, double ratio)
+{
+	say(sentence, "%.*f %%", ratio < 0.0995, ratio * 100);
+}
+
+static void say_cost(struct sentence *sentence, const struct schedule_progress *progress)
+{
+	if (progress->cost == COST_UNKNOWN)
+		return;
+	say(sentence, ": all would cost ");
+	if (progress->cost == COST_BELOW) {
+		say(sentence, "less than 1 %%");
+		return;
+	}
+	if (progress->cost == COST_ESTIMATED)
+		say(sentence, "about ");
+	say_percent(sentence, progress->cost_ratio);
+}
+
+/* Some steps have no operators, as those of all would cost too much, or so that their cost can be measured. */
+static void say_part(struct sentence *sentence, const struct schedule_progress *progress)
+{
+	say(sentence, "captured operators of %" PRId64 " of %" PRId64 " step%s", progress->steps_recorded,
+	    progress->steps_begun, plural(progress->steps_begun));
+	if (progress->steps_recorded < FEW_STEPS) {
+		say(sentence, "; --budget none records all");
+		return;
+	}
+	if (progress->every > 1)
+		say(sentence, " (1 of %" PRId64 ")", progress->every);
+	say_cost(sentence, progress);
+}
+
 size_t schedule_describe(const struct record_options *options, const struct schedule_progress *progress, char *out,
                          size_t bytes)
 {
@@ -442,6 +468,8 @@ size_t schedule_describe(const struct record_options *options, const struct sche
 		    progress->steps_begun, plural(progress->steps_begun), progress->rank);
 	else if (!progress->steps_begun)
 		say_no_steps(&sentence, options, progress);
+	else if (progress->every && progress->steps_recorded < progress->steps_begun)
+		say_part(&sentence, progress);
 	else if (!progress->steps_recorded)
 		say_nothing(&sentence, options, progress);
 	else if (options->mode == RECORD_ALWAYS && progress->steps_recorded == progress->steps_begun)

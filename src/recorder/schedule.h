@@ -17,6 +17,13 @@ enum stepscope_capture schedule_action(const struct record_options *options, int
 /* Before the first step: what applies to the time before it. Schedules that record their first step record from the start. */
 enum stepscope_capture schedule_before_first(const struct record_options *options);
 
+enum cost_known {
+	COST_UNKNOWN,
+	COST_ESTIMATED, /* roughly */
+	COST_BELOW,     /* it is below 1 % */
+	COST_MEASURED
+};
+
 /* How the run went, for the line at exit. Starts as {0}. */
 struct schedule_progress {
 	int64_t steps_begun;
@@ -27,7 +34,9 @@ struct schedule_progress {
 	int64_t steps_noted;  /* set by the session: ended, of those that are counted where no schedule depends on it */
 	bool has_uncounted;   /* likewise: there may be more than those */
 	const char *profiler; /* likewise: of the program's own, that marks steps which the report takes; NULL: none */
-	int64_t steps_paused; /* would have been recorded, but for cost_every */
+	int64_t every; /* set by the session: by the budget one of so many steps has operators; 0: there is no budget */
+	enum cost_known cost; /* with `every`: what is known of cost_ratio, which operators in all steps would cost */
+	double cost_ratio;
 	int64_t earlier, earlier_begun,
 		earlier_recorded; /* recordings of the process before this one, and their steps */
 	enum captured captured;   /* by these; set by the session, from schedule_captured() */

@@ -175,7 +175,7 @@ static unsigned tell_agent(unsigned bits)
 
 static void apply_capture(enum stepscope_capture capture, bool is_first)
 {
-	bool has_detail = captures_detail(capture) && !session.is_cost_pause;
+	bool has_detail = captures_detail(capture) && !session.budget.is_paused;
 	bool is_window = session.window_mask && !has_detail;
 	unsigned bits = STEPSCOPE_ACTIVE_STEPS | (has_detail ? session.mask_detail : 0) | session.window_mask;
 	bits |= tell_agent(bits);
@@ -226,6 +226,8 @@ static void end_open_step(bool is_abandoned)
 	                             use.page_faults};
 	stream_put(STEPSCOPE_EVENT_STEP, STEPSCOPE_STEP_END, payload, has_use ? 5 : is_abandoned ? 2 : 1);
 	/* what lies between two steps belongs to the next one */
+	step_budget_end(&session.budget, session.step_number, is_abandoned);
+	step_budget_choose(&session.budget, session.step_number + 1);
 	apply_capture(schedule_action(&session.options, session.step_index, session.step_number + 1), false);
 }
 
@@ -249,12 +251,9 @@ void session_step_begin(int64_t number)
 		forget_counted();
 	int64_t index = session.step_index++;
 	enum stepscope_capture capture = schedule_action(&session.options, index, number);
-	if (session.options.cost_every > 0)
-		session.is_cost_pause = index / session.options.cost_every % 2 == 1;
+	step_budget_choose(&session.budget, number);
 	apply_capture(capture, false);
-	schedule_note(&session.progress, session.is_cost_pause ? STEPSCOPE_CAPTURE_NONE : capture, number);
-	if (session.is_cost_pause && captures_detail(capture))
-		session.progress.steps_paused++;
+	schedule_note(&session.progress, session.budget.is_paused ? STEPSCOPE_CAPTURE_NONE : capture, number);
 	session.step_number = number;
 	session.is_step_open = true;
 	stream_put(STEPSCOPE_EVENT_STEP, STEPSCOPE_STEP_BEGIN, &payload, 1);
@@ -277,8 +276,7 @@ void session_step_end(bool is_abandoned)
 bool session_wants_count(void)
 {
 	return session_enter() && session.role != STEPSCOPE_ROLE_HOST &&
-	       (session.options.mode != RECORD_ALWAYS || session.options.cost_every > 0 ||
-	        session.progress.is_left_out);
+	       (session.options.mode != RECORD_ALWAYS || session.budget.is_on || session.progress.is_left_out);
 }
 
 /* For readers that know names only: whose it is, as a forked child has its parent's names, too. */
@@ -297,7 +295,8 @@ static void become_trainer(void)
 		return;
 	session.role = STEPSCOPE_ROLE_TRAINER;
 	/* until now it recorded what its parent did as it forked */
-	if (session.options.mode != RECORD_ALWAYS && !session.has_marked)
+	step_budget_start(&session.budget, &session.options, false);
+	if ((session.options.mode != RECORD_ALWAYS || session.budget.is_on) && !session.has_marked)
 		apply_capture(schedule_action(&session.options, session.step_index, session.step_index), false);
 }
 
@@ -345,16 +344,15 @@ static void tell_count(uint64_t ended)
 	stream_put(STEPSCOPE_EVENT_STEP, STEPSCOPE_STEP_COUNTED, &ended, 1);
 }
 
-static void count_step(void)
+/* `is_odd`: several have ended at once, and nobody knows how long each was. */
+static void count_step(bool is_odd)
 {
 	int64_t ended = session.step_index++;
 	enum stepscope_capture was = schedule_action(&session.options, ended, ended);
-	schedule_note(&session.progress, session.is_cost_pause ? STEPSCOPE_CAPTURE_NONE : was, ended);
-	if (session.is_cost_pause && captures_detail(was))
-		session.progress.steps_paused++;
+	schedule_note(&session.progress, session.budget.is_paused ? STEPSCOPE_CAPTURE_NONE : was, ended);
 	session.step_number = ended;
-	if (session.options.cost_every > 0)
-		session.is_cost_pause = session.step_index / session.options.cost_every % 2 == 1;
+	step_budget_end(&session.budget, ended, is_odd);
+	step_budget_choose(&session.budget, session.step_index);
 	apply_capture(schedule_action(&session.options, session.step_index, session.step_index), false);
 }
 
@@ -364,8 +362,9 @@ void session_count_steps(unsigned count, const char *by)
 		return;
 	if (!session.has_marked)
 		session.progress.counted_by = by;
+	bool is_odd = count > 1;
 	for (; count && !session.has_marked; count--)
-		count_step();
+		count_step(is_odd);
 	if (!session.has_marked)
 		tell_count((uint64_t)session.step_index);
 	unlock_steps();
@@ -472,6 +471,8 @@ static void tell_facts(void)
 	if (getcwd(text, sizeof(text)))
 		session_meta("cwd", text);
 	session_meta("version", STEPSCOPE_VERSION);
+	if (session.role != STEPSCOPE_ROLE_HOST)
+		step_budget_tell(&session.options);
 	if (session.pool.kind == POOL_MEMFD)
 		snprintf(text, sizeof(text), "memfd:%d", session.pool.file.fd);
 	else
@@ -675,7 +676,8 @@ static void forget_parent(void)
 	session.is_ending = false;
 	session.step_index = 0;
 	session.steps_noted = 0;
-	session.is_cost_pause = session.has_marked = session.is_training = false;
+	session.has_marked = session.is_training = false;
+	step_budget_forget(&session.budget);
 	session.window_count = session.windows_open = session.window_mask = 0; /* its parent's */
 	session.progress = (struct schedule_progress){0};
 	streams_forget();
@@ -708,6 +710,7 @@ static bool start(const struct session_start *how, bool is_forked)
 		return fail("another copy of libstepscope records in this process already", 0);
 	clock_start();
 	choose_identity(how, is_forked);
+	step_budget_start(&session.budget, &session.options, session.role == STEPSCOPE_ROLE_WORKER);
 	session.cost_event_ns = measure_event_ns();
 	step_cpu_start(&session.step_cpu);
 	return start_parts(how, is_forked);
@@ -854,6 +857,7 @@ static void tell_end(void)
 	session.progress.profiler = session.profiler;
 	session.progress.has_operators = (symbols_kinds() & OPERATORS) != 0;
 	session.progress.has_ranges = (symbols_kinds() & RANGES) != 0;
+	step_budget_describe(&session.budget, &session.progress);
 	schedule_describe(&session.options, &session.progress, sentence, sizeof(sentence));
 	session_meta("capture", sentence);
 	tell_captured();
@@ -896,7 +900,8 @@ void session_stop(const char *reason)
 	session.is_step_open = false;
 	session.step_index = 0;
 	session.steps_noted = 0;
-	session.is_cost_pause = session.has_marked = session.is_training = false;
+	session.has_marked = session.is_training = false;
+	step_budget_stop(&session.budget, session.options.run_directory);
 	session.windows_open = session.window_mask = 0;
 	schedule_restart(&session.progress);
 	set_phase(SESSION_OFF);

@@ -10,6 +10,7 @@
 #include "recorder/pool.h"
 #include "recorder/ranks.h"
 #include "recorder/schedule.h"
+#include "recorder/step_budget.h"
 #include "recorder/step_cpu.h"
 
 #include <pthread.h>
@@ -51,9 +52,9 @@ struct session {
 	void (*at_fork)(void);                /* the same */
 	uint64_t steps_noted;                 /* of those that are only counted to be told after a kill */
 	enum stepscope_capture capture;
-	bool is_cost_pause; /* cost_every: this stretch runs without detail */
-	bool has_marked;    /* the program marks its steps: they are not counted for it */
-	bool is_training;   /* it calls optimizers, or accumulates gradients */
+	struct step_budget budget;
+	bool has_marked;  /* the program marks its steps: they are not counted for it */
+	bool is_training; /* it calls optimizers, or accumulates gradients */
 	uint32_t window_count, windows_open,
 		window_mask; /* of profilers in the program; mask: what the open ones want */
 	struct schedule_progress progress;

@@ -141,6 +141,8 @@ bool streams_stop(void);
 void streams_find_dead(uint32_t count);
 /* Counts as dropped what came too early to be recorded. */
 void streams_declare_early(void);
+/* How many words all threads have written by now, about: without waiting for any of them. A thread that ends takes its words away. */
+uint64_t streams_words(void);
 /* In a forked child: nothing of the parent's pool is ours. */
 void streams_forget(void);
 /* After streams_stop(): forgets all streams; live threads keep their (empty) cursors. */

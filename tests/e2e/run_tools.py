@@ -17,11 +17,11 @@ KIND_COUNTER, KIND_META = 4, 20
 
 
 def environment(cwd, **more):
-    """A clean one: nothing of a launcher or of ours."""
+    """A clean one: nothing of a launcher or of ours, but that all steps have operators."""
     clean = {name: os.environ[name] for name in KEPT if name in os.environ}
     if "ASAN_OPTIONS" in clean:  # programs that are to die of a signal shall do so
         clean["ASAN_OPTIONS"] += ":handle_segv=0"
-    return {**clean, "HOME": str(cwd), **{name: str(value) for name, value in more.items()}}
+    return {**clean, "HOME": str(cwd), "STEPSCOPE_BUDGET": "none", **{name: str(value) for name, value in more.items()}}
 
 
 def start(cwd, *program, options=(), env=None, **how):

@@ -144,6 +144,8 @@ static void become_victim(char **argv)
 	setenv("HARNESS_ROOT", harness.root, 1);
 	/* all is kept unless a test says otherwise */
 	setenv("STEPSCOPE_OPTIONS", harness.options ? harness.options : "keep_size=0", 1);
+	if (!harness.options || (!strstr(harness.options, "budget=") && !strstr(harness.options, "cost_every=")))
+		setenv("STEPSCOPE_BUDGET", "none", 1); /* everything is counted */
 	if (harness.preload)
 		setenv("LD_PRELOAD", harness.preload, 1);
 	harness_exec(argv);

@@ -58,7 +58,7 @@ struct harness {
 	char output[96];     /* file: the same for stdout */
 	uint64_t *counters;  /* HARNESS_COUNTERS shared numbers, also in victims; victim thread k: [8 * k] */
 	const char *preload; /* victims' LD_PRELOAD, NULL none */
-	const char *options; /* victims' STEPSCOPE_OPTIONS, NULL: keep_size=0 */
+	const char *options; /* victims' STEPSCOPE_OPTIONS, NULL: keep_size=0; without a budget they have none */
 	const char *name;    /* of the test */
 };
 extern struct harness harness;

@@ -142,6 +142,11 @@ static void the_defaults_of_the_table_are_those_of_the_program(void **state)
 		options = resolved(&settings);
 		if (row == ROW_POOL)
 			defaults.pool_bytes = 16 << 20;
+		if (row == ROW_STEPS) { /* all of them: that is a wish */
+			assert_true(options.budget == 0 && !strcmp(options.asked, "--steps"));
+			options.budget = defaults.budget;
+			options.asked = NULL;
+		}
 		assert_memory_equal(&options, &defaults, sizeof(options));
 		defaults.pool_bytes = 0;
 	}
@@ -465,6 +470,73 @@ static void values_mean_what_they_say(void **state)
 	assert_int_equal(resolved_list("active=1").keep_bytes, 0);
 }
 
+static double budget_of(const char *list)
+{
+	return resolved_list(list).budget;
+}
+
+static void a_budget_is_a_share_or_none(void **state)
+{
+	assert_true(budget_of("") == 0.03);
+	assert_true(budget_of("budget=3%") == 0.03);
+	assert_true(budget_of("budget=3") == 0.03);
+	assert_true(budget_of("budget=0.5 %") == 0.005);
+	assert_true(budget_of("budget=100%") == 1);
+	assert_true(budget_of("budget=none") == 0);
+	assert_true(budget_of("budget=") == 0.03);
+	assert_int_equal(resolved_list("cost_every=8").cost_every, 8);
+	assert_true(budget_of("cost_every=8") > 0);
+}
+
+/* Whoever asks for steps has them whole. */
+static void what_was_asked_for_is_whole(void **state)
+{
+	static const char *const wishes[][2] = {{"steps=all", "--steps"},
+	                                        {"steps=5-7", "--steps"},
+	                                        {"steps=none", "--steps"},
+	                                        {"wait=1", "--wait"},
+	                                        {"start_step=5", "--start-step"},
+	                                        {"num_steps=5", "--num-steps"},
+	                                        {"type=pytorch", "--type"},
+	                                        {"type=simple", "--type"},
+	                                        {"export_memory_timeline=true", "--export-memory-timeline"}};
+
+	for (size_t i = 0; i < sizeof(wishes) / sizeof(wishes[0]); i++)
+		for (int with = 0; with < 3; with++) {
+			static const char *const others[] = {"", ",budget=1%", ",cost_every=8"};
+			char list[64];
+
+			snprintf(list, sizeof(list), "%s%s", wishes[i][0], others[with]);
+			struct record_options options = resolved_list(list);
+
+			assert_true(options.budget == 0);
+			assert_int_equal(options.cost_every, 0);
+			assert_string_equal(options.asked, wishes[i][1]);
+		}
+	assert_null(resolved_list("type=advanced").asked);
+	assert_true(budget_of("type=advanced") == 0.03);
+	assert_null(resolved_list("budget=none").asked);
+}
+
+static void wrong_budgets_are_refused(void **state)
+{
+	struct record_settings settings = {0};
+	struct record_options options;
+	char problem[256];
+
+	check_refused("budget=0", "budget must be more than 0 and at most 100 percent, got '0'; none: no limit");
+	check_refused("budget=101%", "budget must be more than 0 and at most 100 percent, got '101%'; none: no limit");
+	check_refused("budget=much", "budget wants a share such as 3% or 0.5%, or none, got 'much'");
+	check_refused("budget=3%%", "budget wants a share such as 3% or 0.5%, or none, got '3%%'");
+	check_refused("budget=-1", "budget wants a share such as 3% or 0.5%, or none, got '-1'");
+	set(&settings, "budget", "1%", "--budget");
+	set(&settings, "cost_every", "8", "STEPSCOPE_COST_EVERY");
+	assert_false(record_options_resolve(&options, &settings, problem, sizeof(problem)));
+	assert_string_equal(
+		problem, "--budget and STEPSCOPE_COST_EVERY contradict each other: one says what recording may cost, "
+			 "the other in how many steps operators are recorded");
+}
+
 static void ranges_are_sorted_and_joined(void **state)
 {
 	struct record_options options = resolved_list("steps=100:50-60:61:3-4:55-70");
@@ -580,6 +652,9 @@ static void an_overlay_replaces_another_way_to_choose_steps(void **state)
 	check_overlay("start_step=50,num_steps=20", "num_steps=5", "start_step=50,num_steps=5");
 	check_overlay("start_step=50,num_steps=20", "wait=5", "wait=5");
 	check_overlay("steps=3", "start_step=50", "start_step=50");
+	check_overlay("budget=1%", "cost_every=8", "cost_every=8");
+	check_overlay("cost_every=8", "budget=none", "budget=none");
+	check_overlay("cost_every=8,wait=1", "steps=5-6", "steps=5-6,cost_every=8");
 	check_overlay("profiling_frequency=10,active=2", "wait=5", "wait=5,active=2");
 	check_overlay("type=simple", "steps=5", "steps=5");
 	check_overlay("type=pytorch", "steps=5", "steps=5,type=pytorch");
@@ -604,6 +679,7 @@ static const char *random_value(const struct record_option *option, uint32_t *se
 	static const char *const bools[] = {"true", "no", "1", "OFF"};
 	static const char *const sizes[] = {"0", "64k", "1.25G", "16 MiB"};
 	static const char *const times[] = {"0", "10m", "1.5 h", "30", "7ms"};
+	static const char *const shares[] = {"3%", "0.5", "NONE", "100 %"};
 	uint32_t number = next_random(seed);
 
 	switch (option->type) {
@@ -613,6 +689,8 @@ static const char *random_value(const struct record_option *option, uint32_t *se
 		return sizes[number % 4];
 	case RECORD_DURATION:
 		return times[number % 5];
+	case RECORD_SHARE:
+		return shares[number % 4];
 	case RECORD_COUNT:
 		snprintf(out, bytes, "%s%u", number % 2 ? "0" : "", 1 + number % 9999);
 		return out;
@@ -697,6 +775,9 @@ int main(void)
 		cmocka_unit_test(what_is_too_long_is_refused),
 		cmocka_unit_test(contradictions_name_both_origins),
 		cmocka_unit_test(values_mean_what_they_say),
+		cmocka_unit_test(a_budget_is_a_share_or_none),
+		cmocka_unit_test(what_was_asked_for_is_whole),
+		cmocka_unit_test(wrong_budgets_are_refused),
 		cmocka_unit_test(ranges_are_sorted_and_joined),
 		cmocka_unit_test(items_of_a_yaml_list_add_up),
 		cmocka_unit_test(an_empty_value_gives_the_default_back),

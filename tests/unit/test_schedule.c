@@ -410,21 +410,66 @@ static void a_sentence_is_cut_to_its_room(void **state)
 	}
 }
 
-static void the_sentence_counts_earlier_recordings_and_pauses(void **state)
+static void the_sentence_says_how_many_steps_have_operators(void **state)
 {
-	struct record_options options = resolved("cost_every=2");
+	struct record_options options = resolved("");
+	struct schedule_progress progress = {.every = 8};
+	char out[512];
+
+	for (int64_t step = 0; step < 287; step++)
+		schedule_note(&progress, step % 7 ? STEPSCOPE_CAPTURE_NONE : STEPSCOPE_CAPTURE_RECORD, step);
+	schedule_describe(&options, &progress, out, sizeof(out));
+	assert_string_equal(out, "captured operators of 41 of 287 steps (1 of 8)");
+	progress.cost = COST_MEASURED;
+	progress.cost_ratio = 0.1804;
+	schedule_describe(&options, &progress, out, sizeof(out));
+	assert_string_equal(out, "captured operators of 41 of 287 steps (1 of 8): all would cost 18 %");
+	progress.cost = COST_ESTIMATED;
+	progress.cost_ratio = 0.0994;
+	progress.counted_by = "the calls of optimizers";
+	schedule_describe(&options, &progress, out, sizeof(out));
+	assert_string_equal(
+		out,
+		"captured operators of 41 of 287 steps (1 of 8): all would cost about 9.9 %; steps were counted by "
+		"the calls of optimizers");
+	progress.cost = COST_BELOW;
+	progress.every = 1;
+	progress.counted_by = NULL;
+	schedule_describe(&options, &progress, out, sizeof(out));
+	assert_string_equal(out, "captured operators of 41 of 287 steps: all would cost less than 1 %");
+}
+
+static void the_sentence_says_that_a_few_steps_are_too_few(void **state)
+{
+	struct record_options options = resolved("");
+	struct schedule_progress progress = {.every = 1, .cost = COST_MEASURED, .cost_ratio = 0.18};
+	char out[512];
+
+	for (int64_t step = 0; step < 11; step++)
+		schedule_note(&progress, step % 7 == 3 ? STEPSCOPE_CAPTURE_RECORD : STEPSCOPE_CAPTURE_NONE, step);
+	schedule_describe(&options, &progress, out, sizeof(out));
+	assert_string_equal(out, "captured operators of 2 of 11 steps; --budget none records all");
+	progress = (struct schedule_progress){.every = 1};
+	schedule_note(&progress, STEPSCOPE_CAPTURE_NONE, 0);
+	schedule_describe(&options, &progress, out, sizeof(out));
+	assert_string_equal(out, "captured operators of 0 of 1 step; --budget none records all");
+}
+
+static void the_sentence_counts_earlier_recordings(void **state)
+{
+	struct record_options options = resolved("budget=none");
 	struct schedule_progress progress = {0};
 	char out[512];
 
 	schedule_note(&progress, STEPSCOPE_CAPTURE_RECORD, 0);
 	schedule_note(&progress, STEPSCOPE_CAPTURE_RECORD, 1);
 	schedule_restart(&progress);
+	progress.every = 2;
 	schedule_note(&progress, STEPSCOPE_CAPTURE_NONE, 5);
-	progress.steps_paused = 1;
 	schedule_describe(&options, &progress, out, sizeof(out));
 	assert_string_equal(
 		out, "in 2 recordings of this process captured 3 steps, 2 of them with operators; in the last one "
-		     "captured no operators: --cost-every 2 took the step asked for");
+		     "captured operators of 0 of 1 step; --budget none records all");
 	schedule_note(&progress, STEPSCOPE_CAPTURE_RECORD, 6);
 	schedule_restart(&progress);
 	assert_int_equal(progress.earlier, 2);
@@ -441,7 +486,9 @@ static void the_sentence_counts_earlier_recordings_and_pauses(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(the_sentence_counts_earlier_recordings_and_pauses),
+		cmocka_unit_test(the_sentence_says_how_many_steps_have_operators),
+		cmocka_unit_test(the_sentence_says_that_a_few_steps_are_too_few),
+		cmocka_unit_test(the_sentence_counts_earlier_recordings),
 		cmocka_unit_test(a_schedule_does_what_torch_does),
 		cmocka_unit_test(the_guides_examples_come_out),
 		cmocka_unit_test(lists_go_by_the_programs_numbers),
