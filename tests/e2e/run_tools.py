@@ -16,6 +16,9 @@ BLOCK_SYMBOLS, BLOCK_END = 2, 10
 KIND_COUNTER, KIND_META = 4, 20
 
 
+AS_USERS_HAVE_IT = {"STEPSCOPE_BUDGET": ""}  # operators in some steps only
+
+
 def environment(cwd, **more):
     """A clean one: nothing of a launcher or of ours, but that all steps have operators."""
     clean = {name: os.environ[name] for name in KEPT if name in os.environ}

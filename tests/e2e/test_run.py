@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from run_tools import ACTOR, STEPSCOPE, environment, host_facts, manifest, run, run_directory, segments, TRAINER
+from run_tools import AS_USERS_HAVE_IT, ACTOR, STEPSCOPE, environment, host_facts, manifest, run, run_directory, segments, TRAINER
 
 
 @pytest.mark.parametrize("program, status", [
@@ -87,7 +87,7 @@ def test_program_has_the_callers_signal_state(tmp_path):
 
 
 def test_program_sees_the_run_in_its_environment(tmp_path):
-    done = run(tmp_path, "env", options=["--wait", "2", "--active", "3"], env={"STEPSCOPE_WARMUP": 1, "MINE": "kept"})
+    done = run(tmp_path, "env", options=["--wait", "2", "--active", "3"], env={"STEPSCOPE_WARMUP": 1, "MINE": "kept", **AS_USERS_HAVE_IT})
     seen = dict(line.split("=", 1) for line in done.stdout.decode().splitlines())
     assert seen["STEPSCOPE"] == "1"
     assert seen["STEPSCOPE_RUN_DIR"] == str(run_directory(tmp_path))
@@ -170,7 +170,7 @@ def test_configuration_that_does_not_exist(tmp_path):
 
 def test_settings_of_a_file(tmp_path):
     (tmp_path / "stepscope.yaml").write_text("profiler:\n  wait_steps: 3\n  active_steps: 2\n  repeat: 1\n")
-    done = run(tmp_path, "printenv", "STEPSCOPE_OPTIONS")
+    done = run(tmp_path, "printenv", "STEPSCOPE_OPTIONS", env=AS_USERS_HAVE_IT)
     assert done.stdout == b"wait=3,active=2,repeat=1\n"
 
 
@@ -186,7 +186,7 @@ def test_settings_of_a_file(tmp_path):
 ])
 def test_configurations_of_all_shapes(tmp_path, text, expected):
     (tmp_path / "mine.yaml").write_text(text)
-    done = run(tmp_path, "sh", "-c", "echo ${STEPSCOPE_OPTIONS-none}", options=["-c", "mine.yaml"])
+    done = run(tmp_path, "sh", "-c", "echo ${STEPSCOPE_OPTIONS-none}", options=["-c", "mine.yaml"], env=AS_USERS_HAVE_IT)
     assert done.returncode == 0, done.stderr
     assert done.stdout.decode().strip() == (expected or "none")
 
@@ -218,7 +218,7 @@ def test_configurations_that_are_refused(tmp_path, text, message):
 def test_later_sources_win(tmp_path):
     (tmp_path / "mine.yaml").write_text("model_name: gpt\nprofiler: {enabled: true, wait: 1, warmup: 1, active: 1}\n")
     options = ["--config", "mine.yaml", "--set", "profiler.warmup=7", "--active", "9"]
-    done = run(tmp_path, "printenv", "STEPSCOPE_OPTIONS", options=options, env={"STEPSCOPE_WAIT": 5, "STEPSCOPE_WARMUP": 6})
+    done = run(tmp_path, "printenv", "STEPSCOPE_OPTIONS", options=options, env={"STEPSCOPE_WAIT": 5, "STEPSCOPE_WARMUP": 6, **AS_USERS_HAVE_IT})
     assert done.stdout == b"enabled=true,wait=5,warmup=7,active=9\n"
     assert manifest(tmp_path)["schedule"] == {"enabled": "true", "wait": "5", "warmup": "7", "active": "9"}
 

@@ -9,7 +9,7 @@ import subprocess
 
 import pytest
 
-from run_tools import ACTOR, HOST, STEPSCOPE, TRAINER, environment, finish, manifest, run, run_directory, segments, start
+from run_tools import AS_USERS_HAVE_IT, ACTOR, HOST, STEPSCOPE, TRAINER, environment, finish, manifest, run, run_directory, segments, start
 
 
 @pytest.mark.parametrize("program, stem", [
@@ -163,7 +163,7 @@ def test_a_step_of_one_task_is_no_job(tmp_path):
 
 def test_manifest_tells_the_circumstances(tmp_path):
     run(tmp_path, ACTOR, "steps", "1", "0", options=["--wait", "1", "--active", "1"],
-        env={"CUDA_VISIBLE_DEVICES": "0,1", "OMP_NUM_THREADS": 4, "PRIVATE_THING": "x", "RANK": 3})
+        env={"CUDA_VISIBLE_DEVICES": "0,1", "OMP_NUM_THREADS": 4, "PRIVATE_THING": "x", "RANK": 3, **AS_USERS_HAVE_IT})
     told = manifest(tmp_path)
     assert told["schema"] == "stepscope.run/1"
     assert re.fullmatch("[0-9a-f]{32}", told["run_id"])

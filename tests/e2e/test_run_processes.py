@@ -151,9 +151,23 @@ def test_a_range_that_is_open_when_a_recording_ends_ends_nothing_in_the_next(tmp
 
 
 def test_sentence_tells_of_the_steps_that_cost_every_leaves_out(tmp_path):
-    done = run(tmp_path, ACTOR, "steps", "200", "0", options=["--cost-every", "10"])
-    assert done.stderr.splitlines()[0] == ("stepscope: captured 100 of the steps 0-189 with operators; the other 100 steps with "
-                                           "steps and phases only, for --cost-every")
+    done = run(tmp_path, ACTOR, "steps", "320", "0", options=["--cost-every", "10"])
+    assert re.match(r"stepscope: captured operators of 20 of 320 steps \(1 of 16\): all would cost ", done.stderr), done.stderr
+
+
+def test_sentence_of_a_short_run_names_the_way_out(tmp_path):
+    """The first three steps have none."""
+    done = run(tmp_path, ACTOR, "steps", "3", "0", options=["--budget", "3%"])
+    assert done.stderr.splitlines()[0] == "stepscope: captured operators of 0 of 3 steps; --budget none records all"
+    done = run(tmp_path, ACTOR, "steps", "3", "0", options=["--budget", "3%", "--steps", "all"])
+    assert done.stderr.splitlines()[0] == "stepscope: captured all 3 steps (0-2) with operators"
+
+
+def test_nothing_is_left_of_what_ranks_agree_by(tmp_path):
+    run(tmp_path, ACTOR, "ranks", "2", "steps", "200", "0", "kill", "9", options=["--budget", "3%"])
+    directory = run_directory(tmp_path).stat()
+    name = f"stepscope.{os.getuid()}.share.{directory.st_dev:x}.{directory.st_ino:x}"
+    assert name not in os.listdir("/dev/shm")
 
 
 HOLD = """
