@@ -234,7 +234,7 @@ struct budget_cost budget_cost(const struct budget *budget)
 	table = table_ns(budget) / plain;
 	background = budget->background_ns / plain;
 	cost.ratio = table + background;
-	if (budget->count < LEAST_BLOCKS / 2)
+	if (2 * budget->count < LEAST_BLOCKS)
 		return cost;
 	/* steps became shorter, or longer: the shorter ones are not to be forgotten */
 	plain = smaller(plain, budget->plain_of_blocks / budget->count);

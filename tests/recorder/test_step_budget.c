@@ -157,6 +157,8 @@ static void a_program_without_steps_is_whole(void)
 
 static void workers_go_on_as_their_parent_did(void)
 {
+	if (IS_THREAD_SANITIZED)
+		harness_skip("its library cannot start threads in forked children");
 	CHECK_EQUAL(operators_of("workers", "keep_size=0,budget=3%"), 1 + 5);
 }
 
