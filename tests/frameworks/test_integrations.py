@@ -23,7 +23,7 @@ def needs(package):
 
 
 def run(tmp_path, *program, options=()):
-    done = subprocess.run([STEPSCOPE, "run", "-o", "run", *options, "--", PYTHON, *map(str, program)], cwd=tmp_path, timeout=300,
+    done = subprocess.run([STEPSCOPE, "run", "-o", "run", "--budget", "none", *options, "--", PYTHON, *map(str, program)], cwd=tmp_path, timeout=300,
                           env={name: os.environ[name] for name in KEPT if name in os.environ}, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr
     return done.stdout

@@ -31,7 +31,7 @@ def plain(tmp_path, python, *program, **env):
 def run(tmp_path, python, *program, options=(), env=None):
     """`stepscope run -o run -- python program`"""
     env = {"PYTHONPATH": PACKAGE, "PYTHONDONTWRITEBYTECODE": 1, **(env or {})}
-    return subprocess.run([STEPSCOPE, "run", "-o", "run", *options, "--", str(python), *map(str, program)], cwd=tmp_path,
+    return subprocess.run([STEPSCOPE, "run", "-o", "run", "--budget", "none", *options, "--", str(python), *map(str, program)], cwd=tmp_path,
                           env=environment(**env), capture_output=True, text=True, timeout=300, check=False)
 
 

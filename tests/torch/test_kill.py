@@ -50,7 +50,7 @@ def check_recording(tmp_path, least):
 
 def end_from_outside(tmp_path, python, how):
     number = SIGNALS[how]
-    process = subprocess.Popen([STEPSCOPE, "run", "-o", "run", "--", python, "-c", TRAIN, how, "-1"], cwd=tmp_path,
+    process = subprocess.Popen([STEPSCOPE, "run", "-o", "run", "--budget", "none", "--", python, "-c", TRAIN, how, "-1"], cwd=tmp_path,
                                env=environment(), stdout=subprocess.PIPE, stderr=subprocess.PIPE)
     pid = b""
     while not pid.endswith(b" "):

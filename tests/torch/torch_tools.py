@@ -57,9 +57,9 @@ def environment(**more):
     return {"OMP_NUM_THREADS": "1", **kept, **{key: str(value) for key, value in more.items()}}
 
 
-def run(tmp_path, *program, env=None, options=(), timeout=300):
-    """`stepscope run -o run -- program`"""
-    return subprocess.run([STEPSCOPE, "run", "-o", "run", *options, "--", *map(str, program)], cwd=tmp_path, timeout=timeout,
+def run(tmp_path, *program, env=None, options=(), timeout=300, budget="none"):
+    """`stepscope run -o run -- program`, with operators in all steps unless `budget` says otherwise."""
+    return subprocess.run([STEPSCOPE, "run", "-o", "run", "--budget", budget, *options, "--", *map(str, program)], cwd=tmp_path, timeout=timeout,
                           env=environment(**(env or {})), capture_output=True, text=True, check=False)
 
 
@@ -91,13 +91,13 @@ def warm_server(python):
     return ours
 
 
-def warm(tmp_path, python, *program, env=None, options=(), is_observed=True, timeout=300):
+def warm(tmp_path, python, *program, env=None, options=(), is_observed=True, timeout=300, budget="none"):
     """As run(), without the launcher and the seconds that `import torch` takes: for tests of what is recorded, and not of how we get in.
     is_observed=False: `python program` alone."""
     server, its = warm_server(python), environment(**(env or {}))
     if is_observed:
         wanted = (f"{name[2:]}={value}".replace(",", ":") for name, value in zip(options[::2], options[1::2]))
-        its["STEPSCOPE"] = ",".join(("out=run", *wanted))
+        its["STEPSCOPE"] = ",".join(("out=run", f"budget={budget}", *wanted))
     request = {"program": (str(tmp_path), its, list(map(str, program))), "package": str(PACKAGE) if is_observed else ""}
     server.settimeout(timeout)
     with tempfile.TemporaryFile("w+") as out, tempfile.TemporaryFile("w+") as errors:
