@@ -262,7 +262,8 @@ struct stepscope_segment_header {
 	uint64_t first_tick;
 	uint32_t flags; /* enum stepscope_segment_flag */
 	uint32_t session; /* segments with equal pid, start_time and session share symbols and streams; an exec makes a new one */
-	uint8_t reserved[16];
+	uint64_t pid_namespace; /* that pid and parent_pid belong to: inode number of /proc/PID/ns/pid; 0: not known */
+	uint8_t reserved[8];
 };
 static_assert(sizeof(struct stepscope_segment_header) == 128, "segment header");
 

@@ -92,12 +92,19 @@ static enum status open_directory(struct run *run, struct error *err)
 	return STATUS_OK;
 }
 
+/* Of a container: signals whose default is the end do nothing to it, so what comes early is to be kept for the program. */
+static bool is_first_process(void)
+{
+	return getpid() == 1;
+}
+
 static void start_program(struct run *run)
 {
 	const struct run_directory *directory = run->directory.fd >= 0 ? &run->directory : NULL;
 	char **environment = run_environment_new(directory, &run->settings);
 
-	run_signals_init(&run->signals);
+	if (!is_first_process())
+		run_signals_init(&run->signals);
 	/* orphans of the program come to us, so that their end is seen */
 	prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0);
 	fflush(NULL);
@@ -186,6 +193,8 @@ static int run_program(const struct options_result *arguments, struct error *err
 		status = run_options_resolve(&run.settings, err);
 	if (status)
 		return status_exit(status);
+	if (is_first_process())
+		run_signals_init(&run.signals);
 	obey_environment(&run);
 	run.argv = (char *const *)&arguments->operands[0];
 	status = open_directory(&run, err);

@@ -177,7 +177,7 @@ void run_captured_find(struct run_captured *captured, const struct run *run)
 
 		if (!process->is_ours || process->role == STEPSCOPE_ROLE_HOST)
 			continue;
-		if (process->pid == run->child.pid)
+		if (process->ids.here == run->child.pid)
 			captured->program = process;
 		look_at(captured, run, process);
 	}

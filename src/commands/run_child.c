@@ -174,21 +174,27 @@ static void complete(struct run_child *child, int wait_status, const struct rusa
 		child->io = *io;
 }
 
-pid_t run_child_reap(struct run_child *child, int *wait_status)
+bool run_child_reap(struct run_child *child, const struct process_view *view, struct run_reaped *reaped)
 {
 	siginfo_t info = {.si_pid = 0};
+	struct process_facts facts;
 	struct process_io io;
 	struct rusage usage;
-	pid_t pid;
+	pid_t in_proc;
 
-	/* look first, wait then: /proc/PID/io is there until it has been waited for */
+	/* look first, wait then: /proc/PID is there until it has been waited for */
 	if (waitid(P_ALL, 0, &info, WEXITED | WNOHANG | WNOWAIT) != 0 || !info.si_pid)
-		return 0;
-	process_read_io(&io, info.si_pid);
-	pid = wait4(info.si_pid, wait_status, WNOHANG, &usage);
-	if (pid > 0 && pid == child->pid && child->is_running)
-		complete(child, *wait_status, &usage, &io);
-	return pid > 0 ? pid : 0;
+		return false;
+	in_proc = process_in_proc(view, info.si_pid);
+	process_read_io(&io, in_proc);
+	*reaped = (struct run_reaped){.pid = info.si_pid};
+	if (process_read(&facts, in_proc))
+		reaped->start_time = facts.start_time;
+	if (wait4(info.si_pid, &reaped->wait_status, WNOHANG, &usage) != info.si_pid)
+		return false;
+	if (reaped->pid == child->pid && child->is_running)
+		complete(child, reaped->wait_status, &usage, &io);
+	return true;
 }
 
 int run_exit_status(const struct run_child *child)

@@ -34,9 +34,9 @@ void run_environment_free(char **environment);
 void run_child_start(struct run_child *child, char *const *argv, char *const *environment,
                      const struct run_signals *signals);
 
-/* Waits without blocking for any child; orphans of the program become our children too. Returns its process id and fills in
- * *wait_status; 0: none has ended. When it was the program itself, `child` is completed. */
-pid_t run_child_reap(struct run_child *child, int *wait_status);
+/* Waits without blocking for any child; orphans of the program become our children too, and as the first process of a container we
+ * have those of others. False: none has ended. When it was the program itself, `child` is completed. */
+bool run_child_reap(struct run_child *child, const struct process_view *view, struct run_reaped *reaped);
 
 /* The exit status a shell would give. */
 int run_exit_status(const struct run_child *child);

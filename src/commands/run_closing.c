@@ -50,7 +50,7 @@ static void record_status(struct run *run, pid_t pid, int wait_status)
 static bool find_unseen(struct run *run, char *text, size_t bytes)
 {
 	for (uint32_t i = 0; i < run->watch.count; i++)
-		run_unseen_excuse(&run->unseen, run->watch.items[i].pid);
+		run_unseen_excuse(&run->unseen, run->watch.items[i].ids.in_proc);
 	return run_unseen_sentence(&run->unseen, text, bytes) != NULL;
 }
 

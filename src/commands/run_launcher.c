@@ -51,8 +51,10 @@ static bool set_parent_job(struct run_launcher *launcher, const char *kind)
 {
 	char host[65] = "", text[120];
 	struct process_facts parent;
+	struct process_view view;
 
-	if (!process_read(&parent, getppid()))
+	process_view_init(&view);
+	if (!process_read(&parent, process_in_proc(&view, getppid())))
 		return false;
 	gethostname(host, sizeof(host) - 1);
 	snprintf(text, sizeof(text), "%s-%d-%" PRIu64, host, (int)parent.pid, parent.start_time);

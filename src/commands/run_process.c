@@ -4,12 +4,14 @@
  */
 #include "commands/run_process.h"
 
+#include <dirent.h>
 #include <fcntl.h>
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/ioctl.h>
+#include <sys/stat.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
@@ -91,6 +93,125 @@ void process_read_io(struct process_io *io, pid_t pid)
 	io->write_bytes = strtoull(writes + strlen("\nwrite_bytes: "), NULL, 10);
 	io->is_known = true;
 }
+
+/* ---- namespaces ---- */
+
+#define NESTED_MAX 33 /* the kernel's limit of depth */
+
+/* The ids of a process, from the namespace of /proc down to its own; their number, 0 when it is not known. */
+static int read_ids(pid_t *ids, pid_t in_proc)
+{
+	char path[64], text[8192], *at, *end;
+	int count = 0;
+
+	snprintf(path, sizeof(path), "/proc/%d/status", (int)in_proc);
+	if (read_text(path, text, sizeof(text)) <= 0 || !(at = strstr(text, "\nNSpid:")))
+		return 0;
+	for (at += strlen("\nNSpid:"); count < NESTED_MAX && *at != '\n'; at = end) {
+		ids[count] = (pid_t)strtol(at, &end, 10);
+		if (end == at)
+			break;
+		count++;
+	}
+	return count;
+}
+
+static uint64_t namespace_of(pid_t in_proc)
+{
+	struct stat status;
+	char path[64];
+
+	snprintf(path, sizeof(path), "/proc/%d/ns/pid", (int)in_proc);
+	return stat(path, &status) == 0 ? status.st_ino : 0;
+}
+
+void process_view_init(struct process_view *view)
+{
+	pid_t ids[NESTED_MAX];
+	char text[16] = "";
+	int count;
+
+	*view = (struct process_view){.pid_namespace = 0};
+	if (readlink("/proc/self", text, sizeof(text) - 1) <= 0)
+		return;
+	view->self = (pid_t)strtol(text, NULL, 10);
+	view->pid_namespace = namespace_of(view->self);
+	count = read_ids(ids, view->self);
+	view->depth = count > 0 ? count - 1 : 0;
+}
+
+struct wanted_process {
+	pid_t here;     /* 0: by the rest */
+	pid_t pid;      /* in its own namespace */
+	uint64_t start_time, pid_namespace;
+};
+
+static bool is_wanted(const struct process_view *view, const struct wanted_process *wanted, struct process_ids *found)
+{
+	struct process_facts facts;
+	pid_t ids[NESTED_MAX];
+	uint64_t pid_namespace;
+	int count;
+
+	if (!process_read(&facts, found->in_proc) || facts.state == 'X' ||
+	    (!wanted->here && facts.start_time != wanted->start_time))
+		return false;
+	count = read_ids(ids, found->in_proc);
+	found->here = count > view->depth ? ids[view->depth] : 0;
+	if (wanted->here)
+		return found->here == wanted->here;
+	pid_namespace = namespace_of(found->in_proc);
+	return found->here && ids[count - 1] == wanted->pid &&
+	       (!pid_namespace || !wanted->pid_namespace || pid_namespace == wanted->pid_namespace);
+}
+
+static bool search(struct process_ids *found, const struct process_view *view, const struct wanted_process *wanted)
+{
+	DIR *list = opendir("/proc");
+	const struct dirent *entry;
+	bool is_found = false;
+
+	while (list && !is_found && (entry = readdir(list)) != NULL) {
+		*found = (struct process_ids){.in_proc = (pid_t)strtol(entry->d_name, NULL, 10)};
+		is_found = found->in_proc > 0 && is_wanted(view, wanted, found);
+	}
+	if (list)
+		closedir(list);
+	if (!is_found)
+		*found = (struct process_ids){.here = 0};
+	return is_found;
+}
+
+bool process_find(struct process_ids *ids, const struct process_view *view, pid_t pid, uint64_t start_time,
+                  uint64_t pid_namespace)
+{
+	bool is_neighbour = !pid_namespace || !view->pid_namespace || pid_namespace == view->pid_namespace;
+	struct wanted_process wanted = {.pid = pid, .start_time = start_time, .pid_namespace = pid_namespace};
+	struct process_facts facts;
+	bool is_found;
+
+	if (!is_neighbour || view->depth) {
+		is_found = search(ids, view, &wanted);
+		if (is_neighbour)
+			ids->here = pid;
+		return is_found;
+	}
+	is_found = process_read(&facts, pid) && facts.start_time == start_time && facts.state != 'X';
+	*ids = (struct process_ids){.here = pid, .in_proc = is_found ? pid : 0};
+	return is_found;
+}
+
+pid_t process_in_proc(const struct process_view *view, pid_t here)
+{
+	struct wanted_process wanted = {.here = here};
+	struct process_ids found;
+
+	if (!view->depth || here <= 0)
+		return here;
+	return search(&found, view, &wanted) ? found.in_proc : 0;
+}
+
+/* ---- end ---- */
 
 int process_open(pid_t pid)
 {

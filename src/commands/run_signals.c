@@ -9,7 +9,8 @@
 #include <sys/signalfd.h>
 #include <unistd.h>
 
-static const int collected[] = {SIGCHLD, SIGINT, SIGQUIT, SIGTERM, SIGHUP, SIGUSR1, SIGUSR2, SIGCONT, SIGTSTP, SIGALRM};
+static const int collected[] = {SIGCHLD, SIGINT,  SIGQUIT, SIGTERM,  SIGHUP, SIGUSR1,
+                                SIGUSR2, SIGCONT, SIGTSTP, SIGWINCH, SIGPWR, SIGALRM};
 #define COLLECTED_COUNT (sizeof(collected) / sizeof(collected[0]))
 
 void run_signals_init(struct run_signals *signals)
@@ -21,6 +22,9 @@ void run_signals_init(struct run_signals *signals)
 	sigemptyset(&set);
 	for (size_t i = 0; i < COLLECTED_COUNT; i++)
 		sigaddset(&set, collected[i]);
+	/* STOPSIGNAL of an image may be one of these */
+	for (int number = SIGRTMIN; number <= SIGRTMAX; number++)
+		sigaddset(&set, number);
 	sigprocmask(SIG_BLOCK, &set, &signals->original);
 	sigaction(SIGCHLD, &standard, &signals->original_child);
 	signals->fd = signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK);

@@ -9,6 +9,7 @@
 
 #include <errno.h>
 #include <inttypes.h>
+#include <signal.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/epoll.h>
@@ -82,7 +83,7 @@ static struct stepscope_segment_header identity_of(const struct run *run, const 
 
 static bool may_be_named(const struct run *run, const struct watched *process)
 {
-	if (process->pid == run->child.pid || !run->child.is_running || run->was_asked_to_end)
+	if (process->ids.here == run->child.pid || !run->child.is_running || run->was_asked_to_end)
 		return false;
 	/* without a status: an orderly end leaves nothing to rescue, but so do forked children seldom end, most call _exit() */
 	if (!process->has_status)
@@ -131,11 +132,10 @@ static void on_end(void *context, const struct watched *process)
 
 static void reap(struct run *run)
 {
-	int wait_status;
-	pid_t pid;
+	struct run_reaped reaped;
 
-	while ((pid = run_child_reap(&run->child, &wait_status)) > 0)
-		run_watch_note_status(&run->watch, pid, wait_status);
+	while (run_child_reap(&run->child, &run->watch.view, &reaped))
+		run_watch_note_status(&run->watch, &reaped);
 }
 
 static void on_timer(struct run *run)
@@ -146,7 +146,8 @@ static void on_timer(struct run *run)
 		return;
 	run_watch_tick(&run->watch, false);
 	if (run->directory.fd >= 0)
-		run_unseen_tick(&run->unseen, run->child.is_running ? run->child.pid : 0);
+		run_unseen_tick(&run->unseen,
+		                run->child.is_running ? process_in_proc(&run->watch.view, run->child.pid) : 0);
 	host_recording_tick(run->host);
 }
 
@@ -208,10 +209,25 @@ static int64_t now_ms(void)
 	return (int64_t)now.tv_sec * 1000 + now.tv_nsec / 1000000;
 }
 
+static void wait_for_the_rest(struct run *run)
+{
+	int64_t end_ms = now_ms() + GRACE_MS;
+
+	while (run->watch.living && now_ms() < end_ms)
+		wait_once(run, 50);
+}
+
+/* With the first process of a container the kernel kills all others. Killed while we are here, they lose nothing. */
+static void end_container(struct run *run)
+{
+	if (getpid() != 1 || !run->watch.living)
+		return;
+	kill(-1, SIGKILL);
+	wait_for_the_rest(run);
+}
+
 void run_supervise(struct run *run)
 {
-	int64_t end_ms;
-
 	open_events(run);
 	run_watch_init(&run->watch, &run->directory, run->epoll);
 	run->watch.program = run->child.pid;
@@ -224,8 +240,8 @@ void run_supervise(struct run *run)
 	while (run->child.is_running)
 		wait_once(run, 1500);
 	run_watch_tick(&run->watch, true);
-	for (end_ms = now_ms() + GRACE_MS; run->watch.living && now_ms() < end_ms;)
-		wait_once(run, 50);
+	wait_for_the_rest(run);
+	end_container(run);
 	run_watch_tick(&run->watch, true);
 	if (run->unnamed)
 		say("stepscope: %u more processes were killed or failed\n", run->unnamed);

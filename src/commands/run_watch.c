@@ -14,6 +14,7 @@
 #include <fcntl.h>
 #include <inttypes.h>
 #include <limits.h>
+#include <poll.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -24,25 +25,47 @@
 #include <unistd.h>
 
 #define ANCESTORS 64
+#define POOL_FOLDER "/dev/shm/"
 #define POOL_TRIES 5
 #define RESCAN_NS (INT64_C(10) * 1000000000)
 #define HEADER_TRIES 20
 #define SPARE_DESCRIPTORS 64
+#define REAPED_KEPT (sizeof(((struct run_watch *)NULL)->reaped) / sizeof(struct run_reaped))
 
 /* ---- table ---- */
 
-static struct watched *find(struct run_watch *watch, pid_t pid, uint64_t start_time)
+/* Does the process call itself by the same id as we do? */
+static bool is_neighbour(const struct run_watch *watch, uint64_t pid_namespace)
 {
-	uint32_t at = watch->bucket_count ? watch->buckets[(uint32_t)pid % watch->bucket_count] : 0;
+	return !pid_namespace || !watch->view.pid_namespace || pid_namespace == watch->view.pid_namespace;
+}
 
-	for (; at; at = watch->items[at - 1].next) {
-		struct watched *item = &watch->items[at - 1];
+static struct watched *next_of(const struct run_watch *watch, const struct watched *item, pid_t pid)
+{
+	uint32_t at = item ? item->next : watch->bucket_count ? watch->buckets[(uint32_t)pid % watch->bucket_count] : 0;
 
-		/* start time 0: the newest process of that id */
-		if (item->pid == pid && (item->start_time == start_time || !start_time))
-			return item;
-	}
-	return NULL;
+	while (at && watch->items[at - 1].pid != pid)
+		at = watch->items[at - 1].next;
+	return at ? &watch->items[at - 1] : NULL;
+}
+
+static struct watched *find(const struct run_watch *watch, pid_t pid, uint64_t start_time, uint64_t pid_namespace)
+{
+	struct watched *item = next_of(watch, NULL, pid);
+
+	while (item && (item->start_time != start_time || item->pid_namespace != pid_namespace))
+		item = next_of(watch, item, pid);
+	return item;
+}
+
+/* In our namespace. Start time 0: the newest process of that id. */
+static struct watched *find_neighbour(const struct run_watch *watch, pid_t pid, uint64_t start_time)
+{
+	struct watched *item = next_of(watch, NULL, pid);
+
+	while (item && ((item->start_time != start_time && start_time) || !is_neighbour(watch, item->pid_namespace)))
+		item = next_of(watch, item, pid);
+	return item;
 }
 
 static void grow(struct run_watch *watch)
@@ -60,7 +83,8 @@ static void grow(struct run_watch *watch)
 	}
 }
 
-static struct watched *add(struct run_watch *watch, const struct run_segment_name *parts, const char *name)
+static struct watched *add(struct run_watch *watch, const struct run_segment_name *parts, const char *name,
+                           const struct stepscope_segment_header *header)
 {
 	struct watched *item;
 	uint32_t *bucket;
@@ -74,7 +98,10 @@ static struct watched *add(struct run_watch *watch, const struct run_segment_nam
 		.start_time = parts->start_time,
 		.stem = strndup(name, (size_t)parts->stem_length),
 		.newest = parts->number,
-		.rank = -1,
+		.pid_namespace = header->pid_namespace,
+		.rank = header->rank,
+		.role = header->role,
+		.parent = (pid_t)header->parent_pid,
 		.pidfd = -1,
 		.pool_fd = -1,
 		.next = *bucket,
@@ -87,11 +114,12 @@ static struct watched *add(struct run_watch *watch, const struct run_segment_nam
 
 /* ---- whose process ---- */
 
+/* By ids in /proc. In a container we may be process 1, whose own parent is 0: nobody. */
 static bool descends(pid_t pid, pid_t ancestor)
 {
 	struct process_facts facts;
 
-	for (int i = 0; i < ANCESTORS && pid > 1; i++) {
+	for (int i = 0; i < ANCESTORS && pid > 0; i++) {
 		if (pid == ancestor)
 			return true;
 		if (!process_read(&facts, pid))
@@ -101,13 +129,30 @@ static bool descends(pid_t pid, pid_t ancestor)
 	return false;
 }
 
+static const struct run_reaped *find_reaped(const struct run_watch *watch, const struct watched *item)
+{
+	uint32_t kept = watch->reaped_count < REAPED_KEPT ? watch->reaped_count : REAPED_KEPT;
+
+	for (uint32_t i = 0; i < kept; i++) {
+		const struct run_reaped *reaped = &watch->reaped[i];
+
+		if (item->ids.here && reaped->pid == item->ids.here &&
+		    (!reaped->start_time || reaped->start_time == item->start_time))
+			return reaped;
+	}
+	return NULL;
+}
+
 /* Of a process that is gone: by its parent, or since nobody else writes here. */
 static bool was_ours(struct run_watch *watch, const struct watched *item)
 {
-	const struct watched *parent = find(watch, item->parent, 0);
+	if (is_neighbour(watch, item->pid_namespace)) {
+		const struct watched *parent = find_neighbour(watch, item->parent, 0);
 
-	if (item->pid == watch->program || item->parent == watch->program || (parent && parent->is_ours))
-		return true;
+		if (item->pid == watch->program || item->parent == watch->program || (parent && parent->is_ours) ||
+		    find_reaped(watch, item))
+			return true;
+	}
 	return !watch->directory->is_shared;
 }
 
@@ -126,21 +171,20 @@ static void close_all(struct run_watch *watch, struct watched *item)
 
 static void find_status(struct run_watch *watch, struct watched *item)
 {
-	uint32_t kept = watch->reaped_count < 256 ? watch->reaped_count : 256;
+	const struct run_reaped *reaped = find_reaped(watch, item);
 
-	for (uint32_t i = 0; i < kept && !item->has_status; i++) {
-		if (watch->reaped[i].pid == item->pid) {
-			item->has_status = true;
-			item->wait_status = watch->reaped[i].wait_status;
-		}
+	if (reaped && !item->has_status) {
+		item->has_status = true;
+		item->wait_status = reaped->wait_status;
 	}
 	if (!item->has_status)
-		item->has_status = process_status(item->pid, item->start_time, item->pidfd, &item->wait_status);
+		item->has_status =
+			process_status(item->ids.in_proc, item->start_time, item->pidfd, &item->wait_status);
 }
 
 static void pool_path(char *out, size_t bytes, const struct watched *item)
 {
-	snprintf(out, bytes, "/dev/shm/stepscope.%u.%d.%" PRIu64, (unsigned)getuid(), (int)item->pid, item->start_time);
+	snprintf(out, bytes, POOL_FOLDER "stepscope.%u.%d.%" PRIu64, (unsigned)getuid(), (int)item->pid, item->start_time);
 }
 
 bool run_watch_has_pool(const struct watched *process)
@@ -151,8 +195,23 @@ bool run_watch_has_pool(const struct watched *process)
 	return access(path, F_OK) == 0;
 }
 
-/* Brings the rest of its events from the pool into the file. */
-static void rescue(struct watched *item)
+/* Removes the name of a pool that we hold, where it has one that we can see. */
+static void remove_held(int fd)
+{
+	struct stat held, named;
+	char path[64], target[256];
+	ssize_t length;
+
+	snprintf(path, sizeof(path), "/proc/self/fd/%d", fd);
+	length = readlink(path, target, sizeof(target) - 1);
+	target[length > 0 ? length : 0] = '\0';
+	if (!strncmp(target, POOL_FOLDER, strlen(POOL_FOLDER)) && fstat(fd, &held) == 0 && lstat(target, &named) == 0 &&
+	    held.st_dev == named.st_dev && held.st_ino == named.st_ino)
+		unlink(target);
+}
+
+/* Brings the rest of its events from the pool into the file. Who is not surely dead may hold a lock on it. */
+static void rescue(struct watched *item, bool is_surely_dead)
 {
 	struct fold_result result = {.was_folded = false};
 	char path[128];
@@ -163,12 +222,14 @@ static void rescue(struct watched *item)
 		snprintf(path, sizeof(path), "/proc/self/fd/%d", item->pool_fd);
 	else if (access(path, F_OK) != 0)
 		return;
-	if (fold_pool(path, true, &result, &err) != STATUS_OK) {
+	if (fold_pool(path, is_surely_dead, &result, &err) != STATUS_OK) {
 		/* a pool that is gone now was rescued by a nested run */
 		if (item->pool_fd >= 0 || access(path, F_OK) == 0)
 			item->rescue_problem = strdup(err.text);
 		return;
 	}
+	if (item->pool_fd >= 0)
+		remove_held(item->pool_fd);
 	if (!result.was_folded)
 		return;
 	item->rescue = memory_resize(NULL, 1, sizeof(result));
@@ -177,13 +238,16 @@ static void rescue(struct watched *item)
 
 static void end(struct run_watch *watch, struct watched *item)
 {
+	/* seen to die, or not in a /proc that would show it */
+	bool is_surely_dead = item->is_alive || (watch->view.self && is_neighbour(watch, item->pid_namespace));
+
 	if (item->is_alive && item->pidfd < 0)
 		watch->polled--;
 	if (item->is_alive && item->is_ours)
 		watch->living--;
 	item->is_alive = false;
 	find_status(watch, item);
-	rescue(item);
+	rescue(item, is_surely_dead);
 	close_all(watch, item);
 	if (item->is_ours && watch->on_end)
 		watch->on_end(watch->context, item);
@@ -195,34 +259,52 @@ void run_watch_ended(struct run_watch *watch, uint32_t index)
 		end(watch, &watch->items[index]);
 }
 
-void run_watch_note_status(struct run_watch *watch, pid_t pid, int wait_status)
+void run_watch_note_status(struct run_watch *watch, const struct run_reaped *reaped)
 {
-	struct watched *item = find(watch, pid, 0);
+	struct watched *item = find_neighbour(watch, reaped->pid, reaped->start_time);
 
 	if (item && !item->has_status) {
 		item->has_status = true;
-		item->wait_status = wait_status;
+		item->wait_status = reaped->wait_status;
 	}
-	watch->reaped[watch->reaped_count++ % 256] = (struct reaped){pid, wait_status};
+	watch->reaped[watch->reaped_count++ % REAPED_KEPT] = *reaped;
 }
 
 /* ---- pools without a file ---- */
 
-/* Opens the one descriptor among those of a process that has this name; -1 when there is none. */
-static int open_of_process(pid_t pid, const char *wanted)
+/* In memory, or in a file. In another user namespace it has another number of the user, and a process of another pid namespace
+ * with the same id and start time makes a number behind the name needed. */
+static bool is_pool_of(const struct watched *item, const char *target)
+{
+	char memory[64], file[64];
+	const char *found;
+	size_t length;
+
+	snprintf(memory, sizeof(memory), "/memfd:stepscope.pool.%d (deleted)", (int)item->pid);
+	if (!strcmp(target, memory))
+		return true;
+	length = (size_t)snprintf(file, sizeof(file), ".%d.%" PRIu64, (int)item->pid, item->start_time);
+	if (strncmp(target, POOL_FOLDER "stepscope.", strlen(POOL_FOLDER "stepscope.")) != 0)
+		return false;
+	found = strstr(target, file);
+	return found && (!found[length] || found[length] == '.');
+}
+
+/* Opens the pool among the descriptors of a process; -1 when there is none. */
+static int open_pool_of(const struct watched *item)
 {
 	char path[64], target[128];
 	struct dirent *entry;
 	int found = -1;
 	DIR *list;
 
-	snprintf(path, sizeof(path), "/proc/%d/fd", (int)pid);
+	snprintf(path, sizeof(path), "/proc/%d/fd", (int)item->ids.in_proc);
 	list = opendir(path);
 	while (list && found < 0 && (entry = readdir(list)) != NULL) {
 		ssize_t length = readlinkat(dirfd(list), entry->d_name, target, sizeof(target) - 1);
 
 		target[length > 0 ? length : 0] = '\0';
-		if (!strcmp(target, wanted))
+		if (is_pool_of(item, target))
 			found = openat(dirfd(list), entry->d_name, O_RDWR | O_CLOEXEC);
 	}
 	if (list)
@@ -230,16 +312,16 @@ static int open_of_process(pid_t pid, const char *wanted)
 	return found;
 }
 
-/* A pool in a memfd goes with its process unless somebody holds it. It is there before the recording's file is. */
-static void hold_pool(struct watched *item)
+/* A pool in a memfd goes with its process unless somebody holds it, as does one in another /dev/shm than ours. It is there before
+ * the recording's file is. */
+static void hold_pool(const struct run_watch *watch, struct watched *item)
 {
 	char path[128];
 
 	item->pool_tries++;
 	pool_path(path, sizeof(path), item);
-	if (access(path, F_OK) != 0) {
-		snprintf(path, sizeof(path), "/memfd:stepscope.pool.%d (deleted)", (int)item->pid);
-		item->pool_fd = open_of_process(item->pid, path);
+	if (!is_neighbour(watch, item->pid_namespace) || access(path, F_OK) != 0) {
+		item->pool_fd = open_pool_of(item);
 		if (item->pool_fd < 0)
 			return;
 	}
@@ -252,34 +334,65 @@ static bool is_running(const struct watched *item, pid_t *parent)
 {
 	struct process_facts facts;
 
-	if (!process_read(&facts, item->pid) || facts.start_time != item->start_time || facts.state == 'X')
+	if (!process_read(&facts, item->ids.in_proc) || facts.start_time != item->start_time || facts.state == 'X')
 		return false;
 	*parent = facts.parent;
 	return true;
 }
 
+/* When its parent ends while we look, it gets another one. */
+static bool is_descendant(struct run_watch *watch, const struct watched *item, pid_t parent)
+{
+	pid_t before;
+
+	do {
+		if (descends(parent, watch->view.self))
+			return true;
+		before = parent;
+		if (!is_running(item, &parent))
+			return was_ours(watch, item);
+	} while (parent != before);
+	return false;
+}
+
+static bool has_ended(int pidfd)
+{
+	struct pollfd ended = {.fd = pidfd, .events = POLLIN};
+
+	return poll(&ended, 1, 0) != 0;
+}
+
+/* Finds out whether it lives, and whose it is. */
+static void meet(struct run_watch *watch, struct watched *item)
+{
+	pid_t parent;
+
+	if (!watch->view.self) { /* no /proc */
+		item->is_alive = item->pidfd >= 0 && !has_ended(item->pidfd);
+		item->is_ours = was_ours(watch, item);
+		return;
+	}
+	item->is_alive = is_running(item, &parent);
+	item->is_ours = item->is_alive ? is_descendant(watch, item, parent) : was_ours(watch, item);
+}
+
 static void follow(struct run_watch *watch, struct watched *item)
 {
 	struct epoll_event event = {.events = EPOLLIN, .data.u64 = (uint64_t)(item - watch->items)};
-	bool is_there;
-	pid_t parent;
 
-	item->pidfd = process_open(item->pid);
+	process_find(&item->ids, &watch->view, item->pid, item->start_time, item->pid_namespace);
+	if (item->ids.here)
+		item->pidfd = process_open(item->ids.here);
 	if (item->pidfd >= watch->pidfd_limit) {
 		close(item->pidfd);
 		item->pidfd = -1;
 	}
-	is_there = is_running(item, &parent);
-	item->is_alive = is_there;
-	item->is_ours = is_there && descends(parent, getpid());
-	/* gone, perhaps while we looked */
-	if (!item->is_ours && !is_running(item, &parent))
-		item->is_ours = was_ours(watch, item);
+	meet(watch, item);
 	if (item->is_alive && item->is_ours) {
 		watch->living++;
-		hold_pool(item);
+		hold_pool(watch, item);
 	}
-	if (!is_there) {
+	if (!item->is_alive) {
 		if (item->pidfd >= 0)
 			close(item->pidfd);
 		item->pidfd = -1;
@@ -297,6 +410,19 @@ static bool is_our_boot(const struct run_watch *watch, const struct stepscope_se
 	return !memcmp(header->boot_id, watch->boot_id, sizeof(watch->boot_id));
 }
 
+/* Another namespace may have a process of our id. */
+static bool is_own(const struct run_watch *watch, const struct stepscope_segment_header *header)
+{
+	return (pid_t)header->pid == getpid() && header->start_time == watch->own_start_time &&
+	       is_neighbour(watch, header->pid_namespace);
+}
+
+static void note_number(struct watched *item, uint32_t number)
+{
+	if (number > item->newest)
+		item->newest = number;
+}
+
 /* False: its header is not there yet. */
 static bool look_at(struct run_watch *watch, const char *name)
 {
@@ -306,12 +432,11 @@ static bool look_at(struct run_watch *watch, const char *name)
 	bool is_complete;
 	int fd;
 
-	if (!run_segment_parse_name(&parts, name) || parts.pid == getpid())
+	if (!run_segment_parse_name(&parts, name))
 		return true;
-	item = find(watch, (pid_t)parts.pid, parts.start_time);
+	item = find_neighbour(watch, (pid_t)parts.pid, parts.start_time);
 	if (item) {
-		if (parts.number > item->newest)
-			item->newest = parts.number;
+		note_number(item, parts.number);
 		return true;
 	}
 	fd = openat(watch->directory->fd, name, O_RDONLY | O_CLOEXEC | O_NOFOLLOW);
@@ -319,12 +444,12 @@ static bool look_at(struct run_watch *watch, const char *name)
 		return true;
 	is_complete = pread(fd, &header, sizeof(header), 0) == (ssize_t)sizeof(header);
 	if (is_complete && !memcmp(header.magic, STEPSCOPE_SEGMENT_MAGIC, sizeof(header.magic)) &&
-	    is_our_boot(watch, &header)) {
-		item = add(watch, &parts, name);
-		item->rank = header.rank;
-		item->role = header.role;
-		item->parent = (pid_t)header.parent_pid;
-		follow(watch, item);
+	    is_our_boot(watch, &header) && !is_own(watch, &header)) {
+		item = find(watch, (pid_t)parts.pid, parts.start_time, header.pid_namespace);
+		if (item)
+			note_number(item, parts.number);
+		else
+			follow(watch, add(watch, &parts, name, &header));
 	}
 	close(fd);
 	return is_complete;
@@ -425,7 +550,7 @@ static void poll_living(struct run_watch *watch)
 		struct process_facts facts;
 
 		if (item->is_alive && item->pidfd < 0 &&
-		    (!process_read(&facts, item->pid) || facts.start_time != item->start_time || facts.state == 'Z'))
+		    (!process_read(&facts, item->ids.in_proc) || facts.start_time != item->start_time || facts.state == 'Z'))
 			end(watch, item);
 	}
 }
@@ -437,7 +562,7 @@ static void hold_pools(struct run_watch *watch)
 		struct watched *item = &watch->items[i - 1];
 
 		if (item->is_alive && item->is_ours && item->pool_tries < POOL_TRIES)
-			hold_pool(item);
+			hold_pool(watch, item);
 	}
 }
 
@@ -476,9 +601,13 @@ static void read_boot_id(uint8_t *id)
 
 void run_watch_init(struct run_watch *watch, struct run_directory *directory, int epoll)
 {
+	struct process_facts self;
 	struct rlimit limit;
 
 	*watch = (struct run_watch){.directory = directory, .epoll = epoll, .inotify = -1};
+	process_view_init(&watch->view);
+	if (process_read(&self, watch->view.self))
+		watch->own_start_time = self.start_time;
 	read_boot_id(watch->boot_id);
 	if (getrlimit(RLIMIT_NOFILE, &limit) == 0 && limit.rlim_cur < INT_MAX)
 		watch->pidfd_limit = (int)limit.rlim_cur - SPARE_DESCRIPTORS;

@@ -10,6 +10,7 @@
 #define COMMANDS_RUN_WATCH_H
 
 #include "commands/run_directory.h"
+#include "commands/run_process.h"
 #include "format/fold.h"
 
 #include <stepscope/format.h>
@@ -17,8 +18,10 @@
 #include <time.h>
 
 struct watched {
-	pid_t pid;
+	pid_t pid; /* as it calls itself, in its own pid namespace */
 	uint64_t start_time;
+	uint64_t pid_namespace; /* 0: not known */
+	struct process_ids ids;
 	char *stem;      /* "<host>.<pid>.<start time>" */
 	uint32_t newest; /* highest segment number seen */
 	int32_t rank;    /* -1: not known */
@@ -41,16 +44,14 @@ struct new_file { /* whose header was not written yet when we looked */
 	int tries; /* left */
 };
 
-struct reaped {
-	pid_t pid;
-	int wait_status;
-};
 
 struct run_watch {
 	struct run_directory *directory;
 	int epoll;       /* pidfds are added with data = index of the process */
 	int pidfd_limit; /* descriptors from this number on are kept free for files */
 	pid_t program;   /* the process that was started by us */
+	struct process_view view;
+	uint64_t own_start_time;
 	uint8_t boot_id[16];
 	struct watched *items;
 	uint32_t count, capacity;
@@ -58,7 +59,7 @@ struct run_watch {
 	uint32_t bucket_count;
 	uint32_t polled;           /* living processes without pidfd */
 	uint32_t living;           /* of ours */
-	struct reaped reaped[256]; /* the last ones, for processes whose files are seen later */
+	struct run_reaped reaped[256]; /* the last ones, for processes whose files are seen later */
 	uint32_t reaped_count;
 	int inotify; /* readable when files have come; -1: none */
 	struct new_file new_files[32];
@@ -82,7 +83,7 @@ void run_watch_files(struct run_watch *watch);
 void run_watch_retry(struct run_watch *watch);
 
 /* We waited for this process. */
-void run_watch_note_status(struct run_watch *watch, pid_t pid, int wait_status);
+void run_watch_note_status(struct run_watch *watch, const struct run_reaped *reaped);
 
 /* Is a pool of the process still there, so that its file is not complete? */
 bool run_watch_has_pool(const struct watched *process);

@@ -606,6 +606,16 @@ static enum status fold_or_await(const char *path, int *ms_left, struct fold_res
 	}
 }
 
+/* "<pid>.<start time>[.k]": in containers many a process has our id. */
+static bool is_own_pool(const char *name)
+{
+	char *end;
+	if (strtoull(name, &end, 10) != (unsigned long long)getpid())
+		return false;
+	uint64_t own_start = start_time_of((uint32_t)getpid());
+	return !own_start || *end != '.' || strtoull(end + 1, NULL, 10) == own_start;
+}
+
 int fold_stale_pools(const char *run_directory, fold_problem *tell, void *context)
 {
 	int folded = 0, ms_left = run_directory ? RESCUE_MS : 0;
@@ -622,7 +632,7 @@ int fold_stale_pools(const char *run_directory, fold_problem *tell, void *contex
 		if (strncmp(entry->d_name, prefix, strlen(prefix)) != 0)
 			continue;
 		/* closing a descriptor of our own pool would drop the lock that says we live */
-		if (strtoull(entry->d_name + strlen(prefix), NULL, 10) == (unsigned long long)getpid())
+		if (is_own_pool(entry->d_name + strlen(prefix)))
 			continue;
 		snprintf(path, sizeof(path), "/dev/shm/%s", entry->d_name);
 		if (!is_candidate(path, run_directory))

@@ -160,6 +160,7 @@ static uint32_t find_process(struct recording *recording, const struct segment_f
 	for (uint32_t i = recording->process_count; i-- > 0;) {
 		const struct recorded_process *known = recording->processes[i];
 		if (known->header.pid == header->pid && known->header.start_time == header->start_time &&
+		    known->header.pid_namespace == header->pid_namespace &&
 		    memcmp(known->header.boot_id, header->boot_id, 16) == 0 && strcmp(known->host, file->host) == 0)
 			return i;
 	}

@@ -22,6 +22,7 @@
 #include <linux/futex.h>
 #include <sys/mman.h>
 #include <sys/random.h>
+#include <sys/stat.h>
 #include <sys/syscall.h>
 #include <time.h>
 #include <unistd.h>
@@ -561,6 +562,7 @@ static void read_run_id(uint8_t id[16])
 
 static void fill_identity(struct stepscope_segment_header *identity)
 {
+	struct stat pid_namespace;
 	*identity = (struct stepscope_segment_header){
 		.pid = (uint32_t)session.pid,
 		.start_time = session.start_time,
@@ -571,6 +573,7 @@ static void fill_identity(struct stepscope_segment_header *identity)
 		.tick_hz = recorder_clock.tick_hz,
 		.tick_step = recorder_clock.tick_step,
 		.parent_pid = (uint32_t)getppid(),
+		.pid_namespace = stat("/proc/self/ns/pid", &pid_namespace) == 0 ? pid_namespace.st_ino : 0,
 	};
 	read_boot_id(identity->boot_id);
 	read_run_id(identity->run_id);
