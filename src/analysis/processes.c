@@ -137,17 +137,62 @@ static const struct {
 	{PROCESS_PREEMPTED, "process.involuntary_switches", {"involuntary_switches"}},
 };
 
-static const char *child_fact(const struct model *model, int64_t pid, const char *key)
+/* Of whom `stepscope run` may have noted something. */
+struct child {
+	const struct process *process; /* NULL: it recorded nothing itself */
+	uint32_t host;                 /* then: the recording with what was noted */
+	int64_t pid;
+};
+
+static bool is_on_machine_of(const struct process *process, const struct process *other)
+{
+	if (process->machine && other->machine)
+		return process->machine == other->machine;
+	return process->host == other->host;
+}
+
+/* Containers on one machine give the same pids. */
+static bool is_in_namespace_of(const struct process *process, const struct process *other)
+{
+	return !process->pid_namespace || !other->pid_namespace || process->pid_namespace == other->pid_namespace;
+}
+
+static const char *recorded_fact(const struct model *model, const struct process *process, const char *key)
+{
+	char name[128], nested[128];
+	bool is_certain = false;
+
+	snprintf(name, sizeof(name), "child.%" PRId64 ".%s", process->pid, key);
+	snprintf(nested, sizeof(nested), "child.%" PRId64 "@%" PRIu64 ".%s", process->pid, process->pid_namespace, key);
+	for (uint32_t i = 0; i < model->processes_count; i++) {
+		const struct process *host = &model->processes[i];
+		const char *text;
+
+		if (host->role != STEPSCOPE_ROLE_HOST)
+			continue;
+		is_certain |= process->machine && host->machine;
+		if (!is_on_machine_of(process, host))
+			continue;
+		text = model_meta(model, i, is_in_namespace_of(process, host) ? name : nested);
+		if (text)
+			return text;
+	}
+	return is_certain ? NULL : model_meta(model, MODEL_NONE, name);
+}
+
+static const char *child_fact(const struct model *model, const struct child *child, const char *key)
 {
 	char name[96];
 
-	snprintf(name, sizeof(name), "child.%" PRId64 ".%s", pid, key);
-	return model_meta(model, MODEL_NONE, name);
+	if (child->process)
+		return recorded_fact(model, child->process, key);
+	snprintf(name, sizeof(name), "child.%" PRId64 ".%s", child->pid, key);
+	return model_meta(model, child->host, name);
 }
 
-static bool child_number(const struct model *model, int64_t pid, const char *key, int64_t *number)
+static bool child_number(const struct model *model, const struct child *child, const char *key, int64_t *number)
 {
-	const char *text = child_fact(model, pid, key);
+	const char *text = child_fact(model, child, key);
 
 	if (!text || !text[0])
 		return false;
@@ -176,13 +221,13 @@ bool process_counter(const struct model *model, uint32_t process, const char *na
 	return false;
 }
 
-static bool child_sum(const struct model *model, int64_t pid, const char *const facts[2], int64_t *sum)
+static bool child_sum(const struct model *model, const struct child *child, const char *const facts[2], int64_t *sum)
 {
 	int64_t second = 0;
 
-	if (!child_number(model, pid, facts[0], sum))
+	if (!child_number(model, child, facts[0], sum))
 		return false;
-	if (facts[1] && child_number(model, pid, facts[1], &second))
+	if (facts[1] && child_number(model, child, facts[1], &second))
 		*sum += second;
 	return true;
 }
@@ -190,13 +235,14 @@ static bool child_sum(const struct model *model, int64_t pid, const char *const 
 /* With --steps only a part of the recording was read: what is of the whole process would contradict it. */
 static const char *const of_a_part = "--steps: only a part of the process was read";
 
-static void set_used(struct table *table, int row, const struct model *model, uint32_t process, int64_t pid)
+static void set_used(struct table *table, int row, const struct model *model, uint32_t process,
+                     const struct child *child)
 {
 	for (size_t i = 0; i < sizeof(sources) / sizeof(sources[0]); i++) {
 		int64_t number;
 
 		if ((process != MODEL_NONE && process_counter(model, process, sources[i].counter, &number)) ||
-		    child_sum(model, pid, sources[i].facts, &number))
+		    child_sum(model, child, sources[i].facts, &number))
 			table_set_int(table, row, sources[i].column, number);
 		else
 			table_set_missing(table, row, sources[i].column, "nobody sampled the process");
@@ -205,15 +251,15 @@ static void set_used(struct table *table, int row, const struct model *model, ui
 
 /* ---- how it ended ---- */
 
-static const char *describe_end(const struct model *model, const struct process *process, int64_t pid,
-                                struct arena *arena)
+static const char *describe_end(const struct model *model, const struct child *child, struct arena *arena)
 {
-	const char *signal = child_fact(model, pid, "signal");
+	const struct process *process = child->process;
+	const char *signal = child_fact(model, child, "signal");
 	int64_t number;
 
 	if (signal && signal[0])
 		return arena_printf(arena, "killed by %s", signal);
-	if (child_number(model, pid, "status", &number))
+	if (child_number(model, child, "status", &number))
 		return arena_printf(arena, "exit status %" PRId64, number);
 	if (process && process->is_alive)
 		return "still running";
@@ -223,25 +269,34 @@ static const char *describe_end(const struct model *model, const struct process 
 	                           : "closed";
 }
 
+static struct child child_of(const struct model *model, uint32_t process)
+{
+	return (struct child){.process = &model->processes[process], .pid = model->processes[process].pid};
+}
+
 const char *process_end(const struct model *model, uint32_t process, struct arena *arena)
 {
-	return describe_end(model, &model->processes[process], model->processes[process].pid, arena);
+	const struct child child = child_of(model, process);
+
+	return describe_end(model, &child, arena);
 }
 
 bool process_exited_well(const struct model *model, uint32_t process)
 {
-	int64_t pid = model->processes[process].pid, number;
-	const char *signal = child_fact(model, pid, "signal");
+	const struct child child = child_of(model, process);
+	const char *signal = child_fact(model, &child, "signal");
+	int64_t number;
 
-	return !(signal && signal[0]) && child_number(model, pid, "status", &number) && number == 0;
+	return !(signal && signal[0]) && child_number(model, &child, "status", &number) && number == 0;
 }
 
 const char *process_failure(const struct model *model, uint32_t process, struct arena *arena)
 {
-	int64_t pid = model->processes[process].pid, number;
-	const char *signal = child_fact(model, pid, "signal");
+	const struct child child = child_of(model, process);
+	const char *signal = child_fact(model, &child, "signal");
+	int64_t number;
 
-	if ((signal && signal[0]) || (child_number(model, pid, "status", &number) && number))
+	if ((signal && signal[0]) || (child_number(model, &child, "status", &number) && number))
 		return process_end(model, process, arena);
 	return NULL;
 }
@@ -266,30 +321,32 @@ const char *program_failure(const struct model *model, struct arena *arena)
 {
 	for (uint32_t i = 0; i < model->meta_count; i++) {
 		const struct model_meta *meta = &model->meta[i];
-		const char *child;
+		struct child child = {.host = meta->process};
+		const char *pid;
 
 		if (strcmp(model_text(model, meta->key), "exit") != 0 ||
 		    !strtoll(model_text(model, meta->value), NULL, 10))
 			continue;
-		child = model_meta(model, meta->process, "child");
-		return child ? describe_end(model, NULL, strtoll(child, NULL, 10), arena)
-		             : arena_printf(arena, "exit status %s", model_text(model, meta->value));
+		pid = model_meta(model, meta->process, "child");
+		child.pid = pid ? strtoll(pid, NULL, 10) : 0;
+		return pid ? describe_end(model, &child, arena)
+		           : arena_printf(arena, "exit status %s", model_text(model, meta->value));
 	}
 	return has_unseen_end(model) ? "neither the program nor 'stepscope run' closed its recording" : NULL;
 }
 
-static void set_end(struct table *table, int row, const struct model *model, const struct process *process, int64_t pid)
+static void set_end(struct table *table, int row, const struct model *model, const struct child *child)
 {
-	const char *signal = child_fact(model, pid, "signal");
+	const char *signal = child_fact(model, child, "signal");
 	int64_t number;
 
 	table_set_missing(table, row, PROCESS_EXIT, "nobody waited for the process");
 	table_set_missing(table, row, PROCESS_SIGNAL, "it was not seen to be ended by a signal");
 	if (signal && signal[0])
 		table_set_text(table, row, PROCESS_SIGNAL, signal);
-	else if (child_number(model, pid, "status", &number))
+	else if (child_number(model, child, "status", &number))
 		table_set_int(table, row, PROCESS_EXIT, number);
-	table_set_text(table, row, PROCESS_END, describe_end(model, process, pid, &table->arena));
+	table_set_text(table, row, PROCESS_END, describe_end(model, child, &table->arena));
 }
 
 /* The deepest span of the process that never ended; of its main thread when several threads have one. */
@@ -356,9 +413,11 @@ static void set_time(struct table *table, int row, const struct process *process
 
 static void set_whole(struct table *table, int row, const struct model *model, uint32_t number, int64_t origin_ns)
 {
+	const struct child child = child_of(model, number);
+
 	set_time(table, row, &model->processes[number], origin_ns);
 	set_last(table, row, model, number);
-	set_used(table, row, model, number, model->processes[number].pid);
+	set_used(table, row, model, number, &child);
 }
 
 static void set_part(struct table *table, int row)
@@ -374,6 +433,7 @@ static void set_part(struct table *table, int row)
 static int add_row(struct table *table, const struct model *model, uint32_t number)
 {
 	const struct process *process = &model->processes[number];
+	const struct child child = child_of(model, number);
 	int row = table_row(table);
 	int64_t worker;
 
@@ -393,16 +453,21 @@ static int add_row(struct table *table, const struct model *model, uint32_t numb
 		table_set_text(table, row, PROCESS_NAME, model_text(model, process->name));
 	else
 		table_set_missing(table, row, PROCESS_NAME, "not recorded");
-	set_end(table, row, model, process, process->pid);
+	set_end(table, row, model, &child);
 	return row;
 }
 
 /* ---- children that recorded nothing ---- */
 
-static bool is_recorded(const struct model *model, int64_t pid)
+static bool is_recorded(const struct model *model, uint32_t host, int64_t pid)
 {
+	const struct process *run = host == MODEL_NONE ? NULL : &model->processes[host];
+
 	for (uint32_t i = 0; i < model->processes_count; i++) {
-		if (model->processes[i].pid == pid)
+		const struct process *process = &model->processes[i];
+
+		if (process->pid == pid &&
+		    (!run || (is_on_machine_of(process, run) && is_in_namespace_of(process, run))))
 			return true;
 	}
 	return false;
@@ -420,10 +485,11 @@ static void add_child(struct table *table, const struct model *model, uint32_t h
 {
 	static const int unknown[] = {PROCESS_RANK,  PROCESS_PARENT,    PROCESS_HOST,
 	                              PROCESS_FIRST, PROCESS_LAST_STEP, PROCESS_LAST_OP};
+	const struct child child = {.host = host, .pid = pid};
 	const char *name = child_program(model, host, pid);
 	int64_t wall_ns = 0;
 	int row = table_row(table);
-	bool has_wall = child_number(model, pid, "wall_ns", &wall_ns);
+	bool has_wall = child_number(model, &child, "wall_ns", &wall_ns);
 
 	table_set_int(table, row, PROCESS_PID, pid);
 	table_set_text(table, row, PROCESS_ROLE, "program");
@@ -434,26 +500,29 @@ static void add_child(struct table *table, const struct model *model, uint32_t h
 	else
 		table_set_missing(table, row, PROCESS_NAME, "it recorded nothing itself");
 	set_optional(table, row, PROCESS_WALL, has_wall, wall_ns, "nobody waited for it");
-	set_end(table, row, model, NULL, pid);
-	set_used(table, row, model, MODEL_NONE, pid);
+	set_end(table, row, model, &child);
+	set_used(table, row, model, MODEL_NONE, &child);
 }
 
 static void add_children(struct table *table, const struct model *model)
 {
+	uint32_t previous_host = MODEL_NONE;
 	int64_t previous = -1;
 
 	for (uint32_t i = 0; i < model->meta_count; i++) {
 		const char *key = model_text(model, model->meta[i].key);
+		uint32_t host = model->meta[i].process;
 		char *end;
 		int64_t pid;
 
 		if (strncmp(key, "child.", 6) != 0)
 			continue;
 		pid = strtoll(key + 6, &end, 10);
-		if (*end != '.' || pid == previous || is_recorded(model, pid))
+		if (*end != '.' || (pid == previous && host == previous_host) || is_recorded(model, host, pid))
 			continue;
 		previous = pid;
-		add_child(table, model, model->meta[i].process, pid);
+		previous_host = host;
+		add_child(table, model, host, pid);
 	}
 }
 

@@ -26,7 +26,7 @@ static void scan_process(struct run_captured *captured, struct run_scan *scan, c
 {
 	char name[512];
 
-	*scan = (struct run_scan){.blocks_left = captured->blocks_left};
+	*scan = (struct run_scan){.blocks_left = captured->blocks_left, .pid_namespace = process->pid_namespace};
 	for (uint32_t back = 0; back <= process->newest; back++) {
 		snprintf(name, sizeof(name), "%s.%" PRIu32 ".ssr", process->stem, process->newest - back);
 		run_scan_add(scan, run->directory.fd, name);

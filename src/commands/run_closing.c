@@ -34,16 +34,27 @@ static void fact_of(struct run *run, pid_t pid, const char *what, int64_t value)
 	fact_number(run, key, value);
 }
 
-static void record_status(struct run *run, pid_t pid, int wait_status)
+/* `who`: "<pid>", or "<pid>@<namespace>" of a process whose pid is not one of our namespace. */
+static void record_status(struct run *run, const char *who, int wait_status)
 {
-	char key[64], name[RUN_SIGNAL_BYTES];
+	char key[96], name[RUN_SIGNAL_BYTES];
 
-	if (!WIFSIGNALED(wait_status)) {
-		fact_of(run, pid, "status", WEXITSTATUS(wait_status));
-		return;
-	}
-	snprintf(key, sizeof(key), "child.%d.signal", (int)pid);
-	host_recording_fact(run->host, key, run_signal_name(name, WTERMSIG(wait_status)));
+	snprintf(key, sizeof(key), "child.%s.%s", who, WIFSIGNALED(wait_status) ? "signal" : "status");
+	if (WIFSIGNALED(wait_status))
+		host_recording_fact(run->host, key, run_signal_name(name, WTERMSIG(wait_status)));
+	else
+		fact_number(run, key, WEXITSTATUS(wait_status));
+}
+
+static void record_status_of(struct run *run, const struct watched *process)
+{
+	char who[48];
+
+	if (run_watch_is_neighbour(&run->watch, process->pid_namespace))
+		snprintf(who, sizeof(who), "%d", (int)process->pid);
+	else
+		snprintf(who, sizeof(who), "%d@%" PRIu64, (int)process->pid, process->pid_namespace);
+	record_status(run, who, process->wait_status);
 }
 
 /* Why a process of the program is not in the recording; false: nothing is known. */
@@ -57,10 +68,11 @@ static bool find_unseen(struct run *run, char *text, size_t bytes)
 void run_record_facts(struct run *run)
 {
 	const struct run_child *child = &run->child;
-	char unseen[RUN_UNSEEN_BYTES];
+	char unseen[RUN_UNSEEN_BYTES], who[16];
 	uint64_t kills;
 
-	record_status(run, child->pid, child->wait_status);
+	snprintf(who, sizeof(who), "%d", (int)child->pid);
+	record_status(run, who, child->wait_status);
 	fact_number(run, "exit", run_exit_status(child));
 	fact_number(run, "child", child->pid);
 	fact_of(run, child->pid, "wall_ns", child->end_ns - child->start_ns);
@@ -79,8 +91,8 @@ void run_record_facts(struct run *run)
 	for (uint32_t i = 0; i < run->watch.count && i < 1024; i++) {
 		const struct watched *process = &run->watch.items[i];
 
-		if (process->is_ours && process->has_status && process->pid != child->pid)
-			record_status(run, process->pid, process->wait_status);
+		if (process->is_ours && process->has_status && process->ids.here != child->pid)
+			record_status_of(run, process);
 	}
 	if (find_unseen(run, unseen, sizeof(unseen)))
 		host_recording_fact(run->host, "unseen", unseen);

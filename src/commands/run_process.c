@@ -141,8 +141,8 @@ void process_view_init(struct process_view *view)
 }
 
 struct wanted_process {
-	pid_t here;     /* 0: by the rest */
-	pid_t pid;      /* in its own namespace */
+	pid_t here; /* 0: by the rest */
+	pid_t pid;  /* in its own namespace */
 	uint64_t start_time, pid_namespace;
 };
 

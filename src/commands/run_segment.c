@@ -125,7 +125,8 @@ void run_scan_add(struct run_scan *scan, int directory_fd, const char *name)
 	if (fd < 0)
 		return;
 	if (pread(fd, &header, sizeof(header), 0) == (ssize_t)sizeof(header) &&
-	    !memcmp(header.magic, STEPSCOPE_SEGMENT_MAGIC, sizeof(header.magic))) {
+	    !memcmp(header.magic, STEPSCOPE_SEGMENT_MAGIC, sizeof(header.magic)) &&
+	    header.pid_namespace == scan->pid_namespace) {
 		file.session = header.session;
 		file.pid = header.pid;
 		scan_blocks(scan, &file, fd);

@@ -13,13 +13,14 @@
 
 /* All recordings of one process, added newest first:
  *
- *     struct run_scan scan = {.blocks_left = 1000000};
+ *     struct run_scan scan = {.blocks_left = 1000000, .pid_namespace = 0};
  *     run_scan_add(&scan, fd, "host.1.2.7.ssr"); run_scan_add(&scan, fd, "host.1.2.6.ssr");
  *     run_scan_finish(&scan);   -> dropped, dropped_coarse; releases the memory
  *
  * Stops in a file at the first damage. */
 struct run_scan {
 	uint64_t blocks_left;    /* what may still be looked at; 0: there was more */
+	uint64_t pid_namespace;  /* of the process: one of another may have the same names of files */
 	bool has_segment;        /* the rest is valid */
 	uint32_t session;        /* of the newest one */
 	uint32_t newest;         /* its number; the file of coarse copies does not count */

@@ -71,7 +71,7 @@ void run_describe_memory(struct run *run, struct buffer *out, bool has_status, i
 static struct stepscope_segment_header identity_of(const struct run *run, const struct watched *process)
 {
 	struct stepscope_segment_header identity = {.role = process->role, .rank = process->rank};
-	struct run_scan scan = {.blocks_left = BLOCKS_LOOKED_AT};
+	struct run_scan scan = {.blocks_left = BLOCKS_LOOKED_AT, .pid_namespace = process->pid_namespace};
 	char name[512];
 
 	snprintf(name, sizeof(name), "%s.%" PRIu32 ".ssr", process->stem, process->newest);

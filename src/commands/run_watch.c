@@ -34,8 +34,7 @@
 
 /* ---- table ---- */
 
-/* Does the process call itself by the same id as we do? */
-static bool is_neighbour(const struct run_watch *watch, uint64_t pid_namespace)
+bool run_watch_is_neighbour(const struct run_watch *watch, uint64_t pid_namespace)
 {
 	return !pid_namespace || !watch->view.pid_namespace || pid_namespace == watch->view.pid_namespace;
 }
@@ -63,7 +62,8 @@ static struct watched *find_neighbour(const struct run_watch *watch, pid_t pid, 
 {
 	struct watched *item = next_of(watch, NULL, pid);
 
-	while (item && ((item->start_time != start_time && start_time) || !is_neighbour(watch, item->pid_namespace)))
+	while (item &&
+	       ((item->start_time != start_time && start_time) || !run_watch_is_neighbour(watch, item->pid_namespace)))
 		item = next_of(watch, item, pid);
 	return item;
 }
@@ -146,7 +146,7 @@ static const struct run_reaped *find_reaped(const struct run_watch *watch, const
 /* Of a process that is gone: by its parent, or since nobody else writes here. */
 static bool was_ours(struct run_watch *watch, const struct watched *item)
 {
-	if (is_neighbour(watch, item->pid_namespace)) {
+	if (run_watch_is_neighbour(watch, item->pid_namespace)) {
 		const struct watched *parent = find_neighbour(watch, item->parent, 0);
 
 		if (item->pid == watch->program || item->parent == watch->program || (parent && parent->is_ours) ||
@@ -178,13 +178,13 @@ static void find_status(struct run_watch *watch, struct watched *item)
 		item->wait_status = reaped->wait_status;
 	}
 	if (!item->has_status)
-		item->has_status =
-			process_status(item->ids.in_proc, item->start_time, item->pidfd, &item->wait_status);
+		item->has_status = process_status(item->ids.in_proc, item->start_time, item->pidfd, &item->wait_status);
 }
 
 static void pool_path(char *out, size_t bytes, const struct watched *item)
 {
-	snprintf(out, bytes, POOL_FOLDER "stepscope.%u.%d.%" PRIu64, (unsigned)getuid(), (int)item->pid, item->start_time);
+	snprintf(out, bytes, POOL_FOLDER "stepscope.%u.%d.%" PRIu64, (unsigned)getuid(), (int)item->pid,
+	         item->start_time);
 }
 
 bool run_watch_has_pool(const struct watched *process)
@@ -239,7 +239,8 @@ static void rescue(struct watched *item, bool is_surely_dead)
 static void end(struct run_watch *watch, struct watched *item)
 {
 	/* seen to die, or not in a /proc that would show it */
-	bool is_surely_dead = item->is_alive || (watch->view.self && is_neighbour(watch, item->pid_namespace));
+	bool is_surely_dead = item->is_alive ||
+	                      (watch->view.self && run_watch_is_neighbour(watch, item->pid_namespace));
 
 	if (item->is_alive && item->pidfd < 0)
 		watch->polled--;
@@ -320,7 +321,7 @@ static void hold_pool(const struct run_watch *watch, struct watched *item)
 
 	item->pool_tries++;
 	pool_path(path, sizeof(path), item);
-	if (!is_neighbour(watch, item->pid_namespace) || access(path, F_OK) != 0) {
+	if (!run_watch_is_neighbour(watch, item->pid_namespace) || access(path, F_OK) != 0) {
 		item->pool_fd = open_pool_of(item);
 		if (item->pool_fd < 0)
 			return;
@@ -414,7 +415,7 @@ static bool is_our_boot(const struct run_watch *watch, const struct stepscope_se
 static bool is_own(const struct run_watch *watch, const struct stepscope_segment_header *header)
 {
 	return (pid_t)header->pid == getpid() && header->start_time == watch->own_start_time &&
-	       is_neighbour(watch, header->pid_namespace);
+	       run_watch_is_neighbour(watch, header->pid_namespace);
 }
 
 static void note_number(struct watched *item, uint32_t number)
@@ -550,7 +551,8 @@ static void poll_living(struct run_watch *watch)
 		struct process_facts facts;
 
 		if (item->is_alive && item->pidfd < 0 &&
-		    (!process_read(&facts, item->ids.in_proc) || facts.start_time != item->start_time || facts.state == 'Z'))
+		    (!process_read(&facts, item->ids.in_proc) || facts.start_time != item->start_time ||
+		     facts.state == 'Z'))
 			end(watch, item);
 	}
 }

@@ -44,7 +44,6 @@ struct new_file { /* whose header was not written yet when we looked */
 	int tries; /* left */
 };
 
-
 struct run_watch {
 	struct run_directory *directory;
 	int epoll;       /* pidfds are added with data = index of the process */
@@ -57,8 +56,8 @@ struct run_watch {
 	uint32_t count, capacity;
 	uint32_t *buckets; /* index + 1 */
 	uint32_t bucket_count;
-	uint32_t polled;           /* living processes without pidfd */
-	uint32_t living;           /* of ours */
+	uint32_t polled;               /* living processes without pidfd */
+	uint32_t living;               /* of ours */
 	struct run_reaped reaped[256]; /* the last ones, for processes whose files are seen later */
 	uint32_t reaped_count;
 	int inotify; /* readable when files have come; -1: none */
@@ -84,6 +83,9 @@ void run_watch_retry(struct run_watch *watch);
 
 /* We waited for this process. */
 void run_watch_note_status(struct run_watch *watch, const struct run_reaped *reaped);
+
+/* Is the namespace ours, so that a process there calls itself by the id that we know it by? */
+bool run_watch_is_neighbour(const struct run_watch *watch, uint64_t pid_namespace);
 
 /* Is a pool of the process still there, so that its file is not complete? */
 bool run_watch_has_pool(const struct watched *process);

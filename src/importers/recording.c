@@ -426,6 +426,7 @@ static void add_processes(struct recording *recording)
 		process->pid = header->pid;
 		process->parent_pid = header->parent_pid;
 		process->start_time = header->start_time;
+		process->pid_namespace = header->pid_namespace;
 		process->role = (uint8_t)header->role;
 		process->rank = header->rank;
 		process->world_size = header->world_size;

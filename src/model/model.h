@@ -255,6 +255,7 @@ struct process {
 	int64_t pid;
 	int64_t parent_pid;       /* 0: unknown */
 	uint64_t start_time;      /* clock ticks since boot, as in /proc/PID/stat */
+	uint64_t pid_namespace;   /* that the two pids belong to; 0: unknown */
 	uint8_t role;             /* enum stepscope_role */
 	int32_t rank, world_size; /* -1: unknown */
 	uint32_t twin; /* 1 and up of those with its rank and pid, as in containers; 0: it is alone. Filled by model_finish() */

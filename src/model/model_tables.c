@@ -43,6 +43,7 @@ static const struct model_field processes[] = {
 	STRING(process, lost_memory),
 	STRING(process, removed_memory),
 	FIELD(process, has_lost_end),
+	FIELD(process, pid_namespace),
 	{0, 0, false, false},
 };
 

@@ -17,7 +17,8 @@ def handler(number, frame):
     os.write(1, (signal.Signals(number).name + "\\n").encode())
     if number in (signal.SIGTERM, signal.SIGINT):
         os._exit(9)
-for number in (signal.SIGTERM, signal.SIGHUP, signal.SIGUSR1, signal.SIGUSR2, signal.SIGINT, signal.SIGCONT, signal.SIGALRM):
+for number in (signal.SIGTERM, signal.SIGHUP, signal.SIGUSR1, signal.SIGUSR2, signal.SIGINT, signal.SIGCONT, signal.SIGALRM, signal.SIGWINCH,
+               signal.SIGPWR, signal.SIGRTMIN):
     signal.signal(number, handler)
 os.write(1, b"ready\\n")
 while True:
@@ -31,7 +32,8 @@ def start_echo(tmp_path, **how):
     return process
 
 
-@pytest.mark.parametrize("number", [signal.SIGHUP, signal.SIGUSR1, signal.SIGUSR2, signal.SIGCONT, signal.SIGALRM])
+@pytest.mark.parametrize("number", [signal.SIGHUP, signal.SIGUSR1, signal.SIGUSR2, signal.SIGCONT, signal.SIGALRM, signal.SIGWINCH,
+                                    signal.SIGPWR, signal.SIGRTMIN])
 def test_signals_are_passed_on(tmp_path, number):
     process = start_echo(tmp_path)
     process.send_signal(number)
