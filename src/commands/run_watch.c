@@ -15,6 +15,7 @@
 #include <inttypes.h>
 #include <limits.h>
 #include <poll.h>
+#include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -187,12 +188,22 @@ static void pool_path(char *out, size_t bytes, const struct watched *item)
 	         item->start_time);
 }
 
+/* Containers that share a /dev/shm may make the same name. Of our own id we have a pool ourselves: to close it again would drop the
+ * lock that says we live. */
 bool run_watch_has_pool(const struct watched *process)
 {
+	struct stepscope_segment_header identity = {.pid = 0};
 	char path[128];
+	int fd;
 
 	pool_path(path, sizeof(path), process);
-	return access(path, F_OK) == 0;
+	fd = process->pid == getpid() ? -1 : open(path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
+	if (fd < 0)
+		return false;
+	if (pread(fd, &identity, sizeof(identity), offsetof(struct stepscope_pool_header, identity)) < 0)
+		identity.pid = 0;
+	close(fd);
+	return identity.pid == (uint32_t)process->pid && identity.pid_namespace == process->pid_namespace;
 }
 
 /* Removes the name of a pool that we hold, where it has one that we can see. */
@@ -220,7 +231,7 @@ static void rescue(struct watched *item, bool is_surely_dead)
 	pool_path(path, sizeof(path), item);
 	if (item->pool_fd >= 0)
 		snprintf(path, sizeof(path), "/proc/self/fd/%d", item->pool_fd);
-	else if (access(path, F_OK) != 0)
+	else if (!run_watch_has_pool(item))
 		return;
 	if (fold_pool(path, is_surely_dead, &result, &err) != STATUS_OK) {
 		/* a pool that is gone now was rescued by a nested run */
@@ -317,11 +328,8 @@ static int open_pool_of(const struct watched *item)
  * the recording's file is. */
 static void hold_pool(const struct run_watch *watch, struct watched *item)
 {
-	char path[128];
-
 	item->pool_tries++;
-	pool_path(path, sizeof(path), item);
-	if (!run_watch_is_neighbour(watch, item->pid_namespace) || access(path, F_OK) != 0) {
+	if (!run_watch_is_neighbour(watch, item->pid_namespace) || !run_watch_has_pool(item)) {
 		item->pool_fd = open_pool_of(item);
 		if (item->pool_fd < 0)
 			return;

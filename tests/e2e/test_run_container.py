@@ -3,6 +3,7 @@
 import json
 import os
 import re
+import select
 import signal
 import subprocess
 from pathlib import Path
@@ -45,6 +46,19 @@ def await_watched_by(pid, count):
     wait_for(lambda: count_watched(pid) == count, what=f"{count} processes that are watched")
 
 
+def next_line(process):
+    assert select.select([process.stderr], [], [], 20)[0], "nothing was said"
+    return process.stderr.readline().decode()
+
+
+@pytest.fixture(autouse=True)
+def release(tmp_path):
+    """No program outlives a test that failed."""
+    yield
+    for name in ("seen", "over"):
+        (tmp_path / name).touch()
+
+
 def table(cwd, name):
     done = subprocess.run([STEPSCOPE, "report", run_directory(cwd), "--table", name, "--json"], capture_output=True, check=True, env=environment(cwd))
     return json.loads(done.stdout)["rows"]
@@ -64,7 +78,7 @@ def test_dead_rank_is_named_and_rescued(tmp_path, has_proc):
                               "all", "await", "over", has_proc=has_proc)
     await_watched_by(child_of(process), 4)
     (tmp_path / "seen").touch()
-    line = process.stderr.readline().decode()
+    line = next_line(process)
     (tmp_path / "over").touch()
     done = finish(process)
     assert re.fullmatch(r"stepscope: rank 3 \(pid \d+\) was killed by SIGKILL, last step 29, last op 'all_reduce'\n", line)
@@ -89,7 +103,7 @@ def test_daemon_is_followed(tmp_path):
     process = start_container(tmp_path, "sh", "-c", f"'{ACTOR}' detach steps 20 1000 open conv await seen kill 9; '{ACTOR}' await over")
     await_watched_by(child_of(process), 1)
     (tmp_path / "seen").touch()
-    line = process.stderr.readline().decode()
+    line = next_line(process)
     (tmp_path / "over").touch()
     finish(process)
     assert re.fullmatch(r"stepscope: process \d+ was killed by SIGKILL, last step 19, last op 'conv'\n", line)
@@ -158,7 +172,7 @@ def test_ranks_in_namespaces_of_their_own(tmp_path, is_first, shm):
     assert process.stdout.read(3) == b"rrr"
     await_watched_by(outer, 3)
     os.kill(of_rank(outer, 1), signal.SIGKILL)
-    line = process.stderr.readline().decode()
+    line = next_line(process)
     (tmp_path / "over").touch()
     done = finish(process)
     assert line == "stepscope: rank 1 (pid 1) was killed by SIGKILL, last step 29, last op 'conv'\n"
