@@ -119,6 +119,25 @@ def build(*targets, folder=BUILD, options=()):
     return os.path.join(folder, "src", "recorder")
 
 
+def build_torch():
+    """The program and the library of the same build, as released; what PyTorch's benchmarks measure."""
+    build("all", folder=f"{BUILD}/torch", options=["-Dtool=true", "-Dexamples=false"])
+    return f"{BUILD}/torch/src/stepscope"
+
+
+def compile_shared(name, *sources):
+    """Compiles bench/c/NAME.c with these files of src/ into a shared object and returns its path."""
+    path = os.path.join(BUILD, "bench", f"{name}.so")
+    os.makedirs(os.path.dirname(path), exist_ok=True)
+    files = (f"{ROOT}/{source}" for source in (f"bench/c/{name}.c", *sources))
+    run([*GCC, "-shared", "-fPIC", *files, "-o", path, "-ldl"])
+    return path
+
+
+def compile_torch_empty():
+    return compile_shared("torch_empty", "src/agents/torch/slots.c", "src/agents/torch/process.c")
+
+
 def compile_c(name, *arguments, output=None, library=LIBRARY):
     """Compiles bench/c/NAME.c against the shared library and returns the program's path."""
     program = os.path.join(BUILD, "bench", output or name)

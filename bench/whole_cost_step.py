@@ -1,0 +1,357 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Trains for bench/whole_cost: `whole_cost_step.py MODE SETTINGS`, settings and what it prints are JSON. Modes are functions at the end.
+
+"Nothing" is nothing: callbacks removed, calls that PyTorch's libraries make by name led back, functions of Python and C that stepscope stands
+around put back, hooks of optimizers and of the garbage collector out, nothing recorded."""
+import ctypes
+import gc
+import json
+import random
+import statistics
+import sys
+import time
+
+import torch
+from torch import nn
+from torch.nn import functional
+
+SIZES = {"tiny": (16, 16, (2, 4)), "medium": (128, 8, (4, 64)), "large": (256, 4, (8, 128))}  # width, blocks, batch
+STEPS, DETAIL, SHAPES, MEMORY, CALLS = 1, 2, 4, 8, 16  # STEPSCOPE_ACTIVE_...
+WARM_UP = 20
+WINDOW = 3  # steps of a window of stepscope.profile()
+POINTER = 8
+CODE_IN_FUNCTION = range(16, 160, POINTER)  # where a Python function keeps how it is called: at one of these
+DEFINITION = {"method_descriptor": 40, "builtin_function_or_method": 16}  # where a function in C keeps its definition
+CODE_IN_DEFINITION = 8
+
+
+class Block(nn.Module):
+    def __init__(self, width):
+        super().__init__()
+        self.norm, self.qkv, self.out = nn.LayerNorm(width), nn.Linear(width, 3 * width), nn.Linear(width, width)
+        self.up, self.down = nn.Linear(width, 4 * width), nn.Linear(4 * width, width)
+
+    def forward(self, x):
+        q, k, v = self.qkv(self.norm(x)).chunk(3, -1)
+        x = x + self.out(torch.softmax(q @ k.transpose(-1, -2), -1) @ v)
+        return x + self.down(functional.gelu(self.up(x)))
+
+
+def make_step(size):
+    """A function that trains one step."""
+    torch.manual_seed(0)
+    torch.set_num_threads(1)
+    width, count, shape = SIZES[size]
+    model = nn.Sequential(*[Block(width) for _ in range(count)])
+    optimizer = torch.optim.AdamW(model.parameters(), foreach=False, fused=False)  # tensor by tensor
+    data = torch.randn(*shape, width)
+
+    def step():
+        optimizer.zero_grad()
+        model(data).pow(2).mean().backward()
+        optimizer.step()
+    return step
+
+
+# ---- what stepscope has put into this process --------------------------------------------------------------------------------
+
+class Word:
+    """A word of memory that stepscope may have changed; `original`: what was there before."""
+
+    def __init__(self, address, original):
+        self.word, self.original = ctypes.c_uint64.from_address(address), original
+        self.ours = self.word.value
+
+    def is_changed(self):
+        return self.ours != self.original
+
+    def put(self, is_ours):
+        self.word.value = self.ours if is_ours else self.original
+
+
+def word_at(address):
+    return ctypes.c_uint64.from_address(address).value
+
+
+def base_of(name):
+    """(path, lowest address) of a loaded library."""
+    with open("/proc/self/maps", encoding="utf-8") as maps:
+        line = next(line for line in maps if f"/{name}" in line)
+    return line.split()[-1], int(line.split("-")[0], 16)
+
+
+def word_of_function(function):
+    """How C calls a Python function: the only word that is the same in two plain functions and another one there; None: it is the same."""
+    def words(each):
+        return [word_at(id(each) + at) for at in CODE_IN_FUNCTION]
+    plain, other, found = words(make_step), words(statistics.median), words(function)
+    at = [i for i, word in enumerate(plain) if word == other[i] != found[i] and word > 1 << 16]
+    return Word(id(function) + CODE_IN_FUNCTION[at[0]], plain[at[0]]) if len(at) == 1 else None
+
+
+def functions_in_c():
+    """By name: the address of the word in a function's definition that says where its code is."""
+    engine = type(torch.autograd.Variable._execution_engine)
+    run = next(vars(kind)["run_backward"] for kind in engine.__mro__ if "run_backward" in vars(kind))
+    found = {"run_backward": run, "_amp_update_scale_": torch._amp_update_scale_}
+    return {name: word_at(id(function) + DEFINITION[type(function).__name__]) + CODE_IN_DEFINITION for name, function in found.items()}
+
+
+def places():
+    """Where the code of functions in C is, from the start of their library: what a process without stepscope knows."""
+    _, base = base_of("libtorch_python")
+    return {name: word_at(address) - base for name, address in functions_in_c().items()}
+
+
+class Parts:
+    """What of stepscope is in. Nothing is, before put() says otherwise."""
+
+    NAMES = ("modules", "ranges", "engine", "optimizers", "memory", "lean", "garbage", "operators")
+
+    def __init__(self, settings):
+        from stepscope import _native
+        self.library = ctypes.CDLL(_native.library_path())
+        self.active = ctypes.c_uint.in_dll(self.library, "stepscope_active")
+        self.everything, self.is_observing = self.active.value, True  # as the run set it up
+        self.slots = ctypes.CDLL(settings["slots"])
+        if self.slots.whole_cost_find(_native.library_path().encode()) != 0:
+            sys.exit("libstepscope is not where it says")
+        self.words = self.find_words(settings["places"])
+        module = sys.modules["torch.optim.optimizer"]
+        self.hooks = [(where, dict(where)) for where in (module._global_optimizer_pre_hooks, module._global_optimizer_post_hooks)]
+        self.callbacks = list(gc.callbacks)
+        self.has_callbacks = ctypes.CDLL(base_of("libtorch_cpu")[0])._ZN2at18hasGlobalCallbacksEv
+        self.has_callbacks.restype = ctypes.c_bool
+
+    @staticmethod
+    def find_words(known):
+        record = torch.autograd.profiler.record_function
+        base = base_of("libtorch_python")[1]
+        engine = [Word(address, base + known[name]) for name, address in functions_in_c().items()]
+        found = {"modules": [word_of_function(nn.Module.__call__)],
+                 "ranges": [word_of_function(record.__enter__), word_of_function(record.__exit__)], "engine": engine}
+        return {name: [word for word in words if word and word.is_changed()] for name, words in found.items()}
+
+    def counts(self):
+        """How much each part consists of: 0: it is not in this build, or was not found."""
+        lists = {name: len(words) for name, words in self.words.items()}
+        return {**lists, "optimizers": sum(len(ours) for _, ours in self.hooks), "garbage": len(self.callbacks),
+                "memory": self.slots.whole_cost_count(1), "lean": self.slots.whole_cost_count(0)}
+
+    def put_around(self, names):
+        """All but what observes operators."""
+        for name, words in self.words.items():
+            for word in words:
+                word.put(name in names)
+        for where, ours in self.hooks:
+            where.clear()
+            where.update(ours if "optimizers" in names else {})
+        gc.callbacks[:] = self.callbacks if "garbage" in names else []
+        for is_memory, name in enumerate(("lean", "memory")):
+            self.slots.whole_cost_lead(is_memory, name not in names)
+
+    def put(self, names=(), bits=0, inputs=0):
+        self.library.stepscope_torch_stop()
+        self.put_around(names)
+        self.active.value = bits
+        if "operators" in names:
+            self.library.stepscope_torch_want_inputs(inputs)
+            self.start()
+        self.active.value = bits  # the start switches to what the run is to record
+        torch.empty(0)  # which pays for the change
+
+    def start(self):
+        if self.library.stepscope_torch_start() != 0:
+            sys.exit("the observer does not start")
+
+    def take_out(self):
+        """Nothing, until put_back(); behind it all is as the run, and its own switches, had set it up."""
+        self.everything = self.active.value
+        self.is_observing = self.everything & (DETAIL | CALLS)
+        if self.is_observing:
+            self.library.stepscope_torch_stop()
+        self.put_around(())
+        self.active.value = 0
+        torch.empty(0)
+        if self.has_callbacks():
+            sys.exit("something still observes operators")
+
+    def put_back(self):
+        self.put_around(self.NAMES)
+        self.active.value = self.everything & ~CALLS
+        if self.is_observing:
+            self.start()
+        if self.active.value != self.everything:
+            sys.exit(f"the run records {self.active.value} now, and did {self.everything}")
+        torch.empty(0)
+
+
+def empty_pair(settings, inputs=0):
+    """Callbacks that do nothing: on and off."""
+    library, path = ctypes.CDLL(settings["empty"]), base_of("libtorch_cpu")[0].encode()
+
+    def start():
+        if library.torch_empty_start(path, inputs) != 0:
+            sys.exit("no callback can be registered")
+        torch.empty(0)
+
+    def stop():
+        library.torch_empty_stop()
+        torch.empty(0)
+    return start, stop
+
+
+# ---- measuring -----------------------------------------------------------------------------------------------------------------
+
+def timed(step):
+    start = time.thread_time_ns()
+    step()
+    return time.thread_time_ns() - start
+
+
+def block(step, length):
+    """ns of a step: CPU time of this thread, median and mean; CPU time of the process and wall time, mean."""
+    process, wall = time.process_time_ns(), time.perf_counter_ns()
+    spent = [timed(step) for _ in range(length)]
+    process, wall = time.process_time_ns() - process, time.perf_counter_ns() - wall
+    return {"median": statistics.median(spent), "mean": statistics.fmean(spent), "process": process / length, "wall": wall / length}
+
+
+def ways_of(parts, settings):
+    """By name: how to switch on, and off, where that is more than to put nothing."""
+    times, with_shapes = parts.everything & ~(SHAPES | MEMORY), parts.everything & ~MEMORY
+    others = [name for name in Parts.NAMES if name != "operators"]
+
+    def way(*names, bits=times, inputs=0):
+        return (lambda: parts.put(names, bits, inputs)), None
+
+    def empty(inputs):
+        return empty_pair(settings, inputs)
+    return {
+        "nothing": way(bits=0), "nothing, again": way(bits=0),
+        "empty callback": empty(0), "empty callback, inputs requested": empty(1),
+        "operators": way("operators", "lean"), "operators, shapes": way("operators", "lean", bits=with_shapes, inputs=1),
+        "calls of modules": way("modules"), "ranges and backward, not noted": way("ranges", "engine"),
+        "hooks of optimizers": way("optimizers"), "memory, not recorded": way("memory"),
+        "memory": way("memory", bits=parts.everything & ~SHAPES), "lean slots, nobody observing": way("lean", bits=0),
+        "all but operators": way(*others),
+        "all": way(*Parts.NAMES), "all, shapes": way(*Parts.NAMES, bits=with_shapes, inputs=1),
+        "all, memory": way(*Parts.NAMES, bits=parts.everything & ~SHAPES),
+        "all, shapes, memory": way(*Parts.NAMES, bits=parts.everything, inputs=1),
+    }
+
+
+def turns(settings):
+    """Parts in turns of one step in random order, under `stepscope run --with shapes,memory`."""
+    parts = Parts(settings)
+    if parts.everything & (DETAIL | SHAPES | MEMORY) != DETAIL | SHAPES | MEMORY:
+        sys.exit("not under `stepscope run --with shapes,memory` with operators in all steps")
+    ways, step = ways_of(parts, settings), make_step(settings["size"])
+    if not parts.counts()["lean"]:
+        del ways["lean slots, nobody observing"]
+    parts.put()
+    for _ in range(WARM_UP):
+        step()
+    found = {name: [] for name in ways}
+    for _ in range(settings["turns"]):
+        for name in random.sample(list(ways), len(ways)):
+            on, off = ways[name]
+            on()
+            found[name].append(timed(step))
+            (off or parts.put)()
+    parts.put(Parts.NAMES, parts.everything, 1)
+    return {"torch": torch.__version__, "counts": parts.counts(), "found": found}
+
+
+def window(step):
+    """Some steps that a program's profiler records."""
+    import stepscope
+    with stepscope.profile(activities=[torch.profiler.ProfilerActivity.CPU]):
+        for _ in range(WINDOW):
+            step()
+
+
+def blocks(settings):
+    """All that the run does, in blocks that take turns with nothing."""
+    if settings["windows"]:
+        import stepscope.profiler  # noqa: F401
+    step = make_step(settings["size"])
+    if settings["windows"]:
+        window(step)
+    parts, names = Parts(settings), settings["ways"]
+    empty_on, empty_off = empty_pair(settings)
+    for _ in range(WARM_UP):
+        step()
+    found = {name: [] for name in names}
+    for _ in range(settings["blocks"]):
+        for name in random.sample(names, len(names)):
+            if name == "as it is" and settings["windows"]:
+                window(step)
+            if name != "as it is":
+                parts.take_out()
+            if name == "empty callback":
+                empty_on()
+            if name == "all but operators":
+                parts.put([part for part in Parts.NAMES if part != "operators"], parts.everything)
+            found[name].append(block(step, settings["length"]))
+            if name == "empty callback":
+                empty_off()
+            if name != "as it is":
+                parts.put_back()
+    return {"torch": torch.__version__, "counts": parts.counts(), "found": found, "bits": parts.active.value}
+
+
+def budget(settings):
+    """What the first steps cost, and, from some step on, what means over whole blocks do; nothing between them."""
+    parts = Parts(settings)
+    parts.take_out()
+    step = make_step("tiny")
+
+    def plain(length):
+        parts.take_out()
+        found = block(step, length)
+        parts.put_back()
+        return found
+    for _ in range(WARM_UP):
+        step()
+    parts.put_back()
+    begin = [plain(settings["first"]), block(step, settings["first"]), plain(settings["first"])]
+    early = block(step, settings["from"] - settings["first"])
+    late = [plain(settings["length"] // 2)]
+    for _ in range(settings["blocks"]):
+        late += [block(step, settings["length"]), plain(settings["length"] // 2)]
+    return {"begin": begin, "early": early, "late": late}
+
+
+def pair(settings):
+    """Only trains."""
+    step = make_step(settings["size"])
+    for _ in range(WARM_UP):
+        step()
+    return block(step, settings["length"])
+
+
+def peers(settings):
+    """torch.profiler, some steps each, and its stop; and what only a process without stepscope knows."""
+    import torch_step
+    step, found = make_step("tiny"), []
+    observers = {name: pair for name, pair in torch_step.torchs().items() if name in torch_step.PEERS or name.endswith("r, memory")}
+    observers = {name: pair for name, pair in observers.items() if "lines" not in name}
+    known = places()
+    for _ in range(WARM_UP if settings["rounds"] else 0):
+        step()
+    names = ["nothing", "nothing, again", *observers]
+    for _ in range(settings["rounds"]):
+        found.append({})
+        for name in random.sample(names, len(names)):
+            found[-1][name] = torch_step.block(step, observers.get(name, (torch_step.nothing,) * 2), settings["length"])
+    return {"torch": torch.__version__, "places": known, "records": torch_step.counts(step)["records"], "rounds": found}
+
+
+def main():
+    modes = {"turns": turns, "blocks": blocks, "budget": budget, "pair": pair, "peers": peers}
+    print(json.dumps(modes[sys.argv[1]](json.loads(sys.argv[2]))))
+
+
+if __name__ == "__main__":
+    main()
