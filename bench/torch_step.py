@@ -144,6 +144,7 @@ def ours(empty):
             library.stepscope_torch_want_inputs(0 if without & SHAPES else 1)
             if library.stepscope_torch_start() != 0:
                 raise RuntimeError(library.stepscope_torch_problem().decode(errors="replace"))
+            active.value = everything & ~without  # the start switches to what the run is to record
 
         def stop():
             library.stepscope_torch_stop()
