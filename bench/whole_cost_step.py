@@ -17,6 +17,7 @@ from torch.nn import functional
 
 SIZES = {"tiny": (16, 16, (2, 4)), "medium": (128, 8, (4, 64)), "large": (256, 4, (8, 128))}  # width, blocks, batch
 STEPS, DETAIL, SHAPES, MEMORY, CALLS = 1, 2, 4, 8, 16  # STEPSCOPE_ACTIVE_...
+PEERS = ("torch.profiler", "torch.profiler, shapes", "torch.profiler, memory", "torch.profiler, shapes, memory")
 WARM_UP = 20
 WINDOW = 3  # steps of a window of stepscope.profile()
 POINTER = 8
@@ -167,7 +168,7 @@ class Parts:
     def take_out(self):
         """Nothing, until put_back(); behind it all is as the run, and its own switches, had set it up."""
         self.everything = self.active.value
-        self.is_observing = self.everything & (DETAIL | CALLS)
+        self.is_observing = bool(self.everything & (DETAIL | CALLS)) or self.has_callbacks()
         if self.is_observing:
             self.library.stepscope_torch_stop()
         self.put_around(())
@@ -271,33 +272,45 @@ def window(step):
             step()
 
 
+def whole_ways(parts, settings, before):
+    """By name: how to switch on and off, from all that the run does. `before` comes before a block of that."""
+    empty_on, empty_off = empty_pair(settings)
+
+    def with_empty():
+        parts.take_out()
+        empty_on()
+
+    def without_empty():
+        empty_off()
+        parts.put_back()
+
+    def with_others():
+        parts.take_out()
+        parts.put([name for name in Parts.NAMES if name != "operators"], parts.everything)
+    nothing = parts.take_out, parts.put_back
+    return {"nothing": nothing, "nothing, again": nothing, "empty callback": (with_empty, without_empty),
+            "all but operators": (with_others, parts.put_back), "as it is": (before, lambda: None)}
+
+
 def blocks(settings):
     """All that the run does, in blocks that take turns with nothing."""
-    if settings["windows"]:
-        import stepscope.profiler  # noqa: F401
-    step = make_step(settings["size"])
-    if settings["windows"]:
-        window(step)
-    parts, names = Parts(settings), settings["ways"]
-    empty_on, empty_off = empty_pair(settings)
+    step, names = make_step(settings["size"]), settings["ways"]
+
+    def before():
+        for _ in range(settings["windows"]):
+            window(step)
+    before()
+    parts = Parts(settings)
+    ways = whole_ways(parts, settings, before)
     for _ in range(WARM_UP):
         step()
     found = {name: [] for name in names}
     for _ in range(settings["blocks"]):
         for name in random.sample(names, len(names)):
-            if name == "as it is" and settings["windows"]:
-                window(step)
-            if name != "as it is":
-                parts.take_out()
-            if name == "empty callback":
-                empty_on()
-            if name == "all but operators":
-                parts.put([part for part in Parts.NAMES if part != "operators"], parts.everything)
+            on, off = ways[name]
+            on()
             found[name].append(block(step, settings["length"]))
-            if name == "empty callback":
-                empty_off()
-            if name != "as it is":
-                parts.put_back()
+            off()
     return {"torch": torch.__version__, "counts": parts.counts(), "found": found, "bits": parts.active.value}
 
 
@@ -333,19 +346,18 @@ def pair(settings):
 
 def peers(settings):
     """torch.profiler, some steps each, and its stop; and what only a process without stepscope knows."""
+    known, found = {"torch": torch.__version__, "places": places(), "rounds": []}, []
+    if not settings["rounds"]:
+        return known
     import torch_step
-    step, found = make_step("tiny"), []
-    observers = {name: pair for name, pair in torch_step.torchs().items() if name in torch_step.PEERS or name.endswith("r, memory")}
-    observers = {name: pair for name, pair in observers.items() if "lines" not in name}
-    known = places()
-    for _ in range(WARM_UP if settings["rounds"] else 0):
+    observers = {**dict.fromkeys(("nothing", "nothing, again"), (torch_step.nothing,) * 2),
+                 **{name: pair for name, pair in torch_step.torchs().items() if name in PEERS}}
+    step = make_step("tiny")
+    for _ in range(WARM_UP):
         step()
-    names = ["nothing", "nothing, again", *observers]
     for _ in range(settings["rounds"]):
-        found.append({})
-        for name in random.sample(names, len(names)):
-            found[-1][name] = torch_step.block(step, observers.get(name, (torch_step.nothing,) * 2), settings["length"])
-    return {"torch": torch.__version__, "places": known, "records": torch_step.counts(step)["records"], "rounds": found}
+        found.append({name: torch_step.block(step, observers[name], settings["length"]) for name in random.sample(list(observers), len(observers))})
+    return {**known, "rounds": found, "records": torch_step.counts(step)["records"]}
 
 
 def main():
