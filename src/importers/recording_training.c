@@ -166,8 +166,7 @@ static void note_limits(struct recording *recording, const struct session *sessi
 /* Only how steps without operators are seen has changed. */
 static bool captures_alike(const struct capture_change *before, const struct capture_change *change)
 {
-	return before->capture == change->capture &&
-	       ((before->mask ^ change->mask) & ~STEPSCOPE_ACTIVE_CALLS) == 0;
+	return before->capture == change->capture && ((before->mask ^ change->mask) & ~STEPSCOPE_ACTIVE_CALLS) == 0;
 }
 
 /* Where the schedule changed by a count of steps that does not agree with what is inferred. */
