@@ -29,9 +29,9 @@ def plain(tmp_path, python, *program, **env):
 
 
 def run(tmp_path, python, *program, options=(), env=None):
-    """`stepscope run -o run -- python program`"""
-    env = {"PYTHONPATH": PACKAGE, "PYTHONDONTWRITEBYTECODE": 1, **(env or {})}
-    return subprocess.run([STEPSCOPE, "run", "-o", "run", "--budget", "none", *options, "--", str(python), *map(str, program)], cwd=tmp_path,
+    """`stepscope run -o run -- python program`; all steps have operators."""
+    env = {"PYTHONPATH": PACKAGE, "PYTHONDONTWRITEBYTECODE": 1, "STEPSCOPE_BUDGET": "none", **(env or {})}
+    return subprocess.run([STEPSCOPE, "run", "-o", "run", *options, "--", str(python), *map(str, program)], cwd=tmp_path,
                           env=environment(**env), capture_output=True, text=True, timeout=300, check=False)
 
 
