@@ -4,7 +4,7 @@
  * sum to the whole; what has no name is a row of its own.
  */
 #include "analysis/statistics.h"
-#include "analysis/step_times.h"
+#include "analysis/step_kinds.h"
 
 #include "base/clamped.h"
 #include "base/memory.h"
@@ -26,6 +26,7 @@ enum {
 	PHASE_P99,
 	PHASE_MAX,
 	PHASE_STEPS,
+	PHASE_OF_STEPS,
 	PHASE_COLUMNS,
 };
 
@@ -95,6 +96,13 @@ static const struct table_column phase_columns[PHASE_COLUMNS] = {
                          .unit = UNIT_COUNT,
                          .role = ROLE_EVIDENCE,
                          .definition = KNOWN_STEPS " and that spent any time in it"},
+	[PHASE_OF_STEPS] = {.name = "of_steps",
+                            .type = TABLE_INT,
+                            .unit = UNIT_COUNT,
+                            .role = ROLE_EVIDENCE,
+                            .definition = KNOWN_STEPS "; where operators were recorded in some: of phases that the "
+                                                      "program marks those without, of others those with operators",
+                            .is_hidden = true},
 };
 
 static void add_phase(struct table *table, const struct step_times *times, int phase, double *values, double total_ns)
@@ -131,6 +139,7 @@ static void add_phase(struct table *table, const struct step_times *times, int p
 	table_set_double(table, row, PHASE_P99, summary.p99);
 	table_set_double(table, row, PHASE_MAX, summary.max);
 	table_set_int(table, row, PHASE_STEPS, with);
+	table_set_int(table, row, PHASE_OF_STEPS, count);
 }
 
 /* Waits that were inferred are known only where operators were recorded: elsewhere they are in the phases around them. */
@@ -182,7 +191,7 @@ static enum status run_phases(const struct model *model, const struct analysis_o
 	if (table->row_count == 1)
 		table->note = "no phases were marked: stepscope_phase_begin(), stepscope_phase_switch()";
 	else if (count < times->job_count)
-		table->note = step_times_phases_part(times, &table->arena);
+		table->note = step_kinds_phases_note(times, &table->arena);
 	else
 		table->note = waits_note(model, times, &table->arena);
 	free(values);

@@ -6,6 +6,7 @@
 #include "analysis/step_times.h"
 
 #include "analysis/labels.h"
+#include "analysis/step_kinds.h"
 
 #include "base/clamped.h"
 #include "base/lower_bound.h"
@@ -153,6 +154,8 @@ static void sweep_phase(struct sweep *sweep, const struct span_chunk *chunk, uin
 {
 	int phase = chunk->phase[index];
 
+	if (sweep->span && (chunk->flags[index] & SPAN_IS_INFERRED))
+		sweep->span->infers_phases = true;
 	sweep_to(sweep, chunk->start_ns[index]);
 	MEMORY_GROW(sweep->stack, sweep->depth, sweep->capacity, 16);
 	sweep->stack[sweep->depth++] = (struct open_phase){.end_ns = chunk->start_ns[index] + chunk->dur_ns[index],
@@ -232,6 +235,8 @@ static void add_step(struct step_times *times, const struct model *model, uint32
 	struct step_time *time = &times->steps[index];
 	struct step_span *span;
 
+	time->job = MODEL_NONE;
+	time->is_early = index < STEP_KINDS_LEAST || model->steps[index - STEP_KINDS_LEAST].process != step->process;
 	time->is_selected = !options->has_steps ||
 	                    (step->number >= options->first_step && step->number <= options->last_step);
 	time->is_complete = has_end(model, step);
@@ -445,6 +450,9 @@ static void job_step_add(struct job_step *job, const struct model_step *step, co
 	job->processes++;
 	job->with_phases += time->has_phases;
 	job->measured += time->is_measured;
+	job->plain += step_is_plain(step);
+	job->early += time->is_early;
+	job->lost += step->has_lost_phases;
 	job->dur_ns += (double)time->dur_ns;
 	for (int phase = 0; phase < PHASE_COUNT; phase++)
 		job->phase_ns[phase] += (double)time->phase_ns[phase];
@@ -486,8 +494,10 @@ static void fill_job(struct step_times *times, const struct model *model)
 
 			has_detail |= model->steps[step].has_detail;
 			is_open |= !times->steps[step].is_complete;
-			if (times->steps[step].is_complete)
-				job_step_add(job, &model->steps[step], &times->steps[step]);
+			if (!times->steps[step].is_complete)
+				continue;
+			job_step_add(job, &model->steps[step], &times->steps[step]);
+			times->steps[step].job = times->job_count;
 		}
 		if (!times->job_selected || numbered[first].number < times->job_first)
 			times->job_first = numbered[first].number;
@@ -561,10 +571,12 @@ void step_times_init(struct step_times *times, const struct model *model, const 
 	storage_release(times->storage, sweep.swept);
 	fill_others(times);
 	find_measured(times, model);
+	step_kinds_drop_phases(times, model);
 	find_unknown_waits(times, model);
 	collective_calls_release(&own_calls);
 	find_ranks(times, model);
 	fill_job(times, model);
+	step_kinds_find(times, model);
 }
 
 void step_times_release(struct step_times *times)
@@ -658,18 +670,6 @@ const char *step_times_part(const struct step_times *times, struct arena *arena)
 		return NULL;
 	return arena_printf(arena, "operators were recorded in %u of %u steps", times->job_detailed,
 	                    times->job_selected);
-}
-
-const char *step_times_phases_part(const struct step_times *times, struct arena *arena)
-{
-	uint32_t known = 0;
-
-	for (uint32_t i = 0; i < times->job_count; i++)
-		known += times->job[i].has_phases;
-	return known == times->job_count
-	               ? NULL
-	               : arena_printf(arena, "phases are known in %u of %u steps: " STEP_TIMES_LOST_PHASES, known,
-	                              times->job_count);
 }
 
 /* By process: is it a rank? The caller frees it. */

@@ -1,0 +1,33 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * step_kinds.h: which steps are the program, where operators were recorded in some of its steps only. Recording them makes a step longer, so what
+ * is said of durations, of outliers and of what recurs is of one kind.
+ *
+ * The program is the steps without operators, where a job has three of them, its first three steps not counted, and others with operators; else
+ * it is all steps. A job's step is without operators when it is in all ranks: one rank that records makes the others wait.
+ *
+ * Phases that the program marks are of these steps, too. Those that are inferred from operators are of the steps with operators.
+ */
+#ifndef ANALYSIS_STEP_KINDS_H
+#define ANALYSIS_STEP_KINDS_H
+
+#include "analysis/step_times.h"
+
+#define STEP_KINDS_LEAST 3 /* steps of a kind, to say anything of it */
+
+/* No operators were recorded in any of it. */
+static inline bool step_is_plain(const struct model_step *step)
+{
+	return !step->has_detail && !step->has_any_detail;
+}
+
+/* Phases are not known in the steps that lack the operators which tell them in others. Before the job's steps are filled. */
+void step_kinds_drop_phases(struct step_times *times, const struct model *model);
+/* Marks the steps that are the program. After the job's steps are filled. */
+void step_kinds_find(struct step_times *times, const struct model *model);
+
+/* From which of the job's steps a table is, and how long the others take; NULL: from all of them. Of durations; of phases. */
+const char *step_kinds_note(const struct step_times *times, struct arena *arena);
+const char *step_kinds_phases_note(const struct step_times *times, struct arena *arena);
+
+#endif
