@@ -145,7 +145,7 @@ static void add_phase(struct table *table, const struct step_times *times, int p
 /* Waits that were inferred are known only where operators were recorded: elsewhere they are in the phases around them. */
 static const char *waits_note(const struct model *model, const struct step_times *times, struct arena *arena)
 {
-	const char *part = step_times_part(times, arena);
+	const char *part = step_kinds_operators_note(times, arena);
 	bool is_inferred = false;
 	double waits_ns = 0;
 

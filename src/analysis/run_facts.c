@@ -6,7 +6,7 @@
 #include "analysis/missing_ranks.h"
 #include "analysis/processes.h"
 #include "analysis/recording_cost.h"
-#include "analysis/step_times.h"
+#include "analysis/step_kinds.h"
 
 #include "base/units.h"
 
@@ -44,6 +44,7 @@ enum {
 	RUN_COST_LOW,
 	RUN_COST_HIGH,
 	RUN_OPERATOR_STEPS,
+	RUN_OPERATOR_SUM_STEPS,
 	RUN_OPERATORS_EVERY,
 	RUN_COST_ALL,
 	RUN_COST_TEXT,
@@ -175,6 +176,15 @@ static const struct table_column columns[RUN_COLUMNS] = {
                                 .role = ROLE_EVIDENCE,
                                 .definition = "complete steps of the job with operators in all of its ranks",
                                 .is_hidden = true},
+	[RUN_OPERATOR_SUM_STEPS] =
+		{.name = "operator_sum_steps",
+                 .title = "steps of sums",
+                 .type = TABLE_DOUBLE,
+                 .unit = UNIT_COUNT,
+                 .role = ROLE_EVIDENCE,
+                 .definition = "steps of all processes, each counted by itself, that sums in tables of "
+                               "operators are of: those with operators; where a budget chose them all",
+                 .is_hidden = true},
 	[RUN_OPERATORS_EVERY] =
 		{.name = "operators_every",
                  .title = "operators every",
@@ -565,7 +575,12 @@ static void set_operators(struct table *table, const struct model *model, const 
 {
 	const char *every = any_meta(model, "budget.every");
 
+	double steps = 0;
+
+	for (uint32_t i = 0; i < times->count; i++)
+		steps += times->steps[i].is_measured;
 	table_set_int(table, 0, RUN_OPERATOR_STEPS, times->job_whole);
+	table_set_double(table, 0, RUN_OPERATOR_SUM_STEPS, steps * step_kinds_scale(times));
 	if (every && strtoll(every, NULL, 10) > 0)
 		table_set_int(table, 0, RUN_OPERATORS_EVERY, strtoll(every, NULL, 10));
 	else

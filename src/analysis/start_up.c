@@ -71,7 +71,6 @@ static void find_slow(struct start_up *found, const struct steady *steady)
 		sum_ns += steady->steps[found->count++]->dur_ns;
 	if (!found->count)
 		return;
-	found->first = steady->steps[0]->number;
 	found->last = steady->steps[found->count - 1]->number;
 	found->first_steady = steady->steps[found->count]->number;
 	found->mean_ns = sum_ns / found->count;
@@ -89,6 +88,7 @@ struct start_up start_up_find(const struct step_times *times)
 	take_steps(&steady, times);
 	if (steady.count)
 		find_slow(&found, &steady);
+	found.first = times->job[0].number; /* what lies before and between them is left out, too */
 	free(steady.steps);
 	return found;
 }

@@ -96,6 +96,11 @@ static void choose_phases(struct step_times *times)
 
 void step_kinds_find(struct step_times *times, const struct model *model)
 {
+	for (uint32_t s = 0; s < times->span_count; s++) {
+		const char *budget = model_meta(model, times->spans[s].process, "budget");
+
+		times->by_budget |= budget && *budget >= '0' && *budget <= '9'; /* else "none: --steps" */
+	}
 	find_job(times);
 	choose_phases(times);
 	for (uint32_t s = 0; s < times->span_count; s++)
@@ -166,4 +171,40 @@ const char *step_kinds_phases_note(const struct step_times *times, struct arena 
 		                    times->job_count);
 	return times->has_plain && is_of_program ? step_kinds_note(times, arena)
 	                                         : note_of_inferred(times, known, arena);
+}
+
+/* ---- tables of operators ---- */
+
+double step_kinds_scale(const struct step_times *times)
+{
+	uint32_t measured = 0;
+
+	for (uint32_t i = 0; i < times->count; i++)
+		measured += times->steps[i].is_measured;
+	return times->by_budget && measured && measured < times->complete ? (double)times->complete / measured : 1;
+}
+
+const char *step_kinds_operators_note(const struct step_times *times, struct arena *arena)
+{
+	double scale = step_kinds_scale(times);
+
+	if (times->job_detailed >= times->job_selected)
+		return NULL;
+	if (times->job_detailed < STEP_KINDS_LEAST)
+		return arena_printf(arena, "operators of %u of %u steps%s", times->job_detailed, times->job_selected,
+		                    times->by_budget ? "; --budget none records all" : "");
+	if (scale == 1)
+		return arena_printf(arena, "from %u of %u steps, those with operators", times->job_detailed,
+		                    times->job_selected);
+	return arena_printf(arena, "from %u of %u steps, those with operators: sums are theirs times %.3g",
+	                    times->job_detailed, times->job_selected, scale);
+}
+
+void step_kinds_scale_table(struct table *table, const struct step_times *times)
+{
+	double scale = step_kinds_scale(times);
+
+	if (scale != 1)
+		table_scale(table, scale);
+	table->note = step_kinds_operators_note(times, &table->arena);
 }

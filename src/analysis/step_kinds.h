@@ -26,6 +26,13 @@ void step_kinds_drop_phases(struct step_times *times, const struct model *model)
 /* Marks the steps that are the program. After the job's steps are filled. */
 void step_kinds_find(struct step_times *times, const struct model *model);
 
+/* Steps of processes for one whose operators were recorded: what tables of operators hold is multiplied by it where a budget chose the steps, to be
+ * that of the run. Of steps that somebody asked for they hold what was recorded: 1. */
+double step_kinds_scale(const struct step_times *times);
+/* Multiplies the columns that are sums, and says from how many steps the table is. Behind the last row and before other notes. */
+void step_kinds_scale_table(struct table *table, const struct step_times *times);
+/* From how many of the job's steps what lies in operators is; NULL: from all, or there are none. */
+const char *step_kinds_operators_note(const struct step_times *times, struct arena *arena);
 /* From which of the job's steps a table is, and how long the others take; NULL: from all of them. Of durations; of phases. */
 const char *step_kinds_note(const struct step_times *times, struct arena *arena);
 const char *step_kinds_phases_note(const struct step_times *times, struct arena *arena);

@@ -664,14 +664,6 @@ const char *step_times_no_operations(const struct model *model, const struct ana
 	return reason;
 }
 
-const char *step_times_part(const struct step_times *times, struct arena *arena)
-{
-	if (times->job_detailed >= times->job_selected)
-		return NULL;
-	return arena_printf(arena, "operators were recorded in %u of %u steps", times->job_detailed,
-	                    times->job_selected);
-}
-
 /* By process: is it a rank? The caller frees it. */
 static bool *find_counted(const struct step_times *times, const struct model *model)
 {

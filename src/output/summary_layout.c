@@ -55,7 +55,7 @@ const struct summary_entry summary_layout[] = {
 	{SUMMARY_ROWS, "phases", "phases", NULL, NULL, NULL},
 	{SUMMARY_ROWS, "between_steps", "between_steps", NULL, NULL, NULL},
 	{SUMMARY_ROWS, "ops", "ops",
-         "name,kind,shape,calls,self_ns=self_cpu_ns,total_ns=total_cpu_ns,mean_ns,min_ns,max_ns,self_ratio,step_self_ns,step_self_ratio,flops,flops_per_s,self_memory_bytes,memory_bytes,self_device_ns,device_ns,launched_count",
+         "name,kind,shape,calls,self_ns=self_cpu_ns,total_ns=total_cpu_ns,mean_ns,min_ns,max_ns,self_ratio,step_self_ns,step_mean_ns,step_self_ratio,flops,flops_per_s,self_memory_bytes,memory_bytes,self_device_ns,device_ns,launched_count",
          NULL, NULL},
 	{SUMMARY_ROWS, "step_breakdown", "step_breakdown", NULL, NULL, NULL},
 	{SUMMARY_ROWS, "device_busy", "device_busy", NULL, NULL, NULL},

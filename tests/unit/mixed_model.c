@@ -68,6 +68,8 @@ uint32_t mixed_model_add(struct model *model, const struct mixed_run *run)
 	model->tracks[track]->is_main = true;
 	for (int64_t i = 0; run->kinds[i]; i++)
 		now_ns = put_step(model, track, now_ns, run, i);
+	if (run->budget)
+		model_add_meta(model, number, "budget", run->budget);
 	process->has_times = true;
 	process->first_ns = run->first_ns;
 	process->last_ns = now_ns;

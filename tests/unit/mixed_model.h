@@ -17,6 +17,7 @@ struct mixed_run {
 	const double *more_ms;
 	int32_t rank;     /* -1: none */
 	bool infers;      /* phases are not marked */
+	const char *budget; /* what the recorder said of it; NULL: nothing */
 	int64_t first_ns; /* when it begins */
 };
 

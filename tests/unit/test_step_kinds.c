@@ -136,6 +136,70 @@ static void phases_that_are_inferred_are_of_the_steps_with_operators(void **stat
 	model_release(&model);
 }
 
+/* The table of operators of steps with operators where a budget, or somebody, chose them. */
+static void compute_ops(const char *budget, const char *kinds, struct model *model, struct table *table)
+{
+	model_init(model, 0);
+	mixed_model_add(model,
+	                &(struct mixed_run){.kinds = kinds, .step_ms = 10, .cost_ms = 5, .rank = -1, .budget = budget});
+	model_finish(model);
+	compute("ops", model, &all_steps, table);
+}
+
+static void what_a_budget_chose_stands_for_the_run(void **state)
+{
+	struct table table;
+	struct model model;
+	int row;
+
+	compute_ops("3 %", "....o...o..o....", &model, &table);
+	row = find_row(&table, "name", "matmul");
+	assert_double_equal(number(&table, row, "calls"), 16, 0);
+	assert_double_equal(number(&table, row, "self_ns"), 16 * 4e6, 0);
+	assert_double_equal(number(&table, row, "total_ns"), 16 * 4e6, 0);
+	assert_double_equal(number(&table, row, "mean_ns"), 4e6, 0);
+	assert_double_equal(number(&table, row, "step_mean_ns"), 4e6, 0);
+	assert_double_equal(number(&table, row, "step_self_ratio"), 4.0 / 15, 1e-9);
+	assert_string_equal(table.note, "from 3 of 16 steps, those with operators: sums are theirs times 5.33");
+	table_release(&table);
+	compute("run", &model, &all_steps, &table);
+	assert_double_equal(number(&table, 0, "operator_sum_steps"), 16, 1e-9);
+	assert_double_equal(number(&table, 0, "operator_steps"), 3, 0);
+	table_release(&table);
+	model_release(&model);
+}
+
+static void steps_that_were_asked_for_stand_for_themselves(void **state)
+{
+	static const char *const budgets[] = {NULL, "none", "none: --steps"};
+	struct table table;
+	struct model model;
+
+	for (int i = 0; i < 3; i++) {
+		compute_ops(budgets[i], "....o...o..o....", &model, &table);
+		assert_double_equal(number(&table, find_row(&table, "name", "matmul"), "calls"), 3, 0);
+		assert_string_equal(table.note, "from 3 of 16 steps, those with operators");
+		table_release(&table);
+		model_release(&model);
+	}
+}
+
+static void few_steps_with_operators_are_said(void **state)
+{
+	struct table table;
+	struct model model;
+
+	compute_ops("3 %", "....o...o..", &model, &table);
+	assert_string_equal(table.note, "operators of 2 of 11 steps; --budget none records all");
+	table_release(&table);
+	model_release(&model);
+	compute_ops("3 %", "ooooooooooo", &model, &table);
+	assert_double_equal(number(&table, find_row(&table, "name", "matmul"), "calls"), 11, 0);
+	assert_null(table.note);
+	table_release(&table);
+	model_release(&model);
+}
+
 static void every_table_keeps_its_promises(void **state)
 {
 	static const char *const kinds[] = {"....o...o...", "...ooo", "...pop...r", "ooo...oo", "o", "."};
@@ -149,7 +213,8 @@ static void every_table_keeps_its_promises(void **state)
 			                                            .step_ms = 10,
 			                                            .cost_ms = 5,
 			                                            .rank = rank,
-			                                            .infers = i % 2});
+			                                            .infers = i % 2,
+			                                            .budget = i % 3 ? "3 %" : NULL});
 		model_finish(&model);
 		for (int k = 0; analyses[k]; k++) {
 			compute(analyses[k]->name, &model, &all_steps, &table);
@@ -168,6 +233,9 @@ int main(void)
 		cmocka_unit_test(a_step_of_the_job_is_the_program_where_it_is_in_all_ranks),
 		cmocka_unit_test(phases_that_are_marked_are_of_the_program),
 		cmocka_unit_test(phases_that_are_inferred_are_of_the_steps_with_operators),
+		cmocka_unit_test(what_a_budget_chose_stands_for_the_run),
+		cmocka_unit_test(steps_that_were_asked_for_stand_for_themselves),
+		cmocka_unit_test(few_steps_with_operators_are_said),
 		cmocka_unit_test(every_table_keeps_its_promises),
 	};
 
