@@ -421,6 +421,7 @@ void compared_run_init(struct compared_run *run, struct report *report)
 		read_steps(run, report);
 	cut_warm_up(run);
 	compared_read_facts(run, report);
+	compared_read_operators(run, report);
 	compared_read_functions(run, report);
 	read_values(run, report, true);
 	read_contention(run, report);
