@@ -130,18 +130,9 @@ static bool is_one_of(const char *name, const char *const *names)
 
 bool analysis_is_of_operators(const char *name, bool infers_phases)
 {
-	static const char *const always[] = {"ops",
-	                                     "modules",
-	                                     "top_modules",
-	                                     "lines",
-	                                     "stacks",
-	                                     "operator_patterns",
-	                                     "host_waits",
-	                                     "data_loader",
-	                                     "collectives",
-	                                     "collective_times",
-	                                     "rank_collectives",
-	                                     "runtime_calls",
+	static const char *const always[] = {"ops",         "modules",           "top_modules",      "lines",
+	                                     "stacks",      "operator_patterns", "host_waits",       "data_loader",
+	                                     "collectives", "collective_times",  "rank_collectives", "runtime_calls",
 	                                     NULL};
 	static const char *const of_phases[] = {"phases", "rank_phases", "ranks", NULL};
 

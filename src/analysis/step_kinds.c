@@ -90,8 +90,10 @@ static void choose_phases(struct step_times *times)
 
 	for (uint32_t i = 0; i < times->job_count; i++)
 		has_any |= times->job[i].is_program && times->job[i].has_phases;
-	for (uint32_t i = 0; i < times->job_count && has_any; i++)
-		times->job[i].has_phases &= times->job[i].is_program;
+	for (uint32_t i = 0; i < times->job_count; i++) {
+		times->job[i].has_phases &= !has_any || times->job[i].is_program;
+		times->has_job_phases |= times->job[i].has_phases;
+	}
 }
 
 void step_kinds_find(struct step_times *times, const struct model *model)
@@ -207,4 +209,29 @@ void step_kinds_scale_table(struct table *table, const struct step_times *times)
 	if (scale != 1)
 		table_scale(table, scale);
 	table->note = step_kinds_operators_note(times, &table->arena);
+}
+
+/* ---- ranks ---- */
+
+bool step_kinds_tells_ranks(const struct step_times *times, uint32_t step)
+{
+	const struct step_time *time = &times->steps[step];
+
+	return time->is_selected && time->is_complete &&
+	       (!times->has_job_phases || time->job == MODEL_NONE || times->job[time->job].has_phases);
+}
+
+bool step_kinds_is_whole(const struct step_times *times, int32_t step)
+{
+	uint32_t job = step < 0 ? MODEL_NONE : times->steps[step].job;
+
+	return job != MODEL_NONE && times->job[job].measured == times->job[job].processes;
+}
+
+const char *step_kinds_whole_note(const struct step_times *times, struct arena *arena)
+{
+	return times->job_whole < times->job_count
+	               ? arena_printf(arena, "from %u of %u steps, those with operators in all ranks", times->job_whole,
+	                              times->job_count)
+	               : NULL;
 }

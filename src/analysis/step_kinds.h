@@ -33,6 +33,12 @@ double step_kinds_scale(const struct step_times *times);
 void step_kinds_scale_table(struct table *table, const struct step_times *times);
 /* From how many of the job's steps what lies in operators is; NULL: from all, or there are none. */
 const char *step_kinds_operators_note(const struct step_times *times, struct arena *arena);
+/* Does it tell how ranks share their time? Steps with known phases do, in all ranks; where there are none, all complete ones. */
+bool step_kinds_tells_ranks(const struct step_times *times, uint32_t step);
+/* Are the operators of all ranks there? -1: in no step. */
+bool step_kinds_is_whole(const struct step_times *times, int32_t step);
+/* How many steps that are; NULL: all. */
+const char *step_kinds_whole_note(const struct step_times *times, struct arena *arena);
 /* From which of the job's steps a table is, and how long the others take; NULL: from all of them. Of durations; of phases. */
 const char *step_kinds_note(const struct step_times *times, struct arena *arena);
 const char *step_kinds_phases_note(const struct step_times *times, struct arena *arena);

@@ -361,7 +361,7 @@ static void find_unknown_waits(struct step_times *times, const struct model *mod
 			is_known |= times->steps[i].phase_ns[STEPSCOPE_PHASE_COMMUNICATION] > 0;
 		}
 		if (is_measured && is_part)
-			span->no_waits = "operators were recorded in a part of its steps only";
+			span->no_waits = STEP_TIMES_PART_WAITS;
 		if (is_known || span->no_waits)
 			continue;
 		if (times->waits.is_unknown && times->waits.is_unknown[span->process])

@@ -91,6 +91,7 @@ struct step_times {
 	uint32_t job_count;
 	uint32_t job_program; /* of these, those that are the program */
 	uint32_t job_whole;   /* of these, those with operators in all ranks */
+	bool has_job_phases;  /* in any of the job's steps */
 	bool by_budget;       /* which steps have operators was chosen by what they cost, not asked for */
 	bool has_plain;       /* durations are of steps without operators, since others have them */
 	/* of the job's selected steps, each counted once: all; with detail in any rank; without an end in any rank */
@@ -144,6 +145,7 @@ const char *step_times_capture(const struct model *model);
 /* Why a table of what lies in operators is empty, or `otherwise`: nothing is said of steps in which none were recorded. */
 const char *step_times_no_operations(const struct model *model, const struct analysis_options *options,
                                      struct arena *arena, const char *otherwise);
+#define STEP_TIMES_PART_WAITS "operators were recorded in a part of its steps only"
 #define STEP_TIMES_UNTOLD_PHASES "the operators that tell phases were not recorded in it"
 #define STEP_TIMES_LOST_PHASES "the operators that tell phases were removed again: keep_size, keep_time"
 

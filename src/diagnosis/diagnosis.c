@@ -90,8 +90,8 @@ struct running {
 	struct report *report;
 	struct query query;
 	struct demangler demangler;
-	double step_ns;       /* the mean step; 0: not known */
-	const char *few;      /* why steps with operators are too few to say that something is not there; NULL: they are not */
+	double step_ns; /* the mean step; 0: not known */
+	const char *few; /* why steps with operators are too few to say that something is not there; NULL: they are not */
 	bool infers_phases;   /* some phases are known in these steps alone */
 	bool needs_operators; /* the rule that is looked at */
 };

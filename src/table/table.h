@@ -124,7 +124,7 @@ struct table {
 	const char *last_texts[64]; /* by column: the text or reason that was set last */
 	const char *note;           /* printed under the table: what is missing and why; NULL */
 	const char *empty;          /* why there are no rows; NULL */
-	double scale; /* see table_scale(); 0: no such */
+	double scale;               /* see table_scale(); 0: no such */
 	bool is_bounded;
 	int bound_column;
 	int least_row;       /* of those that stayed so far; -1: all did */

@@ -15,10 +15,10 @@ struct mixed_run {
 	double cost_ms;    /* of those with any, more than that */
 	/* One number a step, added to its duration; NULL: none is. */
 	const double *more_ms;
-	int32_t rank;     /* -1: none */
-	bool infers;      /* phases are not marked */
+	int32_t rank;       /* -1: none */
+	bool infers;        /* phases are not marked */
 	const char *budget; /* what the recorder said of it; NULL: nothing */
-	int64_t first_ns; /* when it begins */
+	int64_t first_ns;   /* when it begins */
 };
 
 /* Adds a process with these steps; finish the model behind the last one. The process. */

@@ -110,8 +110,11 @@ static bool take_option(struct run *run, const char *option)
 	const struct {
 		const char *key;
 		double *number;
-	} numbers[] = {{"step", &run->step},   {"cost", &run->cost}, {"noise", &run->noise},
-	               {"first", &run->first}, {"wait", &run->wait}};
+	} numbers[] = {{"step", &run->step},
+	               {"cost", &run->cost},
+	               {"noise", &run->noise},
+	               {"first", &run->first},
+	               {"wait", &run->wait}};
 
 	if (!value++)
 		return false;

@@ -136,6 +136,34 @@ static void phases_that_are_inferred_are_of_the_steps_with_operators(void **stat
 	model_release(&model);
 }
 
+/* Where all ranks have operators, as there phases are known in all of them; their own time is that of these steps. */
+static void ranks_are_compared_in_the_steps_with_operators_in_all(void **state)
+{
+	struct table table;
+	struct model model;
+
+	model_init(&model, 0);
+	for (int32_t rank = 0; rank < 2; rank++)
+		mixed_model_add(&model, &(struct mixed_run){.kinds = rank ? "...o...o...o...o" : ".......o.......o",
+		                                            .step_ms = rank ? 10 : 12,
+		                                            .cost_ms = 5,
+		                                            .rank = rank,
+		                                            .infers = true,
+		                                            .budget = "3 %"});
+	model_finish(&model);
+	compute("ranks", &model, &all_steps, &table);
+	assert_double_equal(number(&table, 0, "steps"), 2, 0);
+	assert_double_equal(number(&table, 0, "mean_ns"), 17e6, 1);
+	assert_double_equal(number(&table, 1, "mean_ns"), 15e6, 1);
+	assert_double_equal(number(&table, 0, "behind_ns"), 2e6, 1);
+	assert_non_null(strstr(table.note, "from 2 of 16 steps, those with operators"));
+	table_release(&table);
+	compute("rank_phases", &model, &all_steps, &table);
+	assert_double_equal(number(&table, find_row(&table, "phase", "step"), "mean_ns"), 16e6, 1);
+	table_release(&table);
+	model_release(&model);
+}
+
 /* The table of operators of steps with operators where a budget, or somebody, chose them. */
 static void compute_ops(const char *budget, const char *kinds, struct model *model, struct table *table)
 {
@@ -233,6 +261,7 @@ int main(void)
 		cmocka_unit_test(a_step_of_the_job_is_the_program_where_it_is_in_all_ranks),
 		cmocka_unit_test(phases_that_are_marked_are_of_the_program),
 		cmocka_unit_test(phases_that_are_inferred_are_of_the_steps_with_operators),
+		cmocka_unit_test(ranks_are_compared_in_the_steps_with_operators_in_all),
 		cmocka_unit_test(what_a_budget_chose_stands_for_the_run),
 		cmocka_unit_test(steps_that_were_asked_for_stand_for_themselves),
 		cmocka_unit_test(few_steps_with_operators_are_said),
