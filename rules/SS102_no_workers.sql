@@ -9,9 +9,9 @@
 --   synchronous loaders, guide 004's comparison of num_workers 0 with 4)
 -- advice: num_workers of about 4 per device, persistent_workers=True, pin_memory=True
 -- wrong: the dataset is small and in memory, or the workers would need the processors that train
-WITH whole AS (SELECT coalesce((SELECT mean_ns * count FROM step_time WHERE process = 'all'), (SELECT sum(self_ns) FROM ops)) AS ns),
+WITH whole AS (SELECT coalesce((SELECT mean_ns * detail_steps FROM step_time, run WHERE process = 'all'), (SELECT sum(self_ns) FROM ops)) AS ns),
      here AS (SELECT loader || ' in ' || process AS place, batches, dataset_ns + collate_ns AS work_ns, -- what workers would take over
-                     coalesce((SELECT t.mean_ns * t.count FROM step_time t WHERE t.process = d.process), whole.ns) AS steps_ns
+                     coalesce((SELECT sum(s.duration_ns) FROM steps s WHERE s.process = d.process AND s.is_complete AND s.has_detail), whole.ns) AS steps_ns
               FROM data_loader d, whole WHERE part = 'loop' AND dataset_ns IS NOT NULL AND idle_ratio IS NULL)
 SELECT place, as_time(work_ns / batches) || ' for a batch in the dataset''s code and in collating, mean of ' || batches
          || ', during which nothing else is prepared' AS evidence,

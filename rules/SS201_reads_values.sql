@@ -3,7 +3,7 @@
 -- title: The loop reads values of tensors
 -- severity: problem
 -- verdict: sync-bound
--- needs: steps
+-- needs: steps.has_detail
 -- tells if: EXISTS (SELECT 1 FROM facts WHERE key = 'torch.version') AND EXISTS (SELECT 1 FROM steps WHERE has_detail)
 --   OR (SELECT program NOT LIKE '%python%' FROM run)
 --   OR EXISTS (SELECT 1 FROM ops WHERE name LIKE 'aten::%') AND NOT EXISTS (SELECT 1 FROM step_breakdown)

@@ -3,7 +3,7 @@
 -- title: Garbage collection of Python holds up steps
 -- severity: problem
 -- verdict: host-bound
--- needs: steps
+-- needs: steps.has_detail
 -- tells if: EXISTS (SELECT 1 FROM facts WHERE key = 'torch.version') AND EXISTS (SELECT 1 FROM steps WHERE has_detail)
 --   OR (SELECT program NOT LIKE '%python%' FROM run)
 -- cannot tell: known only of our own recordings of PyTorch with operators

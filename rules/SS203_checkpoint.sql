@@ -12,12 +12,12 @@
 -- wrong: the recording is short, and a checkpoint happens to fall into it
 SELECT coalesce((SELECT "where" FROM host_waits WHERE cause IN ('torch.save', 'checkpoint') ORDER BY own_ns DESC LIMIT 1),
                 'phase checkpoint') AS place,
-       as_share(p.ratio) || ' of a step, in ' || p.steps || ' of ' || t.count
+       as_share(p.ratio) || ' of a step, in ' || p.steps || ' of ' || p.of_steps
          || ' steps, at most ' || as_time(p.max_ns) AS evidence,
        p.mean_ns AS saving_ns, 'phase checkpoint' AS time_of, CASE WHEN p.steps > 2 THEN 0.9 ELSE 0.5 END AS confidence
 FROM phases p JOIN step_time t ON t.process = 'all'
 WHERE p.name = 'checkpoint' AND p.ratio > :share
 UNION ALL
-SELECT 'between the steps', as_time(b.total_ns / t.count) || ' per step', b.total_ns / t.count, 'between steps: checkpoint', 0.6
-FROM between_steps b JOIN step_time t ON t.process = 'all'
-WHERE b.part = 'between steps: checkpoint' AND b.total_ns > :share * t.mean_ns * t.count
+SELECT 'between the steps', as_time(b.total_ns / r.steps) || ' per step', b.total_ns / r.steps, 'between steps: checkpoint', 0.6
+FROM between_steps b JOIN step_time t ON t.process = 'all' JOIN run r
+WHERE b.part = 'between steps: checkpoint' AND b.total_ns > :share * t.mean_ns * r.steps

@@ -11,7 +11,7 @@
 --   once and used in every step
 -- wrong: the steps read other parts of a file that is mapped into memory, or the program grows; no malloc changes that
 WITH known AS (SELECT page_faults, duration_ns, cpu_ns, row_number() OVER (ORDER BY page_faults) AS place, count(*) OVER () AS count
-               FROM steps WHERE is_complete AND page_faults IS NOT NULL),
+               FROM steps WHERE is_program AND page_faults IS NOT NULL),
      usual AS (SELECT max(count) AS count, max(page_faults) FILTER (WHERE place = (count + 1) / 2) AS faults, avg(duration_ns) AS step_ns,
                       avg(cpu_ns) AS cpu_ns
                FROM known),

@@ -9,13 +9,15 @@
 -- advice: what happens there by plan: a checkpoint, an evaluation, a log, a collection of garbage; do it less often or beside the steps.
 --   The steady state is the median, not the mean
 -- wrong: that work is wanted where it is
-WITH slow AS (SELECT step, step - lag(step) OVER (ORDER BY step) AS distance FROM (SELECT DISTINCT step FROM steps
-                                                                                   WHERE is_outlier AND is_complete)),
-     spikes AS (SELECT count(*) AS count, min(step) AS first, min(distance) AS low, max(distance) AS high FROM slow),
+WITH slow AS (SELECT step, step - lag(step) OVER (ORDER BY step) AS distance FROM (SELECT DISTINCT step FROM steps WHERE is_outlier)),
+     spikes AS (SELECT count(*) AS count, min(step) AS first, max(step) AS last, min(distance) AS low FROM slow),
+     -- a step with operators in between may be one, too: it is not known of it
+     broken AS (SELECT 1 FROM steps, spikes WHERE is_program AND step BETWEEN first AND last
+                GROUP BY step HAVING max(is_outlier) <> ((step - first) % low = 0)),
      means AS (SELECT is_outlier AS o, avg(duration_ns) AS step_ns, avg(data_ns) AS data, avg(forward_ns) AS forward,
                       avg(backward_ns) AS backward, avg(optimizer_ns) AS optimizer, avg(communication_ns) AS communication,
                       avg(checkpoint_ns) AS checkpoint, avg(evaluation_ns) AS evaluation, avg(other_ns) AS other
-               FROM steps WHERE is_complete GROUP BY is_outlier),
+               FROM steps WHERE is_program GROUP BY is_outlier),
      grown AS (SELECT 'data' AS phase, s.data - n.data AS more FROM means s JOIN means n ON s.o AND NOT n.o
                UNION ALL SELECT 'forward', s.forward - n.forward FROM means s JOIN means n ON s.o AND NOT n.o
                UNION ALL SELECT 'backward', s.backward - n.backward FROM means s JOIN means n ON s.o AND NOT n.o
@@ -30,4 +32,4 @@ SELECT 'every ' || low || ' steps, from step ' || first AS place,
          AS evidence,
        (s.step_ns - n.step_ns) * count / (SELECT t.count FROM step_time t WHERE t.process = 'all') AS saving_ns, 0.8 AS confidence
 FROM spikes JOIN means s ON s.o JOIN means n ON NOT n.o
-WHERE count >= :times AND low = high AND low > 1
+WHERE count >= :times AND low > 1 AND NOT EXISTS (SELECT 1 FROM broken)

@@ -10,7 +10,7 @@
 -- advice: look at these steps in the table steps, and at what grows in them; SS409 says it when they come at the same distance
 -- wrong: evaluations and checkpoints are marked as steps; batches differ in size on purpose
 WITH marked AS (SELECT s.*, duration_ns > t.mean_ns + :deviations * t.std_ns AS is_slow
-                FROM steps s JOIN step_time t ON t.process = 'all' WHERE is_complete),
+                FROM steps s JOIN step_time t ON t.process = 'all' WHERE is_program),
      means AS (SELECT is_slow, count(DISTINCT step) AS count, avg(duration_ns) AS step_ns, avg(data_ns) AS data, avg(forward_ns) AS forward,
                       avg(backward_ns) AS backward, avg(optimizer_ns) AS optimizer, avg(communication_ns) AS communication,
                       avg(checkpoint_ns) AS checkpoint, avg(evaluation_ns) AS evaluation, avg(other_ns) AS other

@@ -22,7 +22,8 @@ SELECT coalesce((SELECT collective || ' in ' || process FROM collectives ORDER B
                 'phase communication') AS place,
        as_share(p.ratio) || ' of a step, ' || as_time(p.mean_ns)
          || coalesce('; up to ' || as_time(nullif(min(waits_ns, p.mean_ns), 0)) || ' of it waits for late ranks, longest for ' || process || ' (SS602)', '')
-         || coalesce((SELECT why FROM unknown), '') AS evidence,
+         || coalesce((SELECT why FROM unknown), '')
+         || coalesce((SELECT '; from ' || p.of_steps || ' of ' || steps || ' steps' FROM run WHERE p.of_steps < steps), '') AS evidence,
        p.mean_ns - coalesce(min(waits_ns, p.mean_ns), 0) AS saving_ns, 'phase communication' AS time_of,
        CASE WHEN EXISTS (SELECT 1 FROM ranks WHERE is_slowest) OR EXISTS (SELECT 1 FROM unknown) THEN 0.4 ELSE 0.8 END AS confidence,
        NULL AS advice

@@ -30,7 +30,9 @@ SELECT process || coalesce(' on ' || nullif(host, ''), '') || coalesce(', in ' |
        coalesce('on average each of the others waits ' || as_time(caused_ns) || ' for it in collectives of a step',
                 as_time(behind_ns) || ' behind the others in each step')
          || coalesce('; it differs most in ' || (SELECT phase || ', by ' || as_time(spread_ns) FROM differs), '')
-         || coalesce('; ' || as_share(worst_step_ratio) || ' of that is of step ' || only_step || ' alone', '') AS evidence,
+         || coalesce('; ' || as_share(worst_step_ratio) || ' of that is of step ' || only_step || ' alone', '')
+         || coalesce((SELECT '; from ' || operator_steps || ' of ' || run.steps || ' steps, those with operators in all ranks'
+                      FROM run WHERE operator_steps < run.steps AND late.caused_ns IS NOT NULL), '') AS evidence,
        excess_ns AS saving_ns, 'between ranks' AS time_of, CASE WHEN steps < 3 OR only_step IS NOT NULL THEN 0.5 ELSE 0.8 END AS confidence,
        (SELECT 'look at what its loader has to do more: its share of the data, its storage, its workers (num_workers), another program there'
         FROM differs WHERE phase = 'data') AS advice

@@ -10,5 +10,5 @@
 -- wrong: the batches of a rank are too small for statistics of their own
 SELECT name AS place, printf('%.0f', calls * 1.0 / t.steps) || ' in each step, each of which exchanges its sums' AS evidence,
        NULL AS saving_ns, 0.6 AS confidence
-FROM ops, (SELECT coalesce((SELECT nullif(count, 0) FROM step_time WHERE process = 'all'), 1) AS steps) t
+FROM ops, (SELECT coalesce(nullif(operator_sum_steps, 0), 1) AS steps FROM run) t
 WHERE name = 'SyncBatchNorm' AND calls > :calls * t.steps

@@ -79,5 +79,7 @@ unsigned analysis_splits(const char *name);
 bool analysis_needs_past(const char *name);
 /* Is it wrong where work of devices was lost? */
 bool analysis_is_of_devices(const char *name);
+/* Is it of the steps with operators alone? infers_phases: the program marks none. */
+bool analysis_is_of_operators(const char *name, bool infers_phases);
 
 #endif

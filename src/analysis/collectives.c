@@ -6,7 +6,7 @@
 #include "analysis/busy_times.h"
 #include "analysis/collective_calls.h"
 #include "analysis/labels.h"
-#include "analysis/step_times.h"
+#include "analysis/step_kinds.h"
 
 #include "base/clamped.h"
 #include "base/memory.h"
@@ -58,13 +58,15 @@ static const struct table_column columns[COLLECTIVE_COLUMNS] = {
                               .type = TABLE_INT,
                               .unit = UNIT_COUNT,
                               .definition = "ranks of its process group"},
-	[COLLECTIVE_COUNT] = {.name = "count",
+	[COLLECTIVE_COUNT] = {.is_sum = true,
+                              .name = "count",
                               .type = TABLE_INT,
                               .unit = UNIT_COUNT,
                               .definition = "how often",
                               .rules = RULE_NOT_NEGATIVE,
                               .more = MORE_SUM},
-	[COLLECTIVE_TOTAL_BYTES] = {.name = "total_bytes",
+	[COLLECTIVE_TOTAL_BYTES] = {.is_sum = true,
+                                    .name = "total_bytes",
                                     .title = "total",
                                     .type = TABLE_INT,
                                     .unit = UNIT_BYTES,
@@ -81,7 +83,8 @@ static const struct table_column columns[COLLECTIVE_COLUMNS] = {
                               .type = TABLE_DOUBLE,
                               .unit = UNIT_NS,
                               .definition = "mean time from its issue to the begin of its execution"},
-	[COLLECTIVE_TIME] = {.name = "total_ns",
+	[COLLECTIVE_TIME] = {.is_sum = true,
+                             .name = "total_ns",
                              .title = "execution",
                              .type = TABLE_INT,
                              .unit = UNIT_NS,
@@ -100,7 +103,8 @@ static const struct table_column columns[COLLECTIVE_COLUMNS] = {
                             .definition = "longest execution",
                             .more = MORE_MOST},
 	[COLLECTIVE_EXPOSED] =
-		{.name = "exposed_ns",
+		{.is_sum = true,
+                 .name = "exposed_ns",
                  .title = "exposed",
                  .type = TABLE_INT,
                  .unit = UNIT_NS,
@@ -116,7 +120,8 @@ static const struct table_column columns[COLLECTIVE_COLUMNS] = {
                                       .definition = "share of its executions that is exposed",
                                       .denominator = "time of its executions whose issue is known",
                                       .rules = RULE_NOT_NEGATIVE | RULE_AT_MOST_ONE},
-	[COLLECTIVE_STEP_EXPOSED] = {.name = "step_exposed_ns",
+	[COLLECTIVE_STEP_EXPOSED] = {.is_sum = true,
+                                     .name = "step_exposed_ns",
                                      .title = "in steps",
                                      .type = TABLE_INT,
                                      .unit = UNIT_NS,
@@ -149,6 +154,8 @@ struct fold {
 	struct number_map grouped;  /* that and the process group, to a number */
 	struct number_map numbered; /* process and that number, to a group */
 	struct busy_times busy;     /* of the issuing thread */
+	bool is_sample;             /* those in steps with operators in all ranks stand for the others */
+	uint32_t left_out;
 };
 
 /* ---- groups ---- */
@@ -165,6 +172,15 @@ static struct group *group_of(struct fold *fold, const struct collective_call *c
 			.process = call->process, .name = call->name, .inputs = call->inputs, .of = call->group};
 	}
 	return &fold->groups[found];
+}
+
+/* Which step a collective is of says the call that issued it, where that is known. */
+static bool counts(struct fold *fold, const struct collective_call *call, const struct collective_call *issue)
+{
+	bool is_counted = !fold->is_sample || step_kinds_is_whole(fold->times, issue ? issue->step : call->step);
+
+	fold->left_out += !is_counted;
+	return is_counted;
 }
 
 static void add_execution(struct fold *fold, const struct collective_call *execution)
@@ -212,8 +228,12 @@ static void add_executions(struct fold *fold)
 	}
 	if (calls->execution_count)
 		qsort(order, calls->execution_count, sizeof(*order), compare_issuers);
-	for (uint32_t i = 0; i < calls->execution_count; i++)
-		add_execution(fold, &calls->executions[order[i].execution]);
+	for (uint32_t i = 0; i < calls->execution_count; i++) {
+		const struct collective_call *call = &calls->executions[order[i].execution];
+
+		if (counts(fold, call, call->partner == MODEL_NONE ? NULL : &calls->issues[call->partner]))
+			add_execution(fold, call);
+	}
 	free(order);
 }
 
@@ -293,6 +313,19 @@ static const char *removed_note(const struct fold *fold, struct arena *arena)
 	               : NULL;
 }
 
+static const char *notes(const struct fold *fold, struct arena *arena)
+{
+	const char *removed = removed_note(fold, arena), *part = step_kinds_whole_note(fold->times, arena);
+
+	if (part && fold->is_sample)
+		part = arena_printf(arena, "%s: sums are theirs times %.3g", part,
+		                    (double)fold->times->job_count / fold->times->job_whole);
+	if (fold->left_out)
+		part = arena_printf(arena, "%s; %" PRIu32 " in other steps or outside of steps are not counted", part,
+		                    fold->left_out);
+	return removed && part ? arena_printf(arena, "%s; %s", part, removed) : part ? part : removed;
+}
+
 static enum status run(const struct model *model, const struct analysis_options *options, struct table *table,
                        struct error *err)
 {
@@ -308,9 +341,11 @@ static enum status run(const struct model *model, const struct analysis_options 
 	table_columns(table, columns, COLLECTIVE_COLUMNS);
 	fold.calls = collective_calls_get(&own, model, options);
 	fold.times = step_times_get(&own_times, model, options);
+	fold.is_sample = fold.times->by_budget && fold.times->job_whole &&
+	                 fold.times->job_whole < fold.times->job_count;
 	add_executions(&fold);
 	for (uint32_t i = 0; i < fold.calls->issue_count; i++) {
-		if (fold.calls->issues[i].partner == MODEL_NONE)
+		if (fold.calls->issues[i].partner == MODEL_NONE && counts(&fold, &fold.calls->issues[i], NULL))
 			add_issue(&fold, &fold.calls->issues[i]);
 	}
 	table_bound(table, COLLECTIVE_TIME);
@@ -318,7 +353,9 @@ static enum status run(const struct model *model, const struct analysis_options 
 		add_row(table, model, &fold.groups[i]);
 	table_add_more(table, COLLECTIVE_NAME);
 	table_sort(table, COLLECTIVE_TIME, false);
-	table->note = removed_note(&fold, &table->arena);
+	table->note = notes(&fold, &table->arena);
+	if (fold.is_sample)
+		table_scale(table, (double)fold.times->job_count / fold.times->job_whole);
 	if (!table->row_count)
 		table->empty = step_times_no_operations(model, options, &table->arena,
 		                                        "no collective of torch.distributed was recorded");

@@ -137,7 +137,7 @@ static void walk_steps(struct fold *fold, uint32_t process)
 	for (uint32_t i = 0; i < fold->times->count; i++) {
 		const struct model_step *step = &fold->model->steps[i];
 
-		if (step->process != process || !fold->times->steps[i].is_selected ||
+		if (step->process != process || !fold->times->steps[i].is_measured ||
 		    !fold->times->steps[i].is_complete || step->track >= fold->model->tracks_count)
 			continue;
 		add_window(fold, &(struct window){.process = process,

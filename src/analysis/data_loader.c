@@ -8,7 +8,7 @@
 #include "analysis/loader_batches.h"
 #include "analysis/processes.h"
 #include "analysis/statistics.h"
-#include "analysis/step_times.h"
+#include "analysis/step_kinds.h"
 
 #include "base/clamped.h"
 #include "base/memory.h"
@@ -85,14 +85,16 @@ static const struct table_column columns[LOADER_COLUMNS] = {
                              .type = TABLE_DOUBLE,
                              .unit = UNIT_NS,
                              .definition = "longest wait for a batch"},
-	[LOADER_WAIT_RATIO] = {.name = "wait_ratio",
-                               .title = "wait %",
-                               .type = TABLE_DOUBLE,
-                               .unit = UNIT_RATIO,
-                               .role = ROLE_SHARE,
-                               .definition = "share of the loop's time that it waited",
-                               .denominator = "time from the first wait to the last, loop by loop",
-                               .rules = RULE_NOT_NEGATIVE | RULE_AT_MOST_ONE},
+	[LOADER_WAIT_RATIO] =
+		{.name = "wait_ratio",
+                 .title = "wait %",
+                 .type = TABLE_DOUBLE,
+                 .unit = UNIT_RATIO,
+                 .role = ROLE_SHARE,
+                 .definition = "share of the loop's time that it waited",
+                 .denominator =
+                         "time from the first wait to the last, loop by loop; without steps in which no waits were recorded, as they have no operators",
+                 .rules = RULE_NOT_NEGATIVE | RULE_AT_MOST_ONE},
 	[LOADER_LOOP] = {.name = "loop_ns",
                          .title = "loop",
                          .type = TABLE_INT,
@@ -269,10 +271,52 @@ static void add_batch(struct loader *loader, const struct loader_wait *wait, boo
 	clamped_add(&loader->first_sampler_ns, wait->sampler_ns);
 }
 
-static void sum_waits(struct loader *loader, const struct loader_batches *batches, double *values)
+/* Of [start, end) the time of steps in which waits were not recorded. */
+static int64_t time_without(const struct model *model, uint32_t process, int64_t start_ns, int64_t end_ns)
+{
+	int64_t sum_ns = 0;
+
+	for (uint32_t i = 0; i < model->steps_count; i++) {
+		const struct model_step *step = &model->steps[i];
+		int64_t from_ns = step->start_ns > start_ns ? step->start_ns : start_ns;
+		int64_t to_ns = step->end_ns < end_ns ? step->end_ns : end_ns;
+
+		if (step->process == process && !step->has_detail && to_ns > from_ns)
+			clamped_add(&sum_ns, to_ns - from_ns);
+	}
+	return sum_ns;
+}
+
+/* Waits may be recorded in all steps, or in those with operators alone. */
+static bool has_waits_without(const struct loader *loader, const struct loader_batches *batches,
+                              const struct model *model)
+{
+	for (uint32_t i = 0; i < batches->wait_count; i++) {
+		const struct loader_wait *wait = &batches->waits[i];
+		const struct model_step *step;
+
+		if (!is_of(loader, wait->process, wait->loop))
+			continue;
+		step = step_times_step_at(model, wait->process, wait->start_ns);
+		if (step && step_is_plain(step) && wait->start_ns > step->start_ns && wait->end_ns < step->end_ns)
+			return true;
+	}
+	return false;
+}
+
+static void add_loop(struct loader *loader, const struct model *model, int64_t start_ns, int64_t end_ns, bool is_of_all)
+{
+	clamped_add(&loader->loop_ns, end_ns - start_ns);
+	if (!is_of_all)
+		clamped_subtract(&loader->loop_ns, time_without(model, loader->process, start_ns, end_ns));
+}
+
+static void sum_waits(struct loader *loader, const struct loader_batches *batches, const struct model *model,
+                      double *values)
 {
 	const struct loader_wait *first = NULL, *last = NULL;
 	uint32_t in_loop = 0, starting = most_workers(loader, batches);
+	bool is_of_all = has_waits_without(loader, batches, model);
 
 	loader->has_sampler = batches->has_samplers;
 
@@ -282,7 +326,7 @@ static void sum_waits(struct loader *loader, const struct loader_batches *batche
 		if (!is_of(loader, wait->process, wait->loop))
 			continue;
 		if (first && (last->is_end || last->loop != wait->loop)) {
-			clamped_add(&loader->loop_ns, last->end_ns - first->start_ns);
+			add_loop(loader, model, first->start_ns, last->end_ns, is_of_all);
 			first = NULL;
 		}
 		if (!wait->is_end) {
@@ -296,7 +340,8 @@ static void sum_waits(struct loader *loader, const struct loader_batches *batche
 		last = wait;
 	}
 	if (first)
-		clamped_add(&loader->loop_ns, last->end_ns - first->start_ns);
+		add_loop(loader, model, first->start_ns, last->end_ns, is_of_all);
+	loader->loop_ns = loader->loop_ns > loader->wait_ns ? loader->loop_ns : loader->wait_ns;
 	summary_compute(&loader->wait, values, (size_t)loader->batches);
 }
 
@@ -830,7 +875,7 @@ static void visit_loader(const struct loader_batches *batches, const struct mode
 	struct loader loader = {.process = batches->waits[0].process,
 	                        .number = (uint32_t)(batches->waits[0].loop >> 32)};
 
-	sum_waits(&loader, batches, values);
+	sum_waits(&loader, batches, model, values);
 	sum_starts(&loader, batches);
 	sum_pinning(&loader, batches);
 	visit_workers(&loader, batches, model, NULL);
@@ -846,7 +891,7 @@ static void add_note(struct table *table, const struct model *model, const struc
 {
 	struct step_times own = {0};
 
-	table->note = step_times_part(step_times_get(&own, model, options), &table->arena);
+	table->note = step_kinds_operators_note(step_times_get(&own, model, options), &table->arena);
 	step_times_release(&own);
 }
 

@@ -44,7 +44,7 @@ static void fold_begin(struct fold *fold, const struct model *model, const struc
 
 static bool is_counted(const struct fold *fold, uint32_t step, uint32_t process)
 {
-	return fold->model->steps[step].process == process && fold->times->steps[step].is_selected &&
+	return fold->model->steps[step].process == process && fold->times->steps[step].is_measured &&
 	       fold->times->steps[step].is_complete;
 }
 

@@ -4,7 +4,7 @@
  * the rows do not overlap.
  */
 #include "analysis/python_places.h"
-#include "analysis/step_times.h"
+#include "analysis/step_kinds.h"
 
 #include "base/clamped.h"
 #include "base/memory.h"
@@ -420,7 +420,7 @@ static enum status run(const struct model *model, const struct analysis_options 
 		table->empty = step_times_no_operations(model, options, &table->arena,
 		                                        "none of the causes that are known by name was recorded");
 	else
-		table->note = step_times_part(times, &table->arena);
+		table->note = step_kinds_operators_note(times, &table->arena);
 	free(users);
 	free(fold.causes);
 	free(fold.levels);

@@ -287,6 +287,21 @@ static void find_uncounted(struct use *use, const struct fold *fold, uint32_t pr
 			   : "");
 }
 
+/* Of the measured steps as long as they are where nothing is recorded in them: the mean of the program's own steps. */
+static int64_t time_without_recording(const struct fold *fold, uint32_t process, int64_t time_ns)
+{
+	double sum_ns = 0, measured = 0, count = 0;
+
+	for (uint32_t i = 0; i < fold->times->count; i++) {
+		if (fold->model->steps[i].process != process)
+			continue;
+		measured += fold->times->steps[i].is_measured;
+		count += fold->times->steps[i].is_program;
+		sum_ns += fold->times->steps[i].is_program ? (double)fold->times->steps[i].dur_ns : 0;
+	}
+	return fold->times->has_plain && count > 0 ? clamped_int(sum_ns / count * measured) : time_ns;
+}
+
 static int64_t time_of(const struct fold *fold, uint32_t process)
 {
 	const struct process *which = &fold->model->processes[process];
@@ -297,7 +312,7 @@ static int64_t time_of(const struct fold *fold, uint32_t process)
 	for (uint32_t i = 0; i < fold->times->count; i++)
 		if (fold->model->steps[i].process == process && fold->times->steps[i].is_measured)
 			clamped_add(&time_ns, fold->times->steps[i].dur_ns);
-	return time_ns;
+	return time_without_recording(fold, process, time_ns);
 }
 
 /* ---- the table ---- */

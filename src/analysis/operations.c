@@ -11,7 +11,7 @@
 #include "analysis/launched_time.h"
 #include "analysis/memory_pool.h"
 #include "analysis/span_memory.h"
-#include "analysis/step_times.h"
+#include "analysis/step_kinds.h"
 
 #include "base/clamped.h"
 #include "base/memory.h"
@@ -76,6 +76,7 @@ struct op_fold {
 	struct launched_time launched_time;
 	struct name_classes launching; /* calls of the runtime */
 	bool *is_unseen;               /* by process: it uses a device, and what it launched on it was not recorded */
+	double steps;                  /* measured ones; at least 1 */
 	bool is_step_track;            /* the track that is visited marks steps */
 	bool is_unseen_track;          /* it is of such a process */
 	int64_t step_self_ns;          /* all groups together */
@@ -404,6 +405,7 @@ enum {
 	OP_SHAPE,
 	OP_THREAD,
 	OP_PHASE,
+	OP_STEP_MEAN,
 	OP_STEP_SELF,
 	OP_STEP_RATIO,
 	OP_UNSEEN,
@@ -446,7 +448,18 @@ static const struct table_column columns[OP_COLUMNS] = {
                       .type = TABLE_TEXT,
                       .role = ROLE_KEY,
                       .definition = "innermost phase around it on its thread"},
-	[OP_STEP_SELF] = {.name = "step_self_ns",
+	[OP_STEP_MEAN] =
+		{.name = "step_mean_ns",
+                 .title = "per step",
+                 .type = TABLE_DOUBLE,
+                 .unit = UNIT_NS,
+                 .definition = "self time on the threads that mark steps: mean over the measured steps, each process's "
+                               "by itself",
+                 .rules = RULE_NOT_NEGATIVE,
+                 .more = MORE_SUM,
+                 .is_hidden = true},
+	[OP_STEP_SELF] = {.is_sum = true,
+                          .name = "step_self_ns",
                           .title = "self in steps",
                           .type = TABLE_INT,
                           .unit = UNIT_NS,
@@ -476,7 +489,8 @@ static const struct table_column columns[OP_COLUMNS] = {
                  .other = "step_self_ratio",
                  .is_hidden = true},
 	[OP_SELF] =
-		{.name = "self_ns",
+		{.is_sum = true,
+                 .name = "self_ns",
                  .title = "self",
                  .type = TABLE_INT,
                  .unit = UNIT_NS,
@@ -496,13 +510,15 @@ static const struct table_column columns[OP_COLUMNS] = {
                                      "start in measured steps",
                       .rules = RULE_NOT_NEGATIVE | RULE_AT_MOST_ONE | RULE_SUMS_TO_ONE,
                       .more = MORE_SUM},
-	[OP_CALLS] = {.name = "calls",
+	[OP_CALLS] = {.is_sum = true,
+                      .name = "calls",
                       .type = TABLE_INT,
                       .unit = UNIT_COUNT,
                       .definition = "times it was begun",
                       .rules = RULE_NOT_NEGATIVE,
                       .more = MORE_SUM},
-	[OP_TOTAL] = {.name = "total_ns",
+	[OP_TOTAL] = {.is_sum = true,
+                      .name = "total_ns",
                       .title = "total",
                       .type = TABLE_INT,
                       .unit = UNIT_NS,
@@ -529,7 +545,8 @@ static const struct table_column columns[OP_COLUMNS] = {
                     .more = MORE_MOST},
 	[OP_INCOMPLETE] = DURATIONS_INCOMPLETE,
 	[OP_FLOPS] =
-		{.name = "flops",
+		{.is_sum = true,
+                 .name = "flops",
                  .title = "FLOP",
                  .type = TABLE_DOUBLE,
                  .unit = UNIT_FLOP,
@@ -546,7 +563,8 @@ static const struct table_column columns[OP_COLUMNS] = {
                          "floating point operations over the time of their work: the sum of the durations of the kernels, "
                          "copies and fills that a call and what is inside it launched, or, where it launched none, "
                          "the duration of the call; without calls of which something that they launched is not recorded"},
-	[OP_PROFILER_FLOPS] = {.name = "profiler_flops",
+	[OP_PROFILER_FLOPS] = {.is_sum = true,
+                               .name = "profiler_flops",
                                .title = "FLOP (profiler)",
                                .type = TABLE_DOUBLE,
                                .unit = UNIT_FLOP,
@@ -554,13 +572,15 @@ static const struct table_column columns[OP_COLUMNS] = {
                                              "and one per element of mul and add, on the records of these names only",
                                .is_hidden = true,
                                .more = MORE_SUM},
-	[OP_BYTES] = {.name = "moved_bytes",
+	[OP_BYTES] = {.is_sum = true,
+                      .name = "moved_bytes",
                       .title = "moved",
                       .type = TABLE_DOUBLE,
                       .unit = UNIT_BYTES,
                       .definition = "bytes read and written by the calls that reported them",
                       .more = MORE_SUM},
-	[OP_SELF_MEMORY] = {.name = "self_memory_bytes",
+	[OP_SELF_MEMORY] = {.is_sum = true,
+                            .name = "self_memory_bytes",
                             .title = "self memory",
                             .type = TABLE_INT,
                             .unit = UNIT_BYTES,
@@ -569,13 +589,15 @@ static const struct table_column columns[OP_COLUMNS] = {
                             .rules = RULE_SUMS_TO_TOTAL,
                             .more = MORE_SUM},
 	[OP_MEMORY] =
-		{.name = "memory_bytes",
+		{.is_sum = true,
+                 .name = "memory_bytes",
                  .title = "memory",
                  .type = TABLE_INT,
                  .unit = UNIT_BYTES,
                  .definition = "the same with everything inside; a call inside a call of the same row counts once"},
 	[OP_SELF_DEVICE] =
-		{.name = "self_device_ns",
+		{.is_sum = true,
+                 .name = "self_device_ns",
                  .title = "self device",
                  .type = TABLE_INT,
                  .unit = UNIT_NS,
@@ -585,13 +607,15 @@ static const struct table_column columns[OP_COLUMNS] = {
                          "measured steps",
                  .rules = RULE_NOT_NEGATIVE | RULE_SUMS_TO_TOTAL,
                  .more = MORE_SUM},
-	[OP_DEVICE] = {.name = "device_ns",
+	[OP_DEVICE] = {.is_sum = true,
+                       .name = "device_ns",
                        .title = "device",
                        .type = TABLE_INT,
                        .unit = UNIT_NS,
                        .definition = "the same with everything inside; a call inside a call of the same row counts once",
                        .rules = RULE_NOT_NEGATIVE},
-	[OP_LAUNCHED] = {.name = "launched_count",
+	[OP_LAUNCHED] = {.is_sum = true,
+                         .name = "launched_count",
                          .title = "launched",
                          .type = TABLE_INT,
                          .unit = UNIT_COUNT,
@@ -668,6 +692,8 @@ static void add_columns(struct table *table, struct op_fold *fold)
 		    (i == OP_PHASE && !(by & BY_PHASE)) ||
 		    ((i == OP_SELF_MEMORY || i == OP_MEMORY) && !fold->model->memory_count))
 			copy.is_hidden = true;
+		if (i == OP_STEP_MEAN)
+			copy.is_hidden = fold->times->job_detailed == fold->times->job_selected;
 		if (i >= OP_SELF_DEVICE && !fold->launches->work_count)
 			copy.is_hidden = true;
 		copy.total = (double)(i == OP_SELF_MEMORY   ? memory_in_spans(fold)
@@ -792,10 +818,12 @@ static void set_step_self(struct table *table, int row, const struct op_fold *fo
 	int64_t total = fold->step_self_ns;
 
 	if (total > 0) {
+		table_set_double(table, row, OP_STEP_MEAN, (double)step_self_ns / fold->steps);
 		table_set_int(table, row, OP_STEP_SELF, step_self_ns);
 		table_set_double(table, row, OP_STEP_RATIO, (double)step_self_ns / (double)total);
 		return;
 	}
+	table_set_missing(table, row, OP_STEP_MEAN, "no thread marks steps");
 	table_set_missing(table, row, OP_STEP_SELF, "no thread marks steps");
 	table_set_missing(table, row, OP_STEP_RATIO, "no thread marks steps");
 }
@@ -884,10 +912,9 @@ static void add_note(struct table *table, const struct op_fold *fold)
 {
 	const struct step_times *times = fold->times;
 
+	step_kinds_scale_table(table, times);
 	if (!times->count)
 		table->note = "no steps were marked: all recorded spans are counted";
-	else
-		table->note = step_times_part(times, &table->arena);
 	if (fold->outside)
 		table->note = arena_printf(
 			&table->arena,
@@ -938,6 +965,9 @@ static enum status run(const struct model *model, const struct analysis_options 
 	bool *step_tracks = step_times_tracks(model);
 
 	fold.times = step_times_get(&own, model, options);
+	for (uint32_t i = 0; i < fold.times->count; i++)
+		fold.steps += fold.times->steps[i].is_measured;
+	fold.steps += fold.steps == 0;
 	fold.flop_counts = (struct flop_counts){.flops = {.model = model}, .use = use_flops, .context = &fold};
 	fold.flops_key = intern_find(&model->strings, "flops");
 	fold.bytes_key = intern_find(&model->strings, "bytes");

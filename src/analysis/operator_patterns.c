@@ -7,7 +7,7 @@
  */
 #include "analysis/name_classes.h"
 #include "analysis/span_places.h"
-#include "analysis/step_times.h"
+#include "analysis/step_kinds.h"
 
 #include "base/clamped.h"
 #include "base/memory.h"
@@ -409,12 +409,14 @@ enum {
 
 static const struct table_column columns[COLUMNS] = {
 	[COLUMN_PATTERN] = {.name = "pattern", .type = TABLE_TEXT, .role = ROLE_KEY, .definition = "what is looked for"},
-	[COLUMN_COUNT] = {.name = "count",
+	[COLUMN_COUNT] = {.is_sum = true,
+                          .name = "count",
                           .type = TABLE_INT,
                           .unit = UNIT_COUNT,
                           .definition = "how often it was found, in the steps that count",
                           .rules = RULE_NOT_NEGATIVE},
-	[COLUMN_TOTAL] = {.name = "total_ns",
+	[COLUMN_TOTAL] = {.is_sum = true,
+                          .name = "total_ns",
                           .title = "total",
                           .type = TABLE_INT,
                           .unit = UNIT_NS,
@@ -506,6 +508,7 @@ static enum status run(const struct model *model, const struct analysis_options 
 	table_columns(table, columns, COLUMNS);
 	for (int pattern = 0; pattern < PATTERNS && has_operators; pattern++)
 		add_row(table, &places, (enum pattern)pattern, &fold.found[pattern], time_of_steps(fold.times));
+	step_kinds_scale_table(table, fold.times);
 	if (!has_operators)
 		table->empty = step_times_no_operations(model, options, &table->arena,
 		                                        texts[PATTERN_INDEX].cannot_tell);

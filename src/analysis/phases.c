@@ -4,7 +4,7 @@
  * sum to the whole; what has no name is a row of its own.
  */
 #include "analysis/statistics.h"
-#include "analysis/step_times.h"
+#include "analysis/step_kinds.h"
 
 #include "base/clamped.h"
 #include "base/memory.h"
@@ -26,6 +26,7 @@ enum {
 	PHASE_P99,
 	PHASE_MAX,
 	PHASE_STEPS,
+	PHASE_OF_STEPS,
 	PHASE_COLUMNS,
 };
 
@@ -95,17 +96,43 @@ static const struct table_column phase_columns[PHASE_COLUMNS] = {
                          .unit = UNIT_COUNT,
                          .role = ROLE_EVIDENCE,
                          .definition = KNOWN_STEPS " and that spent any time in it"},
+	[PHASE_OF_STEPS] = {.name = "of_steps",
+                            .type = TABLE_INT,
+                            .unit = UNIT_COUNT,
+                            .role = ROLE_EVIDENCE,
+                            .definition = KNOWN_STEPS "; where operators were recorded in some: of phases that the "
+                                                      "program marks those without, of others those with operators",
+                            .is_hidden = true},
 };
+
+/* Of the steps with known phases; where there are none, of those in which calls tell some. */
+static bool is_known(const struct job_step *step, bool is_by_calls)
+{
+	return is_by_calls ? step->has_calls : step->has_phases;
+}
+
+static bool knows_calls_only(const struct step_times *times)
+{
+	bool has_calls = false;
+
+	for (uint32_t i = 0; i < times->job_count; i++) {
+		if (times->job[i].has_phases)
+			return false;
+		has_calls |= times->job[i].has_calls;
+	}
+	return has_calls;
+}
 
 static void add_phase(struct table *table, const struct step_times *times, int phase, double *values, double total_ns)
 {
+	bool is_by_calls = knows_calls_only(times);
 	struct summary summary;
 	uint32_t count = 0;
 	int64_t with = 0;
 	int row;
 
 	for (uint32_t i = 0; i < times->job_count; i++) {
-		if (!times->job[i].has_phases)
+		if (!is_known(&times->job[i], is_by_calls))
 			continue;
 		values[count] = times->job[i].phase_ns[phase];
 		with += values[count++] > 0;
@@ -114,7 +141,8 @@ static void add_phase(struct table *table, const struct step_times *times, int p
 		return;
 	summary_compute(&summary, values, count);
 	row = table_row(table);
-	table_set_text(table, row, PHASE_NAME, phase_name(phase));
+	table_set_text(table, row, PHASE_NAME,
+	               is_by_calls && phase == PHASE_OTHER ? "forward and other" : phase_name(phase));
 	table_set_double(table, row, PHASE_MEAN, summary.mean);
 	if (total_ns > 0)
 		table_set_double(table, row, PHASE_RATIO, summary.mean * summary.count / total_ns);
@@ -131,12 +159,13 @@ static void add_phase(struct table *table, const struct step_times *times, int p
 	table_set_double(table, row, PHASE_P99, summary.p99);
 	table_set_double(table, row, PHASE_MAX, summary.max);
 	table_set_int(table, row, PHASE_STEPS, with);
+	table_set_int(table, row, PHASE_OF_STEPS, count);
 }
 
 /* Waits that were inferred are known only where operators were recorded: elsewhere they are in the phases around them. */
 static const char *waits_note(const struct model *model, const struct step_times *times, struct arena *arena)
 {
-	const char *part = step_times_part(times, arena);
+	const char *part = step_kinds_operators_note(times, arena);
 	bool is_inferred = false;
 	double waits_ns = 0;
 
@@ -157,13 +186,16 @@ static enum status run_phases(const struct model *model, const struct analysis_o
 	double *values = memory_resize(NULL, (size_t)times->job_count + 1, sizeof(*values));
 	double total_ns = 0;
 	uint32_t count = 0;
+	bool is_by_calls = knows_calls_only(times);
 
 	table_init(table, "phases", "Where a step goes",
 	           "mean time per step in each phase of the thread that marks the steps; several processes: the mean "
 	           "over them, step by step");
 	for (uint32_t i = 0; i < times->job_count; i++) {
-		total_ns += times->job[i].has_phases ? times->job[i].dur_ns : 0;
-		count += times->job[i].has_phases;
+		bool is_here = is_known(&times->job[i], is_by_calls);
+
+		total_ns += is_here ? times->job[i].dur_ns : 0;
+		count += is_here;
 	}
 	for (int column = 0; column < PHASE_COLUMNS; column++) {
 		struct table_column copy = phase_columns[column];
@@ -173,17 +205,19 @@ static enum status run_phases(const struct model *model, const struct analysis_o
 		table_column(table, &copy);
 	}
 	for (int phase = 1; phase < PHASE_COUNT && count; phase++)
-		add_phase(table, times, phase, values, total_ns);
+		if (!is_by_calls || step_times_is_told_by_calls(phase))
+			add_phase(table, times, phase, values, total_ns);
 	if (count)
 		add_phase(table, times, PHASE_OTHER, values, total_ns);
 	else
-		table->empty = !times->job_count ? step_times_empty_reason(times)
-		                                 : arena_printf(&table->arena, "not measured, because %s",
-		                                                step_times_no_phases(times));
-	if (table->row_count == 1)
+		table->empty = times->job_count ? "not measured, because " STEP_TIMES_LOST_PHASES
+		                                : step_times_empty_reason(times);
+	if (is_by_calls)
+		table->note = "no operators were recorded, so forward is not told from the rest";
+	else if (table->row_count == 1)
 		table->note = "no phases were marked: stepscope_phase_begin(), stepscope_phase_switch()";
 	else if (count < times->job_count)
-		table->note = step_times_phases_part(times, &table->arena);
+		table->note = step_kinds_phases_note(times, &table->arena);
 	else
 		table->note = waits_note(model, times, &table->arena);
 	free(values);

@@ -7,7 +7,7 @@
 #include "analysis/launched_time.h"
 #include "analysis/python_places.h"
 #include "analysis/python_source.h"
-#include "analysis/step_times.h"
+#include "analysis/step_kinds.h"
 
 #include "base/clamped.h"
 #include "base/memory.h"
@@ -176,8 +176,11 @@ static void say_what_is_missing(const struct line_fold *fold, struct table *tabl
 		steps = arena_printf(&table->arena,
 		                     "%" PRIu64 " operators lie outside of the measured steps and are not counted",
 		                     fold->outside);
-	if (*lines || *steps)
-		table->note = arena_printf(&table->arena, "%s%s%s", lines, *lines && *steps ? "; " : "", steps);
+	step_kinds_scale_table(table, fold->times);
+	const char *part = table->note ? table->note : "";
+	if (*part || *lines || *steps)
+		table->note = arena_printf(&table->arena, "%s%s%s%s%s", part, *part && (*lines || *steps) ? "; " : "",
+		                           lines, *lines && *steps ? "; " : "", steps);
 }
 
 static void set_share(struct table *table, int row, int column, int64_t part_ns, int64_t total_ns)
@@ -189,6 +192,7 @@ static void set_share(struct table *table, int row, int column, int64_t part_ns,
 }
 
 static const struct table_column self_column = {
+	.is_sum = true,
 	.name = "self_ns",
 	.title = "self",
 	.type = TABLE_INT,
@@ -208,6 +212,7 @@ static const struct table_column share_column = {
 	.rules = RULE_NOT_NEGATIVE | RULE_AT_MOST_ONE | RULE_SUMS_TO_ONE,
 	.more = MORE_SUM};
 static const struct table_column calls_column = {
+	.is_sum = true,
 	.name = "calls",
 	.type = TABLE_INT,
 	.unit = UNIT_COUNT,
@@ -216,6 +221,7 @@ static const struct table_column calls_column = {
 	.more = MORE_SUM};
 
 static const struct table_column device_column = {
+	.is_sum = true,
 	.name = "device_ns",
 	.title = "device",
 	.type = TABLE_INT,
@@ -269,7 +275,8 @@ static void add_line_columns(struct table *table, int64_t total_ns)
 		[LINE_SELF] = self,
 		[LINE_RATIO] = share_column,
 		[LINE_ISSUED] =
-			{.name = "issued_ns",
+			{.is_sum = true,
+	                 .name = "issued_ns",
 	                 .title = "called",
 	                 .type = TABLE_INT,
 	                 .unit = UNIT_NS,
@@ -279,7 +286,8 @@ static void add_line_columns(struct table *table, int64_t total_ns)
 	                 .other = "self_ns",
 	                 .more = MORE_SUM},
 		[LINE_BACKWARD] =
-			{.name = "backward_ns",
+			{.is_sum = true,
+	                 .name = "backward_ns",
 	                 .title = "backward",
 	                 .type = TABLE_INT,
 	                 .unit = UNIT_NS,

@@ -162,7 +162,7 @@ static void add_steps(struct fold *fold, uint32_t process)
 	for (uint32_t i = 0; i < fold->times->count; i++) {
 		const struct model_step *step = &fold->model->steps[i];
 
-		if (step->process == process && fold->times->steps[i].is_selected && fold->times->steps[i].is_complete)
+		if (step->process == process && fold->times->steps[i].is_measured && fold->times->steps[i].is_complete)
 			fold->windows[fold->count++] = (struct window){
 				.start_ns = step->start_ns, .end_ns = step->end_ns, .step = step->number};
 	}

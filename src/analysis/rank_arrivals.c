@@ -43,7 +43,7 @@ static uint32_t add_rank(struct arrival *list, uint32_t count, const struct coll
 	for (uint32_t i = first; i < end; i++) {
 		const struct collective_call *issue = &calls->issues[i];
 
-		if (issue->step < 0 || !times->steps[issue->step].is_selected || !times->steps[issue->step].is_complete)
+		if (issue->step < 0 || !times->steps[issue->step].is_measured || !times->steps[issue->step].is_complete)
 			continue;
 		if (count > before && list[count - 1].number == model->steps[issue->step].number)
 			count--;

@@ -6,6 +6,7 @@
 #include "analysis/collective_waits.h"
 #include "analysis/intervals.h"
 #include "analysis/labels.h"
+#include "analysis/step_kinds.h"
 
 #include "base/clamped.h"
 #include "base/memory.h"
@@ -48,6 +49,17 @@ static const char *clock_note(const struct collective_matches *matches, uint32_t
 	                                counted(arena, changing, "rank"))
 			 : "",
 		(double)most_ns / 1000, unmatched_note(matches, arena));
+}
+
+/* A collective is of the steps in which all its ranks recorded it. */
+static const char *add_part(const char *note, const struct model *model, const struct analysis_options *options,
+                            struct arena *arena)
+{
+	struct step_times own = {0};
+	const char *part = step_kinds_whole_note(step_times_get(&own, model, options), arena);
+
+	step_times_release(&own);
+	return part ? arena_printf(arena, "%s; %s", part, note) : note;
 }
 
 /* ---- ranks ---- */
@@ -260,7 +272,8 @@ static enum status run_ranks(const struct model *model, const struct analysis_op
 	table_columns(table, rank_columns, RANK_COLUMNS);
 	if (!matches.reason) {
 		add_ranks(table, model, options, &matches);
-		table->note = clock_note(&matches, model->processes_count, &table->arena);
+		table->note = add_part(clock_note(&matches, model->processes_count, &table->arena), model, options,
+		                       &table->arena);
 	}
 	table->empty = matches.reason ? matches.reason : "no collective of several ranks is in the chosen steps";
 	collective_matches_release(&matches);
@@ -502,7 +515,8 @@ static enum status run_times(const struct model *model, const struct analysis_op
 	table_columns(table, times_columns, TIMES_COLUMNS);
 	if (!matches.reason) {
 		add_all_times(table, options, &matches);
-		table->note = clock_note(&matches, model->processes_count, &table->arena);
+		table->note = add_part(clock_note(&matches, model->processes_count, &table->arena), model, options,
+		                       &table->arena);
 	}
 	table->empty = matches.reason ? matches.reason : "no collective of several ranks is in the chosen steps";
 	collective_matches_release(&matches);

@@ -3,7 +3,7 @@
  * rank_phases.c: the table `rank_phases`: each phase over the ranks: how far they lie apart, and who is slowest.
  */
 #include "analysis/labels.h"
-#include "analysis/step_times.h"
+#include "analysis/step_kinds.h"
 
 enum {
 	SPREAD_PHASE,
@@ -67,7 +67,7 @@ static bool mean_of(const struct model *model, const struct step_times *times, u
 	for (uint32_t i = 0; i < times->count; i++) {
 		const struct step_time *step = &times->steps[i];
 
-		if (model->steps[i].process != process || !step->is_selected || !step->is_complete || !step->has_phases)
+		if (model->steps[i].process != process || step->job == MODEL_NONE || !times->job[step->job].has_phases)
 			continue;
 		sum += (double)(phase == PHASE_COUNT ? step->dur_ns : step->phase_ns[phase]);
 		count++;
@@ -131,7 +131,7 @@ static enum status run(const struct model *model, const struct analysis_options 
 	if (!table->row_count && !table->empty)
 		table->empty = "there are not two ranks that completed a step";
 	else if (table->row_count)
-		table->note = step_times_phases_part(times, &table->arena);
+		table->note = step_kinds_phases_note(times, &table->arena);
 	step_times_release(&own);
 	return STATUS_OK;
 }

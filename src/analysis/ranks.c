@@ -8,13 +8,14 @@
 #include "analysis/processes.h"
 #include "analysis/rank_arrivals.h"
 #include "analysis/statistics.h"
-#include "analysis/step_times.h"
+#include "analysis/step_kinds.h"
 
 #include "base/memory.h"
 
 #include <math.h>
 #include <stdlib.h>
 #include <stepscope/stepscope.h>
+#include <string.h>
 
 enum {
 	RANK_PROCESS,
@@ -45,11 +46,14 @@ static const struct table_column columns[RANK_COLUMNS] = {
 	[RANK_PROCESS] = PROCESS_COLUMN,
 	[RANK_RANK] = {.name = "rank", .type = TABLE_INT, .role = ROLE_KEY, .definition = "rank", .is_hidden = true},
 	[RANK_HOST] = {.name = "host", .type = TABLE_TEXT, .role = ROLE_KEY, .definition = "machine"},
-	[RANK_STEPS] = {.name = "steps",
-                        .type = TABLE_INT,
-                        .unit = UNIT_COUNT,
-                        .role = ROLE_EVIDENCE,
-                        .definition = "complete steps"},
+	[RANK_STEPS] =
+		{.name = "steps",
+                 .type = TABLE_INT,
+                 .unit = UNIT_COUNT,
+                 .role = ROLE_EVIDENCE,
+                 .definition =
+                         "complete steps that the row is of: where operators were recorded in some, and phases are inferred "
+                         "from them, those with operators in all ranks"},
 	[RANK_MEAN] = {.name = "mean_ns",
                        .title = "mean step",
                        .type = TABLE_DOUBLE,
@@ -168,7 +172,7 @@ static const struct table_column columns[RANK_COLUMNS] = {
 struct rank_mean {
 	double mean_ns, p50_ns, data_ns, communication_ns, own_ns;
 	double alone_ns, then_ns; /* struct rank_arrival */
-	size_t count, with_phases;
+	size_t count, with_phases, measured;
 	bool has_kernels; /* that communicate */
 };
 
@@ -200,8 +204,9 @@ static void compute_mean(struct rank_mean *mean, const struct model *model, cons
 		const struct model_step *step = &model->steps[i];
 		const int64_t *phase_ns = times->steps[i].phase_ns;
 
-		if (step->process != process || !times->steps[i].is_selected || !times->steps[i].is_complete)
+		if (step->process != process || !step_kinds_tells_ranks(times, i))
 			continue;
+		mean->measured += times->steps[i].is_measured;
 		values[mean->count++] = (double)times->steps[i].dur_ns;
 		mean->with_phases += times->steps[i].has_phases;
 		mean->data_ns += times->steps[i].has_phases ? (double)phase_ns[STEPSCOPE_PHASE_DATA] : 0;
@@ -223,7 +228,11 @@ static void compute_mean(struct rank_mean *mean, const struct model *model, cons
 /* Why it is not known how long it waits for others; NULL: it is. */
 static const char *unknown_communication(const struct step_span *span, const struct rank_mean *mean)
 {
-	return mean->has_kernels ? NULL : span->no_waits;
+	bool is_known = mean->has_kernels ||
+	                (span->no_waits && !strcmp(span->no_waits, STEP_TIMES_PART_WAITS) && mean->count &&
+	                 mean->measured == mean->count); /* they are in these steps */
+
+	return is_known ? NULL : span->no_waits;
 }
 
 static void add_row(struct table *table, const struct model *model, const struct step_span *span,
@@ -441,11 +450,12 @@ static void set_arrivals(struct table *table, const struct model *model, const s
 		row++;
 	}
 	if (!arrivals.no_waits && arrivals.measured < arrivals.steps)
-		table->note = arena_printf(
-			&table->arena,
-			"how long ranks wait for one another is known in %u of %u steps: operators were "
-			"recorded in these",
-			arrivals.measured, arrivals.steps);
+		table->note = arena_printf(&table->arena,
+		                           "how long ranks wait for one another is from %u of %u steps, those with "
+		                           "operators in all ranks",
+		                           arrivals.measured, arrivals.steps);
+	else
+		table->note = step_kinds_phases_note(times, &table->arena);
 	set_excess(table, means, !arrivals.no_waits, unknown);
 	set_then(table, means, arrivals.no_then);
 	rank_arrivals_release(&arrivals);

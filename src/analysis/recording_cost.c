@@ -1,20 +1,17 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * recording_cost.c: the table `cost`, and the ratio that every report prints. The cost per event is calibrated by the
- * recorder at start. With --cost-every the schedule wants steps recorded in which the recorder then pauses.
+ * recorder at start. What operators cost is measured where some steps have them, see operator_cost.h.
  */
 #include "analysis/recording_cost.h"
 
 #include "analysis/labels.h"
 #include "analysis/processes.h"
-#include "analysis/statistics.h"
-#include "analysis/step_times.h"
-
-#include "base/memory.h"
+#include "analysis/step_kinds.h"
 
 #include <math.h>
-#include <stdlib.h>
 #include <stepscope/format.h>
+#include <string.h>
 
 /* Threads that recorded, and the recorder's own. */
 static double count_threads(const struct model *model, uint32_t process)
@@ -96,6 +93,76 @@ bool recording_cost_all(struct recording_cost *cost, const struct model *model)
 	return true;
 }
 
+/* Of the ranks: the CPU time of the recorder's threads. False: none measured itself. */
+static bool own_share(double *share, const struct model *model, const struct step_times *times)
+{
+	double own_ns = 0, wall_ns = 0;
+
+	for (uint32_t i = 0; i < times->span_count; i++) {
+		struct recording_cost one;
+
+		if (!times->spans[i].is_rank || !cost_of(&one, model, times->spans[i].process))
+			continue;
+		own_ns += one.drainer_ns;
+		wall_ns += one.wall_ns;
+	}
+	*share = wall_ns > 0 ? own_ns / wall_ns : 0;
+	return wall_ns > 0;
+}
+
+/* Events of the time of steps of ranks: of the steps without operators alone where others have some. */
+static double counted_share(const struct model *model, const struct step_times *times)
+{
+	double events_ns = 0, steps_ns = 0;
+
+	for (uint32_t i = 0; i < times->count; i++)
+		if (times->steps[i].job != MODEL_NONE && step_is_plain(&model->steps[i]))
+			steps_ns += (double)times->steps[i].dur_ns;
+	for (uint32_t number = 0; number < model->tracks_count; number++) {
+		const struct track *track = model->tracks[number];
+		double event_ns = model->processes[track->process].cost_per_event_ns;
+
+		for (uint32_t c = 0; c < track->chunk_count; c++) {
+			const struct span_chunk *chunk = track->chunks[c];
+
+			for (uint32_t i = 0; i < chunk->count; i++)
+				if (chunk->step[i] >= 0 && times->steps[chunk->step[i]].job != MODEL_NONE &&
+				    step_is_plain(&model->steps[chunk->step[i]]))
+					events_ns += 2 * event_ns;
+			model_chunk_done(model, chunk);
+		}
+	}
+	for (uint32_t i = 0; i < times->count; i++)
+		if (model->steps[i].has_cpu && times->steps[i].job != MODEL_NONE && step_is_plain(&model->steps[i]))
+			events_ns += model->processes[model->steps[i].process].cost_per_step_ns;
+	return steps_ns > 0 ? events_ns / steps_ns : 0;
+}
+
+struct recording_price recording_price_find(const struct model *model, const struct step_times *times)
+{
+	struct recording_price price = {.operators = operator_cost_find(model, times, MODEL_NONE)};
+	const struct operator_cost *operators = &price.operators;
+	double own, half;
+
+	price.unknown = operators->unknown;
+	price.is_counted = operators->unknown && !strcmp(operators->unknown, OPERATOR_COST_NONE);
+	if (price.unknown && !price.is_counted)
+		return price;
+	if (!own_share(&own, model, times) && price.is_counted) {
+		price.unknown = "the recorder did not measure itself";
+		return price;
+	}
+	own += counted_share(model, times);
+	half = price.is_counted ? 0 : operators->half * operators->with / operators->count;
+	price.has_interval = true;
+	price.ratio = own + (price.is_counted ? 0 : operators->ratio * operators->with / operators->count);
+	price.low = fmax(0, price.ratio - half);
+	price.high = fmax(0, price.ratio + half);
+	price.all = own + operators->ratio;
+	price.unknown = operator_cost_is_told(price.ratio, half) ? NULL : RECORDING_PRICE_BOUND;
+	return price;
+}
+
 enum {
 	COST_PROCESS,
 	COST_EVENTS,
@@ -166,165 +233,77 @@ static const struct table_column columns[COST_COLUMNS] = {
                         .definition = RECORDING_COST_DEFINITION,
                         .denominator = "column 'CPU'",
                         .rules = RULE_NOT_NEGATIVE | RULE_AT_MOST_ONE},
-	[COST_ON] = {.name = "on_steps",
-                     .title = "steps on",
-                     .type = TABLE_INT,
-                     .unit = UNIT_COUNT,
-                     .role = ROLE_EVIDENCE,
-                     .definition =
-                             "complete steps recorded in full while recording alternated, but for the first stretch of "
-                             "them, in which the program warms up"},
+	[COST_ON] =
+		{.name = "on_steps",
+                 .title = "steps with",
+                 .type = TABLE_INT,
+                 .unit = UNIT_COUNT,
+                 .role = ROLE_EVIDENCE,
+                 .definition = "complete steps with operators that have a step without beside them; none of the first "
+                               "three, and none with an evaluation in it or a gap between the two"},
 	[COST_OFF] = {.name = "off_steps",
-                      .title = "steps off",
+                      .title = "steps without",
                       .type = TABLE_INT,
                       .unit = UNIT_COUNT,
                       .role = ROLE_EVIDENCE,
-                      .definition = "complete steps with recording off in between"},
+                      .definition = "those steps without operators"},
 	[COST_ON_MEAN] = {.name = "on_mean_ns",
-                          .title = "mean on",
+                          .title = "mean with",
                           .type = TABLE_DOUBLE,
                           .unit = UNIT_NS,
-                          .definition = "mean duration of the steps with recording on"},
+                          .definition = "mean duration of the steps with operators"},
 	[COST_OFF_MEAN] = {.name = "off_mean_ns",
-                           .title = "mean off",
+                           .title = "mean without",
                            .type = TABLE_DOUBLE,
                            .unit = UNIT_NS,
-                           .definition = "mean duration of the steps with recording off"},
-	[COST_DIFFERENCE] = {.name = "difference_ratio",
-                             .title = "on/off",
-                             .type = TABLE_DOUBLE,
-                             .unit = UNIT_RATIO,
-                             .definition = "how much longer a step takes with recording on, of a step with it off"},
+                           .definition = "mean over them of the mean duration of the steps beside each"},
+	[COST_DIFFERENCE] =
+		{.name = "difference_ratio",
+                 .title = "difference",
+                 .type = TABLE_DOUBLE,
+                 .unit = UNIT_RATIO,
+                 .definition = "how much longer a step with operators takes than those beside it: the mean of "
+                               "the differences, of the mean without"},
 	[COST_DIFFERENCE_LOW] = {.name = "difference_low_ratio",
                                  .title = "low",
                                  .type = TABLE_DOUBLE,
                                  .unit = UNIT_RATIO,
                                  .role = ROLE_EVIDENCE,
-                                 .definition = "lower end of the 95 % interval of the difference (Welch)"},
+                                 .definition = "lower end of the 95 % interval of it (Student t on the differences)"},
 	[COST_DIFFERENCE_HIGH] = {.name = "difference_high_ratio",
                                   .title = "high",
                                   .type = TABLE_DOUBLE,
                                   .unit = UNIT_RATIO,
                                   .role = ROLE_EVIDENCE,
-                                  .definition = "upper end of the 95 % interval of the difference (Welch)"},
+                                  .definition = "upper end of the 95 % interval of it"},
 };
 
-/* Those that the schedule wanted. */
-static bool is_wanted(const struct model *model, const struct step_times *times, uint32_t process, uint32_t step)
+static void set_difference(struct table *table, int row, const struct operator_cost *cost)
 {
-	return model->steps[step].process == process && times->steps[step].is_complete &&
-	       times->steps[step].is_selected && model->steps[step].capture >= STEPSCOPE_CAPTURE_RECORD;
-}
-
-static bool has_entry(const struct model *model, enum ledger_kind kind, uint32_t process)
-{
-	for (uint32_t i = 0; i < model->ledger_count; i++) {
-		if (model->ledger[i].kind == kind && model->ledger[i].process == process)
-			return true;
-	}
-	return false;
-}
-
-/* The program warms up in the first stretch with recording on: it is left out, when there is another one; else its first step. Steps whose
- * operators were removed again, which are the oldest, are of neither kind. */
-static uint32_t first_to_compare(const struct model *model, const struct step_times *times, uint32_t process)
-{
-	uint32_t first = MODEL_NONE, first_off = MODEL_NONE, later = 0;
-	bool is_removed = has_entry(model, LEDGER_REMOVED, process);
-
-	for (uint32_t i = 0; i < times->count; i++) {
-		is_removed = is_removed && !(model->steps[i].process == process && model->steps[i].has_detail);
-		if (is_removed || !is_wanted(model, times, process, i))
-			continue;
-		first = first == MODEL_NONE ? i : first;
-		first_off = first_off == MODEL_NONE && !model->steps[i].has_detail ? i : first_off;
-		later += first_off != MODEL_NONE && model->steps[i].has_detail;
-	}
-	return later > 1 ? first_off : first == MODEL_NONE ? times->count : first + 1;
-}
-
-/* The steps of a process that the schedule wanted, by whether the recorder paused in them. */
-static void split_steps(const struct model *model, const struct step_times *times, uint32_t process, double *values,
-                        size_t *on, size_t *off)
-{
-	*on = *off = 0;
-	for (uint32_t i = first_to_compare(model, times, process); i < times->count; i++) {
-		if (!is_wanted(model, times, process, i))
-			continue;
-		if (!model->steps[i].has_detail)
-			values[times->count - ++*off] = (double)times->steps[i].dur_ns;
-		else
-			values[(*on)++] = (double)times->steps[i].dur_ns;
-	}
-}
-
-/* Difference of two means with Welch's interval, relative to the second. */
-static void find_difference(struct cost_difference *difference, const struct summary *on, const struct summary *off)
-{
-	double on_part = on->std * on->std / (double)on->count, off_part = off->std * off->std / (double)off->count;
-	double both = on_part + off_part, degrees, half;
-
-	degrees = both > 0 ? both * both /
-	                             (on_part * on_part / (double)(on->count - 1) +
-	                              off_part * off_part / (double)(off->count - 1))
-	                   : (double)(on->count + off->count - 2);
-	half = student_t95(degrees) * sqrt(both);
-	difference->ratio = (on->mean - off->mean) / off->mean;
-	difference->low = (on->mean - off->mean - half) / off->mean;
-	difference->high = (on->mean - off->mean + half) / off->mean;
-}
-
-static void set_difference(struct table *table, int row, const struct summary *on, const struct summary *off)
-{
-	struct cost_difference difference;
-
-	find_difference(&difference, on, off);
-	table_set_double(table, row, COST_ON_MEAN, on->mean);
-	table_set_double(table, row, COST_OFF_MEAN, off->mean);
-	table_set_double(table, row, COST_DIFFERENCE, difference.ratio);
-	table_set_double(table, row, COST_DIFFERENCE_LOW, difference.low);
-	table_set_double(table, row, COST_DIFFERENCE_HIGH, difference.high);
-}
-
-/* False: recording did not alternate in the process, or it cannot be told where. */
-static bool compare_steps(struct summary *on, struct summary *off, const struct model *model,
-                          const struct step_times *times, uint32_t process)
-{
-	double *values = memory_resize(NULL, (size_t)times->count + 1, sizeof(*values));
-	size_t on_count, off_count;
-
-	split_steps(model, times, process, values, &on_count, &off_count);
-	summary_compute(on, values, on_count);
-	summary_compute(off, values + times->count - off_count, off_count);
-	free(values);
-	/* dropped events make steps look as if the recorder had paused */
-	return !has_entry(model, LEDGER_DROPPED, process) && on_count > 1 && off_count > 1 && off->mean > 0;
-}
-
-static void set_alternation(struct table *table, int row, const struct model *model, const struct step_times *times,
-                            uint32_t process)
-{
-	struct summary on, off;
-
-	if (compare_steps(&on, &off, model, times, process)) {
-		table_set_int(table, row, COST_ON, (int64_t)on.count);
-		table_set_int(table, row, COST_OFF, (int64_t)off.count);
-		set_difference(table, row, &on, &off);
+	if (cost->unknown) {
+		for (int column = COST_ON; column <= COST_DIFFERENCE_HIGH; column++)
+			table_set_missing(table, row, column, cost->unknown);
 		return;
 	}
-	for (int column = COST_ON; column <= COST_DIFFERENCE_HIGH; column++)
-		table_set_missing(table, row, column, "recording did not alternate: --cost-every");
+	table_set_int(table, row, COST_ON, cost->pairs);
+	table_set_int(table, row, COST_OFF, cost->beside);
+	table_set_double(table, row, COST_ON_MEAN, cost->with_ns);
+	table_set_double(table, row, COST_OFF_MEAN, cost->without_ns);
+	table_set_double(table, row, COST_DIFFERENCE, cost->ratio);
+	table_set_double(table, row, COST_DIFFERENCE_LOW, cost->ratio - cost->half);
+	table_set_double(table, row, COST_DIFFERENCE_HIGH, cost->ratio + cost->half);
 }
 
 static void add_row(struct table *table, const struct model *model, const struct step_times *times, uint32_t process,
                     bool is_window)
 {
 	const char *reason = is_window ? RECORDING_COST_OF_A_PART : "the recorder did not measure itself";
+	const struct operator_cost operators = operator_cost_find(model, times, process);
 	struct recording_cost cost;
 	int row = table_row(table);
 
 	table_set_text(table, row, COST_PROCESS, process_label(model, process, &table->arena));
-	set_alternation(table, row, model, times, process);
+	set_difference(table, row, &operators);
 	table_set_int(table, row, COST_EVENTS, (int64_t)model->processes[process].event_count);
 	if (is_window || !cost_of(&cost, model, process)) {
 		for (int column = COST_PER_EVENT; column <= COST_RATIO; column++)
@@ -341,20 +320,6 @@ static void add_row(struct table *table, const struct model *model, const struct
 	table_set_double(table, row, COST_WALL, cost.wall_ns);
 	table_set_double(table, row, COST_CPU, cost.cpu_ns);
 	table_set_double(table, row, COST_RATIO, cost.ratio);
-}
-
-bool recording_cost_compare(struct cost_difference *difference, const struct model *model,
-                            const struct step_times *times)
-{
-	struct summary on, off;
-
-	for (uint32_t i = 0; i < times->span_count; i++) {
-		if (!times->spans[i].is_rank || !compare_steps(&on, &off, model, times, times->spans[i].process))
-			continue;
-		find_difference(difference, &on, &off);
-		return true;
-	}
-	return false;
 }
 
 static enum status run(const struct model *model, const struct analysis_options *options, struct table *table,

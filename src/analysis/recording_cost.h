@@ -5,7 +5,7 @@
 #ifndef ANALYSIS_RECORDING_COST_H
 #define ANALYSIS_RECORDING_COST_H
 
-#include "model/model.h"
+#include "analysis/operator_cost.h"
 
 /* Work in the program's threads and beside them is CPU time, so it is compared with CPU time: on several cores their sum
  * may well be more than the wall time. */
@@ -27,16 +27,25 @@ struct recording_cost {
 	double ratio;      /* of the three in cpu_ns */
 };
 
-struct step_times;
-
-/* With --cost-every: how much longer a step takes with recording on, with its 95 % interval. */
-struct cost_difference {
+/* What recording made of the time of a step: what operators cost, of the steps that have them, the CPU time of the recorder's threads, and the
+ * events of the steps without operators. */
+struct recording_price {
+	struct operator_cost operators;
+	const char *unknown; /* why `ratio` is no number to tell; NULL: it is */
+	bool has_interval;   /* of all below */
+	bool is_counted;     /* no step has operators: it was counted, not measured */
 	double ratio, low, high;
+	double all; /* the same if all steps had operators */
 };
 
-/* Of the first rank. False: recording did not alternate. */
-bool recording_cost_compare(struct cost_difference *difference, const struct model *model,
-                            const struct step_times *times);
+#define RECORDING_PRICE_DEFINITION                                                                                       \
+	"how much longer the program's steps took for being recorded: steps with operators against the steps without "   \
+	"beside them, times the share of steps with operators, plus the CPU time of the recorder's own threads and its " \
+	"events in the other steps. Where no steps tell it, of programs without PyTorch the recorder's own work, of CPU time"
+#define RECORDING_PRICE_BOUND "the 95 % interval is wider than a third of it to a side: overhead_high_ratio is a bound"
+
+/* Of the job, all ranks. */
+struct recording_price recording_price_find(const struct model *model, const struct step_times *times);
 
 /* Sums over all processes of the program that measured themselves. */
 bool recording_cost_all(struct recording_cost *cost, const struct model *model);

@@ -119,3 +119,22 @@ bool analysis_is_of_devices(const char *name)
 			return true;
 	return false;
 }
+
+static bool is_one_of(const char *name, const char *const *names)
+{
+	for (; *names; names++)
+		if (strcmp(*names, name) == 0)
+			return true;
+	return false;
+}
+
+bool analysis_is_of_operators(const char *name, bool infers_phases)
+{
+	static const char *const always[] = {"ops",         "modules",           "top_modules",      "lines",
+	                                     "stacks",      "operator_patterns", "host_waits",       "data_loader",
+	                                     "collectives", "collective_times",  "rank_collectives", "runtime_calls",
+	                                     NULL};
+	static const char *const of_phases[] = {"phases", "rank_phases", "ranks", NULL};
+
+	return is_one_of(name, always) || (infers_phases && is_one_of(name, of_phases)) || analysis_is_of_devices(name);
+}

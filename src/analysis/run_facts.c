@@ -6,12 +6,14 @@
 #include "analysis/missing_ranks.h"
 #include "analysis/processes.h"
 #include "analysis/recording_cost.h"
-#include "analysis/step_times.h"
+#include "analysis/step_kinds.h"
 
 #include "base/units.h"
 
 #include <inttypes.h>
+#include <math.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <stepscope/format.h>
 #include <string.h>
 #include <time.h>
@@ -39,6 +41,12 @@ enum {
 	RUN_ENDED,
 	RUN_EVENTS,
 	RUN_COST,
+	RUN_COST_LOW,
+	RUN_COST_HIGH,
+	RUN_OPERATOR_STEPS,
+	RUN_OPERATOR_SUM_STEPS,
+	RUN_OPERATORS_EVERY,
+	RUN_COST_ALL,
 	RUN_COST_TEXT,
 	RUN_DROPPED,
 	RUN_MISSING_ENDS,
@@ -142,15 +150,61 @@ static const struct table_column columns[RUN_COLUMNS] = {
                       .type = TABLE_DOUBLE,
                       .unit = UNIT_RATIO,
                       .role = ROLE_SHARE,
-                      .definition = RECORDING_COST_DEFINITION,
-                      .denominator = RECORDING_COST_DENOMINATOR,
-                      .rules = RULE_NOT_NEGATIVE | RULE_AT_MOST_ONE},
-	[RUN_COST_TEXT] = {.name = "cost",
-                           .type = TABLE_TEXT,
-                           .definition = "what recording cost, in one sentence: with --cost-every how much longer a step "
-                                         "took with operators recorded than without (the first rank's), as it was "
-                                         "measured; else its own work as a share of the CPU time",
+                      .definition = RECORDING_PRICE_DEFINITION,
+                      .denominator = "time of a step without operators; " RECORDING_COST_DENOMINATOR,
+                      .rules = RULE_NOT_NEGATIVE},
+	[RUN_COST_LOW] = {.name = "overhead_low_ratio",
+                          .title = "recording cost, low",
+                          .type = TABLE_DOUBLE,
+                          .unit = UNIT_RATIO,
+                          .role = ROLE_EVIDENCE,
+                          .definition = "lower end of the 95 % interval of overhead_ratio, at least 0",
+                          .rules = RULE_NOT_NEGATIVE,
+                          .is_hidden = true},
+	[RUN_COST_HIGH] = {.name = "overhead_high_ratio",
+                           .title = "recording cost, high",
+                           .type = TABLE_DOUBLE,
+                           .unit = UNIT_RATIO,
+                           .role = ROLE_EVIDENCE,
+                           .definition = "upper end of it: a bound where overhead_ratio is not told",
+                           .rules = RULE_NOT_NEGATIVE,
                            .is_hidden = true},
+	[RUN_OPERATOR_STEPS] = {.name = "operator_steps",
+                                .title = "steps with operators",
+                                .type = TABLE_INT,
+                                .unit = UNIT_COUNT,
+                                .role = ROLE_EVIDENCE,
+                                .definition = "complete steps of the job with operators in all of its ranks",
+                                .is_hidden = true},
+	[RUN_OPERATOR_SUM_STEPS] =
+		{.name = "operator_sum_steps",
+                 .title = "steps of sums",
+                 .type = TABLE_DOUBLE,
+                 .unit = UNIT_COUNT,
+                 .role = ROLE_EVIDENCE,
+                 .definition = "steps of all processes, each counted by itself, that sums in tables of "
+                               "operators are of: those with operators; where a budget chose them all",
+                 .is_hidden = true},
+	[RUN_OPERATORS_EVERY] =
+		{.name = "operators_every",
+                 .title = "operators every",
+                 .type = TABLE_INT,
+                 .role = ROLE_EVIDENCE,
+                 .definition = "operators are recorded in one of so many steps, as the budget last had it",
+                 .is_hidden = true},
+	[RUN_COST_ALL] = {.name = "overhead_all_ratio",
+                          .title = "recording cost of all",
+                          .type = TABLE_DOUBLE,
+                          .unit = UNIT_RATIO,
+                          .definition = "overhead_ratio if all steps had operators",
+                          .rules = RULE_NOT_NEGATIVE,
+                          .is_hidden = true},
+	[RUN_COST_TEXT] =
+		{.name = "cost",
+                 .type = TABLE_TEXT,
+                 .definition = "what recording cost, in one sentence: overhead_ratio and where it is from, or a "
+                               "bound, or why it was not measured and what is known instead",
+                 .is_hidden = true},
 	[RUN_DROPPED] = {.name = "lost_events",
                          .title = "dropped events",
                          .type = TABLE_INT,
@@ -429,47 +483,108 @@ static const char *describe_end(const struct model *model, struct arena *arena)
 	                    ends.well + ends.badly, process_label(model, ends.one, arena), words);
 }
 
-/* An interval with 0 in it says how much it may be, and not that it is something. */
-static const char *difference_text(const struct cost_difference *difference, struct arena *arena)
-{
-	double low = 100 * difference->low, high = 100 * difference->high;
+/* ---- what recording cost ---- */
 
-	if (difference->low <= 0 && difference->high >= 0)
-		return arena_printf(arena,
-		                    "cannot tell whether recording operators changed the time of a step: by %+.1f to "
-		                    "%+.1f %% (95 %%)",
-		                    low, high);
-	return arena_printf(arena,
-	                    "recording operators changed the time of a step by %+.1f %% (95 %%: %+.1f to %+.1f %%)",
-	                    100 * difference->ratio, low, high);
+static const char *measured_text(const struct recording_price *price, struct arena *arena)
+{
+	const struct operator_cost *operators = &price->operators;
+	char text[UNITS_BYTES];
+	const char *amount;
+
+	if (price->is_counted)
+		return arena_printf(arena, "recording cost %s (no operators were recorded; its own work, as counted)",
+		                    units_ratio(text, price->ratio));
+	if (!price->unknown)
+		amount = arena_printf(arena, "%s", units_ratio(text, price->ratio));
+	else
+		amount = arena_printf(arena, "less than %.1f %%", ceil(1000 * fmax(price->high, 0.001)) / 10);
+	return arena_printf(
+		arena, "recording cost %s (%u steps with operators against their neighbours, %.1f %% each +- %.1f)",
+		amount, operators->pairs, 100 * operators->ratio, 100 * operators->half);
 }
 
-static void set_cost_text(struct table *table, const struct model *model, const struct step_times *times)
+/* Where steps do not tell it. Who does not use PyTorch pays for the recorder's events alone. */
+static const char *counted_text(const struct recording_price *price, const struct recording_cost *cost, bool is_torch,
+                                struct arena *arena)
 {
-	const struct table_cell *share = table_get(table, 0, RUN_COST);
-	struct cost_difference difference;
 	char text[UNITS_BYTES];
 
-	if (recording_cost_compare(&difference, model, times))
-		table_set_text(table, 0, RUN_COST_TEXT, difference_text(&difference, &table->arena));
-	else if (share->has_value)
-		table_set_text(
-			table, 0, RUN_COST_TEXT,
-			arena_printf(&table->arena, "recording took %s of the CPU time", units_ratio(text, share->d)));
-	else
-		table_set_missing(table, 0, RUN_COST_TEXT, share->reason);
+	if (!is_torch && cost)
+		return arena_printf(arena, "recording took %s of the CPU time", units_ratio(text, cost->ratio));
+	if (!cost)
+		return arena_printf(arena, "cost not measured: %s", price->unknown);
+	return arena_printf(arena,
+	                    "cost not measured: %s; events alone took %s of the CPU time; what PyTorch pays for being "
+	                    "observed is not in it",
+	                    price->unknown, units_ratio(text, cost->ratio));
 }
 
-static void set_cost(struct table *table, const struct model *model, bool is_window)
+static void set_missing_cost(struct table *table, const char *reason)
 {
+	table_set_missing(table, 0, RUN_COST, reason);
+	table_set_missing(table, 0, RUN_COST_LOW, reason);
+	table_set_missing(table, 0, RUN_COST_HIGH, reason);
+	table_set_missing(table, 0, RUN_COST_ALL, reason);
+}
+
+static void set_price(struct table *table, const struct recording_price *price)
+{
+	set_missing_cost(table, price->unknown);
+	if (!price->unknown)
+		table_set_double(table, 0, RUN_COST, price->ratio);
+	table_set_double(table, 0, RUN_COST_LOW, price->low);
+	table_set_double(table, 0, RUN_COST_HIGH, price->high);
+	if (price->is_counted)
+		table_set_missing(table, 0, RUN_COST_ALL, price->operators.unknown);
+	else if (operator_cost_is_told(price->operators.ratio, price->operators.half))
+		table_set_double(table, 0, RUN_COST_ALL, price->all);
+	else
+		table_set_missing(table, 0, RUN_COST_ALL, RECORDING_PRICE_BOUND);
+}
+
+static void set_cost(struct table *table, const struct model *model, const struct step_times *times, bool is_window)
+{
+	bool is_torch = any_meta(model, "torch.version") != NULL, is_known;
+	struct recording_price price;
 	struct recording_cost cost;
 
-	if (is_window)
-		table_set_missing(table, 0, RUN_COST, RECORDING_COST_OF_A_PART);
-	else if (recording_cost_all(&cost, model))
+	if (is_window) {
+		set_missing_cost(table, RECORDING_COST_OF_A_PART);
+		table_set_missing(table, 0, RUN_COST_TEXT, RECORDING_COST_OF_A_PART);
+		return;
+	}
+	is_known = recording_cost_all(&cost, model);
+	price = recording_price_find(model, times);
+	if (price.has_interval) {
+		set_price(table, &price);
+		table_set_text(table, 0, RUN_COST_TEXT, measured_text(&price, &table->arena));
+		return;
+	}
+	set_missing_cost(table, is_known ? price.unknown : "the recorder did not measure itself");
+	if (is_known && !is_torch)
 		table_set_double(table, 0, RUN_COST, cost.ratio);
+	if (is_known || is_torch)
+		table_set_text(table, 0, RUN_COST_TEXT,
+		               counted_text(&price, is_known ? &cost : NULL, is_torch, &table->arena));
 	else
-		table_set_missing(table, 0, RUN_COST, "the recorder did not measure itself");
+		table_set_missing(table, 0, RUN_COST_TEXT, "the recorder did not measure itself");
+}
+
+/* The last one that the recorder chose counts. */
+static void set_operators(struct table *table, const struct model *model, const struct step_times *times)
+{
+	const char *every = any_meta(model, "budget.every");
+
+	double steps = 0;
+
+	for (uint32_t i = 0; i < times->count; i++)
+		steps += times->steps[i].is_measured;
+	table_set_int(table, 0, RUN_OPERATOR_STEPS, times->job_whole);
+	table_set_double(table, 0, RUN_OPERATOR_SUM_STEPS, steps * step_kinds_scale(times));
+	if (every && strtoll(every, NULL, 10) > 0)
+		table_set_int(table, 0, RUN_OPERATORS_EVERY, strtoll(every, NULL, 10));
+	else
+		table_set_missing(table, 0, RUN_OPERATORS_EVERY, "no budget chose the steps with operators");
 }
 
 static void set_evidence(struct table *table, const struct model *model)
@@ -505,8 +620,8 @@ static enum status run(const struct model *model, const struct analysis_options 
 	set_when(table, model, times, options->has_steps);
 	set_window(table, times);
 	set_evidence(table, model);
-	set_cost(table, model, options->has_steps);
-	set_cost_text(table, model, times);
+	set_cost(table, model, times, options->has_steps);
+	set_operators(table, model, times);
 	step_times_release(&own);
 	return STATUS_OK;
 }

@@ -11,13 +11,28 @@
 
 #define TIMES 2
 
-static double median(const struct step_times *times, uint32_t first)
+/* The job's steps that are the program. */
+struct steady {
+	const struct job_step **steps;
+	uint32_t count;
+};
+
+static void take_steps(struct steady *steady, const struct step_times *times)
 {
-	uint32_t count = times->job_count - first;
-	double *values = memory_resize(NULL, count, sizeof(*values)), result;
+	steady->steps = memory_resize(NULL, (size_t)times->job_count + 1, sizeof(*steady->steps));
+	steady->count = 0;
+	for (uint32_t i = 0; i < times->job_count; i++)
+		if (times->job[i].is_program)
+			steady->steps[steady->count++] = &times->job[i];
+}
+
+static double median(const struct steady *steady, uint32_t first)
+{
+	uint32_t count = steady->count - first;
+	double *values = memory_resize(NULL, (size_t)count + 1, sizeof(*values)), result;
 
 	for (uint32_t i = 0; i < count; i++)
-		values[i] = times->job[first + i].dur_ns;
+		values[i] = steady->steps[first + i]->dur_ns;
 	sort_doubles(values, count);
 	result = quantile(values, count, 0.5);
 	free(values);
@@ -32,32 +47,48 @@ static bool has_rising_numbers(const struct step_times *times)
 	return times->job_count;
 }
 
+/* In which phase the steps of the start-up are longest, where phases are known of all of them. */
+static void find_phase(struct start_up *found, const struct steady *steady)
+{
+	found->has_phases = true;
+	for (uint32_t i = 0; i < found->count; i++)
+		found->has_phases &= steady->steps[i]->has_phases;
+	for (int phase = 0; phase < PHASE_COUNT; phase++) {
+		double phase_ns = 0;
+
+		for (uint32_t i = 0; i < found->count; i++)
+			phase_ns += steady->steps[i]->phase_ns[phase] / found->count;
+		if (found->has_phases && phase_ns > found->phase_ns)
+			found->phase = phase, found->phase_ns = phase_ns;
+	}
+}
+
+static void find_slow(struct start_up *found, const struct steady *steady)
+{
+	double limit_ns = TIMES * median(steady, steady->count / 2), sum_ns = 0;
+
+	while (found->count < steady->count / 4 && steady->steps[found->count]->dur_ns > limit_ns)
+		sum_ns += steady->steps[found->count++]->dur_ns;
+	if (!found->count)
+		return;
+	found->last = steady->steps[found->count - 1]->number;
+	found->first_steady = steady->steps[found->count]->number;
+	found->mean_ns = sum_ns / found->count;
+	found->rest_ns = median(steady, found->count);
+	find_phase(found, steady);
+}
+
 struct start_up start_up_find(const struct step_times *times)
 {
 	struct start_up found = {0};
-	double limit_ns, sum_ns = 0, phase_ns;
+	struct steady steady;
 
 	if (!has_rising_numbers(times))
 		return found;
-	limit_ns = TIMES * median(times, times->job_count / 2);
-	while (found.count < times->job_count / 4 && times->job[found.count].dur_ns > limit_ns)
-		sum_ns += times->job[found.count++].dur_ns;
-	if (!found.count)
-		return found;
-	found.has_phases = true;
-	for (uint32_t i = 0; i < found.count; i++)
-		found.has_phases &= times->job[i].has_phases;
-	found.first = times->job[0].number;
-	found.last = times->job[found.count - 1].number;
-	found.first_steady = times->job[found.count].number;
-	found.mean_ns = sum_ns / found.count;
-	found.rest_ns = median(times, found.count);
-	for (int phase = 0; phase < PHASE_COUNT; phase++) {
-		phase_ns = 0;
-		for (uint32_t i = 0; i < found.count; i++)
-			phase_ns += times->job[i].phase_ns[phase] / found.count;
-		if (found.has_phases && phase_ns > found.phase_ns)
-			found.phase = phase, found.phase_ns = phase_ns;
-	}
+	take_steps(&steady, times);
+	if (steady.count)
+		find_slow(&found, &steady);
+	found.first = times->job[0].number; /* what lies before and between them is left out, too */
+	free(steady.steps);
 	return found;
 }

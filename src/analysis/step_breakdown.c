@@ -51,7 +51,7 @@ static void add_windows(struct fold *fold, uint32_t process)
 	for (uint32_t i = 0; i < fold->times->count; i++) {
 		const struct model_step *step = &model->steps[i];
 
-		if (step->process == process && fold->times->steps[i].is_selected && fold->times->steps[i].is_complete)
+		if (step->process == process && fold->times->steps[i].is_measured && fold->times->steps[i].is_complete)
 			add_window(fold, &(struct window){.process = process,
 			                                  .has_number = true,
 			                                  .number = step->number,

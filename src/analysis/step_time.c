@@ -4,7 +4,7 @@
  */
 #include "analysis/labels.h"
 #include "analysis/statistics.h"
-#include "analysis/step_times.h"
+#include "analysis/step_kinds.h"
 
 #include "base/storage.h"
 
@@ -46,12 +46,14 @@ static const struct table_column columns[TIME_COLUMNS] = {
                           .role = ROLE_KEY,
                           .definition = "rank or pid; \"all\": the job, one value per step number, the mean over the "
                                         "ranks that completed the step"},
-	[TIME_COUNT] = {.name = "count",
-                        .title = "steps",
-                        .type = TABLE_INT,
-                        .unit = UNIT_COUNT,
-                        .role = ROLE_EVIDENCE,
-                        .definition = "complete steps, all of which enter the statistics, the first included"},
+	[TIME_COUNT] =
+		{.name = "count",
+                 .title = "steps",
+                 .type = TABLE_INT,
+                 .unit = UNIT_COUNT,
+                 .role = ROLE_EVIDENCE,
+                 .definition = "complete steps that the statistics are of: all, the first included; where operators "
+                               "were recorded in some, those without"},
 	[TIME_INCOMPLETE] = {.name = "incomplete",
                              .type = TABLE_INT,
                              .unit = UNIT_COUNT,
@@ -193,7 +195,7 @@ static void add_process(struct table *table, const struct model *model, const st
 	for (uint32_t i = 0; i < times->count; i++) {
 		const struct model_step *step = &model->steps[i];
 
-		if (step->process == span->process && times->steps[i].is_selected && times->steps[i].is_complete)
+		if (step->process == span->process && times->steps[i].is_program)
 			series_add(series, (double)times->steps[i].dur_ns, step->has_tokens, (double)step->tokens,
 			           step->has_samples, (double)step->samples);
 	}
@@ -238,8 +240,10 @@ static const char *caveat(const struct model *model, const struct step_times *ti
 	uint32_t trainings = step_times_trainings(times, model);
 	const char *lost = losses(model, arena);
 
-	if (lost || !trainings)
+	if (lost)
 		return lost;
+	if (!trainings)
+		return step_kinds_note(times, arena);
 	return arena_printf(arena,
 	                    "%" PRIu32
 	                    " trainings, not all at the same time, are one job here: the mean over them, step "
@@ -261,7 +265,8 @@ static enum status run(const struct model *model, const struct analysis_options 
 	for (uint32_t i = 0; i < times->job_count; i++) {
 		const struct job_step *job = &times->job[i];
 
-		series_add(&series, job->dur_ns, job->has_tokens, job->tokens, job->has_samples, job->samples);
+		if (job->is_program)
+			series_add(&series, job->dur_ns, job->has_tokens, job->tokens, job->has_samples, job->samples);
 	}
 	if (times->selected)
 		add_row(table, "all", &series, times->job_incomplete);

@@ -6,6 +6,7 @@
 #include "analysis/step_times.h"
 
 #include "analysis/labels.h"
+#include "analysis/step_kinds.h"
 
 #include "base/clamped.h"
 #include "base/lower_bound.h"
@@ -153,6 +154,8 @@ static void sweep_phase(struct sweep *sweep, const struct span_chunk *chunk, uin
 {
 	int phase = chunk->phase[index];
 
+	if (sweep->span && (chunk->flags[index] & SPAN_IS_INFERRED))
+		sweep->span->infers_phases = true;
 	sweep_to(sweep, chunk->start_ns[index]);
 	MEMORY_GROW(sweep->stack, sweep->depth, sweep->capacity, 16);
 	sweep->stack[sweep->depth++] = (struct open_phase){.end_ns = chunk->start_ns[index] + chunk->dur_ns[index],
@@ -232,6 +235,8 @@ static void add_step(struct step_times *times, const struct model *model, uint32
 	struct step_time *time = &times->steps[index];
 	struct step_span *span;
 
+	time->job = MODEL_NONE;
+	time->is_early = index < STEP_KINDS_LEAST || model->steps[index - STEP_KINDS_LEAST].process != step->process;
 	time->is_selected = !options->has_steps ||
 	                    (step->number >= options->first_step && step->number <= options->last_step);
 	time->is_complete = has_end(model, step);
@@ -357,7 +362,7 @@ static void find_unknown_waits(struct step_times *times, const struct model *mod
 			is_known |= times->steps[i].phase_ns[STEPSCOPE_PHASE_COMMUNICATION] > 0;
 		}
 		if (is_measured && is_part)
-			span->no_waits = "operators were recorded in a part of its steps only";
+			span->no_waits = STEP_TIMES_PART_WAITS;
 		if (is_known || span->no_waits)
 			continue;
 		if (times->waits.is_unknown && times->waits.is_unknown[span->process])
@@ -445,7 +450,11 @@ static void job_step_add(struct job_step *job, const struct model_step *step, co
 	job->number = step->number;
 	job->processes++;
 	job->with_phases += time->has_phases;
+	job->with_calls += time->has_phases || time->has_calls;
 	job->measured += time->is_measured;
+	job->plain += step_is_plain(step);
+	job->early += time->is_early;
+	job->lost += step->has_lost_phases;
 	job->dur_ns += (double)time->dur_ns;
 	for (int phase = 0; phase < PHASE_COUNT; phase++)
 		job->phase_ns[phase] += (double)time->phase_ns[phase];
@@ -463,6 +472,7 @@ static void job_step_add(struct job_step *job, const struct model_step *step, co
 static void job_step_divide(struct job_step *job)
 {
 	job->has_phases = job->with_phases == job->processes;
+	job->has_calls = !job->has_phases && job->with_calls == job->processes;
 	job->dur_ns /= job->processes;
 	for (int phase = 0; phase < PHASE_COUNT; phase++)
 		job->phase_ns[phase] /= job->processes;
@@ -487,8 +497,10 @@ static void fill_job(struct step_times *times, const struct model *model)
 
 			has_detail |= model->steps[step].has_detail;
 			is_open |= !times->steps[step].is_complete;
-			if (times->steps[step].is_complete)
-				job_step_add(job, &model->steps[step], &times->steps[step]);
+			if (!times->steps[step].is_complete)
+				continue;
+			job_step_add(job, &model->steps[step], &times->steps[step]);
+			times->steps[step].job = times->job_count;
 		}
 		if (!times->job_selected || numbered[first].number < times->job_first)
 			times->job_first = numbered[first].number;
@@ -562,10 +574,12 @@ void step_times_init(struct step_times *times, const struct model *model, const 
 	storage_release(times->storage, sweep.swept);
 	fill_others(times);
 	find_measured(times, model);
+	step_kinds_drop_phases(times, model);
 	find_unknown_waits(times, model);
 	collective_calls_release(&own_calls);
 	find_ranks(times, model);
 	fill_job(times, model);
+	step_kinds_find(times, model);
 }
 
 void step_times_release(struct step_times *times)
@@ -653,32 +667,10 @@ const char *step_times_no_operations(const struct model *model, const struct ana
 	return reason;
 }
 
-const char *step_times_part(const struct step_times *times, struct arena *arena)
+bool step_times_is_told_by_calls(int phase)
 {
-	if (times->job_detailed >= times->job_selected)
-		return NULL;
-	return arena_printf(arena, "operators were recorded in %u of %u steps", times->job_detailed,
-	                    times->job_selected);
-}
-
-const char *step_times_no_phases(const struct step_times *times)
-{
-	for (uint32_t i = 0; i < times->count; i++)
-		if (times->steps[i].is_selected && times->steps[i].has_calls)
-			return "no operators were recorded";
-	return STEP_TIMES_LOST_PHASES;
-}
-
-const char *step_times_phases_part(const struct step_times *times, struct arena *arena)
-{
-	uint32_t known = 0;
-
-	for (uint32_t i = 0; i < times->job_count; i++)
-		known += times->job[i].has_phases;
-	if (known == times->job_count)
-		return NULL;
-	return arena_printf(arena, "phases are known in %u of %u steps: %s", known, times->job_count,
-	                    step_times_no_phases(times));
+	return phase == STEPSCOPE_PHASE_DATA || phase == STEPSCOPE_PHASE_BACKWARD ||
+	       phase == STEPSCOPE_PHASE_OPTIMIZER || phase == STEPSCOPE_PHASE_CHECKPOINT;
 }
 
 /* By process: is it a rank? The caller frees it. */

@@ -6,12 +6,15 @@
  * open then, to "other" when none is, so the parts of a step sum to its duration exactly. A step is complete when its end
  * was recorded; only complete steps enter statistics.
  *
+ * Recording operators costs time. So the steps without operators are the program, where some have them and others have not: step time,
+ * percentiles, outliers and rates are of these, see step_kinds.h. What lies in operators is of the steps that have them.
+ *
  * A step is measured when it is selected and complete, and its operations were recorded in all of it: these are the steps whose spans
  * are added up, and whose durations shares are of. Where no step is all of that (a run that died in its first), unfinished ones are
  * measured up to the last known instant.
  *
- * Phases that are inferred are known where operators are, or what was noted in their place: where they were removed again, the parts of
- * a step, and what lies between such steps, are not known.
+ * Phases that are inferred are known where operators are: in the other steps, and where operators were removed again, the parts of a step are
+ * not known, nor, in the latter, what lies between them.
  *
  * A job's step: the steps with the same number in all its ranks, each with the mean over them; so the parts of a
  * job's step, and the means over steps, still sum. Ranks are the trainers that mark steps; what they fork or start
@@ -36,8 +39,11 @@ struct step_time {
 	bool is_selected; /* by --steps */
 	bool is_complete;
 	bool is_measured;
+	bool is_program; /* selected, complete, and of the kind that durations are of */
 	bool has_phases; /* phase_ns is known */
 	bool has_calls;  /* not has_phases: but the time in calls is, of data, backward, optimizer and checkpoint */
+	bool is_early;   /* one of the first three of its process */
+	uint32_t job;    /* of step_times.job, of a complete selected step of a rank; MODEL_NONE: it is none */
 	int64_t dur_ns;
 	int64_t phase_ns[PHASE_COUNT];
 };
@@ -46,8 +52,14 @@ struct job_step {
 	int64_t number;
 	uint32_t processes;   /* that completed it */
 	uint32_t with_phases; /* of these */
+	uint32_t with_calls;  /* of these: has_phases, or has_calls */
 	uint32_t measured;    /* of these: operators were recorded in all of it */
-	bool has_phases;      /* phase_ns is known: of all of them */
+	uint32_t plain;       /* of these: no operators were recorded in any of it */
+	uint32_t early;       /* of these: one of the first three of its process */
+	uint32_t lost;        /* of these: phases would be inferred from what was removed again */
+	bool is_program;      /* of the kind that durations are of */
+	bool has_phases;      /* phase_ns is known of all of them, and it is a step of the kind that phases are of */
+	bool has_calls;       /* not has_phases: but the time in calls is, in all of them */
 	double dur_ns, phase_ns[PHASE_COUNT];
 	double tokens, samples; /* sums over the processes */
 	bool has_tokens, has_samples;
@@ -69,6 +81,7 @@ struct step_span {
 	uint32_t complete, open;
 	uint32_t gaps; /* between one step and the next one: those that phase_ns is of */
 	bool is_rank;
+	bool infers_phases;   /* some are not marked */
 	const char *no_waits; /* why it is not known how long it waits for collectives; NULL: it is */
 };
 
@@ -79,6 +92,11 @@ struct step_times {
 	uint32_t selected, complete, incomplete;
 	struct job_step *job; /* complete selected steps in order of their number */
 	uint32_t job_count;
+	uint32_t job_program; /* of these, those that are the program */
+	uint32_t job_whole;   /* of these, those with operators in all ranks */
+	bool has_job_phases;  /* in any of the job's steps */
+	bool by_budget;       /* which steps have operators was chosen by what they cost, not asked for */
+	bool has_plain;       /* durations are of steps without operators, since others have them */
 	/* of the job's selected steps, each counted once: all; with detail in any rank; without an end in any rank */
 	uint32_t job_selected, job_detailed, job_incomplete;
 	int64_t job_first, job_last; /* smallest and largest number of them, when there are any */
@@ -130,15 +148,12 @@ const char *step_times_capture(const struct model *model);
 /* Why a table of what lies in operators is empty, or `otherwise`: nothing is said of steps in which none were recorded. */
 const char *step_times_no_operations(const struct model *model, const struct analysis_options *options,
                                      struct arena *arena, const char *otherwise);
-/* In how many of the steps they were recorded; NULL: in all of them, or there are none. */
-const char *step_times_part(const struct step_times *times, struct arena *arena);
+/* A call of the loader, of backward(), of an optimizer, of torch.save is all there is of this phase. */
+bool step_times_is_told_by_calls(int phase);
 
-#define STEP_TIMES_NO_PHASES "no operators were recorded in it"
+#define STEP_TIMES_PART_WAITS "operators were recorded in a part of its steps only"
+#define STEP_TIMES_UNTOLD_PHASES "the operators that tell phases were not recorded in it"
 #define STEP_TIMES_LOST_PHASES "the operators that tell phases were removed again: keep_size, keep_time"
-/* Why they are not known in others. */
-const char *step_times_no_phases(const struct step_times *times);
-/* In how many of the job's steps phases are known; NULL: in all of them. */
-const char *step_times_phases_part(const struct step_times *times, struct arena *arena);
 
 #define STEP_TIMES_NO_RANKS "trainings that are not all at the same time are no ranks of one job: they are not compared"
 /* Why the ranks are not compared with each other: that, see step_times_trainings(), or see ranks_apart(). */

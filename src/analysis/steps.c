@@ -29,6 +29,7 @@ enum {
 	STEP_UNCOUNTED,
 	STEP_CAPTURE,
 	STEP_DETAIL,
+	STEP_PROGRAM,
 	STEP_COMPLETE,
 	STEP_OUTLIER,
 	STEP_COLUMNS,
@@ -129,6 +130,12 @@ static const struct table_column columns[STEP_COLUMNS] = {
                          .type = TABLE_BOOL,
                          .role = ROLE_EVIDENCE,
                          .definition = "ranges and operations were recorded in all of the step"},
+	[STEP_PROGRAM] = {.name = "is_program",
+                          .title = "program",
+                          .type = TABLE_BOOL,
+                          .role = ROLE_EVIDENCE,
+                          .definition = "durations are looked at in such steps: the complete ones, and where operators "
+                                        "were recorded in some, those without"},
 	[STEP_COMPLETE] = {.name = "is_complete",
                            .title = "complete",
                            .type = TABLE_BOOL,
@@ -204,7 +211,7 @@ static double outlier_limit(const struct step_times *times, const struct model *
 	size_t count = 0;
 
 	for (uint32_t i = 0; i < times->count; i++) {
-		if (model->steps[i].process == process && times->steps[i].is_selected && times->steps[i].is_complete)
+		if (model->steps[i].process == process && times->steps[i].is_program)
 			values[count++] = (double)times->steps[i].dur_ns;
 	}
 	if (count < 3) {
@@ -261,23 +268,17 @@ static void set_use(struct table *table, int row, const struct model_step *step,
 		table_set_missing(table, row, STEP_PAGE_FAULTS, why);
 }
 
-/* A call of the loader, of backward(), of an optimizer, of torch.save is all there is of its phase. */
-static bool is_told_by_calls(int phase)
+static void set_phases(struct table *table, int row, const struct step_time *time, const struct model_step *step)
 {
-	return phase == STEPSCOPE_PHASE_DATA || phase == STEPSCOPE_PHASE_BACKWARD ||
-	       phase == STEPSCOPE_PHASE_OPTIMIZER || phase == STEPSCOPE_PHASE_CHECKPOINT;
-}
+	const char *why = step->has_lost_phases ? STEP_TIMES_LOST_PHASES : STEP_TIMES_UNTOLD_PHASES;
 
-static void set_phases(struct table *table, int row, const struct step_time *time)
-{
 	for (int phase = 0; phase < PHASE_COUNT; phase++) {
 		int column = phase == PHASE_OTHER ? STEP_OTHER : STEP_DATA + phase - 1;
 
-		if (time->has_phases || (time->has_calls && is_told_by_calls(phase)))
+		if (time->has_phases || (time->has_calls && step_times_is_told_by_calls(phase)))
 			table_set_int(table, row, column, time->phase_ns[phase]);
 		else
-			table_set_missing(table, row, column,
-			                  time->has_calls ? STEP_TIMES_NO_PHASES : STEP_TIMES_LOST_PHASES);
+			table_set_missing(table, row, column, why);
 	}
 }
 
@@ -291,15 +292,18 @@ static void add_row(struct table *table, struct labels *labels, const struct ste
 	table_set_lasting_text(table, row, STEP_PROCESS, labels_process(labels, step->process));
 	table_set_int(table, row, STEP_START, step->start_ns - process->origin_ns);
 	table_set_int(table, row, STEP_DURATION, time->dur_ns);
-	set_phases(table, row, time);
+	set_phases(table, row, time, step);
 	set_use(table, row, step, process->role == STEPSCOPE_ROLE_IMPORTED);
 	set_count(table, row, STEP_TOKENS, step->has_tokens, step->tokens);
 	set_count(table, row, STEP_SAMPLES, step->has_samples, step->samples);
 	table_set_text(table, row, STEP_CAPTURE, capture_name(step->capture));
 	table_set_bool(table, row, STEP_DETAIL, step->has_detail);
+	table_set_bool(table, row, STEP_PROGRAM, time->is_program);
 	table_set_bool(table, row, STEP_COMPLETE, time->is_complete);
 	if (!time->is_complete)
 		table_set_missing(table, row, STEP_OUTLIER, "the step is incomplete");
+	else if (!time->is_program)
+		table_set_missing(table, row, STEP_OUTLIER, "operators were recorded in it, which takes time");
 	else
 		table_set_bool(table, row, STEP_OUTLIER, (double)time->dur_ns > limit_ns);
 }
@@ -351,6 +355,7 @@ static enum status run(const struct model *model, const struct analysis_options 
 	}
 	labels_release(&labels);
 	hide_empty_phases(table);
+	table->columns[STEP_PROGRAM].is_hidden = !times->has_plain;
 	table->columns[STEP_FLOPS].is_hidden = flops.result != FLOPS_KNOWN;
 	storage_release(model->storage, flops.sums);
 	if (!table->row_count)

@@ -262,6 +262,8 @@ static bool is_torn(const struct counting *counting, const struct usual *usual, 
 	const struct model_step *steps = counting->model->steps;
 	const struct step_count *counts = counting->steps;
 
+	if (i + 1 < counting->model->steps_count && !steps[i + 1].has_detail)
+		return false;
 	if (i + 1 < counting->model->steps_count && steps[i + 1].process == steps[i].process)
 		return density(&counts[i + 1]) == 0 && usual->of_any > 0;
 	return i > 0 && steps[i - 1].process == steps[i].process &&
@@ -279,7 +281,8 @@ static bool *find_whole(struct whole_steps *found, const struct counting *counti
 		const struct step_count *step = &counting->steps[i];
 		int64_t number = counting->model->steps[i].number;
 		size_t k = LOWER_BOUND(times->job, times->job_count, job, job->number < number);
-		bool is_lost = counting->is_damaged && (!is_whole(step, &usual) || is_torn(counting, &usual, i));
+		bool is_lost = counting->is_damaged && counting->model->steps[i].has_detail &&
+		               (!is_whole(step, &usual) || is_torn(counting, &usual, i));
 
 		if (k == times->job_count || times->job[k].number != number || !times->steps[i].is_complete)
 			continue;

@@ -109,6 +109,17 @@ static void say_nothing_recorded(struct buffer *out, const struct model *model)
 		              capture ? capture : "");
 }
 
+/* What PyTorch's own table says is of the steps that its profiler saw. */
+static void say_from_which_steps(struct buffer *out, const struct model *model)
+{
+	uint32_t with = 0;
+
+	for (uint32_t i = 0; i < model->steps_count; i++)
+		with += model->steps[i].has_detail;
+	if (with && with < model->steps_count)
+		buffer_printf(out, "from %u of %u steps, those with operators\n", with, model->steps_count);
+}
+
 enum status report_torch_write(struct buffer *out, const struct model *model, const struct report_torch *wish,
                                struct error *err)
 {
@@ -154,6 +165,8 @@ enum status report_torch_write(struct buffer *out, const struct model *model, co
 		status = torch_table_write(out, &ops, &table, err);
 	if (!status && !wish->is_json && !wish->is_window && !ops.has_operators)
 		say_nothing_recorded(out, model);
+	else if (!status && !wish->is_json && !wish->is_window)
+		say_from_which_steps(out, model);
 	if (!status && !wish->is_json && !wish->is_window && lost)
 		buffer_printf(out, "memory: not measured: %s\n", lost);
 	torch_ops_release(&ops);

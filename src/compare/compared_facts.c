@@ -28,6 +28,8 @@ static const struct key_rule {
 	{"child", true, 0},
 	{"clock", true, 0},
 	{"cost", true, 0},
+	{"budget.", true, 0}, /* it changes while the run runs */
+	{"budget", false, FACT_RECORDING},
 	{"pool", true, 0},
 	{"exit", true, 0},
 	{"oom_kills", true, 0},

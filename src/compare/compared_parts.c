@@ -36,6 +36,10 @@ static const struct part_source part_sources[] = {
 	{"call", "runtime_calls", "call", "total_ns", NULL, "total_ns", "calls", NULL, false, SAME_NAME},
 };
 
+/* Of steps with operators, where the steps that are compared do not tell their phases. */
+static const struct part_source inferred_phases = {"phase", "phases", "name", "mean_ns", NULL,
+                                                   NULL,    NULL,     "",     true,      SAME_NAME};
+
 double compared_number_at(const struct table *table, int row, const char *column)
 {
 	int index = column ? table_find_column(table, column) : -1;
@@ -108,6 +112,9 @@ static double measured_steps(const struct step_times *times)
 	return steps;
 }
 
+/* Where those are of steps with operators, which are not the steps that are compared. */
+#define RECORDING_REST "(recording of operators)"
+
 static void read_source(struct compared_run *run, struct report *report, const struct part_source *source)
 {
 	const struct table *table = report_table(report, source->table);
@@ -116,6 +123,7 @@ static void read_source(struct compared_run *run, struct report *report, const s
 	int name = table_find_column(table, source->name);
 	struct module_places places = {0};
 
+	steps *= table->scale > 0 ? table->scale : 1; /* what was multiplied is of more steps */
 	for (int row = 0; row < table->row_count && steps > 0; row++) {
 		double calls = compared_number_at(table, row, source->calls);
 		struct compared_part part = {.level = source->level,
@@ -139,13 +147,18 @@ static void read_source(struct compared_run *run, struct report *report, const s
 	}
 	module_places_release(&places);
 	if (source->rest && !is_whole && table->row_count && steps > 0)
-		add_rest(run, source->level, source->rest, sum);
+		add_rest(run, source->level,
+		         report_step_times(report)->has_plain && strcmp(source->level, "module") != 0 ? RECORDING_REST
+		                                                                                      : source->rest,
+		         sum);
 }
 
 void compared_read_parts(struct compared_run *run, struct report *report)
 {
 	if (has_phases(run))
 		read_phases(run);
+	else if (report_step_times(report)->has_plain)
+		read_source(run, report, &inferred_phases);
 	for (size_t i = 0; i < sizeof(part_sources) / sizeof(part_sources[0]); i++)
 		if (run->steps_count || part_sources[i].whole_time)
 			read_source(run, report, &part_sources[i]);

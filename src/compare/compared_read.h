@@ -17,6 +17,9 @@ void compared_read_facts(struct compared_run *run, struct report *report);
 /* How often a step goes forward and back, a fact. */
 void compared_read_passes(struct compared_run *run, struct report *report);
 
+/* In which of its steps operators were recorded, and what that cost; the run's steps are read. */
+void compared_read_operators(struct compared_run *run, struct report *report);
+
 /* Where a step's time goes, as means over the steps of the report; the run's steps are read. Of a run without steps: what the whole
  * of it takes. */
 void compared_read_parts(struct compared_run *run, struct report *report);

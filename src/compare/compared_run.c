@@ -140,8 +140,11 @@ static void read_steps(struct compared_run *run, struct report *report)
 
 	for (uint32_t i = 0; i < times->job_count; i++) {
 		const struct job_step *job = &times->job[i];
-		struct compared_step *step = ADD(run, steps);
+		struct compared_step *step;
 
+		if (!job->is_program)
+			continue;
+		step = ADD(run, steps);
 		timeless += job->dur_ns <= 0;
 		*step = (struct compared_step){.number = job->number,
 		                               .dur_ns = job->dur_ns,
@@ -426,6 +429,7 @@ void compared_run_init(struct compared_run *run, struct report *report)
 		read_steps(run, report);
 	cut_warm_up(run);
 	compared_read_facts(run, report);
+	compared_read_operators(run, report);
 	compared_read_functions(run, report);
 	read_values(run, report, true);
 	read_contention(run, report);

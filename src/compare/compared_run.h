@@ -59,6 +59,21 @@ extern const char *const fact_kind_names[FACT_KINDS]; /* "work", "hardware", ...
 /* ... of how often GPUs were asked, in seconds. */
 #define COMPARED_PERIOD "period of telemetry (s)"
 
+/* ... of which of its steps have operators, in a recording; it says of which kind the compared steps are. */
+#define COMPARED_OPERATORS "steps with operators"
+#define COMPARED_ALL "all"
+#define COMPARED_MIXED "some, and all are compared"
+#define COMPARED_SOME "some, and the others are compared"
+#define COMPARED_NONE "none"
+/* ... of a budget's last choice: one in so many. */
+#define COMPARED_EVERY "operators in one step of"
+/* Values: how much longer a step with operators is, half its 95 % interval, both in ns; operators and ranges called in a step. */
+#define COMPARED_PRICE "operator_cost_ns"
+#define COMPARED_PRICE_HALF "operator_cost_half_ns"
+#define COMPARED_CALLS "operators_per_step"
+/* ... and what recording costs a program without PyTorch, as its events were counted. */
+#define COMPARED_COUNTED "operator_cost_counted_ratio"
+
 struct compared_fact {
 	enum fact_kind kind;
 	const char *name;  /* "micro-batch", in words */
@@ -127,6 +142,7 @@ struct compared_run {
 	const char *warm_up_reason;                  /* NULL: none were */
 	COMPARED_ARRAY(struct compared_step, steps); /* complete ones, in order, without the warm-up */
 	struct compared_summary summary;             /* in place of steps */
+	bool is_changed; /* a copy whose steps, values and parts are its own: comparison_operators.h */
 	COMPARED_ARRAY(struct compared_fact, facts);
 	COMPARED_ARRAY(struct compared_value, values);
 	COMPARED_ARRAY(struct compared_part, parts);

@@ -3,7 +3,7 @@
  * comparison.c: see the header. The order matters: what the work per step says decides which metric is the first, and the verdict
  * reads the other tables.
  */
-#include "compare/comparison_build.h"
+#include "compare/comparison_operators.h"
 
 #include "base/memory.h"
 
@@ -78,7 +78,10 @@ void comparison_init(struct comparison *comparison, const struct compared_run *b
 	                               .count = {(size_t)base_count, (size_t)new_count},
 	                               .options = options ? options : &comparison_defaults};
 
+	struct taken_prices prices;
+
 	assert(base_count > 0 && new_count > 0);
+	taken_prices_init(&prices, &sides);
 	sides_init(&sides);
 	comparison->is_whole = sides_are_whole(&sides);
 	comparison_add_runs(&comparison->runs, &sides);
@@ -90,6 +93,7 @@ void comparison_init(struct comparison *comparison, const struct compared_run *b
 	comparison_add_telemetry(&comparison->telemetry, &sides);
 	comparison_add_verdict(comparison, &sides);
 	sides_release(&sides);
+	taken_prices_release(&prices, &sides);
 }
 
 void comparison_release(struct comparison *comparison)

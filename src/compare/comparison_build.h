@@ -21,6 +21,11 @@ struct compared_sides {
 	const struct comparison_options *options;
 	struct step_level *levels[SIDES]; /* of the steps, like runs; only where `has_level` */
 	bool *has_level[SIDES];
+	/* by taken_prices_init() */
+	const char *
+		unlike; /* why steps of the sides are not alike, as operators were recorded in those of one; NULL: they are */
+	const char *price; /* what was taken off for that, in words; NULL: nothing */
+	double doubt;      /* of it, half an interval of the change, of logarithms */
 	bool is_running; /* step_level_is_running() of all runs: the fastest steps are without waits for a processor */
 	bool is_evened[STEP_AMOUNTS]; /* the median of a run lies in a gap: steps are evened out (compare/step_level.h) */
 	bool is_cpu_evened;           /* ... their CPU times */

@@ -433,7 +433,7 @@ void comparison_add_differences(struct table *table, struct compared_sides *side
 	table_init(table, "differences", "What is not the same", "facts that differ between the sides");
 	table_columns(table, columns, DIFFERENCE_COLUMNS);
 	amounts = find_amounts(sides, &table->arena);
-	sides->is_comparable = true;
+	sides->is_comparable = !sides->unlike;
 	sides->is_same_work = true;
 	for (int kind = FACT_WORK; kind <= FACT_CLOCK; kind++)
 		for (size_t i = 0; i < first->facts_count; i++)

@@ -302,6 +302,11 @@ static void question_release(struct question *question)
 	free(question->levels[SIDE_NEW]);
 }
 
+static bool is_time(const struct metric *metric)
+{
+	return metric->source != FROM_VALUE && metric->source != FROM_FEW && metric->source != FROM_COUNT;
+}
+
 /* Whoever is chosen for a short step has all of its times short. */
 static double luck_of(const struct metric *metric, const struct comparison_options *options)
 {
@@ -315,7 +320,8 @@ static double luck_of(const struct metric *metric, const struct comparison_optio
 static void question_answer(struct question *question, const struct compared_sides *sides)
 {
 	const struct estimate_options options = {sides->options->assumed_noise, log1p(sides->options->tolerance),
-	                                         luck_of(question->metric, sides->options)};
+	                                         luck_of(question->metric, sides->options),
+	                                         is_time(question->metric) ? sides->doubt : 0};
 
 	if (question->reason || question->metric->source == FROM_COUNT || question->is_zero[SIDE_BASE] ||
 	    question->is_zero[SIDE_NEW] || (sides->is_memory && !has_repeats(sides)))
@@ -344,11 +350,6 @@ static double side_mean(const struct question *question, const struct compared_s
 	for (size_t i = 0; i < sides->count[side]; i++)
 		sum += question->levels[side][i].level;
 	return exp(sum / (double)sides->count[side]);
-}
-
-static bool is_time(const struct metric *metric)
-{
-	return metric->source != FROM_VALUE && metric->source != FROM_FEW && metric->source != FROM_COUNT;
 }
 
 static const char *judge(const struct question *question, const struct comparison_options *options)
@@ -414,7 +415,10 @@ static void set_estimate(struct table *table, int row, const struct question *qu
 		table_set_missing(table, row, METRIC_NEEDED_STEPS,
 		                  is_open ? "longer runs do not settle it" : "it is settled");
 	table_set_text(table, row, METRIC_REASON, explain(question, sides->options, result, &table->arena));
-	if (is_time(question->metric) && !sides->is_same_work) {
+	if (is_time(question->metric) && sides->unlike) {
+		result = RESULT_NOT_COMPARABLE;
+		table_set_text(table, row, METRIC_REASON, sides->unlike);
+	} else if (is_time(question->metric) && !sides->is_same_work) {
 		result = RESULT_NOT_COMPARABLE;
 		table_set_text(table, row, METRIC_REASON, "the work per step is not the same");
 	}

@@ -288,6 +288,8 @@ static const char *sentence_of(const struct comparison *comparison, const struct
 		return sentence_without_steps(comparison, arena);
 	if (sides->deciding)
 		return mean_sentence(comparison, sides, arena);
+	if (!strcmp(result, RESULT_NOT_COMPARABLE) && sides->unlike)
+		return arena_dup(arena, sides->unlike);
 	if (!strcmp(result, RESULT_NOT_COMPARABLE))
 		return arena_printf(arena,
 		                    "the work per step changed: %s; %s takes %s (%s), but it is not the same step",
@@ -538,6 +540,8 @@ static const char *needed_of(const struct comparison *comparison, const struct c
 
 	if (sides->is_memory && !sides->has_first)
 		return "two snapshots of each side or more, of runs of their own: their scatter is the noise";
+	if (sides->unlike)
+		return "both sides recorded with --budget none, or both without";
 	if (!strcmp(table_text(metrics, 0, METRIC_RESULT), RESULT_NOT_COMPARABLE))
 		return sides->wants_amount ? AMOUNT_NEEDED : NULL;
 	if (sides->has_first && sides->first.is_single)
@@ -659,6 +663,8 @@ static const char *noise_of(const struct compared_sides *sides, struct arena *ar
 	double luck = estimate_luck(options->best_of, options->assumed_noise);
 	const char *scatter = sides->has_first ? scatter_of(sides, arena) : NULL;
 
+	if (scatter && sides->price)
+		scatter = arena_printf(arena, "%s; %s", scatter, sides->price);
 	if (!scatter || luck <= 0 || sides->is_memory)
 		return scatter;
 	return arena_printf(arena, "%s; up to %.2g %% more may be luck of the base, the fastest of %zu runs", scatter,

@@ -266,6 +266,19 @@ static void allow_for_luck(struct estimate *estimate, double luck)
 	*same_end -= luck;
 }
 
+/* An error that does not depend on the others. */
+static void allow_for_doubt(struct estimate *estimate, double doubt)
+{
+	double error = (estimate->high - estimate->low) / 2 / student_t95(INFINITY);
+	double both = hypot(error, doubt / student_t95(INFINITY)), wider = error > 0 ? both / error : 1;
+
+	estimate->outside = fmax(estimate->outside, student_t_chance(estimate->change, both, INFINITY));
+	estimate->low = estimate->change - wider * (estimate->change - estimate->low);
+	estimate->high = estimate->change + wider * (estimate->high - estimate->change);
+	estimate->same_low = estimate->change - wider * (estimate->change - estimate->same_low);
+	estimate->same_high = estimate->change + wider * (estimate->same_high - estimate->change);
+}
+
 void estimate_compute(struct estimate *estimate, const struct run_level *base, size_t base_count,
                       const struct run_level *new, size_t new_count, const struct estimate_options *options)
 {
@@ -281,5 +294,7 @@ void estimate_compute(struct estimate *estimate, const struct run_level *base, s
 		use_assumed(estimate, &left, &right, options);
 	if (options->luck != 0)
 		allow_for_luck(estimate, options->luck);
+	if (options->doubt > 0)
+		allow_for_doubt(estimate, options->doubt);
 	free(differences);
 }

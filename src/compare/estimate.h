@@ -47,6 +47,7 @@ struct estimate_options {
 	double assumed_noise;
 	double wanted; /* the change that `needed` is to tell from none, of logarithms */
 	double luck; /* so far the base may lie below its mean, as it was chosen for that (negative: above): estimate_luck() */
+	double doubt; /* half a 95 % interval of an error that both sides have beside: the intervals are so much wider */
 };
 
 enum estimate_way {

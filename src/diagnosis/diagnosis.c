@@ -4,6 +4,7 @@
  */
 #include "diagnosis/diagnosis.h"
 
+#include "analysis/step_kinds.h"
 #include "base/demangle.h"
 #include "base/options.h"
 #include "base/text.h"
@@ -90,6 +91,9 @@ struct running {
 	struct query query;
 	struct demangler demangler;
 	double step_ns; /* the mean step; 0: not known */
+	const char *few; /* why steps with operators are too few to say that something is not there; NULL: they are not */
+	bool infers_phases;   /* some phases are known in these steps alone */
+	bool needs_operators; /* the rule that is looked at */
 };
 
 /* ---- what a rule needs ---- */
@@ -143,6 +147,15 @@ static enum status look_at(struct running *running, const struct rule *rule, con
 	return STATUS_OK;
 }
 
+/* Is what it names known in steps with operators alone? */
+static bool is_of_operators(const struct running *running, const char *need, struct arena *arena)
+{
+	size_t length = strcspn(need, ".");
+
+	return !strcmp(need + length, ".has_detail") ||
+	       analysis_is_of_operators(arena_dup_n(arena, need, length), running->infers_phases);
+}
+
 /* "a|b": one of them is enough; of none the first one's reason counts. */
 static enum status look_at_either(struct running *running, const struct rule *rule, const char *needs,
                                   const char **reason, struct arena *arena, struct error *err)
@@ -151,11 +164,12 @@ static enum status look_at_either(struct running *running, const struct rule *ru
 
 	while (*needs && !status) {
 		size_t length = strcspn(needs, "|");
-		const char *missing = NULL;
+		const char *missing = NULL, *need = arena_dup_n(arena, needs, length);
 
-		status = look_at(running, rule, arena_dup_n(arena, needs, length), &missing, arena, err);
+		status = look_at(running, rule, need, &missing, arena, err);
 		if (!missing) {
 			*reason = NULL;
+			running->needs_operators |= is_of_operators(running, need, arena);
 			return status;
 		}
 		*reason = *reason ? *reason : missing;
@@ -171,6 +185,7 @@ static enum status what_is_missing(struct running *running, const struct rule *r
 	enum status status = STATUS_OK;
 
 	*reason = NULL;
+	running->needs_operators = false;
 	for (const char *need = rule->needs; *need && !*reason && !status;) {
 		size_t length = strcspn(need, ", ");
 
@@ -438,7 +453,9 @@ static enum status add_findings(struct running *running, const struct rule *rule
 	status = check_columns_of(rule, &rows, err);
 	for (int row = 0; row < rows.row_count && !status; row++)
 		add_finding(running, rule, &rows, row);
-	add_check(running->diagnosis, rule, rows.row_count, NULL);
+	/* of few steps what is found is there, but what is not found may be in the others */
+	add_check(running->diagnosis, rule, rows.row_count,
+	          !rows.row_count && running->needs_operators ? running->few : NULL);
 	table_release(&rows);
 	return status;
 }
@@ -526,6 +543,15 @@ static const char *why_torn(const struct whole_steps *whole)
 	                 "input";
 }
 
+static void find_few(struct running *running, struct arena *arena)
+{
+	const struct step_times *times = report_step_times(running->report);
+
+	for (uint32_t i = 0; i < times->span_count; i++)
+		running->infers_phases |= times->spans[i].infers_phases;
+	running->few = times->job_detailed < STEP_KINDS_LEAST ? step_kinds_operators_note(times, arena) : NULL;
+}
+
 /* Problems before hints; in both the largest saving first, those that save no time last. */
 static void rank(struct table *findings)
 {
@@ -548,6 +574,7 @@ enum status diagnosis_run(struct diagnosis *diagnosis, struct report *report, co
 		return status;
 	arena_init(&arena, 0);
 	diagnosis->torn = why_torn(&whole);
+	find_few(&running, &arena);
 	table_init(&diagnosis->findings, "findings", "Findings", "what is wrong, what it costs and what to do");
 	table_columns(&diagnosis->findings, finding_columns, FINDING_COLUMNS);
 	table_init(&diagnosis->checks, "checks", "Rules", "which rules looked, and what came out");

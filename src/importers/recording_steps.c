@@ -38,19 +38,21 @@ static void describe_step(struct model_step *step, const struct recorded_process
 {
 	const struct capture_change *changes = process->captures;
 	uint32_t low = LOWER_BOUND(changes, process->capture_count, item, item->time_ns <= step->start_ns);
-	uint8_t mask = STEPSCOPE_ACTIVE_STEPS | STEPSCOPE_ACTIVE_DETAIL, any = 0;
+	uint8_t mask = STEPSCOPE_ACTIVE_STEPS | STEPSCOPE_ACTIVE_DETAIL, any;
 	step->capture = STEPSCOPE_CAPTURE_RECORD; /* without any CAPTURE event there was no schedule */
 	if (process->capture_count) {
 		const struct capture_change *at_begin = &changes[low ? low - 1 : 0];
 		step->capture = at_begin->capture;
-		mask = any = at_begin->mask;
+		mask = at_begin->mask;
 	}
+	any = mask;
 	for (uint32_t i = low; i < process->capture_count && !step->is_open && changes[i].time_ns < step->end_ns; i++) {
 		mask &= changes[i].mask;
 		any |= changes[i].mask;
 	}
 	step->has_calls_only = any & STEPSCOPE_ACTIVE_CALLS && process->infers_phases;
 	step->has_detail = mask & STEPSCOPE_ACTIVE_DETAIL;
+	step->has_any_detail = any & STEPSCOPE_ACTIVE_DETAIL;
 	step->has_shapes = mask & STEPSCOPE_ACTIVE_SHAPES;
 	step->has_memory = mask & STEPSCOPE_ACTIVE_MEMORY;
 }

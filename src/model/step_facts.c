@@ -9,10 +9,15 @@
 const char *step_fact_key(enum step_fact fact)
 {
 	static const char *const keys[] = {
-		[STEP_CAPTURE_MODE] = "stepscope capture", [STEP_OPERATORS] = "stepscope operators",
-		[STEP_PHASES] = "stepscope phases",        [STEP_TOKEN_COUNT] = "stepscope tokens",
-		[STEP_SAMPLE_COUNT] = "stepscope samples", [STEP_CPU_NS] = "stepscope cpu_ns",
-		[STEP_WAITS] = "stepscope waits",          [STEP_PAGE_FAULTS] = "stepscope page_faults",
+		[STEP_CAPTURE_MODE] = "stepscope capture",
+		[STEP_OPERATORS] = "stepscope operators",
+		[STEP_SOME_OPERATORS] = "stepscope some operators",
+		[STEP_PHASES] = "stepscope phases",
+		[STEP_TOKEN_COUNT] = "stepscope tokens",
+		[STEP_SAMPLE_COUNT] = "stepscope samples",
+		[STEP_CPU_NS] = "stepscope cpu_ns",
+		[STEP_WAITS] = "stepscope waits",
+		[STEP_PAGE_FAULTS] = "stepscope page_faults",
 		[STEP_CALLS] = "stepscope calls",
 	};
 	return keys[fact];
@@ -26,6 +31,7 @@ bool step_fact_get(const struct model_step *step, enum step_fact fact, uint64_t 
 	} facts[] = {
 		[STEP_CAPTURE_MODE] = {step->capture != STEPSCOPE_CAPTURE_RECORD, step->capture},
 		[STEP_OPERATORS] = {!step->has_detail, 0},
+		[STEP_SOME_OPERATORS] = {!step->has_detail && step->has_any_detail, 1},
 		[STEP_PHASES] = {step->has_lost_phases, 0},
 		[STEP_CALLS] = {step->has_calls_only, 1},
 		[STEP_TOKEN_COUNT] = {step->has_tokens, step->tokens},
@@ -49,7 +55,10 @@ void step_fact_set(struct model_step *step, enum step_fact fact, uint64_t value)
 			step->capture = (uint8_t)value;
 		break;
 	case STEP_OPERATORS:
-		step->has_detail = value;
+		step->has_detail = step->has_any_detail = value;
+		break;
+	case STEP_SOME_OPERATORS:
+		step->has_any_detail = value;
 		break;
 	case STEP_PHASES:
 		step->has_lost_phases = !value;
@@ -80,5 +89,5 @@ void step_fact_set(struct model_step *step, enum step_fact fact, uint64_t value)
 
 void step_facts_init(struct model_step *step)
 {
-	*step = (struct model_step){.capture = STEPSCOPE_CAPTURE_RECORD, .has_detail = true};
+	*step = (struct model_step){.capture = STEPSCOPE_CAPTURE_RECORD, .has_detail = true, .has_any_detail = true};
 }

@@ -10,8 +10,9 @@
 
 enum step_fact {
 	STEP_CAPTURE_MODE,
-	STEP_OPERATORS, /* 0: not all of it was recorded with operators */
-	STEP_PHASES,    /* 0: they are not known */
+	STEP_OPERATORS,      /* 0: not all of it was recorded with operators */
+	STEP_SOME_OPERATORS, /* of these, 1: a part of it was, or they were removed again */
+	STEP_PHASES,         /* 0: they are not known */
 	STEP_TOKEN_COUNT,
 	STEP_SAMPLE_COUNT,
 	STEP_CPU_NS,

@@ -48,7 +48,7 @@ const struct layout_section layout_report[] = {
          .limit = 10,
          .has_heading = true,
          .is_kept_empty = true,
-         .columns = "step_self_ns|self_ns,step_self_ratio|self_ratio,calls,mean_ns,self_device_ns,flops_per_s,name,kind,"
+         .columns = "?step_mean_ns,step_self_ns|self_ns,step_self_ratio|self_ratio,calls,mean_ns,self_device_ns,flops_per_s,name,kind,"
                     "shape,thread,phase"},
 	{.form = LAYOUT_TABLE,
          .table = "step_breakdown",

@@ -76,14 +76,16 @@ void text_wrapped(struct buffer *out, const char *text, int indent, int at, cons
 static void choose_named(struct grid *grid, const char *names, bool is_brief)
 {
 	while (*names && grid->column_count < MAXIMUM_COLUMNS) {
-		size_t length = strcspn(names, ",|");
+		bool is_shy = *names == '?';
+		size_t length = strcspn(names += is_shy, ",|");
 		int before = grid->column_count;
 
 		for (int i = 0; i < grid->table->column_count; i++) {
 			const char *name = grid->table->columns[i].name;
 
 			if (strlen(name) == length && !strncmp(name, names, length) &&
-			    !(is_brief && column_is_missing(grid->table, i)))
+			    !(is_brief && column_is_missing(grid->table, i)) &&
+			    !(is_shy && grid->table->columns[i].is_hidden))
 				grid->columns[grid->column_count++] = i;
 		}
 		if (grid->column_count > before) /* the others were for want of this one */

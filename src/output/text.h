@@ -16,7 +16,7 @@ struct text_style {
 struct text_view {
 	const char *
 		columns; /* names separated by commas, or NULL: all that are not hidden and measured somewhere; a|b: a, or
-	                      * b when a is left out */
+	                      * b when a is left out; ?a: a, unless it is hidden */
 	const char *bar;   /* a share that gets a bar, or NULL */
 	int limit;         /* rows at most; 0: all */
 	bool has_heading;  /* the row with the columns' titles */

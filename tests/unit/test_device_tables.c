@@ -539,7 +539,7 @@ static void waits_for_a_rank_are_those_of_steps_with_operators(void **state)
 	check(&run.table, row, "steps", 4);
 	check(&run.table, row, "caused_ns", 1000 * US);
 	check(&run.table, row, "excess_ns", 1000 * US);
-	assert_non_null(strstr(run.table.note, "is known in 2 of 4 steps"));
+	assert_non_null(strstr(run.table.note, "is from 2 of 4 steps"));
 	run_release(&run);
 }
 
@@ -557,8 +557,12 @@ static void kernels_that_run_together_share_the_multiprocessors(void **state)
 	config = intern_add(&run.model.strings, "blocks_per_sm=0.75");
 	for (int64_t i = 0; i < 2; i++) {
 		row = model_span_complete(&run.model, host, i * 20 * US, 20 * US, SPAN_STEP, name);
-		*model_add_step(&run.model) = (struct model_step){
-			.track = host, .row = row, .number = i, .start_ns = i * 20 * US, .end_ns = (i + 1) * 20 * US};
+		*model_add_step(&run.model) = (struct model_step){.track = host,
+		                                                  .row = row,
+		                                                  .number = i,
+		                                                  .start_ns = i * 20 * US,
+		                                                  .end_ns = (i + 1) * 20 * US,
+		                                                  .has_detail = true};
 	}
 	for (int i = 0; i < 3; i++) {
 		stream = model_add_track(&run.model, 0, TRACK_DEVICE);

@@ -1,0 +1,237 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * step_kinds.c: see the header.
+ */
+#include "analysis/step_kinds.h"
+
+#include "base/units.h"
+
+/* ---- phases ---- */
+
+static bool has_measured(const struct step_times *times, const struct model *model, uint32_t process)
+{
+	for (uint32_t i = 0; i < times->count; i++)
+		if (model->steps[i].process == process && times->steps[i].is_measured)
+			return true;
+	return false;
+}
+
+void step_kinds_drop_phases(struct step_times *times, const struct model *model)
+{
+	for (uint32_t s = 0; s < times->span_count; s++) {
+		const struct step_span *span = &times->spans[s];
+
+		if (!span->infers_phases || !has_measured(times, model, span->process))
+			continue;
+		for (uint32_t i = 0; i < times->count; i++)
+			if (model->steps[i].process == span->process)
+				times->steps[i].has_phases &= model->steps[i].has_detail;
+	}
+}
+
+/* ---- the program ---- */
+
+/* Steps of a process, or the job's. */
+struct kinds {
+	uint32_t plain; /* behind the first three */
+	bool has_others;
+};
+
+static bool has_plain(const struct kinds *kinds)
+{
+	return kinds->has_others && kinds->plain >= STEP_KINDS_LEAST;
+}
+
+static void find_job(struct step_times *times)
+{
+	struct kinds kinds = {0};
+
+	for (uint32_t i = 0; i < times->job_count; i++) {
+		const struct job_step *job = &times->job[i];
+
+		kinds.has_others |= job->plain < job->processes;
+		kinds.plain += job->plain == job->processes && !job->early;
+	}
+	times->has_plain = has_plain(&kinds);
+	for (uint32_t i = 0; i < times->job_count; i++) {
+		struct job_step *job = &times->job[i];
+
+		job->is_program = !times->has_plain || job->plain == job->processes;
+		times->job_program += job->is_program;
+		times->job_whole += job->measured == job->processes;
+	}
+}
+
+static bool is_of(const struct step_times *times, const struct model *model, uint32_t process, uint32_t i)
+{
+	return model->steps[i].process == process && times->steps[i].is_selected && times->steps[i].is_complete;
+}
+
+/* Of what is no rank. */
+static void find_in_process(struct step_times *times, const struct model *model, uint32_t process)
+{
+	struct kinds kinds = {0};
+
+	for (uint32_t i = 0; i < times->count; i++) {
+		if (!is_of(times, model, process, i))
+			continue;
+		kinds.has_others |= !step_is_plain(&model->steps[i]);
+		kinds.plain += step_is_plain(&model->steps[i]) && !times->steps[i].is_early;
+	}
+	for (uint32_t i = 0; i < times->count; i++)
+		if (is_of(times, model, process, i))
+			times->steps[i].is_program = !has_plain(&kinds) || step_is_plain(&model->steps[i]);
+}
+
+/* Marked phases are of the program, inferred ones of the steps that know them. */
+static void choose_phases(struct step_times *times)
+{
+	bool has_any = false;
+
+	for (uint32_t i = 0; i < times->job_count; i++)
+		has_any |= times->job[i].is_program && times->job[i].has_phases;
+	for (uint32_t i = 0; i < times->job_count; i++) {
+		times->job[i].has_phases &= !has_any || times->job[i].is_program;
+		times->has_job_phases |= times->job[i].has_phases;
+	}
+}
+
+void step_kinds_find(struct step_times *times, const struct model *model)
+{
+	for (uint32_t s = 0; s < times->span_count; s++) {
+		const char *budget = model_meta(model, times->spans[s].process, "budget");
+
+		times->by_budget |= budget && *budget >= '0' && *budget <= '9'; /* else "none: --steps" */
+	}
+	find_job(times);
+	choose_phases(times);
+	for (uint32_t s = 0; s < times->span_count; s++)
+		if (!times->spans[s].is_rank)
+			find_in_process(times, model, times->spans[s].process);
+	for (uint32_t i = 0; i < times->count; i++) {
+		struct step_time *time = &times->steps[i];
+
+		if (time->job != MODEL_NONE)
+			time->is_program = times->job[time->job].is_program;
+	}
+}
+
+/* ---- notes ---- */
+
+/* The mean of the job's steps that are the program, or of the others. */
+static double mean_ns(const struct step_times *times, bool is_program)
+{
+	double sum = 0;
+	uint32_t count = 0;
+
+	for (uint32_t i = 0; i < times->job_count; i++) {
+		if (times->job[i].is_program != is_program)
+			continue;
+		sum += times->job[i].dur_ns;
+		count++;
+	}
+	return count ? sum / count : 0;
+}
+
+const char *step_kinds_note(const struct step_times *times, struct arena *arena)
+{
+	char text[UNITS_BYTES];
+
+	if (!times->has_plain)
+		return NULL;
+	return arena_printf(arena, "from %u of %u steps, those without operators; the others take %s on the mean",
+	                    times->job_program, times->job_count, units_time(text, mean_ns(times, false)));
+}
+
+/* Those with operators, as they tell phases. */
+static const char *note_of_inferred(const struct step_times *times, uint32_t known, struct arena *arena)
+{
+	char with[UNITS_BYTES], without[UNITS_BYTES];
+	const char *part = arena_printf(arena, "from %u of %u steps, those with operators, which tell phases", known,
+	                                times->job_count);
+
+	if (!times->has_plain)
+		return part;
+	return arena_printf(arena, "%s: they take %s on the mean, the others %s", part,
+	                    units_time(with, mean_ns(times, false)), units_time(without, mean_ns(times, true)));
+}
+
+const char *step_kinds_phases_note(const struct step_times *times, struct arena *arena)
+{
+	uint32_t known = 0, lost = 0;
+	bool is_of_program = false;
+
+	for (uint32_t i = 0; i < times->job_count; i++) {
+		known += times->job[i].has_phases;
+		lost += times->job[i].lost > 0;
+		is_of_program |= times->job[i].is_program && times->job[i].has_phases;
+	}
+	if (known == times->job_count)
+		return NULL;
+	if (lost)
+		return arena_printf(arena, "phases are known in %u of %u steps: " STEP_TIMES_LOST_PHASES, known,
+		                    times->job_count);
+	return times->has_plain && is_of_program ? step_kinds_note(times, arena)
+	                                         : note_of_inferred(times, known, arena);
+}
+
+/* ---- tables of operators ---- */
+
+double step_kinds_scale(const struct step_times *times)
+{
+	uint32_t measured = 0;
+
+	for (uint32_t i = 0; i < times->count; i++)
+		measured += times->steps[i].is_measured;
+	return times->by_budget && measured && measured < times->complete ? (double)times->complete / measured : 1;
+}
+
+const char *step_kinds_operators_note(const struct step_times *times, struct arena *arena)
+{
+	double scale = step_kinds_scale(times);
+
+	if (times->job_detailed >= times->job_selected)
+		return NULL;
+	if (times->job_detailed < STEP_KINDS_LEAST)
+		return arena_printf(arena, "operators of %u of %u steps%s", times->job_detailed, times->job_selected,
+		                    times->by_budget ? "; --budget none records all" : "");
+	if (scale == 1)
+		return arena_printf(arena, "from %u of %u steps, those with operators", times->job_detailed,
+		                    times->job_selected);
+	return arena_printf(arena, "from %u of %u steps, those with operators: sums are theirs times %.3g",
+	                    times->job_detailed, times->job_selected, scale);
+}
+
+void step_kinds_scale_table(struct table *table, const struct step_times *times)
+{
+	double scale = step_kinds_scale(times);
+
+	if (scale != 1)
+		table_scale(table, scale);
+	table->note = step_kinds_operators_note(times, &table->arena);
+}
+
+/* ---- ranks ---- */
+
+bool step_kinds_tells_ranks(const struct step_times *times, uint32_t step)
+{
+	const struct step_time *time = &times->steps[step];
+
+	return time->is_selected && time->is_complete &&
+	       (!times->has_job_phases || time->job == MODEL_NONE || times->job[time->job].has_phases);
+}
+
+bool step_kinds_is_whole(const struct step_times *times, int32_t step)
+{
+	uint32_t job = step < 0 ? MODEL_NONE : times->steps[step].job;
+
+	return job != MODEL_NONE && times->job[job].measured == times->job[job].processes;
+}
+
+const char *step_kinds_whole_note(const struct step_times *times, struct arena *arena)
+{
+	return times->job_whole < times->job_count
+	               ? arena_printf(arena, "from %u of %u steps, those with operators in all ranks", times->job_whole,
+	                              times->job_count)
+	               : NULL;
+}

@@ -1,0 +1,267 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * comparison_operators.c: see the header.
+ */
+#include "compare/comparison_operators.h"
+
+#include "base/memory.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define ALIKE_CALLS 0.1 /* of the operators in a step: by so much they may differ for the price to be the same */
+
+#define LEAST_LEFT 0.1 /* of the price: less is left of no step */
+
+struct price { /* of a step */
+	bool is_known;
+	double ns, half_ns;
+};
+
+/* ---- kinds ---- */
+
+enum steps_kind {
+	STEPS_UNKNOWN, /* no recording, or no steps */
+	STEPS_WITHOUT, /* operators */
+	STEPS_WITH
+};
+
+/* A run that was kept before this was noted has operators in its steps, as all recordings had. */
+static enum steps_kind kind_of(const struct compared_run *run)
+{
+	const char *kind = compared_run_fact(run, COMPARED_OPERATORS);
+
+	if (!kind)
+		return run->steps_count && compared_run_fact(run, "version") ? STEPS_WITH : STEPS_UNKNOWN;
+	return !strcmp(kind, COMPARED_NONE) || !strcmp(kind, COMPARED_SOME) ? STEPS_WITHOUT : STEPS_WITH;
+}
+
+static bool has_kind(const struct compared_sides *sides, int side, enum steps_kind kind)
+{
+	for (size_t i = 0; i < sides->count[side]; i++)
+		if (kind_of(&sides->runs[side][i]) == kind)
+			return true;
+	return false;
+}
+
+/* ---- prices ---- */
+
+static double number_of(const struct compared_run *run, const char *name)
+{
+	const struct compared_value *value = compared_run_value(run, name);
+
+	return value && value->has_value ? value->value : NAN;
+}
+
+/* Measured in the run, which must be sure enough to be worth a change. */
+static struct price own_price(const struct compared_run *run)
+{
+	struct price price = {.ns = number_of(run, COMPARED_PRICE), .half_ns = number_of(run, COMPARED_PRICE_HALF)};
+
+	price.is_known = !isnan(price.ns) && !isnan(price.half_ns);
+	return price;
+}
+
+/* That of another run stands for it where a step calls about as many operators; by how much they differ, the price may. */
+static struct price price_like(const struct compared_run *run, const struct compared_run *other)
+{
+	double calls = number_of(run, COMPARED_CALLS), others = number_of(other, COMPARED_CALLS);
+	struct price price = own_price(other);
+
+	price.is_known &= calls > 0 && others > 0 && fabs(log(calls / others)) <= ALIKE_CALLS;
+	if (price.is_known)
+		price.half_ns += fabs(price.ns) * fabs(log(calls / others));
+	return price;
+}
+
+static double mean_step(const struct compared_run *run)
+{
+	double sum = 0;
+
+	for (size_t i = 0; i < run->steps_count; i++)
+		sum += run->steps[i].dur_ns / (double)run->steps_count;
+	return sum;
+}
+
+/* Counted, not measured: give or take as much. */
+static struct price counted_price(const struct compared_run *run)
+{
+	double ratio = number_of(run, COMPARED_COUNTED), ns = ratio / (1 + ratio) * mean_step(run);
+
+	return (struct price){.is_known = !isnan(ns), .ns = ns, .half_ns = ns};
+}
+
+/* Of the run, else of the surest other one, else as it was counted. */
+static struct price find_price(const struct compared_sides *sides, const struct compared_run *run)
+{
+	struct price best = own_price(run);
+
+	if (best.is_known)
+		return best;
+	for (int side = 0; side < SIDES; side++) {
+		for (size_t i = 0; i < sides->count[side]; i++) {
+			struct price price = price_like(run, &sides->runs[side][i]);
+
+			if (price.is_known && (!best.is_known || price.half_ns < best.half_ns))
+				best = price;
+		}
+	}
+	return best.is_known ? best : counted_price(run);
+}
+
+/* ---- taking it off ---- */
+
+static void scale_steps(struct compared_run *copy, double factor)
+{
+	struct compared_step *steps = memory_resize(NULL, copy->steps_count + 1, sizeof(*steps));
+
+	memcpy(steps, copy->steps, copy->steps_count * sizeof(*steps));
+	for (size_t i = 0; i < copy->steps_count; i++) {
+		steps[i].dur_ns *= factor;
+		steps[i].cpu_ns *= factor;
+		steps[i].running_ns *= factor;
+		for (int phase = 0; phase < PHASE_COUNT; phase++)
+			steps[i].phase_ns[phase] *= factor;
+	}
+	copy->steps = steps;
+}
+
+static void scale_values(struct compared_run *copy, double factor)
+{
+	static const struct {
+		const char *name;
+		bool is_rate;
+	} times[] = {
+		{"step_time_mean", false}, {"step_time_p95", false}, {"tokens_per_s", true}, {"samples_per_s", true}};
+	struct compared_value *values = memory_resize(NULL, copy->values_count + 1, sizeof(*values));
+
+	memcpy(values, copy->values, copy->values_count * sizeof(*values));
+	for (size_t i = 0; i < copy->values_count; i++)
+		for (size_t k = 0; k < sizeof(times) / sizeof(times[0]); k++)
+			if (!strcmp(values[i].name, times[k].name))
+				values[i].value *= times[k].is_rate ? 1 / factor : factor;
+	copy->values = values;
+}
+
+static void scale_parts(struct compared_run *copy, double factor)
+{
+	struct compared_part *parts = memory_resize(NULL, copy->parts_count + 1, sizeof(*parts));
+
+	memcpy(parts, copy->parts, copy->parts_count * sizeof(*parts));
+	for (size_t i = 0; i < copy->parts_count; i++)
+		if (strncmp(parts[i].level, COMPARED_MEMORY, strlen(COMPARED_MEMORY)) != 0)
+			parts[i].amount *= factor;
+	copy->parts = parts;
+}
+
+static void take_off(struct compared_run *copy, double price_ns)
+{
+	double factor = 1 - price_ns / mean_step(copy);
+
+	scale_steps(copy, factor);
+	scale_values(copy, factor);
+	scale_parts(copy, factor);
+	copy->is_changed = true;
+}
+
+static const char *const side_words[SIDES] = {"the base", "the new side"};
+
+/* "in every 8th step of the new side" */
+static const char *describe(const struct compared_sides *sides, int side, struct arena *arena)
+{
+	const struct compared_run *run = &sides->runs[side][0];
+	const char *kind = compared_run_fact(run, COMPARED_OPERATORS), *every = compared_run_fact(run, COMPARED_EVERY);
+
+	if (kind && !strcmp(kind, COMPARED_SOME) && every)
+		return arena_printf(arena, "in every %.12sth step of %s", every, side_words[side]);
+	if (kind && !strcmp(kind, COMPARED_SOME))
+		return arena_printf(arena, "in some steps of %s, and the others are compared", side_words[side]);
+	if (kind && !strcmp(kind, COMPARED_NONE))
+		return arena_printf(arena, "in no step of %s", side_words[side]);
+	return arena_printf(arena, "in all steps of %s", side_words[side]);
+}
+
+/* Changes the runs with operators of a side. False: what they pay for them is not known. */
+static bool take_side(struct taken_prices *prices, struct compared_sides *sides, int side)
+{
+	const struct compared_run *runs = sides->runs[side];
+	size_t count = sides->count[side];
+	double sum = 0, changed = 0, half = 0;
+
+	if (!has_kind(sides, side, STEPS_WITH))
+		return true;
+	prices->runs[side] = memory_resize(NULL, count, sizeof(*prices->runs[side]));
+	memcpy(prices->runs[side], runs, count * sizeof(*prices->runs[side]));
+	for (size_t i = 0; i < count; i++) {
+		struct price price = find_price(sides, &runs[i]);
+
+		prices->runs[side][i].is_changed = false;
+		if (kind_of(&runs[i]) != STEPS_WITH)
+			continue;
+		double left_ns = mean_step(&runs[i]) - price.ns;
+
+		if (!price.is_known || left_ns < LEAST_LEFT * price.ns)
+			return false;
+		take_off(&prices->runs[side][i], price.ns);
+		sum += price.ns / left_ns;
+		half = fmax(half, price.half_ns / left_ns);
+		changed++;
+	}
+	sides->doubt += log1p(half);
+	sides->price = arena_printf(&prices->arena,
+	                            "%s%soperators were recorded %s: %.1f %% (+- %.1f) were taken off its times",
+	                            sides->price ? sides->price : "", sides->price ? "; " : "",
+	                            describe(sides, side, &prices->arena), 100 * sum / changed, 100 * half);
+	return true;
+}
+
+static void release_runs(struct taken_prices *prices, const struct compared_sides *sides)
+{
+	for (int side = 0; side < SIDES; side++) {
+		for (size_t i = 0; prices->runs[side] && i < sides->count[side]; i++) {
+			if (!prices->runs[side][i].is_changed)
+				continue;
+			free(prices->runs[side][i].steps);
+			free(prices->runs[side][i].values);
+			free(prices->runs[side][i].parts);
+		}
+		free(prices->runs[side]);
+		prices->runs[side] = NULL;
+	}
+}
+
+void taken_prices_init(struct taken_prices *prices, struct compared_sides *sides)
+{
+	bool is_known = true;
+
+	*prices = (struct taken_prices){0};
+	arena_init(&prices->arena, 0);
+	sides->doubt = 0;
+	sides->unlike = sides->price = NULL;
+	if ((!has_kind(sides, SIDE_BASE, STEPS_WITH) && !has_kind(sides, SIDE_NEW, STEPS_WITH)) ||
+	    (!has_kind(sides, SIDE_BASE, STEPS_WITHOUT) && !has_kind(sides, SIDE_NEW, STEPS_WITHOUT)))
+		return;
+	for (int side = 0; side < SIDES && is_known; side++)
+		is_known = take_side(prices, sides, side);
+	if (!is_known) {
+		release_runs(prices, sides);
+		sides->doubt = 0;
+		sides->price = NULL;
+		sides->unlike = arena_printf(
+			&prices->arena,
+			"operators were recorded %s and %s: record both sides with --budget none, or "
+			"both without it",
+			describe(sides, SIDE_BASE, &prices->arena), describe(sides, SIDE_NEW, &prices->arena));
+		return;
+	}
+	for (int side = 0; side < SIDES; side++)
+		if (prices->runs[side])
+			sides->runs[side] = prices->runs[side];
+}
+
+void taken_prices_release(struct taken_prices *prices, const struct compared_sides *sides)
+{
+	release_runs(prices, sides);
+	arena_release(&prices->arena);
+}

@@ -1,0 +1,175 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * mixed_sample DIR STEPS [KEY=VALUE ...]: writes a recording whose steps have operators or not, with durations that are known. STEPS: one letter a
+ * step, 'o' operators, '.' none. In each step 1 ms of data, forward, 3 ms of optimizer; where operators are, a matmul of 4 ms.
+ *
+ *     step=100     ms of a step
+ *     cost=10      ms that a step with operators takes longer
+ *     slow=7:50    every 7th step takes 50 ms longer
+ *     noise=2      as many ms to both sides, drawn
+ *     seed=1       of the drawing
+ *     first=500    ms that the first step takes longer
+ *     rank=1       of two; none without
+ *     wait=20      ms of communication in each step, which the step takes longer
+ *     torch=2.13   the version of PyTorch that the program uses
+ *     budget=3 %   what the recorder said of its budget, and every=8
+ */
+#include "segment_builder.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <stepscope/stepscope.h>
+#include <string.h>
+
+#define MAIN 1
+#define MS 1e6
+
+enum {
+	OP_MATMUL = 20,
+	METRIC_LOSS
+};
+
+struct run {
+	struct segment_builder segment;
+	const char *steps, *budget, *every, *torch;
+	double step, cost, slow_ms, noise, first, wait;
+	long slow_every, rank;
+	uint64_t seed, now;
+};
+
+static void put(struct run *run, enum stepscope_event type, uint32_t id)
+{
+	segment_put(&run->segment, MAIN, run->now, type, id, 0);
+}
+
+static void spend(struct run *run, double ms)
+{
+	run->now += (uint64_t)(ms > 0 ? ms * MS : 0);
+}
+
+static void phase(struct run *run, enum stepscope_phase which, double ms)
+{
+	put(run, STEPSCOPE_EVENT_BEGIN, which);
+	spend(run, ms);
+	put(run, STEPSCOPE_EVENT_END, STEPSCOPE_END_PHASE);
+}
+
+static void forward(struct run *run, double ms, bool has_operators)
+{
+	put(run, STEPSCOPE_EVENT_BEGIN, STEPSCOPE_PHASE_FORWARD);
+	if (has_operators) {
+		put(run, STEPSCOPE_EVENT_BEGIN, OP_MATMUL);
+		spend(run, 4);
+		put(run, STEPSCOPE_EVENT_END, STEPSCOPE_END_DETAIL);
+		ms -= 4;
+	}
+	spend(run, ms);
+	put(run, STEPSCOPE_EVENT_END, STEPSCOPE_END_PHASE);
+}
+
+static double drawn(struct run *run)
+{
+	run->seed = run->seed * UINT64_C(6364136223846793005) + UINT64_C(1442695040888963407);
+	return (double)(run->seed >> 11) * 0x1p-52 - 1;
+}
+
+static void put_capture(struct run *run, bool has_operators)
+{
+	uint64_t bits = STEPSCOPE_ACTIVE_STEPS | (has_operators ? STEPSCOPE_ACTIVE_DETAIL : 0);
+
+	segment_put(&run->segment, MAIN, run->now, STEPSCOPE_EVENT_STEP, STEPSCOPE_STEP_CAPTURE, 2,
+	            (uint64_t)STEPSCOPE_CAPTURE_RECORD, bits);
+}
+
+static void put_step(struct run *run, int64_t number)
+{
+	bool has_operators = run->steps[number] == 'o';
+	double ms = run->step + (has_operators ? run->cost : 0) + run->noise * drawn(run) + (number ? 0 : run->first) +
+	            (run->slow_every && number % run->slow_every == run->slow_every - 1 ? run->slow_ms : 0);
+	double loss = 10.0 / (double)(number + 1);
+	uint64_t bits;
+
+	memcpy(&bits, &loss, sizeof(bits));
+	if (!number || has_operators != (run->steps[number - 1] == 'o'))
+		put_capture(run, has_operators);
+	segment_step(&run->segment, MAIN, run->now, STEPSCOPE_STEP_BEGIN, number);
+	phase(run, STEPSCOPE_PHASE_DATA, 1);
+	forward(run, ms - 4, has_operators);
+	if (run->wait > 0)
+		phase(run, STEPSCOPE_PHASE_COMMUNICATION, run->wait);
+	phase(run, STEPSCOPE_PHASE_OPTIMIZER, 3);
+	segment_put(&run->segment, MAIN, run->now, STEPSCOPE_EVENT_VALUE, METRIC_LOSS, 1, bits);
+	segment_step(&run->segment, MAIN, run->now, STEPSCOPE_STEP_TOKENS, 1000);
+	segment_step(&run->segment, MAIN, run->now, STEPSCOPE_STEP_END, number);
+	run->now += 10000;
+}
+
+static bool take_option(struct run *run, const char *option)
+{
+	const char *value = strchr(option, '=');
+	const struct {
+		const char *key;
+		double *number;
+	} numbers[] = {{"step", &run->step},
+	               {"cost", &run->cost},
+	               {"noise", &run->noise},
+	               {"first", &run->first},
+	               {"wait", &run->wait}};
+
+	if (!value++)
+		return false;
+	for (size_t i = 0; i < sizeof(numbers) / sizeof(numbers[0]); i++)
+		if (!strncmp(option, numbers[i].key, (size_t)(value - option) - 1)) {
+			*numbers[i].number = strtod(value, NULL);
+			return true;
+		}
+	if (!strncmp(option, "slow=", 5)) {
+		char *end;
+
+		run->slow_every = strtol(value, &end, 10);
+		run->slow_ms = *end == ':' ? strtod(end + 1, NULL) : 0;
+	} else if (!strncmp(option, "seed=", 5)) {
+		run->seed = strtoull(value, NULL, 10);
+	} else if (!strncmp(option, "rank=", 5)) {
+		run->rank = strtol(value, NULL, 10);
+	} else if (!strncmp(option, "budget=", 7)) {
+		run->budget = value;
+	} else if (!strncmp(option, "torch=", 6)) {
+		run->torch = value;
+	} else if (!strncmp(option, "every=", 6)) {
+		run->every = value;
+	} else {
+		return false;
+	}
+	return true;
+}
+
+int main(int argc, char **argv)
+{
+	struct run run = {.steps = argc > 2 ? argv[2] : "", .step = 100, .cost = 10, .rank = -1, .seed = 1};
+	bool is_right = argc > 2;
+
+	for (int i = 3; i < argc; i++)
+		is_right &= take_option(&run, argv[i]);
+	if (!is_right) {
+		fprintf(stderr, "usage: mixed_sample DIR STEPS [KEY=VALUE ...]\n");
+		return 2;
+	}
+	segment_begin_sample(&run.segment, run.rank == 1 ? 4243 : 4242, (int)run.rank, STEPSCOPE_ROLE_TRAINER);
+	run.now = SEGMENT_SAMPLE_START;
+	segment_stream(&run.segment, MAIN, run.rank == 1 ? 4243 : 4242, "main");
+	segment_symbol(&run.segment, OP_MATMUL, STEPSCOPE_SYMBOL_OP, "matmul");
+	segment_symbol(&run.segment, METRIC_LOSS, STEPSCOPE_SYMBOL_METRIC, "loss");
+	segment_meta(&run.segment, "program", "train");
+	segment_meta(&run.segment, "cost.event_ns", "25.000");
+	if (run.budget)
+		segment_meta(&run.segment, "budget", run.budget);
+	if (run.torch)
+		segment_meta(&run.segment, "torch.version", run.torch);
+	if (run.every)
+		segment_meta(&run.segment, "budget.every", run.every);
+	for (int64_t number = 0; run.steps[number]; number++)
+		put_step(&run, number);
+	segment_end(&run.segment, "exit");
+	return !segment_save_sample(&run.segment, argv[1]);
+}

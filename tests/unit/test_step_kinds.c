@@ -1,0 +1,272 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Which steps are the program, where operators were recorded in some of them only.
+ */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include "analysis/step_kinds.h"
+#include "computed.h"
+#include "mixed_model.h"
+#include "near.h"
+
+#include <string.h>
+
+static double number(const struct table *table, int row, const char *column)
+{
+	double value;
+
+	if (!table_number(table, row, table_find_column(table, column), &value))
+		fail_msg("'%s' of row %d of table '%s' was not measured", column, row, table->name);
+	return value;
+}
+
+static double of_all(const struct model *model, const char *column)
+{
+	struct table table;
+	double value;
+
+	compute("step_time", model, &all_steps, &table);
+	value = number(&table, 0, column);
+	table_release(&table);
+	return value;
+}
+
+static void steps_without_operators_are_the_program(void **state)
+{
+	struct model model;
+
+	mixed_model_init(&model, "....o.......o...", 10, 5);
+	assert_double_equal(of_all(&model, "count"), 14, 0);
+	assert_double_equal(of_all(&model, "mean_ns"), 10e6, 1);
+	assert_double_equal(of_all(&model, "max_ns"), 10e6, 1);
+	assert_double_equal(of_all(&model, "outliers"), 0, 0);
+	assert_double_equal(of_all(&model, "tokens_per_s"), 1e5, 1e-3);
+	model_release(&model);
+}
+
+static void all_steps_are_where_only_the_first_have_none(void **state)
+{
+	static const char *const kinds[] = {"...ooo", "....oo", ".....o", "oooooo", "......", "..", "ooo...", "rrrooo"};
+	static const double counts[] = {6, 6, 6, 6, 6, 2, 3, 6};
+	struct model model;
+
+	for (size_t i = 0; i < sizeof kinds / sizeof *kinds; i++) {
+		mixed_model_init(&model, kinds[i], 10, 5);
+		assert_double_equal(of_all(&model, "count"), counts[i], 0);
+		model_release(&model);
+	}
+}
+
+/* Of a step that has operators in a part of it nobody knows what it cost. */
+static void steps_with_some_operators_are_of_neither_kind(void **state)
+{
+	struct model model;
+	struct table table;
+
+	mixed_model_init(&model, "...pop...r", 10, 5);
+	assert_double_equal(of_all(&model, "count"), 6, 0);
+	compute("ops", &model, &all_steps, &table);
+	assert_double_equal(number(&table, find_row(&table, "name", "matmul"), "calls"), 1, 0);
+	table_release(&table);
+	model_release(&model);
+}
+
+/* A rank that records makes the others wait. */
+static void a_step_of_the_job_is_the_program_where_it_is_in_all_ranks(void **state)
+{
+	struct step_times times;
+	struct table table;
+	struct model model;
+
+	model_init(&model, 0);
+	mixed_model_add(&model, &(struct mixed_run){.kinds = "...o...o...", .step_ms = 10, .cost_ms = 5});
+	mixed_model_add(&model, &(struct mixed_run){.kinds = ".......o...", .step_ms = 10, .cost_ms = 5, .rank = 1});
+	model_finish(&model);
+	step_times_init(&times, &model, &all_steps);
+	assert_true(times.has_plain);
+	assert_int_equal(times.job_program, 9);
+	assert_int_equal(times.job_whole, 1);
+	step_times_release(&times);
+	compute("step_time", &model, &all_steps, &table);
+	for (int row = 0; row < 3; row++)
+		assert_double_equal(number(&table, row, "count"), 9, 0);
+	table_release(&table);
+	model_release(&model);
+}
+
+static void phases_that_are_marked_are_of_the_program(void **state)
+{
+	struct table table;
+	struct model model;
+
+	mixed_model_init(&model, "....o...o...", 10, 5);
+	compute("phases", &model, &all_steps, &table);
+	assert_double_equal(number(&table, 0, "of_steps"), 10, 0);
+	assert_double_equal(number(&table, find_row(&table, "name", "forward"), "mean_ns"), 9e6, 1);
+	assert_non_null(strstr(table.note, "from 10 of 12 steps, those without operators"));
+	table_release(&table);
+	model_release(&model);
+}
+
+static void phases_that_are_inferred_are_of_the_steps_with_operators(void **state)
+{
+	struct table table;
+	struct model model;
+
+	model_init(&model, 0);
+	mixed_model_add(&model,
+	                &(struct mixed_run){.kinds = "....o...o...", .step_ms = 10, .cost_ms = 5, .infers = true});
+	model_finish(&model);
+	compute("phases", &model, &all_steps, &table);
+	assert_double_equal(number(&table, 0, "of_steps"), 2, 0);
+	assert_double_equal(number(&table, find_row(&table, "name", "forward"), "mean_ns"), 14e6, 1);
+	assert_non_null(strstr(table.note, "from 2 of 12 steps, those with operators"));
+	table_release(&table);
+	compute("steps", &model, &all_steps, &table);
+	assert_false(table_get(&table, 0, table_find_column(&table, "forward_ns"))->has_value);
+	assert_true(table_get(&table, 4, table_find_column(&table, "forward_ns"))->has_value);
+	assert_false(table_get(&table, 4, table_find_column(&table, "is_outlier"))->has_value);
+	assert_true(table_get(&table, 5, table_find_column(&table, "is_outlier"))->has_value);
+	table_release(&table);
+	model_release(&model);
+}
+
+/* Where all ranks have operators, as there phases are known in all of them; their own time is that of these steps. */
+static void ranks_are_compared_in_the_steps_with_operators_in_all(void **state)
+{
+	struct table table;
+	struct model model;
+
+	model_init(&model, 0);
+	for (int32_t rank = 0; rank < 2; rank++)
+		mixed_model_add(&model, &(struct mixed_run){.kinds = rank ? "...o...o...o...o" : ".......o.......o",
+		                                            .step_ms = rank ? 10 : 12,
+		                                            .cost_ms = 5,
+		                                            .rank = rank,
+		                                            .infers = true,
+		                                            .budget = "3 %"});
+	model_finish(&model);
+	compute("ranks", &model, &all_steps, &table);
+	assert_double_equal(number(&table, 0, "steps"), 2, 0);
+	assert_double_equal(number(&table, 0, "mean_ns"), 17e6, 1);
+	assert_double_equal(number(&table, 1, "mean_ns"), 15e6, 1);
+	assert_double_equal(number(&table, 0, "behind_ns"), 2e6, 1);
+	assert_non_null(strstr(table.note, "from 2 of 16 steps, those with operators"));
+	table_release(&table);
+	compute("rank_phases", &model, &all_steps, &table);
+	assert_double_equal(number(&table, find_row(&table, "phase", "step"), "mean_ns"), 16e6, 1);
+	table_release(&table);
+	model_release(&model);
+}
+
+/* The table of operators of steps with operators where a budget, or somebody, chose them. */
+static void compute_ops(const char *budget, const char *kinds, struct model *model, struct table *table)
+{
+	model_init(model, 0);
+	mixed_model_add(model,
+	                &(struct mixed_run){.kinds = kinds, .step_ms = 10, .cost_ms = 5, .rank = -1, .budget = budget});
+	model_finish(model);
+	compute("ops", model, &all_steps, table);
+}
+
+static void what_a_budget_chose_stands_for_the_run(void **state)
+{
+	struct table table;
+	struct model model;
+	int row;
+
+	compute_ops("3 %", "....o...o..o....", &model, &table);
+	row = find_row(&table, "name", "matmul");
+	assert_double_equal(number(&table, row, "calls"), 16, 0);
+	assert_double_equal(number(&table, row, "self_ns"), 16 * 4e6, 0);
+	assert_double_equal(number(&table, row, "total_ns"), 16 * 4e6, 0);
+	assert_double_equal(number(&table, row, "mean_ns"), 4e6, 0);
+	assert_double_equal(number(&table, row, "step_mean_ns"), 4e6, 0);
+	assert_double_equal(number(&table, row, "step_self_ratio"), 4.0 / 15, 1e-9);
+	assert_string_equal(table.note, "from 3 of 16 steps, those with operators: sums are theirs times 5.33");
+	table_release(&table);
+	compute("run", &model, &all_steps, &table);
+	assert_double_equal(number(&table, 0, "operator_sum_steps"), 16, 1e-9);
+	assert_double_equal(number(&table, 0, "operator_steps"), 3, 0);
+	table_release(&table);
+	model_release(&model);
+}
+
+static void steps_that_were_asked_for_stand_for_themselves(void **state)
+{
+	static const char *const budgets[] = {NULL, "none", "none: --steps"};
+	struct table table;
+	struct model model;
+
+	for (int i = 0; i < 3; i++) {
+		compute_ops(budgets[i], "....o...o..o....", &model, &table);
+		assert_double_equal(number(&table, find_row(&table, "name", "matmul"), "calls"), 3, 0);
+		assert_string_equal(table.note, "from 3 of 16 steps, those with operators");
+		table_release(&table);
+		model_release(&model);
+	}
+}
+
+static void few_steps_with_operators_are_said(void **state)
+{
+	struct table table;
+	struct model model;
+
+	compute_ops("3 %", "....o...o..", &model, &table);
+	assert_string_equal(table.note, "operators of 2 of 11 steps; --budget none records all");
+	table_release(&table);
+	model_release(&model);
+	compute_ops("3 %", "ooooooooooo", &model, &table);
+	assert_double_equal(number(&table, find_row(&table, "name", "matmul"), "calls"), 11, 0);
+	assert_null(table.note);
+	table_release(&table);
+	model_release(&model);
+}
+
+static void every_table_keeps_its_promises(void **state)
+{
+	static const char *const kinds[] = {"....o...o...", "...ooo", "...pop...r", "ooo...oo", "o", "."};
+	struct table table;
+	struct model model;
+
+	for (size_t i = 0; i < 2 * sizeof kinds / sizeof *kinds; i++) {
+		model_init(&model, 0);
+		for (int32_t rank = 0; rank < 2; rank++)
+			mixed_model_add(&model, &(struct mixed_run){.kinds = kinds[(i / 2 + (size_t)rank) % 6],
+			                                            .step_ms = 10,
+			                                            .cost_ms = 5,
+			                                            .rank = rank,
+			                                            .infers = i % 2,
+			                                            .budget = i % 3 ? "3 %" : NULL});
+		model_finish(&model);
+		for (int k = 0; analyses[k]; k++) {
+			compute(analyses[k]->name, &model, &all_steps, &table);
+			table_release(&table);
+		}
+		model_release(&model);
+	}
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(steps_without_operators_are_the_program),
+		cmocka_unit_test(all_steps_are_where_only_the_first_have_none),
+		cmocka_unit_test(steps_with_some_operators_are_of_neither_kind),
+		cmocka_unit_test(a_step_of_the_job_is_the_program_where_it_is_in_all_ranks),
+		cmocka_unit_test(phases_that_are_marked_are_of_the_program),
+		cmocka_unit_test(phases_that_are_inferred_are_of_the_steps_with_operators),
+		cmocka_unit_test(ranks_are_compared_in_the_steps_with_operators_in_all),
+		cmocka_unit_test(what_a_budget_chose_stands_for_the_run),
+		cmocka_unit_test(steps_that_were_asked_for_stand_for_themselves),
+		cmocka_unit_test(few_steps_with_operators_are_said),
+		cmocka_unit_test(every_table_keeps_its_promises),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
