@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * operator_cost.c: see the header. Finds for each rank the steps with a neighbour to compare with, brings together what ranks say of one step,
- * and takes the mean.
+ * operator_cost.c: see the header. Finds for each rank the steps with a neighbour, or the blocks, to compare, brings together what ranks say of
+ * one step or block, and takes the mean.
  */
 #include "analysis/operator_cost.h"
 
@@ -16,11 +16,15 @@
 #include <string.h>
 
 #define GAP_SHARE 0.1 /* of a step, beyond twice what usually lies between two */
+#define BLOCK 8u      /* steps, as src/recorder/budget.c has them; N = 1 leaves out one of 16 */
 
 struct pair {
-	uint32_t key; /* of the job's step, or of the process's */
+	int64_t key; /* of the job's step, or of the process's; number of the block */
 	double with_ns, without_ns;
-	uint32_t count; /* that were brought together */
+	double variance,
+		freedom; /* of the difference, by how far apart steps of one kind are in a block; 0: by neighbours */
+	uint32_t steps;  /* with operators */
+	uint32_t count;  /* that were brought together */
 };
 
 struct pairing {
@@ -108,7 +112,8 @@ static void add_neighbour(struct pairing *pairing, struct pair *pair, uint32_t o
 static void pair_step(struct pairing *pairing, uint32_t i, uint32_t first, uint32_t end)
 {
 	const struct step_time *time = &pairing->times->steps[i];
-	struct pair pair = {.key = time->job == MODEL_NONE ? i : time->job, .with_ns = (double)time->dur_ns};
+	struct pair pair = {
+		.key = time->job == MODEL_NONE ? i : time->job, .with_ns = (double)time->dur_ns, .steps = 1};
 
 	if (!is_usable(pairing, i) || !is_with(pairing, i))
 		return;
@@ -121,6 +126,69 @@ static void pair_step(struct pairing *pairing, uint32_t i, uint32_t first, uint3
 	pair.without_ns /= pair.count;
 	pair.count = 1;
 	pairing->list[pairing->count++] = pair;
+}
+
+/* ---- blocks ---- */
+
+static bool is_block(const struct pairing *pairing, uint32_t first, uint32_t end)
+{
+	const struct model_step *steps = pairing->model->steps;
+
+	if (end - first < BLOCK || (uint64_t)steps[first].number % BLOCK)
+		return false;
+	for (uint32_t i = first; i < first + BLOCK; i++) {
+		bool goes_on = i == first ||
+		               (follows(&steps[i], &steps[i - 1]) && gap_ns(pairing, i) <= pairing->gap_limit_ns);
+
+		if (!goes_on || !is_usable(pairing, i) || is_plain(pairing, i) == is_with(pairing, i))
+			return false;
+	}
+	return true;
+}
+
+/* Of the steps of a kind, around their mean. */
+static double squares_of(const struct pairing *pairing, uint32_t first, bool is_of_plain, double mean_ns)
+{
+	double squares = 0;
+
+	for (uint32_t i = first; i < first + BLOCK; i++)
+		if (is_plain(pairing, i) == is_of_plain)
+			squares += pow((double)pairing->times->steps[i].dur_ns - mean_ns, 2);
+	return squares;
+}
+
+static void pair_block(struct pairing *pairing, uint32_t first)
+{
+	struct pair pair = {
+		.key = pairing->model->steps[first].number / (int64_t)BLOCK, .count = 1, .freedom = BLOCK - 2};
+
+	for (uint32_t i = first; i < first + BLOCK; i++) {
+		*(is_plain(pairing, i) ? &pair.without_ns : &pair.with_ns) += (double)pairing->times->steps[i].dur_ns;
+		pair.steps += !is_plain(pairing, i);
+	}
+	if (!pair.steps || pair.steps == BLOCK)
+		return;
+	double with = pair.steps, without = BLOCK - pair.steps;
+
+	pair.with_ns /= with;
+	pair.without_ns /= without;
+	pair.variance = (squares_of(pairing, first, true, pair.without_ns) +
+	                 squares_of(pairing, first, false, pair.with_ns)) /
+	                pair.freedom * (1 / with + 1 / without);
+	for (uint32_t i = first; i < first + BLOCK; i++)
+		pairing->is_beside[i] = is_plain(pairing, i);
+	pairing->list[pairing->count++] = pair;
+}
+
+static void pair_process(struct pairing *pairing, uint32_t first, uint32_t end)
+{
+	find_gap_limit(pairing, first, end);
+	for (uint32_t i = first; i < end; i++) {
+		if (!pairing->times->by_budget)
+			pair_step(pairing, i, first, end);
+		else if (is_block(pairing, i, end))
+			pair_block(pairing, i);
+	}
 }
 
 static bool is_wanted(const struct step_times *times, uint32_t process, uint32_t wanted)
@@ -142,11 +210,8 @@ static void pair_all(struct pairing *pairing, uint32_t wanted)
 
 		for (end = first; end < pairing->times->count && model->steps[end].process == process;)
 			end++;
-		if (!is_wanted(pairing->times, process, wanted))
-			continue;
-		find_gap_limit(pairing, first, end);
-		for (uint32_t i = first; i < end; i++)
-			pair_step(pairing, i, first, end);
+		if (is_wanted(pairing->times, process, wanted))
+			pair_process(pairing, first, end);
 	}
 }
 
@@ -174,12 +239,15 @@ static void join_ranks(struct pairing *pairing)
 		}
 		last->with_ns += pairing->list[i].with_ns;
 		last->without_ns += pairing->list[i].without_ns;
+		last->variance += pairing->list[i].variance;
+		last->freedom += pairing->list[i].freedom;
 		last->count++;
 	}
 	pairing->count = kept;
 	for (uint32_t i = 0; i < kept; i++) {
 		pairing->list[i].with_ns /= pairing->list[i].count;
 		pairing->list[i].without_ns /= pairing->list[i].count;
+		pairing->list[i].variance /= pairing->list[i].count; /* ranks wait for each other: they are as one */
 	}
 }
 
@@ -198,9 +266,22 @@ static double likeness(const struct pairing *pairing, double mean, double varian
 	return variance > 0 ? fmax(0, sum / (pairing->count * variance)) : 0;
 }
 
+/* How far apart steps of one kind are in a block says more of the doubt than how far apart blocks are: a rare slow step shows in many blocks
+ * before it was once the one with operators. */
+static double half_by_design(const struct pairing *pairing)
+{
+	double variance = 0, freedom = 0;
+
+	for (uint32_t i = 0; i < pairing->count; i++) {
+		variance += pairing->list[i].variance;
+		freedom += pairing->list[i].freedom;
+	}
+	return freedom > 0 ? student_t95(freedom) * sqrt(variance) / pairing->count : 0;
+}
+
 static void take_mean(struct operator_cost *cost, const struct pairing *pairing)
 {
-	double mean, squares = 0, variance;
+	double mean, squares = 0, variance, half_ns;
 
 	for (uint32_t i = 0; i < pairing->count; i++) {
 		cost->with_ns += pairing->list[i].with_ns / pairing->count;
@@ -211,8 +292,9 @@ static void take_mean(struct operator_cost *cost, const struct pairing *pairing)
 		squares += pow(difference(&pairing->list[i]) - mean, 2);
 	variance = squares / (pairing->count - 1);
 	cost->ratio = mean / cost->without_ns;
-	cost->half = student_t95(pairing->count - 1) *
-	             sqrt(variance * (1 + 2 * likeness(pairing, mean, variance)) / pairing->count) / cost->without_ns;
+	half_ns = student_t95(pairing->count - 1) *
+	          sqrt(variance * (1 + 2 * likeness(pairing, mean, variance)) / pairing->count);
+	cost->half = fmax(half_ns, half_by_design(pairing)) / cost->without_ns;
 }
 
 /* ---- public ---- */
@@ -246,7 +328,9 @@ static void count_steps(struct operator_cost *cost, const struct pairing *pairin
 	}
 }
 
-static const char *why_unknown(const struct operator_cost *cost, const struct model *model, uint32_t process)
+/* compared: how many differences there are. */
+static const char *why_unknown(const struct operator_cost *cost, const struct model *model, uint32_t process,
+                               uint32_t compared)
 {
 	if (!cost->count)
 		return OPERATOR_COST_NO_STEPS;
@@ -256,7 +340,7 @@ static const char *why_unknown(const struct operator_cost *cost, const struct mo
 		return OPERATOR_COST_ALL;
 	if (has_dropped(model, process))
 		return "events were dropped, so it is not known which steps have all of theirs";
-	return cost->pairs < STEP_KINDS_LEAST ? "fewer than three steps with operators are beside steps without" : NULL;
+	return compared < STEP_KINDS_LEAST ? "fewer than three steps with operators are beside steps without" : NULL;
 }
 
 struct operator_cost operator_cost_find(const struct model *model, const struct step_times *times, uint32_t process)
@@ -273,10 +357,11 @@ struct operator_cost operator_cost_find(const struct model *model, const struct 
 	count_steps(&cost, &pairing, process);
 	pair_all(&pairing, process);
 	join_ranks(&pairing);
-	cost.pairs = pairing.count;
+	for (uint32_t i = 0; i < pairing.count; i++)
+		cost.pairs += pairing.list[i].steps;
 	for (uint32_t i = 0; i < times->count; i++)
 		cost.beside += pairing.is_beside[i];
-	cost.unknown = why_unknown(&cost, model, process);
+	cost.unknown = why_unknown(&cost, model, process, pairing.count);
 	if (!cost.unknown)
 		take_mean(&cost, &pairing);
 	free(pairing.list);

@@ -7,6 +7,11 @@
  * each other in one thread without a gap, are none of the first three of their process, and have no evaluation in them. Of a job the differences of
  * all ranks in one step are one difference, their mean.
  *
+ * If a budget chose the steps, the steps of a block of 8 numbers are compared instead, all at once: the mean of those with operators and the
+ * mean of those without. Each step of a block is as likely as any other to have operators, so the difference is right on average, whatever
+ * the program's steps are like. The difference to the two neighbours is not: where a neighbour has operators, too, it drops out, and that
+ * happens more often at the ends of a block.
+ *
  * Which steps have operators must not depend on what the program does in them: of steps of two lengths that take turns, of which always the
  * longer ones have operators, this is the difference of the lengths.
  */
@@ -17,8 +22,8 @@
 
 struct operator_cost {
 	const char *unknown;        /* why it was not measured; NULL: it was */
-	uint32_t pairs;             /* differences */
-	uint32_t beside;            /* steps without operators that they are taken from */
+	uint32_t pairs;             /* steps with operators that are compared */
+	uint32_t beside;            /* steps without operators that they are compared with */
 	uint32_t with, count;       /* complete steps that have operators, or some; all complete steps */
 	double with_ns, without_ns; /* mean of the steps of the pairs */
 	double ratio, half;         /* the mean difference, and half of its interval, of without_ns */

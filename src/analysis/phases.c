@@ -111,6 +111,16 @@ static bool is_known(const struct job_step *step, bool is_by_calls)
 	return is_by_calls ? step->has_calls : step->has_phases;
 }
 
+/* What no call tells. */
+static double untold_ns(const struct job_step *step)
+{
+	double left_ns = step->dur_ns;
+
+	for (int phase = 1; phase < PHASE_COUNT; phase++)
+		left_ns -= step_times_is_told_by_calls(phase) ? step->phase_ns[phase] : 0;
+	return left_ns;
+}
+
 static bool knows_calls_only(const struct step_times *times)
 {
 	bool has_calls = false;
@@ -134,7 +144,8 @@ static void add_phase(struct table *table, const struct step_times *times, int p
 	for (uint32_t i = 0; i < times->job_count; i++) {
 		if (!is_known(&times->job[i], is_by_calls))
 			continue;
-		values[count] = times->job[i].phase_ns[phase];
+		values[count] = is_by_calls && phase == PHASE_OTHER ? untold_ns(&times->job[i])
+		                                                    : times->job[i].phase_ns[phase];
 		with += values[count++] > 0;
 	}
 	if (!with && phase != PHASE_OTHER)

@@ -16,16 +16,30 @@ static bool has_measured(const struct step_times *times, const struct model *mod
 	return false;
 }
 
+/* True if some steps of the process are told by calls only: those are its steps without operators, also where a first one was looked at more. */
+static bool has_noted_calls(const struct step_times *times, const struct model *model, uint32_t process)
+{
+	for (uint32_t i = 0; i < times->count; i++)
+		if (model->steps[i].process == process && times->steps[i].has_calls)
+			return true;
+	return false;
+}
+
 void step_kinds_drop_phases(struct step_times *times, const struct model *model)
 {
 	for (uint32_t s = 0; s < times->span_count; s++) {
 		const struct step_span *span = &times->spans[s];
 
-		if (!span->infers_phases || !has_measured(times, model, span->process))
+		bool has_calls = span->infers_phases && has_noted_calls(times, model, span->process);
+
+		if (!span->infers_phases || (!has_calls && !has_measured(times, model, span->process)))
 			continue;
-		for (uint32_t i = 0; i < times->count; i++)
-			if (model->steps[i].process == span->process)
-				times->steps[i].has_phases &= model->steps[i].has_detail;
+		for (uint32_t i = 0; i < times->count; i++) {
+			if (model->steps[i].process != span->process || model->steps[i].has_detail)
+				continue;
+			times->steps[i].has_calls |= has_calls && times->steps[i].has_phases;
+			times->steps[i].has_phases = false;
+		}
 	}
 }
 
