@@ -11,7 +11,7 @@ def watch(torch, native):
     """Why this cannot be, as a fact of the recording; "yes": it can."""
     record = torch.autograd.profiler.record_function
     engine = type(torch.autograd.Variable._execution_engine)
-    if not native.watch_records(record.__enter__, record.__exit__, record.__init__):
+    if not native.watch_records(record, record.__enter__, record.__exit__, record.__init__):
         return "this Python calls functions in a way of its own"
     run = next((vars(kind)["run_backward"] for kind in engine.__mro__ if "run_backward" in vars(kind)), None)
     if run is None or not native.watch_engine(run):

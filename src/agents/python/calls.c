@@ -30,6 +30,7 @@ union function_in_c {
 
 static struct {
 	vectorcall *enter, *exit; /* of record_function */
+	PyObject *record_kind;    /* itself */
 	keyword_function *run, *update;
 } originals;
 
@@ -39,8 +40,11 @@ static __thread unsigned open_ranges; /* of record_function that were noted */
 
 /* ---- record_function ---------------------------------------------------------------------------------------------------------- */
 
+/* PyTorch's own. What is of a class of the program's is its business: the name may be code that runs, and nothing that counts steps is of one. */
 static void begin_range(PyObject *record)
 {
+	if ((PyObject *)Py_TYPE(record) != originals.record_kind)
+		return;
 	PyObject *name = PyObject_GetAttr(record, text_name);
 	PyObject *bytes = name && PyUnicode_Check(name) ? native_utf8(name) : NULL;
 	if (bytes)
@@ -66,11 +70,11 @@ static PyObject *call_exit(PyObject *function, PyObject *const *arguments, size_
 	return originals.exit(function, arguments, count_and_flag, names);
 }
 
-/* watch_records(record_function.__enter__, record_function.__exit__, other) */
+/* watch_records(record_function, its __enter__, its __exit__, other) */
 static PyObject *watch_records(PyObject *self, PyObject *arguments)
 {
-	PyObject *enter, *exit, *other;
-	if (!PyArg_ParseTuple(arguments, "OOO:watch_records", &enter, &exit, &other))
+	PyObject *kind, *enter, *exit, *other;
+	if (!PyArg_ParseTuple(arguments, "OOOO:watch_records", &kind, &enter, &exit, &other))
 		return NULL;
 	if (!originals.exit)
 		originals.exit = vectorcall_replace(exit, other, call_exit);
@@ -78,6 +82,8 @@ static PyObject *watch_records(PyObject *self, PyObject *arguments)
 		originals.enter = vectorcall_replace(enter, other, call_enter);
 	if (!originals.enter)
 		Py_RETURN_FALSE;
+	Py_INCREF(kind);
+	originals.record_kind = kind;
 	Py_INCREF(enter);
 	Py_INCREF(exit);
 	Py_RETURN_TRUE;
@@ -85,13 +91,19 @@ static PyObject *watch_records(PyObject *self, PyObject *arguments)
 
 /* ---- functions in C ----------------------------------------------------------------------------------------------------------- */
 
+/* By its name, or the last of seven. */
+static bool accumulates(PyObject *arguments, PyObject *keywords)
+{
+	PyObject *named = keywords ? PyDict_GetItem(keywords, text_accumulate) : NULL;
+	return named == Py_True || (!named && PyTuple_Size(arguments) == 7 && PyTuple_GetItem(arguments, 6) == Py_True);
+}
+
 static PyObject *call_run(PyObject *self, PyObject *arguments, PyObject *keywords)
 {
 	if (!library_records(STEPSCOPE_ACTIVE_CALLS))
 		return originals.run(self, arguments, keywords);
 	PyObject *result = NULL;
-	PyObject *accumulates = keywords ? PyDict_GetItem(keywords, text_accumulate) : NULL;
-	bool is_noted = library.stepscope_torch_call_backward(accumulates == Py_True, &result);
+	bool is_noted = library.stepscope_torch_call_backward(accumulates(arguments, keywords), &result);
 	if (!backward_symbol)
 		backward_symbol = library.stepscope_name(STEPSCOPE_KIND_RANGE, "backward()");
 	uint32_t before = library.stepscope_torch_in_call(backward_symbol);

@@ -76,6 +76,7 @@
 	F(stepscope_torch_call_scaler)                                                                                 \
 	F(stepscope_torch_call_module)                                                                                 \
 	F(stepscope_torch_in_call)                                                                                     \
+	F(stepscope_torch_wants_module)                                                                                \
 	F(stepscope_torch_sees_calls)                                                                                  \
 	F(stepscope_torch_range_end)                                                                                   \
 	F(stepscope_torch_range_end_elsewhere)                                                                         \

@@ -24,9 +24,8 @@ static struct {
 
 static __thread struct {
 	uint32_t depth;      /* open spans of this thread */
-	PyObject *root;      /* the outermost, ours as long as its call lasts */
+	PyObject *root;      /* the outermost, recorded or noted, ours as long as its call lasts */
 	bool is_being_named; /* name_of() calls modules itself, maybe */
-	bool is_noted;       /* in a call that note_call() stands around */
 } calls;
 
 /* ---- names ---------------------------------------------------------------------------------------------------------------- */
@@ -124,10 +123,20 @@ static bool look_at(PyObject *const *arguments, size_t count)
 	return is_done;
 }
 
-static void hold_root(PyObject *module)
+/* True if it is the outermost of the thread; leave_root() is for it. */
+static bool enter_root(PyObject *module)
 {
+	if (calls.root)
+		return false;
 	Py_INCREF(module);
 	calls.root = module;
+	return true;
+}
+
+static void leave_root(bool is_root)
+{
+	if (is_root)
+		Py_CLEAR(calls.root);
 }
 
 /* While PyTorch's records are not looked at: where the thread is, for what is said of a process that dies. */
@@ -147,19 +156,17 @@ static PyObject *note_call(PyObject *function, PyObject *const *arguments, size_
 	struct object_facts facts = known ? known->facts : (struct object_facts){0};
 	if (!known && !ask_for_name(arguments[0], &facts))
 		return NULL;
-	if (calls.is_noted || calls.depth)
+	if (!library.stepscope_torch_wants_module())
 		return call_inner(&facts, function, arguments, count_and_flag, names);
 	PyObject *result = NULL;
 	PyObject *mode = is_training(facts.identity);
+	bool is_root = enter_root(arguments[0]);
 	bool is_begun = library.stepscope_torch_call_module(mode == Py_None ? 0 : facts.identity, mode == Py_True,
 	                                                    facts.symbol, &result);
-	calls.is_noted = true;
-	hold_root(arguments[0]);
 	result = call_inner(&facts, function, arguments, count_and_flag, names);
-	Py_CLEAR(calls.root);
-	calls.is_noted = false;
 	if (is_begun)
 		library.stepscope_torch_range_end(&result);
+	leave_root(is_root);
 	return result;
 }
 
@@ -178,17 +185,17 @@ static PyObject *call_module(PyObject *function, PyObject *const *arguments, siz
 		return modules.original(function, arguments, count_and_flag, names);
 	if (is_look_wanted() && !look_at(arguments + 1, count + (names ? (size_t)PyTuple_Size(names) : 0) - 1))
 		return NULL;
-	if (calls.depth++ == 0 && !calls.is_noted)
-		hold_root(arguments[0]);
 	PyObject *result = NULL;
+	bool is_root = enter_root(arguments[0]);
+	calls.depth++;
 	bool is_begun = library.stepscope_torch_range(facts.symbol, 0, &result);
 	if (calls.depth == 1)
 		tell_mode(facts.identity);
 	result = modules.original(function, arguments, count_and_flag, names);
 	if (is_begun)
 		library.stepscope_torch_range_end(&result);
-	if (--calls.depth == 0 && !calls.is_noted)
-		Py_CLEAR(calls.root);
+	calls.depth--;
+	leave_root(is_root);
 	return result;
 }
 

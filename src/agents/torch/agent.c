@@ -192,6 +192,7 @@ void stepscope_torch_compiled(const char *code, uint64_t identity)
 {
 	compiled_add(code, identity);
 	emit_note_uncounted();
+	observer_follow_wishes(); /* its first call is told by a record, too */
 }
 
 void stepscope_torch_optimizer_done(uint64_t identity)
@@ -244,6 +245,11 @@ int stepscope_torch_call_module(uint64_t identity, int is_training, uint32_t sym
 uint32_t stepscope_torch_in_call(uint32_t symbol)
 {
 	return emit_call(symbol);
+}
+
+int stepscope_torch_wants_module(void)
+{
+	return observer_wants_module();
 }
 
 void stepscope_torch_sees_calls(void)

@@ -91,6 +91,8 @@ STEPSCOPE_AGENT_EXPORT int stepscope_torch_call_module(uint64_t identity, int is
 /* While STEPSCOPE_ACTIVE_CALLS is set, for what is said of a process that dies: the calling thread is in a call of that name (0: in none). The
  * name before, which the end of the call gives back. */
 STEPSCOPE_AGENT_EXPORT uint32_t stepscope_torch_in_call(uint32_t symbol);
+/* 0: that of a module, which is called now, would say nothing new. */
+STEPSCOPE_AGENT_EXPORT int stepscope_torch_wants_module(void);
 /* All of these are told when they happen. */
 STEPSCOPE_AGENT_EXPORT void stepscope_torch_sees_calls(void);
 /* It is open in another thread, if at all. */

@@ -351,6 +351,11 @@ bool observer_call_begin(const struct training_call *call, const void *key)
 	return true;
 }
 
+bool observer_wants_module(void)
+{
+	return observer.is_counting && (!torch_thread || training_wants_module());
+}
+
 /* ---- on and off --------------------------------------------------------------------------------------------------------------- */
 
 /* Bounded: a signal handler may mark a step while its own thread switches. What is not switched now is with the next step. */
@@ -455,6 +460,12 @@ void observer_start(const struct torch_entry *entry, const struct torch_layout *
 	if (is_held)
 		unlock();
 	emit_at_switch(on_switch);
+}
+
+void observer_follow_wishes(void)
+{
+	if (registered.is_started)
+		emit_at_switch(on_switch);
 }
 
 void observer_settled(const struct torch_entry *entry, const struct torch_layout *layout)

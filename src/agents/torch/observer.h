@@ -31,8 +31,12 @@ void observer_end_elsewhere(const void *key);
 /* While no callback is registered: one of PyTorch's functions is called that training.h wants to know of. Key and result: as of
  * observer_range(). */
 bool observer_call_begin(const struct training_call *call, const void *key);
+/* Would it be true for a module's? */
+bool observer_wants_module(void);
 /* From here on steps are counted by what the records say, if the recording needs that. */
 void observer_count(void);
+/* What training_needs_records() says may have changed. */
+void observer_follow_wishes(void);
 /* Are they? */
 bool observer_is_counting(void);
 /* How many records were left out so far, because they began too deep in others. Any thread. */

@@ -79,6 +79,7 @@ struct thread {
 	bool trains;         /* this thread called an optimizer, or computed gradients */
 	uint32_t module_symbol;
 	uint64_t module; /* that is called now, see struct training_call; 0: none */
+	bool is_module;  /* what hides is a module's call that was noted */
 };
 
 _Static_assert(sizeof(struct thread) <= sizeof(((struct torch_thread *)0)->training), "room for it");
@@ -376,6 +377,34 @@ static void note_range_in_backward(const char *name)
 	begin_hooked();
 }
 
+static void end_work(void)
+{
+	bool is_node = here.work.sequence >= 0 && training.next_sequence &&
+	               training.next_sequence() > here.work.sequence;
+	here.work.is_open = false;
+	begin_stretch(is_node ? STEPSCOPE_TRAINING_FORWARD : STEPSCOPE_TRAINING_OP, here.work.start);
+}
+
+/* The call of a module that trains by itself, or has trained: from here on it is as a range is, and what is in it is looked at. */
+static void open_module(void)
+{
+	if (here.work.is_open)
+		end_work();
+	if (here.stretch.is_any)
+		end_stretch();
+	flush();
+	here.module = 0;
+	here.is_module = false;
+	here.hidden = 0;
+	here.open++;
+	note_level(TRANSPARENT);
+}
+
+static bool is_in_module(void)
+{
+	return here.is_module && here.hidden == 1;
+}
+
 /* Inside of a record that hides it. */
 static void begin_hidden(enum torch_scope scope, const void *record)
 {
@@ -520,6 +549,8 @@ static void begin_level(uint8_t level, int64_t sequence)
 
 void training_begin(enum torch_scope scope, const void *record)
 {
+	if (is_in_module()) /* records are looked at since then: a step ended in it */
+		open_module();
 	if (here.hidden) {
 		begin_hidden(scope, record);
 		return;
@@ -540,15 +571,12 @@ static bool is_in_backward(void)
 	return !here.work.is_open && here.stretch.is_any && here.stretch.token == STEPSCOPE_TRAINING_BACKWARD;
 }
 
-static bool begin_hidden_call(const struct training_call *call)
+static void begin_hidden_call(const struct training_call *call)
 {
-	if (call->kind == TRAINING_MODULE) /* of no interest, and there may be many */
-		return false;
 	here.hidden++;
 	note_level(call->kind == TRAINING_RANGE ? level_of_range(call->name) : NOTHING);
 	if (call->kind == TRAINING_RANGE && is_in_backward())
 		note_range_in_backward(call->name);
-	return true;
 }
 
 /* Each of its own, where records of one follow each other node by node. */
@@ -560,21 +588,37 @@ static void begin_backward_call(bool is_training)
 		note_gradients();
 }
 
-static bool begin_module_call(const struct training_call *call)
+static void begin_module_call(const struct training_call *call)
 {
-	if (here.calls)
-		return false;
 	flush();
 	here.module = call->module;
 	here.module_symbol = call->symbol;
 	begin_level(STEPSCOPE_TRAINING_FORWARD, training.next_sequence ? training.next_sequence() : -1);
-	return true;
+	here.is_module = true;
+}
+
+bool training_wants_module(void)
+{
+	return !here.hidden && !here.calls;
+}
+
+/* Ranges of the program's that say nothing are left out: nothing would end one that is not left. */
+static bool is_told_of(const struct training_call *call)
+{
+	return call->kind == TRAINING_MODULE ? training_wants_module()
+	                                     : call->kind != TRAINING_RANGE || level_of_range(call->name) != TRANSPARENT;
 }
 
 bool training_call_begin(const struct training_call *call)
 {
-	if (here.hidden)
-		return begin_hidden_call(call);
+	if (!is_told_of(call))
+		return false;
+	if (is_in_module())
+		open_module();
+	if (here.hidden) {
+		begin_hidden_call(call);
+		return true;
+	}
 	switch (call->kind) {
 	case TRAINING_RANGE:
 		begin_level(level_of_range(call->name), -1);
@@ -586,7 +630,8 @@ bool training_call_begin(const struct training_call *call)
 		begin_level(STEPSCOPE_TRAINING_SCALER, -1);
 		break;
 	case TRAINING_MODULE:
-		return begin_module_call(call);
+		begin_module_call(call);
+		break;
 	}
 	return true;
 }
@@ -604,6 +649,8 @@ bool training_needs_records(void)
 
 void training_profiler_step(uint32_t step)
 {
+	if (is_in_module())
+		open_module();
 	if (here.hidden) {
 		here.hidden++;
 		note_level(PROFILER_STEP);
@@ -622,6 +669,8 @@ void training_batch(bool has_come)
 /* What it does with tensors is of no interest. */
 void training_stretch(uint8_t token)
 {
+	if (is_in_module())
+		open_module();
 	here.hidden++;
 	note_level(NOTHING);
 	if (here.hidden > 1)
@@ -631,14 +680,6 @@ void training_stretch(uint8_t token)
 		flush();
 	else
 		begin_stretch(token, is_detail() ? 0 : emit_now());
-}
-
-static void end_work(void)
-{
-	bool is_node = here.work.sequence >= 0 && training.next_sequence &&
-	               training.next_sequence() > here.work.sequence;
-	here.work.is_open = false;
-	begin_stretch(is_node ? STEPSCOPE_TRAINING_FORWARD : STEPSCOPE_TRAINING_OP, here.work.start);
 }
 
 void training_end(void)
@@ -651,6 +692,7 @@ void training_end(void)
 		if (here.work.is_open)
 			end_work();
 		here.module = 0;
+		here.is_module = false;
 		if (!here.stretch.is_any)
 			return;
 		end_stretch();

@@ -28,13 +28,15 @@ struct training_call {
 		TRAINING_RANGE,    /* record_function(): an optimizer's call, a wait for a batch, ... */
 		TRAINING_BACKWARD, /* the engine's run over a graph */
 		TRAINING_SCALER,   /* update of a gradient scaler */
-		TRAINING_MODULE,   /* of a module, in no other one's */
+		TRAINING_MODULE,   /* of a module, in no other one's, or in that of one that trains by itself */
 	} kind;
 	const char *name; /* of a range */
 	bool is_training; /* a backward that accumulates gradients */
 	uint64_t module;  /* which one, and its mode, as the argument "torch.module" says */
 	uint32_t symbol;  /* of the module's name */
 };
+/* Would a module's call that begins now in this thread, for which thread_make() was called, be noted? */
+bool training_wants_module(void);
 /* As training_begin(), it ends with training_end(). False: nothing was begun. */
 bool training_call_begin(const struct training_call *call);
 /* The Python package stands around all of these. */
