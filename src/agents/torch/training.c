@@ -605,8 +605,9 @@ bool training_wants_module(void)
 /* Ranges of the program's that say nothing are left out: nothing would end one that is not left. */
 static bool is_told_of(const struct training_call *call)
 {
-	return call->kind == TRAINING_MODULE ? training_wants_module()
-	                                     : call->kind != TRAINING_RANGE || level_of_range(call->name) != TRANSPARENT;
+	return call->kind == TRAINING_MODULE
+	               ? training_wants_module()
+	               : call->kind != TRAINING_RANGE || level_of_range(call->name) != TRANSPARENT;
 }
 
 bool training_call_begin(const struct training_call *call)
