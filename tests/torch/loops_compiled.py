@@ -197,6 +197,26 @@ def gradients_in_function():
             optimizer.zero_grad()
 
 
+def ranges_and_backward():
+    """All of a step, with ranges in it, and code of AOTAutograd."""
+    model = net()
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+
+    def step(batch):
+        with torch.autograd.profiler.record_function("forward"):
+            loss = model(batch).pow(2).mean()
+        with torch.autograd.profiler.record_function("backward"):
+            loss.backward()
+        optimizer.step()
+        optimizer.zero_grad()
+        return loss
+
+    compiled_step = torch.compile(step, backend="aot_eager")
+    for i in range(6):
+        with Step():
+            (compiled_step if i > 1 else step)(torch.randn(8, 16))
+
+
 class Slow(Halving):
     """20 ms in each call."""
 

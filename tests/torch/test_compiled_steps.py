@@ -71,14 +71,25 @@ print(counted, metrics, torch.rand(3))
 """
 
 
+@pytest.mark.parametrize("options", [[], ["--steps", "none"], ["--wait", "1", "--active", "1"]], ids=["operators", "steps", "alternating"])
 @every_python
-def test_a_compiler_sees_the_same(tmp_path, python):
+def test_a_compiler_sees_the_same(tmp_path, python, options):
     """The same graphs, breaks and recompilations with and without us."""
     if version(python).startswith("1."):
         pytest.skip("1.13 has no torch.compile")
-    names = ["step_partway", "step_of_adam", "whole_graph", "two_networks", "two_in_one_function", "learning_rate", "whole_step"]
+    names = ["step_partway", "step_of_adam", "whole_graph", "two_networks", "two_in_one_function", "learning_rate", "whole_step", "ranges_and_backward"]
     (tmp_path / "compared.py").write_text(COMPARED.format(folder=str(HERE), names=names))
-    ours, bare = (warm(tmp_path, python, "compared.py", is_observed=is_observed) for is_observed in (True, False))
+    ours, bare = (warm(tmp_path, python, "compared.py", is_observed=is_observed, options=options) for is_observed in (True, False))
     assert ours.returncode == bare.returncode == 0, ours.stderr + bare.stderr
     assert ours.stdout == bare.stdout
     assert "graph_break" in bare.stdout
+
+
+@every_python
+def test_the_first_call_of_a_compiled_optimizer_is_seen(tmp_path, python):
+    """Also where steps before it were told by calls of the eager one, so that PyTorch called nothing of ours."""
+    truth, steps, _ = record(tmp_path, python, "whole_step_partway", "--steps", "6-7")
+    assert [step["step"] for step in steps] == list(range(len(truth["steps"])))
+    assert [step["step"] for step in steps if step["has_detail"]] == [6, 7]
+    assert not [row for row in table(tmp_path, "ledger") if "number of steps" in row["sentence"]]
+    assert all(step["optimizer_ns"] > 0 for step in steps)
