@@ -15,7 +15,7 @@ bare = {}  # kind and Python -> what the program says without us
 
 def switching(tmp_path, python, kind, **more):
     arguments = (kind, SWITCHES, 7, *(() if more.get("is_observed", True) else ("bare",)))
-    done = warm(tmp_path, python, HERE / "switching.py", *arguments, env={"PYTHONPATH": PACKAGE}, timeout=100, **more)
+    done = warm(tmp_path, python, HERE / "switching.py", *arguments, env={"PYTHONPATH": PACKAGE}, timeout=100 + SWITCHES, **more)
     assert done.returncode == 0, done.stderr
     said = json.loads(done.stdout)
     assert said["problems"] == []
