@@ -27,7 +27,7 @@ static struct {
 	bool is_without_inputs, is_without_lines, is_measured;
 	uint32_t optimizer_key; /* symbol */
 	uint32_t loader_key, loader_start_key, loader_end_key, module_key;
-} agent = {.layout = {.sequence = -1, .schema = -1, .forward_thread = -1}};
+} agent = {.layout = {.sequence = -1, .schema = -1, .kind = -1, .forward_thread = -1}};
 
 int stepscope_torch_find(void)
 {
@@ -93,7 +93,7 @@ int stepscope_torch_probe_end(void)
 		return -1;
 	agent.is_probing = false;
 	layout_probe_end(&agent.layout);
-	lean_probe_end(&agent.entry);
+	lean_probe_end(&agent.entry, &agent.layout);
 	if (agent.layout.sequence >= 0 && agent.layout.forward_thread >= 0)
 		return 0;
 	snprintf(agent.problem, sizeof(agent.problem), "%s not found in this PyTorch's records",

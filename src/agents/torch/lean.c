@@ -4,6 +4,8 @@
  */
 #include "agents/torch/lean.h"
 
+#include "agents/torch/lean_engine.h"
+#include "agents/torch/lean_record.h"
 #include "agents/torch/lean_tls.h"
 #include "agents/torch/process.h"
 
@@ -12,14 +14,15 @@
 
 enum part {
 	TLS,
+	ENGINE,
 	PARTS
 };
 
-static const char *const part_names[PARTS] = {[TLS] = "tls"};
+static const char *const part_names[PARTS] = {[TLS] = "tls", [ENGINE] = "engine"};
 
 static struct {
 	bool is_wanted[PARTS], is_done;
-	char text[400];
+	char text[600], problems[500];
 } lean = {.text = "none"};
 
 static bool names_part(const char *parts, const char *name)
@@ -40,35 +43,61 @@ void lean_want(const char *parts)
 		snprintf(lean.text, sizeof(lean.text), "%s", parts);
 }
 
-void lean_probe_begin(const struct torch_entry *entry) {}
-
 /* problem NULL: it is done. */
 static void tell(enum part part, const char *problem)
 {
-	static char problems[sizeof(lean.text)];
-	size_t length = strlen(lean.text), more = strlen(problems);
+	size_t length = strlen(lean.text), more = strlen(lean.problems);
 	if (problem)
-		snprintf(problems + more, sizeof(problems) - more, "; no %s: %s", part_names[part], problem);
+		snprintf(lean.problems + more, sizeof(lean.problems) - more, "; no %s: %s", part_names[part], problem);
 	else
 		snprintf(lean.text + length, sizeof(lean.text) - length, "%s%s", length ? "," : "", part_names[part]);
-	if (part + 1 == PARTS) {
-		length = strlen(lean.text);
-		snprintf(lean.text + length, sizeof(lean.text) - length, "%s%s", length ? "" : "none", problems);
-	}
 }
 
-void lean_probe_end(const struct torch_entry *entry)
+static bool is_any_wanted(void)
 {
-	struct loaded loaded;
 	bool is_any = false;
 	for (int i = 0; i < PARTS; i++)
 		is_any |= lean.is_wanted[i];
-	if (lean.is_done || !is_any)
+	return is_any && !lean.is_done;
+}
+
+void lean_probe_begin(const struct torch_entry *entry)
+{
+	struct loaded loaded;
+	if (!is_any_wanted() || !lean.is_wanted[ENGINE])
+		return;
+	process_find_library(&loaded, TORCH_LIBRARY);
+	if (lean_record_find(loaded.handle))
+		lean_engine_learn(entry, &loaded);
+}
+
+static void start_engine(const char *problem)
+{
+	if (problem)
+		lean_engine_leave();
+	tell(ENGINE, problem ? problem : lean_engine_start());
+}
+
+void lean_probe_end(const struct torch_entry *entry, const struct torch_layout *layout)
+{
+	struct loaded loaded;
+	if (!is_any_wanted())
 		return;
 	lean.is_done = true;
-	process_find_library(&loaded, TORCH_LIBRARY);
 	lean.text[0] = '\0';
-	tell(TLS, lean_tls_start(entry, &loaded));
+	process_find_library(&loaded, TORCH_LIBRARY);
+	if (lean.is_wanted[TLS])
+		tell(TLS, lean_tls_start(entry, &loaded));
+	if (lean.is_wanted[ENGINE])
+		start_engine(lean_record_prove(entry, layout));
+	size_t length = strlen(lean.text);
+	snprintf(lean.text + length, sizeof(lean.text) - length, "%s%s", length ? "" : "none", lean.problems);
+}
+
+void lean_observer(torch_start *start, void (*end)(const void *record, void *context))
+{
+	lean_engine_tells(start);
+	lean_places.end = end;
 }
 
 const char *lean_text(void)

@@ -6,6 +6,7 @@
 #include "agents/torch/observer.h"
 
 #include "agents/torch/inputs.h"
+#include "agents/torch/lean.h"
 #include "agents/torch/lines.h"
 #include "agents/torch/names.h"
 #include "agents/torch/thread.h"
@@ -351,6 +352,7 @@ void observer_start(const struct torch_entry *entry, const struct torch_layout *
 	observer.has_inputs = has_inputs;
 	observer.has_lines = has_lines;
 	emit_at_fork(forget_details);
+	lean_observer(start_function, end);
 	for (unsigned i = 0; i < sizeof(kinds) / sizeof(kinds[0]); i++) {
 		struct torch_callback callback = {.start = kinds[i].start, .end = end, .probability = 1.0};
 		callback.scopes[kinds[i].scope] = true;

@@ -1,0 +1,106 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * lean_record.h: for the files lean*.c only: a lean record. It lies where PyTorch would have built one of its own of 344 bytes
+ * (at::RecordFunction), and has of it what is read: its table of virtual functions, which is ours, who is called, and what our observer reads.
+ * So "is it lean" is one comparison, and a virtual destructor finds us, too.
+ *
+ *   record + 0         the table
+ *   record + 8         at::StepCallbacks: pairs of functions, a c10::SmallVector with room for four
+ *   record + schema    where the schema of an operator lies; else the text of the name (a std::variant)
+ *   record + kind      a byte, 1: a schema, 0: a text
+ *   record + sequence  see struct torch_layout
+ *
+ * x86-64 only: C cannot name where others pass the address of what C++ returns.
+ */
+#ifndef AGENTS_TORCH_LEAN_RECORD_H
+#define AGENTS_TORCH_LEAN_RECORD_H
+
+#include "agents/torch/layout.h"
+
+#include <string.h>
+
+typedef void torch_end(const void *record, void *context);
+
+struct lean_pair { /* at::StepCallbacks::StartEndPair */
+	torch_start *start;
+	torch_end *end;
+};
+
+struct lean_callbacks { /* at::StepCallbacks */
+	struct lean_pair *pairs;
+	uint32_t size, capacity;
+	struct lean_pair local[4];
+	uint64_t thread;
+	uint8_t scope, needs_inputs, needs_outputs, needs_ids, padding[4];
+};
+
+struct lean_asked { /* std::optional of it */
+	struct lean_callbacks callbacks;
+	uint8_t is_any, padding[7];
+};
+
+struct lean_record {
+	const void *table;
+	struct lean_callbacks callbacks;
+};
+_Static_assert(sizeof(struct lean_callbacks) == 96 && sizeof(struct lean_asked) == 104 &&
+                       sizeof(struct lean_record) == 104,
+               "as in 2.3 to 2.14");
+
+struct lean_places {
+	const void *table;                                     /* of lean records; NULL: nothing is proven */
+	int schema, kind, sequence, inputs;                    /* inputs -1: none are read */
+	torch_end *end;                                        /* of our observer; NULL: there is none yet */
+	void *(*ask)(struct lean_asked *asked, uint8_t scope); /* at::getStepCallbacksUnlessEmpty() */
+	void (*destroy)(struct lean_record *record);           /* PyTorch's own */
+};
+extern struct lean_places lean_places;
+
+/* Calibration has this callback, with inputs in scope FUNCTION; then, of its records: is it as known? */
+void lean_record_expect(enum torch_scope scope, struct lean_pair pair);
+void lean_record_look(const void *record, enum torch_scope scope);
+/* Within calibration. False: not all that is needed is there. */
+bool lean_record_find(void *handle);
+/* Behind it, when no callback is left; NULL: lean records can be made, else why not. */
+const char *lean_record_prove(const struct torch_entry *entry, const struct torch_layout *layout);
+/* In place of PyTorch's destructor, in each library in which lean records are made. */
+void lean_record_destroy(struct lean_record *record);
+
+static inline bool lean_record_is(const struct lean_record *record)
+{
+	return record->table == lean_places.table;
+}
+
+/* One that is not active: nobody is told anything of it. */
+static inline void lean_record_make(struct lean_record *record)
+{
+	record->table = lean_places.table;
+	record->callbacks.pairs = record->callbacks.local;
+	record->callbacks.size = 0; /* at::RecordFunction::isActive() */
+	record->callbacks.capacity = 4;
+	memset(&record->callbacks.scope, 0, 8);
+}
+
+/* Our observer, and nobody else, is to be told. */
+static inline bool lean_is_ours(const struct lean_callbacks *callbacks)
+{
+	return callbacks->size == 1 && callbacks->pairs[0].end == lean_places.end && !callbacks->needs_outputs &&
+	       !callbacks->needs_ids;
+}
+
+#ifdef __x86_64__
+/* From here to its end it is active. is_schema: `word` is the address of a schema, else of a text that lives as long as this call. */
+static inline void lean_record_begin(struct lean_record *record, torch_start *start, uint64_t word, bool is_schema,
+                                     int64_t sequence)
+{
+	void *context = NULL;
+	char *bytes = (char *)record;
+	memcpy(bytes + lean_places.schema, &word, sizeof(word));
+	memcpy(bytes + lean_places.sequence, &sequence, sizeof(sequence));
+	bytes[lean_places.kind] = is_schema;
+	record->callbacks.size = 1;
+	(void)start(&context, record);
+}
+#endif
+
+#endif
