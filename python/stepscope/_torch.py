@@ -12,7 +12,7 @@ _LAUNCHERS = ("torchrun", "accelerate", "accelerate-launch", "deepspeed")
 _LAUNCHER_MODULES = ("torch.distributed.run", "torch.distributed.launch", "accelerate.commands.launch",
                      "accelerate.commands.accelerate_cli", "deepspeed.launcher.runner", "deepspeed.launcher.launch")
 # What PyTorch does for each record is done in a shorter way only where the tests have run with it; whether it can be is proven all the same.
-_LEAN_PARTS = "tls,engine"
+_LEAN_PARTS = "tls,engine,object"
 _LEAN_VERSIONS = ("2.13",)
 _is_attached = False
 _facts = {}

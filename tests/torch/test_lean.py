@@ -7,7 +7,7 @@ import pytest
 
 from torch_tools import HERE, export, is_before, pythons, table, warm
 
-PARTS = ("tls", "engine")
+PARTS = ("tls", "engine", "object")
 ALL = ",".join(PARTS)
 newer_pythons = pytest.mark.parametrize("python", [param for param in pythons() if not param.values[0] or not is_before(param.values[0], 2, 9)])
 SEEDS = tuple(range(50))

@@ -5,6 +5,7 @@
 #include "agents/torch/lean.h"
 
 #include "agents/torch/lean_engine.h"
+#include "agents/torch/lean_object.h"
 #include "agents/torch/lean_record.h"
 #include "agents/torch/lean_tls.h"
 #include "agents/torch/process.h"
@@ -15,10 +16,11 @@
 enum part {
 	TLS,
 	ENGINE,
+	OBJECT,
 	PARTS
 };
 
-static const char *const part_names[PARTS] = {[TLS] = "tls", [ENGINE] = "engine"};
+static const char *const part_names[PARTS] = {[TLS] = "tls", [ENGINE] = "engine", [OBJECT] = "object"};
 
 static struct {
 	bool is_wanted[PARTS], is_done;
@@ -61,21 +63,30 @@ static bool is_any_wanted(void)
 	return is_any && !lean.is_done;
 }
 
-void lean_probe_begin(const struct torch_entry *entry)
+static bool wants_records(void)
 {
-	struct loaded loaded;
-	if (!is_any_wanted() || !lean.is_wanted[ENGINE])
-		return;
-	process_find_library(&loaded, TORCH_LIBRARY);
-	if (lean_record_find(loaded.handle))
-		lean_engine_learn(entry, &loaded);
+	return lean.is_wanted[ENGINE] || lean.is_wanted[OBJECT];
 }
 
-static void start_engine(const char *problem)
+void lean_probe_begin(const struct torch_entry *entry)
 {
-	if (problem)
-		lean_engine_leave();
-	tell(ENGINE, problem ? problem : lean_engine_start());
+	if (!is_any_wanted() || !wants_records() || !lean_record_find())
+		return;
+	if (lean.is_wanted[ENGINE])
+		lean_engine_learn(entry);
+	if (lean.is_wanted[OBJECT])
+		lean_object_learn(entry);
+}
+
+/* What destroys lean records comes before what makes them. */
+static void start_records(const struct torch_entry *entry, const struct torch_layout *layout)
+{
+	const char *problem = lean_record_prove(entry, layout);
+	lean_record_settle(!problem);
+	if (lean.is_wanted[ENGINE])
+		tell(ENGINE, lean_engine_start(problem));
+	if (lean.is_wanted[OBJECT])
+		tell(OBJECT, lean_object_start(problem));
 }
 
 void lean_probe_end(const struct torch_entry *entry, const struct torch_layout *layout)
@@ -88,8 +99,8 @@ void lean_probe_end(const struct torch_entry *entry, const struct torch_layout *
 	process_find_library(&loaded, TORCH_LIBRARY);
 	if (lean.is_wanted[TLS])
 		tell(TLS, lean_tls_start(entry, &loaded));
-	if (lean.is_wanted[ENGINE])
-		start_engine(lean_record_prove(entry, layout));
+	if (wants_records())
+		start_records(entry, layout);
 	size_t length = strlen(lean.text);
 	snprintf(lean.text + length, sizeof(lean.text) - length, "%s%s", length ? "" : "none", lean.problems);
 }

@@ -21,7 +21,6 @@
 enum call {
 	CONSTRUCT,
 	EVALUATE,
-	DESTROY,
 	CALLS
 };
 
@@ -30,12 +29,10 @@ static const char *const call_names[CALLS] = {
 	[EVALUATE] =
 		"_ZN5torch8autograd6Engine17evaluate_functionERSt10shared_ptrINS0_9GraphTaskEEPNS0_4NodeERNS0_11InputBuffer"
 		"ERKS2_INS0_10ReadyQueueEE",
-	[DESTROY] = "_ZN2at14RecordFunctionD1Ev",
 };
 
 typedef void construct_record(struct lean_record *record, uint8_t scope);
 typedef void evaluate_node(void *engine, void *task, void *node, void *inputs, void *queue);
-typedef void destroy_record(struct lean_record *record);
 
 static struct { /* written before it is led to */
 	construct_record *construct;
@@ -85,18 +82,16 @@ static void learn_evaluate(void *self, void *task, void *node, void *inputs, voi
 	engine.evaluate(self, task, node, inputs, queue);
 }
 
-static void learn_destroy(struct lean_record *record)
+static void learn_destroy(const struct lean_record *record)
 {
-	if (is_here() && record == learnt.record) {
-		bool is_same = !engine.maker || engine.maker == learnt.maker;
-		if (learnt.is_evaluated) {
-			engine.maker = learnt.maker;
-			learnt.good++;
-			learnt.bad += !is_same;
-		}
-		learnt.record = NULL;
-	}
-	lean_places.destroy(record);
+	if (!is_here() || record != learnt.record)
+		return;
+	learnt.record = NULL;
+	if (!learnt.is_evaluated)
+		return;
+	learnt.bad += engine.maker && engine.maker != learnt.maker;
+	learnt.good++;
+	engine.maker = learnt.maker;
 }
 
 /* ---- lean ------------------------------------------------------------------------------------------------------------------- */
@@ -150,54 +145,52 @@ static void evaluate(void *self, void *task, void *node, void *inputs, void *que
 
 /* ---- leading ------------------------------------------------------------------------------------------------------------------ */
 
-/* A record that is made so meets the other two: they come first, and go last. */
-static bool lead(construct_record *made, evaluate_node *evaluated, destroy_record *destroyed)
+/* A record that is made so is met by the other: that comes first. */
+static bool lead(construct_record *made, evaluate_node *evaluated)
 {
 	union {
 		construct_record *construct;
 		evaluate_node *evaluate;
-		destroy_record *destroy;
 		void *address;
-	} function = {.destroy = destroyed};
-	bool is_led = slots_lead(&engine.slots[DESTROY], function.address);
-	function.evaluate = evaluated;
-	is_led = is_led && slots_lead(&engine.slots[EVALUATE], function.address);
+	} function = {.evaluate = evaluated};
+	if (!slots_lead(&engine.slots[EVALUATE], function.address))
+		return false;
 	function.construct = made;
-	return is_led && slots_lead(&engine.slots[CONSTRUCT], function.address);
+	return slots_lead(&engine.slots[CONSTRUCT], function.address);
 }
 
-void lean_engine_learn(const struct torch_entry *entry, const struct loaded *loaded)
+void lean_engine_learn(const struct torch_entry *entry)
 {
-	void *construct_it = loaded->handle ? dlsym(loaded->handle, call_names[CONSTRUCT]) : NULL;
-	void *evaluate_it = loaded->handle ? dlsym(loaded->handle, call_names[EVALUATE]) : NULL;
+	const struct lean_library *library = &lean_libraries[0];
+	void *handle = library->loaded.handle;
+	void *construct_it = handle ? dlsym(handle, call_names[CONSTRUCT]) : NULL;
+	void *evaluate_it = handle ? dlsym(handle, call_names[EVALUATE]) : NULL;
 	*(void **)&engine.construct = construct_it;
 	*(void **)&engine.evaluate = evaluate_it;
-	if (!construct_it || !evaluate_it || !lean_places.destroy || !lean_nodes_find(loaded) ||
-	    slots_find_each(engine.slots, loaded, call_names, CALLS) != CALLS)
+	if (!construct_it || !evaluate_it || !lean_nodes_find(&library->loaded) ||
+	    slots_find_each(engine.slots, &library->loaded, call_names, CALLS) != CALLS)
 		return;
 	learnt.thread = pthread_self();
 	learnt.name = entry->name;
-	engine.is_led = true;
-	if (!lead(learn_construct, learn_evaluate, learn_destroy))
-		lean_engine_leave();
+	lean_record_watch(learn_destroy);
+	engine.is_led = library->is_led && lead(learn_construct, learn_evaluate);
 }
 
-void lean_engine_leave(void)
+static const char *doubt(const char *problem)
 {
-	if (engine.is_led)
-		(void)lead(engine.construct, engine.evaluate, lean_places.destroy);
-	engine.is_led = false;
-}
-
-const char *lean_engine_start(void)
-{
+	if (problem)
+		return problem;
 	if (!engine.is_led)
 		return "not all calls of the engine go through slots";
-	if (learnt.bad || learnt.good < LEAST_LEARNED) {
-		lean_engine_leave();
-		return "the engine does not work as known";
-	}
-	return lead(construct, evaluate, lean_record_destroy) ? NULL : "the slots cannot be written to";
+	return learnt.bad || learnt.good < LEAST_LEARNED ? "the engine does not work as known" : NULL;
+}
+
+const char *lean_engine_start(const char *problem)
+{
+	problem = doubt(problem);
+	bool is_done = !engine.is_led ||
+	               lead(problem ? engine.construct : construct, problem ? engine.evaluate : evaluate);
+	return problem || is_done ? problem : "the slots cannot be written to";
 }
 
 void lean_engine_tells(torch_start *start)
@@ -207,13 +200,11 @@ void lean_engine_tells(torch_start *start)
 
 #else
 
-void lean_engine_learn(const struct torch_entry *entry, const struct loaded *loaded) {}
+void lean_engine_learn(const struct torch_entry *entry) {}
 
-void lean_engine_leave(void) {}
-
-const char *lean_engine_start(void)
+const char *lean_engine_start(const char *problem)
 {
-	return "not on this processor";
+	return problem;
 }
 
 void lean_engine_tells(torch_start *start) {}

@@ -8,14 +8,11 @@
 #define AGENTS_TORCH_LEAN_ENGINE_H
 
 #include "agents/torch/entry.h"
-#include "agents/torch/process.h"
 
-/* Within calibration: looks at the backwards of this thread. */
-void lean_engine_learn(const struct torch_entry *entry, const struct loaded *loaded);
-/* Behind it, and with lean_record_prove(). NULL: it is so from here on; else why not. */
-const char *lean_engine_start(void);
-/* In place of lean_engine_start(): all is as it was. */
-void lean_engine_leave(void);
+/* Within calibration, behind lean_record_find(): looks at the backwards of this thread. */
+void lean_engine_learn(const struct torch_entry *entry);
+/* Behind it; `problem`: why there are no lean records, NULL: there are. NULL: it is so from here on; else why not, and all is as it was. */
+const char *lean_engine_start(const char *problem);
 /* Our observer's start for operators. None before. */
 void lean_engine_tells(torch_start *start);
 

@@ -6,9 +6,13 @@
 
 #include "agents/torch/inputs_layout.h"
 
+#include "base/hot.h"
+
 #include <dlfcn.h>
 
-struct lean_places lean_places;
+HOT struct lean_places lean_places;
+const void *lean_table[4];
+struct lean_library lean_libraries[LEAN_LIBRARIES];
 
 #ifdef __x86_64__
 
@@ -21,41 +25,89 @@ static struct {
 	void (*free)(void *);         /* operator delete */
 	struct lean_pair pairs[2]; /* by scope: of operators, whose inputs are asked for, and of nodes, whose are not */
 	unsigned good[2], bad;     /* records */
-	void (*construct)(void *record, uint8_t scope); /* as the engine and ranges do it */
+	void (*looks[2])(const struct lean_record *record); /* in calibration, at what is destroyed */
+	void (*construct)(void *record, uint8_t scope);     /* as the engine and ranges do it */
 } known;
 
-static const void *functions[4];
-
-void lean_record_destroy(struct lean_record *record)
+/* In place of PyTorch's destructor. */
+__attribute__((hot)) static void destroy(struct lean_record *record)
 {
 	if (__builtin_expect(!lean_record_is(record), 0))
 		lean_places.destroy(record);
-	else if (record->callbacks.size == 1)
+	else if (record->callbacks.thread == BEGUN)
 		lean_places.end(record, NULL);
 }
 
 /* By a pointer: PyTorch makes none so. */
 static void destroy_and_free(struct lean_record *record)
 {
-	lean_record_destroy(record);
+	destroy(record);
 	known.free(record);
 }
 
-bool lean_record_find(void *handle)
+static void look_and_destroy(struct lean_record *record)
 {
+	for (int i = 0; i < 2; i++)
+		if (known.looks[i])
+			known.looks[i](record);
+	lean_places.destroy(record);
+}
+
+static bool lead(struct lean_library *library, void (*function)(struct lean_record *record))
+{
+	union {
+		void (*function)(struct lean_record *record);
+		void *address;
+	} to = {function};
+	return library->destroy.count && slots_lead(&library->destroy, to.address);
+}
+
+static const char destroy_name[] = "_ZN2at14RecordFunctionD1Ev";
+
+static void find_libraries(void)
+{
+	static const char *const names[LEAN_LIBRARIES] = {TORCH_LIBRARY, "libtorch_python.so", "libtorch_cuda.so"};
+	static const char *const wanted[] = {destroy_name};
+	for (unsigned i = 0; i < LEAN_LIBRARIES; i++) {
+		struct lean_library *library = &lean_libraries[i];
+		process_find_library(&library->loaded, names[i]);
+		if (library->loaded.count != 1 || slots_find_each(&library->destroy, &library->loaded, wanted, 1) != 1)
+			library->destroy.count = 0;
+	}
+}
+
+bool lean_record_find(void)
+{
+	find_libraries();
+	void *handle = lean_libraries[0].loaded.handle;
 	const void *const *table = handle ? dlsym(handle, "_ZTVN2at14RecordFunctionE") : NULL;
 	void *ask = handle ? dlsym(handle, "_ZN2at27getStepCallbacksUnlessEmptyENS_11RecordScopeE") : NULL;
-	void *destroy = handle ? dlsym(handle, "_ZN2at14RecordFunctionD1Ev") : NULL;
+	void *destroy_it = handle ? dlsym(handle, destroy_name) : NULL;
 	void *construct = handle ? dlsym(handle, "_ZN2at14RecordFunctionC1ENS_11RecordScopeE") : NULL;
 	void *release = dlsym(RTLD_DEFAULT, "_ZdlPv");
 	if (!release && handle)
 		release = dlsym(handle, "_ZdlPv");
 	*(void **)&lean_places.ask = ask;
-	*(void **)&lean_places.destroy = destroy;
+	*(void **)&lean_places.destroy = destroy_it;
 	*(void **)&known.construct = construct;
 	*(void **)&known.free = release;
-	known.functions = table && ask && destroy && construct && release ? table + 2 : NULL;
+	known.functions = table && ask && destroy_it && construct && release ? table + 2 : NULL;
 	return known.functions != NULL;
+}
+
+void lean_record_watch(void (*look)(const struct lean_record *record))
+{
+	if (!known.looks[0])
+		for (unsigned i = 0; i < LEAN_LIBRARIES; i++)
+			lean_libraries[i].is_led = lead(&lean_libraries[i], look_and_destroy);
+	known.looks[known.looks[0] != NULL] = look;
+}
+
+void lean_record_settle(bool is_wanted)
+{
+	for (unsigned i = 0; i < LEAN_LIBRARIES; i++)
+		if (lean_libraries[i].is_led)
+			(void)lead(&lean_libraries[i], is_wanted ? destroy : lean_places.destroy);
 }
 
 static bool are_as_known(const struct lean_callbacks *callbacks, enum torch_scope scope)
@@ -151,19 +203,20 @@ const char *lean_record_prove(const struct torch_entry *entry, const struct torc
 		return "its records do not begin as known, or somebody else observes";
 	if (!has_places() || !has_name(entry))
 		return "its records do not keep what they are of as known";
-	memcpy(functions, known.functions - 2, 2 * sizeof(functions[0]));
-	functions[2] = (const void *)(uintptr_t)lean_record_destroy;
-	functions[3] = (const void *)(uintptr_t)destroy_and_free;
-	lean_places.table = &functions[2];
+	memcpy(lean_table, known.functions - 2, 2 * sizeof(lean_table[0]));
+	lean_table[2] = (const void *)(uintptr_t)destroy;
+	lean_table[3] = (const void *)(uintptr_t)destroy_and_free;
 	return NULL;
 }
 
 #else
 
-bool lean_record_find(void *handle)
+bool lean_record_find(void)
 {
 	return false;
 }
+
+void lean_record_watch(void (*look)(const struct lean_record *record)) {}
 
 void lean_record_expect(enum torch_scope scope, struct lean_pair pair) {}
 
@@ -173,5 +226,7 @@ const char *lean_record_prove(const struct torch_entry *entry, const struct torc
 {
 	return "not on this processor";
 }
+
+void lean_record_settle(bool is_wanted) {}
 
 #endif

@@ -16,6 +16,7 @@
 #define AGENTS_TORCH_LEAN_RECORD_H
 
 #include "agents/torch/layout.h"
+#include "agents/torch/slots.h"
 
 #include <string.h>
 
@@ -47,37 +48,55 @@ _Static_assert(sizeof(struct lean_callbacks) == 96 && sizeof(struct lean_asked) 
                        sizeof(struct lean_record) == 104,
                "as in 2.3 to 2.14");
 
-struct lean_places {
-	const void *table;                                     /* of lean records; NULL: nothing is proven */
-	int schema, kind, sequence, inputs;                    /* inputs -1: none are read */
+/* In one line of the processor's cache: between two operators it forgets what lies where. */
+extern struct lean_places {
 	torch_end *end;                                        /* of our observer; NULL: there is none yet */
+	uintptr_t by_scope, by_scope_bytes;                    /* code of the constructor that takes a scope */
+	int schema, kind, sequence, inputs;                    /* inputs -1: none are read */
 	void *(*ask)(struct lean_asked *asked, uint8_t scope); /* at::getStepCallbacksUnlessEmpty() */
 	void (*destroy)(struct lean_record *record);           /* PyTorch's own */
-};
-extern struct lean_places lean_places;
+} lean_places __attribute__((aligned(64)));
+_Static_assert(sizeof(struct lean_places) <= 64, "one line");
+extern const void
+	*lean_table[4]; /* what lean records begin with: behind the two that tell the type; filled when all is proven */
 
+#define LEAN_LIBRARIES 3u /* that make records: the first one is libtorch_cpu, the others need not be there */
+extern struct lean_library {
+	struct loaded loaded;
+	struct slots destroy;
+	bool is_led; /* what is destroyed in it comes to us: lean records may be made there */
+} lean_libraries[LEAN_LIBRARIES];
+
+/* Within calibration. False: not all that is needed is there. */
+bool lean_record_find(void);
+/* Before calibration's records: this looks at each that is destroyed. At most two of them. */
+void lean_record_watch(void (*look)(const struct lean_record *record));
 /* Calibration has this callback, with inputs in scope FUNCTION; then, of its records: is it as known? */
 void lean_record_expect(enum torch_scope scope, struct lean_pair pair);
 void lean_record_look(const void *record, enum torch_scope scope);
-/* Within calibration. False: not all that is needed is there. */
-bool lean_record_find(void *handle);
 /* Behind it, when no callback is left; NULL: lean records can be made, else why not. */
 const char *lean_record_prove(const struct torch_entry *entry, const struct torch_layout *layout);
-/* In place of PyTorch's destructor, in each library in which lean records are made. */
-void lean_record_destroy(struct lean_record *record);
+/* From here on lean records can be destroyed; false: PyTorch destroys all itself again. */
+void lean_record_settle(bool is_wanted);
+
+enum {
+	NOT_BEGUN,
+	BEGUN
+}; /* in place of the thread's number, which nothing reads: our observer was told, and is to be told of the end */
 
 static inline bool lean_record_is(const struct lean_record *record)
 {
-	return record->table == lean_places.table;
+	return record->table == &lean_table[2];
 }
 
 /* One that is not active: nobody is told anything of it. */
 static inline void lean_record_make(struct lean_record *record)
 {
-	record->table = lean_places.table;
+	record->table = &lean_table[2];
 	record->callbacks.pairs = record->callbacks.local;
 	record->callbacks.size = 0; /* at::RecordFunction::isActive() */
 	record->callbacks.capacity = 4;
+	record->callbacks.thread = NOT_BEGUN;
 	memset(&record->callbacks.scope, 0, 8);
 }
 
@@ -89,7 +108,7 @@ static inline bool lean_is_ours(const struct lean_callbacks *callbacks)
 }
 
 #ifdef __x86_64__
-/* From here to its end it is active. is_schema: `word` is the address of a schema, else of a text that lives as long as this call. */
+/* is_schema: `word` is the address of a schema, else of a text that lives as long as this call. */
 static inline void lean_record_begin(struct lean_record *record, torch_start *start, uint64_t word, bool is_schema,
                                      int64_t sequence)
 {
@@ -98,7 +117,7 @@ static inline void lean_record_begin(struct lean_record *record, torch_start *st
 	memcpy(bytes + lean_places.schema, &word, sizeof(word));
 	memcpy(bytes + lean_places.sequence, &sequence, sizeof(sequence));
 	bytes[lean_places.kind] = is_schema;
-	record->callbacks.size = 1;
+	record->callbacks.thread = BEGUN;
 	(void)start(&context, record);
 }
 #endif

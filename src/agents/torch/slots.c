@@ -142,6 +142,13 @@ static size_t number_of(const struct tables *tables, const char *name)
 	return 0;
 }
 
+size_t slots_function_bytes(const struct loaded *loaded, const char *name)
+{
+	struct tables tables = tables_of(loaded);
+	size_t number = tables.names && tables.symbols ? number_of(&tables, name) : 0;
+	return number ? tables.symbols[number].st_size : 0;
+}
+
 /* Which one it names; the count: none. */
 static unsigned find_wanted(const struct wanted *wanted, const struct tables *tables, const ElfW(Rela) * entry)
 {
