@@ -11,6 +11,9 @@ import stepscope
 _LAUNCHERS = ("torchrun", "accelerate", "accelerate-launch", "deepspeed")
 _LAUNCHER_MODULES = ("torch.distributed.run", "torch.distributed.launch", "accelerate.commands.launch",
                      "accelerate.commands.accelerate_cli", "deepspeed.launcher.runner", "deepspeed.launcher.launch")
+# What PyTorch does for each record is done in a shorter way only where the tests have run with it; whether it can be is proven all the same.
+_LEAN_PARTS = "tls,engine,object"
+_LEAN_VERSIONS = ("2.13",)
 _is_attached = False
 _facts = {}
 native = None  # the extension, once we are attached
@@ -36,6 +39,7 @@ def attach():
 def _attach(torch):
     if not native.torch_find():
         raise RuntimeError(native.torch_problem())
+    native.torch_want_lean(_lean_parts(torch).encode())
     _calibrate(torch)
     if native.torch_lines_find():
         from stepscope import _lines
@@ -54,6 +58,17 @@ def _attach(torch):
     _watch(_waits, torch)
     if native.torch_may_want_owners():  # else it is not even imported
         want_memory()
+
+
+def _lean_parts(torch):
+    """Or why there are none."""
+    wanted = os.environ.get("STEPSCOPE_LEAN")
+    if wanted is not None:
+        return wanted
+    version = ".".join(str(torch.__version__).split(".")[:2])
+    machine = os.uname().machine
+    is_tried = version in _LEAN_VERSIONS and machine == "x86_64"
+    return _LEAN_PARTS if is_tried else f"none: PyTorch {version} for {machine} was not tried"
 
 
 def want_memory():

@@ -46,6 +46,7 @@
 	F(stepscope_emit_alloc)                                                                                        \
 	F(stepscope_emit_free)                                                                                         \
 	F(stepscope_torch_find)                                                                                        \
+	F(stepscope_torch_want_lean)                                                                                   \
 	F(stepscope_torch_probe_begin)                                                                                 \
 	F(stepscope_torch_probe_tensor)                                                                                \
 	F(stepscope_torch_probe_value)                                                                                 \

@@ -82,6 +82,16 @@ static PyObject *torch_problem(PyObject *self, PyObject *nothing)
 	return PyUnicode_DecodeUTF8(problem, (Py_ssize_t)strlen(problem), "replace");
 }
 
+/* bytes */
+static PyObject *torch_want_lean(PyObject *self, PyObject *parts)
+{
+	const char *text = PyBytes_AsString(parts);
+	if (!text)
+		return NULL;
+	library.stepscope_torch_want_lean(text);
+	Py_RETURN_NONE;
+}
+
 /* tensor, kind, type, its sizes and then its strides */
 static PyObject *torch_probe_tensor(PyObject *self, PyObject *arguments)
 {
@@ -190,6 +200,7 @@ static PyObject *torch_make_records(PyObject *self, PyObject *is_on)
 
 PyMethodDef native_torch_methods[] = {
 	{"torch_find", torch_find, METH_NOARGS, NULL},
+	{"torch_want_lean", torch_want_lean, METH_O, NULL},
 	{"torch_probe_begin", torch_probe_begin, METH_NOARGS, NULL},
 	{"torch_probe_tensor", torch_probe_tensor, METH_VARARGS, NULL},
 	{"torch_probe_value", torch_probe_value, METH_VARARGS, NULL},

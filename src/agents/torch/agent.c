@@ -8,6 +8,7 @@
 #include "agents/torch/compiled.h"
 #include "agents/torch/inputs.h"
 #include "agents/torch/layout.h"
+#include "agents/torch/lean.h"
 #include "agents/torch/lines.h"
 #include "agents/torch/memory.h"
 #include "agents/torch/observer.h"
@@ -26,7 +27,7 @@ static struct {
 	bool is_without_inputs, is_without_lines, is_measured;
 	uint32_t optimizer_key; /* symbol */
 	uint32_t loader_key, loader_start_key, loader_end_key, module_key;
-} agent = {.layout = {.sequence = -1, .schema = -1, .forward_thread = -1}};
+} agent = {.layout = {.sequence = -1, .schema = -1, .kind = -1, .forward_thread = -1}};
 
 int stepscope_torch_find(void)
 {
@@ -39,12 +40,19 @@ int stepscope_torch_find(void)
 	return agent.is_found ? 0 : -1;
 }
 
+void stepscope_torch_want_lean(const char *parts)
+{
+	lean_want(parts);
+}
+
 int stepscope_torch_probe_begin(void)
 {
 	agent.is_probing = agent.is_found && layout_probe_begin(&agent.entry);
 	if (!agent.is_probing)
 		snprintf(agent.problem, sizeof(agent.problem),
 		         "this PyTorch does not tell sequence and thread numbers");
+	else
+		lean_probe_begin(&agent.entry);
 	return agent.is_probing ? 0 : -1;
 }
 
@@ -85,6 +93,7 @@ int stepscope_torch_probe_end(void)
 		return -1;
 	agent.is_probing = false;
 	layout_probe_end(&agent.layout);
+	lean_probe_end(&agent.entry, &agent.layout);
 	if (agent.layout.sequence >= 0 && agent.layout.forward_thread >= 0)
 		return 0;
 	snprintf(agent.problem, sizeof(agent.problem), "%s not found in this PyTorch's records",
@@ -125,6 +134,7 @@ int stepscope_torch_start(void)
 		stepscope_metadata("torch.inputs", *inputs_left_out() ? inputs_left_out() : "yes");
 	/* before the first tensor that lives: its release would be of an unknown address */
 	stepscope_metadata("torch.memory", memory_start(agent.problem, sizeof(agent.problem)) ? "yes" : agent.problem);
+	stepscope_metadata("torch.lean", lean_text());
 	bool has_lines = emit_wants_lines() && lines_are_known();
 	if (emit_wants_lines())
 		stepscope_metadata("torch.lines", has_lines ? "yes" : agent.lines_problem);

@@ -19,6 +19,8 @@
 #define STEPSCOPE_AGENT_EXPORT __attribute__((visibility("default")))
 
 STEPSCOPE_AGENT_EXPORT int stepscope_torch_find(void);
+/* Before the probe: which parts of PyTorch's own work are done in a shorter way if that can be proven ("tls"), see lean_want(). */
+STEPSCOPE_AGENT_EXPORT void stepscope_torch_want_lean(const char *parts);
 STEPSCOPE_AGENT_EXPORT int stepscope_torch_probe_begin(void);
 /* Within a probe: a tensor (its TensorImpl), kind 0 plain, 1 on the device meta, 2 of another kind, 3 around another tensor, 4 to 6
  * of a class in Python that computes nothing, strides or sizes itself, several each; PyTorch's number of its element type, its sizes and then

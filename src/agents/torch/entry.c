@@ -10,7 +10,7 @@
 #include <stdio.h>
 #include <string.h>
 
-static const char library[] = "libtorch_cpu.so";
+static const char library[] = TORCH_LIBRARY;
 
 static bool lack(const char *what, const char *path, char *problem, size_t problem_bytes)
 {

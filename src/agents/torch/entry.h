@@ -11,6 +11,7 @@
 #include <stdint.h>
 
 #define TORCH_SCOPES 10
+#define TORCH_LIBRARY "libtorch_cpu.so"
 
 enum torch_scope { /* at::RecordScope, the same in 1.13 to 2.14 */
 	TORCH_SCOPE_FUNCTION = 0,

@@ -6,6 +6,7 @@
 #include "agents/torch/layout.h"
 
 #include "agents/torch/inputs.h"
+#include "agents/torch/lean_record.h"
 #include "agents/torch/process.h"
 
 #include <string.h>
@@ -35,6 +36,7 @@ static struct {
 
 static void take(const void *record, const char *name, enum torch_scope scope)
 {
+	lean_record_look(record, scope);
 	unsigned at = __atomic_fetch_add(&probe.count, 1, __ATOMIC_RELAXED);
 	if (at >= IMAGES)
 		return;
@@ -89,6 +91,7 @@ bool layout_probe_begin(const struct torch_entry *entry)
 		struct torch_callback callback = {.start = starts[i], .end = ends[i], .probability = 1.0};
 		callback.scopes[scopes[i]] = true;
 		callback.needs_inputs = scopes[i] == TORCH_SCOPE_FUNCTION;
+		lean_record_expect(scopes[i], (struct lean_pair){starts[i], ends[i]});
 		probe.handles[i] = entry->add_global_callback(callback);
 	}
 	return true;
@@ -139,6 +142,21 @@ static bool fits_schema(const struct image *image, uint64_t word, bool *is_count
 	return !*is_counted || (word % 8 == 0 && process_read(word, &text, 1) == 1 && text == (uintptr_t)image->name);
 }
 
+/* A std::variant has its index behind the larger of its members, a std::string. */
+#define KIND_BEHIND 32
+
+static int place_of_kind(int schema)
+{
+	unsigned at = (unsigned)(schema + KIND_BEHIND);
+	bool is_good = schema >= 0 && at / 8 < IMAGE_WORDS;
+	for (unsigned i = 0; i < probe.count && i < IMAGES && is_good; i++) {
+		const struct image *image = &probe.images[i];
+		is_good = at / 8 < image->word_count &&
+		          (image->words[at / 8] & 0xff) == (image->scope == TORCH_SCOPE_FUNCTION);
+	}
+	return is_good ? (int)at : -1;
+}
+
 const char *layout_probe_inputs(void)
 {
 	return probe.text;
@@ -150,5 +168,6 @@ void layout_probe_end(struct torch_layout *layout)
 	probe.entry->remove_callback(probe.handles[1]);
 	layout->sequence = unique_place(fits_sequence);
 	layout->schema = unique_place(fits_schema);
+	layout->kind = place_of_kind(layout->schema);
 	layout->forward_thread = unique_place(fits_forward_thread);
 }

@@ -15,6 +15,7 @@
 struct torch_layout {
 	int sequence;       /* int64, of the record; -1: as all of them, not proven */
 	int schema;         /* pointer, of an operator's record: where its schema lies, which begins with its name */
+	int kind;           /* byte, of the record: 1 where it has a schema, 0 where a text lies there */
 	int forward_thread; /* uint64, of a backward record: PyTorch's number of the thread that ran the forward */
 };
 

@@ -6,6 +6,7 @@
 #include "agents/torch/observer.h"
 
 #include "agents/torch/inputs.h"
+#include "agents/torch/lean.h"
 #include "agents/torch/lines.h"
 #include "agents/torch/names.h"
 #include "agents/torch/thread.h"
@@ -452,6 +453,7 @@ void observer_start(const struct torch_entry *entry, const struct torch_layout *
 	registered.remove = entry->remove_callback;
 	registered.callbacks_of = entry->callbacks_of;
 	emit_at_fork(forget_details);
+	lean_observer(start_function, end);
 	watch_forks();
 	bool is_held = lock();
 	registered.is_started = true;

@@ -4,6 +4,7 @@
  */
 #include "agents/torch/slots.h"
 
+#include <limits.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <unistd.h>
@@ -21,6 +22,8 @@ struct tables {
 	const ElfW(Sym) * symbols;
 	const ElfW(Rela) * lists[2];
 	size_t bytes[2];
+	const uint32_t *hashes;
+	size_t relative; /* how many of the second list's first ones name nothing */
 };
 
 static struct tables tables_of(const struct loaded *loaded)
@@ -47,6 +50,12 @@ static struct tables tables_of(const struct loaded *loaded)
 		case DT_RELASZ:
 			tables.bytes[1] = entry->d_un.d_val;
 			break;
+		case DT_GNU_HASH:
+			tables.hashes = at;
+			break;
+		case DT_RELACOUNT:
+			tables.relative = entry->d_un.d_val;
+			break;
 		default:
 			break;
 		}
@@ -65,11 +74,26 @@ static bool is_protected(const struct loaded *loaded, uintptr_t at)
 	return at >= loaded->relro_start && at < (loaded->relro_end & ~(page_bytes() - 1));
 }
 
-static bool is_slot(const struct tables *tables, const ElfW(Rela) * entry, const char *name)
+static bool is_slot_of_any(const ElfW(Rela) * entry)
 {
 	unsigned type = (unsigned)ELF64_R_TYPE(entry->r_info);
+	return type == JUMP_SLOT || type == GLOB_DAT;
+}
+
+static bool is_slot(const struct tables *tables, const ElfW(Rela) * entry, const char *name)
+{
 	const ElfW(Sym) *symbol = &tables->symbols[ELF64_R_SYM(entry->r_info)];
-	return (type == JUMP_SLOT || type == GLOB_DAT) && strcmp(tables->names + symbol->st_name, name) == 0;
+	return is_slot_of_any(entry) && strcmp(tables->names + symbol->st_name, name) == 0;
+}
+
+static bool add(struct slots *slots, const struct loaded *loaded, const ElfW(Rela) * entry)
+{
+	uintptr_t at = loaded->base + entry->r_offset;
+	if (slots->count == SLOTS_MAX)
+		return false;
+	slots->at[slots->count] = (void **)at;
+	slots->is_protected[slots->count++] = is_protected(loaded, at);
+	return true;
 }
 
 bool slots_find(struct slots *slots, const struct loaded *loaded, const char *name)
@@ -79,16 +103,90 @@ bool slots_find(struct slots *slots, const struct loaded *loaded, const char *na
 	for (int list = 0; list < 2 && tables.names && tables.symbols; list++) {
 		for (size_t i = 0; tables.lists[list] && i < tables.bytes[list] / sizeof(ElfW(Rela)); i++) {
 			const ElfW(Rela) *entry = &tables.lists[list][i];
-			if (!is_slot(&tables, entry, name))
-				continue;
-			if (slots->count == SLOTS_MAX)
+			if (is_slot(&tables, entry, name) && !add(slots, loaded, entry))
 				return false;
-			uintptr_t at = loaded->base + entry->r_offset;
-			slots->at[slots->count] = (void **)at;
-			slots->is_protected[slots->count++] = is_protected(loaded, at);
 		}
 	}
 	return slots->count != 0;
+}
+
+/* ---- several at once ---------------------------------------------------------------------------------------------------- */
+
+#define EACH_MAX 16
+
+struct wanted {
+	const char *const *names;
+	size_t numbers[EACH_MAX]; /* of its symbol, where the library defines it; 0 */
+	unsigned count;
+	bool is_by_name; /* of some the number is not known */
+};
+
+/* By the library's table of the hashes of what it defines: count of buckets, number of the first symbol, words of the filter, a shift; the filter;
+ * the first symbol of each bucket; a hash per symbol, whose lowest bit ends the bucket. */
+static size_t number_of(const struct tables *tables, const char *name)
+{
+	uint32_t hash = 5381;
+	for (const char *at = name; *at; at++)
+		hash = hash * 33 + (unsigned char)*at;
+	if (!tables->hashes || !tables->hashes[0])
+		return 0;
+	const uint32_t *buckets = tables->hashes + 4 + 2 * (size_t)tables->hashes[2], first = tables->hashes[1];
+	const uint32_t *chain = buckets + tables->hashes[0];
+	for (uint32_t number = buckets[hash % tables->hashes[0]]; number >= first && number; number++) {
+		uint32_t other = chain[number - first];
+		if ((other | 1) == (hash | 1) && strcmp(tables->names + tables->symbols[number].st_name, name) == 0)
+			return number;
+		if (other & 1)
+			break;
+	}
+	return 0;
+}
+
+size_t slots_function_bytes(const struct loaded *loaded, const char *name)
+{
+	struct tables tables = tables_of(loaded);
+	size_t number = tables.names && tables.symbols ? number_of(&tables, name) : 0;
+	return number ? tables.symbols[number].st_size : 0;
+}
+
+/* Which one it names; the count: none. */
+static unsigned find_wanted(const struct wanted *wanted, const struct tables *tables, const ElfW(Rela) * entry)
+{
+	size_t number = ELF64_R_SYM(entry->r_info);
+	unsigned i = 0;
+	while (i < wanted->count && wanted->numbers[i] != number)
+		i++;
+	if (i < wanted->count || !wanted->is_by_name)
+		return i;
+	const char *name = tables->names + tables->symbols[number].st_name;
+	for (i = 0; i < wanted->count && (wanted->numbers[i] || strcmp(name, wanted->names[i]) != 0);)
+		i++;
+	return i;
+}
+
+unsigned slots_find_each(struct slots *each, const struct loaded *loaded, const char *const *names, unsigned count)
+{
+	struct tables tables = tables_of(loaded);
+	struct wanted wanted = {.names = names, .count = count};
+	unsigned found = 0;
+	if (count > EACH_MAX || !tables.names || !tables.symbols)
+		return 0;
+	for (unsigned i = 0; i < count; i++) {
+		each[i].count = 0;
+		wanted.numbers[i] = number_of(&tables, names[i]);
+		wanted.is_by_name |= !wanted.numbers[i];
+	}
+	for (int list = 0; list < 2; list++) {
+		for (size_t i = list ? tables.relative : 0;
+		     tables.lists[list] && i < tables.bytes[list] / sizeof(ElfW(Rela)); i++) {
+			const ElfW(Rela) *entry = &tables.lists[list][i];
+			unsigned which = is_slot_of_any(entry) ? find_wanted(&wanted, &tables, entry) : count;
+			found += which < count && !each[which].count;
+			if (which < count && !add(&each[which], loaded, entry))
+				return UINT_MAX;
+		}
+	}
+	return found;
 }
 
 static bool protect(const struct slots *slots, int how)

@@ -22,6 +22,13 @@ struct slots {
 /* Of a function of this name, which the library must know; false: there are none, or too many. */
 bool slots_find(struct slots *slots, const struct loaded *loaded, const char *name);
 
+/* The same for several names in one pass, `each` for one: how many names the library calls through slots. One that it defines itself is looked for by
+ * the number of its symbol, since texts of tens of thousands of symbols would have to be read. UINT_MAX: some name has too many slots. */
+unsigned slots_find_each(struct slots *each, const struct loaded *loaded, const char *const *names, unsigned count);
+
+/* Of a function that the library defines; 0: it does not. */
+size_t slots_function_bytes(const struct loaded *loaded, const char *name);
+
 /* All, or none (false). Threads that are on their way through the earlier one are not waited for. */
 bool slots_lead(const struct slots *slots, void *function);
 

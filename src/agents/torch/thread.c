@@ -21,6 +21,7 @@ static void forget(void *value)
 	__atomic_store_n(&thread->open.depth, 0, __ATOMIC_RELAXED);
 	__atomic_store_n(&thread->open.ended, 0, __ATOMIC_RELAXED);
 	thread->open.deeper = thread->open.told = thread->open.recording = thread->checked = 0;
+	thread->lean = NULL;
 	memset(thread->training, 0, sizeof(thread->training));
 	memset(thread->lines, 0, sizeof(thread->lines));
 	__atomic_store_n(&thread->is_taken, false, __ATOMIC_RELEASE);

@@ -14,6 +14,7 @@ struct torch_thread { /* zero at first; each part is of the file that it is call
 	struct torch_thread *next;
 	bool is_taken; /* atomic */
 	uint32_t checked; /* of observer.c: 1 + the start of the recorder, or window, in which it looked for what is of an earlier one */
+	void *lean; /* of lean_engine.c */
 	uint64_t training[84];
 	uint64_t lines[20];
 };

@@ -1,0 +1,283 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * lean_object.c: see lean_object.h. PyTorch makes a record of the callbacks that it asked for, tells it what it is of by before(), and ends it by
+ * end() or by its destructor, also where an operator throws. Inputs are written by code of headers, to where they lie in each record. What
+ * a scope alone is given to is no lean one: ranges of extensions, whose other calls may not come to us, and whose arguments a lean record has no
+ * room for.
+ */
+#include "agents/torch/lean_object.h"
+
+#include "agents/torch/lean_record.h"
+#include "pytorch/names.h"
+
+#include <dlfcn.h>
+#include <pthread.h>
+
+#ifdef __x86_64__
+
+#define LEAST_LEARNED 4u /* of operators, and of nodes */
+#define DEEPEST 64u
+#define SHORT_BYTES 96u
+#define TEXT_BYTES 4098u /* more than is recorded of one */
+
+/* std::variant of a std::string_view and a reference to a schema, passed in memory. */
+struct function {
+	uint64_t words[2]; /* length and address of a text; address of a schema */
+	uint8_t is_schema, padding[7];
+};
+
+enum call {
+	CONSTRUCT,
+	BEFORE,
+	END,
+	CALLS
+};
+
+static const char *const call_names[CALLS] = {
+	[CONSTRUCT] = "_ZN2at14RecordFunctionC1EONS_13StepCallbacksE",
+	[BEFORE] = "_ZN2at14RecordFunction6beforeESt7variantIJSt17basic_string_viewIcSt11char_traitsIcEESt17reference_wrapperIKN3c1014Func"
+		   "tionSchemaEEEEl",
+	[END] = "_ZN2at14RecordFunction3endEv",
+};
+/* What earlier versions have in place of before(). */
+static const char *const other_names[] = {
+	"_ZN2at14RecordFunction6beforeEPKcl", "_ZN2at14RecordFunction6beforeESsl",
+	"_ZN2at14RecordFunction6beforeENSt7__cxx1112basic_stringIcSt11char_traitsIcESaIcEEEl",
+	"_ZN2at14RecordFunction6beforeESt17reference_wrapperIKN3c1014FunctionSchemaEEl"};
+static const char scope_name[] = "_ZN2at14RecordFunctionC1ENS_11RecordScopeE";
+
+typedef void construct_record(struct lean_record *record, struct lean_callbacks *callbacks);
+typedef void tell_record(struct lean_record *record, struct function function, int64_t sequence);
+typedef void end_record(struct lean_record *record);
+
+static struct { /* written before it is led to */
+	construct_record *construct;
+	tell_record *before;
+	end_record *end;
+	struct slots slots[LEAN_LIBRARIES][CALLS];
+	bool is_led;
+} object;
+
+static inline bool is_by_scope(const void *caller)
+{
+	return (uintptr_t)caller - lean_places.by_scope < lean_places.by_scope_bytes;
+}
+
+/* ---- how records are used ----------------------------------------------------------------------------------------------- */
+
+static struct {
+	pthread_t thread;
+	const char *(*name)(const void *record);
+	const struct lean_record *open[DEEPEST];
+	unsigned depth, good[2], bad; /* good: of nodes, of operators */
+} learnt;
+
+static bool is_innermost(const struct lean_record *record)
+{
+	return pthread_equal(pthread_self(), learnt.thread) && learnt.depth && learnt.open[learnt.depth - 1] == record;
+}
+
+static void learn_construct(struct lean_record *record, struct lean_callbacks *callbacks)
+{
+	const void *caller = __builtin_return_address(0);
+	object.construct(record, callbacks);
+	if (!pthread_equal(pthread_self(), learnt.thread) || is_by_scope(caller))
+		return;
+	if (learnt.depth < DEEPEST)
+		learnt.open[learnt.depth++] = record;
+	else
+		learnt.bad++;
+}
+
+/* The engine's records are made by scope, so none of those that are open here. */
+static void learn_before(struct lean_record *record, struct function function, int64_t sequence)
+{
+	object.before(record, function, sequence);
+	if (!is_innermost(record))
+		return;
+	const char *name = learnt.name(record);
+	bool is_good;
+	if (function.is_schema == 1)
+		is_good = *(const char *const *)(uintptr_t)function.words[0] == name;
+	else
+		is_good = function.is_schema == 0 && strlen(name) == function.words[0] &&
+		          memcmp(name, (const void *)(uintptr_t)function.words[1], function.words[0]) == 0 &&
+		          !pytorch_begins(name, PYTORCH_ENGINE);
+	learnt.bad += !is_good;
+	learnt.good[function.is_schema == 1] += is_good;
+}
+
+static void learn_destroy(const struct lean_record *record)
+{
+	if (is_innermost(record))
+		learnt.depth--;
+}
+
+/* ---- lean --------------------------------------------------------------------------------------------------------------- */
+
+__attribute__((hot)) static void construct(struct lean_record *record, struct lean_callbacks *callbacks)
+{
+	bool is_lean = lean_is_ours(callbacks) && callbacks->scope <= TORCH_SCOPE_BACKWARD &&
+	               !is_by_scope(__builtin_return_address(0));
+	if (__builtin_expect(!is_lean, 0)) {
+		object.construct(record, callbacks);
+		return;
+	}
+	record->table = &lean_table[2];
+	record->callbacks.pairs = record->callbacks.local;
+	record->callbacks.size = 1;
+	record->callbacks.capacity = 4;
+	record->callbacks.local[0] = callbacks->pairs[0];
+	record->callbacks.thread = NOT_BEGUN;
+	memcpy(&record->callbacks.scope, &callbacks->scope, 8);
+}
+
+/* Its text need not end where a name does. */
+static inline __attribute__((always_inline)) void
+begin_text(struct lean_record *record, const struct function *function, int64_t sequence, char *text, size_t bytes)
+{
+	size_t length = function->words[0] < bytes ? function->words[0] : bytes - 1;
+	memcpy(text, (const void *)(uintptr_t)function->words[1], length);
+	text[length] = '\0';
+	lean_record_begin(record, record->callbacks.local[0].start, (uintptr_t)text, false, sequence);
+}
+
+static __attribute__((noinline)) void begin_long(struct lean_record *record, const struct function *function,
+                                                 int64_t sequence)
+{
+	char text[TEXT_BYTES];
+	begin_text(record, function, sequence, text, sizeof(text));
+}
+
+/* What lies deep in the stack is rarely in the processor's caches. */
+static __attribute__((hot, noinline)) void begin_named(struct lean_record *record, const struct function *function,
+                                                       int64_t sequence)
+{
+	char text[SHORT_BYTES];
+	if (__builtin_expect(function->words[0] >= SHORT_BYTES, 0))
+		begin_long(record, function, sequence);
+	else
+		begin_text(record, function, sequence, text, sizeof(text));
+}
+
+__attribute__((hot)) static void before(struct lean_record *record, struct function function, int64_t sequence)
+{
+	if (__builtin_expect(!lean_record_is(record), 0))
+		object.before(record, function, sequence);
+	else if (__builtin_expect(function.is_schema, 1))
+		lean_record_begin(record, record->callbacks.local[0].start, function.words[0], true, sequence);
+	else
+		begin_named(record, &function, sequence);
+}
+
+static void end(struct lean_record *record)
+{
+	if (__builtin_expect(!lean_record_is(record), 0)) {
+		object.end(record);
+		return;
+	}
+	bool is_begun = record->callbacks.thread == BEGUN;
+	record->callbacks.thread = NOT_BEGUN;
+	record->callbacks.size = 0;
+	if (is_begun)
+		lean_places.end(record, NULL);
+}
+
+/* ---- leading ------------------------------------------------------------------------------------------------------------ */
+
+/* In one library. What makes records comes last, and only with all others that the library calls. */
+static bool lead(unsigned library, construct_record *made, tell_record *told, end_record *ended)
+{
+	union {
+		construct_record *construct;
+		tell_record *before;
+		end_record *end;
+		void *address;
+	} function = {.before = told};
+	const struct slots *slots = object.slots[library];
+	bool is_led = lean_libraries[library].is_led && slots_lead(&slots[BEFORE], function.address);
+	function.end = ended;
+	is_led = is_led && slots_lead(&slots[END], function.address);
+	function.construct = made;
+	return is_led && slots_lead(&slots[CONSTRUCT], function.address);
+}
+
+static bool lead_all(construct_record *made, tell_record *told, end_record *ended)
+{
+	bool is_led = false;
+	for (unsigned i = LEAN_LIBRARIES; i-- > 0;)
+		is_led = object.slots[i][CONSTRUCT].count && lead(i, made, told, ended);
+	return is_led; /* of the first one */
+}
+
+static bool find(void *handle)
+{
+	void *addresses[CALLS], *scope = handle ? dlsym(handle, scope_name) : NULL;
+	bool has_all = scope != NULL;
+	for (int i = 0; i < CALLS; i++)
+		has_all &= (addresses[i] = handle ? dlsym(handle, call_names[i]) : NULL) != NULL;
+	for (size_t i = 0; i < sizeof(other_names) / sizeof(other_names[0]); i++)
+		has_all &= handle && !dlsym(handle, other_names[i]);
+	*(void **)&object.construct = addresses[CONSTRUCT];
+	*(void **)&object.before = addresses[BEFORE];
+	*(void **)&object.end = addresses[END];
+	lean_places.by_scope = (uintptr_t)scope;
+	lean_places.by_scope_bytes = slots_function_bytes(&lean_libraries[0].loaded, scope_name);
+	return has_all && lean_places.by_scope_bytes;
+}
+
+/* One that is defined there may be called without slots, so all must have some; others call by slots whatever they call. */
+static void find_slots(unsigned library)
+{
+	struct slots *slots = object.slots[library];
+	const struct loaded *loaded = &lean_libraries[library].loaded;
+	unsigned found = loaded->count == 1 ? slots_find_each(slots, loaded, call_names, CALLS) : 0;
+	if (found > CALLS || (library == 0 && found != CALLS))
+		slots[CONSTRUCT].count = 0;
+}
+
+void lean_object_learn(const struct torch_entry *entry)
+{
+	if (!find(lean_libraries[0].loaded.handle))
+		return;
+	for (unsigned i = 0; i < LEAN_LIBRARIES; i++)
+		find_slots(i);
+	learnt.thread = pthread_self();
+	learnt.name = entry->name;
+	lean_record_watch(learn_destroy);
+	object.is_led = lead_all(learn_construct, learn_before, object.end);
+}
+
+static const char *doubt(const char *problem)
+{
+	if (problem)
+		return problem;
+	if (!object.is_led)
+		return "this PyTorch has not all of its functions, or not all are called through slots";
+	bool is_good = !learnt.bad && !learnt.depth && learnt.good[0] >= LEAST_LEARNED &&
+	               learnt.good[1] >= LEAST_LEARNED;
+	return is_good ? NULL : "its records are not used as known";
+}
+
+const char *lean_object_start(const char *problem)
+{
+	problem = doubt(problem);
+	if (!object.is_led)
+		return problem;
+	if (problem)
+		(void)lead_all(object.construct, object.before, object.end);
+	else if (!lead_all(construct, before, end))
+		return "the slots cannot be written to";
+	return problem;
+}
+
+#else
+
+void lean_object_learn(const struct torch_entry *entry) {}
+
+const char *lean_object_start(const char *problem)
+{
+	return problem;
+}
+
+#endif
