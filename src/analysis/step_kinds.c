@@ -4,6 +4,8 @@
  */
 #include "analysis/step_kinds.h"
 
+#include <string.h>
+
 #include "base/units.h"
 
 /* ---- phases ---- */
@@ -115,7 +117,8 @@ void step_kinds_find(struct step_times *times, const struct model *model)
 	for (uint32_t s = 0; s < times->span_count; s++) {
 		const char *budget = model_meta(model, times->spans[s].process, "budget");
 
-		times->by_budget |= budget && *budget >= '0' && *budget <= '9'; /* else "none: --steps" */
+		/* else "none: --steps" */
+		times->by_budget |= budget && ((*budget >= '0' && *budget <= '9') || strstr(budget, "--cost-every"));
 	}
 	find_job(times);
 	choose_phases(times);

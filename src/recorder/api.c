@@ -242,9 +242,10 @@ void emit_drop(enum stepscope_event type)
 	stream_drop(type);
 }
 
-void emit_note_observer(const char *name)
+void emit_note_observer(const char *name, double cost_share)
 {
 	session.observer = name;
+	session.observer_share = cost_share;
 }
 
 void emit_at_fork(void (*call)(void))

@@ -78,8 +78,9 @@ STEPSCOPE_API void stepscope_step_abandon(void);
 STEPSCOPE_API uint32_t stepscope_window_begin(unsigned with);
 STEPSCOPE_API void stepscope_window_end(uint32_t number);
 
-/* Operators are recorded without the program's doing: by whom ("PyTorch", a literal). For what is said at the end. */
-void emit_note_observer(const char *name);
+/* Operators are recorded without the program's doing: by whom ("PyTorch", a literal), for what is said at the end; and what that costs, as a share
+ * of what it costs without anything that makes it cheaper, for the budget's table. */
+void emit_note_observer(const char *name, double cost_share);
 
 /* Is the recording of a part of the steps, so that they must be counted where the program does not mark them? */
 bool emit_wants_count(void);

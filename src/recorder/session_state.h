@@ -59,6 +59,7 @@ struct session {
 		window_mask; /* of profilers in the program; mask: what the open ones want */
 	struct schedule_progress progress;
 	const char *observer; /* of operators, see emit_note_observer() */
+	double observer_share;
 	bool has_uncounted;   /* see emit_note_uncounted() */
 	const char *profiler; /* see emit_note_profiler() */
 	bool is_start_told;   /* the facts are in the recording */

@@ -15,8 +15,10 @@
 #define OBSERVED_WORD_NS 150.0 /* PyTorch: 0.3 us per operator and 1.4 us per backward node, with 2 to 4 words each */
 #define SHAPED_WORD_NS 130.0   /* with inputs: 0.17 us more for one word or two */
 #define MEMORY_WORD_NS 105.0   /* with allocations: 60 ns for 3 words */
-#define EVENT_FACTOR 2         /* an event in a loop of its own costs half of what it does in a program */
-#define STEPS_PER_QUESTION 64  /* how much CPU time the recorder's thread took: a system call */
+#define OTHER_PART                                                                                                     \
+	0.36 /* of these two: inputs, allocations; the rest is being called at all, which emit_note_observer() may make less */
+#define EVENT_FACTOR 2        /* an event in a loop of its own costs half of what it does in a program */
+#define STEPS_PER_QUESTION 64 /* how much CPU time the recorder's thread took: a system call */
 
 void step_budget_start(struct step_budget *budget, const struct record_options *options, bool is_worker)
 {
@@ -48,9 +50,11 @@ static double word_ns(void)
 {
 	if (!session.observer)
 		return EVENT_FACTOR * session.cost_event_ns;
-	return session.options.with_memory   ? MEMORY_WORD_NS
-	       : session.options.with_shapes ? SHAPED_WORD_NS
-	                                     : OBSERVED_WORD_NS;
+	if (session.options.with_memory)
+		return MEMORY_WORD_NS * (OTHER_PART + (1 - OTHER_PART) * session.observer_share);
+	if (session.options.with_shapes)
+		return SHAPED_WORD_NS * (OTHER_PART + (1 - OTHER_PART) * session.observer_share);
+	return OBSERVED_WORD_NS * session.observer_share;
 }
 
 static enum budget_kind kind_of(const struct step_budget *budget)

@@ -120,7 +120,7 @@ int stepscope_torch_start(void)
 		return -1;
 	/* before all operators: tells readers what to look for */
 	text_symbol("torch.agent");
-	emit_note_observer("PyTorch");
+	emit_note_observer("PyTorch", lean_cost_share());
 	agent.loader_key = text_symbol("torch.loader");
 	agent.loader_start_key = text_symbol("torch.loader_start");
 	agent.loader_end_key = text_symbol("torch.loader_end");

@@ -21,11 +21,13 @@ enum part {
 };
 
 static const char *const part_names[PARTS] = {[TLS] = "tls", [ENGINE] = "engine", [OBJECT] = "object"};
+static const double cost_shares[PARTS] = {[TLS] = 0.81, [ENGINE] = 0.70, [OBJECT] = 0.78};
 
 static struct {
 	bool is_wanted[PARTS], is_done;
+	double cost_share;
 	char text[600], problems[500];
-} lean = {.text = "none"};
+} lean = {.cost_share = 1, .text = "none"};
 
 static bool names_part(const char *parts, const char *name)
 {
@@ -49,6 +51,7 @@ void lean_want(const char *parts)
 static void tell(enum part part, const char *problem)
 {
 	size_t length = strlen(lean.text), more = strlen(lean.problems);
+	lean.cost_share *= problem ? 1 : cost_shares[part];
 	if (problem)
 		snprintf(lean.problems + more, sizeof(lean.problems) - more, "; no %s: %s", part_names[part], problem);
 	else
@@ -109,6 +112,11 @@ void lean_observer(torch_start *start, void (*end)(const void *record, void *con
 {
 	lean_engine_tells(start);
 	lean_places.end = end;
+}
+
+double lean_cost_share(void)
+{
+	return lean.cost_share;
 }
 
 const char *lean_text(void)
