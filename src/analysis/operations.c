@@ -76,7 +76,7 @@ struct op_fold {
 	struct launched_time launched_time;
 	struct name_classes launching; /* calls of the runtime */
 	bool *is_unseen;               /* by process: it uses a device, and what it launched on it was not recorded */
-	double steps;                  /* measured ones; at least 1 */
+	uint32_t steps;                /* measured ones */
 	bool is_step_track;            /* the track that is visited marks steps */
 	bool is_unseen_track;          /* it is of such a process */
 	int64_t step_self_ns;          /* all groups together */
@@ -448,18 +448,14 @@ static const struct table_column columns[OP_COLUMNS] = {
                       .type = TABLE_TEXT,
                       .role = ROLE_KEY,
                       .definition = "innermost phase around it on its thread"},
-	[OP_STEP_MEAN] =
-		{.name = "step_mean_ns",
-                 .title = "per step",
-                 .type = TABLE_DOUBLE,
-                 .unit = UNIT_NS,
-                 .definition = "self time on the threads that mark steps: mean over the measured steps, each process's "
-                               "by itself",
-                 .rules = RULE_NOT_NEGATIVE,
-                 .more = MORE_SUM,
-                 .is_hidden = true},
-	[OP_STEP_SELF] = {.is_sum = true,
-                          .name = "step_self_ns",
+	[OP_STEP_MEAN] = {.name = "step_mean_ns",
+                          .title = "per step",
+                          .type = TABLE_DOUBLE,
+                          .unit = UNIT_NS,
+                          .definition = "self time on the threads that mark steps: mean over the measured steps",
+                          .rules = RULE_NOT_NEGATIVE,
+                          .more = MORE_SUM},
+	[OP_STEP_SELF] = {.name = "step_self_ns",
                           .title = "self in steps",
                           .type = TABLE_INT,
                           .unit = UNIT_NS,
@@ -489,8 +485,7 @@ static const struct table_column columns[OP_COLUMNS] = {
                  .other = "step_self_ratio",
                  .is_hidden = true},
 	[OP_SELF] =
-		{.is_sum = true,
-                 .name = "self_ns",
+		{.name = "self_ns",
                  .title = "self",
                  .type = TABLE_INT,
                  .unit = UNIT_NS,
@@ -510,15 +505,13 @@ static const struct table_column columns[OP_COLUMNS] = {
                                      "start in measured steps",
                       .rules = RULE_NOT_NEGATIVE | RULE_AT_MOST_ONE | RULE_SUMS_TO_ONE,
                       .more = MORE_SUM},
-	[OP_CALLS] = {.is_sum = true,
-                      .name = "calls",
+	[OP_CALLS] = {.name = "calls",
                       .type = TABLE_INT,
                       .unit = UNIT_COUNT,
                       .definition = "times it was begun",
                       .rules = RULE_NOT_NEGATIVE,
                       .more = MORE_SUM},
-	[OP_TOTAL] = {.is_sum = true,
-                      .name = "total_ns",
+	[OP_TOTAL] = {.name = "total_ns",
                       .title = "total",
                       .type = TABLE_INT,
                       .unit = UNIT_NS,
@@ -545,8 +538,7 @@ static const struct table_column columns[OP_COLUMNS] = {
                     .more = MORE_MOST},
 	[OP_INCOMPLETE] = DURATIONS_INCOMPLETE,
 	[OP_FLOPS] =
-		{.is_sum = true,
-                 .name = "flops",
+		{.name = "flops",
                  .title = "FLOP",
                  .type = TABLE_DOUBLE,
                  .unit = UNIT_FLOP,
@@ -563,8 +555,7 @@ static const struct table_column columns[OP_COLUMNS] = {
                          "floating point operations over the time of their work: the sum of the durations of the kernels, "
                          "copies and fills that a call and what is inside it launched, or, where it launched none, "
                          "the duration of the call; without calls of which something that they launched is not recorded"},
-	[OP_PROFILER_FLOPS] = {.is_sum = true,
-                               .name = "profiler_flops",
+	[OP_PROFILER_FLOPS] = {.name = "profiler_flops",
                                .title = "FLOP (profiler)",
                                .type = TABLE_DOUBLE,
                                .unit = UNIT_FLOP,
@@ -572,15 +563,13 @@ static const struct table_column columns[OP_COLUMNS] = {
                                              "and one per element of mul and add, on the records of these names only",
                                .is_hidden = true,
                                .more = MORE_SUM},
-	[OP_BYTES] = {.is_sum = true,
-                      .name = "moved_bytes",
+	[OP_BYTES] = {.name = "moved_bytes",
                       .title = "moved",
                       .type = TABLE_DOUBLE,
                       .unit = UNIT_BYTES,
                       .definition = "bytes read and written by the calls that reported them",
                       .more = MORE_SUM},
-	[OP_SELF_MEMORY] = {.is_sum = true,
-                            .name = "self_memory_bytes",
+	[OP_SELF_MEMORY] = {.name = "self_memory_bytes",
                             .title = "self memory",
                             .type = TABLE_INT,
                             .unit = UNIT_BYTES,
@@ -589,15 +578,13 @@ static const struct table_column columns[OP_COLUMNS] = {
                             .rules = RULE_SUMS_TO_TOTAL,
                             .more = MORE_SUM},
 	[OP_MEMORY] =
-		{.is_sum = true,
-                 .name = "memory_bytes",
+		{.name = "memory_bytes",
                  .title = "memory",
                  .type = TABLE_INT,
                  .unit = UNIT_BYTES,
                  .definition = "the same with everything inside; a call inside a call of the same row counts once"},
 	[OP_SELF_DEVICE] =
-		{.is_sum = true,
-                 .name = "self_device_ns",
+		{.name = "self_device_ns",
                  .title = "self device",
                  .type = TABLE_INT,
                  .unit = UNIT_NS,
@@ -607,15 +594,13 @@ static const struct table_column columns[OP_COLUMNS] = {
                          "measured steps",
                  .rules = RULE_NOT_NEGATIVE | RULE_SUMS_TO_TOTAL,
                  .more = MORE_SUM},
-	[OP_DEVICE] = {.is_sum = true,
-                       .name = "device_ns",
+	[OP_DEVICE] = {.name = "device_ns",
                        .title = "device",
                        .type = TABLE_INT,
                        .unit = UNIT_NS,
                        .definition = "the same with everything inside; a call inside a call of the same row counts once",
                        .rules = RULE_NOT_NEGATIVE},
-	[OP_LAUNCHED] = {.is_sum = true,
-                         .name = "launched_count",
+	[OP_LAUNCHED] = {.name = "launched_count",
                          .title = "launched",
                          .type = TABLE_INT,
                          .unit = UNIT_COUNT,
@@ -675,6 +660,13 @@ static int64_t memory_in_spans(const struct op_fold *fold)
 	return bytes_that_fit(sum);
 }
 
+/* Of what was recorded: see table_scale(). */
+static bool is_sum(int column)
+{
+	return column == OP_STEP_SELF || column == OP_SELF || column == OP_CALLS || column == OP_TOTAL ||
+	       column == OP_FLOPS || (column >= OP_PROFILER_FLOPS && column <= OP_LAUNCHED);
+}
+
 static void add_columns(struct table *table, struct op_fold *fold)
 {
 	unsigned by = fold->options->by;
@@ -688,12 +680,12 @@ static void add_columns(struct table *table, struct op_fold *fold)
 	for (int i = 0; i < OP_COLUMNS; i++) {
 		struct table_column copy = columns[i];
 
+		copy.is_sum = is_sum(i);
 		if ((i == OP_SHAPE && !(by & BY_SHAPE)) || (i == OP_THREAD && !(by & BY_THREAD)) ||
 		    (i == OP_PHASE && !(by & BY_PHASE)) ||
 		    ((i == OP_SELF_MEMORY || i == OP_MEMORY) && !fold->model->memory_count))
 			copy.is_hidden = true;
-		if (i == OP_STEP_MEAN)
-			copy.is_hidden = fold->times->job_detailed == fold->times->job_selected;
+		copy.is_hidden |= i == OP_STEP_MEAN && fold->times->job_detailed == fold->times->job_selected;
 		if (i >= OP_SELF_DEVICE && !fold->launches->work_count)
 			copy.is_hidden = true;
 		copy.total = (double)(i == OP_SELF_MEMORY   ? memory_in_spans(fold)
@@ -818,7 +810,8 @@ static void set_step_self(struct table *table, int row, const struct op_fold *fo
 	int64_t total = fold->step_self_ns;
 
 	if (total > 0) {
-		table_set_double(table, row, OP_STEP_MEAN, (double)step_self_ns / fold->steps);
+		table_set_double(table, row, OP_STEP_MEAN,
+		                 (double)step_self_ns / (double)(fold->steps ? fold->steps : 1));
 		table_set_int(table, row, OP_STEP_SELF, step_self_ns);
 		table_set_double(table, row, OP_STEP_RATIO, (double)step_self_ns / (double)total);
 		return;
@@ -910,10 +903,8 @@ static void add_rows(struct table *table, const struct op_fold *fold)
 
 static void add_note(struct table *table, const struct op_fold *fold)
 {
-	const struct step_times *times = fold->times;
-
-	step_kinds_scale_table(table, times);
-	if (!times->count)
+	step_kinds_scale_table(table, fold->times);
+	if (!fold->times->count)
 		table->note = "no steps were marked: all recorded spans are counted";
 	if (fold->outside)
 		table->note = arena_printf(
@@ -965,9 +956,7 @@ static enum status run(const struct model *model, const struct analysis_options 
 	bool *step_tracks = step_times_tracks(model);
 
 	fold.times = step_times_get(&own, model, options);
-	for (uint32_t i = 0; i < fold.times->count; i++)
-		fold.steps += fold.times->steps[i].is_measured;
-	fold.steps += fold.steps == 0;
+	fold.steps = step_kinds_measured(fold.times);
 	fold.flop_counts = (struct flop_counts){.flops = {.model = model}, .use = use_flops, .context = &fold};
 	fold.flops_key = intern_find(&model->strings, "flops");
 	fold.bytes_key = intern_find(&model->strings, "bytes");

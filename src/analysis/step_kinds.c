@@ -194,12 +194,19 @@ const char *step_kinds_phases_note(const struct step_times *times, struct arena 
 
 /* ---- tables of operators ---- */
 
-double step_kinds_scale(const struct step_times *times)
+uint32_t step_kinds_measured(const struct step_times *times)
 {
 	uint32_t measured = 0;
 
 	for (uint32_t i = 0; i < times->count; i++)
 		measured += times->steps[i].is_measured;
+	return measured;
+}
+
+double step_kinds_scale(const struct step_times *times)
+{
+	uint32_t measured = step_kinds_measured(times);
+
 	return times->by_budget && measured && measured < times->complete ? (double)times->complete / measured : 1;
 }
 

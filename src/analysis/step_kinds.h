@@ -26,6 +26,8 @@ void step_kinds_drop_phases(struct step_times *times, const struct model *model)
 /* Marks the steps that are the program. After the job's steps are filled. */
 void step_kinds_find(struct step_times *times, const struct model *model);
 
+/* How many steps of processes are measured: sums of tables of operators are over these. */
+uint32_t step_kinds_measured(const struct step_times *times);
 /* Steps of processes for one whose operators were recorded: what tables of operators hold is multiplied by it where a budget chose the steps, to be
  * that of the run. Of steps that somebody asked for they hold what was recorded: 1. */
 double step_kinds_scale(const struct step_times *times);

@@ -5,6 +5,7 @@
  */
 #include "compare/compared_read.h"
 
+#include "analysis/step_kinds.h"
 #include "compare/kernel_family.h"
 #include "compare/module_place.h"
 
@@ -102,16 +103,6 @@ static void read_phases(struct compared_run *run)
 		add_rest(run, "phase", "(steps whose phases are not known)", sum);
 }
 
-/* Steps of processes whose operators were recorded; those that the sums of tables are over. */
-static double measured_steps(const struct step_times *times)
-{
-	double steps = 0;
-
-	for (uint32_t i = 0; i < times->count; i++)
-		steps += times->steps[i].is_measured;
-	return steps;
-}
-
 /* Where those are of steps with operators, which are not the steps that are compared. */
 #define RECORDING_REST "(recording of operators)"
 
@@ -119,7 +110,7 @@ static void read_source(struct compared_run *run, struct report *report, const s
 {
 	const struct table *table = report_table(report, source->table);
 	bool is_whole = !run->steps_count;
-	double steps = is_whole ? 1 : measured_steps(report_step_times(report)), sum = 0;
+	double steps = is_whole ? 1 : step_kinds_measured(report_step_times(report)), sum = 0;
 	int name = table_find_column(table, source->name);
 	struct module_places places = {0};
 
