@@ -431,6 +431,10 @@ static void say_cost(struct sentence *sentence, const struct schedule_progress *
 		say(sentence, "less than 1 %%");
 		return;
 	}
+	if (progress->cost == COST_ESTIMATED && progress->cost_ratio < 0.001) {
+		say(sentence, "less than about 0.1 %%");
+		return;
+	}
 	if (progress->cost == COST_ESTIMATED)
 		say(sentence, "about ");
 	say_percent(sentence, progress->cost_ratio);
