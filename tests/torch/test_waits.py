@@ -69,11 +69,11 @@ def test_what_was_not_recorded_is_not_measured(tmp_path, python):
 
 
 @every_python
-def test_each_stretch_of_cost_every_begins_with_its_first_step(tmp_path, python):
+def test_each_stretch_of_a_schedule_begins_with_its_first_step(tmp_path, python):
     (tmp_path / "long.py").write_text(HELD_UP.replace("48", "640"))
-    done = warm(tmp_path, python, "long.py", options=["--cost-every", "10"])
+    done = warm(tmp_path, python, "long.py", options=["--wait", "10", "--active", "10"])
     assert done.returncode == 0, done.stderr
-    assert [row["has_detail"] for row in table(tmp_path, "steps")] == [step // 10 % 2 == 0 for step in range(80)]
+    assert [row["has_detail"] for row in table(tmp_path, "steps")] == [step // 10 % 2 == 1 for step in range(80)]
     (cost,) = table(tmp_path, "cost")  # of the program alone
     assert (cost["on_steps"], cost["off_steps"]) == (7, 7)  # where one stretch ends and the next one begins
     report = subprocess.run([STEPSCOPE, "report", "run"], cwd=tmp_path, env=environment(), capture_output=True, text=True, check=True).stdout
