@@ -549,7 +549,9 @@ static void find_few(struct running *running, struct arena *arena)
 
 	for (uint32_t i = 0; i < times->span_count; i++)
 		running->infers_phases |= times->spans[i].infers_phases;
-	running->few = times->job_detailed < STEP_KINDS_LEAST ? step_kinds_operators_note(times, arena) : NULL;
+	running->few = times->job_detailed && times->job_detailed < STEP_KINDS_LEAST
+	                       ? step_kinds_operators_note(times, arena)
+	                       : NULL;
 }
 
 /* Problems before hints; in both the largest saving first, those that save no time last. */
