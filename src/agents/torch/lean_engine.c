@@ -7,29 +7,14 @@
 
 #include "agents/torch/lean_nodes.h"
 #include "agents/torch/lean_record.h"
-#include "agents/torch/slots.h"
 #include "agents/torch/thread.h"
 
-#include <dlfcn.h>
 #include <pthread.h>
 #include <stdlib.h>
 
 #ifdef __x86_64__
 
 #define LEAST_LEARNED 4 /* backwards of a sum have two nodes each */
-
-enum call {
-	CONSTRUCT,
-	EVALUATE,
-	CALLS
-};
-
-static const char *const call_names[CALLS] = {
-	[CONSTRUCT] = "_ZN2at14RecordFunctionC1ENS_11RecordScopeE",
-	[EVALUATE] =
-		"_ZN5torch8autograd6Engine17evaluate_functionERSt10shared_ptrINS0_9GraphTaskEEPNS0_4NodeERNS0_11InputBuffer"
-		"ERKS2_INS0_10ReadyQueueEE",
-};
 
 typedef void construct_record(struct lean_record *record, uint8_t scope);
 typedef void evaluate_node(void *engine, void *task, void *node, void *inputs, void *queue);
@@ -39,7 +24,6 @@ static struct { /* written before it is led to */
 	evaluate_node *evaluate;
 	const void *maker; /* where the engine makes its record */
 	torch_start *start;
-	struct slots slots[CALLS];
 	bool is_led;
 } engine;
 
@@ -117,7 +101,7 @@ static __attribute__((noinline)) bool make(struct lean_record *record)
 static void construct(struct lean_record *record, uint8_t scope)
 {
 	bool is_of_engine = __builtin_return_address(0) == engine.maker && scope == TORCH_SCOPE_FUNCTION;
-	if (!is_of_engine || !lean_places.end || !make(record))
+	if (!is_of_engine || !engine.start || !make(record))
 		engine.construct(record, scope);
 }
 
@@ -153,22 +137,21 @@ static bool lead(construct_record *made, evaluate_node *evaluated)
 		evaluate_node *evaluate;
 		void *address;
 	} function = {.evaluate = evaluated};
-	if (!slots_lead(&engine.slots[EVALUATE], function.address))
+	const struct slots *slots = lean_libraries[0].slots;
+	if (!slots_lead(&slots[LEAN_EVALUATE], function.address))
 		return false;
 	function.construct = made;
-	return slots_lead(&engine.slots[CONSTRUCT], function.address);
+	return slots_lead(&slots[LEAN_SCOPE], function.address);
 }
 
 void lean_engine_learn(const struct torch_entry *entry)
 {
 	const struct lean_library *library = &lean_libraries[0];
-	void *handle = library->loaded.handle;
-	void *construct_it = handle ? dlsym(handle, call_names[CONSTRUCT]) : NULL;
-	void *evaluate_it = handle ? dlsym(handle, call_names[EVALUATE]) : NULL;
+	void *construct_it = lean_record_function(LEAN_SCOPE), *evaluate_it = lean_record_function(LEAN_EVALUATE);
 	*(void **)&engine.construct = construct_it;
 	*(void **)&engine.evaluate = evaluate_it;
-	if (!construct_it || !evaluate_it || !lean_nodes_find(&library->loaded) ||
-	    slots_find_each(engine.slots, &library->loaded, call_names, CALLS) != CALLS)
+	if (!construct_it || !evaluate_it || !lean_nodes_find(&library->loaded) || !library->slots[LEAN_SCOPE].count ||
+	    !library->slots[LEAN_EVALUATE].count)
 		return;
 	learnt.thread = pthread_self();
 	learnt.name = entry->name;

@@ -26,25 +26,11 @@ struct function {
 	uint8_t is_schema, padding[7];
 };
 
-enum call {
-	CONSTRUCT,
-	BEFORE,
-	END,
-	CALLS
-};
-
-static const char *const call_names[CALLS] = {
-	[CONSTRUCT] = "_ZN2at14RecordFunctionC1EONS_13StepCallbacksE",
-	[BEFORE] = "_ZN2at14RecordFunction6beforeESt7variantIJSt17basic_string_viewIcSt11char_traitsIcEESt17reference_wrapperIKN3c1014Func"
-		   "tionSchemaEEEEl",
-	[END] = "_ZN2at14RecordFunction3endEv",
-};
 /* What earlier versions have in place of before(). */
 static const char *const other_names[] = {
 	"_ZN2at14RecordFunction6beforeEPKcl", "_ZN2at14RecordFunction6beforeESsl",
 	"_ZN2at14RecordFunction6beforeENSt7__cxx1112basic_stringIcSt11char_traitsIcESaIcEEEl",
 	"_ZN2at14RecordFunction6beforeESt17reference_wrapperIKN3c1014FunctionSchemaEEl"};
-static const char scope_name[] = "_ZN2at14RecordFunctionC1ENS_11RecordScopeE";
 
 typedef void construct_record(struct lean_record *record, struct lean_callbacks *callbacks);
 typedef void tell_record(struct lean_record *record, struct function function, int64_t sequence);
@@ -54,7 +40,6 @@ static struct { /* written before it is led to */
 	construct_record *construct;
 	tell_record *before;
 	end_record *end;
-	struct slots slots[LEAN_LIBRARIES][CALLS];
 	bool is_led;
 } object;
 
@@ -194,54 +179,45 @@ static bool lead(unsigned library, construct_record *made, tell_record *told, en
 		end_record *end;
 		void *address;
 	} function = {.before = told};
-	const struct slots *slots = object.slots[library];
-	bool is_led = lean_libraries[library].is_led && slots_lead(&slots[BEFORE], function.address);
+	const struct slots *slots = lean_libraries[library].slots;
+	bool is_led = lean_libraries[library].is_led && slots_lead(&slots[LEAN_BEFORE], function.address);
 	function.end = ended;
-	is_led = is_led && slots_lead(&slots[END], function.address);
+	is_led = is_led && slots_lead(&slots[LEAN_END], function.address);
 	function.construct = made;
-	return is_led && slots_lead(&slots[CONSTRUCT], function.address);
+	return is_led && slots_lead(&slots[LEAN_CONSTRUCT], function.address);
 }
 
 static bool lead_all(construct_record *made, tell_record *told, end_record *ended)
 {
 	bool is_led = false;
 	for (unsigned i = LEAN_LIBRARIES; i-- > 0;)
-		is_led = object.slots[i][CONSTRUCT].count && lead(i, made, told, ended);
+		is_led = lean_libraries[i].slots[LEAN_CONSTRUCT].count && lead(i, made, told, ended);
 	return is_led; /* of the first one */
 }
 
-static bool find(void *handle)
+/* One that is defined in a library may be called there without slots, so all must have some; others call by slots whatever they call. */
+static bool find(void)
 {
-	void *addresses[CALLS], *scope = handle ? dlsym(handle, scope_name) : NULL;
-	bool has_all = scope != NULL;
-	for (int i = 0; i < CALLS; i++)
-		has_all &= (addresses[i] = handle ? dlsym(handle, call_names[i]) : NULL) != NULL;
-	for (size_t i = 0; i < sizeof(other_names) / sizeof(other_names[0]); i++)
-		has_all &= handle && !dlsym(handle, other_names[i]);
-	*(void **)&object.construct = addresses[CONSTRUCT];
-	*(void **)&object.before = addresses[BEFORE];
-	*(void **)&object.end = addresses[END];
-	lean_places.by_scope = (uintptr_t)scope;
-	lean_places.by_scope_bytes = slots_function_bytes(&lean_libraries[0].loaded, scope_name);
-	return has_all && lean_places.by_scope_bytes;
-}
-
-/* One that is defined there may be called without slots, so all must have some; others call by slots whatever they call. */
-static void find_slots(unsigned library)
-{
-	struct slots *slots = object.slots[library];
-	const struct loaded *loaded = &lean_libraries[library].loaded;
-	unsigned found = loaded->count == 1 ? slots_find_each(slots, loaded, call_names, CALLS) : 0;
-	if (found > CALLS || (library == 0 && found != CALLS))
-		slots[CONSTRUCT].count = 0;
+	const struct lean_library *library = &lean_libraries[0];
+	void *addresses[] = {lean_record_function(LEAN_CONSTRUCT), lean_record_function(LEAN_BEFORE),
+	                     lean_record_function(LEAN_END)};
+	bool has_all = addresses[0] && addresses[1] && addresses[2] && library->loaded.handle;
+	for (int call = LEAN_CONSTRUCT; call <= LEAN_DESTROY; call++)
+		has_all &= library->slots[call].count > 0;
+	for (size_t i = 0; has_all && i < sizeof(other_names) / sizeof(other_names[0]); i++)
+		has_all = !dlsym(library->loaded.handle, other_names[i]);
+	*(void **)&object.construct = addresses[0];
+	*(void **)&object.before = addresses[1];
+	*(void **)&object.end = addresses[2];
+	lean_places.by_scope = (uintptr_t)lean_record_function(LEAN_SCOPE);
+	lean_places.by_scope_bytes = lean_record_scope_bytes();
+	return has_all && lean_places.by_scope && lean_places.by_scope_bytes;
 }
 
 void lean_object_learn(const struct torch_entry *entry)
 {
-	if (!find(lean_libraries[0].loaded.handle))
+	if (!find())
 		return;
-	for (unsigned i = 0; i < LEAN_LIBRARIES; i++)
-		find_slots(i);
 	learnt.thread = pthread_self();
 	learnt.name = entry->name;
 	lean_record_watch(learn_destroy);

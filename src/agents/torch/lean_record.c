@@ -59,31 +59,58 @@ static bool lead(struct lean_library *library, void (*function)(struct lean_reco
 		void (*function)(struct lean_record *record);
 		void *address;
 	} to = {function};
-	return library->destroy.count && slots_lead(&library->destroy, to.address);
+	return library->slots[LEAN_DESTROY].count && slots_lead(&library->slots[LEAN_DESTROY], to.address);
 }
 
-static const char destroy_name[] = "_ZN2at14RecordFunctionD1Ev";
+static const char *const call_names[LEAN_CALLS] = {
+	[LEAN_CONSTRUCT] = "_ZN2at14RecordFunctionC1EONS_13StepCallbacksE",
+	[LEAN_BEFORE] =
+		"_ZN2at14RecordFunction6beforeESt7variantIJSt17basic_string_viewIcSt11char_traitsIcEESt17reference_wrapperIKN3c"
+		"1014FunctionSchemaEEEEl",
+	[LEAN_END] = "_ZN2at14RecordFunction3endEv",
+	[LEAN_DESTROY] = "_ZN2at14RecordFunctionD1Ev",
+	[LEAN_SCOPE] = "_ZN2at14RecordFunctionC1ENS_11RecordScopeE",
+	[LEAN_EVALUATE] =
+		"_ZN5torch8autograd6Engine17evaluate_functionERSt10shared_ptrINS0_9GraphTaskEEPNS0_4NodeERNS0_11InputBuff"
+		"erERKS2_INS0_10ReadyQueueEE",
+};
 
+void *lean_record_function(enum lean_call call)
+{
+	void *handle = lean_libraries[0].loaded.handle;
+	return handle ? dlsym(handle, call_names[call]) : NULL;
+}
+
+size_t lean_record_scope_bytes(void)
+{
+	return slots_function_bytes(&lean_libraries[0].loaded, call_names[LEAN_SCOPE]);
+}
+
+/* In one pass each. */
 static void find_libraries(void)
 {
 	static const char *const names[LEAN_LIBRARIES] = {TORCH_LIBRARY, "libtorch_python.so", "libtorch_cuda.so"};
-	static const char *const wanted[] = {destroy_name};
 	for (unsigned i = 0; i < LEAN_LIBRARIES; i++) {
 		struct lean_library *library = &lean_libraries[i];
 		process_find_library(&library->loaded, names[i]);
-		if (library->loaded.count != 1 || slots_find_each(&library->destroy, &library->loaded, wanted, 1) != 1)
-			library->destroy.count = 0;
+		bool is_there = library->loaded.count == 1;
+		unsigned count = i ? LEAN_DESTROY + 1 : LEAN_CALLS;
+		if (!is_there || slots_find_each(library->slots, &library->loaded, call_names, count) > count)
+			memset(library->slots, 0, sizeof(library->slots));
 	}
 }
+
+/* Until there is an observer: callbacks of others may have no end. */
+static void nobody(const void *record, void *context) {}
 
 bool lean_record_find(void)
 {
 	find_libraries();
+	lean_places.end = nobody;
 	void *handle = lean_libraries[0].loaded.handle;
 	const void *const *table = handle ? dlsym(handle, "_ZTVN2at14RecordFunctionE") : NULL;
 	void *ask = handle ? dlsym(handle, "_ZN2at27getStepCallbacksUnlessEmptyENS_11RecordScopeE") : NULL;
-	void *destroy_it = handle ? dlsym(handle, destroy_name) : NULL;
-	void *construct = handle ? dlsym(handle, "_ZN2at14RecordFunctionC1ENS_11RecordScopeE") : NULL;
+	void *destroy_it = lean_record_function(LEAN_DESTROY), *construct = lean_record_function(LEAN_SCOPE);
 	void *release = dlsym(RTLD_DEFAULT, "_ZdlPv");
 	if (!release && handle)
 		release = dlsym(handle, "_ZdlPv");
@@ -214,6 +241,16 @@ const char *lean_record_prove(const struct torch_entry *entry, const struct torc
 bool lean_record_find(void)
 {
 	return false;
+}
+
+void *lean_record_function(enum lean_call call)
+{
+	return NULL;
+}
+
+size_t lean_record_scope_bytes(void)
+{
+	return 0;
 }
 
 void lean_record_watch(void (*look)(const struct lean_record *record)) {}

@@ -50,7 +50,7 @@ _Static_assert(sizeof(struct lean_callbacks) == 96 && sizeof(struct lean_asked) 
 
 /* In one line of the processor's cache: between two operators it forgets what lies where. */
 extern struct lean_places {
-	torch_end *end;                                        /* of our observer; NULL: there is none yet */
+	torch_end *end;                                        /* of our observer, or nobody's */
 	uintptr_t by_scope, by_scope_bytes;                    /* code of the constructor that takes a scope */
 	int schema, kind, sequence, inputs;                    /* inputs -1: none are read */
 	void *(*ask)(struct lean_asked *asked, uint8_t scope); /* at::getStepCallbacksUnlessEmpty() */
@@ -60,15 +60,29 @@ _Static_assert(sizeof(struct lean_places) <= 64, "one line");
 extern const void
 	*lean_table[4]; /* what lean records begin with: behind the two that tell the type; filled when all is proven */
 
-#define LEAN_LIBRARIES 3u /* that make records: the first one is libtorch_cpu, the others need not be there */
+enum lean_call { /* of functions that are led; the first four by each library that makes records, the others by libtorch_cpu */
+	LEAN_CONSTRUCT,
+	LEAN_BEFORE,
+	LEAN_END,
+	LEAN_DESTROY,
+	LEAN_SCOPE, /* the constructor that takes one */
+	LEAN_EVALUATE,
+	LEAN_CALLS
+};
+
+#define LEAN_LIBRARIES 3u /* the first one is libtorch_cpu, the others need not be there */
 extern struct lean_library {
 	struct loaded loaded;
-	struct slots destroy;
+	struct slots slots[LEAN_CALLS];
 	bool is_led; /* what is destroyed in it comes to us: lean records may be made there */
 } lean_libraries[LEAN_LIBRARIES];
 
 /* Within calibration. False: not all that is needed is there. */
 bool lean_record_find(void);
+/* PyTorch's own; NULL: it has none. */
+void *lean_record_function(enum lean_call call);
+/* Code of the constructor that takes a scope; 0: not known. */
+size_t lean_record_scope_bytes(void);
 /* Before calibration's records: this looks at each that is destroyed. At most two of them. */
 void lean_record_watch(void (*look)(const struct lean_record *record));
 /* Calibration has this callback, with inputs in scope FUNCTION; then, of its records: is it as known? */

@@ -119,6 +119,7 @@ struct wanted {
 	size_t numbers[EACH_MAX]; /* of its symbol, where the library defines it; 0 */
 	unsigned count;
 	bool is_by_name; /* of some the number is not known */
+	size_t common;   /* bytes that all begin with: of the others few do */
 };
 
 /* By the library's table of the hashes of what it defines: count of buckets, number of the first symbol, words of the filter, a shift; the filter;
@@ -159,9 +160,20 @@ static unsigned find_wanted(const struct wanted *wanted, const struct tables *ta
 	if (i < wanted->count || !wanted->is_by_name)
 		return i;
 	const char *name = tables->names + tables->symbols[number].st_name;
+	if (strncmp(name, wanted->names[0], wanted->common) != 0)
+		return wanted->count;
 	for (i = 0; i < wanted->count && (wanted->numbers[i] || strcmp(name, wanted->names[i]) != 0);)
 		i++;
 	return i;
+}
+
+static size_t common_of(const char *const *names, unsigned count)
+{
+	size_t common = strlen(names[0]);
+	for (unsigned i = 1; i < count; i++)
+		while (strncmp(names[0], names[i], common) != 0)
+			common--;
+	return common;
 }
 
 unsigned slots_find_each(struct slots *each, const struct loaded *loaded, const char *const *names, unsigned count)
@@ -169,6 +181,7 @@ unsigned slots_find_each(struct slots *each, const struct loaded *loaded, const 
 	struct tables tables = tables_of(loaded);
 	struct wanted wanted = {.names = names, .count = count};
 	unsigned found = 0;
+	wanted.common = common_of(names, count);
 	if (count > EACH_MAX || !tables.names || !tables.symbols)
 		return 0;
 	for (unsigned i = 0; i < count; i++) {
