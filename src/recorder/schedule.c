@@ -409,13 +409,6 @@ static void say_count(struct sentence *sentence, const struct record_options *op
 		    progress->counted_before == 1 ? "was" : "were");
 }
 
-static void say_all(struct sentence *sentence, const struct schedule_progress *progress)
-{
-	say(sentence, "captured all %" PRId64 " step%s (", progress->steps_begun, plural(progress->steps_begun));
-	say_range(sentence, progress->first_number, progress->last_number);
-	say(sentence, ") with operators");
-}
-
 /* "18 %", "1.2 %" */
 static void say_percent(struct sentence *sentence, double ratio)
 {
@@ -424,9 +417,6 @@ static void say_percent(struct sentence *sentence, double ratio)
 
 static void say_cost(struct sentence *sentence, const struct schedule_progress *progress)
 {
-	if (progress->cost == COST_UNKNOWN)
-		return;
-	say(sentence, ": all would cost ");
 	if (progress->cost == COST_BELOW) {
 		say(sentence, "less than 1 %%");
 		return;
@@ -440,6 +430,17 @@ static void say_cost(struct sentence *sentence, const struct schedule_progress *
 	say_percent(sentence, progress->cost_ratio);
 }
 
+static void say_all(struct sentence *sentence, const struct schedule_progress *progress)
+{
+	say(sentence, "captured all %" PRId64 " step%s (", progress->steps_begun, plural(progress->steps_begun));
+	say_range(sentence, progress->first_number, progress->last_number);
+	say(sentence, ") with operators");
+	if (progress->every && progress->cost != COST_UNKNOWN) {
+		say(sentence, ", which --with memory needs: they cost ");
+		say_cost(sentence, progress);
+	}
+}
+
 /* Some steps have no operators, as those of all would cost too much, or so that their cost can be measured. */
 static void say_part(struct sentence *sentence, const struct schedule_progress *progress)
 {
@@ -451,6 +452,8 @@ static void say_part(struct sentence *sentence, const struct schedule_progress *
 	}
 	if (progress->every > 1)
 		say(sentence, " (1 of %" PRId64 ")", progress->every);
+	if (progress->cost != COST_UNKNOWN)
+		say(sentence, ": all would cost ");
 	say_cost(sentence, progress);
 }
 

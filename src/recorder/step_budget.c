@@ -26,8 +26,9 @@ void step_budget_start(struct step_budget *budget, const struct record_options *
 	host_share_forget(&budget->share);
 	*budget = (struct step_budget){.is_on = options->mode == RECORD_ALWAYS && options->budget > 0, .told = -1};
 	budget->is_paused = is_paused && budget->is_on;
+	budget->is_whole = options->with_memory;
 	if (budget->is_on)
-		budget_start(&budget->rule, options->budget, options->cost_every);
+		budget_start(&budget->rule, options->budget, budget->is_whole ? 1 : options->cost_every);
 }
 
 void step_budget_forget(struct step_budget *budget)
@@ -117,7 +118,7 @@ void step_budget_choose(struct step_budget *budget, int64_t number)
 	if (!budget->is_on || !session.mask_detail || (budget->has_begun && budget->number == number))
 		return;
 	enter(budget, number);
-	bool is_paused = !budget_wants(&budget->rule, number);
+	bool is_paused = !budget->is_whole && !budget_wants(&budget->rule, number);
 	budget->is_mixed = budget->has_begun && is_paused != budget->is_paused;
 	budget->is_paused = is_paused;
 	budget->number = number;
@@ -135,7 +136,9 @@ void step_budget_choose(struct step_budget *budget, int64_t number)
 void step_budget_tell(const struct record_options *options)
 {
 	char text[64];
-	if (options->cost_every)
+	if (options->with_memory && options->mode == RECORD_ALWAYS && options->budget > 0)
+		snprintf(text, sizeof(text), "none: --with memory");
+	else if (options->cost_every)
 		snprintf(text, sizeof(text), "--cost-every %d", (int)options->cost_every);
 	else if (options->budget > 0)
 		snprintf(text, sizeof(text), "%.4g %%", options->budget * 100);
