@@ -455,6 +455,22 @@ static void the_sentence_says_that_a_few_steps_are_too_few(void **state)
 	assert_string_equal(out, "captured operators of 0 of 1 step; --budget none records all");
 }
 
+static void the_sentence_says_what_memory_costs(void **state)
+{
+	struct record_options options = resolved("with=memory");
+	struct schedule_progress progress = {.every = 1, .cost = COST_ESTIMATED, .cost_ratio = 0.083};
+	char out[512];
+
+	for (int64_t step = 0; step < 20; step++)
+		schedule_note(&progress, STEPSCOPE_CAPTURE_RECORD, step);
+	schedule_describe(&options, &progress, out, sizeof(out));
+	assert_string_equal(
+		out, "captured all 20 steps (0-19) with operators, which --with memory needs: they cost about 8.3 %");
+	progress.cost_ratio = 0.0004;
+	schedule_describe(&options, &progress, out, sizeof(out));
+	assert_non_null(strstr(out, "they cost less than about 0.1 %"));
+}
+
 static void the_sentence_counts_earlier_recordings(void **state)
 {
 	struct record_options options = resolved("budget=none");
@@ -488,6 +504,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(the_sentence_says_how_many_steps_have_operators),
 		cmocka_unit_test(the_sentence_says_that_a_few_steps_are_too_few),
+		cmocka_unit_test(the_sentence_says_what_memory_costs),
 		cmocka_unit_test(the_sentence_counts_earlier_recordings),
 		cmocka_unit_test(a_schedule_does_what_torch_does),
 		cmocka_unit_test(the_guides_examples_come_out),

@@ -1,0 +1,76 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The budget: operators in some steps only, the same program, and tables that stand for all of it."""
+import re
+
+import pytest
+
+from torch_tools import every_python, table, warm
+
+TRAIN = """
+import torch
+torch.manual_seed(0)
+model = torch.nn.Sequential(*[torch.nn.Linear(8, 8) for _ in range(6)])
+optimizer = torch.optim.Adam(model.parameters())
+{before}
+for step in range(160):
+    optimizer.zero_grad()
+    loss = model(torch.randn(4, 8)).pow(2).mean()
+    loss.backward()
+    optimizer.step()
+    {after}
+print(loss.item().hex())
+"""
+WINDOW = ("from stepscope import profile, schedule; p = profile(schedule=schedule(wait=60, warmup=0, active=20, repeat=1)); p.__enter__()", "p.step()")
+
+
+def record(tmp_path, python, before="", after="", options=(), budget="3%"):
+    (tmp_path / "train.py").write_text(TRAIN.format(before=before, after=after))
+    done = warm(tmp_path, python, "train.py", options=options, budget=budget)
+    assert done.returncode == 0, done.stderr
+    return done
+
+
+def with_operators(tmp_path):
+    return [row["step"] for row in table(tmp_path, "steps") if row["has_detail"]]
+
+
+@every_python
+def test_tables_stand_for_the_run(tmp_path, python):
+    """Each step runs the same operators, so what some of them tell of the run is what all of them do."""
+    done = record(tmp_path, python, budget="50%")
+    chosen = with_operators(tmp_path)
+    assert len(table(tmp_path, "steps")) == 160 and 3 <= len(chosen) < 160, chosen
+    # the first step was seen before anybody knew that there are steps
+    assert re.search(rf"captured operators of {len(chosen)} of 160 steps(?: \(1 of \d+\))?: all would cost ", done.stderr), (done.stderr, chosen)
+    (linear,) = [row for row in table(tmp_path, "ops") if row["name"] == "aten::addmm"]
+    assert linear["calls"] == 160 * 6
+
+
+@every_python
+def test_the_program_is_the_same(tmp_path, python):
+    outputs = set()
+    for budget in ("3%", "none", "100%"):
+        outputs.add(record(tmp_path, python, budget=budget, options=["--out", f"run{budget}"]).stdout)
+    assert len(outputs) == 1 and outputs.pop().strip()
+
+
+@every_python
+def test_what_a_profiler_asks_for_is_whole(tmp_path, python):
+    record(tmp_path, python, *WINDOW)
+    assert set(with_operators(tmp_path)) >= set(range(60, 80))
+
+
+@every_python
+def test_memory_has_operators_in_all_steps_and_says_what_they_cost(tmp_path, python):
+    done = record(tmp_path, python, options=["--with", "memory"])
+    assert with_operators(tmp_path) == list(range(160))
+    assert re.search(r"captured all 160 steps \(0-159\) with operators, which --with memory needs: they cost (?:about |less than )", done.stderr), done.stderr
+
+
+@every_python
+def test_a_program_without_steps_is_recorded_whole(tmp_path, python):
+    (tmp_path / "infer.py").write_text("import torch\nmodel = torch.nn.Linear(8, 8)\nwith torch.no_grad():\n    for _ in range(50):\n"
+                                       "        model(torch.randn(4, 8))\n")
+    assert warm(tmp_path, python, "infer.py", budget="3%").returncode == 0
+    (linear,) = [row for row in table(tmp_path, "ops") if row["name"] == "aten::addmm"]
+    assert linear["calls"] == 50
