@@ -452,9 +452,10 @@ static void say_part(struct sentence *sentence, const struct schedule_progress *
 	}
 	if (progress->every > 1)
 		say(sentence, " (1 of %" PRId64 ")", progress->every);
-	if (progress->cost != COST_UNKNOWN)
+	if (progress->cost != COST_UNKNOWN) {
 		say(sentence, ": all would cost ");
-	say_cost(sentence, progress);
+		say_cost(sentence, progress);
+	}
 }
 
 size_t schedule_describe(const struct record_options *options, const struct schedule_progress *progress, char *out,
