@@ -240,7 +240,7 @@ static void add_step(struct step_times *times, const struct model *model, uint32
 	time->is_selected = !options->has_steps ||
 	                    (step->number >= options->first_step && step->number <= options->last_step);
 	time->is_complete = has_end(model, step);
-	time->has_phases = !step->has_lost_phases && !step->has_calls_only;
+	time->has_phases = time->knows_all = !step->has_lost_phases && !step->has_calls_only;
 	time->has_calls = !step->has_lost_phases && step->has_calls_only;
 	time->dur_ns = step->end_ns > step->start_ns ? step->end_ns - step->start_ns : 0;
 	if (!time->is_selected)

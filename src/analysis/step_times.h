@@ -40,8 +40,9 @@ struct step_time {
 	bool is_complete;
 	bool is_measured;
 	bool is_program; /* selected, complete, and of the kind that durations are of */
-	bool has_phases; /* phase_ns is known */
-	bool has_calls;  /* not has_phases: but the time in calls is, of data, backward, optimizer and checkpoint */
+	bool has_phases; /* phase_ns is known, and the step is of the kind that phases are of */
+	bool knows_all;  /* phase_ns is known, of whatever kind the step is */
+	bool has_calls;  /* not knows_all: but the time in calls is, of data, backward, optimizer and checkpoint */
 	bool is_early;   /* one of the first three of its process */
 	uint32_t job;    /* of step_times.job, of a complete selected step of a rank; MODEL_NONE: it is none */
 	int64_t dur_ns;

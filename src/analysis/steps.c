@@ -275,7 +275,7 @@ static void set_phases(struct table *table, int row, const struct step_time *tim
 	for (int phase = 0; phase < PHASE_COUNT; phase++) {
 		int column = phase == PHASE_OTHER ? STEP_OTHER : STEP_DATA + phase - 1;
 
-		if (time->has_phases || (time->has_calls && step_times_is_told_by_calls(phase)))
+		if (time->knows_all || (time->has_calls && step_times_is_told_by_calls(phase)))
 			table_set_int(table, row, column, time->phase_ns[phase]);
 		else
 			table_set_missing(table, row, column, why);
