@@ -13,7 +13,7 @@ _LAUNCHER_MODULES = ("torch.distributed.run", "torch.distributed.launch", "accel
                      "accelerate.commands.accelerate_cli", "deepspeed.launcher.runner", "deepspeed.launcher.launch")
 # What PyTorch does for each record is done in a shorter way only where the tests have run with it; whether it can be is proven all the same.
 _LEAN_PARTS = "tls,engine,object"
-_LEAN_VERSIONS = ("2.13",)
+_LEAN_VERSIONS = ("2.13", "2.14")
 _is_attached = False
 _facts = {}
 native = None  # the extension, once we are attached

@@ -2,6 +2,7 @@
 """Our callbacks are removed and added again and again, beside threads that train, throw, and use torch.profiler, with forks and a loader's workers in
 between. Prints where torch.profiler's list is not the one that it has alone. `lean_stress.py SEED TIMES`. Without execution traces: beside
 threads that train PyTorch 2.13 crashes when one ends, also without us."""
+import contextlib
 import ctypes
 import os
 import random
@@ -14,7 +15,19 @@ from torch.profiler import ProfilerActivity, profile
 with open("/proc/self/maps", encoding="utf-8") as maps:
     library = ctypes.CDLL(next(line.split()[-1] for line in maps if "/libstepscope" in line))
 torch.set_num_threads(1)
-stop, problems = False, []
+stop, problems, turns = False, [], []
+
+
+def again(work):
+    """In a thread, until it is stopped. A fork comes between two turns of each: PyTorch's locks are nobody's then."""
+    turn = threading.Lock()
+    turns.append(turn)
+
+    def run():
+        while not stop:
+            with turn:
+                work()
+    return threading.Thread(target=run)
 
 
 def work():
@@ -25,7 +38,7 @@ def work():
 
 def trains():
     w = torch.ones(8, requires_grad=True)
-    while not stop:
+    for _ in range(10):
         (w * 2 + torch.ones(8)).relu().sum().backward()
         w.grad = None
 
@@ -35,7 +48,7 @@ def throws():
 
     def hook(grad):
         raise ValueError("in a hook")
-    while not stop:
+    for _ in range(10):
         y = x * 2
         y.register_hook(hook)
         try:
@@ -55,9 +68,8 @@ def profiled():
 
 
 def profiles():
-    while not stop:
-        if profiled() != alone:
-            problems.append("torch.profiler")
+    if profiled() != alone:
+        problems.append("torch.profiler")
 
 
 def forks():
@@ -87,16 +99,18 @@ def switch(chosen):
 
 
 alone = [profiled() for _ in range(3)][-1]
-threads = [threading.Thread(target=target) for target in (trains, trains, throws, profiles)]
+threads = [again(work) for work in (trains, trains, throws, profiles)]
 for thread in threads:
     thread.start()
 random.seed(sys.argv[1])
 for at in range(int(sys.argv[2])):
     switch(random)
     if at % 50 == 0:
-        forks()
-    if at % 100 == 0:
-        loads()
+        with contextlib.ExitStack() as held:
+            for turn in turns:
+                held.enter_context(turn)
+            forks()
+            loads()
 stop = True
 for thread in threads:
     thread.join()
