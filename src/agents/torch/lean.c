@@ -21,7 +21,7 @@ enum part {
 };
 
 static const char *const part_names[PARTS] = {[TLS] = "tls", [ENGINE] = "engine", [OBJECT] = "object"};
-static const double cost_shares[PARTS] = {[TLS] = 0.81, [ENGINE] = 0.70, [OBJECT] = 0.78};
+static const double cost_shares[PARTS] = {[TLS] = 0.85, [ENGINE] = 0.78, [OBJECT] = 0.83};
 
 static struct {
 	bool is_wanted[PARTS], is_done;
