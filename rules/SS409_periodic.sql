@@ -28,7 +28,9 @@ WITH slow AS (SELECT step, step - lag(step) OVER (ORDER BY step) AS distance FRO
                UNION ALL SELECT 'no phase', s.other - n.other FROM means s JOIN means n ON s.o AND NOT n.o)
 SELECT 'every ' || low || ' steps, from step ' || first AS place,
        count || ' slow steps, ' || as_time(s.step_ns) || ' on the mean, the others ' || as_time(n.step_ns)
-         || coalesce('; the time goes to ' || (SELECT phase || ', ' || as_time(more) FROM grown WHERE more > 0 ORDER BY more DESC LIMIT 1), '')
+         || coalesce('; the time goes to ' || (SELECT phase || ', ' || as_time(more) FROM grown
+                     -- of steps without operators only some phases are known: the time may be in one of the others
+                     WHERE more > 0 AND (s.other IS NOT NULL OR 2 * more >= s.step_ns - n.step_ns) ORDER BY more DESC LIMIT 1), '')
          AS evidence,
        (s.step_ns - n.step_ns) * count / (SELECT t.count FROM step_time t WHERE t.process = 'all') AS saving_ns, 0.8 AS confidence
 FROM spikes JOIN means s ON s.o JOIN means n ON NOT n.o

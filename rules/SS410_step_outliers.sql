@@ -30,7 +30,9 @@ WITH marked AS (SELECT s.*, duration_ns > t.mean_ns + :deviations * t.std_ns AS 
                UNION ALL SELECT 'no phase', other FROM pairs)
 SELECT 'step ' || (SELECT step FROM marked WHERE is_slow ORDER BY duration_ns DESC LIMIT 1) AS place,
        p.count || ' of ' || t.count || ' steps, ' || as_time(step_ns) || ' on the mean, the others ' || as_time(usual_ns)
-         || coalesce('; the time goes to ' || (SELECT phase || ', ' || as_time(more) FROM grown WHERE more > 0 ORDER BY more DESC LIMIT 1), '')
+         || coalesce('; the time goes to ' || (SELECT phase || ', ' || as_time(more) FROM grown, pairs
+                     -- of steps without operators only some phases are known: the time may be in one of the others
+                     WHERE more > 0 AND (other IS NOT NULL OR 2 * more >= step_ns - usual_ns) ORDER BY more DESC LIMIT 1), '')
          AS evidence,
        (step_ns - usual_ns) * p.count / t.count AS saving_ns, 0.6 AS confidence
 FROM pairs p JOIN step_time t ON t.process = 'all'

@@ -210,10 +210,9 @@ double step_kinds_scale(const struct step_times *times)
 	return times->by_budget && measured && measured < times->complete ? (double)times->complete / measured : 1;
 }
 
-const char *step_kinds_operators_note(const struct step_times *times, struct arena *arena)
+/* Of a table whose sums were multiplied by `scale`. */
+static const char *operators_note(const struct step_times *times, double scale, struct arena *arena)
 {
-	double scale = step_kinds_scale(times);
-
 	if (times->job_detailed >= times->job_selected)
 		return NULL;
 	if (times->job_detailed < STEP_KINDS_LEAST)
@@ -226,13 +225,18 @@ const char *step_kinds_operators_note(const struct step_times *times, struct are
 	                    times->job_detailed, times->job_selected, scale);
 }
 
+const char *step_kinds_operators_note(const struct step_times *times, struct arena *arena)
+{
+	return operators_note(times, 1, arena);
+}
+
 void step_kinds_scale_table(struct table *table, const struct step_times *times)
 {
 	double scale = step_kinds_scale(times);
 
 	if (scale != 1)
 		table_scale(table, scale);
-	table->note = step_kinds_operators_note(times, &table->arena);
+	table->note = operators_note(times, scale, &table->arena);
 }
 
 /* ---- ranks ---- */

@@ -61,7 +61,7 @@ const struct record_option record_options_table[] = {
 	[ROW_SYNC_EVERY] = {"sync_every", "--sync-every", "STEPSCOPE_SYNC_EVERY", "", RECORD_DURATION,
 		"TIME", "0", "have the disk itself confirm what was written that often; 0: leave it to the system"},
 	[ROW_BUDGET] = {"budget", "--budget", "STEPSCOPE_BUDGET", "", RECORD_SHARE,
-		"SHARE", "3%", "what recording may cost of a step: operators in so many steps as it allows; none: in all of them"},
+		"SHARE", "3%", "what recording may cost of the time: operators in as many steps as it allows; none: in all of them"},
 	[ROW_COST_EVERY] = {"cost_every", "--cost-every", "STEPSCOPE_COST_EVERY", "", RECORD_COUNT,
 		"N", "0", "operators in one of N steps (the next power of two) instead of a --budget; 0: by the budget"},
 	[ROW_SAMPLE_PROCESS] = {"sample_process", "--sample-process", "STEPSCOPE_SAMPLE_PROCESS", "", RECORD_BOOL,

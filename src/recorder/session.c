@@ -242,6 +242,14 @@ static void forget_counted(void)
 	session.step_index = 0;
 }
 
+/* What the sentence at the end counts: a step that the budget leaves out has operators where a profiler in the program asks for them. */
+static enum stepscope_capture recorded_as(enum stepscope_capture capture)
+{
+	if (!session.budget.is_paused)
+		return capture;
+	return session.window_mask ? STEPSCOPE_CAPTURE_RECORD : STEPSCOPE_CAPTURE_NONE;
+}
+
 void session_step_begin(int64_t number)
 {
 	const uint64_t payload = (uint64_t)number;
@@ -254,7 +262,7 @@ void session_step_begin(int64_t number)
 	enum stepscope_capture capture = schedule_action(&session.options, index, number);
 	step_budget_choose(&session.budget, number);
 	apply_capture(capture, false);
-	schedule_note(&session.progress, session.budget.is_paused ? STEPSCOPE_CAPTURE_NONE : capture, number);
+	schedule_note(&session.progress, recorded_as(capture), number);
 	session.step_number = number;
 	session.is_step_open = true;
 	stream_put(STEPSCOPE_EVENT_STEP, STEPSCOPE_STEP_BEGIN, &payload, 1);
@@ -350,7 +358,7 @@ static void count_step(bool is_odd)
 {
 	int64_t ended = session.step_index++;
 	enum stepscope_capture was = schedule_action(&session.options, ended, ended);
-	schedule_note(&session.progress, session.budget.is_paused ? STEPSCOPE_CAPTURE_NONE : was, ended);
+	schedule_note(&session.progress, recorded_as(was), ended);
 	session.step_number = ended;
 	step_budget_end(&session.budget, ended, is_odd);
 	step_budget_choose(&session.budget, session.step_index);

@@ -3,10 +3,12 @@
 may ask for more with SWITCHES."""
 import json
 import os
+import re
+import subprocess
 
 import pytest
 
-from torch_tools import HERE, PACKAGE, every_python, is_before, table, warm
+from torch_tools import HERE, PACKAGE, STEPSCOPE, every_python, is_before, run, table, warm
 
 SWITCHES = int(os.environ.get("SWITCHES", 40))  # the suite `slow` makes more
 SCHEDULES = {"list": ["--steps", "3,5,7-9,20,31,40-2000"], "none": ["--steps", "none"], "alternating": ["--wait", "1", "--active", "1"]}
@@ -111,3 +113,52 @@ def test_functions_are_as_without_us(tmp_path, python, schedule):
     assert ours.stdout == alone.stdout
     assert not [row for row in table(tmp_path, "ledger") if row["what"] in ("unmatched end", "open", "dropped", "damaged")]
     assert len(table(tmp_path, "steps")) >= 6
+
+
+WINDOWS = """
+import torch
+from stepscope import profile, schedule
+model = torch.nn.Linear(8, 8)
+optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+def step():
+    optimizer.zero_grad()
+    model(torch.ones(2, 8)).sum().backward()
+    optimizer.step()
+for _ in range(40):
+    step()
+with profile(schedule=schedule(wait=5, warmup=1, active=4, repeat=2)) as profiler:
+    for _ in range(30):
+        step()
+        profiler.step()
+"""
+
+
+@every_python
+def test_the_last_line_counts_the_steps_that_a_profiler_asked_for(tmp_path, python):
+    done = run(tmp_path, python, "-c", WINDOWS, budget="0.01%", env={"PYTHONPATH": PACKAGE})
+    said = re.search(r"captured operators of (\d+) of 30 steps", done.stderr)
+    assert done.returncode == 0 and said, done.stderr
+    steps = [step for step in table(tmp_path, "steps") if step["is_complete"]]
+    assert int(said[1]) == sum(step["has_detail"] for step in steps) >= 8
+
+
+SLOW = """
+import time, torch
+model = torch.nn.Linear(8, 8)
+optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+for number in range(320):
+    optimizer.zero_grad()
+    model(torch.ones(2, 8)).sum().backward()
+    if number % 16 == 7:
+        time.sleep(0.06)
+    optimizer.step()
+"""
+
+
+@every_python
+def test_time_in_a_phase_that_is_not_known_is_not_put_into_another(tmp_path, python):
+    """Of a step without operators backward and optimizer are known, and the sleep is in neither."""
+    assert run(tmp_path, python, "-c", SLOW, budget="0.01%").returncode == 0
+    done = subprocess.run([STEPSCOPE, "diagnose", tmp_path / "run", "--json"], capture_output=True, text=True, check=True, timeout=100)
+    found = [row["evidence"] for row in json.loads(done.stdout)["findings"] if row["rule"] in ("SS409", "SS410")]
+    assert found and not [evidence for evidence in found if "goes to" in evidence]

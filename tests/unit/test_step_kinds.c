@@ -197,6 +197,25 @@ static void what_a_budget_chose_stands_for_the_run(void **state)
 	model_release(&model);
 }
 
+/* Tables such as host_waits are not multiplied, so their note must not say that they are. */
+static void a_table_that_is_not_multiplied_does_not_say_so(void **state)
+{
+	struct step_times own = {0};
+	const struct step_times *times;
+	struct table table;
+	struct model model;
+	struct arena arena;
+
+	compute_ops("3 %", "....o...o..o....", &model, &table);
+	arena_init(&arena, 0);
+	times = step_times_get(&own, &model, &all_steps);
+	assert_string_equal(step_kinds_operators_note(times, &arena), "from 3 of 16 steps, those with operators");
+	arena_release(&arena);
+	step_times_release(&own);
+	table_release(&table);
+	model_release(&model);
+}
+
 static void steps_that_were_asked_for_stand_for_themselves(void **state)
 {
 	static const char *const budgets[] = {NULL, "none", "none: --steps"};
@@ -263,6 +282,7 @@ int main(void)
 		cmocka_unit_test(phases_that_are_inferred_are_of_the_steps_with_operators),
 		cmocka_unit_test(ranks_are_compared_in_the_steps_with_operators_in_all),
 		cmocka_unit_test(what_a_budget_chose_stands_for_the_run),
+		cmocka_unit_test(a_table_that_is_not_multiplied_does_not_say_so),
 		cmocka_unit_test(steps_that_were_asked_for_stand_for_themselves),
 		cmocka_unit_test(few_steps_with_operators_are_said),
 		cmocka_unit_test(every_table_keeps_its_promises),
