@@ -30,6 +30,7 @@ struct analysis_options {
 	bool leaves_steps; /* has_steps, to leave out steps that would mislead: only time of steps is of these, what happened counts always */
 	uint32_t window, last_window; /* as in struct model_filter */
 	int64_t pid;
+	bool keeps_recorded; /* sums are of what was recorded, also where a budget chose the steps: not multiplied to the run */
 	bool with_past; /* as in struct model_filter: for tables that need it */
 	const struct step_times
 		*step_times; /* (optional) computed once with the same steps, for all analyses of a report */

@@ -341,7 +341,7 @@ static enum status run(const struct model *model, const struct analysis_options 
 	table_columns(table, columns, COLLECTIVE_COLUMNS);
 	fold.calls = collective_calls_get(&own, model, options);
 	fold.times = step_times_get(&own_times, model, options);
-	fold.is_sample = fold.times->by_budget && fold.times->job_whole &&
+	fold.is_sample = fold.times->is_scaled && fold.times->job_whole &&
 	                 fold.times->job_whole < fold.times->job_count;
 	add_executions(&fold);
 	for (uint32_t i = 0; i < fold.calls->issue_count; i++) {

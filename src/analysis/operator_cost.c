@@ -66,10 +66,10 @@ static bool is_usable(const struct pairing *pairing, uint32_t i)
 
 /* ---- neighbours ---- */
 
+/* Numbers may have gaps: whether a step between them is missing, the time tells. */
 static bool follows(const struct model_step *after, const struct model_step *before)
 {
-	return after->process == before->process && after->track == before->track &&
-	       after->number == before->number + 1;
+	return after->process == before->process && after->track == before->track && after->number > before->number;
 }
 
 static double gap_ns(const struct pairing *pairing, uint32_t i)
@@ -134,7 +134,8 @@ static bool is_block(const struct pairing *pairing, uint32_t first, uint32_t end
 {
 	const struct model_step *steps = pairing->model->steps;
 
-	if (end - first < BLOCK || (uint64_t)steps[first].number % BLOCK)
+	if (end - first < BLOCK || (uint64_t)steps[first].number % BLOCK ||
+	    steps[first + BLOCK - 1].number != steps[first].number + (int64_t)BLOCK - 1)
 		return false;
 	for (uint32_t i = first; i < first + BLOCK; i++) {
 		bool goes_on = i == first ||
@@ -180,15 +181,17 @@ static void pair_block(struct pairing *pairing, uint32_t first)
 	pairing->list[pairing->count++] = pair;
 }
 
-static void pair_process(struct pairing *pairing, uint32_t first, uint32_t end)
+static void pair_blocks(struct pairing *pairing, uint32_t first, uint32_t end)
 {
-	find_gap_limit(pairing, first, end);
-	for (uint32_t i = first; i < end; i++) {
-		if (!pairing->times->by_budget)
-			pair_step(pairing, i, first, end);
-		else if (is_block(pairing, i, end))
+	for (uint32_t i = first; i < end; i++)
+		if (is_block(pairing, i, end))
 			pair_block(pairing, i);
-	}
+}
+
+static void pair_steps(struct pairing *pairing, uint32_t first, uint32_t end)
+{
+	for (uint32_t i = first; i < end; i++)
+		pair_step(pairing, i, first, end);
 }
 
 static bool is_wanted(const struct step_times *times, uint32_t process, uint32_t wanted)
@@ -201,7 +204,7 @@ static bool is_wanted(const struct step_times *times, uint32_t process, uint32_t
 	return false;
 }
 
-static void pair_all(struct pairing *pairing, uint32_t wanted)
+static void pair_all(struct pairing *pairing, uint32_t wanted, void (*pair)(struct pairing *, uint32_t, uint32_t))
 {
 	const struct model *model = pairing->model;
 
@@ -210,8 +213,10 @@ static void pair_all(struct pairing *pairing, uint32_t wanted)
 
 		for (end = first; end < pairing->times->count && model->steps[end].process == process;)
 			end++;
-		if (is_wanted(pairing->times, process, wanted))
-			pair_process(pairing, first, end);
+		if (!is_wanted(pairing->times, process, wanted))
+			continue;
+		find_gap_limit(pairing, first, end);
+		pair(pairing, first, end);
 	}
 }
 
@@ -355,7 +360,10 @@ struct operator_cost operator_cost_find(const struct model *model, const struct 
 
 	memset(pairing.is_beside, 0, times->count * sizeof(*pairing.is_beside));
 	count_steps(&cost, &pairing, process);
-	pair_all(&pairing, process);
+	if (times->by_budget)
+		pair_all(&pairing, process, pair_blocks);
+	if (!pairing.count) /* where numbers have gaps there are no blocks */
+		pair_all(&pairing, process, pair_steps);
 	join_ranks(&pairing);
 	for (uint32_t i = 0; i < pairing.count; i++)
 		cost.pairs += pairing.list[i].steps;

@@ -489,18 +489,17 @@ static const char *measured_text(const struct recording_price *price, struct are
 {
 	const struct operator_cost *operators = &price->operators;
 	char text[UNITS_BYTES];
-	const char *amount;
 
 	if (price->is_counted)
 		return arena_printf(arena, "recording cost %s (no operators were recorded; its own work, as counted)",
 		                    units_ratio(text, price->ratio));
-	if (!price->unknown)
-		amount = arena_printf(arena, "%s", units_ratio(text, price->ratio));
-	else
-		amount = arena_printf(arena, "less than %.1f %%", ceil(1000 * fmax(price->high, 0.001)) / 10);
+	if (price->unknown)
+		return arena_printf(
+			arena, "recording cost less than %.1f %% (%u steps with operators against their neighbours)",
+			ceil(1000 * fmax(price->high, 0.001)) / 10, operators->pairs);
 	return arena_printf(
 		arena, "recording cost %s (%u steps with operators against their neighbours, %.1f %% each +- %.1f)",
-		amount, operators->pairs, 100 * operators->ratio, 100 * operators->half);
+		units_ratio(text, price->ratio), operators->pairs, 100 * operators->ratio, 100 * operators->half);
 }
 
 /* Where steps do not tell it. Who does not use PyTorch pays for the recorder's events alone. */

@@ -207,7 +207,7 @@ double step_kinds_scale(const struct step_times *times)
 {
 	uint32_t measured = step_kinds_measured(times);
 
-	return times->by_budget && measured && measured < times->complete ? (double)times->complete / measured : 1;
+	return times->is_scaled && measured && measured < times->complete ? (double)times->complete / measured : 1;
 }
 
 /* Of a table whose sums were multiplied by `scale`. */

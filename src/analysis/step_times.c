@@ -580,6 +580,7 @@ void step_times_init(struct step_times *times, const struct model *model, const 
 	find_ranks(times, model);
 	fill_job(times, model);
 	step_kinds_find(times, model);
+	times->is_scaled = times->by_budget && !options->keeps_recorded;
 }
 
 void step_times_release(struct step_times *times)

@@ -96,6 +96,7 @@ struct step_times {
 	uint32_t job_program; /* of these, those that are the program */
 	uint32_t job_whole;   /* of these, those with operators in all ranks */
 	bool has_job_phases;  /* in any of the job's steps */
+	bool is_scaled;       /* then what tables of operators sum up is multiplied to the run */
 	bool by_budget;       /* which steps have operators was chosen by what they cost, not asked for */
 	bool has_plain;       /* durations are of steps without operators, since others have them */
 	/* of the job's selected steps, each counted once: all; with detail in any rank; without an end in any rank */

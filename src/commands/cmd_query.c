@@ -196,7 +196,7 @@ static enum status answer(struct report *report, const char *sql, struct error *
 
 static int run(const struct options_result *arguments, struct error *err)
 {
-	struct analysis_options analysis = {0};
+	struct analysis_options analysis = {.keeps_recorded = true};
 	struct loaded_run loaded;
 	struct report report;
 	enum status status;

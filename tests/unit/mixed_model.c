@@ -38,6 +38,7 @@ static int64_t put_step(struct model *model, uint32_t track, int64_t start_ns, c
 	                          .has_detail = kind == 'o',
 	                          .has_any_detail = kind != '.',
 	                          .has_lost_phases = kind == 'r' && run->infers,
+	                          .has_calls_only = kind == '.' && run->infers,
 	                          .has_tokens = true,
 	                          .tokens = 1000};
 
