@@ -64,12 +64,16 @@ def test_a_mode_in_parts_of_a_loop(tmp_path, python, name):
 def test_times_in_modes_are_those_of_the_script(tmp_path, python, mode, options):
     """It sleeps in the data, the loop and the backward, 20 ms each, in two modes."""
     truth, steps, phases = record(tmp_path, python, "two_modes", mode, *options)
-    assert len(steps) == len(truth["steps"]) and phases == [expected(python)] * len(steps)
+    assert len(steps) == len(truth["steps"])
+    for step, found in zip(steps, phases):  # without operators calls tell of it, but for the first one
+        assert found == expected(python) - (set() if step["other_ns"] is not None else {"forward"})
     for data_ns, step in zip(truth["data_ns"], steps):
-        assert step["data_ns"] >= data_ns and step["backward_ns"] >= 20e6 and step["other_ns"] >= 20e6
+        assert step["data_ns"] >= data_ns and step["backward_ns"] >= 20e6
+        assert step["other_ns"] is None or step["other_ns"] >= 20e6
+        assert step["other_ns"] is not None or not step["has_detail"]
     for step, (begin, end), (_, before) in zip(steps[1:], truth["steps"][1:], truth["steps"]):
         assert step["data_ns"] <= begin - before
-        assert step["forward_ns"] + step["backward_ns"] + step["optimizer_ns"] <= end - begin
+        assert (step["forward_ns"] or 0) + step["backward_ns"] + step["optimizer_ns"] <= end - begin
     if options:
         assert [step["step"] for step in steps if step["has_detail"]] == ([2, 3] if options[1] == "2-3" else [])
     check_ledger(tmp_path)
