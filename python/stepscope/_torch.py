@@ -64,7 +64,8 @@ def _lean_parts(torch):
     """Or why there are none."""
     wanted = os.environ.get("STEPSCOPE_LEAN")
     if wanted is not None:
-        return wanted
+        unknown = sorted(set(wanted.split(",")) - {*_LEAN_PARTS.split(","), "get", "none"})  # get: not done
+        return f"none: STEPSCOPE_LEAN has no part '{unknown[0]}', only {_LEAN_PARTS} or none" if unknown else wanted
     version = ".".join(str(torch.__version__).split(".")[:2])
     machine = os.uname().machine
     is_tried = version in _LEAN_VERSIONS and machine == "x86_64"

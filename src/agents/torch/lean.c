@@ -40,9 +40,9 @@ static bool names_part(const char *parts, const char *name)
 
 void lean_want(const char *parts)
 {
-	bool is_any = false;
+	bool is_any = false, is_none = strncmp(parts, "none", 4) == 0; /* why may follow */
 	for (int i = 0; i < PARTS; i++)
-		is_any |= lean.is_wanted[i] = names_part(parts, part_names[i]);
+		is_any |= lean.is_wanted[i] = !is_none && names_part(parts, part_names[i]);
 	if (!is_any)
 		snprintf(lean.text, sizeof(lean.text), "%s", parts);
 }

@@ -15,7 +15,8 @@
 
 #include "agents/torch/layout.h"
 
-/* Names of parts, with commas: "tls"; none of them: the text is what lean_text() says. Nothing is wanted before. */
+/* Names of parts, with commas: "tls"; "none", with why behind it, or none of these names: the text is what lean_text() says. Nothing is wanted
+ * before. */
 void lean_want(const char *parts);
 void lean_probe_begin(const struct torch_entry *entry);
 void lean_probe_end(const struct torch_entry *entry, const struct torch_layout *layout);
