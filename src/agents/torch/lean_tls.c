@@ -91,7 +91,8 @@ static bool takes_all(const struct torch_entry *entry, bool makes_records)
 static bool is_proven(const struct torch_entry *entry)
 {
 	bool makes_records = entry->makes_records();
-	return torch.get() == torch.get() && is_so(entry, makes_records, true) && shows_list(entry, makes_records) &&
+	const void *first = torch.get();
+	return torch.get() == first && is_so(entry, makes_records, true) && shows_list(entry, makes_records) &&
 	       shows_switch(entry, makes_records) && takes_all(entry, makes_records);
 }
 
