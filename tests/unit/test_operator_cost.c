@@ -245,6 +245,7 @@ static void a_cost_that_is_not_sure_is_a_bound(void **state)
 /* PyTorch pays for being observed, which the recorder's own events do not tell. */
 static void events_alone_are_a_part_of_it_with_pytorch(void **state)
 {
+	const char *text;
 	struct table table;
 	struct model model;
 
@@ -255,9 +256,9 @@ static void events_alone_are_a_part_of_it_with_pytorch(void **state)
 	assert_true(table_get(&table, 0, table_find_column(&table, "overhead_ratio"))->has_value);
 	table_release(&table);
 	model_add_meta(&model, 0, "torch.version", "2.13.0");
-	assert_non_null(strstr(cost_text(&model, &table),
-	                       "cost not measured: operators were recorded in all steps; events alone took"));
-	assert_non_null(strstr(cost_text(&model, &table), "what PyTorch pays for being observed is not in it"));
+	text = cost_text(&model, &table);
+	assert_non_null(strstr(text, "cost not measured: operators were recorded in all steps; events alone took"));
+	assert_non_null(strstr(text, "what PyTorch pays for being observed is not in it"));
 	assert_false(table_get(&table, 0, table_find_column(&table, "overhead_ratio"))->has_value);
 	table_release(&table);
 	model_release(&model);
