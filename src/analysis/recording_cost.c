@@ -138,12 +138,26 @@ static double counted_share(const struct model *model, const struct step_times *
 	return steps_ns > 0 ? events_ns / steps_ns : 0;
 }
 
+/* In some process PyTorch's callbacks stayed in all steps. */
+static bool is_observed(const struct model *model)
+{
+	for (uint32_t i = 0; i < model->processes_count; i++)
+		if (model_meta(model, i, "torch.callbacks"))
+			return true;
+	return false;
+}
+
 struct recording_price recording_price_find(const struct model *model, const struct step_times *times)
 {
 	struct recording_price price = {.operators = operator_cost_find(model, times, MODEL_NONE)};
 	const struct operator_cost *operators = &price.operators;
 	double own, half;
 
+	if (operators->with < operators->count && is_observed(model)) {
+		price.unknown =
+			"PyTorch was observed in the steps without operators, too: nothing else tells of its steps";
+		return price;
+	}
 	price.unknown = operators->unknown;
 	price.is_counted = operators->unknown && !strcmp(operators->unknown, OPERATOR_COST_NONE);
 	if (price.unknown && !price.is_counted)

@@ -533,11 +533,13 @@ void streams_unload(void)
 uint32_t stream_call(uint32_t symbol)
 {
 	struct cursor *cursor = cursor_mine;
+	if (cursor == &cursor_none || cursor->stream == 0) /* which all threads share; or its parent's */
+		return 0;
 	uint32_t before = 0, was_busy = __atomic_load_n(&cursor->busy, __ATOMIC_RELAXED);
 	/* as in an emission: while it is busy nobody takes the pool away */
 	__atomic_store_n(&cursor->busy, 1, __ATOMIC_RELAXED);
 	__atomic_signal_fence(__ATOMIC_SEQ_CST);
-	if (!was_busy && cursor->stream && __atomic_load_n(&cursor->end, __ATOMIC_ACQUIRE)) {
+	if (!was_busy && __atomic_load_n(&cursor->end, __ATOMIC_ACQUIRE)) {
 		before = cursor->slot->call;
 		__atomic_store_n(&cursor->slot->call, symbol, __ATOMIC_RELAXED);
 	}

@@ -74,3 +74,28 @@ def test_a_program_without_steps_is_recorded_whole(tmp_path, python):
     assert warm(tmp_path, python, "infer.py", budget="3%").returncode == 0
     (linear,) = [row for row in table(tmp_path, "ops") if row["name"] == "aten::addmm"]
     assert linear["calls"] == 50
+
+
+BY_HAND = """
+import torch
+model = torch.nn.Linear(8, 8)
+for step in range(80):
+    model(torch.randn(4, 8)).pow(2).mean().backward()
+    with torch.no_grad():
+        for parameter in model.parameters():
+            parameter -= 0.1 * parameter.grad
+            parameter.grad = None
+"""
+
+
+@every_python
+def test_what_cannot_be_measured_is_not_printed(tmp_path, python):
+    """Without an optimizer only operators tell of steps: PyTorch calls us in all of them, so steps without operators are no measure."""
+    (tmp_path / "by_hand.py").write_text(BY_HAND)
+    for options in ([], ["--steps", "none", "--out", "none"]):
+        assert warm(tmp_path, python, "by_hand.py", options=options, budget="3%").returncode == 0
+        (run,) = table(tmp_path, "run", recording=options[3] if options else "run")
+        assert run["cost"].startswith("cost not measured: PyTorch was observed in the steps without operators, too"), run["cost"]
+        assert run["overhead_ratio"] is None
+    assert record(tmp_path, python, options=["--out", "with"]).returncode == 0
+    assert "was observed in the steps" not in table(tmp_path, "run", recording="with")[0]["cost"]

@@ -18,6 +18,7 @@
 #include <string.h>
 
 #define KINDS 6
+#define KEPT_LEAST 8 /* steps: the first ones have callbacks until an optimizer was seen */
 
 static HOT struct {
 	uint64_t (*thread_id)(void);
@@ -37,6 +38,7 @@ static struct {
 	bool is_started; /* by observer_start() */
 	bool has_detail; /* operators are recorded */
 	bool is_on;      /* the callbacks are registered */
+	uint32_t kept;   /* how often they stayed though no operators are recorded */
 	uint32_t lock;
 } registered;
 
@@ -409,6 +411,15 @@ static void follow_wishes(void)
 	registered.is_on = is_wanted;
 }
 
+/* Then steps without operators pay for being observed, too, and nothing can be measured by them. */
+static void note_kept(unsigned bits)
+{
+	if (!bits)
+		registered.kept = 0; /* the recording ends */
+	else if (registered.is_on && !registered.has_detail && ++registered.kept == KEPT_LEAST)
+		stepscope_metadata("torch.callbacks", "in all steps: nothing but operators tells of steps");
+}
+
 static unsigned on_switch(unsigned bits)
 {
 	if (!lock())
@@ -416,6 +427,7 @@ static unsigned on_switch(unsigned bits)
 	registered.has_detail = bits & STEPSCOPE_ACTIVE_DETAIL;
 	follow_wishes();
 	unsigned added = bits && registered.is_started && !registered.is_on ? STEPSCOPE_ACTIVE_CALLS : 0;
+	note_kept(bits);
 	unlock();
 	return added;
 }
