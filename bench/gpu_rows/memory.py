@@ -86,7 +86,7 @@ def oom_growth(device, notes):
 
 def oom_optimizer(device, notes):
     """The first update makes the optimizer's state."""
-    limit(1.45)
+    limit(2.6)
     settings = settings_of("base")
     settings.batch, settings.width, settings.layers = 1, 1536, 5
     program = Program(settings, device)
@@ -96,7 +96,7 @@ def oom_optimizer(device, notes):
 
 
 def oom_fragments(device, notes):
-    """Much is free, in pieces: every other one of many blocks is released, then one larger than a piece is asked for."""
+    """Much is free, in pieces: of each two blocks of 9 MiB in a segment of 20 one is released, then 256 MiB are asked for."""
     limit(LIMIT_GB)
     program = Program(settings_of("base"), device)
     notes["programs"] = program
@@ -105,7 +105,7 @@ def oom_fragments(device, notes):
     pieces = []
     try:
         while True:
-            pieces.append(torch.empty(24 << 20, dtype=torch.uint8, device=device))
+            pieces.append(torch.empty(9 << 20, dtype=torch.uint8, device=device))
     except torch.cuda.OutOfMemoryError:
         pass
     del pieces[::2]
@@ -136,11 +136,11 @@ def oom_caught(device, notes):
 
 def oom_copy(device, notes):
     """The weights are cast to float64 beside themselves."""
-    limit(2)
+    limit(LIMIT_GB)
     program = Program(settings_of("base"), device)
     notes["programs"] = program
     steps(program, 1)
-    notes["copies"] = [[weight.detach().double() for weight in program.plain.parameters()] for _ in range(4)]
+    notes["copies"] = [[weight.detach().double() for weight in program.plain.parameters()] for _ in range(8)]
     return program
 
 
@@ -166,7 +166,7 @@ def main():
     device, notes = "cpu" if chosen.cpu else "cuda", {}
     has_history = not chosen.cpu and not chosen.bare
     if has_history:
-        torch.cuda.memory._record_memory_history(max_entries=HISTORY)
+        torch.cuda.memory._record_memory_history(stacks="python", max_entries=HISTORY)
     found = {"what": PROGRAMS[chosen.name].__doc__ or "three steps"}
     error, program = None, None
     try:
