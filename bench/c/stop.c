@@ -14,7 +14,7 @@
 #include <sys/stat.h>
 
 #define NAMES 100
-#define PAIRS 935000 /* nearly all of the default pool's 16 MiB, which also holds names and threads */
+#define PAIRS 920000 /* nearly all of the default pool's 16 MiB, which also holds names and threads */
 
 static stepscope_name_t names[NAMES];
 
