@@ -24,7 +24,7 @@ HERE = os.path.dirname(os.path.abspath(__file__))
 TAR_BYTES = 12 << 20  # of each tar
 BASIC = "10,1,2,38,17,36"  # kernels, memcpy, memset, synchronization, overhead, cuda_event
 # callback ids: launches, graph launches and instantiations, copies, sets, events, waits, synchronisation, allocations
-RUNTIME = ("211,214,269,284,430,431,311,312,310,335,418,436,443,315,319,31,32,41,44,49,51,160,161,225,233,234,"
+RUNTIME = ("211,214,269,284,430,431,311,312,310,335,418,436,443,315,319,31,32,41,44,49,51,160,161,225,233,235,"
            "131,135,137,138,147,165,370,20,22,25,26,27,152,206,373,374,375,376,377,391,392")
 DRIVER = ("307,442,477,527,652,653,514,515,513,561,578,643,656,696,276,277,278,279,280,281,305,306,216,220,"
           "17,119,121,126,295,587,800,243,245,271,294,549,550,551,552,598,599,600,601,611,612")
@@ -32,6 +32,9 @@ SELECTED = {"CUPTI_PROBE_KINDS": BASIC, "CUPTI_PROBE_RUNTIME": RUNTIME, "CUPTI_P
 GRAPHS = {"CUPTI_PROBE_GRAPHS": "1", "CUPTI_PROBE_BYTES": str(8 << 20)}
 # of CUPTI 13.0, to see whether raw buffers can be walked without CUPTI
 RECORD_BYTES = {10: 216, 1: 96, 2: 88, 4: 40, 5: 40, 38: 56, 36: 56, 17: 56, 49: 128, 50: 72, 12: 56, 39: 24}
+
+
+TARS = {"graphs": ("graph_buffers", "graph_late"), "others": ("eager_buffers", "kinds_cost", "ends", "others", "oom")}
 
 
 def cases():
@@ -189,7 +192,7 @@ class Run:
     def case(self, row, case, settings, seconds, options):
         """Runs one case, whatever becomes of it, and writes its line."""
         is_bare = options.get("bare", False)
-        label = case + ("-bare" if is_bare else "")
+        label = case + ("-bare" if is_bare else "-again" if options.get("again") else "")
         line = {"row": row, "case": label, "settings": settings}
         left = self.until - time.monotonic()
         if left < 8:
@@ -233,14 +236,15 @@ class Run:
             line["stdout"] = said[-1500:]
         line["stderr"] = complained[-2500:]
 
-    def row(self, row, chosen):
-        print(f"== {row}, {self.until - time.monotonic():.0f} s left", flush=True)
+    def alone(self, one):
+        line = self.case(*one)
+        if one[0] == "graph_buffers" and line.get("status", 0) < 0 and not line.get("timed_out"):
+            self.case(one[0], one[1], one[2] | {"CUPTI_PROBE_IDS": "safe"}, one[3], {"again": True})
+
+    def together(self, chosen):
+        print(f"== {len(chosen)} cases, {self.options.jobs} at a time, {self.until - time.monotonic():.0f} s left", flush=True)
         with concurrent.futures.ThreadPoolExecutor(self.options.jobs) as pool:
-            for one in [one for one in chosen if not one[4].get("together")]:
-                line = self.case(*one)
-                if row == "graph_buffers" and line.get("status", 0) < 0 and not line.get("timed_out"):
-                    self.case(row, one[1], one[2] | {"CUPTI_PROBE_IDS": "safe"}, one[3], {})
-            list(pool.map(lambda one: self.case(*one), [one for one in chosen if one[4].get("together")]))
+            list(pool.map(lambda one: self.case(*one), chosen))
 
     def pack(self, name, rows):
         """name.tar.gz with the files of these rows, each packed; what is too large for it is named in results.jsonl."""
@@ -262,6 +266,13 @@ class Run:
         os.replace(path + ".new", path)
         return left_out
 
+    def pack_all(self, left_out):
+        for name, rows in TARS.items():
+            try:
+                left_out[name] = self.pack(name, rows)
+            except OSError as error:
+                left_out[name] = repr(error)
+
 
 def machine():
     def ask(*command):
@@ -281,24 +292,23 @@ def main():
     parser.add_argument("--out", default="gpu_probe_out")
     parser.add_argument("--only", default=",".join(names), help="rows: " + ",".join(names) + "; ROW/CASE for one case")
     parser.add_argument("--seconds", type=float, default=230, help="for all rows together")
-    parser.add_argument("--jobs", type=int, default=6, help="cases at a time, of those that measure no time")
+    parser.add_argument("--jobs", type=int, default=10, help="cases at a time, of those that measure no time")
     parser.add_argument("--fake", action="store_true", help="without a GPU: work by the processor, made up records")
     options = parser.parse_args()
     options.out = os.path.abspath(options.out)
     run = Run(options)
     run.write(machine() | {"cupti": run.cupti, "fake": options.fake})
-    wanted, left_out, started = options.only.split(","), {}, time.monotonic()
-    for row in names:
-        chosen = [one for one in cases() if one[0] == row and (row in wanted or f"{row}/{one[1]}" in wanted)]
-        if not chosen:
-            continue
-        run.row(row, chosen)
-        tar, rows = ("graphs", ("graph_buffers", "graph_late")) if row.startswith("graph") else \
-                    ("others", ("eager_buffers", "kinds_cost", "ends", "others", "oom"))
-        try:
-            left_out[tar] = run.pack(tar, rows)
-        except OSError as error:
-            left_out[tar] = repr(error)
+    wanted, started = options.only.split(","), time.monotonic()
+    chosen = [one for one in cases() if one[0] in wanted or f"{one[0]}/{one[1]}" in wanted]
+    left_out = {}
+    for one in [one for one in chosen if not one[4].get("together") and one[0] != "oom"]:
+        run.alone(one)
+        run.pack_all(left_out)
+    run.together([one for one in chosen if one[4].get("together")])
+    run.pack_all(left_out)
+    for one in [one for one in chosen if one[0] == "oom"]:
+        run.alone(one)
+    run.pack_all(left_out)
     run.write({"row": "end", "left_out": left_out, "took_s": round(time.monotonic() - started, 1)})
     shutil.rmtree(run.work, ignore_errors=True)
     print(f"gpu_probe: {time.monotonic() - started:.0f} s; results in {options.out}")
