@@ -42,6 +42,8 @@ class Probe:
             pretend(0)  # the stand-in is mapped before the probe looks for CUPTI
         if FAKE or by_hand:
             library.InitializeInjection()
+        elif library.cupti_probe_state() == 0:  # the driver did not load it, or there is no CUPTI
+            RESULT["by_hand"] = library.InitializeInjection()
         RESULT["state"] = library.cupti_probe_state()
 
     def __getattr__(self, name):
@@ -539,7 +541,7 @@ def profiled(count=200):
     return {"launched": count, "device_events": seen, "start_ms": 1e3 * (entered - start), "stop_ms": 1e3 * (stopped - left)}
 
 
-def series(probe, count=10, pause=0.1):
+def series(probe, count=10, pause=0.05):
     """Our rows after each of some rounds of launches: does anything come, and for how long?"""
     found = []
     for _ in range(count):

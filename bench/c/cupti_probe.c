@@ -10,9 +10,7 @@
 
 #include <dlfcn.h>
 #include <errno.h>
-#include <fcntl.h>
 #include <pthread.h>
-#include <stdarg.h>
 #include <stdatomic.h>
 #include <stdbool.h>
 #include <stdio.h>
@@ -23,7 +21,9 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "cupti_library.h"
 #include "cupti_numbers.h"
+#include "cupti_text.h"
 
 #define BUFFER_BYTES (1u << 20)
 #define SMALL_BYTES (1u << 16)
@@ -32,19 +32,10 @@
 #define CALLS_MAX 128 /* of the runtime, and of the driver */
 #define BATCH 128     /* records between two times of the lock */
 #define STREAMS_MAX 256
-#define NAME_MAX_BYTES 1500
 #define LOG_MAX 400
 #define LOG_ALL 100 /* of the calls behind these, only what failed or took LOG_SLOW_NS */
 #define LOG_SLOW_NS 50000
 #define END_SECONDS 5 /* for the flush at the end */
-
-struct text {
-	const char *ending;
-	int file;
-	size_t used;
-	uint64_t rows, rows_left_out;
-	char data[1 << 16];
-};
 
 enum text_name {
 	KERNELS,
@@ -101,7 +92,7 @@ static struct probe {
 	char holder[128], fatal[256];
 
 	struct buffer buffers[BUFFERS_MAX], small[SMALL_MAX];
-	uint64_t buffers_limit, bytes_limit, rows_limit, out;
+	uint64_t buffers_limit, bytes_limit, out;
 	uint64_t last_start_ns;
 	struct stream streams[STREAMS_MAX];
 	struct counts counts;
@@ -165,44 +156,7 @@ static bool is_usable(void)
 	return probe.is_ready && !atomic_load(&probe.is_gone);
 }
 
-/* --- text files --- */
-
-static void text_write(struct text *text)
-{
-	size_t done = 0;
-	while (text->file >= 0 && done < text->used) {
-		ssize_t got = write(text->file, text->data + done, text->used - done);
-		if (got < 0 && errno == EINTR)
-			continue;
-		if (got < 0) {
-			probe.counts.write_error = (uint64_t)errno;
-			break;
-		}
-		done += (size_t)got;
-	}
-	text->used = 0;
-}
-
-/* A row with its line end; under the lock. */
-__attribute__((format(printf, 2, 3))) static void text_add(struct text *text, const char *format, ...)
-{
-	if (text->file < 0)
-		return;
-	if (text->rows >= probe.rows_limit) {
-		text->rows_left_out++;
-		return;
-	}
-	if (sizeof(text->data) - text->used < NAME_MAX_BYTES * 2 + 300)
-		text_write(text);
-	va_list arguments;
-	va_start(arguments, format);
-	int length = vsnprintf(text->data + text->used, sizeof(text->data) - text->used, format, arguments);
-	va_end(arguments);
-	if (length > 0 && (size_t)length < sizeof(text->data) - text->used) {
-		text->used += (size_t)length;
-		text->rows++;
-	}
-}
+/* --- files --- */
 
 static void texts_write(void)
 {
@@ -210,13 +164,6 @@ static void texts_write(void)
 	for (int i = 0; i < TEXTS; i++)
 		text_write(&probe.texts[i]);
 	pthread_mutex_unlock(&probe.lock);
-}
-
-static int open_file(const char *prefix, const char *ending)
-{
-	char path[800];
-	snprintf(path, sizeof(path), "%s-%d.%s", prefix, (int)getpid(), ending);
-	return open(path, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0644);
 }
 
 /* --- records --- */
@@ -245,7 +192,7 @@ static void take_kernel(const struct cupti_kernel *kernel)
 		count_order(kernel);
 	text_add(&probe.texts[KERNELS], "%lu %lu %u %u %u %u %lu %.*s\n", kernel->start_ns, kernel->end_ns,
 	         kernel->correlation, kernel->stream, kernel->device, kernel->context, kernel->graph_node,
-	         NAME_MAX_BYTES, kernel->name ? kernel->name : "?");
+	         TEXT_NAME_BYTES, kernel->name ? kernel->name : "?");
 }
 
 /* Start and end are in the same place in records of copies, of sets and of calls, but not in those of kernels. */
@@ -268,7 +215,7 @@ static void take_record(const void *record)
 	} else if (kind == CUPTI_KIND_MARKER) {
 		const struct cupti_marker *marker = record;
 		text_add(&probe.texts[MARKERS], "%lu %u %u %.*s %.*s\n", marker->time_ns, marker->flags, marker->id,
-		         NAME_MAX_BYTES, marker->domain ? marker->domain : "-", NAME_MAX_BYTES,
+		         TEXT_NAME_BYTES, marker->domain ? marker->domain : "-", TEXT_NAME_BYTES,
 		         marker->name ? marker->name : "-");
 	}
 	probe.counts.untimed[index] += !start_ns || !end_ns;
@@ -695,7 +642,7 @@ void cupti_probe_mark(const char *text)
 {
 	int64_t time_ns = now_ns();
 	pthread_mutex_lock(&probe.lock);
-	text_add(&probe.texts[MARKS], "%ld %.*s\n", time_ns, NAME_MAX_BYTES, text);
+	text_add(&probe.texts[MARKS], "%ld %.*s\n", time_ns, TEXT_NAME_BYTES, text);
 	text_write(&probe.texts[MARKS]);
 	pthread_mutex_unlock(&probe.lock);
 }
@@ -744,8 +691,8 @@ static void report(FILE *file)
 	report_kinds(file, "driver_launches", counts->launches[CUPTI_DOMAIN_DRIVER - 1], 1024);
 	report_kinds(file, "runtime_launches", counts->launches[CUPTI_DOMAIN_RUNTIME - 1], 1024);
 	for (int i = 0; i < TEXTS; i++)
-		fprintf(file, "\"%s\": {\"rows\": %lu, \"left_out\": %lu},\n", probe.texts[i].ending,
-		        probe.texts[i].rows, probe.texts[i].rows_left_out);
+		fprintf(file, "\"%s\": {\"rows\": %lu, \"left_out\": %lu, \"error\": %d},\n", probe.texts[i].ending,
+		        probe.texts[i].rows, probe.texts[i].rows_left_out, probe.texts[i].error);
 #define NUMBER(field) fprintf(file, "\"%s\": %lu,\n", #field, counts->field)
 	NUMBER(records);
 	NUMBER(late_in_stream);
@@ -811,7 +758,6 @@ static void write_report(void)
 
 int cupti_probe_open(const char *prefix)
 {
-	int error = 0;
 	if (atomic_load(&probe.is_gone))
 		return ESRCH;
 	texts_write();
@@ -819,14 +765,11 @@ int cupti_probe_open(const char *prefix)
 	pthread_mutex_lock(&probe.lock);
 	if (probe.raw >= 0)
 		close(probe.raw);
-	probe.raw = prefix ? open_file(prefix, "bin") : -1;
-	error = prefix && probe.raw < 0 ? errno : 0;
+	probe.raw = prefix ? text_file(prefix, "bin") : -1;
+	int error = prefix && probe.raw < 0 ? errno : 0;
 	for (int i = 0; i < TEXTS; i++) {
-		struct text *text = &probe.texts[i];
-		if (text->file >= 0)
-			close(text->file);
-		text->file = prefix ? open_file(prefix, text->ending) : -1;
-		text->rows = text->rows_left_out = 0;
+		int text_error = text_open(&probe.texts[i], prefix);
+		error = error ? error : text_error;
 	}
 	probe.counts.bytes_written = 0;
 	snprintf(probe.prefix, sizeof(probe.prefix), "%s", prefix ? prefix : "");
@@ -842,12 +785,8 @@ static void forked(void)
 	if (probe.raw >= 0)
 		close(probe.raw);
 	probe.raw = -1;
-	for (int i = 0; i < TEXTS; i++) {
-		if (probe.texts[i].file >= 0)
-			close(probe.texts[i].file);
-		probe.texts[i].file = -1;
-		probe.texts[i].used = 0;
-	}
+	for (int i = 0; i < TEXTS; i++)
+		text_close(&probe.texts[i], 1);
 	probe.prefix[0] = 0;
 }
 
@@ -929,56 +868,9 @@ static void configure(void)
 	uint64_t buffers = number("CUPTI_PROBE_BUFFERS", 64);
 	probe.buffers_limit = buffers < BUFFERS_MAX ? buffers : BUFFERS_MAX;
 	probe.bytes_limit = number("CUPTI_PROBE_BYTES", 64u << 20);
-	probe.rows_limit = number("CUPTI_PROBE_ROWS", 1000000);
+	uint64_t rows_limit = number("CUPTI_PROBE_ROWS", 1000000);
 	for (int i = 0; i < TEXTS; i++)
-		probe.texts[i] = (struct text){.ending = endings[i], .file = -1};
-}
-
-/* The one that is mapped comes before any other: two in one process do not work. Its name may be that of its very version. */
-static void *mapped_library(void)
-{
-	char line[1024];
-	void *library = NULL;
-	FILE *file = fopen("/proc/self/maps", "re");
-	while (file && !library && fgets(line, sizeof(line), file)) {
-		char *path = strchr(line, '/'), *name = path ? strstr(path, "/libcupti.so") : NULL;
-		if (!name)
-			continue;
-		path[strcspn(path, "\n")] = 0;
-		library = dlopen(path, RTLD_NOW | RTLD_NOLOAD);
-	}
-	if (file)
-		fclose(file);
-	return library;
-}
-
-static void *find_library(void)
-{
-	static const char *const names[] = {"libcupti.so.13", "libcupti.so.12", "libcupti.so"};
-	const char *path = getenv("CUPTI_PROBE_LIBRARY");
-	void *library = mapped_library();
-	for (int i = 0; i < 2 && !library; i++)
-		library = dlopen(names[i], RTLD_NOW | RTLD_NOLOAD);
-	for (int i = 0; i < 3 && !library; i++)
-		library = dlopen(names[i], RTLD_NOW);
-	if (!library && path)
-		library = dlopen(path, RTLD_NOW);
-	return library;
-}
-
-static bool resolve(void *library)
-{
-#define LOOK_UP(field, name, parameters) *(void **)&probe.cupti.field = dlsym(library, #name);
-	CUPTI_FUNCTIONS(LOOK_UP)
-#undef LOOK_UP
-	bool is_complete = true;
-#define CHECK(field, name, parameters) is_complete = is_complete && probe.cupti.field;
-	CUPTI_FUNCTIONS_NEEDED(CHECK)
-#undef CHECK
-	Dl_info info;
-	if (is_complete && dladdr((void *)(uintptr_t)probe.cupti.get_version, &info) && info.dli_fname)
-		snprintf(probe.path, sizeof(probe.path), "%s", info.dli_fname);
-	return is_complete;
+		text_init(&probe.texts[i], endings[i], rows_limit);
 }
 
 static void complain(const char *what, int error)
@@ -1000,8 +892,7 @@ int InitializeInjection(void)
 		complain("no driver here", 0);
 		return 1;
 	}
-	void *library = find_library();
-	if (!library || !resolve(library)) {
+	if (!cupti_library_find(&probe.cupti, getenv("CUPTI_PROBE_LIBRARY"), probe.path, sizeof(probe.path))) {
 		complain("no CUPTI here; CUPTI_PROBE_LIBRARY may name it", 0);
 		return 1;
 	}
