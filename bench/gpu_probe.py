@@ -47,6 +47,7 @@ def cases():
              ("eager_buffers", "async", {**memory, "PYTORCH_CUDA_ALLOC_CONF": "backend:cudaMallocAsync"}, 40, {}),
              ("eager_buffers", "expandable", {**memory, "PYTORCH_CUDA_ALLOC_CONF": "expandable_segments:True"}, 40, {"together": True}),
              ("eager_buffers", "nvtx", {**SELECTED, "CUPTI_PROBE_KINDS": BASIC + ",12", "NVTX": "1"}, 40, {"together": True}),
+             ("eager_buffers", "waits", {**SELECTED, "CUPTI_PROBE_SYNC_ALL": "1", "CUPTI_PROBE_EVENT_TIMES": "1"}, 40, {"together": True}),
              ("eager_buffers", "all", {"CUPTI_PROBE_KINDS": BASIC + ",4,5", "CUPTI_PROBE_LAUNCHES": "2"}, 40, {"together": True}),
              ("kinds_cost", "turns", {"CUPTI_PROBE_RUNTIME": RUNTIME, "CUPTI_PROBE_DRIVER": DRIVER, "NO_FILES": "1"}, 75, {})]
     some = {"CUPTI_PROBE_KINDS": "10,1,2,38"}
@@ -148,7 +149,7 @@ def look_at(folder):
 
 class Run:
     def __init__(self, options):
-        self.options, self.lock = options, threading.Lock()
+        self.options, self.lock, self.packed_files = options, threading.Lock(), {}
         self.until = time.monotonic() + options.seconds
         self.work = tempfile.mkdtemp(prefix="gpu_probe.")
         os.makedirs(options.out, exist_ok=True)
@@ -246,6 +247,13 @@ class Run:
         with concurrent.futures.ThreadPoolExecutor(self.options.jobs) as pool:
             list(pool.map(lambda one: self.case(*one), chosen))
 
+    def packed(self, file):
+        key = (file, os.path.getsize(file))
+        if key not in self.packed_files:
+            with open(file, "rb") as source:
+                self.packed_files[key] = gzip.compress(source.read(), 6)
+        return self.packed_files[key]
+
     def pack(self, name, rows):
         """name.tar.gz with the files of these rows, each packed; what is too large for it is named in results.jsonl."""
         total, left_out = 0, []
@@ -253,8 +261,7 @@ class Run:
         with tarfile.open(path + ".new", "w:gz", compresslevel=1) as tar:
             files = [os.path.join(folder, file) for row in rows for folder, _, names in os.walk(os.path.join(self.work, row)) for file in names]
             for file in sorted(files, key=os.path.getsize):
-                with open(file, "rb") as source:
-                    data = gzip.compress(source.read(), 9 if os.path.getsize(file) < 4 << 20 else 6)
+                data = self.packed(file)
                 if total + len(data) + 1024 > TAR_BYTES - (1 << 20):
                     left_out.append(os.path.relpath(file, self.work))
                     continue

@@ -198,6 +198,8 @@ typedef uint64_t (*cupti_clock)(void);
 	X(flush_period, cuptiActivityFlushPeriod, (uint32_t))                                                          \
 	X(enable_runtime_call, cuptiActivityEnableRuntimeApi, (uint32_t, uint8_t))                                     \
 	X(enable_driver_call, cuptiActivityEnableDriverApi, (uint32_t, uint8_t))                                       \
+	X(enable_all_synchronizations, cuptiActivityEnableAllSyncRecords, (uint8_t))                                   \
+	X(enable_event_times, cuptiActivityEnableCudaEventDeviceTimestamps, (uint8_t))                                 \
 	X(graph_id, cuptiGetGraphId, (void *, uint32_t *))                                                             \
 	X(node_id, cuptiGetGraphNodeId, (void *, uint64_t *))                                                          \
 	X(exec_id, cuptiGetGraphExecId, (void *, uint32_t *))

@@ -516,6 +516,10 @@ static void register_all(void)
 	if (!clock || strcmp(clock, "cupti") != 0)
 		CALL(register_clock, 0, clock_for_cupti);
 	CALL(register_callbacks, 0, buffer_requested, buffer_completed);
+	if (number("CUPTI_PROBE_SYNC_ALL", 0))
+		CALL(enable_all_synchronizations, 1, 1);
+	if (number("CUPTI_PROBE_EVENT_TIMES", 0))
+		CALL(enable_event_times, 1, 1);
 	uint32_t period_ms = (uint32_t)number("CUPTI_PROBE_PERIOD", 0);
 	if (period_ms)
 		CALL(flush_period, period_ms, period_ms);

@@ -22,6 +22,8 @@
  *     CUPTI_PROBE_PER_THREAD  0: one buffer for all threads; 1, the default: one for each
  *     CUPTI_PROBE_CLOCK       cupti: CUPTI's own clock instead of CLOCK_MONOTONIC
  *     CUPTI_PROBE_PERIOD      milliseconds after which CUPTI delivers what is complete
+ *     CUPTI_PROBE_SYNC_ALL    1: also queries of events and streams that were not done yet (CUPTI 12.8 or later)
+ *     CUPTI_PROBE_EVENT_TIMES 1: records of events with the device's time (13.0 or later)
  *     CUPTI_PROBE_END         none: no flush at the end; force: a forced one behind the first
  *     CUPTI_PROBE_ANYWAY      1: load CUPTI although no libcuda.so.1 is there (some versions crash then)
  *
