@@ -97,6 +97,7 @@ struct compared_part {      /* of a step; of a run without steps, of all of it; 
 };
 
 #define COMPARED_MEMORY "memory "
+#define COMPARED_KERNEL "kernel"
 #define COMPARED_LATE_RANK "late rank"
 /* Levels that begin with this hold only what takes longest of a part of the run: a name that is not there took less, not nothing. */
 #define COMPARED_TOP "top "

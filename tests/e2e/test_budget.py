@@ -135,6 +135,72 @@ def test_kept_runs_are_of_a_kind_too(tmp_path, first, second):
     assert answer["result"] == ("not comparable" if second == "none" else "no difference")
 
 
+def gate(*arguments):
+    done = subprocess.run([STEPSCOPE, "compare", *map(str, arguments)], capture_output=True, text=True, check=False, timeout=120)
+    return done.returncode, " ".join(done.stdout.split())
+
+
+@pytest.mark.parametrize("all_first", [True, False])
+def test_of_a_bound_nothing_is_taken_off(tmp_path, all_first):
+    """What operators cost is not told by a report, so compare does not know it either."""
+    make(tmp_path / "all", "o" * 287, "cost=1", "noise=5", "budget=none", "seed=5")
+    make(tmp_path / "some", chosen(8), "cost=1", "noise=5", "budget=3 %", "every=8", "seed=9")
+    assert report(tmp_path / "some")["window"]["overhead_all_ratio"] is None
+    names = ("all", "some") if all_first else ("some", "all")
+    sides = [tmp_path / name for name in names]
+    history = ("--history", tmp_path / "history.db", "--series", "s")
+    read("history", "add", sides[0], *history)
+    for operands in (sides, ["--tier", "default", *sides], ["--baseline", "last", sides[1], *history]):
+        status, text = gate(*operands)
+        assert status == 5 and text.startswith("not comparable: operators were recorded in "), text
+        assert "in all steps of the" in text and "in every 8th step of the" in text and "taken off" not in text
+        assert re.search(r"their cost is that it is less than \d\.\d %: record both sides with --budget none, or both without it", text), text
+        assert "to settle both sides recorded with --budget none, or both without" in text
+    answer = json.loads(read("compare", *sides, "--tier", "default", "--json"))
+    assert (answer["verdict"]["result"], answer["verdict"]["is_comparable"]) == ("not comparable", False)
+    assert {row["result"] for row in answer["metrics"] if row["metric"] in ("step_time", "step_time_mean", "step_time_p95")} == {"not comparable"}
+    assert {row["result"] for row in answer["limits"] if row["metric"] == "step_time"} == {"not comparable"}
+
+
+def test_a_small_bound_widens_the_answer(tmp_path):
+    """Of changes that do not count (--smallest) nobody needs to know whether they are the recorder's."""
+    make(tmp_path / "all", "o" * 287, "cost=0.1", "noise=0.5", "budget=none", "seed=5")
+    make(tmp_path / "some", chosen(8), "cost=0.1", "noise=0.5", "budget=3 %", "every=8", "seed=9")
+    assert report(tmp_path / "some")["window"]["overhead_all_ratio"] is None
+    status, text = gate(tmp_path / "all", tmp_path / "some")
+    assert status == 0 and text.startswith("no difference") and "taken off" not in text
+    assert re.search(r"operators were recorded in all steps of the base: they cost less than 0\.\d %, which is in its times", text), text
+    narrow = verdict(tmp_path / "some", tmp_path / "some2") if make(tmp_path / "some2", chosen(8), "cost=0.1", "noise=0.5", "budget=3 %", "every=8",
+                                                                   "seed=13") else None
+    wide = verdict(tmp_path / "all", tmp_path / "some")
+    assert wide["ci95_high_ratio"] - wide["ci95_low_ratio"] > narrow["ci95_high_ratio"] - narrow["ci95_low_ratio"]
+    assert gate("--smallest", "0.05", tmp_path / "all", tmp_path / "some")[0] == 5
+
+
+def test_the_doubt_of_the_cost_is_in_the_answer(tmp_path):
+    """No number of runs makes it less: what to do is to record alike."""
+    make(tmp_path / "all", "o" * 287, "cost=18", "noise=25", "budget=none", "seed=5")
+    make(tmp_path / "some", chosen(8), "cost=18", "noise=25", "budget=3 %", "every=8", "seed=9")
+    answer = verdict(tmp_path / "all", tmp_path / "some")
+    taken = re.search(r"in all steps of the base: (\d+\.\d) % \(\+- (\d+\.\d)\) were taken off its times", answer["noise"])
+    assert abs(float(taken[1]) - 18) < float(taken[2]) and float(taken[2]) > 3
+    assert answer["result"] == "inconclusive" and answer["ci95_high_ratio"] - answer["ci95_low_ratio"] > 2 * float(taken[2]) / 100
+    assert answer["needed"] == "both sides recorded with --budget none, or both without"
+
+
+@pytest.mark.parametrize("base,new", list(itertools.permutations(("all", "every 2nd", "every 8th"), 2)))
+def test_recording_is_no_part_of_a_step(tmp_path, base, new):
+    """Operators are of longer steps than the compared ones, and sum to these all the same, on both sides."""
+    for name in (base, new):
+        make(tmp_path / name, *SIDES[name], "noise=1")
+    answer = json.loads(read("compare", tmp_path / base, tmp_path / new, "--long", "--json"))
+    rows = [row for row in answer["contributions"] if row["level"] == "operator"]
+    assert {row["name"] for row in rows} == {"matmul", "(in no operation or range)"}
+    for side in ("base_ns", "new_ns"):
+        assert abs(sum(row[side] for row in rows) - 100e6) < 1e6 and all(row[side] > 0 for row in rows)
+    assert all(abs(row["delta_ns"]) < 1.5e6 for row in rows)
+
+
 def test_a_tier_does_not_judge_the_recorder(tmp_path):
     for name in ("all", "none", "every 8th"):
         make(tmp_path / name, *SIDES[name], "noise=1")
