@@ -65,7 +65,7 @@ extern const char *const fact_kind_names[FACT_KINDS]; /* "work", "hardware", ...
 #define COMPARED_MIXED "some, and all are compared"
 #define COMPARED_SOME "some, and the others are compared"
 #define COMPARED_NONE "none"
-/* ... of a budget's last choice: one in so many. */
+/* ... of a budget's choice: one in so many, "8" or "8 to 16". */
 #define COMPARED_EVERY "operators in one step of"
 /* Values: how much longer a step with operators is, half its 95 % interval, both in ns; operators and ranges called in a step. */
 #define COMPARED_PRICE "operator_cost_ns"

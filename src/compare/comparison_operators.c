@@ -8,6 +8,7 @@
 #include "base/memory.h"
 
 #include <math.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -193,12 +194,23 @@ static void take_off(struct compared_run *copy, double price_ns)
 
 static const char *const side_words[SIDES] = {"the base", "the new side"};
 
-/* "every 8th step of " */
+static const char *ordinal(const char *number, struct arena *arena)
+{
+	if (!strcmp(number, "1"))
+		return "1st";
+	return !strcmp(number, "2") ? "2nd" : arena_printf(arena, "%.12sth", number);
+}
+
+/* "every 8th step of ", "every 8th to 16th step of ": it changed while the program ran. */
 static const char *every_words(const char *every, struct arena *arena)
 {
+	char least[12], most[12];
+
 	if (!strcmp(every, "1"))
 		return "nearly all steps of ";
-	return arena_printf(arena, "every %.24s%s step of ", every, !strcmp(every, "2") ? "nd" : "th");
+	if (sscanf(every, "%11s to %11s", least, most) != 2)
+		return arena_printf(arena, "every %s step of ", ordinal(every, arena));
+	return arena_printf(arena, "every %s to %s step of ", ordinal(least, arena), ordinal(most, arena));
 }
 
 /* "in every 8th step of the new side" */

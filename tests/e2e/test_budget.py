@@ -73,6 +73,26 @@ def test_the_report_says_from_which_steps(tmp_path):
     assert f"from {steps} of 287 steps, those with operators: sums are theirs times" in said
 
 
+def test_a_run_that_was_killed_says_it_too(tmp_path):
+    """The recorder says it at its end, which this one did not reach; its facts and its steps say the same."""
+    kinds = chosen(4, 100) + chosen(8)[:100]
+    made = make(tmp_path / "run", kinds, "budget=3 %", "every=8", "range=4 to 8")
+    assert f"capture    operators of {kinds.count('o')} of 200 steps (1 of 4 to 8)" in read("report", made)
+    made = make(tmp_path / "older", chosen(8), "budget=3 %", "every=8")
+    assert f"capture    operators of {chosen(8).count('o')} of 287 steps (1 of 8)" in read("report", made)
+    assert "capture " not in read("report", make(tmp_path / "asked", chosen(8), "budget=none: --steps"))
+
+
+def test_two_counts_are_told_apart(tmp_path):
+    """Steps that the recorder counted may end elsewhere than those of the report."""
+    kinds, said = chosen(8), "captured operators of {} of {} steps (1 of 8): all would cost 18 %"
+    whole = kinds.count("o")
+    other = f"; of the steps as the report finds them {whole} of 287 have all of theirs"
+    for counts, tail in (((whole, 287), ""), ((whole + 9, 287), other), ((whole, 280), other)):
+        text = " ".join(read("report", make(tmp_path / str(counts), kinds, "budget=3 %", "every=8", "capture=" + said.format(*counts))).split())
+        assert f"capture {said.format(*counts)}{tail} ended " in text, text
+
+
 @pytest.mark.parametrize("options", [(), *((slow,) for slow in SLOW), ("first=2000",)])
 @pytest.mark.parametrize("every", [2, 8])
 def test_no_rule_finds_the_recorder(tmp_path, every, options):
@@ -133,6 +153,13 @@ def test_kept_runs_are_of_a_kind_too(tmp_path, first, second):
     read("history", "add", tmp_path / first, *history)
     answer = json.loads(read("compare", "--baseline", "last", tmp_path / second, *history, "--json"))["verdict"]
     assert answer["result"] == ("not comparable" if second == "none" else "no difference")
+
+
+def test_the_sides_are_told_by_how_many_steps_they_have(tmp_path):
+    make(tmp_path / "all", "o" * 287, "cost=1", "noise=5", "budget=none", "seed=5")
+    for every, words in (("1", "nearly all steps"), ("2", "every 2nd step"), ("8", "every 8th step"), ("2 to 16", "every 2nd to 16th step")):
+        make(tmp_path / every, chosen(4), "cost=1", "noise=5", "budget=3 %", f"every={every.split()[0]}", f"range={every}", "seed=9")
+        assert f"in all steps of the base and in {words} of the new side, and all" in verdict(tmp_path / "all", tmp_path / every)["sentence"]
 
 
 def gate(*arguments):

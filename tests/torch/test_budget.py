@@ -99,3 +99,28 @@ def test_what_cannot_be_measured_is_not_printed(tmp_path, python):
         assert run["overhead_ratio"] is None
     assert record(tmp_path, python, options=["--out", "with"]).returncode == 0
     assert "was observed in the steps" not in table(tmp_path, "run", recording="with")[0]["cost"]
+
+
+TWO_RATES = """
+import torch
+models = [torch.nn.Sequential(*[torch.nn.Linear(8, 8) for _ in range(6)]) for _ in range(2)]
+optimizers = [torch.optim.Adam(model.parameters()) for model in models]
+for step in range(160):
+    for model, optimizer in zip(models[:1 + (step % 5 == 4)], optimizers):
+        optimizer.zero_grad()
+        model(torch.randn(4, 8)).pow(2).mean().backward()
+        optimizer.step()
+"""
+
+
+@every_python
+def test_the_report_says_its_own_count(tmp_path, python):
+    """The program cannot know that an optimizer will be called once more in a step: there its count of what has operators differs."""
+    (tmp_path / "two.py").write_text(TWO_RATES)
+    done = warm(tmp_path, python, "two.py", budget="40%")
+    (run,) = table(tmp_path, "run")
+    said = re.search(r"captured operators of (\d+) of (\d+) steps[^\n]*; steps were counted by the calls of optimizers", done.stderr)
+    steps = [row for row in table(tmp_path, "steps")]
+    whole, count = sum(row["has_detail"] for row in steps), len(steps)
+    assert (int(said[1]), int(said[2])) != (whole, count), "the counts are the same: this test says nothing"
+    assert run["capture"].startswith(f"{said[0]}; of the steps as the report finds them {whole} of {count} have all of theirs"), run["capture"]

@@ -12,7 +12,8 @@
  *     rank=1       of two; none without
  *     wait=20      ms of communication in each step, which the step takes longer
  *     torch=2.13   the version of PyTorch that the program uses
- *     budget=3 %   what the recorder said of its budget, and every=8
+ *     budget=3 %   what the recorder said of its budget, and every=8, range=4 to 8
+ *     capture=...  what it said at its end
  */
 #include "segment_builder.h"
 
@@ -31,7 +32,7 @@ enum {
 
 struct run {
 	struct segment_builder segment;
-	const char *steps, *budget, *every, *torch;
+	const char *steps, *budget, *every, *range, *capture, *torch;
 	double step, cost, slow_ms, noise, first, wait;
 	long slow_every, rank;
 	uint64_t seed, now;
@@ -138,6 +139,10 @@ static bool take_option(struct run *run, const char *option)
 		run->torch = value;
 	} else if (!strncmp(option, "every=", 6)) {
 		run->every = value;
+	} else if (!strncmp(option, "range=", 6)) {
+		run->range = value;
+	} else if (!strncmp(option, "capture=", 8)) {
+		run->capture = value;
 	} else {
 		return false;
 	}
@@ -168,6 +173,10 @@ int main(int argc, char **argv)
 		segment_meta(&run.segment, "torch.version", run.torch);
 	if (run.every)
 		segment_meta(&run.segment, "budget.every", run.every);
+	if (run.range)
+		segment_meta(&run.segment, "budget.range", run.range);
+	if (run.capture)
+		segment_meta(&run.segment, "capture", run.capture);
 	for (int64_t number = 0; run.steps[number]; number++)
 		put_step(&run, number);
 	segment_end(&run.segment, "exit");
