@@ -12,6 +12,7 @@ import pytest
 
 STEPSCOPE = os.environ["STEPSCOPE"]
 SAMPLE = os.path.join(os.environ["BUILD"], "tests", "unit", "mixed_sample")
+BUDGET = {1: (), 2: ("budget=9 %", "every=2"), 8: ("budget=3 %", "every=8")}
 SLOW = ("slow=4:30", "slow=8:30", "slow=10:30", "slow=2:60")
 
 
@@ -106,6 +107,23 @@ def test_no_rule_finds_the_recorder(tmp_path, every, options):
 def test_what_recurs_is_found_though_some_of_it_has_operators(tmp_path):
     found = findings(make(tmp_path / "run", chosen(4, seed=3), "cost=18", "noise=1", "slow=7:50", "budget=3 %"))
     assert found["SS409"]["where"].startswith("every 7 steps")
+
+
+@pytest.mark.parametrize("every", [1, 2, 8])
+@pytest.mark.parametrize("odd", ["0", "0.03:60"])
+def test_what_recurs_is_found_on_a_machine_that_others_use(tmp_path, every, odd):
+    """Steps that are slow by chance, and a slow first one, are no proof that nothing recurs."""
+    kinds = chosen(every) if every > 1 else "." * 287
+    for seed in range(10):
+        made = make(tmp_path / str(seed), kinds, "cost=18", "noise=3", "slow=10:60", "first=300", f"odd={odd}", f"seed={seed}", *BUDGET[every])
+        where = findings(made)["SS409"]["where"]
+        assert re.fullmatch(r"every 10 steps, from step \d?9", where), (seed, where)
+
+
+def test_chance_is_no_period(tmp_path):
+    for seed in range(40):
+        made = make(tmp_path / str(seed), "." * 287, "noise=3", "first=300", "odd=0.04:60", f"seed={seed}")
+        assert "SS409" not in findings(made)
 
 
 def test_of_few_steps_with_operators_rules_cannot_tell(tmp_path):

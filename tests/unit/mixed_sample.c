@@ -6,6 +6,7 @@
  *     step=100     ms of a step
  *     cost=10      ms that a step with operators takes longer
  *     slow=7:50    every 7th step takes 50 ms longer
+ *     odd=0.03:40  so many of the steps, drawn, take 40 ms longer
  *     noise=2      as many ms to both sides, drawn
  *     seed=1       of the drawing
  *     first=500    ms that the first step takes longer
@@ -33,7 +34,7 @@ enum {
 struct run {
 	struct segment_builder segment;
 	const char *steps, *budget, *every, *range, *capture, *torch;
-	double step, cost, slow_ms, noise, first, wait;
+	double step, cost, slow_ms, odd, odd_ms, noise, first, wait;
 	long slow_every, rank;
 	uint64_t seed, now;
 };
@@ -87,6 +88,8 @@ static void put_step(struct run *run, int64_t number)
 	bool has_operators = run->steps[number] == 'o';
 	double ms = run->step + (has_operators ? run->cost : 0) + run->noise * drawn(run) + (number ? 0 : run->first) +
 	            (run->slow_every && number % run->slow_every == run->slow_every - 1 ? run->slow_ms : 0);
+	if (run->odd > 0 && (drawn(run) + 1) / 2 < run->odd)
+		ms += run->odd_ms;
 	double loss = 10.0 / (double)(number + 1);
 	uint64_t bits;
 
@@ -129,6 +132,11 @@ static bool take_option(struct run *run, const char *option)
 
 		run->slow_every = strtol(value, &end, 10);
 		run->slow_ms = *end == ':' ? strtod(end + 1, NULL) : 0;
+	} else if (!strncmp(option, "odd=", 4)) {
+		char *end;
+
+		run->odd = strtod(value, &end);
+		run->odd_ms = *end == ':' ? strtod(end + 1, NULL) : 0;
 	} else if (!strncmp(option, "seed=", 5)) {
 		run->seed = strtoull(value, NULL, 10);
 	} else if (!strncmp(option, "rank=", 5)) {
