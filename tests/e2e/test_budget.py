@@ -10,6 +10,8 @@ import subprocess
 
 import pytest
 
+from run_tools import ACTOR, AS_USERS_HAVE_IT, environment
+
 STEPSCOPE = os.environ["STEPSCOPE"]
 SAMPLE = os.path.join(os.environ["BUILD"], "tests", "unit", "mixed_sample")
 BUDGET = {1: (), 2: ("budget=9 %", "every=2"), 8: ("budget=3 %", "every=8")}
@@ -252,3 +254,62 @@ def test_a_tier_does_not_judge_the_recorder(tmp_path):
     for new, status in (("every 8th", 0), ("none", None)):
         done = subprocess.run([STEPSCOPE, "compare", "--tier", "default", tmp_path / "all", tmp_path / new], capture_output=True, text=True, check=False)
         assert done.returncode == status if status is not None else done.returncode != 1, done.stdout
+
+
+def without_pool(directory):
+    """Nobody can open what the ranks would share: a folder lies there."""
+    about = os.stat(directory)
+    path = f"/dev/shm/stepscope.{os.getuid()}.share.{about.st_dev:x}.{about.st_ino:x}"
+    os.mkdir(path)
+    return path
+
+
+@pytest.mark.parametrize("is_shared", [True, False])
+def test_four_ranks_of_different_cost(tmp_path, is_shared):
+    """With what they share they have operators in the same steps, as the one that pays most; without it the steps of one are some of another's."""
+    directory, blocked = tmp_path / "run", None
+    directory.mkdir()
+    try:
+        blocked = None if is_shared else without_pool(directory)
+        done = subprocess.run([STEPSCOPE, "run", "--out", directory, "--pool", "64M", "--", ACTOR, "ranks", "4", "together", "640", "1000", "2", "40",
+                               "800", "8000"], cwd=tmp_path, env=environment(tmp_path, **AS_USERS_HAVE_IT), capture_output=True, text=True, check=False,
+                              timeout=300)
+    finally:
+        if blocked:
+            os.rmdir(blocked)
+    assert done.returncode == 0, done.stderr
+    chosen_by = {}
+    for row in json.loads(read("report", directory, "--table", "steps", "--json"))["rows"]:
+        chosen_by.setdefault(row["process"], set())
+        if row["has_detail"]:
+            chosen_by[row["process"]].add(row["step"])
+    assert len(chosen_by) == 4
+    first, second, third, last = (chosen_by[name] for name in sorted(chosen_by))
+    window = report(directory)["window"]
+    assert window["steps"] == 640 and window["operator_steps"] == len(first & second & third & last) >= 3
+    settled = set(range(128, 640))
+    assert last & settled <= third & settled <= first & settled
+    if is_shared:
+        same = [begin for begin in range(128, 640, 64) if len({frozenset(chosen & set(range(begin, begin + 64))) for chosen in chosen_by.values()}) == 1]
+        assert len(same) >= 4, chosen_by
+        assert len(first & settled) < 256
+    else:
+        assert len(first & settled) > 400 and len(last & settled) < 128
+    (ops,) = [row for row in json.loads(read("report", directory, "--json"))["ops"] if row["name"] == "add"]
+    assert ops["calls"] > 0
+
+
+@pytest.mark.parametrize("every", [2, 8])
+@pytest.mark.parametrize("cost", [1, 5, 18])
+def test_the_printed_cost_is_near_the_true_one(tmp_path, every, cost):
+    """Within a third of it or half a point, or below the bound, in 9 of 10."""
+    right = 0
+    for seed in range(10):
+        kinds = chosen(every, seed=seed)
+        made = make(tmp_path / str(seed), kinds, f"cost={cost}", "noise=4", "slow=10:30", f"seed={seed}", *BUDGET[every])
+        truth = cost / 103 * kinds.count("o") / 287
+        said = " ".join(read("report", made).split())
+        number = re.search(r"recording cost (less than )?(\d+\.\d) %", said)
+        printed = float(number[2]) / 100
+        right += printed >= truth if number[1] else abs(printed - truth) <= max(truth / 3, 0.005)
+    assert right >= 9

@@ -1,10 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
 """The budget: operators in some steps only, the same program, and tables that stand for all of it."""
+import json
 import re
+import subprocess
 
 import pytest
 
-from torch_tools import every_python, table, warm
+from torch_tools import STEPSCOPE, every_python, table, warm
 
 TRAIN = """
 import torch
@@ -124,3 +126,22 @@ def test_the_report_says_its_own_count(tmp_path, python):
     whole, count = sum(row["has_detail"] for row in steps), len(steps)
     assert (int(said[1]), int(said[2])) != (whole, count), "the counts are the same: this test says nothing"
     assert run["capture"].startswith(f"{said[0]}; of the steps as the report finds them {whole} of {count} have all of theirs"), run["capture"]
+
+
+@every_python
+def test_compare_tells_in_which_steps_operators_are(tmp_path, python):
+    """Of real recordings; what their times say is the machine's."""
+    ways = {"simple": ["--type", "simple"], "default": [], "all": ["--budget", "none"]}
+    for name, options in ways.items():
+        record(tmp_path, python, options=[*options, "--out", name])
+    for base, new, kinds in (("simple", "default", ("none", "some, and the others are compared")), ("all", "default", ("all", "some, and the others are compared")),
+                             ("simple", "all", ("none", "all"))):
+        done = subprocess.run([STEPSCOPE, "compare", base, new, "--json"], cwd=tmp_path, capture_output=True, text=True, check=False)
+        answer = json.loads(done.stdout)
+        (kind,) = [row for row in answer["differences"] if row["fact"] == "steps with operators"]
+        assert (kind["base"], kind["new"]) == kinds
+        said = f"{answer['verdict']['sentence']} {answer['verdict']['noise']}"
+        assert ("operators were recorded" in said) == ("all" in (base, new)), said
+        assert (answer["verdict"]["result"] == "not comparable") == ("record both sides with --budget none" in said), said
+        if {base, new} == {"simple", "all"}:
+            assert answer["verdict"]["result"] == "not comparable"
