@@ -5,15 +5,29 @@
 -- needs: steps.is_outlier
 -- tells if: (SELECT count >= 10 FROM step_time WHERE process = 'all')
 -- cannot tell: fewer than 10 complete steps were recorded
--- threshold: times = 3 (slow steps at the same distance, ours)
+-- threshold: times = 3 (slow steps at the same distance, where no other step is slow, ours)
+-- threshold: many = 5 (slow steps at the same distance, where others are slow by chance, ours)
+-- threshold: share = 0.7 (of the slow steps, and of the steps at that distance, those that are both, ours)
 -- advice: what happens there by plan: a checkpoint, an evaluation, a log, a collection of garbage; do it less often or beside the steps.
 --   The steady state is the median, not the mean
 -- wrong: that work is wanted where it is
-WITH slow AS (SELECT step, step - lag(step) OVER (ORDER BY step) AS distance FROM (SELECT DISTINCT step FROM steps WHERE is_outlier)),
-     spikes AS (SELECT count(*) AS count, min(step) AS first, max(step) AS last, min(distance) AS low FROM slow),
+WITH program AS (SELECT step, max(is_outlier) AS o FROM steps WHERE is_program GROUP BY step),
+     -- the first three are slow for reasons of their own
+     behind AS (SELECT step, o FROM program ORDER BY step LIMIT -1 OFFSET 3),
+     slow AS (SELECT step, step - lag(step) OVER w AS one, step - lag(step, 2) OVER w AS two, step - lag(step, 3) OVER w AS three
+              FROM behind WHERE o WINDOW w AS (ORDER BY step)),
+     -- on a machine that others use some steps are slow by chance, also between two that are at the same distance
+     distances AS (SELECT step, one AS low FROM slow UNION ALL SELECT step, two FROM slow UNION ALL SELECT step, three FROM slow),
+     likely AS (SELECT low, step % low AS place FROM distances WHERE low > 1 GROUP BY 1, 2 ORDER BY count(*) DESC, low LIMIT 20),
+     bounds AS (SELECT l.low, l.place, min(s.step) AS first, max(s.step) AS last FROM likely l JOIN slow s ON s.step % l.low = l.place GROUP BY 1, 2),
      -- a step with operators in between may be one, too: it is not known of it
-     broken AS (SELECT 1 FROM steps, spikes WHERE is_program AND step BETWEEN first AND last
-                GROUP BY step HAVING max(is_outlier) <> ((step - first) % low = 0)),
+     fits AS (SELECT low, first, sum(o AND step % low = place) AS count, sum(step % low = place) AS there,
+                     (SELECT count(*) FROM slow) AS outliers
+              FROM bounds JOIN behind ON step BETWEEN first AND last GROUP BY low, place),
+     spikes AS (SELECT low, first, count FROM fits
+                WHERE (count >= :times AND count = there AND count = outliers)
+                   OR (count >= :many AND count >= :share * there AND count >= :share * outliers)
+                ORDER BY count DESC, low LIMIT 1),
      means AS (SELECT is_outlier AS o, avg(duration_ns) AS step_ns, avg(data_ns) AS data, avg(forward_ns) AS forward,
                       avg(backward_ns) AS backward, avg(optimizer_ns) AS optimizer, avg(communication_ns) AS communication,
                       avg(checkpoint_ns) AS checkpoint, avg(evaluation_ns) AS evaluation, avg(other_ns) AS other
@@ -34,4 +48,3 @@ SELECT 'every ' || low || ' steps, from step ' || first AS place,
          AS evidence,
        (s.step_ns - n.step_ns) * count / (SELECT t.count FROM step_time t WHERE t.process = 'all') AS saving_ns, 0.8 AS confidence
 FROM spikes JOIN means s ON s.o JOIN means n ON NOT n.o
-WHERE count >= :times AND low > 1 AND NOT EXISTS (SELECT 1 FROM broken)

@@ -60,12 +60,20 @@ def _attach(torch):
         want_memory()
 
 
+def _is_first():
+    """Of the processes that one start makes: ranks and spawned workers would say the same again."""
+    parent = getattr(sys.modules.get("multiprocessing"), "parent_process", lambda: None)
+    return os.environ.get("LOCAL_RANK", "0") == "0" and parent() is None
+
+
 def _lean_parts(torch):
     """Or why there are none."""
     wanted = os.environ.get("STEPSCOPE_LEAN")
-    if wanted is not None:
-        unknown = sorted(set(wanted.split(",")) - {*_LEAN_PARTS.split(","), "get", "none"})  # get: not done
-        return f"none: STEPSCOPE_LEAN has no part '{unknown[0]}', only {_LEAN_PARTS} or none" if unknown else wanted
+    unknown = set((wanted or "none").split(",")) - {*_LEAN_PARTS.split(","), "get", "none"}  # get: not done
+    if unknown and _is_first():
+        print(f"stepscope: STEPSCOPE_LEAN must be of {_LEAN_PARTS} or none, got '{sorted(unknown)[0]}'; it is left out of account", file=sys.stderr)
+    if wanted and not unknown:
+        return wanted
     version = ".".join(str(torch.__version__).split(".")[:2])
     machine = os.uname().machine
     is_tried = version in _LEAN_VERSIONS and machine == "x86_64"

@@ -16,7 +16,12 @@
 #include <string.h>
 
 #define GAP_SHARE 0.1 /* of a step, beyond twice what usually lies between two */
-#define BLOCK 8u      /* steps, as src/recorder/budget.c has them; N = 1 leaves out one of 16 */
+#define GIANT                                                                                                          \
+	3 /* times a usual step, or GIANT_MORE times as much, or ...: it is compared with none, as long as such steps are rare */
+#define GIANT_MORE 1.35
+#define GIANT_TRIES 6
+#define RARE 4u  /* one of so many stretches of BLOCK steps */
+#define BLOCK 8u /* steps, as src/recorder/budget.c has them; N = 1 leaves out one of 16 */
 
 struct pair {
 	int64_t key; /* of the job's step, or of the process's; number of the block */
@@ -34,6 +39,7 @@ struct pairing {
 	uint32_t count;
 	double *gaps;
 	double gap_limit_ns;
+	double giant_ns; /* from there on a step of the process is one */
 	bool *is_beside; /* by step */
 };
 
@@ -61,7 +67,52 @@ static bool is_usable(const struct pairing *pairing, uint32_t i)
 	const struct step_time *time = &pairing->times->steps[i];
 
 	return time->is_selected && time->is_complete && !time->is_early && time->dur_ns > 0 &&
-	       !time->phase_ns[STEPSCOPE_PHASE_EVALUATION];
+	       (double)time->dur_ns < pairing->giant_ns && !time->phase_ns[STEPSCOPE_PHASE_EVALUATION];
+}
+
+static bool is_from(const struct pairing *pairing, uint32_t i, double from_ns, double to_ns)
+{
+	double dur_ns = (double)pairing->times->steps[i].dur_ns;
+
+	return is_usable(pairing, i) && dur_ns >= from_ns && dur_ns < to_ns;
+}
+
+/* From there on steps are rare, and none is so near to it that operators would decide on which side it is. */
+static bool are_giants(const struct pairing *pairing, uint32_t first, uint32_t end, double giant_ns)
+{
+	uint32_t stretches = 0, odd = 0;
+
+	for (uint32_t from = first; from < end; from += BLOCK, stretches++) {
+		bool is_odd = false;
+
+		for (uint32_t i = from; i < end && i < from + BLOCK; i++) {
+			if (is_from(pairing, i, giant_ns / GIANT_MORE, giant_ns * GIANT_MORE))
+				return false;
+			is_odd |= is_from(pairing, i, giant_ns, INFINITY);
+		}
+		odd += is_odd;
+	}
+	return RARE * odd <= stretches;
+}
+
+/* What a compilation or somebody else on the machine makes very long tells nothing of operators. Where such steps are no exception, they are the
+ * program's. Whether a step has operators plays no part in it. */
+static void find_giants(struct pairing *pairing, uint32_t first, uint32_t end)
+{
+	uint32_t count = 0;
+
+	pairing->giant_ns = INFINITY;
+	for (uint32_t i = first; i < end; i++)
+		if (is_usable(pairing, i))
+			pairing->gaps[count++] = (double)pairing->times->steps[i].dur_ns;
+	if (!count)
+		return;
+	sort_doubles(pairing->gaps, count);
+	double giant_ns = GIANT * quantile(pairing->gaps, count, 0.5);
+
+	for (int i = 0; i < GIANT_TRIES && isinf(pairing->giant_ns); i++, giant_ns *= GIANT_MORE)
+		if (are_giants(pairing, first, end, giant_ns))
+			pairing->giant_ns = giant_ns;
 }
 
 /* ---- neighbours ---- */
@@ -216,6 +267,7 @@ static void pair_all(struct pairing *pairing, uint32_t wanted, void (*pair)(stru
 		if (!is_wanted(pairing->times, process, wanted))
 			continue;
 		find_gap_limit(pairing, first, end);
+		find_giants(pairing, first, end);
 		pair(pairing, first, end);
 	}
 }

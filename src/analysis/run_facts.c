@@ -246,12 +246,56 @@ static const char *what_is_left(const char *said, const struct model *model, str
 	return said;
 }
 
+static uint32_t count_ranks(const struct step_times *times)
+{
+	uint32_t ranks = 0;
+
+	for (uint32_t i = 0; i < times->span_count; i++)
+		ranks += times->spans[i].is_rank;
+	return ranks;
+}
+
+/* Steps that the recorder counted may end elsewhere than those of the report, which has all of the run before it: then a step has operators in a part
+ * of it only. The sentence is src/recorder/schedule.c's. */
+static const char *add_own_count(const char *said, const struct step_times *times, struct arena *arena)
+{
+	int64_t with, begun, more = times->job_incomplete;
+	bool is_alike;
+
+	if (!said || count_ranks(times) != 1 ||
+	    sscanf(said, "captured operators of %" SCNd64 " of %" SCNd64 " step", &with, &begun) != 2)
+		return said;
+	is_alike = with >= times->job_whole && with <= times->job_whole + more && begun >= times->job_count &&
+	           begun <= times->job_count + more;
+	return is_alike ? said
+	                : arena_printf(arena, "%s; of the steps as the report finds them %u of %u have all of theirs",
+	                               said, times->job_whole, times->job_count);
+}
+
+/* Of a recorder that did not live to say it. */
+static const char *own_capture(const struct model *model, const struct step_times *times, struct arena *arena)
+{
+	const char *range = any_meta(model, "budget.range");
+
+	range = range ? range : any_meta(model, "budget.every");
+	if (!times->by_budget || !times->job_count)
+		return NULL;
+	if (!range || !strcmp(range, "1"))
+		return arena_printf(arena, "operators of %u of %u steps", times->job_whole, times->job_count);
+	return arena_printf(arena, "operators of %u of %u steps (1 of %.40s)", times->job_whole, times->job_count,
+	                    range);
+}
+
 /* What the recorder said, and where the number of steps is a guess, which the ledger explains. */
-static const char *capture_text(const struct model *model, struct arena *arena)
+static const char *capture_text(const struct model *model, const struct step_times *times, bool is_window,
+                                struct arena *arena)
 {
 	static const char doubt[] = "the number of steps is ";
-	const char *said = what_is_left(step_times_capture(model), model, arena);
+	const char *said = step_times_capture(model);
 
+	if (!is_window)
+		said = said ? add_own_count(said, times, arena) : own_capture(model, times, arena);
+	said = what_is_left(said, model, arena);
 	for (uint32_t i = 0; i < model->ledger_count; i++) {
 		const char *text = model_text(model, model->ledger[i].text);
 		size_t length = strcspn(text, ":");
@@ -582,7 +626,7 @@ static void set_operators(struct table *table, const struct model *model, const 
 		table_set_missing(table, 0, RUN_OPERATORS_EVERY, "no budget chose the steps with operators");
 }
 
-static void set_evidence(struct table *table, const struct model *model)
+static void set_evidence(struct table *table, const struct model *model, const struct step_times *times, bool is_window)
 {
 	uint64_t dropped = 0, events = 0;
 	int64_t missing_ends = 0;
@@ -596,7 +640,7 @@ static void set_evidence(struct table *table, const struct model *model)
 	table_set_int(table, 0, RUN_DROPPED, (int64_t)dropped);
 	table_set_int(table, 0, RUN_MISSING_ENDS, missing_ends);
 	table_set_int(table, 0, RUN_EVENTS, (int64_t)events);
-	set_or_missing(table, 0, RUN_CAPTURE, capture_text(model, &table->arena),
+	set_or_missing(table, 0, RUN_CAPTURE, capture_text(model, times, is_window, &table->arena),
 	               "the recorder says it at its end, which it did not reach");
 	set_or_missing(table, 0, RUN_ENDED, describe_end(model, &table->arena),
 	               "no process of the program was recorded");
@@ -614,7 +658,7 @@ static enum status run(const struct model *model, const struct analysis_options 
 	set_who(table, model);
 	set_when(table, model, times, options->has_steps);
 	set_window(table, times);
-	set_evidence(table, model);
+	set_evidence(table, model, times, options->has_steps);
 	set_cost(table, model, times, options->has_steps);
 	set_operators(table, model, times);
 	step_times_release(&own);

@@ -76,7 +76,8 @@ static void read_calls(struct compared_run *run, struct report *report)
 void compared_read_operators(struct compared_run *run, struct report *report)
 {
 	const struct step_times *times = report_step_times(report);
-	const char *every = model_meta(report->model, MODEL_NONE, "budget.every");
+	const char *range = model_meta(report->model, MODEL_NONE, "budget.range");
+	const char *every = range ? range : model_meta(report->model, MODEL_NONE, "budget.every");
 
 	if (!is_recording(report->model) || !run->steps_count)
 		return;

@@ -33,7 +33,7 @@ static const struct part_source part_sources[] = {
 	{"module", "modules", "module", "forward_self_ns", "backward_self_ns", NULL, "calls", "(outside of modules)",
          false, SAME_PLACE},
 	{"device", "step_breakdown", "part", "mean_ns", NULL, NULL, NULL, NULL, true, SAME_NAME},
-	{"kernel", "kernels", "kernel", "total_ns", NULL, "total_ns", "calls", NULL, false, SAME_FAMILY},
+	{COMPARED_KERNEL, "kernels", "kernel", "total_ns", NULL, "total_ns", "calls", NULL, false, SAME_FAMILY},
 	{"call", "runtime_calls", "call", "total_ns", NULL, "total_ns", "calls", NULL, false, SAME_NAME},
 };
 
@@ -103,8 +103,40 @@ static void read_phases(struct compared_run *run)
 		add_rest(run, "phase", "(steps whose phases are not known)", sum);
 }
 
-/* Where those are of steps with operators, which are not the steps that are compared. */
-#define RECORDING_REST "(recording of operators)"
+/* Of the steps whose operators were recorded. */
+static double mean_measured(const struct step_times *times)
+{
+	double sum = 0;
+	uint32_t count = 0;
+
+	for (uint32_t i = 0; i < times->count; i++) {
+		if (!times->steps[i].is_measured)
+			continue;
+		sum += (double)times->steps[i].dur_ns;
+		count++;
+	}
+	return count ? sum / count : 0;
+}
+
+static double sum_of(const struct table *table, const char *column)
+{
+	double sum = 0;
+
+	for (int row = 0; row < table->row_count; row++)
+		sum += compared_number_at(table, row, column);
+	return sum;
+}
+
+/* Parts are of steps with operators, which are not the steps that are compared where others have none: those are made of the same parts, in
+ * the same shares. Whether the difference is what recording cost or chance plays no part in it. */
+static double share_factor(const struct compared_run *run, struct report *report, const struct part_source *source,
+                           const struct table *table)
+{
+	const struct step_times *times = report_step_times(report);
+	double whole = source->is_mean ? sum_of(table, source->time) : mean_measured(times);
+
+	return source->rest && run->steps_count && times->has_plain && whole > 0 ? mean_step(run) / whole : 1;
+}
 
 static void read_source(struct compared_run *run, struct report *report, const struct part_source *source)
 {
@@ -112,6 +144,7 @@ static void read_source(struct compared_run *run, struct report *report, const s
 	bool is_whole = !run->steps_count;
 	double steps = is_whole ? 1 : step_kinds_measured(report_step_times(report)), sum = 0;
 	int name = table_find_column(table, source->name);
+	double factor = share_factor(run, report, source, table);
 	struct module_places places = {0};
 
 	steps *= table->scale > 0 ? table->scale : 1; /* what was multiplied is of more steps */
@@ -127,7 +160,7 @@ static void read_source(struct compared_run *run, struct report *report, const s
 		part.amount = is_whole ? compared_number_at(table, row, source->whole_time)
 		                       : compared_number_at(table, row, source->time) +
 		                                 compared_number_at(table, row, source->more_time);
-		part.amount /= source->is_mean ? 1 : steps;
+		part.amount *= factor / (source->is_mean ? 1 : steps);
 		if (source->same == SAME_FAMILY)
 			part.family = kernel_family(part.name, &run->arena);
 		else if (source->same == SAME_PLACE)
@@ -138,10 +171,7 @@ static void read_source(struct compared_run *run, struct report *report, const s
 	}
 	module_places_release(&places);
 	if (source->rest && !is_whole && table->row_count && steps > 0)
-		add_rest(run, source->level,
-		         report_step_times(report)->has_plain && strcmp(source->level, "module") != 0 ? RECORDING_REST
-		                                                                                      : source->rest,
-		         sum);
+		add_rest(run, source->level, source->rest, sum);
 }
 
 void compared_read_parts(struct compared_run *run, struct report *report)

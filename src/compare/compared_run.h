@@ -65,7 +65,7 @@ extern const char *const fact_kind_names[FACT_KINDS]; /* "work", "hardware", ...
 #define COMPARED_MIXED "some, and all are compared"
 #define COMPARED_SOME "some, and the others are compared"
 #define COMPARED_NONE "none"
-/* ... of a budget's last choice: one in so many. */
+/* ... of a budget's choice: one in so many, "8" or "8 to 16". */
 #define COMPARED_EVERY "operators in one step of"
 /* Values: how much longer a step with operators is, half its 95 % interval, both in ns; operators and ranges called in a step. */
 #define COMPARED_PRICE "operator_cost_ns"
@@ -97,6 +97,7 @@ struct compared_part {      /* of a step; of a run without steps, of all of it; 
 };
 
 #define COMPARED_MEMORY "memory "
+#define COMPARED_KERNEL "kernel"
 #define COMPARED_LATE_RANK "late rank"
 /* Levels that begin with this hold only what takes longest of a part of the run: a name that is not there took less, not nothing. */
 #define COMPARED_TOP "top "

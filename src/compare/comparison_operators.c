@@ -4,9 +4,11 @@
  */
 #include "compare/comparison_operators.h"
 
+#include "analysis/operator_cost.h"
 #include "base/memory.h"
 
 #include <math.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -16,6 +18,7 @@
 
 struct price { /* of a step */
 	bool is_known;
+	bool is_bound; /* all that is known is that it is less than ns + half_ns */
 	double ns, half_ns;
 };
 
@@ -54,12 +57,28 @@ static double number_of(const struct compared_run *run, const char *name)
 	return value && value->has_value ? value->value : NAN;
 }
 
-/* Measured in the run, which must be sure enough to be worth a change. */
+static double most_ns(const struct price *price)
+{
+	return fmax(0, price->ns) + price->half_ns;
+}
+
+/* What is told as a number, as report does it, is better than a bound; of two of a kind the surer one. */
+static bool is_better(const struct price *price, const struct price *other)
+{
+	if (!price->is_known || !other->is_known)
+		return price->is_known;
+	if (price->is_bound != other->is_bound)
+		return other->is_bound;
+	return price->is_bound ? most_ns(price) < most_ns(other) : price->half_ns < other->half_ns;
+}
+
+/* Measured in the run. */
 static struct price own_price(const struct compared_run *run)
 {
 	struct price price = {.ns = number_of(run, COMPARED_PRICE), .half_ns = number_of(run, COMPARED_PRICE_HALF)};
 
 	price.is_known = !isnan(price.ns) && !isnan(price.half_ns);
+	price.is_bound = price.is_known && !operator_cost_is_told(price.ns, price.half_ns);
 	return price;
 }
 
@@ -70,8 +89,10 @@ static struct price price_like(const struct compared_run *run, const struct comp
 	struct price price = own_price(other);
 
 	price.is_known &= calls > 0 && others > 0 && fabs(log(calls / others)) <= ALIKE_CALLS;
-	if (price.is_known)
-		price.half_ns += fabs(price.ns) * fabs(log(calls / others));
+	if (!price.is_known)
+		return price;
+	price.half_ns += fabs(price.ns) * fabs(log(calls / others));
+	price.is_bound = !operator_cost_is_told(price.ns, price.half_ns);
 	return price;
 }
 
@@ -92,22 +113,22 @@ static struct price counted_price(const struct compared_run *run)
 	return (struct price){.is_known = !isnan(ns), .ns = ns, .half_ns = ns};
 }
 
-/* Of the run, else of the surest other one, else as it was counted. */
+/* Of the run, else of the surest other one, else as it was counted, else a bound. */
 static struct price find_price(const struct compared_sides *sides, const struct compared_run *run)
 {
-	struct price best = own_price(run);
+	struct price best = own_price(run), counted = counted_price(run);
 
-	if (best.is_known)
+	if (best.is_known && !best.is_bound)
 		return best;
 	for (int side = 0; side < SIDES; side++) {
 		for (size_t i = 0; i < sides->count[side]; i++) {
 			struct price price = price_like(run, &sides->runs[side][i]);
 
-			if (price.is_known && (!best.is_known || price.half_ns < best.half_ns))
+			if (is_better(&price, &best))
 				best = price;
 		}
 	}
-	return best.is_known ? best : counted_price(run);
+	return counted.is_known && (!best.is_known || best.is_bound) ? counted : best;
 }
 
 /* ---- taking it off ---- */
@@ -144,13 +165,19 @@ static void scale_values(struct compared_run *copy, double factor)
 	copy->values = values;
 }
 
+/* Recording operators makes no kernel longer. */
+static bool is_of_program(const struct compared_part *part)
+{
+	return !strcmp(part->level, COMPARED_KERNEL) || !strncmp(part->level, COMPARED_MEMORY, strlen(COMPARED_MEMORY));
+}
+
 static void scale_parts(struct compared_run *copy, double factor)
 {
 	struct compared_part *parts = memory_resize(NULL, copy->parts_count + 1, sizeof(*parts));
 
 	memcpy(parts, copy->parts, copy->parts_count * sizeof(*parts));
 	for (size_t i = 0; i < copy->parts_count; i++)
-		if (strncmp(parts[i].level, COMPARED_MEMORY, strlen(COMPARED_MEMORY)) != 0)
+		if (!is_of_program(&parts[i]))
 			parts[i].amount *= factor;
 	copy->parts = parts;
 }
@@ -167,6 +194,25 @@ static void take_off(struct compared_run *copy, double price_ns)
 
 static const char *const side_words[SIDES] = {"the base", "the new side"};
 
+static const char *ordinal(const char *number, struct arena *arena)
+{
+	if (!strcmp(number, "1"))
+		return "1st";
+	return !strcmp(number, "2") ? "2nd" : arena_printf(arena, "%.12sth", number);
+}
+
+/* "every 8th step of ", "every 8th to 16th step of ": it changed while the program ran. */
+static const char *every_words(const char *every, struct arena *arena)
+{
+	char least[12], most[12];
+
+	if (!strcmp(every, "1"))
+		return "nearly all steps of ";
+	if (sscanf(every, "%11s to %11s", least, most) != 2)
+		return arena_printf(arena, "every %s step of ", ordinal(every, arena));
+	return arena_printf(arena, "every %s to %s step of ", ordinal(least, arena), ordinal(most, arena));
+}
+
 /* "in every 8th step of the new side" */
 static const char *describe(const struct compared_sides *sides, int side, struct arena *arena)
 {
@@ -174,7 +220,7 @@ static const char *describe(const struct compared_sides *sides, int side, struct
 	const char *kind = compared_run_fact(run, COMPARED_OPERATORS), *every = compared_run_fact(run, COMPARED_EVERY);
 
 	if (kind && !strcmp(kind, COMPARED_SOME) && every)
-		return arena_printf(arena, "in every %.12sth step of %s", every, side_words[side]);
+		return arena_printf(arena, "in %s%s", every_words(every, arena), side_words[side]);
 	if (kind && !strcmp(kind, COMPARED_SOME))
 		return arena_printf(arena, "in some steps of %s, and the others are compared", side_words[side]);
 	if (kind && !strcmp(kind, COMPARED_NONE))
@@ -182,37 +228,70 @@ static const char *describe(const struct compared_sides *sides, int side, struct
 	return arena_printf(arena, "in all steps of %s", side_words[side]);
 }
 
-/* Changes the runs with operators of a side. False: what they pay for them is not known. */
-static bool take_side(struct taken_prices *prices, struct compared_sides *sides, int side)
+/* What was done to the runs of a side, as shares of what is left of a step. */
+struct taking {
+	double off, changed; /* sum over those of which something was taken; how many */
+	double doubt, bound; /* the largest; of what is only known to be less */
+};
+
+static void note_price(struct compared_sides *sides, int side, const struct taking *taking, struct arena *arena)
+{
+	const char *before = sides->price ? arena_printf(arena, "%s; ", sides->price) : "";
+	const char *where = describe(sides, side, arena);
+
+	if (taking->changed > 0)
+		sides->price = arena_printf(arena,
+		                            "%soperators were recorded %s: %.1f %% (+- %.1f) were taken off its times",
+		                            before, where, 100 * taking->off / taking->changed, 100 * taking->doubt);
+	else
+		sides->price = arena_printf(
+			arena, "%soperators were recorded %s: they cost less than %.1f %%, which is in its times",
+			before, where, ceil(1000 * fmax(taking->bound, 0.001)) / 10);
+}
+
+/* Of a run with operators; a copy, whose times are its own then. False: what it pays for them is not known well enough. */
+static bool take_run(struct taking *taking, const struct compared_sides *sides, struct compared_run *copy,
+                     const char **why, struct arena *arena)
+{
+	struct price price = find_price(sides, copy);
+	double mean_ns = mean_step(copy), left_ns = mean_ns - price.ns;
+
+	if (!price.is_known || left_ns < LEAST_LEFT * price.ns)
+		return false;
+	if (price.is_bound) {
+		double bound = most_ns(&price) / mean_ns;
+
+		*why = arena_printf(arena, ", and all that is known of their cost is that it is less than %.1f %%",
+		                    ceil(1000 * bound) / 10);
+		taking->bound = fmax(taking->bound, bound);
+		return bound <= sides->options->smallest; /* such changes do not count */
+	}
+	take_off(copy, price.ns);
+	taking->off += price.ns / left_ns;
+	taking->doubt = fmax(taking->doubt, price.half_ns / left_ns);
+	taking->changed++;
+	return true;
+}
+
+/* Changes the runs with operators of a side. False: what they pay for them is not known, or too little of it; `why` says of what. */
+static bool take_side(struct taken_prices *prices, struct compared_sides *sides, int side, const char **why)
 {
 	const struct compared_run *runs = sides->runs[side];
 	size_t count = sides->count[side];
-	double sum = 0, changed = 0, half = 0;
+	struct taking taking = {0};
 
 	if (!has_kind(sides, side, STEPS_WITH))
 		return true;
 	prices->runs[side] = memory_resize(NULL, count, sizeof(*prices->runs[side]));
 	memcpy(prices->runs[side], runs, count * sizeof(*prices->runs[side]));
-	for (size_t i = 0; i < count; i++) {
-		struct price price = find_price(sides, &runs[i]);
-
+	for (size_t i = 0; i < count; i++)
 		prices->runs[side][i].is_changed = false;
-		if (kind_of(&runs[i]) != STEPS_WITH)
-			continue;
-		double left_ns = mean_step(&runs[i]) - price.ns;
-
-		if (!price.is_known || left_ns < LEAST_LEFT * price.ns)
+	for (size_t i = 0; i < count; i++)
+		if (kind_of(&runs[i]) == STEPS_WITH &&
+		    !take_run(&taking, sides, &prices->runs[side][i], why, &prices->arena))
 			return false;
-		take_off(&prices->runs[side][i], price.ns);
-		sum += price.ns / left_ns;
-		half = fmax(half, price.half_ns / left_ns);
-		changed++;
-	}
-	sides->doubt += log1p(half);
-	sides->price = arena_printf(&prices->arena,
-	                            "%s%soperators were recorded %s: %.1f %% (+- %.1f) were taken off its times",
-	                            sides->price ? sides->price : "", sides->price ? "; " : "",
-	                            describe(sides, side, &prices->arena), 100 * sum / changed, 100 * half);
+	sides->doubt += log1p(fmax(taking.doubt, taking.bound));
+	note_price(sides, side, &taking, &prices->arena);
 	return true;
 }
 
@@ -233,6 +312,7 @@ static void release_runs(struct taken_prices *prices, const struct compared_side
 
 void taken_prices_init(struct taken_prices *prices, struct compared_sides *sides)
 {
+	const char *why = "";
 	bool is_known = true;
 
 	*prices = (struct taken_prices){0};
@@ -243,16 +323,16 @@ void taken_prices_init(struct taken_prices *prices, struct compared_sides *sides
 	    (!has_kind(sides, SIDE_BASE, STEPS_WITHOUT) && !has_kind(sides, SIDE_NEW, STEPS_WITHOUT)))
 		return;
 	for (int side = 0; side < SIDES && is_known; side++)
-		is_known = take_side(prices, sides, side);
+		is_known = take_side(prices, sides, side, &why);
 	if (!is_known) {
 		release_runs(prices, sides);
 		sides->doubt = 0;
 		sides->price = NULL;
 		sides->unlike = arena_printf(
 			&prices->arena,
-			"operators were recorded %s and %s: record both sides with --budget none, or "
+			"operators were recorded %s and %s%s: record both sides with --budget none, or "
 			"both without it",
-			describe(sides, SIDE_BASE, &prices->arena), describe(sides, SIDE_NEW, &prices->arena));
+			describe(sides, SIDE_BASE, &prices->arena), describe(sides, SIDE_NEW, &prices->arena), why);
 		return;
 	}
 	for (int side = 0; side < SIDES; side++)

@@ -529,6 +529,13 @@ static const char *cause_of(const struct comparison *comparison, const struct co
 
 #define AMOUNT_NEEDED                                                                                                  \
 	"the amount of work per step on both sides: stepscope.step(tokens=...) in Python, stepscope_step_tokens() in C"
+#define ALIKE_NEEDED "both sides recorded with --budget none, or both without"
+
+/* What is not known of the cost of recording is in the way, which no number of runs makes less. */
+static bool wants_alike(const struct compared_sides *sides)
+{
+	return sides->doubt > log1p(sides->options->tolerance) / 2;
+}
 
 static const char *needed_of(const struct comparison *comparison, const struct compared_sides *sides,
                              struct arena *arena)
@@ -541,13 +548,15 @@ static const char *needed_of(const struct comparison *comparison, const struct c
 	if (sides->is_memory && !sides->has_first)
 		return "two snapshots of each side or more, of runs of their own: their scatter is the noise";
 	if (sides->unlike)
-		return "both sides recorded with --budget none, or both without";
+		return ALIKE_NEEDED;
 	if (!strcmp(table_text(metrics, 0, METRIC_RESULT), RESULT_NOT_COMPARABLE))
 		return sides->wants_amount ? AMOUNT_NEEDED : NULL;
 	if (sides->has_first && sides->first.is_single)
 		return "more than one step of each run, or four runs together";
 	if (!runs->has_value || sides->deciding)
 		return NULL;
+	if (wants_alike(sides))
+		return ALIKE_NEEDED;
 	if (runs->i > MANY_RUNS)
 		return "runs in turns (base, new, base, new) on a quieter machine: on this one they differ too much";
 	if (steps->has_value)

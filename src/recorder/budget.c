@@ -7,12 +7,16 @@
 
 #define PERIOD_BITS 3        /* steps of a block, N > 1 */
 #define PERIOD_BITS_OF_ALL 4 /* N = 1 */
-#define LEAST_BLOCKS 4       /* for an interval; half of them count already */
+#define LEAST_BLOCKS 4       /* for an interval */
 #define WINDOW_BLOCKS 64     /* then what is old counts half */
 #define WINDOW_STEPS 64      /* the same */
 #define FEW_STEPS 8          /* so many are needed to know how long one is */
-#define GIANT 16             /* times a usual step: such a step is left out, as long as they are rare */
-#define RARE 50              /* one giant in so many steps */
+#define SOME_STEPS 4         /* so many in a row, to see that they are shorter now */
+#define GIANT 4              /* times a usual step: its block is left out, as long as such blocks are rare */
+#define RARE 4               /* one of so many blocks */
+#define FIRST_BLOCKS 4       /* so many may be left out before anybody knows */
+#define SHORTER 2            /* times as long as usual was a usual step: then it was another program */
+#define LITTLE 0.25          /* of a step: what it weighs then */
 #define BEGIN_STEPS 200      /* from here on the share must be kept */
 #define DOUBT 1.5            /* the table may be wrong by so much */
 #define BACKGROUND_PART 0.5
@@ -87,12 +91,31 @@ static double smaller(double a, double b)
 
 /* ---- what a step takes ---------------------------------------------------------------------------------------------------- */
 
-/* How long a step without operators is; 0: not known. The first ones may be much longer than usual. */
+static void sort(double *values, unsigned count)
+{
+	for (unsigned i = 1; i < count; i++)
+		for (unsigned k = i; k > 0 && values[k] < values[k - 1]; k--) {
+			double less = values[k];
+			values[k] = values[k - 1];
+			values[k - 1] = less;
+		}
+}
+
+/* How long a step without operators is; 0: not known. The first ones may be much longer than usual, and so may some in a row, when somebody else
+ * needs the machine: of means of some steps each it is the one in the middle. */
 static double plain_ns(const struct budget *budget)
 {
-	if (budget->plain_count <= 0)
-		return 0;
-	return budget->plain_count < FEW_STEPS ? budget->plain_least : budget->plain_sum / budget->plain_count;
+	return budget->groups ? budget->usual_ns : budget->group.count ? budget->group.least : 0;
+}
+
+static double middle_group(const struct budget *budget)
+{
+	double sorted[BUDGET_GROUPS];
+	unsigned count = budget->groups < BUDGET_GROUPS ? (unsigned)budget->groups : BUDGET_GROUPS;
+	for (unsigned i = 0; i < count; i++)
+		sorted[i] = budget->group_ns[i];
+	sort(sorted, count);
+	return sorted[(count - 1) / 2];
 }
 
 static double table_ns(const struct budget *budget)
@@ -102,27 +125,68 @@ static double table_ns(const struct budget *budget)
 
 /* A compilation, a checkpoint, a machine that slept. Whether a step has operators plays no part in it, so what is left is compared
  * fairly. Where such steps are no exception they count. */
-static bool is_giant(struct budget *budget, const struct budget_step *step)
+static bool is_giant(const struct budget *budget, const struct budget_step *step)
 {
-	double usual = plain_ns(budget);
-	if (usual <= 0 || step->ns <= GIANT * usual || budget->giants * RARE > budget->ended + RARE)
-		return false;
-	budget->giants++;
-	return true;
+	/* of the first steps nobody knows what is usual */
+	double usual = plain_ns(budget), most = (budget->groups ? GIANT : GIANT * GIANT) * usual;
+	return usual > 0 && step->ns > most + DOUBT * step->table_ns &&
+	       RARE * (budget->odd_blocks - FIRST_BLOCKS) <= budget->blocks;
+}
+
+/* What was measured while steps took much longer, as those at the begin may, says nothing of how they are now. */
+static void forget_longer(struct budget *budget)
+{
+	if (budget->usual_of_blocks > SHORTER * budget->count * plain_ns(budget))
+		budget->count = budget->mean = budget->squares = budget->plain_of_blocks = budget->usual_of_blocks =
+			budget->design = budget->design_freedom = 0;
+}
+
+/* Whether steps became shorter because they do less or because the machine is free again, the next one with operators tells; it comes soon as
+ * long as N is not larger by then. */
+static void expect_shorter(struct budget *budget, double factor)
+{
+	double table = table_ns(budget);
+	budget->table_count = table > 0 ? LITTLE : 0;
+	budget->table_sum = table * factor * LITTLE;
+}
+
+static void close_group(struct budget *budget)
+{
+	budget->group_ns[budget->groups++ % BUDGET_GROUPS] = budget->group.sum / budget->group.count;
+	budget->usual_ns = middle_group(budget);
+	budget->group = budget->run = (struct budget_group){0};
+	forget_longer(budget);
+}
+
+/* Some in a row: older ones would say for long that operators cost little. */
+static bool is_shorter_now(struct budget *budget, double ns)
+{
+	struct budget_group *run = &budget->run;
+	if (SHORTER * ns >= plain_ns(budget))
+		*run = (struct budget_group){0};
+	else
+		*run = (struct budget_group){.count = run->count + 1, .sum = run->sum + ns};
+	return run->count >= SOME_STEPS;
 }
 
 static void note_plain(struct budget *budget, double ns)
 {
+	struct budget_group *group = &budget->group;
 	/* those so far were giants, as where the first steps compile */
-	if (budget->plain_count < FEW_STEPS && budget->plain_least > GIANT * ns)
-		budget->plain_count = budget->plain_sum = 0;
-	if (budget->plain_count <= 0 || ns < budget->plain_least)
-		budget->plain_least = ns;
-	budget->plain_sum += ns;
-	if (++budget->plain_count >= WINDOW_STEPS) {
-		budget->plain_sum /= 2;
-		budget->plain_count /= 2;
+	if (!budget->groups && group->count && group->least > GIANT * ns) {
+		expect_shorter(budget, ns / group->least);
+		*group = (struct budget_group){0};
 	}
+	group->least = group->count ? smaller(group->least, ns) : ns;
+	group->sum += ns;
+	group->count++;
+	if (budget->groups && is_shorter_now(budget, ns)) {
+		expect_shorter(budget, budget->run.sum / budget->run.count / plain_ns(budget));
+		*group = budget->run;
+		budget->groups = 0;
+		close_group(budget);
+	} else if (group->count >= FEW_STEPS)
+		close_group(budget);
 }
 
 static void note_duration(struct budget *budget, const struct budget_step *step)
@@ -133,10 +197,12 @@ static void note_duration(struct budget *budget, const struct budget_step *step)
 		note_plain(budget, step->ns - step->table_ns);
 }
 
-static void note_table(struct budget *budget, const struct budget_step *step)
+static void note_table(struct budget *budget, const struct budget_step *step, bool is_usual)
 {
 	budget->with++;
 	budget->table_spent += step->table_ns;
+	if (!is_usual)
+		return;
 	budget->table_sum += step->table_ns;
 	if (++budget->table_count >= WINDOW_STEPS) {
 		budget->table_sum /= 2;
@@ -153,6 +219,7 @@ static unsigned period_bits(unsigned bits)
 
 static void halve(struct budget *budget)
 {
+	budget->usual_of_blocks /= 2;
 	budget->count /= 2;
 	budget->squares /= 2;
 	budget->plain_of_blocks /= 2;
@@ -167,6 +234,7 @@ static void note_difference(struct budget *budget, double plain, double differen
 	budget->mean += distance / budget->count;
 	budget->squares += distance * (difference - budget->mean);
 	budget->plain_of_blocks += plain;
+	budget->usual_of_blocks += plain_ns(budget);
 	budget->design += variance;
 	budget->design_freedom += freedom;
 	if (budget->count >= WINDOW_BLOCKS)
@@ -189,15 +257,28 @@ static void close_block(struct budget *budget)
 	note_difference(budget, plain, block->sum[BUDGET_WITH] / b - plain, variance, a + b - 2);
 }
 
-static void note_in_block(struct budget *budget, const struct budget_step *step, bool is_spoiling)
+static void count_block(struct budget *budget)
+{
+	if (!budget->block.is_begun)
+		return;
+	budget->odd_blocks += budget->block.has_giant;
+	if (++budget->blocks >= WINDOW_BLOCKS) {
+		budget->blocks /= 2;
+		budget->odd_blocks /= 2;
+	}
+}
+
+static void note_in_block(struct budget *budget, const struct budget_step *step, bool is_spoiling, bool is_giant)
 {
 	struct budget_block *block = &budget->block;
 	int64_t index = step->number >> period_bits(budget->bits);
 	if (!block->is_begun || index != block->index || block->bits != budget->bits) {
 		close_block(budget);
+		count_block(budget);
 		*block = (struct budget_block){.index = index, .bits = budget->bits, .is_begun = true};
 	}
-	block->is_spoilt |= is_spoiling || step->kind == BUDGET_OTHER;
+	block->has_giant |= is_giant;
+	block->is_spoilt |= is_spoiling || is_giant || step->kind == BUDGET_OTHER;
 	if (block->is_spoilt)
 		return;
 	block->steps[step->kind]++;
@@ -210,18 +291,23 @@ static double interval_ns(const struct budget *budget)
 {
 	double count = budget->count;
 	double by_design = student(budget->design_freedom) * root(budget->design / count / count);
-	double by_blocks = count < LEAST_BLOCKS ? 0 : student(count - 1) * root(budget->squares / (count - 1) / count);
+	double by_blocks = student(count - 1) * root(budget->squares / (count - 1) / count);
 	return larger(by_design, by_blocks);
 }
 
 /* ---- the cost ------------------------------------------------------------------------------------------------------------- */
 
-/* The table and the differences together. That the table is wrong by as much as it says itself, or as the budget is, would be no surprise. */
-static double weigh(const struct budget *budget, double table, double measured, double half)
+/* The table and the differences together. That the table is wrong by as much as it says itself, or as the budget is, would be no surprise. A doubtful
+ * mean does not move it any further than the table may be wrong, unless all of its interval lies there. */
+static double weigh(const struct budget *budget, double table, double measured, double half, bool is_sure)
 {
 	double doubt = larger(table, budget->share), error = half / NORMAL;
 	double weight = doubt * doubt / (doubt * doubt + error * error);
-	return table + weight * (measured - table);
+	double both = table + weight * (measured - table);
+	if (is_sure)
+		return both;
+	both = smaller(both, larger(DOUBT * table, measured - half));
+	return larger(both, smaller(table / DOUBT, measured + half));
 }
 
 struct budget_cost budget_cost(const struct budget *budget)
@@ -234,17 +320,20 @@ struct budget_cost budget_cost(const struct budget *budget)
 	table = table_ns(budget) / plain;
 	background = budget->background_ns / plain;
 	cost.ratio = table + background;
-	if (2 * budget->count < LEAST_BLOCKS)
+	/* of one step with operators a block does not tell how far apart they are: of a few blocks one slow step makes any difference */
+	if (budget->count < LEAST_BLOCKS)
 		return cost;
-	/* steps became shorter, or longer: the shorter ones are not to be forgotten */
-	plain = smaller(plain, budget->plain_of_blocks / budget->count);
-	half = interval_ns(budget) / plain;
-	cost.measured = budget->mean / plain + background;
+	double of_blocks = budget->plain_of_blocks / budget->count, usual_half;
+	half = interval_ns(budget) / of_blocks;
+	cost.measured = budget->mean / of_blocks + background;
 	cost.low = cost.measured - half;
 	cost.high = cost.measured + half;
-	cost.has_interval = budget->count >= LEAST_BLOCKS;
-	cost.is_sure = cost.has_interval && half <= larger(cost.measured / 3, LEAST_INTERVAL);
-	cost.ratio = larger(weigh(budget, table, budget->mean / plain, half), 0) + background;
+	cost.has_interval = true;
+	cost.is_sure = half <= larger(cost.measured / 3, LEAST_INTERVAL);
+	/* steps became shorter, or longer: the shorter ones are not to be forgotten */
+	plain = smaller(plain, of_blocks);
+	usual_half = half * of_blocks / plain;
+	cost.ratio = larger(weigh(budget, table, budget->mean / plain, usual_half, cost.is_sure), 0) + background;
 	return cost;
 }
 
@@ -341,12 +430,12 @@ bool budget_wants(const struct budget *budget, int64_t number)
 void budget_end(struct budget *budget, const struct budget_step *step)
 {
 	bool is_begin = budget->ended < BUDGET_SKIPPED;
-	bool is_odd = step->kind == BUDGET_OTHER || step->ns <= 0 || is_giant(budget, step);
-	note_in_block(budget, step, is_begin || is_odd);
-	if (!is_odd && budget->ended > 0)
+	bool is_odd = step->kind == BUDGET_OTHER || step->ns <= 0, is_long = !is_odd && is_giant(budget, step);
+	note_in_block(budget, step, is_begin || is_odd, is_long);
+	if (!is_odd && !is_long && budget->ended > 0)
 		note_duration(budget, step);
 	if (step->kind == BUDGET_WITH)
-		note_table(budget, step);
+		note_table(budget, step, !is_long);
 	budget->ended++;
 	decide(budget);
 }

@@ -41,7 +41,13 @@ struct budget_block { /* the one that the last step lies in */
 	int64_t index;
 	unsigned bits, steps[2];
 	double sum[2], squares[2]; /* by kind */
-	bool is_begun, is_spoilt;
+	bool is_begun, is_spoilt, has_giant;
+};
+
+#define BUDGET_GROUPS 8
+
+struct budget_group { /* steps without operators */
+	double count, sum, least;
 };
 
 struct budget {
@@ -53,11 +59,16 @@ struct budget {
 	unsigned epoch_own; /* own, as the epoch began */
 	int64_t epoch;
 	bool has_epoch;
-	int64_t ended, with, giants; /* steps */
-	double plain_count, plain_sum, plain_least;
+	int64_t ended, with;            /* steps */
+	double blocks, odd_blocks;      /* all, and those with steps of an odd length; newer ones weigh more */
+	struct budget_group group;      /* the one that is being filled */
+	struct budget_group run;        /* the last ones, if they are much shorter */
+	double usual_ns;                /* the one in the middle of these */
+	double group_ns[BUDGET_GROUPS]; /* means of the last ones before it */
+	int64_t groups;
 	double table_count, table_sum, table_spent;
 	double count, mean, squares; /* differences of blocks, newer ones weigh more */
-	double plain_of_blocks, design, design_freedom;
+	double plain_of_blocks, usual_of_blocks, design, design_freedom;
 	double background_ns; /* of the recorder's own thread, per step with operators */
 	double asked_ns;      /* its time as it was asked for first, and the steps by then */
 	int64_t asked_with;

@@ -418,7 +418,8 @@ static void say_percent(struct sentence *sentence, double ratio)
 static void say_cost(struct sentence *sentence, const struct schedule_progress *progress)
 {
 	if (progress->cost == COST_BELOW) {
-		say(sentence, "less than 1 %%");
+		int percent = (int)(progress->cost_ratio * 100);
+		say(sentence, "less than %d %%", percent + (percent < progress->cost_ratio * 100));
 		return;
 	}
 	if (progress->cost == COST_ESTIMATED && progress->cost_ratio < 0.001) {
@@ -432,9 +433,13 @@ static void say_cost(struct sentence *sentence, const struct schedule_progress *
 
 static void say_all(struct sentence *sentence, const struct schedule_progress *progress)
 {
-	say(sentence, "captured all %" PRId64 " step%s (", progress->steps_begun, plural(progress->steps_begun));
-	say_range(sentence, progress->first_number, progress->last_number);
-	say(sentence, ") with operators");
+	if (progress->steps_begun == 1) {
+		say(sentence, "captured the only step (%" PRId64 ") with operators", progress->first_number);
+	} else {
+		say(sentence, "captured all %" PRId64 " steps (", progress->steps_begun);
+		say_range(sentence, progress->first_number, progress->last_number);
+		say(sentence, ") with operators");
+	}
 	if (progress->every && progress->cost != COST_UNKNOWN) {
 		say(sentence, ", which --with memory needs: they cost ");
 		say_cost(sentence, progress);
@@ -450,7 +455,9 @@ static void say_part(struct sentence *sentence, const struct schedule_progress *
 		say(sentence, "; --budget none records all");
 		return;
 	}
-	if (progress->every > 1)
+	if (progress->least_every && progress->least_every < progress->every)
+		say(sentence, " (1 of %" PRId64 " to %" PRId64 ")", progress->least_every, progress->every);
+	else if (progress->every > 1)
 		say(sentence, " (1 of %" PRId64 ")", progress->every);
 	if (progress->cost != COST_UNKNOWN) {
 		say(sentence, ": all would cost ");

@@ -20,7 +20,7 @@ enum stepscope_capture schedule_before_first(const struct record_options *option
 enum cost_known {
 	COST_UNKNOWN,
 	COST_ESTIMATED, /* roughly */
-	COST_BELOW,     /* it is below 1 % */
+	COST_BELOW,     /* it is a bound */
 	COST_MEASURED
 };
 
@@ -35,6 +35,7 @@ struct schedule_progress {
 	bool has_uncounted;   /* likewise: there may be more than those */
 	const char *profiler; /* likewise: of the program's own, that marks steps which the report takes; NULL: none */
 	int64_t every; /* set by the session: by the budget one of so many steps has operators; 0: there is no budget */
+	int64_t least_every; /* with `every`: in other steps it was one of so many, and `every` is the most; 0: in none */
 	enum cost_known cost; /* with `every`: what is known of cost_ratio, which operators in all steps would cost */
 	double cost_ratio;
 	int64_t earlier, earlier_begun,

@@ -17,14 +17,19 @@
 #define MEMORY_WORD_NS 105.0   /* with allocations: 60 ns for 3 words */
 #define OTHER_PART                                                                                                     \
 	0.36 /* of these two: inputs, allocations; the rest is being called at all, which emit_note_observer() may make less */
-#define EVENT_FACTOR 2        /* an event in a loop of its own costs half of what it does in a program */
+#define EVENT_FACTOR 2 /* an event in a loop of its own costs half of what it does in a program */
+#define RANGE_PART 10  /* of the steps, to be named */
+#define USEFUL_BOUND 2 /* times what is known otherwise */
+#define LEAST_BOUND 0.01
 #define STEPS_PER_QUESTION 64 /* how much CPU time the recorder's thread took: a system call */
 
 void step_budget_start(struct step_budget *budget, const struct record_options *options, bool is_worker)
 {
 	bool is_paused = is_worker && budget->is_paused;
 	host_share_forget(&budget->share);
-	*budget = (struct step_budget){.is_on = options->mode == RECORD_ALWAYS && options->budget > 0, .told = -1};
+	*budget = (struct step_budget){.is_on = options->mode == RECORD_ALWAYS && options->budget > 0,
+	                               .told = -1,
+	                               .told_most = BUDGET_MOST_BITS + 1};
 	budget->is_paused = is_paused && budget->is_on;
 	budget->is_whole = options->with_memory;
 	if (budget->is_on)
@@ -74,10 +79,45 @@ static void ask_background(struct step_budget *budget)
 		budget_note_background(&budget->rule, (double)now.tv_sec * 1e9 + (double)now.tv_nsec);
 }
 
+/* Those that a tenth of the steps had. What few steps had is how the others were found. */
+static void find_range(const struct step_budget *budget, unsigned *least, unsigned *most)
+{
+	int64_t total = 0;
+	for (unsigned bits = 0; bits <= BUDGET_MOST_BITS; bits++)
+		total += budget->steps_of[bits];
+	*least = *most = budget->rule.bits;
+	for (unsigned bits = 0, found = 0; bits <= BUDGET_MOST_BITS; bits++) {
+		if (!budget->steps_of[bits] || budget->steps_of[bits] * RANGE_PART < total)
+			continue;
+		*least = found++ ? *least : bits;
+		*most = bits;
+	}
+}
+
+static void tell_range(struct step_budget *budget)
+{
+	char text[32];
+	unsigned least, most;
+	find_range(budget, &least, &most);
+	if (least == budget->told_least && most == budget->told_most)
+		return;
+	budget->told_least = least;
+	budget->told_most = most;
+	if (least == most)
+		snprintf(text, sizeof(text), "%u", 1u << most);
+	else
+		snprintf(text, sizeof(text), "%u to %u", 1u << least, 1u << most);
+	session_meta("budget.range", text);
+}
+
 static void tell_every(struct step_budget *budget)
 {
 	char text[16];
-	if (budget->told == (int)budget->rule.bits || budget->rule.ended < BUDGET_SKIPPED)
+	if (budget->rule.ended < BUDGET_SKIPPED)
+		return;
+	if (budget->rule.ended % STEPS_PER_QUESTION == 0)
+		tell_range(budget);
+	if (budget->told == (int)budget->rule.bits)
 		return;
 	budget->told = (int)budget->rule.bits;
 	snprintf(text, sizeof(text), "%u", 1u << budget->rule.bits);
@@ -95,6 +135,8 @@ void step_budget_end(struct step_budget *budget, int64_t number, bool is_odd)
 		step.table_ns = words > budget->words ? (double)(words - budget->words) * word_ns() : 0;
 	}
 	unsigned own = budget->rule.own;
+	if (budget->rule.ended >= BUDGET_SKIPPED)
+		budget->steps_of[budget->rule.bits]++;
 	budget_end(&budget->rule, &step);
 	ask_background(budget);
 	if (budget->rule.ended == BUDGET_SKIPPED && !budget->rule.is_fixed)
@@ -149,13 +191,39 @@ void step_budget_tell(const struct record_options *options)
 	session_meta("budget", text);
 }
 
-void step_budget_describe(const struct step_budget *budget, struct schedule_progress *progress)
+/* As in a report: a number where its interval is within a third of it, else a bound; where that says less than the number of operators does,
+ * what that says. */
+static enum cost_known know(const struct budget_cost *cost, double *ratio)
+{
+	double half = cost->high - cost->measured, bound = cost->high > LEAST_BOUND ? cost->high : LEAST_BOUND;
+	bool is_useful = bound <= LEAST_BOUND || bound <= USEFUL_BOUND * cost->ratio;
+	*ratio = cost->ratio;
+	if (!cost->is_known)
+		return COST_UNKNOWN;
+	if (!cost->has_interval)
+		return COST_ESTIMATED;
+	if (half <= cost->measured / 3 && cost->high >= LEAST_BOUND) {
+		*ratio = cost->measured;
+		return COST_MEASURED;
+	}
+	if (!is_useful)
+		return COST_ESTIMATED;
+	*ratio = bound;
+	return COST_BELOW;
+}
+
+void step_budget_describe(struct step_budget *budget, struct schedule_progress *progress)
 {
 	struct budget_cost cost = budget_cost(&budget->rule);
-	progress->every = budget->is_on ? INT64_C(1) << budget->rule.bits : 0;
-	progress->cost = !budget->is_on || !cost.is_known        ? COST_UNKNOWN
-	                 : cost.has_interval && cost.high < 0.01 ? COST_BELOW
-	                 : cost.is_sure                          ? COST_MEASURED
-	                                                         : COST_ESTIMATED;
-	progress->cost_ratio = cost.is_sure ? cost.measured : cost.ratio;
+	unsigned least, most;
+	progress->every = progress->least_every = 0;
+	progress->cost = COST_UNKNOWN;
+	if (!budget->is_on)
+		return;
+	find_range(budget, &least, &most);
+	progress->every = INT64_C(1) << most;
+	progress->least_every = least < most ? INT64_C(1) << least : 0;
+	progress->cost = know(&cost, &progress->cost_ratio);
+	if (budget->rule.ended >= BUDGET_SKIPPED)
+		tell_range(budget);
 }

@@ -21,7 +21,9 @@ struct step_budget {
 	int64_t number;        /* its own, as expected */
 	uint64_t ticks, words; /* as it began; words: only while it is recorded */
 	uint32_t windows;
-	int told; /* bits that are in the recording; -1: none yet */
+	int told;                               /* bits that are in the recording; -1: none yet */
+	int64_t steps_of[BUDGET_MOST_BITS + 1]; /* by their bits */
+	unsigned told_least, told_most;         /* the range of them that is in the recording */
 };
 
 /* A worker goes on as its parent did when it forked. */
@@ -37,6 +39,6 @@ void step_budget_choose(struct step_budget *budget, int64_t number);
 
 /* What is said of it. */
 void step_budget_tell(const struct record_options *options);
-void step_budget_describe(const struct step_budget *budget, struct schedule_progress *progress);
+void step_budget_describe(struct step_budget *budget, struct schedule_progress *progress);
 
 #endif

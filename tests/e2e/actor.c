@@ -7,6 +7,7 @@
  *     push NAME       begin a range
  *     pop             end one
  *     ranks N         fork N ranks (RANK is set before they record); the parent waits for them and exits with the worst status
+ *     together N US A B C ... N steps of US microseconds that all ranks begin at once; in each rank 0 has A ranges, rank 1 has B, ...
  *     only R          the words up to the next "all" are for rank R
  *     worker          fork a worker that goes on with the next words; the parent skips to "all" and does not wait
  *     init LIST       stepscope_init(), whose result is written to stdout
@@ -25,6 +26,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
 #include <time.h>
@@ -33,7 +35,8 @@
 #include <stepscope/stepscope.h>
 
 static char **word;
-static long rank = -1;
+static long rank = -1, ranks;
+static pthread_barrier_t *meeting; /* of the ranks */
 
 static long number(void)
 {
@@ -101,10 +104,44 @@ static int wait_for_all(void)
 	return worst;
 }
 
+static void make_meeting(void)
+{
+	pthread_barrierattr_t shared;
+
+	meeting = mmap(NULL, sizeof(*meeting), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+	if (meeting == MAP_FAILED || pthread_barrierattr_init(&shared) != 0 ||
+	    pthread_barrierattr_setpshared(&shared, PTHREAD_PROCESS_SHARED) != 0 ||
+	    pthread_barrier_init(meeting, &shared, (unsigned)ranks) != 0)
+		_exit(95);
+}
+
+static void do_together(void)
+{
+	long count = number(), us = number(), ranges = 0;
+
+	for (long i = 0; i < ranks; i++) {
+		long one = number();
+
+		ranges = i == rank ? one : ranges;
+	}
+	for (long n = 0; n < count; n++) {
+		pthread_barrier_wait(meeting);
+		stepscope_step_begin(n);
+		for (long i = 0; i < ranges; i++) {
+			stepscope_op_begin("add");
+			stepscope_op_end();
+		}
+		sleep_us(us);
+		stepscope_step_end();
+	}
+}
+
 static void do_ranks(void)
 {
-	long count = number();
+	long count = ranks = number();
 	char text[24];
+
+	make_meeting();
 
 	snprintf(text, sizeof(text), "%ld", count);
 	setenv("WORLD_SIZE", text, 1);
@@ -290,6 +327,8 @@ static void do_simple(const char *verb)
 		do_detach();
 	else if (!strcmp(verb, "ranks"))
 		do_ranks();
+	else if (!strcmp(verb, "together"))
+		do_together();
 	else if (!strcmp(verb, "write"))
 		do_write();
 	else if (!strcmp(verb, "abort"))

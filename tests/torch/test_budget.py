@@ -1,10 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
 """The budget: operators in some steps only, the same program, and tables that stand for all of it."""
+import json
 import re
+import subprocess
 
 import pytest
 
-from torch_tools import every_python, table, warm
+from torch_tools import STEPSCOPE, every_python, table, warm
 
 TRAIN = """
 import torch
@@ -41,7 +43,7 @@ def test_tables_stand_for_the_run(tmp_path, python):
     chosen = with_operators(tmp_path)
     assert len(table(tmp_path, "steps")) == 160 and 3 <= len(chosen) < 160, chosen
     # the first step was seen before anybody knew that there are steps
-    assert re.search(rf"captured operators of {len(chosen)} of 160 steps(?: \(1 of \d+\))?: all would cost ", done.stderr), (done.stderr, chosen)
+    assert re.search(rf"captured operators of {len(chosen)} of 160 steps(?: \(1 of \d+(?: to \d+)?\))?: all would cost ", done.stderr), (done.stderr, chosen)
     (linear,) = [row for row in table(tmp_path, "ops") if row["name"] == "aten::addmm"]
     assert linear["calls"] == 160 * 6
 
@@ -99,3 +101,47 @@ def test_what_cannot_be_measured_is_not_printed(tmp_path, python):
         assert run["overhead_ratio"] is None
     assert record(tmp_path, python, options=["--out", "with"]).returncode == 0
     assert "was observed in the steps" not in table(tmp_path, "run", recording="with")[0]["cost"]
+
+
+TWO_RATES = """
+import torch
+models = [torch.nn.Sequential(*[torch.nn.Linear(8, 8) for _ in range(6)]) for _ in range(2)]
+optimizers = [torch.optim.Adam(model.parameters()) for model in models]
+for step in range(160):
+    for model, optimizer in zip(models[:1 + (step % 5 == 4)], optimizers):
+        optimizer.zero_grad()
+        model(torch.randn(4, 8)).pow(2).mean().backward()
+        optimizer.step()
+"""
+
+
+@every_python
+def test_the_report_says_its_own_count(tmp_path, python):
+    """The program cannot know that an optimizer will be called once more in a step: there its count of what has operators differs."""
+    (tmp_path / "two.py").write_text(TWO_RATES)
+    done = warm(tmp_path, python, "two.py", budget="40%")
+    (run,) = table(tmp_path, "run")
+    said = re.search(r"captured operators of (\d+) of (\d+) steps[^\n]*; steps were counted by the calls of optimizers", done.stderr)
+    steps = [row for row in table(tmp_path, "steps")]
+    whole, count = sum(row["has_detail"] for row in steps), len(steps)
+    assert (int(said[1]), int(said[2])) != (whole, count), "the counts are the same: this test says nothing"
+    assert run["capture"].startswith(f"{said[0]}; of the steps as the report finds them {whole} of {count} have all of theirs"), run["capture"]
+
+
+@every_python
+def test_compare_tells_in_which_steps_operators_are(tmp_path, python):
+    """Of real recordings; what their times say is the machine's."""
+    ways = {"simple": ["--type", "simple"], "default": [], "all": ["--budget", "none"]}
+    for name, options in ways.items():
+        record(tmp_path, python, options=[*options, "--out", name])
+    for base, new, kinds in (("simple", "default", ("none", "some, and the others are compared")), ("all", "default", ("all", "some, and the others are compared")),
+                             ("simple", "all", ("none", "all"))):
+        done = subprocess.run([STEPSCOPE, "compare", base, new, "--json"], cwd=tmp_path, capture_output=True, text=True, check=False)
+        answer = json.loads(done.stdout)
+        (kind,) = [row for row in answer["differences"] if row["fact"] == "steps with operators"]
+        assert (kind["base"], kind["new"]) == kinds
+        said = f"{answer['verdict']['sentence']} {answer['verdict']['noise']}"
+        assert ("operators were recorded" in said) == ("all" in (base, new)), said
+        assert (answer["verdict"]["result"] == "not comparable") == ("record both sides with --budget none" in said), said
+        if {base, new} == {"simple", "all"}:
+            assert answer["verdict"]["result"] == "not comparable"

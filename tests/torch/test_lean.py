@@ -5,7 +5,7 @@ from collections import Counter
 
 import pytest
 
-from torch_tools import HERE, export, is_before, pythons, table, warm
+from torch_tools import HERE, every_python, export, is_before, pythons, table, warm
 
 PARTS = ("tls", "engine", "object")
 ALL = ",".join(PARTS)
@@ -94,3 +94,15 @@ def test_callbacks_come_and_go_beside_everything(tmp_path, python, lean):
     rows = [row for row in table(tmp_path, "ops") if row["calls"]]
     assert sum(row["calls"] for row in rows) > 10000
     assert not [row["name"] for row in rows if row["incomplete_calls"]]
+
+
+@every_python
+def test_an_unknown_part_is_told_once_and_changes_nothing(tmp_path, python):
+    facts = {}
+    (tmp_path / "ours.py").write_text("import torch\nfor _ in range(2):\n    torch.ones(2) + 1\n")
+    for word, lines in (("bogus,tls", 1), ("", 0), (None, 0)):
+        done = warm(tmp_path, python, "ours.py", env={} if word is None else {"STEPSCOPE_LEAN": word})
+        assert done.returncode == 0
+        assert done.stderr.count(f"stepscope: STEPSCOPE_LEAN must be of {ALL} or none, got 'bogus'") == done.stderr.count("LEAN") == lines, done.stderr
+        facts[word] = {row["key"]: row["value"] for row in table(tmp_path, "facts")}["torch.lean"]
+    assert len(set(facts.values())) == 1, facts

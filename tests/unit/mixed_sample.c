@@ -6,13 +6,15 @@
  *     step=100     ms of a step
  *     cost=10      ms that a step with operators takes longer
  *     slow=7:50    every 7th step takes 50 ms longer
+ *     odd=0.03:40  so many of the steps, drawn, take 40 ms longer
  *     noise=2      as many ms to both sides, drawn
  *     seed=1       of the drawing
  *     first=500    ms that the first step takes longer
  *     rank=1       of two; none without
  *     wait=20      ms of communication in each step, which the step takes longer
  *     torch=2.13   the version of PyTorch that the program uses
- *     budget=3 %   what the recorder said of its budget, and every=8
+ *     budget=3 %   what the recorder said of its budget, and every=8, range=4 to 8
+ *     capture=...  what it said at its end
  */
 #include "segment_builder.h"
 
@@ -31,8 +33,8 @@ enum {
 
 struct run {
 	struct segment_builder segment;
-	const char *steps, *budget, *every, *torch;
-	double step, cost, slow_ms, noise, first, wait;
+	const char *steps, *budget, *every, *range, *capture, *torch;
+	double step, cost, slow_ms, odd, odd_ms, noise, first, wait;
 	long slow_every, rank;
 	uint64_t seed, now;
 };
@@ -86,6 +88,8 @@ static void put_step(struct run *run, int64_t number)
 	bool has_operators = run->steps[number] == 'o';
 	double ms = run->step + (has_operators ? run->cost : 0) + run->noise * drawn(run) + (number ? 0 : run->first) +
 	            (run->slow_every && number % run->slow_every == run->slow_every - 1 ? run->slow_ms : 0);
+	if (run->odd > 0 && (drawn(run) + 1) / 2 < run->odd)
+		ms += run->odd_ms;
 	double loss = 10.0 / (double)(number + 1);
 	uint64_t bits;
 
@@ -128,6 +132,11 @@ static bool take_option(struct run *run, const char *option)
 
 		run->slow_every = strtol(value, &end, 10);
 		run->slow_ms = *end == ':' ? strtod(end + 1, NULL) : 0;
+	} else if (!strncmp(option, "odd=", 4)) {
+		char *end;
+
+		run->odd = strtod(value, &end);
+		run->odd_ms = *end == ':' ? strtod(end + 1, NULL) : 0;
 	} else if (!strncmp(option, "seed=", 5)) {
 		run->seed = strtoull(value, NULL, 10);
 	} else if (!strncmp(option, "rank=", 5)) {
@@ -138,6 +147,10 @@ static bool take_option(struct run *run, const char *option)
 		run->torch = value;
 	} else if (!strncmp(option, "every=", 6)) {
 		run->every = value;
+	} else if (!strncmp(option, "range=", 6)) {
+		run->range = value;
+	} else if (!strncmp(option, "capture=", 8)) {
+		run->capture = value;
 	} else {
 		return false;
 	}
@@ -168,6 +181,10 @@ int main(int argc, char **argv)
 		segment_meta(&run.segment, "torch.version", run.torch);
 	if (run.every)
 		segment_meta(&run.segment, "budget.every", run.every);
+	if (run.range)
+		segment_meta(&run.segment, "budget.range", run.range);
+	if (run.capture)
+		segment_meta(&run.segment, "capture", run.capture);
 	for (int64_t number = 0; run.steps[number]; number++)
 		put_step(&run, number);
 	segment_end(&run.segment, "exit");

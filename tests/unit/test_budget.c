@@ -154,6 +154,37 @@ static double stalling(int64_t index, int64_t steps)
 	return index % 97 == 60 ? 2e9 : 20e6;
 }
 
+#define BURST 10 /* steps of 20 times the usual length */
+
+static double burst_at_start(int64_t index, int64_t steps)
+{
+	(void)steps;
+	return index < BURST ? 400e6 : 20e6;
+}
+
+static double burst_in_between(int64_t index, int64_t steps)
+{
+	return index >= steps / 4 && index < steps / 4 + BURST ? 400e6 : 20e6;
+}
+
+/* Some of the steps: what has operators may be slow where nothing beside it is. */
+static double uneven_burst(int64_t index, int64_t steps)
+{
+	bool is_in = index >= steps / 8 && index < steps / 8 + 4 * BURST;
+
+	return is_in && index * 7 % 5 < 2 ? 400e6 : 20e6;
+}
+
+static double late_burst_of_4th(int64_t index, int64_t steps)
+{
+	return index >= steps / 4 && index < steps / 4 + BURST ? 20 * slow_4th(index, steps) : slow_4th(index, steps);
+}
+
+static double compiling_late(int64_t index, int64_t steps)
+{
+	return index == steps / 3 ? 8e9 : compiling(index, steps);
+}
+
 static const struct program programs[] = {
 	{"even", even, 0.02, false},
 	{"noisy", even, 0.15, false},
@@ -165,6 +196,11 @@ static const struct program programs[] = {
 	{"slow start", slow_start, 0.02, true},
 	{"growing", growing, 0.02, true},
 	{"stalls", stalling, 0.02, false},
+	{"burst at the start", burst_at_start, 0.02, false},
+	{"burst in between", burst_in_between, 0.02, false},
+	{"uneven burst", uneven_burst, 0.02, false},
+	{"burst, slow 4th", late_burst_of_4th, 0.02, false},
+	{"compile again", compiling_late, 0.02, false},
 };
 #define PROGRAMS (sizeof(programs) / sizeof(programs[0]))
 
@@ -174,6 +210,7 @@ struct run {
 	double table;     /* what the table says of the truth */
 	int64_t steps;
 	uint64_t seed;
+	void (*look)(const struct budget *budget, int64_t index); /* behind each step; NULL: nothing to see */
 };
 
 struct result {
@@ -216,6 +253,8 @@ static struct result simulate(const struct program *program, const struct run *r
 		                                          .ns = plain + (has ? cost : 0),
 		                                          .kind = has ? BUDGET_WITH : BUDGET_WITHOUT,
 		                                          .table_ns = cost * run->table});
+		if (run->look)
+			run->look(&budget, i);
 	}
 	result.spent = spent_sum / plain_sum;
 	result.truth = cost_sum / cost_plain;
@@ -279,6 +318,75 @@ static void the_budget_is_kept_and_the_truth_is_in_the_interval(void **state)
 	}
 }
 
+/* ---- bursts ---- */
+
+static struct {
+	int64_t end;      /* of the burst */
+	unsigned most;    /* N from the burst on */
+	unsigned behind;  /* N 256 steps behind it */
+	double most_said; /* of the cost, as the sentence at exit would say it */
+} seen;
+
+static void look(const struct budget *budget, int64_t index)
+{
+	struct budget_cost cost = budget_cost(budget);
+	double said = cost.is_sure ? cost.measured : cost.ratio;
+
+	if (index >= seen.end && budget->bits > seen.most)
+		seen.most = budget->bits;
+	if (index == seen.end + 256)
+		seen.behind = budget->bits;
+	if (index >= BURST && cost.is_known && said > seen.most_said)
+		seen.most_said = said;
+}
+
+static unsigned needed(double cost)
+{
+	unsigned bits = 0;
+
+	while (cost > SHARE * (double)(1u << bits))
+		bits++;
+	return bits;
+}
+
+/* What a few steps of another length say is no cost: nobody would believe the figure, and N would be large for long. */
+static void a_burst_is_no_cost(void **state)
+{
+	static const struct {
+		double (*plain_ns)(int64_t index, int64_t steps);
+		int64_t end;
+	} bursts[] = {{burst_at_start, BURST}, {burst_in_between, 200 + BURST}, {uneven_burst, 100 + 4 * BURST}};
+
+	(void)state;
+	EACH(b, bursts)
+	EACH(c, costs)
+	EACH(t, tables)
+	{
+		const struct program program = {"burst", bursts[b].plain_ns, 0.02, false};
+		struct run run = {
+			.cost = costs[c], .table = tables[t], .is_constant = true, .steps = 800, .look = look};
+		unsigned need = needed(costs[c]);
+		int back = 0;
+
+		seen.end = bursts[b].end;
+		for (run.seed = 1; run.seed <= SEEDS; run.seed++) {
+			simulate(&programs[0], &run);
+			unsigned without = seen.behind > need ? seen.behind : need;
+
+			seen.most = 0;
+			seen.most_said = 0;
+			simulate(&program, &run);
+			back += seen.behind >= need && seen.behind <= without + 1;
+			if (seen.most > need + 3 || seen.most_said > 2.5 * costs[c] + 0.01)
+				fail_msg("burst %zu, cost %g, table %g: N up to %u instead of %u, %.0f %% were said", b,
+				         costs[c], tables[t], 1u << seen.most, 1u << need, 100 * seen.most_said);
+		}
+		if (back * 10 < SEEDS * 9)
+			fail_msg("burst %zu, cost %g, table %g: N back to %u in %d of %d", b, costs[c], tables[t],
+			         1u << need, back, SEEDS);
+	}
+}
+
 /* Noise changes nothing: where steps are too different, the table decides. */
 static void cheap_operators_are_in_all_steps_but_those_left_out(void **state)
 {
@@ -332,6 +440,7 @@ int main(void)
 		cmocka_unit_test(two_of_each_32_are_left_out_when_all_are_selected),
 		cmocka_unit_test(no_period_is_met_or_avoided),
 		cmocka_unit_test(the_budget_is_kept_and_the_truth_is_in_the_interval),
+		cmocka_unit_test(a_burst_is_no_cost),
 		cmocka_unit_test(cheap_operators_are_in_all_steps_but_those_left_out),
 		cmocka_unit_test(a_fixed_number_does_not_change),
 		cmocka_unit_test(others_are_followed_at_multiples_of_64),

@@ -172,6 +172,66 @@ static void the_truth_is_in_the_interval(void **state)
 	}
 }
 
+/* The figure that is printed, of how much all would cost: within a third of the truth or half a point; a bound is above it. */
+static void count_right(const double *more, double cost_ms, unsigned every, int *right, double *most)
+{
+	uint64_t random = 88172645463325252u + every;
+	char kinds[STEPS + 1];
+
+	*right = 0;
+	*most = 0;
+	for (int run = 0; run < 100; run++) {
+		double added[STEPS], truth = cost_ms / STEP_MS;
+		struct operator_cost cost;
+		struct model model;
+
+		choose_steps(kinds, every, &random);
+		for (int i = 0; i < STEPS; i++)
+			added[i] = more[i] + 3 * (random_unit(&random) + random_unit(&random) - 1);
+		model_init(&model, 0);
+		mixed_model_add(
+			&model,
+			&(struct mixed_run){
+				.kinds = kinds, .step_ms = STEP_MS, .cost_ms = cost_ms, .more_ms = added, .rank = -1});
+		model_finish(&model);
+		cost = cost_of(&model, MODEL_NONE);
+		assert_null(cost.unknown);
+		if (operator_cost_is_told(cost.ratio, cost.half))
+			*right += fabs(cost.ratio - truth) <= fmax(truth / 3, 0.005);
+		else
+			*right += cost.ratio + cost.half >= truth;
+		*most = fmax(*most, cost.ratio + cost.half);
+		model_release(&model);
+	}
+}
+
+static void a_burst_of_the_machine_is_no_cost(void **state)
+{
+	static const double costs_ms[] = {1, 5, 18, 60};
+	double even[STEPS] = {0}, start[STEPS] = {0}, between[STEPS] = {0}, uneven[STEPS] = {0};
+	const struct {
+		const char *name;
+		const double *more;
+	} programs[] = {{"even", even}, {"start", start}, {"between", between}, {"uneven", uneven}};
+
+	(void)state;
+	for (int i = 0; i < 10; i++)
+		start[i] = between[150 + i] = 19 * STEP_MS;
+	for (int i = 0; i < 40; i++)
+		uneven[100 + i] = i * 7 % 5 < 2 ? 19 * STEP_MS : 0;
+	for (size_t p = 0; p < sizeof programs / sizeof *programs; p++)
+		for (size_t c = 0; c < sizeof costs_ms / sizeof *costs_ms; c++)
+			for (unsigned every = 2; every <= 16; every *= 2) {
+				double most;
+				int right;
+
+				count_right(programs[p].more, costs_ms[c], every, &right, &most);
+				if (right < 90 || most > 2 * costs_ms[c] / STEP_MS + 0.05)
+					fail_msg("%s, cost %g ms, every %u: %d of 100 right, up to %.2f is said",
+					         programs[p].name, costs_ms[c], every, right, most);
+			}
+}
+
 /* What ranks say of one step is one difference, or their interval would be that of so many more. */
 static void ranks_are_one_job(void **state)
 {
@@ -271,6 +331,7 @@ int main(void)
 		cmocka_unit_test(what_cannot_be_compared_says_why),
 		cmocka_unit_test(neighbours_behind_a_gap_are_none),
 		cmocka_unit_test(the_truth_is_in_the_interval),
+		cmocka_unit_test(a_burst_of_the_machine_is_no_cost),
 		cmocka_unit_test(ranks_are_one_job),
 		cmocka_unit_test(the_run_says_what_recording_cost),
 		cmocka_unit_test(a_cost_that_is_not_sure_is_a_bound),

@@ -190,7 +190,7 @@ static void it_says_what_was_captured(void **state)
 	               "and phases only");
 	check_sentence("steps=0", 0, 3, "captured step 0 with operators; 2 steps after it with steps and phases only");
 	check_sentence("", 5, 3, "captured all 3 steps (5-7) with operators");
-	check_sentence("", 5, 1, "captured all 1 step (5-5) with operators");
+	check_sentence("", 5, 1, "captured the only step (5) with operators");
 	check_sentence("wait=5,warmup=2,active=3,repeat=2", 0, 30,
 	               "captured 6 of the steps 7-19 with operators; the other 24 steps with steps and phases only");
 	check_sentence(
@@ -433,6 +433,13 @@ static void the_sentence_says_how_many_steps_have_operators(void **state)
 		"captured operators of 41 of 287 steps (1 of 8): all would cost about 9.9 %; steps were counted by "
 		"the calls of optimizers");
 	progress.cost = COST_BELOW;
+	progress.cost_ratio = 0.112;
+	progress.least_every = 2;
+	progress.counted_by = NULL;
+	schedule_describe(&options, &progress, out, sizeof(out));
+	assert_string_equal(out, "captured operators of 41 of 287 steps (1 of 2 to 8): all would cost less than 12 %");
+	progress.cost_ratio = 0.01;
+	progress.least_every = 0;
 	progress.every = 1;
 	progress.counted_by = NULL;
 	schedule_describe(&options, &progress, out, sizeof(out));
@@ -496,7 +503,7 @@ static void the_sentence_counts_earlier_recordings(void **state)
 	schedule_note(&progress, STEPSCOPE_CAPTURE_RECORD, 1);
 	schedule_describe(&options, &progress, out, sizeof(out));
 	assert_string_equal(
-		out, "the last of more than 100 recordings of this process captured all 1 step (1-1) with operators");
+		out, "the last of more than 100 recordings of this process captured the only step (1) with operators");
 }
 
 int main(void)
