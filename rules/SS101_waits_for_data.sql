@@ -14,7 +14,8 @@
 -- wrong: the time is spent on copying the batch to the device, or on work that the program does while it holds the phase open
 WITH loader AS (
 	SELECT loader || ' in ' || process AS place, sentence,
-	       CASE WHEN coalesce(workers_ns, 0) > wait_ns AND limited_by <> 'sampler'
+	       -- waits are of the steps with operators, starts of all that sums stand for
+	       CASE WHEN coalesce(workers_ns, 0) > wait_ns * coalesce((SELECT operator_sum_steps / nullif((SELECT sum(has_detail AND is_complete) FROM steps), 0) FROM run), 1) AND limited_by <> 'sampler'
 	            THEN 'persistent_workers=True: workers are started once, not for each loop; import less in them'
 	            WHEN limited_by IN ('dataset code', 'collate') AND idle_ratio IS NULL
 	            THEN 'num_workers above 0, with persistent_workers=True; less work in '

@@ -3,10 +3,10 @@
 -- title: Garbage collection of Python holds up steps
 -- severity: problem
 -- verdict: host-bound
--- needs: steps.has_detail
--- tells if: EXISTS (SELECT 1 FROM facts WHERE key = 'torch.version') AND (SELECT sum(has_detail) >= 20 OR (sum(has_detail) > 0 AND min(has_detail)) FROM steps)
+-- needs: steps.has_rare
+-- tells if: EXISTS (SELECT 1 FROM facts WHERE key = 'torch.version') AND (SELECT sum(has_rare) >= 20 OR (sum(has_rare) > 0 AND min(has_rare)) FROM steps)
 --   OR (SELECT program NOT LIKE '%python%' FROM run)
--- cannot tell: known only of our own recordings of PyTorch with operators in all steps, or in 20
+-- cannot tell: known only of our own recordings of PyTorch in which 20 steps have it, or all
 -- threshold: share = 0.02 (of a step, ours)
 -- advice: gc.disable() and gc.collect() at a place where nobody waits, on all ranks in the same step; gc.freeze() after set-up;
 --   fewer cycles of objects

@@ -3,10 +3,10 @@
 -- title: Compilation goes on in steps
 -- severity: problem
 -- verdict: host-bound
--- needs: steps.has_detail
--- tells if: EXISTS (SELECT 1 FROM facts WHERE key = 'torch.version') AND (SELECT sum(has_detail) >= 20 OR (sum(has_detail) > 0 AND min(has_detail)) FROM steps)
+-- needs: steps.has_rare
+-- tells if: EXISTS (SELECT 1 FROM facts WHERE key = 'torch.version') AND (SELECT sum(has_rare) >= 20 OR (sum(has_rare) > 0 AND min(has_rare)) FROM steps)
 --   OR (SELECT program NOT LIKE '%python%' FROM run)
--- cannot tell: known only of our own recordings of PyTorch with operators in all steps, or in 20
+-- cannot tell: known only of our own recordings of PyTorch in which 20 steps have it, or all
 -- threshold: share = 0.05 (of steps, ours)
 -- threshold: compilations = 3 (ours: a forward, a backward and an optimizer are compiled once)
 -- advice: mark sizes that change with torch._dynamo.mark_dynamic, or pad batches to few sizes; TORCH_LOGS=recompiles says why

@@ -147,6 +147,8 @@ enum stepscope_kind {
 #define STEPSCOPE_ACTIVE_SHAPES 4u /* the facts of struct stepscope_op_info */
 #define STEPSCOPE_ACTIVE_MEMORY 8u /* alloc and free */
 #define STEPSCOPE_ACTIVE_CALLS 16u /* an agent sees no operators, and notes calls of PyTorch's functions instead */
+#define STEPSCOPE_ACTIVE_RARE                                                                                          \
+	32u /* the budget leaves out the operators of this step: agents record what is rare, such as garbage collections */
 
 #ifndef STEPSCOPE_DISABLE
 

@@ -37,11 +37,12 @@ def watch(torch, native):
         kind._next_data = native.around(kind._next_data, before=_before_wait, after=_after_wait)
     workers = loaders._MultiProcessingDataLoaderIter
     workers.__init__ = native.around(workers.__init__, name="DataLoader: start of workers", after=_after_start, is_loader_start=True,
-                                     is_recursive=True)
+                                     is_recursive=True, is_rare=True)
     # a loop with workers that are there already; the first one's is in the call above
-    workers._reset = native.around(workers._reset, name="DataLoader: next loop", after=_after_start, is_loader_start=True, outer=workers.__init__)
+    workers._reset = native.around(workers._reset, name="DataLoader: next loop", after=_after_start, is_loader_start=True, outer=workers.__init__,
+                                   is_rare=True)
     workers._shutdown_workers = native.around(workers._shutdown_workers, name="DataLoader: end of workers", after=_after_workers, idle="_shutdown",
-                                             is_loader_end=True)
+                                             is_loader_end=True, is_rare=True)
     # which samples are next: in the process of the loop, also with workers
     _Names.base._next_index = native.around(_Names.base._next_index, name="DataLoader.sampler")
     pin._pin_memory_loop = native.around(pin._pin_memory_loop, before=_before_pinning)

@@ -6,7 +6,7 @@ import sys
 
 def watch(torch, native):
     for name in ("save", "load"):
-        wrapped = native.around(getattr(torch.serialization, name), name=f"torch.{name}", is_save=name == "save")
+        wrapped = native.around(getattr(torch.serialization, name), name=f"torch.{name}", is_save=name == "save", is_rare=True)
         setattr(torch.serialization, name, wrapped)
         setattr(torch, name, wrapped)
     gc.callbacks.append(native.garbage_callback)
@@ -21,7 +21,7 @@ def _watch_compilation(native):
     start, end = (getattr(handler, f"register_{when}_callback", None) for when in ("start", "end"))
     if start is None or end is None:  # before PyTorch 2.2
         return True
-    span = native.range("torch.compile")
+    span = native.rare_range("torch.compile")
     start(native.unseen(lambda *_: span.__enter__() and None))
     end(native.unseen(lambda *_: span.__exit__()))
     return True

@@ -14,6 +14,7 @@
 #include "model/number_map.h"
 
 #include <inttypes.h>
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -33,6 +34,7 @@ enum {
 	COLLECTIVE_EXPOSED,
 	COLLECTIVE_EXPOSED_RATIO,
 	COLLECTIVE_STEP_EXPOSED,
+	COLLECTIVE_LEAST,
 	COLLECTIVE_COLUMNS,
 };
 
@@ -58,15 +60,13 @@ static const struct table_column columns[COLLECTIVE_COLUMNS] = {
                               .type = TABLE_INT,
                               .unit = UNIT_COUNT,
                               .definition = "ranks of its process group"},
-	[COLLECTIVE_COUNT] = {.is_sum = true,
-                              .name = "count",
+	[COLLECTIVE_COUNT] = {.name = "count",
                               .type = TABLE_INT,
                               .unit = UNIT_COUNT,
                               .definition = "how often",
                               .rules = RULE_NOT_NEGATIVE,
                               .more = MORE_SUM},
-	[COLLECTIVE_TOTAL_BYTES] = {.is_sum = true,
-                                    .name = "total_bytes",
+	[COLLECTIVE_TOTAL_BYTES] = {.name = "total_bytes",
                                     .title = "total",
                                     .type = TABLE_INT,
                                     .unit = UNIT_BYTES,
@@ -83,8 +83,7 @@ static const struct table_column columns[COLLECTIVE_COLUMNS] = {
                               .type = TABLE_DOUBLE,
                               .unit = UNIT_NS,
                               .definition = "mean time from its issue to the begin of its execution"},
-	[COLLECTIVE_TIME] = {.is_sum = true,
-                             .name = "total_ns",
+	[COLLECTIVE_TIME] = {.name = "total_ns",
                              .title = "execution",
                              .type = TABLE_INT,
                              .unit = UNIT_NS,
@@ -103,8 +102,7 @@ static const struct table_column columns[COLLECTIVE_COLUMNS] = {
                             .definition = "longest execution",
                             .more = MORE_MOST},
 	[COLLECTIVE_EXPOSED] =
-		{.is_sum = true,
-                 .name = "exposed_ns",
+		{.name = "exposed_ns",
                  .title = "exposed",
                  .type = TABLE_INT,
                  .unit = UNIT_NS,
@@ -120,8 +118,7 @@ static const struct table_column columns[COLLECTIVE_COLUMNS] = {
                                       .definition = "share of its executions that is exposed",
                                       .denominator = "time of its executions whose issue is known",
                                       .rules = RULE_NOT_NEGATIVE | RULE_AT_MOST_ONE},
-	[COLLECTIVE_STEP_EXPOSED] = {.is_sum = true,
-                                     .name = "step_exposed_ns",
+	[COLLECTIVE_STEP_EXPOSED] = {.name = "step_exposed_ns",
                                      .title = "in steps",
                                      .type = TABLE_INT,
                                      .unit = UNIT_NS,
@@ -129,6 +126,7 @@ static const struct table_column columns[COLLECTIVE_COLUMNS] = {
                                      .rules = RULE_NOT_NEGATIVE | RULE_AT_MOST_OTHER,
                                      .other = "exposed_ns",
                                      .more = MORE_SUM},
+	[COLLECTIVE_LEAST] = STEP_KINDS_LEAST_COLUMN,
 };
 
 struct group {
@@ -136,7 +134,11 @@ struct group {
 	struct collective_group of;
 	bool is_executed;
 	int64_t issued; /* of those: how many are known to be issues, or to have one */
-	int64_t count, total_ns, max_ns, issued_total_ns, exposed_ns, step_exposed_ns;
+	struct sums {
+		int64_t count, total_ns, exposed_ns, step_exposed_ns;
+	} sums[2]; /* [1]: in steps that stand for others */
+	struct step_sightings seen;
+	int64_t max_ns, issued_total_ns, issued_exposed_ns;
 	double issue_ns, queue_ns;
 };
 
@@ -155,6 +157,7 @@ struct fold {
 	struct number_map numbered; /* process and that number, to a group */
 	struct busy_times busy;     /* of the issuing thread */
 	bool is_sample;             /* those in steps with operators in all ranks stand for the others */
+	double factor;              /* for so many */
 	uint32_t left_out;
 };
 
@@ -183,27 +186,39 @@ static bool counts(struct fold *fold, const struct collective_call *call, const 
 	return is_counted;
 }
 
+static struct sums *sums_of(const struct fold *fold, struct group *group, int32_t step)
+{
+	bool is_sampled = fold->factor != 1 && step_kinds_is_sampled_job(fold->times, step);
+
+	if (is_sampled)
+		step_sightings_add(&group->seen, 1 + fold->times->steps[step].job);
+	return &group->sums[is_sampled];
+}
+
 static void add_execution(struct fold *fold, const struct collective_call *execution)
 {
 	struct group *group = group_of(fold, execution);
 	int64_t dur_ns = execution->end_ns - execution->start_ns;
-	const struct collective_call *issue;
+	const struct collective_call *issue = execution->partner == MODEL_NONE
+	                                              ? NULL
+	                                              : &fold->calls->issues[execution->partner];
+	struct sums *sums = sums_of(fold, group, issue ? issue->step : execution->step);
 
 	group->is_executed = true;
-	group->count++;
-	clamped_add(&group->total_ns, dur_ns);
+	sums->count++;
+	clamped_add(&sums->total_ns, dur_ns);
 	group->max_ns = dur_ns > group->max_ns ? dur_ns : group->max_ns;
-	if (execution->partner == MODEL_NONE)
+	if (!issue)
 		return;
-	issue = &fold->calls->issues[execution->partner];
 	busy_times_of(&fold->busy, fold->model, issue->track);
 	group->issued++;
 	clamped_add(&group->issued_total_ns, dur_ns);
 	group->issue_ns += (double)(issue->end_ns - issue->start_ns);
 	group->queue_ns += (double)(execution->start_ns - issue->start_ns);
 	int64_t exposed_ns = dur_ns - busy_times_in(&fold->busy, execution->start_ns, execution->end_ns);
-	group->exposed_ns += exposed_ns;
-	group->step_exposed_ns += step_times_measures(fold->times, issue->step) ? exposed_ns : 0;
+	group->issued_exposed_ns += exposed_ns;
+	sums->exposed_ns += exposed_ns;
+	sums->step_exposed_ns += step_times_measures(fold->times, issue->step) ? exposed_ns : 0;
 }
 
 /* By the thread that issued them, so that its times are looked for once. */
@@ -242,28 +257,45 @@ static void add_issue(struct fold *fold, const struct collective_call *issue)
 	struct group *group = group_of(fold, issue);
 
 	group->issued++;
-	group->count++;
+	sums_of(fold, group, issue->step)->count++;
 	group->issue_ns += (double)(issue->end_ns - issue->start_ns);
 }
 
 /* ---- the table ---- */
 
-static void set_bytes(struct table *table, int row, const struct model *model, const struct group *group)
+static int64_t join_int(int64_t certain, int64_t sampled, double factor)
+{
+	clamped_add(&certain, factor == 1 ? sampled : clamped_int(round((double)sampled * factor)));
+	return certain;
+}
+
+static struct sums join(const struct sums sums[2], double factor)
+{
+	return (struct sums){.count = join_int(sums[0].count, sums[1].count, factor),
+	                     .total_ns = join_int(sums[0].total_ns, sums[1].total_ns, factor),
+	                     .exposed_ns = join_int(sums[0].exposed_ns, sums[1].exposed_ns, factor),
+	                     .step_exposed_ns = join_int(sums[0].step_exposed_ns, sums[1].step_exposed_ns, factor)};
+}
+
+static void set_bytes(struct table *table, int row, const struct model *model, const struct group *group, int64_t count)
 {
 	const char *reason;
 	double bytes;
 
 	if (collective_bytes(group->inputs ? model_text(model, group->inputs) : NULL, &bytes, &reason)) {
 		table_set_int(table, row, COLLECTIVE_BYTES, clamped_int(bytes));
-		table_set_int(table, row, COLLECTIVE_TOTAL_BYTES, clamped_int(bytes * (double)group->count));
+		table_set_int(table, row, COLLECTIVE_TOTAL_BYTES, clamped_int(bytes * (double)count));
 		return;
 	}
 	table_set_missing(table, row, COLLECTIVE_BYTES, reason);
 	table_set_missing(table, row, COLLECTIVE_TOTAL_BYTES, reason);
 }
 
-static void add_row(struct table *table, const struct model *model, const struct group *group)
+static void add_row(struct table *table, const struct fold *fold, const struct group *group)
 {
+	const struct model *model = fold->model;
+	const struct sums recorded = join(group->sums, 1);
+	const struct sums sums = join(group->sums, step_sightings_factor(&group->seen, fold->factor));
 	static const char unmatched[] =
 		"which call issued which cannot be known: there are not as many of both of this kind and size, or one "
 		"is executed before its call";
@@ -272,31 +304,32 @@ static void add_row(struct table *table, const struct model *model, const struct
 
 	table_set_text(table, row, COLLECTIVE_PROCESS, process_label(model, group->process, &table->arena));
 	table_set_text(table, row, COLLECTIVE_NAME, model_text(model, group->name));
-	set_bytes(table, row, model, group);
+	set_bytes(table, row, model, group, sums.count);
 	table_set_text_or(table, row, COLLECTIVE_GROUP, group->of.name ? model_text(model, group->of.name) : NULL,
 	                  no_group);
 	if (group->of.ranks)
 		table_set_int(table, row, COLLECTIVE_RANKS, group->of.ranks);
 	else
 		table_set_missing(table, row, COLLECTIVE_RANKS, no_group);
-	table_set_int(table, row, COLLECTIVE_COUNT, group->count);
-	for (int column = COLLECTIVE_ISSUE; column < COLLECTIVE_COLUMNS; column++)
+	table_set_int(table, row, COLLECTIVE_COUNT, sums.count);
+	step_sightings_set_least(table, row, COLLECTIVE_LEAST, &group->seen, fold->factor);
+	for (int column = COLLECTIVE_ISSUE; column < COLLECTIVE_LEAST; column++)
 		table_set_missing(table, row, column, group->is_executed ? unmatched : "no execution was recorded");
 	if (group->issued)
 		table_set_double(table, row, COLLECTIVE_ISSUE, group->issue_ns / (double)group->issued);
 	if (!group->is_executed)
 		return;
-	table_set_int(table, row, COLLECTIVE_TIME, group->total_ns);
-	table_set_double(table, row, COLLECTIVE_MEAN, (double)group->total_ns / (double)group->count);
+	table_set_int(table, row, COLLECTIVE_TIME, sums.total_ns);
+	table_set_double(table, row, COLLECTIVE_MEAN, (double)recorded.total_ns / (double)recorded.count);
 	table_set_int(table, row, COLLECTIVE_MAX, group->max_ns);
 	if (!group->issued)
 		return;
 	table_set_double(table, row, COLLECTIVE_QUEUE, group->queue_ns / (double)group->issued);
-	table_set_int(table, row, COLLECTIVE_EXPOSED, group->exposed_ns);
-	table_set_int(table, row, COLLECTIVE_STEP_EXPOSED, group->step_exposed_ns);
+	table_set_int(table, row, COLLECTIVE_EXPOSED, sums.exposed_ns);
+	table_set_int(table, row, COLLECTIVE_STEP_EXPOSED, sums.step_exposed_ns);
 	if (group->issued_total_ns > 0)
 		table_set_double(table, row, COLLECTIVE_EXPOSED_RATIO,
-		                 (double)group->exposed_ns / (double)group->issued_total_ns);
+		                 (double)group->issued_exposed_ns / (double)group->issued_total_ns);
 }
 
 static const char *removed_note(const struct fold *fold, struct arena *arena)
@@ -305,7 +338,7 @@ static const char *removed_note(const struct fold *fold, struct arena *arena)
 
 	for (uint32_t i = 0; i < fold->group_count; i++)
 		if (fold->groups[i].issued)
-			without += fold->groups[i].count - fold->groups[i].issued;
+			without += join(fold->groups[i].sums, 1).count - fold->groups[i].issued;
 	return without ? arena_printf(
 				 arena,
 				 "%s begun by calls that were removed again: issue, queue and exposed are of the others",
@@ -313,13 +346,13 @@ static const char *removed_note(const struct fold *fold, struct arena *arena)
 	               : NULL;
 }
 
-static const char *notes(const struct fold *fold, struct arena *arena)
+static const char *notes(const struct fold *fold, const struct table *table, struct arena *arena)
 {
 	const char *removed = removed_note(fold, arena), *part = step_kinds_whole_note(fold->times, arena);
 
-	if (part && fold->is_sample)
-		part = arena_printf(arena, "%s: sums are theirs times %.3g", part,
-		                    (double)fold->times->job_count / fold->times->job_whole);
+	if (part && fold->factor != 1)
+		part = arena_printf(arena, "%s: sums are theirs times %.3g%s", part, fold->factor,
+		                    step_sightings_note(table, COLLECTIVE_LEAST, arena));
 	if (fold->left_out)
 		part = arena_printf(arena, "%s; %" PRIu32 " in other steps or outside of steps are not counted", part,
 		                    fold->left_out);
@@ -343,6 +376,7 @@ static enum status run(const struct model *model, const struct analysis_options 
 	fold.times = step_times_get(&own_times, model, options);
 	fold.is_sample = fold.times->is_scaled && fold.times->job_whole &&
 	                 fold.times->job_whole < fold.times->job_count;
+	fold.factor = fold.is_sample ? step_kinds_job_factor(fold.times) : 1;
 	add_executions(&fold);
 	for (uint32_t i = 0; i < fold.calls->issue_count; i++) {
 		if (fold.calls->issues[i].partner == MODEL_NONE && counts(&fold, &fold.calls->issues[i], NULL))
@@ -350,12 +384,10 @@ static enum status run(const struct model *model, const struct analysis_options 
 	}
 	table_bound(table, COLLECTIVE_TIME);
 	for (uint32_t i = 0; i < fold.group_count; i++)
-		add_row(table, model, &fold.groups[i]);
+		add_row(table, &fold, &fold.groups[i]);
 	table_add_more(table, COLLECTIVE_NAME);
 	table_sort(table, COLLECTIVE_TIME, false);
-	table->note = notes(&fold, &table->arena);
-	if (fold.is_sample)
-		table_scale(table, (double)fold.times->job_count / fold.times->job_whole);
+	table->note = notes(&fold, table, &table->arena);
 	if (!table->row_count)
 		table->empty = step_times_no_operations(model, options, &table->arena,
 		                                        "no collective of torch.distributed was recorded");

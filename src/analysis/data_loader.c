@@ -187,8 +187,10 @@ static const struct table_column columns[LOADER_COLUMNS] = {
                  .title = "starting",
                  .type = TABLE_INT,
                  .unit = UNIT_NS,
-                 .definition = "time in iter(loader), before the first waits: starting the workers, which each loop "
-                               "does without persistent_workers, and the sampler for their first batches",
+                 .definition =
+                         "time in iter(loader), before the first waits: starting the workers, which each loop "
+                         "does without persistent_workers, and the sampler for their first batches; of all steps, also those "
+                         "in which no waits were recorded",
                  .rules = RULE_NOT_NEGATIVE},
 	[LOADER_END] = {.name = "end", .type = TABLE_TEXT, .definition = "how the worker ended, when it failed"},
 	[LOADER_LIMIT] =
@@ -217,6 +219,7 @@ struct loader { /* one row */
 	uint32_t process, number;
 	int64_t batches, wait_ns, loop_ns, first_wait_ns;
 	int64_t first_batches; /* those of first_wait_ns: of workers that start */
+	int64_t span_ns;       /* as loop_ns, with the steps in which no waits were recorded */
 	int64_t starting_ns;   /* before the first waits, with workers */
 	int64_t workers_ns;    /* of that, starting them, without the sampler */
 	int64_t sampler_ns, first_sampler_ns,
@@ -307,6 +310,7 @@ static bool has_waits_without(const struct loader *loader, const struct loader_b
 static void add_loop(struct loader *loader, const struct model *model, int64_t start_ns, int64_t end_ns, bool is_of_all)
 {
 	clamped_add(&loader->loop_ns, end_ns - start_ns);
+	clamped_add(&loader->span_ns, end_ns - start_ns);
 	if (!is_of_all)
 		clamped_subtract(&loader->loop_ns, time_without(model, loader->process, start_ns, end_ns));
 }
@@ -672,10 +676,11 @@ static const char *limit_of(const struct loader *loader, struct arena *arena, co
 	return limit_of_the_loop(loader, arena);
 }
 
-/* Loops that each start workers. */
+/* Loops that each start workers. All starts are known, and of some loops no wait. */
 static const char *with_starting(const struct loader *loader, struct arena *arena, const char *sentence)
 {
-	double whole_ns = (double)(loader->starting_ns + loader->loop_ns);
+	double loops = loader->loops && loader->starts > loader->loops ? (double)loader->starts / loader->loops : 1;
+	double whole_ns = (double)loader->starting_ns + loops * (double)loader->span_ns;
 	double own_ns = (double)loader->workers_ns;
 
 	if ((double)loader->starting_sampler_ns >= WAITS_LITTLE * whole_ns && whole_ns > 0)

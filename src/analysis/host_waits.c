@@ -10,6 +10,7 @@
 #include "base/memory.h"
 #include "pytorch/names.h"
 
+#include <math.h>
 #include <stdlib.h>
 #include <stepscope/stepscope.h>
 #include <string.h>
@@ -23,6 +24,8 @@ enum {
 	WAIT_STEP,
 	WAIT_RATIO,
 	WAIT_WHERE,
+	WAIT_KNOWN,
+	WAIT_LEAST,
 	WAIT_COLUMNS,
 };
 
@@ -61,21 +64,31 @@ static const struct table_column columns[WAIT_COLUMNS] = {
                        .title = "in steps",
                        .type = TABLE_INT,
                        .unit = UNIT_NS,
-                       .definition = "own time of those that begin in a step recorded with operators",
+                       .definition = "own time of those that begin in a step in which this cause is recorded",
                        .rules = RULE_NOT_NEGATIVE | RULE_AT_MOST_OTHER,
                        .other = "own_ns"},
-	[WAIT_RATIO] = {.name = "step_ratio",
-                        .title = "% of steps",
-                        .type = TABLE_DOUBLE,
-                        .unit = UNIT_RATIO,
-                        .role = ROLE_SHARE,
-                        .definition = "share of the time of steps",
-                        .denominator = "time of the complete steps recorded with operators, all processes",
-                        .rules = RULE_NOT_NEGATIVE | RULE_AT_MOST_ONE},
+	[WAIT_RATIO] =
+		{.name = "step_ratio",
+                 .title = "% of steps",
+                 .type = TABLE_DOUBLE,
+                 .unit = UNIT_RATIO,
+                 .role = ROLE_SHARE,
+                 .definition = "share of the time of steps",
+                 .denominator =
+                         "time of the complete steps that this cause is known of, all processes: of what happens rarely all "
+                         "steps, else those with operators",
+                 .rules = RULE_NOT_NEGATIVE | RULE_AT_MOST_ONE},
 	[WAIT_WHERE] = {.name = "where",
                         .type = TABLE_TEXT,
                         .definition = "the program's line with the longest one, when Python lines were recorded; where "
                                       "it has none itself that of the first operator in it"},
+	[WAIT_KNOWN] = {.name = "known_steps",
+                        .type = TABLE_INT,
+                        .unit = UNIT_COUNT,
+                        .role = ROLE_EVIDENCE,
+                        .definition = "complete steps in which this cause is recorded, all processes",
+                        .is_hidden = true},
+	[WAIT_LEAST] = STEP_KINDS_LEAST_COLUMN,
 };
 
 enum cause {
@@ -96,6 +109,14 @@ enum cause {
 	CAUSE_COUNT,
 };
 
+/* What the cause is recorded in. */
+enum known {
+	KNOWN_WITH_OPERATORS,
+	KNOWN_RARE, /* see pytorch_is_rare() */
+	KNOWN_ALWAYS,
+	KNOWN_KINDS,
+};
+
 static const struct {
 	enum cause cause;
 	const char *text;
@@ -105,10 +126,10 @@ static const struct {
 	{CAUSE_VALUE, "aten::item", true},
 	{CAUSE_VALUE, "aten::_local_scalar_dense", true},
 	{CAUSE_VALUE, "aten::is_nonzero", true},
-	{CAUSE_SAVE, "torch.save", true},
-	{CAUSE_LOAD, "torch.load", true},
-	{CAUSE_GARBAGE, "garbage collection ", false},
-	{CAUSE_COMPILE, "torch.compile", true},
+	{CAUSE_SAVE, PYTORCH_SAVE, true},
+	{CAUSE_LOAD, PYTORCH_LOAD, true},
+	{CAUSE_GARBAGE, PYTORCH_GARBAGE, false},
+	{CAUSE_COMPILE, PYTORCH_COMPILE, true},
 	{CAUSE_WORKERS, PYTORCH_LOADER_START, true},
 	{CAUSE_DATA, PYTORCH_LOADER_AGAIN, true},
 	{CAUSE_WORKERS_END, PYTORCH_LOADER_STOP, true},
@@ -134,8 +155,13 @@ static const char *const texts[CAUSE_COUNT] = {
 };
 
 struct held {
-	int64_t count, own_ns, step_ns, total_ns, max_ns;
+	struct sums {
+		int64_t count, own_ns, step_ns, total_ns;
+	} sums[2]; /* [1]: in steps that stand for others */
+	struct step_sightings seen;
+	int64_t max_ns;
 	int64_t opened_ns; /* while open */
+	bool is_sampled;   /* the outermost, while open */
 	uint32_t stack;    /* of the longest */
 	uint32_t open;
 };
@@ -157,7 +183,38 @@ struct fold {
 	struct level *levels;
 	uint32_t depth, capacity;
 	int64_t cursor_ns;
+	struct known_steps {
+		uint32_t count;
+		double dur_ns; /* of the run */
+	} known[KNOWN_KINDS];
 };
+
+static enum known known_of(enum cause cause)
+{
+	switch (cause) {
+	case CAUSE_SAVE:
+	case CAUSE_LOAD:
+	case CAUSE_GARBAGE:
+	case CAUSE_COMPILE:
+	case CAUSE_WORKERS:
+	case CAUSE_WORKERS_END:
+		return KNOWN_RARE;
+	case CAUSE_CHECKPOINT: /* a phase that the program marks */
+		return KNOWN_ALWAYS;
+	default:
+		return KNOWN_WITH_OPERATORS;
+	}
+}
+
+static bool is_known_in(const struct step_times *times, enum known known, int32_t step)
+{
+	if (!times->count || step < 0)
+		return false;
+	return known == KNOWN_WITH_OPERATORS ? step_times_measures(times, step)
+	       : known == KNOWN_RARE
+	               ? step_times_knows_rare(times, step)
+	               : times->steps[step].is_selected && (times->steps[step].is_complete || !times->complete);
+}
 
 static enum cause cause_of_name(const char *name)
 {
@@ -209,8 +266,11 @@ static void give(struct fold *fold, int64_t now_ns)
 	if (fold->depth && now_ns > fold->cursor_ns) {
 		const struct level *top = innermost(fold);
 
-		clamped_add(&fold->held[top->cause].own_ns, now_ns - fold->cursor_ns);
-		clamped_add(&fold->held[top->cause].step_ns, top->is_in_step ? now_ns - fold->cursor_ns : 0);
+		struct held *held = &fold->held[top->cause];
+		struct sums *sums = &held->sums[held->is_sampled];
+
+		clamped_add(&sums->own_ns, now_ns - fold->cursor_ns);
+		clamped_add(&sums->step_ns, top->is_in_step ? now_ns - fold->cursor_ns : 0);
 	}
 	fold->cursor_ns = now_ns;
 }
@@ -226,8 +286,8 @@ static void leave(struct fold *fold, int64_t now_ns)
 		if (--held->open)
 			continue;
 		int64_t dur_ns = top.end_ns - held->opened_ns;
-		held->count++;
-		clamped_add(&held->total_ns, dur_ns);
+		held->sums[held->is_sampled].count++;
+		clamped_add(&held->sums[held->is_sampled].total_ns, dur_ns);
 		if (dur_ns >= held->max_ns) {
 			held->max_ns = dur_ns;
 			held->stack = top.stack;
@@ -255,14 +315,34 @@ static bool counts(const struct fold *fold, int32_t step)
 	return !fold->is_of_steps || (step >= 0 && fold->times->steps[step].is_selected);
 }
 
+static void set_step(struct fold *fold, struct level *level, int32_t step)
+{
+	enum known known = known_of(level->cause);
+	struct held *held = &fold->held[level->cause];
+
+	level->is_in_step = is_known_in(fold->times, known, step);
+	if (held->open > 1)
+		return;
+	held->is_sampled = known == KNOWN_WITH_OPERATORS && step_kinds_is_sampled(fold->times, step);
+	if (held->is_sampled)
+		step_kinds_sight(&held->seen, fold->times, step);
+}
+
+/* What is recorded in steps without operators, too, though its cause is not. */
+static bool is_part_of_cause(const struct fold *fold, enum cause cause, int32_t step)
+{
+	return cause == CAUSE_DATA && step >= 0 && !fold->model->steps[step].has_any_detail &&
+	       fold->model->steps[step].has_rare;
+}
+
 static void enter_span(struct fold *fold, enum cause cause, const struct span_chunk *chunk, uint32_t index)
 {
 	int64_t start_ns = chunk->start_ns[index];
-	if (!counts(fold, chunk->step[index]))
+	if (!counts(fold, chunk->step[index]) || is_part_of_cause(fold, cause, chunk->step[index]))
 		return;
 	struct level *level = enter(fold, cause, start_ns, start_ns + chunk->dur_ns[index]);
 
-	level->is_in_step = fold->times->count && step_times_measures(fold->times, chunk->step[index]);
+	set_step(fold, level, chunk->step[index]);
 	level->stack = span_stack(chunk, index);
 }
 
@@ -291,7 +371,7 @@ static void enter_wait(struct fold *fold, const struct communication_wait *wait,
 		return;
 	struct level *level = enter(fold, CAUSE_COLLECTIVE, wait->start_ns, wait->end_ns);
 
-	level->is_in_step = at >= 0 && step_times_measures(fold->times, at);
+	set_step(fold, level, at);
 }
 
 /* A cause that has no line of its own has that of the first operator in it. */
@@ -354,23 +434,39 @@ static void fold_tracks(struct fold *fold)
 
 /* ---- the table ---- */
 
-static void add_row(struct table *table, const struct fold *fold, enum cause cause, int64_t steps_ns,
-                    const uint32_t *users)
+static int64_t join_int(int64_t certain, int64_t sampled, double factor)
+{
+	clamped_add(&certain, factor == 1 ? sampled : clamped_int(round((double)sampled * factor)));
+	return certain;
+}
+
+static struct sums join(const struct sums sums[2], double factor)
+{
+	return (struct sums){.count = join_int(sums[0].count, sums[1].count, factor),
+	                     .own_ns = join_int(sums[0].own_ns, sums[1].own_ns, factor),
+	                     .step_ns = join_int(sums[0].step_ns, sums[1].step_ns, factor),
+	                     .total_ns = join_int(sums[0].total_ns, sums[1].total_ns, factor)};
+}
+
+static void add_row(struct table *table, const struct fold *fold, enum cause cause, const uint32_t *users)
 {
 	const struct held *held = &fold->held[cause];
+	const struct sums sums = join(held->sums, step_kinds_factor(fold->times, &held->seen));
+	const struct known_steps *known = &fold->known[known_of(cause)];
 	int row = table_row(table);
 
 	table_set_text(table, row, WAIT_CAUSE, texts[cause]);
-	table_set_int(table, row, WAIT_COUNT, held->count);
-	table_set_int(table, row, WAIT_OWN, held->own_ns);
-	table_set_int(table, row, WAIT_TOTAL, held->total_ns);
+	table_set_int(table, row, WAIT_COUNT, sums.count);
+	table_set_int(table, row, WAIT_OWN, sums.own_ns);
+	table_set_int(table, row, WAIT_TOTAL, sums.total_ns);
 	table_set_int(table, row, WAIT_MAX, held->max_ns);
-	table_set_int(table, row, WAIT_STEP, held->step_ns);
-	if (steps_ns > 0)
-		table_set_double(table, row, WAIT_RATIO,
-		                 held->step_ns < steps_ns ? (double)held->step_ns / (double)steps_ns : 1);
+	table_set_int(table, row, WAIT_STEP, sums.step_ns);
+	table_set_int(table, row, WAIT_KNOWN, known->count);
+	step_kinds_set_least(table, row, WAIT_LEAST, fold->times, &held->seen);
+	if (known->dur_ns > 0)
+		table_set_double(table, row, WAIT_RATIO, fmin(1, (double)sums.step_ns / known->dur_ns));
 	else
-		table_set_missing(table, row, WAIT_RATIO, "no complete step was recorded with operators");
+		table_set_missing(table, row, WAIT_RATIO, "it was recorded in no complete step");
 	if (held->stack) {
 		struct buffer text;
 
@@ -387,15 +483,40 @@ static void add_row(struct table *table, const struct fold *fold, enum cause cau
 	}
 }
 
-static int64_t time_of_steps(const struct step_times *times)
+static void find_known_steps(struct fold *fold)
 {
-	int64_t sum_ns = 0;
-
-	for (uint32_t i = 0; i < times->count; i++) {
-		if (times->steps[i].is_measured)
-			clamped_add(&sum_ns, times->steps[i].dur_ns);
+	for (int known = 0; known < KNOWN_KINDS; known++) {
+		for (uint32_t i = 0; i < fold->times->count; i++) {
+			if (!is_known_in(fold->times, (enum known)known, (int32_t)i))
+				continue;
+			fold->known[known].count++;
+			fold->known[known].dur_ns += known == KNOWN_WITH_OPERATORS
+			                                     ? step_kinds_dur_ns(fold->times, i)
+			                                     : (double)fold->times->steps[i].dur_ns;
+		}
 	}
-	return sum_ns;
+}
+
+/* From how many steps each is. */
+static void add_note(struct table *table, const struct fold *fold)
+{
+	bool has_rare = false, has_others = false;
+
+	for (int cause = 1; cause < CAUSE_COUNT; cause++) {
+		const struct sums *sums = fold->held[cause].sums;
+		bool is_there = sums[0].count || sums[1].count;
+
+		has_rare |= is_there && known_of((enum cause)cause) == KNOWN_RARE;
+		has_others |= is_there && known_of((enum cause)cause) == KNOWN_WITH_OPERATORS;
+	}
+	step_kinds_note_sums(table, fold->times, WAIT_LEAST);
+	if (!table->note || !has_rare || fold->known[KNOWN_RARE].count <= fold->known[KNOWN_WITH_OPERATORS].count)
+		return;
+	table->note = arena_printf(
+		&table->arena, "%s%scollections, compilations, files and workers of loaders: from %s",
+		has_others ? table->note : "", has_others ? "; " : "",
+		fold->times->knows_rare ? "all steps"
+					: arena_printf(&table->arena, "%u steps", fold->known[KNOWN_RARE].count));
 }
 
 static enum status run(const struct model *model, const struct analysis_options *options, struct table *table,
@@ -404,23 +525,23 @@ static enum status run(const struct model *model, const struct analysis_options 
 	struct step_times own = {0};
 	const struct step_times *times = step_times_get(&own, model, options);
 	struct fold fold = {.model = model, .times = times, .is_of_steps = is_part_of_run(options)};
-	int64_t steps_ns = time_of_steps(times);
 	uint32_t *users = python_user_frames(model);
 
 	table_init(table, "host_waits", "What holds up the loop",
-	           "time of the threads that carry steps, by what they were held up by, where operators were recorded");
+	           "time of the threads that carry steps, by what they were held up by");
 	table_columns(table, columns, WAIT_COLUMNS);
 	fold_tracks(&fold);
+	find_known_steps(&fold);
 	for (int cause = 1; cause < CAUSE_COUNT; cause++) {
-		if (fold.held[cause].count)
-			add_row(table, &fold, (enum cause)cause, steps_ns, users);
+		if (fold.held[cause].sums[0].count || fold.held[cause].sums[1].count)
+			add_row(table, &fold, (enum cause)cause, users);
 	}
 	table_sort(table, WAIT_OWN, false);
 	if (!table->row_count)
 		table->empty = step_times_no_operations(model, options, &table->arena,
 		                                        "none of the causes that are known by name was recorded");
 	else
-		table->note = step_kinds_operators_note(times, &table->arena);
+		add_note(table, &fold);
 	free(users);
 	free(fold.causes);
 	free(fold.levels);

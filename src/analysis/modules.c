@@ -16,6 +16,7 @@
 #include "model/number_map.h"
 #include "pytorch/names.h"
 
+#include <math.h>
 #include <stdlib.h>
 #include <stepscope/format.h>
 #include <string.h>
@@ -28,13 +29,7 @@
 
 #define OPERATORS 6 /* names of operators that are kept of a module */
 
-struct module_group {
-	uint32_t name; /* string: path */
-	uint32_t parent; /* group of the module that called it first; what is called alone at first, but mostly in one, is in that */
-	uint32_t later, alone_calls, later_calls; /* the first module around it behind that */
-	uint32_t open;                            /* calls of it around the current span */
-	uint16_t depth;                           /* from put_in_order() on */
-	uint32_t operators[OPERATORS];            /* names of those that it calls itself, in their order; 0: no more */
+struct module_sums {
 	int64_t calls, recompute_calls;
 	int64_t forward_ns, forward_self_ns, recompute_ns, recompute_self_ns;
 	int64_t backward_ns, backward_self_ns;
@@ -44,6 +39,17 @@ struct module_group {
 	int64_t device_self_ns, device_ns, backward_device_self_ns, backward_device_ns, launched;
 	/* forward, computing again and backward together; with the modules inside once the tree is summed up */
 	struct flop_sum flops_self, flops, backward_flops_self, backward_flops;
+};
+
+struct module_group {
+	uint32_t name; /* string: path */
+	uint32_t parent; /* group of the module that called it first; what is called alone at first, but mostly in one, is in that */
+	uint32_t later, alone_calls, later_calls; /* the first module around it behind that */
+	uint32_t open;                            /* calls of it around the current span */
+	uint16_t depth;                           /* from put_in_order() on */
+	uint32_t operators[OPERATORS];            /* names of those that it calls itself, in their order; 0: no more */
+	struct module_sums sums[2];               /* [1]: in steps that stand for others */
+	struct step_sightings seen;               /* calls of it */
 };
 
 struct open_node {
@@ -74,8 +80,13 @@ struct module_fold {
 	bool *step_tracks;          /* by track: see step_times_tracks() */
 	enum flops_result flops_result;
 	int64_t linked; /* nodes that were linked to an operator */
-	int64_t steps_ns;
+	double steps_ns;
 };
+
+static struct module_sums *sums_of(const struct module_fold *fold, uint32_t group, int32_t step)
+{
+	return &fold->groups[group].sums[step_kinds_is_sampled(fold->times, step)];
+}
 
 static bool is_node(const struct model *model, uint32_t name)
 {
@@ -145,7 +156,7 @@ static void enter(struct module_fold *fold, uint32_t value, uint16_t depth)
 /* Time that the module takes itself, or (less than 0) that another one in it does. */
 static void add_own(struct module_fold *fold, uint32_t group, bool is_again, const struct span_view *span, int64_t ns)
 {
-	struct module_group *mine = &fold->groups[group];
+	struct module_sums *mine = sums_of(fold, group, span->step);
 
 	clamped_add(is_again ? &mine->recompute_self_ns : &mine->forward_self_ns, ns);
 	if (fold->step_tracks[span->track_index])
@@ -155,11 +166,12 @@ static void add_own(struct module_fold *fold, uint32_t group, bool is_again, con
 /* The time of the call, and out of the self time of the module around it. */
 static void add_call(struct module_fold *fold, uint32_t group, bool is_again, const struct span_view *span)
 {
-	struct module_group *mine = &fold->groups[group];
+	struct module_sums *mine = sums_of(fold, group, span->step);
 	uint32_t around = fold->open_count ? fold->open[fold->open_count - 1] : NO_GROUP;
 	bool is_around_again = around & IN_NODE;
-	int64_t outermost_ns = mine->open ? 0 : span->dur_ns;
+	int64_t outermost_ns = fold->groups[group].open ? 0 : span->dur_ns;
 
+	step_kinds_sight(&fold->groups[group].seen, fold->times, span->step);
 	if (is_again) {
 		mine->recompute_calls++;
 		clamped_add(&mine->recompute_ns, outermost_ns);
@@ -330,17 +342,19 @@ static void add_backward(struct module_fold *fold)
 		bool is_traced = fold->group_of_row[link->to_track][link->to_row] & TRACED;
 		if (group == NO_GROUP || is_traced || !step_times_measures(fold->times, step))
 			continue;
-		clamped_add(&fold->groups[group].backward_self_ns, dur_ns);
+		struct module_sums *sums = sums_of(fold, group, step);
+		clamped_add(&sums->backward_self_ns, dur_ns);
 		/* a device's backward has a thread of its own, which the other one waits for */
 		if (fold->step_tracks[link->to_track] || fold->step_tracks[link->from_track])
-			clamped_add(&fold->groups[group].step_self_ns, dur_ns);
+			clamped_add(&sums->step_self_ns, dur_ns);
 	}
-	for (uint32_t i = fold->group_count - 1; i-- > 0;) {
-		struct module_group *group = &fold->groups[fold->order[i]];
+	for (uint32_t i = 2 * (fold->group_count - 1); i-- > 0;) {
+		struct module_group *group = &fold->groups[fold->order[i / 2]];
+		struct module_sums *sums = &group->sums[i % 2];
 
-		clamped_add(&group->backward_ns, group->backward_self_ns);
+		clamped_add(&sums->backward_ns, sums->backward_self_ns);
 		if (group->parent)
-			clamped_add(&fold->groups[group->parent].backward_ns, group->backward_ns);
+			clamped_add(&fold->groups[group->parent].sums[i % 2].backward_ns, sums->backward_ns);
 	}
 }
 
@@ -372,23 +386,25 @@ static void use_flops(void *context, const struct flop_count *count)
 
 	if (number == NO_GROUP || !step_times_measures(fold->times, chunk->step[index]))
 		return;
-	flop_sum_add(&fold->groups[number].flops_self, count);
+	struct module_sums *sums = sums_of(fold, number, chunk->step[index]);
+	flop_sum_add(&sums->flops_self, count);
 	if (is_backward)
-		flop_sum_add(&fold->groups[number].backward_flops_self, count);
+		flop_sum_add(&sums->backward_flops_self, count);
 }
 
 static void add_flops(struct module_fold *fold)
 {
 	fold->flops_result = flop_counts_each(fold->model, use_flops, fold);
-	for (uint32_t i = fold->group_count - 1; i-- > 0;) {
-		struct module_group *group = &fold->groups[fold->order[i]], *around = &fold->groups[group->parent];
+	for (uint32_t i = 2 * (fold->group_count - 1); i-- > 0;) {
+		struct module_group *group = &fold->groups[fold->order[i / 2]];
+		struct module_sums *sums = &group->sums[i % 2], *around = &fold->groups[group->parent].sums[i % 2];
 
-		flop_sum_merge(&group->flops, &group->flops_self);
-		flop_sum_merge(&group->backward_flops, &group->backward_flops_self);
+		flop_sum_merge(&sums->flops, &sums->flops_self);
+		flop_sum_merge(&sums->backward_flops, &sums->backward_flops_self);
 		if (!group->parent)
 			continue;
-		flop_sum_merge(&around->flops, &group->flops);
-		flop_sum_merge(&around->backward_flops, &group->backward_flops);
+		flop_sum_merge(&around->flops, &sums->flops);
+		flop_sum_merge(&around->backward_flops, &sums->backward_flops);
 	}
 }
 
@@ -403,22 +419,23 @@ static void add_device(struct module_fold *fold)
 		bool is_backward;
 		uint32_t index, number = works_for(fold, call->track, call->row, &is_backward);
 		const struct span_chunk *chunk = track_chunk(fold->model->tracks[call->track], call->row, &index);
-		struct module_group *group = &fold->groups[number];
+		struct module_sums *sums = sums_of(fold, number, chunk->step[index]);
 
 		if (number == NO_GROUP || !step_times_measures(fold->times, chunk->step[index]))
 			continue;
-		group->launched += call->count;
-		clamped_add(&group->device_self_ns, call->dur_ns);
+		sums->launched += call->count;
+		clamped_add(&sums->device_self_ns, call->dur_ns);
 		if (is_backward)
-			clamped_add(&group->backward_device_self_ns, call->dur_ns);
+			clamped_add(&sums->backward_device_self_ns, call->dur_ns);
 	}
-	for (uint32_t i = fold->group_count - 1; i-- > 0;) {
-		struct module_group *group = &fold->groups[fold->order[i]], *around = &fold->groups[group->parent];
+	for (uint32_t i = 2 * (fold->group_count - 1); i-- > 0;) {
+		struct module_group *group = &fold->groups[fold->order[i / 2]];
+		struct module_sums *sums = &group->sums[i % 2], *around = &fold->groups[group->parent].sums[i % 2];
 
-		clamped_add(&group->device_ns, group->device_self_ns);
-		clamped_add(&group->backward_device_ns, group->backward_device_self_ns);
-		clamped_add(&around->device_ns, group->parent ? group->device_ns : 0);
-		clamped_add(&around->backward_device_ns, group->parent ? group->backward_device_ns : 0);
+		clamped_add(&sums->device_ns, sums->device_self_ns);
+		clamped_add(&sums->backward_device_ns, sums->backward_device_self_ns);
+		clamped_add(&around->device_ns, group->parent ? sums->device_ns : 0);
+		clamped_add(&around->backward_device_ns, group->parent ? sums->backward_device_ns : 0);
 	}
 	launched_time_release(&launched);
 }
@@ -437,8 +454,49 @@ static void add_memory(struct module_fold *fold)
 		const struct span_chunk *chunk = track_chunk(model->tracks[event->track], event->row, &index);
 		bool is_forward = (group & ~FLAGS) != NO_GROUP && !(group & IN_NODE);
 		if (is_forward && step_times_measures(fold->times, chunk->step[index]))
-			fold->groups[group & ~FLAGS].allocated += event->bytes;
+			sums_of(fold, group & ~FLAGS, chunk->step[index])->allocated += event->bytes;
 	}
+}
+
+/* ---- of both kinds of steps ---- */
+
+static void join_int(int64_t *sum, int64_t sampled, double factor)
+{
+	clamped_add(sum, factor == 1 ? sampled : clamped_int(round((double)sampled * factor)));
+}
+
+static void join_flops(struct flop_sum *sum, const struct flop_sum *sampled, double factor)
+{
+	double flops = sum->flops + sampled->flops * factor;
+
+	flop_sum_merge(sum, sampled);
+	sum->flops = flops;
+}
+
+static struct module_sums join(const struct module_sums *certain, const struct module_sums *sampled, double factor)
+{
+	struct module_sums sums = *certain;
+
+	join_int(&sums.calls, sampled->calls, factor);
+	join_int(&sums.recompute_calls, sampled->recompute_calls, factor);
+	join_int(&sums.forward_ns, sampled->forward_ns, factor);
+	join_int(&sums.forward_self_ns, sampled->forward_self_ns, factor);
+	join_int(&sums.recompute_ns, sampled->recompute_ns, factor);
+	join_int(&sums.recompute_self_ns, sampled->recompute_self_ns, factor);
+	join_int(&sums.backward_ns, sampled->backward_ns, factor);
+	join_int(&sums.backward_self_ns, sampled->backward_self_ns, factor);
+	join_int(&sums.step_self_ns, sampled->step_self_ns, factor);
+	sums.allocated += factor == 1 ? sampled->allocated : (wide_bytes)((double)sampled->allocated * factor);
+	join_int(&sums.device_self_ns, sampled->device_self_ns, factor);
+	join_int(&sums.device_ns, sampled->device_ns, factor);
+	join_int(&sums.backward_device_self_ns, sampled->backward_device_self_ns, factor);
+	join_int(&sums.backward_device_ns, sampled->backward_device_ns, factor);
+	join_int(&sums.launched, sampled->launched, factor);
+	join_flops(&sums.flops_self, &sampled->flops_self, factor);
+	join_flops(&sums.flops, &sampled->flops, factor);
+	join_flops(&sums.backward_flops_self, &sampled->backward_flops_self, factor);
+	join_flops(&sums.backward_flops, &sampled->backward_flops, factor);
+	return sums;
 }
 
 /* ---- the table ---- */
@@ -464,6 +522,7 @@ enum {
 	MODULE_BACKWARD_FLOPS,
 	MODULE_UNCOUNTED,
 	MODULE_OPERATORS,
+	MODULE_LEAST,
 	MODULE_COLUMNS,
 };
 
@@ -496,22 +555,19 @@ static const struct table_column columns[MODULE_COLUMNS] = {
                           .denominator = "duration of the complete steps whose operations were recorded",
                           .rules = RULE_NOT_NEGATIVE,
                           .more = MORE_SUM},
-	[MODULE_CALLS] = {.is_sum = true,
-                          .name = "calls",
+	[MODULE_CALLS] = {.name = "calls",
                           .type = TABLE_INT,
                           .unit = UNIT_COUNT,
                           .definition = "times it was called, not counting those that compute again",
                           .rules = RULE_NOT_NEGATIVE,
                           .more = MORE_SUM},
-	[MODULE_FORWARD] = {.is_sum = true,
-                            .name = "forward_ns",
+	[MODULE_FORWARD] = {.name = "forward_ns",
                             .title = "forward",
                             .type = TABLE_INT,
                             .unit = UNIT_NS,
                             .definition = "time of its calls, with the modules inside",
                             .rules = RULE_NOT_NEGATIVE},
-	[MODULE_FORWARD_SELF] = {.is_sum = true,
-                                 .name = "forward_self_ns",
+	[MODULE_FORWARD_SELF] = {.name = "forward_self_ns",
                                  .title = "forward self",
                                  .type = TABLE_INT,
                                  .unit = UNIT_NS,
@@ -519,16 +575,14 @@ static const struct table_column columns[MODULE_COLUMNS] = {
                                  .rules = RULE_NOT_NEGATIVE | RULE_AT_MOST_OTHER,
                                  .other = "forward_ns",
                                  .more = MORE_SUM},
-	[MODULE_BACKWARD] = {.is_sum = true,
-                             .name = "backward_ns",
+	[MODULE_BACKWARD] = {.name = "backward_ns",
                              .title = "backward",
                              .type = TABLE_INT,
                              .unit = UNIT_NS,
                              .definition = "time of the nodes of backwards that its operators made, and those of the "
                                            "modules inside",
                              .rules = RULE_NOT_NEGATIVE},
-	[MODULE_BACKWARD_SELF] = {.is_sum = true,
-                                  .name = "backward_self_ns",
+	[MODULE_BACKWARD_SELF] = {.name = "backward_self_ns",
                                   .title = "backward self",
                                   .type = TABLE_INT,
                                   .unit = UNIT_NS,
@@ -537,23 +591,20 @@ static const struct table_column columns[MODULE_COLUMNS] = {
                                   .other = "backward_ns",
                                   .is_hidden = true,
                                   .more = MORE_SUM},
-	[MODULE_RECOMPUTE] = {.is_sum = true,
-                              .name = "recompute_ns",
+	[MODULE_RECOMPUTE] = {.name = "recompute_ns",
                               .title = "computed again",
                               .type = TABLE_INT,
                               .unit = UNIT_NS,
                               .definition = "time of its calls inside of a backward, where a checkpoint computes again",
                               .rules = RULE_NOT_NEGATIVE},
-	[MODULE_DEVICE] = {.is_sum = true,
-                           .name = "device_ns",
+	[MODULE_DEVICE] = {.name = "device_ns",
                            .title = "device",
                            .type = TABLE_INT,
                            .unit = UNIT_NS,
                            .definition = "time of kernels, copies and fills that were launched in its calls and in the "
                                          "nodes of backwards that its operators made, with the modules inside",
                            .rules = RULE_NOT_NEGATIVE},
-	[MODULE_SELF_DEVICE] = {.is_sum = true,
-                                .name = "self_device_ns",
+	[MODULE_SELF_DEVICE] = {.name = "self_device_ns",
                                 .title = "self device",
                                 .type = TABLE_INT,
                                 .unit = UNIT_NS,
@@ -561,8 +612,7 @@ static const struct table_column columns[MODULE_COLUMNS] = {
                                 .rules = RULE_NOT_NEGATIVE | RULE_AT_MOST_OTHER,
                                 .other = "device_ns",
                                 .more = MORE_SUM},
-	[MODULE_BACKWARD_DEVICE] = {.is_sum = true,
-                                    .name = "backward_device_ns",
+	[MODULE_BACKWARD_DEVICE] = {.name = "backward_device_ns",
                                     .title = "device backward",
                                     .type = TABLE_INT,
                                     .unit = UNIT_NS,
@@ -570,16 +620,14 @@ static const struct table_column columns[MODULE_COLUMNS] = {
                                     .rules = RULE_NOT_NEGATIVE | RULE_AT_MOST_OTHER,
                                     .other = "device_ns",
                                     .is_hidden = true},
-	[MODULE_LAUNCHED] = {.is_sum = true,
-                             .name = "launched_count",
+	[MODULE_LAUNCHED] = {.name = "launched_count",
                              .title = "launched",
                              .type = TABLE_INT,
                              .unit = UNIT_COUNT,
                              .definition = "kernels, copies and fills behind self_device_ns",
                              .rules = RULE_NOT_NEGATIVE,
                              .more = MORE_SUM},
-	[MODULE_ALLOCATED] = {.is_sum = true,
-                              .name = "allocated_bytes",
+	[MODULE_ALLOCATED] = {.name = "allocated_bytes",
                               .title = "allocated",
                               .type = TABLE_INT,
                               .unit = UNIT_BYTES,
@@ -588,16 +636,14 @@ static const struct table_column columns[MODULE_COLUMNS] = {
                               .rules = RULE_NOT_NEGATIVE,
                               .more = MORE_SUM},
 	[MODULE_FLOPS] =
-		{.is_sum = true,
-                 .name = "flops",
+		{.name = "flops",
                  .title = "FLOP",
                  .type = TABLE_DOUBLE,
                  .unit = UNIT_FLOP,
                  .definition = "floating point operations, as in the table steps, of its calls and of the nodes of "
                                "backwards that its operators made, with the modules inside",
                  .rules = RULE_NOT_NEGATIVE},
-	[MODULE_FLOPS_SELF] = {.is_sum = true,
-                               .name = "self_flops",
+	[MODULE_FLOPS_SELF] = {.name = "self_flops",
                                .title = "FLOP self",
                                .type = TABLE_DOUBLE,
                                .unit = UNIT_FLOP,
@@ -605,8 +651,7 @@ static const struct table_column columns[MODULE_COLUMNS] = {
                                .rules = RULE_NOT_NEGATIVE | RULE_AT_MOST_OTHER,
                                .other = "flops",
                                .more = MORE_SUM},
-	[MODULE_BACKWARD_FLOPS] = {.is_sum = true,
-                                   .name = "backward_flops",
+	[MODULE_BACKWARD_FLOPS] = {.name = "backward_flops",
                                    .title = "FLOP backward",
                                    .type = TABLE_DOUBLE,
                                    .unit = UNIT_FLOP,
@@ -629,17 +674,18 @@ static const struct table_column columns[MODULE_COLUMNS] = {
                               .definition = "operators that its forward calls itself, the first six names: what it is, "
                                             "whatever its name",
                               .is_hidden = true},
+	[MODULE_LEAST] = STEP_KINDS_LEAST_COLUMN,
 };
 
 #define NO_BACKWARD "no backward was linked to its operators"
 
-static void set_times(struct table *table, int row, const struct module_fold *fold, const struct module_group *group)
+static void set_times(struct table *table, int row, const struct module_fold *fold, const struct module_sums *group)
 {
 	table_set_int(table, row, MODULE_CALLS, group->calls);
 	table_set_int(table, row, MODULE_FORWARD, group->forward_ns);
 	table_set_int(table, row, MODULE_FORWARD_SELF, group->forward_self_ns);
 	if (fold->steps_ns > 0)
-		table_set_double(table, row, MODULE_RATIO, (double)group->step_self_ns / (double)fold->steps_ns);
+		table_set_double(table, row, MODULE_RATIO, (double)group->step_self_ns / fold->steps_ns);
 	else
 		table_set_missing(table, row, MODULE_RATIO, "there are no complete steps with operations");
 	if (fold->linked) {
@@ -661,7 +707,7 @@ static void set_times(struct table *table, int row, const struct module_fold *fo
 		table_set_missing(table, row, MODULE_ALLOCATED, "not recorded: --with memory");
 }
 
-static void set_device(struct table *table, int row, const struct module_fold *fold, const struct module_group *group)
+static void set_device(struct table *table, int row, const struct module_fold *fold, const struct module_sums *group)
 {
 	if (!fold->launches->work_count) {
 		for (int column = MODULE_DEVICE; column <= MODULE_LAUNCHED; column++)
@@ -677,7 +723,7 @@ static void set_device(struct table *table, int row, const struct module_fold *f
 	table_set_int(table, row, MODULE_LAUNCHED, group->launched);
 }
 
-static void set_flops(struct table *table, int row, const struct module_group *group)
+static void set_flops(struct table *table, int row, const struct module_sums *group)
 {
 	const struct flop_sum *sums[] = {&group->flops, &group->flops_self, &group->backward_flops};
 
@@ -719,10 +765,13 @@ static void add_row(struct table *table, const struct module_fold *fold, const s
 		table, row, MODULE_TREE,
 		arena_printf(&table->arena, "%*s%s", 2 * (int)group->depth, "", path + (is_below ? common + 1 : 0)));
 	table_set_int(table, row, MODULE_DEPTH, group->depth);
-	set_times(table, row, fold, group);
-	set_device(table, row, fold, group);
-	set_flops(table, row, group);
+	const struct module_sums sums = join(&group->sums[0], &group->sums[1],
+	                                     step_kinds_factor(fold->times, &group->seen));
+	set_times(table, row, fold, &sums);
+	set_device(table, row, fold, &sums);
+	set_flops(table, row, &sums);
 	set_operators(table, row, fold, group);
+	step_kinds_set_least(table, row, MODULE_LEAST, fold->times, &group->seen);
 }
 
 static void open_fold(struct module_fold *fold)
@@ -742,7 +791,7 @@ static void open_fold(struct module_fold *fold)
 		                                       sizeof(uint32_t));
 	for (uint32_t i = 0; i < fold->times->count; i++) {
 		if (step_times_measures(fold->times, (int32_t)i))
-			clamped_add(&fold->steps_ns, fold->times->steps[i].dur_ns);
+			fold->steps_ns += step_kinds_dur_ns(fold->times, i);
 	}
 }
 
@@ -804,7 +853,7 @@ static void fill(const struct model *model, const struct analysis_options *optio
 		table->empty = step_times_no_operations(
 			model, options, &table->arena,
 			"no calls of modules were recorded: they are where PyTorch's operators are");
-	step_kinds_scale_table(table, fold.times);
+	step_kinds_note_sums(table, fold.times, MODULE_LEAST);
 	close_fold(&fold);
 	launches_release(&own_launches);
 	step_times_release(&own);

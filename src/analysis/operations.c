@@ -5,11 +5,11 @@
  */
 #include "analysis/device_names.h"
 #include "analysis/device_work.h"
-#include "analysis/durations.h"
 #include "analysis/flop_counts.h"
 #include "analysis/labels.h"
 #include "analysis/launched_time.h"
 #include "analysis/memory_pool.h"
+#include "analysis/operation_columns.h"
 #include "analysis/span_memory.h"
 #include "analysis/step_kinds.h"
 
@@ -17,8 +17,10 @@
 #include "base/memory.h"
 #include "base/storage.h"
 #include "model/lanes.h"
+#include "pytorch/names.h"
 
 #include <inttypes.h>
+#include <math.h>
 #include <stdlib.h>
 #include <stepscope/format.h>
 #include <string.h>
@@ -27,7 +29,8 @@
 
 struct op_key {
 	uint32_t name, shape, track, kind,
-		phase; /* as wide as that, so that comparing does not wait for narrow stores */
+		phase;       /* as wide as that, so that comparing does not wait for narrow stores */
+	uint32_t is_sampled; /* see step_kinds.h: of a row those two are apart until it is made */
 };
 
 struct op_group {
@@ -45,13 +48,20 @@ struct op_group {
 	bool has_inner_flops;           /* counted at operations inside of it */
 	int64_t memory, self_memory;    /* bytes allocated minus freed */
 	int64_t device_ns, self_device_ns, launched;
+	struct step_sightings seen;
+	int32_t last_step; /* that it was seen in */
 };
+
+/* Time in no operation, in steps that do not stand for others, and in those that do. */
+#define REST 0u
+#define REST_SAMPLED 1u
+#define FIRST_GROUP 2u
 
 struct op_fold {
 	const struct model *model;
 	const struct analysis_options *options;
 	const struct step_times *times;
-	struct op_group *groups; /* [0]: time in no operation */
+	struct op_group *groups; /* the first are REST and REST_SAMPLED */
 	uint32_t group_count, group_capacity;
 	uint32_t *slots; /* open addressing, group number or 0; a power of two */
 	uint32_t slot_count;
@@ -75,13 +85,15 @@ struct op_fold {
 	const struct launches *launches;
 	struct launched_time launched_time;
 	struct name_classes launching; /* calls of the runtime */
-	bool *is_unseen;               /* by process: it uses a device, and what it launched on it was not recorded */
-	uint32_t steps;                /* measured ones */
-	bool is_step_track;            /* the track that is visited marks steps */
-	bool is_unseen_track;          /* it is of such a process */
-	int64_t step_self_ns;          /* all groups together */
-	int64_t unseen_ns;             /* of that in steps and micro-batches alone */
-	int64_t unseen_left_ns;        /* what may still be of the step */
+	struct name_classes rare;
+	bool counts_rare;     /* what is rare, in all steps */
+	bool *is_unseen;      /* by process: it uses a device, and what it launched on it was not recorded */
+	double steps;         /* that sums are of */
+	bool is_step_track;   /* the track that is visited marks steps */
+	bool is_unseen_track; /* it is of such a process */
+	int64_t step_self_ns; /* all groups together */
+	int64_t unseen_ns, unseen_sampled_ns; /* of that in steps and micro-batches alone */
+	int64_t unseen_left_ns;               /* what may still be of the step */
 	int64_t device_ns, unlaunched_ns,
 		unlaunched;     /* work of devices that counts; of it without a launch: time, count */
 	int64_t calls, outside; /* spans that are no structure: all, and those not in measured steps */
@@ -90,7 +102,7 @@ struct op_fold {
 static bool key_equal(const struct op_key *a, const struct op_key *b)
 {
 	return a->name == b->name && a->shape == b->shape && a->track == b->track && a->kind == b->kind &&
-	       a->phase == b->phase;
+	       a->phase == b->phase && a->is_sampled == b->is_sampled;
 }
 
 static uint32_t key_hash(const struct op_key *key)
@@ -99,7 +111,7 @@ static uint32_t key_hash(const struct op_key *key)
 
 	hash = hash * 0x9e3779b97f4a7c15u + key->shape;
 	hash = hash * 0x9e3779b97f4a7c15u + key->track;
-	hash = hash * 0x9e3779b97f4a7c15u + (key->kind << 8 | key->phase);
+	hash = hash * 0x9e3779b97f4a7c15u + (key->kind << 8 | key->phase << 1 | key->is_sampled);
 	hash *= 0x9e3779b97f4a7c15u;
 	return (uint32_t)(hash >> 32);
 }
@@ -118,15 +130,32 @@ static void grow_slots(struct op_fold *fold)
 	fold->slot_count = fold->slot_count ? fold->slot_count * 2 : 256;
 	fold->slots = storage_resize(fold->model->storage, fold->slots, fold->slot_count, sizeof(*fold->slots));
 	memset(fold->slots, 0, fold->slot_count * sizeof(*fold->slots));
-	for (uint32_t i = 1; i < fold->group_count; i++)
+	for (uint32_t i = FIRST_GROUP; i < fold->group_count; i++)
 		*find_slot(fold, &fold->groups[i].key) = i;
 }
 
 static uint32_t add_group(struct op_fold *fold, const struct op_key *key)
 {
 	STORAGE_GROW(fold->model->storage, fold->groups, fold->group_count, fold->group_capacity, 64);
-	fold->groups[fold->group_count] = (struct op_group){.key = *key, .min_ns = INT64_MAX};
+	fold->groups[fold->group_count] = (struct op_group){.key = *key, .min_ns = INT64_MAX, .last_step = -1};
 	return fold->group_count++;
+}
+
+static bool is_rare(struct op_fold *fold, const struct span_view *span)
+{
+	return fold->counts_rare && span->kind == SPAN_RANGE && name_class(&fold->rare, fold->model, span->name);
+}
+
+/* Does it count? In these steps it does. */
+static bool is_counted(struct op_fold *fold, const struct span_view *span)
+{
+	return step_times_measures(fold->times, span->step) ||
+	       (is_rare(fold, span) && step_times_knows_rare(fold->times, span->step));
+}
+
+static uint32_t rest_of(const struct op_fold *fold, const struct span_view *span)
+{
+	return step_kinds_is_sampled(fold->times, span->step) ? REST_SAMPLED : REST;
 }
 
 static uint32_t find_group(struct op_fold *fold, const struct span_view *span)
@@ -136,7 +165,8 @@ static uint32_t find_group(struct op_fold *fold, const struct span_view *span)
 	                     .shape = by & BY_SHAPE ? span->shape : 0,
 	                     .track = by & BY_THREAD ? span->track_index : 0,
 	                     .kind = span->kind,
-	                     .phase = by & BY_PHASE ? span->phase : 0};
+	                     .phase = by & BY_PHASE ? span->phase : 0,
+	                     .is_sampled = rest_of(fold, span) && !is_rare(fold, span)};
 	uint32_t *slot, *last = &fold->by_name[span->name];
 
 	if (*last && key_equal(&fold->groups[*last].key, &key))
@@ -159,7 +189,8 @@ static bool is_structure(uint8_t kind)
 /* Where the self time of structure goes: a module's to the operation or range around it, so that recording modules changes no row. */
 static uint32_t group_around(const struct op_fold *fold, const struct span_view *span)
 {
-	return span->kind == SPAN_MODULE && fold->stack_depth ? fold->stack[fold->stack_depth - 1].group : 0;
+	return span->kind == SPAN_MODULE && fold->stack_depth ? fold->stack[fold->stack_depth - 1].group
+	                                                      : rest_of(fold, span);
 }
 
 /* What a call computed. Its work took what it launched on a device took there, or, where it launched nothing, as long as it did itself;
@@ -293,8 +324,8 @@ static void add_facts(struct op_fold *fold, struct open_op *call, const struct s
 	}
 }
 
-/* The group of the innermost operator that is open; where none is, of the innermost range or annotation; 0: of neither (model/launches.h). */
-static uint32_t innermost_operation(const struct op_fold *fold)
+/* The group of the innermost operator that is open; where none is, of the innermost range or annotation; `rest`: of neither (model/launches.h). */
+static uint32_t innermost_operation(const struct op_fold *fold, uint32_t rest)
 {
 	uint32_t range = 0;
 
@@ -307,7 +338,7 @@ static uint32_t innermost_operation(const struct op_fold *fold)
 		if (!range && (kind == SPAN_RANGE || kind == SPAN_ANNOTATION))
 			range = group;
 	}
-	return range;
+	return range ? range : rest;
 }
 
 /* Called after enter() of the call that launched it. */
@@ -318,7 +349,7 @@ static void add_launched(struct op_fold *fold, const struct span_view *span)
 
 	if (!call)
 		return;
-	group = innermost_operation(fold);
+	group = innermost_operation(fold, rest_of(fold, span));
 	clamped_add(&fold->groups[group].self_device_ns, call->dur_ns);
 	fold->groups[group].launched += call->count;
 	clamped_add(&fold->stack[fold->stack_depth - 1].device_ns, call->dur_ns);
@@ -359,7 +390,16 @@ static void note_unseen(struct op_fold *fold, const struct span_view *span)
 		fold->unseen_left_ns = step->has_phases ? step->phase_ns[PHASE_OTHER] : span->dur_ns;
 	int64_t unseen_ns = span->self_ns < fold->unseen_left_ns ? span->self_ns : fold->unseen_left_ns;
 	fold->unseen_left_ns -= unseen_ns;
-	clamped_add(&fold->unseen_ns, unseen_ns);
+	clamped_add(step_kinds_is_sampled(fold->times, span->step) ? &fold->unseen_sampled_ns : &fold->unseen_ns,
+	            unseen_ns);
+}
+
+static void sight(const struct op_fold *fold, struct op_group *group, int32_t step)
+{
+	if (!group->key.is_sampled || group->last_step == step)
+		return;
+	group->last_step = step;
+	step_kinds_sight(&group->seen, fold->times, step);
 }
 
 static bool visit(void *context, const struct span_view *span)
@@ -373,7 +413,7 @@ static bool visit(void *context, const struct span_view *span)
 	if (is_of_device(span))
 		return true; /* the table of kernels has them */
 	fold->calls += !is_structure(span->kind);
-	if (!step_times_measures(fold->times, span->step)) {
+	if (!is_counted(fold, span)) {
 		fold->outside += !is_structure(span->kind);
 		add_facts(fold, NULL, span, false);
 		return true;
@@ -389,6 +429,7 @@ static bool visit(void *context, const struct span_view *span)
 		return true;
 	}
 	add_call(&fold->groups[number], span, is_timed);
+	sight(fold, &fold->groups[number], span->step);
 	add_facts(fold, enter(fold, number, span, memory), span, is_timed);
 	if (span->kind == SPAN_OP)
 		add_flops(fold, number, span, is_timed);
@@ -398,216 +439,6 @@ static bool visit(void *context, const struct span_view *span)
 }
 
 /* ---- the table ---- */
-
-enum {
-	OP_NAME,
-	OP_KIND,
-	OP_SHAPE,
-	OP_THREAD,
-	OP_PHASE,
-	OP_STEP_MEAN,
-	OP_STEP_SELF,
-	OP_STEP_RATIO,
-	OP_UNSEEN,
-	OP_SELF,
-	OP_RATIO,
-	OP_CALLS,
-	OP_TOTAL,
-	OP_MEAN,
-	OP_MIN,
-	OP_MAX,
-	OP_INCOMPLETE,
-	OP_FLOPS,
-	OP_FLOP_RATE,
-	OP_PROFILER_FLOPS,
-	OP_BYTES,
-	OP_SELF_MEMORY,
-	OP_MEMORY,
-	OP_SELF_DEVICE,
-	OP_DEVICE,
-	OP_LAUNCHED,
-	OP_COLUMNS,
-};
-
-static const struct table_column columns[OP_COLUMNS] = {
-	[OP_NAME] = {.name = "name",
-                     .type = TABLE_TEXT,
-                     .role = ROLE_KEY,
-                     .definition = "name of the operation or range; \"(in no operation or range)\": time of steps, "
-                                   "phases and micro-batches that nothing inside them accounts for; \"(more names)\": "
-                                   "all but the 100000 rows with the most self time, as one"},
-	[OP_KIND] =
-		{.name = "kind",
-                 .type = TABLE_TEXT,
-                 .role = ROLE_KEY,
-                 .definition =
-                         "what it is: op, range, annotation, phase, step, micro-batch, collective, module, or a call of Python or of the runtime; overhead: of the profiler; rest: of no span"},
-	[OP_SHAPE] = {.name = "shape", .type = TABLE_TEXT, .role = ROLE_KEY, .definition = "shapes of the inputs"},
-	[OP_THREAD] = {.name = "thread", .type = TABLE_TEXT, .role = ROLE_KEY, .definition = "thread that ran it"},
-	[OP_PHASE] = {.name = "phase",
-                      .type = TABLE_TEXT,
-                      .role = ROLE_KEY,
-                      .definition = "innermost phase around it on its thread"},
-	[OP_STEP_MEAN] = {.name = "step_mean_ns",
-                          .title = "per step",
-                          .type = TABLE_DOUBLE,
-                          .unit = UNIT_NS,
-                          .definition = "self time on the threads that mark steps: mean over the measured steps",
-                          .rules = RULE_NOT_NEGATIVE,
-                          .more = MORE_SUM},
-	[OP_STEP_SELF] = {.name = "step_self_ns",
-                          .title = "self in steps",
-                          .type = TABLE_INT,
-                          .unit = UNIT_NS,
-                          .definition = "self time on the threads that mark steps: what a step waits for",
-                          .rules = RULE_NOT_NEGATIVE | RULE_AT_MOST_OTHER,
-                          .other = "self_ns",
-                          .more = MORE_SUM},
-	[OP_STEP_RATIO] = {.name = "step_self_ratio",
-                           .title = "% of steps",
-                           .type = TABLE_DOUBLE,
-                           .unit = UNIT_RATIO,
-                           .role = ROLE_SHARE,
-                           .definition = "share of the self time on the threads that mark steps",
-                           .denominator = "time inside measured steps, and inside spans that begin in them, on the "
-                                          "threads that mark steps",
-                           .rules = RULE_NOT_NEGATIVE | RULE_AT_MOST_ONE | RULE_SUMS_TO_ONE,
-                           .more = MORE_SUM},
-	[OP_UNSEEN] =
-		{.name = "step_unseen_ratio",
-                 .title = "% in nothing",
-                 .type = TABLE_DOUBLE,
-                 .unit = UNIT_RATIO,
-                 .role = ROLE_EVIDENCE,
-                 .definition = "of what lies in no operation or range: the share that lies in no phase and no module "
-                               "either, of the same whole as step_self_ratio",
-                 .rules = RULE_NOT_NEGATIVE | RULE_AT_MOST_OTHER,
-                 .other = "step_self_ratio",
-                 .is_hidden = true},
-	[OP_SELF] =
-		{.name = "self_ns",
-                 .title = "self",
-                 .type = TABLE_INT,
-                 .unit = UNIT_NS,
-                 .definition =
-                         "time in it and in nothing inside it; the rows sum to all time inside spans, where those of a "
-                         "thread cross that of the one that began last",
-                 .rules = RULE_NOT_NEGATIVE | RULE_AT_MOST_OTHER | RULE_SUMS_TO_TOTAL,
-                 .other = "total_ns",
-                 .more = MORE_SUM},
-	[OP_RATIO] = {.name = "self_ratio",
-                      .title = "%",
-                      .type = TABLE_DOUBLE,
-                      .unit = UNIT_RATIO,
-                      .role = ROLE_SHARE,
-                      .definition = "share of the self time",
-                      .denominator = "time of all recorded threads inside spans (steps, phases, ranges, operations) that "
-                                     "start in measured steps",
-                      .rules = RULE_NOT_NEGATIVE | RULE_AT_MOST_ONE | RULE_SUMS_TO_ONE,
-                      .more = MORE_SUM},
-	[OP_CALLS] = {.name = "calls",
-                      .type = TABLE_INT,
-                      .unit = UNIT_COUNT,
-                      .definition = "times it was begun",
-                      .rules = RULE_NOT_NEGATIVE,
-                      .more = MORE_SUM},
-	[OP_TOTAL] = {.name = "total_ns",
-                      .title = "total",
-                      .type = TABLE_INT,
-                      .unit = UNIT_NS,
-                      .definition = "time from begin to end, with everything inside; a call inside a call of the same "
-                                    "row counts once",
-                      .rules = RULE_NOT_NEGATIVE},
-	[OP_MEAN] = {.name = "mean_ns",
-                     .title = "mean",
-                     .type = TABLE_DOUBLE,
-                     .unit = UNIT_NS,
-                     .definition = "mean duration of a call"},
-	[OP_MIN] = {.name = "min_ns",
-                    .title = "min",
-                    .type = TABLE_INT,
-                    .unit = UNIT_NS,
-                    .definition = "shortest call",
-                    .rules = RULE_NOT_NEGATIVE,
-                    .more = MORE_LEAST},
-	[OP_MAX] = {.name = "max_ns",
-                    .title = "max",
-                    .type = TABLE_INT,
-                    .unit = UNIT_NS,
-                    .definition = "longest call",
-                    .more = MORE_MOST},
-	[OP_INCOMPLETE] = DURATIONS_INCOMPLETE,
-	[OP_FLOPS] =
-		{.name = "flops",
-                 .title = "FLOP",
-                 .type = TABLE_DOUBLE,
-                 .unit = UNIT_FLOP,
-                 .definition =
-                         "floating point operations of the calls that reported them, or of PyTorch's operators by the "
-                         "formulas of its flop_counter, each where no operator inside has one",
-                 .more = MORE_SUM},
-	[OP_FLOP_RATE] =
-		{.name = "flops_per_s",
-                 .title = "FLOP/s",
-                 .type = TABLE_DOUBLE,
-                 .unit = UNIT_FLOP_PER_SECOND,
-                 .definition =
-                         "floating point operations over the time of their work: the sum of the durations of the kernels, "
-                         "copies and fills that a call and what is inside it launched, or, where it launched none, "
-                         "the duration of the call; without calls of which something that they launched is not recorded"},
-	[OP_PROFILER_FLOPS] = {.name = "profiler_flops",
-                               .title = "FLOP (profiler)",
-                               .type = TABLE_DOUBLE,
-                               .unit = UNIT_FLOP,
-                               .definition = "as torch.profiler counts with with_flops: mm, addmm, bmm, baddbmm, conv2d, "
-                                             "and one per element of mul and add, on the records of these names only",
-                               .is_hidden = true,
-                               .more = MORE_SUM},
-	[OP_BYTES] = {.name = "moved_bytes",
-                      .title = "moved",
-                      .type = TABLE_DOUBLE,
-                      .unit = UNIT_BYTES,
-                      .definition = "bytes read and written by the calls that reported them",
-                      .more = MORE_SUM},
-	[OP_SELF_MEMORY] = {.name = "self_memory_bytes",
-                            .title = "self memory",
-                            .type = TABLE_INT,
-                            .unit = UNIT_BYTES,
-                            .definition = "host memory it allocated minus what it freed, by itself; the rows sum to what "
-                                          "was allocated minus freed inside spans",
-                            .rules = RULE_SUMS_TO_TOTAL,
-                            .more = MORE_SUM},
-	[OP_MEMORY] =
-		{.name = "memory_bytes",
-                 .title = "memory",
-                 .type = TABLE_INT,
-                 .unit = UNIT_BYTES,
-                 .definition = "the same with everything inside; a call inside a call of the same row counts once"},
-	[OP_SELF_DEVICE] =
-		{.name = "self_device_ns",
-                 .title = "self device",
-                 .type = TABLE_INT,
-                 .unit = UNIT_NS,
-                 .definition =
-                         "time of kernels, copies and fills whose launch has this operator as the innermost around it, or, "
-                         "launched in no operator, this range; the rows sum to the time of all that was launched in "
-                         "measured steps",
-                 .rules = RULE_NOT_NEGATIVE | RULE_SUMS_TO_TOTAL,
-                 .more = MORE_SUM},
-	[OP_DEVICE] = {.name = "device_ns",
-                       .title = "device",
-                       .type = TABLE_INT,
-                       .unit = UNIT_NS,
-                       .definition = "the same with everything inside; a call inside a call of the same row counts once",
-                       .rules = RULE_NOT_NEGATIVE},
-	[OP_LAUNCHED] = {.name = "launched_count",
-                         .title = "launched",
-                         .type = TABLE_INT,
-                         .unit = UNIT_COUNT,
-                         .definition = "kernels, copies and fills behind self_device_ns",
-                         .rules = RULE_NOT_NEGATIVE,
-                         .more = MORE_SUM},
-};
 
 /* Work of devices that counts, straight from their spans: launched in measured steps, or without a launch but in one. */
 static void sum_device(const struct op_fold *fold, int64_t *all_ns, int64_t *unlaunched_ns, int64_t *unlaunched)
@@ -660,27 +491,92 @@ static int64_t memory_in_spans(const struct op_fold *fold)
 	return bytes_that_fit(sum);
 }
 
-/* Of what was recorded: see table_scale(). */
-static bool is_sum(int column)
+/* ---- of both kinds of steps ---- */
+
+static void join_int(int64_t *sum, int64_t sampled, double factor)
 {
-	return column == OP_STEP_SELF || column == OP_SELF || column == OP_CALLS || column == OP_TOTAL ||
-	       column == OP_FLOPS || (column >= OP_PROFILER_FLOPS && column <= OP_LAUNCHED);
+	clamped_add(sum, factor == 1 ? sampled : clamped_int(round((double)sampled * factor)));
 }
+
+/* The sums of the run; means, and what they are made from, stay those of what was recorded. */
+static void join(struct op_group *group, const struct op_group *sampled, double factor)
+{
+	join_int(&group->calls, sampled->calls, factor);
+	join_int(&group->total_ns, sampled->total_ns, factor);
+	join_int(&group->self_ns, sampled->self_ns, factor);
+	join_int(&group->step_self_ns, sampled->step_self_ns, factor);
+	join_int(&group->memory, sampled->memory, factor);
+	join_int(&group->self_memory, sampled->self_memory, factor);
+	join_int(&group->device_ns, sampled->device_ns, factor);
+	join_int(&group->self_device_ns, sampled->self_device_ns, factor);
+	join_int(&group->launched, sampled->launched, factor);
+	group->flops += sampled->flops * factor;
+	group->profiler_flops += sampled->profiler_flops * factor;
+	group->bytes += sampled->bytes * factor;
+	group->open_calls += sampled->open_calls;
+	group->timed_calls += sampled->timed_calls;
+	clamped_add(&group->timed_ns, sampled->timed_ns);
+	group->min_ns = sampled->min_ns < group->min_ns ? sampled->min_ns : group->min_ns;
+	group->max_ns = sampled->max_ns > group->max_ns ? sampled->max_ns : group->max_ns;
+	group->flop_calls += sampled->flop_calls;
+	group->byte_calls += sampled->byte_calls;
+	group->rated_flops += sampled->rated_flops;
+	group->rated_calls += sampled->rated_calls;
+	clamped_add(&group->rated_ns, sampled->rated_ns);
+	group->profiler_calls += sampled->profiler_calls;
+	group->flops_result = sampled->flops_result > group->flops_result ? sampled->flops_result : group->flops_result;
+	group->has_inner_flops |= sampled->has_inner_flops;
+	group->seen = sampled->seen;
+}
+
+/* Sampled groups become a part of those of the same row, which are all that is left. The totals are known without the rows: of what is multiplied they
+ * are as much more as the rows are. */
+static void join_groups(struct op_fold *fold, int64_t *memory, int64_t *device_ns)
+{
+	uint32_t count = fold->group_count;
+
+	for (uint32_t i = 0; i < count; i++) {
+		const struct op_group sampled = fold->groups[i];
+		bool is_rest = i == REST_SAMPLED;
+		struct op_key key = sampled.key;
+
+		if (!is_rest && !key.is_sampled)
+			continue;
+		key.is_sampled = 0;
+		if (fold->group_count * 2 >= fold->slot_count)
+			grow_slots(fold);
+		uint32_t *slot = is_rest ? NULL : find_slot(fold, &key);
+		if (slot && !*slot)
+			*slot = add_group(fold, &key);
+		struct op_group *group = &fold->groups[slot ? *slot : REST];
+		int64_t self_memory = group->self_memory + sampled.self_memory;
+		int64_t self_device_ns = group->self_device_ns + sampled.self_device_ns;
+
+		join(group, &sampled, is_rest ? fold->times->factor : step_kinds_factor(fold->times, &sampled.seen));
+		clamped_add(memory, group->self_memory - self_memory);
+		clamped_add(device_ns, group->self_device_ns - self_device_ns);
+	}
+	fold->unseen_ns += clamped_int(round((double)fold->unseen_sampled_ns * fold->times->factor));
+}
+
+/* ---- columns ---- */
 
 static void add_columns(struct table *table, struct op_fold *fold)
 {
 	unsigned by = fold->options->by;
-	int64_t total = 0;
+	int64_t total = 0, memory = memory_in_spans(fold);
 
 	sum_device(fold, &fold->device_ns, &fold->unlaunched_ns, &fold->unlaunched);
+	join_groups(fold, &memory, &fold->device_ns);
 	for (uint32_t i = 0; i < fold->group_count; i++) {
+		if (i == REST_SAMPLED || fold->groups[i].key.is_sampled)
+			continue;
 		clamped_add(&total, fold->groups[i].self_ns);
 		clamped_add(&fold->step_self_ns, fold->groups[i].step_self_ns);
 	}
 	for (int i = 0; i < OP_COLUMNS; i++) {
-		struct table_column copy = columns[i];
+		struct table_column copy = operation_columns[i];
 
-		copy.is_sum = is_sum(i);
 		if ((i == OP_SHAPE && !(by & BY_SHAPE)) || (i == OP_THREAD && !(by & BY_THREAD)) ||
 		    (i == OP_PHASE && !(by & BY_PHASE)) ||
 		    ((i == OP_SELF_MEMORY || i == OP_MEMORY) && !fold->model->memory_count))
@@ -688,9 +584,7 @@ static void add_columns(struct table *table, struct op_fold *fold)
 		copy.is_hidden |= i == OP_STEP_MEAN && fold->times->job_detailed == fold->times->job_selected;
 		if (i >= OP_SELF_DEVICE && !fold->launches->work_count)
 			copy.is_hidden = true;
-		copy.total = (double)(i == OP_SELF_MEMORY   ? memory_in_spans(fold)
-		                      : i == OP_SELF_DEVICE ? fold->device_ns
-		                                            : total);
+		copy.total = (double)(i == OP_SELF_MEMORY ? memory : i == OP_SELF_DEVICE ? fold->device_ns : total);
 		table_column(table, &copy);
 	}
 }
@@ -810,8 +704,7 @@ static void set_step_self(struct table *table, int row, const struct op_fold *fo
 	int64_t total = fold->step_self_ns;
 
 	if (total > 0) {
-		table_set_double(table, row, OP_STEP_MEAN,
-		                 (double)step_self_ns / (double)(fold->steps ? fold->steps : 1));
+		table_set_double(table, row, OP_STEP_MEAN, (double)step_self_ns / (fold->steps > 0 ? fold->steps : 1));
 		table_set_int(table, row, OP_STEP_SELF, step_self_ns);
 		table_set_double(table, row, OP_STEP_RATIO, (double)step_self_ns / (double)total);
 		return;
@@ -866,29 +759,31 @@ static void add_group_row(struct table *table, const struct op_fold *fold, uint3
 	set_self(table, row, group->self_ns);
 	set_step_self(table, row, fold, group->step_self_ns);
 	table_set_missing(table, row, OP_UNSEEN, "an operation or range");
+	step_kinds_set_least(table, row, OP_LEAST, fold->times, &group->seen);
 }
 
 static void add_rows(struct table *table, const struct op_fold *fold)
 {
-	static const int not_of_rest[] = {OP_SHAPE,     OP_THREAD, OP_PHASE, OP_CALLS, OP_TOTAL,     OP_MEAN,
-	                                  OP_MIN,       OP_MAX,    OP_FLOPS, OP_BYTES, OP_FLOP_RATE, OP_PROFILER_FLOPS,
-	                                  OP_INCOMPLETE};
+	static const int not_of_rest[] = {OP_SHAPE,      OP_THREAD, OP_PHASE, OP_CALLS, OP_TOTAL,     OP_MEAN,
+	                                  OP_MIN,        OP_MAX,    OP_FLOPS, OP_BYTES, OP_FLOP_RATE, OP_PROFILER_FLOPS,
+	                                  OP_INCOMPLETE, OP_LEAST};
 	int row;
 
 	table_bound(table, OP_SELF);
-	for (uint32_t i = 1; i < fold->group_count; i++)
-		add_group_row(table, fold, i);
+	for (uint32_t i = FIRST_GROUP; i < fold->group_count; i++)
+		if (!fold->groups[i].key.is_sampled)
+			add_group_row(table, fold, i);
 	row = table_add_more(table, OP_NAME);
 	if (row >= 0)
 		table_set_text(table, row, OP_KIND, "rest");
 	row = table_row(table);
 	table_set_text(table, row, OP_NAME, "(in no operation or range)");
 	table_set_text(table, row, OP_KIND, "rest");
-	set_self(table, row, fold->groups[0].self_ns);
-	set_step_self(table, row, fold, fold->groups[0].step_self_ns);
+	set_self(table, row, fold->groups[REST].self_ns);
+	set_step_self(table, row, fold, fold->groups[REST].step_self_ns);
 	set_unseen(table, row, fold);
-	set_memory(table, row, fold, &fold->groups[0]);
-	set_device(table, row, fold, &fold->groups[0]);
+	set_memory(table, row, fold, &fold->groups[REST]);
+	set_device(table, row, fold, &fold->groups[REST]);
 	table_set_missing(table, row, OP_MEMORY, "not an operation");
 	table_set_missing(table, row, OP_DEVICE, "not an operation");
 	for (size_t i = 0; i < sizeof(not_of_rest) / sizeof(not_of_rest[0]); i++)
@@ -903,7 +798,7 @@ static void add_rows(struct table *table, const struct op_fold *fold)
 
 static void add_note(struct table *table, const struct op_fold *fold)
 {
-	step_kinds_scale_table(table, fold->times);
+	step_kinds_note_sums(table, fold->times, OP_LEAST);
 	if (!fold->times->count)
 		table->note = "no steps were marked: all recorded spans are counted";
 	if (fold->outside)
@@ -912,7 +807,7 @@ static void add_note(struct table *table, const struct op_fold *fold)
 			"%s%s%" PRId64 " of %" PRId64 " calls lie outside of the measured steps and are "
 			"not counted",
 			table->note ? table->note : "", table->note ? "; " : "", fold->outside, fold->calls);
-	if (fold->group_count > 1)
+	if (fold->group_count > FIRST_GROUP)
 		return;
 	table->empty = step_times_no_operations(
 		fold->model, fold->options, &table->arena,
@@ -924,6 +819,11 @@ static void add_note(struct table *table, const struct op_fold *fold)
 static uint8_t classify_launching(const char *name)
 {
 	return is_launching_call(name);
+}
+
+static uint8_t classify_rare(const char *name)
+{
+	return pytorch_is_rare(name, strlen(name));
 }
 
 /* Which processes use a device without a launch of its work in the recording: what a call of theirs did there is not known. */
@@ -956,7 +856,7 @@ static enum status run(const struct model *model, const struct analysis_options 
 	bool *step_tracks = step_times_tracks(model);
 
 	fold.times = step_times_get(&own, model, options);
-	fold.steps = step_kinds_measured(fold.times);
+	fold.steps = step_kinds_sum_steps(fold.times);
 	fold.flop_counts = (struct flop_counts){.flops = {.model = model}, .use = use_flops, .context = &fold};
 	fold.flops_key = intern_find(&model->strings, "flops");
 	fold.bytes_key = intern_find(&model->strings, "bytes");
@@ -964,8 +864,11 @@ static enum status run(const struct model *model, const struct analysis_options 
 	fold.launches = launches_get(&own_launches, model, options);
 	launched_time_init(&fold.launched_time, model, fold.launches);
 	fold.launching.classify = classify_launching;
+	fold.rare.classify = classify_rare;
+	fold.counts_rare = fold.times->factor != 1 && fold.times->knows_rare;
 	fold.is_unseen = find_unseen(&fold);
 	add_group(&fold, &(struct op_key){0});
+	add_group(&fold, &(struct op_key){.is_sampled = true});
 	fold.by_name = storage_resize(model->storage, NULL, model->strings.count + (size_t)1, sizeof(*fold.by_name));
 	memset(fold.by_name, 0, (model->strings.count + (size_t)1) * sizeof(*fold.by_name));
 	for (uint32_t track = 0; track < model->tracks_count; track++) {
@@ -981,12 +884,13 @@ static enum status run(const struct model *model, const struct analysis_options 
 	table_init(table, "ops", "Top operations by self time",
 	           "operations and ranges that start in steps with operator detail, by name and kind");
 	add_columns(table, &fold);
-	if (fold.group_count > 1)
+	if (fold.group_count > FIRST_GROUP)
 		add_rows(table, &fold);
 	add_note(table, &fold);
 	free(step_tracks);
 	free(fold.is_unseen);
 	name_classes_release(&fold.launching);
+	name_classes_release(&fold.rare);
 	storage_release(fold.model->storage, fold.groups);
 	storage_release(fold.model->storage, fold.slots);
 	storage_release(fold.model->storage, fold.by_name);

@@ -14,6 +14,7 @@
 #include "model/operator_inputs.h"
 #include "pytorch/names.h"
 
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -97,6 +98,8 @@ struct level {
 struct found {
 	bool can_tell;
 	int64_t count, total_ns, longest_ns;
+	int64_t sampled, sampled_ns; /* of these, in steps that stand for others */
+	struct step_sightings seen;
 	uint32_t track, row; /* of the longest */
 };
 
@@ -160,6 +163,11 @@ static void find(struct fold *fold, enum pattern pattern, uint32_t row, int32_t 
 		return;
 	found->count++;
 	clamped_add(&found->total_ns, dur_ns);
+	if (step_kinds_is_sampled(fold->times, step)) {
+		found->sampled++;
+		clamped_add(&found->sampled_ns, dur_ns);
+	}
+	step_kinds_sight(&found->seen, fold->times, step);
 	if (dur_ns < found->longest_ns)
 		return;
 	found->longest_ns = dur_ns;
@@ -404,19 +412,18 @@ enum {
 	COLUMN_MODULE,
 	COLUMN_LINE,
 	COLUMN_MEANING,
+	COLUMN_LEAST,
 	COLUMNS,
 };
 
 static const struct table_column columns[COLUMNS] = {
 	[COLUMN_PATTERN] = {.name = "pattern", .type = TABLE_TEXT, .role = ROLE_KEY, .definition = "what is looked for"},
-	[COLUMN_COUNT] = {.is_sum = true,
-                          .name = "count",
+	[COLUMN_COUNT] = {.name = "count",
                           .type = TABLE_INT,
                           .unit = UNIT_COUNT,
                           .definition = "how often it was found, in the steps that count",
                           .rules = RULE_NOT_NEGATIVE},
-	[COLUMN_TOTAL] = {.is_sum = true,
-                          .name = "total_ns",
+	[COLUMN_TOTAL] = {.name = "total_ns",
                           .title = "total",
                           .type = TABLE_INT,
                           .unit = UNIT_NS,
@@ -438,6 +445,7 @@ static const struct table_column columns[COLUMNS] = {
                          .type = TABLE_TEXT,
                          .definition = "the longest: innermost line of the user's own program around it"},
 	[COLUMN_MEANING] = {.name = "meaning", .type = TABLE_TEXT, .definition = "what counts"},
+	[COLUMN_LEAST] = STEP_KINDS_LEAST_COLUMN,
 };
 
 static double time_of_steps(const struct step_times *times)
@@ -445,7 +453,7 @@ static double time_of_steps(const struct step_times *times)
 	double sum_ns = 0;
 
 	for (uint32_t i = 0; i < times->count; i++)
-		sum_ns += times->steps[i].is_measured ? (double)times->steps[i].dur_ns : 0;
+		sum_ns += times->steps[i].is_measured ? step_kinds_dur_ns(times, i) : 0;
 	return sum_ns;
 }
 
@@ -464,21 +472,25 @@ static void set_place(struct table *table, int row, struct span_places *places, 
 }
 
 static void add_row(struct table *table, struct span_places *places, enum pattern pattern, const struct found *found,
-                    double steps_ns)
+                    const struct step_times *times)
 {
+	double steps_ns = time_of_steps(times), more = step_kinds_factor(times, &found->seen) - 1;
+	int64_t total_ns = found->total_ns + clamped_int(round(more * (double)found->sampled_ns));
 	int row = table_row(table);
 
 	table_set_text(table, row, COLUMN_PATTERN, texts[pattern].name);
 	table_set_text(table, row, COLUMN_MEANING, texts[pattern].meaning);
 	if (!found->can_tell) {
-		for (int column = COLUMN_COUNT; column < COLUMN_MEANING; column++)
-			table_set_missing(table, row, column, texts[pattern].cannot_tell);
+		for (int column = COLUMN_COUNT; column < COLUMNS; column++)
+			if (column != COLUMN_MEANING)
+				table_set_missing(table, row, column, texts[pattern].cannot_tell);
 		return;
 	}
-	table_set_int(table, row, COLUMN_COUNT, found->count);
-	table_set_int(table, row, COLUMN_TOTAL, found->total_ns);
+	table_set_int(table, row, COLUMN_COUNT, found->count + clamped_int(round(more * (double)found->sampled)));
+	table_set_int(table, row, COLUMN_TOTAL, total_ns);
+	step_kinds_set_least(table, row, COLUMN_LEAST, times, &found->seen);
 	if (steps_ns > 0)
-		table_set_double(table, row, COLUMN_RATIO, (double)found->total_ns / steps_ns);
+		table_set_double(table, row, COLUMN_RATIO, (double)total_ns / steps_ns);
 	else
 		table_set_missing(table, row, COLUMN_RATIO, "no complete step was recorded");
 	set_place(table, row, places, found);
@@ -507,8 +519,8 @@ static enum status run(const struct model *model, const struct analysis_options 
 	           "habits that PyTorch's own pattern matcher looks for, by the order and nesting of operators");
 	table_columns(table, columns, COLUMNS);
 	for (int pattern = 0; pattern < PATTERNS && has_operators; pattern++)
-		add_row(table, &places, (enum pattern)pattern, &fold.found[pattern], time_of_steps(fold.times));
-	step_kinds_scale_table(table, fold.times);
+		add_row(table, &places, (enum pattern)pattern, &fold.found[pattern], fold.times);
+	step_kinds_note_sums(table, fold.times, COLUMN_LEAST);
 	if (!has_operators)
 		table->empty = step_times_no_operations(model, options, &table->arena,
 		                                        texts[PATTERN_INDEX].cannot_tell);

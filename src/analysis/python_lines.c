@@ -15,11 +15,17 @@
 #include "base/storage.h"
 
 #include <inttypes.h>
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
 struct cost {
 	int64_t issued_ns, backward_ns, calls, device_ns;
+};
+
+struct costs {
+	struct cost certain, sampled; /* sampled: in steps that stand for others */
+	struct step_sightings seen;
 };
 
 struct origin { /* of an operator, or of what it lies in */
@@ -31,7 +37,7 @@ struct line_fold {
 	const struct model *model;
 	const struct step_times *times;
 	bool is_by_stack;
-	struct cost *costs;       /* by stack */
+	struct costs *costs;      /* by stack */
 	struct model_link *links; /* forward to backward, by their ends */
 	uint32_t link_count, next_link;
 	struct launched_time launched;
@@ -77,6 +83,12 @@ static uint32_t forward_stack(struct line_fold *fold, const struct span_view *sp
 	return span_stack(chunk, index);
 }
 
+static struct cost *cost_of(const struct line_fold *fold, uint32_t stack, int32_t step)
+{
+	struct costs *costs = &fold->costs[stack];
+	return step_kinds_is_sampled(fold->times, step) ? &costs->sampled : &costs->certain;
+}
+
 static bool is_operator(uint8_t kind)
 {
 	return kind == SPAN_OP || kind == SPAN_COLLECTIVE;
@@ -91,7 +103,7 @@ static void add_launched(struct line_fold *fold, const struct span_view *span)
 	struct origin origin = fold->open[span->depth];
 	for (uint32_t depth = span->depth; !origin.stack && depth-- > 0;)
 		origin = fold->open[depth];
-	clamped_add(&fold->costs[origin.stack].device_ns, call->dur_ns);
+	clamped_add(&cost_of(fold, origin.stack, span->step)->device_ns, call->dur_ns);
 }
 
 static bool visit(void *context, const struct span_view *span)
@@ -115,7 +127,8 @@ static bool visit(void *context, const struct span_view *span)
 		fold->outside++;
 		return true;
 	}
-	struct cost *cost = &fold->costs[origin.stack];
+	struct cost *cost = cost_of(fold, origin.stack, span->step);
+	step_kinds_sight(&fold->costs[origin.stack].seen, fold->times, span->step);
 	*(origin.is_backward ? &cost->backward_ns : &cost->issued_ns) += span->self_ns;
 	cost->calls += !origin.is_backward;
 	clamped_add(&fold->total_ns, span->self_ns);
@@ -157,15 +170,23 @@ static const char *why_none(const struct model *model, struct arena *arena)
 	              : "no lines of Python were recorded: stepscope run --with lines";
 }
 
-static bool has_stacks(const struct model *model, const struct cost *costs)
+static bool has_any(const struct costs *costs)
+{
+	const struct cost *a = &costs->certain, *b = &costs->sampled;
+	return a->calls || a->backward_ns || a->issued_ns || a->device_ns || b->calls || b->backward_ns ||
+	       b->issued_ns || b->device_ns;
+}
+
+static bool has_stacks(const struct model *model, const struct costs *costs)
 {
 	for (uint32_t i = 1; i < model->stacks_count; i++)
-		if (costs[i].calls || costs[i].backward_ns)
+		if (costs[i].certain.calls || costs[i].certain.backward_ns || costs[i].sampled.calls ||
+		    costs[i].sampled.backward_ns)
 			return true;
 	return false;
 }
 
-static void say_what_is_missing(const struct line_fold *fold, struct table *table)
+static void say_what_is_missing(const struct line_fold *fold, struct table *table, int least)
 {
 	const char *lines = "", *steps = "";
 	if (table->row_count && python_lines_are_of_functions(fold->model))
@@ -176,11 +197,39 @@ static void say_what_is_missing(const struct line_fold *fold, struct table *tabl
 		steps = arena_printf(&table->arena,
 		                     "%" PRIu64 " operators lie outside of the measured steps and are not counted",
 		                     fold->outside);
-	step_kinds_scale_table(table, fold->times);
+	step_kinds_note_sums(table, fold->times, least);
 	const char *part = table->note ? table->note : "";
 	if (*part || *lines || *steps)
 		table->note = arena_printf(&table->arena, "%s%s%s%s%s", part, *part && (*lines || *steps) ? "; " : "",
 		                           lines, *lines && *steps ? "; " : "", steps);
+}
+
+static void join_int(int64_t *sum, int64_t sampled, double factor)
+{
+	clamped_add(sum, factor == 1 ? sampled : clamped_int(round((double)sampled * factor)));
+}
+
+static struct cost join(const struct costs *costs, double factor)
+{
+	struct cost sum = costs->certain;
+	join_int(&sum.issued_ns, costs->sampled.issued_ns, factor);
+	join_int(&sum.backward_ns, costs->sampled.backward_ns, factor);
+	join_int(&sum.calls, costs->sampled.calls, factor);
+	join_int(&sum.device_ns, costs->sampled.device_ns, factor);
+	return sum;
+}
+
+static int64_t self_of(const struct cost *cost, bool is_by_stack)
+{
+	return cost->issued_ns + (is_by_stack ? 0 : cost->backward_ns);
+}
+
+/* Of the run. What is known of all rows together becomes as much more as this one does. */
+static struct cost cost_of_run(struct line_fold *fold, const struct costs *costs)
+{
+	struct cost recorded = join(costs, 1), sum = join(costs, step_kinds_factor(fold->times, &costs->seen));
+	clamped_add(&fold->total_ns, self_of(&sum, fold->is_by_stack) - self_of(&recorded, fold->is_by_stack));
+	return sum;
 }
 
 static void set_share(struct table *table, int row, int column, int64_t part_ns, int64_t total_ns)
@@ -192,7 +241,6 @@ static void set_share(struct table *table, int row, int column, int64_t part_ns,
 }
 
 static const struct table_column self_column = {
-	.is_sum = true,
 	.name = "self_ns",
 	.title = "self",
 	.type = TABLE_INT,
@@ -212,7 +260,6 @@ static const struct table_column share_column = {
 	.rules = RULE_NOT_NEGATIVE | RULE_AT_MOST_ONE | RULE_SUMS_TO_ONE,
 	.more = MORE_SUM};
 static const struct table_column calls_column = {
-	.is_sum = true,
 	.name = "calls",
 	.type = TABLE_INT,
 	.unit = UNIT_COUNT,
@@ -221,7 +268,6 @@ static const struct table_column calls_column = {
 	.more = MORE_SUM};
 
 static const struct table_column device_column = {
-	.is_sum = true,
 	.name = "device_ns",
 	.title = "device",
 	.type = TABLE_INT,
@@ -250,6 +296,7 @@ enum {
 	LINE_PLACE,
 	LINE_FUNCTION,
 	LINE_SOURCE,
+	LINE_LEAST,
 	LINE_COLUMNS,
 };
 
@@ -275,8 +322,7 @@ static void add_line_columns(struct table *table, int64_t total_ns)
 		[LINE_SELF] = self,
 		[LINE_RATIO] = share_column,
 		[LINE_ISSUED] =
-			{.is_sum = true,
-	                 .name = "issued_ns",
+			{.name = "issued_ns",
 	                 .title = "called",
 	                 .type = TABLE_INT,
 	                 .unit = UNIT_NS,
@@ -286,8 +332,7 @@ static void add_line_columns(struct table *table, int64_t total_ns)
 	                 .other = "self_ns",
 	                 .more = MORE_SUM},
 		[LINE_BACKWARD] =
-			{.is_sum = true,
-	                 .name = "backward_ns",
+			{.name = "backward_ns",
 	                 .title = "backward",
 	                 .type = TABLE_INT,
 	                 .unit = UNIT_NS,
@@ -304,13 +349,15 @@ static void add_line_columns(struct table *table, int64_t total_ns)
 	                 .role = ROLE_EVIDENCE,
 	                 .definition =
 	                         "the line's text, when the file is on this machine and has not changed since the run"},
+		[LINE_LEAST] = STEP_KINDS_LEAST_COLUMN,
 	};
 	table_columns(table, columns, LINE_COLUMNS);
 }
 
 struct place {
 	uint32_t file, line, name; /* file 0 and line 0: none */
-	struct cost cost;
+	struct costs costs;
+	struct cost cost; /* of the run */
 };
 
 static int compare_places(const void *left, const void *right)
@@ -323,29 +370,37 @@ static int compare_places(const void *left, const void *right)
 	return (a->name > b->name) - (a->name < b->name);
 }
 
+static void add_cost(struct cost *sum, const struct cost *more)
+{
+	clamped_add(&sum->issued_ns, more->issued_ns);
+	clamped_add(&sum->backward_ns, more->backward_ns);
+	clamped_add(&sum->device_ns, more->device_ns);
+	sum->calls += more->calls;
+}
+
 /* Costs of stacks by the user's line, in place; returns how many. */
-static uint32_t gather_places(const struct line_fold *fold, struct place *places)
+static uint32_t gather_places(struct line_fold *fold, struct place *places)
 {
 	const struct model *model = fold->model;
 	uint32_t *users = python_user_frames(model), count = 0, kept = 0;
 	for (uint32_t i = 0; i < model->stacks_count; i++) {
 		const struct stack_node *frame = &model->stacks[users[i] ? users[i] : i];
-		if (fold->costs[i].calls || fold->costs[i].backward_ns || fold->costs[i].issued_ns ||
-		    fold->costs[i].device_ns)
-			places[count++] = (struct place){frame->file, frame->line, frame->frame, fold->costs[i]};
+		if (has_any(&fold->costs[i]))
+			places[count++] = (struct place){frame->file, frame->line, frame->frame, fold->costs[i], {0}};
 	}
 	free(users);
 	merge_sort_in(model->storage, places, count, sizeof *places, compare_places);
 	for (uint32_t i = 0; i < count; i++) {
 		if (kept && compare_places(&places[kept - 1], &places[i]) == 0) {
-			clamped_add(&places[kept - 1].cost.issued_ns, places[i].cost.issued_ns);
-			clamped_add(&places[kept - 1].cost.backward_ns, places[i].cost.backward_ns);
-			clamped_add(&places[kept - 1].cost.device_ns, places[i].cost.device_ns);
-			places[kept - 1].cost.calls += places[i].cost.calls;
+			add_cost(&places[kept - 1].costs.certain, &places[i].costs.certain);
+			add_cost(&places[kept - 1].costs.sampled, &places[i].costs.sampled);
+			step_sightings_add_all(&places[kept - 1].costs.seen, &places[i].costs.seen);
 		} else {
 			places[kept++] = places[i];
 		}
 	}
+	for (uint32_t i = 0; i < kept; i++)
+		places[i].cost = cost_of_run(fold, &places[i].costs);
 	return kept;
 }
 
@@ -374,11 +429,12 @@ static void set_place(struct table *table, int row, const struct line_fold *fold
 		table_set_missing(table, row, LINE_SOURCE, reason);
 }
 
-static void add_line_rows(struct table *table, const struct line_fold *fold)
+static void add_line_rows(struct table *table, struct line_fold *fold)
 {
 	struct storage *storage = fold->model->storage;
 	struct place *places = storage_resize(storage, NULL, fold->model->stacks_count + 1, sizeof *places);
 	uint32_t count = gather_places(fold, places);
+	table->columns[LINE_SELF].total = (double)fold->total_ns;
 	struct python_source source;
 	python_source_init(&source, fold->model);
 	table_bound(table, LINE_SELF);
@@ -393,6 +449,7 @@ static void add_line_rows(struct table *table, const struct line_fold *fold)
 		table_set_int(table, row, LINE_BACKWARD, cost->backward_ns);
 		set_device(table, row, LINE_DEVICE, fold, cost);
 		table_set_int(table, row, LINE_CALLS, cost->calls);
+		step_kinds_set_least(table, row, LINE_LEAST, fold->times, &places[i].costs.seen);
 	}
 	table_add_more(table, LINE_PLACE);
 	python_source_release(&source);
@@ -415,7 +472,7 @@ static enum status run_lines(const struct model *model, const struct analysis_op
 		add_line_rows(table, &fold);
 	else
 		table->empty = step_times_no_operations(model, options, &table->arena, why_none(model, &table->arena));
-	say_what_is_missing(&fold, table);
+	say_what_is_missing(&fold, table, LINE_LEAST);
 	fold_release(&fold);
 	return STATUS_OK;
 }
@@ -430,6 +487,7 @@ enum {
 	STACK_DEVICE,
 	STACK_CALLS,
 	STACK_TEXT,
+	STACK_LEAST,
 	STACK_COLUMNS,
 };
 
@@ -449,24 +507,32 @@ static void add_stack_columns(struct table *table, int64_t total_ns)
 	                 .definition =
 	                         "frames of Python that issued the operators, outermost first, with semicolons between them; in a "
 	                         "backward those that started it"},
+		[STACK_LEAST] = STEP_KINDS_LEAST_COLUMN,
 	};
 	table_columns(table, columns, STACK_COLUMNS);
 }
 
-static void add_stack_rows(struct table *table, const struct line_fold *fold)
+static void add_stack_rows(struct table *table, struct line_fold *fold)
 {
+	struct storage *storage = fold->model->storage;
+	struct cost *costs = storage_resize(storage, NULL, fold->model->stacks_count + 1, sizeof *costs);
+	for (uint32_t i = 0; i < fold->model->stacks_count; i++)
+		costs[i] = cost_of_run(fold, &fold->costs[i]);
+	table->columns[STACK_SELF].total = (double)fold->total_ns;
 	table_bound(table, STACK_SELF);
 	for (uint32_t i = 0; i < fold->model->stacks_count; i++) {
-		const struct cost *cost = &fold->costs[i];
+		const struct cost *cost = &costs[i];
 		if (!cost->calls && !cost->device_ns)
 			continue;
 		int row = table_row(table);
+		step_kinds_set_least(table, row, STACK_LEAST, fold->times, &fold->costs[i].seen);
 		table_set_int(table, row, STACK_SELF, cost->issued_ns);
 		set_share(table, row, STACK_RATIO, cost->issued_ns, fold->total_ns);
 		set_device(table, row, STACK_DEVICE, fold, cost);
 		table_set_int(table, row, STACK_CALLS, cost->calls);
 		table_set_text(table, row, STACK_TEXT, python_stack_text(fold->model, i, &table->arena));
 	}
+	storage_release(storage, costs);
 	table_add_more(table, STACK_TEXT);
 	table_sort(table, STACK_TEXT, true);
 	table_sort(table, STACK_SELF, false);
@@ -485,7 +551,7 @@ static enum status run_stacks(const struct model *model, const struct analysis_o
 		add_stack_rows(table, &fold);
 	else
 		table->empty = step_times_no_operations(model, options, &table->arena, why_none(model, &table->arena));
-	say_what_is_missing(&fold, table);
+	say_what_is_missing(&fold, table, STACK_LEAST);
 	fold_release(&fold);
 	return STATUS_OK;
 }

@@ -619,7 +619,7 @@ static void set_operators(struct table *table, const struct model *model, const 
 	const char *every = any_meta(model, "budget.every");
 
 	table_set_int(table, 0, RUN_OPERATOR_STEPS, times->job_whole);
-	table_set_double(table, 0, RUN_OPERATOR_SUM_STEPS, step_kinds_measured(times) * step_kinds_scale(times));
+	table_set_double(table, 0, RUN_OPERATOR_SUM_STEPS, step_kinds_sum_steps(times));
 	if (every && strtoll(every, NULL, 10) > 0)
 		table_set_int(table, 0, RUN_OPERATORS_EVERY, strtoll(every, NULL, 10));
 	else

@@ -203,40 +203,117 @@ uint32_t step_kinds_measured(const struct step_times *times)
 	return measured;
 }
 
-double step_kinds_scale(const struct step_times *times)
+void step_kinds_weigh(struct step_times *times)
 {
-	uint32_t measured = step_kinds_measured(times);
+	uint32_t measured = step_kinds_measured(times), sampled = 0;
 
-	return times->is_scaled && measured && measured < times->complete ? (double)times->complete / measured : 1;
+	for (uint32_t i = 0; i < times->count; i++)
+		sampled += times->steps[i].is_measured && !times->steps[i].is_early;
+	times->factor = 1;
+	if (!times->is_scaled || sampled < STEP_KINDS_LEAST || measured >= times->complete)
+		return;
+	times->factor = (double)(times->complete - (measured - sampled)) / sampled;
+	for (uint32_t i = 0; i < times->count; i++)
+		times->steps[i].is_sampled = times->steps[i].is_measured && !times->steps[i].is_early;
 }
 
-/* Of a table whose sums were multiplied by `scale`. */
-static const char *operators_note(const struct step_times *times, double scale, struct arena *arena)
+void step_sightings_add(struct step_sightings *seen, uint32_t number)
+{
+	for (int i = 0; i < STEP_KINDS_LEAST && seen->steps[i] != number; i++) {
+		if (seen->steps[i])
+			continue;
+		seen->steps[i] = number;
+		return;
+	}
+}
+
+void step_sightings_add_all(struct step_sightings *seen, const struct step_sightings *more)
+{
+	for (int i = 0; i < STEP_KINDS_LEAST && more->steps[i]; i++)
+		step_sightings_add(seen, more->steps[i]);
+}
+
+static bool is_enough(const struct step_sightings *seen)
+{
+	return seen->steps[STEP_KINDS_LEAST - 1];
+}
+
+double step_sightings_factor(const struct step_sightings *seen, double factor)
+{
+	return is_enough(seen) ? factor : 1;
+}
+
+void step_sightings_set_least(struct table *table, int row, int column, const struct step_sightings *seen,
+                              double factor)
+{
+	bool is_least = factor != 1 && seen->steps[0] && !is_enough(seen);
+
+	table_set_bool(table, row, column, is_least);
+	if (is_least)
+		table->columns[column].is_hidden = false;
+}
+
+const char *step_sightings_note(const struct table *table, int column, struct arena *arena)
+{
+	int least = 0;
+
+	for (int row = 0; row < table->row_count; row++)
+		least += table_get(table, row, column)->has_value && table_get(table, row, column)->b;
+	if (!least)
+		return "";
+	return arena_printf(arena, "; %d row%s, seen in fewer than %d of them, %s not multiplied: at least", least,
+	                    least == 1 ? "" : "s", STEP_KINDS_LEAST, least == 1 ? "is" : "are");
+}
+
+void step_kinds_sight(struct step_sightings *seen, const struct step_times *times, int32_t step)
+{
+	const struct step_time *time = step_kinds_is_sampled(times, step) ? &times->steps[step] : NULL;
+
+	if (time)
+		step_sightings_add(seen, 1 + (time->job == MODEL_NONE ? (uint32_t)step : time->job));
+}
+
+double step_kinds_factor(const struct step_times *times, const struct step_sightings *seen)
+{
+	return step_sightings_factor(seen, times->factor);
+}
+
+double step_kinds_dur_ns(const struct step_times *times, uint32_t step)
+{
+	const struct step_time *time = &times->steps[step];
+
+	return (double)time->dur_ns * (time->is_sampled ? times->factor : 1);
+}
+
+double step_kinds_sum_steps(const struct step_times *times)
+{
+	return times->factor != 1 ? times->complete : step_kinds_measured(times);
+}
+
+void step_kinds_set_least(struct table *table, int row, int column, const struct step_times *times,
+                          const struct step_sightings *seen)
+{
+	step_sightings_set_least(table, row, column, seen, times->factor);
+}
+
+const char *step_kinds_operators_note(const struct step_times *times, struct arena *arena)
 {
 	if (times->job_detailed >= times->job_selected)
 		return NULL;
 	if (times->job_detailed < STEP_KINDS_LEAST)
 		return arena_printf(arena, "operators of %u of %u steps%s", times->job_detailed, times->job_selected,
 		                    times->by_budget ? "; --budget none records all" : "");
-	if (scale == 1)
-		return arena_printf(arena, "from %u of %u steps, those with operators", times->job_detailed,
-		                    times->job_selected);
-	return arena_printf(arena, "from %u of %u steps, those with operators: sums are theirs times %.3g",
-	                    times->job_detailed, times->job_selected, scale);
+	return arena_printf(arena, "from %u of %u steps, those with operators", times->job_detailed,
+	                    times->job_selected);
 }
 
-const char *step_kinds_operators_note(const struct step_times *times, struct arena *arena)
+void step_kinds_note_sums(struct table *table, const struct step_times *times, int least_column)
 {
-	return operators_note(times, 1, arena);
-}
-
-void step_kinds_scale_table(struct table *table, const struct step_times *times)
-{
-	double scale = step_kinds_scale(times);
-
-	if (scale != 1)
-		table_scale(table, scale);
-	table->note = operators_note(times, scale, &table->arena);
+	table->note = step_kinds_operators_note(times, &table->arena);
+	if (times->factor == 1 || !table->note)
+		return;
+	table->note = arena_printf(&table->arena, "%s: sums are theirs times %.3g%s", table->note, times->factor,
+	                           step_sightings_note(table, least_column, &table->arena));
 }
 
 /* ---- ranks ---- */
@@ -254,6 +331,20 @@ bool step_kinds_is_whole(const struct step_times *times, int32_t step)
 	uint32_t job = step < 0 ? MODEL_NONE : times->steps[step].job;
 
 	return job != MODEL_NONE && times->job[job].measured == times->job[job].processes;
+}
+
+bool step_kinds_is_sampled_job(const struct step_times *times, int32_t step)
+{
+	return step_kinds_is_whole(times, step) && !times->job[times->steps[step].job].early;
+}
+
+double step_kinds_job_factor(const struct step_times *times)
+{
+	uint32_t sampled = 0;
+
+	for (uint32_t i = 0; i < times->job_count; i++)
+		sampled += times->job[i].measured == times->job[i].processes && !times->job[i].early;
+	return sampled < STEP_KINDS_LEAST ? 1 : (double)(times->job_count - (times->job_whole - sampled)) / sampled;
 }
 
 const char *step_kinds_whole_note(const struct step_times *times, struct arena *arena)

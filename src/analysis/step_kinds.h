@@ -28,17 +28,66 @@ void step_kinds_find(struct step_times *times, const struct model *model);
 
 /* How many steps of processes are measured: sums of tables of operators are over these. */
 uint32_t step_kinds_measured(const struct step_times *times);
-/* Steps of processes for one whose operators were recorded: what tables of operators hold is multiplied by it where a budget chose the steps, to be
- * that of the run. Of steps that somebody asked for they hold what was recorded: 1. */
-double step_kinds_scale(const struct step_times *times);
-/* Multiplies the columns that are sums, and says from how many steps the table is. Behind the last row and before other notes. */
-void step_kinds_scale_table(struct table *table, const struct step_times *times);
+
+/* What tables of operators hold is that of the run where a budget chose the steps: what lies in a step that was chosen is multiplied by
+ * step_times.factor, the number of steps that it stands for. Of steps that somebody asked for they hold what was recorded.
+ *
+ * - The first three steps of a process stand for themselves alone: which of them have operators was not drawn, and they are unlike all others.
+ * - A row that was seen in fewer than three of the chosen steps is not multiplied: what happens once an epoch may be in one of them or in none.
+ *   It has been at least as often.
+ * - Nor is what is known of all steps.
+ * - With fewer than three chosen steps nothing is multiplied.
+ *
+ *     struct step_sightings seen = {0};                             // of each row to be
+ *     if (step_times_measures(times, step))
+ *             step_kinds_sight(&seen, times, step), *(step_kinds_is_sampled(times, step) ? &sampled : &certain) += ...;
+ *     double factor = step_kinds_factor(times, &seen);
+ *     value = certain + factor * sampled;
+ */
+struct step_sightings {
+	uint32_t steps[STEP_KINDS_LEAST]; /* 1 + the job's step, or the process's */
+};
+void step_sightings_add(struct step_sightings *seen, uint32_t number);
+void step_sightings_add_all(struct step_sightings *seen, const struct step_sightings *more);
+/* `factor`, or 1: of a row that was seen like this. */
+double step_sightings_factor(const struct step_sightings *seen, double factor);
+/* Into the column whose row says that its sums are lower bounds: it was seen in sampled steps, and in too few of them. Hidden until one does. */
+void step_sightings_set_least(struct table *table, int row, int column, const struct step_sightings *seen,
+                              double factor);
+/* How many rows say so, as "; 3 rows ..."; "": none. */
+const char *step_sightings_note(const struct table *table, int column, struct arena *arena);
+
+void step_kinds_weigh(struct step_times *times); /* step_times.factor, and which steps are sampled; is_scaled is known */
+static inline bool step_kinds_is_sampled(const struct step_times *times, int32_t step)
+{
+	return step >= 0 && times->steps[step].is_sampled;
+}
+void step_kinds_sight(struct step_sightings *seen, const struct step_times *times, int32_t step);
+double step_kinds_factor(const struct step_times *times, const struct step_sightings *seen);
+/* How long the step and those that it stands for took, as far as it tells. */
+double step_kinds_dur_ns(const struct step_times *times, uint32_t step);
+/* The sums of tables of operators are over so many steps of processes. */
+double step_kinds_sum_steps(const struct step_times *times);
+#define STEP_KINDS_LEAST_COLUMN                                                                                                                 \
+	{                                                                                                                                       \
+		.name = "is_least", .title = "at least", .type = TABLE_BOOL, .role = ROLE_EVIDENCE,                                             \
+		.definition =                                                                                                                   \
+			"its sums are at least these: operators were recorded in some steps, it was seen in one or two of them, and so is not " \
+			"multiplied",                                                                                                           \
+		.is_hidden = true                                                                                                               \
+	}
+void step_kinds_set_least(struct table *table, int row, int column, const struct step_times *times,
+                          const struct step_sightings *seen);
+/* Says from how many steps the table is. Behind the last row and before other notes. */
+void step_kinds_note_sums(struct table *table, const struct step_times *times, int least_column);
 /* From how many of the job's steps what lies in operators is; NULL: from all, or there are none. */
 const char *step_kinds_operators_note(const struct step_times *times, struct arena *arena);
 /* Does it tell how ranks share their time? Steps with known phases do, in all ranks; where there are none, all complete ones. */
 bool step_kinds_tells_ranks(const struct step_times *times, uint32_t step);
-/* Are the operators of all ranks there? -1: in no step. */
+/* Are the operators of all ranks there? -1: in no step. Does such a step stand for others, and for how many? */
 bool step_kinds_is_whole(const struct step_times *times, int32_t step);
+bool step_kinds_is_sampled_job(const struct step_times *times, int32_t step);
+double step_kinds_job_factor(const struct step_times *times);
 /* How many steps that are; NULL: all. */
 const char *step_kinds_whole_note(const struct step_times *times, struct arena *arena);
 /* From which of the job's steps a table is, and how long the others take; NULL: from all of them. Of durations; of phases. */

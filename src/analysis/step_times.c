@@ -345,6 +345,21 @@ static void find_measured(struct step_times *times, const struct model *model)
 		                              (times->steps[i].is_complete || !complete);
 }
 
+/* Whether any is complete is asked of all, as more of them know it. */
+static void find_rare(struct step_times *times, const struct model *model)
+{
+	uint32_t known = 0;
+
+	for (uint32_t i = 0; i < times->count; i++) {
+		struct step_time *time = &times->steps[i];
+
+		time->has_rare = time->is_selected && (model->steps[i].has_detail || model->steps[i].has_rare) &&
+		                 (time->is_complete || !times->complete);
+		known += time->has_rare && time->is_complete;
+	}
+	times->knows_rare = known && known == times->complete;
+}
+
 /* Phases that the program marks say it themselves. */
 static void find_unknown_waits(struct step_times *times, const struct model *model)
 {
@@ -574,6 +589,7 @@ void step_times_init(struct step_times *times, const struct model *model, const 
 	storage_release(times->storage, sweep.swept);
 	fill_others(times);
 	find_measured(times, model);
+	find_rare(times, model);
 	step_kinds_drop_phases(times, model);
 	find_unknown_waits(times, model);
 	collective_calls_release(&own_calls);
@@ -581,6 +597,7 @@ void step_times_init(struct step_times *times, const struct model *model, const 
 	fill_job(times, model);
 	step_kinds_find(times, model);
 	times->is_scaled = times->by_budget && !options->keeps_recorded;
+	step_kinds_weigh(times);
 }
 
 void step_times_release(struct step_times *times)

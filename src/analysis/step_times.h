@@ -39,6 +39,8 @@ struct step_time {
 	bool is_selected; /* by --steps */
 	bool is_complete;
 	bool is_measured;
+	bool has_rare;   /* as is_measured, of what happens rarely: in steps without operators, too */
+	bool is_sampled; /* measured, and it stands for steps without operators, see step_kinds_factor() */
 	bool is_program; /* selected, complete, and of the kind that durations are of */
 	bool has_phases; /* phase_ns is known, and the step is of the kind that phases are of */
 	bool knows_all;  /* phase_ns is known, of whatever kind the step is */
@@ -97,6 +99,8 @@ struct step_times {
 	uint32_t job_whole;   /* of these, those with operators in all ranks */
 	bool has_job_phases;  /* in any of the job's steps */
 	bool is_scaled;       /* then what tables of operators sum up is multiplied to the run */
+	double factor;        /* by so much, of what lies in sampled steps; 1: nothing is */
+	bool knows_rare;      /* what happens rarely is known of all complete steps */
 	bool by_budget;       /* which steps have operators was chosen by what they cost, not asked for */
 	bool has_plain;       /* durations are of steps without operators, since others have them */
 	/* of the job's selected steps, each counted once: all; with detail in any rank; without an end in any rank */
@@ -121,6 +125,12 @@ const struct step_times *step_times_get(struct step_times *own, const struct mod
 static inline bool step_times_measures(const struct step_times *times, int32_t step)
 {
 	return !times->count || (step >= 0 && times->steps[step].is_measured);
+}
+
+/* The same of what happens rarely, see pytorch_is_rare(). */
+static inline bool step_times_knows_rare(const struct step_times *times, int32_t step)
+{
+	return !times->count || (step >= 0 && times->steps[step].has_rare);
 }
 
 /* The step of the process that began last at the instant or before; NULL: none. step_at: which has not ended before it, either. */

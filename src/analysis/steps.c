@@ -29,6 +29,7 @@ enum {
 	STEP_UNCOUNTED,
 	STEP_CAPTURE,
 	STEP_DETAIL,
+	STEP_RARE,
 	STEP_PROGRAM,
 	STEP_COMPLETE,
 	STEP_OUTLIER,
@@ -130,6 +131,15 @@ static const struct table_column columns[STEP_COLUMNS] = {
                          .type = TABLE_BOOL,
                          .role = ROLE_EVIDENCE,
                          .definition = "ranges and operations were recorded in all of the step"},
+	[STEP_RARE] =
+		{.name = "has_rare",
+                 .title = "rare",
+                 .type = TABLE_BOOL,
+                 .role = ROLE_EVIDENCE,
+                 .definition =
+                         "what happens rarely was recorded in all of the step: collections of garbage, compilations, torch.save "
+                         "and torch.load, the start and end of a loader's workers",
+                 .is_hidden = true},
 	[STEP_PROGRAM] = {.name = "is_program",
                           .title = "program",
                           .type = TABLE_BOOL,
@@ -298,6 +308,7 @@ static void add_row(struct table *table, struct labels *labels, const struct ste
 	set_count(table, row, STEP_SAMPLES, step->has_samples, step->samples);
 	table_set_text(table, row, STEP_CAPTURE, capture_name(step->capture));
 	table_set_bool(table, row, STEP_DETAIL, step->has_detail);
+	table_set_bool(table, row, STEP_RARE, step->has_detail || step->has_rare);
 	table_set_bool(table, row, STEP_PROGRAM, time->is_program);
 	table_set_bool(table, row, STEP_COMPLETE, time->is_complete);
 	if (!time->is_complete)

@@ -142,12 +142,11 @@ static void read_source(struct compared_run *run, struct report *report, const s
 {
 	const struct table *table = report_table(report, source->table);
 	bool is_whole = !run->steps_count;
-	double steps = is_whole ? 1 : step_kinds_measured(report_step_times(report)), sum = 0;
+	double steps = is_whole ? 1 : step_kinds_sum_steps(report_step_times(report)), sum = 0;
 	int name = table_find_column(table, source->name);
 	double factor = share_factor(run, report, source, table);
 	struct module_places places = {0};
 
-	steps *= table->scale > 0 ? table->scale : 1; /* what was multiplied is of more steps */
 	for (int row = 0; row < table->row_count && steps > 0; row++) {
 		double calls = compared_number_at(table, row, source->calls);
 		struct compared_part part = {.level = source->level,

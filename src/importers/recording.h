@@ -34,6 +34,7 @@ struct recorded_symbol {
 	uint32_t shape;  /* kind INPUTS: string of the sizes, 0: none; kind FRAME: index into the session's frames */
 	uint8_t kind;    /* enum stepscope_symbol_kind */
 	bool is_known;
+	bool is_rare; /* a range that is recorded in steps without operators, too */
 };
 struct recorded_frame {  /* of Python */
 	uint32_t caller; /* symbol */
@@ -47,6 +48,7 @@ struct recorded_frame {  /* of Python */
 struct level {                /* an open span of a stream */
 	uint32_t coarse;      /* 1 + index of the nearest step, phase or micro-batch at or below; 0: none */
 	uint32_t placeholder; /* the same of the nearest span whose begin was dropped */
+	uint32_t rare;        /* how many at or below are of a name that is_rare */
 	uint8_t kind;         /* enum span_kind */
 	bool is_over;         /* its span ended at end_ns with an inferred step or phase; its END is still to come */
 	int64_t end_ns;

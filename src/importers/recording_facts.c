@@ -36,6 +36,7 @@ bool recording_on_symbol(void *context, uint32_t id, uint8_t kind, const char *t
 		return true;
 	}
 	symbol->string = intern_add_n(&recording->model->strings, text, length);
+	symbol->is_rare = kind == STEPSCOPE_SYMBOL_RANGE && pytorch_is_rare(text, length);
 	/* the model's strings 1..7 are the phases; a recorder that names them differently still numbers them so */
 	if (kind == STEPSCOPE_SYMBOL_PHASE && id <= STEPSCOPE_BUILTIN_PHASE_EVALUATION && symbol->string >= 8)
 		symbol->string = id;

@@ -38,6 +38,7 @@ static void describe_step(struct model_step *step, const struct recorded_process
 {
 	const struct capture_change *changes = process->captures;
 	uint32_t low = LOWER_BOUND(changes, process->capture_count, item, item->time_ns <= step->start_ns);
+	const uint8_t with_rare = STEPSCOPE_ACTIVE_DETAIL | STEPSCOPE_ACTIVE_RARE;
 	uint8_t mask = STEPSCOPE_ACTIVE_STEPS | STEPSCOPE_ACTIVE_DETAIL, any;
 	step->capture = STEPSCOPE_CAPTURE_RECORD; /* without any CAPTURE event there was no schedule */
 	if (process->capture_count) {
@@ -46,7 +47,9 @@ static void describe_step(struct model_step *step, const struct recorded_process
 		mask = at_begin->mask;
 	}
 	any = mask;
+	step->has_rare = mask & with_rare;
 	for (uint32_t i = low; i < process->capture_count && !step->is_open && changes[i].time_ns < step->end_ns; i++) {
+		step->has_rare &= (changes[i].mask & with_rare) != 0;
 		mask &= changes[i].mask;
 		any |= changes[i].mask;
 	}
@@ -134,7 +137,7 @@ void recording_finish_steps(struct recording *recording)
 			struct model_step *step = &model->steps[i];
 			if (step->process != process || step->start_ns >= session->detail_since_ns)
 				continue;
-			step->has_detail = step->has_shapes = step->has_memory = false;
+			step->has_detail = step->has_shapes = step->has_memory = step->has_rare = false;
 			step->has_lost_phases = session->infers_phases;
 		}
 	}

@@ -95,6 +95,7 @@ static struct level *push_level(struct stream *stream, uint8_t kind)
 	level->kind = kind;
 	level->coarse = is_coarse_kind(kind) ? stream->level_count : below ? below->coarse : 0;
 	level->placeholder = below ? below->placeholder : 0;
+	level->rare = below ? below->rare : 0;
 	level->is_over = false;
 	level->cut_row = MODEL_NONE;
 	return level;
@@ -104,9 +105,11 @@ static struct level *push_level(struct stream *stream, uint8_t kind)
 static void drop_level(struct stream *stream, uint32_t index)
 {
 	struct level *levels = stream->levels;
+	uint32_t rare = levels[index].rare - (index ? levels[index - 1].rare : 0);
 	stream->level_count--;
 	memmove(&levels[index], &levels[index + 1], (stream->level_count - index) * sizeof *levels);
 	for (uint32_t i = index; i < stream->level_count; i++) {
+		levels[i].rare -= rare;
 		bool is_placeholder = levels[i].placeholder == i + 2; /* itself, when it was one above */
 		levels[i].coarse = is_coarse_kind(levels[i].kind) ? i + 1 : i ? levels[i - 1].coarse : 0;
 		levels[i].placeholder = is_placeholder ? i + 1 : i ? levels[i - 1].placeholder : 0;
@@ -407,6 +410,8 @@ static inline uint32_t on_begin(struct recording *recording, struct stream *stre
 	if (__builtin_expect(!symbol.is_known, 0))
 		symbol.string = recording_symbol_string(recording, id);
 	uint32_t row = begin_span(recording, stream, time_ns, span_kind_of(symbol.kind), symbol.string);
+	if (symbol.is_rare && !stream->deeper)
+		stream->levels[stream->level_count - 1].rare++;
 	if (symbol.kind == STEPSCOPE_SYMBOL_BACKWARD || symbol.kind == STEPSCOPE_SYMBOL_SCRIPT)
 		set_flag(recording, stream, row,
 		         symbol.kind == STEPSCOPE_SYMBOL_SCRIPT ? SPAN_IS_SCRIPT : SPAN_IS_BACKWARD);
@@ -829,11 +834,12 @@ static void note_time(struct recorded_process *process, int64_t first_ns, int64_
 	process->has_times = true;
 }
 
-/* While no detail is recorded its ends are missing too: what is open of it ends here, as far as no step or phase lies inside. */
+/* While no detail is recorded its ends are missing too: what is open of it ends here, as far as no step or phase lies inside. What is rare has its
+ * end in any case, and so have what is around it and what is in it until then. */
 static void cut_detail(struct recording *recording, struct stream *stream, int64_t time_ns)
 {
 	const struct level *top = top_level(stream);
-	if (!top || top->coarse == stream->level_count)
+	if (!top || top->coarse == stream->level_count || top->rare)
 		return;
 	for (; stream->deeper; stream->deeper--)
 		model_span_end(recording->model, stream->track, time_ns, SPAN_IS_CUT);

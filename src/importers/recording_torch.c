@@ -48,7 +48,7 @@ static struct open_record *push(struct stream_scan *stream)
 	struct open_record open = *innermost(stream);
 	MEMORY_GROW(stream->open, stream->depth, stream->capacity, 32);
 	open.record = NO_RANGE;
-	open.is_range = open.hides = open.is_phase = false;
+	open.is_range = open.hides = open.is_phase = open.is_aside = false;
 	open.is_hidden = stream->inside > 0;
 	open.class = CLASS_UNKNOWN;
 	open.compiled = open.profiler_step = 0;
@@ -510,6 +510,7 @@ static void begin_open(struct torch_scan *scan, struct stream_scan *stream, cons
 		open->phase = stream->depth;
 	switch ((enum symbol_class)like->class) {
 	case CLASS_UNKNOWN:
+	case CLASS_RARE:
 	case CLASS_PROFILER_STEP:
 		add_range(scan, stream, open, like->start_ns);
 		return;
@@ -584,6 +585,23 @@ static void note_module(struct torch_scan *scan, struct stream_scan *stream, uin
 		number_map_set(&scan->parts, symbol, 1);
 }
 
+static bool is_rare(enum symbol_class class)
+{
+	return class == CLASS_RARE || class == CLASS_COMPILE || class == CLASS_SAVE || class == CLASS_LOADER_START ||
+	       class == CLASS_LOADER_STOP;
+}
+
+static void begin_aside(struct stream_scan *stream, enum symbol_class class, int64_t time_ns)
+{
+	push(stream)->is_aside = true;
+	stream->aside++;
+	if (class != CLASS_COMPILE || stream->compiling)
+		return;
+	stream->compiling = stream->depth;
+	stream->compile_ns = time_ns;
+	stream->compiled_ns = INT64_MAX;
+}
+
 static void on_begin(struct torch_scan *scan, struct stream_scan *stream, const struct segment_event *event,
                      int64_t time_ns)
 {
@@ -592,10 +610,15 @@ static void on_begin(struct torch_scan *scan, struct stream_scan *stream, const 
 	class = optimizer ? CLASS_OPTIMIZER : class;
 	bool is_phase = event->id >= STEPSCOPE_BUILTIN_PHASE_DATA && event->id <= STEPSCOPE_BUILTIN_PHASE_EVALUATION;
 	bool is_step = class == CLASS_PROFILER_STEP;
-	bool is_work = class != CLASS_UNKNOWN && class != CLASS_MODULE && class != CLASS_MODE && !is_step;
+	bool is_work = class != CLASS_UNKNOWN && class != CLASS_RARE && class != CLASS_MODULE && class != CLASS_MODE &&
+	               !is_step;
 	scan->has_phases |= is_phase;
 	if (stream->depth == MAX_DEPTH) {
 		stream->deeper++;
+		return;
+	}
+	if (stream->is_detail_off && is_rare(class)) {
+		begin_aside(stream, class, time_ns);
 		return;
 	}
 	if (event->payload_count)
@@ -652,6 +675,11 @@ static void on_argument(struct torch_scan *scan, struct stream_scan *stream, con
 static void close_record(struct torch_scan *scan, struct stream_scan *stream, uint32_t index, int64_t time_ns)
 {
 	const struct open_record *open = &stream->open[index];
+	stream->aside -= open->is_aside;
+	if (stream->compiling == index + 1) {
+		stream->compiling = 0;
+		stream->compiled_ns = time_ns;
+	}
 	if (open->compiled && index == stream->depth && !stream->module_depth)
 		end_compiled(scan, stream, open, time_ns);
 	if (stream->plain == index + 1) {
@@ -718,6 +746,7 @@ static void take_out(struct stream_scan *stream, uint32_t index)
 	stream->depth--;
 	stream->module_depth -= stream->module_depth > index + 1;
 	stream->hooked_depth -= stream->hooked_depth > index + 1;
+	stream->compiling -= stream->compiling > index + 1;
 	if (gone.is_range && stream->module_range == gone.range)
 		stream->module_range = stream->ranges[gone.range].parent;
 	for (uint32_t i = index; i < stream->depth; i++) {
@@ -798,6 +827,7 @@ static void follow_captures(struct torch_scan *scan, const struct recorded_proce
 	while (stream->capture < process->capture_count && process->captures[stream->capture].time_ns <= time_ns) {
 		const struct capture_change *change = &process->captures[stream->capture++];
 		bool is_off = !(change->mask & STEPSCOPE_ACTIVE_DETAIL) && change->time_ns >= stream->last_ns;
+		stream->is_detail_off = !(change->mask & STEPSCOPE_ACTIVE_DETAIL);
 		while (is_off && stream->depth)
 			pop(scan, stream, change->time_ns);
 	}
@@ -831,6 +861,8 @@ void torch_scan_event(struct recording *recording, uint32_t number, const struct
 	follow_captures(scan, recording->process, stream, time_ns);
 	if (time_ns < stream->last_ns)
 		time_ns = stream->last_ns; /* a block that overlaps its predecessor */
+	int64_t before_ns = stream->before_ns;
+	uint32_t aside = stream->aside;
 	stream->last_ns = stream->before_ns = time_ns;
 	switch (event->type) {
 	case STEPSCOPE_EVENT_BEGIN:
@@ -870,6 +902,9 @@ void torch_scan_event(struct recording *recording, uint32_t number, const struct
 	default:
 		break;
 	}
+	bool is_fact = event->type == STEPSCOPE_EVENT_VALUE || (event->type == STEPSCOPE_EVENT_ARG && aside);
+	if (stream->aside != aside || is_fact) /* it says nothing of steps */
+		stream->before_ns = before_ns;
 }
 
 /* ---- after all files ---- */

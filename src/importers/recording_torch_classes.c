@@ -62,12 +62,13 @@ static enum symbol_class class_of(uint8_t kind, const char *text, uint32_t lengt
 		       : is_text(text, length, "torch.loader_end") ? CLASS_LOADER_END_KEY
 		                                                   : CLASS_UNKNOWN;
 	case STEPSCOPE_SYMBOL_RANGE:
-		return is_text(text, length, "torch.save")           ? CLASS_SAVE
-		       : is_text(text, length, "torch.compile")      ? CLASS_COMPILE
+		return is_text(text, length, PYTORCH_SAVE)           ? CLASS_SAVE
+		       : is_text(text, length, PYTORCH_COMPILE)      ? CLASS_COMPILE
 		       : is_text(text, length, PYTORCH_LOADER_START) ? CLASS_LOADER_START
 		       : is_text(text, length, PYTORCH_LOADER_AGAIN) ? CLASS_LOADER_START
 		       : is_text(text, length, PYTORCH_LOADER_STOP)  ? CLASS_LOADER_STOP
 		       : pytorch_profiler_step(text, length)         ? CLASS_PROFILER_STEP
+		       : pytorch_is_rare(text, length)               ? CLASS_RARE
 		                                                     : CLASS_UNKNOWN;
 	case STEPSCOPE_SYMBOL_OP:
 		return class_of_operator(text, length);

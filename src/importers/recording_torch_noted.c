@@ -24,12 +24,24 @@ static uint32_t call_record(struct stream_scan *stream, uint32_t record)
 	return at;
 }
 
+/* What is open tells more than notes do, which are of what is no record. */
+static bool has_records(const struct stream_scan *stream)
+{
+	return stream->depth > stream->aside;
+}
+
+/* A compilation traces forwards and backwards, which no step makes. */
+static bool is_compiled(const struct stream_scan *stream, int64_t start_ns)
+{
+	return start_ns >= stream->compile_ns && start_ns < stream->compiled_ns;
+}
+
 /* A range around what was noted since. */
 static void on_profiler_step(struct torch_scan *scan, struct stream_scan *stream, int64_t start_ns, int64_t end_ns,
                              uint64_t step)
 {
 	int64_t before_ns = stream->range_count ? stream->ranges[stream->range_count - 1].end_ns : INT64_MIN;
-	if (scan->range_count == TORCH_SCAN_MAX_RECORDS || !step || step > UINT32_MAX || stream->depth ||
+	if (scan->range_count == TORCH_SCAN_MAX_RECORDS || !step || step > UINT32_MAX || has_records(stream) ||
 	    start_ns < before_ns) /* what a recorder does not write */
 		return;
 	scan->range_count++;
@@ -84,7 +96,7 @@ void torch_note_training(struct torch_scan *scan, struct stream_scan *stream, co
 	if (token == STEPSCOPE_TRAINING_PROFILER_STEP && end_ns >= start_ns && event->payload_count > 3)
 		on_profiler_step(scan, stream, start_ns, end_ns, event->payload[3]);
 	if (token >= sizeof tokens || tokens[token] == TOKEN_CUT || end_ns < start_ns || start_ns < stream->noted_ns ||
-	    stream->depth)
+	    has_records(stream) || is_compiled(stream, start_ns))
 		return;
 	if (last && start_ns < last->start_ns && tokens[token] != TOKEN_OPTIMIZER)
 		return;

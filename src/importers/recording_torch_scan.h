@@ -45,6 +45,7 @@ enum symbol_class {
 	CLASS_COMPILED,      /* code that torch.compile made: what it calls counts; unless it is an optimizer's call */
 	CLASS_PROFILER_STEP, /* of torch.profiler: a range around records, which marks a step */
 	CLASS_COMPILE,       /* traces whole forwards and backwards, which no step makes */
+	CLASS_RARE,          /* a range like any other; recorded in steps without operators, too */
 };
 
 struct open_record {
@@ -53,6 +54,7 @@ struct open_record {
 	uint32_t range_count; /* how many ranges that makes */
 	uint32_t phase;       /* 1 + index of the innermost phase, itself included; 0: none */
 	bool is_range, hides; /* hides: what is in it does not count */
+	bool is_aside; /* begun while no operators were recorded: it is no record and no range, as notes tell all there is */
 	/* for when one beneath it ends that hides it */
 	bool is_phase, is_hidden;
 	uint8_t class; /* enum symbol_class */
@@ -101,6 +103,11 @@ struct stream_scan {
 	bool is_gradient_next; /* the next operator tells whether the gradient was there */
 	bool has_ones;         /* CLASS_ONES since the last node */
 	uint32_t capture;      /* cursor into the process's captures */
+	bool is_detail_off;    /* what they say */
+	uint32_t aside;        /* open ones that are aside */
+	int64_t compile_ns,
+		compiled_ns; /* begin and end of the last compilation that was aside: what is noted in it does not count */
+	uint32_t compiling; /* 1 + index in `open` of the one that goes on; 0: none */
 	uint64_t gap_tick, gap_count;
 	uint64_t sequence; /* of the node before */
 	uint32_t numbers;  /* those that the next node may belong to, NO_NODE_RANGE */

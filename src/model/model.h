@@ -135,6 +135,7 @@ struct model_step {
 	uint8_t capture;      /* enum stepscope_capture in force when it began */
 	bool has_detail;      /* ranges and ops were recorded in all of it */
 	bool has_any_detail;  /* or in some of it, or they were removed again: it took the longer for that */
+	bool has_rare; /* what happens rarely was recorded in all of it: collections of garbage, compilations, ... (pytorch_is_rare()) */
 	bool has_shapes, has_memory;
 	bool has_calls_only; /* its phases are inferred, and PyTorch's records were not looked at in it: forward and other are not known */
 	bool has_lost_phases; /* its phases would be inferred from what was removed again: they are not known */

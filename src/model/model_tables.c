@@ -62,18 +62,14 @@ static const struct model_field spans[] = {
 };
 
 static const struct model_field steps[] = {
-	FIELD(model_step, process),     FIELD(model_step, track),
-	FIELD(model_step, row),         FIELD(model_step, number),
-	FIELD(model_step, start_ns),    FIELD(model_step, end_ns),
-	FIELD(model_step, is_open),     FIELD(model_step, is_inferred),
-	FIELD(model_step, has_tokens),  FIELD(model_step, has_samples),
-	FIELD(model_step, tokens),      FIELD(model_step, samples),
-	FIELD(model_step, capture),     FIELD(model_step, has_detail),
-	FIELD(model_step, has_shapes),  FIELD(model_step, has_memory),
-	FIELD(model_step, has_cpu),     FIELD(model_step, cpu_ns),
-	FIELD(model_step, waits),       FIELD(model_step, has_page_faults),
-	FIELD(model_step, page_faults), FIELD(model_step, has_any_detail),
-	{0, 0, false, false},
+	FIELD(model_step, process),        FIELD(model_step, track),           FIELD(model_step, row),
+	FIELD(model_step, number),         FIELD(model_step, start_ns),        FIELD(model_step, end_ns),
+	FIELD(model_step, is_open),        FIELD(model_step, is_inferred),     FIELD(model_step, has_tokens),
+	FIELD(model_step, has_samples),    FIELD(model_step, tokens),          FIELD(model_step, samples),
+	FIELD(model_step, capture),        FIELD(model_step, has_detail),      FIELD(model_step, has_shapes),
+	FIELD(model_step, has_memory),     FIELD(model_step, has_cpu),         FIELD(model_step, cpu_ns),
+	FIELD(model_step, waits),          FIELD(model_step, has_page_faults), FIELD(model_step, page_faults),
+	FIELD(model_step, has_any_detail), FIELD(model_step, has_rare),        {0, 0, false, false},
 };
 
 static const struct model_field series[] = {FIELD(series_row, process),   STRING(series_row, name),

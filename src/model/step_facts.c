@@ -18,6 +18,7 @@ const char *step_fact_key(enum step_fact fact)
 		[STEP_CPU_NS] = "stepscope cpu_ns",
 		[STEP_WAITS] = "stepscope waits",
 		[STEP_PAGE_FAULTS] = "stepscope page_faults",
+		[STEP_RARE] = "stepscope rare",
 		[STEP_CALLS] = "stepscope calls",
 	};
 	return keys[fact];
@@ -33,6 +34,7 @@ bool step_fact_get(const struct model_step *step, enum step_fact fact, uint64_t 
 		[STEP_OPERATORS] = {!step->has_detail, 0},
 		[STEP_SOME_OPERATORS] = {!step->has_detail && step->has_any_detail, 1},
 		[STEP_PHASES] = {step->has_lost_phases, 0},
+		[STEP_RARE] = {!step->has_detail && step->has_rare, 1},
 		[STEP_CALLS] = {step->has_calls_only, 1},
 		[STEP_TOKEN_COUNT] = {step->has_tokens, step->tokens},
 		[STEP_SAMPLE_COUNT] = {step->has_samples, step->samples},
@@ -47,6 +49,9 @@ bool step_fact_get(const struct model_step *step, enum step_fact fact, uint64_t 
 void step_fact_set(struct model_step *step, enum step_fact fact, uint64_t value)
 {
 	switch (fact) {
+	case STEP_RARE:
+		step->has_rare = value;
+		break;
 	case STEP_CALLS:
 		step->has_calls_only = value;
 		break;
@@ -55,7 +60,7 @@ void step_fact_set(struct model_step *step, enum step_fact fact, uint64_t value)
 			step->capture = (uint8_t)value;
 		break;
 	case STEP_OPERATORS:
-		step->has_detail = step->has_any_detail = value;
+		step->has_detail = step->has_any_detail = step->has_rare = value;
 		break;
 	case STEP_SOME_OPERATORS:
 		step->has_any_detail = value;
@@ -89,5 +94,6 @@ void step_fact_set(struct model_step *step, enum step_fact fact, uint64_t value)
 
 void step_facts_init(struct model_step *step)
 {
-	*step = (struct model_step){.capture = STEPSCOPE_CAPTURE_RECORD, .has_detail = true, .has_any_detail = true};
+	*step = (struct model_step){
+		.capture = STEPSCOPE_CAPTURE_RECORD, .has_detail = true, .has_any_detail = true, .has_rare = true};
 }

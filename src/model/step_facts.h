@@ -18,6 +18,7 @@ enum step_fact {
 	STEP_CPU_NS,
 	STEP_WAITS,
 	STEP_PAGE_FAULTS,
+	STEP_RARE,  /* of these, 1: what happens rarely was recorded in all of it */
 	STEP_CALLS, /* 1: phases are told by calls of PyTorch's functions only */
 	STEP_FACTS
 };

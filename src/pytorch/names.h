@@ -63,6 +63,20 @@ static inline bool pytorch_is_one_of(const char *name, size_t length, const char
 	return false;
 }
 
+/* Ranges of ours that begin rarely, and are recorded in steps without operators, too. */
+#define PYTORCH_GARBAGE "garbage collection " /* the generation follows */
+#define PYTORCH_COMPILE "torch.compile"
+#define PYTORCH_SAVE "torch.save"
+#define PYTORCH_LOAD "torch.load"
+
+static inline bool pytorch_is_rare(const char *name, size_t length)
+{
+	static const char *const names[] = {
+		PYTORCH_COMPILE,      PYTORCH_SAVE,        PYTORCH_LOAD, PYTORCH_LOADER_START,
+		PYTORCH_LOADER_AGAIN, PYTORCH_LOADER_STOP, NULL};
+	return pytorch_begins_n(name, length, PYTORCH_GARBAGE) || pytorch_is_one_of(name, length, names);
+}
+
 /* Operators that are waits for a collective: those of torch.distributed._functional_collectives, which DTensor uses; from 2.2, and of 2.1. */
 static inline bool pytorch_waits(const char *name)
 {

@@ -174,11 +174,19 @@ static unsigned tell_agent(unsigned bits)
 	return session.switched;
 }
 
+/* What costs nothing is recorded where the budget alone leaves operators out. */
+static unsigned bits_of(enum stepscope_capture capture)
+{
+	if (!captures_detail(capture) || !session.mask_detail)
+		return STEPSCOPE_ACTIVE_STEPS;
+	return STEPSCOPE_ACTIVE_STEPS | (session.budget.is_paused ? STEPSCOPE_ACTIVE_RARE : session.mask_detail);
+}
+
 static void apply_capture(enum stepscope_capture capture, bool is_first)
 {
 	bool has_detail = captures_detail(capture) && !session.budget.is_paused;
 	bool is_window = session.window_mask && !has_detail;
-	unsigned bits = STEPSCOPE_ACTIVE_STEPS | (has_detail ? session.mask_detail : 0) | session.window_mask;
+	unsigned bits = bits_of(capture) | session.window_mask;
 	bits |= tell_agent(bits);
 	const uint64_t payload[3] = {is_window ? STEPSCOPE_CAPTURE_RECORD : (uint64_t)capture, bits,
 	                             (uint64_t)session.step_index};

@@ -341,33 +341,7 @@ void table_choose(struct table *table, const int *columns, int count)
 	table->column_count = count;
 }
 
-void table_scale(struct table *table, double factor)
-{
-	table->scale = factor;
-	for (int column = 0; column < table->column_count; column++) {
-		struct table_column *what = &table->columns[column];
-
-		if (!what->is_sum)
-			continue;
-		what->total *= factor;
-		for (int row = 0; row < table->row_count; row++) {
-			struct table_cell *cell = cell_at(table, row, column);
-
-			if (cell->has_value && what->type == TABLE_INT)
-				cell->i = clamped_int(round((double)cell->i * factor));
-			else if (cell->has_value)
-				cell->d *= factor;
-		}
-	}
-}
-
 /* ---- what columns promise ---- */
-
-/* How far so many rounded integers may be from their sum. */
-static double rounding(const struct table *table, int count)
-{
-	return table->scale > 0 ? 0.5 * count + 1 : 0;
-}
 
 static enum status check_row(const struct table *table, int row, int column, struct error *err)
 {
@@ -443,8 +417,7 @@ static enum status check_parts(const struct table *table, int column, struct err
 		const struct table_cell *cell = cell_at(table, row, whole);
 		int64_t sum;
 
-		if (cell->has_value && sum_parts(table, row, other, &sum) &&
-		    fabs((double)(sum - cell->i)) > rounding(table, table->column_count))
+		if (cell->has_value && sum_parts(table, row, other, &sum) && sum != cell->i)
 			return error_set(err, STATUS_LIMIT,
 			                 "table '%s', row %d: the parts of '%s' together are %" PRId64 ", not %" PRId64,
 			                 table->name, row, other, sum, cell->i);
@@ -456,7 +429,7 @@ static enum status check_sum(const struct table *table, int column, struct error
 {
 	const struct table_column *what = &table->columns[column];
 	double total = what->rules & RULE_SUMS_TO_ONE ? 1 : what->total;
-	double allowed = what->type == TABLE_INT ? rounding(table, table->row_count) : 1e-9 * fmax(fabs(total), 1e-3);
+	double allowed = what->type == TABLE_INT ? 0 : 1e-9 * fmax(fabs(total), 1e-3);
 	double sum;
 
 	if (!(what->rules & (RULE_SUMS_TO_ONE | RULE_SUMS_TO_TOTAL)) || !sum_column(table, column, &sum))

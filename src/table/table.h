@@ -93,7 +93,6 @@ struct table_column {
 	const char *other;       /* for RULE_AT_MOST_OTHER */
 	double total;            /* for RULE_SUMS_TO_TOTAL */
 	enum table_more more;    /* of numbers */
-	bool is_sum;             /* of what was recorded: see table_scale() */
 	bool is_hidden;          /* not in text output unless asked for by name */
 	bool is_tree;   /* indented below other rows: sorted differently, the column before it is shown instead */
 	bool keeps_end; /* a text whose end says more: where it is cut, its begin goes */
@@ -124,7 +123,6 @@ struct table {
 	const char *last_texts[64]; /* by column: the text or reason that was set last */
 	const char *note;           /* printed under the table: what is missing and why; NULL */
 	const char *empty;          /* why there are no rows; NULL */
-	double scale;               /* see table_scale(); 0: no such */
 	bool is_bounded;
 	int bound_column;
 	int least_row;       /* of those that stayed so far; -1: all did */
@@ -179,10 +177,6 @@ void table_limit(struct table *table, int rows); /* cuts; remembers nothing */
 
 /* Keeps these columns in this order, each at most once. For a table that was checked: the rules of the rest may want them. */
 void table_choose(struct table *table, const int *columns, int count);
-
-/* What was recorded is a sample: values and totals of columns that are sums are multiplied, to be those of the whole. Behind the last row. Parts of
- * integers sum to their whole up to rounding from then on. */
-void table_scale(struct table *table, double factor);
 
 /* Checks the rules of all columns. STATUS_LIMIT names table, column, row and both numbers. */
 enum status table_check(const struct table *table, struct error *err) MUST_CHECK;

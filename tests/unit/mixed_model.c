@@ -37,6 +37,7 @@ static int64_t put_step(struct model *model, uint32_t track, int64_t start_ns, c
 	                          .capture = STEPSCOPE_CAPTURE_RECORD,
 	                          .has_detail = kind == 'o',
 	                          .has_any_detail = kind != '.',
+	                          .has_rare = run->has_rare && kind != 'r',
 	                          .has_lost_phases = kind == 'r' && run->infers,
 	                          .has_calls_only = kind == '.' && run->infers,
 	                          .has_tokens = true,
@@ -47,6 +48,12 @@ static int64_t put_step(struct model *model, uint32_t track, int64_t start_ns, c
 	put_span(model, track, start_ns + (int64_t)MS, end_ns, SPAN_PHASE, "forward", run);
 	if (kind == 'o')
 		put_span(model, track, start_ns + (int64_t)(2 * MS), start_ns + (int64_t)(6 * MS), SPAN_OP, "matmul",
+		         run);
+	if (run->garbage && run->garbage[i] == 'g')
+		put_span(model, track, start_ns + (int64_t)(7 * MS), start_ns + (int64_t)(8 * MS), SPAN_RANGE,
+		         "garbage collection 2", run);
+	if (run->seldom && run->seldom[i] == 's' && kind == 'o')
+		put_span(model, track, start_ns + (int64_t)(8 * MS), start_ns + (int64_t)(9 * MS), SPAN_OP, "seldom",
 		         run);
 	*model_add_step(model) = step;
 	return end_ns;

@@ -15,8 +15,12 @@ struct mixed_run {
 	double cost_ms;    /* of those with any, more than that */
 	/* One number a step, added to its duration; NULL: none is. */
 	const double *more_ms;
-	int32_t rank;       /* -1: none */
-	bool infers;        /* phases are not marked */
+	int32_t rank; /* -1: none */
+	bool infers;  /* phases are not marked */
+	/* What happens rarely is known of steps without operators, too. */
+	bool has_rare;
+	/* A letter a step: 'g' a collection of garbage of 1 ms in it; NULL: none. And 's' where operators are: another operator, of 1 ms. */
+	const char *garbage, *seldom;
 	const char *budget; /* what the recorder said of it; NULL: nothing */
 	int64_t first_ns;   /* when it begins */
 };

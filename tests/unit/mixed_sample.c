@@ -12,6 +12,8 @@
  *     first=500    ms that the first step takes longer
  *     rank=1       of two; none without
  *     wait=20      ms of communication in each step, which the step takes longer
+ *     garbage=5    in every 5th step a collection of garbage of 2 ms, with operators or not
+ *     seldom=9     in step 9 another operator, of 1 ms
  *     torch=2.13   the version of PyTorch that the program uses
  *     budget=3 %   what the recorder said of its budget, and every=8, range=4 to 8
  *     capture=...  what it said at its end
@@ -28,6 +30,8 @@
 
 enum {
 	OP_MATMUL = 20,
+	OP_SELDOM,
+	RANGE_GARBAGE,
 	METRIC_LOSS
 };
 
@@ -35,7 +39,7 @@ struct run {
 	struct segment_builder segment;
 	const char *steps, *budget, *every, *range, *capture, *torch;
 	double step, cost, slow_ms, odd, odd_ms, noise, first, wait;
-	long slow_every, rank;
+	long slow_every, rank, garbage_every, seldom;
 	uint64_t seed, now;
 };
 
@@ -69,6 +73,13 @@ static void forward(struct run *run, double ms, bool has_operators)
 	put(run, STEPSCOPE_EVENT_END, STEPSCOPE_END_PHASE);
 }
 
+static void range(struct run *run, uint32_t name, double ms)
+{
+	put(run, STEPSCOPE_EVENT_BEGIN, name);
+	spend(run, ms);
+	put(run, STEPSCOPE_EVENT_END, STEPSCOPE_END_DETAIL);
+}
+
 static double drawn(struct run *run)
 {
 	run->seed = run->seed * UINT64_C(6364136223846793005) + UINT64_C(1442695040888963407);
@@ -77,7 +88,9 @@ static double drawn(struct run *run)
 
 static void put_capture(struct run *run, bool has_operators)
 {
-	uint64_t bits = STEPSCOPE_ACTIVE_STEPS | (has_operators ? STEPSCOPE_ACTIVE_DETAIL : 0);
+	uint64_t bits = STEPSCOPE_ACTIVE_STEPS | (has_operators        ? STEPSCOPE_ACTIVE_DETAIL
+	                                          : run->garbage_every ? STEPSCOPE_ACTIVE_RARE
+	                                                               : 0);
 
 	segment_put(&run->segment, MAIN, run->now, STEPSCOPE_EVENT_STEP, STEPSCOPE_STEP_CAPTURE, 2,
 	            (uint64_t)STEPSCOPE_CAPTURE_RECORD, bits);
@@ -98,6 +111,10 @@ static void put_step(struct run *run, int64_t number)
 		put_capture(run, has_operators);
 	segment_step(&run->segment, MAIN, run->now, STEPSCOPE_STEP_BEGIN, number);
 	phase(run, STEPSCOPE_PHASE_DATA, 1);
+	if (run->garbage_every && number % run->garbage_every == run->garbage_every - 1)
+		range(run, RANGE_GARBAGE, 2);
+	if (number == run->seldom)
+		range(run, OP_SELDOM, 1);
 	forward(run, ms - 4, has_operators);
 	if (run->wait > 0)
 		phase(run, STEPSCOPE_PHASE_COMMUNICATION, run->wait);
@@ -137,6 +154,10 @@ static bool take_option(struct run *run, const char *option)
 
 		run->odd = strtod(value, &end);
 		run->odd_ms = *end == ':' ? strtod(end + 1, NULL) : 0;
+	} else if (!strncmp(option, "garbage=", 8)) {
+		run->garbage_every = strtol(value, NULL, 10);
+	} else if (!strncmp(option, "seldom=", 7)) {
+		run->seldom = strtol(value, NULL, 10);
 	} else if (!strncmp(option, "seed=", 5)) {
 		run->seed = strtoull(value, NULL, 10);
 	} else if (!strncmp(option, "rank=", 5)) {
@@ -159,7 +180,8 @@ static bool take_option(struct run *run, const char *option)
 
 int main(int argc, char **argv)
 {
-	struct run run = {.steps = argc > 2 ? argv[2] : "", .step = 100, .cost = 10, .rank = -1, .seed = 1};
+	struct run run = {
+		.steps = argc > 2 ? argv[2] : "", .step = 100, .cost = 10, .rank = -1, .seed = 1, .seldom = -1};
 	bool is_right = argc > 2;
 
 	for (int i = 3; i < argc; i++)
@@ -172,6 +194,8 @@ int main(int argc, char **argv)
 	run.now = SEGMENT_SAMPLE_START;
 	segment_stream(&run.segment, MAIN, run.rank == 1 ? 4243 : 4242, "main");
 	segment_symbol(&run.segment, OP_MATMUL, STEPSCOPE_SYMBOL_OP, "matmul");
+	segment_symbol(&run.segment, OP_SELDOM, STEPSCOPE_SYMBOL_OP, "seldom");
+	segment_symbol(&run.segment, RANGE_GARBAGE, STEPSCOPE_SYMBOL_RANGE, "garbage collection 2");
 	segment_symbol(&run.segment, METRIC_LOSS, STEPSCOPE_SYMBOL_METRIC, "loss");
 	segment_meta(&run.segment, "program", "train");
 	segment_meta(&run.segment, "cost.event_ns", "25.000");

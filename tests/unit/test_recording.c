@@ -520,6 +520,55 @@ static void ranges_of_other_threads_end_with_the_recorded_stretch(void **state)
 	(void)state;
 }
 
+#define COMPILE 30
+#define GARBAGE 31
+
+/* What happens rarely has its end also where no operations are recorded any more, and so has what lies in it. */
+static void what_is_rare_goes_on_without_detail(void **state)
+{
+	struct segment_builder segment;
+	const uint64_t full = STEPSCOPE_ACTIVE_STEPS | STEPSCOPE_ACTIVE_DETAIL;
+	const uint64_t rare = STEPSCOPE_ACTIVE_STEPS | STEPSCOPE_ACTIVE_RARE;
+	const uint32_t other = MAIN + 1;
+	begin(&segment);
+	segment_stream(&segment, other, 77, "compiler");
+	segment_symbol(&segment, COMPILE, STEPSCOPE_SYMBOL_RANGE, "torch.compile");
+	segment_symbol(&segment, GARBAGE, STEPSCOPE_SYMBOL_RANGE, "garbage collection 2");
+	segment_put(&segment, MAIN, 100, STEPSCOPE_EVENT_STEP, STEPSCOPE_STEP_CAPTURE, 2,
+	            (uint64_t)STEPSCOPE_CAPTURE_RECORD, full);
+	segment_put(&segment, MAIN, 110, STEPSCOPE_EVENT_BEGIN, OP, 0);
+	segment_put(&segment, other, 110, STEPSCOPE_EVENT_BEGIN, COMPILE, 0);
+	segment_put(&segment, other, 120, STEPSCOPE_EVENT_BEGIN, OP, 0);
+	segment_put(&segment, MAIN, 200, STEPSCOPE_EVENT_STEP, STEPSCOPE_STEP_CAPTURE, 2,
+	            (uint64_t)STEPSCOPE_CAPTURE_RECORD, rare);
+	segment_put(&segment, other, 210, STEPSCOPE_EVENT_END, STEPSCOPE_END_DETAIL, 0);
+	segment_put(&segment, other, 220, STEPSCOPE_EVENT_END, STEPSCOPE_END_DETAIL, 0);
+	segment_put(&segment, MAIN, 230, STEPSCOPE_EVENT_BEGIN, GARBAGE, 0);
+	segment_put(&segment, MAIN, 240, STEPSCOPE_EVENT_END, STEPSCOPE_END_DETAIL, 0);
+	segment_put(&segment, MAIN, 250, STEPSCOPE_EVENT_END, STEPSCOPE_END_DETAIL, 0); /* of the operation */
+	segment_step(&segment, MAIN, 260, STEPSCOPE_STEP_BEGIN, 0);
+	segment_step(&segment, MAIN, 270, STEPSCOPE_STEP_END, 0);
+	segment_end(&segment, "exit");
+	load(&segment);
+	const struct span_chunk *main = NULL, *compiler = NULL;
+	for (uint32_t i = 0; i < model.tracks_count; i++)
+		*(model.tracks[i]->tid == 77 ? &compiler : &main) = model.tracks[i]->chunks[0];
+	assert_int_equal(compiler->count, 2);
+	assert_int_equal(compiler->dur_ns[0], 110);
+	assert_int_equal(compiler->dur_ns[1], 90);
+	assert_int_equal(compiler->flags[0] | compiler->flags[1], 0);
+	assert_int_equal(main->dur_ns[0], 90);
+	assert_int_equal(main->flags[0], SPAN_IS_CUT);
+	assert_int_equal(main->dur_ns[1], 10);
+	assert_int_equal(main->flags[1], 0);
+	assert_int_equal(main->parent[1], MODEL_NONE);
+	assert_true(model.steps[0].has_rare && !model.steps[0].has_detail);
+	assert_int_equal(ledger_count(LEDGER_UNMATCHED_END), 0);
+	assert_int_equal(ledger_count(LEDGER_OPEN_SPANS), 0);
+	model_release(&model);
+	(void)state;
+}
+
 static void arguments_belong_to_the_span_before(void **state)
 {
 	struct segment_builder segment;
@@ -1423,6 +1472,7 @@ int main(void)
 		cmocka_unit_test(a_dropped_end_of_step_is_seen_by_its_number),
 		cmocka_unit_test(what_was_captured_is_known_per_step),
 		cmocka_unit_test(ranges_of_other_threads_end_with_the_recorded_stretch),
+		cmocka_unit_test(what_is_rare_goes_on_without_detail),
 		cmocka_unit_test(arguments_belong_to_the_span_before),
 		cmocka_unit_test(a_begin_carries_its_sequence_and_inputs),
 		cmocka_unit_test(nodes_are_linked_to_the_newest_operator_of_their_number),

@@ -42,6 +42,8 @@ enum names {
 	ADD = NAMES_END,
 	ONES,
 	FOO,
+	COMPILE,
+	GARBAGE,
 	PROFILED, /* ... */
 };
 
@@ -73,6 +75,8 @@ static void begin(void)
 	segment_symbol(&segment, COMPILED, STEPSCOPE_SYMBOL_TEXT, "torch.compiled 12289 77"); /* 2/1, as a number */
 	segment_symbol(&segment, MODULE, STEPSCOPE_SYMBOL_MODULE, "Net");
 	segment_symbol(&segment, FOO, STEPSCOPE_SYMBOL_ANNOTATION, "ProfilerStep#foo");
+	segment_symbol(&segment, COMPILE, STEPSCOPE_SYMBOL_RANGE, "torch.compile");
+	segment_symbol(&segment, GARBAGE, STEPSCOPE_SYMBOL_RANGE, "garbage collection 2");
 	for (uint32_t i = 0; i < 5; i++) {
 		char name[32];
 		snprintf(name, sizeof name, "ProfilerStep#%u", i);
@@ -1037,6 +1041,48 @@ static void noted_step(void)
 	note(STEPSCOPE_TRAINING_OPTIMIZER, 5);
 }
 
+/* Collections and a compilation among them change neither steps nor phases: what is noted in a compilation is what that traces, but for
+ * what was over before it. */
+static void rare_ranges_among_notes_say_nothing(void **state)
+{
+	begin();
+	capture(STEPSCOPE_ACTIVE_STEPS | STEPSCOPE_ACTIVE_RARE, -1);
+	noted_step();
+	note(STEPSCOPE_TRAINING_DATA, 0);
+	now += 60;
+	uint64_t before = now - 50;
+	open_on(MAIN, COMPILE);
+	segment_put(&segment, MAIN, now += 10, STEPSCOPE_EVENT_STEP, STEPSCOPE_STEP_TRAINING, 3,
+	            (uint64_t)STEPSCOPE_TRAINING_FORWARD, before, before + 20, (uint64_t)0);
+	note(STEPSCOPE_TRAINING_BACKWARD, 0);
+	uint64_t traced = now - 20;
+	close_on(MAIN);
+	segment_put(&segment, MAIN, now += 10, STEPSCOPE_EVENT_STEP, STEPSCOPE_STEP_TRAINING, 3,
+	            (uint64_t)STEPSCOPE_TRAINING_BACKWARD, traced, traced + 10, (uint64_t)0);
+	open_on(MAIN, GARBAGE);
+	close_on(MAIN);
+	note(STEPSCOPE_TRAINING_BACKWARD | STEPSCOPE_TRAINING_IS_TRAINING, 0);
+	note(STEPSCOPE_TRAINING_OPTIMIZER, 5);
+	open_on(MAIN, GARBAGE); /* and what is counted behind it began with the optimizer's end */
+	close_on(MAIN);
+	capture(STEPSCOPE_ACTIVE_STEPS | STEPSCOPE_ACTIVE_DETAIL, 2);
+	step();
+	step();
+	finish("exit");
+	assert_int_equal(model.steps_count, 4);
+	assert_int_equal(span_count("forward", 1), 4);
+	assert_int_equal(span_count("backward", 1), 4);
+	assert_int_equal(span_count("data", 1), 4);
+	assert_int_equal(span_count("garbage collection 2", -1), 2);
+	assert_int_equal(span_count("torch.compile", -1), 1);
+	for (uint32_t i = 0; i < 4; i++) {
+		assert_true(model.steps[i].has_rare);
+		assert_int_equal(model.steps[i].has_detail, i > 1);
+		assert_int_equal(model.steps[i].has_any_detail, i > 1);
+	}
+	model_release(&model);
+}
+
 /* Two steps without detail, two with it, one without. */
 static void steps_that_were_noted(void **state)
 {
@@ -1165,6 +1211,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(steps_and_phases_are_put_in),
+		cmocka_unit_test(rare_ranges_among_notes_say_nothing),
 		cmocka_unit_test(a_pause_is_no_phase),
 		cmocka_unit_test(a_backward_with_a_pause_is_one),
 		cmocka_unit_test(a_pause_between_two_calls_is_no_backward),

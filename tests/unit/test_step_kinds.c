@@ -231,6 +231,129 @@ static void steps_that_were_asked_for_stand_for_themselves(void **state)
 	}
 }
 
+/* ---- what is seldom ---- */
+
+static void add_rare(struct model *model, const char *kinds, const char *garbage, const char *seldom,
+                     const char *budget)
+{
+	model_init(model, 0);
+	mixed_model_add(model, &(struct mixed_run){.kinds = kinds,
+	                                           .garbage = garbage,
+	                                           .seldom = seldom,
+	                                           .step_ms = 10,
+	                                           .cost_ms = 5,
+	                                           .rank = -1,
+	                                           .has_rare = strchr(budget, '%') != NULL,
+	                                           .budget = budget});
+	model_finish(model);
+}
+
+static bool is_least(const struct table *table, int row)
+{
+	return table_get(table, row, table_find_column(table, "is_least"))->b;
+}
+
+/* Of four collections one lies in a step with operators. */
+static void what_is_known_of_all_steps_is_not_multiplied(void **state)
+{
+	struct table table;
+	struct model model;
+	int row;
+
+	add_rare(&model, "....o...o..o....", ".g..g....g...g..", NULL, "3 %");
+	compute("ops", &model, &all_steps, &table);
+	row = find_row(&table, "name", "garbage collection 2");
+	assert_double_equal(number(&table, row, "calls"), 4, 0);
+	assert_double_equal(number(&table, row, "self_ns"), 4e6, 0);
+	assert_double_equal(number(&table, row, "step_mean_ns"), 4e6 / 16, 1);
+	assert_false(is_least(&table, row));
+	assert_double_equal(number(&table, find_row(&table, "name", "matmul"), "calls"), 16, 0);
+	assert_string_equal(table.note, "from 3 of 16 steps, those with operators: sums are theirs times 5.33");
+	table_release(&table);
+	compute("host_waits", &model, &all_steps, &table);
+	row = find_row(&table, "cause", "garbage collection");
+	assert_double_equal(number(&table, row, "count"), 4, 0);
+	assert_double_equal(number(&table, row, "step_own_ns"), 4e6, 0);
+	assert_double_equal(number(&table, row, "known_steps"), 16, 0);
+	assert_double_equal(number(&table, row, "step_ratio"), 4.0 / (16 * 10 + 3 * 5), 1e-9);
+	assert_string_equal(table.note, "collections, compilations, files and workers of loaders: from all steps");
+	table_release(&table);
+	model_release(&model);
+}
+
+/* Outside of a schedule's windows they are not recorded, so those inside are all that is told of. */
+static void where_it_is_not_known_it_is_of_the_steps_with_operators(void **state)
+{
+	struct table table;
+	struct model model;
+	int row;
+
+	add_rare(&model, "....o...o..o....", "....g...........", NULL, "none: --steps");
+	compute("host_waits", &model, &all_steps, &table);
+	row = find_row(&table, "cause", "garbage collection");
+	assert_double_equal(number(&table, row, "known_steps"), 3, 0);
+	assert_double_equal(number(&table, row, "step_ratio"), 1.0 / 45, 1e-9);
+	assert_string_equal(table.note, "from 3 of 16 steps, those with operators");
+	table_release(&table);
+	compute("ops", &model, &all_steps, &table);
+	assert_double_equal(number(&table, find_row(&table, "name", "garbage collection 2"), "calls"), 1, 0);
+	table_release(&table);
+	model_release(&model);
+}
+
+static void what_is_seen_in_few_steps_is_at_least_so_much(void **state)
+{
+	struct table table;
+	struct model model;
+	int row;
+
+	add_rare(&model, "....o...o..o....", NULL, "....s......s....", "3 %");
+	compute("ops", &model, &all_steps, &table);
+	row = find_row(&table, "name", "seldom");
+	assert_double_equal(number(&table, row, "calls"), 2, 0);
+	assert_double_equal(number(&table, row, "self_ns"), 2e6, 0);
+	assert_true(is_least(&table, row));
+	assert_false(is_least(&table, find_row(&table, "name", "matmul")));
+	assert_false(table.columns[table_find_column(&table, "is_least")].is_hidden);
+	assert_string_equal(table.note,
+	                    "from 3 of 16 steps, those with operators: sums are theirs times 5.33; 1 row, seen in "
+	                    "fewer than 3 of them, is not multiplied: at least");
+	table_release(&table);
+	model_release(&model);
+	add_rare(&model, "....o...o..o....", NULL, "....s...s..s....", "3 %");
+	compute("ops", &model, &all_steps, &table);
+	row = find_row(&table, "name", "seldom");
+	assert_double_equal(number(&table, row, "calls"), 16, 0);
+	assert_false(is_least(&table, row));
+	table_release(&table);
+	model_release(&model);
+}
+
+/* Whether they have operators was not drawn. What happens in the first step only happens once. */
+static void the_first_steps_stand_for_themselves(void **state)
+{
+	struct table table;
+	struct model model;
+	int row;
+
+	add_rare(&model, "o...o...o..o....", NULL, "s...............", "3 %");
+	compute("ops", &model, &all_steps, &table);
+	row = find_row(&table, "name", "seldom");
+	assert_double_equal(number(&table, row, "calls"), 1, 0);
+	assert_false(is_least(&table, row));
+	assert_double_equal(number(&table, find_row(&table, "name", "matmul"), "calls"), 16, 0);
+	assert_string_equal(table.note, "from 4 of 16 steps, those with operators: sums are theirs times 5");
+	table_release(&table);
+	model_release(&model);
+	/* with two others nothing is told of the run */
+	add_rare(&model, "o...o...o.......", NULL, NULL, "3 %");
+	compute("ops", &model, &all_steps, &table);
+	assert_double_equal(number(&table, find_row(&table, "name", "matmul"), "calls"), 3, 0);
+	assert_string_equal(table.note, "from 3 of 16 steps, those with operators");
+	table_release(&table);
+	model_release(&model);
+}
+
 static void few_steps_with_operators_are_said(void **state)
 {
 	struct table table;
@@ -261,6 +384,9 @@ static void every_table_keeps_its_promises(void **state)
 			                                            .cost_ms = 5,
 			                                            .rank = rank,
 			                                            .infers = i % 2,
+			                                            .has_rare = i % 3,
+			                                            .garbage = "g.gg.ggg.g.g.g",
+			                                            .seldom = "s.....ss......",
 			                                            .budget = i % 3 ? "3 %" : NULL});
 		model_finish(&model);
 		for (int k = 0; analyses[k]; k++) {
@@ -284,6 +410,10 @@ int main(void)
 		cmocka_unit_test(what_a_budget_chose_stands_for_the_run),
 		cmocka_unit_test(a_table_that_is_not_multiplied_does_not_say_so),
 		cmocka_unit_test(steps_that_were_asked_for_stand_for_themselves),
+		cmocka_unit_test(what_is_known_of_all_steps_is_not_multiplied),
+		cmocka_unit_test(where_it_is_not_known_it_is_of_the_steps_with_operators),
+		cmocka_unit_test(what_is_seen_in_few_steps_is_at_least_so_much),
+		cmocka_unit_test(the_first_steps_stand_for_themselves),
 		cmocka_unit_test(few_steps_with_operators_are_said),
 		cmocka_unit_test(every_table_keeps_its_promises),
 	};

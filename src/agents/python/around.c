@@ -15,6 +15,7 @@ struct around {
 	PyObject *after;   /* the same, with the type of what the function raised, or None; NULL */
 	bool is_optimizer; /* the call is of the optimizer that is its first argument */
 	bool is_recursive; /* calls in a call of it have no range */
+	bool is_rare;      /* the range is recorded in steps without operators, too */
 	PyObject *outer;   /* another one: calls in a call of that have no range; NULL */
 	uint8_t stretch;   /* enum stepscope_training of one that PyTorch has no record of; 0: none */
 	uint32_t symbol;   /* of the range; 0: none, or not known yet */
@@ -54,7 +55,8 @@ static PyObject *call_after(struct around *around, PyObject *arguments, PyObject
 /* True: the end of `key` is wanted. */
 static bool begin_range(struct around *around, const void *key)
 {
-	bool is_wanted = around->name && library_records(STEPSCOPE_ACTIVE_DETAIL);
+	unsigned bits = STEPSCOPE_ACTIVE_DETAIL | (around->is_rare ? STEPSCOPE_ACTIVE_RARE : 0);
+	bool is_wanted = around->name && library_records(bits);
 	if (is_wanted && !around->symbol && !native_symbol(STEPSCOPE_KIND_RANGE, around->name, &around->symbol))
 		PyErr_Clear();
 	uint32_t symbol = is_wanted ? around->symbol : 0;
@@ -204,12 +206,13 @@ static PyObject *around(PyObject *self, PyObject *arguments, PyObject *keywords)
 {
 	static char *names[] = {
 		"function",      "name", "before",       "after", "is_optimizer", "is_save", "is_loader_start",
-		"is_loader_end", "idle", "is_recursive", "outer", "argument",     NULL};
+		"is_loader_end", "idle", "is_recursive", "outer", "argument",     "is_rare", NULL};
 	PyObject *function, *name = NULL, *before = NULL, *after = NULL, *idle = NULL, *outer = NULL;
 	int is_optimizer = 0, is_save = 0, is_loader_start = 0, is_loader_end = 0, is_recursive = 0, argument = 0;
-	if (!PyArg_ParseTupleAndKeywords(arguments, keywords, "O|OOOppppOpOi:around", names, &function, &name, &before,
+	int is_rare = 0;
+	if (!PyArg_ParseTupleAndKeywords(arguments, keywords, "O|OOOppppOpOip:around", names, &function, &name, &before,
 	                                 &after, &is_optimizer, &is_save, &is_loader_start, &is_loader_end, &idle,
-	                                 &is_recursive, &outer, &argument))
+	                                 &is_recursive, &outer, &argument, &is_rare))
 		return NULL;
 	struct around *made = PyObject_New(struct around, around_type);
 	if (!made)
@@ -223,6 +226,7 @@ static PyObject *around(PyObject *self, PyObject *arguments, PyObject *keywords)
 	made->outer = given(outer);
 	made->is_optimizer = is_optimizer;
 	made->is_recursive = is_recursive;
+	made->is_rare = is_rare;
 	made->argument = argument < 0 ? 0 : argument;
 	made->stretch = is_save           ? STEPSCOPE_TRAINING_SAVE
 	                : is_loader_start ? STEPSCOPE_TRAINING_LOADER
@@ -234,7 +238,7 @@ static PyObject *around(PyObject *self, PyObject *arguments, PyObject *keywords)
 
 static PyMethodDef methods[] = {
 	{"around", NATIVE_FAST(around), METH_VARARGS | METH_KEYWORDS,
-         "around(function, name=None, before=None, after=None, is_optimizer=False, is_save=False, is_loader_start=False, is_loader_end=False, idle=None, is_recursive=False, outer=None, argument=0): stands in the function's place."},
+         "around(function, name=None, before=None, after=None, is_optimizer=False, is_save=False, is_loader_start=False, is_loader_end=False, idle=None, is_recursive=False, outer=None, argument=0, is_rare=False): stands in the function's place."},
 	{NULL, NULL, 0, NULL},
 };
 

@@ -26,7 +26,8 @@ static void begin(long generation)
 {
 	static const char *const names[GENERATIONS] = {"garbage collection 0", "garbage collection 1",
 	                                               "garbage collection 2"};
-	if (generation < 0 || generation >= GENERATIONS || !library_records(STEPSCOPE_ACTIVE_DETAIL))
+	if (generation < 0 || generation >= GENERATIONS ||
+	    !library_records(STEPSCOPE_ACTIVE_DETAIL | STEPSCOPE_ACTIVE_RARE))
 		return;
 	if (!garbage.symbols[generation])
 		garbage.symbols[generation] = library.stepscope_name(STEPSCOPE_KIND_RANGE, names[generation]);

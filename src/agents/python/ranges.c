@@ -25,6 +25,7 @@ struct span {
 	uint32_t held, open;
 	int64_t number;    /* phase, or index of the micro-batch */
 	bool has_schedule; /* of a step of torch.profiler's: its profiler has one */
+	bool is_rare;      /* of a range: it is recorded in steps without operators, too */
 };
 
 static PyTypeObject *span_type;
@@ -67,9 +68,14 @@ static bool find_symbol(struct span *span)
 	return span->symbol || native_symbol(STEPSCOPE_KIND_RANGE, span->name, &span->symbol);
 }
 
+static unsigned bits_of_range(const struct span *span)
+{
+	return STEPSCOPE_ACTIVE_DETAIL | (span->is_rare ? STEPSCOPE_ACTIVE_RARE : 0);
+}
+
 static bool begin_range(struct span *span)
 {
-	bool is_wanted = library_records(STEPSCOPE_ACTIVE_DETAIL);
+	bool is_wanted = library_records(bits_of_range(span));
 	if (is_wanted && !find_symbol(span))
 		return false;
 	uint32_t symbol = is_wanted ? span->symbol : 0;
@@ -95,7 +101,7 @@ static PyObject *span_enter(PyObject *self, PyObject *nothing)
 {
 	struct span *span = (struct span *)self;
 	bool is_range = span->type == SPAN_OF_RANGE;
-	if (library_records(is_range && !span->number ? STEPSCOPE_ACTIVE_DETAIL : STEPSCOPE_ACTIVE_STEPS)) {
+	if (library_records(is_range && !span->number ? bits_of_range(span) : STEPSCOPE_ACTIVE_STEPS)) {
 		if (is_range && !begin_range(span))
 			return NULL;
 		if (span->type == SPAN_OF_PHASE)
@@ -159,6 +165,7 @@ static PyObject *span_new(enum span_type type, PyObject *name, int64_t number)
 	span->type = type;
 	span->symbol = span->held = span->open = 0;
 	span->number = number;
+	span->has_schedule = span->is_rare = false;
 	return (PyObject *)span;
 }
 
@@ -265,6 +272,16 @@ static PyObject *profiler_step(PyObject *self, PyObject *arguments)
 	return made;
 }
 
+/* One that costs nothing to record, as it begins rarely. */
+static PyObject *rare_range(PyObject *self, PyObject *name)
+{
+	PyObject *made = PyUnicode_Check(name) ? span_new(SPAN_OF_RANGE, name, 0) : NULL;
+	if (!made)
+		return PyErr_Occurred() ? NULL : PyErr_Format(PyExc_TypeError, "rare_range() takes a string");
+	((struct span *)made)->is_rare = true;
+	return made;
+}
+
 /* What this thread has pushed in this recording. */
 static __thread struct {
 	unsigned session, depth;
@@ -305,6 +322,7 @@ static PyObject *pop(PyObject *self, PyObject *nothing)
 static PyMethodDef methods[] = {
 	{"range", range_of, METH_O, "range(name): a context manager and decorator; what runs in it is a range."},
 	{"profiler_step", profiler_step, METH_VARARGS, NULL},
+	{"rare_range", rare_range, METH_O, NULL},
 	{"phase", phase_of, METH_O,
          "phase(name): a context manager and decorator: data, forward, backward, optimizer, communication, checkpoint or "
          "evaluation."},

@@ -107,11 +107,16 @@ static uint32_t text_symbol(const char *text)
 }
 
 /* A fact about the span that is open. */
-static void tell(uint32_t key, enum stepscope_arg type, uint64_t value)
+static void tell_in(unsigned bits, uint32_t key, enum stepscope_arg type, uint64_t value)
 {
 	const uint64_t payload[2] = {type, value};
-	if (key && stepscope_is_recording())
+	if (key && STEPSCOPE_ACTIVE_ & bits)
 		emit_event(STEPSCOPE_EVENT_ARG, key, payload, 2);
+}
+
+static void tell(uint32_t key, enum stepscope_arg type, uint64_t value)
+{
+	tell_in(STEPSCOPE_ACTIVE_DETAIL, key, type, value);
 }
 
 int stepscope_torch_start(void)
@@ -312,7 +317,7 @@ void stepscope_torch_loader(uint64_t loader)
 
 void stepscope_torch_loader_start(uint64_t loader)
 {
-	tell(agent.loader_start_key, STEPSCOPE_ARG_U64, loader);
+	tell_in(STEPSCOPE_ACTIVE_DETAIL | STEPSCOPE_ACTIVE_RARE, agent.loader_start_key, STEPSCOPE_ARG_U64, loader);
 }
 
 void stepscope_torch_loader_end(void)
