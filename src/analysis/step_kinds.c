@@ -99,16 +99,22 @@ static void find_in_process(struct step_times *times, const struct model *model,
 			times->steps[i].is_program = !has_plain(&kinds) || step_is_plain(&model->steps[i]);
 }
 
-/* Marked phases are of the program, inferred ones of the steps that know them. */
+/* Marked phases are of the program, inferred ones of the steps that know them, and that a budget chose: the first three are unlike all others. */
 static void choose_phases(struct step_times *times)
 {
 	bool has_any = false;
+	uint32_t chosen = 0;
 
-	for (uint32_t i = 0; i < times->job_count; i++)
-		has_any |= times->job[i].is_program && times->job[i].has_phases;
 	for (uint32_t i = 0; i < times->job_count; i++) {
-		times->job[i].has_phases &= !has_any || times->job[i].is_program;
-		times->has_job_phases |= times->job[i].has_phases;
+		has_any |= times->job[i].is_program && times->job[i].has_phases;
+		chosen += times->job[i].has_phases && !times->job[i].early;
+	}
+	bool is_sample = times->has_plain && times->by_budget && chosen >= STEP_KINDS_LEAST;
+	for (uint32_t i = 0; i < times->job_count; i++) {
+		struct job_step *job = &times->job[i];
+
+		job->has_phases &= has_any ? job->is_program : !is_sample || !job->early;
+		times->has_job_phases |= job->has_phases;
 	}
 }
 
@@ -135,19 +141,26 @@ void step_kinds_find(struct step_times *times, const struct model *model)
 
 /* ---- notes ---- */
 
-/* The mean of the job's steps that are the program, or of the others. */
-static double mean_ns(const struct step_times *times, bool is_program)
+static double mean_of(const struct step_times *times, bool is_program, bool has_early)
 {
 	double sum = 0;
 	uint32_t count = 0;
 
 	for (uint32_t i = 0; i < times->job_count; i++) {
-		if (times->job[i].is_program != is_program)
+		if (times->job[i].is_program != is_program || (times->job[i].early && !has_early))
 			continue;
 		sum += times->job[i].dur_ns;
 		count++;
 	}
 	return count ? sum / count : 0;
+}
+
+/* The mean of the job's steps that are the program, or of the others: of those without the first three, if there are any, as they are unlike. */
+static double mean_ns(const struct step_times *times, bool is_program)
+{
+	double mean = is_program ? 0 : mean_of(times, false, false);
+
+	return mean > 0 ? mean : mean_of(times, is_program, true);
 }
 
 const char *step_kinds_note(const struct step_times *times, struct arena *arena)

@@ -136,6 +136,34 @@ static void phases_that_are_inferred_are_of_the_steps_with_operators(void **stat
 	model_release(&model);
 }
 
+/* It is recorded, compiles and warms up: the mean of what a budget chose is of the others. */
+static void phases_of_a_sample_are_without_the_first_steps(void **state)
+{
+	static const double more_ms[16] = {500};
+	static const char *const budgets[] = {"3 %", "none: --steps"};
+	static const double counts[] = {3, 4}, means[] = {14e6, (3 * 14e6 + 514e6) / 4};
+
+	for (int i = 0; i < 2; i++) {
+		struct table table;
+		struct model model;
+
+		model_init(&model, 0);
+		mixed_model_add(&model, &(struct mixed_run){.kinds = "o...o...o...o...",
+		                                            .step_ms = 10,
+		                                            .cost_ms = 5,
+		                                            .more_ms = more_ms,
+		                                            .infers = true,
+		                                            .budget = budgets[i]});
+		model_finish(&model);
+		compute("phases", &model, &all_steps, &table);
+		assert_double_equal(number(&table, 0, "of_steps"), counts[i], 0);
+		assert_double_equal(number(&table, find_row(&table, "name", "forward"), "mean_ns"), means[i], 1);
+		assert_non_null(strstr(table.note, "they take 15.00 ms on the mean, the others 10.00 ms"));
+		table_release(&table);
+		model_release(&model);
+	}
+}
+
 /* Where all ranks have operators, as there phases are known in all of them; their own time is that of these steps. */
 static void ranks_are_compared_in_the_steps_with_operators_in_all(void **state)
 {
@@ -406,6 +434,7 @@ int main(void)
 		cmocka_unit_test(a_step_of_the_job_is_the_program_where_it_is_in_all_ranks),
 		cmocka_unit_test(phases_that_are_marked_are_of_the_program),
 		cmocka_unit_test(phases_that_are_inferred_are_of_the_steps_with_operators),
+		cmocka_unit_test(phases_of_a_sample_are_without_the_first_steps),
 		cmocka_unit_test(ranks_are_compared_in_the_steps_with_operators_in_all),
 		cmocka_unit_test(what_a_budget_chose_stands_for_the_run),
 		cmocka_unit_test(a_table_that_is_not_multiplied_does_not_say_so),
