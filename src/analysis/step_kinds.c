@@ -213,16 +213,18 @@ double step_kinds_scale(const struct step_times *times)
 /* Of a table whose sums were multiplied by `scale`. */
 static const char *operators_note(const struct step_times *times, double scale, struct arena *arena)
 {
+	const char *what = times->is_of_inputs ? "inputs" : "operators";
+
 	if (times->job_detailed >= times->job_selected)
 		return NULL;
 	if (times->job_detailed < STEP_KINDS_LEAST)
-		return arena_printf(arena, "operators of %u of %u steps%s", times->job_detailed, times->job_selected,
+		return arena_printf(arena, "%s of %u of %u steps%s", what, times->job_detailed, times->job_selected,
 		                    times->by_budget ? "; --budget none records all" : "");
 	if (scale == 1)
-		return arena_printf(arena, "from %u of %u steps, those with operators", times->job_detailed,
-		                    times->job_selected);
-	return arena_printf(arena, "from %u of %u steps, those with operators: sums are theirs times %.3g",
-	                    times->job_detailed, times->job_selected, scale);
+		return arena_printf(arena, "from %u of %u steps, those with %s", times->job_detailed,
+		                    times->job_selected, what);
+	return arena_printf(arena, "from %u of %u steps, those with %s: sums are theirs times %.3g",
+	                    times->job_detailed, times->job_selected, what, scale);
 }
 
 const char *step_kinds_operators_note(const struct step_times *times, struct arena *arena)
@@ -259,7 +261,7 @@ bool step_kinds_is_whole(const struct step_times *times, int32_t step)
 const char *step_kinds_whole_note(const struct step_times *times, struct arena *arena)
 {
 	return times->job_whole < times->job_count
-	               ? arena_printf(arena, "from %u of %u steps, those with operators in all ranks", times->job_whole,
-	                              times->job_count)
+	               ? arena_printf(arena, "from %u of %u steps, those with %s in all ranks", times->job_whole,
+	                              times->job_count, times->is_of_inputs ? "inputs" : "operators")
 	               : NULL;
 }

@@ -97,6 +97,7 @@ struct step_times {
 	uint32_t job_whole;   /* of these, those with operators in all ranks */
 	bool has_job_phases;  /* in any of the job's steps */
 	bool is_scaled;       /* then what tables of operators sum up is multiplied to the run */
+	bool is_of_inputs;    /* the measured steps are those with inputs: see input_steps.h */
 	bool by_budget;       /* which steps have operators was chosen by what they cost, not asked for */
 	bool has_plain;       /* durations are of steps without operators, since others have them */
 	/* of the job's selected steps, each counted once: all; with detail in any rank; without an end in any rank */

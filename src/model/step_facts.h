@@ -19,6 +19,7 @@ enum step_fact {
 	STEP_WAITS,
 	STEP_PAGE_FAULTS,
 	STEP_CALLS, /* 1: phases are told by calls of PyTorch's functions only */
+	STEP_INPUTS, /* 0: not all of its operators were recorded with inputs; said only where those of other steps were */
 	STEP_FACTS
 };
 
