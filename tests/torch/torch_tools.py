@@ -93,11 +93,11 @@ def warm_server(python):
 
 def warm(tmp_path, python, *program, env=None, options=(), is_observed=True, timeout=300, budget="none"):
     """As run(), without the launcher and the seconds that `import torch` takes: for tests of what is recorded, and not of how we get in.
-    is_observed=False: `python program` alone."""
+    is_observed=False: `python program` alone; budget=None: said by `options`."""
     server, its = warm_server(python), environment(**(env or {}))
     if is_observed:
         wanted = (f"{name[2:]}={value}".replace(",", ":") for name, value in zip(options[::2], options[1::2]))
-        its["STEPSCOPE"] = ",".join(("out=run", f"budget={budget}", *wanted))
+        its["STEPSCOPE"] = ",".join(("out=run", *((f"budget={budget}",) if budget else ()), *wanted))
     request = {"program": (str(tmp_path), its, list(map(str, program))), "package": str(PACKAGE) if is_observed else ""}
     server.settimeout(timeout)
     with tempfile.TemporaryFile("w+") as out, tempfile.TemporaryFile("w+") as errors:
