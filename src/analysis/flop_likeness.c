@@ -42,6 +42,14 @@ bool flop_likeness_lacks(const struct flop_likeness *likeness, int32_t step)
 	       !likeness->model->steps[step].has_shapes;
 }
 
+bool flop_likeness_varies(const struct flop_likeness *likeness)
+{
+	for (uint32_t i = 0; i < likeness->like_count; i++)
+		if (likeness->likes[i].differs)
+			return true;
+	return false;
+}
+
 static bool is_mixed(const struct model *model)
 {
 	uint32_t with = 0, without = 0;

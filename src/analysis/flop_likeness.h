@@ -40,6 +40,8 @@ void flop_likeness_release(struct flop_likeness *likeness);
 const struct flop_likeness *flop_likeness_get(struct flop_likeness *own, const struct model *model,
                                               const struct analysis_options *options);
 
+/* Do steps with inputs that have as many calls of an operator compute different things? Then sizes change from step to step. */
+bool flop_likeness_varies(const struct flop_likeness *likeness);
 /* Was it recorded with operators and without inputs, where others have them? -1: no step. */
 bool flop_likeness_lacks(const struct flop_likeness *likeness, int32_t step);
 

@@ -287,8 +287,7 @@ static void count_in_step(struct fold *fold, uint8_t name)
 /* Inputs were not asked for in its step, but in others. */
 static bool is_without_inputs(const struct fold *fold, const struct level *level)
 {
-	return fold->is_part && step_times_measures(fold->times, level->step) &&
-	       !fold->model->steps[level->step].has_shapes;
+	return fold->is_part && level->step >= 0 && !fold->model->steps[level->step].has_shapes;
 }
 
 /* What a span is by itself and behind its sibling. */

@@ -25,7 +25,8 @@ struct step_kind {
 typedef struct step_kind describe(uint32_t step);
 
 static struct model model;
-static uint32_t track;
+static uint32_t track, gloo;
+static const char *operator_name; /* of what steps run */
 static int64_t now_ns;
 
 static void add_op(const char *name, const char *inputs, bool has_shapes)
@@ -37,6 +38,16 @@ static void add_op(const char *name, const char *inputs, bool has_shapes)
 		model_span_set_shape(&model, track, row, intern_add(&model.strings, inputs));
 		model_span_set_inputs(&model, track, row, intern_add(&model.strings, inputs));
 	}
+	now_ns += NS_OF_OP;
+}
+
+static void add_execution(bool has_shapes)
+{
+	uint32_t row = model_span_complete(&model, gloo, now_ns += 10, NS_OF_OP, SPAN_OP,
+	                                   intern_add(&model.strings, "gloo:all_reduce"));
+
+	if (has_shapes)
+		model_span_set_inputs(&model, gloo, row, intern_add(&model.strings, "[100]\nt float"));
 	now_ns += NS_OF_OP;
 }
 
@@ -53,20 +64,24 @@ static void add_step(uint32_t number, const struct step_kind *kind)
 	                          .has_shapes = kind->has_shapes};
 
 	for (int i = 0; kind->has_detail && i < 3 && kind->inputs[i]; i++)
-		add_op("aten::mm", kind->inputs[i], kind->has_shapes);
+		add_op(operator_name, kind->inputs[i], kind->has_shapes);
+	if (kind->has_detail && strncmp(operator_name, "c10d::", 6) == 0)
+		add_execution(kind->has_shapes);
 	now_ns += kind->has_detail ? 0 : NS_OF_OP;
 	model_span_end(&model, track, now_ns += 10, 0);
 	step.end_ns = now_ns;
 	*model_add_step(&model) = step;
 }
 
-static void make(describe *of, uint32_t steps)
+static void make_of(const char *name, describe *of, uint32_t steps)
 {
 	uint32_t process;
 
+	operator_name = name;
 	model_init(&model, 0);
 	process = model_add_process(&model);
 	track = model_add_track(&model, process, TRACK_THREAD);
+	gloo = model_add_track(&model, process, TRACK_THREAD);
 	model_add_meta(&model, process, "budget", "3 %");
 	for (uint32_t i = 0; i < steps; i++) {
 		struct step_kind kind = of(i);
@@ -74,6 +89,11 @@ static void make(describe *of, uint32_t steps)
 		add_step(i, &kind);
 	}
 	model_finish(&model);
+}
+
+static void make(describe *of, uint32_t steps)
+{
+	make_of("aten::mm", of, steps);
 }
 
 static struct table compute(const char *name, unsigned by)
@@ -224,6 +244,62 @@ static void without_any_inputs_there_is_one_row(void **state)
 	model_release(&model);
 }
 
+static struct step_kind odd(uint32_t step)
+{
+	return (struct step_kind){
+		step % 2 == 0, step % 8 == 0, {"[2, 3] [3, 5]\nt Half;Half", "[8, 8] [8, 8]\nt Half;Half"}};
+}
+
+/* Products without inputs are no products of good sizes, nor are they in the way of an answer. */
+static void patterns_of_sizes_are_found_where_inputs_are(void **state)
+{
+	make(odd, 64);
+	struct table table = compute("operator_patterns", 0);
+	int row = 0;
+
+	while (strcmp(cell(&table, row, "pattern")->text, "sizes that tensor cores dislike") != 0)
+		row++;
+	assert_int_equal(cell(&table, row, "count")->i, 64);
+	assert_int_equal(cell(&table, row, "total_ns")->i, 64 * NS_OF_OP);
+	table_release(&table);
+	model_release(&model);
+}
+
+static struct step_kind exchange(uint32_t step)
+{
+	return (struct step_kind){step % 2 == 0, step % 8 == 0, {"[[100]] []\nt TensorList;"}};
+}
+
+static void collectives_by_size_stand_for_the_run(void **state)
+{
+	make_of("c10d::allreduce_", exchange, 64);
+	struct table table = compute("collectives", 0);
+
+	assert_int_equal(table.row_count, 1);
+	assert_int_equal(cell(&table, 0, "bytes")->i, 400);
+	assert_int_equal(cell(&table, 0, "count")->i, 64);
+	assert_non_null(
+		strstr(table.note, "from 8 of 64 steps, those with inputs in all ranks: sums are theirs times 8"));
+	table_release(&table);
+	model_release(&model);
+}
+
+static void sizes_that_change_are_told(void **state)
+{
+	describe *const kinds[] = {constant, alternating, without_inputs};
+
+	for (int i = 0; i < 3; i++) {
+		struct flop_likeness likeness;
+
+		make(kinds[i], 64);
+		flop_likeness_init(&likeness, &model);
+		assert_int_equal(flop_likeness_varies(&likeness), i == 1);
+		assert_int_equal(likeness.is_mixed, i < 2);
+		flop_likeness_release(&likeness);
+		model_release(&model);
+	}
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -232,6 +308,9 @@ int main(void)
 		cmocka_unit_test(steps_with_as_many_calls_are_still_like_others),
 		cmocka_unit_test(rows_by_shape_stand_for_the_run),
 		cmocka_unit_test(without_any_inputs_there_is_one_row),
+		cmocka_unit_test(patterns_of_sizes_are_found_where_inputs_are),
+		cmocka_unit_test(collectives_by_size_stand_for_the_run),
+		cmocka_unit_test(sizes_that_change_are_told),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
