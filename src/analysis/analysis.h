@@ -21,6 +21,7 @@ enum analysis_by {
 struct step_times;
 struct launches;
 struct collective_calls;
+struct flop_likeness;
 struct kept_work;
 
 struct analysis_options {
@@ -36,6 +37,7 @@ struct analysis_options {
 		*step_times; /* (optional) computed once with the same steps, for all analyses of a report */
 	const struct launches *launches;                 /* (optional) of the same model */
 	const struct collective_calls *collective_calls; /* (optional) of the same model */
+	const struct flop_likeness *flop_likeness;       /* (optional) of the same model */
 	struct kept_work *kept_work; /* (optional) of the same model: what devices did, for all analyses of a report */
 };
 

@@ -5,6 +5,7 @@
  */
 #include "analysis/busy_times.h"
 #include "analysis/collective_calls.h"
+#include "analysis/input_steps.h"
 #include "analysis/labels.h"
 #include "analysis/step_kinds.h"
 
@@ -367,13 +368,16 @@ static enum status run(const struct model *model, const struct analysis_options 
 	                    .grouped = {.storage = model->storage},
 	                    .numbered = {.storage = model->storage}};
 	struct collective_calls own = {0};
-	struct step_times own_times = {0};
+	struct step_times own_times = {0}, with_inputs = {0};
 
 	table_init(table, "collectives", "Collectives",
 	           "what ranks exchange through torch.distributed, where operators were recorded");
 	table_columns(table, columns, COLLECTIVE_COLUMNS);
 	fold.calls = collective_calls_get(&own, model, options);
 	fold.times = step_times_get(&own_times, model, options);
+	const struct step_times *sized = input_steps_only(&with_inputs, fold.times, model);
+	if (fold.times->is_scaled && sized->job_whole) /* rows are by size */
+		fold.times = sized;
 	fold.is_sample = fold.times->is_scaled && fold.times->job_whole &&
 	                 fold.times->job_whole < fold.times->job_count;
 	fold.factor = fold.is_sample ? step_kinds_job_factor(fold.times) : 1;
@@ -392,6 +396,7 @@ static enum status run(const struct model *model, const struct analysis_options 
 		table->empty = step_times_no_operations(model, options, &table->arena,
 		                                        "no collective of torch.distributed was recorded");
 	collective_calls_release(&own);
+	input_steps_release(&with_inputs);
 	step_times_release(&own_times);
 	storage_release(model->storage, fold.groups);
 	number_map_release(&fold.kinds);

@@ -173,7 +173,7 @@ static void use_flops(void *context, const struct flop_count *count)
 
 	if (!step_times_measures(fold->times, chunk->step[i]) || !(count->is_counted || count->is_uncounted))
 		return;
-	group = track->process * TYPES + (count->is_counted ? type_of(fold, span_inputs(chunk, i)) : UNCOUNTED);
+	group = track->process * TYPES + (count->is_counted ? type_of(fold, count->inputs) : UNCOUNTED);
 	fold->groups[group].flops += count->is_counted ? count->flops : 0;
 	fold->groups[group].uncounted += count->is_uncounted;
 	number_map_set(&fold->operators, (uint64_t)count->track << 32 | count->row, group);
@@ -220,10 +220,12 @@ static void fold_run(struct fold *fold)
 	const struct model *model = fold->model;
 	size_t count = (size_t)model->processes_count * TYPES + 1;
 	struct device_work work = {0};
+	struct flop_likeness likeness = {0};
 
 	fold->groups = memory_resize(NULL, count, sizeof(*fold->groups));
 	memset(fold->groups, 0, count * sizeof(*fold->groups));
-	flop_counts_each(model, use_flops, fold);
+	flop_counts_each(model, flop_likeness_get(&likeness, model, fold->options), use_flops, fold);
+	flop_likeness_release(&likeness);
 	fold->device_count = devices_find(&fold->devices, model);
 	fold->tensor_cores.classify = classify;
 	for (size_t i = 0; i < fold->device_count; i++) {

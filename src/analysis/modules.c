@@ -392,9 +392,9 @@ static void use_flops(void *context, const struct flop_count *count)
 		flop_sum_add(&sums->backward_flops_self, count);
 }
 
-static void add_flops(struct module_fold *fold)
+static void add_flops(struct module_fold *fold, const struct flop_likeness *likeness)
 {
-	fold->flops_result = flop_counts_each(fold->model, use_flops, fold);
+	fold->flops_result = flop_counts_each(fold->model, likeness, use_flops, fold);
 	for (uint32_t i = 2 * (fold->group_count - 1); i-- > 0;) {
 		struct module_group *group = &fold->groups[fold->order[i / 2]];
 		struct module_sums *sums = &group->sums[i % 2], *around = &fold->groups[group->parent].sums[i % 2];
@@ -731,7 +731,7 @@ static void set_flops(struct table *table, int row, const struct module_sums *gr
 		/* a part of it in which no operator has a formula took none */
 		bool is_none = group->flops.counted && !sums[i]->uncounted;
 
-		if (sums[i]->counted || is_none)
+		if (!sums[i]->lacking && (sums[i]->counted || is_none))
 			table_set_double(table, row, MODULE_FLOPS + i, sums[i]->flops);
 		else
 			table_set_missing(table, row, MODULE_FLOPS + i,
@@ -819,6 +819,7 @@ static void fill(const struct model *model, const struct analysis_options *optio
 {
 	struct step_times own = {0};
 	struct launches own_launches = {0};
+	struct flop_likeness likeness = {0};
 	struct module_fold fold = {.model = model,
 	                           .times = step_times_get(&own, model, options),
 	                           .inside = {.storage = model->storage},
@@ -836,7 +837,7 @@ static void fill(const struct model *model, const struct analysis_options *optio
 	add_backward(&fold);
 	add_memory(&fold);
 	add_device(&fold);
-	add_flops(&fold);
+	add_flops(&fold, flop_likeness_get(&likeness, model, options));
 	table_bound(table, bound);
 	for (uint32_t i = 0; i + 1 < fold.group_count; i++)
 		add_row(table, &fold, &fold.groups[fold.order[i]]);
@@ -856,6 +857,7 @@ static void fill(const struct model *model, const struct analysis_options *optio
 	step_kinds_note_sums(table, fold.times, MODULE_LEAST);
 	close_fold(&fold);
 	launches_release(&own_launches);
+	flop_likeness_release(&likeness);
 	step_times_release(&own);
 }
 

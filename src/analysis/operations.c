@@ -6,6 +6,7 @@
 #include "analysis/device_names.h"
 #include "analysis/device_work.h"
 #include "analysis/flop_counts.h"
+#include "analysis/input_steps.h"
 #include "analysis/labels.h"
 #include "analysis/launched_time.h"
 #include "analysis/memory_pool.h"
@@ -40,6 +41,7 @@ struct op_group {
 	int64_t step_self_ns;                          /* on threads that mark steps */
 	int64_t timed_calls, timed_ns, min_ns, max_ns; /* calls with begin and end */
 	int64_t flop_calls, byte_calls;
+	int64_t lacking_calls, lacking_profiler_calls; /* see struct flop_count; the same by the other definition */
 	double flops, bytes, profiler_flops;
 	double rated_flops; /* of calls of which it is known how long their work took, and that time */
 	int64_t rated_calls, rated_ns;
@@ -267,25 +269,37 @@ static void use_flops(void *context, const struct flop_count *count)
 
 	group->flops_result = count->result > group->flops_result ? count->result : group->flops_result;
 	group->has_inner_flops |= count->is_outside;
+	group->lacking_calls += count->lacks_inputs;
 	if (count->is_counted)
 		add_flops_of(fold, group, count->flops);
+}
+
+static void add_profiler_flops(struct op_fold *fold, struct op_group *group, const struct span_view *span,
+                               uint32_t inputs, bool is_timed)
+{
+	double count;
+	enum flops_result result = flops_of(&fold->flop_counts.flops, FLOPS_PROFILER, span->name, inputs, &count);
+
+	if (result == FLOPS_KNOWN && is_timed) {
+		group->profiler_flops += count;
+		group->profiler_calls++;
+	}
+	group->lacking_profiler_calls += result == FLOPS_NO_SIZES &&
+	                                 flop_likeness_lacks(fold->flop_counts.walk.likeness, span->step);
 }
 
 /* Of operators that PyTorch told. */
 static void add_flops(struct op_fold *fold, uint32_t number, const struct span_view *span, bool is_timed)
 {
-	struct op_group *group = &fold->groups[number];
-	double count;
+	struct flop_counts *counts = &fold->flop_counts;
+	bool has_one = !flops_has_none(&counts->flops, FLOPS_COUNTER, span->name);
+	bool has_other = !flops_has_none(&counts->flops, FLOPS_PROFILER, span->name);
+	uint32_t inputs = has_one || has_other ? flop_walk_inputs(&counts->walk, span) : 0;
 
-	if (!flops_has_none(&fold->flop_counts.flops, FLOPS_COUNTER, span->name))
-		flop_counts_enter(&fold->flop_counts, span, number);
-	if (!flops_has_none(&fold->flop_counts.flops, FLOPS_PROFILER, span->name) &&
-	    flops_of(&fold->flop_counts.flops, FLOPS_PROFILER, span->name, span->inputs ? span->inputs : span->shape,
-	             &count) == FLOPS_KNOWN &&
-	    is_timed) {
-		group->profiler_flops += count;
-		group->profiler_calls++;
-	}
+	if (has_one)
+		flop_counts_enter(counts, span, inputs, number);
+	if (has_other)
+		add_profiler_flops(fold, &fold->groups[number], span, inputs, is_timed);
 }
 
 static double arg_number(const struct span_arg *arg)
@@ -639,6 +653,8 @@ static void set_device(struct table *table, int row, const struct op_fold *fold,
 
 static const char *why_no_flops(const struct op_group *group)
 {
+	if (group->lacking_calls)
+		return FLOP_LIKENESS_MISSING;
 	if (group->has_inner_flops)
 		return "counted at the operations inside of it";
 	switch (group->flops_result) {
@@ -665,15 +681,17 @@ static const char *why_no_rate(const struct op_group *group)
 
 static void set_facts(struct table *table, int row, const struct op_group *group)
 {
-	if (group->flop_calls)
+	if (group->flop_calls && !group->lacking_calls)
 		table_set_double(table, row, OP_FLOPS, group->flops);
 	else
 		table_set_missing(table, row, OP_FLOPS, why_no_flops(group));
-	if (group->profiler_calls)
+	if (group->profiler_calls && !group->lacking_profiler_calls)
 		table_set_double(table, row, OP_PROFILER_FLOPS, group->profiler_flops);
 	else
 		table_set_missing(table, row, OP_PROFILER_FLOPS,
-		                  "torch.profiler counts none for it, or its inputs were not recorded");
+		                  group->lacking_profiler_calls
+		                          ? FLOP_LIKENESS_MISSING
+		                          : "torch.profiler counts none for it, or its inputs were not recorded");
 	if (group->rated_ns > 0)
 		table_set_double(table, row, OP_FLOP_RATE, group->rated_flops / ((double)group->rated_ns / 1e9));
 	else
@@ -850,14 +868,20 @@ static bool *find_unseen(const struct op_fold *fold)
 static enum status run(const struct model *model, const struct analysis_options *options, struct table *table,
                        struct error *err)
 {
-	struct step_times own = {0};
+	struct step_times own = {0}, with_inputs = {0};
 	struct launches own_launches = {0};
+	struct flop_likeness own_likeness = {0};
 	struct op_fold fold = {.model = model, .options = options};
 	bool *step_tracks = step_times_tracks(model);
 
 	fold.times = step_times_get(&own, model, options);
+	if (options->by & BY_SHAPE)
+		fold.times = input_steps_only(&with_inputs, fold.times, model);
 	fold.steps = step_kinds_sum_steps(fold.times);
-	fold.flop_counts = (struct flop_counts){.flops = {.model = model}, .use = use_flops, .context = &fold};
+	fold.flop_counts = (struct flop_counts){.flops = {.model = model},
+	                                        .walk = {.likeness = flop_likeness_get(&own_likeness, model, options)},
+	                                        .use = use_flops,
+	                                        .context = &fold};
 	fold.flops_key = intern_find(&model->strings, "flops");
 	fold.bytes_key = intern_find(&model->strings, "bytes");
 	span_memory_init(&fold.span_memory, model);
@@ -896,8 +920,10 @@ static enum status run(const struct model *model, const struct analysis_options 
 	storage_release(fold.model->storage, fold.by_name);
 	free(fold.stack);
 	flop_counts_release(&fold.flop_counts);
+	flop_likeness_release(&own_likeness);
 	launched_time_release(&fold.launched_time);
 	launches_release(&own_launches);
+	input_steps_release(&with_inputs);
 	step_times_release(&own);
 	return STATUS_OK;
 }

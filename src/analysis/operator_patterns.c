@@ -5,6 +5,7 @@
  *
  * Calls of Python and of modules between operators are looked through: an operator has the same neighbours with and without stacks.
  */
+#include "analysis/input_steps.h"
 #include "analysis/name_classes.h"
 #include "analysis/span_places.h"
 #include "analysis/step_kinds.h"
@@ -106,6 +107,8 @@ struct found {
 struct fold {
 	const struct model *model;
 	const struct step_times *times;
+	bool is_part;        /* steps with inputs: what is found by these counts there alone */
+	double input_factor; /* measured steps for one of them */
 	struct name_classes names;
 	struct found found[PATTERNS];
 	struct level *levels; /* the first is the thread itself */
@@ -289,6 +292,12 @@ static void count_in_step(struct fold *fold, uint8_t name)
 	}
 }
 
+/* Inputs were not asked for in its step, but in others. */
+static bool is_without_inputs(const struct fold *fold, const struct level *level)
+{
+	return fold->is_part && level->step >= 0 && !fold->model->steps[level->step].has_shapes;
+}
+
 /* What a span is by itself and behind its sibling. */
 static void look_at(struct fold *fold, struct level *level, struct level *parent, uint32_t inputs_string)
 {
@@ -328,10 +337,15 @@ static void look_at(struct fold *fold, struct level *level, struct level *parent
 			find(fold, PATTERN_CONV_BIAS, parent->last_row, level->step, parent->last_ns);
 		break;
 	case NAME_CONV:
+		parent->last_has_bias = false;
+		if (is_without_inputs(fold, level))
+			break;
 		inputs = inputs_of(fold, inputs_string, 0);
 		parent->last_has_bias = has_bias(&inputs);
 		break;
 	case NAME_MATMUL:
+		if (is_without_inputs(fold, level))
+			break;
 		inputs = inputs_of(fold, inputs_string, 1);
 		if (is_half(&inputs) && has_odd_size(&inputs))
 			find(fold, PATTERN_ODD_SIZES, level->row, level->step, level->end_ns - level->start_ns);
@@ -496,6 +510,16 @@ static void add_row(struct table *table, struct span_places *places, enum patter
 	set_place(table, row, places, found);
 }
 
+static void multiply(struct found *found, double factor)
+{
+	if (factor > 1)
+		*found = (struct found){.count = clamped_int((double)found->count * factor + 0.5),
+		                        .total_ns = clamped_int((double)found->total_ns * factor),
+		                        .longest_ns = found->longest_ns,
+		                        .track = found->track,
+		                        .row = found->row};
+}
+
 static enum status run(const struct model *model, const struct analysis_options *options, struct table *table,
                        struct error *err)
 {
@@ -508,10 +532,16 @@ static enum status run(const struct model *model, const struct analysis_options 
 	struct span_places places;
 	bool has_operators;
 
+	fold.is_part = input_steps_are_part(fold.times, model);
+	fold.input_factor = fold.is_part
+	                            ? (double)step_kinds_measured(fold.times) / input_steps_count(fold.times, model)
+	                            : 1;
 	for (uint32_t i = 0; i < model->tracks_count; i++)
 		if (model->tracks[i]->kind == TRACK_THREAD)
 			fold_track(&fold, i);
 	has_operators = fold.found[PATTERN_INDEX].can_tell;
+	multiply(&fold.found[PATTERN_CONV_BIAS], fold.input_factor);
+	multiply(&fold.found[PATTERN_ODD_SIZES], fold.input_factor);
 	fold.found[PATTERN_CONV_BIAS].can_tell = has_operators && !fold.unsized[0];
 	fold.found[PATTERN_ODD_SIZES].can_tell = has_operators && !fold.unsized[1];
 	span_places_init(&places, model);

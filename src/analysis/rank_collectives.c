@@ -4,6 +4,7 @@
  * apart) and `collective_times` (a row per collective: waiting for the last rank, and exchanging).
  */
 #include "analysis/collective_waits.h"
+#include "analysis/input_steps.h"
 #include "analysis/intervals.h"
 #include "analysis/labels.h"
 #include "analysis/step_kinds.h"
@@ -479,11 +480,20 @@ static bool is_alike(const struct collective_run *a, const struct collective_run
 	       !strcmp(a->members, b->members);
 }
 
-/* Collectives of a kind and group lie together. */
-static void add_all_times(struct table *table, const struct analysis_options *options,
-                          const struct collective_matches *matches)
+/* Its size is not known because its step has no inputs. */
+static bool is_in_step_without_inputs(const struct model *model, const struct collective_run *run)
+{
+	const struct model_step *step = step_times_step_at(model, run->process, run->start_ns);
+
+	return step && step->has_detail && !step->has_shapes;
+}
+
+/* Collectives of a kind and group lie together. is_part: not all steps have inputs; those in others have no size. */
+static uint32_t add_all_times(struct table *table, const struct model *model, const struct analysis_options *options,
+                              const struct collective_matches *matches, bool is_part)
 {
 	struct times_list list = {.items = memory_resize(NULL, (size_t)matches->group_count + 1, sizeof(*list.items))};
+	uint32_t left_out = 0;
 
 	for (uint32_t g = 0; g < matches->group_count; g++) {
 		const struct collective_run *runs = &matches->list[matches->groups[g].first];
@@ -493,7 +503,11 @@ static void add_all_times(struct table *table, const struct analysis_options *op
 			number_map_release(&list.by_key);
 		if (!is_told(runs, options))
 			continue;
-		add_match(times_of(&list, runs, ranks, mean_bytes(runs, ranks)), matches, &matches->groups[g]);
+		double bytes = mean_bytes(runs, ranks);
+		if (is_part && bytes < 0 && is_in_step_without_inputs(model, runs))
+			left_out++;
+		else
+			add_match(times_of(&list, runs, ranks, bytes), matches, &matches->groups[g]);
 	}
 	table_bound(table, TIMES_SKEW);
 	for (uint32_t i = 0; i < list.count; i++)
@@ -502,6 +516,7 @@ static void add_all_times(struct table *table, const struct analysis_options *op
 	table_sort(table, TIMES_SKEW, false);
 	number_map_release(&list.by_key);
 	free(list.items);
+	return left_out;
 }
 
 static enum status run_times(const struct model *model, const struct analysis_options *options, struct table *table,
@@ -514,9 +529,18 @@ static enum status run_times(const struct model *model, const struct analysis_op
 	           "collectives as all their ranks carried them out: waiting for the last rank, and exchanging");
 	table_columns(table, times_columns, TIMES_COLUMNS);
 	if (!matches.reason) {
-		add_all_times(table, options, &matches);
+		struct step_times own = {0};
+		bool is_part = input_steps_are_part(step_times_get(&own, model, options), model);
+		uint32_t left_out = add_all_times(table, model, options, &matches, is_part);
+
+		step_times_release(&own);
 		table->note = add_part(clock_note(&matches, model->processes_count, &table->arena), model, options,
 		                       &table->arena);
+		if (left_out)
+			table->note = arena_printf(&table->arena,
+			                           "%s; %" PRIu32
+			                           " in steps without inputs, which tell sizes, are not counted",
+			                           table->note, left_out);
 	}
 	table->empty = matches.reason ? matches.reason : "no collective of several ranks is in the chosen steps";
 	collective_matches_release(&matches);

@@ -37,6 +37,7 @@ void report_release(struct report *report)
 	}
 	step_times_release(&report->step_times);
 	launches_release(&report->launches);
+	flop_likeness_release(&report->flop_likeness);
 	kept_work_release(&report->kept_work);
 	collective_calls_release(&report->collective_calls);
 	arena_release(&report->arena);
@@ -74,6 +75,8 @@ static void prepare(struct report *report)
 	report->options.step_times = &report->step_times;
 	launches_init(&report->launches, report->model);
 	report->options.launches = &report->launches;
+	flop_likeness_init(&report->flop_likeness, report->model);
+	report->options.flop_likeness = &report->flop_likeness;
 	report->options.kept_work = &report->kept_work;
 	report->shared_cpu_ns = report_clock_ns() - before_ns;
 }

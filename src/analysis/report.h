@@ -14,6 +14,7 @@
 #include "analysis/analysis.h"
 #include "analysis/collective_calls.h"
 #include "analysis/device_work.h"
+#include "analysis/flop_likeness.h"
 #include "analysis/start_up.h"
 #include "analysis/step_times.h"
 #include "analysis/whole_steps.h"
@@ -31,6 +32,7 @@ struct report {
 	bool is_prepared; /* what tables share is there; a query over spans alone needs none of it */
 	struct step_times step_times;
 	struct launches launches;
+	struct flop_likeness flop_likeness;
 	struct collective_calls collective_calls;
 	struct kept_work kept_work;
 	struct arena arena;

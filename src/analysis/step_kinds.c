@@ -311,13 +311,14 @@ void step_kinds_set_least(struct table *table, int row, int column, const struct
 
 const char *step_kinds_operators_note(const struct step_times *times, struct arena *arena)
 {
+	const char *what = times->is_of_inputs ? "inputs" : "operators";
+
 	if (times->job_detailed >= times->job_selected)
 		return NULL;
 	if (times->job_detailed < STEP_KINDS_LEAST)
-		return arena_printf(arena, "operators of %u of %u steps%s", times->job_detailed, times->job_selected,
+		return arena_printf(arena, "%s of %u of %u steps%s", what, times->job_detailed, times->job_selected,
 		                    times->by_budget ? "; --budget none records all" : "");
-	return arena_printf(arena, "from %u of %u steps, those with operators", times->job_detailed,
-	                    times->job_selected);
+	return arena_printf(arena, "from %u of %u steps, those with %s", times->job_detailed, times->job_selected, what);
 }
 
 void step_kinds_note_sums(struct table *table, const struct step_times *times, int least_column)
@@ -363,7 +364,7 @@ double step_kinds_job_factor(const struct step_times *times)
 const char *step_kinds_whole_note(const struct step_times *times, struct arena *arena)
 {
 	return times->job_whole < times->job_count
-	               ? arena_printf(arena, "from %u of %u steps, those with operators in all ranks", times->job_whole,
-	                              times->job_count)
+	               ? arena_printf(arena, "from %u of %u steps, those with %s in all ranks", times->job_whole,
+	                              times->job_count, times->is_of_inputs ? "inputs" : "operators")
 	               : NULL;
 }

@@ -101,6 +101,7 @@ struct step_times {
 	bool is_scaled;       /* then what tables of operators sum up is multiplied to the run */
 	double factor;        /* by so much, of what lies in sampled steps; 1: nothing is */
 	bool knows_rare;      /* what happens rarely is known of all complete steps */
+	bool is_of_inputs;    /* the measured steps are those with inputs: see input_steps.h */
 	bool by_budget;       /* which steps have operators was chosen by what they cost, not asked for */
 	bool has_plain;       /* durations are of steps without operators, since others have them */
 	/* of the job's selected steps, each counted once: all; with detail in any rank; without an end in any rank */

@@ -175,13 +175,13 @@ static void use_flops(void *context, const struct flop_count *count)
 		flop_sum_add(&flops->sums[step], count);
 }
 
-static void sum_flops(struct step_flops *flops, const struct model *model)
+static void sum_flops(struct step_flops *flops, const struct model *model, const struct flop_likeness *likeness)
 {
 	flops->model = model;
 	flops->sums = storage_resize(model->storage, NULL, (size_t)model->steps_count + 1, sizeof(*flops->sums));
 	for (uint32_t i = 0; i < model->steps_count; i++)
 		flops->sums[i] = (struct flop_sum){0};
-	flops->result = flop_counts_each(model, use_flops, flops);
+	flops->result = flop_counts_each(model, likeness, use_flops, flops);
 }
 
 static void set_flops(struct table *table, int row, const struct step_flops *flops, uint32_t number)
@@ -192,7 +192,7 @@ static void set_flops(struct table *table, int row, const struct step_flops *flo
 
 	if (!step->has_detail)
 		why = "its operations were not all recorded";
-	else if (!sum->counted)
+	else if (!sum->counted || sum->lacking)
 		why = flop_sum_missing(sum);
 	else if (sum->uncounted && !step->has_shapes)
 		why = "the sizes of inputs were not recorded in all of it: --with shapes";
@@ -346,10 +346,11 @@ static enum status run(const struct model *model, const struct analysis_options 
 	const struct step_times *times = step_times_get(&own, model, options);
 	uint32_t process = MODEL_NONE;
 	struct step_flops flops;
+	struct flop_likeness likeness = {0};
 	struct labels labels;
 	double limit_ns = INFINITY;
 
-	sum_flops(&flops, model);
+	sum_flops(&flops, model, flop_likeness_get(&likeness, model, options));
 	table_init(table, "steps", "Steps", "one row per step and process; the phases sum to the duration");
 	table_columns(table, columns, STEP_COLUMNS);
 	table_keep_in(table, model->storage);
@@ -369,6 +370,7 @@ static enum status run(const struct model *model, const struct analysis_options 
 	table->columns[STEP_PROGRAM].is_hidden = !times->has_plain;
 	table->columns[STEP_FLOPS].is_hidden = flops.result != FLOPS_KNOWN;
 	storage_release(model->storage, flops.sums);
+	flop_likeness_release(&likeness);
 	if (!table->row_count)
 		table->empty = step_times_empty_reason(times);
 	step_times_release(&own);

@@ -5,6 +5,7 @@
  */
 #include "analysis/torch_ops.h"
 
+#include "analysis/flop_likeness.h"
 #include "analysis/flops.h"
 #include "analysis/name_classes.h"
 #include "analysis/python_places.h"
@@ -37,6 +38,9 @@ struct builder {
 	const char **shapes; /* by number of the string, NULL: not met yet */
 	uint32_t shapes_count;
 	struct flops flops;
+	struct flop_likeness likeness;
+	struct flop_walk walk;
+	enum torch_group group;
 	struct name_classes names;
 	const char **sources; /* by number of the stack, NULL: not met yet */
 	const char *folder;   /* the program's */
@@ -208,16 +212,34 @@ static bool is_async(struct builder *builder, const struct span_view *span)
 	        name_class(&builder->names, builder->model, span->name) & NAME_IS_WORK);
 }
 
+/* Of calls by their inputs: those of steps that have them. */
+static bool is_left_out(const struct builder *builder, const struct span_view *span)
+{
+	return builder->group == TORCH_BY_SHAPE && flop_likeness_lacks(&builder->likeness, span->step);
+}
+
+static double flops_of_call(struct builder *builder, const struct span_view *span)
+{
+	bool is_alone = builder->group == TORCH_BY_CALL;
+	uint32_t own = span->inputs ? span->inputs : span->shape;
+	double flops;
+	enum flops_result result = flops_of(&builder->flops, FLOPS_PROFILER, span->name,
+	                                    is_alone ? own : flop_walk_inputs(&builder->walk, span), &flops);
+
+	builder->ops->lacks_flops |= !is_alone && result == FLOPS_NO_SIZES &&
+	                             flop_likeness_lacks(&builder->likeness, span->step);
+	return flops;
+}
+
 static bool visit(void *context, const struct span_view *span)
 {
 	struct builder *builder = context;
-	double flops;
 	uint32_t *event_of = builder->event_of[span->track_index];
 	uint32_t around = span->parent == MODEL_NONE ? TORCH_NONE : event_of[span->parent];
 	struct torch_event *event;
 
 	event_of[span->row] = around;
-	if (!is_wanted(builder, span))
+	if (!is_wanted(builder, span) || is_left_out(builder, span))
 		return true;
 	event_of[span->row] = builder->ops->event_count;
 	event = torch_ops_add_event(builder->ops);
@@ -226,9 +248,8 @@ static bool visit(void *context, const struct span_view *span)
 	event->track = span->track_index;
 	event->parent = around;
 	event->stack = span->stack;
-	if (span->kind == SPAN_OP && flops_of(&builder->flops, FLOPS_PROFILER, span->name,
-	                                      span->inputs ? span->inputs : span->shape, &flops) == FLOPS_KNOWN)
-		event->flops = flops;
+	if (span->kind == SPAN_OP)
+		event->flops = flops_of_call(builder, span);
 	event->start_ns = span->start_ns;
 	event->start_us = (double)(span->start_ns - builder->base_ns) / 1000;
 	event->end_ns = span->start_ns + torch_trace_dur_ns(builder->model, span);
@@ -601,9 +622,12 @@ void torch_ops_init(struct torch_ops *ops, const struct model *model, const stru
 	                          .frames = options->frames,
 	                          .is_without_shapes = options->is_without_shapes,
 	                          .flops = {.model = model},
+	                          .group = options->group,
 	                          .names = {.classify = classify_name}};
 
 	*ops = (struct torch_ops){.model = model};
+	flop_likeness_init(&builder.likeness, model);
+	builder.walk.likeness = &builder.likeness;
 	arena_init(&ops->texts, 0);
 	builder.event_of = memory_resize(NULL, model->tracks_count + 1, sizeof(*builder.event_of));
 	for (uint32_t i = 0; i < model->tracks_count; i++) {
@@ -633,6 +657,8 @@ void torch_ops_init(struct torch_ops *ops, const struct model *model, const stru
 	free(builder.event_of);
 	free(builder.shapes);
 	flops_release(&builder.flops);
+	flop_walk_release(&builder.walk);
+	flop_likeness_release(&builder.likeness);
 	name_classes_release(&builder.names);
 	merge(ops);
 	add_up_children(ops);

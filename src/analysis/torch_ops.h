@@ -59,6 +59,7 @@ struct torch_ops {
 	uint32_t order_count;
 	struct torch_row *rows;
 	uint32_t row_count, row_capacity;
+	bool lacks_flops; /* of operators in steps without inputs, where others have them: sums would be of a part */
 	bool has_memory, has_operators, has_device, has_async; /* has_device: work of devices */
 	struct arena texts;
 };

@@ -4,6 +4,7 @@
  */
 #include "commands/report_torch.h"
 
+#include "analysis/flop_likeness.h"
 #include "analysis/memory_pool.h"
 #include "analysis/torch_trace.h"
 #include "analysis/trace_reasons.h"
@@ -110,13 +111,15 @@ static void say_nothing_recorded(struct buffer *out, const struct model *model)
 }
 
 /* What PyTorch's own table says is of the steps that its profiler saw. */
-static void say_from_which_steps(struct buffer *out, const struct model *model)
+static void say_from_which_steps(struct buffer *out, const struct model *model, bool is_by_shape)
 {
-	uint32_t with = 0;
+	uint32_t with = 0, with_inputs = 0;
 
 	for (uint32_t i = 0; i < model->steps_count; i++)
-		with += model->steps[i].has_detail;
-	if (with && with < model->steps_count)
+		with += model->steps[i].has_detail, with_inputs += model->steps[i].has_shapes;
+	if (is_by_shape && with_inputs && with_inputs < with)
+		buffer_printf(out, "from %u of %u steps, those with inputs\n", with_inputs, model->steps_count);
+	else if (with && with < model->steps_count)
 		buffer_printf(out, "from %u of %u steps, those with operators\n", with, model->steps_count);
 }
 
@@ -154,6 +157,7 @@ enum status report_torch_write(struct buffer *out, const struct model *model, co
 		.has_flops = wish->columns ? has_word(wish->columns, "flops") : has_flops,
 		.has_shapes = wish->is_by_shape || wish->has_events,
 	};
+	table.has_flops &= !ops.lacks_flops;
 	if (ops.has_device)
 		table.device = "cuda"; /* of AMD's, too */
 	for (int i = 0; i < 4; i++)
@@ -166,7 +170,9 @@ enum status report_torch_write(struct buffer *out, const struct model *model, co
 	if (!status && !wish->is_json && !wish->is_window && !ops.has_operators)
 		say_nothing_recorded(out, model);
 	else if (!status && !wish->is_json && !wish->is_window)
-		say_from_which_steps(out, model);
+		say_from_which_steps(out, model, options.group == TORCH_BY_SHAPE);
+	if (!status && !wish->is_json && !wish->is_window && has_flops && ops.lacks_flops)
+		buffer_printf(out, "FLOP: not measured: %s\n", FLOP_LIKENESS_MISSING);
 	if (!status && !wish->is_json && !wish->is_window && lost)
 		buffer_printf(out, "memory: not measured: %s\n", lost);
 	torch_ops_release(&ops);

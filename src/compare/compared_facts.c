@@ -246,6 +246,10 @@ static void read_shapes(struct compared_run *run, struct report *report)
 	int count = 0;
 
 	options.by = BY_SHAPE;
+	(void)report_step_times(report);
+	if (flop_likeness_varies(
+		    &report->flop_likeness)) /* of a part of the steps: another one may have larger inputs */
+		return;
 	if (!run->steps_count || analysis_find("ops")->run(report->model, &options, &table, &err))
 		return;
 	for (int row = 0; row < table.row_count; row++) {

@@ -20,6 +20,7 @@ const char *step_fact_key(enum step_fact fact)
 		[STEP_PAGE_FAULTS] = "stepscope page_faults",
 		[STEP_RARE] = "stepscope rare",
 		[STEP_CALLS] = "stepscope calls",
+		[STEP_INPUTS] = "stepscope inputs",
 	};
 	return keys[fact];
 }
@@ -36,6 +37,7 @@ bool step_fact_get(const struct model_step *step, enum step_fact fact, uint64_t 
 		[STEP_PHASES] = {step->has_lost_phases, 0},
 		[STEP_RARE] = {!step->has_detail && step->has_rare, 1},
 		[STEP_CALLS] = {step->has_calls_only, 1},
+		[STEP_INPUTS] = {step->has_detail && !step->has_shapes, 0},
 		[STEP_TOKEN_COUNT] = {step->has_tokens, step->tokens},
 		[STEP_SAMPLE_COUNT] = {step->has_samples, step->samples},
 		[STEP_CPU_NS] = {step->has_cpu && step->cpu_ns >= 0, (uint64_t)step->cpu_ns},
@@ -54,6 +56,9 @@ void step_fact_set(struct model_step *step, enum step_fact fact, uint64_t value)
 		break;
 	case STEP_CALLS:
 		step->has_calls_only = value;
+		break;
+	case STEP_INPUTS:
+		step->has_shapes = value;
 		break;
 	case STEP_CAPTURE_MODE:
 		if (value <= STEPSCOPE_CAPTURE_SAVE)
@@ -95,5 +100,5 @@ void step_fact_set(struct model_step *step, enum step_fact fact, uint64_t value)
 void step_facts_init(struct model_step *step)
 {
 	*step = (struct model_step){
-		.capture = STEPSCOPE_CAPTURE_RECORD, .has_detail = true, .has_any_detail = true, .has_rare = true};
+		.capture = STEPSCOPE_CAPTURE_RECORD, .has_detail = true, .has_any_detail = true, .has_rare = true, .has_shapes = true};
 }

@@ -20,6 +20,7 @@ enum step_fact {
 	STEP_PAGE_FAULTS,
 	STEP_RARE,  /* of these, 1: what happens rarely was recorded in all of it */
 	STEP_CALLS, /* 1: phases are told by calls of PyTorch's functions only */
+	STEP_INPUTS, /* 0: not all of its operators were recorded with inputs; said only where those of other steps were */
 	STEP_FACTS
 };
 

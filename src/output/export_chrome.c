@@ -425,7 +425,8 @@ static void chrome_init(struct chrome *chrome, const struct model *model, const 
 	uint32_t count = model->strings.count;
 	uint32_t written = 0;
 
-	*chrome = (struct chrome){.model = model, .options = options, .result = result};
+	*chrome = (struct chrome){
+		.model = model, .options = options, .result = result, .has_shapes = chrome_finds_shapes(model)};
 	chrome->names = memory_resize(NULL, (size_t)count + 1, sizeof(*chrome->names));
 	memset(chrome->names, 0, ((size_t)count + 1) * sizeof(*chrome->names));
 	buffer_init(&chrome->escaped, CACHE_BYTES);

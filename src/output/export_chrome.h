@@ -40,6 +40,7 @@ struct chrome {
 	struct buffer scratch;
 	int64_t base_ns;            /* wall time that ts counts from */
 	int64_t shift_ns;           /* model time + shift = ts */
+	bool has_shapes;            /* of inputs, in any step */
 	bool is_flow_by_index;      /* link numbers are not unique in this file */
 	struct step_bytes *account; /* (optional) a first pass that counts */
 	uint64_t done, total;
@@ -52,6 +53,8 @@ struct chrome {
 /* The External id of the last span of all; further numbers follow behind. */
 uint64_t chrome_last_id(const struct chrome *chrome);
 bool chrome_has_process(const struct chrome *chrome, uint32_t process);
+/* Are there shapes of inputs in it? */
+bool chrome_finds_shapes(const struct model *model);
 /* Escaped text of a string; valid until the next call. */
 const char *chrome_escaped(struct chrome *chrome, uint32_t string, size_t *length);
 void chrome_string(struct chrome *chrome, uint32_t string); /* escaped, without quotes */

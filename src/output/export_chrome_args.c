@@ -375,7 +375,7 @@ static void put_step(struct arg_list *list, const struct chrome_span *span)
 	uint64_t value;
 
 	for (enum step_fact fact = 0; step && fact < STEP_FACTS; fact++) {
-		if (!step_fact_get(step, fact, &value))
+		if (!step_fact_get(step, fact, &value) || (fact == STEP_INPUTS && !list->chrome->has_shapes))
 			continue;
 		put_key(list, step_fact_key(fact));
 		writer_printf(&list->chrome->w, "%" PRIu64, value);

@@ -144,7 +144,7 @@ static void put_profiler_facts(struct chrome *chrome)
 	}
 }
 
-static bool has_shapes(const struct model *model)
+bool chrome_finds_shapes(const struct model *model)
 {
 	for (uint32_t i = 0; i < model->steps_count; i++)
 		if (model->steps[i].has_shapes)
@@ -213,7 +213,7 @@ static bool has_modules(const struct chrome *chrome)
 static void put_options(struct chrome *chrome)
 {
 	const struct model *model = chrome->model;
-	bool is_with_shapes = has_shapes(model);
+	bool is_with_shapes = chrome->has_shapes;
 
 	if (is_with_shapes)
 		writer_text(&chrome->w, "\"record_shapes\": 1,\n");

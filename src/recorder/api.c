@@ -84,10 +84,19 @@ void stepscope_emit_micro_batch_begin(int64_t index)
 	put_arg(STEPSCOPE_BUILTIN_KEY_INDEX, STEPSCOPE_ARG_I64, (uint64_t)index);
 }
 
+/* What the program tells of its own operators costs little: it is kept in all steps with operators, also in those in which PyTorch is not asked for
+ * inputs. */
+static bool wants_info(void)
+{
+	unsigned active = STEPSCOPE_ACTIVE_;
+	return active & STEPSCOPE_ACTIVE_SHAPES ||
+	       (active & STEPSCOPE_ACTIVE_DETAIL && session.mask_detail & STEPSCOPE_ACTIVE_SHAPES);
+}
+
 void stepscope_emit_op_info(stepscope_name_t name, const struct stepscope_op_info *info)
 {
 	stepscope_emit_begin(name);
-	if (!info || !(STEPSCOPE_ACTIVE_ & STEPSCOPE_ACTIVE_SHAPES))
+	if (!info || !wants_info())
 		return;
 	uint32_t shape = shapes_symbol(info);
 	uint32_t dtype = shapes_dtype_symbol(info->dtype);

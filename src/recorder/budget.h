@@ -21,6 +21,7 @@
 
 #define BUDGET_MOST_BITS 10 /* N = 1024 */
 #define BUDGET_SKIPPED 3    /* steps at the begin, which have no operators */
+#define BUDGET_INPUT_BITS 2 /* of the steps with operators one of 2^2 has their inputs, too: those of the set for 4 N */
 #define BUDGET_EPOCH                                                                                                   \
 	6 /* N becomes less at multiples of 2^6 steps only, and takes over what others of the machine want */
 

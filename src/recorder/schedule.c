@@ -88,12 +88,22 @@ void schedule_note(struct schedule_progress *progress, enum stepscope_capture ac
 	progress->steps_begun++;
 }
 
+void schedule_note_inputs(struct schedule_progress *progress, int64_t number)
+{
+	progress->steps_with_inputs++;
+	progress->last_with_inputs = number;
+}
+
 void schedule_take_back(struct schedule_progress *progress, int64_t number)
 {
 	if (!progress->steps_begun || progress->last_number != number)
 		return;
 	progress->steps_begun--;
 	progress->last_number = number - 1;
+	if (progress->steps_with_inputs && progress->last_with_inputs == number) {
+		progress->steps_with_inputs--;
+		progress->last_with_inputs = number - 1;
+	}
 	if (progress->steps_recorded && progress->last_recorded == number) {
 		progress->steps_recorded--;
 		progress->last_recorded = number - 1;
@@ -446,6 +456,13 @@ static void say_all(struct sentence *sentence, const struct schedule_progress *p
 	}
 }
 
+static void say_inputs(struct sentence *sentence, const struct schedule_progress *progress)
+{
+	if (progress->every_inputs)
+		say(sentence, ", inputs of %" PRId64 " (1 of %" PRId64 ")", progress->steps_with_inputs,
+		    progress->every_inputs);
+}
+
 /* Some steps have no operators, as those of all would cost too much, or so that their cost can be measured. */
 static void say_part(struct sentence *sentence, const struct schedule_progress *progress)
 {
@@ -459,6 +476,7 @@ static void say_part(struct sentence *sentence, const struct schedule_progress *
 		say(sentence, " (1 of %" PRId64 " to %" PRId64 ")", progress->least_every, progress->every);
 	else if (progress->every > 1)
 		say(sentence, " (1 of %" PRId64 ")", progress->every);
+	say_inputs(sentence, progress);
 	if (progress->cost != COST_UNKNOWN) {
 		say(sentence, ": all would cost ");
 		say_cost(sentence, progress);

@@ -27,7 +27,9 @@ enum cost_known {
 /* How the run went, for the line at exit. Starts as {0}. */
 struct schedule_progress {
 	int64_t steps_begun;
-	int64_t steps_recorded;                /* RECORD or SAVE */
+	int64_t steps_recorded; /* RECORD or SAVE */
+	int64_t steps_with_inputs,
+		last_with_inputs;              /* of these, with inputs of operators; the number of the last one */
 	int64_t steps_before;                  /* steps begun before the first recorded one */
 	int64_t first_recorded, last_recorded; /* the lowest and the highest number of those */
 	int64_t first_number, last_number;     /* of all */
@@ -36,6 +38,7 @@ struct schedule_progress {
 	const char *profiler; /* likewise: of the program's own, that marks steps which the report takes; NULL: none */
 	int64_t every; /* set by the session: by the budget one of so many steps has operators; 0: there is no budget */
 	int64_t least_every; /* with `every`: in other steps it was one of so many, and `every` is the most; 0: in none */
+	int64_t every_inputs; /* likewise: one of so many has their inputs, too; 0: as many as have operators */
 	enum cost_known cost; /* with `every`: what is known of cost_ratio, which operators in all steps would cost */
 	double cost_ratio;
 	int64_t earlier, earlier_begun,
@@ -50,6 +53,8 @@ struct schedule_progress {
 	int32_t rank;                   /* with is_left_out */
 };
 void schedule_note(struct schedule_progress *progress, enum stepscope_capture action, int64_t number);
+/* The step that was noted last has inputs, too. */
+void schedule_note_inputs(struct schedule_progress *progress, int64_t number);
 
 /* The program marks its steps after all, and counts from 0. */
 void schedule_forget_counted(struct schedule_progress *progress);

@@ -174,12 +174,13 @@ static unsigned tell_agent(unsigned bits)
 	return session.switched;
 }
 
-/* What costs nothing is recorded where the budget alone leaves operators out. */
+/* A step that the budget chose may have operators without their inputs. What costs nothing is recorded where it alone leaves operators out. */
 static unsigned bits_of(enum stepscope_capture capture)
 {
+	unsigned bits = session.budget.has_inputs ? session.mask_detail : session.mask_detail & ~STEPSCOPE_ACTIVE_SHAPES;
 	if (!captures_detail(capture) || !session.mask_detail)
 		return STEPSCOPE_ACTIVE_STEPS;
-	return STEPSCOPE_ACTIVE_STEPS | (session.budget.is_paused ? STEPSCOPE_ACTIVE_RARE : session.mask_detail);
+	return STEPSCOPE_ACTIVE_STEPS | (session.budget.is_paused ? STEPSCOPE_ACTIVE_RARE : bits);
 }
 
 static void apply_capture(enum stepscope_capture capture, bool is_first)
@@ -258,6 +259,16 @@ static enum stepscope_capture recorded_as(enum stepscope_capture capture)
 	return session.window_mask ? STEPSCOPE_CAPTURE_RECORD : STEPSCOPE_CAPTURE_NONE;
 }
 
+static void note_step(enum stepscope_capture asked, int64_t number)
+{
+	enum stepscope_capture capture = recorded_as(asked);
+	bool is_of_schedule = captures_detail(asked) && !session.budget.is_paused;
+	unsigned bits = (is_of_schedule ? bits_of(asked) : 0) | session.window_mask;
+	schedule_note(&session.progress, capture, number);
+	if (bits & STEPSCOPE_ACTIVE_SHAPES)
+		schedule_note_inputs(&session.progress, number);
+}
+
 void session_step_begin(int64_t number)
 {
 	const uint64_t payload = (uint64_t)number;
@@ -270,7 +281,7 @@ void session_step_begin(int64_t number)
 	enum stepscope_capture capture = schedule_action(&session.options, index, number);
 	step_budget_choose(&session.budget, number);
 	apply_capture(capture, false);
-	schedule_note(&session.progress, recorded_as(capture), number);
+	note_step(capture, number);
 	session.step_number = number;
 	session.is_step_open = true;
 	stream_put(STEPSCOPE_EVENT_STEP, STEPSCOPE_STEP_BEGIN, &payload, 1);
@@ -366,7 +377,7 @@ static void count_step(bool is_odd)
 {
 	int64_t ended = session.step_index++;
 	enum stepscope_capture was = schedule_action(&session.options, ended, ended);
-	schedule_note(&session.progress, recorded_as(was), ended);
+	note_step(was, ended);
 	session.step_number = ended;
 	step_budget_end(&session.budget, ended, is_odd);
 	step_budget_choose(&session.budget, session.step_index);

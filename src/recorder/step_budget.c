@@ -25,12 +25,13 @@
 
 void step_budget_start(struct step_budget *budget, const struct record_options *options, bool is_worker)
 {
-	bool is_paused = is_worker && budget->is_paused;
+	bool is_paused = is_worker && budget->is_paused, has_inputs = !is_worker || budget->has_inputs;
 	host_share_forget(&budget->share);
 	*budget = (struct step_budget){.is_on = options->mode == RECORD_ALWAYS && options->budget > 0,
 	                               .told = -1,
 	                               .told_most = BUDGET_MOST_BITS + 1};
 	budget->is_paused = is_paused && budget->is_on;
+	budget->has_inputs = has_inputs || !budget->is_on;
 	budget->is_whole = options->with_memory;
 	if (budget->is_on)
 		budget_start(&budget->rule, options->budget, budget->is_whole ? 1 : options->cost_every);
@@ -52,13 +53,13 @@ static double ns_since(uint64_t ticks)
 	return (double)(clock_ticks() - ticks) * 1e9 / (double)recorder_clock.tick_hz;
 }
 
-static double word_ns(void)
+static double word_ns(bool has_inputs)
 {
 	if (!session.observer)
 		return EVENT_FACTOR * session.cost_event_ns;
 	if (session.options.with_memory)
 		return MEMORY_WORD_NS * (OTHER_PART + (1 - OTHER_PART) * session.observer_share);
-	if (session.options.with_shapes)
+	if (session.options.with_shapes && has_inputs)
 		return SHAPED_WORD_NS * (OTHER_PART + (1 - OTHER_PART) * session.observer_share);
 	return OBSERVED_WORD_NS * session.observer_share;
 }
@@ -132,7 +133,8 @@ void step_budget_end(struct step_budget *budget, int64_t number, bool is_odd)
 	step.ns = budget->has_begun ? ns_since(budget->ticks) : 0;
 	if (step.kind == BUDGET_WITH) {
 		uint64_t words = streams_words();
-		step.table_ns = words > budget->words ? (double)(words - budget->words) * word_ns() : 0;
+		step.table_ns = words > budget->words ? (double)(words - budget->words) * word_ns(budget->has_inputs)
+		                                      : 0;
 	}
 	unsigned own = budget->rule.own;
 	if (budget->rule.ended >= BUDGET_SKIPPED)
@@ -155,14 +157,23 @@ static void enter(struct step_budget *budget, int64_t number)
 		host_share_put(&budget->share, epoch + 1, budget->rule.own);
 }
 
+/* PyTorch's operators: their inputs cost half as much as they do themselves. A program that tells of its own gives theirs in all of its steps. */
+static bool wants_inputs(const struct step_budget *budget, int64_t number)
+{
+	return budget->is_whole || !session.options.with_shapes || !session.observer ||
+	       budget_selects(number, budget->rule.bits + BUDGET_INPUT_BITS);
+}
+
 void step_budget_choose(struct step_budget *budget, int64_t number)
 {
 	if (!budget->is_on || !session.mask_detail || (budget->has_begun && budget->number == number))
 		return;
 	enter(budget, number);
 	bool is_paused = !budget->is_whole && !budget_wants(&budget->rule, number);
-	budget->is_mixed = budget->has_begun && is_paused != budget->is_paused;
+	bool has_inputs = wants_inputs(budget, number);
+	budget->is_mixed = budget->has_begun && (is_paused != budget->is_paused || has_inputs != budget->has_inputs);
 	budget->is_paused = is_paused;
+	budget->has_inputs = has_inputs;
 	budget->number = number;
 	tell_every(budget);
 	if (budget->has_begun)
@@ -216,13 +227,15 @@ void step_budget_describe(struct step_budget *budget, struct schedule_progress *
 {
 	struct budget_cost cost = budget_cost(&budget->rule);
 	unsigned least, most;
-	progress->every = progress->least_every = 0;
+	progress->every = progress->least_every = progress->every_inputs = 0;
 	progress->cost = COST_UNKNOWN;
 	if (!budget->is_on)
 		return;
 	find_range(budget, &least, &most);
 	progress->every = INT64_C(1) << most;
 	progress->least_every = least < most ? INT64_C(1) << least : 0;
+	if (session.options.with_shapes && session.observer && !budget->is_whole)
+		progress->every_inputs = progress->every << BUDGET_INPUT_BITS;
 	progress->cost = know(&cost, &progress->cost_ratio);
 	if (budget->rule.ended >= BUDGET_SKIPPED)
 		tell_range(budget);

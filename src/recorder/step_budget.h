@@ -16,6 +16,7 @@ struct step_budget {
 	bool is_on; /* some steps have no operators, by their cost */
 	bool is_whole; /* all steps have operators: what is alive can only be told of allocations and releases without a gap */
 	bool is_paused;        /* so has this one; before the first step nothing is left out */
+	bool has_inputs;       /* where it has operators, they have their inputs, if these are recorded at all */
 	bool has_begun;        /* the step before it has ended, or it has been announced */
 	bool is_mixed;         /* its number was another one than expected */
 	int64_t number;        /* its own, as expected */

@@ -88,7 +88,21 @@ static void victim_workers(int argc, char **argv)
 	stepscope_step_end();
 }
 
-static uint64_t operators_of(const char *victim, const char *options)
+/* Its operators have inputs and an element type. */
+static void victim_shaped(int argc, char **argv)
+{
+	const struct stepscope_op_info info = {
+		.input_count = 1, .rank = {1}, .shape = {{8}}, .dtype = STEPSCOPE_DTYPE_F32};
+
+	for (int64_t number = 1000; number < 1000 + STEPS; number++) {
+		stepscope_step_begin(number);
+		stepscope_op_begin_info(stepscope_name(STEPSCOPE_KIND_OP, "operator"), &info);
+		stepscope_op_end();
+		stepscope_step_end();
+	}
+}
+
+static uint64_t count_of(const char *victim, const char *options, enum stepscope_event event)
 {
 	struct recording *recording;
 	uint64_t begun;
@@ -97,9 +111,14 @@ static uint64_t operators_of(const char *victim, const char *options)
 	CHECK(harness_run(victim, NULL) == 0);
 	recording = recording_read(harness.directory);
 	CHECK_EQUAL(recording_drops(recording, STEPSCOPE_EVENT_BEGIN), 0);
-	begun = recording_sum(recording, STEPSCOPE_EVENT_BEGIN);
+	begun = recording_sum(recording, event);
 	recording_free(recording);
 	return begun;
+}
+
+static uint64_t operators_of(const char *victim, const char *options)
+{
+	return count_of(victim, options, STEPSCOPE_EVENT_BEGIN);
 }
 
 static uint64_t expected(unsigned bits)
@@ -155,6 +174,17 @@ static void a_program_without_steps_is_whole(void)
 	CHECK_EQUAL(operators_of("without_steps", "keep_size=0,budget=3%"), STEPS);
 }
 
+/* In a part of them inputs are what PyTorch is asked for. */
+static void what_a_program_tells_of_inputs_is_in_all_chosen_steps(void)
+{
+	CHECK_EQUAL(count_of("shaped", "keep_size=0,cost_every=8,with=shapes", STEPSCOPE_EVENT_ARG), 2 * expected(3));
+}
+
+static void inputs_are_kept_only_where_they_are_asked_for(void)
+{
+	CHECK_EQUAL(count_of("shaped", "keep_size=0,cost_every=8", STEPSCOPE_EVENT_ARG), 0);
+}
+
 static void workers_go_on_as_their_parent_did(void)
 {
 	if (IS_THREAD_SANITIZED)
@@ -162,9 +192,11 @@ static void workers_go_on_as_their_parent_did(void)
 	CHECK_EQUAL(operators_of("workers", "keep_size=0,budget=3%"), 1 + 5);
 }
 
-HARNESS_MAIN(LIST(VICTIM(short), VICTIM(cheap), VICTIM(expensive), VICTIM(without_steps), VICTIM(workers)),
+HARNESS_MAIN(LIST(VICTIM(short), VICTIM(cheap), VICTIM(expensive), VICTIM(without_steps), VICTIM(workers),
+                  VICTIM(shaped)),
              LIST(TEST(a_fixed_number_records_the_steps_of_its_set), TEST(a_fixed_number_becomes_a_power_of_two),
                   TEST(one_leaves_out_two_of_each_32), TEST(what_was_asked_for_is_whole),
                   TEST(without_a_budget_all_is_recorded), TEST(cheap_operators_are_in_most_steps),
                   TEST(expensive_operators_are_in_few_steps), TEST(a_program_without_steps_is_whole),
-                  TEST(workers_go_on_as_their_parent_did)))
+                  TEST(what_a_program_tells_of_inputs_is_in_all_chosen_steps),
+                  TEST(inputs_are_kept_only_where_they_are_asked_for), TEST(workers_go_on_as_their_parent_did)))

@@ -11,7 +11,8 @@ import pytest
 from torch_tools import HERE, PACKAGE, STEPSCOPE, every_python, is_before, run, table, warm
 
 SWITCHES = int(os.environ.get("SWITCHES", 40))  # the suite `slow` makes more
-SCHEDULES = {"list": ["--steps", "3,5,7-9,20,31,40-2000"], "none": ["--steps", "none"], "alternating": ["--wait", "1", "--active", "1"]}
+SCHEDULES = {"list": ["--steps", "3,5,7-9,20,31,40-2000"], "none": ["--steps", "none"], "alternating": ["--wait", "1", "--active", "1"],
+             "inputs": ["--with", "shapes", "--cost-every", "1"]}  # without inputs in most of these steps
 bare = {}  # kind and Python -> what the program says without us
 
 
@@ -33,7 +34,8 @@ def test_switching_changes_nothing(tmp_path, python, kind, schedule):
     """Losses to the last bit, events of PyTorch's profilers, and all begins and ends of ours."""
     if (kind, python) not in bare:
         bare[kind, python] = switching(tmp_path, python, kind, is_observed=False)
-    assert switching(tmp_path, python, kind, options=SCHEDULES[schedule]) == bare[kind, python]
+    budget = None if "--cost-every" in SCHEDULES[schedule] else "none"
+    assert switching(tmp_path, python, kind, options=SCHEDULES[schedule], budget=budget) == bare[kind, python]
     assert not [row for row in table(tmp_path, "ledger") if row["what"] in ("unmatched end", "open", "dropped", "damaged")]
     steps = table(tmp_path, "steps")
     assert len(steps) > SWITCHES / 4 and all(step["is_complete"] for step in steps)

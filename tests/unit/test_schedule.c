@@ -444,6 +444,19 @@ static void the_sentence_says_how_many_steps_have_operators(void **state)
 	progress.counted_by = NULL;
 	schedule_describe(&options, &progress, out, sizeof(out));
 	assert_string_equal(out, "captured operators of 41 of 287 steps: all would cost less than 1 %");
+	for (int64_t step = 0; step < 287; step += 28)
+		schedule_note_inputs(&progress, step);
+	progress.every_inputs = 4;
+	schedule_describe(&options, &progress, out, sizeof(out));
+	assert_string_equal(
+		out, "captured operators of 41 of 287 steps, inputs of 11 (1 of 4): all would cost less than 1 %");
+	progress.every = 8;
+	progress.every_inputs = 32;
+	progress.last_with_inputs = 286;
+	schedule_take_back(&progress, 286);
+	schedule_describe(&options, &progress, out, sizeof(out));
+	assert_string_equal(out, "captured operators of 41 of 286 steps (1 of 8), inputs of 10 (1 of 32): all would "
+	                         "cost less than 1 %");
 }
 
 static void the_sentence_says_that_a_few_steps_are_too_few(void **state)

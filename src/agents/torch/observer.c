@@ -37,7 +37,9 @@ static struct {
 	uint64_t handles[KINDS];
 	bool is_started; /* by observer_start() */
 	bool has_detail; /* operators are recorded */
+	bool has_shapes; /* and their inputs */
 	bool is_on;      /* the callbacks are registered */
+	bool is_asking;  /* those that ask for inputs */
 	uint32_t kept;   /* how often they stayed though no operators are recorded */
 	uint32_t lock;
 } registered;
@@ -84,12 +86,6 @@ static __attribute__((noinline, cold)) void tell_thread(struct open_records *ope
 	if (words[0])
 		emit_event(STEPSCOPE_EVENT_EXTENDED, STEPSCOPE_EXTENDED_TORCH_THREAD, words,
 		           observer.is_followed ? 2 : 1);
-}
-
-/* Their inputs were not looked at in calibration. */
-static inline bool is_static(enum torch_scope scope)
-{
-	return scope == TORCH_SCOPE_STATIC_OP || scope == TORCH_SCOPE_STATIC_MODEL;
 }
 
 static __attribute__((noinline, cold)) void leave_out(void)
@@ -160,7 +156,8 @@ static __attribute__((noinline)) void end_other(const void *record)
 
 /* ---- records ---------------------------------------------------------------------------------------------------------------- */
 
-static inline __attribute__((always_inline)) void begin(enum torch_scope scope, const void *record)
+/* asks: its callback asks for inputs. No other record has any to look at: what lies there may be anything. */
+static inline __attribute__((always_inline)) void begin(enum torch_scope scope, const void *record, bool asks)
 {
 	if (__builtin_expect(!torch_thread, 0) && !thread_make())
 		return;
@@ -187,7 +184,7 @@ static inline __attribute__((always_inline)) void begin(enum torch_scope scope, 
 	if (!is_told(open))
 		tell_thread(open);
 	open_push(open, record, flags | OPEN_IS_BEGUN);
-	bool has_inputs = !is_static(scope) && observer.has_inputs && (STEPSCOPE_ACTIVE_ & STEPSCOPE_ACTIVE_SHAPES);
+	bool has_inputs = asks && observer.has_inputs && (STEPSCOPE_ACTIVE_ & STEPSCOPE_ACTIVE_SHAPES);
 	uint64_t frame = observer.has_lines ? lines_begin(record, open->depth - 1) : 0;
 	uint64_t where = (has_inputs ? inputs_symbol(record) : 0) | frame << 32;
 	emit_begin(symbol, sequence_of(scope, record), where);
@@ -195,37 +192,61 @@ static inline __attribute__((always_inline)) void begin(enum torch_scope scope, 
 
 TORCH_START_BODY static void begin_function(const void *record)
 {
-	begin(TORCH_SCOPE_FUNCTION, record);
+	begin(TORCH_SCOPE_FUNCTION, record, false);
 }
 TORCH_START(start_function, begin_function)
 
+TORCH_START_BODY static void begin_function_asking(const void *record)
+{
+	begin(TORCH_SCOPE_FUNCTION, record, true);
+}
+TORCH_START(start_function_asking, begin_function_asking)
+
 TORCH_START_BODY static void begin_backward(const void *record)
 {
-	begin(TORCH_SCOPE_BACKWARD, record);
+	begin(TORCH_SCOPE_BACKWARD, record, false);
 }
 TORCH_START(start_backward, begin_backward)
 
+TORCH_START_BODY static void begin_backward_asking(const void *record)
+{
+	begin(TORCH_SCOPE_BACKWARD, record, true);
+}
+TORCH_START(start_backward_asking, begin_backward_asking)
+
 TORCH_START_BODY static void begin_script(const void *record)
 {
-	begin(TORCH_SCOPE_TORCHSCRIPT, record);
+	begin(TORCH_SCOPE_TORCHSCRIPT, record, false);
 }
 TORCH_START(start_script, begin_script)
 
+TORCH_START_BODY static void begin_script_asking(const void *record)
+{
+	begin(TORCH_SCOPE_TORCHSCRIPT, record, true);
+}
+TORCH_START(start_script_asking, begin_script_asking)
+
 TORCH_START_BODY static void begin_user(const void *record)
 {
-	begin(TORCH_SCOPE_USER, record);
+	begin(TORCH_SCOPE_USER, record, false);
 }
 TORCH_START(start_user, begin_user)
 
+TORCH_START_BODY static void begin_user_asking(const void *record)
+{
+	begin(TORCH_SCOPE_USER, record, true);
+}
+TORCH_START(start_user_asking, begin_user_asking)
+
 TORCH_START_BODY static void begin_static_op(const void *record)
 {
-	begin(TORCH_SCOPE_STATIC_OP, record);
+	begin(TORCH_SCOPE_STATIC_OP, record, false);
 }
 TORCH_START(start_static_op, begin_static_op)
 
 TORCH_START_BODY static void begin_static_model(const void *record)
 {
-	begin(TORCH_SCOPE_STATIC_MODEL, record);
+	begin(TORCH_SCOPE_STATIC_MODEL, record, false);
 }
 TORCH_START(start_static_model, begin_static_model)
 
@@ -375,18 +396,26 @@ static void unlock(void)
 	__atomic_store_n(&registered.lock, 0, __ATOMIC_RELEASE);
 }
 
+/* PyTorch makes a list of an operator's inputs only where a callback asks for it, at as much as half of what being observed costs. */
 static void add_callbacks(void)
 {
 	static const struct {
-		torch_start *start;
+		torch_start *start,
+			*asking; /* without and with inputs; those of the static runtime were not looked at in calibration */
 		enum torch_scope scope;
-	} kinds[KINDS] = {{start_function, TORCH_SCOPE_FUNCTION},   {start_backward, TORCH_SCOPE_BACKWARD},
-	                  {start_script, TORCH_SCOPE_TORCHSCRIPT},  {start_user, TORCH_SCOPE_USER},
-	                  {start_static_op, TORCH_SCOPE_STATIC_OP}, {start_static_model, TORCH_SCOPE_STATIC_MODEL}};
+	} kinds[KINDS] = {{start_function, start_function_asking, TORCH_SCOPE_FUNCTION},
+	                  {start_backward, start_backward_asking, TORCH_SCOPE_BACKWARD},
+	                  {start_script, start_script_asking, TORCH_SCOPE_TORCHSCRIPT},
+	                  {start_user, start_user_asking, TORCH_SCOPE_USER},
+	                  {start_static_op, NULL, TORCH_SCOPE_STATIC_OP},
+	                  {start_static_model, NULL, TORCH_SCOPE_STATIC_MODEL}};
 	for (unsigned i = 0; i < KINDS; i++) {
-		struct torch_callback callback = {.start = kinds[i].start, .end = end, .probability = 1.0};
+		bool asks = registered.is_asking && kinds[i].asking;
+		struct torch_callback callback = {.start = asks ? kinds[i].asking : kinds[i].start,
+		                                  .end = end,
+		                                  .probability = 1.0,
+		                                  .needs_inputs = asks};
 		callback.scopes[kinds[i].scope] = true;
-		callback.needs_inputs = observer.has_inputs && !is_static(kinds[i].scope);
 		registered.handles[i] = registered.add(callback);
 	}
 }
@@ -402,12 +431,14 @@ static void follow_wishes(void)
 {
 	bool is_wanted = registered.is_started &&
 	                 (registered.has_detail || (observer.is_counting && training_needs_records()));
-	if (is_wanted == registered.is_on)
+	bool is_asking = is_wanted && registered.has_shapes && observer.has_inputs;
+	if (is_wanted == registered.is_on && is_asking == registered.is_asking)
 		return;
+	if (registered.is_on)
+		remove_callbacks();
+	registered.is_asking = is_asking;
 	if (is_wanted)
 		add_callbacks();
-	else
-		remove_callbacks();
 	registered.is_on = is_wanted;
 }
 
@@ -425,6 +456,7 @@ static unsigned on_switch(unsigned bits)
 	if (!lock())
 		return registered.is_on ? 0 : STEPSCOPE_ACTIVE_CALLS;
 	registered.has_detail = bits & STEPSCOPE_ACTIVE_DETAIL;
+	registered.has_shapes = bits & STEPSCOPE_ACTIVE_SHAPES;
 	follow_wishes();
 	unsigned added = bits && registered.is_started && !registered.is_on ? STEPSCOPE_ACTIVE_CALLS : 0;
 	note_kept(bits);
@@ -465,11 +497,12 @@ void observer_start(const struct torch_entry *entry, const struct torch_layout *
 	registered.remove = entry->remove_callback;
 	registered.callbacks_of = entry->callbacks_of;
 	emit_at_fork(forget_details);
-	lean_observer(start_function, end);
+	lean_observer(start_function_asking, end); /* what they make has an empty list of inputs */
 	watch_forks();
 	bool is_held = lock();
 	registered.is_started = true;
 	registered.has_detail = STEPSCOPE_ACTIVE_ & STEPSCOPE_ACTIVE_DETAIL;
+	registered.has_shapes = STEPSCOPE_ACTIVE_ & STEPSCOPE_ACTIVE_SHAPES;
 	follow_wishes();
 	if (is_held)
 		unlock();
