@@ -533,6 +533,8 @@ static void join(struct op_group *group, const struct op_group *sampled, double 
 	group->min_ns = sampled->min_ns < group->min_ns ? sampled->min_ns : group->min_ns;
 	group->max_ns = sampled->max_ns > group->max_ns ? sampled->max_ns : group->max_ns;
 	group->flop_calls += sampled->flop_calls;
+	group->lacking_calls += sampled->lacking_calls;
+	group->lacking_profiler_calls += sampled->lacking_profiler_calls;
 	group->byte_calls += sampled->byte_calls;
 	group->rated_flops += sampled->rated_flops;
 	group->rated_calls += sampled->rated_calls;

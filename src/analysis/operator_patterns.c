@@ -107,8 +107,7 @@ struct found {
 struct fold {
 	const struct model *model;
 	const struct step_times *times;
-	bool is_part;        /* steps with inputs: what is found by these counts there alone */
-	double input_factor; /* measured steps for one of them */
+	bool is_part; /* steps with inputs: what is found by these counts there alone */
 	struct name_classes names;
 	struct found found[PATTERNS];
 	struct level *levels; /* the first is the thread itself */
@@ -510,20 +509,15 @@ static void add_row(struct table *table, struct span_places *places, enum patter
 	set_place(table, row, places, found);
 }
 
-static void multiply(struct found *found, double factor)
+static bool is_of_inputs(enum pattern pattern)
 {
-	if (factor > 1)
-		*found = (struct found){.count = clamped_int((double)found->count * factor + 0.5),
-		                        .total_ns = clamped_int((double)found->total_ns * factor),
-		                        .longest_ns = found->longest_ns,
-		                        .track = found->track,
-		                        .row = found->row};
+	return pattern == PATTERN_CONV_BIAS || pattern == PATTERN_ODD_SIZES;
 }
 
 static enum status run(const struct model *model, const struct analysis_options *options, struct table *table,
                        struct error *err)
 {
-	struct step_times own = {0};
+	struct step_times own = {0}, with_inputs = {0};
 	struct fold fold = {.model = model,
 	                    .times = step_times_get(&own, model, options),
 	                    .names.classify = classify,
@@ -532,16 +526,12 @@ static enum status run(const struct model *model, const struct analysis_options 
 	struct span_places places;
 	bool has_operators;
 
-	fold.is_part = input_steps_are_part(fold.times, model);
-	fold.input_factor = fold.is_part
-	                            ? (double)step_kinds_measured(fold.times) / input_steps_count(fold.times, model)
-	                            : 1;
+	const struct step_times *sized = input_steps_only(&with_inputs, fold.times, model);
+	fold.is_part = sized != fold.times;
 	for (uint32_t i = 0; i < model->tracks_count; i++)
 		if (model->tracks[i]->kind == TRACK_THREAD)
 			fold_track(&fold, i);
 	has_operators = fold.found[PATTERN_INDEX].can_tell;
-	multiply(&fold.found[PATTERN_CONV_BIAS], fold.input_factor);
-	multiply(&fold.found[PATTERN_ODD_SIZES], fold.input_factor);
 	fold.found[PATTERN_CONV_BIAS].can_tell = has_operators && !fold.unsized[0];
 	fold.found[PATTERN_ODD_SIZES].can_tell = has_operators && !fold.unsized[1];
 	span_places_init(&places, model);
@@ -549,7 +539,8 @@ static enum status run(const struct model *model, const struct analysis_options 
 	           "habits that PyTorch's own pattern matcher looks for, by the order and nesting of operators");
 	table_columns(table, columns, COLUMNS);
 	for (int pattern = 0; pattern < PATTERNS && has_operators; pattern++)
-		add_row(table, &places, (enum pattern)pattern, &fold.found[pattern], fold.times);
+		add_row(table, &places, (enum pattern)pattern, &fold.found[pattern],
+		        is_of_inputs((enum pattern)pattern) ? sized : fold.times);
 	step_kinds_note_sums(table, fold.times, COLUMN_LEAST);
 	if (!has_operators)
 		table->empty = step_times_no_operations(model, options, &table->arena,
@@ -557,6 +548,7 @@ static enum status run(const struct model *model, const struct analysis_options 
 	span_places_release(&places);
 	name_classes_release(&fold.names);
 	free(fold.levels);
+	input_steps_release(&with_inputs);
 	step_times_release(&own);
 	return STATUS_OK;
 }

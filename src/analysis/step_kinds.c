@@ -318,7 +318,8 @@ const char *step_kinds_operators_note(const struct step_times *times, struct are
 	if (times->job_detailed < STEP_KINDS_LEAST)
 		return arena_printf(arena, "%s of %u of %u steps%s", what, times->job_detailed, times->job_selected,
 		                    times->by_budget ? "; --budget none records all" : "");
-	return arena_printf(arena, "from %u of %u steps, those with %s", times->job_detailed, times->job_selected, what);
+	return arena_printf(arena, "from %u of %u steps, those with %s", times->job_detailed, times->job_selected,
+	                    what);
 }
 
 void step_kinds_note_sums(struct table *table, const struct step_times *times, int least_column)

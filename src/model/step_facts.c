@@ -99,6 +99,9 @@ void step_fact_set(struct model_step *step, enum step_fact fact, uint64_t value)
 
 void step_facts_init(struct model_step *step)
 {
-	*step = (struct model_step){
-		.capture = STEPSCOPE_CAPTURE_RECORD, .has_detail = true, .has_any_detail = true, .has_rare = true, .has_shapes = true};
+	*step = (struct model_step){.capture = STEPSCOPE_CAPTURE_RECORD,
+	                            .has_detail = true,
+	                            .has_any_detail = true,
+	                            .has_rare = true,
+	                            .has_shapes = true};
 }

@@ -177,7 +177,8 @@ static unsigned tell_agent(unsigned bits)
 /* A step that the budget chose may have operators without their inputs. What costs nothing is recorded where it alone leaves operators out. */
 static unsigned bits_of(enum stepscope_capture capture)
 {
-	unsigned bits = session.budget.has_inputs ? session.mask_detail : session.mask_detail & ~STEPSCOPE_ACTIVE_SHAPES;
+	unsigned bits = session.budget.has_inputs ? session.mask_detail
+	                                          : session.mask_detail & ~STEPSCOPE_ACTIVE_SHAPES;
 	if (!captures_detail(capture) || !session.mask_detail)
 		return STEPSCOPE_ACTIVE_STEPS;
 	return STEPSCOPE_ACTIVE_STEPS | (session.budget.is_paused ? STEPSCOPE_ACTIVE_RARE : bits);
