@@ -113,6 +113,16 @@ void fake_begin(int scope, const struct fake_record *record)
 		abort(); /* a pointer that PyTorch would free */
 }
 
+int fake_has_callback(int scope)
+{
+	return callbacks[scope].start != NULL;
+}
+
+int fake_asks(int scope)
+{
+	return callbacks[scope].start && callbacks[scope].needs_inputs;
+}
+
 void fake_end(int scope, const struct fake_record *record)
 {
 	if (callbacks[scope].start)

@@ -68,6 +68,9 @@ struct fake_schema {
 
 FAKE_API void fake_begin(int scope, const struct fake_record *record);
 FAKE_API void fake_end(int scope, const struct fake_record *record);
+/* Is there a callback of the scope, and does it ask for inputs? */
+FAKE_API int fake_has_callback(int scope);
+FAKE_API int fake_asks(int scope);
 FAKE_API extern int64_t fake_sequence; /* what PyTorch's peek() says */
 
 #endif

@@ -320,6 +320,54 @@ static void inputs_are_not_read_after_the_beginning(void)
 	CHECK_EQUAL(harness_run("gone", NULL), 0);
 }
 
+/* Records that nobody asked for inputs hold anything where they lie in others. Of each 4 steps one asks, with N = 1; here nothing but
+ * operators may tell of steps, so there is a callback in all. */
+static void victim_asks(int argc, char **argv)
+{
+	int status = calibrate(), observed = 0, asking = 0;
+	if (status || stepscope_torch_probe_end() != 0 || stepscope_torch_start() != 0)
+		_exit(status ? status : 13);
+	stepscope_torch_settled();
+	struct fake_tensor tensor = TENSOR(FAKE_PLAIN, 6, 2, 3);
+	const struct fake_value inputs[2] = {tensor_value(&tensor), tensor_value(&tensor)};
+	for (int64_t number = 0; number < 96; number++) {
+		stepscope_step_begin(number);
+		const struct fake_value *mine = fake_asks(0) ? inputs : (const struct fake_value *)8;
+		call_with("aten::add", mine, 2);
+		observed += number >= 64 && fake_has_callback(0);
+		asking += number >= 64 && fake_asks(0);
+		stepscope_step_end();
+	}
+	_exit(observed != 32 || asking != 8);
+}
+
+static void inputs_are_asked_for_in_a_part_of_the_steps(void)
+{
+	harness.options = "keep_size=0,with=shapes,cost_every=1";
+	CHECK_EQUAL(harness_run("asks", NULL), 0);
+}
+
+static void inputs_are_asked_for_in_all_steps_without_a_budget(void)
+{
+	harness.options = "keep_size=0,with=shapes,budget=none";
+	CHECK_EQUAL(harness_run("asks_always", NULL), 0);
+}
+
+static void victim_asks_always(int argc, char **argv)
+{
+	int status = calibrate();
+	bool is_asking = true;
+	if (status || stepscope_torch_probe_end() != 0 || stepscope_torch_start() != 0)
+		_exit(status ? status : 13);
+	stepscope_torch_settled();
+	for (int64_t number = 0; number < 32; number++) {
+		stepscope_step_begin(number);
+		is_asking &= fake_asks(0) != 0;
+		stepscope_step_end();
+	}
+	_exit(!is_asking);
+}
+
 /* The callback that marks a followed thread is of a scope that nothing uses; called all the same it leaves its record as it was. */
 static void victim_follows(int argc, char **argv)
 {
@@ -680,10 +728,11 @@ static void an_operator_with_inputs_takes_few_instructions(void)
 	check_calls("inputs", WITH_INPUTS);
 }
 
-HARNESS_MAIN(LIST(VICTIM(reads), VICTIM(doubts), VICTIM(gone), VICTIM(follows), VICTIM(ends), VICTIM(calls),
-                  VICTIM(many), VICTIM(allocates), VICTIM(memory)),
+HARNESS_MAIN(LIST(VICTIM(reads), VICTIM(doubts), VICTIM(gone), VICTIM(asks), VICTIM(asks_always), VICTIM(follows),
+                  VICTIM(ends), VICTIM(calls), VICTIM(many), VICTIM(allocates), VICTIM(memory)),
              LIST(TEST(inputs_are_read_as_they_are), TEST(what_does_not_hold_is_left_out),
-                  TEST(inputs_are_not_read_after_the_beginning), TEST(what_marks_a_thread_harms_no_record),
+                  TEST(inputs_are_not_read_after_the_beginning), TEST(inputs_are_asked_for_in_a_part_of_the_steps),
+                  TEST(inputs_are_asked_for_in_all_steps_without_a_budget), TEST(what_marks_a_thread_harms_no_record),
                   TEST(records_that_overlap_end_where_they_do), TEST(a_range_outlives_the_operator_that_began_it),
                   TEST(ranges_and_calls_of_modules_may_overlap_records), TEST(a_record_may_end_in_another_thread),
                   TEST(deep_records_end_where_they_began), TEST(an_operator_is_looked_at_once),
