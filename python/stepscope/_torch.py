@@ -11,10 +11,10 @@ import stepscope
 _LAUNCHERS = ("torchrun", "accelerate", "accelerate-launch", "deepspeed")
 _LAUNCHER_MODULES = ("torch.distributed.run", "torch.distributed.launch", "accelerate.commands.launch",
                      "accelerate.commands.accelerate_cli", "deepspeed.launcher.runner", "deepspeed.launcher.launch")
-# What PyTorch does for each record is done in a shorter way only where tests/torch/test_lean.py has run with it (docs/pytorch.md says with which
-# builds); whether it can be is proven all the same.
+# What PyTorch does for each record is done in a shorter way only where tests/torch/test_lean.py runs with it (tools/torch-versions.txt says with
+# which wheels); whether it can be is proven all the same.
 _LEAN_PARTS = "tls,engine,object"
-_LEAN_DEFAULTS = {version: _LEAN_PARTS for version in ("2.11", "2.13", "2.14")}
+_LEAN_DEFAULTS = {"2.3": "tls", "2.6": "tls", **dict.fromkeys(("2.9", "2.11", "2.13", "2.14"), _LEAN_PARTS)}
 _is_attached = False
 _facts = {}
 native = None  # the extension, once we are attached

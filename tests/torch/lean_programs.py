@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Programs of many kinds, for test_lean.py: `lean_programs.py known` runs all of them, `lean_programs.py SEED...` a random choice of them for
-each seed, in random order, some in threads. Prints losses and gradients to the bit."""
+each seed, in random order, some in threads. Prints losses and gradients to the bit: of all so far, after each program or seed."""
 import ctypes
 import gc
 import hashlib
@@ -205,17 +205,22 @@ def saved_hooks(mine):
     tell(x.grad)
 
 
+def tell_names(prof):
+    """As they come: what PyTorch 2.3 makes of them lacks some, others each time."""
+    told.update(str(sorted(event.name() for event in prof.kineto_results.events())).encode())
+
+
 def profiled(mine):
     from torch.profiler import ProfilerActivity, profile
     with profile(activities=[ProfilerActivity.CPU]) as prof:
         custom(mine)
-    told.update(str(sorted(event.name for event in prof.events())).encode())
+    tell_names(prof.profiler)
 
 
 def profiled_by_autograd(mine):
     with torch.autograd.profiler.profile() as prof:
         some_inputs(mine)
-    told.update(str(sorted(event.name for event in prof.function_events)).encode())
+    tell_names(prof)
 
 
 def traced(mine):
@@ -281,9 +286,11 @@ def main():
             for program in PROGRAMS:
                 for _ in range(2):
                     program(mine)
+                print(program.__name__, told.hexdigest())
             in_thread(IN_THREADS, 2)
         for seed in map(int, sys.argv[1:] if sys.argv[1] != "known" else ()):
             run_random(seed)
+            print(seed, told.hexdigest())
     print(told.hexdigest())
 
 

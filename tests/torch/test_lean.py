@@ -1,16 +1,29 @@
 # SPDX-License-Identifier: Apache-2.0
 """What PyTorch does in a shorter way while we are there (torch.lean): the records are those of its own way, event by event."""
 import json
+import os
+import subprocess
 from collections import Counter
+from pathlib import Path
 
 import pytest
 
-from torch_tools import HERE, export, is_before, pythons, table, warm
+from torch_tools import HERE, STEPSCOPE, environment, every_python, export, pythons, table, version, warm
 
-PARTS = ("tls", "engine", "object")
-ALL = ",".join(PARTS)
-newer_pythons = pytest.mark.parametrize("python", [param for param in pythons() if not param.values[0] or not is_before(param.values[0], 2, 9)])
+ALL = "tls,engine,object"
+# "2.13" -> the parts that it has with us, of the wheels that they are on by default for.
+DEFAULTS = {line.split()[0].rpartition(".")[0]: line.split()[1]
+            for line in (Path(__file__).parents[2] / "tools/torch-versions.txt").read_text().splitlines() if not line.startswith("#")}
 SEEDS = tuple(range(50))
+TOGGLES = int(os.environ.get("TOGGLES", 50))  # the suite `slow` makes more
+
+
+def parts_of(python):
+    """Without us knowing: none."""
+    return DEFAULTS.get(".".join(version(python).split(".")[:2])) if python else None
+
+
+lean_pythons = pytest.mark.parametrize("python", [param for param in pythons() if not param.values[0] or parts_of(param.values[0])])
 
 
 def is_same_each_time(event):
@@ -19,13 +32,17 @@ def is_same_each_time(event):
     return event.get("ph") == "X" and event.get("cat") != "Trace" and not event["name"].startswith(ours)
 
 
-KEYS = ("Sequence number", "Fwd thread id", "Input Dims", "Input type", "Input Strides", "Concrete Inputs")
+FORWARD = "Fwd thread id"
+KEYS = ("Sequence number", FORWARD, "Input Dims", "Input type", "Input Strides", "Concrete Inputs")
 
 
 def slices(events):
     """Of each thread, in order of their begin: name, depth and what is known of it, without times."""
-    threads = {}
+    threads, forwards = {}, {event["args"][FORWARD] for event in events if FORWARD in event.get("args", {})}
+    numbers = {number: at for at, number in enumerate(sorted(forwards))}  # one or two threads of gloo's have some in between
     for event in filter(is_same_each_time, events):
+        if FORWARD in event.get("args", {}):
+            event["args"][FORWARD] = numbers[event["args"][FORWARD]]
         threads.setdefault(event["tid"], []).append(event)
     return [part for thread in threads.values() for part in parts(told(thread))]
 
@@ -50,8 +67,10 @@ def told(events):
 
 
 def recorded(folder, python, lean, *arguments, options=()):
+    """`lean` None: as we do it if nobody says anything."""
     folder.mkdir()
-    done = warm(folder, python, HERE / "lean_programs.py", *arguments, env={"STEPSCOPE_LEAN": lean}, options=options)
+    env = {} if lean is None else {"STEPSCOPE_LEAN": lean}
+    done = warm(folder, python, HERE / "lean_programs.py", *arguments, env=env, options=options)
     assert done.returncode == 0, done.stderr
     events = export(folder)
     fact = json.loads((folder / "ours.json").read_text())["metadata"]["torch.lean"]
@@ -59,6 +78,7 @@ def recorded(folder, python, lean, *arguments, options=()):
 
 
 def check_same(tmp_path, python, ways, *arguments, options=()):
+    """Returns what the program printed."""
     printed, normal, fact = recorded(tmp_path / "normal", python, "none", *arguments, options=options)
     assert fact == "none"
     for way in ways:
@@ -69,28 +89,79 @@ def check_same(tmp_path, python, ways, *arguments, options=()):
             at = next((i for i, (a, b) in enumerate(zip(missing, extra)) if a != b), min(len(missing), len(extra)))
             pytest.fail(f"{way}: {missing[at - 2:at + 3]} became {extra[at - 2:at + 3]}")
         assert lean == normal
+    return printed
 
 
-@newer_pythons
+@every_python
+def test_what_is_on_by_default_is_proven(tmp_path, python):
+    _, _, fact = recorded(tmp_path / "default", python, None, 0)
+    number = ".".join(version(python).split(".")[:2])
+    assert fact == (parts_of(python) or f"none: PyTorch {number} for {os.uname().machine} was not tried")
+
+
+@lean_pythons
 def test_each_part_and_all_make_the_same_records(tmp_path, python):
-    check_same(tmp_path, python, (*PARTS, ALL), "known")
+    parts = parts_of(python)
+    check_same(tmp_path, python, dict.fromkeys([*parts.split(","), parts]), "known")
 
 
-@newer_pythons
+@lean_pythons
+def test_parts_that_are_asked_for_and_cannot_be_are_left(tmp_path, python):
+    missing = [part for part in ALL.split(",") if part not in parts_of(python).split(",")]
+    if not missing:
+        pytest.skip("all can be")
+    printed, normal, _ = recorded(tmp_path / "normal", python, "none", 0)
+    told_too, asked, fact = recorded(tmp_path / "asked", python, ALL, 0)
+    assert fact.split("; ") == [parts_of(python), *(f"no {part}: its records do not keep what they are of as known" for part in missing)]
+    assert (told_too, asked) == (printed, normal)
+
+
+@lean_pythons
+def test_losses_and_gradients_are_those_without_us(tmp_path, python):
+    """To the bit, after each of the programs."""
+    program = HERE / "lean_programs.py", "known"
+    printed = {"bare": warm(tmp_path, python, *program, is_observed=False).stdout}
+    for way, lean, options in (("none", "none", ()), ("tls", "tls", ()), ("all", ALL, ()), ("simple", ALL, ("--type", "simple"))):
+        folder = tmp_path / way
+        folder.mkdir()
+        printed[way] = warm(folder, python, *program, env={"STEPSCOPE_LEAN": lean}, options=options).stdout
+    assert len(printed["bare"].splitlines()) > 20
+    assert [way for way, text in printed.items() if text != printed["bare"]] == []
+
+
+@lean_pythons
 def test_records_with_inputs_are_the_same(tmp_path, python):
-    check_same(tmp_path, python, (ALL,), "known", options=("--with", "shapes"))
+    check_same(tmp_path, python, (parts_of(python),), "known", options=("--with", "shapes"))
 
 
-@newer_pythons
+@lean_pythons
 def test_random_programs_make_the_same_records(tmp_path, python):
-    check_same(tmp_path, python, (ALL,), *SEEDS)
+    check_same(tmp_path, python, (parts_of(python),), *SEEDS)
 
 
-@newer_pythons
-@pytest.mark.parametrize("lean", ("none", ALL))
-def test_callbacks_come_and_go_beside_everything(tmp_path, python, lean):
-    done = warm(tmp_path, python, HERE / "lean_stress.py", 1, 400, env={"STEPSCOPE_LEAN": lean})
-    assert (done.returncode, done.stdout.strip()) == (0, ""), done.stderr
+def stressed(tmp_path, python, lean, *arguments):
+    """Returns what it printed."""
+    done = warm(tmp_path, python, HERE / "lean_stress.py", *arguments, env={"STEPSCOPE_LEAN": lean}, timeout=300 + TOGGLES)
+    *printed, problems = done.stdout.splitlines()
+    assert (done.returncode, problems) == (0, ""), done.stderr
     rows = [row for row in table(tmp_path, "ops") if row["calls"]]
     assert sum(row["calls"] for row in rows) > 10000
     assert not [row["name"] for row in rows if row["incomplete_calls"]]
+    assert not [row for row in table(tmp_path, "ledger") if row["what"] in ("dropped", "damaged")]
+    return printed
+
+
+@lean_pythons
+@pytest.mark.parametrize("is_lean", (False, True), ids=("normal", "lean"))
+def test_callbacks_come_and_go_beside_everything(tmp_path, python, is_lean):
+    stressed(tmp_path, python, parts_of(python) if is_lean else "none", 1, 400)
+
+
+@lean_pythons
+@pytest.mark.parametrize("is_lean", (False, True), ids=("normal", "lean"))
+def test_all_observers_come_and_go(tmp_path, python, is_lean):
+    """In random order. Of the main thread we have all that it did while we were there, and so have they."""
+    works = int(stressed(tmp_path, python, parts_of(python) if is_lean else "none", 7, TOGGLES, "all")[0])
+    query = "SELECT count(*) AS nodes FROM spans JOIN tracks USING (track) WHERE spans.name = 'MulBackward0' AND tracks.track = 0"
+    done = subprocess.run([STEPSCOPE, "query", "run", "--json", query], cwd=tmp_path, env=environment(), capture_output=True, text=True, check=True)
+    assert json.loads(done.stdout)["rows"] == [{"nodes": 10 * works}]
