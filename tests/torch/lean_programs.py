@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Programs of many kinds, for test_lean.py: `lean_programs.py known` runs all of them, `lean_programs.py SEED...` a random choice of them for
-each seed, in random order, some in threads. Prints losses and gradients to the bit: of all so far, after each program or seed."""
+"""Programs of many kinds, for test_lean.py: `lean_programs.py known` runs all of them, `lean_programs.py NAME...` these, `lean_programs.py SEED...` a
+random choice of them for each seed, in random order, some in threads. Prints losses and gradients to the bit: of all so far, after each program or seed."""
 import ctypes
 import gc
 import hashlib
@@ -288,9 +288,14 @@ def main():
                     program(mine)
                 print(program.__name__, told.hexdigest())
             in_thread(IN_THREADS, 2)
-        for seed in map(int, sys.argv[1:] if sys.argv[1] != "known" else ()):
-            run_random(seed)
-            print(seed, told.hexdigest())
+        elif not sys.argv[1].isdigit():
+            mine = Local(1)
+            for program in sys.argv[1:]:
+                globals()[program](mine)
+        else:
+            for seed in sys.argv[1:]:
+                run_random(int(seed))
+                print(seed, told.hexdigest())
     print(told.hexdigest())
 
 

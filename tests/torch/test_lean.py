@@ -3,12 +3,14 @@
 import json
 import os
 import subprocess
+import tempfile
 from collections import Counter
+from functools import lru_cache
 from pathlib import Path
 
 import pytest
 
-from torch_tools import HERE, STEPSCOPE, environment, every_python, export, pythons, table, version, warm
+from torch_tools import HERE, PACKAGE, STEPSCOPE, environment, every_python, export, pythons, table, version, warm
 
 ALL = "tls,engine,object"
 # "2.13" -> the parts that it has with us, of the wheels that they are on by default for.
@@ -77,24 +79,26 @@ def recorded(folder, python, lean, *arguments, options=()):
     return done.stdout, Counter(slices(events)), fact
 
 
+def check_equal(way, normal, lean):
+    for missing, extra in zip(sorted(normal - lean), sorted(lean - normal)):
+        at = next((i for i, (a, b) in enumerate(zip(missing, extra)) if a != b), min(len(missing), len(extra)))
+        pytest.fail(f"{way}: {missing[at - 2:at + 3]} became {extra[at - 2:at + 3]}")
+    assert lean == normal
+
+
 def check_same(tmp_path, python, ways, *arguments, options=()):
-    """Returns what the program printed."""
     printed, normal, fact = recorded(tmp_path / "normal", python, "none", *arguments, options=options)
     assert fact == "none"
     for way in ways:
         told_too, lean, fact = recorded(tmp_path / way.replace(",", "_"), python, way, *arguments, options=options)
         assert fact == way
         assert told_too == printed  # losses and gradients
-        for missing, extra in zip(sorted(normal - lean), sorted(lean - normal)):
-            at = next((i for i, (a, b) in enumerate(zip(missing, extra)) if a != b), min(len(missing), len(extra)))
-            pytest.fail(f"{way}: {missing[at - 2:at + 3]} became {extra[at - 2:at + 3]}")
-        assert lean == normal
-    return printed
+        check_equal(way, normal, lean)
 
 
 @every_python
 def test_what_is_on_by_default_is_proven(tmp_path, python):
-    _, _, fact = recorded(tmp_path / "default", python, None, 0)
+    _, _, fact = recorded(tmp_path / "default", python, None, "step")
     number = ".".join(version(python).split(".")[:2])
     assert fact == (parts_of(python) or f"none: PyTorch {number} for {os.uname().machine} was not tried")
 
@@ -110,8 +114,8 @@ def test_parts_that_are_asked_for_and_cannot_be_are_left(tmp_path, python):
     missing = [part for part in ALL.split(",") if part not in parts_of(python).split(",")]
     if not missing:
         pytest.skip("all can be")
-    printed, normal, _ = recorded(tmp_path / "normal", python, "none", 0)
-    told_too, asked, fact = recorded(tmp_path / "asked", python, ALL, 0)
+    printed, normal, _ = recorded(tmp_path / "normal", python, "none", "step", "nested")
+    told_too, asked, fact = recorded(tmp_path / "asked", python, ALL, "step", "nested")
     assert fact.split("; ") == [parts_of(python), *(f"no {part}: its records do not keep what they are of as known" for part in missing)]
     assert (told_too, asked) == (printed, normal)
 
@@ -137,6 +141,70 @@ def test_records_with_inputs_are_the_same(tmp_path, python):
 @lean_pythons
 def test_random_programs_make_the_same_records(tmp_path, python):
     check_same(tmp_path, python, (parts_of(python),), *SEEDS)
+
+
+SET, GET, TABLE = "_ZN2at24set_record_function_tls_ERKNS_17RecordFunctionTLSE", "_ZN2at24get_record_function_tls_Ev", "_ZTVN2at14RecordFunctionE"
+ASK, ASK_ALL = "_ZN2at27getStepCallbacksUnlessEmptyENS_11RecordScopeE", "_ZN2at16getStepCallbacksENS_11RecordScopeE"
+CONSTRUCT, SCOPE = "_ZN2at14RecordFunctionC1EONS_13StepCallbacksE", "_ZN2at14RecordFunctionC1ENS_11RecordScopeE"
+END, DESTROY = "_ZN2at14RecordFunction3endEv", "_ZN2at14RecordFunctionD1Ev"
+EVALUATE = ("_ZN5torch8autograd6Engine17evaluate_functionERSt10shared_ptrINS0_9GraphTaskEEPNS0_4NodeERNS0_11InputBufferERKS2_INS0_10ReadyQueue"
+            "EE")
+BEGIN, FUNCTIONS = "its records do not begin as known, or somebody else observes", "this PyTorch has not all of its functions"
+NO_ENGINE = {"engine": "not all calls of the engine go through slots that can be written to"}
+NO_OBJECT = {"object": f"{FUNCTIONS}, or not all are called through slots that can be written to"}
+# What doctored.py does to libtorch_cpu -> the parts that are left, and why.
+DOCTORED = {
+    "nothing": {},
+    f"no_slot={SET}": {"tls": "libtorch_cpu calls it without slots"},
+    f"no_slot={EVALUATE}": NO_ENGINE,
+    f"no_slot={SCOPE}": NO_ENGINE,
+    f"no_slot={CONSTRUCT}": NO_OBJECT,
+    f"no_slot={END}": NO_OBJECT,
+    f"no_slot={DESTROY}": NO_ENGINE | NO_OBJECT,
+    f"no_function={GET}": {"tls": FUNCTIONS},
+    f"no_function={ASK}": {"engine": FUNCTIONS, "object": FUNCTIONS},
+    f"no_function={END}": NO_OBJECT,
+    f"moved={TABLE}=8": {"engine": BEGIN, "object": BEGIN},
+    f"other={ASK}={ASK_ALL}": {"engine": BEGIN, "object": BEGIN},
+    f"other={GET}=_ZN2at13globalContextEv": {"tls": "who observes a thread is not kept as known"},
+    f"read_only={SET}=told": {"tls": "the slots cannot be written to"},
+    f"read_only={SET}=untold": {"tls": "the slots cannot be written to"},
+    f"read_only={DESTROY}=told": NO_ENGINE | NO_OBJECT,
+}
+
+
+def doctored(folder, python, change, lean):
+    """What it printed, its records, and the fact."""
+    env = {"STEPSCOPE": "out=run,budget=none", "STEPSCOPE_LEAN": lean}
+    program = HERE / "doctored.py", PACKAGE, change, "step", "custom", "backward_throws", "nested", "dispatch_mode"
+    if change.startswith("read_only"):  # PyTorch itself binds no slot any more
+        done = subprocess.run([python, *map(str, program)], cwd=folder, env=environment(LD_BIND_NOW=1, **env), capture_output=True, text=True, check=False)
+    else:
+        done = warm(folder, python, *program, env=env, is_observed=False)
+    assert done.returncode == 0, done.stderr
+    records = Counter(slices(export(folder)))
+    printed = [line for line in done.stdout.splitlines() if "USDT" not in line]
+    return printed, records, json.loads((folder / "ours.json").read_text())["metadata"]["torch.lean"]
+
+
+@lru_cache
+def normal(python, is_fresh):
+    with tempfile.TemporaryDirectory() as folder:
+        return doctored(Path(folder), python, "read_only" if is_fresh else "nothing", "none")[:2]
+
+
+@lean_pythons
+@pytest.mark.parametrize("change", DOCTORED, ids=[f"{change.split('=')[0]}-{at}" for at, change in enumerate(DOCTORED)])
+def test_a_doctored_library_is_left_alone(tmp_path, python, change):
+    """The part that needs what is not as known, and no other; the recording says so, and the records and results are those of the normal way."""
+    if parts_of(python) != ALL:
+        pytest.skip("its records are not as known to begin with")
+    printed, records, fact = doctored(tmp_path, python, change, ALL)
+    parts = [part for part in ALL.split(",") if part not in DOCTORED[change]]
+    assert fact == "; ".join([",".join(parts) or "none", *(f"no {part}: {why}" for part, why in DOCTORED[change].items())])
+    told, expected = normal(python, change.startswith("read_only"))
+    assert printed == told
+    check_equal(change, expected, records)
 
 
 def stressed(tmp_path, python, lean, *arguments):
