@@ -102,14 +102,33 @@ def hook_throws(mine):
     tell(y)
 
 
-def records_off(mine):
+def make_records(is_on):
     with open("/proc/self/maps", encoding="utf-8") as maps:
         library = ctypes.CDLL(next(line.split()[-1] for line in maps if "/libtorch_cpu" in line))
-    enable = library._ZN2at20enableRecordFunctionEb
-    enable(ctypes.c_bool(False))
+    library._ZN2at20enableRecordFunctionEb(ctypes.c_bool(is_on))
+
+
+class Silences(torch.autograd.Function):
+    """Behind its node the engine sets what was before."""
+    @staticmethod
+    def forward(ctx, x):
+        return x * 2
+
+    @staticmethod
+    def backward(ctx, grad):
+        make_records(False)
+        return grad * 2
+
+
+def records_off(mine):
+    make_records(False)
     custom(mine)
-    enable(ctypes.c_bool(True))
+    make_records(True)
     custom(mine)
+    x = torch.ones(3, requires_grad=True)
+    Silences.apply(x * 3).sum().backward()
+    custom(mine)
+    tell(x.grad)
 
 
 def vmapped(mine):
