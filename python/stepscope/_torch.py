@@ -11,9 +11,10 @@ import stepscope
 _LAUNCHERS = ("torchrun", "accelerate", "accelerate-launch", "deepspeed")
 _LAUNCHER_MODULES = ("torch.distributed.run", "torch.distributed.launch", "accelerate.commands.launch",
                      "accelerate.commands.accelerate_cli", "deepspeed.launcher.runner", "deepspeed.launcher.launch")
-# What PyTorch does for each record is done in a shorter way only where the tests have run with it; whether it can be is proven all the same.
+# What PyTorch does for each record is done in a shorter way only where tests/torch/test_lean.py runs with it (tools/torch-versions.txt says with
+# which wheels); whether it can be is proven all the same.
 _LEAN_PARTS = "tls,engine,object"
-_LEAN_VERSIONS = ("2.13", "2.14")
+_LEAN_DEFAULTS = {"2.3": "tls", "2.6": "tls", **dict.fromkeys(("2.9", "2.11", "2.13", "2.14"), _LEAN_PARTS)}
 _is_attached = False
 _facts = {}
 native = None  # the extension, once we are attached
@@ -76,8 +77,8 @@ def _lean_parts(torch):
         return wanted
     version = ".".join(str(torch.__version__).split(".")[:2])
     machine = os.uname().machine
-    is_tried = version in _LEAN_VERSIONS and machine == "x86_64"
-    return _LEAN_PARTS if is_tried else f"none: PyTorch {version} for {machine} was not tried"
+    parts = _LEAN_DEFAULTS.get(version) if machine == "x86_64" else None
+    return parts or f"none: PyTorch {version} for {machine} was not tried"
 
 
 def want_memory():

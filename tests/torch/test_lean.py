@@ -1,16 +1,31 @@
 # SPDX-License-Identifier: Apache-2.0
 """What PyTorch does in a shorter way while we are there (torch.lean): the records are those of its own way, event by event."""
 import json
+import os
+import subprocess
+import tempfile
 from collections import Counter
+from functools import lru_cache
+from pathlib import Path
 
 import pytest
 
-from torch_tools import HERE, every_python, export, is_before, pythons, table, warm
+from torch_tools import HERE, PACKAGE, STEPSCOPE, environment, every_python, export, pythons, table, version, warm
 
-PARTS = ("tls", "engine", "object")
-ALL = ",".join(PARTS)
-newer_pythons = pytest.mark.parametrize("python", [param for param in pythons() if not param.values[0] or not is_before(param.values[0], 2, 9)])
+ALL = "tls,engine,object"
+# "2.13" -> the parts that it has with us, of the wheels that they are on by default for.
+DEFAULTS = {line.split()[0].rpartition(".")[0]: line.split()[1]
+            for line in (Path(__file__).parents[2] / "tools/torch-versions.txt").read_text().splitlines() if not line.startswith("#")}
 SEEDS = tuple(range(50))
+TOGGLES = int(os.environ.get("TOGGLES", 50))  # the suite `slow` makes more
+
+
+def parts_of(python):
+    """What is on by default with its PyTorch; None: nothing."""
+    return DEFAULTS.get(".".join(version(python).split(".")[:2])) if python and os.uname().machine == "x86_64" else None
+
+
+lean_pythons = pytest.mark.parametrize("python", [param for param in pythons() if not param.values[0] or parts_of(param.values[0])])
 
 
 def is_same_each_time(event):
@@ -19,13 +34,17 @@ def is_same_each_time(event):
     return event.get("ph") == "X" and event.get("cat") != "Trace" and not event["name"].startswith(ours)
 
 
-KEYS = ("Sequence number", "Fwd thread id", "Input Dims", "Input type", "Input Strides", "Concrete Inputs")
+FORWARD = "Fwd thread id"
+KEYS = ("Sequence number", FORWARD, "Input Dims", "Input type", "Input Strides", "Concrete Inputs")
 
 
 def slices(events):
     """Of each thread, in order of their begin: name, depth and what is known of it, without times."""
-    threads = {}
+    threads, forwards = {}, {event["args"][FORWARD] for event in events if FORWARD in event.get("args", {})}
+    numbers = {number: at for at, number in enumerate(sorted(forwards))}  # one or two threads of gloo's have some in between
     for event in filter(is_same_each_time, events):
+        if FORWARD in event.get("args", {}):
+            event["args"][FORWARD] = numbers[event["args"][FORWARD]]
         threads.setdefault(event["tid"], []).append(event)
     return [part for thread in threads.values() for part in parts(told(thread))]
 
@@ -49,13 +68,23 @@ def told(events):
     return tuple(found)
 
 
+def fact_of(folder):
+    """Of its export."""
+    return json.loads((folder / "ours.json").read_text())["metadata"]["torch.lean"]
+
+
 def recorded(folder, python, lean, *arguments, options=()):
     folder.mkdir()
     done = warm(folder, python, HERE / "lean_programs.py", *arguments, env={"STEPSCOPE_LEAN": lean}, options=options)
     assert done.returncode == 0, done.stderr
-    events = export(folder)
-    fact = json.loads((folder / "ours.json").read_text())["metadata"]["torch.lean"]
-    return done.stdout, Counter(slices(events)), fact
+    return done.stdout, Counter(slices(export(folder))), fact_of(folder)
+
+
+def check_equal(way, normal, lean):
+    for missing, extra in zip(sorted(normal - lean), sorted(lean - normal)):
+        at = next((i for i, (a, b) in enumerate(zip(missing, extra)) if a != b), min(len(missing), len(extra)))
+        pytest.fail(f"{way}: {missing[at - 2:at + 3]} became {extra[at - 2:at + 3]}")
+    assert lean == normal
 
 
 def check_same(tmp_path, python, ways, *arguments, options=()):
@@ -65,35 +94,147 @@ def check_same(tmp_path, python, ways, *arguments, options=()):
         told_too, lean, fact = recorded(tmp_path / way.replace(",", "_"), python, way, *arguments, options=options)
         assert fact == way
         assert told_too == printed  # losses and gradients
-        for missing, extra in zip(sorted(normal - lean), sorted(lean - normal)):
-            at = next((i for i, (a, b) in enumerate(zip(missing, extra)) if a != b), min(len(missing), len(extra)))
-            pytest.fail(f"{way}: {missing[at - 2:at + 3]} became {extra[at - 2:at + 3]}")
-        assert lean == normal
+        check_equal(way, normal, lean)
 
 
-@newer_pythons
+@every_python
+def test_what_is_on_by_default_is_proven(tmp_path, python):
+    assert warm(tmp_path, python, "-c", "import torch; torch.ones(1)").returncode == 0
+    export(tmp_path)
+    number = ".".join(version(python).split(".")[:2])
+    assert fact_of(tmp_path) == (parts_of(python) or f"none: PyTorch {number} for {os.uname().machine} was not tried")
+
+
+@lean_pythons
 def test_each_part_and_all_make_the_same_records(tmp_path, python):
-    check_same(tmp_path, python, (*PARTS, ALL), "known")
+    parts = parts_of(python)
+    check_same(tmp_path, python, dict.fromkeys([*parts.split(","), parts]), "known")
 
 
-@newer_pythons
+@lean_pythons
+def test_parts_that_are_asked_for_and_cannot_be_are_left(tmp_path, python):
+    missing = [part for part in ALL.split(",") if part not in parts_of(python).split(",")]
+    if not missing:
+        pytest.skip("all can be")
+    printed, normal, _ = recorded(tmp_path / "normal", python, "none", "step", "nested")
+    told_too, asked, fact = recorded(tmp_path / "asked", python, ALL, "step", "nested")
+    assert fact.split("; ") == [parts_of(python), *(f"no {part}: its records do not keep what they are of as known" for part in missing)]
+    assert (told_too, asked) == (printed, normal)
+
+
+@lean_pythons
+def test_losses_and_gradients_are_those_without_us(tmp_path, python):
+    """To the bit, after each of the programs."""
+    program = HERE / "lean_programs.py", "known"
+    printed = {"bare": warm(tmp_path, python, *program, is_observed=False).stdout}
+    for way, lean, options in (("none", "none", ()), ("tls", "tls", ()), ("all", ALL, ()), ("simple", ALL, ("--type", "simple"))):
+        folder = tmp_path / way
+        folder.mkdir()
+        printed[way] = warm(folder, python, *program, env={"STEPSCOPE_LEAN": lean}, options=options).stdout
+    assert len(printed["bare"].splitlines()) > 20
+    assert [way for way, text in printed.items() if text != printed["bare"]] == []
+
+
+@lean_pythons
 def test_records_with_inputs_are_the_same(tmp_path, python):
-    check_same(tmp_path, python, (ALL,), "known", options=("--with", "shapes"))
+    check_same(tmp_path, python, (parts_of(python),), "known", options=("--with", "shapes"))
 
 
-@newer_pythons
+@lean_pythons
 def test_random_programs_make_the_same_records(tmp_path, python):
-    check_same(tmp_path, python, (ALL,), *SEEDS)
+    check_same(tmp_path, python, (parts_of(python),), *SEEDS)
 
 
-@newer_pythons
-@pytest.mark.parametrize("lean", ("none", ALL))
-def test_callbacks_come_and_go_beside_everything(tmp_path, python, lean):
-    done = warm(tmp_path, python, HERE / "lean_stress.py", 1, 400, env={"STEPSCOPE_LEAN": lean})
-    assert (done.returncode, done.stdout.strip()) == (0, ""), done.stderr
+SET, GET, TABLE = "_ZN2at24set_record_function_tls_ERKNS_17RecordFunctionTLSE", "_ZN2at24get_record_function_tls_Ev", "_ZTVN2at14RecordFunctionE"
+ASK, ASK_ALL = "_ZN2at27getStepCallbacksUnlessEmptyENS_11RecordScopeE", "_ZN2at16getStepCallbacksENS_11RecordScopeE"
+CONSTRUCT, SCOPE = "_ZN2at14RecordFunctionC1EONS_13StepCallbacksE", "_ZN2at14RecordFunctionC1ENS_11RecordScopeE"
+END, DESTROY = "_ZN2at14RecordFunction3endEv", "_ZN2at14RecordFunctionD1Ev"
+EVALUATE = ("_ZN5torch8autograd6Engine17evaluate_functionERSt10shared_ptrINS0_9GraphTaskEEPNS0_4NodeERNS0_11InputBufferERKS2_INS0_10ReadyQueue"
+            "EE")
+BEGIN, FUNCTIONS = "its records do not begin as known, or somebody else observes", "this PyTorch has not all of its functions"
+NO_ENGINE = {"engine": "not all calls of the engine go through slots that can be written to"}
+NO_OBJECT = {"object": f"{FUNCTIONS}, or not all are called through slots that can be written to"}
+# What doctored.py does to libtorch_cpu -> the parts that are left, and why.
+DOCTORED = {
+    "nothing": {},
+    f"no_slot={SET}": {"tls": "libtorch_cpu calls it without slots"},
+    f"no_slot={EVALUATE}": NO_ENGINE,
+    f"no_slot={SCOPE}": NO_ENGINE,
+    f"no_slot={CONSTRUCT}": NO_OBJECT,
+    f"no_slot={END}": NO_OBJECT,
+    f"no_slot={DESTROY}": NO_ENGINE | NO_OBJECT,
+    f"no_function={GET}": {"tls": FUNCTIONS},
+    f"no_function={ASK}": {"engine": FUNCTIONS, "object": FUNCTIONS},
+    f"no_function={END}": NO_OBJECT,
+    f"moved={TABLE}=8": {"engine": BEGIN, "object": BEGIN},
+    f"other={ASK}={ASK_ALL}": {"engine": BEGIN, "object": BEGIN},
+    f"other={GET}=_ZN2at13globalContextEv": {"tls": "who observes a thread is not kept as known"},
+    f"read_only={SET}=told": {"tls": "the slots cannot be written to"},
+    f"read_only={SET}=untold": {"tls": "the slots cannot be written to"},
+    f"read_only={DESTROY}=told": NO_ENGINE | NO_OBJECT,
+}
+
+
+def doctored(folder, python, change, lean):
+    """What it printed, its records, and the fact."""
+    env = {"STEPSCOPE": "out=run,budget=none", "STEPSCOPE_LEAN": lean}
+    program = HERE / "doctored.py", PACKAGE, change, "step", "custom", "backward_throws", "nested", "dispatch_mode"
+    if change.startswith("read_only"):  # PyTorch itself binds no slot any more
+        done = subprocess.run([python, *map(str, program)], cwd=folder, env=environment(LD_BIND_NOW=1, **env), capture_output=True, text=True, check=False)
+    else:
+        done = warm(folder, python, *program, env=env, is_observed=False)
+    assert done.returncode == 0, done.stderr
+    records = Counter(slices(export(folder)))
+    printed = [line for line in done.stdout.splitlines() if "USDT" not in line]
+    return printed, records, fact_of(folder)
+
+
+@lru_cache
+def normal(python, is_fresh):
+    with tempfile.TemporaryDirectory() as folder:
+        return doctored(Path(folder), python, "read_only" if is_fresh else "nothing", "none")[:2]
+
+
+@lean_pythons
+@pytest.mark.parametrize("change", DOCTORED, ids=[f"{change.split('=')[0]}-{at}" for at, change in enumerate(DOCTORED)])
+def test_a_doctored_library_is_left_alone(tmp_path, python, change):
+    """The part that needs what is not as known, and no other; the recording says so, and the records and results are those of the normal way."""
+    if parts_of(python) != ALL:
+        pytest.skip("its records are not as known to begin with")
+    printed, records, fact = doctored(tmp_path, python, change, ALL)
+    parts = [part for part in ALL.split(",") if part not in DOCTORED[change]]
+    assert fact == "; ".join([",".join(parts) or "none", *(f"no {part}: {why}" for part, why in DOCTORED[change].items())])
+    told, expected = normal(python, change.startswith("read_only"))
+    assert printed == told
+    check_equal(change, expected, records)
+
+
+def stressed(tmp_path, python, lean, *arguments):
+    """Returns what it printed."""
+    done = warm(tmp_path, python, HERE / "lean_stress.py", *arguments, env={"STEPSCOPE_LEAN": lean}, timeout=300 + TOGGLES)
+    *printed, problems = done.stdout.splitlines()
+    assert (done.returncode, problems) == (0, ""), done.stderr
     rows = [row for row in table(tmp_path, "ops") if row["calls"]]
     assert sum(row["calls"] for row in rows) > 10000
     assert not [row["name"] for row in rows if row["incomplete_calls"]]
+    assert not [row for row in table(tmp_path, "ledger") if row["what"] in ("dropped", "damaged")]
+    return printed
+
+
+@lean_pythons
+@pytest.mark.parametrize("is_lean", (False, True), ids=("normal", "lean"))
+def test_callbacks_come_and_go_beside_everything(tmp_path, python, is_lean):
+    stressed(tmp_path, python, parts_of(python) if is_lean else "none", 1, 400)
+
+
+@lean_pythons
+@pytest.mark.parametrize("is_lean", (False, True), ids=("normal", "lean"))
+def test_all_observers_come_and_go(tmp_path, python, is_lean):
+    """In random order. Of the main thread we have all that it did while we were there, and so have they."""
+    works = int(stressed(tmp_path, python, parts_of(python) if is_lean else "none", 7, TOGGLES, "all")[0])
+    query = "SELECT count(*) AS nodes FROM spans JOIN tracks USING (track) WHERE spans.name = 'MulBackward0' AND tracks.track = 0"
+    done = subprocess.run([STEPSCOPE, "query", "run", "--json", query], cwd=tmp_path, env=environment(), capture_output=True, text=True, check=True)
+    assert json.loads(done.stdout)["rows"] == [{"nodes": 10 * works}]
 
 
 @every_python

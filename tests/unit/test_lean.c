@@ -163,6 +163,22 @@ static void slots_that_stay_read_only_are_left_alone(void **state)
 	check_alone(expect_read_only);
 }
 
+/* By somebody else than the dynamic linker: its table does not tell of them. */
+static void expect_made_read_only(void)
+{
+	struct loaded loaded = load("libfake_observers_protected.so");
+	struct torch_entry entry = fake.entry();
+
+	loaded.relro_start = loaded.relro_end = 0;
+	const char *problem = lean_tls_start(&entry, &loaded);
+	_exit(!problem || strcmp(problem, "the slots cannot be written to") != 0 || set_all() != SETS);
+}
+
+static void slots_that_were_made_read_only_are_left_alone(void **state)
+{
+	check_alone(expect_made_read_only);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -174,6 +190,7 @@ int main(void)
 		cmocka_unit_test(another_meaning_is_seen),
 		cmocka_unit_test(without_slots_nothing_is_led),
 		cmocka_unit_test(slots_that_stay_read_only_are_left_alone),
+		cmocka_unit_test(slots_that_were_made_read_only_are_left_alone),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -164,7 +164,7 @@ static const char *doubt(const char *problem)
 	if (problem)
 		return problem;
 	if (!engine.is_led)
-		return "not all calls of the engine go through slots";
+		return "not all calls of the engine go through slots that can be written to";
 	return learnt.bad || learnt.good < LEAST_LEARNED ? "the engine does not work as known" : NULL;
 }
 

@@ -229,7 +229,7 @@ static const char *doubt(const char *problem)
 	if (problem)
 		return problem;
 	if (!object.is_led)
-		return "this PyTorch has not all of its functions, or not all are called through slots";
+		return "this PyTorch has not all of its functions, or not all are called through slots that can be written to";
 	bool is_good = !learnt.bad && !learnt.depth && learnt.good[0] >= LEAST_LEARNED &&
 	               learnt.good[1] >= LEAST_LEARNED;
 	return is_good ? NULL : "its records are not used as known";

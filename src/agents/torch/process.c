@@ -79,6 +79,14 @@ bool process_may_write(uint64_t address, size_t bytes)
 	return dl_iterate_phdr(look_for_data, &search) == 0;
 }
 
+bool process_can_write(void **word)
+{
+	void *value = __atomic_load_n(word, __ATOMIC_RELAXED);
+	struct iovec from = {&value, sizeof(value)}, to = {word, sizeof(value)};
+	ssize_t count = process_vm_writev(getpid(), &from, 1, &to, 1, 0);
+	return count == sizeof(value) || (count < 0 && (errno == EPERM || errno == ENOSYS));
+}
+
 /* Where the call is forbidden (containers) or not there (emulators). */
 static bool copy_from_file(uint64_t address, void *to, size_t bytes)
 {

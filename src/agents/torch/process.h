@@ -23,6 +23,9 @@ void process_find_library(struct loaded *loaded, const char *name);
 /* Returns true if these bytes, which can be read, lie in no part of a loaded library that is read-only. */
 bool process_may_write(uint64_t address, size_t bytes);
 
+/* Whether a word can be written to, whoever made its page read-only: by writing what is there. True where the kernel does not say. Cannot fault. */
+bool process_can_write(void **word);
+
 /* Copies bytes of this process. Cannot fault, whatever the address is. */
 bool process_copy(uint64_t address, void *to, size_t bytes);
 /* Copies up to `count` words, as many as can be read in steps of eight; returns how many. Cannot fault, whatever the address is. */

@@ -212,9 +212,18 @@ static bool protect(const struct slots *slots, int how)
 	return is_done;
 }
 
+/* What the dynamic linker binds in between is bound again when it is called. */
+static bool can_write(const struct slots *slots)
+{
+	bool can_all = true;
+	for (unsigned i = 0; i < slots->count; i++)
+		can_all &= process_can_write(slots->at[i]);
+	return can_all;
+}
+
 bool slots_lead(const struct slots *slots, void *function)
 {
-	bool is_writable = protect(slots, PROT_READ | PROT_WRITE);
+	bool is_writable = protect(slots, PROT_READ | PROT_WRITE) && can_write(slots);
 	for (unsigned i = 0; is_writable && i < slots->count; i++)
 		__atomic_store_n(slots->at[i], function, __ATOMIC_RELEASE);
 	(void)protect(slots, PROT_READ);
