@@ -48,7 +48,6 @@ struct module_group {
 	uint32_t open;                            /* calls of it around the current span */
 	uint16_t depth;                           /* from put_in_order() on */
 	uint32_t operators[OPERATORS];            /* names of those that it calls itself, in their order; 0: no more */
-	struct module_sums sums[2];               /* [1]: in steps that stand for others */
 	struct step_sightings seen;               /* calls of it */
 };
 
@@ -62,6 +61,7 @@ struct module_fold {
 	const struct step_times *times;
 	const struct launches *launches;
 	struct module_group *groups; /* [0]: in no module */
+	struct module_sums *sums[2]; /* by group; [1]: in steps that stand for others, where there are such */
 	uint32_t group_count, group_capacity;
 	uint32_t *order;         /* all but [0], each behind its parent, children in the order of their first calls */
 	uint32_t *group_of_name; /* by string */
@@ -85,7 +85,33 @@ struct module_fold {
 
 static struct module_sums *sums_of(const struct module_fold *fold, uint32_t group, int32_t step)
 {
-	return &fold->groups[group].sums[step_kinds_is_sampled(fold->times, step)];
+	return &fold->sums[fold->sums[1] && step_kinds_is_sampled(fold->times, step)][group];
+}
+
+static uint32_t sum_kinds(const struct module_fold *fold)
+{
+	return fold->sums[1] ? 2 : 1;
+}
+
+static void resize_groups(struct module_fold *fold, uint32_t capacity)
+{
+	struct storage *storage = fold->model->storage;
+
+	fold->group_capacity = capacity;
+	fold->groups = storage_resize(storage, fold->groups, capacity, sizeof(*fold->groups));
+	fold->sums[0] = storage_resize(storage, fold->sums[0], capacity, sizeof(*fold->sums[0]));
+	if (fold->times->factor != 1)
+		fold->sums[1] = storage_resize(storage, fold->sums[1], capacity, sizeof(*fold->sums[1]));
+}
+
+static uint32_t new_group(struct module_fold *fold, const struct module_group *group)
+{
+	uint32_t number = fold->group_count++;
+
+	fold->groups[number] = *group;
+	for (uint32_t kind = 0; kind < sum_kinds(fold); kind++)
+		fold->sums[kind][number] = (struct module_sums){.allocated = 0};
+	return number;
 }
 
 static bool is_node(const struct model *model, uint32_t name)
@@ -125,14 +151,10 @@ static uint32_t group_of(struct module_fold *fold, uint32_t name, uint32_t paren
 		note_parent(&fold->groups[*group], parent);
 	if (*group || fold->group_count >= GROUPS_MAX)
 		return *group;
-	if (fold->group_count == fold->group_capacity) {
-		fold->group_capacity *= 2;
-		fold->groups = storage_resize(fold->model->storage, fold->groups, fold->group_capacity,
-		                              sizeof(*fold->groups));
-	}
-	fold->groups[fold->group_count] = (struct module_group){
-		.name = name, .parent = parent, .alone_calls = parent == NO_GROUP};
-	return *group = fold->group_count++;
+	if (fold->group_count == fold->group_capacity)
+		resize_groups(fold, 2 * fold->group_capacity);
+	return *group = new_group(
+		       fold, &(struct module_group){.name = name, .parent = parent, .alone_calls = parent == NO_GROUP});
 }
 
 static void leave(struct module_fold *fold, uint32_t depth)
@@ -324,6 +346,48 @@ static int64_t node_ns(const struct module_fold *fold, const struct model_link *
 	return around->dur_ns[parent_index] - (has_inside ? fold->inside_ns[inside] : 0);
 }
 
+/* Sums of what is inside: children come before their parents, which are NULL for what no module calls. */
+static void each_with_parent(struct module_fold *fold,
+                             void (*add_up)(struct module_sums *own, struct module_sums *around))
+{
+	for (uint32_t kind = 0; kind < sum_kinds(fold); kind++) {
+		struct module_sums *sums = fold->sums[kind];
+
+		for (uint32_t i = fold->group_count - 1; i-- > 0;) {
+			uint32_t group = fold->order[i], parent = fold->groups[group].parent;
+
+			add_up(&sums[group], parent ? &sums[parent] : NULL);
+		}
+	}
+}
+
+static void add_up_backward(struct module_sums *own, struct module_sums *around)
+{
+	clamped_add(&own->backward_ns, own->backward_self_ns);
+	if (around)
+		clamped_add(&around->backward_ns, own->backward_ns);
+}
+
+static void add_up_flops(struct module_sums *own, struct module_sums *around)
+{
+	flop_sum_merge(&own->flops, &own->flops_self);
+	flop_sum_merge(&own->backward_flops, &own->backward_flops_self);
+	if (!around)
+		return;
+	flop_sum_merge(&around->flops, &own->flops);
+	flop_sum_merge(&around->backward_flops, &own->backward_flops);
+}
+
+static void add_up_device(struct module_sums *own, struct module_sums *around)
+{
+	clamped_add(&own->device_ns, own->device_self_ns);
+	clamped_add(&own->backward_device_ns, own->backward_device_self_ns);
+	if (!around)
+		return;
+	clamped_add(&around->device_ns, own->device_ns);
+	clamped_add(&around->backward_device_ns, own->backward_device_ns);
+}
+
 static void add_backward(struct module_fold *fold)
 {
 	const struct model *model = fold->model;
@@ -348,14 +412,7 @@ static void add_backward(struct module_fold *fold)
 		if (fold->step_tracks[link->to_track] || fold->step_tracks[link->from_track])
 			clamped_add(&sums->step_self_ns, dur_ns);
 	}
-	for (uint32_t i = 2 * (fold->group_count - 1); i-- > 0;) {
-		struct module_group *group = &fold->groups[fold->order[i / 2]];
-		struct module_sums *sums = &group->sums[i % 2];
-
-		clamped_add(&sums->backward_ns, sums->backward_self_ns);
-		if (group->parent)
-			clamped_add(&fold->groups[group->parent].sums[i % 2].backward_ns, sums->backward_ns);
-	}
+	each_with_parent(fold, add_up_backward);
 }
 
 /* The module that the operator works for: the innermost one around it, or the one whose operator made the node that it lies in. */
@@ -395,17 +452,7 @@ static void use_flops(void *context, const struct flop_count *count)
 static void add_flops(struct module_fold *fold, const struct flop_likeness *likeness)
 {
 	fold->flops_result = flop_counts_each(fold->model, likeness, use_flops, fold);
-	for (uint32_t i = 2 * (fold->group_count - 1); i-- > 0;) {
-		struct module_group *group = &fold->groups[fold->order[i / 2]];
-		struct module_sums *sums = &group->sums[i % 2], *around = &fold->groups[group->parent].sums[i % 2];
-
-		flop_sum_merge(&sums->flops, &sums->flops_self);
-		flop_sum_merge(&sums->backward_flops, &sums->backward_flops_self);
-		if (!group->parent)
-			continue;
-		flop_sum_merge(&around->flops, &sums->flops);
-		flop_sum_merge(&around->backward_flops, &sums->backward_flops);
-	}
+	each_with_parent(fold, add_up_flops);
 }
 
 /* What is launched counts for the module that the launching operator works for. */
@@ -428,15 +475,7 @@ static void add_device(struct module_fold *fold)
 		if (is_backward)
 			clamped_add(&sums->backward_device_self_ns, call->dur_ns);
 	}
-	for (uint32_t i = 2 * (fold->group_count - 1); i-- > 0;) {
-		struct module_group *group = &fold->groups[fold->order[i / 2]];
-		struct module_sums *sums = &group->sums[i % 2], *around = &fold->groups[group->parent].sums[i % 2];
-
-		clamped_add(&sums->device_ns, sums->device_self_ns);
-		clamped_add(&sums->backward_device_ns, sums->backward_device_self_ns);
-		clamped_add(&around->device_ns, group->parent ? sums->device_ns : 0);
-		clamped_add(&around->backward_device_ns, group->parent ? sums->backward_device_ns : 0);
-	}
+	each_with_parent(fold, add_up_device);
 	launched_time_release(&launched);
 }
 
@@ -473,10 +512,14 @@ static void join_flops(struct flop_sum *sum, const struct flop_sum *sampled, dou
 	sum->flops = flops;
 }
 
-static struct module_sums join(const struct module_sums *certain, const struct module_sums *sampled, double factor)
+static struct module_sums join(const struct module_fold *fold, uint32_t group)
 {
-	struct module_sums sums = *certain;
+	struct module_sums sums = fold->sums[0][group];
+	const struct module_sums *sampled = fold->sums[1] ? &fold->sums[1][group] : NULL;
+	double factor = step_kinds_factor(fold->times, &fold->groups[group].seen);
 
+	if (!sampled)
+		return sums;
 	join_int(&sums.calls, sampled->calls, factor);
 	join_int(&sums.recompute_calls, sampled->recompute_calls, factor);
 	join_int(&sums.forward_ns, sampled->forward_ns, factor);
@@ -765,8 +808,7 @@ static void add_row(struct table *table, const struct module_fold *fold, const s
 		table, row, MODULE_TREE,
 		arena_printf(&table->arena, "%*s%s", 2 * (int)group->depth, "", path + (is_below ? common + 1 : 0)));
 	table_set_int(table, row, MODULE_DEPTH, group->depth);
-	const struct module_sums sums = join(&group->sums[0], &group->sums[1],
-	                                     step_kinds_factor(fold->times, &group->seen));
+	const struct module_sums sums = join(fold, (uint32_t)(group - fold->groups));
 	set_times(table, row, fold, &sums);
 	set_device(table, row, fold, &sums);
 	set_flops(table, row, &sums);
@@ -779,9 +821,8 @@ static void open_fold(struct module_fold *fold)
 	const struct model *model = fold->model;
 
 	fold->step_tracks = step_times_tracks(model);
-	fold->group_capacity = 64;
-	fold->groups = storage_resize(model->storage, NULL, fold->group_capacity, sizeof(*fold->groups));
-	fold->groups[fold->group_count++] = (struct module_group){.name = 0};
+	resize_groups(fold, 64);
+	new_group(fold, &(struct module_group){.name = 0});
 	fold->group_of_name = storage_resize(model->storage, NULL, (size_t)model->strings.count + 1,
 	                                     sizeof(*fold->group_of_name));
 	memset(fold->group_of_name, 0, ((size_t)model->strings.count + 1) * sizeof(*fold->group_of_name));
@@ -805,6 +846,8 @@ static void close_fold(struct module_fold *fold)
 	free(fold->step_tracks);
 	storage_release(storage, fold->group_of_name);
 	storage_release(storage, fold->groups);
+	for (int kind = 0; kind < 2; kind++)
+		storage_release(storage, fold->sums[kind]);
 	storage_release(storage, fold->order);
 	free(fold->open);
 	free(fold->open_depth);
