@@ -192,7 +192,7 @@ static struct sums *sums_of(const struct fold *fold, struct group *group, int32_
 	bool is_sampled = fold->factor != 1 && step_kinds_is_sampled_job(fold->times, step);
 
 	if (is_sampled)
-		step_sightings_add(&group->seen, 1 + fold->times->steps[step].job);
+		step_kinds_sight_job(&group->seen, fold->times, step);
 	return &group->sums[is_sampled];
 }
 
@@ -296,7 +296,7 @@ static void add_row(struct table *table, const struct fold *fold, const struct g
 {
 	const struct model *model = fold->model;
 	const struct sums recorded = join(group->sums, 1);
-	const struct sums sums = join(group->sums, step_sightings_factor(&group->seen, fold->factor));
+	const struct sums sums = join(group->sums, fold->factor == 1 ? 1 : step_sightings_factor(&group->seen));
 	static const char unmatched[] =
 		"which call issued which cannot be known: there are not as many of both of this kind and size, or one "
 		"is executed before its call";

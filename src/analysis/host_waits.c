@@ -325,7 +325,7 @@ static void set_step(struct fold *fold, struct level *level, int32_t step)
 		return;
 	held->is_sampled = known == KNOWN_WITH_OPERATORS && step_kinds_is_sampled(fold->times, step);
 	if (held->is_sampled)
-		step_kinds_sight(&held->seen, fold->times, step);
+		step_kinds_sight(&held->seen, fold->times, step, 1);
 }
 
 /* What is recorded in steps without operators, too, though its cause is not. */

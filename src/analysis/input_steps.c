@@ -76,9 +76,9 @@ const struct step_times *input_steps_only(struct step_times *own, const struct s
 	for (uint32_t i = 0; i < own->count; i++)
 		own->steps[i].is_measured = has_inputs(times, model, i);
 	own->is_of_inputs = true;
-	step_kinds_weigh(own);
 	own->job_detailed = count_job(own);
 	find_whole(own);
+	step_kinds_weigh(own, model);
 	return own;
 }
 

@@ -48,7 +48,6 @@ struct module_group {
 	uint32_t open;                            /* calls of it around the current span */
 	uint16_t depth;                           /* from put_in_order() on */
 	uint32_t operators[OPERATORS];            /* names of those that it calls itself, in their order; 0: no more */
-	struct step_sightings seen;               /* calls of it */
 };
 
 struct open_node {
@@ -62,6 +61,7 @@ struct module_fold {
 	const struct launches *launches;
 	struct module_group *groups; /* [0]: in no module */
 	struct module_sums *sums[2]; /* by group; [1]: in steps that stand for others, where there are such */
+	struct step_sightings *seen; /* by group: its calls in those; NULL: there are none */
 	uint32_t group_count, group_capacity;
 	uint32_t *order;         /* all but [0], each behind its parent, children in the order of their first calls */
 	uint32_t *group_of_name; /* by string */
@@ -100,8 +100,10 @@ static void resize_groups(struct module_fold *fold, uint32_t capacity)
 	fold->group_capacity = capacity;
 	fold->groups = storage_resize(storage, fold->groups, capacity, sizeof(*fold->groups));
 	fold->sums[0] = storage_resize(storage, fold->sums[0], capacity, sizeof(*fold->sums[0]));
-	if (fold->times->factor != 1)
-		fold->sums[1] = storage_resize(storage, fold->sums[1], capacity, sizeof(*fold->sums[1]));
+	if (fold->times->factor == 1)
+		return;
+	fold->sums[1] = storage_resize(storage, fold->sums[1], capacity, sizeof(*fold->sums[1]));
+	fold->seen = storage_resize(storage, fold->seen, capacity, sizeof(*fold->seen));
 }
 
 static uint32_t new_group(struct module_fold *fold, const struct module_group *group)
@@ -111,6 +113,8 @@ static uint32_t new_group(struct module_fold *fold, const struct module_group *g
 	fold->groups[number] = *group;
 	for (uint32_t kind = 0; kind < sum_kinds(fold); kind++)
 		fold->sums[kind][number] = (struct module_sums){.allocated = 0};
+	if (fold->seen)
+		fold->seen[number] = (struct step_sightings){.amount = 0};
 	return number;
 }
 
@@ -193,7 +197,8 @@ static void add_call(struct module_fold *fold, uint32_t group, bool is_again, co
 	bool is_around_again = around & IN_NODE;
 	int64_t outermost_ns = fold->groups[group].open ? 0 : span->dur_ns;
 
-	step_kinds_sight(&fold->groups[group].seen, fold->times, span->step);
+	if (fold->seen)
+		step_kinds_sight(&fold->seen[group], fold->times, span->step, 1);
 	if (is_again) {
 		mine->recompute_calls++;
 		clamped_add(&mine->recompute_ns, outermost_ns);
@@ -516,10 +521,10 @@ static struct module_sums join(const struct module_fold *fold, uint32_t group)
 {
 	struct module_sums sums = fold->sums[0][group];
 	const struct module_sums *sampled = fold->sums[1] ? &fold->sums[1][group] : NULL;
-	double factor = step_kinds_factor(fold->times, &fold->groups[group].seen);
 
 	if (!sampled)
 		return sums;
+	double factor = step_kinds_factor(fold->times, &fold->seen[group]);
 	join_int(&sums.calls, sampled->calls, factor);
 	join_int(&sums.recompute_calls, sampled->recompute_calls, factor);
 	join_int(&sums.forward_ns, sampled->forward_ns, factor);
@@ -813,7 +818,8 @@ static void add_row(struct table *table, const struct module_fold *fold, const s
 	set_device(table, row, fold, &sums);
 	set_flops(table, row, &sums);
 	set_operators(table, row, fold, group);
-	step_kinds_set_least(table, row, MODULE_LEAST, fold->times, &group->seen);
+	step_kinds_set_least(table, row, MODULE_LEAST, fold->times,
+	                     fold->seen ? &fold->seen[group - fold->groups] : &(struct step_sightings){.amount = 0});
 }
 
 static void open_fold(struct module_fold *fold)
@@ -848,6 +854,7 @@ static void close_fold(struct module_fold *fold)
 	storage_release(storage, fold->groups);
 	for (int kind = 0; kind < 2; kind++)
 		storage_release(storage, fold->sums[kind]);
+	storage_release(storage, fold->seen);
 	storage_release(storage, fold->order);
 	free(fold->open);
 	free(fold->open_depth);

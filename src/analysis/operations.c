@@ -51,7 +51,6 @@ struct op_group {
 	int64_t memory, self_memory;    /* bytes allocated minus freed */
 	int64_t device_ns, self_device_ns, launched;
 	struct step_sightings seen;
-	int32_t last_step; /* that it was seen in */
 };
 
 /* Time in no operation, in steps that do not stand for others, and in those that do. */
@@ -88,14 +87,15 @@ struct op_fold {
 	struct launched_time launched_time;
 	struct name_classes launching; /* calls of the runtime */
 	struct name_classes rare;
-	bool counts_rare;     /* what is rare, in all steps */
-	bool *is_unseen;      /* by process: it uses a device, and what it launched on it was not recorded */
-	double steps;         /* that sums are of */
-	bool is_step_track;   /* the track that is visited marks steps */
-	bool is_unseen_track; /* it is of such a process */
-	int64_t step_self_ns; /* all groups together */
-	int64_t unseen_ns, unseen_sampled_ns; /* of that in steps and micro-batches alone */
-	int64_t unseen_left_ns;               /* what may still be of the step */
+	bool counts_rare;         /* what is rare, in all steps */
+	bool *is_unseen;          /* by process: it uses a device, and what it launched on it was not recorded */
+	double steps;             /* that sums are of */
+	bool is_step_track;       /* the track that is visited marks steps */
+	bool is_unseen_track;     /* it is of such a process */
+	int64_t step_self_ns;     /* all groups together */
+	int64_t unseen_ns;        /* of that in steps and micro-batches alone */
+	double unseen_sampled_ns; /* the same of sampled steps, with their weights */
+	int64_t unseen_left_ns;   /* what may still be of the step */
 	int64_t device_ns, unlaunched_ns,
 		unlaunched;     /* work of devices that counts; of it without a launch: time, count */
 	int64_t calls, outside; /* spans that are no structure: all, and those not in measured steps */
@@ -139,7 +139,7 @@ static void grow_slots(struct op_fold *fold)
 static uint32_t add_group(struct op_fold *fold, const struct op_key *key)
 {
 	STORAGE_GROW(fold->model->storage, fold->groups, fold->group_count, fold->group_capacity, 64);
-	fold->groups[fold->group_count] = (struct op_group){.key = *key, .min_ns = INT64_MAX, .last_step = -1};
+	fold->groups[fold->group_count] = (struct op_group){.key = *key, .min_ns = INT64_MAX};
 	return fold->group_count++;
 }
 
@@ -404,16 +404,23 @@ static void note_unseen(struct op_fold *fold, const struct span_view *span)
 		fold->unseen_left_ns = step->has_phases ? step->phase_ns[PHASE_OTHER] : span->dur_ns;
 	int64_t unseen_ns = span->self_ns < fold->unseen_left_ns ? span->self_ns : fold->unseen_left_ns;
 	fold->unseen_left_ns -= unseen_ns;
-	clamped_add(step_kinds_is_sampled(fold->times, span->step) ? &fold->unseen_sampled_ns : &fold->unseen_ns,
-	            unseen_ns);
+	if (step_kinds_is_sampled(fold->times, span->step))
+		fold->unseen_sampled_ns += (double)unseen_ns * step->weight;
+	else
+		clamped_add(&fold->unseen_ns, unseen_ns);
 }
 
 static void sight(const struct op_fold *fold, struct op_group *group, int32_t step)
 {
-	if (!group->key.is_sampled || group->last_step == step)
-		return;
-	group->last_step = step;
-	step_kinds_sight(&group->seen, fold->times, step);
+	if (group->key.is_sampled)
+		step_kinds_sight(&group->seen, fold->times, step, 1);
+}
+
+/* The time in none of them: by its length, not by calls. */
+static void sight_rest(struct op_fold *fold, uint32_t number, const struct span_view *span)
+{
+	if (number == REST_SAMPLED)
+		step_kinds_sight(&fold->groups[number].seen, fold->times, span->step, (double)span->self_ns);
 }
 
 static bool visit(void *context, const struct span_view *span)
@@ -438,6 +445,7 @@ static bool visit(void *context, const struct span_view *span)
 	clamped_add(&fold->groups[number].self_memory, memory);
 	note_unseen(fold, span);
 	if (is_structure(span->kind)) {
+		sight_rest(fold, number, span);
 		if (fold->stack_depth)
 			clamped_add(&fold->stack[fold->stack_depth - 1].memory, memory);
 		return true;
@@ -545,6 +553,11 @@ static void join(struct op_group *group, const struct op_group *sampled, double 
 	group->seen = sampled->seen;
 }
 
+static double rest_factor(const struct op_fold *fold, const struct op_group *rest)
+{
+	return rest->seen.amount > 0 ? rest->seen.weighted / rest->seen.amount : fold->times->factor;
+}
+
 /* Sampled groups become a part of those of the same row, which are all that is left. The totals are known without the rows: of what is multiplied they
  * are as much more as the rows are. */
 static void join_groups(struct op_fold *fold, int64_t *memory, int64_t *device_ns)
@@ -568,11 +581,12 @@ static void join_groups(struct op_fold *fold, int64_t *memory, int64_t *device_n
 		int64_t self_memory = group->self_memory + sampled.self_memory;
 		int64_t self_device_ns = group->self_device_ns + sampled.self_device_ns;
 
-		join(group, &sampled, is_rest ? fold->times->factor : step_kinds_factor(fold->times, &sampled.seen));
+		join(group, &sampled,
+		     is_rest ? rest_factor(fold, &sampled) : step_kinds_factor(fold->times, &sampled.seen));
 		clamped_add(memory, group->self_memory - self_memory);
 		clamped_add(device_ns, group->self_device_ns - self_device_ns);
 	}
-	fold->unseen_ns += clamped_int(round((double)fold->unseen_sampled_ns * fold->times->factor));
+	clamped_add(&fold->unseen_ns, clamped_int(round(fold->unseen_sampled_ns)));
 }
 
 /* ---- columns ---- */

@@ -106,8 +106,8 @@ struct found {
 
 struct fold {
 	const struct model *model;
-	const struct step_times *times;
-	bool is_part; /* steps with inputs: what is found by these counts there alone */
+	const struct step_times *times, *sized; /* sized: the steps with inputs */
+	bool is_part;                           /* steps with inputs: what is found by these counts there alone */
 	struct name_classes names;
 	struct found found[PATTERNS];
 	struct level *levels; /* the first is the thread itself */
@@ -157,6 +157,11 @@ static uint8_t classify(const char *name)
 	                                                                                : NAME_ATEN;
 }
 
+static bool is_of_inputs(enum pattern pattern)
+{
+	return pattern == PATTERN_CONV_BIAS || pattern == PATTERN_ODD_SIZES;
+}
+
 static void find(struct fold *fold, enum pattern pattern, uint32_t row, int32_t step, int64_t dur_ns)
 {
 	struct found *found = &fold->found[pattern];
@@ -169,7 +174,7 @@ static void find(struct fold *fold, enum pattern pattern, uint32_t row, int32_t 
 		found->sampled++;
 		clamped_add(&found->sampled_ns, dur_ns);
 	}
-	step_kinds_sight(&found->seen, fold->times, step);
+	step_kinds_sight(&found->seen, is_of_inputs(pattern) ? fold->sized : fold->times, step, 1);
 	if (dur_ns < found->longest_ns)
 		return;
 	found->longest_ns = dur_ns;
@@ -509,11 +514,6 @@ static void add_row(struct table *table, struct span_places *places, enum patter
 	set_place(table, row, places, found);
 }
 
-static bool is_of_inputs(enum pattern pattern)
-{
-	return pattern == PATTERN_CONV_BIAS || pattern == PATTERN_ODD_SIZES;
-}
-
 static enum status run(const struct model *model, const struct analysis_options *options, struct table *table,
                        struct error *err)
 {
@@ -526,8 +526,8 @@ static enum status run(const struct model *model, const struct analysis_options 
 	struct span_places places;
 	bool has_operators;
 
-	const struct step_times *sized = input_steps_only(&with_inputs, fold.times, model);
-	fold.is_part = sized != fold.times;
+	fold.sized = input_steps_only(&with_inputs, fold.times, model);
+	fold.is_part = fold.sized != fold.times;
 	for (uint32_t i = 0; i < model->tracks_count; i++)
 		if (model->tracks[i]->kind == TRACK_THREAD)
 			fold_track(&fold, i);
@@ -540,7 +540,7 @@ static enum status run(const struct model *model, const struct analysis_options 
 	table_columns(table, columns, COLUMNS);
 	for (int pattern = 0; pattern < PATTERNS && has_operators; pattern++)
 		add_row(table, &places, (enum pattern)pattern, &fold.found[pattern],
-		        is_of_inputs((enum pattern)pattern) ? sized : fold.times);
+		        is_of_inputs((enum pattern)pattern) ? fold.sized : fold.times);
 	step_kinds_note_sums(table, fold.times, COLUMN_LEAST);
 	if (!has_operators)
 		table->empty = step_times_no_operations(model, options, &table->arena,

@@ -128,7 +128,7 @@ static bool visit(void *context, const struct span_view *span)
 		return true;
 	}
 	struct cost *cost = cost_of(fold, origin.stack, span->step);
-	step_kinds_sight(&fold->costs[origin.stack].seen, fold->times, span->step);
+	step_kinds_sight(&fold->costs[origin.stack].seen, fold->times, span->step, 1);
 	*(origin.is_backward ? &cost->backward_ns : &cost->issued_ns) += span->self_ns;
 	cost->calls += !origin.is_backward;
 	clamped_add(&fold->total_ns, span->self_ns);

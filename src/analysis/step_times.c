@@ -597,7 +597,7 @@ void step_times_init(struct step_times *times, const struct model *model, const 
 	fill_job(times, model);
 	step_kinds_find(times, model);
 	times->is_scaled = times->by_budget && !options->keeps_recorded;
-	step_kinds_weigh(times);
+	step_kinds_weigh(times, model);
 }
 
 void step_times_release(struct step_times *times)

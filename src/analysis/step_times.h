@@ -41,6 +41,7 @@ struct step_time {
 	bool is_measured;
 	bool has_rare;   /* as is_measured, of what happens rarely: in steps without operators, too */
 	bool is_sampled; /* measured, and it stands for steps without operators, see step_kinds_factor() */
+	double weight;   /* for so many, with itself; 1 where it is not sampled */
 	bool is_program; /* selected, complete, and of the kind that durations are of */
 	bool has_phases; /* phase_ns is known, and the step is of the kind that phases are of */
 	bool knows_all;  /* phase_ns is known, of whatever kind the step is */
@@ -64,6 +65,7 @@ struct job_step {
 	bool has_phases;      /* phase_ns is known of all of them, and it is a step of the kind that phases are of */
 	bool has_calls;       /* not has_phases: but the time in calls is, in all of them */
 	double dur_ns, phase_ns[PHASE_COUNT];
+	double weight;          /* for so many steps it stands, where it has operators in all ranks */
 	double tokens, samples; /* sums over the processes */
 	bool has_tokens, has_samples;
 	uint32_t with_cpu; /* processes whose thread's CPU time is known */
@@ -99,7 +101,7 @@ struct step_times {
 	uint32_t job_whole;   /* of these, those with operators in all ranks */
 	bool has_job_phases;  /* in any of the job's steps */
 	bool is_scaled;       /* then what tables of operators sum up is multiplied to the run */
-	double factor;        /* by so much, of what lies in sampled steps; 1: nothing is */
+	double factor;        /* by so much on the mean, of what lies in sampled steps; 1: nothing is */
 	bool knows_rare;      /* what happens rarely is known of all complete steps */
 	bool is_of_inputs;    /* the measured steps are those with inputs: see input_steps.h */
 	bool by_budget;       /* which steps have operators was chosen by what they cost, not asked for */

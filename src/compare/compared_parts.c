@@ -103,21 +103,6 @@ static void read_phases(struct compared_run *run)
 		add_rest(run, "phase", "(steps whose phases are not known)", sum);
 }
 
-/* Of the steps whose operators were recorded. */
-static double mean_measured(const struct step_times *times)
-{
-	double sum = 0;
-	uint32_t count = 0;
-
-	for (uint32_t i = 0; i < times->count; i++) {
-		if (!times->steps[i].is_measured)
-			continue;
-		sum += (double)times->steps[i].dur_ns;
-		count++;
-	}
-	return count ? sum / count : 0;
-}
-
 static double sum_of(const struct table *table, const char *column)
 {
 	double sum = 0;
@@ -127,13 +112,16 @@ static double sum_of(const struct table *table, const char *column)
 	return sum;
 }
 
-/* Parts are of steps with operators, which are not the steps that are compared where others have none: those are made of the same parts, in
- * the same shares. Whether the difference is what recording cost or chance plays no part in it. */
+/* Parts are of steps with operators, which are not the steps that are compared where others have none, and what happens rarely is of all steps:
+ * those that are compared are made of the same parts, in the same shares. Whether the difference is what recording cost or chance plays no part in it. */
 static double share_factor(const struct compared_run *run, struct report *report, const struct part_source *source,
                            const struct table *table)
 {
 	const struct step_times *times = report_step_times(report);
-	double whole = source->is_mean ? sum_of(table, source->time) : mean_measured(times);
+	const struct part_source *ops = &part_sources[0];
+	double steps = step_kinds_sum_steps(times);
+	double whole = source->is_mean ? sum_of(table, source->time)
+	                               : sum_of(report_table(report, ops->table), ops->time) / (steps > 0 ? steps : 1);
 
 	return source->rest && run->steps_count && times->has_plain && whole > 0 ? mean_step(run) / whole : 1;
 }

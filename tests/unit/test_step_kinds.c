@@ -142,6 +142,8 @@ static void phases_of_a_sample_are_without_the_first_steps(void **state)
 	static const double more_ms[16] = {500};
 	static const char *const budgets[] = {"3 %", "none: --steps"};
 	static const double counts[] = {3, 4}, means[] = {14e6, (3 * 14e6 + 514e6) / 4};
+	static const char *const notes[] = {"they take 15.00 ms on the mean, the others 10.00 ms",
+	                                    "they take 140.0 ms on the mean, the others 10.00 ms"};
 
 	for (int i = 0; i < 2; i++) {
 		struct table table;
@@ -158,7 +160,7 @@ static void phases_of_a_sample_are_without_the_first_steps(void **state)
 		compute("phases", &model, &all_steps, &table);
 		assert_double_equal(number(&table, 0, "of_steps"), counts[i], 0);
 		assert_double_equal(number(&table, find_row(&table, "name", "forward"), "mean_ns"), means[i], 1);
-		assert_non_null(strstr(table.note, "they take 15.00 ms on the mean, the others 10.00 ms"));
+		assert_non_null(strstr(table.note, notes[i]));
 		table_release(&table);
 		model_release(&model);
 	}
@@ -221,6 +223,72 @@ static void what_a_budget_chose_stands_for_the_run(void **state)
 	compute("run", &model, &all_steps, &table);
 	assert_double_equal(number(&table, 0, "operator_sum_steps"), 16, 1e-9);
 	assert_double_equal(number(&table, 0, "operator_steps"), 3, 0);
+	table_release(&table);
+	model_release(&model);
+}
+
+static double calls_of(const char *kinds, const char *seldom, const char *name)
+{
+	struct table table;
+	struct model model;
+	double calls;
+
+	model_init(&model, 0);
+	mixed_model_add(
+		&model,
+		&(struct mixed_run){
+			.kinds = kinds, .seldom = seldom, .step_ms = 10, .cost_ms = 5, .rank = -1, .budget = "3 %"});
+	model_finish(&model);
+	compute("ops", &model, &all_steps, &table);
+	calls = number(&table, find_row(&table, "name", name), "calls");
+	table_release(&table);
+	model_release(&model);
+	return calls;
+}
+
+/* Each second step at first, each 16th then: what was in the first ones alone is not taken for a part of the later ones. */
+static void steps_stand_for_those_beside_them(void **state)
+{
+	const char *kinds = "...o.o.o.o.o.o.o.o.o.o.o.o.o.o.o.....o...............o...............o..........";
+	const char *early = "sssssssssssssssssssssssssssssssss...............................................";
+	const char *late = ".................................sssssssssssssssssssssssssssssssssssssssssssssss";
+
+	assert_double_equal(calls_of(kinds, NULL, "matmul"), 80, 1e-9);
+	assert_double_equal(calls_of(kinds, early, "seldom"), 33, 1.5);
+	assert_double_equal(calls_of(kinds, late, "seldom"), 47, 1.5);
+}
+
+/* Somebody asked for a stretch. */
+static void what_was_asked_for_stands_for_itself(void **state)
+{
+	const char *kinds = "....o.......o.......o.......o...oooooooooooooooo....o.......o.......o.......o...";
+	const char *inside = "................................ssssssssssssssss................................";
+	const char *outside = "ssssssssssssssssssssssssssssssss................ssssssssssssssssssssssssssssssss";
+
+	assert_double_equal(calls_of(kinds, inside, "seldom"), 16, 1e-9);
+	assert_double_equal(calls_of(kinds, outside, "seldom"), 64, 1e-9);
+}
+
+/* A rank with fewer of them is not made less of. */
+static void each_process_has_its_own_weights(void **state)
+{
+	struct table table;
+	struct model model;
+
+	model_init(&model, 0);
+	mixed_model_add(&model, &(struct mixed_run){.kinds = "....o.o.o.o.o.o.o.o.o.o.o.o.o.o.",
+	                                            .step_ms = 10,
+	                                            .rank = 0,
+	                                            .budget = "3 %"});
+	mixed_model_add(&model, &(struct mixed_run){.kinds = "....o.......o.......o.......o...",
+	                                            .seldom = "ssssssssssssssssssssssssssssssss",
+	                                            .step_ms = 10,
+	                                            .rank = 1,
+	                                            .budget = "3 %"});
+	model_finish(&model);
+	compute("ops", &model, &all_steps, &table);
+	assert_double_equal(number(&table, find_row(&table, "name", "matmul"), "calls"), 64, 1e-9);
+	assert_double_equal(number(&table, find_row(&table, "name", "seldom"), "calls"), 32, 1e-9);
 	table_release(&table);
 	model_release(&model);
 }
@@ -437,6 +505,9 @@ int main(void)
 		cmocka_unit_test(phases_of_a_sample_are_without_the_first_steps),
 		cmocka_unit_test(ranks_are_compared_in_the_steps_with_operators_in_all),
 		cmocka_unit_test(what_a_budget_chose_stands_for_the_run),
+		cmocka_unit_test(steps_stand_for_those_beside_them),
+		cmocka_unit_test(what_was_asked_for_stands_for_itself),
+		cmocka_unit_test(each_process_has_its_own_weights),
 		cmocka_unit_test(a_table_that_is_not_multiplied_does_not_say_so),
 		cmocka_unit_test(steps_that_were_asked_for_stand_for_themselves),
 		cmocka_unit_test(what_is_known_of_all_steps_is_not_multiplied),
