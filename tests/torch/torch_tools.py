@@ -76,6 +76,8 @@ def run_ranks(tmp_path, *program, **options):
     """run() of a launcher of ranks."""
     def start():
         shutil.rmtree(tmp_path / "run", ignore_errors=True)
+        for store in tmp_path.glob("store*"):  # of ranks that crashed: those of the next try would ask for them there
+            store.unlink()
         return run(tmp_path, *program, **options)
     return until_ranks_end(start)
 
