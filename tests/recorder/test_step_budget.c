@@ -166,7 +166,8 @@ static void expensive_operators_are_in_few_steps(void)
 	uint64_t begun = operators_of("expensive", "keep_size=0,budget=3%,pool=64M");
 
 	CHECK(begun >= MANY);
-	CHECK(begun <= MANY * (STEPS / 16));
+	/* Far fewer where nobody disturbs it. A machine that stops the program in a step without operators makes them look cheap for a while. */
+	CHECK(begun <= MANY * (STEPS / 4));
 }
 
 static void a_program_without_steps_is_whole(void)
