@@ -10,17 +10,13 @@ import time
 import torch
 
 from programs import Program, Settings, TINY, settings_of
+from shared import activities, wait
 
 sys.path.insert(0, os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 from whole_cost_step import Parts  # noqa: E402
 
 SIZES = {"host": {}, "device": {"batch": 32, "context": 1024}, "tiny": {**TINY, "optimizer": "single"}}
 WARM_UP = 12
-
-
-def wait(device):
-    if device != "cpu":
-        torch.cuda.synchronize()
 
 
 def block(step, length, device):
@@ -67,8 +63,8 @@ def ours(size, settings, device):
     return {"found": found, "counts": parts.counts(), "bits": parts.active.value}
 
 
-def with_profiler(program, length, device, activities, **options):
-    with torch.profiler.profile(activities=activities, **options) as profiler:
+def with_profiler(program, length, device, wanted, **options):
+    with torch.profiler.profile(activities=wanted, **options) as profiler:
         program.step()
         found = block(program.step, length, device)
         begin = time.perf_counter_ns()
@@ -79,10 +75,9 @@ def with_profiler(program, length, device, activities, **options):
 
 def peers(size, settings, device):
     """torch.profiler changes a process for good (its first start takes long), so the plain steps behind it are told apart."""
-    program, kinds = make(size, device), torch.profiler.ProfilerActivity
-    cuda = [kinds.CUDA] if device != "cpu" else []
+    program, both = make(size, device), activities(device)
     found = {"before": [block(program.step, settings["length"], device) for _ in range(settings["blocks"])]}
-    ways = {"CUDA": cuda or [kinds.CPU], "CPU": [kinds.CPU], "CPU and CUDA": [kinds.CPU, *cuda]}
+    ways = {"CUDA": both[-1:], "CPU": both[:1], "CPU and CUDA": both}
     for name in ways:
         found[name] = []
     found["between"] = []

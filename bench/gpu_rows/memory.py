@@ -2,13 +2,12 @@
 """`memory.py NAME OUT [--cpu]`: a small training with PyTorch's history of memory, its snapshot, and what the program itself knows of who holds
 what. Those that run out of memory are given a part of the device. Prints one line of JSON."""
 import argparse
-import gzip
 import json
-import os
 
 import torch
 
 from programs import Program, settings_of
+from shared import compress
 
 LIMIT_GB = 4
 HISTORY = 30000  # allocations and releases that are kept
@@ -28,6 +27,16 @@ def holders(program):
 
 def limit(gigabytes):
     torch.cuda.set_per_process_memory_fraction(gigabytes * 2**30 / torch.cuda.get_device_properties(0).total_memory)
+
+
+def tight(gigabytes, device, notes, **changes):
+    """base with these changes, on a part of the device; kept for what is asked behind an error."""
+    limit(gigabytes)
+    settings = settings_of("base")
+    for name, value in changes.items():
+        setattr(settings, name, value)
+    notes["programs"] = program = Program(settings, device)
+    return program
 
 
 def steps(program, count):
@@ -62,22 +71,14 @@ def growing(device, notes):
 
 def oom_batch(device, notes):
     """The activations of a batch are more than there is."""
-    limit(LIMIT_GB)
-    settings = settings_of("base")
-    settings.batch = 64
-    program = Program(settings, device)
-    notes["programs"] = program
+    program = tight(LIMIT_GB, device, notes, batch=64)
     steps(program, 2)
     return program
 
 
 def oom_growth(device, notes):
     """Kept graphs, until there is no more."""
-    limit(LIMIT_GB)
-    settings = settings_of("base")
-    settings.keep_graphs = True
-    program = Program(settings, device)
-    notes["programs"] = program
+    program = tight(LIMIT_GB, device, notes, keep_graphs=True)
     for i in range(40):
         notes["steps_done"] = i
         program.step()
@@ -86,20 +87,14 @@ def oom_growth(device, notes):
 
 def oom_optimizer(device, notes):
     """The first update makes the optimizer's state."""
-    limit(2.6)
-    settings = settings_of("base")
-    settings.batch, settings.width, settings.layers = 1, 1536, 5
-    program = Program(settings, device)
-    notes["programs"] = program
+    program = tight(2.6, device, notes, batch=1, width=1536, layers=5)
     steps(program, 2)
     return program
 
 
 def oom_fragments(device, notes):
     """Much is free, in pieces: of each two blocks of 9 MiB in a segment of 20 one is released, then 256 MiB are asked for."""
-    limit(LIMIT_GB)
-    program = Program(settings_of("base"), device)
-    notes["programs"] = program
+    program = tight(LIMIT_GB, device, notes)
     steps(program, 1)
     torch.cuda.empty_cache()
     pieces = []
@@ -136,9 +131,7 @@ def oom_caught(device, notes):
 
 def oom_copy(device, notes):
     """The weights are cast to float64 beside themselves."""
-    limit(LIMIT_GB)
-    program = Program(settings_of("base"), device)
-    notes["programs"] = program
+    program = tight(LIMIT_GB, device, notes)
     steps(program, 1)
     notes["copies"] = [[weight.detach().double() for weight in program.plain.parameters()] for _ in range(8)]
     return program
@@ -183,9 +176,7 @@ def main():
     if has_history:
         path = f"{chosen.out}/{chosen.name}.pickle"
         torch.cuda.memory._dump_snapshot(path)
-        with open(path, "rb") as file, gzip.open(f"{path}.gz", "wb") as packed:
-            packed.write(file.read())
-        os.remove(path)
+        compress(path)
     print(json.dumps(found), flush=True)
     if error and chosen.bare:
         raise error

@@ -1,6 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
 """`nccl.py OUT`: one rank of NCCL trains with DistributedDataParallel; PyTorch's flight recorder, as pickle and as JSON, and a trace."""
-import gzip
 import json
 import os
 import sys
@@ -13,6 +12,7 @@ import torch  # noqa: E402
 import torch.distributed as dist  # noqa: E402
 
 from programs import Program, settings_of  # noqa: E402
+from shared import activities, compress  # noqa: E402
 
 
 def main():
@@ -21,10 +21,9 @@ def main():
     dist.init_process_group("gloo" if is_cpu else "nccl")
     program = Program(settings_of("base", is_cpu), device, ranks=2)  # which wraps the model
     other = dist.new_group([0])
-    kinds = torch.profiler.ProfilerActivity
     for _ in range(4):
         program.step()
-    with torch.profiler.profile(activities=[kinds.CPU] + ([] if is_cpu else [kinds.CUDA]), record_shapes=True) as profiler:
+    with torch.profiler.profile(activities=activities(device), record_shapes=True) as profiler:
         for _ in range(3):
             program.step()
             one = torch.ones(1024, device=device)
@@ -34,9 +33,7 @@ def main():
             dist.all_gather([torch.empty_like(one)], one)
             dist.barrier()
     profiler.export_chrome_trace(f"{out}/nccl.json")
-    with open(f"{out}/nccl.json", "rb") as file, gzip.open(f"{out}/nccl.json.gz", "wb") as packed:
-        packed.write(file.read())
-    os.remove(f"{out}/nccl.json")
+    compress(f"{out}/nccl.json")
     found = {}
     for name, call in (("pickle", lambda: torch._C._distributed_c10d._dump_nccl_trace(True, True, False)),
                        ("json", lambda: torch._C._distributed_c10d._dump_nccl_trace_json(True, False))):

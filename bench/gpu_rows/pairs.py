@@ -2,7 +2,6 @@
 """`pairs.py NAME OUT [--cpu]`: how long a step of a program takes without any profiler, twice, then its steps under torch.profiler, whose trace is
 kept. `pairs.py --rank R --ranks N PORT NAME OUT` is one rank of it. Prints one line of JSON."""
 import argparse
-import gzip
 import json
 import os
 import statistics
@@ -13,15 +12,11 @@ import time
 import torch
 
 from programs import PROGRAMS, RANKS, Program, settings_of
+from shared import activities, compress, wait
 
 STEPS, WARM, SYNC_EVERY = 24, 6, 4  # as in the traces that were there before
 WAIT, WARM_UP, ACTIVE = 6, 2, 4
 WITH_MEMORY = ("base", "checkpoint")
-
-
-def wait(device):
-    if device != "cpu":
-        torch.cuda.synchronize()
 
 
 def plain(program, device):
@@ -40,9 +35,8 @@ def plain(program, device):
 
 def traced(program, device, path, has_memory):
     """ms of each step under torch.profiler, and its trace of some."""
-    activities = [torch.profiler.ProfilerActivity.CPU] + ([torch.profiler.ProfilerActivity.CUDA] if device != "cpu" else [])
     found = []
-    with torch.profiler.profile(activities=activities, schedule=torch.profiler.schedule(wait=WAIT, warmup=WARM_UP, active=ACTIVE, repeat=1),
+    with torch.profiler.profile(activities=activities(device), schedule=torch.profiler.schedule(wait=WAIT, warmup=WARM_UP, active=ACTIVE, repeat=1),
                                 record_shapes=True, profile_memory=has_memory) as profiler:
         for _ in range(WAIT + WARM_UP + ACTIVE):
             start = time.perf_counter_ns()
@@ -51,9 +45,7 @@ def traced(program, device, path, has_memory):
             found.append(round((time.perf_counter_ns() - start) / 1e6, 3))
     wait(device)
     profiler.export_chrome_trace(path)
-    with open(path, "rb") as file, gzip.open(f"{path}.gz", "wb") as packed:
-        packed.write(file.read())
-    os.remove(path)
+    compress(path)
     return found
 
 

@@ -15,7 +15,6 @@
 #include "model/number_map.h"
 
 #include <inttypes.h>
-#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -264,18 +263,15 @@ static void add_issue(struct fold *fold, const struct collective_call *issue)
 
 /* ---- the table ---- */
 
-static int64_t join_int(int64_t certain, int64_t sampled, double factor)
-{
-	clamped_add(&certain, factor == 1 ? sampled : clamped_int(round((double)sampled * factor)));
-	return certain;
-}
-
 static struct sums join(const struct sums sums[2], double factor)
 {
-	return (struct sums){.count = join_int(sums[0].count, sums[1].count, factor),
-	                     .total_ns = join_int(sums[0].total_ns, sums[1].total_ns, factor),
-	                     .exposed_ns = join_int(sums[0].exposed_ns, sums[1].exposed_ns, factor),
-	                     .step_exposed_ns = join_int(sums[0].step_exposed_ns, sums[1].step_exposed_ns, factor)};
+	struct sums joined = sums[0];
+
+	step_kinds_join(&joined.count, sums[1].count, factor);
+	step_kinds_join(&joined.total_ns, sums[1].total_ns, factor);
+	step_kinds_join(&joined.exposed_ns, sums[1].exposed_ns, factor);
+	step_kinds_join(&joined.step_exposed_ns, sums[1].step_exposed_ns, factor);
+	return joined;
 }
 
 static void set_bytes(struct table *table, int row, const struct model *model, const struct group *group, int64_t count)

@@ -434,18 +434,15 @@ static void fold_tracks(struct fold *fold)
 
 /* ---- the table ---- */
 
-static int64_t join_int(int64_t certain, int64_t sampled, double factor)
-{
-	clamped_add(&certain, factor == 1 ? sampled : clamped_int(round((double)sampled * factor)));
-	return certain;
-}
-
 static struct sums join(const struct sums sums[2], double factor)
 {
-	return (struct sums){.count = join_int(sums[0].count, sums[1].count, factor),
-	                     .own_ns = join_int(sums[0].own_ns, sums[1].own_ns, factor),
-	                     .step_ns = join_int(sums[0].step_ns, sums[1].step_ns, factor),
-	                     .total_ns = join_int(sums[0].total_ns, sums[1].total_ns, factor)};
+	struct sums joined = sums[0];
+
+	step_kinds_join(&joined.count, sums[1].count, factor);
+	step_kinds_join(&joined.own_ns, sums[1].own_ns, factor);
+	step_kinds_join(&joined.step_ns, sums[1].step_ns, factor);
+	step_kinds_join(&joined.total_ns, sums[1].total_ns, factor);
+	return joined;
 }
 
 static void add_row(struct table *table, const struct fold *fold, enum cause cause, const uint32_t *users)

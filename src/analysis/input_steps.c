@@ -15,19 +15,12 @@ static bool has_inputs(const struct step_times *times, const struct model *model
 	return times->steps[step].is_measured && model->steps[step].has_shapes;
 }
 
-uint32_t input_steps_count(const struct step_times *times, const struct model *model)
+bool input_steps_are_part(const struct step_times *times, const struct model *model)
 {
 	uint32_t count = 0;
 
 	for (uint32_t i = 0; i < times->count; i++)
 		count += has_inputs(times, model, i);
-	return count;
-}
-
-bool input_steps_are_part(const struct step_times *times, const struct model *model)
-{
-	uint32_t count = input_steps_count(times, model);
-
 	return count && count < step_kinds_measured(times);
 }
 

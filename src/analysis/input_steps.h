@@ -8,9 +8,7 @@
 
 #include "analysis/step_times.h"
 
-/* How many measured steps have inputs. */
-uint32_t input_steps_count(const struct step_times *times, const struct model *model);
-/* Are there others beside them? */
+/* Have some of the measured steps inputs, and others none? */
 bool input_steps_are_part(const struct step_times *times, const struct model *model);
 /* `times`, or, where these are a part, `own` with them alone as measured ones. Keep `times` as long; release `own` in any case; initialise it with {0}. */
 const struct step_times *input_steps_only(struct step_times *own, const struct step_times *times,

@@ -16,7 +16,6 @@
 #include "model/number_map.h"
 #include "pytorch/names.h"
 
-#include <math.h>
 #include <stdlib.h>
 #include <stepscope/format.h>
 #include <string.h>
@@ -504,11 +503,6 @@ static void add_memory(struct module_fold *fold)
 
 /* ---- of both kinds of steps ---- */
 
-static void join_int(int64_t *sum, int64_t sampled, double factor)
-{
-	clamped_add(sum, factor == 1 ? sampled : clamped_int(round((double)sampled * factor)));
-}
-
 static void join_flops(struct flop_sum *sum, const struct flop_sum *sampled, double factor)
 {
 	double flops = sum->flops + sampled->flops * factor;
@@ -525,21 +519,21 @@ static struct module_sums join(const struct module_fold *fold, uint32_t group)
 	if (!sampled)
 		return sums;
 	double factor = step_kinds_factor(fold->times, &fold->seen[group]);
-	join_int(&sums.calls, sampled->calls, factor);
-	join_int(&sums.recompute_calls, sampled->recompute_calls, factor);
-	join_int(&sums.forward_ns, sampled->forward_ns, factor);
-	join_int(&sums.forward_self_ns, sampled->forward_self_ns, factor);
-	join_int(&sums.recompute_ns, sampled->recompute_ns, factor);
-	join_int(&sums.recompute_self_ns, sampled->recompute_self_ns, factor);
-	join_int(&sums.backward_ns, sampled->backward_ns, factor);
-	join_int(&sums.backward_self_ns, sampled->backward_self_ns, factor);
-	join_int(&sums.step_self_ns, sampled->step_self_ns, factor);
+	step_kinds_join(&sums.calls, sampled->calls, factor);
+	step_kinds_join(&sums.recompute_calls, sampled->recompute_calls, factor);
+	step_kinds_join(&sums.forward_ns, sampled->forward_ns, factor);
+	step_kinds_join(&sums.forward_self_ns, sampled->forward_self_ns, factor);
+	step_kinds_join(&sums.recompute_ns, sampled->recompute_ns, factor);
+	step_kinds_join(&sums.recompute_self_ns, sampled->recompute_self_ns, factor);
+	step_kinds_join(&sums.backward_ns, sampled->backward_ns, factor);
+	step_kinds_join(&sums.backward_self_ns, sampled->backward_self_ns, factor);
+	step_kinds_join(&sums.step_self_ns, sampled->step_self_ns, factor);
 	sums.allocated += factor == 1 ? sampled->allocated : (wide_bytes)((double)sampled->allocated * factor);
-	join_int(&sums.device_self_ns, sampled->device_self_ns, factor);
-	join_int(&sums.device_ns, sampled->device_ns, factor);
-	join_int(&sums.backward_device_self_ns, sampled->backward_device_self_ns, factor);
-	join_int(&sums.backward_device_ns, sampled->backward_device_ns, factor);
-	join_int(&sums.launched, sampled->launched, factor);
+	step_kinds_join(&sums.device_self_ns, sampled->device_self_ns, factor);
+	step_kinds_join(&sums.device_ns, sampled->device_ns, factor);
+	step_kinds_join(&sums.backward_device_self_ns, sampled->backward_device_self_ns, factor);
+	step_kinds_join(&sums.backward_device_ns, sampled->backward_device_ns, factor);
+	step_kinds_join(&sums.launched, sampled->launched, factor);
 	join_flops(&sums.flops_self, &sampled->flops_self, factor);
 	join_flops(&sums.flops, &sampled->flops, factor);
 	join_flops(&sums.backward_flops_self, &sampled->backward_flops_self, factor);

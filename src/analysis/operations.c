@@ -515,23 +515,18 @@ static int64_t memory_in_spans(const struct op_fold *fold)
 
 /* ---- of both kinds of steps ---- */
 
-static void join_int(int64_t *sum, int64_t sampled, double factor)
-{
-	clamped_add(sum, factor == 1 ? sampled : clamped_int(round((double)sampled * factor)));
-}
-
 /* The sums of the run; means, and what they are made from, stay those of what was recorded. */
 static void join(struct op_group *group, const struct op_group *sampled, double factor)
 {
-	join_int(&group->calls, sampled->calls, factor);
-	join_int(&group->total_ns, sampled->total_ns, factor);
-	join_int(&group->self_ns, sampled->self_ns, factor);
-	join_int(&group->step_self_ns, sampled->step_self_ns, factor);
-	join_int(&group->memory, sampled->memory, factor);
-	join_int(&group->self_memory, sampled->self_memory, factor);
-	join_int(&group->device_ns, sampled->device_ns, factor);
-	join_int(&group->self_device_ns, sampled->self_device_ns, factor);
-	join_int(&group->launched, sampled->launched, factor);
+	step_kinds_join(&group->calls, sampled->calls, factor);
+	step_kinds_join(&group->total_ns, sampled->total_ns, factor);
+	step_kinds_join(&group->self_ns, sampled->self_ns, factor);
+	step_kinds_join(&group->step_self_ns, sampled->step_self_ns, factor);
+	step_kinds_join(&group->memory, sampled->memory, factor);
+	step_kinds_join(&group->self_memory, sampled->self_memory, factor);
+	step_kinds_join(&group->device_ns, sampled->device_ns, factor);
+	step_kinds_join(&group->self_device_ns, sampled->self_device_ns, factor);
+	step_kinds_join(&group->launched, sampled->launched, factor);
 	group->flops += sampled->flops * factor;
 	group->profiler_flops += sampled->profiler_flops * factor;
 	group->bytes += sampled->bytes * factor;

@@ -15,7 +15,6 @@
 #include "model/operator_inputs.h"
 #include "pytorch/names.h"
 
-#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -492,10 +491,12 @@ static void set_place(struct table *table, int row, struct span_places *places, 
 static void add_row(struct table *table, struct span_places *places, enum pattern pattern, const struct found *found,
                     const struct step_times *times)
 {
-	double steps_ns = time_of_steps(times), more = step_kinds_factor(times, &found->seen) - 1;
-	int64_t total_ns = found->total_ns + clamped_int(round(more * (double)found->sampled_ns));
+	double steps_ns = time_of_steps(times), factor = step_kinds_factor(times, &found->seen);
+	int64_t total_ns = found->total_ns - found->sampled_ns, count = found->count - found->sampled;
 	int row = table_row(table);
 
+	step_kinds_join(&total_ns, found->sampled_ns, factor);
+	step_kinds_join(&count, found->sampled, factor);
 	table_set_text(table, row, COLUMN_PATTERN, texts[pattern].name);
 	table_set_text(table, row, COLUMN_MEANING, texts[pattern].meaning);
 	if (!found->can_tell) {
@@ -504,7 +505,7 @@ static void add_row(struct table *table, struct span_places *places, enum patter
 				table_set_missing(table, row, column, texts[pattern].cannot_tell);
 		return;
 	}
-	table_set_int(table, row, COLUMN_COUNT, found->count + clamped_int(round(more * (double)found->sampled)));
+	table_set_int(table, row, COLUMN_COUNT, count);
 	table_set_int(table, row, COLUMN_TOTAL, total_ns);
 	step_kinds_set_least(table, row, COLUMN_LEAST, times, &found->seen);
 	if (steps_ns > 0)

@@ -15,7 +15,6 @@
 #include "base/storage.h"
 
 #include <inttypes.h>
-#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -204,18 +203,13 @@ static void say_what_is_missing(const struct line_fold *fold, struct table *tabl
 		                           lines, *lines && *steps ? "; " : "", steps);
 }
 
-static void join_int(int64_t *sum, int64_t sampled, double factor)
-{
-	clamped_add(sum, factor == 1 ? sampled : clamped_int(round((double)sampled * factor)));
-}
-
 static struct cost join(const struct costs *costs, double factor)
 {
 	struct cost sum = costs->certain;
-	join_int(&sum.issued_ns, costs->sampled.issued_ns, factor);
-	join_int(&sum.backward_ns, costs->sampled.backward_ns, factor);
-	join_int(&sum.calls, costs->sampled.calls, factor);
-	join_int(&sum.device_ns, costs->sampled.device_ns, factor);
+	step_kinds_join(&sum.issued_ns, costs->sampled.issued_ns, factor);
+	step_kinds_join(&sum.backward_ns, costs->sampled.backward_ns, factor);
+	step_kinds_join(&sum.calls, costs->sampled.calls, factor);
+	step_kinds_join(&sum.device_ns, costs->sampled.device_ns, factor);
 	return sum;
 }
 

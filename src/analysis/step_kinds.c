@@ -7,6 +7,7 @@
 #include <math.h>
 #include <string.h>
 
+#include "base/clamped.h"
 #include "base/storage.h"
 #include "base/units.h"
 
@@ -467,6 +468,11 @@ void step_kinds_sight(struct step_sightings *seen, const struct step_times *time
 double step_kinds_factor(const struct step_times *times, const struct step_sightings *seen)
 {
 	return times->factor == 1 ? 1 : step_sightings_factor(seen);
+}
+
+void step_kinds_join(int64_t *certain, int64_t sampled, double factor)
+{
+	clamped_add(certain, factor == 1 ? sampled : clamped_int(round((double)sampled * factor)));
 }
 
 double step_kinds_dur_ns(const struct step_times *times, uint32_t step)

@@ -73,6 +73,8 @@ static inline bool step_kinds_is_sampled(const struct step_times *times, int32_t
 }
 void step_kinds_sight(struct step_sightings *seen, const struct step_times *times, int32_t step, double amount);
 double step_kinds_factor(const struct step_times *times, const struct step_sightings *seen);
+/* Adds what was sampled, times the factor. */
+void step_kinds_join(int64_t *certain, int64_t sampled, double factor);
 /* How long the step and those that it stands for took, as far as it tells. */
 double step_kinds_dur_ns(const struct step_times *times, uint32_t step);
 /* The sums of tables of operators are over so many steps of processes. */

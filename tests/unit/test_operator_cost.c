@@ -116,6 +116,23 @@ static void neighbours_behind_a_gap_are_none(void **state)
 	model_release(&model);
 }
 
+static struct operator_cost cost_of_run(const char *kinds, double cost_ms, const double *more_ms)
+{
+	struct operator_cost cost;
+	struct model model;
+
+	model_init(&model, 0);
+	mixed_model_add(
+		&model,
+		&(struct mixed_run){
+			.kinds = kinds, .step_ms = STEP_MS, .cost_ms = cost_ms, .more_ms = more_ms, .rank = -1});
+	model_finish(&model);
+	cost = cost_of(&model, MODEL_NONE);
+	assert_null(cost.unknown);
+	model_release(&model);
+	return cost;
+}
+
 /* Of a program whose steps differ, the truth is in the interval in 19 of 20 runs; and what is told as a number is near it. */
 static void count_hits(const double *more, size_t period, double noise, double cost_ms, unsigned every, int *hits,
                        int *wrong)
@@ -127,7 +144,6 @@ static void count_hits(const double *more, size_t period, double noise, double c
 	*hits = *wrong = 0;
 	for (int run = 0; run < 100; run++) {
 		struct operator_cost cost;
-		struct model model;
 		double mean = 0, truth;
 
 		choose_steps(kinds, every, &random);
@@ -135,19 +151,11 @@ static void count_hits(const double *more, size_t period, double noise, double c
 			added[i] = more[(size_t)i % period] + noise * (random_unit(&random) + random_unit(&random) - 1);
 			mean += (STEP_MS + added[i]) / STEPS;
 		}
-		model_init(&model, 0);
-		mixed_model_add(
-			&model,
-			&(struct mixed_run){
-				.kinds = kinds, .step_ms = STEP_MS, .cost_ms = cost_ms, .more_ms = added, .rank = -1});
-		model_finish(&model);
-		cost = cost_of(&model, MODEL_NONE);
-		assert_null(cost.unknown);
+		cost = cost_of_run(kinds, cost_ms, added);
 		truth = cost_ms / mean;
 		*hits += fabs(cost.ratio - truth) <= cost.half + 0.001;
 		*wrong += operator_cost_is_told(cost.ratio, cost.half) &&
 		          fabs(cost.ratio - truth) > fmax(0.005 * every, truth / 3);
-		model_release(&model);
 	}
 }
 
@@ -183,25 +191,16 @@ static void count_right(const double *more, double cost_ms, unsigned every, int 
 	for (int run = 0; run < 100; run++) {
 		double added[STEPS], truth = cost_ms / STEP_MS;
 		struct operator_cost cost;
-		struct model model;
 
 		choose_steps(kinds, every, &random);
 		for (int i = 0; i < STEPS; i++)
 			added[i] = more[i] + 3 * (random_unit(&random) + random_unit(&random) - 1);
-		model_init(&model, 0);
-		mixed_model_add(
-			&model,
-			&(struct mixed_run){
-				.kinds = kinds, .step_ms = STEP_MS, .cost_ms = cost_ms, .more_ms = added, .rank = -1});
-		model_finish(&model);
-		cost = cost_of(&model, MODEL_NONE);
-		assert_null(cost.unknown);
+		cost = cost_of_run(kinds, cost_ms, added);
 		if (operator_cost_is_told(cost.ratio, cost.half))
 			*right += fabs(cost.ratio - truth) <= fmax(truth / 3, 0.005);
 		else
 			*right += cost.ratio + cost.half >= truth;
 		*most = fmax(*most, cost.ratio + cost.half);
-		model_release(&model);
 	}
 }
 
