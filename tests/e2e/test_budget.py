@@ -52,6 +52,20 @@ def verdict(base, new, *options):
     return json.loads(read("compare", base, new, *options, "--json"))["verdict"]
 
 
+def test_what_is_rare_is_a_part_of_the_steps_that_are_compared(tmp_path):
+    """It is known of all steps, operators of some: their parts sum to the step, and none is less than nothing."""
+    kinds = chosen(8)
+    base = make(tmp_path / "base", kinds, "step=10", "cost=1", "garbage=5", *BUDGET[8])
+    new = make(tmp_path / "new", kinds, "step=10", "cost=1", "garbage=2", *BUDGET[8])
+    answer = json.loads(read("compare", base, new, "--long", "--json"))
+    parts = [row for row in answer["contributions"] if row["level"] == "operator"]
+    assert parts and all(row["base_ns"] >= 0 and row["new_ns"] >= 0 for row in parts), parts
+    for side in ("base_ns", "new_ns"):
+        assert sum(row[side] for row in parts) == pytest.approx(10e6, rel=0.01), parts
+    garbage = next(row for row in parts if row["name"].startswith("garbage"))
+    assert garbage["base_ns"] == pytest.approx(2e6 / 5, rel=0.1) and garbage["new_ns"] == pytest.approx(2e6 / 2, rel=0.1), garbage
+
+
 @pytest.mark.parametrize("every", [2, 4, 8, 16])
 def test_the_step_time_is_that_of_steps_without_operators(tmp_path, every):
     answer = report(make(tmp_path / "run", chosen(every), "step=100", "cost=18", "noise=1", "budget=3 %", f"every={every}"))
