@@ -8,6 +8,7 @@
 #include "analysis/step_kinds.h"
 #include "compare/kernel_family.h"
 #include "compare/module_place.h"
+#include "pytorch/names.h"
 
 #include <math.h>
 #include <string.h>
@@ -103,27 +104,42 @@ static void read_phases(struct compared_run *run)
 		add_rest(run, "phase", "(steps whose phases are not known)", sum);
 }
 
-static double sum_of(const struct table *table, const char *column)
+/* What happens rarely is known of all steps, also where operators are recorded in some. */
+static bool is_of_all_steps(const struct part_source *source, const struct step_times *times, const char *name)
 {
-	double sum = 0;
+	bool is_told = strcmp(source->table, "ops") == 0 && times->factor != 1 && times->knows_rare;
 
-	for (int row = 0; row < table->row_count; row++)
-		sum += compared_number_at(table, row, column);
-	return sum;
+	return is_told && name && pytorch_is_rare(name, strlen(name));
 }
 
-/* Parts are of steps with operators, which are not the steps that are compared where others have none, and what happens rarely is of all steps:
- * those that are compared are made of the same parts, in the same shares. Whether the difference is what recording cost or chance plays no part in it. */
-static double share_factor(const struct compared_run *run, struct report *report, const struct part_source *source,
-                           const struct table *table)
+/* Parts are multiplied by these. */
+struct share_factors {
+	double of_all, others;
+};
+
+/* Parts are of steps with operators, which are not the steps that are compared where others have none: those are made of the same parts, in
+ * the same shares. Whether the difference is what recording cost or chance plays no part in it. What is known of all steps is as it is, and the others
+ * share what that leaves; but where it is most of a step, it is by chance that it leaves more or less. */
+static struct share_factors find_factors(const struct compared_run *run, struct report *report,
+                                         const struct part_source *source, const struct table *table)
 {
 	const struct step_times *times = report_step_times(report);
-	const struct part_source *ops = &part_sources[0];
-	double steps = step_kinds_sum_steps(times);
-	double whole = source->is_mean ? sum_of(table, source->time)
-	                               : sum_of(report_table(report, ops->table), ops->time) / (steps > 0 ? steps : 1);
+	const struct part_source *ops = source->is_mean ? source : &part_sources[0];
+	const struct table *rows = source->is_mean ? table : report_table(report, ops->table);
+	double steps = source->is_mean ? 1 : step_kinds_sum_steps(times), of_all = 0, others = 0;
 
-	return source->rest && run->steps_count && times->has_plain && whole > 0 ? mean_step(run) / whole : 1;
+	if (!source->rest || !run->steps_count || !times->has_plain || steps <= 0)
+		return (struct share_factors){1, 1};
+	for (int row = 0; row < rows->row_count; row++) {
+		bool is_of_all = is_of_all_steps(ops, times, compared_text_at(rows, row, ops->name));
+
+		*(is_of_all ? &of_all : &others) += compared_number_at(rows, row, ops->time) / steps;
+	}
+	if (others <= 0)
+		return (struct share_factors){1, 1};
+	double step = mean_step(run), all = step / (of_all + others);
+	return of_all <= step / 2 ? (struct share_factors){1, (step - of_all) / others}
+	                          : (struct share_factors){all, all};
 }
 
 static void read_source(struct compared_run *run, struct report *report, const struct part_source *source)
@@ -132,7 +148,7 @@ static void read_source(struct compared_run *run, struct report *report, const s
 	bool is_whole = !run->steps_count;
 	double steps = is_whole ? 1 : step_kinds_sum_steps(report_step_times(report)), sum = 0;
 	int name = table_find_column(table, source->name);
-	double factor = share_factor(run, report, source, table);
+	const struct share_factors factors = find_factors(run, report, source, table);
 	struct module_places places = {0};
 
 	for (int row = 0; row < table->row_count && steps > 0; row++) {
@@ -147,7 +163,9 @@ static void read_source(struct compared_run *run, struct report *report, const s
 		part.amount = is_whole ? compared_number_at(table, row, source->whole_time)
 		                       : compared_number_at(table, row, source->time) +
 		                                 compared_number_at(table, row, source->more_time);
-		part.amount *= factor / (source->is_mean ? 1 : steps);
+		part.amount *= is_of_all_steps(source, report_step_times(report), part.name) ? factors.of_all
+		                                                                             : factors.others;
+		part.amount /= source->is_mean ? 1 : steps;
 		if (source->same == SAME_FAMILY)
 			part.family = kernel_family(part.name, &run->arena);
 		else if (source->same == SAME_PLACE)
