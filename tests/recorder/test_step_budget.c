@@ -161,13 +161,14 @@ static void cheap_operators_are_in_most_steps(void)
 	CHECK(operators_of("cheap", "keep_size=0,budget=3%") > 10 * STEPS / 2);
 }
 
-static void expensive_operators_are_in_few_steps(void)
+static void expensive_operators_are_in_fewer_steps(void)
 {
 	uint64_t begun = operators_of("expensive", "keep_size=0,budget=3%,pool=64M");
 
 	CHECK(begun >= MANY);
-	/* Far fewer where nobody disturbs it. A machine that stops the program in a step without operators makes them look cheap for a while. */
-	CHECK(begun <= MANY * (STEPS / 4));
+	/* Two where nobody disturbs it. A machine that stops the program in a step without operators makes them look cheap for a while: no bound
+	 * that depends on the clock. Without a controller they are in expected(0) of them. */
+	CHECK(begun < MANY * expected(0));
 }
 
 static void a_program_without_steps_is_whole(void)
@@ -198,6 +199,6 @@ HARNESS_MAIN(LIST(VICTIM(short), VICTIM(cheap), VICTIM(expensive), VICTIM(withou
              LIST(TEST(a_fixed_number_records_the_steps_of_its_set), TEST(a_fixed_number_becomes_a_power_of_two),
                   TEST(one_leaves_out_two_of_each_32), TEST(what_was_asked_for_is_whole),
                   TEST(without_a_budget_all_is_recorded), TEST(cheap_operators_are_in_most_steps),
-                  TEST(expensive_operators_are_in_few_steps), TEST(a_program_without_steps_is_whole),
+                  TEST(expensive_operators_are_in_fewer_steps), TEST(a_program_without_steps_is_whole),
                   TEST(what_a_program_tells_of_inputs_is_in_all_chosen_steps),
                   TEST(inputs_are_kept_only_where_they_are_asked_for), TEST(workers_go_on_as_their_parent_did)))
