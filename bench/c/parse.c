@@ -10,7 +10,7 @@
 
 #include "base/intern.h"
 #include "base/memory.h"
-#include "importers/kineto_import.h"
+#include "importers/kineto/kineto_import.h"
 
 struct row {
 	int64_t start_ns, dur_ns;

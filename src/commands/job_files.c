@@ -4,7 +4,7 @@
  */
 #include "commands/job_files.h"
 
-#include "importers/kineto_set.h"
+#include "importers/kineto/kineto_set.h"
 
 #include <string.h>
 #include <sys/stat.h>

@@ -5,7 +5,7 @@
 #include "commands/run_files.h"
 
 #include "base/text.h"
-#include "importers/kineto_import.h"
+#include "importers/kineto/kineto_import.h"
 
 #include <dirent.h>
 #include <fcntl.h>

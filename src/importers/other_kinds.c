@@ -6,8 +6,8 @@
 
 #include "base/input_stream.h"
 #include "base/pickle_read.h"
-#include "importers/converted.h"
-#include "importers/nvidia_smi.h"
+#include "importers/recording/converted.h"
+#include "importers/smi/nvidia_smi.h"
 
 #include <string.h>
 

@@ -7,10 +7,10 @@
 #include "base/archive_reader.h"
 #include "base/memory.h"
 #include "base/text.h"
-#include "importers/converted.h"
 #include "importers/file_order.h"
-#include "importers/kineto_set.h"
+#include "importers/kineto/kineto_set.h"
 #include "importers/other_kinds.h"
+#include "importers/recording/converted.h"
 #include "importers/text_lines.h"
 
 #include <dirent.h>

@@ -16,10 +16,10 @@
 #include "base/input_stream.h"
 #include "base/memory.h"
 #include "importers/importer.h"
-#include "importers/kineto_import.h"
-#include "importers/nvidia_smi.h"
+#include "importers/kineto/kineto_import.h"
 #include "importers/other_times.h"
 #include "importers/rank_files.h"
+#include "importers/smi/nvidia_smi.h"
 
 extern const struct importer importer_recording, importer_kineto, importer_converted, importer_folded,
 	importer_nvidia_smi, importer_speedscope, importer_snapshot, importer_nsys;

@@ -10,7 +10,7 @@
 #ifndef IMPORTERS_TEXT_LINES_H
 #define IMPORTERS_TEXT_LINES_H
 
-#include "importers/kineto_text.h"
+#include "importers/kineto/kineto_text.h"
 #include "model/model.h"
 
 /* What is said of compressed data that is damaged, by all that read text. */

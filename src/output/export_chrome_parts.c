@@ -311,7 +311,7 @@ static const char *role_label(const struct process *process)
 }
 
 /* Its number where another process has it, too, and, not of chosen steps, from when to when it was recorded, which is more than its spans say,
- * and how many events that were: a begin and its end are two there, and one here. importers/kineto_facts.c reads them. */
+ * and how many events that were: a begin and its end are two there, and one here. importers/kineto/kineto_facts.c reads them. */
 static void put_extent(struct chrome *chrome, const struct process *process, struct track_ids ids)
 {
 	if (ids.pid != process->pid)
@@ -388,7 +388,7 @@ static void put_device(struct chrome *chrome, uint32_t number)
 	put_sort_index(chrome, "process_sort_index", ids, DEVICE_SORT_INDEX + track->device);
 }
 
-/* What the numbers of Chrome's rows do not say; importers/kineto_facts.c reads it. */
+/* What the numbers of Chrome's rows do not say; importers/kineto/kineto_facts.c reads it. */
 static void put_track_facts(struct chrome *chrome, const struct track *track, struct track_ids ids)
 {
 	if (track->kind == TRACK_OTHER)

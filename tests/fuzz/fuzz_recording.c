@@ -4,7 +4,7 @@
  */
 #include <stdint.h>
 
-#include "importers/recording.h"
+#include "importers/recording/recording.h"
 #include "sealed.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);

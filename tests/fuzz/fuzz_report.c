@@ -6,7 +6,7 @@
 
 #include "analysis/report.h"
 #include "analysis/torch_ops.h"
-#include "importers/recording.h"
+#include "importers/recording/recording.h"
 #include "output/summary.h"
 #include "sealed.h"
 

@@ -14,7 +14,7 @@
 #include "base/input_stream.h"
 #include "import_bytes.h"
 #include "importers/importer.h"
-#include "importers/kineto_event.h"
+#include "importers/kineto/kineto_event.h"
 
 #include <stdio.h>
 #include <stdlib.h>

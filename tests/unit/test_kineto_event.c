@@ -9,8 +9,8 @@
 
 #include <cmocka.h>
 
-#include "importers/kineto_bytes.h"
-#include "importers/kineto_event.h"
+#include "importers/kineto/kineto_bytes.h"
+#include "importers/kineto/kineto_event.h"
 
 #include <stdio.h>
 #include <stdlib.h>

@@ -13,7 +13,7 @@
 #include <string.h>
 
 #include "analysis/memory_pool.h"
-#include "importers/recording.h"
+#include "importers/recording/recording.h"
 #include "segment_builder.h"
 
 #define MAIN 1

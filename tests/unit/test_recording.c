@@ -14,7 +14,7 @@
 #include <unistd.h>
 
 #include "importers/importer.h"
-#include "importers/recording.h"
+#include "importers/recording/recording.h"
 #include "segment_builder.h"
 
 #define MAIN 1

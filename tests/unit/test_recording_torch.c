@@ -15,7 +15,7 @@
 #include <stepscope/stepscope.h>
 #include <string.h>
 
-#include "importers/recording.h"
+#include "importers/recording/recording.h"
 #include "segment_builder.h"
 
 #define MAIN 1

@@ -13,7 +13,7 @@
 #include "base/buffer.h"
 #include "import_bytes.h"
 #include "importers/importer.h"
-#include "importers/stack_profile.h"
+#include "importers/stacks/stack_profile.h"
 
 #include <inttypes.h>
 #include <stdio.h>

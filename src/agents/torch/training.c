@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * training.c: see training.h. The tokens are those of src/importers/recording_torch.c, which reads the same records from the file.
+ * training.c: see training.h. The tokens are those of src/importers/recording/recording_torch.c, which reads the same records from the file.
  */
 #include "agents/torch/training.h"
 

@@ -1,0 +1,316 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * kineto.c: the importer of traces of PyTorch's Kineto and of other Chrome traces (JSON, plain, gzip or zstd).
+ */
+#include "importers/importer.h"
+#include "importers/kineto/kineto_import.h"
+#include "importers/kineto/kineto_set.h"
+#include "importers/other_kinds.h"
+
+#include "base/archive_reader.h"
+#include "base/memory.h"
+
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+
+#define TEXT_BYTES ((size_t)64 << 20)
+
+/* Behind the bracket comes what may be there, however broken the rest is: stacks may begin with "[unknown]" or "{lambda}", too. */
+static bool begins_value(const char *head, size_t length)
+{
+	size_t at = 1;
+	while (at < length && (!head[at] || strchr(" \t\r\n", head[at])))
+		at++;
+	if (at == length)
+		return true;
+	if (*head == '{')
+		return strchr("\"},", head[at]) != NULL;
+	if (strchr("{[]\",-", head[at]) || (head[at] >= '0' && head[at] <= '9'))
+		return true;
+	static const char *const words[] = {"null", "true", "false"};
+	for (size_t i = 0; i < sizeof words / sizeof *words; i++)
+		if (length - at > strlen(words[i]) && memcmp(head + at, words[i], strlen(words[i])) == 0)
+			return strchr(", \t\r\n", head[at + strlen(words[i])]) != NULL;
+	return false;
+}
+
+bool kineto_begins_like_json(const char *head, size_t length)
+{
+	size_t at = length >= 3 && memcmp(head, "\xef\xbb\xbf", 3) == 0 ? 3 : 0;
+	bool is_wide = kineto_encoding_of(head, length) != KINETO_UTF8; /* then with NULs between, and a mark before */
+	while (at < length &&
+	       (head[at] ? strchr(" \t\r\n", head[at]) || (is_wide && (unsigned char)head[at] >= 0xfe) : is_wide))
+		at++;
+	return at < length && (head[at] == '{' || head[at] == '[') && begins_value(head + at, length - at);
+}
+
+bool kineto_is_trace_here(struct input_stream *input)
+{
+	struct error ignored;
+	const char *bytes;
+	size_t length;
+	return input_peek(input, &bytes, &length, &ignored) == STATUS_OK && kineto_begins_like_json(bytes, length) &&
+	       !memmem(bytes, length, "\"stepscope.", 11) /* a summary of ours, run.json */ &&
+	       !other_kind_is_speedscope(bytes, length);
+}
+
+/* By the first bytes of the file, decompressed when it is. */
+bool kineto_is_trace(const char *path)
+{
+	struct input_stream *input;
+	struct error ignored;
+	if (input_open(path, &input, &ignored) != STATUS_OK)
+		return false;
+	bool is_trace = kineto_is_trace_here(input);
+	input_close(input);
+	return is_trace;
+}
+
+/* What other JSON does not have near its beginning, however it is called. Between the letters of UTF-16 are NULs: there all JSON will do. */
+static bool has_sign(const char *head, size_t length)
+{
+	static const char *const signs[] = {"\"traceEvents\"", "\"ph\"", "\"baseTimeNanoseconds\"",
+	                                    "\"deviceProperties\"", "\"distributedInfo\""};
+	bool is_found = kineto_encoding_of(head, length) != KINETO_UTF8;
+	for (size_t i = 0; i < sizeof signs / sizeof *signs && !is_found; i++)
+		is_found = memmem(head, length, signs[i], strlen(signs[i])) != NULL;
+	return is_found;
+}
+
+bool kineto_is_sure(const char *path)
+{
+	struct input_stream *input;
+	struct error ignored;
+	const char *head;
+	size_t length;
+	if (input_open(path, &input, &ignored) != STATUS_OK)
+		return false;
+	bool is_sure = kineto_is_trace_here(input) && input_peek_long(input, &head, &length, &ignored) == STATUS_OK &&
+	               has_sign(head, length);
+	input_close(input);
+	return is_sure;
+}
+
+static bool recognises(const char *path, bool is_directory, const char *head, size_t length)
+{
+	return is_directory ? kineto_has_traces(path)
+	                    : kineto_begins_like_json(head, length) || kineto_is_trace(path) || kineto_is_archive(path);
+}
+
+struct loading {
+	struct kineto_import *import;
+	struct kineto_file file;
+	struct input_stream *input;
+	uint64_t done_bytes, total_bytes; /* of all files */
+};
+
+static void take_event(void *context, const struct kineto_event *event, uint64_t offset)
+{
+	kineto_take_event(((struct loading *)context)->import, event, offset);
+}
+
+static void take_fact(void *context, const struct kineto_value *key, const struct kineto_value *value)
+{
+	kineto_take_fact(((struct loading *)context)->import, key, value);
+}
+
+static void progress(void *context)
+{
+	struct loading *loading = context;
+	const struct model *model = loading->import->model;
+	if (model->on_progress)
+		model->on_progress(model->progress_context,
+		                   loading->done_bytes + kineto_text_file_bytes(&loading->file.text),
+		                   loading->total_bytes);
+}
+
+static bool is_whole(const struct kineto_file *file)
+{
+	for (int i = 0; i < REPAIR_COUNT; i++)
+		if (file->repairs.count[i])
+			return false;
+	return true;
+}
+
+static enum status check(const struct loading *loading, struct error *err)
+{
+	struct kineto_import *import = loading->import;
+	if (import->event_count)
+		return STATUS_OK;
+	if (!loading->file.event_count && loading->file.text.error.status != STATUS_OK) {
+		*err = loading->file.text.error;
+		return STATUS_INPUT;
+	}
+	if (!loading->file.has_list) {
+		import->is_other_json = is_whole(&loading->file);
+		return error_set(err, STATUS_INPUT,
+		                 "'%s' is JSON, but no trace: it has no list of events (traceEvents)", import->path);
+	}
+	if (!loading->file.event_count)
+		return error_set(err, STATUS_INPUT, "'%s' has no events: %s", import->path,
+		                 loading->file.repairs.count[REPAIR_GARBAGE] ? "nothing in its list is an object"
+		                                                             : "its list is empty");
+	return error_set(err, STATUS_INPUT,
+	                 "'%s' has no events to show: %llu were read, all of them names or unreadable", import->path,
+	                 (unsigned long long)loading->file.event_count);
+}
+
+/* Its events are in no order, so what is missing may be of any time. */
+static void note_lost_memory(struct kineto_import *import, const struct kineto_repairs *repairs, uint32_t first)
+{
+	static const uint8_t losses[] = {REPAIR_TIME, REPAIR_UNREADABLE, REPAIR_GARBAGE, REPAIR_LIST_END,
+	                                 REPAIR_CUT,  REPAIR_DAMAGED,    REPAIR_MEMBER};
+	struct model *model = import->model;
+	bool is_whole = true;
+	for (size_t i = 0; i < sizeof losses; i++)
+		is_whole &= !repairs->count[losses[i]] && !import->repairs.count[losses[i]];
+	for (uint32_t i = first; i < model->memory_count && !is_whole; i++)
+		if (i == first || model->memory[i].process != model->memory[i - 1].process)
+			model_lose_memory(
+				model, model->memory[i].process, INT64_MIN,
+				"the trace is damaged or cut off: it is not known what was allocated and freed");
+}
+
+static void note_rest(struct kineto_import *import)
+{
+	struct model *model = import->model;
+	if (import->stage.duplicates)
+		model_add_ledger(model, LEDGER_REPAIRED, import->main_process, "Ev Idx, External id",
+		                 import->stage.duplicates, "events that are in the file twice were left out");
+	if (import->rare_count)
+		model_add_ledger(model, LEDGER_OTHER, import->main_process, "ph N, O, V, ...", import->rare_count,
+		                 "objects, samples and other rare events are not read");
+	if (import->unknown_count)
+		model_add_ledger(model, LEDGER_OTHER, import->main_process, "ph", import->unknown_count,
+		                 "events of an unknown kind are not read");
+	if (import->args_left_out)
+		model_add_ledger(model, LEDGER_OTHER, import->main_process, "args", import->args_left_out,
+		                 "args beyond 128 of an event are not read");
+	if (import->args_cut)
+		model_add_ledger(model, LEDGER_OTHER, import->main_process, "args", import->args_cut,
+		                 "args longer than 4 KiB are cut, inputs longer than 64 KiB are left out");
+}
+
+/* Whether a file before had the same text, compressed or not. */
+static bool is_copy(const struct loading *loading)
+{
+	struct kineto_set *set = loading->import->set;
+	return set && file_order_has_text(&set->order, input_summed(loading->input), -1);
+}
+
+static enum status load_stream(struct loading *loading, struct error *err)
+{
+	struct kineto_import *import = loading->import;
+	const struct kineto_visitor visitor = {take_event, take_fact, progress, loading};
+	if (import->set)
+		input_sum(loading->input);
+	kineto_file_init(&loading->file, loading->input, &visitor);
+	import->of_file = &loading->file.repairs;
+	kineto_file_read(&loading->file);
+	enum status status = check(loading, err);
+	for (int i = 0; i < REPAIR_COUNT; i++)
+		import->is_repaired |= loading->file.repairs.count[i] || import->repairs.count[i];
+	import->is_copy = status == STATUS_OK && is_copy(loading);
+	if (status == STATUS_OK && !import->is_copy) {
+		uint32_t first = import->model->memory_count;
+		kineto_finish(import);
+		note_lost_memory(import, &loading->file.repairs, first);
+		kineto_report_writers(import);
+		kineto_report_repairs(import, &loading->file.repairs);
+		kineto_report_repairs(import, &import->repairs);
+		note_rest(import);
+		model_add_meta(import->model, MODEL_NONE, "trace.format", "kineto");
+		if (import->has_python && !import->is_ours) /* ours are those that called */
+			model_add_meta(import->model, MODEL_NONE, "trace.python_lines", "of functions");
+	}
+	kineto_file_release(&loading->file);
+	return status;
+}
+
+enum status kineto_load_input(struct kineto_import *import, struct input_stream *input, uint64_t done_bytes,
+                              uint64_t total_bytes, struct error *err)
+{
+	struct loading *loading = memory_resize(NULL, 1, sizeof *loading);
+	*loading = (struct loading){
+		.import = import, .input = input, .done_bytes = done_bytes, .total_bytes = total_bytes};
+	buffer_init(&import->text, TEXT_BYTES);
+	buffer_init(&import->inputs, TEXT_BYTES);
+	kineto_memo_init(import);
+	import->stage.storage = import->model->storage;
+	enum status status = load_stream(loading, err);
+	kineto_clock_release(import);
+	kineto_stage_release(&import->stage);
+	buffer_release(&import->text);
+	buffer_release(&import->inputs);
+	kineto_memo_release(import);
+	free(loading);
+	return status;
+}
+
+/* What comes through a pipe can be read once only: nobody has looked at it. */
+static enum status load_stream_of(const char *path, struct kineto_import *import, struct input_stream *input,
+                                  struct error *err)
+{
+	const char *head;
+	size_t length;
+	enum status status = input_peek_long(input, &head, &length, err);
+	if (status != STATUS_OK)
+		return status;
+	const char *kind = other_kind(head, length);
+	if (kind) {
+		error_set(err, STATUS_INPUT, "'%s' is %s, which cannot be read through a pipe", path, kind);
+		error_hint(err, "give its path");
+		return STATUS_INPUT;
+	}
+	if (archive_is_here(head, length))
+		return kineto_load_archive(path, input, import->model, err);
+	if (kineto_begins_like_json(head, length))
+		return kineto_load_input(import, input, 0, 0, err);
+	if (!length)
+		return error_set(err, STATUS_INPUT, "'%s' is empty", path);
+	error_set(err, STATUS_INPUT, "'%s' is no trace: it begins neither like JSON nor like a zip or tar", path);
+	error_hint(err, "only traces can be read through a pipe; of a recording or another file give its path");
+	return STATUS_INPUT;
+}
+
+static enum status load_file(const char *path, const struct stat *info, struct model *model, struct error *err)
+{
+	struct kineto_import import = {.model = model, .path = path};
+	struct input_stream *input;
+	enum status status = input_open(path, &input, err);
+	if (status != STATUS_OK)
+		return status;
+	status = info ? kineto_load_input(&import, input, 0, (uint64_t)info->st_size, err)
+	              : load_stream_of(path, &import, input, err);
+	input_close(input);
+	return status;
+}
+
+static enum status load(const char *path, const struct model_filter *filter, struct model *model, struct error *err)
+{
+	struct stat info;
+	bool is_known = stat(path, &info) == 0;
+	bool is_file = is_known && S_ISREG(info.st_mode);
+	enum status status;
+	if (is_known && S_ISDIR(info.st_mode))
+		status = kineto_load_directory(path, model, err);
+	else if (is_file && kineto_is_archive(path))
+		status = kineto_load_archive(path, NULL, model, err);
+	else
+		status = load_file(path, is_file ? &info : NULL, model, err);
+	return status;
+}
+
+static enum status load_set(const char *const *paths, uint32_t count, const struct model_filter *filter,
+                            struct model *model, struct error *err)
+{
+	return kineto_load_files(paths, count, model, err);
+}
+
+const struct importer importer_kineto = {
+	.name = "kineto",
+	.recognises = recognises,
+	.load = load,
+	.load_set = load_set,
+};

@@ -1,0 +1,158 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * kineto_event.h: one event of a trace, `{"ph": "X", ...}`, taken apart in place.
+ *
+ *     struct kineto_event event;
+ *     switch (kineto_event_read(&event, at, end, 0)) ...
+ *             case KINETO_COMPLETE: ...event.fields[EVENT_NAME], event.end
+ *
+ * What real writers get wrong is read anyway and noted in event.repairs. An event that does not follow the grammar can be read again
+ * with KINETO_IS_LENIENT: then a quote ends a string only where what follows continues the event.
+ */
+#ifndef IMPORTERS_KINETO_KINETO_EVENT_H
+#define IMPORTERS_KINETO_KINETO_EVENT_H
+
+#include "importers/kineto/kineto_gaps.h"
+#include "importers/kineto/kineto_value.h"
+
+#include <assert.h>
+
+enum kineto_field {
+	EVENT_PH,
+	EVENT_CAT,
+	EVENT_NAME,
+	EVENT_ID,
+	EVENT_PID,
+	EVENT_TID,
+	EVENT_TS,
+	EVENT_DUR,
+	EVENT_ARGS,
+	EVENT_SCOPE, /* "s" */
+	EVENT_BP,
+	EVENT_FIELD_COUNT,
+};
+
+/* Args that mean something to us; the names are in kineto_keys.c. */
+enum kineto_key {
+	ARG_OTHER, /* kept as a fact of the span */
+	ARG_EXTERNAL_ID,
+	ARG_EVENT_INDEX, /* "Ev Idx": what is around has a smaller one */
+	ARG_CORRELATION,
+	ARG_DEVICE,
+	ARG_STREAM,
+	ARG_INPUT_DIMS,
+	ARG_INPUT_TYPES,
+	ARG_INPUT_STRIDES,
+	ARG_INPUT_VALUES,
+	ARG_SEQUENCE,
+	ARG_FORWARD_THREAD,
+	ARG_BYTES,
+	ARG_ADDRESS,
+	ARG_DEVICE_ID,
+	ARG_DEVICE_TYPE,
+	ARG_TOTAL_ALLOCATED,
+	ARG_TOTAL_RESERVED,
+	ARG_CATEGORY, /* of an allocation; our own exporter writes it */
+	ARG_CALL_STACK,
+	ARG_GRID,
+	ARG_BLOCK,
+	ARG_REGISTERS,
+	ARG_SHARED_MEMORY,
+	ARG_BLOCKS_PER_SM,
+	ARG_WARPS_PER_SM,
+	ARG_OCCUPANCY,
+	ARG_BANDWIDTH,
+	ARG_NAME, /* of metadata events */
+	ARG_LABELS,
+	ARG_SORT_INDEX,
+	ARG_OPEN,     /* our own exporter: the span never ended */
+	ARG_INFERRED, /* the same: of a step or phase that the program did not mark */
+	ARG_SHAPE,    /* our own exporter: a shape that is no list of sizes */
+	ARG_IGNORED,  /* numbers that only the writer's own tools use, or that other columns say */
+	ARG_KEY_COUNT,
+};
+
+enum kineto_repair {
+	REPAIR_QUOTES,     /* quotes in a string are not escaped */
+	REPAIR_CONTROL,    /* control characters in a string */
+	REPAIR_ESCAPE,     /* bytes that are no UTF-8, backslashes that escape nothing */
+	REPAIR_WORD,       /* inf, NaN, N/A in place of a number */
+	REPAIR_COMMA,      /* a comma too many */
+	REPAIR_TIME,       /* an event without a time */
+	REPAIR_DURATION,   /* a duration that is missing or cannot be */
+	REPAIR_WORK,       /* the same of a device's work */
+	REPAIR_STEP,       /* a ProfilerStep# whose number is none */
+	REPAIR_UNREADABLE, /* an event that could not be read */
+	REPAIR_GARBAGE,    /* bytes between events */
+	REPAIR_LIST_END,   /* the list of events does not end */
+	REPAIR_CUT,        /* the file ends within an event */
+	REPAIR_DOCUMENTS,  /* another document follows the first one */
+	REPAIR_METADATA,   /* a value outside of the events could not be read */
+	REPAIR_DAMAGED,    /* the compressed data ends or breaks, and nothing follows */
+	REPAIR_MEMBER,     /* the same, but another member follows */
+	REPAIR_UTF16,      /* the text is UTF-16 */
+	REPAIR_LOST_TIME,  /* a device's work with the time 0 */
+	REPAIR_END,        /* an end without a begin */
+	REPAIR_BEGIN,      /* a begin without an end */
+	REPAIR_LARGE,      /* an event that is larger than the window */
+	REPAIR_COUNT,
+};
+
+#define KINETO_ARGS_MAX 128
+
+struct kineto_arg {
+	struct kineto_value key, value;
+};
+
+#define EVENT_VALUES (EVENT_FIELD_COUNT + ARG_KEY_COUNT + 1)
+
+struct kineto_event { /* zeroed at first */
+	union {
+		struct {
+			struct kineto_value fields[EVENT_FIELD_COUNT];
+			struct kineto_value known[ARG_KEY_COUNT]; /* by enum kineto_key */
+			struct kineto_value unused;               /* what nobody asks for */
+		};
+		struct kineto_value values[EVENT_VALUES];
+	};
+	uint64_t set;                            /* bits of values that may be there */
+	struct kineto_arg args[KINETO_ARGS_MAX]; /* those with other keys */
+	uint32_t arg_count;
+	struct kineto_gaps gaps; /* of the events before */
+	uint32_t args_left_out;
+	uint32_t repairs; /* bits by enum kineto_repair */
+	const char *end;  /* behind it */
+	bool is_document; /* BROKEN: it is no event but the beginning of a file */
+};
+
+enum kineto_read {
+	KINETO_COMPLETE,
+	KINETO_PARTIAL, /* the text ends before the event does */
+	KINETO_BROKEN,
+};
+
+static_assert(EVENT_VALUES <= 64, "bits of kineto_event.set");
+
+#define KINETO_IS_LENIENT 1u
+
+/* `at` is at its bracket; a NUL stands at `end`. */
+enum kineto_read kineto_event_read(struct kineto_event *event, const char *at, const char *end, unsigned flags);
+
+/* The next value of a list or of an object (then with its key), which is in memory as a whole:
+ *     struct kineto_walk walk = kineto_walk_begin(&value);
+ *     while (kineto_walk_next(&walk)) ...walk.key, walk.value
+ */
+struct kineto_walk {
+	const char *at, *end;
+	struct kineto_value key, value;
+	bool is_object;
+};
+struct kineto_walk kineto_walk_begin(const struct kineto_value *value);
+bool kineto_walk_next(struct kineto_walk *walk);
+
+/* kineto_keys.c */
+enum kineto_field kineto_field_of(const char *text, size_t length); /* EVENT_FIELD_COUNT: none */
+enum kineto_key kineto_key_of(const char *text, size_t length);
+bool kineto_is_document_key(const char *text, size_t length);
+
+#endif

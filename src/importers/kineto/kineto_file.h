@@ -1,0 +1,50 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * kineto_file.h: goes through the text of a trace and hands out its events and what stands around them. Whatever the text is like, every
+ * event that can be read is handed out once, and what was not as it should be is counted.
+ */
+#ifndef IMPORTERS_KINETO_KINETO_FILE_H
+#define IMPORTERS_KINETO_KINETO_FILE_H
+
+#include "importers/kineto/kineto_event.h"
+#include "importers/kineto/kineto_text.h"
+
+#define KINETO_NO_PLACE UINT64_MAX /* found when all was read */
+
+struct kineto_repairs {
+	uint64_t count[REPAIR_COUNT];        /* events, or bytes for REPAIR_GARBAGE */
+	uint64_t first_offset[REPAIR_COUNT]; /* in the decompressed text */
+	bool has_break;
+	uint64_t break_offset; /* of the last place where what one writer wrote may end, and something else goes on */
+};
+
+struct kineto_visitor {
+	/* The event and its texts are valid until it returns. */
+	void (*event)(void *context, const struct kineto_event *event, uint64_t offset);
+	/* A key of the document's own object, but traceEvents. */
+	void (*fact)(void *context, const struct kineto_value *key, const struct kineto_value *value);
+	void (*progress)(void *context); /* now and then */
+	void *context;
+};
+
+struct kineto_file {
+	struct kineto_text text;
+	struct kineto_repairs repairs;
+	const struct kineto_visitor *visitor;
+	struct kineto_event event, probe;
+	struct buffer fact, key, large;
+	uint64_t event_count, document_count;
+	uint64_t vain_bytes; /* kineto_file.c: VAIN_BYTES */
+	bool has_list;       /* of events, even an empty one */
+	bool is_object;      /* the document is one, with the list of events in it */
+	bool is_lost;        /* something was passed over since the last event: commas are not expected */
+};
+
+void kineto_repair_note(struct kineto_repairs *repairs, enum kineto_repair repair, uint64_t count, uint64_t offset);
+
+void kineto_file_init(struct kineto_file *file, struct input_stream *input, const struct kineto_visitor *visitor);
+void kineto_file_release(struct kineto_file *file);
+/* All of it. What the file did not deliver is in file->text.error. */
+void kineto_file_read(struct kineto_file *file);
+
+#endif

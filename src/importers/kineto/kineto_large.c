@@ -1,0 +1,179 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * kineto_large.c: see kineto_large.h. Both go byte by byte with a stack of brackets: few events are so large.
+ */
+#include "importers/kineto/kineto_large.h"
+
+#include "importers/kineto/kineto_bytes.h"
+
+#include <string.h>
+
+#define DEPTH_MAX 4096u
+
+struct nesting {
+	char open[DEPTH_MAX]; /* brackets */
+	uint32_t depth;
+	char last; /* byte that is not blank and in no string */
+	bool is_string, is_escaped;
+};
+
+/* Goes on by one byte; false: no JSON has it there. */
+static bool follow(struct nesting *nesting, char c)
+{
+	if (nesting->is_string) {
+		nesting->is_string = nesting->is_escaped || c != '"';
+		nesting->is_escaped = !nesting->is_escaped && c == '\\';
+		return true;
+	}
+	char around = nesting->depth ? nesting->open[nesting->depth - 1] : '\0';
+	if (kineto_is_blank(c))
+		return true;
+	if (nesting->last == ',' && around == '{' && c != '"')
+		return false;
+	nesting->last = c;
+	switch (c) {
+	case '"':
+		nesting->is_string = true;
+		return true;
+	case '{':
+	case '[':
+		if (nesting->depth == DEPTH_MAX)
+			return false;
+		nesting->open[nesting->depth++] = c;
+		return true;
+	case '}':
+	case ']':
+		if (around != (c == '}' ? '{' : '['))
+			return false;
+		nesting->depth--;
+		return true;
+	case ':':
+		return around == '{';
+	default:
+		return c != '\0';
+	}
+}
+
+bool kineto_is_element(const char *begin, const char *at)
+{
+	struct nesting nesting;
+	nesting.depth = 0;
+	nesting.last = '\0';
+	nesting.is_string = nesting.is_escaped = false;
+	for (; begin < at; begin++)
+		if (!follow(&nesting, *begin))
+			return false;
+	return !nesting.is_string && nesting.depth > 1 && nesting.open[nesting.depth - 1] == '[' &&
+	       (nesting.last == ',' || nesting.last == '[');
+}
+
+/* ---- larger than the window ---- */
+
+struct large {
+	struct nesting nesting;
+	struct buffer *out;
+	uint32_t member_depth; /* in or before the value of a member of the event, or of an object in it; 0: not */
+	char first;            /* byte of the value, '\0': it has not begun */
+	size_t value;          /* where it begins in out */
+	bool is_left_out;      /* the rest of it is passed over */
+};
+
+/* A text must not end in half a character or half an escape. */
+static void cut_text(struct buffer *out, size_t first)
+{
+	size_t length = out->length;
+	while (length > first && (unsigned char)out->data[length - 1] >= 0x80)
+		length--;
+	for (size_t i = length; i > first && i + 12 > length; i--)
+		if (out->data[i - 1] == '\\')
+			length = i - 1;
+	out->length = length;
+}
+
+static void leave_out(struct large *large)
+{
+	large->is_left_out = true;
+	if (large->first == '"') {
+		cut_text(large->out, large->value + 1);
+		return;
+	}
+	large->out->length = large->value;
+	buffer_add_text(large->out, "null");
+}
+
+static void begin_value(struct large *large, char c)
+{
+	if (kineto_is_blank(c))
+		return;
+	if (c == '{' && large->member_depth == 1) { /* args: their members count one by one */
+		large->member_depth = 0;
+		return;
+	}
+	large->first = c;
+	large->value = large->out->length;
+}
+
+static bool ends_value(const struct large *large, char c, bool was_string)
+{
+	const struct nesting *nesting = &large->nesting;
+	switch (large->first) {
+	case '"':
+		return was_string && !nesting->is_string;
+	case '{':
+	case '[':
+		return !nesting->is_string && nesting->depth == large->member_depth;
+	default:
+		return c == ',' || nesting->depth < large->member_depth;
+	}
+}
+
+/* Does the byte belong to what is kept? */
+static bool is_kept(struct large *large, char c, bool was_string)
+{
+	if (!large->member_depth) {
+		if (c == ':' && !was_string && large->nesting.depth <= 2)
+			large->member_depth = large->nesting.depth;
+		return true;
+	}
+	if (!large->first) {
+		begin_value(large, c);
+		return true;
+	}
+	if (!ends_value(large, c, was_string))
+		return !large->is_left_out;
+	bool is_list = large->first == '{' || large->first == '[', was_left_out = large->is_left_out;
+	large->member_depth = 0;
+	large->first = '\0';
+	large->is_left_out = false;
+	return !was_left_out || !is_list;
+}
+
+/* False: the event is not sound, or has too many members. */
+static bool take(struct large *large, char c)
+{
+	bool was_string = large->nesting.is_string;
+	struct buffer *out = large->out;
+	if (!follow(&large->nesting, c))
+		return false;
+	if (!is_kept(large, c, was_string))
+		return true;
+	buffer_add_byte(out, (uint8_t)c);
+	size_t most = out->length > KINETO_LARGE_MAX / 2 ? KINETO_VALUE_MAX / 1024 : KINETO_VALUE_MAX;
+	if (large->first && out->length - large->value > most)
+		leave_out(large);
+	return out->length < KINETO_LARGE_MAX;
+}
+
+bool kineto_large_read(struct kineto_text *text, struct buffer *out)
+{
+	struct large large = {.out = out};
+	buffer_clear(out);
+	for (;;) {
+		if (text->begin == text->end && !kineto_text_more(text))
+			return false;
+		if (!take(&large, text->window[text->begin++]))
+			return false;
+		if (!large.nesting.depth)
+			return true;
+	}
+}

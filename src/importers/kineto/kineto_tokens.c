@@ -1,0 +1,695 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * kineto_tokens.c: see kineto_tokens.h. A span is a record when it lies in no other one but an optimizer's call. Neighbours that say the
+ * same become one, so that a step costs some ten of them.
+ */
+#include "importers/kineto/kineto_tokens.h"
+
+#include "base/memory.h"
+#include "base/merge_sort.h"
+#include "base/text.h"
+#include "importers/kineto/kineto_makers.h"
+#include "model/operator_inputs.h"
+#include "pytorch/names.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#define RANGES_MAX 1024u /* deeper ones do not matter to steps; Python itself allows 1000 calls in calls */
+#define COMPACT_AT ((size_t)65536)
+#define NO_RECORD SIZE_MAX
+#define ALL_THREADS UINT64_C(1)
+
+struct open_span {
+	int64_t end_ns;
+	uint32_t range; /* innermost, itself included */
+	uint32_t range_count;
+	bool hides, is_optimizer, in_backward;
+	size_t node;      /* record of a backward's node, NO_RECORD */
+	size_t outermost; /* of the outermost operator, NO_RECORD */
+	bool has_number;  /* that one has one */
+};
+
+struct scan {
+	struct kineto_tokens *tokens;
+	const struct kineto_import *import;
+	const struct node_numbers *nodes;
+	uint8_t *classes; /* by string: 1 + enum token_class */
+	bool has_frames;
+	uint8_t *of_spans; /* enum token_class; find_classes() */
+	struct open_span *open;
+	uint32_t depth, capacity, hidden, optimizers;
+	size_t pending; /* an operator that could have made a node of a graph: it did when the next number is higher */
+	uint64_t pending_sequence;
+	uint64_t free_number;        /* the first one that none of the operators so far can have taken; 0: not known */
+	struct kineto_makers makers; /* where there are no numbers */
+	bool has_ones;               /* CLASS_ONES since the last node of a backward */
+	uint64_t node;               /* number of that, and of the thread that made it */
+	bool wants_number;           /* the next node is the one in it, that has it */
+	bool is_behind_backward;     /* or in one, before anything of a layer */
+	int64_t gradient_end_ns;     /* of CLASS_GRADIENT, when nothing has begun since then */
+};
+
+enum token_class {
+	CLASS_OTHER, /* no operator: around records */
+	CLASS_OP,
+	CLASS_LAYER,
+	CLASS_ADD,
+	CLASS_WRITE, /* to tensors, in place */
+	CLASS_ZERO,
+	CLASS_ONES, /* makes the first gradient of a backward that is given none */
+	CLASS_SAMPLER,
+	CLASS_SCALER,
+	CLASS_NODE,
+	CLASS_ACCUMULATE, /* the engine's, around the next one */
+	CLASS_GRADIENT,   /* is added up, also without a node around it, in old traces */
+	CLASS_DATA,
+	CLASS_OPTIMIZER,
+	CLASS_ZERO_GRAD,
+};
+
+static enum token_class class_of_name(const char *name)
+{
+	if (pytorch_begins(name, PYTORCH_OPTIMIZER_STEP))
+		return CLASS_OPTIMIZER;
+	if (pytorch_begins(name, PYTORCH_OPTIMIZER_ZERO_GRAD))
+		return CLASS_ZERO_GRAD;
+	if (pytorch_begins(name, PYTORCH_LOADER))
+		return CLASS_DATA;
+	if (pytorch_begins(name, PYTORCH_ENGINE))
+		return strstr(name, PYTORCH_ACCUMULATE) ? CLASS_ACCUMULATE : CLASS_NODE;
+	if (pytorch_begins(name, PYTORCH_ACCUMULATE))
+		return CLASS_GRADIENT;
+	if (pytorch_begins(name, PYTORCH_SCALER))
+		return CLASS_SCALER;
+	if (text_ends_with(name, "Backward") || text_ends_with(name, "Backward0"))
+		return CLASS_NODE;
+	if (strcmp(name, PYTORCH_ONES) == 0)
+		return CLASS_ONES;
+	if (pytorch_is_layer(name, strlen(name)))
+		return CLASS_LAYER;
+	if (pytorch_zeroes(name, strlen(name)))
+		return CLASS_ZERO;
+	if (pytorch_writes(name, strlen(name)))
+		return CLASS_WRITE;
+	if (strcmp(name, "aten::add") == 0)
+		return CLASS_ADD;
+	return pytorch_is_of_sampler(name, strlen(name)) ? CLASS_SAMPLER : CLASS_OP;
+}
+
+static bool is_operator(enum token_class class)
+{
+	return class >= CLASS_OP && class <= CLASS_ONES;
+}
+
+static enum token_class class_of(struct scan *scan, const struct staged_span *span)
+{
+	if (span->kind != SPAN_OP && span->kind != SPAN_ANNOTATION)
+		return CLASS_OTHER;
+	uint8_t *known = &scan->classes[span->name];
+	if (!*known)
+		*known = (uint8_t)(1 + class_of_name(model_text(scan->import->model, span->name)));
+	enum token_class class = (enum token_class)(*known - 1);
+	bool is_loop = class == CLASS_OPTIMIZER || class == CLASS_ZERO_GRAD || class == CLASS_DATA;
+	return span->kind == SPAN_ANNOTATION && !is_loop ? CLASS_OTHER : class;
+}
+
+static uint8_t token_of(enum token_class class)
+{
+	static const uint8_t tokens[] = {
+		[CLASS_SCALER] = TOKEN_SCALER,       [CLASS_NODE] = TOKEN_BACKWARD, [CLASS_ACCUMULATE] = TOKEN_BACKWARD,
+		[CLASS_GRADIENT] = TOKEN_BACKWARD,   [CLASS_DATA] = TOKEN_DATA,     [CLASS_OPTIMIZER] = TOKEN_OPTIMIZER,
+		[CLASS_ZERO_GRAD] = TOKEN_ZERO_GRAD,
+	};
+	return class < sizeof tokens && tokens[class] ? tokens[class] : TOKEN_OP;
+}
+
+/* ---- records ---- */
+
+/* It is an update when it turns out that no optimizer is called: take_updates(). */
+static bool writes(const struct train_record *record)
+{
+	return record->token == TOKEN_OP && (record->count || record->part);
+}
+
+static bool may_join(const struct train_record *a, const struct train_record *b)
+{
+	bool is_work = a->token == TOKEN_OP ||
+	               a->token == TOKEN_FORWARD; /* between nodes other threads may tell of steps */
+	return is_work && !a->is_seed && !b->is_seed && a->token == b->token && !writes(a) && !writes(b) &&
+	       a->range == b->range && a->is_inside == b->is_inside && a->is_unused == b->is_unused &&
+	       !train_pauses(a->token, a->end_ns, b->start_ns);
+}
+
+/* The first record that may still change; one that waits for too long does not. */
+static size_t first_pending(struct scan *scan)
+{
+	size_t pending = scan->makers.count ? scan->makers.list[0].record : scan->pending;
+	if (pending == NO_RECORD || scan->tokens->count - pending <= COMPACT_AT / 2)
+		return pending;
+	kineto_makers_forget(&scan->makers);
+	scan->pending = NO_RECORD;
+	return NO_RECORD;
+}
+
+static void move_pending(struct scan *scan, size_t less)
+{
+	kineto_makers_move(&scan->makers, less);
+	scan->pending -= scan->pending != NO_RECORD ? less : 0;
+}
+
+/* Makes one of neighbours that say the same, up to the one that may still change. */
+static void compact(struct scan *scan)
+{
+	struct kineto_tokens *tokens = scan->tokens;
+	size_t kept = 0, pending = first_pending(scan);
+	for (size_t i = 0; i < tokens->count; i++) {
+		struct train_record *last = kept ? &tokens->records[kept - 1] : NULL;
+		if (i == pending)
+			move_pending(scan, i - kept);
+		if (!last || i >= pending || !may_join(last, &tokens->records[i])) {
+			tokens->records[kept++] = tokens->records[i];
+			continue;
+		}
+		if (tokens->records[i].end_ns > last->end_ns)
+			last->end_ns = tokens->records[i].end_ns;
+	}
+	tokens->count = kept;
+	tokens->compact_at = 2 * kept > COMPACT_AT ? 2 * kept : COMPACT_AT;
+}
+
+static size_t add_record(struct scan *scan, uint8_t token, int64_t start_ns, int64_t end_ns)
+{
+	struct kineto_tokens *tokens = scan->tokens;
+	if (tokens->count >= tokens->compact_at)
+		compact(scan);
+	MEMORY_GROW(tokens->records, tokens->count, tokens->capacity, 16); /* few: many threads have a span or two */
+	tokens->records[tokens->count] = (struct train_record){.start_ns = start_ns,
+	                                                       .end_ns = end_ns,
+	                                                       .range = scan->depth ? scan->open[scan->depth - 1].range
+	                                                                            : NO_RANGE,
+	                                                       .token = token,
+	                                                       .is_inside = scan->optimizers > 0};
+	return tokens->count++;
+}
+
+/* Without numbers: an operator, alone or in the one that is the record, may have made a node that comes later. */
+static void note_maker(struct scan *scan, const struct staged_span *span, size_t record)
+{
+	if (scan->import->has_no_sequence && record != NO_RECORD)
+		kineto_makers_add(&scan->makers, model_text(scan->import->model, span->name), span->start_ns, record);
+}
+
+static void find_maker(struct scan *scan, const struct staged_span *node, enum token_class class, int64_t end_ns)
+{
+	const char *name = model_text(scan->import->model, node->name);
+	if (!scan->import->has_no_sequence || token_of(class) != TOKEN_BACKWARD ||
+	    (!pytorch_begins(name, PYTORCH_ENGINE) && kineto_makers_is_in_node(&scan->makers, node->start_ns)))
+		return;
+	size_t record = kineto_makers_take(&scan->makers, name, end_ns);
+	scan->tokens->nodes += class == CLASS_NODE; /* no operator makes the others */
+	if (record == KINETO_NO_MAKER)
+		return;
+	scan->tokens->records[record].token = TOKEN_FORWARD;
+	scan->tokens->nodes_made++;
+}
+
+static uint64_t sequence_of(const struct kineto_import *import, const struct staged_span *span)
+{
+	return span->extra ? import->stage.extras[span->extra - 1].sequence : STEPSCOPE_NO_SEQUENCE;
+}
+
+/* Without the thread, which nodes have. */
+static uint64_t number_of(uint64_t sequence)
+{
+	return sequence & ((UINT64_C(1) << NODE_NUMBER_BITS) - 1);
+}
+
+/* Within a call of the engine the numbers of nodes that one thread made go down. */
+static void follow_node(struct scan *scan, const struct staged_span *span, size_t record)
+{
+	uint64_t number = sequence_of(scan->import, span);
+	if (record == NO_RECORD || number == STEPSCOPE_NO_SEQUENCE)
+		return;
+	if (number >> NODE_NUMBER_BITS == scan->node >> NODE_NUMBER_BITS && number >= scan->node)
+		scan->tokens->records[record].is_first = true;
+	scan->node = number;
+	scan->wants_number = false;
+}
+
+static void follow_sequence(struct scan *scan, const struct staged_span *span, size_t record)
+{
+	uint64_t sequence = sequence_of(scan->import, span);
+	if (sequence == STEPSCOPE_NO_SEQUENCE)
+		return;
+	sequence = number_of(sequence);
+	if (scan->pending != NO_RECORD && scan->pending_sequence < sequence) {
+		struct train_record *forward = &scan->tokens->records[scan->pending];
+		bool is_known = forward->token == TOKEN_FORWARD; /* by another operator in it */
+		forward->token = TOKEN_FORWARD;
+		forward->is_unused = (!is_known || forward->is_unused) &&
+		                     !node_numbers_have(scan->nodes, ALL_THREADS, scan->pending_sequence, sequence);
+	}
+	scan->pending = scan->tokens->records[record].is_seed ? NO_RECORD : record; /* ones make no node */
+	scan->pending_sequence = sequence;
+}
+
+/* An operator of that class finds that the number comes next. One may take it, but ones and zeroing make no node. */
+static void note_number(struct scan *scan, const struct staged_span *span, enum token_class class)
+{
+	uint64_t sequence = sequence_of(scan->import, span);
+	if (sequence != STEPSCOPE_NO_SEQUENCE)
+		scan->free_number = number_of(sequence) + (class != CLASS_ONES && class != CLASS_ZERO);
+}
+
+/* Within an operator that has no number, as compiled code has none. That may have made a node of a graph itself, before what it calls, as code of
+ * TorchScript does: a number is gone that no operator can have taken, and a backward worked on it. */
+static void follow_inner_sequence(struct scan *scan, const struct staged_span *span, size_t record)
+{
+	uint64_t sequence = sequence_of(scan->import, span);
+	if (sequence == STEPSCOPE_NO_SEQUENCE)
+		return;
+	follow_sequence(scan, span, record);
+	uint64_t next = number_of(sequence), first = scan->free_number ? scan->free_number : next - (next > 0);
+	if (first < next && scan->nodes->count && node_numbers_have(scan->nodes, ALL_THREADS, first, next))
+		scan->tokens->records[record].token = TOKEN_FORWARD;
+}
+
+/* Behind the last operator no higher number tells, but the node that it made. What is missing may have that as well as not. */
+static void settle_last(struct scan *scan)
+{
+	uint64_t number = scan->pending_sequence;
+	if (scan->pending != NO_RECORD && !scan->import->is_repaired && scan->nodes->count &&
+	    node_numbers_have(scan->nodes, ALL_THREADS, number, number + 1))
+		scan->tokens->records[scan->pending].token = TOKEN_FORWARD;
+	scan->pending = NO_RECORD;
+}
+
+/* ---- spans ---- */
+
+static struct open_span *push(struct scan *scan, int64_t end_ns)
+{
+	struct open_span open = {.range = NO_RANGE};
+	if (scan->depth)
+		open = scan->open[scan->depth - 1];
+	MEMORY_GROW(scan->open, scan->depth, scan->capacity, 64);
+	open.end_ns = end_ns;
+	open.hides = open.is_optimizer = open.in_backward = false;
+	open.node = scan->depth ? open.node : NO_RECORD;
+	open.outermost = scan->depth ? open.outermost : NO_RECORD;
+	scan->open[scan->depth++] = open;
+	return &scan->open[scan->depth - 1];
+}
+
+static void leave(struct scan *scan, int64_t time_ns)
+{
+	while (scan->depth && scan->open[scan->depth - 1].end_ns <= time_ns) {
+		const struct open_span *open = &scan->open[--scan->depth];
+		scan->hidden -= open->hides;
+		scan->optimizers -= open->is_optimizer;
+	}
+}
+
+static void add_range(struct scan *scan, const struct staged_span *span, struct open_span *open)
+{
+	struct kineto_tokens *tokens = scan->tokens;
+	if (scan->hidden || open->range_count == RANGES_MAX)
+		return;
+	MEMORY_GROW(tokens->ranges, tokens->range_count, tokens->range_capacity, 64);
+	tokens->ranges[tokens->range_count] = (struct train_range){
+		.start_ns = span->start_ns, .end_ns = open->end_ns, .parent = open->range};
+	open->range = tokens->range_count++;
+	open->range_count++;
+}
+
+static void add_hooked(struct kineto_tokens *tokens, int64_t start_ns, int64_t end_ns)
+{
+	if (tokens->hooked_count && start_ns < tokens->hooked[tokens->hooked_count - 1].end_ns)
+		return; /* it lies in another one */
+	MEMORY_GROW(tokens->hooked, tokens->hooked_count, tokens->hooked_capacity, 16);
+	tokens->hooked[tokens->hooked_count++] = (struct train_call){start_ns, end_ns};
+}
+
+/* What accumulates within a node makes it a training one. */
+static void note_inside(struct scan *scan, const struct staged_span *span, enum token_class class, int64_t end_ns)
+{
+	const struct open_span *open = &scan->open[scan->depth - 1];
+	bool is_op = is_operator(class);
+	if (is_op)
+		note_maker(scan, span, open->outermost);
+	if (is_op && open->outermost != NO_RECORD && !open->has_number)
+		follow_inner_sequence(scan, span, open->outermost);
+	if (is_op)
+		note_number(scan, span, class);
+	if (class == CLASS_NODE && scan->wants_number)
+		follow_node(scan, span, open->node);
+	if ((class == CLASS_ACCUMULATE || class == CLASS_GRADIENT) && open->node != NO_RECORD) {
+		scan->tokens->records[open->node].is_training = true;
+		scan->tokens->records[open->node].count += class == CLASS_GRADIENT;
+	}
+	if (class == CLASS_OPTIMIZER && open->in_backward)
+		add_hooked(scan->tokens, span->start_ns, end_ns);
+}
+
+static void begin_node(struct scan *scan, const struct staged_span *span, size_t record)
+{
+	scan->tokens->records[record].is_first = scan->has_ones;
+	scan->has_ones = false;
+	scan->wants_number = true;
+	follow_node(scan, span, record);
+}
+
+/* The first operator in it makes the sum with the gradient that was there, or else keeps the new one. */
+static void note_sum(struct scan *scan, const struct staged_span *span, enum token_class class)
+{
+	struct train_record *last = scan->tokens->count ? &scan->tokens->records[scan->tokens->count - 1] : NULL;
+	bool is_sum = class == CLASS_ADD || class == CLASS_WRITE;
+	if (is_sum && last && last->token == TOKEN_BACKWARD && span->start_ns <= scan->gradient_end_ns)
+		last->part++;
+	scan->gradient_end_ns = INT64_MIN;
+}
+
+/* Of a list whose sizes are not known as many as there may be. */
+static uint32_t tensors_of(const struct scan *scan, const struct staged_span *span)
+{
+	const struct model *model = scan->import->model;
+	const char *name = model_text(model, span->name);
+	struct operator_inputs inputs = operator_inputs_split(span->shape ? model_text(model, span->shape) : "");
+	struct inputs_part list = {0};
+	uint32_t brackets = 0;
+	if (!pytorch_takes_many(name, strlen(name)))
+		return 1;
+	operator_inputs_next(&inputs.sizes, ' ', &list);
+	for (size_t i = 0; i < list.length; i++)
+		brackets += list.text[i] == '[';
+	return brackets > 1 ? brackets - 1 : TRAIN_MANY_TENSORS; /* each has one, and the list */
+}
+
+/* It may be an update by hand, as long as no optimizer was called; if it makes a node of a graph it becomes a forward. An evaluation behind the
+ * update writes, too (relu_). What is rounded behind a node is the node's. */
+static void note_writes(struct scan *scan, const struct staged_span *span, enum token_class class, size_t record)
+{
+	bool is_write = (class == CLASS_WRITE && scan->is_behind_backward) || class == CLASS_ZERO;
+	if (is_write && !scan->tokens->optimizer_calls && !kineto_makers_is_in_node(&scan->makers, span->start_ns))
+		train_count_writes(&scan->tokens->records[record], tensors_of(scan, span), class == CLASS_ZERO);
+}
+
+static void take_span(struct scan *scan, const struct staged_span *span, enum token_class class)
+{
+	if (!scan->has_frames && kineto_is_frame(span))
+		return;
+	int64_t end_ns = span->start_ns + (span->dur_ns > 0 ? span->dur_ns : 0);
+	leave(scan, span->start_ns);
+	if (scan->depth && end_ns > scan->open[scan->depth - 1].end_ns)
+		end_ns = scan->open[scan->depth - 1].end_ns;
+	scan->tokens->has_phases |= span->kind == SPAN_PHASE;
+	scan->tokens->optimizer_calls += class == CLASS_OPTIMIZER;
+	if (span->kind == SPAN_STEP || span->kind == SPAN_RUNTIME || span->kind == SPAN_OVERHEAD)
+		return;
+	note_sum(scan, span, class);
+	if (class == CLASS_GRADIENT)
+		scan->gradient_end_ns = end_ns;
+	if (scan->hidden) {
+		note_inside(scan, span, class, end_ns);
+		return;
+	}
+	if (class == CLASS_OTHER) {
+		add_range(scan, span, push(scan, end_ns));
+		return;
+	}
+	if (class == CLASS_SAMPLER) { /* nor what it calls */
+		push(scan, end_ns)->hides = true;
+		scan->hidden++;
+		return;
+	}
+	size_t record = add_record(scan, token_of(class), span->start_ns, end_ns);
+	scan->tokens->records[record].is_training = class == CLASS_ACCUMULATE || class == CLASS_GRADIENT;
+	scan->tokens->records[record].count = class == CLASS_GRADIENT;
+	scan->tokens->records[record].is_seed = class == CLASS_ONES;
+	if (class == CLASS_NODE)
+		begin_node(scan, span, record);
+	scan->has_ones |= class == CLASS_ONES;
+	if (class == CLASS_LAYER || class == CLASS_ONES || token_of(class) == TOKEN_BACKWARD)
+		scan->is_behind_backward = class != CLASS_LAYER;
+	if (is_operator(class)) {
+		follow_sequence(scan, span, record);
+		note_number(scan, span, class);
+		note_maker(scan, span, record);
+		note_writes(scan, span, class, record);
+	}
+	find_maker(scan, span, class, end_ns);
+	struct open_span *open = push(scan, end_ns);
+	open->is_optimizer = class == CLASS_OPTIMIZER;
+	open->hides = !open->is_optimizer;
+	open->node = token_of(class) == TOKEN_BACKWARD ? record : NO_RECORD;
+	open->outermost = token_of(class) == TOKEN_OP ? record : NO_RECORD;
+	open->has_number = sequence_of(scan->import, span) != STEPSCOPE_NO_SEQUENCE;
+	open->in_backward = token_of(class) == TOKEN_BACKWARD;
+	scan->optimizers += open->is_optimizer;
+	scan->hidden += open->hides;
+}
+
+/* ---- annotations that are operators ---- */
+
+static bool is_of_loop(enum token_class class)
+{
+	return class == CLASS_OPTIMIZER || class == CLASS_ZERO_GRAD || class == CLASS_DATA;
+}
+
+/* PyTorch up to 1.10 writes what a program annotates as operators. No operator calls an optimizer or asks for a batch: one that does is a
+ * range of the user's. */
+static void find_classes(struct scan *scan, const struct staged_track *track)
+{
+	struct open_operator {
+		int64_t end_ns;
+		uint32_t span;
+	} *open = NULL;
+	uint32_t depth = 0, capacity = 0;
+	scan->of_spans = memory_resize(NULL, (size_t)track->count + 1, sizeof *scan->of_spans);
+	for (uint32_t i = 0; i < track->count; i++) {
+		const struct staged_span *span = &track->spans[i];
+		enum token_class class = class_of(scan, span);
+		scan->of_spans[i] = (uint8_t) class;
+		while (depth && open[depth - 1].end_ns <= span->start_ns)
+			depth--;
+		for (uint32_t k = depth; is_of_loop(class) && k && scan->of_spans[open[k - 1].span]; k--)
+			scan->of_spans[open[k - 1].span] = CLASS_OTHER;
+		if (!is_operator(class) || class == CLASS_ONES || span->dur_ns <= 0)
+			continue;
+		MEMORY_GROW(open, depth, capacity, 64);
+		open[depth++] = (struct open_operator){span->start_ns + span->dur_ns, i};
+	}
+	free(open);
+}
+
+/* ---- other threads ---- */
+
+static int compare_records(const void *left, const void *right)
+{
+	const struct train_record *a = left, *b = right;
+	return (a->start_ns > b->start_ns) - (a->start_ns < b->start_ns);
+}
+
+/* The innermost range around a time; ranges by start, `at`: the last one that begins before it, NO_RANGE. */
+static uint32_t range_around(const struct kineto_tokens *tokens, uint32_t at, int64_t time_ns)
+{
+	while (at != NO_RANGE && tokens->ranges[at].end_ns <= time_ns)
+		at = tokens->ranges[at].parent;
+	return at;
+}
+
+/* Nodes of another thread, among the records of this one. */
+static void take_nodes(struct kineto_tokens *tokens, const struct kineto_tokens *other)
+{
+	uint32_t next = 0;
+	for (size_t i = 0; i < other->count; i++) {
+		struct train_record record = other->records[i];
+		if (record.token != TOKEN_BACKWARD)
+			continue;
+		while (next < tokens->range_count && tokens->ranges[next].start_ns <= record.start_ns)
+			next++;
+		record.range = range_around(tokens, next ? next - 1 : NO_RANGE, record.start_ns);
+		record.is_inside = false;
+		MEMORY_GROW(tokens->records, tokens->count, tokens->capacity, 16);
+		tokens->records[tokens->count++] = record;
+	}
+}
+
+static void read_track(struct kineto_tokens *tokens, struct kineto_import *import, const struct kineto_group *group,
+                       uint32_t number, uint8_t *classes, bool has_frames)
+{
+	struct staged_track *track = &import->stage.tracks[group->tracks[number]];
+	struct scan scan = {.tokens = tokens,
+	                    .import = import,
+	                    .nodes = &group->nodes,
+	                    .classes = classes,
+	                    .has_frames = has_frames,
+	                    .pending = NO_RECORD,
+	                    .gradient_end_ns = INT64_MIN};
+	*tokens = (struct kineto_tokens){.compact_at = COMPACT_AT};
+	kineto_sort(&import->stage, track);
+	find_classes(&scan, track);
+	for (uint32_t i = 0; i < track->count; i++)
+		take_span(&scan, &track->spans[i], (enum token_class)scan.of_spans[i]);
+	settle_last(&scan);
+	kineto_makers_forget(&scan.makers);
+	compact(&scan);
+	kineto_makers_release(&scan.makers);
+	free(scan.of_spans);
+	free(scan.open);
+}
+
+/* Of two that could be the one that trains: not the place in the file decides. */
+static bool is_earlier(const struct staged_track *track, const struct staged_track *other)
+{
+	if (track->spans[0].start_ns != other->spans[0].start_ns)
+		return track->spans[0].start_ns < other->spans[0].start_ns;
+	return track->tid.number < other->tid.number;
+}
+
+/* The tracks of the process are read, into `of_tracks`; which one, of the group, trains? */
+static uint32_t choose_track(const struct kineto_stage *stage, const struct kineto_group *group,
+                             const struct kineto_tokens *of_tracks)
+{
+	uint64_t most = 0;
+	uint32_t best = MODEL_NONE;
+	for (uint32_t i = 0; i < group->count; i++) {
+		const struct staged_track *track = &stage->tracks[group->tracks[i]];
+		uint64_t weight = (uint64_t)of_tracks[i].optimizer_calls << 32 | track->count;
+		weight |= track->has_steps ? UINT64_C(1) << 63 : 0;
+		if (!of_tracks[i].compact_at) /* not read */
+			continue;
+		if (best == MODEL_NONE || weight > most ||
+		    (weight == most && is_earlier(track, &stage->tracks[group->tracks[best]]))) {
+			most = weight;
+			best = i;
+		}
+	}
+	return best;
+}
+
+/* Not every trace has the accumulation of gradients. Where optimizers are called and it has none, all backwards train. */
+static void train_all(struct kineto_tokens *tokens)
+{
+	for (size_t i = 0; i < tokens->count; i++)
+		if (tokens->records[i].is_training || !tokens->optimizer_calls)
+			return;
+	for (size_t i = 0; i < tokens->count; i++)
+		tokens->records[i].is_training = tokens->records[i].token == TOKEN_BACKWARD;
+}
+
+/* Or is of none: but what runs without a graph may lie in one. */
+static bool begins_call(const struct train_record *record)
+{
+	return record->token == TOKEN_BACKWARD ? record->is_first : record->token != TOKEN_OP || record->is_seed;
+}
+
+/* A call of the engine is several records: those that train know of all its gradients. */
+static void count_gradients(struct kineto_tokens *tokens)
+{
+	for (size_t first = 0, end = 0; first < tokens->count; first = end) {
+		struct train_record sum = {0};
+		do {
+			const struct train_record *record = &tokens->records[end];
+			sum.count += record->token == TOKEN_BACKWARD ? record->count : 0;
+			sum.part += record->token == TOKEN_BACKWARD ? record->part : 0;
+		} while (++end < tokens->count && !begins_call(&tokens->records[end]));
+		for (size_t i = first; i < end; i++) {
+			struct train_record *record = &tokens->records[i];
+			if (record->token == TOKEN_BACKWARD && record->is_training) {
+				record->count = sum.count;
+				record->part = sum.part;
+			}
+		}
+	}
+}
+
+/* Where no optimizer is called what writes in place may be the update. */
+static void take_updates(struct kineto_tokens *tokens, bool has_calls)
+{
+	for (size_t i = 0; i < tokens->count; i++) {
+		struct train_record *record = &tokens->records[i];
+		if (has_calls)
+			record->count = record->part = 0;
+		else if (writes(record))
+			record->token = TOKEN_UPDATE;
+	}
+	count_gradients(tokens);
+}
+
+static void note_nodes(struct kineto_group *group, const struct kineto_import *import, const struct staged_track *track)
+{
+	uint32_t last = NO_NODE_RANGE;
+	for (uint32_t i = 0; i < track->count; i++) {
+		uint64_t sequence = sequence_of(import, &track->spans[i]);
+		if (sequence != STEPSCOPE_NO_SEQUENCE && sequence >> NODE_NUMBER_BITS)
+			node_numbers_note(&group->nodes, &last, 0,
+			                  ALL_THREADS << NODE_NUMBER_BITS | number_of(sequence));
+	}
+}
+
+/* Behind the last node in a file of which a part may be missing another backward may have been. */
+static void note_missing(struct node_numbers *nodes)
+{
+	uint64_t behind = 0;
+	uint32_t last = NO_NODE_RANGE;
+	for (uint32_t i = 0; i < nodes->count; i++)
+		behind = nodes->list[i].highest + 1 > behind ? nodes->list[i].highest + 1 : behind;
+	if (!behind)
+		return;
+	node_numbers_note(nodes, &last, 0, ALL_THREADS << NODE_NUMBER_BITS | number_of(UINT64_MAX));
+	node_numbers_note(nodes, &last, 0, ALL_THREADS << NODE_NUMBER_BITS | behind);
+}
+
+void kineto_nodes_find(struct kineto_import *import, struct kineto_group *group, const uint8_t *kinds)
+{
+	for (uint32_t i = 0; i < group->count; i++) {
+		struct staged_track *track = &import->stage.tracks[group->tracks[i]];
+		if (kinds[group->tracks[i]] != TRACK_THREAD || !track->count)
+			continue;
+		kineto_sort(&import->stage, track);
+		note_nodes(group, import, track);
+	}
+	if (import->is_repaired)
+		note_missing(&group->nodes);
+	node_numbers_settle(&group->nodes);
+}
+
+bool kineto_tokens_init(struct kineto_tokens *tokens, struct kineto_import *import, const struct kineto_group *group,
+                        const uint8_t *kinds, uint8_t *classes, bool has_frames, uint32_t *training)
+{
+	const struct kineto_stage *stage = &import->stage;
+	struct kineto_tokens *of_tracks = memory_resize(NULL, (size_t)group->count + 1, sizeof *of_tracks);
+	memset(of_tracks, 0, ((size_t)group->count + 1) * sizeof *of_tracks);
+	for (uint32_t i = 0; i < group->count; i++)
+		if (kinds[group->tracks[i]] == TRACK_THREAD && stage->tracks[group->tracks[i]].count)
+			read_track(&of_tracks[i], import, group, i, classes, has_frames);
+	uint32_t chosen = choose_track(stage, group, of_tracks);
+	if (chosen == MODEL_NONE) { /* none was read */
+		free(of_tracks);
+		return false;
+	}
+	*training = group->tracks[chosen];
+	*tokens = of_tracks[chosen];
+	bool has_calls = tokens->optimizer_calls > 0;
+	of_tracks[chosen] = (struct kineto_tokens){0};
+	for (uint32_t i = 0; i < group->count; i++) {
+		take_nodes(tokens, &of_tracks[i]);
+		tokens->has_phases |= of_tracks[i].has_phases;
+		has_calls |= of_tracks[i].optimizer_calls > 0;
+		tokens->nodes += of_tracks[i].nodes; /* their operators are on this thread: not looked for */
+		kineto_tokens_release(&of_tracks[i]);
+	}
+	free(of_tracks);
+	merge_sort(tokens->records, tokens->count, sizeof *tokens->records, compare_records);
+	train_all(tokens);
+	take_updates(tokens, has_calls);
+	return true;
+}
+
+void kineto_tokens_release(struct kineto_tokens *tokens)
+{
+	free(tokens->records);
+	free(tokens->ranges);
+	free(tokens->hooked);
+}

@@ -1,0 +1,47 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * kineto_tokens.h: what the spans of a trace say of a training loop, as model/infer_steps.h wants it: one process's thread that trains, and
+ * the work on gradients that other threads do for it.
+ */
+#ifndef IMPORTERS_KINETO_KINETO_TOKENS_H
+#define IMPORTERS_KINETO_KINETO_TOKENS_H
+
+#include "importers/kineto/kineto_import.h"
+#include "importers/recording/node_numbers.h"
+#include "model/infer_steps.h"
+
+struct kineto_tokens {
+	struct train_record *records;
+	size_t count, capacity, compact_at;
+	struct train_range *ranges;
+	uint32_t range_count, range_capacity;
+	struct train_call *hooked;
+	uint32_t hooked_count, hooked_capacity;
+	uint32_t optimizer_calls;
+	uint64_t nodes,
+		nodes_made; /* without sequence numbers: of backwards, and those whose operators were found by name */
+	bool has_phases;    /* the trace has them */
+};
+
+struct kineto_group {           /* the tracks of one process */
+	const uint32_t *tracks; /* of the stage */
+	uint32_t count;
+	struct node_numbers nodes; /* its backwards worked on; kineto_nodes_find() */
+};
+
+/* The nodes of the group. A trace does not say which thread is which of PyTorch's, so numbers of all are as if they were of one: some more
+ * forwards count as used than are. Sorts the spans of its threads. kinds: enum track_kind by staged track. */
+void kineto_nodes_find(struct kineto_import *import, struct kineto_group *group, const uint8_t *kinds);
+
+/* Of the process's thread that calls optimizers or marks steps, or else does the most; *training: which one, of the stage. Sorts the
+ * spans of its threads. kinds: enum track_kind by staged track; classes: by string, zeros at first and then for all processes of the
+ * file. has_frames: calls of Python are ranges, else it is as if they were not there. False: it has no thread with spans. */
+bool kineto_tokens_init(struct kineto_tokens *tokens, struct kineto_import *import, const struct kineto_group *group,
+                        const uint8_t *kinds, uint8_t *classes, bool has_frames, uint32_t *training);
+/* Phases in pieces that nest with the ranges, and with the steps whose bounds are given, in order. One that a range begins or ends in the
+ * middle of takes in the whole range, unless another phase or step is in that, too. Steps are left out. By start. */
+void kineto_fit_phases(struct inference *phases, const struct kineto_tokens *tokens, const int64_t *bounds,
+                       uint32_t bound_count);
+void kineto_tokens_release(struct kineto_tokens *tokens);
+
+#endif

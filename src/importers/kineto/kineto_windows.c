@@ -1,0 +1,126 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * kineto_windows.c: see kineto_windows.h.
+ */
+#include "importers/kineto/kineto_windows.h"
+
+#include "base/memory.h"
+#include "base/merge_sort.h"
+#include "importers/text_lines.h"
+
+#include <ctype.h>
+#include <stdlib.h>
+#include <string.h>
+
+struct window { /* the trainer of a file */
+	uint32_t process;
+	bool has_rank;
+	int64_t pid;
+	int32_t rank, world_size;
+	const char *name, *host;
+	size_t worker; /* length of the worker's name in front of it; 0: it has none */
+	uint32_t steps;
+	int64_t first, last; /* numbers of steps */
+	int64_t start_ns, end_ns;
+};
+
+/* tensorboard_trace_handler writes WORKER.NANOSECONDS.pt.trace.json, and .gz behind it. */
+static size_t worker_length(const char *name)
+{
+	const char *end = strstr(name, ".pt.trace.json");
+	const char *at = end;
+	while (at > name && isdigit((unsigned char)at[-1]))
+		at--;
+	return end && at < end && at > name && at[-1] == '.' ? (size_t)(at - 1 - name) : 0;
+}
+
+static void add_step(struct window *window, const struct model_step *step)
+{
+	if (!window->steps++) {
+		window->first = window->last = step->number;
+		window->start_ns = step->start_ns;
+		window->end_ns = step->end_ns;
+	}
+	window->first = step->number < window->first ? step->number : window->first;
+	window->last = step->number > window->last ? step->number : window->last;
+	window->start_ns = step->start_ns < window->start_ns ? step->start_ns : window->start_ns;
+	window->end_ns = step->end_ns > window->end_ns ? step->end_ns : window->end_ns;
+}
+
+/* By process; steps of a model that is not finished lie in no order. */
+static void find_steps(struct window *windows, uint32_t count, const struct model *model)
+{
+	struct window **of = memory_resize(NULL, (size_t)model->processes_count + 1, sizeof(struct window *));
+	memset(of, 0, ((size_t)model->processes_count + 1) * sizeof(struct window *));
+	for (uint32_t i = 0; i < count; i++)
+		of[windows[i].process] = &windows[i];
+	for (uint32_t i = 0; i < model->steps_count; i++)
+		if (of[model->steps[i].process])
+			add_step(of[model->steps[i].process], &model->steps[i]);
+	free(of);
+}
+
+static int compare(int64_t a, int64_t b)
+{
+	return (a > b) - (a < b);
+}
+
+/* Those of one process lie together, in order of time. */
+static int compare_windows(const void *left, const void *right)
+{
+	const struct window *a = left, *b = right;
+	int order = compare(a->pid, b->pid);
+	order = order ? order : compare(a->rank, b->rank);
+	order = order ? order : compare(a->world_size, b->world_size);
+	order = order ? order : strcmp(a->host, b->host);
+	order = order ? order : compare((int64_t)a->worker, (int64_t)b->worker);
+	order = order ? order : strncmp(a->name, b->name, a->worker);
+	order = order ? order : compare(a->start_ns, b->start_ns);
+	return order ? order : compare(a->process, b->process);
+}
+
+static bool are_of_one(const struct window *a, const struct window *b)
+{
+	return a->pid && a->pid == b->pid && a->has_rank == b->has_rank && a->rank == b->rank &&
+	       a->world_size == b->world_size && strcmp(a->host, b->host) == 0 && a->worker == b->worker &&
+	       strncmp(a->name, b->name, a->worker) == 0 && (a->has_rank || a->worker);
+}
+
+static bool goes_on(const struct window *earlier, const struct window *later)
+{
+	return earlier->steps && later->steps && later->start_ns >= earlier->end_ns && later->first > earlier->last;
+}
+
+uint32_t kineto_windows_find(const struct kineto_set *set, struct process_join **joins)
+{
+	const struct model *model = set->model;
+	struct window *windows = memory_resize(NULL, (size_t)set->order.count + 1, sizeof *windows);
+	uint32_t count = 0, found = 0;
+	for (uint32_t i = 0; i < set->order.count; i++) {
+		uint32_t number = kineto_set_process(set, i);
+		if (number == MODEL_NONE)
+			continue;
+		const struct ordered_file *file = &set->order.files[i];
+		const struct process *process = &model->processes[number];
+		const char *name = file_name_of(file->name);
+		windows[count++] = (struct window){.process = number,
+		                                   .has_rank = set->files[file->number].has_rank,
+		                                   .pid = process->pid,
+		                                   .rank = process->rank,
+		                                   .world_size = process->world_size,
+		                                   .name = name,
+		                                   .host = model_text(model, process->host),
+		                                   .worker = worker_length(name)};
+	}
+	find_steps(windows, count, model);
+	merge_sort(windows, count, sizeof *windows, compare_windows);
+	*joins = memory_resize(NULL, (size_t)count + 1, sizeof **joins);
+	for (uint32_t i = 1, first = 0; i < count; i++) {
+		if (are_of_one(&windows[i - 1], &windows[i]) && goes_on(&windows[i - 1], &windows[i]))
+			(*joins)[found++] = (struct process_join){windows[i].process, windows[first].process};
+		else
+			first = i;
+	}
+	free(windows);
+	return found;
+}

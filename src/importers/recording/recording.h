@@ -1,0 +1,325 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * recording.h: what the files of the importer 'recording' share. A recording is a set of segment files; they are grouped
+ * into processes (host, pid, start time) and those into sessions (one set of symbols and streams: an exec or a restart of
+ * the recorder begins a new one). Private to importers/.
+ *
+ *   recording.c         files -> groups -> two passes
+ *   recording_clock.c   ticks -> nanoseconds
+ *   recording_stream.c  events of a stream -> spans
+ *   recording_facts.c   values, memory, samples, links, arguments
+ *   recording_frames.c  stacks of Python
+ *   recording_links.c   from operators to their backward
+ *   recording_torch.c   steps and phases that the program did not mark
+ *   recording_ledger.c  what is missing, and why
+ *   recording_losses.c  since when it is not known what is alive
+ */
+#ifndef IMPORTERS_RECORDING_RECORDING_H
+#define IMPORTERS_RECORDING_RECORDING_H
+
+#include "format/segment.h"
+#include "importers/recording/recording_clock.h"
+#include "importers/recording/recording_spans.h"
+#include "model/infer_steps.h"
+#include "model/model.h"
+#include "model/number_map.h"
+
+#define RECORDING_MAX_SYMBOLS 1000000u         /* per session */
+#define RECORDING_MAX_TEXT ((uint64_t)1 << 28) /* bytes of their texts */
+#define RECORDING_MAX_TRACKS 1000000u          /* streams and tracks of a recording */
+#define RECORDING_MAX_PLACEHOLDERS 4000000u    /* spans that stand for dropped begins */
+
+struct recorded_symbol {
+	uint32_t string; /* of the model */
+	uint32_t shape;  /* kind INPUTS: string of the sizes, 0: none; kind FRAME: index into the session's frames */
+	uint8_t kind;    /* enum stepscope_symbol_kind */
+	bool is_known;
+	bool is_rare; /* a range that is recorded in steps without operators, too */
+};
+struct recorded_frame {  /* of Python */
+	uint32_t caller; /* symbol */
+	uint32_t stack;  /* of the model; 0: not looked for yet */
+	uint32_t depth;  /* frames of it */
+	struct stack_node place;
+};
+#define SYMBOL_PAGE 4096u
+#define SYMBOL_PAGES ((1u << 24) / SYMBOL_PAGE)
+
+struct level {                /* an open span of a stream */
+	uint32_t coarse;      /* 1 + index of the nearest step, phase or micro-batch at or below; 0: none */
+	uint32_t placeholder; /* the same of the nearest span whose begin was dropped */
+	uint32_t rare;        /* how many at or below are of a name that is_rare */
+	uint8_t kind;         /* enum span_kind */
+	bool is_over;         /* its span ended at end_ns with an inferred step or phase; its END is still to come */
+	int64_t end_ns;
+	uint32_t cut_row; /* of the first span that was cut where this one began, MODEL_NONE */
+	int64_t cut_ns;
+};
+
+struct stream {
+	uint32_t number;
+	struct stepscope_stream_info info;
+	uint32_t name;  /* string */
+	uint32_t track; /* of the model, MODEL_NONE: no event yet */
+	struct level *levels;
+	uint32_t level_count, level_capacity;
+	uint32_t deeper;     /* open spans that the model does not store */
+	uint32_t step;       /* index into model.steps of the open one, MODEL_NONE */
+	uint32_t step_level; /* where it is in levels */
+	int64_t step_number; /* the newest that was begun */
+	bool has_step_number;
+	bool has_step_gap; /* events were dropped since it began, from step_gap_ns on */
+	int64_t step_gap_ns;
+	struct clock_cursor clock;
+	int64_t last_ns, before_ns; /* of the last event and the one before */
+	bool has_events;
+	bool has_hole; /* something is missing before here, so ends without begins are no surprise */
+	/* from the first pass, of segments that rotation left */
+	bool is_in_segments;
+	uint64_t first_word, first_tick;
+	uint64_t next_word;
+	/* evidence */
+	uint64_t unmatched, unmatched_steps, gap_events;
+	uint64_t overlaps, overlap_ns; /* spans that were cut, since others that were begun in them went on */
+	uint64_t gap_tick, gap_count;  /* of the last GAP */
+	bool has_gap;
+	int64_t gap_ns; /* what is behind this may have been dropped: of the first GAP */
+	bool has_drops;
+	struct stepscope_drops drops;
+	/* what LINK and ARG belong to */
+	struct span_ref last;
+	struct span_queue queue; /* complete spans of this stream */
+	uint32_t window;         /* cursor into the process's windows */
+	bool is_window_open;
+	uint32_t capture;      /* cursor into the process's captures */
+	bool is_detail_off;    /* what they say: no ranges and operations now */
+	uint32_t forwards;     /* 1 + index of its operators that may have a backward, see recording_links.h; 0: none */
+	uint64_t torch_thread; /* PyTorch's number of it, as far as was told before what is loaded; 0: not known */
+	/* steps and phases to put in, see recording_torch.h */
+	struct inferred *inferred;
+	uint32_t inferred_count, inferred_next;
+	uint32_t inferred_open[4], inferred_depth; /* indices, outermost first */
+	bool has_own_phases, has_own_steps;
+	const struct inferred *marked; /* step that was just put in, where the range that marks it begins; NULL: none */
+};
+
+struct declared_track {
+	uint32_t track; /* of the model */
+	struct span_queue queue;
+};
+
+struct capture_change {
+	int64_t time_ns;
+	int64_t event_ns; /* when it was noted: a little behind time_ns where steps were counted */
+	uint8_t capture, mask;
+	bool is_counted; /* the program marked no steps: `count` had ended when it was made */
+	uint64_t count;
+};
+
+struct late_count { /* tokens or samples from a thread that has no step of its own */
+	int64_t time_ns;
+	uint64_t count;
+	bool is_tokens;
+};
+
+struct time_window {
+	int64_t start_ns, end_ns;
+};
+
+struct session {
+	uint32_t number;                /* of the segment header */
+	uint32_t first_segment;         /* smallest number */
+	uint32_t process;               /* index into recording.processes */
+	struct recorded_symbol **pages; /* of SYMBOL_PAGE each; NULL outside of the second pass */
+	uint32_t symbol_count;
+	uint64_t text_bytes;
+	struct recorded_frame *frames; /* recording_frames.c */
+	uint32_t frame_count, frame_capacity;
+	struct number_map stream_map, track_map, stack_map;
+	struct number_map link_map[3]; /* by enum stepscope_link: number -> index into model.links */
+	struct stream **streams;
+	uint32_t stream_count, stream_capacity;
+	struct declared_track **tracks;
+	uint32_t track_count, track_capacity;
+	uint64_t removed_words;
+	uint64_t unnamed; /* uses of names that are not there */
+	bool has_coarse;
+	bool has_removed;
+	uint32_t oldest_segment;   /* that is not coarse */
+	uint64_t oldest_tick;      /* where it begins */
+	struct torch_scan *torch;  /* between the passes */
+	struct torch_links *links; /* in the second one, see recording_links.h */
+	struct number_map
+		own_windows; /* streams that began windows: 1, one of those that are loaded is among them; 2, others only */
+	int64_t detail_since_ns; /* the same as time, when older ones were removed */
+	bool infers_phases;      /* the program marks none: operators tell them */
+};
+
+struct memory_loss { /* something is missing that may have been allocations, frees, owners: behind that time; INT64_MIN: nobody knows when */
+	bool has_any;
+	int64_t since_ns;
+	const char *why;
+};
+
+struct recorded_process {
+	uint32_t process; /* of the model */
+	const char *host;
+	struct stepscope_segment_header header; /* of its first segment */
+	struct clock_line *lines[4];            /* clocks in the order they were used */
+	uint32_t line_count;
+	bool has_times;
+	int64_t first_ns, last_ns; /* of its events */
+	bool has_begin;
+	int64_t begin_ns; /* of the first of its events, also of those that are not loaded */
+	bool has_anchors;
+	int64_t first_raw_ns, last_raw_ns; /* of its anchors */
+	uint64_t events;
+	uint64_t stack_frames; /* of the stacks that were read */
+	bool is_closed, is_alive;
+	bool infers_phases;     /* in any of its sessions */
+	const char *end_reason; /* in the model's arena, NULL: none */
+	struct capture_change *captures;
+	uint32_t capture_count, capture_capacity;
+	struct late_count *late_counts;
+	uint32_t late_count_count, late_count_capacity;
+	struct time_window *windows; /* of the filter */
+	uint32_t window_count, window_capacity;
+	struct memory_loss memory_loss;
+	bool has_memory;              /* allocations or frees */
+	bool has_rescue;              /* its buffers were folded into the recording after its death */
+	struct number_map tid_tracks; /* thread id -> track of the model, over sessions */
+};
+
+struct segment_file {
+	char *path; /* NULL: `data` */
+	const void *data;
+	uint64_t bytes;
+	const char *name; /* for messages */
+	char *host;       /* from the name, "" unknown */
+	bool is_usable;
+	struct stepscope_segment_header header;
+	struct segment_stats stats;
+	uint32_t session;       /* index into recording.sessions */
+	const char *end_reason; /* in the model's arena, NULL: none */
+};
+
+/* A process whose buffers are still there, but could not be brought into its recording. */
+struct unfolded {
+	int64_t pid;
+	char problem[300];
+};
+
+struct recording {
+	struct model *model;
+	const struct model_filter *filter;
+	struct segment_file *files;
+	uint32_t file_count, file_capacity;
+	struct recorded_process **processes;
+	uint32_t process_count;
+	struct session **sessions;
+	uint32_t session_count;
+	struct clock_set clocks;
+	uint32_t track_total;
+	uint64_t refused_tracks, refused_symbols;
+	uint32_t placeholders;
+	uint64_t read_bytes, total_bytes; /* of blocks, in the pass that fills the model */
+	struct unfolded *unfolded;
+	uint32_t unfolded_count;
+	bool has_windows;
+	/* while a file is read */
+	struct segment_file *file;
+	struct session *session;
+	struct recorded_process *process;
+};
+
+/* ---- recording.c ---- */
+
+/* Segments as bytes in memory, for tests: fills the model like the importer, without model_finish(). */
+struct recording_bytes {
+	const void *data;
+	uint64_t bytes;
+	const char *name; /* as a file name */
+};
+enum status recording_load_memory(const struct recording_bytes *segments, uint32_t count,
+                                  const struct model_filter *filter, struct model *model, struct error *err) MUST_CHECK;
+
+/* ---- recording_stream.c ---- */
+
+/* The stream of a session by its number; NULL when there are too many. */
+struct stream *recording_stream(struct recording *recording, uint32_t number);
+/* Its track in the model, made at the first use. */
+uint32_t recording_stream_track(struct recording *recording, struct stream *stream);
+bool recording_events(void *recording, const struct stepscope_block *block, const struct segment_event *events,
+                      uint32_t count);
+bool recording_wants_events(void *recording, const struct stepscope_block *block);
+/* Ends what is open at the end of a session. */
+void recording_close_session(struct recording *recording, struct session *session);
+static inline struct recorded_symbol recording_symbol(const struct session *session, uint32_t id)
+{
+	const struct recorded_symbol *page = session->pages[id % (1u << 24) / SYMBOL_PAGE];
+	return page ? page[id % SYMBOL_PAGE] : (struct recorded_symbol){0};
+}
+/* String of a symbol's text, "(unknown)" when the recording does not have it. */
+uint32_t recording_symbol_string(struct recording *recording, uint32_t id);
+
+/* ---- recording_facts.c ---- */
+
+/* Events that are no begin, end or step. */
+void recording_fact(struct recording *recording, struct stream *stream, const struct segment_event *event,
+                    int64_t time_ns);
+bool recording_on_symbol(void *recording, uint32_t id, uint8_t kind, const char *text, uint32_t length);
+bool recording_on_track(void *recording, const struct stepscope_track_info *info, const char *name);
+bool recording_on_stack(void *recording, const struct stepscope_stack_node *node);
+bool recording_on_meta(void *recording, const char *key, const char *value);
+/* ---- recording_frames.c ---- */
+
+/* The text of a symbol of kind FRAME; its index in the session's frames, and the name as a string in *name. */
+uint32_t recording_add_frame(struct recording *recording, const char *text, uint32_t length, uint32_t *name);
+/* The stack of a span whose BEGIN named that frame; 0: none, it was begun by what began the span around it. */
+void recording_set_stack(struct recording *recording, uint32_t track, uint32_t row, uint32_t frame);
+
+/* The words of a BEGIN whose span is in the row. */
+void recording_begin_words(struct recording *recording, const struct stream *stream, const struct segment_event *event,
+                           uint32_t row);
+void recording_flush_spans(struct recording *recording, struct session *session);
+
+/* ---- recording_steps.c ---- */
+
+/* First pass under a filter: which stretches of time to load. STATUS_INPUT when no step has such a number. */
+void recording_find_captures(struct recording *recording);
+enum status recording_find_windows(struct recording *recording, struct error *err) MUST_CHECK;
+/* The same for the window of a profiler in the program (filter->window). */
+enum status recording_find_profiled(struct recording *recording, struct error *err) MUST_CHECK;
+/* What was captured in each step, from the CAPTURE events. */
+void recording_finish_steps(struct recording *recording);
+void recording_add_to_step(struct model_step *step, bool is_tokens, uint64_t count);
+void recording_note_capture(struct recorded_process *process, int64_t time_ns, const struct segment_event *event);
+
+/* ---- recording_groups.c ---- */
+
+/* When all spans and facts are there. */
+void recording_add_groups(struct recording *recording);
+
+/* ---- recording_ledger.c ---- */
+
+void recording_ledger_stream(struct recording *recording, const struct session *session, const struct stream *stream);
+void recording_ledger_file(struct recording *recording, const struct segment_file *file);
+void recording_ledger_process(struct recording *recording, const struct recorded_process *process);
+
+/* ---- recording_losses.c ---- */
+
+/* What was behind that time is missing. `process` is the one that is read. */
+#define LOST_BY_DAMAGE                                                                                                 \
+	"a part of the recording is damaged or missing: from then on it is not known what was allocated and freed"
+void recording_lose(struct recorded_process *process, int64_t since_ns, const char *why);
+void recording_lose_stream(struct recording *recording, const struct stream *stream);
+/* When all events, the captures and the ledger are there. */
+void recording_finish_losses(struct recording *recording);
+/* Rotation removed segments, and did so before this time. */
+bool recording_has_removed(const struct session *session);
+
+/* Reads a file or its bytes. */
+enum status recording_read(struct segment_file *file, const struct segment_visitor *visitor,
+                           struct error *err) MUST_CHECK;
+
+#endif

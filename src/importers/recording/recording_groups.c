@@ -1,0 +1,83 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * recording_groups.c: which process group the collectives of gloo are of. A group has threads of its own, and the recording says which
+ * (process_group_thread.TID). What they execute gets the arguments that torch.profiler gives to collectives.
+ */
+#include "importers/recording/recording.h"
+
+#include "pytorch/names.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#define KEY_BYTES 300 /* longer names of groups are not looked up */
+
+struct group {
+	const char *name; /* NULL: no thread of a group */
+	struct span_arg args[4];
+	uint32_t arg_count;
+};
+
+static const char *fact_of(const struct model *model, uint32_t process, const char *name, const char *fact)
+{
+	char key[KEY_BYTES];
+	int length = snprintf(key, sizeof key, "process_group.%s.%s", name, fact);
+	return length < (int)sizeof key ? model_meta(model, process, key) : NULL;
+}
+
+static void add_text(struct group *group, struct model *model, const char *key, const char *text)
+{
+	if (text)
+		group->args[group->arg_count++] = (struct span_arg){.key = intern_add(&model->strings, key),
+		                                                    .type = STEPSCOPE_ARG_SYMBOL,
+		                                                    .text = intern_add(&model->strings, text)};
+}
+
+/* Of the thread with this track. */
+static struct group find_group(struct model *model, const struct track *track)
+{
+	char key[KEY_BYTES];
+	snprintf(key, sizeof key, "process_group_thread.%" PRId64, track->tid);
+	struct group group = {.name = track->kind == TRACK_THREAD ? model_meta(model, track->process, key) : NULL};
+	if (!group.name)
+		return group;
+	const char *ranks = fact_of(model, track->process, group.name, "ranks");
+	const char *description = fact_of(model, track->process, group.name, "description");
+	const char *size = fact_of(model, track->process, group.name, "size");
+	add_text(&group, model, PYTORCH_GROUP_NAME, group.name);
+	add_text(&group, model, PYTORCH_GROUP_DESCRIPTION, description);
+	add_text(&group, model, PYTORCH_GROUP_RANKS, ranks);
+	if (size)
+		group.args[group.arg_count++] = (struct span_arg){
+			.key = intern_add(&model->strings, PYTORCH_GROUP_SIZE), .i64 = strtoll(size, NULL, 10)};
+	return group;
+}
+
+static void describe_span(struct model *model, struct group *group, uint32_t track, uint32_t row)
+{
+	for (uint32_t i = 0; i < group->arg_count; i++) {
+		group->args[i].track = track;
+		group->args[i].row = row;
+		model_span_arg(model, &group->args[i]);
+	}
+}
+
+static void describe_track(struct model *model, uint32_t number)
+{
+	const struct track *track = model->tracks[number];
+	struct group group = find_group(model, track);
+	for (uint32_t c = 0; c < track->chunk_count && group.name; c++) {
+		const struct span_chunk *chunk = track->chunks[c];
+		for (uint32_t i = 0; i < chunk->count; i++)
+			if (pytorch_begins(model_text(model, chunk->name[i]), PYTORCH_GLOO))
+				describe_span(model, &group, number, chunk->first_row + i);
+		model_chunk_done(model, chunk);
+	}
+}
+
+void recording_add_groups(struct recording *recording)
+{
+	for (uint32_t i = 0; i < recording->model->tracks_count; i++)
+		describe_track(recording->model, i);
+}

@@ -1,0 +1,125 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * What is wrong with a recording, in sentences: drops, damage, cut tails, killed processes, clocks.
+ */
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "importers/recording/recording.h"
+
+static const char *const event_names[STEPSCOPE_EVENT_TYPES] = {
+	"other", "begin", "end",  "switch", "mark",     "value", "alloc", "free",
+	"step",  "span",  "link", "sample", "argument", "gap",   "time",  "other",
+};
+
+/* Totals of the stream count more than the gaps in it: what was dropped last has no gap behind it. */
+void recording_ledger_stream(struct recording *recording, const struct session *session, const struct stream *stream)
+{
+	struct model *model = recording->model;
+	uint32_t process = recording->processes[session->process]->process;
+	const char *where = stream->name ? model_text(model, stream->name) : "a thread";
+	uint64_t total = 0;
+	for (int type = 0; type < STEPSCOPE_EVENT_TYPES && stream->has_drops; type++) {
+		uint64_t count = stream->drops.by_type[type];
+		if (count && !__builtin_add_overflow(total, count, &total))
+			model_add_ledger(
+				model, LEDGER_DROPPED, process, event_names[type], count,
+				"events were dropped: the buffers or the table of names were full, or they lay too deep in others");
+	}
+	if (stream->gap_events > total)
+		model_add_ledger(
+			model, LEDGER_DROPPED, process, "unknown type", stream->gap_events - total,
+			"events were dropped: the buffers or the table of names were full, or they lay too deep in others");
+	if (stream->unmatched)
+		model_add_ledger(model, LEDGER_UNMATCHED_END, process, where, stream->unmatched,
+		                 "ends had no begin; they were ignored");
+	if (stream->unmatched_steps)
+		model_add_ledger(
+			model, LEDGER_UNMATCHED_END, process, where, stream->unmatched_steps,
+			"steps were ended in another thread than they were begun in, or a step of another thread was "
+			"open as the next began: those are incomplete; a process has one step at a time, of one thread");
+	if (stream->overlaps)
+		model_add_ledger(
+			model, LEDGER_OTHER, process, where, stream->overlaps,
+			arena_printf(&model->arena,
+		                     "ranges of one thread overlapped without one being in the other: the one that "
+		                     "ended first was cut where the other began, by %" PRIu64 " ns together",
+		                     stream->overlap_ns));
+}
+
+static void ledger_damage(struct model *model, uint32_t process, const struct segment_file *file)
+{
+	const struct segment_stats *stats = &file->stats;
+	struct ledger_entry *entry = model_add_ledger(model, LEDGER_DAMAGED, process, file->name, stats->damaged_bytes,
+	                                              "bytes could not be read and were skipped");
+	if (!entry->has_first_offset) {
+		entry->has_first_offset = true;
+		entry->first_offset = stats->first_damage_offset;
+	}
+}
+
+void recording_ledger_file(struct recording *recording, const struct segment_file *file)
+{
+	struct model *model = recording->model;
+	const struct segment_stats *stats = &file->stats;
+	const struct recorded_process *owner = recording->processes[recording->sessions[file->session]->process];
+	if (stats->damaged_bytes)
+		ledger_damage(model, owner->process, file);
+	if (stats->torn_bytes && !owner->is_alive) {
+		struct ledger_entry *entry = model_add_ledger(model, LEDGER_TORN_TAIL, owner->process, file->name,
+		                                              stats->torn_bytes,
+		                                              "bytes of a last block that was cut off");
+		entry->has_first_offset = true;
+		entry->first_offset = stats->file_bytes - stats->torn_bytes;
+	}
+	if (stats->rescued_events)
+		model_add_ledger(model, LEDGER_RESCUED, owner->process, file->name, stats->rescued_events,
+		                 "events were brought back from the buffers after the process died");
+	if (stats->unknown_blocks)
+		model_add_ledger(model, LEDGER_OTHER, owner->process, file->name, stats->unknown_blocks,
+		                 "blocks are of a kind that this version does not know");
+}
+
+/* Why the buffers of a process that died are not in its recording; NULL: nobody knows them any more. */
+static const char *unfolded_problem(const struct recording *recording, const struct recorded_process *process)
+{
+	for (uint32_t i = 0; i < recording->unfolded_count; i++)
+		if (recording->unfolded[i].pid == process->header.pid)
+			return recording->unfolded[i].problem;
+	return NULL;
+}
+
+static void ledger_missing_tail(struct recording *recording, const struct recorded_process *process)
+{
+	const char *problem = unfolded_problem(recording, process);
+	char text[500];
+	if (problem)
+		snprintf(
+			text, sizeof text,
+			"its last events are still in memory, in /dev/shm, and could not be added: %s; make room there and repeat this command",
+			problem);
+	else
+		snprintf(
+			text, sizeof text,
+			"the process ended without closing its recording and its buffers are gone: what it recorded after the last event here is missing (up to a second after a kill; more when its file could not be written)");
+	model_add_ledger(recording->model, LEDGER_MISSING_TAIL, process->process, process->host, 1, text);
+}
+
+void recording_ledger_process(struct recording *recording, const struct recorded_process *process)
+{
+	struct model *model = recording->model;
+	const char *where = process->host;
+	if (process->is_alive && !process->is_closed)
+		model_add_ledger(model, LEDGER_OTHER, process->process, where, 1,
+		                 "the process is still running: this is what it has recorded so far");
+	else if (!process->is_closed && (!process->has_rescue || unfolded_problem(recording, process)))
+		ledger_missing_tail(recording, process);
+	if (process->line_count > 1)
+		model_add_ledger(model, LEDGER_CLOCK, process->process, where, process->line_count - 1,
+		                 "changes of the clock while it was recorded");
+	for (uint32_t i = 0; i < process->line_count; i++)
+		if (process->lines[i]->jumps)
+			model_add_ledger(model, LEDGER_CLOCK, process->process, where, process->lines[i]->jumps,
+			                 "places where the clock's rate changed by more than 0.1 % or time went back");
+}

@@ -1,0 +1,121 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Since when it is not known what is alive: an allocation whose free is missing would live for ever. The ledger says how much is missing; here
+ * it is found out when the first of it was, as far as that is certain.
+ */
+#include "importers/recording/recording.h"
+
+#include <stepscope/stepscope.h>
+
+/* The drainer leaves what a quiet thread recorded in the pool for no longer. */
+#define LATE_NS 250000000
+
+#define LOST_BY_DROPS                                                                                                  \
+	"allocations or frees were dropped (a larger buffer: --pool): from then on it is not known what is alive"
+#define LOST_WITH_TAIL                                                                                                 \
+	"the recording has no end: what was allocated and freed last is missing, and with it what is alive"
+#define REMOVED_MEMORY                                                                                                 \
+	"older allocations and frees were removed again (--keep-size 0 keeps all): it is not known what else was alive"
+
+void recording_lose(struct recorded_process *process, int64_t since_ns, const char *why)
+{
+	struct memory_loss *loss = &process->memory_loss;
+	if (!loss->has_any || since_ns < loss->since_ns)
+		*loss = (struct memory_loss){true, since_ns, why};
+}
+
+/* By totals of their types, or where gaps have more than these, of any. A gap tells the time of what was dropped, but not of what was dropped last, or
+ * by a thread that has no stream. */
+void recording_lose_stream(struct recording *recording, const struct stream *stream)
+{
+	const uint64_t *dropped = stream->drops.by_type;
+	uint64_t total = 0;
+	for (int type = 0; type < STEPSCOPE_EVENT_TYPES; type++)
+		if (__builtin_add_overflow(total, dropped[type], &total))
+			total = UINT64_MAX;
+	if (dropped[STEPSCOPE_EVENT_ALLOC] || dropped[STEPSCOPE_EVENT_FREE] || dropped[STEPSCOPE_EVENT_EXTENDED] ||
+	    stream->gap_events > total)
+		recording_lose(recording->process,
+		               stream->has_gap      ? stream->gap_ns
+		               : stream->has_events ? stream->last_ns
+		                                    : INT64_MIN,
+		               LOST_BY_DROPS);
+}
+
+bool recording_has_removed(const struct session *session)
+{
+	return session->has_coarse || session->first_segment > 0;
+}
+
+/* What a damaged block had is no older than the segment before. */
+static void lose_damaged(struct recording *recording, uint32_t number)
+{
+	const struct segment_file *file = &recording->files[number], *before = number ? file - 1 : NULL;
+	struct recorded_process *process = recording->processes[recording->sessions[file->session]->process];
+	struct clock_cursor clock = {process->lines[0], 0};
+	bool has_before = before && before->session == file->session &&
+	                  !(before->header.flags & STEPSCOPE_SEGMENT_COARSE);
+	bool is_damaged = file->stats.damaged_bytes || (file->stats.torn_bytes && process->is_closed);
+	if (is_damaged && !(file->header.flags & STEPSCOPE_SEGMENT_COARSE))
+		recording_lose(process,
+		               has_before && process->line_count == 1 ? clock_ns(&clock, before->header.first_tick)
+		                                                      : INT64_MIN,
+		               LOST_BY_DAMAGE);
+}
+
+static bool has_missing_tail(const struct recording *recording, const struct recorded_process *process)
+{
+	for (uint32_t i = 0; i < recording->unfolded_count; i++)
+		if (recording->unfolded[i].pid == process->header.pid)
+			return !process->is_closed && !process->is_alive;
+	return !process->is_closed && !process->is_alive && !process->has_rescue;
+}
+
+/* Was memory recorded at that time, or later? Without any word of a schedule all that there is of it was. */
+static bool is_recorded_behind(const struct recorded_process *process, int64_t since_ns)
+{
+	bool is_recorded = !process->capture_count && process->has_memory;
+	for (uint32_t i = 0; i < process->capture_count; i++) {
+		const struct capture_change *change = &process->captures[i];
+		bool is_over = i + 1 < process->capture_count && process->captures[i + 1].time_ns <= since_ns;
+		is_recorded |= !is_over && change->mask & STEPSCOPE_ACTIVE_MEMORY;
+	}
+	return is_recorded;
+}
+
+static bool was_recorded_before(const struct recorded_process *process, int64_t time_ns)
+{
+	for (uint32_t i = 0; i < process->capture_count && process->captures[i].time_ns < time_ns; i++)
+		if (process->captures[i].mask & STEPSCOPE_ACTIVE_MEMORY)
+			return true;
+	return false;
+}
+
+static void note_removed(struct recording *recording, const struct session *session)
+{
+	const struct recorded_process *process = recording->processes[session->process];
+	struct process *told = &recording->model->processes[process->process];
+	if (session->has_removed && recording_has_removed(session) &&
+	    was_recorded_before(process, session->detail_since_ns))
+		told->removed_memory = intern_add(&recording->model->strings, REMOVED_MEMORY);
+}
+
+void recording_finish_losses(struct recording *recording)
+{
+	for (uint32_t i = 0; i < recording->file_count && recording->files[i].is_usable; i++)
+		lose_damaged(recording, i);
+	for (uint32_t i = 0; i < recording->session_count; i++)
+		note_removed(recording, recording->sessions[i]);
+	for (uint32_t i = 0; i < recording->process_count; i++) {
+		struct recorded_process *process = recording->processes[i];
+		bool has_only_lost_end = !process->memory_loss.has_any;
+		if (has_missing_tail(recording, process))
+			recording_lose(process, process->has_times ? process->last_ns - LATE_NS : INT64_MIN,
+			               LOST_WITH_TAIL);
+		const struct memory_loss *loss = &process->memory_loss;
+		if (!loss->has_any || !is_recorded_behind(process, loss->since_ns))
+			continue;
+		model_lose_memory(recording->model, process->process, loss->since_ns, loss->why);
+		recording->model->processes[process->process].has_lost_end = has_only_lost_end;
+	}
+}

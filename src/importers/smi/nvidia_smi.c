@@ -1,0 +1,639 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * nvidia_smi.c: the importer of nvidia-smi's tables. Rows are gathered first, because the file need not say which GPU a row is of: rows of one
+ * tick are then told apart by their order. Times are local ones of a machine whose zone the file does not say.
+ */
+#include "importers/smi/nvidia_smi.h"
+#include "importers/importer.h"
+#include "importers/other_kinds.h"
+#include "importers/text_lines.h"
+
+#include "base/memory.h"
+#include "model/number_map.h"
+
+#include <dirent.h>
+#include <inttypes.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <time.h>
+
+#define CELLS_MAX (32u << 20)
+#define HEAD_LINES 50
+#define HEAD_LINE_BYTES (64u << 10)
+#define DEVICES_MAX 64u /* that are told apart by their order */
+#define FILES_MAX 32    /* in a folder */
+#define BESIDE_BYTES (256 << 20)
+#define SECOND_NS 1000000000LL
+#define QUARTER_NS (900 * SECOND_NS)
+#define DAY_NS (96 * QUARTER_NS)
+#define WALL_TIMES_NS (1000000000 * SECOND_NS) /* since 1970: of 2001 */
+
+struct cell {
+	double number;
+	uint32_t text; /* string */
+	uint8_t kind;  /* enum smi_kind */
+};
+
+struct row {
+	int64_t time_ns;
+	bool has_time;
+	uint32_t device; /* string; 0: the row does not say */
+};
+
+struct telemetry {
+	struct model *model;
+	const char *path;
+	const char *owner; /* the file's name, where several are beside a trace; NULL: it is the only one */
+	struct smi_layout layout;
+	struct row *rows;
+	uint32_t row_count, row_capacity;
+	struct cell *cells; /* of each row layout.count */
+	size_t cell_capacity;
+	struct number_map series;    /* by subject and name, as one string */
+	struct value_series **known; /* what that map has */
+	uint32_t known_count, known_capacity;
+	uint32_t process;
+	int64_t shift_ns, first_ns, last_ns; /* local time + shift = the model's */
+	bool has_times;
+	int64_t day_ns, clock_ns; /* where there are no dates: midnights that were passed, and the last time of day */
+	bool is_dateless, is_dated;
+	uint64_t values, ordered; /* rows that were told apart by their order */
+	uint64_t left_out, odd_times, changed_texts;
+	struct repair_count unreadable, cut, cut_values;
+};
+
+/* ---- rows ---- */
+
+/* What is in two files is not one quantity. */
+static uint32_t add_subject(struct telemetry *telemetry, const char *text)
+{
+	char owned[256];
+	if (telemetry->owner)
+		snprintf(owned, sizeof owned, "%.80s: %s", telemetry->owner, text);
+	return intern_add(&telemetry->model->strings, telemetry->owner ? owned : text);
+}
+
+/* The GPU, and on it the process, that the row is of. */
+static uint32_t subject_of(struct telemetry *telemetry, const struct smi_cell *cells)
+{
+	const struct smi_layout *layout = &telemetry->layout;
+	char device[80] = "", process[64] = "", text[160];
+	for (uint32_t i = 0; i < layout->count; i++) {
+		enum smi_role role = layout->columns[i].role;
+		int length = (int)(cells[i].length < 48 ? cells[i].length : 48);
+		if (cells[i].kind == SMI_MISSING)
+			continue;
+		if (role == SMI_INDEX)
+			snprintf(device, sizeof device, "GPU %.*s", length, cells[i].text);
+		else if (role == SMI_ID && !*device)
+			snprintf(device, sizeof device, "%.*s", length, cells[i].text);
+		else if (role == SMI_PID)
+			snprintf(process, sizeof process, "%spid %.*s", *device ? ", " : "", length, cells[i].text);
+	}
+	snprintf(text, sizeof text, "%s%s", device, *device || *process != ',' ? process : process + 2);
+	return *text ? add_subject(telemetry, text) : 0;
+}
+
+static struct row *add_row(struct telemetry *telemetry)
+{
+	uint32_t columns = telemetry->layout.count;
+	MEMORY_GROW(telemetry->rows, telemetry->row_count, telemetry->row_capacity, 256);
+	/* by themselves: rows that there was room for may have had fewer columns */
+	size_t wanted = ((size_t)telemetry->row_count + 1) * columns;
+	if (wanted > telemetry->cell_capacity) {
+		size_t doubled = 2 * telemetry->cell_capacity;
+		telemetry->cell_capacity = doubled > wanted ? doubled : wanted;
+		telemetry->cells = memory_resize(telemetry->cells, telemetry->cell_capacity, sizeof *telemetry->cells);
+	}
+	return &telemetry->rows[telemetry->row_count++];
+}
+
+/* A number in another unit than the column's is none. */
+static bool has_unit(struct smi_column *column, const struct smi_cell *cell)
+{
+	if (!*column->unit && *cell->unit)
+		snprintf(column->unit, sizeof column->unit, "%s", cell->unit);
+	return !*cell->unit || strcmp(column->unit, cell->unit) == 0;
+}
+
+/* Without dates, a time of day much earlier than the one before is of the next day. A file has them in all rows or in none. */
+static void add_day(struct telemetry *telemetry, struct row *row)
+{
+	bool is_dateless = smi_has_clock_only(&telemetry->layout);
+	row->has_time = is_dateless ? !telemetry->is_dated : !telemetry->is_dateless;
+	telemetry->is_dated |= row->has_time && !is_dateless;
+	if (!row->has_time || !is_dateless)
+		return;
+	if (telemetry->is_dateless && row->time_ns < telemetry->clock_ns - DAY_NS / 2)
+		telemetry->day_ns += DAY_NS;
+	telemetry->is_dateless = true;
+	telemetry->clock_ns = row->time_ns;
+	row->time_ns += telemetry->day_ns;
+}
+
+/* Every line that nvidia-smi writes ends, so one that does not was cut off: what it ends with is whole if its column's unit is behind it. */
+static bool is_cut(const struct smi_column *column, const struct smi_cell *cell)
+{
+	return cell->kind != SMI_MISSING && (!*cell->unit || strcmp(column->unit, cell->unit) != 0);
+}
+
+static void take_row(struct telemetry *telemetry, const struct text_lines *lines)
+{
+	struct smi_cell cells[SMI_COLUMNS];
+	struct smi_layout *layout = &telemetry->layout;
+	uint32_t count = layout->count;
+	if (smi_cells(layout, lines->line, lines->length, cells) != count + layout->beyond) {
+		repair_note(lines->is_terminated ? &telemetry->unreadable : &telemetry->cut, lines->offset);
+		return;
+	}
+	if ((uint64_t)(telemetry->row_count + 1) * count > CELLS_MAX) {
+		telemetry->left_out++;
+		return;
+	}
+	if (!lines->is_terminated && !layout->beyond && is_cut(&layout->columns[count - 1], &cells[count - 1])) {
+		cells[count - 1].kind = SMI_MISSING;
+		repair_note(&telemetry->cut_values, lines->offset);
+	}
+	struct row *row = add_row(telemetry);
+	*row = (struct row){.device = subject_of(telemetry, cells)};
+	row->has_time = smi_time(layout, cells, &row->time_ns);
+	if (row->has_time)
+		add_day(telemetry, row);
+	telemetry->odd_times += !row->has_time && smi_has_time(layout, cells);
+	for (uint32_t i = 0; i < count; i++) {
+		struct cell *cell = &telemetry->cells[(size_t)(telemetry->row_count - 1) * count + i];
+		*cell = (struct cell){.kind = (uint8_t)cells[i].kind, .number = cells[i].number};
+		if (cells[i].kind == SMI_NUMBER && !has_unit(&layout->columns[i], &cells[i]))
+			cell->kind = SMI_TEXT;
+		if (layout->columns[i].role == SMI_VALUE && cell->kind != SMI_NUMBER)
+			cell->text = intern_add_n(&telemetry->model->strings, cells[i].text, cells[i].length);
+	}
+}
+
+/* ---- which GPU ---- */
+
+static bool is_new_tick(const struct telemetry *telemetry, uint32_t row, int64_t gap_ns)
+{
+	return telemetry->rows[row].time_ns - telemetry->rows[row - 1].time_ns > gap_ns;
+}
+
+/* How many rows each tick has: those closer together than a fifth of the widest distance among the first are of one. Then all ticks must
+ * have as many, or the rows are of one GPU. */
+static uint32_t rows_per_tick(const struct telemetry *telemetry)
+{
+	int64_t widest_ns = 0;
+	uint32_t first = 0, begin = 0;
+	for (uint32_t i = 1; i < telemetry->row_count && i < 4 * DEVICES_MAX; i++)
+		if (telemetry->rows[i].time_ns - telemetry->rows[i - 1].time_ns > widest_ns)
+			widest_ns = telemetry->rows[i].time_ns - telemetry->rows[i - 1].time_ns;
+	for (uint32_t i = 1; i <= telemetry->row_count; i++) {
+		if (i < telemetry->row_count && !is_new_tick(telemetry, i, widest_ns / 5))
+			continue;
+		first = first ? first : i;
+		if (i - begin != first && i < telemetry->row_count)
+			return 1;
+		begin = i;
+	}
+	return first && first <= DEVICES_MAX && widest_ns ? first : 1;
+}
+
+static void name_devices(struct telemetry *telemetry)
+{
+	uint32_t count = rows_per_tick(telemetry);
+	char text[32];
+	for (uint32_t i = 0; i < telemetry->row_count; i++) {
+		if (telemetry->rows[i].device)
+			continue;
+		snprintf(text, sizeof text, count > 1 ? "GPU #%u" : "GPU", i % count + 1);
+		telemetry->rows[i].device = add_subject(telemetry, text);
+		telemetry->ordered += count > 1;
+	}
+}
+
+/* ---- into the model ---- */
+
+static struct value_series *series_of(struct telemetry *telemetry, uint32_t subject, const struct smi_column *column)
+{
+	struct model *model = telemetry->model;
+	uint32_t name = intern_add(&model->strings, column->name);
+	uint64_t key = (uint64_t)subject << 32 | name;
+	uint32_t found = number_map_find(&telemetry->series, key);
+	if (found != NUMBER_MAP_NONE)
+		return telemetry->known[found];
+	MEMORY_GROW(telemetry->known, telemetry->known_count, telemetry->known_capacity, 64);
+	number_map_set(&telemetry->series, key, telemetry->known_count);
+	return telemetry->known[telemetry->known_count++] = model_add_series(
+		       model,
+		       &(struct value_series){.process = telemetry->process,
+	                                      .name = name,
+	                                      .subject = subject,
+	                                      .unit = *column->unit ? intern_add(&model->strings, column->unit) : 0});
+}
+
+/* What a text column says of the GPU, as a fact: the first text. */
+static void add_fact(struct telemetry *telemetry, uint32_t subject, const struct smi_column *column, uint32_t text)
+{
+	struct model *model = telemetry->model;
+	char key[256];
+	snprintf(key, sizeof key, "%s.%s", model_text(model, subject), column->name);
+	const char *first = model_meta(model, telemetry->process, key);
+	if (!first)
+		model_add_meta(model, telemetry->process, key, model_text(model, text));
+	else
+		telemetry->changed_texts += strcmp(first, model_text(model, text)) != 0;
+}
+
+static bool is_numeric(const struct telemetry *telemetry, uint32_t column)
+{
+	for (uint32_t i = 0; i < telemetry->row_count; i++)
+		if (telemetry->cells[(size_t)i * telemetry->layout.count + column].kind == SMI_NUMBER)
+			return true;
+	return false;
+}
+
+static bool is_text(const struct telemetry *telemetry, uint32_t column)
+{
+	for (uint32_t i = 0; i < telemetry->row_count; i++)
+		if (telemetry->cells[(size_t)i * telemetry->layout.count + column].kind == SMI_TEXT)
+			return true;
+	return false;
+}
+
+static void deliver_column(struct telemetry *telemetry, uint32_t number)
+{
+	const struct smi_column *column = &telemetry->layout.columns[number];
+	bool has_numbers = is_numeric(telemetry, number), has_texts = !has_numbers && is_text(telemetry, number);
+	for (uint32_t i = 0; i < telemetry->row_count; i++) {
+		const struct row *row = &telemetry->rows[i];
+		const struct cell *cell = &telemetry->cells[(size_t)i * telemetry->layout.count + number];
+		if (has_texts) {
+			if (cell->kind == SMI_TEXT)
+				add_fact(telemetry, row->device, column, cell->text);
+			continue;
+		}
+		if (cell->kind != SMI_NUMBER && cell->text)
+			add_fact(telemetry, row->device, column, cell->text); /* why it was not measured */
+		model_series_add(telemetry->model, series_of(telemetry, row->device, column),
+		                 row->time_ns + telemetry->shift_ns, cell->kind == SMI_NUMBER ? cell->number : NAN);
+		telemetry->values += cell->kind == SMI_NUMBER;
+	}
+}
+
+/* Rows without a time are as late as the one before, the first ones of all as the file begins; where none has a time, all are of one
+ * instant. */
+static void find_times(struct telemetry *telemetry)
+{
+	for (uint32_t i = 0; i < telemetry->row_count; i++) {
+		struct row *row = &telemetry->rows[i];
+		if (!row->has_time)
+			row->time_ns = i ? telemetry->rows[i - 1].time_ns : telemetry->last_ns;
+		if (!row->has_time)
+			continue;
+		telemetry->first_ns = telemetry->has_times && telemetry->first_ns < row->time_ns ? telemetry->first_ns
+		                                                                                 : row->time_ns;
+		telemetry->last_ns = telemetry->has_times && telemetry->last_ns > row->time_ns ? telemetry->last_ns
+		                                                                               : row->time_ns;
+		telemetry->has_times = true;
+	}
+}
+
+/* The rows since the last line of names. */
+static void deliver(struct telemetry *telemetry)
+{
+	name_devices(telemetry);
+	for (uint32_t i = 0; i < telemetry->layout.count; i++)
+		if (telemetry->layout.columns[i].role == SMI_VALUE)
+			deliver_column(telemetry, i);
+	telemetry->row_count = 0;
+}
+
+/* ---- the file ---- */
+
+enum take {
+	TAKE_TIMES, /* only finds out which time the file is of */
+	TAKE_VALUES,
+};
+
+static void end_of_rows(struct telemetry *telemetry, enum take take)
+{
+	find_times(telemetry);
+	if (take == TAKE_VALUES)
+		deliver(telemetry);
+	telemetry->row_count = 0;
+}
+
+static bool is_same(const struct smi_layout *a, const struct smi_layout *b)
+{
+	bool is_same = a->count == b->count && a->separator == b->separator;
+	for (uint32_t i = 0; is_same && i < a->count; i++)
+		is_same = strcmp(a->columns[i].name, b->columns[i].name) == 0;
+	return is_same;
+}
+
+static bool take_header(struct telemetry *telemetry, const struct text_lines *lines, enum take take)
+{
+	struct smi_layout found = telemetry->layout;
+	if (!smi_header(&found, lines->line, lines->length))
+		return false;
+	if (!is_same(&found, &telemetry->layout)) /* another query; -l writes the same names again */
+		end_of_rows(telemetry, take);
+	telemetry->layout = found;
+	return true;
+}
+
+static void take_line(struct telemetry *telemetry, const struct text_lines *lines, enum take take)
+{
+	if (lines->length == 0 ||
+	    (smi_may_be_header(lines->line, lines->length) && take_header(telemetry, lines, take)))
+		return;
+	if (!telemetry->layout.count && !smi_guess(&telemetry->layout, lines->line, lines->length)) {
+		repair_note(lines->is_terminated ? &telemetry->unreadable : &telemetry->cut, lines->offset);
+		return;
+	}
+	take_row(telemetry, lines);
+}
+
+static void release_rows(struct telemetry *telemetry)
+{
+	free(telemetry->rows);
+	free(telemetry->cells);
+	telemetry->rows = NULL;
+	telemetry->cells = NULL;
+	telemetry->row_count = telemetry->row_capacity = 0;
+	telemetry->cell_capacity = 0;
+}
+
+static enum status read_file(struct telemetry *telemetry, enum take take, struct error *err)
+{
+	struct text_lines lines;
+	enum status status = text_lines_open(&lines, telemetry->path, err);
+	if (status != STATUS_OK)
+		return status;
+	while (text_lines_next(&lines))
+		take_line(telemetry, &lines, take);
+	end_of_rows(telemetry, take);
+	release_rows(telemetry);
+	if (take == TAKE_VALUES)
+		text_lines_report(&lines, telemetry->model, telemetry->path);
+	text_lines_close(&lines);
+	return STATUS_OK;
+}
+
+static void release(struct telemetry *telemetry)
+{
+	release_rows(telemetry);
+	free(telemetry->known);
+	number_map_release(&telemetry->series);
+}
+
+static void note(struct telemetry *telemetry, uint64_t count, const char *sentence)
+{
+	if (count)
+		model_add_ledger(telemetry->model, LEDGER_OTHER, telemetry->process, file_name_of(telemetry->path),
+		                 count, sentence);
+}
+
+static void report(struct telemetry *telemetry)
+{
+	struct model *model = telemetry->model;
+	repair_report(&telemetry->unreadable, model, telemetry->path,
+	              "lines that do not have as many values as the line of names were left out");
+	repair_report(&telemetry->cut, model, telemetry->path, "the last line is cut off; it was left out");
+	repair_report(&telemetry->cut_values, model, telemetry->path,
+	              "the last line does not end, so its last value may be cut off; that was left out");
+	note(telemetry, telemetry->ordered,
+	     "rows do not say which GPU they are of: those of one tick are numbered in their order");
+	note(telemetry, telemetry->left_out, "rows beyond 32 million values are left out");
+	note(telemetry, telemetry->layout.beyond, "columns beyond 512 are not read");
+	note(telemetry, telemetry->odd_times,
+	     "times are none, or not of 1990 to 2200: their rows are as late as the one before");
+	note(telemetry, telemetry->changed_texts,
+	     "texts are others than the first one of their column, which is the fact that is kept");
+	note(telemetry, !telemetry->layout.has_header, "the file has no names: its columns are numbered");
+	note(telemetry, !telemetry->has_times, "the file has no times: only how often, not when");
+	note(telemetry, telemetry->is_dateless,
+	     "the file has times of day without a date: where they go back the next day begins");
+}
+
+static void add_process(struct telemetry *telemetry)
+{
+	struct model *model = telemetry->model;
+	telemetry->process = model_add_process(model);
+	struct process *process = &model->processes[telemetry->process];
+	process->role = STEPSCOPE_ROLE_HOST;
+	process->name = intern_add(&model->strings, "nvidia-smi");
+	process->is_closed = true;
+}
+
+static enum status load(const char *path, const struct model_filter *filter, struct model *model, struct error *err)
+{
+	struct telemetry times = {.model = model, .path = path}, telemetry = times;
+	enum status status = read_file(&times, TAKE_TIMES, err);
+	telemetry.shift_ns = -times.first_ns;
+	telemetry.last_ns = times.first_ns; /* for rows before the first time */
+	if (status == STATUS_OK) {
+		add_process(&telemetry);
+		status = read_file(&telemetry, TAKE_VALUES, err);
+	}
+	if (status == STATUS_OK && !telemetry.values)
+		status = error_set(err, STATUS_INPUT, "'%s' has no values of nvidia-smi that can be read", path);
+	if (status == STATUS_OK) {
+		struct process *process = &model->processes[telemetry.process];
+		process->event_count = telemetry.values;
+		process->last_ns = telemetry.last_ns - telemetry.first_ns;
+		model_add_meta(model, MODEL_NONE, "trace.format", "nvidia-smi");
+		report(&telemetry);
+	}
+	release(&times);
+	release(&telemetry);
+	return status;
+}
+
+static bool is_table(const char *path)
+{
+	struct text_lines lines;
+	struct smi_layout layout = {0};
+	struct error ignored;
+	bool is_found = false, is_other = false;
+	if (text_lines_open(&lines, path, &ignored) != STATUS_OK)
+		return false;
+	lines.most_bytes = HEAD_LINES * HEAD_LINE_BYTES;
+	for (int i = 0; i < HEAD_LINES && !is_found && !is_other && text_lines_next(&lines); i++) {
+		if (lines.length >= HEAD_LINE_BYTES)
+			continue;
+		is_found = smi_header(&layout, lines.line, lines.length) ||
+		           smi_guess(&layout, lines.line, lines.length);
+		is_other = smi_is_names(lines.line, lines.length);
+	}
+	text_lines_close(&lines);
+	return is_found;
+}
+
+static bool recognises(const char *path, bool is_directory, const char *head, size_t length)
+{
+	return !is_directory && length && is_table(path);
+}
+
+/* ---- beside a recording or a trace ---- */
+
+struct stretch {
+	int64_t first_ns, last_ns;
+};
+
+/* A trace may have wall times themselves, as those of PyTorch before 2.3 do: nothing else counts from 1970. */
+static bool has_wall_time(const struct process *process)
+{
+	return process->realtime_offset_ns || process->first_ns >= WALL_TIMES_NS;
+}
+
+/* Wall time of what the program did; false: it is not known. */
+static bool run_stretch(const struct model *model, struct stretch *stretch, int64_t *offset_ns)
+{
+	bool has_any = false;
+	for (uint32_t i = 0; i < model->processes_count; i++) {
+		const struct process *process = &model->processes[i];
+		if (!process->has_times || !has_wall_time(process) || process->role == STEPSCOPE_ROLE_HOST)
+			continue;
+		if (!has_any)
+			*offset_ns = process->realtime_offset_ns;
+		stretch->first_ns = has_any && stretch->first_ns < process->first_ns ? stretch->first_ns
+		                                                                     : process->first_ns;
+		stretch->last_ns = has_any && stretch->last_ns > process->last_ns ? stretch->last_ns : process->last_ns;
+		has_any = true;
+	}
+	stretch->first_ns += *offset_ns;
+	stretch->last_ns += *offset_ns;
+	return has_any;
+}
+
+static bool overlaps(const struct telemetry *telemetry, const struct stretch *run, int64_t zone_ns)
+{
+	return telemetry->first_ns - zone_ns <= run->last_ns && telemetry->last_ns - zone_ns >= run->first_ns;
+}
+
+/* What local time is ahead of UTC in the file: as on this machine, or else the only zone in which the file is of the run's time. */
+static bool find_zone(const struct telemetry *telemetry, const struct stretch *run, int64_t *zone_ns)
+{
+	time_t when = (time_t)(run->first_ns / SECOND_NS);
+	struct tm tm;
+	int64_t found = 0;
+	uint32_t count = 0;
+	if (localtime_r(&when, &tm)) {
+		*zone_ns = tm.tm_gmtoff * SECOND_NS;
+		if (overlaps(telemetry, run, *zone_ns))
+			return true;
+	}
+	for (int64_t zone = -48; zone <= 56; zone++) {
+		if (!overlaps(telemetry, run, zone * QUARTER_NS))
+			continue;
+		found = zone * QUARTER_NS;
+		count++;
+	}
+	*zone_ns = found;
+	return count == 1;
+}
+
+static void add_zone(struct telemetry *telemetry, int64_t zone_ns)
+{
+	char text[80];
+	int minutes = (int)(zone_ns / SECOND_NS / 60);
+	snprintf(text, sizeof text, "local time was taken as UTC%+03d:%02d", minutes / 60, abs(minutes) % 60);
+	model_add_meta(telemetry->model, telemetry->process, "nvidia-smi.zone", text);
+	model_add_meta(telemetry->model, telemetry->process, "nvidia-smi.file", file_name_of(telemetry->path));
+}
+
+static void add_file(struct model *model, const char *path, bool is_only, const struct stretch *run, int64_t offset_ns)
+{
+	const char *owner = is_only ? NULL : file_name_of(path);
+	struct telemetry times = {.model = model, .path = path, .owner = owner}, telemetry = times;
+	struct error ignored;
+	int64_t zone_ns;
+	if (read_file(&times, TAKE_TIMES, &ignored) != STATUS_OK)
+		goto out;
+	bool is_dated = times.has_times && !times.is_dateless;
+	if (!is_dated || !find_zone(&times, run, &zone_ns)) {
+		model_add_ledger(model, LEDGER_OTHER, MODEL_NONE, file_name_of(path), 1,
+		                 is_dated ? "telemetry beside it is of another time; it is not shown"
+		                          : "telemetry beside it has no times with a date; it is not shown");
+		goto out;
+	}
+	add_process(&telemetry);
+	telemetry.shift_ns = -zone_ns - offset_ns;
+	telemetry.last_ns = times.first_ns; /* for rows before the first time */
+	if (read_file(&telemetry, TAKE_VALUES, &ignored) == STATUS_OK) {
+		struct process *process = &model->processes[telemetry.process];
+		process->realtime_offset_ns = offset_ns;
+		process->has_times = true;
+		process->first_ns = telemetry.first_ns + telemetry.shift_ns;
+		process->last_ns = telemetry.last_ns + telemetry.shift_ns;
+		add_zone(&telemetry, zone_ns);
+		report(&telemetry);
+	}
+out:
+	release(&times);
+	release(&telemetry);
+}
+
+static int by_name(const struct dirent **left, const struct dirent **right)
+{
+	return strcmp((*left)->d_name, (*right)->d_name);
+}
+
+static int is_csv(const struct dirent *entry)
+{
+	size_t length = strlen(entry->d_name);
+	return *entry->d_name != '.' && length > 4 && strcmp(entry->d_name + length - 4, ".csv") == 0;
+}
+
+static uint32_t find_files(const char *folder, char *paths[FILES_MAX])
+{
+	struct dirent **entries = NULL;
+	uint32_t found = 0;
+	int count = scandir(folder, &entries, is_csv, by_name);
+	for (int i = 0; i < count; i++) {
+		char path[4096];
+		struct stat info;
+		bool is_named = snprintf(path, sizeof path, "%s/%s", folder, entries[i]->d_name) < (int)sizeof path;
+		if (found < FILES_MAX && is_named && stat(path, &info) == 0 && S_ISREG(info.st_mode) &&
+		    info.st_size <= BESIDE_BYTES && is_table(path) && (paths[found] = strdup(path)))
+			found++;
+		free(entries[i]);
+	}
+	free(entries);
+	return found;
+}
+
+void smi_add_beside(struct model *model, const char *folder)
+{
+	char *paths[FILES_MAX];
+	struct stretch run = {0};
+	int64_t offset_ns = 0;
+	uint32_t before = model->series_count;
+	bool is_known = run_stretch(model, &run, &offset_ns);
+	uint32_t count = find_files(folder, paths);
+	for (uint32_t i = 0; i < count; i++) {
+		if (is_known)
+			add_file(model, paths[i], count == 1, &run, offset_ns);
+		else
+			model_add_ledger(model, LEDGER_OTHER, MODEL_NONE, file_name_of(paths[i]), 1,
+			                 "telemetry beside it is not shown: what it lies beside says no time of day");
+		free(paths[i]);
+	}
+	if (model->series_count > before)
+		model_finish_series(model);
+}
+
+static bool begins(const char *name, const char *head, size_t length)
+{
+	return other_kind_is_smi(head, length < INPUT_HEAD_BYTES ? length : INPUT_HEAD_BYTES);
+}
+
+const struct importer importer_nvidia_smi = {
+	.name = "nvidia-smi",
+	.recognises = recognises,
+	.load = load,
+	.begins = begins,
+};

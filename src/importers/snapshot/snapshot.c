@@ -1,0 +1,299 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * snapshot.c: the importer of memory snapshots of PyTorch's CUDA allocator: pickles of torch.cuda.memory._dump_snapshot(), plain, gzip or
+ * zstd. The pickle is read as data; nothing in it is run.
+ */
+#include "importers/snapshot/snapshot.h"
+
+#include "importers/importer.h"
+#include "importers/text_lines.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <stepscope/stepscope.h>
+#include <string.h>
+#include <sys/stat.h>
+
+static const struct {
+	enum ledger_kind kind;
+	const char *sentence;
+} repair_rows[SNAPSHOT_REPAIRS] = {
+	[SNAPSHOT_CUT] = {LEDGER_REPAIRED, "the file is cut off; what was complete is read"},
+	[SNAPSHOT_MALFORMED] = {LEDGER_REPAIRED,
+                                "what follows in the pickle makes no sense and is not read; what was complete is"},
+	[SNAPSHOT_DAMAGED] = {LEDGER_DAMAGED, "the compressed data is cut off or damaged; what came before is read"},
+	[SNAPSHOT_EVENTS] = {LEDGER_REPAIRED, "events without an address or a size that can be read were left out"},
+	[SNAPSHOT_ACTIONS] = {LEDGER_OTHER, "events of an unknown kind are not read"},
+	[SNAPSHOT_BLOCKS] = {LEDGER_REPAIRED, "blocks without a size that can be read count as empty"},
+	[SNAPSHOT_SEGMENTS] = {LEDGER_REPAIRED, "segments without a size or device that can be read were left out"},
+	[SNAPSHOT_TILES] = {LEDGER_REPAIRED,
+                            "segments are not as large as their blocks together: blocks beyond the end of "
+                            "one are left out, what is missing is neither used nor free"},
+	[SNAPSHOT_ITEMS] =
+		{LEDGER_REPAIRED,
+                 "values in lists or dictionaries where nothing like them belongs, or for a second time, were left out"},
+	[SNAPSHOT_TEXTS] = {LEDGER_REPAIRED, "texts longer than 1 MiB were cut"},
+	[SNAPSHOT_ODD_TEXTS] = {LEDGER_REPAIRED, "texts that are no UTF-8"},
+	[SNAPSHOT_ORDER] = {LEDGER_CLOCK, "events are earlier than the one before them: they count as at its time"},
+	[SNAPSHOT_NOTES] = {LEDGER_REPAIRED, "annotations without a begin, a name or a time were left out"},
+};
+
+void snapshot_repair(struct snapshot *snapshot, enum snapshot_repair repair, uint64_t count)
+{
+	if (!snapshot->repairs[repair])
+		snapshot->first_offset[repair] = snapshot->pickle.offset;
+	snapshot->repairs[repair] += count;
+}
+
+uint32_t snapshot_string(struct snapshot *snapshot, const struct pickle_value *value)
+{
+	const char *text = pickle_text(&snapshot->pickle, value);
+	if (!text || !*text)
+		return 0;
+	uint32_t found = number_map_find(&snapshot->strings, value->number);
+	if (found == NUMBER_MAP_NONE) {
+		found = intern_add_n(&snapshot->model->strings, text,
+		                     intern_length(&snapshot->pickle.texts, value->number));
+		number_map_set(&snapshot->strings, value->number, found);
+	}
+	return found;
+}
+
+uint32_t snapshot_track(struct snapshot *snapshot, uint32_t device)
+{
+	struct model *model = snapshot->model;
+	char name[64];
+	if (snapshot->tracks[device])
+		return snapshot->tracks[device] - 1;
+	uint32_t number = model_add_track(model, snapshot->process, TRACK_OTHER);
+	snprintf(name, sizeof name, "allocator of device %" PRIu32, device);
+	model->tracks[number]->name = intern_add(&model->strings, name);
+	model->tracks[number]->device = (int32_t)device;
+	snapshot->tracks[device] = number + 1;
+	return number;
+}
+
+static void report_repairs(struct snapshot *snapshot)
+{
+	for (int i = 0; i < SNAPSHOT_REPAIRS; i++) {
+		if (!snapshot->repairs[i])
+			continue;
+		struct ledger_entry *entry = model_add_ledger(snapshot->model, repair_rows[i].kind, snapshot->process,
+		                                              file_name_of(snapshot->path), snapshot->repairs[i],
+		                                              repair_rows[i].sentence);
+		entry->has_first_offset = true;
+		entry->first_offset = snapshot->first_offset[i];
+	}
+}
+
+static void note_reading(struct snapshot *snapshot)
+{
+	const struct pickle *pickle = &snapshot->pickle;
+	if (pickle->input_error.status != STATUS_OK)
+		snapshot_repair(snapshot, SNAPSHOT_DAMAGED, 1);
+	else if (pickle->end == PICKLE_CUT)
+		snapshot_repair(snapshot, SNAPSHOT_CUT, 1);
+	else if (pickle->end == PICKLE_MALFORMED)
+		snapshot_repair(snapshot, SNAPSHOT_MALFORMED, 1);
+	if (pickle->cut_texts)
+		snapshot_repair(snapshot, SNAPSHOT_TEXTS, pickle->cut_texts);
+	if (pickle->odd_texts)
+		snapshot_repair(snapshot, SNAPSHOT_ODD_TEXTS, pickle->odd_texts);
+	if (pickle->refused_items)
+		snapshot_repair(snapshot, SNAPSHOT_ITEMS, pickle->refused_items);
+}
+
+/* ---- facts ---------------------------------------------------------------------------------------------------------------- */
+
+static void write_value(const struct pickle *pickle, const struct pickle_value *value, char *out, size_t capacity)
+{
+	switch (value->type) {
+	case PICKLE_BOOL:
+		snprintf(out, capacity, "%s", value->i64 ? "True" : "False");
+		break;
+	case PICKLE_INT:
+		snprintf(out, capacity, "%" PRId64, value->i64);
+		break;
+	case PICKLE_FLOAT:
+		snprintf(out, capacity, "%g", value->f64);
+		break;
+	case PICKLE_TEXT:
+		snprintf(out, capacity, "%s", pickle_text(pickle, value));
+		break;
+	default:
+		out[0] = 0; /* None, or a dictionary of its own */
+	}
+}
+
+static void add_settings(struct snapshot *snapshot, const struct pickle_value *settings)
+{
+	const struct pickle *pickle = &snapshot->pickle;
+	const struct pickle_object *dictionary = pickle_object(pickle, settings, PICKLE_DICTIONARY);
+	for (uint32_t i = 0; dictionary && i + 1 < dictionary->count && i < 256; i += 2) {
+		const char *name = pickle_text(pickle, &dictionary->items[i]);
+		char key[128], value[256];
+		write_value(pickle, &dictionary->items[i + 1], value, sizeof value);
+		if (!name || !value[0])
+			continue;
+		snprintf(key, sizeof key, "allocator.%s", name);
+		model_add_meta(snapshot->model, snapshot->process, key, value);
+	}
+}
+
+/* ---- the whole ------------------------------------------------------------------------------------------------------------ */
+
+static void add_process(struct snapshot *snapshot)
+{
+	snapshot->process = model_add_process(snapshot->model);
+	struct process *process = &snapshot->model->processes[snapshot->process];
+	process->role = STEPSCOPE_ROLE_IMPORTED;
+	process->name = intern_add(&snapshot->model->strings, file_name_of(snapshot->path));
+	process->is_closed = true;
+	process->event_count = snapshot->events_count;
+	if (!snapshot->has_times)
+		return;
+	process->first_ns = snapshot->first_ns;
+	process->last_ns = snapshot->last_ns;
+}
+
+static void tell_what_is_missing(struct snapshot *snapshot)
+{
+	struct model *model = snapshot->model;
+	if (!snapshot->events_count)
+		model_add_ledger(
+			model, LEDGER_OTHER, snapshot->process, file_name_of(snapshot->path), 1,
+			"no events are in the snapshot: torch.cuda.memory._record_memory_history() was not called before; "
+			"what is alive is known, but not since when, nor what was alive at the peak");
+	else if (!snapshot->has_times)
+		model_add_ledger(
+			model, LEDGER_OTHER, snapshot->process, file_name_of(snapshot->path), snapshot->events_count,
+			"events have no times (PyTorch before 2.2): they are in their order, and times and ages of "
+			"allocations are not known");
+}
+
+static void deliver(struct snapshot *snapshot, const struct pickle_object *top, const struct pickle_object *traces)
+{
+	const struct pickle *pickle = &snapshot->pickle;
+	struct snapshot_notes notes = {0};
+	const struct pickle_object *list = pickle_object(pickle, pickle_find(pickle, top, "external_annotations"),
+	                                                 PICKLE_LIST);
+	snapshot_find_times(snapshot);
+	snapshot_read_notes(snapshot, list, &notes);
+	add_process(snapshot);
+	snapshot_deliver_notes(snapshot, &notes);
+	snapshot_deliver_segments(snapshot);
+	snapshot_deliver_events(snapshot, traces, &notes);
+	add_settings(snapshot, pickle_find(pickle, top, "allocator_settings"));
+	free(notes.list);
+	tell_what_is_missing(snapshot);
+	report_repairs(snapshot);
+	model_add_meta(snapshot->model, MODEL_NONE, "trace.format", "cuda memory snapshot");
+}
+
+static enum status check(const struct snapshot *snapshot, const struct pickle_object *top,
+                         const struct pickle_object *traces, struct error *err)
+{
+	const struct pickle *pickle = &snapshot->pickle;
+	if (snapshot->segments_count || snapshot->events_count)
+		return STATUS_OK;
+	if (top && traces)
+		return error_set(err, STATUS_INPUT, "'%s' is empty: the allocator had no memory and did nothing",
+		                 snapshot->path);
+	if (pickle->input_error.status != STATUS_OK) {
+		*err = pickle->input_error;
+		return STATUS_INPUT;
+	}
+	error_set(err, STATUS_INPUT,
+	          "'%s' is a pickle, but no memory snapshot: it has no segments and no device_traces%s", snapshot->path,
+	          pickle->end == PICKLE_COMPLETE ? "" : ", as far as it can be read");
+	error_hint(err, "torch.cuda.memory._dump_snapshot('snapshot.pickle') makes one");
+	return STATUS_INPUT;
+}
+
+static enum status read_input(struct snapshot *snapshot, struct input_stream *input, struct error *err)
+{
+	struct pickle *pickle = &snapshot->pickle;
+	enum status status = pickle_read(pickle, input, snapshot->path, err);
+	if (status != STATUS_OK)
+		return status;
+	const struct pickle_object *top = pickle_object(pickle, &pickle->result, PICKLE_DICTIONARY);
+	const struct pickle_object *traces = pickle_object(pickle, pickle_find(pickle, top, "device_traces"),
+	                                                   PICKLE_LIST);
+	status = check(snapshot, top, traces, err);
+	if (status != STATUS_OK)
+		return status;
+	note_reading(snapshot);
+	deliver(snapshot, top, traces);
+	return STATUS_OK;
+}
+
+/* ---- the importer --------------------------------------------------------------------------------------------------------- */
+
+static void progress(void *context)
+{
+	struct snapshot *snapshot = context;
+	const struct model *model = snapshot->model;
+	if (model->on_progress)
+		model->on_progress(model->progress_context, input_file_bytes(snapshot->pickle.input),
+		                   snapshot->file_bytes);
+}
+
+static bool take(void *context, struct pickle *pickle, uint32_t object, const struct pickle_value *items,
+                 uint32_t count)
+{
+	return snapshot_take(context, pickle, object, items, count);
+}
+
+static void release(struct snapshot *snapshot)
+{
+	pickle_release(&snapshot->pickle);
+	free(snapshot->frames);
+	free(snapshot->events);
+	free(snapshot->blocks);
+	free(snapshot->segments);
+	number_map_release(&snapshot->strings);
+	number_map_release(&snapshot->frame_texts);
+	number_map_release(&snapshot->frame_numbers);
+	number_map_release(&snapshot->stack_nodes);
+}
+
+static enum status load_input(struct input_stream *input, const char *path, const struct model_filter *filter,
+                              struct model *model, struct error *err)
+{
+	struct snapshot snapshot = {.model = model, .path = path};
+	struct stat info;
+	(void)filter;
+	snapshot.file_bytes = stat(path, &info) == 0 && S_ISREG(info.st_mode) ? (uint64_t)info.st_size : 0;
+	pickle_init(&snapshot.pickle, (struct pickle_client){take, progress, &snapshot});
+	snapshot_add_keys(&snapshot.pickle);
+	enum status status = read_input(&snapshot, input, err);
+	release(&snapshot);
+	return status;
+}
+
+static bool recognises(const char *path, bool is_directory, const char *head, size_t length)
+{
+	struct input_stream *input;
+	struct error ignored;
+	const char *bytes;
+	size_t count;
+	if (is_directory || pickle_begins(head, length) || input_open(path, &input, &ignored) != STATUS_OK)
+		return !is_directory && pickle_begins(head, length);
+	bool is_pickle = input_peek(input, &bytes, &count, &ignored) == STATUS_OK && pickle_begins(bytes, count);
+	input_close(input);
+	return is_pickle;
+}
+
+static bool begins(const char *name, const char *head, size_t length)
+{
+	return pickle_begins(head, length);
+}
+
+const struct importer importer_snapshot = {
+	.name = "snapshot",
+	.recognises = recognises,
+	.begins = begins,
+	.load_input = load_input,
+	.is_rank = true,
+};
