@@ -12,12 +12,12 @@
 #define ANALYSIS_REPORT_H
 
 #include "analysis/analysis.h"
-#include "analysis/collective_calls.h"
-#include "analysis/device_work.h"
-#include "analysis/flop_likeness.h"
-#include "analysis/start_up.h"
-#include "analysis/step_times.h"
-#include "analysis/whole_steps.h"
+#include "analysis/devices/device_work.h"
+#include "analysis/operators/flop_likeness.h"
+#include "analysis/ranks/collective_calls.h"
+#include "analysis/step_times/start_up.h"
+#include "analysis/step_times/step_times.h"
+#include "analysis/step_times/whole_steps.h"
 #include "model/launches.h"
 
 #define REPORT_TABLES 64

@@ -4,9 +4,9 @@
  */
 #include "commands/report_torch.h"
 
-#include "analysis/flop_likeness.h"
-#include "analysis/memory_pool.h"
-#include "analysis/torch_trace.h"
+#include "analysis/memory/memory_pool.h"
+#include "analysis/operators/flop_likeness.h"
+#include "analysis/operators/torch_trace.h"
 #include "analysis/trace_reasons.h"
 #include "base/options.h"
 #include "output/torch_table.h"

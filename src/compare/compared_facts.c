@@ -5,8 +5,8 @@
  */
 #include "compare/compared_read.h"
 
-#include "analysis/processes.h"
-#include "analysis/statistics.h"
+#include "analysis/machine/processes.h"
+#include "analysis/shared/statistics.h"
 #include "base/memory.h"
 #include "base/text.h"
 

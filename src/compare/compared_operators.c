@@ -5,8 +5,8 @@
  */
 #include "compare/compared_read.h"
 
-#include "analysis/operator_cost.h"
-#include "analysis/recording_cost.h"
+#include "analysis/evidence/cost.h"
+#include "analysis/evidence/operator_cost.h"
 
 #include <stepscope/format.h>
 #include <string.h>

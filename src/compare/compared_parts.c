@@ -5,7 +5,7 @@
  */
 #include "compare/compared_read.h"
 
-#include "analysis/step_kinds.h"
+#include "analysis/step_times/step_kinds.h"
 #include "compare/kernel_family.h"
 #include "compare/module_place.h"
 #include "pytorch/names.h"

@@ -5,7 +5,7 @@
  */
 #include "compare/compared_read.h"
 
-#include "analysis/step_times.h"
+#include "analysis/step_times/step_times.h"
 
 #include <stepscope/stepscope.h>
 

@@ -14,7 +14,7 @@
 #define COMPARE_COMPARED_RUN_H
 
 #include "analysis/report.h"
-#include "analysis/step_times.h"
+#include "analysis/step_times/step_times.h"
 #include "base/arena.h"
 
 #include <stdbool.h>

@@ -7,8 +7,8 @@
 
 #include "compare/resample.h"
 
-#include "analysis/statistics.h"
-#include "analysis/telemetry_window.h"
+#include "analysis/machine/telemetry_window.h"
+#include "analysis/shared/statistics.h"
 #include "base/memory.h"
 #include "model/number_map.h"
 

@@ -7,7 +7,7 @@
 
 #include "compare/holm.h"
 
-#include "analysis/statistics.h"
+#include "analysis/shared/statistics.h"
 #include "base/memory.h"
 
 #include <math.h>

@@ -4,7 +4,7 @@
  */
 #include "compare/comparison_operators.h"
 
-#include "analysis/operator_cost.h"
+#include "analysis/evidence/operator_cost.h"
 #include "base/memory.h"
 
 #include <math.h>

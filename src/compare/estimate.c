@@ -6,7 +6,7 @@
 
 #include "compare/ranks.h"
 
-#include "analysis/statistics.h"
+#include "analysis/shared/statistics.h"
 #include "base/memory.h"
 
 #include <math.h>

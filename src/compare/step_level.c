@@ -8,7 +8,7 @@
 #include "compare/resample.h"
 #include "compare/steady.h"
 
-#include "analysis/statistics.h"
+#include "analysis/shared/statistics.h"
 #include "base/memory.h"
 
 #include <math.h>

@@ -4,7 +4,7 @@
  */
 #include "diagnosis/diagnosis.h"
 
-#include "analysis/step_kinds.h"
+#include "analysis/step_times/step_kinds.h"
 #include "base/demangle.h"
 #include "base/options.h"
 #include "base/text.h"

@@ -4,7 +4,7 @@
  */
 #include "output/diagnosis_canary.h"
 
-#include "analysis/host_and_device.h"
+#include "analysis/devices/host_and_device.h"
 #include "compare/canary_metrics.h"
 #include "query/query.h"
 

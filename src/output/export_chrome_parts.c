@@ -5,7 +5,7 @@
  */
 #include "output/export_chrome.h"
 
-#include "analysis/torch_trace.h"
+#include "analysis/operators/torch_trace.h"
 #include "base/json_read.h"
 #include "base/json_write.h"
 #include "output/export_number.h"

@@ -6,7 +6,7 @@
  */
 #include "output/export_chrome.h"
 
-#include "analysis/python_places.h"
+#include "analysis/shared/python_places.h"
 #include "base/lower_bound.h"
 #include "base/memory.h"
 #include "output/export_number.h"

@@ -3,7 +3,7 @@
  * export_folded.c: "frame;frame;operator 123" per line: what flamegraph.pl, inferno, speedscope and Perfetto read. Whole microseconds of self
  * time; frames as torch.profiler's export_stacks() writes them, with the operator behind them.
  */
-#include "analysis/python_places.h"
+#include "analysis/shared/python_places.h"
 #include "base/buffer.h"
 #include "output/compress.h"
 #include "output/stack_weights.h"

@@ -5,7 +5,7 @@
  */
 #include "output/export_common.h"
 
-#include "analysis/step_times.h"
+#include "analysis/step_times/step_times.h"
 #include "base/lower_bound.h"
 #include "base/memory.h"
 

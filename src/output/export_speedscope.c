@@ -3,7 +3,7 @@
  * export_speedscope.c: speedscope's own format, one profile per thread: stacks of Python with the operator innermost, weighed by self time.
  * Equal stacks are one sample, so their order says nothing: "left heavy" and "sandwich" are the views.
  */
-#include "analysis/python_places.h"
+#include "analysis/shared/python_places.h"
 #include "base/buffer.h"
 #include "base/clamped.h"
 #include "base/memory.h"

@@ -6,7 +6,7 @@
 #ifndef OUTPUT_TORCH_TABLE_H
 #define OUTPUT_TORCH_TABLE_H
 
-#include "analysis/torch_ops.h"
+#include "analysis/operators/torch_ops.h"
 #include "base/buffer.h"
 #include "base/error.h"
 

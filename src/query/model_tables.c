@@ -5,7 +5,7 @@
  */
 #include "query/modules.h"
 
-#include "analysis/memory_pool.h"
+#include "analysis/memory/memory_pool.h"
 #include "base/lower_bound.h"
 
 #include <string.h>

@@ -7,7 +7,7 @@
 
 #include "query/modules.h"
 
-#include "analysis/labels.h"
+#include "analysis/shared/labels.h"
 #include "base/options.h"
 #include "base/units.h"
 

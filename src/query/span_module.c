@@ -6,7 +6,7 @@
  */
 #include "query/modules.h"
 
-#include "analysis/step_times.h"
+#include "analysis/step_times/step_times.h"
 
 #include <stdlib.h>
 #include <string.h>

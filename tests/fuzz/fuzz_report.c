@@ -4,8 +4,8 @@
  */
 #include <stdint.h>
 
+#include "analysis/operators/torch_ops.h"
 #include "analysis/report.h"
-#include "analysis/torch_ops.h"
 #include "importers/recording/recording.h"
 #include "output/summary.h"
 #include "sealed.h"

@@ -4,7 +4,7 @@
  */
 #include "one_importer.h"
 
-#include "analysis/torch_ops.h"
+#include "analysis/operators/torch_ops.h"
 
 static void make_all(const struct model *model)
 {

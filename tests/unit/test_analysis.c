@@ -10,7 +10,7 @@
 
 #include <cmocka.h>
 
-#include "analysis/step_times.h"
+#include "analysis/step_times/step_times.h"
 #include "computed.h"
 #include "hand_model.h"
 #include "near.h"

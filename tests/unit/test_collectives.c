@@ -3,8 +3,8 @@
  * test_collectives.c: which issue of a collective is which execution, and how many bytes one has.
  */
 #include "analysis/analysis.h"
-#include "analysis/collective_calls.h"
-#include "analysis/communication_waits.h"
+#include "analysis/ranks/collective_calls.h"
+#include "analysis/ranks/communication_waits.h"
 #include "model/number_map.h"
 
 #include <setjmp.h>

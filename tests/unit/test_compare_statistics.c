@@ -10,7 +10,7 @@
 
 #include <cmocka.h>
 
-#include "analysis/statistics.h"
+#include "analysis/shared/statistics.h"
 #include "compare/estimate.h"
 #include "compare/holm.h"
 #include "compare/kernel_family.h"

@@ -10,9 +10,9 @@
 
 #include <cmocka.h>
 
-#include "analysis/device_names.h"
-#include "analysis/device_peaks.h"
-#include "analysis/intervals.h"
+#include "analysis/devices/device_names.h"
+#include "analysis/devices/device_peaks.h"
+#include "analysis/shared/intervals.h"
 #include "computed.h"
 #include "device_model.h"
 

@@ -9,7 +9,7 @@
 
 #include <cmocka.h>
 
-#include "analysis/flop_likeness.h"
+#include "analysis/operators/flop_likeness.h"
 
 #include <string.h>
 

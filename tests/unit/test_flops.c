@@ -9,7 +9,7 @@
 
 #include <cmocka.h>
 
-#include "analysis/flops.h"
+#include "analysis/operators/flops.h"
 
 static struct model model;
 static struct flops flops;

@@ -10,7 +10,7 @@
 
 #include <cmocka.h>
 
-#include "analysis/flop_likeness.h"
+#include "analysis/operators/flop_likeness.h"
 #include "near.h"
 
 #include <string.h>

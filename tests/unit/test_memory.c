@@ -9,8 +9,8 @@
 
 #include <cmocka.h>
 
-#include "analysis/growth.h"
-#include "analysis/memory_pool.h"
+#include "analysis/memory/growth.h"
+#include "analysis/memory/memory_pool.h"
 #include "model/memory_births.h"
 #include "model/model.h"
 

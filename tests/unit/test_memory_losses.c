@@ -12,7 +12,7 @@
 #include <stepscope/stepscope.h>
 #include <string.h>
 
-#include "analysis/memory_pool.h"
+#include "analysis/memory/memory_pool.h"
 #include "importers/recording/recording.h"
 #include "segment_builder.h"
 

@@ -9,8 +9,8 @@
 
 #include <cmocka.h>
 
-#include "analysis/operator_cost.h"
-#include "analysis/recording_cost.h"
+#include "analysis/evidence/cost.h"
+#include "analysis/evidence/operator_cost.h"
 #include "computed.h"
 #include "mixed_model.h"
 #include "near.h"

@@ -9,7 +9,7 @@
 
 #include <cmocka.h>
 
-#include "analysis/statistics.h"
+#include "analysis/shared/statistics.h"
 #include "near.h"
 
 static void student_quantiles_are_those_of_the_tables(void **state)

@@ -9,7 +9,7 @@
 
 #include <cmocka.h>
 
-#include "analysis/step_kinds.h"
+#include "analysis/step_times/step_kinds.h"
 #include "computed.h"
 #include "mixed_model.h"
 #include "near.h"

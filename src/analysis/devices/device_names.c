@@ -1,0 +1,212 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * device_names.c: see device_names.h. Lists, with where each name comes from; docs/device-tables.md shows them to users.
+ */
+#include "analysis/devices/device_names.h"
+
+#include <stddef.h>
+#include <string.h>
+#include <strings.h>
+
+static bool starts_with_any(const char *name, const char *const *list)
+{
+	for (; *list; list++)
+		if (!strncmp(name, *list, strlen(*list)))
+			return true;
+	return false;
+}
+
+static bool contains_any(const char *name, const char *const *list)
+{
+	for (; *list; list++)
+		if (strstr(name, *list))
+			return true;
+	return false;
+}
+
+bool is_communication_kernel(const char *name)
+{
+	static const char *const parts[] = {"ncclKernel",
+	                                    "ncclDevKernel", /* NCCL to 2.18, from 2.19; RCCL has the same */
+	                                    "rcclKernel",
+	                                    "mscclKernel",
+	                                    "nvshmem",
+	                                    "all_reduce_one_shot",
+	                                    "one_shot_all_reduce",
+	                                    "two_shot_all_reduce",
+	                                    "multimem_all_reduce",  /* PyTorch, symmetric memory */
+	                                    "cross_device_reduce_", /* vLLM, SGLang */
+	                                    NULL};
+
+	return contains_any(name, parts);
+}
+
+/* Volta to Ampere: the list of PyProf (NVIDIA/PyProf, prof/tc.py), which the TensorBoard plugin has, too, less "conv1x1" and the like,
+ * which also name kernels without tensor cores. Later: names of cuBLAS, cuDNN and CUTLASS for Hopper and Blackwell, FlashAttention and
+ * the attention of PyTorch, Tensile and Composable Kernel of AMD. */
+bool is_tensor_core_kernel(const char *name)
+{
+	static const char *const no[] = {"_ffma", "simt", "_dffma", NULL};
+	static const char *const yes[] = {"h884",
+	                                  "s884",
+	                                  "h1688",
+	                                  "s1688",
+	                                  "c1688",
+	                                  "d884",
+	                                  "hmma",
+	                                  "i8816",
+	                                  "i16832",
+	                                  "16816",
+	                                  "161616",
+	                                  "dgrad_1x1_stride_2x2",
+	                                  "first_layer_wgrad_kernel",
+	                                  "xmma_gemm",
+	                                  "xmma_implicit_gemm",
+	                                  "xmma_sparse",
+	                                  "xmma_warp_specialized",
+	                                  "xmma_fprop",
+	                                  "xmma_dgrad",
+	                                  "xmma_wgrad",
+	                                  "tensorop",
+	                                  "nvjet_",
+	                                  "gmma",
+	                                  "tcgen05",
+	                                  "flash_fwd",
+	                                  "flash_bwd",
+	                                  "fmha_cutlassF_f16",
+	                                  "fmha_cutlassF_bf16",
+	                                  "fmha_cutlassB_f16",
+	                                  "fmha_cutlassB_bf16",
+	                                  "cudnn_generated_fort_native_sdpa",
+	                                  "_MI16x16x",
+	                                  "_MI32x32x",
+	                                  "_MI4x4x",
+	                                  "mfma",
+	                                  "ck_tile::FmhaFwd",
+	                                  "ck_tile::FmhaBwd",
+	                                  NULL};
+
+	return contains_any(name, yes) && !contains_any(name, no);
+}
+
+/* cuBLAS, cuDNN, CUTLASS, Tensile; PyTorch's own kernels, cuDNN's norms, those that Inductor generates (pointwise, reduction,
+ * persistent reduction), CUB, FBGEMM's tables. */
+const char *work_of_kernel(const char *name)
+{
+	static const char *const matrix[] = {"gemm",      "gemv",         "scudnn",  "hcudnn",       "convolve",
+	                                     "conv2d",    "3dconv",       "wgrad",   "dgrad",        "fprop",
+	                                     "winograd",  "Cijk_",        "nvjet_",  "flash_fwd",    "fmha",
+	                                     "flash_bwd", "FmhaFwd",      "FmhaBwd", "xmma_",        "mfma",
+	                                     "cutlass::", "sdpa",         "attn_",   "splitKreduce", "im2col4d",
+	                                     "triton_mm", "triton_tem_f", NULL};
+	static const char *const memory[] = {
+		"elementwise", "reduce_kernel", "oftmax",     "SoftMax",      "layer_norm",     "LayerNorm",
+		"RowwiseM",    "GammaBeta",     "batch_norm", "bn_fw_",       "bn_bw_",         "CatArray",
+		"index",       "Index",         "embedding",  "permute_",     "dropout",        "multi_tensor_apply",
+		"pool_",       "_pool",         "triton_poi", "triton_red",   "triton_per",     "DeviceReduce",
+		"DeviceScan",  "RadixSort",     "transpose",  "nchwToNhwc",   "nhwcToNchw",     "scalePackedTensor",
+		"upsample",    "nll_loss",      "FP8row",     "FP8_quantize", "tensor_kernel_", NULL};
+
+	return contains_any(name, matrix) ? "matrix" : contains_any(name, memory) ? "memory" : NULL;
+}
+
+bool is_launching_call(const char *name)
+{
+	static const char *const parts[] = {"LaunchKernel", /* cuda, cu, hip, hipExtModule, zeCommandListAppend */
+	                                    "LaunchCooperativeKernel", "GraphLaunch", "KernelLaunch", /* urEnqueue */
+	                                    NULL};
+
+	return contains_any(name, parts);
+}
+
+bool is_synchronizing_call(const char *name)
+{
+	static const char *const whole[] = {"cudaDeviceSynchronize",
+	                                    "cudaStreamSynchronize",
+	                                    "cudaEventSynchronize",
+	                                    "cuCtxSynchronize",
+	                                    "cuStreamSynchronize",
+	                                    "cuEventSynchronize",
+	                                    "hipDeviceSynchronize",
+	                                    "hipStreamSynchronize",
+	                                    "hipEventSynchronize",
+	                                    "cudaMemcpy",
+	                                    "hipMemcpy",
+	                                    "hipMemcpyWithStream",
+	                                    "cudaThreadSynchronize",
+	                                    "synchronizeStream", /* of MTIA, as the next */
+	                                    "synchronize",
+	                                    "zeEventHostSynchronize", /* of Intel: Level Zero */
+	                                    "zeCommandQueueSynchronize",
+	                                    "zeCommandListHostSynchronize",
+	                                    "zeFenceHostSynchronize",
+	                                    "urEventWait", /* its unified runtime */
+	                                    "urQueueFinish"};
+
+	for (size_t i = 0; i < sizeof(whole) / sizeof(whole[0]); i++)
+		if (!strcmp(name, whole[i]))
+			return true;
+	return false;
+}
+
+bool is_data_wait(const char *name)
+{
+	static const char *const begins[] = {"enumerate(DataLoader)#", "DataLoader.__next__", NULL};
+
+	return starts_with_any(name, begins);
+}
+
+const char *collective_of_name(const char *name)
+{
+	static const struct {
+		const char *part, *collective;
+	} list[] = {{"allreduce", "allreduce"},
+	            {"all_reduce", "allreduce"},
+	            {"device_reduce_", "allreduce"},
+	            {"reducescatter", "reducescatter"},
+	            {"reduce_scatter", "reducescatter"},
+	            {"allgather", "allgather"},
+	            {"all_gather", "allgather"},
+	            {"alltoall", "alltoall"},
+	            {"all_to_all", "alltoall"},
+	            {"broadcast", "broadcast"},
+	            {"sendrecv", "sendrecv"},
+	            {"send", "sendrecv"},
+	            {"recv", "sendrecv"},
+	            {"reduce", "reduce"},
+	            {"barrier", "barrier"},
+	            {"gather", "gather"},
+	            {"scatter", "scatter"}};
+
+	for (size_t i = 0; i < sizeof(list) / sizeof(list[0]); i++)
+		if (strcasestr(name, list[i].part))
+			return list[i].collective;
+	return NULL;
+}
+
+bool is_copy_to_pageable(const char *name)
+{
+	static const char *const parts[] = {"-> Pageable", "-> Memory)", NULL}; /* Intel's word for it */
+
+	return contains_any(name, parts);
+}
+
+const char *copy_direction(const char *name, const char *said)
+{
+	static const struct {
+		const char *part, *text;
+	} list[] = {{"HtoD", "host to device"},   {"HostToDevice", "host to device"},
+	            {"DtoH", "device to host"},   {"DeviceToHost", "device to host"},
+	            {"DtoD", "device to device"}, {"DeviceToDevice", "device to device"},
+	            {"PtoP", "peer to peer"},     {"HtoH", "host to host"},
+	            {" M2D", "host to device"},   {" D2M", "device to host"}, /* Intel: M is pageable memory */
+	            {" H2D", "host to device"},   {" D2H", "device to host"},
+	            {" D2D", "device to device"}, {" M2M", "host to host"},
+	            {" M2H", "host to host"},     {" H2M", "host to host"},
+	            {" H2H", "host to host"}};
+
+	for (size_t i = 0; i < sizeof(list) / sizeof(list[0]); i++)
+		if (strstr(name, list[i].part) || strstr(said, list[i].part))
+			return list[i].text;
+	return NULL;
+}

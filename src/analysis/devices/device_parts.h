@@ -1,0 +1,56 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * device_parts.h: what an instant of a process with a device, or of one of its devices, goes to: an instant belongs to the first part that
+ * is true of it, so the parts of any stretch of time sum to it: what the device does, else why it does nothing.
+ *
+ *     struct device_parts parts = {0};
+ *     device_parts_find(&parts, model, options, launches, process, DEVICE_ANY);
+ *     int64_t parts_ns[PARTS];
+ *     device_parts_within(&parts, start_ns, end_ns, parts_ns);
+ *     device_parts_release(&parts);
+ */
+#ifndef ANALYSIS_DEVICES_DEVICE_PARTS_H
+#define ANALYSIS_DEVICES_DEVICE_PARTS_H
+
+#include "analysis/devices/device_work.h"
+
+enum part {
+	PART_COMPUTE,
+	PART_COMMUNICATION,
+	PART_COPIES,
+	PART_QUEUED,
+	PART_LAUNCH,
+	PART_DATA,
+	PART_SYNC,
+	PART_RUNTIME,
+	PART_HOST,
+	PART_OTHER, /* has no list: what is left */
+	PARTS,
+};
+
+struct part_text {
+	const char *name, *column, *meaning;
+};
+extern const struct part_text device_part_texts[PARTS];
+
+struct device_parts {
+	struct device_work work;
+	struct device_times device;
+	struct device_gaps gaps;
+	struct name_classes names;
+	struct intervals lists[PART_OTHER]; /* apart from each other */
+	struct intervals covered, spare;
+	enum part last; /* of threads no later ones are looked for */
+};
+
+/* Replaces. Threads are those that launched work of these devices or mark steps of the process. */
+void device_parts_find(struct device_parts *parts, const struct model *model, const struct analysis_options *options,
+                       const struct launches *launches, uint32_t process, int32_t device);
+/* Only `work`, `device` and the list of PART_DATA, which is not cut: for idle time of the device. Cheaper. */
+void device_parts_find_data(struct device_parts *parts, const struct model *model,
+                            const struct analysis_options *options, const struct launches *launches, uint32_t process,
+                            int32_t device);
+void device_parts_within(const struct device_parts *parts, int64_t start_ns, int64_t end_ns, int64_t parts_ns[PARTS]);
+void device_parts_release(struct device_parts *parts);
+
+#endif

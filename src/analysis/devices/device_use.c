@@ -1,0 +1,230 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * device_use.c: see device_use.h. Two walks along the work of a device: over the kernels, and over the instants at which one begins or ends,
+ * between which the same multiprocessors have something to do.
+ */
+#include "analysis/devices/device_use.h"
+
+#include "analysis/devices/device_names.h"
+
+#include "base/merge_sort.h"
+#include "base/storage.h"
+#include "model/launch_config.h"
+
+#define WHOLE (1LL << 30) /* all multiprocessors: a whole number, so that begins and ends cancel out */
+
+struct change { /* of the multiprocessors that have a block */
+	int64_t time_ns, share;
+};
+
+struct walk {
+	const struct model *model;
+	struct use_window *windows;
+	size_t count, first; /* windows before the first are over */
+	struct name_classes names;
+	struct launch_configs configs;
+	struct change *changes;
+	size_t change_count, change_capacity;
+};
+
+/* ---- kernels ---- */
+
+struct kernel_facts {
+	bool is_tensor_core, has_efficiency, has_occupancy;
+	double efficiency, occupancy;
+};
+
+static struct kernel_facts facts_of(struct walk *walk, const struct work *item)
+{
+	struct kernel_facts facts = {0};
+	const struct launch_config *config;
+	uint32_t i;
+	const struct span_chunk *chunk = track_chunk(walk->model->tracks[item->track], item->row, &i);
+
+	facts.is_tensor_core = name_class(&walk->names, walk->model, chunk->name[i]);
+	config = launch_config_of(&walk->configs, walk->model, span_inputs(chunk, i));
+	if (!config)
+		return facts;
+	facts.has_efficiency = launch_config_has(config, LAUNCH_BLOCKS_PER_SM);
+	if (facts.has_efficiency)
+		facts.efficiency = config->numbers[LAUNCH_BLOCKS_PER_SM];
+	facts.efficiency = facts.efficiency < 1 ? facts.efficiency : 1;
+	facts.has_occupancy = launch_config_occupancy(config, &facts.occupancy);
+	return facts;
+}
+
+static double part_within(const struct use_window *window, int64_t start_ns, int64_t end_ns)
+{
+	start_ns = start_ns > window->start_ns ? start_ns : window->start_ns;
+	end_ns = end_ns < window->end_ns ? end_ns : window->end_ns;
+	return end_ns > start_ns ? (double)intervals_length(start_ns, end_ns)
+	                         : 0; /* exact: doubles of times since 1970 are not */
+}
+
+/* The windows from here on may hold something that begins at this instant or later. */
+static size_t first_window(struct walk *walk, int64_t start_ns)
+{
+	while (walk->first < walk->count && walk->windows[walk->first].end_ns <= start_ns)
+		walk->first++;
+	return walk->first;
+}
+
+static void add_kernel(struct walk *walk, const struct work *item, const struct kernel_facts *facts)
+{
+	for (size_t i = first_window(walk, item->start_ns); i < walk->count && walk->windows[i].start_ns < item->end_ns;
+	     i++) {
+		struct device_use *use = &walk->windows[i].use;
+		double part_ns = part_within(&walk->windows[i], item->start_ns, item->end_ns);
+
+		use->kernel_ns += part_ns;
+		use->tensor_core_ns += facts->is_tensor_core ? part_ns : 0;
+		use->efficiency_ns += facts->has_efficiency ? facts->efficiency * part_ns : 0;
+		use->efficiency_of_ns += facts->has_efficiency ? part_ns : 0;
+		use->occupancy_ns += facts->has_occupancy ? facts->occupancy * part_ns : 0;
+		use->occupancy_of_ns += facts->has_occupancy ? part_ns : 0;
+	}
+}
+
+/* ---- multiprocessors ---- */
+
+static void add_changes(struct walk *walk, const struct work *item, double efficiency)
+{
+	int64_t share = (int64_t)(efficiency * WHOLE);
+
+	if (walk->change_count + 2 > walk->change_capacity) {
+		walk->change_capacity = walk->change_capacity ? 2 * walk->change_capacity : 1024;
+		walk->changes = storage_resize(walk->model->storage, walk->changes, walk->change_capacity,
+		                               sizeof(*walk->changes));
+	}
+	walk->changes[walk->change_count++] = (struct change){item->start_ns, share};
+	walk->changes[walk->change_count++] = (struct change){item->end_ns, -share};
+}
+
+static int compare_changes(const void *left, const void *right)
+{
+	const struct change *a = left, *b = right;
+
+	return (a->time_ns > b->time_ns) - (a->time_ns < b->time_ns);
+}
+
+static void add_shares(struct walk *walk)
+{
+	int64_t share = 0;
+
+	merge_sort_in(walk->model->storage, walk->changes, walk->change_count, sizeof(*walk->changes), compare_changes);
+	walk->first = 0;
+	for (size_t i = 0; i + 1 < walk->change_count; i++) {
+		int64_t from_ns = walk->changes[i].time_ns, to_ns = walk->changes[i + 1].time_ns;
+
+		share += walk->changes[i].share;
+		if (!share || from_ns == to_ns)
+			continue;
+		for (size_t n = first_window(walk, from_ns); n < walk->count && walk->windows[n].start_ns < to_ns; n++)
+			walk->windows[n].use.sm_ns += part_within(&walk->windows[n], from_ns, to_ns) *
+			                              (share < WHOLE ? (double)share / WHOLE : 1);
+	}
+}
+
+static uint8_t classify(const char *name)
+{
+	return is_tensor_core_kernel(name);
+}
+
+void device_use_fill(struct use_window *windows, size_t count, const struct model *model,
+                     const struct device_work *work)
+{
+	struct walk walk = {.model = model, .windows = windows, .count = count, .names.classify = classify};
+
+	for (size_t n = 0; n < work->count && count; n++) {
+		const struct work *item = &work->items[n];
+		struct kernel_facts facts;
+
+		if (item->class != WORK_COMPUTE && item->class != WORK_COMMUNICATION)
+			continue;
+		facts = facts_of(&walk, item);
+		add_kernel(&walk, item, &facts);
+		if (facts.has_efficiency)
+			add_changes(&walk, item, facts.efficiency);
+	}
+	add_shares(&walk);
+	name_classes_release(&walk.names);
+	storage_release(model->storage, walk.changes);
+	launch_configs_release(&walk.configs);
+}
+
+/* ---- columns ---- */
+
+enum {
+	USE_SM_EFFICIENCY,
+	USE_OCCUPANCY,
+	USE_TENSOR_CORES,
+	USE_STEP_SM,
+};
+
+const struct table_column device_use_columns[USE_COLUMNS] = {
+	[USE_SM_EFFICIENCY] = {.name = "sm_efficiency_ratio",
+                               .title = "SM efficiency",
+                               .type = TABLE_DOUBLE,
+                               .unit = UNIT_RATIO,
+                               .role = ROLE_SHARE,
+                               .definition = "multiprocessors that have a block while a kernel runs: smaller of 1 and "
+                                             "blocks per multiprocessor, mean by time",
+                               .denominator = "sum of the durations of the kernels whose launch says it",
+                               .rules = RULE_NOT_NEGATIVE | RULE_AT_MOST_ONE},
+	[USE_OCCUPANCY] = {.name = "occupancy_ratio",
+                           .title = "occupancy",
+                           .type = TABLE_DOUBLE,
+                           .unit = UNIT_RATIO,
+                           .definition = "occupancy of the kernels as the trace estimates it, mean by time",
+                           .rules = RULE_NOT_NEGATIVE},
+	[USE_TENSOR_CORES] =
+		{.name = "tensor_core_ratio",
+                 .title = "tensor cores",
+                 .type = TABLE_DOUBLE,
+                 .unit = UNIT_RATIO,
+                 .role = ROLE_SHARE,
+                 .definition = "share of the time of kernels whose names are of a family known to compute on tensor "
+                               "cores (AMD: matrix cores)",
+                 .denominator = "sum of the durations of all kernels",
+                 .rules = RULE_NOT_NEGATIVE | RULE_AT_MOST_ONE},
+	[USE_STEP_SM] = {.name = "step_sm_ratio",
+                         .title = "SMs % of steps",
+                         .type = TABLE_DOUBLE,
+                         .unit = UNIT_RATIO,
+                         .role = ROLE_SHARE,
+                         .definition = "multiprocessors that have a block, mean over the steps: blocks per "
+                                       "multiprocessor of the kernels that run at an instant, together at most 1; 0 "
+                                       "while none runs and of kernels whose launch does not say it",
+                         .denominator = "multiprocessors in the time of the complete steps of its process",
+                         .rules = RULE_NOT_NEGATIVE | RULE_AT_MOST_ONE},
+};
+
+static void set_mean(struct table *table, int row, int column, double sum, double weight, const char *otherwise)
+{
+	if (weight > 0)
+		table_set_double(table, row, column, sum / weight);
+	else
+		table_set_missing(table, row, column, otherwise);
+}
+
+static double at_most(double sum, double all) /* rounding may carry a share past all */
+{
+	return sum < all ? sum : all;
+}
+
+void device_use_set(struct table *table, int row, int first, const struct device_use *use, int64_t all_ns,
+                    const char *no_time)
+{
+	const char *no_kernel = "no kernel ran for a measurable time";
+	const char *unknown = use->kernel_ns > 0 ? "the trace does not say it" : no_kernel;
+
+	set_mean(table, row, first + USE_SM_EFFICIENCY, at_most(use->efficiency_ns, use->efficiency_of_ns),
+	         use->efficiency_of_ns, unknown);
+	set_mean(table, row, first + USE_OCCUPANCY, use->occupancy_ns, use->occupancy_of_ns, unknown);
+	set_mean(table, row, first + USE_TENSOR_CORES, at_most(use->tensor_core_ns, use->kernel_ns), use->kernel_ns,
+	         no_kernel);
+	if (use->kernel_ns > 0 && use->efficiency_of_ns <= 0)
+		table_set_missing(table, row, first + USE_STEP_SM, unknown);
+	else
+		set_mean(table, row, first + USE_STEP_SM, at_most(use->sm_ns, (double)all_ns), (double)all_ns, no_time);
+}

@@ -1,0 +1,122 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * device_work.h: what a device did, in order of time, and when it did something of each class. Kernels, copies and fills are work,
+ * by the kind of their spans; whether a kernel computes or communicates is told by its name (device_names.h).
+ *
+ *     struct device *devices;
+ *     size_t count = devices_find(&devices, model);
+ *     struct device_work work = {0};
+ *     device_work_collect(&work, model, devices[0].process, devices[0].device);
+ *     struct device_times times = {0};
+ *     device_times_fill(&times, &work);    // times.busy, times.compute, ...
+ *     device_times_release(&times);
+ *     device_work_release(&work);
+ *     free(devices);
+ */
+#ifndef ANALYSIS_DEVICES_DEVICE_WORK_H
+#define ANALYSIS_DEVICES_DEVICE_WORK_H
+
+#include "analysis/analysis.h"
+#include "analysis/shared/intervals.h"
+#include "analysis/shared/name_classes.h"
+#include "model/launches.h"
+
+enum work_class {
+	WORK_COMPUTE,
+	WORK_COMMUNICATION,
+	WORK_COPY,
+	WORK_FILL,
+	WORK_CLASSES,
+};
+
+struct device {
+	uint32_t process;
+	int32_t device;
+	uint32_t streams;  /* that have work */
+	uint32_t siblings; /* devices of the process, itself among them */
+};
+
+/* Devices that have work, by process and number. free() it. */
+size_t devices_find(struct device **devices, const struct model *model);
+
+#define DEVICE_ANY INT32_MIN
+
+struct work {
+	int64_t start_ns, end_ns;
+	uint32_t track, row;
+	uint8_t class; /* enum work_class */
+};
+
+struct device_work { /* by start */
+	struct work *items;
+	size_t count, capacity;
+	struct storage *storage; /* of the items: the model's */
+	struct name_classes kernels;
+	struct kept_device *kept; /* whose items they are; NULL: its own */
+};
+
+/* Replaces what is there. DEVICE_ANY: of all devices of the process. */
+void device_work_collect(struct device_work *work, const struct model *model, uint32_t process, int32_t device);
+void device_work_release(struct device_work *work);
+
+/* From the begin of its first to the end of its last work, also where that takes no time; without work [0, 0). */
+struct interval device_work_extent(const struct device_work *work);
+
+/* What was collected once, for all who ask for it; {0} is none. */
+struct kept_work {
+	struct kept_device *devices;
+};
+
+/* Like device_work_collect(), but what the options keep is neither collected nor sorted again; nor are its times and gaps, by
+ * device_times_fill() and device_gaps_fill(). Must not outlive that. */
+void device_work_get(struct device_work *work, const struct model *model, const struct analysis_options *options,
+                     uint32_t process, int32_t device);
+void kept_work_release(struct kept_work *kept);
+
+/* The class of a span that is work of a device. */
+enum work_class device_work_class(struct device_work *work, const struct model *model, uint8_t kind, uint32_t name);
+
+struct device_times {
+	struct intervals compute, communication, kernels, copies, busy; /* copies: and fills; kernels: the first two */
+};
+
+void device_times_fill(struct device_times *times, const struct device_work *work); /* replaces */
+void device_times_release(struct device_times *times);
+
+struct device_gaps {             /* what lies before stretches of work, by why the work did not begin earlier */
+	struct intervals queued; /* its launch was over when the device stopped */
+	struct intervals
+		launch; /* from the begin of the call that launched it, but not before the device stopped, to its begin */
+	struct intervals unlaunched; /* from the end of the work before to that call */
+};
+
+/* Replaces. busy: of the times of that work. Gaps before work whose launch is not in the trace are in none of them, nor is what lies before the first call. */
+void device_gaps_fill(struct device_gaps *gaps, const struct model *model, const struct launches *launches,
+                      const struct device_work *work, const struct intervals *busy);
+void device_gaps_release(struct device_gaps *gaps);
+
+/* The launches that belong to the options, or `own`, found now. Release `own` in any case; initialise it with {0}. */
+const struct launches *launches_get(struct launches *own, const struct model *model,
+                                    const struct analysis_options *options);
+
+/* Calls that launch kernels, of processes whose devices worked, whose kernels are not there. */
+uint64_t launches_without_work(const struct model *model, const struct launches *launches);
+
+/* The step (index, -1: none) in which the work was launched; where its launch is not in the trace, in which it ran. */
+int32_t device_work_step(const struct model *model, const struct launches *launches, uint32_t track, uint32_t row);
+
+/* Tables count work that was launched in a selected step; by device_work_step(). All work counts when no steps were selected. */
+bool device_work_is_selected(const struct model *model, const struct analysis_options *options,
+                             const struct launches *launches, uint32_t track, uint32_t row);
+
+/* "rank 0, device 1", "device 0" when there is one process. */
+const char *device_label(const struct model *model, uint32_t process, int32_t device, struct arena *arena);
+#define DEVICE_DEFINITION "the device by its number; where there are several processes, behind the rank or pid"
+#define DEVICE_COLUMN                                                                                                  \
+	{                                                                                                              \
+		.name = "device", .type = TABLE_TEXT, .role = ROLE_KEY, .definition = DEVICE_DEFINITION                \
+	}
+
+#define DEVICE_NOTHING "no kernels, copies or fills of a device were recorded"
+
+#endif

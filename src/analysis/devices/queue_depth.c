@@ -1,0 +1,312 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * queue_depth.c: the table `queue_depth`: how much work each device had waiting, over time: a row per step, or where there are none per
+ * twentieth of the trace. Work waits from the begin of the call that launches it to its own begin.
+ */
+#include "analysis/devices/device_work.h"
+#include "analysis/shared/labels.h"
+#include "analysis/step_times/step_times.h"
+
+#include "base/memory.h"
+#include "base/merge_sort.h"
+#include "model/lanes.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#define QUEUE_FULL 1024 /* launches of CUDA that a stream takes; the next one blocks its thread */
+#define PARTS 20
+
+enum {
+	QUEUE_DEVICE,
+	QUEUE_STEP,
+	QUEUE_START,
+	QUEUE_TIME,
+	QUEUE_LAUNCHED,
+	QUEUE_MEAN,
+	QUEUE_MAX,
+	QUEUE_EMPTY,
+	QUEUE_EMPTY_RATIO,
+	QUEUE_FULL_TIME,
+	QUEUE_COLUMNS,
+};
+
+static const struct table_column columns[QUEUE_COLUMNS] = {
+	[QUEUE_DEVICE] = DEVICE_COLUMN,
+	[QUEUE_STEP] = STEP_NUMBER_COLUMN,
+	[QUEUE_START] =
+		{.name = "start_ns",
+                 .title = "start",
+                 .type = TABLE_INT,
+                 .unit = UNIT_NS_SINCE_START,
+                 .role = ROLE_KEY,
+                 .definition =
+                         "begin of the step, or of a twentieth of the time from the first launch to the last begin of work, since the first known instant of its process"},
+	[QUEUE_TIME] = {.name = "duration_ns",
+                        .title = "time",
+                        .type = TABLE_INT,
+                        .unit = UNIT_NS,
+                        .definition = "how long it is",
+                        .rules = RULE_NOT_NEGATIVE},
+	[QUEUE_LAUNCHED] = {.name = "launched_count",
+                            .title = "launched",
+                            .type = TABLE_INT,
+                            .unit = UNIT_COUNT,
+                            .definition = "kernels, copies and fills of the device that were launched in it",
+                            .rules = RULE_NOT_NEGATIVE},
+	[QUEUE_MEAN] = {.name = "depth_mean",
+                        .title = "queue",
+                        .type = TABLE_DOUBLE,
+                        .definition = "work that was launched and had not begun, all streams, mean over the time",
+                        .rules = RULE_NOT_NEGATIVE},
+	[QUEUE_MAX] = {.name = "depth_max",
+                       .title = "queue max",
+                       .type = TABLE_INT,
+                       .unit = UNIT_COUNT,
+                       .definition = "most of that",
+                       .rules = RULE_NOT_NEGATIVE},
+	[QUEUE_EMPTY] = {.name = "empty_ns",
+                         .title = "empty",
+                         .type = TABLE_INT,
+                         .unit = UNIT_NS,
+                         .definition = "time in which nothing waited: the device goes idle when what runs then ends",
+                         .rules = RULE_NOT_NEGATIVE | RULE_AT_MOST_OTHER,
+                         .other = "duration_ns"},
+	[QUEUE_EMPTY_RATIO] = {.name = "empty_ratio",
+                               .title = "empty %",
+                               .type = TABLE_DOUBLE,
+                               .unit = UNIT_RATIO,
+                               .role = ROLE_SHARE,
+                               .definition = "share of the time in which nothing waited",
+                               .denominator = "the time of the row",
+                               .rules = RULE_NOT_NEGATIVE | RULE_AT_MOST_ONE},
+	[QUEUE_FULL_TIME] = {.name = "full_ns",
+                             .title = "full",
+                             .type = TABLE_INT,
+                             .unit = UNIT_NS,
+                             .definition = "time in which 1024 or more waited on one stream: the next launch blocks its "
+                                           "thread",
+                             .rules = RULE_NOT_NEGATIVE | RULE_AT_MOST_OTHER,
+                             .other = "duration_ns"},
+};
+
+struct window {
+	int64_t start_ns, end_ns, step;
+	int64_t launched, depth_max, empty_ns, full_ns;
+	double depth_ns;
+};
+
+struct change { /* of what waits on a stream: 1 at a launch, -1 at the begin of the work */
+	int64_t time_ns;
+	uint32_t stream; /* track: the stream's first lane */
+	int32_t by;
+};
+
+struct fold {
+	const struct model *model;
+	const struct analysis_options *options;
+	const struct launches *launches;
+	const struct step_times *times;
+	struct device_work work;
+	struct change *changes;
+	size_t change_count, change_capacity;
+	struct window *windows;
+	size_t count, first; /* windows before the first are over */
+	int64_t *waiting;    /* by track */
+	int64_t depth, full_streams;
+};
+
+/* ---- what waits ---- */
+
+static void add_change(struct fold *fold, int64_t time_ns, uint32_t stream, int32_t by)
+{
+	MEMORY_GROW(fold->changes, fold->change_count, fold->change_capacity, 1024);
+	fold->changes[fold->change_count++] = (struct change){time_ns, stream, by};
+}
+
+/* At one instant launches come first, so that nothing waits less than nothing. */
+static int compare_changes(const void *left, const void *right)
+{
+	const struct change *a = left, *b = right;
+
+	if (a->time_ns != b->time_ns)
+		return a->time_ns < b->time_ns ? -1 : 1;
+	return (a->by < b->by) - (a->by > b->by);
+}
+
+static void find_changes(struct fold *fold)
+{
+	fold->change_count = 0;
+	for (size_t i = 0; i < fold->work.count; i++) {
+		const struct work *item = &fold->work.items[i];
+		const struct launch *launch = launches_of(fold->launches, item->track, item->row);
+		const struct span_chunk *call;
+		uint32_t n, stream;
+
+		if (!launch || launch->track == MODEL_NONE)
+			continue;
+		call = track_chunk(fold->model->tracks[launch->track], launch->row, &n);
+		if (call->start_ns[n] > item->start_ns)
+			continue; /* the clocks disagree: `launches` counts these */
+		stream = first_lane(fold->model, item->track);
+		add_change(fold, call->start_ns[n], stream, 1);
+		add_change(fold, item->start_ns, stream, -1);
+	}
+	merge_sort(fold->changes, fold->change_count, sizeof(*fold->changes), compare_changes);
+}
+
+/* ---- stretches of time ---- */
+
+static void add_steps(struct fold *fold, uint32_t process)
+{
+	for (uint32_t i = 0; i < fold->times->count; i++) {
+		const struct model_step *step = &fold->model->steps[i];
+
+		if (step->process == process && fold->times->steps[i].is_measured && fold->times->steps[i].is_complete)
+			fold->windows[fold->count++] = (struct window){
+				.start_ns = step->start_ns, .end_ns = step->end_ns, .step = step->number};
+	}
+}
+
+static void add_parts(struct fold *fold)
+{
+	int64_t start_ns, all_ns;
+
+	if (!fold->change_count)
+		return;
+	start_ns = fold->changes[0].time_ns;
+	all_ns = intervals_length(start_ns, fold->changes[fold->change_count - 1].time_ns);
+	for (int64_t i = 0; i < PARTS && all_ns >= PARTS; i++) /* the rest of the division spreads over all */
+		fold->windows[fold->count++] = (struct window){
+			.start_ns = start_ns + all_ns / PARTS * i + all_ns % PARTS * i / PARTS,
+			.end_ns = start_ns + all_ns / PARTS * (i + 1) + all_ns % PARTS * (i + 1) / PARTS,
+			.step = -1};
+}
+
+static void find_windows(struct fold *fold, uint32_t process)
+{
+	fold->count = fold->first = 0;
+	fold->windows = memory_resize(fold->windows, (size_t)fold->times->count + PARTS, sizeof(*fold->windows));
+	if (fold->times->count)
+		add_steps(fold, process);
+	else
+		add_parts(fold);
+	for (size_t i = 0; i < fold->count; i++) /* until something waits */
+		fold->windows[i].empty_ns = intervals_length(fold->windows[i].start_ns, fold->windows[i].end_ns);
+}
+
+/* ---- both ---- */
+
+static void add_stretch(struct fold *fold, int64_t from_ns, int64_t to_ns)
+{
+	while (fold->first < fold->count && fold->windows[fold->first].end_ns <= from_ns)
+		fold->first++;
+	for (size_t i = fold->first; i < fold->count && fold->windows[i].start_ns < to_ns; i++) {
+		struct window *window = &fold->windows[i];
+		int64_t start_ns = from_ns > window->start_ns ? from_ns : window->start_ns;
+		int64_t end_ns = to_ns < window->end_ns ? to_ns : window->end_ns;
+
+		if (end_ns <= start_ns)
+			continue;
+		window->depth_max = fold->depth > window->depth_max ? fold->depth : window->depth_max;
+		window->depth_ns += (double)fold->depth * (double)(end_ns - start_ns);
+		window->empty_ns -= end_ns - start_ns;
+		window->full_ns += fold->full_streams ? end_ns - start_ns : 0;
+	}
+}
+
+static void count_launch(struct fold *fold, int64_t time_ns)
+{
+	for (size_t i = fold->first; i < fold->count && fold->windows[i].start_ns <= time_ns; i++)
+		fold->windows[i].launched += time_ns < fold->windows[i].end_ns;
+}
+
+static void fold_device(struct fold *fold, const struct device *device)
+{
+	device_work_get(&fold->work, fold->model, fold->options, device->process, device->device);
+	find_changes(fold);
+	find_windows(fold, device->process);
+	memset(fold->waiting, 0, fold->model->tracks_count * sizeof(*fold->waiting));
+	fold->depth = fold->full_streams = 0;
+	for (size_t i = 0; i < fold->change_count; i++) {
+		const struct change *change = &fold->changes[i];
+		int64_t *waiting = &fold->waiting[change->stream];
+
+		if (i && fold->depth)
+			add_stretch(fold, fold->changes[i - 1].time_ns, change->time_ns);
+		if (change->by > 0)
+			count_launch(fold, change->time_ns);
+		fold->full_streams -= *waiting >= QUEUE_FULL;
+		*waiting += change->by;
+		fold->full_streams += *waiting >= QUEUE_FULL;
+		fold->depth += change->by;
+	}
+}
+
+/* ---- the table ---- */
+
+static void add_rows(struct table *table, const struct fold *fold, const struct device *device, int64_t origin_ns)
+{
+	for (size_t i = 0; i < fold->count; i++) {
+		const struct window *window = &fold->windows[i];
+		int64_t time_ns = intervals_length(window->start_ns, window->end_ns);
+		int row = table_row(table);
+
+		table_set_text(table, row, QUEUE_DEVICE,
+		               device_label(fold->model, device->process, device->device, &table->arena));
+		if (fold->times->count)
+			table_set_int(table, row, QUEUE_STEP, window->step);
+		else
+			table_set_missing(table, row, QUEUE_STEP,
+			                  "no steps were marked: a row is a twentieth of the time");
+		table_set_int(table, row, QUEUE_START, intervals_length(origin_ns, window->start_ns));
+		table_set_int(table, row, QUEUE_TIME, time_ns);
+		table_set_int(table, row, QUEUE_LAUNCHED, window->launched);
+		table_set_int(table, row, QUEUE_MAX, window->depth_max);
+		table_set_int(table, row, QUEUE_EMPTY, window->empty_ns);
+		table_set_int(table, row, QUEUE_FULL_TIME, window->full_ns);
+		if (time_ns > 0) {
+			table_set_double(table, row, QUEUE_MEAN, window->depth_ns / (double)time_ns);
+			table_set_double(table, row, QUEUE_EMPTY_RATIO, (double)window->empty_ns / (double)time_ns);
+		} else {
+			table_set_missing(table, row, QUEUE_MEAN, "the step took no time");
+			table_set_missing(table, row, QUEUE_EMPTY_RATIO, "the step took no time");
+		}
+	}
+}
+
+static enum status run(const struct model *model, const struct analysis_options *options, struct table *table,
+                       struct error *err)
+{
+	struct step_times own = {0};
+	struct launches own_launches = {0};
+	struct fold fold = {.model = model, .options = options, .times = step_times_get(&own, model, options)};
+	struct device *devices;
+	size_t count = devices_find(&devices, model);
+
+	fold.launches = launches_get(&own_launches, model, options);
+	fold.waiting = memory_resize(NULL, (size_t)model->tracks_count + 1, sizeof(*fold.waiting));
+	table_init(table, "queue_depth", "Queues of devices over time",
+	           "work that was launched and had not begun, in each complete step, whoever launched it");
+	table_columns(table, columns, QUEUE_COLUMNS);
+	table_keep_in(table, model->storage);
+	for (size_t i = 0; i < count; i++) {
+		fold_device(&fold, &devices[i]);
+		if (fold.change_count)
+			add_rows(table, &fold, &devices[i], model->processes[devices[i].process].origin_ns);
+	}
+	if (!table->row_count)
+		table->empty = !count               ? DEVICE_NOTHING
+		               : !fold.times->count ? "no work of a device has its launch in the trace"
+		                                    : step_times_empty_reason(fold.times);
+	device_work_release(&fold.work);
+	free(devices);
+	free(fold.changes);
+	free(fold.windows);
+	free(fold.waiting);
+	launches_release(&own_launches);
+	step_times_release(&own);
+	return STATUS_OK;
+}
+
+const struct analysis analysis_queue_depth = {"queue_depth", "how much work waits for a device, step by step?", run};

@@ -1,0 +1,175 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * runtime_calls.c: the table `runtime_calls`: calls of the runtime or driver of devices, by name: what threads spend in them.
+ */
+#include "analysis/devices/device_names.h"
+#include "analysis/step_times/step_times.h"
+
+#include "base/clamped.h"
+#include "base/storage.h"
+#include "model/number_map.h"
+
+enum {
+	CALL_COUNT,
+	CALL_TOTAL,
+	CALL_RATIO,
+	CALL_MEAN,
+	CALL_MIN,
+	CALL_MAX,
+	CALL_SYNCHRONIZES,
+	CALL_NAME,
+	CALL_COLUMNS,
+};
+
+static const struct table_column columns[CALL_COLUMNS] = {
+	[CALL_COUNT] = {.name = "calls",
+                        .type = TABLE_INT,
+                        .unit = UNIT_COUNT,
+                        .definition = "times it was called",
+                        .rules = RULE_NOT_NEGATIVE,
+                        .more = MORE_SUM},
+	[CALL_TOTAL] = {.name = "total_ns",
+                        .title = "total",
+                        .type = TABLE_INT,
+                        .unit = UNIT_NS,
+                        .definition = "time in it, all threads",
+                        .rules = RULE_NOT_NEGATIVE | RULE_SUMS_TO_TOTAL,
+                        .more = MORE_SUM},
+	[CALL_RATIO] = {.name = "ratio",
+                        .title = "%",
+                        .type = TABLE_DOUBLE,
+                        .unit = UNIT_RATIO,
+                        .role = ROLE_SHARE,
+                        .definition = "share of the time in calls of the runtime and driver",
+                        .denominator = "sum of the durations of all these calls",
+                        .rules = RULE_NOT_NEGATIVE | RULE_AT_MOST_ONE | RULE_SUMS_TO_ONE,
+                        .more = MORE_SUM},
+	[CALL_MEAN] = {.name = "mean_ns",
+                       .title = "mean",
+                       .type = TABLE_DOUBLE,
+                       .unit = UNIT_NS,
+                       .definition = "mean duration"},
+	[CALL_MIN] = {.name = "min_ns",
+                      .title = "min",
+                      .type = TABLE_INT,
+                      .unit = UNIT_NS,
+                      .definition = "shortest",
+                      .more = MORE_LEAST},
+	[CALL_MAX] = {.name = "max_ns",
+                      .title = "max",
+                      .type = TABLE_INT,
+                      .unit = UNIT_NS,
+                      .definition = "longest",
+                      .more = MORE_MOST},
+	[CALL_SYNCHRONIZES] = {.name = "is_synchronizing",
+                               .title = "waits",
+                               .type = TABLE_BOOL,
+                               .definition = "it comes back when the device is done with something; told by its name"},
+	[CALL_NAME] = {.name = "call", .type = TABLE_TEXT, .role = ROLE_KEY, .definition = "its name"},
+};
+
+struct call {
+	uint32_t name;
+	int64_t count, total_ns, min_ns, max_ns;
+};
+
+struct fold {
+	const struct model *model;
+	const struct step_times *times;
+	bool has_steps; /* only calls that begin in selected steps */
+	struct number_map by_name;
+	struct call *calls;
+	uint32_t count, capacity;
+};
+
+static struct call *call_of(struct fold *fold, uint32_t name)
+{
+	uint32_t found = number_map_add(&fold->by_name, name, fold->count);
+
+	if (found == fold->count) {
+		STORAGE_GROW(fold->model->storage, fold->calls, fold->count, fold->capacity, 32);
+		fold->calls[fold->count++] = (struct call){.name = name, .min_ns = INT64_MAX};
+	}
+	return &fold->calls[found];
+}
+
+static void fold_track(struct fold *fold, const struct track *track)
+{
+	for (uint32_t c = 0; c < track->chunk_count; c++) {
+		const struct span_chunk *chunk = track->chunks[c];
+
+		for (uint32_t i = 0; i < chunk->count; i++) {
+			int64_t dur_ns = chunk->dur_ns[i];
+			struct call *call;
+
+			if (chunk->kind[i] != SPAN_RUNTIME ||
+			    (fold->has_steps &&
+			     (chunk->step[i] < 0 || !fold->times->steps[chunk->step[i]].is_selected)))
+				continue;
+			call = call_of(fold, chunk->name[i]);
+			call->count++;
+			clamped_add(&call->total_ns, dur_ns);
+			call->min_ns = dur_ns < call->min_ns ? dur_ns : call->min_ns;
+			call->max_ns = dur_ns > call->max_ns ? dur_ns : call->max_ns;
+		}
+		model_chunk_done(fold->model, chunk);
+	}
+}
+
+static void add_row(struct table *table, const struct model *model, const struct call *call, int64_t total_ns)
+{
+	const char *name = model_text(model, call->name);
+	int row = table_row(table);
+
+	table_set_text(table, row, CALL_NAME, name);
+	table_set_int(table, row, CALL_COUNT, call->count);
+	table_set_int(table, row, CALL_TOTAL, call->total_ns);
+	table_set_double(table, row, CALL_MEAN, (double)call->total_ns / (double)call->count);
+	table_set_int(table, row, CALL_MIN, call->min_ns);
+	table_set_int(table, row, CALL_MAX, call->max_ns);
+	table_set_bool(table, row, CALL_SYNCHRONIZES, is_synchronizing_call(name));
+	if (total_ns > 0)
+		table_set_double(table, row, CALL_RATIO, (double)call->total_ns / (double)total_ns);
+	else
+		table_set_missing(table, row, CALL_RATIO, "the calls took no time");
+}
+
+static void fill(struct table *table, const struct fold *fold)
+{
+	int64_t total_ns = 0;
+
+	for (uint32_t i = 0; i < fold->count; i++)
+		clamped_add(&total_ns, fold->calls[i].total_ns);
+	table_columns_of(table, columns, CALL_COLUMNS, (double)total_ns);
+	table_bound(table, CALL_TOTAL);
+	for (uint32_t i = 0; i < fold->count; i++)
+		add_row(table, fold->model, &fold->calls[i], total_ns);
+	table_add_more(table, CALL_NAME);
+	table_sort(table, CALL_NAME, true);
+	table_sort(table, CALL_TOTAL, false);
+}
+
+static enum status run(const struct model *model, const struct analysis_options *options, struct table *table,
+                       struct error *err)
+{
+	struct step_times own = {0};
+	struct fold fold = {.model = model,
+	                    .times = step_times_get(&own, model, options),
+	                    .has_steps = options->has_steps,
+	                    .by_name = {.storage = model->storage}};
+
+	for (uint32_t track = 0; track < model->tracks_count; track++)
+		fold_track(&fold, model->tracks[track]);
+	table_init(
+		table, "runtime_calls", "Calls of the runtime and driver",
+		"calls of the runtime or driver of devices on all threads, by name; with --steps those in these steps");
+	fill(table, &fold);
+	if (!fold.count)
+		table->empty = "no calls of a device's runtime or driver were recorded";
+	number_map_release(&fold.by_name);
+	storage_release(model->storage, fold.calls);
+	step_times_release(&own);
+	return STATUS_OK;
+}
+
+const struct analysis analysis_runtime_calls = {"runtime_calls", "which calls of the runtime take threads' time?", run};

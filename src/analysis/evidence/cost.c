@@ -1,0 +1,361 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * cost.c: the table `cost`, and the ratio that every report prints. The cost per event is calibrated by the
+ * recorder at start. What operators cost is measured where some steps have them, see operator_cost.h.
+ */
+#include "analysis/evidence/cost.h"
+
+#include "analysis/machine/processes.h"
+#include "analysis/shared/labels.h"
+#include "analysis/step_times/step_kinds.h"
+
+#include <math.h>
+#include <stepscope/format.h>
+#include <string.h>
+
+/* Threads that recorded, and the recorder's own. */
+static double count_threads(const struct model *model, uint32_t process)
+{
+	double threads = 1;
+
+	for (uint32_t i = 0; i < model->tracks_count; i++)
+		threads += model->tracks[i]->process == process && model->tracks[i]->kind == TRACK_THREAD;
+	return threads > 1 ? threads : 2;
+}
+
+/* The last sample may be older than the last event, and the cost of an event is an estimate: no less than the work. */
+static double find_cpu(const struct model *model, uint32_t process, const struct recording_cost *cost)
+{
+	double cpu_ns, work_ns = cost->events_ns + cost->stacks_ns + cost->drainer_ns;
+	int64_t sampled_ns;
+
+	if (process_counter(model, process, "process.cpu_ns", &sampled_ns) && sampled_ns > 0)
+		cpu_ns = (double)sampled_ns;
+	else
+		cpu_ns = cost->wall_ns * count_threads(model, process);
+	return cpu_ns > work_ns ? cpu_ns : work_ns;
+}
+
+static double count_cpu_steps(const struct model *model, uint32_t process)
+{
+	double count = 0;
+
+	for (uint32_t i = 0; i < model->steps_count; i++)
+		count += model->steps[i].process == process && model->steps[i].has_cpu;
+	return count;
+}
+
+/* False when the process did not measure itself. */
+static bool cost_of(struct recording_cost *cost, const struct model *model, uint32_t number)
+{
+	const struct process *process = &model->processes[number];
+	int64_t sampled_ns;
+	bool is_sane = process->cost_per_event_ns >= 0 && process->cost_per_event_ns < 1e12 &&
+	               process->drainer_cpu_ns >= 0;
+
+	*cost = (struct recording_cost){.events = process->event_count};
+	if (!process->has_cost || !is_sane || !process->has_times || process->last_ns <= process->first_ns)
+		return false;
+	cost->events_ns = (double)process->event_count * process->cost_per_event_ns;
+	if (process->cost_per_step_ns > 0 && process->cost_per_step_ns < 1e9)
+		cost->events_ns += count_cpu_steps(model, number) * process->cost_per_step_ns;
+	if (process->cost_per_frame_ns > 0 && process->cost_per_frame_ns < 1e9)
+		cost->stacks_ns = (double)process->stack_frames * process->cost_per_frame_ns;
+	cost->drainer_ns = (double)process->drainer_cpu_ns;
+	if (process_counter(model, number, "process.recorder_cpu_ns", &sampled_ns) &&
+	    sampled_ns > process->drainer_cpu_ns)
+		cost->drainer_ns = (double)sampled_ns;
+	cost->wall_ns = (double)(process->last_ns - process->first_ns);
+	cost->cpu_ns = find_cpu(model, number, cost);
+	cost->ratio = (cost->events_ns + cost->stacks_ns + cost->drainer_ns) / cost->cpu_ns;
+	return true;
+}
+
+bool recording_cost_all(struct recording_cost *cost, const struct model *model)
+{
+	*cost = (struct recording_cost){0};
+	for (uint32_t i = 0; i < model->processes_count; i++) {
+		struct recording_cost one;
+
+		/* `stepscope run` records the machine at its own expense, beside the program */
+		if (model->processes[i].role == STEPSCOPE_ROLE_HOST || !cost_of(&one, model, i))
+			continue;
+		cost->events += one.events;
+		cost->events_ns += one.events_ns;
+		cost->stacks_ns += one.stacks_ns;
+		cost->drainer_ns += one.drainer_ns;
+		cost->wall_ns += one.wall_ns;
+		cost->cpu_ns += one.cpu_ns;
+	}
+	if (cost->cpu_ns <= 0)
+		return false;
+	cost->ratio = (cost->events_ns + cost->stacks_ns + cost->drainer_ns) / cost->cpu_ns;
+	return true;
+}
+
+/* Of the ranks: the CPU time of the recorder's threads. False: none measured itself. */
+static bool own_share(double *share, const struct model *model, const struct step_times *times)
+{
+	double own_ns = 0, wall_ns = 0;
+
+	for (uint32_t i = 0; i < times->span_count; i++) {
+		struct recording_cost one;
+
+		if (!times->spans[i].is_rank || !cost_of(&one, model, times->spans[i].process))
+			continue;
+		own_ns += one.drainer_ns;
+		wall_ns += one.wall_ns;
+	}
+	*share = wall_ns > 0 ? own_ns / wall_ns : 0;
+	return wall_ns > 0;
+}
+
+/* Events of the time of steps of ranks: of the steps without operators alone where others have some. */
+static double counted_share(const struct model *model, const struct step_times *times)
+{
+	double events_ns = 0, steps_ns = 0;
+
+	for (uint32_t i = 0; i < times->count; i++)
+		if (times->steps[i].job != MODEL_NONE && step_is_plain(&model->steps[i]))
+			steps_ns += (double)times->steps[i].dur_ns;
+	for (uint32_t number = 0; number < model->tracks_count; number++) {
+		const struct track *track = model->tracks[number];
+		double event_ns = model->processes[track->process].cost_per_event_ns;
+
+		for (uint32_t c = 0; c < track->chunk_count; c++) {
+			const struct span_chunk *chunk = track->chunks[c];
+
+			for (uint32_t i = 0; i < chunk->count; i++)
+				if (chunk->step[i] >= 0 && times->steps[chunk->step[i]].job != MODEL_NONE &&
+				    step_is_plain(&model->steps[chunk->step[i]]))
+					events_ns += 2 * event_ns;
+			model_chunk_done(model, chunk);
+		}
+	}
+	for (uint32_t i = 0; i < times->count; i++)
+		if (model->steps[i].has_cpu && times->steps[i].job != MODEL_NONE && step_is_plain(&model->steps[i]))
+			events_ns += model->processes[model->steps[i].process].cost_per_step_ns;
+	return steps_ns > 0 ? events_ns / steps_ns : 0;
+}
+
+/* In some process PyTorch's callbacks stayed in all steps. */
+static bool is_observed(const struct model *model)
+{
+	for (uint32_t i = 0; i < model->processes_count; i++)
+		if (model_meta(model, i, "torch.callbacks"))
+			return true;
+	return false;
+}
+
+struct recording_price recording_price_find(const struct model *model, const struct step_times *times)
+{
+	struct recording_price price = {.operators = operator_cost_find(model, times, MODEL_NONE)};
+	const struct operator_cost *operators = &price.operators;
+	double own, half;
+
+	if (operators->with < operators->count && is_observed(model)) {
+		price.unknown =
+			"PyTorch was observed in the steps without operators, too: nothing else tells of its steps";
+		return price;
+	}
+	price.unknown = operators->unknown;
+	price.is_counted = operators->unknown && !strcmp(operators->unknown, OPERATOR_COST_NONE);
+	if (price.unknown && !price.is_counted)
+		return price;
+	if (!own_share(&own, model, times) && price.is_counted) {
+		price.unknown = "the recorder did not measure itself";
+		return price;
+	}
+	own += counted_share(model, times);
+	half = price.is_counted ? 0 : operators->half * operators->with / operators->count;
+	price.has_interval = true;
+	price.ratio = own + (price.is_counted ? 0 : operators->ratio * operators->with / operators->count);
+	price.low = fmax(0, price.ratio - half);
+	price.high = fmax(0, price.ratio + half);
+	price.all = own + operators->ratio;
+	price.unknown = operator_cost_is_told(price.ratio, half) ? NULL : RECORDING_PRICE_BOUND;
+	return price;
+}
+
+enum {
+	COST_PROCESS,
+	COST_EVENTS,
+	COST_PER_EVENT,
+	COST_EVENTS_TIME,
+	COST_STACKS,
+	COST_DRAINER,
+	COST_WALL,
+	COST_CPU,
+	COST_RATIO,
+	COST_ON,
+	COST_OFF,
+	COST_ON_MEAN,
+	COST_OFF_MEAN,
+	COST_DIFFERENCE,
+	COST_DIFFERENCE_LOW,
+	COST_DIFFERENCE_HIGH,
+	COST_COLUMNS,
+};
+
+static const struct table_column columns[COST_COLUMNS] = {
+	[COST_PROCESS] = PROCESS_COLUMN,
+	[COST_EVENTS] = {.name = "events",
+                         .type = TABLE_INT,
+                         .unit = UNIT_COUNT,
+                         .definition = "recorded events",
+                         .rules = RULE_NOT_NEGATIVE},
+	[COST_PER_EVENT] = {.name = "per_event_ns",
+                            .title = "per event",
+                            .type = TABLE_DOUBLE,
+                            .unit = UNIT_NS,
+                            .definition = "cost of one event in the thread that records it, calibrated at start",
+                            .rules = RULE_NOT_NEGATIVE},
+	[COST_EVENTS_TIME] = {.name = "events_ns",
+                              .title = "in threads",
+                              .type = TABLE_DOUBLE,
+                              .unit = UNIT_NS,
+                              .definition = "events times the cost of one, in the program's threads"},
+	[COST_STACKS] =
+		{.name = "stacks_ns",
+                 .title = "lines",
+                 .type = TABLE_DOUBLE,
+                 .unit = UNIT_NS,
+                 .definition =
+                         "frames of Python that were read for lines times the cost of one, calibrated at start, in the "
+                         "program's threads"},
+	[COST_DRAINER] = {.name = "drainer_cpu_ns",
+                          .title = "own thread",
+                          .type = TABLE_DOUBLE,
+                          .unit = UNIT_NS,
+                          .definition = "CPU time of the recorder's own thread"},
+	[COST_WALL] = {.name = "wall_ns",
+                       .title = "recorded",
+                       .type = TABLE_DOUBLE,
+                       .unit = UNIT_NS,
+                       .definition = "from the first to the last known instant of the process"},
+	[COST_CPU] = {.name = "cpu_ns",
+                      .title = "CPU",
+                      .type = TABLE_DOUBLE,
+                      .unit = UNIT_NS,
+                      .definition = "CPU time of the process; where that was not sampled, its recorded time times the "
+                                    "number of threads that recorded and the recorder's own"},
+	[COST_RATIO] = {.name = "ratio",
+                        .title = "%",
+                        .type = TABLE_DOUBLE,
+                        .unit = UNIT_RATIO,
+                        .role = ROLE_SHARE,
+                        .definition = RECORDING_COST_DEFINITION,
+                        .denominator = "column 'CPU'",
+                        .rules = RULE_NOT_NEGATIVE | RULE_AT_MOST_ONE},
+	[COST_ON] =
+		{.name = "on_steps",
+                 .title = "steps with",
+                 .type = TABLE_INT,
+                 .unit = UNIT_COUNT,
+                 .role = ROLE_EVIDENCE,
+                 .definition = "complete steps with operators that have a step without beside them; none of the first "
+                               "three, and none with an evaluation in it or a gap between the two"},
+	[COST_OFF] = {.name = "off_steps",
+                      .title = "steps without",
+                      .type = TABLE_INT,
+                      .unit = UNIT_COUNT,
+                      .role = ROLE_EVIDENCE,
+                      .definition = "those steps without operators"},
+	[COST_ON_MEAN] = {.name = "on_mean_ns",
+                          .title = "mean with",
+                          .type = TABLE_DOUBLE,
+                          .unit = UNIT_NS,
+                          .definition = "mean duration of the steps with operators"},
+	[COST_OFF_MEAN] = {.name = "off_mean_ns",
+                           .title = "mean without",
+                           .type = TABLE_DOUBLE,
+                           .unit = UNIT_NS,
+                           .definition = "mean over them of the mean duration of the steps beside each"},
+	[COST_DIFFERENCE] =
+		{.name = "difference_ratio",
+                 .title = "difference",
+                 .type = TABLE_DOUBLE,
+                 .unit = UNIT_RATIO,
+                 .definition = "how much longer a step with operators takes than those beside it: the mean of "
+                               "the differences, of the mean without"},
+	[COST_DIFFERENCE_LOW] = {.name = "difference_low_ratio",
+                                 .title = "low",
+                                 .type = TABLE_DOUBLE,
+                                 .unit = UNIT_RATIO,
+                                 .role = ROLE_EVIDENCE,
+                                 .definition = "lower end of the 95 % interval of it (Student t on the differences)"},
+	[COST_DIFFERENCE_HIGH] = {.name = "difference_high_ratio",
+                                  .title = "high",
+                                  .type = TABLE_DOUBLE,
+                                  .unit = UNIT_RATIO,
+                                  .role = ROLE_EVIDENCE,
+                                  .definition = "upper end of the 95 % interval of it"},
+};
+
+static void set_difference(struct table *table, int row, const struct operator_cost *cost)
+{
+	if (cost->unknown) {
+		for (int column = COST_ON; column <= COST_DIFFERENCE_HIGH; column++)
+			table_set_missing(table, row, column, cost->unknown);
+		return;
+	}
+	table_set_int(table, row, COST_ON, cost->pairs);
+	table_set_int(table, row, COST_OFF, cost->beside);
+	table_set_double(table, row, COST_ON_MEAN, cost->with_ns);
+	table_set_double(table, row, COST_OFF_MEAN, cost->without_ns);
+	table_set_double(table, row, COST_DIFFERENCE, cost->ratio);
+	table_set_double(table, row, COST_DIFFERENCE_LOW, cost->ratio - cost->half);
+	table_set_double(table, row, COST_DIFFERENCE_HIGH, cost->ratio + cost->half);
+}
+
+static void add_row(struct table *table, const struct model *model, const struct step_times *times, uint32_t process,
+                    bool is_window)
+{
+	const char *reason = is_window ? RECORDING_COST_OF_A_PART : "the recorder did not measure itself";
+	const struct operator_cost operators = operator_cost_find(model, times, process);
+	struct recording_cost cost;
+	int row = table_row(table);
+
+	table_set_text(table, row, COST_PROCESS, process_label(model, process, &table->arena));
+	set_difference(table, row, &operators);
+	table_set_int(table, row, COST_EVENTS, (int64_t)model->processes[process].event_count);
+	if (is_window || !cost_of(&cost, model, process)) {
+		for (int column = COST_PER_EVENT; column <= COST_RATIO; column++)
+			table_set_missing(table, row, column, reason);
+		return;
+	}
+	table_set_double(table, row, COST_PER_EVENT, model->processes[process].cost_per_event_ns);
+	table_set_double(table, row, COST_EVENTS_TIME, cost.events_ns);
+	if (cost.stacks_ns > 0)
+		table_set_double(table, row, COST_STACKS, cost.stacks_ns);
+	else
+		table_set_missing(table, row, COST_STACKS, "no lines of Python were recorded");
+	table_set_double(table, row, COST_DRAINER, cost.drainer_ns);
+	table_set_double(table, row, COST_WALL, cost.wall_ns);
+	table_set_double(table, row, COST_CPU, cost.cpu_ns);
+	table_set_double(table, row, COST_RATIO, cost.ratio);
+}
+
+static enum status run(const struct model *model, const struct analysis_options *options, struct table *table,
+                       struct error *err)
+{
+	struct step_times own = {0};
+	const struct step_times *times = step_times_get(&own, model, options);
+	bool is_ours = false;
+
+	table_init(table, "cost", "Cost of recording", "what the recorder cost each process, as it measured itself");
+	table_columns(table, columns, COST_COLUMNS);
+	for (uint32_t i = 0; i < model->processes_count; i++) {
+		is_ours |= model->processes[i].role == STEPSCOPE_ROLE_HOST;
+		/* `stepscope run` records the machine at its own expense, beside the program */
+		if (model->processes[i].role != STEPSCOPE_ROLE_IMPORTED &&
+		    model->processes[i].role != STEPSCOPE_ROLE_HOST)
+			add_row(table, model, times, i, options->has_steps);
+	}
+	if (!table->row_count)
+		table->empty = is_ours ? "no process of the program was recorded" : "another tool recorded this";
+	step_times_release(&own);
+	return STATUS_OK;
+}
+
+const struct analysis analysis_cost = {"cost", "what did recording cost?", run};

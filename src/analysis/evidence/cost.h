@@ -1,0 +1,53 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * cost.h: what the recorder cost the program, as it measured itself.
+ */
+#ifndef ANALYSIS_EVIDENCE_COST_H
+#define ANALYSIS_EVIDENCE_COST_H
+
+#include "analysis/evidence/operator_cost.h"
+
+/* Work in the program's threads and beside them is CPU time, so it is compared with CPU time: on several cores their sum
+ * may well be more than the wall time. */
+#define RECORDING_COST_DEFINITION                                                                                       \
+	"the recorder's own work: events and frames of Python times the cost of one calibrated at start, plus the CPU " \
+	"time of its thread"
+#define RECORDING_COST_DENOMINATOR                                                                                     \
+	"CPU time of the processes that measured it; of a process that did not sample that, its recorded time times "  \
+	"the number of its threads"
+#define RECORDING_COST_OF_A_PART "--steps: only a part was read, and the recorder measures itself over the whole"
+
+struct recording_cost {
+	uint64_t events;
+	double events_ns;  /* events times calibrated cost per event */
+	double stacks_ns;  /* frames of Python that were read, times calibrated cost of one */
+	double drainer_ns; /* CPU time of the recorder's thread */
+	double wall_ns;    /* recorded time of the process */
+	double cpu_ns;     /* what it is a share of: at least these three */
+	double ratio;      /* of the three in cpu_ns */
+};
+
+/* What recording made of the time of a step: what operators cost, of the steps that have them, the CPU time of the recorder's threads, and the
+ * events of the steps without operators. */
+struct recording_price {
+	struct operator_cost operators;
+	const char *unknown; /* why `ratio` is no number to tell; NULL: it is */
+	bool has_interval;   /* of all below */
+	bool is_counted;     /* no step has operators: it was counted, not measured */
+	double ratio, low, high;
+	double all; /* the same if all steps had operators */
+};
+
+#define RECORDING_PRICE_DEFINITION                                                                                       \
+	"how much longer the program's steps took for being recorded: steps with operators against the steps without "   \
+	"beside them, times the share of steps with operators, plus the CPU time of the recorder's own threads and its " \
+	"events in the other steps. Where no steps tell it, of programs without PyTorch the recorder's own work, of CPU time"
+#define RECORDING_PRICE_BOUND "the 95 % interval is wider than a third of it to a side: overhead_high_ratio is a bound"
+
+/* Of the job, all ranks. */
+struct recording_price recording_price_find(const struct model *model, const struct step_times *times);
+
+/* Sums over all processes of the program that measured themselves. */
+bool recording_cost_all(struct recording_cost *cost, const struct model *model);
+
+#endif

@@ -1,0 +1,67 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * facts.c: the table `facts`: what programs, the recorder and `stepscope run` noted about the run, as it stands.
+ */
+#include "analysis/analysis.h"
+#include "analysis/shared/labels.h"
+#include "base/memory.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+enum {
+	FACT_KEY,
+	FACT_VALUE,
+	FACT_PROCESS,
+	FACT_COLUMNS
+};
+
+static const struct table_column columns[FACT_COLUMNS] = {
+	[FACT_KEY] = {.name = "key",
+                      .type = TABLE_TEXT,
+                      .role = ROLE_KEY,
+                      .definition = "name of the fact; programs add theirs with stepscope_metadata()"},
+	[FACT_VALUE] = {.name = "value", .type = TABLE_TEXT, .definition = "its last value"},
+	[FACT_PROCESS] = {.name = "process",
+                          .type = TABLE_TEXT,
+                          .role = ROLE_KEY,
+                          .definition = "rank, pid, or all of the input"},
+};
+
+/* Of the whole input first, then of processes in the model's order, in which trainers are the first, by rank; in a process by key. */
+static int compare(const void *left, const void *right, void *context)
+{
+	const struct model *model = context;
+	const struct model_meta *a = *(const struct model_meta *const *)left,
+				*b = *(const struct model_meta *const *)right;
+	uint32_t first = a->process + 1, second = b->process + 1; /* MODEL_NONE: 0 */
+
+	if (first != second)
+		return first < second ? -1 : 1;
+	return strcmp(model_text(model, a->key), model_text(model, b->key));
+}
+
+static enum status run(const struct model *model, const struct analysis_options *options, struct table *table,
+                       struct error *err)
+{
+	const struct model_meta **sorted = memory_resize(NULL, (size_t)model->meta_count + 1, sizeof(*sorted));
+
+	table_init(table, "facts", "Facts", "what was noted about the run, by process");
+	table_columns(table, columns, FACT_COLUMNS);
+	for (uint32_t i = 0; i < model->meta_count; i++)
+		sorted[i] = &model->meta[i];
+	qsort_r(sorted, model->meta_count, sizeof(*sorted), compare, (void *)model);
+	for (uint32_t i = 0; i < model->meta_count; i++) {
+		int row = table_row(table);
+
+		table_set_text(table, row, FACT_KEY, model_text(model, sorted[i]->key));
+		table_set_text(table, row, FACT_VALUE, model_text(model, sorted[i]->value));
+		table_set_text(table, row, FACT_PROCESS, process_label(model, sorted[i]->process, &table->arena));
+	}
+	free(sorted);
+	if (!table->row_count)
+		table->empty = "nothing was noted";
+	return STATUS_OK;
+}
+
+const struct analysis analysis_facts = {"facts", "what was noted about the run?", run};

@@ -1,0 +1,141 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * ledger.c: the table `ledger`: what is wrong with the evidence, one sentence per row. No rows is good news.
+ */
+#include "analysis/analysis.h"
+#include "analysis/devices/device_work.h"
+#include "analysis/machine/processes.h"
+#include "analysis/ranks/missing_ranks.h"
+#include "analysis/samples/sampled_stacks.h"
+#include "analysis/shared/labels.h"
+
+enum {
+	LEDGER_WHAT,
+	LEDGER_COUNT,
+	LEDGER_PROCESS,
+	LEDGER_WHERE,
+	LEDGER_OFFSET,
+	LEDGER_SENTENCE,
+	LEDGER_COLUMNS
+};
+
+static const struct table_column columns[LEDGER_COLUMNS] = {
+	[LEDGER_WHAT] =
+		{.name = "what",
+                 .type = TABLE_TEXT,
+                 .role = ROLE_KEY,
+                 .definition = "dropped, damaged, torn tail, rescued, open, unmatched end, missing tail, removed, clock, "
+                               "repaired, other"},
+	[LEDGER_COUNT] = {.name = "count",
+                          .type = TABLE_INT,
+                          .unit = UNIT_COUNT,
+                          .definition = "events or bytes, as the sentence says",
+                          .rules = RULE_NOT_NEGATIVE},
+	[LEDGER_PROCESS] = {.name = "process", .type = TABLE_TEXT, .role = ROLE_KEY, .definition = "rank, pid, or all"},
+	[LEDGER_WHERE] = {.name = "where",
+                          .type = TABLE_TEXT,
+                          .role = ROLE_KEY,
+                          .definition = "file, thread or type of event"},
+	[LEDGER_OFFSET] = {.name = "first_offset",
+                           .title = "at byte",
+                           .type = TABLE_INT,
+                           .definition = "offset of the first one in the file"},
+	[LEDGER_SENTENCE] = {.name = "sentence",
+                             .title = "means",
+                             .type = TABLE_TEXT,
+                             .definition = "what happened, in plain words"},
+};
+
+static const char *kind_name(enum ledger_kind kind)
+{
+	static const char *const names[] = {
+		[LEDGER_DROPPED] = "dropped",     [LEDGER_DAMAGED] = "damaged",
+		[LEDGER_TORN_TAIL] = "torn tail", [LEDGER_RESCUED] = "rescued",
+		[LEDGER_OPEN_SPANS] = "open",     [LEDGER_UNMATCHED_END] = "unmatched end",
+		[LEDGER_REMOVED] = "removed",     [LEDGER_MISSING_TAIL] = "missing tail",
+		[LEDGER_CLOCK] = "clock",         [LEDGER_REPAIRED] = "repaired",
+		[LEDGER_OTHER] = "other",
+	};
+
+	return names[kind];
+}
+
+/* Importers cannot say it before all is there. */
+static void add_late(struct table *table, const char *what, uint64_t count, const char *where, const char *sentence)
+{
+	int row;
+
+	if (!count)
+		return;
+	row = table_row(table);
+	table_set_text(table, row, LEDGER_WHAT, what);
+	table_set_int(table, row, LEDGER_COUNT, (int64_t)count);
+	table_set_text(table, row, LEDGER_PROCESS, "all");
+	table_set_text(table, row, LEDGER_WHERE, where);
+	table_set_missing(table, row, LEDGER_OFFSET, "not at a place in a file");
+	table_set_text(table, row, LEDGER_SENTENCE, sentence);
+}
+
+static void add_launches(struct table *table, const struct model *model, const struct analysis_options *options)
+{
+	struct launches own = {0};
+	const struct launches *launches = launches_get(&own, model, options);
+
+	add_late(
+		table, "other", launches_without_work(model, launches), "launches",
+		"the kernels that they launched are not in the trace: the profiler lost them, or they ran behind its end");
+	add_late(table, "other", launches->unlaunched, "kernels, copies and fills",
+	         "their launches are not in the trace: it is not known which operators they belong to");
+	add_late(table, "clock", launches->out_of_order, "kernels, copies and fills",
+	         "they begin before their launches: the clocks of device and host disagree");
+	launches_release(&own);
+}
+
+static void add_missing_ranks(struct table *table, const struct model *model)
+{
+	struct missing_ranks missing = missing_ranks_find(model, &table->arena);
+
+	add_late(table, "other", missing.count, missing.text,
+	         "ranks that are not here: how much of the others' communication is waiting for them is not known");
+}
+
+static enum status run(const struct model *model, const struct analysis_options *options, struct table *table,
+                       struct error *err)
+{
+	table_init(table, "ledger", "What is missing or repaired",
+	           "everything that makes the evidence less than complete, over the whole recording");
+	table_columns(table, columns, LEDGER_COLUMNS);
+	for (uint32_t i = 0; i < model->ledger_count; i++) {
+		const struct ledger_entry *entry = &model->ledger[i];
+		int row;
+
+		/* all of it was brought back, and it ended as it should */
+		if (entry->kind == LEDGER_RESCUED && entry->process != MODEL_NONE &&
+		    process_exited_well(model, entry->process))
+			continue;
+		row = table_row(table);
+
+		table_set_text(table, row, LEDGER_WHAT, kind_name(entry->kind));
+		table_set_int(table, row, LEDGER_COUNT, (int64_t)entry->count);
+		table_set_text(table, row, LEDGER_PROCESS, process_label(model, entry->process, &table->arena));
+		if (entry->where)
+			table_set_text(table, row, LEDGER_WHERE, model_text(model, entry->where));
+		else
+			table_set_missing(table, row, LEDGER_WHERE, "not in one place");
+		if (entry->has_first_offset)
+			table_set_int(table, row, LEDGER_OFFSET, (int64_t)entry->first_offset);
+		else
+			table_set_missing(table, row, LEDGER_OFFSET, "not at a place in a file");
+		table_set_text(table, row, LEDGER_SENTENCE, model_text(model, entry->text));
+	}
+	add_launches(table, model, options);
+	add_missing_ranks(table, model);
+	add_late(
+		table, "other", sampled_beyond(model), "samples",
+		"together they count more than 9.2e18: sums that do not fit are not measured, shares are those of all");
+	if (!table->row_count)
+		table->empty = "nothing was dropped, damaged or left open";
+	return STATUS_OK;
+}
+
+const struct analysis analysis_ledger = {"ledger", "what is missing from the recording?", run};

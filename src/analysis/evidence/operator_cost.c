@@ -1,0 +1,431 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * operator_cost.c: see the header. Finds for each rank the steps with a neighbour, or the blocks, to compare, brings together what ranks say of
+ * one step or block, and takes the mean.
+ */
+#include "analysis/evidence/operator_cost.h"
+
+#include "analysis/shared/statistics.h"
+#include "analysis/step_times/step_kinds.h"
+
+#include "base/memory.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <stepscope/stepscope.h>
+#include <string.h>
+
+#define GAP_SHARE 0.1 /* of a step, beyond twice what usually lies between two */
+#define GIANT                                                                                                          \
+	3 /* times a usual step, or GIANT_MORE times as much, or ...: it is compared with none, as long as such steps are rare */
+#define GIANT_MORE 1.35
+#define GIANT_TRIES 6
+#define RARE 4u  /* one of so many stretches of BLOCK steps */
+#define BLOCK 8u /* steps, as src/recorder/budget.c has them; N = 1 leaves out one of 16 */
+
+struct pair {
+	int64_t key; /* of the job's step, or of the process's; number of the block */
+	double with_ns, without_ns;
+	double variance,
+		freedom; /* of the difference, by how far apart steps of one kind are in a block; 0: by neighbours */
+	uint32_t steps;  /* with operators */
+	uint32_t count;  /* that were brought together */
+};
+
+struct pairing {
+	const struct model *model;
+	const struct step_times *times;
+	struct pair *list;
+	uint32_t count;
+	double *gaps;
+	double gap_limit_ns;
+	double giant_ns; /* from there on a step of the process is one */
+	bool *is_beside; /* by step */
+};
+
+/* ---- kinds ---- */
+
+static bool is_plain(const struct pairing *pairing, uint32_t i)
+{
+	const struct step_time *time = &pairing->times->steps[i];
+	const struct job_step *job = time->job == MODEL_NONE ? NULL : &pairing->times->job[time->job];
+
+	return job ? job->plain == job->processes : step_is_plain(&pairing->model->steps[i]);
+}
+
+/* With operators in all of it, in some rank. */
+static bool is_with(const struct pairing *pairing, uint32_t i)
+{
+	const struct step_time *time = &pairing->times->steps[i];
+	const struct job_step *job = time->job == MODEL_NONE ? NULL : &pairing->times->job[time->job];
+
+	return job ? job->measured && job->measured + job->plain == job->processes : time->is_measured;
+}
+
+static bool is_usable(const struct pairing *pairing, uint32_t i)
+{
+	const struct step_time *time = &pairing->times->steps[i];
+
+	return time->is_selected && time->is_complete && !time->is_early && time->dur_ns > 0 &&
+	       (double)time->dur_ns < pairing->giant_ns && !time->phase_ns[STEPSCOPE_PHASE_EVALUATION];
+}
+
+static bool is_from(const struct pairing *pairing, uint32_t i, double from_ns, double to_ns)
+{
+	double dur_ns = (double)pairing->times->steps[i].dur_ns;
+
+	return is_usable(pairing, i) && dur_ns >= from_ns && dur_ns < to_ns;
+}
+
+/* From there on steps are rare, and none is so near to it that operators would decide on which side it is. */
+static bool are_giants(const struct pairing *pairing, uint32_t first, uint32_t end, double giant_ns)
+{
+	uint32_t stretches = 0, odd = 0;
+
+	for (uint32_t from = first; from < end; from += BLOCK, stretches++) {
+		bool is_odd = false;
+
+		for (uint32_t i = from; i < end && i < from + BLOCK; i++) {
+			if (is_from(pairing, i, giant_ns / GIANT_MORE, giant_ns * GIANT_MORE))
+				return false;
+			is_odd |= is_from(pairing, i, giant_ns, INFINITY);
+		}
+		odd += is_odd;
+	}
+	return RARE * odd <= stretches;
+}
+
+/* What a compilation or somebody else on the machine makes very long tells nothing of operators. Where such steps are no exception, they are the
+ * program's. Whether a step has operators plays no part in it. */
+static void find_giants(struct pairing *pairing, uint32_t first, uint32_t end)
+{
+	uint32_t count = 0;
+
+	pairing->giant_ns = INFINITY;
+	for (uint32_t i = first; i < end; i++)
+		if (is_usable(pairing, i))
+			pairing->gaps[count++] = (double)pairing->times->steps[i].dur_ns;
+	if (!count)
+		return;
+	sort_doubles(pairing->gaps, count);
+	double giant_ns = GIANT * quantile(pairing->gaps, count, 0.5);
+
+	for (int i = 0; i < GIANT_TRIES && isinf(pairing->giant_ns); i++, giant_ns *= GIANT_MORE)
+		if (are_giants(pairing, first, end, giant_ns))
+			pairing->giant_ns = giant_ns;
+}
+
+/* ---- neighbours ---- */
+
+/* Numbers may have gaps: whether a step between them is missing, the time tells. */
+static bool follows(const struct model_step *after, const struct model_step *before)
+{
+	return after->process == before->process && after->track == before->track && after->number > before->number;
+}
+
+static double gap_ns(const struct pairing *pairing, uint32_t i)
+{
+	return fmax(0, (double)(pairing->model->steps[i].start_ns - pairing->model->steps[i - 1].end_ns));
+}
+
+/* How long a gap between two steps of the process [first, end) may be. */
+static void find_gap_limit(struct pairing *pairing, uint32_t first, uint32_t end)
+{
+	double step_ns = 0;
+	uint32_t count = 0;
+
+	for (uint32_t i = first + 1; i < end; i++) {
+		if (!follows(&pairing->model->steps[i], &pairing->model->steps[i - 1]))
+			continue;
+		pairing->gaps[count++] = gap_ns(pairing, i);
+		step_ns += (double)pairing->times->steps[i].dur_ns;
+	}
+	pairing->gap_limit_ns = 0;
+	if (!count)
+		return;
+	sort_doubles(pairing->gaps, count);
+	pairing->gap_limit_ns = 2 * quantile(pairing->gaps, count, 0.5) + GAP_SHARE * step_ns / count;
+}
+
+/* Adds the step `other` beside `i`, where it may be compared. behind: of the two the one that comes second. */
+static void add_neighbour(struct pairing *pairing, struct pair *pair, uint32_t other, uint32_t behind)
+{
+	const struct model_step *steps = pairing->model->steps;
+
+	if (!follows(&steps[behind], &steps[behind - 1]) || gap_ns(pairing, behind) > pairing->gap_limit_ns ||
+	    !is_usable(pairing, other) || !is_plain(pairing, other))
+		return;
+	pair->without_ns += (double)pairing->times->steps[other].dur_ns;
+	pair->count++;
+	pairing->is_beside[other] = true;
+}
+
+static void pair_step(struct pairing *pairing, uint32_t i, uint32_t first, uint32_t end)
+{
+	const struct step_time *time = &pairing->times->steps[i];
+	struct pair pair = {
+		.key = time->job == MODEL_NONE ? i : time->job, .with_ns = (double)time->dur_ns, .steps = 1};
+
+	if (!is_usable(pairing, i) || !is_with(pairing, i))
+		return;
+	if (i > first)
+		add_neighbour(pairing, &pair, i - 1, i);
+	if (i + 1 < end)
+		add_neighbour(pairing, &pair, i + 1, i + 1);
+	if (!pair.count)
+		return;
+	pair.without_ns /= pair.count;
+	pair.count = 1;
+	pairing->list[pairing->count++] = pair;
+}
+
+/* ---- blocks ---- */
+
+static bool is_block(const struct pairing *pairing, uint32_t first, uint32_t end)
+{
+	const struct model_step *steps = pairing->model->steps;
+
+	if (end - first < BLOCK || (uint64_t)steps[first].number % BLOCK ||
+	    steps[first + BLOCK - 1].number != steps[first].number + (int64_t)BLOCK - 1)
+		return false;
+	for (uint32_t i = first; i < first + BLOCK; i++) {
+		bool goes_on = i == first ||
+		               (follows(&steps[i], &steps[i - 1]) && gap_ns(pairing, i) <= pairing->gap_limit_ns);
+
+		if (!goes_on || !is_usable(pairing, i) || is_plain(pairing, i) == is_with(pairing, i))
+			return false;
+	}
+	return true;
+}
+
+/* Of the steps of a kind, around their mean. */
+static double squares_of(const struct pairing *pairing, uint32_t first, bool is_of_plain, double mean_ns)
+{
+	double squares = 0;
+
+	for (uint32_t i = first; i < first + BLOCK; i++)
+		if (is_plain(pairing, i) == is_of_plain)
+			squares += pow((double)pairing->times->steps[i].dur_ns - mean_ns, 2);
+	return squares;
+}
+
+static void pair_block(struct pairing *pairing, uint32_t first)
+{
+	struct pair pair = {
+		.key = pairing->model->steps[first].number / (int64_t)BLOCK, .count = 1, .freedom = BLOCK - 2};
+
+	for (uint32_t i = first; i < first + BLOCK; i++) {
+		*(is_plain(pairing, i) ? &pair.without_ns : &pair.with_ns) += (double)pairing->times->steps[i].dur_ns;
+		pair.steps += !is_plain(pairing, i);
+	}
+	if (!pair.steps || pair.steps == BLOCK)
+		return;
+	double with = pair.steps, without = BLOCK - pair.steps;
+
+	pair.with_ns /= with;
+	pair.without_ns /= without;
+	pair.variance = (squares_of(pairing, first, true, pair.without_ns) +
+	                 squares_of(pairing, first, false, pair.with_ns)) /
+	                pair.freedom * (1 / with + 1 / without);
+	for (uint32_t i = first; i < first + BLOCK; i++)
+		pairing->is_beside[i] = is_plain(pairing, i);
+	pairing->list[pairing->count++] = pair;
+}
+
+static void pair_blocks(struct pairing *pairing, uint32_t first, uint32_t end)
+{
+	for (uint32_t i = first; i < end; i++)
+		if (is_block(pairing, i, end))
+			pair_block(pairing, i);
+}
+
+static void pair_steps(struct pairing *pairing, uint32_t first, uint32_t end)
+{
+	for (uint32_t i = first; i < end; i++)
+		pair_step(pairing, i, first, end);
+}
+
+static bool is_wanted(const struct step_times *times, uint32_t process, uint32_t wanted)
+{
+	if (wanted != MODEL_NONE)
+		return process == wanted;
+	for (uint32_t i = 0; i < times->span_count; i++)
+		if (times->spans[i].process == process)
+			return times->spans[i].is_rank;
+	return false;
+}
+
+static void pair_all(struct pairing *pairing, uint32_t wanted, void (*pair)(struct pairing *, uint32_t, uint32_t))
+{
+	const struct model *model = pairing->model;
+
+	for (uint32_t first = 0, end; first < pairing->times->count; first = end) {
+		uint32_t process = model->steps[first].process;
+
+		for (end = first; end < pairing->times->count && model->steps[end].process == process;)
+			end++;
+		if (!is_wanted(pairing->times, process, wanted))
+			continue;
+		find_gap_limit(pairing, first, end);
+		find_giants(pairing, first, end);
+		pair(pairing, first, end);
+	}
+}
+
+/* ---- the mean ---- */
+
+static int compare_keys(const void *left, const void *right)
+{
+	const struct pair *a = left, *b = right;
+
+	return (a->key > b->key) - (a->key < b->key);
+}
+
+static void join_ranks(struct pairing *pairing)
+{
+	uint32_t kept = 0;
+
+	if (pairing->count)
+		qsort(pairing->list, pairing->count, sizeof(*pairing->list), compare_keys);
+	for (uint32_t i = 0; i < pairing->count; i++) {
+		struct pair *last = kept ? &pairing->list[kept - 1] : NULL;
+
+		if (!last || last->key != pairing->list[i].key) {
+			pairing->list[kept++] = pairing->list[i];
+			continue;
+		}
+		last->with_ns += pairing->list[i].with_ns;
+		last->without_ns += pairing->list[i].without_ns;
+		last->variance += pairing->list[i].variance;
+		last->freedom += pairing->list[i].freedom;
+		last->count++;
+	}
+	pairing->count = kept;
+	for (uint32_t i = 0; i < kept; i++) {
+		pairing->list[i].with_ns /= pairing->list[i].count;
+		pairing->list[i].without_ns /= pairing->list[i].count;
+		pairing->list[i].variance /= pairing->list[i].count; /* ranks wait for each other: they are as one */
+	}
+}
+
+static double difference(const struct pair *pair)
+{
+	return pair->with_ns - pair->without_ns;
+}
+
+/* Differences that share a neighbour, or a slow stretch, are alike: then they tell less than as many others. */
+static double likeness(const struct pairing *pairing, double mean, double variance)
+{
+	double sum = 0;
+
+	for (uint32_t i = 1; i < pairing->count; i++)
+		sum += (difference(&pairing->list[i]) - mean) * (difference(&pairing->list[i - 1]) - mean);
+	return variance > 0 ? fmax(0, sum / (pairing->count * variance)) : 0;
+}
+
+/* How far apart steps of one kind are in a block says more of the doubt than how far apart blocks are: a rare slow step shows in many blocks
+ * before it was once the one with operators. */
+static double half_by_design(const struct pairing *pairing)
+{
+	double variance = 0, freedom = 0;
+
+	for (uint32_t i = 0; i < pairing->count; i++) {
+		variance += pairing->list[i].variance;
+		freedom += pairing->list[i].freedom;
+	}
+	return freedom > 0 ? student_t95(freedom) * sqrt(variance) / pairing->count : 0;
+}
+
+static void take_mean(struct operator_cost *cost, const struct pairing *pairing)
+{
+	double mean, squares = 0, variance, half_ns;
+
+	for (uint32_t i = 0; i < pairing->count; i++) {
+		cost->with_ns += pairing->list[i].with_ns / pairing->count;
+		cost->without_ns += pairing->list[i].without_ns / pairing->count;
+	}
+	mean = cost->with_ns - cost->without_ns;
+	for (uint32_t i = 0; i < pairing->count; i++)
+		squares += pow(difference(&pairing->list[i]) - mean, 2);
+	variance = squares / (pairing->count - 1);
+	cost->ratio = mean / cost->without_ns;
+	half_ns = student_t95(pairing->count - 1) *
+	          sqrt(variance * (1 + 2 * likeness(pairing, mean, variance)) / pairing->count);
+	cost->half = fmax(half_ns, half_by_design(pairing)) / cost->without_ns;
+}
+
+/* ---- public ---- */
+
+static bool has_dropped(const struct model *model, uint32_t process)
+{
+	for (uint32_t i = 0; i < model->ledger_count; i++)
+		if (model->ledger[i].kind == LEDGER_DROPPED &&
+		    (process == MODEL_NONE || model->ledger[i].process == process))
+			return true;
+	return false;
+}
+
+/* Of complete steps, of the job or of the process. */
+static void count_steps(struct operator_cost *cost, const struct pairing *pairing, uint32_t process)
+{
+	const struct step_times *times = pairing->times;
+
+	if (process == MODEL_NONE) {
+		cost->count = times->job_count;
+		for (uint32_t i = 0; i < times->job_count; i++)
+			cost->with += times->job[i].plain < times->job[i].processes;
+		return;
+	}
+	for (uint32_t i = 0; i < times->count; i++) {
+		if (pairing->model->steps[i].process != process || !times->steps[i].is_selected ||
+		    !times->steps[i].is_complete)
+			continue;
+		cost->count++;
+		cost->with += !is_plain(pairing, i);
+	}
+}
+
+/* compared: how many differences there are. */
+static const char *why_unknown(const struct operator_cost *cost, const struct model *model, uint32_t process,
+                               uint32_t compared)
+{
+	if (!cost->count)
+		return OPERATOR_COST_NO_STEPS;
+	if (!cost->with)
+		return OPERATOR_COST_NONE;
+	if (cost->with == cost->count)
+		return OPERATOR_COST_ALL;
+	if (has_dropped(model, process))
+		return "events were dropped, so it is not known which steps have all of theirs";
+	return compared < STEP_KINDS_LEAST ? "fewer than three steps with operators are beside steps without" : NULL;
+}
+
+struct operator_cost operator_cost_find(const struct model *model, const struct step_times *times, uint32_t process)
+{
+	struct operator_cost cost = {0};
+	struct pairing pairing = {
+		.model = model,
+		.times = times,
+		.list = memory_resize(NULL, (size_t)times->count + 1, sizeof(*pairing.list)),
+		.gaps = memory_resize(NULL, (size_t)times->count + 1, sizeof(*pairing.gaps)),
+		.is_beside = memory_resize(NULL, (size_t)times->count + 1, sizeof(*pairing.is_beside))};
+
+	memset(pairing.is_beside, 0, times->count * sizeof(*pairing.is_beside));
+	count_steps(&cost, &pairing, process);
+	if (times->by_budget)
+		pair_all(&pairing, process, pair_blocks);
+	if (!pairing.count) /* where numbers have gaps there are no blocks */
+		pair_all(&pairing, process, pair_steps);
+	join_ranks(&pairing);
+	for (uint32_t i = 0; i < pairing.count; i++)
+		cost.pairs += pairing.list[i].steps;
+	for (uint32_t i = 0; i < times->count; i++)
+		cost.beside += pairing.is_beside[i];
+	cost.unknown = why_unknown(&cost, model, process, pairing.count);
+	if (!cost.unknown)
+		take_mean(&cost, &pairing);
+	free(pairing.list);
+	free(pairing.gaps);
+	free(pairing.is_beside);
+	return cost;
+}

@@ -1,0 +1,668 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * run.c: the table `run`, one row: what was run, what of it was recorded, and how good the evidence is.
+ */
+#include "analysis/evidence/cost.h"
+#include "analysis/machine/processes.h"
+#include "analysis/ranks/missing_ranks.h"
+#include "analysis/shared/labels.h"
+#include "analysis/step_times/step_kinds.h"
+
+#include "base/units.h"
+
+#include <inttypes.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <stepscope/format.h>
+#include <string.h>
+#include <time.h>
+
+enum {
+	RUN_PROGRAM,
+	RUN_COMMAND,
+	RUN_HOSTS,
+	RUN_RANK,
+	RUN_WORLD_SIZE,
+	RUN_MISSING_RANKS,
+	RUN_PROCESSES,
+	RUN_STEPPING,
+	RUN_CREATED,
+	RUN_DURATION,
+	RUN_FIRST_STEP,
+	RUN_LAST_STEP,
+	RUN_STEPS,
+	RUN_RANK_STEPS,
+	RUN_RANK_GAPS,
+	RUN_INCOMPLETE,
+	RUN_DETAILED,
+	RUN_SKIPPED,
+	RUN_CAPTURE,
+	RUN_ENDED,
+	RUN_EVENTS,
+	RUN_COST,
+	RUN_COST_LOW,
+	RUN_COST_HIGH,
+	RUN_OPERATOR_STEPS,
+	RUN_OPERATOR_SUM_STEPS,
+	RUN_OPERATORS_EVERY,
+	RUN_COST_ALL,
+	RUN_COST_TEXT,
+	RUN_DROPPED,
+	RUN_MISSING_ENDS,
+	RUN_COLUMNS,
+};
+
+static const struct table_column columns[RUN_COLUMNS] = {
+	[RUN_PROGRAM] = {.name = "program", .type = TABLE_TEXT, .definition = "name of the recorded program"},
+	[RUN_COMMAND] = {.name = "command",
+                         .type = TABLE_TEXT,
+                         .definition = "command line as recorded, secrets masked; the program's name when it was not"},
+	[RUN_HOSTS] = {.name = "host", .type = TABLE_TEXT, .definition = "machines the recorded processes ran on"},
+	[RUN_RANK] = {.name = "rank", .type = TABLE_INT, .definition = "rank, when the recording has only one"},
+	[RUN_WORLD_SIZE] = {.name = "world_size",
+                            .title = "world size",
+                            .type = TABLE_INT,
+                            .definition = "number of ranks of the job, as its launcher said"},
+	[RUN_MISSING_RANKS] = {.name = "missing_ranks",
+                               .title = "missing ranks",
+                               .type = TABLE_TEXT,
+                               .definition = "ranks of the job that are not here: whoever waits in communication may "
+                                             "wait for them"},
+	[RUN_PROCESSES] = {.name = "processes",
+                           .type = TABLE_INT,
+                           .unit = UNIT_COUNT,
+                           .definition = "recorded processes of the program"},
+	[RUN_STEPPING] = {.name = "step_processes",
+                          .title = "processes with steps",
+                          .type = TABLE_INT,
+                          .unit = UNIT_COUNT,
+                          .definition = "recorded processes that mark steps"},
+	[RUN_CREATED] =
+		{.name = "created",
+                 .title = "started",
+                 .type = TABLE_TEXT,
+                 .definition = "wall clock time of the first recorded instant (UTC); with --steps of the begin of "
+                               "the first selected step"},
+	[RUN_DURATION] =
+		{.name = "duration_ns",
+                 .title = "recorded",
+                 .type = TABLE_INT,
+                 .unit = UNIT_NS,
+                 .definition = "from the first to the last recorded instant of the program's processes; with --steps "
+                               "from the begin of the first to the end of the last selected step",
+                 .rules = RULE_NOT_NEGATIVE},
+	[RUN_FIRST_STEP] = {.name = "first_step",
+                            .title = "first step",
+                            .type = TABLE_INT,
+                            .definition = "smallest number of a selected step"},
+	[RUN_LAST_STEP] = {.name = "last_step",
+                           .title = "last step",
+                           .type = TABLE_INT,
+                           .definition = "largest number of a selected step"},
+	[RUN_STEPS] = {.name = "steps",
+                       .title = "complete steps",
+                       .type = TABLE_INT,
+                       .unit = UNIT_COUNT,
+                       .definition = "complete steps of the job; steps of several processes with one number are one"},
+	[RUN_RANK_STEPS] = {.name = "rank_steps",
+                            .title = "steps of processes",
+                            .type = TABLE_INT,
+                            .unit = UNIT_COUNT,
+                            .definition = "complete steps of all processes, each counted by itself",
+                            .is_hidden = true},
+	[RUN_RANK_GAPS] = {.name = "rank_gaps",
+                           .title = "gaps of processes",
+                           .type = TABLE_INT,
+                           .unit = UNIT_COUNT,
+                           .definition = "of all processes, how often one step follows the one before; what lies between "
+                                         "steps is shared out among these",
+                           .is_hidden = true},
+	[RUN_INCOMPLETE] = {.name = "incomplete_steps",
+                            .title = "incomplete steps",
+                            .type = TABLE_INT,
+                            .unit = UNIT_COUNT,
+                            .definition = "steps of the job without a recorded end in any of its ranks"},
+	[RUN_DETAILED] = {.name = "detail_steps",
+                          .title = "steps with operations",
+                          .type = TABLE_INT,
+                          .unit = UNIT_COUNT,
+                          .definition = "steps of the job in which ranges and operations were "
+                                        "recorded throughout, by any of its ranks"},
+	[RUN_SKIPPED] = {.name = "skipped_steps",
+                         .title = "steps without operations",
+                         .type = TABLE_INT,
+                         .unit = UNIT_COUNT,
+                         .definition = "steps of the job in which only steps, phases and counters "
+                                       "were recorded, as the schedule asked"},
+	[RUN_CAPTURE] = {.name = "capture",
+                         .type = TABLE_TEXT,
+                         .definition = "what the recorder said it captured, and why"},
+	[RUN_ENDED] = {.name = "ended", .type = TABLE_TEXT, .definition = "how the recorded processes ended"},
+	[RUN_EVENTS] =
+		{.name = "events",
+                 .type = TABLE_INT,
+                 .unit = UNIT_COUNT,
+                 .definition =
+                         "recorded events, of a span its begin and its end; of a trace of another tool what it holds: spans, marks, values and allocations; with --steps those that were read to show the selected steps"},
+	[RUN_COST] = {.name = "overhead_ratio",
+                      .title = "recording cost",
+                      .type = TABLE_DOUBLE,
+                      .unit = UNIT_RATIO,
+                      .role = ROLE_SHARE,
+                      .definition = RECORDING_PRICE_DEFINITION,
+                      .denominator = "time of a step without operators; " RECORDING_COST_DENOMINATOR,
+                      .rules = RULE_NOT_NEGATIVE},
+	[RUN_COST_LOW] = {.name = "overhead_low_ratio",
+                          .title = "recording cost, low",
+                          .type = TABLE_DOUBLE,
+                          .unit = UNIT_RATIO,
+                          .role = ROLE_EVIDENCE,
+                          .definition = "lower end of the 95 % interval of overhead_ratio, at least 0",
+                          .rules = RULE_NOT_NEGATIVE,
+                          .is_hidden = true},
+	[RUN_COST_HIGH] = {.name = "overhead_high_ratio",
+                           .title = "recording cost, high",
+                           .type = TABLE_DOUBLE,
+                           .unit = UNIT_RATIO,
+                           .role = ROLE_EVIDENCE,
+                           .definition = "upper end of it: a bound where overhead_ratio is not told",
+                           .rules = RULE_NOT_NEGATIVE,
+                           .is_hidden = true},
+	[RUN_OPERATOR_STEPS] = {.name = "operator_steps",
+                                .title = "steps with operators",
+                                .type = TABLE_INT,
+                                .unit = UNIT_COUNT,
+                                .role = ROLE_EVIDENCE,
+                                .definition = "complete steps of the job with operators in all of its ranks",
+                                .is_hidden = true},
+	[RUN_OPERATOR_SUM_STEPS] =
+		{.name = "operator_sum_steps",
+                 .title = "steps of sums",
+                 .type = TABLE_DOUBLE,
+                 .unit = UNIT_COUNT,
+                 .role = ROLE_EVIDENCE,
+                 .definition = "steps of all processes, each counted by itself, that sums in tables of "
+                               "operators are of: those with operators; where a budget chose them all",
+                 .is_hidden = true},
+	[RUN_OPERATORS_EVERY] =
+		{.name = "operators_every",
+                 .title = "operators every",
+                 .type = TABLE_INT,
+                 .role = ROLE_EVIDENCE,
+                 .definition = "operators are recorded in one of so many steps, as the budget last had it",
+                 .is_hidden = true},
+	[RUN_COST_ALL] = {.name = "overhead_all_ratio",
+                          .title = "recording cost of all",
+                          .type = TABLE_DOUBLE,
+                          .unit = UNIT_RATIO,
+                          .definition = "overhead_ratio if all steps had operators",
+                          .rules = RULE_NOT_NEGATIVE,
+                          .is_hidden = true},
+	[RUN_COST_TEXT] =
+		{.name = "cost",
+                 .type = TABLE_TEXT,
+                 .definition = "what recording cost, in one sentence: overhead_ratio and where it is from, or a "
+                               "bound, or why it was not measured and what is known instead",
+                 .is_hidden = true},
+	[RUN_DROPPED] = {.name = "lost_events",
+                         .title = "dropped events",
+                         .type = TABLE_INT,
+                         .unit = UNIT_COUNT,
+                         .definition = "events the recorder counted but had no room for"},
+	[RUN_MISSING_ENDS] = {.name = "missing_ends",
+                              .title = "missing ends",
+                              .type = TABLE_INT,
+                              .unit = UNIT_COUNT,
+                              .definition = "processes whose last events are missing, and with them the count of what "
+                                            "was dropped there"},
+};
+
+static bool is_program(const struct process *process)
+{
+	return process->role != STEPSCOPE_ROLE_HOST && process->role != STEPSCOPE_ROLE_LAUNCHER;
+}
+
+static const char *any_meta(const struct model *model, const char *key)
+{
+	return model_meta(model, MODEL_NONE, key);
+}
+
+static void set_or_missing(struct table *table, int row, int column, const char *text, const char *reason)
+{
+	if (text && text[0])
+		table_set_text(table, row, column, text);
+	else
+		table_set_missing(table, row, column, reason);
+}
+
+/* It could not know that it would remove them. */
+static const char *what_is_left(const char *said, const struct model *model, struct arena *arena)
+{
+	for (uint32_t i = 0; said && i < model->ledger_count; i++) {
+		if (model->ledger[i].kind == LEDGER_REMOVED)
+			return arena_printf(arena, "%s; older ones were removed again, see the ledger", said);
+	}
+	return said;
+}
+
+static uint32_t count_ranks(const struct step_times *times)
+{
+	uint32_t ranks = 0;
+
+	for (uint32_t i = 0; i < times->span_count; i++)
+		ranks += times->spans[i].is_rank;
+	return ranks;
+}
+
+/* Steps that the recorder counted may end elsewhere than those of the report, which has all of the run before it: then a step has operators in a part
+ * of it only. The sentence is src/recorder/schedule.c's. */
+static const char *add_own_count(const char *said, const struct step_times *times, struct arena *arena)
+{
+	int64_t with, begun, more = times->job_incomplete;
+	bool is_alike;
+
+	if (!said || count_ranks(times) != 1 ||
+	    sscanf(said, "captured operators of %" SCNd64 " of %" SCNd64 " step", &with, &begun) != 2)
+		return said;
+	is_alike = with >= times->job_whole && with <= times->job_whole + more && begun >= times->job_count &&
+	           begun <= times->job_count + more;
+	return is_alike ? said
+	                : arena_printf(arena, "%s; of the steps as the report finds them %u of %u have all of theirs",
+	                               said, times->job_whole, times->job_count);
+}
+
+/* Of a recorder that did not live to say it. */
+static const char *own_capture(const struct model *model, const struct step_times *times, struct arena *arena)
+{
+	const char *range = any_meta(model, "budget.range");
+
+	range = range ? range : any_meta(model, "budget.every");
+	if (!times->by_budget || !times->job_count)
+		return NULL;
+	if (!range || !strcmp(range, "1"))
+		return arena_printf(arena, "operators of %u of %u steps", times->job_whole, times->job_count);
+	return arena_printf(arena, "operators of %u of %u steps (1 of %.40s)", times->job_whole, times->job_count,
+	                    range);
+}
+
+/* What the recorder said, and where the number of steps is a guess, which the ledger explains. */
+static const char *capture_text(const struct model *model, const struct step_times *times, bool is_window,
+                                struct arena *arena)
+{
+	static const char doubt[] = "the number of steps is ";
+	const char *said = step_times_capture(model);
+
+	if (!is_window)
+		said = said ? add_own_count(said, times, arena) : own_capture(model, times, arena);
+	said = what_is_left(said, model, arena);
+	for (uint32_t i = 0; i < model->ledger_count; i++) {
+		const char *text = model_text(model, model->ledger[i].text);
+		size_t length = strcspn(text, ":");
+
+		if (model->ledger[i].kind == LEDGER_OTHER && !strncmp(text, doubt, sizeof(doubt) - 1))
+			return arena_printf(arena, "%s%s%.*s, see the ledger", said ? said : "", said ? "; " : "",
+			                    (int)length, text);
+	}
+	return said;
+}
+
+/* "a, b and 3 more" */
+static const char *host_list(const struct model *model, struct arena *arena)
+{
+	const char *list = NULL;
+	uint32_t more = 0;
+
+	for (uint32_t i = 0; i < model->processes_count; i++) {
+		bool is_new = model->processes[i].host != 0;
+
+		for (uint32_t j = 0; j < i && is_new; j++)
+			is_new = model->processes[j].host != model->processes[i].host;
+		if (!is_new)
+			continue;
+		if (list && strlen(list) > 60)
+			more++;
+		else
+			list = arena_printf(arena, "%s%s%s", list ? list : "", list ? ", " : "",
+			                    model_text(model, model->processes[i].host));
+	}
+	return more ? arena_printf(arena, "%s and %u more", list, more) : list;
+}
+
+static void set_who(struct table *table, const struct model *model)
+{
+	const char *program = NULL, *command = any_meta(model, "argv");
+	int64_t processes = 0;
+	int32_t rank = -1, world_size = -1;
+	bool is_one_rank = true;
+	struct missing_ranks missing;
+
+	for (uint32_t i = 0; i < model->processes_count; i++) {
+		const struct process *process = &model->processes[i];
+
+		if (!is_program(process))
+			continue;
+		processes++;
+		if (!program && process->name)
+			program = model_text(model, process->name);
+		if (process->world_size > world_size)
+			world_size = process->world_size;
+		if (process->rank >= 0 && rank >= 0 && process->rank != rank)
+			is_one_rank = false;
+		rank = process->rank >= 0 ? process->rank : rank;
+	}
+	set_or_missing(table, 0, RUN_PROGRAM, program ? program : any_meta(model, "program"), "not recorded");
+	set_or_missing(table, 0, RUN_COMMAND, command ? command : program, "not recorded");
+	set_or_missing(table, 0, RUN_HOSTS, host_list(model, &table->arena), "not recorded");
+	if (processes)
+		table_set_int(table, 0, RUN_PROCESSES, processes);
+	else
+		table_set_missing(table, 0, RUN_PROCESSES, "no process of the program recorded itself");
+	if (rank >= 0 && is_one_rank)
+		table_set_int(table, 0, RUN_RANK, rank);
+	else
+		table_set_missing(table, 0, RUN_RANK,
+		                  rank < 0 ? "no launcher gave one" : "several ranks were recorded");
+	if (world_size >= 0)
+		table_set_int(table, 0, RUN_WORLD_SIZE, world_size);
+	else
+		table_set_missing(table, 0, RUN_WORLD_SIZE, "no launcher gave one");
+	missing = missing_ranks_find(model, &table->arena);
+	table_set_text_or(table, 0, RUN_MISSING_RANKS, missing.text, "no rank is known to be missing");
+}
+
+/* 2026-11-21T07:03:09.412Z */
+static const char *utc_time(struct arena *arena, int64_t realtime_ns)
+{
+	time_t seconds = (time_t)(realtime_ns / 1000000000);
+	char text[32];
+	struct tm tm;
+
+	if (!gmtime_r(&seconds, &tm) || !strftime(text, sizeof(text), "%Y-%m-%dT%H:%M:%S", &tm))
+		return NULL;
+	return arena_printf(arena, "%s.%03dZ", text, (int)(realtime_ns / 1000000 % 1000));
+}
+
+struct stretch {
+	const struct process *first; /* NULL: nothing has a time */
+	int64_t first_ns, last_ns;
+};
+
+static void widen(struct stretch *stretch, const struct process *process, int64_t first_ns, int64_t last_ns)
+{
+	if (!stretch->first || last_ns > stretch->last_ns)
+		stretch->last_ns = last_ns;
+	if (!stretch->first || first_ns < stretch->first_ns) {
+		stretch->first = process;
+		stretch->first_ns = first_ns;
+	}
+}
+
+static struct stretch whole_stretch(const struct model *model)
+{
+	struct stretch stretch = {0};
+
+	for (uint32_t i = 0; i < model->processes_count; i++) {
+		const struct process *process = &model->processes[i];
+
+		if (is_program(process) && process->has_times)
+			widen(&stretch, process, process->first_ns, process->last_ns);
+	}
+	return stretch;
+}
+
+/* What was read for --steps reaches beyond them on both sides. */
+static struct stretch selected_stretch(const struct model *model, const struct step_times *times)
+{
+	struct stretch stretch = {0};
+
+	for (uint32_t i = 0; i < times->span_count; i++) {
+		const struct step_span *span = &times->spans[i];
+
+		widen(&stretch, &model->processes[span->process], span->first_ns, span->last_ns);
+	}
+	return stretch;
+}
+
+static void set_when(struct table *table, const struct model *model, const struct step_times *times, bool is_window)
+{
+	struct stretch stretch = is_window ? selected_stretch(model, times) : whole_stretch(model);
+	const char *reason = is_window ? step_times_empty_reason(times) : "no process of the program recorded a time";
+	int64_t offset_ns = stretch.first ? stretch.first->realtime_offset_ns : 0;
+
+	if (!stretch.first) {
+		table_set_missing(table, 0, RUN_CREATED, reason);
+		table_set_missing(table, 0, RUN_DURATION, reason);
+		return;
+	}
+	table_set_int(table, 0, RUN_DURATION, stretch.last_ns - stretch.first_ns);
+	if (offset_ns)
+		table_set_text(table, 0, RUN_CREATED, utc_time(&table->arena, stretch.first_ns + offset_ns));
+	else
+		table_set_missing(table, 0, RUN_CREATED, "the recording has no wall clock");
+}
+
+static void set_window(struct table *table, const struct step_times *times)
+{
+	int64_t gaps = 0;
+
+	for (uint32_t i = 0; i < times->span_count; i++)
+		gaps += times->spans[i].gaps;
+	table_set_int(table, 0, RUN_STEPPING, times->span_count);
+	table_set_int(table, 0, RUN_STEPS, times->job_count);
+	table_set_int(table, 0, RUN_RANK_STEPS, times->complete);
+	table_set_int(table, 0, RUN_RANK_GAPS, gaps);
+	table_set_int(table, 0, RUN_INCOMPLETE, times->job_incomplete);
+	table_set_int(table, 0, RUN_DETAILED, times->job_detailed);
+	table_set_int(table, 0, RUN_SKIPPED, times->job_selected - times->job_detailed);
+	if (times->job_selected) {
+		table_set_int(table, 0, RUN_FIRST_STEP, times->job_first);
+		table_set_int(table, 0, RUN_LAST_STEP, times->job_last);
+		return;
+	}
+	table_set_missing(table, 0, RUN_FIRST_STEP, step_times_empty_reason(times));
+	table_set_missing(table, 0, RUN_LAST_STEP, step_times_empty_reason(times));
+}
+
+static const struct model_step *last_step(const struct model *model, uint32_t process)
+{
+	const struct model_step *last = NULL;
+
+	for (uint32_t i = 0; i < model->steps_count; i++)
+		last = model->steps[i].process == process ? &model->steps[i] : last;
+	return last;
+}
+
+/* Counts the processes by their ends and picks the one whose end is told: one that did not end well, else any, and a worker only where that is
+ * all there is: it dies of its trainer's death. */
+struct ends {
+	uint32_t well, badly, one; /* one: MODEL_NONE, there is none */
+	uint32_t workers;          /* of those that ended well */
+};
+
+static struct ends count_ends(const struct model *model)
+{
+	struct ends ends = {.one = MODEL_NONE};
+
+	for (uint32_t i = 0; i < model->processes_count; i++) {
+		const struct process *process = &model->processes[i];
+		bool is_worker = process->role == STEPSCOPE_ROLE_WORKER;
+
+		if (!is_program(process))
+			continue;
+		if (!process->is_closed && !process_exited_well(model, i)) {
+			if (!ends.badly++ || !is_worker)
+				ends.one = i;
+			continue;
+		}
+		if (ends.one == MODEL_NONE || (!ends.badly && !is_worker && ends.workers == ends.well))
+			ends.one = i;
+		ends.well++;
+		ends.workers += is_worker;
+	}
+	return ends;
+}
+
+static const char *describe_end(const struct model *model, struct arena *arena)
+{
+	struct ends ends = count_ends(model);
+	const struct model_step *step;
+	const char *words;
+
+	if (ends.one == MODEL_NONE)
+		return NULL;
+	if (!ends.badly)
+		return ends.well - ends.workers <= 1 ? process_end(model, ends.one, arena)
+		                                     : "all processes ended by themselves";
+	words = process_end(model, ends.one, arena);
+	if (!strcmp(words, PROCESS_DID_NOT_CLOSE))
+		words = PROCESS_DID_NOT_CLOSE " (killed, crashed, or its file could not be written)";
+	step = last_step(model, ends.one);
+	if (step)
+		words = arena_printf(arena, "%s, %s step %" PRId64, words, step->is_open ? "in" : "after",
+		                     step->number);
+	if (ends.well + ends.badly == 1)
+		return words;
+	return arena_printf(arena, "%u of %u processes have not closed their recordings; %s: %s", ends.badly,
+	                    ends.well + ends.badly, process_label(model, ends.one, arena), words);
+}
+
+/* ---- what recording cost ---- */
+
+static const char *measured_text(const struct recording_price *price, struct arena *arena)
+{
+	const struct operator_cost *operators = &price->operators;
+	char text[UNITS_BYTES];
+
+	if (price->is_counted)
+		return arena_printf(arena, "recording cost %s (no operators were recorded; its own work, as counted)",
+		                    units_ratio(text, price->ratio));
+	if (price->unknown)
+		return arena_printf(
+			arena, "recording cost less than %.1f %% (%u steps with operators against their neighbours)",
+			ceil(1000 * fmax(price->high, 0.001)) / 10, operators->pairs);
+	return arena_printf(
+		arena, "recording cost %s (%u steps with operators against their neighbours, %.1f %% each +- %.1f)",
+		units_ratio(text, price->ratio), operators->pairs, 100 * operators->ratio, 100 * operators->half);
+}
+
+/* Where steps do not tell it. Who does not use PyTorch pays for the recorder's events alone. */
+static const char *counted_text(const struct recording_price *price, const struct recording_cost *cost, bool is_torch,
+                                struct arena *arena)
+{
+	char text[UNITS_BYTES];
+
+	if (!is_torch && cost)
+		return arena_printf(arena, "recording took %s of the CPU time", units_ratio(text, cost->ratio));
+	if (!cost)
+		return arena_printf(arena, "cost not measured: %s", price->unknown);
+	return arena_printf(arena,
+	                    "cost not measured: %s; events alone took %s of the CPU time; what PyTorch pays for being "
+	                    "observed is not in it",
+	                    price->unknown, units_ratio(text, cost->ratio));
+}
+
+static void set_missing_cost(struct table *table, const char *reason)
+{
+	table_set_missing(table, 0, RUN_COST, reason);
+	table_set_missing(table, 0, RUN_COST_LOW, reason);
+	table_set_missing(table, 0, RUN_COST_HIGH, reason);
+	table_set_missing(table, 0, RUN_COST_ALL, reason);
+}
+
+static void set_price(struct table *table, const struct recording_price *price)
+{
+	set_missing_cost(table, price->unknown);
+	if (!price->unknown)
+		table_set_double(table, 0, RUN_COST, price->ratio);
+	table_set_double(table, 0, RUN_COST_LOW, price->low);
+	table_set_double(table, 0, RUN_COST_HIGH, price->high);
+	if (price->is_counted)
+		table_set_missing(table, 0, RUN_COST_ALL, price->operators.unknown);
+	else if (operator_cost_is_told(price->operators.ratio, price->operators.half))
+		table_set_double(table, 0, RUN_COST_ALL, price->all);
+	else
+		table_set_missing(table, 0, RUN_COST_ALL, RECORDING_PRICE_BOUND);
+}
+
+static void set_cost(struct table *table, const struct model *model, const struct step_times *times, bool is_window)
+{
+	bool is_torch = any_meta(model, "torch.version") != NULL, is_known;
+	struct recording_price price;
+	struct recording_cost cost;
+
+	if (is_window) {
+		set_missing_cost(table, RECORDING_COST_OF_A_PART);
+		table_set_missing(table, 0, RUN_COST_TEXT, RECORDING_COST_OF_A_PART);
+		return;
+	}
+	is_known = recording_cost_all(&cost, model);
+	price = recording_price_find(model, times);
+	if (price.has_interval) {
+		set_price(table, &price);
+		table_set_text(table, 0, RUN_COST_TEXT, measured_text(&price, &table->arena));
+		return;
+	}
+	set_missing_cost(table, is_known ? price.unknown : "the recorder did not measure itself");
+	if (is_known && !is_torch)
+		table_set_double(table, 0, RUN_COST, cost.ratio);
+	if (is_known || is_torch)
+		table_set_text(table, 0, RUN_COST_TEXT,
+		               counted_text(&price, is_known ? &cost : NULL, is_torch, &table->arena));
+	else
+		table_set_missing(table, 0, RUN_COST_TEXT, "the recorder did not measure itself");
+}
+
+/* The last one that the recorder chose counts. */
+static void set_operators(struct table *table, const struct model *model, const struct step_times *times)
+{
+	const char *every = any_meta(model, "budget.every");
+
+	table_set_int(table, 0, RUN_OPERATOR_STEPS, times->job_whole);
+	table_set_double(table, 0, RUN_OPERATOR_SUM_STEPS, step_kinds_sum_steps(times));
+	if (every && strtoll(every, NULL, 10) > 0)
+		table_set_int(table, 0, RUN_OPERATORS_EVERY, strtoll(every, NULL, 10));
+	else
+		table_set_missing(table, 0, RUN_OPERATORS_EVERY, "no budget chose the steps with operators");
+}
+
+static void set_evidence(struct table *table, const struct model *model, const struct step_times *times, bool is_window)
+{
+	uint64_t dropped = 0, events = 0;
+	int64_t missing_ends = 0;
+
+	for (uint32_t i = 0; i < model->ledger_count; i++) {
+		dropped += model->ledger[i].kind == LEDGER_DROPPED ? model->ledger[i].count : 0;
+		missing_ends += model->ledger[i].kind == LEDGER_MISSING_TAIL;
+	}
+	for (uint32_t i = 0; i < model->processes_count; i++)
+		events += is_program(&model->processes[i]) ? model->processes[i].event_count : 0;
+	table_set_int(table, 0, RUN_DROPPED, (int64_t)dropped);
+	table_set_int(table, 0, RUN_MISSING_ENDS, missing_ends);
+	table_set_int(table, 0, RUN_EVENTS, (int64_t)events);
+	set_or_missing(table, 0, RUN_CAPTURE, capture_text(model, times, is_window, &table->arena),
+	               "the recorder says it at its end, which it did not reach");
+	set_or_missing(table, 0, RUN_ENDED, describe_end(model, &table->arena),
+	               "no process of the program was recorded");
+}
+
+static enum status run(const struct model *model, const struct analysis_options *options, struct table *table,
+                       struct error *err)
+{
+	struct step_times own = {0};
+	const struct step_times *times = step_times_get(&own, model, options);
+
+	table_init(table, "run", "Run", "what was run, what of it was recorded, and how");
+	table_columns(table, columns, RUN_COLUMNS);
+	table_row(table);
+	set_who(table, model);
+	set_when(table, model, times, options->has_steps);
+	set_window(table, times);
+	set_evidence(table, model, times, options->has_steps);
+	set_cost(table, model, times, options->has_steps);
+	set_operators(table, model, times);
+	step_times_release(&own);
+	return STATUS_OK;
+}
+
+const struct analysis analysis_run = {"run", "what was run and recorded?", run};

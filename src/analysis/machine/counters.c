@@ -1,0 +1,251 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * counters.c: the tables `counters` and `metrics`: what each series of values was over time, one row per name and process.
+ */
+#include "analysis/machine/telemetry_window.h"
+#include "analysis/shared/labels.h"
+#include "analysis/shared/statistics.h"
+#include "analysis/step_times/step_times.h"
+
+#include "base/storage.h"
+
+#include <math.h>
+
+enum {
+	VALUE_NAME,
+	VALUE_PROCESS,
+	VALUE_COUNT,
+	VALUE_FIRST,
+	VALUE_LAST,
+	VALUE_MIN,
+	VALUE_MAX,
+	VALUE_MEAN,
+	VALUE_P95,
+	VALUE_NAN,
+	VALUE_FIRST_NAN,
+	VALUE_COUNTER_COLUMNS,
+	VALUE_FIRST_TEN = VALUE_COUNTER_COLUMNS, /* of metrics only */
+	VALUE_LAST_TEN,
+	VALUE_FIRST_THIRD,
+	VALUE_LAST_THIRD,
+	VALUE_DEVIATION,
+	VALUE_COLUMNS,
+};
+
+#define NUMBER(column, text)                                                                                           \
+	{                                                                                                              \
+		.name = column, .type = TABLE_DOUBLE, .definition = text                                               \
+	}
+
+#define HIDDEN(column, text)                                                                                           \
+	{                                                                                                              \
+		.name = column, .type = TABLE_DOUBLE, .definition = text, .is_hidden = true                            \
+	}
+
+static const struct table_column columns[VALUE_COLUMNS] = {
+	[VALUE_NAME] = {.name = "name", .type = TABLE_TEXT, .role = ROLE_KEY, .definition = "name the program gave it"},
+	[VALUE_PROCESS] = PROCESS_COLUMN,
+	[VALUE_COUNT] = {.name = "count",
+                         .title = "values",
+                         .type = TABLE_INT,
+                         .unit = UNIT_COUNT,
+                         .role = ROLE_EVIDENCE,
+                         .definition = "recorded values",
+                         .rules = RULE_NOT_NEGATIVE,
+                         .more = MORE_SUM},
+	[VALUE_FIRST] = NUMBER("first", "first value, NaN and infinities included"),
+	[VALUE_LAST] = NUMBER("last", "last value, NaN and infinities included"),
+	[VALUE_MIN] = NUMBER("min", "smallest value that is a number"),
+	[VALUE_MAX] = NUMBER("max", "largest value that is a number"),
+	[VALUE_MEAN] = NUMBER("mean", "mean of the finite values, each with the same weight"),
+	[VALUE_P95] = HIDDEN("p95", "95 % of the finite values are not larger"),
+	[VALUE_NAN] = {.name = "nan_count",
+                       .title = "not finite",
+                       .type = TABLE_INT,
+                       .unit = UNIT_COUNT,
+                       .role = ROLE_EVIDENCE,
+                       .definition = "values that are NaN or infinite",
+                       .more = MORE_SUM},
+	[VALUE_FIRST_NAN] = {.name = "first_nan_step",
+                             .title = "first at step",
+                             .type = TABLE_INT,
+                             .role = ROLE_EVIDENCE,
+                             .definition = "number of the step of the first value that is NaN or infinite"},
+	[VALUE_FIRST_TEN] = HIDDEN("first_ten_mean", "mean of the finite ones of the first ten values"),
+	[VALUE_LAST_TEN] = HIDDEN("last_ten_mean", "mean of the finite ones of the last ten values"),
+	[VALUE_FIRST_THIRD] = HIDDEN("first_third_mean", "mean of the finite ones of the first third of the values"),
+	[VALUE_LAST_THIRD] = HIDDEN("last_third_mean", "mean of the finite ones of the last third of the values"),
+	[VALUE_DEVIATION] = HIDDEN("deviation", "standard deviation of the finite values, as of a sample"),
+};
+
+struct value_fold {
+	int64_t count, odd;
+	double first, last, min, max, sum;
+	int32_t odd_step;
+	double *values; /* all of them */
+};
+
+/* The machine has no steps of its own: what was seen of it while the selected ones ran. */
+static bool is_wanted(const struct step_times *times, const struct telemetry_window *selected,
+                      const struct value_series *series, uint32_t i, bool is_of_machine)
+{
+	int32_t step = series->step ? series->step[i] : -1;
+
+	if (is_of_machine)
+		return telemetry_window_holds(selected, series->time_ns[i]);
+	return step >= 0 && times->steps[step].is_selected;
+}
+
+static void add_value(struct value_fold *fold, double value, int32_t step)
+{
+	fold->values[fold->count] = value;
+	if (!fold->count++)
+		fold->first = value;
+	fold->last = value;
+	if (!isfinite(value)) {
+		if (!fold->odd++)
+			fold->odd_step = step;
+		return;
+	}
+	fold->min = fold->count - fold->odd == 1 || value < fold->min ? value : fold->min;
+	fold->max = fold->count - fold->odd == 1 || value > fold->max ? value : fold->max;
+	fold->sum += value;
+}
+
+static void set_mean(struct table *table, int row, int column, const double *values, int64_t count)
+{
+	int64_t finite = 0;
+	double sum = 0;
+
+	for (int64_t i = 0; i < count; i++) {
+		if (!isfinite(values[i]))
+			continue;
+		sum += values[i];
+		finite++;
+	}
+	if (finite)
+		table_set_double(table, row, column, sum / (double)finite);
+	else
+		table_set_missing(table, row, column, count ? "none of them is finite" : "there are too few values");
+}
+
+/* From the mean, which values that differ little from each other leave as it is. */
+static void set_deviation(struct table *table, int row, const struct value_fold *fold)
+{
+	int64_t finite = fold->count - fold->odd;
+	double mean = fold->sum / (double)finite, sum = 0;
+
+	if (finite < 2) {
+		table_set_missing(table, row, VALUE_DEVIATION, "there are too few values");
+		return;
+	}
+	for (int64_t i = 0; i < fold->count; i++)
+		if (isfinite(fold->values[i]))
+			sum += (fold->values[i] - mean) * (fold->values[i] - mean);
+	table_set_double(table, row, VALUE_DEVIATION, sqrt(sum / (double)(finite - 1)));
+}
+
+static void set_means(struct table *table, int row, const struct value_fold *fold)
+{
+	int64_t ten = fold->count < 10 ? fold->count : 10, third = fold->count / 3;
+
+	set_mean(table, row, VALUE_FIRST_TEN, fold->values, ten);
+	set_mean(table, row, VALUE_LAST_TEN, fold->values + fold->count - ten, ten);
+	set_mean(table, row, VALUE_FIRST_THIRD, fold->values, third);
+	set_mean(table, row, VALUE_LAST_THIRD, fold->values + fold->count - third, third);
+	set_deviation(table, row, fold);
+}
+
+/* The last that is done with the values: it leaves those that are finite, sorted. */
+static void set_p95(struct table *table, int row, const struct value_fold *fold)
+{
+	size_t finite = 0;
+
+	for (int64_t i = 0; i < fold->count; i++)
+		if (isfinite(fold->values[i]))
+			fold->values[finite++] = fold->values[i];
+	sort_doubles(fold->values, finite);
+	table_set_double(table, row, VALUE_P95, quantile(fold->values, finite, 0.95));
+}
+
+static void add_row(struct table *table, const struct model *model, const struct value_series *series,
+                    const struct value_fold *fold)
+{
+	int row = table_row(table);
+
+	table_set_text(table, row, VALUE_NAME, model_text(model, series->name));
+	table_set_text(table, row, VALUE_PROCESS, process_label(model, series->process, &table->arena));
+	table_set_int(table, row, VALUE_COUNT, fold->count);
+	table_set_double(table, row, VALUE_FIRST, fold->first);
+	table_set_double(table, row, VALUE_LAST, fold->last);
+	table_set_int(table, row, VALUE_NAN, fold->odd);
+	if (fold->odd && fold->odd_step >= 0)
+		table_set_int(table, row, VALUE_FIRST_NAN, model->steps[fold->odd_step].number);
+	else
+		table_set_missing(table, row, VALUE_FIRST_NAN,
+		                  fold->odd ? "the value was set outside the steps" : "all values are finite");
+	if (series->is_metric)
+		set_means(table, row, fold);
+	if (fold->count == fold->odd) {
+		for (int column = VALUE_MIN; column <= VALUE_P95; column++)
+			table_set_missing(table, row, column, "no value is finite");
+		return;
+	}
+	table_set_double(table, row, VALUE_MIN, fold->min);
+	table_set_double(table, row, VALUE_MAX, fold->max);
+	table_set_double(table, row, VALUE_MEAN, fold->sum / (double)(fold->count - fold->odd));
+	set_p95(table, row, fold);
+}
+
+static void add_series(struct table *table, const struct model *model, const struct analysis_options *options,
+                       bool is_metric)
+{
+	struct step_times own = {0};
+	const struct step_times *times = step_times_get(&own, model, options);
+	struct telemetry_window selected = telemetry_window_find(model, times, true);
+
+	table_columns(table, columns, is_metric ? VALUE_COLUMNS : VALUE_COUNTER_COLUMNS);
+	table_bound(table, VALUE_COUNT);
+	for (uint32_t i = 0; i < model->series_count; i++) {
+		const struct value_series *series = model->series[i];
+		struct value_fold fold = {.odd_step = -1};
+		bool is_of_machine = series->process < model->processes_count &&
+		                     model->processes[series->process].role == STEPSCOPE_ROLE_HOST;
+
+		if (series->is_metric != is_metric || series->subject) /* those are telemetry */
+			continue;
+		fold.values = storage_resize(model->storage, NULL, (size_t)series->count + 1, sizeof(*fold.values));
+		for (uint32_t j = 0; j < series->count; j++) {
+			if (!is_part_of_run(options) || is_wanted(times, &selected, series, j, is_of_machine))
+				add_value(&fold, series->value[j], series->step ? series->step[j] : -1);
+		}
+		if (fold.count)
+			add_row(table, model, series, &fold);
+		storage_release(model->storage, fold.values);
+	}
+	table_add_more(table, VALUE_NAME);
+	table_sort(table, VALUE_PROCESS, true);
+	table_sort(table, VALUE_NAME, true);
+	step_times_release(&own);
+}
+
+static enum status run_counters(const struct model *model, const struct analysis_options *options, struct table *table,
+                                struct error *err)
+{
+	table_init(table, "counters", "Counters", "quantities over time, of the program, the recorder and the machine");
+	table->empty = "no counters were recorded";
+	add_series(table, model, options, false);
+	return STATUS_OK;
+}
+
+static enum status run_metrics(const struct model *model, const struct analysis_options *options, struct table *table,
+                               struct error *err)
+{
+	table_init(table, "metrics", "Metrics", "results of steps as the program reported them: loss, gradient norm");
+	table->empty = "the program reported no metrics: stepscope_metric() in C, stepscope.metric() in Python";
+	add_series(table, model, options, true);
+	return STATUS_OK;
+}
+
+const struct analysis analysis_counters = {"counters", "which quantities were recorded over time?", run_counters};
+const struct analysis analysis_metrics = {"metrics", "how did loss and other results develop?", run_metrics};

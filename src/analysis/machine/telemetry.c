@@ -1,0 +1,206 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * telemetry.c: the table `telemetry`: what was measured of GPUs from outside, one row per quantity and GPU. Beside a recording or a trace only
+ * values of its time count.
+ */
+#include "analysis/machine/telemetry_window.h"
+
+#include "analysis/shared/statistics.h"
+
+#include "base/storage.h"
+
+#include <inttypes.h>
+#include <math.h>
+#include <stdio.h>
+
+enum {
+	TELEMETRY_OF,
+	TELEMETRY_NAME,
+	TELEMETRY_UNIT,
+	TELEMETRY_MIN,
+	TELEMETRY_MEAN,
+	TELEMETRY_MAX,
+	TELEMETRY_LAST,
+	TELEMETRY_P5,
+	TELEMETRY_P95,
+	TELEMETRY_COUNT,
+	TELEMETRY_MISSING,
+	TELEMETRY_COLUMNS,
+};
+
+#define NUMBER(column, text)                                                                                           \
+	{                                                                                                              \
+		.name = column, .type = TABLE_DOUBLE, .definition = text                                               \
+	}
+
+static const struct table_column columns[TELEMETRY_COLUMNS] = {
+	[TELEMETRY_OF] = {.name = "of",
+                          .type = TABLE_TEXT,
+                          .role = ROLE_KEY,
+                          .definition = "the GPU, as the file names it, or a process on it; \"#2\": the second in the "
+                                        "order of the rows, because they have no number"},
+	[TELEMETRY_NAME] = {.name = "quantity",
+                            .type = TABLE_TEXT,
+                            .role = ROLE_KEY,
+                            .definition = "what was measured, as nvidia-smi calls it; utilization.gpu is the share of "
+                                          "time in which any kernel ran, however small"},
+	[TELEMETRY_UNIT] = {.name = "unit",
+                            .type = TABLE_TEXT,
+                            .role = ROLE_EVIDENCE,
+                            .definition = "unit of the values, as the file says it"},
+	[TELEMETRY_MIN] = NUMBER("min", "smallest value that is a number"),
+	[TELEMETRY_MEAN] = NUMBER("mean", "mean of the finite values, each with the same weight"),
+	[TELEMETRY_MAX] = NUMBER("max", "largest value that is a number"),
+	[TELEMETRY_LAST] = NUMBER("last", "last value, NaN and infinities included"),
+	[TELEMETRY_P5] = NUMBER("p5", "5 % of the values are not larger"),
+	[TELEMETRY_P95] = NUMBER("p95", "95 % of the finite values are not larger"),
+	[TELEMETRY_COUNT] = {.name = "count",
+                             .title = "values",
+                             .type = TABLE_INT,
+                             .unit = UNIT_COUNT,
+                             .role = ROLE_EVIDENCE,
+                             .definition = "values that were measured",
+                             .rules = RULE_NOT_NEGATIVE},
+	[TELEMETRY_MISSING] = {.name = "missing_count",
+                               .title = "missing",
+                               .type = TABLE_INT,
+                               .unit = UNIT_COUNT,
+                               .role = ROLE_EVIDENCE,
+                               .definition = "rows in which the driver had no value: [N/A], [Not Supported]",
+                               .rules = RULE_NOT_NEGATIVE},
+};
+
+static void widen(struct telemetry_window *window, int64_t first_ns, int64_t last_ns)
+{
+	window->first_ns = window->has_any && window->first_ns < first_ns ? window->first_ns : first_ns;
+	window->last_ns = window->has_any && window->last_ns > last_ns ? window->last_ns : last_ns;
+	window->has_any = true;
+}
+
+struct telemetry_window telemetry_window_find(const struct model *model, const struct step_times *times, bool has_steps)
+{
+	struct telemetry_window window = {0};
+
+	for (uint32_t i = 0; i < times->span_count && has_steps; i++)
+		widen(&window, times->spans[i].first_ns, times->spans[i].last_ns);
+	for (uint32_t i = 0; i < model->processes_count && !has_steps; i++) {
+		const struct process *process = &model->processes[i];
+
+		if (process->has_times && process->role != STEPSCOPE_ROLE_HOST)
+			widen(&window, process->first_ns, process->last_ns);
+	}
+	return window;
+}
+
+bool telemetry_window_holds(const struct telemetry_window *window, int64_t time_ns)
+{
+	return !window->has_any || (time_ns >= window->first_ns && time_ns <= window->last_ns);
+}
+
+struct fold {
+	int64_t count, missing, outside;
+	double min, max, last;
+	long double sum; /* of any two doubles */
+	double *values;  /* those that count */
+};
+
+static void fold_series(struct fold *fold, const struct value_series *series, const struct telemetry_window *window)
+{
+	for (uint32_t i = 0; i < series->count; i++) {
+		double value = series->value[i];
+
+		if (!telemetry_window_holds(window, series->time_ns[i])) {
+			fold->outside++;
+			continue;
+		}
+		if (!isfinite(value)) {
+			fold->missing++;
+			continue;
+		}
+		fold->min = fold->count && fold->min < value ? fold->min : value;
+		fold->max = fold->count && fold->max > value ? fold->max : value;
+		fold->sum += value;
+		fold->last = value;
+		fold->values[fold->count++] = value;
+	}
+}
+
+/* "nvidia-smi says [N/A]" */
+static const char *why_missing(struct table *table, const struct model *model, const struct value_series *series,
+                               const struct fold *fold)
+{
+	char key[256];
+	const char *said;
+
+	if (!fold->missing)
+		return "no value was taken in the time of the recording";
+	snprintf(key, sizeof(key), "%s.%s", model_text(model, series->subject), model_text(model, series->name));
+	said = model_meta(model, series->process, key);
+	return said ? arena_printf(&table->arena, "the driver said %s", said) : "the driver had no value";
+}
+
+static void add_row(struct table *table, const struct model *model, const struct value_series *series,
+                    const struct fold *fold)
+{
+	int row = table_row(table);
+
+	table_set_text(table, row, TELEMETRY_OF, model_text(model, series->subject));
+	table_set_text(table, row, TELEMETRY_NAME, model_text(model, series->name));
+	if (series->unit)
+		table_set_text(table, row, TELEMETRY_UNIT, model_text(model, series->unit));
+	else
+		table_set_missing(table, row, TELEMETRY_UNIT, "the file gives it none");
+	table_set_int(table, row, TELEMETRY_COUNT, fold->count);
+	table_set_int(table, row, TELEMETRY_MISSING, fold->missing);
+	if (!fold->count) {
+		const char *reason = why_missing(table, model, series, fold);
+
+		for (int column = TELEMETRY_MIN; column <= TELEMETRY_P95; column++)
+			table_set_missing(table, row, column, reason);
+		return;
+	}
+	table_set_double(table, row, TELEMETRY_MIN, fold->min);
+	table_set_double(table, row, TELEMETRY_MEAN, (double)(fold->sum / fold->count));
+	table_set_double(table, row, TELEMETRY_MAX, fold->max);
+	table_set_double(table, row, TELEMETRY_LAST, fold->last);
+	sort_doubles(fold->values, (size_t)fold->count);
+	table_set_double(table, row, TELEMETRY_P5, quantile(fold->values, (size_t)fold->count, 0.05));
+	table_set_double(table, row, TELEMETRY_P95, quantile(fold->values, (size_t)fold->count, 0.95));
+}
+
+static enum status run(const struct model *model, const struct analysis_options *options, struct table *table,
+                       struct error *err)
+{
+	struct step_times own = {0};
+	const struct step_times *times = step_times_get(&own, model, options);
+	struct telemetry_window window = telemetry_window_find(model, times, options->has_steps);
+	int64_t outside = 0, values = 0;
+
+	table_init(table, "telemetry", "GPU telemetry", "what was measured of GPUs from outside, while the run ran");
+	table_columns(table, columns, TELEMETRY_COLUMNS);
+	for (uint32_t i = 0; i < model->series_count; i++) {
+		struct fold fold = {0};
+
+		if (!model->series[i]->subject)
+			continue;
+		fold.values = storage_resize(model->storage, NULL, (size_t)model->series[i]->count + 1,
+		                             sizeof(*fold.values));
+		fold_series(&fold, model->series[i], &window);
+		add_row(table, model, model->series[i], &fold);
+		storage_release(model->storage, fold.values);
+		outside += fold.outside;
+		values += fold.count + fold.missing;
+	}
+	table_sort(table, TELEMETRY_OF, true);
+	if (!table->row_count)
+		table->empty = "no telemetry of GPUs was found: nvidia-smi --query-gpu=... --format=csv -l 1 > gpu.csv "
+			       "beside the recording";
+	else if (outside)
+		table->note = arena_printf(&table->arena,
+		                           "%" PRId64 " of %" PRId64 " values are of another time and are not counted",
+		                           outside, outside + values);
+	step_times_release(&own);
+	return STATUS_OK;
+}
+
+const struct analysis analysis_telemetry = {"telemetry", "what did GPUs do, seen from outside: nvidia-smi?", run};

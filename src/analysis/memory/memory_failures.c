@@ -1,0 +1,158 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * memory_failures.c: the table `memory_failures`: when an allocator could not give what was asked for, as a memory snapshot says it.
+ */
+#include "analysis/memory/memory_pool.h"
+#include "analysis/shared/labels.h"
+#include "analysis/shared/span_places.h"
+
+#include <string.h>
+
+enum {
+	FAILURES_PROCESS,
+	FAILURES_DEVICE,
+	FAILURES_TIME,
+	FAILURES_ASKED,
+	FAILURES_DEVICE_FREE,
+	FAILURES_ALLOCATED,
+	FAILURES_RESERVED,
+	FAILURES_UNUSED,
+	FAILURES_BY,
+	FAILURES_LINE,
+	FAILURES_WHY,
+	FAILURES_COLUMNS,
+};
+
+static const struct table_column columns[FAILURES_COLUMNS] = {
+	[FAILURES_PROCESS] = PROCESS_COLUMN,
+	[FAILURES_DEVICE] = {.name = "device",
+                             .type = TABLE_TEXT,
+                             .role = ROLE_KEY,
+                             .definition = "device and its number"},
+	[FAILURES_TIME] = {.name = "time_ns",
+                           .title = "time",
+                           .type = TABLE_INT,
+                           .unit = UNIT_NS_SINCE_START,
+                           .definition = "when it was asked for, since the first known instant of its process"},
+	[FAILURES_ASKED] = {.name = "asked_bytes",
+                            .title = "asked for",
+                            .type = TABLE_INT,
+                            .unit = UNIT_BYTES,
+                            .definition = "that there was no room for"},
+	[FAILURES_DEVICE_FREE] = {.name = "device_free_bytes",
+                                  .title = "free on device",
+                                  .type = TABLE_INT,
+                                  .unit = UNIT_BYTES,
+                                  .definition = "that no program had taken"},
+	[FAILURES_ALLOCATED] = {.name = "used_bytes",
+                                .title = "allocated",
+                                .type = TABLE_INT,
+                                .unit = UNIT_BYTES,
+                                .definition = "that the program had and used"},
+	[FAILURES_RESERVED] = {.name = "reserved_bytes",
+                               .title = "reserved",
+                               .type = TABLE_INT,
+                               .unit = UNIT_BYTES,
+                               .definition = "that the allocator had taken from the device"},
+	[FAILURES_UNUSED] = {.name = "unused_bytes",
+                             .title = "reserved, not used",
+                             .type = TABLE_INT,
+                             .unit = UNIT_BYTES,
+                             .definition = "reserved less allocated: free, rounding, or still in use by a stream"},
+	[FAILURES_BY] = {.name = "allocated_by",
+                         .title = "asked by",
+                         .type = TABLE_TEXT,
+                         .definition = "operation, or innermost function, that asked"},
+	[FAILURES_LINE] = {.name = "line",
+                           .type = TABLE_TEXT,
+                           .definition = "innermost line of the user's own program then"},
+	[FAILURES_WHY] =
+		{.name = "why",
+                 .type = TABLE_TEXT,
+                 .definition =
+                         "fragmented: what is reserved and not used, with what the device has free, is as much as was asked for; full: it is less"},
+};
+
+struct failure {
+	int64_t asked, device_free, allocated, reserved;
+	unsigned has; /* bits, in this order */
+};
+
+static void read_arg(const struct model *model, const struct span_arg *arg, struct failure *failure)
+{
+	static const char *const keys[] = {"asked_bytes", "device_free_bytes", "allocated_bytes", "reserved_bytes"};
+	int64_t *const values[] = {&failure->asked, &failure->device_free, &failure->allocated, &failure->reserved};
+
+	for (int i = 0; i < 4; i++)
+		if (strcmp(model_text(model, arg->key), keys[i]) == 0) {
+			*values[i] = arg->i64;
+			failure->has |= 1u << i;
+		}
+}
+
+static void add_row(struct table *table, const struct model *model, struct span_places *places,
+                    const struct span_arg *arg, const struct failure *failure)
+{
+	const struct track *track = model->tracks[arg->track];
+	uint32_t index;
+	const struct span_chunk *chunk = track_chunk(track, arg->row, &index);
+	const struct process *process = &model->processes[track->process];
+	const struct memory_event asked = {.track = MODEL_NONE, .stack = span_stack(chunk, index)};
+	uint32_t by = memory_allocated_by(model, &asked),
+		 line = asked.stack ? span_line_of_stack(places, asked.stack) : 0;
+	wide_bytes unused = (wide_bytes)failure->reserved - failure->allocated;
+	int row = table_row(table);
+
+	table_set_text(table, row, FAILURES_PROCESS, process_label(model, track->process, &table->arena));
+	table_set_text(table, row, FAILURES_DEVICE, memory_device_name(&table->arena, (int16_t)track->device));
+	if (process->has_times)
+		table_set_int(table, row, FAILURES_TIME, chunk->start_ns[index] - process->origin_ns);
+	else
+		table_set_missing(table, row, FAILURES_TIME, "the input has no times");
+	table_set_int(table, row, FAILURES_ASKED, failure->asked);
+	table_set_int(table, row, FAILURES_DEVICE_FREE, failure->device_free);
+	table_set_int(table, row, FAILURES_ALLOCATED, failure->allocated);
+	table_set_int(table, row, FAILURES_RESERVED, failure->reserved);
+	table_set_int(table, row, FAILURES_UNUSED, bytes_that_fit(unused));
+	table_set_missing(table, row, FAILURES_BY, "no stack was recorded");
+	table_set_missing(table, row, FAILURES_LINE, "no line of the program is in its stack");
+	if (by)
+		table_set_text(table, row, FAILURES_BY, model_text(model, by));
+	if (line)
+		table_set_text(table, row, FAILURES_LINE, span_line_text(places, line, &table->arena));
+	table_set_text(table, row, FAILURES_WHY,
+	               unused + failure->device_free >= failure->asked ? "fragmented" : "full");
+}
+
+/* Arguments of one span follow each other. */
+static enum status run(const struct model *model, const struct analysis_options *options, struct table *table,
+                       struct error *err)
+{
+	struct span_places places;
+	struct failure failure = {0};
+
+	table_init(table, "memory_failures", "Out of memory",
+	           "when an allocator could not give what was asked for, and what it had then");
+	table_columns(table, columns, FAILURES_COLUMNS);
+	span_places_init(&places, model);
+	for (uint32_t i = 0; i < model->args_count; i++) {
+		const struct span_arg *arg = &model->args[i], *next = arg + 1;
+		bool is_last = i + 1 == model->args_count || next->track != arg->track || next->row != arg->row;
+
+		if (arg->type == STEPSCOPE_ARG_I64 && model->tracks[arg->track]->kind == TRACK_OTHER)
+			read_arg(model, arg, &failure);
+		if (!is_last)
+			continue;
+		if (failure.has == 15)
+			add_row(table, model, &places, arg, &failure);
+		failure = (struct failure){0};
+	}
+	span_places_release(&places);
+	if (!table->row_count)
+		table->empty = model->segments_count
+		                       ? "the allocator did not run out of memory, as far as its events go back"
+		                       : "only memory snapshots say it: torch.cuda.memory._dump_snapshot()";
+	return STATUS_OK;
+}
+
+const struct analysis analysis_memory_failures = {"memory_failures", "when was there not enough memory, and why?", run};

@@ -1,0 +1,288 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * memory_peak.c: the tables `memory_peak`, `memory_modules`, `memory_lines`: what was alive when each device of each process held most, by the
+ * operation, the module, the line of Python that had allocated it.
+ */
+#include "analysis/memory/memory_pool.h"
+#include "analysis/shared/labels.h"
+#include "analysis/shared/span_places.h"
+#include "base/merge_sort.h"
+#include "base/storage.h"
+
+enum {
+	PEAK_PROCESS,
+	PEAK_DEVICE,
+	PEAK_CATEGORY,
+	PEAK_BY,
+	PEAK_BYTES,
+	PEAK_RATIO,
+	PEAK_COUNT,
+	PEAK_COLUMNS
+};
+
+static const struct table_column peak_columns[PEAK_COLUMNS] = {
+	[PEAK_PROCESS] = PROCESS_COLUMN,
+	[PEAK_DEVICE] = MEMORY_DEVICE_COLUMN,
+	[PEAK_CATEGORY] = {.name = "category",
+                           .type = TABLE_TEXT,
+                           .role = ROLE_KEY,
+                           .definition = "what it is for, see the table memory"},
+	[PEAK_BY] = {.type = TABLE_TEXT, .role = ROLE_KEY}, /* see struct place_kind */
+	[PEAK_BYTES] =
+		{.name = "alive_bytes",
+                 .title = "alive",
+                 .type = TABLE_INT,
+                 .unit = UNIT_BYTES,
+                 .definition = "bytes alive when the sum of all categories was largest; the rows sum to the peaks",
+                 .rules = RULE_NOT_NEGATIVE | RULE_SUMS_TO_TOTAL,
+                 .more = MORE_SUM},
+	[PEAK_RATIO] = {.name = "ratio",
+                        .title = "%",
+                        .type = TABLE_DOUBLE,
+                        .unit = UNIT_RATIO,
+                        .role = ROLE_SHARE,
+                        .definition = "share of the peak",
+                        .denominator = "all bytes alive then on that device of that process",
+                        .rules = RULE_NOT_NEGATIVE | RULE_AT_MOST_ONE},
+	[PEAK_COUNT] = {.name = "live_allocations",
+                        .title = "allocations",
+                        .type = TABLE_INT,
+                        .unit = UNIT_COUNT,
+                        .definition = "number of allocations that were alive",
+                        .more = MORE_SUM},
+};
+
+struct alive {
+	int category;
+	uint32_t by; /* place; 0: none */
+	wide_bytes bytes;
+	int64_t count;
+};
+
+struct peak_fold;
+
+struct place_kind {
+	const char *table, *title, *text; /* of the table */
+	const char *column, *column_title, *definition;
+	bool keeps_end;   /* of the column: where a text is cut */
+	const char *none; /* why there is no place */
+	uint32_t (*place_of)(struct peak_fold *fold, const struct memory_event *event); /* 0: none */
+	const char *(*name_of)(struct peak_fold *fold, uint32_t place);
+};
+
+struct peak_fold {
+	const struct model *model;
+	const struct place_kind *kind;
+	struct table *table;
+	struct alive *alive; /* in the pool that is looked at */
+	size_t count, capacity;
+	wide_bytes total;
+	bool has_place; /* of any allocation */
+	struct memory_unknown unknown;
+	struct span_places places;
+};
+
+/* ---- places -------------------------------------------------------------------------------------------------------------- */
+
+static uint32_t operation_of(struct peak_fold *fold, const struct memory_event *event)
+{
+	return memory_allocated_by(fold->model, event);
+}
+
+static uint32_t module_of(struct peak_fold *fold, const struct memory_event *event)
+{
+	return span_module_of(&fold->places, event->track, event->row);
+}
+
+static uint32_t line_of(struct peak_fold *fold, const struct memory_event *event)
+{
+	return event->stack ? span_line_of_stack(&fold->places, event->stack)
+	                    : span_line_of(&fold->places, event->track, event->row);
+}
+
+static const char *string_of(struct peak_fold *fold, uint32_t place)
+{
+	return model_text(fold->model, place);
+}
+
+static const char *frame_of(struct peak_fold *fold, uint32_t place)
+{
+	return span_line_text(&fold->places, place, &fold->table->arena);
+}
+
+static const struct place_kind operations = {
+	.table = "memory_peak",
+	.title = "Memory alive at the peak",
+	.text = "what was alive when each device of each process held most, by category and by what allocated it",
+	.column = "allocated_by",
+	.column_title = "allocated by",
+	.definition =
+		"innermost operation, range or phase that was open when it was allocated, but for those that only get "
+		"memory for another one (aten::empty); of a memory snapshot, that of its stack, else the innermost function of Python",
+	.none = "nothing was open when it was allocated",
+	.place_of = operation_of,
+	.name_of = string_of,
+};
+
+static const struct place_kind modules = {
+	.table = "memory_modules",
+	.title = "Memory alive at the peak, by module",
+	.text = "what was alive when each device of each process held most, by category and by the module that allocated it",
+	.column = "module",
+	.column_title = "module",
+	.keeps_end = true,
+	.definition =
+		"innermost module whose forward was running when it was allocated; in a backward, when its forward ran",
+	.none = "no module's forward was running when it was allocated",
+	.place_of = module_of,
+	.name_of = string_of,
+};
+
+static const struct place_kind lines = {
+	.table = "memory_lines",
+	.title = "Memory alive at the peak, by line",
+	.text = "what was alive when each device of each process held most, by category and by the line that allocated it",
+	.column = "line",
+	.column_title = "line",
+	.keeps_end = true,
+	.definition =
+		"innermost line of the user's own program that was running when it was allocated; in a backward, when its "
+		"forward ran",
+	.none = "no line of the program is known: run --with lines",
+	.place_of = line_of,
+	.name_of = frame_of,
+};
+
+/* ---- the peak -------------------------------------------------------------------------------------------------------------- */
+
+static int compare_groups(const void *left, const void *right)
+{
+	const struct alive *a = left, *b = right;
+
+	if (a->category != b->category)
+		return a->category - b->category;
+	return (a->by > b->by) - (a->by < b->by);
+}
+
+static void list_alive(void *context, const struct memory_event *event)
+{
+	struct peak_fold *fold = context;
+
+	STORAGE_GROW(fold->model->storage, fold->alive, fold->count, fold->capacity, 256);
+	fold->alive[fold->count++] = (struct alive){.category = event->category,
+	                                            .by = fold->kind->place_of(fold, event),
+	                                            .bytes = (wide_bytes)event->bytes,
+	                                            .count = 1};
+}
+
+static void add_alive(struct peak_fold *fold, const struct memory_pool *pool, const struct alive *alive)
+{
+	struct table *table = fold->table;
+	int row = table_row(table);
+
+	table_set_text(table, row, PEAK_PROCESS, process_label(fold->model, pool->process, &table->arena));
+	table_set_text(table, row, PEAK_DEVICE, memory_device_name(&table->arena, pool->device));
+	table_set_text(table, row, PEAK_CATEGORY, memory_category_name(alive->category));
+	fold->has_place |= alive->by != 0;
+	if (alive->by)
+		table_set_text(table, row, PEAK_BY, fold->kind->name_of(fold, alive->by));
+	else
+		table_set_missing(table, row, PEAK_BY, fold->kind->none);
+	table_set_int(table, row, PEAK_BYTES, bytes_that_fit(alive->bytes));
+	table_set_int(table, row, PEAK_COUNT, alive->count);
+	if (pool->peak > 0)
+		table_set_double(table, row, PEAK_RATIO, (double)alive->bytes / (double)pool->peak);
+}
+
+static void end_pool(void *context, const struct memory_pool *pool)
+{
+	struct peak_fold *fold = context;
+
+	if (pool->unknown_peak)
+		memory_unknown_add(&fold->unknown, pool, memory_peak_unknown(pool, &fold->table->head), fold->table);
+	if (pool->unknown_peak && !pool->is_part)
+		return;
+	fold->count = 0;
+	memory_pool_at_peak(pool, list_alive, fold);
+	if (!fold->count)
+		return;
+	merge_sort_in(fold->model->storage, fold->alive, fold->count, sizeof(*fold->alive), compare_groups);
+	for (size_t i = 0, end; i < fold->count; i = end) {
+		struct alive group = fold->alive[i];
+
+		for (end = i + 1; end < fold->count && compare_groups(&fold->alive[i], &fold->alive[end]) == 0; end++) {
+			group.bytes += fold->alive[end].bytes;
+			group.count++;
+		}
+		add_alive(fold, pool, &group);
+	}
+	fold->total += pool->peak;
+}
+
+static void add_columns(struct table *table, const struct place_kind *kind)
+{
+	for (int i = 0; i < PEAK_COLUMNS; i++) {
+		struct table_column column = peak_columns[i];
+
+		if (i == PEAK_BY) {
+			column.name = kind->column;
+			column.title = kind->column_title;
+			column.definition = kind->definition;
+			column.keeps_end = kind->keeps_end;
+		}
+		table_column(table, &column);
+	}
+}
+
+static void run_kind(const struct place_kind *kind, const struct model *model, const struct analysis_options *options,
+                     struct table *table)
+{
+	struct peak_fold fold = {.model = model, .table = table, .kind = kind};
+
+	table_init(table, kind->table, kind->title, kind->text);
+	add_columns(table, kind);
+	table_bound(table, PEAK_BYTES);
+	span_places_init(&fold.places, model);
+	memory_pools_each(model, options, &(struct memory_visitor){.context = &fold, .end = end_pool});
+	table_add_more(table, PEAK_BY);
+	storage_release(model->storage, fold.alive);
+	span_places_release(&fold.places);
+	table->columns[PEAK_BYTES].total = (double)bytes_that_fit(fold.total);
+	table_sort(table, PEAK_BY, true);
+	table_sort(table, PEAK_BYTES, false);
+	if (!table->row_count)
+		table->empty = memory_not_recorded(model, options, &table->arena);
+	else if (!fold.has_place && kind != &operations)
+		table->empty = kind->none;
+	else
+		table->note = memory_lacks(model, options);
+	if (!fold.has_place && kind != &operations)
+		table_limit(table, 0);
+	memory_unknown_tell(&fold.unknown, table);
+}
+
+static enum status run_operations(const struct model *model, const struct analysis_options *options,
+                                  struct table *table, struct error *err)
+{
+	run_kind(&operations, model, options, table);
+	return STATUS_OK;
+}
+
+static enum status run_modules(const struct model *model, const struct analysis_options *options, struct table *table,
+                               struct error *err)
+{
+	run_kind(&modules, model, options, table);
+	return STATUS_OK;
+}
+
+static enum status run_lines(const struct model *model, const struct analysis_options *options, struct table *table,
+                             struct error *err)
+{
+	run_kind(&lines, model, options, table);
+	return STATUS_OK;
+}
+
+const struct analysis analysis_memory_peak = {"memory_peak", "what was alive when memory peaked?", run_operations};
+const struct analysis analysis_memory_modules = {"memory_modules", "which modules' memory was alive at the peak?",
+                                                 run_modules};
+const struct analysis analysis_memory_lines = {"memory_lines", "which lines' memory was alive at the peak?", run_lines};

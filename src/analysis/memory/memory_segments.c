@@ -1,0 +1,238 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * memory_segments.c: the table `memory_segments`: what the allocator had taken from devices when a memory snapshot was made, how much of it was
+ * used, and how the free part is cut up.
+ */
+#include "analysis/memory/memory_pool.h"
+#include "analysis/shared/labels.h"
+
+#include "base/memory.h"
+
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum {
+	SEGMENTS_PROCESS,
+	SEGMENTS_DEVICE,
+	SEGMENTS_POOL,
+	SEGMENTS_STREAM,
+	SEGMENTS_TYPE,
+	SEGMENTS_COUNT,
+	SEGMENTS_RESERVED,
+	SEGMENTS_REQUESTED,
+	SEGMENTS_ROUNDING,
+	SEGMENTS_PENDING,
+	SEGMENTS_FREE,
+	SEGMENTS_UNUSED_RATIO,
+	SEGMENTS_LARGEST,
+	SEGMENTS_RELEASABLE,
+	SEGMENTS_COLUMNS,
+};
+
+static const struct table_column columns[SEGMENTS_COLUMNS] = {
+	[SEGMENTS_PROCESS] = PROCESS_COLUMN,
+	[SEGMENTS_DEVICE] = {.name = "device",
+                             .type = TABLE_TEXT,
+                             .role = ROLE_KEY,
+                             .definition = "device and its number"},
+	[SEGMENTS_POOL] =
+		{.name = "pool",
+                 .type = TABLE_TEXT,
+                 .role = ROLE_KEY,
+                 .definition = "common, the private pool of a graph or MemPool by its two numbers, or all of the device"},
+	[SEGMENTS_STREAM] = {.name = "stream",
+                             .type = TABLE_TEXT,
+                             .role = ROLE_KEY,
+                             .definition = "blocks are given to work on this stream only; 0: the default one"},
+	[SEGMENTS_TYPE] = {.name = "type",
+                           .type = TABLE_TEXT,
+                           .role = ROLE_KEY,
+                           .definition = "small: of blocks up to 1 MiB; large; expandable: one that grows and shrinks"},
+	[SEGMENTS_COUNT] = {.name = "segments",
+                            .type = TABLE_INT,
+                            .unit = UNIT_COUNT,
+                            .definition = "pieces that were taken from the device"},
+	[SEGMENTS_RESERVED] = {.name = "reserved_bytes",
+                               .title = "reserved",
+                               .type = TABLE_INT,
+                               .unit = UNIT_BYTES,
+                               .definition = "that the allocator had taken from the device",
+                               .rules = RULE_NOT_NEGATIVE},
+	[SEGMENTS_REQUESTED] = {.name = "used_bytes",
+                                .title = "allocated",
+                                .type = TABLE_INT,
+                                .unit = UNIT_BYTES,
+                                .definition = "of this: what the program had asked for and not given back",
+                                .rules = RULE_NOT_NEGATIVE},
+	[SEGMENTS_ROUNDING] = {.name = "rounding_bytes",
+                               .title = "rounding",
+                               .type = TABLE_INT,
+                               .unit = UNIT_BYTES,
+                               .definition = "of this: by how much the blocks are larger than what was asked for",
+                               .rules = RULE_NOT_NEGATIVE},
+	[SEGMENTS_PENDING] = {.name = "pending_bytes",
+                              .title = "pending",
+                              .type = TABLE_INT,
+                              .unit = UNIT_BYTES,
+                              .definition = "of this: given back, while a stream may still use it",
+                              .rules = RULE_NOT_NEGATIVE},
+	[SEGMENTS_FREE] = {.name = "free_bytes",
+                           .title = "free",
+                           .type = TABLE_INT,
+                           .unit = UNIT_BYTES,
+                           .definition = "of this: the rest",
+                           .rules = RULE_NOT_NEGATIVE},
+	[SEGMENTS_UNUSED_RATIO] = {.name = "free_ratio",
+                                   .title = "free %",
+                                   .type = TABLE_DOUBLE,
+                                   .unit = UNIT_RATIO,
+                                   .role = ROLE_SHARE,
+                                   .definition = "share that is free",
+                                   .denominator = "reserved_bytes",
+                                   .rules = RULE_NOT_NEGATIVE | RULE_AT_MOST_ONE},
+	[SEGMENTS_LARGEST] =
+		{.name = "largest_free_bytes",
+                 .title = "largest free",
+                 .type = TABLE_INT,
+                 .unit = UNIT_BYTES,
+                 .definition = "largest free block: more than this needs new memory of the device, however much is free",
+                 .rules = RULE_NOT_NEGATIVE},
+	[SEGMENTS_RELEASABLE] =
+		{.name = "releasable_bytes",
+                 .title = "releasable",
+                 .type = TABLE_INT,
+                 .unit = UNIT_BYTES,
+                 .definition = "of segments in which nothing is used: torch.cuda.empty_cache() would give it back",
+                 .rules = RULE_NOT_NEGATIVE},
+};
+
+struct pile { /* segments that are alike */
+	const struct memory_segment *first;
+	wide_bytes reserved, active, requested, pending, releasable;
+	uint64_t largest_free;
+	int64_t count;
+};
+
+/* Unknown types come as "", expandable segments have one of their own. */
+static const char *type_of(const struct model *model, const struct memory_segment *segment)
+{
+	return segment->is_expandable ? "expandable" : model_text(model, segment->type);
+}
+
+static int compare_numbers(uint64_t a, uint64_t b)
+{
+	return (a > b) - (a < b);
+}
+
+struct sorted {
+	const struct model *model;
+	const struct memory_segment *segment;
+};
+
+static int compare_alike(const struct sorted *a, const struct sorted *b)
+{
+	int result = compare_numbers(a->segment->process, b->segment->process);
+
+	result = result ? result : a->segment->device - b->segment->device;
+	result = result ? result : compare_numbers(a->segment->pool, b->segment->pool);
+	result = result ? result : compare_numbers(a->segment->stream, b->segment->stream);
+	return result ? result : strcmp(type_of(a->model, a->segment), type_of(b->model, b->segment));
+}
+
+static int compare_segments(const void *left, const void *right)
+{
+	const struct sorted *a = left, *b = right;
+	int result = compare_alike(a, b);
+
+	return result ? result : (a->segment > b->segment) - (a->segment < b->segment);
+}
+
+static void add_segment(struct pile *pile, const struct memory_segment *segment)
+{
+	pile->first = pile->first ? pile->first : segment;
+	pile->reserved += (wide_bytes)segment->bytes;
+	pile->active += (wide_bytes)segment->active_bytes;
+	pile->requested += (wide_bytes)segment->requested_bytes;
+	pile->pending += (wide_bytes)segment->pending_bytes;
+	pile->releasable += segment->active_blocks || segment->pending_bytes ? 0 : (wide_bytes)segment->bytes;
+	pile->largest_free = segment->largest_free_bytes > pile->largest_free ? segment->largest_free_bytes
+	                                                                      : pile->largest_free;
+	pile->count++;
+}
+
+static void add_row(struct table *table, const struct model *model, const struct pile *pile, bool is_all)
+{
+	struct arena *arena = &table->arena;
+	const struct memory_segment *first = pile->first;
+	wide_bytes unused = pile->reserved - pile->active - pile->pending;
+	int row = table_row(table);
+
+	table_set_text(table, row, SEGMENTS_PROCESS, process_label(model, first->process, arena));
+	table_set_text(table, row, SEGMENTS_DEVICE, memory_device_name(arena, first->device));
+	table_set_text(table, row, SEGMENTS_POOL,
+	               is_all        ? "all"
+	               : first->pool ? arena_printf(arena, "%" PRIu64 ", %" PRIu64, first->pool >> 32,
+	                                            first->pool & UINT32_MAX)
+	                             : "common");
+	table_set_text(table, row, SEGMENTS_STREAM, is_all ? "all" : arena_printf(arena, "%" PRIu64, first->stream));
+	if (is_all || *type_of(model, first))
+		table_set_text(table, row, SEGMENTS_TYPE, is_all ? "all" : type_of(model, first));
+	else
+		table_set_missing(table, row, SEGMENTS_TYPE, "the snapshot does not say it");
+	table_set_int(table, row, SEGMENTS_COUNT, pile->count);
+	table_set_int(table, row, SEGMENTS_RESERVED, bytes_that_fit(pile->reserved));
+	table_set_int(table, row, SEGMENTS_REQUESTED, bytes_that_fit(pile->requested));
+	table_set_int(table, row, SEGMENTS_ROUNDING, bytes_that_fit(pile->active - pile->requested));
+	table_set_int(table, row, SEGMENTS_PENDING, bytes_that_fit(pile->pending));
+	table_set_int(table, row, SEGMENTS_FREE, bytes_that_fit(unused));
+	table_set_int(table, row, SEGMENTS_LARGEST, bytes_that_fit((wide_bytes)pile->largest_free));
+	table_set_int(table, row, SEGMENTS_RELEASABLE, bytes_that_fit(pile->releasable));
+	if (pile->reserved > 0)
+		table_set_double(table, row, SEGMENTS_UNUSED_RATIO, (double)unused / (double)pile->reserved);
+	else
+		table_set_missing(table, row, SEGMENTS_UNUSED_RATIO, "nothing is reserved");
+}
+
+/* Segments of one device from `first` on. */
+static uint32_t add_device(struct table *table, const struct sorted *segments, uint32_t first, uint32_t count)
+{
+	struct pile all = {0}, alike = {0};
+	uint32_t end = first;
+
+	for (; end < count && segments[end].segment->process == segments[first].segment->process &&
+	       segments[end].segment->device == segments[first].segment->device;
+	     end++)
+		add_segment(&all, segments[end].segment);
+	add_row(table, segments[first].model, &all, true);
+	for (uint32_t i = first; i < end; i++) {
+		add_segment(&alike, segments[i].segment);
+		if (i + 1 < end && compare_alike(&segments[i], &segments[i + 1]) == 0)
+			continue;
+		add_row(table, segments[i].model, &alike, false);
+		alike = (struct pile){0};
+	}
+	return end;
+}
+
+static enum status run(const struct model *model, const struct analysis_options *options, struct table *table,
+                       struct error *err)
+{
+	struct sorted *segments = memory_resize(NULL, (size_t)model->segments_count + 1, sizeof(*segments));
+
+	table_init(table, "memory_segments", "Memory that the allocator had taken from devices",
+	           "when the snapshot was made: how much of it was used, and how the free part is cut up");
+	table_columns(table, columns, SEGMENTS_COLUMNS);
+	for (uint32_t i = 0; i < model->segments_count; i++)
+		segments[i] = (struct sorted){model, &model->segments[i]};
+	qsort(segments, model->segments_count, sizeof(*segments), compare_segments);
+	for (uint32_t i = 0; i < model->segments_count;)
+		i = add_device(table, segments, i, model->segments_count);
+	free(segments);
+	if (!table->row_count)
+		table->empty = "only memory snapshots have it: torch.cuda.memory._dump_snapshot()";
+	return STATUS_OK;
+}
+
+const struct analysis analysis_memory_segments = {"memory_segments",
+                                                  "how is the memory used that the allocator took from devices?", run};

@@ -1,0 +1,169 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * memory_totals.c: the table `memory_totals`: the most that allocators say they had in all, what they had before the trace began included,
+ * against what a device has. The other tables of memory know only what they saw allocated.
+ */
+#include "analysis/analysis.h"
+#include "analysis/memory/memory_pool.h"
+#include "analysis/shared/labels.h"
+
+#include "base/units.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+enum {
+	TOTALS_PROCESS,
+	TOTALS_DEVICE,
+	TOTALS_ALLOCATED,
+	TOTALS_RESERVED,
+	TOTALS_UNUSED,
+	TOTALS_CAPACITY,
+	TOTALS_RATIO,
+	TOTALS_COLUMNS,
+};
+
+static const struct table_column columns[TOTALS_COLUMNS] = {
+	[TOTALS_PROCESS] = PROCESS_COLUMN,
+	[TOTALS_DEVICE] = MEMORY_DEVICE_COLUMN,
+	[TOTALS_ALLOCATED] = {.name = "allocated_peak_bytes",
+                              .title = "allocated",
+                              .type = TABLE_INT,
+                              .unit = UNIT_BYTES,
+                              .definition = "most that PyTorch's allocator had given out at any event of the trace, also "
+                                            "what it gave out before",
+                              .rules = RULE_NOT_NEGATIVE},
+	[TOTALS_RESERVED] = {.name = "reserved_peak_bytes",
+                             .title = "reserved",
+                             .type = TABLE_INT,
+                             .unit = UNIT_BYTES,
+                             .definition = "most that it had taken from the device",
+                             .rules = RULE_NOT_NEGATIVE},
+	[TOTALS_UNUSED] =
+		{.name = "unused_peak_bytes",
+                 .title = "unused",
+                 .type = TABLE_INT,
+                 .unit = UNIT_BYTES,
+                 .definition = "reserved less allocated, of both their peaks: cached, or too fragmented to use"},
+	[TOTALS_CAPACITY] = {.name = "capacity_bytes",
+                             .title = "capacity",
+                             .type = TABLE_INT,
+                             .unit = UNIT_BYTES,
+                             .definition = "memory of the device, as the trace says it",
+                             .rules = RULE_NOT_NEGATIVE},
+	[TOTALS_RATIO] =
+		{.name = "used_ratio",
+                 .title = "used %",
+                 .type = TABLE_DOUBLE,
+                 .unit = UNIT_RATIO,
+                 .role = ROLE_SHARE,
+                 .definition = "share of the device's memory that was reserved at most; where that is not known, "
+                               "allocated",
+                 .denominator = "capacity_bytes",
+                 .rules = RULE_NOT_NEGATIVE},
+};
+
+/* A fact that is a number. */
+static bool fact_of(const struct model *model, uint32_t process, const char *key, int64_t *number)
+{
+	const char *text = model_meta(model, process, key);
+	char *end;
+
+	if (!text)
+		return false;
+	*number = strtoll(text, &end, 10);
+	return end != text && *number > 0;
+}
+
+/* "0" of "memory.0.allocated_peak_bytes"; NULL: another fact. */
+static const char *device_of(const char *key, const char *end, struct arena *arena)
+{
+	static const char begin[] = "memory.";
+	size_t length = strlen(key), tail = strlen(end);
+
+	if (length < sizeof(begin) + tail || strncmp(key, begin, sizeof(begin) - 1) != 0 ||
+	    strcmp(key + length - tail, end) != 0)
+		return NULL;
+	return arena_dup_n(arena, key + sizeof(begin) - 1, length - sizeof(begin) - tail + 1);
+}
+
+/* Then its reserved bytes are told with those. */
+static bool has_allocated(const struct model *model, uint32_t process, const char *device, struct arena *arena)
+{
+	return model_meta(model, process, arena_printf(arena, "memory.%s.allocated_peak_bytes", device));
+}
+
+/* An event that is missing may have told more. */
+static void set_unknown(struct table *table, int row, const char *why)
+{
+	char bytes[UNITS_BYTES];
+	double most;
+
+	for (int column = TOTALS_ALLOCATED; column <= TOTALS_UNUSED; column++) {
+		const char *least = column < TOTALS_UNUSED && table_number(table, row, column, &most)
+		                            ? units_bytes(bytes, most)
+		                            : NULL;
+
+		table_set_missing(table, row, column,
+		                  least ? arena_printf(&table->arena, "at least %s; %s", least, why) : why);
+	}
+	table_set_missing(table, row, TOTALS_RATIO, why);
+}
+
+static void add_row(struct table *table, const struct model *model, uint32_t process, const char *device)
+{
+	struct arena *arena = &table->arena;
+	int64_t allocated = 0, reserved = 0, capacity = 0;
+	bool has_allocated = fact_of(model, process, arena_printf(arena, "memory.%s.allocated_peak_bytes", device),
+	                             &allocated);
+	bool has_reserved = fact_of(model, process, arena_printf(arena, "memory.%s.reserved_peak_bytes", device),
+	                            &reserved);
+	bool has_capacity = fact_of(model, process, arena_printf(arena, "device.%s.totalGlobalMem", device), &capacity);
+	int row = table_row(table);
+
+	table_set_text(table, row, TOTALS_PROCESS, process_label(model, process, arena));
+	table_set_text(table, row, TOTALS_DEVICE,
+	               strcmp(device, "host") != 0 ? arena_printf(arena, "device %s", device) : device);
+	for (int column = TOTALS_ALLOCATED; column < TOTALS_COLUMNS; column++)
+		table_set_missing(table, row, column, "the trace does not say it");
+	if (has_allocated)
+		table_set_int(table, row, TOTALS_ALLOCATED, allocated);
+	if (has_reserved)
+		table_set_int(table, row, TOTALS_RESERVED, reserved);
+	if (has_allocated && has_reserved)
+		table_set_int(table, row, TOTALS_UNUSED, reserved - allocated);
+	if (has_capacity)
+		table_set_int(table, row, TOTALS_CAPACITY, capacity);
+	if (model->processes[process].has_lost_memory) {
+		set_unknown(table, row, model_text(model, model->processes[process].lost_memory));
+		return;
+	}
+	if (!has_capacity)
+		return;
+	table_set_double(table, row, TOTALS_RATIO, (double)(has_reserved ? reserved : allocated) / (double)capacity);
+}
+
+static enum status run(const struct model *model, const struct analysis_options *options, struct table *table,
+                       struct error *err)
+{
+	table_init(table, "memory_totals", "Memory in all",
+	           "the most that allocators say they had, of the whole trace: also what was there before it began");
+	table_columns(table, columns, TOTALS_COLUMNS);
+	for (uint32_t i = 0; i < model->meta_count; i++) {
+		const char *key = model_text(model, model->meta[i].key);
+		const char *device = device_of(key, ".allocated_peak_bytes", &table->arena);
+		const char *reserved = device ? NULL : device_of(key, ".reserved_peak_bytes", &table->arena);
+
+		if (model->meta[i].process >= model->processes_count)
+			continue;
+		if (device)
+			add_row(table, model, model->meta[i].process, device);
+		else if (reserved && !has_allocated(model, model->meta[i].process, reserved, &table->arena))
+			add_row(table, model, model->meta[i].process, reserved);
+	}
+	if (!table->row_count)
+		table->empty = "no totals of allocators were recorded: traces have them with profile_memory=True";
+	return STATUS_OK;
+}
+
+const struct analysis analysis_memory_totals = {"memory_totals", "how full was the memory of devices?", run};

@@ -1,0 +1,59 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * flops.h: floating point operations of PyTorch's operators, from the sizes and values of their inputs, by two definitions:
+ *
+ *   FLOPS_COUNTER    as torch.utils.flop_counter: multiplications and additions of matrix products, convolutions and attention. An
+ *                    operator counts when no operator inside it does (the caller sees to that).
+ *   FLOPS_PROFILER   as torch.profiler(with_flops=True): of mm, addmm, bmm, baddbmm, conv2d, and one per element of mul and add, on
+ *                    these records only.
+ *
+ *     struct flops flops = {.model = model};
+ *     enum flops_result result = flops_of(&flops, FLOPS_COUNTER, name, inputs, &count);
+ *     flops_release(&flops);
+ */
+#ifndef ANALYSIS_OPERATORS_FLOPS_H
+#define ANALYSIS_OPERATORS_FLOPS_H
+
+#include "analysis/shared/name_classes.h"
+#include "model/model.h"
+#include "model/number_map.h"
+
+enum flops_definition {
+	FLOPS_COUNTER,
+	FLOPS_PROFILER,
+	FLOPS_DEFINITIONS
+};
+
+enum flops_result {
+	FLOPS_NO_FORMULA,
+	FLOPS_NO_SIZES, /* it has one, and its inputs were not recorded */
+	FLOPS_UNKNOWN,  /* the inputs that were recorded do not say it */
+	FLOPS_KNOWN
+};
+
+struct flops_answer {
+	enum flops_result result;
+	double count;
+};
+
+struct flops {
+	const struct model *model;
+	struct name_classes entries[FLOPS_DEFINITIONS]; /* 0: no formula, else 1 + place in the list */
+	struct number_map seen[FLOPS_DEFINITIONS];      /* name and inputs -> index of answers */
+	struct flops_answer *answers;
+	uint32_t count, capacity;
+};
+
+/* name: string; inputs: string of its inputs, or of their sizes alone, 0: none. */
+enum flops_result flops_of(struct flops *flops, enum flops_definition definition, uint32_t name, uint32_t inputs,
+                           double *count);
+/* Is it known already that the definition has no formula for it? */
+static inline bool flops_has_none(const struct flops *flops, enum flops_definition definition, uint32_t name)
+{
+	const struct name_classes *entries = &flops->entries[definition];
+
+	return name < entries->capacity && entries->classes[name] == 1;
+}
+void flops_release(struct flops *flops);
+
+#endif

@@ -1,0 +1,501 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * ranks.c: the table `ranks`: the trainers that mark steps, side by side, without what they fork. In a synchronous job all ranks show the same step time,
+ * because the fast ones wait for the slow one inside communication; so ranks are compared by the time outside it.
+ */
+#include "analysis/devices/device_work.h"
+#include "analysis/machine/processes.h"
+#include "analysis/ranks/rank_arrivals.h"
+#include "analysis/shared/labels.h"
+#include "analysis/shared/statistics.h"
+#include "analysis/step_times/step_kinds.h"
+
+#include "base/memory.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <stepscope/stepscope.h>
+#include <string.h>
+
+enum {
+	RANK_PROCESS,
+	RANK_RANK,
+	RANK_HOST,
+	RANK_STEPS,
+	RANK_MEAN,
+	RANK_P50,
+	RANK_DATA,
+	RANK_COMMUNICATION,
+	RANK_OWN,
+	RANK_BEHIND,
+	RANK_BEHIND_RATIO,
+	RANK_SLOWEST,
+	RANK_CAUSED,
+	RANK_EXCESS,
+	RANK_THEN,
+	RANK_WAITED,
+	RANK_MOST_STEP,
+	RANK_MOST_RATIO,
+	RANK_LATE,
+	RANK_WAITS,
+	RANK_END,
+	RANK_COLUMNS,
+};
+
+static const struct table_column columns[RANK_COLUMNS] = {
+	[RANK_PROCESS] = PROCESS_COLUMN,
+	[RANK_RANK] = {.name = "rank", .type = TABLE_INT, .role = ROLE_KEY, .definition = "rank", .is_hidden = true},
+	[RANK_HOST] = {.name = "host", .type = TABLE_TEXT, .role = ROLE_KEY, .definition = "machine"},
+	[RANK_STEPS] =
+		{.name = "steps",
+                 .type = TABLE_INT,
+                 .unit = UNIT_COUNT,
+                 .role = ROLE_EVIDENCE,
+                 .definition =
+                         "complete steps that the row is of: where operators were recorded in some, and phases are inferred "
+                         "from them, those with operators in all ranks"},
+	[RANK_MEAN] = {.name = "mean_ns",
+                       .title = "mean step",
+                       .type = TABLE_DOUBLE,
+                       .unit = UNIT_NS,
+                       .definition = "mean duration of its steps",
+                       .rules = RULE_NOT_NEGATIVE},
+	[RANK_P50] = {.name = "p50_ns",
+                      .title = "p50",
+                      .type = TABLE_DOUBLE,
+                      .unit = UNIT_NS,
+                      .definition = "median duration of its steps"},
+	[RANK_DATA] = {.name = "data_ns",
+                       .title = "data",
+                       .type = TABLE_DOUBLE,
+                       .unit = UNIT_NS,
+                       .definition = "mean time per step in the phase data",
+                       .rules = RULE_NOT_NEGATIVE | RULE_AT_MOST_OTHER,
+                       .other = "mean_ns"},
+	[RANK_COMMUNICATION] =
+		{.name = "communication_ns",
+                 .title = "communication",
+                 .type = TABLE_DOUBLE,
+                 .unit = UNIT_NS,
+                 .definition = "mean time per step in the phase communication, waiting for others included; where kernels "
+                               "communicate: while such a kernel runs on a device and none that computes",
+                 .rules = RULE_NOT_NEGATIVE | RULE_AT_MOST_OTHER,
+                 .other = "mean_ns"},
+	[RANK_OWN] = {.name = "own_ns",
+                      .title = "own",
+                      .type = TABLE_DOUBLE,
+                      .unit = UNIT_NS,
+                      .definition = "mean time per step outside communication",
+                      .rules = RULE_AT_MOST_OTHER,
+                      .other = "mean_ns"},
+	[RANK_BEHIND] = {.name = "behind_ns",
+                         .title = "behind",
+                         .type = TABLE_DOUBLE,
+                         .unit = UNIT_NS,
+                         .definition = "own time beyond the median of the other ranks; negative: faster"},
+	[RANK_BEHIND_RATIO] = {.name = "behind_ratio",
+                               .title = "behind %",
+                               .type = TABLE_DOUBLE,
+                               .unit = UNIT_RATIO,
+                               .definition = "own time beyond the median of the other ranks, of that median"},
+	[RANK_SLOWEST] = {.name = "is_slowest",
+                          .title = "slowest",
+                          .type = TABLE_BOOL,
+                          .role = ROLE_EVIDENCE,
+                          .definition = "the others wait for it longest (caused_ns); where that is not known: calls the "
+                                        "last collective of a step last (late_ns); else: has the longest own time"},
+	[RANK_CAUSED] =
+		{.name = "caused_ns",
+                 .title = "makes wait",
+                 .type = TABLE_DOUBLE,
+                 .unit = UNIT_NS,
+                 .definition =
+                         "mean time per step and other rank that is waited in collectives for it to come, or for one "
+                         "that it held up before, in the steps that all ranks completed, with operators in all of them",
+                 .rules = RULE_NOT_NEGATIVE},
+	[RANK_EXCESS] =
+		{.name = "excess_ns",
+                 .title = "holds up",
+                 .type = TABLE_DOUBLE,
+                 .unit = UNIT_NS,
+                 .definition =
+                         "how much shorter a mean step would be were it no slower than the next: of caused_ns what is after the last of the "
+                         "others has come; where collectives were not recorded, own time, at most the shortest "
+                         "communication of the others; beyond the largest such time of another rank",
+                 .rules = RULE_NOT_NEGATIVE},
+	[RANK_THEN] =
+		{.name = "then_excess_ns",
+                 .title = "then holds up",
+                 .type = TABLE_DOUBLE,
+                 .unit = UNIT_NS,
+                 .definition =
+                         "the same once the slowest rank is no later than the others: how much shorter a mean step would be then were "
+                         "this one, too, no later than the next",
+                 .rules = RULE_NOT_NEGATIVE,
+                 .is_hidden = true},
+	[RANK_WAITED] = {.name = "waited_ns",
+                         .title = "waited",
+                         .type = TABLE_DOUBLE,
+                         .unit = UNIT_NS,
+                         .definition = "mean time per step that it waits in collectives for others to come, or for "
+                                       "those that held these up before",
+                         .rules = RULE_NOT_NEGATIVE,
+                         .is_hidden = true},
+	[RANK_MOST_STEP] = {.name = "worst_step",
+                            .title = "in step",
+                            .type = TABLE_INT,
+                            .definition = "the step in which the others wait for it longest",
+                            .is_hidden = true},
+	[RANK_MOST_RATIO] = {.name = "worst_step_ratio",
+                             .title = "in step %",
+                             .type = TABLE_DOUBLE,
+                             .unit = UNIT_RATIO,
+                             .definition = "share of that step in all the time that the others wait for it",
+                             .rules = RULE_NOT_NEGATIVE | RULE_AT_MOST_ONE,
+                             .is_hidden = true},
+	[RANK_LATE] =
+		{.name = "late_ns",
+                 .title = "late",
+                 .type = TABLE_DOUBLE,
+                 .unit = UNIT_NS,
+                 .definition = "mean time by which its host calls the last collective of a step behind the first rank's",
+                 .rules = RULE_NOT_NEGATIVE},
+	[RANK_WAITS] = {.name = "waits_ns",
+                        .title = "waits",
+                        .type = TABLE_DOUBLE,
+                        .unit = UNIT_NS,
+                        .definition = "mean time from that call to the last rank's",
+                        .rules = RULE_NOT_NEGATIVE},
+	[RANK_END] = {.name = "end", .type = TABLE_TEXT, .definition = "how it ended, when it failed"},
+};
+
+struct rank_mean {
+	double mean_ns, p50_ns, data_ns, communication_ns, own_ns;
+	double alone_ns, then_ns; /* struct rank_arrival */
+	size_t count, with_phases, measured;
+	bool has_kernels; /* that communicate */
+};
+
+/* When devices of the process communicate and compute nothing. False: they have no kernels that communicate. */
+static bool find_exposed(struct intervals *exposed, const struct model *model, const struct analysis_options *options,
+                         uint32_t process)
+{
+	struct device_work work = {0};
+	struct device_times times = {0};
+	bool has_kernels;
+
+	device_work_get(&work, model, options, process, DEVICE_ANY);
+	device_times_fill(&times, &work);
+	has_kernels = times.communication.count > 0;
+	intervals_subtract(exposed, &times.communication, &times.compute);
+	device_times_release(&times);
+	device_work_release(&work);
+	return has_kernels;
+}
+
+static void compute_mean(struct rank_mean *mean, const struct model *model, const struct analysis_options *options,
+                         const struct step_times *times, uint32_t process, double *values)
+{
+	struct intervals exposed = {0};
+	struct summary summary;
+
+	*mean = (struct rank_mean){.has_kernels = find_exposed(&exposed, model, options, process)};
+	for (uint32_t i = 0; i < times->count; i++) {
+		const struct model_step *step = &model->steps[i];
+		const int64_t *phase_ns = times->steps[i].phase_ns;
+
+		if (step->process != process || !step_kinds_tells_ranks(times, i))
+			continue;
+		mean->measured += times->steps[i].is_measured;
+		values[mean->count++] = (double)times->steps[i].dur_ns;
+		mean->with_phases += times->steps[i].has_phases;
+		mean->data_ns += times->steps[i].has_phases ? (double)phase_ns[STEPSCOPE_PHASE_DATA] : 0;
+		mean->communication_ns += (double)(mean->has_kernels
+		                                           ? intervals_within(&exposed, step->start_ns, step->end_ns)
+		                                           : phase_ns[STEPSCOPE_PHASE_COMMUNICATION]);
+	}
+	intervals_release(&exposed);
+	if (!summary_compute(&summary, values, mean->count))
+		return;
+	mean->mean_ns = summary.mean;
+	mean->p50_ns = summary.p50;
+	if (mean->with_phases)
+		mean->data_ns /= (double)mean->with_phases;
+	mean->communication_ns /= (double)mean->count;
+	mean->own_ns = mean->mean_ns - mean->communication_ns;
+}
+
+/* Why it is not known how long it waits for others; NULL: it is. */
+static const char *unknown_communication(const struct step_span *span, const struct rank_mean *mean)
+{
+	bool is_known = mean->has_kernels ||
+	                (span->no_waits && !strcmp(span->no_waits, STEP_TIMES_PART_WAITS) && mean->count &&
+	                 mean->measured == mean->count); /* they are in these steps */
+
+	return is_known ? NULL : span->no_waits;
+}
+
+static void add_row(struct table *table, const struct model *model, const struct step_span *span,
+                    const struct rank_mean *mean)
+{
+	const struct process *which = &model->processes[span->process];
+	int row = table_row(table);
+
+	table_set_text(table, row, RANK_PROCESS, process_label(model, span->process, &table->arena));
+	table_set_text_or(table, row, RANK_HOST,
+	                  *model_text(model, which->host) ? model_text(model, which->host) : NULL,
+	                  "the trace does not say it");
+	table_set_int(table, row, RANK_STEPS, (int64_t)mean->count);
+	if (which->rank >= 0)
+		table_set_int(table, row, RANK_RANK, which->rank);
+	else
+		table_set_missing(table, row, RANK_RANK, "no launcher gave one");
+	if (!mean->count) {
+		for (int column = RANK_MEAN; column <= RANK_SLOWEST; column++)
+			table_set_missing(table, row, column, "no step was completed");
+		return;
+	}
+	table_set_double(table, row, RANK_MEAN, mean->mean_ns);
+	table_set_double(table, row, RANK_P50, mean->p50_ns);
+	if (mean->data_ns > 0)
+		table_set_double(table, row, RANK_DATA, mean->data_ns);
+	else
+		table_set_missing(table, row, RANK_DATA,
+		                  "its steps have no phase data: no wait for data was seen or marked");
+	if (unknown_communication(span, mean)) {
+		table_set_missing(table, row, RANK_COMMUNICATION, span->no_waits);
+		table_set_missing(table, row, RANK_OWN, span->no_waits);
+		return;
+	}
+	if (mean->has_kernels || mean->communication_ns > 0)
+		table_set_double(table, row, RANK_COMMUNICATION, mean->communication_ns);
+	else
+		table_set_missing(
+			table, row, RANK_COMMUNICATION,
+			"its steps have no phase communication, and no kernel communicates: none was seen or marked");
+	table_set_double(table, row, RANK_OWN, mean->own_ns);
+}
+
+/* Of all sorted values but one that is `left_out`: what one of two ranks is behind by is the distance to the other. */
+static double median_of_others(const double *values, size_t count, double left_out)
+{
+	size_t place = 0, others = count - 1, low = (others - 1) / 2, high = others / 2;
+
+	while (values[place] < left_out)
+		place++;
+	return (values[low + (low >= place)] + values[high + (high >= place)]) / 2;
+}
+
+/* Each against the median of the others that completed a step. */
+static void compare_ranks(struct table *table, const struct rank_mean *means, double *values)
+{
+	size_t count = 0;
+	double longest;
+
+	for (int row = 0; row < table->row_count; row++) {
+		if (means[row].count)
+			values[count++] = means[row].own_ns;
+	}
+	if (!count)
+		return;
+	sort_doubles(values, count);
+	longest = values[count - 1];
+	for (int row = 0; row < table->row_count; row++) {
+		double median;
+
+		if (!means[row].count)
+			continue;
+		if (count < 2) {
+			for (int column = RANK_BEHIND; column <= RANK_SLOWEST; column++)
+				table_set_missing(table, row, column, "there is no other rank");
+			continue;
+		}
+		median = median_of_others(values, count, means[row].own_ns);
+		table_set_double(table, row, RANK_BEHIND, means[row].own_ns - median);
+		if (median > 0)
+			table_set_double(table, row, RANK_BEHIND_RATIO, (means[row].own_ns - median) / median);
+		table_set_bool(table, row, RANK_SLOWEST, means[row].own_ns >= longest);
+	}
+}
+
+/* Own times are not known of all. */
+static void give_up_comparing(struct table *table, const struct rank_mean *means, const char *reason)
+{
+	for (int row = 0; row < table->row_count; row++) {
+		for (int column = RANK_BEHIND; means[row].count && column <= RANK_SLOWEST; column++)
+			table_set_missing(table, row, column, reason);
+	}
+}
+
+/* What tells who is slowest, best evidence first; 0 where nothing of that is known. */
+static double lateness(const struct rank_arrivals *arrivals, uint32_t span)
+{
+	return arrivals->no_waits ? arrivals->list[span].late_ns : arrivals->list[span].caused_ns;
+}
+
+static void set_waits(struct table *table, int row, const struct rank_arrivals *arrivals,
+                      const struct rank_arrival *arrival)
+{
+	if (arrivals->no_waits) {
+		table_set_missing(table, row, RANK_CAUSED, arrivals->no_waits);
+		table_set_missing(table, row, RANK_WAITED, arrivals->no_waits);
+	} else {
+		table_set_double(table, row, RANK_CAUSED, arrival->caused_ns);
+		table_set_double(table, row, RANK_WAITED, arrival->waited_ns);
+	}
+	if (!arrivals->no_waits && arrival->most_share > 0) {
+		table_set_int(table, row, RANK_MOST_STEP, arrival->most_step);
+		table_set_double(table, row, RANK_MOST_RATIO, arrival->most_share);
+		return;
+	}
+	for (int column = RANK_MOST_STEP; column <= RANK_MOST_RATIO; column++)
+		table_set_missing(table, row, column, arrivals->no_waits ? arrivals->no_waits : "nobody waits for it");
+}
+
+static void set_arrival(struct table *table, int row, const struct rank_arrivals *arrivals, uint32_t span)
+{
+	const struct rank_arrival *arrival = &arrivals->list[span];
+
+	set_waits(table, row, arrivals, arrival);
+	if (arrivals->no_calls) {
+		table_set_missing(table, row, RANK_LATE, arrivals->no_calls);
+		table_set_missing(table, row, RANK_WAITS, arrivals->no_calls);
+		return;
+	}
+	table_set_double(table, row, RANK_LATE, arrival->late_ns);
+	table_set_double(table, row, RANK_WAITS, arrival->waits_ns);
+}
+
+/* What the steps of all ranks would be shorter by were one no slower than the next slowest: less than that one's distance to the median, and to the
+ * mean. No rank can gain more than it waits for others. */
+static double excess_of(const struct rank_mean *means, int count, int rank, bool has_waits)
+{
+	double next_ns = 0, waits_ns = INFINITY;
+	double own_ns = has_waits ? means[rank].alone_ns : means[rank].own_ns;
+
+	for (int i = 0; i < count; i++) {
+		if (i == rank || !means[i].count)
+			continue;
+		next_ns = fmax(next_ns, has_waits ? means[i].alone_ns : means[i].own_ns);
+		waits_ns = fmin(waits_ns, means[i].communication_ns);
+	}
+	return fmax(0, has_waits ? own_ns - next_ns : fmin(own_ns - next_ns, waits_ns));
+}
+
+/* Of the ranks but the slowest. */
+static void set_then(struct table *table, const struct rank_mean *means, const char *unknown)
+{
+	for (int row = 0; row < table->row_count; row++) {
+		double next_ns = 0;
+
+		for (int i = 0; i < table->row_count; i++)
+			next_ns = i == row ? next_ns : fmax(next_ns, means[i].then_ns);
+		if (unknown)
+			table_set_missing(table, row, RANK_THEN, unknown);
+		else
+			table_set_double(table, row, RANK_THEN, fmax(0, means[row].then_ns - next_ns));
+	}
+}
+
+/* unknown: why own times are not known; NULL: they are. */
+static void set_excess(struct table *table, const struct rank_mean *means, bool has_waits, const char *unknown)
+{
+	bool has_communication = false;
+
+	for (int row = 0; row < table->row_count; row++)
+		has_communication |= means[row].count && (means[row].has_kernels || means[row].communication_ns > 0);
+	if (!unknown && !has_communication)
+		unknown = "no communication between ranks was recorded: whether others wait for it is not known";
+	for (int row = 0; row < table->row_count; row++) {
+		if (table->row_count < 2)
+			table_set_missing(table, row, RANK_EXCESS, "there is no other rank");
+		else if (!means[row].count)
+			table_set_missing(table, row, RANK_EXCESS, "no step was completed");
+		else if (!has_waits && unknown)
+			table_set_missing(table, row, RANK_EXCESS, unknown);
+		else
+			table_set_double(table, row, RANK_EXCESS, excess_of(means, table->row_count, row, has_waits));
+	}
+}
+
+/* Who the others wait for: the rows are those of the ranks, in order. */
+static void set_arrivals(struct table *table, const struct model *model, const struct analysis_options *options,
+                         const struct step_times *times, struct rank_mean *means, const char *unknown)
+{
+	struct rank_arrivals arrivals;
+	double most = 0;
+	int row = 0;
+
+	rank_arrivals_find(&arrivals, model, options, times);
+	for (uint32_t i = 0; i < times->span_count; i++) {
+		double value = lateness(&arrivals, i);
+
+		most = times->spans[i].is_rank && value > most ? value : most;
+	}
+	for (uint32_t i = 0; i < times->span_count; i++) {
+		const char *end;
+
+		if (!times->spans[i].is_rank)
+			continue;
+		end = process_failure(model, times->spans[i].process, &table->arena);
+		if (end)
+			table_set_text(table, row, RANK_END, end);
+		else
+			table_set_missing(table, row, RANK_END, "it did not fail, as far as is known");
+		set_arrival(table, row, &arrivals, i);
+		means[row].alone_ns = arrivals.list[i].alone_ns;
+		means[row].then_ns = arrivals.list[i].then_ns;
+		if (means[row].count && (!arrivals.no_waits || !arrivals.no_calls))
+			table_set_bool(table, row, RANK_SLOWEST, most > 0 && lateness(&arrivals, i) >= most);
+		row++;
+	}
+	if (!arrivals.no_waits && arrivals.measured < arrivals.steps)
+		table->note = arena_printf(&table->arena,
+		                           "how long ranks wait for one another is from %u of %u steps, those with "
+		                           "operators in all ranks",
+		                           arrivals.measured, arrivals.steps);
+	else
+		table->note = step_kinds_phases_note(times, &table->arena);
+	set_excess(table, means, !arrivals.no_waits, unknown);
+	set_then(table, means, arrivals.no_then);
+	rank_arrivals_release(&arrivals);
+}
+
+static enum status run(const struct model *model, const struct analysis_options *options, struct table *table,
+                       struct error *err)
+{
+	struct step_times own = {0};
+	const struct step_times *times = step_times_get(&own, model, options);
+	double *values = memory_resize(NULL, (size_t)times->count + model->processes_count + 1, sizeof(*values));
+	struct rank_mean *means = memory_resize(NULL, (size_t)times->span_count + 1, sizeof(*means));
+	const char *unknown = NULL;
+
+	table_init(table, "ranks", "Ranks", "the trainers that mark steps, side by side");
+	table_columns(table, columns, RANK_COLUMNS);
+	for (uint32_t i = 0; i < times->span_count; i++) {
+		struct rank_mean *mean = &means[table->row_count];
+
+		if (!times->spans[i].is_rank)
+			continue;
+		compute_mean(mean, model, options, times, times->spans[i].process, values);
+		add_row(table, model, &times->spans[i], mean);
+		if (unknown_communication(&times->spans[i], mean))
+			unknown = times->spans[i].no_waits;
+	}
+	if (step_times_ranks_apart(times, model))
+		unknown = step_times_ranks_apart(times, model);
+	if (unknown)
+		give_up_comparing(table, means, unknown);
+	else
+		compare_ranks(table, means, values);
+	set_arrivals(table, model, options, times, means, unknown);
+	table_sort(table, RANK_RANK, true);
+	if (!table->row_count)
+		table->empty = step_times_empty_reason(times);
+	free(values);
+	free(means);
+	step_times_release(&own);
+	return STATUS_OK;
+}
+
+const struct analysis analysis_ranks = {"ranks", "is one rank slower than the others?", run};

@@ -1,0 +1,549 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * host_waits.c: the table `host_waits`: what holds up the threads that train, by cause. An instant belongs to the innermost cause, so
+ * the rows do not overlap.
+ */
+#include "analysis/shared/python_places.h"
+#include "analysis/step_times/step_kinds.h"
+
+#include "base/clamped.h"
+#include "base/memory.h"
+#include "pytorch/names.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <stepscope/stepscope.h>
+#include <string.h>
+
+enum {
+	WAIT_CAUSE,
+	WAIT_COUNT,
+	WAIT_OWN,
+	WAIT_TOTAL,
+	WAIT_MAX,
+	WAIT_STEP,
+	WAIT_RATIO,
+	WAIT_WHERE,
+	WAIT_KNOWN,
+	WAIT_LEAST,
+	WAIT_COLUMNS,
+};
+
+static const struct table_column columns[WAIT_COLUMNS] = {
+	[WAIT_CAUSE] =
+		{.name = "cause",
+                 .type = TABLE_TEXT,
+                 .role = ROLE_KEY,
+                 .definition = "what the thread was held up by; waiting for communication: it ran no operator while a "
+                               "collective was executed, and went on with the end of that"},
+	[WAIT_COUNT] = {.name = "count",
+                        .type = TABLE_INT,
+                        .unit = UNIT_COUNT,
+                        .definition = "how often, one inside of another of the same cause counted once",
+                        .rules = RULE_NOT_NEGATIVE},
+	[WAIT_OWN] = {.name = "own_ns",
+                      .title = "own",
+                      .type = TABLE_INT,
+                      .unit = UNIT_NS,
+                      .definition = "time whose innermost cause it is; the rows do not overlap",
+                      .rules = RULE_NOT_NEGATIVE | RULE_AT_MOST_OTHER,
+                      .other = "total_ns"},
+	[WAIT_TOTAL] = {.name = "total_ns",
+                        .title = "total",
+                        .type = TABLE_INT,
+                        .unit = UNIT_NS,
+                        .definition = "time in it, with other causes inside",
+                        .rules = RULE_NOT_NEGATIVE},
+	[WAIT_MAX] = {.name = "max_ns",
+                      .title = "max",
+                      .type = TABLE_INT,
+                      .unit = UNIT_NS,
+                      .definition = "longest one",
+                      .rules = RULE_NOT_NEGATIVE},
+	[WAIT_STEP] = {.name = "step_own_ns",
+                       .title = "in steps",
+                       .type = TABLE_INT,
+                       .unit = UNIT_NS,
+                       .definition = "own time of those that begin in a step in which this cause is recorded",
+                       .rules = RULE_NOT_NEGATIVE | RULE_AT_MOST_OTHER,
+                       .other = "own_ns"},
+	[WAIT_RATIO] =
+		{.name = "step_ratio",
+                 .title = "% of steps",
+                 .type = TABLE_DOUBLE,
+                 .unit = UNIT_RATIO,
+                 .role = ROLE_SHARE,
+                 .definition = "share of the time of steps",
+                 .denominator =
+                         "time of the complete steps that this cause is known of, all processes: of what happens rarely all "
+                         "steps, else those with operators",
+                 .rules = RULE_NOT_NEGATIVE | RULE_AT_MOST_ONE},
+	[WAIT_WHERE] = {.name = "where",
+                        .type = TABLE_TEXT,
+                        .definition = "the program's line with the longest one, when Python lines were recorded; where "
+                                      "it has none itself that of the first operator in it"},
+	[WAIT_KNOWN] = {.name = "known_steps",
+                        .type = TABLE_INT,
+                        .unit = UNIT_COUNT,
+                        .role = ROLE_EVIDENCE,
+                        .definition = "complete steps in which this cause is recorded, all processes",
+                        .is_hidden = true},
+	[WAIT_LEAST] = STEP_KINDS_LEAST_COLUMN,
+};
+
+enum cause {
+	CAUSE_NONE,
+	CAUSE_DATA,
+	CAUSE_VALUE,
+	CAUSE_SAVE,
+	CAUSE_LOAD,
+	CAUSE_GARBAGE,
+	CAUSE_COMPILE,
+	CAUSE_WORKERS,
+	CAUSE_WORKERS_END,
+	CAUSE_EVALUATION,
+	CAUSE_CHECKPOINT,
+	CAUSE_COMMUNICATION,
+	CAUSE_COLLECTIVE,
+	CAUSE_OPTIMIZER,
+	CAUSE_COUNT,
+};
+
+/* What the cause is recorded in. */
+enum known {
+	KNOWN_WITH_OPERATORS,
+	KNOWN_RARE, /* see pytorch_is_rare() */
+	KNOWN_ALWAYS,
+	KNOWN_KINDS,
+};
+
+static const struct {
+	enum cause cause;
+	const char *text;
+	bool is_whole; /* the name; else how it begins */
+} names[] = {
+	{CAUSE_DATA, PYTORCH_LOADER, false},
+	{CAUSE_VALUE, "aten::item", true},
+	{CAUSE_VALUE, "aten::_local_scalar_dense", true},
+	{CAUSE_VALUE, "aten::is_nonzero", true},
+	{CAUSE_SAVE, PYTORCH_SAVE, true},
+	{CAUSE_LOAD, PYTORCH_LOAD, true},
+	{CAUSE_GARBAGE, PYTORCH_GARBAGE, false},
+	{CAUSE_COMPILE, PYTORCH_COMPILE, true},
+	{CAUSE_WORKERS, PYTORCH_LOADER_START, true},
+	{CAUSE_DATA, PYTORCH_LOADER_AGAIN, true},
+	{CAUSE_WORKERS_END, PYTORCH_LOADER_STOP, true},
+	{CAUSE_COMMUNICATION, PYTORCH_COLLECTIVE, false},
+	{CAUSE_OPTIMIZER, PYTORCH_OPTIMIZER_STEP, false},
+};
+
+static const char *const texts[CAUSE_COUNT] = {
+	NULL,
+	"waiting for data",
+	"reading a value of a tensor (item, is_nonzero)",
+	"torch.save",
+	"torch.load",
+	"garbage collection",
+	"compilation",
+	"starting workers of a data loader",
+	"stopping workers of a data loader",
+	"evaluation",
+	"checkpoint",
+	"communication: issuing it",
+	"communication: waiting for it",
+	"optimizer",
+};
+
+struct held {
+	struct sums {
+		int64_t count, own_ns, step_ns, total_ns;
+	} sums[2]; /* [1]: in steps that stand for others */
+	struct step_sightings seen;
+	int64_t max_ns;
+	int64_t opened_ns; /* while open */
+	bool is_sampled;   /* the outermost, while open */
+	uint32_t stack;    /* of the longest */
+	uint32_t open;
+};
+
+struct level {
+	enum cause cause;
+	int64_t start_ns, end_ns;
+	bool is_in_step;
+	uint32_t stack;
+};
+
+struct fold {
+	const struct model *model;
+	const struct step_times *times;
+	bool is_of_steps; /* only what begins in selected steps counts */
+	struct held held[CAUSE_COUNT];
+	uint8_t *causes; /* by string, 1 + cause; 0: not looked at yet */
+	uint32_t cause_capacity;
+	struct level *levels;
+	uint32_t depth, capacity;
+	int64_t cursor_ns;
+	struct known_steps {
+		uint32_t count;
+		double dur_ns; /* of the run */
+	} known[KNOWN_KINDS];
+};
+
+static enum known known_of(enum cause cause)
+{
+	switch (cause) {
+	case CAUSE_SAVE:
+	case CAUSE_LOAD:
+	case CAUSE_GARBAGE:
+	case CAUSE_COMPILE:
+	case CAUSE_WORKERS:
+	case CAUSE_WORKERS_END:
+		return KNOWN_RARE;
+	case CAUSE_CHECKPOINT: /* a phase that the program marks */
+		return KNOWN_ALWAYS;
+	default:
+		return KNOWN_WITH_OPERATORS;
+	}
+}
+
+static bool is_known_in(const struct step_times *times, enum known known, int32_t step)
+{
+	if (!times->count || step < 0)
+		return false;
+	return known == KNOWN_WITH_OPERATORS ? step_times_measures(times, step)
+	       : known == KNOWN_RARE
+	               ? step_times_knows_rare(times, step)
+	               : times->steps[step].is_selected && (times->steps[step].is_complete || !times->complete);
+}
+
+static enum cause cause_of_name(const char *name)
+{
+	for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
+		size_t length = strlen(names[i].text);
+
+		if (!strncmp(name, names[i].text, length) && (!names[i].is_whole || !name[length]))
+			return names[i].cause;
+	}
+	return CAUSE_NONE;
+}
+
+static enum cause cause_of(struct fold *fold, const struct span_chunk *chunk, uint32_t index)
+{
+	uint32_t name = chunk->name[index];
+
+	if (chunk->kind[index] == SPAN_PHASE)
+		return chunk->phase[index] == STEPSCOPE_PHASE_EVALUATION ? CAUSE_EVALUATION
+		       : chunk->phase[index] == STEPSCOPE_PHASE_CHECKPOINT && !(chunk->flags[index] & SPAN_IS_INFERRED)
+		               ? CAUSE_CHECKPOINT /* else it is torch.save */
+		               : CAUSE_NONE;
+	if (name >= fold->cause_capacity) {
+		uint32_t capacity = 2 * name + 64;
+
+		fold->causes = memory_resize(fold->causes, capacity, 1);
+		memset(fold->causes + fold->cause_capacity, 0, capacity - fold->cause_capacity);
+		fold->cause_capacity = capacity;
+	}
+	if (!fold->causes[name])
+		fold->causes[name] = (uint8_t)(1 + cause_of_name(model_text(fold->model, name)));
+	return (enum cause)(fold->causes[name] - 1);
+}
+
+/* Which began last, not NULL. */
+static const struct level *innermost(const struct fold *fold)
+{
+	const struct level *found = &fold->levels[0];
+
+	for (uint32_t i = 1; i < fold->depth; i++) {
+		if (fold->levels[i].start_ns >= found->start_ns)
+			found = &fold->levels[i];
+	}
+	return found;
+}
+
+/* The time since the last change belongs to the innermost. */
+static void give(struct fold *fold, int64_t now_ns)
+{
+	if (fold->depth && now_ns > fold->cursor_ns) {
+		const struct level *top = innermost(fold);
+
+		struct held *held = &fold->held[top->cause];
+		struct sums *sums = &held->sums[held->is_sampled];
+
+		clamped_add(&sums->own_ns, now_ns - fold->cursor_ns);
+		clamped_add(&sums->step_ns, top->is_in_step ? now_ns - fold->cursor_ns : 0);
+	}
+	fold->cursor_ns = now_ns;
+}
+
+static void leave(struct fold *fold, int64_t now_ns)
+{
+	while (fold->depth && fold->levels[fold->depth - 1].end_ns <= now_ns) {
+		struct level top = fold->levels[fold->depth - 1];
+		struct held *held = &fold->held[top.cause];
+
+		give(fold, top.end_ns);
+		fold->depth--;
+		if (--held->open)
+			continue;
+		int64_t dur_ns = top.end_ns - held->opened_ns;
+		held->sums[held->is_sampled].count++;
+		clamped_add(&held->sums[held->is_sampled].total_ns, dur_ns);
+		if (dur_ns >= held->max_ns) {
+			held->max_ns = dur_ns;
+			held->stack = top.stack;
+		}
+	}
+}
+
+/* Levels lie in the order of their ends: a wait for a collective begins within the operator that issues it, and ends behind that. */
+static struct level *enter(struct fold *fold, enum cause cause, int64_t start_ns, int64_t end_ns)
+{
+	leave(fold, start_ns);
+	give(fold, start_ns);
+	MEMORY_GROW(fold->levels, fold->depth, fold->capacity, 16);
+	uint32_t at = fold->depth++;
+	for (; at && fold->levels[at - 1].end_ns < end_ns; at--)
+		fold->levels[at] = fold->levels[at - 1];
+	fold->levels[at] = (struct level){.cause = cause, .start_ns = start_ns, .end_ns = end_ns};
+	if (!fold->held[cause].open++)
+		fold->held[cause].opened_ns = start_ns;
+	return &fold->levels[at];
+}
+
+static bool counts(const struct fold *fold, int32_t step)
+{
+	return !fold->is_of_steps || (step >= 0 && fold->times->steps[step].is_selected);
+}
+
+static void set_step(struct fold *fold, struct level *level, int32_t step)
+{
+	enum known known = known_of(level->cause);
+	struct held *held = &fold->held[level->cause];
+
+	level->is_in_step = is_known_in(fold->times, known, step);
+	if (held->open > 1)
+		return;
+	held->is_sampled = known == KNOWN_WITH_OPERATORS && step_kinds_is_sampled(fold->times, step);
+	if (held->is_sampled)
+		step_kinds_sight(&held->seen, fold->times, step, 1);
+}
+
+/* What is recorded in steps without operators, too, though its cause is not. */
+static bool is_part_of_cause(const struct fold *fold, enum cause cause, int32_t step)
+{
+	return cause == CAUSE_DATA && step >= 0 && !fold->model->steps[step].has_any_detail &&
+	       fold->model->steps[step].has_rare;
+}
+
+static void enter_span(struct fold *fold, enum cause cause, const struct span_chunk *chunk, uint32_t index)
+{
+	int64_t start_ns = chunk->start_ns[index];
+	if (!counts(fold, chunk->step[index]) || is_part_of_cause(fold, cause, chunk->step[index]))
+		return;
+	struct level *level = enter(fold, cause, start_ns, start_ns + chunk->dur_ns[index]);
+
+	set_step(fold, level, chunk->step[index]);
+	level->stack = span_stack(chunk, index);
+}
+
+/* The step of the track that the instant is in, -1: none; *next goes with the time. */
+static int32_t step_at(const struct fold *fold, uint32_t track, int64_t time_ns, uint32_t *next)
+{
+	const struct model_step *steps = fold->model->steps;
+
+	while (*next < fold->times->count && (steps[*next].track != track || steps[*next].end_ns <= time_ns))
+		++*next;
+	return *next < fold->times->count && steps[*next].start_ns <= time_ns ? (int32_t)*next : -1;
+}
+
+/* Who waits for data, or writes a file, does not wait for a collective. */
+static bool waits_for_other(const struct fold *fold, int64_t time_ns)
+{
+	const struct level *top = fold->depth ? innermost(fold) : NULL;
+
+	return top && top->end_ns > time_ns && (top->cause == CAUSE_DATA || top->cause == CAUSE_SAVE);
+}
+
+static void enter_wait(struct fold *fold, const struct communication_wait *wait, uint32_t *step)
+{
+	int32_t at = step_at(fold, wait->track, wait->start_ns, step);
+	if (waits_for_other(fold, wait->start_ns) || !counts(fold, at))
+		return;
+	struct level *level = enter(fold, CAUSE_COLLECTIVE, wait->start_ns, wait->end_ns);
+
+	set_step(fold, level, at);
+}
+
+/* A cause that has no line of its own has that of the first operator in it. */
+static void give_stack(struct fold *fold, const struct span_chunk *chunk, uint32_t index)
+{
+	uint32_t stack = span_stack(chunk, index);
+
+	for (uint32_t i = fold->depth; stack && i-- > 0;) {
+		struct level *level = &fold->levels[i];
+
+		if (!level->stack && level->end_ns >= chunk->start_ns[index])
+			level->stack = stack;
+	}
+}
+
+static void fold_track(struct fold *fold, uint32_t number)
+{
+	const struct track *track = fold->model->tracks[number];
+	uint32_t wait, end, step = 0;
+
+	fold->depth = 0;
+	fold->cursor_ns = 0;
+	communication_waits_of(&fold->times->waits, number, &wait, &end);
+	for (uint32_t c = 0; c < track->chunk_count; c++) {
+		const struct span_chunk *chunk = track->chunks[c];
+
+		for (uint32_t i = 0; i < chunk->count; i++) {
+			enum cause cause = cause_of(fold, chunk, i);
+
+			for (; wait < end && fold->times->waits.list[wait].start_ns <= chunk->start_ns[i]; wait++)
+				enter_wait(fold, &fold->times->waits.list[wait], &step);
+			if (cause)
+				enter_span(fold, cause, chunk, i);
+			give_stack(fold, chunk, i);
+		}
+		model_chunk_done(fold->model, chunk);
+	}
+	for (; wait < end; wait++)
+		enter_wait(fold, &fold->times->waits.list[wait], &step);
+	leave(fold, INT64_MAX);
+}
+
+/* Of all threads that carry steps. */
+static void fold_tracks(struct fold *fold)
+{
+	const struct model *model = fold->model;
+	bool *is_folded = memory_resize(NULL, (size_t)model->tracks_count + 1, sizeof(*is_folded));
+
+	memset(is_folded, 0, (size_t)model->tracks_count + 1);
+	for (uint32_t i = 0; i < model->steps_count; i++) {
+		uint32_t track = model->steps[i].track;
+
+		if (track >= model->tracks_count || is_folded[track])
+			continue;
+		is_folded[track] = true;
+		fold_track(fold, track);
+	}
+	free(is_folded);
+}
+
+/* ---- the table ---- */
+
+static struct sums join(const struct sums sums[2], double factor)
+{
+	struct sums joined = sums[0];
+
+	step_kinds_join(&joined.count, sums[1].count, factor);
+	step_kinds_join(&joined.own_ns, sums[1].own_ns, factor);
+	step_kinds_join(&joined.step_ns, sums[1].step_ns, factor);
+	step_kinds_join(&joined.total_ns, sums[1].total_ns, factor);
+	return joined;
+}
+
+static void add_row(struct table *table, const struct fold *fold, enum cause cause, const uint32_t *users)
+{
+	const struct held *held = &fold->held[cause];
+	const struct sums sums = join(held->sums, step_kinds_factor(fold->times, &held->seen));
+	const struct known_steps *known = &fold->known[known_of(cause)];
+	int row = table_row(table);
+
+	table_set_text(table, row, WAIT_CAUSE, texts[cause]);
+	table_set_int(table, row, WAIT_COUNT, sums.count);
+	table_set_int(table, row, WAIT_OWN, sums.own_ns);
+	table_set_int(table, row, WAIT_TOTAL, sums.total_ns);
+	table_set_int(table, row, WAIT_MAX, held->max_ns);
+	table_set_int(table, row, WAIT_STEP, sums.step_ns);
+	table_set_int(table, row, WAIT_KNOWN, known->count);
+	step_kinds_set_least(table, row, WAIT_LEAST, fold->times, &held->seen);
+	if (known->dur_ns > 0)
+		table_set_double(table, row, WAIT_RATIO, fmin(1, (double)sums.step_ns / known->dur_ns));
+	else
+		table_set_missing(table, row, WAIT_RATIO, "it was recorded in no complete step");
+	if (held->stack) {
+		struct buffer text;
+
+		buffer_init(&text, 1 << 16);
+		python_frame_text(fold->model,
+		                  &fold->model->stacks[users[held->stack] ? users[held->stack] : held->stack],
+		                  python_folder(fold->model), &text);
+		table_set_text(table, row, WAIT_WHERE, text.data);
+		buffer_release(&text);
+	} else {
+		table_set_missing(table, row, WAIT_WHERE,
+		                  fold->model->stacks_count > 1 ? "nothing in it told its line"
+		                                                : "Python lines were not recorded (--with lines)");
+	}
+}
+
+static void find_known_steps(struct fold *fold)
+{
+	for (int known = 0; known < KNOWN_KINDS; known++) {
+		for (uint32_t i = 0; i < fold->times->count; i++) {
+			if (!is_known_in(fold->times, (enum known)known, (int32_t)i))
+				continue;
+			fold->known[known].count++;
+			fold->known[known].dur_ns += known == KNOWN_WITH_OPERATORS
+			                                     ? step_kinds_dur_ns(fold->times, i)
+			                                     : (double)fold->times->steps[i].dur_ns;
+		}
+	}
+}
+
+/* From how many steps each is. */
+static void add_note(struct table *table, const struct fold *fold)
+{
+	bool has_rare = false, has_others = false;
+
+	for (int cause = 1; cause < CAUSE_COUNT; cause++) {
+		const struct sums *sums = fold->held[cause].sums;
+		bool is_there = sums[0].count || sums[1].count;
+
+		has_rare |= is_there && known_of((enum cause)cause) == KNOWN_RARE;
+		has_others |= is_there && known_of((enum cause)cause) == KNOWN_WITH_OPERATORS;
+	}
+	step_kinds_note_sums(table, fold->times, WAIT_LEAST);
+	if (!table->note || !has_rare || fold->known[KNOWN_RARE].count <= fold->known[KNOWN_WITH_OPERATORS].count)
+		return;
+	table->note = arena_printf(
+		&table->arena, "%s%scollections, compilations, files and workers of loaders: from %s",
+		has_others ? table->note : "", has_others ? "; " : "",
+		fold->times->knows_rare ? "all steps"
+					: arena_printf(&table->arena, "%u steps", fold->known[KNOWN_RARE].count));
+}
+
+static enum status run(const struct model *model, const struct analysis_options *options, struct table *table,
+                       struct error *err)
+{
+	struct step_times own = {0};
+	const struct step_times *times = step_times_get(&own, model, options);
+	struct fold fold = {.model = model, .times = times, .is_of_steps = is_part_of_run(options)};
+	uint32_t *users = python_user_frames(model);
+
+	table_init(table, "host_waits", "What holds up the loop",
+	           "time of the threads that carry steps, by what they were held up by");
+	table_columns(table, columns, WAIT_COLUMNS);
+	fold_tracks(&fold);
+	find_known_steps(&fold);
+	for (int cause = 1; cause < CAUSE_COUNT; cause++) {
+		if (fold.held[cause].sums[0].count || fold.held[cause].sums[1].count)
+			add_row(table, &fold, (enum cause)cause, users);
+	}
+	table_sort(table, WAIT_OWN, false);
+	if (!table->row_count)
+		table->empty = step_times_no_operations(model, options, &table->arena,
+		                                        "none of the causes that are known by name was recorded");
+	else
+		add_note(table, &fold);
+	free(users);
+	free(fold.causes);
+	free(fold.levels);
+	step_times_release(&own);
+	return STATUS_OK;
+}
+
+const struct analysis analysis_host_waits = {"host_waits", "what holds up the training loop?", run};

@@ -1,0 +1,380 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * steps.c: the table `steps`, one row per step and process, its phases side by side. Summaries are in step_time.c.
+ */
+#include "analysis/operators/flop_counts.h"
+#include "analysis/shared/labels.h"
+#include "analysis/shared/statistics.h"
+#include "analysis/step_times/step_times.h"
+
+#include "base/storage.h"
+
+#include <math.h>
+#include <stepscope/format.h>
+#include <stepscope/stepscope.h>
+
+enum {
+	STEP_NUMBER,
+	STEP_PROCESS,
+	STEP_START,
+	STEP_DURATION,
+	STEP_DATA, /* the phases, in the order of enum stepscope_phase */
+	STEP_OTHER = STEP_DATA + PHASE_COUNT - 1,
+	STEP_CPU,
+	STEP_WAITS,
+	STEP_PAGE_FAULTS,
+	STEP_TOKENS,
+	STEP_SAMPLES,
+	STEP_FLOPS,
+	STEP_UNCOUNTED,
+	STEP_CAPTURE,
+	STEP_DETAIL,
+	STEP_RARE,
+	STEP_PROGRAM,
+	STEP_COMPLETE,
+	STEP_OUTLIER,
+	STEP_COLUMNS,
+};
+
+#define PHASE_COLUMN(phase, text)                                                                                      \
+	{                                                                                                              \
+		.name = phase "_ns", .title = phase, .type = TABLE_INT, .unit = UNIT_NS, .definition = text,           \
+		.rules = RULE_NOT_NEGATIVE | RULE_PART_OF_OTHER, .other = "duration_ns"                                \
+	}
+#define INNERMOST "time of the step whose innermost phase is "
+
+static const struct table_column columns[STEP_COLUMNS] = {
+	[STEP_NUMBER] = STEP_NUMBER_COLUMN,
+	[STEP_PROCESS] = PROCESS_COLUMN,
+	[STEP_START] = {.name = "start_ns",
+                        .title = "start",
+                        .type = TABLE_INT,
+                        .unit = UNIT_NS_SINCE_START,
+                        .definition = "begin of the step, since the first known instant of its process",
+                        .is_hidden = true},
+	[STEP_DURATION] = {.name = "duration_ns",
+                           .title = "duration",
+                           .type = TABLE_INT,
+                           .unit = UNIT_NS,
+                           .definition = "from the step's begin to its end; of an incomplete step to the last known "
+                                         "instant",
+                           .rules = RULE_NOT_NEGATIVE},
+	[STEP_DATA] = PHASE_COLUMN("data", INNERMOST "data"),
+	[STEP_DATA + 1] = PHASE_COLUMN("forward", INNERMOST "forward"),
+	[STEP_DATA + 2] = PHASE_COLUMN("backward", INNERMOST "backward"),
+	[STEP_DATA + 3] = PHASE_COLUMN("optimizer", INNERMOST "optimizer"),
+	[STEP_DATA + 4] = PHASE_COLUMN("communication", INNERMOST "communication"),
+	[STEP_DATA + 5] = PHASE_COLUMN("checkpoint", INNERMOST "checkpoint"),
+	[STEP_DATA + 6] = PHASE_COLUMN("evaluation", INNERMOST "evaluation"),
+	[STEP_OTHER] = PHASE_COLUMN("other", "time of the step outside all phases of its thread"),
+	[STEP_CPU] = {.name = "cpu_ns",
+                      .title = "CPU time",
+                      .type = TABLE_INT,
+                      .unit = UNIT_NS,
+                      .definition = "CPU time that the thread which marks the step spent in it: the rest it waited, for "
+                                    "data, for a device or for a processor",
+                      .rules = RULE_NOT_NEGATIVE | RULE_AT_MOST_OTHER,
+                      .other = "duration_ns",
+                      .is_hidden = true},
+	[STEP_WAITS] =
+		{.name = "waits",
+                 .type = TABLE_INT,
+                 .unit = UNIT_COUNT,
+                 .definition = "how often that thread stopped in the step to wait for something: a lock, a file, "
+                               "a pipe, a device; with 0 all of the duration that is not CPU time was spent waiting "
+                               "for a processor",
+                 .rules = RULE_NOT_NEGATIVE,
+                 .is_hidden = true},
+	[STEP_PAGE_FAULTS] =
+		{.name = "page_faults",
+                 .title = "page faults",
+                 .type = TABLE_INT,
+                 .unit = UNIT_COUNT,
+                 .definition = "page faults of that thread in the step that read from no disk: memory that it touched for "
+                               "the first time since it got it from the kernel, as a rule; those of other threads are "
+                               "not in it",
+                 .rules = RULE_NOT_NEGATIVE,
+                 .is_hidden = true},
+	[STEP_TOKENS] = {.name = "tokens",
+                         .type = TABLE_INT,
+                         .unit = UNIT_COUNT,
+                         .definition = "tokens the program reported for the step"},
+	[STEP_SAMPLES] = {.name = "samples",
+                          .type = TABLE_INT,
+                          .unit = UNIT_COUNT,
+                          .definition = "samples the program reported for the step"},
+	[STEP_FLOPS] =
+		{.name = "flops",
+                 .title = "FLOP",
+                 .type = TABLE_DOUBLE,
+                 .unit = UNIT_FLOP,
+                 .definition =
+                         "floating point operations of its PyTorch operators, in all threads, by the formulas of "
+                         "PyTorch's flop_counter, as in the table ops, but without what calls of the program reported themselves",
+                 .rules = RULE_NOT_NEGATIVE},
+	[STEP_UNCOUNTED] =
+		{.name = "uncounted_operators",
+                 .title = "uncounted",
+                 .type = TABLE_INT,
+                 .unit = UNIT_COUNT,
+                 .role = ROLE_EVIDENCE,
+                 .definition = "operators that have a formula but whose inputs, or whose end, were not recorded: "
+                               "their work is not in flops",
+                 .rules = RULE_NOT_NEGATIVE,
+                 .is_hidden = true},
+	[STEP_CAPTURE] = {.name = "capture",
+                          .type = TABLE_TEXT,
+                          .role = ROLE_EVIDENCE,
+                          .definition = "what the schedule asked for when the step began: none, warmup, record, save"},
+	[STEP_DETAIL] = {.name = "has_detail",
+                         .title = "detail",
+                         .type = TABLE_BOOL,
+                         .role = ROLE_EVIDENCE,
+                         .definition = "ranges and operations were recorded in all of the step"},
+	[STEP_RARE] =
+		{.name = "has_rare",
+                 .title = "rare",
+                 .type = TABLE_BOOL,
+                 .role = ROLE_EVIDENCE,
+                 .definition =
+                         "what happens rarely was recorded in all of the step: collections of garbage, compilations, torch.save "
+                         "and torch.load, the start and end of a loader's workers",
+                 .is_hidden = true},
+	[STEP_PROGRAM] = {.name = "is_program",
+                          .title = "program",
+                          .type = TABLE_BOOL,
+                          .role = ROLE_EVIDENCE,
+                          .definition = "durations are looked at in such steps: the complete ones, and where operators "
+                                        "were recorded in some, those without"},
+	[STEP_COMPLETE] = {.name = "is_complete",
+                           .title = "complete",
+                           .type = TABLE_BOOL,
+                           .role = ROLE_EVIDENCE,
+                           .definition = "the end of the step was recorded; only complete steps enter statistics"},
+	[STEP_OUTLIER] = {.name = "is_outlier",
+                          .title = "outlier",
+                          .type = TABLE_BOOL,
+                          .role = ROLE_EVIDENCE,
+                          .definition = "longer than the process's median step by more than 5 * 1.4826 median absolute "
+                                        "deviations and by at least 5 %"},
+};
+
+struct step_flops {
+	const struct model *model;
+	struct flop_sum *sums; /* by step */
+	enum flops_result result;
+};
+
+static void use_flops(void *context, const struct flop_count *count)
+{
+	struct step_flops *flops = context;
+	uint32_t index;
+	int32_t step = track_chunk(flops->model->tracks[count->track], count->row, &index)->step[index];
+
+	if (step >= 0 && (uint32_t)step < flops->model->steps_count)
+		flop_sum_add(&flops->sums[step], count);
+}
+
+static void sum_flops(struct step_flops *flops, const struct model *model, const struct flop_likeness *likeness)
+{
+	flops->model = model;
+	flops->sums = storage_resize(model->storage, NULL, (size_t)model->steps_count + 1, sizeof(*flops->sums));
+	for (uint32_t i = 0; i < model->steps_count; i++)
+		flops->sums[i] = (struct flop_sum){0};
+	flops->result = flop_counts_each(model, likeness, use_flops, flops);
+}
+
+static void set_flops(struct table *table, int row, const struct step_flops *flops, uint32_t number)
+{
+	const struct model_step *step = &flops->model->steps[number];
+	const struct flop_sum *sum = &flops->sums[number];
+	const char *why = NULL;
+
+	if (!step->has_detail)
+		why = "its operations were not all recorded";
+	else if (!sum->counted || sum->lacking)
+		why = flop_sum_missing(sum);
+	else if (sum->uncounted && !step->has_shapes)
+		why = "the sizes of inputs were not recorded in all of it: --with shapes";
+	if (why)
+		table_set_missing(table, row, STEP_FLOPS, why);
+	else
+		table_set_double(table, row, STEP_FLOPS, sum->flops);
+	if (step->has_detail)
+		table_set_int(table, row, STEP_UNCOUNTED, sum->uncounted);
+	else
+		table_set_missing(table, row, STEP_UNCOUNTED, why);
+}
+
+static const char *capture_name(uint8_t capture)
+{
+	static const char *const names[] = {"none", "warmup", "record", "save"};
+
+	return capture < sizeof(names) / sizeof(names[0]) ? names[capture] : "unknown";
+}
+
+/* The duration above which a complete step of the process is an outlier; infinite when there is no telling. */
+static double outlier_limit(const struct step_times *times, const struct model *model, uint32_t process)
+{
+	double *values = storage_resize(model->storage, NULL, 2 * (size_t)times->count, sizeof(*values));
+	double median, mad;
+	size_t count = 0;
+
+	for (uint32_t i = 0; i < times->count; i++) {
+		if (model->steps[i].process == process && times->steps[i].is_program)
+			values[count++] = (double)times->steps[i].dur_ns;
+	}
+	if (count < 3) {
+		storage_release(model->storage, values);
+		return INFINITY;
+	}
+	median_and_mad(values, values + times->count, count, &median, &mad);
+	storage_release(model->storage, values);
+	return fmax(median + 5 * 1.4826 * mad, median * 1.05);
+}
+
+static void set_count(struct table *table, int row, int column, bool has_value, uint64_t value)
+{
+	if (has_value)
+		table_set_int(table, row, column, (int64_t)value);
+	else
+		table_set_missing(table, row, column, "the program did not report any");
+}
+
+static int64_t int_that_fits(uint64_t value)
+{
+	return value < INT64_MAX ? (int64_t)value : INT64_MAX;
+}
+
+/* Why it is not known, or not all of it, what the step's thread did in it. */
+static const char *no_use(const struct model_step *step, bool is_trace)
+{
+	if (step->has_cpu)
+		return "recorded by a version that did not count them";
+	if (step->is_inferred)
+		return "the program did not mark the step";
+	if (step->is_open)
+		return "the step is incomplete";
+	return is_trace
+	               ? "traces do not say what the thread of a step used"
+	               : "what the thread used is known of steps that are marked for stepscope, but for the first one and those after short ones";
+}
+
+/* What the thread that marks the step did in it. */
+static void set_use(struct table *table, int row, const struct model_step *step, bool is_trace)
+{
+	const char *why = no_use(step, is_trace);
+
+	if (step->has_cpu) {
+		table_set_int(table, row, STEP_CPU, step->cpu_ns);
+		table_set_int(table, row, STEP_WAITS, int_that_fits(step->waits));
+	} else {
+		table_set_missing(table, row, STEP_CPU, why);
+		table_set_missing(table, row, STEP_WAITS, why);
+	}
+	if (step->has_page_faults)
+		table_set_int(table, row, STEP_PAGE_FAULTS, int_that_fits(step->page_faults));
+	else
+		table_set_missing(table, row, STEP_PAGE_FAULTS, why);
+}
+
+static void set_phases(struct table *table, int row, const struct step_time *time, const struct model_step *step)
+{
+	const char *why = step->has_lost_phases ? STEP_TIMES_LOST_PHASES : STEP_TIMES_UNTOLD_PHASES;
+
+	for (int phase = 0; phase < PHASE_COUNT; phase++) {
+		int column = phase == PHASE_OTHER ? STEP_OTHER : STEP_DATA + phase - 1;
+
+		if (time->knows_all || (time->has_calls && step_times_is_told_by_calls(phase)))
+			table_set_int(table, row, column, time->phase_ns[phase]);
+		else
+			table_set_missing(table, row, column, why);
+	}
+}
+
+static void add_row(struct table *table, struct labels *labels, const struct step_time *time,
+                    const struct model_step *step, double limit_ns)
+{
+	int row = table_row(table);
+	const struct process *process = &labels->model->processes[step->process];
+
+	table_set_int(table, row, STEP_NUMBER, step->number);
+	table_set_lasting_text(table, row, STEP_PROCESS, labels_process(labels, step->process));
+	table_set_int(table, row, STEP_START, step->start_ns - process->origin_ns);
+	table_set_int(table, row, STEP_DURATION, time->dur_ns);
+	set_phases(table, row, time, step);
+	set_use(table, row, step, process->role == STEPSCOPE_ROLE_IMPORTED);
+	set_count(table, row, STEP_TOKENS, step->has_tokens, step->tokens);
+	set_count(table, row, STEP_SAMPLES, step->has_samples, step->samples);
+	table_set_text(table, row, STEP_CAPTURE, capture_name(step->capture));
+	table_set_bool(table, row, STEP_DETAIL, step->has_detail);
+	table_set_bool(table, row, STEP_RARE, step->has_detail || step->has_rare);
+	table_set_bool(table, row, STEP_PROGRAM, time->is_program);
+	table_set_bool(table, row, STEP_COMPLETE, time->is_complete);
+	if (!time->is_complete)
+		table_set_missing(table, row, STEP_OUTLIER, "the step is incomplete");
+	else if (!time->is_program)
+		table_set_missing(table, row, STEP_OUTLIER, "operators were recorded in it, which takes time");
+	else
+		table_set_bool(table, row, STEP_OUTLIER, (double)time->dur_ns > limit_ns);
+}
+
+/* Phases that no step spent time in would only make the rows wide. */
+static void hide_empty_phases(struct table *table)
+{
+	const char *list = NULL;
+
+	for (int column = STEP_DATA; column < STEP_OTHER && table->row_count; column++) {
+		bool is_empty = true;
+
+		for (int row = 0; row < table->row_count && is_empty; row++)
+			is_empty = table_get(table, row, column)->i == 0;
+		if (!is_empty)
+			continue;
+		table->columns[column].is_hidden = true;
+		list = arena_printf(&table->arena, "%s%s%s", list ? list : "", list ? ", " : "",
+		                    table->columns[column].title);
+	}
+	if (list)
+		table->note = arena_printf(&table->arena, "no step spent time in: %s", list);
+}
+
+static enum status run(const struct model *model, const struct analysis_options *options, struct table *table,
+                       struct error *err)
+{
+	struct step_times own = {0};
+	const struct step_times *times = step_times_get(&own, model, options);
+	uint32_t process = MODEL_NONE;
+	struct step_flops flops;
+	struct flop_likeness likeness = {0};
+	struct labels labels;
+	double limit_ns = INFINITY;
+
+	sum_flops(&flops, model, flop_likeness_get(&likeness, model, options));
+	table_init(table, "steps", "Steps", "one row per step and process; the phases sum to the duration");
+	table_columns(table, columns, STEP_COLUMNS);
+	table_keep_in(table, model->storage);
+	labels_init(&labels, model, &table->arena);
+	for (uint32_t i = 0; i < times->count; i++) {
+		if (!times->steps[i].is_selected)
+			continue;
+		if (model->steps[i].process != process) {
+			process = model->steps[i].process;
+			limit_ns = outlier_limit(times, model, process);
+		}
+		add_row(table, &labels, &times->steps[i], &model->steps[i], limit_ns);
+		set_flops(table, table->row_count - 1, &flops, i);
+	}
+	labels_release(&labels);
+	hide_empty_phases(table);
+	table->columns[STEP_PROGRAM].is_hidden = !times->has_plain;
+	table->columns[STEP_FLOPS].is_hidden = flops.result != FLOPS_KNOWN;
+	storage_release(model->storage, flops.sums);
+	flop_likeness_release(&likeness);
+	if (!table->row_count)
+		table->empty = step_times_empty_reason(times);
+	step_times_release(&own);
+	return STATUS_OK;
+}
+
+const struct analysis analysis_steps = {"steps", "how long did each step take, and its phases?", run};
