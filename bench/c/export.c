@@ -6,7 +6,7 @@
  *     export SLICES DIRECTORY     prints lines of: what, wall s, CPU s, slices, bytes formatted, bytes in the file
  */
 #include "model/model.h"
-#include "output/exporter.h"
+#include "output/export/exporter.h"
 
 #include <inttypes.h>
 #include <stdio.h>

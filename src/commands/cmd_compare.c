@@ -12,10 +12,10 @@
 #include "commands/say.h"
 #include "compare/canary_metrics.h"
 #include "compare/comparison.h"
-#include "output/comparison_json.h"
-#include "output/comparison_text.h"
-#include "output/csv.h"
-#include "output/json.h"
+#include "output/compare/comparison_json.h"
+#include "output/compare/comparison_text.h"
+#include "output/text/csv.h"
+#include "output/text/json.h"
 #include "store/key_numbers.h"
 
 #include <stdlib.h>

@@ -9,7 +9,7 @@
 #include "commands/load_run.h"
 #include "commands/progress.h"
 #include "commands/say.h"
-#include "output/exporter.h"
+#include "output/export/exporter.h"
 
 #include <string.h>
 

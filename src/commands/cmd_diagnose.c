@@ -8,9 +8,9 @@
 #include "commands/result.h"
 #include "compare/canary_metrics.h"
 #include "diagnosis/diagnosis.h"
-#include "output/diagnosis_canary.h"
-#include "output/findings.h"
-#include "output/findings_sarif.h"
+#include "output/diagnosis/diagnosis_canary.h"
+#include "output/diagnosis/findings.h"
+#include "output/diagnosis/findings_sarif.h"
 
 #include <string.h>
 

@@ -9,8 +9,8 @@
 #include "commands/load_run.h"
 #include "commands/progress.h"
 #include "commands/say.h"
-#include "output/compress.h"
-#include "output/exporter.h"
+#include "output/export/compress.h"
+#include "output/export/exporter.h"
 
 #include <errno.h>
 #include <inttypes.h>

@@ -11,9 +11,9 @@
 #include "commands/result.h"
 #include "commands/say.h"
 #include "compare/canary_metrics.h"
-#include "output/csv.h"
-#include "output/json.h"
-#include "output/text.h"
+#include "output/text/csv.h"
+#include "output/text/json.h"
+#include "output/text/text.h"
 #include "store/history.h"
 #include "store/key_numbers.h"
 

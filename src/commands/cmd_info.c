@@ -7,8 +7,8 @@
 #include "commands/load_run.h"
 #include "commands/result.h"
 #include "commands/run_files.h"
-#include "output/json.h"
-#include "output/layout.h"
+#include "output/text/json.h"
+#include "output/text/layout.h"
 
 #define MAXIMUM_OUTPUT ((size_t)1 << 28)
 

@@ -7,9 +7,9 @@
 #include "commands/load_run.h"
 #include "commands/result.h"
 #include "commands/say.h"
-#include "output/csv.h"
-#include "output/json.h"
-#include "output/text.h"
+#include "output/text/csv.h"
+#include "output/text/json.h"
+#include "output/text/text.h"
 #include "query/query.h"
 
 #include <errno.h>

@@ -9,10 +9,10 @@
 #include "commands/report_torch.h"
 #include "commands/result.h"
 #include "compare/canary_metrics.h"
-#include "output/csv.h"
-#include "output/json.h"
-#include "output/layout.h"
-#include "output/summary.h"
+#include "output/text/csv.h"
+#include "output/text/json.h"
+#include "output/text/layout.h"
+#include "output/text/summary.h"
 
 #include <ctype.h>
 #include <errno.h>

@@ -10,7 +10,7 @@
 #include "base/units.h"
 #include "commands/result.h"
 #include "importers/other_kinds.h"
-#include "output/validate.h"
+#include "output/validate/validate.h"
 
 #include <inttypes.h>
 #include <sys/stat.h>

@@ -6,7 +6,7 @@
 #ifndef COMMANDS_COMPARE_FILES_H
 #define COMMANDS_COMPARE_FILES_H
 
-#include "output/compare_outputs.h"
+#include "output/compare/compare_outputs.h"
 
 struct compare_files {
 	const char *markdown, *junit, *smaller, *bigger, *canary; /* paths; NULL: not wanted */

@@ -7,8 +7,8 @@
 #include "commands/command.h"
 #include "compare/canary_metrics.h"
 #include "compare/canary_tables.h"
-#include "output/json.h"
-#include "output/text.h"
+#include "output/text/json.h"
+#include "output/text/text.h"
 
 static void add_text(struct buffer *out, const struct table *table, bool is_explained)
 {

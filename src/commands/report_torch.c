@@ -9,7 +9,7 @@
 #include "analysis/operators/torch_trace.h"
 #include "analysis/trace_reasons.h"
 #include "base/options.h"
-#include "output/torch_table.h"
+#include "output/text/torch_table.h"
 
 #include <stdio.h>
 #include <string.h>

@@ -7,10 +7,10 @@
  */
 #include "base/buffer.h"
 #include "importers/importer.h"
-#include "output/csv.h"
-#include "output/exporter.h"
-#include "output/summary.h"
-#include "output/validate.h"
+#include "output/export/exporter.h"
+#include "output/text/csv.h"
+#include "output/text/summary.h"
+#include "output/validate/validate.h"
 
 #include <stdio.h>
 #include <stdlib.h>

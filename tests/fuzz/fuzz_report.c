@@ -7,7 +7,7 @@
 #include "analysis/operators/torch_ops.h"
 #include "analysis/report.h"
 #include "importers/recording/recording.h"
-#include "output/summary.h"
+#include "output/text/summary.h"
 #include "sealed.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);

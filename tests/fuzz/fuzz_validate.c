@@ -3,7 +3,7 @@
  * fuzz_validate.c: validates any bytes as a file, plain or compressed, JSON or packets. What can be read twice must give
  * the same findings.
  */
-#include "output/validate.h"
+#include "output/validate/validate.h"
 
 #include <stdlib.h>
 #include <string.h>

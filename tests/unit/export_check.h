@@ -9,8 +9,8 @@
 
 #include "base/buffer.h"
 #include "base/input_stream.h"
-#include "output/exporter.h"
-#include "output/validate.h"
+#include "output/export/exporter.h"
+#include "output/validate/validate.h"
 
 #include <dirent.h>
 #include <stdio.h>

@@ -4,7 +4,7 @@
  */
 #include "export_sample.h"
 
-#include "output/exporter.h"
+#include "output/export/exporter.h"
 
 #include <inttypes.h>
 #include <stdio.h>

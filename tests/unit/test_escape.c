@@ -2,7 +2,7 @@
  *
  * test_escape.c: names that would be markup, commands or broken bytes in what CI systems read.
  */
-#include "output/escape.h"
+#include "output/text/escape.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

@@ -12,7 +12,7 @@
 #include "export_check.h"
 
 #include "base/json_read.h"
-#include "output/compress.h"
+#include "output/export/compress.h"
 
 #include <math.h>
 #include <stepscope/format.h>

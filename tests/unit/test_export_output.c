@@ -11,7 +11,7 @@
 
 #include "export_check.h"
 
-#include "output/compress.h"
+#include "output/export/compress.h"
 
 #include <fcntl.h>
 #include <signal.h>

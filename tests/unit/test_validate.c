@@ -9,7 +9,7 @@
 
 #include <cmocka.h>
 
-#include "output/validate.h"
+#include "output/validate/validate.h"
 
 #include <stdio.h>
 #include <stdlib.h>

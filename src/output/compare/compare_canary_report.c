@@ -1,0 +1,147 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * compare_canary_report.c: limits and what came of them as rlhf-canary's ComparisonReport, for programs that read that. Its keys, names of
+ * checks and units; what is different is in docs/commands/compare.md: medians, intervals, and that no answer is no pass.
+ */
+#include "output/compare/compare_outputs.h"
+
+#include "base/json_write.h"
+
+#include <string.h>
+
+#define MIB (1024.0 * 1024.0)
+
+/* Our checks by rlhf-canary's names; its values in seconds and MiB. */
+static const struct canary_check {
+	const char *check, *name;
+	double unit; /* of its values in ours */
+} canary_checks[] = {
+	{"not_finite", "nan_steps", 1},
+	{"step_time", "step_time_mean", 1e9},
+	{"tokens_per_s", "tokens_per_sec", 1},
+	{"peak_memory_mib", "max_memory", MIB},
+	{"peak_memory", "max_memory_pct", MIB},
+	{"final_loss", "final_loss", 1},
+	{"loss_divergence", "loss_divergence", 1},
+};
+
+static const struct canary_check *find_check(const char *check)
+{
+	for (size_t i = 0; i < sizeof(canary_checks) / sizeof(canary_checks[0]); i++)
+		if (!strcmp(canary_checks[i].check, check))
+			return &canary_checks[i];
+	return NULL;
+}
+
+/* There a check without an answer is a warning, or was skipped. */
+static const char *status_of(const char *result)
+{
+	if (!strcmp(result, LIMIT_KEPT))
+		return "pass";
+	if (!strcmp(result, LIMIT_BROKEN))
+		return "fail";
+	return strcmp(result, LIMIT_NOT_MEASURED) != 0 ? "warn" : "skip";
+}
+
+static void add_number(struct json_writer *json, const char *key, const struct table *table, int row, int column,
+                       double unit)
+{
+	double value;
+
+	json_key(json, key);
+	if (row >= 0 && table_number(table, row, column, &value))
+		json_double(json, value / unit);
+	else
+		json_null(json);
+}
+
+static void add_check(struct json_writer *json, const struct compare_output *of, int row)
+{
+	const struct table *limits = &of->gate->limits, *metrics = &of->comparison->metrics;
+	const struct canary_check *check = find_check(compare_text(limits, row, CHECKED_NAME));
+	int metric = comparison_metric(of->comparison, compare_text(limits, row, CHECKED_METRIC));
+
+	if (!check)
+		return;
+	json_object_begin(json);
+	json_key(json, "name"), json_string(json, check->name);
+	json_key(json, "status"), json_string(json, status_of(compare_text(limits, row, CHECKED_RESULT)));
+	json_key(json, "message"), json_string(json, compare_text(limits, row, CHECKED_MESSAGE));
+	add_number(json, "baseline_value", metrics, metric, METRIC_BASE, check->unit);
+	add_number(json, "current_value", metrics, metric, METRIC_NEW, check->unit);
+	add_number(json, "threshold", limits, row, CHECKED_MOST, 1);
+	add_number(json, "delta", metrics, metric, METRIC_DELTA, check->unit);
+	add_number(json, "delta_pct", metrics, metric, METRIC_RATIO, 0.01);
+	json_object_end(json);
+}
+
+/* The first run of a side speaks for it. */
+static const char *run_of(const struct table *runs, const char *side)
+{
+	for (int row = 0; row < runs->row_count; row++)
+		if (!strcmp(compare_text(runs, row, RUNS_SIDE), side))
+			return compare_text(runs, row, RUNS_RUN);
+	return "";
+}
+
+static bool is_of(const struct table *differences, int row, const char *kind)
+{
+	return !strcmp(compare_text(differences, row, DIFFERENCE_KIND), kind);
+}
+
+static void add_warning(struct json_writer *json, const struct table *differences, int row)
+{
+	struct buffer text;
+
+	buffer_init(&text, 1 << 16);
+	buffer_printf(&text, "%s: %s -> %s", compare_text(differences, row, DIFFERENCE_FACT),
+	              compare_text(differences, row, DIFFERENCE_BASE), compare_text(differences, row, DIFFERENCE_NEW));
+	json_string_n(json, text.data, text.length);
+	buffer_release(&text);
+}
+
+static void add_environment(struct json_writer *json, const struct table *differences)
+{
+	bool is_same = true;
+
+	for (int row = 0; row < differences->row_count; row++)
+		is_same &= !is_of(differences, row, "hardware");
+	json_key(json, "env_compatible"), json_bool(json, is_same);
+	json_key(json, "env_warnings");
+	json_array_begin(json);
+	for (int row = 0; row < differences->row_count; row++)
+		if (is_of(differences, row, "hardware") || is_of(differences, row, "software"))
+			add_warning(json, differences, row);
+	json_array_end(json);
+}
+
+static bool has_passed(const struct gate *gate)
+{
+	for (int row = 0; row < gate->limits.row_count; row++)
+		if (!strcmp(compare_text(&gate->limits, row, CHECKED_RESULT), LIMIT_BROKEN))
+			return false;
+	return gate->result == GATE_PASSED;
+}
+
+void compare_canary_report(struct buffer *out, const struct compare_output *of)
+{
+	const struct table *runs = &of->comparison->runs;
+	struct json_writer json;
+
+	json_writer_init(&json, out, JSON_PRETTY);
+	json_object_begin(&json);
+	json_key(&json, "passed"), json_bool(&json, has_passed(of->gate));
+	json_key(&json, "baseline_run_id"), json_string(&json, run_of(runs, "base"));
+	json_key(&json, "current_run_id"), json_string(&json, run_of(runs, "new"));
+	json_key(&json, "checks");
+	json_array_begin(&json);
+	for (int row = 0; row < of->gate->limits.row_count; row++)
+		add_check(&json, of, row);
+	json_array_end(&json);
+	json_key(&json, "warnings");
+	json_array_begin(&json);
+	json_array_end(&json);
+	add_environment(&json, &of->comparison->differences);
+	json_object_end(&json);
+	buffer_add_text(out, "\n");
+}

@@ -1,0 +1,99 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * compare_github.c: a comparison as workflow commands (annotations) and as outputs of a step of GitHub Actions. GitHub shows ten
+ * errors and ten warnings of a step: the rest is said to be there.
+ */
+#include "output/compare/compare_outputs.h"
+
+#include "output/compare/comparison_text.h"
+#include "output/text/escape.h"
+
+#include <string.h>
+
+#define MOST_ANNOTATIONS 10
+
+enum level {
+	LEVEL_NONE,
+	LEVEL_ERROR,
+	LEVEL_WARNING
+};
+
+struct annotations {
+	struct buffer *out;
+	bool may_fail; /* not with --fail-on never */
+	int counts[3]; /* by level */
+};
+
+static enum level level_of(const char *result)
+{
+	if (!strcmp(result, RESULT_REGRESSION) || !strcmp(result, LIMIT_BROKEN))
+		return LEVEL_ERROR;
+	if (!strcmp(result, RESULT_INCONCLUSIVE) || !strcmp(result, LIMIT_WARNING) ||
+	    !strcmp(result, RESULT_NOT_COMPARABLE))
+		return LEVEL_WARNING;
+	return LEVEL_NONE;
+}
+
+static void annotate(struct annotations *to, enum level level, const char *title, const char *message)
+{
+	if (level == LEVEL_ERROR && !to->may_fail)
+		level = LEVEL_WARNING;
+	if (level == LEVEL_NONE || to->counts[level]++ >= MOST_ANNOTATIONS)
+		return;
+	buffer_printf(to->out, "::%s title=", level == LEVEL_ERROR ? "error" : "warning");
+	escape_workflow_property(to->out, title);
+	buffer_add_text(to->out, "::");
+	escape_workflow_message(to->out, message);
+	buffer_add_text(to->out, "\n");
+}
+
+static void annotate_metric(struct annotations *to, const struct table *metrics, int row)
+{
+	const char *result = compare_text(metrics, row, METRIC_RESULT);
+	struct buffer title, message;
+
+	buffer_init(&title, 1 << 16);
+	buffer_init(&message, 1 << 16);
+	buffer_printf(&title, "%s: %s", result, compare_text(metrics, row, METRIC_TITLE));
+	comparison_value(&message, metrics, row, METRIC_BASE);
+	buffer_add_text(&message, " -> ");
+	comparison_value(&message, metrics, row, METRIC_NEW);
+	buffer_add_text(&message, ", ");
+	change_for_people(&message, metrics, row);
+	buffer_printf(&message, "; %s", compare_text(metrics, row, METRIC_REASON));
+	annotate(to, level_of(result), title.data, message.data);
+	buffer_release(&title);
+	buffer_release(&message);
+}
+
+void compare_annotations(struct buffer *out, const struct compare_output *of)
+{
+	const struct table *metrics = &of->comparison->metrics, *limits = &of->gate->limits;
+	struct annotations to = {.out = out, .may_fail = of->gate->rule != GATE_NEVER};
+
+	for (int row = 0; row < limits->row_count; row++) {
+		const char *result = compare_text(limits, row, CHECKED_RESULT);
+		struct buffer title;
+
+		buffer_init(&title, 1 << 16);
+		buffer_printf(&title, "limit %s: %s", result, compare_text(limits, row, CHECKED_TITLE));
+		annotate(&to, level_of(result), title.data, compare_text(limits, row, CHECKED_MESSAGE));
+		buffer_release(&title);
+	}
+	for (int row = 0; row < metrics->row_count && of->gate->rule != GATE_LIMITS; row++)
+		annotate_metric(&to, metrics, row);
+	if (to.counts[LEVEL_ERROR] > MOST_ANNOTATIONS || to.counts[LEVEL_WARNING] > MOST_ANNOTATIONS)
+		buffer_add_text(out, "::notice title=stepscope::not all findings are annotated\n");
+}
+
+/* Keys and values of our own, without line ends: no delimiter is needed. */
+void compare_github_output(struct buffer *out, const struct compare_output *of)
+{
+	const struct table *verdict = &of->comparison->verdict;
+	double ratio;
+
+	buffer_printf(out, "result=%s\nverdict=%s\n", gate_result_name(of->gate->result),
+	              compare_text(verdict, 0, COMPARISON_RESULT));
+	if (table_number(verdict, 0, COMPARISON_RATIO, &ratio))
+		buffer_printf(out, "change_ratio=%.6g\n", ratio);
+}

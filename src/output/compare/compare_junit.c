@@ -1,0 +1,158 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * compare_junit.c: a comparison as JUnit XML, in the elements and attributes that Jenkins, GitLab, Azure and GitHub's actions all
+ * read. tests/data/junit.xsd says which.
+ */
+#include "output/compare/compare_outputs.h"
+
+#include "output/compare/comparison_text.h"
+#include "output/text/escape.h"
+
+#include <string.h>
+
+enum outcome {
+	OUTCOME_PASSED,
+	OUTCOME_FAILED,
+	OUTCOME_SKIPPED
+};
+
+struct junit {
+	struct buffer body;
+	bool may_fail; /* not with --fail-on never */
+	int tests, failures, skipped;
+};
+
+/* Of a RESULT_ or a LIMIT_ text. */
+static enum outcome outcome_of(const char *result)
+{
+	if (!strcmp(result, RESULT_REGRESSION) || !strcmp(result, LIMIT_BROKEN))
+		return OUTCOME_FAILED;
+	if (!strcmp(result, RESULT_SAME) || !strcmp(result, RESULT_IMPROVEMENT) || !strcmp(result, RESULT_CHANGED) ||
+	    !strcmp(result, LIMIT_KEPT))
+		return OUTCOME_PASSED;
+	return OUTCOME_SKIPPED;
+}
+
+static void add_attribute(struct buffer *out, const char *name, const char *value)
+{
+	buffer_printf(out, " %s=\"", name);
+	escape_xml(out, value);
+	buffer_add_text(out, "\"");
+}
+
+/* `text`: more about a failure. */
+static void add_case(struct junit *junit, const char *suite, const char *name, double seconds, const char *result,
+                     const char *message, const char *text)
+{
+	enum outcome outcome = outcome_of(result);
+
+	if (outcome == OUTCOME_FAILED && !junit->may_fail)
+		outcome = OUTCOME_SKIPPED;
+	junit->tests++;
+	junit->failures += outcome == OUTCOME_FAILED;
+	junit->skipped += outcome == OUTCOME_SKIPPED;
+	buffer_add_text(&junit->body, "    <testcase");
+	add_attribute(&junit->body, "classname", suite);
+	add_attribute(&junit->body, "name", name);
+	buffer_printf(&junit->body, " time=\"%.9g\"", seconds);
+	if (outcome == OUTCOME_PASSED) {
+		buffer_add_text(&junit->body, "/>\n");
+		return;
+	}
+	buffer_printf(&junit->body, ">\n      <%s", outcome == OUTCOME_FAILED ? "failure" : "skipped");
+	if (outcome == OUTCOME_FAILED)
+		add_attribute(&junit->body, "type", result);
+	add_attribute(&junit->body, "message", message);
+	if (outcome == OUTCOME_FAILED) {
+		buffer_add_text(&junit->body, ">");
+		escape_xml(&junit->body, text);
+		buffer_add_text(&junit->body, "</failure>\n    </testcase>\n");
+	} else {
+		buffer_add_text(&junit->body, "/>\n    </testcase>\n");
+	}
+}
+
+static void add_metric(struct junit *junit, const struct table *metrics, int row)
+{
+	const char *result = compare_text(metrics, row, METRIC_RESULT),
+		   *reason = compare_text(metrics, row, METRIC_REASON);
+	bool is_time = !strcmp(compare_text(metrics, row, METRIC_UNIT), "ns");
+	struct buffer message, text;
+	double ns = 0;
+
+	buffer_init(&message, 1 << 16);
+	buffer_init(&text, 1 << 16);
+	buffer_printf(&message, "%s ", compare_text(metrics, row, METRIC_TITLE));
+	if (outcome_of(result) == OUTCOME_FAILED)
+		change_for_people(&message, metrics, row);
+	else
+		buffer_printf(&message, "%s: %s", result, reason);
+	comparison_value(&text, metrics, row, METRIC_BASE);
+	buffer_add_text(&text, " -> ");
+	comparison_value(&text, metrics, row, METRIC_NEW);
+	buffer_printf(&text, "; %s", reason);
+	if (is_time)
+		table_number(metrics, row, METRIC_NEW, &ns);
+	add_case(junit, "stepscope.compare", compare_text(metrics, row, METRIC_NAME), ns / 1e9, result, message.data,
+	         text.data);
+	buffer_release(&message);
+	buffer_release(&text);
+}
+
+static void add_limit(struct junit *junit, const struct table *limits, int row)
+{
+	const char *message = compare_text(limits, row, CHECKED_MESSAGE);
+
+	add_case(junit, "stepscope.limits", compare_text(limits, row, CHECKED_NAME), 0,
+	         compare_text(limits, row, CHECKED_RESULT), message, message);
+}
+
+/* A regression within the limits is none that fails. */
+static bool has_metrics(const struct gate *gate)
+{
+	return gate->rule != GATE_LIMITS;
+}
+
+static void add_property(struct buffer *out, const char *name, const char *value)
+{
+	buffer_add_text(out, "      <property");
+	add_attribute(out, "name", name);
+	add_attribute(out, "value", value);
+	buffer_add_text(out, "/>\n");
+}
+
+static void add_properties(struct buffer *out, const struct comparison *comparison)
+{
+	buffer_add_text(out, "    <properties>\n");
+	for (int row = 0; row < comparison->runs.row_count; row++)
+		add_property(out, compare_text(&comparison->runs, row, RUNS_SIDE),
+		             compare_text(&comparison->runs, row, RUNS_RUN));
+	add_property(out, "verdict", compare_text(&comparison->verdict, 0, COMPARISON_RESULT));
+	buffer_add_text(out, "    </properties>\n");
+}
+
+static void add_counts(struct buffer *out, const struct junit *junit)
+{
+	buffer_printf(out, " tests=\"%d\" failures=\"%d\" errors=\"0\" skipped=\"%d\" time=\"0\">\n", junit->tests,
+	              junit->failures, junit->skipped);
+}
+
+void compare_junit(struct buffer *out, const struct compare_output *of)
+{
+	struct junit junit = {.may_fail = of->gate->rule != GATE_NEVER};
+
+	buffer_init(&junit.body, (size_t)1 << 28);
+	for (int row = 0; row < of->comparison->metrics.row_count && has_metrics(of->gate); row++)
+		add_metric(&junit, &of->comparison->metrics, row);
+	for (int row = 0; row < of->gate->limits.row_count; row++)
+		add_limit(&junit, &of->gate->limits, row);
+	buffer_add_text(out, "<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n<testsuites name=\"stepscope\"");
+	add_counts(out, &junit);
+	buffer_add_text(out, "  <testsuite");
+	add_attribute(out, "name", of->name);
+	add_counts(out, &junit);
+	add_properties(out, of->comparison);
+	buffer_add(out, junit.body.data, junit.body.length);
+	buffer_add_text(out, "  </testsuite>\n</testsuites>\n");
+	buffer_release(&junit.body);
+}

@@ -1,0 +1,340 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * comparison_text.c: see the header. All numbers come from the tables of the comparison.
+ */
+#include "output/compare/comparison_text.h"
+
+#include "output/compare/compare_outputs.h"
+#include "output/text/cells.h"
+
+#include "base/units.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+#define LABEL_WIDTH 12
+#define ROWS 8 /* of a level */
+#define FUNCTIONS 20
+#define LEAST_SHARE 0.01 /* of the level's difference, or of its largest row, to be shown */
+#define MAXIMUM_TEXT (1 << 20)
+
+/* ---- the verdict ---- */
+
+static void add_line(struct buffer *out, const struct table *verdict, const char *label, int column,
+                     const struct text_style *style)
+{
+	struct buffer clean;
+
+	if (!table_text(verdict, 0, column))
+		return;
+	buffer_init(&clean, MAXIMUM_TEXT);
+	text_for_people(&clean, table_text(verdict, 0, column));
+	buffer_printf(out, "%-*s", LABEL_WIDTH, label);
+	text_wrapped(out, clean.data, LABEL_WIDTH, LABEL_WIDTH, style);
+	buffer_release(&clean);
+}
+
+static void add_verdict(struct buffer *out, const struct comparison *comparison, const struct text_style *style)
+{
+	const struct table *verdict = &comparison->verdict;
+	const char *result = table_text(verdict, 0, COMPARISON_RESULT);
+	struct buffer clean;
+
+	buffer_init(&clean, MAXIMUM_TEXT);
+	text_for_people(&clean, table_text(verdict, 0, COMPARISON_SENTENCE));
+	text_heading(out, result, style);
+	buffer_add_text(out, ": ");
+	text_wrapped(out, clean.data, 2, (int)strlen(result) + 2, style);
+	buffer_release(&clean);
+	if (strcmp(result, RESULT_NOT_COMPARABLE) != 0) /* it is in the sentence */
+		add_line(out, verdict, "because", COMPARISON_EXPLANATION, style);
+	add_line(out, verdict, "mostly", COMPARISON_CAUSE, style);
+	add_line(out, verdict, "to settle", COMPARISON_NEEDED, style);
+	add_line(out, verdict, "damaged", COMPARISON_DAMAGE, style);
+	add_line(out, verdict, "work", COMPARISON_WORK, style);
+	add_line(out, verdict, "unchecked", COMPARISON_UNCHECKED, style);
+	add_line(out, verdict, "noise", COMPARISON_NOISE, style);
+	add_line(out, verdict, "method", COMPARISON_METHOD, style);
+}
+
+/* ---- metrics ---- */
+
+void comparison_value(struct buffer *out, const struct table *metrics, int row, int column)
+{
+	const char *unit = table_text(metrics, row, METRIC_UNIT);
+	char text[UNITS_BYTES];
+	double value;
+
+	if (!table_number(metrics, row, column, &value))
+		buffer_add_text(out, "-");
+	else if (!strcmp(unit, "ns"))
+		buffer_add_text(out, units_time(text, value));
+	else if (!strcmp(unit, "bytes"))
+		buffer_add_text(out, units_bytes(text, value));
+	else if (!strcmp(unit, "ratio"))
+		buffer_add_text(out, units_ratio(text, value));
+	else if (!strcmp(unit, "none"))
+		buffer_printf(out, "%.4g", value);
+	else
+		buffer_add_text(out, units_count(text, value));
+}
+
+static void set_value(struct table *view, int row, int column, const struct table *metrics, int metric, int source)
+{
+	struct buffer text;
+
+	buffer_init(&text, MAXIMUM_TEXT);
+	comparison_value(&text, metrics, metric, source);
+	table_set_text(view, row, column, text.data);
+	buffer_release(&text);
+}
+
+static void set_change(struct table *view, int row, const struct table *metrics, int metric)
+{
+	char text[UNITS_BYTES], from[UNITS_BYTES], to[UNITS_BYTES];
+	double change, low, high;
+
+	if (!table_number(metrics, metric, METRIC_RATIO, &change) || !table_number(metrics, metric, METRIC_LOW, &low) ||
+	    !table_number(metrics, metric, METRIC_HIGH, &high))
+		return;
+	table_set_text(view, row, 3, units_change(text, change));
+	table_set_text(view, row, 4,
+	               arena_printf(&view->arena, "%s to %s", units_change(from, low), units_change(to, high)));
+}
+
+/* Rows with units of their own become text. Those that nobody measured are named below. */
+static void add_metrics(struct buffer *out, const struct table *metrics, const struct text_style *style)
+{
+	static const char *const names[] = {"metric", "base", "new", "change", "95 %", "result"};
+	const char *missing = NULL;
+	struct table view;
+
+	table_init(&view, "metrics", "", "");
+	for (int i = 0; i < 6; i++)
+		table_column(&view, &(struct table_column){.name = names[i], .type = TABLE_TEXT});
+	for (int metric = 0; metric < metrics->row_count; metric++) {
+		int row;
+
+		if (!strcmp(table_text(metrics, metric, METRIC_RESULT), RESULT_NOT_MEASURED) && metric) {
+			missing = arena_printf(&view.arena, "%s%s%s", missing ? missing : "", missing ? ", " : "",
+			                       table_text(metrics, metric, METRIC_TITLE));
+			continue;
+		}
+		row = table_row(&view);
+		table_set_text(&view, row, 0, table_text(metrics, metric, METRIC_TITLE));
+		set_value(&view, row, 1, metrics, metric, METRIC_BASE);
+		set_value(&view, row, 2, metrics, metric, METRIC_NEW);
+		set_change(&view, row, metrics, metric);
+		table_set_text(&view, row, 5, table_text(metrics, metric, METRIC_RESULT));
+	}
+	view.note = metrics->note;
+	buffer_add_text(out, "\n");
+	text_table(out, &view,
+	           &(struct text_view){
+			   .columns = "metric,base,new,change,95 %,result", .has_heading = true, .is_brief = true},
+	           style);
+	if (missing) {
+		buffer_add_text(out, "  ");
+		text_wrapped(out, arena_printf(&view.arena, "not measured: %s", missing), 2, 2, style);
+	}
+	table_release(&view);
+}
+
+/* ---- where it comes from ---- */
+
+static void copy_row(struct table *view, const struct table *from, int row)
+{
+	int copy = table_row(view);
+
+	for (int column = 0; column < from->column_count; column++) {
+		const struct table_cell *cell = table_get(from, row, column);
+
+		if (!cell->has_value)
+			table_set_missing(view, copy, column, cell->reason);
+		else if (from->columns[column].type == TABLE_TEXT)
+			table_set_text(view, copy, column, cell->text);
+		else if (from->columns[column].type == TABLE_BOOL)
+			table_set_bool(view, copy, column, cell->b);
+		else if (from->columns[column].type == TABLE_INT)
+			table_set_int(view, copy, column, cell->i);
+		else
+			table_set_double(view, copy, column, cell->d);
+	}
+}
+
+/* first: of the row's level, the largest. */
+static bool is_shown(const struct table *contributions, int row, int first)
+{
+	double delta = fabs(table_get(contributions, row, CONTRIBUTION_DELTA)->d);
+	const struct table_cell *share = table_get(contributions, row, CONTRIBUTION_RATIO);
+
+	if (!share->has_value) /* what one row of the level has more, others have less */
+		return delta > 0 && delta >= LEAST_SHARE * fabs(table_get(contributions, first, CONTRIBUTION_DELTA)->d);
+	return fabs(share->d) >= LEAST_SHARE;
+}
+
+/* Of the table `contributions`, or of `memory`. */
+static const char *columns_of(const struct table *table)
+{
+	return table->columns[CONTRIBUTION_DELTA].unit == UNIT_BYTES
+	               ? "delta_bytes,share_ratio,base_bytes,new_bytes,base_allocations,new_allocations,is_certain,name,note"
+	               : "delta_ns,share_ratio,base_ns,new_ns,base_calls,new_calls,is_certain,name,note";
+}
+
+static void add_level(struct buffer *out, const struct table *contributions, int first, int end, bool is_long,
+                      const struct text_style *style)
+{
+	bool is_bytes = contributions->columns[CONTRIBUTION_DELTA].unit == UNIT_BYTES;
+	struct table view;
+	int hidden = 0;
+	char text[UNITS_BYTES];
+	double hidden_amount = 0;
+
+	table_init(&view, "contributions", "", "");
+	table_columns(&view, contributions->columns, contributions->column_count);
+	for (int row = first; row < end; row++) {
+		if (is_long || (view.row_count < ROWS && is_shown(contributions, row, first))) {
+			copy_row(&view, contributions, row);
+			continue;
+		}
+		hidden++;
+		hidden_amount += table_get(contributions, row, CONTRIBUTION_DELTA)->d;
+	}
+	if (!strcmp(table_text(contributions, first, CONTRIBUTION_LEVEL), "kernel"))
+		view.note = contributions->note;
+	if (view.row_count) {
+		buffer_add_text(out, "\n");
+		text_heading(out, "Difference by ", style);
+		text_heading(out, table_text(contributions, first, CONTRIBUTION_LEVEL), style);
+		buffer_add_text(out, "\n");
+		text_table(out, &view,
+		           &(struct text_view){
+				   .columns = columns_of(contributions), .has_heading = true, .is_brief = true},
+		           style);
+	}
+	if (view.row_count && hidden && fabs(hidden_amount) >= 1) {
+		is_bytes ? units_bytes(text, fabs(hidden_amount)) : units_time(text, fabs(hidden_amount));
+		buffer_printf(out, "  %d more: %c%s together\n", hidden, hidden_amount < 0 ? '-' : '+', text);
+	}
+	table_release(&view);
+}
+
+static void add_levels(struct buffer *out, const struct table *contributions, bool is_long,
+                       const struct text_style *style)
+{
+	for (int first = 0, end; first < contributions->row_count; first = end) {
+		const char *level = table_text(contributions, first, CONTRIBUTION_LEVEL);
+
+		for (end = first + 1; end < contributions->row_count &&
+		                      !strcmp(table_text(contributions, end, CONTRIBUTION_LEVEL), level);)
+			end++;
+		add_level(out, contributions, first, end, is_long, style);
+	}
+}
+
+/* ---- functions ---- */
+
+static void add_functions(struct buffer *out, const struct table *functions, bool is_long,
+                          const struct text_style *style)
+{
+	struct table view;
+	int hidden;
+
+	if (!functions->row_count)
+		return;
+	table_init(&view, "functions", "", "");
+	table_columns(&view, functions->columns, functions->column_count);
+	for (int row = 0; row < functions->row_count; row++)
+		if (is_long || (view.row_count < FUNCTIONS && function_has_changed(functions, row)))
+			copy_row(&view, functions, row);
+	view.note = functions->note;
+	view.empty = FUNCTIONS_ARE_THE_SAME;
+	buffer_add_text(out, "\n");
+	text_heading(out, functions->title, style);
+	buffer_add_text(out, "\n");
+	text_table(out, &view,
+	           &(struct text_view){.columns = "self_change_ratio,base_self_ratio,new_self_ratio,base_self,new_self,"
+	                                          "total_change_ratio,is_certain,function,file,note",
+	                               .has_heading = true,
+	                               .is_brief = true},
+	           style);
+	hidden = functions->row_count - view.row_count;
+	if (hidden)
+		buffer_printf(out, "  %d more: --long\n", hidden);
+	table_release(&view);
+}
+
+/* ---- telemetry ---- */
+
+/* What changed, or may have. */
+static bool is_telling(const struct table *telemetry, int row)
+{
+	return strcmp(table_text(telemetry, row, TELEMETRY_CHANGE_RESULT), RESULT_SAME) != 0;
+}
+
+static void add_telemetry(struct buffer *out, const struct table *telemetry, bool is_long,
+                          const struct text_style *style)
+{
+	struct table view;
+	int hidden;
+
+	if (!telemetry->row_count)
+		return;
+	table_init(&view, "telemetry", "", "");
+	table_columns(&view, telemetry->columns, telemetry->column_count);
+	for (int row = 0; row < telemetry->row_count; row++)
+		if (is_long || is_telling(telemetry, row))
+			copy_row(&view, telemetry, row);
+	view.note = telemetry->note;
+	view.empty = "nothing changed";
+	buffer_add_text(out, "\n");
+	text_heading(out, telemetry->title, style);
+	buffer_add_text(out, "\n");
+	text_table(out, &view,
+	           &(struct text_view){.columns = "of,quantity,unit,base,new,delta,ci95_low,ci95_high,result",
+	                               .has_heading = true,
+	                               .is_brief = true},
+	           style);
+	hidden = telemetry->row_count - view.row_count;
+	if (hidden)
+		buffer_printf(out, "  %d more without a difference: --long\n", hidden);
+	table_release(&view);
+}
+
+/* ---- all of it ---- */
+
+static void add_note(struct buffer *out, const struct table *table, const struct text_style *style)
+{
+	if (!table->note)
+		return;
+	buffer_add_text(out, "  ");
+	text_wrapped(out, table->note, 2, 2, style);
+}
+
+static void add_table(struct buffer *out, const struct table *table, const char *columns,
+                      const struct text_style *style)
+{
+	if (!table->row_count)
+		return;
+	buffer_add_text(out, "\n");
+	text_heading(out, table->title, style);
+	buffer_add_text(out, "\n");
+	text_table(out, table, &(struct text_view){.columns = columns, .has_heading = true, .is_brief = true}, style);
+}
+
+void comparison_text(struct buffer *out, const struct comparison *comparison, const struct table *limits, bool is_long,
+                     const struct text_style *style)
+{
+	add_verdict(out, comparison, style);
+	add_metrics(out, &comparison->metrics, style);
+	add_table(out, limits, "limit,result,message", style);
+	add_table(out, &comparison->differences, "kind,fact,base,new,meaning", style);
+	add_levels(out, &comparison->contributions, is_long, style);
+	add_levels(out, &comparison->memory, is_long, style);
+	add_note(out, &comparison->memory, style);
+	add_functions(out, &comparison->functions, is_long, style);
+	add_telemetry(out, &comparison->telemetry, is_long, style);
+	add_table(out, &comparison->runs, "side,run,created,steps,warm_up_steps,step_ns,error_ratio,trend_ratio",
+	          style);
+}

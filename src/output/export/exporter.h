@@ -1,0 +1,42 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * exporter.h: model -> a file for another tool. One file per format, one line in output/export/exporters.c.
+ */
+#ifndef OUTPUT_EXPORT_EXPORTER_H
+#define OUTPUT_EXPORT_EXPORTER_H
+
+#include "base/error.h"
+#include "model/model.h"
+
+struct export_options {
+	bool has_steps;
+	int64_t first_step, last_step;
+	int64_t max_bytes; /* 0: none; of the uncompressed output: whole steps are left out from the end, and said */
+	const bool *processes; /* (optional) per process of the model: write it? */
+	const char *device;    /* (optional) of a memory timeline: "cpu", "cuda:0" */
+	void (*progress)(void *context, uint64_t done, uint64_t total); /* (optional) spans */
+	void *context;
+};
+
+struct export_result {
+	uint64_t slices, counters, instants, flows; /* written */
+	uint64_t bytes_raw, bytes_file;
+	char note[512]; /* what was left out and why; "" nothing */
+};
+
+struct exporter {
+	const char *name;         /* "chrome", "perfetto" */
+	const char *suffix;       /* ".pt.trace.json", ".pftrace"; -o picks the exporter by it */
+	const char *other_suffix; /* (optional) picks it, too */
+	bool is_whole;            /* it has no options: all of the model is written */
+	bool is_of_a_device;      /* it goes by export_options.device; the others write all of them */
+	/* Writes to path (".gz" and ".zst" behind the suffix compress; "-" is stdout), atomically: temporary file, rename. */
+	enum status (*write)(const struct model *model, const char *path, const struct export_options *options,
+	                     struct export_result *result, struct error *err);
+};
+
+extern const struct exporter *const exporters[]; /* NULL-terminated */
+const struct exporter *exporter_find(const char *name);
+const struct exporter *exporter_by_suffix(const char *path); /* NULL: none has such a suffix */
+
+#endif
