@@ -4,18 +4,18 @@
  */
 #include "commands/command.h"
 
-#include "commands/compare_baseline.h"
-#include "commands/compare_files.h"
-#include "commands/job_files.h"
-#include "commands/load_run.h"
-#include "commands/result.h"
 #include "commands/say.h"
 #include "compare/canary_metrics.h"
 #include "compare/comparison.h"
+#include "load/job_files.h"
+#include "load/load_run.h"
+#include "output/compare/compare_files.h"
 #include "output/compare/comparison_json.h"
 #include "output/compare/comparison_text.h"
+#include "output/result.h"
 #include "output/text/csv.h"
 #include "output/text/json.h"
+#include "store/compare_baseline.h"
 #include "store/key_numbers.h"
 
 #include <stdlib.h>
@@ -334,6 +334,20 @@ static void sides_release(struct sides *sides)
 	arena_release(&sides->arena);
 }
 
+static enum status read_baseline(struct sides *sides, const struct history_except *except, struct error *err)
+{
+	struct buffer note;
+	enum status status;
+
+	buffer_init(&note, BASELINE_NOTE);
+	status = compare_baseline_load(&baseline, sides->series, except, sides->kept, &sides->kept_count,
+	                               &sides->scatter, &note, err);
+	if (note.length && !common.is_quiet)
+		say("stepscope: note: %s\n", note.data);
+	buffer_release(&note);
+	return status;
+}
+
 /* The base out of the history last: which series, is known from the new side then. */
 static enum status read_sides(struct sides *sides, const struct options_result *arguments,
                               const struct analysis_options *analysis, struct error *err)
@@ -348,8 +362,7 @@ static enum status read_sides(struct sides *sides, const struct options_result *
 	    (status = check_repeats(sides, sides->base_count, sides->count, err)) || !baseline.word)
 		return status;
 	except = (struct history_except){sides->identities, sides->count};
-	return compare_baseline_load(&baseline, sides->series, &except, sides->kept, &sides->kept_count,
-	                             &sides->scatter, err);
+	return read_baseline(sides, &except, err);
 }
 
 /* What the history knows besides its best run. It is never less than what is assumed without one. */

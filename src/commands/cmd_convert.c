@@ -6,9 +6,9 @@
 #include "commands/command.h"
 
 #include "base/units.h"
-#include "commands/load_run.h"
 #include "commands/progress.h"
 #include "commands/say.h"
+#include "load/load_run.h"
 #include "output/export/exporter.h"
 
 #include <string.h>

@@ -4,13 +4,13 @@
  */
 #include "commands/command.h"
 
-#include "commands/load_run.h"
-#include "commands/result.h"
 #include "compare/canary_metrics.h"
 #include "diagnosis/diagnosis.h"
+#include "load/load_run.h"
 #include "output/diagnosis/diagnosis_canary.h"
 #include "output/diagnosis/findings.h"
 #include "output/diagnosis/findings_sarif.h"
+#include "output/result.h"
 
 #include <string.h>
 

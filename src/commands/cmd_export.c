@@ -5,11 +5,11 @@
 #include "commands/command.h"
 
 #include "base/units.h"
-#include "commands/export_files.h"
-#include "commands/load_run.h"
 #include "commands/progress.h"
 #include "commands/say.h"
+#include "load/load_run.h"
 #include "output/export/compress.h"
+#include "output/export/export_files.h"
 #include "output/export/exporter.h"
 
 #include <errno.h>

@@ -5,15 +5,15 @@
  */
 #include "commands/command.h"
 
-#include "commands/compare_baseline.h"
-#include "commands/job_files.h"
-#include "commands/load_run.h"
-#include "commands/result.h"
 #include "commands/say.h"
 #include "compare/canary_metrics.h"
+#include "load/job_files.h"
+#include "load/load_run.h"
+#include "output/result.h"
 #include "output/text/csv.h"
 #include "output/text/json.h"
 #include "output/text/text.h"
+#include "store/compare_baseline.h"
 #include "store/history.h"
 #include "store/key_numbers.h"
 

@@ -4,9 +4,9 @@
  */
 #include "commands/command.h"
 
-#include "commands/load_run.h"
-#include "commands/result.h"
-#include "commands/run_files.h"
+#include "load/load_run.h"
+#include "load/run_files.h"
+#include "output/result.h"
 #include "output/text/json.h"
 #include "output/text/layout.h"
 

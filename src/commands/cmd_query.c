@@ -4,9 +4,9 @@
  */
 #include "commands/command.h"
 
-#include "commands/load_run.h"
-#include "commands/result.h"
 #include "commands/say.h"
+#include "load/load_run.h"
+#include "output/result.h"
 #include "output/text/csv.h"
 #include "output/text/json.h"
 #include "output/text/text.h"

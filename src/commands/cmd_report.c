@@ -4,14 +4,14 @@
  */
 #include "commands/command.h"
 
-#include "commands/load_run.h"
-#include "commands/report_metrics.h"
-#include "commands/report_torch.h"
-#include "commands/result.h"
 #include "compare/canary_metrics.h"
+#include "load/load_run.h"
+#include "output/result.h"
 #include "output/text/csv.h"
 #include "output/text/json.h"
 #include "output/text/layout.h"
+#include "output/text/report_metrics.h"
+#include "output/text/report_torch.h"
 #include "output/text/summary.h"
 
 #include <ctype.h>
@@ -453,6 +453,7 @@ static enum status print_torch(const struct model *model, const struct report_to
 /* A metrics.json of rlhf-canary has numbers of the whole run, no events and no steps. */
 static enum status print_metrics(const char *path, struct error *err)
 {
+	const struct text_style style = {common.width, common.is_color, common.is_utf8};
 	struct result result;
 
 	if (table_name || is_csv || steps || window || style_name || by.count)
@@ -462,7 +463,7 @@ static enum status print_metrics(const char *path, struct error *err)
 			path);
 	if (result_open(&result, output, err))
 		return err->status;
-	return result_close(&result, report_metrics_write(&result.text, path, is_json, is_explained, err), err);
+	return result_close(&result, report_metrics_write(&result.text, path, &style, is_json, is_explained, err), err);
 }
 
 static void list_tables(void)

@@ -4,10 +4,10 @@
  * run_*.c. What fails on our side is said in one line and never stops the program.
  */
 #include "commands/command.h"
-#include "commands/run_manifest.h"
-#include "commands/run_state.h"
 #include "commands/say.h"
 #include "recorder/host_share.h"
+#include "run/run_manifest.h"
+#include "run/run_state.h"
 
 #include <errno.h>
 #include <limits.h>

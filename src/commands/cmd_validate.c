@@ -8,8 +8,8 @@
 #include "base/json_write.h"
 #include "base/text.h"
 #include "base/units.h"
-#include "commands/result.h"
 #include "importers/other_kinds.h"
+#include "output/result.h"
 #include "output/validate/validate.h"
 
 #include <inttypes.h>

@@ -1,0 +1,52 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * run_state.h: everything about one `stepscope run`, for its own files.
+ */
+#ifndef RUN_RUN_STATE_H
+#define RUN_RUN_STATE_H
+
+#include "base/buffer.h"
+#include "host/host.h"
+#include "run/run_child.h"
+#include "run/run_directory.h"
+#include "run/run_options.h"
+#include "run/run_signals.h"
+#include "run/run_unseen.h"
+#include "run/run_watch.h"
+
+struct run {
+	char *const *argv;
+	struct run_settings settings;
+	const char *off_reason;         /* of a run that is not recorded, because nobody wants it to be */
+	struct run_directory directory; /* fd -1: nothing is recorded */
+	struct run_signals signals;
+	struct run_child child;
+	struct run_watch watch;
+	struct run_unseen unseen;
+	struct host_recording *host; /* NULL: not recorded */
+	int epoll, timer;
+	uint32_t named;        /* dead processes that were told about */
+	uint32_t unnamed;      /* and those beyond the limit */
+	uint32_t unknown;      /* likewise, those of which nobody can say how they ended */
+	bool was_asked_to_end; /* by a signal to us */
+};
+
+/* Until the program has ended, and a little longer for processes of it that still record. */
+void run_supervise(struct run *run);
+
+/* "was killed by SIGKILL", "exited with status 3", "ended without a word (...)". */
+void run_describe_status(struct buffer *out, bool has_status, int wait_status);
+
+/* ", last step 17, last op 'matmul'"; nothing when the rescue does not know. */
+void run_describe_place(struct buffer *out, const struct watched *process);
+
+/* " (...)" when the kernel killed for want of memory in this run and a process was killed with SIGKILL. */
+void run_describe_memory(struct run *run, struct buffer *out, bool has_status, int wait_status);
+
+/* What a process of ours left behind, as facts into our own recording. */
+void run_record_facts(struct run *run);
+
+/* Two lines on stderr: what was captured, where the report is. Of nested runs the outermost says it. */
+void run_print_closing(struct run *run);
+
+#endif

@@ -1,0 +1,250 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * run_supervise.c: one loop over signals, a clock of one second and the ends of processes. Names who died while others go on.
+ */
+#include "base/error.h"
+#include "commands/say.h"
+#include "run/run_segment.h"
+#include "run/run_state.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <signal.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/epoll.h>
+#include <sys/timerfd.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+#define EVENT_SIGNAL UINT64_MAX
+#define EVENT_TIMER (UINT64_MAX - 1)
+#define EVENT_FILES (UINT64_MAX - 2)
+#define NAMED_LIMIT 8
+#define GRACE_MS 1000
+#define RETRY_MS 10
+#define BLOCKS_LOOKED_AT 100000 /* of one that failed */
+
+/* ---- who died ---- */
+
+void run_describe_status(struct buffer *out, bool has_status, int wait_status)
+{
+	char name[RUN_SIGNAL_BYTES];
+
+	if (!has_status)
+		buffer_add_text(out, "ended without a word (its exit status is not known)");
+	else if (WIFSIGNALED(wait_status))
+		buffer_printf(out, "was killed by %s", run_signal_name(name, WTERMSIG(wait_status)));
+	else
+		buffer_printf(out, "exited with status %d", WEXITSTATUS(wait_status));
+}
+
+void run_describe_place(struct buffer *out, const struct watched *process)
+{
+	if (!process->rescue)
+		return;
+	if (process->rescue->has_step)
+		buffer_printf(out, ", last step %" PRId64, process->rescue->last_step);
+	else if (process->rescue->steps_counted)
+		buffer_printf(out, ", after %" PRIu64 " steps (counted: the program marks none)",
+		              process->rescue->steps_counted);
+	if (process->rescue->last_op[0])
+		buffer_printf(out, ", last op '%s'", process->rescue->last_op);
+	if (process->rescue->last_op[0] && process->rescue->is_earlier_op)
+		buffer_printf(out, " of step %" PRId64, process->rescue->last_op_step);
+}
+
+void run_describe_memory(struct run *run, struct buffer *out, bool has_status, int wait_status)
+{
+	uint64_t kills = 0;
+
+	if (!has_status || !WIFSIGNALED(wait_status) || WTERMSIG(wait_status) != SIGKILL)
+		return;
+	/* the last look may be a second old */
+	host_recording_tick(run->host);
+	if (host_recording_oom_kills(run->host, &kills) && kills)
+		buffer_add_text(out, " (out of memory: the kernel has killed meanwhile)");
+}
+
+/* As in the header of its recording, or as it said later. */
+static struct stepscope_segment_header identity_of(const struct run *run, const struct watched *process)
+{
+	struct stepscope_segment_header identity = {.role = process->role, .rank = process->rank};
+	struct run_scan scan = {.blocks_left = BLOCKS_LOOKED_AT, .pid_namespace = process->pid_namespace};
+	char name[512];
+
+	snprintf(name, sizeof(name), "%s.%" PRIu32 ".ssr", process->stem, process->newest);
+	run_scan_add(&scan, run->directory.fd, name);
+	run_scan_finish(&scan);
+	own_facts_apply(&scan.own, &identity);
+	return identity;
+}
+
+static bool may_be_named(const struct run *run, const struct watched *process)
+{
+	if (process->ids.here == run->child.pid || !run->child.is_running || run->was_asked_to_end)
+		return false;
+	/* without a status: an orderly end leaves nothing to rescue, but so do forked children seldom end, most call _exit() */
+	if (!process->has_status)
+		return process->rescue && process->role != STEPSCOPE_ROLE_WORKER;
+	return process->wait_status != 0;
+}
+
+static bool is_worth_naming(const struct watched *process, uint32_t role)
+{
+	int status = process->wait_status;
+
+	/* workers are ended with SIGTERM as a matter of course */
+	return role != STEPSCOPE_ROLE_WORKER || (WIFSIGNALED(status) && WTERMSIG(status) != SIGTERM);
+}
+
+static void on_end(void *context, const struct watched *process)
+{
+	struct run *run = context;
+	struct stepscope_segment_header identity;
+	struct buffer text;
+
+	if (!may_be_named(run, process))
+		return;
+	identity = identity_of(run, process);
+	if (!is_worth_naming(process, identity.role))
+		return;
+	if (run->named >= NAMED_LIMIT) {
+		*(process->has_status ? &run->unnamed : &run->unknown) += 1;
+		return;
+	}
+	run->named++;
+	buffer_init(&text, 4096);
+	if (identity.rank >= 0 && identity.role != STEPSCOPE_ROLE_WORKER)
+		buffer_printf(&text, "rank %d (pid %d) ", (int)identity.rank, (int)process->pid);
+	else
+		buffer_printf(&text, "%s %d ", identity.role == STEPSCOPE_ROLE_WORKER ? "worker" : "process",
+		              (int)process->pid);
+	run_describe_status(&text, process->has_status, process->wait_status);
+	run_describe_memory(run, &text, process->has_status, process->wait_status);
+	run_describe_place(&text, process);
+	say("stepscope: %s\n", text.data);
+	buffer_release(&text);
+}
+
+/* ---- events ---- */
+
+static void reap(struct run *run)
+{
+	struct run_reaped reaped;
+
+	while (run_child_reap(&run->child, &run->watch.view, &reaped))
+		run_watch_note_status(&run->watch, &reaped);
+}
+
+static void on_timer(struct run *run)
+{
+	uint64_t times;
+
+	if (read(run->timer, &times, sizeof(times)) != (ssize_t)sizeof(times))
+		return;
+	run_watch_tick(&run->watch, false);
+	if (run->directory.fd >= 0)
+		run_unseen_tick(&run->unseen,
+		                run->child.is_running ? process_in_proc(&run->watch.view, run->child.pid) : 0);
+	host_recording_tick(run->host);
+}
+
+/* Signals first: they bring the status of those whose pidfd tells of their end. */
+static void handle(struct run *run, const struct epoll_event *events, int count)
+{
+	if (run_signals_pass(&run->signals, run->child.is_running ? run->child.pid : 0))
+		run->was_asked_to_end = true;
+	reap(run);
+	for (int i = 0; i < count; i++) {
+		if (events[i].data.u64 == EVENT_TIMER)
+			on_timer(run);
+		else if (events[i].data.u64 == EVENT_FILES)
+			run_watch_files(&run->watch);
+		else if (events[i].data.u64 != EVENT_SIGNAL)
+			run_watch_ended(&run->watch, (uint32_t)events[i].data.u64);
+	}
+}
+
+static void wait_once(struct run *run, int timeout_ms)
+{
+	struct epoll_event events[64];
+	bool is_retry = run->watch.new_count > 0;
+	int count = epoll_wait(run->epoll, events, 64, is_retry ? RETRY_MS : timeout_ms);
+
+	/* without epoll there is no time-out either */
+	if (count < 0 && errno != EINTR)
+		usleep((useconds_t)RETRY_MS * 1000);
+	handle(run, events, count > 0 ? count : 0);
+	if (is_retry)
+		run_watch_retry(&run->watch);
+}
+
+static void add_event(struct run *run, int fd, uint64_t what)
+{
+	struct epoll_event event = {.events = EPOLLIN, .data.u64 = what};
+
+	if (fd >= 0)
+		epoll_ctl(run->epoll, EPOLL_CTL_ADD, fd, &event);
+}
+
+static void open_events(struct run *run)
+{
+	const struct itimerspec second = {{1, 0}, {1, 0}};
+
+	run->epoll = epoll_create1(EPOLL_CLOEXEC);
+	run->timer = timerfd_create(CLOCK_MONOTONIC, TFD_CLOEXEC | TFD_NONBLOCK);
+	if (run->timer >= 0)
+		timerfd_settime(run->timer, 0, &second, NULL);
+	add_event(run, run->signals.fd, EVENT_SIGNAL);
+	add_event(run, run->timer, EVENT_TIMER);
+}
+
+static int64_t now_ms(void)
+{
+	struct timespec now;
+
+	clock_gettime(CLOCK_MONOTONIC, &now);
+	return (int64_t)now.tv_sec * 1000 + now.tv_nsec / 1000000;
+}
+
+static void wait_for_the_rest(struct run *run)
+{
+	int64_t end_ms = now_ms() + GRACE_MS;
+
+	while (run->watch.living && now_ms() < end_ms)
+		wait_once(run, 50);
+}
+
+/* With the first process of a container the kernel kills all others. Killed while we are here, they lose nothing. */
+static void end_container(struct run *run)
+{
+	if (getpid() != 1 || !run->watch.living)
+		return;
+	kill(-1, SIGKILL);
+	wait_for_the_rest(run);
+}
+
+void run_supervise(struct run *run)
+{
+	open_events(run);
+	run_watch_init(&run->watch, &run->directory, run->epoll);
+	run->watch.program = run->child.pid;
+	run->watch.on_end = on_end;
+	run->watch.context = run;
+	add_event(run, run->watch.inotify, EVENT_FILES);
+	/* what came before there was a watch */
+	run_watch_tick(&run->watch, true);
+	/* the time-out is for the case that there is no timer or no signalfd */
+	while (run->child.is_running)
+		wait_once(run, 1500);
+	run_watch_tick(&run->watch, true);
+	wait_for_the_rest(run);
+	end_container(run);
+	run_watch_tick(&run->watch, true);
+	if (run->unnamed)
+		say("stepscope: %u more processes were killed or failed\n", run->unnamed);
+	if (run->unknown)
+		say("stepscope: %u more processes ended without a word\n", run->unknown);
+}

@@ -1,0 +1,38 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * run_unseen.h: processes with PyTorch that we could not get into: Python was started with -I, -E or -S, is linked statically, or its
+ * environment was taken away. They have libtorch_cpu in their address space and libstepscope not.
+ */
+#ifndef RUN_RUN_UNSEEN_H
+#define RUN_RUN_UNSEEN_H
+
+#include <stdbool.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+#define RUN_UNSEEN_MAX 64
+#define RUN_UNSEEN_BYTES 512 /* of the sentence */
+
+struct run_unseen {
+	struct unseen_process {
+		pid_t pid;
+		char flag;         /* of Python's command line, that keeps us out: 'I', 'E', 'S'; 0: none */
+		bool is_off_path;  /* its PYTHONPATH does not name us */
+		bool is_excused;   /* starts ranks, or we came in after all */
+		bool is_importing; /* PyTorch, when it was last looked at: then we come in */
+		uint32_t looks;    /* while it was not */
+	} processes[RUN_UNSEEN_MAX];
+	int count;
+	unsigned ticks;
+};
+
+/* Looks at the program and what it started; once a second does nothing most times. */
+void run_unseen_tick(struct run_unseen *unseen, pid_t program);
+
+/* The process records, after all. */
+void run_unseen_excuse(struct run_unseen *unseen, pid_t pid);
+
+/* What to say about it at the end; NULL: nothing. */
+const char *run_unseen_sentence(const struct run_unseen *unseen, char *text, size_t bytes);
+
+#endif
