@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Hard cases of traces that somebody had, each with its row of the catalogue: T times, I identity, N names. What concerns the text of the file
-(J) and more of T, I, N and M is in tests/unit/test_kineto.c; where the others are says ELSEWHERE."""
+(J) and more of T, I, N and M is in tests/unit/importers/test_kineto.c; where the others are says ELSEWHERE."""
 import csv
 import gzip
 import io
@@ -39,18 +39,18 @@ TESTS = Path(__file__).resolve().parent.parent
 
 # Where rows of the catalogue are shown that are not in this file, nor in test_kineto.c by their names: files, and tests of them.
 ELSEWHERE = {
-    "T12 T10 T13 clocks": "unit/test_validate.c",
+    "T12 T10 T13 clocks": "unit/output/test_validate.c",
     "I08 no steps are marked": "e2e/test_kineto_corpus.py: test_steps_that_are_not_marked",
     "I11 50,000 threads": "e2e/test_kineto_corpus.py: test_50000_threads; e2e/test_big_traces.py: test_fifty_thousand_threads",
     "J17 a value of 300 MB": "e2e/test_kineto_corpus.py: test_a_value_of_300_mb; e2e/test_big_traces.py: test_a_text_of_300_megabytes",
     "N01 long names": "e2e/test_kineto_corpus.py: test_a_name_of_a_megabyte; e2e/test_big_traces.py: test_names_of_kernels_of_a_mebibyte",
-    "N02 mangled names": "unit/test_demangle.c: test_the_name_of_a_kernel_made_of_templates",
-    "N03 hostile mangled names": "unit/test_demangle.c: test_hostile_names",
+    "N02 mangled names": "unit/base/test_demangle.c: test_the_name_of_a_kernel_made_of_templates",
+    "N03 hostile mangled names": "unit/base/test_demangle.c: test_hostile_names",
     "N09 secrets": "e2e/test_run_directory.py: test_N09_nothing_that_we_write_holds_a_secret test_secrets_are_not_written_down "
                    "test_secret_variables_are_not_written_down",
     "S01 gigabytes": "e2e/test_big_traces.py: test_little_memory_changes_no_answer test_the_kernel_holds_it_to_its_memory; ../bench/import_big",
     "S02 long lines and files": "e2e/test_big_traces.py: test_a_text_of_300_megabytes; ../bench/import_big",
-    "S04 what viewers open": "unit/test_export_chrome.c: S04_more_than_viewers_open_is_said limit_of_bytes_leaves_out_whole_steps_from_the_end",
+    "S04 what viewers open": "unit/output/test_export_chrome.c: S04_more_than_viewers_open_is_said limit_of_bytes_leaves_out_whole_steps_from_the_end",
     "S07 disks": "e2e/test_run_failures.py: test_S07_directories_of_any_name test_S07_a_folder_for_temporary_files_where_nothing_runs "
                  "test_read_only_directory test_full_disk_from_the_start test_disk_that_fills_up test_directory_removed_meanwhile; "
                  "recorder/test_places.c",
@@ -59,7 +59,7 @@ ELSEWHERE = {
                       "training_threads_do_not_allocate_lock_or_fault",
     "M01 odd memory events": "e2e/test_snapshot.py: test_m01_double_frees_reuse_and_odd_sizes",
     "M02 pickles": "e2e/test_snapshot.py: test_m02_every_protocol_gives_the_same test_m02_nothing_hostile_is_run "
-                   "test_m02_a_cut_file_keeps_what_was_complete; unit/test_pickle_read.c",
+                   "test_m02_a_cut_file_keeps_what_was_complete; unit/base/test_pickle_read.c",
     "M03 a ring that wrapped": "e2e/test_snapshot.py: test_m03_levels_begin_with_what_the_ring_has_lost",
     "M04 segments": "e2e/test_snapshot.py: test_m04_segments_add_up",
     "R01 R02 R03 R04 R05 R06 R07 R08 R09 R10 of any trace": "e2e/test_metamorphic.py: test_whole_traces test_changed_traces",
@@ -80,7 +80,7 @@ ROWS = {"J": 24, "T": 20, "I": 11, "N": 9, "S": 9, "M": 5, "R": 12, "D": 11}
 
 def test_every_row_has_its_test():
     """By its name in this file or in test_kineto.c, or in the table above, whose tests exist."""
-    shown = " ".join(ELSEWHERE) + (TESTS / "unit/test_kineto.c").read_text() + "".join(name[5:] + " " for name in globals() if name.startswith("test_"))
+    shown = " ".join(ELSEWHERE) + (TESTS / "unit/importers/test_kineto.c").read_text() + "".join(name[5:] + " " for name in globals() if name.startswith("test_"))
     missing = [row for row in (f"{letter}{i:02}" for letter, count in ROWS.items() for i in range(1, count + 1))
                if not re.search(rf"(?<![A-Za-z0-9]){row}(?![0-9])", shown)]
     assert not missing

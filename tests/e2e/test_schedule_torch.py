@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Our schedule against the real torch.profiler.schedule(). Skipped where torch is not installed; the same comparison with a
-port of its function is in tests/unit/test_schedule.c."""
+port of its function is in tests/unit/recorder/test_schedule.c."""
 import itertools
 import os
 import shlex

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * test_step_budget.c: which steps of a program have operators, by the recording that it leaves. What N is chosen when is a matter of
- * tests/unit/test_budget.c, which has a clock of its own.
+ * tests/unit/recorder/test_budget.c, which has a clock of its own.
  */
 #include "harness.h"
 #include "recording.h"

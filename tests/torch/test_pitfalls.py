@@ -45,8 +45,8 @@ COVERED = {
     "references are kept": "torch/test_getting_in.py: test_nothing_of_the_program_is_kept_alive",
     "no hook of optimizers, optimizers of all kinds": "torch/test_steps.py: test_as_many_steps_as_the_script_made",
     "a collective's issue is taken for its duration": "torch/test_collectives.py: test_collectives_and_the_slow_rank",
-    "memory from before the start is freed": "unit/test_memory.c: frees_of_older_memory_are_counted_and_change_nothing",
-    "an address is used again": "unit/test_memory.c: each_use_of_an_address_has_its_own_category "
+    "memory from before the start is freed": "unit/analysis/test_memory.c: frees_of_older_memory_are_counted_and_change_nothing",
+    "an address is used again": "unit/analysis/test_memory.c: each_use_of_an_address_has_its_own_category "
                                 "an_address_that_is_allocated_again_was_freed",
     "a profiler that is left open crashes by itself": "torch/test_pitfalls.py: test_a_profiler_that_is_left_open",
     "P01 ends of all kinds": "torch/test_kill.py: test_ended_training_can_be_read",
