@@ -8,7 +8,7 @@
 #include "base/json_write.h"
 #include "base/text.h"
 #include "base/units.h"
-#include "importers/other_kinds.h"
+#include "importers/find_importer.h"
 #include "output/result.h"
 #include "output/validate/validate.h"
 

@@ -19,21 +19,31 @@
 #define IMPORTED_BASE_MAX (INT64_MAX / 4)
 
 struct importer {
-	const char *name; /* "recording", "kineto" */
+	const char *name; /* "recording", "kineto"; the fact trace.format is it, but for snapshots */
+	const char *kind; /* "a profile of stacks": what a file is, in errors; NULL: a trace or a recording */
+	const char *
+		looked_for; /* (optional) "traces of torch.profiler (JSON)": in the error about a file of no known format */
 	/* Does a file that starts with these bytes belong to it? is_directory: `path` is one, length is 0. */
 	bool (*recognises)(const char *path, bool is_directory, const char *head, size_t length);
+	/* (optional) The same by the name ("": unknown) and the first bytes, decompressed, INPUT_LONG_HEAD_BYTES where the file has so many: of a
+	 * member of an archive, or where another file is wanted. */
+	bool (*begins)(const char *name, const char *head, size_t length);
+	bool (*is_archive)(const char *path); /* (optional) the file may hold files of other importers */
 	/* NULL: load_input() does it, see importer_load(). */
 	enum status (*load)(const char *path, const struct model_filter *filter, struct model *model,
 	                    struct error *err);
-	/* (optional) Two or more files as one run. */
-	enum status (*load_set)(const char *const *paths, uint32_t count, const struct model_filter *filter,
-	                        struct model *model, struct error *err);
-	/* (optional) Does the member of an archive belong to it, by its name and first bytes, INPUT_LONG_HEAD_BYTES where it has so many? */
-	bool (*begins)(const char *name, const char *head, size_t length);
 	/* Instead of load(), of a stream that can be read once only: is_rank, also in an archive. */
 	enum status (*load_input)(struct input_stream *input, const char *name, const struct model_filter *filter,
 	                          struct model *model, struct error *err);
-	bool is_rank; /* (optional) several such files are the ranks of one job; load() adds to what the model has */
+	/* (optional, one importer) Two or more files as one run. */
+	enum status (*load_set)(const char *const *paths, uint32_t count, const struct model_filter *filter,
+	                        struct model *model, struct error *err);
+	bool is_rank;              /* several such files are the ranks of one job; load() adds to what the model has */
+	bool has_steps;            /* false: choosing steps is an error of usage */
+	bool selects_steps;        /* load() reads only the chosen steps, and reports it if they are missing */
+	bool has_windows;          /* windows of a profiler can be chosen */
+	bool has_telemetry_beside; /* tables of nvidia-smi in its folder belong to it */
+	bool reads_streams;        /* (one importer) load() reads standard input and pipes */
 };
 
 extern const struct importer *const importers[]; /* NULL-terminated */

@@ -8,8 +8,8 @@
 #include "base/memory.h"
 #include "base/text.h"
 #include "importers/file_order.h"
+#include "importers/find_importer.h"
 #include "importers/kineto/kineto_set.h"
-#include "importers/other_kinds.h"
 #include "importers/recording/converted.h"
 #include "importers/text_lines.h"
 
@@ -272,7 +272,7 @@ static const struct importer *importer_of(const struct archive_loading *archive,
                                           size_t length)
 {
 	const struct importer *importer = archive->find(name, head, length);
-	return importer && importer->is_rank ? importer : NULL;
+	return importer && importer->is_rank && importer->load_input ? importer : NULL;
 }
 
 /* What is wrong with a member is said when it is loaded. */

@@ -2,10 +2,11 @@
  *
  * kineto.c: the importer of traces of PyTorch's Kineto and of other Chrome traces (JSON, plain, gzip or zstd).
  */
+#include "importers/find_importer.h"
 #include "importers/importer.h"
 #include "importers/kineto/kineto_import.h"
 #include "importers/kineto/kineto_set.h"
-#include "importers/other_kinds.h"
+#include "importers/stacks/speedscope.h"
 
 #include "base/archive_reader.h"
 #include "base/memory.h"
@@ -52,7 +53,7 @@ bool kineto_is_trace_here(struct input_stream *input)
 	size_t length;
 	return input_peek(input, &bytes, &length, &ignored) == STATUS_OK && kineto_begins_like_json(bytes, length) &&
 	       !memmem(bytes, length, "\"stepscope.", 11) /* a summary of ours, run.json */ &&
-	       !other_kind_is_speedscope(bytes, length);
+	       !speedscope_begins(bytes, length);
 }
 
 /* By the first bytes of the file, decompressed when it is. */
@@ -90,6 +91,15 @@ bool kineto_is_sure(const char *path)
 	               has_sign(head, length);
 	input_close(input);
 	return is_sure;
+}
+
+static bool begins(const char *name, const char *head, size_t length)
+{
+	size_t blanks = 0;
+	while (blanks < length && head[blanks] && strchr(" \t\r\n", head[blanks]))
+		blanks++;
+	return blanks + 1 < length && (head[blanks] == '{' || head[blanks] == '[') &&
+	       memchr("\"{ \t\r\n],", head[blanks + 1], 8);
 }
 
 static bool recognises(const char *path, bool is_directory, const char *head, size_t length)
@@ -310,6 +320,12 @@ static enum status load_set(const char *const *paths, uint32_t count, const stru
 
 const struct importer importer_kineto = {
 	.name = "kineto",
+	.looked_for = "traces of torch.profiler (JSON, also in a zip or tar)",
+	.begins = begins,
+	.is_archive = kineto_is_archive,
+	.has_steps = true,
+	.has_telemetry_beside = true,
+	.reads_streams = true,
 	.recognises = recognises,
 	.load = load,
 	.load_set = load_set,

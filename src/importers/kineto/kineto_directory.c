@@ -6,9 +6,9 @@
 #include "base/archive_reader.h"
 #include "base/memory.h"
 #include "base/text.h"
+#include "importers/find_importer.h"
 #include "importers/kineto/kineto_import.h"
 #include "importers/kineto/kineto_set.h"
-#include "importers/other_kinds.h"
 #include "importers/recording/converted.h"
 
 #include <dirent.h>

@@ -282,14 +282,23 @@ static enum status load(const char *path, const struct model_filter *filter, str
 	return status;
 }
 
-static bool recognises(const char *path, bool is_directory, const char *head, size_t length)
+static bool begins(const char *name, const char *head, size_t length)
 {
 	static const char magic[] = "SQLite format 3";
-	return !is_directory && length >= sizeof magic && memcmp(head, magic, sizeof magic) == 0;
+	return length >= sizeof magic && memcmp(head, magic, sizeof magic) == 0;
+}
+
+static bool recognises(const char *path, bool is_directory, const char *head, size_t length)
+{
+	return !is_directory && begins(path, head, length);
 }
 
 const struct importer importer_nsys = {
 	.name = "nsys",
+	.kind = "an export of nsys (SQLite)",
+	.looked_for = "an export of nsys (SQLite)",
+	.begins = begins,
+	.has_steps = true,
 	.recognises = recognises,
 	.load = load,
 };

@@ -471,6 +471,11 @@ bool converted_is_file(const char *path)
 	return length > 0 && converted_begins(head, (size_t)length);
 }
 
+static bool begins(const char *name, const char *head, size_t length)
+{
+	return converted_begins(head, length);
+}
+
 static bool recognises(const char *path, bool is_directory, const char *head, size_t length)
 {
 	(void)path;
@@ -525,6 +530,9 @@ static enum status load(const char *path, const struct model_filter *filter, str
 
 const struct importer importer_converted = {
 	.name = "converted",
+	.kind = "a recording that 'stepscope convert' made",
+	.begins = begins,
+	.has_steps = true,
 	.recognises = recognises,
 	.load = load,
 	.is_rank = true,

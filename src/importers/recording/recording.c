@@ -19,8 +19,8 @@
 #include "base/text.h"
 #include "format/fold.h"
 #include "format/own_facts.h"
+#include "importers/find_importer.h"
 #include "importers/importer.h"
-#include "importers/other_kinds.h"
 #include "importers/recording/converted.h"
 #include "importers/recording/recording_links.h"
 
@@ -784,6 +784,11 @@ static bool recording_recognises(const char *path, bool is_directory, const char
 
 const struct importer importer_recording = {
 	.name = "recording",
+	.looked_for = "a run directory with *.ssr files, one of those files",
+	.has_steps = true,
+	.selects_steps = true,
+	.has_windows = true,
+	.has_telemetry_beside = true,
 	.recognises = recording_recognises,
 	.load = recording_load,
 };

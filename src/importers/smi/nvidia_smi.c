@@ -5,7 +5,6 @@
  */
 #include "importers/smi/nvidia_smi.h"
 #include "importers/importer.h"
-#include "importers/other_kinds.h"
 #include "importers/text_lines.h"
 
 #include "base/memory.h"
@@ -628,11 +627,21 @@ void smi_add_beside(struct model *model, const char *folder)
 
 static bool begins(const char *name, const char *head, size_t length)
 {
-	return other_kind_is_smi(head, length < INPUT_HEAD_BYTES ? length : INPUT_HEAD_BYTES);
+	length = length < INPUT_HEAD_BYTES ? length : INPUT_HEAD_BYTES;
+	struct smi_layout layout = {0};
+	const char *line = head, *end;
+	bool is_found = false;
+	for (; !is_found && (end = memchr(line, '\n', length - (size_t)(line - head))); line = end + 1) {
+		size_t bytes = (size_t)(end - line) - (end > line && end[-1] == '\r');
+		is_found = smi_header(&layout, line, bytes) || smi_guess(&layout, line, bytes);
+	}
+	return is_found;
 }
 
 const struct importer importer_nvidia_smi = {
 	.name = "nvidia-smi",
+	.kind = "a table of nvidia-smi",
+	.looked_for = "a table of nvidia-smi",
 	.recognises = recognises,
 	.load = load,
 	.begins = begins,

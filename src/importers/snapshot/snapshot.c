@@ -292,6 +292,9 @@ static bool begins(const char *name, const char *head, size_t length)
 
 const struct importer importer_snapshot = {
 	.name = "snapshot",
+	.kind = "a pickle, as snapshots of CUDA memory are",
+	.looked_for = "a snapshot of CUDA memory (pickle)",
+	.has_steps = true,
 	.recognises = recognises,
 	.begins = begins,
 	.load_input = load_input,

@@ -5,7 +5,6 @@
  * file does not say what that is. Only in the form of export_stacks() it is known: microseconds.
  */
 #include "importers/importer.h"
-#include "importers/other_kinds.h"
 #include "importers/stacks/stack_profile.h"
 
 #include <errno.h>
@@ -146,11 +145,6 @@ static bool file_begins(const char *name, const char *head, size_t length)
 		at = stop + 1;
 	}
 	return are_stacks(&first, is_named_folded(name));
-}
-
-bool folded_begins(const char *head, size_t length)
-{
-	return file_begins("", head, length);
 }
 
 /* ---- whose stack it is ---- */
@@ -355,6 +349,8 @@ static enum status load_input(struct input_stream *input, const char *path, cons
 
 const struct importer importer_folded = {
 	.name = "folded",
+	.kind = "a profile of stacks (collapsed)",
+	.looked_for = "stacks of a sampler",
 	.recognises = recognises,
 	.begins = file_begins,
 	.load_input = load_input,

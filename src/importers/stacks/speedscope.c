@@ -5,7 +5,6 @@
 #include "importers/stacks/speedscope.h"
 
 #include "importers/importer.h"
-#include "importers/other_kinds.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -122,6 +121,27 @@ static enum status load_input(struct input_stream *input, const char *path, cons
 	return status;
 }
 
+static size_t count_blanks(const char *text, size_t length)
+{
+	size_t blanks = 0;
+	while (blanks < length && text[blanks] && strchr(" \t\r\n", text[blanks]))
+		blanks++;
+	return blanks;
+}
+
+bool speedscope_begins(const char *head, size_t length)
+{
+	static const char *const signs[] = {"speedscope.app/file-format", "\"exporter\":\"speedscope@",
+	                                    "\"exporter\": \"speedscope@", "\"shared\":{\"frames\"",
+	                                    "\"shared\": {\"frames\""};
+	size_t at = length >= 3 && memcmp(head, "\xef\xbb\xbf", 3) == 0 ? 3 : 0;
+	at += count_blanks(head + at, length - at);
+	bool is_found = false;
+	for (size_t i = 0; at < length && head[at] == '{' && i < sizeof signs / sizeof *signs && !is_found; i++)
+		is_found = memmem(head, length, signs[i], strlen(signs[i])) != NULL;
+	return is_found;
+}
+
 /* By keys of its own near the beginning; what has none of them there is taken for another trace. */
 static bool recognises(const char *path, bool is_directory, const char *head, size_t length)
 {
@@ -131,18 +151,19 @@ static bool recognises(const char *path, bool is_directory, const char *head, si
 	if (is_directory || length == 0 || input_open(path, &input, &ignored) != STATUS_OK)
 		return false;
 	if (input_peek(input, &head, &length, &ignored) == STATUS_OK)
-		is_found = other_kind_is_speedscope(head, length);
+		is_found = speedscope_begins(head, length);
 	input_close(input);
 	return is_found;
 }
 
 static bool begins(const char *name, const char *head, size_t length)
 {
-	return other_kind_is_speedscope(head, length < INPUT_HEAD_BYTES ? length : INPUT_HEAD_BYTES);
+	return speedscope_begins(head, length < INPUT_HEAD_BYTES ? length : INPUT_HEAD_BYTES);
 }
 
 const struct importer importer_speedscope = {
 	.name = "speedscope",
+	.kind = "a profile of stacks (speedscope)",
 	.recognises = recognises,
 	.begins = begins,
 	.load_input = load_input,

@@ -98,4 +98,7 @@ void speedscope_read_profile(struct speedscope *scope);
 /* name: the profile's, a string; 0: it has none. */
 void speedscope_deliver(struct speedscope *scope, const struct speedscope_profile *one, uint32_t name);
 
+/* Returns true if a file that starts with these bytes, decompressed, is speedscope's. */
+bool speedscope_begins(const char *head, size_t length);
+
 #endif

@@ -1,0 +1,279 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * import_paths.c: loads what a path, or several, name: a file, a stream, the ranks of a job in a directory, an archive or a list. Then the
+ * checks that are the same for all formats.
+ */
+#include "base/memory.h"
+#include "importers/find_importer.h"
+#include "importers/importer.h"
+#include "importers/other_times.h"
+#include "importers/rank_files.h"
+#include "importers/smi/nvidia_smi.h"
+
+#include <inttypes.h>
+#include <limits.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+
+#define LOOKED_FOR_BYTES 512
+
+/* Telemetry in the same folder that is of the same time. */
+static void add_beside(const struct importer *importer, const struct importer_source *source, struct model *model)
+{
+	char folder[PATH_MAX];
+	if (!importer->has_telemetry_beside)
+		return;
+	const char *slash = strrchr(source->path, '/');
+	int length = source->is_directory ? (int)strlen(source->path) : slash ? (int)(slash - source->path) : 0;
+	if (snprintf(folder, sizeof folder, "%.*s", length, source->path) < (int)sizeof folder)
+		smi_add_beside(model, length ? folder : slash ? "/" : ".");
+}
+
+/* A table without steps is not shown as if it were of the chosen ones. */
+static enum status check_filter(const struct model *model, const struct model_filter *filter, const char *path,
+                                struct error *err)
+{
+	const struct importer *importer = importer_of_format(model_meta(model, MODEL_NONE, "trace.format"));
+	if (!importer || importer->has_steps || !filter || !filter->has_steps)
+		return STATUS_OK;
+	return error_set(err, STATUS_USAGE, "'%s' is %s: it has no steps to choose from", path, importer->kind);
+}
+
+/* Only for importers that read all steps: the others report a missing step themselves. */
+static enum status check_steps(const struct model *model, const struct model_filter *filter, struct error *err)
+{
+	int64_t lowest = INT64_MAX, highest = INT64_MIN;
+	if (!filter || !filter->has_steps)
+		return STATUS_OK;
+	for (uint32_t i = 0; i < model->steps_count; i++) {
+		int64_t number = model->steps[i].number;
+		if (number >= filter->first_step && number <= filter->last_step)
+			return STATUS_OK;
+		lowest = number < lowest ? number : lowest;
+		highest = number > highest ? number : highest;
+	}
+	if (!model->steps_count)
+		return error_set(err, STATUS_INPUT, "the trace has no steps to choose from");
+	return error_set(err, STATUS_INPUT,
+	                 "the trace has no step from %" PRId64 " to %" PRId64 ", only from %" PRId64 " to %" PRId64,
+	                 filter->first_step, filter->last_step, lowest, highest);
+}
+
+/* importer NULL: several files, or a stream. */
+static enum status check_window(const struct importer *importer, const struct model_filter *filter, const char *path,
+                                struct error *err)
+{
+	if (!filter || !filter->window || (importer && importer->has_windows))
+		return STATUS_OK;
+	error_set(err, STATUS_USAGE, "'%s' has no windows of a profiler to choose from", path);
+	error_hint(err, "only a recording of 'stepscope run' has them; '--steps' chooses in traces, too");
+	return STATUS_USAGE;
+}
+
+static enum status finish(const struct importer *importer, const struct model_filter *filter, const char *path,
+                          enum status status, struct model *model, struct error *err)
+{
+	if (status == STATUS_OK)
+		status = check_filter(model, filter, path, err);
+	if (status == STATUS_OK && !(importer && importer->selects_steps))
+		status = check_steps(model, filter, err);
+	if (status == STATUS_OK) {
+		other_times_leave_out(model);
+		model_finish(model);
+	}
+	return status;
+}
+
+enum status importer_load(const struct importer *importer, const char *path, const struct model_filter *filter,
+                          struct model *model, struct error *err)
+{
+	struct input_stream *input;
+	if (importer->load)
+		return importer->load(path, filter, model, err);
+	enum status status = input_open(path, &input, err);
+	if (status != STATUS_OK)
+		return status;
+	status = importer->load_input(input, path, filter, model, err);
+	input_close(input);
+	return status;
+}
+
+static enum status load(const struct importer *importer, const char *path, const struct model_filter *filter,
+                        struct model *model, struct error *err)
+{
+	return finish(importer, filter, path, importer_load(importer, path, filter, model, err), model, err);
+}
+
+/* A directory without a trace or a recording, or an archive without a trace. False: nothing in it is of ranks, and *status stays. */
+static bool load_ranks_of(const struct importer_source *source, const struct model_filter *filter, struct model *model,
+                          enum status *status, struct error *err)
+{
+	const char *path = source->path;
+	struct rank_files files = {0};
+	bool is_found = source->is_directory && rank_files_find(&files, path, importer_of_file);
+	enum status loaded = is_found ? check_window(NULL, filter, path, err) : STATUS_OK;
+	if (is_found && loaded == STATUS_OK)
+		loaded = rank_files_load(&files, path, filter, model, err);
+	else if (!is_found && !source->is_directory)
+		loaded = rank_files_load_archive(path, importer_of_bytes, filter, model, &is_found, err);
+	if (is_found)
+		*status = finish(NULL, filter, path, loaded, model, err);
+	rank_files_release(&files);
+	return is_found;
+}
+
+/* What an importer could not read as its own: are the files in it ranks of another kind? The first reading leaves nothing behind. */
+static bool load_as_ranks(const struct importer *importer, const struct importer_source *source,
+                          const struct model_filter *filter, struct model *model, enum status *status,
+                          struct error *err)
+{
+	bool may_hold = source->is_directory || (importer->is_archive && importer->is_archive(source->path));
+	if (model->processes_count || !may_hold)
+		return false;
+	model->ledger_count = 0;
+	return load_ranks_of(source, filter, model, status, err);
+}
+
+static const struct importer *importer_of_streams(void)
+{
+	size_t i = 0;
+	while (!importers[i]->reads_streams)
+		i++;
+	return importers[i];
+}
+
+static const struct importer *importer_of_sets(void)
+{
+	size_t i = 0;
+	while (!importers[i]->load_set)
+		i++;
+	return importers[i];
+}
+
+static enum status load_stream(const char *path, const struct model_filter *filter, struct model *model,
+                               struct error *err)
+{
+	enum status status = check_window(NULL, filter, path, err);
+	if (status == STATUS_OK)
+		status = load(importer_of_streams(), path, filter, model, err);
+	if (status == STATUS_INPUT && !err->hint[0])
+		error_hint(err,
+		           "what comes through a pipe is read as a trace of torch.profiler; give all else as a file");
+	return status;
+}
+
+/* Nothing of it may be readable: then nobody could look what it is. */
+static enum status check_compression(const char *path, struct error *err)
+{
+	struct input_stream *input = NULL;
+	const char *bytes;
+	size_t length;
+	enum status status = input_open(path, &input, err);
+	if (status == STATUS_OK && strcmp(input_compression(input), "none") != 0)
+		status = input_peek(input, &bytes, &length, err);
+	input_close(input);
+	return status;
+}
+
+/* "a run directory ..., traces of torch.profiler ..., or a table of nvidia-smi": each phrase once, in the order of the registry. */
+static void list_formats(char text[LOOKED_FOR_BYTES])
+{
+	const char *last = NULL;
+	size_t length = 0;
+	text[0] = '\0';
+	for (size_t i = 0; importers[i]; i++) {
+		const char *phrase = importers[i]->looked_for;
+		if (!phrase)
+			continue;
+		if (last)
+			length += (size_t)snprintf(text + length, LOOKED_FOR_BYTES - length, "%s%s", length ? ", " : "",
+			                           last);
+		last = phrase;
+	}
+	snprintf(text + length, LOOKED_FOR_BYTES - length, "%sor %s", length ? ", " : "", last ? last : "");
+}
+
+enum status import_path(const char *path, const struct model_filter *filter, struct model *model, struct error *err)
+{
+	struct importer_source source;
+	if (importer_source_is_stream(path))
+		return load_stream(path, filter, model, err);
+	enum status status = importer_source_read(&source, path, err);
+	if (status != STATUS_OK)
+		return status;
+	const struct importer *importer = importer_find(&source);
+	if (importer && check_window(importer, filter, path, err) != STATUS_OK)
+		return STATUS_USAGE;
+	if (importer) {
+		struct error problem;
+		status = load(importer, path, filter, model, &problem);
+		if (status == STATUS_OK)
+			add_beside(importer, &source, model);
+		else if (!load_as_ranks(importer, &source, filter, model, &status, err))
+			*err = problem;
+		return status;
+	}
+	if (!source.is_directory && source.length == 0)
+		return error_set(err, STATUS_INPUT, "'%s' is empty", path);
+	if (!source.is_directory && check_compression(path, err) != STATUS_OK)
+		return STATUS_INPUT;
+	char looked_for[LOOKED_FOR_BYTES];
+	list_formats(looked_for);
+	error_set(err, STATUS_INPUT, "'%s' is not a recording: looked for %s", path, looked_for);
+	error_hint(err, "'stepscope run -- PROGRAM' makes a recording");
+	return STATUS_INPUT;
+}
+
+/* Leaves out what is there twice by whatever name, which is how many. A pipe is read as often as it is given. */
+static uint32_t drop_repeats(const char **paths, uint32_t *count)
+{
+	struct stat *files = memory_resize(NULL, *count, sizeof *files);
+	uint32_t kept = 0;
+	for (uint32_t i = 0; i < *count; i++) {
+		uint32_t same = 0;
+		bool is_file = stat(paths[i], &files[kept]) == 0 && S_ISREG(files[kept].st_mode);
+		if (!is_file)
+			files[kept] = (struct stat){0};
+		while (is_file && same < kept &&
+		       (files[same].st_ino != files[kept].st_ino || files[same].st_dev != files[kept].st_dev))
+			same++;
+		if (!is_file || same == kept)
+			paths[kept++] = paths[i];
+	}
+	free(files);
+	uint32_t dropped = *count - kept;
+	*count = kept;
+	return dropped;
+}
+
+static enum status load_paths(const char *const *paths, uint32_t count, const struct model_filter *filter,
+                              struct model *model, struct error *err)
+{
+	if (count == 1)
+		return import_path(paths[0], filter, model, err);
+	enum status status = check_window(NULL, filter, paths[0], err);
+	if (status != STATUS_OK)
+		return status;
+	struct rank_files files = {0};
+	bool is_found = rank_files_take(&files, paths, count, importer_of_file);
+	status = is_found ? rank_files_load(&files, paths[0], filter, model, err)
+	                  : importer_of_sets()->load_set(paths, count, filter, model, err);
+	rank_files_release(&files);
+	return finish(NULL, filter, paths[0], status, model, err);
+}
+
+enum status import_paths(const char *const *paths, uint32_t count, const struct model_filter *filter,
+                         struct model *model, struct error *err)
+{
+	const char **once = memory_resize(NULL, count, sizeof *once);
+	memcpy(once, paths, count * sizeof *once);
+	uint32_t repeats = drop_repeats(once, &count);
+	enum status status = load_paths(once, count, filter, model, err);
+	if (status == STATUS_OK && repeats)
+		model_add_ledger(model, LEDGER_OTHER, MODEL_NONE, "", repeats,
+		                 "files that were given more than once are read once");
+	free(once);
+	return status;
+}
