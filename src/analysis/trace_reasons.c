@@ -6,11 +6,11 @@
 
 #include <string.h>
 
-struct rule { /* the first whose words are in a reason replaces it */
+struct trace_reasons_rule { /* the first whose words are in a reason replaces it */
 	const char *words, *reason;
 };
 
-static const struct rule of_traces[] = {
+static const struct trace_reasons_rule of_traces[] = {
 	{"have a formula", "the trace does not say it, and no formula is known for it"},
 	{"the program must give them", "the trace does not say it"},
 	{"--with memory", "the trace has no allocations: torch.profiler writes them with profile_memory=True"},
@@ -28,7 +28,7 @@ static const struct rule of_traces[] = {
 	{NULL, NULL},
 };
 
-static const struct rule of_stacks[] = {
+static const struct trace_reasons_rule of_stacks[] = {
 	{"stepscope_step_begin", "stacks are not of steps: a trace or a recording has those"},
 	{"stepscope_range", "a profile of stacks has no operators: its functions are in the table functions"},
 	{"stepscope", "a profile of stacks does not have it"},
@@ -40,7 +40,7 @@ static const struct rule of_stacks[] = {
 	{NULL, NULL},
 };
 
-static const struct rule of_telemetry[] = {
+static const struct trace_reasons_rule of_telemetry[] = {
 	{"stepscope_step_begin", "telemetry has no steps: a trace or a recording of the run has those"},
 	{"stepscope", "telemetry does not have it"},
 	{"--with ", "telemetry does not have it"},
@@ -50,7 +50,7 @@ static const struct rule of_telemetry[] = {
 	{NULL, NULL},
 };
 
-static const struct rule of_snapshots[] = {
+static const struct trace_reasons_rule of_snapshots[] = {
 	{"stepscope_step_begin", "the snapshot has no steps: annotations ProfilerStep#N make them"},
 	{"stepscope_phase", "the snapshot names no phases"},
 	{"--with memory", "the snapshot has no allocations: torch.cuda.memory._record_memory_history() records them"},
@@ -62,7 +62,7 @@ static const struct rule of_snapshots[] = {
 	{NULL, NULL},
 };
 
-static const struct rule of_nsys[] = {
+static const struct trace_reasons_rule of_nsys[] = {
 	{"stepscope_step_begin",
          "no range of NVTX is a step: name them 'step N', torch.cuda.nvtx.range(f\"step {n}\")"},
 	{"stepscope_phase", "the export names no phases"},
@@ -76,7 +76,7 @@ static const struct rule of_nsys[] = {
 
 static const struct {
 	const char *format;
-	const struct rule *rules;
+	const struct trace_reasons_rule *rules;
 } formats[] = {
 	{"folded", of_stacks},
 	{"speedscope", of_stacks},
@@ -85,7 +85,7 @@ static const struct {
 	{"nsys", of_nsys},
 };
 
-static const struct rule *rules_of(const char *format)
+static const struct trace_reasons_rule *rules_of(const char *format)
 {
 	for (size_t i = 0; i < sizeof(formats) / sizeof(formats[0]); i++)
 		if (!strcmp(format, formats[i].format))
@@ -96,7 +96,7 @@ static const struct rule *rules_of(const char *format)
 /* NULL: it is true of such a file, too. */
 static const char *other_reason(const char *reason, const char *format)
 {
-	for (const struct rule *rule = rules_of(format); reason && rule->words; rule++)
+	for (const struct trace_reasons_rule *rule = rules_of(format); reason && rule->words; rule++)
 		if (strstr(reason, rule->words))
 			return rule->reason;
 	return NULL;

@@ -34,14 +34,14 @@
 	X(archive_entry_pathname)                                                                                      \
 	X(archive_entry_filetype)
 
-struct library {
+struct libarchive_library {
 #define X(name) __typeof__(&name) name;
 	LIBRARY(X)
 #undef X
 };
 
 struct archive_reader {
-	struct library lib;
+	struct libarchive_library lib;
 	struct archive *archive;
 	char *path;
 	struct input_stream *input; /* NULL: path */
@@ -69,7 +69,7 @@ static enum status failed(const struct archive_reader *archive, struct error *er
 	return STATUS_INPUT;
 }
 
-static enum status load_library(struct library *lib, const char *path, struct error *err)
+static enum status load_library(struct libarchive_library *lib, const char *path, struct error *err)
 {
 	void *handle = dlopen("libarchive.so.13", RTLD_NOW | RTLD_LOCAL);
 	bool is_whole = handle;

@@ -19,7 +19,7 @@
 #define LABEL_LIMIT 30 /* a longer label gets a line of its own */
 
 /* One parse in progress. */
-struct parser {
+struct options_parser {
 	const struct option *options;
 	const char **argv;
 	int argc;
@@ -109,13 +109,13 @@ bool parse_bytes(const char *text, int64_t *bytes)
 	return true;
 }
 
-static enum status malformed(struct parser *parser, const struct given *given, const char *wanted)
+static enum status malformed(struct options_parser *parser, const struct given *given, const char *wanted)
 {
 	return error_set(parser->err, STATUS_USAGE, "option '%s' wants %s, got '%s'", given->name, wanted,
 	                 given->value);
 }
 
-static enum status store_int(struct parser *parser, const struct given *given)
+static enum status store_int(struct options_parser *parser, const struct given *given)
 {
 	double number;
 
@@ -126,7 +126,7 @@ static enum status store_int(struct parser *parser, const struct given *given)
 	return malformed(parser, given, fabs(number) >= 0x1p63 ? "a smaller number" : "a whole number");
 }
 
-static enum status store_list(struct parser *parser, const struct given *given)
+static enum status store_list(struct options_parser *parser, const struct given *given)
 {
 	struct option_list *list = given->option->value;
 	int limit = (int)(sizeof(list->items) / sizeof(list->items[0]));
@@ -138,7 +138,7 @@ static enum status store_list(struct parser *parser, const struct given *given)
 	return STATUS_OK;
 }
 
-static enum status store(struct parser *parser, const struct given *given)
+static enum status store(struct options_parser *parser, const struct given *given)
 {
 	switch (given->option->type) {
 	case OPTION_TYPE_TEXT:
@@ -243,7 +243,7 @@ const char *nearest_name(const char *word, const char *const *names)
 	return found;
 }
 
-static enum status unknown(struct parser *parser, const char *name, size_t length)
+static enum status unknown(struct options_parser *parser, const char *name, size_t length)
 {
 	const char *names[MAXIMUM_NAMES + 1];
 	char word[LONGEST_NAME + 1] = "";
@@ -267,7 +267,7 @@ static enum status unknown(struct parser *parser, const char *name, size_t lengt
 /* ---- arguments ---- */
 
 /* Stores a value that stands with the option or in the next argument. */
-static enum status take_value(struct parser *parser, struct given *given)
+static enum status take_value(struct options_parser *parser, struct given *given)
 {
 	if (!given->value) {
 		/* "--" is more likely a forgotten value than one */
@@ -286,13 +286,13 @@ static bool is_one_of(const char *word, const char *const *words)
 	return *words != NULL;
 }
 
-static enum status superfluous(struct parser *parser, const struct given *given)
+static enum status superfluous(struct options_parser *parser, const struct given *given)
 {
 	return error_set(parser->err, STATUS_USAGE, "option '%s' takes no value, got '%s'", given->name, given->value);
 }
 
 /* "--flag", "--no-flag", and "--flag=false" because YAML and the environment have it so. */
-static enum status set_flag(struct parser *parser, const struct given *given, bool is_no)
+static enum status set_flag(struct options_parser *parser, const struct given *given, bool is_no)
 {
 	static const char *const on[] = {"true", "yes", "on", "1", NULL};
 	static const char *const off[] = {"false", "no", "off", "0", NULL};
@@ -306,7 +306,7 @@ static enum status set_flag(struct parser *parser, const struct given *given, bo
 	return STATUS_OK;
 }
 
-static enum status parse_long(struct parser *parser, const char *name)
+static enum status parse_long(struct options_parser *parser, const char *name)
 {
 	size_t length = strcspn(name, "=");
 	struct given given = {.value = name[length] ? name + length + 1 : NULL};
@@ -325,7 +325,7 @@ static enum status parse_long(struct parser *parser, const char *name)
 	return given.option->type == OPTION_TYPE_FLAG ? set_flag(parser, &given, is_no) : take_value(parser, &given);
 }
 
-static enum status parse_letter(struct parser *parser, const char *argument)
+static enum status parse_letter(struct options_parser *parser, const char *argument)
 {
 	struct given given = {.value = argument[2] ? argument + 2 : NULL};
 
@@ -342,12 +342,12 @@ static enum status parse_letter(struct parser *parser, const char *argument)
 	return given.option->type == OPTION_TYPE_FLAG ? set_flag(parser, &given, false) : take_value(parser, &given);
 }
 
-static void add_operand(struct parser *parser, const char *argument)
+static void add_operand(struct options_parser *parser, const char *argument)
 {
 	parser->argv[1 + parser->result->operand_count++] = argument;
 }
 
-static enum status parse_argument(struct parser *parser)
+static enum status parse_argument(struct options_parser *parser)
 {
 	const char *argument = parser->argv[parser->next++];
 	struct options_result *result = parser->result;
@@ -367,7 +367,7 @@ static enum status parse_argument(struct parser *parser)
 enum status options_parse(const struct option *options, int argc, const char **argv, struct options_result *result,
                           struct error *err)
 {
-	struct parser parser = {options, argv, argc, 1, result, err};
+	struct options_parser parser = {options, argv, argc, 1, result, err};
 
 	*result = (struct options_result){.operands = argv + 1};
 	while (parser.next < argc) {

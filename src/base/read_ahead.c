@@ -13,7 +13,7 @@
 #define BLOCKS 4u
 #define BLOCK_BYTES ((size_t)256 * 1024)
 
-struct block {
+struct read_ahead_block {
 	size_t length;
 	char bytes[BLOCK_BYTES];
 };
@@ -28,11 +28,11 @@ struct read_ahead {
 	bool is_ended, is_stopped;
 	struct error error; /* status STATUS_OK: the end of the input */
 	size_t taken;       /* of the first block that is not empty; the reader's own */
-	struct block blocks[BLOCKS];
+	struct read_ahead_block blocks[BLOCKS];
 };
 
 /* A block as full as it gets; false: nothing more comes. */
-static bool fill_block(struct read_ahead *ahead, struct block *block, struct error *error)
+static bool fill_block(struct read_ahead *ahead, struct read_ahead_block *block, struct error *error)
 {
 	size_t n = 1;
 	for (block->length = 0; n > 0 && block->length < BLOCK_BYTES; block->length += n)
@@ -91,9 +91,9 @@ enum status read_ahead_open(struct input_stream *input, struct read_ahead **resu
 }
 
 /* The first block with unread bytes; NULL: there will be none. */
-static const struct block *next_block(struct read_ahead *ahead)
+static const struct read_ahead_block *next_block(struct read_ahead *ahead)
 {
-	const struct block *block = NULL;
+	const struct read_ahead_block *block = NULL;
 	pthread_mutex_lock(&ahead->lock);
 	while (!block) {
 		if (ahead->filled == ahead->emptied) {
@@ -117,7 +117,7 @@ static const struct block *next_block(struct read_ahead *ahead)
 
 enum status read_ahead_read(struct read_ahead *ahead, char *bytes, size_t capacity, size_t *length, struct error *err)
 {
-	const struct block *block = next_block(ahead);
+	const struct read_ahead_block *block = next_block(ahead);
 	*length = 0;
 	if (!block) {
 		if (ahead->error.status != STATUS_OK)

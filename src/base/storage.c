@@ -32,16 +32,16 @@ struct region {
 	bool is_reused; /* a block that was released: counted as a whole, its bytes are any */
 };
 
-struct block {         /* stands before the array */
+struct storage_block { /* stands before the array */
 	size_t bytes;  /* of both */
 	size_t wanted; /* of these; one that was kept may have more */
 	int fd;        /* its file, -1: none that is open */
 	bool is_file;
-	bool is_piece;      /* of a region */
-	struct block *next; /* of a piece that is free */
-	char padding[64 - 2 * sizeof(size_t) - sizeof(int) - 2 * sizeof(bool) - sizeof(struct block *) - 2];
+	bool is_piece;              /* of a region */
+	struct storage_block *next; /* of a piece that is free */
+	char padding[64 - 2 * sizeof(size_t) - sizeof(int) - 2 * sizeof(bool) - sizeof(struct storage_block *) - 2];
 };
-static_assert(sizeof(struct block) == 64, "arrays are aligned");
+static_assert(sizeof(struct storage_block) == 64, "arrays are aligned");
 
 struct storage {
 	uint64_t limit_bytes, memory_bytes, file_bytes;
@@ -53,12 +53,12 @@ struct storage {
 	/* Blocks of memory that were released, none beside another: analyses take arrays of about the same sizes one after the other, and the
 	 * first touch of a page costs more than what most of them do with it; in a virtual machine ten times as much, as it gives free memory
 	 * back to its host. */
-	struct block *kept[KEPT_BLOCKS];
+	struct storage_block *kept[KEPT_BLOCKS];
 	uint32_t kept_count;
 	uint64_t kept_bytes;
 	struct error problem;
 	struct storage_sweep sweep;
-	struct block *free_pieces[PIECE_SIZES]; /* by size */
+	struct storage_block *free_pieces[PIECE_SIZES]; /* by size */
 };
 
 struct storage *storage_new(uint64_t limit_bytes)
@@ -72,30 +72,30 @@ struct storage *storage_new(uint64_t limit_bytes)
 static void drop_kept(struct storage *storage)
 {
 	while (storage->kept_count) {
-		struct block *block = storage->kept[--storage->kept_count];
+		struct storage_block *block = storage->kept[--storage->kept_count];
 		munmap(block, block->bytes);
 	}
 	storage->kept_bytes = 0;
 }
 
 /* Two that lie side by side as one; NULL: they do not. */
-static struct block *join(struct block *a, struct block *b)
+static struct storage_block *join(struct storage_block *a, struct storage_block *b)
 {
-	struct block *first = a < b ? a : b, *second = a < b ? b : a;
+	struct storage_block *first = a < b ? a : b, *second = a < b ? b : a;
 	if ((char *)first + first->bytes != (char *)second)
 		return NULL;
 	first->bytes += second->bytes;
 	return first;
 }
 
-static bool keep(struct storage *storage, struct block *block)
+static bool keep(struct storage *storage, struct storage_block *block)
 {
 	uint64_t bytes = storage->kept_bytes + block->bytes;
 	if (storage->kept_count == KEPT_BLOCKS || bytes > KEPT_BYTES ||
 	    storage->memory_bytes + bytes > storage->limit_bytes)
 		return false;
 	for (uint32_t i = storage->kept_count; i-- > 0;) {
-		struct block *joined = join(storage->kept[i], block);
+		struct storage_block *joined = join(storage->kept[i], block);
 		if (joined) {
 			storage->kept[i] = storage->kept[--storage->kept_count];
 			block = joined;
@@ -107,13 +107,13 @@ static bool keep(struct storage *storage, struct block *block)
 }
 
 /* What is beyond `bytes`, in whole huge pages, goes on being kept. */
-static void split(struct storage *storage, struct block *block, size_t bytes)
+static void split(struct storage *storage, struct storage_block *block, size_t bytes)
 {
 	bytes = (bytes + HUGE_BYTES - 1) / HUGE_BYTES * HUGE_BYTES;
 	if (block->bytes < bytes + LARGE_BYTES)
 		return;
-	struct block *rest = (struct block *)((char *)block + bytes);
-	*rest = (struct block){.bytes = block->bytes - bytes, .fd = -1};
+	struct storage_block *rest = (struct storage_block *)((char *)block + bytes);
+	*rest = (struct storage_block){.bytes = block->bytes - bytes, .fd = -1};
 	block->bytes = bytes;
 	storage->kept[storage->kept_count++] = rest;
 }
@@ -130,12 +130,12 @@ static uint32_t find_kept(const struct storage *storage, size_t bytes)
 }
 
 /* One that is large enough, of which no more than `most` is taken; NULL: there is none. */
-static struct block *take_kept(struct storage *storage, size_t bytes, size_t most)
+static struct storage_block *take_kept(struct storage *storage, size_t bytes, size_t most)
 {
 	uint32_t best = find_kept(storage, bytes);
 	if (best == KEPT_BLOCKS)
 		return NULL;
-	struct block *block = storage->kept[best];
+	struct storage_block *block = storage->kept[best];
 	storage->kept[best] = storage->kept[--storage->kept_count];
 	split(storage, block, most);
 	storage->kept_bytes -= block->bytes;
@@ -221,7 +221,7 @@ static struct region *add_region(struct storage *storage, size_t wanted)
 		region.start = map_region(storage, bytes);
 		region.is_file = region.start != NULL;
 	}
-	struct block *block = region.start ? NULL : take_kept(storage, wanted, bytes);
+	struct storage_block *block = region.start ? NULL : take_kept(storage, wanted, bytes);
 	if (block) {
 		region = (struct region){.start = (char *)block, .bytes = block->bytes, .is_reused = true};
 		storage->memory_bytes += region.bytes;
@@ -279,9 +279,9 @@ void storage_idle(const struct storage *storage, const void *start, size_t bytes
 
 /* ---- blocks ---- */
 
-static struct block *block_of(void *array)
+static struct storage_block *block_of(void *array)
 {
-	return array ? (struct block *)((char *)array - sizeof(struct block)) : NULL;
+	return array ? (struct storage_block *)((char *)array - sizeof(struct storage_block)) : NULL;
 }
 
 /* Linux puts what is whole huge pages where these fit, also when it moves; else a move takes them apart. old_bytes: those it has. */
@@ -292,13 +292,13 @@ static size_t memory_block_bytes(const struct storage *storage, size_t old_bytes
 	return bytes >= HUGE_BYTES && has_room ? whole : bytes;
 }
 
-static struct block *new_memory_block(struct storage *storage, size_t bytes)
+static struct storage_block *new_memory_block(struct storage *storage, size_t bytes)
 {
-	struct block *block = take_kept(storage, bytes, bytes);
+	struct storage_block *block = take_kept(storage, bytes, bytes);
 	if (!block) {
 		size_t whole = memory_block_bytes(storage, 0, bytes);
-		block = (struct block *)map_memory(whole);
-		*block = (struct block){.bytes = whole, .fd = -1};
+		block = (struct storage_block *)map_memory(whole);
+		*block = (struct storage_block){.bytes = whole, .fd = -1};
 	}
 	block->wanted = bytes;
 	storage->memory_bytes += block->bytes;
@@ -306,13 +306,13 @@ static struct block *new_memory_block(struct storage *storage, size_t bytes)
 }
 
 /* NULL: there is no room for it. */
-static struct block *new_file_block(struct storage *storage, size_t bytes)
+static struct storage_block *new_file_block(struct storage *storage, size_t bytes)
 {
 	int fd;
-	struct block *block = (struct block *)map_file(storage, bytes, &fd);
+	struct storage_block *block = (struct storage_block *)map_file(storage, bytes, &fd);
 	if (!block)
 		return NULL;
-	*block = (struct block){.bytes = bytes, .fd = fd, .is_file = true};
+	*block = (struct storage_block){.bytes = bytes, .fd = fd, .is_file = true};
 	if (storage->open_files < FILES_MAX) {
 		storage->open_files++;
 	} else { /* it will be copied when it grows */
@@ -338,13 +338,13 @@ static void count_small(struct storage *storage, size_t old_bytes, size_t bytes)
 	storage->memory_bytes += bytes >= PIECE_BYTES ? bytes : 0;
 }
 
-static struct block *new_small(struct storage *storage, size_t bytes)
+static struct storage_block *new_small(struct storage *storage, size_t bytes)
 {
-	struct block *block;
+	struct storage_block *block;
 	unsigned size;
 	if (bytes < PIECE_BYTES || !is_over(storage, bytes)) {
 		block = memory_resize(NULL, bytes, 1);
-		*block = (struct block){.bytes = bytes, .fd = -1};
+		*block = (struct storage_block){.bytes = bytes, .fd = -1};
 		count_small(storage, 0, bytes);
 		return block;
 	}
@@ -354,11 +354,11 @@ static struct block *new_small(struct storage *storage, size_t bytes)
 		storage->free_pieces[size] = block->next;
 	else
 		block = storage_alloc(storage, whole);
-	*block = (struct block){.bytes = bytes, .fd = -1, .is_piece = true};
+	*block = (struct storage_block){.bytes = bytes, .fd = -1, .is_piece = true};
 	return block;
 }
 
-static void free_small(struct storage *storage, struct block *block)
+static void free_small(struct storage *storage, struct storage_block *block)
 {
 	unsigned size;
 	if (!block->is_piece) {
@@ -371,7 +371,7 @@ static void free_small(struct storage *storage, struct block *block)
 	storage->free_pieces[size] = block;
 }
 
-static void free_block(struct storage *storage, struct block *block)
+static void free_block(struct storage *storage, struct storage_block *block)
 {
 	if (!block)
 		return;
@@ -395,7 +395,8 @@ static void free_block(struct storage *storage, struct block *block)
 }
 
 /* Into another one, of which so many bytes are wanted. */
-static struct block *move_block(struct storage *storage, struct block *old, struct block *block, size_t bytes)
+static struct storage_block *move_block(struct storage *storage, struct storage_block *old, struct storage_block *block,
+                                        size_t bytes)
 {
 	size_t moved = old->bytes < bytes ? old->bytes : bytes;
 	memcpy(block + 1, old + 1, moved - sizeof *block);
@@ -404,7 +405,7 @@ static struct block *move_block(struct storage *storage, struct block *old, stru
 }
 
 /* A large one in place, with its own pages, or where pages are that were released. NULL: it has to be copied. */
-static struct block *stretch(struct storage *storage, struct block *block, size_t bytes)
+static struct storage_block *stretch(struct storage *storage, struct storage_block *block, size_t bytes)
 {
 	size_t old_bytes = block->bytes, wanted = bytes;
 	char *start;
@@ -436,20 +437,20 @@ static struct block *stretch(struct storage *storage, struct block *block, size_
 			return NULL; /* another folder may have room */
 		storage->file_bytes += bytes - old_bytes;
 	}
-	block = (struct block *)start;
+	block = (struct storage_block *)start;
 	block->bytes = bytes;
 	block->wanted = wanted;
 	return block;
 }
 
-static struct block *new_block(struct storage *storage, size_t bytes)
+static struct storage_block *new_block(struct storage *storage, size_t bytes)
 {
-	struct block *block = is_over(storage, bytes) ? new_file_block(storage, bytes) : NULL;
+	struct storage_block *block = is_over(storage, bytes) ? new_file_block(storage, bytes) : NULL;
 	return block ? block : new_memory_block(storage, bytes);
 }
 
 /* Where it is. NULL: it has to be copied. */
-static struct block *resize_small(struct storage *storage, struct block *block, size_t bytes)
+static struct storage_block *resize_small(struct storage *storage, struct storage_block *block, size_t bytes)
 {
 	size_t old_bytes = block->bytes;
 	unsigned size, old_size;
@@ -469,14 +470,14 @@ static struct block *resize_small(struct storage *storage, struct block *block, 
 	return block;
 }
 
-static struct block *make_block(struct storage *storage, size_t bytes)
+static struct storage_block *make_block(struct storage *storage, size_t bytes)
 {
 	return bytes < LARGE_BYTES ? new_small(storage, bytes) : new_block(storage, bytes);
 }
 
 void *storage_resize(struct storage *storage, void *array, size_t n, size_t element_bytes)
 {
-	struct block *old = block_of(array), *block = NULL;
+	struct storage_block *old = block_of(array), *block = NULL;
 	size_t bytes;
 	if (!storage)
 		return memory_resize(array, n, element_bytes);

@@ -19,7 +19,7 @@
 #define MAXIMUM_ARENA_BYTES ((size_t)64 * 1024 * 1024)
 #define MAXIMUM_PATH_BYTES ((size_t)4096)
 
-struct level {
+struct yaml_flat_level {
 	size_t path_length; /* before its own part */
 	long index;         /* of the next item; -1 in a mapping */
 	bool is_key_next;
@@ -32,7 +32,7 @@ struct flattener {
 	struct error *err;
 	struct intern keys; /* to find a key that is there twice */
 	struct buffer path;
-	struct level levels[MAXIMUM_DEPTH];
+	struct yaml_flat_level levels[MAXIMUM_DEPTH];
 	int depth;
 	int documents;
 };
@@ -49,7 +49,7 @@ static enum status too_large(struct flattener *state)
 	                 MAXIMUM_ENTRIES);
 }
 
-static struct level *level_now(struct flattener *state)
+static struct yaml_flat_level *level_now(struct flattener *state)
 {
 	return state->depth ? &state->levels[state->depth - 1] : NULL;
 }
@@ -71,7 +71,7 @@ static bool add_part(struct flattener *state, const char *text, size_t length)
 /* Before a value: an item of a sequence gets its number into the path. */
 static bool begin_value(struct flattener *state)
 {
-	struct level *level = level_now(state);
+	struct yaml_flat_level *level = level_now(state);
 	char number[24];
 
 	if (!level || level->index < 0)
@@ -82,7 +82,7 @@ static bool begin_value(struct flattener *state)
 
 static void end_value(struct flattener *state)
 {
-	struct level *level = level_now(state);
+	struct yaml_flat_level *level = level_now(state);
 
 	if (level && level->index < 0)
 		level->is_key_next = true;
@@ -146,7 +146,7 @@ static enum status remember_key(struct flattener *state, const yaml_event_t *eve
 }
 
 /* "*name : value". Whoever looks for keys finds none of this name. */
-static enum status on_alias_key(struct flattener *state, struct level *level, const yaml_event_t *event)
+static enum status on_alias_key(struct flattener *state, struct yaml_flat_level *level, const yaml_event_t *event)
 {
 	const char *anchor = (const char *)event->data.alias.anchor;
 
@@ -157,7 +157,7 @@ static enum status on_alias_key(struct flattener *state, struct level *level, co
 	return STATUS_OK;
 }
 
-static enum status on_key(struct flattener *state, struct level *level, const yaml_event_t *event)
+static enum status on_key(struct flattener *state, struct yaml_flat_level *level, const yaml_event_t *event)
 {
 	level->has_items = true;
 	if (event->type == YAML_ALIAS_EVENT)
@@ -213,7 +213,7 @@ static enum status on_begin(struct flattener *state, const yaml_event_t *event)
 		return refuse(state, event, "nested more than 32 deep");
 	if (!begin_value(state))
 		return refuse(state, event, "a key longer than 4096 bytes");
-	state->levels[state->depth++] = (struct level){
+	state->levels[state->depth++] = (struct yaml_flat_level){
 		.path_length = state->path.length,
 		.index = event->type == YAML_SEQUENCE_START_EVENT ? 0 : -1,
 		.is_key_next = event->type == YAML_MAPPING_START_EVENT,
@@ -224,7 +224,7 @@ static enum status on_begin(struct flattener *state, const yaml_event_t *event)
 /* A list or block without anything in it is an empty value, but for the file as a whole. */
 static enum status on_end(struct flattener *state, const yaml_event_t *event)
 {
-	struct level *level = level_now(state);
+	struct yaml_flat_level *level = level_now(state);
 	bool is_empty = !level->has_items && level->index <= 0;
 	enum status status = STATUS_OK;
 
@@ -249,7 +249,7 @@ static enum status on_document(struct flattener *state)
 
 static enum status on_event(struct flattener *state, const yaml_event_t *event)
 {
-	struct level *level = level_now(state);
+	struct yaml_flat_level *level = level_now(state);
 
 	if (event->type == YAML_DOCUMENT_START_EVENT)
 		return on_document(state);

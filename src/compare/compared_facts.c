@@ -216,12 +216,12 @@ static double shape_size(const char *shape)
 	return size + product;
 }
 
-struct inputs {
+struct compared_facts_inputs {
 	const char *name, *shape;
 	double size;
 };
 
-static void use_shape(struct inputs *inputs, int *count, const char *name, const char *shape)
+static void use_shape(struct compared_facts_inputs *inputs, int *count, const char *name, const char *shape)
 {
 	double size = shape_size(shape);
 	int i = 0;
@@ -231,16 +231,16 @@ static void use_shape(struct inputs *inputs, int *count, const char *name, const
 	if (i == SHAPES)
 		return;
 	if (i == *count)
-		inputs[(*count)++] = (struct inputs){name, shape, size};
+		inputs[(*count)++] = (struct compared_facts_inputs){name, shape, size};
 	else if (size > inputs[i].size || (!(size < inputs[i].size) && strcmp(shape, inputs[i].shape) > 0))
-		inputs[i] = (struct inputs){name, shape, size};
+		inputs[i] = (struct compared_facts_inputs){name, shape, size};
 }
 
 /* The largest inputs of the costliest operators that compute; which are the largest does not depend on how long they took. */
 static void read_shapes(struct compared_run *run, struct report *report)
 {
 	struct analysis_options options = report->options;
-	struct inputs inputs[SHAPES];
+	struct compared_facts_inputs inputs[SHAPES];
 	struct table table;
 	struct error err;
 	int count = 0;

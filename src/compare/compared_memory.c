@@ -8,7 +8,7 @@
 
 #include <string.h>
 
-struct pool { /* cells of its row in the table `memory`; NULL: there is none */
+struct compared_memory_pool { /* cells of its row in the table `memory`; NULL: there is none */
 	const char *process, *device;
 	double peak;
 };
@@ -19,9 +19,9 @@ static bool is_host(const char *device)
 }
 
 /* Where one is not known, none is the fullest. */
-static struct pool find_fullest(const struct table *memory, bool of_host)
+static struct compared_memory_pool find_fullest(const struct table *memory, bool of_host)
 {
-	struct pool fullest = {0};
+	struct compared_memory_pool fullest = {0};
 	int column = table_find_column(memory, "peak_bytes");
 
 	for (int row = 0; row < memory->row_count; row++) {
@@ -31,15 +31,15 @@ static struct pool find_fullest(const struct table *memory, bool of_host)
 		if (strcmp(compared_text_at(memory, row, "category"), "all") != 0 || is_host(device) != of_host)
 			continue;
 		if (!table_get(memory, row, column)->has_value)
-			return (struct pool){0};
+			return (struct compared_memory_pool){0};
 		if (peak <= fullest.peak)
 			continue;
-		fullest = (struct pool){compared_text_at(memory, row, "process"), device, peak};
+		fullest = (struct compared_memory_pool){compared_text_at(memory, row, "process"), device, peak};
 	}
 	return fullest;
 }
 
-static bool is_of_pool(const struct table *table, int row, const struct pool *pool)
+static bool is_of_pool(const struct table *table, int row, const struct compared_memory_pool *pool)
 {
 	return !strcmp(compared_text_at(table, row, "process"), pool->process) &&
 	       !strcmp(compared_text_at(table, row, "device"), pool->device);
@@ -63,7 +63,7 @@ static const struct memory_source sources[] = {
 };
 
 static void read_source(struct compared_run *run, struct report *report, const struct memory_source *source,
-                        const struct pool *pool)
+                        const struct compared_memory_pool *pool)
 {
 	const struct table *table = report_table(report, source->table);
 	bool is_peak = strcmp(source->table, "memory") != 0; /* the other one counts all allocations, not those alive */
@@ -82,7 +82,7 @@ static void read_source(struct compared_run *run, struct report *report, const s
 }
 
 /* What is free is of use as far as it is in one piece. */
-static void read_reserved(struct compared_run *run, struct report *report, const struct pool *pool)
+static void read_reserved(struct compared_run *run, struct report *report, const struct compared_memory_pool *pool)
 {
 	static const char *const parts[][2] = {{"used_bytes", "allocated"},
 	                                       {"rounding_bytes", "rounding of blocks"},
@@ -111,7 +111,7 @@ static void read_reserved(struct compared_run *run, struct report *report, const
 void compared_read_memory(struct compared_run *run, struct report *report)
 {
 	const struct table *memory = report_table(report, "memory");
-	struct pool pool = find_fullest(memory, false);
+	struct compared_memory_pool pool = find_fullest(memory, false);
 
 	if (!pool.device)
 		pool = find_fullest(memory, true);

@@ -12,7 +12,7 @@
 #define AGREE 0.9 /* of the steps have the same number, else it is none of the program's */
 #define PASSES 64 /* more are as good as any */
 
-struct counting {
+struct compared_passes_counting {
 	const struct model *model;
 	const struct step_times *times;
 	uint32_t step; /* the one that phases come in */
@@ -21,7 +21,7 @@ struct counting {
 	size_t steps, with[PASSES + 1];
 };
 
-static void end_step(struct counting *counting)
+static void end_step(struct compared_passes_counting *counting)
 {
 	if (counting->times->steps[counting->step].is_measured) {
 		counting->steps++;
@@ -32,12 +32,12 @@ static void end_step(struct counting *counting)
 	counting->is_forward = false;
 }
 
-static bool is_on(const struct counting *counting, uint32_t track)
+static bool is_on(const struct compared_passes_counting *counting, uint32_t track)
 {
 	return counting->step < counting->times->count && counting->model->steps[counting->step].track == track;
 }
 
-static void on_phase(struct counting *counting, uint32_t track, int64_t start_ns, uint8_t phase)
+static void on_phase(struct compared_passes_counting *counting, uint32_t track, int64_t start_ns, uint8_t phase)
 {
 	while (is_on(counting, track) && counting->model->steps[counting->step].end_ns <= start_ns)
 		end_step(counting);
@@ -51,7 +51,7 @@ static void on_phase(struct counting *counting, uint32_t track, int64_t start_ns
 	counting->is_forward = false;
 }
 
-static void count_track(struct counting *counting, uint32_t track)
+static void count_track(struct compared_passes_counting *counting, uint32_t track)
 {
 	const struct track *spans = counting->model->tracks[track];
 
@@ -71,7 +71,7 @@ static void count_track(struct counting *counting, uint32_t track)
 void compared_read_passes(struct compared_run *run, struct report *report)
 {
 	const struct model *model = report->model;
-	struct counting counting = {.model = model, .times = report_step_times(report)};
+	struct compared_passes_counting counting = {.model = model, .times = report_step_times(report)};
 
 	while (counting.step < counting.times->count && !counting.times->steps[counting.step].is_measured)
 		counting.step++;

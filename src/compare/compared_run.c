@@ -199,7 +199,7 @@ static void cut_warm_up(struct compared_run *run)
 
 /* ---- single numbers ---- */
 
-enum fold {
+enum compared_run_fold {
 	FOLD_FIRST,
 	FOLD_LARGEST,
 	FOLD_SUM,
@@ -216,7 +216,7 @@ enum value_scope {
 /* A number of a table; with `where`, of the rows whose column has this text. */
 static const struct value_source {
 	const char *name, *table, *column;
-	enum fold fold;
+	enum compared_run_fold fold;
 	const char *where, *text;
 	enum value_scope scope;
 } value_sources[] = {
@@ -302,7 +302,7 @@ static void read_device_memory(struct compared_run *run, struct report *report)
 		                         table->row_count ? "no memory of a device was recorded" : table->empty);
 }
 
-struct gaps { /* between the steps of each process that is a rank */
+struct compared_run_gaps { /* between the steps of each process that is a rank */
 	double sum_ns, squares, count;
 	bool has_last, is_rank;
 	uint32_t process; /* of the step before */
@@ -318,7 +318,7 @@ static bool is_rank(const struct step_times *times, uint32_t process)
 }
 
 /* Where a profiler left steps out, more than a gap lies between. */
-static void add_gap(struct gaps *gaps, const struct model_step *step, bool is_numbered)
+static void add_gap(struct compared_run_gaps *gaps, const struct model_step *step, bool is_numbered)
 {
 	if (gaps->has_last && gaps->is_rank && !(is_numbered && step->number - 1 > gaps->last_number)) {
 		double gap_ns = fmax(0, (double)(step->start_ns - gaps->last_ns));
@@ -333,9 +333,9 @@ static void add_gap(struct gaps *gaps, const struct model_step *step, bool is_nu
 }
 
 /* The steps of a process come one after the other. */
-static struct gaps gaps_of(const struct model *model, const struct step_times *times)
+static struct compared_run_gaps gaps_of(const struct model *model, const struct step_times *times)
 {
-	struct gaps gaps = {0};
+	struct compared_run_gaps gaps = {0};
 
 	for (uint32_t i = 0; i < times->count; i++) {
 		const struct model_step *step = &model->steps[i];
@@ -355,7 +355,7 @@ static struct gaps gaps_of(const struct model *model, const struct step_times *t
 /* Time between steps, of one step, and the standard error of it. */
 static void read_between(struct compared_run *run, const struct report *report, const struct step_times *times)
 {
-	const struct gaps gaps = gaps_of(report->model, times);
+	const struct compared_run_gaps gaps = gaps_of(report->model, times);
 
 	if (compared_run_fact(run, COMPARED_DAMAGE)) {
 		compared_run_add_missing(run, "between_steps",

@@ -80,13 +80,13 @@ static const struct table_column columns[FUNCTIONS_COLUMNS] = {
 
 /* ---- functions of all runs, each once ---- */
 
-struct seen {
+struct compared_seen {
 	const struct compared_function *function;
 	int side;
 	size_t run;
 };
 
-struct change {
+struct compared_change {
 	const struct compared_function *function; /* of the new side where it is there */
 	struct run_values shares;                 /* of self */
 	double self_ratio[SIDES], total_ratio[SIDES], self[SIDES], total[SIDES];
@@ -98,7 +98,7 @@ struct change {
 struct changes {
 	const struct compared_sides *sides;
 	struct arena arena;
-	struct change *rows;
+	struct compared_change *rows;
 	size_t count;
 };
 
@@ -117,7 +117,7 @@ static int compare_functions(const struct compared_function *a, const struct com
 
 static int compare_seen(const void *left, const void *right)
 {
-	const struct seen *a = left, *b = right;
+	const struct compared_seen *a = left, *b = right;
 
 	return compare_functions(a->function, b->function);
 }
@@ -132,7 +132,7 @@ static bool has_what(const struct compared_sides *sides, int side, const char *w
 	return false;
 }
 
-static size_t list_seen(struct seen *list, const struct compared_sides *sides)
+static size_t list_seen(struct compared_seen *list, const struct compared_sides *sides)
 {
 	size_t count = 0;
 
@@ -148,7 +148,7 @@ static size_t list_seen(struct seen *list, const struct compared_sides *sides)
 					is_common = has_what(sides, !side, what);
 				}
 				if (is_common)
-					list[count++] = (struct seen){&run->functions[f], side, i};
+					list[count++] = (struct compared_seen){&run->functions[f], side, i};
 			}
 		}
 	}
@@ -165,17 +165,17 @@ static size_t count_seen(const struct compared_sides *sides)
 	return count;
 }
 
-static void add_seen(struct changes *changes, const struct seen *seen)
+static void add_seen(struct changes *changes, const struct compared_seen *seen)
 {
 	const struct compared_function *function = seen->function;
 	double runs = (double)changes->sides->count[seen->side];
 	bool is_new = !changes->count || compare_functions(changes->rows[changes->count - 1].function, function) != 0;
-	struct change *row;
+	struct compared_change *row;
 
 	changes->count += is_new;
 	row = &changes->rows[changes->count - 1];
 	if (is_new) {
-		*row = (struct change){.function = function};
+		*row = (struct compared_change){.function = function};
 		run_values_init(&row->shares, changes->sides, &changes->arena);
 	}
 	row->shares.of[seen->side][seen->run] += function->self_ratio;
@@ -190,7 +190,7 @@ static void add_seen(struct changes *changes, const struct seen *seen)
 static void changes_init(struct changes *changes, const struct compared_sides *sides)
 {
 	size_t most = count_seen(sides), count;
-	struct seen *list = memory_resize(NULL, most + 1, sizeof(*list));
+	struct compared_seen *list = memory_resize(NULL, most + 1, sizeof(*list));
 
 	*changes = (struct changes){.sides = sides};
 	arena_init(&changes->arena, 0);
@@ -217,15 +217,15 @@ static const char *last_part(const char *file)
 	return slash ? slash + 1 : file ? file : "";
 }
 
-static bool is_only_on(const struct change *row, int side)
+static bool is_only_on(const struct compared_change *row, int side)
 {
 	return row->is_on[side] && !row->is_on[!side];
 }
 
 /* The only one of these rows that only this side has, of a file of this name; NULL: there is none, or more. */
-static struct change *find_only(struct change *rows, size_t count, int side, const char *file)
+static struct compared_change *find_only(struct compared_change *rows, size_t count, int side, const char *file)
 {
-	struct change *found = NULL;
+	struct compared_change *found = NULL;
 
 	for (size_t i = 0; i < count; i++) {
 		if (!is_only_on(&rows[i], side) || strcmp(last_part(rows[i].function->file), last_part(file)) != 0)
@@ -237,7 +237,7 @@ static struct change *find_only(struct change *rows, size_t count, int side, con
 	return found;
 }
 
-static void join(struct change *base, struct change *new)
+static void join(struct compared_change *base, struct compared_change *new)
 {
 	new->shares.of[SIDE_BASE] = base->shares.of[SIDE_BASE];
 	new->self_ratio[SIDE_BASE] = base->self_ratio[SIDE_BASE];
@@ -250,11 +250,11 @@ static void join(struct change *base, struct change *new)
 }
 
 /* Of rows of one name: two checkouts of a program lie in different folders. */
-static void join_moved(struct change *rows, size_t count)
+static void join_moved(struct compared_change *rows, size_t count)
 {
 	for (size_t i = 0; i < count; i++) {
 		const char *file = rows[i].function->file;
-		struct change *new;
+		struct compared_change *new;
 
 		if (!is_only_on(&rows[i], SIDE_BASE) || find_only(rows, count, SIDE_BASE, file) != &rows[i])
 			continue;
@@ -288,15 +288,15 @@ static void find_moved(struct changes *changes)
 
 /* ---- what was left out ---- */
 
-static bool is_others(const struct change *row)
+static bool is_others(const struct compared_change *row)
 {
 	return !strcmp(row->function->name, COMPARED_OTHERS);
 }
 
 /* Of rows that count the same. */
-static void mark_left_out(struct change *rows, size_t count)
+static void mark_left_out(struct compared_change *rows, size_t count)
 {
-	const struct change *others = NULL;
+	const struct compared_change *others = NULL;
 
 	for (size_t i = 0; i < count && !others; i++)
 		others = is_others(&rows[i]) ? &rows[i] : NULL;
@@ -318,12 +318,12 @@ static void find_left_out(struct changes *changes)
 
 /* ---- rows ---- */
 
-static double self_change(const struct change *row)
+static double self_change(const struct compared_change *row)
 {
 	return row->self_ratio[SIDE_NEW] - row->self_ratio[SIDE_BASE];
 }
 
-static double total_change(const struct change *row)
+static double total_change(const struct compared_change *row)
 {
 	return row->total_ratio[SIDE_NEW] - row->total_ratio[SIDE_BASE];
 }
@@ -331,7 +331,7 @@ static double total_change(const struct change *row)
 /* The largest change first; equal ones by name. */
 static int compare_changes(const void *left, const void *right)
 {
-	const struct change *a = left, *b = right;
+	const struct compared_change *a = left, *b = right;
 	double ours = fabs(self_change(a)), theirs = fabs(self_change(b));
 
 	if (ours > theirs || ours < theirs)
@@ -342,7 +342,7 @@ static int compare_changes(const void *left, const void *right)
 	return compare_functions(a->function, b->function);
 }
 
-static const char *note_of(const struct change *row)
+static const char *note_of(const struct compared_change *row)
 {
 	if (is_others(row))
 		return "those with the smallest shares, together";
@@ -357,7 +357,7 @@ static const char *note_of(const struct change *row)
 	return row->is_moved ? "in another folder" : NULL;
 }
 
-static void set_side(struct table *table, int row, int side, const struct change *change)
+static void set_side(struct table *table, int row, int side, const struct compared_change *change)
 {
 	const struct {
 		int column;
@@ -377,7 +377,7 @@ static void set_side(struct table *table, int row, int side, const struct change
 	}
 }
 
-static void add_row(struct table *table, const struct change *change)
+static void add_row(struct table *table, const struct compared_change *change)
 {
 	int row = table_row(table);
 

@@ -26,7 +26,7 @@ struct contribution {
 	size_t order; /* first seen */
 };
 
-struct level {
+struct contribution_level {
 	const char *name;
 	struct compared_sides *sides;
 	struct arena *arena;
@@ -50,7 +50,7 @@ static uint64_t hash_text(const char *text)
 	return hash ^ (hash >> 29);
 }
 
-static struct contribution *add_contribution(struct level *level, const char *name)
+static struct contribution *add_contribution(struct contribution_level *level, const char *name)
 {
 	struct contribution *added;
 
@@ -61,7 +61,7 @@ static struct contribution *add_contribution(struct level *level, const char *na
 	return added;
 }
 
-static struct contribution *find_or_add(struct level *level, const char *name)
+static struct contribution *find_or_add(struct contribution_level *level, const char *name)
 {
 	size_t slot = hash_text(name) & (level->slot_count - 1);
 
@@ -79,7 +79,7 @@ static struct contribution *find_or_add(struct level *level, const char *name)
 }
 
 /* False when the run does not have the level. */
-static bool collect_run(struct level *level, int side, size_t i)
+static bool collect_run(struct contribution_level *level, int side, size_t i)
 {
 	const struct compared_run *run = &level->sides->runs[side][i];
 	double runs = (double)level->sides->count[side];
@@ -103,7 +103,7 @@ static bool collect_run(struct level *level, int side, size_t i)
 }
 
 /* False when a run of a side does not have the level. */
-static bool collect(struct level *level)
+static bool collect(struct contribution_level *level)
 {
 	for (int side = 0; side < SIDES; side++)
 		for (size_t i = 0; i < level->sides->count[side]; i++)
@@ -132,7 +132,7 @@ static void join(struct contribution *into, struct contribution *from, const str
 }
 
 /* A module has the name of the new side: what its place is called says nothing. */
-static void say_renamed(const struct level *level, struct contribution *row, const size_t names[SIDES],
+static void say_renamed(const struct contribution_level *level, struct contribution *row, const size_t names[SIDES],
                         const char *other)
 {
 	bool is_one = names[SIDE_BASE] == 1 && names[SIDE_NEW] == 1;
@@ -146,7 +146,7 @@ static void say_renamed(const struct level *level, struct contribution *row, con
 }
 
 /* Names that only one side has are one row per family, when the other side has such names too. */
-static void join_renamed(struct level *level)
+static void join_renamed(struct contribution_level *level)
 {
 	for (size_t i = 0; i < level->count; i++) {
 		struct contribution *row = &level->rows[i];
@@ -179,14 +179,14 @@ static void join_renamed(struct level *level)
 }
 
 /* Where only what takes longest is listed, nothing is known of a name that a side does not have. */
-static void drop_unlisted(struct level *level)
+static void drop_unlisted(struct contribution_level *level)
 {
 	for (size_t i = 0; i < level->count; i++)
 		if (!level->rows[i].is_on[SIDE_BASE] || !level->rows[i].is_on[SIDE_NEW])
 			level->rows[i].name = NULL;
 }
 
-static void drop_joined(struct level *level)
+static void drop_joined(struct contribution_level *level)
 {
 	size_t kept = 0;
 
@@ -235,8 +235,8 @@ static void set_interval(struct table *table, int row, const struct compared_sid
 	table_set_double(table, row, CONTRIBUTION_HIGH, high);
 }
 
-static void add_row(struct table *table, const struct level *level, const struct contribution *contribution,
-                    const struct level_sums *sums)
+static void add_row(struct table *table, const struct contribution_level *level,
+                    const struct contribution *contribution, const struct level_sums *sums)
 {
 	const char *note = contribution->note;
 	int row = table_row(table);
@@ -264,7 +264,7 @@ static void add_row(struct table *table, const struct level *level, const struct
 }
 
 /* Of all rows, before they are put in order. */
-static struct level_sums find_changes(struct level *level)
+static struct level_sums find_changes(struct contribution_level *level)
 {
 	struct level_sums sums = {0, 0};
 
@@ -276,7 +276,7 @@ static struct level_sums find_changes(struct level *level)
 	return sums;
 }
 
-static void add_rows(struct table *table, struct level *level)
+static void add_rows(struct table *table, struct contribution_level *level)
 {
 	struct level_sums sums;
 
@@ -294,7 +294,7 @@ static void add_rows(struct table *table, struct level *level)
 
 void comparison_add_level(struct table *table, struct compared_sides *sides, const char *name)
 {
-	struct level level = {
+	struct contribution_level level = {
 		.name = name, .sides = sides, .arena = &table->arena, .slot_count = 65536, .capacity = 64};
 
 	level.rows = memory_resize(NULL, level.capacity, sizeof(*level.rows));

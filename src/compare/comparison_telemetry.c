@@ -87,7 +87,7 @@ static const struct table_column columns[TELEMETRY_CHANGE_COLUMNS] = {
 
 /* ---- quantities of all runs, each once ---- */
 
-struct seen {
+struct telemetry_seen {
 	const struct compared_telemetry *telemetry;
 	int side;
 	size_t run, order;
@@ -113,7 +113,7 @@ struct quantities {
 
 static int compare_seen(const void *left, const void *right)
 {
-	const struct seen *a = left, *b = right;
+	const struct telemetry_seen *a = left, *b = right;
 	int order = strcmp(a->telemetry->of, b->telemetry->of);
 
 	order = order ? order : strcmp(a->telemetry->quantity, b->telemetry->quantity);
@@ -138,7 +138,7 @@ static bool has_same_unit(const struct compared_telemetry *a, const struct compa
 	return !strcmp(a->unit ? a->unit : "", b->unit ? b->unit : "");
 }
 
-static void add_seen(struct quantities *quantities, const struct seen *seen)
+static void add_seen(struct quantities *quantities, const struct telemetry_seen *seen)
 {
 	const struct compared_telemetry *telemetry = seen->telemetry;
 	double runs = (double)quantities->sides->count[seen->side];
@@ -159,14 +159,15 @@ static void add_seen(struct quantities *quantities, const struct seen *seen)
 	row->runs[seen->side]++;
 }
 
-static size_t list_seen(struct seen *list, const struct compared_sides *sides)
+static size_t list_seen(struct telemetry_seen *list, const struct compared_sides *sides)
 {
 	size_t count = 0;
 
 	for (int side = 0; side < SIDES; side++)
 		for (size_t i = 0; i < sides->count[side]; i++)
 			for (size_t t = 0; t < sides->runs[side][i].telemetry_count; t++) {
-				list[count] = (struct seen){&sides->runs[side][i].telemetry[t], side, i, count};
+				list[count] = (struct telemetry_seen){&sides->runs[side][i].telemetry[t], side, i,
+				                                      count};
 				count++;
 			}
 	return count;
@@ -175,7 +176,7 @@ static size_t list_seen(struct seen *list, const struct compared_sides *sides)
 static void quantities_init(struct quantities *quantities, const struct compared_sides *sides, struct arena *arena)
 {
 	size_t most = 1, count;
-	struct seen *list;
+	struct telemetry_seen *list;
 
 	for (int side = 0; side < SIDES; side++)
 		for (size_t i = 0; i < sides->count[side]; i++)

@@ -19,14 +19,14 @@
 #define RANKS_OF_PAIRS 12
 #define MOST_RUNS 100000
 
-struct side {
+struct estimate_side {
 	const struct run_level *runs;
 	size_t count;
 };
 
 /* ---- runs made in turns ---- */
 
-struct turn {
+struct estimate_turn {
 	int64_t created_ns;
 	bool is_new;
 	double level;
@@ -34,32 +34,32 @@ struct turn {
 
 static int compare_turns(const void *left, const void *right)
 {
-	const struct turn *a = left, *b = right;
+	const struct estimate_turn *a = left, *b = right;
 
 	return (a->created_ns > b->created_ns) - (a->created_ns < b->created_ns);
 }
 
-static bool add_turns(struct turn *turns, const struct side *side, bool is_new)
+static bool add_turns(struct estimate_turn *turns, const struct estimate_side *side, bool is_new)
 {
 	for (size_t i = 0; i < side->count; i++) {
 		if (!side->runs[i].has_created)
 			return false;
-		turns[i] = (struct turn){side->runs[i].created_ns, is_new, side->runs[i].level};
+		turns[i] = (struct estimate_turn){side->runs[i].created_ns, is_new, side->runs[i].level};
 	}
 	return true;
 }
 
 /* Differences within the pairs of neighbours in time; false when the runs were not made in turns. */
-static bool find_pairs(double *differences, const struct side *base, const struct side *new)
+static bool find_pairs(double *differences, const struct estimate_side *base, const struct estimate_side *new)
 {
-	struct turn *turns = memory_resize(NULL, base->count + new->count, sizeof(*turns));
+	struct estimate_turn *turns = memory_resize(NULL, base->count + new->count, sizeof(*turns));
 	bool is_paired = base->count == new->count && base->count >= LEAST_PAIRS &&add_turns(turns, base, false) &&
 	                 add_turns(turns + base->count, new, true);
 
 	if (is_paired)
 		qsort(turns, 2 * base->count, sizeof(*turns), compare_turns);
 	for (size_t i = 0; i < base->count && is_paired; i++) {
-		const struct turn *first = &turns[2 * i], *second = first + 1;
+		const struct estimate_turn *first = &turns[2 * i], *second = first + 1;
 
 		is_paired = first->is_new != second->is_new;
 		differences[i] = second->is_new ? second->level - first->level : first->level - second->level;
@@ -109,7 +109,7 @@ static size_t needed_runs(double spread, double wanted, bool is_paired)
 
 /* ---- the three ways ---- */
 
-static double mean_level(const struct side *side)
+static double mean_level(const struct estimate_side *side)
 {
 	double sum = 0;
 
@@ -118,7 +118,7 @@ static double mean_level(const struct side *side)
 	return sum / (double)side->count;
 }
 
-static double squares(const struct side *side)
+static double squares(const struct estimate_side *side)
 {
 	double mean = mean_level(side), sum = 0;
 
@@ -174,7 +174,7 @@ static void use_pairs(struct estimate *estimate, const double *differences, size
 	estimate->needed_runs = needed_runs(cautious(spread, (double)count - 1), wanted, true);
 }
 
-static double *levels_of(const struct side *side)
+static double *levels_of(const struct estimate_side *side)
 {
 	double *levels = memory_resize(NULL, side->count, sizeof(*levels));
 
@@ -183,7 +183,8 @@ static double *levels_of(const struct side *side)
 	return levels;
 }
 
-static void use_repeats(struct estimate *estimate, const struct side *base, const struct side *new, double wanted)
+static void use_repeats(struct estimate *estimate, const struct estimate_side *base, const struct estimate_side *new,
+                        double wanted)
 {
 	double degrees = (double)(base->count + new->count - 2);
 	double noise = sqrt((squares(base) + squares(new)) / degrees);
@@ -216,10 +217,10 @@ static double assumed_variance(struct estimate *estimate, const struct run_level
 	return assumed_noise * assumed_noise + run->uneven * run->uneven + run->contended * run->contended;
 }
 
-static void use_assumed(struct estimate *estimate, const struct side *base, const struct side *new,
+static void use_assumed(struct estimate *estimate, const struct estimate_side *base, const struct estimate_side *new,
                         const struct estimate_options *options)
 {
-	const struct side *const sides[] = {base, new};
+	const struct estimate_side *const sides[] = {base, new};
 	double wanted = options->wanted / needed_errors(INFINITY); /* standard error */
 	double runs = 0, steps = 0, error, left;
 
@@ -282,7 +283,7 @@ static void allow_for_doubt(struct estimate *estimate, double doubt)
 void estimate_compute(struct estimate *estimate, const struct run_level *base, size_t base_count,
                       const struct run_level *new, size_t new_count, const struct estimate_options *options)
 {
-	const struct side left = {base, base_count}, right = {new, new_count};
+	const struct estimate_side left = {base, base_count}, right = {new, new_count};
 	double *differences = memory_resize(NULL, base_count, sizeof(*differences));
 
 	memset(estimate, 0, sizeof(*estimate));

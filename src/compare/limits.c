@@ -178,7 +178,7 @@ static const struct table_column columns[CHECKED_COLUMNS] = {
 };
 
 /* How much worse, in the unit of the limit: the estimate and its interval. */
-struct change {
+struct limits_change {
 	double value, low, high;
 	bool has_interval;
 };
@@ -290,9 +290,9 @@ static bool is_settled(const struct check *check)
 }
 
 /* Of a metric: factor -1 where more is better, and per cent or the metric's own unit. */
-static struct change change_of(const struct check *check, double factor)
+static struct limits_change change_of(const struct check *check, double factor)
 {
-	struct change change = {0};
+	struct limits_change change = {0};
 	double low, high;
 
 	table_number(metrics_of(check), check->metric, METRIC_RATIO, &change.value);
@@ -309,7 +309,7 @@ static struct change change_of(const struct check *check, double factor)
 
 /* "increased by 14.1 %", or the other way "changed by -3.0 %"; and its interval. `verb` is for what is worse, which a `sign` of -1 makes
  * less of the metric. */
-static const char *describe(const struct change *change, int sign, const char *verb, const char *unit,
+static const char *describe(const struct limits_change *change, int sign, const char *verb, const char *unit,
                             struct arena *arena)
 {
 	double low = change->low, high = change->high;
@@ -325,8 +325,8 @@ static const char *describe(const struct change *change, int sign, const char *v
 	return arena_printf(arena, "%s (95 %% interval %+.1f to %+.1f %s)", text, low, high, unit);
 }
 
-static void judge(const struct check *check, const struct change *change, double limit, int sign, const char *unit,
-                  const char *broken)
+static void judge(const struct check *check, const struct limits_change *change, double limit, int sign,
+                  const char *unit, const char *broken)
 {
 	struct arena *arena = &check->checked->arena;
 	const char *text = describe(change, sign, sign > 0 ? "increased" : "dropped", unit, arena);
@@ -404,7 +404,7 @@ static void check_ratio(const struct limits *limits, const struct comparison *co
 	struct check check = begin_check(limits, comparison, checked, limit->name, limit->title, limit->metric);
 	bool is_of_steps = limit->index == LIMIT_STEP_TIME || limit->index == LIMIT_TOKENS;
 	double most = limits->values[limit->index];
-	struct change change;
+	struct limits_change change;
 
 	table_set_double(checked, check.row, CHECKED_MOST, most);
 	table_set_text(checked, check.row, CHECKED_LIMIT,
@@ -446,7 +446,7 @@ static void check_memory_mb(const struct limits *limits, const struct comparison
 {
 	struct check check = begin_check(limits, comparison, checked, "peak_memory_mib", "peak memory",
 	                                 memory_metric(comparison));
-	struct change change;
+	struct limits_change change;
 	double base;
 
 	table_set_double(checked, check.row, CHECKED_MOST, limits->values[LIMIT_MEMORY_MB]);

@@ -112,21 +112,21 @@ static double next_uniform(uint64_t *state)
 	return (double)(next_random(state) >> 11) * 0x1p-53;
 }
 
-struct ranked {
+struct resample_ranked {
 	double value;
 	uint32_t place;
 };
 
 static int compare_values(const void *left, const void *right)
 {
-	const struct ranked *a = left, *b = right;
+	const struct resample_ranked *a = left, *b = right;
 
 	return a->value != b->value ? (a->value > b->value) - (a->value < b->value)
 	                            : (a->place > b->place) - (a->place < b->place);
 }
 
-struct series {
-	struct ranked *sorted;
+struct resample_series {
+	struct resample_ranked *sorted;
 	uint32_t *ranks; /* by place */
 	uint32_t *drawn; /* by rank: how often */
 	size_t count;
@@ -134,7 +134,7 @@ struct series {
 	uint64_t random;
 };
 
-static void series_init(struct series *series, const double *values, size_t count, double block)
+static void series_init(struct resample_series *series, const double *values, size_t count, double block)
 {
 	series->count = count;
 	series->new_stretch = 1 / fmax(1, block);
@@ -143,13 +143,13 @@ static void series_init(struct series *series, const double *values, size_t coun
 	series->ranks = memory_resize(NULL, count, sizeof(*series->ranks));
 	series->drawn = memory_resize(NULL, count, sizeof(*series->drawn));
 	for (size_t i = 0; i < count; i++)
-		series->sorted[i] = (struct ranked){values[i], (uint32_t)i};
+		series->sorted[i] = (struct resample_ranked){values[i], (uint32_t)i};
 	qsort(series->sorted, count, sizeof(*series->sorted), compare_values);
 	for (size_t i = 0; i < count; i++)
 		series->ranks[series->sorted[i].place] = (uint32_t)i;
 }
 
-static void series_release(struct series *series)
+static void series_release(struct resample_series *series)
 {
 	free(series->sorted);
 	free(series->ranks);
@@ -157,7 +157,7 @@ static void series_release(struct series *series)
 }
 
 /* The value at a place of the sorted resample. */
-static double drawn_value(const struct series *series, size_t place)
+static double drawn_value(const struct resample_series *series, size_t place)
 {
 	size_t rank = 0, before = series->drawn[0];
 
@@ -166,7 +166,7 @@ static double drawn_value(const struct series *series, size_t place)
 	return series->sorted[rank].value;
 }
 
-static void draw(struct series *series)
+static void draw(struct resample_series *series)
 {
 	size_t count = series->count, place = 0;
 
@@ -180,7 +180,7 @@ static void draw(struct series *series)
 	}
 }
 
-static double drawn_quantile(const struct series *series, double p)
+static double drawn_quantile(const struct resample_series *series, double p)
 {
 	double place = p * (double)(series->count - 1), below = floor(place);
 	double value = drawn_value(series, (size_t)below);
@@ -190,7 +190,7 @@ static double drawn_quantile(const struct series *series, double p)
 	return value + (place - below) * (drawn_value(series, (size_t)below + 1) - value);
 }
 
-static double drawn_mean(const struct series *series)
+static double drawn_mean(const struct resample_series *series)
 {
 	double sum = 0;
 
@@ -208,7 +208,7 @@ double resample_error(const double *values, size_t count, double block, enum res
 {
 	int resamples = (int)fmax(LEAST_RESAMPLES, fmin(RESAMPLES, DRAWS / (double)(count ? count : 1)));
 	double mean = 0, squares = 0;
-	struct series series;
+	struct resample_series series;
 
 	if (count < 2)
 		return 0;

@@ -11,7 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-struct parser {
+struct rule_parser {
 	struct rule *rule;
 	struct arena *arena;
 	const char *where;
@@ -23,14 +23,14 @@ struct parser {
 	int key_line;
 };
 
-static enum status complain(const struct parser *parser, int line, struct error *err, const char *what)
+static enum status complain(const struct rule_parser *parser, int line, struct error *err, const char *what)
 {
 	return error_set(err, STATUS_INPUT, "rule '%s', line %d: %s", parser->where, line, what);
 }
 
 /* ---- values ---- */
 
-static enum status set_text(const struct parser *parser, const char **text, struct error *err)
+static enum status set_text(const struct rule_parser *parser, const char **text, struct error *err)
 {
 	if (*text)
 		return complain(parser, parser->key_line, err, "this key was there before");
@@ -40,7 +40,7 @@ static enum status set_text(const struct parser *parser, const char **text, stru
 	return STATUS_OK;
 }
 
-static enum status set_severity(const struct parser *parser, struct error *err)
+static enum status set_severity(const struct rule_parser *parser, struct error *err)
 {
 	if (!strcmp(parser->value, "problem"))
 		parser->rule->severity = RULE_PROBLEM;
@@ -61,7 +61,7 @@ static bool is_name(const char *text, size_t length)
 }
 
 /* "share = 0.05 (source)" */
-static enum status add_threshold(const struct parser *parser, struct error *err)
+static enum status add_threshold(const struct rule_parser *parser, struct error *err)
 {
 	struct rule *rule = parser->rule;
 	const char *value = parser->value;
@@ -88,7 +88,7 @@ static enum status add_threshold(const struct parser *parser, struct error *err)
 	return STATUS_OK;
 }
 
-static enum status unknown_key(const struct parser *parser, struct error *err)
+static enum status unknown_key(const struct rule_parser *parser, struct error *err)
 {
 	static const char *const keys[] = {"id",       "title",       "severity",  "verdict", "headline", "needs",
 	                                   "tells if", "cannot tell", "threshold", "advice",  "wrong",    NULL};
@@ -101,7 +101,7 @@ static enum status unknown_key(const struct parser *parser, struct error *err)
 	return STATUS_INPUT;
 }
 
-static enum status end_entry(struct parser *parser, struct error *err)
+static enum status end_entry(struct rule_parser *parser, struct error *err)
 {
 	struct rule *rule = parser->rule;
 	const struct {
@@ -146,7 +146,7 @@ static const char *trimmed(struct arena *arena, const char *text, size_t length)
 }
 
 /* A comment of the header, without its "--". Two blanks in front: it goes on with the entry before. */
-static enum status read_comment(struct parser *parser, const char *text, size_t length, struct error *err)
+static enum status read_comment(struct rule_parser *parser, const char *text, size_t length, struct error *err)
 {
 	const char *colon = memchr(text, ':', length);
 	bool is_more = length >= 2 && text[0] == ' ' && isspace((unsigned char)text[1]);
@@ -169,7 +169,7 @@ static enum status read_comment(struct parser *parser, const char *text, size_t 
 }
 
 /* Until the first line that is no comment. */
-static enum status read_header(struct parser *parser, struct error *err)
+static enum status read_header(struct rule_parser *parser, struct error *err)
 {
 	while (parser->at < parser->end) {
 		const char *newline = memchr(parser->at, '\n', (size_t)(parser->end - parser->at));
@@ -187,7 +187,7 @@ static enum status read_header(struct parser *parser, struct error *err)
 	return end_entry(parser, err);
 }
 
-static enum status check_rule(const struct parser *parser, struct error *err)
+static enum status check_rule(const struct rule_parser *parser, struct error *err)
 {
 	const struct rule *rule = parser->rule;
 	const struct {
@@ -214,7 +214,7 @@ static enum status check_rule(const struct parser *parser, struct error *err)
 enum status rule_parse(struct rule *rule, struct arena *arena, const char *text, size_t length, const char *where,
                        struct error *err)
 {
-	struct parser parser = {
+	struct rule_parser parser = {
 		.rule = rule, .arena = arena, .where = where, .at = text, .end = text + length, .line = 1};
 	enum status status;
 

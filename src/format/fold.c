@@ -27,7 +27,7 @@
 #define RESCUE_MS 5000  /* for all rescues together that are at work */
 #define PARENT_TRIES 20 /* a millisecond each */
 
-struct fold {
+struct fold_state {
 	uint8_t *bytes; /* copy of the pool: its file may be cut off under us */
 	uint64_t length;
 	const struct stepscope_pool_header *header;
@@ -70,7 +70,7 @@ static bool layout_is_sane(const struct stepscope_pool_header *header, uint64_t 
 	       header->shift < 32 && memchr(header->segment_path, 0, sizeof(header->segment_path));
 }
 
-static enum status load_pool(struct fold *fold, const char *path, int fd, struct error *err)
+static enum status load_pool(struct fold_state *fold, const char *path, int fd, struct error *err)
 {
 	struct stat info;
 	if (fstat(fd, &info) != 0)
@@ -117,7 +117,7 @@ static bool lock_pool(int fd)
 
 static bool note_block(void *context, const struct stepscope_block *block)
 {
-	struct fold *fold = context;
+	struct fold_state *fold = context;
 	uint64_t end = block->first_word + block->words;
 	uint64_t *covered = stream_map_at(&fold->covered, block->stream);
 	if (covered && end > *covered)
@@ -127,7 +127,7 @@ static bool note_block(void *context, const struct stepscope_block *block)
 
 static bool note_symbol(void *context, uint32_t id, uint8_t kind, const char *text, uint32_t length)
 {
-	struct fold *fold = context;
+	struct fold_state *fold = context;
 	(void)kind;
 	(void)text;
 	(void)length;
@@ -138,14 +138,14 @@ static bool note_symbol(void *context, uint32_t id, uint8_t kind, const char *te
 
 static bool is_of_session(void *context, const struct stepscope_segment_header *header)
 {
-	const struct fold *fold = context;
+	const struct fold_state *fold = context;
 	const struct stepscope_segment_header *mine = &fold->header->identity;
 	return header->session == mine->session && header->pid == mine->pid &&
 	       !(header->flags & STEPSCOPE_SEGMENT_COARSE);
 }
 
 /* Reads <stem>.*.ssr beside the segment; rotation may have spread a stream over several. */
-static void note_siblings(struct fold *fold, const char *segment)
+static void note_siblings(struct fold_state *fold, const char *segment)
 {
 	const struct segment_visitor visitor = {.context = fold, .header = is_of_session, .wants_events = note_block};
 	char directory[1400], stem[1400], path[1700];
@@ -173,12 +173,12 @@ static bool skip_events(void *context, const struct stepscope_block *block)
 	return false;
 }
 
-static uint64_t pool_number(const struct fold *fold)
+static uint64_t pool_number(const struct fold_state *fold)
 {
 	return fold->header->first_anchor.tick;
 }
 
-static enum status note_segment(struct fold *fold, const char *segment, struct error *err)
+static enum status note_segment(struct fold_state *fold, const char *segment, struct error *err)
 {
 	const struct segment_visitor visitor = {.context = fold, .symbol = note_symbol, .wants_events = note_block};
 	struct segment_stats stats;
@@ -191,7 +191,7 @@ static enum status note_segment(struct fold *fold, const char *segment, struct e
 }
 
 /* Takes away what the pool has complete: a torn end, and the work of a rescue that may not have come to its own end. */
-static enum status cut_segment(struct fold *fold, const char *segment, struct error *err)
+static enum status cut_segment(struct fold_state *fold, const char *segment, struct error *err)
 {
 	const struct segment_visitor visitor = {.context = fold, .wants_events = skip_events};
 	struct segment_stats stats;
@@ -215,7 +215,7 @@ static enum status cut_segment(struct fold *fold, const char *segment, struct er
 /* ---- writing --------------------------------------------------------------------------------------------------------------- */
 
 /* The block in fold->block. */
-static void append(struct fold *fold, size_t bytes)
+static void append(struct fold_state *fold, size_t bytes)
 {
 	if (bytes)
 		block_mark_rescued(fold->block, pool_number(fold));
@@ -231,13 +231,13 @@ static void append(struct fold *fold, size_t bytes)
 	fold->result->bytes += bytes;
 }
 
-static void append_block(struct fold *fold, enum stepscope_block_kind kind, uint32_t stream, const void *data,
+static void append_block(struct fold_state *fold, enum stepscope_block_kind kind, uint32_t stream, const void *data,
                          size_t bytes)
 {
 	append(fold, block_write(fold->block, kind, stream, data, bytes));
 }
 
-static void append_symbols(struct fold *fold)
+static void append_symbols(struct fold_state *fold)
 {
 	const uint64_t used = fold->header->symbols_used;
 	uint8_t *out = fold->block + sizeof(struct stepscope_block);
@@ -267,7 +267,7 @@ static void append_symbols(struct fold *fold)
 		append_block(fold, STEPSCOPE_BLOCK_SYMBOLS, 0, out, length);
 }
 
-static void append_stream(struct fold *fold, const struct stepscope_slot *slot)
+static void append_stream(struct fold_state *fold, const struct stepscope_slot *slot)
 {
 	struct {
 		struct stepscope_stream_info info;
@@ -279,7 +279,8 @@ static void append_stream(struct fold *fold, const struct stepscope_slot *slot)
 }
 
 /* An event behind those that the segment has of the stream. */
-static void append_event(struct fold *fold, uint32_t stream, uint32_t head, uint64_t tick, const uint64_t *payload)
+static void append_event(struct fold_state *fold, uint32_t stream, uint32_t head, uint64_t tick,
+                         const uint64_t *payload)
 {
 	const uint64_t *covered = stream_map_at(&fold->covered, stream);
 	encoder_begin(fold->encoder, stream, covered ? *covered : 0, fold->header->shift);
@@ -287,7 +288,7 @@ static void append_event(struct fold *fold, uint32_t stream, uint32_t head, uint
 	append(fold, encoder_finish(fold->encoder, 1, fold->block));
 }
 
-static void append_slots(struct fold *fold)
+static void append_slots(struct fold_state *fold)
 {
 	for (uint32_t i = 0; i < fold->header->slot_count; i++) {
 		const struct stepscope_slot *slot = &fold->slots[i];
@@ -328,7 +329,7 @@ static bool skip_words(const struct stepscope_chunk *chunk, uint64_t words, uint
 	return *at == words;
 }
 
-static void append_chunk(struct fold *fold, const struct stepscope_chunk *chunk)
+static void append_chunk(struct fold_state *fold, const struct stepscope_chunk *chunk)
 {
 	uint64_t at = 0, base = chunk->base_tick;
 	uint64_t *covered = stream_map_at(&fold->covered, chunk->stream);
@@ -357,7 +358,7 @@ static int compare_chunks(const void *a, const void *b)
 	return x->first_word < y->first_word ? -1 : x->first_word > y->first_word;
 }
 
-static enum status append_chunks(struct fold *fold, struct error *err)
+static enum status append_chunks(struct fold_state *fold, struct error *err)
 {
 	const struct stepscope_chunk **order = calloc(fold->header->chunk_count + 1u, sizeof(*order));
 	uint32_t count = 0;
@@ -375,7 +376,7 @@ static enum status append_chunks(struct fold *fold, struct error *err)
 
 /* ---- whole ------------------------------------------------------------------------------------------------------------------ */
 
-static enum status fold_into(struct fold *fold, const char *segment, struct error *err)
+static enum status fold_into(struct fold_state *fold, const char *segment, struct error *err)
 {
 	struct flock whole = {.l_type = F_WRLCK, .l_whence = SEEK_SET};
 	fold->out = open(segment, O_WRONLY | O_APPEND | O_CLOEXEC | O_NOFOLLOW);
@@ -406,7 +407,7 @@ static enum status fold_into(struct fold *fold, const char *segment, struct erro
 	return status;
 }
 
-static void fold_release(struct fold *fold)
+static void fold_release(struct fold_state *fold)
 {
 	free(fold->bytes);
 	stream_map_release(&fold->covered);
@@ -419,7 +420,7 @@ static void fold_release(struct fold *fold)
 
 static enum status fold_locked(int fd, const char *path, struct fold_result *result, struct error *err)
 {
-	struct fold fold = {.out = -1, .result = result};
+	struct fold_state fold = {.out = -1, .result = result};
 	enum status status = load_pool(&fold, path, fd, err);
 	if (status == STATUS_OK && fold.header) {
 		memcpy(result->segment_path, fold.header->segment_path, sizeof(result->segment_path));

@@ -11,7 +11,7 @@
 
 #define MAX_STREAMS 65536u /* of one segment; threads beyond them are not looked at */
 
-struct place {
+struct place_state {
 	struct fold_result *result;
 	struct place_name {
 		char *text;
@@ -45,7 +45,7 @@ static bool is_operator(uint8_t kind)
 
 static bool place_symbol(void *context, uint32_t id, uint8_t kind, const char *text, uint32_t length)
 {
-	struct place *place = context;
+	struct place_state *place = context;
 	if (id >= 1u << 20)
 		return true;
 	if (id >= place->name_count) {
@@ -62,7 +62,7 @@ static bool place_symbol(void *context, uint32_t id, uint8_t kind, const char *t
 	return true;
 }
 
-static struct place_stream *place_stream_at(struct place *place, uint32_t stream)
+static struct place_stream *place_stream_at(struct place_state *place, uint32_t stream)
 {
 	uint64_t *number = stream_map_at(&place->map, stream); /* 1 + index */
 	if (number && *number)
@@ -89,13 +89,13 @@ static bool place_thread(void *context, uint32_t stream, const struct stepscope_
 	return true;
 }
 
-static bool names_operator(const struct place *place, uint32_t id)
+static bool names_operator(const struct place_state *place, uint32_t id)
 {
 	return id < place->name_count && place->names[id].is_operator;
 }
 
 /* Up to the step of that number, and from there on. */
-static void note_capture(struct place *place, int64_t number, bool is_detail)
+static void note_capture(struct place_state *place, int64_t number, bool is_detail)
 {
 	struct place_schedule *schedule = &place->schedule;
 	struct fold_result *result = place->result;
@@ -110,14 +110,14 @@ static void note_capture(struct place *place, int64_t number, bool is_detail)
 	schedule->since = number;
 }
 
-static void end_schedule(struct place *place)
+static void end_schedule(struct place_state *place)
 {
 	int64_t counted = (int64_t)place->result->steps_counted;
 	note_capture(place, counted > place->schedule.since ? counted : place->schedule.since, false);
 	place->result->has_schedule = place->schedule.is_told && place->schedule.is_whole;
 }
 
-static void place_step(struct place *place, struct place_stream *here, const struct segment_event *event)
+static void place_step(struct place_state *place, struct place_stream *here, const struct segment_event *event)
 {
 	struct fold_result *result = place->result;
 	if (event->id == STEPSCOPE_STEP_BEGIN && event->payload_count) {
@@ -152,7 +152,7 @@ static int64_t step_now(const struct fold_result *result)
 	return result->has_step ? result->last_step : (int64_t)result->steps_counted;
 }
 
-static void note_operator(const struct place *place, struct place_stream *here, uint32_t id)
+static void note_operator(const struct place_state *place, struct place_stream *here, uint32_t id)
 {
 	if (!names_operator(place, id))
 		return;
@@ -163,7 +163,7 @@ static void note_operator(const struct place *place, struct place_stream *here, 
 static bool place_events(void *context, const struct stepscope_block *block, const struct segment_event *events,
                          uint32_t count)
 {
-	struct place *place = context;
+	struct place_state *place = context;
 	struct place_stream *here = place_stream_at(place, block->stream);
 	if (here && !here->has_events)
 		place->schedule.is_whole &= block->first_word == 0; /* else there was an earlier file */
@@ -193,7 +193,7 @@ static bool place_events(void *context, const struct stepscope_block *block, con
 
 /* The innermost operator that is open; else the call that it was in without operators; else the last one, as a process dies between two, too;
  * else what is open, such as a range. */
-static uint32_t find_op(const struct place *place, const struct place_stream *here)
+static uint32_t find_op(const struct place_state *place, const struct place_stream *here)
 {
 	int depth = here->depth > 64 ? 64 : here->depth;
 
@@ -208,7 +208,7 @@ static uint32_t find_op(const struct place *place, const struct place_stream *he
 
 void place_find(const char *segment, struct fold_result *result)
 {
-	struct place place = {.result = result, .schedule.is_whole = true};
+	struct place_state place = {.result = result, .schedule.is_whole = true};
 	const struct segment_visitor visitor = {
 		.context = &place, .symbol = place_symbol, .stream = place_thread, .events = place_events};
 	struct segment_stats stats;

@@ -28,7 +28,7 @@ struct meta_symbol { /* facts come as marks: their texts are remembered here */
 	uint32_t length;
 };
 
-struct walk {
+struct segment_walk {
 	const char *name;
 	int fd; /* -1: everything is in `memory` */
 	const uint8_t *memory;
@@ -50,7 +50,7 @@ struct walk {
 };
 
 /* Bytes [offset, offset + length) of the file, or NULL when it does not reach that far. Valid until the next call. */
-static const uint8_t *view(struct walk *walk, uint64_t offset, size_t length)
+static const uint8_t *view(struct segment_walk *walk, uint64_t offset, size_t length)
 {
 	if (offset > walk->bytes || length > walk->bytes - offset)
 		return NULL;
@@ -91,7 +91,7 @@ static bool block_is_plausible(const struct stepscope_block *block)
 }
 
 /* The good block at `offset`, with its data; NULL when there is none. */
-static const uint8_t *good_block(struct walk *walk, uint64_t offset, struct stepscope_block *block)
+static const uint8_t *good_block(struct segment_walk *walk, uint64_t offset, struct stepscope_block *block)
 {
 	const uint8_t *bytes = view(walk, offset, sizeof(*block));
 	if (!bytes)
@@ -112,7 +112,7 @@ static const uint8_t *good_block(struct walk *walk, uint64_t offset, struct step
 }
 
 /* The next offset at or after `offset` where a block may begin; the file's end when there is none. */
-static uint64_t next_magic(struct walk *walk, uint64_t offset)
+static uint64_t next_magic(struct segment_walk *walk, uint64_t offset)
 {
 	const uint32_t magic = STEPSCOPE_BLOCK_MAGIC;
 	while (walk->bytes - offset >= sizeof(magic)) {
@@ -130,7 +130,7 @@ static uint64_t next_magic(struct walk *walk, uint64_t offset)
 
 /* ---- one handler per kind of block; false stops the walk --------------------------------------------------------------- */
 
-static void remember_meta(struct walk *walk, uint32_t id, const char *text, uint32_t length)
+static void remember_meta(struct segment_walk *walk, uint32_t id, const char *text, uint32_t length)
 {
 	if (walk->meta_count == walk->meta_capacity) {
 		uint32_t capacity = walk->meta_capacity ? walk->meta_capacity * 2 : 64;
@@ -150,7 +150,7 @@ static void remember_meta(struct walk *walk, uint32_t id, const char *text, uint
 	walk->meta_filter[id % META_FILTER_BITS / 64] |= 1ull << id % 64;
 }
 
-static bool on_symbols(struct walk *walk, const uint8_t *data, uint32_t bytes)
+static bool on_symbols(struct segment_walk *walk, const uint8_t *data, uint32_t bytes)
 {
 	/* they were told before everything else, except those that damage hid */
 	if (walk->are_symbols_told && walk->stats->damaged_places == 0)
@@ -184,7 +184,7 @@ static void copy_name(char name[NAME_BYTES], size_t wanted, const uint8_t *bytes
 	name[length] = 0;
 }
 
-static bool on_stream(struct walk *walk, const struct stepscope_block *block, const uint8_t *data)
+static bool on_stream(struct segment_walk *walk, const struct stepscope_block *block, const uint8_t *data)
 {
 	struct stepscope_stream_info info;
 	char name[NAME_BYTES];
@@ -195,7 +195,7 @@ static bool on_stream(struct walk *walk, const struct stepscope_block *block, co
 	return walk->visitor->stream(walk->visitor->context, block->stream, &info, name);
 }
 
-static bool on_track(struct walk *walk, const struct stepscope_block *block, const uint8_t *data)
+static bool on_track(struct segment_walk *walk, const struct stepscope_block *block, const uint8_t *data)
 {
 	struct stepscope_track_info info;
 	char name[NAME_BYTES];
@@ -206,7 +206,7 @@ static bool on_track(struct walk *walk, const struct stepscope_block *block, con
 	return walk->visitor->track(walk->visitor->context, &info, name);
 }
 
-static bool on_clock(struct walk *walk, const struct stepscope_block *block, const uint8_t *data)
+static bool on_clock(struct segment_walk *walk, const struct stepscope_block *block, const uint8_t *data)
 {
 	for (uint32_t at = 0; walk->visitor->clock && block->bytes - at >= sizeof(struct stepscope_anchor);
 	     at += (uint32_t)sizeof(struct stepscope_anchor)) {
@@ -218,7 +218,7 @@ static bool on_clock(struct walk *walk, const struct stepscope_block *block, con
 	return true;
 }
 
-static bool on_stacks(struct walk *walk, const struct stepscope_block *block, const uint8_t *data)
+static bool on_stacks(struct segment_walk *walk, const struct stepscope_block *block, const uint8_t *data)
 {
 	for (uint32_t at = 0; walk->visitor->stack && block->bytes - at >= sizeof(struct stepscope_stack_node);
 	     at += (uint32_t)sizeof(struct stepscope_stack_node)) {
@@ -230,7 +230,7 @@ static bool on_stacks(struct walk *walk, const struct stepscope_block *block, co
 	return true;
 }
 
-static bool tell_meta(struct walk *walk, const char *pair, const char *end)
+static bool tell_meta(struct segment_walk *walk, const char *pair, const char *end)
 {
 	const char *value = memchr(pair, 0, (size_t)(end - pair));
 	if (!value || !walk->visitor->meta)
@@ -238,7 +238,7 @@ static bool tell_meta(struct walk *walk, const char *pair, const char *end)
 	return walk->visitor->meta(walk->visitor->context, pair, value + 1);
 }
 
-static bool on_meta(struct walk *walk, const struct stepscope_block *block, const uint8_t *data)
+static bool on_meta(struct segment_walk *walk, const struct stepscope_block *block, const uint8_t *data)
 {
 	const char *at = (const char *)data, *end = at + block->bytes;
 	while (at < end) {
@@ -253,7 +253,7 @@ static bool on_meta(struct walk *walk, const struct stepscope_block *block, cons
 	return true;
 }
 
-static bool on_drops(struct walk *walk, const struct stepscope_block *block, const uint8_t *data)
+static bool on_drops(struct segment_walk *walk, const struct stepscope_block *block, const uint8_t *data)
 {
 	struct stepscope_drops drops = {{0}};
 	if (!walk->visitor->drops)
@@ -262,7 +262,7 @@ static bool on_drops(struct walk *walk, const struct stepscope_block *block, con
 	return walk->visitor->drops(walk->visitor->context, block->stream, &drops);
 }
 
-static bool on_end(struct walk *walk, const struct stepscope_block *block, const uint8_t *data)
+static bool on_end(struct segment_walk *walk, const struct stepscope_block *block, const uint8_t *data)
 {
 	char reason[256] = "";
 	memcpy(reason, data, block->bytes < sizeof(reason) - 1 ? block->bytes : sizeof(reason) - 1);
@@ -271,7 +271,7 @@ static bool on_end(struct walk *walk, const struct stepscope_block *block, const
 }
 
 /* A block whose words were delivered before is a repeat (an interrupted rescue ran again). */
-static bool is_repeat(struct walk *walk, const struct stepscope_block *block)
+static bool is_repeat(struct segment_walk *walk, const struct stepscope_block *block)
 {
 	uint64_t *covered = walk->is_coarse ? NULL : stream_map_at(&walk->covered, block->stream);
 	uint64_t end = block->first_word + block->words;
@@ -283,7 +283,7 @@ static bool is_repeat(struct walk *walk, const struct stepscope_block *block)
 	return false;
 }
 
-static const struct meta_symbol *find_meta(const struct walk *walk, uint32_t id)
+static const struct meta_symbol *find_meta(const struct segment_walk *walk, uint32_t id)
 {
 	if (!(walk->meta_filter[id % META_FILTER_BITS / 64] & 1ull << id % 64))
 		return NULL;
@@ -294,7 +294,7 @@ static const struct meta_symbol *find_meta(const struct walk *walk, uint32_t id)
 }
 
 /* Takes the marks that are facts out of the events and tells them; the rest closes up. Returns the new count. */
-static uint32_t take_facts(struct walk *walk, struct segment_event *events, uint32_t count)
+static uint32_t take_facts(struct segment_walk *walk, struct segment_event *events, uint32_t count)
 {
 	uint32_t kept = 0;
 	if (walk->meta_count == 0)
@@ -310,7 +310,7 @@ static uint32_t take_facts(struct walk *walk, struct segment_event *events, uint
 	return kept;
 }
 
-static bool on_events(struct walk *walk, const struct stepscope_block *block, const uint8_t *data)
+static bool on_events(struct segment_walk *walk, const struct stepscope_block *block, const uint8_t *data)
 {
 	if (is_repeat(walk, block))
 		return true;
@@ -331,13 +331,13 @@ static bool on_events(struct walk *walk, const struct stepscope_block *block, co
 	       walk->visitor->events(walk->visitor->context, block, walk->decoder.events, count);
 }
 
-static bool on_rows(struct walk *walk, const struct stepscope_block *block, const uint8_t *data)
+static bool on_rows(struct segment_walk *walk, const struct stepscope_block *block, const uint8_t *data)
 {
 	const uint8_t *raw = walk->visitor->rows ? decoder_unpack(&walk->decoder, block, data) : NULL;
 	return !raw || walk->visitor->rows(walk->visitor->context, raw, block->raw_bytes);
 }
 
-static bool on_block(struct walk *walk, const struct stepscope_block *block, const uint8_t *data)
+static bool on_block(struct segment_walk *walk, const struct stepscope_block *block, const uint8_t *data)
 {
 	walk->stats->blocks++;
 	switch (block->kind) {
@@ -367,14 +367,14 @@ static bool on_block(struct walk *walk, const struct stepscope_block *block, con
 	}
 }
 
-static void note_damage(struct walk *walk, uint64_t from, uint64_t to)
+static void note_damage(struct segment_walk *walk, uint64_t from, uint64_t to)
 {
 	if (walk->stats->damaged_places++ == 0)
 		walk->stats->first_damage_offset = from;
 	walk->stats->damaged_bytes += to - from;
 }
 
-static void note_rescue(struct walk *walk, const struct stepscope_block *block, uint64_t offset)
+static void note_rescue(struct segment_walk *walk, const struct stepscope_block *block, uint64_t offset)
 {
 	bool is_rescued = block->flags & STEPSCOPE_BLOCK_RESCUED;
 	if (!is_rescued)
@@ -385,7 +385,7 @@ static void note_rescue(struct walk *walk, const struct stepscope_block *block, 
 }
 
 /* A name may stand behind its first use (its thread was slow to write it down), so names come first. */
-static void walk_symbols(struct walk *walk)
+static void walk_symbols(struct segment_walk *walk)
 {
 	uint64_t offset = sizeof(struct stepscope_segment_header);
 	while (offset < walk->bytes && !walk->is_stopped) {
@@ -406,7 +406,7 @@ static void walk_symbols(struct walk *walk)
 	walk->are_symbols_told = true;
 }
 
-static void walk_blocks(struct walk *walk)
+static void walk_blocks(struct segment_walk *walk)
 {
 	uint64_t offset = sizeof(struct stepscope_segment_header);
 	while (offset < walk->bytes) {
@@ -432,7 +432,7 @@ static void walk_blocks(struct walk *walk)
 	}
 }
 
-static enum status walk_header(struct walk *walk, struct error *err)
+static enum status walk_header(struct segment_walk *walk, struct error *err)
 {
 	struct stepscope_segment_header header;
 	const uint8_t *bytes = view(walk, 0, sizeof(header));
@@ -458,7 +458,7 @@ static enum status walk_header(struct walk *walk, struct error *err)
 	return STATUS_OK;
 }
 
-static enum status walk_all(struct walk *walk, struct error *err)
+static enum status walk_all(struct segment_walk *walk, struct error *err)
 {
 	*walk->stats = (struct segment_stats){.file_bytes = walk->bytes};
 	enum status status = walk_header(walk, err);
@@ -478,7 +478,8 @@ static enum status walk_all(struct walk *walk, struct error *err)
 enum status segment_read_memory(const void *data, uint64_t bytes, const char *name,
                                 const struct segment_visitor *visitor, struct segment_stats *stats, struct error *err)
 {
-	struct walk walk = {.name = name, .fd = -1, .memory = data, .bytes = bytes, .visitor = visitor, .stats = stats};
+	struct segment_walk walk = {
+		.name = name, .fd = -1, .memory = data, .bytes = bytes, .visitor = visitor, .stats = stats};
 	return walk_all(&walk, err);
 }
 
@@ -493,7 +494,7 @@ enum status segment_read(const char *path, const struct segment_visitor *visitor
 		close(fd);
 		return error_set(err, STATUS_INPUT, "'%s' is not a regular file", path);
 	}
-	struct walk walk = {
+	struct segment_walk walk = {
 		.name = path, .fd = fd, .bytes = (uint64_t)info.st_size, .visitor = visitor, .stats = stats};
 	enum status status = walk_all(&walk, err);
 	close(fd);

@@ -9,7 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-struct line { /* "some" or "full" */
+struct pressure_line { /* "some" or "full" */
 	uint32_t ratio, average;
 	struct host_rate rate;
 };
@@ -17,7 +17,7 @@ struct line { /* "some" or "full" */
 struct resource {
 	struct host_file file;
 	bool has_counters;
-	struct line some, full;
+	struct pressure_line some, full;
 };
 
 struct pressure {
@@ -25,7 +25,7 @@ struct pressure {
 };
 
 /* "some avg10=0.12 avg60=0.00 avg300=0.00 total=1234", microseconds */
-static void sample_line(struct host *host, struct line *line, const char *text, const char *word)
+static void sample_line(struct host *host, struct pressure_line *line, const char *text, const char *word)
 {
 	const char *found = strstr(text, word);
 	const char *average, *total;

@@ -15,16 +15,16 @@
 
 #define CLOCKS_DIFFER_NS 60000000000 /* between machines, at most */
 
-struct run { /* of a trainer: its steps */
+struct other_times_run { /* of a trainer: its steps */
 	bool has_steps, is_left_out;
 	int64_t start_ns, end_ns;
 };
 
-static void find_times(const struct model *model, struct run *runs)
+static void find_times(const struct model *model, struct other_times_run *runs)
 {
 	for (uint32_t i = 0; i < model->steps_count; i++) {
 		const struct model_step *step = &model->steps[i];
-		struct run *run = &runs[step->process];
+		struct other_times_run *run = &runs[step->process];
 		int64_t end_ns = step->is_open ? step->start_ns : step->end_ns;
 
 		if (model->processes[step->process].role != STEPSCOPE_ROLE_IMPORTED)
@@ -36,13 +36,13 @@ static void find_times(const struct model *model, struct run *runs)
 }
 
 /* Between them; negative: both ran at some time. */
-static int64_t gap_of(const struct run *one, const struct run *other)
+static int64_t gap_of(const struct other_times_run *one, const struct other_times_run *other)
 {
 	return one->start_ns > other->end_ns ? one->start_ns - other->end_ns : other->start_ns - one->end_ns;
 }
 
 /* Ranks of machines whose clocks were not set are ranks all the same; but a job has each of them once. */
-static void tell(struct model *model, uint32_t number, struct run *run, int64_t gap_ns)
+static void tell(struct model *model, uint32_t number, struct other_times_run *run, int64_t gap_ns)
 {
 	const struct process *process = &model->processes[number];
 	char text[256], where[64], gap[UNITS_BYTES];
@@ -61,7 +61,7 @@ static void tell(struct model *model, uint32_t number, struct run *run, int64_t 
 }
 
 /* With all other processes of its file. */
-static void leave_out(struct model *model, const struct run *runs)
+static void leave_out(struct model *model, const struct other_times_run *runs)
 {
 	bool *is_left_out = memory_resize(NULL, (size_t)model->processes_count + 1, sizeof *is_left_out);
 
@@ -76,8 +76,9 @@ static void leave_out(struct model *model, const struct run *runs)
 
 void other_times_leave_out(struct model *model)
 {
-	size_t bytes = ((size_t)model->processes_count + 1) * sizeof(struct run);
-	struct run *runs = memory_resize(NULL, (size_t)model->processes_count + 1, sizeof *runs), *first = NULL;
+	size_t bytes = ((size_t)model->processes_count + 1) * sizeof(struct other_times_run);
+	struct other_times_run *runs = memory_resize(NULL, (size_t)model->processes_count + 1, sizeof *runs),
+			       *first = NULL;
 	bool is_any = false;
 
 	memset(runs, 0, bytes);

@@ -81,7 +81,7 @@ void rank_files_release(struct rank_files *files)
 
 /* ---- loading ---- */
 
-struct loading {
+struct rank_files_loading {
 	struct model *model;
 	bool are_members; /* of an archive */
 	struct file_order order;
@@ -132,7 +132,7 @@ static void name_processes(struct model *model, uint32_t first, uint32_t end, co
 		                 "the rank is not in the file: it is taken from the file's name");
 }
 
-static void note_problem(struct loading *loading, const char *path, const struct error *problem)
+static void note_problem(struct rank_files_loading *loading, const char *path, const struct error *problem)
 {
 	model_add_ledger(loading->model, LEDGER_DAMAGED, MODEL_NONE, file_name_of(path), 1, problem->text);
 	if (!loading->failed++ || file_order_is_before(&loading->order, loading->first_file)) {
@@ -142,7 +142,7 @@ static void note_problem(struct loading *loading, const char *path, const struct
 }
 
 /* kind: in words; NULL: none that anybody would want to see. */
-static void pass_over(struct loading *loading, const char *path, const char *kind)
+static void pass_over(struct rank_files_loading *loading, const char *path, const char *kind)
 {
 	char text[256];
 	snprintf(text, sizeof text, "%s, which is not read together with the others: give it by itself",
@@ -153,7 +153,7 @@ static void pass_over(struct loading *loading, const char *path, const char *kin
 		loading->others++;
 }
 
-static void name_all(const struct loading *loading)
+static void name_all(const struct rank_files_loading *loading)
 {
 	const struct file_order *order = &loading->order;
 	for (uint32_t i = 0; i < order->count; i++) {
@@ -186,7 +186,7 @@ static enum status load_either(const struct importer *importer, const char *name
 }
 
 /* Of the file that was begun last. A copy is no rank of its own, unless it is named so: what has no times may well be the same. */
-static enum status load_input(struct loading *loading, const struct importer *importer, const char *name,
+static enum status load_input(struct rank_files_loading *loading, const struct importer *importer, const char *name,
                               struct input_stream *input, const struct model_filter *filter, struct error *problem)
 {
 	struct file_order *order = &loading->order;
@@ -204,7 +204,7 @@ static enum status load_input(struct loading *loading, const struct importer *im
 	return STATUS_OK;
 }
 
-static enum status load_path(struct loading *loading, const struct importer *importer, const char *path,
+static enum status load_path(struct rank_files_loading *loading, const struct importer *importer, const char *path,
                              const struct model_filter *filter, struct error *problem)
 {
 	struct input_stream *input;
@@ -216,7 +216,7 @@ static enum status load_path(struct loading *loading, const struct importer *imp
 	return status;
 }
 
-static enum status finish(struct loading *loading, const char *path, struct error *err)
+static enum status finish(struct rank_files_loading *loading, const char *path, struct error *err)
 {
 	file_order_settle(&loading->order, loading->model);
 	name_all(loading);
@@ -239,7 +239,7 @@ static enum status finish(struct loading *loading, const char *path, struct erro
 enum status rank_files_load(const struct rank_files *files, const char *directory, const struct model_filter *filter,
                             struct model *model, struct error *err)
 {
-	struct loading loading = {.model = model, .first = {.status = STATUS_INPUT}};
+	struct rank_files_loading loading = {.model = model, .first = {.status = STATUS_INPUT}};
 	struct error problem;
 	for (uint32_t i = 0; i < files->count; i++) {
 		const char *path = files->files[i].path;
@@ -260,7 +260,7 @@ enum status rank_files_load(const struct rank_files *files, const char *director
 /* ---- archives ---- */
 
 struct archive_loading {
-	struct loading loading;
+	struct rank_files_loading loading;
 	const struct model_filter *filter;
 	find_importer_here find;
 	const struct importer *importer; /* the kind that counts: that of the first member by name of such a one */

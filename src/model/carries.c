@@ -52,7 +52,7 @@ static void merge_carries(struct track_builder *builder)
 
 /* ---- lanes ---- */
 
-struct lane {
+struct carries_lane {
 	struct track_builder *builder;
 	uint32_t next; /* the first row that has not begun */
 	int64_t next_ns;
@@ -60,7 +60,7 @@ struct lane {
 	int64_t start_ns, end_ns;
 };
 
-static void set_next(struct lane *lane, uint32_t row)
+static void set_next(struct carries_lane *lane, uint32_t row)
 {
 	uint32_t i;
 	bool is_end = row == lane->builder->track.span_count;
@@ -68,7 +68,7 @@ static void set_next(struct lane *lane, uint32_t row)
 	lane->next_ns = is_end ? INT64_MAX : track_chunk(&lane->builder->track, row, &i)->start_ns[i];
 }
 
-static void set_open(struct lane *lane, uint32_t row)
+static void set_open(struct carries_lane *lane, uint32_t row)
 {
 	uint32_t i;
 	lane->open = row;
@@ -81,13 +81,13 @@ static void set_open(struct lane *lane, uint32_t row)
 	lane->end_ns = chunk->start_ns[i] + chunk->dur_ns[i];
 }
 
-static void leave(struct lane *lane, int64_t now_ns)
+static void leave(struct carries_lane *lane, int64_t now_ns)
 {
 	while (lane->open != MODEL_NONE && lane->end_ns <= now_ns)
 		set_open(lane, lane->around);
 }
 
-static void go_to(struct lane *lane, int64_t now_ns)
+static void go_to(struct carries_lane *lane, int64_t now_ns)
 {
 	leave(lane, now_ns);
 	while (lane->next < lane->builder->track.span_count && lane->next_ns <= now_ns) {
@@ -98,7 +98,7 @@ static void go_to(struct lane *lane, int64_t now_ns)
 }
 
 /* When a span begins or ends. */
-static int64_t next_change(const struct lane *lanes, uint32_t count)
+static int64_t next_change(const struct carries_lane *lanes, uint32_t count)
 {
 	int64_t next_ns = INT64_MAX;
 	for (uint32_t i = 0; i < count; i++) {
@@ -109,15 +109,15 @@ static int64_t next_change(const struct lane *lanes, uint32_t count)
 }
 
 /* Of those that began at once the shorter would lie in the other. */
-static bool is_further_in(const struct lane *lane, const struct lane *other)
+static bool is_further_in(const struct carries_lane *lane, const struct carries_lane *other)
 {
 	return lane->start_ns != other->start_ns ? lane->start_ns > other->start_ns : lane->end_ns < other->end_ns;
 }
 
 /* A stretch in which nothing begins or ends: it is of the span that began last, and no self time of those in other lanes. */
-static void take(const struct lane *lanes, uint32_t count, int64_t start_ns, int64_t end_ns)
+static void take(const struct carries_lane *lanes, uint32_t count, int64_t start_ns, int64_t end_ns)
 {
-	const struct lane *top = NULL;
+	const struct carries_lane *top = NULL;
 	for (uint32_t i = 0; i < count; i++)
 		if (lanes[i].open != MODEL_NONE && (!top || is_further_in(&lanes[i], top)))
 			top = &lanes[i];
@@ -128,7 +128,7 @@ static void take(const struct lane *lanes, uint32_t count, int64_t start_ns, int
 
 static void sweep_lanes(const struct model *model, uint32_t first, uint32_t count)
 {
-	struct lane lanes[LANES_MAX];
+	struct carries_lane lanes[LANES_MAX];
 	for (uint32_t i = 0; i < count; i++) {
 		lanes[i].builder = track_builder_of(model, first + i);
 		set_open(&lanes[i], MODEL_NONE);

@@ -30,7 +30,7 @@ static void widen(struct process *process, int64_t first_ns, int64_t last_ns)
 		process->last_ns = last_ns;
 }
 
-struct numbered {
+struct finish_numbered {
 	const struct process *process;
 	uint32_t index;
 };
@@ -42,7 +42,7 @@ static bool are_twins(const struct process *a, const struct process *b)
 
 static int compare_twins(const void *left, const void *right)
 {
-	const struct numbered *a = left, *b = right;
+	const struct finish_numbered *a = left, *b = right;
 	if (a->process->pid != b->process->pid)
 		return order(a->process->pid, b->process->pid);
 	if (a->process->rank != b->process->rank)
@@ -54,9 +54,9 @@ static int compare_twins(const void *left, const void *right)
 static void number_twins(struct model *model)
 {
 	uint32_t count = model->processes_count;
-	struct numbered *list = memory_resize(NULL, (size_t)count + 1, sizeof *list);
+	struct finish_numbered *list = memory_resize(NULL, (size_t)count + 1, sizeof *list);
 	for (uint32_t i = 0; i < count; i++)
-		list[i] = (struct numbered){&model->processes[i], i};
+		list[i] = (struct finish_numbered){&model->processes[i], i};
 	qsort(list, count, sizeof *list, compare_twins);
 	for (uint32_t i = 1; i < count; i++) {
 		struct process *one = &model->processes[list[i - 1].index], *next = &model->processes[list[i].index];

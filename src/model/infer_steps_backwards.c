@@ -10,7 +10,7 @@
 #include <stdlib.h>
 
 /* Rule 3: a backward, which is a run of nodes without anything of a forward between them. */
-struct pass {
+struct backwards_pass {
 	size_t last;        /* record */
 	size_t update;      /* record that ends an update behind it, NONE */
 	size_t last_write;  /* record behind it, where `writes` */
@@ -26,7 +26,7 @@ struct pass {
 };
 
 struct passes {
-	struct pass *list;
+	struct backwards_pass *list;
 	size_t count;
 	bool is_open;    /* nodes that come belong to the last one */
 	bool may_update; /* writes that come do */
@@ -49,12 +49,12 @@ static bool has_call_since(struct inferrer *in, struct passes *passes, const str
 
 static void begin_pass(const struct inferrer *in, struct passes *passes, const struct train_record *node)
 {
-	struct pass *pass = &passes->list[passes->count];
+	struct backwards_pass *pass = &passes->list[passes->count];
 
-	*pass = (struct pass){.update = NONE,
-	                      .zeroed = passes->count ? pass[-1].zeros : 0,
-	                      .is_adding = in->is_functional || node->part > node->count / 2,
-	                      .is_known = in->is_functional || node->count};
+	*pass = (struct backwards_pass){.update = NONE,
+	                                .zeroed = passes->count ? pass[-1].zeros : 0,
+	                                .is_adding = in->is_functional || node->part > node->count / 2,
+	                                .is_known = in->is_functional || node->count};
 	passes->count++;
 }
 
@@ -66,7 +66,7 @@ static void on_node(struct inferrer *in, struct passes *passes, size_t i)
 		return;
 	if (!passes->is_open)
 		begin_pass(in, passes, record);
-	struct pass *pass = &passes->list[passes->count - 1];
+	struct backwards_pass *pass = &passes->list[passes->count - 1];
 	pass->last = i;
 	pass->writes = 0;
 	if (trains(in, record) && record->count > pass->gradients) {
@@ -78,7 +78,7 @@ static void on_node(struct inferrer *in, struct passes *passes, size_t i)
 }
 
 /* Of two networks, one of which learns from the other's, each has an update of its own. 0: all are, or none. */
-static uint64_t own_gradients(const struct pass *pass)
+static uint64_t own_gradients(const struct backwards_pass *pass)
 {
 	uint64_t own = pass->gradients - pass->added + (pass->zeroed < pass->added ? pass->zeroed : pass->added);
 
@@ -88,7 +88,7 @@ static uint64_t own_gradients(const struct pass *pass)
 /* Behind a backward, and before anything of the next one, as much is written to in place as it has gradients, or gradients of its own. */
 static void on_writes(struct inferrer *in, struct passes *passes, size_t i)
 {
-	struct pass *pass = &passes->list[passes->count - 1];
+	struct backwards_pass *pass = &passes->list[passes->count - 1];
 	uint64_t own = own_gradients(pass);
 
 	pass->zeros += in->records[i].part;
@@ -107,7 +107,7 @@ static void on_writes(struct inferrer *in, struct passes *passes, size_t i)
 static void find_first_updates(struct passes *passes)
 {
 	for (size_t i = 0; i + 1 < passes->count; i++) {
-		struct pass *pass = &passes->list[i];
+		struct backwards_pass *pass = &passes->list[i];
 		uint64_t own = own_gradients(&pass[1]);
 
 		if (pass->update == NONE && !pass->added && pass->gradients == pass[1].gradients && own &&
@@ -144,7 +144,7 @@ static bool has_updates(const struct passes *passes)
 }
 
 /* Do the gradients begin anew behind the backward? */
-static bool is_last_of_gradients(const struct pass *pass)
+static bool is_last_of_gradients(const struct backwards_pass *pass)
 {
 	return !pass[1].is_adding || pass->has_call || (pass->zeros && pass->zeros >= pass[1].added);
 }
@@ -173,7 +173,7 @@ static enum step_doubt doubt_of(const struct inferrer *in, const struct passes *
 }
 
 /* Where no operators are recorded each backward is a step, as it is counted. */
-static bool is_pair_known(const struct pass *pass)
+static bool is_pair_known(const struct backwards_pass *pass)
 {
 	return pass->has_call || (pass->is_known && pass[1].is_known);
 }
@@ -182,16 +182,16 @@ static bool is_pair_known(const struct pass *pass)
 static void choose_passes(struct inferrer *in, struct passes *passes)
 {
 	struct inference *out = in->out;
-	struct pass *last = &passes->list[passes->count - 1];
+	struct backwards_pass *last = &passes->list[passes->count - 1];
 	struct told told = {0};
 
-	for (struct pass *pass = passes->list; pass <= last; pass++)
+	for (struct backwards_pass *pass = passes->list; pass <= last; pass++)
 		out->hand_updates += pass->update != NONE;
-	for (struct pass *pass = passes->list; pass < last; pass++) {
+	for (struct backwards_pass *pass = passes->list; pass < last; pass++) {
 		told.pairs += is_pair_known(pass);
 		told.ends += !in->is_functional && is_pair_known(pass) && is_last_of_gradients(pass);
 	}
-	for (struct pass *pass = passes->list; pass < last; pass++) {
+	for (struct backwards_pass *pass = passes->list; pass < last; pass++) {
 		pass->is_end = !is_pair_known(pass) ||
 		               (told.ends ? is_last_of_gradients(pass) : pass->update != NONE || !out->hand_updates);
 		told.steps += pass->is_end;
@@ -203,13 +203,13 @@ static void choose_passes(struct inferrer *in, struct passes *passes)
 		out->doubt = doubt_of(in, passes, &told);
 }
 
-static void note_update(struct inferrer *in, const struct pass *pass)
+static void note_update(struct inferrer *in, const struct backwards_pass *pass)
 {
 	for (size_t i = pass->last + 1; pass->update != NONE && i <= pass->update; i++)
 		in->is_update[i] = in->records[i].token == TOKEN_UPDATE && in->records[i].count;
 }
 
-static void take_pass(struct inferrer *in, const struct pass *pass, const struct pass *next)
+static void take_pass(struct inferrer *in, const struct backwards_pass *pass, const struct backwards_pass *next)
 {
 	if (pass->is_end)
 		in->ends[in->end_count++] = pass->update != NONE ? pass->update : pass->last;

@@ -8,7 +8,7 @@
 #include "model/thrown_gradients.h"
 
 /* What was seen since the last call of the group, while going through the records. */
-struct grouping {
+struct inferred_grouping {
 	struct number_map groups; /* optimizer -> the last group that it was called in */
 	uint32_t group;
 	bool has_identity, has_batches, has_backwards; /* the program */
@@ -21,13 +21,13 @@ struct grouping {
 	bool has_next_data, has_zero, has_forward; /* behind it */
 };
 
-static void forget(struct grouping *g)
+static void forget(struct inferred_grouping *g)
 {
 	g->backward = NONE;
 	g->has_data = g->has_next_data = g->has_zero = g->has_forward = false;
 }
 
-static void end_group(struct inferrer *in, struct grouping *g)
+static void end_group(struct inferrer *in, struct inferred_grouping *g)
 {
 	if (g->last != NONE)
 		in->ends[in->end_count++] = g->last;
@@ -36,7 +36,7 @@ static void end_group(struct inferrer *in, struct grouping *g)
 }
 
 /* Rule 4: the backward ends a step by itself, or the one that calls before it on the same batch began. */
-static void end_skipped(struct inferrer *in, struct grouping *g)
+static void end_skipped(struct inferrer *in, struct inferred_grouping *g)
 {
 	if (g->last != NONE && (g->has_data || !g->has_batches))
 		end_group(in, g);
@@ -46,7 +46,7 @@ static void end_skipped(struct inferrer *in, struct grouping *g)
 }
 
 /* Does the optimizer go on alone, so that training goes on with it? Of the last call of all it is only known that the one before did. */
-static bool goes_on_alone(const struct inferrer *in, const struct grouping *g, size_t call, bool is_closure)
+static bool goes_on_alone(const struct inferrer *in, const struct inferred_grouping *g, size_t call, bool is_closure)
 {
 	for (size_t i = call + 1; i < in->count; i++) {
 		if (is_call(&in->records[i]))
@@ -56,7 +56,7 @@ static bool goes_on_alone(const struct inferrer *in, const struct grouping *g, s
 }
 
 /* Was it called in the group already? Not where the group's steps are another one's. */
-static bool is_repeated(const struct inferrer *in, const struct grouping *g, uint64_t optimizer)
+static bool is_repeated(const struct inferrer *in, const struct inferred_grouping *g, uint64_t optimizer)
 {
 	uint64_t leader = optimizer_rates_leader(&in->rates, optimizer);
 
@@ -65,7 +65,7 @@ static bool is_repeated(const struct inferrer *in, const struct grouping *g, uin
 }
 
 /* Does the call begin another group? */
-static bool is_other_group(struct inferrer *in, struct grouping *g, size_t call, bool is_closure)
+static bool is_other_group(struct inferrer *in, struct inferred_grouping *g, size_t call, bool is_closure)
 {
 	uint64_t optimizer = in->records[call].object;
 	bool is_other_batch = g->has_data || g->has_next_data || !g->has_batches;
@@ -87,7 +87,7 @@ static bool is_other_group(struct inferrer *in, struct grouping *g, size_t call,
 	return is_other_batch;
 }
 
-static void on_call(struct inferrer *in, struct grouping *g, size_t call)
+static void on_call(struct inferrer *in, struct inferred_grouping *g, size_t call)
 {
 	bool is_closure = has_closure(in, call);
 
@@ -105,7 +105,7 @@ static void on_call(struct inferrer *in, struct grouping *g, size_t call)
 }
 
 /* Were the gradients of the backward before this one thrown away? */
-static bool is_thrown_away(const struct inferrer *in, const struct grouping *g, size_t backward)
+static bool is_thrown_away(const struct inferrer *in, const struct inferred_grouping *g, size_t backward)
 {
 	if (g->backward == NONE || (g->has_zero && g->has_next_data))
 		return g->backward != NONE;
@@ -115,7 +115,7 @@ static bool is_thrown_away(const struct inferrer *in, const struct grouping *g, 
 	                   : g->has_forward && gradients_are_new(&in->records[backward], &in->records[g->backward]);
 }
 
-static void find_ends(struct inferrer *in, struct grouping *g)
+static void find_ends(struct inferrer *in, struct inferred_grouping *g)
 {
 	for (size_t i = 0; i < in->count; i++) {
 		const struct train_record *record = &in->records[i];
@@ -163,7 +163,7 @@ static void find_rates(struct inferrer *in)
 
 void infer_ends_by_calls(struct inferrer *in)
 {
-	struct grouping g = {.last = NONE, .backward = NONE};
+	struct inferred_grouping g = {.last = NONE, .backward = NONE};
 
 	find_rates(in);
 	g.has_identity = in->rates.map.count > 0;

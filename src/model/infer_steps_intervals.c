@@ -259,7 +259,7 @@ static uint32_t outermost_within(const struct inferrer *in, uint32_t range, uint
 	return range == outer ? NO_RANGE : range;
 }
 
-struct place {                     /* of a step */
+struct inferred_place {            /* of a step */
 	size_t first, last;        /* records */
 	size_t next_end;           /* last record of the step behind it, NONE */
 	uint32_t around;           /* innermost range that holds it */
@@ -268,7 +268,7 @@ struct place {                     /* of a step */
 
 /* A step takes in whole ranges: one that begins inside of a range which does not hold all of it would cut that. Where a range
  * cannot be whole, because another step lies in it too, the step is shorter. */
-static void find_place(const struct inferrer *in, struct place *place)
+static void find_place(const struct inferrer *in, struct inferred_place *place)
 {
 	const struct train_record *records = in->records;
 
@@ -308,7 +308,7 @@ static bool has_evaluation(const struct inferrer *in, const struct train_range *
 
 /* A range around one step and no other, as of an iteration, is of that step; but not an evaluation in it, and what is beyond that. Of a single
  * step nobody knows what is around it. */
-static void take_in(const struct inferrer *in, struct place *place)
+static void take_in(const struct inferrer *in, struct inferred_place *place)
 {
 	while (place->around != NO_RANGE && (in->out->step_count || place->next_end != NONE)) {
 		const struct train_range *range = &in->ranges[place->around];
@@ -327,7 +327,7 @@ static void take_in(const struct inferrer *in, struct place *place)
 }
 
 /* From the end of the step before, or of an evaluation behind it, when no range begins in between. */
-static int64_t start_of(const struct inferrer *in, const struct place *place, size_t evaluation)
+static int64_t start_of(const struct inferrer *in, const struct inferred_place *place, size_t evaluation)
 {
 	int64_t first_ns = place->at_start == NO_RANGE ? in->records[place->first].start_ns
 	                                               : in->ranges[place->at_start].start_ns;
@@ -357,7 +357,7 @@ static size_t counted_with(const struct inferrer *in, size_t last)
 }
 
 /* `evaluation`: the last record of one since the step before, NONE. */
-static void add_step(struct inferrer *in, struct place *place, size_t evaluation)
+static void add_step(struct inferrer *in, struct inferred_place *place, size_t evaluation)
 {
 	bool is_open = in->records[place->last].token == TOKEN_CUT;
 	size_t begin = in->next, end = place->last + 1;
@@ -418,9 +418,9 @@ void infer_intervals(struct inferrer *in)
 	if (has_open_step(in, behind))
 		in->ends[in->end_count++] = in->count - 1;
 	for (size_t i = 0; i < in->end_count; i++) {
-		struct place place = {.first = in->next,
-		                      .last = in->ends[i],
-		                      .next_end = i + 1 < in->end_count ? in->ends[i + 1] : NONE};
+		struct inferred_place place = {.first = in->next,
+		                               .last = in->ends[i],
+		                               .next_end = i + 1 < in->end_count ? in->ends[i + 1] : NONE};
 		size_t evaluation = NONE;
 
 		if (i == 0)

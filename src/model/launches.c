@@ -12,7 +12,7 @@
 #include "base/merge_sort.h"
 #include "base/storage.h"
 
-struct call {
+struct launches_call {
 	uint64_t correlation;
 	int64_t start_ns;
 	uint32_t track;
@@ -21,7 +21,7 @@ struct call {
 
 struct call_list {
 	const struct model *model;
-	struct call *calls;
+	struct launches_call *calls;
 	size_t count, capacity;
 	size_t found; /* where the last search ended */
 	struct { /* the last answer of operation_around(): launches come in groups, perhaps deep in stacks of Python */
@@ -29,7 +29,7 @@ struct call_list {
 	} last;
 };
 
-static void add_call(struct call_list *list, const struct call *call)
+static void add_call(struct call_list *list, const struct launches_call *call)
 {
 	STORAGE_GROW(list->model->storage, list->calls, list->count, list->capacity, 1024);
 	list->calls[list->count++] = *call;
@@ -44,10 +44,10 @@ static void add_calls_of(struct call_list *list, uint32_t number)
 
 		for (uint32_t i = 0; chunk->correlation && i < chunk->count; i++) {
 			if (chunk->kind[i] == SPAN_RUNTIME && chunk->correlation[i])
-				add_call(list, &(struct call){.correlation = chunk->correlation[i],
-				                              .start_ns = chunk->start_ns[i],
-				                              .track = number,
-				                              .row = chunk->first_row + i});
+				add_call(list, &(struct launches_call){.correlation = chunk->correlation[i],
+				                                       .start_ns = chunk->start_ns[i],
+				                                       .track = number,
+				                                       .row = chunk->first_row + i});
 		}
 		model_chunk_done(list->model, chunk);
 	}
@@ -55,7 +55,7 @@ static void add_calls_of(struct call_list *list, uint32_t number)
 
 static int compare_calls(const void *left, const void *right)
 {
-	const struct call *a = left, *b = right;
+	const struct launches_call *a = left, *b = right;
 
 	if (a->correlation != b->correlation)
 		return a->correlation < b->correlation ? -1 : 1;
@@ -64,7 +64,7 @@ static int compare_calls(const void *left, const void *right)
 
 /* ---- looking up ---- */
 
-static bool is_behind(const struct call *call, uint64_t correlation, int64_t start_ns)
+static bool is_behind(const struct launches_call *call, uint64_t correlation, int64_t start_ns)
 {
 	return call->correlation > correlation || (call->correlation == correlation && call->start_ns > start_ns);
 }
@@ -97,7 +97,7 @@ static size_t first_behind(const struct call_list *list, uint64_t correlation, i
 }
 
 /* Among the calls of that number the last one that began at or before the work, else the first one that began. */
-static struct call *find_call(struct call_list *list, uint64_t correlation, int64_t start_ns)
+static struct launches_call *find_call(struct call_list *list, uint64_t correlation, int64_t start_ns)
 {
 	size_t low = list->found = first_behind(list, correlation, start_ns);
 
@@ -125,7 +125,7 @@ static uint32_t operation_from(const struct model *model, uint32_t track, uint32
 	return range;
 }
 
-static uint32_t operation_around(struct call_list *list, const struct call *call)
+static uint32_t operation_around(struct call_list *list, const struct launches_call *call)
 {
 	uint32_t i;
 	const struct span_chunk *chunk = track_chunk(list->model->tracks[call->track], call->row, &i);
@@ -159,16 +159,16 @@ static void take_links(struct launches *launches, const struct model *model)
 }
 
 /* The call that a link leads from: that of the list, where it has a number; NULL: no link. */
-static struct call *linked_call(struct call_list *list, const struct launch *link, struct call *own)
+static struct launches_call *linked_call(struct call_list *list, const struct launch *link, struct launches_call *own)
 {
 	const struct span_chunk *chunk;
-	struct call *listed;
+	struct launches_call *listed;
 	uint32_t i;
 
 	if (link->track == MODEL_NONE)
 		return NULL;
 	chunk = track_chunk(list->model->tracks[link->track], link->row, &i);
-	*own = (struct call){.start_ns = chunk->start_ns[i], .track = link->track, .row = link->row};
+	*own = (struct launches_call){.start_ns = chunk->start_ns[i], .track = link->track, .row = link->row};
 	listed = span_correlation(chunk, i) ? find_call(list, chunk->correlation[i], own->start_ns) : NULL;
 	return listed ? listed : own;
 }
@@ -177,7 +177,7 @@ static struct call *linked_call(struct call_list *list, const struct launch *lin
 static void find_launch(struct launches *launches, struct call_list *list, const struct span_chunk *chunk,
                         uint32_t index, struct launch *launch)
 {
-	struct call own, *call;
+	struct launches_call own, *call;
 
 	if (!span_is_device_work(chunk->kind[index]))
 		return;

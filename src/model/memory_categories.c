@@ -34,7 +34,7 @@ struct site {            /* allocations that are like each other */
 	bool is_held;    /* an owner told of one that was put aside */
 };
 
-struct times {
+struct category_times {
 	int64_t *list;
 	uint32_t count, capacity;
 };
@@ -47,21 +47,21 @@ struct categories {
 	struct number_map site_map;
 	struct site *sites;
 	uint32_t site_count, site_capacity;
-	struct times calls;                      /* ends of calls of optimizers in the process, ascending */
-	struct times told_gradients, told_state; /* when owners told of some */
-	uint64_t *tracks;                        /* all of them, process << 32 | track, in order */
-	uint32_t next_track, next_owner;         /* of the processes to come */
-	uint32_t next_call;                      /* of an optimizer */
-	int64_t first_step_ns;                   /* INT64_MAX: there is none */
-	bool is_behind_backward;                 /* and before the optimizer */
-	bool has_graph;                          /* in this step, before anything else was begun */
+	struct category_times calls;                      /* ends of calls of optimizers in the process, ascending */
+	struct category_times told_gradients, told_state; /* when owners told of some */
+	uint64_t *tracks;                                 /* all of them, process << 32 | track, in order */
+	uint32_t next_track, next_owner;                  /* of the processes to come */
+	uint32_t next_call;                               /* of an optimizer */
+	int64_t first_step_ns;                            /* INT64_MAX: there is none */
+	bool is_behind_backward;                          /* and before the optimizer */
+	bool has_graph;                                   /* in this step, before anything else was begun */
 	int32_t graph_step;
 	struct step_cursor cursor;
 };
 
 /* ---- when optimizers were called and owners told ------------------------------------------------------------------------------ */
 
-static void add_time(struct times *times, int64_t time_ns)
+static void add_time(struct category_times *times, int64_t time_ns)
 {
 	MEMORY_GROW(times->list, times->count, times->capacity, 64);
 	times->list[times->count++] = time_ns;
@@ -133,7 +133,7 @@ static void find_told(struct categories *work, uint32_t process)
 }
 
 /* Does an allocation live to see one of these times? */
-static bool sees(const struct times *times, int64_t birth_ns, int64_t death_ns)
+static bool sees(const struct category_times *times, int64_t birth_ns, int64_t death_ns)
 {
 	uint32_t low = LOWER_BOUND(times->list, times->count, item, *item < birth_ns);
 	return low < times->count && times->list[low] < death_ns;

@@ -92,13 +92,13 @@ static void own(struct memory_walk *walk, const struct memory_owner *owner)
 /* ---- stretches in which memory was not recorded ------------------------------------------------------------------------------ */
 
 /* Steps without memory between steps with it. */
-struct gap {
+struct memory_events_gap {
 	int64_t start_ns;
 	int64_t whole_ns; /* start of the last step before it, all of which was recorded */
 };
 
-struct gaps { /* of one process */
-	struct gap *list;
+struct memory_events_gaps { /* of one process */
+	struct memory_events_gap *list;
 	uint32_t count, capacity, next;
 };
 
@@ -122,7 +122,7 @@ static int64_t widest_hole(const struct model *model, const struct model_step *l
 }
 
 /* `event`: its first one, or one before. */
-static void find_gaps(struct gaps *gaps, const struct model *model, uint32_t process, uint32_t event)
+static void find_gaps(struct memory_events_gaps *gaps, const struct model *model, uint32_t process, uint32_t event)
 {
 	struct step_cursor cursor = step_cursor_of(model, process);
 	const struct model_step *last = NULL;
@@ -136,8 +136,8 @@ static void find_gaps(struct gaps *gaps, const struct model *model, uint32_t pro
 		}
 		if (is_gap) {
 			MEMORY_GROW(gaps->list, gaps->count, gaps->capacity, 16);
-			gaps->list[gaps->count++] = (struct gap){widest_hole(model, last, step, &event),
-			                                         last->start_ns};
+			gaps->list[gaps->count++] = (struct memory_events_gap){widest_hole(model, last, step, &event),
+			                                                       last->start_ns};
 		}
 		last = step;
 		is_gap = false;
@@ -148,14 +148,14 @@ static void find_gaps(struct gaps *gaps, const struct model *model, uint32_t pro
 
 #define GONE (NUMBER_MAP_NONE - 1) /* it was alive, and is not */
 
-struct unseen {
+struct memory_events_unseen {
 	struct memory_walk walk;
-	struct gaps gaps;
+	struct memory_events_gaps gaps;
 	uint32_t *alive; /* allocations since the last gap, and what lived through that */
 	uint32_t alive_count, alive_capacity;
 };
 
-static void note_alive(struct unseen *unseen, uint32_t allocation)
+static void note_alive(struct memory_events_unseen *unseen, uint32_t allocation)
 {
 	const struct memory_event *event = &unseen->walk.model->memory[allocation];
 	number_map_set(&unseen->walk.live, place_of(event->address, event->device), allocation);
@@ -166,7 +166,7 @@ static void note_alive(struct unseen *unseen, uint32_t allocation)
 }
 
 /* From the first instant of the process when nothing else is known of the address, else from when its owner told of it. */
-static void add_found(struct unseen *unseen, const struct memory_owner *owner, bool was_known)
+static void add_found(struct memory_events_unseen *unseen, const struct memory_owner *owner, bool was_known)
 {
 	struct model *model = unseen->walk.model;
 	const struct process *process = &model->processes[owner->process];
@@ -188,7 +188,7 @@ static void add_found(struct unseen *unseen, const struct memory_owner *owner, b
 }
 
 /* What a program makes once and keeps. Gradients are, unless they are made anew in each step. */
-static bool is_held(const struct memory_event *allocation, const struct gap *gap)
+static bool is_held(const struct memory_event *allocation, const struct memory_events_gap *gap)
 {
 	switch (allocation->category) {
 	case STEPSCOPE_MEMORY_PARAMETER:
@@ -202,7 +202,7 @@ static bool is_held(const struct memory_event *allocation, const struct gap *gap
 	}
 }
 
-static void free_unseen(struct unseen *unseen, const struct memory_event *allocation, int64_t time_ns)
+static void free_unseen(struct memory_events_unseen *unseen, const struct memory_event *allocation, int64_t time_ns)
 {
 	struct memory_event release = *allocation;
 	release.time_ns = time_ns;
@@ -213,7 +213,7 @@ static void free_unseen(struct unseen *unseen, const struct memory_event *alloca
 }
 
 /* The rest may have been freed: it counts as freed, until an owner tells of it again. */
-static void pass_gap(struct unseen *unseen, const struct gap *gap)
+static void pass_gap(struct memory_events_unseen *unseen, const struct memory_events_gap *gap)
 {
 	const struct model *model = unseen->walk.model;
 	uint32_t kept = 0;
@@ -231,14 +231,14 @@ static void pass_gap(struct unseen *unseen, const struct gap *gap)
 }
 
 /* What comes next is of this time. */
-static void pass_gaps(struct unseen *unseen, int64_t time_ns)
+static void pass_gaps(struct memory_events_unseen *unseen, int64_t time_ns)
 {
-	struct gaps *gaps = &unseen->gaps;
+	struct memory_events_gaps *gaps = &unseen->gaps;
 	while (gaps->next < gaps->count && gaps->list[gaps->next].start_ns <= time_ns)
 		pass_gap(unseen, &gaps->list[gaps->next++]);
 }
 
-static void take_event(struct unseen *unseen, uint32_t number)
+static void take_event(struct memory_events_unseen *unseen, uint32_t number)
 {
 	const struct memory_event *event = &unseen->walk.model->memory[number];
 	if (event->is_free)
@@ -247,7 +247,7 @@ static void take_event(struct unseen *unseen, uint32_t number)
 		note_alive(unseen, number);
 }
 
-static void take_owner(struct unseen *unseen, const struct memory_owner *owner)
+static void take_owner(struct memory_events_unseen *unseen, const struct memory_owner *owner)
 {
 	const struct model *model = unseen->walk.model;
 	uint32_t known = number_map_find(&unseen->walk.live, place_of(owner->address, owner->device));
@@ -269,7 +269,7 @@ static bool may_have_gaps(const struct model *model)
 
 static void find_unseen(struct model *model)
 {
-	struct unseen unseen = {.walk = walk_of(model)};
+	struct memory_events_unseen unseen = {.walk = walk_of(model)};
 	struct memory_walk *walk = &unseen.walk;
 	bool may_end_early = !may_have_gaps(model);
 	uint32_t process = MODEL_NONE;

@@ -21,7 +21,7 @@ struct model_place model_place_here(const struct model *model)
 
 /* ---- new numbers ---- */
 
-struct shift { /* what is added to the numbers of a piece; unsigned, so that it also goes back */
+struct pieces_shift { /* what is added to the numbers of a piece; unsigned, so that it also goes back */
 	uint32_t process, track, stack;
 };
 
@@ -31,7 +31,7 @@ static void move(uint32_t *number, uint32_t by, uint32_t none)
 		*number += by;
 }
 
-static void move_track(struct track *track, const struct shift *by)
+static void move_track(struct track *track, const struct pieces_shift *by)
 {
 	track->process += by->process;
 	for (uint32_t c = 0; c < track->chunk_count && by->stack; c++) {
@@ -42,7 +42,7 @@ static void move_track(struct track *track, const struct shift *by)
 }
 
 static void move_memory(struct model *model, const struct model_place *from, const struct model_place *to,
-                        const struct shift *by)
+                        const struct pieces_shift *by)
 {
 	for (uint32_t i = from->memory; i < to->memory; i++) {
 		model->memory[i].process += by->process;
@@ -60,7 +60,7 @@ static void move_memory(struct model *model, const struct model_place *from, con
 }
 
 static void move_spans(struct model *model, const struct model_place *from, const struct model_place *to,
-                       const struct shift *by)
+                       const struct pieces_shift *by)
 {
 	for (uint32_t i = from->tracks; i < to->tracks; i++)
 		move_track(model->tracks[i], by);
@@ -79,7 +79,7 @@ static void move_spans(struct model *model, const struct model_place *from, cons
 }
 
 static void move_rest(struct model *model, const struct model_place *from, const struct model_place *to,
-                      const struct shift *by)
+                      const struct pieces_shift *by)
 {
 	for (uint32_t i = from->series; i < to->series; i++)
 		move(&model->series[i]->process, by->process, MODEL_NONE);
@@ -164,8 +164,8 @@ void model_reorder(struct model *model, struct model_place *places, uint32_t cou
 	struct model_place *found = find_places(places, count, order);
 	for (uint32_t i = 0; i < count; i++) {
 		const struct model_place *from = &places[i], *to = from + 1;
-		const struct shift by = {found[i].processes - from->processes, found[i].tracks - from->tracks,
-		                         found[i].stacks - from->stacks};
+		const struct pieces_shift by = {found[i].processes - from->processes, found[i].tracks - from->tracks,
+		                                found[i].stacks - from->stacks};
 		move_spans(model, from, to, &by);
 		move_memory(model, from, to, &by);
 		move_rest(model, from, to, &by);

@@ -12,12 +12,12 @@
 #include <stdlib.h>
 #include <string.h>
 
-struct busy {
+struct thread_busy {
 	int64_t start_ns, end_ns;
 	uint32_t thread;
 };
 
-struct turn { /* records [first, end) of the thread */
+struct thread_turn { /* records [first, end) of the thread */
 	uint32_t thread, first, end;
 	int64_t busy_ns;  /* until then */
 	int64_t start_ns; /* of its first record */
@@ -31,9 +31,9 @@ struct joiner {
 	uint32_t best;  /* of the threads that train */
 	bool *is_kept;
 	uint32_t *same; /* a thread that steps the same optimizer; itself: the first of them */
-	struct busy *busy;
+	struct thread_busy *busy;
 	size_t busy_count, busy_capacity;
-	struct turn *turns;
+	struct thread_turn *turns;
 	size_t turn_count;
 	struct train_record *nodes; /* of other threads: gradients and forwards */
 	size_t node_count;
@@ -75,7 +75,7 @@ static uint32_t first_of_same(struct joiner *j, uint32_t thread)
 static void add_busy(struct joiner *j, int64_t start_ns, int64_t end_ns, uint32_t thread)
 {
 	MEMORY_GROW(j->busy, j->busy_count, j->busy_capacity, 256);
-	j->busy[j->busy_count++] = (struct busy){start_ns, end_ns, thread};
+	j->busy[j->busy_count++] = (struct thread_busy){start_ns, end_ns, thread};
 }
 
 /* optimizers: which thread calls it. */
@@ -104,12 +104,12 @@ static void find_busy(struct joiner *j, uint32_t thread, struct number_map *opti
 
 static int compare_busy(const void *left, const void *right)
 {
-	const struct busy *a = left, *b = right;
+	const struct thread_busy *a = left, *b = right;
 	return (a->start_ns > b->start_ns) - (a->start_ns < b->start_ns);
 }
 
 /* From its threads' first step to their last one, by training, in order; its thread is the first of them. Returns how many. */
-static uint32_t find_stretches(struct joiner *j, struct busy *stretches)
+static uint32_t find_stretches(struct joiner *j, struct thread_busy *stretches)
 {
 	uint32_t count = 0, *places = memory_resize(NULL, j->thread_count, sizeof *places);
 
@@ -122,7 +122,7 @@ static uint32_t find_stretches(struct joiner *j, struct busy *stretches)
 			stretches[count] = j->busy[i];
 			stretches[count++].thread = first;
 		}
-		struct busy *stretch = &stretches[places[first]];
+		struct thread_busy *stretch = &stretches[places[first]];
 		if (j->busy[i].start_ns < stretch->start_ns)
 			stretch->start_ns = j->busy[i].start_ns;
 		if (j->busy[i].end_ns > stretch->end_ns)
@@ -136,7 +136,7 @@ static uint32_t find_stretches(struct joiner *j, struct busy *stretches)
 /* The best training, and what lies before and behind it, one behind the other. */
 static void keep_trainings(struct joiner *j)
 {
-	struct busy *stretches = memory_resize(NULL, j->thread_count, sizeof *stretches);
+	struct thread_busy *stretches = memory_resize(NULL, j->thread_count, sizeof *stretches);
 	uint32_t count = find_stretches(j, stretches), best = first_of_same(j, j->best), at = 0;
 	int64_t end_ns = INT64_MIN;
 	bool *is_kept = memory_resize(NULL, j->thread_count, sizeof *is_kept); /* by first thread */
@@ -183,7 +183,7 @@ static void add_turns(struct joiner *j)
 	j->turns = memory_resize(NULL, j->busy_count + 1, sizeof *j->turns);
 	for (size_t i = 0; i < j->busy_count; i++) {
 		if (!i || j->busy[i].thread != j->busy[i - 1].thread)
-			j->turns[j->turn_count++] = (struct turn){.thread = j->busy[i].thread};
+			j->turns[j->turn_count++] = (struct thread_turn){.thread = j->busy[i].thread};
 		j->turns[j->turn_count - 1].busy_ns = j->busy[i].end_ns;
 	}
 }
@@ -193,7 +193,8 @@ static void keep_one(struct joiner *j)
 	memset(j->is_kept, 0, j->thread_count * sizeof *j->is_kept);
 	j->is_kept[j->best] = true;
 	j->turns = memory_resize(j->turns, 1, sizeof *j->turns);
-	j->turns[0] = (struct turn){.thread = j->best, .end = j->threads[j->best].record_count, .start_ns = INT64_MIN};
+	j->turns[0] = (struct thread_turn){
+		.thread = j->best, .end = j->threads[j->best].record_count, .start_ns = INT64_MIN};
 	j->turn_count = 1;
 }
 
@@ -221,7 +222,7 @@ static void find_records(struct joiner *j)
 
 	memset(next, 0, j->thread_count * sizeof *next);
 	for (size_t i = 0; i < j->turn_count; i++) {
-		struct turn *turn = &j->turns[i], *before = i ? turn - 1 : NULL;
+		struct thread_turn *turn = &j->turns[i], *before = i ? turn - 1 : NULL;
 		const struct training_thread *thread = &j->threads[turn->thread];
 		uint32_t *first = &next[turn->thread];
 
@@ -319,7 +320,7 @@ void training_append(struct training *training, const struct train_record *recor
 }
 
 /* The turn's records, and nodes [*node, end_ns) between them; both keep the ranges of the thread. */
-static void add_records(struct joiner *j, const struct turn *turn, size_t *node, int64_t end_ns)
+static void add_records(struct joiner *j, const struct thread_turn *turn, size_t *node, int64_t end_ns)
 {
 	const struct training_thread *thread = &j->threads[turn->thread];
 	uint32_t range = NO_RANGE, next_range = 0;
@@ -385,7 +386,7 @@ static uint32_t copy_range(struct training *out, const struct training_thread *t
 }
 
 /* Of the turn's records, from `first` on. */
-static void add_ranges(struct joiner *j, const struct turn *turn, size_t first)
+static void add_ranges(struct joiner *j, const struct thread_turn *turn, size_t first)
 {
 	struct training *out = j->out;
 	struct number_map copies = {0};
@@ -404,7 +405,7 @@ static void add_ranges(struct joiner *j, const struct turn *turn, size_t first)
 
 static void add_turn(struct joiner *j, size_t number, size_t *node)
 {
-	const struct turn *turn = &j->turns[number];
+	const struct thread_turn *turn = &j->turns[number];
 	size_t first = j->out->record_count;
 
 	add_records(j, turn, node, number + 1 < j->turn_count ? j->turns[number + 1].start_ns : INT64_MAX);

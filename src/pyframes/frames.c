@@ -152,7 +152,7 @@ static bool read_text(const struct pyframes_layout *layout, const struct pyframe
 
 /* ---- lines ------------------------------------------------------------------------------------------------------------------ */
 
-struct window {
+struct frames_window {
 	struct pyframes_bytes bytes; /* first */
 	const struct pyframes_memory *memory;
 	uint64_t at, end;
@@ -162,7 +162,7 @@ struct window {
 
 static int next_byte(struct pyframes_bytes *bytes)
 {
-	struct window *window = (struct window *)bytes;
+	struct frames_window *window = (struct frames_window *)bytes;
 	if (window->used == window->have) {
 		uint64_t left = window->end - window->at;
 		window->have = left < sizeof(window->data) ? (unsigned)left : (unsigned)sizeof(window->data);
@@ -185,7 +185,7 @@ static bool read_line(const struct pyframes_layout *layout, const struct pyframe
 	    !read_pointer(memory, frame->code + layout->line_table, &table) ||
 	    !read_bytes(memory, table + SIZE, &size, sizeof(size)) || size > TABLE_MAX || first_line < 0)
 		return false;
-	struct window window = {
+	struct frames_window window = {
 		.bytes.next = next_byte, .memory = memory, .at = table + BYTES, .end = table + BYTES + size};
 	*line = pyframes_line((enum pyframes_lines)layout->lines, &window.bytes, (uint32_t)first_line, frame->offset);
 	return true;

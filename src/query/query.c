@@ -78,17 +78,19 @@ static void set_limits(struct query *query)
 
 /* ---- functions ---- */
 
-struct writer {
+struct query_writer {
 	const char *name;
 	char *(*write)(char *, double);
 };
 
 /* as_time(ns), as_bytes(bytes), as_share(ratio): as reports print them. NULL stays NULL. */
-static const struct writer writers[] = {{"as_time", units_time}, {"as_bytes", units_bytes}, {"as_share", units_ratio}};
+static const struct query_writer writers[] = {{"as_time", units_time},
+                                              {"as_bytes", units_bytes},
+                                              {"as_share", units_ratio}};
 
 static void as_people_read(sqlite3_context *out, int argc, sqlite3_value **argv)
 {
-	const struct writer *writer = sqlite3_user_data(out);
+	const struct query_writer *writer = sqlite3_user_data(out);
 	char text[UNITS_BYTES];
 
 	if (sqlite3_value_type(argv[0]) != SQLITE_NULL)

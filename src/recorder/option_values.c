@@ -145,7 +145,7 @@ void report_clean(char *text)
 	}
 }
 
-bool report_refuse(const struct report *report, const char *format, ...)
+bool report_refuse(const struct option_report *report, const char *format, ...)
 {
 	char name[256];
 	char text[512];
@@ -161,7 +161,7 @@ bool report_refuse(const struct report *report, const char *format, ...)
 	return false;
 }
 
-bool report_refuse_word(const struct report *report, const char *word, size_t length, const char *const *words)
+bool report_refuse_word(const struct option_report *report, const char *word, size_t length, const char *const *words)
 {
 	struct nearest nearest = nearest_to(word, length);
 
@@ -325,7 +325,7 @@ static bool add_range(struct step_range *ranges, int *count, struct step_range r
 	return true;
 }
 
-bool value_parse_ranges(const struct report *report, const char *text, struct step_range *ranges, int *count)
+bool value_parse_ranges(const struct option_report *report, const char *text, struct step_range *ranges, int *count)
 {
 	const char *item;
 	size_t length;

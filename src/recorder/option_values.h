@@ -42,7 +42,7 @@ void nearest_offer_words(struct nearest *nearest, const char *const *words);
 
 /* ---- refusals: one line that begins with the option and where it was given ---- */
 
-struct report {
+struct option_report {
 	const char *key, *origin; /* origin may be NULL */
 	char *problem;
 	size_t problem_bytes;
@@ -55,9 +55,9 @@ void report_name_origin(char *out, size_t bytes, const char *key, const char *or
 /* Control characters must not reach a terminal. */
 void report_clean(char *text);
 /* Writes "<key> <text>" and returns false. */
-bool report_refuse(const struct report *report, const char *format, ...) __attribute__((format(printf, 2, 3)));
+bool report_refuse(const struct option_report *report, const char *format, ...) __attribute__((format(printf, 2, 3)));
 /* For a word that is none of three. */
-bool report_refuse_word(const struct report *report, const char *word, size_t length, const char *const *words);
+bool report_refuse_word(const struct option_report *report, const char *word, size_t length, const char *const *words);
 
 /* ---- numbers ---- */
 
@@ -81,6 +81,6 @@ bool value_next_item(const char **text, const char **item, size_t *length);
 bool value_has_empty_item(const char *text);
 
 /* "50-60,100", "50-": ascending and apart afterwards. `ranges` has room for RECORDER_MAX_RANGES. */
-bool value_parse_ranges(const struct report *report, const char *text, struct step_range *ranges, int *count);
+bool value_parse_ranges(const struct option_report *report, const char *text, struct step_range *ranges, int *count);
 
 #endif

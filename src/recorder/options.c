@@ -34,7 +34,7 @@ static bool copy_text(char *out, size_t bytes, const char *text, size_t length)
 
 /* ---- values: checks, and the form in which they are kept ---- */
 
-static bool keep_bool(const struct report *report, char *value, size_t bytes)
+static bool keep_bool(const struct option_report *report, char *value, size_t bytes)
 {
 	size_t length = strlen(value);
 
@@ -45,7 +45,7 @@ static bool keep_bool(const struct report *report, char *value, size_t bytes)
 	return report_refuse(report, "must be true or false, got '%.60s'", value);
 }
 
-static bool keep_count(const struct report *report, enum row row, char *value, size_t bytes)
+static bool keep_count(const struct option_report *report, enum row row, char *value, size_t bytes)
 {
 	bool is_negative = value[0] == '-' && value_parse_count(value + 1, strlen(value + 1)) != -2;
 	int64_t least = row == ROW_ACTIVE || row == ROW_NUM_STEPS || row == ROW_FREQUENCY;
@@ -61,7 +61,7 @@ static bool keep_count(const struct report *report, enum row row, char *value, s
 	return true;
 }
 
-static bool keep_bytes(const struct report *report, const char *value)
+static bool keep_bytes(const struct option_report *report, const char *value)
 {
 	int64_t size = value_parse_scaled(value, value_byte_units);
 
@@ -73,7 +73,7 @@ static bool keep_bytes(const struct report *report, const char *value)
 	       report_refuse(report, "must be 64K or more, or 0, got '%.60s'", value);
 }
 
-static bool keep_duration(const struct report *report, const char *value)
+static bool keep_duration(const struct option_report *report, const char *value)
 {
 	int64_t duration = value_parse_scaled(value, value_time_units);
 
@@ -82,7 +82,7 @@ static bool keep_duration(const struct report *report, const char *value)
 	return duration >= 0 || report_refuse(report, "wants a time such as 30s, 10m or 250ms, got '%.60s'", value);
 }
 
-static bool keep_share(const struct report *report, char *value, size_t bytes)
+static bool keep_share(const struct option_report *report, char *value, size_t bytes)
 {
 	int64_t share = value_parse_scaled(value, value_share_units);
 	size_t length = strlen(value);
@@ -113,7 +113,7 @@ static void join_by_colons(char *value)
 	*to = '\0';
 }
 
-static bool check_words(const struct report *report, const char *text, const char *const *words)
+static bool check_words(const struct option_report *report, const char *text, const char *const *words)
 {
 	const char *item;
 	size_t length;
@@ -128,7 +128,7 @@ static bool check_words(const struct report *report, const char *text, const cha
 	return true;
 }
 
-static bool keep_text(const struct report *report, enum row row, char *value)
+static bool keep_text(const struct option_report *report, enum row row, char *value)
 {
 	struct step_range ranges[RECORDER_MAX_RANGES];
 	int count;
@@ -150,7 +150,7 @@ static bool keep_text(const struct report *report, enum row row, char *value)
 	return true;
 }
 
-static bool keep_value(const struct report *report, enum row row, char *value, size_t bytes)
+static bool keep_value(const struct option_report *report, enum row row, char *value, size_t bytes)
 {
 	switch (record_options_table[row].type) {
 	case RECORD_BOOL:
@@ -201,7 +201,7 @@ static bool is_nothing(int row, const char *text, size_t length)
 }
 
 /* `item`: which one of a list the value is, -1: of none. On failure the settings stay as they were. */
-static bool store(struct record_settings *settings, const struct report *report, int row, const char *text,
+static bool store(struct record_settings *settings, const struct option_report *report, int row, const char *text,
                   size_t length, int64_t item)
 {
 	char value[sizeof(settings->run_directory)];
@@ -263,7 +263,7 @@ static int find_row(const char *key, size_t length)
 }
 
 /* "training.profiler.schedule.steps.1": the part behind the block, and which item of a list it is. */
-struct key {
+struct options_key {
 	const char *leaf;
 	size_t length;
 	int64_t item; /* -1: not one of a list */
@@ -271,9 +271,9 @@ struct key {
 	bool is_flat; /* "profiler_wait_steps", which another program may have for itself */
 };
 
-static struct key split_key(const char *text)
+static struct options_key split_key(const char *text)
 {
-	struct key key = {.leaf = text, .item = -1};
+	struct options_key key = {.leaf = text, .item = -1};
 	size_t tail;
 
 	for (const char *part = text; *part; part += strcspn(part, ".") + (part[strcspn(part, ".")] == '.')) {
@@ -306,7 +306,7 @@ static struct key split_key(const char *text)
 
 enum record_key record_key_of(const char *key)
 {
-	struct key parts = split_key(key);
+	struct options_key parts = split_key(key);
 
 	for (const char *part = key; *part; part += strcspn(part, ".") + (part[strcspn(part, ".")] == '.')) {
 		if (value_find_word(part, strcspn(part, "."), blocks) >= 0)
@@ -317,7 +317,7 @@ enum record_key record_key_of(const char *key)
 
 int record_key_row(const char *key, size_t *block)
 {
-	struct key parts = split_key(key);
+	struct options_key parts = split_key(key);
 
 	*block = 0;
 	for (const char *part = key; *part && !*block; part += strcspn(part, ".") + (part[strcspn(part, ".")] == '.')) {
@@ -362,7 +362,7 @@ static const char *misspelt_block(const char *text, size_t *start, size_t *lengt
 	return nearest.name;
 }
 
-__attribute__((format(printf, 2, 3))) static void append(const struct report *report, const char *format, ...)
+__attribute__((format(printf, 2, 3))) static void append(const struct option_report *report, const char *format, ...)
 {
 	size_t length = report->problem_bytes ? strlen(report->problem) : 0;
 	va_list arguments;
@@ -373,7 +373,7 @@ __attribute__((format(printf, 2, 3))) static void append(const struct report *re
 }
 
 /* Writes the name that was meant, as the user would have to write it; false when none is near. */
-static bool suggest(char *out, size_t bytes, const char *text, const struct key *key)
+static bool suggest(char *out, size_t bytes, const char *text, const struct options_key *key)
 {
 	size_t start = 0, length = 0;
 	const char *block = key->is_in_block ? NULL : misspelt_block(text, &start, &length);
@@ -390,7 +390,8 @@ static bool suggest(char *out, size_t bytes, const char *text, const struct key 
 	return nearest.name != NULL;
 }
 
-static bool unknown_key(const struct report *report, const char *text, const struct key *key, bool is_lenient)
+static bool unknown_key(const struct option_report *report, const char *text, const struct options_key *key,
+                        bool is_lenient)
 {
 	char name[100];
 	size_t start, length;
@@ -416,11 +417,11 @@ static bool is_list(int row)
 	return row == ROW_STEPS || row == ROW_RANKS || row == ROW_WITH;
 }
 
-static bool set_n(struct record_settings *settings, const struct report *report, const char *value, size_t length,
-                  bool is_lenient)
+static bool set_n(struct record_settings *settings, const struct option_report *report, const char *value,
+                  size_t length, bool is_lenient)
 {
 	const char *text = report->key + strspn(report->key, "+"); /* Hydra's "add" and "force" */
-	struct key key = split_key(text);
+	struct options_key key = split_key(text);
 	int row = find_row(key.leaf, key.length);
 
 	if (report->problem_bytes)
@@ -437,7 +438,7 @@ static bool set_n(struct record_settings *settings, const struct report *report,
 bool record_settings_set(struct record_settings *settings, const char *key, const char *value, const char *origin,
                          bool is_lenient, char *problem, size_t problem_bytes)
 {
-	struct report report = {key, origin, problem, problem_bytes};
+	struct option_report report = {key, origin, problem, problem_bytes};
 
 	return set_n(settings, &report, value, strlen(value), is_lenient);
 }
@@ -468,7 +469,7 @@ bool record_settings_parse(struct record_settings *settings, const char *list, c
 	if (problem_bytes)
 		problem[0] = '\0';
 	while (*list) {
-		struct report report = {entry, origin, problem, problem_bytes};
+		struct option_report report = {entry, origin, problem, problem_bytes};
 		size_t length;
 		char *equals, *name;
 
@@ -517,7 +518,7 @@ static bool set_variable(struct record_settings *settings, const char *entry, ch
 
 	for (int row = 0; row < ROW_COUNT; row++) {
 		const struct record_option *option = &record_options_table[row];
-		struct report report = {option->name, option->environment, problem, problem_bytes};
+		struct option_report report = {option->name, option->environment, problem, problem_bytes};
 
 		if (strncmp(entry, option->environment, length) != 0 || option->environment[length])
 			continue;

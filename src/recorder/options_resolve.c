@@ -56,10 +56,10 @@ static bool contradict(const struct resolver *resolver, enum row a, enum row b, 
 	return false;
 }
 
-static struct report report_on(const struct resolver *resolver, enum row row)
+static struct option_report report_on(const struct resolver *resolver, enum row row)
 {
-	return (struct report){record_options_table[row].name, resolver->settings->origin[row], resolver->problem,
-	                       resolver->problem_bytes};
+	return (struct option_report){record_options_table[row].name, resolver->settings->origin[row],
+	                              resolver->problem, resolver->problem_bytes};
 }
 
 static int64_t count_of(const struct record_settings *settings, enum row row, int64_t fallback)
@@ -105,7 +105,7 @@ static bool resolve_frequency(const struct resolver *resolver)
 	struct record_options *options = resolver->options;
 	const struct record_settings *settings = resolver->settings;
 	int64_t frequency = count_of(settings, ROW_FREQUENCY, 0);
-	struct report report = report_on(resolver, ROW_FREQUENCY);
+	struct option_report report = report_on(resolver, ROW_FREQUENCY);
 
 	if (!frequency || options->repeat > 0)
 		return true;
@@ -127,8 +127,8 @@ static bool check_cycle(const struct resolver *resolver)
 	const struct record_settings *settings = resolver->settings;
 	bool has_cycle = first_set(settings, cycle_rows, LENGTH(cycle_rows)) != ROW_COUNT;
 	bool has_wait = settings->is_set[ROW_WAIT] || settings->is_set[ROW_FREQUENCY];
-	struct report repeat = report_on(resolver, ROW_REPEAT);
-	struct report skip = report_on(resolver, ROW_SKIP_FIRST_WAIT);
+	struct option_report repeat = report_on(resolver, ROW_REPEAT);
+	struct option_report skip = report_on(resolver, ROW_SKIP_FIRST_WAIT);
 
 	if (!has_cycle && count_of(settings, ROW_REPEAT, 0) > 0)
 		return report_refuse(&repeat, "counts cycles, and nothing says what a cycle is: add active, wait or "
@@ -171,7 +171,7 @@ static bool resolve_list(const struct resolver *resolver)
 {
 	struct record_options *options = resolver->options;
 	const char *value = resolver->settings->value[ROW_STEPS];
-	struct report report = report_on(resolver, ROW_STEPS);
+	struct option_report report = report_on(resolver, ROW_STEPS);
 
 	if (!strcmp(value, "all"))
 		return true;
@@ -232,7 +232,7 @@ static bool resolve_ranks(const struct resolver *resolver)
 {
 	struct record_options *options = resolver->options;
 	const char *value = resolver->settings->value[ROW_RANKS];
-	struct report report = report_on(resolver, ROW_RANKS);
+	struct option_report report = report_on(resolver, ROW_RANKS);
 
 	if (!resolver->settings->is_set[ROW_RANKS] || !strcmp(value, "all"))
 		return true;

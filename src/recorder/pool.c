@@ -27,7 +27,7 @@
 /* What the pools of all processes may take in /dev/shm, and what they do by now. Without opendir(), which allocates. */
 static uint64_t all_pools_bytes(uint64_t *taken)
 {
-	struct entry { /* struct linux_dirent64 */
+	struct pool_entry { /* struct linux_dirent64 */
 		uint64_t inode;
 		int64_t offset;
 		uint16_t bytes;
@@ -43,7 +43,7 @@ static uint64_t all_pools_bytes(uint64_t *taken)
 		return 0;
 	while ((length = syscall(SYS_getdents64, fd, list, sizeof(list))) > 0)
 		for (long at = 0; at < length;) {
-			const struct entry *entry = (const struct entry *)(const void *)(list + at);
+			const struct pool_entry *entry = (const struct pool_entry *)(const void *)(list + at);
 			struct stat info;
 			if (strncmp(entry->name, "stepscope.", 10) == 0 &&
 			    fstatat(fd, entry->name, &info, AT_SYMLINK_NOFOLLOW) == 0) {

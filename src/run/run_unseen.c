@@ -20,15 +20,15 @@
 #define CERTAIN_LOOKS 8u /* it may be about to begin or to end with PyTorch */
 #define DEPTH_MAX 8      /* of descendants */
 
-enum contents {
+enum run_unseen_contents {
 	HAS_NEITHER,
 	HAS_TORCH,
 	HAS_US,
 };
 
-static enum contents look_into(pid_t pid)
+static enum run_unseen_contents look_into(pid_t pid)
 {
-	enum contents found = HAS_NEITHER;
+	enum run_unseen_contents found = HAS_NEITHER;
 	char path[64], *line = NULL;
 	size_t capacity = 0;
 

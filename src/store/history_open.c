@@ -122,13 +122,14 @@ static enum status read_number(const struct history *history, const char *sql, i
 	return status;
 }
 
-struct contents {
+struct history_open_contents {
 	int64_t application, version, things;
 };
 
-static enum status read_contents(const struct history *history, struct contents *contents, struct error *err)
+static enum status read_contents(const struct history *history, struct history_open_contents *contents,
+                                 struct error *err)
 {
-	*contents = (struct contents){0};
+	*contents = (struct history_open_contents){0};
 	if (read_number(history, "PRAGMA application_id", &contents->application, err) ||
 	    read_number(history, "PRAGMA user_version", &contents->version, err) ||
 	    read_number(history, "SELECT count(*) FROM sqlite_master", &contents->things, err))
@@ -145,12 +146,13 @@ static enum status no_history(const struct history *history, struct error *err)
 }
 
 /* A file that another process is just making is empty to us, too. */
-static bool is_empty(const struct contents *contents)
+static bool is_empty(const struct history_open_contents *contents)
 {
 	return !contents->application && !contents->version && !contents->things;
 }
 
-static enum status check_contents(const struct history *history, const struct contents *contents, struct error *err)
+static enum status check_contents(const struct history *history, const struct history_open_contents *contents,
+                                  struct error *err)
 {
 	if (is_empty(contents))
 		return no_history(history, err);
@@ -178,7 +180,7 @@ static enum status check_contents(const struct history *history, const struct co
 }
 
 /* What makes it one of this version; NULL: nothing needs to, or can. */
-static const char *statements_for(const struct contents *contents)
+static const char *statements_for(const struct history_open_contents *contents)
 {
 	if (is_empty(contents))
 		return schema;
@@ -188,7 +190,7 @@ static const char *statements_for(const struct contents *contents)
 /* Of several processes that find it empty, the first makes the schema, the others then find it made. */
 static enum status make_schema(const struct history *history, struct error *err)
 {
-	struct contents contents;
+	struct history_open_contents contents;
 	enum status status = read_contents(history, &contents, err);
 
 	if (status || !statements_for(&contents))
@@ -266,7 +268,7 @@ static enum status open_database(struct history *history, enum history_access ac
 
 enum status history_open(struct history *history, const char *path, enum history_access access, struct error *err)
 {
-	struct contents contents;
+	struct history_open_contents contents;
 	enum status status;
 
 	*history = (struct history){0};

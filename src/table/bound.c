@@ -19,7 +19,7 @@ static struct table_cell *row_of(const struct table *table, int row)
 
 /* ---- which stay ---- */
 
-struct ranked {
+struct bound_ranked {
 	const struct table *table;
 	int row;
 };
@@ -34,7 +34,7 @@ static int compare_cells(enum table_type type, const struct table_cell *a, const
 
 static int compare_ranks(const void *left, const void *right)
 {
-	const struct ranked *one = left, *other = right;
+	const struct bound_ranked *one = left, *other = right;
 	const struct table *table = one->table;
 	const struct table_cell *a = row_of(table, one->row), *b = row_of(table, other->row);
 	int value = table->bound_column, order = 0;
@@ -66,11 +66,11 @@ static size_t text_bytes(const struct table *table, int row)
 static bool *choose_rows(const struct table *table, int *least)
 {
 	size_t count = (size_t)table->row_count, bytes = 0;
-	struct ranked *ranks = memory_resize(NULL, count, sizeof(*ranks));
+	struct bound_ranked *ranks = memory_resize(NULL, count, sizeof(*ranks));
 	bool *stays = memory_resize(NULL, count, sizeof(*stays));
 
 	for (int row = 0; row < table->row_count; row++)
-		ranks[row] = (struct ranked){table, row};
+		ranks[row] = (struct bound_ranked){table, row};
 	qsort(ranks, count, sizeof(*ranks), compare_ranks);
 	for (int i = 0; i < table->row_count; i++) {
 		bytes += text_bytes(table, ranks[i].row);
@@ -181,7 +181,7 @@ void bound_make_room(struct table *table)
 	int last = table->row_count - 1;
 
 	if (table->least_row >= 0 && last > table->least_row &&
-	    compare_ranks(&(struct ranked){table, last}, &(struct ranked){table, table->least_row}) > 0) {
+	    compare_ranks(&(struct bound_ranked){table, last}, &(struct bound_ranked){table, table->least_row}) > 0) {
 		add_to_more(table, last);
 		table->row_count--;
 	}

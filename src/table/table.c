@@ -198,7 +198,7 @@ const char *table_text(const struct table *table, int row, int column)
 
 /* ---- sorting ---- */
 
-struct sort_key { /* with its cell: those of a large table are far apart, and in a file */
+struct table_sort_key { /* with its cell: those of a large table are far apart, and in a file */
 	struct table_cell cell;
 	int row;      /* before */
 	uint8_t type; /* enum table_type */
@@ -221,7 +221,7 @@ int table_compare_values(enum table_type type, const struct table_cell *a, const
 
 static int compare_keys(const void *left, const void *right)
 {
-	const struct sort_key *a = left, *b = right;
+	const struct table_sort_key *a = left, *b = right;
 	int order;
 
 	if (a->cell.has_value != b->cell.has_value)
@@ -253,7 +253,7 @@ static int compare_moves(const void *left, const void *right)
 
 /* Of a table that may lie in a file: a stretch of rows after the other is made, each out of rows in the order in which they are there, since
  * pages that are read one after the other are read fast. */
-static void gather_in_order(struct table *table, const struct sort_key *keys)
+static void gather_in_order(struct table *table, const struct table_sort_key *keys)
 {
 	size_t row_bytes = (size_t)table->column_count * sizeof(*table->cells);
 	int at_once = (int)(IN_PLACE_BYTES / row_bytes);
@@ -277,7 +277,7 @@ static void gather_in_order(struct table *table, const struct sort_key *keys)
 }
 
 /* Row i becomes what row keys[i].row was, along each cycle of them: a table of a million rows should not be in memory twice. */
-static void put_in_order(struct table *table, struct sort_key *keys)
+static void put_in_order(struct table *table, struct table_sort_key *keys)
 {
 	struct table_cell first[MAXIMUM_COLUMNS];
 	size_t row_bytes = (size_t)table->column_count * sizeof(*table->cells);
@@ -301,15 +301,15 @@ static void put_in_order(struct table *table, struct sort_key *keys)
 void table_sort(struct table *table, int column, bool is_ascending)
 {
 	size_t rows = (size_t)table->row_count;
-	struct sort_key *keys;
+	struct table_sort_key *keys;
 
 	hide_trees(table);
 	if (rows < 2)
 		return;
 	keys = storage_resize(table->storage, NULL, rows, sizeof(*keys));
 	for (int row = 0; row < table->row_count; row++)
-		keys[row] = (struct sort_key){*cell_at(table, row, column), row, (uint8_t)table->columns[column].type,
-		                              is_ascending};
+		keys[row] = (struct table_sort_key){*cell_at(table, row, column), row,
+		                                    (uint8_t)table->columns[column].type, is_ascending};
 	merge_sort_in(table->storage, keys, rows, sizeof(*keys), compare_keys);
 	if (table->storage && rows * (size_t)table->column_count * sizeof(*table->cells) > IN_PLACE_BYTES)
 		gather_in_order(table, keys);

@@ -10,7 +10,7 @@
 
 #define FILE_NAME "libstepscope.so.0"
 
-struct library library;
+struct torch_library library;
 
 /* From the folder of this extension. STEPSCOPE_INSTALLED is the way to the installed library, from `make install`. */
 static const char *const places[] = {FILE_NAME, "../../src/recorder/" FILE_NAME, STEPSCOPE_INSTALLED "/" FILE_NAME};

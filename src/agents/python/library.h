@@ -93,14 +93,14 @@
 	F(stepscope_torch_too_deep)                                                                                    \
 	F(stepscope_torch_problem)
 
-struct library {
+struct torch_library {
 	const unsigned *active; /* stepscope_active */
 	char path[4096];
 #define LIBRARY_MEMBER(name) __typeof__(name) *name;
 	LIBRARY_FUNCTIONS(LIBRARY_MEMBER)
 #undef LIBRARY_MEMBER
 };
-extern struct library library;
+extern struct torch_library library;
 
 /* Once per process: the copy that is loaded already, the one that STEPSCOPE_LIBRARY names, the one beside this extension, where
  * it was built or installed, or the system's. False: `problem` says why none of them will do. */

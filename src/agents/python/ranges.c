@@ -16,7 +16,7 @@ enum span_type {
 	SPAN_OF_MICRO_BATCH,
 };
 
-struct span {
+struct ranges_span {
 	PyObject ob_base;
 	PyObject *name;
 	enum span_type type;
@@ -63,17 +63,17 @@ bool native_symbol(enum stepscope_kind kind, PyObject *text, uint32_t *symbol)
 
 /* ---- begin and end ------------------------------------------------------------------------------------------------------ */
 
-static bool find_symbol(struct span *span)
+static bool find_symbol(struct ranges_span *span)
 {
 	return span->symbol || native_symbol(STEPSCOPE_KIND_RANGE, span->name, &span->symbol);
 }
 
-static unsigned bits_of_range(const struct span *span)
+static unsigned bits_of_range(const struct ranges_span *span)
 {
 	return STEPSCOPE_ACTIVE_DETAIL | (span->is_rare ? STEPSCOPE_ACTIVE_RARE : 0);
 }
 
-static bool begin_range(struct span *span)
+static bool begin_range(struct ranges_span *span)
 {
 	bool is_wanted = library_records(bits_of_range(span));
 	if (is_wanted && !find_symbol(span))
@@ -86,7 +86,7 @@ static bool begin_range(struct span *span)
 }
 
 /* Where nobody else has it, it is this one that may have begun in another thread. */
-static void end_range(struct span *span)
+static void end_range(struct ranges_span *span)
 {
 	bool is_alone = span->held == 1;
 	if (library.stepscope_torch_range_end(span))
@@ -99,7 +99,7 @@ static void end_range(struct span *span)
 
 static PyObject *span_enter(PyObject *self, PyObject *nothing)
 {
-	struct span *span = (struct span *)self;
+	struct ranges_span *span = (struct ranges_span *)self;
 	bool is_range = span->type == SPAN_OF_RANGE;
 	if (library_records(is_range && !span->number ? bits_of_range(span) : STEPSCOPE_ACTIVE_STEPS)) {
 		if (is_range && !begin_range(span))
@@ -116,7 +116,7 @@ static PyObject *span_enter(PyObject *self, PyObject *nothing)
 
 static PyObject *span_exit(PyObject *self, PyObject *const *arguments, Py_ssize_t count)
 {
-	struct span *span = (struct span *)self;
+	struct ranges_span *span = (struct ranges_span *)self;
 	if (span->type != SPAN_OF_RANGE && library_records(STEPSCOPE_ACTIVE_STEPS))
 		library.stepscope_emit_phase_end();
 	else if (span->open) /* also while nothing is recorded, or it would be open for ever */
@@ -140,14 +140,14 @@ static PyObject *span_call(PyObject *self, PyObject *arguments, PyObject *keywor
 
 static PyObject *span_repr(PyObject *self)
 {
-	struct span *span = (struct span *)self;
+	struct ranges_span *span = (struct ranges_span *)self;
 	return PyUnicode_FromFormat("stepscope.%s(%R)", type_names[span->type], span->name);
 }
 
 static void span_dealloc(PyObject *self)
 {
 	PyTypeObject *type = Py_TYPE(self);
-	struct span *span = (struct span *)self;
+	struct ranges_span *span = (struct ranges_span *)self;
 	for (span->held = 1; span->open; end_range(span)) /* nobody is left to end it */
 		;
 	Py_XDECREF(span->name);
@@ -157,7 +157,7 @@ static void span_dealloc(PyObject *self)
 
 static PyObject *span_new(enum span_type type, PyObject *name, int64_t number)
 {
-	struct span *span = PyObject_New(struct span, span_type);
+	struct ranges_span *span = PyObject_New(struct ranges_span, span_type);
 	if (!span)
 		return NULL;
 	Py_INCREF(name);
@@ -172,7 +172,7 @@ static PyObject *span_new(enum span_type type, PyObject *name, int64_t number)
 /* For copies and pickles: made anew from its name, or index. */
 static PyObject *span_reduce(PyObject *self, PyObject *nothing)
 {
-	struct span *span = (struct span *)self;
+	struct ranges_span *span = (struct ranges_span *)self;
 	return Py_BuildValue("O(O)", makers[span->type], span->name);
 }
 
@@ -199,7 +199,8 @@ static PyType_Slot span_slots[] = {
 	{0, NULL},
 };
 
-static PyType_Spec span_spec = {"stepscope._native.Span", sizeof(struct span), 0, Py_TPFLAGS_DEFAULT, span_slots};
+static PyType_Spec span_spec = {"stepscope._native.Span", sizeof(struct ranges_span), 0, Py_TPFLAGS_DEFAULT,
+                                span_slots};
 
 /* ---- functions ------------------------------------------------------------------------------------------------------------ */
 
@@ -213,7 +214,7 @@ static PyObject *make_range(PyObject *name, uint32_t symbol)
 	PyObject *made = span_new(SPAN_OF_RANGE, name, 0);
 	if (!made)
 		return NULL;
-	((struct span *)made)->symbol = symbol;
+	((struct ranges_span *)made)->symbol = symbol;
 	if (PyDict_SetItem(ranges, name, made) != 0)
 		Py_CLEAR(made);
 	return made;
@@ -224,8 +225,8 @@ static PyObject *range_of(PyObject *self, PyObject *name)
 	PyObject *found = Py_TYPE(name) == &PyUnicode_Type ? PyDict_GetItemWithError(ranges, name) : NULL;
 	if (!found)
 		return PyErr_Occurred() ? NULL : make_range(name, 0);
-	if (Py_REFCNT(found) > 1 || ((struct span *)found)->open)
-		return make_range(name, ((struct span *)found)->symbol);
+	if (Py_REFCNT(found) > 1 || ((struct ranges_span *)found)->open)
+		return make_range(name, ((struct ranges_span *)found)->symbol);
 	Py_INCREF(found);
 	return found;
 }
@@ -268,7 +269,7 @@ static PyObject *profiler_step(PyObject *self, PyObject *arguments)
 	PyObject *made = name ? span_new(SPAN_OF_RANGE, name, value + 1) : NULL;
 	Py_XDECREF(name);
 	if (made)
-		((struct span *)made)->has_schedule = has_schedule;
+		((struct ranges_span *)made)->has_schedule = has_schedule;
 	return made;
 }
 
@@ -278,7 +279,7 @@ static PyObject *rare_range(PyObject *self, PyObject *name)
 	PyObject *made = PyUnicode_Check(name) ? span_new(SPAN_OF_RANGE, name, 0) : NULL;
 	if (!made)
 		return PyErr_Occurred() ? NULL : PyErr_Format(PyExc_TypeError, "rare_range() takes a string");
-	((struct span *)made)->is_rare = true;
+	((struct ranges_span *)made)->is_rare = true;
 	return made;
 }
 
@@ -287,7 +288,7 @@ static __thread struct {
 	unsigned session, depth;
 } pushed;
 
-static bool begin_pushed(struct span *span)
+static bool begin_pushed(struct ranges_span *span)
 {
 	if (!find_symbol(span))
 		return false;
@@ -301,7 +302,8 @@ static bool begin_pushed(struct span *span)
 static PyObject *push(PyObject *self, PyObject *name)
 {
 	PyObject *range = range_of(self, name);
-	bool is_good = range && (!library_records(STEPSCOPE_ACTIVE_DETAIL) || begin_pushed((struct span *)range));
+	bool is_good = range &&
+	               (!library_records(STEPSCOPE_ACTIVE_DETAIL) || begin_pushed((struct ranges_span *)range));
 	Py_XDECREF(range);
 	if (!is_good)
 		return NULL;

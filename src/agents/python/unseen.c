@@ -11,7 +11,7 @@
 
 #define STAND_INS 8
 
-struct unseen {
+struct unseen_state {
 	PyObject ob_base;
 	PyObject *function;
 };
@@ -69,7 +69,7 @@ bool native_call_ours(PyObject *function, PyObject *first, PyObject *second, PyO
 static PyObject *unseen_call(PyObject *self, PyObject *arguments, PyObject *keywords)
 {
 	PyObject *hidden = native_hide();
-	PyObject *result = PyObject_Call(((struct unseen *)self)->function, arguments, keywords);
+	PyObject *result = PyObject_Call(((struct unseen_state *)self)->function, arguments, keywords);
 	native_show(hidden);
 	return result;
 }
@@ -77,7 +77,7 @@ static PyObject *unseen_call(PyObject *self, PyObject *arguments, PyObject *keyw
 static void unseen_dealloc(PyObject *self)
 {
 	PyTypeObject *type = Py_TYPE(self);
-	Py_DECREF(((struct unseen *)self)->function);
+	Py_DECREF(((struct unseen_state *)self)->function);
 	PyObject_Free(self);
 	Py_DECREF(type);
 }
@@ -88,12 +88,12 @@ static PyType_Slot unseen_slots[] = {
 	{0, NULL},
 };
 
-static PyType_Spec unseen_spec = {"stepscope._native.Unseen", sizeof(struct unseen), 0, Py_TPFLAGS_DEFAULT,
+static PyType_Spec unseen_spec = {"stepscope._native.Unseen", sizeof(struct unseen_state), 0, Py_TPFLAGS_DEFAULT,
                                   unseen_slots};
 
 static PyObject *unseen(PyObject *self, PyObject *function)
 {
-	struct unseen *made = PyObject_New(struct unseen, unseen_type);
+	struct unseen_state *made = PyObject_New(struct unseen_state, unseen_type);
 	if (!made)
 		return NULL;
 	Py_INCREF(function);

@@ -371,24 +371,24 @@ bool inputs_are_known(void)
 
 /* ---- checks -------------------------------------------------------------------------------------------------------------- */
 
-struct line {
+struct probed_line {
 	const char *text;
 	size_t length;
 };
 
 /* The line that begins with `key`; "": the first. Empty when there is none. */
-static struct line find_line(const char *text, const char *key)
+static struct probed_line find_line(const char *text, const char *key)
 {
 	const char *found = *key ? strstr(text, key) : text;
 	if (!found)
-		return (struct line){"", 0};
+		return (struct probed_line){"", 0};
 	found += strlen(key);
-	return (struct line){found, strcspn(found, "\n")};
+	return (struct probed_line){found, strcspn(found, "\n")};
 }
 
 static bool is_same_line(const char *text, const char *expected, const char *key)
 {
-	struct line one = find_line(text, key), other = find_line(expected, key);
+	struct probed_line one = find_line(text, key), other = find_line(expected, key);
 	return one.length == other.length && memcmp(one.text, other.text, one.length) == 0;
 }
 

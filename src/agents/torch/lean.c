@@ -13,7 +13,7 @@
 #include <stdio.h>
 #include <string.h>
 
-enum part {
+enum lean_part {
 	TLS,
 	ENGINE,
 	OBJECT,
@@ -48,7 +48,7 @@ void lean_want(const char *parts)
 }
 
 /* problem NULL: it is done. */
-static void tell(enum part part, const char *problem)
+static void tell(enum lean_part part, const char *problem)
 {
 	size_t length = strlen(lean.text), more = strlen(lean.problems);
 	lean.cost_share *= problem ? 1 : cost_shares[part];

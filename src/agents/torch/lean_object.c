@@ -21,7 +21,7 @@
 #define TEXT_BYTES 4098u /* more than is recorded of one */
 
 /* std::variant of a std::string_view and a reference to a schema, passed in memory. */
-struct function {
+struct lean_function {
 	uint64_t words[2]; /* length and address of a text; address of a schema */
 	uint8_t is_schema, padding[7];
 };
@@ -33,7 +33,7 @@ static const char *const other_names[] = {
 	"_ZN2at14RecordFunction6beforeESt17reference_wrapperIKN3c1014FunctionSchemaEEl"};
 
 typedef void construct_record(struct lean_record *record, struct lean_callbacks *callbacks);
-typedef void tell_record(struct lean_record *record, struct function function, int64_t sequence);
+typedef void tell_record(struct lean_record *record, struct lean_function function, int64_t sequence);
 typedef void end_record(struct lean_record *record);
 
 static struct { /* written before it is led to */
@@ -75,7 +75,7 @@ static void learn_construct(struct lean_record *record, struct lean_callbacks *c
 }
 
 /* The engine's records are made by scope, so none of those that are open here. */
-static void learn_before(struct lean_record *record, struct function function, int64_t sequence)
+static void learn_before(struct lean_record *record, struct lean_function function, int64_t sequence)
 {
 	object.before(record, function, sequence);
 	if (!is_innermost(record))
@@ -119,7 +119,7 @@ __attribute__((hot)) static void construct(struct lean_record *record, struct le
 
 /* Its text need not end where a name does. */
 static inline __attribute__((always_inline)) void
-begin_text(struct lean_record *record, const struct function *function, int64_t sequence, char *text, size_t bytes)
+begin_text(struct lean_record *record, const struct lean_function *function, int64_t sequence, char *text, size_t bytes)
 {
 	size_t length = function->words[0] < bytes ? function->words[0] : bytes - 1;
 	memcpy(text, (const void *)(uintptr_t)function->words[1], length);
@@ -127,7 +127,7 @@ begin_text(struct lean_record *record, const struct function *function, int64_t 
 	lean_record_begin(record, record->callbacks.local[0].start, (uintptr_t)text, false, sequence);
 }
 
-static __attribute__((noinline)) void begin_long(struct lean_record *record, const struct function *function,
+static __attribute__((noinline)) void begin_long(struct lean_record *record, const struct lean_function *function,
                                                  int64_t sequence)
 {
 	char text[TEXT_BYTES];
@@ -135,7 +135,7 @@ static __attribute__((noinline)) void begin_long(struct lean_record *record, con
 }
 
 /* What lies deep in the stack is rarely in the processor's caches. */
-static __attribute__((hot, noinline)) void begin_named(struct lean_record *record, const struct function *function,
+static __attribute__((hot, noinline)) void begin_named(struct lean_record *record, const struct lean_function *function,
                                                        int64_t sequence)
 {
 	char text[SHORT_BYTES];
@@ -145,7 +145,7 @@ static __attribute__((hot, noinline)) void begin_named(struct lean_record *recor
 		begin_text(record, function, sequence, text, sizeof(text));
 }
 
-__attribute__((hot)) static void before(struct lean_record *record, struct function function, int64_t sequence)
+__attribute__((hot)) static void before(struct lean_record *record, struct lean_function function, int64_t sequence)
 {
 	if (__builtin_expect(!lean_record_is(record), 0))
 		object.before(record, function, sequence);

@@ -28,7 +28,7 @@
 #define TYPE_DEALLOC 48u /* of PyTypeObject, in all versions */
 #define STORY_FRAMES 64u
 
-struct level {
+struct lines_level {
 	uint64_t thread_state;
 	uint64_t frame; /* innermost one; 0: it may have gone on since */
 	uint32_t symbol, depth;
@@ -37,7 +37,7 @@ struct level {
 struct open_stacks {
 	uint32_t count, memo;
 	uint32_t beyond; /* 1 + depth of the outermost record for which there was no level; 0: none */
-	struct level levels[LEVELS];
+	struct lines_level levels[LEVELS];
 };
 _Static_assert(sizeof(struct open_stacks) <= sizeof(((struct torch_thread *)0)->lines), "room for it");
 #define open_stacks (*(struct open_stacks *)(void *)torch_thread->lines)
@@ -237,7 +237,7 @@ static uint32_t follow_from_root(uint32_t root, const struct pyframes_frame *fra
 }
 
 /* Of the stack whose innermost frame is `frame`; `below`: the innermost stack that is known to be further out, NULL. */
-static uint32_t stack_symbol(uint64_t frame, const struct level *below)
+static uint32_t stack_symbol(uint64_t frame, const struct lines_level *below)
 {
 	struct pyframes_frame frames[PYFRAMES_MAX];
 	uint64_t until = below ? below->frame : 0, deaths = __atomic_load_n(&lines.deaths, __ATOMIC_SEQ_CST),
@@ -264,15 +264,15 @@ static bool is_on_stack(const void *record)
 }
 
 static __attribute__((noinline)) uint32_t begin_stack(const void *record, uint32_t depth, uint64_t thread_state,
-                                                      uint64_t frame, const struct level *below)
+                                                      uint64_t frame, const struct lines_level *below)
 {
 	uint32_t symbol = frame ? stack_symbol(frame, below) : 0;
 	bool has_room = open_stacks.count < LEVELS && !open_stacks.beyond;
 	if (!has_room && !open_stacks.beyond)
 		open_stacks.beyond = depth + 1;
 	if (has_room)
-		open_stacks.levels[open_stacks.count++] = (struct level){thread_state, is_on_stack(record) ? frame : 0,
-		                                                         symbol, depth};
+		open_stacks.levels[open_stacks.count++] = (struct lines_level){
+			thread_state, is_on_stack(record) ? frame : 0, symbol, depth};
 	return symbol;
 }
 
@@ -280,7 +280,7 @@ uint32_t lines_begin(const void *record, uint32_t depth)
 {
 	if (__builtin_expect(__atomic_load_n(&lines.is_over, __ATOMIC_RELAXED), 0) || (!torch_thread && !thread_make()))
 		return 0;
-	const struct level *below = open_stacks.count ? &open_stacks.levels[open_stacks.count - 1] : NULL;
+	const struct lines_level *below = open_stacks.count ? &open_stacks.levels[open_stacks.count - 1] : NULL;
 	if (below && below->frame) {
 		uint64_t frame = pyframes_innermost(&lines.layout, below->thread_state);
 		return frame == below->frame && !open_stacks.beyond
@@ -297,7 +297,7 @@ uint32_t lines_here(void)
 {
 	if (__builtin_expect(__atomic_load_n(&lines.is_over, __ATOMIC_RELAXED), 0) || (!torch_thread && !thread_make()))
 		return 0;
-	const struct level *below = open_stacks.count ? &open_stacks.levels[open_stacks.count - 1] : NULL;
+	const struct lines_level *below = open_stacks.count ? &open_stacks.levels[open_stacks.count - 1] : NULL;
 	uint64_t thread_state = (uint64_t)(uintptr_t)lines.thread_state();
 	uint64_t frame = thread_state ? pyframes_innermost(&lines.layout, thread_state) : 0;
 	return frame ? stack_symbol(frame, below && below->frame ? below : NULL) : 0;

@@ -23,7 +23,7 @@
 #define TAKEN 1u
 
 /* Filled once. What finds no room is looked up each time in the table of all symbols, which is large and rarely in the processor's caches. */
-struct place {
+struct name_place {
 	uint64_t key; /* address of a schema, or hash of a text; 0: free, TAKEN: being filled, or of no use any more; atomic */
 	uint32_t symbol;
 	uint32_t scope;
@@ -35,7 +35,7 @@ enum schemas {
 	SCHEMAS_GO, /* and another one may come to lie there: they are not looked for */
 };
 
-static struct place places[LINES * WAYS] __attribute__((aligned(64)));
+static struct name_place places[LINES * WAYS] __attribute__((aligned(64)));
 
 static HOT struct {
 	const struct torch_entry *entry;
@@ -88,19 +88,19 @@ static inline uint64_t mix(uint64_t hash, uint64_t word)
 	return hash ^ hash >> 32;
 }
 
-static inline struct place *place_of(enum torch_scope scope, uint64_t key)
+static inline struct name_place *place_of(enum torch_scope scope, uint64_t key)
 {
 	uint64_t hash = (key + (uint64_t)scope) * 0x9e3779b97f4a7c15u;
 	return &places[(hash >> 32) * (LINES * WAYS) >> 32];
 }
 
-static inline bool is_of(const struct place *place, enum torch_scope scope, uint64_t key)
+static inline bool is_of(const struct name_place *place, enum torch_scope scope, uint64_t key)
 {
 	return __atomic_load_n(&place->key, __ATOMIC_ACQUIRE) == key && place->scope == (uint32_t)scope;
 }
 
 /* The ways of its line, 0: itself. */
-static inline struct place *way_of(struct place *place, unsigned way)
+static inline struct name_place *way_of(struct name_place *place, unsigned way)
 {
 	return &places[(size_t)(place - places) ^ way];
 }
@@ -109,7 +109,7 @@ static inline struct place *way_of(struct place *place, unsigned way)
 static uint32_t find(enum torch_scope scope, uint64_t key)
 {
 	for (unsigned way = 0; way < WAYS; way++) {
-		const struct place *place = way_of(place_of(scope, key), way);
+		const struct name_place *place = way_of(place_of(scope, key), way);
 		if (is_of(place, scope, key))
 			return place->symbol;
 	}
@@ -125,10 +125,10 @@ static bool has_room(enum torch_scope scope, uint64_t key)
 }
 
 /* A place that is still free; NULL: none. */
-static struct place *take(enum torch_scope scope, uint64_t key)
+static struct name_place *take(enum torch_scope scope, uint64_t key)
 {
 	for (unsigned way = 0; way < WAYS; way++) {
-		struct place *place = way_of(place_of(scope, key), way);
+		struct name_place *place = way_of(place_of(scope, key), way);
 		uint64_t none = 0;
 		if (__atomic_compare_exchange_n(&place->key, &none, TAKEN, false, __ATOMIC_RELAXED, __ATOMIC_RELAXED))
 			return place;
@@ -136,9 +136,9 @@ static struct place *take(enum torch_scope scope, uint64_t key)
 	return NULL;
 }
 
-static struct place *remember(enum torch_scope scope, uint64_t key, uint32_t symbol)
+static struct name_place *remember(enum torch_scope scope, uint64_t key, uint32_t symbol)
 {
-	struct place *place = take(scope, key);
+	struct name_place *place = take(scope, key);
 	if (!place)
 		return NULL;
 	place->symbol = symbol;
@@ -175,7 +175,7 @@ static bool is_schema(uint64_t word, const char *name)
 
 static void remember_schema(enum torch_scope scope, uint64_t schema, uint32_t symbol)
 {
-	struct place *place = remember(scope, schema, symbol);
+	struct name_place *place = remember(scope, schema, symbol);
 	if (place && __atomic_load_n(&names.schemas, __ATOMIC_SEQ_CST) != SCHEMAS_STAY)
 		__atomic_store_n(&place->key, TAKEN,
 		                 __ATOMIC_SEQ_CST); /* meanwhile, and this one may have been overlooked */
@@ -254,7 +254,7 @@ static __attribute__((noinline)) uint32_t symbol_elsewhere(enum torch_scope scop
 __attribute__((hot)) uint32_t names_symbol(enum torch_scope scope, const void *record)
 {
 	uint64_t schema = schema_of(record);
-	const struct place *place = place_of(scope, schema);
+	const struct name_place *place = place_of(scope, schema);
 	return __builtin_expect(is_of(place, scope, schema), 1) ? place->symbol : symbol_elsewhere(scope, record);
 }
 

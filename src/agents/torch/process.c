@@ -12,14 +12,14 @@
 #include <sys/uio.h>
 #include <unistd.h>
 
-struct search {
+struct process_search {
 	struct loaded *loaded;
 	const char *name;
 };
 
 static int look_at(struct dl_phdr_info *info, size_t bytes, void *context)
 {
-	const struct search *search = context;
+	const struct process_search *search = context;
 	struct loaded *loaded = search->loaded;
 	const char *slash = info->dlpi_name ? strrchr(info->dlpi_name, '/') : NULL;
 	const char *name = slash ? slash + 1 : info->dlpi_name;
@@ -43,7 +43,7 @@ static int look_at(struct dl_phdr_info *info, size_t bytes, void *context)
 
 void process_find_library(struct loaded *loaded, const char *name)
 {
-	struct search search = {loaded, name};
+	struct process_search search = {loaded, name};
 	*loaded = (struct loaded){.count = 0};
 	dl_iterate_phdr(look_at, &search);
 	if (loaded->count == 1)

@@ -107,7 +107,7 @@ struct copy {
 	bool has_directions;               /* of that name in different ones */
 };
 
-struct fold {
+struct copies_fold {
 	const struct model *model;
 	struct number_map by_name; /* kind, name */
 	struct copy *copies;
@@ -116,7 +116,7 @@ struct fold {
 	struct launch_configs configs;
 };
 
-static struct copy *copy_of(struct fold *fold, uint32_t name, uint8_t kind)
+static struct copy *copy_of(struct copies_fold *fold, uint32_t name, uint8_t kind)
 {
 	uint64_t key = (uint64_t)kind << 32 | name;
 	uint32_t found = number_map_add(&fold->by_name, key, fold->count);
@@ -128,7 +128,7 @@ static struct copy *copy_of(struct fold *fold, uint32_t name, uint8_t kind)
 	return &fold->copies[found];
 }
 
-static void add_copy(struct fold *fold, const struct span_chunk *chunk, uint32_t i)
+static void add_copy(struct copies_fold *fold, const struct span_chunk *chunk, uint32_t i)
 {
 	struct copy *copy = copy_of(fold, chunk->name[i], chunk->kind[i]);
 	int64_t dur_ns = chunk->dur_ns[i];
@@ -154,8 +154,8 @@ static void add_copy(struct fold *fold, const struct span_chunk *chunk, uint32_t
 	copy->rated_bytes += config->numbers[LAUNCH_BYTES];
 }
 
-static void fold_track(struct fold *fold, const struct analysis_options *options, const struct launches *launches,
-                       uint32_t number)
+static void fold_track(struct copies_fold *fold, const struct analysis_options *options,
+                       const struct launches *launches, uint32_t number)
 {
 	const struct track *track = fold->model->tracks[number];
 
@@ -246,7 +246,7 @@ static void add_row(struct table *table, const struct model *model, const struct
 		table_set_missing(table, row, COPY_RATIO, "they took no time");
 }
 
-static void fill(struct table *table, const struct fold *fold)
+static void fill(struct table *table, const struct copies_fold *fold)
 {
 	int64_t total_ns = 0;
 
@@ -267,7 +267,7 @@ static enum status run(const struct model *model, const struct analysis_options 
 {
 	struct launches own = {0};
 	const struct launches *launches = launches_get(&own, model, options);
-	struct fold fold = {.model = model, .by_name = {.storage = model->storage}};
+	struct copies_fold fold = {.model = model, .by_name = {.storage = model->storage}};
 
 	for (uint32_t track = 0; track < model->tracks_count; track++)
 		if (model->tracks[track]->kind == TRACK_DEVICE)

@@ -116,20 +116,20 @@ static const struct table_column columns[WAIT_COLUMNS] = {
                              .more = MORE_SUM},
 };
 
-struct place {
+struct copy_waits_place {
 	uint32_t operation, module, line;
 	int64_t count, waited, pageable, sized, copy_ns, wait_ns, idle_ns;
 	double bytes;
 };
 
-struct fold {
+struct copy_waits_fold {
 	const struct model *model;
 	const struct analysis_options *options;
 	const struct launches *launches;
 	struct device_parts parts;
 	struct span_places spans;
 	struct number_map by_key;
-	struct place *places;
+	struct copy_waits_place *places;
 	uint32_t count, capacity;
 	struct launch_configs configs;
 	int64_t all_ns; /* of all devices, from first to last work */
@@ -145,19 +145,21 @@ bool is_copy_to_host(const struct model *model, const struct span_chunk *chunk, 
 	return direction && !strcmp(direction, "device to host");
 }
 
-static struct place *place_of(struct fold *fold, uint32_t operation, uint32_t module, uint32_t line)
+static struct copy_waits_place *place_of(struct copy_waits_fold *fold, uint32_t operation, uint32_t module,
+                                         uint32_t line)
 {
 	uint64_t key = (((uint64_t)operation << 32 | module) * 0x9e3779b97f4a7c15u) ^ line;
 	uint32_t found = number_map_add(&fold->by_key, key, fold->count);
 
 	if (found == fold->count) {
 		STORAGE_GROW(fold->model->storage, fold->places, fold->count, fold->capacity, 16);
-		fold->places[fold->count++] = (struct place){.operation = operation, .module = module, .line = line};
+		fold->places[fold->count++] = (struct copy_waits_place){
+			.operation = operation, .module = module, .line = line};
 	}
 	return &fold->places[found];
 }
 
-static struct place *place_of_copy(struct fold *fold, const struct work *item)
+static struct copy_waits_place *place_of_copy(struct copy_waits_fold *fold, const struct work *item)
 {
 	const struct launch *launch = launches_of(fold->launches, item->track, item->row);
 	uint32_t operation = 0, i;
@@ -174,7 +176,8 @@ static struct place *place_of_copy(struct fold *fold, const struct work *item)
 }
 
 /* When the thread went on behind the copy that ends then; false: it did not wait for it. */
-static bool waits_until(const struct fold *fold, const struct launch *launch, int64_t copied_ns, int64_t *until_ns)
+static bool waits_until(const struct copy_waits_fold *fold, const struct launch *launch, int64_t copied_ns,
+                        int64_t *until_ns)
 {
 	const struct track *track = fold->model->tracks[launch->track];
 	uint32_t parent = MODEL_NONE;
@@ -197,7 +200,7 @@ static bool waits_until(const struct fold *fold, const struct launch *launch, in
 
 /* From the end of a copy to the next work, without waits for data; 0 when other work still runs, none follows, or the time was counted for
  * another copy that ended then. */
-static int64_t idle_behind(struct fold *fold, int64_t end_ns)
+static int64_t idle_behind(struct copy_waits_fold *fold, int64_t end_ns)
 {
 	const struct device_parts *parts = &fold->parts;
 	const struct intervals *busy = &parts->device.busy;
@@ -210,11 +213,11 @@ static int64_t idle_behind(struct fold *fold, int64_t end_ns)
 	       intervals_within(&parts->lists[PART_DATA], end_ns, busy->items[low + 1].start_ns);
 }
 
-static void add_copy(struct fold *fold, const struct work *item, const struct span_chunk *chunk, uint32_t i,
+static void add_copy(struct copy_waits_fold *fold, const struct work *item, const struct span_chunk *chunk, uint32_t i,
                      const struct launch_config *config)
 {
 	const struct launch *launch = launches_of(fold->launches, item->track, item->row);
-	struct place *place = place_of_copy(fold, item);
+	struct copy_waits_place *place = place_of_copy(fold, item);
 	int64_t until_ns;
 
 	place->count++;
@@ -232,7 +235,7 @@ static void add_copy(struct fold *fold, const struct work *item, const struct sp
 	}
 }
 
-static void fold_device(struct fold *fold, const struct device *device)
+static void fold_device(struct copy_waits_fold *fold, const struct device *device)
 {
 	const struct device_work *work = &fold->parts.work;
 	struct interval extent;
@@ -260,7 +263,7 @@ static void fold_device(struct fold *fold, const struct device *device)
 
 /* ---- the table ---- */
 
-static void add_row(struct table *table, struct fold *fold, const struct place *place)
+static void add_row(struct table *table, struct copy_waits_fold *fold, const struct copy_waits_place *place)
 {
 	const struct model *model = fold->model;
 	int row = table_row(table);
@@ -284,7 +287,7 @@ static void add_row(struct table *table, struct fold *fold, const struct place *
 		table_set_missing(table, row, WAIT_IDLE_RATIO, "the work took no time");
 }
 
-static void fold_release(struct fold *fold)
+static void fold_release(struct copy_waits_fold *fold)
 {
 	span_places_release(&fold->spans);
 	device_parts_release(&fold->parts);
@@ -297,7 +300,7 @@ static enum status run(const struct model *model, const struct analysis_options 
                        struct error *err)
 {
 	struct launches own = {0};
-	struct fold fold = {.model = model, .options = options, .by_key = {.storage = model->storage}};
+	struct copy_waits_fold fold = {.model = model, .options = options, .by_key = {.storage = model->storage}};
 	struct device *devices;
 	size_t count = devices_find(&devices, model);
 

@@ -14,12 +14,12 @@
 #include <stdlib.h>
 #include <string.h>
 
-struct busy { /* of one device in one stretch of time */
+struct device_busy { /* of one device in one stretch of time */
 	int64_t all_ns, busy_ns, kernel_ns, compute_ns, communication_ns, exposed_ns, copies_ns, hidden_copies_ns;
 	int64_t queued_ns, launch_ns, unlaunched_ns;
 };
 
-struct fold {
+struct device_busy_fold {
 	const struct model *model;
 	const struct analysis_options *options;
 	const struct launches *launches;
@@ -34,21 +34,21 @@ struct fold {
 	struct step_times own_times;
 };
 
-static void fold_begin(struct fold *fold, const struct model *model, const struct analysis_options *options)
+static void fold_begin(struct device_busy_fold *fold, const struct model *model, const struct analysis_options *options)
 {
-	*fold = (struct fold){.model = model};
+	*fold = (struct device_busy_fold){.model = model};
 	fold->times = step_times_get(&fold->own_times, model, options);
 	fold->options = options;
 	fold->launches = launches_get(&fold->own_launches, model, options);
 }
 
-static bool is_counted(const struct fold *fold, uint32_t step, uint32_t process)
+static bool is_counted(const struct device_busy_fold *fold, uint32_t step, uint32_t process)
 {
 	return fold->model->steps[step].process == process && fold->times->steps[step].is_measured &&
 	       fold->times->steps[step].is_complete;
 }
 
-static void fold_steps(struct fold *fold, uint32_t process)
+static void fold_steps(struct device_busy_fold *fold, uint32_t process)
 {
 	fold->step_count = 0;
 	fold->steps = memory_resize(fold->steps, (size_t)fold->times->count + 1, sizeof(*fold->steps));
@@ -59,7 +59,7 @@ static void fold_steps(struct fold *fold, uint32_t process)
 	device_use_fill(fold->steps, fold->step_count, fold->model, &fold->work);
 }
 
-static void fold_device(struct fold *fold, const struct device *device)
+static void fold_device(struct device_busy_fold *fold, const struct device *device)
 {
 	device_work_get(&fold->work, fold->model, fold->options, device->process, device->device);
 	device_times_fill(&fold->device, &fold->work);
@@ -69,9 +69,9 @@ static void fold_device(struct fold *fold, const struct device *device)
 	fold_steps(fold, device->process);
 }
 
-static struct busy busy_within(const struct fold *fold, int64_t start_ns, int64_t end_ns)
+static struct device_busy busy_within(const struct device_busy_fold *fold, int64_t start_ns, int64_t end_ns)
 {
-	return (struct busy){
+	return (struct device_busy){
 		.all_ns = intervals_length(start_ns, end_ns),
 		.busy_ns = intervals_within(&fold->device.busy, start_ns, end_ns),
 		.kernel_ns = intervals_within(&fold->device.kernels, start_ns, end_ns),
@@ -86,7 +86,7 @@ static struct busy busy_within(const struct fold *fold, int64_t start_ns, int64_
 	};
 }
 
-static void fold_release(struct fold *fold)
+static void fold_release(struct device_busy_fold *fold)
 {
 	device_work_release(&fold->work);
 	device_times_release(&fold->device);
@@ -99,8 +99,8 @@ static void fold_release(struct fold *fold)
 }
 
 /* Calls add() with each device and the first of its columns of times; how many there are. */
-static size_t fold_devices(struct fold *fold, struct table *table, int first,
-                           void (*add)(struct table *, const struct fold *, const struct device *, int))
+static size_t fold_devices(struct device_busy_fold *fold, struct table *table, int first,
+                           void (*add)(struct table *, const struct device_busy_fold *, const struct device *, int))
 {
 	struct device *devices;
 	size_t count = devices_find(&devices, fold->model);
@@ -256,7 +256,7 @@ static int add_busy_columns(struct table *table, const char *name, const char *t
 	return first;
 }
 
-static void set_busy(struct table *table, int row, int first, const struct busy *busy)
+static void set_busy(struct table *table, int row, int first, const struct device_busy *busy)
 {
 	int64_t idle_ns = busy->all_ns - busy->busy_ns;
 	const int64_t values[BUSY_COLUMNS] = {
@@ -360,7 +360,7 @@ struct device_sums {
 	int64_t kernels, copies, unlaunched, sum_ns;
 };
 
-static void sum_work(struct device_sums *sums, const struct fold *fold)
+static void sum_work(struct device_sums *sums, const struct device_busy_fold *fold)
 {
 	for (size_t n = 0; n < fold->work.count; n++) {
 		const struct work *item = &fold->work.items[n];
@@ -377,7 +377,7 @@ static void sum_work(struct device_sums *sums, const struct fold *fold)
 #define NO_STEP "its process has no complete step"
 
 /* What is of the steps alone; the rest of `use` is of the whole trace. */
-static void set_steps(struct table *table, int row, const struct fold *fold, struct device_use *use)
+static void set_steps(struct table *table, int row, const struct device_busy_fold *fold, struct device_use *use)
 {
 	int64_t steps_ns = 0, kernels_ns = 0, compute_ns = 0;
 
@@ -399,11 +399,11 @@ static void set_steps(struct table *table, int row, const struct fold *fold, str
 	device_use_set(table, row, DEVICE_USE, use, steps_ns, NO_STEP);
 }
 
-static void add_device(struct table *table, const struct fold *fold, const struct device *device, int first)
+static void add_device(struct table *table, const struct device_busy_fold *fold, const struct device *device, int first)
 {
 	struct interval extent = device_work_extent(&fold->work);
 	struct use_window window = {.start_ns = extent.start_ns, .end_ns = extent.end_ns};
-	struct busy whole = busy_within(fold, window.start_ns, window.end_ns);
+	struct device_busy whole = busy_within(fold, window.start_ns, window.end_ns);
 	struct device_sums sums = {0};
 	int row = table_row(table);
 
@@ -425,7 +425,7 @@ static void add_device(struct table *table, const struct fold *fold, const struc
 static enum status run_devices(const struct model *model, const struct analysis_options *options, struct table *table,
                                struct error *err)
 {
-	struct fold fold;
+	struct device_busy_fold fold;
 	int first;
 
 	fold_begin(&fold, model, options);
@@ -458,13 +458,13 @@ static const struct table_column step_columns[STEP_COLUMNS] = {
 	[STEP_NUMBER] = STEP_NUMBER_COLUMN,
 };
 
-static void add_steps(struct table *table, const struct fold *fold, const struct device *device, int first)
+static void add_steps(struct table *table, const struct device_busy_fold *fold, const struct device *device, int first)
 {
 	const struct use_window *window = fold->steps;
 
 	for (uint32_t i = 0; i < fold->times->count; i++) {
 		const struct model_step *step = &fold->model->steps[i];
-		struct busy busy;
+		struct device_busy busy;
 		int row;
 
 		if (!is_counted(fold, i, device->process))
@@ -483,7 +483,7 @@ static void add_steps(struct table *table, const struct fold *fold, const struct
 static enum status run_steps(const struct model *model, const struct analysis_options *options, struct table *table,
                              struct error *err)
 {
-	struct fold fold;
+	struct device_busy_fold fold;
 	size_t count;
 	int first;
 

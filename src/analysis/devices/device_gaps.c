@@ -91,18 +91,18 @@ static const struct table_column columns[GAP_COLUMNS] = {
                             .is_hidden = true},
 };
 
-struct gap {
+struct device_gap {
 	int64_t start_ns, end_ns;
 	size_t before, after; /* of the device's work */
 };
 
-struct fold {
+struct device_gaps_fold {
 	const struct model *model;
 	const struct analysis_options *options;
 	const struct launches *launches;
 	struct device_parts parts;
 	struct span_places places;
-	struct gap *gaps; /* of one device */
+	struct device_gap *gaps; /* of one device */
 	size_t count, capacity;
 	int64_t all_count, all_ns; /* of all devices */
 };
@@ -117,7 +117,7 @@ static const struct model_step *step_of_gap(const struct model *model, uint32_t 
 	return step && start_ns < step->end_ns ? step : NULL;
 }
 
-static bool is_selected(const struct fold *fold, uint32_t process, int64_t time_ns)
+static bool is_selected(const struct device_gaps_fold *fold, uint32_t process, int64_t time_ns)
 {
 	const struct model_step *step;
 
@@ -127,7 +127,7 @@ static bool is_selected(const struct fold *fold, uint32_t process, int64_t time_
 	return step && step->number >= fold->options->first_step && step->number <= fold->options->last_step;
 }
 
-static void add_gap(struct fold *fold, const struct gap *gap)
+static void add_gap(struct device_gaps_fold *fold, const struct device_gap *gap)
 {
 	MEMORY_GROW(fold->gaps, fold->count, fold->capacity, 1024);
 	fold->gaps[fold->count++] = *gap;
@@ -137,7 +137,7 @@ static void add_gap(struct fold *fold, const struct gap *gap)
 
 static int compare_gaps(const void *left, const void *right)
 {
-	const struct gap *a = left, *b = right;
+	const struct device_gap *a = left, *b = right;
 	int64_t a_ns = a->end_ns - a->start_ns, b_ns = b->end_ns - b->start_ns;
 
 	if (a_ns != b_ns)
@@ -147,10 +147,10 @@ static int compare_gaps(const void *left, const void *right)
 
 /* Longest first. Work that took no time ends no gap, as it makes no device busy; but the first and the last work are where all begins and
  * ends. */
-static void find_gaps(struct fold *fold, const struct device *device)
+static void find_gaps(struct device_gaps_fold *fold, const struct device *device)
 {
 	const struct device_work *work = &fold->parts.work;
-	struct gap gap = {0};
+	struct device_gap gap = {0};
 	bool is_first = true;
 
 	fold->count = 0;
@@ -175,7 +175,7 @@ static void find_gaps(struct fold *fold, const struct device *device)
 /* ---- the host ---- */
 
 /* The innermost span that takes more than half of the gap is one that is open in its middle. */
-static uint32_t host_span(const struct model *model, uint32_t track, const struct gap *gap)
+static uint32_t host_span(const struct model *model, uint32_t track, const struct device_gap *gap)
 {
 	int64_t half_ns = (gap->end_ns - gap->start_ns) / 2;
 	uint32_t row = span_open_at(model, track, gap->start_ns + half_ns);
@@ -205,7 +205,8 @@ static const char *span_name(const struct model *model, uint32_t track, uint32_t
 	return model_text(model, chunk->name[i]);
 }
 
-static void set_operation(struct table *table, int row, int column, const struct fold *fold, const struct work *item)
+static void set_operation(struct table *table, int row, int column, const struct device_gaps_fold *fold,
+                          const struct work *item)
 {
 	const struct launch *launch = launches_of(fold->launches, item->track, item->row);
 	bool is_known = launch && launch->track != MODEL_NONE && launch->operation != MODEL_NONE;
@@ -215,7 +216,7 @@ static void set_operation(struct table *table, int row, int column, const struct
 	                  "its launch is not in the trace, or in no operator or range");
 }
 
-static void set_host(struct table *table, int row, struct fold *fold, const struct gap *gap)
+static void set_host(struct table *table, int row, struct device_gaps_fold *fold, const struct device_gap *gap)
 {
 	const struct work *after = &fold->parts.work.items[gap->after];
 	const struct launch *launch = launches_of(fold->launches, after->track, after->row);
@@ -239,7 +240,7 @@ static void set_host(struct table *table, int row, struct fold *fold, const stru
 	span_places_set(&fold->places, table, row, GAP_MODULE, module, GAP_LINE, line);
 }
 
-static void set_parts(struct table *table, int row, const struct fold *fold, const struct gap *gap)
+static void set_parts(struct table *table, int row, const struct device_gaps_fold *fold, const struct device_gap *gap)
 {
 	int64_t parts_ns[PARTS];
 	int largest = PART_OTHER;
@@ -252,7 +253,8 @@ static void set_parts(struct table *table, int row, const struct fold *fold, con
 	table_set_text(table, row, GAP_CAUSE, device_part_texts[largest].name + strlen("idle: "));
 }
 
-static void add_row(struct table *table, struct fold *fold, const struct device *device, const struct gap *gap)
+static void add_row(struct table *table, struct device_gaps_fold *fold, const struct device *device,
+                    const struct device_gap *gap)
 {
 	const struct model *model = fold->model;
 	const struct work *before = &fold->parts.work.items[gap->before], *after = &fold->parts.work.items[gap->after];
@@ -289,7 +291,7 @@ static void add_columns(struct table *table)
 		                                           .is_hidden = true});
 }
 
-static void add_rows(struct table *table, struct fold *fold)
+static void add_rows(struct table *table, struct device_gaps_fold *fold)
 {
 	struct device *devices;
 	size_t count = devices_find(&devices, fold->model);
@@ -321,7 +323,7 @@ static enum status run(const struct model *model, const struct analysis_options 
                        struct error *err)
 {
 	struct launches own = {0};
-	struct fold fold = {.model = model, .options = options};
+	struct device_gaps_fold fold = {.model = model, .options = options};
 
 	fold.launches = launches_get(&own, model, options);
 	span_places_init(&fold.places, model);

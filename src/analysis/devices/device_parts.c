@@ -45,10 +45,10 @@ static uint8_t classify_name(const char *name)
 	                                             : PART_HOST;
 }
 
-static enum part part_of_span(struct device_parts *parts, const struct model *model, const struct span_chunk *chunk,
-                              uint32_t i)
+static enum device_part part_of_span(struct device_parts *parts, const struct model *model,
+                                     const struct span_chunk *chunk, uint32_t i)
 {
-	enum part part;
+	enum device_part part;
 
 	switch (chunk->kind[i]) {
 	case SPAN_PHASE:
@@ -57,10 +57,10 @@ static enum part part_of_span(struct device_parts *parts, const struct model *mo
 	case SPAN_MICRO_BATCH:
 		return PART_OTHER;
 	case SPAN_RUNTIME:
-		part = (enum part)name_class(&parts->names, model, chunk->name[i]);
+		part = (enum device_part)name_class(&parts->names, model, chunk->name[i]);
 		return part == PART_SYNC ? part : PART_RUNTIME;
 	default:
-		part = (enum part)name_class(&parts->names, model, chunk->name[i]);
+		part = (enum device_part)name_class(&parts->names, model, chunk->name[i]);
 		return part == PART_SYNC ? PART_HOST : part;
 	}
 }
@@ -87,7 +87,7 @@ static void add_lane(struct device_parts *parts, const struct model *model, uint
 
 		for (uint32_t i = 0; i < chunk->count; i++) {
 			int64_t start_ns = chunk->start_ns[i], end_ns = start_ns + chunk->dur_ns[i];
-			enum part part;
+			enum device_part part;
 
 			if (is_covered(&parts->covered, &at, start_ns, end_ns))
 				continue;
@@ -133,7 +133,7 @@ static void add_threads(struct device_parts *parts, const struct model *model, c
 	free(drives);
 }
 
-static void cut(struct device_parts *parts, enum part part, const struct intervals *covered)
+static void cut(struct device_parts *parts, enum device_part part, const struct intervals *covered)
 {
 	if (!parts->lists[part].count || !covered->count)
 		return;
@@ -159,7 +159,7 @@ static void cut_device(struct device_parts *parts)
 /* Each part loses what parts before it have. */
 static void cut_threads(struct device_parts *parts)
 {
-	for (enum part part = PART_DATA; part < PART_OTHER; part++) {
+	for (enum device_part part = PART_DATA; part < PART_OTHER; part++) {
 		cut(parts, part, &parts->covered);
 		if (part + 1 < PART_OTHER && parts->lists[part].count)
 			cover(parts, &parts->covered, &parts->lists[part]);

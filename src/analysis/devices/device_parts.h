@@ -14,7 +14,7 @@
 
 #include "analysis/devices/device_work.h"
 
-enum part {
+enum device_part {
 	PART_COMPUTE,
 	PART_COMMUNICATION,
 	PART_COPIES,
@@ -40,7 +40,7 @@ struct device_parts {
 	struct name_classes names;
 	struct intervals lists[PART_OTHER]; /* apart from each other */
 	struct intervals covered, spare;
-	enum part last; /* of threads no later ones are looked for */
+	enum device_part last; /* of threads no later ones are looked for */
 };
 
 /* Replaces. Threads are those that launched work of these devices or mark steps of the process. */

@@ -13,17 +13,17 @@
 
 #define WHOLE (1LL << 30) /* all multiprocessors: a whole number, so that begins and ends cancel out */
 
-struct change { /* of the multiprocessors that have a block */
+struct device_use_change { /* of the multiprocessors that have a block */
 	int64_t time_ns, share;
 };
 
-struct walk {
+struct device_use_walk {
 	const struct model *model;
 	struct use_window *windows;
 	size_t count, first; /* windows before the first are over */
 	struct name_classes names;
 	struct launch_configs configs;
-	struct change *changes;
+	struct device_use_change *changes;
 	size_t change_count, change_capacity;
 };
 
@@ -34,7 +34,7 @@ struct kernel_facts {
 	double efficiency, occupancy;
 };
 
-static struct kernel_facts facts_of(struct walk *walk, const struct work *item)
+static struct kernel_facts facts_of(struct device_use_walk *walk, const struct work *item)
 {
 	struct kernel_facts facts = {0};
 	const struct launch_config *config;
@@ -62,14 +62,14 @@ static double part_within(const struct use_window *window, int64_t start_ns, int
 }
 
 /* The windows from here on may hold something that begins at this instant or later. */
-static size_t first_window(struct walk *walk, int64_t start_ns)
+static size_t first_window(struct device_use_walk *walk, int64_t start_ns)
 {
 	while (walk->first < walk->count && walk->windows[walk->first].end_ns <= start_ns)
 		walk->first++;
 	return walk->first;
 }
 
-static void add_kernel(struct walk *walk, const struct work *item, const struct kernel_facts *facts)
+static void add_kernel(struct device_use_walk *walk, const struct work *item, const struct kernel_facts *facts)
 {
 	for (size_t i = first_window(walk, item->start_ns); i < walk->count && walk->windows[i].start_ns < item->end_ns;
 	     i++) {
@@ -87,7 +87,7 @@ static void add_kernel(struct walk *walk, const struct work *item, const struct 
 
 /* ---- multiprocessors ---- */
 
-static void add_changes(struct walk *walk, const struct work *item, double efficiency)
+static void add_changes(struct device_use_walk *walk, const struct work *item, double efficiency)
 {
 	int64_t share = (int64_t)(efficiency * WHOLE);
 
@@ -96,18 +96,18 @@ static void add_changes(struct walk *walk, const struct work *item, double effic
 		walk->changes = storage_resize(walk->model->storage, walk->changes, walk->change_capacity,
 		                               sizeof(*walk->changes));
 	}
-	walk->changes[walk->change_count++] = (struct change){item->start_ns, share};
-	walk->changes[walk->change_count++] = (struct change){item->end_ns, -share};
+	walk->changes[walk->change_count++] = (struct device_use_change){item->start_ns, share};
+	walk->changes[walk->change_count++] = (struct device_use_change){item->end_ns, -share};
 }
 
 static int compare_changes(const void *left, const void *right)
 {
-	const struct change *a = left, *b = right;
+	const struct device_use_change *a = left, *b = right;
 
 	return (a->time_ns > b->time_ns) - (a->time_ns < b->time_ns);
 }
 
-static void add_shares(struct walk *walk)
+static void add_shares(struct device_use_walk *walk)
 {
 	int64_t share = 0;
 
@@ -133,7 +133,7 @@ static uint8_t classify(const char *name)
 void device_use_fill(struct use_window *windows, size_t count, const struct model *model,
                      const struct device_work *work)
 {
-	struct walk walk = {.model = model, .windows = windows, .count = count, .names.classify = classify};
+	struct device_use_walk walk = {.model = model, .windows = windows, .count = count, .names.classify = classify};
 
 	for (size_t n = 0; n < work->count && count; n++) {
 		const struct work *item = &work->items[n];

@@ -308,13 +308,13 @@ void kept_work_release(struct kept_work *kept)
 
 /* ---- gaps ---- */
 
-struct gap {                       /* before a stretch of work */
+struct device_work_gap {           /* before a stretch of work */
 	int64_t stop_ns, start_ns; /* when the device stopped, INT64_MIN: it had done nothing yet; and went on */
 	int64_t call_start_ns, call_end_ns; /* of the launch of the first work behind it */
 	bool is_call_known, has_begun;      /* ... of which work ran before, too: a graph's */
 };
 
-static void set_call(struct gap *gap, const struct model *model, const struct launches *launches,
+static void set_call(struct device_work_gap *gap, const struct model *model, const struct launches *launches,
                      const struct device_work *work, size_t next)
 {
 	const struct launch *launch = launches_of(launches, work->items[next].track, work->items[next].row);
@@ -334,11 +334,12 @@ static void set_call(struct gap *gap, const struct model *model, const struct la
 }
 
 /* The gap before the stretch `number` of busy; `next`: where its work is looked for from. */
-static struct gap gap_before(const struct intervals *busy, size_t number, size_t *next, const struct model *model,
-                             const struct launches *launches, const struct device_work *work)
+static struct device_work_gap gap_before(const struct intervals *busy, size_t number, size_t *next,
+                                         const struct model *model, const struct launches *launches,
+                                         const struct device_work *work)
 {
-	struct gap gap = {.stop_ns = number ? busy->items[number - 1].end_ns : INT64_MIN,
-	                  .start_ns = busy->items[number].start_ns};
+	struct device_work_gap gap = {.stop_ns = number ? busy->items[number - 1].end_ns : INT64_MIN,
+	                              .start_ns = busy->items[number].start_ns};
 
 	while (*next < work->count && work->items[*next].start_ns < gap.start_ns)
 		++*next;
@@ -355,7 +356,7 @@ static int64_t fastest_launch(const struct model *model, const struct launches *
 	size_t next = 0;
 
 	for (size_t i = 0; i < busy->count; i++) {
-		struct gap gap = gap_before(busy, i, &next, model, launches, work);
+		struct device_work_gap gap = gap_before(busy, i, &next, model, launches, work);
 		int64_t delay_ns = intervals_length(gap.call_start_ns, gap.start_ns);
 
 		if (gap.is_call_known && gap.call_start_ns > gap.stop_ns && delay_ns >= 0 && delay_ns < fastest_ns)
@@ -365,7 +366,7 @@ static int64_t fastest_launch(const struct model *model, const struct launches *
 }
 
 /* Could the device have gone on at once? Not with what a call has not handed over yet, or has only just. */
-static bool is_queued(const struct gap *gap, int64_t fastest_ns)
+static bool is_queued(const struct device_work_gap *gap, int64_t fastest_ns)
 {
 	int64_t there_ns = gap->call_start_ns;
 
@@ -384,7 +385,7 @@ static void find_gaps(struct device_gaps *gaps, const struct model *model, const
 	intervals_live_in(&gaps->launch, model->storage);
 	intervals_live_in(&gaps->unlaunched, model->storage);
 	for (size_t i = 0; i < busy->count; i++) {
-		struct gap gap = gap_before(busy, i, &next, model, launches, work);
+		struct device_work_gap gap = gap_before(busy, i, &next, model, launches, work);
 		int64_t launch_ns = gap.call_start_ns > gap.stop_ns ? gap.call_start_ns : gap.stop_ns;
 
 		if (!gap.is_call_known)

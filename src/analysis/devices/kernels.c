@@ -202,7 +202,7 @@ struct kernel {
 	bool is_mixed[2];    /* not the same in all launches, or not known */
 };
 
-struct fold {
+struct kernels_fold {
 	const struct model *model;
 	const struct analysis_options *options;
 	const struct launches *launches;
@@ -218,44 +218,45 @@ struct fold {
 
 /* ---- what rows are split by: a number of the model's; 0: there is none ---- */
 
-static const struct span_chunk *operation_of(const struct fold *fold, const struct launch *launch, uint32_t *index)
+static const struct span_chunk *operation_of(const struct kernels_fold *fold, const struct launch *launch,
+                                             uint32_t *index)
 {
 	return track_chunk(fold->model->tracks[launch->track], launch->operation, index);
 }
 
-static uint32_t shape_of(struct fold *fold, const struct launch *launch)
+static uint32_t shape_of(struct kernels_fold *fold, const struct launch *launch)
 {
 	uint32_t i;
 
 	return launch->operation == MODEL_NONE ? 0 : operation_of(fold, launch, &i)->shape[i];
 }
 
-static uint32_t module_of(struct fold *fold, const struct launch *launch)
+static uint32_t module_of(struct kernels_fold *fold, const struct launch *launch)
 {
 	return span_module_of(&fold->places, launch->track, launch->row);
 }
 
-static uint32_t line_of(struct fold *fold, const struct launch *launch)
+static uint32_t line_of(struct kernels_fold *fold, const struct launch *launch)
 {
 	return span_line_of(&fold->places, launch->track, launch->row);
 }
 
-static uint32_t stack_of(struct fold *fold, const struct launch *launch)
+static uint32_t stack_of(struct kernels_fold *fold, const struct launch *launch)
 {
 	return span_stack_of(&fold->places, launch->track, launch->row);
 }
 
-static const char *string_text(struct fold *fold, uint32_t part, struct arena *arena)
+static const char *string_text(struct kernels_fold *fold, uint32_t part, struct arena *arena)
 {
 	return model_text(fold->model, part);
 }
 
-static const char *line_text(struct fold *fold, uint32_t part, struct arena *arena)
+static const char *line_text(struct kernels_fold *fold, uint32_t part, struct arena *arena)
 {
 	return span_line_text(&fold->places, part, arena);
 }
 
-static const char *stack_text(struct fold *fold, uint32_t part, struct arena *arena)
+static const char *stack_text(struct kernels_fold *fold, uint32_t part, struct arena *arena)
 {
 	return python_stack_text(fold->model, part, arena);
 }
@@ -263,8 +264,8 @@ static const char *stack_text(struct fold *fold, uint32_t part, struct arena *ar
 static const struct split {
 	enum analysis_by by;
 	int column;
-	uint32_t (*part_of)(struct fold *fold, const struct launch *launch);
-	const char *(*text_of)(struct fold *fold, uint32_t part, struct arena *arena);
+	uint32_t (*part_of)(struct kernels_fold *fold, const struct launch *launch);
+	const char *(*text_of)(struct kernels_fold *fold, uint32_t part, struct arena *arena);
 	const char *none, *not_split;
 } splits[SPLITS] = {
 	{BY_SHAPE, KERNEL_SHAPE, shape_of, string_text,
@@ -287,7 +288,7 @@ static uint32_t number_of_both(struct number_map *numbers, uint32_t first, uint3
 	return number_map_add(numbers, (uint64_t)first << 32 | second, numbers->count);
 }
 
-static struct kernel *kernel_of(struct fold *fold, uint32_t name, const struct launch *launch)
+static struct kernel *kernel_of(struct kernels_fold *fold, uint32_t name, const struct launch *launch)
 {
 	struct kernel new = {.name = name, .calls = DURATIONS_NONE};
 	uint32_t key = name, found;
@@ -328,7 +329,7 @@ static void add_shape(struct kernel *kernel, int which, const double *numbers)
 	}
 }
 
-static void add_config(struct fold *fold, struct kernel *kernel, uint32_t inputs, int64_t dur_ns)
+static void add_config(struct kernels_fold *fold, struct kernel *kernel, uint32_t inputs, int64_t dur_ns)
 {
 	const struct launch_config *config = launch_config_of(&fold->configs, fold->model, inputs);
 	double weight = (double)dur_ns, occupancy;
@@ -360,7 +361,7 @@ static void add_config(struct fold *fold, struct kernel *kernel, uint32_t inputs
 	}
 }
 
-static void add_operation(struct fold *fold, struct kernel *kernel, const struct launch *launch)
+static void add_operation(struct kernels_fold *fold, struct kernel *kernel, const struct launch *launch)
 {
 	uint32_t i;
 
@@ -368,7 +369,7 @@ static void add_operation(struct fold *fold, struct kernel *kernel, const struct
 		few_add(&kernel->operations, operation_of(fold, launch, &i)->name[i]);
 }
 
-static void fold_track(struct fold *fold, uint32_t number)
+static void fold_track(struct kernels_fold *fold, uint32_t number)
 {
 	const struct model *model = fold->model;
 	const struct track *track = model->tracks[number];
@@ -427,7 +428,7 @@ static void set_launch(struct table *table, int row, const struct kernel *kernel
 	}
 }
 
-static void set_few(struct table *table, int row, const struct fold *fold, const struct kernel *kernel)
+static void set_few(struct table *table, int row, const struct kernels_fold *fold, const struct kernel *kernel)
 {
 	const struct model *model = fold->model;
 
@@ -456,7 +457,7 @@ static void set_durations(struct table *table, int row, const struct kernel *ker
 	table_set_int(table, row, KERNEL_MAX, kernel->calls.max_ns);
 }
 
-static void set_parts(struct table *table, int row, struct fold *fold, const struct kernel *kernel)
+static void set_parts(struct table *table, int row, struct kernels_fold *fold, const struct kernel *kernel)
 {
 	for (int i = 0; i < SPLITS; i++) {
 		uint32_t part = kernel->parts[i];
@@ -469,7 +470,7 @@ static void set_parts(struct table *table, int row, struct fold *fold, const str
 	}
 }
 
-static void add_row(struct table *table, struct fold *fold, const struct kernel *kernel, int64_t total_ns)
+static void add_row(struct table *table, struct kernels_fold *fold, const struct kernel *kernel, int64_t total_ns)
 {
 	const char *name = model_text(fold->model, kernel->name);
 	int row = table_row(table);
@@ -493,7 +494,7 @@ static void add_row(struct table *table, struct fold *fold, const struct kernel 
 	set_launch(table, row, kernel);
 }
 
-static void add_rows(struct table *table, struct fold *fold)
+static void add_rows(struct table *table, struct kernels_fold *fold)
 {
 	int64_t total_ns = 0;
 
@@ -517,7 +518,7 @@ static enum status run(const struct model *model, const struct analysis_options 
                        struct error *err)
 {
 	struct launches own = {0};
-	struct fold fold = {.model = model, .options = options, .by_key = {.storage = model->storage}};
+	struct kernels_fold fold = {.model = model, .options = options, .by_key = {.storage = model->storage}};
 
 	for (int i = 0; i < SPLITS; i++)
 		fold.by_parts[i].storage = model->storage;

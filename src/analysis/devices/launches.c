@@ -116,14 +116,14 @@ static const struct table_column columns[LAUNCH_COLUMNS] = {
                  .more = MORE_SUM},
 };
 
-struct launched { /* one work of a device */
+struct launches_work { /* one work of a device */
 	int64_t launch_ns, start_ns, dur_ns;
 	uint32_t track, row; /* of the call */
 	uint32_t group;
 	bool is_kernel;
 };
 
-struct group { /* by the name of the call */
+struct launches_group { /* by the name of the call */
 	uint32_t name;
 	int64_t calls, count, early, kernels, short_count, depth_max;
 	double call_ns, depth;
@@ -131,38 +131,38 @@ struct group { /* by the name of the call */
 	size_t delay_count, delay_capacity;
 };
 
-struct fold {
+struct launches_fold {
 	const struct model *model;
 	const struct analysis_options *options;
 	const struct launches *launches;
 	struct device_work work;
 	struct number_map by_name;
-	struct group *groups;
+	struct launches_group *groups;
 	uint32_t count, capacity;
-	struct launched *launched;
+	struct launches_work *launched;
 	int64_t *starts;
 	size_t launched_count, launched_capacity;
 	int64_t without;
 };
 
-static uint32_t group_of(struct fold *fold, uint32_t name)
+static uint32_t group_of(struct launches_fold *fold, uint32_t name)
 {
 	uint32_t found = number_map_add(&fold->by_name, name, fold->count);
 
 	if (found == fold->count) {
 		STORAGE_GROW(fold->model->storage, fold->groups, fold->count, fold->capacity, 16);
-		fold->groups[fold->count++] = (struct group){.name = name};
+		fold->groups[fold->count++] = (struct launches_group){.name = name};
 	}
 	return found;
 }
 
-static void add_delay(struct group *group, int64_t delay_ns)
+static void add_delay(struct launches_group *group, int64_t delay_ns)
 {
 	MEMORY_GROW(group->delays, group->delay_count, group->delay_capacity, 4);
 	group->delays[group->delay_count++] = (double)delay_ns;
 }
 
-static void add_launched(struct fold *fold, const struct launched *item)
+static void add_launched(struct launches_fold *fold, const struct launches_work *item)
 {
 	if (fold->launched_count == fold->launched_capacity) {
 		fold->launched_capacity = fold->launched_capacity ? 2 * fold->launched_capacity : 1024;
@@ -175,12 +175,12 @@ static void add_launched(struct fold *fold, const struct launched *item)
 	fold->launched[fold->launched_count++] = *item;
 }
 
-static void add_work(struct fold *fold, const struct work *item)
+static void add_work(struct launches_fold *fold, const struct work *item)
 {
 	const struct launch *launch = launches_of(fold->launches, item->track, item->row);
 	bool is_kernel = item->class == WORK_COMPUTE || item->class == WORK_COMMUNICATION;
 	const struct span_chunk *call;
-	struct group *group;
+	struct launches_group *group;
 	uint32_t i, number;
 
 	if (!device_work_is_selected(fold->model, fold->options, fold->launches, item->track, item->row))
@@ -194,13 +194,13 @@ static void add_work(struct fold *fold, const struct work *item)
 	group = &fold->groups[number];
 	group->count++;
 	group->kernels += is_kernel;
-	add_launched(fold, &(struct launched){.launch_ns = call->start_ns[i],
-	                                      .start_ns = item->start_ns,
-	                                      .dur_ns = item->end_ns - item->start_ns,
-	                                      .track = launch->track,
-	                                      .row = launch->row,
-	                                      .group = number,
-	                                      .is_kernel = is_kernel});
+	add_launched(fold, &(struct launches_work){.launch_ns = call->start_ns[i],
+	                                           .start_ns = item->start_ns,
+	                                           .dur_ns = item->end_ns - item->start_ns,
+	                                           .track = launch->track,
+	                                           .row = launch->row,
+	                                           .group = number,
+	                                           .is_kernel = is_kernel});
 	if (item->start_ns < call->start_ns[i])
 		group->early++;
 	else
@@ -209,7 +209,7 @@ static void add_work(struct fold *fold, const struct work *item)
 
 static int compare_launched(const void *left, const void *right)
 {
-	const struct launched *a = left, *b = right;
+	const struct launches_work *a = left, *b = right;
 
 	if (a->launch_ns != b->launch_ns)
 		return a->launch_ns < b->launch_ns ? -1 : 1;
@@ -219,10 +219,10 @@ static int compare_launched(const void *left, const void *right)
 }
 
 /* The work of one call: items first to end. */
-static void add_call(struct fold *fold, size_t first, size_t end, int64_t depth)
+static void add_call(struct launches_fold *fold, size_t first, size_t end, int64_t depth)
 {
-	const struct launched *items = fold->launched;
-	struct group *group = &fold->groups[items[first].group];
+	const struct launches_work *items = fold->launched;
+	struct launches_group *group = &fold->groups[items[first].group];
 	const struct span_chunk *call;
 	uint32_t index;
 
@@ -237,14 +237,14 @@ static void add_call(struct fold *fold, size_t first, size_t end, int64_t depth)
 }
 
 /* Launched before this call and not begun by then. What one call launches (a graph) does not wait for itself. */
-static void add_calls(struct fold *fold)
+static void add_calls(struct launches_fold *fold)
 {
 	size_t begun = 0, earlier = 0;
 
 	merge_sort_in(fold->model->storage, fold->launched, fold->launched_count, sizeof(*fold->launched),
 	              compare_launched);
 	for (size_t i = 0, end; i < fold->launched_count; i = end) {
-		const struct launched *item = &fold->launched[i];
+		const struct launches_work *item = &fold->launched[i];
 		int64_t depth;
 
 		for (end = i + 1; end < fold->launched_count && fold->launched[end].track == item->track &&
@@ -259,7 +259,7 @@ static void add_calls(struct fold *fold)
 	}
 }
 
-static void fold_run(struct fold *fold)
+static void fold_run(struct launches_fold *fold)
 {
 	struct device *devices;
 	size_t count = devices_find(&devices, fold->model);
@@ -276,7 +276,7 @@ static void fold_run(struct fold *fold)
 
 /* ---- the table ---- */
 
-static void set_delays(struct table *table, int row, struct group *group)
+static void set_delays(struct table *table, int row, struct launches_group *group)
 {
 	double sum = 0;
 
@@ -294,7 +294,7 @@ static void set_delays(struct table *table, int row, struct group *group)
 	table_set_double(table, row, LAUNCH_DELAY_MAX, group->delays[group->delay_count - 1]);
 }
 
-static void add_row(struct table *table, const struct model *model, struct group *group)
+static void add_row(struct table *table, const struct model *model, struct launches_group *group)
 {
 	int row = table_row(table);
 
@@ -328,7 +328,7 @@ static enum status run(const struct model *model, const struct analysis_options 
                        struct error *err)
 {
 	struct launches own = {0};
-	struct fold fold = {.model = model, .options = options, .by_name = {.storage = model->storage}};
+	struct launches_fold fold = {.model = model, .options = options, .by_name = {.storage = model->storage}};
 
 	fold.launches = launches_get(&own, model, options);
 	fold_run(&fold);

@@ -90,27 +90,27 @@ static const struct table_column columns[QUEUE_COLUMNS] = {
                              .other = "duration_ns"},
 };
 
-struct window {
+struct queue_depth_window {
 	int64_t start_ns, end_ns, step;
 	int64_t launched, depth_max, empty_ns, full_ns;
 	double depth_ns;
 };
 
-struct change { /* of what waits on a stream: 1 at a launch, -1 at the begin of the work */
+struct queue_depth_change { /* of what waits on a stream: 1 at a launch, -1 at the begin of the work */
 	int64_t time_ns;
 	uint32_t stream; /* track: the stream's first lane */
 	int32_t by;
 };
 
-struct fold {
+struct queue_depth_fold {
 	const struct model *model;
 	const struct analysis_options *options;
 	const struct launches *launches;
 	const struct step_times *times;
 	struct device_work work;
-	struct change *changes;
+	struct queue_depth_change *changes;
 	size_t change_count, change_capacity;
-	struct window *windows;
+	struct queue_depth_window *windows;
 	size_t count, first; /* windows before the first are over */
 	int64_t *waiting;    /* by track */
 	int64_t depth, full_streams;
@@ -118,23 +118,23 @@ struct fold {
 
 /* ---- what waits ---- */
 
-static void add_change(struct fold *fold, int64_t time_ns, uint32_t stream, int32_t by)
+static void add_change(struct queue_depth_fold *fold, int64_t time_ns, uint32_t stream, int32_t by)
 {
 	MEMORY_GROW(fold->changes, fold->change_count, fold->change_capacity, 1024);
-	fold->changes[fold->change_count++] = (struct change){time_ns, stream, by};
+	fold->changes[fold->change_count++] = (struct queue_depth_change){time_ns, stream, by};
 }
 
 /* At one instant launches come first, so that nothing waits less than nothing. */
 static int compare_changes(const void *left, const void *right)
 {
-	const struct change *a = left, *b = right;
+	const struct queue_depth_change *a = left, *b = right;
 
 	if (a->time_ns != b->time_ns)
 		return a->time_ns < b->time_ns ? -1 : 1;
 	return (a->by < b->by) - (a->by > b->by);
 }
 
-static void find_changes(struct fold *fold)
+static void find_changes(struct queue_depth_fold *fold)
 {
 	fold->change_count = 0;
 	for (size_t i = 0; i < fold->work.count; i++) {
@@ -157,18 +157,18 @@ static void find_changes(struct fold *fold)
 
 /* ---- stretches of time ---- */
 
-static void add_steps(struct fold *fold, uint32_t process)
+static void add_steps(struct queue_depth_fold *fold, uint32_t process)
 {
 	for (uint32_t i = 0; i < fold->times->count; i++) {
 		const struct model_step *step = &fold->model->steps[i];
 
 		if (step->process == process && fold->times->steps[i].is_measured && fold->times->steps[i].is_complete)
-			fold->windows[fold->count++] = (struct window){
+			fold->windows[fold->count++] = (struct queue_depth_window){
 				.start_ns = step->start_ns, .end_ns = step->end_ns, .step = step->number};
 	}
 }
 
-static void add_parts(struct fold *fold)
+static void add_parts(struct queue_depth_fold *fold)
 {
 	int64_t start_ns, all_ns;
 
@@ -177,13 +177,13 @@ static void add_parts(struct fold *fold)
 	start_ns = fold->changes[0].time_ns;
 	all_ns = intervals_length(start_ns, fold->changes[fold->change_count - 1].time_ns);
 	for (int64_t i = 0; i < PARTS && all_ns >= PARTS; i++) /* the rest of the division spreads over all */
-		fold->windows[fold->count++] = (struct window){
+		fold->windows[fold->count++] = (struct queue_depth_window){
 			.start_ns = start_ns + all_ns / PARTS * i + all_ns % PARTS * i / PARTS,
 			.end_ns = start_ns + all_ns / PARTS * (i + 1) + all_ns % PARTS * (i + 1) / PARTS,
 			.step = -1};
 }
 
-static void find_windows(struct fold *fold, uint32_t process)
+static void find_windows(struct queue_depth_fold *fold, uint32_t process)
 {
 	fold->count = fold->first = 0;
 	fold->windows = memory_resize(fold->windows, (size_t)fold->times->count + PARTS, sizeof(*fold->windows));
@@ -197,12 +197,12 @@ static void find_windows(struct fold *fold, uint32_t process)
 
 /* ---- both ---- */
 
-static void add_stretch(struct fold *fold, int64_t from_ns, int64_t to_ns)
+static void add_stretch(struct queue_depth_fold *fold, int64_t from_ns, int64_t to_ns)
 {
 	while (fold->first < fold->count && fold->windows[fold->first].end_ns <= from_ns)
 		fold->first++;
 	for (size_t i = fold->first; i < fold->count && fold->windows[i].start_ns < to_ns; i++) {
-		struct window *window = &fold->windows[i];
+		struct queue_depth_window *window = &fold->windows[i];
 		int64_t start_ns = from_ns > window->start_ns ? from_ns : window->start_ns;
 		int64_t end_ns = to_ns < window->end_ns ? to_ns : window->end_ns;
 
@@ -215,13 +215,13 @@ static void add_stretch(struct fold *fold, int64_t from_ns, int64_t to_ns)
 	}
 }
 
-static void count_launch(struct fold *fold, int64_t time_ns)
+static void count_launch(struct queue_depth_fold *fold, int64_t time_ns)
 {
 	for (size_t i = fold->first; i < fold->count && fold->windows[i].start_ns <= time_ns; i++)
 		fold->windows[i].launched += time_ns < fold->windows[i].end_ns;
 }
 
-static void fold_device(struct fold *fold, const struct device *device)
+static void fold_device(struct queue_depth_fold *fold, const struct device *device)
 {
 	device_work_get(&fold->work, fold->model, fold->options, device->process, device->device);
 	find_changes(fold);
@@ -229,7 +229,7 @@ static void fold_device(struct fold *fold, const struct device *device)
 	memset(fold->waiting, 0, fold->model->tracks_count * sizeof(*fold->waiting));
 	fold->depth = fold->full_streams = 0;
 	for (size_t i = 0; i < fold->change_count; i++) {
-		const struct change *change = &fold->changes[i];
+		const struct queue_depth_change *change = &fold->changes[i];
 		int64_t *waiting = &fold->waiting[change->stream];
 
 		if (i && fold->depth)
@@ -245,10 +245,11 @@ static void fold_device(struct fold *fold, const struct device *device)
 
 /* ---- the table ---- */
 
-static void add_rows(struct table *table, const struct fold *fold, const struct device *device, int64_t origin_ns)
+static void add_rows(struct table *table, const struct queue_depth_fold *fold, const struct device *device,
+                     int64_t origin_ns)
 {
 	for (size_t i = 0; i < fold->count; i++) {
-		const struct window *window = &fold->windows[i];
+		const struct queue_depth_window *window = &fold->windows[i];
 		int64_t time_ns = intervals_length(window->start_ns, window->end_ns);
 		int row = table_row(table);
 
@@ -280,7 +281,8 @@ static enum status run(const struct model *model, const struct analysis_options 
 {
 	struct step_times own = {0};
 	struct launches own_launches = {0};
-	struct fold fold = {.model = model, .options = options, .times = step_times_get(&own, model, options)};
+	struct queue_depth_fold fold = {
+		.model = model, .options = options, .times = step_times_get(&own, model, options)};
 	struct device *devices;
 	size_t count = devices_find(&devices, model);
 

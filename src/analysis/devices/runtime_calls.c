@@ -68,39 +68,39 @@ static const struct table_column columns[CALL_COLUMNS] = {
 	[CALL_NAME] = {.name = "call", .type = TABLE_TEXT, .role = ROLE_KEY, .definition = "its name"},
 };
 
-struct call {
+struct runtime_call {
 	uint32_t name;
 	int64_t count, total_ns, min_ns, max_ns;
 };
 
-struct fold {
+struct runtime_calls_fold {
 	const struct model *model;
 	const struct step_times *times;
 	bool has_steps; /* only calls that begin in selected steps */
 	struct number_map by_name;
-	struct call *calls;
+	struct runtime_call *calls;
 	uint32_t count, capacity;
 };
 
-static struct call *call_of(struct fold *fold, uint32_t name)
+static struct runtime_call *call_of(struct runtime_calls_fold *fold, uint32_t name)
 {
 	uint32_t found = number_map_add(&fold->by_name, name, fold->count);
 
 	if (found == fold->count) {
 		STORAGE_GROW(fold->model->storage, fold->calls, fold->count, fold->capacity, 32);
-		fold->calls[fold->count++] = (struct call){.name = name, .min_ns = INT64_MAX};
+		fold->calls[fold->count++] = (struct runtime_call){.name = name, .min_ns = INT64_MAX};
 	}
 	return &fold->calls[found];
 }
 
-static void fold_track(struct fold *fold, const struct track *track)
+static void fold_track(struct runtime_calls_fold *fold, const struct track *track)
 {
 	for (uint32_t c = 0; c < track->chunk_count; c++) {
 		const struct span_chunk *chunk = track->chunks[c];
 
 		for (uint32_t i = 0; i < chunk->count; i++) {
 			int64_t dur_ns = chunk->dur_ns[i];
-			struct call *call;
+			struct runtime_call *call;
 
 			if (chunk->kind[i] != SPAN_RUNTIME ||
 			    (fold->has_steps &&
@@ -116,7 +116,7 @@ static void fold_track(struct fold *fold, const struct track *track)
 	}
 }
 
-static void add_row(struct table *table, const struct model *model, const struct call *call, int64_t total_ns)
+static void add_row(struct table *table, const struct model *model, const struct runtime_call *call, int64_t total_ns)
 {
 	const char *name = model_text(model, call->name);
 	int row = table_row(table);
@@ -134,7 +134,7 @@ static void add_row(struct table *table, const struct model *model, const struct
 		table_set_missing(table, row, CALL_RATIO, "the calls took no time");
 }
 
-static void fill(struct table *table, const struct fold *fold)
+static void fill(struct table *table, const struct runtime_calls_fold *fold)
 {
 	int64_t total_ns = 0;
 
@@ -153,10 +153,10 @@ static enum status run(const struct model *model, const struct analysis_options 
                        struct error *err)
 {
 	struct step_times own = {0};
-	struct fold fold = {.model = model,
-	                    .times = step_times_get(&own, model, options),
-	                    .has_steps = options->has_steps,
-	                    .by_name = {.storage = model->storage}};
+	struct runtime_calls_fold fold = {.model = model,
+	                                  .times = step_times_get(&own, model, options),
+	                                  .has_steps = options->has_steps,
+	                                  .by_name = {.storage = model->storage}};
 
 	for (uint32_t track = 0; track < model->tracks_count; track++)
 		fold_track(&fold, model->tracks[track]);

@@ -14,24 +14,24 @@
 #include <stepscope/format.h>
 #include <string.h>
 
-struct wait {
+struct stream_wait {
 	uint32_t track;        /* first lane of the stream that waits */
 	uint32_t other;        /* of the stream that is waited for */
 	uint64_t call, record; /* correlations of both calls */
 };
 
-struct launched {       /* work and the call that launched it */
-	uint32_t track; /* first lane */
+struct stream_waits_launched { /* work and the call that launched it */
+	uint32_t track;        /* first lane */
 	int64_t call_ns;
 	size_t number;
 };
 
-struct search {
+struct stream_waits_search {
 	const struct model *model;
 	uint32_t process;
-	struct wait *waits;
+	struct stream_wait *waits;
 	size_t count, capacity;
-	struct launched *launched; /* by track and call */
+	struct stream_waits_launched *launched; /* by track and call */
 	size_t launched_count;
 	struct number_map calls; /* correlation of a wait or record -> index into calls_ns */
 	int64_t *calls_ns;
@@ -41,7 +41,7 @@ struct search {
 /* ---- waits ---- */
 
 /* MODEL_NONE: the process has no such stream of the device. */
-static uint32_t find_stream(const struct search *search, int32_t device, int64_t stream)
+static uint32_t find_stream(const struct stream_waits_search *search, int32_t device, int64_t stream)
 {
 	for (uint32_t i = 0; i < search->model->tracks_count; i++) {
 		const struct track *track = search->model->tracks[i];
@@ -61,14 +61,14 @@ static bool number_of(const struct span_arg *arg, uint64_t *number)
 }
 
 /* The args [0, count) are those of one span. */
-static void add_wait(struct search *search, const struct span_arg *args, size_t count)
+static void add_wait(struct stream_waits_search *search, const struct span_arg *args, size_t count)
 {
 	const struct track *track = search->model->tracks[args->track];
 	uint32_t i;
 	const struct span_chunk *chunk = track_chunk(track, args->row, &i);
-	struct wait wait = {.track = first_lane(search->model, args->track),
-	                    .other = MODEL_NONE,
-	                    .call = span_correlation(chunk, i)};
+	struct stream_wait wait = {.track = first_lane(search->model, args->track),
+	                           .other = MODEL_NONE,
+	                           .call = span_correlation(chunk, i)};
 
 	if (chunk->kind[i] != SPAN_SYNC || track->process != search->process ||
 	    strcmp(model_text(search->model, chunk->name[i]), "Stream Wait Event") != 0)
@@ -90,7 +90,7 @@ static void add_wait(struct search *search, const struct span_arg *args, size_t 
 	search->waits[search->count++] = wait;
 }
 
-static void find_waits(struct search *search)
+static void find_waits(struct stream_waits_search *search)
 {
 	const struct model *model = search->model;
 
@@ -107,7 +107,7 @@ static void find_waits(struct search *search)
 
 /* ---- when both were called ---- */
 
-static void want_call(struct search *search, uint64_t correlation)
+static void want_call(struct stream_waits_search *search, uint64_t correlation)
 {
 	if (number_map_find(&search->calls, correlation) != NUMBER_MAP_NONE)
 		return;
@@ -115,7 +115,7 @@ static void want_call(struct search *search, uint64_t correlation)
 	search->calls_ns[search->call_count++] = INT64_MIN;
 }
 
-static void find_calls_of(struct search *search, const struct track *track)
+static void find_calls_of(struct stream_waits_search *search, const struct track *track)
 {
 	for (uint32_t c = 0; c < track->chunk_count; c++) {
 		const struct span_chunk *chunk = track->chunks[c];
@@ -132,7 +132,7 @@ static void find_calls_of(struct search *search, const struct track *track)
 	}
 }
 
-static void find_calls(struct search *search)
+static void find_calls(struct stream_waits_search *search)
 {
 	search->calls_ns = memory_resize(NULL, 2 * search->count, sizeof(*search->calls_ns));
 	for (size_t i = 0; i < search->count; i++) {
@@ -145,7 +145,7 @@ static void find_calls(struct search *search)
 			find_calls_of(search, search->model->tracks[i]);
 }
 
-static int64_t called_ns(const struct search *search, uint64_t correlation)
+static int64_t called_ns(const struct stream_waits_search *search, uint64_t correlation)
 {
 	return search->calls_ns[number_map_find(&search->calls, correlation)];
 }
@@ -154,7 +154,7 @@ static int64_t called_ns(const struct search *search, uint64_t correlation)
 
 static int compare_launched(const void *left, const void *right)
 {
-	const struct launched *a = left, *b = right;
+	const struct stream_waits_launched *a = left, *b = right;
 
 	if (a->track != b->track)
 		return a->track < b->track ? -1 : 1;
@@ -163,7 +163,8 @@ static int compare_launched(const void *left, const void *right)
 	return (a->number > b->number) - (a->number < b->number);
 }
 
-static void find_launched(struct search *search, const struct launches *launches, const struct device_work *work)
+static void find_launched(struct stream_waits_search *search, const struct launches *launches,
+                          const struct device_work *work)
 {
 	search->launched = memory_resize(NULL, work->count + 1, sizeof(*search->launched));
 	for (size_t n = 0; n < work->count; n++) {
@@ -174,22 +175,22 @@ static void find_launched(struct search *search, const struct launches *launches
 		if (!launch || launch->track == MODEL_NONE)
 			continue;
 		chunk = track_chunk(search->model->tracks[launch->track], launch->row, &i);
-		search->launched[search->launched_count++] = (struct launched){
+		search->launched[search->launched_count++] = (struct stream_waits_launched){
 			first_lane(search->model, work->items[n].track), chunk->start_ns[i], n};
 	}
 	merge_sort(search->launched, search->launched_count, sizeof(*search->launched), compare_launched);
 }
 
 /* Index of the first work of the stream that was launched at the instant or later. */
-static size_t first_launched(const struct search *search, uint32_t track, int64_t time_ns)
+static size_t first_launched(const struct stream_waits_search *search, uint32_t track, int64_t time_ns)
 {
-	const struct launched wanted = {track, time_ns, 0};
+	const struct stream_waits_launched wanted = {track, time_ns, 0};
 
 	return LOWER_BOUND(search->launched, search->launched_count, item, compare_launched(item, &wanted) < 0);
 }
 
-static void use_wait(const struct search *search, const struct device_work *work, const struct wait *wait,
-                     size_t *waits_for)
+static void use_wait(const struct stream_waits_search *search, const struct device_work *work,
+                     const struct stream_wait *wait, size_t *waits_for)
 {
 	int64_t call_ns = called_ns(search, wait->call), record_ns = called_ns(search, wait->record);
 	size_t next = first_launched(search, wait->track, call_ns);
@@ -207,7 +208,7 @@ static void use_wait(const struct search *search, const struct device_work *work
 size_t *stream_waits_find(const struct model *model, const struct launches *launches, const struct device_work *work,
                           uint32_t process)
 {
-	struct search search = {.model = model, .process = process};
+	struct stream_waits_search search = {.model = model, .process = process};
 	size_t *waits_for = NULL;
 
 	find_waits(&search);

@@ -75,12 +75,12 @@ static const struct table_column columns[SYNC_COLUMNS] = {
                              .more = MORE_SUM},
 };
 
-struct place {
+struct sync_waits_place {
 	uint32_t call, module, line;
 	int64_t count, wait_ns, idle_ns;
 };
 
-struct fold {
+struct sync_waits_fold {
 	const struct model *model;
 	const struct analysis_options *options;
 	const struct launches *launches;
@@ -91,7 +91,7 @@ struct fold {
 	struct launch_configs configs;
 	struct number_map taken; /* ends of copies to the host, and of work that a call waited for: a set */
 	struct number_map by_key;
-	struct place *places;
+	struct sync_waits_place *places;
 	uint32_t count, capacity;
 	int64_t all_ns; /* of all devices, from first to last work */
 };
@@ -101,7 +101,7 @@ static uint8_t classify(const char *name)
 	return is_synchronizing_call(name);
 }
 
-static struct place *place_of(struct fold *fold, uint32_t call, uint32_t track, uint32_t row)
+static struct sync_waits_place *place_of(struct sync_waits_fold *fold, uint32_t call, uint32_t track, uint32_t row)
 {
 	uint32_t module = span_module_of(&fold->spans, track, row), line = span_line_of(&fold->spans, track, row);
 	uint64_t key = (((uint64_t)call << 32 | module) * 0x9e3779b97f4a7c15u) ^ line;
@@ -109,7 +109,7 @@ static struct place *place_of(struct fold *fold, uint32_t call, uint32_t track, 
 
 	if (found == fold->count) {
 		STORAGE_GROW(fold->model->storage, fold->places, fold->count, fold->capacity, 16);
-		fold->places[fold->count++] = (struct place){.call = call, .module = module, .line = line};
+		fold->places[fold->count++] = (struct sync_waits_place){.call = call, .module = module, .line = line};
 	}
 	return &fold->places[found];
 }
@@ -128,10 +128,11 @@ static bool becomes_idle(const struct intervals *busy, int64_t start_ns, int64_t
 	return true;
 }
 
-static void add_call(struct fold *fold, uint32_t track, uint32_t row, const struct span_chunk *chunk, uint32_t i)
+static void add_call(struct sync_waits_fold *fold, uint32_t track, uint32_t row, const struct span_chunk *chunk,
+                     uint32_t i)
 {
 	int64_t start_ns = chunk->start_ns[i], dur_ns = chunk->dur_ns[i], done_ns, next_ns, idle_ns;
-	struct place *place;
+	struct sync_waits_place *place;
 
 	if (!becomes_idle(&fold->parts.device.busy, start_ns, start_ns + dur_ns, &done_ns, &next_ns) ||
 	    number_map_find(&fold->taken, (uint64_t)done_ns) != NUMBER_MAP_NONE)
@@ -144,7 +145,7 @@ static void add_call(struct fold *fold, uint32_t track, uint32_t row, const stru
 	clamped_add(&place->idle_ns, idle_ns < dur_ns ? idle_ns : dur_ns);
 }
 
-static void fold_track(struct fold *fold, uint32_t number)
+static void fold_track(struct sync_waits_fold *fold, uint32_t number)
 {
 	const struct track *track = fold->model->tracks[number];
 
@@ -160,7 +161,7 @@ static void fold_track(struct fold *fold, uint32_t number)
 	}
 }
 
-static void take_copies(struct fold *fold)
+static void take_copies(struct sync_waits_fold *fold)
 {
 	const struct device_work *work = &fold->parts.work;
 
@@ -180,7 +181,7 @@ static void take_copies(struct fold *fold)
 	}
 }
 
-static void fold_device(struct fold *fold, const struct device *device)
+static void fold_device(struct sync_waits_fold *fold, const struct device *device)
 {
 	struct interval extent;
 
@@ -196,7 +197,7 @@ static void fold_device(struct fold *fold, const struct device *device)
 
 /* ---- the table ---- */
 
-static void add_row(struct table *table, struct fold *fold, const struct place *place)
+static void add_row(struct table *table, struct sync_waits_fold *fold, const struct sync_waits_place *place)
 {
 	const struct model *model = fold->model;
 	int row = table_row(table);
@@ -212,7 +213,7 @@ static void add_row(struct table *table, struct fold *fold, const struct place *
 		table_set_missing(table, row, SYNC_IDLE_RATIO, "the work took no time");
 }
 
-static void fold_release(struct fold *fold)
+static void fold_release(struct sync_waits_fold *fold)
 {
 	span_places_release(&fold->spans);
 	device_parts_release(&fold->parts);
@@ -228,10 +229,10 @@ static enum status run(const struct model *model, const struct analysis_options 
 {
 	struct launches own = {0};
 	struct step_times own_times = {0};
-	struct fold fold = {.model = model,
-	                    .options = options,
-	                    .names = {.classify = classify},
-	                    .by_key = {.storage = model->storage}};
+	struct sync_waits_fold fold = {.model = model,
+	                               .options = options,
+	                               .names = {.classify = classify},
+	                               .by_key = {.storage = model->storage}};
 	struct device *devices;
 	size_t count = devices_find(&devices, model);
 

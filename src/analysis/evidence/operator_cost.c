@@ -23,7 +23,7 @@
 #define RARE 4u  /* one of so many stretches of BLOCK steps */
 #define BLOCK 8u /* steps, as src/recorder/budget.c has them; N = 1 leaves out one of 16 */
 
-struct pair {
+struct operator_cost_pair {
 	int64_t key; /* of the job's step, or of the process's; number of the block */
 	double with_ns, without_ns;
 	double variance,
@@ -32,10 +32,10 @@ struct pair {
 	uint32_t count;  /* that were brought together */
 };
 
-struct pairing {
+struct operator_cost_pairing {
 	const struct model *model;
 	const struct step_times *times;
-	struct pair *list;
+	struct operator_cost_pair *list;
 	uint32_t count;
 	double *gaps;
 	double gap_limit_ns;
@@ -45,7 +45,7 @@ struct pairing {
 
 /* ---- kinds ---- */
 
-static bool is_plain(const struct pairing *pairing, uint32_t i)
+static bool is_plain(const struct operator_cost_pairing *pairing, uint32_t i)
 {
 	const struct step_time *time = &pairing->times->steps[i];
 	const struct job_step *job = time->job == MODEL_NONE ? NULL : &pairing->times->job[time->job];
@@ -54,7 +54,7 @@ static bool is_plain(const struct pairing *pairing, uint32_t i)
 }
 
 /* With operators in all of it, in some rank. */
-static bool is_with(const struct pairing *pairing, uint32_t i)
+static bool is_with(const struct operator_cost_pairing *pairing, uint32_t i)
 {
 	const struct step_time *time = &pairing->times->steps[i];
 	const struct job_step *job = time->job == MODEL_NONE ? NULL : &pairing->times->job[time->job];
@@ -62,7 +62,7 @@ static bool is_with(const struct pairing *pairing, uint32_t i)
 	return job ? job->measured && job->measured + job->plain == job->processes : time->is_measured;
 }
 
-static bool is_usable(const struct pairing *pairing, uint32_t i)
+static bool is_usable(const struct operator_cost_pairing *pairing, uint32_t i)
 {
 	const struct step_time *time = &pairing->times->steps[i];
 
@@ -70,7 +70,7 @@ static bool is_usable(const struct pairing *pairing, uint32_t i)
 	       (double)time->dur_ns < pairing->giant_ns && !time->phase_ns[STEPSCOPE_PHASE_EVALUATION];
 }
 
-static bool is_from(const struct pairing *pairing, uint32_t i, double from_ns, double to_ns)
+static bool is_from(const struct operator_cost_pairing *pairing, uint32_t i, double from_ns, double to_ns)
 {
 	double dur_ns = (double)pairing->times->steps[i].dur_ns;
 
@@ -78,7 +78,7 @@ static bool is_from(const struct pairing *pairing, uint32_t i, double from_ns, d
 }
 
 /* From there on steps are rare, and none is so near to it that operators would decide on which side it is. */
-static bool are_giants(const struct pairing *pairing, uint32_t first, uint32_t end, double giant_ns)
+static bool are_giants(const struct operator_cost_pairing *pairing, uint32_t first, uint32_t end, double giant_ns)
 {
 	uint32_t stretches = 0, odd = 0;
 
@@ -97,7 +97,7 @@ static bool are_giants(const struct pairing *pairing, uint32_t first, uint32_t e
 
 /* What a compilation or somebody else on the machine makes very long tells nothing of operators. Where such steps are no exception, they are the
  * program's. Whether a step has operators plays no part in it. */
-static void find_giants(struct pairing *pairing, uint32_t first, uint32_t end)
+static void find_giants(struct operator_cost_pairing *pairing, uint32_t first, uint32_t end)
 {
 	uint32_t count = 0;
 
@@ -123,13 +123,13 @@ static bool follows(const struct model_step *after, const struct model_step *bef
 	return after->process == before->process && after->track == before->track && after->number > before->number;
 }
 
-static double gap_ns(const struct pairing *pairing, uint32_t i)
+static double gap_ns(const struct operator_cost_pairing *pairing, uint32_t i)
 {
 	return fmax(0, (double)(pairing->model->steps[i].start_ns - pairing->model->steps[i - 1].end_ns));
 }
 
 /* How long a gap between two steps of the process [first, end) may be. */
-static void find_gap_limit(struct pairing *pairing, uint32_t first, uint32_t end)
+static void find_gap_limit(struct operator_cost_pairing *pairing, uint32_t first, uint32_t end)
 {
 	double step_ns = 0;
 	uint32_t count = 0;
@@ -148,7 +148,8 @@ static void find_gap_limit(struct pairing *pairing, uint32_t first, uint32_t end
 }
 
 /* Adds the step `other` beside `i`, where it may be compared. behind: of the two the one that comes second. */
-static void add_neighbour(struct pairing *pairing, struct pair *pair, uint32_t other, uint32_t behind)
+static void add_neighbour(struct operator_cost_pairing *pairing, struct operator_cost_pair *pair, uint32_t other,
+                          uint32_t behind)
 {
 	const struct model_step *steps = pairing->model->steps;
 
@@ -160,10 +161,10 @@ static void add_neighbour(struct pairing *pairing, struct pair *pair, uint32_t o
 	pairing->is_beside[other] = true;
 }
 
-static void pair_step(struct pairing *pairing, uint32_t i, uint32_t first, uint32_t end)
+static void pair_step(struct operator_cost_pairing *pairing, uint32_t i, uint32_t first, uint32_t end)
 {
 	const struct step_time *time = &pairing->times->steps[i];
-	struct pair pair = {
+	struct operator_cost_pair pair = {
 		.key = time->job == MODEL_NONE ? i : time->job, .with_ns = (double)time->dur_ns, .steps = 1};
 
 	if (!is_usable(pairing, i) || !is_with(pairing, i))
@@ -181,7 +182,7 @@ static void pair_step(struct pairing *pairing, uint32_t i, uint32_t first, uint3
 
 /* ---- blocks ---- */
 
-static bool is_block(const struct pairing *pairing, uint32_t first, uint32_t end)
+static bool is_block(const struct operator_cost_pairing *pairing, uint32_t first, uint32_t end)
 {
 	const struct model_step *steps = pairing->model->steps;
 
@@ -199,7 +200,7 @@ static bool is_block(const struct pairing *pairing, uint32_t first, uint32_t end
 }
 
 /* Of the steps of a kind, around their mean. */
-static double squares_of(const struct pairing *pairing, uint32_t first, bool is_of_plain, double mean_ns)
+static double squares_of(const struct operator_cost_pairing *pairing, uint32_t first, bool is_of_plain, double mean_ns)
 {
 	double squares = 0;
 
@@ -209,9 +210,9 @@ static double squares_of(const struct pairing *pairing, uint32_t first, bool is_
 	return squares;
 }
 
-static void pair_block(struct pairing *pairing, uint32_t first)
+static void pair_block(struct operator_cost_pairing *pairing, uint32_t first)
 {
-	struct pair pair = {
+	struct operator_cost_pair pair = {
 		.key = pairing->model->steps[first].number / (int64_t)BLOCK, .count = 1, .freedom = BLOCK - 2};
 
 	for (uint32_t i = first; i < first + BLOCK; i++) {
@@ -232,14 +233,14 @@ static void pair_block(struct pairing *pairing, uint32_t first)
 	pairing->list[pairing->count++] = pair;
 }
 
-static void pair_blocks(struct pairing *pairing, uint32_t first, uint32_t end)
+static void pair_blocks(struct operator_cost_pairing *pairing, uint32_t first, uint32_t end)
 {
 	for (uint32_t i = first; i < end; i++)
 		if (is_block(pairing, i, end))
 			pair_block(pairing, i);
 }
 
-static void pair_steps(struct pairing *pairing, uint32_t first, uint32_t end)
+static void pair_steps(struct operator_cost_pairing *pairing, uint32_t first, uint32_t end)
 {
 	for (uint32_t i = first; i < end; i++)
 		pair_step(pairing, i, first, end);
@@ -255,7 +256,8 @@ static bool is_wanted(const struct step_times *times, uint32_t process, uint32_t
 	return false;
 }
 
-static void pair_all(struct pairing *pairing, uint32_t wanted, void (*pair)(struct pairing *, uint32_t, uint32_t))
+static void pair_all(struct operator_cost_pairing *pairing, uint32_t wanted,
+                     void (*pair)(struct operator_cost_pairing *, uint32_t, uint32_t))
 {
 	const struct model *model = pairing->model;
 
@@ -276,19 +278,19 @@ static void pair_all(struct pairing *pairing, uint32_t wanted, void (*pair)(stru
 
 static int compare_keys(const void *left, const void *right)
 {
-	const struct pair *a = left, *b = right;
+	const struct operator_cost_pair *a = left, *b = right;
 
 	return (a->key > b->key) - (a->key < b->key);
 }
 
-static void join_ranks(struct pairing *pairing)
+static void join_ranks(struct operator_cost_pairing *pairing)
 {
 	uint32_t kept = 0;
 
 	if (pairing->count)
 		qsort(pairing->list, pairing->count, sizeof(*pairing->list), compare_keys);
 	for (uint32_t i = 0; i < pairing->count; i++) {
-		struct pair *last = kept ? &pairing->list[kept - 1] : NULL;
+		struct operator_cost_pair *last = kept ? &pairing->list[kept - 1] : NULL;
 
 		if (!last || last->key != pairing->list[i].key) {
 			pairing->list[kept++] = pairing->list[i];
@@ -308,13 +310,13 @@ static void join_ranks(struct pairing *pairing)
 	}
 }
 
-static double difference(const struct pair *pair)
+static double difference(const struct operator_cost_pair *pair)
 {
 	return pair->with_ns - pair->without_ns;
 }
 
 /* Differences that share a neighbour, or a slow stretch, are alike: then they tell less than as many others. */
-static double likeness(const struct pairing *pairing, double mean, double variance)
+static double likeness(const struct operator_cost_pairing *pairing, double mean, double variance)
 {
 	double sum = 0;
 
@@ -325,7 +327,7 @@ static double likeness(const struct pairing *pairing, double mean, double varian
 
 /* How far apart steps of one kind are in a block says more of the doubt than how far apart blocks are: a rare slow step shows in many blocks
  * before it was once the one with operators. */
-static double half_by_design(const struct pairing *pairing)
+static double half_by_design(const struct operator_cost_pairing *pairing)
 {
 	double variance = 0, freedom = 0;
 
@@ -336,7 +338,7 @@ static double half_by_design(const struct pairing *pairing)
 	return freedom > 0 ? student_t95(freedom) * sqrt(variance) / pairing->count : 0;
 }
 
-static void take_mean(struct operator_cost *cost, const struct pairing *pairing)
+static void take_mean(struct operator_cost *cost, const struct operator_cost_pairing *pairing)
 {
 	double mean, squares = 0, variance, half_ns;
 
@@ -366,7 +368,7 @@ static bool has_dropped(const struct model *model, uint32_t process)
 }
 
 /* Of complete steps, of the job or of the process. */
-static void count_steps(struct operator_cost *cost, const struct pairing *pairing, uint32_t process)
+static void count_steps(struct operator_cost *cost, const struct operator_cost_pairing *pairing, uint32_t process)
 {
 	const struct step_times *times = pairing->times;
 
@@ -403,7 +405,7 @@ static const char *why_unknown(const struct operator_cost *cost, const struct mo
 struct operator_cost operator_cost_find(const struct model *model, const struct step_times *times, uint32_t process)
 {
 	struct operator_cost cost = {0};
-	struct pairing pairing = {
+	struct operator_cost_pairing pairing = {
 		.model = model,
 		.times = times,
 		.list = memory_resize(NULL, (size_t)times->count + 1, sizeof(*pairing.list)),

@@ -383,12 +383,12 @@ static const char *utc_time(struct arena *arena, int64_t realtime_ns)
 	return arena_printf(arena, "%s.%03dZ", text, (int)(realtime_ns / 1000000 % 1000));
 }
 
-struct stretch {
+struct run_stretch {
 	const struct process *first; /* NULL: nothing has a time */
 	int64_t first_ns, last_ns;
 };
 
-static void widen(struct stretch *stretch, const struct process *process, int64_t first_ns, int64_t last_ns)
+static void widen(struct run_stretch *stretch, const struct process *process, int64_t first_ns, int64_t last_ns)
 {
 	if (!stretch->first || last_ns > stretch->last_ns)
 		stretch->last_ns = last_ns;
@@ -398,9 +398,9 @@ static void widen(struct stretch *stretch, const struct process *process, int64_
 	}
 }
 
-static struct stretch whole_stretch(const struct model *model)
+static struct run_stretch whole_stretch(const struct model *model)
 {
-	struct stretch stretch = {0};
+	struct run_stretch stretch = {0};
 
 	for (uint32_t i = 0; i < model->processes_count; i++) {
 		const struct process *process = &model->processes[i];
@@ -412,9 +412,9 @@ static struct stretch whole_stretch(const struct model *model)
 }
 
 /* What was read for --steps reaches beyond them on both sides. */
-static struct stretch selected_stretch(const struct model *model, const struct step_times *times)
+static struct run_stretch selected_stretch(const struct model *model, const struct step_times *times)
 {
-	struct stretch stretch = {0};
+	struct run_stretch stretch = {0};
 
 	for (uint32_t i = 0; i < times->span_count; i++) {
 		const struct step_span *span = &times->spans[i];
@@ -426,7 +426,7 @@ static struct stretch selected_stretch(const struct model *model, const struct s
 
 static void set_when(struct table *table, const struct model *model, const struct step_times *times, bool is_window)
 {
-	struct stretch stretch = is_window ? selected_stretch(model, times) : whole_stretch(model);
+	struct run_stretch stretch = is_window ? selected_stretch(model, times) : whole_stretch(model);
 	const char *reason = is_window ? step_times_empty_reason(times) : "no process of the program recorded a time";
 	int64_t offset_ns = stretch.first ? stretch.first->realtime_offset_ns : 0;
 

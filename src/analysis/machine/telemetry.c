@@ -97,14 +97,15 @@ bool telemetry_window_holds(const struct telemetry_window *window, int64_t time_
 	return !window->has_any || (time_ns >= window->first_ns && time_ns <= window->last_ns);
 }
 
-struct fold {
+struct telemetry_fold {
 	int64_t count, missing, outside;
 	double min, max, last;
 	long double sum; /* of any two doubles */
 	double *values;  /* those that count */
 };
 
-static void fold_series(struct fold *fold, const struct value_series *series, const struct telemetry_window *window)
+static void fold_series(struct telemetry_fold *fold, const struct value_series *series,
+                        const struct telemetry_window *window)
 {
 	for (uint32_t i = 0; i < series->count; i++) {
 		double value = series->value[i];
@@ -127,7 +128,7 @@ static void fold_series(struct fold *fold, const struct value_series *series, co
 
 /* "nvidia-smi says [N/A]" */
 static const char *why_missing(struct table *table, const struct model *model, const struct value_series *series,
-                               const struct fold *fold)
+                               const struct telemetry_fold *fold)
 {
 	char key[256];
 	const char *said;
@@ -140,7 +141,7 @@ static const char *why_missing(struct table *table, const struct model *model, c
 }
 
 static void add_row(struct table *table, const struct model *model, const struct value_series *series,
-                    const struct fold *fold)
+                    const struct telemetry_fold *fold)
 {
 	int row = table_row(table);
 
@@ -179,7 +180,7 @@ static enum status run(const struct model *model, const struct analysis_options 
 	table_init(table, "telemetry", "GPU telemetry", "what was measured of GPUs from outside, while the run ran");
 	table_columns(table, columns, TELEMETRY_COLUMNS);
 	for (uint32_t i = 0; i < model->series_count; i++) {
-		struct fold fold = {0};
+		struct telemetry_fold fold = {0};
 
 		if (!model->series[i]->subject)
 			continue;

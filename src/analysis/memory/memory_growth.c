@@ -91,7 +91,7 @@ static const struct table_column columns[GROWTH_COLUMNS] = {
 	[GROWTH_TREND] = {.name = "trend", .type = TABLE_TEXT, .definition = "the verdict, see the table memory"},
 };
 
-struct group {
+struct memory_growth_group {
 	uint8_t category;
 	uint32_t by;   /* string */
 	uint32_t line; /* 0: none is known */
@@ -103,7 +103,7 @@ struct group {
 struct growth_fold {
 	const struct model *model;
 	struct table *table;
-	struct group *groups; /* of the pool that is replayed */
+	struct memory_growth_group *groups; /* of the pool that is replayed */
 	uint32_t group_count, group_capacity;
 	uint32_t *slots; /* open addressing, group + 1 or 0; a power of two */
 	uint32_t slot_count;
@@ -116,7 +116,7 @@ struct growth_fold {
 
 /* ---- groups ------------------------------------------------------------------------------------------------------------ */
 
-static bool is_group(const struct group *group, uint8_t category, uint32_t by, uint32_t line)
+static bool is_group(const struct memory_growth_group *group, uint8_t category, uint32_t by, uint32_t line)
 {
 	return group->category == category && group->by == by && group->line == line;
 }
@@ -157,12 +157,12 @@ static uint32_t find_group(struct growth_fold *fold, const struct memory_event *
 		return *slot;
 	STORAGE_GROW(fold->model->storage, fold->groups, fold->group_count, fold->group_capacity, 64);
 	*slot = ++fold->group_count;
-	fold->groups[*slot - 1] = (struct group){.category = event->category, .by = by, .line = line};
+	fold->groups[*slot - 1] = (struct memory_growth_group){.category = event->category, .by = by, .line = line};
 	return *slot;
 }
 
 /* An allocation is of one pool; what ends it asks again. */
-static struct group *group_of(struct growth_fold *fold, const struct memory_event *event)
+static struct memory_growth_group *group_of(struct growth_fold *fold, const struct memory_event *event)
 {
 	uint32_t *known = &fold->of_event[event - fold->model->memory];
 
@@ -195,7 +195,7 @@ static void begin_pool(void *context, const struct memory_pool *pool)
 
 static void change(void *context, const struct memory_event *event, int sign)
 {
-	struct group *group = group_of(context, event);
+	struct memory_growth_group *group = group_of(context, event);
 
 	group->now += sign * (wide_bytes)event->bytes;
 	group->count += sign;
@@ -207,7 +207,7 @@ static void end_step(void *context, const struct memory_pool *pool, uint32_t ste
 	struct growth_fold *fold = context;
 
 	for (uint32_t i = 0; i < fold->group_count && growth_wants(&fold->steps, pool->ordinal); i++) {
-		struct group *group = &fold->groups[i];
+		struct memory_growth_group *group = &fold->groups[i];
 
 		if (!group->bytes.x && !group->now && !group->count)
 			continue;
@@ -222,7 +222,7 @@ static void end_step(void *context, const struct memory_pool *pool, uint32_t ste
 	}
 }
 
-static void set_slopes(struct table *table, int row, const struct group *group)
+static void set_slopes(struct table *table, int row, const struct memory_growth_group *group)
 {
 	struct slope bytes, allocations;
 
@@ -235,7 +235,7 @@ static void set_slopes(struct table *table, int row, const struct group *group)
 }
 
 /* Groups that do not change at all say nothing. */
-static bool has_changed(const struct group *group)
+static bool has_changed(const struct memory_growth_group *group)
 {
 	for (uint32_t i = 1; i < group->bytes.count; i++)
 		if (group->bytes.y[i] != group->bytes.y[0] || group->allocations.y[i] != group->allocations.y[0])
@@ -263,7 +263,7 @@ static void end_pool(void *context, const struct memory_pool *pool)
 	if (pool->unknown_growth)
 		memory_unknown_add(&fold->unknown, pool, pool->unknown_growth, table);
 	for (uint32_t i = 0; i < fold->group_count && pool->step_count >= 3 && !pool->unknown_growth; i++) {
-		const struct group *group = &fold->groups[i];
+		const struct memory_growth_group *group = &fold->groups[i];
 		int row;
 
 		if (!has_changed(group))

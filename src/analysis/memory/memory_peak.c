@@ -52,7 +52,7 @@ static const struct table_column peak_columns[PEAK_COLUMNS] = {
                         .more = MORE_SUM},
 };
 
-struct alive {
+struct memory_peak_alive {
 	int category;
 	uint32_t by; /* place; 0: none */
 	wide_bytes bytes;
@@ -74,7 +74,7 @@ struct peak_fold {
 	const struct model *model;
 	const struct place_kind *kind;
 	struct table *table;
-	struct alive *alive; /* in the pool that is looked at */
+	struct memory_peak_alive *alive; /* in the pool that is looked at */
 	size_t count, capacity;
 	wide_bytes total;
 	bool has_place; /* of any allocation */
@@ -157,7 +157,7 @@ static const struct place_kind lines = {
 
 static int compare_groups(const void *left, const void *right)
 {
-	const struct alive *a = left, *b = right;
+	const struct memory_peak_alive *a = left, *b = right;
 
 	if (a->category != b->category)
 		return a->category - b->category;
@@ -169,13 +169,13 @@ static void list_alive(void *context, const struct memory_event *event)
 	struct peak_fold *fold = context;
 
 	STORAGE_GROW(fold->model->storage, fold->alive, fold->count, fold->capacity, 256);
-	fold->alive[fold->count++] = (struct alive){.category = event->category,
-	                                            .by = fold->kind->place_of(fold, event),
-	                                            .bytes = (wide_bytes)event->bytes,
-	                                            .count = 1};
+	fold->alive[fold->count++] = (struct memory_peak_alive){.category = event->category,
+	                                                        .by = fold->kind->place_of(fold, event),
+	                                                        .bytes = (wide_bytes)event->bytes,
+	                                                        .count = 1};
 }
 
-static void add_alive(struct peak_fold *fold, const struct memory_pool *pool, const struct alive *alive)
+static void add_alive(struct peak_fold *fold, const struct memory_pool *pool, const struct memory_peak_alive *alive)
 {
 	struct table *table = fold->table;
 	int row = table_row(table);
@@ -208,7 +208,7 @@ static void end_pool(void *context, const struct memory_pool *pool)
 		return;
 	merge_sort_in(fold->model->storage, fold->alive, fold->count, sizeof(*fold->alive), compare_groups);
 	for (size_t i = 0, end; i < fold->count; i = end) {
-		struct alive group = fold->alive[i];
+		struct memory_peak_alive group = fold->alive[i];
 
 		for (end = i + 1; end < fold->count && compare_groups(&fold->alive[i], &fold->alive[end]) == 0; end++) {
 			group.bytes += fold->alive[end].bytes;

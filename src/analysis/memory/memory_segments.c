@@ -125,12 +125,12 @@ static int compare_numbers(uint64_t a, uint64_t b)
 	return (a > b) - (a < b);
 }
 
-struct sorted {
+struct segments_sorted {
 	const struct model *model;
 	const struct memory_segment *segment;
 };
 
-static int compare_alike(const struct sorted *a, const struct sorted *b)
+static int compare_alike(const struct segments_sorted *a, const struct segments_sorted *b)
 {
 	int result = compare_numbers(a->segment->process, b->segment->process);
 
@@ -142,7 +142,7 @@ static int compare_alike(const struct sorted *a, const struct sorted *b)
 
 static int compare_segments(const void *left, const void *right)
 {
-	const struct sorted *a = left, *b = right;
+	const struct segments_sorted *a = left, *b = right;
 	int result = compare_alike(a, b);
 
 	return result ? result : (a->segment > b->segment) - (a->segment < b->segment);
@@ -195,7 +195,7 @@ static void add_row(struct table *table, const struct model *model, const struct
 }
 
 /* Segments of one device from `first` on. */
-static uint32_t add_device(struct table *table, const struct sorted *segments, uint32_t first, uint32_t count)
+static uint32_t add_device(struct table *table, const struct segments_sorted *segments, uint32_t first, uint32_t count)
 {
 	struct pile all = {0}, alike = {0};
 	uint32_t end = first;
@@ -218,13 +218,13 @@ static uint32_t add_device(struct table *table, const struct sorted *segments, u
 static enum status run(const struct model *model, const struct analysis_options *options, struct table *table,
                        struct error *err)
 {
-	struct sorted *segments = memory_resize(NULL, (size_t)model->segments_count + 1, sizeof(*segments));
+	struct segments_sorted *segments = memory_resize(NULL, (size_t)model->segments_count + 1, sizeof(*segments));
 
 	table_init(table, "memory_segments", "Memory that the allocator had taken from devices",
 	           "when the snapshot was made: how much of it was used, and how the free part is cut up");
 	table_columns(table, columns, SEGMENTS_COLUMNS);
 	for (uint32_t i = 0; i < model->segments_count; i++)
-		segments[i] = (struct sorted){model, &model->segments[i]};
+		segments[i] = (struct segments_sorted){model, &model->segments[i]};
 	qsort(segments, model->segments_count, sizeof(*segments), compare_segments);
 	for (uint32_t i = 0; i < model->segments_count;)
 		i = add_device(table, segments, i, model->segments_count);

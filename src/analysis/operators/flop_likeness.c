@@ -24,7 +24,7 @@ struct flop_like { /* an operator on a thread with so many calls in a step */
 	bool differs;
 };
 
-struct pass {
+struct flop_likeness_pass {
 	struct flop_likeness *likeness;
 	struct flops flops;
 	uint32_t *places; /* like counts; NULL: calls are counted */
@@ -65,7 +65,7 @@ static bool is_mixed(const struct model *model)
 
 /* ---- calls in steps ---- */
 
-static bool has_formula(struct pass *pass, uint32_t name)
+static bool has_formula(struct flop_likeness_pass *pass, uint32_t name)
 {
 	double count;
 
@@ -124,7 +124,7 @@ static struct flop_like *like_of(struct flop_likeness *likeness, uint32_t number
 }
 
 /* By both definitions; what is not known is like nothing. */
-static bool computes_same(struct pass *pass, uint32_t name, uint32_t inputs, uint32_t other)
+static bool computes_same(struct flop_likeness_pass *pass, uint32_t name, uint32_t inputs, uint32_t other)
 {
 	for (int definition = 0; definition < FLOPS_DEFINITIONS && inputs != other; definition++) {
 		double count, other_count;
@@ -137,7 +137,7 @@ static bool computes_same(struct pass *pass, uint32_t name, uint32_t inputs, uin
 	return true;
 }
 
-static void compare_call(struct pass *pass, uint32_t index, uint32_t number, uint32_t step, uint32_t name,
+static void compare_call(struct flop_likeness_pass *pass, uint32_t index, uint32_t number, uint32_t step, uint32_t name,
                          uint32_t inputs)
 {
 	struct flop_likeness *likeness = pass->likeness;
@@ -152,7 +152,7 @@ static void compare_call(struct pass *pass, uint32_t index, uint32_t number, uin
 		like->differs |= !computes_same(pass, name, inputs, *known);
 }
 
-static void pass_span(struct pass *pass, uint32_t track, const struct span_chunk *chunk, uint32_t i)
+static void pass_span(struct flop_likeness_pass *pass, uint32_t track, const struct span_chunk *chunk, uint32_t i)
 {
 	struct flop_likeness *likeness = pass->likeness;
 	int32_t step = chunk->step[i];
@@ -171,7 +171,7 @@ static void pass_span(struct pass *pass, uint32_t track, const struct span_chunk
 		             span_inputs(chunk, i) ? span_inputs(chunk, i) : chunk->shape[i]);
 }
 
-static void pass_tracks(struct pass *pass)
+static void pass_tracks(struct flop_likeness_pass *pass)
 {
 	const struct model *model = pass->likeness->model;
 
@@ -213,7 +213,7 @@ static void find_likes(struct flop_likeness *likeness)
 
 void flop_likeness_init(struct flop_likeness *likeness, const struct model *model)
 {
-	struct pass pass = {.likeness = likeness, .flops = {.model = model}};
+	struct flop_likeness_pass pass = {.likeness = likeness, .flops = {.model = model}};
 
 	*likeness = (struct flop_likeness){.model = model,
 	                                   .is_mixed = is_mixed(model),

@@ -19,7 +19,7 @@ struct sizes {
 	int count; /* -1: they are not known */
 };
 
-struct inputs {
+struct flops_inputs {
 	struct sizes sizes[INPUTS_MAX];
 	struct inputs_part values[INPUTS_MAX], types[INPUTS_MAX];
 	int count, value_count, type_count; /* of values, of types 0: they were not recorded */
@@ -32,9 +32,9 @@ struct places {
 	uint8_t offsets; /* a tensor here: sequences of different lengths, which are not recorded */
 };
 
-typedef double formula(const struct inputs *inputs, const struct places *places); /* < 0: not known */
+typedef double formula(const struct flops_inputs *inputs, const struct places *places); /* < 0: not known */
 
-struct entry {
+struct flops_entry {
 	const char *name;
 	formula *formula;
 	struct places places;
@@ -45,7 +45,7 @@ struct entry {
 
 /* ---- matrix products --------------------------------------------------------------------------------------------------- */
 
-static const struct sizes *sizes_at(const struct inputs *inputs, int place, int depth)
+static const struct sizes *sizes_at(const struct flops_inputs *inputs, int place, int depth)
 {
 	static const struct sizes nothing = {.count = -1};
 	const struct sizes *sizes = place < inputs->count ? &inputs->sizes[place] : &nothing;
@@ -53,7 +53,7 @@ static const struct sizes *sizes_at(const struct inputs *inputs, int place, int 
 }
 
 /* flop_counter.mm_flop: [m, k] x [k, n] */
-static double matrices(const struct inputs *inputs, const struct places *places)
+static double matrices(const struct flops_inputs *inputs, const struct places *places)
 {
 	const struct sizes *a = sizes_at(inputs, places->first, 2), *b = sizes_at(inputs, places->first + 1, 2);
 	if (!a || !b || a->list[1] != b->list[0])
@@ -62,7 +62,7 @@ static double matrices(const struct inputs *inputs, const struct places *places)
 }
 
 /* flop_counter.bmm_flop: [b, m, k] x [b, k, n] */
-static double batches(const struct inputs *inputs, const struct places *places)
+static double batches(const struct flops_inputs *inputs, const struct places *places)
 {
 	const struct sizes *a = sizes_at(inputs, places->first, 3), *b = sizes_at(inputs, places->first + 1, 3);
 	if (!a || !b || a->list[0] != b->list[0] || a->list[2] != b->list[1])
@@ -81,7 +81,7 @@ static double product(const struct sizes *sizes, int from)
 }
 
 /* The list of numbers that an input is, one for all dimensions where it has one only. */
-static bool numbers_at(const struct inputs *inputs, int place, int dimensions, int64_t *numbers)
+static bool numbers_at(const struct flops_inputs *inputs, int place, int dimensions, int64_t *numbers)
 {
 	if (place >= inputs->value_count)
 		return false;
@@ -98,14 +98,14 @@ static bool read_truth(const char *text, size_t length, bool *is_true)
 	return *is_true || (length >= 5 && memcmp(text, "False", 5) == 0);
 }
 
-static bool truth_at(const struct inputs *inputs, int place, bool *is_true)
+static bool truth_at(const struct flops_inputs *inputs, int place, bool *is_true)
 {
 	return place < inputs->value_count &&
 	       read_truth(inputs->values[place].text, inputs->values[place].length, is_true);
 }
 
 /* Product of the output's sizes behind batch and channels; < 0: not known. */
-static double output_places(const struct inputs *inputs, const struct places *places, const struct sizes *x,
+static double output_places(const struct flops_inputs *inputs, const struct places *places, const struct sizes *x,
                             const struct sizes *w)
 {
 	int64_t stride[SIZES_MAX], padding[SIZES_MAX], dilation[SIZES_MAX] = {0};
@@ -132,13 +132,13 @@ static bool are_convolved(const struct sizes *x, const struct sizes *w)
 	return x->count == w->count && x->count > 2;
 }
 
-static const struct sizes *any_sizes_at(const struct inputs *inputs, int place)
+static const struct sizes *any_sizes_at(const struct flops_inputs *inputs, int place)
 {
 	return place < inputs->count && inputs->sizes[place].count > 0 ? &inputs->sizes[place] : NULL;
 }
 
 /* flop_counter.conv_flop: per place of the output (of a transposed one, of the input) one product with the whole kernel. */
-static double convolution(const struct inputs *inputs, const struct places *places)
+static double convolution(const struct flops_inputs *inputs, const struct places *places)
 {
 	const struct sizes *x = any_sizes_at(inputs, 0), *w = any_sizes_at(inputs, 1);
 	bool is_transposed = false;
@@ -161,7 +161,7 @@ static bool read_mask(const struct inputs_part *mask, int which, bool *is_wanted
 }
 
 /* flop_counter.conv_backward_flop, also in that it takes no notice of groups in the gradient of the weight. */
-static double convolution_backward(const struct inputs *inputs, const struct places *places)
+static double convolution_backward(const struct flops_inputs *inputs, const struct places *places)
 {
 	const struct sizes *gradient = any_sizes_at(inputs, 0), *x = any_sizes_at(inputs, 1),
 			   *w = any_sizes_at(inputs, 2);
@@ -189,7 +189,7 @@ struct attention {
 };
 
 /* Query, key and value in a row: [batch, heads, length, depth], or with heads and length exchanged. */
-static bool get_attention(const struct inputs *inputs, int first, bool is_exchanged, struct attention *attention)
+static bool get_attention(const struct flops_inputs *inputs, int first, bool is_exchanged, struct attention *attention)
 {
 	int heads = is_exchanged ? 2 : 1, length = is_exchanged ? 1 : 2;
 	const struct sizes *q = sizes_at(inputs, first, 4), *k = sizes_at(inputs, first + 1, 4);
@@ -202,7 +202,7 @@ static bool get_attention(const struct inputs *inputs, int first, bool is_exchan
 	return true;
 }
 
-static bool has_offsets(const struct inputs *inputs, const struct places *places)
+static bool has_offsets(const struct flops_inputs *inputs, const struct places *places)
 {
 	return places->offsets && (places->offsets >= inputs->count || inputs->sizes[places->offsets].count != 0);
 }
@@ -219,13 +219,13 @@ static double backward_count(const struct attention *at)
 	return 2.0 * at->batch * at->heads * at->queries * at->keys * (3 * at->depth + 2 * at->value_depth);
 }
 
-static double attention(const struct inputs *inputs, const struct places *places)
+static double attention(const struct flops_inputs *inputs, const struct places *places)
 {
 	struct attention at;
 	return get_attention(inputs, places->first, false, &at) ? forward_count(&at) : UNKNOWN;
 }
 
-static double attention_backward(const struct inputs *inputs, const struct places *places)
+static double attention_backward(const struct flops_inputs *inputs, const struct places *places)
 {
 	struct attention at;
 	return get_attention(inputs, places->first, false, &at) ? backward_count(&at) : UNKNOWN;
@@ -233,14 +233,14 @@ static double attention_backward(const struct inputs *inputs, const struct place
 
 /* What the others call inside: heads stand behind the length there. flop_counter reads them as if not; it does not get here, as it
  * counts the outer one. */
-static double inner_attention(const struct inputs *inputs, const struct places *places)
+static double inner_attention(const struct flops_inputs *inputs, const struct places *places)
 {
 	struct attention at;
 	bool is_known = !has_offsets(inputs, places) && get_attention(inputs, places->first, true, &at);
 	return is_known ? forward_count(&at) : UNKNOWN;
 }
 
-static double inner_attention_backward(const struct inputs *inputs, const struct places *places)
+static double inner_attention_backward(const struct flops_inputs *inputs, const struct places *places)
 {
 	struct attention at;
 	bool is_known = !has_offsets(inputs, places) && get_attention(inputs, places->first, true, &at);
@@ -250,13 +250,13 @@ static double inner_attention_backward(const struct inputs *inputs, const struct
 /* ---- element by element ------------------------------------------------------------------------------------------------------ */
 
 /* A tensor whose sizes were not read has no type either, and those of a number, "[]", in their place. */
-static bool is_read(const struct inputs *inputs, int place)
+static bool is_read(const struct flops_inputs *inputs, int place)
 {
 	return inputs->sizes[place].count > 0 || place >= inputs->type_count || inputs->types[place].length > 0;
 }
 
 /* util.cpp, computeFlops(): elements of the first input, whatever the second is. */
-static double elements(const struct inputs *inputs, const struct places *places)
+static double elements(const struct flops_inputs *inputs, const struct places *places)
 {
 	int first = places->first;
 	bool is_known = first < inputs->count && inputs->sizes[first].count >= 0 && is_read(inputs, first);
@@ -264,7 +264,7 @@ static double elements(const struct inputs *inputs, const struct places *places)
 }
 
 /* util.cpp, computeFlops(): as convolution(), in two dimensions; groups are in the weight's sizes already. */
-static double convolution_2d(const struct inputs *inputs, const struct places *places)
+static double convolution_2d(const struct flops_inputs *inputs, const struct places *places)
 {
 	return sizes_at(inputs, 0, 4) ? convolution(inputs, places) : UNKNOWN;
 }
@@ -276,7 +276,7 @@ static double convolution_2d(const struct inputs *inputs, const struct places *p
 		.stride = 3, .padding = 4, .dilation = 5, .transposed = 6                                              \
 	}
 
-static const struct entry counter_entries[] = {
+static const struct flops_entry counter_entries[] = {
 	{"aten::mm", matrices, {0}, 2},
 	{"aten::addmm", matrices, {.first = 1}, 5},
 	{"aten::_scaled_mm", matrices, {0}, 8},
@@ -304,7 +304,7 @@ static const struct entry counter_entries[] = {
 	{NULL, NULL, {0}, 0},
 };
 
-static const struct entry profiler_entries[] = {
+static const struct flops_entry profiler_entries[] = {
 	{"aten::mm", matrices, {0}, INPUTS_MAX},
 	{"aten::addmm", matrices, {.first = 1}, INPUTS_MAX},
 	{"aten::bmm", batches, {0}, INPUTS_MAX},
@@ -324,7 +324,7 @@ static int split_texts(const struct inputs_part *line, struct inputs_part *texts
 	return count;
 }
 
-static void split(struct inputs *inputs, const char *text)
+static void split(struct flops_inputs *inputs, const char *text)
 {
 	struct operator_inputs lines = operator_inputs_split(text);
 	struct inputs_part part = {0};
@@ -342,7 +342,7 @@ static void split(struct inputs *inputs, const char *text)
 
 /* An operator that is called by a transform of functorch has the inputs of those around it in front of its own: PyTorch hands them on on one
  * stack, and records all of it. */
-static void leave_own(struct inputs *inputs, int own)
+static void leave_own(struct flops_inputs *inputs, int own)
 {
 	int others = inputs->count - own;
 	if (inputs->count == INPUTS_MAX)
@@ -356,7 +356,7 @@ static void leave_own(struct inputs *inputs, int own)
 	inputs->count = own;
 }
 
-static uint8_t place_in(const struct entry *entries, const char *name)
+static uint8_t place_in(const struct flops_entry *entries, const char *name)
 {
 	for (uint8_t i = 0; entries[i].name; i++)
 		if (!strcmp(entries[i].name, name))
@@ -374,9 +374,9 @@ static uint8_t profiler_place(const char *name)
 	return place_in(profiler_entries, name);
 }
 
-static struct flops_answer answer(const struct model *model, const struct entry *entry, uint32_t string)
+static struct flops_answer answer(const struct model *model, const struct flops_entry *entry, uint32_t string)
 {
-	struct inputs inputs;
+	struct flops_inputs inputs;
 	if (!string)
 		return (struct flops_answer){FLOPS_NO_SIZES, 0};
 	split(&inputs, model_text(model, string));

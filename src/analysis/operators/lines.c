@@ -348,7 +348,7 @@ static void add_line_columns(struct table *table, int64_t total_ns)
 	table_columns(table, columns, LINE_COLUMNS);
 }
 
-struct place {
+struct lines_place {
 	uint32_t file, line, name; /* file 0 and line 0: none */
 	struct costs costs;
 	struct cost cost; /* of the run */
@@ -356,7 +356,7 @@ struct place {
 
 static int compare_places(const void *left, const void *right)
 {
-	const struct place *a = left, *b = right;
+	const struct lines_place *a = left, *b = right;
 	if (a->file != b->file)
 		return a->file < b->file ? -1 : 1;
 	if (a->line != b->line)
@@ -373,14 +373,15 @@ static void add_cost(struct cost *sum, const struct cost *more)
 }
 
 /* Costs of stacks by the user's line, in place; returns how many. */
-static uint32_t gather_places(struct line_fold *fold, struct place *places)
+static uint32_t gather_places(struct line_fold *fold, struct lines_place *places)
 {
 	const struct model *model = fold->model;
 	uint32_t *users = python_user_frames(model), count = 0, kept = 0;
 	for (uint32_t i = 0; i < model->stacks_count; i++) {
 		const struct stack_node *frame = &model->stacks[users[i] ? users[i] : i];
 		if (has_any(&fold->costs[i]))
-			places[count++] = (struct place){frame->file, frame->line, frame->frame, fold->costs[i], {0}};
+			places[count++] = (struct lines_place){
+				frame->file, frame->line, frame->frame, fold->costs[i], {0}};
 	}
 	free(users);
 	merge_sort_in(model->storage, places, count, sizeof *places, compare_places);
@@ -398,7 +399,7 @@ static uint32_t gather_places(struct line_fold *fold, struct place *places)
 	return kept;
 }
 
-static void set_place(struct table *table, int row, const struct line_fold *fold, const struct place *place,
+static void set_place(struct table *table, int row, const struct line_fold *fold, const struct lines_place *place,
                       struct python_source *source)
 {
 	const char *file = model_text(fold->model, place->file), *reason;
@@ -426,7 +427,7 @@ static void set_place(struct table *table, int row, const struct line_fold *fold
 static void add_line_rows(struct table *table, struct line_fold *fold)
 {
 	struct storage *storage = fold->model->storage;
-	struct place *places = storage_resize(storage, NULL, fold->model->stacks_count + 1, sizeof *places);
+	struct lines_place *places = storage_resize(storage, NULL, fold->model->stacks_count + 1, sizeof *places);
 	uint32_t count = gather_places(fold, places);
 	table->columns[LINE_SELF].total = (double)fold->total_ns;
 	struct python_source source;

@@ -120,17 +120,17 @@ static const struct table_column columns[MFU_COLUMNS] = {
 #define UNCOUNTED (PYTORCH_TYPES + 1)
 #define TYPES (PYTORCH_TYPES + 2)
 
-struct group { /* of a process, by type */
+struct mfu_group { /* of a process, by type */
 	double flops;
 	int64_t kernel_ns, tensor_core_ns, uncounted;
 };
 
-struct fold {
+struct mfu_fold {
 	const struct model *model;
 	const struct step_times *times;
 	const struct analysis_options *options;
 	const struct launches *launches;
-	struct group *groups;        /* process * TYPES + type */
+	struct mfu_group *groups;    /* process * TYPES + type */
 	struct number_map types;     /* text of inputs -> type */
 	struct number_map operators; /* track << 32 | row of one that counts -> group */
 	struct name_classes tensor_cores;
@@ -155,7 +155,7 @@ static uint32_t read_type(const char *text)
 	return UNKNOWN;
 }
 
-static uint32_t type_of(struct fold *fold, uint32_t inputs)
+static uint32_t type_of(struct mfu_fold *fold, uint32_t inputs)
 {
 	uint32_t type = inputs ? number_map_find(&fold->types, inputs) : UNKNOWN;
 
@@ -166,7 +166,7 @@ static uint32_t type_of(struct fold *fold, uint32_t inputs)
 
 static void use_flops(void *context, const struct flop_count *count)
 {
-	struct fold *fold = context;
+	struct mfu_fold *fold = context;
 	const struct track *track = fold->model->tracks[count->track];
 	uint32_t i, group;
 	const struct span_chunk *chunk = track_chunk(track, count->row, &i);
@@ -182,7 +182,7 @@ static void use_flops(void *context, const struct flop_count *count)
 /* ---- their kernels ---- */
 
 /* The group of the operator around the launch that counts; NUMBER_MAP_NONE: there is none. */
-static uint32_t group_around(const struct fold *fold, const struct launch *launch)
+static uint32_t group_around(const struct mfu_fold *fold, const struct launch *launch)
 {
 	uint32_t row = launch->operation;
 
@@ -197,7 +197,7 @@ static uint32_t group_around(const struct fold *fold, const struct launch *launc
 	return NUMBER_MAP_NONE;
 }
 
-static void add_kernel(struct fold *fold, const struct work *item)
+static void add_kernel(struct mfu_fold *fold, const struct work *item)
 {
 	const struct launch *launch = launches_of(fold->launches, item->track, item->row);
 	uint32_t i, group = launch && launch->track != MODEL_NONE ? group_around(fold, launch) : NUMBER_MAP_NONE;
@@ -215,7 +215,7 @@ static uint8_t classify(const char *name)
 	return is_tensor_core_kernel(name);
 }
 
-static void fold_run(struct fold *fold)
+static void fold_run(struct mfu_fold *fold)
 {
 	const struct model *model = fold->model;
 	size_t count = (size_t)model->processes_count * TYPES + 1;
@@ -237,7 +237,7 @@ static void fold_run(struct fold *fold)
 	device_work_release(&work);
 }
 
-static void fold_release(struct fold *fold)
+static void fold_release(struct mfu_fold *fold)
 {
 	free(fold->groups);
 	free(fold->devices);
@@ -255,7 +255,7 @@ struct use { /* of its devices */
 	int64_t devices, time_ns;
 };
 
-static void find_devices(struct use *use, const struct fold *fold, uint32_t process, struct arena *arena)
+static void find_devices(struct use *use, const struct mfu_fold *fold, uint32_t process, struct arena *arena)
 {
 	for (size_t i = 0; i < fold->device_count; i++) {
 		const char *name;
@@ -273,9 +273,9 @@ static void find_devices(struct use *use, const struct fold *fold, uint32_t proc
 }
 
 /* Operators of which it is not known how much they compute may take a twentieth of the kernels' time. */
-static void find_uncounted(struct use *use, const struct fold *fold, uint32_t process, struct arena *arena)
+static void find_uncounted(struct use *use, const struct mfu_fold *fold, uint32_t process, struct arena *arena)
 {
-	const struct group *groups = &fold->groups[process * TYPES];
+	const struct mfu_group *groups = &fold->groups[process * TYPES];
 	double all_ns = 0, uncounted_ns = (double)groups[UNCOUNTED].kernel_ns;
 
 	for (uint32_t type = 0; type < TYPES; type++)
@@ -290,7 +290,7 @@ static void find_uncounted(struct use *use, const struct fold *fold, uint32_t pr
 }
 
 /* Of the measured steps as long as they are where nothing is recorded in them: the mean of the program's own steps. */
-static int64_t time_without_recording(const struct fold *fold, uint32_t process, int64_t time_ns)
+static int64_t time_without_recording(const struct mfu_fold *fold, uint32_t process, int64_t time_ns)
 {
 	double sum_ns = 0, measured = 0, count = 0;
 
@@ -304,7 +304,7 @@ static int64_t time_without_recording(const struct fold *fold, uint32_t process,
 	return fold->times->has_plain && count > 0 ? clamped_int(sum_ns / count * measured) : time_ns;
 }
 
-static int64_t time_of(const struct fold *fold, uint32_t process)
+static int64_t time_of(const struct mfu_fold *fold, uint32_t process)
 {
 	const struct process *which = &fold->model->processes[process];
 	int64_t time_ns = 0;
@@ -327,7 +327,7 @@ static void set_rate(struct table *table, int row, int column, double flops, int
 		table_set_missing(table, row, column, otherwise);
 }
 
-static void set_flops(struct table *table, int row, const struct use *use, const struct group *group)
+static void set_flops(struct table *table, int row, const struct use *use, const struct mfu_group *group)
 {
 	if (use->too_small) {
 		table_set_missing(table, row, MFU_FLOPS, use->too_small);
@@ -340,8 +340,8 @@ static void set_flops(struct table *table, int row, const struct use *use, const
 
 #define NO_KERNELS "no kernel of theirs has its launch in the trace"
 
-static int add_row(struct table *table, const struct fold *fold, uint32_t process, const struct use *use,
-                   const struct group *group)
+static int add_row(struct table *table, const struct mfu_fold *fold, uint32_t process, const struct use *use,
+                   const struct mfu_group *group)
 {
 	const char *name = use->devices > 1 ? arena_printf(&table->arena, "%s x %" PRId64, use->name, use->devices)
 	                                    : use->name;
@@ -377,7 +377,8 @@ static void set_ratio(struct table *table, int row, int column, double could_ns,
 		table_set_missing(table, row, column, otherwise);
 }
 
-static void set_ratios(struct table *table, int row, double could_ns, const struct use *use, const struct group *group)
+static void set_ratios(struct table *table, int row, double could_ns, const struct use *use,
+                       const struct mfu_group *group)
 {
 	if (use->too_small)
 		table_set_missing(table, row, MFU_RATIO, use->too_small);
@@ -387,7 +388,8 @@ static void set_ratios(struct table *table, int row, double could_ns, const stru
 }
 
 /* How long the devices would take for it at their peak, in ns; 0: the peak is not known. */
-static double set_peak(struct table *table, int row, const struct use *use, const struct group *group, uint32_t type)
+static double set_peak(struct table *table, int row, const struct use *use, const struct mfu_group *group,
+                       uint32_t type)
 {
 	struct device_peak peak;
 	double could_ns, all;
@@ -410,10 +412,10 @@ static double set_peak(struct table *table, int row, const struct use *use, cons
 	return could_ns;
 }
 
-static void add_process(struct table *table, const struct fold *fold, uint32_t process)
+static void add_process(struct table *table, const struct mfu_fold *fold, uint32_t process)
 {
 	struct use use = {.time_ns = time_of(fold, process)};
-	struct group all = {0};
+	struct mfu_group all = {0};
 	double could_ns = 0;
 	bool is_known = true;
 	int row;
@@ -423,7 +425,7 @@ static void add_process(struct table *table, const struct fold *fold, uint32_t p
 		return;
 	find_uncounted(&use, fold, process, &table->arena);
 	for (uint32_t type = 0; type < UNCOUNTED; type++) {
-		const struct group *group = &fold->groups[process * TYPES + type];
+		const struct mfu_group *group = &fold->groups[process * TYPES + type];
 		double own_ns;
 
 		if (group->flops <= 0)
@@ -453,7 +455,7 @@ static enum status run(const struct model *model, const struct analysis_options 
 {
 	struct step_times own = {0};
 	struct launches own_launches = {0};
-	struct fold fold = {.model = model, .options = options, .times = step_times_get(&own, model, options)};
+	struct mfu_fold fold = {.model = model, .options = options, .times = step_times_get(&own, model, options)};
 
 	fold.launches = launches_get(&own_launches, model, options);
 	fold_run(&fold);

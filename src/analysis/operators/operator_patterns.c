@@ -77,7 +77,7 @@ enum name_kind {
 	NAME_MATMUL,
 };
 
-struct level {
+struct pattern_level {
 	uint8_t name;
 	uint32_t row;
 	int32_t step;
@@ -95,7 +95,7 @@ struct level {
 	int32_t run_step;
 };
 
-struct found {
+struct pattern_found {
 	bool can_tell;
 	int64_t count, total_ns, longest_ns;
 	int64_t sampled, sampled_ns; /* of these, in steps that stand for others */
@@ -103,13 +103,13 @@ struct found {
 	uint32_t track, row; /* of the longest */
 };
 
-struct fold {
+struct pattern_fold {
 	const struct model *model;
 	const struct step_times *times, *sized; /* sized: the steps with inputs */
 	bool is_part;                           /* steps with inputs: what is found by these counts there alone */
 	struct name_classes names;
-	struct found found[PATTERNS];
-	struct level *levels; /* the first is the thread itself */
+	struct pattern_found found[PATTERNS];
+	struct pattern_level *levels; /* the first is the thread itself */
 	uint32_t depth, capacity;
 	uint32_t track, zero_grads, loaders; /* zero_grads, loaders: those that are open */
 	uint32_t unsized[2];                 /* convolutions and products without shapes */
@@ -161,9 +161,9 @@ static bool is_of_inputs(enum pattern pattern)
 	return pattern == PATTERN_CONV_BIAS || pattern == PATTERN_ODD_SIZES;
 }
 
-static void find(struct fold *fold, enum pattern pattern, uint32_t row, int32_t step, int64_t dur_ns)
+static void find(struct pattern_fold *fold, enum pattern pattern, uint32_t row, int32_t step, int64_t dur_ns)
 {
-	struct found *found = &fold->found[pattern];
+	struct pattern_found *found = &fold->found[pattern];
 
 	if (!step_times_measures(fold->times, step))
 		return;
@@ -220,7 +220,7 @@ static bool has_odd_size(const struct operator_inputs *inputs)
 	return false;
 }
 
-static struct operator_inputs inputs_of(struct fold *fold, uint32_t string, int which)
+static struct operator_inputs inputs_of(struct pattern_fold *fold, uint32_t string, int which)
 {
 	struct operator_inputs inputs = operator_inputs_split(model_text(fold->model, string));
 
@@ -230,14 +230,14 @@ static struct operator_inputs inputs_of(struct fold *fold, uint32_t string, int 
 
 /* ---- loops over an index ---- */
 
-static void end_run(struct fold *fold, struct level *parent)
+static void end_run(struct pattern_fold *fold, struct pattern_level *parent)
 {
 	if (parent->run >= SELECT_RUN)
 		find(fold, PATTERN_INDEX, parent->run_row, parent->run_step, parent->run_end_ns - parent->run_start_ns);
 	parent->run = 0;
 }
 
-static void add_select(struct fold *fold, struct level *parent, const struct level *select)
+static void add_select(struct pattern_fold *fold, struct pattern_level *parent, const struct pattern_level *select)
 {
 	uint32_t distance = parent->children - parent->select_at;
 	bool goes_on = parent->run && distance <= SELECT_DISTANCE && (parent->run == 1 || distance == parent->distance);
@@ -256,10 +256,10 @@ static void add_select(struct fold *fold, struct level *parent, const struct lev
 
 /* ---- spans ---- */
 
-static void leave(struct fold *fold, int64_t now_ns)
+static void leave(struct pattern_fold *fold, int64_t now_ns)
 {
 	while (fold->depth > 1 && fold->levels[fold->depth - 1].end_ns <= now_ns) {
-		struct level *level = &fold->levels[--fold->depth];
+		struct pattern_level *level = &fold->levels[--fold->depth];
 
 		end_run(fold, level);
 		fold->zero_grads -= level->name == NAME_ZERO_GRAD;
@@ -270,11 +270,11 @@ static void leave(struct fold *fold, int64_t now_ns)
 }
 
 /* The copy belongs to the conversion around it that follows a new tensor. */
-static void add_copy(struct fold *fold)
+static void add_copy(struct pattern_fold *fold)
 {
 	fold->found[PATTERN_NEW_COPY].can_tell = true;
 	for (uint32_t i = fold->depth - 1; i > 0; i--) {
-		struct level *level = &fold->levels[i];
+		struct pattern_level *level = &fold->levels[i];
 
 		if (level->name != NAME_TO || !level->is_behind_factory)
 			continue;
@@ -284,7 +284,7 @@ static void add_copy(struct fold *fold)
 	}
 }
 
-static void count_in_step(struct fold *fold, uint8_t name)
+static void count_in_step(struct pattern_fold *fold, uint8_t name)
 {
 	for (uint32_t i = fold->depth - 1; i > 0; i--) {
 		if (fold->levels[i].name != NAME_STEP)
@@ -296,13 +296,14 @@ static void count_in_step(struct fold *fold, uint8_t name)
 }
 
 /* Inputs were not asked for in its step, but in others. */
-static bool is_without_inputs(const struct fold *fold, const struct level *level)
+static bool is_without_inputs(const struct pattern_fold *fold, const struct pattern_level *level)
 {
 	return fold->is_part && level->step >= 0 && !fold->model->steps[level->step].has_shapes;
 }
 
 /* What a span is by itself and behind its sibling. */
-static void look_at(struct fold *fold, struct level *level, struct level *parent, uint32_t inputs_string)
+static void look_at(struct pattern_fold *fold, struct pattern_level *level, struct pattern_level *parent,
+                    uint32_t inputs_string)
 {
 	struct operator_inputs inputs;
 
@@ -359,7 +360,7 @@ static void look_at(struct fold *fold, struct level *level, struct level *parent
 }
 
 /* Member by member: there is one for each span, and what is behind a count of 0 or a last_name of others is not looked at. */
-static void begin_level(struct level *level, const struct span_chunk *chunk, uint32_t i, uint8_t name)
+static void begin_level(struct pattern_level *level, const struct span_chunk *chunk, uint32_t i, uint8_t name)
 {
 	level->name = name;
 	level->row = chunk->first_row + i;
@@ -372,9 +373,9 @@ static void begin_level(struct level *level, const struct span_chunk *chunk, uin
 	level->run = level->select_at = 0;
 }
 
-static void enter(struct fold *fold, const struct span_chunk *chunk, uint32_t i)
+static void enter(struct pattern_fold *fold, const struct span_chunk *chunk, uint32_t i)
 {
-	struct level *parent, *level;
+	struct pattern_level *parent, *level;
 
 	leave(fold, chunk->start_ns[i]);
 	if (fold->depth == fold->capacity) {
@@ -395,14 +396,14 @@ static void enter(struct fold *fold, const struct span_chunk *chunk, uint32_t i)
 	parent->last_ns = chunk->dur_ns[i];
 }
 
-static void fold_track(struct fold *fold, uint32_t number)
+static void fold_track(struct pattern_fold *fold, uint32_t number)
 {
 	const struct track *track = fold->model->tracks[number];
 
 	fold->track = number;
 	fold->depth = 1;
 	fold->zero_grads = 0;
-	fold->levels[0] = (struct level){.end_ns = INT64_MAX};
+	fold->levels[0] = (struct pattern_level){.end_ns = INT64_MAX};
 	for (uint32_t c = 0; c < track->chunk_count; c++) {
 		const struct span_chunk *chunk = track->chunks[c];
 
@@ -474,7 +475,7 @@ static double time_of_steps(const struct step_times *times)
 	return sum_ns;
 }
 
-static void set_place(struct table *table, int row, struct span_places *places, const struct found *found)
+static void set_place(struct table *table, int row, struct span_places *places, const struct pattern_found *found)
 {
 	const struct model *model = places->model;
 	uint32_t i, module = 0, line = 0, name = 0;
@@ -488,8 +489,8 @@ static void set_place(struct table *table, int row, struct span_places *places, 
 	span_places_set(places, table, row, COLUMN_MODULE, module, COLUMN_LINE, line);
 }
 
-static void add_row(struct table *table, struct span_places *places, enum pattern pattern, const struct found *found,
-                    const struct step_times *times)
+static void add_row(struct table *table, struct span_places *places, enum pattern pattern,
+                    const struct pattern_found *found, const struct step_times *times)
 {
 	double steps_ns = time_of_steps(times), factor = step_kinds_factor(times, &found->seen);
 	int64_t total_ns = found->total_ns - found->sampled_ns, count = found->count - found->sampled;
@@ -519,11 +520,11 @@ static enum status run(const struct model *model, const struct analysis_options 
                        struct error *err)
 {
 	struct step_times own = {0}, with_inputs = {0};
-	struct fold fold = {.model = model,
-	                    .times = step_times_get(&own, model, options),
-	                    .names.classify = classify,
-	                    .levels = memory_resize(NULL, 64, sizeof(*fold.levels)),
-	                    .capacity = 64};
+	struct pattern_fold fold = {.model = model,
+	                            .times = step_times_get(&own, model, options),
+	                            .names.classify = classify,
+	                            .levels = memory_resize(NULL, 64, sizeof(*fold.levels)),
+	                            .capacity = 64};
 	struct span_places places;
 	bool has_operators;
 

@@ -452,14 +452,14 @@ static void add_up_children(struct torch_ops *ops)
 	}
 }
 
-struct sort_key {
+struct torch_ops_sort_key {
 	double start_us, end_us;
 	uint32_t index;
 };
 
 static int compare_keys(const void *left, const void *right)
 {
-	const struct sort_key *a = left, *b = right;
+	const struct torch_ops_sort_key *a = left, *b = right;
 
 	if (a->start_us != b->start_us)
 		return a->start_us < b->start_us ? -1 : 1;
@@ -469,13 +469,13 @@ static int compare_keys(const void *left, const void *right)
 static void sort_events(struct torch_ops *ops)
 {
 	struct storage *storage = ops->model->storage;
-	struct sort_key *keys = storage_resize(storage, NULL, (size_t)ops->event_count + 1, sizeof(*keys));
+	struct torch_ops_sort_key *keys = storage_resize(storage, NULL, (size_t)ops->event_count + 1, sizeof(*keys));
 
 	for (uint32_t i = 0; i < ops->event_count; i++) {
 		const struct torch_event *event = &ops->events[i];
 
 		if (!event->is_merged)
-			keys[ops->order_count++] = (struct sort_key){event->start_us, event->end_us, i};
+			keys[ops->order_count++] = (struct torch_ops_sort_key){event->start_us, event->end_us, i};
 	}
 	merge_sort_in(storage, keys, ops->order_count, sizeof(*keys), compare_keys);
 	ops->order = storage_resize(storage, NULL, (size_t)ops->order_count + 1, sizeof(*ops->order));
@@ -522,7 +522,7 @@ static void add_to_row(struct torch_row *row, const struct torch_event *event)
 	}
 }
 
-struct grouping {
+struct torch_ops_grouping {
 	struct torch_ops *ops;
 	bool is_by_shape;
 	uint32_t *slots; /* by hash: row + 1 */
@@ -540,7 +540,7 @@ static uint32_t add_row(struct torch_ops *ops, const struct torch_event *first)
 	return ops->row_count++;
 }
 
-static uint32_t *find_slot(const struct grouping *grouping, const struct torch_event *event)
+static uint32_t *find_slot(const struct torch_ops_grouping *grouping, const struct torch_event *event)
 {
 	uint32_t slot = hash_of(event, grouping->is_by_shape) & (grouping->slot_count - 1);
 
@@ -551,7 +551,7 @@ static uint32_t *find_slot(const struct grouping *grouping, const struct torch_e
 }
 
 /* At most half of the slots are taken. */
-static void make_slots(struct grouping *grouping)
+static void make_slots(struct torch_ops_grouping *grouping)
 {
 	struct torch_ops *ops = grouping->ops;
 	uint32_t count = grouping->slot_count ? 2 * grouping->slot_count : 64;
@@ -565,7 +565,7 @@ static void make_slots(struct grouping *grouping)
 		*find_slot(grouping, ops->rows[row].first) = row + 1;
 }
 
-static uint32_t row_of(struct grouping *grouping, const struct torch_event *event)
+static uint32_t row_of(struct torch_ops_grouping *grouping, const struct torch_event *event)
 {
 	uintptr_t mixed = ((uintptr_t)event->name >> 4) * 31 + ((uintptr_t)event->shapes >> 4) * 7 +
 	                  ((uintptr_t)event->source >> 4);
@@ -586,7 +586,7 @@ static uint32_t row_of(struct grouping *grouping, const struct torch_event *even
 
 static void group(struct torch_ops *ops, enum torch_group by)
 {
-	struct grouping grouping = {.ops = ops, .is_by_shape = by == TORCH_BY_SHAPE};
+	struct torch_ops_grouping grouping = {.ops = ops, .is_by_shape = by == TORCH_BY_SHAPE};
 
 	for (uint32_t i = 0; i < ops->order_count; i++) {
 		const struct torch_event *event = &ops->events[ops->order[i]];

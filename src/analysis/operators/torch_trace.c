@@ -90,7 +90,7 @@ void torch_trace_find_parents(struct torch_ops *ops, const struct model *model)
 
 /* ---- memory ---- */
 
-struct change { /* of the host or of devices, in order of time */
+struct torch_trace_change { /* of the host or of devices, in order of time */
 	int64_t time_ns;
 	wide_bytes before[2]; /* sums of all before it */
 	const struct memory_event *memory;
@@ -99,7 +99,7 @@ struct change { /* of the host or of devices, in order of time */
 
 static int compare_changes(const void *left, const void *right)
 {
-	const struct change *a = left, *b = right;
+	const struct torch_trace_change *a = left, *b = right;
 
 	return (a->time_ns > b->time_ns) - (a->time_ns < b->time_ns);
 }
@@ -109,19 +109,19 @@ static int64_t bytes_of(const struct memory_event *memory)
 	return bytes_that_fit(memory->is_free ? -(wide_bytes)memory->bytes : (wide_bytes)memory->bytes);
 }
 
-static struct change *list_changes(const struct model *model, uint32_t *count)
+static struct torch_trace_change *list_changes(const struct model *model, uint32_t *count)
 {
-	struct change *changes = storage_resize(model->storage, NULL, (size_t)model->memory_count + 1,
-	                                        sizeof(*changes));
+	struct torch_trace_change *changes = storage_resize(model->storage, NULL, (size_t)model->memory_count + 1,
+	                                                    sizeof(*changes));
 	wide_bytes sums[2] = {0};
 
 	*count = 0;
 	for (uint32_t i = 0; i < model->memory_count; i++)
 		if (model->memory[i].has_bytes && !model->memory[i].is_found)
-			changes[(*count)++] = (struct change){.time_ns = model->memory[i].time_ns,
-			                                      .memory = &model->memory[i]};
+			changes[(*count)++] = (struct torch_trace_change){.time_ns = model->memory[i].time_ns,
+			                                                  .memory = &model->memory[i]};
 	merge_sort_in(model->storage, changes, *count, sizeof(*changes), compare_changes);
-	changes[*count] = (struct change){0};
+	changes[*count] = (struct torch_trace_change){0};
 	for (uint32_t i = 0; i <= *count; i++) {
 		changes[i].before[0] = sums[0];
 		changes[i].before[1] = sums[1];
@@ -132,13 +132,14 @@ static struct change *list_changes(const struct model *model, uint32_t *count)
 }
 
 /* The first change at that time or later. */
-static uint32_t find_change(const struct change *changes, uint32_t count, int64_t time_ns)
+static uint32_t find_change(const struct torch_trace_change *changes, uint32_t count, int64_t time_ns)
 {
 	return LOWER_BOUND(changes, count, item, item->time_ns < time_ns);
 }
 
 /* In no event. */
-static void add_orphans(struct torch_ops *ops, const struct change *changes, uint32_t count, int64_t base_ns)
+static void add_orphans(struct torch_ops *ops, const struct torch_trace_change *changes, uint32_t count,
+                        int64_t base_ns)
 {
 	int32_t open = 0;
 
@@ -161,7 +162,7 @@ static void add_orphans(struct torch_ops *ops, const struct change *changes, uin
 static void find_bytes(struct torch_ops *ops, const struct model *model, int64_t base_ns)
 {
 	uint32_t count;
-	struct change *changes = list_changes(model, &count);
+	struct torch_trace_change *changes = list_changes(model, &count);
 
 	for (uint32_t i = 0; i < ops->event_count; i++) {
 		struct torch_event *event = &ops->events[i];

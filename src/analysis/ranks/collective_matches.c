@@ -27,7 +27,7 @@
 #define FOLLOW_GAIN 2       /* by how much nearer the ends must come for a clock to be one that changes */
 #define FOLLOW_LEAST 1000.0 /* ns that they must be apart on the mean: less is no matter of clocks */
 
-struct search {
+struct matches_search {
 	const struct model *model;
 	const struct analysis_options *options;
 	const struct launches *launches;
@@ -51,7 +51,7 @@ static bool is_joint(const char *collective)
 	return false;
 }
 
-static void add_run(struct search *search, const struct collective_run *run)
+static void add_run(struct matches_search *search, const struct collective_run *run)
 {
 	struct collective_matches *matches = search->matches;
 
@@ -69,7 +69,7 @@ static int64_t step_number(const struct model *model, int32_t step)
 }
 
 /* The kernel says it, else the operator that launched it. */
-static void take_group(struct search *search, struct collective_run *run, const struct work *item,
+static void take_group(struct matches_search *search, struct collective_run *run, const struct work *item,
                        const struct launch *launch)
 {
 	const struct model *model = search->model;
@@ -87,7 +87,7 @@ static void take_group(struct search *search, struct collective_run *run, const 
 	run->members = model_text(model, own.members ? own.members : around.members);
 }
 
-static void add_kernel(struct search *search, const struct work *item, uint32_t process)
+static void add_kernel(struct matches_search *search, const struct work *item, uint32_t process)
 {
 	const struct model *model = search->model;
 	const struct launch *launch = launches_of(search->launches, item->track, item->row);
@@ -104,7 +104,7 @@ static void add_kernel(struct search *search, const struct work *item, uint32_t 
 	add_run(search, &run);
 }
 
-static void add_kernels(struct search *search)
+static void add_kernels(struct matches_search *search)
 {
 	struct device_work work = {0};
 	struct device *devices;
@@ -120,7 +120,7 @@ static void add_kernels(struct search *search)
 	free(devices);
 }
 
-static void add_executions(struct search *search, const struct collective_calls *calls)
+static void add_executions(struct matches_search *search, const struct collective_calls *calls)
 {
 	for (uint32_t i = 0; i < calls->execution_count; i++) {
 		const struct collective_call *call = &calls->executions[i];
@@ -240,7 +240,7 @@ static void match_runs(struct collective_matches *matches)
 }
 
 /* None of so many executions. */
-static const char *why_unmatched(const struct search *search, uint32_t count)
+static const char *why_unmatched(const struct matches_search *search, uint32_t count)
 {
 	const struct collective_matches *matches = search->matches;
 	bool is_in_several = false;
@@ -260,7 +260,7 @@ static const char *why_unmatched(const struct search *search, uint32_t count)
 /* ---- one clock ---- */
 
 /* Were all executed by threads of one machine? Its clock is theirs; work of devices is timed by clocks of their own. */
-static bool share_a_clock(const struct search *search)
+static bool share_a_clock(const struct matches_search *search)
 {
 	const struct collective_matches *matches = search->matches;
 	const struct model *model = search->model;
@@ -604,7 +604,7 @@ void collective_matches_find(struct collective_matches *matches, const struct mo
 {
 	struct launches own_launches = {0};
 	struct collective_calls own_calls = {0};
-	struct search search = {.model = model, .matches = matches};
+	struct matches_search search = {.model = model, .matches = matches};
 	const char *apart;
 	uint32_t count;
 

@@ -129,12 +129,12 @@ static const struct table_column columns[COLLECTIVE_COLUMNS] = {
 	[COLLECTIVE_LEAST] = STEP_KINDS_LEAST_COLUMN,
 };
 
-struct group {
+struct collectives_group {
 	uint32_t process, name, inputs;
 	struct collective_group of;
 	bool is_executed;
 	int64_t issued; /* of those: how many are known to be issues, or to have one */
-	struct sums {
+	struct collectives_sums {
 		int64_t count, total_ns, exposed_ns, step_exposed_ns;
 	} sums[2]; /* [1]: in steps that stand for others */
 	struct step_sightings seen;
@@ -146,11 +146,11 @@ struct issued {
 	uint32_t track, execution;
 };
 
-struct fold {
+struct collectives_fold {
 	const struct model *model;
 	const struct collective_calls *calls;
 	const struct step_times *times;
-	struct group *groups;
+	struct collectives_group *groups;
 	uint32_t group_count, group_capacity;
 	struct number_map kinds;    /* name and inputs, to a number */
 	struct number_map grouped;  /* that and the process group, to a number */
@@ -163,7 +163,7 @@ struct fold {
 
 /* ---- groups ---- */
 
-static struct group *group_of(struct fold *fold, const struct collective_call *call)
+static struct collectives_group *group_of(struct collectives_fold *fold, const struct collective_call *call)
 {
 	uint32_t kind = number_map_add(&fold->kinds, (uint64_t)call->name << 32 | call->inputs, fold->kinds.count);
 	uint32_t grouped = number_map_add(&fold->grouped, (uint64_t)kind << 32 | call->group.name, fold->grouped.count);
@@ -171,14 +171,15 @@ static struct group *group_of(struct fold *fold, const struct collective_call *c
 
 	if (found == fold->group_count) {
 		STORAGE_GROW(fold->model->storage, fold->groups, fold->group_count, fold->group_capacity, 32);
-		fold->groups[fold->group_count++] = (struct group){
+		fold->groups[fold->group_count++] = (struct collectives_group){
 			.process = call->process, .name = call->name, .inputs = call->inputs, .of = call->group};
 	}
 	return &fold->groups[found];
 }
 
 /* Which step a collective is of says the call that issued it, where that is known. */
-static bool counts(struct fold *fold, const struct collective_call *call, const struct collective_call *issue)
+static bool counts(struct collectives_fold *fold, const struct collective_call *call,
+                   const struct collective_call *issue)
 {
 	bool is_counted = !fold->is_sample || step_kinds_is_whole(fold->times, issue ? issue->step : call->step);
 
@@ -186,7 +187,8 @@ static bool counts(struct fold *fold, const struct collective_call *call, const 
 	return is_counted;
 }
 
-static struct sums *sums_of(const struct fold *fold, struct group *group, int32_t step)
+static struct collectives_sums *sums_of(const struct collectives_fold *fold, struct collectives_group *group,
+                                        int32_t step)
 {
 	bool is_sampled = fold->factor != 1 && step_kinds_is_sampled_job(fold->times, step);
 
@@ -195,14 +197,14 @@ static struct sums *sums_of(const struct fold *fold, struct group *group, int32_
 	return &group->sums[is_sampled];
 }
 
-static void add_execution(struct fold *fold, const struct collective_call *execution)
+static void add_execution(struct collectives_fold *fold, const struct collective_call *execution)
 {
-	struct group *group = group_of(fold, execution);
+	struct collectives_group *group = group_of(fold, execution);
 	int64_t dur_ns = execution->end_ns - execution->start_ns;
 	const struct collective_call *issue = execution->partner == MODEL_NONE
 	                                              ? NULL
 	                                              : &fold->calls->issues[execution->partner];
-	struct sums *sums = sums_of(fold, group, issue ? issue->step : execution->step);
+	struct collectives_sums *sums = sums_of(fold, group, issue ? issue->step : execution->step);
 
 	group->is_executed = true;
 	sums->count++;
@@ -231,7 +233,7 @@ static int compare_issuers(const void *left, const void *right)
 	return (a->execution > b->execution) - (a->execution < b->execution);
 }
 
-static void add_executions(struct fold *fold)
+static void add_executions(struct collectives_fold *fold)
 {
 	const struct collective_calls *calls = fold->calls;
 	struct issued *order = memory_resize(NULL, (size_t)calls->execution_count + 1, sizeof(*order));
@@ -252,9 +254,9 @@ static void add_executions(struct fold *fold)
 	free(order);
 }
 
-static void add_issue(struct fold *fold, const struct collective_call *issue)
+static void add_issue(struct collectives_fold *fold, const struct collective_call *issue)
 {
-	struct group *group = group_of(fold, issue);
+	struct collectives_group *group = group_of(fold, issue);
 
 	group->issued++;
 	sums_of(fold, group, issue->step)->count++;
@@ -263,9 +265,9 @@ static void add_issue(struct fold *fold, const struct collective_call *issue)
 
 /* ---- the table ---- */
 
-static struct sums join(const struct sums sums[2], double factor)
+static struct collectives_sums join(const struct collectives_sums sums[2], double factor)
 {
-	struct sums joined = sums[0];
+	struct collectives_sums joined = sums[0];
 
 	step_kinds_join(&joined.count, sums[1].count, factor);
 	step_kinds_join(&joined.total_ns, sums[1].total_ns, factor);
@@ -274,7 +276,8 @@ static struct sums join(const struct sums sums[2], double factor)
 	return joined;
 }
 
-static void set_bytes(struct table *table, int row, const struct model *model, const struct group *group, int64_t count)
+static void set_bytes(struct table *table, int row, const struct model *model, const struct collectives_group *group,
+                      int64_t count)
 {
 	const char *reason;
 	double bytes;
@@ -288,11 +291,12 @@ static void set_bytes(struct table *table, int row, const struct model *model, c
 	table_set_missing(table, row, COLLECTIVE_TOTAL_BYTES, reason);
 }
 
-static void add_row(struct table *table, const struct fold *fold, const struct group *group)
+static void add_row(struct table *table, const struct collectives_fold *fold, const struct collectives_group *group)
 {
 	const struct model *model = fold->model;
-	const struct sums recorded = join(group->sums, 1);
-	const struct sums sums = join(group->sums, fold->factor == 1 ? 1 : step_sightings_factor(&group->seen));
+	const struct collectives_sums recorded = join(group->sums, 1);
+	const struct collectives_sums sums = join(group->sums,
+	                                          fold->factor == 1 ? 1 : step_sightings_factor(&group->seen));
 	static const char unmatched[] =
 		"which call issued which cannot be known: there are not as many of both of this kind and size, or one "
 		"is executed before its call";
@@ -329,7 +333,7 @@ static void add_row(struct table *table, const struct fold *fold, const struct g
 		                 (double)group->issued_exposed_ns / (double)group->issued_total_ns);
 }
 
-static const char *removed_note(const struct fold *fold, struct arena *arena)
+static const char *removed_note(const struct collectives_fold *fold, struct arena *arena)
 {
 	int64_t without = 0;
 
@@ -343,7 +347,7 @@ static const char *removed_note(const struct fold *fold, struct arena *arena)
 	               : NULL;
 }
 
-static const char *notes(const struct fold *fold, const struct table *table, struct arena *arena)
+static const char *notes(const struct collectives_fold *fold, const struct table *table, struct arena *arena)
 {
 	const char *removed = removed_note(fold, arena), *part = step_kinds_whole_note(fold->times, arena);
 
@@ -359,10 +363,10 @@ static const char *notes(const struct fold *fold, const struct table *table, str
 static enum status run(const struct model *model, const struct analysis_options *options, struct table *table,
                        struct error *err)
 {
-	struct fold fold = {.model = model,
-	                    .kinds = {.storage = model->storage},
-	                    .grouped = {.storage = model->storage},
-	                    .numbered = {.storage = model->storage}};
+	struct collectives_fold fold = {.model = model,
+	                                .kinds = {.storage = model->storage},
+	                                .grouped = {.storage = model->storage},
+	                                .numbered = {.storage = model->storage}};
 	struct collective_calls own = {0};
 	struct step_times own_times = {0}, with_inputs = {0};
 

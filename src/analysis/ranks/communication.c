@@ -115,21 +115,21 @@ static const struct table_column columns[COMM_COLUMNS] = {
 	[COMM_KERNEL] = {.name = "kernel", .type = TABLE_TEXT, .role = ROLE_KEY, .definition = "its name"},
 };
 
-struct group {
+struct communication_group {
 	uint32_t process, kernel;
 	int32_t device;
 	struct communication_size size;
 	int64_t count, total_ns, min_ns, max_ns, exposed_ns;
 };
 
-struct fold {
+struct communication_fold {
 	const struct model *model;
 	const struct analysis_options *options;
 	const struct launches *launches;
 	struct device_work work;
 	struct device_times device;
 	struct number_map by_key; /* hash of what makes a row */
-	struct group *groups;
+	struct communication_group *groups;
 	uint32_t count, capacity;
 	struct launch_configs configs;
 };
@@ -144,7 +144,7 @@ static uint64_t hash_bytes(uint64_t hash, const void *bytes, size_t length)
 }
 
 /* 64 bits over all that makes a row; two different rows do not meet in practice. */
-static uint64_t key_of(const struct group *group)
+static uint64_t key_of(const struct communication_group *group)
 {
 	uint64_t hash = hash_bytes(0xcbf29ce484222325u, &group->process, sizeof(group->process));
 
@@ -157,7 +157,7 @@ static uint64_t key_of(const struct group *group)
 	return hash_bytes(hash, group->size.dtype, strlen(group->size.dtype));
 }
 
-static struct group *group_of(struct fold *fold, const struct group *wanted)
+static struct communication_group *group_of(struct communication_fold *fold, const struct communication_group *wanted)
 {
 	uint64_t key = key_of(wanted);
 	uint32_t found = number_map_add(&fold->by_key, key, fold->count);
@@ -169,10 +169,11 @@ static struct group *group_of(struct fold *fold, const struct group *wanted)
 	return &fold->groups[found];
 }
 
-static void add_kernel(struct fold *fold, const struct device *device, const struct work *item)
+static void add_kernel(struct communication_fold *fold, const struct device *device, const struct work *item)
 {
 	int64_t dur_ns = item->end_ns - item->start_ns;
-	struct group wanted = {.process = device->process, .device = device->device, .min_ns = INT64_MAX}, *group;
+	struct communication_group wanted = {.process = device->process, .device = device->device, .min_ns = INT64_MAX},
+				   *group;
 	uint32_t i;
 	const struct span_chunk *chunk = track_chunk(fold->model->tracks[item->track], item->row, &i);
 
@@ -186,7 +187,7 @@ static void add_kernel(struct fold *fold, const struct device *device, const str
 	clamped_add(&group->exposed_ns, dur_ns - intervals_within(&fold->device.compute, item->start_ns, item->end_ns));
 }
 
-static void fold_run(struct fold *fold)
+static void fold_run(struct communication_fold *fold)
 {
 	struct device *devices;
 	size_t count = devices_find(&devices, fold->model);
@@ -229,7 +230,7 @@ static void set_size(struct table *table, int row, const struct communication_si
 		table_set_missing(table, row, COMM_RANKS, "the trace does not say it");
 }
 
-static void set_rates(struct table *table, int row, const struct group *group)
+static void set_rates(struct table *table, int row, const struct communication_group *group)
 {
 	const struct communication_size *size = &group->size;
 	double rate;
@@ -246,7 +247,7 @@ static void set_rates(struct table *table, int row, const struct group *group)
 		table_set_double(table, row, COMM_BUS_RATE, rate * communication_bus_factor(size));
 }
 
-static void add_row(struct table *table, const struct model *model, const struct group *group)
+static void add_row(struct table *table, const struct model *model, const struct communication_group *group)
 {
 	int row = table_row(table);
 
@@ -270,7 +271,7 @@ static enum status run(const struct model *model, const struct analysis_options 
                        struct error *err)
 {
 	struct launches own = {0};
-	struct fold fold = {.model = model, .options = options, .by_key = {.storage = model->storage}};
+	struct communication_fold fold = {.model = model, .options = options, .by_key = {.storage = model->storage}};
 
 	fold.launches = launches_get(&own, model, options);
 	fold_run(&fold);

@@ -15,14 +15,14 @@
 
 #define WAITS_KEPT 64 /* of a rank: those before have long been made up for */
 
-struct wait {
+struct blamed_wait {
 	uint32_t group;   /* of the matches */
 	uint32_t culprit; /* process */
 	double ns;        /* 0: it was in the collective, and waited for nobody */
 };
 
-struct history { /* of a rank, the last WAITS_KEPT in a ring */
-	struct wait waits[WAITS_KEPT];
+struct wait_history { /* of a rank, the last WAITS_KEPT in a ring */
+	struct blamed_wait waits[WAITS_KEPT];
 	uint32_t count; /* of all there were */
 };
 
@@ -34,12 +34,12 @@ struct in_step { /* what others waited because of a rank in the step that was lo
 struct blaming {
 	const struct collective_matches *matches;
 	struct rank_blame *blames;
-	struct in_step *in_steps;  /* by process */
-	struct history *histories; /* by process */
+	struct in_step *in_steps;       /* by process */
+	struct wait_history *histories; /* by process */
 };
 
 struct faults { /* whose fault waits were, each culprit once */
-	struct wait list[WAITS_KEPT];
+	struct blamed_wait list[WAITS_KEPT];
 	uint32_t count;
 	double sum_ns;
 };
@@ -52,7 +52,7 @@ static void add_fault(struct faults *faults, uint32_t culprit, double ns)
 	while (i < faults->count && faults->list[i].culprit != culprit)
 		i++;
 	if (i == faults->count)
-		faults->list[faults->count++] = (struct wait){.culprit = culprit};
+		faults->list[faults->count++] = (struct blamed_wait){.culprit = culprit};
 	faults->list[i].ns += ns;
 }
 
@@ -68,13 +68,13 @@ static bool is_in(const struct blaming *blaming, uint32_t group, uint32_t proces
 /* What the process waited since it was last in a collective together with the other: there both left at the same time. */
 static void find_faults(struct faults *faults, const struct blaming *blaming, uint32_t process, uint32_t other)
 {
-	const struct history *history = &blaming->histories[process];
+	const struct wait_history *history = &blaming->histories[process];
 	uint32_t kept = history->count < WAITS_KEPT ? history->count : WAITS_KEPT;
 
 	faults->count = 0;
 	faults->sum_ns = 0;
 	for (uint32_t i = 1; i <= kept; i++) {
-		const struct wait *wait = &history->waits[(history->count - i) % WAITS_KEPT];
+		const struct blamed_wait *wait = &history->waits[(history->count - i) % WAITS_KEPT];
 
 		if (is_in(blaming, wait->group, other))
 			return;
@@ -85,12 +85,13 @@ static void find_faults(struct faults *faults, const struct blaming *blaming, ui
 
 static void remember(struct blaming *blaming, uint32_t process, uint32_t group, uint32_t culprit, double ns)
 {
-	struct history *history = &blaming->histories[process];
+	struct wait_history *history = &blaming->histories[process];
 
-	history->waits[history->count++ % WAITS_KEPT] = (struct wait){group, culprit, ns};
+	history->waits[history->count++ % WAITS_KEPT] = (struct blamed_wait){group, culprit, ns};
 }
 
-static void add_blame(struct blaming *blaming, int64_t step, const struct wait *fault, uint32_t process, double alone)
+static void add_blame(struct blaming *blaming, int64_t step, const struct blamed_wait *fault, uint32_t process,
+                      double alone)
 {
 	struct rank_blame *blame = &blaming->blames[fault->culprit];
 	struct in_step *in_step = &blaming->in_steps[fault->culprit];
@@ -123,7 +124,7 @@ static void share_out(struct blaming *blaming, uint32_t group, uint32_t process,
 		of_last.count--;
 	add_fault(&of_last, last, wait_ns - inherited_ns);
 	for (uint32_t i = 0; i < of_last.count; i++) {
-		const struct wait *fault = &of_last.list[i];
+		const struct blamed_wait *fault = &of_last.list[i];
 
 		remember(blaming, process, group, fault->culprit, fault->ns);
 		if (fault->culprit == process) /* it held up the last one in another group */

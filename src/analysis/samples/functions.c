@@ -73,7 +73,7 @@ static const struct table_column columns[FUNCTION_COLUMNS] = {
                            .is_hidden = true},
 };
 
-struct function {
+struct function_row {
 	uint32_t node;   /* one of its frames */
 	uint32_t row;    /* 1 + number of the row that counted it last */
 	uint32_t is_met; /* in this group */
@@ -84,7 +84,7 @@ struct function {
 struct function_fold {
 	const struct model *model;
 	const char *folder;
-	struct function *functions;
+	struct function_row *functions;
 	uint32_t *function_of; /* by stack */
 	uint32_t count;
 	uint32_t *met; /* functions of this group */
@@ -100,7 +100,7 @@ static void find_functions(struct function_fold *fold)
 	fold->functions = storage_resize(model->storage, NULL, model->stacks_count + 1, sizeof(*fold->functions));
 	fold->met = storage_resize(model->storage, NULL, model->stacks_count + 1, sizeof(*fold->met));
 	fold->function_of[0] = 0; /* no stack */
-	fold->functions[0] = (struct function){0};
+	fold->functions[0] = (struct function_row){0};
 	fold->count = 1;
 	for (uint32_t i = 1; i < model->stacks_count; i++) {
 		const struct stack_node *node = &model->stacks[i];
@@ -108,7 +108,7 @@ static void find_functions(struct function_fold *fold)
 
 		fold->function_of[i] = number_map_add(&known, key, fold->count);
 		if (fold->function_of[i] == fold->count)
-			fold->functions[fold->count++] = (struct function){.node = i};
+			fold->functions[fold->count++] = (struct function_row){.node = i};
 	}
 	number_map_release(&known);
 }
@@ -120,10 +120,10 @@ static void fold_release(struct function_fold *fold)
 	storage_release(fold->model->storage, fold->met);
 }
 
-static struct function *meet(struct function_fold *fold, uint32_t stack)
+static struct function_row *meet(struct function_fold *fold, uint32_t stack)
 {
 	uint32_t number = fold->function_of[stack];
-	struct function *function = &fold->functions[number];
+	struct function_row *function = &fold->functions[number];
 
 	if (!function->is_met) {
 		function->is_met = true;
@@ -138,7 +138,7 @@ static void add_stack(struct function_fold *fold, const struct sampled_stack *st
 
 	meet(fold, node)->self += stack->weight;
 	do {
-		struct function *function = meet(fold, node);
+		struct function_row *function = meet(fold, node);
 
 		if (function->row != row + 1) {
 			function->row = row + 1;
@@ -167,7 +167,7 @@ static void add_rows(struct table *table, struct function_fold *fold, const stru
 	enum sampled_unit unit = sampled_unit_of(fold->model, group->what);
 
 	for (uint32_t i = 0; i < fold->met_count; i++) {
-		struct function *function = &fold->functions[fold->met[i]];
+		struct function_row *function = &fold->functions[fold->met[i]];
 		int row = table_row(table);
 
 		sampled_set_weight(table, row, FUNCTION_SELF, unit, function->self);
@@ -178,7 +178,7 @@ static void add_rows(struct table *table, struct function_fold *fold, const stru
 		sampled_set_thread(table, row, FUNCTION_THREAD, fold->model, group->track);
 		set_name(table, row, fold, function->node);
 		table_set_text(table, row, FUNCTION_WHAT, model_text(fold->model, group->what));
-		*function = (struct function){.node = function->node};
+		*function = (struct function_row){.node = function->node};
 	}
 	fold->met_count = 0;
 }

@@ -73,7 +73,7 @@ static const struct table_column columns[RANGE_COLUMNS] = {
                        .more = MORE_MOST},
 };
 
-struct group {
+struct between_group {
 	uint32_t name, kind;
 	int64_t calls, total_ns, self_ns, between_ns, max_ns;
 };
@@ -87,14 +87,14 @@ struct open_range {
 	int64_t all_ns;                 /* outside of steps */
 };
 
-struct fold {
+struct between_fold {
 	const struct model *model;
 	const struct step_times *times;
 	bool is_window;         /* only from the first to the last selected step */
 	struct intervals steps; /* of the process that is visited */
 	int64_t first_ns, last_ns;
 	struct number_map by_name;
-	struct group *groups;
+	struct between_group *groups;
 	uint32_t group_count, group_capacity;
 	struct open_range *stack;
 	uint32_t stack_depth, stack_capacity;
@@ -102,7 +102,7 @@ struct fold {
 
 /* ---- of a process ---- */
 
-static bool take_process(struct fold *fold, uint32_t process)
+static bool take_process(struct between_fold *fold, uint32_t process)
 {
 	const struct step_times *times = fold->times;
 	uint32_t i = 0;
@@ -120,7 +120,7 @@ static bool take_process(struct fold *fold, uint32_t process)
 	return true;
 }
 
-static int64_t outside_steps(const struct fold *fold, int64_t start_ns, int64_t end_ns)
+static int64_t outside_steps(const struct between_fold *fold, int64_t start_ns, int64_t end_ns)
 {
 	int64_t ns;
 
@@ -133,22 +133,22 @@ static int64_t outside_steps(const struct fold *fold, int64_t start_ns, int64_t 
 
 /* ---- the fold ---- */
 
-static uint32_t find_group(struct fold *fold, uint32_t name, uint32_t kind)
+static uint32_t find_group(struct between_fold *fold, uint32_t name, uint32_t kind)
 {
 	uint32_t found = number_map_add(&fold->by_name, (uint64_t)kind << 32 | name, fold->group_count);
 
 	if (found == fold->group_count) {
 		STORAGE_GROW(fold->model->storage, fold->groups, fold->group_count, fold->group_capacity, 64);
-		fold->groups[fold->group_count++] = (struct group){.name = name, .kind = kind};
+		fold->groups[fold->group_count++] = (struct between_group){.name = name, .kind = kind};
 	}
 	return found;
 }
 
-static void leave(struct fold *fold, uint32_t depth)
+static void leave(struct between_fold *fold, uint32_t depth)
 {
 	while (fold->stack_depth && fold->stack[fold->stack_depth - 1].depth >= depth) {
 		const struct open_range *left = &fold->stack[--fold->stack_depth];
-		struct group *group = left->group == NO_GROUP ? NULL : &fold->groups[left->group];
+		struct between_group *group = left->group == NO_GROUP ? NULL : &fold->groups[left->group];
 
 		if (!group)
 			continue;
@@ -160,7 +160,7 @@ static void leave(struct fold *fold, uint32_t depth)
 	}
 }
 
-static void visit(struct fold *fold, const struct span_chunk *chunk, uint32_t i)
+static void visit(struct between_fold *fold, const struct span_chunk *chunk, uint32_t i)
 {
 	int64_t start_ns = chunk->start_ns[i], end_ns = start_ns + chunk->dur_ns[i], outside_ns, between_ns;
 	struct open_range *around;
@@ -188,7 +188,7 @@ static void visit(struct fold *fold, const struct span_chunk *chunk, uint32_t i)
 }
 
 /* Most spans are operators: those are passed over as fast as can be. */
-static void visit_track(struct fold *fold, const struct track *track)
+static void visit_track(struct between_fold *fold, const struct track *track)
 {
 	for (uint32_t c = 0; c < track->chunk_count; c++) {
 		const struct span_chunk *chunk = track->chunks[c];
@@ -202,7 +202,7 @@ static void visit_track(struct fold *fold, const struct track *track)
 	leave(fold, 0);
 }
 
-static void fold_run(struct fold *fold)
+static void fold_run(struct between_fold *fold)
 {
 	bool *step_tracks = step_times_tracks(fold->model);
 	uint32_t process = MODEL_NONE;
@@ -221,7 +221,7 @@ static void fold_run(struct fold *fold)
 	free(step_tracks);
 }
 
-static void fold_release(struct fold *fold)
+static void fold_release(struct between_fold *fold)
 {
 	intervals_release(&fold->steps);
 	number_map_release(&fold->by_name);
@@ -231,11 +231,11 @@ static void fold_release(struct fold *fold)
 
 /* ---- the table ---- */
 
-static void add_rows(struct table *table, const struct fold *fold)
+static void add_rows(struct table *table, const struct between_fold *fold)
 {
 	table_bound(table, RANGE_SELF);
 	for (uint32_t i = 0; i < fold->group_count; i++) {
-		const struct group *group = &fold->groups[i];
+		const struct between_group *group = &fold->groups[i];
 		int row = table_row(table);
 
 		table_set_text(table, row, RANGE_NAME, model_text(fold->model, group->name));
@@ -255,10 +255,10 @@ static enum status run(const struct model *model, const struct analysis_options 
                        struct error *err)
 {
 	struct step_times own = {0};
-	struct fold fold = {.model = model,
-	                    .times = step_times_get(&own, model, options),
-	                    .is_window = options->has_steps,
-	                    .by_name = {.storage = model->storage}};
+	struct between_fold fold = {.model = model,
+	                            .times = step_times_get(&own, model, options),
+	                            .is_window = options->has_steps,
+	                            .by_name = {.storage = model->storage}};
 
 	table_init(table, "between_ranges", "Ranges outside of the steps",
 	           "ranges and annotations of the threads that mark steps, as far as they lie in no step");

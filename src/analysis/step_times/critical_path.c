@@ -36,7 +36,7 @@ static const struct {
 	[PATH_OTHER] = {"nothing recorded", "other_ns", "nothing was recorded of the threads that launch work"},
 };
 
-struct window {
+struct critical_window {
 	uint32_t process;
 	bool has_number;
 	int64_t number, start_ns, step_end_ns, end_ns;
@@ -44,45 +44,45 @@ struct window {
 	int64_t pieces;
 };
 
-struct group { /* by part and name */
+struct critical_group { /* by part and name */
 	enum path_part part;
 	uint32_t name;
 	int64_t total_ns, pieces;
 };
 
-struct fold {
+struct critical_fold {
 	const struct model *model;
 	const struct analysis_options *options;
 	const struct launches *launches;
 	const struct step_times *times;
 	struct critical_walk walk;
-	struct window *windows;
+	struct critical_window *windows;
 	size_t count, capacity, current;
 	struct number_map by_key;
-	struct group *groups;
+	struct critical_group *groups;
 	uint32_t group_count, group_capacity;
 	bool has_work;
 	struct launches own_launches;
 	struct step_times own_times;
 };
 
-static struct group *group_of(struct fold *fold, enum path_part part, uint32_t name)
+static struct critical_group *group_of(struct critical_fold *fold, enum path_part part, uint32_t name)
 {
 	uint64_t key = (uint64_t)part << 32 | name;
 	uint32_t found = number_map_add(&fold->by_key, key, fold->group_count);
 
 	if (found == fold->group_count) {
 		STORAGE_GROW(fold->model->storage, fold->groups, fold->group_count, fold->group_capacity, 64);
-		fold->groups[fold->group_count++] = (struct group){.part = part, .name = name};
+		fold->groups[fold->group_count++] = (struct critical_group){.part = part, .name = name};
 	}
 	return &fold->groups[found];
 }
 
 static void add_piece(void *context, const struct path_piece *piece)
 {
-	struct fold *fold = context;
-	struct window *window = &fold->windows[fold->current];
-	struct group *group = group_of(fold, piece->part, piece->name);
+	struct critical_fold *fold = context;
+	struct critical_window *window = &fold->windows[fold->current];
+	struct critical_group *group = group_of(fold, piece->part, piece->name);
 
 	window->parts_ns[piece->part] += piece->end_ns - piece->start_ns;
 	window->pieces++;
@@ -92,7 +92,7 @@ static void add_piece(void *context, const struct path_piece *piece)
 
 /* ---- stretches ---- */
 
-static struct window *add_window(struct fold *fold, const struct window *window)
+static struct critical_window *add_window(struct critical_fold *fold, const struct critical_window *window)
 {
 	STORAGE_GROW(fold->model->storage, fold->windows, fold->count, fold->capacity, 64);
 	fold->windows[fold->count] = *window;
@@ -100,7 +100,7 @@ static struct window *add_window(struct fold *fold, const struct window *window)
 }
 
 /* Each step ends with the last work that it launched. By number of the step, of all processes. */
-static int64_t *find_ends(const struct fold *fold)
+static int64_t *find_ends(const struct critical_fold *fold)
 {
 	const struct model *model = fold->model;
 	int64_t *ends = memory_resize(NULL, (size_t)model->steps_count + 1, sizeof(*ends));
@@ -122,15 +122,15 @@ static int64_t *find_ends(const struct fold *fold)
 	return ends;
 }
 
-static void walk_window(struct fold *fold, uint32_t thread)
+static void walk_window(struct critical_fold *fold, uint32_t thread)
 {
-	const struct window *window = &fold->windows[fold->count - 1];
+	const struct critical_window *window = &fold->windows[fold->count - 1];
 
 	fold->current = fold->count - 1;
 	critical_walk_run(&fold->walk, thread, window->start_ns, window->end_ns, add_piece, fold);
 }
 
-static void walk_steps(struct fold *fold, uint32_t process)
+static void walk_steps(struct critical_fold *fold, uint32_t process)
 {
 	int64_t *ends = find_ends(fold);
 
@@ -140,38 +140,38 @@ static void walk_steps(struct fold *fold, uint32_t process)
 		if (step->process != process || !fold->times->steps[i].is_measured ||
 		    !fold->times->steps[i].is_complete || step->track >= fold->model->tracks_count)
 			continue;
-		add_window(fold, &(struct window){.process = process,
-		                                  .has_number = true,
-		                                  .number = step->number,
-		                                  .start_ns = step->start_ns,
-		                                  .step_end_ns = step->end_ns,
-		                                  .end_ns = ends[i]});
+		add_window(fold, &(struct critical_window){.process = process,
+		                                           .has_number = true,
+		                                           .number = step->number,
+		                                           .start_ns = step->start_ns,
+		                                           .step_end_ns = step->end_ns,
+		                                           .end_ns = ends[i]});
 		walk_window(fold, step->track);
 	}
 	free(ends);
 }
 
 /* Without steps the process counts as one. */
-static void walk_process(struct fold *fold, uint32_t number)
+static void walk_process(struct critical_fold *fold, uint32_t number)
 {
 	const struct process *process = &fold->model->processes[number];
 	uint32_t thread = critical_walk_main(&fold->walk);
 
 	if (!process->has_times || thread == MODEL_NONE)
 		return;
-	add_window(fold, &(struct window){.process = number,
-	                                  .start_ns = process->first_ns,
-	                                  .step_end_ns = process->last_ns,
-	                                  .end_ns = process->last_ns});
+	add_window(fold, &(struct critical_window){.process = number,
+	                                           .start_ns = process->first_ns,
+	                                           .step_end_ns = process->last_ns,
+	                                           .end_ns = process->last_ns});
 	walk_window(fold, thread);
 }
 
-static void fold_run(struct fold *fold, const struct model *model, const struct analysis_options *options)
+static void fold_run(struct critical_fold *fold, const struct model *model, const struct analysis_options *options)
 {
 	struct device *devices;
 	size_t count = devices_find(&devices, model);
 
-	*fold = (struct fold){.model = model, .options = options, .by_key = {.storage = model->storage}};
+	*fold = (struct critical_fold){.model = model, .options = options, .by_key = {.storage = model->storage}};
 	fold->times = step_times_get(&fold->own_times, model, options);
 	fold->launches = launches_get(&fold->own_launches, model, options);
 	for (size_t i = 0; i < count; i++) {
@@ -187,7 +187,7 @@ static void fold_run(struct fold *fold, const struct model *model, const struct 
 	free(devices);
 }
 
-static void fold_release(struct fold *fold)
+static void fold_release(struct critical_fold *fold)
 {
 	critical_walk_release(&fold->walk);
 	number_map_release(&fold->by_key);
@@ -197,7 +197,7 @@ static void fold_release(struct fold *fold)
 	step_times_release(&fold->own_times);
 }
 
-static const char *why_empty(const struct fold *fold)
+static const char *why_empty(const struct critical_fold *fold)
 {
 	return !fold->has_work      ? DEVICE_NOTHING
 	       : fold->times->count ? step_times_empty_reason(fold->times)
@@ -258,7 +258,8 @@ static const struct table_column path_columns[PATH_COLUMNS] = {
                          .more = MORE_SUM},
 };
 
-static void add_group(struct table *table, const struct fold *fold, const struct group *group, int64_t total_ns)
+static void add_group(struct table *table, const struct critical_fold *fold, const struct critical_group *group,
+                      int64_t total_ns)
 {
 	int row = table_row(table);
 
@@ -274,7 +275,7 @@ static void add_group(struct table *table, const struct fold *fold, const struct
 static enum status run_path(const struct model *model, const struct analysis_options *options, struct table *table,
                             struct error *err)
 {
-	struct fold fold;
+	struct critical_fold fold;
 	int64_t total_ns = 0;
 
 	fold_run(&fold, model, options);
@@ -350,7 +351,7 @@ static void add_step_columns(struct table *table)
 		                                           .other = "path_ns"});
 }
 
-static void add_step(struct table *table, const struct fold *fold, const struct window *window)
+static void add_step(struct table *table, const struct critical_fold *fold, const struct critical_window *window)
 {
 	int row = table_row(table);
 
@@ -369,7 +370,7 @@ static void add_step(struct table *table, const struct fold *fold, const struct 
 static enum status run_steps(const struct model *model, const struct analysis_options *options, struct table *table,
                              struct error *err)
 {
-	struct fold fold;
+	struct critical_fold fold;
 
 	fold_run(&fold, model, options);
 	table_init(

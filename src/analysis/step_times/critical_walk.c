@@ -261,7 +261,7 @@ struct position {
 	int64_t time_ns;
 };
 
-struct run {
+struct critical_run {
 	struct critical_walk *walk;
 	uint32_t main_thread;
 	int64_t start_ns;
@@ -271,7 +271,7 @@ struct run {
 };
 
 /* The path goes back to an instant, which is no later than where it is. */
-static void go_back(struct run *run, int64_t to_ns, enum path_part part, uint32_t name)
+static void go_back(struct critical_run *run, int64_t to_ns, enum path_part part, uint32_t name)
 {
 	struct path_piece piece = {part, name, to_ns > run->start_ns ? to_ns : run->start_ns, run->at.time_ns};
 
@@ -310,7 +310,7 @@ static size_t work_waited_for(const struct critical_walk *walk, const struct wor
 	return before_ns > launch_ns ? before : NO_WORK;
 }
 
-static void pass_work(struct run *run)
+static void pass_work(struct critical_run *run)
 {
 	const struct critical_walk *walk = run->walk;
 	size_t number = run->at.work, before;
@@ -362,7 +362,7 @@ static size_t work_of_call(const struct critical_walk *walk, const struct doing 
 }
 
 /* What goes on right before the instant: the thread that the path is on, else the main one, else another that launches work. */
-static struct doing choose_thread(struct run *run)
+static struct doing choose_thread(struct critical_run *run)
 {
 	struct critical_walk *walk = run->walk;
 	struct doing own = doing_before(walk, run->at.thread, run->at.time_ns), main;
@@ -392,7 +392,7 @@ static struct doing choose_thread(struct run *run)
 	return main;
 }
 
-static void pass_thread(struct run *run)
+static void pass_thread(struct critical_run *run)
 {
 	struct doing doing = choose_thread(run);
 	size_t work;
@@ -412,7 +412,7 @@ static void pass_thread(struct run *run)
 void critical_walk_run(struct critical_walk *walk, uint32_t main_thread, int64_t start_ns, int64_t end_ns,
                        use_piece use, void *context)
 {
-	struct run run = {.walk = walk, .start_ns = start_ns, .use = use, .context = context};
+	struct critical_run run = {.walk = walk, .start_ns = start_ns, .use = use, .context = context};
 	size_t last = last_ended(walk, end_ns);
 
 	run.main_thread = first_lane(walk->model, main_thread);

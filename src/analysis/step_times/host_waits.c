@@ -155,7 +155,7 @@ static const char *const texts[CAUSE_COUNT] = {
 };
 
 struct held {
-	struct sums {
+	struct host_waits_sums {
 		int64_t count, own_ns, step_ns, total_ns;
 	} sums[2]; /* [1]: in steps that stand for others */
 	struct step_sightings seen;
@@ -166,21 +166,21 @@ struct held {
 	uint32_t open;
 };
 
-struct level {
+struct host_waits_level {
 	enum cause cause;
 	int64_t start_ns, end_ns;
 	bool is_in_step;
 	uint32_t stack;
 };
 
-struct fold {
+struct host_waits_fold {
 	const struct model *model;
 	const struct step_times *times;
 	bool is_of_steps; /* only what begins in selected steps counts */
 	struct held held[CAUSE_COUNT];
 	uint8_t *causes; /* by string, 1 + cause; 0: not looked at yet */
 	uint32_t cause_capacity;
-	struct level *levels;
+	struct host_waits_level *levels;
 	uint32_t depth, capacity;
 	int64_t cursor_ns;
 	struct known_steps {
@@ -227,7 +227,7 @@ static enum cause cause_of_name(const char *name)
 	return CAUSE_NONE;
 }
 
-static enum cause cause_of(struct fold *fold, const struct span_chunk *chunk, uint32_t index)
+static enum cause cause_of(struct host_waits_fold *fold, const struct span_chunk *chunk, uint32_t index)
 {
 	uint32_t name = chunk->name[index];
 
@@ -249,9 +249,9 @@ static enum cause cause_of(struct fold *fold, const struct span_chunk *chunk, ui
 }
 
 /* Which began last, not NULL. */
-static const struct level *innermost(const struct fold *fold)
+static const struct host_waits_level *innermost(const struct host_waits_fold *fold)
 {
-	const struct level *found = &fold->levels[0];
+	const struct host_waits_level *found = &fold->levels[0];
 
 	for (uint32_t i = 1; i < fold->depth; i++) {
 		if (fold->levels[i].start_ns >= found->start_ns)
@@ -261,13 +261,13 @@ static const struct level *innermost(const struct fold *fold)
 }
 
 /* The time since the last change belongs to the innermost. */
-static void give(struct fold *fold, int64_t now_ns)
+static void give(struct host_waits_fold *fold, int64_t now_ns)
 {
 	if (fold->depth && now_ns > fold->cursor_ns) {
-		const struct level *top = innermost(fold);
+		const struct host_waits_level *top = innermost(fold);
 
 		struct held *held = &fold->held[top->cause];
-		struct sums *sums = &held->sums[held->is_sampled];
+		struct host_waits_sums *sums = &held->sums[held->is_sampled];
 
 		clamped_add(&sums->own_ns, now_ns - fold->cursor_ns);
 		clamped_add(&sums->step_ns, top->is_in_step ? now_ns - fold->cursor_ns : 0);
@@ -275,10 +275,10 @@ static void give(struct fold *fold, int64_t now_ns)
 	fold->cursor_ns = now_ns;
 }
 
-static void leave(struct fold *fold, int64_t now_ns)
+static void leave(struct host_waits_fold *fold, int64_t now_ns)
 {
 	while (fold->depth && fold->levels[fold->depth - 1].end_ns <= now_ns) {
-		struct level top = fold->levels[fold->depth - 1];
+		struct host_waits_level top = fold->levels[fold->depth - 1];
 		struct held *held = &fold->held[top.cause];
 
 		give(fold, top.end_ns);
@@ -296,7 +296,7 @@ static void leave(struct fold *fold, int64_t now_ns)
 }
 
 /* Levels lie in the order of their ends: a wait for a collective begins within the operator that issues it, and ends behind that. */
-static struct level *enter(struct fold *fold, enum cause cause, int64_t start_ns, int64_t end_ns)
+static struct host_waits_level *enter(struct host_waits_fold *fold, enum cause cause, int64_t start_ns, int64_t end_ns)
 {
 	leave(fold, start_ns);
 	give(fold, start_ns);
@@ -304,18 +304,18 @@ static struct level *enter(struct fold *fold, enum cause cause, int64_t start_ns
 	uint32_t at = fold->depth++;
 	for (; at && fold->levels[at - 1].end_ns < end_ns; at--)
 		fold->levels[at] = fold->levels[at - 1];
-	fold->levels[at] = (struct level){.cause = cause, .start_ns = start_ns, .end_ns = end_ns};
+	fold->levels[at] = (struct host_waits_level){.cause = cause, .start_ns = start_ns, .end_ns = end_ns};
 	if (!fold->held[cause].open++)
 		fold->held[cause].opened_ns = start_ns;
 	return &fold->levels[at];
 }
 
-static bool counts(const struct fold *fold, int32_t step)
+static bool counts(const struct host_waits_fold *fold, int32_t step)
 {
 	return !fold->is_of_steps || (step >= 0 && fold->times->steps[step].is_selected);
 }
 
-static void set_step(struct fold *fold, struct level *level, int32_t step)
+static void set_step(struct host_waits_fold *fold, struct host_waits_level *level, int32_t step)
 {
 	enum known known = known_of(level->cause);
 	struct held *held = &fold->held[level->cause];
@@ -329,25 +329,25 @@ static void set_step(struct fold *fold, struct level *level, int32_t step)
 }
 
 /* What is recorded in steps without operators, too, though its cause is not. */
-static bool is_part_of_cause(const struct fold *fold, enum cause cause, int32_t step)
+static bool is_part_of_cause(const struct host_waits_fold *fold, enum cause cause, int32_t step)
 {
 	return cause == CAUSE_DATA && step >= 0 && !fold->model->steps[step].has_any_detail &&
 	       fold->model->steps[step].has_rare;
 }
 
-static void enter_span(struct fold *fold, enum cause cause, const struct span_chunk *chunk, uint32_t index)
+static void enter_span(struct host_waits_fold *fold, enum cause cause, const struct span_chunk *chunk, uint32_t index)
 {
 	int64_t start_ns = chunk->start_ns[index];
 	if (!counts(fold, chunk->step[index]) || is_part_of_cause(fold, cause, chunk->step[index]))
 		return;
-	struct level *level = enter(fold, cause, start_ns, start_ns + chunk->dur_ns[index]);
+	struct host_waits_level *level = enter(fold, cause, start_ns, start_ns + chunk->dur_ns[index]);
 
 	set_step(fold, level, chunk->step[index]);
 	level->stack = span_stack(chunk, index);
 }
 
 /* The step of the track that the instant is in, -1: none; *next goes with the time. */
-static int32_t step_at(const struct fold *fold, uint32_t track, int64_t time_ns, uint32_t *next)
+static int32_t step_at(const struct host_waits_fold *fold, uint32_t track, int64_t time_ns, uint32_t *next)
 {
 	const struct model_step *steps = fold->model->steps;
 
@@ -357,37 +357,37 @@ static int32_t step_at(const struct fold *fold, uint32_t track, int64_t time_ns,
 }
 
 /* Who waits for data, or writes a file, does not wait for a collective. */
-static bool waits_for_other(const struct fold *fold, int64_t time_ns)
+static bool waits_for_other(const struct host_waits_fold *fold, int64_t time_ns)
 {
-	const struct level *top = fold->depth ? innermost(fold) : NULL;
+	const struct host_waits_level *top = fold->depth ? innermost(fold) : NULL;
 
 	return top && top->end_ns > time_ns && (top->cause == CAUSE_DATA || top->cause == CAUSE_SAVE);
 }
 
-static void enter_wait(struct fold *fold, const struct communication_wait *wait, uint32_t *step)
+static void enter_wait(struct host_waits_fold *fold, const struct communication_wait *wait, uint32_t *step)
 {
 	int32_t at = step_at(fold, wait->track, wait->start_ns, step);
 	if (waits_for_other(fold, wait->start_ns) || !counts(fold, at))
 		return;
-	struct level *level = enter(fold, CAUSE_COLLECTIVE, wait->start_ns, wait->end_ns);
+	struct host_waits_level *level = enter(fold, CAUSE_COLLECTIVE, wait->start_ns, wait->end_ns);
 
 	set_step(fold, level, at);
 }
 
 /* A cause that has no line of its own has that of the first operator in it. */
-static void give_stack(struct fold *fold, const struct span_chunk *chunk, uint32_t index)
+static void give_stack(struct host_waits_fold *fold, const struct span_chunk *chunk, uint32_t index)
 {
 	uint32_t stack = span_stack(chunk, index);
 
 	for (uint32_t i = fold->depth; stack && i-- > 0;) {
-		struct level *level = &fold->levels[i];
+		struct host_waits_level *level = &fold->levels[i];
 
 		if (!level->stack && level->end_ns >= chunk->start_ns[index])
 			level->stack = stack;
 	}
 }
 
-static void fold_track(struct fold *fold, uint32_t number)
+static void fold_track(struct host_waits_fold *fold, uint32_t number)
 {
 	const struct track *track = fold->model->tracks[number];
 	uint32_t wait, end, step = 0;
@@ -415,7 +415,7 @@ static void fold_track(struct fold *fold, uint32_t number)
 }
 
 /* Of all threads that carry steps. */
-static void fold_tracks(struct fold *fold)
+static void fold_tracks(struct host_waits_fold *fold)
 {
 	const struct model *model = fold->model;
 	bool *is_folded = memory_resize(NULL, (size_t)model->tracks_count + 1, sizeof(*is_folded));
@@ -434,9 +434,9 @@ static void fold_tracks(struct fold *fold)
 
 /* ---- the table ---- */
 
-static struct sums join(const struct sums sums[2], double factor)
+static struct host_waits_sums join(const struct host_waits_sums sums[2], double factor)
 {
-	struct sums joined = sums[0];
+	struct host_waits_sums joined = sums[0];
 
 	step_kinds_join(&joined.count, sums[1].count, factor);
 	step_kinds_join(&joined.own_ns, sums[1].own_ns, factor);
@@ -445,10 +445,10 @@ static struct sums join(const struct sums sums[2], double factor)
 	return joined;
 }
 
-static void add_row(struct table *table, const struct fold *fold, enum cause cause, const uint32_t *users)
+static void add_row(struct table *table, const struct host_waits_fold *fold, enum cause cause, const uint32_t *users)
 {
 	const struct held *held = &fold->held[cause];
-	const struct sums sums = join(held->sums, step_kinds_factor(fold->times, &held->seen));
+	const struct host_waits_sums sums = join(held->sums, step_kinds_factor(fold->times, &held->seen));
 	const struct known_steps *known = &fold->known[known_of(cause)];
 	int row = table_row(table);
 
@@ -480,7 +480,7 @@ static void add_row(struct table *table, const struct fold *fold, enum cause cau
 	}
 }
 
-static void find_known_steps(struct fold *fold)
+static void find_known_steps(struct host_waits_fold *fold)
 {
 	for (int known = 0; known < KNOWN_KINDS; known++) {
 		for (uint32_t i = 0; i < fold->times->count; i++) {
@@ -495,12 +495,12 @@ static void find_known_steps(struct fold *fold)
 }
 
 /* From how many steps each is. */
-static void add_note(struct table *table, const struct fold *fold)
+static void add_note(struct table *table, const struct host_waits_fold *fold)
 {
 	bool has_rare = false, has_others = false;
 
 	for (int cause = 1; cause < CAUSE_COUNT; cause++) {
-		const struct sums *sums = fold->held[cause].sums;
+		const struct host_waits_sums *sums = fold->held[cause].sums;
 		bool is_there = sums[0].count || sums[1].count;
 
 		has_rare |= is_there && known_of((enum cause)cause) == KNOWN_RARE;
@@ -521,7 +521,7 @@ static enum status run(const struct model *model, const struct analysis_options 
 {
 	struct step_times own = {0};
 	const struct step_times *times = step_times_get(&own, model, options);
-	struct fold fold = {.model = model, .times = times, .is_of_steps = is_part_of_run(options)};
+	struct host_waits_fold fold = {.model = model, .times = times, .is_of_steps = is_part_of_run(options)};
 	uint32_t *users = python_user_frames(model);
 
 	table_init(table, "host_waits", "What holds up the loop",

@@ -13,20 +13,20 @@
 #include <math.h>
 #include <stdlib.h>
 
-struct window { /* a step, or a process without steps */
+struct breakdown_window { /* a step, or a process without steps */
 	uint32_t process;
 	bool has_number;
 	int64_t number, start_ns, end_ns;
 	int64_t parts_ns[PARTS];
 };
 
-struct fold {
+struct breakdown_fold {
 	const struct model *model;
 	const struct analysis_options *options;
 	const struct launches *launches;
 	const struct step_times *times;
 	struct device_parts parts;
-	struct window *windows;
+	struct breakdown_window *windows;
 	size_t count, capacity;
 	struct launches own_launches;
 	struct step_times own_times;
@@ -34,9 +34,9 @@ struct fold {
 
 /* ---- steps ---- */
 
-static void add_window(struct fold *fold, const struct window *window)
+static void add_window(struct breakdown_fold *fold, const struct breakdown_window *window)
 {
-	struct window *added;
+	struct breakdown_window *added;
 
 	STORAGE_GROW(fold->model->storage, fold->windows, fold->count, fold->capacity, 64);
 	added = &fold->windows[fold->count++];
@@ -44,7 +44,7 @@ static void add_window(struct fold *fold, const struct window *window)
 	device_parts_within(&fold->parts, window->start_ns, window->end_ns, added->parts_ns);
 }
 
-static void add_windows(struct fold *fold, uint32_t process)
+static void add_windows(struct breakdown_fold *fold, uint32_t process)
 {
 	const struct model *model = fold->model;
 
@@ -52,24 +52,24 @@ static void add_windows(struct fold *fold, uint32_t process)
 		const struct model_step *step = &model->steps[i];
 
 		if (step->process == process && fold->times->steps[i].is_measured && fold->times->steps[i].is_complete)
-			add_window(fold, &(struct window){.process = process,
-			                                  .has_number = true,
-			                                  .number = step->number,
-			                                  .start_ns = step->start_ns,
-			                                  .end_ns = step->end_ns});
+			add_window(fold, &(struct breakdown_window){.process = process,
+			                                            .has_number = true,
+			                                            .number = step->number,
+			                                            .start_ns = step->start_ns,
+			                                            .end_ns = step->end_ns});
 	}
 	if (!fold->times->count && model->processes[process].has_times)
-		add_window(fold, &(struct window){.process = process,
-		                                  .start_ns = model->processes[process].first_ns,
-		                                  .end_ns = model->processes[process].last_ns});
+		add_window(fold, &(struct breakdown_window){.process = process,
+		                                            .start_ns = model->processes[process].first_ns,
+		                                            .end_ns = model->processes[process].last_ns});
 }
 
-static void fold_run(struct fold *fold, const struct model *model, const struct analysis_options *options)
+static void fold_run(struct breakdown_fold *fold, const struct model *model, const struct analysis_options *options)
 {
 	struct device *devices;
 	size_t count = devices_find(&devices, model);
 
-	*fold = (struct fold){.model = model, .options = options};
+	*fold = (struct breakdown_fold){.model = model, .options = options};
 	fold->times = step_times_get(&fold->own_times, model, options);
 	fold->launches = launches_get(&fold->own_launches, model, options);
 	for (size_t i = 0; i < count; i++) {
@@ -82,7 +82,7 @@ static void fold_run(struct fold *fold, const struct model *model, const struct 
 	free(devices);
 }
 
-static void fold_release(struct fold *fold)
+static void fold_release(struct breakdown_fold *fold)
 {
 	device_parts_release(&fold->parts);
 	storage_release(fold->model->storage, fold->windows);
@@ -90,7 +90,7 @@ static void fold_release(struct fold *fold)
 	step_times_release(&fold->own_times);
 }
 
-static const char *why_empty(const struct fold *fold)
+static const char *why_empty(const struct breakdown_fold *fold)
 {
 	return fold->parts.work.count ? step_times_empty_reason(fold->times) : DEVICE_NOTHING;
 }
@@ -178,7 +178,7 @@ struct process_parts { /* of the windows [first, end) */
 	double steps_ns, own_ns; /* mean; and without exposed communication */
 };
 
-static double mean_part(const struct fold *fold, const struct process_parts *of, int part)
+static double mean_part(const struct breakdown_fold *fold, const struct process_parts *of, int part)
 {
 	double sum_ns = 0;
 
@@ -187,7 +187,7 @@ static double mean_part(const struct fold *fold, const struct process_parts *of,
 	return sum_ns / (double)(of->end - of->first);
 }
 
-static struct process_parts next_process(const struct fold *fold, size_t first)
+static struct process_parts next_process(const struct breakdown_fold *fold, size_t first)
 {
 	struct process_parts of = {.first = first, .end = first};
 
@@ -199,7 +199,7 @@ static struct process_parts next_process(const struct fold *fold, size_t first)
 }
 
 /* Where there are several ranks, one that has all of a part is the one to look at: in their mean it vanishes. */
-static void set_processes(struct table *table, int row, const struct fold *fold, int part)
+static void set_processes(struct table *table, int row, const struct breakdown_fold *fold, int part)
 {
 	double most = -1, most_ns = 0, longest_ns = 0, longest_without_ns = 0, waits_ns = 0;
 	uint32_t process = 0;
@@ -223,7 +223,7 @@ static void set_processes(struct table *table, int row, const struct fold *fold,
 	                                                            : table_get(table, row, BREAKDOWN_MEAN)->d);
 }
 
-static void add_part_rows(struct table *table, const struct fold *fold, int64_t total_ns)
+static void add_part_rows(struct table *table, const struct breakdown_fold *fold, int64_t total_ns)
 {
 	for (int part = 0; part < PARTS; part++) {
 		int64_t sum_ns = 0;
@@ -247,7 +247,7 @@ static void add_part_rows(struct table *table, const struct fold *fold, int64_t 
 static enum status run_breakdown(const struct model *model, const struct analysis_options *options, struct table *table,
                                  struct error *err)
 {
-	struct fold fold;
+	struct breakdown_fold fold;
 	int64_t total_ns = 0;
 
 	fold_run(&fold, model, options);
@@ -305,7 +305,7 @@ static void add_step_columns(struct table *table)
 static enum status run_parts(const struct model *model, const struct analysis_options *options, struct table *table,
                              struct error *err)
 {
-	struct fold fold;
+	struct breakdown_fold fold;
 
 	fold_run(&fold, model, options);
 	table_init(table, "step_parts", "Steps by what the device did",
@@ -313,7 +313,7 @@ static enum status run_parts(const struct model *model, const struct analysis_op
 	add_step_columns(table);
 	table_keep_in(table, model->storage);
 	for (size_t i = 0; i < fold.count; i++) {
-		const struct window *window = &fold.windows[i];
+		const struct breakdown_window *window = &fold.windows[i];
 		int row = table_row(table);
 
 		table_set_text(table, row, STEP_PROCESS, process_label(model, window->process, &table->arena));

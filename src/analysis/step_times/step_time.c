@@ -97,14 +97,14 @@ static const struct table_column columns[TIME_COLUMNS] = {
 };
 
 /* Durations of one row of the table, and what was done in them. */
-struct series {
+struct step_time_series {
 	double *values, *scratch;
 	size_t count;
 	double first_ns, tokens, samples;
 	uint32_t with_tokens, with_samples; /* steps that reported any */
 };
 
-static void series_add(struct series *series, double dur_ns, bool has_tokens, double tokens, bool has_samples,
+static void series_add(struct step_time_series *series, double dur_ns, bool has_tokens, double tokens, bool has_samples,
                        double samples)
 {
 	if (!series->count)
@@ -128,7 +128,7 @@ static void set_rate(struct table *table, int row, int column, uint32_t reported
 		table_set_missing(table, row, column, "the program did not report them in every step");
 }
 
-static int64_t count_outliers(struct series *series)
+static int64_t count_outliers(struct step_time_series *series)
 {
 	double median, mad, limit;
 	int64_t count = 0;
@@ -141,7 +141,7 @@ static int64_t count_outliers(struct series *series)
 	return count;
 }
 
-static void set_distribution(struct table *table, int row, struct series *series)
+static void set_distribution(struct table *table, int row, struct step_time_series *series)
 {
 	struct summary summary;
 
@@ -173,7 +173,7 @@ static void set_distribution(struct table *table, int row, struct series *series
 	         summary.mean * (double)series->count);
 }
 
-static void add_row(struct table *table, const char *process, struct series *series, uint32_t incomplete)
+static void add_row(struct table *table, const char *process, struct step_time_series *series, uint32_t incomplete)
 {
 	int row = table_row(table);
 
@@ -189,9 +189,9 @@ static void add_row(struct table *table, const char *process, struct series *ser
 }
 
 static void add_process(struct table *table, const struct model *model, const struct step_times *times,
-                        const struct step_span *span, struct series *series)
+                        const struct step_span *span, struct step_time_series *series)
 {
-	*series = (struct series){.values = series->values, .scratch = series->scratch};
+	*series = (struct step_time_series){.values = series->values, .scratch = series->scratch};
 	for (uint32_t i = 0; i < times->count; i++) {
 		const struct model_step *step = &model->steps[i];
 
@@ -257,7 +257,7 @@ static enum status run(const struct model *model, const struct analysis_options 
 	struct step_times own = {0};
 	const struct step_times *times = step_times_get(&own, model, options);
 	double *values = storage_resize(model->storage, NULL, 2 * (size_t)times->count + 2, sizeof(*values));
-	struct series series = {.values = values, .scratch = values + times->count + 1};
+	struct step_time_series series = {.values = values, .scratch = values + times->count + 1};
 
 	table_init(table, "step_time", "Step time",
 	           "duration of complete steps, of the job and of each process that marks steps");

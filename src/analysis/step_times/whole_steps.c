@@ -20,18 +20,18 @@
 #define SIZE_RATIO 1.1  /* from one size of steps to the next */
 #define SIZES 512
 
-struct step_count {
+struct whole_steps_count {
 	uint32_t operators, calls, alone;
 	bool is_guessed; /* how long devices worked */
 };
 
-struct counting {
+struct whole_steps_counting {
 	const struct model *model;
 	const struct launches *launches;
 	struct name_classes launching;
 	bool **has_work;                         /* by track and row: calls whose work is there */
 	bool is_damaged;                         /* or has lost work */
-	struct step_count *steps;                /* by step of the model; behind them what is in none, or of all */
+	struct whole_steps_count *steps;         /* by step of the model; behind them what is in none, or of all */
 	int64_t first_ns, last_ns, last_call_ns; /* of operators; of calls whose work is there */
 };
 
@@ -61,7 +61,7 @@ static uint8_t classify(const char *name)
 	return is_launching_call(name);
 }
 
-static void mark_calls(struct counting *counting)
+static void mark_calls(struct whole_steps_counting *counting)
 {
 	const struct model *model = counting->model;
 
@@ -83,9 +83,10 @@ static void mark_calls(struct counting *counting)
 	}
 }
 
-static void count_span(struct counting *counting, uint32_t track, const struct span_chunk *chunk, uint32_t i)
+static void count_span(struct whole_steps_counting *counting, uint32_t track, const struct span_chunk *chunk,
+                       uint32_t i)
 {
-	struct step_count
+	struct whole_steps_count
 		*step = &counting->steps[chunk->step[i] < 0 ? counting->model->steps_count : (uint32_t)chunk->step[i]];
 	bool has_work;
 
@@ -104,7 +105,7 @@ static void count_span(struct counting *counting, uint32_t track, const struct s
 		counting->last_call_ns = chunk->start_ns[i];
 }
 
-static void count_all(struct counting *counting)
+static void count_all(struct whole_steps_counting *counting)
 {
 	const struct model *model = counting->model;
 
@@ -171,7 +172,7 @@ static bool is_guessed(const struct intervals *guesses, int64_t start_ns, int64_
 }
 
 /* Steps of the process, and behind them all of it. */
-static bool mark_guessed(struct counting *counting, uint32_t number, const struct intervals *guesses)
+static bool mark_guessed(struct whole_steps_counting *counting, uint32_t number, const struct intervals *guesses)
 {
 	const struct model *model = counting->model;
 	const struct process *process = &model->processes[number];
@@ -189,7 +190,7 @@ static bool mark_guessed(struct counting *counting, uint32_t number, const struc
 	return has_any;
 }
 
-static bool find_guesses(struct counting *counting)
+static bool find_guesses(struct whole_steps_counting *counting)
 {
 	const struct model *model = counting->model;
 	struct intervals *guesses = zeroed(model->processes_count, sizeof(*guesses)); /* by process */
@@ -207,7 +208,7 @@ static bool find_guesses(struct counting *counting)
 	return has_any;
 }
 
-static void counting_release(struct counting *counting)
+static void counting_release(struct whole_steps_counting *counting)
 {
 	for (uint32_t track = 0; counting->has_work && track < counting->model->tracks_count; track++)
 		free(counting->has_work[track]);
@@ -223,17 +224,17 @@ struct usual {
 	double of_size[SIZES], of_any;
 };
 
-static int size_of(const struct step_count *step)
+static int size_of(const struct whole_steps_count *step)
 {
 	return (int)(log(step->operators + 1.0) / log(SIZE_RATIO)) + 1; /* less than 240 */
 }
 
-static double density(const struct step_count *step)
+static double density(const struct whole_steps_count *step)
 {
 	return (step->calls - step->alone) / (step->operators + 1.0);
 }
 
-static struct usual find_usual(const struct counting *counting)
+static struct usual find_usual(const struct whole_steps_counting *counting)
 {
 	struct usual usual = {.of_any = 0};
 
@@ -246,7 +247,7 @@ static struct usual find_usual(const struct counting *counting)
 	return usual;
 }
 
-static bool is_whole(const struct step_count *step, const struct usual *usual)
+static bool is_whole(const struct whole_steps_count *step, const struct usual *usual)
 {
 	int size = size_of(step);
 	double most = usual->of_size[size];
@@ -257,10 +258,10 @@ static bool is_whole(const struct step_count *step, const struct usual *usual)
 }
 
 /* What was lost begins in this step: the next one has no launches, or there is none, and it has fewer operators than the one before. */
-static bool is_torn(const struct counting *counting, const struct usual *usual, uint32_t i)
+static bool is_torn(const struct whole_steps_counting *counting, const struct usual *usual, uint32_t i)
 {
 	const struct model_step *steps = counting->model->steps;
-	const struct step_count *counts = counting->steps;
+	const struct whole_steps_count *counts = counting->steps;
 
 	if (i + 1 < counting->model->steps_count && !steps[i + 1].has_detail)
 		return false;
@@ -271,14 +272,15 @@ static bool is_torn(const struct counting *counting, const struct usual *usual, 
 }
 
 /* By step of the job, in the order of their numbers: have all ranks all of it? */
-static bool *find_whole(struct whole_steps *found, const struct counting *counting, const struct step_times *times)
+static bool *find_whole(struct whole_steps *found, const struct whole_steps_counting *counting,
+                        const struct step_times *times)
 {
 	const struct usual usual = find_usual(counting);
 	bool *whole = zeroed(times->job_count, sizeof(*whole));
 
 	memset(whole, true, times->job_count * sizeof(*whole));
 	for (uint32_t i = 0; i < times->count; i++) {
-		const struct step_count *step = &counting->steps[i];
+		const struct whole_steps_count *step = &counting->steps[i];
 		int64_t number = counting->model->steps[i].number;
 		size_t k = LOWER_BOUND(times->job, times->job_count, job, job->number < number);
 		bool is_lost = counting->is_damaged && counting->model->steps[i].has_detail &&
@@ -303,7 +305,8 @@ static bool has_rising_numbers(const struct step_times *times)
 }
 
 /* The longest row of them; of two the first. */
-static void choose(struct whole_steps *found, const struct counting *counting, const struct step_times *times)
+static void choose(struct whole_steps *found, const struct whole_steps_counting *counting,
+                   const struct step_times *times)
 {
 	bool *whole = find_whole(found, counting, times);
 	uint32_t most = 0;
@@ -325,7 +328,7 @@ static void choose(struct whole_steps *found, const struct counting *counting, c
 }
 
 /* Without steps: has all of it work, up to its end? */
-static void judge_without_steps(struct whole_steps *found, const struct counting *counting)
+static void judge_without_steps(struct whole_steps *found, const struct whole_steps_counting *counting)
 {
 	double length_ns = (double)counting->last_ns - (double)counting->first_ns;
 
@@ -339,7 +342,8 @@ static void judge_without_steps(struct whole_steps *found, const struct counting
 struct whole_steps whole_steps_find(const struct model *model, const struct launches *launches,
                                     const struct step_times *times)
 {
-	struct counting counting = {.model = model, .launches = launches, .launching = {.classify = classify}};
+	struct whole_steps_counting counting = {
+		.model = model, .launches = launches, .launching = {.classify = classify}};
 	struct whole_steps found = {.has_any = true};
 	bool is_damaged = has_lost_events(model) || has_lost_work(model, launches), has_guesses;
 

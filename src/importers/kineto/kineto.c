@@ -108,7 +108,7 @@ static bool recognises(const char *path, bool is_directory, const char *head, si
 	                    : kineto_begins_like_json(head, length) || kineto_is_trace(path) || kineto_is_archive(path);
 }
 
-struct loading {
+struct kineto_loading {
 	struct kineto_import *import;
 	struct kineto_file file;
 	struct input_stream *input;
@@ -117,17 +117,17 @@ struct loading {
 
 static void take_event(void *context, const struct kineto_event *event, uint64_t offset)
 {
-	kineto_take_event(((struct loading *)context)->import, event, offset);
+	kineto_take_event(((struct kineto_loading *)context)->import, event, offset);
 }
 
 static void take_fact(void *context, const struct kineto_value *key, const struct kineto_value *value)
 {
-	kineto_take_fact(((struct loading *)context)->import, key, value);
+	kineto_take_fact(((struct kineto_loading *)context)->import, key, value);
 }
 
 static void progress(void *context)
 {
-	struct loading *loading = context;
+	struct kineto_loading *loading = context;
 	const struct model *model = loading->import->model;
 	if (model->on_progress)
 		model->on_progress(model->progress_context,
@@ -143,7 +143,7 @@ static bool is_whole(const struct kineto_file *file)
 	return true;
 }
 
-static enum status check(const struct loading *loading, struct error *err)
+static enum status check(const struct kineto_loading *loading, struct error *err)
 {
 	struct kineto_import *import = loading->import;
 	if (import->event_count)
@@ -203,13 +203,13 @@ static void note_rest(struct kineto_import *import)
 }
 
 /* Whether a file before had the same text, compressed or not. */
-static bool is_copy(const struct loading *loading)
+static bool is_copy(const struct kineto_loading *loading)
 {
 	struct kineto_set *set = loading->import->set;
 	return set && file_order_has_text(&set->order, input_summed(loading->input), -1);
 }
 
-static enum status load_stream(struct loading *loading, struct error *err)
+static enum status load_stream(struct kineto_loading *loading, struct error *err)
 {
 	struct kineto_import *import = loading->import;
 	const struct kineto_visitor visitor = {take_event, take_fact, progress, loading};
@@ -241,8 +241,8 @@ static enum status load_stream(struct loading *loading, struct error *err)
 enum status kineto_load_input(struct kineto_import *import, struct input_stream *input, uint64_t done_bytes,
                               uint64_t total_bytes, struct error *err)
 {
-	struct loading *loading = memory_resize(NULL, 1, sizeof *loading);
-	*loading = (struct loading){
+	struct kineto_loading *loading = memory_resize(NULL, 1, sizeof *loading);
+	*loading = (struct kineto_loading){
 		.import = import, .input = input, .done_bytes = done_bytes, .total_bytes = total_bytes};
 	buffer_init(&import->text, TEXT_BYTES);
 	buffer_init(&import->inputs, TEXT_BYTES);

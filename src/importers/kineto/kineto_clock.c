@@ -47,7 +47,7 @@ struct bound { /* of what is added to the device's time there */
 	double ns;
 };
 
-struct pair {
+struct kineto_clock_pair {
 	int64_t launch_ns, start_ns, end_ns;
 };
 
@@ -58,7 +58,7 @@ struct correction {
 
 struct clock_fit {
 	struct storage *storage;
-	struct pair *pairs; /* by the start of the work */
+	struct kineto_clock_pair *pairs; /* by the start of the work */
 	uint32_t pair_count;
 	struct bound *least, *most; /* that of each pair; of waits */
 	uint32_t most_count;
@@ -114,13 +114,13 @@ static int compare_samples(const void *left, const void *right)
 
 static int compare_pairs(const void *left, const void *right)
 {
-	const struct pair *a = left, *b = right;
+	const struct kineto_clock_pair *a = left, *b = right;
 	return (a->start_ns > b->start_ns) - (a->start_ns < b->start_ns);
 }
 
 static int compare_launches(const void *left, const void *right)
 {
-	const struct pair *a = left, *b = right;
+	const struct kineto_clock_pair *a = left, *b = right;
 	return (a->launch_ns > b->launch_ns) - (a->launch_ns < b->launch_ns);
 }
 
@@ -146,7 +146,8 @@ static void add_pairs(struct clock_fit *fit, const struct kineto_import *import,
 		return;
 	for (const struct clock_sample *work = first + 1; work < end; work++)
 		if (import->stage.tracks[work->track].device == device)
-			fit->pairs[fit->pair_count++] = (struct pair){first->start_ns, work->start_ns, work->end_ns};
+			fit->pairs[fit->pair_count++] = (struct kineto_clock_pair){first->start_ns, work->start_ns,
+			                                                           work->end_ns};
 }
 
 static void find_pairs(struct clock_fit *fit, const struct kineto_import *import, int32_t device)
@@ -182,7 +183,7 @@ static void find_least(struct clock_fit *fit)
 	uint32_t count = fit->pair_count / WINDOW_PAIRS;
 	fit->window_count = count < WINDOWS_MOST ? count : WINDOWS_MOST;
 	for (uint32_t i = 0; i < fit->pair_count; i++) {
-		const struct pair *pair = &fit->pairs[i];
+		const struct kineto_clock_pair *pair = &fit->pairs[i];
 		struct bound least = {pair->start_ns, (double)(pair->launch_ns - pair->start_ns)};
 		uint32_t window = (uint32_t)((uint64_t)i * fit->window_count / fit->pair_count);
 		bool is_first = !i || (uint64_t)(i - 1) * fit->window_count / fit->pair_count != window;

@@ -21,14 +21,14 @@
 #define DOUBT_TIMES 100 /* how much longer than the longest of these it is */
 #define TWINS_MAX 16    /* spans that an event which is in the file twice is looked for among */
 
-struct open_span {
+struct delivered_span {
 	uint32_t name;
 	int64_t end_ns;
 	uint32_t stack; /* of Python, inside of it */
 };
 
-struct lane {
-	struct open_span *open;
+struct delivered_lane {
+	struct delivered_span *open;
 	uint32_t depth, capacity;
 	uint32_t track;
 };
@@ -38,7 +38,7 @@ struct delivery {
 	struct staged_track *staged;
 	struct model *model;
 	enum track_kind kind;
-	struct lane lanes[LANES_MAX];
+	struct delivered_lane lanes[LANES_MAX];
 	uint32_t lane_count;
 	struct step_bounds {
 		int64_t start_ns, end_ns;
@@ -102,22 +102,22 @@ void kineto_sort(struct kineto_stage *stage, struct staged_track *track)
 	track->is_sorted = true;
 }
 
-static void leave(struct lane *lane, int64_t time_ns)
+static void leave(struct delivered_lane *lane, int64_t time_ns)
 {
 	while (lane->depth && lane->open[lane->depth - 1].end_ns <= time_ns)
 		lane->depth--;
 }
 
-static void enter(struct lane *lane, uint32_t name, int64_t end_ns, uint32_t stack)
+static void enter(struct delivered_lane *lane, uint32_t name, int64_t end_ns, uint32_t stack)
 {
 	MEMORY_GROW(lane->open, lane->depth, lane->capacity, 16);
-	lane->open[lane->depth++] = (struct open_span){name, end_ns, stack};
+	lane->open[lane->depth++] = (struct delivered_span){name, end_ns, stack};
 }
 
-static struct lane *add_lane(struct delivery *delivery)
+static struct delivered_lane *add_lane(struct delivery *delivery)
 {
 	const struct staged_track *staged = delivery->staged;
-	struct lane *lane = &delivery->lanes[delivery->lane_count++];
+	struct delivered_lane *lane = &delivery->lanes[delivery->lane_count++];
 	lane->track = model_add_track(delivery->model, staged->process, delivery->kind);
 	struct track *track = delivery->model->tracks[lane->track];
 	track->tid = staged_tid(staged);
@@ -168,12 +168,12 @@ static void find_bounds(struct delivery *delivery)
 }
 
 /* Where the span fits; its end may be put back by the rounding of times, or because there are no more lanes. */
-static struct lane *choose_lane(struct delivery *delivery, int64_t start_ns, int64_t *end_ns)
+static struct delivered_lane *choose_lane(struct delivery *delivery, int64_t start_ns, int64_t *end_ns)
 {
 	uint32_t first = crosses_step(delivery, start_ns, *end_ns);
 	delivery->crossed_name = MODEL_NONE;
 	for (uint32_t i = first; i < delivery->lane_count; i++) {
-		struct lane *lane = &delivery->lanes[i];
+		struct delivered_lane *lane = &delivery->lanes[i];
 		leave(lane, start_ns);
 		if (!lane->depth || *end_ns <= lane->open[lane->depth - 1].end_ns)
 			return lane;
@@ -307,7 +307,7 @@ static int64_t next_work(struct delivery *delivery, const struct staged_span *sp
 /* Of a span without an end of its own: the latest it can be, where it is in the first lane. */
 static int64_t latest_end(struct delivery *delivery, const struct staged_span *span)
 {
-	const struct lane *lane = &delivery->lanes[0];
+	const struct delivered_lane *lane = &delivery->lanes[0];
 	int64_t last_ns = span->flags & SPAN_END_IS_LOST ? delivery->stage->end_ns : delivery->last_ns;
 	int64_t around_ns = lane->depth ? lane->open[lane->depth - 1].end_ns : last_ns;
 	int64_t next_ns = next_work(delivery, span);
@@ -332,7 +332,7 @@ static void note_crossing(struct delivery *delivery, const struct staged_span *s
 static void deliver_span(struct delivery *delivery, const struct staged_span *span, int64_t shift_ns)
 {
 	bool is_open = span->dur_ns == STAGED_IS_OPEN;
-	struct lane *lane = &delivery->lanes[0];
+	struct delivered_lane *lane = &delivery->lanes[0];
 	leave(lane, span->start_ns);
 	int64_t end_ns = is_open ? latest_end(delivery, span) : span->start_ns + span->dur_ns;
 	if (end_ns < span->start_ns)

@@ -239,14 +239,14 @@ static bool read_value(struct scanner *scanner, struct kineto_value *value, bool
 
 /* ---- objects ---- */
 
-enum member {
+enum kineto_event_member {
 	MEMBER_NONE,
 	MEMBER_KEY,
 	MEMBER_END
 };
 
 /* Behind the bracket or a value: to the next value, with its key read, or behind the closing bracket. */
-static enum member next_key(struct scanner *scanner, struct kineto_value *key)
+static enum kineto_event_member next_key(struct scanner *scanner, struct kineto_value *key)
 {
 	char c = skip_blanks(scanner);
 	bool is_first = scanner->is_first, has_comma = is_first;
@@ -334,12 +334,13 @@ static void remember(struct scanner *scanner, const char *at, const struct kinet
 }
 
 /* From key to key as far as a value is to be read, or the event ends. */
-static enum member read_gap(struct scanner *scanner, const char *from, struct kineto_value *key, struct kineto_gap *gap)
+static enum kineto_event_member read_gap(struct scanner *scanner, const char *from, struct kineto_value *key,
+                                         struct kineto_gap *gap)
 {
 	struct kineto_gap_member *member = &gap->members[0];
 	for (;;) {
 		bool is_first = scanner->is_first;
-		enum member found = next_key(scanner, key);
+		enum kineto_event_member found = next_key(scanner, key);
 		if (found == MEMBER_NONE)
 			return found;
 		if (found == MEMBER_END && scanner->args) {
@@ -364,14 +365,14 @@ static enum member read_gap(struct scanner *scanner, const char *from, struct ki
 }
 
 /* To the next value, and *value where it belongs, or behind the event; the long way. */
-static enum member next_unknown(struct scanner *scanner, struct kineto_value **value)
+static enum kineto_event_member next_unknown(struct scanner *scanner, struct kineto_value **value)
 {
 	struct kineto_gap gap = {0};
 	struct kineto_value key = {0};
 	const char *at = scanner->at;
 	uint32_t repairs = *scanner->repairs;
 	*scanner->repairs = 0;
-	enum member member = read_gap(scanner, at, &key, &gap);
+	enum kineto_event_member member = read_gap(scanner, at, &key, &gap);
 	if (member != MEMBER_NONE)
 		remember(scanner, at, &key, &gap);
 	*scanner->repairs |= repairs;
@@ -411,7 +412,8 @@ static inline void take_gap(struct scanner *scanner, const struct kineto_gap *ga
 }
 
 /* The same. from: where the value before begins. */
-static inline enum member next_value(struct scanner *scanner, const char *from, struct kineto_value **value)
+static inline enum kineto_event_member next_value(struct scanner *scanner, const char *from,
+                                                  struct kineto_value **value)
 {
 	struct kineto_gaps *gaps = &scanner->event->gaps;
 	const char *at = scanner->at;
@@ -452,7 +454,7 @@ static bool read_members(struct scanner *scanner)
 	struct kineto_value *value = &scanner->event->unused;
 	const char *from = ++scanner->at;
 	for (;;) {
-		enum member member = next_value(scanner, from, &value);
+		enum kineto_event_member member = next_value(scanner, from, &value);
 		if (member != MEMBER_KEY)
 			return member == MEMBER_END;
 		from = scanner->at;

@@ -144,7 +144,7 @@ static bool skip_garbage(struct kineto_file *file, enum kineto_repair repair, bo
 
 /* ---- events ---- */
 
-enum outcome {
+enum kineto_file_outcome {
 	GOES_ON,
 	ENDS,
 	IS_DOCUMENT
@@ -226,7 +226,7 @@ static bool fill(struct kineto_text *text, size_t bytes)
 	return text->end - text->begin > before;
 }
 
-static enum outcome read_event(struct kineto_file *file)
+static enum kineto_file_outcome read_event(struct kineto_file *file)
 {
 	struct kineto_text *text = &file->text;
 	bool has_inside = false;
@@ -304,7 +304,7 @@ static bool pass_small(struct kineto_file *file)
 }
 
 /* Behind the bracket of the list, if it has one. */
-static enum outcome read_events(struct kineto_file *file, bool has_bracket)
+static enum kineto_file_outcome read_events(struct kineto_file *file, bool has_bracket)
 {
 	struct kineto_text *text = &file->text;
 	bool has_comma = true, is_empty = true;
@@ -457,7 +457,7 @@ static bool read_fact(struct kineto_file *file)
 	return true;
 }
 
-static enum outcome read_member(struct kineto_file *file)
+static enum kineto_file_outcome read_member(struct kineto_file *file)
 {
 	struct kineto_text *text = &file->text;
 	if (!read_key(file))
@@ -478,11 +478,11 @@ static enum outcome read_member(struct kineto_file *file)
 }
 
 /* The document's own object, behind its bracket. */
-static enum outcome read_object(struct kineto_file *file)
+static enum kineto_file_outcome read_object(struct kineto_file *file)
 {
 	struct kineto_text *text = &file->text;
 	for (;;) {
-		enum outcome outcome = GOES_ON;
+		enum kineto_file_outcome outcome = GOES_ON;
 		int c = kineto_text_peek(text);
 		if (c < 0) {
 			note_cut(file, REPAIR_CUT, text->offset + text->begin);
@@ -515,7 +515,7 @@ static bool is_event_here(struct kineto_file *file)
 	       file->probe.fields[EVENT_PH].type;
 }
 
-static enum outcome read_document(struct kineto_file *file, int c)
+static enum kineto_file_outcome read_document(struct kineto_file *file, int c)
 {
 	struct kineto_text *text = &file->text;
 	if (c == '[') {
@@ -533,7 +533,7 @@ static enum outcome read_document(struct kineto_file *file, int c)
 }
 
 /* As far as the text goes. */
-static void read_documents(struct kineto_file *file, enum outcome outcome)
+static void read_documents(struct kineto_file *file, enum kineto_file_outcome outcome)
 {
 	while (outcome != ENDS) {
 		int c = kineto_text_peek(&file->text);
@@ -546,9 +546,9 @@ static void read_documents(struct kineto_file *file, enum outcome outcome)
 }
 
 /* Somewhere behind where the text broke off: the list of events goes on, then what follows it. */
-static enum outcome read_behind_damage(struct kineto_file *file)
+static enum kineto_file_outcome read_behind_damage(struct kineto_file *file)
 {
-	enum outcome outcome = GOES_ON;
+	enum kineto_file_outcome outcome = GOES_ON;
 	if (!skip_garbage(file, REPAIR_MEMBER, false))
 		return ENDS;
 	if (file->text.window[file->text.begin] == '{')

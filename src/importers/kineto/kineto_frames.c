@@ -10,7 +10,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-struct open_span {
+struct open_frame {
 	int64_t end_ns;
 	int64_t range_end_ns; /* of the innermost range around, itself included; INT64_MAX: none */
 	uint32_t span;
@@ -20,7 +20,7 @@ struct cutting {
 	struct kineto_stage *stage;
 	struct staged_track *track;
 	struct model *model;
-	struct open_span *open;
+	struct open_frame *open;
 	uint32_t depth, capacity;
 	uint64_t count, ns; /* what was cut */
 };
@@ -76,7 +76,7 @@ static void enter(struct cutting *cutting, uint32_t number, int64_t end_ns)
 	MEMORY_GROW(cutting->open, cutting->depth, cutting->capacity, 64);
 	if (is_range(&cutting->track->spans[number]))
 		range_end_ns = end_ns;
-	cutting->open[cutting->depth++] = (struct open_span){end_ns, range_end_ns, number};
+	cutting->open[cutting->depth++] = (struct open_frame){end_ns, range_end_ns, number};
 }
 
 /* Calls that the range begins in and that end in it; none where it crosses anything else, too. */
@@ -103,7 +103,7 @@ static void take_span(struct cutting *cutting, uint32_t number)
 		take_range(cutting, number, start_ns, end_ns);
 		return;
 	}
-	const struct open_span *around = cutting->depth ? &cutting->open[cutting->depth - 1] : NULL;
+	const struct open_frame *around = cutting->depth ? &cutting->open[cutting->depth - 1] : NULL;
 	if (around && kineto_is_frame(span) && is_over(end_ns, around->range_end_ns)) {
 		end_ns = around->range_end_ns;
 		cut(cutting, number, end_ns);

@@ -147,12 +147,13 @@ static uint32_t find_repeat(struct model *model, const struct staged_track *trac
 
 /* ---- into the track ---- */
 
-struct found { /* spans to put in */
+struct kineto_infer_found { /* spans to put in */
 	struct staged_span *spans;
 	uint32_t count, capacity, steps, phases;
 };
 
-static void add_found(struct found *found, struct model *model, int64_t start_ns, int64_t end_ns, uint8_t what)
+static void add_found(struct kineto_infer_found *found, struct model *model, int64_t start_ns, int64_t end_ns,
+                      uint8_t what)
 {
 	MEMORY_GROW(found->spans, found->count, found->capacity, 64);
 	found->spans[found->count++] = (struct staged_span){
@@ -165,7 +166,8 @@ static void add_found(struct found *found, struct model *model, int64_t start_ns
 	found->phases += what != INFERRED_STEP;
 }
 
-static void take_repeats(struct found *found, struct model *model, const struct staged_track *track, uint32_t name)
+static void take_repeats(struct kineto_infer_found *found, struct model *model, const struct staged_track *track,
+                         uint32_t name)
 {
 	int64_t module_end_ns = INT64_MIN;
 	for (uint32_t i = 0; i < track->count && name; i++) {
@@ -176,7 +178,7 @@ static void take_repeats(struct found *found, struct model *model, const struct 
 }
 
 /* Where steps begin and end, in order: those that the trace marks, or else those that were found; returns how many. */
-static uint32_t find_bounds(const struct staged_track *track, const struct found *found, int64_t **bounds)
+static uint32_t find_bounds(const struct staged_track *track, const struct kineto_infer_found *found, int64_t **bounds)
 {
 	const struct staged_span *spans = track->has_steps ? track->spans : found->spans;
 	uint32_t span_count = track->has_steps ? track->count : found->count, count = 0, capacity = 0;
@@ -217,7 +219,7 @@ static void infer(struct inference *inference, const struct kineto_tokens *token
 }
 
 /* frames: calls of Python are ranges, which steps take in as a whole; plain: the same trace without them, which has the phases. */
-static void take_inferred(struct found *found, struct model *model, const struct staged_track *track,
+static void take_inferred(struct kineto_infer_found *found, struct model *model, const struct staged_track *track,
                           const struct kineto_tokens *frames, const struct kineto_tokens *plain)
 {
 	struct inference steps, phases;
@@ -239,7 +241,7 @@ static void take_inferred(struct found *found, struct model *model, const struct
 }
 
 /* The track is sorted by start. */
-static void merge(struct storage *storage, struct staged_track *track, const struct found *found)
+static void merge(struct storage *storage, struct staged_track *track, const struct kineto_infer_found *found)
 {
 	merge_sort(found->spans, found->count, sizeof *found->spans, kineto_compare_spans);
 	uint32_t from = track->count, left = found->count, to = from + left;
@@ -270,7 +272,8 @@ static void say_names(struct model *model, const struct staged_track *track, con
 	model_add_ledger(model, LEDGER_OTHER, track->process, "phases", 1, text);
 }
 
-static void say(struct model *model, const struct staged_track *track, const struct found *found, uint32_t repeat)
+static void say(struct model *model, const struct staged_track *track, const struct kineto_infer_found *found,
+                uint32_t repeat)
 {
 	char text[400];
 	if (found->phases)
@@ -306,7 +309,7 @@ static void infer_process(struct kineto_import *import, const struct kineto_grou
 	struct kineto_stage *stage = &import->stage;
 	uint32_t training, repeat = 0;
 	struct kineto_tokens frames, plain = {0};
-	struct found found = {0};
+	struct kineto_infer_found found = {0};
 	if (!kineto_tokens_init(&frames, import, group, kinds, classes, true, &training))
 		return;
 	struct staged_track *track = &stage->tracks[training];

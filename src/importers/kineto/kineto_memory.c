@@ -13,14 +13,14 @@
 
 #define FIRST_ADDRESS (UINT64_C(1) << 62) /* of no real memory */
 
-struct alive { /* allocations of one size, the newest first */
+struct kineto_memory_alive { /* allocations of one size, the newest first */
 	uint64_t address;
 	uint32_t older; /* index, NUMBER_MAP_NONE: none */
 };
 
 struct addresses {
 	struct number_map newest; /* by size and device: index of `list` */
-	struct alive *list;
+	struct kineto_memory_alive *list;
 	uint32_t count;
 	uint64_t next;
 };
@@ -77,7 +77,7 @@ static uint64_t address_of(struct addresses *addresses, const struct memory_even
 	}
 	uint64_t address = FIRST_ADDRESS + addresses->next++;
 	if (!event->is_free) {
-		addresses->list[addresses->count] = (struct alive){address, newest};
+		addresses->list[addresses->count] = (struct kineto_memory_alive){address, newest};
 		number_map_set(&addresses->newest, key, addresses->count++);
 	}
 	return address;

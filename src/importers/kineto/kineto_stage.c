@@ -157,7 +157,7 @@ static int compare_bounds(const void *left, const void *right)
 	return (a->time_ns > b->time_ns) - (a->time_ns < b->time_ns);
 }
 
-struct pairing { /* of one track */
+struct kineto_stage_pairing { /* of one track */
 	struct kineto_stage *stage;
 	struct staged_halves *halves;
 	uint32_t *open; /* has room for all */
@@ -169,23 +169,23 @@ struct pairing { /* of one track */
 #define STAGED_IS_DONE (STAGED_IS_END - 1) /* row of an end that was taken */
 #define ALIKE 64                           /* open spans that are looked at for a name */
 
-static struct staged_span *span_of(const struct pairing *pairing, const struct staged_bound *begin)
+static struct staged_span *span_of(const struct kineto_stage_pairing *pairing, const struct staged_bound *begin)
 {
 	return &pairing->stage->tracks[begin->track].spans[begin->row];
 }
 
-static void take_begin(struct pairing *pairing, uint32_t number)
+static void take_begin(struct kineto_stage_pairing *pairing, uint32_t number)
 {
 	pairing->open[pairing->depth++] = number;
 }
 
-static const struct staged_bound *open_at(const struct pairing *pairing, uint32_t depth)
+static const struct staged_bound *open_at(const struct kineto_stage_pairing *pairing, uint32_t depth)
 {
 	return &pairing->stage->bounds[pairing->open[depth]];
 }
 
 /* Of those that began at one time the place in the file says nothing: the one with the end's name is the inner one. */
-static void raise_named(struct pairing *pairing, uint32_t name)
+static void raise_named(struct kineto_stage_pairing *pairing, uint32_t name)
 {
 	uint32_t top = pairing->depth - 1;
 	for (uint32_t i = top + 1; name && i-- > 0 && top - i < ALIKE;) {
@@ -201,7 +201,7 @@ static void raise_named(struct pairing *pairing, uint32_t name)
 	}
 }
 
-static void take_end(struct pairing *pairing, uint32_t number)
+static void take_end(struct kineto_stage_pairing *pairing, uint32_t number)
 {
 	const struct staged_bound *bound = &pairing->stage->bounds[number];
 	struct staged_halves *halves = pairing->halves;
@@ -224,7 +224,7 @@ static uint32_t count_of(const struct number_map *map, uint32_t name)
 	return count == NUMBER_MAP_NONE ? 0 : count;
 }
 
-static void count_begins(struct pairing *pairing, uint32_t first, uint32_t end)
+static void count_begins(struct kineto_stage_pairing *pairing, uint32_t first, uint32_t end)
 {
 	const struct staged_bound *bounds = pairing->stage->bounds;
 	for (uint32_t i = first; i < end; i++)
@@ -237,7 +237,7 @@ static void count_begins(struct pairing *pairing, uint32_t first, uint32_t end)
 			               count_of(&pairing->begins, bounds[i].name) + 1);
 }
 
-static bool is_open(const struct pairing *pairing, uint32_t name)
+static bool is_open(const struct kineto_stage_pairing *pairing, uint32_t name)
 {
 	for (uint32_t i = pairing->depth; i-- > 0 && pairing->depth - i <= ALIKE;)
 		if (open_at(pairing, i)->name == name)
@@ -246,7 +246,7 @@ static bool is_open(const struct pairing *pairing, uint32_t name)
 }
 
 /* An end that stands before the begin of what has no length. */
-static bool waits_for_begin(struct pairing *pairing, uint32_t name)
+static bool waits_for_begin(struct kineto_stage_pairing *pairing, uint32_t name)
 {
 	uint32_t count = name ? count_of(&pairing->begins, name) : 0;
 	if (!count || is_open(pairing, name))
@@ -256,7 +256,7 @@ static bool waits_for_begin(struct pairing *pairing, uint32_t name)
 	return true;
 }
 
-static void take_begin_here(struct pairing *pairing, uint32_t number)
+static void take_begin_here(struct kineto_stage_pairing *pairing, uint32_t number)
 {
 	uint32_t name = pairing->stage->bounds[number].name, waiting = count_of(&pairing->waiting, name);
 	uint32_t begins = count_of(&pairing->begins, name);
@@ -270,7 +270,7 @@ static void take_begin_here(struct pairing *pairing, uint32_t number)
 }
 
 /* In the order of the file. */
-static void take_in_order(struct pairing *pairing, uint32_t first, uint32_t end)
+static void take_in_order(struct kineto_stage_pairing *pairing, uint32_t first, uint32_t end)
 {
 	const struct staged_bound *bounds = pairing->stage->bounds;
 	for (uint32_t i = first; i < end; i++) {
@@ -282,7 +282,7 @@ static void take_in_order(struct pairing *pairing, uint32_t first, uint32_t end)
 }
 
 /* Where nothing tells the order: ends of what began before, begins, ends of what has no length. */
-static void take_mixed(struct pairing *pairing, uint32_t first, uint32_t end)
+static void take_mixed(struct kineto_stage_pairing *pairing, uint32_t first, uint32_t end)
 {
 	struct staged_bound *bounds = pairing->stage->bounds;
 	uint32_t before = pairing->depth;
@@ -304,7 +304,7 @@ static void take_mixed(struct pairing *pairing, uint32_t first, uint32_t end)
 			take_end(pairing, i);
 }
 
-static void pair_track(struct pairing *pairing, uint32_t first, uint32_t end)
+static void pair_track(struct kineto_stage_pairing *pairing, uint32_t first, uint32_t end)
 {
 	const struct staged_bound *bounds = pairing->stage->bounds;
 	bool is_mixed = pairing->stage->tracks[bounds[first].track].is_mixed;
@@ -342,7 +342,7 @@ static void find_end(struct kineto_stage *stage)
 			stage->end_ns = stage->marks[i].time_ns;
 }
 
-static void pair_all(struct pairing *pairing)
+static void pair_all(struct kineto_stage_pairing *pairing)
 {
 	const struct kineto_stage *stage = pairing->stage;
 	for (uint32_t first = 0, end; first < stage->bounds_count; first = end) {
@@ -357,7 +357,7 @@ struct staged_halves kineto_stage_pair(struct kineto_stage *stage)
 {
 	struct staged_halves halves = {0};
 	uint32_t count = stage->bounds_count;
-	struct pairing pairing = {.stage = stage, .halves = &halves};
+	struct kineto_stage_pairing pairing = {.stage = stage, .halves = &halves};
 	pairing.open = storage_resize(stage->storage, NULL, (size_t)count + 1, sizeof *pairing.open);
 	merge_sort_in(stage->storage, stage->bounds, count, sizeof *stage->bounds, compare_bounds);
 	pair_all(&pairing);

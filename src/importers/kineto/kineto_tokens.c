@@ -20,7 +20,7 @@
 #define NO_RECORD SIZE_MAX
 #define ALL_THREADS UINT64_C(1)
 
-struct open_span {
+struct open_token {
 	int64_t end_ns;
 	uint32_t range; /* innermost, itself included */
 	uint32_t range_count;
@@ -37,7 +37,7 @@ struct scan {
 	uint8_t *classes; /* by string: 1 + enum token_class */
 	bool has_frames;
 	uint8_t *of_spans; /* enum token_class; find_classes() */
-	struct open_span *open;
+	struct open_token *open;
 	uint32_t depth, capacity, hidden, optimizers;
 	size_t pending; /* an operator that could have made a node of a graph: it did when the next number is higher */
 	uint64_t pending_sequence;
@@ -287,9 +287,9 @@ static void settle_last(struct scan *scan)
 
 /* ---- spans ---- */
 
-static struct open_span *push(struct scan *scan, int64_t end_ns)
+static struct open_token *push(struct scan *scan, int64_t end_ns)
 {
-	struct open_span open = {.range = NO_RANGE};
+	struct open_token open = {.range = NO_RANGE};
 	if (scan->depth)
 		open = scan->open[scan->depth - 1];
 	MEMORY_GROW(scan->open, scan->depth, scan->capacity, 64);
@@ -304,13 +304,13 @@ static struct open_span *push(struct scan *scan, int64_t end_ns)
 static void leave(struct scan *scan, int64_t time_ns)
 {
 	while (scan->depth && scan->open[scan->depth - 1].end_ns <= time_ns) {
-		const struct open_span *open = &scan->open[--scan->depth];
+		const struct open_token *open = &scan->open[--scan->depth];
 		scan->hidden -= open->hides;
 		scan->optimizers -= open->is_optimizer;
 	}
 }
 
-static void add_range(struct scan *scan, const struct staged_span *span, struct open_span *open)
+static void add_range(struct scan *scan, const struct staged_span *span, struct open_token *open)
 {
 	struct kineto_tokens *tokens = scan->tokens;
 	if (scan->hidden || open->range_count == RANGES_MAX)
@@ -333,7 +333,7 @@ static void add_hooked(struct kineto_tokens *tokens, int64_t start_ns, int64_t e
 /* What accumulates within a node makes it a training one. */
 static void note_inside(struct scan *scan, const struct staged_span *span, enum token_class class, int64_t end_ns)
 {
-	const struct open_span *open = &scan->open[scan->depth - 1];
+	const struct open_token *open = &scan->open[scan->depth - 1];
 	bool is_op = is_operator(class);
 	if (is_op)
 		note_maker(scan, span, open->outermost);
@@ -438,7 +438,7 @@ static void take_span(struct scan *scan, const struct staged_span *span, enum to
 		note_writes(scan, span, class, record);
 	}
 	find_maker(scan, span, class, end_ns);
-	struct open_span *open = push(scan, end_ns);
+	struct open_token *open = push(scan, end_ns);
 	open->is_optimizer = class == CLASS_OPTIMIZER;
 	open->hides = !open->is_optimizer;
 	open->node = token_of(class) == TOKEN_BACKWARD ? record : NO_RECORD;

@@ -12,7 +12,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-struct window { /* the trainer of a file */
+struct kineto_window { /* the trainer of a file */
 	uint32_t process;
 	bool has_rank;
 	int64_t pid;
@@ -34,7 +34,7 @@ static size_t worker_length(const char *name)
 	return end && at < end && at > name && at[-1] == '.' ? (size_t)(at - 1 - name) : 0;
 }
 
-static void add_step(struct window *window, const struct model_step *step)
+static void add_step(struct kineto_window *window, const struct model_step *step)
 {
 	if (!window->steps++) {
 		window->first = window->last = step->number;
@@ -48,10 +48,11 @@ static void add_step(struct window *window, const struct model_step *step)
 }
 
 /* By process; steps of a model that is not finished lie in no order. */
-static void find_steps(struct window *windows, uint32_t count, const struct model *model)
+static void find_steps(struct kineto_window *windows, uint32_t count, const struct model *model)
 {
-	struct window **of = memory_resize(NULL, (size_t)model->processes_count + 1, sizeof(struct window *));
-	memset(of, 0, ((size_t)model->processes_count + 1) * sizeof(struct window *));
+	struct kineto_window **of = memory_resize(NULL, (size_t)model->processes_count + 1,
+	                                          sizeof(struct kineto_window *));
+	memset(of, 0, ((size_t)model->processes_count + 1) * sizeof(struct kineto_window *));
 	for (uint32_t i = 0; i < count; i++)
 		of[windows[i].process] = &windows[i];
 	for (uint32_t i = 0; i < model->steps_count; i++)
@@ -68,7 +69,7 @@ static int compare(int64_t a, int64_t b)
 /* Those of one process lie together, in order of time. */
 static int compare_windows(const void *left, const void *right)
 {
-	const struct window *a = left, *b = right;
+	const struct kineto_window *a = left, *b = right;
 	int order = compare(a->pid, b->pid);
 	order = order ? order : compare(a->rank, b->rank);
 	order = order ? order : compare(a->world_size, b->world_size);
@@ -79,14 +80,14 @@ static int compare_windows(const void *left, const void *right)
 	return order ? order : compare(a->process, b->process);
 }
 
-static bool are_of_one(const struct window *a, const struct window *b)
+static bool are_of_one(const struct kineto_window *a, const struct kineto_window *b)
 {
 	return a->pid && a->pid == b->pid && a->has_rank == b->has_rank && a->rank == b->rank &&
 	       a->world_size == b->world_size && strcmp(a->host, b->host) == 0 && a->worker == b->worker &&
 	       strncmp(a->name, b->name, a->worker) == 0 && (a->has_rank || a->worker);
 }
 
-static bool goes_on(const struct window *earlier, const struct window *later)
+static bool goes_on(const struct kineto_window *earlier, const struct kineto_window *later)
 {
 	return earlier->steps && later->steps && later->start_ns >= earlier->end_ns && later->first > earlier->last;
 }
@@ -94,7 +95,7 @@ static bool goes_on(const struct window *earlier, const struct window *later)
 uint32_t kineto_windows_find(const struct kineto_set *set, struct process_join **joins)
 {
 	const struct model *model = set->model;
-	struct window *windows = memory_resize(NULL, (size_t)set->order.count + 1, sizeof *windows);
+	struct kineto_window *windows = memory_resize(NULL, (size_t)set->order.count + 1, sizeof *windows);
 	uint32_t count = 0, found = 0;
 	for (uint32_t i = 0; i < set->order.count; i++) {
 		uint32_t number = kineto_set_process(set, i);
@@ -103,14 +104,14 @@ uint32_t kineto_windows_find(const struct kineto_set *set, struct process_join *
 		const struct ordered_file *file = &set->order.files[i];
 		const struct process *process = &model->processes[number];
 		const char *name = file_name_of(file->name);
-		windows[count++] = (struct window){.process = number,
-		                                   .has_rank = set->files[file->number].has_rank,
-		                                   .pid = process->pid,
-		                                   .rank = process->rank,
-		                                   .world_size = process->world_size,
-		                                   .name = name,
-		                                   .host = model_text(model, process->host),
-		                                   .worker = worker_length(name)};
+		windows[count++] = (struct kineto_window){.process = number,
+		                                          .has_rank = set->files[file->number].has_rank,
+		                                          .pid = process->pid,
+		                                          .rank = process->rank,
+		                                          .world_size = process->world_size,
+		                                          .name = name,
+		                                          .host = model_text(model, process->host),
+		                                          .worker = worker_length(name)};
 	}
 	find_steps(windows, count, model);
 	merge_sort(windows, count, sizeof *windows, compare_windows);

@@ -379,14 +379,14 @@ static void take_strings(struct converted *converted, const struct stepscope_row
 	}
 }
 
-struct column {
+struct converted_column {
 	const uint8_t *at;
 	struct model_field field;
 };
 
 /* Which columns of the block we know, at most one per field; 0: the block makes no sense. */
 static uint32_t find_columns(const struct stepscope_rows *head, const uint8_t *data, size_t bytes,
-                             const struct model_field *fields, struct column *columns)
+                             const struct model_field *fields, struct converted_column *columns)
 {
 	const uint8_t *widths = data, *at = data + head->fields;
 	uint32_t count = 0;
@@ -397,14 +397,15 @@ static uint32_t find_columns(const struct stepscope_rows *head, const uint8_t *d
 		if (length > (size_t)(data + bytes - at))
 			return 0;
 		if (fields[count].bytes == widths[i] && count == i)
-			columns[count] = (struct column){at, fields[count]}, count++;
+			columns[count] = (struct converted_column){at, fields[count]}, count++;
 		at += length;
 	}
 	return count;
 }
 
 /* A bool in the file may be any byte; ours is 0 or 1. */
-static void copy_field(const struct converted *converted, char *row, const struct column *column, uint32_t number)
+static void copy_field(const struct converted *converted, char *row, const struct converted_column *column,
+                       uint32_t number)
 {
 	const struct model_field *field = &column->field;
 	char *to = row + field->offset;
@@ -423,7 +424,7 @@ static bool on_rows(void *context, const uint8_t *data, uint32_t bytes)
 {
 	struct converted *converted = context;
 	struct stepscope_rows head;
-	struct column columns[MODEL_FIELDS_MAX];
+	struct converted_column columns[MODEL_FIELDS_MAX];
 	union {
 		uint64_t align;
 		char bytes[512];

@@ -13,7 +13,7 @@
 
 #define KEY_BYTES 300 /* longer names of groups are not looked up */
 
-struct group {
+struct recorded_group {
 	const char *name; /* NULL: no thread of a group */
 	struct span_arg args[4];
 	uint32_t arg_count;
@@ -26,7 +26,7 @@ static const char *fact_of(const struct model *model, uint32_t process, const ch
 	return length < (int)sizeof key ? model_meta(model, process, key) : NULL;
 }
 
-static void add_text(struct group *group, struct model *model, const char *key, const char *text)
+static void add_text(struct recorded_group *group, struct model *model, const char *key, const char *text)
 {
 	if (text)
 		group->args[group->arg_count++] = (struct span_arg){.key = intern_add(&model->strings, key),
@@ -35,11 +35,12 @@ static void add_text(struct group *group, struct model *model, const char *key, 
 }
 
 /* Of the thread with this track. */
-static struct group find_group(struct model *model, const struct track *track)
+static struct recorded_group find_group(struct model *model, const struct track *track)
 {
 	char key[KEY_BYTES];
 	snprintf(key, sizeof key, "process_group_thread.%" PRId64, track->tid);
-	struct group group = {.name = track->kind == TRACK_THREAD ? model_meta(model, track->process, key) : NULL};
+	struct recorded_group group = {.name = track->kind == TRACK_THREAD ? model_meta(model, track->process, key)
+	                                                                   : NULL};
 	if (!group.name)
 		return group;
 	const char *ranks = fact_of(model, track->process, group.name, "ranks");
@@ -54,7 +55,7 @@ static struct group find_group(struct model *model, const struct track *track)
 	return group;
 }
 
-static void describe_span(struct model *model, struct group *group, uint32_t track, uint32_t row)
+static void describe_span(struct model *model, struct recorded_group *group, uint32_t track, uint32_t row)
 {
 	for (uint32_t i = 0; i < group->arg_count; i++) {
 		group->args[i].track = track;
@@ -66,7 +67,7 @@ static void describe_span(struct model *model, struct group *group, uint32_t tra
 static void describe_track(struct model *model, uint32_t number)
 {
 	const struct track *track = model->tracks[number];
-	struct group group = find_group(model, track);
+	struct recorded_group group = find_group(model, track);
 	for (uint32_t c = 0; c < track->chunk_count && group.name; c++) {
 		const struct span_chunk *chunk = track->chunks[c];
 		for (uint32_t i = 0; i < chunk->count; i++)

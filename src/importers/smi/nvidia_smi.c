@@ -36,7 +36,7 @@ struct cell {
 	uint8_t kind;  /* enum smi_kind */
 };
 
-struct row {
+struct nvidia_smi_row {
 	int64_t time_ns;
 	bool has_time;
 	uint32_t device; /* string; 0: the row does not say */
@@ -47,7 +47,7 @@ struct telemetry {
 	const char *path;
 	const char *owner; /* the file's name, where several are beside a trace; NULL: it is the only one */
 	struct smi_layout layout;
-	struct row *rows;
+	struct nvidia_smi_row *rows;
 	uint32_t row_count, row_capacity;
 	struct cell *cells; /* of each row layout.count */
 	size_t cell_capacity;
@@ -96,7 +96,7 @@ static uint32_t subject_of(struct telemetry *telemetry, const struct smi_cell *c
 	return *text ? add_subject(telemetry, text) : 0;
 }
 
-static struct row *add_row(struct telemetry *telemetry)
+static struct nvidia_smi_row *add_row(struct telemetry *telemetry)
 {
 	uint32_t columns = telemetry->layout.count;
 	MEMORY_GROW(telemetry->rows, telemetry->row_count, telemetry->row_capacity, 256);
@@ -119,7 +119,7 @@ static bool has_unit(struct smi_column *column, const struct smi_cell *cell)
 }
 
 /* Without dates, a time of day much earlier than the one before is of the next day. A file has them in all rows or in none. */
-static void add_day(struct telemetry *telemetry, struct row *row)
+static void add_day(struct telemetry *telemetry, struct nvidia_smi_row *row)
 {
 	bool is_dateless = smi_has_clock_only(&telemetry->layout);
 	row->has_time = is_dateless ? !telemetry->is_dated : !telemetry->is_dateless;
@@ -156,8 +156,8 @@ static void take_row(struct telemetry *telemetry, const struct text_lines *lines
 		cells[count - 1].kind = SMI_MISSING;
 		repair_note(&telemetry->cut_values, lines->offset);
 	}
-	struct row *row = add_row(telemetry);
-	*row = (struct row){.device = subject_of(telemetry, cells)};
+	struct nvidia_smi_row *row = add_row(telemetry);
+	*row = (struct nvidia_smi_row){.device = subject_of(telemetry, cells)};
 	row->has_time = smi_time(layout, cells, &row->time_ns);
 	if (row->has_time)
 		add_day(telemetry, row);
@@ -266,7 +266,7 @@ static void deliver_column(struct telemetry *telemetry, uint32_t number)
 	const struct smi_column *column = &telemetry->layout.columns[number];
 	bool has_numbers = is_numeric(telemetry, number), has_texts = !has_numbers && is_text(telemetry, number);
 	for (uint32_t i = 0; i < telemetry->row_count; i++) {
-		const struct row *row = &telemetry->rows[i];
+		const struct nvidia_smi_row *row = &telemetry->rows[i];
 		const struct cell *cell = &telemetry->cells[(size_t)i * telemetry->layout.count + number];
 		if (has_texts) {
 			if (cell->kind == SMI_TEXT)
@@ -286,7 +286,7 @@ static void deliver_column(struct telemetry *telemetry, uint32_t number)
 static void find_times(struct telemetry *telemetry)
 {
 	for (uint32_t i = 0; i < telemetry->row_count; i++) {
-		struct row *row = &telemetry->rows[i];
+		struct nvidia_smi_row *row = &telemetry->rows[i];
 		if (!row->has_time)
 			row->time_ns = i ? telemetry->rows[i - 1].time_ns : telemetry->last_ns;
 		if (!row->has_time)
@@ -478,7 +478,7 @@ static bool recognises(const char *path, bool is_directory, const char *head, si
 
 /* ---- beside a recording or a trace ---- */
 
-struct stretch {
+struct nvidia_smi_stretch {
 	int64_t first_ns, last_ns;
 };
 
@@ -489,7 +489,7 @@ static bool has_wall_time(const struct process *process)
 }
 
 /* Wall time of what the program did; false: it is not known. */
-static bool run_stretch(const struct model *model, struct stretch *stretch, int64_t *offset_ns)
+static bool run_stretch(const struct model *model, struct nvidia_smi_stretch *stretch, int64_t *offset_ns)
 {
 	bool has_any = false;
 	for (uint32_t i = 0; i < model->processes_count; i++) {
@@ -508,13 +508,13 @@ static bool run_stretch(const struct model *model, struct stretch *stretch, int6
 	return has_any;
 }
 
-static bool overlaps(const struct telemetry *telemetry, const struct stretch *run, int64_t zone_ns)
+static bool overlaps(const struct telemetry *telemetry, const struct nvidia_smi_stretch *run, int64_t zone_ns)
 {
 	return telemetry->first_ns - zone_ns <= run->last_ns && telemetry->last_ns - zone_ns >= run->first_ns;
 }
 
 /* What local time is ahead of UTC in the file: as on this machine, or else the only zone in which the file is of the run's time. */
-static bool find_zone(const struct telemetry *telemetry, const struct stretch *run, int64_t *zone_ns)
+static bool find_zone(const struct telemetry *telemetry, const struct nvidia_smi_stretch *run, int64_t *zone_ns)
 {
 	time_t when = (time_t)(run->first_ns / SECOND_NS);
 	struct tm tm;
@@ -544,7 +544,8 @@ static void add_zone(struct telemetry *telemetry, int64_t zone_ns)
 	model_add_meta(telemetry->model, telemetry->process, "nvidia-smi.file", file_name_of(telemetry->path));
 }
 
-static void add_file(struct model *model, const char *path, bool is_only, const struct stretch *run, int64_t offset_ns)
+static void add_file(struct model *model, const char *path, bool is_only, const struct nvidia_smi_stretch *run,
+                     int64_t offset_ns)
 {
 	const char *owner = is_only ? NULL : file_name_of(path);
 	struct telemetry times = {.model = model, .path = path, .owner = owner}, telemetry = times;
@@ -608,7 +609,7 @@ static uint32_t find_files(const char *folder, char *paths[FILES_MAX])
 void smi_add_beside(struct model *model, const char *folder)
 {
 	char *paths[FILES_MAX];
-	struct stretch run = {0};
+	struct nvidia_smi_stretch run = {0};
 	int64_t offset_ns = 0;
 	uint32_t before = model->series_count;
 	bool is_known = run_stretch(model, &run, &offset_ns);

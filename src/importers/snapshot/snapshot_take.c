@@ -16,7 +16,7 @@
 
 #define NODE_BYTES 64 /* that another frame of a stack takes, about */
 
-enum key {
+enum snapshot_take_key {
 	KEY_ACTION = 1,
 	KEY_ADDR,
 	KEY_ADDRESS,
@@ -75,7 +75,7 @@ void snapshot_add_keys(struct pickle *pickle)
 		(void)intern_add(&pickle->texts, key_names[key]);
 }
 
-struct row { /* values of a dictionary by key; NULL: it has none */
+struct snapshot_take_row { /* values of a dictionary by key; NULL: it has none */
 	const struct pickle_value *values[KEY_END];
 };
 
@@ -207,7 +207,7 @@ static struct snapshot_frame texts_of_frame(struct snapshot *snapshot, const str
 	return frame;
 }
 
-static void take_frame(struct snapshot *snapshot, uint32_t object, const struct row *row)
+static void take_frame(struct snapshot *snapshot, uint32_t object, const struct snapshot_take_row *row)
 {
 	uint64_t line = unsigned_or_0(row->values[KEY_LINE]);
 	struct snapshot_frame frame = texts_of_frame(snapshot, row->values[KEY_NAME], row->values[KEY_FILENAME]);
@@ -325,7 +325,7 @@ static bool time_of(const struct pickle_value *value, int64_t *time_us)
 	return true;
 }
 
-static void take_event(struct snapshot *snapshot, uint32_t object, const struct row *row)
+static void take_event(struct snapshot *snapshot, uint32_t object, const struct snapshot_take_row *row)
 {
 	struct snapshot_event event = {.action = (uint8_t)action_of(snapshot, row->values[KEY_ACTION])};
 	bool is_needed = event.action != ACTION_SNAPSHOT && event.action != ACTION_USER_DEFINED;
@@ -362,7 +362,7 @@ static void take_history(struct snapshot *snapshot, const struct pickle_value *h
 	block->stack = take_stack(snapshot, frames);
 }
 
-static void take_block(struct snapshot *snapshot, uint32_t object, const struct row *row)
+static void take_block(struct snapshot *snapshot, uint32_t object, const struct snapshot_take_row *row)
 {
 	struct snapshot_block block = {0};
 	const char *state = text_of(snapshot, row->values[KEY_STATE]);
@@ -410,7 +410,7 @@ static uint64_t pool_of(const struct snapshot *snapshot, const struct pickle_val
 	return unsigned_or_0(&tuple->items[0]) << 32 | (uint32_t)unsigned_or_0(&tuple->items[1]);
 }
 
-static void take_segment(struct snapshot *snapshot, uint32_t object, const struct row *row)
+static void take_segment(struct snapshot *snapshot, uint32_t object, const struct snapshot_take_row *row)
 {
 	uint64_t device = unsigned_or_0(row->values[KEY_DEVICE]);
 	struct snapshot_segment segment = {0};
@@ -435,7 +435,7 @@ static void take_segment(struct snapshot *snapshot, uint32_t object, const struc
 
 /* ---- any container -------------------------------------------------------------------------------------------------------- */
 
-static void read_row(struct row *row, const struct pickle_value *items, uint32_t count)
+static void read_row(struct snapshot_take_row *row, const struct pickle_value *items, uint32_t count)
 {
 	memset(row, 0, sizeof *row);
 	for (uint32_t i = 0; i + 1 < count; i += 2)
@@ -446,7 +446,7 @@ static void read_row(struct row *row, const struct pickle_value *items, uint32_t
 static bool take_dictionary(struct snapshot *snapshot, uint32_t object, const struct pickle_value *items,
                             uint32_t count)
 {
-	struct row row;
+	struct snapshot_take_row row;
 	read_row(&row, items, count);
 	if (row.values[KEY_ACTION])
 		take_event(snapshot, object, &row);

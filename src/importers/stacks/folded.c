@@ -149,7 +149,7 @@ static bool file_begins(const char *name, const char *head, size_t length)
 
 /* ---- whose stack it is ---- */
 
-struct folded {
+struct folded_state {
 	struct stack_profile profile;
 	struct text_lines lines;
 	bool is_torch;        /* frames are those of export_stacks() */
@@ -184,13 +184,13 @@ static bool read_id(const char *at, const char *end, int64_t *id, const char **b
 	return errno == 0;
 }
 
-struct place {
+struct folded_place {
 	uint32_t process, thread, name; /* strings; 0: the file does not say */
 	int64_t pid, tid;
 };
 
 /* `process 12:"python train.py"`, "thread (12): loader" of py-spy; "P12", "T0:34" of austin; "process_12" of ours. */
-static bool take_place(struct folded *folded, const char *at, const char *end, struct place *place)
+static bool take_place(struct folded_state *folded, const char *at, const char *end, struct folded_place *place)
 {
 	const char *behind;
 	struct stack_profile *profile = &folded->profile;
@@ -219,7 +219,7 @@ static bool take_place(struct folded *folded, const char *at, const char *end, s
 	return false;
 }
 
-static uint32_t track_of(struct folded *folded, const struct place *place)
+static uint32_t track_of(struct folded_state *folded, const struct folded_place *place)
 {
 	struct stack_profile *profile = &folded->profile;
 	uint32_t process = stack_profile_process(profile, place->process, place->pid);
@@ -233,10 +233,10 @@ static uint32_t track_of(struct folded *folded, const struct place *place)
 /* ---- lines ---- */
 
 /* The stack, and in *track whose it is. */
-static uint32_t read_stack(struct folded *folded, const struct folded_line *line, uint32_t *track)
+static uint32_t read_stack(struct folded_state *folded, const struct folded_line *line, uint32_t *track)
 {
 	struct stack_profile *profile = &folded->profile;
-	struct place place = {0};
+	struct folded_place place = {0};
 	const char *at = line->text, *end = at + line->length, *next;
 	uint32_t stack = 0, depth = 0;
 	for (; at < end; at = next + 1) {
@@ -260,7 +260,7 @@ static uint32_t read_stack(struct folded *folded, const struct folded_line *line
 }
 
 /* Of a line with two numbers the second counts. */
-static void drop_first_number(struct folded *folded, struct folded_line *line)
+static void drop_first_number(struct folded_state *folded, struct folded_line *line)
 {
 	struct folded_line first;
 	size_t length = line->length;
@@ -280,7 +280,7 @@ static bool is_of_torch(const char *text, size_t length)
 	return at != NULL;
 }
 
-static void read_line(struct folded *folded)
+static void read_line(struct folded_state *folded)
 {
 	const struct text_lines *lines = &folded->lines;
 	struct folded_line line;
@@ -300,7 +300,7 @@ static void read_line(struct folded *folded)
 	folded->stacks++;
 }
 
-static void finish(struct folded *folded, uint32_t first_sample)
+static void finish(struct folded_state *folded, uint32_t first_sample)
 {
 	struct model *model = folded->profile.model;
 	const char *path = folded->profile.path;
@@ -330,7 +330,7 @@ static void finish(struct folded *folded, uint32_t first_sample)
 static enum status load_input(struct input_stream *input, const char *path, const struct model_filter *filter,
                               struct model *model, struct error *err)
 {
-	struct folded folded = {0};
+	struct folded_state folded = {0};
 	uint32_t first_sample = model->samples_count;
 	enum status status = text_lines_begin(&folded.lines, input, err);
 	if (status != STATUS_OK)

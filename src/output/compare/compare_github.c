@@ -12,7 +12,7 @@
 
 #define MOST_ANNOTATIONS 10
 
-enum level {
+enum github_level {
 	LEVEL_NONE,
 	LEVEL_ERROR,
 	LEVEL_WARNING
@@ -24,7 +24,7 @@ struct annotations {
 	int counts[3]; /* by level */
 };
 
-static enum level level_of(const char *result)
+static enum github_level level_of(const char *result)
 {
 	if (!strcmp(result, RESULT_REGRESSION) || !strcmp(result, LIMIT_BROKEN))
 		return LEVEL_ERROR;
@@ -34,7 +34,7 @@ static enum level level_of(const char *result)
 	return LEVEL_NONE;
 }
 
-static void annotate(struct annotations *to, enum level level, const char *title, const char *message)
+static void annotate(struct annotations *to, enum github_level level, const char *title, const char *message)
 {
 	if (level == LEVEL_ERROR && !to->may_fail)
 		level = LEVEL_WARNING;

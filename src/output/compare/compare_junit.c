@@ -10,7 +10,7 @@
 
 #include <string.h>
 
-enum outcome {
+enum junit_outcome {
 	OUTCOME_PASSED,
 	OUTCOME_FAILED,
 	OUTCOME_SKIPPED
@@ -23,7 +23,7 @@ struct junit {
 };
 
 /* Of a RESULT_ or a LIMIT_ text. */
-static enum outcome outcome_of(const char *result)
+static enum junit_outcome outcome_of(const char *result)
 {
 	if (!strcmp(result, RESULT_REGRESSION) || !strcmp(result, LIMIT_BROKEN))
 		return OUTCOME_FAILED;
@@ -44,7 +44,7 @@ static void add_attribute(struct buffer *out, const char *name, const char *valu
 static void add_case(struct junit *junit, const char *suite, const char *name, double seconds, const char *result,
                      const char *message, const char *text)
 {
-	enum outcome outcome = outcome_of(result);
+	enum junit_outcome outcome = outcome_of(result);
 
 	if (outcome == OUTCOME_FAILED && !junit->may_fail)
 		outcome = OUTCOME_SKIPPED;

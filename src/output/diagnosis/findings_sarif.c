@@ -14,7 +14,7 @@
 #define SCHEMA "https://json.schemastore.org/sarif-2.1.0.json"
 #define PATH_BYTES 4096
 
-struct place {
+struct sarif_place {
 	char file[PATH_BYTES];
 	int64_t line;
 };
@@ -26,7 +26,7 @@ static const char *text_of(const struct table *table, int row, int column)
 	return text ? text : "";
 }
 
-static bool set_place(struct place *place, const char *file, size_t length, int64_t line)
+static bool set_place(struct sarif_place *place, const char *file, size_t length, int64_t line)
 {
 	if (!length || length >= sizeof(place->file))
 		return false;
@@ -37,7 +37,7 @@ static bool set_place(struct place *place, const char *file, size_t length, int6
 }
 
 /* "0: train.py(12): loop": what stands before "(12)", from the last ": " or ", " on. */
-static bool find_line(const char *text, struct place *place)
+static bool find_line(const char *text, struct sarif_place *place)
 {
 	const char *suffix = strstr(text, ".py(");
 	const char *begin = suffix;
@@ -53,7 +53,7 @@ static bool find_line(const char *text, struct place *place)
 }
 
 /* The first word of the command line that ends in ".py". */
-static bool find_script(const char *command, struct place *place)
+static bool find_script(const char *command, struct sarif_place *place)
 {
 	for (const char *word = command ? command : ""; *word;) {
 		size_t length = strcspn(word, " ");
@@ -90,7 +90,7 @@ static void add_artifact(struct json_writer *json, const char *path)
 	buffer_release(&uri);
 }
 
-static void add_location(struct json_writer *json, const char *where, const struct place *place)
+static void add_location(struct json_writer *json, const char *where, const struct sarif_place *place)
 {
 	json_key(json, "locations"), json_array_begin(json), json_object_begin(json);
 	json_key(json, "physicalLocation"), json_object_begin(json);
@@ -154,10 +154,10 @@ static void add_fingerprint(struct json_writer *json, const char *rule, const ch
 	buffer_release(&text);
 }
 
-static void add_result(struct json_writer *json, const struct table *findings, int row, const struct place *other)
+static void add_result(struct json_writer *json, const struct table *findings, int row, const struct sarif_place *other)
 {
 	const char *rule = text_of(findings, row, FINDING_RULE), *where = text_of(findings, row, FINDING_PLACE);
-	struct place line;
+	struct sarif_place line;
 	struct buffer text;
 
 	buffer_init(&text, 1 << 20);
@@ -188,7 +188,7 @@ void findings_sarif(struct buffer *out, const struct diagnosis *diagnosis, const
 {
 	const struct table *findings = &diagnosis->findings;
 	struct json_writer json;
-	struct place other;
+	struct sarif_place other;
 
 	if (!find_script(command, &other) && !set_place(&other, input, strlen(input), 1))
 		set_place(&other, "trace", 5, 1);

@@ -131,7 +131,7 @@ struct chrome_lane {
 	struct piece place;                  /* `", "pid": 4242, "tid": 4242, "ts": ` */
 	uint32_t next_arg, next_link;        /* in model.args and chrome.links */
 	uint32_t arg_row, link_row;          /* rows these belong to, MODEL_NONE: no more on this track */
-	struct lane lane;
+	struct export_lane lane;
 };
 
 static void look_ahead(struct chrome_lane *lane)
@@ -372,9 +372,9 @@ static void visit_overflow(struct chrome_lane *lane)
 	struct chrome *chrome = lane->chrome;
 
 	for (unsigned number = 2; lane->lane.overflow_count; number++) {
-		struct lane previous = lane->lane;
+		struct export_lane previous = lane->lane;
 
-		lane->lane = (struct lane){0};
+		lane->lane = (struct export_lane){0};
 		lane->ids.tid = chrome->ids.next_lane_tid++;
 		chrome_lane_name(chrome, lane->track, lane->ids, number);
 		lane_begin(lane, previous.overflow[0]);

@@ -112,20 +112,20 @@ void id_map_release(struct id_map *ids)
 
 /* ---- lanes --------------------------------------------------------------------------------------------------------- */
 
-void lane_release(struct lane *lane)
+void lane_release(struct export_lane *lane)
 {
 	free(lane->spans);
 	free(lane->overflow);
-	*lane = (struct lane){0};
+	*lane = (struct export_lane){0};
 }
 
-void lane_grow(struct lane *lane)
+void lane_grow(struct export_lane *lane)
 {
 	lane->capacity = lane->capacity ? lane->capacity * 2 : 64;
 	lane->spans = memory_resize(lane->spans, lane->capacity, sizeof(*lane->spans));
 }
 
-void lane_overflow(struct lane *lane, uint32_t row)
+void lane_overflow(struct export_lane *lane, uint32_t row)
 {
 	MEMORY_GROW(lane->overflow, lane->overflow_count, lane->overflow_capacity, 64);
 	lane->overflow[lane->overflow_count++] = row;

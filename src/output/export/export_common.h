@@ -14,12 +14,12 @@
 
 /* ---- which part ---------------------------------------------------------------------------------------------------- */
 
-struct interval {
+struct step_interval {
 	int64_t start_ns, end_ns; /* [start, end) */
 };
 
 struct selection { /* per process the intervals to write, sorted; NULL: everything */
-	struct interval **intervals;
+	struct step_interval **intervals;
 	uint32_t *counts;
 	uint32_t process_count;
 	bool has_range; /* spans outside steps are left out, and steps outside [first, last] */
@@ -70,19 +70,19 @@ struct lane_span {
 	uint16_t depth;
 };
 
-struct lane { /* the open spans of one lane, outermost first */
+struct export_lane { /* the open spans of one lane, outermost first */
 	struct lane_span *spans;
 	uint32_t count, capacity;
 	uint32_t *overflow; /* rows that cross an open span: for the next lane */
 	uint32_t overflow_count, overflow_capacity;
 };
-void lane_release(struct lane *lane);
-void lane_grow(struct lane *lane);
-void lane_overflow(struct lane *lane, uint32_t row);
+void lane_release(struct export_lane *lane);
+void lane_grow(struct export_lane *lane);
+void lane_overflow(struct export_lane *lane, uint32_t row);
 
 /* Takes the innermost span off if it has ended when a span of this depth starts; call until it returns false. A span
  * that ends at that very instant stays when it is an ancestor of the new one. */
-static inline bool lane_pop(struct lane *lane, int64_t start_ns, uint16_t depth, int64_t *ended_ns)
+static inline bool lane_pop(struct export_lane *lane, int64_t start_ns, uint16_t depth, int64_t *ended_ns)
 {
 	const struct lane_span *top;
 
@@ -97,7 +97,7 @@ static inline bool lane_pop(struct lane *lane, int64_t start_ns, uint16_t depth,
 }
 
 /* After lane_pop(): puts the span on the lane; false (and it is in `overflow`) when it crosses the innermost one. */
-static inline bool lane_push(struct lane *lane, uint32_t row, int64_t end_ns, uint16_t depth)
+static inline bool lane_push(struct export_lane *lane, uint32_t row, int64_t end_ns, uint16_t depth)
 {
 	if (lane->count && lane->spans[lane->count - 1].end_ns < end_ns) {
 		lane_overflow(lane, row);

@@ -11,7 +11,7 @@
 #include <inttypes.h>
 #include <string.h>
 
-struct folded {
+struct export_folded {
 	const struct model *model;
 	struct writer w;
 	const char *folder;
@@ -23,7 +23,7 @@ struct folded {
 };
 
 /* Nothing that ends a frame or a line may be in one, nor what a terminal obeys. */
-static void put_frame(struct folded *folded, const char *text, size_t length, bool is_last)
+static void put_frame(struct export_folded *folded, const char *text, size_t length, bool is_last)
 {
 	for (size_t i = 0; i < length; i++) {
 		unsigned char c = (unsigned char)text[i];
@@ -37,7 +37,7 @@ static void put_frame(struct folded *folded, const char *text, size_t length, bo
 }
 
 /* Times are microseconds, in export_stacks()'s form; counts are in py-spy's, so that nobody takes one for the other. */
-static void frame_text(struct folded *folded, const struct stack_node *frame)
+static void frame_text(struct export_folded *folded, const struct stack_node *frame)
 {
 	const struct model *model = folded->model;
 	const char *file = model_text(model, frame->file), *name = model_text(model, frame->frame);
@@ -51,7 +51,7 @@ static void frame_text(struct folded *folded, const struct stack_node *frame)
 		buffer_printf(&folded->text, "%s (%s)", name, python_short_file(file, folded->folder));
 }
 
-static void put_line(struct folded *folded, const struct stack_weight *weight)
+static void put_line(struct export_folded *folded, const struct stack_weight *weight)
 {
 	uint32_t path[STACK_WEIGHTS_FRAMES], count = stack_path(folded->model, weight->stack, path);
 	const char *name = model_text(folded->model, weight->name);
@@ -77,7 +77,7 @@ static bool is_followed(const struct model *model, uint32_t track)
 	return !model->tells_profiled || model->tracks[track]->is_profiled;
 }
 
-static void put_process(struct folded *folded, uint32_t process, const struct selection *selection,
+static void put_process(struct export_folded *folded, uint32_t process, const struct selection *selection,
                         struct export_result *result)
 {
 	const struct model *model = folded->model;
@@ -120,7 +120,7 @@ static enum status folded_write(const struct model *model, const char *path, con
 		return status;
 	for (uint32_t i = 0; i < model->processes_count; i++)
 		wanted += is_wanted(model, options, i) && model->processes[i].role != STEPSCOPE_ROLE_HOST;
-	struct folded folded = {.model = model, .w = writer_begin(output), .folder = python_folder(model)};
+	struct export_folded folded = {.model = model, .w = writer_begin(output), .folder = python_folder(model)};
 	buffer_init(&folded.text, 1 << 20);
 	selection_init(&selection, model, options);
 	for (uint32_t i = 0; i < model->processes_count; i++) {

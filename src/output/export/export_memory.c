@@ -174,14 +174,14 @@ static void put_sizes(void *context, const struct rows *rows)
 	              rows->sizes[4], rows->sizes[5], rows->sizes[6], rows->sizes[7]);
 }
 
-struct times {
+struct export_memory_times {
 	struct writer *w;
 	int64_t first_us;
 };
 
 static void put_row_time(void *context, const struct rows *rows)
 {
-	const struct times *times = context;
+	const struct export_memory_times *times = context;
 
 	writer_printf(times->w, "%s%" PRId64, rows->count ? ", " : "",
 	              rows->time_us < 0 ? times->first_us : rows->time_us);
@@ -193,7 +193,7 @@ static uint64_t write_coalesced(const struct timeline *timeline, struct output *
 	struct writer w = writer_begin(output);
 
 	each_row(timeline, &count);
-	struct times times = {&w, count.first_us};
+	struct export_memory_times times = {&w, count.first_us};
 	struct rows time_rows = {.row = put_row_time, .context = &times};
 	struct rows size_rows = {.row = put_sizes, .context = &w};
 
@@ -230,7 +230,7 @@ static const struct {
 	{"Unknown", "grey", 7},
 };
 
-struct column { /* of the plot: the largest level of its stretch of time, and the last one */
+struct export_memory_column { /* of the plot: the largest level of its stretch of time, and the last one */
 	int64_t sizes[TORCH_CATEGORIES], after[TORCH_CATEGORIES];
 	int64_t total;
 	bool has_row;
@@ -239,7 +239,7 @@ struct column { /* of the plot: the largest level of its stretch of time, and th
 struct plot {
 	int64_t first_us, last_us;
 	int64_t largest;
-	struct column columns[COLUMNS];
+	struct export_memory_column columns[COLUMNS];
 };
 
 static int64_t total_of(const struct rows *rows)
@@ -265,7 +265,8 @@ static void note_column(void *context, const struct rows *rows)
 	struct plot *plot = context;
 	int64_t span_us = plot->last_us > plot->first_us ? plot->last_us - plot->first_us : 1;
 	int64_t from_us = rows->time_us < plot->first_us ? 0 : rows->time_us - plot->first_us;
-	struct column *column = &plot->columns[(int64_t)((double)from_us / (double)span_us * (COLUMNS - 1))];
+	struct export_memory_column
+		*column = &plot->columns[(int64_t)((double)from_us / (double)span_us * (COLUMNS - 1))];
 	int64_t total = total_of(rows);
 
 	if (!column->has_row || total >= column->total) {
@@ -287,7 +288,7 @@ static void fill_columns(struct plot *plot)
 	}
 }
 
-static double height_of(const struct plot *plot, const struct column *column, int categories)
+static double height_of(const struct plot *plot, const struct export_memory_column *column, int categories)
 {
 	double sum = 0;
 

@@ -130,7 +130,7 @@ struct perfetto_lane {
 	uint32_t arg_row, link_row;
 	char fixed[16]; /* sequence id and flags, as every packet has them */
 	size_t fixed_length;
-	struct lane lane;
+	struct export_lane lane;
 };
 
 static const char *span_category(unsigned kind)
@@ -472,9 +472,9 @@ static void visit_overflow(struct perfetto_lane *lane)
 	struct perfetto *perfetto = lane->perfetto;
 
 	while (lane->lane.overflow_count) {
-		struct lane previous = lane->lane;
+		struct export_lane previous = lane->lane;
 
-		lane->lane = (struct lane){0};
+		lane->lane = (struct export_lane){0};
 		lane->number++;
 		lane->uuid = perfetto_uuid(perfetto, "lane", lane->track, lane->number);
 		perfetto->sequence++;

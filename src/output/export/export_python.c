@@ -14,7 +14,7 @@
 
 #define DEEPEST 4096u /* frames of a stack */
 
-struct level {           /* of spans, by depth */
+struct python_level {    /* of spans, by depth */
 	uint32_t stack;  /* of the operator around them, 0: none */
 	uint32_t parent; /* row that they lie in */
 	uint32_t first;  /* of their open frames */
@@ -28,7 +28,7 @@ struct python_track {
 	uint32_t count, capacity;
 	uint32_t *open; /* indices of slices, outermost first */
 	uint32_t open_count, open_capacity;
-	struct level *levels;
+	struct python_level *levels;
 	uint32_t level_capacity, level_count;
 	struct python_out *out;
 };
@@ -60,14 +60,14 @@ static void close_frames(struct python_track *track, uint32_t first)
 }
 
 /* The frame or module that lies innermost around what begins now. */
-static uint64_t innermost(const struct python_track *track, const struct level *level)
+static uint64_t innermost(const struct python_track *track, const struct python_level *level)
 {
 	if (track->open_count > level->first)
 		return track->slices[track->open[track->open_count - 1]].id;
 	return level->around;
 }
 
-static void open_frame(struct python_track *track, const struct level *level, uint32_t frame, int64_t start_ns,
+static void open_frame(struct python_track *track, const struct python_level *level, uint32_t frame, int64_t start_ns,
                        int64_t end_ns)
 {
 	MEMORY_GROW(track->slices, track->count, track->capacity, 1024);
@@ -78,7 +78,7 @@ static void open_frame(struct python_track *track, const struct level *level, ui
 }
 
 /* The level of a span's siblings; what is deeper has ended. */
-static struct level *level_of(struct python_track *track, const struct span_chunk *chunk, uint32_t index)
+static struct python_level *level_of(struct python_track *track, const struct span_chunk *chunk, uint32_t index)
 {
 	uint32_t depth = chunk->depth[index];
 	if (depth + 2u > track->level_capacity) {
@@ -96,7 +96,7 @@ static struct level *level_of(struct python_track *track, const struct span_chun
 		track->level_count = depth;
 	}
 	for (; track->level_count <= depth; track->level_count++) /* the ones between were not chosen */
-		track->levels[track->level_count] = (struct level){
+		track->levels[track->level_count] = (struct python_level){
 			.stack = track->level_count ? track->levels[track->level_count - 1].stack : 0,
 			.parent = chunk->parent[index],
 			.first = track->open_count,
@@ -105,7 +105,7 @@ static struct level *level_of(struct python_track *track, const struct span_chun
 }
 
 /* The frames of the operator's stack that are further in than `base`: those that are open already go on, the others begin here. */
-static void follow_stack(struct python_track *track, const struct level *level, uint32_t stack, int64_t start_ns,
+static void follow_stack(struct python_track *track, const struct python_level *level, uint32_t stack, int64_t start_ns,
                          int64_t end_ns)
 {
 	uint32_t path[DEEPEST], count = 0;
@@ -128,7 +128,7 @@ static void add_row(struct python_track *track, const struct span_chunk *chunk, 
 	int64_t start_ns = chunk->start_ns[index], end_ns = start_ns + chunk->dur_ns[index];
 	bool has_stack = chunk->kind[index] == SPAN_OP || chunk->kind[index] == SPAN_MODULE;
 	uint32_t stack = has_stack ? span_stack(chunk, index) : 0;
-	struct level *level = level_of(track, chunk, index);
+	struct python_level *level = level_of(track, chunk, index);
 	uint32_t inside = stack ? stack : level->stack;
 	if (!stack)
 		close_frames(track, level->first);
@@ -140,7 +140,7 @@ static void add_row(struct python_track *track, const struct span_chunk *chunk, 
 		track->out->put_parent(track->out->context, row, around);
 		around = track->out->first_id + row;
 	}
-	track->levels[track->level_count++] = (struct level){inside, row, track->open_count, around};
+	track->levels[track->level_count++] = (struct python_level){inside, row, track->open_count, around};
 }
 
 /* A trace of another profiler has the calls themselves. */

@@ -11,10 +11,10 @@
 
 #include <stdlib.h>
 
-static void add_interval(struct selection *selection, uint32_t process, struct interval interval)
+static void add_interval(struct selection *selection, uint32_t process, struct step_interval interval)
 {
 	uint32_t count = selection->counts[process];
-	struct interval *list = memory_resize(selection->intervals[process], count + 1, sizeof(*list));
+	struct step_interval *list = memory_resize(selection->intervals[process], count + 1, sizeof(*list));
 
 	list[count] = interval;
 	selection->intervals[process] = list;
@@ -47,7 +47,7 @@ void selection_init(struct selection *selection, const struct model *model, cons
 		const struct model_step *step = &model->steps[i];
 
 		if (step->number >= options->first_step && step->number <= options->last_step)
-			add_interval(selection, step->process, (struct interval){step->start_ns, step->end_ns});
+			add_interval(selection, step->process, (struct step_interval){step->start_ns, step->end_ns});
 	}
 }
 
@@ -68,13 +68,13 @@ static void cut(struct selection *selection, const struct model *model, int64_t 
 	if (was_everything) {
 		allocate(selection, model);
 		for (uint32_t i = 0; i < model->processes_count; i++)
-			add_interval(selection, i, (struct interval){INT64_MIN, INT64_MAX});
+			add_interval(selection, i, (struct step_interval){INT64_MIN, INT64_MAX});
 		selection->first_step = INT64_MIN;
 	}
 	selection->last_step = first_dropped - 1;
 	for (uint32_t i = 0; i < model->steps_count; i++) {
 		const struct model_step *step = &model->steps[i];
-		struct interval *list = selection->intervals[step->process];
+		struct step_interval *list = selection->intervals[step->process];
 
 		if (step->number < first_dropped)
 			continue;
@@ -89,7 +89,7 @@ static void cut(struct selection *selection, const struct model *model, int64_t 
 
 bool selection_has(const struct selection *selection, uint32_t process, int64_t time_ns)
 {
-	const struct interval *list;
+	const struct step_interval *list;
 	uint32_t low;
 
 	if (!selection->intervals)
@@ -233,7 +233,7 @@ void export_window_init(struct export_window *window, const struct model *model,
 		if (i == 0 || (!has_any && process->has_times))
 			window->realtime_offset_ns = process->realtime_offset_ns;
 		for (uint32_t k = 0; k < count && process->has_times; k++) {
-			struct interval interval = {process->first_ns, process->last_ns};
+			struct step_interval interval = {process->first_ns, process->last_ns};
 
 			if (selection->intervals) {
 				interval = selection->intervals[i][k];

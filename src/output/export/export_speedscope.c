@@ -14,7 +14,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-struct speedscope {
+struct export_speedscope_state {
 	const struct model *model;
 	const struct export_options *options;
 	struct selection selection;
@@ -25,20 +25,20 @@ struct speedscope {
 	uint32_t frame_count;
 };
 
-static void put_text(struct speedscope *speedscope, const char *text)
+static void put_text(struct export_speedscope_state *speedscope, const char *text)
 {
 	buffer_clear(&speedscope->text);
 	export_escape(&speedscope->text, text, strlen(text));
 	writer_bytes(&speedscope->w, speedscope->text.data, speedscope->text.length);
 }
 
-static bool is_wanted(const struct speedscope *speedscope, uint32_t track)
+static bool is_wanted(const struct export_speedscope_state *speedscope, uint32_t track)
 {
 	uint32_t process = speedscope->model->tracks[track]->process;
 	return !speedscope->options->processes || speedscope->options->processes[process];
 }
 
-static void put_frame(struct speedscope *speedscope, uint32_t place)
+static void put_frame(struct export_speedscope_state *speedscope, uint32_t place)
 {
 	const struct model *model = speedscope->model;
 	if (speedscope->frames[place] != UINT32_MAX)
@@ -64,7 +64,7 @@ static void put_frame(struct speedscope *speedscope, uint32_t place)
 	writer_text(&speedscope->w, "}");
 }
 
-static void put_frames(struct speedscope *speedscope, const struct stack_weights *weights)
+static void put_frames(struct export_speedscope_state *speedscope, const struct stack_weights *weights)
 {
 	uint32_t path[STACK_WEIGHTS_FRAMES];
 	for (uint32_t i = 0; i < weights->count; i++) {
@@ -76,7 +76,7 @@ static void put_frames(struct speedscope *speedscope, const struct stack_weights
 	}
 }
 
-static void put_samples(struct speedscope *speedscope, const struct stack_weights *weights)
+static void put_samples(struct export_speedscope_state *speedscope, const struct stack_weights *weights)
 {
 	uint32_t path[STACK_WEIGHTS_FRAMES];
 	for (uint32_t i = 0; i < weights->count; i++) {
@@ -91,7 +91,8 @@ static void put_samples(struct speedscope *speedscope, const struct stack_weight
 	}
 }
 
-static void put_profile(struct speedscope *speedscope, uint32_t number, const struct stack_weights *weights)
+static void put_profile(struct export_speedscope_state *speedscope, uint32_t number,
+                        const struct stack_weights *weights)
 {
 	const struct model *model = speedscope->model;
 	const struct track *track = model->tracks[number];
@@ -113,7 +114,7 @@ static void put_profile(struct speedscope *speedscope, uint32_t number, const st
 }
 
 /* Frames come first in the file and belong to all profiles, so the tracks are gone through twice. */
-static void put_all(struct speedscope *speedscope, struct export_result *result)
+static void put_all(struct export_speedscope_state *speedscope, struct export_result *result)
 {
 	const struct model *model = speedscope->model;
 	bool has_any = false;
@@ -151,7 +152,7 @@ static enum status speedscope_write(const struct model *model, const char *path,
 		status = output_open(path, &output, err);
 	if (status != STATUS_OK)
 		return status;
-	struct speedscope speedscope = {
+	struct export_speedscope_state speedscope = {
 		.model = model, .options = options, .w = writer_begin(output), .folder = python_folder(model)};
 	speedscope.frames = memory_resize(NULL, places, sizeof *speedscope.frames);
 	memset(speedscope.frames, 0xff, places * sizeof *speedscope.frames);

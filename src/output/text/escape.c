@@ -28,19 +28,19 @@ static bool is_unwanted(const char *text, size_t length)
 }
 
 /* Hands out each character of the text. */
-struct walk {
+struct escape_walk {
 	struct buffer clean;
 	size_t at;
 };
 
-static void walk_begin(struct walk *walk, const char *text)
+static void walk_begin(struct escape_walk *walk, const char *text)
 {
-	*walk = (struct walk){0};
+	*walk = (struct escape_walk){0};
 	buffer_init(&walk->clean, MOST_BYTES);
 	text_clean(&walk->clean, text, strlen(text));
 }
 
-static const char *walk_next(struct walk *walk, size_t *length)
+static const char *walk_next(struct escape_walk *walk, size_t *length)
 {
 	const char *here = walk->clean.data + walk->at;
 
@@ -88,7 +88,7 @@ static void add_markdown(struct buffer *out, const char *here, size_t length, bo
 
 void escape_markdown(struct buffer *out, const char *text, size_t most)
 {
-	struct walk walk;
+	struct escape_walk walk;
 	const char *here;
 	size_t length, count = 0;
 
@@ -109,7 +109,7 @@ void escape_markdown_code(struct buffer *out, const char *text, size_t most)
 
 void escape_xml(struct buffer *out, const char *text)
 {
-	struct walk walk;
+	struct escape_walk walk;
 	const char *here;
 	size_t length;
 
@@ -133,7 +133,7 @@ void escape_xml(struct buffer *out, const char *text)
 
 static void escape_workflow(struct buffer *out, const char *text, const char *also)
 {
-	struct walk walk;
+	struct escape_walk walk;
 	const char *here;
 	size_t length;
 

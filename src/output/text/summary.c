@@ -14,7 +14,7 @@
 
 #define MAXIMUM_REASONS 256
 
-struct summary {
+struct summary_state {
 	struct report *report;
 	struct json_writer json;
 	char prefix[64]; /* of the object that is open: "window." */
@@ -24,7 +24,7 @@ struct summary {
 	int reason_count;
 };
 
-static void add_reason(struct summary *summary, const char *path, const char *reason)
+static void add_reason(struct summary_state *summary, const char *path, const char *reason)
 {
 	if (summary->reason_count == MAXIMUM_REASONS)
 		return;
@@ -33,13 +33,13 @@ static void add_reason(struct summary *summary, const char *path, const char *re
 	                                                             reason ? reason : "not recorded");
 }
 
-static const char *path_of(struct summary *summary, const char *key, const char *rest)
+static const char *path_of(struct summary_state *summary, const char *key, const char *rest)
 {
 	return arena_printf(&summary->report->arena, "%s%s%s", summary->prefix, key, rest);
 }
 
 /* A column of the first row; null when the table has no rows. False: null was written, for `reason`. */
-static bool write_cell(struct summary *summary, const struct table *table, const char *name, const char **reason)
+static bool write_cell(struct summary_state *summary, const struct table *table, const char *name, const char **reason)
 {
 	int column = table_find_column(table, name);
 
@@ -55,7 +55,7 @@ static bool write_cell(struct summary *summary, const struct table *table, const
 	return cell->has_value;
 }
 
-static void write_value(struct summary *summary, const struct summary_entry *entry)
+static void write_value(struct summary_state *summary, const struct summary_entry *entry)
 {
 	const char *reason;
 
@@ -63,7 +63,7 @@ static void write_value(struct summary *summary, const struct summary_entry *ent
 		add_reason(summary, path_of(summary, entry->key, ""), reason);
 }
 
-static void write_pair(struct summary *summary, const struct summary_entry *entry)
+static void write_pair(struct summary_state *summary, const struct summary_entry *entry)
 {
 	const struct table *table = report_table(summary->report, entry->table);
 	int first = table_find_column(table, entry->column);
@@ -85,19 +85,19 @@ static void write_pair(struct summary *summary, const struct summary_entry *entr
 
 /* ---- rows ---- */
 
-struct member {
+struct summary_member {
 	int column;
 	char key[64];
 	bool is_missed; /* a reason was noted */
 };
 
-static int list_members(const struct table *table, const char *columns, struct member *members)
+static int list_members(const struct table *table, const char *columns, struct summary_member *members)
 {
 	int count = 0;
 
 	if (!columns) {
 		for (; count < table->column_count; count++) {
-			members[count] = (struct member){.column = count};
+			members[count] = (struct summary_member){.column = count};
 			snprintf(members[count].key, sizeof(members[count].key), "%s", table->columns[count].name);
 		}
 		return count;
@@ -108,7 +108,7 @@ static int list_members(const struct table *table, const char *columns, struct m
 		char name[64];
 
 		snprintf(name, sizeof(name), "%.*s", (int)name_length, columns);
-		members[count] = (struct member){.column = table_find_column(table, name)};
+		members[count] = (struct summary_member){.column = table_find_column(table, name)};
 		assert(members[count].column >= 0);
 		snprintf(members[count].key, sizeof(members[count].key), "%.*s", (int)(columns + length - key), key);
 		columns += length + (columns[length] == ',');
@@ -117,8 +117,8 @@ static int list_members(const struct table *table, const char *columns, struct m
 	return count;
 }
 
-static void write_row(struct summary *summary, const struct summary_entry *entry, const struct table *table, int row,
-                      struct member *members, int count)
+static void write_row(struct summary_state *summary, const struct summary_entry *entry, const struct table *table,
+                      int row, struct summary_member *members, int count)
 {
 	json_object_begin(&summary->json);
 	for (int i = 0; i < count; i++) {
@@ -136,10 +136,10 @@ static void write_row(struct summary *summary, const struct summary_entry *entry
 	json_object_end(&summary->json);
 }
 
-static void write_rows(struct summary *summary, const struct summary_entry *entry)
+static void write_rows(struct summary_state *summary, const struct summary_entry *entry)
 {
 	const struct table *table = report_table(summary->report, entry->table);
-	struct member members[64];
+	struct summary_member members[64];
 	int count = list_members(table, entry->column, members);
 
 	json_array_begin(&summary->json);
@@ -152,7 +152,7 @@ static void write_rows(struct summary *summary, const struct summary_entry *entr
 
 /* ---- the document ---- */
 
-static void write_entry(struct summary *summary, const struct summary_entry *entry)
+static void write_entry(struct summary_state *summary, const struct summary_entry *entry)
 {
 	if (entry->form == SUMMARY_CLOSE) {
 		json_object_end(&summary->json);
@@ -180,7 +180,7 @@ static void write_entry(struct summary *summary, const struct summary_entry *ent
 	}
 }
 
-static void write_head(struct summary *summary)
+static void write_head(struct summary_state *summary)
 {
 	json_key(&summary->json, "schema");
 	json_string(&summary->json, "stepscope.summary/1");
@@ -191,7 +191,7 @@ static void write_head(struct summary *summary)
 }
 
 /* What the notes of tables say against their numbers. */
-static void write_caveats(struct summary *summary)
+static void write_caveats(struct summary_state *summary)
 {
 	static const char *const tables[] = {"step_time", "ops", "memory"};
 
@@ -206,7 +206,7 @@ static void write_caveats(struct summary *summary)
 	json_array_end(&summary->json);
 }
 
-static void write_tail(struct summary *summary)
+static void write_tail(struct summary_state *summary)
 {
 	write_caveats(summary);
 	json_key(&summary->json, "not_measured");
@@ -227,7 +227,7 @@ static void write_tail(struct summary *summary)
 
 void summary_write(struct buffer *out, struct report *report)
 {
-	struct summary summary = {.report = report};
+	struct summary_state summary = {.report = report};
 
 	json_writer_init(&summary.json, out, JSON_PRETTY);
 	json_object_begin(&summary.json);

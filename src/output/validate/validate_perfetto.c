@@ -47,18 +47,18 @@ struct perfetto_check {
 
 /* ---- fields ------------------------------------------------------------------------------------------------------------ */
 
-struct span { /* part of a packet */
+struct perfetto_span { /* part of a packet */
 	const unsigned char *at, *end;
 };
 
 struct field {
 	uint32_t number;
 	unsigned wire;
-	uint64_t value;    /* of varints and fixed numbers */
-	struct span bytes; /* of length-delimited ones */
+	uint64_t value;             /* of varints and fixed numbers */
+	struct perfetto_span bytes; /* of length-delimited ones */
 };
 
-static bool read_varint(struct span *span, uint64_t *value)
+static bool read_varint(struct perfetto_span *span, uint64_t *value)
 {
 	*value = 0;
 	for (unsigned shift = 0; shift < 70 && span->at < span->end; shift += 7) {
@@ -72,7 +72,7 @@ static bool read_varint(struct span *span, uint64_t *value)
 	return false;
 }
 
-static bool read_fixed(struct span *span, size_t bytes, uint64_t *value)
+static bool read_fixed(struct perfetto_span *span, size_t bytes, uint64_t *value)
 {
 	if ((size_t)(span->end - span->at) < bytes)
 		return false;
@@ -82,7 +82,7 @@ static bool read_fixed(struct span *span, size_t bytes, uint64_t *value)
 	return true;
 }
 
-static bool read_field(struct span *span, struct field *field)
+static bool read_field(struct perfetto_span *span, struct field *field)
 {
 	uint64_t tag;
 
@@ -100,7 +100,7 @@ static bool read_field(struct span *span, struct field *field)
 	case PROTO_BYTES:
 		if (!read_varint(span, &field->value) || field->value > (uint64_t)(span->end - span->at))
 			return false;
-		field->bytes = (struct span){span->at, span->at + field->value};
+		field->bytes = (struct perfetto_span){span->at, span->at + field->value};
 		span->at += field->value;
 		return true;
 	default:
@@ -170,15 +170,15 @@ static uint64_t interned_key(const struct perfetto_check *check, const struct se
 struct packet {
 	uint64_t sequence_id, flags, timestamp, timestamp_clock;
 	bool has_timestamp, has_timestamp_clock, uses_state;
-	struct span event, interned, defaults, descriptor, clocks;
+	struct perfetto_span event, interned, defaults, descriptor, clocks;
 };
 
-static void read_interned(struct perfetto_check *check, const struct sequence *sequence, struct span span)
+static void read_interned(struct perfetto_check *check, const struct sequence *sequence, struct perfetto_span span)
 {
 	struct field entry, inner;
 
 	while (span.at < span.end && read_field(&span, &entry)) {
-		struct span bytes = entry.bytes;
+		struct perfetto_span bytes = entry.bytes;
 
 		if (!is_wire(check, &entry, PROTO_BYTES))
 			continue;
@@ -189,12 +189,12 @@ static void read_interned(struct perfetto_check *check, const struct sequence *s
 	}
 }
 
-static void read_defaults(struct perfetto_check *check, struct sequence *sequence, struct span span)
+static void read_defaults(struct perfetto_check *check, struct sequence *sequence, struct perfetto_span span)
 {
 	struct field field, inner;
 
 	while (span.at < span.end && read_field(&span, &field)) {
-		struct span bytes = field.bytes;
+		struct perfetto_span bytes = field.bytes;
 
 		if (field.number == DEFAULTS_TIMESTAMP_CLOCK && is_wire(check, &field, PROTO_VARINT))
 			sequence->default_clock = field.value;
@@ -206,7 +206,7 @@ static void read_defaults(struct perfetto_check *check, struct sequence *sequenc
 	}
 }
 
-static void read_descriptor(struct perfetto_check *check, struct span span)
+static void read_descriptor(struct perfetto_check *check, struct perfetto_span span)
 {
 	struct field field;
 	uint64_t uuid = 0;
@@ -223,7 +223,7 @@ static void read_descriptor(struct perfetto_check *check, struct span span)
 	track_of(check, uuid)->is_described = true;
 }
 
-static void read_clock(struct perfetto_check *check, struct sequence *sequence, struct span span)
+static void read_clock(struct perfetto_check *check, struct sequence *sequence, struct perfetto_span span)
 {
 	uint64_t id = 0, now = 0, is_incremental = 0;
 	struct field field;
@@ -248,7 +248,7 @@ static void read_clock(struct perfetto_check *check, struct sequence *sequence, 
 	check->trace_clock = now;
 }
 
-static void read_clocks(struct perfetto_check *check, struct sequence *sequence, struct span span)
+static void read_clocks(struct perfetto_check *check, struct sequence *sequence, struct perfetto_span span)
 {
 	struct field field;
 
@@ -276,7 +276,7 @@ static void use_iid(struct perfetto_check *check, const struct sequence *sequenc
 	broken(check, VALIDATE_W4, text);
 }
 
-static void read_arg(struct perfetto_check *check, const struct sequence *sequence, struct span span,
+static void read_arg(struct perfetto_check *check, const struct sequence *sequence, struct perfetto_span span,
                      struct packet *packet)
 {
 	struct field field;
@@ -375,7 +375,7 @@ static uint64_t packet_time(struct sequence *sequence, const struct packet *pack
 static void read_event(struct perfetto_check *check, struct sequence *sequence, struct packet *packet)
 {
 	struct event event = {0};
-	struct span span = packet->event;
+	struct perfetto_span span = packet->event;
 	struct field field;
 
 	while (span.at < span.end) {
@@ -449,7 +449,7 @@ static void check_state(struct perfetto_check *check, const struct sequence *seq
 		broken(check, VALIDATE_W5, NULL);
 }
 
-static void read_packet(struct perfetto_check *check, struct span span)
+static void read_packet(struct perfetto_check *check, struct perfetto_span span)
 {
 	struct packet packet = {0};
 	struct sequence *sequence;
@@ -483,7 +483,7 @@ static void read_packet(struct perfetto_check *check, struct span span)
 
 /* ---- file --------------------------------------------------------------------------------------------------------------------- */
 
-struct window { /* holds at least the current packet */
+struct perfetto_window { /* holds at least the current packet */
 	struct input_stream *input;
 	char *bytes;
 	size_t begin, end, capacity;
@@ -492,7 +492,7 @@ struct window { /* holds at least the current packet */
 };
 
 /* Makes `length` bytes available; false when the file has fewer. */
-static enum status need(struct window *window, size_t length, bool *has, struct error *err)
+static enum status need(struct perfetto_window *window, size_t length, bool *has, struct error *err)
 {
 	while (window->end - window->begin < length && !window->is_at_end) {
 		size_t n;
@@ -519,7 +519,7 @@ static enum status need(struct window *window, size_t length, bool *has, struct 
 	return STATUS_OK;
 }
 
-static enum status cut_off(struct perfetto_check *check, const struct window *window, const char *what,
+static enum status cut_off(struct perfetto_check *check, const struct perfetto_window *window, const char *what,
                            struct error *err)
 {
 	check->offset = window->offset + window->begin;
@@ -528,12 +528,12 @@ static enum status cut_off(struct perfetto_check *check, const struct window *wi
 }
 
 /* Finds the length of the packet at the window's begin, head included; 0 at the end of the file. */
-static enum status next_packet(struct perfetto_check *check, struct window *window, size_t *head, size_t *length,
-                               struct error *err)
+static enum status next_packet(struct perfetto_check *check, struct perfetto_window *window, size_t *head,
+                               size_t *length, struct error *err)
 {
 	bool has;
 	enum status status = need(window, 12, &has, err);
-	struct span span;
+	struct perfetto_span span;
 	uint64_t value;
 
 	*length = 0;
@@ -555,12 +555,12 @@ static enum status next_packet(struct perfetto_check *check, struct window *wind
 	return status;
 }
 
-static enum status read_packets(struct perfetto_check *check, struct window *window, struct error *err)
+static enum status read_packets(struct perfetto_check *check, struct perfetto_window *window, struct error *err)
 {
 	for (;;) {
 		size_t head = 0, length;
 		enum status status = next_packet(check, window, &head, &length, err);
-		struct span span;
+		struct perfetto_span span;
 
 		if (status != STATUS_OK || length == 0)
 			return status;
@@ -589,7 +589,7 @@ static void finish(struct perfetto_check *check)
 enum status validate_perfetto(struct input_stream *input, struct validation *validation, struct error *err)
 {
 	struct perfetto_check check = {.validation = validation};
-	struct window window = {.input = input};
+	struct perfetto_window window = {.input = input};
 	enum status status;
 
 	validation->form = "packets";
