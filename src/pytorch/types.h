@@ -8,6 +8,7 @@
 #ifndef PYTORCH_TYPES_H
 #define PYTORCH_TYPES_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <string.h>

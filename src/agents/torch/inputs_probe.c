@@ -41,7 +41,7 @@ HOT struct inputs_layout inputs_layout;
 
 static bool read_words(uint64_t address, uint64_t *words, unsigned count)
 {
-	return process_read(address, words, count) == count;
+	return process_read_words(address, words, count) == count;
 }
 
 void inputs_add_tensor(const struct inputs_tensor *tensor)
@@ -51,7 +51,7 @@ void inputs_add_tensor(const struct inputs_tensor *tensor)
 		return;
 	*known = (struct known_tensor){.kind = tensor->kind, .count = tensor->count, .type = tensor->type};
 	memcpy(known->sizes, tensor->sizes, 2 * (size_t)tensor->count * sizeof(*tensor->sizes));
-	(void)process_read(tensor->address, known->words, TENSOR_WORDS);
+	(void)process_read_words(tensor->address, known->words, TENSOR_WORDS);
 	probe.tensor_count++;
 }
 
@@ -140,7 +140,7 @@ void inputs_look_at(const void *record, const char *name)
 	                (strcmp(name, "aten::sub") == 0 || strcmp(name, "aten::sum") == 0);
 	if (!probe.first && !is_value)
 		return;
-	(void)process_read((uint64_t)(uintptr_t)record, words, RECORD_WORDS);
+	(void)process_read_words((uint64_t)(uintptr_t)record, words, RECORD_WORDS);
 	if (probe.muls + probe.cats == 0)
 		probe.places = probe.list_places = UINT64_MAX;
 	if (is_value)

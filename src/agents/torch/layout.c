@@ -41,7 +41,7 @@ static void take(const void *record, const char *name, enum torch_scope scope)
 	if (at >= IMAGES)
 		return;
 	struct image *image = &probe.images[at];
-	image->word_count = process_read((uint64_t)(uintptr_t)record, image->words, IMAGE_WORDS);
+	image->word_count = process_read_words((uint64_t)(uintptr_t)record, image->words, IMAGE_WORDS);
 	image->sequence = probe.entry->sequence_peek();
 	if (scope == TORCH_SCOPE_FUNCTION)
 		probe.forward = probe.entry->thread_id();
@@ -139,7 +139,8 @@ static bool fits_schema(const struct image *image, uint64_t word, bool *is_count
 {
 	uint64_t text = 0;
 	*is_counted = image->scope == TORCH_SCOPE_FUNCTION;
-	return !*is_counted || (word % 8 == 0 && process_read(word, &text, 1) == 1 && text == (uintptr_t)image->name);
+	return !*is_counted ||
+	       (word % 8 == 0 && process_read_words(word, &text, 1) == 1 && text == (uintptr_t)image->name);
 }
 
 /* A std::variant has its index behind the larger of its members, a std::string. */

@@ -51,7 +51,8 @@ bool lean_nodes_find(const struct loaded *loaded)
 	*(void **)&nodes.release = release || !loaded->handle ? release : dlsym(loaded->handle, "_ZdlPv");
 	nodes.start = loaded->relro_start;
 	nodes.end = loaded->relro_end;
-	unsigned count = table && nodes.name ? process_read((uint64_t)(uintptr_t)(table + 2), words, TABLE_WORDS) : 0;
+	unsigned count = table && nodes.name ? process_read_words((uint64_t)(uintptr_t)(table + 2), words, TABLE_WORDS)
+	                                     : 0;
 	for (nodes.place = 0; nodes.place < count; nodes.place++)
 		if (words[nodes.place] == (uintptr_t)nodes.name)
 			return nodes.release != NULL;

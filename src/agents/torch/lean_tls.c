@@ -80,7 +80,7 @@ static bool takes_all(const struct torch_entry *entry, bool makes_records)
 	given.observers = (struct observers){.makes_records = !makes_records};
 	torch.set(&given.observers);
 	bool is_taken = is_so(entry, !makes_records, true);
-	unsigned count = process_read((uint64_t)(uintptr_t)torch.get(), words, 16);
+	unsigned count = process_read_words((uint64_t)(uintptr_t)torch.get(), words, 16);
 	for (unsigned i = 4; i < count; i++)
 		is_taken &= words[i] != (uintptr_t)&mark;
 	given.observers.makes_records = makes_records;

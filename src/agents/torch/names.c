@@ -170,7 +170,7 @@ static void forget(void)
 static bool is_schema(uint64_t word, const char *name)
 {
 	uint64_t text = 0;
-	return word != (uintptr_t)name && process_read(word, &text, 1) == 1 && text == (uintptr_t)name;
+	return word != (uintptr_t)name && process_read_words(word, &text, 1) == 1 && text == (uintptr_t)name;
 }
 
 static void remember_schema(enum torch_scope scope, uint64_t schema, uint32_t symbol)

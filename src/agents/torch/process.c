@@ -107,7 +107,7 @@ bool process_copy(uint64_t address, void *to, size_t bytes)
 	return count == (ssize_t)bytes;
 }
 
-unsigned process_read(uint64_t address, uint64_t *words, unsigned count)
+unsigned process_read_words(uint64_t address, uint64_t *words, unsigned count)
 {
 	for (; count > 0; count = count > 8 ? count - 8 : 0) {
 		if (process_copy(address, words, count * sizeof(*words)))

@@ -29,6 +29,6 @@ bool process_can_write(void **word);
 /* Copies bytes of this process. Cannot fault, whatever the address is. */
 bool process_copy(uint64_t address, void *to, size_t bytes);
 /* Copies up to `count` words, as many as can be read in steps of eight; returns how many. Cannot fault, whatever the address is. */
-unsigned process_read(uint64_t address, uint64_t *words, unsigned count);
+unsigned process_read_words(uint64_t address, uint64_t *words, unsigned count);
 
 #endif

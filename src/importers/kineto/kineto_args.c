@@ -136,13 +136,14 @@ static bool has_contents(const struct kineto_value *list)
 
 void kineto_take_inputs(struct kineto_import *import, const struct kineto_event *event, struct staged_span *span)
 {
-	const struct kineto_value *dims = &event->known[ARG_INPUT_DIMS], *types = &event->known[ARG_INPUT_TYPES],
-				  *strides = &event->known[ARG_INPUT_STRIDES],
-				  *values = &event->known[ARG_INPUT_VALUES];
+	const struct kineto_value *dims = &event->known[KINETO_ARG_INPUT_DIMS],
+				  *types = &event->known[KINETO_ARG_INPUT_TYPES],
+				  *strides = &event->known[KINETO_ARG_INPUT_STRIDES],
+				  *values = &event->known[KINETO_ARG_INPUT_VALUES];
 	struct intern *strings = &import->model->strings;
 	struct buffer *text = &import->inputs;
-	if (event->known[ARG_SHAPE].type == VALUE_STRING)
-		span->shape = kineto_intern(import, &event->known[ARG_SHAPE]);
+	if (event->known[KINETO_ARG_SHAPE].type == VALUE_STRING)
+		span->shape = kineto_intern(import, &event->known[KINETO_ARG_SHAPE]);
 	const struct kineto_value *const raws[] = {dims, types, strides, values};
 	import->args_cut += count_long(raws, sizeof raws / sizeof *raws);
 	if (!is_list(dims) || !has_contents(dims))
@@ -235,23 +236,23 @@ static void set_other(struct kineto_import *import, struct launch_config *config
 		launch_config_set_text(config, (enum launch_text)(-1 - known->fact), import->text.data);
 }
 
-static const uint8_t launch_keys[] = {ARG_GRID,          ARG_BLOCK,         ARG_REGISTERS,
-                                      ARG_SHARED_MEMORY, ARG_BLOCKS_PER_SM, ARG_WARPS_PER_SM,
-                                      ARG_OCCUPANCY,     ARG_BYTES,         ARG_BANDWIDTH};
+static const uint8_t launch_keys[] = {KINETO_ARG_GRID,          KINETO_ARG_BLOCK,         KINETO_ARG_REGISTERS,
+                                      KINETO_ARG_SHARED_MEMORY, KINETO_ARG_BLOCKS_PER_SM, KINETO_ARG_WARPS_PER_SM,
+                                      KINETO_ARG_OCCUPANCY,     KINETO_ARG_BYTES,         KINETO_ARG_BANDWIDTH};
 
 static uint32_t describe_launch(struct kineto_import *import, const struct kineto_event *event)
 {
 	struct launch_config config = {0};
 	char text[LAUNCH_CONFIG_BYTES];
-	set_triple(&config, LAUNCH_GRID_X, &event->known[ARG_GRID]);
-	set_triple(&config, LAUNCH_BLOCK_X, &event->known[ARG_BLOCK]);
-	set_number(&config, LAUNCH_REGISTERS, &event->known[ARG_REGISTERS], 1);
-	set_number(&config, LAUNCH_SHARED_BYTES, &event->known[ARG_SHARED_MEMORY], 1);
-	set_number(&config, LAUNCH_BLOCKS_PER_SM, &event->known[ARG_BLOCKS_PER_SM], 1);
-	set_number(&config, LAUNCH_WARPS_PER_SM, &event->known[ARG_WARPS_PER_SM], 1);
-	set_number(&config, LAUNCH_OCCUPANCY, &event->known[ARG_OCCUPANCY], 0.01);
-	set_number(&config, LAUNCH_BYTES, &event->known[ARG_BYTES], 1);
-	set_number(&config, LAUNCH_BYTES_PER_SECOND, &event->known[ARG_BANDWIDTH], 1e9);
+	set_triple(&config, LAUNCH_GRID_X, &event->known[KINETO_ARG_GRID]);
+	set_triple(&config, LAUNCH_BLOCK_X, &event->known[KINETO_ARG_BLOCK]);
+	set_number(&config, LAUNCH_REGISTERS, &event->known[KINETO_ARG_REGISTERS], 1);
+	set_number(&config, LAUNCH_SHARED_BYTES, &event->known[KINETO_ARG_SHARED_MEMORY], 1);
+	set_number(&config, LAUNCH_BLOCKS_PER_SM, &event->known[KINETO_ARG_BLOCKS_PER_SM], 1);
+	set_number(&config, LAUNCH_WARPS_PER_SM, &event->known[KINETO_ARG_WARPS_PER_SM], 1);
+	set_number(&config, LAUNCH_OCCUPANCY, &event->known[KINETO_ARG_OCCUPANCY], 0.01);
+	set_number(&config, LAUNCH_BYTES, &event->known[KINETO_ARG_BYTES], 1);
+	set_number(&config, LAUNCH_BYTES_PER_SECOND, &event->known[KINETO_ARG_BANDWIDTH], 1e9);
 	for (uint32_t i = 0; i < event->arg_count; i++)
 		set_other(import, &config, &event->args[i]);
 	size_t length = launch_config_write(&config, text);
@@ -333,9 +334,9 @@ static void add_arg(struct kineto_import *import, struct staged_extra *extra, ui
 static bool read_sequence(const struct kineto_event *event, uint64_t *sequence)
 {
 	uint64_t thread = 0;
-	if (!kineto_unsigned(&event->known[ARG_SEQUENCE], sequence) || *sequence >> 48)
+	if (!kineto_unsigned(&event->known[KINETO_ARG_SEQUENCE], sequence) || *sequence >> 48)
 		return false;
-	if (kineto_unsigned(&event->known[ARG_FORWARD_THREAD], &thread) && thread < UINT16_MAX)
+	if (kineto_unsigned(&event->known[KINETO_ARG_FORWARD_THREAD], &thread) && thread < UINT16_MAX)
 		*sequence |= thread << 48;
 	return true;
 }

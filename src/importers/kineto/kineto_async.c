@@ -27,25 +27,25 @@ static uint64_t hash_id(uint64_t key, const struct kineto_value *id)
 /* {"local": ...} counts within its process only. */
 static uint64_t key_of(const struct kineto_event *event)
 {
-	const struct kineto_value *id = &event->fields[EVENT_ID];
-	uint64_t key = hash_text(UINT64_C(0xcbf29ce484222325), &event->fields[EVENT_CAT]);
+	const struct kineto_value *id = &event->fields[KINETO_EVENT_ID];
+	uint64_t key = hash_text(UINT64_C(0xcbf29ce484222325), &event->fields[KINETO_EVENT_CAT]);
 	struct kineto_walk walk = kineto_walk_begin(id);
 	if (id->type != VALUE_OBJECT)
 		return hash_id(key, id);
 	while (kineto_walk_next(&walk)) {
 		key = hash_id(hash_text(key, &walk.key), &walk.value);
 		if (kineto_is_text(&walk.key, "local"))
-			key = hash_text(key, &event->fields[EVENT_PID]);
+			key = hash_text(key, &event->fields[KINETO_EVENT_PID]);
 	}
 	return key;
 }
 
 uint32_t kineto_async_track(struct kineto_import *import, const struct kineto_event *event)
 {
-	const struct kineto_value *cat = &event->fields[EVENT_CAT];
+	const struct kineto_value *cat = &event->fields[KINETO_EVENT_CAT];
 	struct staged_place row = {.text = cat->length ? kineto_intern(import, cat)
 	                                               : intern_add(&import->model->strings, "async")};
-	return kineto_stage_track(&import->stage, kineto_place(import, &event->fields[EVENT_PID]), row);
+	return kineto_stage_track(&import->stage, kineto_place(import, &event->fields[KINETO_EVENT_PID]), row);
 }
 
 bool kineto_is_async(char phase)

@@ -69,7 +69,7 @@ static bool is_key_here(const char *at, const char *end, bool is_of_event)
 	while (at < end && *at != '"' && *at != '\\' && at - first < 64)
 		at++;
 	return at < end && *at == '"' &&
-	       (!is_of_event || kineto_field_of(first, (size_t)(at - first)) < EVENT_FIELD_COUNT) &&
+	       (!is_of_event || kineto_field_of(first, (size_t)(at - first)) < KINETO_EVENT_FIELD_COUNT) &&
 	       *kineto_past_blanks(at + 1) == ':';
 }
 
@@ -284,12 +284,12 @@ static uint8_t place_of(const struct kineto_value *key, bool is_arg)
 {
 	if (!is_arg) {
 		enum kineto_field field = kineto_field_of(key->at, key->length);
-		return field == EVENT_FIELD_COUNT ? EVENT_VALUES - 1 : (uint8_t)field;
+		return field == KINETO_EVENT_FIELD_COUNT ? EVENT_VALUES - 1 : (uint8_t)field;
 	}
 	enum kineto_key known = kineto_key_of(key->at, key->length);
-	if (known == ARG_IGNORED)
+	if (known == KINETO_ARG_IGNORED)
 		return EVENT_VALUES - 1;
-	return known == ARG_OTHER ? KINETO_PLACE_OTHER : (uint8_t)(EVENT_FIELD_COUNT + known);
+	return known == KINETO_ARG_OTHER ? KINETO_PLACE_OTHER : (uint8_t)(KINETO_EVENT_FIELD_COUNT + known);
 }
 
 static struct kineto_value *add_arg(struct kineto_event *event, const char *key, uint32_t length, uint8_t flags)
@@ -306,8 +306,8 @@ static struct kineto_value *add_arg(struct kineto_event *event, const char *key,
 static void end_args(struct scanner *scanner, const char *end)
 {
 	struct kineto_event *event = scanner->event;
-	event->set |= UINT64_C(1) << EVENT_ARGS;
-	event->fields[EVENT_ARGS] = (struct kineto_value){
+	event->set |= UINT64_C(1) << KINETO_EVENT_ARGS;
+	event->fields[KINETO_EVENT_ARGS] = (struct kineto_value){
 		.at = scanner->args, .length = (uint32_t)(end - scanner->args), .type = VALUE_OBJECT};
 	scanner->args = NULL;
 }
@@ -316,7 +316,7 @@ static void end_args(struct scanner *scanner, const char *end)
 static void remember(struct scanner *scanner, const char *at, const struct kineto_value *key, struct kineto_gap *gap)
 {
 	const char *to = gap->is_end ? scanner->at : kineto_past_blanks(scanner->at);
-	bool is_args = gap->members[0].place == EVENT_ARGS;
+	bool is_args = gap->members[0].place == KINETO_EVENT_ARGS;
 	bool is_kept = (gap->is_end || (to < scanner->end && !key->flags && !is_args)) && to - at <= KINETO_GAP_BYTES &&
 	               !*scanner->repairs && !(gap->args_begin && gap->args_end && gap->args_end < gap->args_begin);
 	if (is_kept) {
@@ -352,7 +352,7 @@ static enum kineto_event_member read_gap(struct scanner *scanner, const char *fr
 		if (gap->is_end)
 			return found;
 		member->place = place_of(key, scanner->args != NULL);
-		if (member->place == EVENT_ARGS && skip_blanks(scanner) == '{') {
+		if (member->place == KINETO_EVENT_ARGS && skip_blanks(scanner) == '{') {
 			scanner->args = scanner->at++;
 			scanner->is_first = true;
 			gap->args_begin = (uint8_t)(scanner->args - from);
@@ -379,11 +379,11 @@ static enum kineto_event_member next_unknown(struct scanner *scanner, struct kin
 	if (member != MEMBER_KEY)
 		return member;
 	uint8_t place = gap.members[0].place;
-	scanner->is_field = !scanner->args && place != EVENT_ARGS;
+	scanner->is_field = !scanner->args && place != KINETO_EVENT_ARGS;
 	if (place == KINETO_PLACE_OTHER)
 		*value = add_arg(scanner->event, key.at, key.length, key.flags);
 	else /* "args" without an object are nothing that we know */
-		*value = &scanner->event->values[place == EVENT_ARGS ? EVENT_VALUES - 1 : place];
+		*value = &scanner->event->values[place == KINETO_EVENT_ARGS ? EVENT_VALUES - 1 : place];
 	scanner->event->set |= place < EVENT_VALUES ? UINT64_C(1) << place : 0;
 	return member;
 }

@@ -4,7 +4,7 @@
  *
  *     struct kineto_event event;
  *     switch (kineto_event_read(&event, at, end, 0)) ...
- *             case KINETO_COMPLETE: ...event.fields[EVENT_NAME], event.end
+ *             case KINETO_COMPLETE: ...event.fields[KINETO_EVENT_NAME], event.end
  *
  * What real writers get wrong is read anyway and noted in event.repairs. An event that does not follow the grammar can be read again
  * with KINETO_IS_LENIENT: then a quote ends a string only where what follows continues the event.
@@ -18,58 +18,58 @@
 #include <assert.h>
 
 enum kineto_field {
-	EVENT_PH,
-	EVENT_CAT,
-	EVENT_NAME,
-	EVENT_ID,
-	EVENT_PID,
-	EVENT_TID,
-	EVENT_TS,
-	EVENT_DUR,
-	EVENT_ARGS,
-	EVENT_SCOPE, /* "s" */
-	EVENT_BP,
-	EVENT_FIELD_COUNT,
+	KINETO_EVENT_PH,
+	KINETO_EVENT_CAT,
+	KINETO_EVENT_NAME,
+	KINETO_EVENT_ID,
+	KINETO_EVENT_PID,
+	KINETO_EVENT_TID,
+	KINETO_EVENT_TS,
+	KINETO_EVENT_DUR,
+	KINETO_EVENT_ARGS,
+	KINETO_EVENT_SCOPE, /* "s" */
+	KINETO_EVENT_BP,
+	KINETO_EVENT_FIELD_COUNT,
 };
 
 /* Args that mean something to us; the names are in kineto_keys.c. */
 enum kineto_key {
-	ARG_OTHER, /* kept as a fact of the span */
-	ARG_EXTERNAL_ID,
-	ARG_EVENT_INDEX, /* "Ev Idx": what is around has a smaller one */
-	ARG_CORRELATION,
-	ARG_DEVICE,
-	ARG_STREAM,
-	ARG_INPUT_DIMS,
-	ARG_INPUT_TYPES,
-	ARG_INPUT_STRIDES,
-	ARG_INPUT_VALUES,
-	ARG_SEQUENCE,
-	ARG_FORWARD_THREAD,
-	ARG_BYTES,
-	ARG_ADDRESS,
-	ARG_DEVICE_ID,
-	ARG_DEVICE_TYPE,
-	ARG_TOTAL_ALLOCATED,
-	ARG_TOTAL_RESERVED,
-	ARG_CATEGORY, /* of an allocation; our own exporter writes it */
-	ARG_CALL_STACK,
-	ARG_GRID,
-	ARG_BLOCK,
-	ARG_REGISTERS,
-	ARG_SHARED_MEMORY,
-	ARG_BLOCKS_PER_SM,
-	ARG_WARPS_PER_SM,
-	ARG_OCCUPANCY,
-	ARG_BANDWIDTH,
-	ARG_NAME, /* of metadata events */
-	ARG_LABELS,
-	ARG_SORT_INDEX,
-	ARG_OPEN,     /* our own exporter: the span never ended */
-	ARG_INFERRED, /* the same: of a step or phase that the program did not mark */
-	ARG_SHAPE,    /* our own exporter: a shape that is no list of sizes */
-	ARG_IGNORED,  /* numbers that only the writer's own tools use, or that other columns say */
-	ARG_KEY_COUNT,
+	KINETO_ARG_OTHER, /* kept as a fact of the span */
+	KINETO_ARG_EXTERNAL_ID,
+	KINETO_ARG_EVENT_INDEX, /* "Ev Idx": what is around has a smaller one */
+	KINETO_ARG_CORRELATION,
+	KINETO_ARG_DEVICE,
+	KINETO_ARG_STREAM,
+	KINETO_ARG_INPUT_DIMS,
+	KINETO_ARG_INPUT_TYPES,
+	KINETO_ARG_INPUT_STRIDES,
+	KINETO_ARG_INPUT_VALUES,
+	KINETO_ARG_SEQUENCE,
+	KINETO_ARG_FORWARD_THREAD,
+	KINETO_ARG_BYTES,
+	KINETO_ARG_ADDRESS,
+	KINETO_ARG_DEVICE_ID,
+	KINETO_ARG_DEVICE_TYPE,
+	KINETO_ARG_TOTAL_ALLOCATED,
+	KINETO_ARG_TOTAL_RESERVED,
+	KINETO_ARG_CATEGORY, /* of an allocation; our own exporter writes it */
+	KINETO_ARG_CALL_STACK,
+	KINETO_ARG_GRID,
+	KINETO_ARG_BLOCK,
+	KINETO_ARG_REGISTERS,
+	KINETO_ARG_SHARED_MEMORY,
+	KINETO_ARG_BLOCKS_PER_SM,
+	KINETO_ARG_WARPS_PER_SM,
+	KINETO_ARG_OCCUPANCY,
+	KINETO_ARG_BANDWIDTH,
+	KINETO_ARG_NAME, /* of metadata events */
+	KINETO_ARG_LABELS,
+	KINETO_ARG_SORT_INDEX,
+	KINETO_ARG_OPEN,     /* our own exporter: the span never ended */
+	KINETO_ARG_INFERRED, /* the same: of a step or phase that the program did not mark */
+	KINETO_ARG_SHAPE,    /* our own exporter: a shape that is no list of sizes */
+	KINETO_ARG_IGNORED,  /* numbers that only the writer's own tools use, or that other columns say */
+	KINETO_ARG_KEY_COUNT,
 };
 
 enum kineto_repair {
@@ -104,14 +104,14 @@ struct kineto_arg {
 	struct kineto_value key, value;
 };
 
-#define EVENT_VALUES (EVENT_FIELD_COUNT + ARG_KEY_COUNT + 1)
+#define EVENT_VALUES (KINETO_EVENT_FIELD_COUNT + KINETO_ARG_KEY_COUNT + 1)
 
 struct kineto_event { /* zeroed at first */
 	union {
 		struct {
-			struct kineto_value fields[EVENT_FIELD_COUNT];
-			struct kineto_value known[ARG_KEY_COUNT]; /* by enum kineto_key */
-			struct kineto_value unused;               /* what nobody asks for */
+			struct kineto_value fields[KINETO_EVENT_FIELD_COUNT];
+			struct kineto_value known[KINETO_ARG_KEY_COUNT]; /* by enum kineto_key */
+			struct kineto_value unused;                      /* what nobody asks for */
 		};
 		struct kineto_value values[EVENT_VALUES];
 	};
@@ -151,7 +151,7 @@ struct kineto_walk kineto_walk_begin(const struct kineto_value *value);
 bool kineto_walk_next(struct kineto_walk *walk);
 
 /* kineto_keys.c */
-enum kineto_field kineto_field_of(const char *text, size_t length); /* EVENT_FIELD_COUNT: none */
+enum kineto_field kineto_field_of(const char *text, size_t length); /* KINETO_EVENT_FIELD_COUNT: none */
 enum kineto_key kineto_key_of(const char *text, size_t length);
 bool kineto_is_document_key(const char *text, size_t length);
 

@@ -55,14 +55,14 @@ static void note_device(const struct taken *taken, struct staged_track *track)
 {
 	int64_t device;
 	track->is_device = true;
-	if (kineto_integer(&taken->event->known[ARG_DEVICE], &device) && device >= 0 && device < INT16_MAX &&
+	if (kineto_integer(&taken->event->known[KINETO_ARG_DEVICE], &device) && device >= 0 && device < INT16_MAX &&
 	    (track->device < 0 || device < track->device))
 		track->device = (int32_t)device;
 }
 
 static uint32_t name_of(const struct taken *taken, enum span_kind kind)
 {
-	struct kineto_value name = taken->event->fields[EVENT_NAME];
+	struct kineto_value name = taken->event->fields[KINETO_EVENT_NAME];
 	uint32_t prefix = kind == SPAN_PHASE || kind == SPAN_MODULE ? 11 : 0; /* "stepscope::", "nn.Module: " */
 	if (prefix) {
 		name.at += prefix;
@@ -75,7 +75,7 @@ static uint32_t name_of(const struct taken *taken, enum span_kind kind)
 /* The letter of "ph"; 0: none, or more than one. */
 static char phase_of(const struct kineto_event *event)
 {
-	const struct kineto_value *phase = &event->fields[EVENT_PH];
+	const struct kineto_value *phase = &event->fields[KINETO_EVENT_PH];
 	return phase->type == VALUE_STRING && phase->length == 1 ? phase->at[0] : '\0';
 }
 
@@ -84,12 +84,14 @@ static uint32_t order_of(const struct taken *taken, struct staged_span *span)
 {
 	const struct kineto_value *known = taken->event->known;
 	uint64_t number;
-	if (kineto_unsigned(&known[ARG_EVENT_INDEX], &number) || kineto_unsigned(&known[ARG_EXTERNAL_ID], &number)) {
+	if (kineto_unsigned(&known[KINETO_ARG_EVENT_INDEX], &number) ||
+	    kineto_unsigned(&known[KINETO_ARG_EXTERNAL_ID], &number)) {
 		span->flags |= STAGED_HAS_NUMBER;
 		return (uint32_t)number;
 	}
 	bool is_async = kineto_is_async(phase_of(taken->event));
-	if (taken->event->fields[EVENT_CAT].type == VALUE_NONE && !is_async) /* nothing but the place in the file */
+	if (taken->event->fields[KINETO_EVENT_CAT].type == VALUE_NONE &&
+	    !is_async) /* nothing but the place in the file */
 		return (uint32_t)taken->import->event_count;
 	return taken->import->model->strings.entries[span->name].hash;
 }
@@ -102,12 +104,12 @@ static void take_columns(const struct taken *taken, struct kineto_kind kind, str
 	span->name = name_of(taken, kind.kind);
 	span->order = order_of(taken, span);
 	span->tie = (uint16_t)import->model->strings.entries[span->name].hash;
-	if (event->known[ARG_OPEN].type == VALUE_TRUE)
+	if (event->known[KINETO_ARG_OPEN].type == VALUE_TRUE)
 		span->flags |= SPAN_IS_OPEN;
-	if (event->known[ARG_INFERRED].type == VALUE_TRUE && (kind.kind == SPAN_PHASE || kind.kind == SPAN_STEP))
+	if (event->known[KINETO_ARG_INFERRED].type == VALUE_TRUE && (kind.kind == SPAN_PHASE || kind.kind == SPAN_STEP))
 		span->flags |= SPAN_IS_INFERRED;
 	if (kind.is_device || kind.kind == SPAN_RUNTIME) {
-		if (!kineto_unsigned(&event->known[ARG_CORRELATION], &span->correlation) ||
+		if (!kineto_unsigned(&event->known[KINETO_ARG_CORRELATION], &span->correlation) ||
 		    span->correlation == UINT64_MAX)
 			span->correlation = 0;
 		import->has_correlation |= span->correlation != 0 && kind.is_device;
@@ -137,7 +139,7 @@ static void add_span(const struct taken *taken, struct kineto_kind kind, int64_t
 	if (kind.is_device)
 		note_device(taken, track);
 	track->has_steps |= kind.kind == SPAN_STEP;
-	if (is_odd_step(&taken->event->fields[EVENT_NAME], kind))
+	if (is_odd_step(&taken->event->fields[KINETO_EVENT_NAME], kind))
 		note(taken, REPAIR_STEP);
 	if (!track->count && !track->is_loose)
 		track->offset = taken->import->offset;
@@ -145,7 +147,8 @@ static void add_span(const struct taken *taken, struct kineto_kind kind, int64_t
 	span->start_ns = taken->time_ns;
 	span->dur_ns = dur_ns;
 	take_columns(taken, kind, span);
-	if ((kind.kind == SPAN_OP || kind.kind == SPAN_RUNTIME) && taken->event->fields[EVENT_PID].type != VALUE_NONE)
+	if ((kind.kind == SPAN_OP || kind.kind == SPAN_RUNTIME) &&
+	    taken->event->fields[KINETO_EVENT_PID].type != VALUE_NONE)
 		kineto_writers_note(taken->import, taken->track);
 }
 
@@ -158,7 +161,7 @@ static bool is_lost_time(const struct taken *taken, struct kineto_kind kind, int
 /* What our own exporter adds because readers want it. Where it does not say more it is from when to when was recorded. */
 static bool is_added(const struct taken *taken)
 {
-	return taken->import->has_extents && kineto_is_text(&taken->event->fields[EVENT_PID], "Spans");
+	return taken->import->has_extents && kineto_is_text(&taken->event->fields[KINETO_EVENT_PID], "Spans");
 }
 
 static void take_span(const struct taken *taken)
@@ -168,7 +171,8 @@ static void take_span(const struct taken *taken)
 		return;
 	struct kineto_kind kind = kineto_kind_of(event);
 	int64_t dur_ns;
-	if (!kineto_nanoseconds(&event->fields[EVENT_DUR], &dur_ns) || dur_ns < 0 || dur_ns > IMPORTED_DURATION_MAX) {
+	if (!kineto_nanoseconds(&event->fields[KINETO_EVENT_DUR], &dur_ns) || dur_ns < 0 ||
+	    dur_ns > IMPORTED_DURATION_MAX) {
 		note(taken, kind.is_device && span_is_device_work(kind.kind) ? REPAIR_WORK : REPAIR_DURATION);
 		dur_ns = STAGED_IS_OPEN;
 	}
@@ -188,7 +192,7 @@ static void take_begin(const struct taken *taken)
 
 static void take_end(const struct taken *taken)
 {
-	bool is_named = taken->event->fields[EVENT_NAME].type != VALUE_NONE;
+	bool is_named = taken->event->fields[KINETO_EVENT_NAME].type != VALUE_NONE;
 	uint32_t name = is_named ? name_of(taken, kineto_kind_of(taken->event).kind) : 0;
 	kineto_stage_end(&taken->import->stage, taken->track, taken->time_ns, name, taken->import->offset);
 }
@@ -220,18 +224,18 @@ static void take_memory(const struct taken *taken)
 	int64_t bytes = 0, device = -1, type = 0;
 	uint64_t address = 0, number = 0;
 	struct memory_event memory = {.time_ns = taken->time_ns, .track = taken->track};
-	memory.has_bytes = kineto_integer(&known[ARG_BYTES], &bytes) && bytes != INT64_MIN;
-	kineto_integer(&known[ARG_DEVICE_ID], &device);
-	kineto_integer(&known[ARG_DEVICE_TYPE], &type);
+	memory.has_bytes = kineto_integer(&known[KINETO_ARG_BYTES], &bytes) && bytes != INT64_MIN;
+	kineto_integer(&known[KINETO_ARG_DEVICE_ID], &device);
+	kineto_integer(&known[KINETO_ARG_DEVICE_TYPE], &type);
 	memory.device = (int16_t)(type != 0 && device >= 0 && device < INT16_MAX ? device : -1);
-	memory.is_free = memory.has_bytes ? bytes < 0 : known[ARG_BYTES].type == VALUE_NONE;
+	memory.is_free = memory.has_bytes ? bytes < 0 : known[KINETO_ARG_BYTES].type == VALUE_NONE;
 	memory.bytes = memory.has_bytes ? (uint64_t)(bytes < 0 ? -bytes : bytes) : 0;
-	if (!kineto_unsigned(&known[ARG_ADDRESS], &address))
+	if (!kineto_unsigned(&known[KINETO_ARG_ADDRESS], &address))
 		taken->import->without_address++;
 	memory.address = address;
-	kineto_unsigned(&known[ARG_EVENT_INDEX], &number);
+	kineto_unsigned(&known[KINETO_ARG_EVENT_INDEX], &number);
 	memory.partner = (uint32_t)number;
-	memory.category = memory_category(&known[ARG_CATEGORY]);
+	memory.category = memory_category(&known[KINETO_ARG_CATEGORY]);
 	kineto_take_totals(taken->import, memory.device, known);
 	STAGE_ARRAY_GROW(stage, memory);
 	stage->memory[stage->memory_count++] = memory;
@@ -249,7 +253,7 @@ static bool is_marker(const struct kineto_value *name)
 
 static void take_instant(const struct taken *taken)
 {
-	const struct kineto_value *name = &taken->event->fields[EVENT_NAME];
+	const struct kineto_value *name = &taken->event->fields[KINETO_EVENT_NAME];
 	struct kineto_stage *stage = &taken->import->stage;
 	if (kineto_is_text(name, "[memory]")) {
 		take_memory(taken);
@@ -288,11 +292,11 @@ static void add_value(const struct taken *taken, const struct kineto_value *key,
 	struct kineto_stage *stage = &import->stage;
 	struct staged_value staged = {.time_ns = taken->time_ns,
 	                              .track = taken->track,
-	                              .is_metric = kineto_is_text(&taken->event->fields[EVENT_CAT], "metric")};
+	                              .is_metric = kineto_is_text(&taken->event->fields[KINETO_EVENT_CAT], "metric")};
 	if (!kineto_double(value, &staged.value))
 		return;
 	buffer_clear(&import->inputs);
-	kineto_append_text(&import->inputs, &taken->event->fields[EVENT_NAME]);
+	kineto_append_text(&import->inputs, &taken->event->fields[KINETO_EVENT_NAME]);
 	if (key->length && !kineto_is_text(key, "value")) {
 		if (import->inputs.length)
 			buffer_add_byte(&import->inputs, ' ');
@@ -308,7 +312,7 @@ static void add_value(const struct taken *taken, const struct kineto_value *key,
 
 static void take_counter(const struct taken *taken)
 {
-	struct kineto_value args = taken->event->fields[EVENT_ARGS];
+	struct kineto_value args = taken->event->fields[KINETO_EVENT_ARGS];
 	struct kineto_walk walk = kineto_walk_begin(&args);
 	while (kineto_walk_next(&walk))
 		add_value(taken, &walk.key, &walk.value);
@@ -319,7 +323,7 @@ static void take_counter(const struct taken *taken)
 static bool flow_kind(const struct taken *taken, uint8_t *kind)
 {
 	static const char *const launches[] = {"ac2g", "async_cpu_to_gpu", "async", "async_gpu"};
-	const struct kineto_value *cat = &taken->event->fields[EVENT_CAT];
+	const struct kineto_value *cat = &taken->event->fields[KINETO_EVENT_CAT];
 	*kind = kineto_is_text(cat, "fwdbwd") || kineto_is_text(cat, "forward_backward") ? STEPSCOPE_LINK_BACKWARD
 	                                                                                 : STEPSCOPE_LINK_OTHER;
 	for (size_t i = 0; i < sizeof launches / sizeof *launches; i++)
@@ -333,7 +337,7 @@ static void take_flow(const struct taken *taken, bool is_to)
 {
 	struct kineto_stage *stage = &taken->import->stage;
 	struct staged_flow flow = {.time_ns = taken->time_ns, .track = taken->track, .is_to = is_to};
-	if (!flow_kind(taken, &flow.kind) || !kineto_unsigned(&taken->event->fields[EVENT_ID], &flow.id))
+	if (!flow_kind(taken, &flow.kind) || !kineto_unsigned(&taken->event->fields[KINETO_EVENT_ID], &flow.id))
 		return;
 	STAGE_ARRAY_GROW(stage, flows);
 	stage->flows[stage->flows_count++] = flow;
@@ -382,7 +386,7 @@ void kineto_take_event(void *context, const struct kineto_event *event, uint64_t
 		*(phase && strchr("TpNODPVvc(),", phase) ? &import->rare_count : &import->unknown_count) += 1;
 		return;
 	}
-	if (!read_time(&event->fields[EVENT_TS], &taken.time_ns)) {
+	if (!read_time(&event->fields[KINETO_EVENT_TS], &taken.time_ns)) {
 		note(&taken, REPAIR_TIME);
 		return;
 	}
@@ -390,7 +394,7 @@ void kineto_take_event(void *context, const struct kineto_event *event, uint64_t
 		take_async(&taken, phase);
 		return;
 	}
-	taken.track = kineto_stage_track(&import->stage, kineto_place(import, &event->fields[EVENT_PID]),
-	                                 kineto_place(import, &event->fields[EVENT_TID]));
+	taken.track = kineto_stage_track(&import->stage, kineto_place(import, &event->fields[KINETO_EVENT_PID]),
+	                                 kineto_place(import, &event->fields[KINETO_EVENT_TID]));
 	take_timed(&taken, phase);
 }

@@ -142,13 +142,13 @@ static void take_sort(struct staged_track *track, const struct kineto_value *ind
 
 void kineto_take_metadata(struct kineto_import *import, const struct kineto_event *event)
 {
-	const struct kineto_value *name = &event->fields[EVENT_NAME], *known = event->known;
-	const struct kineto_value *pid = &event->fields[EVENT_PID];
+	const struct kineto_value *name = &event->fields[KINETO_EVENT_NAME], *known = event->known;
+	const struct kineto_value *pid = &event->fields[KINETO_EVENT_PID];
 	int64_t time_ns;
-	bool has_time = kineto_nanoseconds(&event->fields[EVENT_TS], &time_ns);
+	bool has_time = kineto_nanoseconds(&event->fields[KINETO_EVENT_TS], &time_ns);
 	bool is_thread = name->type == VALUE_STRING && name->length > 7 && memcmp(name->at, "thread_", 7) == 0;
 	uint32_t number = is_thread ? kineto_stage_track(&import->stage, kineto_place(import, pid),
-	                                                 kineto_place(import, &event->fields[EVENT_TID]))
+	                                                 kineto_place(import, &event->fields[KINETO_EVENT_TID]))
 	                            : process_track(import, pid);
 	struct staged_track *track = &import->stage.tracks[number];
 	time_ns = has_time ? time_ns : 0;
@@ -157,12 +157,12 @@ void kineto_take_metadata(struct kineto_import *import, const struct kineto_even
 	else if (has_time)
 		take_process_facts(import, track, event, time_ns);
 	if (kineto_is_text(name, "process_name") || kineto_is_text(name, "thread_name")) {
-		if (known[ARG_NAME].type == VALUE_STRING)
-			take_name(import, track, &known[ARG_NAME], time_ns);
+		if (known[KINETO_ARG_NAME].type == VALUE_STRING)
+			take_name(import, track, &known[KINETO_ARG_NAME], time_ns);
 	} else if (kineto_is_text(name, "process_labels")) {
-		track->is_device |= is_device_label(&known[ARG_LABELS]);
+		track->is_device |= is_device_label(&known[KINETO_ARG_LABELS]);
 	} else if (kineto_is_text(name, "process_sort_index") || kineto_is_text(name, "thread_sort_index")) {
-		take_sort(track, &known[ARG_SORT_INDEX], time_ns);
+		take_sort(track, &known[KINETO_ARG_SORT_INDEX], time_ns);
 	}
 }
 

@@ -94,7 +94,7 @@ static bool looks_like_event(const struct kineto_text *text, size_t at)
 	if (*key != '"')
 		return false;
 	const char *quote = memchr(key + 1, '"', (size_t)(end - key - 1));
-	return quote && kineto_field_of(key + 1, (size_t)(quote - key - 1)) < EVENT_FIELD_COUNT;
+	return quote && kineto_field_of(key + 1, (size_t)(quote - key - 1)) < KINETO_EVENT_FIELD_COUNT;
 }
 
 /* The next event that can be read, from `from` on in the window; text->end: none there. */
@@ -108,7 +108,8 @@ static size_t find_event(struct kineto_file *file, size_t from)
 		size_t at = (size_t)(bracket - text->window);
 		if (looks_like_event(text, at)) {
 			enum kineto_read read = read_up_to(file, &file->probe, at, limit_of(text, at, EVENT_BYTES), 0);
-			if (read == KINETO_PARTIAL || (read == KINETO_COMPLETE && file->probe.fields[EVENT_PH].type))
+			if (read == KINETO_PARTIAL ||
+			    (read == KINETO_COMPLETE && file->probe.fields[KINETO_EVENT_PH].type))
 				return at;
 		}
 		from = at + 1;
@@ -180,7 +181,7 @@ static void salvage(struct kineto_file *file, size_t next)
 	enum kineto_read read = read_up_to(file, &file->event, text->begin, next, 0); /* if it is only large */
 	if (read != KINETO_COMPLETE)
 		read = read_up_to(file, &file->event, text->begin, next, KINETO_IS_LENIENT);
-	if (read == KINETO_COMPLETE && file->event.fields[EVENT_PH].type) {
+	if (read == KINETO_COMPLETE && file->event.fields[KINETO_EVENT_PH].type) {
 		hand_out(file, &file->event, text->offset + text->begin);
 		text->begin = (size_t)(file->event.end - text->window);
 		return;
@@ -512,7 +513,7 @@ static bool is_event_here(struct kineto_file *file)
 	return looks_like_event(text, text->begin) &&
 	       read_up_to(file, &file->probe, text->begin, limit_of(text, text->begin, EVENT_BYTES), 0) ==
 	               KINETO_COMPLETE &&
-	       file->probe.fields[EVENT_PH].type;
+	       file->probe.fields[KINETO_EVENT_PH].type;
 }
 
 static enum kineto_file_outcome read_document(struct kineto_file *file, int c)

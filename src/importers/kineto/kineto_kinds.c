@@ -89,8 +89,8 @@ static enum span_kind kind_of_annotation(const struct kineto_value *name)
 /* PyTorch without Kineto gives operators none; nor do other programs. */
 static enum span_kind kind_without_category(const struct kineto_event *event)
 {
-	const struct kineto_value *name = &event->fields[EVENT_NAME];
-	if (!kineto_is_text(&event->fields[EVENT_PID], "CPU functions"))
+	const struct kineto_value *name = &event->fields[KINETO_EVENT_NAME];
+	if (!kineto_is_text(&event->fields[KINETO_EVENT_PID], "CPU functions"))
 		return SPAN_RANGE;
 	return kind_of_annotation(name) == SPAN_STEP ? SPAN_STEP : SPAN_OP;
 }
@@ -104,7 +104,7 @@ static enum span_kind kind_of_mtia(const struct kineto_value *name)
 
 struct kineto_kind kineto_kind_of(const struct kineto_event *event)
 {
-	const struct kineto_value *cat = &event->fields[EVENT_CAT], *name = &event->fields[EVENT_NAME];
+	const struct kineto_value *cat = &event->fields[KINETO_EVENT_CAT], *name = &event->fields[KINETO_EVENT_NAME];
 	if (cat->type != VALUE_STRING)
 		return (struct kineto_kind){kind_without_category(event), false};
 	for (size_t i = 0; i < sizeof categories / sizeof *categories; i++) {

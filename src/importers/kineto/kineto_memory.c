@@ -113,8 +113,8 @@ void kineto_take_totals(struct kineto_import *import, int device, const struct k
 {
 	if (device >= KINETO_MEMORY_DEVICES)
 		return;
-	take_total(&import->allocated_peaks[1 + device], &known[ARG_TOTAL_ALLOCATED]);
-	take_total(&import->reserved_peaks[1 + device], &known[ARG_TOTAL_RESERVED]);
+	take_total(&import->allocated_peaks[1 + device], &known[KINETO_ARG_TOTAL_ALLOCATED]);
+	take_total(&import->reserved_peaks[1 + device], &known[KINETO_ARG_TOTAL_RESERVED]);
 }
 
 static void deliver_total(struct kineto_import *import, int device, const char *what, uint64_t bytes)

@@ -260,7 +260,7 @@ static inline char *put_short_packet(struct perfetto_lane *lane, char *at, int64
 
 static void put_end(struct perfetto_lane *lane, int64_t time_ns)
 {
-	static const char event[24] = {EVENT_TYPE << 3, EVENT_END};
+	static const char event[24] = {PERFETTO_EVENT_TYPE << 3, PERFETTO_EVENT_END};
 	struct writer *w = &lane->perfetto->w;
 
 	writer_reserve(w, PLAIN_BYTES);
@@ -293,28 +293,28 @@ static void put_arg(struct perfetto *perfetto, struct proto *event, const struct
 	struct proto annotation;
 
 	proto_clear(&annotation);
-	proto_varint(&annotation, ARG_NAME_IID, intern(perfetto, &perfetto->arg_names, arg->key));
+	proto_varint(&annotation, PERFETTO_ARG_NAME_IID, intern(perfetto, &perfetto->arg_names, arg->key));
 	switch (arg->type) {
 	case STEPSCOPE_ARG_U64:
-		proto_varint(&annotation, ARG_UINT, arg->u64);
+		proto_varint(&annotation, PERFETTO_ARG_UINT, arg->u64);
 		break;
 	case STEPSCOPE_ARG_F64:
-		proto_double(&annotation, ARG_DOUBLE, arg->f64);
+		proto_double(&annotation, PERFETTO_ARG_DOUBLE, arg->f64);
 		break;
 	case STEPSCOPE_ARG_BOOL:
-		proto_varint(&annotation, ARG_BOOL, arg->u64 != 0);
+		proto_varint(&annotation, PERFETTO_ARG_BOOL, arg->u64 != 0);
 		break;
 	case STEPSCOPE_ARG_POINTER:
-		proto_varint(&annotation, ARG_POINTER, arg->u64);
+		proto_varint(&annotation, PERFETTO_ARG_POINTER, arg->u64);
 		break;
 	case STEPSCOPE_ARG_SYMBOL:
-		proto_varint(&annotation, ARG_TEXT_IID, intern(perfetto, &perfetto->arg_texts, arg->text));
+		proto_varint(&annotation, PERFETTO_ARG_TEXT_IID, intern(perfetto, &perfetto->arg_texts, arg->text));
 		break;
 	default:
-		proto_varint(&annotation, ARG_INT, (uint64_t)arg->i64);
+		proto_varint(&annotation, PERFETTO_ARG_INT, (uint64_t)arg->i64);
 		break;
 	}
-	proto_message(event, EVENT_ARGS, &annotation);
+	proto_message(event, PERFETTO_EVENT_ARGS, &annotation);
 }
 
 static void put_args(struct perfetto_lane *lane, struct proto *event, const struct span_chunk *chunk, uint32_t index)
@@ -325,15 +325,16 @@ static void put_args(struct perfetto_lane *lane, struct proto *event, const stru
 
 	proto_clear(&annotation);
 	if (chunk->shape[index]) {
-		proto_text(&annotation, ARG_NAME, "shape");
-		proto_varint(&annotation, ARG_TEXT_IID, intern(perfetto, &perfetto->arg_texts, chunk->shape[index]));
-		proto_message(event, EVENT_ARGS, &annotation);
+		proto_text(&annotation, PERFETTO_ARG_NAME, "shape");
+		proto_varint(&annotation, PERFETTO_ARG_TEXT_IID,
+		             intern(perfetto, &perfetto->arg_texts, chunk->shape[index]));
+		proto_message(event, PERFETTO_EVENT_ARGS, &annotation);
 	}
 	if (chunk->flags[index] & SPAN_IS_OPEN) {
 		proto_clear(&annotation);
-		proto_text(&annotation, ARG_NAME, "open");
-		proto_varint(&annotation, ARG_BOOL, 1);
-		proto_message(event, EVENT_ARGS, &annotation);
+		proto_text(&annotation, PERFETTO_ARG_NAME, "open");
+		proto_varint(&annotation, PERFETTO_ARG_BOOL, 1);
+		proto_message(event, PERFETTO_EVENT_ARGS, &annotation);
 	}
 	for (int count = 0; lane->next_arg < model->args_count; lane->next_arg++, count++) {
 		const struct span_arg *arg = &model->args[lane->next_arg];
@@ -356,7 +357,8 @@ static void put_flows(struct perfetto_lane *lane, struct proto *event, uint32_t 
 			break;
 		if (count >= MOST_ARGS / 2)
 			continue;
-		proto_fixed64(event, end->is_to ? EVENT_ENDING_FLOWS : EVENT_FLOWS, (uint64_t)end->link + 1);
+		proto_fixed64(event, end->is_to ? PERFETTO_EVENT_ENDING_FLOWS : PERFETTO_EVENT_FLOWS,
+		              (uint64_t)end->link + 1);
 		lane->perfetto->result->flows += end->is_to;
 	}
 }
@@ -368,11 +370,11 @@ static void put_step_name(struct perfetto *perfetto, struct proto *event, const 
 	char name[64];
 
 	if (step < 0 || (uint32_t)step >= perfetto->model->steps_count) {
-		proto_varint(event, EVENT_NAME_IID, intern(perfetto, &perfetto->names, chunk->name[index]));
+		proto_varint(event, PERFETTO_EVENT_NAME_IID, intern(perfetto, &perfetto->names, chunk->name[index]));
 		return;
 	}
 	snprintf(name, sizeof(name), "ProfilerStep#%lld", (long long)perfetto->model->steps[step].number);
-	proto_text(event, EVENT_NAME, name);
+	proto_text(event, PERFETTO_EVENT_NAME, name);
 }
 
 static void put_rich_begin(struct perfetto_lane *lane, const struct span_chunk *chunk, uint32_t index, uint8_t kind)
@@ -381,12 +383,12 @@ static void put_rich_begin(struct perfetto_lane *lane, const struct span_chunk *
 	struct proto event;
 
 	proto_clear(&event);
-	proto_varint(&event, EVENT_TYPE, EVENT_BEGIN);
-	proto_varint(&event, EVENT_CATEGORY_IIDS, kind);
+	proto_varint(&event, PERFETTO_EVENT_TYPE, PERFETTO_EVENT_BEGIN);
+	proto_varint(&event, PERFETTO_EVENT_CATEGORY_IIDS, kind);
 	if (kind == SPAN_STEP)
 		put_step_name(perfetto, &event, chunk, index);
 	else
-		proto_varint(&event, EVENT_NAME_IID, intern(perfetto, &perfetto->names, chunk->name[index]));
+		proto_varint(&event, PERFETTO_EVENT_NAME_IID, intern(perfetto, &perfetto->names, chunk->name[index]));
 	put_flows(lane, &event, chunk->first_row + index);
 	put_args(lane, &event, chunk, index);
 	put_long_packet(lane, chunk->start_ns[index], &event);
@@ -398,7 +400,8 @@ static void put_begin(struct perfetto_lane *lane, const struct span_chunk *chunk
 	struct perfetto *perfetto = lane->perfetto;
 	uint32_t row = chunk->first_row + index;
 	uint8_t kind = chunk->kind[index] && chunk->kind[index] < SPAN_KIND_COUNT ? chunk->kind[index] : SPAN_OTHER;
-	char event[24] = {EVENT_TYPE << 3, EVENT_BEGIN, EVENT_CATEGORY_IIDS << 3, (char)kind, EVENT_NAME_IID << 3};
+	char event[24] = {PERFETTO_EVENT_TYPE << 3, PERFETTO_EVENT_BEGIN, PERFETTO_EVENT_CATEGORY_IIDS << 3, (char)kind,
+	                  PERFETTO_EVENT_NAME_IID << 3};
 	uint32_t name;
 
 	perfetto->result->slices++;

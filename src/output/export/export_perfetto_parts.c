@@ -222,14 +222,14 @@ static void put_step(struct perfetto *perfetto, const struct model_step *step, u
 
 	proto_clear(&event);
 	snprintf(name, sizeof(name), "step %" PRId64, step->number);
-	proto_varint(&event, EVENT_TYPE, EVENT_BEGIN);
-	proto_varint(&event, EVENT_TRACK, uuid);
-	proto_text(&event, EVENT_CATEGORIES, "step");
-	proto_text(&event, EVENT_NAME, name);
+	proto_varint(&event, PERFETTO_EVENT_TYPE, PERFETTO_EVENT_BEGIN);
+	proto_varint(&event, PERFETTO_EVENT_TRACK, uuid);
+	proto_text(&event, PERFETTO_EVENT_CATEGORIES, "step");
+	proto_text(&event, PERFETTO_EVENT_NAME, name);
 	put_event(perfetto, step->start_ns, &event);
 	proto_clear(&event);
-	proto_varint(&event, EVENT_TYPE, EVENT_END);
-	proto_varint(&event, EVENT_TRACK, uuid);
+	proto_varint(&event, PERFETTO_EVENT_TYPE, PERFETTO_EVENT_END);
+	proto_varint(&event, PERFETTO_EVENT_TRACK, uuid);
 	put_event(perfetto, step->end_ns, &event);
 }
 
@@ -303,9 +303,9 @@ static void put_series(struct perfetto *perfetto, const struct value_series *ser
 		if (!isfinite(series->value[i]) ||
 		    !selection_has(&perfetto->selection, series->process, series->time_ns[i]))
 			continue;
-		proto_varint(&event, EVENT_TYPE, EVENT_COUNTER);
-		proto_varint(&event, EVENT_TRACK, uuid);
-		proto_double(&event, EVENT_COUNTER_DOUBLE, series->value[i]);
+		proto_varint(&event, PERFETTO_EVENT_TYPE, PERFETTO_EVENT_COUNTER);
+		proto_varint(&event, PERFETTO_EVENT_TRACK, uuid);
+		proto_double(&event, PERFETTO_EVENT_COUNTER_DOUBLE, series->value[i]);
 		put_event(perfetto, series->time_ns[i], &event);
 		perfetto->result->counters++;
 		account(perfetto, series->process, series->time_ns[i], before);
@@ -352,10 +352,10 @@ void perfetto_marks(struct perfetto *perfetto)
 		if (!perfetto_has_process(perfetto, process) ||
 		    !selection_has(&perfetto->selection, process, mark->time_ns))
 			continue;
-		proto_varint(&event, EVENT_TYPE, EVENT_INSTANT);
-		proto_varint(&event, EVENT_TRACK, perfetto_track_uuid(perfetto, mark->track));
-		proto_text(&event, EVENT_CATEGORIES, "mark");
-		put_name(&event, EVENT_NAME, model_text(model, mark->name));
+		proto_varint(&event, PERFETTO_EVENT_TYPE, PERFETTO_EVENT_INSTANT);
+		proto_varint(&event, PERFETTO_EVENT_TRACK, perfetto_track_uuid(perfetto, mark->track));
+		proto_text(&event, PERFETTO_EVENT_CATEGORIES, "mark");
+		put_name(&event, PERFETTO_EVENT_NAME, model_text(model, mark->name));
 		put_event(perfetto, mark->time_ns, &event);
 		perfetto->result->instants++;
 		account(perfetto, process, mark->time_ns, before);
@@ -369,9 +369,9 @@ static void put_total(struct perfetto *perfetto, const struct memory_event *even
 	struct proto message;
 
 	proto_clear(&message);
-	proto_varint(&message, EVENT_TYPE, EVENT_COUNTER);
-	proto_varint(&message, EVENT_TRACK, uuid);
-	proto_varint(&message, EVENT_COUNTER_INT, (uint64_t)total);
+	proto_varint(&message, PERFETTO_EVENT_TYPE, PERFETTO_EVENT_COUNTER);
+	proto_varint(&message, PERFETTO_EVENT_TRACK, uuid);
+	proto_varint(&message, PERFETTO_EVENT_COUNTER_INT, (uint64_t)total);
 	put_event(perfetto, event->time_ns, &message);
 	perfetto->result->counters++;
 	account(perfetto, event->process, event->time_ns, before);

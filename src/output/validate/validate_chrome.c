@@ -18,28 +18,28 @@
 #define MARKER_LIMIT_NS INT64_C(86400000000)
 #define BIGGEST_TEXT ((uint64_t)512 * 1000 * 1000)
 
-static const char *const event_keys[EVENT_KEYS] = {"ph", "cat", "name", "pid", "tid", "ts", "dur", "id", "s"};
+static const char *const event_keys[CHROME_EVENT_KEYS] = {"ph", "cat", "name", "pid", "tid", "ts", "dur", "id", "s"};
 
 static const struct {
 	const char *name;
 	enum json_type type; /* what HTA's own check of types wants */
-} arg_rows[ARG_KEYS] = {
-	[ARG_EXTERNAL_ID] = {"External id", TYPE_NUMBER},
-	[ARG_EV_IDX] = {"Ev Idx", TYPE_NUMBER},
-	[ARG_CORRELATION] = {"correlation", TYPE_NUMBER},
-	[ARG_STREAM] = {"stream", TYPE_NUMBER},
-	[ARG_DEVICE] = {"device", TYPE_NUMBER},
-	[ARG_SYNC_KIND] = {"cuda_sync_kind", TYPE_TEXT},
-	[ARG_WAIT_CORR] = {"wait_on_cuda_event_record_corr_id", TYPE_NUMBER},
-	[ARG_SEQUENCE] = {"Sequence number", TYPE_NUMBER},
-	[ARG_COLLECTIVE] = {"Collective name", TYPE_ABSENT},
-	[ARG_DTYPE] = {"dtype", TYPE_ABSENT},
-	[ARG_IN_NELEMS] = {"In msg nelems", TYPE_ABSENT},
-	[ARG_OUT_NELEMS] = {"Out msg nelems", TYPE_ABSENT},
-	[ARG_GROUP_SIZE] = {"Group size", TYPE_ABSENT},
-	[ARG_INPUT_DIMS] = {"Input Dims", TYPE_LIST},
-	[ARG_BYTES] = {"bytes", TYPE_NUMBER},
-	[ARG_PYTHON_PARENT] = {"Python parent id", TYPE_NUMBER},
+} arg_rows[CHROME_ARG_KEYS] = {
+	[CHROME_ARG_EXTERNAL_ID] = {"External id", TYPE_NUMBER},
+	[CHROME_ARG_EV_IDX] = {"Ev Idx", TYPE_NUMBER},
+	[CHROME_ARG_CORRELATION] = {"correlation", TYPE_NUMBER},
+	[CHROME_ARG_STREAM] = {"stream", TYPE_NUMBER},
+	[CHROME_ARG_DEVICE] = {"device", TYPE_NUMBER},
+	[CHROME_ARG_SYNC_KIND] = {"cuda_sync_kind", TYPE_TEXT},
+	[CHROME_ARG_WAIT_CORR] = {"wait_on_cuda_event_record_corr_id", TYPE_NUMBER},
+	[CHROME_ARG_SEQUENCE] = {"Sequence number", TYPE_NUMBER},
+	[CHROME_ARG_COLLECTIVE] = {"Collective name", TYPE_ABSENT},
+	[CHROME_ARG_DTYPE] = {"dtype", TYPE_ABSENT},
+	[CHROME_ARG_IN_NELEMS] = {"In msg nelems", TYPE_ABSENT},
+	[CHROME_ARG_OUT_NELEMS] = {"Out msg nelems", TYPE_ABSENT},
+	[CHROME_ARG_GROUP_SIZE] = {"Group size", TYPE_ABSENT},
+	[CHROME_ARG_INPUT_DIMS] = {"Input Dims", TYPE_LIST},
+	[CHROME_ARG_BYTES] = {"bytes", TYPE_NUMBER},
+	[CHROME_ARG_PYTHON_PARENT] = {"Python parent id", TYPE_NUMBER},
 };
 
 /* ---- values ----------------------------------------------------------------------------------------------------------- */
@@ -211,7 +211,7 @@ static void check_times(struct chrome_check *check, struct chrome_event *event)
 
 static void check_device(struct chrome_check *check, const struct chrome_event *event)
 {
-	const struct json_value *stream = &event->args[ARG_STREAM];
+	const struct json_value *stream = &event->args[CHROME_ARG_STREAM];
 	bool is_device = check_is_device_category(event->cat);
 
 	if (!is_device) {
@@ -220,7 +220,7 @@ static void check_device(struct chrome_check *check, const struct chrome_event *
 			broken(check, VALIDATE_H5c, event);
 		return;
 	}
-	if (event->args[ARG_DEVICE].type == TYPE_ABSENT && strcasecmp(event->cat, "kernel") == 0)
+	if (event->args[CHROME_ARG_DEVICE].type == TYPE_ABSENT && strcasecmp(event->cat, "kernel") == 0)
 		broken(check, VALIDATE_T4, event);
 	if (!stream->is_integer || stream->integer < 0)
 		broken(check, VALIDATE_H5, event);
@@ -230,7 +230,7 @@ static void check_device(struct chrome_check *check, const struct chrome_event *
 
 static void check_args(struct chrome_check *check, const struct chrome_event *event)
 {
-	for (int i = 0; i < ARG_KEYS; i++) {
+	for (int i = 0; i < CHROME_ARG_KEYS; i++) {
 		const struct json_value *value = &event->args[i];
 		bool is_number = arg_rows[i].type == TYPE_NUMBER;
 
@@ -323,7 +323,7 @@ static void check_event(struct chrome_check *check, struct chrome_event *event)
 
 static int find_key(const struct json_stream *stream)
 {
-	for (int i = 0; i < EVENT_KEYS; i++)
+	for (int i = 0; i < CHROME_EVENT_KEYS; i++)
 		if (strcmp(stream->text, event_keys[i]) == 0)
 			return i;
 	return -1;
@@ -331,7 +331,7 @@ static int find_key(const struct json_stream *stream)
 
 static int find_arg(const struct json_stream *stream)
 {
-	for (int i = 0; i < ARG_KEYS; i++)
+	for (int i = 0; i < CHROME_ARG_KEYS; i++)
 		if (strcmp(stream->text, arg_rows[i].name) == 0)
 			return i;
 	return -1;
@@ -366,12 +366,12 @@ static void clear_event(struct chrome_event *event, uint64_t offset)
 	event->args_type = TYPE_ABSENT;
 	event->has_bad_counter = event->has_ts = event->has_dur = false;
 	event->ts_ns = event->dur_ns = 0;
-	for (int i = 0; i < EVENT_KEYS; i++) {
+	for (int i = 0; i < CHROME_EVENT_KEYS; i++) {
 		event->keys[i].type = TYPE_ABSENT;
 		event->keys[i].is_integer = false;
 		event->keys[i].text[0] = '\0';
 	}
-	for (int i = 0; i < ARG_KEYS; i++) {
+	for (int i = 0; i < CHROME_ARG_KEYS; i++) {
 		event->args[i].type = TYPE_ABSENT;
 		event->args[i].is_integer = false;
 		event->args[i].text[0] = '\0';

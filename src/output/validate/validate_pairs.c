@@ -48,13 +48,14 @@ static void remember_kernel(struct chrome_check *check, const struct chrome_even
 	const struct json_value *args = event->args;
 	bool is_kernel = strcmp(event->cat, "kernel") == 0;
 
-	if (is_kernel && args[ARG_EXTERNAL_ID].is_integer)
-		remember(check, REF_KERNEL, args[ARG_EXTERNAL_ID].integer, event->ts_ns, 0, event->offset);
+	if (is_kernel && args[CHROME_ARG_EXTERNAL_ID].is_integer)
+		remember(check, REF_KERNEL, args[CHROME_ARG_EXTERNAL_ID].integer, event->ts_ns, 0, event->offset);
 	if (is_kernel)
-		remember(check, REF_STREAM_KERNEL, check_word(args[ARG_DEVICE].text, args[ARG_STREAM].text),
-		         event->ts_ns, event->ts_ns + event->dur_ns, event->offset);
-	if (args[ARG_CORRELATION].is_integer && args[ARG_CORRELATION].integer > 0)
-		remember(check, REF_GPU_CORR, args[ARG_CORRELATION].integer, 0, 0, event->offset);
+		remember(check, REF_STREAM_KERNEL,
+		         check_word(args[CHROME_ARG_DEVICE].text, args[CHROME_ARG_STREAM].text), event->ts_ns,
+		         event->ts_ns + event->dur_ns, event->offset);
+	if (args[CHROME_ARG_CORRELATION].is_integer && args[CHROME_ARG_CORRELATION].integer > 0)
+		remember(check, REF_GPU_CORR, args[CHROME_ARG_CORRELATION].integer, 0, 0, event->offset);
 }
 
 static void remember_call(struct chrome_check *check, const struct chrome_event *event)
@@ -62,35 +63,36 @@ static void remember_call(struct chrome_check *check, const struct chrome_event 
 	const struct json_value *args = event->args;
 	bool is_record = strncmp(event->name, "cudaEventRecord", 15) == 0;
 
-	if (args[ARG_CORRELATION].is_integer && args[ARG_CORRELATION].integer > 0)
-		remember(check, REF_CPU_CORR, args[ARG_CORRELATION].integer, 0, 0, event->offset);
-	if (args[ARG_EXTERNAL_ID].is_integer && strcmp(event->name, "cudaLaunchKernel") == 0)
-		remember(check, REF_LAUNCH, args[ARG_EXTERNAL_ID].integer, event->ts_ns, 0, event->offset);
-	if (is_record && args[ARG_CORRELATION].is_integer)
-		remember(check, REF_RECORD, args[ARG_CORRELATION].integer, event->ts_ns, 0, event->offset);
-	if (is_record && args[ARG_EXTERNAL_ID].is_integer)
-		remember(check, REF_RECORD, args[ARG_EXTERNAL_ID].integer, event->ts_ns, 0, event->offset);
+	if (args[CHROME_ARG_CORRELATION].is_integer && args[CHROME_ARG_CORRELATION].integer > 0)
+		remember(check, REF_CPU_CORR, args[CHROME_ARG_CORRELATION].integer, 0, 0, event->offset);
+	if (args[CHROME_ARG_EXTERNAL_ID].is_integer && strcmp(event->name, "cudaLaunchKernel") == 0)
+		remember(check, REF_LAUNCH, args[CHROME_ARG_EXTERNAL_ID].integer, event->ts_ns, 0, event->offset);
+	if (is_record && args[CHROME_ARG_CORRELATION].is_integer)
+		remember(check, REF_RECORD, args[CHROME_ARG_CORRELATION].integer, event->ts_ns, 0, event->offset);
+	if (is_record && args[CHROME_ARG_EXTERNAL_ID].is_integer)
+		remember(check, REF_RECORD, args[CHROME_ARG_EXTERNAL_ID].integer, event->ts_ns, 0, event->offset);
 }
 
 static void remember_sync(struct chrome_check *check, const struct chrome_event *event)
 {
 	const struct json_value *args = event->args;
-	const char *kind = args[ARG_SYNC_KIND].text;
+	const char *kind = args[CHROME_ARG_SYNC_KIND].text;
 	bool is_wait = strcmp(kind, "Stream Wait Event") == 0;
-	bool is_named = args[ARG_WAIT_CORR].is_integer && args[ARG_WAIT_CORR].integer >= 0;
+	bool is_named = args[CHROME_ARG_WAIT_CORR].is_integer && args[CHROME_ARG_WAIT_CORR].integer >= 0;
 
 	if ((is_wait || strcmp(kind, "Event Sync") == 0) && !is_named)
 		validate_count(check->validation, VALIDATE_V2, event->offset, kind);
 	if (is_wait && is_named)
-		remember(check, REF_WAIT, args[ARG_WAIT_CORR].integer, event->ts_ns, 0, event->offset);
+		remember(check, REF_WAIT, args[CHROME_ARG_WAIT_CORR].integer, event->ts_ns, 0, event->offset);
 	if (strcmp(kind, "Stream Sync") == 0 && strcmp(event->cat, "cuda_sync") == 0)
-		remember(check, REF_STREAM_SYNC, check_word(args[ARG_DEVICE].text, args[ARG_STREAM].text), event->ts_ns,
-		         0, event->offset);
+		remember(check, REF_STREAM_SYNC, check_word(args[CHROME_ARG_DEVICE].text, args[CHROME_ARG_STREAM].text),
+		         event->ts_ns, 0, event->offset);
 }
 
 static void check_collective(struct chrome_check *check, const struct chrome_event *event)
 {
-	static const enum arg_key needed[] = {ARG_COLLECTIVE, ARG_DTYPE, ARG_IN_NELEMS, ARG_OUT_NELEMS, ARG_GROUP_SIZE};
+	static const enum arg_key needed[] = {CHROME_ARG_COLLECTIVE, CHROME_ARG_DTYPE, CHROME_ARG_IN_NELEMS,
+	                                      CHROME_ARG_OUT_NELEMS, CHROME_ARG_GROUP_SIZE};
 
 	if (strcmp(event->name, "record_param_comms") != 0)
 		return;
@@ -123,11 +125,11 @@ void check_remember(struct chrome_check *check, const struct chrome_event *event
 		remember_kernel(check, event);
 	else if (check_is_launch_category(event->cat))
 		remember_call(check, event);
-	if (event->args[ARG_SYNC_KIND].type == TYPE_TEXT)
+	if (event->args[CHROME_ARG_SYNC_KIND].type == TYPE_TEXT)
 		remember_sync(check, event);
 	check_collective(check, event);
-	if (strstr(event->name, "autograd::engine::evaluate_function:") && event->args[ARG_SEQUENCE].is_integer)
-		remember(check, REF_BACKWARD, event->args[ARG_SEQUENCE].integer, check_word(event->name, ""), 0,
+	if (strstr(event->name, "autograd::engine::evaluate_function:") && event->args[CHROME_ARG_SEQUENCE].is_integer)
+		remember(check, REF_BACKWARD, event->args[CHROME_ARG_SEQUENCE].integer, check_word(event->name, ""), 0,
 		         event->offset);
 }
 

@@ -282,9 +282,9 @@ static void read_arg(struct perfetto_check *check, const struct sequence *sequen
 	struct field field;
 
 	while (span.at < span.end && read_field(&span, &field)) {
-		if (field.number == ARG_NAME_IID && is_wire(check, &field, PROTO_VARINT))
+		if (field.number == PERFETTO_ARG_NAME_IID && is_wire(check, &field, PROTO_VARINT))
 			use_iid(check, sequence, INTERNED_ARG_NAMES, field.value, packet);
-		if (field.number == ARG_TEXT_IID && is_wire(check, &field, PROTO_VARINT))
+		if (field.number == PERFETTO_ARG_TEXT_IID && is_wire(check, &field, PROTO_VARINT))
 			use_iid(check, sequence, INTERNED_ARG_TEXTS, field.value, packet);
 	}
 }
@@ -293,36 +293,36 @@ static void read_event_field(struct perfetto_check *check, const struct sequence
                              struct event *event, struct packet *packet)
 {
 	switch (field->number) {
-	case EVENT_TYPE:
+	case PERFETTO_EVENT_TYPE:
 		if (is_wire(check, field, PROTO_VARINT))
 			event->type = field->value;
 		break;
-	case EVENT_TRACK:
+	case PERFETTO_EVENT_TRACK:
 		event->has_track = is_wire(check, field, PROTO_VARINT);
 		event->track = field->value;
 		break;
-	case EVENT_NAME_IID:
+	case PERFETTO_EVENT_NAME_IID:
 		if (is_wire(check, field, PROTO_VARINT))
 			use_iid(check, sequence, INTERNED_NAMES, field->value, packet);
 		break;
-	case EVENT_CATEGORY_IIDS:
+	case PERFETTO_EVENT_CATEGORY_IIDS:
 		if (is_repeated_wire(check, field, PROTO_VARINT) && field->wire == PROTO_VARINT)
 			use_iid(check, sequence, INTERNED_CATEGORIES, field->value, packet);
 		break;
-	case EVENT_ARGS:
+	case PERFETTO_EVENT_ARGS:
 		if (is_wire(check, field, PROTO_BYTES))
 			read_arg(check, sequence, field->bytes, packet);
 		break;
-	case EVENT_NAME:
-	case EVENT_CATEGORIES:
+	case PERFETTO_EVENT_NAME:
+	case PERFETTO_EVENT_CATEGORIES:
 		is_wire(check, field, PROTO_BYTES);
 		break;
-	case EVENT_FLOWS:
-	case EVENT_ENDING_FLOWS:
+	case PERFETTO_EVENT_FLOWS:
+	case PERFETTO_EVENT_ENDING_FLOWS:
 		is_repeated_wire(check, field, PROTO_FIXED64);
-		check->validation->flows += field->number == EVENT_ENDING_FLOWS;
+		check->validation->flows += field->number == PERFETTO_EVENT_ENDING_FLOWS;
 		break;
-	case EVENT_COUNTER_DOUBLE:
+	case PERFETTO_EVENT_COUNTER_DOUBLE:
 		is_wire(check, field, PROTO_FIXED64);
 		break;
 	default:
@@ -344,12 +344,12 @@ static void place_event(struct perfetto_check *check, const struct sequence *seq
 
 	if (!track->is_described && uuid != 0)
 		broken(check, VALIDATE_W7, NULL);
-	if (event->type == EVENT_BEGIN) {
+	if (event->type == PERFETTO_EVENT_BEGIN) {
 		check->validation->spans++;
 		begin_slice(track, time);
 		return;
 	}
-	if (event->type != EVENT_END)
+	if (event->type != PERFETTO_EVENT_END)
 		return;
 	if (track->depth == 0) {
 		broken(check, VALIDATE_W8, NULL);

@@ -69,9 +69,9 @@ static void check_same(const struct kineto_event *a, const char *a_text, const s
 	assert_int_equal(a->end - a_text, b->end - b_text);
 	assert_int_equal(a->is_document, b->is_document);
 	assert_int_equal(a->arg_count, b->arg_count);
-	for (int i = 0; i < EVENT_FIELD_COUNT; i++)
+	for (int i = 0; i < KINETO_EVENT_FIELD_COUNT; i++)
 		check_value(&a->fields[i], a_text, &b->fields[i], b_text);
-	for (int i = 0; i < ARG_KEY_COUNT; i++)
+	for (int i = 0; i < KINETO_ARG_KEY_COUNT; i++)
 		check_value(&a->known[i], a_text, &b->known[i], b_text);
 	for (uint32_t i = 0; i < a->arg_count; i++) {
 		check_value(&a->args[i].key, a_text, &b->args[i].key, b_text);
