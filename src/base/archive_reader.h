@@ -25,8 +25,6 @@
 struct archive_reader;
 struct input_stream;
 
-/* By the first bytes of the file, decompressed, best INPUT_HEAD_BYTES. */
-bool archive_is_here(const char *head, size_t length);
 /* `input`, which may be NULL and must outlive the archive, is where the file is read from when it can be read once only, as a pipe. */
 enum status archive_open(const char *path, struct input_stream *input, struct archive_reader **archive,
                          struct error *err) MUST_CHECK;

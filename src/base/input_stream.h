@@ -46,4 +46,7 @@ const char *input_compression(const struct input_stream *input);
 uint64_t input_file_bytes(const struct input_stream *input); /* read from the file so far */
 void input_close(struct input_stream *input);                /* accepts NULL */
 
+/* By the first bytes of the file, decompressed, best INPUT_HEAD_BYTES. */
+bool archive_is_here(const char *head, size_t length);
+
 #endif

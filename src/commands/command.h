@@ -34,7 +34,4 @@ extern struct common_options common;
 
 extern const struct command *const commands[]; /* NULL-terminated */
 
-/* Resolves an operand that names a run: a path, "latest", or a name inside $STEPSCOPE_DIR (default ./stepscope-runs). */
-const char *command_run_path(const char *operand, struct error *err);
-
 #endif

@@ -3,7 +3,7 @@
  * compared_facts.c: what is to be the same on both sides of a comparison: hardware, software, the work per step. What is
  * different from run to run anyway (pids, paths of libraries, the seed of a loader) is left out.
  */
-#include "compare/compared_read.h"
+#include "compare/compared.h"
 
 #include "analysis/machine/processes.h"
 #include "analysis/shared/statistics.h"

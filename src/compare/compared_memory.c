@@ -4,7 +4,7 @@
  * allocated it; of a memory snapshot also what the allocator had reserved. Each level sums to the peak, or to what is reserved. Without a
  * device the fullest process's host memory, at levels of their own: the two are not compared.
  */
-#include "compare/compared_read.h"
+#include "compare/compared.h"
 
 #include <string.h>
 

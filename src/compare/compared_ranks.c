@@ -3,7 +3,7 @@
  * compared_ranks.c: whose lateness ranks wait for in a step, from the tables `ranks` and `rank_phases`. Time in communication is mostly that of
  * the victims, so the level of phases alone blames those.
  */
-#include "compare/compared_read.h"
+#include "compare/compared.h"
 
 #include <string.h>
 

@@ -4,7 +4,7 @@
  */
 #include "compare/compared_run.h"
 
-#include "compare/compared_read.h"
+#include "compare/compared.h"
 #include "compare/steady.h"
 
 #include "base/memory.h"

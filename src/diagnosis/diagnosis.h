@@ -84,14 +84,4 @@ enum status diagnosis_run(struct diagnosis *diagnosis, struct report *report, co
                           struct error *err) MUST_CHECK;
 void diagnosis_release(struct diagnosis *diagnosis);
 
-/* Fills `verdict` from the findings and checks; step_ns: the mean step, 0 when it is not known; whole_ns: what savings
- * are shares of; start_up, whole: what was left out.
- * Private to diagnosis/. */
-void diagnosis_decide(struct diagnosis *diagnosis, struct report *report, const struct rule_set *rules, double step_ns,
-                      double whole_ns, const struct start_up *start_up, const struct whole_steps *whole);
-
-/* What all findings save together, each time counted once, and in `findings` which may be about the same time; false: none saves time.
- * Private to diagnosis/. */
-bool diagnosis_savings(struct table *findings, double step_ns, double *together_ns);
-
 #endif

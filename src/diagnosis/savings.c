@@ -4,6 +4,7 @@
  * (`time_of`: docs/rules.md) and these lie apart: other phases, other parts of what the device does, other waits; what lies between steps
  * or ranks is apart from all of them. Findings of one rule are never about one time.
  */
+#include "diagnosis/savings.h"
 #include "diagnosis/diagnosis.h"
 
 #include "base/memory.h"

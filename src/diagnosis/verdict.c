@@ -3,7 +3,9 @@
  * verdict.c: one word for the run, from the shares of a step that findings would save. A run is bound by what takes a fifth
  * of its steps; where two things take about as much it is mixed; without steps nothing is known.
  */
+#include "diagnosis/verdict.h"
 #include "diagnosis/diagnosis.h"
+#include "diagnosis/savings.h"
 
 #include "base/units.h"
 

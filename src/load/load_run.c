@@ -10,6 +10,7 @@
 #include "commands/say.h"
 #include "compare/canary_metrics.h"
 #include "importers/importer.h"
+#include "load/run_path.h"
 
 #include <errno.h>
 #include <limits.h>

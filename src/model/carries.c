@@ -7,6 +7,7 @@
 
 #include "base/memory.h"
 #include "base/merge_sort.h"
+#include "model/carries.h"
 #include "model/lanes.h"
 #include "model/track_builder.h"
 

@@ -155,22 +155,17 @@ struct inference {
 	bool is_each_update; /* rule 2 had nothing to join by: the count may be too large */
 };
 
-/* Behind those that are there; valid until the next call. */
-struct inferred *inference_add(struct inference *inference, uint8_t what, int64_t start_ns, int64_t end_ns);
 void infer_steps(struct inference *inference, const struct train_loop *loop);
 /* Between two records with that token: is the program at something else for so long that they are not one? */
 bool train_pauses(uint8_t token, int64_t from_ns, int64_t to_ns);
 #define TRAIN_MANY_TENSORS 0x40000000u /* as many as there may be */
 /* An update that writes to so many more tensors in place, or zeroes them. */
 void train_count_writes(struct train_record *update, uint32_t tensors, bool is_zeroing);
-/* Of a program that marks its steps, but no phases: leaves the phases, in pieces where a step begins or ends, at `bounds`, in order. */
-void inference_cut_phases(struct inference *inference, const int64_t *bounds, uint32_t bound_count);
 /* Behind infer_steps(): ranges of a profiler in the program (train_range.step) that hold a training backward or an optimizer's call are the
  * steps where they are; where nothing trains at all, those in which something runs. Of ranges in one another it is the innermost. None are
  * those of a profiler whose step() is never called, and none is the first or last one of a profiler, which start() begins and stop() ends, if more
  * updates are in it than in those between. A step that was inferred stays if it ends outside of all of these, without what lies in them. Numbers
  * are given anew, in order of time. */
 void inference_mark_steps(struct inference *inference, const struct train_loop *loop);
-void inference_release(struct inference *inference);
 
 #endif

@@ -3,6 +3,7 @@
  * infer_steps_intervals.c: from records and ends of steps to intervals: steps, and their phases.
  */
 #include "model/infer_steps_parts.h"
+#include "model/inference.h"
 
 #include <stepscope/stepscope.h>
 

@@ -5,6 +5,7 @@
  * and begins the next.
  */
 #include "model/infer_steps.h"
+#include "model/inference.h"
 
 #include "base/memory.h"
 #include "base/merge_sort.h"

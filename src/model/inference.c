@@ -2,6 +2,7 @@
  *
  * inference.c: the list of what was inferred, see infer_steps.h; infer_steps_intervals.c fills it.
  */
+#include "model/inference.h"
 #include "model/infer_steps.h"
 
 #include "base/memory.h"

@@ -9,6 +9,8 @@
 #include "base/merge_sort.h"
 #include "base/text.h"
 #include "model/model_index.h"
+#include "model/model_spans.h"
+#include "model/pieces.h"
 #include "model/track_builder.h"
 
 #include <stdlib.h>

@@ -6,6 +6,7 @@
 
 #include "base/memory.h"
 #include "model/model_index.h"
+#include "model/pieces.h"
 
 #include <stdlib.h>
 

@@ -16,10 +16,11 @@
  * Its like: allocated by the same operator in the same part of a step, with the same size. What comes between a backward and the optimizer is
  * a part of its own: gradients in another precision are made there, by the operator that converts the data in front of the forward.
  */
+#include "model/memory_categories.h"
 #include "base/lower_bound.h"
 #include "base/memory.h"
-#include "model/finish.h"
 #include "model/memory_births.h"
+#include "model/model_finish.h"
 #include "model/number_map.h"
 
 #include <stdlib.h>

@@ -3,9 +3,11 @@
  * Memory: the order of allocations and frees, which free belongs to which allocation, what was alive without anybody having seen
  * it allocated, and what may have been freed while nobody looked. Addresses are used again and again, so all matching goes in order of time.
  */
+#include "model/memory_events.h"
 #include "base/memory.h"
 #include "base/merge_sort.h"
-#include "model/finish.h"
+#include "model/memory_categories.h"
+#include "model/model_finish.h"
 #include "model/model_index.h"
 #include "model/number_map.h"
 

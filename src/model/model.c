@@ -13,6 +13,7 @@
 #include "base/memory.h"
 #include "base/storage.h"
 #include "model/model_index.h"
+#include "model/model_spans.h"
 #include "model/track_builder.h"
 
 #define DEFAULT_LIMIT_BYTES ((uint64_t)512 << 20)

@@ -505,4 +505,8 @@ void model_visit_spans(const struct model *model, uint32_t track, span_visit vis
  * in the temporary file leave memory; its contents stay valid. */
 void model_chunk_done(const struct model *model, const struct span_chunk *chunk);
 
+/* What they hold; their places in the arrays stay. */
+void model_release_track(struct model *model, uint32_t track);
+void model_release_series(struct model *model, uint32_t series);
+
 #endif

@@ -26,13 +26,6 @@ static inline uint64_t model_meta_key(uint32_t process, uint32_t key)
 	return (uint64_t)process << 32 | key;
 }
 
-/* When processes or places in the arrays have other numbers: keys hold those, values these. */
-void model_index_again(struct model *model);
-
-/* What they hold; their places in the arrays stay. */
-void model_release_track(struct model *model, uint32_t track);
-void model_release_series(struct model *model, uint32_t series);
-
 /* Room for one more element of a MODEL_ARRAY. */
 #define MODEL_ARRAY_GROW(model, name)                                                                                  \
 	STORAGE_GROW((model)->storage, (model)->name, (model)->name##_count, (model)->name##_capacity, 16)

@@ -46,4 +46,7 @@ void model_forget(struct model *model, const struct model_place *since);
  * the first, and places[i] is where the ith piece in that order begins. */
 void model_reorder(struct model *model, struct model_place *places, uint32_t count, const uint32_t *order);
 
+/* When processes or places in the arrays have other numbers: keys hold those, values these. */
+void model_index_again(struct model *model);
+
 #endif

@@ -46,13 +46,4 @@ static inline struct track_builder *track_builder_of(const struct model *model, 
 	return (struct track_builder *)model->tracks[track];
 }
 
-void track_builder_release(struct track_builder *builder);
-/* Ends everything that is open at end_ns, flagged; returns how many spans that were. */
-uint32_t track_builder_close(struct model *model, uint32_t track, int64_t end_ns, uint8_t flags);
-
-/* carries.c: what the spans of a chunk cover of spans in earlier ones; to be called chunk by chunk. */
-void carries_collect(struct track_builder *builder, const struct span_chunk *chunk);
-/* Once all are collected: adds what lanes take from each other, and makes each row one. */
-void carries_finish(struct model *model);
-
 #endif

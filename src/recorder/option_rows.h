@@ -55,9 +55,4 @@ enum {
 };
 extern const char *const record_with_words[];
 
-/* Text of a row and the room it has. */
-char *record_settings_room(struct record_settings *settings, int row, size_t *bytes);
-const char *record_settings_value(const struct record_settings *settings, int row);
-void record_settings_unset(struct record_settings *settings, int row);
-
 #endif

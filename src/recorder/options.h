@@ -134,4 +134,9 @@ bool record_options_resolve(struct record_options *options, const struct record_
 /* The settings as a canonical list for STEPSCOPE_OPTIONS. Returns its length, 0 when it did not fit. */
 size_t record_settings_format(const struct record_settings *settings, char *out, size_t bytes);
 
+/* Text of a row and the room it has. */
+char *record_settings_room(struct record_settings *settings, int row, size_t *bytes);
+const char *record_settings_value(const struct record_settings *settings, int row);
+void record_settings_unset(struct record_settings *settings, int row);
+
 #endif

@@ -4,6 +4,7 @@
  */
 #include "recorder/option_rows.h"
 #include "recorder/option_values.h"
+#include "recorder/options.h"
 
 #include <assert.h>
 #include <inttypes.h>

@@ -43,16 +43,4 @@ const char *column_text_or_empty(sqlite3_stmt *statement, int column);
 /* "" for NULL; in the history's arena. */
 const char *database_text(struct history *history, sqlite3_stmt *statement, int column);
 
-/* kept_run.c: the part of a run that comparisons read, into the tables facts, metrics, steps and parts, and back. */
-enum status kept_run_write(const struct history *history, int64_t number, const struct compared_run *run,
-                           struct error *err) MUST_CHECK;
-enum status kept_run_read(struct history *history, int64_t number, struct compared_run *run,
-                          struct error *err) MUST_CHECK;
-
-/* kept_samples.c: the same, into the tables functions and telemetry. */
-enum status kept_samples_write(const struct history *history, int64_t number, const struct compared_run *run,
-                               struct error *err) MUST_CHECK;
-enum status kept_samples_read(const struct history *history, int64_t number, struct compared_run *run,
-                              struct error *err) MUST_CHECK;
-
 #endif

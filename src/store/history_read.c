@@ -3,6 +3,7 @@
  * history_read.c: finds runs in the history and gives back what was kept of them, as tables.
  */
 #include "store/database.h"
+#include "store/kept_run.h"
 #include "store/key_numbers.h"
 
 #include <stdlib.h>

@@ -3,6 +3,7 @@
  * history_write.c: adds runs to the history, removes them, names baselines. Every change is one transaction.
  */
 #include "store/database.h"
+#include "store/kept_run.h"
 
 #include <string.h>
 #include <time.h>

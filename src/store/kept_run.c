@@ -3,7 +3,9 @@
  * kept_run.c: what a comparison reads of a run (compare/compared_run.h), written into the history and read back. Nothing is
  * computed: a run that is read back compares as the run itself did.
  */
+#include "store/kept_run.h"
 #include "store/database.h"
+#include "store/kept_samples.h"
 
 #include "base/crc32c.h"
 #include "base/memory.h"

@@ -153,15 +153,6 @@ int table_find_column(const struct table *table, const char *name); /* -1: none 
 /* Its rows, and what sorting them takes, are memory of this storage, which must outlive the table. Before the first row. */
 void table_keep_in(struct table *table, struct storage *storage);
 
-/* Of this table TABLE_ROWS_MAX rows stay, or as many as have TABLE_TEXT_MAX bytes of text: those with the largest values in the column (an
- * integer or real number), of equal ones those whose keys come first, wherever they came. Before the first row. */
-#define TABLE_ROWS_MAX 100000
-#define TABLE_TEXT_MAX ((size_t)64 << 20)
-void table_bound(struct table *table, int column);
-/* Behind the last row: what did not stay is one more row, "(more names)" in the column, with what table_column.more says. Its number, -1: all stayed.
- * Only then texts in the arena stay where they are. */
-int table_add_more(struct table *table, int name_column);
-
 /* Number of a cell as double; false for text and missing cells. */
 bool table_number(const struct table *table, int row, int column, double *value);
 

@@ -58,8 +58,8 @@ STEPSCOPE_AGENT_EXPORT void stepscope_torch_compiled(const char *code, uint64_t 
 STEPSCOPE_AGENT_EXPORT void stepscope_torch_owners(const void *words, int count);
 /* Now? Then another number than 0 for each start and window of the recorder. */
 STEPSCOPE_AGENT_EXPORT unsigned stepscope_torch_wants_owners(void);
-STEPSCOPE_AGENT_EXPORT unsigned
-stepscope_torch_rotations(void); /* emit_rotations: another number, and what was told may be removed */
+/* emit_rotations(): another number, and what was told may be removed. */
+STEPSCOPE_AGENT_EXPORT unsigned stepscope_torch_rotations(void);
 STEPSCOPE_AGENT_EXPORT int stepscope_torch_may_want_owners(void); /* in this session */
 /* call() comes in a backward that computes gradients, see backward_watch(). */
 STEPSCOPE_AGENT_EXPORT void stepscope_torch_watch_backward(void (*call)(void), int is_later);

@@ -6,6 +6,7 @@
 #include "agents/torch/inputs.h"
 
 #include "agents/torch/inputs_layout.h"
+#include "agents/torch/inputs_text.h"
 #include "recorder/emit.h"
 
 #include <stepscope/stepscope.h>

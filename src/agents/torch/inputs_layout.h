@@ -95,10 +95,4 @@ static inline uint64_t value_bits(uint64_t value, uint32_t tag)
 	return tag == inputs_layout.value_tags[INPUTS_BOOL] ? bits & 0xff : bits;
 }
 
-/* What counts of the values, in the order in which they are written. How many these are, at most VALUES_APART. */
-unsigned inputs_values(const void *record, uint64_t values[VALUES_APART]);
-/* Writes the text, of which the end, or all but the sizes, is left out where it does not fit; left_out: bit k for the value k of those.
- * Returns how many bytes. */
-size_t inputs_write(const void *record, uint32_t left_out, char *text, size_t bytes);
-
 #endif

@@ -10,6 +10,7 @@
 #include "base/storage.h"
 #include "model/launch_config.h"
 #include "model/number_map.h"
+#include "table/bound.h"
 
 #include <inttypes.h>
 #include <string.h>

@@ -14,6 +14,7 @@
 #include "base/lower_bound.h"
 #include "base/storage.h"
 #include "model/number_map.h"
+#include "table/bound.h"
 
 #include <inttypes.h>
 #include <stdlib.h>

@@ -15,6 +15,7 @@
 #include "model/lanes.h"
 #include "model/launch_config.h"
 #include "model/number_map.h"
+#include "table/bound.h"
 
 #include <inttypes.h>
 #include <string.h>

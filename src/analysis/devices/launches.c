@@ -10,6 +10,7 @@
 #include "base/merge_sort.h"
 #include "base/storage.h"
 #include "model/number_map.h"
+#include "table/bound.h"
 
 #include <inttypes.h>
 #include <stdlib.h>

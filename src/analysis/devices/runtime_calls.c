@@ -8,6 +8,7 @@
 #include "base/clamped.h"
 #include "base/storage.h"
 #include "model/number_map.h"
+#include "table/bound.h"
 
 enum {
 	CALL_COUNT,

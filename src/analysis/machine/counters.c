@@ -2,12 +2,13 @@
  *
  * counters.c: the tables `counters` and `metrics`: what each series of values was over time, one row per name and process.
  */
-#include "analysis/machine/telemetry_window.h"
+#include "analysis/machine/telemetry.h"
 #include "analysis/shared/labels.h"
 #include "analysis/shared/statistics.h"
 #include "analysis/step_times/step_times.h"
 
 #include "base/storage.h"
+#include "table/bound.h"
 
 #include <math.h>
 

@@ -3,7 +3,7 @@
  * telemetry.c: the table `telemetry`: what was measured of GPUs from outside, one row per quantity and GPU. Beside a recording or a trace only
  * values of its time count.
  */
-#include "analysis/machine/telemetry_window.h"
+#include "analysis/machine/telemetry.h"
 
 #include "analysis/shared/statistics.h"
 

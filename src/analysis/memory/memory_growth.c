@@ -10,6 +10,7 @@
 
 #include "base/clamped.h"
 #include "base/storage.h"
+#include "table/bound.h"
 
 #include <string.h>
 

@@ -8,6 +8,7 @@
 #include "analysis/shared/span_places.h"
 #include "base/merge_sort.h"
 #include "base/storage.h"
+#include "table/bound.h"
 
 enum {
 	PEAK_PROCESS,

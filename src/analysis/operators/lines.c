@@ -13,6 +13,7 @@
 #include "base/memory.h"
 #include "base/merge_sort.h"
 #include "base/storage.h"
+#include "table/bound.h"
 
 #include <inttypes.h>
 #include <stdlib.h>

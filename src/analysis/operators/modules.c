@@ -15,6 +15,7 @@
 #include "base/storage.h"
 #include "model/number_map.h"
 #include "pytorch/names.h"
+#include "table/bound.h"
 
 #include <stdlib.h>
 #include <stepscope/format.h>

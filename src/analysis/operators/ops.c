@@ -19,6 +19,7 @@
 #include "base/storage.h"
 #include "model/lanes.h"
 #include "pytorch/names.h"
+#include "table/bound.h"
 
 #include <inttypes.h>
 #include <math.h>

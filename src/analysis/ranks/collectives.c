@@ -13,6 +13,7 @@
 #include "base/memory.h"
 #include "base/storage.h"
 #include "model/number_map.h"
+#include "table/bound.h"
 
 #include <inttypes.h>
 #include <stdlib.h>

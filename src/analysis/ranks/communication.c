@@ -10,6 +10,7 @@
 #include "base/clamped.h"
 #include "base/storage.h"
 #include "model/number_map.h"
+#include "table/bound.h"
 
 #include <stdlib.h>
 #include <string.h>

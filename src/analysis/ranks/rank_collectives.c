@@ -12,6 +12,7 @@
 #include "base/clamped.h"
 #include "base/memory.h"
 #include "model/number_map.h"
+#include "table/bound.h"
 
 #include <inttypes.h>
 #include <stdlib.h>

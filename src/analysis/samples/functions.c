@@ -9,6 +9,7 @@
 
 #include "base/storage.h"
 #include "model/number_map.h"
+#include "table/bound.h"
 
 #include <string.h>
 

@@ -10,6 +10,7 @@
 
 #include "base/merge_sort.h"
 #include "base/storage.h"
+#include "table/bound.h"
 
 #include <string.h>
 

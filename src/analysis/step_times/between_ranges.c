@@ -10,6 +10,7 @@
 #include "base/memory.h"
 #include "base/storage.h"
 #include "model/number_map.h"
+#include "table/bound.h"
 
 #include <assert.h>
 #include <inttypes.h>

@@ -9,7 +9,9 @@
 #include "importers/stacks/speedscope.h"
 
 #include "base/archive_reader.h"
+#include "base/input_stream.h"
 #include "base/memory.h"
+#include "importers/kineto/kineto_utf16.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -3,6 +3,7 @@
  * kineto_deliver.c: staged spans into the model: sorted, and spread over lanes where they cross. A lane is a track of the model; what
  * does not nest in the first one goes to the next, where it may be alone.
  */
+#include "importers/kineto/kineto_deliver.h"
 #include "importers/kineto/kineto_stage.h"
 
 #include "base/memory.h"

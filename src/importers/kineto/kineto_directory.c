@@ -4,6 +4,7 @@
  * first two what is no trace is passed over, but said where it is named like one or cannot be looked at.
  */
 #include "base/archive_reader.h"
+#include "base/input_stream.h"
 #include "base/memory.h"
 #include "base/text.h"
 #include "importers/find_importer.h"

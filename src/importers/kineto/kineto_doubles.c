@@ -4,6 +4,8 @@
  * they come again (kineto_deliver.c). Of others two may be equal by chance, but not all of them; where that is so of spans, marks and values
  * are asked, too.
  */
+#include "importers/kineto/kineto_doubles.h"
+#include "importers/kineto/kineto_deliver.h"
 #include "importers/kineto/kineto_stage.h"
 
 #include "base/merge_sort.h"

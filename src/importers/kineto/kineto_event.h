@@ -150,9 +150,4 @@ struct kineto_walk {
 struct kineto_walk kineto_walk_begin(const struct kineto_value *value);
 bool kineto_walk_next(struct kineto_walk *walk);
 
-/* kineto_keys.c */
-enum kineto_field kineto_field_of(const char *text, size_t length); /* KINETO_EVENT_FIELD_COUNT: none */
-enum kineto_key kineto_key_of(const char *text, size_t length);
-bool kineto_is_document_key(const char *text, size_t length);
-
 #endif

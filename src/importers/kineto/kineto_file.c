@@ -6,6 +6,7 @@
 #include "importers/kineto/kineto_file.h"
 
 #include "importers/kineto/kineto_bytes.h"
+#include "importers/kineto/kineto_keys.h"
 #include "importers/kineto/kineto_large.h"
 
 #include <string.h>

@@ -6,6 +6,10 @@
 
 #include "base/memory.h"
 #include "base/merge_sort.h"
+#include "importers/kineto/kineto_deliver.h"
+#include "importers/kineto/kineto_doubles.h"
+#include "importers/kineto/kineto_frames.h"
+#include "importers/kineto/kineto_rows.h"
 #include "model/number_map.h"
 
 #include <stdio.h>

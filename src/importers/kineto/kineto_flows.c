@@ -8,6 +8,7 @@
 #include "importers/kineto/kineto_import.h"
 
 #include "base/merge_sort.h"
+#include "importers/kineto/kineto_rows.h"
 
 #include <stdlib.h>
 #include <stepscope/stepscope.h>

@@ -3,6 +3,8 @@
  * kineto_frames.c: calls of Python that cross ranges, on a staged track. A range of `with` begins in a call (__enter__) that ends before it,
  * and ends in one (__exit__) that began in it. What else crosses is left to kineto_deliver.c.
  */
+#include "importers/kineto/kineto_frames.h"
+#include "importers/kineto/kineto_deliver.h"
 #include "importers/kineto/kineto_stage.h"
 
 #include "base/memory.h"

@@ -8,7 +8,10 @@
 
 #include "base/memory.h"
 #include "base/merge_sort.h"
+#include "importers/kineto/kineto_deliver.h"
+#include "importers/kineto/kineto_phases.h"
 #include "importers/kineto/kineto_tokens.h"
+#include "model/inference.h"
 #include "model/number_map.h"
 #include "pytorch/names.h"
 

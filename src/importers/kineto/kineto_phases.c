@@ -3,9 +3,11 @@
  * kineto_phases.c: phases among ranges, see kineto_tokens.h. They are found as if there were no calls of Python, so that a trace with stacks
  * has the phases of one without; a forward begins with its first operator, deep inside of calls that end before it does.
  */
+#include "importers/kineto/kineto_phases.h"
 #include "importers/kineto/kineto_tokens.h"
 
 #include "base/lower_bound.h"
+#include "model/inference.h"
 
 #include <string.h>
 

@@ -2,6 +2,7 @@
  *
  * kineto_rows.c: which span was open when something happened: one way through the rows of a track, with the spots on it sorted by time.
  */
+#include "importers/kineto/kineto_rows.h"
 #include "importers/kineto/kineto_stage.h"
 
 #include "base/merge_sort.h"

@@ -191,31 +191,11 @@ struct staged_halves { /* ends without a begin, begins without an end; the first
  * Before tracks are sorted. */
 struct staged_halves kineto_stage_pair(struct kineto_stage *stage);
 
-/* By start, the longer first, and never by the place in the file. */
-int kineto_compare_spans(const void *left, const void *right);
-void kineto_sort(struct kineto_stage *stage, struct staged_track *track);
-/* Where each span that its writer did not number is there twice, and of marks and values all are (kineto_doubles.c). */
-void kineto_leave_out_doubles(struct kineto_stage *stage);
-
-/* A call of Python that a range (step, annotation) begins or ends in the middle of, as `with` does in __enter__ and __exit__, ends there: a
- * thread is one track and no time counts twice. Of both it is what matters less. What was cut is in the ledger. Before tracks are
- * delivered. */
-void kineto_cut_frames(struct kineto_stage *stage, struct staged_track *track, struct model *model);
-
-/* The spans of the track into the model, `shift_ns` later, into as many tracks, up to 64, as it takes that none is cut: the others are
- * named as lanes. Spans of threads that end after the one around them by at most a microsecond, which is how times are rounded, are cut.
- * What was cut is in the ledger. */
-void kineto_deliver(struct kineto_stage *stage, uint32_t track, enum track_kind kind, int64_t shift_ns,
-                    struct model *model);
-
 struct kineto_spot {     /* a place in time on a track */
 	int64_t time_ns; /* of the model */
 	uint32_t staged; /* track of the stage */
 	uint32_t track;  /* of the model */
 	uint32_t row;    /* MODEL_NONE: none */
 };
-/* Fills track and row of every spot with the innermost span that is open there. After the tracks are delivered. */
-void kineto_find_rows(const struct kineto_stage *stage, const struct model *model, struct kineto_spot *spots,
-                      uint32_t count);
 
 #endif

@@ -7,6 +7,7 @@
 #include "base/lower_bound.h"
 #include "base/memory.h"
 #include "base/merge_sort.h"
+#include "importers/kineto/kineto_deliver.h"
 #include "model/step_facts.h"
 
 #include <stdlib.h>

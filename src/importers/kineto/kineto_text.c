@@ -3,6 +3,7 @@
  * kineto_text.c: see kineto_text.h.
  */
 #include "importers/kineto/kineto_text.h"
+#include "importers/kineto/kineto_utf16.h"
 
 #include "base/memory.h"
 #include "importers/kineto/kineto_bytes.h"

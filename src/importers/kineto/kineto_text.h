@@ -48,10 +48,4 @@ bool kineto_text_go_on(struct kineto_text *text);
 /* The next byte that is not blank, which stays unread; -1: the text ends. */
 int kineto_text_peek(struct kineto_text *text);
 
-/* By its first bytes. */
-enum kineto_encoding kineto_encoding_of(const char *head, size_t length);
-/* Decodes as many of *length bytes as make whole characters, and says how many that were. out: at least as long and half again. Returns
- * how much was written. */
-size_t kineto_decode_utf16(char *out, const char *in, size_t *length, enum kineto_encoding encoding);
-
 #endif

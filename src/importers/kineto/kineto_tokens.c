@@ -8,6 +8,7 @@
 #include "base/memory.h"
 #include "base/merge_sort.h"
 #include "base/text.h"
+#include "importers/kineto/kineto_deliver.h"
 #include "importers/kineto/kineto_makers.h"
 #include "model/operator_inputs.h"
 #include "pytorch/names.h"

@@ -38,10 +38,6 @@ void kineto_nodes_find(struct kineto_import *import, struct kineto_group *group,
  * file. has_frames: calls of Python are ranges, else it is as if they were not there. False: it has no thread with spans. */
 bool kineto_tokens_init(struct kineto_tokens *tokens, struct kineto_import *import, const struct kineto_group *group,
                         const uint8_t *kinds, uint8_t *classes, bool has_frames, uint32_t *training);
-/* Phases in pieces that nest with the ranges, and with the steps whose bounds are given, in order. One that a range begins or ends in the
- * middle of takes in the whole range, unless another phase or step is in that, too. Steps are left out. By start. */
-void kineto_fit_phases(struct inference *phases, const struct kineto_tokens *tokens, const int64_t *bounds,
-                       uint32_t bound_count);
 void kineto_tokens_release(struct kineto_tokens *tokens);
 
 #endif

@@ -7,6 +7,7 @@
 
 #include "base/lower_bound.h"
 #include "base/memory.h"
+#include "model/inference.h"
 
 #include <inttypes.h>
 #include <stdlib.h>

@@ -18,6 +18,7 @@
  */
 #include "base/memory.h"
 #include "model/infer_steps.h"
+#include "model/inference.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

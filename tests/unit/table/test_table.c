@@ -13,6 +13,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "table/bound.h"
 #include "table/table.h"
 
 enum {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * recording.c: the machine's counters as events of this process's own session. Who records a machine is settled by an
+ * host_recording.c: the machine's counters as events of this process's own session. Who records a machine is settled by an
  * abstract socket with the run's name: the kernel gives it to one process and takes it back when that ends, however it ends.
  */
 #include "host/host.h"

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * compared_read.h: private to compare/: the parts of compared_run_init() that have files of their own.
+ * compared.h: private to compare/: the parts of compared_run_init() that have files of their own.
  */
-#ifndef COMPARE_COMPARED_READ_H
-#define COMPARE_COMPARED_READ_H
+#ifndef COMPARE_COMPARED_H
+#define COMPARE_COMPARED_H
 
 #include "compare/compared_run.h"
 

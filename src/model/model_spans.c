@@ -3,6 +3,7 @@
  * Filling tracks with spans. Nesting is kept valid whatever comes in: starts never go back, an end is never before
  * anything inside, and nothing sticks out of a parent whose end is known.
  */
+#include "model/model_spans.h"
 #include "model/track_builder.h"
 
 #include <assert.h>

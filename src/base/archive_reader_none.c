@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * archive_none.c: see archive_reader.h; built where libarchive is missing.
+ * archive_reader_none.c: see archive_reader.h; built where libarchive is missing.
  */
 #include "base/archive_reader.h"
 

@@ -1,18 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * finish.h: the pieces of model_finish() that have files of their own. Private to model/.
+ * model_finish.h: the pieces of model_finish() that have files of their own. Private to model/.
  */
-#ifndef MODEL_FINISH_H
-#define MODEL_FINISH_H
+#ifndef MODEL_MODEL_FINISH_H
+#define MODEL_MODEL_FINISH_H
 
 #include "model/model.h"
-
-/* Sorts model.memory and owners by process and time, pairs frees with allocations, adds those that only an owner told of, and says
- * what each is for. Tracks are finished. */
-void finish_memory(struct model *model);
-
-/* Says what the allocations of unknown category are for: memory_categories.c. They are paired. */
-void finish_categories(struct model *model);
 
 /* The steps of one process and a cursor that goes forward in time. */
 struct step_cursor {

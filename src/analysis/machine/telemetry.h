@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * telemetry_window.h: which time values from outside count in: that of the program, or of the steps that are selected. Where nothing but
+ * telemetry.h: which time values from outside count in: that of the program, or of the steps that are selected. Where nothing but
  * telemetry was read, all of it.
  */
-#ifndef ANALYSIS_MACHINE_TELEMETRY_WINDOW_H
-#define ANALYSIS_MACHINE_TELEMETRY_WINDOW_H
+#ifndef ANALYSIS_MACHINE_TELEMETRY_H
+#define ANALYSIS_MACHINE_TELEMETRY_H
 
 #include "analysis/step_times/step_times.h"
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * archive_libarchive.c: see archive_reader.h. The library is loaded when the first archive is met: with all that it needs for other
+ * archive_reader_libarchive.c: see archive_reader.h. The library is loaded when the first archive is met: with all that it needs for other
  * formats it would take longer to load than the program takes to start.
  */
 #include "base/archive_reader.h"

@@ -1,0 +1,187 @@
+#!/usr/bin/python3
+# SPDX-License-Identifier: Apache-2.0
+"""Checks how the source is built, as CONTRIBUTING says: sizes of folders and files, headers that stand alone and together, where functions are
+declared, names of structs and of static functions, and mutable globals.
+
+    tools/check_house.py            checks; prints what is wrong, one line each
+    tools/check_house.py --numbers  prints how much there is of each
+"""
+import argparse
+import collections
+import concurrent.futures
+import os
+import re
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parent.parent
+FILES_OF_A_FOLDER = 45
+LINES_OF_A_FILE = 700
+LINES_OF_A_TEST = 1000
+LINES_OF_AN_INTERNAL_HEADER = 200
+FILES_OF_A_STATIC_NAME = 2
+
+# Longer than LINES_OF_A_FILE, until the one definition of the step replaces them.
+LONG_FILES = {"src/importers/recording/recording_stream.c", "src/importers/recording/recording_torch.c"}
+# Of these a build takes one.
+ALTERNATIVES = [{"inflate_isal.c", "inflate_zlib.c"}, {"compress_gzip_isal.c", "compress_gzip_zlib.c"}, {"archive_reader_libarchive.c", "archive_reader_none.c"}]
+# The one header of a folder that may declare functions of several of its files.
+INTERNAL_HEADERS = {
+    "src/agents/python": "native.h",
+    "src/agents/torch": "agent.h",
+    "src/analysis": "analysis.h",
+    "src/base": "storage_file.h",
+    "src/commands": "command.h",
+    "src/compare": "comparison_build.h",
+    "src/host": "source.h",
+    "src/importers": "importer.h",
+    "src/importers/kineto": "kineto_import.h",
+    "src/importers/nsys": "nsys.h",
+    "src/importers/recording": "recording.h",
+    "src/importers/smi": "nvidia_smi.h",
+    "src/importers/snapshot": "snapshot.h",
+    "src/importers/stacks": "speedscope.h",
+    "src/output/compare": "compare_outputs.h",
+    "src/output/export": "export_common.h",
+    "src/output/validate": "validate_chrome.h",
+    "src/model": "infer_steps_parts.h",
+    "src/query": "modules.h",
+    "src/recorder": "emit.h",
+    "src/run": "run_state.h",
+    "src/store": "history.h",
+}
+# Exported to others by name, so no header of src/ declares them.
+WITHOUT_HEADER = {"src/recorder/api.c", "src/agents/torch/observer.c", "src/agents/python/module.c", "src/commands/main.c"}
+INCLUDES = ("-Isrc", "-Iinclude", "-include", "src/base/banned.h")
+
+COMMENT = re.compile(r"/\*.*?\*/|//[^\n]*", re.S)
+FUNCTION = re.compile(r"^((?:[A-Za-z_][\w \*]*?)?[ \*](\w+))\((?:[^;{}]|\n)*?\)(?:\s*__attribute__\(\(.*?\)\))?\n\{", re.M)
+DECLARATION = re.compile(r"^(?!static\b|#|typedef\b)[A-Za-z_][\w \*]*?[ \*](\w+)\(", re.M)
+TAG = re.compile(r"\b(?:struct|union|enum) (\w+)\s*\{")
+
+
+def text_of(path):
+    """Without comments; the number of lines stays."""
+    return COMMENT.sub(lambda match: "\n" * match.group(0).count("\n"), path.read_text(encoding="utf-8"))
+
+
+class House:
+    def __init__(self, root):
+        self.root = root
+        self.sources = sorted((root / "src").rglob("*.c"))
+        self.headers = sorted([*(root / "src").rglob("*.h"), *(root / "include").rglob("*.h")])
+        self.texts = {path: text_of(path) for path in self.sources + self.headers}
+
+    def name(self, path):
+        return str(path.relative_to(self.root))
+
+    def functions(self, is_static):
+        """(path, name) of each function that is defined in a .c file."""
+        for path in self.sources:
+            for match in FUNCTION.finditer(self.texts[path]):
+                words = match.group(1).split()
+                if ("static" in words) == is_static and not match.group(2).startswith("_"):
+                    yield path, match.group(2)
+
+    # ---- sizes ----
+
+    def folders(self):
+        counts = collections.Counter(path.parent for path in self.sources)
+        for folder, count in sorted(counts.items()):
+            if count > FILES_OF_A_FOLDER:
+                yield f"{self.name(folder)}: {count} .c files, more than {FILES_OF_A_FOLDER}: divide it"
+
+    def lengths(self):
+        tests = [path for path in (self.root / "tests").rglob("*") if path.suffix in (".c", ".h", ".py") and "data" not in path.parts]
+        for paths, limit in ((self.sources, LINES_OF_A_FILE), (sorted(tests), LINES_OF_A_TEST)):
+            for path in paths:
+                lines = path.read_text(encoding="utf-8").count("\n")
+                if lines > limit and self.name(path) not in LONG_FILES:
+                    yield f"{self.name(path)}: {lines} lines, more than {limit}: split it by what its parts know"
+
+    # ---- headers ----
+
+    def compiles(self, text):
+        """What the compiler says of it first; None: it compiles."""
+        with tempfile.NamedTemporaryFile("w", suffix=".c") as file:
+            file.write(text)
+            file.flush()
+            python = subprocess.run(["python3-config", "--includes"], capture_output=True, text=True, check=False).stdout.split()
+            done = subprocess.run(["cc", "-fsyntax-only", "-std=gnu11", "-D_GNU_SOURCE", *INCLUDES, *python, file.name], cwd=self.root,
+                                  capture_output=True, text=True, check=False)
+        return None if done.returncode == 0 else next((line for line in done.stderr.splitlines() if "error" in line), done.stderr)
+
+    def include_of(self, path):
+        folder = "src" if path.is_relative_to(self.root / "src") else "include"
+        return f'#include "{path.relative_to(self.root / folder)}"\n'
+
+    def standalone(self):
+        includes = [self.include_of(path) for path in self.headers]
+        with concurrent.futures.ThreadPoolExecutor(os.cpu_count()) as pool:
+            for path, problem in zip(self.headers, pool.map(self.compiles, includes)):
+                if problem:
+                    yield f"{self.name(path)}: does not compile alone: {problem}"
+        for order, text in (("together", includes), ("together, in reverse order", includes[::-1])):
+            problem = self.compiles("".join(text))
+            if problem:
+                yield f"headers do not compile {order}: {problem}"
+
+    def declarations(self):
+        declared = collections.defaultdict(list)
+        for path in self.headers:
+            for name in DECLARATION.findall(self.texts[path]):
+                declared[name].append(path)
+        for path, name in self.functions(is_static=False):
+            own, internal = path.with_suffix(".h"), path.parent / INTERNAL_HEADERS.get(self.name(path.parent), "-")
+            headers = declared.get(name, [])
+            if not headers and self.name(path) not in WITHOUT_HEADER and name != "main":
+                yield f"{self.name(path)}: {name}() is declared in no header"
+            elif headers and headers[0].is_relative_to(self.root / "src") and not any(
+                    header in (own, internal) or (header.parent == path.parent and path.stem.startswith(header.stem.removesuffix("r"))) for header in headers):
+                yield f"{self.name(path)}: {name}() is declared in {self.name(headers[0])}, not in {own.name}"
+        for folder, header in INTERNAL_HEADERS.items():
+            path = self.root / folder / header
+            lines = path.read_text(encoding="utf-8").count("\n") if path.exists() else 0
+            if lines > LINES_OF_AN_INTERNAL_HEADER:
+                yield f"{folder}/{header}: {lines} lines, more than {LINES_OF_AN_INTERNAL_HEADER}, in an internal header"
+
+    # ---- names ----
+
+    def tags(self):
+        places = collections.defaultdict(set)
+        for path, text in self.texts.items():
+            for tag in TAG.findall(text):
+                places[tag].add(path)
+        for tag, paths in sorted(places.items()):
+            if len(paths) > 1 and not any({path.name for path in paths} <= names for names in ALTERNATIVES):
+                yield f"struct {tag} is in {', '.join(sorted(map(self.name, paths)))}: a tag names one struct"
+
+    def static_names(self):
+        places = collections.defaultdict(set)
+        for path, name in self.functions(is_static=True):
+            places[name].add(path)
+        for name, paths in sorted(places.items()):
+            if len(paths) > FILES_OF_A_STATIC_NAME:
+                yield f"{name}() is a static function of {len(paths)} files: {', '.join(sorted(map(self.name, paths))[:4])}, ..."
+
+
+CHECKS = ("folders", "lengths", "standalone", "declarations", "tags", "static_names")
+
+
+def main():
+    parser = argparse.ArgumentParser(prog="tools/check_house.py", description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--root", type=Path, default=ROOT, help=argparse.SUPPRESS)
+    parser.add_argument("--only", choices=CHECKS, action="append")
+    parser.add_argument("--numbers", action="store_true")
+    chosen = parser.parse_args()
+    house = House(chosen.root)
+    found = {check: list(getattr(house, check)()) for check in chosen.only or CHECKS}
+    for check, problems in found.items():
+        print(f"{len(problems):6} {check}" if chosen.numbers else "\n".join(problems), end="\n" if problems or chosen.numbers else "")
+    return 1 if any(found.values()) and not chosen.numbers else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
