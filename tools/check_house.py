@@ -9,6 +9,7 @@ declared, names of structs and of static functions, and mutable globals.
 import argparse
 import collections
 import concurrent.futures
+import json
 import os
 import re
 import subprocess
@@ -67,11 +68,18 @@ def text_of(path):
     return COMMENT.sub(lambda match: "\n" * match.group(0).count("\n"), path.read_text(encoding="utf-8"))
 
 
+def written(path):
+    """Variables of an object file that can be written, those within functions too."""
+    lines = subprocess.run(["objdump", "-t", path], capture_output=True, text=True, check=True).stdout.splitlines()
+    symbols = [re.match(r"[0-9a-f]+ .{6}O (\S+)\s+[0-9a-f]+ (?:\.hidden )?(\w+)", line) for line in lines]
+    return {match.group(2) for match in symbols if match and not re.match(r"\.rodata|\.data\.rel\.ro|\*UND", match.group(1))}
+
+
 class House:
     def __init__(self, root):
-        self.root = root
-        self.sources = sorted((root / "src").rglob("*.c"))
-        self.headers = sorted([*(root / "src").rglob("*.h"), *(root / "include").rglob("*.h")])
+        self.root = root.resolve()
+        self.sources = sorted((self.root / "src").rglob("*.c"))
+        self.headers = sorted([*(self.root / "src").rglob("*.h"), *(self.root / "include").rglob("*.h")])
         self.texts = {path: text_of(path) for path in self.sources + self.headers}
 
     def name(self, path):
@@ -147,6 +155,29 @@ class House:
             if lines > LINES_OF_AN_INTERNAL_HEADER:
                 yield f"{folder}/{header}: {lines} lines, more than {LINES_OF_AN_INTERNAL_HEADER}, in an internal header"
 
+    # ---- state ----
+
+    def globals(self):
+        """By the objects of build-test, where each variable that can be written has a section."""
+        allowed = collections.Counter()
+        listed = self.root / "tools/globals.list"
+        for line in listed.read_text(encoding="utf-8").splitlines() if listed.exists() else []:
+            if line and not line.startswith("#"):
+                name, count = line.split()[:2]
+                allowed[name] = int(count)
+        commands = self.root / "build-test/compile_commands.json"
+        if not commands.exists():
+            print("check_house: globals skipped: build-test/compile_commands.json is missing (tools/build build-test)", file=sys.stderr)
+            return
+        found = collections.defaultdict(set)
+        for entry in json.loads(commands.read_text(encoding="utf-8")):
+            source, output = (Path(entry["directory"], entry[key]).resolve() for key in ("file", "output"))
+            if source.is_relative_to(self.root / "src") and output.exists():
+                found[str(source.relative_to(self.root))] |= written(output)
+        for name, variables in sorted(found.items()):
+            if len(variables) > allowed[name]:
+                yield f"{name}: {len(variables)} mutable globals, more than {allowed[name]} (tools/globals.list): {', '.join(sorted(variables))}"
+
     # ---- names ----
 
     def tags(self):
@@ -167,7 +198,7 @@ class House:
                 yield f"{name}() is a static function of {len(paths)} files: {', '.join(sorted(map(self.name, paths))[:4])}, ..."
 
 
-CHECKS = ("folders", "lengths", "standalone", "declarations", "tags", "static_names")
+CHECKS = ("folders", "lengths", "standalone", "declarations", "globals", "tags", "static_names")
 
 
 def main():
