@@ -7,6 +7,7 @@ declared, names of structs and of static functions, and mutable globals.
     tools/check_house.py --numbers  prints how much there is of each
 """
 import argparse
+import ast
 import collections
 import concurrent.futures
 import json
@@ -73,6 +74,17 @@ def written(path):
     lines = subprocess.run(["objdump", "-t", path], capture_output=True, text=True, check=True).stdout.splitlines()
     symbols = [re.match(r"[0-9a-f]+ .{6}O (\S+)\s+[0-9a-f]+ (?:\.hidden )?(\w+)", line) for line in lines]
     return {match.group(2) for match in symbols if match and not re.match(r"\.rodata|\.data\.rel\.ro|\*UND", match.group(1))}
+
+
+def imported_by(path, folder):
+    """The modules of the same package that a module imports anywhere, also within functions."""
+    found = set()
+    for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+        if isinstance(node, ast.ImportFrom) and node.module == folder.name:
+            found |= {alias.name for alias in node.names if (folder / f"{alias.name}.py").exists()}
+        elif isinstance(node, ast.ImportFrom) and (node.module or "").startswith(f"{folder.name}."):
+            found.add(node.module.split(".")[1])
+    return found
 
 
 class House:
@@ -178,6 +190,27 @@ class House:
             if len(variables) > allowed[name]:
                 yield f"{name}: {len(variables)} mutable globals, more than {allowed[name]} (tools/globals.list): {', '.join(sorted(variables))}"
 
+    # ---- Python ----
+
+    def python_cycles(self):
+        folder = self.root / "python/stepscope"
+        imports = {path.stem: imported_by(path, folder) for path in sorted(folder.glob("*.py")) if path.stem != "__init__"}
+        found = set()
+
+        def follow(module, way):
+            for other in sorted(imports.get(module, ())):
+                if other in way:
+                    circle = way[way.index(other):]
+                    first = circle.index(min(circle))
+                    found.add(" -> ".join([*circle[first:], *circle[:first], circle[first]]))
+                else:
+                    follow(other, [*way, other])
+
+        for module in imports:
+            follow(module, [module])
+        for circle in sorted(found):
+            yield f"python/stepscope: modules import each other: {circle}"
+
     # ---- names ----
 
     def tags(self):
@@ -198,7 +231,7 @@ class House:
                 yield f"{name}() is a static function of {len(paths)} files: {', '.join(sorted(map(self.name, paths))[:4])}, ..."
 
 
-CHECKS = ("folders", "lengths", "standalone", "declarations", "globals", "tags", "static_names")
+CHECKS = ("folders", "lengths", "standalone", "declarations", "globals", "python_cycles", "tags", "static_names")
 
 
 def main():

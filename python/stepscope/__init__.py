@@ -78,9 +78,9 @@ def auto(options=None):
     Options are a list such as "with=shapes:memory,out=runs/a" in the names of `stepscope run --help`. Under `stepscope run`, and
     when it records already, this only makes sure that PyTorch is observed. Never raises: what cannot be recorded is said.
     """
-    from stepscope import _auto
+    from stepscope import _hook
 
-    return _auto.start(options)
+    return _hook.record(options)
 
 
 def load_ipython_extension(shell):

@@ -6,7 +6,7 @@ import runpy
 import subprocess
 import sys
 
-from stepscope import _auto, _program
+from stepscope import _hook, _program
 
 USAGE = "usage: python -m stepscope [options of `stepscope run`] train.py [arguments]   (or -m module, or -c command)"
 # All others take a value.
@@ -36,7 +36,7 @@ def run_here(options, program):
         if not value and word.startswith("--no-"):
             name, value = name[len("no_"):], "false"
         settings.append(f"{'out' if name == 'o' else name}={value or ('true' if word in FLAGS else next(words, ''))}")
-    _auto.start(",".join(settings).replace("shapes,memory", "shapes:memory"))
+    _hook.record(",".join(settings).replace("shapes,memory", "shapes:memory"))
     kind, sys.argv = program[0], program[1:] if program[0] in ("-m", "-c") else program
     if kind == "-m":
         sys.path[0] = os.getcwd()

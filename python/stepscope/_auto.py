@@ -4,7 +4,6 @@ import os
 import sys
 
 import stepscope
-from stepscope import _hook
 
 _PACKAGE = os.path.dirname(os.path.abspath(__file__))
 
@@ -12,14 +11,6 @@ _PACKAGE = os.path.dirname(os.path.abspath(__file__))
 def say(text):
     """One line on stderr."""
     print(f"stepscope: {text}", file=sys.stderr)
-
-
-def start(options=None):
-    """See stepscope.auto()."""
-    directory = begin_here(options)
-    if directory:
-        _hook.watch()
-    return directory
 
 
 def begin_here(options=None):

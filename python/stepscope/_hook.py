@@ -196,6 +196,16 @@ def watch(*folders):
         sys.meta_path.insert(0, TorchFinder)
 
 
+def record(options=None):
+    """See stepscope.auto()."""
+    from stepscope import _auto
+
+    directory = _auto.begin_here(options)
+    if directory:
+        watch()
+    return directory
+
+
 def observe():
     """A recording has begun that the program asked for."""
     torch = sys.modules.get("stepscope._torch")

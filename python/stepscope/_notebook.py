@@ -51,7 +51,7 @@ def load(shell):
             if stepscope.is_recording():
                 _auto.say(f"this session is recorded already, into {stepscope.run_directory()}")
                 return None
-            directory = _auto.start(_options(line))
+            directory = _hook.record(_options(line))
             return None if directory else "nothing is recorded"
         if os.environ.get("STEPSCOPE_RUN_DIR") or stepscope.is_recording():
             _auto.say("this session is recorded as a whole already: the cell runs as part of it")

@@ -8,6 +8,8 @@ there are before and after tell what a thread's collectives are of, and the coll
 import os
 from _thread import get_ident
 
+from stepscope import _facts
+
 MOST_GROUPS = 1000  # that are told: each is a few names in the recording
 MOST_RANKS = 30     # of a group that are written: of more the first ones and the last, as torch.profiler does
 
@@ -32,7 +34,7 @@ def watch(torch, native):
     def after(ranks, raised):
         made = _making.pop(get_ident()).what_is_new(groups._pg_names)
         if made and raised is None:
-            _tell_group(*made, ranks)
+            _tell_group(native, *made, ranks)
 
     groups._update_default_pg = native.around(groups._update_default_pg, after=tell)
     # by its place: the ranks, none for the group of all
@@ -55,21 +57,19 @@ def _threads():
     return set(os.listdir("/proc/self/task"))
 
 
-def _tell_group(group, name, threads, ranks):
+def _tell_group(native, group, name, threads, ranks):
     global _told
-    from stepscope._torch import tell_fact
-
     _told += 1
     if _told > MOST_GROUPS:
-        tell_fact("process_groups", f"those made behind the first {MOST_GROUPS} were left out")
+        _facts.tell(native, "process_groups", f"those made behind the first {MOST_GROUPS} were left out")
         return
-    tell_fact(f"process_group.{name}.size", str(group.size()))
+    _facts.tell(native, f"process_group.{name}.size", str(group.size()))
     if ranks is not None:
-        tell_fact(f"process_group.{name}.ranks", _text(list(ranks) or range(group.size())))
+        _facts.tell(native, f"process_group.{name}.ranks", _text(list(ranks) or range(group.size())))
     if getattr(group, "group_desc", ""):  # 2.4
-        tell_fact(f"process_group.{name}.description", group.group_desc)
+        _facts.tell(native, f"process_group.{name}.description", group.group_desc)
     for thread in threads:
-        tell_fact(f"process_group_thread.{thread}", name)
+        _facts.tell(native, f"process_group_thread.{thread}", name)
 
 
 def _text(ranks):

@@ -5,7 +5,7 @@ import tempfile
 
 import stepscope
 from stepscope import _results, _windows
-from stepscope.arguments import Nothing
+from stepscope._nothing import Nothing
 
 
 class Simple(Nothing):

@@ -7,6 +7,7 @@ import sys
 import warnings
 
 import stepscope
+from stepscope import _facts
 
 _LAUNCHERS = ("torchrun", "accelerate", "accelerate-launch", "deepspeed")
 _LAUNCHER_MODULES = ("torch.distributed.run", "torch.distributed.launch", "accelerate.commands.launch",
@@ -16,7 +17,6 @@ _LAUNCHER_MODULES = ("torch.distributed.run", "torch.distributed.launch", "accel
 _LEAN_PARTS = "tls,engine,object"
 _LEAN_DEFAULTS = {"2.3": "tls", "2.6": "tls", **dict.fromkeys(("2.9", "2.11", "2.13", "2.14"), _LEAN_PARTS)}
 _is_attached = False
-_facts = {}
 native = None  # the extension, once we are attached
 
 
@@ -48,8 +48,8 @@ def _attach(torch):
         _lines.check(native)
     from stepscope import _calls, _modules
 
-    _facts["torch.modules"] = _modules.watch(torch, native)
-    _facts["torch.calls"] = _calls.watch(torch, native)
+    _facts.keep("torch.modules", _modules.watch(torch, native))
+    _facts.keep("torch.calls", _calls.watch(torch, native))
     tell()
     from stepscope import _loader, _optimizers, _ranks, _waits
 
@@ -97,18 +97,11 @@ def _watch(part, torch):
         native.metadata(f"torch.{part.__name__.rpartition('._')[2]}", f"not in this PyTorch: {problem}")
 
 
-def tell_fact(key, value):
-    """In this recording, and in each one that is started later."""
-    _facts[key] = value
-    native.metadata(key, value)
-
-
 def tell():
     """Starts the observer, and notes in the recording that it did: also in each one that is started later."""
     if native is not None:
         native.metadata("torch.version", str(sys.modules["torch"].__version__))
-        for fact, value in _facts.items():
-            native.metadata(fact, value)
+        _facts.tell_all(native)
         native.torch_start()
         _settle(sys.modules["torch"])
 

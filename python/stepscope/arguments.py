@@ -16,6 +16,8 @@ import argparse
 import numbers
 import os
 
+from stepscope._nothing import Nothing
+
 # name, type, default, what it does
 _SCHEDULE = "steps of each cycle"
 STYLES = {
@@ -188,33 +190,6 @@ class _Guarded:
             self.handler(prof)
         except Exception as problem:
             _say(f"the files of a cycle were not written: {problem}")
-
-
-class Nothing:
-    """In place of a profiler that nobody asked for."""
-
-    def __enter__(self):
-        return self
-
-    step_num, current_action, profiler, preset_metadata = 0, None, None, {}
-
-    def __exit__(self, *exception):
-        return None
-
-    def _ignore(self, *arguments, **more):
-        return None
-
-    start = stop = step = prepare_trace = start_trace = stop_trace = toggle_collection_dynamic = _ignore
-    export_chrome_trace = export_stacks = export_memory_timeline = _ignore
-    add_metadata = add_metadata_json = preset_metadata_json = set_custom_trace_id_callback = get_trace_id = _ignore
-
-    def key_averages(self, *arguments, **more):
-        """No rows: a table of them is empty."""
-        from stepscope._events import nothing
-
-        return nothing()
-
-    events = key_averages
 
 
 class Settings:

@@ -47,8 +47,10 @@ def test_a_good_tree_passes(tmp_path):
      "src/base/next.c: list_next() is declared in src/base/other.h, not in next.h"),
     ({"src/model/list.c": "struct list {\n\tint other;\n};\n"}, "struct list is in src/base/list.h, src/model/list.c"),
     ({f"src/base/{name}.c": STATIC for name in "abc"}, "fold() is a static function of 3 files"),
+    ({"python/stepscope/a.py": "from stepscope import b\n", "python/stepscope/b.py": "def f():\n    from stepscope.a import g\n"},
+     "python/stepscope: modules import each other: a -> b -> a"),
     ({"src/store/history.h": "\n" * 201}, "src/store/history.h: 201 lines, more than 200"),
-), ids=("folder", "length", "test", "alone", "together", "undeclared", "elsewhere", "tag", "static", "internal header"))
+), ids=("folder", "length", "test", "alone", "together", "undeclared", "elsewhere", "tag", "static", "Python", "internal header"))
 def test_each_fault_is_found(tmp_path, more, told):
     done = checked(tree(tmp_path, **more))
     assert done.returncode == 1 and told in done.stdout, done.stdout + done.stderr
