@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * analysis.h: a question that is answered by a table. One file per analysis, one line in analysis/registry.c.
+ * analysis.h: a question that is answered by a table. One file per analysis, one line in analysis/analyses.h.
  */
 #ifndef ANALYSIS_ANALYSIS_H
 #define ANALYSIS_ANALYSIS_H
 
+#include "analysis/analyses.h"
 #include "model/model.h"
 #include "table/table.h"
 
@@ -54,35 +55,19 @@ struct analysis {
 	 * table say why they are empty. */
 	enum status (*run)(const struct model *model, const struct analysis_options *options, struct table *table,
 	                   struct error *err);
+	unsigned splits;      /* how its rows can be split: enum analysis_by, or-ed */
+	bool with_past;       /* of selected steps it needs what was before them: it says what they began with */
+	bool is_of_devices;   /* wrong where work of devices was lost; only of the steps with operators */
+	bool is_of_operators; /* only of the steps with operators */
+	bool is_of_phases;    /* the same, if the program marks no phases */
 };
 
-extern const struct analysis analysis_run, analysis_steps, analysis_step_time, analysis_phases, analysis_between_steps,
-	analysis_ops, analysis_modules, analysis_top_modules, analysis_lines, analysis_stacks, analysis_memory,
-	analysis_memory_peak, analysis_memory_modules, analysis_memory_lines, analysis_memory_largest,
-	analysis_memory_segments, analysis_memory_failures, analysis_memory_steps, analysis_memory_growth,
-	analysis_memory_totals, analysis_ranks, analysis_processes, analysis_counters, analysis_metrics, analysis_marks,
-	analysis_threads, analysis_ledger, analysis_cost, analysis_facts;
+#define ANALYSIS_DECLARE(name) extern const struct analysis analysis_##name;
+ANALYSES(ANALYSIS_DECLARE)
+#undef ANALYSIS_DECLARE
 
-extern const struct analysis analysis_step_breakdown, analysis_step_parts, analysis_device_busy, analysis_device_steps,
-	analysis_kernels, analysis_copies, analysis_launches, analysis_runtime_calls, analysis_communication,
-	analysis_queue_depth, analysis_device_gaps, analysis_copy_waits, analysis_sync_waits, analysis_mfu,
-	analysis_critical_path, analysis_critical_steps, analysis_between_ranges;
-
-extern const struct analysis analysis_operator_patterns, analysis_data_loader, analysis_host_waits,
-	analysis_collectives, analysis_rank_phases, analysis_rank_collectives, analysis_collective_times;
-
-extern const struct analysis analysis_functions, analysis_sampled_stacks, analysis_sampled_threads, analysis_telemetry;
-
-/* NULL-terminated, in the order reports use. */
-extern const struct analysis *const analyses[];
+extern const struct analysis *const analyses[ANALYSIS_COUNT + 1]; /* NULL-terminated, in the order reports use */
+/* NULL: there is no analysis of that name. */
 const struct analysis *analysis_find(const char *name);
-/* How its rows can be split: enum analysis_by, or-ed. */
-unsigned analysis_splits(const char *name);
-/* Does it want to know, of selected steps, what was before them? It says what they began with. */
-bool analysis_needs_past(const char *name);
-/* Is it wrong where work of devices was lost? */
-bool analysis_is_of_devices(const char *name);
-/* Is it of the steps with operators alone? infers_phases: the program marks none. */
-bool analysis_is_of_operators(const char *name, bool infers_phases);
 
 #endif

@@ -20,7 +20,6 @@
 #include "analysis/step_times/whole_steps.h"
 #include "model/launches.h"
 
-#define REPORT_TABLES 64
 #define REPORT_DEFECTS 32
 
 struct report {
@@ -40,7 +39,7 @@ struct report {
 		struct table table;
 		bool is_ready;
 		int64_t cpu_ns;              /* what computing it took */
-	} tables[REPORT_TABLES];             /* like analyses[] */
+	} tables[ANALYSIS_COUNT];            /* like analyses[] */
 	int64_t shared_cpu_ns;               /* what tables share took */
 	const char *defects[REPORT_DEFECTS]; /* broken promises of columns: mistakes of ours */
 	int defect_count;

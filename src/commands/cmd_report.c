@@ -76,7 +76,8 @@ static enum status parse_by(struct analysis_options *analysis, struct error *err
 {
 	/* which are tables of their own, where the one that is wanted cannot be split by them */
 	static const char *const tables[BYS] = {NULL, NULL, NULL, "lines", "stacks", "modules"};
-	unsigned splits = table_name ? analysis_splits(table_name) : 0;
+	const struct analysis *wanted = table_name ? analysis_find(table_name) : NULL;
+	unsigned splits = wanted ? wanted->splits : 0;
 	const char *split = NULL, *whole = NULL;
 
 	for (int i = 0; i < by.count; i++) {
@@ -161,8 +162,10 @@ static enum status check_list(struct error *err)
 /* A table that cannot be split would be the same as without --by. */
 static enum status check_split(const struct analysis_options *analysis, struct error *err)
 {
-	for (unsigned i = 0; table_name && analysis_find(table_name) && i < BYS; i++) {
-		if (!(analysis->by & ~analysis_splits(table_name) & by_bits[i]))
+	const struct analysis *wanted = table_name ? analysis_find(table_name) : NULL;
+
+	for (unsigned i = 0; wanted && i < BYS; i++) {
+		if (!(analysis->by & ~wanted->splits & by_bits[i]))
 			continue;
 		error_set(err, STATUS_USAGE, "table '%s' cannot be split by %s", table_name, by_names[i]);
 		error_hint(err, "'--table ops' can");
@@ -215,11 +218,11 @@ static enum status check_usage(const struct options_result *arguments, const str
 
 static enum status unknown_table(const char *name, struct error *err)
 {
-	const char *names[REPORT_TABLES + 1];
+	const char *names[ANALYSIS_COUNT + 1];
 	const char *nearest;
 	int count = 0;
 
-	for (; analyses[count] && count < REPORT_TABLES; count++)
+	for (; analyses[count]; count++)
 		names[count] = analyses[count]->name;
 	names[count] = NULL;
 	nearest = nearest_name(name, names);
@@ -504,7 +507,7 @@ static int run(const struct options_result *arguments, struct error *err)
 		return status_exit(unknown_table(table_name, err));
 	if (parse_steps(steps, &analysis, err) || parse_window(window, &analysis, err))
 		return status_exit(err->status);
-	analysis.with_past = table_name && analysis_needs_past(table_name);
+	analysis.with_past = table_name && analysis_find(table_name)->with_past;
 	const struct report_torch wish = torch_wish(&analysis);
 
 	if (style_name && report_torch_check(&wish, err))

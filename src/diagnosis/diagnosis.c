@@ -130,7 +130,7 @@ static enum status look_at(struct running *running, const struct rule *rule, con
 	if (!table)
 		return error_set(err, STATUS_USAGE, "rule '%s' needs the table '%.*s', which does not exist", rule->id,
 		                 (int)length, need);
-	if (running->diagnosis->torn && analysis_is_of_devices(table->name)) {
+	if (running->diagnosis->torn && analysis_find(table->name)->is_of_devices) {
 		*reason = running->diagnosis->torn;
 		return STATUS_OK;
 	}
@@ -152,9 +152,11 @@ static enum status look_at(struct running *running, const struct rule *rule, con
 static bool is_of_operators(const struct running *running, const char *need, struct arena *arena)
 {
 	size_t length = strcspn(need, ".");
+	const struct analysis *analysis = analysis_find(arena_dup_n(arena, need, length));
 
 	return !strcmp(need + length, ".has_detail") ||
-	       analysis_is_of_operators(arena_dup_n(arena, need, length), running->infers_phases);
+	       (analysis && (analysis->is_of_operators || analysis->is_of_devices ||
+	                     (analysis->is_of_phases && running->infers_phases)));
 }
 
 /* "a|b": one of them is enough; of none the first one's reason counts. */

@@ -291,4 +291,9 @@ static enum status run(const struct model *model, const struct analysis_options 
 	return STATUS_OK;
 }
 
-const struct analysis analysis_copies = {"copies", "what is copied to and from devices?", run};
+const struct analysis analysis_copies = {
+	.name = "copies",
+	.question = "what is copied to and from devices?",
+	.run = run,
+	.is_of_devices = true,
+};

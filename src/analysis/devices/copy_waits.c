@@ -328,5 +328,9 @@ static enum status run(const struct model *model, const struct analysis_options 
 	return STATUS_OK;
 }
 
-const struct analysis analysis_copy_waits = {"copy_waits",
-                                             "which places wait for values of a device (.cpu(), .item())?", run};
+const struct analysis analysis_copy_waits = {
+	.name = "copy_waits",
+	.question = "which places wait for values of a device (.cpu(), .item())?",
+	.run = run,
+	.is_of_devices = true,
+};

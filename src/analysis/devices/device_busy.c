@@ -441,8 +441,12 @@ static enum status run_devices(const struct model *model, const struct analysis_
 	return STATUS_OK;
 }
 
-const struct analysis analysis_device_busy = {"device_busy", "how busy are devices, and what keeps them idle?",
-                                              run_devices};
+const struct analysis analysis_device_busy = {
+	.name = "device_busy",
+	.question = "how busy are devices, and what keeps them idle?",
+	.run = run_devices,
+	.is_of_devices = true,
+};
 
 /* ---- steps ---- */
 
@@ -501,4 +505,9 @@ static enum status run_steps(const struct model *model, const struct analysis_op
 	return STATUS_OK;
 }
 
-const struct analysis analysis_device_steps = {"device_steps", "how busy are devices in each step?", run_steps};
+const struct analysis analysis_device_steps = {
+	.name = "device_steps",
+	.question = "how busy are devices in each step?",
+	.run = run_steps,
+	.is_of_devices = true,
+};

@@ -340,4 +340,9 @@ static enum status run(const struct model *model, const struct analysis_options 
 	return STATUS_OK;
 }
 
-const struct analysis analysis_device_gaps = {"device_gaps", "when did a device do nothing for long, and why?", run};
+const struct analysis analysis_device_gaps = {
+	.name = "device_gaps",
+	.question = "when did a device do nothing for long, and why?",
+	.run = run,
+	.is_of_devices = true,
+};

@@ -553,4 +553,10 @@ static enum status run(const struct model *model, const struct analysis_options 
 	return STATUS_OK;
 }
 
-const struct analysis analysis_kernels = {"kernels", "which kernels take the time of devices?", run};
+const struct analysis analysis_kernels = {
+	.name = "kernels",
+	.question = "which kernels take the time of devices?",
+	.run = run,
+	.splits = BY_SHAPE | BY_LINE | BY_STACK | BY_MODULE,
+	.is_of_devices = true,
+};

@@ -358,4 +358,9 @@ static enum status run(const struct model *model, const struct analysis_options 
 	return STATUS_OK;
 }
 
-const struct analysis analysis_launches = {"launches", "how long does a device's work wait behind its launch?", run};
+const struct analysis analysis_launches = {
+	.name = "launches",
+	.question = "how long does a device's work wait behind its launch?",
+	.run = run,
+	.is_of_devices = true,
+};

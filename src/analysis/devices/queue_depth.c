@@ -311,4 +311,9 @@ static enum status run(const struct model *model, const struct analysis_options 
 	return STATUS_OK;
 }
 
-const struct analysis analysis_queue_depth = {"queue_depth", "how much work waits for a device, step by step?", run};
+const struct analysis analysis_queue_depth = {
+	.name = "queue_depth",
+	.question = "how much work waits for a device, step by step?",
+	.run = run,
+	.is_of_devices = true,
+};

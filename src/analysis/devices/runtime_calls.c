@@ -173,4 +173,9 @@ static enum status run(const struct model *model, const struct analysis_options 
 	return STATUS_OK;
 }
 
-const struct analysis analysis_runtime_calls = {"runtime_calls", "which calls of the runtime take threads' time?", run};
+const struct analysis analysis_runtime_calls = {
+	.name = "runtime_calls",
+	.question = "which calls of the runtime take threads' time?",
+	.run = run,
+	.is_of_operators = true,
+};

@@ -264,4 +264,8 @@ static enum status run(const struct model *model, const struct analysis_options 
 }
 
 const struct analysis analysis_sync_waits = {
-	"sync_waits", "which places wait until a device is done (torch.cuda.synchronize())?", run};
+	.name = "sync_waits",
+	.question = "which places wait until a device is done (torch.cuda.synchronize())?",
+	.run = run,
+	.is_of_devices = true,
+};

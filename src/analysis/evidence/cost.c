@@ -358,4 +358,8 @@ static enum status run(const struct model *model, const struct analysis_options 
 	return STATUS_OK;
 }
 
-const struct analysis analysis_cost = {"cost", "what did recording cost?", run};
+const struct analysis analysis_cost = {
+	.name = "cost",
+	.question = "what did recording cost?",
+	.run = run,
+};

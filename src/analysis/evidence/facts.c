@@ -64,4 +64,8 @@ static enum status run(const struct model *model, const struct analysis_options 
 	return STATUS_OK;
 }
 
-const struct analysis analysis_facts = {"facts", "what was noted about the run?", run};
+const struct analysis analysis_facts = {
+	.name = "facts",
+	.question = "what was noted about the run?",
+	.run = run,
+};

@@ -138,4 +138,8 @@ static enum status run(const struct model *model, const struct analysis_options 
 	return STATUS_OK;
 }
 
-const struct analysis analysis_ledger = {"ledger", "what is missing from the recording?", run};
+const struct analysis analysis_ledger = {
+	.name = "ledger",
+	.question = "what is missing from the recording?",
+	.run = run,
+};

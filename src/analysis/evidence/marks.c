@@ -68,4 +68,8 @@ static enum status run(const struct model *model, const struct analysis_options 
 	return STATUS_OK;
 }
 
-const struct analysis analysis_marks = {"marks", "what happened at single instants?", run};
+const struct analysis analysis_marks = {
+	.name = "marks",
+	.question = "what happened at single instants?",
+	.run = run,
+};

@@ -665,4 +665,8 @@ static enum status run(const struct model *model, const struct analysis_options 
 	return STATUS_OK;
 }
 
-const struct analysis analysis_run = {"run", "what was run and recorded?", run};
+const struct analysis analysis_run = {
+	.name = "run",
+	.question = "what was run and recorded?",
+	.run = run,
+};

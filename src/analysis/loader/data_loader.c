@@ -933,4 +933,9 @@ static enum status run(const struct model *model, const struct analysis_options 
 	return STATUS_OK;
 }
 
-const struct analysis analysis_data_loader = {"data_loader", "does the loop wait for data, and why?", run};
+const struct analysis analysis_data_loader = {
+	.name = "data_loader",
+	.question = "does the loop wait for data, and why?",
+	.run = run,
+	.is_of_operators = true,
+};

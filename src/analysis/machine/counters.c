@@ -248,5 +248,13 @@ static enum status run_metrics(const struct model *model, const struct analysis_
 	return STATUS_OK;
 }
 
-const struct analysis analysis_counters = {"counters", "which quantities were recorded over time?", run_counters};
-const struct analysis analysis_metrics = {"metrics", "how did loss and other results develop?", run_metrics};
+const struct analysis analysis_counters = {
+	.name = "counters",
+	.question = "which quantities were recorded over time?",
+	.run = run_counters,
+};
+const struct analysis analysis_metrics = {
+	.name = "metrics",
+	.question = "how did loss and other results develop?",
+	.run = run_metrics,
+};

@@ -551,4 +551,8 @@ static enum status run(const struct model *model, const struct analysis_options 
 	return STATUS_OK;
 }
 
-const struct analysis analysis_processes = {"processes", "which processes ran, and how did they end?", run};
+const struct analysis analysis_processes = {
+	.name = "processes",
+	.question = "which processes ran, and how did they end?",
+	.run = run,
+};

@@ -204,4 +204,8 @@ static enum status run(const struct model *model, const struct analysis_options 
 	return STATUS_OK;
 }
 
-const struct analysis analysis_telemetry = {"telemetry", "what did GPUs do, seen from outside: nvidia-smi?", run};
+const struct analysis analysis_telemetry = {
+	.name = "telemetry",
+	.question = "what did GPUs do, seen from outside: nvidia-smi?",
+	.run = run,
+};

@@ -138,4 +138,9 @@ static enum status run(const struct model *model, const struct analysis_options 
 	return STATUS_OK;
 }
 
-const struct analysis analysis_threads = {"threads", "which threads recorded what?", run};
+const struct analysis analysis_threads = {
+	.name = "threads",
+	.question = "which threads recorded what?",
+	.run = run,
+	.splits = BY_THREAD,
+};

@@ -297,4 +297,9 @@ static enum status run_memory(const struct model *model, const struct analysis_o
 	return STATUS_OK;
 }
 
-const struct analysis analysis_memory = {"memory", "how much memory, what for, and does it grow?", run_memory};
+const struct analysis analysis_memory = {
+	.name = "memory",
+	.question = "how much memory, what for, and does it grow?",
+	.run = run_memory,
+	.with_past = true,
+};

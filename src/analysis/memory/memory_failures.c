@@ -155,4 +155,8 @@ static enum status run(const struct model *model, const struct analysis_options 
 	return STATUS_OK;
 }
 
-const struct analysis analysis_memory_failures = {"memory_failures", "when was there not enough memory, and why?", run};
+const struct analysis analysis_memory_failures = {
+	.name = "memory_failures",
+	.question = "when was there not enough memory, and why?",
+	.run = run,
+};

@@ -324,4 +324,9 @@ static enum status run(const struct model *model, const struct analysis_options 
 	return STATUS_OK;
 }
 
-const struct analysis analysis_memory_growth = {"memory_growth", "what is there more of from step to step?", run};
+const struct analysis analysis_memory_growth = {
+	.name = "memory_growth",
+	.question = "what is there more of from step to step?",
+	.run = run,
+	.with_past = true,
+};

@@ -154,5 +154,9 @@ static enum status run(const struct model *model, const struct analysis_options 
 	return STATUS_OK;
 }
 
-const struct analysis analysis_memory_largest = {"memory_largest", "which allocations are the largest at the peak?",
-                                                 run};
+const struct analysis analysis_memory_largest = {
+	.name = "memory_largest",
+	.question = "which allocations are the largest at the peak?",
+	.run = run,
+	.with_past = true,
+};

@@ -283,7 +283,21 @@ static enum status run_lines(const struct model *model, const struct analysis_op
 	return STATUS_OK;
 }
 
-const struct analysis analysis_memory_peak = {"memory_peak", "what was alive when memory peaked?", run_operations};
-const struct analysis analysis_memory_modules = {"memory_modules", "which modules' memory was alive at the peak?",
-                                                 run_modules};
-const struct analysis analysis_memory_lines = {"memory_lines", "which lines' memory was alive at the peak?", run_lines};
+const struct analysis analysis_memory_peak = {
+	.name = "memory_peak",
+	.question = "what was alive when memory peaked?",
+	.run = run_operations,
+	.with_past = true,
+};
+const struct analysis analysis_memory_modules = {
+	.name = "memory_modules",
+	.question = "which modules' memory was alive at the peak?",
+	.run = run_modules,
+	.with_past = true,
+};
+const struct analysis analysis_memory_lines = {
+	.name = "memory_lines",
+	.question = "which lines' memory was alive at the peak?",
+	.run = run_lines,
+	.with_past = true,
+};

@@ -234,5 +234,8 @@ static enum status run(const struct model *model, const struct analysis_options 
 	return STATUS_OK;
 }
 
-const struct analysis analysis_memory_segments = {"memory_segments",
-                                                  "how is the memory used that the allocator took from devices?", run};
+const struct analysis analysis_memory_segments = {
+	.name = "memory_segments",
+	.question = "how is the memory used that the allocator took from devices?",
+	.run = run,
+};

@@ -113,5 +113,9 @@ static enum status run(const struct model *model, const struct analysis_options 
 	return STATUS_OK;
 }
 
-const struct analysis analysis_memory_steps = {"memory_steps", "how much memory did each step take, and what for?",
-                                               run};
+const struct analysis analysis_memory_steps = {
+	.name = "memory_steps",
+	.question = "how much memory did each step take, and what for?",
+	.run = run,
+	.with_past = true,
+};

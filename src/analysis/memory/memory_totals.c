@@ -166,4 +166,8 @@ static enum status run(const struct model *model, const struct analysis_options 
 	return STATUS_OK;
 }
 
-const struct analysis analysis_memory_totals = {"memory_totals", "how full was the memory of devices?", run};
+const struct analysis analysis_memory_totals = {
+	.name = "memory_totals",
+	.question = "how full was the memory of devices?",
+	.run = run,
+};

@@ -473,7 +473,12 @@ static enum status run_lines(const struct model *model, const struct analysis_op
 	return STATUS_OK;
 }
 
-const struct analysis analysis_lines = {"lines", "which lines of the program issue the costly operators?", run_lines};
+const struct analysis analysis_lines = {
+	.name = "lines",
+	.question = "which lines of the program issue the costly operators?",
+	.run = run_lines,
+	.is_of_operators = true,
+};
 
 /* ---- by stack ----------------------------------------------------------------------------------------------------------------- */
 
@@ -552,4 +557,9 @@ static enum status run_stacks(const struct model *model, const struct analysis_o
 	return STATUS_OK;
 }
 
-const struct analysis analysis_stacks = {"stacks", "which stacks of Python issue the costly operators?", run_stacks};
+const struct analysis analysis_stacks = {
+	.name = "stacks",
+	.question = "which stacks of Python issue the costly operators?",
+	.run = run_stacks,
+	.is_of_operators = true,
+};

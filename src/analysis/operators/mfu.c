@@ -475,4 +475,9 @@ static enum status run(const struct model *model, const struct analysis_options 
 	return STATUS_OK;
 }
 
-const struct analysis analysis_mfu = {"mfu", "how much of what devices could compute do the steps use?", run};
+const struct analysis analysis_mfu = {
+	.name = "mfu",
+	.question = "how much of what devices could compute do the steps use?",
+	.run = run,
+	.is_of_devices = true,
+};

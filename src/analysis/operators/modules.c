@@ -924,5 +924,15 @@ static enum status run_top(const struct model *model, const struct analysis_opti
 	return STATUS_OK;
 }
 
-const struct analysis analysis_modules = {"modules", "which modules of the model take the time?", run_tree};
-const struct analysis analysis_top_modules = {"top_modules", "which modules take the time themselves?", run_top};
+const struct analysis analysis_modules = {
+	.name = "modules",
+	.question = "which modules of the model take the time?",
+	.run = run_tree,
+	.is_of_operators = true,
+};
+const struct analysis analysis_top_modules = {
+	.name = "top_modules",
+	.question = "which modules take the time themselves?",
+	.run = run_top,
+	.is_of_operators = true,
+};

@@ -555,5 +555,9 @@ static enum status run(const struct model *model, const struct analysis_options 
 	return STATUS_OK;
 }
 
-const struct analysis analysis_operator_patterns = {"operator_patterns",
-                                                    "which habits cost time that PyTorch has a better way for?", run};
+const struct analysis analysis_operator_patterns = {
+	.name = "operator_patterns",
+	.question = "which habits cost time that PyTorch has a better way for?",
+	.run = run,
+	.is_of_operators = true,
+};

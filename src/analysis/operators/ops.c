@@ -940,4 +940,10 @@ static enum status run(const struct model *model, const struct analysis_options 
 	return STATUS_OK;
 }
 
-const struct analysis analysis_ops = {"ops", "which operations take the time?", run};
+const struct analysis analysis_ops = {
+	.name = "ops",
+	.question = "which operations take the time?",
+	.run = run,
+	.splits = BY_SHAPE | BY_THREAD | BY_PHASE,
+	.is_of_operators = true,
+};

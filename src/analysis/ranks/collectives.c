@@ -407,4 +407,9 @@ static enum status run(const struct model *model, const struct analysis_options 
 	return STATUS_OK;
 }
 
-const struct analysis analysis_collectives = {"collectives", "what do ranks exchange, and who waits for it?", run};
+const struct analysis analysis_collectives = {
+	.name = "collectives",
+	.question = "what do ranks exchange, and who waits for it?",
+	.run = run,
+	.is_of_operators = true,
+};

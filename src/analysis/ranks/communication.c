@@ -298,5 +298,9 @@ static enum status run(const struct model *model, const struct analysis_options 
 	return STATUS_OK;
 }
 
-const struct analysis analysis_communication = {"communication", "what do devices exchange, and what does it hold up?",
-                                                run};
+const struct analysis analysis_communication = {
+	.name = "communication",
+	.question = "what do devices exchange, and what does it hold up?",
+	.run = run,
+	.is_of_devices = true,
+};

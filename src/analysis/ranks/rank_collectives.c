@@ -282,7 +282,12 @@ static enum status run_ranks(const struct model *model, const struct analysis_op
 	return STATUS_OK;
 }
 
-const struct analysis analysis_rank_collectives = {"rank_collectives", "which rank do the others wait for?", run_ranks};
+const struct analysis analysis_rank_collectives = {
+	.name = "rank_collectives",
+	.question = "which rank do the others wait for?",
+	.run = run_ranks,
+	.is_of_operators = true,
+};
 
 /* ---- collectives ---- */
 
@@ -548,5 +553,9 @@ static enum status run_times(const struct model *model, const struct analysis_op
 	return STATUS_OK;
 }
 
-const struct analysis analysis_collective_times = {"collective_times",
-                                                   "do collectives wait for ranks or exchange data?", run_times};
+const struct analysis analysis_collective_times = {
+	.name = "collective_times",
+	.question = "do collectives wait for ranks or exchange data?",
+	.run = run_times,
+	.is_of_operators = true,
+};

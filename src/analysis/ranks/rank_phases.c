@@ -136,4 +136,9 @@ static enum status run(const struct model *model, const struct analysis_options 
 	return STATUS_OK;
 }
 
-const struct analysis analysis_rank_phases = {"rank_phases", "in which phase do ranks differ?", run};
+const struct analysis analysis_rank_phases = {
+	.name = "rank_phases",
+	.question = "in which phase do ranks differ?",
+	.run = run,
+	.is_of_phases = true,
+};

@@ -498,4 +498,9 @@ static enum status run(const struct model *model, const struct analysis_options 
 	return STATUS_OK;
 }
 
-const struct analysis analysis_ranks = {"ranks", "is one rank slower than the others?", run};
+const struct analysis analysis_ranks = {
+	.name = "ranks",
+	.question = "is one rank slower than the others?",
+	.run = run,
+	.is_of_phases = true,
+};

@@ -222,4 +222,9 @@ static enum status run(const struct model *model, const struct analysis_options 
 	return STATUS_OK;
 }
 
-const struct analysis analysis_functions = {"functions", "which functions are the sampled stacks in?", run};
+const struct analysis analysis_functions = {
+	.name = "functions",
+	.question = "which functions are the sampled stacks in?",
+	.run = run,
+	.splits = BY_THREAD,
+};

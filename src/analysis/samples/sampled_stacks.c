@@ -259,8 +259,12 @@ static enum status run_threads(const struct model *model, const struct analysis_
 	return STATUS_OK;
 }
 
-const struct analysis analysis_sampled_threads = {"sampled_threads", "which threads were sampled, and how often?",
-                                                  run_threads};
+const struct analysis analysis_sampled_threads = {
+	.name = "sampled_threads",
+	.question = "which threads were sampled, and how often?",
+	.run = run_threads,
+	.splits = BY_THREAD,
+};
 
 /* ---- by stack ---- */
 
@@ -326,4 +330,9 @@ static enum status run_stacks(const struct model *model, const struct analysis_o
 	return STATUS_OK;
 }
 
-const struct analysis analysis_sampled_stacks = {"sampled_stacks", "which stacks were seen most?", run_stacks};
+const struct analysis analysis_sampled_stacks = {
+	.name = "sampled_stacks",
+	.question = "which stacks were seen most?",
+	.run = run_stacks,
+	.splits = BY_THREAD,
+};

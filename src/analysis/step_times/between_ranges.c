@@ -275,4 +275,8 @@ static enum status run(const struct model *model, const struct analysis_options 
 	return STATUS_OK;
 }
 
-const struct analysis analysis_between_ranges = {"between_ranges", "what is the program in between the steps?", run};
+const struct analysis analysis_between_ranges = {
+	.name = "between_ranges",
+	.question = "what is the program in between the steps?",
+	.run = run,
+};

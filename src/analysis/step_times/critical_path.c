@@ -300,7 +300,12 @@ static enum status run_path(const struct model *model, const struct analysis_opt
 	return STATUS_OK;
 }
 
-const struct analysis analysis_critical_path = {"critical_path", "what does a step have to wait for?", run_path};
+const struct analysis analysis_critical_path = {
+	.name = "critical_path",
+	.question = "what does a step have to wait for?",
+	.run = run_path,
+	.is_of_devices = true,
+};
 
 /* ---- by step ---- */
 
@@ -387,4 +392,9 @@ static enum status run_steps(const struct model *model, const struct analysis_op
 	return STATUS_OK;
 }
 
-const struct analysis analysis_critical_steps = {"critical_steps", "what does each step have to wait for?", run_steps};
+const struct analysis analysis_critical_steps = {
+	.name = "critical_steps",
+	.question = "what does each step have to wait for?",
+	.run = run_steps,
+	.is_of_devices = true,
+};

@@ -546,4 +546,9 @@ static enum status run(const struct model *model, const struct analysis_options 
 	return STATUS_OK;
 }
 
-const struct analysis analysis_host_waits = {"host_waits", "what holds up the training loop?", run};
+const struct analysis analysis_host_waits = {
+	.name = "host_waits",
+	.question = "what holds up the training loop?",
+	.run = run,
+	.is_of_operators = true,
+};

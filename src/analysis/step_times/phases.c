@@ -236,7 +236,12 @@ static enum status run_phases(const struct model *model, const struct analysis_o
 	return STATUS_OK;
 }
 
-const struct analysis analysis_phases = {"phases", "where does a step go?", run_phases};
+const struct analysis analysis_phases = {
+	.name = "phases",
+	.question = "where does a step go?",
+	.run = run_phases,
+	.is_of_phases = true,
+};
 
 /* ---- between_steps ---- */
 
@@ -372,4 +377,8 @@ static enum status run_between(const struct model *model, const struct analysis_
 	return STATUS_OK;
 }
 
-const struct analysis analysis_between_steps = {"between_steps", "what happens outside the steps?", run_between};
+const struct analysis analysis_between_steps = {
+	.name = "between_steps",
+	.question = "what happens outside the steps?",
+	.run = run_between,
+};

@@ -266,8 +266,12 @@ static enum status run_breakdown(const struct model *model, const struct analysi
 	return STATUS_OK;
 }
 
-const struct analysis analysis_step_breakdown = {"step_breakdown",
-                                                 "what does a step's time go to, seen from the device?", run_breakdown};
+const struct analysis analysis_step_breakdown = {
+	.name = "step_breakdown",
+	.question = "what does a step's time go to, seen from the device?",
+	.run = run_breakdown,
+	.is_of_devices = true,
+};
 
 /* ---- the table of steps ---- */
 
@@ -331,5 +335,9 @@ static enum status run_parts(const struct model *model, const struct analysis_op
 	return STATUS_OK;
 }
 
-const struct analysis analysis_step_parts = {"step_parts", "what does each step's time go to, seen from the device?",
-                                             run_parts};
+const struct analysis analysis_step_parts = {
+	.name = "step_parts",
+	.question = "what does each step's time go to, seen from the device?",
+	.run = run_parts,
+	.is_of_devices = true,
+};

@@ -280,4 +280,8 @@ static enum status run(const struct model *model, const struct analysis_options 
 	return STATUS_OK;
 }
 
-const struct analysis analysis_step_time = {"step_time", "how long does a step take, and how much does it vary?", run};
+const struct analysis analysis_step_time = {
+	.name = "step_time",
+	.question = "how long does a step take, and how much does it vary?",
+	.run = run,
+};

@@ -377,4 +377,8 @@ static enum status run(const struct model *model, const struct analysis_options 
 	return STATUS_OK;
 }
 
-const struct analysis analysis_steps = {"steps", "how long did each step take, and its phases?", run};
+const struct analysis analysis_steps = {
+	.name = "steps",
+	.question = "how long did each step take, and its phases?",
+	.run = run,
+};
