@@ -49,7 +49,9 @@ static enum status choose_exporter(const struct options_result *arguments, const
 	if (*exporter)
 		return STATUS_OK;
 	error_set(err, STATUS_USAGE, "cannot tell the format of '%s'", path);
-	error_hint(err, "end its name in .ssr, .json, .pftrace, .speedscope.json or .folded (and .gz or .zst)");
+	char suffixes[EXPORTER_WORDS_BYTES];
+	exporter_list_suffixes(suffixes);
+	error_hint(err, "end its name in %s; append .gz or .zst to compress", suffixes);
 	return STATUS_USAGE;
 }
 

@@ -25,14 +25,11 @@ static int64_t memory_bytes;
 static double max_mb;
 static bool is_no_progress, has_all_threads;
 
+static char format_help[EXPORTER_WORDS_BYTES + 100], output_help[EXPORTER_WORDS_BYTES + 200];
+
 static const struct option options[] = {
-	OPTION_TEXT("format", 'f', &format_name, "NAME",
-                    "chrome, perfetto, memory-timeline, speedscope, folded or ssr; else the suffix of -o decides"),
-	OPTION_TEXT(
-		"output", 'o', &output, "FILE",
-		"where to: .json, .pftrace, .speedscope.json, .folded, .txt or .ssr, with .gz or .zst behind it compressed; "
-		"DIR/ writes one file per rank; "
-		"- is standard output; without it, into the run's directory"),
+	OPTION_TEXT("format", 'f', &format_name, "NAME", format_help),
+	OPTION_TEXT("output", 'o', &output, "FILE", output_help),
 	OPTION_TEXT("steps", 0, &steps, "A-B", "only these step numbers"),
 	OPTION_TEXT("device", 0, &device, "NAME",
                     "of a memory timeline: cpu or cuda:N; without it the first GPU, or cpu"),
@@ -48,6 +45,21 @@ static const struct option options[] = {
 	OPTION_END,
 };
 
+/* Formats and suffixes are those of the exporters. */
+static const struct option *make_options(void)
+{
+	char words[EXPORTER_WORDS_BYTES];
+
+	exporter_list_names(words);
+	snprintf(format_help, sizeof(format_help), "%s (default: by the suffix of --output)", words);
+	exporter_list_suffixes(words);
+	snprintf(output_help, sizeof(output_help),
+	         "file to write: NAME%s; append .gz or .zst to compress; DIR/ writes one file per rank; - is standard "
+	         "output (default: a file in the run's directory)",
+	         words);
+	return options;
+}
+
 /* ---- what and where ---- */
 
 static bool is_directory(const char *path)
@@ -61,6 +73,7 @@ static enum status unknown_format(struct error *err)
 {
 	const char *names[16];
 	const char *nearest;
+	char words[EXPORTER_WORDS_BYTES];
 	int count = 0;
 
 	for (int i = 0; exporters[i] && count < 15; i++)
@@ -68,15 +81,18 @@ static enum status unknown_format(struct error *err)
 	names[count] = NULL;
 	nearest = nearest_name(format_name, names);
 	error_set(err, STATUS_USAGE, "unknown format '%s'", format_name);
+	exporter_list_names(words);
 	if (nearest)
 		error_hint(err, "did you mean '--format %s'?", nearest);
 	else
-		error_hint(err, "chrome, perfetto, memory-timeline, speedscope, folded and ssr are known");
+		error_hint(err, "give %s", words);
 	return STATUS_USAGE;
 }
 
 static enum status choose_exporter(const struct exporter **exporter, struct error *err)
 {
+	char words[EXPORTER_WORDS_BYTES];
+
 	if (format_name) {
 		*exporter = exporter_find(format_name);
 		return *exporter ? STATUS_OK : unknown_format(err);
@@ -85,9 +101,9 @@ static enum status choose_exporter(const struct exporter **exporter, struct erro
 	                                                                        : exporters[0];
 	if (*exporter && (!output || strcmp(output, "-") != 0))
 		return STATUS_OK;
+	exporter_list_suffixes(words);
 	error_set(err, STATUS_USAGE, "cannot tell the format of '%s'", output);
-	error_hint(err,
-	           "end its name in .json, .pftrace, .speedscope.json or .folded (and .gz or .zst), or add --format");
+	error_hint(err, "end its name in %s, or add --format", words);
 	return STATUS_USAGE;
 }
 
@@ -117,7 +133,8 @@ static void on_progress(void *context, uint64_t done, uint64_t total)
 	progress_update(context, done, total);
 }
 
-static void print_summary(const struct export_result *result, const char *path, const struct progress *progress)
+static void print_summary(const struct exporter *exporter, const struct export_result *result, const char *path,
+                          const struct progress *progress)
 {
 	char slices[UNITS_BYTES], bytes[UNITS_BYTES], time[UNITS_BYTES];
 
@@ -136,6 +153,8 @@ static void print_summary(const struct export_result *result, const char *path, 
 	    units_bytes(bytes, (double)result->bytes_file), units_time(time, progress_seconds(progress) * 1e9));
 	if (result->note[0])
 		say("note: %s\n", result->note);
+	if (max_mb > 0 && !exporter->honours_max_bytes)
+		say("note: --max-mb has no effect on the format %s\n", exporter->name);
 }
 
 static enum status write_one(const struct model *model, const struct exporter *exporter, const char *path,
@@ -159,7 +178,7 @@ static enum status write_one(const struct model *model, const struct exporter *e
 	status = exporter->write(model, path, &wanted, &result, err);
 	progress_end(&progress);
 	if (status == STATUS_OK)
-		print_summary(&result, path, &progress);
+		print_summary(exporter, &result, path, &progress);
 	return status;
 }
 
@@ -280,6 +299,6 @@ const struct command command_export = {
 	.examples = "  stepscope export latest -o trace.json.gz\n"
 		    "  stepscope export latest -o trace.pftrace --steps 10-12\n"
 		    "  stepscope export latest --format chrome -o traces/",
-	.options = options,
+	.make_options = make_options,
 	.run = run,
 };

@@ -549,4 +549,5 @@ const struct exporter export_chrome = {
 	.name = "chrome",
 	.suffix = ".json",
 	.write = chrome_write,
+	.honours_max_bytes = true,
 };

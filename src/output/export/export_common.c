@@ -378,7 +378,7 @@ uint64_t export_span_total(const struct model *model)
 	return total;
 }
 
-void export_note_stacks(struct export_result *result, const struct model *model, const struct export_options *options)
+void export_note_stacks(struct export_result *result, const struct model *model)
 {
 	if (!result->slices)
 		export_note(result, "nothing that was chosen is an operator or a sample: there are no stacks");
@@ -388,6 +388,4 @@ void export_note_stacks(struct export_result *result, const struct model *model,
 		export_note(
 			result,
 			"no lines of Python were recorded (stepscope run --with lines): each stack is an operator alone");
-	if (options->max_bytes > 0)
-		export_note(result, "--max-mb has no effect: stacks are few");
 }

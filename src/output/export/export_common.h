@@ -189,7 +189,7 @@ void export_note(struct export_result *result, const char *format, ...) PRINTF_L
 void export_note_left_out(struct export_result *result, const struct model *model);
 
 /* For formats that are nothing but stacks: says when none were recorded, and that --max-mb does not matter here. */
-void export_note_stacks(struct export_result *result, const struct model *model, const struct export_options *options);
+void export_note_stacks(struct export_result *result, const struct model *model);
 
 /* Calls options->progress, if there is one, about every 64 Ki spans. */
 void export_progress(const struct export_options *options, uint64_t done, uint64_t total);

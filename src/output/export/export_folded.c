@@ -133,7 +133,7 @@ static enum status folded_write(const struct model *model, const char *path, con
 	writer_end(&folded.w);
 	result->bytes_raw = output_raw_bytes(output);
 	if (!model->samples_count)
-		export_note_stacks(result, model, options);
+		export_note_stacks(result, model);
 	if (folded.other_unit)
 		export_note(result, "%" PRIu64 " samples of another unit than the first are left out",
 		            folded.other_unit);

@@ -599,4 +599,5 @@ const struct exporter export_perfetto = {
 	.name = "perfetto",
 	.suffix = ".pftrace",
 	.write = perfetto_write,
+	.honours_max_bytes = true,
 };

@@ -165,7 +165,7 @@ static enum status speedscope_write(const struct model *model, const char *path,
 	writer_end(&speedscope.w);
 	result->bytes_raw = output_raw_bytes(output);
 	if (!model->samples_count)
-		export_note_stacks(result, model, options);
+		export_note_stacks(result, model);
 	return output_close(output, &result->bytes_file, err);
 }
 

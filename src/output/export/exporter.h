@@ -30,6 +30,7 @@ struct exporter {
 	const char *other_suffix; /* (optional) picks it, too */
 	bool is_whole;            /* it has no options: all of the model is written */
 	bool is_of_a_device;      /* it goes by export_options.device; the others write all of them */
+	bool honours_max_bytes;   /* it leaves out steps for export_options.max_bytes */
 	/* Writes to path (".gz" and ".zst" behind the suffix compress; "-" is stdout), atomically: temporary file, rename. */
 	enum status (*write)(const struct model *model, const char *path, const struct export_options *options,
 	                     struct export_result *result, struct error *err);
@@ -38,5 +39,11 @@ struct exporter {
 extern const struct exporter *const exporters[]; /* NULL-terminated */
 const struct exporter *exporter_find(const char *name);
 const struct exporter *exporter_by_suffix(const char *path); /* NULL: none has such a suffix */
+
+#define EXPORTER_WORDS_BYTES 256
+/* "chrome, perfetto, ... or ssr" */
+void exporter_list_names(char words[EXPORTER_WORDS_BYTES]);
+/* ".json, .pftrace, ... or .ssr" */
+void exporter_list_suffixes(char words[EXPORTER_WORDS_BYTES]);
 
 #endif

@@ -6,18 +6,17 @@
 
 #include "output/export/compress.h"
 
+#include <stdio.h>
 #include <string.h>
 
-extern const struct exporter export_chrome;
-extern const struct exporter export_perfetto;
-extern const struct exporter export_memory;
-extern const struct exporter export_speedscope;
-extern const struct exporter export_folded;
-extern const struct exporter export_ssr;
+#define EXPORTERS(X) X(chrome) X(perfetto) X(memory) X(speedscope) X(folded) X(ssr)
 
-const struct exporter *const exporters[] = {
-	&export_chrome, &export_perfetto, &export_memory, &export_speedscope, &export_folded, &export_ssr, NULL,
-};
+#define DECLARE(name) extern const struct exporter export_##name;
+#define ENTRY(name) &export_##name,
+
+EXPORTERS(DECLARE)
+
+const struct exporter *const exporters[] = {EXPORTERS(ENTRY) NULL};
 
 const struct exporter *exporter_find(const char *name)
 {
@@ -50,4 +49,37 @@ const struct exporter *exporter_by_suffix(const char *path)
 		}
 	}
 	return found;
+}
+
+static const char *name_of(const struct exporter *exporter)
+{
+	return exporter->name;
+}
+
+static const char *suffix_of(const struct exporter *exporter)
+{
+	return exporter->suffix;
+}
+
+static void list(char words[EXPORTER_WORDS_BYTES], const char *(*word_of)(const struct exporter *))
+{
+	size_t length = 0;
+
+	words[0] = '\0';
+	for (int i = 0; exporters[i] && length < EXPORTER_WORDS_BYTES; i++)
+		length += (size_t)snprintf(words + length, EXPORTER_WORDS_BYTES - length, "%s%s",
+		                           i == 0             ? ""
+		                           : exporters[i + 1] ? ", "
+		                                              : " or ",
+		                           word_of(exporters[i]));
+}
+
+void exporter_list_names(char words[EXPORTER_WORDS_BYTES])
+{
+	list(words, name_of);
+}
+
+void exporter_list_suffixes(char words[EXPORTER_WORDS_BYTES])
+{
+	list(words, suffix_of);
 }
