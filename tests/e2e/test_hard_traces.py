@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Hard cases of traces that somebody had, each with its row of the catalogue: T times, I identity, N names. What concerns the text of the file
-(J) and more of T, I, N and M is in tests/unit/importers/test_kineto.c; where the others are says ELSEWHERE."""
+(J) and more of T, I, N and M is in tests/unit/importers/test_kineto_*.c; where the others are says ELSEWHERE."""
 import csv
 import gzip
 import io
@@ -37,7 +37,7 @@ def step(number, start, duration=STEP, **where):
 
 TESTS = Path(__file__).resolve().parent.parent
 
-# Where rows of the catalogue are shown that are not in this file, nor in test_kineto.c by their names: files, and tests of them.
+# Where rows of the catalogue are shown that are not in this file, nor in test_kineto_*.c by their names: files, and tests of them.
 ELSEWHERE = {
     "T12 T10 T13 clocks": "unit/output/test_validate.c",
     "I08 no steps are marked": "e2e/test_kineto_corpus.py: test_steps_that_are_not_marked",
@@ -79,8 +79,8 @@ ROWS = {"J": 24, "T": 20, "I": 11, "N": 9, "S": 9, "M": 5, "R": 12, "D": 11}
 
 
 def test_every_row_has_its_test():
-    """By its name in this file or in test_kineto.c, or in the table above, whose tests exist."""
-    shown = " ".join(ELSEWHERE) + (TESTS / "unit/importers/test_kineto.c").read_text() + "".join(name[5:] + " " for name in globals() if name.startswith("test_"))
+    """By its name in this file or in test_kineto_*.c, or in the table above, whose tests exist."""
+    shown = " ".join(ELSEWHERE) + "".join(file.read_text() for file in (TESTS / "unit/importers").glob("test_kineto_*.c")) + "".join(name[5:] + " " for name in globals() if name.startswith("test_"))
     missing = [row for row in (f"{letter}{i:02}" for letter, count in ROWS.items() for i in range(1, count + 1))
                if not re.search(rf"(?<![A-Za-z0-9]){row}(?![0-9])", shown)]
     assert not missing
