@@ -5,7 +5,8 @@ import time
 
 import torch
 
-from loops import Halving, Step, facts, main, net
+from loops import Step, facts, main, net
+from loops_of_optimizers import Halving
 
 BACKEND = "eager"
 

@@ -8,7 +8,8 @@ from concurrent.futures import ThreadPoolExecutor
 import torch
 from torch import nn
 
-from loops import Step, facts, loader, main, net, train, train_gan
+from loops import Sleep, Step, facts, loader, main, net, plain, train
+from loops_of_optimizers import train_gan
 
 
 def in_thread(function):
@@ -151,6 +152,32 @@ def ensemble():
     for thread in threads:
         thread.join()
     facts["calls"] = [5, 3]
+
+
+def backward_in_thread():
+    """As with a GPU, where another thread works on the gradients."""
+    model = net()
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+    for i, (batch,) in enumerate(loader(8)):
+        loss = Sleep.apply(model(batch)).pow(2).mean()
+        thread = threading.Thread(target=loss.backward)
+        thread.start()
+        thread.join()
+        if i % 2 == 1:
+            with Step():
+                optimizer.step()
+                optimizer.zero_grad()
+
+
+def in_a_thread():
+    """The main thread only evaluates."""
+    thread = threading.Thread(target=plain)
+    thread.start()
+    model = net()
+    with torch.no_grad():
+        for (batch,) in loader(10):
+            model(batch)
+    thread.join()
 
 
 if __name__ == "__main__":

@@ -7,8 +7,8 @@ import subprocess
 import pytest
 
 from test_schedule import differences
-from test_steps import NEWER
-from torch_tools import HERE, STEPSCOPE, environment, every_python, table, version, warm
+from test_steps import NEWER, script
+from torch_tools import STEPSCOPE, environment, every_python, table, version, warm
 
 NAMES = ["plain", "two_workers", "evaluation_per_epoch", "gan", "lbfgs", "optimizer_in_hook", "nested_ranges", "prefetch"]
 PHASES = ("data", "forward", "backward", "optimizer", "evaluation", "checkpoint")
@@ -21,7 +21,7 @@ def record(tmp_path, python, name, mode, *options):
     is_old = version(python).startswith("1.")
     if is_old and (name in NEWER or mode == "counting"):
         pytest.skip(f"1.13 has no {NEWER.get(name, 'FlopCounterMode')}")
-    done = warm(tmp_path, python, HERE / "loops.py", name, mode, options=options)
+    done = warm(tmp_path, python, script(name), name, mode, options=options)
     assert done.returncode == 0, done.stderr
     steps = table(tmp_path, "steps")
     phases = [{phase for phase in (OLD_PHASES if is_old else PHASES) if step[f"{phase}_ns"]} for step in steps]

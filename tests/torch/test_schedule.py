@@ -5,7 +5,7 @@ import json
 import pytest
 
 from test_steps import IN_THREADS, NAMES, script, skip_what_is_newer
-from torch_tools import HERE, every_python, run, table, warm
+from torch_tools import every_python, run, table, warm
 
 # A step whose end is known later than it comes: the window opens in the middle of the next one.
 LATE = {"skipped_by_hand": [3]}
@@ -52,7 +52,7 @@ def test_a_list_of_steps_takes_those_the_report_finds(tmp_path, python, name):
 
 @every_python
 def test_a_schedule_has_the_actions_of_torch(tmp_path, python):
-    done = warm(tmp_path, python, HERE / "loops.py", "evaluation_per_epoch",
+    done = warm(tmp_path, python, script("evaluation_per_epoch"), "evaluation_per_epoch",
                options="--wait 1 --warmup 1 --active 2 --repeat 2 --skip-first 1".split())
     assert done.returncode == 0, done.stderr
     assert [step["capture"] for step in table(tmp_path, "steps")] == [
@@ -63,7 +63,7 @@ def test_a_schedule_has_the_actions_of_torch(tmp_path, python):
 @every_python
 def test_steps_without_operators_know_what_calls_tell(tmp_path, python):
     """Batches, backwards and updates are calls of PyTorch's functions; what else a forward is made of is not seen."""
-    done = warm(tmp_path, python, HERE / "loops.py", "slow_parts", options=["--steps", "none"])
+    done = warm(tmp_path, python, script("slow_parts"), "slow_parts", options=["--steps", "none"])
     assert done.returncode == 0, done.stderr
     steps = table(tmp_path, "steps")
     assert len(steps) == 6

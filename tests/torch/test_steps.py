@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`stepscope run -- python loops.py NAME`: as many steps as the script made, at the times at which it saw them."""
+"""`stepscope run -- python loops*.py NAME`: as many steps as the script made, at the times at which it saw them."""
 import json
 import subprocess
 
@@ -32,9 +32,9 @@ AMBIGUOUS_BY_HAND = {"functional": "leaves gradients", "never_zeroed": "gradient
 
 
 def script(name):
-    return HERE / ("loops_in_threads.py" if name in (*IN_THREADS, "ensemble", "forward_in_threads", "replicas_in_threads") else
-                   "loops_by_hand.py" if name in (*BY_HAND, *AMBIGUOUS_BY_HAND, "rebuilt") else
-                   "loops_of_2026.py" if name in OF_2026 else "loops.py")
+    """The file that defines this loop. test_compiled_steps.py runs those of loops_compiled.py."""
+    file, = (file for file in HERE.glob("loops*.py") if file.name != "loops_compiled.py" and f"\ndef {name}(" in file.read_text())
+    return file
 
 
 def record(tmp_path, python, name):
@@ -229,7 +229,7 @@ def test_a_step_behind_an_evaluation_keeps_its_batch(tmp_path, python):
 
 @every_python
 def test_a_checkpoint_is_known_where_no_operators_are(tmp_path, python):
-    done = warm(tmp_path, python, HERE / "loops.py", "evaluation_without_loader", options=["--steps", "none"])
+    done = warm(tmp_path, python, script("evaluation_without_loader"), "evaluation_without_loader", options=["--steps", "none"])
     assert done.returncode == 0, done.stderr
     truth, steps = json.loads(done.stdout.splitlines()[-1]), table(tmp_path, "steps")
     assert [step["checkpoint_ns"] > 0 for step in steps] == [False] * 4 + [True, False]
@@ -238,7 +238,7 @@ def test_a_checkpoint_is_known_where_no_operators_are(tmp_path, python):
 
 @every_python
 def test_a_kill_leaves_the_step_open(tmp_path, python):
-    done = warm(tmp_path, python, HERE / "loops.py", "killed")
+    done = warm(tmp_path, python, script("killed"), "killed")
     assert done.returncode != 0
     steps = table(tmp_path, "steps")
     assert [step["step"] for step in steps] == [0, 1, 2, 3]
@@ -269,7 +269,7 @@ def test_step_times_are_those_of_the_script(tmp_path, python):
 def test_an_optimizer_in_a_hook_is_in_the_phase_optimizer(tmp_path, python, options):
     """Its calls take 20 ms of each backward, by the script's own stamps."""
     skip_what_is_newer(python, "optimizer_in_hook")
-    done = warm(tmp_path, python, HERE / "loops.py", "optimizer_in_slow_hook", options=options)
+    done = warm(tmp_path, python, script("optimizer_in_slow_hook"), "optimizer_in_slow_hook", options=options)
     assert done.returncode == 0, done.stderr
     truth, steps = json.loads(done.stdout.splitlines()[-1]), table(tmp_path, "steps")
     assert len(steps) == len(truth["steps"])
@@ -282,7 +282,7 @@ def test_an_optimizer_in_a_hook_is_in_the_phase_optimizer(tmp_path, python, opti
 @every_python
 def test_a_call_that_raises_ends_its_step(tmp_path, python, options):
     """As an update that is left out does: where it ended is known."""
-    done = warm(tmp_path, python, HERE / "loops.py", "raising", options=options)
+    done = warm(tmp_path, python, script("raising"), "raising", options=options)
     assert done.returncode == 0, done.stderr
     truth, steps = json.loads(done.stdout.splitlines()[-1]), table(tmp_path, "steps")
     assert truth["raised"] == [2, 5]
@@ -322,7 +322,7 @@ def test_the_loss_of_the_last_step_is_forward(tmp_path, python):
 @every_python
 def test_starting_workers_is_data(tmp_path, python):
     """Of three loops, each with workers of its own: what the script saw of iter(), and of which loop."""
-    done = warm(tmp_path, python, HERE / "loops.py", "slow_iter")
+    done = warm(tmp_path, python, script("slow_iter"), "slow_iter")
     assert done.returncode == 0, done.stderr
     truth, steps = json.loads(done.stdout.splitlines()[-1]), table(tmp_path, "steps")
     first = [step for step in steps if step["step"] in truth["first"]]
@@ -335,7 +335,7 @@ def test_starting_workers_is_data(tmp_path, python):
 @every_python
 def test_the_sampler_in_iter_is_data(tmp_path, python):
     """Of loops with the workers of the first: what the script saw of iter(), in which their first batches are drawn."""
-    done = warm(tmp_path, python, HERE / "loops.py", "slow_iter_again")
+    done = warm(tmp_path, python, script("slow_iter_again"), "slow_iter_again")
     assert done.returncode == 0, done.stderr
     truth, steps = json.loads(done.stdout.splitlines()[-1]), table(tmp_path, "steps")
     assert all(steps[number]["data_ns"] >= 50e6 for number in truth["first"])
@@ -349,7 +349,7 @@ def test_the_sampler_in_iter_is_data(tmp_path, python):
 
 @every_python
 def test_starting_workers_is_data_where_no_operators_are(tmp_path, python):
-    done = warm(tmp_path, python, HERE / "loops.py", "slow_iter", options=["--steps", "none"])
+    done = warm(tmp_path, python, script("slow_iter"), "slow_iter", options=["--steps", "none"])
     assert done.returncode == 0, done.stderr
     truth, steps = json.loads(done.stdout.splitlines()[-1]), table(tmp_path, "steps")
     assert all(steps[number]["data_ns"] >= 50e6 for number in truth["first"])
@@ -399,7 +399,7 @@ def test_what_is_prepared_behind_an_evaluation_is_none(tmp_path, python):
 @every_python
 def test_an_evaluation_whose_batches_take_no_operator(tmp_path, python, options):
     """The second one is behind the last step."""
-    done = warm(tmp_path, python, HERE / "loops.py", "evaluation_of_texts", options=options)
+    done = warm(tmp_path, python, script("evaluation_of_texts"), "evaluation_of_texts", options=options)
     assert done.returncode == 0, done.stderr
     truth = json.loads(done.stdout)
     steps, between = table(tmp_path, "steps"), {row["part"]: row["total_ns"] for row in table(tmp_path, "between_steps")}

@@ -41,4 +41,14 @@ static inline int find_row(const struct table *table, const char *column, const 
 	return begins;
 }
 
+/* Returns the number in the cell; fails if it was not measured. */
+static inline double number(const struct table *table, int row, const char *column)
+{
+	double value;
+
+	if (!table_number(table, row, table_find_column(table, column), &value))
+		fail_msg("'%s' of row %d of table '%s' was not measured", column, row, table->name);
+	return value;
+}
+
 #endif

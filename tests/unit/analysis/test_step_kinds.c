@@ -16,15 +16,6 @@
 
 #include <string.h>
 
-static double number(const struct table *table, int row, const char *column)
-{
-	double value;
-
-	if (!table_number(table, row, table_find_column(table, column), &value))
-		fail_msg("'%s' of row %d of table '%s' was not measured", column, row, table->name);
-	return value;
-}
-
 static double of_all(const struct model *model, const char *column)
 {
 	struct table table;
