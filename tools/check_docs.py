@@ -1,6 +1,7 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: Apache-2.0
-"""Checks that documents and program agree: a page and golden tests per command, every option in its page, files exist."""
+"""Checks that documents and program agree: a page and golden tests per command, every option in its page, every table and format in theirs,
+a fuzz target per format that is read, and that files exist."""
 import re
 import sys
 from pathlib import Path
@@ -24,6 +25,43 @@ def check_command(path):
     for option in sorted(set(OPTION.findall(text(path)))):
         if page.exists() and not re.search(rf"--(\[no-\])?{re.escape(option)}(?![\w-])", text(page)):
             yield f"docs/commands/{name}.md: says nothing of --{option}"
+
+
+def entries(folder, kind):
+    """The fields of each entry of a kind, such as `const struct exporter export_chrome = {.name = "chrome", ...}`, and its identifier."""
+    for path in sorted((ROOT / folder).rglob("*.c")):
+        for identifier, fields in re.findall(rf"^const struct {kind} (\w+) = {{(.*?)^}};", text(path), flags=re.M | re.S):
+            yield identifier, dict(re.findall(r'\.(\w+) = "((?:[^"\\]|\\.)*)"', fields))
+
+
+def check_tables():
+    """Every table stands in the page of report."""
+    page = text(ROOT / "docs/commands/report.md")
+    for _, analysis in entries("src/analysis", "analysis"):
+        if f"`{analysis['name']}`" not in page:
+            yield f"docs/commands/report.md: says nothing of the table `{analysis['name']}`"
+
+
+def check_exporters():
+    """Every format stands in the page of export, its suffix also in that of convert."""
+    for page, fields in (("export", ("name", "suffix")), ("convert", ("suffix",))):
+        for _, exporter in entries("src/output/export", "exporter"):
+            for field in fields:
+                if f"`{exporter[field]}`" not in text(ROOT / f"docs/commands/{page}.md"):
+                    yield f"docs/commands/{page}.md: says nothing of the {field} `{exporter[field]}`"
+
+
+def check_importers():
+    """Every format that is read stands in the pages about that, has a fuzz target with a corpus, and words for errors."""
+    pages = text(ROOT / "docs/traces.md") + text(ROOT / "docs/commands/convert.md") + text(ROOT / "docs/commands/run.md")
+    for identifier, importer in entries("src/importers", "importer"):
+        name = identifier.removeprefix("importer_")
+        if importer["name"].lower() not in pages.lower():
+            yield f"docs/traces.md: says nothing of the format {importer['name']}"
+        if not (ROOT / f"tests/fuzz/fuzz_{name}.c").exists() or not any((ROOT / f"tests/fuzz/corpus/{name}").glob("*")):
+            yield f"tests/fuzz/: no fuzz_{name}.c with files in corpus/{name}/"
+        if "kind" not in importer and "looked_for" not in importer:
+            yield f"src/importers/: {identifier} has neither .kind nor .looked_for: errors do not name its files"
 
 
 def prose(path):
@@ -51,6 +89,7 @@ def main():
     documents = sorted(ROOT.glob("*.md")) + sorted((ROOT / "docs").rglob("*.md"))
     problems = [line for path in sorted((ROOT / "src/commands").glob("cmd_*.c")) for line in check_command(path)]
     problems += [line for path in documents for line in check_line_numbers(path)]
+    problems += [*check_tables(), *check_exporters(), *check_importers()]
     problems += check_files_named(ROOT / "ARCHITECTURE.md")
     print("\n".join(problems), end="\n" if problems else "")
     return 1 if problems else 0
