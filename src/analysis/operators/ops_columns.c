@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * ops_columns.c: see operation_columns.h.
+ * ops_columns.c: see the header.
  */
 #include "analysis/operators/ops_columns.h"
 

@@ -4,6 +4,7 @@
  * sum to the whole; what has no name is a row of its own.
  */
 #include "analysis/shared/statistics.h"
+#include "analysis/step_times/phase_sweep.h"
 #include "analysis/step_times/step_kinds.h"
 
 #include "base/clamped.h"
@@ -338,7 +339,7 @@ static void add_phases_without_steps(struct table *table, const struct model *mo
 
 		if (model->tracks[track]->kind != TRACK_THREAD)
 			continue;
-		step_times_sweep_phases(model, track, &span);
+		phase_sweep_track(model, track, &span);
 		if (span.phase_ns[PHASE_OTHER] == span.last_ns - span.first_ns)
 			continue;
 		clamped_add(&total_ns, span.last_ns - span.first_ns);

@@ -143,9 +143,6 @@ const struct model_step *step_times_step_at(const struct model *model, uint32_t 
 /* By track: does it stand for a thread that carries steps? Other lanes show the same time again. free() it. */
 bool *step_times_tracks(const struct model *model);
 
-/* Of a track without steps: the time of its process from span->first_ns to last_ns by phase, into span->phase_ns. */
-void step_times_sweep_phases(const struct model *model, uint32_t track, struct step_span *span);
-
 /* The duration without waits for a processor, where they can be told from others: when the thread stopped for nothing else. Of steps
  * with CPU time. */
 static inline int64_t step_running_ns(const struct model_step *step, int64_t dur_ns)

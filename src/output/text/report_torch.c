@@ -10,6 +10,7 @@
 #include "analysis/trace_reasons.h"
 #include "base/options.h"
 #include "output/text/torch_table.h"
+#include "output/text/torch_table_json.h"
 
 #include <stdio.h>
 #include <string.h>

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * torch_table.h: what `prof.key_averages().table()` of torch.profiler prints, byte for byte, from our numbers; and the same as JSON,
- * for python/stepscope/profiler.py (schema stepscope.torch/1).
+ * torch_table.h: the text that `prof.key_averages().table()` of torch.profiler prints, byte for byte, with our numbers.
  */
 #ifndef OUTPUT_TEXT_TORCH_TABLE_H
 #define OUTPUT_TEXT_TORCH_TABLE_H
@@ -29,9 +28,5 @@ struct torch_table {
 /* Appends the table; nothing when there are no rows. */
 enum status torch_table_write(struct buffer *out, const struct torch_ops *ops, const struct torch_table *table,
                               struct error *err) MUST_CHECK;
-
-/* One document: the rows, or with `has_events` every event by itself. */
-void torch_table_json(struct buffer *out, const struct torch_ops *ops, const struct torch_table *table,
-                      bool has_events);
 
 #endif
