@@ -8,6 +8,7 @@
 #include "base/memory.h"
 #include "recorder/emit.h"
 #include "recorder/session.h"
+#include "recorder/session_facts.h"
 
 #include <stdio.h>
 #include <stdlib.h>

@@ -6,7 +6,12 @@
 
 #include "recorder/background.h"
 #include "recorder/session.h"
+#include "recorder/session_capture.h"
+#include "recorder/session_facts.h"
+#include "recorder/session_identity.h"
+#include "recorder/session_owner.h"
 #include "recorder/session_state.h"
+#include "recorder/session_steps.h"
 #include "recorder/shapes.h"
 #include "recorder/stream.h"
 #include "recorder/symbols.h"

@@ -17,16 +17,8 @@
 #include <stdbool.h>
 #include <sys/types.h>
 
-enum session_phase {
-	SESSION_OFF,
-	SESSION_STARTING,
-	SESSION_ON,
-	SESSION_STOPPING,
-	SESSION_FAILED
-};
-
-struct session {
-	uint64_t owner;  /* pid << 8 | enum session_phase, atomic */
+struct session_state {
+	uint64_t owner;  /* see session_owner.h, atomic */
 	bool is_wanted;  /* the environment or a call asks for recording */
 	bool is_off;     /* the last start found enabled=false */
 	bool is_joining; /* the environment named a run directory, though the program may have emptied it since */
@@ -38,8 +30,14 @@ struct session {
 	pid_t pid;
 	pid_t starter;    /* thread that is starting or stopping */
 	uint32_t changes; /* of the phase, by a start or stop; futex */
-	pid_t ancestor;   /* process this one was forked from while it recorded; 0 none */
-	pid_t leaked_in;  /* process in which the mapping of a pool had to stay */
+	/* The pid that records, in a page that every kind of fork clears in the child: so no event needs a getpid(),
+	 * and a child of vfork, which shares our memory, counts as ourselves. NULL: the kernel cannot do that. */
+	pid_t *own_mark;
+	/* The child that fork() made; after a bare system call locks of the C library may be held for ever. */
+	pid_t libc_child;
+	bool is_watching_forks;
+	pid_t ancestor;  /* process this one was forked from while it recorded; 0 none */
+	pid_t leaked_in; /* process in which the mapping of a pool had to stay */
 	uint64_t start_time;
 	uint32_t mask_detail; /* stepscope_active bits while detail is recorded */
 	uint32_t step_lock;
@@ -70,36 +68,6 @@ struct session {
 	double cost_event_ns;
 	char problem[512];
 };
-extern struct session session;
-
-/* Is this process recording, or does it start now? The first event of every thread comes here, and waits while another thread
- * starts the recorder. */
-bool session_enter(void);
-/* Does another thread, or the code that this handler interrupted, start the recorder just now? */
-bool session_is_starting(void);
-
-/* Does the session belong to this process? Not to a forked child that has not come to its first event yet. */
-bool session_is_own(void);
-
-/* Emits the facts of the recording, once; the first thread that has a stream calls it. */
-void session_tell_start(void);
-
-/* Steps, from api.c. */
-void session_step_begin(int64_t number);
-void session_step_end(bool is_abandoned);
-/* So many steps that the program does not mark have ended, one after the other; see emit_count_steps(). */
-void session_count_steps(unsigned count, const char *by);
-bool session_wants_count(void);
-/* The same where no schedule depends on it: only told. */
-void session_note_steps(unsigned count);
-/* Asks the agent again, see emit_at_switch(). */
-void session_apply_capture(void);
-/* See emit_trains() and emit_rank(). */
-void session_trains(void);
-void session_tell_rank(int32_t rank, int32_t world_size);
-/* A stretch that a profiler in the program wants, beside the schedule; `with`: STEPSCOPE_ACTIVE_* bits beyond detail. Its number,
- * 0: nothing is recorded. They may overlap: all get what any of them wants. */
-uint32_t session_window_begin(unsigned with);
-void session_window_end(uint32_t number);
+extern struct session_state session;
 
 #endif

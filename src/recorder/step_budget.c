@@ -4,7 +4,7 @@
  */
 #include "recorder/step_budget.h"
 
-#include "recorder/session.h"
+#include "recorder/session_facts.h"
 #include "recorder/session_state.h"
 #include "recorder/stream.h"
 
