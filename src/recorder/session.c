@@ -61,7 +61,7 @@ static bool read_options(const char *list)
 static int64_t pool_bytes(void)
 {
 	int64_t wanted = session.options.pool_bytes ? session.options.pool_bytes : TRAINER_POOL_BYTES;
-	if (session.role == STEPSCOPE_ROLE_TRAINER)
+	if (session.identity.role == STEPSCOPE_ROLE_TRAINER)
 		return wanted;
 	return wanted < WORKER_POOL_BYTES ? wanted : WORKER_POOL_BYTES;
 }
@@ -92,16 +92,17 @@ static bool fail_to_start(const char *what, int reason)
 static bool start_parts(const struct session_start *how, bool is_forked)
 {
 	/* after a bare system call of a fork, no thread can be made safely */
-	bool is_inline = session.ancestor != 0 && session.libc_child != session.pid;
+	bool is_inline = session.ancestor != 0 && session.owner.libc_child != session.identity.pid;
 	struct drain_start drain = {.pool = &session.pool, .limits = file_limits(), .is_inline = is_inline};
 	struct stepscope_segment_header identity;
 	const char *what = "";
-	if (!run_directory_get(&session.options, how->run_directory, session.pid, session.problem,
+	if (!run_directory_get(&session.options, how->run_directory, session.identity.pid, session.problem,
 	                       sizeof(session.problem)))
 		return false;
 	if (!symbols_start())
 		return fail_to_start("no memory for names", ENOMEM);
-	if (!pool_create(&session.pool, (size_t)pool_bytes(), (unsigned)session.pid, session.start_time))
+	if (!pool_create(&session.pool, (size_t)pool_bytes(), (unsigned)session.identity.pid,
+	                 session.identity.start_time))
 		return fail_to_start("no memory for events", ENOMEM);
 	session_fill_identity(&identity);
 	drain.directory = session.options.run_directory;
@@ -131,18 +132,18 @@ static bool start_parts(const struct session_start *how, bool is_forked)
 /* In a forked child: everything of the parent is forgotten, but not the names and not what was asked for. */
 static void forget_parent(void)
 {
-	session.ancestor = session.pid;
+	session.ancestor = session.identity.pid;
 	drain_forget(&session.drain);
 	own_fd_close(&session.pool.file);
 	session.pool = (struct pool){.file.fd = -1};
-	session.step_lock = 0;
-	session.is_step_open = false;
+	session.capture.lock = 0;
+	session.steps.is_open = false;
 	session.is_ending = false;
-	session.step_index = 0;
-	session.steps_noted = 0;
-	session.has_marked = session.is_training = false;
+	session.steps.index = 0;
+	session.steps.noted = 0;
+	session.steps.has_marked = session.identity.is_training = false;
 	step_budget_forget(&session.budget);
-	session.window_count = session.windows_open = session.window_mask = 0; /* its parent's */
+	session.windows.count = session.windows.open = session.windows.mask = 0; /* its parent's */
 	session.progress = (struct schedule_progress){0};
 	streams_forget();
 	(void)symbols_detach_pool();
@@ -170,13 +171,14 @@ static bool start_session(const struct session_start *how, bool is_forked)
 	if (session.is_off)
 		return false;
 	/* a mapping that an earlier stop could not take away is ours */
-	if (session.leaked_in != session.pid && pool_exists_in_process((unsigned)session.pid, session.start_time))
+	if (session.leaked_in != session.identity.pid &&
+	    pool_exists_in_process((unsigned)session.identity.pid, session.identity.start_time))
 		return fail_to_start("another copy of libstepscope records in this process already", 0);
 	clock_start();
 	session_choose_identity(how->role, is_forked);
-	step_budget_start(&session.budget, &session.options, session.role == STEPSCOPE_ROLE_WORKER);
+	step_budget_start(&session.budget, &session.options, session.identity.role == STEPSCOPE_ROLE_WORKER);
 	session.cost_event_ns = session_measure_event_ns();
-	step_cpu_start(&session.step_cpu);
+	step_cpu_start(&session.steps.cpu);
 	return start_parts(how, is_forked);
 }
 
@@ -206,8 +208,8 @@ void session_tell_start(void)
 	if (__atomic_exchange_n(&session.is_start_told, true, __ATOMIC_ACQ_REL))
 		return;
 	session_put_facts();
-	if (session.role == STEPSCOPE_ROLE_WORKER && session.options.mode != RECORD_ALWAYS)
-		session_switch_capture(session.capture,
+	if (session.identity.role == STEPSCOPE_ROLE_WORKER && session.options.mode != RECORD_ALWAYS)
+		session_switch_capture(session.capture.now,
 		                       true); /* workers have no steps: as their parent did when it forked */
 	else
 		session_switch_capture(schedule_before_first(&session.options), true);
@@ -215,14 +217,14 @@ void session_tell_start(void)
 
 bool session_enter(void)
 {
-	uint64_t seen = __atomic_load_n(&session.owner, __ATOMIC_ACQUIRE);
+	uint64_t seen = __atomic_load_n(&session.owner.word, __ATOMIC_ACQUIRE);
 	if (session_word_phase(seen) == SESSION_ON && session_word_is_own(seen))
 		return true;
 	if (!__atomic_load_n(&session.is_wanted, __ATOMIC_RELAXED))
 		return false;
 	pid_t pid = getpid();
 	if (session_word_pid(seen) != pid &&
-	    !__atomic_compare_exchange_n(&session.owner, &seen, session_word(pid, SESSION_STARTING), false,
+	    !__atomic_compare_exchange_n(&session.owner.word, &seen, session_word(pid, SESSION_STARTING), false,
 	                                 __ATOMIC_SEQ_CST, __ATOMIC_ACQUIRE) &&
 	    session_word_pid(seen) != pid)
 		return false;
@@ -234,7 +236,7 @@ bool session_enter(void)
 		        __atomic_load_n(&session.is_ending, __ATOMIC_ACQUIRE));
 	}
 	bool is_forked = session_word_pid(seen) != 0;
-	const struct session_start how = {.role = is_forked && session.role == STEPSCOPE_ROLE_HOST
+	const struct session_start how = {.role = is_forked && session.identity.role == STEPSCOPE_ROLE_HOST
 	                                                  ? STEPSCOPE_ROLE_HOST
 	                                                  : STEPSCOPE_ROLE_TRAINER};
 	int error = errno; /* an event is no call that fails */
@@ -252,7 +254,7 @@ int session_start(const struct session_start *how)
 	if (seen == session_word(pid, SESSION_STOPPING))
 		return -1;
 	if (seen == session_word(pid, SESSION_STARTING) ||
-	    !__atomic_compare_exchange_n(&session.owner, &seen, session_word(pid, SESSION_STARTING), false,
+	    !__atomic_compare_exchange_n(&session.owner.word, &seen, session_word(pid, SESSION_STARTING), false,
 	                                 __ATOMIC_SEQ_CST, __ATOMIC_ACQUIRE)) { /* another thread is at it */
 		seen = session_wait_while(SESSION_STARTING, WAIT_FOR_STOP_MS);
 		return session_word_phase(seen) == SESSION_FAILED && !session.is_off ? -1 : 0;
@@ -271,7 +273,7 @@ int session_start(const struct session_start *how)
 
 void session_flush(void)
 {
-	if (__atomic_load_n(&session.owner, __ATOMIC_ACQUIRE) == session_word(getpid(), SESSION_ON))
+	if (__atomic_load_n(&session.owner.word, __ATOMIC_ACQUIRE) == session_word(getpid(), SESSION_ON))
 		drain_flush(&session.drain);
 }
 
@@ -279,13 +281,13 @@ void session_stop(const char *reason)
 {
 	(void)session_wait_while(SESSION_STARTING, WAIT_FOR_STOP_MS); /* or what it starts is never closed */
 	uint64_t expected = session_word(getpid(), SESSION_ON);
-	if (!__atomic_compare_exchange_n(&session.owner, &expected, session_word(getpid(), SESSION_STOPPING), false,
-	                                 __ATOMIC_ACQ_REL, __ATOMIC_ACQUIRE))
+	if (!__atomic_compare_exchange_n(&session.owner.word, &expected, session_word(getpid(), SESSION_STOPPING),
+	                                 false, __ATOMIC_ACQ_REL, __ATOMIC_ACQUIRE))
 		return;
 	session_begin_change();
 	session_set_active(0);
 	__atomic_store_n(&session.is_ending, true, __ATOMIC_RELEASE);
-	void (*at_end)(void) = __atomic_load_n(&session.at_end, __ATOMIC_ACQUIRE);
+	void (*at_end)(void) = __atomic_load_n(&session.agent.at_end, __ATOMIC_ACQUIRE);
 	if (at_end)
 		at_end();
 	session_put_closing();
@@ -299,17 +301,17 @@ void session_stop(const char *reason)
 	streams_reset();
 	is_quiet &= symbols_detach_pool();
 	if (!is_quiet)
-		session.leaked_in = session.pid;
+		session.leaked_in = session.identity.pid;
 	if (session.pool.header->is_closed || session.drain.file.is_removed)
 		pool_destroy(&session.pool, is_quiet);
 	else
 		pool_abandon(&session.pool, is_quiet); /* could not be written: left for the rescue */
-	session.is_step_open = false;
-	session.step_index = 0;
-	session.steps_noted = 0;
-	session.has_marked = session.is_training = false;
+	session.steps.is_open = false;
+	session.steps.index = 0;
+	session.steps.noted = 0;
+	session.steps.has_marked = session.identity.is_training = false;
 	step_budget_stop(&session.budget, session.options.run_directory);
-	session.windows_open = session.window_mask = 0;
+	session.windows.open = session.windows.mask = 0;
 	schedule_restart(&session.progress);
 	session_set_phase(SESSION_OFF);
 }

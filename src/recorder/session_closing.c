@@ -25,7 +25,7 @@ static bool says_end(void)
 {
 	const char *starter = getenv("STEPSCOPE_STARTED_BY");
 	bool is_joining = session.is_joining || getenv("STEPSCOPE_RUN_DIR");
-	return !is_joining || (starter && strtol(starter, NULL, 10) == session.pid);
+	return !is_joining || (starter && strtol(starter, NULL, 10) == session.identity.pid);
 }
 
 #define KIND(name) (UINT64_C(1) << STEPSCOPE_SYMBOL_##name)
@@ -39,7 +39,7 @@ static void say_end(const char *sentence)
 	char word[1100];
 	shell_quote(word, sizeof(word), directory);
 	if (session.progress.captured == CAPTURED_NOTHING &&
-	    run_directory_has_others(directory, session.pid, session.start_time))
+	    run_directory_has_others(directory, session.identity.pid, session.identity.start_time))
 		sentence = "captured no operators in this process; others that it started recorded, too";
 	recorder_say("%s; see: stepscope report %s", sentence, word);
 }
@@ -59,19 +59,19 @@ void session_put_closing(void)
 	if (session.options.is_self_sampled && drain_mode(&session.drain) == DRAIN_BY_THREAD &&
 	    pthread_getcpuclockid(session.drain.thread, &clock) == 0)
 		self_sample(__atomic_load_n(&session.drain.events, __ATOMIC_RELAXED), clock);
-	if (session.role != STEPSCOPE_ROLE_TRAINER)
+	if (session.identity.role != STEPSCOPE_ROLE_TRAINER)
 		return;
-	session.progress.observer = session.observer;
-	session.progress.steps_noted = (int64_t)session.steps_noted;
-	session.progress.has_uncounted = session.has_uncounted;
-	session.progress.profiler = session.profiler;
+	session.progress.observer = session.agent.observer;
+	session.progress.steps_noted = (int64_t)session.steps.noted;
+	session.progress.has_uncounted = session.agent.has_uncounted;
+	session.progress.profiler = session.agent.profiler;
 	session.progress.has_operators = (symbols_kinds() & OPERATORS) != 0;
 	session.progress.has_ranges = (symbols_kinds() & RANGES) != 0;
 	step_budget_describe(&session.budget, &session.progress);
 	schedule_describe(&session.options, &session.progress, sentence, sizeof(sentence));
 	session_meta("capture", sentence);
 	tell_captured();
-	bool is_windows_only = session.window_count && session.options.mode == RECORD_STEPS &&
+	bool is_windows_only = session.windows.count && session.options.mode == RECORD_STEPS &&
 	                       !session.options.step_range_count;
 	/* a profiler in the program knows what it asked for */
 	if (says_end() && !is_windows_only)

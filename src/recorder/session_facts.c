@@ -34,7 +34,7 @@ void session_meta(const char *key, const char *value)
 void session_meta_own(const char *key, const char *what)
 {
 	char value[96];
-	snprintf(value, sizeof(value), "%sprocess %d", what, (int)session.pid);
+	snprintf(value, sizeof(value), "%sprocess %d", what, (int)session.identity.pid);
 	session_meta(key, value);
 }
 
@@ -83,7 +83,7 @@ void session_put_facts(void)
 	if (getcwd(text, sizeof(text)))
 		session_meta("cwd", text);
 	session_meta("version", STEPSCOPE_VERSION);
-	if (session.role != STEPSCOPE_ROLE_HOST)
+	if (session.identity.role != STEPSCOPE_ROLE_HOST)
 		step_budget_tell(&session.options);
 	if (session.pool.kind == POOL_MEMFD)
 		snprintf(text, sizeof(text), "memfd:%d", session.pool.file.fd);
@@ -95,12 +95,12 @@ void session_put_facts(void)
 	meta_number("clock.tick_ns", 1e9 / (double)recorder_clock.tick_hz);
 	meta_number("cost.event_ns", session.cost_event_ns);
 	double step_cpu_ns;
-	if (step_cpu_cost_ns(&session.step_cpu, &step_cpu_ns))
+	if (step_cpu_cost_ns(&session.steps.cpu, &step_cpu_ns))
 		meta_number("cost.step_cpu_ns", step_cpu_ns);
-	if (session.job.has_rank && session.job.local_rank >= 0)
-		meta_number("local_rank", session.job.local_rank);
-	if (session.job.restart_count > 0)
-		meta_number("restart_count", session.job.restart_count);
-	if (session.job.launcher && session.job.launcher[0])
-		session_meta("launcher", session.job.launcher);
+	if (session.identity.job.has_rank && session.identity.job.local_rank >= 0)
+		meta_number("local_rank", session.identity.job.local_rank);
+	if (session.identity.job.restart_count > 0)
+		meta_number("restart_count", session.identity.job.restart_count);
+	if (session.identity.job.launcher && session.identity.job.launcher[0])
+		session_meta("launcher", session.identity.job.launcher);
 }

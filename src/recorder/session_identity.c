@@ -37,8 +37,8 @@ static uint64_t read_start_time(void)
 
 void session_read_process(void)
 {
-	session.pid = getpid();
-	session.start_time = read_start_time();
+	session.identity.pid = getpid();
+	session.identity.start_time = read_start_time();
 }
 
 /* Thirty-two hexadecimal digits, whatever stands between them. */
@@ -78,12 +78,12 @@ void session_fill_identity(struct stepscope_segment_header *identity)
 {
 	struct stat pid_namespace;
 	*identity = (struct stepscope_segment_header){
-		.pid = (uint32_t)session.pid,
-		.start_time = session.start_time,
+		.pid = (uint32_t)session.identity.pid,
+		.start_time = session.identity.start_time,
 		.clock = recorder_clock.kind,
-		.role = session.role,
-		.rank = session.job.has_rank ? session.job.rank : -1,
-		.world_size = session.job.world_size,
+		.role = session.identity.role,
+		.rank = session.identity.job.has_rank ? session.identity.job.rank : -1,
+		.world_size = session.identity.job.world_size,
 		.tick_hz = recorder_clock.tick_hz,
 		.tick_step = recorder_clock.tick_step,
 		.parent_pid = (uint32_t)getppid(),
@@ -97,39 +97,40 @@ void session_fill_identity(struct stepscope_segment_header *identity)
 
 void session_choose_identity(enum stepscope_role role, bool is_forked)
 {
-	const struct job_identity told = session.job;
-	const int32_t before = session.environments_rank;
-	job_identity_read(&session.job, environ);
-	session.environments_rank = session.job.has_rank ? session.job.rank : -1;
+	const struct job_identity told = session.identity.job;
+	const int32_t before = session.identity.environments_rank;
+	job_identity_read(&session.identity.job, environ);
+	session.identity.environments_rank = session.identity.job.has_rank ? session.identity.job.rank : -1;
 	/* a forked child is a worker of its parent, unless a launcher made it a rank of its own, or until it trains */
-	bool is_new = session.environments_rank >= 0 && session.environments_rank != before;
+	bool is_new = session.identity.environments_rank >= 0 && session.identity.environments_rank != before;
 	bool is_worker = is_forked && role == STEPSCOPE_ROLE_TRAINER && !is_new;
-	session.role = is_worker ? STEPSCOPE_ROLE_WORKER : role;
-	session.is_rank_told &= !is_new;
-	if (session.is_rank_told)
-		session.job = told;
+	session.identity.role = is_worker ? STEPSCOPE_ROLE_WORKER : role;
+	session.identity.is_rank_told &= !is_new;
+	if (session.identity.is_rank_told)
+		session.identity.job = told;
 	session_choose_detail();
 }
 
 static void become_trainer(void)
 {
-	session.is_training = true;
+	session.identity.is_training = true;
 	session_meta_own("trains", "");
-	if (session.role != STEPSCOPE_ROLE_WORKER)
+	if (session.identity.role != STEPSCOPE_ROLE_WORKER)
 		return;
-	session.role = STEPSCOPE_ROLE_TRAINER;
+	session.identity.role = STEPSCOPE_ROLE_TRAINER;
 	/* until now it recorded what its parent did as it forked */
 	step_budget_start(&session.budget, &session.options, false);
-	if ((session.options.mode != RECORD_ALWAYS || session.budget.is_on) && !session.has_marked)
-		session_switch_capture(schedule_action(&session.options, session.step_index, session.step_index),
+	if ((session.options.mode != RECORD_ALWAYS || session.budget.is_on) && !session.steps.has_marked)
+		session_switch_capture(schedule_action(&session.options, session.steps.index, session.steps.index),
 		                       false);
 }
 
 void session_trains(void)
 {
-	if (!session_enter() || session.is_training || session.role == STEPSCOPE_ROLE_HOST || !session_lock_steps())
+	if (!session_enter() || session.identity.is_training || session.identity.role == STEPSCOPE_ROLE_HOST ||
+	    !session_lock_steps())
 		return;
-	if (!session.is_training)
+	if (!session.identity.is_training)
 		become_trainer();
 	session_unlock_steps();
 }
@@ -139,17 +140,18 @@ void session_tell_rank(int32_t rank, int32_t world_size)
 	char what[64];
 	if (rank < 0 || !session_enter() || !session_lock_steps())
 		return;
-	bool is_known = session.job.has_rank && session.job.rank == rank && session.job.world_size == world_size;
-	if (session.job.rank != rank)
-		session.job.local_rank = -1; /* the environment speaks of another process */
-	session.job.has_rank = session.is_rank_told = true;
-	session.job.rank = rank;
-	session.job.world_size = world_size;
+	bool is_known = session.identity.job.has_rank && session.identity.job.rank == rank &&
+	                session.identity.job.world_size == world_size;
+	if (session.identity.job.rank != rank)
+		session.identity.job.local_rank = -1; /* the environment speaks of another process */
+	session.identity.job.has_rank = session.identity.is_rank_told = true;
+	session.identity.job.rank = rank;
+	session.identity.job.world_size = world_size;
 	if (!is_known) {
 		snprintf(what, sizeof(what), "%d of %d, ", (int)rank, (int)world_size);
 		session_meta_own("rank", what);
 		session_choose_detail();
-		session_switch_capture(session.capture, false);
+		session_switch_capture(session.capture.now, false);
 	}
 	session_unlock_steps();
 }

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * session_owner.h: which process the session belongs to, and in which phase it is. Both are in one atomic word,
- * session.owner, so that a start, a stop and the first event of a forked child are each decided by one compare-and-swap.
+ * session.owner.word, so that a start, a stop and the first event of a forked child are each decided by one
+ * compare-and-swap.
  */
 #ifndef RECORDER_SESSION_OWNER_H
 #define RECORDER_SESSION_OWNER_H

@@ -15,27 +15,27 @@
 static void end_open_step(bool is_abandoned)
 {
 	struct thread_use use = {0};
-	if (!session.is_step_open)
+	if (!session.steps.is_open)
 		return;
-	session.is_step_open = false;
-	bool has_use = step_cpu_end(&session.step_cpu, &use);
-	const uint64_t payload[5] = {(uint64_t)session.step_number, is_abandoned, use.cpu_ns, use.waits,
+	session.steps.is_open = false;
+	bool has_use = step_cpu_end(&session.steps.cpu, &use);
+	const uint64_t payload[5] = {(uint64_t)session.steps.number, is_abandoned, use.cpu_ns, use.waits,
 	                             use.page_faults};
 	stream_put(STEPSCOPE_EVENT_STEP, STEPSCOPE_STEP_END, payload, has_use ? 5 : is_abandoned ? 2 : 1);
 	/* what lies between two steps belongs to the next one */
-	step_budget_end(&session.budget, session.step_number, is_abandoned);
-	step_budget_choose(&session.budget, session.step_number + 1);
-	session_switch_capture(schedule_action(&session.options, session.step_index, session.step_number + 1), false);
+	step_budget_end(&session.budget, session.steps.number, is_abandoned);
+	step_budget_choose(&session.budget, session.steps.number + 1);
+	session_switch_capture(schedule_action(&session.options, session.steps.index, session.steps.number + 1), false);
 }
 
 /* The program marks its steps after all: its own begin with 0, and what was captured before stays. */
 static void forget_counted(void)
 {
-	session.has_marked = true;
+	session.steps.has_marked = true;
 	if (!session.progress.counted_by)
 		return;
 	schedule_forget_counted(&session.progress);
-	session.step_index = 0;
+	session.steps.index = 0;
 }
 
 static void note_step(enum stepscope_capture asked, int64_t number)
@@ -51,17 +51,17 @@ void session_step_begin(int64_t number)
 	if (!session_enter() || !session_lock_steps())
 		return;
 	end_open_step(false);
-	if (!session.has_marked)
+	if (!session.steps.has_marked)
 		forget_counted();
-	int64_t index = session.step_index++;
+	int64_t index = session.steps.index++;
 	enum stepscope_capture capture = schedule_action(&session.options, index, number);
 	step_budget_choose(&session.budget, number);
 	session_switch_capture(capture, false);
 	note_step(capture, number);
-	session.step_number = number;
-	session.is_step_open = true;
+	session.steps.number = number;
+	session.steps.is_open = true;
 	stream_put(STEPSCOPE_EVENT_STEP, STEPSCOPE_STEP_BEGIN, &payload, 1);
-	step_cpu_begin(&session.step_cpu);
+	step_cpu_begin(&session.steps.cpu);
 	session_unlock_steps();
 }
 
@@ -69,8 +69,8 @@ void session_step_end(bool is_abandoned)
 {
 	if (!session_enter() || !session_lock_steps())
 		return;
-	if (is_abandoned && session.is_step_open)
-		schedule_take_back(&session.progress, session.step_number);
+	if (is_abandoned && session.steps.is_open)
+		schedule_take_back(&session.progress, session.steps.number);
 	end_open_step(is_abandoned);
 	session_unlock_steps();
 }
@@ -79,7 +79,7 @@ void session_step_end(bool is_abandoned)
 
 bool session_wants_count(void)
 {
-	return session_enter() && session.role != STEPSCOPE_ROLE_HOST &&
+	return session_enter() && session.identity.role != STEPSCOPE_ROLE_HOST &&
 	       (session.options.mode != RECORD_ALWAYS || session.budget.is_on || session.progress.is_left_out);
 }
 
@@ -91,31 +91,31 @@ static void tell_count(uint64_t ended)
 /* `is_odd`: several have ended at once, and it is unknown how long each was. */
 static void count_step(bool is_odd)
 {
-	int64_t ended = session.step_index++;
+	int64_t ended = session.steps.index++;
 	enum stepscope_capture was = schedule_action(&session.options, ended, ended);
 	note_step(was, ended);
-	session.step_number = ended;
+	session.steps.number = ended;
 	step_budget_end(&session.budget, ended, is_odd);
-	step_budget_choose(&session.budget, session.step_index);
-	session_switch_capture(schedule_action(&session.options, session.step_index, session.step_index), false);
+	step_budget_choose(&session.budget, session.steps.index);
+	session_switch_capture(schedule_action(&session.options, session.steps.index, session.steps.index), false);
 }
 
 void session_count_steps(unsigned count, const char *by)
 {
-	if (!session_enter() || session.role != STEPSCOPE_ROLE_TRAINER || !session_lock_steps())
+	if (!session_enter() || session.identity.role != STEPSCOPE_ROLE_TRAINER || !session_lock_steps())
 		return;
-	if (!session.has_marked)
+	if (!session.steps.has_marked)
 		session.progress.counted_by = by;
 	bool is_odd = count > 1;
-	for (; count && !session.has_marked; count--)
+	for (; count && !session.steps.has_marked; count--)
 		count_step(is_odd);
-	if (!session.has_marked)
-		tell_count((uint64_t)session.step_index);
+	if (!session.steps.has_marked)
+		tell_count((uint64_t)session.steps.index);
 	session_unlock_steps();
 }
 
 void session_note_steps(unsigned count)
 {
-	if (session_enter() && session.role == STEPSCOPE_ROLE_TRAINER && !session.has_marked)
-		tell_count(__atomic_add_fetch(&session.steps_noted, count, __ATOMIC_RELAXED));
+	if (session_enter() && session.identity.role == STEPSCOPE_ROLE_TRAINER && !session.steps.has_marked)
+		tell_count(__atomic_add_fetch(&session.steps.noted, count, __ATOMIC_RELAXED));
 }
