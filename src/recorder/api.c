@@ -368,7 +368,7 @@ int stepscope_init(const char *options)
 		return 0;
 	}
 	const struct session_start how = {.options = options, .role = STEPSCOPE_ROLE_TRAINER, .is_explicit = true};
-	return session_start(&how);
+	return session_start(&how) == START_OK ? 0 : -1;
 }
 
 const char *stepscope_error(void)

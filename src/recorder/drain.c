@@ -662,11 +662,10 @@ static void leave_work(struct drain *drain)
 	__atomic_store_n(&drain->is_at_work, 0, __ATOMIC_RELEASE);
 }
 
-int drain_start(struct drain *drain, const struct drain_start *how, const char **what)
+enum start_problem drain_start(struct drain *drain, const struct drain_start *how, int *reason)
 {
-	*what = "memory";
 	if (!get_memory(drain))
-		return ENOMEM;
+		return START_NO_MEMORY;
 	drain->pool = how->pool;
 	drain->limits = how->limits;
 	drain->head.bytes = drain->coarse_head.bytes = drain->body_bytes = drain->coarse_bytes = 0;
@@ -674,13 +673,12 @@ int drain_start(struct drain *drain, const struct drain_start *how, const char *
 	drain->is_stopping = drain->has_begun = 0;
 	drain->next_rotation_ns = 0;
 	drain->dropped_without_slot = 0;
-	*what = "the recording's file";
 	bool was_failing = drain->file.is_failing; /* then names and streams were lost with what it could not write */
 	bool is_new = !reopen_files(drain, how);
 	drain->is_continued = !is_new;
-	int reason = is_new ? open_files(drain, how) : 0;
-	if (reason)
-		return reason;
+	*reason = is_new ? open_files(drain, how) : 0;
+	if (*reason)
+		return START_NO_FILE;
 	struct stepscope_pool_header *header = how->pool->header;
 	snprintf(header->segment_path, sizeof(header->segment_path), "%s", drain->file.path);
 	header->identity = drain->file.identity;
@@ -705,7 +703,7 @@ int drain_start(struct drain *drain, const struct drain_start *how, const char *
 		pool_grow_symbols(how->pool);
 		background_work();
 	}
-	return 0;
+	return START_OK;
 }
 
 /* Between take_work() and leave_work(). */

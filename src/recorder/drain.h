@@ -8,6 +8,7 @@
 #define RECORDER_DRAIN_H
 
 #include "recorder/segment_file.h"
+#include "recorder/start_problem.h"
 
 #include <pthread.h>
 
@@ -84,8 +85,8 @@ struct drain_start {
 	bool is_inline;
 };
 
-/* Opens the files and starts the thread. 0, or an errno with *what set to a constant text. */
-int drain_start(struct drain *drain, const struct drain_start *how, const char **what);
+/* Opens the files and starts the thread. START_OK, START_NO_MEMORY, or START_NO_FILE with an errno in *reason. */
+enum start_problem drain_start(struct drain *drain, const struct drain_start *how, int *reason);
 enum drain_mode drain_mode(const struct drain *drain);
 /* Asks for a pass now, without waiting for it. */
 void drain_wake(struct drain *drain);

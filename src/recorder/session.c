@@ -80,53 +80,50 @@ static struct drain_limits file_limits(void)
 	return result;
 }
 
-static bool fail_to_start(const char *what, int reason)
+static enum start_problem fail_to_start(enum start_problem problem, const char *what)
 {
-	if (reason)
-		snprintf(session.problem, sizeof(session.problem), "cannot record: %s: %s", what, strerror(reason));
-	else
-		snprintf(session.problem, sizeof(session.problem), "cannot record: %s", what);
-	return false;
+	snprintf(session.problem, sizeof(session.problem), "cannot record: %s%s", what,
+	         problem == START_NO_MEMORY ? ": Cannot allocate memory" : "");
+	return problem;
 }
 
-static bool start_parts(const struct session_start *how, bool is_forked)
+static enum start_problem start_parts(const struct session_start *how, bool is_forked)
 {
 	/* after a bare system call of a fork, no thread can be made safely */
 	bool is_inline = session.ancestor != 0 && session.owner.libc_child != session.identity.pid;
 	struct drain_start drain = {.pool = &session.pool, .limits = file_limits(), .is_inline = is_inline};
 	struct stepscope_segment_header identity;
-	const char *what = "";
+	int reason = 0;
 	if (!run_directory_get(&session.options, how->run_directory, session.identity.pid, session.problem,
 	                       sizeof(session.problem)))
-		return false;
+		return START_NO_DIRECTORY;
 	if (!symbols_start())
-		return fail_to_start("no memory for names", ENOMEM);
+		return fail_to_start(START_NO_MEMORY, "no memory for names");
 	if (!pool_create(&session.pool, (size_t)pool_bytes(), (unsigned)session.identity.pid,
 	                 session.identity.start_time))
-		return fail_to_start("no memory for events", ENOMEM);
+		return fail_to_start(START_NO_MEMORY, "no memory for events");
 	session_fill_identity(&identity);
 	drain.directory = session.options.run_directory;
 	drain.identity = &identity;
 	if (!streams_start(&session.pool, is_forked)) {
 		pool_destroy(&session.pool, true);
-		return fail_to_start("no memory for threads", ENOMEM);
+		return fail_to_start(START_NO_MEMORY, "no memory for threads");
 	}
-	int reason = drain_start(&session.drain, &drain, &what);
-	if (reason) {
+	enum start_problem problem = drain_start(&session.drain, &drain, &reason);
+	if (problem != START_OK) {
 		bool is_quiet = streams_stop();
 		is_quiet &= symbols_detach_pool();
 		pool_destroy(&session.pool, is_quiet);
-		if (what[0] == 't') /* the recording's file: name the place */
-			snprintf(session.problem, sizeof(session.problem), "cannot record into '%s': %s",
-			         drain.directory, strerror(reason));
-		else
-			fail_to_start(what, reason);
-		return false;
+		if (problem != START_NO_FILE)
+			return fail_to_start(problem, "memory");
+		snprintf(session.problem, sizeof(session.problem), "cannot record into '%s': %s", drain.directory,
+		         strerror(reason));
+		return problem;
 	}
 	__atomic_store_n(&emit_first_start, __atomic_add_fetch(&emit_starts, 1, __ATOMIC_RELAXED), __ATOMIC_RELAXED);
 	if (!session.drain.is_continued) /* the sentence is about one recording */
 		session.progress.earlier = session.progress.earlier_begun = session.progress.earlier_recorded = 0;
-	return true;
+	return START_OK;
 }
 
 /* In a forked child: everything of the parent is forgotten, but not the names and not what was asked for. */
@@ -156,24 +153,22 @@ static bool is_program_ending(void)
 	return __atomic_load_n(&session.is_over, __ATOMIC_SEQ_CST);
 }
 
-static bool start_session(const struct session_start *how, bool is_forked)
+static enum start_problem start_session(const struct session_start *how, bool is_forked)
 {
 	session_read_process();
 	session.problem[0] = 0;
-	session.is_off = false;
 	if (is_program_ending())
-		return fail_to_start("the program is ending", 0);
+		return fail_to_start(START_TOO_LATE, "the program is ending");
 	if (is_forked)
 		forget_parent();
 	else if (!read_options(how->options))
-		return false;
-	session.is_off = session.options.mode == RECORD_OFF;
-	if (session.is_off)
-		return false;
+		return START_NO_OPTIONS;
+	if (session.options.mode == RECORD_OFF)
+		return START_IS_OFF;
 	/* a mapping that an earlier stop could not take away is ours */
 	if (session.leaked_in != session.identity.pid &&
 	    pool_exists_in_process((unsigned)session.identity.pid, session.identity.start_time))
-		return fail_to_start("another copy of libstepscope records in this process already", 0);
+		return fail_to_start(START_HAS_OTHER, "another copy of libstepscope records in this process already");
 	clock_start();
 	session_choose_identity(how->role, is_forked);
 	step_budget_start(&session.budget, &session.options, session.identity.role == STEPSCOPE_ROLE_WORKER);
@@ -182,24 +177,29 @@ static bool start_session(const struct session_start *how, bool is_forked)
 	return start_parts(how, is_forked);
 }
 
-static bool begin_recording(const struct session_start *how, bool is_forked)
+/* A copy that leaves the work to another one, is switched off, or comes too late has nothing to complain about. */
+static bool is_complaint(enum start_problem problem)
+{
+	return problem != START_HAS_OTHER && problem != START_IS_OFF && !is_program_ending();
+}
+
+static enum start_problem begin_recording(const struct session_start *how, bool is_forked)
 {
 	session_begin_change();
 	session_watch_forks();
-	if (!start_session(how, is_forked)) {
+	enum start_problem problem = session.start_problem = start_session(how, is_forked);
+	if (problem != START_OK) {
 		session_set_active(0);
-		/* a copy that leaves the work to another one, is switched off, or comes too late, has nothing to
-		 * complain about */
-		if (!how->is_explicit && !strstr(session.problem, "already") && !session.is_off && !is_program_ending())
+		if (!how->is_explicit && is_complaint(problem))
 			recorder_say("%s; the program runs on unrecorded", session.problem);
 		session_set_phase(SESSION_FAILED);
-		return false;
+		return problem;
 	}
 	session.is_start_told = false;
 	session_mark_own();
 	streams_declare_early();
 	session_set_phase(SESSION_ON);
-	return true;
+	return START_OK;
 }
 
 /* The first events of the recording: once its first thread has a stream. */
@@ -240,33 +240,39 @@ bool session_enter(void)
 	                                                  ? STEPSCOPE_ROLE_HOST
 	                                                  : STEPSCOPE_ROLE_TRAINER};
 	int error = errno; /* an event is no call that fails */
-	bool is_on = begin_recording(&how, is_forked);
+	bool is_on = begin_recording(&how, is_forked) == START_OK;
 	errno = error;
 	return is_on;
 }
 
-int session_start(const struct session_start *how)
+/* To be switched off is no failure of a start. */
+static enum start_problem unless_off(enum start_problem problem)
+{
+	return problem == START_IS_OFF ? START_OK : problem;
+}
+
+enum start_problem session_start(const struct session_start *how)
 {
 	pid_t pid = getpid();
 	uint64_t seen = session_wait_while(SESSION_STOPPING, WAIT_FOR_STOP_MS);
 	if (session_word_phase(seen) == SESSION_ON && session_word_is_own(seen))
-		return 0;
+		return START_OK;
 	if (seen == session_word(pid, SESSION_STOPPING))
-		return -1;
+		return START_NOT_STOPPED;
 	if (seen == session_word(pid, SESSION_STARTING) ||
 	    !__atomic_compare_exchange_n(&session.owner.word, &seen, session_word(pid, SESSION_STARTING), false,
 	                                 __ATOMIC_SEQ_CST, __ATOMIC_ACQUIRE)) { /* another thread is at it */
 		seen = session_wait_while(SESSION_STARTING, WAIT_FOR_STOP_MS);
-		return session_word_phase(seen) == SESSION_FAILED && !session.is_off ? -1 : 0;
+		return session_word_phase(seen) == SESSION_FAILED ? unless_off(session.start_problem) : START_OK;
 	}
 	bool was_other = session_word_pid(seen) != 0 && session_word_pid(seen) != pid;
 	if (was_other)
 		forget_parent();
 	__atomic_store_n(&session.is_wanted, true, __ATOMIC_RELAXED);
-	if (!begin_recording(how, false))
-		return session.is_off ? 0 : -1;
-	session_tell_start();
-	return 0;
+	enum start_problem problem = begin_recording(how, false);
+	if (problem == START_OK)
+		session_tell_start();
+	return unless_off(problem);
 }
 
 /* ---- flush and stop ---- */
@@ -295,6 +301,7 @@ void session_stop(const char *reason)
 	__atomic_store_n(&session.is_ending, false, __ATOMIC_RELEASE);
 	bool is_quiet = streams_stop();
 	if (!drain_stop(&session.drain, reason)) { /* a stuck disk: what is left is the rescue's */
+		session.start_problem = START_NOT_STOPPED;
 		session_set_phase(SESSION_FAILED);
 		return;
 	}

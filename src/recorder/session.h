@@ -7,6 +7,7 @@
 #define RECORDER_SESSION_H
 
 #include "recorder/options.h"
+#include "recorder/start_problem.h"
 
 #include <stdbool.h>
 #include <stepscope/format.h>
@@ -18,9 +19,9 @@ struct session_start {
 	bool is_explicit;          /* started by a call, not by the first event: failures are returned, not printed */
 };
 
-/* 0, or -1 with session_problem(). Starting a running session is a success without effect, and so is one that is
- * switched off. */
-int session_start(const struct session_start *how);
+/* START_OK, or why not, with session_problem(). Starting a session that runs, or is switched off, is a success without
+ * effect. */
+enum start_problem session_start(const struct session_start *how);
 const char *session_problem(void);
 void session_flush(void);
 void session_stop(const char *reason); /* writes everything, END block with the reason */

@@ -10,6 +10,7 @@
 #include "recorder/pool.h"
 #include "recorder/ranks.h"
 #include "recorder/schedule.h"
+#include "recorder/start_problem.h"
 #include "recorder/step_budget.h"
 #include "recorder/step_cpu.h"
 
@@ -85,7 +86,6 @@ struct session_state {
 	struct pool pool;
 	struct drain drain;
 	bool is_wanted;     /* the environment or a call asks for recording */
-	bool is_off;        /* the last start found enabled=false */
 	bool is_joining;    /* the environment named a run directory, though the program may have emptied it since */
 	bool is_start_told; /* the facts are in the recording */
 	bool is_ending;     /* the last events are being written */
@@ -93,7 +93,8 @@ struct session_state {
 	pid_t ancestor;     /* process this one was forked from while it recorded; 0 none */
 	pid_t leaked_in;    /* process in which the mapping of a pool had to stay */
 	double cost_event_ns;
-	char problem[512];
+	enum start_problem start_problem; /* of the last start, until the next one */
+	char problem[512];                /* its text */
 };
 extern struct session_state session;
 
