@@ -36,6 +36,7 @@
 struct session_state session;
 HOT unsigned stepscope_active;
 HOT uint32_t emit_starts, emit_first_start;
+uint32_t emit_rotations;
 
 const char *session_problem(void)
 {
