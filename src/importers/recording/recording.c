@@ -45,12 +45,12 @@ static char *host_of_name(const char *name)
 	return strndup(name, (size_t)(end - name));
 }
 
-static struct segment_file *add_file(struct recording *recording, const char *name)
+static struct recorded_file *add_file(struct recording *recording, const char *name)
 {
 	MEMORY_GROW(recording->files, recording->file_count, recording->file_capacity, 16);
-	struct segment_file *file = &recording->files[recording->file_count++];
+	struct recorded_file *file = &recording->files[recording->file_count++];
 	const char *base = strrchr(name, '/');
-	*file = (struct segment_file){.name = arena_dup(&recording->model->arena, base ? base + 1 : name)};
+	*file = (struct recorded_file){.name = arena_dup(&recording->model->arena, base ? base + 1 : name)};
 	file->host = host_of_name(file->name);
 	return file;
 }
@@ -145,7 +145,7 @@ static enum status nothing_found(const char *path, const struct directory_count 
 	return STATUS_INPUT;
 }
 
-enum status recording_read(struct segment_file *file, const struct segment_visitor *visitor, struct error *err)
+enum status recording_read(struct recorded_file *file, const struct segment_visitor *visitor, struct error *err)
 {
 	if (file->path)
 		return segment_read(file->path, visitor, &file->stats, err);
@@ -154,7 +154,7 @@ enum status recording_read(struct segment_file *file, const struct segment_visit
 
 /* ---- first pass ---- */
 
-static uint32_t find_process(struct recording *recording, const struct segment_file *file)
+static uint32_t find_process(struct recording *recording, const struct recorded_file *file)
 {
 	const struct stepscope_segment_header *header = &file->header;
 	for (uint32_t i = recording->process_count; i-- > 0;) {
@@ -207,7 +207,7 @@ static struct clock_line *line_of(struct recording *recording, uint32_t clock)
 static bool first_header(void *context, const struct stepscope_segment_header *header)
 {
 	struct recording *recording = context;
-	struct segment_file *file = recording->file;
+	struct recorded_file *file = recording->file;
 	file->header = *header;
 	uint32_t process = find_process(recording, file);
 	file->session = find_session(recording, process, header);
@@ -322,7 +322,7 @@ static enum status first_pass(struct recording *recording, struct error *err)
 	struct error first_error = {.status = STATUS_OK};
 	uint32_t usable = 0;
 	for (uint32_t i = 0; i < recording->file_count; i++) {
-		struct segment_file *file = &recording->files[i];
+		struct recorded_file *file = &recording->files[i];
 		struct error problem = {.status = STATUS_OK};
 		recording->file = file;
 		file->is_usable = recording_read(file, &visitor, &problem) == STATUS_OK;
@@ -377,7 +377,7 @@ static int compare_processes(const void *left, const void *right)
 
 static int compare_files(const void *left, const void *right, void *context)
 {
-	const struct segment_file *a = left, *b = right;
+	const struct recorded_file *a = left, *b = right;
 	const struct recording *recording = context;
 	if (a->is_usable != b->is_usable)
 		return a->is_usable ? -1 : 1;
@@ -529,7 +529,7 @@ static void second_pass(struct recording *recording)
 	for (uint32_t i = 0; i < recording->file_count; i++)
 		recording->total_bytes += recording->files[i].is_usable ? recording->files[i].stats.file_bytes : 0;
 	for (uint32_t i = 0; i < recording->file_count; i++) {
-		struct segment_file *file = &recording->files[i];
+		struct recorded_file *file = &recording->files[i];
 		if (!file->is_usable)
 			continue;
 		struct session *session = recording->sessions[file->session];
@@ -716,7 +716,7 @@ enum status recording_load_memory(const struct recording_bytes *segments, uint32
 {
 	struct recording recording = {.model = model, .filter = filter};
 	for (uint32_t i = 0; i < count; i++) {
-		struct segment_file *file = add_file(&recording, segments[i].name);
+		struct recorded_file *file = add_file(&recording, segments[i].name);
 		file->data = segments[i].data;
 		file->bytes = segments[i].bytes;
 	}
@@ -750,7 +750,7 @@ static enum status load_file(const char *path, struct recording *recording, stru
 {
 	const char *slash = strrchr(path, '/');
 	char *directory = slash ? strndup(path, (size_t)(slash - path) + 1) : strdup(".");
-	struct segment_file *file = add_file(recording, path);
+	struct recorded_file *file = add_file(recording, path);
 	file->path = strdup(path);
 	if (!directory || !file->path)
 		memory_exhausted(strlen(path));

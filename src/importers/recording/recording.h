@@ -190,7 +190,7 @@ struct recorded_process {
 	struct number_map tid_tracks; /* thread id -> track of the model, over sessions */
 };
 
-struct segment_file {
+struct recorded_file {
 	char *path; /* NULL: `data` */
 	const void *data;
 	uint64_t bytes;
@@ -212,7 +212,7 @@ struct unfolded {
 struct recording {
 	struct model *model;
 	const struct model_filter *filter;
-	struct segment_file *files;
+	struct recorded_file *files;
 	uint32_t file_count, file_capacity;
 	struct recorded_process **processes;
 	uint32_t process_count;
@@ -227,7 +227,7 @@ struct recording {
 	uint32_t unfolded_count;
 	bool has_windows;
 	/* while a file is read */
-	struct segment_file *file;
+	struct recorded_file *file;
 	struct session *session;
 	struct recorded_process *process;
 };
@@ -303,7 +303,7 @@ void recording_add_groups(struct recording *recording);
 /* ---- recording_ledger.c ---- */
 
 void recording_ledger_stream(struct recording *recording, const struct session *session, const struct stream *stream);
-void recording_ledger_file(struct recording *recording, const struct segment_file *file);
+void recording_ledger_file(struct recording *recording, const struct recorded_file *file);
 void recording_ledger_process(struct recording *recording, const struct recorded_process *process);
 
 /* ---- recording_losses.c ---- */
@@ -319,7 +319,7 @@ void recording_finish_losses(struct recording *recording);
 bool recording_has_removed(const struct session *session);
 
 /* Reads a file or its bytes. */
-enum status recording_read(struct segment_file *file, const struct segment_visitor *visitor,
+enum status recording_read(struct recorded_file *file, const struct segment_visitor *visitor,
                            struct error *err) MUST_CHECK;
 
 #endif
