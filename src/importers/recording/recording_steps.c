@@ -9,6 +9,7 @@
 #include "base/lower_bound.h"
 #include "base/memory.h"
 #include "base/merge_sort.h"
+#include "importers/recording/recording_files.h"
 #include "importers/recording/recording_torch.h"
 
 #include <stepscope/stepscope.h>
