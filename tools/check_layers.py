@@ -31,7 +31,7 @@ CHAINS = [
 SINGLE_HEADERS = {
     "agents": ["recorder/emit.h"],
     "sampler": ["recorder/emit.h"],
-    "host": ["recorder/emit.h", "recorder/session.h"],
+    "host": ["recorder/emit.h", "recorder/session.h", "recorder/session_facts.h"],
     "load": ["commands/command.h", "commands/say.h", "commands/progress.h"],
     "run": ["commands/command.h", "commands/say.h", "recorder/options.h"],
 }

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """The stretches that a profiler in the program records: into the recording that runs already (`stepscope run`, `stepscope.auto()`), or
 into one of their own in a temporary directory, which goes when the program ends. Only hands over: what is recorded is the recorder's
-business (src/recorder/session.c), what it means that of the program `stepscope` (_results.py).
+business (src/recorder/session_capture.c), what it means that of the program `stepscope` (_results.py).
 """
 import atexit
 import os

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * own_facts.c: reads what tell_own() of the recorder writes (session.c).
+ * own_facts.c: reads what session_meta_own() of the recorder writes.
  */
 #include "format/own_facts.h"
 

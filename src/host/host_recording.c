@@ -8,6 +8,7 @@
 #include "base/memory.h"
 #include "recorder/emit.h"
 #include "recorder/session.h"
+#include "recorder/session_facts.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -97,7 +98,7 @@ struct host_recording *host_recording_new(const char *run_directory, const char 
 	                                  .is_explicit = true};
 	struct host_recording *recording;
 
-	if (session_start(&how) != 0) {
+	if (session_start(&how) != START_OK) {
 		snprintf(problem, problem_bytes, "%s", session_problem());
 		return NULL;
 	}

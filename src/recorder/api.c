@@ -6,7 +6,12 @@
 
 #include "recorder/background.h"
 #include "recorder/session.h"
+#include "recorder/session_capture.h"
+#include "recorder/session_facts.h"
+#include "recorder/session_identity.h"
+#include "recorder/session_owner.h"
 #include "recorder/session_state.h"
+#include "recorder/session_steps.h"
 #include "recorder/shapes.h"
 #include "recorder/stream.h"
 #include "recorder/symbols.h"
@@ -90,7 +95,7 @@ static bool wants_info(void)
 {
 	unsigned active = STEPSCOPE_ACTIVE_;
 	return active & STEPSCOPE_ACTIVE_SHAPES ||
-	       (active & STEPSCOPE_ACTIVE_DETAIL && session.mask_detail & STEPSCOPE_ACTIVE_SHAPES);
+	       (active & STEPSCOPE_ACTIVE_DETAIL && session.capture.mask_detail & STEPSCOPE_ACTIVE_SHAPES);
 }
 
 void stepscope_emit_op_info(stepscope_name_t name, const struct stepscope_op_info *info)
@@ -253,29 +258,29 @@ void emit_drop(enum stepscope_event type)
 
 void emit_note_observer(const char *name, double cost_share)
 {
-	session.observer = name;
-	session.observer_share = cost_share;
+	session.agent.observer = name;
+	session.agent.observer_share = cost_share;
 }
 
 void emit_at_fork(void (*call)(void))
 {
-	__atomic_store_n(&session.at_fork, call, __ATOMIC_RELEASE);
+	__atomic_store_n(&session.agent.at_fork, call, __ATOMIC_RELEASE);
 }
 
 void emit_at_end(void (*call)(void))
 {
-	__atomic_store_n(&session.at_end, call, __ATOMIC_RELEASE);
+	__atomic_store_n(&session.agent.at_end, call, __ATOMIC_RELEASE);
 }
 
 void emit_at_switch(unsigned (*call)(unsigned bits))
 {
-	__atomic_store_n(&session.at_switch, call, __ATOMIC_RELEASE);
+	__atomic_store_n(&session.agent.at_switch, call, __ATOMIC_RELEASE);
 	session_apply_capture();
 }
 
 bool emit_has_marked(void)
 {
-	return __atomic_load_n(&session.has_marked, __ATOMIC_RELAXED);
+	return __atomic_load_n(&session.steps.has_marked, __ATOMIC_RELAXED);
 }
 
 void emit_in_background(void (*call)(void))
@@ -302,12 +307,12 @@ void emit_note_steps(unsigned count)
 
 void emit_note_uncounted(void)
 {
-	session.has_uncounted = true;
+	session.agent.has_uncounted = true;
 }
 
 void emit_note_profiler(const char *name)
 {
-	session.profiler = name;
+	session.agent.profiler = name;
 }
 
 void emit_trains(void)
@@ -322,7 +327,7 @@ void emit_rank(int32_t rank, int32_t world_size)
 
 bool emit_wants_shapes(void)
 {
-	return session_enter() && (session.options.with_shapes || session.window_mask & STEPSCOPE_ACTIVE_SHAPES);
+	return session_enter() && (session.options.with_shapes || session.windows.mask & STEPSCOPE_ACTIVE_SHAPES);
 }
 
 bool emit_wants_memory(void)
@@ -363,7 +368,7 @@ int stepscope_init(const char *options)
 		return 0;
 	}
 	const struct session_start how = {.options = options, .role = STEPSCOPE_ROLE_TRAINER, .is_explicit = true};
-	return session_start(&how);
+	return session_start(&how) == START_OK ? 0 : -1;
 }
 
 const char *stepscope_error(void)

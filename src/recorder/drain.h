@@ -1,13 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * drain.h: the recorder's own thread. Every 10 to 100 ms, by the pace of the events, it takes what is in the pool,
- * encodes it and writes it; then the chunks are zeroed and free again, in this order, so that a kill finds everything either in
- * the file or in the pool.
+ * encodes it and writes it; then the chunks are zeroed and free again, in this order, so that a kill finds everything
+ * either in the file or in the pool.
  */
 #ifndef RECORDER_DRAIN_H
 #define RECORDER_DRAIN_H
 
 #include "recorder/segment_file.h"
+#include "recorder/start_problem.h"
 
 #include <pthread.h>
 
@@ -84,18 +85,19 @@ struct drain_start {
 	bool is_inline;
 };
 
-/* Opens the files and starts the thread. 0, or an errno with *what set to a constant text. */
-int drain_start(struct drain *drain, const struct drain_start *how, const char **what);
+/* Opens the files and starts the thread. START_OK, START_NO_MEMORY, or START_NO_FILE with an errno in *reason. */
+enum start_problem drain_start(struct drain *drain, const struct drain_start *how, int *reason);
 enum drain_mode drain_mode(const struct drain *drain);
 /* Asks for a pass now, without waiting for it. */
 void drain_wake(struct drain *drain);
 /* Everything emitted before this call is in the file afterwards. */
 void drain_flush(struct drain *drain);
-/* Where there is no thread (none could be made, or none may be made because the C library's locks may be held by threads that a
- * bare fork left behind): does its work for once, for whoever finds the pool full. False: there is a thread, or somebody is at it. */
+/* Where there is no thread (none could be made, or none may be made because the C library's locks may be held by
+ * threads that a bare fork left behind): does its work for once, for whoever finds the pool full. False: there is a
+ * thread, or somebody is at it. */
 bool drain_here(struct drain *drain);
-/* Stops the thread, which writes the rest and the END block; needs streams_stop() before it. False when it did not end in
- * time: then it goes on, and nothing it uses may be taken away. */
+/* Stops the thread, which writes the rest and the END block; needs streams_stop() before it. False when it did not end
+ * in time: then it goes on, and nothing it uses may be taken away. */
 bool drain_stop(struct drain *drain, const char *reason);
 /* In a forked child: forgets the parent's thread and files without touching them. */
 void drain_forget(struct drain *drain);

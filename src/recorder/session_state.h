@@ -10,6 +10,7 @@
 #include "recorder/pool.h"
 #include "recorder/ranks.h"
 #include "recorder/schedule.h"
+#include "recorder/start_problem.h"
 #include "recorder/step_budget.h"
 #include "recorder/step_cpu.h"
 
@@ -17,89 +18,84 @@
 #include <stdbool.h>
 #include <sys/types.h>
 
-enum session_phase {
-	SESSION_OFF,
-	SESSION_STARTING,
-	SESSION_ON,
-	SESSION_STOPPING,
-	SESSION_FAILED
+/* The members are grouped by the file that writes them. */
+
+struct session_owner {
+	uint64_t word;    /* see session_owner.h, atomic */
+	pid_t starter;    /* thread that is starting or stopping */
+	uint32_t changes; /* of the phase, by a start or stop; futex */
+	/* The pid that records, in a page that every kind of fork clears in the child: so no event needs a getpid(),
+	 * and a child of vfork, which shares our memory, counts as ourselves. NULL: the kernel cannot do that. */
+	pid_t *mark;
+	/* The child that fork() made; after a bare system call locks of the C library may be held for ever. */
+	pid_t libc_child;
+	bool is_watching_forks;
 };
 
-struct session {
-	uint64_t owner;  /* pid << 8 | enum session_phase, atomic */
-	bool is_wanted;  /* the environment or a call asks for recording */
-	bool is_off;     /* the last start found enabled=false */
-	bool is_joining; /* the environment named a run directory, though the program may have emptied it since */
-	struct record_options options;
+struct session_identity {
+	pid_t pid;
+	uint64_t start_time;
+	enum stepscope_role role;
 	struct job_identity job;
 	int32_t environments_rank; /* as the environment says it, -1: it does not */
 	bool is_rank_told;         /* the program said what `job` holds */
-	enum stepscope_role role;
-	pid_t pid;
-	pid_t starter;    /* thread that is starting or stopping */
-	uint32_t changes; /* of the phase, by a start or stop; futex */
-	pid_t ancestor;   /* process this one was forked from while it recorded; 0 none */
-	pid_t leaked_in;  /* process in which the mapping of a pool had to stay */
-	uint64_t start_time;
+	bool is_training;          /* it calls optimizers, or accumulates gradients */
+};
+
+struct session_capture {
+	uint32_t lock; /* of steps, atomic */
+	enum stepscope_capture now;
 	uint32_t mask_detail; /* stepscope_active bits while detail is recorded */
-	uint32_t step_lock;
-	bool is_step_open;
-	int64_t step_index, step_number;
-	struct step_cpu step_cpu;
-	void (*at_end)(void);                 /* NULL: nobody wants to know */
-	unsigned (*at_switch)(unsigned bits); /* the same; see emit_at_switch() */
-	unsigned switched;                    /* bits that it added the last time */
-	void (*at_fork)(void);                /* the same */
-	uint64_t steps_noted;                 /* of those that are only counted to be told after a kill */
-	enum stepscope_capture capture;
-	struct step_budget budget;
-	bool has_marked;  /* the program marks its steps: they are not counted for it */
-	bool is_training; /* it calls optimizers, or accumulates gradients */
-	uint32_t window_count, windows_open,
-		window_mask; /* of profilers in the program; mask: what the open ones want */
-	struct schedule_progress progress;
-	const char *observer; /* of operators, see emit_note_observer() */
+	unsigned switched;    /* bits that the agent added the last time */
+};
+
+struct session_windows { /* of profilers in the program; by session_capture.c */
+	uint32_t count, open;
+	uint32_t mask; /* bits that the open ones want */
+};
+
+struct session_steps {
+	bool is_open;
+	int64_t index;  /* steps begun or counted so far */
+	int64_t number; /* of the last one */
+	struct step_cpu cpu;
+	bool has_marked; /* the program marks its steps: they are not counted for it */
+	uint64_t noted;  /* steps that are only counted so that a report can tell them after a kill, atomic */
+};
+
+struct session_agent {                        /* what an agent says, see emit.h; by api.c */
+	void (*at_end)(void);                 /* NULL: none */
+	unsigned (*at_switch)(unsigned bits); /* NULL: none */
+	void (*at_fork)(void);                /* NULL: none */
+	const char *observer;                 /* of operators */
 	double observer_share;
-	bool has_uncounted;   /* see emit_note_uncounted() */
-	const char *profiler; /* see emit_note_profiler() */
-	bool is_start_told;   /* the facts are in the recording */
-	bool is_ending;       /* the last events are being written */
-	bool is_over;         /* the library goes away: nobody would close what starts now; atomic */
+	const char *profiler;
+	bool has_uncounted;
+};
+
+struct session_state {
+	struct session_owner owner;
+	struct session_identity identity;
+	struct session_capture capture;
+	struct session_windows windows;
+	struct session_steps steps;
+	struct session_agent agent;
+	struct step_budget budget;         /* under the lock of steps */
+	struct schedule_progress progress; /* likewise */
+	struct record_options options;
 	struct pool pool;
 	struct drain drain;
+	bool is_wanted;     /* the environment or a call asks for recording */
+	bool is_joining;    /* the environment named a run directory, though the program may have emptied it since */
+	bool is_start_told; /* the facts are in the recording */
+	bool is_ending;     /* the last events are being written */
+	bool is_over;       /* the library goes away: nobody would close what starts now; atomic */
+	pid_t ancestor;     /* process this one was forked from while it recorded; 0 none */
+	pid_t leaked_in;    /* process in which the mapping of a pool had to stay */
 	double cost_event_ns;
-	char problem[512];
+	enum start_problem start_problem; /* of the last start, until the next one */
+	char problem[512];                /* its text */
 };
-extern struct session session;
-
-/* Is this process recording, or does it start now? The first event of every thread comes here, and waits while another thread
- * starts the recorder. */
-bool session_enter(void);
-/* Does another thread, or the code that this handler interrupted, start the recorder just now? */
-bool session_is_starting(void);
-
-/* Does the session belong to this process? Not to a forked child that has not come to its first event yet. */
-bool session_is_own(void);
-
-/* Emits the facts of the recording, once; the first thread that has a stream calls it. */
-void session_tell_start(void);
-
-/* Steps, from api.c. */
-void session_step_begin(int64_t number);
-void session_step_end(bool is_abandoned);
-/* So many steps that the program does not mark have ended, one after the other; see emit_count_steps(). */
-void session_count_steps(unsigned count, const char *by);
-bool session_wants_count(void);
-/* The same where no schedule depends on it: only told. */
-void session_note_steps(unsigned count);
-/* Asks the agent again, see emit_at_switch(). */
-void session_apply_capture(void);
-/* See emit_trains() and emit_rank(). */
-void session_trains(void);
-void session_tell_rank(int32_t rank, int32_t world_size);
-/* A stretch that a profiler in the program wants, beside the schedule; `with`: STEPSCOPE_ACTIVE_* bits beyond detail. Its number,
- * 0: nothing is recorded. They may overlap: all get what any of them wants. */
-uint32_t session_window_begin(unsigned with);
-void session_window_end(uint32_t number);
+extern struct session_state session;
 
 #endif

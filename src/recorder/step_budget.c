@@ -4,7 +4,7 @@
  */
 #include "recorder/step_budget.h"
 
-#include "recorder/session.h"
+#include "recorder/session_facts.h"
 #include "recorder/session_state.h"
 #include "recorder/stream.h"
 
@@ -55,18 +55,18 @@ static double ns_since(uint64_t ticks)
 
 static double word_ns(bool has_inputs)
 {
-	if (!session.observer)
+	if (!session.agent.observer)
 		return EVENT_FACTOR * session.cost_event_ns;
 	if (session.options.with_memory)
-		return MEMORY_WORD_NS * (OTHER_PART + (1 - OTHER_PART) * session.observer_share);
+		return MEMORY_WORD_NS * (OTHER_PART + (1 - OTHER_PART) * session.agent.observer_share);
 	if (session.options.with_shapes && has_inputs)
-		return SHAPED_WORD_NS * (OTHER_PART + (1 - OTHER_PART) * session.observer_share);
-	return OBSERVED_WORD_NS * session.observer_share;
+		return SHAPED_WORD_NS * (OTHER_PART + (1 - OTHER_PART) * session.agent.observer_share);
+	return OBSERVED_WORD_NS * session.agent.observer_share;
 }
 
 static enum budget_kind kind_of(const struct step_budget *budget)
 {
-	if (!budget->has_begun || budget->is_mixed || session.windows_open || budget->windows != session.window_count)
+	if (!budget->has_begun || budget->is_mixed || session.windows.open || budget->windows != session.windows.count)
 		return BUDGET_OTHER;
 	return budget->is_paused ? BUDGET_WITHOUT : BUDGET_WITH;
 }
@@ -127,7 +127,7 @@ static void tell_every(struct step_budget *budget)
 
 void step_budget_end(struct step_budget *budget, int64_t number, bool is_odd)
 {
-	if (!budget->is_on || !session.mask_detail)
+	if (!budget->is_on || !session.capture.mask_detail)
 		return;
 	struct budget_step step = {.number = number, .kind = is_odd ? BUDGET_OTHER : kind_of(budget)};
 	step.ns = budget->has_begun ? ns_since(budget->ticks) : 0;
@@ -160,13 +160,13 @@ static void enter(struct step_budget *budget, int64_t number)
 /* PyTorch's operators: their inputs cost half as much as they do themselves. A program that tells of its own gives theirs in all of its steps. */
 static bool wants_inputs(const struct step_budget *budget, int64_t number)
 {
-	return budget->is_whole || !session.options.with_shapes || !session.observer ||
+	return budget->is_whole || !session.options.with_shapes || !session.agent.observer ||
 	       budget_selects(number, budget->rule.bits + BUDGET_INPUT_BITS);
 }
 
 void step_budget_choose(struct step_budget *budget, int64_t number)
 {
-	if (!budget->is_on || !session.mask_detail || (budget->has_begun && budget->number == number))
+	if (!budget->is_on || !session.capture.mask_detail || (budget->has_begun && budget->number == number))
 		return;
 	enter(budget, number);
 	bool is_paused = !budget->is_whole && !budget_wants(&budget->rule, number);
@@ -179,7 +179,7 @@ void step_budget_choose(struct step_budget *budget, int64_t number)
 	if (budget->has_begun)
 		return;
 	budget->has_begun = true;
-	budget->windows = session.window_count;
+	budget->windows = session.windows.count;
 	budget->words = is_paused ? 0 : streams_words();
 	budget->ticks = clock_ticks();
 }
@@ -234,7 +234,7 @@ void step_budget_describe(struct step_budget *budget, struct schedule_progress *
 	find_range(budget, &least, &most);
 	progress->every = INT64_C(1) << most;
 	progress->least_every = least < most ? INT64_C(1) << least : 0;
-	if (session.options.with_shapes && session.observer && !budget->is_whole)
+	if (session.options.with_shapes && session.agent.observer && !budget->is_whole)
 		progress->every_inputs = progress->every << BUDGET_INPUT_BITS;
 	progress->cost = know(&cost, &progress->cost_ratio);
 	if (budget->rule.ended >= BUDGET_SKIPPED)

@@ -6,6 +6,7 @@
 #include "recorder/stream.h"
 
 #include "recorder/session.h"
+#include "recorder/session_owner.h"
 #include "recorder/session_state.h"
 
 #include <errno.h>

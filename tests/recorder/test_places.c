@@ -167,6 +167,20 @@ static void a_read_only_directory_is_said(void)
 	check_one_line("Read-only file system; the program runs on unrecorded");
 }
 
+static void victim_step(int argc, char **argv)
+{
+	stepscope_step_begin(0);
+}
+
+/* Whatever the directory's name is: "already" once was in a message that is kept back. */
+static void a_directory_that_cannot_be_made_is_said(void)
+{
+	snprintf(harness.directory, sizeof(harness.directory), "/proc/already");
+	CHECK_EQUAL(harness_run("step", NULL), 0);
+	check_one_line("cannot make the run directory '/proc/already': No such file or directory; the program runs on "
+	               "unrecorded");
+}
+
 static unsigned count_pools(pid_t pid)
 {
 	char command[128], text[32] = "";
@@ -367,11 +381,11 @@ static void a_process_without_threads_records_too(void)
 	check_all_declared(true);
 }
 
-HARNESS_MAIN(LIST(VICTIM(trains), VICTIM(workers), VICTIM(limited), VICTIM(threadless), VICTIM(brief)),
+HARNESS_MAIN(LIST(VICTIM(trains), VICTIM(workers), VICTIM(limited), VICTIM(threadless), VICTIM(brief), VICTIM(step)),
              LIST(TEST(a_full_disk_stops_the_recording_until_there_is_room), TEST(a_full_disk_in_a_rotation_too),
                   TEST(a_disk_that_stays_full_leaves_a_good_file), TEST(a_disk_that_is_full_before_the_start_is_said),
-                  TEST(a_read_only_directory_is_said), TEST(a_directory_may_be_removed),
-                  TEST(no_shared_memory_is_no_problem), TEST(little_shared_memory_is_no_problem),
-                  TEST(shared_memory_that_is_full_is_no_problem), TEST(children_leave_shared_memory_to_the_program),
-                  TEST(every_segment_says_when_it_was), TEST(a_limit_on_file_size_does_not_kill),
-                  TEST(a_process_without_threads_records_too)))
+                  TEST(a_read_only_directory_is_said), TEST(a_directory_that_cannot_be_made_is_said),
+                  TEST(a_directory_may_be_removed), TEST(no_shared_memory_is_no_problem),
+                  TEST(little_shared_memory_is_no_problem), TEST(shared_memory_that_is_full_is_no_problem),
+                  TEST(children_leave_shared_memory_to_the_program), TEST(every_segment_says_when_it_was),
+                  TEST(a_limit_on_file_size_does_not_kill), TEST(a_process_without_threads_records_too)))

@@ -13,6 +13,8 @@
 #include "agents/torch/memory.h"
 #include "agents/torch/observer.h"
 #include "agents/torch/training.h"
+#include "agents/torch/training_calls.h"
+#include "agents/torch/training_count.h"
 #include "recorder/emit.h"
 
 #include <stdio.h>

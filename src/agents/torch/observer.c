@@ -11,6 +11,7 @@
 #include "agents/torch/names.h"
 #include "agents/torch/thread.h"
 #include "agents/torch/training.h"
+#include "agents/torch/training_levels.h"
 #include "base/hot.h"
 #include "recorder/emit.h"
 

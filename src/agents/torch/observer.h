@@ -6,7 +6,7 @@
 #define AGENTS_TORCH_OBSERVER_H
 
 #include "agents/torch/layout.h"
-#include "agents/torch/training.h"
+#include "agents/torch/training_calls.h"
 
 /* From here on the callbacks are registered while operators are recorded, and while steps can be counted by nothing else: one per scope, so
  * that the scope is known without reading the record. At other times PyTorch calls nothing of ours, and calls of its functions are noted

@@ -4,15 +4,20 @@
  * into processes (host, pid, start time) and those into sessions (one set of symbols and streams: an exec or a restart of
  * the recorder begins a new one). Private to importers/.
  *
- *   recording.c         files -> groups -> two passes
- *   recording_clock.c   ticks -> nanoseconds
- *   recording_stream.c  events of a stream -> spans
- *   recording_facts.c   values, memory, samples, links, arguments
- *   recording_frames.c  stacks of Python
- *   recording_links.c   from operators to their backward
- *   recording_torch.c   steps and phases that the program did not mark
- *   recording_ledger.c  what is missing, and why
- *   recording_losses.c  since when it is not known what is alive
+ *   recording.c            the importer: a survey of all files, then a pass that fills the model
+ *   recording_files.c      which files there are
+ *   recording_survey.c     first pass: processes, sessions, clocks, drops
+ *   recording_order.c      in which order they are read
+ *   recording_sessions.c   begin and end of a session in the second pass
+ *   recording_clock.c      ticks -> nanoseconds
+ *   recording_stream.c     events of a stream -> spans
+ *   recording_facts.c      values, memory, samples, links, arguments
+ *   recording_frames.c     stacks of Python
+ *   recording_links.c      from operators to their backward
+ *   recording_torch.c      steps and phases that the program did not mark
+ *   recording_processes.c  times, costs and end of a process
+ *   recording_ledger.c     what is missing, and why
+ *   recording_losses.c     since when it is not known what is alive
  */
 #ifndef IMPORTERS_RECORDING_RECORDING_H
 #define IMPORTERS_RECORDING_RECORDING_H
@@ -190,7 +195,7 @@ struct recorded_process {
 	struct number_map tid_tracks; /* thread id -> track of the model, over sessions */
 };
 
-struct segment_file {
+struct recorded_file {
 	char *path; /* NULL: `data` */
 	const void *data;
 	uint64_t bytes;
@@ -212,7 +217,7 @@ struct unfolded {
 struct recording {
 	struct model *model;
 	const struct model_filter *filter;
-	struct segment_file *files;
+	struct recorded_file *files;
 	uint32_t file_count, file_capacity;
 	struct recorded_process **processes;
 	uint32_t process_count;
@@ -227,7 +232,7 @@ struct recording {
 	uint32_t unfolded_count;
 	bool has_windows;
 	/* while a file is read */
-	struct segment_file *file;
+	struct recorded_file *file;
 	struct session *session;
 	struct recorded_process *process;
 };
@@ -303,7 +308,7 @@ void recording_add_groups(struct recording *recording);
 /* ---- recording_ledger.c ---- */
 
 void recording_ledger_stream(struct recording *recording, const struct session *session, const struct stream *stream);
-void recording_ledger_file(struct recording *recording, const struct segment_file *file);
+void recording_ledger_file(struct recording *recording, const struct recorded_file *file);
 void recording_ledger_process(struct recording *recording, const struct recorded_process *process);
 
 /* ---- recording_losses.c ---- */
@@ -317,9 +322,5 @@ void recording_lose_stream(struct recording *recording, const struct stream *str
 void recording_finish_losses(struct recording *recording);
 /* Rotation removed segments, and did so before this time. */
 bool recording_has_removed(const struct session *session);
-
-/* Reads a file or its bytes. */
-enum status recording_read(struct segment_file *file, const struct segment_visitor *visitor,
-                           struct error *err) MUST_CHECK;
 
 #endif

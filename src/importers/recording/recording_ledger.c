@@ -48,7 +48,7 @@ void recording_ledger_stream(struct recording *recording, const struct session *
 		                     stream->overlap_ns));
 }
 
-static void ledger_damage(struct model *model, uint32_t process, const struct segment_file *file)
+static void ledger_damage(struct model *model, uint32_t process, const struct recorded_file *file)
 {
 	const struct segment_stats *stats = &file->stats;
 	struct ledger_entry *entry = model_add_ledger(model, LEDGER_DAMAGED, process, file->name, stats->damaged_bytes,
@@ -59,7 +59,7 @@ static void ledger_damage(struct model *model, uint32_t process, const struct se
 	}
 }
 
-void recording_ledger_file(struct recording *recording, const struct segment_file *file)
+void recording_ledger_file(struct recording *recording, const struct recorded_file *file)
 {
 	struct model *model = recording->model;
 	const struct segment_stats *stats = &file->stats;

@@ -50,7 +50,7 @@ bool recording_has_removed(const struct session *session)
 /* What a damaged block had is no older than the segment before. */
 static void lose_damaged(struct recording *recording, uint32_t number)
 {
-	const struct segment_file *file = &recording->files[number], *before = number ? file - 1 : NULL;
+	const struct recorded_file *file = &recording->files[number], *before = number ? file - 1 : NULL;
 	struct recorded_process *process = recording->processes[recording->sessions[file->session]->process];
 	struct clock_cursor clock = {process->lines[0], 0};
 	bool has_before = before && before->session == file->session &&

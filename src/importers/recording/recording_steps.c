@@ -9,6 +9,7 @@
 #include "base/lower_bound.h"
 #include "base/memory.h"
 #include "base/merge_sort.h"
+#include "importers/recording/recording_files.h"
 #include "importers/recording/recording_torch.h"
 
 #include <stepscope/stepscope.h>
@@ -442,7 +443,7 @@ static bool capture_symbol(void *context, uint32_t id, uint8_t kind, const char 
 	return true;
 }
 
-static void visit_file(struct recording *recording, const struct segment_visitor *visitor, struct segment_file *file)
+static void visit_file(struct recording *recording, const struct segment_visitor *visitor, struct recorded_file *file)
 {
 	struct segment_stats stats = file->stats; /* those of the first pass stay */
 	struct error ignored;
@@ -488,7 +489,7 @@ void recording_find_captures(struct recording *recording)
 	                                        .wants_events = capture_wants,
 	                                        .events = capture_events};
 	for (uint32_t i = 0; i < recording->file_count; i++) {
-		struct segment_file *file = &recording->files[i];
+		struct recorded_file *file = &recording->files[i];
 		if (file->is_usable)
 			visit_file(recording, &visitor, file);
 	}
@@ -503,7 +504,7 @@ enum status recording_find_windows(struct recording *recording, struct error *er
 		.context = &search, .symbol = search_symbol, .events = search_events, .meta = search_meta};
 	uint32_t previous = UINT32_MAX, found = 0;
 	for (uint32_t i = 0; i < recording->file_count; i++) {
-		struct segment_file *file = &recording->files[i];
+		struct recorded_file *file = &recording->files[i];
 		if (!file->is_usable)
 			continue;
 		if (file->session != previous)

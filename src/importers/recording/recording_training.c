@@ -18,7 +18,7 @@ static bool was_closed(const struct recording *recording, const struct session *
 {
 	bool is_closed = false;
 	for (uint32_t i = 0; i < recording->file_count; i++) {
-		const struct segment_file *file = &recording->files[i];
+		const struct recorded_file *file = &recording->files[i];
 		if (file->is_usable && recording->sessions[file->session] == session &&
 		    !(file->header.flags & STEPSCOPE_SEGMENT_COARSE))
 			is_closed = file->stats.is_closed;

@@ -14,6 +14,7 @@
 #include <unistd.h>
 
 #include "agents/torch/training.h"
+#include "agents/torch/training_count.h"
 
 #define FORKS 200
 

@@ -1,0 +1,15 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * recording_sessions.h: a session in the second pass: its names and streams exist only while its files are read.
+ */
+#ifndef IMPORTERS_RECORDING_RECORDING_SESSIONS_H
+#define IMPORTERS_RECORDING_RECORDING_SESSIONS_H
+
+#include "importers/recording/recording.h"
+
+void recording_open_session(struct session *session);
+/* Delivers what is still waiting, and notes what is missing. Empties the session. */
+void recording_end_session(struct recording *recording, struct session *session);
+void recording_empty_session(struct session *session);
+
+#endif
