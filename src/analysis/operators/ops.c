@@ -5,16 +5,7 @@
  * all time in spans.
  */
 #include "analysis/operators/ops_columns.h"
-#include "analysis/shared/labels.h"
-#include "analysis/step_times/input_steps.h"
-#include "analysis/step_times/step_kinds.h"
-
-#include "base/clamped.h"
-#include "base/memory.h"
-#include "base/storage.h"
-#include "model/lanes.h"
-#include "pytorch/names.h"
-#include "table/bound.h"
+#include "analysis/operators/ops_rows.h"
 
 #include <inttypes.h>
 

@@ -9,6 +9,7 @@
 #include "analysis/operators/flop_likeness.h"
 #include "analysis/operators/ops_columns.h"
 #include "analysis/shared/labels.h"
+#include "table/bound.h"
 
 static void ops_set_key(struct table *table, int row, const struct op_fold *fold, const struct op_key *key)
 {
