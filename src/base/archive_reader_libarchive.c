@@ -94,7 +94,7 @@ static void support(const struct archive_reader *archive)
 	archive->lib.archive_read_support_filter_xz(archive->archive);
 }
 
-static la_ssize_t read_input(struct archive *library, void *context, const void **bytes)
+static la_ssize_t libarchive_read_input(struct archive *library, void *context, const void **bytes)
 {
 	struct archive_reader *archive = context;
 	size_t length;
@@ -109,8 +109,9 @@ static la_ssize_t read_input(struct archive *library, void *context, const void 
 static int open_input(struct archive_reader *archive)
 {
 	archive->piece = malloc(IN_BYTES);
-	return archive->piece ? archive->lib.archive_read_open(archive->archive, archive, NULL, read_input, NULL)
-	                      : ARCHIVE_FATAL;
+	return archive->piece
+	               ? archive->lib.archive_read_open(archive->archive, archive, NULL, libarchive_read_input, NULL)
+	               : ARCHIVE_FATAL;
 }
 
 /* The library's own way to decompress drops the good part of what is cut off. */

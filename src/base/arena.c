@@ -66,7 +66,7 @@ void arena_release(struct arena *arena)
 }
 
 /* With a limit the caller is prepared for NULL, without one nobody is. */
-static void *refuse(const struct arena *arena, size_t bytes)
+static void *arena_refuse(const struct arena *arena, size_t bytes)
 {
 	if (!arena->limit_bytes)
 		memory_exhausted(bytes);
@@ -95,7 +95,7 @@ static struct arena_block *block_new(size_t capacity)
 }
 
 /* `room` is what the piece takes up, `bytes` of it are the caller's. */
-static void *take(struct arena *arena, struct arena_block *block, size_t room, size_t bytes)
+static void *arena_take(struct arena *arena, struct arena_block *block, size_t room, size_t bytes)
 {
 	void *taken = block->data + block->used;
 
@@ -106,7 +106,7 @@ static void *take(struct arena *arena, struct arena_block *block, size_t room, s
 }
 
 /* A new block with that much room: the newest, or behind the newest when it is for one large piece. */
-static struct arena_block *add_block(struct arena *arena, size_t room)
+static struct arena_block *arena_add_block(struct arena *arena, size_t room)
 {
 	size_t usual = next_block_bytes(arena);
 	bool is_own = room > usual / 4;
@@ -132,14 +132,14 @@ void *arena_alloc(struct arena *arena, size_t bytes)
 	size_t room;
 
 	if (bytes > PTRDIFF_MAX / 2)
-		return refuse(arena, bytes);
+		return arena_refuse(arena, bytes);
 	rounded = bytes ? (bytes + ALIGNMENT - 1) & ~(ALIGNMENT - 1) : ALIGNMENT;
 	if (arena->limit_bytes && (rounded > arena->limit_bytes || arena->used_bytes > arena->limit_bytes - rounded))
 		return NULL;
 	room = rounded + GAP_BYTES;
 	if (!block || block->capacity - block->used < room)
-		block = add_block(arena, room);
-	return block ? take(arena, block, room, bytes) : refuse(arena, bytes);
+		block = arena_add_block(arena, room);
+	return block ? arena_take(arena, block, room, bytes) : arena_refuse(arena, bytes);
 }
 
 void *arena_array(struct arena *arena, size_t n, size_t element_bytes)
@@ -147,13 +147,13 @@ void *arena_array(struct arena *arena, size_t n, size_t element_bytes)
 	size_t bytes;
 
 	if (__builtin_mul_overflow(n, element_bytes, &bytes))
-		return refuse(arena, SIZE_MAX);
+		return arena_refuse(arena, SIZE_MAX);
 	return arena_alloc(arena, bytes);
 }
 
 char *arena_dup_n(struct arena *arena, const char *text, size_t length)
 {
-	char *copy = length < SIZE_MAX ? arena_alloc(arena, length + 1) : refuse(arena, length);
+	char *copy = length < SIZE_MAX ? arena_alloc(arena, length + 1) : arena_refuse(arena, length);
 
 	if (copy && length)
 		memcpy(copy, text, length);

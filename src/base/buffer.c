@@ -59,7 +59,7 @@ char *buffer_take(struct buffer *buffer)
 	return taken;
 }
 
-static bool grow(struct buffer *buffer, size_t capacity)
+static bool buffer_grow(struct buffer *buffer, size_t capacity)
 {
 	size_t doubled = buffer->capacity * 2;
 	char *data;
@@ -89,7 +89,7 @@ char *buffer_reserve(struct buffer *buffer, size_t length)
 		return NULL;
 	}
 	needed = buffer->length + length + 1;
-	if (needed > buffer->capacity && !grow(buffer, needed)) {
+	if (needed > buffer->capacity && !buffer_grow(buffer, needed)) {
 		buffer->is_overflown = true;
 		return NULL;
 	}

@@ -30,7 +30,7 @@ struct answer {
 	char text[1 + DEMANGLE_TEXT_MAX]; /* behind a byte that says whether there is one */
 };
 
-static void add_piece(const char *piece, size_t length, void *context)
+static void libiberty_add_piece(const char *piece, size_t length, void *context)
 {
 	struct answer *answer = context;
 	if (length >= sizeof answer->text - answer->length)
@@ -47,7 +47,7 @@ static void turn(struct answer *answer, const char *name)
 	setitimer(ITIMER_PROF, &some, NULL);
 	if (setjmp(answer->too_long) == 0)
 		answer->text[0] = (char)cplus_demangle_v3_callback(
-			name, DMGL_PARAMS | DMGL_ANSI | DMGL_NO_RECURSE_LIMIT, add_piece, answer);
+			name, DMGL_PARAMS | DMGL_ANSI | DMGL_NO_RECURSE_LIMIT, libiberty_add_piece, answer);
 	setitimer(ITIMER_PROF, &none, NULL);
 }
 
@@ -128,7 +128,7 @@ static void stop(struct demangler *demangler)
 	demangler->child = 0;
 }
 
-static ssize_t ask(const struct demangler *demangler, const char *name, size_t length)
+static ssize_t libiberty_ask(const struct demangler *demangler, const char *name, size_t length)
 {
 	ssize_t n;
 	do
@@ -158,7 +158,7 @@ const char *demangler_text(struct demangler *demangler, const char *name)
 		return NULL;
 	if (!demangler->text && !(demangler->text = malloc(2 + DEMANGLE_TEXT_MAX)))
 		return NULL;
-	ssize_t n = ask(demangler, name, length);
+	ssize_t n = libiberty_ask(demangler, name, length);
 	if (n <= 0) {
 		stop(demangler);
 		demangler->killers[demangler->deaths++] = strdup(name);

@@ -15,7 +15,7 @@ static size_t utf8_cut(const char *text, size_t length)
 	return length;
 }
 
-static void copy_text(char *to, size_t size, const char *text)
+static void error_copy_text(char *to, size_t size, const char *text)
 {
 	size_t length = strlen(text);
 
@@ -25,7 +25,7 @@ static void copy_text(char *to, size_t size, const char *text)
 	to[length] = '\0';
 }
 
-static void fill(struct error *err, enum status status, const char *format, va_list arguments, const char *reason)
+static void error_fill(struct error *err, enum status status, const char *format, va_list arguments, const char *reason)
 {
 	char text[sizeof(err->text) + 256];
 	int written = vsnprintf(text, sizeof(text), format, arguments);
@@ -42,7 +42,7 @@ static void fill(struct error *err, enum status status, const char *format, va_l
 	}
 	err->status = status;
 	err->hint[0] = '\0';
-	copy_text(err->text, sizeof(err->text), text);
+	error_copy_text(err->text, sizeof(err->text), text);
 }
 
 enum status error_set(struct error *err, enum status status, const char *format, ...)
@@ -52,7 +52,7 @@ enum status error_set(struct error *err, enum status status, const char *format,
 	if (!err)
 		return status;
 	va_start(arguments, format);
-	fill(err, status, format, arguments, NULL);
+	error_fill(err, status, format, arguments, NULL);
 	va_end(arguments);
 	return status;
 }
@@ -64,7 +64,7 @@ enum status error_errno(struct error *err, enum status status, int number, const
 	if (!err)
 		return status;
 	va_start(arguments, format);
-	fill(err, status, format, arguments, strerror(number));
+	error_fill(err, status, format, arguments, strerror(number));
 	va_end(arguments);
 	return status;
 }
@@ -80,7 +80,7 @@ void error_hint(struct error *err, const char *format, ...)
 	if (vsnprintf(hint, sizeof(hint), format, arguments) < 0)
 		hint[0] = '\0';
 	va_end(arguments);
-	copy_text(err->hint, sizeof(err->hint), hint);
+	error_copy_text(err->hint, sizeof(err->hint), hint);
 }
 
 int status_exit(enum status status)

@@ -43,13 +43,13 @@ struct input_stream {
 	size_t begin, end;           /* unread part of buffer */
 	size_t member_search;        /* where in buffer the one behind this member is looked for if it is damaged */
 	size_t again_bytes;          /* looked at twice for that */
-	char head[INPUT_LONG_HEAD_BYTES]; /* decompressed, by peek() */
+	char head[INPUT_LONG_HEAD_BYTES]; /* decompressed, by input_stream_peek() */
 	char buffer[MEMBER_HEAD_BYTES + IN_BYTES];
 };
 
 static const char zstd_magic[4] = {0x28, (char)0xb5, 0x2f, (char)0xfd};
 
-static enum status read_file(struct input_stream *input, char *bytes, size_t *length, struct error *err)
+static enum status input_stream_read_file(struct input_stream *input, char *bytes, size_t *length, struct error *err)
 {
 	ssize_t n;
 
@@ -66,7 +66,7 @@ static enum status read_file(struct input_stream *input, char *bytes, size_t *le
 static enum status read_next(struct input_stream *input, char *bytes, size_t *length, struct error *err)
 {
 	enum status status = input->archive ? archive_read(input->archive, bytes, IN_BYTES, length, err)
-	                                    : read_file(input, bytes, length, err);
+	                                    : input_stream_read_file(input, bytes, length, err);
 
 	if (status != STATUS_OK)
 		return status;
@@ -75,7 +75,7 @@ static enum status read_next(struct input_stream *input, char *bytes, size_t *le
 	return STATUS_OK;
 }
 
-static enum status fill(struct input_stream *input, struct error *err)
+static enum status input_stream_fill(struct input_stream *input, struct error *err)
 {
 	enum status status;
 	size_t n = 0;
@@ -96,15 +96,15 @@ static enum status fail_damaged(const struct input_stream *input, struct error *
 	                 input->damage, (unsigned long long)(input->file_bytes - (input->end - input->begin)));
 }
 
-static enum status read_plain(struct input_stream *input, char *bytes, size_t capacity, size_t *length,
-                              struct error *err)
+static enum status input_stream_read_plain(struct input_stream *input, char *bytes, size_t capacity, size_t *length,
+                                           struct error *err)
 {
 	enum status status;
 	size_t n;
 
 	if (input->begin == input->end && !input->is_at_end && capacity >= IN_BYTES)
 		return read_next(input, bytes, length, err);
-	status = fill(input, err);
+	status = input_stream_fill(input, err);
 	if (status != STATUS_OK)
 		return status;
 	n = input->end - input->begin;
@@ -132,7 +132,7 @@ static enum status read_gzip(struct input_stream *input, char *bytes, size_t cap
 
 		if (input->damage)
 			return fail_damaged(input, err);
-		status = fill(input, err);
+		status = input_stream_fill(input, err);
 		if (status != STATUS_OK)
 			return status;
 		if (!input->is_in_member)
@@ -174,7 +174,7 @@ static enum status read_zstd(struct input_stream *input, char *bytes, size_t cap
 
 		if (input->damage)
 			return fail_damaged(input, err);
-		status = fill(input, err);
+		status = input_stream_fill(input, err);
 		if (status != STATUS_OK)
 			return status;
 		in = (ZSTD_inBuffer){input->buffer, input->end, input->begin};
@@ -208,7 +208,7 @@ static enum status read_some(struct input_stream *input, char *bytes, size_t cap
 	case ZSTD:
 		return read_zstd(input, bytes, capacity, length, err);
 	default:
-		return read_plain(input, bytes, capacity, length, err);
+		return input_stream_read_plain(input, bytes, capacity, length, err);
 	}
 }
 
@@ -225,7 +225,7 @@ static bool begins_member(const struct input_stream *input, const char *at)
 	       (head[9] < 14 || head[9] == 255);
 }
 
-/* As fill(), when less than a header is left, which stays. False: the file ends. */
+/* As input_stream_fill(), when less than a header is left, which stays. False: the file ends. */
 static bool fill_behind(struct input_stream *input)
 {
 	size_t left = input->end - input->begin, n = 0;
@@ -281,8 +281,8 @@ bool input_go_on(struct input_stream *input)
 
 /* ---- opening ---- */
 
-static enum status peek(struct input_stream *input, size_t wanted, const char **bytes, size_t *length,
-                        struct error *err)
+static enum status input_stream_peek(struct input_stream *input, size_t wanted, const char **bytes, size_t *length,
+                                     struct error *err)
 {
 	size_t n = 1;
 
@@ -300,12 +300,12 @@ static enum status peek(struct input_stream *input, size_t wanted, const char **
 
 enum status input_peek(struct input_stream *input, const char **bytes, size_t *length, struct error *err)
 {
-	return peek(input, INPUT_HEAD_BYTES, bytes, length, err);
+	return input_stream_peek(input, INPUT_HEAD_BYTES, bytes, length, err);
 }
 
 enum status input_peek_long(struct input_stream *input, const char **bytes, size_t *length, struct error *err)
 {
-	return peek(input, INPUT_LONG_HEAD_BYTES, bytes, length, err);
+	return input_stream_peek(input, INPUT_LONG_HEAD_BYTES, bytes, length, err);
 }
 
 static enum status give(struct input_stream *input, char *bytes, size_t capacity, size_t *length, struct error *err)
@@ -343,7 +343,7 @@ struct input_text input_summed(const struct input_stream *input)
 
 static enum status recognise(struct input_stream *input, struct error *err)
 {
-	enum status status = fill(input, err);
+	enum status status = input_stream_fill(input, err);
 
 	if (status != STATUS_OK)
 		return status;

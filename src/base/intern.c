@@ -40,7 +40,7 @@ static uint64_t last_bytes(const char *text, size_t count)
 }
 
 /* Multiply and fold, eight bytes at a time; names share long beginnings, so every byte must count. */
-static uint32_t hash_of(const char *text, size_t length)
+static uint32_t intern_hash_of(const char *text, size_t length)
 {
 	uint64_t hash = 0x9e3779b97f4a7c15u ^ length;
 	uint64_t word = 0;
@@ -62,7 +62,7 @@ static uint32_t hash_of(const char *text, size_t length)
 }
 
 /* The slot that holds the string, or the free one where it belongs. */
-static uint32_t *slot_of(const struct intern *intern, const char *text, uint32_t length, uint32_t hash)
+static uint32_t *intern_slot_of(const struct intern *intern, const char *text, uint32_t length, uint32_t hash)
 {
 	uint32_t mask = intern->slot_count - 1;
 	uint32_t i = hash & mask;
@@ -76,7 +76,7 @@ static uint32_t *slot_of(const struct intern *intern, const char *text, uint32_t
 	return &intern->slots[i];
 }
 
-static void grow_slots(struct intern *intern)
+static void intern_grow_slots(struct intern *intern)
 {
 	uint32_t slot_count = intern->slot_count ? intern->slot_count * 2 : FIRST_SLOTS;
 	uint32_t mask = slot_count - 1;
@@ -93,7 +93,7 @@ static void grow_slots(struct intern *intern)
 	}
 }
 
-static void make_room(struct intern *intern)
+static void intern_make_room(struct intern *intern)
 {
 	if (intern->count == intern->capacity) {
 		intern->capacity = intern->capacity ? intern->capacity * 2 : FIRST_SLOTS / 2;
@@ -102,7 +102,7 @@ static void make_room(struct intern *intern)
 	if (!intern->count)
 		intern->entries[intern->count++] = (struct intern_entry){"", 0, 0};
 	if (intern->count >= intern->slot_count / 2)
-		grow_slots(intern);
+		intern_grow_slots(intern);
 }
 
 uint32_t intern_add_n(struct intern *intern, const char *text, size_t length)
@@ -114,16 +114,16 @@ uint32_t intern_add_n(struct intern *intern, const char *text, size_t length)
 		return 0;
 	if (length > UINT32_MAX - 1)
 		length = UINT32_MAX - 1;
-	hash = hash_of(text, length);
+	hash = intern_hash_of(text, length);
 	if (intern->slot_count) {
-		slot = slot_of(intern, text, (uint32_t)length, hash);
+		slot = intern_slot_of(intern, text, (uint32_t)length, hash);
 		if (*slot)
 			return *slot;
 	}
 	if (intern->count >= MAXIMUM_COUNT)
 		return 0;
-	make_room(intern);
-	slot = slot_of(intern, text, (uint32_t)length, hash);
+	intern_make_room(intern);
+	slot = intern_slot_of(intern, text, (uint32_t)length, hash);
 	intern->entries[intern->count] = (struct intern_entry){arena_dup_n(&intern->arena, text, length),
 	                                                       (uint32_t)length, hash};
 	*slot = intern->count;
@@ -141,7 +141,7 @@ uint32_t intern_find(const struct intern *intern, const char *text)
 
 	if (!length || length > UINT32_MAX - 1 || !intern->slot_count)
 		return 0;
-	return *slot_of(intern, text, (uint32_t)length, hash_of(text, length));
+	return *intern_slot_of(intern, text, (uint32_t)length, intern_hash_of(text, length));
 }
 
 const char *intern_text(const struct intern *intern, uint32_t number)

@@ -37,7 +37,7 @@ void json_reader_release(struct json_reader *reader)
 	buffer_release(&reader->text);
 }
 
-static enum json_token fail(struct json_reader *reader, const char *problem)
+static enum json_token json_read_fail(struct json_reader *reader, const char *problem)
 {
 	reader->problem = problem;
 	reader->state = FAILED;
@@ -50,7 +50,7 @@ static bool is_at_end(const struct json_reader *reader)
 }
 
 /* The next byte, NUL at the end; a NUL in the text is not valid anywhere either. */
-static char peek(const struct json_reader *reader)
+static char json_read_peek(const struct json_reader *reader)
 {
 	return is_at_end(reader) ? '\0' : reader->data[reader->offset];
 }
@@ -158,7 +158,7 @@ static bool read_escape(struct json_reader *reader, bool keep)
 	char name;
 
 	reader->offset++;
-	name = peek(reader);
+	name = json_read_peek(reader);
 	if (name == 'u') {
 		uint32_t character;
 
@@ -194,7 +194,7 @@ static void read_wide(struct json_reader *reader, bool keep)
 }
 
 /* At the opening quote. Keeps the text only when asked to. */
-static bool read_string(struct json_reader *reader, bool keep)
+static bool json_read_read_string(struct json_reader *reader, bool keep)
 {
 	buffer_clear(&reader->text);
 	reader->offset++;
@@ -206,19 +206,19 @@ static bool read_string(struct json_reader *reader, bool keep)
 		if (keep)
 			buffer_add(&reader->text, reader->data + from, reader->offset - from);
 		if (is_at_end(reader))
-			return fail(reader, "the text ends within a string"), false;
+			return json_read_fail(reader, "the text ends within a string"), false;
 		c = (unsigned char)reader->data[reader->offset];
 		if (c == '"')
 			break;
 		if (c < 0x20)
-			return fail(reader, "a control character within a string"), false;
+			return json_read_fail(reader, "a control character within a string"), false;
 		if (c >= 0x80)
 			read_wide(reader, keep);
 		else if (!read_escape(reader, keep))
-			return fail(reader, "an escape that JSON does not know"), false;
+			return json_read_fail(reader, "an escape that JSON does not know"), false;
 	}
 	if (reader->text.is_overflown)
-		return fail(reader, "a string longer than 64 MiB"), false;
+		return json_read_fail(reader, "a string longer than 64 MiB"), false;
 	reader->offset++;
 	return true;
 }
@@ -227,52 +227,52 @@ static bool skip_digits(struct json_reader *reader)
 {
 	size_t from = reader->offset;
 
-	while (peek(reader) >= '0' && peek(reader) <= '9')
+	while (json_read_peek(reader) >= '0' && json_read_peek(reader) <= '9')
 		reader->offset++;
 	return reader->offset > from;
 }
 
 static bool skip_number(struct json_reader *reader)
 {
-	if (peek(reader) == '-')
+	if (json_read_peek(reader) == '-')
 		reader->offset++;
-	if (peek(reader) == '0')
+	if (json_read_peek(reader) == '0')
 		reader->offset++;
 	else if (!skip_digits(reader))
 		return false;
-	if (peek(reader) == '.') {
+	if (json_read_peek(reader) == '.') {
 		reader->offset++;
 		if (!skip_digits(reader))
 			return false;
 	}
-	if (peek(reader) == 'e' || peek(reader) == 'E') {
+	if (json_read_peek(reader) == 'e' || json_read_peek(reader) == 'E') {
 		reader->offset++;
-		if (peek(reader) == '+' || peek(reader) == '-')
+		if (json_read_peek(reader) == '+' || json_read_peek(reader) == '-')
 			reader->offset++;
 		return skip_digits(reader);
 	}
 	return true;
 }
 
-static enum json_token read_number(struct json_reader *reader)
+static enum json_token json_read_read_number(struct json_reader *reader)
 {
 	size_t from = reader->offset;
 
 	if (!skip_number(reader))
-		return fail(reader, "a malformed number");
+		return json_read_fail(reader, "a malformed number");
 	buffer_clear(&reader->text);
 	if (!buffer_add(&reader->text, reader->data + from, reader->offset - from))
-		return fail(reader, "a number longer than 64 MiB");
+		return json_read_fail(reader, "a number longer than 64 MiB");
 	end_value(reader);
 	return JSON_NUMBER;
 }
 
-static enum json_token read_word(struct json_reader *reader, const char *word, enum json_token token)
+static enum json_token json_read_read_word(struct json_reader *reader, const char *word, enum json_token token)
 {
 	size_t length = strlen(word);
 
 	if (reader->length - reader->offset < length || memcmp(reader->data + reader->offset, word, length) != 0)
-		return fail(reader, "a word that JSON does not know");
+		return json_read_fail(reader, "a word that JSON does not know");
 	reader->offset += length;
 	end_value(reader);
 	return token;
@@ -299,7 +299,7 @@ static enum json_token read_not_finite(struct json_reader *reader)
 
 	buffer_clear(&reader->text);
 	if (!buffer_add(&reader->text, reader->data + reader->offset, length))
-		return fail(reader, "a number longer than 64 MiB");
+		return json_read_fail(reader, "a number longer than 64 MiB");
 	reader->offset += length;
 	end_value(reader);
 	return JSON_NUMBER;
@@ -308,7 +308,7 @@ static enum json_token read_not_finite(struct json_reader *reader)
 static enum json_token open_bracket(struct json_reader *reader, bool is_object)
 {
 	if (reader->depth == MAXIMUM_DEPTH)
-		return fail(reader, "nested more than 512 deep");
+		return json_read_fail(reader, "nested more than 512 deep");
 	reader->is_object[reader->depth++] = is_object;
 	reader->offset++;
 	reader->state = is_object ? EXPECT_KEY_OR_END : EXPECT_ITEM_OR_END;
@@ -319,46 +319,46 @@ static enum json_token close_bracket(struct json_reader *reader)
 {
 	bool is_object = reader->is_object[reader->depth - 1];
 
-	if (peek(reader) != (is_object ? '}' : ']'))
-		return fail(reader, is_object ? "',' or '}' is missing" : "',' or ']' is missing");
+	if (json_read_peek(reader) != (is_object ? '}' : ']'))
+		return json_read_fail(reader, is_object ? "',' or '}' is missing" : "',' or ']' is missing");
 	reader->offset++;
 	reader->depth--;
 	end_value(reader);
 	return is_object ? JSON_OBJECT_END : JSON_ARRAY_END;
 }
 
-static enum json_token read_value(struct json_reader *reader, bool keep)
+static enum json_token json_read_read_value(struct json_reader *reader, bool keep)
 {
-	switch (peek(reader)) {
+	switch (json_read_peek(reader)) {
 	case '{':
 		return open_bracket(reader, true);
 	case '[':
 		return open_bracket(reader, false);
 	case '"':
-		if (!read_string(reader, keep))
+		if (!json_read_read_string(reader, keep))
 			return JSON_ERROR;
 		end_value(reader);
 		return JSON_STRING;
 	case 't':
-		return read_word(reader, "true", JSON_TRUE);
+		return json_read_read_word(reader, "true", JSON_TRUE);
 	case 'f':
-		return read_word(reader, "false", JSON_FALSE);
+		return json_read_read_word(reader, "false", JSON_FALSE);
 	case 'n':
-		return read_word(reader, "null", JSON_NULL);
+		return json_read_read_word(reader, "null", JSON_NULL);
 	default:
 		if (reader->takes_nan && not_finite_length(reader))
 			return read_not_finite(reader);
-		if (peek(reader) == '-' || (peek(reader) >= '0' && peek(reader) <= '9'))
-			return read_number(reader);
-		return fail(reader, "a value is expected");
+		if (json_read_peek(reader) == '-' || (json_read_peek(reader) >= '0' && json_read_peek(reader) <= '9'))
+			return json_read_read_number(reader);
+		return json_read_fail(reader, "a value is expected");
 	}
 }
 
-static enum json_token read_key(struct json_reader *reader, bool keep)
+static enum json_token json_read_read_key(struct json_reader *reader, bool keep)
 {
-	if (peek(reader) != '"')
-		return fail(reader, "a key is expected");
-	if (!read_string(reader, keep))
+	if (json_read_peek(reader) != '"')
+		return json_read_fail(reader, "a key is expected");
+	if (!json_read_read_string(reader, keep))
 		return JSON_ERROR;
 	reader->state = EXPECT_COLON;
 	return JSON_KEY;
@@ -368,11 +368,11 @@ static enum json_token read_key(struct json_reader *reader, bool keep)
 static bool pass_separator(struct json_reader *reader)
 {
 	if (reader->state == EXPECT_COLON) {
-		if (peek(reader) != ':')
-			return fail(reader, "':' is missing"), false;
+		if (json_read_peek(reader) != ':')
+			return json_read_fail(reader, "':' is missing"), false;
 		reader->state = EXPECT_VALUE;
 	} else {
-		if (peek(reader) != ',')
+		if (json_read_peek(reader) != ',')
 			return false;
 		reader->state = reader->is_object[reader->depth - 1] ? EXPECT_KEY : EXPECT_VALUE;
 	}
@@ -387,22 +387,22 @@ static enum json_token advance(struct json_reader *reader, bool keep)
 	if (reader->state == FAILED)
 		return JSON_ERROR;
 	if (reader->state == EXPECT_NOTHING)
-		return is_at_end(reader) ? JSON_END : fail(reader, "text after the end of the document");
+		return is_at_end(reader) ? JSON_END : json_read_fail(reader, "text after the end of the document");
 	if (is_at_end(reader))
-		return fail(reader, "the text ends early");
+		return json_read_fail(reader, "the text ends early");
 	if ((reader->state == EXPECT_COLON || reader->state == EXPECT_COMMA_OR_END) && !pass_separator(reader))
 		return reader->state == FAILED ? JSON_ERROR : close_bracket(reader);
 	if (is_at_end(reader))
-		return fail(reader, "the text ends early");
+		return json_read_fail(reader, "the text ends early");
 	switch (reader->state) {
 	case EXPECT_KEY_OR_END:
-		return peek(reader) == '}' ? close_bracket(reader) : read_key(reader, keep);
+		return json_read_peek(reader) == '}' ? close_bracket(reader) : json_read_read_key(reader, keep);
 	case EXPECT_ITEM_OR_END:
-		return peek(reader) == ']' ? close_bracket(reader) : read_value(reader, keep);
+		return json_read_peek(reader) == ']' ? close_bracket(reader) : json_read_read_value(reader, keep);
 	case EXPECT_KEY:
-		return read_key(reader, keep);
+		return json_read_read_key(reader, keep);
 	default:
-		return read_value(reader, keep);
+		return json_read_read_value(reader, keep);
 	}
 }
 

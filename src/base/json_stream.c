@@ -48,7 +48,7 @@ static bool refill(struct json_stream *stream)
 }
 
 /* The next byte, -1 at the end. */
-static int peek(struct json_stream *stream)
+static int json_stream_peek(struct json_stream *stream)
 {
 	if (stream->begin == stream->end && !refill(stream))
 		return -1;
@@ -58,7 +58,7 @@ static int peek(struct json_stream *stream)
 static int peek_beyond_blanks(struct json_stream *stream)
 {
 	for (;;) {
-		int c = peek(stream);
+		int c = json_stream_peek(stream);
 
 		if (c != ' ' && c != '\n' && c != '\t' && c != '\r')
 			return c;
@@ -66,10 +66,10 @@ static int peek_beyond_blanks(struct json_stream *stream)
 	}
 }
 
-static enum json_stream_token fail(struct json_stream *stream, const char *problem)
+static enum json_stream_token json_stream_fail(struct json_stream *stream, const char *problem)
 {
 	if (stream->error.status == STATUS_OK) {
-		stream->is_unterminated = peek(stream) < 0;
+		stream->is_unterminated = json_stream_peek(stream) < 0;
 		error_set(&stream->error, STATUS_INPUT, "%s at byte %llu",
 		          stream->is_unterminated ? "the text ends" : problem, (unsigned long long)here(stream));
 	}
@@ -78,7 +78,7 @@ static enum json_stream_token fail(struct json_stream *stream, const char *probl
 
 /* ---- tokens ----------------------------------------------------------------------------------------------------------- */
 
-static void add_text(struct json_stream *stream, const char *bytes, size_t length)
+static void json_stream_add_text(struct json_stream *stream, const char *bytes, size_t length)
 {
 	size_t room = JSON_STREAM_TEXT - stream->length;
 
@@ -101,7 +101,7 @@ static size_t plain_run(const struct json_stream *stream)
 	return (size_t)(at - stream->window) - stream->begin;
 }
 
-static bool read_string(struct json_stream *stream)
+static bool json_stream_read_string(struct json_stream *stream)
 {
 	stream->begin++; /* the quote */
 	for (;;) {
@@ -109,9 +109,9 @@ static bool read_string(struct json_stream *stream)
 		char pair[2];
 		int c;
 
-		add_text(stream, stream->window + stream->begin, run);
+		json_stream_add_text(stream, stream->window + stream->begin, run);
 		stream->begin += run;
-		c = peek(stream);
+		c = json_stream_peek(stream);
 		if (c < 0)
 			return false;
 		if (c >= 0x20 && c != '"' && c != '\\')
@@ -122,16 +122,16 @@ static bool read_string(struct json_stream *stream)
 		pair[0] = (char)c;
 		if (c != '\\') {
 			stream->has_control = true;
-			add_text(stream, pair, 1);
+			json_stream_add_text(stream, pair, 1);
 			continue;
 		}
-		c = peek(stream);
+		c = json_stream_peek(stream);
 		if (c < 0)
 			return false;
 		stream->begin++;
 		stream->has_unicode_escape |= c == 'u';
 		pair[1] = (char)c;
-		add_text(stream, pair, 2);
+		json_stream_add_text(stream, pair, 2);
 	}
 }
 
@@ -165,7 +165,7 @@ static bool skip_digits(const char **at)
 	return *at > first;
 }
 
-static bool is_number(const char *at)
+static bool json_stream_is_number(const char *at)
 {
 	at += *at == '-';
 	if (!skip_digits(&at))
@@ -181,7 +181,7 @@ static bool is_number(const char *at)
 	return *at == '\0';
 }
 
-static enum json_stream_token read_word(struct json_stream *stream)
+static enum json_stream_token json_stream_read_word(struct json_stream *stream)
 {
 	static const struct {
 		const char *text;
@@ -191,30 +191,30 @@ static enum json_stream_token read_word(struct json_stream *stream)
 		{"-NaN", STREAM_BARE},      {"nan", STREAM_BARE},    {"-nan", STREAM_BARE}, {"Infinity", STREAM_BARE},
 		{"-Infinity", STREAM_BARE}, {"inf", STREAM_BARE},    {"-inf", STREAM_BARE}, {"N/A", STREAM_BARE},
 	};
-	while (peek(stream) >= 0) {
+	while (json_stream_peek(stream) >= 0) {
 		size_t run = word_run(stream);
 
-		add_text(stream, stream->window + stream->begin, run);
+		json_stream_add_text(stream, stream->window + stream->begin, run);
 		stream->begin += run;
 		if (stream->begin < stream->end)
 			break;
 	}
 	stream->text[stream->length] = '\0';
-	if (is_number(stream->text) && !stream->is_cut)
+	if (json_stream_is_number(stream->text) && !stream->is_cut)
 		return STREAM_NUMBER;
 	for (size_t i = 0; i < sizeof(words) / sizeof(words[0]); i++)
 		if (strcmp(stream->text, words[i].text) == 0)
 			return words[i].token;
-	return fail(stream, "a value was expected");
+	return json_stream_fail(stream, "a value was expected");
 }
 
-static enum json_stream_token read_key(struct json_stream *stream)
+static enum json_stream_token json_stream_read_key(struct json_stream *stream)
 {
-	if (!read_string(stream))
-		return fail(stream, "a key was expected");
+	if (!json_stream_read_string(stream))
+		return json_stream_fail(stream, "a key was expected");
 	stream->text[stream->length] = '\0';
 	if (peek_beyond_blanks(stream) != ':')
-		return fail(stream, "':' was expected");
+		return json_stream_fail(stream, "':' was expected");
 	stream->colon_offset = here(stream);
 	stream->begin++;
 	stream->is_key_next = false;
@@ -225,7 +225,7 @@ static enum json_stream_token read_key(struct json_stream *stream)
 static enum json_stream_token open_container(struct json_stream *stream, bool is_object)
 {
 	if (stream->depth == JSON_STREAM_DEPTH)
-		return fail(stream, "nested more than 512 deep");
+		return json_stream_fail(stream, "nested more than 512 deep");
 	stream->begin++;
 	stream->is_object[stream->depth++] = is_object;
 	stream->is_key_next = is_object;
@@ -244,16 +244,17 @@ static enum json_stream_token close_container(struct json_stream *stream)
 	return is_object ? STREAM_OBJECT_END : STREAM_ARRAY_END;
 }
 
-static enum json_stream_token read_value(struct json_stream *stream, int c)
+static enum json_stream_token json_stream_read_value(struct json_stream *stream, int c)
 {
 	enum json_stream_token token;
 
 	if (c == '{' || c == '[')
 		return open_container(stream, c == '{');
 	if (c == '"')
-		token = read_string(stream) ? STREAM_STRING : fail(stream, "the string does not end");
+		token = json_stream_read_string(stream) ? STREAM_STRING
+		                                        : json_stream_fail(stream, "the string does not end");
 	else
-		token = read_word(stream);
+		token = json_stream_read_word(stream);
 	stream->text[stream->length] = '\0';
 	stream->is_item_done = true;
 	stream->is_first = false;
@@ -271,7 +272,8 @@ enum json_stream_token json_stream_next(struct json_stream *stream)
 	stream->is_cut = stream->has_control = stream->has_unicode_escape = false;
 	c = peek_beyond_blanks(stream);
 	if (stream->depth == 0 && stream->is_item_done)
-		return c < 0 && stream->error.status == STATUS_OK ? STREAM_END : fail(stream, "the end was expected");
+		return c < 0 && stream->error.status == STATUS_OK ? STREAM_END
+		                                                  : json_stream_fail(stream, "the end was expected");
 	if (stream->depth && stream->is_item_done && c == ',') {
 		stream->begin++;
 		stream->is_item_done = false;
@@ -282,14 +284,14 @@ enum json_stream_token json_stream_next(struct json_stream *stream)
 		stream->offset = here(stream);
 		return close_container(stream);
 	} else if (stream->is_item_done) {
-		return fail(stream, "',' or the end of the list was expected");
+		return json_stream_fail(stream, "',' or the end of the list was expected");
 	}
 	stream->offset = here(stream);
 	if (c < 0)
-		return fail(stream, "a value was expected");
+		return json_stream_fail(stream, "a value was expected");
 	if (stream->depth && stream->is_object[stream->depth - 1] && stream->is_key_next)
-		return c == '"' ? read_key(stream) : fail(stream, "a key was expected");
-	return read_value(stream, c);
+		return c == '"' ? json_stream_read_key(stream) : json_stream_fail(stream, "a key was expected");
+	return json_stream_read_value(stream, c);
 }
 
 bool json_stream_skip(struct json_stream *stream, enum json_stream_token token)

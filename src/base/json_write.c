@@ -38,7 +38,7 @@ static void begin_item(struct json_writer *json)
 	new_line(json);
 }
 
-static void begin_value(struct json_writer *json)
+static void json_write_begin_value(struct json_writer *json)
 {
 	if (json->is_key_pending) {
 		json->is_key_pending = false;
@@ -50,9 +50,9 @@ static void begin_value(struct json_writer *json)
 	begin_item(json);
 }
 
-static void begin(struct json_writer *json, bool is_object)
+static void json_write_begin(struct json_writer *json, bool is_object)
 {
-	begin_value(json);
+	json_write_begin_value(json);
 	assert(json->depth < MAXIMUM_DEPTH);
 	json->is_object[json->depth] = is_object;
 	json->has_items[json->depth] = 0;
@@ -60,7 +60,7 @@ static void begin(struct json_writer *json, bool is_object)
 	buffer_add_byte(json->out, is_object ? '{' : '[');
 }
 
-static void end(struct json_writer *json, bool is_object)
+static void json_write_end(struct json_writer *json, bool is_object)
 {
 	assert(json->depth > 0 && json->is_object[json->depth - 1] == is_object && !json->is_key_pending);
 	json->depth--;
@@ -71,22 +71,22 @@ static void end(struct json_writer *json, bool is_object)
 
 void json_object_begin(struct json_writer *json)
 {
-	begin(json, true);
+	json_write_begin(json, true);
 }
 
 void json_object_end(struct json_writer *json)
 {
-	end(json, true);
+	json_write_end(json, true);
 }
 
 void json_array_begin(struct json_writer *json)
 {
-	begin(json, false);
+	json_write_begin(json, false);
 }
 
 void json_array_end(struct json_writer *json)
 {
-	end(json, false);
+	json_write_end(json, false);
 }
 
 void json_key(struct json_writer *json, const char *key)
@@ -102,7 +102,7 @@ void json_key(struct json_writer *json, const char *key)
 
 void json_string_n(struct json_writer *json, const char *text, size_t length)
 {
-	begin_value(json);
+	json_write_begin_value(json);
 	json_quote(json->out, text, length);
 }
 
@@ -113,31 +113,31 @@ void json_string(struct json_writer *json, const char *text)
 
 void json_int(struct json_writer *json, int64_t value)
 {
-	begin_value(json);
+	json_write_begin_value(json);
 	buffer_printf(json->out, "%" PRId64, value);
 }
 
 void json_uint(struct json_writer *json, uint64_t value)
 {
-	begin_value(json);
+	json_write_begin_value(json);
 	buffer_printf(json->out, "%" PRIu64, value);
 }
 
 void json_double(struct json_writer *json, double value)
 {
-	begin_value(json);
+	json_write_begin_value(json);
 	json_number(json->out, value);
 }
 
 void json_bool(struct json_writer *json, bool value)
 {
-	begin_value(json);
+	json_write_begin_value(json);
 	buffer_add_text(json->out, value ? "true" : "false");
 }
 
 void json_null(struct json_writer *json)
 {
-	begin_value(json);
+	json_write_begin_value(json);
 	buffer_add(json->out, "null", 4);
 }
 

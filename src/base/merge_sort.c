@@ -40,7 +40,7 @@ static char *first_that(char *run, char *end, const char *other, int gives, size
 }
 
 /* Two runs, one behind the other, in place. Only where they overlap anything moves: most of a trace is in order. */
-static void merge(char *a, char *b, char *end, char *spare, size_t bytes, comparison compare)
+static void merge_sort_merge(char *a, char *b, char *end, char *spare, size_t bytes, comparison compare)
 {
 	a = first_that(a, b, b, 1, bytes, compare);
 	if (a == b)
@@ -73,8 +73,8 @@ void merge_sort_in(struct storage *storage, void *elements, size_t count, size_t
 		for (size_t run = 0; run < runs; run += 2) {
 			starts[merged++] = starts[run];
 			if (run + 1 < runs)
-				merge(all + starts[run] * bytes, all + starts[run + 1] * bytes,
-				      all + starts[run + 2] * bytes, spare, bytes, compare);
+				merge_sort_merge(all + starts[run] * bytes, all + starts[run + 1] * bytes,
+				                 all + starts[run + 2] * bytes, spare, bytes, compare);
 		}
 		starts[merged] = count;
 		runs = merged;

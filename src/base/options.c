@@ -138,7 +138,7 @@ static enum status store_list(struct options_parser *parser, const struct given 
 	return STATUS_OK;
 }
 
-static enum status store(struct options_parser *parser, const struct given *given)
+static enum status options_store(struct options_parser *parser, const struct given *given)
 {
 	switch (given->option->type) {
 	case OPTION_TYPE_TEXT:
@@ -276,7 +276,7 @@ static enum status take_value(struct options_parser *parser, struct given *given
 			                 given->option->argument ? given->option->argument : "text");
 		given->value = parser->argv[parser->next++];
 	}
-	return store(parser, given);
+	return options_store(parser, given);
 }
 
 static bool is_one_of(const char *word, const char *const *words)

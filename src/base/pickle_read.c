@@ -110,7 +110,7 @@ static bool get_long(struct pickle *pickle, uint64_t length, char *out, size_t k
 
 /* ---- the stack ----------------------------------------------------------------------------------------------------------- */
 
-static enum next push(struct pickle *pickle, struct pickle_value value)
+static enum next pickle_read_push(struct pickle *pickle, struct pickle_value value)
 {
 	void *stack = pickle->stack;
 	if (!room_for(pickle, &stack, &pickle->stack_capacity, pickle->stack_count + 1, sizeof *pickle->stack))
@@ -122,7 +122,7 @@ static enum next push(struct pickle *pickle, struct pickle_value value)
 
 static enum next push_integer(struct pickle *pickle, int64_t number)
 {
-	return push(pickle, (struct pickle_value){.type = PICKLE_INT, .i64 = number});
+	return pickle_read_push(pickle, (struct pickle_value){.type = PICKLE_INT, .i64 = number});
 }
 
 /* The value that lies `depth` below the top; NULL: a mark or nothing does. */
@@ -155,7 +155,7 @@ static enum next push_object(struct pickle *pickle, enum pickle_kind kind)
 		return IS_TOO_LARGE;
 	pickle->objects = objects;
 	pickle->objects[pickle->object_count] = (struct pickle_object){.kind = (uint8_t)kind};
-	return push(pickle, (struct pickle_value){.type = PICKLE_OBJECT, .number = pickle->object_count++});
+	return pickle_read_push(pickle, (struct pickle_value){.type = PICKLE_OBJECT, .number = pickle->object_count++});
 }
 
 static enum next keep_items(struct pickle *pickle, struct pickle_object *object, const struct pickle_value *items,
@@ -257,7 +257,7 @@ static enum next make_tuple(struct pickle *pickle, uint32_t count)
 
 /* ---- the memo ------------------------------------------------------------------------------------------------------------ */
 
-static enum next remember(struct pickle *pickle, uint64_t number)
+static enum next pickle_read_remember(struct pickle *pickle, uint64_t number)
 {
 	const struct pickle_value *value = below(pickle, 0);
 	void *memo = pickle->memo;
@@ -280,7 +280,8 @@ static enum next recall(struct pickle *pickle, uint64_t number)
 	uint64_t found = number < pickle->memo_count ? pickle->memo[number] : 0;
 	if (!found)
 		return IS_MALFORMED;
-	return push(pickle, (struct pickle_value){.type = (uint32_t)(found >> 32), .number = (uint32_t)found});
+	return pickle_read_push(pickle,
+	                        (struct pickle_value){.type = (uint32_t)(found >> 32), .number = (uint32_t)found});
 }
 
 /* ---- opcodes ------------------------------------------------------------------------------------------------------------- */
@@ -308,7 +309,7 @@ static enum next run_stop(struct pickle *pickle)
 
 static enum next run_mark(struct pickle *pickle)
 {
-	return push(pickle, (struct pickle_value){.type = PICKLE_MARK});
+	return pickle_read_push(pickle, (struct pickle_value){.type = PICKLE_MARK});
 }
 
 static enum next run_pop(struct pickle *pickle)
@@ -327,17 +328,17 @@ static enum next run_pop_mark(struct pickle *pickle)
 static enum next run_dup(struct pickle *pickle)
 {
 	const struct pickle_value *value = below(pickle, 0);
-	return value ? push(pickle, *value) : IS_MALFORMED;
+	return value ? pickle_read_push(pickle, *value) : IS_MALFORMED;
 }
 
 static enum next run_none(struct pickle *pickle)
 {
-	return push(pickle, (struct pickle_value){.type = PICKLE_NONE});
+	return pickle_read_push(pickle, (struct pickle_value){.type = PICKLE_NONE});
 }
 
 static enum next run_bool(struct pickle *pickle)
 {
-	return push(pickle, (struct pickle_value){.type = PICKLE_BOOL, .i64 = pickle->opcode == 0x88});
+	return pickle_read_push(pickle, (struct pickle_value){.type = PICKLE_BOOL, .i64 = pickle->opcode == 0x88});
 }
 
 static enum next run_integer(struct pickle *pickle)
@@ -364,7 +365,7 @@ static enum next run_long(struct pickle *pickle)
 		low |= UINT64_MAX << 8 * length;
 	bool is_padded = length == 9 && bytes[8] == 0 && !(low >> 63);
 	if (length > 8 && !is_padded)
-		return push(pickle, (struct pickle_value){.type = PICKLE_LARGE});
+		return pickle_read_push(pickle, (struct pickle_value){.type = PICKLE_LARGE});
 	return push_integer(pickle, (int64_t)low);
 }
 
@@ -376,7 +377,7 @@ static enum next run_float(struct pickle *pickle)
 	for (size_t i = 0; bytes && i < 8; i++)
 		bits = bits << 8 | bytes[i];
 	memcpy(&value.f64, &bits, 8);
-	return bytes ? push(pickle, value) : IS_CUT;
+	return bytes ? pickle_read_push(pickle, value) : IS_CUT;
 }
 
 /* How long is the length that follows the opcode? */
@@ -407,7 +408,7 @@ static enum next run_text(struct pickle *pickle)
 		pickle->used_bytes += pickle->texts.count > before ? kept + 64 : 0;
 		pickle->cut_texts += kept < length;
 		next = is_too_large(pickle) ? IS_TOO_LARGE
-		                            : push(pickle, (struct pickle_value){PICKLE_TEXT, number, {0}});
+		                            : pickle_read_push(pickle, (struct pickle_value){PICKLE_TEXT, number, {0}});
 	}
 	if (text != small)
 		free(text);
@@ -419,7 +420,7 @@ static enum next run_bytes(struct pickle *pickle)
 	uint64_t length;
 	if (!get_number(pickle, length_bytes(pickle->opcode), &length) || !get_long(pickle, length, NULL, 0))
 		return IS_CUT;
-	return push(pickle, (struct pickle_value){.type = PICKLE_BYTES});
+	return pickle_read_push(pickle, (struct pickle_value){.type = PICKLE_BYTES});
 }
 
 static enum next run_empty(struct pickle *pickle)
@@ -466,7 +467,7 @@ static enum next run_memo(struct pickle *pickle)
 	uint64_t number = pickle->memo_count;
 	if (pickle->opcode != 0x94 && !get_number(pickle, pickle->opcode == 'q' ? 1 : 4, &number))
 		return IS_CUT;
-	return remember(pickle, number);
+	return pickle_read_remember(pickle, number);
 }
 
 static enum next run_get(struct pickle *pickle)
@@ -539,7 +540,7 @@ static void name_of_global(struct pickle *pickle, char *out, size_t capacity)
 	}
 }
 
-static enum status refuse(struct pickle *pickle, const char *path, struct error *err)
+static enum status pickle_read_refuse(struct pickle *pickle, const char *path, struct error *err)
 {
 	char name[192];
 	pickle->end = PICKLE_REFUSED;
@@ -618,7 +619,7 @@ enum status pickle_read(struct pickle *pickle, struct input_stream *input, const
 	pickle->window = memory_resize(NULL, WINDOW_BYTES, 1);
 	enum next next = run_all(pickle);
 	if (next == IS_MALFORMED && refused[pickle->opcode] && !runs[pickle->opcode])
-		return refuse(pickle, path, err);
+		return pickle_read_refuse(pickle, path, err);
 	if (next == IS_TOO_LARGE)
 		return refuse_size(pickle, path, err);
 	pickle->end = next == IS_OVER ? PICKLE_COMPLETE : next == IS_CUT ? PICKLE_CUT : PICKLE_MALFORMED;

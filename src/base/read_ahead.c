@@ -42,7 +42,7 @@ static bool fill_block(struct read_ahead *ahead, struct read_ahead_block *block,
 	return n > 0;
 }
 
-static void *read_input(void *context)
+static void *read_ahead_read_input(void *context)
 {
 	struct read_ahead *ahead = context;
 	bool is_more = true;
@@ -78,7 +78,7 @@ enum status read_ahead_open(struct input_stream *input, struct read_ahead **resu
 	pthread_cond_init(&ahead->is_changed, NULL);
 	sigfillset(&all);
 	pthread_sigmask(SIG_BLOCK, &all, &before); /* signals are for the thread that started us */
-	int number = pthread_create(&ahead->thread, NULL, read_input, ahead);
+	int number = pthread_create(&ahead->thread, NULL, read_ahead_read_input, ahead);
 	pthread_sigmask(SIG_SETMASK, &before, NULL);
 	if (number != 0) {
 		pthread_mutex_destroy(&ahead->lock);

@@ -79,7 +79,7 @@ static void drop_kept(struct storage *storage)
 }
 
 /* Two that lie side by side as one; NULL: they do not. */
-static struct storage_block *join(struct storage_block *a, struct storage_block *b)
+static struct storage_block *storage_join(struct storage_block *a, struct storage_block *b)
 {
 	struct storage_block *first = a < b ? a : b, *second = a < b ? b : a;
 	if ((char *)first + first->bytes != (char *)second)
@@ -95,7 +95,7 @@ static bool keep(struct storage *storage, struct storage_block *block)
 	    storage->memory_bytes + bytes > storage->limit_bytes)
 		return false;
 	for (uint32_t i = storage->kept_count; i-- > 0;) {
-		struct storage_block *joined = join(storage->kept[i], block);
+		struct storage_block *joined = storage_join(storage->kept[i], block);
 		if (joined) {
 			storage->kept[i] = storage->kept[--storage->kept_count];
 			block = joined;
@@ -107,7 +107,7 @@ static bool keep(struct storage *storage, struct storage_block *block)
 }
 
 /* What is beyond `bytes`, in whole huge pages, goes on being kept. */
-static void split(struct storage *storage, struct storage_block *block, size_t bytes)
+static void storage_split(struct storage *storage, struct storage_block *block, size_t bytes)
 {
 	bytes = (bytes + HUGE_BYTES - 1) / HUGE_BYTES * HUGE_BYTES;
 	if (block->bytes < bytes + LARGE_BYTES)
@@ -137,7 +137,7 @@ static struct storage_block *take_kept(struct storage *storage, size_t bytes, si
 		return NULL;
 	struct storage_block *block = storage->kept[best];
 	storage->kept[best] = storage->kept[--storage->kept_count];
-	split(storage, block, most);
+	storage_split(storage, block, most);
 	storage->kept_bytes -= block->bytes;
 	return block;
 }
@@ -161,7 +161,7 @@ static size_t whole_pages(size_t bytes)
 }
 
 /* More memory is wanted: is it for a file? */
-static bool is_over(struct storage *storage, size_t bytes)
+static bool storage_is_over(struct storage *storage, size_t bytes)
 {
 	if (storage->memory_bytes + storage->kept_bytes + bytes > storage->limit_bytes)
 		drop_kept(storage);
@@ -217,7 +217,7 @@ static struct region *add_region(struct storage *storage, size_t wanted)
 {
 	size_t bytes = wanted > REGION_BYTES ? whole_pages(wanted) : REGION_BYTES;
 	struct region region = {.bytes = bytes};
-	if (is_over(storage, wanted)) {
+	if (storage_is_over(storage, wanted)) {
 		region.start = map_region(storage, bytes);
 		region.is_file = region.start != NULL;
 	}
@@ -241,7 +241,7 @@ static struct region *find_region(struct storage *storage, size_t bytes)
 	for (uint32_t i = storage->count; i-- > first;) {
 		struct region *region = &storage->regions[i];
 		if (region->bytes - region->used >= bytes)
-			return region->is_file || region->is_reused || !is_over(storage, bytes) ? region : NULL;
+			return region->is_file || region->is_reused || !storage_is_over(storage, bytes) ? region : NULL;
 	}
 	return NULL;
 }
@@ -342,7 +342,7 @@ static struct storage_block *new_small(struct storage *storage, size_t bytes)
 {
 	struct storage_block *block;
 	unsigned size;
-	if (bytes < PIECE_BYTES || !is_over(storage, bytes)) {
+	if (bytes < PIECE_BYTES || !storage_is_over(storage, bytes)) {
 		block = memory_resize(NULL, bytes, 1);
 		*block = (struct storage_block){.bytes = bytes, .fd = -1};
 		count_small(storage, 0, bytes);
@@ -416,7 +416,7 @@ static struct storage_block *stretch(struct storage *storage, struct storage_blo
 		}
 		if (bytes > old_bytes && find_kept(storage, bytes) < KEPT_BLOCKS)
 			return move_block(storage, block, new_memory_block(storage, bytes), bytes);
-		if (bytes > old_bytes && is_over(storage, bytes - old_bytes))
+		if (bytes > old_bytes && storage_is_over(storage, bytes - old_bytes))
 			return NULL;
 		bytes = memory_block_bytes(storage, old_bytes, bytes);
 		start = mremap(block, old_bytes, bytes, MREMAP_MAYMOVE);
@@ -445,7 +445,7 @@ static struct storage_block *stretch(struct storage *storage, struct storage_blo
 
 static struct storage_block *new_block(struct storage *storage, size_t bytes)
 {
-	struct storage_block *block = is_over(storage, bytes) ? new_file_block(storage, bytes) : NULL;
+	struct storage_block *block = storage_is_over(storage, bytes) ? new_file_block(storage, bytes) : NULL;
 	return block ? block : new_memory_block(storage, bytes);
 }
 
@@ -462,7 +462,7 @@ static struct storage_block *resize_small(struct storage *storage, struct storag
 		block->bytes = bytes;
 		return block;
 	}
-	if (bytes >= PIECE_BYTES && bytes > old_bytes && is_over(storage, bytes - old_bytes))
+	if (bytes >= PIECE_BYTES && bytes > old_bytes && storage_is_over(storage, bytes - old_bytes))
 		return NULL;
 	block = memory_resize(block, bytes, 1);
 	block->bytes = bytes;

@@ -26,7 +26,7 @@ static int open_in(const char *folder)
 	return fd;
 }
 
-static bool reserve(int fd, uint64_t offset, uint64_t bytes, struct error *err)
+static bool storage_file_reserve(int fd, uint64_t offset, uint64_t bytes, struct error *err)
 {
 	int number = posix_fallocate(fd, (off_t)offset, (off_t)bytes);
 	if (number)
@@ -44,7 +44,7 @@ int storage_file_open(size_t bytes, struct error *err)
 		int fd = folders[i] && *folders[i] ? open_in(folders[i]) : -1;
 		if (fd < 0)
 			continue;
-		if (reserve(fd, 0, bytes, err))
+		if (storage_file_reserve(fd, 0, bytes, err))
 			return fd;
 		is_full = true;
 		close(fd);
@@ -65,7 +65,7 @@ char *storage_file_map(int fd, size_t bytes, struct error *err)
 
 char *storage_file_grow(int fd, char *old, size_t old_bytes, size_t bytes, struct error *err)
 {
-	if (!reserve(fd, old_bytes, bytes - old_bytes, err))
+	if (!storage_file_reserve(fd, old_bytes, bytes - old_bytes, err))
 		return NULL;
 	char *start = mremap(old, old_bytes, bytes, MREMAP_MAYMOVE);
 	if (start != MAP_FAILED)

@@ -51,7 +51,7 @@ static void wait_a_period(struct storage_sweep *sweep)
 	pthread_cond_timedwait(&sweep->stop, &sweep->lock, &until);
 }
 
-static void *run(void *context)
+static void *storage_sweep_run(void *context)
 {
 	struct storage_sweep *sweep = context;
 	int statm = open("/proc/self/statm", O_RDONLY | O_CLOEXEC);
@@ -98,7 +98,7 @@ static void start(struct storage_sweep *sweep)
 	sigset_t all, before;
 	sigfillset(&all);
 	pthread_sigmask(SIG_SETMASK, &all, &before);
-	sweep->is_running = pthread_create(&sweep->thread, NULL, run, sweep) == 0;
+	sweep->is_running = pthread_create(&sweep->thread, NULL, storage_sweep_run, sweep) == 0;
 	pthread_sigmask(SIG_SETMASK, &before, NULL);
 }
 

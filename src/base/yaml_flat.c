@@ -37,7 +37,7 @@ struct flattener {
 	int documents;
 };
 
-static enum status refuse(struct flattener *state, const yaml_event_t *event, const char *problem)
+static enum status yaml_flat_refuse(struct flattener *state, const yaml_event_t *event, const char *problem)
 {
 	return error_set(state->err, STATUS_USAGE, "'%s' line %zu: %s", state->what, event->start_mark.line + 1,
 	                 problem);
@@ -61,7 +61,7 @@ static void cut_path(struct flattener *state, size_t length)
 		state->path.data[length] = '\0';
 }
 
-static bool add_part(struct flattener *state, const char *text, size_t length)
+static bool yaml_flat_add_part(struct flattener *state, const char *text, size_t length)
 {
 	if (state->path.length)
 		buffer_add_byte(&state->path, '.');
@@ -69,7 +69,7 @@ static bool add_part(struct flattener *state, const char *text, size_t length)
 }
 
 /* Before a value: an item of a sequence gets its number into the path. */
-static bool begin_value(struct flattener *state)
+static bool yaml_flat_begin_value(struct flattener *state)
 {
 	struct yaml_flat_level *level = level_now(state);
 	char number[24];
@@ -77,7 +77,7 @@ static bool begin_value(struct flattener *state)
 	if (!level || level->index < 0)
 		return true;
 	cut_path(state, level->path_length);
-	return add_part(state, number, (size_t)snprintf(number, sizeof(number), "%ld", level->index++));
+	return yaml_flat_add_part(state, number, (size_t)snprintf(number, sizeof(number), "%ld", level->index++));
 }
 
 static void end_value(struct flattener *state)
@@ -112,7 +112,8 @@ static bool has_nul(const yaml_event_t *event)
 }
 
 /* The value of the path as it stands. */
-static enum status add_entry(struct flattener *state, const yaml_event_t *event, const char *value, size_t length)
+static enum status yaml_flat_add_entry(struct flattener *state, const yaml_event_t *event, const char *value,
+                                       size_t length)
 {
 	struct yaml_flat *yaml = state->yaml;
 	struct yaml_entry entry = {.line = (int)event->start_mark.line + 1,
@@ -151,8 +152,8 @@ static enum status on_alias_key(struct flattener *state, struct yaml_flat_level 
 	const char *anchor = (const char *)event->data.alias.anchor;
 
 	cut_path(state, level->path_length);
-	if (!add_part(state, "*", 1) || !buffer_add_text(&state->path, anchor))
-		return refuse(state, event, "a key longer than 4096 bytes");
+	if (!yaml_flat_add_part(state, "*", 1) || !buffer_add_text(&state->path, anchor))
+		return yaml_flat_refuse(state, event, "a key longer than 4096 bytes");
 	level->is_key_next = false;
 	return STATUS_OK;
 }
@@ -163,12 +164,12 @@ static enum status on_key(struct flattener *state, struct yaml_flat_level *level
 	if (event->type == YAML_ALIAS_EVENT)
 		return on_alias_key(state, level, event);
 	if (event->type != YAML_SCALAR_EVENT)
-		return refuse(state, event, "a key that is not plain text");
+		return yaml_flat_refuse(state, event, "a key that is not plain text");
 	if (!event->data.scalar.length || has_nul(event))
-		return refuse(state, event, "a key that is empty or holds a NUL");
+		return yaml_flat_refuse(state, event, "a key that is empty or holds a NUL");
 	cut_path(state, level->path_length);
-	if (!add_part(state, (const char *)event->data.scalar.value, event->data.scalar.length))
-		return refuse(state, event, "a key longer than 4096 bytes");
+	if (!yaml_flat_add_part(state, (const char *)event->data.scalar.value, event->data.scalar.length))
+		return yaml_flat_refuse(state, event, "a key longer than 4096 bytes");
 	level->is_key_next = false;
 	return remember_key(state, event);
 }
@@ -176,7 +177,7 @@ static enum status on_key(struct flattener *state, struct yaml_flat_level *level
 /* Further documents are others' anyway. */
 static enum status refuse_bare(struct flattener *state, const yaml_event_t *event)
 {
-	return state->documents == 1 ? refuse(state, event, "'key: value' is expected") : STATUS_OK;
+	return state->documents == 1 ? yaml_flat_refuse(state, event, "'key: value' is expected") : STATUS_OK;
 }
 
 static enum status on_scalar(struct flattener *state, const yaml_event_t *event)
@@ -186,10 +187,10 @@ static enum status on_scalar(struct flattener *state, const yaml_event_t *event)
 	if (!state->depth) /* a file without contents is one empty value */
 		return event->data.scalar.length ? refuse_bare(state, event) : STATUS_OK;
 	if (has_nul(event))
-		return refuse(state, event, "a value that holds a NUL");
-	if (!begin_value(state))
-		return refuse(state, event, "a key longer than 4096 bytes");
-	status = add_entry(state, event, (const char *)event->data.scalar.value, event->data.scalar.length);
+		return yaml_flat_refuse(state, event, "a value that holds a NUL");
+	if (!yaml_flat_begin_value(state))
+		return yaml_flat_refuse(state, event, "a key longer than 4096 bytes");
+	status = yaml_flat_add_entry(state, event, (const char *)event->data.scalar.value, event->data.scalar.length);
 	end_value(state);
 	return status;
 }
@@ -200,19 +201,19 @@ static enum status on_alias(struct flattener *state, const yaml_event_t *event)
 
 	if (!state->depth)
 		return refuse_bare(state, event);
-	if (!begin_value(state))
-		return refuse(state, event, "a key longer than 4096 bytes");
-	status = add_entry(state, event, "", 0);
+	if (!yaml_flat_begin_value(state))
+		return yaml_flat_refuse(state, event, "a key longer than 4096 bytes");
+	status = yaml_flat_add_entry(state, event, "", 0);
 	end_value(state);
 	return status;
 }
 
-static enum status on_begin(struct flattener *state, const yaml_event_t *event)
+static enum status yaml_flat_on_begin(struct flattener *state, const yaml_event_t *event)
 {
 	if (state->depth == MAXIMUM_DEPTH)
-		return refuse(state, event, "nested more than 32 deep");
-	if (!begin_value(state))
-		return refuse(state, event, "a key longer than 4096 bytes");
+		return yaml_flat_refuse(state, event, "nested more than 32 deep");
+	if (!yaml_flat_begin_value(state))
+		return yaml_flat_refuse(state, event, "a key longer than 4096 bytes");
 	state->levels[state->depth++] = (struct yaml_flat_level){
 		.path_length = state->path.length,
 		.index = event->type == YAML_SEQUENCE_START_EVENT ? 0 : -1,
@@ -222,7 +223,7 @@ static enum status on_begin(struct flattener *state, const yaml_event_t *event)
 }
 
 /* A list or block without anything in it is an empty value, but for the file as a whole. */
-static enum status on_end(struct flattener *state, const yaml_event_t *event)
+static enum status yaml_flat_on_end(struct flattener *state, const yaml_event_t *event)
 {
 	struct yaml_flat_level *level = level_now(state);
 	bool is_empty = !level->has_items && level->index <= 0;
@@ -230,7 +231,7 @@ static enum status on_end(struct flattener *state, const yaml_event_t *event)
 
 	cut_path(state, level->path_length);
 	if (is_empty && state->depth > 1)
-		status = add_entry(state, event, "", 0);
+		status = yaml_flat_add_entry(state, event, "", 0);
 	state->depth--;
 	end_value(state);
 	return status;
@@ -262,10 +263,10 @@ static enum status on_event(struct flattener *state, const yaml_event_t *event)
 		return on_alias(state, event);
 	case YAML_SEQUENCE_START_EVENT:
 	case YAML_MAPPING_START_EVENT:
-		return on_begin(state, event);
+		return yaml_flat_on_begin(state, event);
 	case YAML_SEQUENCE_END_EVENT:
 	case YAML_MAPPING_END_EVENT:
-		return on_end(state, event);
+		return yaml_flat_on_end(state, event);
 	default:
 		return STATUS_OK;
 	}

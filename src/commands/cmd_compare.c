@@ -400,8 +400,8 @@ static const struct table *table_called(const struct comparison *comparison, con
 	return NULL;
 }
 
-static enum status add_table(struct buffer *text, const struct comparison *comparison, const struct gate *gate,
-                             const struct text_style *style, struct error *err)
+static enum status cmd_compare_add_table(struct buffer *text, const struct comparison *comparison,
+                                         const struct gate *gate, const struct text_style *style, struct error *err)
 {
 	const struct table *table = table_called(comparison, gate, table_name);
 	struct json_writer json;
@@ -433,7 +433,7 @@ static enum status print(const struct comparison *comparison, const struct compa
 
 	buffer_init(&text, MAXIMUM_OUTPUT);
 	if (table_name)
-		status = add_table(&text, comparison, of->gate, &style, err);
+		status = cmd_compare_add_table(&text, comparison, of->gate, &style, err);
 	else if (style_name)
 		compare_canary(&text, of);
 	else if (is_json)
@@ -447,7 +447,7 @@ static enum status print(const struct comparison *comparison, const struct compa
 }
 
 /* With limits the sentence says which; else the answer was printed and there is nothing to add on stderr. It is no error. */
-static enum status judge(const struct gate *gate)
+static enum status cmd_compare_judge(const struct gate *gate)
 {
 	struct error sentence;
 	enum status status = gate_status(gate, &sentence);
@@ -457,20 +457,20 @@ static enum status judge(const struct gate *gate)
 	return status;
 }
 
-static enum status answer(const struct comparison *comparison, const struct gate *gate, const char *series,
-                          struct error *err)
+static enum status cmd_compare_answer(const struct comparison *comparison, const struct gate *gate, const char *series,
+                                      struct error *err)
 {
 	const struct compare_output of = {comparison, gate, called ? called : series};
 	enum status status = print(comparison, &of, err);
 
 	if (!status)
 		status = compare_files_write(&files, &of, err);
-	return status ? status : judge(gate);
+	return status ? status : cmd_compare_judge(gate);
 }
 
 /* ---- the command ---- */
 
-static enum status compare(const struct options_result *arguments, int base_count, struct error *err)
+static enum status cmd_compare_compare(const struct options_result *arguments, int base_count, struct error *err)
 {
 	struct comparison_options compare_options;
 	struct analysis_options analysis = {0};
@@ -488,7 +488,7 @@ static enum status compare(const struct options_result *arguments, int base_coun
 	if (!status) {
 		compare_sides(&comparison, &sides, &compare_options);
 		gate_init(&gate, &comparison, tier || thresholds ? &limits : NULL, rule);
-		status = answer(&comparison, &gate, sides.series, err);
+		status = cmd_compare_answer(&comparison, &gate, sides.series, err);
 		gate_release(&gate);
 		comparison_release(&comparison);
 	}
@@ -496,12 +496,12 @@ static enum status compare(const struct options_result *arguments, int base_coun
 	return status;
 }
 
-static int run(const struct options_result *arguments, struct error *err)
+static int cmd_compare_run(const struct options_result *arguments, struct error *err)
 {
 	int base_count;
 	enum status status = split_operands(arguments, &base_count, err);
 
-	return status_exit(status ? status : compare(arguments, base_count, err));
+	return status_exit(status ? status : cmd_compare_compare(arguments, base_count, err));
 }
 
 const struct command command_compare = {
@@ -512,5 +512,5 @@ const struct command command_compare = {
 		    "  stepscope compare runs/main.* -- runs/mine.*\n"
 		    "  stepscope compare trace1.json.gz trace2.json.gz --json > comparison.json",
 	.options = options,
-	.run = run,
+	.run = cmd_compare_run,
 };

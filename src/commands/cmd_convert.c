@@ -28,7 +28,7 @@ static const struct option options[] = {
 	OPTION_END,
 };
 
-static void on_progress(void *context, uint64_t done, uint64_t total)
+static void cmd_convert_on_progress(void *context, uint64_t done, uint64_t total)
 {
 	progress_update(context, done, total);
 }
@@ -55,7 +55,7 @@ static enum status choose_exporter(const struct options_result *arguments, const
 	return STATUS_USAGE;
 }
 
-static const char *plural(uint64_t count)
+static const char *cmd_convert_plural(uint64_t count)
 {
 	return count == 1 ? "" : "s";
 }
@@ -91,7 +91,7 @@ static enum status write_file(const struct loaded_run *loaded, const struct expo
 		.has_steps = selected->has_steps,
 		.first_step = selected->first_step,
 		.last_step = selected->last_step,
-		.progress = on_progress,
+		.progress = cmd_convert_on_progress,
 		.context = &progress,
 	};
 	enum status status;
@@ -101,14 +101,14 @@ static enum status write_file(const struct loaded_run *loaded, const struct expo
 	progress_end(&progress);
 	if (status == STATUS_OK && !common.is_quiet) {
 		say("converted %s span%s to %s (%s)\n", units_count(slices, (double)result.slices),
-		    plural(result.slices), path, units_bytes(bytes, (double)result.bytes_file));
+		    cmd_convert_plural(result.slices), path, units_bytes(bytes, (double)result.bytes_file));
 		if (result.note[0])
 			say("note: %s\n", result.note);
 	}
 	return status;
 }
 
-static int run(const struct options_result *arguments, struct error *err)
+static int cmd_convert_run(const struct options_result *arguments, struct error *err)
 {
 	struct analysis_options selected = {0};
 	struct options_result inputs = *arguments;
@@ -141,5 +141,5 @@ const struct command command_convert = {
 		    "  stepscope convert broken.json whole.json.gz\n"
 		    "  stepscope convert ranks.zip all.ssr",
 	.options = options,
-	.run = run,
+	.run = cmd_convert_run,
 };

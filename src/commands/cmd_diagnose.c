@@ -42,7 +42,7 @@ static const struct option options[] = {
 	OPTION_END,
 };
 
-static enum status check_usage(const struct options_result *arguments, struct error *err)
+static enum status cmd_diagnose_check_usage(const struct options_result *arguments, struct error *err)
 {
 	if (check_operands(arguments, "diagnose", err))
 		return err->status;
@@ -198,10 +198,10 @@ static enum status read_and_diagnose(const struct options_result *arguments, con
 	return status;
 }
 
-static int run(const struct options_result *arguments, struct error *err)
+static int cmd_diagnose_run(const struct options_result *arguments, struct error *err)
 {
 	static struct rule_set rules; /* large */
-	enum status status = check_usage(arguments, err);
+	enum status status = cmd_diagnose_check_usage(arguments, err);
 
 	if (status)
 		return status_exit(status);
@@ -220,5 +220,5 @@ const struct command command_diagnose = {
 		    "  stepscope diagnose runs/a --steps 20-99 --json > diagnosis.json\n"
 		    "  stepscope diagnose trace.json.gz --rules my-rules --fail-on problem",
 	.options = options,
-	.run = run,
+	.run = cmd_diagnose_run,
 };

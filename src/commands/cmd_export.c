@@ -108,8 +108,8 @@ static enum status choose_exporter(const struct exporter **exporter, struct erro
 }
 
 /* What would have no effect is not taken silently. */
-static enum status check_usage(const struct options_result *arguments, const struct exporter *exporter,
-                               struct error *err)
+static enum status cmd_export_check_usage(const struct options_result *arguments, const struct exporter *exporter,
+                                          struct error *err)
 {
 	if (check_operands(arguments, "export", err))
 		return err->status;
@@ -128,7 +128,7 @@ static enum status check_usage(const struct options_result *arguments, const str
 
 /* ---- writing ---- */
 
-static void on_progress(void *context, uint64_t done, uint64_t total)
+static void cmd_export_on_progress(void *context, uint64_t done, uint64_t total)
 {
 	progress_update(context, done, total);
 }
@@ -169,7 +169,7 @@ static enum status write_one(const struct model *model, const struct exporter *e
 		.max_bytes = (int64_t)(max_mb * 1048576),
 		.processes = processes,
 		.device = device,
-		.progress = on_progress,
+		.progress = cmd_export_on_progress,
 		.context = &progress,
 	};
 	enum status status;
@@ -265,7 +265,7 @@ static enum status check_steps(const struct model *model, const struct analysis_
 	return STATUS_INPUT;
 }
 
-static int run(const struct options_result *arguments, struct error *err)
+static int cmd_export_run(const struct options_result *arguments, struct error *err)
 {
 	struct analysis_options selected = {0};
 	const struct exporter *exporter;
@@ -274,7 +274,7 @@ static int run(const struct options_result *arguments, struct error *err)
 
 	status = choose_exporter(&exporter, err);
 	if (status == STATUS_OK)
-		status = check_usage(arguments, exporter, err);
+		status = cmd_export_check_usage(arguments, exporter, err);
 	if (status == STATUS_OK)
 		status = parse_steps(steps, &selected, err);
 	if (status == STATUS_OK)
@@ -300,5 +300,5 @@ const struct command command_export = {
 		    "  stepscope export latest -o trace.pftrace --steps 10-12\n"
 		    "  stepscope export latest --format chrome -o traces/",
 	.make_options = make_options,
-	.run = run,
+	.run = cmd_export_run,
 };

@@ -91,7 +91,7 @@ static void tell_without_steps(const struct history_entry *entry)
 		    entry->run->no_steps ? entry->run->no_steps : "none was completed");
 }
 
-static enum status add_entry(struct history *history, const struct history_entry *entry, struct error *err)
+static enum status cmd_history_add_entry(struct history *history, const struct history_entry *entry, struct error *err)
 {
 	struct history_added added;
 	enum status status = history_add(history, entry, &added, err);
@@ -116,7 +116,7 @@ static void tell_trouble(const struct compared_run *run, const char *fact, const
 }
 
 /* A metrics.json of rlhf-canary. */
-static enum status add_metrics(struct history *history, const char *operand, struct error *err)
+static enum status cmd_history_add_metrics(struct history *history, const char *operand, struct error *err)
 {
 	char path[PATH_MAX];
 	struct compared_run run;
@@ -132,7 +132,7 @@ static enum status add_metrics(struct history *history, const char *operand, str
 	entry.name = name ? name : run.name;
 	entry.identity = canary_metrics_identity(&run);
 	key_numbers_of_run(&numbers, &run);
-	status = add_entry(history, &entry, err);
+	status = cmd_history_add_entry(history, &entry, err);
 	compared_run_release(&run);
 	table_release(&numbers);
 	return status;
@@ -159,14 +159,15 @@ static enum status add_report(struct history *history, struct report *report, ui
 	tell_trouble(&run, COMPARED_END, "the run did not complete: ", called);
 	if (count > 1 && !common.is_quiet)
 		say("stepscope: note: %u files are ranks of one job: one run, '%s'\n", count, called);
-	status = add_entry(history, &entry, err);
+	status = cmd_history_add_entry(history, &entry, err);
 	compared_run_release(&run);
 	table_release(&numbers);
 	return status;
 }
 
 /* One run, or the files of one job. */
-static enum status add_run(struct history *history, const char *const *paths, uint32_t count, struct error *err)
+static enum status cmd_history_add_run(struct history *history, const char *const *paths, uint32_t count,
+                                       struct error *err)
 {
 	struct analysis_options analysis = {0};
 	struct loaded_run loaded;
@@ -174,7 +175,7 @@ static enum status add_run(struct history *history, const char *const *paths, ui
 	enum status status;
 
 	if (canary_metrics_probe(paths[0]))
-		return add_metrics(history, paths[0], err);
+		return cmd_history_add_metrics(history, paths[0], err);
 	status = count > 1 ? load_files(&loaded, paths, count, &analysis, memory_bytes, err)
 	                   : load_run(&loaded, paths[0], &analysis, memory_bytes, err);
 	if (status)
@@ -188,7 +189,7 @@ static enum status add_run(struct history *history, const char *const *paths, ui
 }
 
 /* Reads a file that may be a rank of a job, for what that says. */
-static enum status look_at(struct job_file *file, const char *operand, struct error *err)
+static enum status cmd_history_look_at(struct job_file *file, const char *operand, struct error *err)
 {
 	struct analysis_options analysis = {0};
 	struct loaded_run loaded;
@@ -216,24 +217,24 @@ static enum status add_operands(struct history *history, int count, const char *
 	enum status status = STATUS_OK;
 
 	for (int i = 0; i < count && !status; i++)
-		status = look_at(&files[i], operands[i], err);
+		status = cmd_history_look_at(&files[i], operands[i], err);
 	if (status)
 		return status;
 	job_files_find(files, 0, count, job);
 	for (int i = 0; i < count && !status; i++)
 		if (job[i] == i)
-			status = add_run(history, paths, job_files_of(files, i, count, job, paths), err);
+			status = cmd_history_add_run(history, paths, job_files_of(files, i, count, job, paths), err);
 	return status;
 }
 
-static enum status add(struct history *history, int count, const char **operands, struct error *err)
+static enum status cmd_history_add(struct history *history, int count, const char **operands, struct error *err)
 {
 	static const char *const latest = "latest";
 	struct arena arena;
 	enum status status;
 
 	if (count < 2)
-		return add_run(history, count ? operands : &latest, 1, err);
+		return cmd_history_add_run(history, count ? operands : &latest, 1, err);
 	arena_init(&arena, 0);
 	status = add_operands(history, count, operands, &arena, err);
 	arena_release(&arena);
@@ -247,7 +248,7 @@ static enum status write_result(const struct buffer *text, struct error *err)
 	return output ? write_text_file(output, text, err) : write_text(stdout, text, err);
 }
 
-static void add_table(struct buffer *out, const struct table *table, const char *columns)
+static void cmd_history_add_table(struct buffer *out, const struct table *table, const char *columns)
 {
 	const struct text_style style = {common.width, common.is_color, common.is_utf8};
 	const struct text_view view = {.columns = columns, .has_heading = true, .is_brief = columns != NULL};
@@ -273,7 +274,7 @@ static enum status list(struct history *history, struct error *err)
 
 	buffer_init(&text, MAXIMUM_OUTPUT);
 	if (!status) {
-		add_table(
+		cmd_history_add_table(
 			&text, &runs,
 			"run,series,name,baseline,steps,step_time_p50_ns,tokens_per_s,device_memory_peak_bytes,added");
 		status = write_result(&text, err);
@@ -316,10 +317,10 @@ static enum status print_run(struct table *run, const struct table *facts, struc
 	if (is_json) {
 		show_json(&text, run, facts);
 	} else {
-		add_table(&text, run, NULL);
+		cmd_history_add_table(&text, run, NULL);
 		if (!is_csv && facts->row_count) {
 			buffer_add_text(&text, "\n");
-			add_table(&text, facts, "kind,fact,value");
+			cmd_history_add_table(&text, facts, "kind,fact,value");
 		}
 	}
 	status = write_result(&text, err);
@@ -327,7 +328,8 @@ static enum status print_run(struct table *run, const struct table *facts, struc
 	return status;
 }
 
-static enum status find(struct history *history, const char *word, struct history_run *found, struct error *err)
+static enum status cmd_history_find(struct history *history, const char *word, struct history_run *found,
+                                    struct error *err)
 {
 	return history_find(history, &(struct history_wanted){.series = series, .word = word}, found, err);
 }
@@ -336,7 +338,7 @@ static enum status show(struct history *history, const char *word, struct error 
 {
 	struct history_run found;
 	struct table run, facts;
-	enum status status = find(history, word, &found, err);
+	enum status status = cmd_history_find(history, word, &found, err);
 
 	if (status)
 		return status;
@@ -361,7 +363,7 @@ static enum status list_baselines(struct history *history, struct error *err)
 
 	buffer_init(&text, MAXIMUM_OUTPUT);
 	if (!status) {
-		add_table(&text, &baselines, "baseline,series,run,name");
+		cmd_history_add_table(&text, &baselines, "baseline,series,run,name");
 		status = write_result(&text, err);
 	}
 	buffer_release(&text);
@@ -387,7 +389,7 @@ static enum status set_baseline(struct history *history, const char *baseline, c
 	enum status status = check_baseline_name(baseline, err);
 
 	if (!status)
-		status = find(history, word, &found, err);
+		status = cmd_history_find(history, word, &found, err);
 	if (!status)
 		status = history_set_baseline(history, baseline, found.run, err);
 	if (!status && !common.is_quiet)
@@ -416,7 +418,7 @@ static enum status remove_runs(struct history *history, int count, const char **
 	for (int i = 0; i < count && !status; i++) {
 		struct history_run found;
 
-		status = find(history, operands[i], &found, err);
+		status = cmd_history_find(history, operands[i], &found, err);
 		if (!status)
 			status = history_remove(history, found.run, err);
 	}
@@ -450,7 +452,7 @@ static enum status change(const char *action, int count, const char **operands, 
 	if (status)
 		return status;
 	if (!strcmp(action, "add"))
-		status = add(&history, count, operands, err);
+		status = cmd_history_add(&history, count, operands, err);
 	else if (!strcmp(action, "remove"))
 		status = remove_runs(&history, count, operands, err);
 	else
@@ -472,7 +474,7 @@ static enum status unknown_action(const char *action, struct error *err)
 	return STATUS_USAGE;
 }
 
-static int run(const struct options_result *arguments, struct error *err)
+static int cmd_history_run(const struct options_result *arguments, struct error *err)
 {
 	const char *action = arguments->operand_count ? arguments->operands[0] : "list";
 	const char **operands = arguments->operands + 1;
@@ -500,5 +502,5 @@ const struct command command_history = {
 		    "  stepscope history list --series train\n"
 		    "  stepscope history baseline set main last",
 	.options = options,
-	.run = run,
+	.run = cmd_history_run,
 };

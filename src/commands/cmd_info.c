@@ -51,7 +51,7 @@ static void print_json(struct buffer *out, struct report *report, const struct t
 	buffer_add_text(out, "\n");
 }
 
-static int run(const struct options_result *arguments, struct error *err)
+static int cmd_info_run(const struct options_result *arguments, struct error *err)
 {
 	struct analysis_options analysis = {0};
 	struct loaded_run loaded;
@@ -88,5 +88,5 @@ const struct command command_info = {
 		    "  stepscope info runs/a\n"
 		    "  stepscope info latest --json",
 	.options = options,
-	.run = run,
+	.run = cmd_info_run,
 };

@@ -43,7 +43,7 @@ static const struct option options[] = {
 	OPTION_END,
 };
 
-static enum status check_usage(const struct options_result *arguments, struct error *err)
+static enum status cmd_query_check_usage(const struct options_result *arguments, struct error *err)
 {
 	int wanted = schema_name ? 1 : 2;
 
@@ -63,7 +63,7 @@ static enum status check_usage(const struct options_result *arguments, struct er
 
 /* ---- writing ---- */
 
-static void add_table(struct buffer *out, const struct table *table)
+static void cmd_query_add_table(struct buffer *out, const struct table *table)
 {
 	const struct text_style style = {common.width, common.is_color, common.is_utf8};
 	const struct text_view view = {.has_heading = true, .is_raw = true}; /* a name is what WHERE wants */
@@ -93,7 +93,7 @@ static enum status write_rows(FILE *file, struct query *query, struct error *err
 		status = error_set(err, STATUS_LIMIT, "the query gives more than %d rows", MAXIMUM_ROWS);
 		error_hint(err, "'--csv' writes any number, LIMIT in the statement asks for fewer");
 	} else {
-		add_table(&text, &rows);
+		cmd_query_add_table(&text, &rows);
 		status = write_text(file, &text, err);
 	}
 	buffer_release(&text);
@@ -161,7 +161,7 @@ static enum status write_schema(struct query *query, struct error *err)
 		return STATUS_USAGE;
 	}
 	buffer_init(&text, MAXIMUM_OUTPUT);
-	add_table(&text, &columns);
+	cmd_query_add_table(&text, &columns);
 	status = output ? write_text_file(output, &text, err) : write_text(stdout, &text, err);
 	buffer_release(&text);
 	table_release(&columns);
@@ -175,7 +175,7 @@ static void tell_steps(const char *sql)
 		say("note: 'spans' is not restricted by --steps: WHERE step BETWEEN A AND B does that\n");
 }
 
-static enum status answer(struct report *report, const char *sql, struct error *err)
+static enum status cmd_query_answer(struct report *report, const char *sql, struct error *err)
 {
 	const struct query_limits limits = {seconds, query_memory_bytes};
 	struct query query;
@@ -194,7 +194,7 @@ static enum status answer(struct report *report, const char *sql, struct error *
 	return status;
 }
 
-static int run(const struct options_result *arguments, struct error *err)
+static int cmd_query_run(const struct options_result *arguments, struct error *err)
 {
 	struct analysis_options analysis = {.keeps_recorded = true};
 	struct loaded_run loaded;
@@ -205,7 +205,7 @@ static int run(const struct options_result *arguments, struct error *err)
 		list_tables();
 		return 0;
 	}
-	status = check_usage(arguments, err);
+	status = cmd_query_check_usage(arguments, err);
 	if (status)
 		return status_exit(status);
 	if (parse_steps(steps, &analysis, err) || parse_window(window, &analysis, err))
@@ -214,7 +214,7 @@ static int run(const struct options_result *arguments, struct error *err)
 	if (status)
 		return status_exit(status);
 	report_init(&report, &loaded.model, &analysis, loaded.path);
-	status = answer(&report, schema_name ? NULL : arguments->operands[1], err);
+	status = cmd_query_answer(&report, schema_name ? NULL : arguments->operands[1], err);
 	tell_defects(&report);
 	report_release(&report);
 	loaded_run_release(&loaded);
@@ -229,5 +229,5 @@ const struct command command_query = {
 		    "  stepscope query latest --schema spans\n"
 		    "  stepscope query runs/a \"SELECT * FROM spans WHERE kind = 'op'\" --csv -o ops.csv",
 	.options = options,
-	.run = run,
+	.run = cmd_query_run,
 };

@@ -174,8 +174,8 @@ static enum status check_split(const struct analysis_options *analysis, struct e
 	return STATUS_OK;
 }
 
-static enum status check_usage(const struct options_result *arguments, const struct analysis_options *analysis,
-                               struct error *err)
+static enum status cmd_report_check_usage(const struct options_result *arguments,
+                                          const struct analysis_options *analysis, struct error *err)
 {
 	if (check_operands(arguments, "report", err))
 		return err->status;
@@ -487,7 +487,7 @@ static enum status check_evidence(const struct model *model, struct error *err)
 	return STATUS_OK;
 }
 
-static int run(const struct options_result *arguments, struct error *err)
+static int cmd_report_run(const struct options_result *arguments, struct error *err)
 {
 	struct analysis_options analysis = {0};
 	struct loaded_run loaded;
@@ -496,7 +496,7 @@ static int run(const struct options_result *arguments, struct error *err)
 	enum status status = parse_by(&analysis, err); /* may choose a table */
 
 	if (!status)
-		status = check_usage(arguments, &analysis, err);
+		status = cmd_report_check_usage(arguments, &analysis, err);
 	if (status)
 		return status_exit(status);
 	if (is_list) {
@@ -542,5 +542,5 @@ const struct command command_report = {
 		    "  stepscope report latest --table ops --by shape --sort total_ns --limit 20\n"
 		    "  stepscope report runs/a --steps 50-60 --json > summary.json",
 	.options = options,
-	.run = run,
+	.run = cmd_report_run,
 };

@@ -59,7 +59,7 @@ static void count_rules(const struct validation *validation, int *errors, int *n
 	}
 }
 
-static const char *plural(uint64_t count)
+static const char *cmd_validate_plural(uint64_t count)
 {
 	return count == 1 ? "" : "s";
 }
@@ -77,8 +77,8 @@ static void print_validation(struct buffer *out, const char *path, const struct 
 		return;
 	}
 	buffer_printf(out, ": %s, %s, %s event%s, %s span%s, %s\n", validation->format, validation->form,
-	              units_count(events, (double)validation->events), plural(validation->events),
-	              units_count(spans, (double)validation->spans), plural(validation->spans),
+	              units_count(events, (double)validation->events), cmd_validate_plural(validation->events),
+	              units_count(spans, (double)validation->spans), cmd_validate_plural(validation->spans),
 	              units_bytes(bytes, (double)validation->bytes));
 	for (int i = 0; i < VALIDATE_RULE_COUNT; i++)
 		if (validation->findings[i].count)
@@ -90,7 +90,7 @@ static void print_validation(struct buffer *out, const char *path, const struct 
 		buffer_printf(out, "  unreadable: %s; until there %d rule%s broken\n", failure->text, errors,
 		              errors == 1 ? " is" : "s are");
 	else if (errors)
-		buffer_printf(out, "  %d rule%s broken\n", errors, plural((uint64_t)errors));
+		buffer_printf(out, "  %d rule%s broken\n", errors, cmd_validate_plural((uint64_t)errors));
 	else
 		buffer_printf(out, "  ok%s\n", notes ? ", with notes" : "");
 }
@@ -230,7 +230,7 @@ static enum status check_all(const struct options_result *arguments, struct buff
 	return worst;
 }
 
-static int run(const struct options_result *arguments, struct error *err)
+static int cmd_validate_run(const struct options_result *arguments, struct error *err)
 {
 	enum status status = STATUS_OK, written;
 	struct error write_error;
@@ -263,5 +263,5 @@ const struct command command_validate = {
 		    "  stepscope validate --json traces/*.gz\n"
 		    "  stepscope validate --rules",
 	.options = options,
-	.run = run,
+	.run = cmd_validate_run,
 };

@@ -14,7 +14,7 @@
 
 #define BAR_WIDTH 20
 
-static int64_t now_ns(void)
+static int64_t progress_now_ns(void)
 {
 	struct timespec time;
 
@@ -29,7 +29,7 @@ void progress_begin(struct progress *progress, const char *what, const char *uni
 	*progress = (struct progress){.what = what, .unit = unit};
 	progress->is_off = is_off || common.is_quiet || (variable && variable[0]);
 	progress->is_terminal = isatty(STDERR_FILENO);
-	progress->start_ns = now_ns();
+	progress->start_ns = progress_now_ns();
 	progress->next_ns = progress->start_ns + (progress->is_terminal ? 500000000 : INT64_C(10000000000));
 }
 
@@ -69,7 +69,7 @@ void progress_update(struct progress *progress, uint64_t done, uint64_t total)
 
 	if (progress->is_off)
 		return;
-	now = now_ns();
+	now = progress_now_ns();
 	if (now < progress->next_ns)
 		return;
 	progress->next_ns = now + (progress->is_terminal ? 100000000 : INT64_C(10000000000));
@@ -91,5 +91,5 @@ void progress_end(struct progress *progress)
 
 double progress_seconds(const struct progress *progress)
 {
-	return (double)(now_ns() - progress->start_ns) * 1e-9;
+	return (double)(progress_now_ns() - progress->start_ns) * 1e-9;
 }

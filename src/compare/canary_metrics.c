@@ -114,7 +114,7 @@ static double *number_at(struct metrics_file *file, const char *path)
 	return NULL;
 }
 
-static void set_number(struct metrics_file *file, const char *path, double *number, double value)
+static void canary_metrics_set_number(struct metrics_file *file, const char *path, double *number, double value)
 {
 	*number = value;
 	if (number == &file->loss)
@@ -149,7 +149,7 @@ static void on_scalar(struct metrics_file *file, enum json_token token)
 	if (token != JSON_NUMBER && token != JSON_STRING)
 		return;
 	if (number)
-		set_number(file, path, number, strtod(text, NULL));
+		canary_metrics_set_number(file, path, number, strtod(text, NULL));
 	else if (!strcmp(path, "run_id") && text[0])
 		file->run->name = arena_dup(&file->run->arena, text);
 	else if (!strcmp(path, "timestamp") && text[0])
@@ -166,7 +166,7 @@ static void on_scalar(struct metrics_file *file, enum json_token token)
 
 /* ---- the document ---- */
 
-static bool read_object(struct metrics_file *file);
+static bool canary_metrics_read_object(struct metrics_file *file);
 
 static void keep_operation(struct metrics_file *file, const char *level)
 {
@@ -188,7 +188,7 @@ static double *lost_at(struct metrics_file *file)
 }
 
 /* A value for each step. */
-static bool read_values(struct metrics_file *file, double *lost)
+static bool canary_metrics_read_values(struct metrics_file *file, double *lost)
 {
 	enum json_token token;
 
@@ -208,12 +208,12 @@ static bool read_array(struct metrics_file *file)
 	enum json_token token;
 
 	if (lost)
-		return read_values(file, lost);
+		return canary_metrics_read_values(file, lost);
 	if (!level)
 		return json_skip(&file->json, JSON_ARRAY_BEGIN);
 	while ((token = json_next(&file->json)) != JSON_ARRAY_END) {
 		file->operation = (struct operation){.ms = NAN, .calls = NAN};
-		if (token != JSON_OBJECT_BEGIN ? !json_skip(&file->json, token) : !read_object(file))
+		if (token != JSON_OBJECT_BEGIN ? !json_skip(&file->json, token) : !canary_metrics_read_object(file))
 			return false;
 		keep_operation(file, level);
 	}
@@ -221,7 +221,7 @@ static bool read_array(struct metrics_file *file)
 }
 
 /* Its members, with their path. */
-static bool read_object(struct metrics_file *file)
+static bool canary_metrics_read_object(struct metrics_file *file)
 {
 	size_t length = file->path.length;
 	enum json_token token = json_next(&file->json);
@@ -233,7 +233,8 @@ static bool read_object(struct metrics_file *file)
 		token = json_next(&file->json);
 		if (file->path.is_overflown || file->json.depth > 8 || token == JSON_ERROR)
 			return false;
-		if (token == JSON_OBJECT_BEGIN ? !read_object(file) : token == JSON_ARRAY_BEGIN && !read_array(file))
+		if (token == JSON_OBJECT_BEGIN ? !canary_metrics_read_object(file)
+		                               : token == JSON_ARRAY_BEGIN && !read_array(file))
 			return false;
 		if (token != JSON_OBJECT_BEGIN && token != JSON_ARRAY_BEGIN)
 			on_scalar(file, token);
@@ -358,7 +359,8 @@ static enum status parse(struct compared_run *run, const char *text, size_t leng
 	buffer_add_text(&file.path, "");
 	json_reader_init(&file.json, text, length);
 	file.json.takes_nan = true; /* of a loss that diverged: just the run to look at */
-	if (json_next(&file.json) != JSON_OBJECT_BEGIN || !read_object(&file) || json_next(&file.json) != JSON_END)
+	if (json_next(&file.json) != JSON_OBJECT_BEGIN || !canary_metrics_read_object(&file) ||
+	    json_next(&file.json) != JSON_END)
 		status = error_set(err, STATUS_INPUT, "'%s' is no whole metrics.json: %s at byte %zu", path,
 		                   file.json.problem ? file.json.problem : "not as expected", file.json.offset);
 	if (!status)
@@ -417,7 +419,7 @@ bool canary_metrics_probe(const char *path)
 }
 
 /* Decompressed. */
-static enum status read_text(struct buffer *text, const char *path, struct error *err)
+static enum status canary_metrics_read_text(struct buffer *text, const char *path, struct error *err)
 {
 	struct input_stream *input;
 	enum status status = input_open(path, &input, err);
@@ -442,7 +444,7 @@ enum status canary_metrics_read(struct compared_run *run, const char *path, stru
 	enum status status;
 
 	buffer_init(&text, MOST_BYTES);
-	status = read_text(&text, path, err);
+	status = canary_metrics_read_text(&text, path, err);
 	if (!status)
 		status = canary_metrics_parse(run, text.data ? text.data : "", text.length, path, err);
 	buffer_release(&text);

@@ -10,7 +10,7 @@
 #include <string.h>
 
 /* One of them has a value: what the samples count; 0 where that does not fit. */
-static double sum_of(const struct table *table, int row, const char *const columns[3])
+static double compared_functions_sum_of(const struct table *table, int row, const char *const columns[3])
 {
 	double sum = 0;
 
@@ -26,8 +26,8 @@ static void read_function(struct compared_run *run, const struct table *table, i
 	const struct compared_function function = {.what = compared_text_at(table, row, "what"),
 	                                           .name = compared_text_at(table, row, "function"),
 	                                           .file = compared_text_at(table, row, "file"),
-	                                           .self = sum_of(table, row, selves),
-	                                           .total = sum_of(table, row, totals),
+	                                           .self = compared_functions_sum_of(table, row, selves),
+	                                           .total = compared_functions_sum_of(table, row, totals),
 	                                           .self_ratio = compared_number_at(table, row, "self_ratio"),
 	                                           .total_ratio = compared_number_at(table, row, "total_ratio")};
 

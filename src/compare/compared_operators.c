@@ -20,7 +20,7 @@ static bool is_recording(const struct model *model)
 	return model->steps_count > 0;
 }
 
-static const char *kind_of(const struct step_times *times)
+static const char *compared_operators_kind_of(const struct step_times *times)
 {
 	uint32_t with = 0, plain = 0;
 
@@ -81,7 +81,7 @@ void compared_read_operators(struct compared_run *run, struct report *report)
 
 	if (!is_recording(report->model) || !run->steps_count)
 		return;
-	compared_run_add_fact(run, FACT_RECORDING, COMPARED_OPERATORS, kind_of(times));
+	compared_run_add_fact(run, FACT_RECORDING, COMPARED_OPERATORS, compared_operators_kind_of(times));
 	if (every)
 		compared_run_add_fact(run, FACT_RECORDING, COMPARED_EVERY, every);
 	read_price(run, report->model, times);

@@ -55,7 +55,7 @@ const char *compared_text_at(const struct table *table, int row, const char *col
 	return table_text(table, row, table_find_column(table, column));
 }
 
-static double mean_step(const struct compared_run *run)
+static double compared_parts_mean_step(const struct compared_run *run)
 {
 	double sum = 0;
 
@@ -76,9 +76,9 @@ static bool has_phases(const struct compared_run *run)
 /* What the parts of a level leave of the step, when that is more than rounding. */
 static void add_rest(struct compared_run *run, const char *level, const char *name, double sum)
 {
-	double rest = mean_step(run) - sum;
+	double rest = compared_parts_mean_step(run) - sum;
 
-	if (fabs(rest) > 1e-6 * mean_step(run))
+	if (fabs(rest) > 1e-6 * compared_parts_mean_step(run))
 		compared_run_add_part(run, &(struct compared_part){level, name, NULL, rest, false, 0});
 }
 
@@ -137,7 +137,7 @@ static struct share_factors find_factors(const struct compared_run *run, struct 
 	}
 	if (others <= 0)
 		return (struct share_factors){1, 1};
-	double step = mean_step(run), all = step / (of_all + others);
+	double step = compared_parts_mean_step(run), all = step / (of_all + others);
 	return of_all <= step / 2 ? (struct share_factors){1, (step - of_all) / others}
 	                          : (struct share_factors){all, all};
 }

@@ -21,7 +21,7 @@ struct compared_passes_counting {
 	size_t steps, with[PASSES + 1];
 };
 
-static void end_step(struct compared_passes_counting *counting)
+static void compared_passes_end_step(struct compared_passes_counting *counting)
 {
 	if (counting->times->steps[counting->step].is_measured) {
 		counting->steps++;
@@ -40,7 +40,7 @@ static bool is_on(const struct compared_passes_counting *counting, uint32_t trac
 static void on_phase(struct compared_passes_counting *counting, uint32_t track, int64_t start_ns, uint8_t phase)
 {
 	while (is_on(counting, track) && counting->model->steps[counting->step].end_ns <= start_ns)
-		end_step(counting);
+		compared_passes_end_step(counting);
 	if (!is_on(counting, track) || start_ns < counting->model->steps[counting->step].start_ns)
 		return;
 	if (phase == STEPSCOPE_PHASE_FORWARD)
@@ -64,7 +64,7 @@ static void count_track(struct compared_passes_counting *counting, uint32_t trac
 		model_chunk_done(counting->model, chunk);
 	}
 	while (is_on(counting, track))
-		end_step(counting);
+		compared_passes_end_step(counting);
 }
 
 /* The first thread with a step that was measured speaks for all. */

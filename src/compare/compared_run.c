@@ -19,7 +19,7 @@ const char *const fact_kind_names[FACT_KINDS] = {
 };
 
 /* Room for one more, zeroed. */
-static void *grow(void *array, size_t *count, size_t *capacity, size_t bytes)
+static void *compared_run_grow(void *array, size_t *count, size_t *capacity, size_t bytes)
 {
 	if (*count == *capacity) {
 		*capacity = *capacity ? 2 * *capacity : 64;
@@ -31,7 +31,8 @@ static void *grow(void *array, size_t *count, size_t *capacity, size_t bytes)
 }
 
 #define ADD(run, what)                                                                                                 \
-	((run)->what = grow((run)->what, &(run)->what##_count, &(run)->what##_capacity, sizeof(*(run)->what)),         \
+	((run)->what = compared_run_grow((run)->what, &(run)->what##_count, &(run)->what##_capacity,                   \
+	                                 sizeof(*(run)->what)),                                                        \
 	 &(run)->what[(run)->what##_count - 1])
 
 void compared_run_add_fact(struct compared_run *run, enum fact_kind kind, const char *name, const char *value)
@@ -173,7 +174,7 @@ static bool is_snapshot(const struct report *report)
 }
 
 /* Tables of some of the steps are asked for by their numbers. */
-static bool has_rising_numbers(const struct compared_run *run)
+static bool compared_run_has_rising_numbers(const struct compared_run *run)
 {
 	for (size_t i = 1; i < run->steps_count; i++)
 		if (run->steps[i].number <= run->steps[i - 1].number)
@@ -188,7 +189,7 @@ static void cut_warm_up(struct compared_run *run)
 
 	for (size_t i = 0; i < run->steps_count; i++)
 		durations[i] = run->steps[i].dur_ns;
-	run->warm_up = has_rising_numbers(run) ? (int64_t)steady_warm_up(durations, run->steps_count) : 0;
+	run->warm_up = compared_run_has_rising_numbers(run) ? (int64_t)steady_warm_up(durations, run->steps_count) : 0;
 	free(durations);
 	if (!run->warm_up)
 		return;
@@ -232,7 +233,7 @@ static const struct value_source {
 	{"not_finite", "metrics", "nan_count", FOLD_SUM, NULL, NULL, WHOLE},
 };
 
-static bool is_wanted(const struct table *table, int row, const struct value_source *source)
+static bool compared_run_is_wanted(const struct table *table, int row, const struct value_source *source)
 {
 	const struct table_cell *cell;
 	int column;
@@ -244,7 +245,7 @@ static bool is_wanted(const struct table *table, int row, const struct value_sou
 	return cell && cell->has_value && !strcmp(cell->text, source->text);
 }
 
-static void read_value(struct compared_run *run, struct report *report, const struct value_source *source)
+static void compared_run_read_value(struct compared_run *run, struct report *report, const struct value_source *source)
 {
 	const struct table *table = report_table(report, source->table);
 	int column = table_find_column(table, source->column), count = 0;
@@ -254,7 +255,7 @@ static void read_value(struct compared_run *run, struct report *report, const st
 	for (int row = 0; row < table->row_count && column >= 0; row++) {
 		double value;
 
-		if (!is_wanted(table, row, source))
+		if (!compared_run_is_wanted(table, row, source))
 			continue;
 		if (!table_number(table, row, column, &value)) {
 			reason = table_get(table, row, column)->reason;
@@ -380,12 +381,12 @@ static void read_contention(struct compared_run *run, struct report *report)
 	struct report whole;
 
 	if (!options.has_steps) {
-		read_value(run, report, &source);
+		compared_run_read_value(run, report, &source);
 		return;
 	}
 	options.has_steps = false;
 	report_init(&whole, report->model, &options, report->path);
-	read_value(run, &whole, &source);
+	compared_run_read_value(run, &whole, &source);
 	report_release(&whole);
 }
 
@@ -396,16 +397,16 @@ static bool applies(const struct compared_run *run, enum value_scope scope, bool
 	return is_whole && (scope == WHOLE_WITHOUT_STEPS) == (run->no_steps != NULL);
 }
 
-static void read_values(struct compared_run *run, struct report *report, bool is_whole)
+static void compared_run_read_values(struct compared_run *run, struct report *report, bool is_whole)
 {
 	for (size_t i = 0; i < sizeof(value_sources) / sizeof(value_sources[0]); i++)
 		if (applies(run, value_sources[i].scope, is_whole))
-			read_value(run, report, &value_sources[i]);
+			compared_run_read_value(run, report, &value_sources[i]);
 }
 
 static void read_steady(struct compared_run *run, struct report *report)
 {
-	read_values(run, report, false);
+	compared_run_read_values(run, report, false);
 	read_between(run, report, report_step_times(report));
 	compared_read_parts(run, report);
 	compared_read_ranks(run, report);
@@ -431,13 +432,13 @@ void compared_run_init(struct compared_run *run, struct report *report)
 	compared_read_facts(run, report);
 	compared_read_operators(run, report);
 	compared_read_functions(run, report);
-	read_values(run, report, true);
+	compared_run_read_values(run, report, true);
 	read_contention(run, report);
 	read_device_memory(run, report);
 	compared_read_memory(run, report);
 	compared_read_telemetry(run, report);
 	/* also without a warm-up: kernels and calls outside of steps are in no mean step */
-	if (has_rising_numbers(run)) {
+	if (compared_run_has_rising_numbers(run)) {
 		options.has_steps = true;
 		options.first_step = run->steps[0].number;
 		options.last_step = run->steps[run->steps_count - 1].number;

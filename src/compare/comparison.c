@@ -16,7 +16,7 @@ const struct comparison_options comparison_defaults = {.smallest = COMPARE_SMALL
                                                        .assumed_noise = COMPARE_ASSUMED_NOISE};
 
 /* By the same of all runs; a summary has nothing but a median. */
-static void find_gaps(struct compared_sides *sides)
+static void comparison_find_gaps(struct compared_sides *sides)
 {
 	bool has_steps = true;
 
@@ -36,7 +36,7 @@ static void find_gaps(struct compared_sides *sides)
 
 static void sides_init(struct compared_sides *sides)
 {
-	find_gaps(sides);
+	comparison_find_gaps(sides);
 	sides->is_running = true;
 	for (int side = 0; side < SIDES; side++) {
 		size_t count = sides->count[side];

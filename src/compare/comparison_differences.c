@@ -215,7 +215,7 @@ static struct overlap find_overlap(const struct compared_run *run, const struct 
 	return overlap;
 }
 
-static bool is_own(const struct overlap *overlap)
+static bool differences_is_own(const struct overlap *overlap)
 {
 	return overlap->costliest && overlap->common_ns <= MOST_IN_COMMON * overlap->whole_ns;
 }
@@ -225,7 +225,7 @@ static bool is_foreign(const struct compared_sides *sides, const char *level, st
 {
 	for (int side = 0; side < SIDES; side++)
 		overlaps[side] = find_overlap(&sides->runs[side][0], &sides->runs[!side][0], level);
-	return is_own(&overlaps[SIDE_BASE]) && is_own(&overlaps[SIDE_NEW]);
+	return differences_is_own(&overlaps[SIDE_BASE]) && differences_is_own(&overlaps[SIDE_NEW]);
 }
 
 /* Another program: it calls no operator that the other calls. Where kernels were recorded on both sides, they have a say too: a
@@ -264,8 +264,8 @@ static double same_within(const struct compared_fact *fact)
 	return fact->kind == FACT_WORK && strstr(fact->name, " per step") ? SAME_AMOUNT : 0;
 }
 
-static void add_row(struct table *table, struct compared_sides *sides, const struct compared_fact *fact,
-                    const struct amounts *amounts)
+static void differences_add_row(struct table *table, struct compared_sides *sides, const struct compared_fact *fact,
+                                const struct amounts *amounts)
 {
 	/* clocks are never quite the same from run to run */
 	const char *(*const value_of)(const struct compared_sides *, int, const char *,
@@ -398,7 +398,7 @@ static bool has_summary(const struct compared_run *run)
 	return !run->steps_count && run->summary.steps;
 }
 
-static const char *join(const char *list, const char *more, const char *between, struct arena *arena)
+static const char *differences_join(const char *list, const char *more, const char *between, struct arena *arena)
 {
 	return list && more ? arena_printf(arena, "%s%s%s", list, between, more) : list ? list : more;
 }
@@ -411,15 +411,16 @@ static void find_unchecked(struct compared_sides *sides, struct arena *arena)
 	for (int kind = FACT_WORK; kind <= FACT_SOFTWARE; kind++) {
 		const char *unchecked = unchecked_kind(sides, (enum fact_kind)kind, arena);
 
-		list = join(list, unchecked, "; ", arena);
-		kinds = join(kinds, unchecked ? fact_kind_names[kind] : NULL, ", ", arena);
+		list = differences_join(list, unchecked, "; ", arena);
+		kinds = differences_join(kinds, unchecked ? fact_kind_names[kind] : NULL, ", ", arena);
 	}
 	if ((has_summary(base) && new->steps_count) || (base->steps_count && has_summary(new))) {
-		kinds = join(kinds, "what a step is", ", ", arena);
-		list = join(list,
-		            "what a step is (in a metrics.json without the time between steps, such as waits for data; "
-		            "of the other side with it, unless the program marks its steps otherwise)",
-		            "; ", arena);
+		kinds = differences_join(kinds, "what a step is", ", ", arena);
+		list = differences_join(
+			list,
+			"what a step is (in a metrics.json without the time between steps, such as waits for data; "
+			"of the other side with it, unless the program marks its steps otherwise)",
+			"; ", arena);
 	}
 	sides->unchecked = list;
 	sides->unchecked_kinds = kinds;
@@ -438,7 +439,7 @@ void comparison_add_differences(struct table *table, struct compared_sides *side
 	for (int kind = FACT_WORK; kind <= FACT_CLOCK; kind++)
 		for (size_t i = 0; i < first->facts_count; i++)
 			if ((int)first->facts[i].kind == kind)
-				add_row(table, sides, &first->facts[i], &amounts);
+				differences_add_row(table, sides, &first->facts[i], &amounts);
 	add_foreign(table, sides, &amounts);
 	sides->work_changes = describe_work(table);
 	sides->is_work_unknown = sides->is_same_work && !tells_amount(sides) &&

@@ -102,7 +102,7 @@ struct changes {
 	size_t count;
 };
 
-static int compare_files(const char *left, const char *right)
+static int functions_compare_files(const char *left, const char *right)
 {
 	return strcmp(left ? left : "", right ? right : "");
 }
@@ -112,7 +112,7 @@ static int compare_functions(const struct compared_function *a, const struct com
 	int order = strcmp(a->what, b->what);
 
 	order = order ? order : strcmp(a->name, b->name);
-	return order ? order : compare_files(a->file, b->file);
+	return order ? order : functions_compare_files(a->file, b->file);
 }
 
 static int compare_seen(const void *left, const void *right)
@@ -237,7 +237,7 @@ static struct compared_change *find_only(struct compared_change *rows, size_t co
 	return found;
 }
 
-static void join(struct compared_change *base, struct compared_change *new)
+static void functions_join(struct compared_change *base, struct compared_change *new)
 {
 	new->shares.of[SIDE_BASE] = base->shares.of[SIDE_BASE];
 	new->self_ratio[SIDE_BASE] = base->self_ratio[SIDE_BASE];
@@ -260,7 +260,7 @@ static void join_moved(struct compared_change *rows, size_t count)
 			continue;
 		new = find_only(rows, count, SIDE_NEW, file);
 		if (new)
-			join(&rows[i], new);
+			functions_join(&rows[i], new);
 	}
 }
 
@@ -329,7 +329,7 @@ static double total_change(const struct compared_change *row)
 }
 
 /* The largest change first; equal ones by name. */
-static int compare_changes(const void *left, const void *right)
+static int functions_compare_changes(const void *left, const void *right)
 {
 	const struct compared_change *a = left, *b = right;
 	double ours = fabs(self_change(a)), theirs = fabs(self_change(b));
@@ -377,7 +377,7 @@ static void set_side(struct table *table, int row, int side, const struct compar
 	}
 }
 
-static void add_row(struct table *table, const struct compared_change *change)
+static void functions_add_row(struct table *table, const struct compared_change *change)
 {
 	int row = table_row(table);
 
@@ -397,7 +397,7 @@ static void add_row(struct table *table, const struct compared_change *change)
 
 /* ---- the table ---- */
 
-static enum table_unit unit_of(const char *what)
+static enum table_unit functions_unit_of(const char *what)
 {
 	if (!strcmp(what, "time"))
 		return UNIT_NS;
@@ -413,7 +413,7 @@ static void set_units(struct table *table, const struct changes *changes)
 	for (size_t i = 1; i < changes->count; i++)
 		is_one &= !strcmp(changes->rows[i].function->what, first);
 	for (int column = FUNCTIONS_BASE_SELF; column <= FUNCTIONS_NEW_TOTAL; column++)
-		table->columns[column].unit = is_one ? unit_of(first) : UNIT_NONE;
+		table->columns[column].unit = is_one ? functions_unit_of(first) : UNIT_NONE;
 	table->columns[FUNCTIONS_WHAT].is_hidden = is_one;
 }
 
@@ -457,9 +457,9 @@ void comparison_add_functions(struct table *table, struct compared_sides *sides)
 	find_left_out(&changes);
 	run_values_test(&changes.rows[0].shares, sizeof(changes.rows[0]), changes.count, sides);
 	set_units(table, &changes);
-	qsort(changes.rows, changes.count, sizeof(*changes.rows), compare_changes);
+	qsort(changes.rows, changes.count, sizeof(*changes.rows), functions_compare_changes);
 	for (size_t i = 0; i < changes.count; i++)
-		add_row(table, &changes.rows[i]);
+		functions_add_row(table, &changes.rows[i]);
 	if (table->row_count)
 		table->note = note_of_rows(&changes, &table->arena);
 	else

@@ -41,7 +41,7 @@ struct level_sums { /* of the changes */
 	double all; /* whatever their sign */
 };
 
-static uint64_t hash_text(const char *text)
+static uint64_t levels_hash_text(const char *text)
 {
 	uint64_t hash = UINT64_C(14695981039346656037);
 
@@ -63,7 +63,7 @@ static struct contribution *add_contribution(struct contribution_level *level, c
 
 static struct contribution *find_or_add(struct contribution_level *level, const char *name)
 {
-	size_t slot = hash_text(name) & (level->slot_count - 1);
+	size_t slot = levels_hash_text(name) & (level->slot_count - 1);
 
 	while (level->slots[slot]) {
 		struct contribution *found = &level->rows[level->slots[slot] - 1];
@@ -119,7 +119,7 @@ static bool is_only_on(const struct contribution *row, int side)
 	return row->family && row->is_on[side] && !row->is_on[!side];
 }
 
-static void join(struct contribution *into, struct contribution *from, const struct compared_sides *sides)
+static void levels_join(struct contribution *into, struct contribution *from, const struct compared_sides *sides)
 {
 	for (int side = 0; side < SIDES; side++) {
 		for (size_t i = 0; i < sides->count[side]; i++)
@@ -171,7 +171,7 @@ static void join_renamed(struct contribution_level *level)
 
 			if (j != i && found->name && found->family && !strcmp(found->family, family) &&
 			    (is_only_on(found, SIDE_BASE) || is_only_on(found, SIDE_NEW)))
-				join(row, found, level->sides);
+				levels_join(row, found, level->sides);
 		}
 		say_renamed(level, row, names, other);
 		row->family = NULL;
@@ -235,8 +235,8 @@ static void set_interval(struct table *table, int row, const struct compared_sid
 	table_set_double(table, row, CONTRIBUTION_HIGH, high);
 }
 
-static void add_row(struct table *table, const struct contribution_level *level,
-                    const struct contribution *contribution, const struct level_sums *sums)
+static void levels_add_row(struct table *table, const struct contribution_level *level,
+                           const struct contribution *contribution, const struct level_sums *sums)
 {
 	const char *note = contribution->note;
 	int row = table_row(table);
@@ -276,7 +276,7 @@ static struct level_sums find_changes(struct contribution_level *level)
 	return sums;
 }
 
-static void add_rows(struct table *table, struct contribution_level *level)
+static void levels_add_rows(struct table *table, struct contribution_level *level)
 {
 	struct level_sums sums;
 
@@ -289,7 +289,7 @@ static void add_rows(struct table *table, struct contribution_level *level)
 	run_values_test(&level->rows[0].amounts, sizeof(level->rows[0]), level->count, level->sides);
 	qsort(level->rows, level->count, sizeof(*level->rows), compare_contributions);
 	for (size_t i = 0; i < level->count; i++)
-		add_row(table, level, &level->rows[i], &sums);
+		levels_add_row(table, level, &level->rows[i], &sums);
 }
 
 void comparison_add_level(struct table *table, struct compared_sides *sides, const char *name)
@@ -301,7 +301,7 @@ void comparison_add_level(struct table *table, struct compared_sides *sides, con
 	level.slots = memory_resize(NULL, level.slot_count, sizeof(*level.slots));
 	memset(level.slots, 0, level.slot_count * sizeof(*level.slots));
 	if (collect(&level))
-		add_rows(table, &level);
+		levels_add_rows(table, &level);
 	free(level.slots);
 	free(level.rows);
 }

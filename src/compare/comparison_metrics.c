@@ -302,7 +302,7 @@ static void question_release(struct question *question)
 	free(question->levels[SIDE_NEW]);
 }
 
-static bool is_time(const struct metric *metric)
+static bool metrics_is_time(const struct metric *metric)
 {
 	return metric->source != FROM_VALUE && metric->source != FROM_FEW && metric->source != FROM_COUNT;
 }
@@ -321,7 +321,7 @@ static void question_answer(struct question *question, const struct compared_sid
 {
 	const struct estimate_options options = {sides->options->assumed_noise, log1p(sides->options->tolerance),
 	                                         luck_of(question->metric, sides->options),
-	                                         is_time(question->metric) ? sides->doubt : 0};
+	                                         metrics_is_time(question->metric) ? sides->doubt : 0};
 
 	if (question->reason || question->metric->source == FROM_COUNT || question->is_zero[SIDE_BASE] ||
 	    question->is_zero[SIDE_NEW] || (sides->is_memory && !has_repeats(sides)))
@@ -352,14 +352,14 @@ static double side_mean(const struct question *question, const struct compared_s
 	return exp(sum / (double)sides->count[side]);
 }
 
-static const char *judge(const struct question *question, const struct comparison_options *options)
+static const char *metrics_judge(const struct question *question, const struct comparison_options *options)
 {
 	const struct estimate *estimate = &question->estimate;
 	const struct tested_change tested = {expm1(estimate->change), expm1(estimate->same_low),
 	                                     expm1(estimate->same_high), question->outside};
 	const char *result = tested_result(&tested, options->smallest, options->tolerance);
 
-	if (estimate->is_single && is_time(question->metric))
+	if (estimate->is_single && metrics_is_time(question->metric))
 		return RESULT_INCONCLUSIVE;
 	if (strcmp(result, RESULT_CHANGED) != 0 || question->metric->better == BETTER_NEITHER)
 		return result;
@@ -373,7 +373,7 @@ static const char *explain(const struct question *question, const struct compari
 	const char *low = percent_text(arena, expm1(question->estimate.low));
 	const char *high = percent_text(arena, expm1(question->estimate.high));
 
-	if (question->estimate.is_single && is_time(question->metric))
+	if (question->estimate.is_single && metrics_is_time(question->metric))
 		return REASON_ONE_STEP;
 	if (!strcmp(result, RESULT_INCONCLUSIVE) && (question->estimate.low > 0 || question->estimate.high < 0))
 		return arena_printf(arena, "%s to %s by itself, but of this many metrics one looks like that by chance",
@@ -396,7 +396,7 @@ static void set_estimate(struct table *table, int row, const struct question *qu
                          const struct compared_sides *sides)
 {
 	const struct estimate *estimate = &question->estimate;
-	const char *result = judge(question, sides->options);
+	const char *result = metrics_judge(question, sides->options);
 	bool is_open = !strcmp(result, RESULT_INCONCLUSIVE);
 
 	table_set_double(table, row, METRIC_RATIO, expm1(estimate->change));
@@ -415,10 +415,10 @@ static void set_estimate(struct table *table, int row, const struct question *qu
 		table_set_missing(table, row, METRIC_NEEDED_STEPS,
 		                  is_open ? "longer runs do not settle it" : "it is settled");
 	table_set_text(table, row, METRIC_REASON, explain(question, sides->options, result, &table->arena));
-	if (is_time(question->metric) && sides->unlike) {
+	if (metrics_is_time(question->metric) && sides->unlike) {
 		result = RESULT_NOT_COMPARABLE;
 		table_set_text(table, row, METRIC_REASON, sides->unlike);
-	} else if (is_time(question->metric) && !sides->is_same_work) {
+	} else if (metrics_is_time(question->metric) && !sides->is_same_work) {
 		result = RESULT_NOT_COMPARABLE;
 		table_set_text(table, row, METRIC_REASON, "the work per step is not the same");
 	}
@@ -469,7 +469,7 @@ static const char *title_of(const struct metric *metric, const struct compared_s
 	return arena_printf(arena, "%.*sevened out%s", (int)(p50 - metric->title), metric->title, p50 + strlen("p50"));
 }
 
-static void add_row(struct table *table, const struct question *question, const struct compared_sides *sides)
+static void metrics_add_row(struct table *table, const struct question *question, const struct compared_sides *sides)
 {
 	const struct metric *metric = question->metric;
 	int row = table_row(table);
@@ -509,7 +509,7 @@ bool is_told_same(const struct table *table, int row)
 }
 
 /* "no difference" beside a 95 % interval that goes beyond the tolerance wants a word. */
-static void add_note(struct table *table, double tolerance)
+static void metrics_add_note(struct table *table, double tolerance)
 {
 	struct arena *arena = &table->arena;
 	const char *list = NULL;
@@ -677,8 +677,8 @@ void comparison_add_metrics(struct table *table, struct compared_sides *sides)
 		put_first(questions, count, "device_memory");
 	adjust(questions, count);
 	for (size_t i = 0; i < count; i++)
-		add_row(table, &questions[i], sides);
-	add_note(table, sides->options->tolerance);
+		metrics_add_row(table, &questions[i], sides);
+	metrics_add_note(table, sides->options->tolerance);
 	sides->has_first = questions[0].has_estimate;
 	sides->first = questions[0].estimate;
 	sides->deciding = find_deciding(table, sides);

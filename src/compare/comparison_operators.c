@@ -31,7 +31,7 @@ enum steps_kind {
 };
 
 /* A run that was kept before this was noted has operators in its steps, as all recordings had. */
-static enum steps_kind kind_of(const struct compared_run *run)
+static enum steps_kind operators_kind_of(const struct compared_run *run)
 {
 	const char *kind = compared_run_fact(run, COMPARED_OPERATORS);
 
@@ -43,14 +43,14 @@ static enum steps_kind kind_of(const struct compared_run *run)
 static bool has_kind(const struct compared_sides *sides, int side, enum steps_kind kind)
 {
 	for (size_t i = 0; i < sides->count[side]; i++)
-		if (kind_of(&sides->runs[side][i]) == kind)
+		if (operators_kind_of(&sides->runs[side][i]) == kind)
 			return true;
 	return false;
 }
 
 /* ---- prices ---- */
 
-static double number_of(const struct compared_run *run, const char *name)
+static double operators_number_of(const struct compared_run *run, const char *name)
 {
 	const struct compared_value *value = compared_run_value(run, name);
 
@@ -75,7 +75,8 @@ static bool is_better(const struct price *price, const struct price *other)
 /* Measured in the run. */
 static struct price own_price(const struct compared_run *run)
 {
-	struct price price = {.ns = number_of(run, COMPARED_PRICE), .half_ns = number_of(run, COMPARED_PRICE_HALF)};
+	struct price price = {.ns = operators_number_of(run, COMPARED_PRICE),
+	                      .half_ns = operators_number_of(run, COMPARED_PRICE_HALF)};
 
 	price.is_known = !isnan(price.ns) && !isnan(price.half_ns);
 	price.is_bound = price.is_known && !operator_cost_is_told(price.ns, price.half_ns);
@@ -85,7 +86,7 @@ static struct price own_price(const struct compared_run *run)
 /* That of another run stands for it where a step calls about as many operators; by how much they differ, the price may. */
 static struct price price_like(const struct compared_run *run, const struct compared_run *other)
 {
-	double calls = number_of(run, COMPARED_CALLS), others = number_of(other, COMPARED_CALLS);
+	double calls = operators_number_of(run, COMPARED_CALLS), others = operators_number_of(other, COMPARED_CALLS);
 	struct price price = own_price(other);
 
 	price.is_known &= calls > 0 && others > 0 && fabs(log(calls / others)) <= ALIKE_CALLS;
@@ -96,7 +97,7 @@ static struct price price_like(const struct compared_run *run, const struct comp
 	return price;
 }
 
-static double mean_step(const struct compared_run *run)
+static double operators_mean_step(const struct compared_run *run)
 {
 	double sum = 0;
 
@@ -108,7 +109,7 @@ static double mean_step(const struct compared_run *run)
 /* Counted, not measured: give or take as much. */
 static struct price counted_price(const struct compared_run *run)
 {
-	double ratio = number_of(run, COMPARED_COUNTED), ns = ratio / (1 + ratio) * mean_step(run);
+	double ratio = operators_number_of(run, COMPARED_COUNTED), ns = ratio / (1 + ratio) * operators_mean_step(run);
 
 	return (struct price){.is_known = !isnan(ns), .ns = ns, .half_ns = ns};
 }
@@ -182,9 +183,9 @@ static void scale_parts(struct compared_run *copy, double factor)
 	copy->parts = parts;
 }
 
-static void take_off(struct compared_run *copy, double price_ns)
+static void operators_take_off(struct compared_run *copy, double price_ns)
 {
-	double factor = 1 - price_ns / mean_step(copy);
+	double factor = 1 - price_ns / operators_mean_step(copy);
 
 	scale_steps(copy, factor);
 	scale_values(copy, factor);
@@ -214,7 +215,7 @@ static const char *every_words(const char *every, struct arena *arena)
 }
 
 /* "in every 8th step of the new side" */
-static const char *describe(const struct compared_sides *sides, int side, struct arena *arena)
+static const char *operators_describe(const struct compared_sides *sides, int side, struct arena *arena)
 {
 	const struct compared_run *run = &sides->runs[side][0];
 	const char *kind = compared_run_fact(run, COMPARED_OPERATORS), *every = compared_run_fact(run, COMPARED_EVERY);
@@ -237,7 +238,7 @@ struct taking {
 static void note_price(struct compared_sides *sides, int side, const struct taking *taking, struct arena *arena)
 {
 	const char *before = sides->price ? arena_printf(arena, "%s; ", sides->price) : "";
-	const char *where = describe(sides, side, arena);
+	const char *where = operators_describe(sides, side, arena);
 
 	if (taking->changed > 0)
 		sides->price = arena_printf(arena,
@@ -254,7 +255,7 @@ static bool take_run(struct taking *taking, const struct compared_sides *sides, 
                      const char **why, struct arena *arena)
 {
 	struct price price = find_price(sides, copy);
-	double mean_ns = mean_step(copy), left_ns = mean_ns - price.ns;
+	double mean_ns = operators_mean_step(copy), left_ns = mean_ns - price.ns;
 
 	if (!price.is_known || left_ns < LEAST_LEFT * price.ns)
 		return false;
@@ -266,7 +267,7 @@ static bool take_run(struct taking *taking, const struct compared_sides *sides, 
 		taking->bound = fmax(taking->bound, bound);
 		return bound <= sides->options->smallest; /* such changes do not count */
 	}
-	take_off(copy, price.ns);
+	operators_take_off(copy, price.ns);
 	taking->off += price.ns / left_ns;
 	taking->doubt = fmax(taking->doubt, price.half_ns / left_ns);
 	taking->changed++;
@@ -287,7 +288,7 @@ static bool take_side(struct taken_prices *prices, struct compared_sides *sides,
 	for (size_t i = 0; i < count; i++)
 		prices->runs[side][i].is_changed = false;
 	for (size_t i = 0; i < count; i++)
-		if (kind_of(&runs[i]) == STEPS_WITH &&
+		if (operators_kind_of(&runs[i]) == STEPS_WITH &&
 		    !take_run(&taking, sides, &prices->runs[side][i], why, &prices->arena))
 			return false;
 	sides->doubt += log1p(fmax(taking.doubt, taking.bound));
@@ -332,7 +333,8 @@ void taken_prices_init(struct taken_prices *prices, struct compared_sides *sides
 			&prices->arena,
 			"operators were recorded %s and %s%s: record both sides with --budget none, or "
 			"both without it",
-			describe(sides, SIDE_BASE, &prices->arena), describe(sides, SIDE_NEW, &prices->arena), why);
+			operators_describe(sides, SIDE_BASE, &prices->arena),
+			operators_describe(sides, SIDE_NEW, &prices->arena), why);
 		return;
 	}
 	for (int side = 0; side < SIDES; side++)

@@ -59,7 +59,7 @@ static const struct table_column columns[RUNS_COLUMNS] = {
                         .is_hidden = true},
 };
 
-static void add_row(struct table *table, const struct compared_sides *sides, int side, size_t i)
+static void runs_add_row(struct table *table, const struct compared_sides *sides, int side, size_t i)
 {
 	const struct compared_run *run = &sides->runs[side][i];
 	const struct step_level *level = &sides->levels[side][i];
@@ -96,5 +96,5 @@ void comparison_add_runs(struct table *table, struct compared_sides *sides)
 	table_columns(table, columns, RUNS_COLUMNS);
 	for (int side = 0; side < SIDES; side++)
 		for (size_t i = 0; i < sides->count[side]; i++)
-			add_row(table, sides, side, i);
+			runs_add_row(table, sides, side, i);
 }

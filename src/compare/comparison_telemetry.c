@@ -128,7 +128,7 @@ static int compare_order(const void *left, const void *right)
 	return (a->order > b->order) - (a->order < b->order);
 }
 
-static bool is_same(const struct compared_telemetry *a, const struct compared_telemetry *b)
+static bool telemetry_is_same(const struct compared_telemetry *a, const struct compared_telemetry *b)
 {
 	return !strcmp(a->of, b->of) && !strcmp(a->quantity, b->quantity);
 }
@@ -144,7 +144,7 @@ static void add_seen(struct quantities *quantities, const struct telemetry_seen 
 	double runs = (double)quantities->sides->count[seen->side];
 	struct quantity *row = &quantities->rows[quantities->count];
 
-	if (quantities->count && is_same(row[-1].first, telemetry)) {
+	if (quantities->count && telemetry_is_same(row[-1].first, telemetry)) {
 		row--;
 	} else {
 		*row = (struct quantity){.first = telemetry, .order = seen->order};
@@ -253,7 +253,7 @@ static const char *other_device(const struct quantity *row, const struct compare
 	return NULL;
 }
 
-static const char *judge(const struct quantity *row, const struct compared_sides *sides)
+static const char *telemetry_judge(const struct quantity *row, const struct compared_sides *sides)
 {
 	const struct tested_change tested = {run_values_change(&row->medians, sides), row->same_low, row->same_high,
 	                                     row->medians.outside};
@@ -309,10 +309,10 @@ static void set_unmeasured(struct table *table, int row, const char *reason)
 	table_set_text(table, row, TELEMETRY_CHANGE_REASON, reason);
 }
 
-static void set_change(struct table *table, int row, const struct quantity *quantity,
-                       const struct compared_sides *sides)
+static void telemetry_set_change(struct table *table, int row, const struct quantity *quantity,
+                                 const struct compared_sides *sides)
 {
-	const char *other = other_device(quantity, sides, &table->arena), *result = judge(quantity, sides);
+	const char *other = other_device(quantity, sides, &table->arena), *result = telemetry_judge(quantity, sides);
 
 	set_finite(table, row, TELEMETRY_CHANGE_DELTA, run_values_change(&quantity->medians, sides));
 	set_finite(table, row, TELEMETRY_CHANGE_LOW, quantity->low);
@@ -333,7 +333,7 @@ static void set_side(struct table *table, int row, int side, const struct quanti
 		table_set_missing(table, row, TELEMETRY_CHANGE_BASE + side, why_not_measured(quantity));
 }
 
-static void add_row(struct table *table, const struct quantity *quantity, const struct compared_sides *sides)
+static void telemetry_add_row(struct table *table, const struct quantity *quantity, const struct compared_sides *sides)
 {
 	int row = table_row(table);
 
@@ -344,7 +344,7 @@ static void add_row(struct table *table, const struct quantity *quantity, const 
 	for (int side = 0; side < SIDES; side++)
 		set_side(table, row, side, quantity, sides);
 	if (is_measured(quantity, sides))
-		set_change(table, row, quantity, sides);
+		telemetry_set_change(table, row, quantity, sides);
 	else
 		set_unmeasured(table, row, why_not_measured(quantity));
 }
@@ -373,7 +373,7 @@ void comparison_add_telemetry(struct table *table, struct compared_sides *sides)
 	quantities_init(&quantities, sides, &table->arena);
 	test_rows(&quantities);
 	for (size_t i = 0; i < quantities.count; i++)
-		add_row(table, &quantities.rows[i], sides);
+		telemetry_add_row(table, &quantities.rows[i], sides);
 	if (!has_repeats(sides))
 		table->note = arena_printf(
 			&table->arena,

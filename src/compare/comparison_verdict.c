@@ -147,7 +147,7 @@ static const char *times(const struct table *metrics, int row, struct arena *are
 	return arena_printf(arena, "%s instead of %s", new, base);
 }
 
-static bool is_settled(const char *result)
+static bool verdict_is_settled(const char *result)
 {
 	return !strcmp(result, RESULT_REGRESSION) || !strcmp(result, RESULT_IMPROVEMENT) ||
 	       !strcmp(result, RESULT_SAME);
@@ -176,7 +176,7 @@ static const char *others_of(const struct comparison *comparison, const struct c
 	for (size_t i = 0; i < sizeof(others) / sizeof(others[0]) && sides->amount == PER_STEP; i++) {
 		int row = comparison_metric(comparison, others[i][0]);
 
-		if (row > 0 && is_settled(table_text(metrics, row, METRIC_RESULT)))
+		if (row > 0 && verdict_is_settled(table_text(metrics, row, METRIC_RESULT)))
 			list = arena_printf(arena, "%s; %s %s", list, others[i][1], metric_range(metrics, row, arena));
 	}
 	return list;
@@ -336,7 +336,7 @@ static const char *explanation_of(const struct comparison *comparison, const str
 }
 
 /* As people write it, in a sentence that has others, too. */
-static const char *name_of(const struct table *table, int row, int column, struct arena *arena)
+static const char *verdict_name_of(const struct table *table, int row, int column, struct arena *arena)
 {
 	struct demangler demangler = DEMANGLER_NONE;
 	struct buffer text;
@@ -362,7 +362,7 @@ static const char *describe_row(const struct table *contributions, int row, stru
 	if (base->has_value && base->d > 0 && other->d > 0 &&
 	    (other->d > MORE_CALLS * base->d || other->d * MORE_CALLS < base->d))
 		calls = arena_printf(arena, " (%.3g times the calls)", other->d / base->d);
-	return arena_printf(arena, "%s %c%s%s", name_of(contributions, row, CONTRIBUTION_NAME, arena),
+	return arena_printf(arena, "%s %c%s%s", verdict_name_of(contributions, row, CONTRIBUTION_NAME, arena),
 	                    delta < 0 ? '-' : '+', text, calls);
 }
 
@@ -416,7 +416,7 @@ static const char *function_cause(const struct table *functions, struct arena *a
 			return NULL;
 		if (!certain->has_value || certain->b)
 			return arena_printf(arena, "function: %s %s -> %s of the samples (self)",
-			                    name_of(functions, row, FUNCTIONS_NAME, arena),
+			                    verdict_name_of(functions, row, FUNCTIONS_NAME, arena),
 			                    share_text(functions, row, FUNCTIONS_BASE_SELF_RATIO, arena),
 			                    share_text(functions, row, FUNCTIONS_NEW_SELF_RATIO, arena));
 	}
@@ -438,7 +438,7 @@ static const char *memory_cause(const struct table *memory, struct arena *arena)
 				continue;
 			if (fabs(delta) > 0)
 				list = arena_printf(arena, "%s%s%s: %s %c%s", list ? list : "", list ? "; " : "",
-				                    levels[i], name_of(memory, row, CONTRIBUTION_NAME, arena),
+				                    levels[i], verdict_name_of(memory, row, CONTRIBUTION_NAME, arena),
 				                    delta < 0 ? '-' : '+', units_bytes(bytes, fabs(delta)));
 			break; /* the largest is the first */
 		}
@@ -692,7 +692,7 @@ static const char *contended_noise(const struct compared_sides *sides, const cha
 }
 
 /* What is compared of each run. */
-static const char *number_of(const struct compared_sides *sides)
+static const char *verdict_number_of(const struct compared_sides *sides)
 {
 	if (sides->is_memory)
 		return "peaks";
@@ -716,10 +716,10 @@ static const char *method_of(const struct compared_sides *sides, struct arena *a
 		how = first->has_ranks ? "Wilcoxon's signed ranks of the pairs" : "Student's t of the pairs";
 	else if (first->way == ESTIMATE_REPEATS)
 		how = first->has_ranks ? "Wilcoxon's rank sums of the runs" : "Student's t of the runs";
-	return arena_printf(arena, "%s; %s", number_of(sides), how);
+	return arena_printf(arena, "%s; %s", verdict_number_of(sides), how);
 }
 
-static void set_change(struct table *table, const struct table *metrics, int row)
+static void verdict_set_change(struct table *table, const struct table *metrics, int row)
 {
 	static const int pairs[][2] = {
 		{COMPARISON_RATIO, METRIC_RATIO}, {COMPARISON_LOW, METRIC_LOW}, {COMPARISON_HIGH, METRIC_HIGH}};
@@ -760,7 +760,7 @@ void comparison_add_verdict(struct comparison *comparison, struct compared_sides
 	table_set_text(table, 0, COMPARISON_RESULT, table_text(&comparison->metrics, sides->deciding, METRIC_RESULT));
 	table_set_text(table, 0, COMPARISON_SENTENCE, answer_of(comparison, sides, arena));
 	table_set_text(table, 0, COMPARISON_METRIC, table_text(&comparison->metrics, sides->deciding, METRIC_NAME));
-	set_change(table, &comparison->metrics, sides->deciding);
+	verdict_set_change(table, &comparison->metrics, sides->deciding);
 	table_set_bool(table, 0, COMPARISON_IS_COMPARABLE, sides->is_comparable);
 	table_set_text_or(table, 0, COMPARISON_EXPLANATION, explanation_of(comparison, sides, arena),
 	                  "nothing that was noted on both sides does");

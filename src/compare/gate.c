@@ -32,7 +32,7 @@ static const char *verdict_text(const struct comparison *comparison, int column)
 	return text ? text : "";
 }
 
-static void decide(struct gate *gate, enum gate_result result, const char *sentence)
+static void gate_decide(struct gate *gate, enum gate_result result, const char *sentence)
 {
 	gate->result = result;
 	gate->sentence = arena_dup(&gate->limits.arena, sentence);
@@ -72,14 +72,14 @@ static void decide_limits(struct gate *gate, const struct comparison *comparison
 	const struct table *limits = &gate->limits;
 	int row = find_limit(limits, LIMIT_BROKEN);
 
-	decide(gate, GATE_PASSED, limits->row_count ? "all limits are kept" : "there are no limits");
+	gate_decide(gate, GATE_PASSED, limits->row_count ? "all limits are kept" : "there are no limits");
 	if (row >= 0) {
-		decide(gate, GATE_FAILED, table_get(limits, row, CHECKED_MESSAGE)->text);
+		gate_decide(gate, GATE_FAILED, table_get(limits, row, CHECKED_MESSAGE)->text);
 		return;
 	}
 	row = find_open(limits, wants_steps);
 	if (row >= 0)
-		decide(gate, GATE_INCONCLUSIVE, table_get(limits, row, CHECKED_MESSAGE)->text);
+		gate_decide(gate, GATE_INCONCLUSIVE, table_get(limits, row, CHECKED_MESSAGE)->text);
 }
 
 static void decide_verdict(struct gate *gate, const struct comparison *comparison)
@@ -87,10 +87,10 @@ static void decide_verdict(struct gate *gate, const struct comparison *compariso
 	const char *result = verdict_text(comparison, COMPARISON_RESULT);
 
 	if (!strcmp(result, RESULT_REGRESSION))
-		decide(gate, GATE_FAILED, verdict_text(comparison, COMPARISON_SENTENCE));
+		gate_decide(gate, GATE_FAILED, verdict_text(comparison, COMPARISON_SENTENCE));
 	else if (gate->result == GATE_PASSED && strcmp(result, RESULT_IMPROVEMENT) != 0 &&
 	         strcmp(result, RESULT_SAME) != 0)
-		decide(gate, GATE_INCONCLUSIVE, verdict_text(comparison, COMPARISON_SENTENCE));
+		gate_decide(gate, GATE_INCONCLUSIVE, verdict_text(comparison, COMPARISON_SENTENCE));
 }
 
 void gate_init(struct gate *gate, const struct comparison *comparison, const struct limits *limits, enum gate_rule rule)
@@ -102,16 +102,16 @@ void gate_init(struct gate *gate, const struct comparison *comparison, const str
 		limits_none(&gate->limits);
 	decide_limits(gate, comparison);
 	if (rule == GATE_NEVER && gate->result != GATE_PASSED)
-		decide(gate, GATE_PASSED,
-		       arena_printf(&gate->limits.arena, "nothing fails (--fail-on never): %s", gate->sentence));
+		gate_decide(gate, GATE_PASSED,
+		            arena_printf(&gate->limits.arena, "nothing fails (--fail-on never): %s", gate->sentence));
 	if (rule == GATE_NEVER)
 		return;
 	if (rule == GATE_REGRESSION && gate->result != GATE_FAILED)
 		decide_verdict(gate, comparison);
 	if (gate->result == GATE_PASSED && comparison->failure) /* its steps are those before it failed */
-		decide(gate, GATE_INCONCLUSIVE, comparison->failure);
+		gate_decide(gate, GATE_INCONCLUSIVE, comparison->failure);
 	if (gate->result == GATE_PASSED && !limits)
-		decide(gate, GATE_PASSED, verdict_text(comparison, COMPARISON_SENTENCE));
+		gate_decide(gate, GATE_PASSED, verdict_text(comparison, COMPARISON_SENTENCE));
 }
 
 void gate_release(struct gate *gate)

@@ -60,7 +60,7 @@ static enum status wrong(const char *path, const struct yaml_entry *entry, const
 	                 entry->value);
 }
 
-static enum status unknown_key(const char *path, const struct yaml_entry *entry, struct error *err)
+static enum status limits_unknown_key(const char *path, const struct yaml_entry *entry, struct error *err)
 {
 	const char *names[LIMIT_COUNT + 3];
 	const char *nearest;
@@ -77,7 +77,7 @@ static enum status unknown_key(const char *path, const struct yaml_entry *entry,
 	return STATUS_USAGE;
 }
 
-static bool read_number(const struct yaml_entry *entry, double *value)
+static bool limits_read_number(const struct yaml_entry *entry, double *value)
 {
 	char *end;
 
@@ -90,7 +90,7 @@ static enum status check_level(const char *path, const struct yaml_entry *entry,
 {
 	double value;
 
-	if (read_number(entry, &value) && fabs(value - 0.95) < 1e-9)
+	if (limits_read_number(entry, &value) && fabs(value - 0.95) < 1e-9)
 		return STATUS_OK;
 	return wrong(path, entry, "can only be 0.95", err);
 }
@@ -105,7 +105,7 @@ static enum status read_limit(struct limits *limits, const char *path, const str
 
 		if (strcmp(entry->key, key->key) != 0)
 			continue;
-		if (!read_number(entry, &value))
+		if (!limits_read_number(entry, &value))
 			return wrong(path, entry, "is a number", err);
 		if (value < 0 || value > key->largest)
 			return wrong(path, entry, i == LIMIT_TOKENS ? "is from 0 to 100" : "is not negative, nor huge",
@@ -115,7 +115,7 @@ static enum status read_limit(struct limits *limits, const char *path, const str
 		limits->values[i] = value;
 		return STATUS_OK;
 	}
-	return unknown_key(path, entry, err);
+	return limits_unknown_key(path, entry, err);
 }
 
 static enum status read_entry(struct limits *limits, const char *path, const struct yaml_entry *entry,
@@ -221,7 +221,7 @@ static const char *reason_of(const struct check *check, int column)
 	return table_text(metrics_of(check), check->metric, column);
 }
 
-static bool is_time(const char *metric)
+static bool limits_is_time(const char *metric)
 {
 	static const char *const names[] = {"step_time", "time_per_token", "time_per_sample", "tokens_per_s"};
 
@@ -240,13 +240,13 @@ static bool has_other_work(const struct check *check)
 	for (int row = 0; row < differences->row_count; row++) {
 		if (!strcmp(table_get(differences, row, DIFFERENCE_KIND)->text, "work") &&
 		    table_get(differences, row, DIFFERENCE_MATTERS)->b)
-			return !is_time(table_get(metrics_of(check), check->metric, METRIC_NAME)->text);
+			return !limits_is_time(table_get(metrics_of(check), check->metric, METRIC_NAME)->text);
 	}
 	return false;
 }
 
 /* What the comparison says against judging this metric at all. True: the row is done. */
-static bool is_settled(const struct check *check)
+static bool limits_is_settled(const struct check *check)
 {
 	const struct table *differences = &check->comparison->differences;
 	const char *result = check->metric < 0 ? NULL
@@ -309,8 +309,8 @@ static struct limits_change change_of(const struct check *check, double factor)
 
 /* "increased by 14.1 %", or the other way "changed by -3.0 %"; and its interval. `verb` is for what is worse, which a `sign` of -1 makes
  * less of the metric. */
-static const char *describe(const struct limits_change *change, int sign, const char *verb, const char *unit,
-                            struct arena *arena)
+static const char *limits_describe(const struct limits_change *change, int sign, const char *verb, const char *unit,
+                                   struct arena *arena)
 {
 	double low = change->low, high = change->high;
 	const char *text = arena_printf(arena, "%s by %.1f %s", verb, change->value + 0.0, unit); /* not -0 */
@@ -325,11 +325,11 @@ static const char *describe(const struct limits_change *change, int sign, const 
 	return arena_printf(arena, "%s (95 %% interval %+.1f to %+.1f %s)", text, low, high, unit);
 }
 
-static void judge(const struct check *check, const struct limits_change *change, double limit, int sign,
-                  const char *unit, const char *broken)
+static void limits_judge(const struct check *check, const struct limits_change *change, double limit, int sign,
+                         const char *unit, const char *broken)
 {
 	struct arena *arena = &check->checked->arena;
-	const char *text = describe(change, sign, sign > 0 ? "increased" : "dropped", unit, arena);
+	const char *text = limits_describe(change, sign, sign > 0 ? "increased" : "dropped", unit, arena);
 
 	if (change->low > limit)
 		set_result(check, broken, arena_printf(arena, "%s, the limit is %g %s", text, limit, unit));
@@ -409,11 +409,11 @@ static void check_ratio(const struct limits *limits, const struct comparison *co
 	table_set_double(checked, check.row, CHECKED_MOST, most);
 	table_set_text(checked, check.row, CHECKED_LIMIT,
 	               arena_printf(&checked->arena, "%s%g %%", limit->factor > 0 ? "+" : "-", most));
-	if (is_settled(&check) || (is_of_steps && has_too_few_steps(&check)))
+	if (limits_is_settled(&check) || (is_of_steps && has_too_few_steps(&check)))
 		return;
 	change = change_of(&check, limit->factor * 100);
-	judge(&check, &change, most, limit->factor > 0 ? 1 : -1, "%",
-	      limit->index == LIMIT_LOSS ? LIMIT_WARNING : LIMIT_BROKEN);
+	limits_judge(&check, &change, most, limit->factor > 0 ? 1 : -1, "%",
+	             limit->index == LIMIT_LOSS ? LIMIT_WARNING : LIMIT_BROKEN);
 }
 
 /* The metric that the verdict is about: of a step, or of a token or sample where steps have unequal amounts of work. */
@@ -452,10 +452,10 @@ static void check_memory_mb(const struct limits *limits, const struct comparison
 	table_set_double(checked, check.row, CHECKED_MOST, limits->values[LIMIT_MEMORY_MB]);
 	table_set_text(checked, check.row, CHECKED_LIMIT,
 	               arena_printf(&checked->arena, "+%g MiB", limits->values[LIMIT_MEMORY_MB]));
-	if (is_settled(&check) || !table_number(metrics_of(&check), check.metric, METRIC_BASE, &base))
+	if (limits_is_settled(&check) || !table_number(metrics_of(&check), check.metric, METRIC_BASE, &base))
 		return;
 	change = change_of(&check, base / MIB);
-	judge(&check, &change, limits->values[LIMIT_MEMORY_MB], 1, "MiB", LIMIT_BROKEN);
+	limits_judge(&check, &change, limits->values[LIMIT_MEMORY_MB], 1, "MiB", LIMIT_BROKEN);
 }
 
 static void checked_init(struct table *checked)

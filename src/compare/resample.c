@@ -117,7 +117,7 @@ struct resample_ranked {
 	uint32_t place;
 };
 
-static int compare_values(const void *left, const void *right)
+static int resample_compare_values(const void *left, const void *right)
 {
 	const struct resample_ranked *a = left, *b = right;
 
@@ -144,7 +144,7 @@ static void series_init(struct resample_series *series, const double *values, si
 	series->drawn = memory_resize(NULL, count, sizeof(*series->drawn));
 	for (size_t i = 0; i < count; i++)
 		series->sorted[i] = (struct resample_ranked){values[i], (uint32_t)i};
-	qsort(series->sorted, count, sizeof(*series->sorted), compare_values);
+	qsort(series->sorted, count, sizeof(*series->sorted), resample_compare_values);
 	for (size_t i = 0; i < count; i++)
 		series->ranks[series->sorted[i].place] = (uint32_t)i;
 }

@@ -86,7 +86,7 @@ struct parts {
 };
 
 /* How much they differ beyond that: the variance, and its ratio to what was to be expected. */
-static double excess_of(const struct parts *parts, double *ratio)
+static double step_level_excess_of(const struct parts *parts, double *ratio)
 {
 	double mean = 0, squares = 0, errors = 0;
 
@@ -149,7 +149,7 @@ static double unevenness(const double *logarithms, size_t count)
 	clipped = clipped_copy(logarithms, count, CLIPPED); /* single odd steps are in no median */
 	means = means_of_parts(clipped, count);
 	free(clipped);
-	return sqrt(fmin(excess_of(&medians, &ratio), excess_of(&means, &ratio)));
+	return sqrt(fmin(step_level_excess_of(&medians, &ratio), step_level_excess_of(&means, &ratio)));
 }
 
 /* The same of the means as they are: long steps that come together make one run's mean longer and not the next one's. Such means scatter by chance as
@@ -168,7 +168,7 @@ static double unevenness_of_mean(const struct compared_run *run, double trend)
 	mean = mean_of(durations, count);
 	means = means_of_parts(durations, count);
 	free(durations);
-	excess = excess_of(&means, &ratio);
+	excess = step_level_excess_of(&means, &ratio);
 	return ratio > BY_CHANCE && mean > 0 ? sqrt(excess) / mean : 0;
 }
 

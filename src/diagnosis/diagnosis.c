@@ -99,7 +99,7 @@ struct running {
 
 /* ---- what a rule needs ---- */
 
-static const char *why_empty(const struct table *table)
+static const char *diagnosis_why_empty(const struct table *table)
 {
 	return table->empty ? table->empty : table->note ? table->note : "it was not measured";
 }
@@ -116,12 +116,12 @@ static const char *why_missing(const struct table *table, int column)
 			return NULL;
 		reason = reason ? reason : cell->reason;
 	}
-	return reason ? reason : why_empty(table);
+	return reason ? reason : diagnosis_why_empty(table);
 }
 
 /* One table or column: "phases.ratio" or "phases". The reason stays NULL where it is there. */
-static enum status look_at(struct running *running, const struct rule *rule, const char *need, const char **reason,
-                           struct arena *arena, struct error *err)
+static enum status diagnosis_look_at(struct running *running, const struct rule *rule, const char *need,
+                                     const char **reason, struct arena *arena, struct error *err)
 {
 	size_t length = strcspn(need, ".");
 	const struct table *table = report_table(running->report, arena_dup_n(arena, need, length));
@@ -135,7 +135,7 @@ static enum status look_at(struct running *running, const struct rule *rule, con
 		return STATUS_OK;
 	}
 	if (!table->row_count)
-		*reason = why_empty(table);
+		*reason = diagnosis_why_empty(table);
 	if (!need[length] || !table->column_count) /* an analysis that failed has no columns */
 		return STATUS_OK;
 	column = table_find_column(table, need + length + 1);
@@ -169,7 +169,7 @@ static enum status look_at_either(struct running *running, const struct rule *ru
 		size_t length = strcspn(needs, "|");
 		const char *missing = NULL, *need = arena_dup_n(arena, needs, length);
 
-		status = look_at(running, rule, need, &missing, arena, err);
+		status = diagnosis_look_at(running, rule, need, &missing, arena, err);
 		if (!missing) {
 			*reason = NULL;
 			running->needs_operators |= is_of_operators(running, need, arena);
@@ -235,8 +235,8 @@ static enum status select_rows(struct running *running, const struct rule *rule,
 }
 
 /* The condition `tells if`. */
-static enum status ask(struct running *running, const struct rule *rule, bool *can_tell, struct arena *arena,
-                       struct error *err)
+static enum status diagnosis_ask(struct running *running, const struct rule *rule, bool *can_tell, struct arena *arena,
+                                 struct error *err)
 {
 	struct table rows;
 	double value = 0;
@@ -305,8 +305,8 @@ static void set_sentence(struct running *running, int row, int column, const cha
 }
 
 /* The number of a step or rank is a place, too. */
-static void copy_text(struct running *running, int row, int column, const struct table *from, int from_row,
-                      const char *name)
+static void diagnosis_copy_text(struct running *running, int row, int column, const struct table *from, int from_row,
+                                const char *name)
 {
 	struct table *to = &running->diagnosis->findings;
 	int from_column = table_find_column(from, name);
@@ -418,14 +418,14 @@ static void add_finding(struct running *running, const struct rule *rule, const 
 	table_set_text(findings, row, FINDING_RULE, rule->id);
 	table_set_text(findings, row, FINDING_TITLE, rule->title);
 	table_set_text(findings, row, FINDING_SEVERITY, rule_severity_name(rule->severity));
-	copy_text(running, row, FINDING_PLACE, rows, from_row, "place");
-	copy_text(running, row, FINDING_EVIDENCE, rows, from_row, "evidence");
+	diagnosis_copy_text(running, row, FINDING_PLACE, rows, from_row, "place");
+	diagnosis_copy_text(running, row, FINDING_EVIDENCE, rows, from_row, "evidence");
 	set_saving(running, row, rows, from_row);
-	copy_text(running, row, FINDING_TIME, rows, from_row, "time_of");
+	diagnosis_copy_text(running, row, FINDING_TIME, rows, from_row, "time_of");
 	set_confidence(findings, row, rows, from_row);
 	if (rule->verdict)
 		table_set_text(findings, row, FINDING_VERDICT, rule->verdict);
-	copy_text(running, row, FINDING_ADVICE, rows, from_row, "advice");
+	diagnosis_copy_text(running, row, FINDING_ADVICE, rows, from_row, "advice");
 	if (!table_get(findings, row, FINDING_ADVICE)->has_value) /* nothing of its own */
 		table_set_text(findings, row, FINDING_ADVICE, rule->advice);
 	table_set_text(findings, row, FINDING_WRONG, rule->wrong);
@@ -463,7 +463,7 @@ static enum status add_findings(struct running *running, const struct rule *rule
 	return status;
 }
 
-static void add_time(struct diagnosis *diagnosis, const char *kind, const char *name, int64_t cpu_ns)
+static void diagnosis_add_time(struct diagnosis *diagnosis, const char *kind, const char *name, int64_t cpu_ns)
 {
 	int row = table_row(&diagnosis->times);
 
@@ -479,7 +479,7 @@ static enum status apply_rule(struct running *running, const struct rule *rule, 
 	enum status status = what_is_missing(running, rule, &reason, arena, err);
 
 	if (!status && !reason)
-		status = ask(running, rule, &can_tell, arena, err);
+		status = diagnosis_ask(running, rule, &can_tell, arena, err);
 	if (!status && !can_tell)
 		reason = rule->cannot_tell;
 	if (!status && !reason)
@@ -508,7 +508,7 @@ static enum status apply_rules(struct running *running, const struct rule_set *r
 		int64_t before_ns = own_clock_ns(running);
 
 		status = apply_rule(running, &rules->rules[i], arena, err);
-		add_time(running->diagnosis, "rule", rules->rules[i].id, own_clock_ns(running) - before_ns);
+		diagnosis_add_time(running->diagnosis, "rule", rules->rules[i].id, own_clock_ns(running) - before_ns);
 	}
 	return status;
 }
@@ -516,15 +516,15 @@ static enum status apply_rules(struct running *running, const struct rule_set *r
 /* Also of those that the verdict alone reads. */
 static void add_times_of_tables(struct diagnosis *diagnosis, const struct report *report)
 {
-	add_time(diagnosis, "shared", "steps, launches, collectives", report->shared_cpu_ns);
+	diagnosis_add_time(diagnosis, "shared", "steps, launches, collectives", report->shared_cpu_ns);
 	for (int i = 0; analyses[i]; i++)
 		if (report->tables[i].is_ready)
-			add_time(diagnosis, "table", analyses[i]->name, report->tables[i].cpu_ns);
+			diagnosis_add_time(diagnosis, "table", analyses[i]->name, report->tables[i].cpu_ns);
 	table_sort(&diagnosis->times, TIME_CPU, false);
 }
 
 /* The mean step; without steps the whole trace of a device counts as one, as in the table step_breakdown. */
-static double mean_step(struct report *report)
+static double diagnosis_mean_step(struct report *report)
 {
 	const struct table *times = report_table(report, "step_time"), *parts = report_table(report, "step_breakdown");
 	double mean_ns, sum_ns = 0;
@@ -570,7 +570,7 @@ enum status diagnosis_run(struct diagnosis *diagnosis, struct report *report, co
 	const struct query_limits limits = {RULE_SECONDS, (int64_t)256 << 20};
 	const struct whole_steps whole = report_leave_out_damage(report);
 	const struct start_up start_up = report_leave_out_start_up(report);
-	struct running running = {.diagnosis = diagnosis, .report = report, .step_ns = mean_step(report)};
+	struct running running = {.diagnosis = diagnosis, .report = report, .step_ns = diagnosis_mean_step(report)};
 	double whole_ns;
 	struct arena arena;
 	enum status status = query_init(&running.query, report, &limits, err);

@@ -88,7 +88,7 @@ static enum status add_threshold(const struct rule_parser *parser, struct error 
 	return STATUS_OK;
 }
 
-static enum status unknown_key(const struct rule_parser *parser, struct error *err)
+static enum status rule_unknown_key(const struct rule_parser *parser, struct error *err)
 {
 	static const char *const keys[] = {"id",       "title",       "severity",  "verdict", "headline", "needs",
 	                                   "tells if", "cannot tell", "threshold", "advice",  "wrong",    NULL};
@@ -129,7 +129,7 @@ static enum status end_entry(struct rule_parser *parser, struct error *err)
 	}
 	status = !strcmp(key, "severity")    ? set_severity(parser, err)
 	         : !strcmp(key, "threshold") ? add_threshold(parser, err)
-	                                     : unknown_key(parser, err);
+	                                     : rule_unknown_key(parser, err);
 	parser->key = NULL;
 	return status;
 }

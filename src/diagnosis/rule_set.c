@@ -78,7 +78,7 @@ static int is_sql(const struct dirent *entry)
 	return length > 4 && !strcmp(entry->d_name + length - 4, ".sql");
 }
 
-static enum status add_file(struct rule_set *set, const char *path, struct error *err)
+static enum status rule_set_add_file(struct rule_set *set, const char *path, struct error *err)
 {
 	FILE *file = fopen(path, "r");
 	char *text;
@@ -109,7 +109,8 @@ enum status rule_set_add_folder(struct rule_set *set, const char *path, struct e
 		status = error_set(err, STATUS_INPUT, "there are no rules (*.sql) in '%s'", path);
 	for (int i = 0; i < count; i++) {
 		if (!status)
-			status = add_file(set, arena_printf(&set->arena, "%s/%s", path, entries[i]->d_name), err);
+			status = rule_set_add_file(set, arena_printf(&set->arena, "%s/%s", path, entries[i]->d_name),
+			                           err);
 		free(entries[i]);
 	}
 	free(entries);

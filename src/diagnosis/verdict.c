@@ -112,8 +112,8 @@ static bool names_rank(const char *place, const struct table *ranks)
 }
 
 /* ": rank 1, in data": where the finding is that would save most of those that make it that verdict. "": it is of no rank, or there is one. */
-static const char *place_of(const struct table *findings, const char *verdict, struct report *report,
-                            struct arena *arena)
+static const char *verdict_place_of(const struct table *findings, const char *verdict, struct report *report,
+                                    struct arena *arena)
 {
 	const struct table *ranks = report_table(report, "ranks");
 
@@ -184,7 +184,7 @@ static void count_causes(const struct table *checks, const struct rule_set *rule
 		*(causes.of[i].ratio > 0 ? told : silent) += 1;
 }
 
-static void decide(struct table *table, const char *verdict, double ratio, double margin, const char *sentence)
+static void verdict_decide(struct table *table, const char *verdict, double ratio, double margin, const char *sentence)
 {
 	int row = table_row(table);
 
@@ -214,8 +214,8 @@ static bool has_problem(const struct table *findings)
 }
 
 /* Sum of a column over the rows of a table whose column `key` is one of the names. */
-static double sum_of(struct report *report, const char *table_name, const char *column, const char *key,
-                     const char *const *names)
+static double verdict_sum_of(struct report *report, const char *table_name, const char *column, const char *key,
+                             const char *const *names)
 {
 	const struct table *table = report_table(report, table_name);
 	int name = table_find_column(table, key), ratio = table_find_column(table, column);
@@ -278,15 +278,15 @@ static struct evidence look_around(struct report *report, double step_ns, double
 	evidence.whole = evidence.has_steps || !evidence.has_device ? "a step" : "the whole trace";
 	evidence.saving_of = whole_ns > step_ns ? "a step with the time behind it" : evidence.whole;
 	if (evidence.has_device) {
-		evidence.idle = 1 - sum_of(report, "step_breakdown", "ratio", "part", works);
+		evidence.idle = 1 - verdict_sum_of(report, "step_breakdown", "ratio", "part", works);
 		evidence.idle *= whole_ns > 0 ? step_ns / whole_ns : 1;
-		evidence.compute = sum_of(report, "step_breakdown", "ratio", "part", kernels);
-		evidence.unseen = sum_of(report, "step_breakdown", "ratio", "part", nothing);
+		evidence.compute = verdict_sum_of(report, "step_breakdown", "ratio", "part", kernels);
+		evidence.unseen = verdict_sum_of(report, "step_breakdown", "ratio", "part", nothing);
 	} else {
-		evidence.compute = sum_of(report, "phases", "ratio", "name", phases);
-		evidence.no_phase = sum_of(report, "phases", "ratio", "name", other);
+		evidence.compute = verdict_sum_of(report, "phases", "ratio", "name", phases);
+		evidence.no_phase = verdict_sum_of(report, "phases", "ratio", "name", other);
 		evidence.unseen = report_table(report, "ops")->row_count /* some were recorded */
-		                          ? sum_of(report, "ops", "step_unseen_ratio", "name", rest)
+		                          ? verdict_sum_of(report, "ops", "step_unseen_ratio", "name", rest)
 		                          : evidence.no_phase;
 	}
 	look_at_devices(&evidence, report);
@@ -413,16 +413,16 @@ static void decide_unbound(struct diagnosis *diagnosis, const struct evidence *e
 		               arena_printf(&table->arena, "%s; %s of %s is in no phase, and no device was recorded",
 		                            most, units_ratio(a, evidence->no_phase), evidence->whole));
 	else if (!has_problems && (is_busy || !evidence->has_device))
-		decide(table, "healthy", first->ratio, margin, most);
+		verdict_decide(table, "healthy", first->ratio, margin, most);
 	else if (is_busy)
-		decide(table, "compute-bound", evidence->compute, margin,
-		       arena_printf(&table->arena, "%s %s of %s; %s%s",
-		                    evidence->has_device ? "kernels compute for"
-		                                         : "forward, backward and optimizer take",
-		                    units_ratio(a, evidence->compute), evidence->whole, most, unseen));
+		verdict_decide(table, "compute-bound", evidence->compute, margin,
+		               arena_printf(&table->arena, "%s %s of %s; %s%s",
+		                            evidence->has_device ? "kernels compute for"
+		                                                 : "forward, backward and optimizer take",
+		                            units_ratio(a, evidence->compute), evidence->whole, most, unseen));
 	else
-		decide(table, "mixed", first->ratio, margin,
-		       arena_printf(&table->arena, "%s%s%s", most, also_idle(evidence, &table->arena), unseen));
+		verdict_decide(table, "mixed", first->ratio, margin,
+		               arena_printf(&table->arena, "%s%s%s", most, also_idle(evidence, &table->arena), unseen));
 }
 
 /* "straggler-bound (31.5 % of a step: rank 1, in data)": one of two that take about as much. */
@@ -432,7 +432,7 @@ static const char *share_text(const struct diagnosis *diagnosis, struct report *
 	char ratio[UNITS_BYTES];
 
 	return arena_printf(arena, "%s (%s%s%s)", share->verdict, units_ratio(ratio, share->ratio), unit,
-	                    place_of(&diagnosis->findings, share->verdict, report, arena));
+	                    verdict_place_of(&diagnosis->findings, share->verdict, report, arena));
 }
 
 static void decide_by_shares(struct diagnosis *diagnosis, struct report *report, const struct evidence *evidence,
@@ -451,25 +451,26 @@ static void decide_by_shares(struct diagnosis *diagnosis, struct report *report,
 		return;
 	}
 	find_largest(shares, &first, &second);
-	place = place_of(&diagnosis->findings, first.verdict, report, arena);
+	place = verdict_place_of(&diagnosis->findings, first.verdict, report, arena);
 	if (first.ratio < BOUND_SHARE) {
 		decide_unbound(diagnosis, evidence, &first, place, told, silent);
 		return;
 	}
 	if (second.ratio >= BOUND_SHARE && second.ratio >= MIXED_PART * first.ratio) {
-		decide(table, "mixed", first.ratio, second.ratio - MIXED_PART * first.ratio,
-		       arena_printf(arena, "%s and %s%s",
-		                    share_text(diagnosis, report, &first, arena_printf(arena, " %s", unit), arena),
-		                    share_text(diagnosis, report, &second, "", arena), also_unseen(evidence, arena)));
+		verdict_decide(
+			table, "mixed", first.ratio, second.ratio - MIXED_PART * first.ratio,
+			arena_printf(arena, "%s and %s%s",
+		                     share_text(diagnosis, report, &first, arena_printf(arena, " %s", unit), arena),
+		                     share_text(diagnosis, report, &second, "", arena), also_unseen(evidence, arena)));
 		return;
 	}
 	if (second.verdict)
 		next = arena_printf(arena, "; next %s %s%s", second.verdict, units_ratio(b, second.ratio),
-		                    place_of(&diagnosis->findings, second.verdict, report, arena));
-	decide(table, first.verdict, first.ratio,
-	       first.ratio - (second.ratio > BOUND_SHARE ? second.ratio : BOUND_SHARE),
-	       arena_printf(arena, "%s %s%s%s%s", units_ratio(a, first.ratio), unit, place, next,
-	                    also_unseen(evidence, arena)));
+		                    verdict_place_of(&diagnosis->findings, second.verdict, report, arena));
+	verdict_decide(table, first.verdict, first.ratio,
+	               first.ratio - (second.ratio > BOUND_SHARE ? second.ratio : BOUND_SHARE),
+	               arena_printf(arena, "%s %s%s%s%s", units_ratio(a, first.ratio), unit, place, next,
+	                            also_unseen(evidence, arena)));
 }
 
 static void set_saving(struct diagnosis *diagnosis, double step_ns)

@@ -47,7 +47,7 @@ const uint8_t *decoder_unpack(struct decoder *decoder, const struct stepscope_bl
 	return length == (int)block->raw_bytes ? decoder->raw : NULL;
 }
 
-static bool split(struct columns *columns, const struct stepscope_block *block, const uint8_t *raw)
+static bool decode_split(struct columns *columns, const struct stepscope_block *block, const uint8_t *raw)
 {
 	uint32_t sizes[4];
 	if (block->raw_bytes < sizeof(sizes))
@@ -124,7 +124,7 @@ bool decoder_run(struct decoder *decoder, const struct stepscope_block *block, c
 	if (block->events > block->words) /* an event is one word at least */
 		return false;
 	const uint8_t *raw = block->shift < 32 ? decoder_unpack(decoder, block, data) : NULL;
-	if (!raw || !split(&columns, block, raw))
+	if (!raw || !decode_split(&columns, block, raw))
 		return false;
 	/* a payload word takes at least one byte of data, so this is enough for what can follow */
 	size_t payload_words = (size_t)(columns.data_end - columns.data);

@@ -22,7 +22,7 @@
 #include <unistd.h>
 
 #define MAX_POOL_BYTES (4ull << 30)
-#define MAX_TORN_BYTES (32u << 20) /* more than one append of the drainer */
+#define MAX_TORN_BYTES (32u << 20) /* more than one fold_append of the drainer */
 #define ORPHAN_SECONDS 3600
 #define RESCUE_MS 5000  /* for all rescues together that are at work */
 #define PARENT_TRIES 20 /* a millisecond each */
@@ -45,7 +45,7 @@ struct fold_state {
 
 /* ---- the pool -------------------------------------------------------------------------------------------------------------- */
 
-static bool read_all(int fd, uint8_t *out, uint64_t bytes)
+static bool fold_read_all(int fd, uint8_t *out, uint64_t bytes)
 {
 	for (uint64_t at = 0; at < bytes;) {
 		ssize_t n = pread(fd, out + at, bytes - at, (off_t)at);
@@ -82,7 +82,7 @@ static enum status load_pool(struct fold_state *fold, const char *path, int fd, 
 	if (!fold->bytes)
 		return error_set(err, STATUS_NO_MEMORY, "no memory for the pool '%s' (%" PRIu64 " bytes)", path,
 		                 fold->length);
-	if (!read_all(fd, fold->bytes, fold->length))
+	if (!fold_read_all(fd, fold->bytes, fold->length))
 		return error_errno(err, STATUS_INPUT, errno, "cannot read the pool '%s'", path);
 	fold->header = (const struct stepscope_pool_header *)fold->bytes;
 	if (!layout_is_sane(fold->header, fold->length))
@@ -215,7 +215,7 @@ static enum status cut_segment(struct fold_state *fold, const char *segment, str
 /* ---- writing --------------------------------------------------------------------------------------------------------------- */
 
 /* The block in fold->block. */
-static void append(struct fold_state *fold, size_t bytes)
+static void fold_append(struct fold_state *fold, size_t bytes)
 {
 	if (bytes)
 		block_mark_rescued(fold->block, pool_number(fold));
@@ -234,7 +234,7 @@ static void append(struct fold_state *fold, size_t bytes)
 static void append_block(struct fold_state *fold, enum stepscope_block_kind kind, uint32_t stream, const void *data,
                          size_t bytes)
 {
-	append(fold, block_write(fold->block, kind, stream, data, bytes));
+	fold_append(fold, block_write(fold->block, kind, stream, data, bytes));
 }
 
 static void append_symbols(struct fold_state *fold)
@@ -285,7 +285,7 @@ static void append_event(struct fold_state *fold, uint32_t stream, uint32_t head
 	const uint64_t *covered = stream_map_at(&fold->covered, stream);
 	encoder_begin(fold->encoder, stream, covered ? *covered : 0, fold->header->shift);
 	encoder_add_event(fold->encoder, head, tick, payload);
-	append(fold, encoder_finish(fold->encoder, 1, fold->block));
+	fold_append(fold, encoder_finish(fold->encoder, 1, fold->block));
 }
 
 static void append_slots(struct fold_state *fold)
@@ -343,7 +343,7 @@ static void append_chunk(struct fold_state *fold, const struct stepscope_chunk *
 		if (used == 0)
 			return;
 		fold->result->events += encoder_events(fold->encoder);
-		append(fold, encoder_finish(fold->encoder, 1, fold->block));
+		fold_append(fold, encoder_finish(fold->encoder, 1, fold->block));
 		at += used;
 		*covered = chunk->first_word + at;
 	}
@@ -407,7 +407,7 @@ static enum status fold_into(struct fold_state *fold, const char *segment, struc
 	return status;
 }
 
-static void fold_release(struct fold_state *fold)
+static void fold_fold_release(struct fold_state *fold)
 {
 	free(fold->bytes);
 	stream_map_release(&fold->covered);
@@ -432,13 +432,13 @@ static enum status fold_locked(int fd, const char *path, struct fold_result *res
 	}
 	if (result->was_folded)
 		place_find(result->segment_path, result);
-	fold_release(&fold);
+	fold_fold_release(&fold);
 	return status;
 }
 
 static bool read_header(int fd, struct stepscope_pool_header *header)
 {
-	return read_all(fd, (uint8_t *)header, sizeof(*header)) &&
+	return fold_read_all(fd, (uint8_t *)header, sizeof(*header)) &&
 	       memcmp(header->magic, STEPSCOPE_POOL_MAGIC, 8) == 0 &&
 	       memchr(header->segment_path, 0, sizeof(header->segment_path));
 }
@@ -481,7 +481,7 @@ static bool is_in_use(const struct stepscope_pool_header *header, const char *po
 	return is_found;
 }
 
-static bool peek(const char *pool_path, struct stepscope_pool_header *header)
+static bool fold_peek(const char *pool_path, struct stepscope_pool_header *header)
 {
 	int fd = open_pool(pool_path, false);
 	if (fd < 0)
@@ -574,7 +574,7 @@ static bool has_parent(char *segment)
 static bool is_candidate(const char *path, const char *run_directory)
 {
 	struct stepscope_pool_header header;
-	if (!peek(path, &header))
+	if (!fold_peek(path, &header))
 		return false;
 	bool is_there = access(header.segment_path, F_OK) == 0;
 	if (run_directory)

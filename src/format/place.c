@@ -37,7 +37,7 @@ struct place_state {
 	} schedule;
 };
 
-static bool is_operator(uint8_t kind)
+static bool place_is_operator(uint8_t kind)
 {
 	return kind == STEPSCOPE_SYMBOL_OP || kind == STEPSCOPE_SYMBOL_COLLECTIVE ||
 	       kind == STEPSCOPE_SYMBOL_BACKWARD || kind == STEPSCOPE_SYMBOL_SCRIPT;
@@ -58,7 +58,7 @@ static bool place_symbol(void *context, uint32_t id, uint8_t kind, const char *t
 		place->name_count = count;
 	}
 	free(place->names[id].text);
-	place->names[id] = (struct place_name){strndup(text, length), is_operator(kind)};
+	place->names[id] = (struct place_name){strndup(text, length), place_is_operator(kind)};
 	return true;
 }
 
@@ -95,7 +95,7 @@ static bool names_operator(const struct place_state *place, uint32_t id)
 }
 
 /* Up to the step of that number, and from there on. */
-static void note_capture(struct place_state *place, int64_t number, bool is_detail)
+static void place_note_capture(struct place_state *place, int64_t number, bool is_detail)
 {
 	struct place_schedule *schedule = &place->schedule;
 	struct fold_result *result = place->result;
@@ -113,7 +113,7 @@ static void note_capture(struct place_state *place, int64_t number, bool is_deta
 static void end_schedule(struct place_state *place)
 {
 	int64_t counted = (int64_t)place->result->steps_counted;
-	note_capture(place, counted > place->schedule.since ? counted : place->schedule.since, false);
+	place_note_capture(place, counted > place->schedule.since ? counted : place->schedule.since, false);
 	place->result->has_schedule = place->schedule.is_told && place->schedule.is_whole;
 }
 
@@ -130,10 +130,10 @@ static void place_step(struct place_state *place, struct place_stream *here, con
 	} else if (event->id == STEPSCOPE_STEP_CAPTURE && event->payload_count >= 2) {
 		bool is_counted = event->payload_count > 2; /* else the first step is still to come */
 		place->schedule.is_told = true;
-		note_capture(place, is_counted ? (int64_t)event->payload[2] : place->schedule.since,
-		             (event->payload[0] == STEPSCOPE_CAPTURE_RECORD ||
-		              event->payload[0] == STEPSCOPE_CAPTURE_SAVE) &&
-		                     event->payload[1] & STEPSCOPE_ACTIVE_DETAIL);
+		place_note_capture(place, is_counted ? (int64_t)event->payload[2] : place->schedule.since,
+		                   (event->payload[0] == STEPSCOPE_CAPTURE_RECORD ||
+		                    event->payload[0] == STEPSCOPE_CAPTURE_SAVE) &&
+		                           event->payload[1] & STEPSCOPE_ACTIVE_DETAIL);
 	}
 }
 

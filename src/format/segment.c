@@ -262,7 +262,7 @@ static bool on_drops(struct segment_walk *walk, const struct stepscope_block *bl
 	return walk->visitor->drops(walk->visitor->context, block->stream, &drops);
 }
 
-static bool on_end(struct segment_walk *walk, const struct stepscope_block *block, const uint8_t *data)
+static bool segment_on_end(struct segment_walk *walk, const struct stepscope_block *block, const uint8_t *data)
 {
 	char reason[256] = "";
 	memcpy(reason, data, block->bytes < sizeof(reason) - 1 ? block->bytes : sizeof(reason) - 1);
@@ -358,7 +358,7 @@ static bool on_block(struct segment_walk *walk, const struct stepscope_block *bl
 	case STEPSCOPE_BLOCK_DROPS:
 		return on_drops(walk, block, data);
 	case STEPSCOPE_BLOCK_END:
-		return on_end(walk, block, data);
+		return segment_on_end(walk, block, data);
 	case STEPSCOPE_BLOCK_ROWS:
 		return on_rows(walk, block, data);
 	default:
@@ -367,7 +367,7 @@ static bool on_block(struct segment_walk *walk, const struct stepscope_block *bl
 	}
 }
 
-static void note_damage(struct segment_walk *walk, uint64_t from, uint64_t to)
+static void segment_note_damage(struct segment_walk *walk, uint64_t from, uint64_t to)
 {
 	if (walk->stats->damaged_places++ == 0)
 		walk->stats->first_damage_offset = from;
@@ -427,7 +427,7 @@ static void walk_blocks(struct segment_walk *walk)
 			walk->stats->torn_bytes = walk->bytes - offset;
 			return;
 		}
-		note_damage(walk, offset, next);
+		segment_note_damage(walk, offset, next);
 		offset = next;
 	}
 }
@@ -448,7 +448,7 @@ static enum status walk_header(struct segment_walk *walk, struct error *err)
 		                 walk->name, STEPSCOPE_SEGMENT_MAGIC);
 	if (!segment_header_is_good(&header)) {
 		/* the blocks have checksums of their own: go on with a header that says little */
-		note_damage(walk, 0, sizeof(header));
+		segment_note_damage(walk, 0, sizeof(header));
 		if (header.clock < STEPSCOPE_CLOCK_TSC || header.clock > STEPSCOPE_CLOCK_NANOSECONDS)
 			header.clock = STEPSCOPE_CLOCK_TSC;
 	}

@@ -8,7 +8,7 @@
 
 #define SMALLEST 64u
 
-static size_t find(const struct stream_map *map, uint32_t key)
+static size_t stream_map_find(const struct stream_map *map, uint32_t key)
 {
 	size_t at = (key * 2654435761u) & (map->capacity - 1);
 	while (map->keys[at] && map->keys[at] != key)
@@ -16,7 +16,7 @@ static size_t find(const struct stream_map *map, uint32_t key)
 	return at;
 }
 
-static bool grow(struct stream_map *map)
+static bool stream_map_grow(struct stream_map *map)
 {
 	struct stream_map larger = {.capacity = map->capacity ? map->capacity * 2 : SMALLEST, .count = map->count};
 	larger.keys = calloc(larger.capacity, sizeof(*larger.keys));
@@ -29,7 +29,7 @@ static bool grow(struct stream_map *map)
 	for (size_t i = 0; i < map->capacity; i++) {
 		if (!map->keys[i])
 			continue;
-		size_t at = find(&larger, map->keys[i]);
+		size_t at = stream_map_find(&larger, map->keys[i]);
 		larger.keys[at] = map->keys[i];
 		larger.values[at] = map->values[i];
 	}
@@ -42,9 +42,9 @@ static bool grow(struct stream_map *map)
 uint64_t *stream_map_at(struct stream_map *map, uint32_t stream)
 {
 	uint32_t key = stream ? stream : UINT32_MAX;
-	if (map->count * 2 >= map->capacity && !grow(map))
+	if (map->count * 2 >= map->capacity && !stream_map_grow(map))
 		return NULL;
-	size_t at = find(map, key);
+	size_t at = stream_map_find(map, key);
 	if (!map->keys[at]) {
 		map->keys[at] = key;
 		map->count++;

@@ -30,8 +30,8 @@ struct cgroup {
 	struct cpu_group cpu;
 };
 
-static const char *read_file(struct host *host, struct host_file *file, const struct cgroup_path *path,
-                             const char *name)
+static const char *cgroup_read_file(struct host *host, struct host_file *file, const struct cgroup_path *path,
+                                    const char *name)
 {
 	char full[CGROUP_PATH_BYTES + 64];
 
@@ -40,10 +40,10 @@ static const char *read_file(struct host *host, struct host_file *file, const st
 }
 
 /* A file that holds one number, or "max". */
-static bool read_number(struct host *host, struct host_file *file, const struct cgroup_path *path, const char *name,
-                        uint64_t *number)
+static bool cgroup_read_number(struct host *host, struct host_file *file, const struct cgroup_path *path,
+                               const char *name, uint64_t *number)
 {
-	const char *text = read_file(host, file, path, name);
+	const char *text = cgroup_read_file(host, file, path, name);
 	char *end;
 
 	if (!text)
@@ -68,7 +68,8 @@ static void follow_memory(struct host *host, struct cgroup_path *path)
 	do {
 		struct host_file file = {0};
 
-		if (read_number(host, &file, &level, memory_limit_name(level.version), &limit) && limit < lowest) {
+		if (cgroup_read_number(host, &file, &level, memory_limit_name(level.version), &limit) &&
+		    limit < lowest) {
 			lowest = limit;
 			*path = level;
 		}
@@ -95,18 +96,19 @@ static void sample_memory(struct host *host, struct memory_group *group)
 
 	if (!group->path.version)
 		return;
-	if (read_number(host, &group->limit_file, &group->path, memory_limit_name(group->path.version), &number) &&
+	if (cgroup_read_number(host, &group->limit_file, &group->path, memory_limit_name(group->path.version),
+	                       &number) &&
 	    number < NO_LIMIT)
 		host_value(host, group->limit, (double)number);
-	if (read_number(host, &group->usage_file, &group->path, is_v2 ? "memory.current" : "memory.usage_in_bytes",
-	                &used)) {
+	if (cgroup_read_number(host, &group->usage_file, &group->path,
+	                       is_v2 ? "memory.current" : "memory.usage_in_bytes", &used)) {
 		host_value(host, group->used, (double)used);
-		text = read_file(host, &group->stat_file, &group->path, "memory.stat");
+		text = cgroup_read_file(host, &group->stat_file, &group->path, "memory.stat");
 		/* without the files that can be dropped at once: what counts against the limit */
 		if (text && host_find_number(text, is_v2 ? "inactive_file " : "total_inactive_file ", &inactive))
 			host_value(host, group->working_set, used > inactive ? (double)(used - inactive) : 0);
 	}
-	text = read_file(host, &group->event_file, &group->path, is_v2 ? "memory.events" : "memory.oom_control");
+	text = cgroup_read_file(host, &group->event_file, &group->path, is_v2 ? "memory.events" : "memory.oom_control");
 	if (text && host_find_number(text, "oom_kill ", &number)) {
 		host_value(host, group->oom_kills, (double)number);
 		host_note_oom_kills(host, true, number);
@@ -119,7 +121,8 @@ static void sample_memory(struct host *host, struct memory_group *group)
 static bool read_cores(struct host *host, struct host_file *quota_file, struct host_file *period_file,
                        const struct cgroup_path *path, double *cores)
 {
-	const char *text = read_file(host, quota_file, path, path->version == 2 ? "cpu.max" : "cpu.cfs_quota_us");
+	const char *text = cgroup_read_file(host, quota_file, path,
+	                                    path->version == 2 ? "cpu.max" : "cpu.cfs_quota_us");
 	double quota, period;
 	char *end;
 
@@ -129,7 +132,7 @@ static bool read_cores(struct host *host, struct host_file *quota_file, struct h
 	if (end == text || quota <= 0)
 		return false;
 	if (path->version == 1) {
-		text = read_file(host, period_file, path, "cpu.cfs_period_us");
+		text = cgroup_read_file(host, period_file, path, "cpu.cfs_period_us");
 		end = (char *)text;
 	}
 	period = end ? strtod(end, NULL) : 0;
@@ -194,14 +197,14 @@ static void sample_cpu(struct host *host, struct cpu_group *group)
 		return;
 	if (read_cores(host, &group->limit_file, &group->period_file, &group->path, &cores))
 		host_value(host, group->limit, cores);
-	text = read_file(host, &group->stat_file, &group->path, "cpu.stat");
+	text = cgroup_read_file(host, &group->stat_file, &group->path, "cpu.stat");
 	if (text) {
 		sample_throttling(host, group, text);
 		if (host_find_number(text, "usage_usec ", &number))
 			host_rate_value(host, &group->used_rate, group->used, number, 1e-6);
 	}
 	if (group->usage_path.version &&
-	    read_number(host, &group->usage_file, &group->usage_path, "cpuacct.usage", &number))
+	    cgroup_read_number(host, &group->usage_file, &group->usage_path, "cpuacct.usage", &number))
 		host_rate_value(host, &group->used_rate, group->used, number, 1e-9);
 }
 
@@ -215,7 +218,7 @@ static void open_groups(struct host *host, void *state)
 	open_cpu(host, &cgroup->cpu);
 }
 
-static void sample(struct host *host, void *state)
+static void cgroup_sample(struct host *host, void *state)
 {
 	struct cgroup *cgroup = state;
 
@@ -223,7 +226,7 @@ static void sample(struct host *host, void *state)
 	sample_cpu(host, &cgroup->cpu);
 }
 
-static void close_files(void *state)
+static void cgroup_close_files(void *state)
 {
 	struct cgroup *cgroup = state;
 
@@ -237,4 +240,5 @@ static void close_files(void *state)
 	host_file_close(&cgroup->cpu.usage_file);
 }
 
-const struct host_source host_cgroup = {"cgroup", sizeof(struct cgroup), open_groups, sample, close_files};
+const struct host_source host_cgroup = {"cgroup", sizeof(struct cgroup), open_groups, cgroup_sample,
+                                        cgroup_close_files};

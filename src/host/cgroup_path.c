@@ -10,7 +10,7 @@
 #include <string.h>
 
 /* Is `word` one of the words that commas separate in text[0..length)? */
-static bool has_word(const char *text, size_t length, const char *word)
+static bool cgroup_path_has_word(const char *text, size_t length, const char *word)
 {
 	size_t wanted = strlen(word);
 
@@ -72,7 +72,7 @@ static bool take_mount(const char *line, const char *end, int version, const cha
 	options = field_of(rest + 3, end, 2, &options_length);
 	if (version == 2 ? type_length != 7 || strncmp(type, "cgroup2", 7) != 0
 	                 : type_length != 6 || strncmp(type, "cgroup", 6) != 0 ||
-	                           !has_word(options, options_length, controller))
+	                           !cgroup_path_has_word(options, options_length, controller))
 		return false;
 	field = field_of(line, end, 3, &length);
 	copy_field(root, field, length);
@@ -98,7 +98,7 @@ static bool find_mount(struct host *host, int version, const char *controller, c
 }
 
 /* "4:memory:/docker/abc" or "0::/user.slice" */
-static bool find_group(struct host *host, int version, const char *controller, char *group)
+static bool cgroup_path_find_group(struct host *host, int version, const char *controller, char *group)
 {
 	struct host_file file = {0};
 	const char *text = host_file_read(host, &file, "/proc/self/cgroup");
@@ -109,8 +109,8 @@ static bool find_group(struct host *host, int version, const char *controller, c
 		const char *names = memchr(text, ':', (size_t)(end - text));
 		const char *path = names ? memchr(names + 1, ':', (size_t)(end - names - 1)) : NULL;
 
-		if (path &&
-		    (version == 2 ? path == names + 1 : has_word(names + 1, (size_t)(path - names - 1), controller))) {
+		if (path && (version == 2 ? path == names + 1
+		                          : cgroup_path_has_word(names + 1, (size_t)(path - names - 1), controller))) {
 			snprintf(group, CGROUP_PATH_BYTES, "%.*s", (int)(end - path - 1), path + 1);
 			is_found = group[0] == '/';
 		}
@@ -120,7 +120,7 @@ static bool find_group(struct host *host, int version, const char *controller, c
 	return is_found;
 }
 
-static void join(struct cgroup_path *path, const char *root, const char *group)
+static void cgroup_path_join(struct cgroup_path *path, const char *root, const char *group)
 {
 	size_t length = strcmp(root, "/") ? strlen(root) : 0;
 	const char *below = !strncmp(group, root, length) && (group[length] == '/' || !group[length]) ? group + length
@@ -141,10 +141,10 @@ bool cgroup_path_find(struct cgroup_path *path, struct host *host, const char *c
 	*path = (struct cgroup_path){0};
 	for (int version = 1; version <= 2; version++) {
 		if (!find_mount(host, version, controller, root, path->mount) ||
-		    !find_group(host, version, controller, group))
+		    !cgroup_path_find_group(host, version, controller, group))
 			continue;
 		path->version = version;
-		join(path, root, group);
+		cgroup_path_join(path, root, group);
 		if (!host_exists(host, path->directory))
 			memcpy(path->directory, path->mount, sizeof(path->directory));
 		return true;

@@ -34,7 +34,7 @@ struct cpu {
 	bool has_counters;
 };
 
-static void add_counters(struct host *host, struct core *core, const char *name)
+static void cpu_add_counters(struct host *host, struct core *core, const char *name)
 {
 	core->busy = host_counter(host, "%s.busy_ratio", name);
 	core->user = host_counter(host, "%s.user_ratio", name);
@@ -77,13 +77,13 @@ static void sample_core(struct host *host, struct core *core, const char *name, 
 	if (core->is_known) {
 		emit_shares(host, core, now);
 	} else {
-		add_counters(host, core, name);
+		cpu_add_counters(host, core, name);
 		core->is_known = true;
 	}
 	memcpy(core->last, now, sizeof(now));
 }
 
-static void sample_line(struct host *host, struct cpu *cpu, const char *line, unsigned long *beyond)
+static void cpu_sample_line(struct host *host, struct cpu *cpu, const char *line, unsigned long *beyond)
 {
 	unsigned long number;
 	char name[24];
@@ -119,7 +119,7 @@ static void sample_queue(struct host *host, struct cpu *cpu, const char *text)
 		host_value(host, cpu->blocked, (double)number);
 }
 
-static void sample(struct host *host, void *state)
+static void cpu_sample(struct host *host, void *state)
 {
 	struct cpu *cpu = state;
 	const char *text = host_file_read(host, &cpu->file, "/proc/stat");
@@ -130,7 +130,7 @@ static void sample(struct host *host, void *state)
 	while (!strncmp(text, "cpu", 3)) {
 		const char *next = strchr(text, '\n');
 
-		sample_line(host, cpu, text, &beyond);
+		cpu_sample_line(host, cpu, text, &beyond);
 		if (!next)
 			return;
 		text = next + 1;
@@ -140,9 +140,9 @@ static void sample(struct host *host, void *state)
 		host_omit(host, "cpu: the first %d of %lu cores are recorded", HOST_MAX_CORES, HOST_MAX_CORES + beyond);
 }
 
-static void close_files(void *state)
+static void cpu_close_files(void *state)
 {
 	host_file_close(&((struct cpu *)state)->file);
 }
 
-const struct host_source host_cpu = {"cpu", sizeof(struct cpu), NULL, sample, close_files};
+const struct host_source host_cpu = {"cpu", sizeof(struct cpu), NULL, cpu_sample, cpu_close_files};

@@ -36,7 +36,7 @@ static bool is_whole_device(const struct host *host, const char *name)
 	return host_exists(host, path) || !host_exists(host, "/sys/block");
 }
 
-static void add_counters(struct host *host, struct disk *disk)
+static void disk_add_counters(struct host *host, struct disk *disk)
 {
 	disk->is_recorded = true;
 	disk->read = host_counter(host, "disk.%s.read_bytes_per_s", disk->name);
@@ -44,7 +44,7 @@ static void add_counters(struct host *host, struct disk *disk)
 	disk->busy = host_counter(host, "disk.%s.busy_ratio", disk->name);
 }
 
-static struct disk *find(struct host *host, struct disks *disks, const char *name)
+static struct disk *disk_find(struct host *host, struct disks *disks, const char *name)
 {
 	struct disk *disk;
 
@@ -64,14 +64,14 @@ static struct disk *find(struct host *host, struct disks *disks, const char *nam
 		return disk;
 	if (disks->recorded < HOST_MAX_DEVICES) {
 		disks->recorded++;
-		add_counters(host, disk);
+		disk_add_counters(host, disk);
 	} else {
 		host_omit(host, "disk: the first %d disks are recorded", HOST_MAX_DEVICES);
 	}
 	return disk;
 }
 
-static void sample_line(struct host *host, struct disks *disks, const char *line)
+static void disk_sample_line(struct host *host, struct disks *disks, const char *line)
 {
 	uint64_t sectors_read, sectors_written, busy_ms;
 	char name[HOST_NAME_BYTES];
@@ -80,7 +80,7 @@ static void sample_line(struct host *host, struct disks *disks, const char *line
 	if (sscanf(line, "%*u %*u %47s %*u %*u %" SCNu64 " %*u %*u %*u %" SCNu64 " %*u %*u %" SCNu64, name,
 	           &sectors_read, &sectors_written, &busy_ms) != 4)
 		return;
-	disk = find(host, disks, name);
+	disk = disk_find(host, disks, name);
 	if (!disk || !disk->is_recorded)
 		return;
 	host_rate_value(host, &disk->read_rate, disk->read, sectors_read, SECTOR_BYTES);
@@ -88,7 +88,7 @@ static void sample_line(struct host *host, struct disks *disks, const char *line
 	host_rate_value(host, &disk->busy_rate, disk->busy, busy_ms, 1e-3);
 }
 
-static void sample(struct host *host, void *state)
+static void disk_sample(struct host *host, void *state)
 {
 	struct disks *disks = state;
 	const char *text = host_file_read(host, &disks->file, "/proc/diskstats");
@@ -97,14 +97,14 @@ static void sample(struct host *host, void *state)
 	while (text && *text) {
 		const char *next = strchr(text, '\n');
 
-		sample_line(host, disks, text);
+		disk_sample_line(host, disks, text);
 		text = next ? next + 1 : NULL;
 	}
 }
 
-static void close_files(void *state)
+static void disk_close_files(void *state)
 {
 	host_file_close(&((struct disks *)state)->file);
 }
 
-const struct host_source host_disk = {"disk", sizeof(struct disks), NULL, sample, close_files};
+const struct host_source host_disk = {"disk", sizeof(struct disks), NULL, disk_sample, disk_close_files};

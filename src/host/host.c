@@ -49,7 +49,7 @@ static bool make_path(const struct host *host, char *out, const char *path)
 }
 
 /* Reads from the start until the end; files of /proc give it in pieces. */
-static bool read_all(struct host *host, int fd)
+static bool host_read_all(struct host *host, int fd)
 {
 	size_t length = 0;
 
@@ -90,7 +90,7 @@ const char *host_file_read(struct host *host, struct host_file *file, const char
 		}
 		file->fd_plus_one = fd + 1;
 	}
-	if (read_all(host, file->fd_plus_one - 1))
+	if (host_read_all(host, file->fd_plus_one - 1))
 		return host->text;
 	/* pressure says "not supported" at the first read; a removed cgroup or device fails later */
 	host_file_close(file);

@@ -31,7 +31,7 @@ struct host_recording {
 	int ledger;
 };
 
-static int64_t now_ns(void)
+static int64_t host_recording_now_ns(void)
 {
 	struct timespec now;
 
@@ -70,7 +70,7 @@ static void value(void *context, uint32_t number, double amount)
 		emit_counter(number, amount);
 }
 
-static void sample(struct host_recording *recording)
+static void host_recording_sample(struct host_recording *recording)
 {
 	const struct host_sink sink = {.counter = counter, .value = value};
 	const char *omitted;
@@ -79,7 +79,7 @@ static void sample(struct host_recording *recording)
 		recording->host = host_new("/");
 	if (!recording->host)
 		return;
-	recording->last_ns = now_ns();
+	recording->last_ns = host_recording_now_ns();
 	host_sample(recording->host, recording->last_ns, &sink);
 	while ((omitted = host_ledger(recording->host, recording->ledger)) != NULL) {
 		char key[32];
@@ -105,14 +105,14 @@ struct host_recording *host_recording_new(const char *run_directory, const char 
 	recording = memory_resize(NULL, 1, sizeof(*recording));
 	*recording = (struct host_recording){.is_machine_wanted = is_machine_wanted, .claim = -1};
 	snprintf(recording->run_id, sizeof(recording->run_id), "%s", run_id);
-	sample(recording);
+	host_recording_sample(recording);
 	return recording;
 }
 
 void host_recording_tick(struct host_recording *recording)
 {
 	if (recording)
-		sample(recording);
+		host_recording_sample(recording);
 }
 
 void host_recording_fact(struct host_recording *recording, const char *key, const char *text)
@@ -131,8 +131,8 @@ void host_recording_free(struct host_recording *recording, const char *reason)
 	if (!recording)
 		return;
 	/* a program that ran for less than a second has its values from here */
-	if (recording->host && now_ns() - recording->last_ns > LAST_SAMPLE_NS)
-		sample(recording);
+	if (recording->host && host_recording_now_ns() - recording->last_ns > LAST_SAMPLE_NS)
+		host_recording_sample(recording);
 	session_stop(reason);
 	host_free(recording->host);
 	if (recording->claim >= 0)

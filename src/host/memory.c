@@ -14,7 +14,7 @@ struct memory {
 	struct host_rate fault_rate, in_rate, out_rate;
 };
 
-static void add_counters(struct host *host, struct memory *memory)
+static void memory_add_counters(struct host *host, struct memory *memory)
 {
 	memory->has_counters = true;
 	memory->total = host_counter(host, "memory.total_bytes");
@@ -65,13 +65,13 @@ static void sample_vmstat(struct host *host, struct memory *memory, const char *
 	}
 }
 
-static void sample(struct host *host, void *state)
+static void memory_sample(struct host *host, void *state)
 {
 	struct memory *memory = state;
 	const char *text;
 
 	if (!memory->has_counters)
-		add_counters(host, memory);
+		memory_add_counters(host, memory);
 	text = host_file_read(host, &memory->meminfo, "/proc/meminfo");
 	if (text)
 		sample_meminfo(host, memory, text);
@@ -80,7 +80,7 @@ static void sample(struct host *host, void *state)
 		sample_vmstat(host, memory, text);
 }
 
-static void close_files(void *state)
+static void memory_close_files(void *state)
 {
 	struct memory *memory = state;
 
@@ -88,4 +88,4 @@ static void close_files(void *state)
 	host_file_close(&memory->vmstat);
 }
 
-const struct host_source host_memory = {"memory", sizeof(struct memory), NULL, sample, close_files};
+const struct host_source host_memory = {"memory", sizeof(struct memory), NULL, memory_sample, memory_close_files};

@@ -21,7 +21,7 @@ struct network {
 	int hint;
 };
 
-static struct interface *find(struct host *host, struct network *network, const char *name)
+static struct interface *network_find(struct host *host, struct network *network, const char *name)
 {
 	struct interface *item;
 
@@ -46,7 +46,7 @@ static struct interface *find(struct host *host, struct network *network, const 
 }
 
 /* "  eth0: 10 1 0 0 0 0 0 0 20 2 0 0 0 0 0 0"; the name ends at the last colon before the numbers (eth0:1 is one). */
-static void sample_line(struct host *host, struct network *network, const char *line, const char *end)
+static void network_sample_line(struct host *host, struct network *network, const char *line, const char *end)
 {
 	uint64_t received, sent, received_dropped, sent_dropped;
 	const char *colon = memrchr(line, ':', (size_t)(end - line));
@@ -61,7 +61,7 @@ static void sample_line(struct host *host, struct network *network, const char *
 	           &received_dropped, &sent, &sent_dropped) != 4)
 		return;
 	snprintf(name, sizeof(name), "%.*s", (int)(colon - line), line);
-	item = find(host, network, name);
+	item = network_find(host, network, name);
 	if (!item)
 		return;
 	host_rate_value(host, &item->received_rate, item->received, received, 1);
@@ -69,7 +69,7 @@ static void sample_line(struct host *host, struct network *network, const char *
 	host_rate_value(host, &item->dropped_rate, item->dropped, received_dropped + sent_dropped, 1);
 }
 
-static void sample(struct host *host, void *state)
+static void network_sample(struct host *host, void *state)
 {
 	struct network *network = state;
 	const char *text = host_file_read(host, &network->file, "/proc/net/dev");
@@ -80,14 +80,14 @@ static void sample(struct host *host, void *state)
 
 		/* the two lines of the heading have bars */
 		if (!memchr(text, '|', (size_t)(end - text)))
-			sample_line(host, network, text, end);
+			network_sample_line(host, network, text, end);
 		text = *end ? end + 1 : NULL;
 	}
 }
 
-static void close_files(void *state)
+static void network_close_files(void *state)
 {
 	host_file_close(&((struct network *)state)->file);
 }
 
-const struct host_source host_network = {"network", sizeof(struct network), NULL, sample, close_files};
+const struct host_source host_network = {"network", sizeof(struct network), NULL, network_sample, network_close_files};

@@ -25,7 +25,7 @@ struct pressure {
 };
 
 /* "some avg10=0.12 avg60=0.00 avg300=0.00 total=1234", microseconds */
-static void sample_line(struct host *host, struct pressure_line *line, const char *text, const char *word)
+static void pressure_sample_line(struct host *host, struct pressure_line *line, const char *text, const char *word)
 {
 	const char *found = strstr(text, word);
 	const char *average, *total;
@@ -56,11 +56,11 @@ static void sample_resource(struct host *host, struct resource *resource, const 
 		resource->full.average = host_counter(host, "pressure.%s.full_avg10_ratio", name);
 		resource->has_counters = true;
 	}
-	sample_line(host, &resource->some, text, "some ");
-	sample_line(host, &resource->full, text, "full ");
+	pressure_sample_line(host, &resource->some, text, "some ");
+	pressure_sample_line(host, &resource->full, text, "full ");
 }
 
-static void sample(struct host *host, void *state)
+static void pressure_sample(struct host *host, void *state)
 {
 	struct pressure *pressure = state;
 
@@ -69,7 +69,7 @@ static void sample(struct host *host, void *state)
 	sample_resource(host, &pressure->memory, "memory");
 }
 
-static void close_files(void *state)
+static void pressure_close_files(void *state)
 {
 	struct pressure *pressure = state;
 
@@ -78,4 +78,5 @@ static void close_files(void *state)
 	host_file_close(&pressure->memory.file);
 }
 
-const struct host_source host_pressure = {"pressure", sizeof(struct pressure), NULL, sample, close_files};
+const struct host_source host_pressure = {"pressure", sizeof(struct pressure), NULL, pressure_sample,
+                                          pressure_close_files};

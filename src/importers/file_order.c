@@ -21,7 +21,7 @@ void file_order_begin(struct file_order *order, const struct model *model, const
 	order->count++;
 }
 
-static int compare(const void *left, const void *right)
+static int file_order_compare(const void *left, const void *right)
 {
 	const struct ordered_file *a = left, *b = right;
 	return strverscmp(a->name, b->name);
@@ -29,7 +29,7 @@ static int compare(const void *left, const void *right)
 
 bool file_order_is_before(const struct file_order *order, uint32_t number)
 {
-	return compare(&order->files[order->count - 1], &order->files[number]) < 0;
+	return file_order_compare(&order->files[order->count - 1], &order->files[number]) < 0;
 }
 
 bool file_order_has_text(struct file_order *order, struct input_text text, int64_t rank)
@@ -58,24 +58,24 @@ void file_order_note_copy(const struct file_order *order, struct model *model)
 	                 "its text is that of another file: it is read once");
 }
 
-static bool is_settled(const struct file_order *order)
+static bool file_order_is_settled(const struct file_order *order)
 {
 	for (uint32_t i = 1; i < order->count; i++)
-		if (compare(&order->files[i - 1], &order->files[i]) > 0)
+		if (file_order_compare(&order->files[i - 1], &order->files[i]) > 0)
 			return false;
 	return true;
 }
 
 void file_order_settle(struct file_order *order, struct model *model)
 {
-	if (is_settled(order))
+	if (file_order_is_settled(order))
 		return;
 	struct model_place *places = memory_resize(NULL, (size_t)order->count + 1, sizeof *places);
 	uint32_t *numbers = memory_resize(NULL, order->count, sizeof *numbers);
 	for (uint32_t i = 0; i < order->count; i++)
 		places[i] = order->files[i].place;
 	places[order->count] = model_place_here(model);
-	merge_sort(order->files, order->count, sizeof *order->files, compare);
+	merge_sort(order->files, order->count, sizeof *order->files, file_order_compare);
 	for (uint32_t i = 0; i < order->count; i++)
 		numbers[i] = order->files[i].number;
 	model_reorder(model, places, order->count, numbers);

@@ -72,8 +72,8 @@ static enum status check_window(const struct importer *importer, const struct mo
 	return STATUS_USAGE;
 }
 
-static enum status finish(const struct importer *importer, const struct model_filter *filter, const char *path,
-                          enum status status, struct model *model, struct error *err)
+static enum status import_paths_finish(const struct importer *importer, const struct model_filter *filter,
+                                       const char *path, enum status status, struct model *model, struct error *err)
 {
 	if (status == STATUS_OK)
 		status = check_filter(model, filter, path, err);
@@ -100,10 +100,11 @@ enum status importer_load(const struct importer *importer, const char *path, con
 	return status;
 }
 
-static enum status load(const struct importer *importer, const char *path, const struct model_filter *filter,
-                        struct model *model, struct error *err)
+static enum status import_paths_load(const struct importer *importer, const char *path,
+                                     const struct model_filter *filter, struct model *model, struct error *err)
 {
-	return finish(importer, filter, path, importer_load(importer, path, filter, model, err), model, err);
+	return import_paths_finish(importer, filter, path, importer_load(importer, path, filter, model, err), model,
+	                           err);
 }
 
 /* A directory without a trace or a recording, or an archive without a trace. False: nothing in it is of ranks, and *status stays. */
@@ -119,7 +120,7 @@ static bool load_ranks_of(const struct importer_source *source, const struct mod
 	else if (!is_found && !source->is_directory)
 		loaded = rank_files_load_archive(path, importer_of_bytes, filter, model, &is_found, err);
 	if (is_found)
-		*status = finish(NULL, filter, path, loaded, model, err);
+		*status = import_paths_finish(NULL, filter, path, loaded, model, err);
 	rank_files_release(&files);
 	return is_found;
 }
@@ -152,12 +153,12 @@ static const struct importer *importer_of_sets(void)
 	return importers[i];
 }
 
-static enum status load_stream(const char *path, const struct model_filter *filter, struct model *model,
-                               struct error *err)
+static enum status import_paths_load_stream(const char *path, const struct model_filter *filter, struct model *model,
+                                            struct error *err)
 {
 	enum status status = check_window(NULL, filter, path, err);
 	if (status == STATUS_OK)
-		status = load(importer_of_streams(), path, filter, model, err);
+		status = import_paths_load(importer_of_streams(), path, filter, model, err);
 	if (status == STATUS_INPUT && !err->hint[0])
 		error_hint(err,
 		           "what comes through a pipe is read as a trace of torch.profiler; give all else as a file");
@@ -199,7 +200,7 @@ enum status import_path(const char *path, const struct model_filter *filter, str
 {
 	struct importer_source source;
 	if (importer_source_is_stream(path))
-		return load_stream(path, filter, model, err);
+		return import_paths_load_stream(path, filter, model, err);
 	enum status status = importer_source_read(&source, path, err);
 	if (status != STATUS_OK)
 		return status;
@@ -208,7 +209,7 @@ enum status import_path(const char *path, const struct model_filter *filter, str
 		return STATUS_USAGE;
 	if (importer) {
 		struct error problem;
-		status = load(importer, path, filter, model, &problem);
+		status = import_paths_load(importer, path, filter, model, &problem);
 		if (status == STATUS_OK)
 			add_beside(importer, &source, model);
 		else if (!load_as_ranks(importer, &source, filter, model, &status, err))
@@ -261,7 +262,7 @@ static enum status load_paths(const char *const *paths, uint32_t count, const st
 	status = is_found ? rank_files_load(&files, paths[0], filter, model, err)
 	                  : importer_of_sets()->load_set(paths, count, filter, model, err);
 	rank_files_release(&files);
-	return finish(NULL, filter, paths[0], status, model, err);
+	return import_paths_finish(NULL, filter, paths[0], status, model, err);
 }
 
 enum status import_paths(const char *const *paths, uint32_t count, const struct model_filter *filter,

@@ -20,7 +20,7 @@ struct other_times_run { /* of a trainer: its steps */
 	int64_t start_ns, end_ns;
 };
 
-static void find_times(const struct model *model, struct other_times_run *runs)
+static void other_times_find_times(const struct model *model, struct other_times_run *runs)
 {
 	for (uint32_t i = 0; i < model->steps_count; i++) {
 		const struct model_step *step = &model->steps[i];
@@ -42,7 +42,7 @@ static int64_t gap_of(const struct other_times_run *one, const struct other_time
 }
 
 /* Ranks of machines whose clocks were not set are ranks all the same; but a job has each of them once. */
-static void tell(struct model *model, uint32_t number, struct other_times_run *run, int64_t gap_ns)
+static void other_times_tell(struct model *model, uint32_t number, struct other_times_run *run, int64_t gap_ns)
 {
 	const struct process *process = &model->processes[number];
 	char text[256], where[64], gap[UNITS_BYTES];
@@ -61,7 +61,7 @@ static void tell(struct model *model, uint32_t number, struct other_times_run *r
 }
 
 /* With all other processes of its file. */
-static void leave_out(struct model *model, const struct other_times_run *runs)
+static void other_times_drop(struct model *model, const struct other_times_run *runs)
 {
 	bool *is_left_out = memory_resize(NULL, (size_t)model->processes_count + 1, sizeof *is_left_out);
 
@@ -82,16 +82,16 @@ void other_times_leave_out(struct model *model)
 	bool is_any = false;
 
 	memset(runs, 0, bytes);
-	find_times(model, runs);
+	other_times_find_times(model, runs);
 	for (uint32_t i = 0; i < model->processes_count; i++) {
 		if (!runs[i].has_steps)
 			continue;
 		first = first ? first : &runs[i];
 		if (gap_of(first, &runs[i]) > CLOCKS_DIFFER_NS)
-			tell(model, i, &runs[i], gap_of(first, &runs[i]));
+			other_times_tell(model, i, &runs[i], gap_of(first, &runs[i]));
 		is_any |= runs[i].is_left_out;
 	}
 	if (is_any)
-		leave_out(model, runs);
+		other_times_drop(model, runs);
 	free(runs);
 }

@@ -23,7 +23,7 @@
 
 /* ---- which files ---- */
 
-static void add(struct rank_files *files, const char *path, const struct importer *importer)
+static void rank_files_add(struct rank_files *files, const char *path, const struct importer *importer)
 {
 	MEMORY_GROW(files->files, files->count, files->capacity, 16);
 	struct rank_file *file = &files->files[files->count++];
@@ -47,13 +47,13 @@ bool rank_files_find(struct rank_files *files, const char *directory, find_impor
 		has_recording |= text_ends_with(entries[i]->d_name, ".ssr") && !(is_named && converted_is_file(path));
 		free(entries[i]);
 		if (!has_recording && is_named && stat(path, &info) == 0 && S_ISREG(info.st_mode))
-			add(files, path, files->count < FILES_MAX ? find(path) : NULL);
+			rank_files_add(files, path, files->count < FILES_MAX ? find(path) : NULL);
 	}
 	free(entries);
 	return !has_recording && files->importer;
 }
 
-static int compare_files(const void *left, const void *right)
+static int rank_files_compare_files(const void *left, const void *right)
 {
 	const struct rank_file *a = left, *b = right;
 	return strverscmp(a->path, b->path);
@@ -64,10 +64,10 @@ bool rank_files_take(struct rank_files *files, const char *const *paths, uint32_
 {
 	bool is_one_kind = true;
 	for (uint32_t i = 0; i < count && is_one_kind; i++) {
-		add(files, paths[i], find(paths[i]));
+		rank_files_add(files, paths[i], find(paths[i]));
 		is_one_kind = files->importer && files->files[i].importer == files->importer;
 	}
-	qsort(files->files, files->count, sizeof *files->files, compare_files);
+	qsort(files->files, files->count, sizeof *files->files, rank_files_compare_files);
 	return is_one_kind;
 }
 
@@ -99,7 +99,7 @@ static bool is_taken(const struct model *model, uint32_t before, int64_t rank)
 }
 
 /* "rank3/snapshot.pickle" says it, too, in an archive. */
-static int64_t rank_of(const char *name, bool is_member)
+static int64_t rank_files_rank_of(const char *name, bool is_member)
 {
 	const char *file = file_name_of(name);
 	int64_t rank = kineto_rank_of_name(name);
@@ -160,7 +160,7 @@ static void name_all(const struct rank_files_loading *loading)
 		const struct ordered_file *file = &order->files[i];
 		uint32_t end = i + 1 < order->count ? file[1].place.processes : loading->model->processes_count;
 		name_processes(loading->model, file->place.processes, end, file->name,
-		               rank_of(file->name, loading->are_members));
+		               rank_files_rank_of(file->name, loading->are_members));
 	}
 }
 
@@ -186,15 +186,16 @@ static enum status load_either(const struct importer *importer, const char *name
 }
 
 /* Of the file that was begun last. A copy is no rank of its own, unless it is named so: what has no times may well be the same. */
-static enum status load_input(struct rank_files_loading *loading, const struct importer *importer, const char *name,
-                              struct input_stream *input, const struct model_filter *filter, struct error *problem)
+static enum status rank_files_load_input(struct rank_files_loading *loading, const struct importer *importer,
+                                         const char *name, struct input_stream *input,
+                                         const struct model_filter *filter, struct error *problem)
 {
 	struct file_order *order = &loading->order;
 	input_sum(input);
 	enum status status = load_either(importer, name, input, filter, loading->model, problem);
 	if (status != STATUS_OK)
 		return status;
-	int64_t rank = importer->load_input ? rank_of(name, loading->are_members) : -1;
+	int64_t rank = importer->load_input ? rank_files_rank_of(name, loading->are_members) : -1;
 	if (file_order_has_text(order, input_summed(input), rank)) {
 		model_forget(loading->model, &order->files[order->count - 1].place);
 		file_order_note_copy(order, loading->model);
@@ -211,12 +212,12 @@ static enum status load_path(struct rank_files_loading *loading, const struct im
 	enum status status = input_open(path, &input, problem);
 	if (status != STATUS_OK)
 		return status;
-	status = load_input(loading, importer, path, input, filter, problem);
+	status = rank_files_load_input(loading, importer, path, input, filter, problem);
 	input_close(input);
 	return status;
 }
 
-static enum status finish(struct rank_files_loading *loading, const char *path, struct error *err)
+static enum status rank_files_finish(struct rank_files_loading *loading, const char *path, struct error *err)
 {
 	file_order_settle(&loading->order, loading->model);
 	name_all(loading);
@@ -254,7 +255,7 @@ enum status rank_files_load(const struct rank_files *files, const char *director
 			note_problem(&loading, path, &problem);
 		}
 	}
-	return finish(&loading, directory, err);
+	return rank_files_finish(&loading, directory, err);
 }
 
 /* ---- archives ---- */
@@ -295,8 +296,8 @@ static void look_at_member(struct archive_loading *archive, struct archive_reade
 	input_close(input);
 }
 
-static enum status load_stream(struct archive_loading *archive, const char *name, struct input_stream *input,
-                               struct error *problem)
+static enum status rank_files_load_stream(struct archive_loading *archive, const char *name, struct input_stream *input,
+                                          struct error *problem)
 {
 	const char *head;
 	size_t length;
@@ -307,7 +308,7 @@ static enum status load_stream(struct archive_loading *archive, const char *name
 		pass_over(&archive->loading, name, other_kind(head, length));
 		return STATUS_OK;
 	}
-	return load_input(&archive->loading, archive->importer, name, input, archive->filter, problem);
+	return rank_files_load_input(&archive->loading, archive->importer, name, input, archive->filter, problem);
 }
 
 static void load_member(struct archive_loading *archive, struct archive_reader *reader, const char *name)
@@ -317,7 +318,7 @@ static void load_member(struct archive_loading *archive, struct archive_reader *
 	file_order_begin(&archive->loading.order, archive->loading.model, name);
 	enum status status = input_open_member(reader, name, &input, &problem);
 	if (status == STATUS_OK) {
-		status = load_stream(archive, name, input, &problem);
+		status = rank_files_load_stream(archive, name, input, &problem);
 		input_close(input);
 	}
 	if (status != STATUS_OK)
@@ -367,5 +368,5 @@ enum status rank_files_load_archive(const char *path, find_importer_here find, c
 		file_order_begin(&archive.loading.order, model, path);
 		note_problem(&archive.loading, path, &broken);
 	}
-	return finish(&archive.loading, path, err);
+	return rank_files_finish(&archive.loading, path, err);
 }

@@ -10,7 +10,7 @@
 #include <sys/stat.h>
 
 /* -1: none, or several. */
-static int64_t rank_of(const struct model *model, int32_t *world_size)
+static int64_t job_files_rank_of(const struct model *model, int32_t *world_size)
 {
 	int64_t rank = -1;
 
@@ -59,7 +59,7 @@ void job_file_init(struct job_file *file, const char *operand, const struct mode
 	*file = (struct job_file){.path = operand, .rank = -1, .world_size = -1};
 	if (stat(operand, &info) != 0 || !S_ISREG(info.st_mode))
 		return;
-	file->rank = has_any_rank(model) ? rank_of(model, &file->world_size) : kineto_rank_of_name(operand);
+	file->rank = has_any_rank(model) ? job_files_rank_of(model, &file->world_size) : kineto_rank_of_name(operand);
 	take_times(file, model);
 }
 

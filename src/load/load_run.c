@@ -17,7 +17,7 @@
 #include <signal.h>
 #include <sys/stat.h>
 
-static void on_progress(void *context, uint64_t done, uint64_t total)
+static void load_run_on_progress(void *context, uint64_t done, uint64_t total)
 {
 	progress_update(context, done, total);
 }
@@ -45,8 +45,8 @@ static void explain_metrics(const char *const *paths, uint32_t count, struct err
 	}
 }
 
-static enum status load(struct loaded_run *run, const char *const *paths, uint32_t count,
-                        const struct analysis_options *options, int64_t memory_bytes, struct error *err)
+static enum status load_run_load(struct loaded_run *run, const char *const *paths, uint32_t count,
+                                 const struct analysis_options *options, int64_t memory_bytes, struct error *err)
 {
 	const struct model_filter filter = {options->has_steps, options->first_step,  options->last_step,
 	                                    options->window,    options->last_window, options->pid,
@@ -59,7 +59,7 @@ static enum status load(struct loaded_run *run, const char *const *paths, uint32
 	signal(SIGXFSZ, SIG_IGN); /* a temporary file that may not grow is an error like a full disk */
 	model_init(&run->model, (uint64_t)memory_bytes);
 	progress_begin(&progress, "Reading", "bytes", false);
-	run->model.on_progress = on_progress;
+	run->model.on_progress = load_run_on_progress;
 	run->model.progress_context = &progress;
 	status = import_paths(paths, count, &filter, &run->model, err);
 	run->model.on_progress = NULL;
@@ -79,14 +79,14 @@ enum status load_run(struct loaded_run *run, const char *operand, const struct a
 	run->path = command_run_path(operand, err);
 	if (!run->path)
 		return err->status;
-	return load(run, &run->path, 1, options, memory_bytes, err);
+	return load_run_load(run, &run->path, 1, options, memory_bytes, err);
 }
 
 enum status load_files(struct loaded_run *run, const char *const *paths, uint32_t count,
                        const struct analysis_options *options, int64_t memory_bytes, struct error *err)
 {
 	run->path = paths[0];
-	return load(run, paths, count, options, memory_bytes, err);
+	return load_run_load(run, paths, count, options, memory_bytes, err);
 }
 
 static bool is_file(const char *path)
@@ -135,7 +135,7 @@ enum status load_operands(struct loaded_run *run, const struct options_result *a
 		                memory_bytes, err);
 	join_operands(name, sizeof(name), arguments);
 	run->path = name;
-	return load(run, arguments->operands, (uint32_t)arguments->operand_count, options, memory_bytes, err);
+	return load_run_load(run, arguments->operands, (uint32_t)arguments->operand_count, options, memory_bytes, err);
 }
 
 bool ledger_is_defect(enum ledger_kind kind)

@@ -58,7 +58,7 @@ static void set_header(struct table *table, int row, const struct stepscope_segm
 }
 
 /* True: it is no file, or what `stepscope convert` made of other files, which may lie beside it. */
-static bool add_file(struct table *table, int directory, const char *name)
+static bool run_files_add_file(struct table *table, int directory, const char *name)
 {
 	struct stepscope_segment_header header = {0};
 	int fd = openat(directory, name, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
@@ -106,7 +106,7 @@ static bool add_files(struct table *table, const char *folder, DIR *directory, b
 	while ((entry = readdir(directory))) {
 		const char *name = entry->d_name;
 		if (is_traces ? is_trace(folder, name) : text_ends_with(name, ".ssr"))
-			is_of_run |= !add_file(table, dirfd(directory), name);
+			is_of_run |= !run_files_add_file(table, dirfd(directory), name);
 	}
 	return is_of_run;
 }
@@ -120,7 +120,7 @@ void run_files_table(struct table *table, const char *path)
 	if (strcmp(path, "-") == 0)
 		table->empty = "it was read from the standard input";
 	else if (!directory)
-		add_file(table, AT_FDCWD, path);
+		run_files_add_file(table, AT_FDCWD, path);
 	if (!directory)
 		return;
 	if (!add_files(table, path, directory, false)) /* traces of another profiler */

@@ -82,7 +82,7 @@ static void set_open(struct carries_lane *lane, uint32_t row)
 	lane->end_ns = chunk->start_ns[i] + chunk->dur_ns[i];
 }
 
-static void leave(struct carries_lane *lane, int64_t now_ns)
+static void carries_leave(struct carries_lane *lane, int64_t now_ns)
 {
 	while (lane->open != MODEL_NONE && lane->end_ns <= now_ns)
 		set_open(lane, lane->around);
@@ -90,11 +90,11 @@ static void leave(struct carries_lane *lane, int64_t now_ns)
 
 static void go_to(struct carries_lane *lane, int64_t now_ns)
 {
-	leave(lane, now_ns);
+	carries_leave(lane, now_ns);
 	while (lane->next < lane->builder->track.span_count && lane->next_ns <= now_ns) {
 		set_open(lane, lane->next);
 		set_next(lane, lane->next + 1);
-		leave(lane, now_ns);
+		carries_leave(lane, now_ns);
 	}
 }
 
@@ -116,7 +116,7 @@ static bool is_further_in(const struct carries_lane *lane, const struct carries_
 }
 
 /* A stretch in which nothing begins or ends: it is of the span that began last, and no self time of those in other lanes. */
-static void take(const struct carries_lane *lanes, uint32_t count, int64_t start_ns, int64_t end_ns)
+static void carries_take(const struct carries_lane *lanes, uint32_t count, int64_t start_ns, int64_t end_ns)
 {
 	const struct carries_lane *top = NULL;
 	for (uint32_t i = 0; i < count; i++)
@@ -140,7 +140,7 @@ static void sweep_lanes(const struct model *model, uint32_t first, uint32_t coun
 			go_to(&lanes[i], now_ns);
 		next_ns = next_change(lanes, count);
 		if (next_ns < INT64_MAX)
-			take(lanes, count, now_ns, next_ns);
+			carries_take(lanes, count, now_ns, next_ns);
 	}
 }
 

@@ -11,7 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-static void find_ends(struct inferrer *in)
+static void infer_steps_find_ends(struct inferrer *in)
 {
 	for (size_t i = 0; i < in->count; i++)
 		in->out->update_count += is_call(&in->records[i]);
@@ -78,7 +78,7 @@ void infer_steps(struct inference *inference, const struct train_loop *loop)
 	in.is_update = memory_resize(NULL, count + 1, sizeof(*in.is_update));
 	memset(in.is_update, 0, (count + 1) * sizeof(*in.is_update));
 	in.is_unused = memory_resize(NULL, count + 1, sizeof(*in.is_unused));
-	find_ends(&in);
+	infer_steps_find_ends(&in);
 	find_rare_calls(&in);
 	infer_evaluations(&in);
 	if (!inference->update_count && !inference->doubt && !loop->hooked_count)

@@ -21,7 +21,7 @@ struct inferred_grouping {
 	bool has_next_data, has_zero, has_forward; /* behind it */
 };
 
-static void forget(struct inferred_grouping *g)
+static void calls_forget(struct inferred_grouping *g)
 {
 	g->backward = NONE;
 	g->has_data = g->has_next_data = g->has_zero = g->has_forward = false;
@@ -42,7 +42,7 @@ static void end_skipped(struct inferrer *in, struct inferred_grouping *g)
 		end_group(in, g);
 	g->last = g->backward;
 	end_group(in, g);
-	forget(g);
+	calls_forget(g);
 }
 
 /* Does the optimizer go on alone, so that training goes on with it? Of the last call of all it is only known that the one before did. */
@@ -101,7 +101,7 @@ static void on_call(struct inferrer *in, struct inferred_grouping *g, size_t cal
 		number_map_set(&g->groups, in->records[call].object, g->group);
 	g->last = call;
 	g->is_closure = is_closure;
-	forget(g);
+	calls_forget(g);
 }
 
 /* Were the gradients of the backward before this one thrown away? */
@@ -115,7 +115,7 @@ static bool is_thrown_away(const struct inferrer *in, const struct inferred_grou
 	                   : g->has_forward && gradients_are_new(&in->records[backward], &in->records[g->backward]);
 }
 
-static void find_ends(struct inferrer *in, struct inferred_grouping *g)
+static void calls_find_ends(struct inferrer *in, struct inferred_grouping *g)
 {
 	for (size_t i = 0; i < in->count; i++) {
 		const struct train_record *record = &in->records[i];
@@ -170,6 +170,6 @@ void infer_ends_by_calls(struct inferrer *in)
 	for (size_t i = 0; i < in->count; i++)
 		g.has_batches |= is_batch(&in->records[i]), g.has_backwards |= trains(in, &in->records[i]);
 	in->out->thrown_away = gradients_thrown_away(in->records, in->count, g.has_batches);
-	find_ends(in, &g);
+	calls_find_ends(in, &g);
 	number_map_release(&g.groups);
 }

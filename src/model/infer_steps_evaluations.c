@@ -230,7 +230,7 @@ static bool zeroes_gradients(const struct train_record *record)
 }
 
 /* What comes behind so long a time without an operator is something else: data that are prepared, another model. */
-static bool is_over(const struct inferrer *in, int64_t start_ns, size_t evaluation, size_t i)
+static bool evaluations_is_over(const struct inferrer *in, int64_t start_ns, size_t evaluation, size_t i)
 {
 	int64_t pause_ns = in->records[i].start_ns - in->records[evaluation].end_ns;
 
@@ -254,7 +254,7 @@ static void add_tail(struct inferrer *in, size_t first, size_t work)
 		if (evaluation == NONE || record->is_inside)
 			continue;
 		if (zeroes_gradients(record) || share_range(in, i, work, evaluation) ||
-		    is_over(in, start_ns, evaluation, i))
+		    evaluations_is_over(in, start_ns, evaluation, i))
 			evaluation = NONE;
 		else if (record->token == TOKEN_OP || record->token == TOKEN_UPDATE)
 			in->is_evaluation[i] = i <= last_call || record->start_ns < begin_ns ||

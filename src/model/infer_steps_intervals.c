@@ -21,7 +21,7 @@ static bool is_seed(const struct inferrer *in, size_t i)
 	       seed[1].is_inside == seed->is_inside;
 }
 
-static uint8_t phase_of(const struct inferrer *in, size_t i)
+static uint8_t intervals_phase_of(const struct inferrer *in, size_t i)
 {
 	if (in->records[i].token == TOKEN_SAVE)
 		return STEPSCOPE_PHASE_CHECKPOINT;
@@ -86,7 +86,7 @@ static size_t last_of_phase(const struct inferrer *in, size_t i, size_t end, uin
 	if (phase == STEPSCOPE_PHASE_DATA || in->records[i].token == TOKEN_OPTIMIZER)
 		return i;
 	for (size_t k = i + 1; k < end; k++) {
-		uint8_t other = phase_of(in, k);
+		uint8_t other = intervals_phase_of(in, k);
 
 		if (is_inside && !in->records[k].is_inside)
 			break;
@@ -104,7 +104,7 @@ static size_t last_of_phase(const struct inferrer *in, size_t i, size_t end, uin
 }
 
 /* Calls of optimizers in the backward that was added last. */
-static void add_hooked(struct inferrer *in, int64_t start_ns, int64_t end_ns)
+static void intervals_add_hooked(struct inferrer *in, int64_t start_ns, int64_t end_ns)
 {
 	for (; in->hooked < in->hooked_end && in->hooked->start_ns < end_ns; in->hooked++) {
 		if (in->hooked->start_ns >= start_ns && in->hooked->end_ns <= end_ns)
@@ -115,7 +115,7 @@ static void add_hooked(struct inferrer *in, int64_t start_ns, int64_t end_ns)
 /* One interval from record i on, none beyond `limit_ns` and none before `*before_ns`, which becomes its end; returns its last record. */
 static size_t add_phase(struct inferrer *in, size_t i, size_t end, int64_t limit_ns, int64_t *before_ns)
 {
-	uint8_t phase = phase_of(in, i);
+	uint8_t phase = intervals_phase_of(in, i);
 	size_t last = last_of_phase(in, i, end, phase);
 	int64_t start_ns = in->records[i].start_ns, end_ns = in->records[last].end_ns;
 
@@ -127,7 +127,7 @@ static size_t add_phase(struct inferrer *in, size_t i, size_t end, int64_t limit
 		inference_add(in->out, phase, start_ns, end_ns);
 		*before_ns = end_ns;
 		if (phase == STEPSCOPE_PHASE_BACKWARD)
-			add_hooked(in, start_ns, end_ns);
+			intervals_add_hooked(in, start_ns, end_ns);
 	}
 	return last;
 }
@@ -139,7 +139,7 @@ static void add_phases_of_closure(struct inferrer *in, size_t call, size_t end)
 	int64_t limit_ns = in->out->list[in->out->count - 1].end_ns;
 
 	for (size_t i = call + 1; i < end && in->records[i].is_inside; i++) {
-		uint8_t phase = phase_of(in, i);
+		uint8_t phase = intervals_phase_of(in, i);
 
 		if (phase && phase != STEPSCOPE_PHASE_OPTIMIZER)
 			i = add_phase(in, i, end, limit_ns, &before_ns);
@@ -152,7 +152,7 @@ static void add_phases(struct inferrer *in, size_t first, size_t end, int64_t li
 	for (size_t i = first; i < end; i++) {
 		size_t call = i, count = in->out->count;
 
-		if (!phase_of(in, i) || in->records[i].is_inside)
+		if (!intervals_phase_of(in, i) || in->records[i].is_inside)
 			continue;
 		i = add_phase(in, i, end, limit_ns, &in->phase_end_ns);
 		if (in->out->count > count && is_call(&in->records[call]) && has_closure(in, call))
@@ -328,7 +328,7 @@ static void take_in(const struct inferrer *in, struct inferred_place *place)
 }
 
 /* From the end of the step before, or of an evaluation behind it, when no range begins in between. */
-static int64_t start_of(const struct inferrer *in, const struct inferred_place *place, size_t evaluation)
+static int64_t intervals_start_of(const struct inferrer *in, const struct inferred_place *place, size_t evaluation)
 {
 	int64_t first_ns = place->at_start == NO_RANGE ? in->records[place->first].start_ns
 	                                               : in->ranges[place->at_start].start_ns;
@@ -358,7 +358,7 @@ static size_t counted_with(const struct inferrer *in, size_t last)
 }
 
 /* `evaluation`: the last record of one since the step before, NONE. */
-static void add_step(struct inferrer *in, struct inferred_place *place, size_t evaluation)
+static void intervals_add_step(struct inferrer *in, struct inferred_place *place, size_t evaluation)
 {
 	bool is_open = in->records[place->last].token == TOKEN_CUT;
 	size_t begin = in->next, end = place->last + 1;
@@ -366,7 +366,7 @@ static void add_step(struct inferrer *in, struct inferred_place *place, size_t e
 
 	find_place(in, place);
 	take_in(in, place);
-	start_ns = start_of(in, place, evaluation);
+	start_ns = intervals_start_of(in, place, evaluation);
 	if (start_ns < in->last_end_ns && in->out->step_count)
 		start_ns = in->last_end_ns;
 	end_ns = is_open                     ? INFERRED_IS_OPEN
@@ -433,7 +433,7 @@ void infer_intervals(struct inferrer *in)
 		}
 		if (evaluation != NONE)
 			place.first = evaluation + 1;
-		add_step(in, &place, evaluation);
+		intervals_add_step(in, &place, evaluation);
 	}
 	if (in->out->step_count)
 		add_phases(in, in->next, in->count, INFERRED_IS_OPEN);

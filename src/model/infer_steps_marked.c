@@ -239,7 +239,7 @@ static void keep_inferred(struct marker *m, const struct inferred *inferred, siz
 		m->steps[m->step_count++] = (struct marked_step){step, NO_RANGE};
 }
 
-static int compare_steps(const void *left, const void *right)
+static int infer_steps_marked_compare_steps(const void *left, const void *right)
 {
 	const struct marked_step *a = left, *b = right;
 	return (a->step.start_ns > b->step.start_ns) - (a->step.start_ns < b->step.start_ns);
@@ -258,7 +258,7 @@ static void find_others(struct marker *m)
 			next++;
 		keep_inferred(m, step, next);
 	}
-	merge_sort(m->steps, m->step_count, sizeof *m->steps, compare_steps);
+	merge_sort(m->steps, m->step_count, sizeof *m->steps, infer_steps_marked_compare_steps);
 }
 
 /* ---- one list ------------------------------------------------------------------------------------------------------------------ */

@@ -18,7 +18,7 @@ struct inferred *inference_add(struct inference *out, uint8_t what, int64_t star
 	return &out->list[out->count++];
 }
 
-static void add_piece(struct inference *out, const struct inferred *whole, int64_t start_ns, int64_t end_ns)
+static void inference_add_piece(struct inference *out, const struct inferred *whole, int64_t start_ns, int64_t end_ns)
 {
 	if (start_ns < end_ns)
 		inference_add(out, whole->what, start_ns, end_ns);
@@ -45,10 +45,10 @@ void inference_cut_phases(struct inference *inference, const int64_t *bounds, ui
 		while (bound < bound_count && bounds[bound] <= start_ns)
 			bound++;
 		for (uint32_t b = bound; b < bound_count && bounds[b] < whole->end_ns; b++) {
-			add_piece(&phases, whole, start_ns, bounds[b]);
+			inference_add_piece(&phases, whole, start_ns, bounds[b]);
 			start_ns = bounds[b];
 		}
-		add_piece(&phases, whole, start_ns, whole->end_ns);
+		inference_add_piece(&phases, whole, start_ns, whole->end_ns);
 	}
 	merge_sort(phases.list, phases.count, sizeof(*phases.list), compare_starts);
 	free(inference->list);

@@ -70,7 +70,7 @@ static void copy_columns(struct model *model, uint32_t track, uint32_t row, cons
 }
 
 /* All spans of the one behind those of the other. */
-static void append(struct model *model, uint32_t from, uint32_t to)
+static void join_append(struct model *model, uint32_t from, uint32_t to)
 {
 	const struct track *track = model->tracks[from];
 	for (uint32_t c = 0; c < track->chunk_count; c++) {
@@ -86,7 +86,7 @@ static void append(struct model *model, uint32_t from, uint32_t to)
 	track_builder_of(model, to)->too_deep += track_builder_of(model, from)->too_deep;
 }
 
-static bool goes_on(const struct model *model, uint32_t from, uint32_t to)
+static bool join_goes_on(const struct model *model, uint32_t from, uint32_t to)
 {
 	const struct track_builder *later = track_builder_of(model, from), *earlier = track_builder_of(model, to);
 	bool is_behind = !later->has_times || !earlier->has_times || later->first_ns >= earlier->high_ns;
@@ -105,9 +105,9 @@ static void move_tracks(struct joining *joining, const struct process_join *join
 		track->process = join->to;
 		if (found == NUMBER_MAP_NONE)
 			number_map_set(&joining->places, key, i);
-		else if (goes_on(model, i, found)) {
+		else if (join_goes_on(model, i, found)) {
 			joining->moved[i] = (struct moved){found, model->tracks[found]->span_count};
-			append(model, i, found);
+			join_append(model, i, found);
 		}
 	}
 }

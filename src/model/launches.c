@@ -29,7 +29,7 @@ struct call_list {
 	} last;
 };
 
-static void add_call(struct call_list *list, const struct launches_call *call)
+static void launches_add_call(struct call_list *list, const struct launches_call *call)
 {
 	STORAGE_GROW(list->model->storage, list->calls, list->count, list->capacity, 1024);
 	list->calls[list->count++] = *call;
@@ -44,16 +44,16 @@ static void add_calls_of(struct call_list *list, uint32_t number)
 
 		for (uint32_t i = 0; chunk->correlation && i < chunk->count; i++) {
 			if (chunk->kind[i] == SPAN_RUNTIME && chunk->correlation[i])
-				add_call(list, &(struct launches_call){.correlation = chunk->correlation[i],
-				                                       .start_ns = chunk->start_ns[i],
-				                                       .track = number,
-				                                       .row = chunk->first_row + i});
+				launches_add_call(list, &(struct launches_call){.correlation = chunk->correlation[i],
+				                                                .start_ns = chunk->start_ns[i],
+				                                                .track = number,
+				                                                .row = chunk->first_row + i});
 		}
 		model_chunk_done(list->model, chunk);
 	}
 }
 
-static int compare_calls(const void *left, const void *right)
+static int launches_compare_calls(const void *left, const void *right)
 {
 	const struct launches_call *a = left, *b = right;
 
@@ -249,7 +249,7 @@ static bool has_device(const struct model *model)
 }
 
 /* Of each row: no launch. */
-static void add_rows(struct launches *launches, const struct model *model)
+static void launches_add_rows(struct launches *launches, const struct model *model)
 {
 	launches->track_count = model->tracks_count;
 	launches->by_track = memory_resize(NULL, model->tracks_count, sizeof(*launches->by_track));
@@ -272,7 +272,7 @@ void launches_init(struct launches *launches, const struct model *model)
 	*launches = (struct launches){.storage = model->storage};
 	if (!has_device(model))
 		return;
-	add_rows(launches, model);
+	launches_add_rows(launches, model);
 	take_links(launches, model);
 	for (uint32_t process = 0; process < model->processes_count; process++) {
 		uint64_t before = launches->work_count;
@@ -281,7 +281,7 @@ void launches_init(struct launches *launches, const struct model *model)
 		for (uint32_t track = 0; track < model->tracks_count; track++)
 			if (model->tracks[track]->process == process && model->tracks[track]->kind != TRACK_OTHER)
 				add_calls_of(&list, track);
-		merge_sort_in(model->storage, list.calls, list.count, sizeof(*list.calls), compare_calls);
+		merge_sort_in(model->storage, list.calls, list.count, sizeof(*list.calls), launches_compare_calls);
 		for (uint32_t track = 0; track < model->tracks_count; track++)
 			if (model->tracks[track]->process == process && has_work(model->tracks[track]))
 				find_launches(launches, &list, track);

@@ -50,7 +50,7 @@ static enum name_class class_of_text(const char *text)
 	return pytorch_begins(text, PYTORCH_LOADER) ? CLASS_DATA : CLASS_PLAIN;
 }
 
-static enum name_class class_of(struct births *births, uint32_t string)
+static enum name_class memory_births_class_of(struct births *births, uint32_t string)
 {
 	if (string >= births->class_count) {
 		uint32_t count = births->model->strings.count > string ? births->model->strings.count : string + 1;
@@ -130,7 +130,8 @@ static bool makes_node(struct births *births, uint32_t number, uint32_t row)
 		return false;
 	chunk = track_chunk(track, found, &index);
 	(void)forward_sequence(chunk, index, &next);
-	bool is_engine = chunk->kind[index] == SPAN_OP && class_of(births, chunk->name[index]) == CLASS_NODE;
+	bool is_engine = chunk->kind[index] == SPAN_OP &&
+	                 memory_births_class_of(births, chunk->name[index]) == CLASS_NODE;
 	return is_engine ? next >= own : next > own;
 }
 
@@ -178,7 +179,7 @@ static struct birth birth_in(struct births *births, uint32_t number, uint32_t ro
 	uint32_t index;
 	uint64_t sequence;
 	const struct span_chunk *chunk = track_chunk(births->model->tracks[number], row, &index);
-	enum name_class class = class_of(births, chunk->name[index]);
+	enum name_class class = memory_births_class_of(births, chunk->name[index]);
 	births->looked_at++;
 	if (class == CLASS_NODE) {
 		set_region(&birth, REGION_BACKWARD, chunk, index);
@@ -245,7 +246,8 @@ struct birth birth_of(struct births *births, const struct memory_event *allocati
 
 bool birth_is_optimizer(struct births *births, const struct span_chunk *chunk, uint32_t index)
 {
-	return chunk->kind[index] == SPAN_ANNOTATION && class_of(births, chunk->name[index]) == CLASS_OPTIMIZER &&
+	return chunk->kind[index] == SPAN_ANNOTATION &&
+	       memory_births_class_of(births, chunk->name[index]) == CLASS_OPTIMIZER &&
 	       pytorch_begins(model_text(births->model, chunk->name[index]), PYTORCH_OPTIMIZER_STEP);
 }
 

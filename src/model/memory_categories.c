@@ -62,7 +62,7 @@ struct categories {
 
 /* ---- when optimizers were called and owners told ------------------------------------------------------------------------------ */
 
-static void add_time(struct category_times *times, int64_t time_ns)
+static void categories_add_time(struct category_times *times, int64_t time_ns)
 {
 	MEMORY_GROW(times->list, times->count, times->capacity, 64);
 	times->list[times->count++] = time_ns;
@@ -74,7 +74,7 @@ static int compare_times(const void *left, const void *right)
 	return (a > b) - (a < b);
 }
 
-static int compare_keys(const void *left, const void *right)
+static int categories_compare_keys(const void *left, const void *right)
 {
 	uint64_t a = *(const uint64_t *)left, b = *(const uint64_t *)right;
 	return (a > b) - (a < b);
@@ -86,7 +86,7 @@ static void order_tracks(struct categories *work)
 	work->tracks = memory_resize(NULL, (size_t)model->tracks_count + 1, sizeof *work->tracks);
 	for (uint32_t t = 0; t < model->tracks_count; t++)
 		work->tracks[t] = (uint64_t)model->tracks[t]->process << 32 | t;
-	qsort(work->tracks, model->tracks_count, sizeof *work->tracks, compare_keys);
+	qsort(work->tracks, model->tracks_count, sizeof *work->tracks, categories_compare_keys);
 }
 
 static void find_calls_of_track(struct categories *work, const struct track *track)
@@ -95,13 +95,13 @@ static void find_calls_of_track(struct categories *work, const struct track *tra
 		const struct span_chunk *chunk = track->chunks[c];
 		for (uint32_t i = 0; i < chunk->count; i++)
 			if (birth_is_optimizer(&work->births, chunk, i))
-				add_time(&work->calls, chunk->start_ns[i] + chunk->dur_ns[i]);
+				categories_add_time(&work->calls, chunk->start_ns[i] + chunk->dur_ns[i]);
 		model_chunk_done(work->model, chunk);
 	}
 }
 
 /* Processes are asked for in order. */
-static void find_calls(struct categories *work, uint32_t process)
+static void categories_find_calls(struct categories *work, uint32_t process)
 {
 	const struct model *model = work->model;
 	work->calls.count = 0;
@@ -127,9 +127,9 @@ static void find_told(struct categories *work, uint32_t process)
 		if (owner->process != process)
 			continue;
 		if (owner->category == STEPSCOPE_MEMORY_GRADIENT)
-			add_time(&work->told_gradients, owner->time_ns);
+			categories_add_time(&work->told_gradients, owner->time_ns);
 		else if (owner->category == STEPSCOPE_MEMORY_OPTIMIZER)
-			add_time(&work->told_state, owner->time_ns);
+			categories_add_time(&work->told_state, owner->time_ns);
 	}
 }
 
@@ -340,8 +340,8 @@ static uint8_t category_by_birth(struct categories *work, const struct memory_ev
 	}
 }
 
-static uint8_t category_of(struct categories *work, const struct memory_event *allocation, const struct birth *birth,
-                           int32_t step)
+static uint8_t categories_category_of(struct categories *work, const struct memory_event *allocation,
+                                      const struct birth *birth, int32_t step)
 {
 	int64_t death_ns = death_of(work->model, allocation);
 	uint8_t category = category_by_birth(work, allocation, birth, step, death_ns);
@@ -367,7 +367,7 @@ static void infer_process(struct categories *work)
 {
 	struct model *model = work->model;
 	uint32_t process = model->memory[work->first].process;
-	find_calls(work, process);
+	categories_find_calls(work, process);
 	find_told(work, process);
 	work->cursor = step_cursor_of(model, process);
 	work->first_step_ns = work->cursor.next < work->cursor.end ? work->cursor.steps[work->cursor.next].start_ns
@@ -391,7 +391,7 @@ static void infer_process(struct categories *work)
 		if (event->is_free || event->is_found)
 			continue;
 		if (event->category == STEPSCOPE_MEMORY_UNKNOWN)
-			event->category = category_of(work, event, &work->list[i - work->first], step);
+			event->category = categories_category_of(work, event, &work->list[i - work->first], step);
 		follow_graph(work, &work->list[i - work->first], step);
 	}
 	work->site_count = 0;

@@ -32,7 +32,7 @@ static int compare_owners(const void *left, const void *right)
 }
 
 /* Addresses have at most 57 bits, devices are few: no two live allocations of real programs share a key. */
-static uint64_t place_of(uint64_t address, int16_t device)
+static uint64_t memory_events_place_of(uint64_t address, int16_t device)
 {
 	return address ^ (uint64_t)(uint16_t)(device + 1) << 57;
 }
@@ -76,7 +76,7 @@ static bool has_next(const struct memory_walk *walk)
 /* An allocation is what its first owner says, a parameter's whoever else holds it. What a model is called with may be anything. */
 static void own(struct memory_walk *walk, const struct memory_owner *owner)
 {
-	uint32_t found = number_map_find(&walk->live, place_of(owner->address, owner->device));
+	uint32_t found = number_map_find(&walk->live, memory_events_place_of(owner->address, owner->device));
 	if (found >= walk->model->memory_count)
 		return;
 	struct memory_event *allocation = &walk->model->memory[found];
@@ -124,7 +124,8 @@ static int64_t widest_hole(const struct model *model, const struct model_step *l
 }
 
 /* `event`: its first one, or one before. */
-static void find_gaps(struct memory_events_gaps *gaps, const struct model *model, uint32_t process, uint32_t event)
+static void memory_events_find_gaps(struct memory_events_gaps *gaps, const struct model *model, uint32_t process,
+                                    uint32_t event)
 {
 	struct step_cursor cursor = step_cursor_of(model, process);
 	const struct model_step *last = NULL;
@@ -160,7 +161,7 @@ struct memory_events_unseen {
 static void note_alive(struct memory_events_unseen *unseen, uint32_t allocation)
 {
 	const struct memory_event *event = &unseen->walk.model->memory[allocation];
-	number_map_set(&unseen->walk.live, place_of(event->address, event->device), allocation);
+	number_map_set(&unseen->walk.live, memory_events_place_of(event->address, event->device), allocation);
 	if (unseen->gaps.next < unseen->gaps.count) {
 		MEMORY_GROW(unseen->alive, unseen->alive_count, unseen->alive_capacity, 256);
 		unseen->alive[unseen->alive_count++] = allocation;
@@ -168,7 +169,8 @@ static void note_alive(struct memory_events_unseen *unseen, uint32_t allocation)
 }
 
 /* From the first instant of the process when nothing else is known of the address, else from when its owner told of it. */
-static void add_found(struct memory_events_unseen *unseen, const struct memory_owner *owner, bool was_known)
+static void memory_events_add_found(struct memory_events_unseen *unseen, const struct memory_owner *owner,
+                                    bool was_known)
 {
 	struct model *model = unseen->walk.model;
 	const struct process *process = &model->processes[owner->process];
@@ -210,7 +212,7 @@ static void free_unseen(struct memory_events_unseen *unseen, const struct memory
 	release.time_ns = time_ns;
 	release.row = MODEL_NONE;
 	release.is_free = release.is_found = true;
-	number_map_set(&unseen->walk.live, place_of(release.address, release.device), GONE);
+	number_map_set(&unseen->walk.live, memory_events_place_of(release.address, release.device), GONE);
 	model_add_memory(unseen->walk.model, &release);
 }
 
@@ -221,7 +223,7 @@ static void pass_gap(struct memory_events_unseen *unseen, const struct memory_ev
 	uint32_t kept = 0;
 	for (uint32_t i = 0; i < unseen->alive_count; i++) {
 		const struct memory_event *allocation = &model->memory[unseen->alive[i]];
-		uint64_t place = place_of(allocation->address, allocation->device);
+		uint64_t place = memory_events_place_of(allocation->address, allocation->device);
 		if (number_map_find(&unseen->walk.live, place) != unseen->alive[i])
 			continue;
 		if (is_held(allocation, gap))
@@ -240,11 +242,11 @@ static void pass_gaps(struct memory_events_unseen *unseen, int64_t time_ns)
 		pass_gap(unseen, &gaps->list[gaps->next++]);
 }
 
-static void take_event(struct memory_events_unseen *unseen, uint32_t number)
+static void memory_events_take_event(struct memory_events_unseen *unseen, uint32_t number)
 {
 	const struct memory_event *event = &unseen->walk.model->memory[number];
 	if (event->is_free)
-		number_map_set(&unseen->walk.live, place_of(event->address, event->device), GONE);
+		number_map_set(&unseen->walk.live, memory_events_place_of(event->address, event->device), GONE);
 	else
 		note_alive(unseen, number);
 }
@@ -252,12 +254,12 @@ static void take_event(struct memory_events_unseen *unseen, uint32_t number)
 static void take_owner(struct memory_events_unseen *unseen, const struct memory_owner *owner)
 {
 	const struct model *model = unseen->walk.model;
-	uint32_t known = number_map_find(&unseen->walk.live, place_of(owner->address, owner->device));
+	uint32_t known = number_map_find(&unseen->walk.live, memory_events_place_of(owner->address, owner->device));
 	bool is_alive = known != NUMBER_MAP_NONE && known != GONE;
 	if (is_alive)
 		own(&unseen->walk, owner);
 	else if (owner->bytes && owner->process < model->processes_count)
-		add_found(unseen, owner, known == GONE);
+		memory_events_add_found(unseen, owner, known == GONE);
 }
 
 /* Is memory known of some steps only? */
@@ -279,11 +281,11 @@ static void find_unseen(struct model *model)
 		bool is_event = is_event_next(walk);
 		if (walk->process != process) {
 			unseen.alive_count = 0;
-			find_gaps(&unseen.gaps, model, process = walk->process, walk->event);
+			memory_events_find_gaps(&unseen.gaps, model, process = walk->process, walk->event);
 		}
 		pass_gaps(&unseen, is_event ? model->memory[walk->event].time_ns : model->owners[walk->owner].time_ns);
 		if (is_event)
-			take_event(&unseen, walk->event++);
+			memory_events_take_event(&unseen, walk->event++);
 		else
 			take_owner(&unseen, &model->owners[walk->owner++]);
 	}
@@ -311,7 +313,7 @@ static void pair_free(struct memory_walk *walk, struct memory_event *release, ui
 static void pair_event(struct memory_walk *walk)
 {
 	struct memory_event *event = &walk->model->memory[walk->event];
-	uint64_t place = place_of(event->address, event->device);
+	uint64_t place = memory_events_place_of(event->address, event->device);
 	uint32_t found = number_map_find(&walk->live, place);
 	event->partner = event->ends = MODEL_NONE;
 	if (event->is_free) {
@@ -328,7 +330,7 @@ static void pair_event(struct memory_walk *walk)
 	number_map_set(&walk->live, place, walk->event);
 }
 
-static void pair_all(struct model *model)
+static void memory_events_pair_all(struct model *model)
 {
 	struct memory_walk walk = walk_of(model);
 	while (has_next(&walk)) {
@@ -358,7 +360,7 @@ void finish_memory(struct model *model)
 	merge_sort_in(model->storage, model->memory, model->memory_count, sizeof *model->memory, compare_memory);
 	merge_sort_in(model->storage, model->owners, model->owners_count, sizeof *model->owners, compare_owners);
 	find_unseen(model);
-	pair_all(model);
+	memory_events_pair_all(model);
 	finish_categories(model);
 	tell_frees(model);
 }

@@ -21,7 +21,7 @@ static int order(int64_t a, int64_t b)
 	return (a > b) - (a < b);
 }
 
-static void widen(struct process *process, int64_t first_ns, int64_t last_ns)
+static void model_finish_widen(struct process *process, int64_t first_ns, int64_t last_ns)
 {
 	if (process->first_ns == 0 && process->last_ns == 0) {
 		process->first_ns = first_ns;
@@ -79,11 +79,13 @@ static void finish_processes(struct model *model)
 	for (uint32_t i = 0; i < model->tracks_count; i++) {
 		const struct track_builder *builder = track_builder_of(model, i);
 		if (builder->has_times)
-			widen(&model->processes[builder->track.process], builder->first_ns, builder->high_ns);
+			model_finish_widen(&model->processes[builder->track.process], builder->first_ns,
+			                   builder->high_ns);
 	}
 	for (uint32_t i = 0; i < model->steps_count; i++) {
 		const struct model_step *step = &model->steps[i];
-		widen(&model->processes[step->process], step->start_ns, step->is_open ? step->start_ns : step->end_ns);
+		model_finish_widen(&model->processes[step->process], step->start_ns,
+		                   step->is_open ? step->start_ns : step->end_ns);
 	}
 	for (uint32_t i = 0; i < model->processes_count; i++) {
 		struct process *process = &model->processes[i];
@@ -95,7 +97,7 @@ static void finish_processes(struct model *model)
 
 /* ---- steps ---- */
 
-static int compare_steps(const void *left, const void *right)
+static int model_finish_compare_steps(const void *left, const void *right)
 {
 	const struct model_step *a = left, *b = right;
 	if (a->process != b->process)
@@ -105,7 +107,7 @@ static int compare_steps(const void *left, const void *right)
 
 static void finish_steps(struct model *model)
 {
-	merge_sort(model->steps, model->steps_count, sizeof *model->steps, compare_steps);
+	merge_sort(model->steps, model->steps_count, sizeof *model->steps, model_finish_compare_steps);
 	for (uint32_t i = 0; i < model->steps_count; i++) {
 		struct model_step *step = &model->steps[i];
 		if (step->is_open && step->end_ns <= step->start_ns) /* an importer may know where its last trace is */
@@ -218,7 +220,7 @@ struct timed_value {
 	double value;
 };
 
-static int compare_values(const void *left, const void *right)
+static int model_finish_compare_values(const void *left, const void *right)
 {
 	const struct timed_value *a = left, *b = right;
 	return order(a->time_ns, b->time_ns);
@@ -234,7 +236,7 @@ static void sort_series(struct storage *storage, struct value_series *series)
 	struct timed_value *pairs = storage_resize(storage, NULL, series->count, sizeof *pairs);
 	for (i = 0; i < series->count; i++)
 		pairs[i] = (struct timed_value){series->time_ns[i], series->value[i]};
-	merge_sort_in(storage, pairs, series->count, sizeof *pairs, compare_values);
+	merge_sort_in(storage, pairs, series->count, sizeof *pairs, model_finish_compare_values);
 	for (i = 0; i < series->count; i++) {
 		series->time_ns[i] = pairs[i].time_ns;
 		series->value[i] = pairs[i].value;

@@ -91,8 +91,8 @@ static int64_t clamp_start(struct track_builder *builder, int64_t start_ns)
 }
 
 /* Appends the row and makes it the top of the open spans. */
-static uint32_t append(struct model *model, struct track_builder *builder, int64_t start_ns, enum span_kind kind,
-                       uint32_t name)
+static uint32_t model_spans_append(struct model *model, struct track_builder *builder, int64_t start_ns,
+                                   enum span_kind kind, uint32_t name)
 {
 	struct span_chunk *chunk = builder->last;
 	if (!chunk || chunk->count == chunk->capacity)
@@ -132,7 +132,7 @@ uint32_t model_span_begin(struct model *model, uint32_t track, int64_t start_ns,
 		builder->too_deep++;
 		return MODEL_NONE;
 	}
-	uint32_t row = append(model, builder, start_ns, kind, name);
+	uint32_t row = model_spans_append(model, builder, start_ns, kind, name);
 	builder->open[builder->open_count - 1].begun = builder->open_count;
 	return row;
 }
@@ -266,7 +266,7 @@ uint32_t model_span_complete(struct model *model, uint32_t track, int64_t start_
 		builder->too_deep++;
 		return MODEL_NONE;
 	}
-	uint32_t row = append(model, builder, start_ns, kind, name);
+	uint32_t row = model_spans_append(model, builder, start_ns, kind, name);
 	struct open_span *span = &builder->open[builder->open_count - 1];
 	uint8_t flags = 0;
 	if (end_ns > span->limit_ns) {

@@ -26,8 +26,8 @@ static uint32_t compute_self(const struct track_builder *builder, const struct s
 	return carry;
 }
 
-static bool visit_chunk(struct span_view *view, const struct span_chunk *chunk, const int64_t *self_ns,
-                        span_visit visit, void *context)
+static bool model_visit_spans_visit_chunk(struct span_view *view, const struct span_chunk *chunk,
+                                          const int64_t *self_ns, span_visit visit, void *context)
 {
 	for (uint32_t i = 0; i < chunk->count; i++) {
 		view->row = chunk->first_row + i;
@@ -63,7 +63,7 @@ void model_visit_spans(const struct model *model, uint32_t track, span_visit vis
 	for (uint32_t c = 0; c < columns->chunk_count; c++) {
 		const struct span_chunk *chunk = columns->chunks[c];
 		carry = compute_self(builder, chunk, carry, self_ns);
-		bool goes_on = visit_chunk(&view, chunk, self_ns, visit, context);
+		bool goes_on = model_visit_spans_visit_chunk(&view, chunk, self_ns, visit, context);
 		model_chunk_done(model, chunk);
 		if (!goes_on)
 			break;

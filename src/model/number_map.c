@@ -13,7 +13,7 @@ static uint32_t home(const struct number_map *map, uint64_t key)
 	return (uint32_t)(key >> 32) & (map->capacity - 1);
 }
 
-static uint32_t slot_of(const struct number_map *map, uint64_t key)
+static uint32_t number_map_slot_of(const struct number_map *map, uint64_t key)
 {
 	uint32_t i = home(map, key);
 	while (map->slots[i].value != NUMBER_MAP_NONE && map->slots[i].key != key)
@@ -21,7 +21,7 @@ static uint32_t slot_of(const struct number_map *map, uint64_t key)
 	return i;
 }
 
-static void grow(struct number_map *map)
+static void number_map_grow(struct number_map *map)
 {
 	struct number_map old = *map;
 	map->capacity = old.capacity ? 2 * old.capacity : 16;
@@ -30,7 +30,7 @@ static void grow(struct number_map *map)
 		map->slots[i].value = NUMBER_MAP_NONE;
 	for (uint32_t i = 0; i < old.capacity; i++)
 		if (old.slots[i].value != NUMBER_MAP_NONE)
-			map->slots[slot_of(map, old.slots[i].key)] = old.slots[i];
+			map->slots[number_map_slot_of(map, old.slots[i].key)] = old.slots[i];
 	storage_release(map->storage, old.slots);
 }
 
@@ -42,15 +42,15 @@ void number_map_release(struct number_map *map)
 
 uint32_t number_map_find(const struct number_map *map, uint64_t key)
 {
-	return map->capacity ? map->slots[slot_of(map, key)].value : NUMBER_MAP_NONE;
+	return map->capacity ? map->slots[number_map_slot_of(map, key)].value : NUMBER_MAP_NONE;
 }
 
 /* There is room for one more behind it. */
 static struct number_map_slot *slot_to_fill(struct number_map *map, uint64_t key)
 {
 	if (2 * (map->count + 1) > map->capacity)
-		grow(map);
-	return &map->slots[slot_of(map, key)];
+		number_map_grow(map);
+	return &map->slots[number_map_slot_of(map, key)];
 }
 
 void number_map_set(struct number_map *map, uint64_t key, uint32_t value)
@@ -74,7 +74,7 @@ void number_map_remove(struct number_map *map, uint64_t key)
 {
 	if (!map->capacity)
 		return;
-	uint32_t mask = map->capacity - 1, hole = slot_of(map, key);
+	uint32_t mask = map->capacity - 1, hole = number_map_slot_of(map, key);
 	if (map->slots[hole].value == NUMBER_MAP_NONE)
 		return;
 	for (uint32_t i = (hole + 1) & mask; map->slots[i].value != NUMBER_MAP_NONE; i = (i + 1) & mask) {

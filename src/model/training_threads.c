@@ -354,7 +354,7 @@ static void add_records(struct joiner *j, const struct thread_turn *turn, size_t
 	}
 }
 
-static uint32_t add_range(struct training *out, const struct train_range *range, uint32_t parent)
+static uint32_t training_threads_add_range(struct training *out, const struct train_range *range, uint32_t parent)
 {
 	MEMORY_GROW(out->ranges, out->range_count, out->range_capacity, 64);
 	out->ranges[out->range_count] = *range;
@@ -379,7 +379,7 @@ static uint32_t copy_range(struct training *out, const struct training_thread *t
 			missing = parent;
 			continue;
 		}
-		number_map_set(copies, missing, add_range(out, &thread->ranges[missing], copy));
+		number_map_set(copies, missing, training_threads_add_range(out, &thread->ranges[missing], copy));
 		missing = range;
 	}
 	return copy;
@@ -396,7 +396,7 @@ static void add_ranges(struct joiner *j, const struct thread_turn *turn, size_t 
 		whole.start_ns = i == first ? out->records[i].start_ns : whole.start_ns;
 		whole.end_ns = out->records[i].end_ns > whole.end_ns ? out->records[i].end_ns : whole.end_ns;
 	}
-	uint32_t range = add_range(out, &whole, NO_RANGE);
+	uint32_t range = training_threads_add_range(out, &whole, NO_RANGE);
 	for (size_t i = first; i < out->record_count; i++)
 		out->records[i].range = copy_range(out, &j->threads[turn->thread], &copies, out->records[i].range,
 		                                   range);
@@ -434,14 +434,14 @@ static void take_one(struct joiner *j)
 	thread->range_count = 0;
 }
 
-static int compare_calls(const void *left, const void *right)
+static int training_threads_compare_calls(const void *left, const void *right)
 {
 	const struct train_call *a = left, *b = right;
 	return (a->start_ns > b->start_ns) - (a->start_ns < b->start_ns);
 }
 
 /* What the threads do in hooks of gradients, and those that compute them for others. Two at a time are one. */
-static void add_hooked(struct joiner *j)
+static void training_threads_add_hooked(struct joiner *j)
 {
 	struct training *out = j->out;
 	size_t count = 0, kept = 0;
@@ -459,7 +459,7 @@ static void add_hooked(struct joiner *j)
 		count += thread->hooked_count;
 	}
 	if (count)
-		merge_sort(out->hooked, count, sizeof *out->hooked, compare_calls);
+		merge_sort(out->hooked, count, sizeof *out->hooked, training_threads_compare_calls);
 	for (size_t i = 0; i < count; i++)
 		if (!kept || out->hooked[i].start_ns >= out->hooked[kept - 1].end_ns)
 			out->hooked[kept++] = out->hooked[i];
@@ -493,7 +493,7 @@ bool training_join(struct training *training, struct training_thread *threads, u
 	collect_nodes(&j);
 	training->turn_count = j.turn_count;
 	training->turns = memory_resize(NULL, j.turn_count, sizeof *training->turns);
-	add_hooked(&j);
+	training_threads_add_hooked(&j);
 	count_others(&j);
 	if (j.turn_count > 1)
 		find_records(&j);

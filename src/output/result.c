@@ -20,7 +20,7 @@ enum status write_text(FILE *file, const struct buffer *text, struct error *err)
 }
 
 /* A device or a pipe is written to: renaming would put a file in place of /dev/null. */
-static enum status open_file(struct result *result, struct error *err)
+static enum status result_open_file(struct result *result, struct error *err)
 {
 	const char *path = result->path;
 	size_t room = sizeof(result->temporary);
@@ -51,7 +51,7 @@ static enum status close_file(struct result *result, enum status status, struct 
 	return status;
 }
 
-static bool take(void *context, const char *bytes, size_t length)
+static bool result_take(void *context, const char *bytes, size_t length)
 {
 	struct result *result = context;
 
@@ -64,10 +64,10 @@ static bool take(void *context, const char *bytes, size_t length)
 enum status result_open(struct result *result, const char *path, struct error *err)
 {
 	*result = (struct result){.path = path, .file = stdout};
-	if (path && open_file(result, err))
+	if (path && result_open_file(result, err))
 		return err->status;
 	buffer_init(&result->text, MAXIMUM_TEXT);
-	result->text.flow = take;
+	result->text.flow = result_take;
 	result->text.flow_context = result;
 	return STATUS_OK;
 }
@@ -85,7 +85,7 @@ enum status result_close(struct result *result, enum status status, struct error
 enum status write_text_file(const char *path, const struct buffer *text, struct error *err)
 {
 	struct result result = {.path = path};
-	enum status status = open_file(&result, err);
+	enum status status = result_open_file(&result, err);
 
 	return status ? status : close_file(&result, write_text(result.file, text, err), err);
 }

@@ -107,8 +107,8 @@ static size_t put_utf8(char *to, uint32_t c)
 }
 
 /* Characters from `from` on, as UTF-8, as many as fit. */
-static bool copy_text(const struct pyframes_memory *memory, uint64_t at, unsigned width, uint64_t from, uint64_t count,
-                      char *to, size_t bytes)
+static bool frames_copy_text(const struct pyframes_memory *memory, uint64_t at, unsigned width, uint64_t from,
+                             uint64_t count, char *to, size_t bytes)
 {
 	char window[64];
 	size_t length = 0;
@@ -127,8 +127,8 @@ static bool copy_text(const struct pyframes_memory *memory, uint64_t at, unsigne
 }
 
 /* is_tail: of a text that is too long the end is kept, else the beginning. */
-static bool read_text(const struct pyframes_layout *layout, const struct pyframes_memory *memory, uint64_t address,
-                      bool is_tail, char *to, size_t bytes)
+static bool frames_read_text(const struct pyframes_layout *layout, const struct pyframes_memory *memory,
+                             uint64_t address, bool is_tail, char *to, size_t bytes)
 {
 	uint64_t count, text;
 	uint32_t state;
@@ -146,8 +146,8 @@ static bool read_text(const struct pyframes_layout *layout, const struct pyframe
 		to += 3;
 		bytes -= 3;
 	}
-	return copy_text(memory, text + (is_ascii ? layout->ascii_text : layout->other_text), width, from, count, to,
-	                 bytes);
+	return frames_copy_text(memory, text + (is_ascii ? layout->ascii_text : layout->other_text), width, from, count,
+	                        to, bytes);
 }
 
 /* ---- lines ------------------------------------------------------------------------------------------------------------------ */
@@ -212,7 +212,7 @@ bool pyframes_describe(const struct pyframes_layout *layout, const struct pyfram
 	if (!read_pointer(memory, frame->code + TYPE, &type) || (code_type && type != code_type) ||
 	    !is_inside(layout, memory, frame))
 		return false;
-	return read_text(layout, memory, frame->code + layout->file, true, place->file, sizeof(place->file)) &&
-	       read_text(layout, memory, frame->code + name, false, place->name, sizeof(place->name)) &&
+	return frames_read_text(layout, memory, frame->code + layout->file, true, place->file, sizeof(place->file)) &&
+	       frames_read_text(layout, memory, frame->code + name, false, place->name, sizeof(place->name)) &&
 	       read_line(layout, memory, frame, &place->line);
 }

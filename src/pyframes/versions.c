@@ -125,7 +125,8 @@ static const struct pyframes_layout layouts[] = {
          .other_text = 56},
 };
 
-static const struct pyframes_layout *refuse(const char *why, const char *version, char *problem, size_t problem_bytes)
+static const struct pyframes_layout *versions_refuse(const char *why, const char *version, char *problem,
+                                                     size_t problem_bytes)
 {
 	snprintf(problem, problem_bytes, "%s: '%.60s'", why, version);
 	return NULL;
@@ -134,15 +135,16 @@ static const struct pyframes_layout *refuse(const char *why, const char *version
 const struct pyframes_layout *pyframes_layout_find(const char *version, char *problem, size_t problem_bytes)
 {
 	if (sizeof(void *) != 8)
-		return refuse("stacks are read in 64-bit programs only", version, problem, problem_bytes);
+		return versions_refuse("stacks are read in 64-bit programs only", version, problem, problem_bytes);
 	if (strstr(version, "PyPy") || strstr(version, "GraalVM"))
-		return refuse("this Python is not CPython", version, problem, problem_bytes);
+		return versions_refuse("this Python is not CPython", version, problem, problem_bytes);
 	if (strstr(version, "free-threading"))
-		return refuse("stacks of a free-threaded Python are not known", version, problem, problem_bytes);
+		return versions_refuse("stacks of a free-threaded Python are not known", version, problem,
+		                       problem_bytes);
 	char *end;
 	long minor = strncmp(version, "3.", 2) == 0 ? strtol(version + 2, &end, 10) : -1;
 	for (size_t i = 0; i < sizeof(layouts) / sizeof(layouts[0]); i++)
 		if (layouts[i].minor == minor)
 			return &layouts[i];
-	return refuse("stacks are known of Python 3.8 to 3.14 only", version, problem, problem_bytes);
+	return versions_refuse("stacks are known of Python 3.8 to 3.14 only", version, problem, problem_bytes);
 }

@@ -35,8 +35,8 @@ static int declare(const struct query_source *source, const struct table *table)
 	return result;
 }
 
-static int connect_table(sqlite3 *database, void *client, int argc, const char *const *argv, sqlite3_vtab **table,
-                         char **message)
+static int analysis_module_connect_table(sqlite3 *database, void *client, int argc, const char *const *argv,
+                                         sqlite3_vtab **table, char **message)
 {
 	const struct query_source *source = client;
 	const struct table *computed = report_table(source->query->report, source->name);
@@ -53,19 +53,20 @@ static int connect_table(sqlite3 *database, void *client, int argc, const char *
 	return SQLITE_OK;
 }
 
-static int best_index(sqlite3_vtab *table, sqlite3_index_info *info)
+static int analysis_module_best_index(sqlite3_vtab *table, sqlite3_index_info *info)
 {
 	info->estimatedRows = ((struct analysis_table *)table)->table->row_count + 1;
 	info->estimatedCost = (double)info->estimatedRows;
 	return SQLITE_OK;
 }
 
-static int filter(sqlite3_vtab_cursor *cursor, int plan, const char *plan_text, int argc, sqlite3_value **argv)
+static int analysis_module_filter(sqlite3_vtab_cursor *cursor, int plan, const char *plan_text, int argc,
+                                  sqlite3_value **argv)
 {
 	return query_numbered_begin(cursor, (uint32_t)table_of(cursor)->row_count);
 }
 
-static int column(sqlite3_vtab_cursor *cursor, sqlite3_context *out, int number)
+static int analysis_module_column(sqlite3_vtab_cursor *cursor, sqlite3_context *out, int number)
 {
 	const struct table *table = table_of(cursor);
 	const struct table_cell *cell = table_get(table, (int)query_numbered_row(cursor), number);
@@ -90,14 +91,14 @@ static int column(sqlite3_vtab_cursor *cursor, sqlite3_context *out, int number)
 }
 
 const sqlite3_module query_analysis_module = {
-	.xConnect = connect_table,
-	.xBestIndex = best_index,
+	.xConnect = analysis_module_connect_table,
+	.xBestIndex = analysis_module_best_index,
 	.xDisconnect = query_disconnect,
 	.xOpen = query_numbered_open,
 	.xClose = query_close,
-	.xFilter = filter,
+	.xFilter = analysis_module_filter,
 	.xNext = query_numbered_next,
 	.xEof = query_numbered_is_at_end,
-	.xColumn = column,
+	.xColumn = analysis_module_column,
 	.xRowid = query_numbered_id,
 };

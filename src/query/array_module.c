@@ -108,8 +108,8 @@ int query_numbered_id(sqlite3_vtab_cursor *cursor, sqlite3_int64 *id)
 	return SQLITE_OK;
 }
 
-static int connect_table(sqlite3 *database, void *client, int argc, const char *const *argv, sqlite3_vtab **table,
-                         char **message)
+static int array_module_connect_table(sqlite3 *database, void *client, int argc, const char *const *argv,
+                                      sqlite3_vtab **table, char **message)
 {
 	const struct query_source *source = client;
 	const struct query_array *array = query_array_find(source->name);
@@ -126,7 +126,7 @@ static int connect_table(sqlite3 *database, void *client, int argc, const char *
 	return SQLITE_OK;
 }
 
-static int best_index(sqlite3_vtab *table, sqlite3_index_info *info)
+static int array_module_best_index(sqlite3_vtab *table, sqlite3_index_info *info)
 {
 	const struct array_table *which = (const struct array_table *)table;
 
@@ -135,14 +135,15 @@ static int best_index(sqlite3_vtab *table, sqlite3_index_info *info)
 	return SQLITE_OK;
 }
 
-static int filter(sqlite3_vtab_cursor *cursor, int plan, const char *plan_text, int argc, sqlite3_value **argv)
+static int array_module_filter(sqlite3_vtab_cursor *cursor, int plan, const char *plan_text, int argc,
+                               sqlite3_value **argv)
 {
 	const struct array_table *which = (const struct array_table *)cursor->pVtab;
 
 	return query_numbered_begin(cursor, which->array->count(which->source->query->report->model));
 }
 
-static int column(sqlite3_vtab_cursor *cursor, sqlite3_context *out, int number)
+static int array_module_column(sqlite3_vtab_cursor *cursor, sqlite3_context *out, int number)
 {
 	const struct array_table *which = (const struct array_table *)cursor->pVtab;
 
@@ -151,14 +152,14 @@ static int column(sqlite3_vtab_cursor *cursor, sqlite3_context *out, int number)
 }
 
 const sqlite3_module query_array_module = {
-	.xConnect = connect_table,
-	.xBestIndex = best_index,
+	.xConnect = array_module_connect_table,
+	.xBestIndex = array_module_best_index,
 	.xDisconnect = query_disconnect,
 	.xOpen = query_numbered_open,
 	.xClose = query_close,
-	.xFilter = filter,
+	.xFilter = array_module_filter,
 	.xNext = query_numbered_next,
 	.xEof = query_numbered_is_at_end,
-	.xColumn = column,
+	.xColumn = array_module_column,
 	.xRowid = query_numbered_id,
 };

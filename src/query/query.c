@@ -49,7 +49,7 @@ static int authorize(void *context, int action, const char *first, const char *s
 	}
 }
 
-static int on_progress(void *context)
+static int query_on_progress(void *context)
 {
 	struct query *query = context;
 
@@ -73,7 +73,7 @@ static void set_limits(struct query *query)
 	sqlite3_db_config(query->database, SQLITE_DBCONFIG_TRUSTED_SCHEMA, 0, NULL);
 	sqlite3_db_config(query->database, SQLITE_DBCONFIG_ENABLE_LOAD_EXTENSION, 0, NULL);
 	sqlite3_hard_heap_limit64(query->limits.memory_bytes);
-	sqlite3_progress_handler(query->database, OPERATIONS_BETWEEN_LOOKS, on_progress, query);
+	sqlite3_progress_handler(query->database, OPERATIONS_BETWEEN_LOOKS, query_on_progress, query);
 	sqlite3_set_authorizer(query->database, authorize, query);
 }
 
@@ -120,7 +120,7 @@ static void as_count(sqlite3_context *out, int argc, sqlite3_value **argv)
 	sqlite3_result_text(out, text, -1, sqlite3_free);
 }
 
-static int add_functions(struct query *query)
+static int query_add_functions(struct query *query)
 {
 	int result = sqlite3_create_function_v2(query->database, "as_count", 2, SQLITE_UTF8 | SQLITE_DETERMINISTIC,
 	                                        NULL, as_count, NULL, NULL, NULL);
@@ -154,7 +154,8 @@ static const uint32_t *series_ends(struct query *query)
 	return ends;
 }
 
-static int add_table(struct query *query, struct query_source *source, const char *name, const sqlite3_module *module)
+static int query_add_table(struct query *query, struct query_source *source, const char *name,
+                           const sqlite3_module *module)
 {
 	source->name = name;
 	return sqlite3_create_module_v2(query->database, name, module, source, NULL);
@@ -172,12 +173,12 @@ static int add_tables(struct query *query)
 
 	for (int i = 0; i < MAXIMUM_TABLES; i++)
 		sources[i] = common;
-	result = add_table(query, &sources[count++], "spans", &query_span_module);
+	result = query_add_table(query, &sources[count++], "spans", &query_span_module);
 	for (int i = 0; query_arrays[i].name && result == SQLITE_OK; i++)
-		result = add_table(query, &sources[count++], query_arrays[i].name, &query_array_module);
+		result = query_add_table(query, &sources[count++], query_arrays[i].name, &query_array_module);
 	assert(count <= MOST_MODEL_TABLES);
 	for (int i = 0; analyses[i] && result == SQLITE_OK; i++)
-		result = add_table(query, &sources[count++], analyses[i]->name, &query_analysis_module);
+		result = query_add_table(query, &sources[count++], analyses[i]->name, &query_analysis_module);
 	return result;
 }
 
@@ -189,7 +190,7 @@ enum status query_init(struct query *query, struct report *report, const struct 
 	query->limits = *limits;
 	if (sqlite3_open_v2(":memory:", &query->database, SQLITE_OPEN_READWRITE | SQLITE_OPEN_MEMORY, NULL) !=
 	            SQLITE_OK ||
-	    add_functions(query) != SQLITE_OK || add_tables(query) != SQLITE_OK) {
+	    query_add_functions(query) != SQLITE_OK || add_tables(query) != SQLITE_OK) {
 		error_set(err, STATUS_ENVIRONMENT, "SQLite does not start: %s", sqlite3_errmsg(query->database));
 		query_release(query);
 		return STATUS_ENVIRONMENT;

@@ -65,7 +65,7 @@ static void take_row(struct collected *all, sqlite3_stmt *statement)
 
 /* ---- columns ---- */
 
-static enum table_type type_of(const struct collected *all, size_t column)
+static enum table_type query_rows_type_of(const struct collected *all, size_t column)
 {
 	bool has_integer = false, has_real = false, has_text = false;
 
@@ -88,7 +88,7 @@ static bool is_null(const struct collected *all, size_t column)
 	return true;
 }
 
-static enum table_unit unit_of(const char *name)
+static enum table_unit query_rows_unit_of(const char *name)
 {
 	static const struct {
 		const char *end;
@@ -125,11 +125,11 @@ static const char *unique_name(struct table *table, const char *name)
 
 static void add_column(struct table *table, const struct collected *all, size_t column, const char *name)
 {
-	enum table_type type = type_of(all, column);
+	enum table_type type = query_rows_type_of(all, column);
 
 	table_column(table, &(struct table_column){.name = unique_name(table, name),
 	                                           .type = type,
-	                                           .unit = type == TABLE_TEXT ? UNIT_NONE : unit_of(name)});
+	                                           .unit = type == TABLE_TEXT ? UNIT_NONE : query_rows_unit_of(name)});
 }
 
 static void set_cell(struct table *table, int row, int column, const struct value *value)

@@ -39,7 +39,7 @@ static const struct table_column schema_columns[SCHEMA_COLUMNS] = {
 	[SCHEMA_DEFINITION] = {.name = "definition", .type = TABLE_TEXT, .definition = "what it says"},
 };
 
-static int add_row(struct table *schema, const char *name, const char *type, const char *definition)
+static int query_schema_add_row(struct table *schema, const char *name, const char *type, const char *definition)
 {
 	int row = table_row(schema);
 
@@ -51,10 +51,11 @@ static int add_row(struct table *schema, const char *name, const char *type, con
 	return row;
 }
 
-static void add_columns(struct table *schema, const struct query_column *columns)
+static void query_schema_add_columns(struct table *schema, const struct query_column *columns)
 {
 	for (; columns->name; columns++)
-		add_row(schema, columns->name, columns->type[0] ? columns->type : "any", columns->definition);
+		query_schema_add_row(schema, columns->name, columns->type[0] ? columns->type : "any",
+		                     columns->definition);
 }
 
 static int64_t count_measured(const struct table *table, int column)
@@ -72,7 +73,7 @@ static void add_analysis(struct table *schema, const struct table *table)
 
 	for (int i = 0; i < table->column_count; i++) {
 		const struct table_column *column = &table->columns[i];
-		int row = add_row(schema, column->name, types[column->type], column->definition);
+		int row = query_schema_add_row(schema, column->name, types[column->type], column->definition);
 
 		table_set_int(schema, row, SCHEMA_MEASURED, count_measured(table, i));
 	}
@@ -90,10 +91,10 @@ bool query_schema(struct query *query, const char *name, struct table *columns)
 	table_init(columns, name, name, "the columns of a table");
 	table_columns(columns, schema_columns, SCHEMA_COLUMNS);
 	if (array)
-		add_columns(columns, array->columns);
+		query_schema_add_columns(columns, array->columns);
 	else if (table)
 		add_analysis(columns, table);
 	else
-		add_columns(columns, query_span_columns);
+		query_schema_add_columns(columns, query_span_columns);
 	return true;
 }

@@ -93,8 +93,8 @@ struct span_cursor {
 	int64_t step, from_ns, to_ns;
 };
 
-static int connect_table(sqlite3 *database, void *client, int argc, const char *const *argv, sqlite3_vtab **table,
-                         char **message)
+static int span_module_connect_table(sqlite3 *database, void *client, int argc, const char *const *argv,
+                                     sqlite3_vtab **table, char **message)
 {
 	struct span_table *added;
 	int result = query_declare(client, query_span_columns);
@@ -167,7 +167,7 @@ static double estimate(const struct model *model, int plan)
 	return rows < 1 ? 1 : rows;
 }
 
-static int best_index(sqlite3_vtab *table, sqlite3_index_info *info)
+static int span_module_best_index(sqlite3_vtab *table, sqlite3_index_info *info)
 {
 	const struct model *model = ((const struct span_table *)table)->source->query->report->model;
 	int of_bit[PLAN_BITS], next_value = 1;
@@ -215,7 +215,7 @@ static bool has_wanted_step(const struct span_cursor *at)
 	return step >= 0 && at->model->steps[step].number == at->step;
 }
 
-static bool is_wanted(const struct span_cursor *at)
+static bool span_module_is_wanted(const struct span_cursor *at)
 {
 	if (at->has_row && at->row != at->wanted_row)
 		return false;
@@ -273,11 +273,11 @@ static bool is_past(const struct span_cursor *at)
 }
 
 /* From where it stands to the next row that may be wanted, this one included. */
-static void find(struct span_cursor *at)
+static void span_module_find(struct span_cursor *at)
 {
 	for (;;) {
 		while (at->chunk && !is_past(at)) {
-			if (is_wanted(at))
+			if (span_module_is_wanted(at))
 				return;
 			step_forward(at);
 		}
@@ -339,7 +339,8 @@ static bool want(struct span_cursor *at, int bit, sqlite3_value *value)
 	return true;
 }
 
-static int filter(sqlite3_vtab_cursor *cursor, int plan, const char *plan_text, int argc, sqlite3_value **argv)
+static int span_module_filter(sqlite3_vtab_cursor *cursor, int plan, const char *plan_text, int argc,
+                              sqlite3_value **argv)
 {
 	struct span_cursor *at = (struct span_cursor *)cursor;
 	const struct model *model = at->model;
@@ -356,7 +357,7 @@ static int filter(sqlite3_vtab_cursor *cursor, int plan, const char *plan_text, 
 			return SQLITE_OK; /* at the end */
 	}
 	begin_track(at);
-	find(at);
+	span_module_find(at);
 	return SQLITE_OK;
 }
 
@@ -365,7 +366,7 @@ static int next(sqlite3_vtab_cursor *cursor)
 	struct span_cursor *at = (struct span_cursor *)cursor;
 
 	step_forward(at);
-	find(at);
+	span_module_find(at);
 	return SQLITE_OK;
 }
 
@@ -451,7 +452,7 @@ static void flag_cell(const struct span_cursor *at, sqlite3_context *out, int nu
 		sqlite3_result_int(out, at->chunk->kind[at->index] == SPAN_OP && (flags & SPAN_IS_BACKWARD));
 }
 
-static int column(sqlite3_vtab_cursor *cursor, sqlite3_context *out, int number)
+static int span_module_column(sqlite3_vtab_cursor *cursor, sqlite3_context *out, int number)
 {
 	const struct span_cursor *at = (const struct span_cursor *)cursor;
 	const struct span_chunk *chunk = at->chunk;
@@ -510,14 +511,14 @@ static int row_number(sqlite3_vtab_cursor *cursor, sqlite3_int64 *number)
 }
 
 const sqlite3_module query_span_module = {
-	.xConnect = connect_table,
-	.xBestIndex = best_index,
+	.xConnect = span_module_connect_table,
+	.xBestIndex = span_module_best_index,
 	.xDisconnect = query_disconnect,
 	.xOpen = open_cursor,
 	.xClose = query_close,
-	.xFilter = filter,
+	.xFilter = span_module_filter,
 	.xNext = next,
 	.xEof = is_at_end,
-	.xColumn = column,
+	.xColumn = span_module_column,
 	.xRowid = row_number,
 };

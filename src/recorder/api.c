@@ -70,7 +70,7 @@ void stepscope_emit_phase_end(void)
 	stream_put(STEPSCOPE_EVENT_END, STEPSCOPE_END_PHASE, NULL, 0);
 }
 
-static void put_arg(uint32_t key, enum stepscope_arg type, uint64_t value)
+static void api_put_arg(uint32_t key, enum stepscope_arg type, uint64_t value)
 {
 	const uint64_t payload[2] = {(uint64_t)type, value};
 	stream_put(STEPSCOPE_EVENT_ARG, key, payload, 2);
@@ -86,7 +86,7 @@ static uint64_t double_bits(double value)
 void stepscope_emit_micro_batch_begin(int64_t index)
 {
 	stream_put(STEPSCOPE_EVENT_BEGIN, STEPSCOPE_BUILTIN_MICRO_BATCH, NULL, 0);
-	put_arg(STEPSCOPE_BUILTIN_KEY_INDEX, STEPSCOPE_ARG_I64, (uint64_t)index);
+	api_put_arg(STEPSCOPE_BUILTIN_KEY_INDEX, STEPSCOPE_ARG_I64, (uint64_t)index);
 }
 
 /* What the program tells of its own operators costs little: it is kept in all steps with operators, also in those in which PyTorch is not asked for
@@ -106,15 +106,15 @@ void stepscope_emit_op_info(stepscope_name_t name, const struct stepscope_op_inf
 	uint32_t shape = shapes_symbol(info);
 	uint32_t dtype = shapes_dtype_symbol(info->dtype);
 	if (shape)
-		put_arg(STEPSCOPE_BUILTIN_KEY_SHAPE, STEPSCOPE_ARG_SYMBOL, shape);
+		api_put_arg(STEPSCOPE_BUILTIN_KEY_SHAPE, STEPSCOPE_ARG_SYMBOL, shape);
 	else if (info->input_count > 0) /* the table of names is full */
 		stream_drop(STEPSCOPE_EVENT_ARG);
 	if (dtype)
-		put_arg(STEPSCOPE_BUILTIN_KEY_DTYPE, STEPSCOPE_ARG_SYMBOL, dtype);
+		api_put_arg(STEPSCOPE_BUILTIN_KEY_DTYPE, STEPSCOPE_ARG_SYMBOL, dtype);
 	if (info->flops > 0)
-		put_arg(STEPSCOPE_BUILTIN_KEY_FLOPS, STEPSCOPE_ARG_F64, double_bits(info->flops));
+		api_put_arg(STEPSCOPE_BUILTIN_KEY_FLOPS, STEPSCOPE_ARG_F64, double_bits(info->flops));
 	if (info->bytes > 0)
-		put_arg(STEPSCOPE_BUILTIN_KEY_BYTES, STEPSCOPE_ARG_F64, double_bits(info->bytes));
+		api_put_arg(STEPSCOPE_BUILTIN_KEY_BYTES, STEPSCOPE_ARG_F64, double_bits(info->bytes));
 }
 
 void stepscope_emit_alloc(const void *address, uint64_t bytes, int category, int device)

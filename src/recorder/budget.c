@@ -382,7 +382,7 @@ static void choose_more(struct budget *budget, const struct budget_cost *cost, d
 	budget->wanted = bits < least && least < budget->wanted ? least : bits < least ? budget->wanted : bits;
 }
 
-static void decide(struct budget *budget)
+static void budget_decide(struct budget *budget)
 {
 	struct budget_cost cost = budget_cost(budget);
 	if (budget->is_fixed || !cost.is_known)
@@ -437,7 +437,7 @@ void budget_end(struct budget *budget, const struct budget_step *step)
 	if (step->kind == BUDGET_WITH)
 		note_table(budget, step, !is_long);
 	budget->ended++;
-	decide(budget);
+	budget_decide(budget);
 }
 
 /* From the first question on: what came before is the start of that thread. It works a little in every step, too, which no other N would

@@ -21,7 +21,7 @@ bool value_is_digit(char c)
 	return c >= '0' && c <= '9';
 }
 
-static bool is_blank(char c)
+static bool option_values_is_blank(char c)
 {
 	return c == ' ' || c == '\t' || c == '\n' || c == '\r';
 }
@@ -54,11 +54,11 @@ int value_find_word(const char *text, size_t length, const char *const *words)
 
 const char *value_trim(const char *text, size_t *length)
 {
-	while (*length && is_blank(text[0])) {
+	while (*length && option_values_is_blank(text[0])) {
 		text++;
 		(*length)--;
 	}
-	while (*length && is_blank(text[*length - 1]))
+	while (*length && option_values_is_blank(text[*length - 1]))
 		(*length)--;
 	return text;
 }
@@ -295,7 +295,7 @@ static bool parse_range(const char *text, size_t length, struct step_range *rang
 }
 
 /* Puts a range where it belongs and swallows what it touches, so that the list is ascending and apart. */
-static bool add_range(struct step_range *ranges, int *count, struct step_range range)
+static bool option_values_add_range(struct step_range *ranges, int *count, struct step_range range)
 {
 	int to = 0;
 	struct step_range kept[RECORDER_MAX_RANGES + 1];
@@ -339,7 +339,7 @@ bool value_parse_ranges(const struct option_report *report, const char *text, st
 		if (!parse_range(item, length, &range))
 			return report_refuse(report, "wants numbers and ranges such as 50-60,100, got '%.*s'",
 			                     (int)(length > 60 ? 60 : length), item);
-		if (!add_range(ranges, count, range))
+		if (!option_values_add_range(ranges, count, range))
 			return report_refuse(report, "takes at most %d ranges", RECORDER_MAX_RANGES);
 	}
 	return *count > 0 || report_refuse(report, "wants numbers and ranges such as 50-60,100");

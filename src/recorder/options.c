@@ -23,7 +23,7 @@ static const char *const true_words[] = {"true", "yes", "on", "1", NULL};
 static const char *const false_words[] = {"false", "no", "off", "0", NULL};
 static const char options_variable[] = "STEPSCOPE_OPTIONS";
 
-static bool copy_text(char *out, size_t bytes, const char *text, size_t length)
+static bool options_copy_text(char *out, size_t bytes, const char *text, size_t length)
 {
 	if (length >= bytes)
 		return false;
@@ -39,9 +39,9 @@ static bool keep_bool(const struct option_report *report, char *value, size_t by
 	size_t length = strlen(value);
 
 	if (value_find_word(value, length, true_words) >= 0)
-		return copy_text(value, bytes, "true", 4);
+		return options_copy_text(value, bytes, "true", 4);
 	if (value_find_word(value, length, false_words) >= 0)
-		return copy_text(value, bytes, "false", 5);
+		return options_copy_text(value, bytes, "false", 5);
 	return report_refuse(report, "must be true or false, got '%.60s'", value);
 }
 
@@ -88,13 +88,13 @@ static bool keep_share(const struct option_report *report, char *value, size_t b
 	size_t length = strlen(value);
 
 	if (value_is_word(value, length, "none"))
-		return copy_text(value, bytes, "none", 4);
+		return options_copy_text(value, bytes, "none", 4);
 	if (share == 0 || share == -1 || share > 100000)
 		return report_refuse(report, "must be more than 0 and at most 100 percent, got '%.60s'; none: no limit",
 		                     value);
 	if (share < 0)
 		return report_refuse(report, "wants a share such as 3%% or 0.5%%, or none, got '%.60s'", value);
-	return value[length - 1] == '%' || copy_text(value + length, bytes - length, "%", 1);
+	return value[length - 1] == '%' || options_copy_text(value + length, bytes - length, "%", 1);
 }
 
 /* A list with colons, as it must be inside a list of options. */
@@ -201,8 +201,8 @@ static bool is_nothing(int row, const char *text, size_t length)
 }
 
 /* `item`: which one of a list the value is, -1: of none. On failure the settings stay as they were. */
-static bool store(struct record_settings *settings, const struct option_report *report, int row, const char *text,
-                  size_t length, int64_t item)
+static bool options_store(struct record_settings *settings, const struct option_report *report, int row,
+                          const char *text, size_t length, int64_t item)
 {
 	char value[sizeof(settings->run_directory)];
 	size_t bytes, before = 0;
@@ -390,8 +390,8 @@ static bool suggest(char *out, size_t bytes, const char *text, const struct opti
 	return nearest.name != NULL;
 }
 
-static bool unknown_key(const struct option_report *report, const char *text, const struct options_key *key,
-                        bool is_lenient)
+static bool options_unknown_key(const struct option_report *report, const char *text, const struct options_key *key,
+                                bool is_lenient)
 {
 	char name[100];
 	size_t start, length;
@@ -431,8 +431,8 @@ static bool set_n(struct record_settings *settings, const struct option_report *
 	else if (row < 0 && key.item < 0 && value_find_word(key.leaf, key.length, keys_without_effect) >= 0)
 		return true;
 	if (row < 0 || (key.item >= 0 && !is_list(row)))
-		return unknown_key(report, text, &key, is_lenient);
-	return store(settings, report, row, value, length, key.item);
+		return options_unknown_key(report, text, &key, is_lenient);
+	return options_store(settings, report, row, value, length, key.item);
 }
 
 bool record_settings_set(struct record_settings *settings, const char *key, const char *value, const char *origin,
@@ -524,7 +524,7 @@ static bool set_variable(struct record_settings *settings, const char *entry, ch
 			continue;
 		if (settings->origin[row] == options_variable)
 			return true;
-		return store(settings, &report, row, entry + length + 1, strlen(entry + length + 1), -1);
+		return options_store(settings, &report, row, entry + length + 1, strlen(entry + length + 1), -1);
 	}
 	return check_variable(entry, length, problem, problem_bytes);
 }
@@ -569,7 +569,7 @@ size_t record_settings_format(const struct record_settings *settings, char *out,
 				entry[entry_length++] = '\\';
 			entry[entry_length++] = *from;
 		}
-		if (!copy_text(out + length, bytes - length, entry, entry_length))
+		if (!options_copy_text(out + length, bytes - length, entry, entry_length))
 			return 0;
 		length += entry_length;
 	}

@@ -63,7 +63,7 @@ static struct option_report report_on(const struct resolver *resolver, enum row 
 	                              resolver->problem, resolver->problem_bytes};
 }
 
-static int64_t count_of(const struct record_settings *settings, enum row row, int64_t fallback)
+static int64_t options_resolve_count_of(const struct record_settings *settings, enum row row, int64_t fallback)
 {
 	const char *value = settings->value[row];
 
@@ -75,7 +75,7 @@ static bool is_true(const struct record_settings *settings, enum row row)
 	return settings->is_set[row] && !strcmp(settings->value[row], "true");
 }
 
-static int type_of(const struct record_settings *settings)
+static int options_resolve_type_of(const struct record_settings *settings)
 {
 	const char *value = settings->value[ROW_TYPE];
 
@@ -88,7 +88,7 @@ static bool check_modes(const struct resolver *resolver)
 	enum row list = first_set(settings, list_rows, LENGTH(list_rows));
 	enum row window = first_set(settings, window_rows, LENGTH(window_rows));
 	enum row schedule = first_set(settings, schedule_rows, LENGTH(schedule_rows));
-	enum row simple = type_of(settings) == TYPE_SIMPLE ? ROW_TYPE : ROW_COUNT;
+	enum row simple = options_resolve_type_of(settings) == TYPE_SIMPLE ? ROW_TYPE : ROW_COUNT;
 	const char *no_steps = "type=simple records steps and phases only";
 
 	if (list != ROW_COUNT && !strcmp(settings->value[list], "none"))
@@ -105,7 +105,7 @@ static bool resolve_frequency(const struct resolver *resolver)
 {
 	struct record_options *options = resolver->options;
 	const struct record_settings *settings = resolver->settings;
-	int64_t frequency = count_of(settings, ROW_FREQUENCY, 0);
+	int64_t frequency = options_resolve_count_of(settings, ROW_FREQUENCY, 0);
 	struct option_report report = report_on(resolver, ROW_FREQUENCY);
 
 	if (!frequency || options->repeat > 0)
@@ -131,10 +131,10 @@ static bool check_cycle(const struct resolver *resolver)
 	struct option_report repeat = report_on(resolver, ROW_REPEAT);
 	struct option_report skip = report_on(resolver, ROW_SKIP_FIRST_WAIT);
 
-	if (!has_cycle && count_of(settings, ROW_REPEAT, 0) > 0)
+	if (!has_cycle && options_resolve_count_of(settings, ROW_REPEAT, 0) > 0)
 		return report_refuse(&repeat, "counts cycles, and nothing says what a cycle is: add active, wait or "
 		                              "warmup");
-	if (!has_wait && count_of(settings, ROW_SKIP_FIRST_WAIT, 0) > 0)
+	if (!has_wait && options_resolve_count_of(settings, ROW_SKIP_FIRST_WAIT, 0) > 0)
 		return report_refuse(&skip, "leaves out the first wait, and there is none: add wait");
 	return true;
 }
@@ -147,12 +147,12 @@ static bool resolve_schedule(const struct resolver *resolver)
 	if (!check_cycle(resolver))
 		return false;
 	options->mode = RECORD_SCHEDULE;
-	options->wait = count_of(settings, ROW_WAIT, 0);
-	options->warmup = count_of(settings, ROW_WARMUP, 0);
-	options->active = count_of(settings, ROW_ACTIVE, 1);
-	options->repeat = count_of(settings, ROW_REPEAT, 0);
-	options->skip_first = count_of(settings, ROW_SKIP_FIRST, 0);
-	options->skip_first_wait = count_of(settings, ROW_SKIP_FIRST_WAIT, 0);
+	options->wait = options_resolve_count_of(settings, ROW_WAIT, 0);
+	options->warmup = options_resolve_count_of(settings, ROW_WARMUP, 0);
+	options->active = options_resolve_count_of(settings, ROW_ACTIVE, 1);
+	options->repeat = options_resolve_count_of(settings, ROW_REPEAT, 0);
+	options->skip_first = options_resolve_count_of(settings, ROW_SKIP_FIRST, 0);
+	options->skip_first_wait = options_resolve_count_of(settings, ROW_SKIP_FIRST_WAIT, 0);
 	return resolve_frequency(resolver);
 }
 
@@ -162,10 +162,10 @@ static void resolve_window(const struct resolver *resolver)
 
 	resolver->options->mode = RECORD_STEPS;
 	resolver->options->step_range_count = 1;
-	range->first = count_of(resolver->settings, ROW_START_STEP, 0);
+	range->first = options_resolve_count_of(resolver->settings, ROW_START_STEP, 0);
 	range->last = INT64_MAX;
 	if (resolver->settings->is_set[ROW_NUM_STEPS])
-		range->last = range->first + count_of(resolver->settings, ROW_NUM_STEPS, 1) - 1;
+		range->last = range->first + options_resolve_count_of(resolver->settings, ROW_NUM_STEPS, 1) - 1;
 }
 
 static bool resolve_list(const struct resolver *resolver)
@@ -196,7 +196,7 @@ static bool resolve_mode(const struct resolver *resolver)
 		resolve_window(resolver);
 	else if (settings->is_set[ROW_STEPS])
 		return resolve_list(resolver);
-	else if (type_of(settings) == TYPE_SIMPLE)
+	else if (options_resolve_type_of(settings) == TYPE_SIMPLE)
 		resolver->options->mode = RECORD_STEPS;
 	return true;
 }
@@ -215,7 +215,7 @@ static bool resolve_addition(const struct resolver *resolver, int word, enum row
 		return contradict(resolver, ROW_WITH, row, "one records it, the other does not");
 	*is_with = is_listed || is_true(settings, row) || is_true(settings, ROW_MEMORY_TIMELINE);
 	/* type=pytorch is a default for the first two, which a "false" may take back */
-	if (type_of(settings) == TYPE_PYTORCH && row != ROW_STACK && !settings->is_set[row])
+	if (options_resolve_type_of(settings) == TYPE_PYTORCH && row != ROW_STACK && !settings->is_set[row])
 		*is_with = true;
 	return true;
 }
@@ -263,7 +263,7 @@ static enum row asked_by(const struct record_settings *settings)
 		return ROW_STEPS;
 	if (is_true(settings, ROW_MEMORY_TIMELINE))
 		return ROW_MEMORY_TIMELINE;
-	return type_of(settings) == TYPE_ADVANCED ? ROW_COUNT : ROW_TYPE;
+	return options_resolve_type_of(settings) == TYPE_ADVANCED ? ROW_COUNT : ROW_TYPE;
 }
 
 static bool resolve_budget(const struct resolver *resolver)
@@ -271,7 +271,7 @@ static bool resolve_budget(const struct resolver *resolver)
 	struct record_options *options = resolver->options;
 	const struct record_settings *settings = resolver->settings;
 	const char *value = settings->value[ROW_BUDGET];
-	int64_t every = count_of(settings, ROW_COST_EVERY, 0);
+	int64_t every = options_resolve_count_of(settings, ROW_COST_EVERY, 0);
 	enum row asked = asked_by(settings);
 
 	if (options->mode != RECORD_OFF && every && settings->is_set[ROW_BUDGET])
@@ -342,7 +342,7 @@ static void unset_other_ways(struct record_settings *settings, const struct reco
 	bool is_list = first_set(over, list_rows, LENGTH(list_rows)) != ROW_COUNT;
 	bool is_window = first_set(over, window_rows, LENGTH(window_rows)) != ROW_COUNT;
 	bool is_schedule = first_set(over, schedule_rows, LENGTH(schedule_rows)) != ROW_COUNT;
-	bool is_simple = type_of(over) == TYPE_SIMPLE;
+	bool is_simple = options_resolve_type_of(over) == TYPE_SIMPLE;
 
 	if (is_window || is_schedule || is_simple)
 		unset_rows(settings, list_rows, LENGTH(list_rows));
@@ -350,7 +350,7 @@ static void unset_other_ways(struct record_settings *settings, const struct reco
 		unset_rows(settings, window_rows, LENGTH(window_rows));
 	if (is_list || is_window || is_simple)
 		unset_rows(settings, schedule_rows, LENGTH(schedule_rows));
-	if ((is_list || is_window || is_schedule) && type_of(settings) == TYPE_SIMPLE)
+	if ((is_list || is_window || is_schedule) && options_resolve_type_of(settings) == TYPE_SIMPLE)
 		record_settings_unset(settings, ROW_TYPE);
 	if (over->is_set[ROW_BUDGET])
 		record_settings_unset(settings, ROW_COST_EVERY);

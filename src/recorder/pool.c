@@ -101,7 +101,7 @@ static uint64_t chunks_offset(size_t bytes)
 
 /* All of a file of 16 MB takes 6 ms, so only what the start needs gets its blocks now. The rest gets them in pool_grow_symbols() and
  * pool_populate(), which find a full /dev/shm without a SIGBUS; the kernel must be able to, since 5.14. */
-static bool reserve(struct pool *pool, int fd, size_t bytes)
+static bool pool_reserve(struct pool *pool, int fd, size_t bytes)
 {
 	void *page = mmap(NULL, 4096, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 	pool->is_lazy = page != MAP_FAILED && madvise(page, 4096, MADV_POPULATE_WRITE) == 0;
@@ -140,7 +140,7 @@ static bool open_shm(struct pool *pool, size_t bytes, unsigned pid, uint64_t sta
 		fd = pool->file.fd;
 		struct stat info;
 		/* a rescue that found the file before it was locked may have removed it */
-		if (!lock_file(fd) || fstat(fd, &info) != 0 || info.st_nlink == 0 || !reserve(pool, fd, bytes)) {
+		if (!lock_file(fd) || fstat(fd, &info) != 0 || info.st_nlink == 0 || !pool_reserve(pool, fd, bytes)) {
 			unlink(pool->path);
 			own_fd_close(&pool->file);
 			return false;
@@ -159,7 +159,7 @@ static bool open_memfd(struct pool *pool, size_t bytes, unsigned pid)
 		return false;
 	own_fd_take(&pool->file, fd);
 	fd = pool->file.fd;
-	if (!reserve(pool, fd, bytes) || !lock_file(fd)) {
+	if (!pool_reserve(pool, fd, bytes) || !lock_file(fd)) {
 		own_fd_close(&pool->file);
 		return false;
 	}
@@ -326,7 +326,7 @@ static bool has_memory(struct pool *pool, uint32_t chunk)
 }
 
 /* free_list: index + 1 of the first chunk in the low half, a count of pops in the high half against ABA. */
-static struct stepscope_chunk *pop(struct pool *pool)
+static struct stepscope_chunk *pool_pop_entry(struct pool *pool)
 {
 	uint64_t *list = &pool->header->free_list;
 	uint64_t head = __atomic_load_n(list, __ATOMIC_ACQUIRE);
@@ -349,7 +349,7 @@ static struct stepscope_chunk *pop(struct pool *pool)
 
 struct stepscope_chunk *pool_pop(struct pool *pool)
 {
-	struct stepscope_chunk *chunk = pop(pool);
+	struct stepscope_chunk *chunk = pool_pop_entry(pool);
 	if (chunk)
 		__atomic_fetch_add(&pool->taken, 1, __ATOMIC_RELAXED);
 	return chunk;

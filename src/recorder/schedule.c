@@ -70,7 +70,7 @@ enum stepscope_capture schedule_before_first(const struct record_options *option
 }
 
 /* Numbers come in any order: as they are marked. */
-static void widen(int64_t *first, int64_t *last, int64_t number, bool is_new)
+static void schedule_widen(int64_t *first, int64_t *last, int64_t number, bool is_new)
 {
 	*first = is_new || number < *first ? number : *first;
 	*last = is_new || number > *last ? number : *last;
@@ -78,11 +78,11 @@ static void widen(int64_t *first, int64_t *last, int64_t number, bool is_new)
 
 void schedule_note(struct schedule_progress *progress, enum stepscope_capture action, int64_t number)
 {
-	widen(&progress->first_number, &progress->last_number, number, !progress->steps_begun);
+	schedule_widen(&progress->first_number, &progress->last_number, number, !progress->steps_begun);
 	if (action == STEPSCOPE_CAPTURE_RECORD || action == STEPSCOPE_CAPTURE_SAVE) {
 		if (!progress->steps_recorded)
 			progress->steps_before = progress->steps_begun;
-		widen(&progress->first_recorded, &progress->last_recorded, number, !progress->steps_recorded);
+		schedule_widen(&progress->first_recorded, &progress->last_recorded, number, !progress->steps_recorded);
 		progress->steps_recorded++;
 	}
 	progress->steps_begun++;
@@ -144,7 +144,7 @@ __attribute__((format(printf, 2, 3))) static void say(struct sentence *sentence,
 		sentence->length += (size_t)length < room ? (size_t)length : room - 1;
 }
 
-static const char *plural(int64_t count)
+static const char *schedule_plural(int64_t count)
 {
 	return count == 1 ? "" : "s";
 }
@@ -207,12 +207,12 @@ static void say_others(struct sentence *sentence, const struct schedule_progress
 	if (!others)
 		return;
 	if (!is_one_piece)
-		say(sentence, "; the other %" PRId64 " step%s", others, plural(others));
+		say(sentence, "; the other %" PRId64 " step%s", others, schedule_plural(others));
 	else if (before)
-		say(sentence, "; %" PRId64 " step%s before %s", before, plural(before),
+		say(sentence, "; %" PRId64 " step%s before %s", before, schedule_plural(before),
 		    progress->steps_recorded == 1 ? "it" : "them");
 	else
-		say(sentence, "; %" PRId64 " step%s after %s", others, plural(others),
+		say(sentence, "; %" PRId64 " step%s after %s", others, schedule_plural(others),
 		    progress->steps_recorded == 1 ? "it" : "them");
 	if (is_one_piece && before && others > before)
 		say(sentence, " and %" PRId64 " after", others - before);
@@ -269,18 +269,18 @@ static void say_schedule(struct sentence *sentence, const struct record_options 
 
 	say(sentence, "the schedule ");
 	if (options->skip_first) {
-		say(sentence, "skips %" PRId64 " step%s", options->skip_first, plural(options->skip_first));
+		say(sentence, "skips %" PRId64 " step%s", options->skip_first, schedule_plural(options->skip_first));
 		joint = options->warmup && is_waiting(options) ? ", " : " and ";
 	}
 	if (is_waiting(options)) {
-		say(sentence, "%swaits for %" PRId64 " step%s", joint, options->wait, plural(options->wait));
+		say(sentence, "%swaits for %" PRId64 " step%s", joint, options->wait, schedule_plural(options->wait));
 		joint = " and ";
 	}
 	if (options->warmup)
 		say(sentence, "%swarms up for %" PRId64, options->skip_first || is_waiting(options) ? joint : "",
 		    options->warmup);
 	if (options->warmup && !options->skip_first && !is_waiting(options))
-		say(sentence, " step%s", plural(options->warmup));
+		say(sentence, " step%s", schedule_plural(options->warmup));
 }
 
 static void say_nothing(struct sentence *sentence, const struct record_options *options,
@@ -289,7 +289,8 @@ static void say_nothing(struct sentence *sentence, const struct record_options *
 	int64_t begun = progress->steps_begun;
 
 	if (options->mode == RECORD_STEPS && !options->step_range_count) {
-		say(sentence, "captured %" PRId64 " step%s with steps and phases only, as asked", begun, plural(begun));
+		say(sentence, "captured %" PRId64 " step%s with steps and phases only, as asked", begun,
+		    schedule_plural(begun));
 		return;
 	}
 	say(sentence, "captured no operators: ");
@@ -380,7 +381,7 @@ static void say_earlier(struct sentence *sentence, const struct schedule_progres
 		return;
 	}
 	say(sentence, "in %" PRId64 " recordings of this process captured %" PRId64 " step%s", progress->earlier + 1,
-	    begun, plural(begun));
+	    begun, schedule_plural(begun));
 	say(sentence, ", %" PRId64 " of them with operators; in the last one ",
 	    progress->earlier_recorded + progress->steps_recorded);
 }
@@ -415,7 +416,7 @@ static void say_count(struct sentence *sentence, const struct record_options *op
 		say(sentence, "; steps were counted by %s", progress->counted_by);
 	if (progress->counted_before)
 		say(sentence, "; %" PRId64 " step%s before the first marked one %s counted apart",
-		    progress->counted_before, plural(progress->counted_before),
+		    progress->counted_before, schedule_plural(progress->counted_before),
 		    progress->counted_before == 1 ? "was" : "were");
 }
 
@@ -467,7 +468,7 @@ static void say_inputs(struct sentence *sentence, const struct schedule_progress
 static void say_part(struct sentence *sentence, const struct schedule_progress *progress)
 {
 	say(sentence, "captured operators of %" PRId64 " of %" PRId64 " step%s", progress->steps_recorded,
-	    progress->steps_begun, plural(progress->steps_begun));
+	    progress->steps_begun, schedule_plural(progress->steps_begun));
 	if (progress->steps_recorded < FEW_STEPS) {
 		say(sentence, "; --budget none records all");
 		return;
@@ -498,7 +499,7 @@ size_t schedule_describe(const struct record_options *options, const struct sche
 		say(&sentence,
 		    "captured %" PRId64 " step%s with steps and phases only: rank %" PRId32
 		    " is not among the selected ranks (--ranks)",
-		    progress->steps_begun, plural(progress->steps_begun), progress->rank);
+		    progress->steps_begun, schedule_plural(progress->steps_begun), progress->rank);
 	else if (!progress->steps_begun)
 		say_no_steps(&sentence, options, progress);
 	else if (progress->every && progress->steps_recorded < progress->steps_begun)

@@ -128,8 +128,8 @@ static void report_failure(struct segment_file *file, int reason)
 		file->path, strerror(reason));
 }
 
-static bool append(struct segment_file *file, const void *first, size_t first_bytes, const void *second,
-                   size_t second_bytes)
+static bool segment_file_add(struct segment_file *file, const void *first, size_t first_bytes, const void *second,
+                             size_t second_bytes)
 {
 	size_t done = 0, total = first_bytes + second_bytes;
 	if (file->file.fd < 0)
@@ -176,7 +176,7 @@ bool segment_file_append(struct segment_file *file, const void *first, size_t fi
 {
 	struct file_limit limit;
 	file_limit_enter(&limit);
-	bool is_written = append(file, first, first_bytes, second, second_bytes);
+	bool is_written = segment_file_add(file, first, first_bytes, second, second_bytes);
 	file_limit_leave(&limit);
 	return is_written;
 }

@@ -11,7 +11,7 @@
 #include <time.h>
 #include <unistd.h>
 
-static size_t read_file(const char *path, char *out, size_t bytes)
+static size_t self_read_file(const char *path, char *out, size_t bytes)
 {
 	int fd = open(path, O_RDONLY | O_CLOEXEC);
 	if (fd < 0)
@@ -40,7 +40,7 @@ static void emit_line(const char *text, const char *key, const char *name, doubl
 static void sample_stat(void)
 {
 	char text[1024];
-	read_file("/proc/self/stat", text, sizeof(text));
+	self_read_file("/proc/self/stat", text, sizeof(text));
 	char *at = strrchr(text, ')'); /* the name in field 2 may contain anything */
 	if (!at)
 		return;
@@ -65,7 +65,7 @@ static void sample_stat(void)
 static void sample_status(void)
 {
 	char text[4096];
-	if (!read_file("/proc/self/status", text, sizeof(text)))
+	if (!self_read_file("/proc/self/status", text, sizeof(text)))
 		return;
 	emit_line(text, "VmRSS:", "process.rss_bytes", 1024);
 	emit_line(text, "VmHWM:", "process.rss_peak_bytes", 1024);
@@ -76,7 +76,7 @@ static void sample_status(void)
 static void sample_io(void)
 {
 	char text[512];
-	if (!read_file("/proc/self/io", text, sizeof(text)))
+	if (!self_read_file("/proc/self/io", text, sizeof(text)))
 		return;
 	emit_line(text, "\nread_bytes:", "process.read_bytes", 1);
 	emit_line(text, "\nwrite_bytes:", "process.write_bytes", 1);

@@ -64,7 +64,7 @@ static double word_ns(bool has_inputs)
 	return OBSERVED_WORD_NS * session.agent.observer_share;
 }
 
-static enum budget_kind kind_of(const struct step_budget *budget)
+static enum budget_kind step_budget_kind_of(const struct step_budget *budget)
 {
 	if (!budget->has_begun || budget->is_mixed || session.windows.open || budget->windows != session.windows.count)
 		return BUDGET_OTHER;
@@ -129,7 +129,7 @@ void step_budget_end(struct step_budget *budget, int64_t number, bool is_odd)
 {
 	if (!budget->is_on || !session.capture.mask_detail)
 		return;
-	struct budget_step step = {.number = number, .kind = is_odd ? BUDGET_OTHER : kind_of(budget)};
+	struct budget_step step = {.number = number, .kind = is_odd ? BUDGET_OTHER : step_budget_kind_of(budget)};
 	step.ns = budget->has_begun ? ns_since(budget->ticks) : 0;
 	if (step.kind == BUDGET_WITH) {
 		uint64_t words = streams_words();
@@ -148,7 +148,7 @@ void step_budget_end(struct step_budget *budget, int64_t number, bool is_odd)
 	budget->has_begun = false;
 }
 
-static void enter(struct step_budget *budget, int64_t number)
+static void step_budget_enter(struct step_budget *budget, int64_t number)
 {
 	bool is_epoch = budget_is_epoch(&budget->rule, number);
 	int64_t epoch = number >> BUDGET_EPOCH;
@@ -168,7 +168,7 @@ void step_budget_choose(struct step_budget *budget, int64_t number)
 {
 	if (!budget->is_on || !session.capture.mask_detail || (budget->has_begun && budget->number == number))
 		return;
-	enter(budget, number);
+	step_budget_enter(budget, number);
 	bool is_paused = !budget->is_whole && !budget_wants(&budget->rule, number);
 	bool has_inputs = wants_inputs(budget, number);
 	budget->is_mixed = budget->has_begun && (is_paused != budget->is_paused || has_inputs != budget->has_inputs);

@@ -14,7 +14,7 @@
 #define ROUNDS 8
 
 /* False: the kernel does not say; a sandbox may forbid the question. errno stays the program's. */
-static bool ask(struct thread_use *use)
+static bool step_cpu_ask(struct thread_use *use)
 {
 	int before = errno;
 	struct timespec now;
@@ -33,7 +33,7 @@ void step_cpu_start(struct step_cpu *cpu)
 	*cpu = (struct step_cpu){0};
 	for (int i = 0; i < ROUNDS; i++) {
 		uint64_t start = clock_ticks();
-		if (!ask(&cpu->begin))
+		if (!step_cpu_ask(&cpu->begin))
 			return;
 		uint64_t ticks = clock_ticks() - start;
 		if (ticks < best)
@@ -52,13 +52,13 @@ void step_cpu_begin(struct step_cpu *cpu)
 {
 	cpu->thread = pthread_self();
 	cpu->begin_ticks = clock_ticks();
-	cpu->is_read = cpu->cost_ticks && cpu->last_ticks / MOST_COST >= cpu->cost_ticks && ask(&cpu->begin);
+	cpu->is_read = cpu->cost_ticks && cpu->last_ticks / MOST_COST >= cpu->cost_ticks && step_cpu_ask(&cpu->begin);
 }
 
 bool step_cpu_end(struct step_cpu *cpu, struct thread_use *use)
 {
 	struct thread_use now;
-	bool is_known = cpu->is_read && pthread_equal(cpu->thread, pthread_self()) && ask(&now);
+	bool is_known = cpu->is_read && pthread_equal(cpu->thread, pthread_self()) && step_cpu_ask(&now);
 	if (is_known)
 		*use = (struct thread_use){now.cpu_ns - cpu->begin.cpu_ns, now.waits - cpu->begin.waits,
 		                           now.page_faults - cpu->begin.page_faults};

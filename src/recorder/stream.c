@@ -35,7 +35,7 @@ static bool has_exit_key;
 /* ---- drops --------------------------------------------------------------------------------------------------------------- */
 
 /* Around every use of the pool outside an emission: streams_stop() waits until all have left. False: it is going away. */
-static bool visit(void)
+static bool stream_visit(void)
 {
 	if (!session_is_own()) /* a forked child that has not started its own session: the pool is its parent's */
 		return false;
@@ -46,16 +46,16 @@ static bool visit(void)
 	return false;
 }
 
-static void leave(void)
+static void stream_leave(void)
 {
 	__atomic_fetch_sub(&streams.visitors, 1, __ATOMIC_RELEASE);
 }
 
 static void drop_without_slot(uint32_t head)
 {
-	if (visit()) {
+	if (stream_visit()) {
 		__atomic_fetch_add(&streams.pool->header->dropped[head & 15], 1, __ATOMIC_RELAXED);
-		leave();
+		stream_leave();
 	} else if (session_is_starting()) {
 		__atomic_fetch_add(&streams.early[head & 15], 1, __ATOMIC_RELAXED);
 	}
@@ -147,7 +147,7 @@ static bool take_chunk(struct cursor *cursor, uint64_t tick, bool is_coarse)
 }
 
 /* May the event go into the chunk that the thread has? Not detail into the reserve, and not without the GAP before it. */
-static bool has_room(const struct cursor *cursor, uint32_t words, bool is_far, bool is_coarse)
+static bool stream_has_room(const struct cursor *cursor, uint32_t words, bool is_far, bool is_coarse)
 {
 	if (!cursor->chunk || !cursor->next || (cursor->is_reserve && !is_coarse))
 		return false;
@@ -174,7 +174,7 @@ static void put_into(struct cursor *cursor, uint32_t head, uint64_t tick, const 
 	bool is_coarse = event_is_coarse(head);
 	if (cursor->chunk && tick < base)
 		tick = base; /* another processor's counter, a few ns behind */
-	if (has_room(cursor, 1 + (head >> 4 & 15), is_far, is_coarse)) {
+	if (stream_has_room(cursor, 1 + (head >> 4 & 15), is_far, is_coarse)) {
 		if (is_far) {
 			base = tick & ~(uint64_t)UINT32_MAX;
 			store_event(cursor, EMIT_HEAD(STEPSCOPE_EVENT_TIME, 1, 0), base, &base);
@@ -200,7 +200,7 @@ static void on_thread_exit(void *value)
 	if (cursor_mine != cursor)
 		return;
 	cursor_mine = &cursor_none; /* a later destructor that records gets a new stream */
-	if (!visit()) {             /* between two sessions, or at the end of one */
+	if (!stream_visit()) {      /* between two sessions, or at the end of one */
 		__atomic_store_n(&cursor->is_owned, 0, __ATOMIC_RELEASE);
 		return;
 	}
@@ -214,7 +214,7 @@ static void on_thread_exit(void *value)
 		if (__atomic_add_fetch(&streams.ends, 1, __ATOMIC_RELAXED) % (streams.capacity / 8) == 0)
 			drain_wake(&session.drain);
 	}
-	leave();
+	stream_leave();
 }
 
 /* The slot gets its number when it is won: failed claims use none up. */
@@ -300,7 +300,7 @@ struct cursor *stream_attach(enum stepscope_stream_kind kind)
 		return NULL;
 	is_attaching = true;
 	struct cursor *cursor = NULL;
-	if (session_enter() && visit()) {
+	if (session_enter() && stream_visit()) {
 		struct cursor *mine = cursor_mine;
 		/* a cursor of the parent process is not one of ours */
 		bool is_ours = mine >= streams.cursors && mine < streams.cursors + CURSORS && mine->is_owned;
@@ -310,7 +310,7 @@ struct cursor *stream_attach(enum stepscope_stream_kind kind)
 				pthread_setspecific(exit_key, cursor);
 			cursor_mine = cursor;
 		}
-		leave();
+		stream_leave();
 	}
 	is_attaching = false;
 	return cursor;
@@ -369,13 +369,13 @@ void stream_name_thread(const char *name)
 		cursor = stream_attach(STEPSCOPE_STREAM_THREAD);
 	if (cursor)
 		session_tell_start(); /* this may be the program's first call */
-	if (!cursor || !visit())
+	if (!cursor || !stream_visit())
 		return;
 	if (cursor->stream) {
 		write_name(cursor->slot, name);
 		__atomic_fetch_add(&cursor->name_version, 1, __ATOMIC_RELEASE);
 	}
-	leave();
+	stream_leave();
 }
 
 /* ---- start and stop ------------------------------------------------------------------------------------------------------ */

@@ -53,7 +53,7 @@ static void *map_zeroed(size_t bytes)
 	return memory == MAP_FAILED ? NULL : memory;
 }
 
-static uint32_t hash_text(uint8_t kind, const char *text, uint32_t length)
+static uint32_t symbols_hash_text(uint8_t kind, const char *text, uint32_t length)
 {
 	uint64_t hash = 0x9e3779b97f4a7c15u ^ kind ^ (uint64_t)length << 8;
 	while (length >= 8) {
@@ -72,7 +72,7 @@ static uint32_t hash_text(uint8_t kind, const char *text, uint32_t length)
 	return (uint32_t)(hash >> 32);
 }
 
-static bool is_same(uint32_t number, uint8_t kind, const char *text, uint32_t length)
+static bool symbols_is_same(uint32_t number, uint8_t kind, const char *text, uint32_t length)
 {
 	const struct stepscope_symbol *symbol = (const struct stepscope_symbol *)(symbols.area +
 	                                                                          8 * (uint64_t)symbols.offsets[number]);
@@ -172,7 +172,7 @@ static const struct stepscope_symbol *pass(uint32_t number)
 	return entry_of(number);
 }
 
-static uint32_t add(uint8_t kind, const char *text, uint32_t length)
+static uint32_t symbols_add(uint8_t kind, const char *text, uint32_t length)
 {
 	size_t bytes = entry_bytes(length);
 	uint64_t at = __atomic_load_n(&symbols.used, __ATOMIC_RELAXED);
@@ -204,7 +204,7 @@ static uint32_t add(uint8_t kind, const char *text, uint32_t length)
 static uint32_t intern(enum stepscope_symbol_kind kind, const char *text, uint32_t length)
 {
 	length = (uint32_t)utf8_cut(text, length, SYMBOLS_MAX_TEXT);
-	uint32_t hash = hash_text((uint8_t)kind, text, length);
+	uint32_t hash = symbols_hash_text((uint8_t)kind, text, length);
 	uint32_t mine = 0;
 	uint64_t *front = symbols.front + 8 * (uint64_t)(hash >> 26);
 	for (uint32_t probe = 0;; probe++) {
@@ -212,14 +212,14 @@ static uint32_t intern(enum stepscope_symbol_kind kind, const char *text, uint32
 		uint64_t seen = __atomic_load_n(slot, __ATOMIC_ACQUIRE);
 		if (seen == 0) {
 			if (mine == 0)
-				mine = add((uint8_t)kind, text, length);
+				mine = symbols_add((uint8_t)kind, text, length);
 			if (mine == 0)
 				return 0;
 			if (__atomic_compare_exchange_n(slot, &seen, (uint64_t)hash << 32 | mine, false,
 			                                __ATOMIC_ACQ_REL, __ATOMIC_ACQUIRE))
 				return mine;
 		}
-		if ((uint32_t)(seen >> 32) == hash && is_same((uint32_t)seen, (uint8_t)kind, text, length) &&
+		if ((uint32_t)(seen >> 32) == hash && symbols_is_same((uint32_t)seen, (uint8_t)kind, text, length) &&
 		    !is_left_behind((uint32_t)seen, (uint8_t)kind))
 			return (uint32_t)seen;
 	}

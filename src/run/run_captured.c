@@ -111,7 +111,7 @@ static enum captured add_said(struct buffer *out, const struct run *run, const s
 	return outcome_of(&place);
 }
 
-static void describe(struct captured_process *trainer, const struct run *run, const struct run_scan *scan)
+static void run_captured_describe(struct captured_process *trainer, const struct run *run, const struct run_scan *scan)
 {
 	const struct watched *process = trainer->watched;
 	struct buffer out;
@@ -135,7 +135,7 @@ static void describe(struct captured_process *trainer, const struct run *run, co
 		memory_exhausted(SENTENCE_BYTES);
 }
 
-static void look_at(struct run_captured *captured, const struct run *run, const struct watched *process)
+static void run_captured_look_at(struct run_captured *captured, const struct run *run, const struct watched *process)
 {
 	bool is_unwritten;
 	struct run_scan scan;
@@ -157,10 +157,10 @@ static void look_at(struct run_captured *captured, const struct run *run, const 
 		.rank = scan.own.has_rank ? scan.own.rank : process->rank,
 		.is_unwritten = is_unwritten,
 	};
-	describe(trainer, run, &scan);
+	run_captured_describe(trainer, run, &scan);
 }
 
-static int compare_ranks(const void *left, const void *right)
+static int run_captured_compare_ranks(const void *left, const void *right)
 {
 	const struct captured_process *a = left, *b = right;
 
@@ -179,10 +179,11 @@ void run_captured_find(struct run_captured *captured, const struct run *run)
 			continue;
 		if (process->ids.here == run->child.pid)
 			captured->program = process;
-		look_at(captured, run, process);
+		run_captured_look_at(captured, run, process);
 	}
 	if (captured->trainer_count)
-		qsort(captured->trainers, (size_t)captured->trainer_count, sizeof(*captured->trainers), compare_ranks);
+		qsort(captured->trainers, (size_t)captured->trainer_count, sizeof(*captured->trainers),
+		      run_captured_compare_ranks);
 }
 
 bool run_captured_is_empty(const struct run_captured *captured)
@@ -206,7 +207,7 @@ struct spoken_for {
 	int count;
 };
 
-static struct spoken_for choose(const struct run_captured *captured)
+static struct spoken_for run_captured_choose(const struct run_captured *captured)
 {
 	struct spoken_for spoken = {.captured = captured};
 
@@ -220,7 +221,7 @@ static struct spoken_for choose(const struct run_captured *captured)
 }
 
 /* Of one group: those of which there is the same to say as of the first. */
-static bool is_in(const struct spoken_for *spoken, int i, int first)
+static bool run_captured_is_in(const struct spoken_for *spoken, int i, int first)
 {
 	const struct captured_process *trainer = &spoken->captured->trainers[i];
 
@@ -247,7 +248,7 @@ static int end_of_ranks(const struct spoken_for *spoken, int i, int first)
 	const struct captured_process *trainers = spoken->captured->trainers;
 
 	while (i + 1 < spoken->captured->trainer_count && trainers[i + 1].rank == trainers[i].rank + 1 &&
-	       is_in(spoken, i + 1, first) && !is_rank_shared(spoken, i + 1))
+	       run_captured_is_in(spoken, i + 1, first) && !is_rank_shared(spoken, i + 1))
 		i++;
 	return i;
 }
@@ -261,7 +262,7 @@ static void add_names(struct buffer *out, const struct spoken_for *spoken, int f
 	for (int i = first; i < spoken->captured->trainer_count; i++) {
 		int32_t rank = trainers[i].rank;
 
-		if (!is_in(spoken, i, first))
+		if (!run_captured_is_in(spoken, i, first))
 			continue;
 		if (named++ >= NAMED_IN_GROUP) {
 			more++;
@@ -291,7 +292,7 @@ static void add_groups(struct buffer *out, const struct spoken_for *spoken)
 		bool is_new = captured->trainers[i].outcome == spoken->outcome;
 
 		for (int j = 0; j < i && is_new; j++)
-			is_new = !is_in(spoken, j, i);
+			is_new = !run_captured_is_in(spoken, j, i);
 		if (!is_new)
 			continue;
 		if (++groups > GROUPS_SAID) {
@@ -306,7 +307,7 @@ static void add_groups(struct buffer *out, const struct spoken_for *spoken)
 
 static void add_trainers(struct buffer *out, const struct run_captured *captured)
 {
-	struct spoken_for spoken = choose(captured);
+	struct spoken_for spoken = run_captured_choose(captured);
 
 	if (captured->trainer_count == 1) {
 		buffer_add_text(out, captured->trainers[0].sentence);
@@ -323,7 +324,7 @@ static void add_trainers(struct buffer *out, const struct run_captured *captured
 /* What is missing, of all processes. */
 static void add_losses(struct buffer *out, const struct run_captured *captured)
 {
-	struct spoken_for spoken = choose(captured);
+	struct spoken_for spoken = run_captured_choose(captured);
 	int unwritten = captured->unwritten_workers;
 
 	for (int i = 0; i < captured->trainer_count; i++)

@@ -22,7 +22,7 @@
 
 extern char **environ;
 
-static int64_t now_ns(void)
+static int64_t run_child_now_ns(void)
 {
 	struct timespec now;
 
@@ -129,7 +129,7 @@ void run_child_start(struct run_child *child, char *const *argv, char *const *en
 	int report[2];
 	ssize_t got;
 
-	*child = (struct run_child){.start_ns = now_ns()};
+	*child = (struct run_child){.start_ns = run_child_now_ns()};
 	if (pipe2(report, O_CLOEXEC) != 0) {
 		child->exec_errno = errno;
 		return;
@@ -162,7 +162,7 @@ static int64_t time_ns(const struct timeval *time)
 static void complete(struct run_child *child, int wait_status, const struct rusage *usage, const struct process_io *io)
 {
 	child->is_running = false;
-	child->end_ns = now_ns();
+	child->end_ns = run_child_now_ns();
 	child->wait_status = wait_status;
 	child->user_ns = time_ns(&usage->ru_utime);
 	child->system_ns = time_ns(&usage->ru_stime);

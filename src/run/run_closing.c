@@ -26,7 +26,7 @@ static void fact_number(struct run *run, const char *key, int64_t value)
 	host_recording_fact(run->host, key, text);
 }
 
-static void fact_of(struct run *run, pid_t pid, const char *what, int64_t value)
+static void run_closing_fact_of(struct run *run, pid_t pid, const char *what, int64_t value)
 {
 	char key[64];
 
@@ -75,16 +75,16 @@ void run_record_facts(struct run *run)
 	record_status(run, who, child->wait_status);
 	fact_number(run, "exit", run_exit_status(child));
 	fact_number(run, "child", child->pid);
-	fact_of(run, child->pid, "wall_ns", child->end_ns - child->start_ns);
-	fact_of(run, child->pid, "user_ns", child->user_ns);
-	fact_of(run, child->pid, "system_ns", child->system_ns);
-	fact_of(run, child->pid, "max_rss_bytes", child->max_rss_bytes);
-	fact_of(run, child->pid, "major_faults", child->page_faults);
-	fact_of(run, child->pid, "voluntary_switches", child->switches);
-	fact_of(run, child->pid, "involuntary_switches", child->preemptions);
+	run_closing_fact_of(run, child->pid, "wall_ns", child->end_ns - child->start_ns);
+	run_closing_fact_of(run, child->pid, "user_ns", child->user_ns);
+	run_closing_fact_of(run, child->pid, "system_ns", child->system_ns);
+	run_closing_fact_of(run, child->pid, "max_rss_bytes", child->max_rss_bytes);
+	run_closing_fact_of(run, child->pid, "major_faults", child->page_faults);
+	run_closing_fact_of(run, child->pid, "voluntary_switches", child->switches);
+	run_closing_fact_of(run, child->pid, "involuntary_switches", child->preemptions);
 	if (child->io.is_known) {
-		fact_of(run, child->pid, "read_bytes", (int64_t)child->io.read_bytes);
-		fact_of(run, child->pid, "write_bytes", (int64_t)child->io.write_bytes);
+		run_closing_fact_of(run, child->pid, "read_bytes", (int64_t)child->io.read_bytes);
+		run_closing_fact_of(run, child->pid, "write_bytes", (int64_t)child->io.write_bytes);
 	}
 	if (host_recording_oom_kills(run->host, &kills))
 		fact_number(run, "oom_kills", (int64_t)kills);

@@ -121,7 +121,7 @@ static void add_machine(struct json_writer *json)
 	json_uint(json, (uint64_t)sysconf(_SC_PHYS_PAGES) * (uint64_t)sysconf(_SC_PAGESIZE));
 }
 
-static void add_time(struct json_writer *json)
+static void run_manifest_add_time(struct json_writer *json)
 {
 	struct timespec now;
 	struct tm utc;
@@ -135,7 +135,7 @@ static void add_time(struct json_writer *json)
 	json_key(json, "started_ns"), json_int(json, (int64_t)now.tv_sec * 1000000000 + now.tv_nsec);
 }
 
-static void add_text(struct json_writer *json, const char *key, const char *text)
+static void run_manifest_add_text(struct json_writer *json, const char *key, const char *text)
 {
 	json_key(json, key);
 	if (text && text[0])
@@ -155,13 +155,13 @@ static void compose(struct buffer *out, const struct run_directory *directory, c
 	json_key(&json, "schema"), json_string(&json, "stepscope.run/1");
 	json_key(&json, "stepscope"), json_string(&json, STEPSCOPE_VERSION);
 	json_key(&json, "run_id"), json_string(&json, directory->run_id);
-	add_text(&json, "job", directory->job);
-	add_time(&json);
+	run_manifest_add_text(&json, "job", directory->job);
+	run_manifest_add_time(&json);
 	add_argv(&json, argv);
-	add_text(&json, "cwd", cwd);
+	run_manifest_add_text(&json, "cwd", cwd);
 	json_key(&json, "pid"), json_int(&json, getpid());
 	add_machine(&json);
-	add_text(&json, "restart_count", getenv("TORCHELASTIC_RESTART_COUNT"));
+	run_manifest_add_text(&json, "restart_count", getenv("TORCHELASTIC_RESTART_COUNT"));
 	add_schedule(&json, settings);
 	add_environment(&json);
 	json_object_end(&json);
@@ -171,7 +171,7 @@ static void compose(struct buffer *out, const struct run_directory *directory, c
 
 /* ---- files ---- */
 
-static bool write_all(int fd, const char *data, size_t length)
+static bool run_manifest_write_all(int fd, const char *data, size_t length)
 {
 	while (length) {
 		ssize_t written = write(fd, data, length);
@@ -202,7 +202,7 @@ static bool put_in_place(int fd, const char *name)
 	return faccessat(fd, MANIFEST_NAME, F_OK, 0) != 0 && renameat(fd, name, fd, MANIFEST_NAME) == 0;
 }
 
-static bool store(int directory_fd, const struct buffer *text)
+static bool run_manifest_store(int directory_fd, const struct buffer *text)
 {
 	char name[64];
 	int fd, problem = 0;
@@ -212,7 +212,7 @@ static bool store(int directory_fd, const struct buffer *text)
 	fd = openat(directory_fd, name, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
 	if (fd < 0)
 		return false;
-	if (!write_all(fd, text->data, text->length))
+	if (!run_manifest_write_all(fd, text->data, text->length))
 		problem = errno ? errno : EIO;
 	if (close(fd) != 0 && !problem)
 		problem = errno;
@@ -238,7 +238,7 @@ enum status run_manifest_write(const struct run_directory *directory, char *cons
 	if (text.is_overflown)
 		status = error_set(err, STATUS_IO, "no '%s/%s': the command line is too long", directory->shown,
 		                   MANIFEST_NAME);
-	else if (!store(directory->fd, &text))
+	else if (!run_manifest_store(directory->fd, &text))
 		status = error_errno(err, STATUS_IO, errno, "cannot write '%s/%s'", directory->shown, MANIFEST_NAME);
 	buffer_release(&text);
 	return status;

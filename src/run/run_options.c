@@ -43,7 +43,7 @@ static const char *texts[MAXIMUM_ROWS];
 static unsigned char flags[MAXIMUM_ROWS];
 static char helps[MAXIMUM_ROWS][400];
 
-static bool is_own(const char *name)
+static bool run_options_is_own(const char *name)
 {
 	return !strcmp(name, OUT_OPTION);
 }
@@ -78,7 +78,7 @@ const struct option *run_options_table(void)
 	memcpy(table, own_options, sizeof(own_options));
 	memset(flags, BOOL_UNSET, sizeof(flags));
 	for (int row = 0; record_options_table[row].name && row < MAXIMUM_ROWS; row++) {
-		if (!is_own(record_options_table[row].name))
+		if (!run_options_is_own(record_options_table[row].name))
 			make_row(&table[count++], row);
 	}
 	table[count] = (struct option)OPTION_END;
@@ -116,7 +116,7 @@ void run_options_clear_environment(void)
 
 /* ---- sources ---- */
 
-static enum status refuse(struct error *err, const char *problem)
+static enum status run_options_refuse(struct error *err, const char *problem)
 {
 	const char *hint = strstr(problem, ", did you mean ");
 
@@ -138,7 +138,7 @@ static enum status set(struct record_settings *given, const char *key, const cha
 			++*taken;
 		return STATUS_OK;
 	}
-	return problem[0] ? refuse(err, problem) : STATUS_OK;
+	return problem[0] ? run_options_refuse(err, problem) : STATUS_OK;
 }
 
 /* A file of options alone, without a block: every key at its top is one of ours. One that is not makes it the configuration
@@ -314,7 +314,7 @@ static enum status read_options(struct record_settings *given, struct error *err
 	for (int row = 0; !status && record_options_table[row].name && row < MAXIMUM_ROWS; row++) {
 		const struct record_option *option = &record_options_table[row];
 
-		if (is_own(option->name))
+		if (run_options_is_own(option->name))
 			continue;
 		if (option->type != RECORD_BOOL && texts[row])
 			status = set(given, option->name, texts[row], option->flag, NULL, err);
@@ -324,7 +324,7 @@ static enum status read_options(struct record_settings *given, struct error *err
 	return status;
 }
 
-static enum status read_all(struct record_settings *given, struct error *err)
+static enum status run_options_read_all(struct record_settings *given, struct error *err)
 {
 	static struct record_settings layer; /* large; the origins in it live as long as the program */
 	char problem[512] = "";
@@ -333,7 +333,7 @@ static enum status read_all(struct record_settings *given, struct error *err)
 	if (status)
 		return status;
 	if (!record_settings_environment(&layer, environ, problem, sizeof(problem)))
-		return refuse(err, problem);
+		return run_options_refuse(err, problem);
 	record_settings_overlay(given, &layer);
 	layer = (struct record_settings){0};
 	status = read_overrides(&layer, err);
@@ -351,7 +351,7 @@ static enum status make_list(struct run_settings *settings, struct error *err)
 	bool is_any = false;
 
 	for (int row = 0; record_options_table[row].name && row < MAXIMUM_ROWS; row++) {
-		if (is_own(record_options_table[row].name))
+		if (run_options_is_own(record_options_table[row].name))
 			for_children.is_set[row] = false;
 		is_any = is_any || for_children.is_set[row];
 	}
@@ -366,12 +366,12 @@ enum status run_options_resolve(struct run_settings *settings, struct error *err
 {
 	const char *wanted = settings->resolved.run_directory;
 	char problem[512] = "";
-	enum status status = read_all(&settings->given, err);
+	enum status status = run_options_read_all(&settings->given, err);
 
 	if (status)
 		return status;
 	if (!record_options_resolve(&settings->resolved, &settings->given, problem, sizeof(problem)))
-		return refuse(err, problem);
+		return run_options_refuse(err, problem);
 	settings->out = out_directory ? out_directory : wanted[0] ? wanted : NULL;
 	settings->is_host_off = is_host_off;
 	return make_list(settings, err);

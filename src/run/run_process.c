@@ -27,7 +27,7 @@ _Static_assert(sizeof(struct pidfd_answer) == 64, "PIDFD_INFO_SIZE_VER0");
 #define PIDFD_ASK_EXIT (UINT64_C(1) << 3)
 
 /* Reads a small file of /proc as text; its length, -1 when it cannot be read. */
-static ssize_t read_text(const char *path, char *text, size_t bytes)
+static ssize_t run_process_read_text(const char *path, char *text, size_t bytes)
 {
 	int fd = open(path, O_RDONLY | O_CLOEXEC);
 	ssize_t length;
@@ -54,7 +54,7 @@ bool process_read(struct process_facts *facts, pid_t pid)
 	char *at, *end;
 
 	snprintf(path, sizeof(path), "/proc/%d/stat", (int)pid);
-	if (read_text(path, text, sizeof(text)) <= 0)
+	if (run_process_read_text(path, text, sizeof(text)) <= 0)
 		return false;
 	/* the name may contain anything: fields begin behind the last bracket */
 	at = strrchr(text, ')');
@@ -83,7 +83,7 @@ void process_read_io(struct process_io *io, pid_t pid)
 
 	io->is_known = false;
 	snprintf(path, sizeof(path), "/proc/%d/io", (int)pid);
-	if (read_text(path, text, sizeof(text)) <= 0)
+	if (run_process_read_text(path, text, sizeof(text)) <= 0)
 		return;
 	reads = strstr(text, "\nread_bytes: ");
 	writes = strstr(text, "\nwrite_bytes: ");
@@ -105,7 +105,7 @@ static int read_ids(pid_t *ids, pid_t in_proc)
 	int count = 0;
 
 	snprintf(path, sizeof(path), "/proc/%d/status", (int)in_proc);
-	if (read_text(path, text, sizeof(text)) <= 0 || !(at = strstr(text, "\nNSpid:")))
+	if (run_process_read_text(path, text, sizeof(text)) <= 0 || !(at = strstr(text, "\nNSpid:")))
 		return 0;
 	for (at += strlen("\nNSpid:"); count < NESTED_MAX && *at != '\n'; at = end) {
 		ids[count] = (pid_t)strtol(at, &end, 10);
@@ -146,7 +146,8 @@ struct wanted_process {
 	uint64_t start_time, pid_namespace;
 };
 
-static bool is_wanted(const struct process_view *view, const struct wanted_process *wanted, struct process_ids *found)
+static bool run_process_is_wanted(const struct process_view *view, const struct wanted_process *wanted,
+                                  struct process_ids *found)
 {
 	struct process_facts facts;
 	pid_t ids[NESTED_MAX];
@@ -173,7 +174,7 @@ static bool search(struct process_ids *found, const struct process_view *view, c
 
 	while (list && !is_found && (entry = readdir(list)) != NULL) {
 		*found = (struct process_ids){.in_proc = (pid_t)strtol(entry->d_name, NULL, 10)};
-		is_found = found->in_proc > 0 && is_wanted(view, wanted, found);
+		is_found = found->in_proc > 0 && run_process_is_wanted(view, wanted, found);
 	}
 	if (list)
 		closedir(list);

@@ -57,7 +57,7 @@ struct scanned { /* one file */
 };
 
 /* The fact "capture" is a name, "capture NUL sentence". */
-static void note_capture(struct scanned *file, const char *text, uint32_t length)
+static void run_segment_note_capture(struct scanned *file, const char *text, uint32_t length)
 {
 	static const char key[] = "capture";
 
@@ -75,7 +75,7 @@ static void note_facts(struct scanned *file, const uint8_t *data, uint32_t bytes
 		at += sizeof(symbol) + ((symbol.length + 7u) & ~7u);
 		if (at > bytes || symbol.kind != STEPSCOPE_SYMBOL_META)
 			continue;
-		note_capture(file, text, symbol.length);
+		run_segment_note_capture(file, text, symbol.length);
 		own_facts_add(&file->own, file->pid, text, symbol.length);
 	}
 }

@@ -99,7 +99,7 @@ static bool is_worth_naming(const struct watched *process, uint32_t role)
 	return role != STEPSCOPE_ROLE_WORKER || (WIFSIGNALED(status) && WTERMSIG(status) != SIGTERM);
 }
 
-static void on_end(void *context, const struct watched *process)
+static void run_supervise_on_end(void *context, const struct watched *process)
 {
 	struct run *run = context;
 	struct stepscope_segment_header identity;
@@ -231,7 +231,7 @@ void run_supervise(struct run *run)
 	open_events(run);
 	run_watch_init(&run->watch, &run->directory, run->epoll);
 	run->watch.program = run->child.pid;
-	run->watch.on_end = on_end;
+	run->watch.on_end = run_supervise_on_end;
 	run->watch.context = run;
 	add_event(run, run->watch.inotify, EVENT_FILES);
 	/* what came before there was a watch */

@@ -49,7 +49,8 @@ static struct watched *next_of(const struct run_watch *watch, const struct watch
 	return at ? &watch->items[at - 1] : NULL;
 }
 
-static struct watched *find(const struct run_watch *watch, pid_t pid, uint64_t start_time, uint64_t pid_namespace)
+static struct watched *run_watch_find(const struct run_watch *watch, pid_t pid, uint64_t start_time,
+                                      uint64_t pid_namespace)
 {
 	struct watched *item = next_of(watch, NULL, pid);
 
@@ -69,7 +70,7 @@ static struct watched *find_neighbour(const struct run_watch *watch, pid_t pid, 
 	return item;
 }
 
-static void grow(struct run_watch *watch)
+static void run_watch_grow(struct run_watch *watch)
 {
 	watch->capacity = watch->capacity ? watch->capacity * 2 : 64;
 	watch->items = memory_resize(watch->items, watch->capacity, sizeof(*watch->items));
@@ -84,14 +85,14 @@ static void grow(struct run_watch *watch)
 	}
 }
 
-static struct watched *add(struct run_watch *watch, const struct run_segment_name *parts, const char *name,
-                           const struct stepscope_segment_header *header)
+static struct watched *run_watch_add(struct run_watch *watch, const struct run_segment_name *parts, const char *name,
+                                     const struct stepscope_segment_header *header)
 {
 	struct watched *item;
 	uint32_t *bucket;
 
 	if (watch->count == watch->capacity)
-		grow(watch);
+		run_watch_grow(watch);
 	item = &watch->items[watch->count++];
 	bucket = &watch->buckets[(uint32_t)parts->pid % watch->bucket_count];
 	*item = (struct watched){
@@ -247,7 +248,7 @@ static void rescue(struct watched *item, bool is_surely_dead)
 	*item->rescue = result;
 }
 
-static void end(struct run_watch *watch, struct watched *item)
+static void run_watch_end(struct run_watch *watch, struct watched *item)
 {
 	/* seen to die, or not in a /proc that would show it */
 	bool is_surely_dead = item->is_alive ||
@@ -268,7 +269,7 @@ static void end(struct run_watch *watch, struct watched *item)
 void run_watch_ended(struct run_watch *watch, uint32_t index)
 {
 	if (index < watch->count && watch->items[index].is_alive)
-		end(watch, &watch->items[index]);
+		run_watch_end(watch, &watch->items[index]);
 }
 
 void run_watch_note_status(struct run_watch *watch, const struct run_reaped *reaped)
@@ -385,7 +386,7 @@ static void meet(struct run_watch *watch, struct watched *item)
 	item->is_ours = item->is_alive ? is_descendant(watch, item, parent) : was_ours(watch, item);
 }
 
-static void follow(struct run_watch *watch, struct watched *item)
+static void run_watch_follow(struct run_watch *watch, struct watched *item)
 {
 	struct epoll_event event = {.events = EPOLLIN, .data.u64 = (uint64_t)(item - watch->items)};
 
@@ -405,7 +406,7 @@ static void follow(struct run_watch *watch, struct watched *item)
 		if (item->pidfd >= 0)
 			close(item->pidfd);
 		item->pidfd = -1;
-		end(watch, item);
+		run_watch_end(watch, item);
 	} else if (item->pidfd < 0 || epoll_ctl(watch->epoll, EPOLL_CTL_ADD, item->pidfd, &event) != 0) {
 		if (item->pidfd >= 0)
 			close(item->pidfd);
@@ -420,20 +421,20 @@ static bool is_our_boot(const struct run_watch *watch, const struct stepscope_se
 }
 
 /* Another namespace may have a process of our id. */
-static bool is_own(const struct run_watch *watch, const struct stepscope_segment_header *header)
+static bool run_watch_is_own(const struct run_watch *watch, const struct stepscope_segment_header *header)
 {
 	return (pid_t)header->pid == getpid() && header->start_time == watch->own_start_time &&
 	       run_watch_is_neighbour(watch, header->pid_namespace);
 }
 
-static void note_number(struct watched *item, uint32_t number)
+static void run_watch_note_number(struct watched *item, uint32_t number)
 {
 	if (number > item->newest)
 		item->newest = number;
 }
 
 /* False: its header is not there yet. */
-static bool look_at(struct run_watch *watch, const char *name)
+static bool run_watch_look_at(struct run_watch *watch, const char *name)
 {
 	struct run_segment_name parts;
 	struct stepscope_segment_header header;
@@ -445,7 +446,7 @@ static bool look_at(struct run_watch *watch, const char *name)
 		return true;
 	item = find_neighbour(watch, (pid_t)parts.pid, parts.start_time);
 	if (item) {
-		note_number(item, parts.number);
+		run_watch_note_number(item, parts.number);
 		return true;
 	}
 	fd = openat(watch->directory->fd, name, O_RDONLY | O_CLOEXEC | O_NOFOLLOW);
@@ -453,12 +454,12 @@ static bool look_at(struct run_watch *watch, const char *name)
 		return true;
 	is_complete = pread(fd, &header, sizeof(header), 0) == (ssize_t)sizeof(header);
 	if (is_complete && !memcmp(header.magic, STEPSCOPE_SEGMENT_MAGIC, sizeof(header.magic)) &&
-	    is_our_boot(watch, &header) && !is_own(watch, &header)) {
-		item = find(watch, (pid_t)parts.pid, parts.start_time, header.pid_namespace);
+	    is_our_boot(watch, &header) && !run_watch_is_own(watch, &header)) {
+		item = run_watch_find(watch, (pid_t)parts.pid, parts.start_time, header.pid_namespace);
 		if (item)
-			note_number(item, parts.number);
+			run_watch_note_number(item, parts.number);
 		else
-			follow(watch, add(watch, &parts, name, &header));
+			run_watch_follow(watch, run_watch_add(watch, &parts, name, &header));
 	}
 	close(fd);
 	return is_complete;
@@ -472,7 +473,7 @@ static void look_at_new(struct run_watch *watch, const char *name)
 	int limit = (int)(sizeof(watch->new_files) / sizeof(watch->new_files[0]));
 
 	/* what finds no room here is found by the next listing */
-	if (look_at(watch, name) || watch->new_count == limit)
+	if (run_watch_look_at(watch, name) || watch->new_count == limit)
 		return;
 	snprintf(file->name, sizeof(file->name), "%s", name);
 	file->tries = HEADER_TRIES;
@@ -502,7 +503,7 @@ void run_watch_retry(struct run_watch *watch)
 	int kept = 0;
 
 	for (int i = 0; i < watch->new_count; i++) {
-		if (!look_at(watch, watch->new_files[i].name) && --watch->new_files[i].tries > 0)
+		if (!run_watch_look_at(watch, watch->new_files[i].name) && --watch->new_files[i].tries > 0)
 			watch->new_files[kept++] = watch->new_files[i];
 	}
 	watch->new_count = kept;
@@ -510,7 +511,7 @@ void run_watch_retry(struct run_watch *watch)
 
 /* ---- once a second ---- */
 
-static int64_t now_ns(clockid_t clock)
+static int64_t run_watch_now_ns(clockid_t clock)
 {
 	struct timespec now;
 
@@ -522,13 +523,14 @@ static int64_t now_ns(clockid_t clock)
  * system's clock would not show, so a fresh time does not count as seen. */
 static bool is_scan_due(struct run_watch *watch)
 {
-	int64_t now = now_ns(CLOCK_MONOTONIC), age_ns;
+	int64_t now = run_watch_now_ns(CLOCK_MONOTONIC), age_ns;
 	struct stat status;
 
 	if (now < watch->next_scan_ns || fstat(watch->directory->fd, &status) != 0)
 		return false;
 	watch->next_scan_ns = now + (watch->inotify >= 0 ? RESCAN_NS : 0);
-	age_ns = now_ns(CLOCK_REALTIME) - ((int64_t)status.st_mtim.tv_sec * 1000000000 + status.st_mtim.tv_nsec);
+	age_ns = run_watch_now_ns(CLOCK_REALTIME) -
+	         ((int64_t)status.st_mtim.tv_sec * 1000000000 + status.st_mtim.tv_nsec);
 	if (age_ns > 2 * RESCAN_NS && status.st_mtim.tv_sec == watch->seen_change.tv_sec &&
 	    status.st_mtim.tv_nsec == watch->seen_change.tv_nsec)
 		return false;
@@ -548,7 +550,7 @@ static void scan(struct run_watch *watch)
 		return;
 	}
 	while ((entry = readdir(list)) != NULL)
-		look_at(watch, entry->d_name);
+		run_watch_look_at(watch, entry->d_name);
 	closedir(list);
 }
 
@@ -561,7 +563,7 @@ static void poll_living(struct run_watch *watch)
 		if (item->is_alive && item->pidfd < 0 &&
 		    (!process_read(&facts, item->ids.in_proc) || facts.start_time != item->start_time ||
 		     facts.state == 'Z'))
-			end(watch, item);
+			run_watch_end(watch, item);
 	}
 }
 

@@ -112,7 +112,8 @@ static const char *network_of(const char *path)
 
 /* ---- what it is ---- */
 
-static enum status read_number(const struct history *history, const char *sql, int64_t *number, struct error *err)
+static enum status history_open_read_number(const struct history *history, const char *sql, int64_t *number,
+                                            struct error *err)
 {
 	sqlite3_stmt *statement = NULL;
 	enum status status = database_prepare(history, &statement, err, sql, "");
@@ -130,9 +131,9 @@ static enum status read_contents(const struct history *history, struct history_o
                                  struct error *err)
 {
 	*contents = (struct history_open_contents){0};
-	if (read_number(history, "PRAGMA application_id", &contents->application, err) ||
-	    read_number(history, "PRAGMA user_version", &contents->version, err) ||
-	    read_number(history, "SELECT count(*) FROM sqlite_master", &contents->things, err))
+	if (history_open_read_number(history, "PRAGMA application_id", &contents->application, err) ||
+	    history_open_read_number(history, "PRAGMA user_version", &contents->version, err) ||
+	    history_open_read_number(history, "SELECT count(*) FROM sqlite_master", &contents->things, err))
 		return err->status;
 	return STATUS_OK;
 }

@@ -83,7 +83,7 @@ static enum status search(struct history *history, const char *sql, const struct
 	return status;
 }
 
-static bool is_number(const char *word)
+static bool history_read_is_number(const char *word)
 {
 	return word[0] && strspn(word, "0123456789") == strlen(word);
 }
@@ -139,7 +139,7 @@ enum status history_find(struct history *history, const struct history_wanted *w
 		}
 		return status || count ? status : no_other(history, wanted, err);
 	}
-	if (is_number(wanted->word))
+	if (history_read_is_number(wanted->word))
 		status = search(history, by_number, wanted, found, &count, err);
 	if (!status && !count)
 		status = search(history, by_baseline, wanted, found, &count, err);
@@ -217,7 +217,8 @@ static enum status add_numbers(struct history *history, struct table *runs, int 
 	return status;
 }
 
-static enum status add_run(struct history *history, struct table *runs, sqlite3_stmt *statement, struct error *err)
+static enum status history_read_add_run(struct history *history, struct table *runs, sqlite3_stmt *statement,
+                                        struct error *err)
 {
 	int row = table_row(runs);
 
@@ -238,7 +239,7 @@ enum status history_list(struct history *history, const char *series, int64_t ru
 	table_columns(runs, list_columns, LIST_COLUMNS);
 	key_numbers_columns(runs);
 	while (database_step(history, &statement, &status, err))
-		status = add_run(history, runs, statement, err);
+		status = history_read_add_run(history, runs, statement, err);
 	if (!runs->row_count)
 		runs->empty = series ? "the series has no runs" : "the history has no runs";
 	return status;

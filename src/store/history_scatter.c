@@ -26,7 +26,7 @@ struct levels {
 	bool are_rates; /* as for the best run: a series that has rates goes by them */
 };
 
-static void add_level(struct levels *levels, sqlite3_stmt *statement)
+static void history_scatter_add_level(struct levels *levels, sqlite3_stmt *statement)
 {
 	bool is_rate = sqlite3_column_double(statement, 1) > 0;
 
@@ -39,7 +39,7 @@ static void add_level(struct levels *levels, sqlite3_stmt *statement)
 	levels->of[levels->count++] = log(sqlite3_column_double(statement, is_rate ? 1 : 2));
 }
 
-static int compare_numbers(const void *left, const void *right)
+static int history_scatter_compare_numbers(const void *left, const void *right)
 {
 	double a = *(const double *)left, b = *(const double *)right;
 
@@ -54,7 +54,7 @@ static double noise_of(struct levels *levels)
 
 	for (size_t i = 0; i < count; i++)
 		levels->of[i] = fabs(levels->of[i + 1] - levels->of[i]);
-	qsort(levels->of, count, sizeof(*levels->of), compare_numbers);
+	qsort(levels->of, count, sizeof(*levels->of), history_scatter_compare_numbers);
 	for (size_t i = 0; i < kept; i++)
 		sum += levels->of[i] * levels->of[i];
 	return sqrt(sum / (double)kept / 2);
@@ -69,7 +69,7 @@ enum status history_scatter(struct history *history, const char *series, const s
 
 	while (database_step(history, &statement, &status, err)) {
 		if (!history_is_excepted(column_text_or_empty(statement, 0), except))
-			add_level(&levels, statement);
+			history_scatter_add_level(&levels, statement);
 	}
 	*scatter = (struct history_scatter){.runs = levels.count};
 	if (levels.of && levels.count >= LEAST_RUNS) {

@@ -237,7 +237,8 @@ static enum status read_facts(struct history *history, int64_t number, struct co
 	return status;
 }
 
-static enum status read_values(struct history *history, int64_t number, struct compared_run *run, struct error *err)
+static enum status kept_run_read_values(struct history *history, int64_t number, struct compared_run *run,
+                                        struct error *err)
 {
 	sqlite3_stmt *statement = NULL;
 	enum status status = database_prepare(history, &statement, err,
@@ -280,7 +281,7 @@ static enum status read_parts(struct history *history, int64_t number, struct co
 	return status;
 }
 
-static void add_step(struct compared_run *run, const struct compared_step *step)
+static void kept_run_add_step(struct compared_run *run, const struct compared_step *step)
 {
 	MEMORY_GROW(run->steps, run->steps_count, run->steps_capacity, 64);
 	run->steps[run->steps_count++] = *step;
@@ -319,7 +320,7 @@ static enum status read_steps(struct history *history, int64_t number, struct co
 		const struct compared_step step = step_of(statement);
 
 		if (database_has_numbers(history, statement, 0, 6 + PHASE_COUNT, &status, err))
-			add_step(run, &step);
+			kept_run_add_step(run, &step);
 	}
 	return status;
 }
@@ -344,7 +345,7 @@ enum status kept_run_read(struct history *history, int64_t number, struct compar
 	*run = (struct compared_run){0};
 	arena_init(&run->arena, 0);
 	if (!read_head(history, number, run, err) && !read_facts(history, number, run, err) &&
-	    !read_values(history, number, run, err) && !read_parts(history, number, run, err) &&
+	    !kept_run_read_values(history, number, run, err) && !read_parts(history, number, run, err) &&
 	    !read_steps(history, number, run, err) && !kept_samples_read(history, number, run, err) &&
 	    !check_sum(history, number, run, err))
 		return STATUS_OK;

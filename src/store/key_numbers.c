@@ -169,7 +169,7 @@ void key_numbers_of_run(struct table *numbers, const struct compared_run *run)
 	}
 }
 
-static const char *text_of(struct report *report, const char *column)
+static const char *key_numbers_text_of(struct report *report, const char *column)
 {
 	const struct table *run = report_table(report, "run");
 	const struct table_cell *cell = table_get(run, 0, table_find_column(run, column));
@@ -177,7 +177,7 @@ static const char *text_of(struct report *report, const char *column)
 	return cell->has_value ? cell->text : "";
 }
 
-static int64_t number_of(struct report *report, const char *column)
+static int64_t key_numbers_number_of(struct report *report, const char *column)
 {
 	const struct table *run = report_table(report, "run");
 	const struct table_cell *cell = table_get(run, 0, table_find_column(run, column));
@@ -208,8 +208,9 @@ static const char *samples_of(struct report *report)
 const char *key_numbers_identity(struct report *report)
 {
 	return arena_printf(&report->arena, "%s|%s|%s|%" PRId64 "|%" PRId64 "|%" PRId64 "%s",
-	                    text_of(report, "created"), text_of(report, "host"), text_of(report, "program"),
-	                    number_of(report, "duration_ns"), number_of(report, "steps"), number_of(report, "events"),
+	                    key_numbers_text_of(report, "created"), key_numbers_text_of(report, "host"),
+	                    key_numbers_text_of(report, "program"), key_numbers_number_of(report, "duration_ns"),
+	                    key_numbers_number_of(report, "steps"), key_numbers_number_of(report, "events"),
 	                    samples_of(report));
 }
 
@@ -242,10 +243,10 @@ static const char *script_name(struct arena *arena, const char *command)
 /* Runs of one program belong together; of Python that is the script. */
 const char *key_numbers_series(struct report *report)
 {
-	const char *program = text_of(report, "program"), *found;
+	const char *program = key_numbers_text_of(report, "program"), *found;
 
 	found = plain_name(&report->arena, program, strlen(program));
 	if (!strncmp(found, "python", 6))
-		found = script_name(&report->arena, text_of(report, "command"));
+		found = script_name(&report->arena, key_numbers_text_of(report, "command"));
 	return found && found[0] ? found : plain_name(&report->arena, report->name, strlen(report->name));
 }

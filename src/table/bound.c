@@ -32,7 +32,7 @@ static int compare_cells(enum table_type type, const struct table_cell *a, const
 	return a->has_value ? table_compare_values(type, a, b) : 0;
 }
 
-static int compare_ranks(const void *left, const void *right)
+static int bound_compare_ranks(const void *left, const void *right)
 {
 	const struct bound_ranked *one = left, *other = right;
 	const struct table *table = one->table;
@@ -71,7 +71,7 @@ static bool *choose_rows(const struct table *table, int *least)
 
 	for (int row = 0; row < table->row_count; row++)
 		ranks[row] = (struct bound_ranked){table, row};
-	qsort(ranks, count, sizeof(*ranks), compare_ranks);
+	qsort(ranks, count, sizeof(*ranks), bound_compare_ranks);
 	for (int i = 0; i < table->row_count; i++) {
 		bytes += text_bytes(table, ranks[i].row);
 		stays[ranks[i].row] = i == 0 || (i < TABLE_ROWS_MAX && bytes <= TABLE_TEXT_MAX);
@@ -85,7 +85,7 @@ static bool *choose_rows(const struct table *table, int *least)
 
 static const char too_large[] = "it is more than 64 bits hold";
 
-static void add_value(struct table_cell *sum, const struct table_column *column, const struct table_cell *cell)
+static void bound_add_value(struct table_cell *sum, const struct table_column *column, const struct table_cell *cell)
 {
 	int order;
 
@@ -113,7 +113,7 @@ static void add_to_more(struct table *table, int row)
 		if (column->more == MORE_NOTHING)
 			continue;
 		if (cell->has_value)
-			add_value(&table->more[i], column, cell);
+			bound_add_value(&table->more[i], column, cell);
 		else if (!table->more[i].has_value && !table->more[i].reason && cell->reason)
 			table->more[i].reason = arena_dup(&table->head, cell->reason);
 	}
@@ -181,7 +181,8 @@ void bound_make_room(struct table *table)
 	int last = table->row_count - 1;
 
 	if (table->least_row >= 0 && last > table->least_row &&
-	    compare_ranks(&(struct bound_ranked){table, last}, &(struct bound_ranked){table, table->least_row}) > 0) {
+	    bound_compare_ranks(&(struct bound_ranked){table, last}, &(struct bound_ranked){table, table->least_row}) >
+	            0) {
 		add_to_more(table, last);
 		table->row_count--;
 	}

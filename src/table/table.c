@@ -219,7 +219,7 @@ int table_compare_values(enum table_type type, const struct table_cell *a, const
 	}
 }
 
-static int compare_keys(const void *left, const void *right)
+static int table_compare_keys(const void *left, const void *right)
 {
 	const struct table_sort_key *a = left, *b = right;
 	int order;
@@ -277,7 +277,7 @@ static void gather_in_order(struct table *table, const struct table_sort_key *ke
 }
 
 /* Row i becomes what row keys[i].row was, along each cycle of them: a table of a million rows should not be in memory twice. */
-static void put_in_order(struct table *table, struct table_sort_key *keys)
+static void table_put_in_order(struct table *table, struct table_sort_key *keys)
 {
 	struct table_cell first[MAXIMUM_COLUMNS];
 	size_t row_bytes = (size_t)table->column_count * sizeof(*table->cells);
@@ -310,11 +310,11 @@ void table_sort(struct table *table, int column, bool is_ascending)
 	for (int row = 0; row < table->row_count; row++)
 		keys[row] = (struct table_sort_key){*cell_at(table, row, column), row,
 		                                    (uint8_t)table->columns[column].type, is_ascending};
-	merge_sort_in(table->storage, keys, rows, sizeof(*keys), compare_keys);
+	merge_sort_in(table->storage, keys, rows, sizeof(*keys), table_compare_keys);
 	if (table->storage && rows * (size_t)table->column_count * sizeof(*table->cells) > IN_PLACE_BYTES)
 		gather_in_order(table, keys);
 	else
-		put_in_order(table, keys);
+		table_put_in_order(table, keys);
 	storage_release(table->storage, keys);
 }
 

@@ -53,7 +53,7 @@ static PyObject *call_after(struct around *around, PyObject *arguments, PyObject
 }
 
 /* True: the end of `key` is wanted. */
-static bool begin_range(struct around *around, const void *key)
+static bool around_begin_range(struct around *around, const void *key)
 {
 	unsigned bits = STEPSCOPE_ACTIVE_DETAIL | (around->is_rare ? STEPSCOPE_ACTIVE_RARE : 0);
 	bool is_wanted = around->name && library_records(bits);
@@ -82,7 +82,7 @@ static PyObject *call(struct around *around, PyObject *arguments, PyObject *keyw
 	if (around->is_optimizer && PyTuple_Size(arguments) > 0)
 		native_optimizer_begun(PyTuple_GetItem(arguments, 0));
 	PyObject *result = NULL;
-	bool is_begun = !is_idle(around, arguments) && begin_range(around, &result);
+	bool is_begun = !is_idle(around, arguments) && around_begin_range(around, &result);
 	result = PyObject_Call(around->function, arguments, keywords);
 	bool has_result = result != NULL;
 	result = call_after(around, arguments, result);

@@ -41,7 +41,7 @@ static __thread unsigned open_ranges; /* of record_function that were noted */
 /* ---- record_function ---------------------------------------------------------------------------------------------------------- */
 
 /* PyTorch's own. What is of a class of the program's is its business: the name may be code that runs, and nothing that counts steps is of one. */
-static void begin_range(PyObject *record)
+static void calls_begin_range(PyObject *record)
 {
 	if ((PyObject *)Py_TYPE(record) != originals.record_kind)
 		return;
@@ -58,7 +58,7 @@ static PyObject *call_enter(PyObject *function, PyObject *const *arguments, size
 {
 	PyObject *result = originals.enter(function, arguments, count_and_flag, names);
 	if (result && library_records(STEPSCOPE_ACTIVE_CALLS) && vectorcall_count(count_and_flag))
-		begin_range(arguments[0]);
+		calls_begin_range(arguments[0]);
 	return result;
 }
 

@@ -22,7 +22,7 @@ static long number_in(PyObject *info, const char *key)
 	return number;
 }
 
-static void begin(long generation)
+static void garbage_begin(long generation)
 {
 	static const char *const names[GENERATIONS] = {"garbage collection 0", "garbage collection 1",
 	                                               "garbage collection 2"};
@@ -35,7 +35,7 @@ static void begin(long generation)
 }
 
 /* How much a full one found: those are rare. */
-static void end(PyObject *info)
+static void garbage_end(PyObject *info)
 {
 	if (!garbage.is_open)
 		return;
@@ -71,10 +71,10 @@ static PyObject *garbage_callback(PyObject *self, PyObject *const *arguments, Py
 	if (count < 2 || !PyUnicode_Check(arguments[0]))
 		Py_RETURN_NONE;
 	if (PyUnicode_CompareWithASCIIString(arguments[0], "start") == 0) {
-		begin(number_in(arguments[1], "generation"));
+		garbage_begin(number_in(arguments[1], "generation"));
 		Py_RETURN_NONE;
 	}
-	end(arguments[1]);
+	garbage_end(arguments[1]);
 	if (garbage.notice)
 		notify();
 	if (PyErr_Occurred())

@@ -118,7 +118,8 @@ static bool get_double(PyObject *object, double *value)
 }
 
 /* The value is not looked at while nothing is recorded: that of a tensor on a device would wait for the device. */
-static PyObject *put_value(enum stepscope_kind kind, const char *function, PyObject *const *arguments, Py_ssize_t count)
+static PyObject *marks_put_value(enum stepscope_kind kind, const char *function, PyObject *const *arguments,
+                                 Py_ssize_t count)
 {
 	uint32_t symbol;
 	if (count != 2)
@@ -136,12 +137,12 @@ static PyObject *put_value(enum stepscope_kind kind, const char *function, PyObj
 
 static PyObject *counter(PyObject *self, PyObject *const *arguments, Py_ssize_t count)
 {
-	return put_value(STEPSCOPE_KIND_COUNTER, "counter", arguments, count);
+	return marks_put_value(STEPSCOPE_KIND_COUNTER, "counter", arguments, count);
 }
 
 static PyObject *metric(PyObject *self, PyObject *const *arguments, Py_ssize_t count)
 {
-	return put_value(STEPSCOPE_KIND_METRIC, "metric", arguments, count);
+	return marks_put_value(STEPSCOPE_KIND_METRIC, "metric", arguments, count);
 }
 
 static PyObject *mark(PyObject *self, PyObject *name)
@@ -185,7 +186,7 @@ static PyObject *thread_name(PyObject *self, PyObject *arguments)
 
 /* ---- memory ---------------------------------------------------------------------------------------------------------------- */
 
-static int category_of(const char *word)
+static int marks_category_of(const char *word)
 {
 	static const char *const words[] = {"other", "parameter", "gradient", "optimizer", "activation",
 	                                    "input", "temporary", "autograd", "buffer"};
@@ -227,7 +228,7 @@ static PyObject *memory_alloc(PyObject *self, PyObject *arguments, PyObject *key
 	if (!PyArg_ParseTupleAndKeywords(arguments, keywords, "O&O&|si:memory_alloc", names, to_address, &address,
 	                                 to_bytes, &bytes, &word, &device))
 		return NULL;
-	int category = category_of(word);
+	int category = marks_category_of(word);
 	if (category < 0)
 		return NULL;
 	if (library_records(STEPSCOPE_ACTIVE_MEMORY))

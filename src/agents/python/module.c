@@ -11,7 +11,7 @@ static PyModuleDef definition = {
 	.m_size = -1,
 };
 
-static bool fill(PyObject *module)
+static bool module_fill(PyObject *module)
 {
 	return native_add_ranges(module) && native_add_around(module) && native_add_unseen(module) &&
 	       native_add_calls(module) && PyModule_AddFunctions(module, native_garbage_methods) == 0 &&
@@ -38,7 +38,7 @@ PyObject *PyInit__native(void)
 		return NULL;
 	}
 	PyObject *module = PyModule_Create(&definition);
-	if (module && !fill(module))
+	if (module && !module_fill(module))
 		Py_CLEAR(module);
 	return module;
 }

@@ -104,7 +104,7 @@ static bool is_look_wanted(void)
 }
 
 /* False: as ask_for_name(). */
-static bool look_at(PyObject *const *arguments, size_t count)
+static bool modules_look_at(PyObject *const *arguments, size_t count)
 {
 	PyObject *tuple = PyTuple_New((Py_ssize_t)count);
 	if (!tuple) {
@@ -183,7 +183,7 @@ static PyObject *call_module(PyObject *function, PyObject *const *arguments, siz
 		return NULL;
 	if (!facts.symbol)
 		return modules.original(function, arguments, count_and_flag, names);
-	if (is_look_wanted() && !look_at(arguments + 1, count + (names ? (size_t)PyTuple_Size(names) : 0) - 1))
+	if (is_look_wanted() && !modules_look_at(arguments + 1, count + (names ? (size_t)PyTuple_Size(names) : 0) - 1))
 		return NULL;
 	PyObject *result = NULL;
 	bool is_root = enter_root(arguments[0]);

@@ -7,7 +7,7 @@
 #define ENTRIES_MAX 65536u
 
 /* Half as full again at most; forgets objects that are gone. */
-static bool make_room(struct object_table *table)
+static bool objects_make_room(struct object_table *table)
 {
 	uint32_t living = 0;
 	for (uint32_t i = 0; i < table->capacity; i++)
@@ -40,7 +40,7 @@ bool objects_put(struct object_table *table, PyObject *object, struct object_fac
 	PyObject *reference = PyWeakref_NewRef(object, NULL);
 	if (!reference)
 		return false;
-	if (2 * (table->count + 1) > table->capacity && (table->is_full || !make_room(table))) {
+	if (2 * (table->count + 1) > table->capacity && (table->is_full || !objects_make_room(table))) {
 		table->is_full = true;
 		Py_DECREF(reference);
 		return true;

@@ -21,7 +21,7 @@ static uint64_t address_of(const PyObject *optimizer)
 }
 
 /* One that cannot be referred to has its address only, as have those for which there is no room. */
-static struct object_entry *note(PyObject *optimizer, uint32_t number)
+static struct object_entry *optimizers_note(PyObject *optimizer, uint32_t number)
 {
 	uint64_t identity = address_of(optimizer) | (uint64_t)(++generations & 0x7fff) << 48;
 	if (!objects_put(&optimizers, optimizer, (struct object_facts){number, identity}))
@@ -33,7 +33,7 @@ void native_optimizer_begun(PyObject *optimizer)
 {
 	struct object_entry *entry = objects_find(&optimizers, optimizer);
 	if (!entry)
-		entry = note(optimizer, 0);
+		entry = optimizers_note(optimizer, 0);
 	if (!entry) {
 		library.stepscope_torch_optimizer(address_of(optimizer));
 		return;
@@ -73,7 +73,7 @@ static PyObject *optimizer_made(PyObject *self, PyObject *optimizer)
 {
 	if (objects_find(&optimizers, optimizer))
 		Py_RETURN_NONE;
-	(void)note(optimizer, ++made);
+	(void)optimizers_note(optimizer, ++made);
 	library.stepscope_torch_optimizer_made();
 	Py_RETURN_NONE;
 }
@@ -83,7 +83,7 @@ static PyObject *optimizer_number(PyObject *self, PyObject *optimizer)
 {
 	const struct object_entry *entry = objects_find(&optimizers, optimizer);
 	if (!entry)
-		entry = note(optimizer, 0);
+		entry = optimizers_note(optimizer, 0);
 	return PyLong_FromUnsignedLongLong(entry ? entry->facts.identity & ~STEPSCOPE_OPTIMIZER_IS_NEW
 	                                         : address_of(optimizer));
 }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * ranges.c: what has a beginning and an end: range(), phase(), micro_batch(), push() and pop().
+ * ranges.c: what has a beginning and an end: range(), phase(), micro_batch(), ranges_push() and ranges_pop().
  *
  * One object per name is kept and given out again and again, so that `with range("x"):` allocates nothing, but never to two at once: by its
  * address the end of a range is known from that of another one (two coroutines). Phases and micro-batches nest per thread in the recorder,
@@ -73,7 +73,7 @@ static unsigned bits_of_range(const struct ranges_span *span)
 	return STEPSCOPE_ACTIVE_DETAIL | (span->is_rare ? STEPSCOPE_ACTIVE_RARE : 0);
 }
 
-static bool begin_range(struct ranges_span *span)
+static bool ranges_begin_range(struct ranges_span *span)
 {
 	bool is_wanted = library_records(bits_of_range(span));
 	if (is_wanted && !find_symbol(span))
@@ -102,7 +102,7 @@ static PyObject *span_enter(PyObject *self, PyObject *nothing)
 	struct ranges_span *span = (struct ranges_span *)self;
 	bool is_range = span->type == SPAN_OF_RANGE;
 	if (library_records(is_range && !span->number ? bits_of_range(span) : STEPSCOPE_ACTIVE_STEPS)) {
-		if (is_range && !begin_range(span))
+		if (is_range && !ranges_begin_range(span))
 			return NULL;
 		if (span->type == SPAN_OF_PHASE)
 			library.stepscope_emit_phase_begin((int)span->number);
@@ -231,7 +231,7 @@ static PyObject *range_of(PyObject *self, PyObject *name)
 	return found;
 }
 
-static PyObject *phase_of(PyObject *self, PyObject *name)
+static PyObject *ranges_phase_of(PyObject *self, PyObject *name)
 {
 	PyObject *found = PyUnicode_Check(name) ? PyDict_GetItemWithError(phases, name) : NULL;
 	if (found) {
@@ -299,7 +299,7 @@ static bool begin_pushed(struct ranges_span *span)
 	return true;
 }
 
-static PyObject *push(PyObject *self, PyObject *name)
+static PyObject *ranges_push(PyObject *self, PyObject *name)
 {
 	PyObject *range = range_of(self, name);
 	bool is_good = range &&
@@ -311,7 +311,7 @@ static PyObject *push(PyObject *self, PyObject *name)
 }
 
 /* Nothing, where nothing is pushed, or in an earlier recording. */
-static PyObject *pop(PyObject *self, PyObject *nothing)
+static PyObject *ranges_pop(PyObject *self, PyObject *nothing)
 {
 	if (!pushed.depth || pushed.session != library.stepscope_session_number())
 		Py_RETURN_NONE;
@@ -325,13 +325,13 @@ static PyMethodDef methods[] = {
 	{"range", range_of, METH_O, "range(name): a context manager and decorator; what runs in it is a range."},
 	{"profiler_step", profiler_step, METH_VARARGS, NULL},
 	{"rare_range", rare_range, METH_O, NULL},
-	{"phase", phase_of, METH_O,
+	{"phase", ranges_phase_of, METH_O,
          "phase(name): a context manager and decorator: data, forward, backward, optimizer, communication, checkpoint or "
          "evaluation."},
 	{"micro_batch", micro_batch, METH_O,
          "micro_batch(index): a context manager: one forward and backward pass of gradient accumulation."},
-	{"push", push, METH_O, "push(name): begins a range, which the next pop() of this thread ends."},
-	{"pop", pop, METH_NOARGS, "pop(): ends what the newest push() of this thread began."},
+	{"push", ranges_push, METH_O, "push(name): begins a range, which the next pop() of this thread ends."},
+	{"pop", ranges_pop, METH_NOARGS, "pop(): ends what the newest push() of this thread began."},
 	{NULL, NULL, 0, NULL},
 };
 
@@ -350,7 +350,7 @@ static bool add_phases(void)
 	return phases != NULL;
 }
 
-static bool add_functions(PyObject *module)
+static bool ranges_add_functions(PyObject *module)
 {
 	bool is_good = PyModule_AddFunctions(module, methods) == 0;
 	for (size_t i = 0; is_good && i < TYPES; i++) {
@@ -367,5 +367,5 @@ bool native_add_ranges(PyObject *module)
 	if (!span_type || !ranges || !add_phases())
 		return false;
 	Py_INCREF(span_type); /* AddObject takes one, and we keep one */
-	return PyModule_AddObject(module, "Span", (PyObject *)span_type) == 0 && add_functions(module);
+	return PyModule_AddObject(module, "Span", (PyObject *)span_type) == 0 && ranges_add_functions(module);
 }

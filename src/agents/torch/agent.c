@@ -116,7 +116,7 @@ static void tell_in(unsigned bits, uint32_t key, enum stepscope_arg type, uint64
 		emit_event(STEPSCOPE_EVENT_ARG, key, payload, 2);
 }
 
-static void tell(uint32_t key, enum stepscope_arg type, uint64_t value)
+static void agent_tell(uint32_t key, enum stepscope_arg type, uint64_t value)
 {
 	tell_in(STEPSCOPE_ACTIVE_DETAIL, key, type, value);
 }
@@ -202,7 +202,7 @@ void stepscope_torch_optimizer(uint64_t identity)
 {
 	training_optimizer(identity);
 	emit_trains();
-	tell(agent.optimizer_key, STEPSCOPE_ARG_U64, identity);
+	agent_tell(agent.optimizer_key, STEPSCOPE_ARG_U64, identity);
 }
 
 void stepscope_torch_compiled(const char *code, uint64_t identity)
@@ -221,7 +221,7 @@ void stepscope_torch_optimizer_done(uint64_t identity)
 
 void stepscope_torch_module(uint64_t identity, int is_training)
 {
-	tell(agent.module_key, STEPSCOPE_ARG_U64, identity << 1 | (is_training ? STEPSCOPE_MODULE_TRAINS : 0));
+	agent_tell(agent.module_key, STEPSCOPE_ARG_U64, identity << 1 | (is_training ? STEPSCOPE_MODULE_TRAINS : 0));
 }
 
 int stepscope_torch_range(uint32_t symbol, int stretch, const void *key)
@@ -313,7 +313,7 @@ int stepscope_torch_may_want_owners(void)
 
 void stepscope_torch_loader(uint64_t loader)
 {
-	tell(agent.loader_key, STEPSCOPE_ARG_U64, loader);
+	agent_tell(agent.loader_key, STEPSCOPE_ARG_U64, loader);
 	training_batch(true);
 }
 
@@ -324,7 +324,7 @@ void stepscope_torch_loader_start(uint64_t loader)
 
 void stepscope_torch_loader_end(void)
 {
-	tell(agent.loader_end_key, STEPSCOPE_ARG_BOOL, true);
+	agent_tell(agent.loader_end_key, STEPSCOPE_ARG_BOOL, true);
 	training_batch(false);
 }
 

@@ -22,7 +22,7 @@ static uint32_t part_now(void)
 	return __atomic_load_n(&emit_starts, __ATOMIC_RELAXED) + __atomic_load_n(&emit_rotations, __ATOMIC_RELAXED);
 }
 
-static bool is_wanted(void)
+static bool backward_is_wanted(void)
 {
 	return __atomic_load_n(&backward.is_wanted, __ATOMIC_ACQUIRE) &&
 	       (STEPSCOPE_ACTIVE_ & STEPSCOPE_ACTIVE_MEMORY) && part_now() != backward.but;
@@ -30,7 +30,7 @@ static bool is_wanted(void)
 
 TORCH_START_BODY static void look_at_node(const void *record)
 {
-	if (!is_wanted())
+	if (!backward_is_wanted())
 		return;
 	const char *name = backward.name(record);
 	if (name && pytorch_begins(name, PYTORCH_ACCUMULATE) &&

@@ -19,7 +19,7 @@ static struct {
 } codes[CODES];
 static uint32_t code_count; /* atomic */
 
-static void tell(uint32_t index)
+static void compiled_tell_code(uint32_t index)
 {
 	char text[64];
 	int length = snprintf(text, sizeof(text), PYTORCH_COMPILED_CALL "%" PRIu32 " %" PRIu64, codes[index].code,
@@ -35,7 +35,7 @@ void compiled_add(const char *code, uint64_t identity)
 	codes[count].code = number;
 	codes[count].identity = identity;
 	__atomic_store_n(&code_count, count + 1, __ATOMIC_RELEASE);
-	tell(count);
+	compiled_tell_code(count);
 }
 
 bool compiled_is_any(void)
@@ -46,7 +46,7 @@ bool compiled_is_any(void)
 void compiled_tell(void)
 {
 	for (uint32_t i = 0; i < code_count; i++)
-		tell(i);
+		compiled_tell_code(i);
 }
 
 uint64_t compiled_optimizer(const char *name)

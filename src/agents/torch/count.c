@@ -6,13 +6,13 @@
 
 #include <stddef.h>
 
-static void forget(struct step_count *count)
+static void count_forget(struct step_count *count)
 {
 	count->has_backward = count->has_data = count->has_next_data = count->has_zero = false;
 }
 
 /* 1 + its slot; 0: not known, or too many. */
-static uint32_t slot_of(struct step_count *count, uint64_t identity)
+static uint32_t count_slot_of(struct step_count *count, uint64_t identity)
 {
 	uint32_t at = (uint32_t)(identity * 0x9e3779b97f4a7c15u >> 40) % COUNT_OPTIMIZERS;
 	if (!identity)
@@ -97,7 +97,7 @@ static bool begins_group(const struct step_count *count, uint32_t slot, bool is_
 
 unsigned count_call(struct step_count *count, const struct counted_call *call)
 {
-	uint32_t slot = slot_of(count, call->identity);
+	uint32_t slot = count_slot_of(count, call->identity);
 
 	if (call->is_inside)
 		return 0;
@@ -124,7 +124,7 @@ unsigned count_call(struct step_count *count, const struct counted_call *call)
 		count->is_told = true;
 		ended++;
 	}
-	forget(count);
+	count_forget(count);
 	return ended;
 }
 
@@ -136,7 +136,7 @@ static unsigned end_skipped(struct step_count *count)
 	ended += !count->is_told;
 	count->last = 0;
 	count->is_told = count->is_over = true;
-	forget(count);
+	count_forget(count);
 	return ended;
 }
 
@@ -154,7 +154,7 @@ static unsigned end_by_backward(struct step_count *count)
 {
 	if (!count->has_backward || count_has_optimizers(count))
 		return 0;
-	forget(count);
+	count_forget(count);
 	return 1;
 }
 

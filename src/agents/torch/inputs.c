@@ -43,14 +43,14 @@ static uint32_t newest; /* symbol that was made for inputs */
 static bool is_full;
 
 /* The upper half of a product depends on all of its factor, the lower one does not: they change places. */
-static inline uint64_t mix(uint64_t hash, uint64_t word)
+static inline uint64_t inputs_mix(uint64_t hash, uint64_t word)
 {
 	hash = (hash ^ word) * FACTOR;
 	return hash >> 32 | hash << 32;
 }
 
 /* For what is looked up, which leaves out some bits. */
-static inline uint64_t finish(struct hashes hashes)
+static inline uint64_t inputs_finish(struct hashes hashes)
 {
 	uint64_t hash = (hashes.base ^ hashes.values) * FACTOR;
 	return hash ^ hash >> 32;
@@ -61,12 +61,12 @@ static __attribute__((noinline)) uint64_t hash_deep(uint64_t hash, uint64_t size
 {
 	uint64_t words = has_strides ? 2 * depth : depth;
 	for (unsigned i = 0; i < words; i++)
-		hash = mix(hash, load(sizes, 8 * i));
+		hash = inputs_mix(hash, load(sizes, 8 * i));
 	return hash;
 }
 
 /* A sum of words, each times a random number of its own, so that the processor need not wait for one before it takes the next: two
- * tensors have the same one as rarely as with a mix() per word, which costs twice as many instructions. */
+ * tensors have the same one as rarely as with a inputs_mix() per word, which costs twice as many instructions. */
 static inline uint64_t sum_in_place(uint64_t sizes, uint64_t depth, bool has_strides)
 {
 	static const uint64_t weights[2][SIZES_IN_PLACE] = {
@@ -87,22 +87,22 @@ static inline uint64_t hash_tensor(uint64_t hash, uint64_t tensor)
 {
 	uint64_t keys, depth = tensor_depth(tensor, &keys);
 	if (depth >= DEPTH_MAX)
-		return mix(hash, HEAD_NONE);
+		return inputs_mix(hash, HEAD_NONE);
 	uint64_t type = inputs_layout.has_types ? load(tensor, inputs_layout.type) & 0xff : 0;
 	uint64_t head = HEAD_TENSOR + depth + (type << 8);
 	bool has_strides = !(keys & inputs_layout.unstrided);
 	uint64_t sizes = tensor_sizes(tensor, depth);
 	if (depth > SIZES_IN_PLACE)
-		return hash_deep(mix(hash, has_strides ? head : ~head), sizes, depth, has_strides);
+		return hash_deep(inputs_mix(hash, has_strides ? head : ~head), sizes, depth, has_strides);
 	/* no strides are not the same as strides of 0 */
-	return mix(hash,
-	           has_strides ? head + sum_in_place(sizes, depth, true) : ~head + sum_in_place(sizes, depth, false));
+	return inputs_mix(hash, has_strides ? head + sum_in_place(sizes, depth, true)
+	                                    : ~head + sum_in_place(sizes, depth, false));
 }
 
 static inline struct hashes hash_value(struct hashes hashes, uint64_t at, uint32_t tag)
 {
-	hashes.base = mix(hashes.base, HEAD_VALUE + tag);
-	hashes.values = mix(hashes.values, value_bits(at, tag));
+	hashes.base = inputs_mix(hashes.base, HEAD_VALUE + tag);
+	hashes.values = inputs_mix(hashes.values, value_bits(at, tag));
 	return hashes;
 }
 
@@ -111,7 +111,8 @@ static __attribute__((noinline)) struct hashes hash_list(struct hashes hashes, u
 	uint64_t begin = load(list, inputs_layout.list_begin), end = load(list, inputs_layout.list_begin + 8);
 	uint64_t count = (end - begin) / VALUE_BYTES;
 	bool is_tensors = load(list, inputs_layout.list_begin + 24) == inputs_layout.tensor_list;
-	hashes.base = mix(hashes.base, HEAD_LIST + (count > LIST_MAX ? LIST_MAX + 1 : count) + is_tensors * 256u);
+	hashes.base = inputs_mix(hashes.base,
+	                         HEAD_LIST + (count > LIST_MAX ? LIST_MAX + 1 : count) + is_tensors * 256u);
 	for (uint64_t at = begin; count <= LIST_MAX && at < end; at += VALUE_BYTES) {
 		uint32_t tag = load_tag(at);
 		if (is_tensors)
@@ -134,14 +135,14 @@ static inline struct hashes hash_inputs(uint64_t at, uint64_t count)
 		else if (inputs_layout.has_values && is_value(tag))
 			hashes = hash_value(hashes, at, tag);
 		else
-			hashes.base = mix(hashes.base, HEAD_NONE);
+			hashes.base = inputs_mix(hashes.base, HEAD_NONE);
 	}
 	return hashes;
 }
 
 /* ---- symbols --------------------------------------------------------------------------------------------------------- */
 
-static inline uint64_t *line_of(uint64_t hash)
+static inline uint64_t *inputs_line_of(uint64_t hash)
 {
 	return cache[hash & (CACHE_LINES - 1)];
 }
@@ -155,7 +156,7 @@ static inline uint32_t symbol_in(uint64_t entry, uint64_t hash)
 
 static __attribute__((noinline)) uint32_t look_behind(uint64_t hash, uint64_t *place)
 {
-	const uint64_t *line = line_of(hash);
+	const uint64_t *line = inputs_line_of(hash);
 	for (unsigned i = 0; i < CACHE_WAYS; i++) {
 		uint64_t entry = __atomic_load_n(&line[i], __ATOMIC_RELAXED);
 		uint32_t symbol = symbol_in(entry, hash);
@@ -195,7 +196,7 @@ static uint32_t make_symbol(const void *record, uint64_t hash, uint32_t left_out
 	}
 	if (!symbol)
 		return 0;
-	uint64_t *line = line_of(hash);
+	uint64_t *line = inputs_line_of(hash);
 	for (unsigned i = CACHE_WAYS - 1; i > 0; i--)
 		__atomic_store_n(&line[i], __atomic_load_n(&line[i - 1], __ATOMIC_RELAXED), __ATOMIC_RELAXED);
 	__atomic_store_n(&line[0], (hash >> 24) << 24 | symbol, __ATOMIC_RELAXED);
@@ -219,10 +220,10 @@ static uint32_t changing(uint64_t base, const uint64_t *values, unsigned count)
 
 static uint64_t hash_others(uint64_t base, const uint64_t *values, unsigned count, uint32_t left_out)
 {
-	uint64_t hash = mix(~base, left_out);
+	uint64_t hash = inputs_mix(~base, left_out);
 	for (unsigned i = 0; i < count; i++)
 		if (!(left_out >> i & 1))
-			hash = mix(hash, values[i]);
+			hash = inputs_mix(hash, values[i]);
 	return hash;
 }
 
@@ -244,10 +245,10 @@ static __attribute__((noinline)) uint32_t unseen(const void *record, struct hash
 	static bool is_told;
 	uint64_t values[VALUES_APART];
 	if (hashes.values == SEED)
-		return make_symbol(record, finish(hashes), 0);
+		return make_symbol(record, inputs_finish(hashes), 0);
 	unsigned count = inputs_values(record, values);
 	uint32_t left_out = changing(hashes.base, values, count);
-	uint64_t hash = left_out ? hash_others(hashes.base, values, count, left_out) : finish(hashes);
+	uint64_t hash = left_out ? hash_others(hashes.base, values, count, left_out) : inputs_finish(hashes);
 	uint32_t symbol = left_out ? look_up(hash) : 0;
 	if (symbol)
 		return symbol;
@@ -263,7 +264,7 @@ __attribute__((hot)) uint32_t inputs_symbol(const void *record)
 	if (count == 0)
 		return 0;
 	struct hashes hashes = hash_inputs(values, count);
-	uint32_t symbol = look_up(finish(hashes));
+	uint32_t symbol = look_up(inputs_finish(hashes));
 	return __builtin_expect(symbol != 0, 1) ? symbol : unseen(record, hashes);
 }
 

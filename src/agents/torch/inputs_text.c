@@ -59,7 +59,7 @@ static void put_double(struct out *out, double number)
 	put(out, text, (size_t)length);
 }
 
-static void put_value(struct out *out, uint64_t value, uint32_t tag)
+static void inputs_text_put_value(struct out *out, uint64_t value, uint32_t tag)
 {
 	uint64_t bits = value_bits(value, tag);
 	double number;
@@ -141,7 +141,7 @@ static void put_list_values(struct out *out, const struct list *list)
 		uint64_t value = list->begin + i * VALUE_BYTES;
 		put_text(out, i ? ", " : "");
 		if (is_value(load_tag(value)))
-			put_value(out, value, load_tag(value));
+			inputs_text_put_value(out, value, load_tag(value));
 	}
 	put_text(out, "]");
 }
@@ -168,7 +168,7 @@ static void put_input(struct out *out, uint64_t value, enum what what)
 	else if (what == WHAT_TYPES)
 		put_text(out, is_value(tag) ? "Scalar" : "");
 	else if (what == WHAT_VALUES && is_value(tag))
-		put_value(out, value, tag);
+		inputs_text_put_value(out, value, tag);
 	else if (what != WHAT_VALUES)
 		put_numbers(out, is_tensor ? load(value, 0) : 0, what);
 }
@@ -225,7 +225,7 @@ struct values {
 	unsigned count;
 };
 
-static void add_value(struct values *values, uint64_t value)
+static void inputs_text_add_value(struct values *values, uint64_t value)
 {
 	uint64_t bits = value_bits(value, load_tag(value));
 	if (values->count < VALUES_APART)
@@ -238,7 +238,7 @@ static void add_values(struct values *values, const struct list *list)
 {
 	for (uint64_t i = 0; list->is_values && i < list->count; i++)
 		if (is_value(load_tag(list->begin + i * VALUE_BYTES)))
-			add_value(values, list->begin + i * VALUE_BYTES);
+			inputs_text_add_value(values, list->begin + i * VALUE_BYTES);
 }
 
 unsigned inputs_values(const void *record, uint64_t list[VALUES_APART])
@@ -250,7 +250,7 @@ unsigned inputs_values(const void *record, uint64_t list[VALUES_APART])
 		struct list inner = load_tag(at) == inputs_layout.list_tag ? list_of(load(at, 0)) : (struct list){0};
 		add_values(&values, &inner);
 		if (is_value(load_tag(at)))
-			add_value(&values, at);
+			inputs_text_add_value(&values, at);
 	}
 	return values.count;
 }

@@ -34,7 +34,7 @@ static struct {
 	char text[INPUTS_TEXT_BYTES]; /* inputs of the newest outermost operator */
 } probe;
 
-static void take(const void *record, const char *name, enum torch_scope scope)
+static void layout_take(const void *record, const char *name, enum torch_scope scope)
 {
 	lean_record_look(record, scope);
 	unsigned at = __atomic_fetch_add(&probe.count, 1, __ATOMIC_RELAXED);
@@ -58,7 +58,7 @@ TORCH_START_BODY static void look_at_function(const void *record)
 	if (inputs_are_known() && is_outermost)
 		inputs_text(record, probe.text, sizeof(probe.text));
 	if (strcmp(name, "aten::add") == 0)
-		take(record, name, TORCH_SCOPE_FUNCTION);
+		layout_take(record, name, TORCH_SCOPE_FUNCTION);
 }
 TORCH_START(start_layout_function, look_at_function)
 
@@ -66,7 +66,7 @@ TORCH_START_BODY static void look_at_backward(const void *record)
 {
 	const char *name = probe.entry->name(record);
 	if (strcmp(name, "AddBackward0") == 0)
-		take(record, name, TORCH_SCOPE_BACKWARD);
+		layout_take(record, name, TORCH_SCOPE_BACKWARD);
 }
 TORCH_START(start_layout_backward, look_at_backward)
 

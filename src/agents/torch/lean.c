@@ -48,7 +48,7 @@ void lean_want(const char *parts)
 }
 
 /* problem NULL: it is done. */
-static void tell(enum lean_part part, const char *problem)
+static void lean_tell(enum lean_part part, const char *problem)
 {
 	size_t length = strlen(lean.text), more = strlen(lean.problems);
 	lean.cost_share *= problem ? 1 : cost_shares[part];
@@ -87,9 +87,9 @@ static void start_records(const struct torch_entry *entry, const struct torch_la
 	const char *problem = lean_record_prove(entry, layout);
 	lean_record_settle(!problem);
 	if (lean.is_wanted[ENGINE])
-		tell(ENGINE, lean_engine_start(problem));
+		lean_tell(ENGINE, lean_engine_start(problem));
 	if (lean.is_wanted[OBJECT])
-		tell(OBJECT, lean_object_start(problem));
+		lean_tell(OBJECT, lean_object_start(problem));
 }
 
 void lean_probe_end(const struct torch_entry *entry, const struct torch_layout *layout)
@@ -101,7 +101,7 @@ void lean_probe_end(const struct torch_entry *entry, const struct torch_layout *
 	lean.text[0] = '\0';
 	process_find_library(&loaded, TORCH_LIBRARY);
 	if (lean.is_wanted[TLS])
-		tell(TLS, lean_tls_start(entry, &loaded));
+		lean_tell(TLS, lean_tls_start(entry, &loaded));
 	if (wants_records())
 		start_records(entry, layout);
 	size_t length = strlen(lean.text);

@@ -130,7 +130,7 @@ static void evaluate(void *self, void *task, void *node, void *inputs, void *que
 /* ---- leading ------------------------------------------------------------------------------------------------------------------ */
 
 /* A record that is made so is met by the other: that comes first. */
-static bool lead(construct_record *made, evaluate_node *evaluated)
+static bool lean_engine_lead(construct_record *made, evaluate_node *evaluated)
 {
 	union {
 		construct_record *construct;
@@ -156,7 +156,7 @@ void lean_engine_learn(const struct torch_entry *entry)
 	learnt.thread = pthread_self();
 	learnt.name = entry->name;
 	lean_record_watch(learn_destroy);
-	engine.is_led = library->is_led && lead(learn_construct, learn_evaluate);
+	engine.is_led = library->is_led && lean_engine_lead(learn_construct, learn_evaluate);
 }
 
 static const char *doubt(const char *problem)
@@ -172,7 +172,7 @@ const char *lean_engine_start(const char *problem)
 {
 	problem = doubt(problem);
 	bool is_done = !engine.is_led ||
-	               lead(problem ? engine.construct : construct, problem ? engine.evaluate : evaluate);
+	               lean_engine_lead(problem ? engine.construct : construct, problem ? engine.evaluate : evaluate);
 	return problem || is_done ? problem : "the slots cannot be written to";
 }
 

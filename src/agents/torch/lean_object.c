@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * lean_object.c: see lean_object.h. PyTorch makes a record of the callbacks that it asked for, tells it what it is of by before(), and ends it by
- * end() or by its destructor, also where an operator throws. Inputs are written by code of headers, to where they lie in each record. What
+ * lean_object_end() or by its destructor, also where an operator throws. Inputs are written by code of headers, to where they lie in each record. What
  * a scope alone is given to is no lean one: ranges of extensions, whose other calls may not come to us, and whose arguments a lean record has no
  * room for.
  */
@@ -155,7 +155,7 @@ __attribute__((hot)) static void before(struct lean_record *record, struct lean_
 		begin_named(record, &function, sequence);
 }
 
-static void end(struct lean_record *record)
+static void lean_object_end(struct lean_record *record)
 {
 	if (__builtin_expect(!lean_record_is(record), 0)) {
 		object.end(record);
@@ -171,7 +171,7 @@ static void end(struct lean_record *record)
 /* ---- leading ------------------------------------------------------------------------------------------------------------ */
 
 /* In one library. What makes records comes last, and only with all others that the library calls. */
-static bool lead(unsigned library, construct_record *made, tell_record *told, end_record *ended)
+static bool lean_object_lead(unsigned library, construct_record *made, tell_record *told, end_record *ended)
 {
 	union {
 		construct_record *construct;
@@ -191,12 +191,12 @@ static bool lead_all(construct_record *made, tell_record *told, end_record *ende
 {
 	bool is_led = false;
 	for (unsigned i = LEAN_LIBRARIES; i-- > 0;)
-		is_led = lean_libraries[i].slots[LEAN_CONSTRUCT].count && lead(i, made, told, ended);
+		is_led = lean_libraries[i].slots[LEAN_CONSTRUCT].count && lean_object_lead(i, made, told, ended);
 	return is_led; /* of the first one */
 }
 
 /* One that is defined in a library may be called there without slots, so all must have some; others call by slots whatever they call. */
-static bool find(void)
+static bool lean_object_find(void)
 {
 	const struct lean_library *library = &lean_libraries[0];
 	void *addresses[] = {lean_record_function(LEAN_CONSTRUCT), lean_record_function(LEAN_BEFORE),
@@ -216,7 +216,7 @@ static bool find(void)
 
 void lean_object_learn(const struct torch_entry *entry)
 {
-	if (!find())
+	if (!lean_object_find())
 		return;
 	learnt.thread = pthread_self();
 	learnt.name = entry->name;
@@ -242,7 +242,7 @@ const char *lean_object_start(const char *problem)
 		return problem;
 	if (problem)
 		(void)lead_all(object.construct, object.before, object.end);
-	else if (!lead_all(construct, before, end))
+	else if (!lead_all(construct, before, lean_object_end))
 		return "the slots cannot be written to";
 	return problem;
 }

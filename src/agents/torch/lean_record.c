@@ -53,7 +53,7 @@ static void look_and_destroy(struct lean_record *record)
 	lean_places.destroy(record);
 }
 
-static bool lead(struct lean_library *library, void (*function)(struct lean_record *record))
+static bool lean_record_lead(struct lean_library *library, void (*function)(struct lean_record *record))
 {
 	union {
 		void (*function)(struct lean_record *record);
@@ -126,7 +126,7 @@ void lean_record_watch(void (*look)(const struct lean_record *record))
 {
 	if (!known.looks[0])
 		for (unsigned i = 0; i < LEAN_LIBRARIES; i++)
-			lean_libraries[i].is_led = lead(&lean_libraries[i], look_and_destroy);
+			lean_libraries[i].is_led = lean_record_lead(&lean_libraries[i], look_and_destroy);
 	known.looks[known.looks[0] != NULL] = look;
 }
 
@@ -134,7 +134,7 @@ void lean_record_settle(bool is_wanted)
 {
 	for (unsigned i = 0; i < LEAN_LIBRARIES; i++)
 		if (lean_libraries[i].is_led)
-			(void)lead(&lean_libraries[i], is_wanted ? destroy : lean_places.destroy);
+			(void)lean_record_lead(&lean_libraries[i], is_wanted ? destroy : lean_places.destroy);
 }
 
 static bool are_as_known(const struct lean_callbacks *callbacks, enum torch_scope scope)

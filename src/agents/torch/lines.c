@@ -184,7 +184,7 @@ static uint32_t symbol_of(uint32_t caller, const struct pyframes_frame *frame, u
 /* ---- walks -------------------------------------------------------------------------------------------------------------------- */
 
 /* Symbols of frames [0, count), which are innermost first, called by `symbol`; 0 when one of them has none. */
-static uint32_t follow(uint32_t symbol, const struct pyframes_frame *frames, unsigned count, uint64_t deaths)
+static uint32_t lines_follow(uint32_t symbol, const struct pyframes_frame *frames, unsigned count, uint64_t deaths)
 {
 	while (count--) {
 		symbol = symbol_of(symbol, &frames[count], deaths);
@@ -230,7 +230,7 @@ static uint32_t follow_from_root(uint32_t root, const struct pyframes_frame *fra
 		open_stacks.memo = 1 + __atomic_fetch_add(&lines.next_memo, 1, __ATOMIC_RELAXED) % MEMOS;
 	struct memo *memo = &memos[open_stacks.memo - 1];
 	if (__atomic_exchange_n(&memo->is_busy, 1, __ATOMIC_ACQUIRE))
-		return follow(root, frames, count, deaths);
+		return lines_follow(root, frames, count, deaths);
 	uint32_t symbol = follow_memo(memo, root, frames, count, deaths);
 	__atomic_store_n(&memo->is_busy, 0, __ATOMIC_RELEASE);
 	return symbol;
@@ -247,7 +247,7 @@ static uint32_t stack_symbol(uint64_t frame, const struct lines_level *below)
 	if (count == 0)
 		return 0; /* no Python further in */
 	if (at && at == until)
-		symbol = follow(below->symbol, frames, count, deaths);
+		symbol = lines_follow(below->symbol, frames, count, deaths);
 	else
 		symbol = follow_from_root(at ? unknown_symbol() : 0, frames, count, deaths);
 	if (symbol)
@@ -394,7 +394,7 @@ bool lines_are_known(void)
 	return lines.is_found && lines.is_checked && !lines.is_wrong && !lines.is_over;
 }
 
-static int64_t now_ns(void)
+static int64_t lines_now_ns(void)
 {
 	struct timespec now;
 	clock_gettime(CLOCK_MONOTONIC, &now);
@@ -414,11 +414,11 @@ double lines_measure(void)
 	uint64_t at = pyframes_innermost(&lines.layout, (uint64_t)(uintptr_t)lines.thread_state());
 	unsigned count = pyframes_walk_own(&lines.layout, &at, 0, frames, PYFRAMES_MAX);
 	for (int round = 0; round < ROUNDS && count; round++) {
-		int64_t start_ns = now_ns();
+		int64_t start_ns = lines_now_ns();
 		for (int i = 0; i < READS; i++)
 			(void)stack_symbol(pyframes_innermost(&lines.layout, (uint64_t)(uintptr_t)lines.thread_state()),
 			                   NULL);
-		double ns = (double)(now_ns() - start_ns) / READS / count;
+		double ns = (double)(lines_now_ns() - start_ns) / READS / count;
 		best_ns = round == 0 || ns < best_ns ? ns : best_ns;
 	}
 	return best_ns;

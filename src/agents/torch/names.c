@@ -44,7 +44,7 @@ static HOT struct {
 	enum schemas schemas;                    /* atomic */
 } names;
 
-static enum stepscope_symbol_kind kind_of(enum torch_scope scope)
+static enum stepscope_symbol_kind names_kind_of(enum torch_scope scope)
 {
 	switch (scope) {
 	case TORCH_SCOPE_BACKWARD:
@@ -73,28 +73,28 @@ static uint32_t new_symbol(enum torch_scope scope, const char *name, uint32_t le
 	static const char before[] = PYTORCH_STATIC;
 	char text[256];
 	if (scope != TORCH_SCOPE_STATIC_OP && scope != TORCH_SCOPE_STATIC_MODEL)
-		return emit_symbol(kind_of(scope), name, length);
+		return emit_symbol(names_kind_of(scope), name, length);
 	length = (uint32_t)utf8_cut(name, length, sizeof(text) - sizeof(before));
 	memcpy(text, before, sizeof(before) - 1);
 	memcpy(text + sizeof(before) - 1, name, length);
-	return emit_symbol(kind_of(scope), text, length + (uint32_t)sizeof(before) - 1);
+	return emit_symbol(names_kind_of(scope), text, length + (uint32_t)sizeof(before) - 1);
 }
 
 /* ---- places ------------------------------------------------------------------------------------------------------------- */
 
-static inline uint64_t mix(uint64_t hash, uint64_t word)
+static inline uint64_t names_mix(uint64_t hash, uint64_t word)
 {
 	hash = (hash ^ word) * 0xff51afd7ed558ccdu;
 	return hash ^ hash >> 32;
 }
 
-static inline struct name_place *place_of(enum torch_scope scope, uint64_t key)
+static inline struct name_place *names_place_of(enum torch_scope scope, uint64_t key)
 {
 	uint64_t hash = (key + (uint64_t)scope) * 0x9e3779b97f4a7c15u;
 	return &places[(hash >> 32) * (LINES * WAYS) >> 32];
 }
 
-static inline bool is_of(const struct name_place *place, enum torch_scope scope, uint64_t key)
+static inline bool names_is_of(const struct name_place *place, enum torch_scope scope, uint64_t key)
 {
 	return __atomic_load_n(&place->key, __ATOMIC_ACQUIRE) == key && place->scope == (uint32_t)scope;
 }
@@ -106,29 +106,29 @@ static inline struct name_place *way_of(struct name_place *place, unsigned way)
 }
 
 /* 0: it is in none. */
-static uint32_t find(enum torch_scope scope, uint64_t key)
+static uint32_t names_find(enum torch_scope scope, uint64_t key)
 {
 	for (unsigned way = 0; way < WAYS; way++) {
-		const struct name_place *place = way_of(place_of(scope, key), way);
-		if (is_of(place, scope, key))
+		const struct name_place *place = way_of(names_place_of(scope, key), way);
+		if (names_is_of(place, scope, key))
 			return place->symbol;
 	}
 	return 0;
 }
 
-static bool has_room(enum torch_scope scope, uint64_t key)
+static bool names_has_room(enum torch_scope scope, uint64_t key)
 {
 	bool has_any = false;
 	for (unsigned way = 0; way < WAYS; way++)
-		has_any |= !__atomic_load_n(&way_of(place_of(scope, key), way)->key, __ATOMIC_RELAXED);
+		has_any |= !__atomic_load_n(&way_of(names_place_of(scope, key), way)->key, __ATOMIC_RELAXED);
 	return has_any;
 }
 
 /* A place that is still free; NULL: none. */
-static struct name_place *take(enum torch_scope scope, uint64_t key)
+static struct name_place *names_take(enum torch_scope scope, uint64_t key)
 {
 	for (unsigned way = 0; way < WAYS; way++) {
-		struct name_place *place = way_of(place_of(scope, key), way);
+		struct name_place *place = way_of(names_place_of(scope, key), way);
 		uint64_t none = 0;
 		if (__atomic_compare_exchange_n(&place->key, &none, TAKEN, false, __ATOMIC_RELAXED, __ATOMIC_RELAXED))
 			return place;
@@ -136,9 +136,9 @@ static struct name_place *take(enum torch_scope scope, uint64_t key)
 	return NULL;
 }
 
-static struct name_place *remember(enum torch_scope scope, uint64_t key, uint32_t symbol)
+static struct name_place *names_remember(enum torch_scope scope, uint64_t key, uint32_t symbol)
 {
-	struct name_place *place = take(scope, key);
+	struct name_place *place = names_take(scope, key);
 	if (!place)
 		return NULL;
 	place->symbol = symbol;
@@ -157,7 +157,7 @@ static inline uint64_t schema_of(const void *record)
 }
 
 /* Some operator goes: from here on texts are compared. */
-static void forget(void)
+static void names_forget(void)
 {
 	if (__atomic_exchange_n(&names.schemas, SCHEMAS_GO, __ATOMIC_SEQ_CST) != SCHEMAS_STAY)
 		return;
@@ -175,7 +175,7 @@ static bool is_schema(uint64_t word, const char *name)
 
 static void remember_schema(enum torch_scope scope, uint64_t schema, uint32_t symbol)
 {
-	struct name_place *place = remember(scope, schema, symbol);
+	struct name_place *place = names_remember(scope, schema, symbol);
 	if (place && __atomic_load_n(&names.schemas, __ATOMIC_SEQ_CST) != SCHEMAS_STAY)
 		__atomic_store_n(&place->key, TAKEN,
 		                 __ATOMIC_SEQ_CST); /* meanwhile, and this one may have been overlooked */
@@ -190,17 +190,17 @@ static inline uint64_t word_of(const char *text)
 	return word;
 }
 
-static uint64_t hash_text(const char *text, uint32_t length)
+static uint64_t names_hash_text(const char *text, uint32_t length)
 {
 	uint64_t hash = 0x9e3779b97f4a7c15u + length;
 	if (length < sizeof(uint64_t)) {
 		for (uint32_t i = 0; i < length; i++)
-			hash = mix(hash, (uint8_t)text[i]);
+			hash = names_mix(hash, (uint8_t)text[i]);
 		return hash;
 	}
 	for (uint32_t i = 0; i < length - sizeof(uint64_t); i += sizeof(uint64_t))
-		hash = mix(hash, word_of(text + i));
-	return mix(hash, word_of(text + length - sizeof(uint64_t))); /* some of its bytes for a second time */
+		hash = names_mix(hash, word_of(text + i));
+	return names_mix(hash, word_of(text + length - sizeof(uint64_t))); /* some of its bytes for a second time */
 }
 
 /* Until it is known whether schemas stay, none that may be one's: it would be found by its text for good. */
@@ -211,17 +211,17 @@ static __attribute__((noinline, cold)) void remember_new(enum torch_scope scope,
 	enum schemas schemas = scope == TORCH_SCOPE_BACKWARD ? SCHEMAS_GO
 	                                                     : __atomic_load_n(&names.schemas, __ATOMIC_ACQUIRE);
 	/* whether it is one takes a system call: not each time where it finds no room */
-	if (schemas == SCHEMAS_STAY && has_room(scope, schema) && is_schema(schema, name))
+	if (schemas == SCHEMAS_STAY && names_has_room(scope, schema) && is_schema(schema, name))
 		remember_schema(scope, schema, symbol);
 	else if (schemas != SCHEMAS_UNKNOWN)
-		remember(scope, key, symbol);
+		names_remember(scope, key, symbol);
 }
 
 static uint32_t symbol_by_text(enum torch_scope scope, const char *name, const void *record)
 {
 	uint32_t length = (uint32_t)strnlen(name, LONGEST);
-	uint64_t key = hash_text(name, length) | IS_TEXT;
-	uint32_t symbol = length < LONGEST ? find(scope, key) : 0;
+	uint64_t key = names_hash_text(name, length) | IS_TEXT;
+	uint32_t symbol = length < LONGEST ? names_find(scope, key) : 0;
 	if (symbol || !(symbol = new_symbol(scope, name, length_of(name))))
 		return symbol;
 	if (length < LONGEST)
@@ -234,12 +234,12 @@ static uint32_t symbol_of_range(const char *name, uint32_t length)
 {
 	if (pytorch_profiler_step(name, length) > 1)
 		emit_note_profiler("torch.profiler");
-	return emit_symbol(kind_of(TORCH_SCOPE_USER), name, length);
+	return emit_symbol(names_kind_of(TORCH_SCOPE_USER), name, length);
 }
 
 static __attribute__((noinline)) uint32_t symbol_elsewhere(enum torch_scope scope, const void *record)
 {
-	uint32_t symbol = scope == TORCH_SCOPE_BACKWARD ? 0 : find(scope, schema_of(record));
+	uint32_t symbol = scope == TORCH_SCOPE_BACKWARD ? 0 : names_find(scope, schema_of(record));
 	if (symbol)
 		return symbol;
 	const char *name = names.name ? names.name(record) : NULL;
@@ -254,15 +254,15 @@ static __attribute__((noinline)) uint32_t symbol_elsewhere(enum torch_scope scop
 __attribute__((hot)) uint32_t names_symbol(enum torch_scope scope, const void *record)
 {
 	uint64_t schema = schema_of(record);
-	const struct name_place *place = place_of(scope, schema);
-	return __builtin_expect(is_of(place, scope, schema), 1) ? place->symbol : symbol_elsewhere(scope, record);
+	const struct name_place *place = names_place_of(scope, schema);
+	return __builtin_expect(names_is_of(place, scope, schema), 1) ? place->symbol : symbol_elsewhere(scope, record);
 }
 
 /* PyTorch names each of its thousands of operators at once: one millisecond. */
 static void watch(void)
 {
 	enum schemas unknown = SCHEMAS_UNKNOWN; /* unless one has gone meanwhile */
-	bool is_told = operators_watch(names.entry, forget);
+	bool is_told = operators_watch(names.entry, names_forget);
 	__atomic_compare_exchange_n(&names.schemas, &unknown, is_told ? SCHEMAS_STAY : SCHEMAS_GO, false,
 	                            __ATOMIC_SEQ_CST, __ATOMIC_SEQ_CST);
 }

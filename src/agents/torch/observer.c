@@ -297,7 +297,7 @@ static __attribute__((noinline, cold)) void check_thread(struct torch_thread *th
 }
 
 /* A module's frame is the one that calls it, so that a reader can tell what is around it from what is in it. */
-static void begin_range(uint32_t symbol)
+static void observer_begin_range(uint32_t symbol)
 {
 	uint64_t frame = observer.has_lines && registered.is_started ? lines_here() : 0;
 	const uint64_t words[2] = {STEPSCOPE_NO_SEQUENCE, frame << 32};
@@ -332,7 +332,7 @@ bool observer_range(uint32_t symbol, uint8_t stretch, uint32_t step, const void 
 	else if (is_counted)
 		training_stretch(stretch);
 	if (symbol)
-		begin_range(symbol);
+		observer_begin_range(symbol);
 	if (symbol || is_counted)
 		open_push(open, key, (symbol ? OPEN_IS_BEGUN : 0) | (is_counted ? OPEN_IS_COUNTED : 0));
 	return symbol || is_counted;

@@ -14,7 +14,7 @@ static uint64_t word_of(const struct open_records *open, uint32_t level)
 	return __atomic_load_n(&open->words[level], __ATOMIC_RELAXED);
 }
 
-static bool is_of(uint64_t word, const void *record)
+static bool open_is_of(uint64_t word, const void *record)
 {
 	return (word & ~(uint64_t)OPEN_FLAGS) == (uintptr_t)record && !(word & OPEN_HAS_ENDED);
 }
@@ -22,7 +22,7 @@ static bool is_of(uint64_t word, const void *record)
 uint32_t open_find(const struct open_records *open, const void *record)
 {
 	uint32_t level = open->depth;
-	while (level && !is_of(word_of(open, level), record))
+	while (level && !open_is_of(word_of(open, level), record))
 		level--;
 	return level;
 }
@@ -63,8 +63,8 @@ static bool mark(struct open_records *open, const void *record, uint64_t tick)
 	for (uint32_t level = __atomic_load_n(&open->depth, __ATOMIC_ACQUIRE); level; level--) {
 		uint64_t word = word_of(open, level);
 		uint64_t marked = tick << 3 | OPEN_HAS_ENDED | (word & OPEN_FLAGS);
-		if (!is_of(word, record) || !__atomic_compare_exchange_n(&open->words[level], &word, marked, false,
-		                                                         __ATOMIC_ACQ_REL, __ATOMIC_RELAXED))
+		if (!open_is_of(word, record) || !__atomic_compare_exchange_n(&open->words[level], &word, marked, false,
+		                                                              __ATOMIC_ACQ_REL, __ATOMIC_RELAXED))
 			continue;
 		__atomic_fetch_add(&open->ended, 1, __ATOMIC_RELEASE);
 		return true;

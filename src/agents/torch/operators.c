@@ -24,7 +24,7 @@ static void count(struct listener *listener, const void *operator)
 	listener->registered++; /* PyTorch holds a lock */
 }
 
-static void tell(struct listener *listener, const void *operator)
+static void operators_tell(struct listener *listener, const void *operator)
 {
 	listener->on_going();
 }
@@ -34,7 +34,7 @@ static const struct {
 	intptr_t to_top;
 	const void *type;
 	struct functions functions;
-} table = {.functions = {nothing, nothing, count, tell}};
+} table = {.functions = {nothing, nothing, count, operators_tell}};
 
 bool operators_watch(const struct torch_entry *entry, void (*on_going)(void))
 {

@@ -17,7 +17,7 @@ struct process_search {
 	const char *name;
 };
 
-static int look_at(struct dl_phdr_info *info, size_t bytes, void *context)
+static int process_look_at(struct dl_phdr_info *info, size_t bytes, void *context)
 {
 	const struct process_search *search = context;
 	struct loaded *loaded = search->loaded;
@@ -45,7 +45,7 @@ void process_find_library(struct loaded *loaded, const char *name)
 {
 	struct process_search search = {loaded, name};
 	*loaded = (struct loaded){.count = 0};
-	dl_iterate_phdr(look_at, &search);
+	dl_iterate_phdr(process_look_at, &search);
 	if (loaded->count == 1)
 		loaded->handle = dlopen(loaded->path, RTLD_NOLOAD | RTLD_LAZY);
 }
@@ -55,7 +55,7 @@ struct data_search {
 	bool is_protected;
 };
 
-static bool is_in(const struct data_search *search, uint64_t start, uint64_t bytes)
+static bool process_is_in(const struct data_search *search, uint64_t start, uint64_t bytes)
 {
 	return search->address >= start && search->address + search->bytes <= start + bytes;
 }
@@ -66,7 +66,7 @@ static int look_for_data(struct dl_phdr_info *info, size_t bytes, void *context)
 	(void)bytes;
 	for (int i = 0; i < info->dlpi_phnum; i++) {
 		const ElfW(Phdr) *header = &info->dlpi_phdr[i];
-		bool is_here = is_in(search, info->dlpi_addr + header->p_vaddr, header->p_memsz);
+		bool is_here = process_is_in(search, info->dlpi_addr + header->p_vaddr, header->p_memsz);
 		search->is_protected |= is_here && header->p_type == PT_LOAD && !(header->p_flags & PF_W);
 		search->is_protected |= is_here && header->p_type == PT_GNU_RELRO;
 	}

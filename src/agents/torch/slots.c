@@ -86,7 +86,7 @@ static bool is_slot(const struct tables *tables, const ElfW(Rela) * entry, const
 	return is_slot_of_any(entry) && strcmp(tables->names + symbol->st_name, name) == 0;
 }
 
-static bool add(struct slots *slots, const struct loaded *loaded, const ElfW(Rela) * entry)
+static bool slots_add(struct slots *slots, const struct loaded *loaded, const ElfW(Rela) * entry)
 {
 	uintptr_t at = loaded->base + entry->r_offset;
 	if (slots->count == SLOTS_MAX)
@@ -103,7 +103,7 @@ bool slots_find(struct slots *slots, const struct loaded *loaded, const char *na
 	for (int list = 0; list < 2 && tables.names && tables.symbols; list++) {
 		for (size_t i = 0; tables.lists[list] && i < tables.bytes[list] / sizeof(ElfW(Rela)); i++) {
 			const ElfW(Rela) *entry = &tables.lists[list][i];
-			if (is_slot(&tables, entry, name) && !add(slots, loaded, entry))
+			if (is_slot(&tables, entry, name) && !slots_add(slots, loaded, entry))
 				return false;
 		}
 	}
@@ -124,7 +124,7 @@ struct wanted {
 
 /* By the library's table of the hashes of what it defines: count of buckets, number of the first symbol, words of the filter, a shift; the filter;
  * the first symbol of each bucket; a hash per symbol, whose lowest bit ends the bucket. */
-static size_t number_of(const struct tables *tables, const char *name)
+static size_t slots_number_of(const struct tables *tables, const char *name)
 {
 	uint32_t hash = 5381;
 	for (const char *at = name; *at; at++)
@@ -146,7 +146,7 @@ static size_t number_of(const struct tables *tables, const char *name)
 size_t slots_function_bytes(const struct loaded *loaded, const char *name)
 {
 	struct tables tables = tables_of(loaded);
-	size_t number = tables.names && tables.symbols ? number_of(&tables, name) : 0;
+	size_t number = tables.names && tables.symbols ? slots_number_of(&tables, name) : 0;
 	return number ? tables.symbols[number].st_size : 0;
 }
 
@@ -186,7 +186,7 @@ unsigned slots_find_each(struct slots *each, const struct loaded *loaded, const 
 		return 0;
 	for (unsigned i = 0; i < count; i++) {
 		each[i].count = 0;
-		wanted.numbers[i] = number_of(&tables, names[i]);
+		wanted.numbers[i] = slots_number_of(&tables, names[i]);
 		wanted.is_by_name |= !wanted.numbers[i];
 	}
 	for (int list = 0; list < 2; list++) {
@@ -195,7 +195,7 @@ unsigned slots_find_each(struct slots *each, const struct loaded *loaded, const 
 			const ElfW(Rela) *entry = &tables.lists[list][i];
 			unsigned which = is_slot_of_any(entry) ? find_wanted(&wanted, &tables, entry) : count;
 			found += which < count && !each[which].count;
-			if (which < count && !add(&each[which], loaded, entry))
+			if (which < count && !slots_add(&each[which], loaded, entry))
 				return UINT_MAX;
 		}
 	}

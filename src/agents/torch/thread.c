@@ -14,7 +14,7 @@ static pthread_key_t key;
 static bool has_key;
 
 /* Other threads may be looking at the words of what is open, so those stay. */
-static void forget(void *value)
+static void thread_forget(void *value)
 {
 	struct torch_thread *thread = value;
 	torch_thread = NULL;
@@ -29,7 +29,7 @@ static void forget(void *value)
 
 static void make_key(void)
 {
-	has_key = pthread_key_create(&key, forget) == 0;
+	has_key = pthread_key_create(&key, thread_forget) == 0;
 }
 
 struct torch_thread *thread_first(void)
@@ -37,7 +37,7 @@ struct torch_thread *thread_first(void)
 	return __atomic_load_n(&threads, __ATOMIC_ACQUIRE);
 }
 
-static struct torch_thread *take(void)
+static struct torch_thread *thread_take(void)
 {
 	struct torch_thread *thread = thread_first();
 	while (thread && __atomic_exchange_n(&thread->is_taken, true, __ATOMIC_ACQUIRE))
@@ -56,7 +56,7 @@ bool thread_make(void)
 {
 	static pthread_once_t once = PTHREAD_ONCE_INIT;
 	(void)pthread_once(&once, make_key);
-	torch_thread = has_key ? take() : NULL;
+	torch_thread = has_key ? thread_take() : NULL;
 	if (torch_thread)
 		(void)pthread_setspecific(key, torch_thread);
 	return torch_thread != NULL;

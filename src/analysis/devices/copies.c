@@ -129,7 +129,7 @@ static struct copy *copy_of(struct copies_fold *fold, uint32_t name, uint8_t kin
 	return &fold->copies[found];
 }
 
-static void add_copy(struct copies_fold *fold, const struct span_chunk *chunk, uint32_t i)
+static void copies_add_copy(struct copies_fold *fold, const struct span_chunk *chunk, uint32_t i)
 {
 	struct copy *copy = copy_of(fold, chunk->name[i], chunk->kind[i]);
 	int64_t dur_ns = chunk->dur_ns[i];
@@ -155,8 +155,8 @@ static void add_copy(struct copies_fold *fold, const struct span_chunk *chunk, u
 	copy->rated_bytes += config->numbers[LAUNCH_BYTES];
 }
 
-static void fold_track(struct copies_fold *fold, const struct analysis_options *options,
-                       const struct launches *launches, uint32_t number)
+static void copies_fold_track(struct copies_fold *fold, const struct analysis_options *options,
+                              const struct launches *launches, uint32_t number)
 {
 	const struct track *track = fold->model->tracks[number];
 
@@ -167,7 +167,7 @@ static void fold_track(struct copies_fold *fold, const struct analysis_options *
 			if (chunk->kind[i] != SPAN_MEMCPY && chunk->kind[i] != SPAN_MEMSET)
 				continue;
 			if (device_work_is_selected(fold->model, options, launches, number, chunk->first_row + i))
-				add_copy(fold, chunk, i);
+				copies_add_copy(fold, chunk, i);
 			else
 				fold->outside++;
 		}
@@ -197,7 +197,7 @@ static void set_memory(struct table *table, int row, const char *name)
 	table_set_text(table, row, COPY_TO, arena_printf(&table->arena, "%.*s", (int)(close - arrow - 4), arrow + 4));
 }
 
-static void set_bytes(struct table *table, int row, const struct copy *copy)
+static void copies_set_bytes(struct table *table, int row, const struct copy *copy)
 {
 	static const char reason[] = "the trace does not say the bytes of all of them";
 
@@ -226,7 +226,7 @@ static void set_times(struct table *table, int row, const struct copy *copy)
 		table_set_missing(table, row, column, "no call has a begin and an end in the trace");
 }
 
-static void add_row(struct table *table, const struct model *model, const struct copy *copy, int64_t total_ns)
+static void copies_add_row(struct table *table, const struct model *model, const struct copy *copy, int64_t total_ns)
 {
 	const char *name = model_text(model, copy->name), *direction = direction_of(copy, name);
 	int row = table_row(table);
@@ -239,7 +239,7 @@ static void add_row(struct table *table, const struct model *model, const struct
 		                  copy->has_directions ? "those of this name go in several directions"
 		                                       : "the trace does not say it");
 	set_memory(table, row, name);
-	set_bytes(table, row, copy);
+	copies_set_bytes(table, row, copy);
 	set_times(table, row, copy);
 	if (total_ns > 0)
 		table_set_double(table, row, COPY_RATIO, (double)copy->calls.total_ns / (double)total_ns);
@@ -247,7 +247,7 @@ static void add_row(struct table *table, const struct model *model, const struct
 		table_set_missing(table, row, COPY_RATIO, "they took no time");
 }
 
-static void fill(struct table *table, const struct copies_fold *fold)
+static void copies_fill(struct table *table, const struct copies_fold *fold)
 {
 	int64_t total_ns = 0;
 
@@ -256,15 +256,15 @@ static void fill(struct table *table, const struct copies_fold *fold)
 	table_columns_of(table, columns, COPY_COLUMNS, (double)total_ns);
 	table_bound(table, COPY_TOTAL);
 	for (uint32_t i = 0; i < fold->count; i++)
-		add_row(table, fold->model, &fold->copies[i], total_ns);
+		copies_add_row(table, fold->model, &fold->copies[i], total_ns);
 	table_add_more(table, COPY_NAME);
 	table_sort(table, COPY_DIRECTION, true); /* a copy and a fill may have one name */
 	table_sort(table, COPY_NAME, true);
 	table_sort(table, COPY_TOTAL, false);
 }
 
-static enum status run(const struct model *model, const struct analysis_options *options, struct table *table,
-                       struct error *err)
+static enum status copies_run(const struct model *model, const struct analysis_options *options, struct table *table,
+                              struct error *err)
 {
 	struct launches own = {0};
 	const struct launches *launches = launches_get(&own, model, options);
@@ -272,11 +272,11 @@ static enum status run(const struct model *model, const struct analysis_options 
 
 	for (uint32_t track = 0; track < model->tracks_count; track++)
 		if (model->tracks[track]->kind == TRACK_DEVICE)
-			fold_track(&fold, options, launches, track);
+			copies_fold_track(&fold, options, launches, track);
 	table_init(
 		table, "copies", "Copies and fills",
 		"copies to, from and within devices, and fills, by name; with --steps those launched in these steps");
-	fill(table, &fold);
+	copies_fill(table, &fold);
 	if (fold.outside)
 		table->note = arena_printf(
 			&table->arena, "%" PRIu64 " were launched outside of the selected steps and are not counted",
@@ -294,6 +294,6 @@ static enum status run(const struct model *model, const struct analysis_options 
 const struct analysis analysis_copies = {
 	.name = "copies",
 	.question = "what is copied to and from devices?",
-	.run = run,
+	.run = copies_run,
 	.is_of_devices = true,
 };

@@ -146,8 +146,8 @@ bool is_copy_to_host(const struct model *model, const struct span_chunk *chunk, 
 	return direction && !strcmp(direction, "device to host");
 }
 
-static struct copy_waits_place *place_of(struct copy_waits_fold *fold, uint32_t operation, uint32_t module,
-                                         uint32_t line)
+static struct copy_waits_place *copy_waits_place_of(struct copy_waits_fold *fold, uint32_t operation, uint32_t module,
+                                                    uint32_t line)
 {
 	uint64_t key = (((uint64_t)operation << 32 | module) * 0x9e3779b97f4a7c15u) ^ line;
 	uint32_t found = number_map_add(&fold->by_key, key, fold->count);
@@ -166,14 +166,14 @@ static struct copy_waits_place *place_of_copy(struct copy_waits_fold *fold, cons
 	uint32_t operation = 0, i;
 
 	if (!launch || launch->track == MODEL_NONE)
-		return place_of(fold, 0, 0, 0);
+		return copy_waits_place_of(fold, 0, 0, 0);
 	if (launch->operation != MODEL_NONE) {
 		const struct span_chunk *chunk = track_chunk(fold->model->tracks[launch->track], launch->operation, &i);
 
 		operation = chunk->name[i];
 	}
-	return place_of(fold, operation, span_module_of(&fold->spans, launch->track, launch->row),
-	                span_line_of(&fold->spans, launch->track, launch->row));
+	return copy_waits_place_of(fold, operation, span_module_of(&fold->spans, launch->track, launch->row),
+	                           span_line_of(&fold->spans, launch->track, launch->row));
 }
 
 /* When the thread went on behind the copy that ends then; false: it did not wait for it. */
@@ -214,8 +214,8 @@ static int64_t idle_behind(struct copy_waits_fold *fold, int64_t end_ns)
 	       intervals_within(&parts->lists[PART_DATA], end_ns, busy->items[low + 1].start_ns);
 }
 
-static void add_copy(struct copy_waits_fold *fold, const struct work *item, const struct span_chunk *chunk, uint32_t i,
-                     const struct launch_config *config)
+static void copy_waits_add_copy(struct copy_waits_fold *fold, const struct work *item, const struct span_chunk *chunk,
+                                uint32_t i, const struct launch_config *config)
 {
 	const struct launch *launch = launches_of(fold->launches, item->track, item->row);
 	struct copy_waits_place *place = place_of_copy(fold, item);
@@ -236,7 +236,7 @@ static void add_copy(struct copy_waits_fold *fold, const struct work *item, cons
 	}
 }
 
-static void fold_device(struct copy_waits_fold *fold, const struct device *device)
+static void copy_waits_fold_device(struct copy_waits_fold *fold, const struct device *device)
 {
 	const struct device_work *work = &fold->parts.work;
 	struct interval extent;
@@ -258,13 +258,13 @@ static void fold_device(struct copy_waits_fold *fold, const struct device *devic
 		chunk = track_chunk(fold->model->tracks[item->track], item->row, &i);
 		config = launch_config_of(&fold->configs, fold->model, span_inputs(chunk, i));
 		if (is_copy_to_host(fold->model, chunk, i, config))
-			add_copy(fold, item, chunk, i, config);
+			copy_waits_add_copy(fold, item, chunk, i, config);
 	}
 }
 
 /* ---- the table ---- */
 
-static void add_row(struct table *table, struct copy_waits_fold *fold, const struct copy_waits_place *place)
+static void copy_waits_add_row(struct table *table, struct copy_waits_fold *fold, const struct copy_waits_place *place)
 {
 	const struct model *model = fold->model;
 	int row = table_row(table);
@@ -288,7 +288,7 @@ static void add_row(struct table *table, struct copy_waits_fold *fold, const str
 		table_set_missing(table, row, WAIT_IDLE_RATIO, "the work took no time");
 }
 
-static void fold_release(struct copy_waits_fold *fold)
+static void copy_waits_fold_release(struct copy_waits_fold *fold)
 {
 	span_places_release(&fold->spans);
 	device_parts_release(&fold->parts);
@@ -297,8 +297,8 @@ static void fold_release(struct copy_waits_fold *fold)
 	storage_release(fold->model->storage, fold->places);
 }
 
-static enum status run(const struct model *model, const struct analysis_options *options, struct table *table,
-                       struct error *err)
+static enum status copy_waits_run(const struct model *model, const struct analysis_options *options,
+                                  struct table *table, struct error *err)
 {
 	struct launches own = {0};
 	struct copy_waits_fold fold = {.model = model, .options = options, .by_key = {.storage = model->storage}};
@@ -313,17 +313,17 @@ static enum status run(const struct model *model, const struct analysis_options 
 		"steps");
 	table_columns(table, columns, WAIT_COLUMNS);
 	for (size_t i = 0; i < count; i++)
-		fold_device(&fold, &devices[i]);
+		copy_waits_fold_device(&fold, &devices[i]);
 	table_bound(table, WAIT_IDLE);
 	for (uint32_t i = 0; i < fold.count; i++)
-		add_row(table, &fold, &fold.places[i]);
+		copy_waits_add_row(table, &fold, &fold.places[i]);
 	table_add_more(table, WAIT_OPERATION);
 	table_sort(table, WAIT_HOST, false);
 	table_sort(table, WAIT_IDLE, false);
 	if (!table->row_count)
 		table->empty = count ? "nothing was copied from a device to the host" : DEVICE_NOTHING;
 	free(devices);
-	fold_release(&fold);
+	copy_waits_fold_release(&fold);
 	launches_release(&own);
 	return STATUS_OK;
 }
@@ -331,6 +331,6 @@ static enum status run(const struct model *model, const struct analysis_options 
 const struct analysis analysis_copy_waits = {
 	.name = "copy_waits",
 	.question = "which places wait for values of a device (.cpu(), .item())?",
-	.run = run,
+	.run = copy_waits_run,
 	.is_of_devices = true,
 };

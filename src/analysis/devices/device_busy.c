@@ -59,7 +59,7 @@ static void fold_steps(struct device_busy_fold *fold, uint32_t process)
 	device_use_fill(fold->steps, fold->step_count, fold->model, &fold->work);
 }
 
-static void fold_device(struct device_busy_fold *fold, const struct device *device)
+static void device_busy_fold_device(struct device_busy_fold *fold, const struct device *device)
 {
 	device_work_get(&fold->work, fold->model, fold->options, device->process, device->device);
 	device_times_fill(&fold->device, &fold->work);
@@ -86,7 +86,7 @@ static struct device_busy busy_within(const struct device_busy_fold *fold, int64
 	};
 }
 
-static void fold_release(struct device_busy_fold *fold)
+static void device_busy_fold_release(struct device_busy_fold *fold)
 {
 	device_work_release(&fold->work);
 	device_times_release(&fold->device);
@@ -106,7 +106,7 @@ static size_t fold_devices(struct device_busy_fold *fold, struct table *table, i
 	size_t count = devices_find(&devices, fold->model);
 
 	for (size_t i = 0; i < count; i++) {
-		fold_device(fold, &devices[i]);
+		device_busy_fold_device(fold, &devices[i]);
 		add(table, fold, &devices[i], first);
 	}
 	free(devices);
@@ -437,7 +437,7 @@ static enum status run_devices(const struct model *model, const struct analysis_
 	                         "time from the begin of its first to the end of its last work");
 	if (!fold_devices(&fold, table, first, add_device))
 		table->empty = DEVICE_NOTHING;
-	fold_release(&fold);
+	device_busy_fold_release(&fold);
 	return STATUS_OK;
 }
 
@@ -501,7 +501,7 @@ static enum status run_steps(const struct model *model, const struct analysis_op
 	count = fold_devices(&fold, table, first, add_steps);
 	if (!table->row_count)
 		table->empty = count ? step_times_empty_reason(fold.times) : DEVICE_NOTHING;
-	fold_release(&fold);
+	device_busy_fold_release(&fold);
 	return STATUS_OK;
 }
 

@@ -147,7 +147,7 @@ static int compare_gaps(const void *left, const void *right)
 
 /* Longest first. Work that took no time ends no gap, as it makes no device busy; but the first and the last work are where all begins and
  * ends. */
-static void find_gaps(struct device_gaps_fold *fold, const struct device *device)
+static void device_gaps_find_gaps(struct device_gaps_fold *fold, const struct device *device)
 {
 	const struct device_work *work = &fold->parts.work;
 	struct device_gap gap = {0};
@@ -253,8 +253,8 @@ static void set_parts(struct table *table, int row, const struct device_gaps_fol
 	table_set_text(table, row, GAP_CAUSE, device_part_texts[largest].name + strlen("idle: "));
 }
 
-static void add_row(struct table *table, struct device_gaps_fold *fold, const struct device *device,
-                    const struct device_gap *gap)
+static void device_gaps_add_row(struct table *table, struct device_gaps_fold *fold, const struct device *device,
+                                const struct device_gap *gap)
 {
 	const struct model *model = fold->model;
 	const struct work *before = &fold->parts.work.items[gap->before], *after = &fold->parts.work.items[gap->after];
@@ -277,7 +277,7 @@ static void add_row(struct table *table, struct device_gaps_fold *fold, const st
 	set_parts(table, row, fold, gap);
 }
 
-static void add_columns(struct table *table)
+static void device_gaps_add_columns(struct table *table)
 {
 	table_columns(table, columns, GAP_COLUMNS);
 	for (int part = PART_QUEUED; part < PARTS; part++)
@@ -291,7 +291,7 @@ static void add_columns(struct table *table)
 		                                           .is_hidden = true});
 }
 
-static void add_rows(struct table *table, struct device_gaps_fold *fold)
+static void device_gaps_add_rows(struct table *table, struct device_gaps_fold *fold)
 {
 	struct device *devices;
 	size_t count = devices_find(&devices, fold->model);
@@ -300,9 +300,9 @@ static void add_rows(struct table *table, struct device_gaps_fold *fold)
 	for (size_t i = 0; i < count; i++) {
 		device_parts_find(&fold->parts, fold->model, fold->options, fold->launches, devices[i].process,
 		                  devices[i].device);
-		find_gaps(fold, &devices[i]);
+		device_gaps_find_gaps(fold, &devices[i]);
 		for (size_t n = 0; n < fold->count && n < GAPS_SHOWN; n++)
-			add_row(table, fold, &devices[i], &fold->gaps[n]);
+			device_gaps_add_row(table, fold, &devices[i], &fold->gaps[n]);
 	}
 	table_sort(table, GAP_TIME, false);
 	table_limit(table, GAPS_SHOWN);
@@ -319,8 +319,8 @@ static void add_rows(struct table *table, struct device_gaps_fold *fold)
 	free(devices);
 }
 
-static enum status run(const struct model *model, const struct analysis_options *options, struct table *table,
-                       struct error *err)
+static enum status device_gaps_run(const struct model *model, const struct analysis_options *options,
+                                   struct table *table, struct error *err)
 {
 	struct launches own = {0};
 	struct device_gaps_fold fold = {.model = model, .options = options};
@@ -331,8 +331,8 @@ static enum status run(const struct model *model, const struct analysis_options 
 		table, "device_gaps", "Gaps of devices",
 		"the longest stretches between a device's first and last work in which it did nothing; with --steps those "
 		"that begin in these steps");
-	add_columns(table);
-	add_rows(table, &fold);
+	device_gaps_add_columns(table);
+	device_gaps_add_rows(table, &fold);
 	span_places_release(&fold.places);
 	device_parts_release(&fold.parts);
 	free(fold.gaps);
@@ -343,6 +343,6 @@ static enum status run(const struct model *model, const struct analysis_options 
 const struct analysis analysis_device_gaps = {
 	.name = "device_gaps",
 	.question = "when did a device do nothing for long, and why?",
-	.run = run,
+	.run = device_gaps_run,
 	.is_of_devices = true,
 };

@@ -37,7 +37,7 @@ const struct part_text device_part_texts[PARTS] = {
                         "no device works, and nothing was recorded of the threads that drive them"},
 };
 
-static uint8_t classify_name(const char *name)
+static uint8_t device_parts_classify_name(const char *name)
 {
 	return is_data_wait(name)                    ? PART_DATA
 	       : is_synchronizing_call(name)         ? PART_SYNC
@@ -74,7 +74,7 @@ static bool is_covered(const struct intervals *covered, size_t *at, int64_t star
 }
 
 /* Without what would be cut off altogether: most of what a thread does while the device works. */
-static void add_lane(struct device_parts *parts, const struct model *model, uint32_t number)
+static void device_parts_add_lane(struct device_parts *parts, const struct model *model, uint32_t number)
 {
 	const struct track *track = model->tracks[number];
 	struct intervals own[PART_OTHER] = {{0}};
@@ -129,11 +129,11 @@ static void add_threads(struct device_parts *parts, const struct model *model, c
 		parts->lists[part].count = 0;
 	for (uint32_t track = 0; track < model->tracks_count; track++)
 		if (drives[first_lane(model, track)])
-			add_lane(parts, model, track);
+			device_parts_add_lane(parts, model, track);
 	free(drives);
 }
 
-static void cut(struct device_parts *parts, enum device_part part, const struct intervals *covered)
+static void device_parts_cut(struct device_parts *parts, enum device_part part, const struct intervals *covered)
 {
 	if (!parts->lists[part].count || !covered->count)
 		return;
@@ -150,8 +150,8 @@ static void cover(struct device_parts *parts, const struct intervals *a, const s
 /* What is the device's. Gaps lie where it is not busy, and apart from each other. */
 static void cut_device(struct device_parts *parts)
 {
-	cut(parts, PART_COMMUNICATION, &parts->device.compute);
-	cut(parts, PART_COPIES, &parts->device.kernels);
+	device_parts_cut(parts, PART_COMMUNICATION, &parts->device.compute);
+	device_parts_cut(parts, PART_COPIES, &parts->device.kernels);
 	cover(parts, &parts->device.busy, &parts->gaps.queued);
 	cover(parts, &parts->covered, &parts->gaps.launch);
 }
@@ -160,7 +160,7 @@ static void cut_device(struct device_parts *parts)
 static void cut_threads(struct device_parts *parts)
 {
 	for (enum device_part part = PART_DATA; part < PART_OTHER; part++) {
-		cut(parts, part, &parts->covered);
+		device_parts_cut(parts, part, &parts->covered);
 		if (part + 1 < PART_OTHER && parts->lists[part].count)
 			cover(parts, &parts->covered, &parts->lists[part]);
 	}
@@ -169,7 +169,7 @@ static void cut_threads(struct device_parts *parts)
 static void find_work(struct device_parts *parts, const struct model *model, const struct analysis_options *options,
                       uint32_t process, int32_t device)
 {
-	parts->names.classify = classify_name;
+	parts->names.classify = device_parts_classify_name;
 	device_work_get(&parts->work, model, options, process, device);
 	device_times_fill(&parts->device, &parts->work);
 }

@@ -50,7 +50,7 @@ static bool is_part_of_word(char letter)
 	return isalnum((unsigned char)letter);
 }
 
-static bool has_word(const char *name, const char *word, size_t length)
+static bool device_peaks_has_word(const char *name, const char *word, size_t length)
 {
 	for (const char *at = name; *at; at++)
 		if (!strncasecmp(at, word, length) && (at == name || !is_part_of_word(at[-1])) &&
@@ -64,14 +64,14 @@ static bool has_words(const char *name, const char *words)
 	while (*words) {
 		size_t length = strcspn(words, " ");
 
-		if (!has_word(name, words, length))
+		if (!device_peaks_has_word(name, words, length))
 			return false;
 		words += length + (words[length] == ' ');
 	}
 	return true;
 }
 
-static double choose(const struct peaks *row, const char *dtype, bool is_tensor_core, const char **unit)
+static double device_peaks_choose(const struct peaks *row, const char *dtype, bool is_tensor_core, const char **unit)
 {
 	*unit = row->pattern[0] == 'M' && row->pattern[1] == 'I' ? "matrix cores" : "tensor cores";
 	if (!strcmp(dtype, "float16"))
@@ -102,7 +102,7 @@ bool device_peak_find(struct device_peak *peak, const char *name, const char *dt
 		if (!has_words(name, row->pattern))
 			continue;
 		*peak = (struct device_peak){.device = row->device, .source = row->source};
-		peak->flops_per_s = 1e12 * choose(row, dtype, is_tensor_core, &peak->unit);
+		peak->flops_per_s = 1e12 * device_peaks_choose(row, dtype, is_tensor_core, &peak->unit);
 		return peak->flops_per_s > 0;
 	}
 	return false;

@@ -69,7 +69,8 @@ static size_t first_window(struct device_use_walk *walk, int64_t start_ns)
 	return walk->first;
 }
 
-static void add_kernel(struct device_use_walk *walk, const struct work *item, const struct kernel_facts *facts)
+static void device_use_add_kernel(struct device_use_walk *walk, const struct work *item,
+                                  const struct kernel_facts *facts)
 {
 	for (size_t i = first_window(walk, item->start_ns); i < walk->count && walk->windows[i].start_ns < item->end_ns;
 	     i++) {
@@ -100,7 +101,7 @@ static void add_changes(struct device_use_walk *walk, const struct work *item, d
 	walk->changes[walk->change_count++] = (struct device_use_change){item->end_ns, -share};
 }
 
-static int compare_changes(const void *left, const void *right)
+static int device_use_compare_changes(const void *left, const void *right)
 {
 	const struct device_use_change *a = left, *b = right;
 
@@ -111,7 +112,8 @@ static void add_shares(struct device_use_walk *walk)
 {
 	int64_t share = 0;
 
-	merge_sort_in(walk->model->storage, walk->changes, walk->change_count, sizeof(*walk->changes), compare_changes);
+	merge_sort_in(walk->model->storage, walk->changes, walk->change_count, sizeof(*walk->changes),
+	              device_use_compare_changes);
 	walk->first = 0;
 	for (size_t i = 0; i + 1 < walk->change_count; i++) {
 		int64_t from_ns = walk->changes[i].time_ns, to_ns = walk->changes[i + 1].time_ns;
@@ -125,7 +127,7 @@ static void add_shares(struct device_use_walk *walk)
 	}
 }
 
-static uint8_t classify(const char *name)
+static uint8_t device_use_classify(const char *name)
 {
 	return is_tensor_core_kernel(name);
 }
@@ -133,7 +135,8 @@ static uint8_t classify(const char *name)
 void device_use_fill(struct use_window *windows, size_t count, const struct model *model,
                      const struct device_work *work)
 {
-	struct device_use_walk walk = {.model = model, .windows = windows, .count = count, .names.classify = classify};
+	struct device_use_walk walk = {
+		.model = model, .windows = windows, .count = count, .names.classify = device_use_classify};
 
 	for (size_t n = 0; n < work->count && count; n++) {
 		const struct work *item = &work->items[n];
@@ -142,7 +145,7 @@ void device_use_fill(struct use_window *windows, size_t count, const struct mode
 		if (item->class != WORK_COMPUTE && item->class != WORK_COMMUNICATION)
 			continue;
 		facts = facts_of(&walk, item);
-		add_kernel(&walk, item, &facts);
+		device_use_add_kernel(&walk, item, &facts);
 		if (facts.has_efficiency)
 			add_changes(&walk, item, facts.efficiency);
 	}

@@ -119,7 +119,7 @@ enum work_class device_work_class(struct device_work *work, const struct model *
 	return (enum work_class)name_class(&work->kernels, model, name);
 }
 
-static void make_room(struct device_work *work, size_t count)
+static void device_work_make_room(struct device_work *work, size_t count)
 {
 	if (work->items && work->count + count <= work->capacity)
 		return;
@@ -131,7 +131,7 @@ static void add_track(struct device_work *work, const struct model *model, uint3
 {
 	const struct track *track = model->tracks[number];
 
-	make_room(work, track->span_count);
+	device_work_make_room(work, track->span_count);
 	for (uint32_t c = 0; c < track->chunk_count; c++) {
 		const struct span_chunk *chunk = track->chunks[c];
 
@@ -192,7 +192,7 @@ struct interval device_work_extent(const struct device_work *work)
 
 /* ---- times ---- */
 
-static void find_times(struct device_times *times, const struct device_work *work)
+static void device_work_find_times(struct device_times *times, const struct device_work *work)
 {
 	times->compute.count = times->communication.count = times->copies.count = 0;
 	intervals_live_in(&times->compute, work->storage);
@@ -216,11 +216,11 @@ static void find_times(struct device_times *times, const struct device_work *wor
 void device_times_fill(struct device_times *times, const struct device_work *work)
 {
 	if (!work->kept) {
-		find_times(times, work);
+		device_work_find_times(times, work);
 		return;
 	}
 	if (!work->kept->has_times)
-		find_times(&work->kept->times, &work->kept->work);
+		device_work_find_times(&work->kept->times, &work->kept->work);
 	work->kept->has_times = true;
 	intervals_lend(&times->compute, &work->kept->times.compute);
 	intervals_lend(&times->communication, &work->kept->times.communication);
@@ -374,8 +374,8 @@ static bool is_queued(const struct device_work_gap *gap, int64_t fastest_ns)
 	return gap->has_begun || (gap->call_end_ns <= gap->stop_ns && there_ns <= gap->stop_ns);
 }
 
-static void find_gaps(struct device_gaps *gaps, const struct model *model, const struct launches *launches,
-                      const struct device_work *work, const struct intervals *busy)
+static void device_work_find_gaps(struct device_gaps *gaps, const struct model *model, const struct launches *launches,
+                                  const struct device_work *work, const struct intervals *busy)
 {
 	int64_t fastest_ns = fastest_launch(model, launches, work, busy);
 	size_t next = 0;
@@ -407,11 +407,11 @@ void device_gaps_fill(struct device_gaps *gaps, const struct model *model, const
 	struct kept_device *kept = work->kept;
 
 	if (!kept) {
-		find_gaps(gaps, model, launches, work, busy);
+		device_work_find_gaps(gaps, model, launches, work, busy);
 		return;
 	}
 	if (!kept->has_gaps)
-		find_gaps(&kept->gaps, model, launches, work, busy);
+		device_work_find_gaps(&kept->gaps, model, launches, work, busy);
 	kept->has_gaps = true;
 	intervals_lend(&gaps->queued, &kept->gaps.queued);
 	intervals_lend(&gaps->launch, &kept->gaps.launch);

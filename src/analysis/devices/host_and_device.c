@@ -27,7 +27,7 @@ struct host_times { /* of one thread, and of one of its lanes */
 	struct name_classes names;
 };
 
-static uint8_t classify_name(const char *name)
+static uint8_t host_and_device_classify_name(const char *name)
 {
 	return is_data_wait(name)            ? HOST_WAITS_FOR_DATA
 	       : is_synchronizing_call(name) ? HOST_WAITS_FOR_DEVICE
@@ -48,7 +48,7 @@ static enum host_class class_of_span(struct host_times *times, const struct mode
 }
 
 /* All that lies inside of an operator or a wait for data is part of it: whether the trace has the Python in there makes no difference. */
-static void add_lane(struct host_times *times, struct report *report, const struct track *track)
+static void host_and_device_add_lane(struct host_times *times, struct report *report, const struct track *track)
 {
 	const struct step_times *steps = report_step_times(report);
 
@@ -76,14 +76,15 @@ static void add_lane(struct host_times *times, struct report *report, const stru
 }
 
 /* Of the thread whose first lane this is; returns the first lane of the next one. */
-static uint32_t add_thread(struct host_times *times, struct report *report, uint32_t number, double *sum)
+static uint32_t host_and_device_add_thread(struct host_times *times, struct report *report, uint32_t number,
+                                           double *sum)
 {
 	const struct model *model = report->model;
 
 	for (int which = HOST_WORKS; which < HOST_CLASSES; which++)
 		times->thread[which].count = 0;
 	do
-		add_lane(times, report, model->tracks[number++]);
+		host_and_device_add_lane(times, report, model->tracks[number++]);
 	while (number < model->tracks_count && is_further_lane(model, number));
 	intervals_subtract(&times->spare, &times->thread[HOST_WORKS], &times->thread[HOST_WAITS_FOR_DEVICE]);
 	intervals_join(&times->all, &times->spare, &times->thread[HOST_WAITS_FOR_DATA]);
@@ -93,11 +94,11 @@ static uint32_t add_thread(struct host_times *times, struct report *report, uint
 
 double host_time_ns(struct report *report)
 {
-	struct host_times times = {.names.classify = classify_name};
+	struct host_times times = {.names.classify = host_and_device_classify_name};
 	double sum = 0;
 
 	for (uint32_t track = 0; track < report->model->tracks_count;)
-		track = add_thread(&times, report, track, &sum);
+		track = host_and_device_add_thread(&times, report, track, &sum);
 	for (int which = HOST_WORKS; which < HOST_CLASSES; which++) {
 		intervals_release(&times.thread[which]);
 		intervals_release(&times.lane[which]);

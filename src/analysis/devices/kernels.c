@@ -237,7 +237,7 @@ static uint32_t module_of(struct kernels_fold *fold, const struct launch *launch
 	return span_module_of(&fold->places, launch->track, launch->row);
 }
 
-static uint32_t line_of(struct kernels_fold *fold, const struct launch *launch)
+static uint32_t kernels_line_of(struct kernels_fold *fold, const struct launch *launch)
 {
 	return span_line_of(&fold->places, launch->track, launch->row);
 }
@@ -275,7 +275,7 @@ static const struct split {
 	{BY_MODULE, KERNEL_MODULE, module_of, string_text,
          "the trace does not have its launch, or no call of a module around that (with_stack=True)",
          "rows are not by module: --by module"},
-	{BY_LINE, KERNEL_LINE, line_of, line_text,
+	{BY_LINE, KERNEL_LINE, kernels_line_of, line_text,
          "the trace does not have its launch, or no line of the program around that (with_stack=True)",
          "rows are not by line: --by line"},
 	{BY_STACK, KERNEL_STACK, stack_of, stack_text,
@@ -370,7 +370,7 @@ static void add_operation(struct kernels_fold *fold, struct kernel *kernel, cons
 		few_add(&kernel->operations, operation_of(fold, launch, &i)->name[i]);
 }
 
-static void fold_track(struct kernels_fold *fold, uint32_t number)
+static void kernels_fold_track(struct kernels_fold *fold, uint32_t number)
 {
 	const struct model *model = fold->model;
 	const struct track *track = model->tracks[number];
@@ -471,7 +471,8 @@ static void set_parts(struct table *table, int row, struct kernels_fold *fold, c
 	}
 }
 
-static void add_row(struct table *table, struct kernels_fold *fold, const struct kernel *kernel, int64_t total_ns)
+static void kernels_add_row(struct table *table, struct kernels_fold *fold, const struct kernel *kernel,
+                            int64_t total_ns)
 {
 	const char *name = model_text(fold->model, kernel->name);
 	int row = table_row(table);
@@ -495,7 +496,7 @@ static void add_row(struct table *table, struct kernels_fold *fold, const struct
 	set_launch(table, row, kernel);
 }
 
-static void add_rows(struct table *table, struct kernels_fold *fold)
+static void kernels_add_rows(struct table *table, struct kernels_fold *fold)
 {
 	int64_t total_ns = 0;
 
@@ -506,7 +507,7 @@ static void add_rows(struct table *table, struct kernels_fold *fold)
 		table->columns[splits[i].column].is_hidden = !(fold->options->by & splits[i].by);
 	table_bound(table, KERNEL_TOTAL);
 	for (uint32_t i = 0; i < fold->count; i++)
-		add_row(table, fold, &fold->kernels[i], total_ns);
+		kernels_add_row(table, fold, &fold->kernels[i], total_ns);
 	table_add_more(table, KERNEL_NAME);
 	for (int i = SPLITS; i-- > 0;)
 		if (fold->options->by & splits[i].by)
@@ -515,8 +516,8 @@ static void add_rows(struct table *table, struct kernels_fold *fold)
 	table_sort(table, KERNEL_TOTAL, false);
 }
 
-static enum status run(const struct model *model, const struct analysis_options *options, struct table *table,
-                       struct error *err)
+static enum status kernels_run(const struct model *model, const struct analysis_options *options, struct table *table,
+                               struct error *err)
 {
 	struct launches own = {0};
 	struct kernels_fold fold = {.model = model, .options = options, .by_key = {.storage = model->storage}};
@@ -528,11 +529,11 @@ static enum status run(const struct model *model, const struct analysis_options 
 	fold.launches = launches_get(&own, model, options);
 	for (uint32_t track = 0; track < model->tracks_count; track++)
 		if (model->tracks[track]->kind == TRACK_DEVICE)
-			fold_track(&fold, track);
+			kernels_fold_track(&fold, track);
 	table_init(table, "kernels", "Kernels",
 	           "kernels of all devices by name, as many as the trace holds; with --steps those launched in these "
 	           "steps; with --by also by what the operator that launched them says");
-	add_rows(table, &fold);
+	kernels_add_rows(table, &fold);
 	if (fold.outside)
 		table->note = arena_printf(&table->arena,
 		                           "%" PRIu64
@@ -556,7 +557,7 @@ static enum status run(const struct model *model, const struct analysis_options 
 const struct analysis analysis_kernels = {
 	.name = "kernels",
 	.question = "which kernels take the time of devices?",
-	.run = run,
+	.run = kernels_run,
 	.splits = BY_SHAPE | BY_LINE | BY_STACK | BY_MODULE,
 	.is_of_devices = true,
 };

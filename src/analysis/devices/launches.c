@@ -146,7 +146,7 @@ struct launches_fold {
 	int64_t without;
 };
 
-static uint32_t group_of(struct launches_fold *fold, uint32_t name)
+static uint32_t launches_group_of(struct launches_fold *fold, uint32_t name)
 {
 	uint32_t found = number_map_add(&fold->by_name, name, fold->count);
 
@@ -191,7 +191,7 @@ static void add_work(struct launches_fold *fold, const struct work *item)
 		return;
 	}
 	call = track_chunk(fold->model->tracks[launch->track], launch->row, &i);
-	number = group_of(fold, call->name[i]);
+	number = launches_group_of(fold, call->name[i]);
 	group = &fold->groups[number];
 	group->count++;
 	group->kernels += is_kernel;
@@ -220,7 +220,7 @@ static int compare_launched(const void *left, const void *right)
 }
 
 /* The work of one call: items first to end. */
-static void add_call(struct launches_fold *fold, size_t first, size_t end, int64_t depth)
+static void launches_add_call(struct launches_fold *fold, size_t first, size_t end, int64_t depth)
 {
 	const struct launches_work *items = fold->launched;
 	struct launches_group *group = &fold->groups[items[first].group];
@@ -256,11 +256,11 @@ static void add_calls(struct launches_fold *fold)
 		while (begun < fold->launched_count && fold->starts[begun] <= item->launch_ns)
 			begun++;
 		depth = (int64_t)earlier - (int64_t)begun; /* negative where work began before its launch */
-		add_call(fold, i, end, depth > 0 ? depth : 0);
+		launches_add_call(fold, i, end, depth > 0 ? depth : 0);
 	}
 }
 
-static void fold_run(struct launches_fold *fold)
+static void launches_fold_run(struct launches_fold *fold)
 {
 	struct device *devices;
 	size_t count = devices_find(&devices, fold->model);
@@ -295,7 +295,7 @@ static void set_delays(struct table *table, int row, struct launches_group *grou
 	table_set_double(table, row, LAUNCH_DELAY_MAX, group->delays[group->delay_count - 1]);
 }
 
-static void add_row(struct table *table, const struct model *model, struct launches_group *group)
+static void launches_add_row(struct table *table, const struct model *model, struct launches_group *group)
 {
 	int row = table_row(table);
 
@@ -325,21 +325,21 @@ static void add_rest(struct table *table, int64_t count)
 		table_set_missing(table, row, column, "no call in the trace has its correlation");
 }
 
-static enum status run(const struct model *model, const struct analysis_options *options, struct table *table,
-                       struct error *err)
+static enum status launches_run(const struct model *model, const struct analysis_options *options, struct table *table,
+                                struct error *err)
 {
 	struct launches own = {0};
 	struct launches_fold fold = {.model = model, .options = options, .by_name = {.storage = model->storage}};
 
 	fold.launches = launches_get(&own, model, options);
-	fold_run(&fold);
+	launches_fold_run(&fold);
 	table_init(
 		table, "launches", "Launches",
 		"kernels, copies and fills by the call that launched them; with --steps those launched in these steps");
 	table_columns(table, columns, LAUNCH_COLUMNS);
 	table_bound(table, LAUNCH_COUNT);
 	for (uint32_t i = 0; i < fold.count; i++) {
-		add_row(table, model, &fold.groups[i]);
+		launches_add_row(table, model, &fold.groups[i]);
 		free(fold.groups[i].delays);
 	}
 	table_add_more(table, LAUNCH_CALL);
@@ -361,6 +361,6 @@ static enum status run(const struct model *model, const struct analysis_options 
 const struct analysis analysis_launches = {
 	.name = "launches",
 	.question = "how long does a device's work wait behind its launch?",
-	.run = run,
+	.run = launches_run,
 	.is_of_devices = true,
 };

@@ -118,14 +118,14 @@ struct queue_depth_fold {
 
 /* ---- what waits ---- */
 
-static void add_change(struct queue_depth_fold *fold, int64_t time_ns, uint32_t stream, int32_t by)
+static void queue_depth_add_change(struct queue_depth_fold *fold, int64_t time_ns, uint32_t stream, int32_t by)
 {
 	MEMORY_GROW(fold->changes, fold->change_count, fold->change_capacity, 1024);
 	fold->changes[fold->change_count++] = (struct queue_depth_change){time_ns, stream, by};
 }
 
 /* At one instant launches come first, so that nothing waits less than nothing. */
-static int compare_changes(const void *left, const void *right)
+static int queue_depth_compare_changes(const void *left, const void *right)
 {
 	const struct queue_depth_change *a = left, *b = right;
 
@@ -149,10 +149,10 @@ static void find_changes(struct queue_depth_fold *fold)
 		if (call->start_ns[n] > item->start_ns)
 			continue; /* the clocks disagree: `launches` counts these */
 		stream = first_lane(fold->model, item->track);
-		add_change(fold, call->start_ns[n], stream, 1);
-		add_change(fold, item->start_ns, stream, -1);
+		queue_depth_add_change(fold, call->start_ns[n], stream, 1);
+		queue_depth_add_change(fold, item->start_ns, stream, -1);
 	}
-	merge_sort(fold->changes, fold->change_count, sizeof(*fold->changes), compare_changes);
+	merge_sort(fold->changes, fold->change_count, sizeof(*fold->changes), queue_depth_compare_changes);
 }
 
 /* ---- stretches of time ---- */
@@ -221,7 +221,7 @@ static void count_launch(struct queue_depth_fold *fold, int64_t time_ns)
 		fold->windows[i].launched += time_ns < fold->windows[i].end_ns;
 }
 
-static void fold_device(struct queue_depth_fold *fold, const struct device *device)
+static void queue_depth_fold_device(struct queue_depth_fold *fold, const struct device *device)
 {
 	device_work_get(&fold->work, fold->model, fold->options, device->process, device->device);
 	find_changes(fold);
@@ -245,8 +245,8 @@ static void fold_device(struct queue_depth_fold *fold, const struct device *devi
 
 /* ---- the table ---- */
 
-static void add_rows(struct table *table, const struct queue_depth_fold *fold, const struct device *device,
-                     int64_t origin_ns)
+static void queue_depth_add_rows(struct table *table, const struct queue_depth_fold *fold, const struct device *device,
+                                 int64_t origin_ns)
 {
 	for (size_t i = 0; i < fold->count; i++) {
 		const struct queue_depth_window *window = &fold->windows[i];
@@ -276,8 +276,8 @@ static void add_rows(struct table *table, const struct queue_depth_fold *fold, c
 	}
 }
 
-static enum status run(const struct model *model, const struct analysis_options *options, struct table *table,
-                       struct error *err)
+static enum status queue_depth_run(const struct model *model, const struct analysis_options *options,
+                                   struct table *table, struct error *err)
 {
 	struct step_times own = {0};
 	struct launches own_launches = {0};
@@ -293,9 +293,9 @@ static enum status run(const struct model *model, const struct analysis_options 
 	table_columns(table, columns, QUEUE_COLUMNS);
 	table_keep_in(table, model->storage);
 	for (size_t i = 0; i < count; i++) {
-		fold_device(&fold, &devices[i]);
+		queue_depth_fold_device(&fold, &devices[i]);
 		if (fold.change_count)
-			add_rows(table, &fold, &devices[i], model->processes[devices[i].process].origin_ns);
+			queue_depth_add_rows(table, &fold, &devices[i], model->processes[devices[i].process].origin_ns);
 	}
 	if (!table->row_count)
 		table->empty = !count               ? DEVICE_NOTHING
@@ -314,6 +314,6 @@ static enum status run(const struct model *model, const struct analysis_options 
 const struct analysis analysis_queue_depth = {
 	.name = "queue_depth",
 	.question = "how much work waits for a device, step by step?",
-	.run = run,
+	.run = queue_depth_run,
 	.is_of_devices = true,
 };

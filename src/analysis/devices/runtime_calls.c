@@ -94,7 +94,7 @@ static struct runtime_call *call_of(struct runtime_calls_fold *fold, uint32_t na
 	return &fold->calls[found];
 }
 
-static void fold_track(struct runtime_calls_fold *fold, const struct track *track)
+static void runtime_calls_fold_track(struct runtime_calls_fold *fold, const struct track *track)
 {
 	for (uint32_t c = 0; c < track->chunk_count; c++) {
 		const struct span_chunk *chunk = track->chunks[c];
@@ -117,7 +117,8 @@ static void fold_track(struct runtime_calls_fold *fold, const struct track *trac
 	}
 }
 
-static void add_row(struct table *table, const struct model *model, const struct runtime_call *call, int64_t total_ns)
+static void runtime_calls_add_row(struct table *table, const struct model *model, const struct runtime_call *call,
+                                  int64_t total_ns)
 {
 	const char *name = model_text(model, call->name);
 	int row = table_row(table);
@@ -135,7 +136,7 @@ static void add_row(struct table *table, const struct model *model, const struct
 		table_set_missing(table, row, CALL_RATIO, "the calls took no time");
 }
 
-static void fill(struct table *table, const struct runtime_calls_fold *fold)
+static void runtime_calls_fill(struct table *table, const struct runtime_calls_fold *fold)
 {
 	int64_t total_ns = 0;
 
@@ -144,14 +145,14 @@ static void fill(struct table *table, const struct runtime_calls_fold *fold)
 	table_columns_of(table, columns, CALL_COLUMNS, (double)total_ns);
 	table_bound(table, CALL_TOTAL);
 	for (uint32_t i = 0; i < fold->count; i++)
-		add_row(table, fold->model, &fold->calls[i], total_ns);
+		runtime_calls_add_row(table, fold->model, &fold->calls[i], total_ns);
 	table_add_more(table, CALL_NAME);
 	table_sort(table, CALL_NAME, true);
 	table_sort(table, CALL_TOTAL, false);
 }
 
-static enum status run(const struct model *model, const struct analysis_options *options, struct table *table,
-                       struct error *err)
+static enum status runtime_calls_run(const struct model *model, const struct analysis_options *options,
+                                     struct table *table, struct error *err)
 {
 	struct step_times own = {0};
 	struct runtime_calls_fold fold = {.model = model,
@@ -160,11 +161,11 @@ static enum status run(const struct model *model, const struct analysis_options 
 	                                  .by_name = {.storage = model->storage}};
 
 	for (uint32_t track = 0; track < model->tracks_count; track++)
-		fold_track(&fold, model->tracks[track]);
+		runtime_calls_fold_track(&fold, model->tracks[track]);
 	table_init(
 		table, "runtime_calls", "Calls of the runtime and driver",
 		"calls of the runtime or driver of devices on all threads, by name; with --steps those in these steps");
-	fill(table, &fold);
+	runtime_calls_fill(table, &fold);
 	if (!fold.count)
 		table->empty = "no calls of a device's runtime or driver were recorded";
 	number_map_release(&fold.by_name);
@@ -176,6 +177,6 @@ static enum status run(const struct model *model, const struct analysis_options 
 const struct analysis analysis_runtime_calls = {
 	.name = "runtime_calls",
 	.question = "which calls of the runtime take threads' time?",
-	.run = run,
+	.run = runtime_calls_run,
 	.is_of_operators = true,
 };

@@ -53,7 +53,7 @@ static uint32_t find_stream(const struct stream_waits_search *search, int32_t de
 	return MODEL_NONE;
 }
 
-static bool number_of(const struct span_arg *arg, uint64_t *number)
+static bool stream_waits_number_of(const struct span_arg *arg, uint64_t *number)
 {
 	*number = arg->u64;
 	return (arg->type == STEPSCOPE_ARG_U64 || (arg->type == STEPSCOPE_ARG_I64 && arg->i64 >= 0)) &&
@@ -77,7 +77,7 @@ static void add_wait(struct stream_waits_search *search, const struct span_arg *
 		const char *key = model_text(search->model, args[k].key);
 		uint64_t number;
 
-		if (!number_of(&args[k], &number))
+		if (!stream_waits_number_of(&args[k], &number))
 			continue;
 		if (!strcmp(key, "wait_on_cuda_event_record_corr_id"))
 			wait.record = number;
@@ -90,7 +90,7 @@ static void add_wait(struct stream_waits_search *search, const struct span_arg *
 	search->waits[search->count++] = wait;
 }
 
-static void find_waits(struct stream_waits_search *search)
+static void stream_waits_find_waits(struct stream_waits_search *search)
 {
 	const struct model *model = search->model;
 
@@ -132,7 +132,7 @@ static void find_calls_of(struct stream_waits_search *search, const struct track
 	}
 }
 
-static void find_calls(struct stream_waits_search *search)
+static void stream_waits_find_calls(struct stream_waits_search *search)
 {
 	search->calls_ns = memory_resize(NULL, 2 * search->count, sizeof(*search->calls_ns));
 	for (size_t i = 0; i < search->count; i++) {
@@ -211,9 +211,9 @@ size_t *stream_waits_find(const struct model *model, const struct launches *laun
 	struct stream_waits_search search = {.model = model, .process = process};
 	size_t *waits_for = NULL;
 
-	find_waits(&search);
+	stream_waits_find_waits(&search);
 	if (search.count) {
-		find_calls(&search);
+		stream_waits_find_calls(&search);
 		find_launched(&search, launches, work);
 		waits_for = memory_resize(NULL, work->count + 1, sizeof(*waits_for));
 		for (size_t i = 0; i < work->count; i++)

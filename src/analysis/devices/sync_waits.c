@@ -97,12 +97,13 @@ struct sync_waits_fold {
 	int64_t all_ns; /* of all devices, from first to last work */
 };
 
-static uint8_t classify(const char *name)
+static uint8_t sync_waits_classify(const char *name)
 {
 	return is_synchronizing_call(name);
 }
 
-static struct sync_waits_place *place_of(struct sync_waits_fold *fold, uint32_t call, uint32_t track, uint32_t row)
+static struct sync_waits_place *sync_waits_place_of(struct sync_waits_fold *fold, uint32_t call, uint32_t track,
+                                                    uint32_t row)
 {
 	uint32_t module = span_module_of(&fold->spans, track, row), line = span_line_of(&fold->spans, track, row);
 	uint64_t key = (((uint64_t)call << 32 | module) * 0x9e3779b97f4a7c15u) ^ line;
@@ -129,8 +130,8 @@ static bool becomes_idle(const struct intervals *busy, int64_t start_ns, int64_t
 	return true;
 }
 
-static void add_call(struct sync_waits_fold *fold, uint32_t track, uint32_t row, const struct span_chunk *chunk,
-                     uint32_t i)
+static void sync_waits_add_call(struct sync_waits_fold *fold, uint32_t track, uint32_t row,
+                                const struct span_chunk *chunk, uint32_t i)
 {
 	int64_t start_ns = chunk->start_ns[i], dur_ns = chunk->dur_ns[i], done_ns, next_ns, idle_ns;
 	struct sync_waits_place *place;
@@ -139,14 +140,14 @@ static void add_call(struct sync_waits_fold *fold, uint32_t track, uint32_t row,
 	    number_map_find(&fold->taken, (uint64_t)done_ns) != NUMBER_MAP_NONE)
 		return;
 	number_map_set(&fold->taken, (uint64_t)done_ns, 1);
-	place = place_of(fold, chunk->name[i], track, row);
+	place = sync_waits_place_of(fold, chunk->name[i], track, row);
 	idle_ns = next_ns - done_ns - intervals_within(&fold->parts.lists[PART_DATA], done_ns, next_ns);
 	place->count++;
 	clamped_add(&place->wait_ns, dur_ns);
 	clamped_add(&place->idle_ns, idle_ns < dur_ns ? idle_ns : dur_ns);
 }
 
-static void fold_track(struct sync_waits_fold *fold, uint32_t number)
+static void sync_waits_fold_track(struct sync_waits_fold *fold, uint32_t number)
 {
 	const struct track *track = fold->model->tracks[number];
 
@@ -157,7 +158,7 @@ static void fold_track(struct sync_waits_fold *fold, uint32_t number)
 			if (chunk->kind[i] == SPAN_RUNTIME && name_class(&fold->names, fold->model, chunk->name[i]) &&
 			    (!fold->options->has_steps ||
 			     (chunk->step[i] >= 0 && fold->times->steps[chunk->step[i]].is_selected)))
-				add_call(fold, number, row, chunk, i);
+				sync_waits_add_call(fold, number, row, chunk, i);
 		model_chunk_done(fold->model, chunk);
 	}
 }
@@ -182,7 +183,7 @@ static void take_copies(struct sync_waits_fold *fold)
 	}
 }
 
-static void fold_device(struct sync_waits_fold *fold, const struct device *device)
+static void sync_waits_fold_device(struct sync_waits_fold *fold, const struct device *device)
 {
 	struct interval extent;
 
@@ -193,12 +194,12 @@ static void fold_device(struct sync_waits_fold *fold, const struct device *devic
 	take_copies(fold);
 	for (uint32_t track = 0; track < fold->model->tracks_count; track++)
 		if (fold->model->tracks[track]->process == device->process)
-			fold_track(fold, track);
+			sync_waits_fold_track(fold, track);
 }
 
 /* ---- the table ---- */
 
-static void add_row(struct table *table, struct sync_waits_fold *fold, const struct sync_waits_place *place)
+static void sync_waits_add_row(struct table *table, struct sync_waits_fold *fold, const struct sync_waits_place *place)
 {
 	const struct model *model = fold->model;
 	int row = table_row(table);
@@ -214,7 +215,7 @@ static void add_row(struct table *table, struct sync_waits_fold *fold, const str
 		table_set_missing(table, row, SYNC_IDLE_RATIO, "the work took no time");
 }
 
-static void fold_release(struct sync_waits_fold *fold)
+static void sync_waits_fold_release(struct sync_waits_fold *fold)
 {
 	span_places_release(&fold->spans);
 	device_parts_release(&fold->parts);
@@ -225,14 +226,14 @@ static void fold_release(struct sync_waits_fold *fold)
 	storage_release(fold->model->storage, fold->places);
 }
 
-static enum status run(const struct model *model, const struct analysis_options *options, struct table *table,
-                       struct error *err)
+static enum status sync_waits_run(const struct model *model, const struct analysis_options *options,
+                                  struct table *table, struct error *err)
 {
 	struct launches own = {0};
 	struct step_times own_times = {0};
 	struct sync_waits_fold fold = {.model = model,
 	                               .options = options,
-	                               .names = {.classify = classify},
+	                               .names = {.classify = sync_waits_classify},
 	                               .by_key = {.storage = model->storage}};
 	struct device *devices;
 	size_t count = devices_find(&devices, model);
@@ -247,17 +248,17 @@ static enum status run(const struct model *model, const struct analysis_options 
 		"steps");
 	table_columns(table, columns, SYNC_COLUMNS);
 	for (size_t i = 0; i < count; i++)
-		fold_device(&fold, &devices[i]);
+		sync_waits_fold_device(&fold, &devices[i]);
 	table_bound(table, SYNC_IDLE);
 	for (uint32_t i = 0; i < fold.count; i++)
-		add_row(table, &fold, &fold.places[i]);
+		sync_waits_add_row(table, &fold, &fold.places[i]);
 	table_add_more(table, SYNC_CALL);
 	table_sort(table, SYNC_TOTAL, false);
 	table_sort(table, SYNC_IDLE, false);
 	if (!table->row_count)
 		table->empty = count ? "no thread waited in a call until a device was done" : DEVICE_NOTHING;
 	free(devices);
-	fold_release(&fold);
+	sync_waits_fold_release(&fold);
 	launches_release(&own);
 	step_times_release(&own_times);
 	return STATUS_OK;
@@ -266,6 +267,6 @@ static enum status run(const struct model *model, const struct analysis_options 
 const struct analysis analysis_sync_waits = {
 	.name = "sync_waits",
 	.question = "which places wait until a device is done (torch.cuda.synchronize())?",
-	.run = run,
+	.run = sync_waits_run,
 	.is_of_devices = true,
 };

@@ -308,8 +308,8 @@ static void set_difference(struct table *table, int row, const struct operator_c
 	table_set_double(table, row, COST_DIFFERENCE_HIGH, cost->ratio + cost->half);
 }
 
-static void add_row(struct table *table, const struct model *model, const struct step_times *times, uint32_t process,
-                    bool is_window)
+static void cost_add_row(struct table *table, const struct model *model, const struct step_times *times,
+                         uint32_t process, bool is_window)
 {
 	const char *reason = is_window ? RECORDING_COST_OF_A_PART : "the recorder did not measure itself";
 	const struct operator_cost operators = operator_cost_find(model, times, process);
@@ -336,8 +336,8 @@ static void add_row(struct table *table, const struct model *model, const struct
 	table_set_double(table, row, COST_RATIO, cost.ratio);
 }
 
-static enum status run(const struct model *model, const struct analysis_options *options, struct table *table,
-                       struct error *err)
+static enum status cost_run(const struct model *model, const struct analysis_options *options, struct table *table,
+                            struct error *err)
 {
 	struct step_times own = {0};
 	const struct step_times *times = step_times_get(&own, model, options);
@@ -350,7 +350,7 @@ static enum status run(const struct model *model, const struct analysis_options 
 		/* `stepscope run` records the machine at its own expense, beside the program */
 		if (model->processes[i].role != STEPSCOPE_ROLE_IMPORTED &&
 		    model->processes[i].role != STEPSCOPE_ROLE_HOST)
-			add_row(table, model, times, i, options->has_steps);
+			cost_add_row(table, model, times, i, options->has_steps);
 	}
 	if (!table->row_count)
 		table->empty = is_ours ? "no process of the program was recorded" : "another tool recorded this";
@@ -361,5 +361,5 @@ static enum status run(const struct model *model, const struct analysis_options 
 const struct analysis analysis_cost = {
 	.name = "cost",
 	.question = "what did recording cost?",
-	.run = run,
+	.run = cost_run,
 };

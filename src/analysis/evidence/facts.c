@@ -29,7 +29,7 @@ static const struct table_column columns[FACT_COLUMNS] = {
 };
 
 /* Of the whole input first, then of processes in the model's order, in which trainers are the first, by rank; in a process by key. */
-static int compare(const void *left, const void *right, void *context)
+static int facts_compare(const void *left, const void *right, void *context)
 {
 	const struct model *model = context;
 	const struct model_meta *a = *(const struct model_meta *const *)left,
@@ -41,8 +41,8 @@ static int compare(const void *left, const void *right, void *context)
 	return strcmp(model_text(model, a->key), model_text(model, b->key));
 }
 
-static enum status run(const struct model *model, const struct analysis_options *options, struct table *table,
-                       struct error *err)
+static enum status facts_run(const struct model *model, const struct analysis_options *options, struct table *table,
+                             struct error *err)
 {
 	const struct model_meta **sorted = memory_resize(NULL, (size_t)model->meta_count + 1, sizeof(*sorted));
 
@@ -50,7 +50,7 @@ static enum status run(const struct model *model, const struct analysis_options 
 	table_columns(table, columns, FACT_COLUMNS);
 	for (uint32_t i = 0; i < model->meta_count; i++)
 		sorted[i] = &model->meta[i];
-	qsort_r(sorted, model->meta_count, sizeof(*sorted), compare, (void *)model);
+	qsort_r(sorted, model->meta_count, sizeof(*sorted), facts_compare, (void *)model);
 	for (uint32_t i = 0; i < model->meta_count; i++) {
 		int row = table_row(table);
 
@@ -67,5 +67,5 @@ static enum status run(const struct model *model, const struct analysis_options 
 const struct analysis analysis_facts = {
 	.name = "facts",
 	.question = "what was noted about the run?",
-	.run = run,
+	.run = facts_run,
 };

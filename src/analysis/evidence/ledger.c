@@ -99,8 +99,8 @@ static void add_missing_ranks(struct table *table, const struct model *model)
 	         "ranks that are not here: how much of the others' communication is waiting for them is not known");
 }
 
-static enum status run(const struct model *model, const struct analysis_options *options, struct table *table,
-                       struct error *err)
+static enum status ledger_run(const struct model *model, const struct analysis_options *options, struct table *table,
+                              struct error *err)
 {
 	table_init(table, "ledger", "What is missing or repaired",
 	           "everything that makes the evidence less than complete, over the whole recording");
@@ -141,5 +141,5 @@ static enum status run(const struct model *model, const struct analysis_options 
 const struct analysis analysis_ledger = {
 	.name = "ledger",
 	.question = "what is missing from the recording?",
-	.run = run,
+	.run = ledger_run,
 };

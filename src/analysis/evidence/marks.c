@@ -30,8 +30,8 @@ static const struct table_column columns[MARK_COLUMNS] = {
                        .definition = "number of the step of its process that was open then"},
 };
 
-static enum status run(const struct model *model, const struct analysis_options *options, struct table *table,
-                       struct error *err)
+static enum status marks_run(const struct model *model, const struct analysis_options *options, struct table *table,
+                             struct error *err)
 {
 	struct step_times own = {0};
 	const struct step_times *times = step_times_get(&own, model, options);
@@ -71,5 +71,5 @@ static enum status run(const struct model *model, const struct analysis_options 
 const struct analysis analysis_marks = {
 	.name = "marks",
 	.question = "what happened at single instants?",
-	.run = run,
+	.run = marks_run,
 };

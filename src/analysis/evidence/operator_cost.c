@@ -246,7 +246,7 @@ static void pair_steps(struct operator_cost_pairing *pairing, uint32_t first, ui
 		pair_step(pairing, i, first, end);
 }
 
-static bool is_wanted(const struct step_times *times, uint32_t process, uint32_t wanted)
+static bool operator_cost_is_wanted(const struct step_times *times, uint32_t process, uint32_t wanted)
 {
 	if (wanted != MODEL_NONE)
 		return process == wanted;
@@ -256,8 +256,8 @@ static bool is_wanted(const struct step_times *times, uint32_t process, uint32_t
 	return false;
 }
 
-static void pair_all(struct operator_cost_pairing *pairing, uint32_t wanted,
-                     void (*pair)(struct operator_cost_pairing *, uint32_t, uint32_t))
+static void operator_cost_pair_all(struct operator_cost_pairing *pairing, uint32_t wanted,
+                                   void (*pair)(struct operator_cost_pairing *, uint32_t, uint32_t))
 {
 	const struct model *model = pairing->model;
 
@@ -266,7 +266,7 @@ static void pair_all(struct operator_cost_pairing *pairing, uint32_t wanted,
 
 		for (end = first; end < pairing->times->count && model->steps[end].process == process;)
 			end++;
-		if (!is_wanted(pairing->times, process, wanted))
+		if (!operator_cost_is_wanted(pairing->times, process, wanted))
 			continue;
 		find_gap_limit(pairing, first, end);
 		find_giants(pairing, first, end);
@@ -276,7 +276,7 @@ static void pair_all(struct operator_cost_pairing *pairing, uint32_t wanted,
 
 /* ---- the mean ---- */
 
-static int compare_keys(const void *left, const void *right)
+static int operator_cost_compare_keys(const void *left, const void *right)
 {
 	const struct operator_cost_pair *a = left, *b = right;
 
@@ -288,7 +288,7 @@ static void join_ranks(struct operator_cost_pairing *pairing)
 	uint32_t kept = 0;
 
 	if (pairing->count)
-		qsort(pairing->list, pairing->count, sizeof(*pairing->list), compare_keys);
+		qsort(pairing->list, pairing->count, sizeof(*pairing->list), operator_cost_compare_keys);
 	for (uint32_t i = 0; i < pairing->count; i++) {
 		struct operator_cost_pair *last = kept ? &pairing->list[kept - 1] : NULL;
 
@@ -415,9 +415,9 @@ struct operator_cost operator_cost_find(const struct model *model, const struct 
 	memset(pairing.is_beside, 0, times->count * sizeof(*pairing.is_beside));
 	count_steps(&cost, &pairing, process);
 	if (times->by_budget)
-		pair_all(&pairing, process, pair_blocks);
+		operator_cost_pair_all(&pairing, process, pair_blocks);
 	if (!pairing.count) /* where numbers have gaps there are no blocks */
-		pair_all(&pairing, process, pair_steps);
+		operator_cost_pair_all(&pairing, process, pair_steps);
 	join_ranks(&pairing);
 	for (uint32_t i = 0; i < pairing.count; i++)
 		cost.pairs += pairing.list[i].steps;

@@ -246,7 +246,7 @@ static const char *what_is_left(const char *said, const struct model *model, str
 	return said;
 }
 
-static uint32_t count_ranks(const struct step_times *times)
+static uint32_t run_count_ranks(const struct step_times *times)
 {
 	uint32_t ranks = 0;
 
@@ -262,7 +262,7 @@ static const char *add_own_count(const char *said, const struct step_times *time
 	int64_t with, begun, more = times->job_incomplete;
 	bool is_alike;
 
-	if (!said || count_ranks(times) != 1 ||
+	if (!said || run_count_ranks(times) != 1 ||
 	    sscanf(said, "captured operators of %" SCNd64 " of %" SCNd64 " step", &with, &begun) != 2)
 		return said;
 	is_alike = with >= times->job_whole && with <= times->job_whole + more && begun >= times->job_count &&
@@ -388,7 +388,7 @@ struct run_stretch {
 	int64_t first_ns, last_ns;
 };
 
-static void widen(struct run_stretch *stretch, const struct process *process, int64_t first_ns, int64_t last_ns)
+static void run_widen(struct run_stretch *stretch, const struct process *process, int64_t first_ns, int64_t last_ns)
 {
 	if (!stretch->first || last_ns > stretch->last_ns)
 		stretch->last_ns = last_ns;
@@ -406,7 +406,7 @@ static struct run_stretch whole_stretch(const struct model *model)
 		const struct process *process = &model->processes[i];
 
 		if (is_program(process) && process->has_times)
-			widen(&stretch, process, process->first_ns, process->last_ns);
+			run_widen(&stretch, process, process->first_ns, process->last_ns);
 	}
 	return stretch;
 }
@@ -419,7 +419,7 @@ static struct run_stretch selected_stretch(const struct model *model, const stru
 	for (uint32_t i = 0; i < times->span_count; i++) {
 		const struct step_span *span = &times->spans[i];
 
-		widen(&stretch, &model->processes[span->process], span->first_ns, span->last_ns);
+		run_widen(&stretch, &model->processes[span->process], span->first_ns, span->last_ns);
 	}
 	return stretch;
 }
@@ -646,8 +646,8 @@ static void set_evidence(struct table *table, const struct model *model, const s
 	               "no process of the program was recorded");
 }
 
-static enum status run(const struct model *model, const struct analysis_options *options, struct table *table,
-                       struct error *err)
+static enum status run_run(const struct model *model, const struct analysis_options *options, struct table *table,
+                           struct error *err)
 {
 	struct step_times own = {0};
 	const struct step_times *times = step_times_get(&own, model, options);
@@ -668,5 +668,5 @@ static enum status run(const struct model *model, const struct analysis_options 
 const struct analysis analysis_run = {
 	.name = "run",
 	.question = "what was run and recorded?",
-	.run = run,
+	.run = run_run,
 };

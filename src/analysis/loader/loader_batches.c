@@ -49,7 +49,7 @@ static struct loader_wait *add_wait(struct loader_batches *batches, const struct
 	return wait;
 }
 
-static int64_t start_of(const struct model *model, const struct span_arg *arg)
+static int64_t loader_batches_start_of(const struct model *model, const struct span_arg *arg)
 {
 	uint32_t index;
 	const struct span_chunk *chunk = track_chunk(model->tracks[arg->track], arg->row, &index);
@@ -94,7 +94,7 @@ static void find_starts(struct loader_batches *batches, const struct model *mode
 			add_start(batches, model, &model->args[i]);
 }
 
-static void find_waits(struct loader_batches *batches, const struct model *model)
+static void loader_batches_find_waits(struct loader_batches *batches, const struct model *model)
 {
 	uint32_t key = intern_find(&model->strings, "torch.loader");
 	uint32_t end_key = intern_find(&model->strings, "torch.loader_end");
@@ -110,7 +110,8 @@ static void find_waits(struct loader_batches *batches, const struct model *model
 		if (arg->key == key)
 			last = add_wait(batches, model, arg);
 		else if (arg->key == end_key && end_key && last && last->track == arg->track &&
-		         start_of(model, arg) <= last->end_ns) /* of the wait, or of what came last in it */
+		         loader_batches_start_of(model, arg) <=
+		                 last->end_ns) /* of the wait, or of what came last in it */
 			last->is_end = true;
 	}
 }
@@ -394,7 +395,7 @@ static void leave_out_before(struct loader_batches *batches, const struct model 
 
 /* ---- order ---- */
 
-static int compare(uint64_t a, uint64_t b)
+static int loader_batches_compare(uint64_t a, uint64_t b)
 {
 	return (a > b) - (a < b);
 }
@@ -403,7 +404,8 @@ static int compare_waits(const void *left, const void *right)
 {
 	const struct loader_wait *a = left, *b = right;
 
-	return a->process != b->process ? compare(a->process, b->process) : compare(a->loop >> 32, b->loop >> 32);
+	return a->process != b->process ? loader_batches_compare(a->process, b->process)
+	                                : loader_batches_compare(a->loop >> 32, b->loop >> 32);
 }
 
 static int compare_fetches(const void *left, const void *right)
@@ -411,11 +413,11 @@ static int compare_fetches(const void *left, const void *right)
 	const struct loader_fetch *a = left, *b = right;
 
 	if (a->process != b->process)
-		return compare(a->process, b->process);
+		return loader_batches_compare(a->process, b->process);
 	if (a->loop != b->loop)
-		return compare(a->loop, b->loop);
+		return loader_batches_compare(a->loop, b->loop);
 	if (a->worker != b->worker)
-		return compare(a->worker, b->worker);
+		return loader_batches_compare(a->worker, b->worker);
 	return (a->start_ns > b->start_ns) - (a->start_ns < b->start_ns);
 }
 
@@ -432,7 +434,7 @@ void loader_batches_find(struct loader_batches *batches, const struct model *mod
 	memset(batches, 0, sizeof(*batches));
 	search.capacity = 64;
 	batches->fetches = memory_resize(NULL, search.capacity, sizeof(*batches->fetches));
-	find_waits(batches, model);
+	loader_batches_find_waits(batches, model);
 	find_starts(batches, model);
 	find_seeds(&search.seeds, model);
 	for (search.track = 0; search.track < model->tracks_count && (search.fetch || search.sampler); search.track++)
@@ -448,8 +450,8 @@ void loader_batches_find(struct loader_batches *batches, const struct model *mod
 /* Is the fetch of an earlier loader than the wait (-1), of the same, or of a later one? */
 static int compare_loaders(const struct loader_fetch *fetch, const struct loader_wait *wait)
 {
-	return fetch->process != wait->process ? compare(fetch->process, wait->process)
-	                                       : compare(fetch->loop >> 32, wait->loop >> 32);
+	return fetch->process != wait->process ? loader_batches_compare(fetch->process, wait->process)
+	                                       : loader_batches_compare(fetch->loop >> 32, wait->loop >> 32);
 }
 
 bool loader_batches_next(const struct loader_batches *batches, struct loader_batches *part)

@@ -87,8 +87,8 @@ struct value_fold {
 };
 
 /* The machine has no steps of its own: what was seen of it while the selected ones ran. */
-static bool is_wanted(const struct step_times *times, const struct telemetry_window *selected,
-                      const struct value_series *series, uint32_t i, bool is_of_machine)
+static bool counters_is_wanted(const struct step_times *times, const struct telemetry_window *selected,
+                               const struct value_series *series, uint32_t i, bool is_of_machine)
 {
 	int32_t step = series->step ? series->step[i] : -1;
 
@@ -97,7 +97,7 @@ static bool is_wanted(const struct step_times *times, const struct telemetry_win
 	return step >= 0 && times->steps[step].is_selected;
 }
 
-static void add_value(struct value_fold *fold, double value, int32_t step)
+static void counters_add_value(struct value_fold *fold, double value, int32_t step)
 {
 	fold->values[fold->count] = value;
 	if (!fold->count++)
@@ -169,8 +169,8 @@ static void set_p95(struct table *table, int row, const struct value_fold *fold)
 	table_set_double(table, row, VALUE_P95, quantile(fold->values, finite, 0.95));
 }
 
-static void add_row(struct table *table, const struct model *model, const struct value_series *series,
-                    const struct value_fold *fold)
+static void counters_add_row(struct table *table, const struct model *model, const struct value_series *series,
+                             const struct value_fold *fold)
 {
 	int row = table_row(table);
 
@@ -217,11 +217,11 @@ static void add_series(struct table *table, const struct model *model, const str
 			continue;
 		fold.values = storage_resize(model->storage, NULL, (size_t)series->count + 1, sizeof(*fold.values));
 		for (uint32_t j = 0; j < series->count; j++) {
-			if (!is_part_of_run(options) || is_wanted(times, &selected, series, j, is_of_machine))
-				add_value(&fold, series->value[j], series->step ? series->step[j] : -1);
+			if (!is_part_of_run(options) || counters_is_wanted(times, &selected, series, j, is_of_machine))
+				counters_add_value(&fold, series->value[j], series->step ? series->step[j] : -1);
 		}
 		if (fold.count)
-			add_row(table, model, series, &fold);
+			counters_add_row(table, model, series, &fold);
 		storage_release(model->storage, fold.values);
 	}
 	table_add_more(table, VALUE_NAME);

@@ -430,7 +430,7 @@ static void set_part(struct table *table, int row)
 		table_set_missing(table, row, sources[i].column, of_a_part);
 }
 
-static int add_row(struct table *table, const struct model *model, uint32_t number)
+static int processes_add_row(struct table *table, const struct model *model, uint32_t number)
 {
 	const struct process *process = &model->processes[number];
 	const struct child child = child_of(model, number);
@@ -526,8 +526,8 @@ static void add_children(struct table *table, const struct model *model)
 	}
 }
 
-static enum status run(const struct model *model, const struct analysis_options *options, struct table *table,
-                       struct error *err)
+static enum status processes_run(const struct model *model, const struct analysis_options *options, struct table *table,
+                                 struct error *err)
 {
 	int64_t origin_ns = INT64_MAX;
 
@@ -538,7 +538,7 @@ static enum status run(const struct model *model, const struct analysis_options 
 			origin_ns = model->processes[i].first_ns;
 	}
 	for (uint32_t i = 0; i < model->processes_count; i++) {
-		int row = add_row(table, model, i);
+		int row = processes_add_row(table, model, i);
 
 		if (is_part_of_run(options))
 			set_part(table, row);
@@ -554,5 +554,5 @@ static enum status run(const struct model *model, const struct analysis_options 
 const struct analysis analysis_processes = {
 	.name = "processes",
 	.question = "which processes ran, and how did they end?",
-	.run = run,
+	.run = processes_run,
 };

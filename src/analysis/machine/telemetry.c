@@ -70,7 +70,7 @@ static const struct table_column columns[TELEMETRY_COLUMNS] = {
                                .rules = RULE_NOT_NEGATIVE},
 };
 
-static void widen(struct telemetry_window *window, int64_t first_ns, int64_t last_ns)
+static void telemetry_widen(struct telemetry_window *window, int64_t first_ns, int64_t last_ns)
 {
 	window->first_ns = window->has_any && window->first_ns < first_ns ? window->first_ns : first_ns;
 	window->last_ns = window->has_any && window->last_ns > last_ns ? window->last_ns : last_ns;
@@ -82,12 +82,12 @@ struct telemetry_window telemetry_window_find(const struct model *model, const s
 	struct telemetry_window window = {0};
 
 	for (uint32_t i = 0; i < times->span_count && has_steps; i++)
-		widen(&window, times->spans[i].first_ns, times->spans[i].last_ns);
+		telemetry_widen(&window, times->spans[i].first_ns, times->spans[i].last_ns);
 	for (uint32_t i = 0; i < model->processes_count && !has_steps; i++) {
 		const struct process *process = &model->processes[i];
 
 		if (process->has_times && process->role != STEPSCOPE_ROLE_HOST)
-			widen(&window, process->first_ns, process->last_ns);
+			telemetry_widen(&window, process->first_ns, process->last_ns);
 	}
 	return window;
 }
@@ -140,8 +140,8 @@ static const char *why_missing(struct table *table, const struct model *model, c
 	return said ? arena_printf(&table->arena, "the driver said %s", said) : "the driver had no value";
 }
 
-static void add_row(struct table *table, const struct model *model, const struct value_series *series,
-                    const struct telemetry_fold *fold)
+static void telemetry_add_row(struct table *table, const struct model *model, const struct value_series *series,
+                              const struct telemetry_fold *fold)
 {
 	int row = table_row(table);
 
@@ -169,8 +169,8 @@ static void add_row(struct table *table, const struct model *model, const struct
 	table_set_double(table, row, TELEMETRY_P95, quantile(fold->values, (size_t)fold->count, 0.95));
 }
 
-static enum status run(const struct model *model, const struct analysis_options *options, struct table *table,
-                       struct error *err)
+static enum status telemetry_run(const struct model *model, const struct analysis_options *options, struct table *table,
+                                 struct error *err)
 {
 	struct step_times own = {0};
 	const struct step_times *times = step_times_get(&own, model, options);
@@ -187,7 +187,7 @@ static enum status run(const struct model *model, const struct analysis_options 
 		fold.values = storage_resize(model->storage, NULL, (size_t)model->series[i]->count + 1,
 		                             sizeof(*fold.values));
 		fold_series(&fold, model->series[i], &window);
-		add_row(table, model, model->series[i], &fold);
+		telemetry_add_row(table, model, model->series[i], &fold);
 		storage_release(model->storage, fold.values);
 		outside += fold.outside;
 		values += fold.count + fold.missing;
@@ -207,5 +207,5 @@ static enum status run(const struct model *model, const struct analysis_options 
 const struct analysis analysis_telemetry = {
 	.name = "telemetry",
 	.question = "what did GPUs do, seen from outside: nvidia-smi?",
-	.run = run,
+	.run = telemetry_run,
 };

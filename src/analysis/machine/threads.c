@@ -65,8 +65,8 @@ static const struct table_column columns[THREAD_COLUMNS] = {
 };
 
 /* Spans of a track nest, so those at top level cover all. */
-static void fold_track(const struct model *model, const struct track *track, int64_t *busy_ns, int64_t *first_ns,
-                       int64_t *last_ns)
+static void threads_fold_track(const struct model *model, const struct track *track, int64_t *busy_ns,
+                               int64_t *first_ns, int64_t *last_ns)
 {
 	*busy_ns = 0;
 	*first_ns = INT64_MAX;
@@ -87,7 +87,7 @@ static void fold_track(const struct model *model, const struct track *track, int
 	}
 }
 
-static void add_row(struct table *table, struct labels *labels, uint32_t number)
+static void threads_add_row(struct table *table, struct labels *labels, uint32_t number)
 {
 	static const char *const kinds[] = {"thread", "signal", "self", "device", "other"};
 	const struct model *model = labels->model;
@@ -96,7 +96,7 @@ static void add_row(struct table *table, struct labels *labels, uint32_t number)
 	int64_t busy_ns, first_ns, last_ns, whole_ns = process->last_ns - process->first_ns;
 	int row = table_row(table);
 
-	fold_track(model, track, &busy_ns, &first_ns, &last_ns);
+	threads_fold_track(model, track, &busy_ns, &first_ns, &last_ns);
 	table_set_lasting_text(table, row, THREAD_PROCESS, labels_process(labels, track->process));
 	table_set_lasting_text(table, row, THREAD_NAME, track_label(model, number, &table->arena));
 	table_set_lasting_text(table, row, THREAD_KIND, kinds[track->kind]);
@@ -116,8 +116,8 @@ static void add_row(struct table *table, struct labels *labels, uint32_t number)
 	table_set_missing(table, row, THREAD_LAST, "no spans were recorded");
 }
 
-static enum status run(const struct model *model, const struct analysis_options *options, struct table *table,
-                       struct error *err)
+static enum status threads_run(const struct model *model, const struct analysis_options *options, struct table *table,
+                               struct error *err)
 {
 	struct labels labels;
 
@@ -129,7 +129,7 @@ static enum status run(const struct model *model, const struct analysis_options 
 	for (uint32_t process = 0; process < model->processes_count; process++) {
 		for (uint32_t i = 0; i < model->tracks_count; i++) {
 			if (model->tracks[i]->process == process)
-				add_row(table, &labels, i);
+				threads_add_row(table, &labels, i);
 		}
 	}
 	labels_release(&labels);
@@ -141,6 +141,6 @@ static enum status run(const struct model *model, const struct analysis_options 
 const struct analysis analysis_threads = {
 	.name = "threads",
 	.question = "which threads recorded what?",
-	.run = run,
+	.run = threads_run,
 	.splits = BY_THREAD,
 };

@@ -146,8 +146,8 @@ static void set_levels(struct table *table, int row, const struct memory_pool *p
 		table_set_missing(table, row, MEMORY_PEAK, memory_peak_unknown(pool, &table->arena));
 }
 
-static void add_level(struct memory_fold *fold, const struct memory_pool *pool, int category,
-                      const struct memory_level *level)
+static void memory_add_level(struct memory_fold *fold, const struct memory_pool *pool, int category,
+                             const struct memory_level *level)
 {
 	struct table *table = fold->table;
 	int row = table_row(table);
@@ -169,7 +169,7 @@ static void begin_pool(void *context, const struct memory_pool *pool)
 	}
 }
 
-static void end_step(void *context, const struct memory_pool *pool, uint32_t step)
+static void memory_end_step(void *context, const struct memory_pool *pool, uint32_t step)
 {
 	struct memory_fold *fold = context;
 
@@ -178,7 +178,7 @@ static void end_step(void *context, const struct memory_pool *pool, uint32_t ste
 	growth_add(&fold->growths[MEMORY_CATEGORIES], pool->ordinal, (double)pool->now);
 }
 
-static void end_pool(void *context, const struct memory_pool *pool)
+static void memory_end_pool(void *context, const struct memory_pool *pool)
 {
 	struct memory_fold *fold = context;
 	struct table *table = fold->table;
@@ -188,12 +188,12 @@ static void end_pool(void *context, const struct memory_pool *pool)
 		all.allocated += pool->levels[i].allocated;
 		all.count += pool->levels[i].count;
 	}
-	add_level(fold, pool, MEMORY_CATEGORIES, &all);
+	memory_add_level(fold, pool, MEMORY_CATEGORIES, &all);
 	for (int i = 0; i < MEMORY_CATEGORIES; i++) {
 		int category = memory_category_at(i);
 
 		if (pool->levels[category].count && (pool->is_part || !pool->unknown_peak || !pool->unknown_growth))
-			add_level(fold, pool, category, &pool->levels[category]);
+			memory_add_level(fold, pool, category, &pool->levels[category]);
 	}
 	if (pool->unknown_peak)
 		memory_unknown_add(&fold->unknown, pool, memory_peak_unknown(pool, &table->head), table);
@@ -260,7 +260,7 @@ static bool has_owners(const struct model *model)
 	return false;
 }
 
-static void add_note(struct table *table, const char *text)
+static void memory_add_note(struct table *table, const char *text)
 {
 	table->note = arena_printf(&table->arena, "%s%s%s", table->note ? table->note : "", table->note ? "; " : "",
 	                           text);
@@ -271,7 +271,7 @@ static enum status run_memory(const struct model *model, const struct analysis_o
 {
 	struct memory_fold fold = {.model = model, .table = table};
 	const struct memory_visitor visitor = {
-		.context = &fold, .begin = begin_pool, .step_end = end_step, .end = end_pool};
+		.context = &fold, .begin = begin_pool, .step_end = memory_end_step, .end = memory_end_pool};
 	char bytes[UNITS_BYTES];
 
 	table_init(table, "memory", "Memory", "bytes the program allocated, by category and device");
@@ -284,16 +284,18 @@ static enum status run_memory(const struct model *model, const struct analysis_o
 	else
 		table->note = note_of(table, model, options, &fold);
 	if (table->row_count && !has_owners(model))
-		add_note(table, "a trace does not tell parameters, gradients and optimizer state: they are in other");
+		memory_add_note(table,
+		                "a trace does not tell parameters, gradients and optimizer state: they are in other");
 	if (fold.found)
-		add_note(table, arena_printf(&table->arena, "%s were alive before %s, or are of another allocator",
+		memory_add_note(table,
+		                arena_printf(&table->arena, "%s were alive before %s, or are of another allocator",
 		                             units_bytes(bytes, (double)fold.found),
 		                             has_removed(model) ? "what is left of the recording" : "recording began"));
 	if (table->row_count && loader_has_workers(model)) /* they map it, without any allocator */
-		add_note(table, "batches from workers of a loader lie in shared memory, which is not counted");
+		memory_add_note(table, "batches from workers of a loader lie in shared memory, which is not counted");
 	memory_unknown_tell(&fold.unknown, table);
 	if (fold.has_growth)
-		add_note(table, "what grows: --table memory_growth");
+		memory_add_note(table, "what grows: --table memory_growth");
 	return STATUS_OK;
 }
 

@@ -78,7 +78,7 @@ struct failure {
 	unsigned has; /* bits, in this order */
 };
 
-static void read_arg(const struct model *model, const struct span_arg *arg, struct failure *failure)
+static void memory_failures_read_arg(const struct model *model, const struct span_arg *arg, struct failure *failure)
 {
 	static const char *const keys[] = {"asked_bytes", "device_free_bytes", "allocated_bytes", "reserved_bytes"};
 	int64_t *const values[] = {&failure->asked, &failure->device_free, &failure->allocated, &failure->reserved};
@@ -90,8 +90,8 @@ static void read_arg(const struct model *model, const struct span_arg *arg, stru
 		}
 }
 
-static void add_row(struct table *table, const struct model *model, struct span_places *places,
-                    const struct span_arg *arg, const struct failure *failure)
+static void memory_failures_add_row(struct table *table, const struct model *model, struct span_places *places,
+                                    const struct span_arg *arg, const struct failure *failure)
 {
 	const struct track *track = model->tracks[arg->track];
 	uint32_t index;
@@ -125,8 +125,8 @@ static void add_row(struct table *table, const struct model *model, struct span_
 }
 
 /* Arguments of one span follow each other. */
-static enum status run(const struct model *model, const struct analysis_options *options, struct table *table,
-                       struct error *err)
+static enum status memory_failures_run(const struct model *model, const struct analysis_options *options,
+                                       struct table *table, struct error *err)
 {
 	struct span_places places;
 	struct failure failure = {0};
@@ -140,11 +140,11 @@ static enum status run(const struct model *model, const struct analysis_options 
 		bool is_last = i + 1 == model->args_count || next->track != arg->track || next->row != arg->row;
 
 		if (arg->type == STEPSCOPE_ARG_I64 && model->tracks[arg->track]->kind == TRACK_OTHER)
-			read_arg(model, arg, &failure);
+			memory_failures_read_arg(model, arg, &failure);
 		if (!is_last)
 			continue;
 		if (failure.has == 15)
-			add_row(table, model, &places, arg, &failure);
+			memory_failures_add_row(table, model, &places, arg, &failure);
 		failure = (struct failure){0};
 	}
 	span_places_release(&places);
@@ -158,5 +158,5 @@ static enum status run(const struct model *model, const struct analysis_options 
 const struct analysis analysis_memory_failures = {
 	.name = "memory_failures",
 	.question = "when was there not enough memory, and why?",
-	.run = run,
+	.run = memory_failures_run,
 };

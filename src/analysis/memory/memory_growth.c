@@ -122,7 +122,7 @@ static bool is_group(const struct memory_growth_group *group, uint8_t category, 
 	return group->category == category && group->by == by && group->line == line;
 }
 
-static uint32_t *find_slot(const struct growth_fold *fold, uint8_t category, uint32_t by, uint32_t line)
+static uint32_t *memory_growth_find_slot(const struct growth_fold *fold, uint8_t category, uint32_t by, uint32_t line)
 {
 	uint64_t hash = ((uint64_t)by << 4 | category) * 0x9e3779b97f4a7c15u + line;
 	uint32_t slot = (uint32_t)(hash * 0x9e3779b97f4a7c15u >> 32) & (fold->slot_count - 1);
@@ -132,18 +132,19 @@ static uint32_t *find_slot(const struct growth_fold *fold, uint8_t category, uin
 	return &fold->slots[slot];
 }
 
-static void grow_slots(struct growth_fold *fold)
+static void memory_growth_grow_slots(struct growth_fold *fold)
 {
 	fold->slot_count = fold->slot_count ? 2 * fold->slot_count : 256;
 	fold->slots = storage_resize(fold->model->storage, fold->slots, fold->slot_count, sizeof(*fold->slots));
 	for (uint32_t i = 0; i < fold->slot_count; i++)
 		fold->slots[i] = 0;
 	for (uint32_t i = 0; i < fold->group_count; i++)
-		*find_slot(fold, fold->groups[i].category, fold->groups[i].by, fold->groups[i].line) = i + 1;
+		*memory_growth_find_slot(fold, fold->groups[i].category, fold->groups[i].by, fold->groups[i].line) = i +
+		                                                                                                     1;
 }
 
 /* group + 1 */
-static uint32_t find_group(struct growth_fold *fold, const struct memory_event *event)
+static uint32_t memory_growth_find_group(struct growth_fold *fold, const struct memory_event *event)
 {
 	uint32_t by = memory_allocated_by(fold->model, event);
 	uint32_t line = !fold->has_lines ? 0
@@ -152,8 +153,8 @@ static uint32_t find_group(struct growth_fold *fold, const struct memory_event *
 	uint32_t *slot;
 
 	if (fold->group_count * 2 >= fold->slot_count)
-		grow_slots(fold);
-	slot = find_slot(fold, event->category, by, line);
+		memory_growth_grow_slots(fold);
+	slot = memory_growth_find_slot(fold, event->category, by, line);
 	if (*slot)
 		return *slot;
 	STORAGE_GROW(fold->model->storage, fold->groups, fold->group_count, fold->group_capacity, 64);
@@ -163,12 +164,12 @@ static uint32_t find_group(struct growth_fold *fold, const struct memory_event *
 }
 
 /* An allocation is of one pool; what ends it asks again. */
-static struct memory_growth_group *group_of(struct growth_fold *fold, const struct memory_event *event)
+static struct memory_growth_group *memory_growth_group_of(struct growth_fold *fold, const struct memory_event *event)
 {
 	uint32_t *known = &fold->of_event[event - fold->model->memory];
 
 	if (!*known)
-		*known = find_group(fold, event);
+		*known = memory_growth_find_group(fold, event);
 	return &fold->groups[*known - 1];
 }
 
@@ -196,14 +197,14 @@ static void begin_pool(void *context, const struct memory_pool *pool)
 
 static void change(void *context, const struct memory_event *event, int sign)
 {
-	struct memory_growth_group *group = group_of(context, event);
+	struct memory_growth_group *group = memory_growth_group_of(context, event);
 
 	group->now += sign * (wide_bytes)event->bytes;
 	group->count += sign;
 }
 
 /* A group that came later was empty before. */
-static void end_step(void *context, const struct memory_pool *pool, uint32_t step)
+static void memory_growth_end_step(void *context, const struct memory_pool *pool, uint32_t step)
 {
 	struct growth_fold *fold = context;
 
@@ -256,7 +257,7 @@ static void set_line(struct growth_fold *fold, int row, uint32_t line)
 		                                  : "no lines of Python were recorded: --with lines");
 }
 
-static void end_pool(void *context, const struct memory_pool *pool)
+static void memory_growth_end_pool(void *context, const struct memory_pool *pool)
 {
 	struct growth_fold *fold = context;
 	struct table *table = fold->table;
@@ -288,12 +289,15 @@ static void end_pool(void *context, const struct memory_pool *pool)
 	}
 }
 
-static enum status run(const struct model *model, const struct analysis_options *options, struct table *table,
-                       struct error *err)
+static enum status memory_growth_run(const struct model *model, const struct analysis_options *options,
+                                     struct table *table, struct error *err)
 {
 	struct growth_fold fold = {.model = model, .table = table, .has_lines = model->stacks_count > 1};
-	const struct memory_visitor visitor = {
-		.context = &fold, .begin = begin_pool, .change = change, .step_end = end_step, .end = end_pool};
+	const struct memory_visitor visitor = {.context = &fold,
+	                                       .begin = begin_pool,
+	                                       .change = change,
+	                                       .step_end = memory_growth_end_step,
+	                                       .end = memory_growth_end_pool};
 	uint32_t steps = 0;
 
 	table_init(table, "memory_growth", "What memory grows by",
@@ -327,6 +331,6 @@ static enum status run(const struct model *model, const struct analysis_options 
 const struct analysis analysis_memory_growth = {
 	.name = "memory_growth",
 	.question = "what is there more of from step to step?",
-	.run = run,
+	.run = memory_growth_run,
 	.with_past = true,
 };

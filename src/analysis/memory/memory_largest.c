@@ -82,7 +82,8 @@ static int compare_sizes(const void *left, const void *right)
 	return (a > b) - (a < b);
 }
 
-static void add_row(const struct large_fold *fold, const struct memory_pool *pool, const struct memory_event *event)
+static void memory_largest_add_row(const struct large_fold *fold, const struct memory_pool *pool,
+                                   const struct memory_event *event)
 {
 	struct table *table = fold->table;
 	int row = table_row(table);
@@ -114,7 +115,7 @@ static void add_row(const struct large_fold *fold, const struct memory_pool *poo
 		table_set_int(table, row, LARGE_STEP, step->number);
 }
 
-static void end_pool(void *context, const struct memory_pool *pool)
+static void memory_largest_end_pool(void *context, const struct memory_pool *pool)
 {
 	struct large_fold *fold = context;
 
@@ -128,21 +129,21 @@ static void end_pool(void *context, const struct memory_pool *pool)
 		return;
 	qsort(fold->alive, fold->count, sizeof(const struct memory_event *), compare_sizes);
 	for (size_t i = 0; i < fold->count && i < ROWS_MAX; i++)
-		add_row(fold, pool, fold->alive[i]);
+		memory_largest_add_row(fold, pool, fold->alive[i]);
 	if (fold->count > ROWS_MAX)
 		fold->table->note = arena_printf(&fold->table->arena, "the %u largest of each device of each process",
 		                                 ROWS_MAX);
 }
 
-static enum status run(const struct model *model, const struct analysis_options *options, struct table *table,
-                       struct error *err)
+static enum status memory_largest_run(const struct model *model, const struct analysis_options *options,
+                                      struct table *table, struct error *err)
 {
 	struct large_fold fold = {.model = model, .table = table};
 
 	table_init(table, "memory_largest", "Largest allocations at the peak",
 	           "single allocations that were alive when each device of each process held most");
 	table_columns(table, columns, LARGE_COLUMNS);
-	memory_pools_each(model, options, &(struct memory_visitor){.context = &fold, .end = end_pool});
+	memory_pools_each(model, options, &(struct memory_visitor){.context = &fold, .end = memory_largest_end_pool});
 	free(fold.alive);
 	const char *lacks = memory_lacks(model, options);
 	if (!table->row_count)
@@ -157,6 +158,6 @@ static enum status run(const struct model *model, const struct analysis_options 
 const struct analysis analysis_memory_largest = {
 	.name = "memory_largest",
 	.question = "which allocations are the largest at the peak?",
-	.run = run,
+	.run = memory_largest_run,
 	.with_past = true,
 };

@@ -95,7 +95,7 @@ static uint32_t module_of(struct peak_fold *fold, const struct memory_event *eve
 	return span_module_of(&fold->places, event->track, event->row);
 }
 
-static uint32_t line_of(struct peak_fold *fold, const struct memory_event *event)
+static uint32_t memory_peak_line_of(struct peak_fold *fold, const struct memory_event *event)
 {
 	return event->stack ? span_line_of_stack(&fold->places, event->stack)
 	                    : span_line_of(&fold->places, event->track, event->row);
@@ -150,7 +150,7 @@ static const struct place_kind lines = {
 		"innermost line of the user's own program that was running when it was allocated; in a backward, when its "
 		"forward ran",
 	.none = "no line of the program is known: run --with lines",
-	.place_of = line_of,
+	.place_of = memory_peak_line_of,
 	.name_of = frame_of,
 };
 
@@ -195,7 +195,7 @@ static void add_alive(struct peak_fold *fold, const struct memory_pool *pool, co
 		table_set_double(table, row, PEAK_RATIO, (double)alive->bytes / (double)pool->peak);
 }
 
-static void end_pool(void *context, const struct memory_pool *pool)
+static void memory_peak_end_pool(void *context, const struct memory_pool *pool)
 {
 	struct peak_fold *fold = context;
 
@@ -220,7 +220,7 @@ static void end_pool(void *context, const struct memory_pool *pool)
 	fold->total += pool->peak;
 }
 
-static void add_columns(struct table *table, const struct place_kind *kind)
+static void memory_peak_add_columns(struct table *table, const struct place_kind *kind)
 {
 	for (int i = 0; i < PEAK_COLUMNS; i++) {
 		struct table_column column = peak_columns[i];
@@ -241,10 +241,10 @@ static void run_kind(const struct place_kind *kind, const struct model *model, c
 	struct peak_fold fold = {.model = model, .table = table, .kind = kind};
 
 	table_init(table, kind->table, kind->title, kind->text);
-	add_columns(table, kind);
+	memory_peak_add_columns(table, kind);
 	table_bound(table, PEAK_BYTES);
 	span_places_init(&fold.places, model);
-	memory_pools_each(model, options, &(struct memory_visitor){.context = &fold, .end = end_pool});
+	memory_pools_each(model, options, &(struct memory_visitor){.context = &fold, .end = memory_peak_end_pool});
 	table_add_more(table, PEAK_BY);
 	storage_release(model->storage, fold.alive);
 	span_places_release(&fold.places);

@@ -87,7 +87,7 @@ uint32_t memory_allocated_by(const struct model *model, const struct memory_even
 
 /* ---- one pool ---------------------------------------------------------------------------------------------------------- */
 
-static int category_of(const struct memory_event *event)
+static int memory_pool_category_of(const struct memory_event *event)
 {
 	return event->category < MEMORY_CATEGORIES ? event->category : STEPSCOPE_MEMORY_OTHER;
 }
@@ -115,10 +115,10 @@ static void note_peaks(struct memory_pool *pool, struct memory_level *level, uin
 	}
 }
 
-static void take_off(struct memory_pool *pool, const struct memory_event *allocation,
-                     const struct memory_visitor *visitor)
+static void memory_pool_take_off(struct memory_pool *pool, const struct memory_event *allocation,
+                                 const struct memory_visitor *visitor)
 {
-	pool->levels[category_of(allocation)].now -= (wide_bytes)allocation->bytes;
+	pool->levels[memory_pool_category_of(allocation)].now -= (wide_bytes)allocation->bytes;
 	pool->now -= (wide_bytes)allocation->bytes;
 	if (visitor->change)
 		visitor->change(visitor->context, allocation, -1);
@@ -128,7 +128,7 @@ static void replay_event(struct memory_pool *pool, const struct memory_visitor *
 {
 	uint32_t number = pool->replayed++;
 	const struct memory_event *event = &pool->model->memory[number];
-	struct memory_level *level = &pool->levels[category_of(event)];
+	struct memory_level *level = &pool->levels[memory_pool_category_of(event)];
 
 	if (event->device != pool->device)
 		return;
@@ -136,12 +136,12 @@ static void replay_event(struct memory_pool *pool, const struct memory_visitor *
 		pool->is_behind_gap |= event->is_found;
 		pool->unknown_frees += event->partner == MODEL_NONE;
 		if (event->partner != MODEL_NONE)
-			take_off(pool, &pool->model->memory[event->partner], visitor);
+			memory_pool_take_off(pool, &pool->model->memory[event->partner], visitor);
 		return;
 	}
 	if (event->ends != MODEL_NONE) {
 		pool->lost_frees++;
-		take_off(pool, &pool->model->memory[event->ends], visitor);
+		memory_pool_take_off(pool, &pool->model->memory[event->ends], visitor);
 	}
 	if (event->is_found && !pool->is_behind_gap)
 		pool->found += (wide_bytes)event->bytes;

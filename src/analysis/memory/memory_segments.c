@@ -115,12 +115,12 @@ struct pile { /* segments that are alike */
 };
 
 /* Unknown types come as "", expandable segments have one of their own. */
-static const char *type_of(const struct model *model, const struct memory_segment *segment)
+static const char *memory_segments_type_of(const struct model *model, const struct memory_segment *segment)
 {
 	return segment->is_expandable ? "expandable" : model_text(model, segment->type);
 }
 
-static int compare_numbers(uint64_t a, uint64_t b)
+static int memory_segments_compare_numbers(uint64_t a, uint64_t b)
 {
 	return (a > b) - (a < b);
 }
@@ -132,12 +132,14 @@ struct segments_sorted {
 
 static int compare_alike(const struct segments_sorted *a, const struct segments_sorted *b)
 {
-	int result = compare_numbers(a->segment->process, b->segment->process);
+	int result = memory_segments_compare_numbers(a->segment->process, b->segment->process);
 
 	result = result ? result : a->segment->device - b->segment->device;
-	result = result ? result : compare_numbers(a->segment->pool, b->segment->pool);
-	result = result ? result : compare_numbers(a->segment->stream, b->segment->stream);
-	return result ? result : strcmp(type_of(a->model, a->segment), type_of(b->model, b->segment));
+	result = result ? result : memory_segments_compare_numbers(a->segment->pool, b->segment->pool);
+	result = result ? result : memory_segments_compare_numbers(a->segment->stream, b->segment->stream);
+	return result ? result
+	              : strcmp(memory_segments_type_of(a->model, a->segment),
+	                       memory_segments_type_of(b->model, b->segment));
 }
 
 static int compare_segments(const void *left, const void *right)
@@ -161,7 +163,8 @@ static void add_segment(struct pile *pile, const struct memory_segment *segment)
 	pile->count++;
 }
 
-static void add_row(struct table *table, const struct model *model, const struct pile *pile, bool is_all)
+static void memory_segments_add_row(struct table *table, const struct model *model, const struct pile *pile,
+                                    bool is_all)
 {
 	struct arena *arena = &table->arena;
 	const struct memory_segment *first = pile->first;
@@ -176,8 +179,8 @@ static void add_row(struct table *table, const struct model *model, const struct
 	                                            first->pool & UINT32_MAX)
 	                             : "common");
 	table_set_text(table, row, SEGMENTS_STREAM, is_all ? "all" : arena_printf(arena, "%" PRIu64, first->stream));
-	if (is_all || *type_of(model, first))
-		table_set_text(table, row, SEGMENTS_TYPE, is_all ? "all" : type_of(model, first));
+	if (is_all || *memory_segments_type_of(model, first))
+		table_set_text(table, row, SEGMENTS_TYPE, is_all ? "all" : memory_segments_type_of(model, first));
 	else
 		table_set_missing(table, row, SEGMENTS_TYPE, "the snapshot does not say it");
 	table_set_int(table, row, SEGMENTS_COUNT, pile->count);
@@ -204,19 +207,19 @@ static uint32_t add_device(struct table *table, const struct segments_sorted *se
 	       segments[end].segment->device == segments[first].segment->device;
 	     end++)
 		add_segment(&all, segments[end].segment);
-	add_row(table, segments[first].model, &all, true);
+	memory_segments_add_row(table, segments[first].model, &all, true);
 	for (uint32_t i = first; i < end; i++) {
 		add_segment(&alike, segments[i].segment);
 		if (i + 1 < end && compare_alike(&segments[i], &segments[i + 1]) == 0)
 			continue;
-		add_row(table, segments[i].model, &alike, false);
+		memory_segments_add_row(table, segments[i].model, &alike, false);
 		alike = (struct pile){0};
 	}
 	return end;
 }
 
-static enum status run(const struct model *model, const struct analysis_options *options, struct table *table,
-                       struct error *err)
+static enum status memory_segments_run(const struct model *model, const struct analysis_options *options,
+                                       struct table *table, struct error *err)
 {
 	struct segments_sorted *segments = memory_resize(NULL, (size_t)model->segments_count + 1, sizeof(*segments));
 
@@ -237,5 +240,5 @@ static enum status run(const struct model *model, const struct analysis_options 
 const struct analysis analysis_memory_segments = {
 	.name = "memory_segments",
 	.question = "how is the memory used that the allocator took from devices?",
-	.run = run,
+	.run = memory_segments_run,
 };

@@ -44,7 +44,7 @@ static const char *const end_names[MEMORY_CATEGORIES] = {
 	"end_optimizer_state_bytes", "end_activation_bytes",      "end_input_bytes",
 	"end_temporary_bytes",       "end_autograd_detail_bytes", "end_other_bytes"};
 
-static void add_columns(struct table *table)
+static void memory_steps_add_columns(struct table *table)
 {
 	table_columns(table, heads, STEP_PARTS);
 	for (int place = 0; place < 2 * MEMORY_CATEGORIES; place++) {
@@ -71,7 +71,7 @@ struct step_fold {
 	bool is_seen[MEMORY_CATEGORIES];
 };
 
-static void end_step(void *context, const struct memory_pool *pool, uint32_t step)
+static void memory_steps_end_step(void *context, const struct memory_pool *pool, uint32_t step)
 {
 	struct step_fold *fold = context;
 	struct table *table = fold->table;
@@ -93,16 +93,17 @@ static void end_step(void *context, const struct memory_pool *pool, uint32_t ste
 		table_set_missing(table, row, column, pool->unknown);
 }
 
-static enum status run(const struct model *model, const struct analysis_options *options, struct table *table,
-                       struct error *err)
+static enum status memory_steps_run(const struct model *model, const struct analysis_options *options,
+                                    struct table *table, struct error *err)
 {
 	struct step_fold fold = {.table = table};
 
 	table_init(table, "memory_steps", "Memory by step",
 	           "complete steps in which memory was recorded: the peak and what it was for");
-	add_columns(table);
+	memory_steps_add_columns(table);
 	table_keep_in(table, model->storage);
-	memory_pools_each(model, options, &(struct memory_visitor){.context = &fold, .step_end = end_step});
+	memory_pools_each(model, options,
+	                  &(struct memory_visitor){.context = &fold, .step_end = memory_steps_end_step});
 	for (int place = 0; place < MEMORY_CATEGORIES; place++)
 		table->columns[STEP_PARTS + place].is_hidden = !fold.is_seen[place];
 	if (!table->row_count)
@@ -116,6 +117,6 @@ static enum status run(const struct model *model, const struct analysis_options 
 const struct analysis analysis_memory_steps = {
 	.name = "memory_steps",
 	.question = "how much memory did each step take, and what for?",
-	.run = run,
+	.run = memory_steps_run,
 	.with_past = true,
 };

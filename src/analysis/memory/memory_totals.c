@@ -64,7 +64,7 @@ static const struct table_column columns[TOTALS_COLUMNS] = {
 };
 
 /* A fact that is a number. */
-static bool fact_of(const struct model *model, uint32_t process, const char *key, int64_t *number)
+static bool memory_totals_fact_of(const struct model *model, uint32_t process, const char *key, int64_t *number)
 {
 	const char *text = model_meta(model, process, key);
 	char *end;
@@ -110,15 +110,16 @@ static void set_unknown(struct table *table, int row, const char *why)
 	table_set_missing(table, row, TOTALS_RATIO, why);
 }
 
-static void add_row(struct table *table, const struct model *model, uint32_t process, const char *device)
+static void memory_totals_add_row(struct table *table, const struct model *model, uint32_t process, const char *device)
 {
 	struct arena *arena = &table->arena;
 	int64_t allocated = 0, reserved = 0, capacity = 0;
-	bool has_allocated = fact_of(model, process, arena_printf(arena, "memory.%s.allocated_peak_bytes", device),
-	                             &allocated);
-	bool has_reserved = fact_of(model, process, arena_printf(arena, "memory.%s.reserved_peak_bytes", device),
-	                            &reserved);
-	bool has_capacity = fact_of(model, process, arena_printf(arena, "device.%s.totalGlobalMem", device), &capacity);
+	bool has_allocated = memory_totals_fact_of(
+		model, process, arena_printf(arena, "memory.%s.allocated_peak_bytes", device), &allocated);
+	bool has_reserved = memory_totals_fact_of(
+		model, process, arena_printf(arena, "memory.%s.reserved_peak_bytes", device), &reserved);
+	bool has_capacity = memory_totals_fact_of(model, process,
+	                                          arena_printf(arena, "device.%s.totalGlobalMem", device), &capacity);
 	int row = table_row(table);
 
 	table_set_text(table, row, TOTALS_PROCESS, process_label(model, process, arena));
@@ -143,8 +144,8 @@ static void add_row(struct table *table, const struct model *model, uint32_t pro
 	table_set_double(table, row, TOTALS_RATIO, (double)(has_reserved ? reserved : allocated) / (double)capacity);
 }
 
-static enum status run(const struct model *model, const struct analysis_options *options, struct table *table,
-                       struct error *err)
+static enum status memory_totals_run(const struct model *model, const struct analysis_options *options,
+                                     struct table *table, struct error *err)
 {
 	table_init(table, "memory_totals", "Memory in all",
 	           "the most that allocators say they had, of the whole trace: also what was there before it began");
@@ -157,9 +158,9 @@ static enum status run(const struct model *model, const struct analysis_options 
 		if (model->meta[i].process >= model->processes_count)
 			continue;
 		if (device)
-			add_row(table, model, model->meta[i].process, device);
+			memory_totals_add_row(table, model, model->meta[i].process, device);
 		else if (reserved && !has_allocated(model, model->meta[i].process, reserved, &table->arena))
-			add_row(table, model, model->meta[i].process, reserved);
+			memory_totals_add_row(table, model, model->meta[i].process, reserved);
 	}
 	if (!table->row_count)
 		table->empty = "no totals of allocators were recorded: traces have them with profile_memory=True";
@@ -169,5 +170,5 @@ static enum status run(const struct model *model, const struct analysis_options 
 const struct analysis analysis_memory_totals = {
 	.name = "memory_totals",
 	.question = "how full was the memory of devices?",
-	.run = run,
+	.run = memory_totals_run,
 };

@@ -16,7 +16,7 @@ static int compare_spans(const void *left, const void *right)
 	return (a->row > b->row) - (a->row < b->row);
 }
 
-static void add(struct span_memory *memory, const struct span_bytes *item)
+static void span_memory_add(struct span_memory *memory, const struct span_bytes *item)
 {
 	if (memory->count && compare_spans(&memory->spans[memory->count - 1], item) == 0) {
 		struct span_bytes *last = &memory->spans[memory->count - 1];
@@ -40,15 +40,15 @@ void span_memory_init(struct span_memory *memory, const struct model *model)
 		if (event->row == MODEL_NONE || event->is_found || event->device >= 0 ||
 		    (event->is_free && event->partner == MODEL_NONE))
 			continue;
-		add(memory,
-		    &(struct span_bytes){event->track, event->row, bytes_that_fit(event->is_free ? -bytes : bytes)});
+		span_memory_add(memory, &(struct span_bytes){event->track, event->row,
+		                                             bytes_that_fit(event->is_free ? -bytes : bytes)});
 	}
 	if (memory->count)
 		merge_sort_in(memory->storage, memory->spans, memory->count, sizeof(*memory->spans), compare_spans);
 	count = memory->count;
 	memory->count = 0;
 	for (size_t i = 0; i < count; i++) /* never more than were read */
-		add(memory, &memory->spans[i]);
+		span_memory_add(memory, &memory->spans[i]);
 }
 
 void span_memory_release(struct span_memory *memory)

@@ -91,8 +91,8 @@ static uint32_t add_calls(struct flop_likeness *likeness, uint32_t track, uint32
 	return found;
 }
 
-static uint32_t find_calls(const struct flop_likeness *likeness, uint32_t track, uint32_t name, int32_t step,
-                           uint32_t *number)
+static uint32_t flop_likeness_find_calls(const struct flop_likeness *likeness, uint32_t track, uint32_t name,
+                                         int32_t step, uint32_t *number)
 {
 	*number = number_map_find(&likeness->operators, (uint64_t)track << 32 | name);
 	return *number == NUMBER_MAP_NONE
@@ -165,7 +165,7 @@ static void pass_span(struct flop_likeness_pass *pass, uint32_t track, const str
 		likeness->counts[index].calls++;
 		return;
 	}
-	index = find_calls(likeness, track, name, step, &number);
+	index = flop_likeness_find_calls(likeness, track, name, step, &number);
 	if (likeness->model->steps[step].has_shapes)
 		compare_call(pass, index, number, (uint32_t)step, name,
 		             span_inputs(chunk, i) ? span_inputs(chunk, i) : chunk->shape[i]);
@@ -261,7 +261,7 @@ uint32_t flop_walk_inputs(struct flop_walk *walk, const struct span_view *span)
 
 	if (!flop_likeness_lacks(likeness, span->step))
 		return own;
-	index = find_calls(likeness, span->track_index, span->name, span->step, &number);
+	index = flop_likeness_find_calls(likeness, span->track_index, span->name, span->step, &number);
 	if (index == NUMBER_MAP_NONE)
 		return own;
 	walk->places = walk->places ? walk->places : no_places(likeness);

@@ -324,7 +324,7 @@ static int split_texts(const struct inputs_part *line, struct inputs_part *texts
 	return count;
 }
 
-static void split(struct flops_inputs *inputs, const char *text)
+static void flops_split(struct flops_inputs *inputs, const char *text)
 {
 	struct operator_inputs lines = operator_inputs_split(text);
 	struct inputs_part part = {0};
@@ -374,12 +374,13 @@ static uint8_t profiler_place(const char *name)
 	return place_in(profiler_entries, name);
 }
 
-static struct flops_answer answer(const struct model *model, const struct flops_entry *entry, uint32_t string)
+static struct flops_answer flops_find_answer(const struct model *model, const struct flops_entry *entry,
+                                             uint32_t string)
 {
 	struct flops_inputs inputs;
 	if (!string)
 		return (struct flops_answer){FLOPS_NO_SIZES, 0};
-	split(&inputs, model_text(model, string));
+	flops_split(&inputs, model_text(model, string));
 	leave_own(&inputs, entry->inputs);
 	double count = entry->formula(&inputs, &entry->places);
 	return (struct flops_answer){count < 0 ? FLOPS_UNKNOWN : FLOPS_KNOWN, count < 0 ? 0 : count};
@@ -399,8 +400,8 @@ enum flops_result flops_of(struct flops *flops, enum flops_definition definition
 	if (found == NUMBER_MAP_NONE) {
 		MEMORY_GROW(flops->answers, flops->count, flops->capacity, 256);
 		found = flops->count++;
-		flops->answers[found] = answer(flops->model,
-		                               (is_counter ? counter_entries : profiler_entries) + place - 1, inputs);
+		flops->answers[found] = flops_find_answer(
+			flops->model, (is_counter ? counter_entries : profiler_entries) + place - 1, inputs);
 		number_map_set(&flops->seen[definition], key, found);
 	}
 	*count = flops->answers[found].count;

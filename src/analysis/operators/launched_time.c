@@ -10,7 +10,7 @@
 
 #include <string.h>
 
-static int compare_calls(const void *left, const void *right)
+static int launched_time_compare_calls(const void *left, const void *right)
 {
 	const struct launched_call *a = left, *b = right;
 
@@ -19,19 +19,19 @@ static int compare_calls(const void *left, const void *right)
 	return (a->row > b->row) - (a->row < b->row);
 }
 
-static void join(struct launched_call *call, const struct launched_call *other)
+static void launched_time_join(struct launched_call *call, const struct launched_call *other)
 {
 	call->count += other->count;
 	call->untimed += other->untimed;
 	clamped_add(&call->dur_ns, other->dur_ns);
 }
 
-static void add(struct launched_time *time, const struct launched_call *call)
+static void launched_time_add(struct launched_time *time, const struct launched_call *call)
 {
 	struct launched_call *last = time->count ? &time->calls[time->count - 1] : NULL;
 
-	if (last && compare_calls(last, call) == 0) { /* graphs launch much at once */
-		join(last, call);
+	if (last && launched_time_compare_calls(last, call) == 0) { /* graphs launch much at once */
+		launched_time_join(last, call);
 		return;
 	}
 	if (!time->calls || time->count == time->capacity) {
@@ -56,19 +56,20 @@ void launched_time_init(struct launched_time *time, const struct model *model, c
 				const struct launch *launch = launches_of(launches, number, chunk->first_row + i);
 
 				if (launch->track != MODEL_NONE)
-					add(time, &(struct launched_call){.track = launch->track,
-					                                  .row = launch->row,
-					                                  .count = 1,
-					                                  .untimed = !span_is_timed(chunk->flags[i]),
-					                                  .dur_ns = chunk->dur_ns[i]});
+					launched_time_add(time, &(struct launched_call){
+									.track = launch->track,
+									.row = launch->row,
+									.count = 1,
+									.untimed = !span_is_timed(chunk->flags[i]),
+									.dur_ns = chunk->dur_ns[i]});
 			}
 			model_chunk_done(model, chunk);
 		}
 	}
-	merge_sort_in(time->storage, time->calls, time->count, sizeof(*time->calls), compare_calls);
+	merge_sort_in(time->storage, time->calls, time->count, sizeof(*time->calls), launched_time_compare_calls);
 	for (size_t i = 0; i < time->count; i++) {
-		if (kept && compare_calls(&time->calls[kept - 1], &time->calls[i]) == 0) {
-			join(&time->calls[kept - 1], &time->calls[i]);
+		if (kept && launched_time_compare_calls(&time->calls[kept - 1], &time->calls[i]) == 0) {
+			launched_time_join(&time->calls[kept - 1], &time->calls[i]);
 		} else {
 			time->calls[kept++] = time->calls[i];
 		}
@@ -86,9 +87,9 @@ const struct launched_call *launched_time_at(struct launched_time *time, uint32_
 {
 	struct launched_call wanted = {.track = track, .row = row};
 
-	while (time->next < time->count && compare_calls(&time->calls[time->next], &wanted) < 0)
+	while (time->next < time->count && launched_time_compare_calls(&time->calls[time->next], &wanted) < 0)
 		time->next++;
-	if (time->next == time->count || compare_calls(&time->calls[time->next], &wanted) != 0)
+	if (time->next == time->count || launched_time_compare_calls(&time->calls[time->next], &wanted) != 0)
 		return NULL;
 	return &time->calls[time->next];
 }

@@ -89,7 +89,7 @@ static struct cost *cost_of(const struct line_fold *fold, uint32_t stack, int32_
 	return step_kinds_is_sampled(fold->times, step) ? &costs->sampled : &costs->certain;
 }
 
-static bool is_operator(uint8_t kind)
+static bool lines_is_operator(uint8_t kind)
 {
 	return kind == SPAN_OP || kind == SPAN_COLLECTIVE;
 }
@@ -106,7 +106,7 @@ static void add_launched(struct line_fold *fold, const struct span_view *span)
 	clamped_add(&cost_of(fold, origin.stack, span->step)->device_ns, call->dur_ns);
 }
 
-static bool visit(void *context, const struct span_view *span)
+static bool lines_visit(void *context, const struct span_view *span)
 {
 	struct line_fold *fold = context;
 	if (span->depth >= fold->open_capacity) {
@@ -121,7 +121,7 @@ static bool visit(void *context, const struct span_view *span)
 		origin = fold->open[span->depth - 1];
 	fold->open[span->depth] = origin;
 	add_launched(fold, span);
-	if (!is_operator(span->kind))
+	if (!lines_is_operator(span->kind))
 		return true;
 	if (!step_times_measures(fold->times, span->step)) {
 		fold->outside++;
@@ -135,8 +135,8 @@ static bool visit(void *context, const struct span_view *span)
 	return true;
 }
 
-static void fold_run(struct line_fold *fold, const struct model *model, const struct analysis_options *options,
-                     bool is_by_stack)
+static void lines_fold_run(struct line_fold *fold, const struct model *model, const struct analysis_options *options,
+                           bool is_by_stack)
 {
 	struct launches own = {0};
 	*fold = (struct line_fold){.model = model, .is_by_stack = is_by_stack};
@@ -147,10 +147,10 @@ static void fold_run(struct line_fold *fold, const struct model *model, const st
 	memset(fold->costs, 0, (model->stacks_count + 1) * sizeof *fold->costs);
 	find_links(fold);
 	for (uint32_t track = 0; track < model->tracks_count; track++)
-		model_visit_spans(model, track, visit, fold);
+		model_visit_spans(model, track, lines_visit, fold);
 }
 
-static void fold_release(struct line_fold *fold)
+static void lines_fold_release(struct line_fold *fold)
 {
 	storage_release(fold->model->storage, fold->costs);
 	storage_release(fold->model->storage, fold->links);
@@ -204,7 +204,7 @@ static void say_what_is_missing(const struct line_fold *fold, struct table *tabl
 		                           lines, *lines && *steps ? "; " : "", steps);
 }
 
-static struct cost join(const struct costs *costs, double factor)
+static struct cost lines_join(const struct costs *costs, double factor)
 {
 	struct cost sum = costs->certain;
 	step_kinds_join(&sum.issued_ns, costs->sampled.issued_ns, factor);
@@ -222,7 +222,8 @@ static int64_t self_of(const struct cost *cost, bool is_by_stack)
 /* Of the run. What is known of all rows together becomes as much more as this one does. */
 static struct cost cost_of_run(struct line_fold *fold, const struct costs *costs)
 {
-	struct cost recorded = join(costs, 1), sum = join(costs, step_kinds_factor(fold->times, &costs->seen));
+	struct cost recorded = lines_join(costs, 1),
+		    sum = lines_join(costs, step_kinds_factor(fold->times, &costs->seen));
 	clamped_add(&fold->total_ns, self_of(&sum, fold->is_by_stack) - self_of(&recorded, fold->is_by_stack));
 	return sum;
 }
@@ -400,8 +401,8 @@ static uint32_t gather_places(struct line_fold *fold, struct lines_place *places
 	return kept;
 }
 
-static void set_place(struct table *table, int row, const struct line_fold *fold, const struct lines_place *place,
-                      struct python_source *source)
+static void lines_set_place(struct table *table, int row, const struct line_fold *fold, const struct lines_place *place,
+                            struct python_source *source)
 {
 	const char *file = model_text(fold->model, place->file), *reason;
 	if (!*file) {
@@ -438,7 +439,7 @@ static void add_line_rows(struct table *table, struct line_fold *fold)
 		const struct cost *cost = &places[i].cost;
 		int64_t self_ns = cost->issued_ns + cost->backward_ns;
 		int row = table_row(table);
-		set_place(table, row, fold, &places[i], &source);
+		lines_set_place(table, row, fold, &places[i], &source);
 		table_set_int(table, row, LINE_SELF, self_ns);
 		set_share(table, row, LINE_RATIO, self_ns, fold->total_ns);
 		table_set_int(table, row, LINE_ISSUED, cost->issued_ns);
@@ -458,7 +459,7 @@ static enum status run_lines(const struct model *model, const struct analysis_op
                              struct error *err)
 {
 	struct line_fold fold;
-	fold_run(&fold, model, options, false);
+	lines_fold_run(&fold, model, options, false);
 	table_init(
 		table, "lines", "Operators by line of Python",
 		"operators that start in steps with operator detail, by the user's line that issued them or their forward");
@@ -469,7 +470,7 @@ static enum status run_lines(const struct model *model, const struct analysis_op
 	else
 		table->empty = step_times_no_operations(model, options, &table->arena, why_none(model, &table->arena));
 	say_what_is_missing(&fold, table, LINE_LEAST);
-	fold_release(&fold);
+	lines_fold_release(&fold);
 	return STATUS_OK;
 }
 
@@ -543,7 +544,7 @@ static enum status run_stacks(const struct model *model, const struct analysis_o
                               struct error *err)
 {
 	struct line_fold fold;
-	fold_run(&fold, model, options, true);
+	lines_fold_run(&fold, model, options, true);
 	table_init(table, "stacks", "Operators by stack of Python",
 	           "operators that start in steps with operator detail, by the stack of Python that issued them");
 	add_stack_columns(table, fold.total_ns);
@@ -553,7 +554,7 @@ static enum status run_stacks(const struct model *model, const struct analysis_o
 	else
 		table->empty = step_times_no_operations(model, options, &table->arena, why_none(model, &table->arena));
 	say_what_is_missing(&fold, table, STACK_LEAST);
-	fold_release(&fold);
+	lines_fold_release(&fold);
 	return STATUS_OK;
 }
 

@@ -155,7 +155,7 @@ static uint32_t read_type(const char *text)
 	return UNKNOWN;
 }
 
-static uint32_t type_of(struct mfu_fold *fold, uint32_t inputs)
+static uint32_t mfu_type_of(struct mfu_fold *fold, uint32_t inputs)
 {
 	uint32_t type = inputs ? number_map_find(&fold->types, inputs) : UNKNOWN;
 
@@ -173,7 +173,7 @@ static void use_flops(void *context, const struct flop_count *count)
 
 	if (!step_times_measures(fold->times, chunk->step[i]) || !(count->is_counted || count->is_uncounted))
 		return;
-	group = track->process * TYPES + (count->is_counted ? type_of(fold, count->inputs) : UNCOUNTED);
+	group = track->process * TYPES + (count->is_counted ? mfu_type_of(fold, count->inputs) : UNCOUNTED);
 	fold->groups[group].flops += count->is_counted ? count->flops : 0;
 	fold->groups[group].uncounted += count->is_uncounted;
 	number_map_set(&fold->operators, (uint64_t)count->track << 32 | count->row, group);
@@ -197,7 +197,7 @@ static uint32_t group_around(const struct mfu_fold *fold, const struct launch *l
 	return NUMBER_MAP_NONE;
 }
 
-static void add_kernel(struct mfu_fold *fold, const struct work *item)
+static void mfu_add_kernel(struct mfu_fold *fold, const struct work *item)
 {
 	const struct launch *launch = launches_of(fold->launches, item->track, item->row);
 	uint32_t i, group = launch && launch->track != MODEL_NONE ? group_around(fold, launch) : NUMBER_MAP_NONE;
@@ -210,12 +210,12 @@ static void add_kernel(struct mfu_fold *fold, const struct work *item)
 		clamped_add(&fold->groups[group].tensor_core_ns, item->end_ns - item->start_ns);
 }
 
-static uint8_t classify(const char *name)
+static uint8_t mfu_classify(const char *name)
 {
 	return is_tensor_core_kernel(name);
 }
 
-static void fold_run(struct mfu_fold *fold)
+static void mfu_fold_run(struct mfu_fold *fold)
 {
 	const struct model *model = fold->model;
 	size_t count = (size_t)model->processes_count * TYPES + 1;
@@ -227,17 +227,17 @@ static void fold_run(struct mfu_fold *fold)
 	flop_counts_each(model, flop_likeness_get(&likeness, model, fold->options), use_flops, fold);
 	flop_likeness_release(&likeness);
 	fold->device_count = devices_find(&fold->devices, model);
-	fold->tensor_cores.classify = classify;
+	fold->tensor_cores.classify = mfu_classify;
 	for (size_t i = 0; i < fold->device_count; i++) {
 		device_work_get(&work, model, fold->options, fold->devices[i].process, fold->devices[i].device);
 		for (size_t n = 0; n < work.count; n++)
 			if (work.items[n].class == WORK_COMPUTE)
-				add_kernel(fold, &work.items[n]);
+				mfu_add_kernel(fold, &work.items[n]);
 	}
 	device_work_release(&work);
 }
 
-static void fold_release(struct mfu_fold *fold)
+static void mfu_fold_release(struct mfu_fold *fold)
 {
 	free(fold->groups);
 	free(fold->devices);
@@ -304,7 +304,7 @@ static int64_t time_without_recording(const struct mfu_fold *fold, uint32_t proc
 	return fold->times->has_plain && count > 0 ? clamped_int(sum_ns / count * measured) : time_ns;
 }
 
-static int64_t time_of(const struct mfu_fold *fold, uint32_t process)
+static int64_t mfu_time_of(const struct mfu_fold *fold, uint32_t process)
 {
 	const struct process *which = &fold->model->processes[process];
 	int64_t time_ns = 0;
@@ -340,8 +340,8 @@ static void set_flops(struct table *table, int row, const struct use *use, const
 
 #define NO_KERNELS "no kernel of theirs has its launch in the trace"
 
-static int add_row(struct table *table, const struct mfu_fold *fold, uint32_t process, const struct use *use,
-                   const struct mfu_group *group)
+static int mfu_add_row(struct table *table, const struct mfu_fold *fold, uint32_t process, const struct use *use,
+                       const struct mfu_group *group)
 {
 	const char *name = use->devices > 1 ? arena_printf(&table->arena, "%s x %" PRId64, use->name, use->devices)
 	                                    : use->name;
@@ -412,9 +412,9 @@ static double set_peak(struct table *table, int row, const struct use *use, cons
 	return could_ns;
 }
 
-static void add_process(struct table *table, const struct mfu_fold *fold, uint32_t process)
+static void mfu_add_process(struct table *table, const struct mfu_fold *fold, uint32_t process)
 {
-	struct use use = {.time_ns = time_of(fold, process)};
+	struct use use = {.time_ns = mfu_time_of(fold, process)};
 	struct mfu_group all = {0};
 	double could_ns = 0;
 	bool is_known = true;
@@ -430,7 +430,7 @@ static void add_process(struct table *table, const struct mfu_fold *fold, uint32
 
 		if (group->flops <= 0)
 			continue;
-		row = add_row(table, fold, process, &use, group);
+		row = mfu_add_row(table, fold, process, &use, group);
 		table_set_text_or(table, row, MFU_ELEMENTS, type != UNKNOWN ? pytorch_type(type)->dtype : NULL,
 		                  "the types of the inputs were not recorded");
 		own_ns = set_peak(table, row, &use, group, type);
@@ -442,7 +442,7 @@ static void add_process(struct table *table, const struct mfu_fold *fold, uint32
 	}
 	if (all.flops <= 0)
 		return;
-	row = add_row(table, fold, process, &use, &all);
+	row = mfu_add_row(table, fold, process, &use, &all);
 	table_set_text(table, row, MFU_ELEMENTS, "all");
 	miss_peak(table, row, is_known ? "it is another for each type" : "the peak is not known for each type");
 	if (!is_known)
@@ -450,26 +450,26 @@ static void add_process(struct table *table, const struct mfu_fold *fold, uint32
 	set_ratios(table, row, could_ns, &use, &all);
 }
 
-static enum status run(const struct model *model, const struct analysis_options *options, struct table *table,
-                       struct error *err)
+static enum status mfu_run(const struct model *model, const struct analysis_options *options, struct table *table,
+                           struct error *err)
 {
 	struct step_times own = {0};
 	struct launches own_launches = {0};
 	struct mfu_fold fold = {.model = model, .options = options, .times = step_times_get(&own, model, options)};
 
 	fold.launches = launches_get(&own_launches, model, options);
-	fold_run(&fold);
+	mfu_fold_run(&fold);
 	table_init(table, "mfu", "Floating point operations against the peak",
 	           "what the operators of the measured steps compute, over what the devices could do in that time");
 	table_columns(table, columns, MFU_COLUMNS);
 	for (uint32_t process = 0; process < model->processes_count; process++)
-		add_process(table, &fold, process);
+		mfu_add_process(table, &fold, process);
 	if (!table->row_count)
 		table->empty = fold.device_count
 		                       ? "the sizes of inputs were not recorded: --with shapes, or no operator "
 		                         "has a formula"
 		                       : DEVICE_NOTHING;
-	fold_release(&fold);
+	mfu_fold_release(&fold);
 	launches_release(&own_launches);
 	step_times_release(&own);
 	return STATUS_OK;
@@ -478,6 +478,6 @@ static enum status run(const struct model *model, const struct analysis_options 
 const struct analysis analysis_mfu = {
 	.name = "mfu",
 	.question = "how much of what devices could compute do the steps use?",
-	.run = run,
+	.run = mfu_run,
 	.is_of_devices = true,
 };

@@ -123,7 +123,7 @@ static bool is_any_of(const char *name, const char *const *list)
 	return false;
 }
 
-static uint8_t classify(const char *name)
+static uint8_t patterns_classify(const char *name)
 {
 	static const char *const zeros[] = {"aten::zero_", "aten::_foreach_zero_", NULL};
 	static const char *const singles[] = {"aten::add_", "aten::mul_",  "aten::addcmul_", "aten::addcdiv_",
@@ -161,7 +161,7 @@ static bool is_of_inputs(enum pattern pattern)
 	return pattern == PATTERN_CONV_BIAS || pattern == PATTERN_ODD_SIZES;
 }
 
-static void find(struct pattern_fold *fold, enum pattern pattern, uint32_t row, int32_t step, int64_t dur_ns)
+static void patterns_find(struct pattern_fold *fold, enum pattern pattern, uint32_t row, int32_t step, int64_t dur_ns)
 {
 	struct pattern_found *found = &fold->found[pattern];
 
@@ -233,7 +233,8 @@ static struct operator_inputs inputs_of(struct pattern_fold *fold, uint32_t stri
 static void end_run(struct pattern_fold *fold, struct pattern_level *parent)
 {
 	if (parent->run >= SELECT_RUN)
-		find(fold, PATTERN_INDEX, parent->run_row, parent->run_step, parent->run_end_ns - parent->run_start_ns);
+		patterns_find(fold, PATTERN_INDEX, parent->run_row, parent->run_step,
+		              parent->run_end_ns - parent->run_start_ns);
 	parent->run = 0;
 }
 
@@ -256,7 +257,7 @@ static void add_select(struct pattern_fold *fold, struct pattern_level *parent, 
 
 /* ---- spans ---- */
 
-static void leave(struct pattern_fold *fold, int64_t now_ns)
+static void patterns_leave(struct pattern_fold *fold, int64_t now_ns)
 {
 	while (fold->depth > 1 && fold->levels[fold->depth - 1].end_ns <= now_ns) {
 		struct pattern_level *level = &fold->levels[--fold->depth];
@@ -265,12 +266,12 @@ static void leave(struct pattern_fold *fold, int64_t now_ns)
 		fold->zero_grads -= level->name == NAME_ZERO_GRAD;
 		fold->loaders -= level->name == NAME_LOADER;
 		if (level->name == NAME_STEP && level->singles >= OPTIMIZER_OPS && !level->fused)
-			find(fold, PATTERN_SINGLE, level->row, level->step, level->end_ns - level->start_ns);
+			patterns_find(fold, PATTERN_SINGLE, level->row, level->step, level->end_ns - level->start_ns);
 	}
 }
 
 /* The copy belongs to the conversion around it that follows a new tensor. */
-static void add_copy(struct pattern_fold *fold)
+static void patterns_add_copy(struct pattern_fold *fold)
 {
 	fold->found[PATTERN_NEW_COPY].can_tell = true;
 	for (uint32_t i = fold->depth - 1; i > 0; i--) {
@@ -279,7 +280,7 @@ static void add_copy(struct pattern_fold *fold)
 		if (level->name != NAME_TO || !level->is_behind_factory)
 			continue;
 		level->is_behind_factory = false;
-		find(fold, PATTERN_NEW_COPY, level->row, level->step, level->end_ns - level->start_ns);
+		patterns_find(fold, PATTERN_NEW_COPY, level->row, level->step, level->end_ns - level->start_ns);
 		return;
 	}
 }
@@ -302,15 +303,15 @@ static bool is_without_inputs(const struct pattern_fold *fold, const struct patt
 }
 
 /* What a span is by itself and behind its sibling. */
-static void look_at(struct pattern_fold *fold, struct pattern_level *level, struct pattern_level *parent,
-                    uint32_t inputs_string)
+static void patterns_look_at(struct pattern_fold *fold, struct pattern_level *level, struct pattern_level *parent,
+                             uint32_t inputs_string)
 {
 	struct operator_inputs inputs;
 
 	switch (level->name) {
 	case NAME_ZERO:
 		if (fold->zero_grads && parent->name != NAME_ZERO)
-			find(fold, PATTERN_ZERO, level->row, level->step, level->end_ns - level->start_ns);
+			patterns_find(fold, PATTERN_ZERO, level->row, level->step, level->end_ns - level->start_ns);
 		break;
 	case NAME_ZERO_GRAD:
 		fold->zero_grads++;
@@ -334,11 +335,11 @@ static void look_at(struct pattern_fold *fold, struct pattern_level *level, stru
 		level->is_behind_factory = parent->last_name == NAME_FACTORY;
 		break;
 	case NAME_MEMCPY:
-		add_copy(fold);
+		patterns_add_copy(fold);
 		break;
 	case NAME_NORM:
 		if (parent->last_name == NAME_CONV && parent->last_has_bias)
-			find(fold, PATTERN_CONV_BIAS, parent->last_row, level->step, parent->last_ns);
+			patterns_find(fold, PATTERN_CONV_BIAS, parent->last_row, level->step, parent->last_ns);
 		break;
 	case NAME_CONV:
 		parent->last_has_bias = false;
@@ -352,7 +353,8 @@ static void look_at(struct pattern_fold *fold, struct pattern_level *level, stru
 			break;
 		inputs = inputs_of(fold, inputs_string, 1);
 		if (is_half(&inputs) && has_odd_size(&inputs))
-			find(fold, PATTERN_ODD_SIZES, level->row, level->step, level->end_ns - level->start_ns);
+			patterns_find(fold, PATTERN_ODD_SIZES, level->row, level->step,
+			              level->end_ns - level->start_ns);
 		break;
 	default:
 		break;
@@ -373,11 +375,11 @@ static void begin_level(struct pattern_level *level, const struct span_chunk *ch
 	level->run = level->select_at = 0;
 }
 
-static void enter(struct pattern_fold *fold, const struct span_chunk *chunk, uint32_t i)
+static void patterns_enter(struct pattern_fold *fold, const struct span_chunk *chunk, uint32_t i)
 {
 	struct pattern_level *parent, *level;
 
-	leave(fold, chunk->start_ns[i]);
+	patterns_leave(fold, chunk->start_ns[i]);
 	if (fold->depth == fold->capacity) {
 		fold->capacity *= 2;
 		fold->levels = memory_resize(fold->levels, fold->capacity, sizeof(*fold->levels));
@@ -386,7 +388,7 @@ static void enter(struct pattern_fold *fold, const struct span_chunk *chunk, uin
 	level = &fold->levels[fold->depth];
 	begin_level(level, chunk, i, name_class(&fold->names, fold->model, chunk->name[i]));
 	fold->found[PATTERN_INDEX].can_tell |= level->name >= NAME_ATEN;
-	look_at(fold, level, parent, span_inputs(chunk, i));
+	patterns_look_at(fold, level, parent, span_inputs(chunk, i));
 	fold->depth++;
 	parent->children++;
 	if (parent->last_name == NAME_CONV && level->name == NAME_SINGLE) /* a batch norm counts its batches first */
@@ -396,7 +398,7 @@ static void enter(struct pattern_fold *fold, const struct span_chunk *chunk, uin
 	parent->last_ns = chunk->dur_ns[i];
 }
 
-static void fold_track(struct pattern_fold *fold, uint32_t number)
+static void patterns_fold_track(struct pattern_fold *fold, uint32_t number)
 {
 	const struct track *track = fold->model->tracks[number];
 
@@ -411,11 +413,11 @@ static void fold_track(struct pattern_fold *fold, uint32_t number)
 			uint8_t kind = chunk->kind[i];
 
 			if (kind == SPAN_OP || kind == SPAN_RANGE || kind == SPAN_ANNOTATION || kind == SPAN_RUNTIME)
-				enter(fold, chunk, i);
+				patterns_enter(fold, chunk, i);
 		}
 		model_chunk_done(fold->model, chunk);
 	}
-	leave(fold, INT64_MAX - 1);
+	patterns_leave(fold, INT64_MAX - 1);
 	end_run(fold, &fold->levels[0]);
 }
 
@@ -475,7 +477,8 @@ static double time_of_steps(const struct step_times *times)
 	return sum_ns;
 }
 
-static void set_place(struct table *table, int row, struct span_places *places, const struct pattern_found *found)
+static void patterns_set_place(struct table *table, int row, struct span_places *places,
+                               const struct pattern_found *found)
 {
 	const struct model *model = places->model;
 	uint32_t i, module = 0, line = 0, name = 0;
@@ -489,8 +492,8 @@ static void set_place(struct table *table, int row, struct span_places *places, 
 	span_places_set(places, table, row, COLUMN_MODULE, module, COLUMN_LINE, line);
 }
 
-static void add_row(struct table *table, struct span_places *places, enum pattern pattern,
-                    const struct pattern_found *found, const struct step_times *times)
+static void patterns_add_row(struct table *table, struct span_places *places, enum pattern pattern,
+                             const struct pattern_found *found, const struct step_times *times)
 {
 	double steps_ns = time_of_steps(times), factor = step_kinds_factor(times, &found->seen);
 	int64_t total_ns = found->total_ns - found->sampled_ns, count = found->count - found->sampled;
@@ -513,16 +516,16 @@ static void add_row(struct table *table, struct span_places *places, enum patter
 		table_set_double(table, row, COLUMN_RATIO, (double)total_ns / steps_ns);
 	else
 		table_set_missing(table, row, COLUMN_RATIO, "no complete step was recorded");
-	set_place(table, row, places, found);
+	patterns_set_place(table, row, places, found);
 }
 
-static enum status run(const struct model *model, const struct analysis_options *options, struct table *table,
-                       struct error *err)
+static enum status patterns_run(const struct model *model, const struct analysis_options *options, struct table *table,
+                                struct error *err)
 {
 	struct step_times own = {0}, with_inputs = {0};
 	struct pattern_fold fold = {.model = model,
 	                            .times = step_times_get(&own, model, options),
-	                            .names.classify = classify,
+	                            .names.classify = patterns_classify,
 	                            .levels = memory_resize(NULL, 64, sizeof(*fold.levels)),
 	                            .capacity = 64};
 	struct span_places places;
@@ -532,7 +535,7 @@ static enum status run(const struct model *model, const struct analysis_options 
 	fold.is_part = fold.sized != fold.times;
 	for (uint32_t i = 0; i < model->tracks_count; i++)
 		if (model->tracks[i]->kind == TRACK_THREAD)
-			fold_track(&fold, i);
+			patterns_fold_track(&fold, i);
 	has_operators = fold.found[PATTERN_INDEX].can_tell;
 	fold.found[PATTERN_CONV_BIAS].can_tell = has_operators && !fold.unsized[0];
 	fold.found[PATTERN_ODD_SIZES].can_tell = has_operators && !fold.unsized[1];
@@ -541,8 +544,8 @@ static enum status run(const struct model *model, const struct analysis_options 
 	           "habits that PyTorch's own pattern matcher looks for, by the order and nesting of operators");
 	table_columns(table, columns, COLUMNS);
 	for (int pattern = 0; pattern < PATTERNS && has_operators; pattern++)
-		add_row(table, &places, (enum pattern)pattern, &fold.found[pattern],
-		        is_of_inputs((enum pattern)pattern) ? fold.sized : fold.times);
+		patterns_add_row(table, &places, (enum pattern)pattern, &fold.found[pattern],
+		                 is_of_inputs((enum pattern)pattern) ? fold.sized : fold.times);
 	step_kinds_note_sums(table, fold.times, COLUMN_LEAST);
 	if (!has_operators)
 		table->empty = step_times_no_operations(model, options, &table->arena,
@@ -558,6 +561,6 @@ static enum status run(const struct model *model, const struct analysis_options 
 const struct analysis analysis_operator_patterns = {
 	.name = "operator_patterns",
 	.question = "which habits cost time that PyTorch has a better way for?",
-	.run = run,
+	.run = patterns_run,
 	.is_of_operators = true,
 };

@@ -47,7 +47,7 @@ void python_source_release(struct python_source *source)
 	arena_release(&source->arena);
 }
 
-static bool read_all(int fd, struct source_file *file, off_t size)
+static bool source_read_all(int fd, struct source_file *file, off_t size)
 {
 	file->text = memory_resize(NULL, (size_t)size + 1, 1);
 	while (file->length < (size_t)size) {
@@ -60,7 +60,7 @@ static bool read_all(int fd, struct source_file *file, off_t size)
 	return file->length == (size_t)size;
 }
 
-static const char *open_file(const struct python_source *source, struct source_file *file, const char *path)
+static const char *source_open_file(const struct python_source *source, struct source_file *file, const char *path)
 {
 	static const char not_here[] = "its file is not on this machine";
 	size_t length = strlen(path);
@@ -77,7 +77,7 @@ static const char *open_file(const struct python_source *source, struct source_f
 		reason = "its file has changed since the run";
 	else if (info.st_size > LARGEST)
 		reason = "its file is very large";
-	else if (!read_all(fd, file, info.st_size))
+	else if (!source_read_all(fd, file, info.st_size))
 		reason = "its file cannot be read";
 	close(fd);
 	return reason;
@@ -94,7 +94,7 @@ static const struct source_file *find_file(struct python_source *source, const c
 	const char *path = name;
 	if (*name != '/' && source->folder)
 		path = arena_printf(&source->arena, "%s/%s", source->folder, name);
-	file->reason = open_file(source, file, path);
+	file->reason = source_open_file(source, file, path);
 	return file;
 }
 

@@ -85,13 +85,13 @@ enum {
 	NAME_IS_WORK = 4
 };
 
-static uint8_t classify_name(const char *name)
+static uint8_t torch_ops_classify_name(const char *name)
 {
 	return (uint8_t)((is_hidden_name(name) ? NAME_IS_HIDDEN : 0) | (is_of_package(name) ? NAME_IS_OF_PACKAGE : 0) |
 	                 (pytorch_is_work(name) ? NAME_IS_WORK : 0));
 }
 
-static bool is_wanted(struct builder *builder, const struct span_view *span)
+static bool torch_ops_is_wanted(struct builder *builder, const struct span_view *span)
 {
 	switch (span->kind) {
 	case SPAN_RANGE:
@@ -173,7 +173,7 @@ static int64_t step_number(struct builder *builder, uint32_t track, uint32_t row
 	return builder->next_step < model->steps_count ? model->steps[builder->next_step].number : -1;
 }
 
-static void describe(struct builder *builder, struct torch_event *event, const struct span_view *span)
+static void torch_ops_describe(struct builder *builder, struct torch_event *event, const struct span_view *span)
 {
 	const struct model *model = builder->model;
 
@@ -231,7 +231,7 @@ static double flops_of_call(struct builder *builder, const struct span_view *spa
 	return flops;
 }
 
-static bool visit(void *context, const struct span_view *span)
+static bool torch_ops_visit(void *context, const struct span_view *span)
 {
 	struct builder *builder = context;
 	uint32_t *event_of = builder->event_of[span->track_index];
@@ -239,11 +239,11 @@ static bool visit(void *context, const struct span_view *span)
 	struct torch_event *event;
 
 	event_of[span->row] = around;
-	if (!is_wanted(builder, span) || is_left_out(builder, span))
+	if (!torch_ops_is_wanted(builder, span) || is_left_out(builder, span))
 		return true;
 	event_of[span->row] = builder->ops->event_count;
 	event = torch_ops_add_event(builder->ops);
-	describe(builder, event, span);
+	torch_ops_describe(builder, event, span);
 	builder->ops->has_operators |= span->kind == SPAN_OP;
 	event->track = span->track_index;
 	event->parent = around;
@@ -328,7 +328,7 @@ static void add_bytes_of_children(struct torch_ops *ops)
 	}
 }
 
-static void add_memory(struct builder *builder)
+static void torch_ops_add_memory(struct builder *builder)
 {
 	const struct model *model = builder->model;
 
@@ -407,7 +407,7 @@ static void add_sources(struct builder *builder)
 /* ---- merge and sort ---- */
 
 /* Parents come before their children, so one pass finds chains of any length. */
-static void merge(struct torch_ops *ops)
+static void torch_ops_merge(struct torch_ops *ops)
 {
 	for (uint32_t i = 0; i < ops->event_count; i++)
 		if (ops->events[i].parent != TORCH_NONE)
@@ -457,7 +457,7 @@ struct torch_ops_sort_key {
 	uint32_t index;
 };
 
-static int compare_keys(const void *left, const void *right)
+static int torch_ops_compare_keys(const void *left, const void *right)
 {
 	const struct torch_ops_sort_key *a = left, *b = right;
 
@@ -477,7 +477,7 @@ static void sort_events(struct torch_ops *ops)
 		if (!event->is_merged)
 			keys[ops->order_count++] = (struct torch_ops_sort_key){event->start_us, event->end_us, i};
 	}
-	merge_sort_in(storage, keys, ops->order_count, sizeof(*keys), compare_keys);
+	merge_sort_in(storage, keys, ops->order_count, sizeof(*keys), torch_ops_compare_keys);
 	ops->order = storage_resize(storage, NULL, (size_t)ops->order_count + 1, sizeof(*ops->order));
 	for (uint32_t i = 0; i < ops->order_count; i++)
 		ops->order[i] = keys[i].index;
@@ -486,7 +486,7 @@ static void sort_events(struct torch_ops *ops)
 
 /* ---- rows ---- */
 
-static uint32_t hash_of(const struct torch_event *event, bool is_by_shape)
+static uint32_t torch_ops_hash_of(const struct torch_event *event, bool is_by_shape)
 {
 	const char *const texts[] = {event->name, event->source, is_by_shape ? event->shapes : ""};
 	uint64_t hash = event->is_annotation + 2u * event->is_device;
@@ -497,7 +497,7 @@ static uint32_t hash_of(const struct torch_event *event, bool is_by_shape)
 	return (uint32_t)(hash ^ hash >> 32);
 }
 
-static bool is_same(const struct torch_event *a, const struct torch_event *b, bool is_by_shape)
+static bool torch_ops_is_same(const struct torch_event *a, const struct torch_event *b, bool is_by_shape)
 {
 	return a->is_annotation == b->is_annotation && a->is_device == b->is_device && !strcmp(a->name, b->name) &&
 	       !strcmp(a->source, b->source) && (!is_by_shape || !strcmp(a->shapes, b->shapes));
@@ -533,19 +533,19 @@ struct torch_ops_grouping {
 	} recent[1024]; /* by the addresses of texts: most events have those of one shortly before */
 };
 
-static uint32_t add_row(struct torch_ops *ops, const struct torch_event *first)
+static uint32_t torch_ops_add_row(struct torch_ops *ops, const struct torch_event *first)
 {
 	STORAGE_GROW(ops->model->storage, ops->rows, ops->row_count, ops->row_capacity, 64);
 	ops->rows[ops->row_count] = (struct torch_row){.first = first};
 	return ops->row_count++;
 }
 
-static uint32_t *find_slot(const struct torch_ops_grouping *grouping, const struct torch_event *event)
+static uint32_t *torch_ops_find_slot(const struct torch_ops_grouping *grouping, const struct torch_event *event)
 {
-	uint32_t slot = hash_of(event, grouping->is_by_shape) & (grouping->slot_count - 1);
+	uint32_t slot = torch_ops_hash_of(event, grouping->is_by_shape) & (grouping->slot_count - 1);
 
 	while (grouping->slots[slot] &&
-	       !is_same(grouping->ops->rows[grouping->slots[slot] - 1].first, event, grouping->is_by_shape))
+	       !torch_ops_is_same(grouping->ops->rows[grouping->slots[slot] - 1].first, event, grouping->is_by_shape))
 		slot = (slot + 1) & (grouping->slot_count - 1);
 	return &grouping->slots[slot];
 }
@@ -562,7 +562,7 @@ static void make_slots(struct torch_ops_grouping *grouping)
 	memset(grouping->slots, 0, count * sizeof(*grouping->slots));
 	grouping->slot_count = count;
 	for (uint32_t row = 0; row < ops->row_count; row++)
-		*find_slot(grouping, ops->rows[row].first) = row + 1;
+		*torch_ops_find_slot(grouping, ops->rows[row].first) = row + 1;
 }
 
 static uint32_t row_of(struct torch_ops_grouping *grouping, const struct torch_event *event)
@@ -577,9 +577,9 @@ static uint32_t row_of(struct torch_ops_grouping *grouping, const struct torch_e
 	    like->is_annotation == event->is_annotation && like->is_device == event->is_device)
 		return recent->row;
 	make_slots(grouping);
-	slot = find_slot(grouping, event);
+	slot = torch_ops_find_slot(grouping, event);
 	if (!*slot)
-		*slot = add_row(grouping->ops, event) + 1;
+		*slot = torch_ops_add_row(grouping->ops, event) + 1;
 	*recent = (struct recent){event, *slot - 1};
 	return recent->row;
 }
@@ -590,7 +590,7 @@ static void group(struct torch_ops *ops, enum torch_group by)
 
 	for (uint32_t i = 0; i < ops->order_count; i++) {
 		const struct torch_event *event = &ops->events[ops->order[i]];
-		uint32_t row = by == TORCH_BY_CALL ? add_row(ops, event) : row_of(&grouping, event);
+		uint32_t row = by == TORCH_BY_CALL ? torch_ops_add_row(ops, event) : row_of(&grouping, event);
 
 		add_to_row(&ops->rows[row], event);
 	}
@@ -623,7 +623,7 @@ void torch_ops_init(struct torch_ops *ops, const struct model *model, const stru
 	                          .is_without_shapes = options->is_without_shapes,
 	                          .flops = {.model = model},
 	                          .group = options->group,
-	                          .names = {.classify = classify_name}};
+	                          .names = {.classify = torch_ops_classify_name}};
 
 	*ops = (struct torch_ops){.model = model};
 	flop_likeness_init(&builder.likeness, model);
@@ -640,7 +640,7 @@ void torch_ops_init(struct torch_ops *ops, const struct model *model, const stru
 		                                                   sizeof(**builder.event_of));
 		builder.next_step = 0;
 		if (!is_left_out)
-			model_visit_spans(model, i, visit, &builder);
+			model_visit_spans(model, i, torch_ops_visit, &builder);
 	}
 	if (options->frames && !builder.is_trace)
 		add_sources(&builder);
@@ -649,7 +649,7 @@ void torch_ops_init(struct torch_ops *ops, const struct model *model, const stru
 	if (builder.is_trace)
 		torch_trace_arrange(ops, model, builder.base_ns, options);
 	else if (!options->is_without_memory)
-		add_memory(&builder);
+		torch_ops_add_memory(&builder);
 	if (ops->has_async && !builder.is_trace) /* what is in one is in what is around that */
 		torch_trace_find_parents(ops, model);
 	for (uint32_t i = 0; i < model->tracks_count; i++)
@@ -660,7 +660,7 @@ void torch_ops_init(struct torch_ops *ops, const struct model *model, const stru
 	flop_walk_release(&builder.walk);
 	flop_likeness_release(&builder.likeness);
 	name_classes_release(&builder.names);
-	merge(ops);
+	torch_ops_merge(ops);
 	add_up_children(ops);
 	sort_events(ops);
 	group(ops, options->group);

@@ -97,7 +97,7 @@ struct torch_trace_change { /* of the host or of devices, in order of time */
 	int32_t opened; /* events that begin to cover it here, minus those that stopped */
 };
 
-static int compare_changes(const void *left, const void *right)
+static int torch_trace_compare_changes(const void *left, const void *right)
 {
 	const struct torch_trace_change *a = left, *b = right;
 
@@ -120,7 +120,7 @@ static struct torch_trace_change *list_changes(const struct model *model, uint32
 		if (model->memory[i].has_bytes && !model->memory[i].is_found)
 			changes[(*count)++] = (struct torch_trace_change){.time_ns = model->memory[i].time_ns,
 			                                                  .memory = &model->memory[i]};
-	merge_sort_in(model->storage, changes, *count, sizeof(*changes), compare_changes);
+	merge_sort_in(model->storage, changes, *count, sizeof(*changes), torch_trace_compare_changes);
 	changes[*count] = (struct torch_trace_change){0};
 	for (uint32_t i = 0; i <= *count; i++) {
 		changes[i].before[0] = sums[0];

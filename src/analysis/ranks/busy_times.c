@@ -18,17 +18,17 @@ enum { /* by string, in busy->counts; 0: not looked at */
 	COUNTS_NOT_WITH_ALL_IN_IT,
 };
 
-static void append(struct busy_times *busy, int64_t start_ns, int64_t end_ns)
+static void busy_times_append(struct busy_times *busy, int64_t start_ns, int64_t end_ns)
 {
 	MEMORY_GROW(busy->list, busy->count, busy->capacity, 1024);
 	busy->list[busy->count++] = (struct busy_time){start_ns, end_ns};
 }
 
 /* Spans come by their starts: what begins before the end of the last one is inside of it. */
-static void add(struct busy_times *busy, int64_t start_ns, int64_t end_ns)
+static void busy_times_add(struct busy_times *busy, int64_t start_ns, int64_t end_ns)
 {
 	if (start_ns >= busy->waits_until_ns && (!busy->count || start_ns >= busy->list[busy->count - 1].end_ns))
-		append(busy, start_ns, end_ns);
+		busy_times_append(busy, start_ns, end_ns);
 }
 
 /* A wait; the operator that it is inside of, when there is one, was busy before it and will be behind it. */
@@ -43,9 +43,9 @@ static void take_out(struct busy_times *busy, int64_t start_ns, int64_t end_ns)
 		return;
 	whole = busy->list[--busy->count];
 	if (start_ns > whole.start_ns)
-		append(busy, whole.start_ns, start_ns);
+		busy_times_append(busy, whole.start_ns, start_ns);
 	if (whole.end_ns > end_ns)
-		append(busy, end_ns, whole.end_ns);
+		busy_times_append(busy, end_ns, whole.end_ns);
 }
 
 /* PyTorch's own nodes have a number at the end ("MulBackward0"), those written in Python do not. */
@@ -59,7 +59,7 @@ static uint8_t how_it_counts(const char *name)
 	               : COUNTS;
 }
 
-static uint8_t counts(struct busy_times *busy, const struct model *model, uint32_t name)
+static uint8_t busy_times_counts(struct busy_times *busy, const struct model *model, uint32_t name)
 {
 	if (name >= busy->counts_capacity) {
 		uint32_t capacity = 2 * name + 64;
@@ -76,7 +76,7 @@ static uint8_t counts(struct busy_times *busy, const struct model *model, uint32
 static void add_operator(struct busy_times *busy, uint8_t counting, int64_t start_ns, int64_t end_ns)
 {
 	if (counting == COUNTS)
-		add(busy, start_ns, end_ns);
+		busy_times_add(busy, start_ns, end_ns);
 	else if (counting == COUNTS_NOT_WITH_ALL_IN_IT)
 		take_out(busy, start_ns, end_ns);
 }
@@ -95,7 +95,7 @@ void busy_times_of(struct busy_times *busy, const struct model *model, uint32_t 
 
 		for (uint32_t i = 0; i < chunk->count; i++) {
 			if (chunk->kind[i] == SPAN_OP)
-				add_operator(busy, counts(busy, model, chunk->name[i]), chunk->start_ns[i],
+				add_operator(busy, busy_times_counts(busy, model, chunk->name[i]), chunk->start_ns[i],
 				             chunk->start_ns[i] + chunk->dur_ns[i]);
 		}
 		model_chunk_done(model, chunk);

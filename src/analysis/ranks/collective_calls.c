@@ -29,7 +29,7 @@ struct call_search {
 	uint8_t *classes; /* by string: enum call_class */
 };
 
-static enum call_class class_of(const char *name)
+static enum call_class collective_calls_class_of(const char *name)
 {
 	return pytorch_begins(name, PYTORCH_COLLECTIVE)                              ? CALL_ISSUE
 	       : pytorch_begins(name, PYTORCH_GLOO) || pytorch_begins(name, "nccl:") ? CALL_EXECUTION
@@ -37,21 +37,21 @@ static enum call_class class_of(const char *name)
 }
 
 /* Of all names. False: none is of a collective, as in most recordings. */
-static bool classify(struct call_search *search)
+static bool collective_calls_classify(struct call_search *search)
 {
 	const struct intern *strings = &search->model->strings;
 	bool has_any = false;
 
 	search->classes = memory_resize(NULL, (size_t)strings->count + 1, 1);
 	for (uint32_t name = 0; name <= strings->count; name++) {
-		search->classes[name] = (uint8_t)class_of(intern_text(strings, name));
+		search->classes[name] = (uint8_t)collective_calls_class_of(intern_text(strings, name));
 		has_any |= search->classes[name] != CALL_NONE;
 	}
 	return has_any;
 }
 
-static void add(struct storage *storage, struct collective_call **list, uint32_t *count, uint32_t *capacity,
-                const struct collective_call *call)
+static void collective_calls_add(struct storage *storage, struct collective_call **list, uint32_t *count,
+                                 uint32_t *capacity, const struct collective_call *call)
 {
 	STORAGE_GROW(storage, *list, *count, *capacity, 256);
 	(*list)[(*count)++] = *call;
@@ -112,20 +112,20 @@ static void search_track(struct call_search *search, uint32_t number)
 
 			if (class == CALL_EXECUTION && call.start_ns >= since_ns) {
 				call.group = collective_group_of(search->model, number, chunk->first_row + i);
-				add(calls->storage, &calls->executions, &calls->execution_count,
-				    &search->execution_capacity, &call);
+				collective_calls_add(calls->storage, &calls->executions, &calls->execution_count,
+				                     &search->execution_capacity, &call);
 			} else if (class == CALL_ISSUE && call.start_ns >= issued_ns) {
 				issued_ns = call.end_ns;
 				if (call.start_ns >= since_ns)
-					add(calls->storage, &calls->issues, &calls->issue_count,
-					    &search->issue_capacity, &call);
+					collective_calls_add(calls->storage, &calls->issues, &calls->issue_count,
+					                     &search->issue_capacity, &call);
 			}
 		}
 		model_chunk_done(search->model, chunk);
 	}
 }
 
-static int compare_calls(const void *left, const void *right)
+static int collective_calls_compare_calls(const void *left, const void *right)
 {
 	const struct collective_call *a = left, *b = right;
 
@@ -237,7 +237,7 @@ static void describe_execution(struct collective_call *call, const struct model 
 		call->elements = elements_of(model_text(model, call->inputs), NO_TENSOR);
 }
 
-static int compare_keys(const struct collective_call *a, const struct collective_call *b)
+static int collective_calls_compare_keys(const struct collective_call *a, const struct collective_call *b)
 {
 	if (a->process != b->process)
 		return a->process < b->process ? -1 : 1;
@@ -250,7 +250,7 @@ static int compare_by_key(const void *left, const void *right)
 {
 	const struct collective_call *a = *(struct collective_call *const *)left,
 				     *b = *(struct collective_call *const *)right;
-	int order = compare_keys(a, b);
+	int order = collective_calls_compare_keys(a, b);
 
 	if (order)
 		return order;
@@ -274,7 +274,7 @@ static uint32_t end_of_key(struct collective_call *const *sorted, uint32_t first
 {
 	uint32_t end = first;
 
-	while (end < count && !compare_keys(sorted[end], sorted[first]))
+	while (end < count && !collective_calls_compare_keys(sorted[end], sorted[first]))
 		end++;
 	return end;
 }
@@ -336,7 +336,7 @@ static void match(struct collective_calls *calls, const struct model *model)
 	issues = by_key(calls->storage, calls->issues, calls->issue_count);
 	executions = by_key(calls->storage, calls->executions, calls->execution_count);
 	while (i < calls->issue_count && e < calls->execution_count) {
-		int order = compare_keys(issues[i], executions[e]);
+		int order = collective_calls_compare_keys(issues[i], executions[e]);
 		uint32_t issues_end = end_of_key(issues, i, calls->issue_count);
 		uint32_t executions_end = end_of_key(executions, e, calls->execution_count);
 
@@ -352,7 +352,7 @@ static void match(struct collective_calls *calls, const struct model *model)
 
 /* ---- bytes ---- */
 
-static bool is_number(const char *type, size_t length)
+static bool collective_calls_is_number(const char *type, size_t length)
 {
 	return (length == 6 && !memcmp(type, "Scalar", 6)) || (length == 10 && !memcmp(type, "ScalarList", 10));
 }
@@ -362,12 +362,13 @@ void collective_calls_find(struct collective_calls *calls, const struct model *m
 	struct call_search search = {.model = model, .calls = calls};
 
 	*calls = (struct collective_calls){.storage = model->storage};
-	bool is_worth_it = classify(&search);
+	bool is_worth_it = collective_calls_classify(&search);
 	for (uint32_t track = 0; track < model->tracks_count && is_worth_it; track++)
 		search_track(&search, track);
-	merge_sort_in(calls->storage, calls->issues, calls->issue_count, sizeof(*calls->issues), compare_calls);
+	merge_sort_in(calls->storage, calls->issues, calls->issue_count, sizeof(*calls->issues),
+	              collective_calls_compare_calls);
 	merge_sort_in(calls->storage, calls->executions, calls->execution_count, sizeof(*calls->executions),
-	              compare_calls);
+	              collective_calls_compare_calls);
 	match(calls, model);
 	free(search.classes);
 }
@@ -415,7 +416,7 @@ bool collective_bytes(const char *inputs, double *bytes, const char **reason)
 	*reason = "the size of one of its types is not known";
 	for (types += 3; *inputs == '['; types += types[0] == ';') {
 		size_t length = strcspn(types, ";\n");
-		bool is_tensor = length && !is_number(types, length), has_sizes = inputs[1] != ']';
+		bool is_tensor = length && !collective_calls_is_number(types, length), has_sizes = inputs[1] != ']';
 		const struct pytorch_type *type = is_tensor ? pytorch_type_named(types, length) : NULL;
 		double count = elements(&inputs);
 

@@ -51,7 +51,7 @@ static bool is_joint(const char *collective)
 	return false;
 }
 
-static void add_run(struct matches_search *search, const struct collective_run *run)
+static void matches_add_run(struct matches_search *search, const struct collective_run *run)
 {
 	struct collective_matches *matches = search->matches;
 
@@ -87,7 +87,7 @@ static void take_group(struct matches_search *search, struct collective_run *run
 	run->members = model_text(model, own.members ? own.members : around.members);
 }
 
-static void add_kernel(struct matches_search *search, const struct work *item, uint32_t process)
+static void matches_add_kernel(struct matches_search *search, const struct work *item, uint32_t process)
 {
 	const struct model *model = search->model;
 	const struct launch *launch = launches_of(search->launches, item->track, item->row);
@@ -101,7 +101,7 @@ static void add_kernel(struct matches_search *search, const struct work *item, u
 		chunk = track_chunk(model->tracks[launch->track], launch->row, &i);
 	run.step = step_number(model, chunk->step[i]);
 	search->has_kernels[process] = true;
-	add_run(search, &run);
+	matches_add_run(search, &run);
 }
 
 static void add_kernels(struct matches_search *search)
@@ -114,7 +114,7 @@ static void add_kernels(struct matches_search *search)
 		device_work_get(&work, search->model, search->options, devices[i].process, devices[i].device);
 		for (size_t n = 0; n < work.count; n++)
 			if (work.items[n].class == WORK_COMMUNICATION)
-				add_kernel(search, &work.items[n], devices[i].process);
+				matches_add_kernel(search, &work.items[n], devices[i].process);
 	}
 	device_work_release(&work);
 	free(devices);
@@ -137,7 +137,7 @@ static void add_executions(struct matches_search *search, const struct collectiv
 		if (search->has_kernels[call->process] || !pytorch_begins(name, PYTORCH_GLOO))
 			continue;
 		communication_size_of_inputs(&run.size, model_text(search->model, call->inputs));
-		add_run(search, &run);
+		matches_add_run(search, &run);
 	}
 }
 
@@ -178,7 +178,7 @@ static int compare_nth(const void *left, const void *right)
 }
 
 /* They are of a kind, group and step. */
-static uint32_t count_ranks(const struct collective_run *list, uint32_t count)
+static uint32_t matches_count_ranks(const struct collective_run *list, uint32_t count)
 {
 	uint32_t ranks = 0;
 
@@ -220,7 +220,7 @@ static void match_runs(struct collective_matches *matches)
 		for (end = first + 1;
 		     end < matches->count && !compare_kinds(&matches->list[first], &matches->list[end]);)
 			end++;
-		if (most && count_ranks(matches->list + first, end - first) > most) {
+		if (most && matches_count_ranks(matches->list + first, end - first) > most) {
 			matches->unnamed += end - first; /* of several groups that have one name, or none */
 			continue;
 		}
@@ -373,7 +373,7 @@ static void take_medians(struct collective_matches *matches, struct distance *di
 	}
 }
 
-static void take_off(struct collective_run *run, int64_t ahead_ns)
+static void matches_take_off(struct collective_run *run, int64_t ahead_ns)
 {
 	clamped_subtract(&run->start_ns, ahead_ns);
 	clamped_subtract(&run->end_ns, ahead_ns);
@@ -387,7 +387,7 @@ struct clocks { /* while they are put right */
 	int64_t *medians; /* by process */
 };
 
-static void measure(struct clocks *clocks)
+static void matches_measure(struct clocks *clocks)
 {
 	find_distances(clocks->matches, clocks->distances, clocks->values, false);
 	take_medians(clocks->matches, clocks->distances, clocks->medians);
@@ -398,9 +398,9 @@ static void put_clocks_right(struct clocks *clocks)
 	struct collective_matches *matches = clocks->matches;
 
 	for (int round = 0; round < CLOCK_ROUNDS; round++) {
-		measure(clocks);
+		matches_measure(clocks);
 		for (uint32_t i = 0; i < matches->count; i++)
-			take_off(&matches->list[i], clocks->medians[matches->list[i].process]);
+			matches_take_off(&matches->list[i], clocks->medians[matches->list[i].process]);
 	}
 }
 
@@ -445,7 +445,7 @@ static void follow_clock(struct collective_matches *matches, const struct distan
 	double values[2 * AROUND + 1];
 
 	for (uint32_t i = 0; i < count; i++)
-		take_off(&matches->list[distances[i].run], (int64_t)median_around(distances, count, i, values));
+		matches_take_off(&matches->list[distances[i].run], (int64_t)median_around(distances, count, i, values));
 }
 
 /* By step before time: a clock that was set back is in one minute twice. */
@@ -554,7 +554,7 @@ static void find_clocks(struct collective_matches *matches, uint32_t processes)
 	                        memory_resize(NULL, (size_t)processes + 1, sizeof(*clocks.medians))};
 
 	memset(clocks.medians, 0, processes * sizeof(*clocks.medians));
-	measure(&clocks);
+	matches_measure(&clocks);
 	if (!matches->has_one_clock) {
 		put_clocks_right(&clocks);
 		follow_clocks(&clocks);

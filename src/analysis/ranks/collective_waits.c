@@ -26,7 +26,7 @@ static int compare_groups(const void *left, const void *right)
 	return (a->group > b->group) - (a->group < b->group);
 }
 
-static void put_in_order(struct collective_waits *waits, const struct collective_matches *matches)
+static void collective_waits_put_in_order(struct collective_waits *waits, const struct collective_matches *matches)
 {
 	struct timed_group *timed = memory_resize(NULL, (size_t)matches->group_count + 1, sizeof(*timed));
 
@@ -63,8 +63,8 @@ static void add_last(struct intervals *waited, int64_t start_ns, int64_t end_ns)
 	intervals_add(waited, start_ns, end_ns);
 }
 
-static void find_waits(struct collective_wait *waits, const struct collective_matches *matches, uint32_t group,
-                       struct intervals *waited)
+static void collective_waits_find_waits(struct collective_wait *waits, const struct collective_matches *matches,
+                                        uint32_t group, struct intervals *waited)
 {
 	const struct collective_match *match = &matches->groups[group];
 	const struct collective_run *runs = &matches->list[match->first];
@@ -93,9 +93,9 @@ void collective_waits_find(struct collective_waits *waits, const struct collecti
 	waits->order = memory_resize(NULL, (size_t)matches->group_count + 1, sizeof(*waits->order));
 	memset(waited, 0, ((size_t)processes + 1) * sizeof(*waited));
 	memset(waits->list, 0, ((size_t)matches->count + 1) * sizeof(*waits->list));
-	put_in_order(waits, matches);
+	collective_waits_put_in_order(waits, matches);
 	for (uint32_t i = 0; i < matches->group_count; i++)
-		find_waits(waits->list, matches, waits->order[i], waited);
+		collective_waits_find_waits(waits->list, matches, waits->order[i], waited);
 	for (uint32_t i = 0; i < processes; i++)
 		intervals_release(&waited[i]);
 	free(waited);

@@ -164,7 +164,7 @@ struct collectives_fold {
 
 /* ---- groups ---- */
 
-static struct collectives_group *group_of(struct collectives_fold *fold, const struct collective_call *call)
+static struct collectives_group *collectives_group_of(struct collectives_fold *fold, const struct collective_call *call)
 {
 	uint32_t kind = number_map_add(&fold->kinds, (uint64_t)call->name << 32 | call->inputs, fold->kinds.count);
 	uint32_t grouped = number_map_add(&fold->grouped, (uint64_t)kind << 32 | call->group.name, fold->grouped.count);
@@ -179,8 +179,8 @@ static struct collectives_group *group_of(struct collectives_fold *fold, const s
 }
 
 /* Which step a collective is of says the call that issued it, where that is known. */
-static bool counts(struct collectives_fold *fold, const struct collective_call *call,
-                   const struct collective_call *issue)
+static bool collectives_counts(struct collectives_fold *fold, const struct collective_call *call,
+                               const struct collective_call *issue)
 {
 	bool is_counted = !fold->is_sample || step_kinds_is_whole(fold->times, issue ? issue->step : call->step);
 
@@ -200,7 +200,7 @@ static struct collectives_sums *sums_of(const struct collectives_fold *fold, str
 
 static void add_execution(struct collectives_fold *fold, const struct collective_call *execution)
 {
-	struct collectives_group *group = group_of(fold, execution);
+	struct collectives_group *group = collectives_group_of(fold, execution);
 	int64_t dur_ns = execution->end_ns - execution->start_ns;
 	const struct collective_call *issue = execution->partner == MODEL_NONE
 	                                              ? NULL
@@ -249,7 +249,7 @@ static void add_executions(struct collectives_fold *fold)
 	for (uint32_t i = 0; i < calls->execution_count; i++) {
 		const struct collective_call *call = &calls->executions[order[i].execution];
 
-		if (counts(fold, call, call->partner == MODEL_NONE ? NULL : &calls->issues[call->partner]))
+		if (collectives_counts(fold, call, call->partner == MODEL_NONE ? NULL : &calls->issues[call->partner]))
 			add_execution(fold, call);
 	}
 	free(order);
@@ -257,7 +257,7 @@ static void add_executions(struct collectives_fold *fold)
 
 static void add_issue(struct collectives_fold *fold, const struct collective_call *issue)
 {
-	struct collectives_group *group = group_of(fold, issue);
+	struct collectives_group *group = collectives_group_of(fold, issue);
 
 	group->issued++;
 	sums_of(fold, group, issue->step)->count++;
@@ -266,7 +266,7 @@ static void add_issue(struct collectives_fold *fold, const struct collective_cal
 
 /* ---- the table ---- */
 
-static struct collectives_sums join(const struct collectives_sums sums[2], double factor)
+static struct collectives_sums collectives_join(const struct collectives_sums sums[2], double factor)
 {
 	struct collectives_sums joined = sums[0];
 
@@ -277,8 +277,8 @@ static struct collectives_sums join(const struct collectives_sums sums[2], doubl
 	return joined;
 }
 
-static void set_bytes(struct table *table, int row, const struct model *model, const struct collectives_group *group,
-                      int64_t count)
+static void collectives_set_bytes(struct table *table, int row, const struct model *model,
+                                  const struct collectives_group *group, int64_t count)
 {
 	const char *reason;
 	double bytes;
@@ -292,12 +292,13 @@ static void set_bytes(struct table *table, int row, const struct model *model, c
 	table_set_missing(table, row, COLLECTIVE_TOTAL_BYTES, reason);
 }
 
-static void add_row(struct table *table, const struct collectives_fold *fold, const struct collectives_group *group)
+static void collectives_add_row(struct table *table, const struct collectives_fold *fold,
+                                const struct collectives_group *group)
 {
 	const struct model *model = fold->model;
-	const struct collectives_sums recorded = join(group->sums, 1);
-	const struct collectives_sums sums = join(group->sums,
-	                                          fold->factor == 1 ? 1 : step_sightings_factor(&group->seen));
+	const struct collectives_sums recorded = collectives_join(group->sums, 1);
+	const struct collectives_sums sums = collectives_join(
+		group->sums, fold->factor == 1 ? 1 : step_sightings_factor(&group->seen));
 	static const char unmatched[] =
 		"which call issued which cannot be known: there are not as many of both of this kind and size, or one "
 		"is executed before its call";
@@ -306,7 +307,7 @@ static void add_row(struct table *table, const struct collectives_fold *fold, co
 
 	table_set_text(table, row, COLLECTIVE_PROCESS, process_label(model, group->process, &table->arena));
 	table_set_text(table, row, COLLECTIVE_NAME, model_text(model, group->name));
-	set_bytes(table, row, model, group, sums.count);
+	collectives_set_bytes(table, row, model, group, sums.count);
 	table_set_text_or(table, row, COLLECTIVE_GROUP, group->of.name ? model_text(model, group->of.name) : NULL,
 	                  no_group);
 	if (group->of.ranks)
@@ -340,7 +341,7 @@ static const char *removed_note(const struct collectives_fold *fold, struct aren
 
 	for (uint32_t i = 0; i < fold->group_count; i++)
 		if (fold->groups[i].issued)
-			without += join(fold->groups[i].sums, 1).count - fold->groups[i].issued;
+			without += collectives_join(fold->groups[i].sums, 1).count - fold->groups[i].issued;
 	return without ? arena_printf(
 				 arena,
 				 "%s begun by calls that were removed again: issue, queue and exposed are of the others",
@@ -361,8 +362,8 @@ static const char *notes(const struct collectives_fold *fold, const struct table
 	return removed && part ? arena_printf(arena, "%s; %s", part, removed) : part ? part : removed;
 }
 
-static enum status run(const struct model *model, const struct analysis_options *options, struct table *table,
-                       struct error *err)
+static enum status collectives_run(const struct model *model, const struct analysis_options *options,
+                                   struct table *table, struct error *err)
 {
 	struct collectives_fold fold = {.model = model,
 	                                .kinds = {.storage = model->storage},
@@ -384,12 +385,13 @@ static enum status run(const struct model *model, const struct analysis_options 
 	fold.factor = fold.is_sample ? step_kinds_job_factor(fold.times) : 1;
 	add_executions(&fold);
 	for (uint32_t i = 0; i < fold.calls->issue_count; i++) {
-		if (fold.calls->issues[i].partner == MODEL_NONE && counts(&fold, &fold.calls->issues[i], NULL))
+		if (fold.calls->issues[i].partner == MODEL_NONE &&
+		    collectives_counts(&fold, &fold.calls->issues[i], NULL))
 			add_issue(&fold, &fold.calls->issues[i]);
 	}
 	table_bound(table, COLLECTIVE_TIME);
 	for (uint32_t i = 0; i < fold.group_count; i++)
-		add_row(table, &fold, &fold.groups[i]);
+		collectives_add_row(table, &fold, &fold.groups[i]);
 	table_add_more(table, COLLECTIVE_NAME);
 	table_sort(table, COLLECTIVE_TIME, false);
 	table->note = notes(&fold, table, &table->arena);
@@ -410,6 +412,6 @@ static enum status run(const struct model *model, const struct analysis_options 
 const struct analysis analysis_collectives = {
 	.name = "collectives",
 	.question = "what do ranks exchange, and who waits for it?",
-	.run = run,
+	.run = collectives_run,
 	.is_of_operators = true,
 };

@@ -145,7 +145,7 @@ static uint64_t hash_bytes(uint64_t hash, const void *bytes, size_t length)
 }
 
 /* 64 bits over all that makes a row; two different rows do not meet in practice. */
-static uint64_t key_of(const struct communication_group *group)
+static uint64_t communication_key_of(const struct communication_group *group)
 {
 	uint64_t hash = hash_bytes(0xcbf29ce484222325u, &group->process, sizeof(group->process));
 
@@ -158,9 +158,10 @@ static uint64_t key_of(const struct communication_group *group)
 	return hash_bytes(hash, group->size.dtype, strlen(group->size.dtype));
 }
 
-static struct communication_group *group_of(struct communication_fold *fold, const struct communication_group *wanted)
+static struct communication_group *communication_group_of(struct communication_fold *fold,
+                                                          const struct communication_group *wanted)
 {
-	uint64_t key = key_of(wanted);
+	uint64_t key = communication_key_of(wanted);
 	uint32_t found = number_map_add(&fold->by_key, key, fold->count);
 
 	if (found == fold->count) {
@@ -170,7 +171,8 @@ static struct communication_group *group_of(struct communication_fold *fold, con
 	return &fold->groups[found];
 }
 
-static void add_kernel(struct communication_fold *fold, const struct device *device, const struct work *item)
+static void communication_add_kernel(struct communication_fold *fold, const struct device *device,
+                                     const struct work *item)
 {
 	int64_t dur_ns = item->end_ns - item->start_ns;
 	struct communication_group wanted = {.process = device->process, .device = device->device, .min_ns = INT64_MAX},
@@ -180,7 +182,7 @@ static void add_kernel(struct communication_fold *fold, const struct device *dev
 
 	wanted.kernel = chunk->name[i];
 	communication_size_find(&wanted.size, fold->model, fold->launches, &fold->configs, item->track, item->row);
-	group = group_of(fold, &wanted);
+	group = communication_group_of(fold, &wanted);
 	group->count++;
 	clamped_add(&group->total_ns, dur_ns);
 	group->min_ns = dur_ns < group->min_ns ? dur_ns : group->min_ns;
@@ -188,7 +190,7 @@ static void add_kernel(struct communication_fold *fold, const struct device *dev
 	clamped_add(&group->exposed_ns, dur_ns - intervals_within(&fold->device.compute, item->start_ns, item->end_ns));
 }
 
-static void fold_run(struct communication_fold *fold)
+static void communication_fold_run(struct communication_fold *fold)
 {
 	struct device *devices;
 	size_t count = devices_find(&devices, fold->model);
@@ -201,7 +203,7 @@ static void fold_run(struct communication_fold *fold)
 
 			if (item->class == WORK_COMMUNICATION &&
 			    device_work_is_selected(fold->model, fold->options, fold->launches, item->track, item->row))
-				add_kernel(fold, &devices[i], item);
+				communication_add_kernel(fold, &devices[i], item);
 		}
 	}
 	free(devices);
@@ -248,7 +250,8 @@ static void set_rates(struct table *table, int row, const struct communication_g
 		table_set_double(table, row, COMM_BUS_RATE, rate * communication_bus_factor(size));
 }
 
-static void add_row(struct table *table, const struct model *model, const struct communication_group *group)
+static void communication_add_row(struct table *table, const struct model *model,
+                                  const struct communication_group *group)
 {
 	int row = table_row(table);
 
@@ -268,14 +271,14 @@ static void add_row(struct table *table, const struct model *model, const struct
 	set_rates(table, row, group);
 }
 
-static enum status run(const struct model *model, const struct analysis_options *options, struct table *table,
-                       struct error *err)
+static enum status communication_run(const struct model *model, const struct analysis_options *options,
+                                     struct table *table, struct error *err)
 {
 	struct launches own = {0};
 	struct communication_fold fold = {.model = model, .options = options, .by_key = {.storage = model->storage}};
 
 	fold.launches = launches_get(&own, model, options);
-	fold_run(&fold);
+	communication_fold_run(&fold);
 	table_init(
 		table, "communication", "Communication on devices",
 		"kernels that exchange data between devices, by collective and size; with --steps those launched in these "
@@ -283,7 +286,7 @@ static enum status run(const struct model *model, const struct analysis_options 
 	table_columns(table, columns, COMM_COLUMNS);
 	table_bound(table, COMM_TOTAL);
 	for (uint32_t i = 0; i < fold.count; i++)
-		add_row(table, model, &fold.groups[i]);
+		communication_add_row(table, model, &fold.groups[i]);
 	table_add_more(table, COMM_KERNEL);
 	table_sort(table, COMM_KERNEL, true);
 	table_sort(table, COMM_TOTAL, false);
@@ -301,6 +304,6 @@ static enum status run(const struct model *model, const struct analysis_options 
 const struct analysis analysis_communication = {
 	.name = "communication",
 	.question = "what do devices exchange, and what does it hold up?",
-	.run = run,
+	.run = communication_run,
 	.is_of_devices = true,
 };

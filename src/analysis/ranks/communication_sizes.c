@@ -62,7 +62,7 @@ static void take_config(struct communication_size *size, const struct launch_con
 
 /* ---- the operator's facts, in the form of a launch's ---- */
 
-static void read_arg(struct launch_config *config, const struct model *model, const struct span_arg *arg)
+static void sizes_read_arg(struct launch_config *config, const struct model *model, const struct span_arg *arg)
 {
 	static const struct {
 		const char *key;
@@ -87,7 +87,7 @@ static void take_args(struct communication_size *size, const struct model *model
 
 	for (uint32_t i = model_first_arg(model, track, row);
 	     i < model->args_count && model->args[i].track == track && model->args[i].row == row; i++)
-		read_arg(&config, model, &model->args[i]);
+		sizes_read_arg(&config, model, &model->args[i]);
 	if (config.has_texts >> LAUNCH_COLLECTIVE & 1)
 		take_config(size, &config);
 }

@@ -19,7 +19,7 @@
 #define LATE_NS INT64_C(6000000)
 #define LATE_MOST 4096 /* operators that ran meanwhile */
 
-static void add(struct communication_waits *waits, const struct communication_wait *wait)
+static void communication_add(struct communication_waits *waits, const struct communication_wait *wait)
 {
 	MEMORY_GROW(waits->list, waits->count, waits->capacity, 256);
 	waits->list[waits->count++] = *wait;
@@ -61,7 +61,7 @@ static void add_execution(struct communication_waits *waits, const struct busy_t
 			break;
 	}
 	if (longest.end_ns > longest.start_ns)
-		add(waits, &longest);
+		communication_add(waits, &longest);
 }
 
 static int compare_waits(const void *left, const void *right)

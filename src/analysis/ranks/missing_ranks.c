@@ -32,7 +32,7 @@ struct least { /* ranks that there are at least, and what tells it */
 	int32_t number; /* the end of that */
 };
 
-static void take(struct least *least, int64_t world, const char *from, int64_t number)
+static void missing_ranks_take(struct least *least, int64_t world, const char *from, int64_t number)
 {
 	if (world > least->world && world <= RANKS_MOST)
 		*least = (struct least){(int32_t)world, from, (int32_t)number};
@@ -59,8 +59,8 @@ static void take_group_of_work(struct least *least, const char *inputs)
 
 	if (strstr(inputs, LAUNCH_GROUP_RANKS_NAME "=") && launch_config_read(&config, inputs) &&
 	    launch_config_has(&config, LAUNCH_GROUP_RANKS))
-		take(least, (int64_t)config.numbers[LAUNCH_GROUP_RANKS], "collectives are of a group of ",
-		     (int64_t)config.numbers[LAUNCH_GROUP_RANKS]);
+		missing_ranks_take(least, (int64_t)config.numbers[LAUNCH_GROUP_RANKS], "collectives are of a group of ",
+		                   (int64_t)config.numbers[LAUNCH_GROUP_RANKS]);
 }
 
 static void take_groups_of_operators(struct least *least, const struct model *model)
@@ -72,11 +72,11 @@ static void take_groups_of_operators(struct least *least, const struct model *mo
 		const struct span_arg *arg = &model->args[i];
 
 		if (size && arg->key == size && arg->type == STEPSCOPE_ARG_I64)
-			take(least, arg->i64, "collectives are of a group of ", arg->i64);
+			missing_ranks_take(least, arg->i64, "collectives are of a group of ", arg->i64);
 		if (ranks && arg->key == ranks && arg->type == STEPSCOPE_ARG_SYMBOL) {
 			int64_t largest = largest_of(model_text(model, arg->text));
 
-			take(least, largest + 1, "a group of collectives has rank ", largest);
+			missing_ranks_take(least, largest + 1, "a group of collectives has rank ", largest);
 		}
 	}
 }
@@ -87,7 +87,8 @@ static struct least least_of(const struct model *model)
 	struct least least = {.world = 1};
 
 	for (uint32_t i = 0; i < model->processes_count; i++)
-		take(&least, (int64_t)model->processes[i].rank + 1, "there is rank ", model->processes[i].rank);
+		missing_ranks_take(&least, (int64_t)model->processes[i].rank + 1, "there is rank ",
+		                   model->processes[i].rank);
 	for (uint32_t i = 0; i < model->strings.count; i++)
 		take_group_of_work(&least, intern_text(&model->strings, i));
 	take_groups_of_operators(&least, model);
@@ -96,7 +97,7 @@ static struct least least_of(const struct model *model)
 
 /* ---- which ones ---- */
 
-static int compare_ranks(const void *left, const void *right)
+static int missing_ranks_compare_ranks(const void *left, const void *right)
 {
 	int32_t a = *(const int32_t *)left, b = *(const int32_t *)right;
 
@@ -111,7 +112,7 @@ static uint32_t find_ranks(int32_t *ranks, const struct model *model, int32_t wo
 	for (uint32_t i = 0; i < model->processes_count; i++)
 		if (model->processes[i].rank >= 0 && model->processes[i].rank < world)
 			ranks[found++] = model->processes[i].rank;
-	qsort(ranks, found, sizeof(*ranks), compare_ranks);
+	qsort(ranks, found, sizeof(*ranks), missing_ranks_compare_ranks);
 	for (uint32_t i = 0; i < found; i++)
 		if (!count || ranks[count - 1] != ranks[i])
 			ranks[count++] = ranks[i];
@@ -154,7 +155,8 @@ static const char *name_gaps(const int32_t *ranks, uint32_t count, int32_t world
 	return text;
 }
 
-static struct missing_ranks find(const struct model *model, int32_t world, const char *of, struct arena *arena)
+static struct missing_ranks missing_ranks_search(const struct model *model, int32_t world, const char *of,
+                                                 struct arena *arena)
 {
 	int32_t *ranks = memory_resize(NULL, (size_t)model->processes_count + 1, sizeof(*ranks));
 	uint32_t here = find_ranks(ranks, model, world), unnamed = count_unnamed(model);
@@ -177,12 +179,13 @@ struct missing_ranks missing_ranks_find(const struct model *model, struct arena 
 	struct least least;
 
 	if (world > 1)
-		return find(model, world, arena_printf(arena, "%d", world), arena);
+		return missing_ranks_search(model, world, arena_printf(arena, "%d", world), arena);
 	if (world == 1)
 		return missing;
 	least = least_of(model);
 	if (least.world > 1)
-		missing = find(model, least.world, arena_printf(arena, "at least %d", least.world), arena);
+		missing = missing_ranks_search(model, least.world, arena_printf(arena, "at least %d", least.world),
+		                               arena);
 	if (missing.count)
 		missing.text = arena_printf(arena, "%s (%s%d)", missing.text, least.from, least.number);
 	return missing;

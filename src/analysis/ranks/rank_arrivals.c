@@ -61,7 +61,7 @@ static uint32_t add_rank(struct arrival *list, uint32_t count, const struct coll
 }
 
 /* The arrivals [0, count) are of one step. */
-static void add_step(struct rank_arrival *arrivals, const struct arrival *list, uint32_t count)
+static void rank_arrivals_add_step(struct rank_arrival *arrivals, const struct arrival *list, uint32_t count)
 {
 	int64_t first_ns = list[0].time_ns, last_ns = list[0].time_ns;
 
@@ -97,7 +97,7 @@ static uint32_t sum_steps(struct rank_arrival *arrivals, struct arrival *list, u
 			;
 		if (!is_of_all(list + first, end - first, ranks))
 			continue;
-		add_step(arrivals, list + first, ranks);
+		rank_arrivals_add_step(arrivals, list + first, ranks);
 		steps++;
 	}
 	return steps;
@@ -137,7 +137,7 @@ static void put_clocks_right(struct arrival *list, uint32_t count, const struct 
 		                                                            list[i].time_ns));
 }
 
-static uint32_t count_ranks(const struct step_times *times)
+static uint32_t rank_arrivals_count_ranks(const struct step_times *times)
 {
 	uint32_t ranks = 0;
 
@@ -148,14 +148,14 @@ static uint32_t count_ranks(const struct step_times *times)
 
 /* ---- the last call of a step ---- */
 
-static void find_calls(struct rank_arrivals *arrivals, const struct model *model,
-                       const struct analysis_options *options, const struct step_times *times,
-                       const struct collective_matches *matches)
+static void rank_arrivals_find_calls(struct rank_arrivals *arrivals, const struct model *model,
+                                     const struct analysis_options *options, const struct step_times *times,
+                                     const struct collective_matches *matches)
 {
 	struct collective_calls own = {0};
 	const struct collective_calls *calls = collective_calls_get(&own, model, options);
 	struct arrival *list = memory_resize(NULL, (size_t)calls->issue_count + 1, sizeof(*list));
-	uint32_t ranks = count_ranks(times), count = 0, steps = 0;
+	uint32_t ranks = rank_arrivals_count_ranks(times), count = 0, steps = 0;
 
 	for (uint32_t i = 0; i < times->span_count; i++) {
 		if (times->spans[i].is_rank)
@@ -184,7 +184,7 @@ static void find_calls(struct rank_arrivals *arrivals, const struct model *model
 
 /* ---- waits in collectives ---- */
 
-static int compare_numbers(const void *left, const void *right)
+static int rank_arrivals_compare_numbers(const void *left, const void *right)
 {
 	const struct job_step *a = left, *b = right;
 
@@ -196,7 +196,7 @@ static bool is_measured(const struct step_times *times, int64_t number, uint32_t
 {
 	const struct job_step wanted = {.number = number};
 	const struct job_step *found = times->job_count ? bsearch(&wanted, times->job, times->job_count, sizeof(wanted),
-	                                                          compare_numbers)
+	                                                          rank_arrivals_compare_numbers)
 	                                                : NULL;
 
 	return found && found->measured == ranks;
@@ -237,7 +237,7 @@ static uint32_t process_of_most(const struct rank_arrivals *arrivals, const stru
 static void find_then(struct rank_arrivals *arrivals, const struct model *model, const struct step_times *times,
                       const struct collective_matches *matches, const bool *is_counted)
 {
-	uint32_t ranks = count_ranks(times), slowest = process_of_most(arrivals, times);
+	uint32_t ranks = rank_arrivals_count_ranks(times), slowest = process_of_most(arrivals, times);
 	struct collective_matches rest;
 	struct rank_blame *blames;
 
@@ -256,11 +256,11 @@ static void find_then(struct rank_arrivals *arrivals, const struct model *model,
 	free(rest.groups);
 }
 
-static void find_waits(struct rank_arrivals *arrivals, const struct model *model, const struct step_times *times,
-                       const struct collective_matches *matches)
+static void rank_arrivals_find_waits(struct rank_arrivals *arrivals, const struct model *model,
+                                     const struct step_times *times, const struct collective_matches *matches)
 {
 	bool *is_counted = memory_resize(NULL, (size_t)matches->group_count + 1, sizeof(*is_counted));
-	uint32_t ranks = count_ranks(times), steps;
+	uint32_t ranks = rank_arrivals_count_ranks(times), steps;
 	struct rank_blame *blames;
 
 	for (uint32_t g = 0; g < matches->group_count; g++)
@@ -302,14 +302,14 @@ void rank_arrivals_find(struct rank_arrivals *arrivals, const struct model *mode
 	memset(arrivals->list, 0, ((size_t)times->span_count + 1) * sizeof(*arrivals->list));
 	arrivals->steps = arrivals->measured = 0;
 	arrivals->no_calls = arrivals->no_waits = arrivals->no_then = "there is no other rank";
-	if (count_ranks(times) < 2)
+	if (rank_arrivals_count_ranks(times) < 2)
 		return;
 	arrivals->no_calls = arrivals->no_waits = arrivals->no_then = step_times_ranks_apart(times, model);
 	if (arrivals->no_waits)
 		return;
 	collective_matches_find(&matches, model, options);
-	find_calls(arrivals, model, options, times, &matches);
-	find_waits(arrivals, model, times, &matches);
+	rank_arrivals_find_calls(arrivals, model, options, times, &matches);
+	rank_arrivals_find_waits(arrivals, model, times, &matches);
 	collective_matches_release(&matches);
 }
 

@@ -56,7 +56,7 @@ static void add_fault(struct faults *faults, uint32_t culprit, double ns)
 	faults->list[i].ns += ns;
 }
 
-static bool is_in(const struct blaming *blaming, uint32_t group, uint32_t process)
+static bool rank_blame_is_in(const struct blaming *blaming, uint32_t group, uint32_t process)
 {
 	const struct collective_match *match = &blaming->matches->groups[group];
 	const struct collective_run *runs = &blaming->matches->list[match->first];
@@ -76,14 +76,14 @@ static void find_faults(struct faults *faults, const struct blaming *blaming, ui
 	for (uint32_t i = 1; i <= kept; i++) {
 		const struct blamed_wait *wait = &history->waits[(history->count - i) % WAITS_KEPT];
 
-		if (is_in(blaming, wait->group, other))
+		if (rank_blame_is_in(blaming, wait->group, other))
 			return;
 		if (wait->ns > 0)
 			add_fault(faults, wait->culprit, wait->ns);
 	}
 }
 
-static void remember(struct blaming *blaming, uint32_t process, uint32_t group, uint32_t culprit, double ns)
+static void rank_blame_remember(struct blaming *blaming, uint32_t process, uint32_t group, uint32_t culprit, double ns)
 {
 	struct wait_history *history = &blaming->histories[process];
 
@@ -126,7 +126,7 @@ static void share_out(struct blaming *blaming, uint32_t group, uint32_t process,
 	for (uint32_t i = 0; i < of_last.count; i++) {
 		const struct blamed_wait *fault = &of_last.list[i];
 
-		remember(blaming, process, group, fault->culprit, fault->ns);
+		rank_blame_remember(blaming, process, group, fault->culprit, fault->ns);
 		if (fault->culprit == process) /* it held up the last one in another group */
 			continue;
 		add_blame(blaming, step, fault, process, alone_ns / wait_ns);
@@ -146,7 +146,7 @@ static void blame(struct blaming *blaming, const struct collective_waits *waits,
 			          (double)own[i].alone_ns);
 	for (uint32_t i = 0; i < match->count; i++) /* not before: the others look at what the last one waited */
 		if (runs[i].start_ns == arrival.last_ns)
-			remember(blaming, runs[i].process, group, arrival.last_process, 0);
+			rank_blame_remember(blaming, runs[i].process, group, arrival.last_process, 0);
 }
 
 struct rank_blame *rank_blame_find(const struct collective_matches *matches, uint32_t processes, const bool *is_counted)

@@ -54,8 +54,8 @@ static const char *clock_note(const struct collective_matches *matches, uint32_t
 }
 
 /* A collective is of the steps in which all its ranks recorded it. */
-static const char *add_part(const char *note, const struct model *model, const struct analysis_options *options,
-                            struct arena *arena)
+static const char *rank_collectives_add_part(const char *note, const struct model *model,
+                                             const struct analysis_options *options, struct arena *arena)
 {
 	struct step_times own = {0};
 	const char *part = step_kinds_whole_note(step_times_get(&own, model, options), arena);
@@ -274,8 +274,8 @@ static enum status run_ranks(const struct model *model, const struct analysis_op
 	table_columns(table, rank_columns, RANK_COLUMNS);
 	if (!matches.reason) {
 		add_ranks(table, model, options, &matches);
-		table->note = add_part(clock_note(&matches, model->processes_count, &table->arena), model, options,
-		                       &table->arena);
+		table->note = rank_collectives_add_part(clock_note(&matches, model->processes_count, &table->arena),
+		                                        model, options, &table->arena);
 	}
 	table->empty = matches.reason ? matches.reason : "no collective of several ranks is in the chosen steps";
 	collective_matches_release(&matches);
@@ -540,8 +540,8 @@ static enum status run_times(const struct model *model, const struct analysis_op
 		uint32_t left_out = add_all_times(table, model, options, &matches, is_part);
 
 		step_times_release(&own);
-		table->note = add_part(clock_note(&matches, model->processes_count, &table->arena), model, options,
-		                       &table->arena);
+		table->note = rank_collectives_add_part(clock_note(&matches, model->processes_count, &table->arena),
+		                                        model, options, &table->arena);
 		if (left_out)
 			table->note = arena_printf(&table->arena,
 			                           "%s; %" PRIu32

@@ -76,7 +76,8 @@ static bool mean_of(const struct model *model, const struct step_times *times, u
 	return count > 0;
 }
 
-static void add_row(struct table *table, const struct model *model, const struct step_times *times, int phase)
+static void rank_phases_add_row(struct table *table, const struct model *model, const struct step_times *times,
+                                int phase)
 {
 	double sum = 0, least = 0, most = 0, mean;
 	uint32_t ranks = 0, slowest = MODEL_NONE;
@@ -108,16 +109,16 @@ static void add_row(struct table *table, const struct model *model, const struct
 		table_set_missing(table, row, SPREAD_SLOWEST, "all ranks take the same time");
 }
 
-static void add_rows(struct table *table, const struct model *model, const struct step_times *times)
+static void rank_phases_add_rows(struct table *table, const struct model *model, const struct step_times *times)
 {
-	add_row(table, model, times, PHASE_COUNT);
+	rank_phases_add_row(table, model, times, PHASE_COUNT);
 	for (int phase = 1; phase < PHASE_COUNT; phase++)
-		add_row(table, model, times, phase);
-	add_row(table, model, times, PHASE_OTHER);
+		rank_phases_add_row(table, model, times, phase);
+	rank_phases_add_row(table, model, times, PHASE_OTHER);
 }
 
-static enum status run(const struct model *model, const struct analysis_options *options, struct table *table,
-                       struct error *err)
+static enum status rank_phases_run(const struct model *model, const struct analysis_options *options,
+                                   struct table *table, struct error *err)
 {
 	struct step_times own = {0};
 	const struct step_times *times = step_times_get(&own, model, options);
@@ -127,7 +128,7 @@ static enum status run(const struct model *model, const struct analysis_options 
 	if (step_times_trainings(times, model))
 		table->empty = STEP_TIMES_NO_RANKS;
 	else
-		add_rows(table, model, times);
+		rank_phases_add_rows(table, model, times);
 	if (!table->row_count && !table->empty)
 		table->empty = "there are not two ranks that completed a step";
 	else if (table->row_count)
@@ -139,6 +140,6 @@ static enum status run(const struct model *model, const struct analysis_options 
 const struct analysis analysis_rank_phases = {
 	.name = "rank_phases",
 	.question = "in which phase do ranks differ?",
-	.run = run,
+	.run = rank_phases_run,
 	.is_of_phases = true,
 };

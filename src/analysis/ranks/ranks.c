@@ -235,8 +235,8 @@ static const char *unknown_communication(const struct step_span *span, const str
 	return is_known ? NULL : span->no_waits;
 }
 
-static void add_row(struct table *table, const struct model *model, const struct step_span *span,
-                    const struct rank_mean *mean)
+static void ranks_add_row(struct table *table, const struct model *model, const struct step_span *span,
+                          const struct rank_mean *mean)
 {
 	const struct process *which = &model->processes[span->process];
 	int row = table_row(table);
@@ -287,7 +287,7 @@ static double median_of_others(const double *values, size_t count, double left_o
 }
 
 /* Each against the median of the others that completed a step. */
-static void compare_ranks(struct table *table, const struct rank_mean *means, double *values)
+static void ranks_compare_ranks(struct table *table, const struct rank_mean *means, double *values)
 {
 	size_t count = 0;
 	double longest;
@@ -368,7 +368,7 @@ static void set_arrival(struct table *table, int row, const struct rank_arrivals
 
 /* What the steps of all ranks would be shorter by were one no slower than the next slowest: less than that one's distance to the median, and to the
  * mean. No rank can gain more than it waits for others. */
-static double excess_of(const struct rank_mean *means, int count, int rank, bool has_waits)
+static double ranks_excess_of(const struct rank_mean *means, int count, int rank, bool has_waits)
 {
 	double next_ns = 0, waits_ns = INFINITY;
 	double own_ns = has_waits ? means[rank].alone_ns : means[rank].own_ns;
@@ -414,7 +414,8 @@ static void set_excess(struct table *table, const struct rank_mean *means, bool 
 		else if (!has_waits && unknown)
 			table_set_missing(table, row, RANK_EXCESS, unknown);
 		else
-			table_set_double(table, row, RANK_EXCESS, excess_of(means, table->row_count, row, has_waits));
+			table_set_double(table, row, RANK_EXCESS,
+			                 ranks_excess_of(means, table->row_count, row, has_waits));
 	}
 }
 
@@ -461,8 +462,8 @@ static void set_arrivals(struct table *table, const struct model *model, const s
 	rank_arrivals_release(&arrivals);
 }
 
-static enum status run(const struct model *model, const struct analysis_options *options, struct table *table,
-                       struct error *err)
+static enum status ranks_run(const struct model *model, const struct analysis_options *options, struct table *table,
+                             struct error *err)
 {
 	struct step_times own = {0};
 	const struct step_times *times = step_times_get(&own, model, options);
@@ -478,7 +479,7 @@ static enum status run(const struct model *model, const struct analysis_options 
 		if (!times->spans[i].is_rank)
 			continue;
 		compute_mean(mean, model, options, times, times->spans[i].process, values);
-		add_row(table, model, &times->spans[i], mean);
+		ranks_add_row(table, model, &times->spans[i], mean);
 		if (unknown_communication(&times->spans[i], mean))
 			unknown = times->spans[i].no_waits;
 	}
@@ -487,7 +488,7 @@ static enum status run(const struct model *model, const struct analysis_options 
 	if (unknown)
 		give_up_comparing(table, means, unknown);
 	else
-		compare_ranks(table, means, values);
+		ranks_compare_ranks(table, means, values);
 	set_arrivals(table, model, options, times, means, unknown);
 	table_sort(table, RANK_RANK, true);
 	if (!table->row_count)
@@ -501,6 +502,6 @@ static enum status run(const struct model *model, const struct analysis_options 
 const struct analysis analysis_ranks = {
 	.name = "ranks",
 	.question = "is one rank slower than the others?",
-	.run = run,
+	.run = ranks_run,
 	.is_of_phases = true,
 };

@@ -114,7 +114,7 @@ static void find_functions(struct function_fold *fold)
 	number_map_release(&known);
 }
 
-static void fold_release(struct function_fold *fold)
+static void functions_fold_release(struct function_fold *fold)
 {
 	storage_release(fold->model->storage, fold->function_of);
 	storage_release(fold->model->storage, fold->functions);
@@ -133,7 +133,7 @@ static struct function_row *meet(struct function_fold *fold, uint32_t stack)
 	return function;
 }
 
-static void add_stack(struct function_fold *fold, const struct sampled_stack *stack, uint32_t row)
+static void functions_add_stack(struct function_fold *fold, const struct sampled_stack *stack, uint32_t row)
 {
 	uint32_t node = stack->stack < fold->model->stacks_count ? stack->stack : 0;
 
@@ -162,8 +162,8 @@ static void set_name(struct table *table, int row, const struct function_fold *f
 		table_set_missing(table, row, FUNCTION_FILE, "the frame has no file");
 }
 
-static void add_rows(struct table *table, struct function_fold *fold, const struct sampled_stack *group,
-                     wide_weight whole)
+static void functions_add_rows(struct table *table, struct function_fold *fold, const struct sampled_stack *group,
+                               wide_weight whole)
 {
 	enum sampled_unit unit = sampled_unit_of(fold->model, group->what);
 
@@ -184,8 +184,8 @@ static void add_rows(struct table *table, struct function_fold *fold, const stru
 	fold->met_count = 0;
 }
 
-static enum status run(const struct model *model, const struct analysis_options *options, struct table *table,
-                       struct error *err)
+static enum status functions_run(const struct model *model, const struct analysis_options *options, struct table *table,
+                                 struct error *err)
 {
 	struct function_fold fold = {.model = model, .folder = python_folder(model)};
 	struct sampled_stacks stacks;
@@ -209,15 +209,15 @@ static enum status run(const struct model *model, const struct analysis_options 
 	for (uint32_t first = 0, end; first < stacks.count; first = end) {
 		end = sampled_group_end(&stacks, first, &whole);
 		for (uint32_t i = first; i < end; i++)
-			add_stack(&fold, &stacks.rows[i], i);
-		add_rows(table, &fold, &stacks.rows[first], whole);
+			functions_add_stack(&fold, &stacks.rows[i], i);
+		functions_add_rows(table, &fold, &stacks.rows[first], whole);
 	}
 	table_add_more(table, FUNCTION_NAME);
 	table_sort(table, FUNCTION_NAME, true);
 	table_sort(table, FUNCTION_TOTAL_RATIO, false);
 	table_sort(table, FUNCTION_SELF_RATIO, false);
 	sampled_note(table, model);
-	fold_release(&fold);
+	functions_fold_release(&fold);
 	sampled_stacks_release(&stacks);
 	return STATUS_OK;
 }
@@ -225,6 +225,6 @@ static enum status run(const struct model *model, const struct analysis_options 
 const struct analysis analysis_functions = {
 	.name = "functions",
 	.question = "which functions are the sampled stacks in?",
-	.run = run,
+	.run = functions_run,
 	.splits = BY_THREAD,
 };

@@ -16,7 +16,7 @@
 
 const char sampled_none[] = "the input has no sampled stacks";
 
-static int compare(const void *left, const void *right)
+static int sampled_stacks_compare(const void *left, const void *right)
 {
 	const struct sampled_stack *a = left, *b = right;
 
@@ -42,9 +42,10 @@ void sampled_stacks_init(struct sampled_stacks *stacks, const struct model *mode
 		                                         .weight = sample->weight,
 		                                         .samples = 1};
 	}
-	merge_sort_in(model->storage, stacks->rows, model->samples_count, sizeof(*stacks->rows), compare);
+	merge_sort_in(model->storage, stacks->rows, model->samples_count, sizeof(*stacks->rows),
+	              sampled_stacks_compare);
 	for (uint32_t i = 0; i < model->samples_count; i++) {
-		if (kept && compare(&stacks->rows[kept - 1], &stacks->rows[i]) == 0) {
+		if (kept && sampled_stacks_compare(&stacks->rows[kept - 1], &stacks->rows[i]) == 0) {
 			stacks->rows[kept - 1].weight += stacks->rows[i].weight;
 			stacks->rows[kept - 1].samples++;
 		} else {
@@ -217,8 +218,9 @@ static wide_weight total_of(const struct sampled_stacks *stacks, uint32_t what)
 	return sum;
 }
 
-static void add_thread(struct table *table, const struct model *model, const struct sampled_stacks *stacks,
-                       uint32_t first, uint32_t end, wide_weight weight, wide_weight whole)
+static void sampled_stacks_add_thread(struct table *table, const struct model *model,
+                                      const struct sampled_stacks *stacks, uint32_t first, uint32_t end,
+                                      wide_weight weight, wide_weight whole)
 {
 	const struct sampled_stack *group = &stacks->rows[first];
 	int row = table_row(table);
@@ -251,7 +253,7 @@ static enum status run_threads(const struct model *model, const struct analysis_
 		end = sampled_group_end(&stacks, first, &weight);
 		whole = stacks.rows[first].what == what ? whole : total_of(&stacks, stacks.rows[first].what);
 		what = stacks.rows[first].what;
-		add_thread(table, model, &stacks, first, end, weight, whole);
+		sampled_stacks_add_thread(table, model, &stacks, first, end, weight, whole);
 	}
 	table_sort(table, THREAD_RATIO, false);
 	table->empty = sampled_none;
@@ -291,8 +293,8 @@ static const struct table_column stack_columns[STACK_COLUMNS] = {
                         .definition = "frames, outermost first, with semicolons between them"},
 };
 
-static void add_stack(struct table *table, const struct model *model, const struct sampled_stack *stack,
-                      wide_weight whole)
+static void sampled_stacks_add_stack(struct table *table, const struct model *model, const struct sampled_stack *stack,
+                                     wide_weight whole)
 {
 	int row = table_row(table);
 
@@ -321,7 +323,7 @@ static enum status run_stacks(const struct model *model, const struct analysis_o
 	for (uint32_t first = 0, end; first < stacks.count; first = end) {
 		end = sampled_group_end(&stacks, first, &whole);
 		for (uint32_t i = first; i < end; i++)
-			add_stack(table, model, &stacks.rows[i], whole);
+			sampled_stacks_add_stack(table, model, &stacks.rows[i], whole);
 	}
 	table_add_more(table, STACK_TEXT);
 	table_sort(table, STACK_RATIO, false);

@@ -23,7 +23,7 @@ void intervals_lend(struct intervals *to, const struct intervals *from)
 	to->is_lent = true;
 }
 
-static void reserve(struct intervals *list, size_t capacity)
+static void intervals_reserve(struct intervals *list, size_t capacity)
 {
 	if (capacity <= list->capacity)
 		return;
@@ -33,10 +33,10 @@ static void reserve(struct intervals *list, size_t capacity)
 
 void intervals_grow(struct intervals *list)
 {
-	reserve(list, list->capacity ? list->capacity + 1 : 64);
+	intervals_reserve(list, list->capacity ? list->capacity + 1 : 64);
 }
 
-static void begin(struct intervals *out, const struct intervals *a, const struct intervals *b)
+static void intervals_begin(struct intervals *out, const struct intervals *a, const struct intervals *b)
 {
 	if (out->is_lent)
 		intervals_release(out);
@@ -48,7 +48,7 @@ static void copy(struct intervals *out, const struct intervals *from)
 {
 	if (!from->count)
 		return;
-	reserve(out, from->count);
+	intervals_reserve(out, from->count);
 	memcpy(out->items, from->items, from->count * sizeof(*from->items));
 	out->count = from->count;
 }
@@ -57,12 +57,12 @@ void intervals_join(struct intervals *out, const struct intervals *a, const stru
 {
 	size_t i = 0, k = 0;
 
-	begin(out, a, b);
+	intervals_begin(out, a, b);
 	if (!a->count || !b->count) {
 		copy(out, a->count ? a : b);
 		return;
 	}
-	reserve(out, a->count > b->count ? a->count : b->count);
+	intervals_reserve(out, a->count > b->count ? a->count : b->count);
 	while (i < a->count || k < b->count) {
 		const struct interval *next;
 
@@ -78,12 +78,12 @@ void intervals_subtract(struct intervals *out, const struct intervals *a, const 
 {
 	size_t k = 0;
 
-	begin(out, a, b);
+	intervals_begin(out, a, b);
 	if (!b->count) {
 		copy(out, a);
 		return;
 	}
-	reserve(out, a->count);
+	intervals_reserve(out, a->count);
 	for (size_t i = 0; i < a->count; i++) {
 		int64_t from_ns = a->items[i].start_ns, end_ns = a->items[i].end_ns;
 
@@ -102,7 +102,7 @@ void intervals_intersect(struct intervals *out, const struct intervals *a, const
 {
 	size_t i = 0, k = 0;
 
-	begin(out, a, b);
+	intervals_begin(out, a, b);
 	while (i < a->count && k < b->count) {
 		const struct interval *x = &a->items[i], *y = &b->items[k];
 

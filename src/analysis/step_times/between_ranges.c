@@ -134,7 +134,7 @@ static int64_t outside_steps(const struct between_fold *fold, int64_t start_ns, 
 
 /* ---- the fold ---- */
 
-static uint32_t find_group(struct between_fold *fold, uint32_t name, uint32_t kind)
+static uint32_t between_ranges_find_group(struct between_fold *fold, uint32_t name, uint32_t kind)
 {
 	uint32_t found = number_map_add(&fold->by_name, (uint64_t)kind << 32 | name, fold->group_count);
 
@@ -145,7 +145,7 @@ static uint32_t find_group(struct between_fold *fold, uint32_t name, uint32_t ki
 	return found;
 }
 
-static void leave(struct between_fold *fold, uint32_t depth)
+static void between_ranges_leave(struct between_fold *fold, uint32_t depth)
 {
 	while (fold->stack_depth && fold->stack[fold->stack_depth - 1].depth >= depth) {
 		const struct open_range *left = &fold->stack[--fold->stack_depth];
@@ -161,12 +161,12 @@ static void leave(struct between_fold *fold, uint32_t depth)
 	}
 }
 
-static void visit(struct between_fold *fold, const struct span_chunk *chunk, uint32_t i)
+static void between_ranges_visit(struct between_fold *fold, const struct span_chunk *chunk, uint32_t i)
 {
 	int64_t start_ns = chunk->start_ns[i], end_ns = start_ns + chunk->dur_ns[i], outside_ns, between_ns;
 	struct open_range *around;
 
-	leave(fold, chunk->depth[i]);
+	between_ranges_leave(fold, chunk->depth[i]);
 	between_ns = outside_steps(fold, start_ns > fold->first_ns ? start_ns : fold->first_ns,
 	                           end_ns < fold->last_ns ? end_ns : fold->last_ns);
 	outside_ns = fold->is_window ? between_ns : outside_steps(fold, start_ns, end_ns);
@@ -180,7 +180,8 @@ static void visit(struct between_fold *fold, const struct span_chunk *chunk, uin
 	MEMORY_GROW(fold->stack, fold->stack_depth, fold->stack_capacity, 16);
 	assert(fold->stack);
 	fold->stack[fold->stack_depth++] = (struct open_range){
-		.group = chunk->kind[i] == SPAN_PHASE ? NO_GROUP : find_group(fold, chunk->name[i], chunk->kind[i]),
+		.group = chunk->kind[i] == SPAN_PHASE ? NO_GROUP
+	                                              : between_ranges_find_group(fold, chunk->name[i], chunk->kind[i]),
 		.depth = chunk->depth[i],
 		.outside_ns = outside_ns,
 		.between_ns = between_ns,
@@ -197,13 +198,13 @@ static void visit_track(struct between_fold *fold, const struct track *track)
 		for (uint32_t i = 0; i < chunk->count; i++)
 			if (chunk->kind[i] == SPAN_RANGE || chunk->kind[i] == SPAN_ANNOTATION ||
 			    chunk->kind[i] == SPAN_PHASE)
-				visit(fold, chunk, i);
+				between_ranges_visit(fold, chunk, i);
 		model_chunk_done(fold->model, chunk);
 	}
-	leave(fold, 0);
+	between_ranges_leave(fold, 0);
 }
 
-static void fold_run(struct between_fold *fold)
+static void between_ranges_fold_run(struct between_fold *fold)
 {
 	bool *step_tracks = step_times_tracks(fold->model);
 	uint32_t process = MODEL_NONE;
@@ -222,7 +223,7 @@ static void fold_run(struct between_fold *fold)
 	free(step_tracks);
 }
 
-static void fold_release(struct between_fold *fold)
+static void between_ranges_fold_release(struct between_fold *fold)
 {
 	intervals_release(&fold->steps);
 	number_map_release(&fold->by_name);
@@ -232,7 +233,7 @@ static void fold_release(struct between_fold *fold)
 
 /* ---- the table ---- */
 
-static void add_rows(struct table *table, const struct between_fold *fold)
+static void between_ranges_add_rows(struct table *table, const struct between_fold *fold)
 {
 	table_bound(table, RANGE_SELF);
 	for (uint32_t i = 0; i < fold->group_count; i++) {
@@ -252,8 +253,8 @@ static void add_rows(struct table *table, const struct between_fold *fold)
 	table_sort(table, RANGE_SELF, false);
 }
 
-static enum status run(const struct model *model, const struct analysis_options *options, struct table *table,
-                       struct error *err)
+static enum status between_ranges_run(const struct model *model, const struct analysis_options *options,
+                                      struct table *table, struct error *err)
 {
 	struct step_times own = {0};
 	struct between_fold fold = {.model = model,
@@ -264,13 +265,13 @@ static enum status run(const struct model *model, const struct analysis_options 
 	table_init(table, "between_ranges", "Ranges outside of the steps",
 	           "ranges and annotations of the threads that mark steps, as far as they lie in no step");
 	table_columns(table, columns, RANGE_COLUMNS);
-	fold_run(&fold);
+	between_ranges_fold_run(&fold);
 	if (fold.group_count)
-		add_rows(table, &fold);
+		between_ranges_add_rows(table, &fold);
 	else
 		table->empty = fold.times->span_count ? "the program is in no range or annotation outside of the steps"
 		                                      : step_times_empty_reason(fold.times);
-	fold_release(&fold);
+	between_ranges_fold_release(&fold);
 	step_times_release(&own);
 	return STATUS_OK;
 }
@@ -278,5 +279,5 @@ static enum status run(const struct model *model, const struct analysis_options 
 const struct analysis analysis_between_ranges = {
 	.name = "between_ranges",
 	.question = "what is the program in between the steps?",
-	.run = run,
+	.run = between_ranges_run,
 };

@@ -67,7 +67,7 @@ struct critical_fold {
 	struct step_times own_times;
 };
 
-static struct critical_group *group_of(struct critical_fold *fold, enum path_part part, uint32_t name)
+static struct critical_group *critical_path_group_of(struct critical_fold *fold, enum path_part part, uint32_t name)
 {
 	uint64_t key = (uint64_t)part << 32 | name;
 	uint32_t found = number_map_add(&fold->by_key, key, fold->group_count);
@@ -79,11 +79,11 @@ static struct critical_group *group_of(struct critical_fold *fold, enum path_par
 	return &fold->groups[found];
 }
 
-static void add_piece(void *context, const struct path_piece *piece)
+static void critical_path_add_piece(void *context, const struct path_piece *piece)
 {
 	struct critical_fold *fold = context;
 	struct critical_window *window = &fold->windows[fold->current];
-	struct critical_group *group = group_of(fold, piece->part, piece->name);
+	struct critical_group *group = critical_path_group_of(fold, piece->part, piece->name);
 
 	window->parts_ns[piece->part] += piece->end_ns - piece->start_ns;
 	window->pieces++;
@@ -101,7 +101,7 @@ static struct critical_window *add_window(struct critical_fold *fold, const stru
 }
 
 /* Each step ends with the last work that it launched. By number of the step, of all processes. */
-static int64_t *find_ends(const struct critical_fold *fold)
+static int64_t *critical_path_find_ends(const struct critical_fold *fold)
 {
 	const struct model *model = fold->model;
 	int64_t *ends = memory_resize(NULL, (size_t)model->steps_count + 1, sizeof(*ends));
@@ -128,12 +128,12 @@ static void walk_window(struct critical_fold *fold, uint32_t thread)
 	const struct critical_window *window = &fold->windows[fold->count - 1];
 
 	fold->current = fold->count - 1;
-	critical_walk_run(&fold->walk, thread, window->start_ns, window->end_ns, add_piece, fold);
+	critical_walk_run(&fold->walk, thread, window->start_ns, window->end_ns, critical_path_add_piece, fold);
 }
 
 static void walk_steps(struct critical_fold *fold, uint32_t process)
 {
-	int64_t *ends = find_ends(fold);
+	int64_t *ends = critical_path_find_ends(fold);
 
 	for (uint32_t i = 0; i < fold->times->count; i++) {
 		const struct model_step *step = &fold->model->steps[i];
@@ -167,7 +167,8 @@ static void walk_process(struct critical_fold *fold, uint32_t number)
 	walk_window(fold, thread);
 }
 
-static void fold_run(struct critical_fold *fold, const struct model *model, const struct analysis_options *options)
+static void critical_path_fold_run(struct critical_fold *fold, const struct model *model,
+                                   const struct analysis_options *options)
 {
 	struct device *devices;
 	size_t count = devices_find(&devices, model);
@@ -188,7 +189,7 @@ static void fold_run(struct critical_fold *fold, const struct model *model, cons
 	free(devices);
 }
 
-static void fold_release(struct critical_fold *fold)
+static void critical_path_fold_release(struct critical_fold *fold)
 {
 	critical_walk_release(&fold->walk);
 	number_map_release(&fold->by_key);
@@ -198,7 +199,7 @@ static void fold_release(struct critical_fold *fold)
 	step_times_release(&fold->own_times);
 }
 
-static const char *why_empty(const struct critical_fold *fold)
+static const char *critical_path_why_empty(const struct critical_fold *fold)
 {
 	return !fold->has_work      ? DEVICE_NOTHING
 	       : fold->times->count ? step_times_empty_reason(fold->times)
@@ -279,7 +280,7 @@ static enum status run_path(const struct model *model, const struct analysis_opt
 	struct critical_fold fold;
 	int64_t total_ns = 0;
 
-	fold_run(&fold, model, options);
+	critical_path_fold_run(&fold, model, options);
 	for (size_t i = 0; i < fold.count; i++)
 		clamped_add(&total_ns, intervals_length(fold.windows[i].start_ns, fold.windows[i].end_ns));
 	table_init(
@@ -294,9 +295,9 @@ static enum status run_path(const struct model *model, const struct analysis_opt
 	table_sort(table, PATH_NAME, true);
 	table_sort(table, PATH_TOTAL, false);
 	if (!table->row_count)
-		table->empty = why_empty(&fold);
+		table->empty = critical_path_why_empty(&fold);
 	table->note = fold.count && !fold.windows[0].has_number ? NO_STEPS_NOTE : NULL;
-	fold_release(&fold);
+	critical_path_fold_release(&fold);
 	return STATUS_OK;
 }
 
@@ -357,7 +358,8 @@ static void add_step_columns(struct table *table)
 		                                           .other = "path_ns"});
 }
 
-static void add_step(struct table *table, const struct critical_fold *fold, const struct critical_window *window)
+static void critical_path_add_step(struct table *table, const struct critical_fold *fold,
+                                   const struct critical_window *window)
 {
 	int row = table_row(table);
 
@@ -378,17 +380,17 @@ static enum status run_steps(const struct model *model, const struct analysis_op
 {
 	struct critical_fold fold;
 
-	fold_run(&fold, model, options);
+	critical_path_fold_run(&fold, model, options);
 	table_init(
 		table, "critical_steps", "Critical path of each step",
 		"what each complete step had to wait for, by part, from its begin to the end of the work that it launched");
 	add_step_columns(table);
 	table_keep_in(table, model->storage);
 	for (size_t i = 0; i < fold.count; i++)
-		add_step(table, &fold, &fold.windows[i]);
+		critical_path_add_step(table, &fold, &fold.windows[i]);
 	if (!table->row_count)
-		table->empty = why_empty(&fold);
-	fold_release(&fold);
+		table->empty = critical_path_why_empty(&fold);
+	critical_path_fold_release(&fold);
 	return STATUS_OK;
 }
 

@@ -90,7 +90,7 @@ static const struct launch *launch_of(const struct critical_walk *walk, const st
 }
 
 /* The one that launches most comes first; of more than there is room for, the one that launches least is left out. */
-static void add_thread(struct critical_walk *walk, uint32_t track, const uint32_t *counts)
+static void critical_walk_add_thread(struct critical_walk *walk, uint32_t track, const uint32_t *counts)
 {
 	uint32_t place = walk->thread_count;
 
@@ -117,11 +117,11 @@ static void find_threads(struct critical_walk *walk)
 	walk->thread_count = 0;
 	for (uint32_t track = 0; track < tracks; track++)
 		if (counts[track])
-			add_thread(walk, track, counts);
+			critical_walk_add_thread(walk, track, counts);
 	free(counts);
 }
 
-static uint8_t classify(const char *name)
+static uint8_t critical_walk_classify(const char *name)
 {
 	return is_data_wait(name) ? PATH_DATA : is_synchronizing_call(name) ? PATH_SYNC : PATH_HOST;
 }
@@ -131,7 +131,7 @@ bool critical_walk_begin(struct critical_walk *walk, const struct model *model, 
 {
 	walk->model = model;
 	walk->launches = launches;
-	walk->names.classify = classify;
+	walk->names.classify = critical_walk_classify;
 	device_work_get(&walk->work, model, options, process, DEVICE_ANY);
 	find_before(walk);
 	free(walk->waits_for);
@@ -281,7 +281,7 @@ static void go_back(struct critical_run *run, int64_t to_ns, enum path_part part
 	run->at.time_ns = piece.start_ns;
 }
 
-static uint32_t name_of(const struct model *model, uint32_t track, uint32_t row)
+static uint32_t critical_walk_name_of(const struct model *model, uint32_t track, uint32_t row)
 {
 	uint32_t i;
 	const struct span_chunk *chunk = track_chunk(model->tracks[track], row, &i);
@@ -316,7 +316,7 @@ static void pass_work(struct critical_run *run)
 	size_t number = run->at.work, before;
 	const struct work *item = &walk->work.items[number];
 	const struct launch *launch = launch_of(walk, item);
-	uint32_t name = name_of(walk->model, item->track, item->row), call = 0, i;
+	uint32_t name = critical_walk_name_of(walk->model, item->track, item->row), call = 0, i;
 	int64_t launch_ns = INT64_MIN;
 
 	go_back(run, item->start_ns,
@@ -328,8 +328,9 @@ static void pass_work(struct critical_run *run)
 		const struct span_chunk *chunk = track_chunk(walk->model->tracks[launch->track], launch->row, &i);
 
 		launch_ns = chunk->start_ns[i];
-		call = launch->operation != MODEL_NONE ? name_of(walk->model, launch->track, launch->operation)
-		                                       : chunk->name[i];
+		call = launch->operation != MODEL_NONE
+		               ? critical_walk_name_of(walk->model, launch->track, launch->operation)
+		               : chunk->name[i];
 	}
 	before = work_waited_for(walk, item, number, launch_ns);
 	if (before != NO_WORK) {

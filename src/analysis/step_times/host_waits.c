@@ -249,7 +249,7 @@ static enum cause cause_of(struct host_waits_fold *fold, const struct span_chunk
 }
 
 /* Which began last, not NULL. */
-static const struct host_waits_level *innermost(const struct host_waits_fold *fold)
+static const struct host_waits_level *host_waits_innermost(const struct host_waits_fold *fold)
 {
 	const struct host_waits_level *found = &fold->levels[0];
 
@@ -264,7 +264,7 @@ static const struct host_waits_level *innermost(const struct host_waits_fold *fo
 static void give(struct host_waits_fold *fold, int64_t now_ns)
 {
 	if (fold->depth && now_ns > fold->cursor_ns) {
-		const struct host_waits_level *top = innermost(fold);
+		const struct host_waits_level *top = host_waits_innermost(fold);
 
 		struct held *held = &fold->held[top->cause];
 		struct host_waits_sums *sums = &held->sums[held->is_sampled];
@@ -275,7 +275,7 @@ static void give(struct host_waits_fold *fold, int64_t now_ns)
 	fold->cursor_ns = now_ns;
 }
 
-static void leave(struct host_waits_fold *fold, int64_t now_ns)
+static void host_waits_leave(struct host_waits_fold *fold, int64_t now_ns)
 {
 	while (fold->depth && fold->levels[fold->depth - 1].end_ns <= now_ns) {
 		struct host_waits_level top = fold->levels[fold->depth - 1];
@@ -296,9 +296,10 @@ static void leave(struct host_waits_fold *fold, int64_t now_ns)
 }
 
 /* Levels lie in the order of their ends: a wait for a collective begins within the operator that issues it, and ends behind that. */
-static struct host_waits_level *enter(struct host_waits_fold *fold, enum cause cause, int64_t start_ns, int64_t end_ns)
+static struct host_waits_level *host_waits_enter(struct host_waits_fold *fold, enum cause cause, int64_t start_ns,
+                                                 int64_t end_ns)
 {
-	leave(fold, start_ns);
+	host_waits_leave(fold, start_ns);
 	give(fold, start_ns);
 	MEMORY_GROW(fold->levels, fold->depth, fold->capacity, 16);
 	uint32_t at = fold->depth++;
@@ -310,7 +311,7 @@ static struct host_waits_level *enter(struct host_waits_fold *fold, enum cause c
 	return &fold->levels[at];
 }
 
-static bool counts(const struct host_waits_fold *fold, int32_t step)
+static bool host_waits_counts(const struct host_waits_fold *fold, int32_t step)
 {
 	return !fold->is_of_steps || (step >= 0 && fold->times->steps[step].is_selected);
 }
@@ -338,9 +339,9 @@ static bool is_part_of_cause(const struct host_waits_fold *fold, enum cause caus
 static void enter_span(struct host_waits_fold *fold, enum cause cause, const struct span_chunk *chunk, uint32_t index)
 {
 	int64_t start_ns = chunk->start_ns[index];
-	if (!counts(fold, chunk->step[index]) || is_part_of_cause(fold, cause, chunk->step[index]))
+	if (!host_waits_counts(fold, chunk->step[index]) || is_part_of_cause(fold, cause, chunk->step[index]))
 		return;
-	struct host_waits_level *level = enter(fold, cause, start_ns, start_ns + chunk->dur_ns[index]);
+	struct host_waits_level *level = host_waits_enter(fold, cause, start_ns, start_ns + chunk->dur_ns[index]);
 
 	set_step(fold, level, chunk->step[index]);
 	level->stack = span_stack(chunk, index);
@@ -359,7 +360,7 @@ static int32_t step_at(const struct host_waits_fold *fold, uint32_t track, int64
 /* Who waits for data, or writes a file, does not wait for a collective. */
 static bool waits_for_other(const struct host_waits_fold *fold, int64_t time_ns)
 {
-	const struct host_waits_level *top = fold->depth ? innermost(fold) : NULL;
+	const struct host_waits_level *top = fold->depth ? host_waits_innermost(fold) : NULL;
 
 	return top && top->end_ns > time_ns && (top->cause == CAUSE_DATA || top->cause == CAUSE_SAVE);
 }
@@ -367,9 +368,9 @@ static bool waits_for_other(const struct host_waits_fold *fold, int64_t time_ns)
 static void enter_wait(struct host_waits_fold *fold, const struct communication_wait *wait, uint32_t *step)
 {
 	int32_t at = step_at(fold, wait->track, wait->start_ns, step);
-	if (waits_for_other(fold, wait->start_ns) || !counts(fold, at))
+	if (waits_for_other(fold, wait->start_ns) || !host_waits_counts(fold, at))
 		return;
-	struct host_waits_level *level = enter(fold, CAUSE_COLLECTIVE, wait->start_ns, wait->end_ns);
+	struct host_waits_level *level = host_waits_enter(fold, CAUSE_COLLECTIVE, wait->start_ns, wait->end_ns);
 
 	set_step(fold, level, at);
 }
@@ -387,7 +388,7 @@ static void give_stack(struct host_waits_fold *fold, const struct span_chunk *ch
 	}
 }
 
-static void fold_track(struct host_waits_fold *fold, uint32_t number)
+static void host_waits_fold_track(struct host_waits_fold *fold, uint32_t number)
 {
 	const struct track *track = fold->model->tracks[number];
 	uint32_t wait, end, step = 0;
@@ -411,7 +412,7 @@ static void fold_track(struct host_waits_fold *fold, uint32_t number)
 	}
 	for (; wait < end; wait++)
 		enter_wait(fold, &fold->times->waits.list[wait], &step);
-	leave(fold, INT64_MAX);
+	host_waits_leave(fold, INT64_MAX);
 }
 
 /* Of all threads that carry steps. */
@@ -427,14 +428,14 @@ static void fold_tracks(struct host_waits_fold *fold)
 		if (track >= model->tracks_count || is_folded[track])
 			continue;
 		is_folded[track] = true;
-		fold_track(fold, track);
+		host_waits_fold_track(fold, track);
 	}
 	free(is_folded);
 }
 
 /* ---- the table ---- */
 
-static struct host_waits_sums join(const struct host_waits_sums sums[2], double factor)
+static struct host_waits_sums host_waits_join(const struct host_waits_sums sums[2], double factor)
 {
 	struct host_waits_sums joined = sums[0];
 
@@ -445,10 +446,11 @@ static struct host_waits_sums join(const struct host_waits_sums sums[2], double 
 	return joined;
 }
 
-static void add_row(struct table *table, const struct host_waits_fold *fold, enum cause cause, const uint32_t *users)
+static void host_waits_add_row(struct table *table, const struct host_waits_fold *fold, enum cause cause,
+                               const uint32_t *users)
 {
 	const struct held *held = &fold->held[cause];
-	const struct host_waits_sums sums = join(held->sums, step_kinds_factor(fold->times, &held->seen));
+	const struct host_waits_sums sums = host_waits_join(held->sums, step_kinds_factor(fold->times, &held->seen));
 	const struct known_steps *known = &fold->known[known_of(cause)];
 	int row = table_row(table);
 
@@ -495,7 +497,7 @@ static void find_known_steps(struct host_waits_fold *fold)
 }
 
 /* From how many steps each is. */
-static void add_note(struct table *table, const struct host_waits_fold *fold)
+static void host_waits_add_note(struct table *table, const struct host_waits_fold *fold)
 {
 	bool has_rare = false, has_others = false;
 
@@ -516,8 +518,8 @@ static void add_note(struct table *table, const struct host_waits_fold *fold)
 					: arena_printf(&table->arena, "%u steps", fold->known[KNOWN_RARE].count));
 }
 
-static enum status run(const struct model *model, const struct analysis_options *options, struct table *table,
-                       struct error *err)
+static enum status host_waits_run(const struct model *model, const struct analysis_options *options,
+                                  struct table *table, struct error *err)
 {
 	struct step_times own = {0};
 	const struct step_times *times = step_times_get(&own, model, options);
@@ -531,14 +533,14 @@ static enum status run(const struct model *model, const struct analysis_options 
 	find_known_steps(&fold);
 	for (int cause = 1; cause < CAUSE_COUNT; cause++) {
 		if (fold.held[cause].sums[0].count || fold.held[cause].sums[1].count)
-			add_row(table, &fold, (enum cause)cause, users);
+			host_waits_add_row(table, &fold, (enum cause)cause, users);
 	}
 	table_sort(table, WAIT_OWN, false);
 	if (!table->row_count)
 		table->empty = step_times_no_operations(model, options, &table->arena,
 		                                        "none of the causes that are known by name was recorded");
 	else
-		add_note(table, &fold);
+		host_waits_add_note(table, &fold);
 	free(users);
 	free(fold.causes);
 	free(fold.levels);
@@ -549,6 +551,6 @@ static enum status run(const struct model *model, const struct analysis_options 
 const struct analysis analysis_host_waits = {
 	.name = "host_waits",
 	.question = "what holds up the training loop?",
-	.run = run,
+	.run = host_waits_run,
 	.is_of_operators = true,
 };

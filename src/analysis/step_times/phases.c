@@ -297,7 +297,7 @@ static void whole_add(struct whole *whole, const struct process *process, const 
 	clamped_add(&whole->total_ns, last_ns - first_ns);
 }
 
-static void add_part(struct table *table, const char *part, int64_t part_ns, int64_t total_ns)
+static void phases_add_part(struct table *table, const char *part, int64_t part_ns, int64_t total_ns)
 {
 	int row = table_row(table);
 
@@ -312,20 +312,20 @@ static void add_part(struct table *table, const char *part, int64_t part_ns, int
 static void add_parts(struct table *table, const struct whole *whole, bool is_window)
 {
 	if (!is_window)
-		add_part(table, "before the first step", whole->before_ns, whole->total_ns);
-	add_part(table, "steps", whole->steps_ns, whole->total_ns);
+		phases_add_part(table, "before the first step", whole->before_ns, whole->total_ns);
+	phases_add_part(table, "steps", whole->steps_ns, whole->total_ns);
 	for (int phase = 1; phase < PHASE_COUNT; phase++) {
 		if (whole->between_ns[phase])
-			add_part(table, arena_printf(&table->arena, "between steps: %s", phase_name(phase)),
-			         whole->between_ns[phase], whole->total_ns);
+			phases_add_part(table, arena_printf(&table->arena, "between steps: %s", phase_name(phase)),
+			                whole->between_ns[phase], whole->total_ns);
 	}
-	add_part(table, "between steps: other", whole->between_ns[PHASE_OTHER], whole->total_ns);
+	phases_add_part(table, "between steps: other", whole->between_ns[PHASE_OTHER], whole->total_ns);
 	if (whole->lost_ns)
-		add_part(table, "between steps: operators were removed", whole->lost_ns, whole->total_ns);
+		phases_add_part(table, "between steps: operators were removed", whole->lost_ns, whole->total_ns);
 	if (whole->missed_ns)
-		add_part(table, "steps that were not recorded", whole->missed_ns, whole->total_ns);
+		phases_add_part(table, "steps that were not recorded", whole->missed_ns, whole->total_ns);
 	if (!is_window)
-		add_part(table, "after the last step", whole->after_ns, whole->total_ns);
+		phases_add_part(table, "after the last step", whole->after_ns, whole->total_ns);
 }
 
 /* A program without steps: the recorded time of each thread that marks phases. */
@@ -348,10 +348,10 @@ static void add_phases_without_steps(struct table *table, const struct model *mo
 	}
 	for (int phase = 1; phase < PHASE_COUNT; phase++) {
 		if (sum[phase])
-			add_part(table, phase_name(phase), sum[phase], total_ns);
+			phases_add_part(table, phase_name(phase), sum[phase], total_ns);
 	}
 	if (total_ns)
-		add_part(table, phase_name(PHASE_OTHER), sum[PHASE_OTHER], total_ns);
+		phases_add_part(table, phase_name(PHASE_OTHER), sum[PHASE_OTHER], total_ns);
 }
 
 static enum status run_between(const struct model *model, const struct analysis_options *options, struct table *table,

@@ -39,7 +39,7 @@ static double median(const struct steady *steady, uint32_t first)
 	return result;
 }
 
-static bool has_rising_numbers(const struct step_times *times)
+static bool start_up_has_rising_numbers(const struct step_times *times)
 {
 	for (uint32_t i = 1; i < times->job_count; i++)
 		if (times->job[i].number <= times->job[i - 1].number)
@@ -83,7 +83,7 @@ struct start_up start_up_find(const struct step_times *times)
 	struct start_up found = {0};
 	struct steady steady;
 
-	if (!has_rising_numbers(times))
+	if (!start_up_has_rising_numbers(times))
 		return found;
 	take_steps(&steady, times);
 	if (steady.count)

@@ -64,7 +64,8 @@ static void add_windows(struct breakdown_fold *fold, uint32_t process)
 		                                            .end_ns = model->processes[process].last_ns});
 }
 
-static void fold_run(struct breakdown_fold *fold, const struct model *model, const struct analysis_options *options)
+static void step_breakdown_fold_run(struct breakdown_fold *fold, const struct model *model,
+                                    const struct analysis_options *options)
 {
 	struct device *devices;
 	size_t count = devices_find(&devices, model);
@@ -82,7 +83,7 @@ static void fold_run(struct breakdown_fold *fold, const struct model *model, con
 	free(devices);
 }
 
-static void fold_release(struct breakdown_fold *fold)
+static void step_breakdown_fold_release(struct breakdown_fold *fold)
 {
 	device_parts_release(&fold->parts);
 	storage_release(fold->model->storage, fold->windows);
@@ -90,7 +91,7 @@ static void fold_release(struct breakdown_fold *fold)
 	step_times_release(&fold->own_times);
 }
 
-static const char *why_empty(const struct breakdown_fold *fold)
+static const char *step_breakdown_why_empty(const struct breakdown_fold *fold)
 {
 	return fold->parts.work.count ? step_times_empty_reason(fold->times) : DEVICE_NOTHING;
 }
@@ -250,7 +251,7 @@ static enum status run_breakdown(const struct model *model, const struct analysi
 	struct breakdown_fold fold;
 	int64_t total_ns = 0;
 
-	fold_run(&fold, model, options);
+	step_breakdown_fold_run(&fold, model, options);
 	for (size_t i = 0; i < fold.count; i++)
 		clamped_add(&total_ns, intervals_length(fold.windows[i].start_ns, fold.windows[i].end_ns));
 	table_init(
@@ -260,9 +261,9 @@ static enum status run_breakdown(const struct model *model, const struct analysi
 	if (fold.count)
 		add_part_rows(table, &fold, total_ns);
 	else
-		table->empty = why_empty(&fold);
+		table->empty = step_breakdown_why_empty(&fold);
 	table->note = fold.count && !fold.windows[0].has_number ? NO_STEPS_NOTE : NULL;
-	fold_release(&fold);
+	step_breakdown_fold_release(&fold);
 	return STATUS_OK;
 }
 
@@ -311,7 +312,7 @@ static enum status run_parts(const struct model *model, const struct analysis_op
 {
 	struct breakdown_fold fold;
 
-	fold_run(&fold, model, options);
+	step_breakdown_fold_run(&fold, model, options);
 	table_init(table, "step_parts", "Steps by what the device did",
 	           "complete steps of processes with a device, each in the parts of the table step_breakdown");
 	add_step_columns(table);
@@ -330,8 +331,8 @@ static enum status run_parts(const struct model *model, const struct analysis_op
 			table_set_int(table, row, STEP_PARTS + part, window->parts_ns[part]);
 	}
 	if (!fold.count)
-		table->empty = why_empty(&fold);
-	fold_release(&fold);
+		table->empty = step_breakdown_why_empty(&fold);
+	step_breakdown_fold_release(&fold);
 	return STATUS_OK;
 }
 

@@ -81,7 +81,7 @@ static void find_job(struct step_times *times)
 	}
 }
 
-static bool is_of(const struct step_times *times, const struct model *model, uint32_t process, uint32_t i)
+static bool step_kinds_is_of(const struct step_times *times, const struct model *model, uint32_t process, uint32_t i)
 {
 	return model->steps[i].process == process && times->steps[i].is_selected && times->steps[i].is_complete;
 }
@@ -92,13 +92,13 @@ static void find_in_process(struct step_times *times, const struct model *model,
 	struct kinds kinds = {0};
 
 	for (uint32_t i = 0; i < times->count; i++) {
-		if (!is_of(times, model, process, i))
+		if (!step_kinds_is_of(times, model, process, i))
 			continue;
 		kinds.has_others |= !step_is_plain(&model->steps[i]);
 		kinds.plain += step_is_plain(&model->steps[i]) && !times->steps[i].is_early;
 	}
 	for (uint32_t i = 0; i < times->count; i++)
-		if (is_of(times, model, process, i))
+		if (step_kinds_is_of(times, model, process, i))
 			times->steps[i].is_program = !has_plain(&kinds) || step_is_plain(&model->steps[i]);
 }
 

@@ -173,7 +173,8 @@ static void set_distribution(struct table *table, int row, struct step_time_seri
 	         summary.mean * (double)series->count);
 }
 
-static void add_row(struct table *table, const char *process, struct step_time_series *series, uint32_t incomplete)
+static void step_time_add_row(struct table *table, const char *process, struct step_time_series *series,
+                              uint32_t incomplete)
 {
 	int row = table_row(table);
 
@@ -188,8 +189,8 @@ static void add_row(struct table *table, const char *process, struct step_time_s
 		table_set_missing(table, row, column, "no step was completed");
 }
 
-static void add_process(struct table *table, const struct model *model, const struct step_times *times,
-                        const struct step_span *span, struct step_time_series *series)
+static void step_time_add_process(struct table *table, const struct model *model, const struct step_times *times,
+                                  const struct step_span *span, struct step_time_series *series)
 {
 	*series = (struct step_time_series){.values = series->values, .scratch = series->scratch};
 	for (uint32_t i = 0; i < times->count; i++) {
@@ -199,7 +200,7 @@ static void add_process(struct table *table, const struct model *model, const st
 			series_add(series, (double)times->steps[i].dur_ns, step->has_tokens, (double)step->tokens,
 			           step->has_samples, (double)step->samples);
 	}
-	add_row(table, process_label(model, span->process, &table->arena), series, span->open);
+	step_time_add_row(table, process_label(model, span->process, &table->arena), series, span->open);
 }
 
 /* Dropped events by the type that the ledger names: of steps and phases, and of those that nobody counted by type. */
@@ -251,8 +252,8 @@ static const char *caveat(const struct model *model, const struct step_times *ti
 	                    trainings);
 }
 
-static enum status run(const struct model *model, const struct analysis_options *options, struct table *table,
-                       struct error *err)
+static enum status step_time_run(const struct model *model, const struct analysis_options *options, struct table *table,
+                                 struct error *err)
 {
 	struct step_times own = {0};
 	const struct step_times *times = step_times_get(&own, model, options);
@@ -269,9 +270,9 @@ static enum status run(const struct model *model, const struct analysis_options 
 			series_add(&series, job->dur_ns, job->has_tokens, job->tokens, job->has_samples, job->samples);
 	}
 	if (times->selected)
-		add_row(table, "all", &series, times->job_incomplete);
+		step_time_add_row(table, "all", &series, times->job_incomplete);
 	for (uint32_t i = 0; i < times->span_count && times->span_count > 1; i++)
-		add_process(table, model, times, &times->spans[i], &series);
+		step_time_add_process(table, model, times, &times->spans[i], &series);
 	if (!times->complete)
 		table->empty = step_times_empty_reason(times);
 	table->note = caveat(model, times, &table->arena);
@@ -283,5 +284,5 @@ static enum status run(const struct model *model, const struct analysis_options 
 const struct analysis analysis_step_time = {
 	.name = "step_time",
 	.question = "how long does a step take, and how much does it vary?",
-	.run = run,
+	.run = step_time_run,
 };

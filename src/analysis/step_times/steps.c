@@ -292,8 +292,8 @@ static void set_phases(struct table *table, int row, const struct step_time *tim
 	}
 }
 
-static void add_row(struct table *table, struct labels *labels, const struct step_time *time,
-                    const struct model_step *step, double limit_ns)
+static void steps_add_row(struct table *table, struct labels *labels, const struct step_time *time,
+                          const struct model_step *step, double limit_ns)
 {
 	int row = table_row(table);
 	const struct process *process = &labels->model->processes[step->process];
@@ -339,8 +339,8 @@ static void hide_empty_phases(struct table *table)
 		table->note = arena_printf(&table->arena, "no step spent time in: %s", list);
 }
 
-static enum status run(const struct model *model, const struct analysis_options *options, struct table *table,
-                       struct error *err)
+static enum status steps_run(const struct model *model, const struct analysis_options *options, struct table *table,
+                             struct error *err)
 {
 	struct step_times own = {0};
 	const struct step_times *times = step_times_get(&own, model, options);
@@ -362,7 +362,7 @@ static enum status run(const struct model *model, const struct analysis_options 
 			process = model->steps[i].process;
 			limit_ns = outlier_limit(times, model, process);
 		}
-		add_row(table, &labels, &times->steps[i], &model->steps[i], limit_ns);
+		steps_add_row(table, &labels, &times->steps[i], &model->steps[i], limit_ns);
 		set_flops(table, table->row_count - 1, &flops, i);
 	}
 	labels_release(&labels);
@@ -380,5 +380,5 @@ static enum status run(const struct model *model, const struct analysis_options 
 const struct analysis analysis_steps = {
 	.name = "steps",
 	.question = "how long did each step take, and its phases?",
-	.run = run,
+	.run = steps_run,
 };

@@ -56,7 +56,7 @@ static bool has_lost_work(const struct model *model, const struct launches *laun
 
 /* ---- counting ---- */
 
-static uint8_t classify(const char *name)
+static uint8_t whole_steps_classify(const char *name)
 {
 	return is_launching_call(name);
 }
@@ -247,7 +247,7 @@ static struct usual find_usual(const struct whole_steps_counting *counting)
 	return usual;
 }
 
-static bool is_whole(const struct whole_steps_count *step, const struct usual *usual)
+static bool whole_steps_is_whole(const struct whole_steps_count *step, const struct usual *usual)
 {
 	int size = size_of(step);
 	double most = usual->of_size[size];
@@ -284,7 +284,7 @@ static bool *find_whole(struct whole_steps *found, const struct whole_steps_coun
 		int64_t number = counting->model->steps[i].number;
 		size_t k = LOWER_BOUND(times->job, times->job_count, job, job->number < number);
 		bool is_lost = counting->is_damaged && counting->model->steps[i].has_detail &&
-		               (!is_whole(step, &usual) || is_torn(counting, &usual, i));
+		               (!whole_steps_is_whole(step, &usual) || is_torn(counting, &usual, i));
 
 		if (k == times->job_count || times->job[k].number != number || !times->steps[i].is_complete)
 			continue;
@@ -296,7 +296,7 @@ static bool *find_whole(struct whole_steps *found, const struct whole_steps_coun
 }
 
 /* Numbers that come again choose no steps. */
-static bool has_rising_numbers(const struct step_times *times)
+static bool whole_steps_has_rising_numbers(const struct step_times *times)
 {
 	for (uint32_t i = 1; i < times->job_count; i++)
 		if (times->job[i].number <= times->job[i - 1].number)
@@ -305,8 +305,8 @@ static bool has_rising_numbers(const struct step_times *times)
 }
 
 /* The longest row of them; of two the first. */
-static void choose(struct whole_steps *found, const struct whole_steps_counting *counting,
-                   const struct step_times *times)
+static void whole_steps_choose(struct whole_steps *found, const struct whole_steps_counting *counting,
+                               const struct step_times *times)
 {
 	bool *whole = find_whole(found, counting, times);
 	uint32_t most = 0;
@@ -323,7 +323,7 @@ static void choose(struct whole_steps *found, const struct whole_steps_counting 
 		end += end == first;
 	}
 	found->lost -= most;
-	found->has_any = !found->lost || (most && has_rising_numbers(times));
+	found->has_any = !found->lost || (most && whole_steps_has_rising_numbers(times));
 	free(whole);
 }
 
@@ -343,7 +343,7 @@ struct whole_steps whole_steps_find(const struct model *model, const struct laun
                                     const struct step_times *times)
 {
 	struct whole_steps_counting counting = {
-		.model = model, .launches = launches, .launching = {.classify = classify}};
+		.model = model, .launches = launches, .launching = {.classify = whole_steps_classify}};
 	struct whole_steps found = {.has_any = true};
 	bool is_damaged = has_lost_events(model) || has_lost_work(model, launches), has_guesses;
 
@@ -357,7 +357,7 @@ struct whole_steps whole_steps_find(const struct model *model, const struct laun
 	}
 	counting.is_damaged = found.calls > 0;
 	if ((counting.is_damaged || has_guesses) && times->job_count)
-		choose(&found, &counting, times);
+		whole_steps_choose(&found, &counting, times);
 	else if (counting.is_damaged || has_guesses)
 		judge_without_steps(&found, &counting);
 	counting_release(&counting);

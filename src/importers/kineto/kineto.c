@@ -95,7 +95,7 @@ bool kineto_is_sure(const char *path)
 	return is_sure;
 }
 
-static bool begins(const char *name, const char *head, size_t length)
+static bool kineto_begins(const char *name, const char *head, size_t length)
 {
 	size_t blanks = 0;
 	while (blanks < length && head[blanks] && strchr(" \t\r\n", head[blanks]))
@@ -104,7 +104,7 @@ static bool begins(const char *name, const char *head, size_t length)
 	       memchr("\"{ \t\r\n],", head[blanks + 1], 8);
 }
 
-static bool recognises(const char *path, bool is_directory, const char *head, size_t length)
+static bool kineto_recognises(const char *path, bool is_directory, const char *head, size_t length)
 {
 	return is_directory ? kineto_has_traces(path)
 	                    : kineto_begins_like_json(head, length) || kineto_is_trace(path) || kineto_is_archive(path);
@@ -117,12 +117,12 @@ struct kineto_loading {
 	uint64_t done_bytes, total_bytes; /* of all files */
 };
 
-static void take_event(void *context, const struct kineto_event *event, uint64_t offset)
+static void kineto_stage_event(void *context, const struct kineto_event *event, uint64_t offset)
 {
 	kineto_take_event(((struct kineto_loading *)context)->import, event, offset);
 }
 
-static void take_fact(void *context, const struct kineto_value *key, const struct kineto_value *value)
+static void kineto_read_fact(void *context, const struct kineto_value *key, const struct kineto_value *value)
 {
 	kineto_take_fact(((struct kineto_loading *)context)->import, key, value);
 }
@@ -137,7 +137,7 @@ static void progress(void *context)
 		                   loading->total_bytes);
 }
 
-static bool is_whole(const struct kineto_file *file)
+static bool kineto_is_whole(const struct kineto_file *file)
 {
 	for (int i = 0; i < REPAIR_COUNT; i++)
 		if (file->repairs.count[i])
@@ -145,7 +145,7 @@ static bool is_whole(const struct kineto_file *file)
 	return true;
 }
 
-static enum status check(const struct kineto_loading *loading, struct error *err)
+static enum status kineto_check(const struct kineto_loading *loading, struct error *err)
 {
 	struct kineto_import *import = loading->import;
 	if (import->event_count)
@@ -155,7 +155,7 @@ static enum status check(const struct kineto_loading *loading, struct error *err
 		return STATUS_INPUT;
 	}
 	if (!loading->file.has_list) {
-		import->is_other_json = is_whole(&loading->file);
+		import->is_other_json = kineto_is_whole(&loading->file);
 		return error_set(err, STATUS_INPUT,
 		                 "'%s' is JSON, but no trace: it has no list of events (traceEvents)", import->path);
 	}
@@ -211,16 +211,16 @@ static bool is_copy(const struct kineto_loading *loading)
 	return set && file_order_has_text(&set->order, input_summed(loading->input), -1);
 }
 
-static enum status load_stream(struct kineto_loading *loading, struct error *err)
+static enum status kineto_load_stream(struct kineto_loading *loading, struct error *err)
 {
 	struct kineto_import *import = loading->import;
-	const struct kineto_visitor visitor = {take_event, take_fact, progress, loading};
+	const struct kineto_visitor visitor = {kineto_stage_event, kineto_read_fact, progress, loading};
 	if (import->set)
 		input_sum(loading->input);
 	kineto_file_init(&loading->file, loading->input, &visitor);
 	import->of_file = &loading->file.repairs;
 	kineto_file_read(&loading->file);
-	enum status status = check(loading, err);
+	enum status status = kineto_check(loading, err);
 	for (int i = 0; i < REPAIR_COUNT; i++)
 		import->is_repaired |= loading->file.repairs.count[i] || import->repairs.count[i];
 	import->is_copy = status == STATUS_OK && is_copy(loading);
@@ -250,7 +250,7 @@ enum status kineto_load_input(struct kineto_import *import, struct input_stream 
 	buffer_init(&import->inputs, TEXT_BYTES);
 	kineto_memo_init(import);
 	import->stage.storage = import->model->storage;
-	enum status status = load_stream(loading, err);
+	enum status status = kineto_load_stream(loading, err);
 	kineto_clock_release(import);
 	kineto_stage_release(&import->stage);
 	buffer_release(&import->text);
@@ -299,7 +299,8 @@ static enum status load_file(const char *path, const struct stat *info, struct m
 	return status;
 }
 
-static enum status load(const char *path, const struct model_filter *filter, struct model *model, struct error *err)
+static enum status kineto_load(const char *path, const struct model_filter *filter, struct model *model,
+                               struct error *err)
 {
 	struct stat info;
 	bool is_known = stat(path, &info) == 0;
@@ -323,12 +324,12 @@ static enum status load_set(const char *const *paths, uint32_t count, const stru
 const struct importer importer_kineto = {
 	.name = "kineto",
 	.looked_for = "traces of torch.profiler (JSON, also in a zip or tar)",
-	.begins = begins,
+	.begins = kineto_begins,
 	.is_archive = kineto_is_archive,
 	.has_steps = true,
 	.has_telemetry_beside = true,
 	.reads_streams = true,
-	.recognises = recognises,
-	.load = load,
+	.recognises = kineto_recognises,
+	.load = kineto_load,
 	.load_set = load_set,
 };

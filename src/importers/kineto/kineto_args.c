@@ -182,8 +182,8 @@ void kineto_take_inputs(struct kineto_import *import, const struct kineto_event 
 
 /* ---- launches ---- */
 
-static void set_number(struct launch_config *config, enum launch_fact fact, const struct kineto_value *value,
-                       double scale)
+static void kineto_args_set_number(struct launch_config *config, enum launch_fact fact,
+                                   const struct kineto_value *value, double scale)
 {
 	double number;
 	if (kineto_double(value, &number))
@@ -194,7 +194,7 @@ static void set_triple(struct launch_config *config, enum launch_fact first, con
 {
 	struct kineto_walk walk = kineto_walk_begin(list);
 	for (int i = 0; i < 3 && kineto_walk_next(&walk); i++)
-		set_number(config, (enum launch_fact)(first + i), &walk.value, 1);
+		kineto_args_set_number(config, (enum launch_fact)(first + i), &walk.value, 1);
 }
 
 /* Args that few kernels have. */
@@ -227,7 +227,7 @@ static void set_other(struct kineto_import *import, struct launch_config *config
 	if (!known)
 		return;
 	if (known->fact >= 0) {
-		set_number(config, (enum launch_fact)known->fact, &arg->value, 1);
+		kineto_args_set_number(config, (enum launch_fact)known->fact, &arg->value, 1);
 		return;
 	}
 	buffer_clear(&import->text);
@@ -246,13 +246,13 @@ static uint32_t describe_launch(struct kineto_import *import, const struct kinet
 	char text[LAUNCH_CONFIG_BYTES];
 	set_triple(&config, LAUNCH_GRID_X, &event->known[KINETO_ARG_GRID]);
 	set_triple(&config, LAUNCH_BLOCK_X, &event->known[KINETO_ARG_BLOCK]);
-	set_number(&config, LAUNCH_REGISTERS, &event->known[KINETO_ARG_REGISTERS], 1);
-	set_number(&config, LAUNCH_SHARED_BYTES, &event->known[KINETO_ARG_SHARED_MEMORY], 1);
-	set_number(&config, LAUNCH_BLOCKS_PER_SM, &event->known[KINETO_ARG_BLOCKS_PER_SM], 1);
-	set_number(&config, LAUNCH_WARPS_PER_SM, &event->known[KINETO_ARG_WARPS_PER_SM], 1);
-	set_number(&config, LAUNCH_OCCUPANCY, &event->known[KINETO_ARG_OCCUPANCY], 0.01);
-	set_number(&config, LAUNCH_BYTES, &event->known[KINETO_ARG_BYTES], 1);
-	set_number(&config, LAUNCH_BYTES_PER_SECOND, &event->known[KINETO_ARG_BANDWIDTH], 1e9);
+	kineto_args_set_number(&config, LAUNCH_REGISTERS, &event->known[KINETO_ARG_REGISTERS], 1);
+	kineto_args_set_number(&config, LAUNCH_SHARED_BYTES, &event->known[KINETO_ARG_SHARED_MEMORY], 1);
+	kineto_args_set_number(&config, LAUNCH_BLOCKS_PER_SM, &event->known[KINETO_ARG_BLOCKS_PER_SM], 1);
+	kineto_args_set_number(&config, LAUNCH_WARPS_PER_SM, &event->known[KINETO_ARG_WARPS_PER_SM], 1);
+	kineto_args_set_number(&config, LAUNCH_OCCUPANCY, &event->known[KINETO_ARG_OCCUPANCY], 0.01);
+	kineto_args_set_number(&config, LAUNCH_BYTES, &event->known[KINETO_ARG_BYTES], 1);
+	kineto_args_set_number(&config, LAUNCH_BYTES_PER_SECOND, &event->known[KINETO_ARG_BANDWIDTH], 1e9);
 	for (uint32_t i = 0; i < event->arg_count; i++)
 		set_other(import, &config, &event->args[i]);
 	size_t length = launch_config_write(&config, text);
@@ -318,8 +318,8 @@ static bool make_arg(struct kineto_import *import, const struct kineto_value *va
 	return true;
 }
 
-static void add_arg(struct kineto_import *import, struct staged_extra *extra, uint32_t key,
-                    const struct kineto_value *value)
+static void kineto_args_add_arg(struct kineto_import *import, struct staged_extra *extra, uint32_t key,
+                                const struct kineto_value *value)
 {
 	struct span_arg arg = {.key = key};
 	if (!make_arg(import, value, &arg))
@@ -350,7 +350,8 @@ static bool find_fact(const struct kineto_value *key, enum step_fact *fact)
 }
 
 /* What our own exporter says of a step. False: it is an arg as others. */
-static bool take_fact(struct kineto_import *import, struct staged_extra *extra, const struct kineto_arg *arg)
+static bool kineto_args_take_fact(struct kineto_import *import, struct staged_extra *extra,
+                                  const struct kineto_arg *arg)
 {
 	struct kineto_stage *stage = &import->stage;
 	enum step_fact fact;
@@ -376,10 +377,11 @@ void kineto_take_args(struct kineto_import *import, const struct kineto_event *e
 		extra.sequence = STEPSCOPE_NO_SEQUENCE;
 	for (uint32_t i = 0; i < event->arg_count; i++) {
 		bool is_known = is_launch ? launch_arg_of(&event->args[i].key) != NULL
-		                          : span->kind == SPAN_STEP && take_fact(import, &extra, &event->args[i]);
+		                          : span->kind == SPAN_STEP &&
+		                                    kineto_args_take_fact(import, &extra, &event->args[i]);
 		uint32_t key = is_known ? 0 : kineto_intern(import, &event->args[i].key);
 		if (key)
-			add_arg(import, &extra, key, &event->args[i].value);
+			kineto_args_add_arg(import, &extra, key, &event->args[i].value);
 	}
 	import->args_left_out += event->args_left_out;
 	if (extra.sequence == STEPSCOPE_NO_SEQUENCE && !extra.arg_count && !extra.step)

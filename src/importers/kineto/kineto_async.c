@@ -10,7 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-static uint64_t hash_text(uint64_t hash, const struct kineto_value *value)
+static uint64_t kineto_async_hash_text(uint64_t hash, const struct kineto_value *value)
 {
 	for (uint32_t i = 0; i < value->length; i++)
 		hash = (hash ^ (unsigned char)value->at[i]) * UINT64_C(0x100000001b3);
@@ -21,21 +21,22 @@ static uint64_t hash_text(uint64_t hash, const struct kineto_value *value)
 static uint64_t hash_id(uint64_t key, const struct kineto_value *id)
 {
 	uint64_t number;
-	return kineto_unsigned(id, &number) ? (key ^ number) * UINT64_C(0x9e3779b97f4a7c15) : hash_text(key, id);
+	return kineto_unsigned(id, &number) ? (key ^ number) * UINT64_C(0x9e3779b97f4a7c15)
+	                                    : kineto_async_hash_text(key, id);
 }
 
 /* {"local": ...} counts within its process only. */
-static uint64_t key_of(const struct kineto_event *event)
+static uint64_t kineto_async_key_of(const struct kineto_event *event)
 {
 	const struct kineto_value *id = &event->fields[KINETO_EVENT_ID];
-	uint64_t key = hash_text(UINT64_C(0xcbf29ce484222325), &event->fields[KINETO_EVENT_CAT]);
+	uint64_t key = kineto_async_hash_text(UINT64_C(0xcbf29ce484222325), &event->fields[KINETO_EVENT_CAT]);
 	struct kineto_walk walk = kineto_walk_begin(id);
 	if (id->type != VALUE_OBJECT)
 		return hash_id(key, id);
 	while (kineto_walk_next(&walk)) {
-		key = hash_id(hash_text(key, &walk.key), &walk.value);
+		key = hash_id(kineto_async_hash_text(key, &walk.key), &walk.value);
 		if (kineto_is_text(&walk.key, "local"))
-			key = hash_text(key, &event->fields[KINETO_EVENT_PID]);
+			key = kineto_async_hash_text(key, &event->fields[KINETO_EVENT_PID]);
 	}
 	return key;
 }
@@ -63,7 +64,7 @@ void kineto_take_async(struct kineto_import *import, const struct kineto_event *
 	stage->tracks[track].is_loose = true;
 	STAGE_ARRAY_GROW(stage, asyncs);
 	stage->asyncs[stage->asyncs_count++] = (struct staged_async){
-		.span = *span, .key = key_of(event), .track = track, .is_end = is_end};
+		.span = *span, .key = kineto_async_key_of(event), .track = track, .is_end = is_end};
 }
 
 /* By what belongs together, then by time; what ends before what begins then, and never by the place in the file. */
@@ -79,7 +80,7 @@ static int compare_asyncs(const void *left, const void *right)
 	return (a->span.tie > b->span.tie) - (a->span.tie < b->span.tie);
 }
 
-static void add_span(struct kineto_stage *stage, const struct staged_async *begin, int64_t dur_ns)
+static void kineto_async_add_span(struct kineto_stage *stage, const struct staged_async *begin, int64_t dur_ns)
 {
 	struct staged_span *span = kineto_stage_span(stage, begin->track);
 	*span = begin->span;
@@ -99,14 +100,14 @@ static void pair(struct kineto_import *import, uint32_t first, uint32_t end, uin
 			kineto_repair_note(&import->repairs, REPAIR_END, 1, KINETO_NO_PLACE);
 		} else {
 			const struct staged_async *begin = &stage->asyncs[open[--depth]];
-			add_span(stage, begin, async->span.start_ns - begin->span.start_ns);
+			kineto_async_add_span(stage, begin, async->span.start_ns - begin->span.start_ns);
 		}
 	}
 	kineto_repair_note(&import->repairs, REPAIR_BEGIN, depth, KINETO_NO_PLACE);
 	while (depth) {
 		struct staged_async *begin = &stage->asyncs[open[--depth]];
 		begin->span.flags |= SPAN_END_IS_LOST;
-		add_span(stage, begin, stage->end_ns - begin->span.start_ns);
+		kineto_async_add_span(stage, begin, stage->end_ns - begin->span.start_ns);
 	}
 }
 

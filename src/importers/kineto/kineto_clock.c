@@ -68,7 +68,7 @@ struct clock_fit {
 
 /* ---- what is sampled ---- */
 
-static uint64_t hash_of(uint64_t correlation)
+static uint64_t kineto_clock_hash_of(uint64_t correlation)
 {
 	correlation *= 0x9e3779b97f4a7c15u;
 	return correlation ^ correlation >> 29;
@@ -86,7 +86,7 @@ void kineto_clock_note(struct kineto_import *import, uint32_t track, const struc
 	uint32_t kept = 0;
 	if (!span->correlation || span->dur_ns < 0 ||
 	    (span->kind != SPAN_RUNTIME && !span_is_device_work(span->kind)) ||
-	    hash_of(span->correlation) > UINT64_MAX >> clock->halvings)
+	    kineto_clock_hash_of(span->correlation) > UINT64_MAX >> clock->halvings)
 		return;
 	sample.end_ns = span->start_ns + span->dur_ns;
 	if (span->kind != SPAN_RUNTIME)
@@ -99,7 +99,7 @@ void kineto_clock_note(struct kineto_import *import, uint32_t track, const struc
 		return;
 	clock->halvings++;
 	for (uint32_t i = 0; i < clock->count; i++)
-		if (hash_of(clock->samples[i].correlation) <= UINT64_MAX >> clock->halvings)
+		if (kineto_clock_hash_of(clock->samples[i].correlation) <= UINT64_MAX >> clock->halvings)
 			clock->samples[kept++] = clock->samples[i];
 	clock->count = kept;
 }
@@ -133,7 +133,7 @@ static bool part_processes(struct kineto_import *import)
 	for (uint32_t i = 0; i < import->clock.count; i++) {
 		uint32_t process = tracks[samples[i].track].process;
 		is_one &= process == tracks[samples[0].track].process;
-		samples[i].correlation ^= hash_of(process);
+		samples[i].correlation ^= kineto_clock_hash_of(process);
 	}
 	return is_one;
 }

@@ -55,7 +55,7 @@ struct delivery {
 };
 
 /* What is around what, when both have the same times. */
-static int rank_of(uint8_t kind)
+static int kineto_deliver_rank_of(uint8_t kind)
 {
 	static const uint8_t ranks[SPAN_KIND_COUNT] = {
 		[SPAN_STEP] = 1,   [SPAN_PHASE] = 2, [SPAN_RANGE] = 3,   [SPAN_ANNOTATION] = 3, [SPAN_PYTHON] = 4,
@@ -71,7 +71,7 @@ int kineto_compare_spans(const void *left, const void *right)
 		return a->start_ns < b->start_ns ? -1 : 1;
 	if (a->dur_ns != b->dur_ns) /* as unsigned numbers: one without an end is the longest */
 		return (uint64_t)a->dur_ns > (uint64_t)b->dur_ns ? -1 : 1;
-	int ranks = rank_of(a->kind) - rank_of(b->kind);
+	int ranks = kineto_deliver_rank_of(a->kind) - kineto_deliver_rank_of(b->kind);
 	if (ranks || a->order != b->order)
 		return ranks ? ranks : (a->order > b->order) - (a->order < b->order);
 	if (a->tie != b->tie)
@@ -103,19 +103,19 @@ void kineto_sort(struct kineto_stage *stage, struct staged_track *track)
 	track->is_sorted = true;
 }
 
-static void leave(struct delivered_lane *lane, int64_t time_ns)
+static void kineto_deliver_leave(struct delivered_lane *lane, int64_t time_ns)
 {
 	while (lane->depth && lane->open[lane->depth - 1].end_ns <= time_ns)
 		lane->depth--;
 }
 
-static void enter(struct delivered_lane *lane, uint32_t name, int64_t end_ns, uint32_t stack)
+static void kineto_deliver_enter(struct delivered_lane *lane, uint32_t name, int64_t end_ns, uint32_t stack)
 {
 	MEMORY_GROW(lane->open, lane->depth, lane->capacity, 16);
 	lane->open[lane->depth++] = (struct delivered_span){name, end_ns, stack};
 }
 
-static struct delivered_lane *add_lane(struct delivery *delivery)
+static struct delivered_lane *kineto_deliver_add_lane(struct delivery *delivery)
 {
 	const struct staged_track *staged = delivery->staged;
 	struct delivered_lane *lane = &delivery->lanes[delivery->lane_count++];
@@ -147,7 +147,7 @@ static bool crosses_step(struct delivery *delivery, int64_t start_ns, int64_t en
 	return end_ns < steps[low].end_ns;
 }
 
-static void add_step(struct delivery *delivery, const struct staged_span *span, uint32_t *capacity)
+static void kineto_deliver_add_step(struct delivery *delivery, const struct staged_span *span, uint32_t *capacity)
 {
 	MEMORY_GROW(delivery->steps, delivery->step_count, *capacity, 64);
 	delivery->steps[delivery->step_count++] = (struct step_bounds){span->start_ns, span->start_ns + span->dur_ns};
@@ -164,7 +164,7 @@ static void find_bounds(struct delivery *delivery)
 		if (i == 0 || end_ns > delivery->last_ns)
 			delivery->last_ns = end_ns;
 		if (span->kind == SPAN_STEP && span->dur_ns >= 0 && track->has_steps)
-			add_step(delivery, span, &capacity);
+			kineto_deliver_add_step(delivery, span, &capacity);
 	}
 }
 
@@ -175,7 +175,7 @@ static struct delivered_lane *choose_lane(struct delivery *delivery, int64_t sta
 	delivery->crossed_name = MODEL_NONE;
 	for (uint32_t i = first; i < delivery->lane_count; i++) {
 		struct delivered_lane *lane = &delivery->lanes[i];
-		leave(lane, start_ns);
+		kineto_deliver_leave(lane, start_ns);
 		if (!lane->depth || *end_ns <= lane->open[lane->depth - 1].end_ns)
 			return lane;
 		int64_t over_ns = *end_ns - lane->open[lane->depth - 1].end_ns;
@@ -190,7 +190,7 @@ static struct delivered_lane *choose_lane(struct delivery *delivery, int64_t sta
 		if (delivery->crossed_name == MODEL_NONE)
 			delivery->crossed_name = lane->open[lane->depth - 1].name;
 	}
-	return add_lane(delivery);
+	return kineto_deliver_add_lane(delivery);
 }
 
 static void set_columns(struct delivery *delivery, const struct staged_span *span, uint32_t track, uint32_t row)
@@ -220,7 +220,7 @@ static void set_columns(struct delivery *delivery, const struct staged_span *spa
 }
 
 /* So that the duration in the file is known: report --style torch wants it. */
-static void note_cut(struct delivery *delivery, uint32_t track, uint32_t row, int64_t cut_ns)
+static void kineto_deliver_note_cut(struct delivery *delivery, uint32_t track, uint32_t row, int64_t cut_ns)
 {
 	struct span_arg arg = {.track = track, .row = row, .type = STEPSCOPE_ARG_I64, .i64 = cut_ns};
 	arg.key = intern_add(&delivery->model->strings, "trace.cut_ns");
@@ -334,7 +334,7 @@ static void deliver_span(struct delivery *delivery, const struct staged_span *sp
 {
 	bool is_open = span->dur_ns == STAGED_IS_OPEN;
 	struct delivered_lane *lane = &delivery->lanes[0];
-	leave(lane, span->start_ns);
+	kineto_deliver_leave(lane, span->start_ns);
 	int64_t end_ns = is_open ? latest_end(delivery, span) : span->start_ns + span->dur_ns;
 	if (end_ns < span->start_ns)
 		end_ns = span->start_ns;
@@ -346,7 +346,7 @@ static void deliver_span(struct delivery *delivery, const struct staged_span *sp
 	uint32_t around = lane->depth ? lane->open[lane->depth - 1].stack : 0, inside = around;
 	if (span->kind == SPAN_PYTHON && delivery->kind == TRACK_THREAD)
 		inside = stack_frame(delivery->model, &delivery->stage->frames, around, span->name);
-	enter(lane, span->name, end_ns, inside);
+	kineto_deliver_enter(lane, span->name, end_ns, inside);
 	uint32_t row = model_span_complete(delivery->model, lane->track, span->start_ns + shift_ns,
 	                                   end_ns - span->start_ns, (enum span_kind)span->kind, span->name);
 	if (row == MODEL_NONE)
@@ -359,7 +359,7 @@ static void deliver_span(struct delivery *delivery, const struct staged_span *sp
 	if (around && (span->kind == SPAN_OP || span->kind == SPAN_MODULE))
 		model_span_set_stack(delivery->model, lane->track, row, around);
 	if (end_ns < wanted_ns)
-		note_cut(delivery, lane->track, row, wanted_ns - end_ns);
+		kineto_deliver_note_cut(delivery, lane->track, row, wanted_ns - end_ns);
 }
 
 static void report_cuts(const struct delivery *delivery, const struct cuts *cuts, const char *what)
@@ -380,7 +380,7 @@ void kineto_deliver(struct kineto_stage *stage, uint32_t number, enum track_kind
 	kineto_sort(stage, track);
 	find_bounds(&delivery);
 	find_doubted(&delivery);
-	add_lane(&delivery);
+	kineto_deliver_add_lane(&delivery);
 	track->first_track = delivery.lanes[0].track;
 	for (uint32_t i = 0; i < track->count; i++) {
 		if (came_before(track->spans, i))

@@ -55,7 +55,7 @@ static bool is_named_like_trace(const char *name)
 	       (text_ends_with(name, ".json") || text_ends_with(name, ".json.gz") || text_ends_with(name, ".json.zst"));
 }
 
-static void add_file(struct listing *listing, const char *path, uint64_t bytes, bool is_named)
+static void kineto_directory_add_file(struct listing *listing, const char *path, uint64_t bytes, bool is_named)
 {
 	if (is_named ? listing->count - listing->others >= KINETO_SET_MAX : listing->others >= OTHERS_MAX) {
 		listing->beyond++;
@@ -70,21 +70,22 @@ static void add_file(struct listing *listing, const char *path, uint64_t bytes, 
 	listing->others += !is_named;
 }
 
-static int compare_files(const void *left, const void *right)
+static int kineto_directory_compare_files(const void *left, const void *right)
 {
 	const struct listed_file *a = left, *b = right;
 	return strverscmp(a->path, b->path);
 }
 
 /* Pipes and devices are no files of a run: nobody opens them. */
-static void add_entry(struct listing *listing, const char *path, const char *name, const struct stat *info)
+static void kineto_directory_add_entry(struct listing *listing, const char *path, const char *name,
+                                       const struct stat *info)
 {
 	bool is_named = may_be_trace(name), is_hidden = *name == '.';
 	listing->folders += S_ISDIR(info->st_mode) && !is_hidden;
 	if (!S_ISREG(info->st_mode) || (is_hidden && !is_named))
 		return;
 	listing->has_recording |= text_ends_with(name, ".ssr") && !converted_is_file(path);
-	add_file(listing, path, (uint64_t)info->st_size, is_named);
+	kineto_directory_add_file(listing, path, (uint64_t)info->st_size, is_named);
 }
 
 static void find_files(struct listing *listing, const char *path)
@@ -96,15 +97,15 @@ static void find_files(struct listing *listing, const char *path)
 		struct stat info;
 		if (snprintf(name, sizeof name, "%s/%s", path, entry->d_name) < (int)sizeof name &&
 		    stat(name, &info) == 0)
-			add_entry(listing, name, entry->d_name, &info);
+			kineto_directory_add_entry(listing, name, entry->d_name, &info);
 	}
 	if (directory)
 		closedir(directory);
 	if (listing->count)
-		qsort(listing->files, listing->count, sizeof *listing->files, compare_files);
+		qsort(listing->files, listing->count, sizeof *listing->files, kineto_directory_compare_files);
 }
 
-static void release(struct listing *listing)
+static void kineto_directory_release(struct listing *listing)
 {
 	for (uint32_t i = 0; i < listing->count; i++)
 		free(listing->files[i].path);
@@ -118,7 +119,7 @@ bool kineto_has_traces(const char *path)
 	find_files(&listing, path);
 	for (uint32_t i = 0; i < listing.count && !is_found && !listing.has_recording; i++)
 		is_found = (listing.files[i].is_named ? kineto_is_trace : kineto_is_sure)(listing.files[i].path);
-	release(&listing);
+	kineto_directory_release(&listing);
 	return is_found;
 }
 
@@ -161,7 +162,7 @@ static bool find_problem(const char *name, struct input_stream *input, struct er
 }
 
 /* False: it is no trace, and nobody would take it for one. */
-static bool load_input(struct kineto_set *set, const char *name, struct input_stream *input)
+static bool kineto_directory_load_input(struct kineto_set *set, const char *name, struct input_stream *input)
 {
 	struct error problem, ignored;
 	const char *head, *kind = NULL;
@@ -191,7 +192,7 @@ static bool load_file(struct kineto_set *set, const char *path)
 		kineto_set_problem(set, path, &problem);
 		return true;
 	}
-	bool is_taken = load_input(set, path, input);
+	bool is_taken = kineto_directory_load_input(set, path, input);
 	input_close(input);
 	return is_taken;
 }
@@ -224,7 +225,7 @@ enum status kineto_load_directory(const char *path, struct model *model, struct 
 		set.done_bytes += listing.files[i].bytes;
 	}
 	note_rest(&listing, path, model);
-	release(&listing);
+	kineto_directory_release(&listing);
 	return kineto_set_finish(&set, path, err);
 }
 
@@ -290,7 +291,7 @@ static void load_member(struct kineto_set *set, struct archive_reader *archive, 
 		kineto_set_problem(set, name, &err);
 		return;
 	}
-	load_input(set, name, input);
+	kineto_directory_load_input(set, name, input);
 	input_close(input);
 }
 

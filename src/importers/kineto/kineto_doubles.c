@@ -86,7 +86,7 @@ static int compare_marks(const void *left, const void *right)
 	                            : (a->name > b->name) - (a->name < b->name);
 }
 
-static int compare_values(const void *left, const void *right)
+static int kineto_doubles_compare_values(const void *left, const void *right)
 {
 	const struct staged_value *a = left, *b = right;
 	struct staged_mark x = {a->time_ns, a->track, a->name}, y = {b->time_ns, b->track, b->name};
@@ -128,5 +128,5 @@ void kineto_leave_out_doubles(struct kineto_stage *stage)
 	stage->marks_count = leave_out_pairs(stage, stage->marks, stage->marks_count, sizeof(*stage->marks),
 	                                     compare_marks);
 	stage->values_count = leave_out_pairs(stage, stage->values, stage->values_count, sizeof(*stage->values),
-	                                      compare_values);
+	                                      kineto_doubles_compare_values);
 }

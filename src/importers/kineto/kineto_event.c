@@ -47,7 +47,7 @@ static const uint8_t byte_flags[256] = {
 #undef H8
 #undef H32
 
-static bool fail(struct scanner *scanner)
+static bool kineto_event_fail(struct scanner *scanner)
 {
 	scanner->is_partial = scanner->at >= scanner->end;
 	return false;
@@ -99,10 +99,10 @@ static bool read_lenient_string(struct scanner *scanner, struct kineto_value *va
 		return true;
 	}
 	scanner->at = scanner->end;
-	return fail(scanner);
+	return kineto_event_fail(scanner);
 }
 
-static bool read_string(struct scanner *scanner, struct kineto_value *value)
+static bool kineto_event_read_string(struct scanner *scanner, struct kineto_value *value)
 {
 	const char *at = ++scanner->at;
 	uint8_t flags = 0;
@@ -114,7 +114,7 @@ static bool read_string(struct scanner *scanner, struct kineto_value *value)
 		flags |= byte_flags[(unsigned char)*at];
 		if (at >= scanner->end || (*at == '\\' && at + 1 >= scanner->end)) {
 			scanner->at = scanner->end;
-			return fail(scanner);
+			return kineto_event_fail(scanner);
 		}
 		at += *at == '\\' ? 2 : 1;
 	}
@@ -147,7 +147,7 @@ static bool read_lenient_inner(struct scanner *scanner, struct kineto_value *val
 		return true;
 	}
 	scanner->at = scanner->end;
-	return fail(scanner);
+	return kineto_event_fail(scanner);
 }
 
 /* To behind the bracket that closes the one here. What is inside is not checked. */
@@ -160,13 +160,13 @@ static bool read_container(struct scanner *scanner, struct kineto_value *value)
 		char c = *scanner->at;
 		if (c == '"') {
 			struct kineto_value inner;
-			if (!(scanner->is_lenient ? read_lenient_inner : read_string)(scanner, &inner))
+			if (!(scanner->is_lenient ? read_lenient_inner : kineto_event_read_string)(scanner, &inner))
 				return false;
 			value->flags |= inner.flags;
 			continue;
 		}
 		if (c == '\0' && scanner->at >= scanner->end)
-			return fail(scanner);
+			return kineto_event_fail(scanner);
 		value->flags |= c ? 0 : TEXT_HAS_CONTROL;
 		scanner->at++;
 		depth += c == '{' || c == '[';
@@ -196,26 +196,26 @@ static uint8_t type_of_word(const char *at, size_t length)
 	return VALUE_NONE;
 }
 
-static bool read_word(struct scanner *scanner, struct kineto_value *value)
+static bool kineto_event_read_word(struct scanner *scanner, struct kineto_value *value)
 {
 	const char *at = kineto_past_word(scanner->at);
 	*value = (struct kineto_value){.at = scanner->at, .length = (uint32_t)(at - scanner->at)};
 	if (at >= scanner->end) { /* the rest of it may follow */
 		scanner->at = scanner->end;
-		return fail(scanner);
+		return kineto_event_fail(scanner);
 	}
 	value->type = type_of_word(value->at, value->length);
 	if (value->type == VALUE_NONE && scanner->is_lenient && memchr(",]}", *kineto_past_blanks(at), 3))
 		value->type = VALUE_BARE; /* another language's, or none at all */
 	if (value->type == VALUE_NONE)
-		return fail(scanner);
+		return kineto_event_fail(scanner);
 	if (value->type == VALUE_BARE)
 		*scanner->repairs |= 1u << REPAIR_WORD;
 	scanner->at = at;
 	return true;
 }
 
-static bool read_value(struct scanner *scanner, struct kineto_value *value, bool is_of_event)
+static bool kineto_event_read_value(struct scanner *scanner, struct kineto_value *value, bool is_of_event)
 {
 	char c = skip_blanks(scanner);
 	if (c == '"' && scanner->is_lenient) {
@@ -226,13 +226,13 @@ static bool read_value(struct scanner *scanner, struct kineto_value *value, bool
 		return true;
 	}
 	if (c == '"') {
-		if (!read_string(scanner, value))
+		if (!kineto_event_read_string(scanner, value))
 			return false;
 		note_text(scanner, value);
 		return true;
 	}
 	if (c != '{' && c != '[')
-		return read_word(scanner, value);
+		return kineto_event_read_word(scanner, value);
 	bool is_read = read_container(scanner, value);
 	note_text(scanner, value);
 	return is_read;
@@ -266,14 +266,14 @@ static enum kineto_event_member next_key(struct scanner *scanner, struct kineto_
 		return MEMBER_END;
 	}
 	if (c != '"' || !has_comma) {
-		fail(scanner);
+		kineto_event_fail(scanner);
 		return MEMBER_NONE;
 	}
-	if (!read_string(scanner, key))
+	if (!kineto_event_read_string(scanner, key))
 		return MEMBER_NONE;
 	note_text(scanner, key);
 	if (skip_blanks(scanner) != ':') {
-		fail(scanner);
+		kineto_event_fail(scanner);
 		return MEMBER_NONE;
 	}
 	scanner->at++;
@@ -281,7 +281,7 @@ static enum kineto_event_member next_key(struct scanner *scanner, struct kineto_
 }
 
 /* Where the value of a key belongs: nearly all have a place of their own. */
-static uint8_t place_of(const struct kineto_value *key, bool is_arg)
+static uint8_t kineto_event_place_of(const struct kineto_value *key, bool is_arg)
 {
 	if (!is_arg) {
 		enum kineto_field field = kineto_field_of(key->at, key->length);
@@ -293,7 +293,8 @@ static uint8_t place_of(const struct kineto_value *key, bool is_arg)
 	return known == KINETO_ARG_OTHER ? KINETO_PLACE_OTHER : (uint8_t)(KINETO_EVENT_FIELD_COUNT + known);
 }
 
-static struct kineto_value *add_arg(struct kineto_event *event, const char *key, uint32_t length, uint8_t flags)
+static struct kineto_value *kineto_event_add_arg(struct kineto_event *event, const char *key, uint32_t length,
+                                                 uint8_t flags)
 {
 	if (event->arg_count == KINETO_ARGS_MAX) {
 		event->args_left_out++;
@@ -314,7 +315,8 @@ static void end_args(struct scanner *scanner, const char *end)
 }
 
 /* Keeps what was read from `at` on as the gap that it is. Not "args" without an object: others begin like it. */
-static void remember(struct scanner *scanner, const char *at, const struct kineto_value *key, struct kineto_gap *gap)
+static void kineto_event_remember(struct scanner *scanner, const char *at, const struct kineto_value *key,
+                                  struct kineto_gap *gap)
 {
 	const char *to = gap->is_end ? scanner->at : kineto_past_blanks(scanner->at);
 	bool is_args = gap->members[0].place == KINETO_EVENT_ARGS;
@@ -352,7 +354,7 @@ static enum kineto_event_member read_gap(struct scanner *scanner, const char *fr
 		gap->is_end = found == MEMBER_END;
 		if (gap->is_end)
 			return found;
-		member->place = place_of(key, scanner->args != NULL);
+		member->place = kineto_event_place_of(key, scanner->args != NULL);
 		if (member->place == KINETO_EVENT_ARGS && skip_blanks(scanner) == '{') {
 			scanner->args = scanner->at++;
 			scanner->is_first = true;
@@ -375,14 +377,14 @@ static enum kineto_event_member next_unknown(struct scanner *scanner, struct kin
 	*scanner->repairs = 0;
 	enum kineto_event_member member = read_gap(scanner, at, &key, &gap);
 	if (member != MEMBER_NONE)
-		remember(scanner, at, &key, &gap);
+		kineto_event_remember(scanner, at, &key, &gap);
 	*scanner->repairs |= repairs;
 	if (member != MEMBER_KEY)
 		return member;
 	uint8_t place = gap.members[0].place;
 	scanner->is_field = !scanner->args && place != KINETO_EVENT_ARGS;
 	if (place == KINETO_PLACE_OTHER)
-		*value = add_arg(scanner->event, key.at, key.length, key.flags);
+		*value = kineto_event_add_arg(scanner->event, key.at, key.length, key.flags);
 	else /* "args" without an object are nothing that we know */
 		*value = &scanner->event->values[place == KINETO_EVENT_ARGS ? EVENT_VALUES - 1 : place];
 	scanner->event->set |= place < EVENT_VALUES ? UINT64_C(1) << place : 0;
@@ -400,7 +402,8 @@ static inline void take_gap(struct scanner *scanner, const struct kineto_gap *ga
 	for (const struct kineto_gap_member *member = gap->members, *end = member + gap->member_count; member < end;
 	     member++) {
 		struct kineto_value *to = member->place == KINETO_PLACE_OTHER
-		                                  ? add_arg(event, at + member->key_at, member->key_length, 0)
+		                                  ? kineto_event_add_arg(event, at + member->key_at, member->key_length,
+		                                                         0)
 		                                  : &event->values[member->place];
 		*to = member->value;
 		to->at = at + member->value_at;
@@ -428,7 +431,7 @@ static inline enum kineto_event_member next_value(struct scanner *scanner, const
 }
 
 /* Nearly all values: a text, a number. False: they are read the long way. */
-static inline bool read_plain(struct scanner *scanner, struct kineto_value *value)
+static inline bool kineto_event_read_plain(struct scanner *scanner, struct kineto_value *value)
 {
 	const char *at = scanner->at;
 	uint8_t flags = 0;
@@ -459,7 +462,8 @@ static bool read_members(struct scanner *scanner)
 		if (member != MEMBER_KEY)
 			return member == MEMBER_END;
 		from = scanner->at;
-		if (!read_plain(scanner, value) && !read_value(scanner, value, scanner->is_field))
+		if (!kineto_event_read_plain(scanner, value) &&
+		    !kineto_event_read_value(scanner, value, scanner->is_field))
 			return false;
 	}
 }
@@ -511,11 +515,12 @@ bool kineto_walk_next(struct kineto_walk *walk)
 	if (scanner.at >= walk->end || *scanner.at == ']' || *scanner.at == '}')
 		return false;
 	if (walk->is_object) {
-		if (*scanner.at != '"' || !read_string(&scanner, &walk->key) || skip_blanks(&scanner) != ':')
+		if (*scanner.at != '"' || !kineto_event_read_string(&scanner, &walk->key) ||
+		    skip_blanks(&scanner) != ':')
 			return false;
 		scanner.at++;
 	}
-	if (!read_value(&scanner, &walk->value, false) || scanner.at > walk->end)
+	if (!kineto_event_read_value(&scanner, &walk->value, false) || scanner.at > walk->end)
 		return false;
 	walk->at = scanner.at;
 	return true;

@@ -16,7 +16,7 @@ struct taken { /* an event on its way */
 	uint32_t track; /* staged */
 };
 
-static void note(const struct taken *taken, enum kineto_repair repair)
+static void kineto_events_note(const struct taken *taken, enum kineto_repair repair)
 {
 	kineto_repair_note(&taken->import->repairs, repair, 1, taken->import->offset);
 }
@@ -60,7 +60,7 @@ static void note_device(const struct taken *taken, struct staged_track *track)
 		track->device = (int32_t)device;
 }
 
-static uint32_t name_of(const struct taken *taken, enum span_kind kind)
+static uint32_t kineto_events_name_of(const struct taken *taken, enum span_kind kind)
 {
 	struct kineto_value name = taken->event->fields[KINETO_EVENT_NAME];
 	uint32_t prefix = kind == SPAN_PHASE || kind == SPAN_MODULE ? 11 : 0; /* "stepscope::", "nn.Module: " */
@@ -73,7 +73,7 @@ static uint32_t name_of(const struct taken *taken, enum span_kind kind)
 }
 
 /* The letter of "ph"; 0: none, or more than one. */
-static char phase_of(const struct kineto_event *event)
+static char kineto_events_phase_of(const struct kineto_event *event)
 {
 	const struct kineto_value *phase = &event->fields[KINETO_EVENT_PH];
 	return phase->type == VALUE_STRING && phase->length == 1 ? phase->at[0] : '\0';
@@ -89,7 +89,7 @@ static uint32_t order_of(const struct taken *taken, struct staged_span *span)
 		span->flags |= STAGED_HAS_NUMBER;
 		return (uint32_t)number;
 	}
-	bool is_async = kineto_is_async(phase_of(taken->event));
+	bool is_async = kineto_is_async(kineto_events_phase_of(taken->event));
 	if (taken->event->fields[KINETO_EVENT_CAT].type == VALUE_NONE &&
 	    !is_async) /* nothing but the place in the file */
 		return (uint32_t)taken->import->event_count;
@@ -101,7 +101,7 @@ static void take_columns(const struct taken *taken, struct kineto_kind kind, str
 	struct kineto_import *import = taken->import;
 	const struct kineto_event *event = taken->event;
 	span->kind = (uint8_t)kind.kind;
-	span->name = name_of(taken, kind.kind);
+	span->name = kineto_events_name_of(taken, kind.kind);
 	span->order = order_of(taken, span);
 	span->tie = (uint16_t)import->model->strings.entries[span->name].hash;
 	if (event->known[KINETO_ARG_OPEN].type == VALUE_TRUE)
@@ -133,14 +133,14 @@ static bool is_odd_step(const struct kineto_value *name, struct kineto_kind kind
 	       memcmp(name->at, start, sizeof start - 1) == 0;
 }
 
-static void add_span(const struct taken *taken, struct kineto_kind kind, int64_t dur_ns)
+static void kineto_events_add_span(const struct taken *taken, struct kineto_kind kind, int64_t dur_ns)
 {
 	struct staged_track *track = &taken->import->stage.tracks[taken->track];
 	if (kind.is_device)
 		note_device(taken, track);
 	track->has_steps |= kind.kind == SPAN_STEP;
 	if (is_odd_step(&taken->event->fields[KINETO_EVENT_NAME], kind))
-		note(taken, REPAIR_STEP);
+		kineto_events_note(taken, REPAIR_STEP);
 	if (!track->count && !track->is_loose)
 		track->offset = taken->import->offset;
 	struct staged_span *span = kineto_stage_span(&taken->import->stage, taken->track);
@@ -164,7 +164,7 @@ static bool is_added(const struct taken *taken)
 	return taken->import->has_extents && kineto_is_text(&taken->event->fields[KINETO_EVENT_PID], "Spans");
 }
 
-static void take_span(const struct taken *taken)
+static void kineto_events_take_span(const struct taken *taken)
 {
 	const struct kineto_event *event = taken->event;
 	if (is_added(taken))
@@ -173,27 +173,28 @@ static void take_span(const struct taken *taken)
 	int64_t dur_ns;
 	if (!kineto_nanoseconds(&event->fields[KINETO_EVENT_DUR], &dur_ns) || dur_ns < 0 ||
 	    dur_ns > IMPORTED_DURATION_MAX) {
-		note(taken, kind.is_device && span_is_device_work(kind.kind) ? REPAIR_WORK : REPAIR_DURATION);
+		kineto_events_note(taken,
+		                   kind.is_device && span_is_device_work(kind.kind) ? REPAIR_WORK : REPAIR_DURATION);
 		dur_ns = STAGED_IS_OPEN;
 	}
 	if (is_lost_time(taken, kind, dur_ns)) {
-		note(taken, REPAIR_LOST_TIME);
+		kineto_events_note(taken, REPAIR_LOST_TIME);
 		return;
 	}
 	taken->import->has_python |= kind.kind == SPAN_PYTHON;
-	add_span(taken, kind, dur_ns);
+	kineto_events_add_span(taken, kind, dur_ns);
 }
 
 static void take_begin(const struct taken *taken)
 {
-	add_span(taken, kineto_kind_of(taken->event), STAGED_IS_OPEN);
+	kineto_events_add_span(taken, kineto_kind_of(taken->event), STAGED_IS_OPEN);
 	kineto_stage_begin(&taken->import->stage, taken->track, taken->import->offset);
 }
 
 static void take_end(const struct taken *taken)
 {
 	bool is_named = taken->event->fields[KINETO_EVENT_NAME].type != VALUE_NONE;
-	uint32_t name = is_named ? name_of(taken, kineto_kind_of(taken->event).kind) : 0;
+	uint32_t name = is_named ? kineto_events_name_of(taken, kineto_kind_of(taken->event).kind) : 0;
 	kineto_stage_end(&taken->import->stage, taken->track, taken->time_ns, name, taken->import->offset);
 }
 
@@ -263,7 +264,7 @@ static void take_instant(const struct taken *taken)
 		return;
 	STAGE_ARRAY_GROW(stage, marks);
 	stage->marks[stage->marks_count++] = (struct staged_mark){taken->time_ns, taken->track,
-	                                                          name_of(taken, SPAN_OTHER)};
+	                                                          kineto_events_name_of(taken, SPAN_OTHER)};
 	taken->import->event_count++;
 }
 
@@ -278,7 +279,7 @@ static void take_async(struct taken *taken, char phase)
 		return;
 	}
 	if (is_end)
-		span.name = name_of(taken, SPAN_OTHER);
+		span.name = kineto_events_name_of(taken, SPAN_OTHER);
 	else
 		take_columns(taken, (struct kineto_kind){SPAN_OTHER, false}, &span);
 	kineto_take_async(taken->import, taken->event, &span, is_end);
@@ -286,7 +287,8 @@ static void take_async(struct taken *taken, char phase)
 
 /* ---- counters ---- */
 
-static void add_value(const struct taken *taken, const struct kineto_value *key, const struct kineto_value *value)
+static void kineto_events_add_value(const struct taken *taken, const struct kineto_value *key,
+                                    const struct kineto_value *value)
 {
 	struct kineto_import *import = taken->import;
 	struct kineto_stage *stage = &import->stage;
@@ -315,7 +317,7 @@ static void take_counter(const struct taken *taken)
 	struct kineto_value args = taken->event->fields[KINETO_EVENT_ARGS];
 	struct kineto_walk walk = kineto_walk_begin(&args);
 	while (kineto_walk_next(&walk))
-		add_value(taken, &walk.key, &walk.value);
+		kineto_events_add_value(taken, &walk.key, &walk.value);
 }
 
 /* ---- flows ---- */
@@ -349,7 +351,7 @@ static void take_timed(const struct taken *taken, char phase)
 {
 	switch (phase) {
 	case 'X':
-		take_span(taken);
+		kineto_events_take_span(taken);
 		break;
 	case 'B':
 		take_begin(taken);
@@ -375,7 +377,7 @@ void kineto_take_event(void *context, const struct kineto_event *event, uint64_t
 {
 	struct kineto_import *import = context;
 	struct taken taken = {.import = import, .event = event};
-	char phase = phase_of(event);
+	char phase = kineto_events_phase_of(event);
 	import->offset = offset;
 	if (phase == 'M') {
 		kineto_take_metadata(import, event);
@@ -387,7 +389,7 @@ void kineto_take_event(void *context, const struct kineto_event *event, uint64_t
 		return;
 	}
 	if (!read_time(&event->fields[KINETO_EVENT_TS], &taken.time_ns)) {
-		note(&taken, REPAIR_TIME);
+		kineto_events_note(&taken, REPAIR_TIME);
 		return;
 	}
 	if (kineto_is_async(phase)) {

@@ -168,7 +168,7 @@ void kineto_take_metadata(struct kineto_import *import, const struct kineto_even
 
 /* ---- keys of the document ---- */
 
-static const char *text_of(struct kineto_import *import, const struct kineto_value *value)
+static const char *kineto_facts_text_of(struct kineto_import *import, const struct kineto_value *value)
 {
 	struct kineto_value copy = *value;
 	buffer_clear(&import->text);
@@ -181,8 +181,8 @@ static const char *text_of(struct kineto_import *import, const struct kineto_val
 #define METADATA "trace.metadata."
 
 /* "PREFIX.KEY", as it stands in the file. */
-static void add_fact(struct kineto_import *import, enum staged_fact_source source, const char *prefix,
-                     const struct kineto_value *key, const struct kineto_value *value)
+static void kineto_facts_add_fact(struct kineto_import *import, enum staged_fact_source source, const char *prefix,
+                                  const struct kineto_value *key, const struct kineto_value *value)
 {
 	char name[192];
 	struct kineto_stage *stage = &import->stage;
@@ -191,7 +191,8 @@ static void add_fact(struct kineto_import *import, enum staged_fact_source sourc
 		return;
 	snprintf(name, sizeof name, "%s%.*s", prefix, (int)(key->length < 128 ? key->length : 128), key->at);
 	struct staged_fact fact = {intern_add(&import->model->strings, name),
-	                           intern_add(&import->model->strings, text_of(import, value)), (uint8_t)source};
+	                           intern_add(&import->model->strings, kineto_facts_text_of(import, value)),
+	                           (uint8_t)source};
 	STAGE_ARRAY_GROW(stage, facts);
 	stage->facts[stage->facts_count++] = fact;
 }
@@ -211,7 +212,7 @@ static void take_distributed(struct kineto_import *import, const struct kineto_v
 		} else if (is_number && kineto_is_text(&walk.key, "world_size")) {
 			import->world_size = number;
 		}
-		add_fact(import, FACT_FOR_READERS, "distributed.", &walk.key, &walk.value);
+		kineto_facts_add_fact(import, FACT_FOR_READERS, "distributed.", &walk.key, &walk.value);
 	}
 	if (is_alone && import->world_size <= 1)
 		import->has_rank = false;
@@ -231,7 +232,7 @@ static void take_devices(struct kineto_import *import, const struct kineto_value
 		snprintf(prefix, sizeof prefix, "device.%lld.", (long long)id);
 		for (walk = kineto_walk_begin(&devices.value); kineto_walk_next(&walk);)
 			if (!kineto_is_text(&walk.key, "id"))
-				add_fact(import, FACT_FOR_READERS, prefix, &walk.key, &walk.value);
+				kineto_facts_add_fact(import, FACT_FOR_READERS, prefix, &walk.key, &walk.value);
 	}
 }
 
@@ -240,7 +241,7 @@ static void take_metadata(struct kineto_import *import, const struct kineto_valu
 	struct kineto_walk walk = kineto_walk_begin(object);
 	while (kineto_walk_next(&walk))
 		if (walk.value.type == VALUE_STRING || walk.value.type == VALUE_NUMBER)
-			add_fact(import, FACT_OF_METADATA, METADATA, &walk.key, &walk.value);
+			kineto_facts_add_fact(import, FACT_OF_METADATA, METADATA, &walk.key, &walk.value);
 }
 
 void kineto_take_fact(void *context, const struct kineto_value *key, const struct kineto_value *value)
@@ -256,13 +257,13 @@ void kineto_take_fact(void *context, const struct kineto_value *key, const struc
 	} else if (kineto_is_text(key, "metadata")) {
 		take_metadata(import, value);
 	} else if (kineto_is_text(key, "host_name") && value->type == VALUE_STRING) {
-		import->host = intern_add(&import->model->strings, text_of(import, value));
+		import->host = intern_add(&import->model->strings, kineto_facts_text_of(import, value));
 	} else if (!kineto_is_text(key, "traceEvents")) {
 		import->is_ours |= kineto_is_text(key, "stepscope_version");
 		import->has_shapes |= kineto_is_text(key, "record_shapes") && value->at[0] == '1';
 		import->has_memory |= kineto_is_text(key, "profile_memory") && value->at[0] == '1';
 		if (!kineto_is_text(key, "INFO") && !kineto_is_text(key, "ERROR"))
-			add_fact(import, FACT_OF_FILE, "trace.", key, value);
+			kineto_facts_add_fact(import, FACT_OF_FILE, "trace.", key, value);
 	}
 }
 

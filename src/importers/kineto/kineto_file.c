@@ -34,13 +34,13 @@ void kineto_repair_note(struct kineto_repairs *repairs, enum kineto_repair repai
 	repairs->break_offset = offset;
 }
 
-static void note(struct kineto_file *file, enum kineto_repair repair, uint64_t count)
+static void kineto_file_note(struct kineto_file *file, enum kineto_repair repair, uint64_t count)
 {
 	kineto_repair_note(&file->repairs, repair, count, file->text.offset + file->text.begin);
 }
 
 /* The text ends where it should not. Where its compressed data is damaged that is what is said. */
-static void note_cut(struct kineto_file *file, enum kineto_repair repair, uint64_t offset)
+static void kineto_file_note_cut(struct kineto_file *file, enum kineto_repair repair, uint64_t offset)
 {
 	kineto_repair_note(&file->repairs, repair, file->text.error.status == STATUS_OK, offset);
 }
@@ -123,7 +123,7 @@ static bool skip_garbage(struct kineto_file *file, enum kineto_repair repair, bo
 {
 	struct kineto_text *text = &file->text;
 	size_t passed = text->begin < text->end; /* bytes from text->begin on that are not looked at */
-	note(file, repair, 1);
+	kineto_file_note(file, repair, 1);
 	file->is_lost = true;
 	for (;;) {
 		size_t from = text->begin + passed, at = find_event(file, from);
@@ -167,7 +167,7 @@ static void hand_out(struct kineto_file *file, const struct kineto_event *event,
 static void note_unread(struct kineto_file *file, bool is_last, uint64_t offset)
 {
 	if (is_last && file->text.is_at_end)
-		note_cut(file, REPAIR_CUT, offset);
+		kineto_file_note_cut(file, REPAIR_CUT, offset);
 	else
 		kineto_repair_note(&file->repairs, REPAIR_UNREADABLE, 1, offset);
 	file->is_lost = true;
@@ -220,7 +220,7 @@ static bool is_inside(const struct kineto_file *file, size_t next)
 }
 
 /* At least so many bytes of the event, if they come. False: nothing more does. */
-static bool fill(struct kineto_text *text, size_t bytes)
+static bool kineto_file_fill(struct kineto_text *text, size_t bytes)
 {
 	size_t before = text->end - text->begin;
 	while (text->end - text->begin < bytes && kineto_text_more(text))
@@ -228,14 +228,14 @@ static bool fill(struct kineto_text *text, size_t bytes)
 	return text->end - text->begin > before;
 }
 
-static enum kineto_file_outcome read_event(struct kineto_file *file)
+static enum kineto_file_outcome kineto_file_read_event(struct kineto_file *file)
 {
 	struct kineto_text *text = &file->text;
 	bool has_inside = false;
 	for (size_t bytes = EVENT_BYTES;; bytes *= 4) {
 		size_t limit = limit_of(text, text->begin, bytes);
 		enum kineto_read read = read_up_to(file, &file->event, text->begin, limit, 0);
-		while (read == KINETO_PARTIAL && limit == text->end && fill(text, bytes + 1)) {
+		while (read == KINETO_PARTIAL && limit == text->end && kineto_file_fill(text, bytes + 1)) {
 			limit = limit_of(text, text->begin, bytes);
 			read = read_up_to(file, &file->event, text->begin, limit, 0);
 		}
@@ -299,14 +299,14 @@ static bool pass_small(struct kineto_file *file)
 	size_t length = length_of_small(text->window + text->begin, text->window + text->begin + most);
 	if (!length)
 		return false;
-	note(file, REPAIR_GARBAGE, 1);
+	kineto_file_note(file, REPAIR_GARBAGE, 1);
 	file->is_lost = true;
 	text->begin += length;
 	return true;
 }
 
 /* Behind the bracket of the list, if it has one. */
-static enum kineto_file_outcome read_events(struct kineto_file *file, bool has_bracket)
+static enum kineto_file_outcome kineto_file_read_events(struct kineto_file *file, bool has_bracket)
 {
 	struct kineto_text *text = &file->text;
 	bool has_comma = true, is_empty = true;
@@ -314,31 +314,31 @@ static enum kineto_file_outcome read_events(struct kineto_file *file, bool has_b
 	for (;; is_empty = false) {
 		int c = kineto_text_peek(text);
 		for (; c == ','; c = kineto_text_peek(text)) {
-			note(file, REPAIR_COMMA, has_comma && !file->is_lost);
+			kineto_file_note(file, REPAIR_COMMA, has_comma && !file->is_lost);
 			has_comma = true;
 			text->begin++;
 		}
 		if (c < 0) {
 			if (has_bracket)
-				note_cut(file, REPAIR_LIST_END, text->offset + text->begin);
+				kineto_file_note_cut(file, REPAIR_LIST_END, text->offset + text->begin);
 			return ENDS;
 		}
 		if (c == ']' || (c == '}' && !has_bracket)) {
-			note(file, REPAIR_COMMA, has_comma && !is_empty && !file->is_lost);
+			kineto_file_note(file, REPAIR_COMMA, has_comma && !is_empty && !file->is_lost);
 			text->begin++;
 			return GOES_ON;
 		}
 		if (c != '{' && pass_small(file))
 			continue;
 		if (c != '{' && !skip_garbage(file, REPAIR_GARBAGE, true)) {
-			note_cut(file, REPAIR_LIST_END, text->offset + text->begin);
+			kineto_file_note_cut(file, REPAIR_LIST_END, text->offset + text->begin);
 			return ENDS;
 		}
 		if (c != '{' && text->window[text->begin] != '{')
 			continue;
-		note(file, REPAIR_COMMA, !has_comma && has_bracket && !file->is_lost);
+		kineto_file_note(file, REPAIR_COMMA, !has_comma && has_bracket && !file->is_lost);
 		has_comma = false;
-		if (read_event(file) == IS_DOCUMENT)
+		if (kineto_file_read_event(file) == IS_DOCUMENT)
 			return IS_DOCUMENT;
 	}
 }
@@ -346,7 +346,7 @@ static enum kineto_file_outcome read_events(struct kineto_file *file, bool has_b
 /* ---- what stands around them ---- */
 
 /* A key at text->begin, its colon included, into file->key. */
-static bool read_key(struct kineto_file *file)
+static bool kineto_file_read_key(struct kineto_file *file)
 {
 	struct kineto_text *text = &file->text;
 	size_t bytes = 1;
@@ -377,7 +377,7 @@ static bool is_events_key_here(struct kineto_text *text, bool is_escaped)
 }
 
 /* Takes a value of any size over into file->fact, as far as it may grow. False: it does not end, or events begin in it. */
-static bool take_fact(struct kineto_file *file)
+static bool kineto_file_take_fact(struct kineto_file *file)
 {
 	struct kineto_text *text = &file->text;
 	bool is_string = false, is_escaped = false;
@@ -435,13 +435,13 @@ static bool has_hole(const struct buffer *text)
 
 static bool read_fact(struct kineto_file *file)
 {
-	if (!take_fact(file))
+	if (!kineto_file_take_fact(file))
 		return false;
 	char *padding = buffer_reserve(&file->fact, KINETO_PADDING);
 	if (!padding || !file->fact.length)
 		return true;
 	if (has_hole(&file->key) || has_hole(&file->fact)) {
-		note(file, REPAIR_METADATA, 1);
+		kineto_file_note(file, REPAIR_METADATA, 1);
 		return true;
 	}
 	memset(padding, 0, KINETO_PADDING);
@@ -462,32 +462,32 @@ static bool read_fact(struct kineto_file *file)
 static enum kineto_file_outcome read_member(struct kineto_file *file)
 {
 	struct kineto_text *text = &file->text;
-	if (!read_key(file))
+	if (!kineto_file_read_key(file))
 		return skip_garbage(file, REPAIR_METADATA, false) ? GOES_ON : ENDS;
 	int c = kineto_text_peek(text);
 	if (file->key.length == 11 && memcmp(file->key.data, "traceEvents", 11) == 0 && c == '[') {
 		text->begin++;
-		return read_events(file, true);
+		return kineto_file_read_events(file, true);
 	}
 	if (c >= 0 && read_fact(file))
 		return GOES_ON;
 	if (c >= 0 && text->begin < text->end) { /* at the events, which the value ran into */
-		note(file, REPAIR_METADATA, 1);
+		kineto_file_note(file, REPAIR_METADATA, 1);
 		return GOES_ON;
 	}
-	note_cut(file, REPAIR_CUT, text->offset + text->begin);
+	kineto_file_note_cut(file, REPAIR_CUT, text->offset + text->begin);
 	return ENDS;
 }
 
 /* The document's own object, behind its bracket. */
-static enum kineto_file_outcome read_object(struct kineto_file *file)
+static enum kineto_file_outcome kineto_file_read_object(struct kineto_file *file)
 {
 	struct kineto_text *text = &file->text;
 	for (;;) {
 		enum kineto_file_outcome outcome = GOES_ON;
 		int c = kineto_text_peek(text);
 		if (c < 0) {
-			note_cut(file, REPAIR_CUT, text->offset + text->begin);
+			kineto_file_note_cut(file, REPAIR_CUT, text->offset + text->begin);
 			return ENDS;
 		}
 		if (c == '}' || c == ',')
@@ -497,7 +497,8 @@ static enum kineto_file_outcome read_object(struct kineto_file *file)
 		if (c == '"')
 			outcome = read_member(file);
 		else if (c == '{')
-			outcome = read_events(file, true); /* behind garbage, in a list whose begin was not found */
+			outcome = kineto_file_read_events(
+				file, true); /* behind garbage, in a list whose begin was not found */
 		else if (c != ',')
 			outcome = skip_garbage(file, REPAIR_METADATA, false) ? GOES_ON : ENDS;
 		if (outcome != GOES_ON)
@@ -522,15 +523,15 @@ static enum kineto_file_outcome read_document(struct kineto_file *file, int c)
 	struct kineto_text *text = &file->text;
 	if (c == '[') {
 		text->begin++;
-		return read_events(file, true);
+		return kineto_file_read_events(file, true);
 	}
 	if (c == '{' && is_event_here(file))
-		return read_events(file, false);
+		return kineto_file_read_events(file, false);
 	if (c == '{')
 		text->begin++;
 	file->is_object = c == '{' || c == '"';
 	if (file->is_object)
-		return read_object(file);
+		return kineto_file_read_object(file);
 	return skip_garbage(file, REPAIR_GARBAGE, false) ? GOES_ON : ENDS;
 }
 
@@ -542,7 +543,7 @@ static void read_documents(struct kineto_file *file, enum kineto_file_outcome ou
 		if (c < 0)
 			break;
 		if (file->document_count++ && (c == '{' || c == '['))
-			note(file, REPAIR_DOCUMENTS, 1);
+			kineto_file_note(file, REPAIR_DOCUMENTS, 1);
 		outcome = read_document(file, c);
 	}
 }
@@ -554,14 +555,14 @@ static enum kineto_file_outcome read_behind_damage(struct kineto_file *file)
 	if (!skip_garbage(file, REPAIR_MEMBER, false))
 		return ENDS;
 	if (file->text.window[file->text.begin] == '{')
-		outcome = read_events(file, true);
-	return outcome == GOES_ON && file->is_object ? read_object(file) : outcome;
+		outcome = kineto_file_read_events(file, true);
+	return outcome == GOES_ON && file->is_object ? kineto_file_read_object(file) : outcome;
 }
 
 void kineto_file_read(struct kineto_file *file)
 {
 	struct kineto_text *text = &file->text;
-	note(file, REPAIR_UTF16, text->encoding != KINETO_UTF8);
+	kineto_file_note(file, REPAIR_UTF16, text->encoding != KINETO_UTF8);
 	kineto_text_peek(text);
 	if (text->end - text->begin >= 3 && memcmp(text->window + text->begin, "\xef\xbb\xbf", 3) == 0)
 		text->begin += 3;
@@ -569,5 +570,5 @@ void kineto_file_read(struct kineto_file *file)
 	while (kineto_text_go_on(text))
 		read_documents(file, read_behind_damage(file));
 	if (text->error.status != STATUS_OK)
-		note(file, REPAIR_DAMAGED, 1);
+		kineto_file_note(file, REPAIR_DAMAGED, 1);
 }

@@ -43,7 +43,7 @@ static const struct staged_track *process_facts(const struct finish *finish, con
 #define HOST_KINDS                                                                                                     \
 	(UINT64_C(1) << SPAN_OP | UINT64_C(1) << SPAN_PYTHON | UINT64_C(1) << SPAN_MODULE | UINT64_C(1) << SPAN_RUNTIME)
 
-static uint32_t count_of(const struct staged_track *track, uint64_t kinds)
+static uint32_t kineto_finish_count_of(const struct staged_track *track, uint64_t kinds)
 {
 	uint32_t count = 0;
 	for (uint32_t i = 0; i < track->count; i++)
@@ -59,7 +59,7 @@ static void part_hosts(struct finish *finish)
 	for (uint32_t i = 0; i < count; i++) {
 		const struct staged_track *facts = process_facts(finish, &stage->tracks[i]);
 		bool is_device = stage->tracks[i].is_device || (facts && facts->is_device);
-		uint32_t hosts = is_device ? count_of(&stage->tracks[i], HOST_KINDS) : 0;
+		uint32_t hosts = is_device ? kineto_finish_count_of(&stage->tracks[i], HOST_KINDS) : 0;
 		uint32_t of_host = i;
 		if (hosts && hosts < stage->tracks[i].count)
 			of_host = kineto_stage_split(stage, i, HOST_KINDS);
@@ -99,10 +99,10 @@ static bool is_thread(const struct finish *finish, const struct staged_track *tr
 		return false;
 	if (!track->pid.text && track->pid.number >= 0 && !track->tid.text)
 		return true;
-	return count_of(track, kinds_of_no_thread(finish, track)) < track->count;
+	return kineto_finish_count_of(track, kinds_of_no_thread(finish, track)) < track->count;
 }
 
-static enum track_kind kind_of(const struct finish *finish, struct staged_track *track)
+static enum track_kind kineto_finish_kind_of(const struct finish *finish, struct staged_track *track)
 {
 	const struct staged_track *facts = process_facts(finish, track);
 	if (track->is_host)
@@ -137,7 +137,7 @@ static uint32_t find_process(const struct finish *finish, struct staged_place pi
 	return found == NUMBER_MAP_NONE ? NO_PROCESS : found;
 }
 
-static void remember(struct number_map *map, int64_t key, uint32_t process)
+static void kineto_finish_remember(struct number_map *map, int64_t key, uint32_t process)
 {
 	if (number_map_find(map, (uint64_t)key) == NUMBER_MAP_NONE)
 		number_map_set(map, (uint64_t)key, process);
@@ -186,7 +186,7 @@ static void set_own_facts(const struct finish *finish, struct process *process, 
 	}
 }
 
-static uint32_t add_process(struct finish *finish, const struct staged_track *track)
+static uint32_t kineto_finish_add_process(struct finish *finish, const struct staged_track *track)
 {
 	const struct kineto_import *import = finish->import;
 	uint32_t number = model_add_process(finish->model);
@@ -205,11 +205,11 @@ static uint32_t add_process(struct finish *finish, const struct staged_track *tr
 	process->is_closed = true;
 	process->realtime_offset_ns = import->has_origin ? import->origin_base_ns : 0;
 	if (track && track->pid.text)
-		remember(&finish->by_text, track->pid.text, number);
+		kineto_finish_remember(&finish->by_text, track->pid.text, number);
 	else
-		remember(&finish->by_pid, pid, number);
+		kineto_finish_remember(&finish->by_pid, pid, number);
 	if (process->rank >= 0)
-		remember(&finish->by_rank, process->rank, number);
+		kineto_finish_remember(&finish->by_rank, process->rank, number);
 	return number;
 }
 
@@ -266,7 +266,7 @@ static void find_processes(struct finish *finish)
 		struct staged_track *track = &stage->tracks[keys[i].track];
 		track->process = find_process(finish, track->pid);
 		if (track->process == NO_PROCESS)
-			track->process = add_process(finish, track);
+			track->process = kineto_finish_add_process(finish, track);
 		weights[track->process - first] += track->count + (track->has_steps ? UINT64_C(1) << 48 : 0);
 	}
 	free(keys);
@@ -275,7 +275,7 @@ static void find_processes(struct finish *finish)
 		if (weights[i - first] > weights[finish->main_process - first])
 			finish->main_process = i;
 	if (finish->model->processes_count == first)
-		add_process(finish, NULL);
+		kineto_finish_add_process(finish, NULL);
 	free(weights);
 	for (uint32_t i = 0; i < stage->tracks_count; i++) {
 		struct staged_track *track = &stage->tracks[i];
@@ -315,13 +315,13 @@ static bool is_main(const struct finish *finish, const struct staged_track *trac
 	return track->has_steps || (!track->pid.text && track->tid.number == process->pid && process->pid);
 }
 
-static int compare_numbers(int64_t a, int64_t b)
+static int kineto_finish_compare_numbers(int64_t a, int64_t b)
 {
 	return (a > b) - (a < b);
 }
 
 /* Independent of the order of the file. */
-static int compare_keys(const void *left, const void *right)
+static int kineto_finish_compare_keys(const void *left, const void *right)
 {
 	const struct order_key *a = left, *b = right;
 	const struct finish *finish = a->finish;
@@ -334,21 +334,21 @@ static int compare_keys(const void *left, const void *right)
 		return is_main(finish, x) ? -1 : 1;
 	if (x->device != y->device)
 		return x->device < y->device ? -1 : 1;
-	int result = compare_numbers(x->pid.number, y->pid.number);
-	result = result ? result : compare_numbers(staged_tid(x), staged_tid(y));
-	result = result ? result : compare_numbers(x->tid.number, y->tid.number);
+	int result = kineto_finish_compare_numbers(x->pid.number, y->pid.number);
+	result = result ? result : kineto_finish_compare_numbers(staged_tid(x), staged_tid(y));
+	result = result ? result : kineto_finish_compare_numbers(x->tid.number, y->tid.number);
 	result = result ? result
 	                : strcmp(model_text(finish->model, x->pid.text), model_text(finish->model, y->pid.text));
 	return result ? result : strcmp(model_text(finish->model, x->tid.text), model_text(finish->model, y->tid.text));
 }
 
-static void put_in_order(struct finish *finish)
+static void kineto_finish_put_in_order(struct finish *finish)
 {
 	struct order_key *keys = memory_resize(NULL, finish->stage->tracks_count + 1, sizeof *keys);
 	for (uint32_t i = 0; i < finish->stage->tracks_count; i++)
 		if (finish->has_content[i])
 			keys[finish->order_count++] = (struct order_key){finish, i};
-	merge_sort(keys, finish->order_count, sizeof *keys, compare_keys);
+	merge_sort(keys, finish->order_count, sizeof *keys, kineto_finish_compare_keys);
 	finish->order = memory_resize(NULL, finish->order_count + 1, sizeof *finish->order);
 	for (uint32_t i = 0; i < finish->order_count; i++)
 		finish->order[i] = keys[i].track;
@@ -393,7 +393,7 @@ static void report_of_no_thread(const struct finish *finish)
 	for (uint32_t i = 0; i < finish->order_count; i++) {
 		const struct staged_track *track = &finish->stage->tracks[finish->order[i]];
 		if (finish->kinds[finish->order[i]] != TRACK_OTHER || track->is_other ||
-		    is_of_profiler(finish, track) || !count_of(track, ~(UINT64_C(1) << SPAN_OVERHEAD)))
+		    is_of_profiler(finish, track) || !kineto_finish_count_of(track, ~(UINT64_C(1) << SPAN_OVERHEAD)))
 			continue;
 		count += track->count;
 		first_offset = track->offset && track->offset < first_offset ? track->offset : first_offset;
@@ -465,7 +465,7 @@ void kineto_finish(struct kineto_import *import)
 	finish.has_content = memory_resize(NULL, count + 1, sizeof *finish.has_content);
 	find_content(&finish);
 	for (uint32_t i = 0; i < count; i++)
-		finish.kinds[i] = (uint8_t)kind_of(&finish, &import->stage.tracks[i]);
+		finish.kinds[i] = (uint8_t)kineto_finish_kind_of(&finish, &import->stage.tracks[i]);
 	find_processes(&finish);
 	import->main_process = finish.main_process;
 	describe_main(&finish);
@@ -476,7 +476,7 @@ void kineto_finish(struct kineto_import *import)
 			kineto_cut_frames(&import->stage, &import->stage.tracks[i], import->model);
 	}
 	kineto_infer(import, finish.kinds);
-	put_in_order(&finish);
+	kineto_finish_put_in_order(&finish);
 	report_of_no_thread(&finish);
 	deliver_tracks(&finish);
 	report_crossings(&finish);

@@ -33,8 +33,8 @@ static int compare_flows(const void *left, const void *right)
 	return a->is_to - b->is_to;
 }
 
-static void add_link(struct model *model, const struct staged_flow *flow, const struct kineto_spot *from,
-                     const struct kineto_spot *to)
+static void kineto_flows_add_link(struct model *model, const struct staged_flow *flow, const struct kineto_spot *from,
+                                  const struct kineto_spot *to)
 {
 	const struct model_link link = {flow->kind, flow->id, from->track, from->row, to->track, to->row};
 	if (from->row != MODEL_NONE && to->row != MODEL_NONE)
@@ -50,7 +50,7 @@ static void deliver_group(struct kineto_import *import, const struct kineto_spot
 		from++;
 	for (uint32_t i = first; i < end && from < end; i++) {
 		if (flows[i].is_to)
-			add_link(import->model, &flows[i], &spots[from], &spots[i]);
+			kineto_flows_add_link(import->model, &flows[i], &spots[from], &spots[i]);
 		else
 			from = i;
 	}

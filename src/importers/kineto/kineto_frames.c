@@ -33,13 +33,13 @@ static bool is_range(const struct staged_span *span)
 	       span->kind == SPAN_ANNOTATION;
 }
 
-static bool is_over(int64_t end_ns, int64_t around_ns)
+static bool kineto_frames_is_over(int64_t end_ns, int64_t around_ns)
 {
 	return around_ns != INT64_MAX && end_ns > around_ns + KINETO_ROUNDING_NS;
 }
 
 /* Its duration in the file stays known: report --style torch wants it. */
-static void note_cut(struct cutting *cutting, struct staged_span *span, int64_t cut_ns)
+static void kineto_frames_note_cut(struct cutting *cutting, struct staged_span *span, int64_t cut_ns)
 {
 	struct kineto_stage *stage = cutting->stage;
 	struct staged_extra extra = {.sequence = STEPSCOPE_NO_SEQUENCE};
@@ -61,18 +61,18 @@ static void note_cut(struct cutting *cutting, struct staged_span *span, int64_t 
 	span->extra = stage->extras_count;
 }
 
-static void cut(struct cutting *cutting, uint32_t number, int64_t end_ns)
+static void kineto_frames_cut(struct cutting *cutting, uint32_t number, int64_t end_ns)
 {
 	struct staged_span *span = &cutting->track->spans[number];
 	int64_t cut_ns = span->start_ns + span->dur_ns - end_ns;
 	span->dur_ns -= cut_ns;
 	span->flags |= SPAN_IS_CLIPPED;
-	note_cut(cutting, span, cut_ns);
+	kineto_frames_note_cut(cutting, span, cut_ns);
 	cutting->count++;
 	cutting->ns += (uint64_t)cut_ns;
 }
 
-static void enter(struct cutting *cutting, uint32_t number, int64_t end_ns)
+static void kineto_frames_enter(struct cutting *cutting, uint32_t number, int64_t end_ns)
 {
 	int64_t range_end_ns = cutting->depth ? cutting->open[cutting->depth - 1].range_end_ns : INT64_MAX;
 	MEMORY_GROW(cutting->open, cutting->depth, cutting->capacity, 64);
@@ -85,17 +85,17 @@ static void enter(struct cutting *cutting, uint32_t number, int64_t end_ns)
 static void take_range(struct cutting *cutting, uint32_t number, int64_t start_ns, int64_t end_ns)
 {
 	uint32_t depth = cutting->depth;
-	while (depth && is_over(end_ns, cutting->open[depth - 1].end_ns)) {
+	while (depth && kineto_frames_is_over(end_ns, cutting->open[depth - 1].end_ns)) {
 		if (!kineto_is_frame(&cutting->track->spans[cutting->open[depth - 1].span]))
 			return;
 		depth--;
 	}
 	while (cutting->depth > depth)
-		cut(cutting, cutting->open[--cutting->depth].span, start_ns);
-	enter(cutting, number, end_ns);
+		kineto_frames_cut(cutting, cutting->open[--cutting->depth].span, start_ns);
+	kineto_frames_enter(cutting, number, end_ns);
 }
 
-static void take_span(struct cutting *cutting, uint32_t number)
+static void kineto_frames_take_span(struct cutting *cutting, uint32_t number)
 {
 	const struct staged_span *span = &cutting->track->spans[number];
 	int64_t start_ns = span->start_ns, end_ns = start_ns + span->dur_ns;
@@ -106,12 +106,12 @@ static void take_span(struct cutting *cutting, uint32_t number)
 		return;
 	}
 	const struct open_frame *around = cutting->depth ? &cutting->open[cutting->depth - 1] : NULL;
-	if (around && kineto_is_frame(span) && is_over(end_ns, around->range_end_ns)) {
+	if (around && kineto_is_frame(span) && kineto_frames_is_over(end_ns, around->range_end_ns)) {
 		end_ns = around->range_end_ns;
-		cut(cutting, number, end_ns);
+		kineto_frames_cut(cutting, number, end_ns);
 	}
-	if (!around || !is_over(end_ns, around->end_ns))
-		enter(cutting, number, end_ns);
+	if (!around || !kineto_frames_is_over(end_ns, around->end_ns))
+		kineto_frames_enter(cutting, number, end_ns);
 }
 
 static bool has_frames(const struct staged_track *track)
@@ -131,7 +131,7 @@ void kineto_cut_frames(struct kineto_stage *stage, struct staged_track *track, s
 	kineto_sort(stage, track);
 	for (uint32_t i = 0; i < track->count; i++)
 		if (track->spans[i].dur_ns != STAGED_IS_OPEN)
-			take_span(&cutting, i);
+			kineto_frames_take_span(&cutting, i);
 	free(cutting.open);
 	if (!cutting.count)
 		return;

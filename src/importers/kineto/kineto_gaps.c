@@ -45,8 +45,8 @@ void kineto_gap_add(struct kineto_gaps *gaps, const struct kineto_gap *gap)
 /* ---- values that are always the same ---- */
 
 /* A kind of value that needs no repair and no other look at it. */
-static bool may_join(const struct kineto_gap *first, const struct kineto_gap *second, size_t length,
-                     const struct kineto_value *value)
+static bool kineto_gaps_may_join(const struct kineto_gap *first, const struct kineto_gap *second, size_t length,
+                                 const struct kineto_value *value)
 {
 	return value->type != VALUE_NONE && value->type != VALUE_BARE && !(value->flags & TEXT_HAS_CONTROL) &&
 	       !memchr(first->constant, '\0', length) && first->length + length + second->length <= KINETO_GAP_BYTES &&
@@ -56,8 +56,8 @@ static bool may_join(const struct kineto_gap *first, const struct kineto_gap *se
 }
 
 /* The first gap, the value that comes after it, the second gap. */
-static void join(struct kineto_gap *joined, const struct kineto_gap *first, const struct kineto_gap *second,
-                 const char *text, const struct kineto_value *value)
+static void kineto_gaps_join(struct kineto_gap *joined, const struct kineto_gap *first, const struct kineto_gap *second,
+                             const char *text, const struct kineto_value *value)
 {
 	uint8_t behind = (uint8_t)(first->length + first->constant_length);
 	*joined = *first;
@@ -89,7 +89,7 @@ static void join(struct kineto_gap *joined, const struct kineto_gap *first, cons
 static void add_joined(struct kineto_gaps *gaps, uint16_t number, const char *text, const struct kineto_value *value)
 {
 	struct kineto_gap joined, *last = &gaps->list[gaps->last];
-	join(&joined, last, &gaps->list[number], text, value);
+	kineto_gaps_join(&joined, last, &gaps->list[number], text, value);
 	if (last->is_joined) {
 		*last = joined;
 		gaps->last = KINETO_GAP_LOST; /* in front of the next gap is what is no gap any more */
@@ -100,7 +100,7 @@ static void add_joined(struct kineto_gaps *gaps, uint16_t number, const char *te
 	add_next(gaps, gaps->before, (uint16_t)gaps->count);
 }
 
-static bool has_room(const struct kineto_gaps *gaps)
+static bool kineto_gaps_has_room(const struct kineto_gaps *gaps)
 {
 	return gaps->count < KINETO_GAPS * 3 / 4 && !gaps->list[gaps->before].next[KINETO_GAP_NEXT - JOINED_LESS];
 }
@@ -115,8 +115,8 @@ void kineto_gap_learn(struct kineto_gaps *gaps, uint16_t number, const char *tex
 		last->score = last->tries = 0;
 		if (gaps->before == KINETO_GAP_LOST)
 			return;
-		last->is_settled = (!last->is_joined && !has_room(gaps)) ||
-		                   !may_join(last, &gaps->list[number], length, value);
+		last->is_settled = (!last->is_joined && !kineto_gaps_has_room(gaps)) ||
+		                   !kineto_gaps_may_join(last, &gaps->list[number], length, value);
 		if (!last->is_settled)
 			add_joined(gaps, number, text, value);
 	} else if (!is_same && (!last->score || !--last->score) && length <= sizeof last->constant) {

@@ -155,8 +155,8 @@ struct kineto_infer_found { /* spans to put in */
 	uint32_t count, capacity, steps, phases;
 };
 
-static void add_found(struct kineto_infer_found *found, struct model *model, int64_t start_ns, int64_t end_ns,
-                      uint8_t what)
+static void kineto_infer_add_found(struct kineto_infer_found *found, struct model *model, int64_t start_ns,
+                                   int64_t end_ns, uint8_t what)
 {
 	MEMORY_GROW(found->spans, found->count, found->capacity, 64);
 	found->spans[found->count++] = (struct staged_span){
@@ -176,7 +176,8 @@ static void take_repeats(struct kineto_infer_found *found, struct model *model, 
 	for (uint32_t i = 0; i < track->count && name; i++) {
 		const struct staged_span *span = &track->spans[i];
 		if (may_repeat(model, span, &module_end_ns) && name_of_repeat(model, span) == name)
-			add_found(found, model, span->start_ns, span->start_ns + span->dur_ns, INFERRED_STEP);
+			kineto_infer_add_found(found, model, span->start_ns, span->start_ns + span->dur_ns,
+			                       INFERRED_STEP);
 	}
 }
 
@@ -230,7 +231,8 @@ static void take_inferred(struct kineto_infer_found *found, struct model *model,
 	infer(&steps, frames);
 	for (size_t i = 0; i < steps.count && !track->has_steps; i++)
 		if (steps.list[i].what == INFERRED_STEP)
-			add_found(found, model, steps.list[i].start_ns, steps.list[i].end_ns, INFERRED_STEP);
+			kineto_infer_add_found(found, model, steps.list[i].start_ns, steps.list[i].end_ns,
+			                       INFERRED_STEP);
 	if (!track->has_steps)
 		say_doubts(model, track, &steps);
 	inference_release(&steps);
@@ -238,13 +240,15 @@ static void take_inferred(struct kineto_infer_found *found, struct model *model,
 	uint32_t bound_count = find_bounds(track, found, &bounds);
 	kineto_fit_phases(&phases, frames, bounds, bound_count);
 	for (size_t i = 0; i < phases.count; i++)
-		add_found(found, model, phases.list[i].start_ns, phases.list[i].end_ns, phases.list[i].what);
+		kineto_infer_add_found(found, model, phases.list[i].start_ns, phases.list[i].end_ns,
+		                       phases.list[i].what);
 	inference_release(&phases);
 	free(bounds);
 }
 
 /* The track is sorted by start. */
-static void merge(struct storage *storage, struct staged_track *track, const struct kineto_infer_found *found)
+static void kineto_infer_merge(struct storage *storage, struct staged_track *track,
+                               const struct kineto_infer_found *found)
 {
 	merge_sort(found->spans, found->count, sizeof *found->spans, kineto_compare_spans);
 	uint32_t from = track->count, left = found->count, to = from + left;
@@ -326,7 +330,7 @@ static void infer_process(struct kineto_import *import, const struct kineto_grou
 		repeat = find_repeat(import->model, track);
 		take_repeats(&found, import->model, track, repeat);
 	}
-	merge(import->stage.storage, track, &found);
+	kineto_infer_merge(import->stage.storage, track, &found);
 	say(import->model, track, &found, repeat);
 	if (found.phases && frames.nodes)
 		say_names(import->model, track, &frames);

@@ -68,7 +68,7 @@ static bool is_phase(const char *text, size_t length)
 	return false;
 }
 
-static bool is_number(const char *text, size_t length)
+static bool kineto_kinds_is_number(const char *text, size_t length)
 {
 	for (size_t i = 0; i < length; i++)
 		if (text[i] < '0' || text[i] > '9')
@@ -79,7 +79,7 @@ static bool is_number(const char *text, size_t length)
 /* What the name of an annotation says; "ProfilerStep#12" and our own exporter's "stepscope::forward". */
 static enum span_kind kind_of_annotation(const struct kineto_value *name)
 {
-	if (begins_with(name, "ProfilerStep#") && is_number(name->at + 13, name->length - 13))
+	if (begins_with(name, "ProfilerStep#") && kineto_kinds_is_number(name->at + 13, name->length - 13))
 		return SPAN_STEP;
 	if (begins_with(name, "stepscope::") && is_phase(name->at + 11, name->length - 11))
 		return SPAN_PHASE;

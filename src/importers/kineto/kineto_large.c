@@ -18,7 +18,7 @@ struct nesting {
 };
 
 /* Goes on by one byte; false: no JSON has it there. */
-static bool follow(struct nesting *nesting, char c)
+static bool kineto_large_follow(struct nesting *nesting, char c)
 {
 	if (nesting->is_string) {
 		nesting->is_string = nesting->is_escaped || c != '"';
@@ -61,7 +61,7 @@ bool kineto_is_element(const char *begin, const char *at)
 	nesting.last = '\0';
 	nesting.is_string = nesting.is_escaped = false;
 	for (; begin < at; begin++)
-		if (!follow(&nesting, *begin))
+		if (!kineto_large_follow(&nesting, *begin))
 			return false;
 	return !nesting.is_string && nesting.depth > 1 && nesting.open[nesting.depth - 1] == '[' &&
 	       (nesting.last == ',' || nesting.last == '[');
@@ -90,7 +90,7 @@ static void cut_text(struct buffer *out, size_t first)
 	out->length = length;
 }
 
-static void leave_out(struct large *large)
+static void kineto_large_leave_out(struct large *large)
 {
 	large->is_left_out = true;
 	if (large->first == '"') {
@@ -101,7 +101,7 @@ static void leave_out(struct large *large)
 	buffer_add_text(large->out, "null");
 }
 
-static void begin_value(struct large *large, char c)
+static void kineto_large_begin_value(struct large *large, char c)
 {
 	if (kineto_is_blank(c))
 		return;
@@ -136,7 +136,7 @@ static bool is_kept(struct large *large, char c, bool was_string)
 		return true;
 	}
 	if (!large->first) {
-		begin_value(large, c);
+		kineto_large_begin_value(large, c);
 		return true;
 	}
 	if (!ends_value(large, c, was_string))
@@ -149,18 +149,18 @@ static bool is_kept(struct large *large, char c, bool was_string)
 }
 
 /* False: the event is not sound, or has too many members. */
-static bool take(struct large *large, char c)
+static bool kineto_large_take(struct large *large, char c)
 {
 	bool was_string = large->nesting.is_string;
 	struct buffer *out = large->out;
-	if (!follow(&large->nesting, c))
+	if (!kineto_large_follow(&large->nesting, c))
 		return false;
 	if (!is_kept(large, c, was_string))
 		return true;
 	buffer_add_byte(out, (uint8_t)c);
 	size_t most = out->length > KINETO_LARGE_MAX / 2 ? KINETO_VALUE_MAX / 1024 : KINETO_VALUE_MAX;
 	if (large->first && out->length - large->value > most)
-		leave_out(large);
+		kineto_large_leave_out(large);
 	return out->length < KINETO_LARGE_MAX;
 }
 
@@ -171,7 +171,7 @@ bool kineto_large_read(struct kineto_text *text, struct buffer *out)
 	for (;;) {
 		if (text->begin == text->end && !kineto_text_more(text))
 			return false;
-		if (!take(&large, text->window[text->begin++]))
+		if (!kineto_large_take(&large, text->window[text->begin++]))
 			return false;
 		if (!large.nesting.depth)
 			return true;

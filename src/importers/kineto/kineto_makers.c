@@ -16,7 +16,7 @@
 #define LOOK_AT_MAX ((size_t)4096) /* a node whose operator has another name costs that many comparisons */
 
 /* "aten::_log_softmax" and "autograd::engine::evaluate_function: LogSoftmaxBackward0" are one name (FNV-1a of its letters and digits). */
-static uint64_t name_of(const char *text)
+static uint64_t kineto_makers_name_of(const char *text)
 {
 	const char *namespace_end = strrchr(text, ':');
 	uint64_t hash = UINT64_C(0xcbf29ce484222325);
@@ -38,12 +38,12 @@ void kineto_makers_add(struct kineto_makers *makers, const char *name, int64_t s
 	if (makers->is_behind_node || makers->count == MAKERS_MAX)
 		kineto_makers_forget(makers);
 	MEMORY_GROW(makers->list, makers->count, makers->capacity, 64);
-	makers->list[makers->count++] = (struct kineto_maker){.name = name_of(name), .record = record};
+	makers->list[makers->count++] = (struct kineto_maker){.name = kineto_makers_name_of(name), .record = record};
 }
 
 size_t kineto_makers_take(struct kineto_makers *makers, const char *node, int64_t end_ns)
 {
-	uint64_t name = name_of(node);
+	uint64_t name = kineto_makers_name_of(node);
 	size_t first = makers->count > LOOK_AT_MAX ? makers->count - LOOK_AT_MAX : 0;
 	/* Older versions say nothing of the engine, which then adds up gradients between two nodes of one backward. */
 	makers->is_behind_node = pytorch_begins(node, PYTORCH_ENGINE);

@@ -29,7 +29,7 @@ static uint32_t range_at(const struct fitting *fitting, int64_t time_ns, int64_t
 	return at;
 }
 
-static void add_piece(struct fitting *fitting, uint8_t what, int64_t start_ns, int64_t end_ns)
+static void kineto_phases_add_piece(struct fitting *fitting, uint8_t what, int64_t start_ns, int64_t end_ns)
 {
 	if (start_ns < end_ns)
 		inference_add(&fitting->fitted, what, start_ns, end_ns);
@@ -46,7 +46,7 @@ static int64_t fit_start(struct fitting *fitting, const struct inferred *phase)
 	     at = ranges[at].parent)
 		start_ns = ranges[at].start_ns;
 	for (; at != NO_RANGE && ranges[at].end_ns < phase->end_ns; at = ranges[at].parent) {
-		add_piece(fitting, phase->what, start_ns, ranges[at].end_ns);
+		kineto_phases_add_piece(fitting, phase->what, start_ns, ranges[at].end_ns);
 		start_ns = ranges[at].end_ns;
 	}
 	return start_ns;
@@ -62,10 +62,10 @@ static void fit_end(struct fitting *fitting, const struct inferred *phase, int64
 	     at = ranges[at].parent)
 		end_ns = ranges[at].end_ns;
 	for (; at != NO_RANGE && ranges[at].start_ns > phase->start_ns; at = ranges[at].parent) {
-		add_piece(fitting, phase->what, ranges[at].start_ns, end_ns);
+		kineto_phases_add_piece(fitting, phase->what, ranges[at].start_ns, end_ns);
 		end_ns = ranges[at].start_ns;
 	}
-	add_piece(fitting, phase->what, start_ns, end_ns);
+	kineto_phases_add_piece(fitting, phase->what, start_ns, end_ns);
 }
 
 /* The phase behind number i and what lies in it, or the end of what is around it. */

@@ -22,7 +22,7 @@ static bool is_open_at(const struct track *track, uint32_t row, int64_t time_ns)
 	return chunk->start_ns[i] == time_ns || chunk->start_ns[i] + chunk->dur_ns[i] > time_ns;
 }
 
-static int64_t start_of(const struct track *track, uint32_t row)
+static int64_t kineto_rows_start_of(const struct track *track, uint32_t row)
 {
 	uint32_t i;
 	return track_chunk(track, row, &i)->start_ns[i];
@@ -41,7 +41,7 @@ static void sweep(const struct model *model, uint32_t number, struct kineto_spot
 	uint32_t next = 0, around = MODEL_NONE;
 	for (uint32_t i = 0; i < count; i++) {
 		struct kineto_spot *spot = spots[i];
-		while (next < track->span_count && start_of(track, next) <= spot->time_ns)
+		while (next < track->span_count && kineto_rows_start_of(track, next) <= spot->time_ns)
 			around = next++;
 		while (around != MODEL_NONE && !is_open_at(track, around, spot->time_ns))
 			around = parent_of(track, around);

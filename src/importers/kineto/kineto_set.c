@@ -70,7 +70,7 @@ static void settle_ranks(struct model *model, const struct kineto_set *set)
 
 /* ---- windows ---- */
 
-static void leave_out(struct kineto_set *set, uint32_t process)
+static void kineto_set_leave_out(struct kineto_set *set, uint32_t process)
 {
 	for (uint32_t i = 0; i < set->order.count; i++)
 		if (kineto_set_process(set, i) == process) {
@@ -86,7 +86,7 @@ static uint32_t find_windows(struct kineto_set *set, struct process_join **joins
 {
 	uint32_t count = kineto_windows_find(set, joins);
 	for (uint32_t i = 0; i < count; i++)
-		leave_out(set, (*joins)[i].from);
+		kineto_set_leave_out(set, (*joins)[i].from);
 	return count;
 }
 

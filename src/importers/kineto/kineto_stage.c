@@ -36,7 +36,7 @@ static bool is_place(const struct staged_place *a, const struct staged_place *b)
 	return a->number == b->number && a->text == b->text;
 }
 
-static uint32_t hash_of(const struct staged_place *pid, const struct staged_place *tid)
+static uint32_t kineto_stage_hash_of(const struct staged_place *pid, const struct staged_place *tid)
 {
 	uint64_t hash = (uint64_t)pid->number * 0x9e3779b97f4a7c15u + pid->text;
 	hash = (hash ^ (uint64_t)tid->number) * 0x9e3779b97f4a7c15u + tid->text;
@@ -44,10 +44,10 @@ static uint32_t hash_of(const struct staged_place *pid, const struct staged_plac
 	return (uint32_t)(hash >> 32);
 }
 
-static uint32_t *find_slot(const struct kineto_stage *stage, const struct staged_place *pid,
-                           const struct staged_place *tid)
+static uint32_t *kineto_stage_find_slot(const struct kineto_stage *stage, const struct staged_place *pid,
+                                        const struct staged_place *tid)
 {
-	uint32_t slot = hash_of(pid, tid) & (stage->slot_count - 1);
+	uint32_t slot = kineto_stage_hash_of(pid, tid) & (stage->slot_count - 1);
 	while (stage->slots[slot]) {
 		const struct staged_track *track = &stage->tracks[stage->slots[slot] - 1];
 		if (is_place(&track->pid, pid) && is_place(&track->tid, tid))
@@ -57,13 +57,13 @@ static uint32_t *find_slot(const struct kineto_stage *stage, const struct staged
 	return &stage->slots[slot];
 }
 
-static void grow_slots(struct kineto_stage *stage)
+static void kineto_stage_grow_slots(struct kineto_stage *stage)
 {
 	stage->slot_count = stage->slot_count ? 2 * stage->slot_count : 256;
 	stage->slots = memory_resize(stage->slots, stage->slot_count, sizeof *stage->slots);
 	memset(stage->slots, 0, stage->slot_count * sizeof *stage->slots);
 	for (uint32_t i = 0; i < stage->tracks_count; i++)
-		*find_slot(stage, &stage->tracks[i].pid, &stage->tracks[i].tid) = i + 1;
+		*kineto_stage_find_slot(stage, &stage->tracks[i].pid, &stage->tracks[i].tid) = i + 1;
 }
 
 uint32_t kineto_stage_track(struct kineto_stage *stage, struct staged_place pid, struct staged_place tid)
@@ -72,8 +72,8 @@ uint32_t kineto_stage_track(struct kineto_stage *stage, struct staged_place pid,
 	    is_place(&stage->tracks[stage->last_track].tid, &tid))
 		return stage->last_track;
 	if (2 * (stage->tracks_count + 1) >= stage->slot_count)
-		grow_slots(stage);
-	uint32_t *slot = find_slot(stage, &pid, &tid);
+		kineto_stage_grow_slots(stage);
+	uint32_t *slot = kineto_stage_find_slot(stage, &pid, &tid);
 	if (!*slot) {
 		STAGE_ARRAY_GROW(stage, tracks);
 		stage->tracks[stage->tracks_count] = (struct staged_track){
@@ -87,7 +87,7 @@ uint32_t kineto_stage_track(struct kineto_stage *stage, struct staged_place pid,
 const struct staged_track *kineto_stage_find(const struct kineto_stage *stage, struct staged_place pid,
                                              struct staged_place tid)
 {
-	uint32_t found = stage->slot_count ? *find_slot(stage, &pid, &tid) : 0;
+	uint32_t found = stage->slot_count ? *kineto_stage_find_slot(stage, &pid, &tid) : 0;
 	return found ? &stage->tracks[found - 1] : NULL;
 }
 
@@ -218,7 +218,7 @@ static void take_end(struct kineto_stage_pairing *pairing, uint32_t number)
 
 /* ---- those of one time ---- */
 
-static uint32_t count_of(const struct number_map *map, uint32_t name)
+static uint32_t kineto_stage_count_of(const struct number_map *map, uint32_t name)
 {
 	uint32_t count = number_map_find(map, name);
 	return count == NUMBER_MAP_NONE ? 0 : count;
@@ -234,7 +234,7 @@ static void count_begins(struct kineto_stage_pairing *pairing, uint32_t first, u
 		if (bounds[i].row != STAGED_IS_END &&
 		    number_map_find(&pairing->begins, bounds[i].name) != NUMBER_MAP_NONE)
 			number_map_set(&pairing->begins, bounds[i].name,
-			               count_of(&pairing->begins, bounds[i].name) + 1);
+			               kineto_stage_count_of(&pairing->begins, bounds[i].name) + 1);
 }
 
 static bool is_open(const struct kineto_stage_pairing *pairing, uint32_t name)
@@ -248,18 +248,18 @@ static bool is_open(const struct kineto_stage_pairing *pairing, uint32_t name)
 /* An end that stands before the begin of what has no length. */
 static bool waits_for_begin(struct kineto_stage_pairing *pairing, uint32_t name)
 {
-	uint32_t count = name ? count_of(&pairing->begins, name) : 0;
+	uint32_t count = name ? kineto_stage_count_of(&pairing->begins, name) : 0;
 	if (!count || is_open(pairing, name))
 		return false;
 	number_map_set(&pairing->begins, name, count - 1);
-	number_map_set(&pairing->waiting, name, count_of(&pairing->waiting, name) + 1);
+	number_map_set(&pairing->waiting, name, kineto_stage_count_of(&pairing->waiting, name) + 1);
 	return true;
 }
 
 static void take_begin_here(struct kineto_stage_pairing *pairing, uint32_t number)
 {
-	uint32_t name = pairing->stage->bounds[number].name, waiting = count_of(&pairing->waiting, name);
-	uint32_t begins = count_of(&pairing->begins, name);
+	uint32_t name = pairing->stage->bounds[number].name, waiting = kineto_stage_count_of(&pairing->waiting, name);
+	uint32_t begins = kineto_stage_count_of(&pairing->begins, name);
 	take_begin(pairing, number);
 	if (waiting) {
 		number_map_set(&pairing->waiting, name, waiting - 1);
@@ -342,7 +342,7 @@ static void find_end(struct kineto_stage *stage)
 			stage->end_ns = stage->marks[i].time_ns;
 }
 
-static void pair_all(struct kineto_stage_pairing *pairing)
+static void kineto_stage_pair_all(struct kineto_stage_pairing *pairing)
 {
 	const struct kineto_stage *stage = pairing->stage;
 	for (uint32_t first = 0, end; first < stage->bounds_count; first = end) {
@@ -360,7 +360,7 @@ struct staged_halves kineto_stage_pair(struct kineto_stage *stage)
 	struct kineto_stage_pairing pairing = {.stage = stage, .halves = &halves};
 	pairing.open = storage_resize(stage->storage, NULL, (size_t)count + 1, sizeof *pairing.open);
 	merge_sort_in(stage->storage, stage->bounds, count, sizeof *stage->bounds, compare_bounds);
-	pair_all(&pairing);
+	kineto_stage_pair_all(&pairing);
 	storage_release(stage->storage, pairing.open);
 	number_map_release(&pairing.begins);
 	number_map_release(&pairing.waiting);

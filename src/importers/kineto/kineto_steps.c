@@ -14,7 +14,7 @@
 #include <string.h>
 
 /* What the name ends with: "ProfilerStep#12", "step 12" of NVTX. */
-static int64_t number_of(const char *name, int64_t *next)
+static int64_t kineto_steps_number_of(const char *name, int64_t *next)
 {
 	size_t length = strlen(name);
 	while (length && name[length - 1] >= '0' && name[length - 1] <= '9')
@@ -23,7 +23,7 @@ static int64_t number_of(const char *name, int64_t *next)
 }
 
 /* *next: the number of the next one that has none. */
-static void add_step(struct kineto_import *import, uint32_t number, uint32_t row, int64_t *next)
+static void kineto_steps_add_step(struct kineto_import *import, uint32_t number, uint32_t row, int64_t *next)
 {
 	struct model *model = import->model;
 	const struct track *track = model->tracks[number];
@@ -36,7 +36,9 @@ static void add_step(struct kineto_import *import, uint32_t number, uint32_t row
 	step->track = number;
 	step->row = row;
 	step->is_inferred = chunk->flags[i] & SPAN_IS_INFERRED;
-	step->number = step->is_inferred && strncmp(name, "ProfilerStep#", 13) != 0 ? (*next)++ : number_of(name, next);
+	step->number = step->is_inferred && strncmp(name, "ProfilerStep#", 13) != 0
+	                       ? (*next)++
+	                       : kineto_steps_number_of(name, next);
 	step->start_ns = chunk->start_ns[i];
 	step->end_ns = chunk->start_ns[i] + chunk->dur_ns[i];
 	step->is_open = chunk->flags[i] & (SPAN_IS_OPEN | SPAN_END_IS_LOST);
@@ -146,7 +148,7 @@ void kineto_cut_steps(struct kineto_import *import, struct staged_track *track)
 	say_steps(import->model, track->process, LEDGER_REPAIRED, cut, STEPS_CUT);
 }
 
-static int compare_steps(const void *left, const void *right)
+static int kineto_steps_compare_steps(const void *left, const void *right)
 {
 	const struct model_step *a = left, *b = right;
 	if (a->process != b->process)
@@ -164,7 +166,7 @@ static void separate_steps(struct model *model, uint32_t first)
 	uint32_t kept = first;
 	if (model->steps_count - first < 2)
 		return;
-	merge_sort(model->steps + first, model->steps_count - first, sizeof *model->steps, compare_steps);
+	merge_sort(model->steps + first, model->steps_count - first, sizeof *model->steps, kineto_steps_compare_steps);
 	for (uint32_t i = first; i < model->steps_count; i++) {
 		const struct model_step step = model->steps[i];
 		struct model_step *last = kept > first ? &model->steps[kept - 1] : NULL;
@@ -195,7 +197,7 @@ static void separate_steps(struct model *model, uint32_t first)
 	model->steps_count = kept;
 }
 
-static int compare_numbers(const void *left, const void *right)
+static int kineto_steps_compare_numbers(const void *left, const void *right)
 {
 	const struct model_step *a = left, *b = right;
 	if (a->process != b->process)
@@ -211,9 +213,9 @@ static void say_repeated(struct model *model, uint32_t first)
 		return;
 	struct model_step *steps = memory_resize(NULL, count, sizeof *steps);
 	memcpy(steps, model->steps + first, count * sizeof *steps);
-	merge_sort(steps, count, sizeof *steps, compare_numbers);
+	merge_sort(steps, count, sizeof *steps, kineto_steps_compare_numbers);
 	for (uint32_t i = 1; i < count; i++)
-		if (!steps[i].is_inferred && compare_numbers(&steps[i - 1], &steps[i]) == 0)
+		if (!steps[i].is_inferred && kineto_steps_compare_numbers(&steps[i - 1], &steps[i]) == 0)
 			model_add_ledger(model, LEDGER_OTHER, steps[i].process, "steps", 1,
 			                 "steps have the number of an earlier one, at another time: both are kept");
 	free(steps);
@@ -230,7 +232,7 @@ void kineto_add_steps(struct kineto_import *import, uint32_t first_track)
 			const struct span_chunk *chunk = track->chunks[c];
 			for (uint32_t i = 0; i < chunk->count; i++)
 				if (chunk->kind[i] == SPAN_STEP)
-					add_step(import, t, chunk->first_row + i, &next);
+					kineto_steps_add_step(import, t, chunk->first_row + i, &next);
 			model_chunk_done(model, chunk);
 		}
 	}

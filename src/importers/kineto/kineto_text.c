@@ -39,7 +39,7 @@ void kineto_text_release(struct kineto_text *text)
 	*text = (struct kineto_text){0};
 }
 
-static void make_room(struct kineto_text *text)
+static void kineto_text_make_room(struct kineto_text *text)
 {
 	if (text->begin) {
 		memmove(text->window, text->window + text->begin, text->end - text->begin);
@@ -58,20 +58,21 @@ uint64_t kineto_text_file_bytes(const struct kineto_text *text)
 	return text->ahead ? read_ahead_file_bytes(text->ahead) : input_file_bytes(text->input);
 }
 
-static enum status read_input(struct kineto_text *text, char *out, size_t capacity, size_t *length)
+static enum status kineto_text_read_input(struct kineto_text *text, char *out, size_t capacity, size_t *length)
 {
 	return text->ahead ? read_ahead_read(text->ahead, out, capacity, length, &text->error)
 	                   : input_read(text->input, out, capacity, length, &text->error);
 }
 
-/* As read_input(), decoded. */
+/* As kineto_text_read_input(), decoded. */
 static enum status read_decoded(struct kineto_text *text, char *out, size_t capacity, size_t *length)
 {
 	if (text->encoding == KINETO_UTF8)
-		return read_input(text, out, capacity, length);
+		return kineto_text_read_input(text, out, capacity, length);
 	size_t wanted = capacity / 2 < RAW_BYTES ? capacity / 2 : RAW_BYTES, n = 1;
 	for (*length = 0; *length == 0 && n > 0 && wanted > text->raw_length;) {
-		enum status status = read_input(text, text->raw + text->raw_length, wanted - text->raw_length, &n);
+		enum status status = kineto_text_read_input(text, text->raw + text->raw_length,
+		                                            wanted - text->raw_length, &n);
 		if (status != STATUS_OK)
 			return status;
 		text->raw_length += n;
@@ -88,7 +89,7 @@ bool kineto_text_more(struct kineto_text *text)
 	size_t length = 0;
 	if (text->is_at_end)
 		return false;
-	make_room(text);
+	kineto_text_make_room(text);
 	if (text->end == text->capacity)
 		return false;
 	if (read_decoded(text, text->window + text->end, text->capacity - text->end, &length) != STATUS_OK)

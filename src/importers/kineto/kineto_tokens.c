@@ -98,12 +98,12 @@ static enum token_class class_of_name(const char *name)
 	return pytorch_is_of_sampler(name, strlen(name)) ? CLASS_SAMPLER : CLASS_OP;
 }
 
-static bool is_operator(enum token_class class)
+static bool kineto_tokens_is_operator(enum token_class class)
 {
 	return class >= CLASS_OP && class <= CLASS_ONES;
 }
 
-static enum token_class class_of(struct scan *scan, const struct staged_span *span)
+static enum token_class kineto_tokens_class_of(struct scan *scan, const struct staged_span *span)
 {
 	if (span->kind != SPAN_OP && span->kind != SPAN_ANNOTATION)
 		return CLASS_OTHER;
@@ -133,7 +133,7 @@ static bool writes(const struct train_record *record)
 	return record->token == TOKEN_OP && (record->count || record->part);
 }
 
-static bool may_join(const struct train_record *a, const struct train_record *b)
+static bool kineto_tokens_may_join(const struct train_record *a, const struct train_record *b)
 {
 	bool is_work = a->token == TOKEN_OP ||
 	               a->token == TOKEN_FORWARD; /* between nodes other threads may tell of steps */
@@ -168,7 +168,7 @@ static void compact(struct scan *scan)
 		struct train_record *last = kept ? &tokens->records[kept - 1] : NULL;
 		if (i == pending)
 			move_pending(scan, i - kept);
-		if (!last || i >= pending || !may_join(last, &tokens->records[i])) {
+		if (!last || i >= pending || !kineto_tokens_may_join(last, &tokens->records[i])) {
 			tokens->records[kept++] = tokens->records[i];
 			continue;
 		}
@@ -215,13 +215,13 @@ static void find_maker(struct scan *scan, const struct staged_span *node, enum t
 	scan->tokens->nodes_made++;
 }
 
-static uint64_t sequence_of(const struct kineto_import *import, const struct staged_span *span)
+static uint64_t kineto_tokens_sequence_of(const struct kineto_import *import, const struct staged_span *span)
 {
 	return span->extra ? import->stage.extras[span->extra - 1].sequence : STEPSCOPE_NO_SEQUENCE;
 }
 
 /* Without the thread, which nodes have. */
-static uint64_t number_of(uint64_t sequence)
+static uint64_t kineto_tokens_number_of(uint64_t sequence)
 {
 	return sequence & ((UINT64_C(1) << NODE_NUMBER_BITS) - 1);
 }
@@ -229,7 +229,7 @@ static uint64_t number_of(uint64_t sequence)
 /* Within a call of the engine the numbers of nodes that one thread made go down. */
 static void follow_node(struct scan *scan, const struct staged_span *span, size_t record)
 {
-	uint64_t number = sequence_of(scan->import, span);
+	uint64_t number = kineto_tokens_sequence_of(scan->import, span);
 	if (record == NO_RECORD || number == STEPSCOPE_NO_SEQUENCE)
 		return;
 	if (number >> NODE_NUMBER_BITS == scan->node >> NODE_NUMBER_BITS && number >= scan->node)
@@ -240,10 +240,10 @@ static void follow_node(struct scan *scan, const struct staged_span *span, size_
 
 static void follow_sequence(struct scan *scan, const struct staged_span *span, size_t record)
 {
-	uint64_t sequence = sequence_of(scan->import, span);
+	uint64_t sequence = kineto_tokens_sequence_of(scan->import, span);
 	if (sequence == STEPSCOPE_NO_SEQUENCE)
 		return;
-	sequence = number_of(sequence);
+	sequence = kineto_tokens_number_of(sequence);
 	if (scan->pending != NO_RECORD && scan->pending_sequence < sequence) {
 		struct train_record *forward = &scan->tokens->records[scan->pending];
 		bool is_known = forward->token == TOKEN_FORWARD; /* by another operator in it */
@@ -256,22 +256,23 @@ static void follow_sequence(struct scan *scan, const struct staged_span *span, s
 }
 
 /* An operator of that class finds that the number comes next. One may take it, but ones and zeroing make no node. */
-static void note_number(struct scan *scan, const struct staged_span *span, enum token_class class)
+static void kineto_tokens_note_number(struct scan *scan, const struct staged_span *span, enum token_class class)
 {
-	uint64_t sequence = sequence_of(scan->import, span);
+	uint64_t sequence = kineto_tokens_sequence_of(scan->import, span);
 	if (sequence != STEPSCOPE_NO_SEQUENCE)
-		scan->free_number = number_of(sequence) + (class != CLASS_ONES && class != CLASS_ZERO);
+		scan->free_number = kineto_tokens_number_of(sequence) + (class != CLASS_ONES && class != CLASS_ZERO);
 }
 
 /* Within an operator that has no number, as compiled code has none. That may have made a node of a graph itself, before what it calls, as code of
  * TorchScript does: a number is gone that no operator can have taken, and a backward worked on it. */
 static void follow_inner_sequence(struct scan *scan, const struct staged_span *span, size_t record)
 {
-	uint64_t sequence = sequence_of(scan->import, span);
+	uint64_t sequence = kineto_tokens_sequence_of(scan->import, span);
 	if (sequence == STEPSCOPE_NO_SEQUENCE)
 		return;
 	follow_sequence(scan, span, record);
-	uint64_t next = number_of(sequence), first = scan->free_number ? scan->free_number : next - (next > 0);
+	uint64_t next = kineto_tokens_number_of(sequence),
+		 first = scan->free_number ? scan->free_number : next - (next > 0);
 	if (first < next && scan->nodes->count && node_numbers_have(scan->nodes, ALL_THREADS, first, next))
 		scan->tokens->records[record].token = TOKEN_FORWARD;
 }
@@ -288,7 +289,7 @@ static void settle_last(struct scan *scan)
 
 /* ---- spans ---- */
 
-static struct open_token *push(struct scan *scan, int64_t end_ns)
+static struct open_token *kineto_tokens_push(struct scan *scan, int64_t end_ns)
 {
 	struct open_token open = {.range = NO_RANGE};
 	if (scan->depth)
@@ -302,7 +303,7 @@ static struct open_token *push(struct scan *scan, int64_t end_ns)
 	return &scan->open[scan->depth - 1];
 }
 
-static void leave(struct scan *scan, int64_t time_ns)
+static void kineto_tokens_leave(struct scan *scan, int64_t time_ns)
 {
 	while (scan->depth && scan->open[scan->depth - 1].end_ns <= time_ns) {
 		const struct open_token *open = &scan->open[--scan->depth];
@@ -311,7 +312,7 @@ static void leave(struct scan *scan, int64_t time_ns)
 	}
 }
 
-static void add_range(struct scan *scan, const struct staged_span *span, struct open_token *open)
+static void kineto_tokens_add_range(struct scan *scan, const struct staged_span *span, struct open_token *open)
 {
 	struct kineto_tokens *tokens = scan->tokens;
 	if (scan->hidden || open->range_count == RANGES_MAX)
@@ -323,7 +324,7 @@ static void add_range(struct scan *scan, const struct staged_span *span, struct 
 	open->range_count++;
 }
 
-static void add_hooked(struct kineto_tokens *tokens, int64_t start_ns, int64_t end_ns)
+static void kineto_tokens_add_hooked(struct kineto_tokens *tokens, int64_t start_ns, int64_t end_ns)
 {
 	if (tokens->hooked_count && start_ns < tokens->hooked[tokens->hooked_count - 1].end_ns)
 		return; /* it lies in another one */
@@ -335,13 +336,13 @@ static void add_hooked(struct kineto_tokens *tokens, int64_t start_ns, int64_t e
 static void note_inside(struct scan *scan, const struct staged_span *span, enum token_class class, int64_t end_ns)
 {
 	const struct open_token *open = &scan->open[scan->depth - 1];
-	bool is_op = is_operator(class);
+	bool is_op = kineto_tokens_is_operator(class);
 	if (is_op)
 		note_maker(scan, span, open->outermost);
 	if (is_op && open->outermost != NO_RECORD && !open->has_number)
 		follow_inner_sequence(scan, span, open->outermost);
 	if (is_op)
-		note_number(scan, span, class);
+		kineto_tokens_note_number(scan, span, class);
 	if (class == CLASS_NODE && scan->wants_number)
 		follow_node(scan, span, open->node);
 	if ((class == CLASS_ACCUMULATE || class == CLASS_GRADIENT) && open->node != NO_RECORD) {
@@ -349,7 +350,7 @@ static void note_inside(struct scan *scan, const struct staged_span *span, enum 
 		scan->tokens->records[open->node].count += class == CLASS_GRADIENT;
 	}
 	if (class == CLASS_OPTIMIZER && open->in_backward)
-		add_hooked(scan->tokens, span->start_ns, end_ns);
+		kineto_tokens_add_hooked(scan->tokens, span->start_ns, end_ns);
 }
 
 static void begin_node(struct scan *scan, const struct staged_span *span, size_t record)
@@ -395,12 +396,12 @@ static void note_writes(struct scan *scan, const struct staged_span *span, enum 
 		train_count_writes(&scan->tokens->records[record], tensors_of(scan, span), class == CLASS_ZERO);
 }
 
-static void take_span(struct scan *scan, const struct staged_span *span, enum token_class class)
+static void kineto_tokens_take_span(struct scan *scan, const struct staged_span *span, enum token_class class)
 {
 	if (!scan->has_frames && kineto_is_frame(span))
 		return;
 	int64_t end_ns = span->start_ns + (span->dur_ns > 0 ? span->dur_ns : 0);
-	leave(scan, span->start_ns);
+	kineto_tokens_leave(scan, span->start_ns);
 	if (scan->depth && end_ns > scan->open[scan->depth - 1].end_ns)
 		end_ns = scan->open[scan->depth - 1].end_ns;
 	scan->tokens->has_phases |= span->kind == SPAN_PHASE;
@@ -415,11 +416,11 @@ static void take_span(struct scan *scan, const struct staged_span *span, enum to
 		return;
 	}
 	if (class == CLASS_OTHER) {
-		add_range(scan, span, push(scan, end_ns));
+		kineto_tokens_add_range(scan, span, kineto_tokens_push(scan, end_ns));
 		return;
 	}
 	if (class == CLASS_SAMPLER) { /* nor what it calls */
-		push(scan, end_ns)->hides = true;
+		kineto_tokens_push(scan, end_ns)->hides = true;
 		scan->hidden++;
 		return;
 	}
@@ -432,19 +433,19 @@ static void take_span(struct scan *scan, const struct staged_span *span, enum to
 	scan->has_ones |= class == CLASS_ONES;
 	if (class == CLASS_LAYER || class == CLASS_ONES || token_of(class) == TOKEN_BACKWARD)
 		scan->is_behind_backward = class != CLASS_LAYER;
-	if (is_operator(class)) {
+	if (kineto_tokens_is_operator(class)) {
 		follow_sequence(scan, span, record);
-		note_number(scan, span, class);
+		kineto_tokens_note_number(scan, span, class);
 		note_maker(scan, span, record);
 		note_writes(scan, span, class, record);
 	}
 	find_maker(scan, span, class, end_ns);
-	struct open_token *open = push(scan, end_ns);
+	struct open_token *open = kineto_tokens_push(scan, end_ns);
 	open->is_optimizer = class == CLASS_OPTIMIZER;
 	open->hides = !open->is_optimizer;
 	open->node = token_of(class) == TOKEN_BACKWARD ? record : NO_RECORD;
 	open->outermost = token_of(class) == TOKEN_OP ? record : NO_RECORD;
-	open->has_number = sequence_of(scan->import, span) != STEPSCOPE_NO_SEQUENCE;
+	open->has_number = kineto_tokens_sequence_of(scan->import, span) != STEPSCOPE_NO_SEQUENCE;
 	open->in_backward = token_of(class) == TOKEN_BACKWARD;
 	scan->optimizers += open->is_optimizer;
 	scan->hidden += open->hides;
@@ -469,13 +470,13 @@ static void find_classes(struct scan *scan, const struct staged_track *track)
 	scan->of_spans = memory_resize(NULL, (size_t)track->count + 1, sizeof *scan->of_spans);
 	for (uint32_t i = 0; i < track->count; i++) {
 		const struct staged_span *span = &track->spans[i];
-		enum token_class class = class_of(scan, span);
+		enum token_class class = kineto_tokens_class_of(scan, span);
 		scan->of_spans[i] = (uint8_t) class;
 		while (depth && open[depth - 1].end_ns <= span->start_ns)
 			depth--;
 		for (uint32_t k = depth; is_of_loop(class) && k && scan->of_spans[open[k - 1].span]; k--)
 			scan->of_spans[open[k - 1].span] = CLASS_OTHER;
-		if (!is_operator(class) || class == CLASS_ONES || span->dur_ns <= 0)
+		if (!kineto_tokens_is_operator(class) || class == CLASS_ONES || span->dur_ns <= 0)
 			continue;
 		MEMORY_GROW(open, depth, capacity, 64);
 		open[depth++] = (struct open_operator){span->start_ns + span->dur_ns, i};
@@ -531,7 +532,7 @@ static void read_track(struct kineto_tokens *tokens, struct kineto_import *impor
 	kineto_sort(&import->stage, track);
 	find_classes(&scan, track);
 	for (uint32_t i = 0; i < track->count; i++)
-		take_span(&scan, &track->spans[i], (enum token_class)scan.of_spans[i]);
+		kineto_tokens_take_span(&scan, &track->spans[i], (enum token_class)scan.of_spans[i]);
 	settle_last(&scan);
 	kineto_makers_forget(&scan.makers);
 	compact(&scan);
@@ -622,10 +623,10 @@ static void note_nodes(struct kineto_group *group, const struct kineto_import *i
 {
 	uint32_t last = NO_NODE_RANGE;
 	for (uint32_t i = 0; i < track->count; i++) {
-		uint64_t sequence = sequence_of(import, &track->spans[i]);
+		uint64_t sequence = kineto_tokens_sequence_of(import, &track->spans[i]);
 		if (sequence != STEPSCOPE_NO_SEQUENCE && sequence >> NODE_NUMBER_BITS)
 			node_numbers_note(&group->nodes, &last, 0,
-			                  ALL_THREADS << NODE_NUMBER_BITS | number_of(sequence));
+			                  ALL_THREADS << NODE_NUMBER_BITS | kineto_tokens_number_of(sequence));
 	}
 }
 
@@ -638,7 +639,7 @@ static void note_missing(struct node_numbers *nodes)
 		behind = nodes->list[i].highest + 1 > behind ? nodes->list[i].highest + 1 : behind;
 	if (!behind)
 		return;
-	node_numbers_note(nodes, &last, 0, ALL_THREADS << NODE_NUMBER_BITS | number_of(UINT64_MAX));
+	node_numbers_note(nodes, &last, 0, ALL_THREADS << NODE_NUMBER_BITS | kineto_tokens_number_of(UINT64_MAX));
 	node_numbers_note(nodes, &last, 0, ALL_THREADS << NODE_NUMBER_BITS | behind);
 }
 

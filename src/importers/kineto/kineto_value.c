@@ -100,7 +100,7 @@ static inline bool read_plain_time(const struct kineto_value *value, uint64_t *n
 }
 
 /* Nineteen digits at most, with a point between them at most: nearly all numbers. False: perhaps another one. Not of an empty text. */
-static bool read_plain(const char *at, const char *end, struct decimal *decimal)
+static bool kineto_value_read_plain(const char *at, const char *end, struct decimal *decimal)
 {
 	size_t length = (size_t)(end - at);
 	if (length > DIGITS_MAX + 1)
@@ -122,7 +122,7 @@ static bool read_decimal(const struct kineto_value *value, struct decimal *decim
 	if (!has_digits(value))
 		return false;
 	const char *at = value->at, *end = at + value->length, *first;
-	if (read_plain(at, end, decimal))
+	if (kineto_value_read_plain(at, end, decimal))
 		return true;
 	*decimal = (struct decimal){.is_negative = at < end && *at == '-'};
 	at += at < end && (*at == '-' || *at == '+');

@@ -34,7 +34,7 @@ static size_t worker_length(const char *name)
 	return end && at < end && at > name && at[-1] == '.' ? (size_t)(at - 1 - name) : 0;
 }
 
-static void add_step(struct kineto_window *window, const struct model_step *step)
+static void kineto_windows_add_step(struct kineto_window *window, const struct model_step *step)
 {
 	if (!window->steps++) {
 		window->first = window->last = step->number;
@@ -57,11 +57,11 @@ static void find_steps(struct kineto_window *windows, uint32_t count, const stru
 		of[windows[i].process] = &windows[i];
 	for (uint32_t i = 0; i < model->steps_count; i++)
 		if (of[model->steps[i].process])
-			add_step(of[model->steps[i].process], &model->steps[i]);
+			kineto_windows_add_step(of[model->steps[i].process], &model->steps[i]);
 	free(of);
 }
 
-static int compare(int64_t a, int64_t b)
+static int kineto_windows_compare(int64_t a, int64_t b)
 {
 	return (a > b) - (a < b);
 }
@@ -70,14 +70,14 @@ static int compare(int64_t a, int64_t b)
 static int compare_windows(const void *left, const void *right)
 {
 	const struct kineto_window *a = left, *b = right;
-	int order = compare(a->pid, b->pid);
-	order = order ? order : compare(a->rank, b->rank);
-	order = order ? order : compare(a->world_size, b->world_size);
+	int order = kineto_windows_compare(a->pid, b->pid);
+	order = order ? order : kineto_windows_compare(a->rank, b->rank);
+	order = order ? order : kineto_windows_compare(a->world_size, b->world_size);
 	order = order ? order : strcmp(a->host, b->host);
-	order = order ? order : compare((int64_t)a->worker, (int64_t)b->worker);
+	order = order ? order : kineto_windows_compare((int64_t)a->worker, (int64_t)b->worker);
 	order = order ? order : strncmp(a->name, b->name, a->worker);
-	order = order ? order : compare(a->start_ns, b->start_ns);
-	return order ? order : compare(a->process, b->process);
+	order = order ? order : kineto_windows_compare(a->start_ns, b->start_ns);
+	return order ? order : kineto_windows_compare(a->process, b->process);
 }
 
 static bool are_of_one(const struct kineto_window *a, const struct kineto_window *b)
@@ -87,7 +87,7 @@ static bool are_of_one(const struct kineto_window *a, const struct kineto_window
 	       strncmp(a->name, b->name, a->worker) == 0 && (a->has_rank || a->worker);
 }
 
-static bool goes_on(const struct kineto_window *earlier, const struct kineto_window *later)
+static bool kineto_windows_goes_on(const struct kineto_window *earlier, const struct kineto_window *later)
 {
 	return earlier->steps && later->steps && later->start_ns >= earlier->end_ns && later->first > earlier->last;
 }
@@ -117,7 +117,7 @@ uint32_t kineto_windows_find(const struct kineto_set *set, struct process_join *
 	merge_sort(windows, count, sizeof *windows, compare_windows);
 	*joins = memory_resize(NULL, (size_t)count + 1, sizeof **joins);
 	for (uint32_t i = 1, first = 0; i < count; i++) {
-		if (are_of_one(&windows[i - 1], &windows[i]) && goes_on(&windows[i - 1], &windows[i]))
+		if (are_of_one(&windows[i - 1], &windows[i]) && kineto_windows_goes_on(&windows[i - 1], &windows[i]))
 			(*joins)[found++] = (struct process_join){windows[i].process, windows[first].process};
 		else
 			first = i;

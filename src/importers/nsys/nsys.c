@@ -17,7 +17,7 @@
 
 /* ---- facts ---------------------------------------------------------------------------------------------------------------- */
 
-static void add_fact(struct nsys *nsys, const char *key, const char *value)
+static void nsys_add_fact(struct nsys *nsys, const char *key, const char *value)
 {
 	struct kineto_stage *stage = &nsys->import.stage;
 	struct intern *strings = &nsys->import.model->strings;
@@ -45,7 +45,7 @@ static void read_versions(struct nsys *nsys)
 		const char *name = nsys_text(nsys, &rows, 0);
 		for (size_t i = 0; name && i < sizeof kept / sizeof kept[0]; i++)
 			if (strcmp(name, kept[i].name) == 0)
-				add_fact(nsys, kept[i].key, nsys_text(nsys, &rows, 1));
+				nsys_add_fact(nsys, kept[i].key, nsys_text(nsys, &rows, 1));
 	}
 }
 
@@ -63,14 +63,14 @@ static void read_devices(struct nsys *nsys)
 		    device >= 64)
 			continue;
 		snprintf(key, sizeof key, "device.%" PRId64 ".name", device);
-		add_fact(nsys, key, nsys_text(nsys, &rows, 2));
+		nsys_add_fact(nsys, key, nsys_text(nsys, &rows, 2));
 		snprintf(key, sizeof key, "device.%" PRId64 ".totalGlobalMem", device);
-		add_fact(nsys, key, nsys_text(nsys, &rows, 3));
+		nsys_add_fact(nsys, key, nsys_text(nsys, &rows, 3));
 		/* first of all: as a text its type is no longer known */
 		if (nsys_integer(&rows, 4, &sms) && sms > 0 && sms < 100000)
 			nsys->sm_counts[device] = (uint32_t)sms;
 		snprintf(key, sizeof key, "device.%" PRId64 ".numSms", device);
-		add_fact(nsys, key, nsys_text(nsys, &rows, 4));
+		nsys_add_fact(nsys, key, nsys_text(nsys, &rows, 4));
 	}
 }
 
@@ -205,7 +205,7 @@ static void tell_rows(struct nsys *nsys)
 
 /* ---- the importer --------------------------------------------------------------------------------------------------------- */
 
-static enum status check(struct nsys *nsys, struct error *err)
+static enum status nsys_check(struct nsys *nsys, struct error *err)
 {
 	static const char *const tables[] = {"StringIds",
 	                                     "META_DATA_EXPORT",
@@ -222,10 +222,10 @@ static enum status check(struct nsys *nsys, struct error *err)
 	return STATUS_INPUT;
 }
 
-static enum status read_all(struct nsys *nsys, struct error *err)
+static enum status nsys_read_all(struct nsys *nsys, struct error *err)
 {
 	struct model *model = nsys->import.model;
-	enum status status = check(nsys, err);
+	enum status status = nsys_check(nsys, err);
 	if (status != STATUS_OK)
 		return status;
 	nsys_read_strings(nsys);
@@ -249,7 +249,7 @@ static enum status read_all(struct nsys *nsys, struct error *err)
 	return STATUS_OK;
 }
 
-static void release(struct nsys *nsys)
+static void nsys_release(struct nsys *nsys)
 {
 	kineto_clock_release(&nsys->import);
 	kineto_stage_release(&nsys->import.stage);
@@ -263,7 +263,8 @@ static void release(struct nsys *nsys)
 	nsys_close(nsys);
 }
 
-static enum status load(const char *path, const struct model_filter *filter, struct model *model, struct error *err)
+static enum status nsys_load(const char *path, const struct model_filter *filter, struct model *model,
+                             struct error *err)
 {
 	struct nsys nsys = {.import = {.model = model, .path = path}};
 	struct stat info;
@@ -277,28 +278,28 @@ static enum status load(const char *path, const struct model_filter *filter, str
 	intern_init(&nsys.texts);
 	enum status status = nsys_open(&nsys, path, err);
 	if (status == STATUS_OK)
-		status = read_all(&nsys, err);
-	release(&nsys);
+		status = nsys_read_all(&nsys, err);
+	nsys_release(&nsys);
 	return status;
 }
 
-static bool begins(const char *name, const char *head, size_t length)
+static bool nsys_begins(const char *name, const char *head, size_t length)
 {
 	static const char magic[] = "SQLite format 3";
 	return length >= sizeof magic && memcmp(head, magic, sizeof magic) == 0;
 }
 
-static bool recognises(const char *path, bool is_directory, const char *head, size_t length)
+static bool nsys_recognises(const char *path, bool is_directory, const char *head, size_t length)
 {
-	return !is_directory && begins(path, head, length);
+	return !is_directory && nsys_begins(path, head, length);
 }
 
 const struct importer importer_nsys = {
 	.name = "nsys",
 	.kind = "an export of nsys (SQLite)",
 	.looked_for = "an export of nsys (SQLite)",
-	.begins = begins,
+	.begins = nsys_begins,
 	.has_steps = true,
-	.recognises = recognises,
-	.load = load,
+	.recognises = nsys_recognises,
+	.load = nsys_load,
 };

@@ -77,7 +77,7 @@ static const char *problem_of(const struct nsys *nsys)
 	return sqlite3_errstr(sqlite3_extended_errcode(nsys->database));
 }
 
-static void note_damage(struct nsys *nsys, const char *where)
+static void nsys_database_note_damage(struct nsys *nsys, const char *where)
 {
 	char text[256];
 	snprintf(text, sizeof text, "the table is damaged (%.100s); what came before is read", problem_of(nsys));
@@ -231,7 +231,7 @@ bool nsys_begin(struct nsys *nsys, const struct nsys_table *table, struct nsys_r
 	snprintf(sql + length, sizeof sql - length, " FROM \"%s\" NOT INDEXED", table->name);
 	if (sqlite3_prepare_v2(nsys->database, sql, -1, &rows->statement, NULL) == SQLITE_OK)
 		return true;
-	note_damage(nsys, table->name);
+	nsys_database_note_damage(nsys, table->name);
 	return false;
 }
 
@@ -245,7 +245,7 @@ static void count_texts(struct nsys *nsys, const struct nsys_rows *rows)
 	}
 }
 
-static const char *excess_of(const struct nsys *nsys)
+static const char *nsys_database_excess_of(const struct nsys *nsys)
 {
 	return nsys->rows > nsys->file_bytes
 	               ? "the table has more rows than the file has bytes: what came before is read"
@@ -262,7 +262,7 @@ bool nsys_next(struct nsys *nsys, struct nsys_rows *rows)
 		nsys->rows++;
 		count_texts(nsys, rows);
 	}
-	const char *excess = result == SQLITE_ROW ? excess_of(nsys) : NULL;
+	const char *excess = result == SQLITE_ROW ? nsys_database_excess_of(nsys) : NULL;
 	if (result == SQLITE_ROW && !excess) {
 		if (model->on_progress && nsys->rows % 65536 == 0)
 			model->on_progress(model->progress_context, nsys->rows * 40 % (nsys->file_bytes + 1),
@@ -272,7 +272,7 @@ bool nsys_next(struct nsys *nsys, struct nsys_rows *rows)
 	if (excess)
 		model_add_ledger(model, LEDGER_DAMAGED, MODEL_NONE, rows->table->name, 1, excess);
 	else if (result != SQLITE_DONE)
-		note_damage(nsys, rows->table->name);
+		nsys_database_note_damage(nsys, rows->table->name);
 	sqlite3_finalize(rows->statement);
 	rows->statement = NULL;
 	return false;

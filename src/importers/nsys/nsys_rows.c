@@ -90,7 +90,7 @@ static uint32_t stream_track(struct nsys *nsys, const struct nsys_rows *rows, in
 	return found;
 }
 
-static bool is_time(int64_t time_ns)
+static bool nsys_rows_is_time(int64_t time_ns)
 {
 	return time_ns <= IMPORTED_TIME_MAX && time_ns >= IMPORTED_TIME_MIN;
 }
@@ -100,7 +100,7 @@ static bool read_times(struct nsys *nsys, const struct nsys_rows *rows, int64_t 
 {
 	int64_t end_ns;
 	*dur_ns = STAGED_IS_OPEN;
-	if (!nsys_integer(rows, 0, start_ns) || !is_time(*start_ns)) {
+	if (!nsys_integer(rows, 0, start_ns) || !nsys_rows_is_time(*start_ns)) {
 		nsys->without_time++;
 		return false;
 	}
@@ -111,8 +111,8 @@ static bool read_times(struct nsys *nsys, const struct nsys_rows *rows, int64_t 
 	return true;
 }
 
-static struct staged_span *add_span(struct nsys *nsys, uint32_t track, int64_t start_ns, int64_t dur_ns,
-                                    enum span_kind kind, uint32_t name)
+static struct staged_span *nsys_rows_add_span(struct nsys *nsys, uint32_t track, int64_t start_ns, int64_t dur_ns,
+                                              enum span_kind kind, uint32_t name)
 {
 	struct intern *strings = &nsys->import.model->strings;
 	struct staged_span *span = kineto_stage_span(&nsys->import.stage, track);
@@ -146,7 +146,8 @@ static void set_config(struct nsys *nsys, struct staged_span *span, const struct
 
 /* ---- work of devices ------------------------------------------------------------------------------------------------------ */
 
-static bool set_number(const struct nsys_rows *rows, int column, struct launch_config *config, enum launch_fact fact)
+static bool nsys_rows_set_number(const struct nsys_rows *rows, int column, struct launch_config *config,
+                                 enum launch_fact fact)
 {
 	int64_t number;
 	bool is_there = nsys_integer(rows, column, &number);
@@ -161,11 +162,11 @@ static void set_launch(struct nsys *nsys, const struct nsys_rows *rows, struct s
 	int64_t of_code, of_launch;
 	bool has_shape = true;
 	for (int i = 0; i < 6; i++)
-		has_shape &= set_number(rows, 9 + i, &config, (enum launch_fact)(LAUNCH_GRID_X + i));
-	set_number(rows, 15, &config, LAUNCH_REGISTERS);
+		has_shape &= nsys_rows_set_number(rows, 9 + i, &config, (enum launch_fact)(LAUNCH_GRID_X + i));
+	nsys_rows_set_number(rows, 15, &config, LAUNCH_REGISTERS);
 	if (nsys_integer(rows, 16, &of_code) && nsys_integer(rows, 17, &of_launch) && of_code >= 0 && of_launch >= 0)
 		launch_config_set(&config, LAUNCH_SHARED_BYTES, (double)of_code + (double)of_launch);
-	set_number(rows, 18, &config, LAUNCH_GRAPH_NODE);
+	nsys_rows_set_number(rows, 18, &config, LAUNCH_GRAPH_NODE);
 	uint32_t sms = device < 64 ? nsys->sm_counts[device] : 0;
 	const double *n = config.numbers;
 	if (sms && has_shape) {
@@ -194,7 +195,7 @@ static void read_kernels(struct nsys *nsys)
 		uint32_t name = nsys_string(nsys, &rows, 6), track = stream_track(nsys, &rows, 5, 2, 3);
 		name = name ? name : nsys_string(nsys, &rows, 7);
 		name = name ? name : nsys_string(nsys, &rows, 8);
-		struct staged_span *span = add_span(nsys, track, start_ns, dur_ns, SPAN_KERNEL, name);
+		struct staged_span *span = nsys_rows_add_span(nsys, track, start_ns, dur_ns, SPAN_KERNEL, name);
 		set_correlation(nsys, &rows, 4, track, span);
 		set_launch(nsys, &rows, span, nsys->import.stage.tracks[track].device);
 	}
@@ -227,10 +228,10 @@ static uint32_t name_of_copy(struct nsys *nsys, const struct nsys_rows *rows)
 	return intern_add(&nsys->import.model->strings, text);
 }
 
-static void set_bytes(struct nsys *nsys, const struct nsys_rows *rows, struct staged_span *span)
+static void nsys_rows_set_bytes(struct nsys *nsys, const struct nsys_rows *rows, struct staged_span *span)
 {
 	struct launch_config config = {0};
-	if (set_number(rows, 6, &config, LAUNCH_BYTES) && span->dur_ns > 0)
+	if (nsys_rows_set_number(rows, 6, &config, LAUNCH_BYTES) && span->dur_ns > 0)
 		launch_config_set(&config, LAUNCH_BYTES_PER_SECOND,
 		                  config.numbers[LAUNCH_BYTES] * 1e9 / (double)span->dur_ns);
 	set_config(nsys, span, &config);
@@ -257,10 +258,10 @@ static void read_stream_work(struct nsys *nsys, const struct nsys_table *table, 
 		uint32_t name = kind == SPAN_MEMCPY ? name_of_copy(nsys, &rows)
 		                                    : intern_add(&nsys->import.model->strings, text);
 		uint32_t track = stream_track(nsys, &rows, 5, 2, 3);
-		struct staged_span *span = add_span(nsys, track, start_ns, dur_ns, kind, name);
+		struct staged_span *span = nsys_rows_add_span(nsys, track, start_ns, dur_ns, kind, name);
 		set_correlation(nsys, &rows, 4, track, span);
 		if (kind != SPAN_SYNC)
-			set_bytes(nsys, &rows, span);
+			nsys_rows_set_bytes(nsys, &rows, span);
 	}
 }
 
@@ -281,8 +282,8 @@ static void read_graphs(struct nsys *nsys)
 		bool has_graph = nsys_integer(&rows, 6, &graph);
 		snprintf(text, sizeof text, has_graph ? "CUDA graph %" PRId64 : "CUDA graph", graph);
 		uint32_t track = stream_track(nsys, &rows, 5, 2, 3);
-		struct staged_span *span = add_span(nsys, track, start_ns, dur_ns, SPAN_KERNEL,
-		                                    intern_add(&nsys->import.model->strings, text));
+		struct staged_span *span = nsys_rows_add_span(nsys, track, start_ns, dur_ns, SPAN_KERNEL,
+		                                              intern_add(&nsys->import.model->strings, text));
 		set_correlation(nsys, &rows, 4, track, span);
 		nsys->graphs++;
 	}
@@ -311,7 +312,7 @@ static void read_calls(struct nsys *nsys, const struct nsys_table *table)
 			continue;
 		uint32_t name = without_version(nsys, nsys_string(nsys, &rows, 4));
 		uint32_t track = thread_track(nsys, &rows, 2);
-		struct staged_span *span = add_span(nsys, track, start_ns, dur_ns, SPAN_RUNTIME, name);
+		struct staged_span *span = nsys_rows_add_span(nsys, track, start_ns, dur_ns, SPAN_RUNTIME, name);
 		set_correlation(nsys, &rows, 3, track, span);
 	}
 }
@@ -326,8 +327,8 @@ static void read_overhead(struct nsys *nsys)
 		return;
 	while (nsys_next(nsys, &rows))
 		if (read_times(nsys, &rows, &start_ns, &dur_ns))
-			add_span(nsys, other_track(nsys, &rows, 2, "overhead of CUPTI"), start_ns, dur_ns,
-			         SPAN_OVERHEAD, nsys_string(nsys, &rows, 3));
+			nsys_rows_add_span(nsys, other_track(nsys, &rows, 2, "overhead of CUPTI"), start_ns, dur_ns,
+			                   SPAN_OVERHEAD, nsys_string(nsys, &rows, 3));
 }
 
 /* ---- ranges of NVTX ------------------------------------------------------------------------------------------------------- */
@@ -364,16 +365,17 @@ static size_t length_of_operator(const char *text)
 	return end ? (size_t)(end - text) : strncmp(text, "aten::", 6) == 0 ? strlen(text) : 0;
 }
 
-static void add_range(struct nsys *nsys, uint32_t track, int64_t start_ns, int64_t dur_ns, const char *text)
+static void nsys_rows_add_range(struct nsys *nsys, uint32_t track, int64_t start_ns, int64_t dur_ns, const char *text)
 {
 	struct intern *strings = &nsys->import.model->strings;
 	size_t length = length_of_operator(text);
 	enum span_kind kind = length ? SPAN_OP : is_step(text) ? SPAN_STEP : SPAN_ANNOTATION;
 	nsys->import.stage.tracks[track].has_steps |= kind == SPAN_STEP;
-	add_span(nsys, track, start_ns, dur_ns, kind, intern_add_n(strings, text, length ? length : strlen(text)));
+	nsys_rows_add_span(nsys, track, start_ns, dur_ns, kind,
+	                   intern_add_n(strings, text, length ? length : strlen(text)));
 }
 
-static void add_mark(struct nsys *nsys, uint32_t track, int64_t time_ns, const char *text)
+static void nsys_rows_add_mark(struct nsys *nsys, uint32_t track, int64_t time_ns, const char *text)
 {
 	struct kineto_stage *stage = &nsys->import.stage;
 	STAGE_ARRAY_GROW(stage, marks);
@@ -399,15 +401,15 @@ static void read_ranges(struct nsys *nsys)
 		text = text ? text : model_text(nsys->import.model, name);
 		text = *text ? text : KINETO_NO_NAME;
 		if (type == NVTX_MARK) {
-			if (nsys_integer(&rows, 0, &start_ns) && is_time(start_ns))
-				add_mark(nsys, thread_track(nsys, &rows, 5), start_ns, text);
+			if (nsys_integer(&rows, 0, &start_ns) && nsys_rows_is_time(start_ns))
+				nsys_rows_add_mark(nsys, thread_track(nsys, &rows, 5), start_ns, text);
 			else
 				nsys->without_time++;
 		} else if (read_times(nsys, &rows, &start_ns, &dur_ns)) {
 			uint32_t track = type == NVTX_PUSH_POP || is_step(text)
 			                         ? thread_track(nsys, &rows, 5)
 			                         : other_track(nsys, &rows, 5, "NVTX ranges with start and end");
-			add_range(nsys, track, start_ns, dur_ns, text);
+			nsys_rows_add_range(nsys, track, start_ns, dur_ns, text);
 		}
 	}
 }

@@ -82,16 +82,16 @@ static bool place_stack(const struct converted *converted, uint32_t *stack)
 }
 
 /* Whatever an importer can have made of a file, and ends of that. Sums of two do not overflow. */
-static bool is_time(int64_t time_ns)
+static bool converted_is_time(int64_t time_ns)
 {
 	return time_ns <= IMPORTED_TIME_MAX + IMPORTED_DURATION_MAX && time_ns >= IMPORTED_TIME_MIN - IMPORTED_BASE_MAX;
 }
 
 static bool place_time(const struct converted *converted, int64_t *time_ns)
 {
-	bool is_good = is_time(*time_ns);
+	bool is_good = converted_is_time(*time_ns);
 	*time_ns += is_good ? converted->shift_ns : 0;
-	return is_good && is_time(*time_ns);
+	return is_good && converted_is_time(*time_ns);
 }
 
 /* The wall time of 0 of what is before process `end`; 0: no process there knows it. */
@@ -106,12 +106,13 @@ static int64_t wall_time(const struct model *model, uint32_t first, uint32_t end
 
 /* ---- one function per table; false: the row cannot be ---- */
 
-static bool add_process(struct converted *converted, void *bytes)
+static bool converted_add_process(struct converted *converted, void *bytes)
 {
 	struct model *model = converted->model;
 	const struct process *process = bytes;
-	if (!is_time(process->first_ns) || !is_time(process->last_ns) || !is_time(process->realtime_offset_ns) ||
-	    process->role > STEPSCOPE_ROLE_IMPORTED || model->processes_count >= PROCESSES_MAX)
+	if (!converted_is_time(process->first_ns) || !converted_is_time(process->last_ns) ||
+	    !converted_is_time(process->realtime_offset_ns) || process->role > STEPSCOPE_ROLE_IMPORTED ||
+	    model->processes_count >= PROCESSES_MAX)
 		return false;
 	uint32_t number = model_add_process(model);
 	model->processes[number] = *process;
@@ -137,13 +138,14 @@ static bool add_track(struct converted *converted, void *bytes)
 	return true;
 }
 
-static bool add_span(struct converted *converted, void *bytes)
+static bool converted_add_span(struct converted *converted, void *bytes)
 {
 	struct span_row *span = bytes;
 	struct model *model = converted->model;
 	uint32_t number = converted->owner, i, p;
 	if (!place_track(converted, &number) || span->kind >= SPAN_KIND_COUNT || span->dur_ns < 0 ||
-	    !place_time(converted, &span->start_ns) || !is_time(span->dur_ns) || !place_stack(converted, &span->stack))
+	    !place_time(converted, &span->start_ns) || !converted_is_time(span->dur_ns) ||
+	    !place_stack(converted, &span->stack))
 		return false;
 	uint32_t row = model_span_complete(model, number, span->start_ns, span->dur_ns, (enum span_kind)span->kind,
 	                                   span->name);
@@ -175,7 +177,7 @@ static bool add_span(struct converted *converted, void *bytes)
 	return true;
 }
 
-static bool add_step(struct converted *converted, void *bytes)
+static bool converted_add_step(struct converted *converted, void *bytes)
 {
 	struct model_step *step = bytes;
 	if (!place_process(converted, &step->process) || !place_row_or_none(converted, &step->track, step->row) ||
@@ -207,7 +209,7 @@ static bool add_series(struct converted *converted, void *bytes)
 	return is_good;
 }
 
-static bool add_value(struct converted *converted, void *bytes)
+static bool converted_add_value(struct converted *converted, void *bytes)
 {
 	struct value_row *row = bytes;
 	if (converted->owner >= converted->series_count || !place_time(converted, &row->time_ns))
@@ -223,7 +225,7 @@ static bool add_value(struct converted *converted, void *bytes)
 	return true;
 }
 
-static bool add_memory(struct converted *converted, void *bytes)
+static bool converted_add_memory(struct converted *converted, void *bytes)
 {
 	struct memory_event *event = bytes;
 	if (!place_process(converted, &event->process) || !place_row_or_none(converted, &event->track, event->row) ||
@@ -252,7 +254,7 @@ static bool add_segment(struct converted *converted, void *bytes)
 	return true;
 }
 
-static bool add_mark(struct converted *converted, void *bytes)
+static bool converted_add_mark(struct converted *converted, void *bytes)
 {
 	struct mark *mark = bytes;
 	if (!place_track(converted, &mark->track) || !place_time(converted, &mark->time_ns))
@@ -261,7 +263,7 @@ static bool add_mark(struct converted *converted, void *bytes)
 	return true;
 }
 
-static bool add_stack(struct converted *converted, void *bytes)
+static bool converted_add_stack(struct converted *converted, void *bytes)
 {
 	struct stack_node *node = bytes;
 	if (!place_stack(converted, &node->parent))
@@ -270,7 +272,7 @@ static bool add_stack(struct converted *converted, void *bytes)
 	return true;
 }
 
-static bool add_arg(struct converted *converted, void *bytes)
+static bool converted_add_arg(struct converted *converted, void *bytes)
 {
 	struct span_arg arg = *(const struct span_arg *)bytes;
 	if (!place_row(converted, &arg.track, arg.row) || arg.type > STEPSCOPE_ARG_POINTER)
@@ -281,7 +283,7 @@ static bool add_arg(struct converted *converted, void *bytes)
 	return true;
 }
 
-static bool add_link(struct converted *converted, void *bytes)
+static bool converted_add_link(struct converted *converted, void *bytes)
 {
 	struct model_link *link = bytes;
 	if (link->kind > STEPSCOPE_LINK_OTHER || !place_row_or_none(converted, &link->from_track, link->from_row) ||
@@ -326,11 +328,21 @@ static bool add_ledger(struct converted *converted, void *bytes)
 }
 
 static bool (*const add_functions[MODEL_TABLE_END])(struct converted *, void *) = {
-	[MODEL_TABLE_PROCESSES] = add_process, [MODEL_TABLE_TRACKS] = add_track,  [MODEL_TABLE_SPANS] = add_span,
-	[MODEL_TABLE_STEPS] = add_step,        [MODEL_TABLE_SERIES] = add_series, [MODEL_TABLE_VALUES] = add_value,
-	[MODEL_TABLE_MEMORY] = add_memory,     [MODEL_TABLE_OWNERS] = add_owner,  [MODEL_TABLE_MARKS] = add_mark,
-	[MODEL_TABLE_STACKS] = add_stack,      [MODEL_TABLE_ARGS] = add_arg,      [MODEL_TABLE_LINKS] = add_link,
-	[MODEL_TABLE_SAMPLES] = add_sample,    [MODEL_TABLE_META] = add_meta,     [MODEL_TABLE_LEDGER] = add_ledger,
+	[MODEL_TABLE_PROCESSES] = converted_add_process,
+	[MODEL_TABLE_TRACKS] = add_track,
+	[MODEL_TABLE_SPANS] = converted_add_span,
+	[MODEL_TABLE_STEPS] = converted_add_step,
+	[MODEL_TABLE_SERIES] = add_series,
+	[MODEL_TABLE_VALUES] = converted_add_value,
+	[MODEL_TABLE_MEMORY] = converted_add_memory,
+	[MODEL_TABLE_OWNERS] = add_owner,
+	[MODEL_TABLE_MARKS] = converted_add_mark,
+	[MODEL_TABLE_STACKS] = converted_add_stack,
+	[MODEL_TABLE_ARGS] = converted_add_arg,
+	[MODEL_TABLE_LINKS] = converted_add_link,
+	[MODEL_TABLE_SAMPLES] = add_sample,
+	[MODEL_TABLE_META] = add_meta,
+	[MODEL_TABLE_LEDGER] = add_ledger,
 	[MODEL_TABLE_SEGMENTS] = add_segment,
 };
 
@@ -472,18 +484,18 @@ bool converted_is_file(const char *path)
 	return length > 0 && converted_begins(head, (size_t)length);
 }
 
-static bool begins(const char *name, const char *head, size_t length)
+static bool converted_takes(const char *name, const char *head, size_t length)
 {
 	return converted_begins(head, length);
 }
 
-static bool recognises(const char *path, bool is_directory, const char *head, size_t length)
+static bool converted_recognises(const char *path, bool is_directory, const char *head, size_t length)
 {
 	(void)path;
 	return !is_directory && converted_begins(head, length);
 }
 
-static void note_damage(struct converted *converted, const struct segment_stats *stats, const char *name)
+static void converted_note_damage(struct converted *converted, const struct segment_stats *stats, const char *name)
 {
 	struct model *model = converted->model;
 	if (stats->damaged_bytes)
@@ -509,7 +521,8 @@ static void note_lost_memory(struct converted *converted, const struct segment_s
 				"the file is damaged or cut off: it is not known what was allocated and freed");
 }
 
-static enum status load(const char *path, const struct model_filter *filter, struct model *model, struct error *err)
+static enum status converted_load(const char *path, const struct model_filter *filter, struct model *model,
+                                  struct error *err)
 {
 	struct converted converted = {.model = model, .first = model_place_here(model)};
 	struct segment_visitor visitor = {.context = &converted, .rows = on_rows};
@@ -524,7 +537,7 @@ static enum status load(const char *path, const struct model_filter *filter, str
 	settle_time(&converted);
 	if (model->processes_count == converted.first.processes)
 		return error_set(err, STATUS_INPUT, "'%s' has nothing that can be used", path);
-	note_damage(&converted, &stats, file_name_of(path));
+	converted_note_damage(&converted, &stats, file_name_of(path));
 	note_lost_memory(&converted, &stats);
 	return STATUS_OK;
 }
@@ -532,9 +545,9 @@ static enum status load(const char *path, const struct model_filter *filter, str
 const struct importer importer_converted = {
 	.name = "converted",
 	.kind = "a recording that 'stepscope convert' made",
-	.begins = begins,
+	.begins = converted_takes,
 	.has_steps = true,
-	.recognises = recognises,
-	.load = load,
+	.recognises = converted_recognises,
+	.load = converted_load,
 	.is_rank = true,
 };

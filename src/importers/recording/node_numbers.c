@@ -14,7 +14,7 @@
 #define RANGES_MAX (1u << 24) /* those of a million steps are fewer */
 
 /* Is it of the same backward, where numbers go down? */
-static bool goes_on(struct node_range *range, uint32_t call, uint64_t thread, uint64_t number)
+static bool node_numbers_goes_on(struct node_range *range, uint32_t call, uint64_t thread, uint64_t number)
 {
 	if (range->thread != thread || range->call != call || number > range->highest)
 		return false;
@@ -27,7 +27,7 @@ void node_numbers_note(struct node_numbers *numbers, uint32_t *last, uint32_t ca
 	uint64_t thread = word >> NODE_NUMBER_BITS, number = word & ((UINT64_C(1) << NODE_NUMBER_BITS) - 1);
 	if (word == STEPSCOPE_NO_SEQUENCE || !thread || numbers->count == RANGES_MAX)
 		return;
-	if (*last != NO_NODE_RANGE && goes_on(&numbers->list[*last], call, thread, number))
+	if (*last != NO_NODE_RANGE && node_numbers_goes_on(&numbers->list[*last], call, thread, number))
 		return;
 	MEMORY_GROW(numbers->list, numbers->count, numbers->capacity, 64);
 	*last = numbers->count;

@@ -174,8 +174,8 @@ void recording_begin_words(struct recording *recording, const struct stream *str
 
 /* ---- complete spans ---- */
 
-static void add_link(struct recording *recording, struct session *session, uint32_t kind, uint64_t number,
-                     bool is_incoming, uint32_t track, uint32_t row)
+static void recording_facts_add_link(struct recording *recording, struct session *session, uint32_t kind,
+                                     uint64_t number, bool is_incoming, uint32_t track, uint32_t row)
 {
 	struct model *model = recording->model;
 	struct number_map *map = &session->link_map[kind < 3 ? kind : STEPSCOPE_LINK_OTHER];
@@ -203,7 +203,8 @@ static void add_link(struct recording *recording, struct session *session, uint3
 static void link_queued(void *context, const struct queued_note *note, uint32_t track, uint32_t row)
 {
 	struct recording *recording = context;
-	add_link(recording, recording->session, note->link_kind, note->number, note->is_incoming, track, row);
+	recording_facts_add_link(recording, recording->session, note->link_kind, note->number, note->is_incoming, track,
+	                         row);
 }
 
 /* A thread's own spans and complete ones about it may cross, so they go to two tracks when it has both. */
@@ -290,7 +291,8 @@ static void on_link(struct recording *recording, struct stream *stream, const st
 		                           .number = event->payload[0]};
 		span_queue_note(last->queue, &note);
 	} else if (last->track != MODEL_NONE) {
-		add_link(recording, recording->session, kind, event->payload[0], is_incoming, last->track, last->row);
+		recording_facts_add_link(recording, recording->session, kind, event->payload[0], is_incoming,
+		                         last->track, last->row);
 	}
 }
 

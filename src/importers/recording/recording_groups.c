@@ -19,14 +19,16 @@ struct recorded_group {
 	uint32_t arg_count;
 };
 
-static const char *fact_of(const struct model *model, uint32_t process, const char *name, const char *fact)
+static const char *recording_groups_fact_of(const struct model *model, uint32_t process, const char *name,
+                                            const char *fact)
 {
 	char key[KEY_BYTES];
 	int length = snprintf(key, sizeof key, "process_group.%s.%s", name, fact);
 	return length < (int)sizeof key ? model_meta(model, process, key) : NULL;
 }
 
-static void add_text(struct recorded_group *group, struct model *model, const char *key, const char *text)
+static void recording_groups_add_text(struct recorded_group *group, struct model *model, const char *key,
+                                      const char *text)
 {
 	if (text)
 		group->args[group->arg_count++] = (struct span_arg){.key = intern_add(&model->strings, key),
@@ -35,7 +37,7 @@ static void add_text(struct recorded_group *group, struct model *model, const ch
 }
 
 /* Of the thread with this track. */
-static struct recorded_group find_group(struct model *model, const struct track *track)
+static struct recorded_group recording_groups_find_group(struct model *model, const struct track *track)
 {
 	char key[KEY_BYTES];
 	snprintf(key, sizeof key, "process_group_thread.%" PRId64, track->tid);
@@ -43,12 +45,12 @@ static struct recorded_group find_group(struct model *model, const struct track 
 	                                                                   : NULL};
 	if (!group.name)
 		return group;
-	const char *ranks = fact_of(model, track->process, group.name, "ranks");
-	const char *description = fact_of(model, track->process, group.name, "description");
-	const char *size = fact_of(model, track->process, group.name, "size");
-	add_text(&group, model, PYTORCH_GROUP_NAME, group.name);
-	add_text(&group, model, PYTORCH_GROUP_DESCRIPTION, description);
-	add_text(&group, model, PYTORCH_GROUP_RANKS, ranks);
+	const char *ranks = recording_groups_fact_of(model, track->process, group.name, "ranks");
+	const char *description = recording_groups_fact_of(model, track->process, group.name, "description");
+	const char *size = recording_groups_fact_of(model, track->process, group.name, "size");
+	recording_groups_add_text(&group, model, PYTORCH_GROUP_NAME, group.name);
+	recording_groups_add_text(&group, model, PYTORCH_GROUP_DESCRIPTION, description);
+	recording_groups_add_text(&group, model, PYTORCH_GROUP_RANKS, ranks);
 	if (size)
 		group.args[group.arg_count++] = (struct span_arg){
 			.key = intern_add(&model->strings, PYTORCH_GROUP_SIZE), .i64 = strtoll(size, NULL, 10)};
@@ -67,7 +69,7 @@ static void describe_span(struct model *model, struct recorded_group *group, uin
 static void describe_track(struct model *model, uint32_t number)
 {
 	const struct track *track = model->tracks[number];
-	struct recorded_group group = find_group(model, track);
+	struct recorded_group group = recording_groups_find_group(model, track);
 	for (uint32_t c = 0; c < track->chunk_count && group.name; c++) {
 		const struct span_chunk *chunk = track->chunks[c];
 		for (uint32_t i = 0; i < chunk->count; i++)

@@ -69,13 +69,13 @@ void links_thread(struct recording *recording, struct stream *stream, uint64_t n
 
 /* ---- operators --------------------------------------------------------------------------------------------------------- */
 
-static struct forward *slot_of(const struct forwards *forwards, uint32_t sequence)
+static struct forward *recording_links_slot_of(const struct forwards *forwards, uint32_t sequence)
 {
 	return &forwards->slots[sequence & (forwards->capacity - 1)];
 }
 
 /* False: there is no more room. */
-static bool grow(struct torch_links *links, struct forwards *forwards)
+static bool recording_links_grow(struct torch_links *links, struct forwards *forwards)
 {
 	struct forwards grown = *forwards;
 	grown.capacity = forwards->capacity ? 2 * forwards->capacity : OPERATORS_MIN;
@@ -86,7 +86,7 @@ static bool grow(struct torch_links *links, struct forwards *forwards)
 	memset(grown.slots, 0xff, grown.capacity * sizeof *grown.slots);
 	for (uint32_t i = 0; i < forwards->capacity; i++)
 		if (forwards->slots[i].row != MODEL_NONE)
-			*slot_of(&grown, forwards->slots[i].sequence) = forwards->slots[i];
+			*recording_links_slot_of(&grown, forwards->slots[i].sequence) = forwards->slots[i];
 	free(forwards->slots);
 	*forwards = grown;
 	return true;
@@ -99,13 +99,13 @@ void links_forward(struct recording *recording, const struct stream *stream, uin
 	struct torch_links *links = recording->session->links;
 	struct forwards *forwards = &links->forwards[stream->forwards - 1];
 	uint32_t wanted = (uint32_t)sequence;
-	if (!forwards->capacity && !grow(links, forwards)) {
+	if (!forwards->capacity && !recording_links_grow(links, forwards)) {
 		forwards->is_full = true;
 		return;
 	}
-	struct forward *slot = slot_of(forwards, wanted);
-	while (slot->row != MODEL_NONE && slot->sequence != wanted && grow(links, forwards))
-		slot = slot_of(forwards, wanted);
+	struct forward *slot = recording_links_slot_of(forwards, wanted);
+	while (slot->row != MODEL_NONE && slot->sequence != wanted && recording_links_grow(links, forwards))
+		slot = recording_links_slot_of(forwards, wanted);
 	forwards->is_full |= slot->row != MODEL_NONE && slot->sequence != wanted;
 	*slot = (struct forward){row, wanted};
 }
@@ -120,7 +120,7 @@ static void link_node(struct model *model, struct torch_links *links, const stru
 		links->lost += forwards && forwards->is_full;
 		return;
 	}
-	const struct forward *slot = slot_of(forwards, (uint32_t)node->sequence);
+	const struct forward *slot = recording_links_slot_of(forwards, (uint32_t)node->sequence);
 	if (slot->row == MODEL_NONE || slot->sequence != (uint32_t)node->sequence) {
 		links->lost += slot->row != MODEL_NONE && forwards->is_full;
 		return;

@@ -28,7 +28,7 @@ void recording_note_capture(struct recorded_process *process, int64_t time_ns, c
 	change->count = change->is_counted ? event->payload[2] : 0;
 }
 
-static int compare_changes(const void *left, const void *right)
+static int recording_steps_compare_changes(const void *left, const void *right)
 {
 	const struct capture_change *a = left, *b = right;
 	return (a->time_ns > b->time_ns) - (a->time_ns < b->time_ns);
@@ -117,7 +117,8 @@ void recording_finish_steps(struct recording *recording)
 	memset(by_model, 0, model->processes_count * sizeof(struct recorded_process *));
 	for (uint32_t i = 0; i < recording->process_count; i++) {
 		struct recorded_process *process = recording->processes[i];
-		merge_sort(process->captures, process->capture_count, sizeof *process->captures, compare_changes);
+		merge_sort(process->captures, process->capture_count, sizeof *process->captures,
+		           recording_steps_compare_changes);
 		by_model[process->process] = process;
 		for (uint32_t c = 0; c < process->capture_count; c++)
 			if (process->captures[c].mask & STEPSCOPE_ACTIVE_MEMORY)
@@ -239,8 +240,8 @@ static bool is_coarse(const struct recording *recording)
 }
 
 /* Where a step was counted the change belongs to the end of what ended it, the event before. */
-static void note_capture(struct recording *recording, uint32_t stream, int64_t time_ns,
-                         const struct segment_event *event)
+static void recording_steps_note_capture(struct recording *recording, uint32_t stream, int64_t time_ns,
+                                         const struct segment_event *event)
 {
 	bool is_counted = event->payload_count > 2 && !is_coarse(recording);
 	struct recorded_process *process = recording->process;
@@ -278,7 +279,7 @@ static bool search_events(void *context, const struct stepscope_block *block, co
 		if (!is_step)
 			continue;
 		if (is_capture)
-			note_capture(search->recording, block->stream, time_ns, &events[i]);
+			recording_steps_note_capture(search->recording, block->stream, time_ns, &events[i]);
 		else if (events[i].id == STEPSCOPE_STEP_WINDOW && search->recording->filter->window)
 			search_window(search, &events[i], block->stream, time_ns);
 		else if (!search->recording->filter->window)
@@ -429,7 +430,8 @@ static bool capture_events(void *context, const struct stepscope_block *block, c
 	for (uint32_t i = 0; i < count; i++) {
 		bool is_capture = events[i].type == STEPSCOPE_EVENT_STEP && events[i].id == STEPSCOPE_STEP_CAPTURE;
 		if (is_capture && has_captures)
-			note_capture(recording, block->stream, clock_ns(&clock, events[i].tick), &events[i]);
+			recording_steps_note_capture(recording, block->stream, clock_ns(&clock, events[i].tick),
+			                             &events[i]);
 		else if (recording->session->torch && !is_coarse(recording))
 			torch_scan_event(recording, block->stream, &events[i], clock_ns(&clock, events[i].tick),
 			                 &clock);
@@ -459,7 +461,7 @@ static int compare_change_events(const void *left, const void *right)
 	const struct capture_change *a = left, *b = right;
 	if (a->event_ns != b->event_ns)
 		return a->event_ns < b->event_ns ? -1 : 1;
-	return compare_changes(left, right);
+	return recording_steps_compare_changes(left, right);
 }
 
 /* The coarse copy and the segment may both have one; the segment knows what came before it. */
@@ -476,7 +478,7 @@ static void sort_captures(struct recording *recording)
 				process->captures[kept++] = *change;
 		}
 		process->capture_count = kept;
-		merge_sort(process->captures, kept, sizeof *process->captures, compare_changes);
+		merge_sort(process->captures, kept, sizeof *process->captures, recording_steps_compare_changes);
 	}
 }
 

@@ -129,7 +129,8 @@ static inline uint32_t begin_span(struct recording *recording, struct stream *st
 	return row;
 }
 
-static void end_step(struct recording *recording, struct stream *stream, int64_t time_ns, uint8_t flags)
+static void recording_stream_end_step(struct recording *recording, struct stream *stream, int64_t time_ns,
+                                      uint8_t flags)
 {
 	if (stream->step == MODEL_NONE)
 		return;
@@ -145,7 +146,7 @@ static inline void end_top(struct recording *recording, struct stream *stream, i
 	if (top->is_over)
 		return;
 	if (top->kind == SPAN_STEP)
-		end_step(recording, stream, time_ns, flags);
+		recording_stream_end_step(recording, stream, time_ns, flags);
 	model_span_end(recording->model, stream->track, time_ns, flags);
 }
 
@@ -181,13 +182,14 @@ static void end_inferred_level(struct recording *recording, struct stream *strea
 		inside->end_ns = time_ns;
 	}
 	if (stream->levels[level].kind == SPAN_STEP)
-		end_step(recording, stream, time_ns, 0);
+		recording_stream_end_step(recording, stream, time_ns, 0);
 	model_span_end(recording->model, stream->track, time_ns, 0);
 	drop_level(stream, level);
 }
 
 /* The span ended so much later than it is shown; below 0: before what began in it. */
-static void note_cut(struct recording *recording, const struct stream *stream, uint32_t row, int64_t cut_ns)
+static void recording_stream_note_cut(struct recording *recording, const struct stream *stream, uint32_t row,
+                                      int64_t cut_ns)
 {
 	struct span_arg arg = {.track = stream->track, .row = row, .type = STEPSCOPE_ARG_I64, .i64 = cut_ns};
 	arg.key = intern_add(&recording->model->strings, "trace.cut_ns");
@@ -198,7 +200,7 @@ static void note_cut(struct recording *recording, const struct stream *stream, u
 static void note_async(struct recording *recording, const struct stream *stream, const struct level *level)
 {
 	if (level->cut_row != MODEL_NONE)
-		note_cut(recording, stream, level->cut_row, level->cut_ns);
+		recording_stream_note_cut(recording, stream, level->cut_row, level->cut_ns);
 }
 
 static void end_all(struct recording *recording, struct stream *stream, int64_t time_ns, uint8_t flags)
@@ -297,7 +299,7 @@ static void note_cuts(struct recording *recording, struct stream *stream, uint32
 	if (!cut_ns)
 		return;
 	if (is_told) {
-		note_cut(recording, stream, row, cut_ns);
+		recording_stream_note_cut(recording, stream, row, cut_ns);
 	} else if (next && next->cut_row == MODEL_NONE) {
 		next->cut_row = row;
 		next->cut_ns = cut_ns;
@@ -402,7 +404,8 @@ static bool begin_step_range(struct stream *stream, const struct recorded_symbol
 	return true;
 }
 
-static inline uint32_t on_begin(struct recording *recording, struct stream *stream, uint32_t id, int64_t time_ns)
+static inline uint32_t recording_stream_on_begin(struct recording *recording, struct stream *stream, uint32_t id,
+                                                 int64_t time_ns)
 {
 	struct recorded_symbol symbol = recording_symbol(recording->session, id);
 	if (__builtin_expect(stream->marked != NULL, 0) && begin_step_range(stream, &symbol, time_ns))
@@ -436,7 +439,7 @@ static void on_switch(struct recording *recording, struct stream *stream, uint32
 	} else if (stream->deeper || (top && top->coarse != stream->level_count)) {
 		on_end_detail(recording, stream, time_ns);
 	}
-	on_begin(recording, stream, id, time_ns);
+	recording_stream_on_begin(recording, stream, id, time_ns);
 }
 
 /* The end of the open step was dropped, at the earliest where the gap begins. What came after the gap is inside of its span
@@ -865,7 +868,7 @@ static inline void on_event(struct recording *recording, struct stream *stream, 
 {
 	switch (event->type) {
 	case STEPSCOPE_EVENT_BEGIN: {
-		uint32_t row = on_begin(recording, stream, event->id, time_ns);
+		uint32_t row = recording_stream_on_begin(recording, stream, event->id, time_ns);
 		if (row != MODEL_NONE && recording->session->frame_count)
 			recording_set_stack(recording, stream->track, row, 0);
 		if (event->payload_count && row != MODEL_NONE)

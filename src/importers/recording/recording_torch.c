@@ -36,16 +36,16 @@ static struct stream_scan *stream_of(struct torch_scan *scan, uint32_t number)
 	return &scan->streams[scan->stream_count++];
 }
 
-static const struct open_record *innermost(const struct stream_scan *stream)
+static const struct open_record *recording_torch_innermost(const struct stream_scan *stream)
 {
 	static const struct open_record nothing = {.record = NO_RANGE, .range = NO_RANGE};
 	return stream->depth ? &stream->open[stream->depth - 1] : &nothing;
 }
 
 /* One that keeps and hides nothing. */
-static struct open_record *push(struct stream_scan *stream)
+static struct open_record *recording_torch_push(struct stream_scan *stream)
 {
-	struct open_record open = *innermost(stream);
+	struct open_record open = *recording_torch_innermost(stream);
 	MEMORY_GROW(stream->open, stream->depth, stream->capacity, 32);
 	open.record = NO_RANGE;
 	open.is_range = open.hides = open.is_phase = open.is_aside = false;
@@ -56,7 +56,8 @@ static struct open_record *push(struct stream_scan *stream)
 	return &stream->open[stream->depth - 1];
 }
 
-static void add_range(struct torch_scan *scan, struct stream_scan *stream, struct open_record *open, int64_t time_ns)
+static void recording_torch_add_range(struct torch_scan *scan, struct stream_scan *stream, struct open_record *open,
+                                      int64_t time_ns)
 {
 	if (stream->inside || open->range_count == MAX_RANGES || scan->range_count == TORCH_SCAN_MAX_RECORDS)
 		return;
@@ -70,7 +71,7 @@ static void add_range(struct torch_scan *scan, struct stream_scan *stream, struc
 	open->is_range = true;
 }
 
-static uint64_t sequence_of(const struct segment_event *event, enum symbol_class class)
+static uint64_t recording_torch_sequence_of(const struct segment_event *event, enum symbol_class class)
 {
 	bool has_sequence = event->payload_count && class != CLASS_COLLECTIVE &&
 	                    event->payload[STEPSCOPE_BEGIN_SEQUENCE] != STEPSCOPE_NO_SEQUENCE;
@@ -103,7 +104,7 @@ static uint8_t token_of(enum symbol_class class)
 }
 
 /* A call of a module that makes a graph stands alone: a backward may work on it, or on what is behind it. A backward may begin with a seed. */
-static bool may_join(const struct train_record *last, uint8_t token)
+static bool recording_torch_may_join(const struct train_record *last, uint8_t token)
 {
 	return last->token == token && !(last->is_module && token == TOKEN_FORWARD) && !last->is_seed;
 }
@@ -125,8 +126,9 @@ static bool is_between(const struct stream_scan *stream, uint8_t token, uint32_t
 {
 	const struct train_record *last = &stream->records[stream->record_count - 1];
 	bool may_be_forward = stream->pending + 1 == stream->record_count;
-	if (token == TOKEN_OP || last->token != TOKEN_OP || stream->record_count < 2 || !may_join(&last[-1], token) ||
-	    !is_alike(stream, &last[-1], range) || (token == TOKEN_BACKWARD && (may_be_forward || last->is_seed)))
+	if (token == TOKEN_OP || last->token != TOKEN_OP || stream->record_count < 2 ||
+	    !recording_torch_may_join(&last[-1], token) || !is_alike(stream, &last[-1], range) ||
+	    (token == TOKEN_BACKWARD && (may_be_forward || last->is_seed)))
 		return false;
 	return token == TOKEN_BACKWARD ? !begins_call(stream, last[-1].end_ns, time_ns)
 	                               : !train_pauses(token, last[-1].end_ns, last->start_ns) &&
@@ -149,7 +151,7 @@ static struct train_record *same_before(struct stream_scan *stream, uint8_t toke
 	if (last->token == token) {
 		bool is_apart = token == TOKEN_BACKWARD ? begins_call(stream, last->end_ns, time_ns)
 		                                        : train_pauses(token, last->end_ns, time_ns);
-		return may_join(last, token) && !is_apart ? last : NULL;
+		return recording_torch_may_join(last, token) && !is_apart ? last : NULL;
 	}
 	if (!is_between(stream, token, range, time_ns))
 		return NULL;
@@ -230,7 +232,7 @@ static void join_last(struct torch_scan *scan, struct stream_scan *stream)
 }
 
 /* Its nodes have this one or higher ones. */
-static void note_number(struct train_record *record, uint64_t sequence)
+static void recording_torch_note_number(struct train_record *record, uint64_t sequence)
 {
 	if (!record->sequence)
 		record->sequence = sequence + 1;
@@ -244,7 +246,7 @@ static void settle_pending(struct torch_scan *scan, struct stream_scan *stream, 
 		return;
 	if (stream->pending_sequence < next) {
 		stream->records[pending].token = TOKEN_FORWARD;
-		note_number(&stream->records[pending], stream->pending_sequence);
+		recording_torch_note_number(&stream->records[pending], stream->pending_sequence);
 	} else if (stream->pending_class) {
 		stream->records[pending].token = TOKEN_UPDATE;
 		count_writes(&stream->records[pending], (enum symbol_class)stream->pending_class);
@@ -267,7 +269,7 @@ static void begin_module(struct stream_scan *stream, int64_t time_ns)
 	stream->module_symbol = 0;
 	stream->module_has_function = stream->module_is_plain = false;
 	stream->plain = 0;
-	stream->module_range = innermost(stream)->range;
+	stream->module_range = recording_torch_innermost(stream)->range;
 	stream->module_ns = time_ns;
 }
 
@@ -342,7 +344,7 @@ static uint32_t add_operator(struct torch_scan *scan, struct stream_scan *stream
 	if (has_number)
 		note_taken(stream, (enum symbol_class)open->class, sequence);
 	if (has_number && record != NO_RANGE)
-		note_number(&stream->records[record], sequence);
+		recording_torch_note_number(&stream->records[record], sequence);
 	if (is_of_module && open->class == CLASS_FUNCTION) {
 		stream->module_has_function = true;
 		return record;
@@ -385,7 +387,7 @@ static void begin_compiled(struct torch_scan *scan, struct stream_scan *stream, 
 	if (stream->module_depth) /* a part of the module's record */
 		add_operator(scan, stream, open, STEPSCOPE_NO_SEQUENCE, time_ns);
 	else
-		add_range(scan, stream, open, time_ns);
+		recording_torch_add_range(scan, stream, open, time_ns);
 }
 
 /* Of a module in evaluation mode. */
@@ -442,7 +444,7 @@ static void note_maker(const struct stream_scan *stream, uint32_t record, uint64
 	uint64_t first = stream->free_number ? stream->free_number : sequence - (sequence > 0);
 	stream->records[record].is_maker = first < sequence;
 	if (first < sequence)
-		note_number(&stream->records[record], first);
+		recording_torch_note_number(&stream->records[record], first);
 }
 
 /* An operator without a number: what it calls first may have one. */
@@ -500,7 +502,7 @@ static void begin_gradient(struct torch_scan *scan, struct stream_scan *stream, 
 /* `like`: its class, time, ... */
 static void begin_open(struct torch_scan *scan, struct stream_scan *stream, const struct open_record *like)
 {
-	struct open_record *open = push(stream);
+	struct open_record *open = recording_torch_push(stream);
 	open->is_phase = like->is_phase;
 	open->class = like->class;
 	open->start_ns = like->start_ns;
@@ -512,7 +514,7 @@ static void begin_open(struct torch_scan *scan, struct stream_scan *stream, cons
 	case CLASS_UNKNOWN:
 	case CLASS_RARE:
 	case CLASS_PROFILER_STEP:
-		add_range(scan, stream, open, like->start_ns);
+		recording_torch_add_range(scan, stream, open, like->start_ns);
 		return;
 	case CLASS_MODULE:
 		begin_module(stream, like->start_ns);
@@ -568,7 +570,7 @@ void torch_set_optimizer(struct train_record *call, uint64_t value)
 static void note_gradient(struct stream_scan *stream, enum symbol_class class)
 {
 	struct train_record *node = &stream->records[stream->node];
-	bool is_in_it = innermost(stream)->class == CLASS_ACCUMULATE && stream->is_gradient_next;
+	bool is_in_it = recording_torch_innermost(stream)->class == CLASS_ACCUMULATE && stream->is_gradient_next;
 	if (class == CLASS_ACCUMULATE)
 		node->is_training = true;
 	node->count += class == CLASS_ACCUMULATE;
@@ -593,7 +595,7 @@ static bool is_rare(enum symbol_class class)
 
 static void begin_aside(struct stream_scan *stream, enum symbol_class class, int64_t time_ns)
 {
-	push(stream)->is_aside = true;
+	recording_torch_push(stream)->is_aside = true;
 	stream->aside++;
 	if (class != CLASS_COMPILE || stream->compiling)
 		return;
@@ -602,8 +604,8 @@ static void begin_aside(struct stream_scan *stream, enum symbol_class class, int
 	stream->compiled_ns = INT64_MAX;
 }
 
-static void on_begin(struct torch_scan *scan, struct stream_scan *stream, const struct segment_event *event,
-                     int64_t time_ns)
+static void recording_torch_on_begin(struct torch_scan *scan, struct stream_scan *stream,
+                                     const struct segment_event *event, int64_t time_ns)
 {
 	enum symbol_class class = event->id < scan->class_capacity ? scan->classes[event->id] : CLASS_UNKNOWN;
 	uint64_t optimizer = class == CLASS_COMPILED ? torch_compiled_optimizer(scan, event->id) : 0;
@@ -635,12 +637,12 @@ static void on_begin(struct torch_scan *scan, struct stream_scan *stream, const 
 	           &(struct open_record){.is_phase = is_phase || event->id == STEPSCOPE_BUILTIN_MICRO_BATCH,
 	                                 .class = (uint8_t) class,
 	                                 .start_ns = time_ns,
-	                                 .sequence = sequence_of(event, class),
+	                                 .sequence = recording_torch_sequence_of(event, class),
 	                                 .profiler_step = is_step ? number_map_find(&scan->profiler_steps, event->id)
 	                                                          : 0});
 	if (class == CLASS_MODULE)
 		note_module(scan, stream, event->id);
-	uint32_t record = innermost(stream)->record;
+	uint32_t record = recording_torch_innermost(stream)->record;
 	if (optimizer && record != NO_RANGE)
 		torch_set_optimizer(&stream->records[record], optimizer);
 }
@@ -648,7 +650,7 @@ static void on_begin(struct torch_scan *scan, struct stream_scan *stream, const 
 /* Which optimizer the innermost call is of; which module, and whether it is called to train; whether a wait brought a batch. */
 static void on_argument(struct torch_scan *scan, struct stream_scan *stream, const struct segment_event *event)
 {
-	uint32_t record = innermost(stream)->record;
+	uint32_t record = recording_torch_innermost(stream)->record;
 	enum symbol_class class = event->id < scan->class_capacity ? scan->classes[event->id] : CLASS_UNKNOWN;
 	if (event->payload_count < 2)
 		return;
@@ -705,7 +707,7 @@ static void close_record(struct torch_scan *scan, struct stream_scan *stream, ui
 	stream->optimizer -= is_record && !open->hides;
 }
 
-static void pop(struct torch_scan *scan, struct stream_scan *stream, int64_t time_ns)
+static void recording_torch_pop(struct torch_scan *scan, struct stream_scan *stream, int64_t time_ns)
 {
 	stream->depth--;
 	close_record(scan, stream, stream->depth, time_ns);
@@ -784,10 +786,10 @@ static void on_end_beneath(struct torch_scan *scan, struct stream_scan *stream, 
 	take_out(stream, index);
 }
 
-static void on_end(struct torch_scan *scan, struct stream_scan *stream, uint32_t id, int64_t time_ns)
+static void recording_torch_on_end(struct torch_scan *scan, struct stream_scan *stream, uint32_t id, int64_t time_ns)
 {
 	bool is_phase = id == STEPSCOPE_END_PHASE;
-	uint32_t phase = innermost(stream)->phase;
+	uint32_t phase = recording_torch_innermost(stream)->phase;
 	uint32_t level = is_phase ? phase : stream->depth;
 	if (stream->deeper && !is_phase) {
 		stream->deeper--;
@@ -797,7 +799,7 @@ static void on_end(struct torch_scan *scan, struct stream_scan *stream, uint32_t
 		return;
 	stream->deeper = 0;
 	while (stream->depth >= level)
-		pop(scan, stream, time_ns);
+		recording_torch_pop(scan, stream, time_ns);
 }
 
 /* Dropped events: as many levels as recording_stream.c ends and puts in; what the latter were is not known. */
@@ -815,9 +817,9 @@ static void on_gap(struct torch_scan *scan, struct stream_scan *stream, const st
 	if (lowest > 0 || net < lowest)
 		return;
 	for (int64_t i = lowest; i < 0 && stream->depth; i++)
-		pop(scan, stream, time_ns);
+		recording_torch_pop(scan, stream, time_ns);
 	for (int64_t i = lowest; i < net && stream->depth < MAX_DEPTH; i++)
-		push(stream)->start_ns = time_ns;
+		recording_torch_push(stream)->start_ns = time_ns;
 }
 
 /* While no detail is recorded its ends are missing too. */
@@ -829,7 +831,7 @@ static void follow_captures(struct torch_scan *scan, const struct recorded_proce
 		bool is_off = !(change->mask & STEPSCOPE_ACTIVE_DETAIL) && change->time_ns >= stream->last_ns;
 		stream->is_detail_off = !(change->mask & STEPSCOPE_ACTIVE_DETAIL);
 		while (is_off && stream->depth)
-			pop(scan, stream, change->time_ns);
+			recording_torch_pop(scan, stream, change->time_ns);
 	}
 }
 
@@ -866,19 +868,20 @@ void torch_scan_event(struct recording *recording, uint32_t number, const struct
 	stream->last_ns = stream->before_ns = time_ns;
 	switch (event->type) {
 	case STEPSCOPE_EVENT_BEGIN:
-		on_begin(scan, stream, event, time_ns);
+		recording_torch_on_begin(scan, stream, event, time_ns);
 		break;
 	case STEPSCOPE_EVENT_END:
 		if (event->id == STEPSCOPE_END_BENEATH)
 			on_end_beneath(scan, stream, event->payload_count ? event->payload[0] : 0, time_ns);
 		else
-			on_end(scan, stream, event->id, time_ns);
+			recording_torch_on_end(scan, stream, event->id, time_ns);
 		break;
 	case STEPSCOPE_EVENT_SWITCH:
-		on_end(scan, stream,
-		       event->id <= STEPSCOPE_BUILTIN_MICRO_BATCH ? STEPSCOPE_END_PHASE : STEPSCOPE_END_DETAIL,
-		       time_ns);
-		on_begin(scan, stream, event, time_ns);
+		recording_torch_on_end(scan, stream,
+		                       event->id <= STEPSCOPE_BUILTIN_MICRO_BATCH ? STEPSCOPE_END_PHASE
+		                                                                  : STEPSCOPE_END_DETAIL,
+		                       time_ns);
+		recording_torch_on_begin(scan, stream, event, time_ns);
 		break;
 	case STEPSCOPE_EVENT_ARG:
 		on_argument(scan, stream, event);
@@ -911,11 +914,11 @@ void torch_scan_event(struct recording *recording, uint32_t number, const struct
 
 static void finish_stream(struct torch_scan *scan, struct stream_scan *stream, bool was_closed)
 {
-	stream->end = (struct stream_end){innermost(stream)->range, stream->optimizer > 0};
+	stream->end = (struct stream_end){recording_torch_innermost(stream)->range, stream->optimizer > 0};
 	for (uint32_t range = stream->end.range; range != NO_RANGE; range = stream->ranges[range].parent)
 		stream->ranges[range].is_open = true;
 	while (stream->depth)
-		pop(scan, stream, stream->last_ns);
+		recording_torch_pop(scan, stream, stream->last_ns);
 	uint32_t followed = number_map_find(&scan->followed, stream->torch_thread);
 	if (!was_closed) /* it would have led to a backward */
 		settle_pending(scan, stream, STEPSCOPE_NO_SEQUENCE);

@@ -15,7 +15,7 @@
 /* Interned by the agent before its first operator (src/agents/torch/agent.c). */
 static const char agent_name[] = "torch.agent";
 
-static bool is_text(const char *text, uint32_t length, const char *whole)
+static bool recording_torch_classes_is_text(const char *text, uint32_t length, const char *whole)
 {
 	return length == strlen(whole) && !memcmp(text, whole, length);
 }
@@ -23,7 +23,8 @@ static bool is_text(const char *text, uint32_t length, const char *whole)
 /* A name of a class: no "aten::", no "TorchDynamo Cache Lookup". What torch.compile makes takes a number only with a graph. */
 static bool is_function(const char *text, uint32_t length)
 {
-	return !memchr(text, ':', length) && !memchr(text, ' ', length) && !is_text(text, length, "CompiledFunction");
+	return !memchr(text, ':', length) && !memchr(text, ' ', length) &&
+	       !recording_torch_classes_is_text(text, length, "CompiledFunction");
 }
 
 static enum symbol_class class_of_operator(const char *text, uint32_t length)
@@ -47,29 +48,29 @@ static enum symbol_class class_of_operator(const char *text, uint32_t length)
 		return is_many ? CLASS_WRITE_MANY : CLASS_WRITE;
 	if (is_function(text, length))
 		return CLASS_FUNCTION;
-	return is_text(text, length, "aten::add")    ? CLASS_ADD
-	       : is_text(text, length, PYTORCH_ONES) ? CLASS_ONES
-	                                             : CLASS_OP;
+	return recording_torch_classes_is_text(text, length, "aten::add")    ? CLASS_ADD
+	       : recording_torch_classes_is_text(text, length, PYTORCH_ONES) ? CLASS_ONES
+	                                                                     : CLASS_OP;
 }
 
-static enum symbol_class class_of(uint8_t kind, const char *text, uint32_t length)
+static enum symbol_class recording_torch_classes_class_of(uint8_t kind, const char *text, uint32_t length)
 {
 	switch (kind) {
 	case STEPSCOPE_SYMBOL_TEXT:
-		return is_text(text, length, "torch.optimizer")    ? CLASS_OPTIMIZER_KEY
-		       : is_text(text, length, "torch.module")     ? CLASS_MODULE_KEY
-		       : is_text(text, length, "torch.loader")     ? CLASS_LOADER_KEY
-		       : is_text(text, length, "torch.loader_end") ? CLASS_LOADER_END_KEY
-		                                                   : CLASS_UNKNOWN;
+		return recording_torch_classes_is_text(text, length, "torch.optimizer")    ? CLASS_OPTIMIZER_KEY
+		       : recording_torch_classes_is_text(text, length, "torch.module")     ? CLASS_MODULE_KEY
+		       : recording_torch_classes_is_text(text, length, "torch.loader")     ? CLASS_LOADER_KEY
+		       : recording_torch_classes_is_text(text, length, "torch.loader_end") ? CLASS_LOADER_END_KEY
+		                                                                           : CLASS_UNKNOWN;
 	case STEPSCOPE_SYMBOL_RANGE:
-		return is_text(text, length, PYTORCH_SAVE)           ? CLASS_SAVE
-		       : is_text(text, length, PYTORCH_COMPILE)      ? CLASS_COMPILE
-		       : is_text(text, length, PYTORCH_LOADER_START) ? CLASS_LOADER_START
-		       : is_text(text, length, PYTORCH_LOADER_AGAIN) ? CLASS_LOADER_START
-		       : is_text(text, length, PYTORCH_LOADER_STOP)  ? CLASS_LOADER_STOP
-		       : pytorch_profiler_step(text, length)         ? CLASS_PROFILER_STEP
-		       : pytorch_is_rare(text, length)               ? CLASS_RARE
-		                                                     : CLASS_UNKNOWN;
+		return recording_torch_classes_is_text(text, length, PYTORCH_SAVE)           ? CLASS_SAVE
+		       : recording_torch_classes_is_text(text, length, PYTORCH_COMPILE)      ? CLASS_COMPILE
+		       : recording_torch_classes_is_text(text, length, PYTORCH_LOADER_START) ? CLASS_LOADER_START
+		       : recording_torch_classes_is_text(text, length, PYTORCH_LOADER_AGAIN) ? CLASS_LOADER_START
+		       : recording_torch_classes_is_text(text, length, PYTORCH_LOADER_STOP)  ? CLASS_LOADER_STOP
+		       : pytorch_profiler_step(text, length)                                 ? CLASS_PROFILER_STEP
+		       : pytorch_is_rare(text, length)                                       ? CLASS_RARE
+		                                                                             : CLASS_UNKNOWN;
 	case STEPSCOPE_SYMBOL_OP:
 		return class_of_operator(text, length);
 	case STEPSCOPE_SYMBOL_BACKWARD:
@@ -132,7 +133,7 @@ void torch_scan_symbol(struct recording *recording, uint32_t id, uint8_t kind, c
 		memset(session->torch, 0, sizeof *session->torch);
 	}
 	struct torch_scan *scan = session->torch;
-	enum symbol_class class = scan ? class_of(kind, text, length) : CLASS_UNKNOWN;
+	enum symbol_class class = scan ? recording_torch_classes_class_of(kind, text, length) : CLASS_UNKNOWN;
 	if (scan && kind == STEPSCOPE_SYMBOL_TEXT)
 		note_compiled(scan, text, length);
 	if (class == CLASS_UNKNOWN || id >= 1u << 24)

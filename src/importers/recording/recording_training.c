@@ -286,7 +286,7 @@ static void note_steps(struct recording *recording, const struct session *sessio
 }
 
 /* Where operators were recorded in a part of the steps only, older recordings have its ranges there only. */
-static bool is_whole(const struct recorded_process *process)
+static bool recording_training_is_whole(const struct recorded_process *process)
 {
 	for (uint32_t i = 0; i < process->capture_count; i++)
 		if (!(process->captures[i].mask & STEPSCOPE_ACTIVE_DETAIL))
@@ -301,7 +301,7 @@ static void take_marked(const struct recording *recording, const struct session 
 	const struct torch_scan *scan = session->torch;
 	if (scan->has_steps)
 		inference_cut_phases(inference, scan->bounds, scan->bound_count);
-	else if (scan->notes_profiler_steps || is_whole(recording->processes[session->process]))
+	else if (scan->notes_profiler_steps || recording_training_is_whole(recording->processes[session->process]))
 		inference_mark_steps(inference, loop);
 }
 
@@ -363,7 +363,7 @@ static void infer_session(struct recording *recording, struct session *session)
 	free(threads);
 }
 
-static void release(struct torch_scan *scan)
+static void recording_training_release(struct torch_scan *scan)
 {
 	if (!scan)
 		return;
@@ -396,7 +396,7 @@ void torch_scan_finish(struct recording *recording)
 		struct session *session = recording->sessions[i];
 		recording->session = session;
 		infer_session(recording, session);
-		release(session->torch);
+		recording_training_release(session->torch);
 		session->torch = NULL;
 	}
 }

@@ -96,7 +96,7 @@ static uint32_t subject_of(struct telemetry *telemetry, const struct smi_cell *c
 	return *text ? add_subject(telemetry, text) : 0;
 }
 
-static struct nvidia_smi_row *add_row(struct telemetry *telemetry)
+static struct nvidia_smi_row *nvidia_smi_add_row(struct telemetry *telemetry)
 {
 	uint32_t columns = telemetry->layout.count;
 	MEMORY_GROW(telemetry->rows, telemetry->row_count, telemetry->row_capacity, 256);
@@ -156,7 +156,7 @@ static void take_row(struct telemetry *telemetry, const struct text_lines *lines
 		cells[count - 1].kind = SMI_MISSING;
 		repair_note(&telemetry->cut_values, lines->offset);
 	}
-	struct nvidia_smi_row *row = add_row(telemetry);
+	struct nvidia_smi_row *row = nvidia_smi_add_row(telemetry);
 	*row = (struct nvidia_smi_row){.device = subject_of(telemetry, cells)};
 	row->has_time = smi_time(layout, cells, &row->time_ns);
 	if (row->has_time)
@@ -233,7 +233,8 @@ static struct value_series *series_of(struct telemetry *telemetry, uint32_t subj
 }
 
 /* What a text column says of the GPU, as a fact: the first text. */
-static void add_fact(struct telemetry *telemetry, uint32_t subject, const struct smi_column *column, uint32_t text)
+static void nvidia_smi_add_fact(struct telemetry *telemetry, uint32_t subject, const struct smi_column *column,
+                                uint32_t text)
 {
 	struct model *model = telemetry->model;
 	char key[256];
@@ -253,7 +254,7 @@ static bool is_numeric(const struct telemetry *telemetry, uint32_t column)
 	return false;
 }
 
-static bool is_text(const struct telemetry *telemetry, uint32_t column)
+static bool nvidia_smi_is_text(const struct telemetry *telemetry, uint32_t column)
 {
 	for (uint32_t i = 0; i < telemetry->row_count; i++)
 		if (telemetry->cells[(size_t)i * telemetry->layout.count + column].kind == SMI_TEXT)
@@ -264,17 +265,18 @@ static bool is_text(const struct telemetry *telemetry, uint32_t column)
 static void deliver_column(struct telemetry *telemetry, uint32_t number)
 {
 	const struct smi_column *column = &telemetry->layout.columns[number];
-	bool has_numbers = is_numeric(telemetry, number), has_texts = !has_numbers && is_text(telemetry, number);
+	bool has_numbers = is_numeric(telemetry, number),
+	     has_texts = !has_numbers && nvidia_smi_is_text(telemetry, number);
 	for (uint32_t i = 0; i < telemetry->row_count; i++) {
 		const struct nvidia_smi_row *row = &telemetry->rows[i];
 		const struct cell *cell = &telemetry->cells[(size_t)i * telemetry->layout.count + number];
 		if (has_texts) {
 			if (cell->kind == SMI_TEXT)
-				add_fact(telemetry, row->device, column, cell->text);
+				nvidia_smi_add_fact(telemetry, row->device, column, cell->text);
 			continue;
 		}
 		if (cell->kind != SMI_NUMBER && cell->text)
-			add_fact(telemetry, row->device, column, cell->text); /* why it was not measured */
+			nvidia_smi_add_fact(telemetry, row->device, column, cell->text); /* why it was not measured */
 		model_series_add(telemetry->model, series_of(telemetry, row->device, column),
 		                 row->time_ns + telemetry->shift_ns, cell->kind == SMI_NUMBER ? cell->number : NAN);
 		telemetry->values += cell->kind == SMI_NUMBER;
@@ -283,7 +285,7 @@ static void deliver_column(struct telemetry *telemetry, uint32_t number)
 
 /* Rows without a time are as late as the one before, the first ones of all as the file begins; where none has a time, all are of one
  * instant. */
-static void find_times(struct telemetry *telemetry)
+static void nvidia_smi_find_times(struct telemetry *telemetry)
 {
 	for (uint32_t i = 0; i < telemetry->row_count; i++) {
 		struct nvidia_smi_row *row = &telemetry->rows[i];
@@ -318,13 +320,13 @@ enum take {
 
 static void end_of_rows(struct telemetry *telemetry, enum take take)
 {
-	find_times(telemetry);
+	nvidia_smi_find_times(telemetry);
 	if (take == TAKE_VALUES)
 		deliver(telemetry);
 	telemetry->row_count = 0;
 }
 
-static bool is_same(const struct smi_layout *a, const struct smi_layout *b)
+static bool nvidia_smi_is_same(const struct smi_layout *a, const struct smi_layout *b)
 {
 	bool is_same = a->count == b->count && a->separator == b->separator;
 	for (uint32_t i = 0; is_same && i < a->count; i++)
@@ -337,7 +339,7 @@ static bool take_header(struct telemetry *telemetry, const struct text_lines *li
 	struct smi_layout found = telemetry->layout;
 	if (!smi_header(&found, lines->line, lines->length))
 		return false;
-	if (!is_same(&found, &telemetry->layout)) /* another query; -l writes the same names again */
+	if (!nvidia_smi_is_same(&found, &telemetry->layout)) /* another query; -l writes the same names again */
 		end_of_rows(telemetry, take);
 	telemetry->layout = found;
 	return true;
@@ -365,7 +367,7 @@ static void release_rows(struct telemetry *telemetry)
 	telemetry->cell_capacity = 0;
 }
 
-static enum status read_file(struct telemetry *telemetry, enum take take, struct error *err)
+static enum status nvidia_smi_read_file(struct telemetry *telemetry, enum take take, struct error *err)
 {
 	struct text_lines lines;
 	enum status status = text_lines_open(&lines, telemetry->path, err);
@@ -381,14 +383,14 @@ static enum status read_file(struct telemetry *telemetry, enum take take, struct
 	return STATUS_OK;
 }
 
-static void release(struct telemetry *telemetry)
+static void nvidia_smi_release(struct telemetry *telemetry)
 {
 	release_rows(telemetry);
 	free(telemetry->known);
 	number_map_release(&telemetry->series);
 }
 
-static void note(struct telemetry *telemetry, uint64_t count, const char *sentence)
+static void nvidia_smi_note(struct telemetry *telemetry, uint64_t count, const char *sentence)
 {
 	if (count)
 		model_add_ledger(telemetry->model, LEDGER_OTHER, telemetry->process, file_name_of(telemetry->path),
@@ -403,21 +405,21 @@ static void report(struct telemetry *telemetry)
 	repair_report(&telemetry->cut, model, telemetry->path, "the last line is cut off; it was left out");
 	repair_report(&telemetry->cut_values, model, telemetry->path,
 	              "the last line does not end, so its last value may be cut off; that was left out");
-	note(telemetry, telemetry->ordered,
-	     "rows do not say which GPU they are of: those of one tick are numbered in their order");
-	note(telemetry, telemetry->left_out, "rows beyond 32 million values are left out");
-	note(telemetry, telemetry->layout.beyond, "columns beyond 512 are not read");
-	note(telemetry, telemetry->odd_times,
-	     "times are none, or not of 1990 to 2200: their rows are as late as the one before");
-	note(telemetry, telemetry->changed_texts,
-	     "texts are others than the first one of their column, which is the fact that is kept");
-	note(telemetry, !telemetry->layout.has_header, "the file has no names: its columns are numbered");
-	note(telemetry, !telemetry->has_times, "the file has no times: only how often, not when");
-	note(telemetry, telemetry->is_dateless,
-	     "the file has times of day without a date: where they go back the next day begins");
+	nvidia_smi_note(telemetry, telemetry->ordered,
+	                "rows do not say which GPU they are of: those of one tick are numbered in their order");
+	nvidia_smi_note(telemetry, telemetry->left_out, "rows beyond 32 million values are left out");
+	nvidia_smi_note(telemetry, telemetry->layout.beyond, "columns beyond 512 are not read");
+	nvidia_smi_note(telemetry, telemetry->odd_times,
+	                "times are none, or not of 1990 to 2200: their rows are as late as the one before");
+	nvidia_smi_note(telemetry, telemetry->changed_texts,
+	                "texts are others than the first one of their column, which is the fact that is kept");
+	nvidia_smi_note(telemetry, !telemetry->layout.has_header, "the file has no names: its columns are numbered");
+	nvidia_smi_note(telemetry, !telemetry->has_times, "the file has no times: only how often, not when");
+	nvidia_smi_note(telemetry, telemetry->is_dateless,
+	                "the file has times of day without a date: where they go back the next day begins");
 }
 
-static void add_process(struct telemetry *telemetry)
+static void nvidia_smi_add_process(struct telemetry *telemetry)
 {
 	struct model *model = telemetry->model;
 	telemetry->process = model_add_process(model);
@@ -427,15 +429,16 @@ static void add_process(struct telemetry *telemetry)
 	process->is_closed = true;
 }
 
-static enum status load(const char *path, const struct model_filter *filter, struct model *model, struct error *err)
+static enum status nvidia_smi_load(const char *path, const struct model_filter *filter, struct model *model,
+                                   struct error *err)
 {
 	struct telemetry times = {.model = model, .path = path}, telemetry = times;
-	enum status status = read_file(&times, TAKE_TIMES, err);
+	enum status status = nvidia_smi_read_file(&times, TAKE_TIMES, err);
 	telemetry.shift_ns = -times.first_ns;
 	telemetry.last_ns = times.first_ns; /* for rows before the first time */
 	if (status == STATUS_OK) {
-		add_process(&telemetry);
-		status = read_file(&telemetry, TAKE_VALUES, err);
+		nvidia_smi_add_process(&telemetry);
+		status = nvidia_smi_read_file(&telemetry, TAKE_VALUES, err);
 	}
 	if (status == STATUS_OK && !telemetry.values)
 		status = error_set(err, STATUS_INPUT, "'%s' has no values of nvidia-smi that can be read", path);
@@ -446,8 +449,8 @@ static enum status load(const char *path, const struct model_filter *filter, str
 		model_add_meta(model, MODEL_NONE, "trace.format", "nvidia-smi");
 		report(&telemetry);
 	}
-	release(&times);
-	release(&telemetry);
+	nvidia_smi_release(&times);
+	nvidia_smi_release(&telemetry);
 	return status;
 }
 
@@ -471,7 +474,7 @@ static bool is_table(const char *path)
 	return is_found;
 }
 
-static bool recognises(const char *path, bool is_directory, const char *head, size_t length)
+static bool nvidia_smi_recognises(const char *path, bool is_directory, const char *head, size_t length)
 {
 	return !is_directory && length && is_table(path);
 }
@@ -544,14 +547,14 @@ static void add_zone(struct telemetry *telemetry, int64_t zone_ns)
 	model_add_meta(telemetry->model, telemetry->process, "nvidia-smi.file", file_name_of(telemetry->path));
 }
 
-static void add_file(struct model *model, const char *path, bool is_only, const struct nvidia_smi_stretch *run,
-                     int64_t offset_ns)
+static void nvidia_smi_add_file(struct model *model, const char *path, bool is_only,
+                                const struct nvidia_smi_stretch *run, int64_t offset_ns)
 {
 	const char *owner = is_only ? NULL : file_name_of(path);
 	struct telemetry times = {.model = model, .path = path, .owner = owner}, telemetry = times;
 	struct error ignored;
 	int64_t zone_ns;
-	if (read_file(&times, TAKE_TIMES, &ignored) != STATUS_OK)
+	if (nvidia_smi_read_file(&times, TAKE_TIMES, &ignored) != STATUS_OK)
 		goto out;
 	bool is_dated = times.has_times && !times.is_dateless;
 	if (!is_dated || !find_zone(&times, run, &zone_ns)) {
@@ -560,10 +563,10 @@ static void add_file(struct model *model, const char *path, bool is_only, const 
 		                          : "telemetry beside it has no times with a date; it is not shown");
 		goto out;
 	}
-	add_process(&telemetry);
+	nvidia_smi_add_process(&telemetry);
 	telemetry.shift_ns = -zone_ns - offset_ns;
 	telemetry.last_ns = times.first_ns; /* for rows before the first time */
-	if (read_file(&telemetry, TAKE_VALUES, &ignored) == STATUS_OK) {
+	if (nvidia_smi_read_file(&telemetry, TAKE_VALUES, &ignored) == STATUS_OK) {
 		struct process *process = &model->processes[telemetry.process];
 		process->realtime_offset_ns = offset_ns;
 		process->has_times = true;
@@ -573,8 +576,8 @@ static void add_file(struct model *model, const char *path, bool is_only, const 
 		report(&telemetry);
 	}
 out:
-	release(&times);
-	release(&telemetry);
+	nvidia_smi_release(&times);
+	nvidia_smi_release(&telemetry);
 }
 
 static int by_name(const struct dirent **left, const struct dirent **right)
@@ -616,7 +619,7 @@ void smi_add_beside(struct model *model, const char *folder)
 	uint32_t count = find_files(folder, paths);
 	for (uint32_t i = 0; i < count; i++) {
 		if (is_known)
-			add_file(model, paths[i], count == 1, &run, offset_ns);
+			nvidia_smi_add_file(model, paths[i], count == 1, &run, offset_ns);
 		else
 			model_add_ledger(model, LEDGER_OTHER, MODEL_NONE, file_name_of(paths[i]), 1,
 			                 "telemetry beside it is not shown: what it lies beside says no time of day");
@@ -626,7 +629,7 @@ void smi_add_beside(struct model *model, const char *folder)
 		model_finish_series(model);
 }
 
-static bool begins(const char *name, const char *head, size_t length)
+static bool nvidia_smi_begins(const char *name, const char *head, size_t length)
 {
 	length = length < INPUT_HEAD_BYTES ? length : INPUT_HEAD_BYTES;
 	struct smi_layout layout = {0};
@@ -643,7 +646,7 @@ const struct importer importer_nvidia_smi = {
 	.name = "nvidia-smi",
 	.kind = "a table of nvidia-smi",
 	.looked_for = "a table of nvidia-smi",
-	.recognises = recognises,
-	.load = load,
-	.begins = begins,
+	.recognises = nvidia_smi_recognises,
+	.load = nvidia_smi_load,
+	.begins = nvidia_smi_begins,
 };

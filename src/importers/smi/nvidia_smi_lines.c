@@ -10,7 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-static bool is_blank(char c)
+static bool nvidia_smi_lines_is_blank(char c)
 {
 	return c == ' ' || c == '\t';
 }
@@ -24,11 +24,11 @@ static void copy(char *out, size_t size, const char *text, size_t length)
 
 static void trim(const char **text, size_t *length)
 {
-	while (*length && is_blank(**text)) {
+	while (*length && nvidia_smi_lines_is_blank(**text)) {
 		++*text;
 		--*length;
 	}
-	while (*length && is_blank((*text)[*length - 1]))
+	while (*length && nvidia_smi_lines_is_blank((*text)[*length - 1]))
 		--*length;
 }
 
@@ -38,13 +38,13 @@ static bool next_cell(const struct smi_layout *layout, const char **at, const ch
 {
 	const char *stop = *at;
 	if (layout->separator == ' ') {
-		while (*at < end && is_blank(**at))
+		while (*at < end && nvidia_smi_lines_is_blank(**at))
 			++*at;
-		for (stop = *at; stop < end && !is_blank(*stop);)
+		for (stop = *at; stop < end && !nvidia_smi_lines_is_blank(*stop);)
 			stop++;
 	} else {
-		while (stop < end &&
-		       (*stop != layout->separator || (layout->is_strict && stop + 1 < end && !is_blank(stop[1]))))
+		while (stop < end && (*stop != layout->separator ||
+		                      (layout->is_strict && stop + 1 < end && !nvidia_smi_lines_is_blank(stop[1]))))
 			stop++;
 	}
 	if (*at > end || (layout->separator == ' ' && *at == end))
@@ -224,7 +224,7 @@ static bool is_missing(const char *text, size_t length)
 }
 
 /* "97 %", "592.74 W", "592,74 W", "61"; "P2" of pstate; "Active" and "Not Active" of clocks_event_reasons. */
-static bool read_number(struct smi_cell *cell)
+static bool nvidia_smi_lines_read_number(struct smi_cell *cell)
 {
 	char text[64], *rest;
 	if (!cell->length || cell->length >= sizeof text)
@@ -243,7 +243,7 @@ static bool read_number(struct smi_cell *cell)
 	cell->number = strtod(first, &rest);
 	if (rest == first || !isfinite(cell->number) || (first[0] == '0' && (first[1] | 0x20) == 'x'))
 		return false;
-	if (*rest && !is_blank(*rest))
+	if (*rest && !nvidia_smi_lines_is_blank(*rest))
 		return false;
 	rest += strspn(rest, " ");
 	copy(cell->unit, sizeof cell->unit, rest, strlen(rest));
@@ -274,7 +274,7 @@ uint32_t smi_cells(const struct smi_layout *layout, const char *line, size_t len
 		*cell = (struct smi_cell){.text = text, .length = bytes, .kind = SMI_TEXT};
 		if (is_missing(cell->text, cell->length))
 			cell->kind = SMI_MISSING;
-		else if (read_number(cell))
+		else if (nvidia_smi_lines_read_number(cell))
 			cell->kind = SMI_NUMBER;
 	}
 	return count;

@@ -143,7 +143,7 @@ static void add_settings(struct snapshot *snapshot, const struct pickle_value *s
 
 /* ---- the whole ------------------------------------------------------------------------------------------------------------ */
 
-static void add_process(struct snapshot *snapshot)
+static void snapshot_add_process(struct snapshot *snapshot)
 {
 	snapshot->process = model_add_process(snapshot->model);
 	struct process *process = &snapshot->model->processes[snapshot->process];
@@ -180,7 +180,7 @@ static void deliver(struct snapshot *snapshot, const struct pickle_object *top, 
 	                                                 PICKLE_LIST);
 	snapshot_find_times(snapshot);
 	snapshot_read_notes(snapshot, list, &notes);
-	add_process(snapshot);
+	snapshot_add_process(snapshot);
 	snapshot_deliver_notes(snapshot, &notes);
 	snapshot_deliver_segments(snapshot);
 	snapshot_deliver_events(snapshot, traces, &notes);
@@ -191,8 +191,8 @@ static void deliver(struct snapshot *snapshot, const struct pickle_object *top, 
 	model_add_meta(snapshot->model, MODEL_NONE, "trace.format", "cuda memory snapshot");
 }
 
-static enum status check(const struct snapshot *snapshot, const struct pickle_object *top,
-                         const struct pickle_object *traces, struct error *err)
+static enum status snapshot_check(const struct snapshot *snapshot, const struct pickle_object *top,
+                                  const struct pickle_object *traces, struct error *err)
 {
 	const struct pickle *pickle = &snapshot->pickle;
 	if (snapshot->segments_count || snapshot->events_count)
@@ -211,7 +211,7 @@ static enum status check(const struct snapshot *snapshot, const struct pickle_ob
 	return STATUS_INPUT;
 }
 
-static enum status read_input(struct snapshot *snapshot, struct input_stream *input, struct error *err)
+static enum status snapshot_read_input(struct snapshot *snapshot, struct input_stream *input, struct error *err)
 {
 	struct pickle *pickle = &snapshot->pickle;
 	enum status status = pickle_read(pickle, input, snapshot->path, err);
@@ -220,7 +220,7 @@ static enum status read_input(struct snapshot *snapshot, struct input_stream *in
 	const struct pickle_object *top = pickle_object(pickle, &pickle->result, PICKLE_DICTIONARY);
 	const struct pickle_object *traces = pickle_object(pickle, pickle_find(pickle, top, "device_traces"),
 	                                                   PICKLE_LIST);
-	status = check(snapshot, top, traces, err);
+	status = snapshot_check(snapshot, top, traces, err);
 	if (status != STATUS_OK)
 		return status;
 	note_reading(snapshot);
@@ -239,13 +239,13 @@ static void progress(void *context)
 		                   snapshot->file_bytes);
 }
 
-static bool take(void *context, struct pickle *pickle, uint32_t object, const struct pickle_value *items,
-                 uint32_t count)
+static bool snapshot_take_object(void *context, struct pickle *pickle, uint32_t object,
+                                 const struct pickle_value *items, uint32_t count)
 {
 	return snapshot_take(context, pickle, object, items, count);
 }
 
-static void release(struct snapshot *snapshot)
+static void snapshot_release(struct snapshot *snapshot)
 {
 	pickle_release(&snapshot->pickle);
 	free(snapshot->frames);
@@ -258,21 +258,21 @@ static void release(struct snapshot *snapshot)
 	number_map_release(&snapshot->stack_nodes);
 }
 
-static enum status load_input(struct input_stream *input, const char *path, const struct model_filter *filter,
-                              struct model *model, struct error *err)
+static enum status snapshot_load_input(struct input_stream *input, const char *path, const struct model_filter *filter,
+                                       struct model *model, struct error *err)
 {
 	struct snapshot snapshot = {.model = model, .path = path};
 	struct stat info;
 	(void)filter;
 	snapshot.file_bytes = stat(path, &info) == 0 && S_ISREG(info.st_mode) ? (uint64_t)info.st_size : 0;
-	pickle_init(&snapshot.pickle, (struct pickle_client){take, progress, &snapshot});
+	pickle_init(&snapshot.pickle, (struct pickle_client){snapshot_take_object, progress, &snapshot});
 	snapshot_add_keys(&snapshot.pickle);
-	enum status status = read_input(&snapshot, input, err);
-	release(&snapshot);
+	enum status status = snapshot_read_input(&snapshot, input, err);
+	snapshot_release(&snapshot);
 	return status;
 }
 
-static bool recognises(const char *path, bool is_directory, const char *head, size_t length)
+static bool snapshot_recognises(const char *path, bool is_directory, const char *head, size_t length)
 {
 	struct input_stream *input;
 	struct error ignored;
@@ -285,7 +285,7 @@ static bool recognises(const char *path, bool is_directory, const char *head, si
 	return is_pickle;
 }
 
-static bool begins(const char *name, const char *head, size_t length)
+static bool snapshot_begins(const char *name, const char *head, size_t length)
 {
 	return pickle_begins(head, length);
 }
@@ -295,8 +295,8 @@ const struct importer importer_snapshot = {
 	.kind = "a pickle, as snapshots of CUDA memory are",
 	.looked_for = "a snapshot of CUDA memory (pickle)",
 	.has_steps = true,
-	.recognises = recognises,
-	.begins = begins,
-	.load_input = load_input,
+	.recognises = snapshot_recognises,
+	.begins = snapshot_begins,
+	.load_input = snapshot_load_input,
 	.is_rank = true,
 };

@@ -43,7 +43,7 @@ struct replay { /* of one device */
 };
 
 /* Without times the place in the list stands for one. */
-static int64_t time_of(const struct replay *replay, uint32_t index, int64_t *last_ns)
+static int64_t snapshot_events_time_of(const struct replay *replay, uint32_t index, int64_t *last_ns)
 {
 	const struct snapshot_event *event = &replay->events[index];
 	int64_t time_ns = event->has_time ? 1000 * event->time_us : replay->snapshot->has_times ? *last_ns : index;
@@ -81,7 +81,8 @@ static uint32_t row_at(struct replay *replay, int64_t time_ns)
 
 /* ---- what was there before ------------------------------------------------------------------------------------------------ */
 
-static void add_found(struct replay *replay, uint64_t address, uint64_t bytes, uint32_t stack, uint8_t category)
+static void snapshot_events_add_found(struct replay *replay, uint64_t address, uint64_t bytes, uint32_t stack,
+                                      uint8_t category)
 {
 	struct snapshot *snapshot = replay->snapshot;
 	model_add_memory(snapshot->model, &(struct memory_event){
@@ -124,7 +125,7 @@ static void find_freed(struct replay *replay)
 		if (event->action == ACTION_ALLOC)
 			number_map_set(&replay->state, event->address, IS_ALIVE);
 		else if (is_free(replay, event, &was_seen) && !was_seen)
-			add_found(replay, event->address, event->bytes, 0, event->category);
+			snapshot_events_add_found(replay, event->address, event->bytes, 0, event->category);
 	}
 }
 
@@ -148,7 +149,8 @@ static void find_alive(struct replay *replay)
 				replay->unplaced++;
 				continue;
 			}
-			add_found(replay, block->address, block->requested_bytes, block->stack, block->category);
+			snapshot_events_add_found(replay, block->address, block->requested_bytes, block->stack,
+			                          block->category);
 			replay->forgotten += block->has_frames && replay->count;
 		}
 	}
@@ -263,7 +265,7 @@ static void add_event(struct replay *replay, const struct snapshot_event *event,
 					  });
 }
 
-static void add_mark(struct replay *replay, const char *name, int64_t time_ns)
+static void snapshot_events_add_mark(struct replay *replay, const char *name, int64_t time_ns)
 {
 	struct snapshot *snapshot = replay->snapshot;
 	model_add_mark(snapshot->model, snapshot_track(snapshot, replay->device), time_ns,
@@ -275,7 +277,7 @@ static void add_events(struct replay *replay)
 	int64_t last_ns = replay->snapshot->first_ns;
 	for (uint32_t i = 0; i < replay->count; i++) {
 		const struct snapshot_event *event = &replay->events[i];
-		int64_t time_ns = time_of(replay, i, &last_ns);
+		int64_t time_ns = snapshot_events_time_of(replay, i, &last_ns);
 		int sign = sign_of(event->action);
 		replay->reserved += sign * (wide_bytes)event->bytes;
 		if (sign || i == 0)
@@ -283,9 +285,9 @@ static void add_events(struct replay *replay)
 		else if (event->action == ACTION_OOM)
 			add_oom(replay, event, time_ns);
 		else if (event->action == ACTION_SNAPSHOT)
-			add_mark(replay, "snapshot", time_ns);
+			snapshot_events_add_mark(replay, "snapshot", time_ns);
 		else if (event->action == ACTION_USER_DEFINED)
-			add_mark(replay, "user defined", time_ns);
+			snapshot_events_add_mark(replay, "user defined", time_ns);
 		if (!sign)
 			add_event(replay, event, time_ns);
 	}
@@ -294,7 +296,7 @@ static void add_events(struct replay *replay)
 
 /* ---- one device ----------------------------------------------------------------------------------------------------------- */
 
-static void tell(const struct replay *replay)
+static void snapshot_events_tell(const struct replay *replay)
 {
 	struct model *model = replay->snapshot->model;
 	char where[64];
@@ -324,7 +326,7 @@ static void deliver_device(struct replay *replay)
 	find_reserved(replay);
 	add_events(replay);
 	tell_reserved(replay);
-	tell(replay);
+	snapshot_events_tell(replay);
 	free(replay->open);
 }
 

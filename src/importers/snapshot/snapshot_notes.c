@@ -39,25 +39,25 @@ struct open_notes {
 	uint32_t *older;
 };
 
-static uint64_t key_of(const struct snapshot_note *note)
+static uint64_t snapshot_notes_key_of(const struct snapshot_note *note)
 {
 	return (uint64_t)note->device << 32 | note->name;
 }
 
 static bool end_note(struct open_notes *open, struct snapshot_notes *notes, const struct snapshot_note *end)
 {
-	uint32_t newest = number_map_find(&open->newest, key_of(end));
+	uint32_t newest = number_map_find(&open->newest, snapshot_notes_key_of(end));
 	if (newest == NUMBER_MAP_NONE || end->time_ns < notes->list[newest].time_ns)
 		return false;
 	notes->list[newest].dur_ns = end->time_ns - notes->list[newest].time_ns;
 	if (open->older[newest] == NUMBER_MAP_NONE)
-		number_map_remove(&open->newest, key_of(end));
+		number_map_remove(&open->newest, snapshot_notes_key_of(end));
 	else
-		number_map_set(&open->newest, key_of(end), open->older[newest]);
+		number_map_set(&open->newest, snapshot_notes_key_of(end), open->older[newest]);
 	return true;
 }
 
-static void widen(struct snapshot *snapshot, int64_t time_ns)
+static void snapshot_notes_widen(struct snapshot *snapshot, int64_t time_ns)
 {
 	snapshot->first_ns = snapshot->has_times && snapshot->first_ns < time_ns ? snapshot->first_ns : time_ns;
 	snapshot->last_ns = snapshot->has_times && snapshot->last_ns > time_ns ? snapshot->last_ns : time_ns;
@@ -89,11 +89,11 @@ void snapshot_read_notes(struct snapshot *snapshot, const struct pickle_object *
 			snapshot_repair(snapshot, SNAPSHOT_NOTES, 1);
 			continue;
 		}
-		widen(snapshot, note.time_ns);
+		snapshot_notes_widen(snapshot, note.time_ns);
 		if (is_end)
 			continue;
-		open.older[notes->count] = number_map_find(&open.newest, key_of(&note));
-		number_map_set(&open.newest, key_of(&note), notes->count);
+		open.older[notes->count] = number_map_find(&open.newest, snapshot_notes_key_of(&note));
+		number_map_set(&open.newest, snapshot_notes_key_of(&note), notes->count);
 		notes->list[notes->count++] = note;
 	}
 	number_map_release(&open.newest);
@@ -101,7 +101,7 @@ void snapshot_read_notes(struct snapshot *snapshot, const struct pickle_object *
 	merge_sort(notes->list, notes->count, sizeof *notes->list, compare_notes);
 }
 
-static void add_step(struct snapshot *snapshot, const struct snapshot_note *note, bool is_open)
+static void snapshot_notes_add_step(struct snapshot *snapshot, const struct snapshot_note *note, bool is_open)
 {
 	struct model *model = snapshot->model;
 	uint32_t index;
@@ -139,7 +139,7 @@ void snapshot_deliver_notes(struct snapshot *snapshot, struct snapshot_notes *no
 		}
 		if (is_step) {
 			step_device = note->device;
-			add_step(snapshot, note, is_open);
+			snapshot_notes_add_step(snapshot, note, is_open);
 		}
 	}
 }

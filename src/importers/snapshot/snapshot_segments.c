@@ -4,7 +4,7 @@
  */
 #include "importers/snapshot/snapshot.h"
 
-static void add_block(struct memory_segment *segment, const struct snapshot_block *block)
+static void snapshot_segments_add_block(struct memory_segment *segment, const struct snapshot_block *block)
 {
 	switch (block->state) {
 	case BLOCK_ACTIVE:
@@ -34,7 +34,7 @@ void snapshot_deliver_segments(struct snapshot *snapshot)
 				block->address = segment->row.address + (uint64_t)sum;
 			sum += (wide_bytes)block->bytes;
 			if (sum <= (wide_bytes)segment->row.bytes) /* what is beyond cannot be */
-				add_block(&segment->row, block);
+				snapshot_segments_add_block(&segment->row, block);
 		}
 		if (sum != (wide_bytes)segment->row.bytes)
 			snapshot_repair(snapshot, SNAPSHOT_TILES, 1);

@@ -92,14 +92,14 @@ struct snapshot_take_row { /* values of a dictionary by key; NULL: it has none *
 
 /* ---- values --------------------------------------------------------------------------------------------------------------- */
 
-static bool is_number(const struct pickle_value *value)
+static bool snapshot_take_is_number(const struct pickle_value *value)
 {
 	return value && (value->type == PICKLE_INT || value->type == PICKLE_BOOL);
 }
 
 static bool unsigned_of(const struct pickle_value *value, uint64_t *number)
 {
-	if (!is_number(value) || value->i64 < 0)
+	if (!snapshot_take_is_number(value) || value->i64 < 0)
 		return false;
 	*number = (uint64_t)value->i64;
 	return true;
@@ -111,13 +111,13 @@ static uint64_t unsigned_or_0(const struct pickle_value *value)
 	return unsigned_of(value, &number) ? number : 0;
 }
 
-static const char *text_of(const struct snapshot *snapshot, const struct pickle_value *value)
+static const char *snapshot_take_text_of(const struct snapshot *snapshot, const struct pickle_value *value)
 {
 	const char *text = pickle_text(&snapshot->pickle, value);
 	return text ? text : "";
 }
 
-static uint8_t category_of(const struct snapshot *snapshot, const struct pickle_value *value)
+static uint8_t snapshot_take_category_of(const struct snapshot *snapshot, const struct pickle_value *value)
 {
 	static const struct {
 		const char *name;
@@ -132,7 +132,7 @@ static uint8_t category_of(const struct snapshot *snapshot, const struct pickle_
 		{"autograd_detail", STEPSCOPE_MEMORY_AUTOGRAD},
 	};
 	for (size_t i = 0; value && i < sizeof names / sizeof names[0]; i++)
-		if (strcmp(text_of(snapshot, value), names[i].name) == 0)
+		if (strcmp(snapshot_take_text_of(snapshot, value), names[i].name) == 0)
 			return names[i].category;
 	return STEPSCOPE_MEMORY_UNKNOWN;
 }
@@ -192,7 +192,7 @@ static struct snapshot_frame texts_of_frame(struct snapshot *snapshot, const str
                                             const struct pickle_value *file)
 {
 	struct snapshot_frame frame = {0};
-	const char *file_text = text_of(snapshot, file);
+	const char *file_text = snapshot_take_text_of(snapshot, file);
 	uint64_t key = (uint64_t)(name->type == PICKLE_TEXT ? name->number : 0) << 32 |
 	               (file->type == PICKLE_TEXT ? file->number : 0);
 	uint32_t found = number_map_find(&snapshot->frame_texts, key);
@@ -202,7 +202,7 @@ static struct snapshot_frame texts_of_frame(struct snapshot *snapshot, const str
 		return frame;
 	}
 	number_map_set(&snapshot->frame_texts, key, snapshot->frames_count);
-	frame.name = name_of_frame(snapshot, text_of(snapshot, name), file_text, &frame.is_kept);
+	frame.name = name_of_frame(snapshot, snapshot_take_text_of(snapshot, name), file_text, &frame.is_kept);
 	frame.file = is_python(file_text) ? snapshot_string(snapshot, file) : 0;
 	return frame;
 }
@@ -309,7 +309,7 @@ static enum snapshot_action action_of(const struct snapshot *snapshot, const str
 		[ACTION_OOM] = "oom",
 		[ACTION_USER_DEFINED] = "user_defined",
 	};
-	const char *text = text_of(snapshot, value);
+	const char *text = snapshot_take_text_of(snapshot, value);
 	for (int action = 0; action < ACTION_COUNT; action++)
 		if (strcmp(text, names[action]) == 0)
 			return (enum snapshot_action)action;
@@ -317,15 +317,15 @@ static enum snapshot_action action_of(const struct snapshot *snapshot, const str
 }
 
 /* Times that nanoseconds have room for. */
-static bool time_of(const struct pickle_value *value, int64_t *time_us)
+static bool snapshot_take_time_of(const struct pickle_value *value, int64_t *time_us)
 {
-	if (!is_number(value) || value->i64 < 0 || value->i64 > INT64_MAX / 4000)
+	if (!snapshot_take_is_number(value) || value->i64 < 0 || value->i64 > INT64_MAX / 4000)
 		return false;
 	*time_us = value->i64;
 	return true;
 }
 
-static void take_event(struct snapshot *snapshot, uint32_t object, const struct snapshot_take_row *row)
+static void snapshot_take_take_event(struct snapshot *snapshot, uint32_t object, const struct snapshot_take_row *row)
 {
 	struct snapshot_event event = {.action = (uint8_t)action_of(snapshot, row->values[KEY_ACTION])};
 	bool is_needed = event.action != ACTION_SNAPSHOT && event.action != ACTION_USER_DEFINED;
@@ -336,8 +336,8 @@ static void take_event(struct snapshot *snapshot, uint32_t object, const struct 
 		snapshot_repair(snapshot, SNAPSHOT_ACTIONS, 1);
 	else if (is_needed && (!has_bytes || !has_address))
 		snapshot_repair(snapshot, SNAPSHOT_EVENTS, 1), event.action = ACTION_LEFT_OUT;
-	event.has_time = time_of(row->values[KEY_TIME_US], &event.time_us);
-	event.category = category_of(snapshot, row->values[KEY_CATEGORY]);
+	event.has_time = snapshot_take_time_of(row->values[KEY_TIME_US], &event.time_us);
+	event.category = snapshot_take_category_of(snapshot, row->values[KEY_CATEGORY]);
 	if (event.action == ACTION_ALLOC || event.action == ACTION_OOM)
 		event.stack = take_stack(snapshot, row->values[KEY_FRAMES]);
 	ROOM_FOR(snapshot, events);
@@ -365,7 +365,7 @@ static void take_history(struct snapshot *snapshot, const struct pickle_value *h
 static void take_block(struct snapshot *snapshot, uint32_t object, const struct snapshot_take_row *row)
 {
 	struct snapshot_block block = {0};
-	const char *state = text_of(snapshot, row->values[KEY_STATE]);
+	const char *state = snapshot_take_text_of(snapshot, row->values[KEY_STATE]);
 	if (!unsigned_of(row->values[KEY_SIZE], &block.bytes))
 		snapshot_repair(snapshot, SNAPSHOT_BLOCKS, 1);
 	block.state = strcmp(state, "active_allocated") == 0 ? BLOCK_ACTIVE
@@ -373,7 +373,7 @@ static void take_block(struct snapshot *snapshot, uint32_t object, const struct 
 	                                                     : BLOCK_INACTIVE;
 	block.requested_bytes = block.bytes;
 	block.has_address = unsigned_of(row->values[KEY_ADDRESS], &block.address);
-	block.category = category_of(snapshot, row->values[KEY_CATEGORY]);
+	block.category = snapshot_take_category_of(snapshot, row->values[KEY_CATEGORY]);
 	take_history(snapshot, row->values[KEY_HISTORY], &block);
 	(void)unsigned_of(row->values[KEY_REQUESTED_SIZE], &block.requested_bytes);
 	if (block.requested_bytes > block.bytes)
@@ -449,7 +449,7 @@ static bool take_dictionary(struct snapshot *snapshot, uint32_t object, const st
 	struct snapshot_take_row row;
 	read_row(&row, items, count);
 	if (row.values[KEY_ACTION])
-		take_event(snapshot, object, &row);
+		snapshot_take_take_event(snapshot, object, &row);
 	else if (row.values[KEY_STATE])
 		take_block(snapshot, object, &row);
 	else if (row.values[KEY_TOTAL_SIZE])

@@ -22,7 +22,7 @@ struct folded_line {
 	bool has_fraction; /* of the weight, which is rounded */
 };
 
-static bool is_blank(char c)
+static bool folded_is_blank(char c)
 {
 	return c == ' ' || c == '\t';
 }
@@ -32,11 +32,12 @@ static bool take_number(const char *text, size_t *length, struct folded_line *li
 {
 	char digits[32];
 	size_t end = *length, begin;
-	while (end && is_blank(text[end - 1]))
+	while (end && folded_is_blank(text[end - 1]))
 		end--;
 	for (begin = end; begin && (text[begin - 1] == '.' || (text[begin - 1] >= '0' && text[begin - 1] <= '9'));)
 		begin--;
-	if (begin == end || end - begin >= sizeof digits || !begin || !is_blank(text[begin - 1]) || text[begin] == '.')
+	if (begin == end || end - begin >= sizeof digits || !begin || !folded_is_blank(text[begin - 1]) ||
+	    text[begin] == '.')
 		return false;
 	memcpy(digits, text + begin, end - begin);
 	digits[end - begin] = '\0';
@@ -46,7 +47,7 @@ static bool take_number(const char *text, size_t *length, struct folded_line *li
 	line->weight += line->has_fraction && rest[1] >= '5' && line->weight < INT64_MAX;
 	if (strchr(*rest ? rest + 1 : "", '.'))
 		return false;
-	for (*length = begin; *length && is_blank(text[*length - 1]);)
+	for (*length = begin; *length && folded_is_blank(text[*length - 1]);)
 		--*length;
 	return true;
 }
@@ -65,7 +66,7 @@ static bool is_comment(const char *line, size_t length)
 
 /* ---- is it such a file? ---- */
 
-static bool is_text(const char *line, size_t length)
+static bool folded_is_text(const char *line, size_t length)
 {
 	for (size_t i = 0; i < length; i++)
 		if ((unsigned char)line[i] < ' ' && line[i] != '\t')
@@ -94,12 +95,12 @@ static bool wants_more(const struct first_lines *first)
 	return first->good + first->bad < (first->bad || first->with_callers ? HEAD_LINES : MOST_HEAD_LINES);
 }
 
-static void look_at(struct first_lines *first, const char *text, size_t length)
+static void folded_look_at(struct first_lines *first, const char *text, size_t length)
 {
 	struct folded_line line;
 	if (is_comment(text, length))
 		return;
-	bool is_good = take_apart(text, length, &line) && is_text(line.text, line.length);
+	bool is_good = take_apart(text, length, &line) && folded_is_text(line.text, line.length);
 	first->good += is_good;
 	first->bad += !is_good;
 	first->with_callers += is_good && memchr(line.text, ';', line.length);
@@ -114,7 +115,7 @@ static bool are_stacks(const struct first_lines *first, bool is_named)
 	return 4 * first->with_callers >= first->good + first->bad && first->with_callers > 0;
 }
 
-static bool recognises(const char *path, bool is_directory, const char *head, size_t length)
+static bool folded_recognises(const char *path, bool is_directory, const char *head, size_t length)
 {
 	struct text_lines lines = {0};
 	struct first_lines first = {0};
@@ -125,7 +126,7 @@ static bool recognises(const char *path, bool is_directory, const char *head, si
 	while (wants_more(&first) && text_lines_next(&lines)) {
 		if (!lines.is_terminated && lines.offset + lines.length >= HEAD_BYTES)
 			break; /* nobody wants to see all of it */
-		look_at(&first, lines.line, lines.length);
+		folded_look_at(&first, lines.line, lines.length);
 	}
 	text_lines_close(&lines);
 	return are_stacks(&first, is_named_folded(path));
@@ -141,7 +142,7 @@ static bool file_begins(const char *name, const char *head, size_t length)
 		if (!stop && length >= INPUT_LONG_HEAD_BYTES)
 			break;
 		stop = stop ? stop : end;
-		look_at(&first, at, (size_t)(stop - at) - (stop > at && stop[-1] == '\r'));
+		folded_look_at(&first, at, (size_t)(stop - at) - (stop > at && stop[-1] == '\r'));
 		at = stop + 1;
 	}
 	return are_stacks(&first, is_named_folded(name));
@@ -164,7 +165,7 @@ static const char *frame_end(const char *at, const char *end)
 	return semicolon ? semicolon : end;
 }
 
-static bool begins(const char *at, const char *end, const char *text)
+static bool folded_begins(const char *at, const char *end, const char *text)
 {
 	size_t length = strlen(text);
 	return (size_t)(end - at) > length && memcmp(at, text, length) == 0;
@@ -195,9 +196,9 @@ static bool take_place(struct folded_state *folded, const char *at, const char *
 	const char *behind;
 	struct stack_profile *profile = &folded->profile;
 	if (!place->process && !place->thread &&
-	    ((begins(at, end, "process ") && read_id(at + 8, end, &place->pid, &behind)) ||
-	     (begins(at, end, "process_") && read_id(at + 8, end, &place->pid, &behind) && behind == end) ||
-	     (begins(at, end, "P") && read_id(at + 1, end, &place->pid, &behind) && behind == end))) {
+	    ((folded_begins(at, end, "process ") && read_id(at + 8, end, &place->pid, &behind)) ||
+	     (folded_begins(at, end, "process_") && read_id(at + 8, end, &place->pid, &behind) && behind == end) ||
+	     (folded_begins(at, end, "P") && read_id(at + 1, end, &place->pid, &behind) && behind == end))) {
 		bool has_name = end - behind > 3 && behind[0] == ':' && behind[1] == '"';
 		place->process = has_name ? stack_profile_text(profile, behind + 2, (size_t)(end - behind - 3))
 		                          : stack_profile_text(profile, at, (size_t)(end - at));
@@ -205,13 +206,13 @@ static bool take_place(struct folded_state *folded, const char *at, const char *
 	}
 	if (place->thread)
 		return false;
-	if (begins(at, end, "thread (") && read_id(at + 8, end, &place->tid, &behind) && *behind == ')') {
+	if (folded_begins(at, end, "thread (") && read_id(at + 8, end, &place->tid, &behind) && *behind == ')') {
 		bool has_name = end - behind > 3 && behind[1] == ':';
 		place->thread = stack_profile_text(profile, at, (size_t)(behind + 1 - at));
 		place->name = has_name ? stack_profile_text(profile, behind + 3, (size_t)(end - behind - 3)) : 0;
 		return true;
 	}
-	if (place->process && begins(at, end, "T") && read_id(at + 1, end, &place->tid, &behind) &&
+	if (place->process && folded_begins(at, end, "T") && read_id(at + 1, end, &place->tid, &behind) &&
 	    (behind == end || (*behind == ':' && read_id(behind + 1, end, &place->tid, &behind) && behind == end))) {
 		place->thread = stack_profile_text(profile, at, (size_t)(end - at));
 		return true;
@@ -219,7 +220,7 @@ static bool take_place(struct folded_state *folded, const char *at, const char *
 	return false;
 }
 
-static uint32_t track_of(struct folded_state *folded, const struct folded_place *place)
+static uint32_t folded_track_of(struct folded_state *folded, const struct folded_place *place)
 {
 	struct stack_profile *profile = &folded->profile;
 	uint32_t process = stack_profile_process(profile, place->process, place->pid);
@@ -255,7 +256,7 @@ static uint32_t read_stack(struct folded_state *folded, const struct folded_line
 			repair_note(&folded->nameless, folded->lines.offset);
 		}
 	}
-	*track = track_of(folded, &place);
+	*track = folded_track_of(folded, &place);
 	return stack;
 }
 
@@ -300,7 +301,7 @@ static void read_line(struct folded_state *folded)
 	folded->stacks++;
 }
 
-static void finish(struct folded_state *folded, uint32_t first_sample)
+static void folded_finish(struct folded_state *folded, uint32_t first_sample)
 {
 	struct model *model = folded->profile.model;
 	const char *path = folded->profile.path;
@@ -327,8 +328,8 @@ static void finish(struct folded_state *folded, uint32_t first_sample)
 	                             : "what the writer counted, mostly samples: the file does not say");
 }
 
-static enum status load_input(struct input_stream *input, const char *path, const struct model_filter *filter,
-                              struct model *model, struct error *err)
+static enum status folded_load_input(struct input_stream *input, const char *path, const struct model_filter *filter,
+                                     struct model *model, struct error *err)
 {
 	struct folded_state folded = {0};
 	uint32_t first_sample = model->samples_count;
@@ -341,7 +342,7 @@ static enum status load_input(struct input_stream *input, const char *path, cons
 	if (folded.stacks == 0)
 		status = error_set(err, STATUS_INPUT, "'%s' has no stacks that can be read", path);
 	else
-		finish(&folded, first_sample);
+		folded_finish(&folded, first_sample);
 	stack_profile_release(&folded.profile);
 	text_lines_close(&folded.lines);
 	return status;
@@ -351,8 +352,8 @@ const struct importer importer_folded = {
 	.name = "folded",
 	.kind = "a profile of stacks (collapsed)",
 	.looked_for = "stacks of a sampler",
-	.recognises = recognises,
+	.recognises = folded_recognises,
 	.begins = file_begins,
-	.load_input = load_input,
+	.load_input = folded_load_input,
 	.is_rank = true,
 };

@@ -24,7 +24,7 @@ static const char *const sentences[SPEEDSCOPE_REPAIRS] = {
 };
 
 /* Of several files the first by the alphabet: they come in any order. */
-static void add_fact(struct model *model, const char *key, const char *value)
+static void speedscope_add_fact(struct model *model, const char *key, const char *value)
 {
 	const char *known = model_meta(model, MODEL_NONE, key);
 	if (!known || strcmp(value, known) < 0)
@@ -47,15 +47,15 @@ static void read_document(struct speedscope *scope)
 					speedscope_read_profile(scope);
 			}
 		else if (strcmp(key, "name") == 0)
-			add_fact(model, "trace.name", model_text(model, speedscope_text(scope, value)));
+			speedscope_add_fact(model, "trace.name", model_text(model, speedscope_text(scope, value)));
 		else if (strcmp(key, "exporter") == 0)
-			add_fact(model, "trace.exporter", model_text(model, speedscope_text(scope, value)));
+			speedscope_add_fact(model, "trace.exporter", model_text(model, speedscope_text(scope, value)));
 		else
 			json_stream_skip(&scope->json, value);
 	}
 }
 
-static void finish(struct speedscope *scope)
+static void speedscope_finish(struct speedscope *scope)
 {
 	struct model *model = scope->profile.model;
 	const struct json_stream *json = &scope->json;
@@ -85,8 +85,8 @@ static enum status pass_mark(struct input_stream *input, struct error *err)
 	return input_read(input, mark, sizeof mark, &length, err);
 }
 
-static enum status load_input(struct input_stream *input, const char *path, const struct model_filter *filter,
-                              struct model *model, struct error *err)
+static enum status speedscope_load_input(struct input_stream *input, const char *path,
+                                         const struct model_filter *filter, struct model *model, struct error *err)
 {
 	struct speedscope scope = {0};
 	enum status status = pass_mark(input, err);
@@ -99,7 +99,7 @@ static enum status load_input(struct input_stream *input, const char *path, cons
 	scope.first_sample = model->samples_count;
 	read_document(&scope);
 	if (model->samples_count > scope.first_sample)
-		finish(&scope);
+		speedscope_finish(&scope);
 	else if (scope.json.error.status != STATUS_OK)
 		status = error_set(err, STATUS_INPUT, "'%s' has no samples that can be read: %s", path,
 		                   scope.json.error.text);
@@ -143,7 +143,7 @@ bool speedscope_begins(const char *head, size_t length)
 }
 
 /* By keys of its own near the beginning; what has none of them there is taken for another trace. */
-static bool recognises(const char *path, bool is_directory, const char *head, size_t length)
+static bool speedscope_recognises(const char *path, bool is_directory, const char *head, size_t length)
 {
 	struct input_stream *input;
 	struct error ignored;
@@ -156,7 +156,7 @@ static bool recognises(const char *path, bool is_directory, const char *head, si
 	return is_found;
 }
 
-static bool begins(const char *name, const char *head, size_t length)
+static bool speedscope_takes(const char *name, const char *head, size_t length)
 {
 	return speedscope_begins(head, length < INPUT_HEAD_BYTES ? length : INPUT_HEAD_BYTES);
 }
@@ -164,8 +164,8 @@ static bool begins(const char *name, const char *head, size_t length)
 const struct importer importer_speedscope = {
 	.name = "speedscope",
 	.kind = "a profile of stacks (speedscope)",
-	.recognises = recognises,
-	.begins = begins,
-	.load_input = load_input,
+	.recognises = speedscope_recognises,
+	.begins = speedscope_takes,
+	.load_input = speedscope_load_input,
 	.is_rank = true,
 };

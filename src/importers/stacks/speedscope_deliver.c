@@ -38,7 +38,7 @@ static int64_t scaled(struct speedscope *scope, long double value, const struct 
 }
 
 /* `Process 12 Thread 34 "loader"` of py-spy and of our own exporter; what comes behind the numbers is the thread's name. */
-static uint32_t track_of(struct speedscope *scope, uint32_t name)
+static uint32_t speedscope_deliver_track_of(struct speedscope *scope, uint32_t name)
 {
 	struct stack_profile *profile = &scope->profile;
 	const char *text = model_text(profile->model, name), *rest = text;
@@ -63,7 +63,7 @@ static uint32_t track_of(struct speedscope *scope, uint32_t name)
 	                               tid);
 }
 
-static void widen(struct process *process, int64_t first_ns, int64_t last_ns)
+static void speedscope_deliver_widen(struct process *process, int64_t first_ns, int64_t last_ns)
 {
 	bool has_any = process->first_ns || process->last_ns;
 	process->first_ns = has_any && process->first_ns < first_ns ? process->first_ns : first_ns;
@@ -98,7 +98,7 @@ void speedscope_deliver(struct speedscope *scope, const struct speedscope_profil
 		repair_note(&scope->repairs[SPEEDSCOPE_OPEN], one->offset);
 	if (!count)
 		return;
-	uint32_t track = track_of(scope, name);
+	uint32_t track = speedscope_deliver_track_of(scope, name);
 	if (track == MODEL_NONE) {
 		scope->profile.trackless += count;
 		return;
@@ -116,5 +116,5 @@ void speedscope_deliver(struct speedscope *scope, const struct speedscope_profil
 			sample.time_ns += (int64_t)sample.weight;
 	}
 	if (strcmp(measure.name, "time") == 0)
-		widen(&model->processes[model->tracks[track]->process], begin_ns, sample.time_ns);
+		speedscope_deliver_widen(&model->processes[model->tracks[track]->process], begin_ns, sample.time_ns);
 }

@@ -9,7 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-static bool add_stack(struct speedscope *scope, struct speedscope_profile *one, uint32_t stack)
+static bool speedscope_profiles_add_stack(struct speedscope *scope, struct speedscope_profile *one, uint32_t stack)
 {
 	if (one->stack_count == STACK_PROFILE_SAMPLES) {
 		scope->profile.left_out++;
@@ -20,7 +20,7 @@ static bool add_stack(struct speedscope *scope, struct speedscope_profile *one, 
 	return true;
 }
 
-static void add_value(struct speedscope_profile *one, long double value)
+static void speedscope_profiles_add_value(struct speedscope_profile *one, long double value)
 {
 	if (one->value_count == STACK_PROFILE_SAMPLES)
 		return;
@@ -45,7 +45,7 @@ static void read_sample(struct speedscope *scope, struct speedscope_profile *one
 		}
 	}
 	if (value != STREAM_ERROR)
-		add_stack(scope, one, stack);
+		speedscope_profiles_add_stack(scope, one, stack);
 }
 
 /* What is no list keeps its place: weights are by number. */
@@ -57,7 +57,7 @@ static void read_samples(struct speedscope *scope, struct speedscope_profile *on
 			read_sample(scope, one);
 		} else {
 			speedscope_note(scope, SPEEDSCOPE_FRAME);
-			add_stack(scope, one, 0);
+			speedscope_profiles_add_stack(scope, one, 0);
 		}
 	}
 }
@@ -70,7 +70,7 @@ static void read_weights(struct speedscope *scope, struct speedscope_profile *on
 		bool is_good = speedscope_number(scope, value, &number) && number >= 0;
 		if (!is_good)
 			speedscope_note(scope, SPEEDSCOPE_WEIGHT);
-		add_value(one, is_good ? number : -1);
+		speedscope_profiles_add_value(one, is_good ? number : -1);
 	}
 }
 
@@ -104,8 +104,8 @@ static void close_frame(struct speedscope *scope, struct speedscope_profile *one
 		one->open = stacks[stack].parent;
 }
 
-static void take_event(struct speedscope *scope, struct speedscope_profile *one, char type, uint32_t number,
-                       const long double *at)
+static void speedscope_profiles_take_event(struct speedscope *scope, struct speedscope_profile *one, char type,
+                                           uint32_t number, const long double *at)
 {
 	long double last = one->value_count ? one->values[one->value_count - 1] : at ? *at : 0;
 	bool is_late = at && *at >= last;
@@ -117,11 +117,11 @@ static void take_event(struct speedscope *scope, struct speedscope_profile *one,
 		close_frame(scope, one, number);
 	if (one->stack_count && (!is_late || *at == last))
 		one->stacks[one->stack_count - 1] = one->open; /* the stack before lasted no time */
-	else if (add_stack(scope, one, one->open))
-		add_value(one, is_late ? *at : last);
+	else if (speedscope_profiles_add_stack(scope, one, one->open))
+		speedscope_profiles_add_value(one, is_late ? *at : last);
 }
 
-static void read_event(struct speedscope *scope, struct speedscope_profile *one)
+static void speedscope_profiles_read_event(struct speedscope *scope, struct speedscope_profile *one)
 {
 	enum json_stream_token value;
 	char key[16], type = 0;
@@ -143,12 +143,12 @@ static void read_event(struct speedscope *scope, struct speedscope_profile *one)
 	if (scope->json.error.status != STATUS_OK)
 		return;
 	if (has_frame && (type == 'O' || type == 'C'))
-		take_event(scope, one, type, number, has_time ? &at : NULL);
+		speedscope_profiles_take_event(scope, one, type, number, has_time ? &at : NULL);
 	else
 		speedscope_note(scope, SPEEDSCOPE_FRAME);
 }
 
-static void read_events(struct speedscope *scope, struct speedscope_profile *one)
+static void speedscope_profiles_read_events(struct speedscope *scope, struct speedscope_profile *one)
 {
 	enum json_stream_token value;
 	if (!one->is_evented && (one->stack_count || one->value_count)) {
@@ -158,10 +158,11 @@ static void read_events(struct speedscope *scope, struct speedscope_profile *one
 	one->is_evented = true;
 	while (speedscope_next_element(scope, &value))
 		if (speedscope_is_begin(scope, value, STREAM_OBJECT_BEGIN))
-			read_event(scope, one);
+			speedscope_profiles_read_event(scope, one);
 }
 
-static void read_word(struct speedscope *scope, enum json_stream_token value, char *text, size_t size)
+static void speedscope_profiles_read_word(struct speedscope *scope, enum json_stream_token value, char *text,
+                                          size_t size)
 {
 	if (value == STREAM_STRING)
 		speedscope_copy_text(scope, text, size);
@@ -174,7 +175,7 @@ static void read_profile_key(struct speedscope *scope, struct speedscope_profile
 	if (strcmp(key, "name") == 0)
 		*name = speedscope_text(scope, value);
 	else if (strcmp(key, "unit") == 0)
-		read_word(scope, value, one->unit, sizeof one->unit);
+		speedscope_profiles_read_word(scope, value, one->unit, sizeof one->unit);
 	else if (strcmp(key, "startValue") == 0)
 		(void)speedscope_number(scope, value, &one->start);
 	else if (strcmp(key, "endValue") == 0)
@@ -184,7 +185,7 @@ static void read_profile_key(struct speedscope *scope, struct speedscope_profile
 	else if (strcmp(key, "weights") == 0 && value == STREAM_ARRAY_BEGIN && !one->is_evented)
 		read_weights(scope, one);
 	else if (strcmp(key, "events") == 0 && value == STREAM_ARRAY_BEGIN)
-		read_events(scope, one);
+		speedscope_profiles_read_events(scope, one);
 	else {
 		if (one->is_evented && (strcmp(key, "samples") == 0 || strcmp(key, "weights") == 0))
 			speedscope_note(scope, SPEEDSCOPE_BOTH);

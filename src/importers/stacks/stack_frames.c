@@ -90,7 +90,8 @@ uint32_t stack_frame_file(struct model *model, const char *file, size_t length)
 	return intern_add(&model->strings, text);
 }
 
-static void set_place(struct model *model, struct stack_node *node, const char *file, size_t length, const char *line)
+static void stack_frames_set_place(struct model *model, struct stack_node *node, const char *file, size_t length,
+                                   const char *line)
 {
 	node->file = stack_frame_file(model, file, length);
 	node->line = line ? (uint32_t)strtoul(line, NULL, 10) : 0;
@@ -104,7 +105,7 @@ static bool is_kineto(struct model *model, const char *text, struct stack_node *
 		const char *end = bracket + 1 + digits;
 		if (!is_digits(bracket + 1, digits) || (strncmp(end, "): ", 3) != 0 && strncmp(end, "):_", 3) != 0))
 			continue;
-		set_place(model, node, text, (size_t)(bracket - text), bracket + 1);
+		stack_frames_set_place(model, node, text, (size_t)(bracket - text), bracket + 1);
 		node->frame = intern_add(&model->strings, end + 3);
 		return true;
 	}
@@ -123,7 +124,7 @@ static bool is_pyspy(struct model *model, const char *text, struct stack_node *n
 	size_t file_length = (size_t)((line ? line : end) - file);
 	if (!file_length || (!line && *file != '<' && !memchr(file, '.', file_length)))
 		return false;
-	set_place(model, node, file, file_length, line ? line + 1 : NULL);
+	stack_frames_set_place(model, node, file, file_length, line ? line + 1 : NULL);
 	node->frame = intern_add_n(&model->strings, text, (size_t)(bracket - 1 - text));
 	return true;
 }
@@ -134,7 +135,7 @@ static bool is_austin(struct model *model, const char *text, struct stack_node *
 	const char *end = strstr(text, ".py:"), *line = strrchr(text, ':');
 	if (!end || line <= end + 4 || !is_digits(line + 1, strlen(line + 1)))
 		return false;
-	set_place(model, node, text, (size_t)(end + 3 - text), line + 1);
+	stack_frames_set_place(model, node, text, (size_t)(end + 3 - text), line + 1);
 	node->frame = intern_add_n(&model->strings, end + 4, (size_t)(line - end - 4));
 	return true;
 }

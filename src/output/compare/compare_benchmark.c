@@ -54,7 +54,8 @@ static void add_extra(struct json_writer *json, const struct compare_output *of)
 	buffer_release(&text);
 }
 
-static void add_entry(struct json_writer *json, const struct compare_output *of, int row, double value)
+static void compare_benchmark_add_entry(struct json_writer *json, const struct compare_output *of, int row,
+                                        double value)
 {
 	const struct table *metrics = &of->comparison->metrics;
 	char from[UNITS_BYTES], to[UNITS_BYTES];
@@ -92,7 +93,7 @@ void compare_benchmark(struct buffer *out, const struct compare_output *of, bool
 		bool is_higher = !strcmp(compare_text(metrics, row, METRIC_BETTER), "higher");
 
 		if (is_higher == is_bigger_better && table_number(metrics, row, METRIC_NEW, &value) && isfinite(value))
-			add_entry(&json, of, row, value);
+			compare_benchmark_add_entry(&json, of, row, value);
 	}
 	json_array_end(&json);
 	buffer_add_text(out, "\n");

@@ -40,18 +40,18 @@ static bool both(const struct comparison *comparison, const char *name, double f
 	return true;
 }
 
-static void add_missing(struct buffer *out, const char *title)
+static void compare_canary_add_missing(struct buffer *out, const char *title)
 {
 	buffer_printf(out, "%-25s %15s %15s %15s\n", title, "N/A", "N/A", "N/A");
 }
 
-static void add_change(struct buffer *out, const struct comparison *comparison, const char *title, const char *metric,
-                       double factor, int decimals)
+static void compare_canary_add_change(struct buffer *out, const struct comparison *comparison, const char *title,
+                                      const char *metric, double factor, int decimals)
 {
 	double base, new;
 
 	if (!both(comparison, metric, factor, &base, &new))
-		add_missing(out, title);
+		compare_canary_add_missing(out, title);
 	else if (base != 0)
 		buffer_printf(out, "%-25s %15.*f %15.*f %+14.1f%%\n", title, decimals, base, decimals, new,
 		              (new - base) / base * 100);
@@ -59,7 +59,7 @@ static void add_change(struct buffer *out, const struct comparison *comparison, 
 		buffer_printf(out, "%-25s %15.*f %15.*f %15s\n", title, decimals, base, decimals, new, "N/A");
 }
 
-static void add_memory(struct buffer *out, const struct comparison *comparison)
+static void compare_canary_add_memory(struct buffer *out, const struct comparison *comparison)
 {
 	double base, new;
 
@@ -67,7 +67,7 @@ static void add_memory(struct buffer *out, const struct comparison *comparison)
 	    both(comparison, "peak_memory", 1 / MIB, &base, &new))
 		buffer_printf(out, "%-25s %15.0f %15.0f %+14.0f\n", "Memory (MB)", base, new, new - base);
 	else
-		add_missing(out, "Memory (MB)");
+		compare_canary_add_missing(out, "Memory (MB)");
 }
 
 /* Of all rows of a level: the time of a mean step, in ms. */
@@ -103,7 +103,7 @@ static void add_profiled(struct buffer *out, const struct comparison *comparison
 }
 
 /* Names in it are of the program: nothing of them reaches the terminal as a command. */
-static void add_line(struct buffer *out, const char *text)
+static void compare_canary_add_line(struct buffer *out, const char *text)
 {
 	if (!text[0])
 		return;
@@ -118,17 +118,17 @@ void compare_canary(struct buffer *out, const struct compare_output *of)
 	add_banner(out, "COMPARISON: Baseline vs Current Run");
 	buffer_printf(out, "%-25s %15s %15s %15s\n", "Metric", "Baseline", "Current", "Change");
 	add_rule(out, '-', 70);
-	add_change(out, of->comparison, "Step time (s)", "step_time_mean", 1e-9, 4);
-	add_change(out, of->comparison, "Tokens/sec", "tokens_per_s", 1, 0);
-	add_memory(out, of->comparison);
+	compare_canary_add_change(out, of->comparison, "Step time (s)", "step_time_mean", 1e-9, 4);
+	compare_canary_add_change(out, of->comparison, "Tokens/sec", "tokens_per_s", 1, 0);
+	compare_canary_add_memory(out, of->comparison);
 	add_banner(out, "PROFILER COMPARISON");
 	buffer_printf(out, "%-25s %15s %15s\n", "Metric", "Baseline", "Current");
 	add_rule(out, '-', 55);
 	add_profiled(out, of->comparison, "CUDA time (ms)", "profiled_device_time", "kernel");
 	add_profiled(out, of->comparison, "CPU time (ms)", "profiled_host_time", "operator");
 	add_banner(out, "DIAGNOSIS");
-	add_line(out, compare_text(verdict, 0, COMPARISON_SENTENCE));
+	compare_canary_add_line(out, compare_text(verdict, 0, COMPARISON_SENTENCE));
 	if (!strstr(compare_text(verdict, 0, COMPARISON_SENTENCE), compare_text(verdict, 0, COMPARISON_EXPLANATION)))
-		add_line(out, compare_text(verdict, 0, COMPARISON_EXPLANATION));
-	add_line(out, compare_text(verdict, 0, COMPARISON_CAUSE));
+		compare_canary_add_line(out, compare_text(verdict, 0, COMPARISON_EXPLANATION));
+	compare_canary_add_line(out, compare_text(verdict, 0, COMPARISON_CAUSE));
 }

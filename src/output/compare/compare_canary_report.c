@@ -43,8 +43,8 @@ static const char *status_of(const char *result)
 	return strcmp(result, LIMIT_NOT_MEASURED) != 0 ? "warn" : "skip";
 }
 
-static void add_number(struct json_writer *json, const char *key, const struct table *table, int row, int column,
-                       double unit)
+static void canary_report_add_number(struct json_writer *json, const char *key, const struct table *table, int row,
+                                     int column, double unit)
 {
 	double value;
 
@@ -67,11 +67,11 @@ static void add_check(struct json_writer *json, const struct compare_output *of,
 	json_key(json, "name"), json_string(json, check->name);
 	json_key(json, "status"), json_string(json, status_of(compare_text(limits, row, CHECKED_RESULT)));
 	json_key(json, "message"), json_string(json, compare_text(limits, row, CHECKED_MESSAGE));
-	add_number(json, "baseline_value", metrics, metric, METRIC_BASE, check->unit);
-	add_number(json, "current_value", metrics, metric, METRIC_NEW, check->unit);
-	add_number(json, "threshold", limits, row, CHECKED_MOST, 1);
-	add_number(json, "delta", metrics, metric, METRIC_DELTA, check->unit);
-	add_number(json, "delta_pct", metrics, metric, METRIC_RATIO, 0.01);
+	canary_report_add_number(json, "baseline_value", metrics, metric, METRIC_BASE, check->unit);
+	canary_report_add_number(json, "current_value", metrics, metric, METRIC_NEW, check->unit);
+	canary_report_add_number(json, "threshold", limits, row, CHECKED_MOST, 1);
+	canary_report_add_number(json, "delta", metrics, metric, METRIC_DELTA, check->unit);
+	canary_report_add_number(json, "delta_pct", metrics, metric, METRIC_RATIO, 0.01);
 	json_object_end(json);
 }
 
@@ -84,7 +84,7 @@ static const char *run_of(const struct table *runs, const char *side)
 	return "";
 }
 
-static bool is_of(const struct table *differences, int row, const char *kind)
+static bool canary_report_is_of(const struct table *differences, int row, const char *kind)
 {
 	return !strcmp(compare_text(differences, row, DIFFERENCE_KIND), kind);
 }
@@ -105,12 +105,13 @@ static void add_environment(struct json_writer *json, const struct table *differ
 	bool is_same = true;
 
 	for (int row = 0; row < differences->row_count; row++)
-		is_same &= !is_of(differences, row, "hardware");
+		is_same &= !canary_report_is_of(differences, row, "hardware");
 	json_key(json, "env_compatible"), json_bool(json, is_same);
 	json_key(json, "env_warnings");
 	json_array_begin(json);
 	for (int row = 0; row < differences->row_count; row++)
-		if (is_of(differences, row, "hardware") || is_of(differences, row, "software"))
+		if (canary_report_is_of(differences, row, "hardware") ||
+		    canary_report_is_of(differences, row, "software"))
 			add_warning(json, differences, row);
 	json_array_end(json);
 }

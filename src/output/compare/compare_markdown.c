@@ -45,7 +45,7 @@ static bool is_unchanged(const struct table *metrics, int row)
 }
 
 /* Adds the row when there is room for it and for the end of the page. */
-static void add_row(struct page *page, const struct buffer *row)
+static void compare_markdown_add_row(struct page *page, const struct buffer *row)
 {
 	if (page->out->length + row->length + ROOM_BYTES <= page->most_bytes)
 		buffer_add(page->out, row->data, row->length);
@@ -86,7 +86,7 @@ static void add_metric(struct page *page, int row)
 		add_limits(&line, limits, compare_text(metrics, row, METRIC_NAME));
 	}
 	buffer_printf(&line, " | %s |\n", compare_text(metrics, row, METRIC_RESULT));
-	add_row(page, &line);
+	compare_markdown_add_row(page, &line);
 	buffer_release(&line);
 }
 
@@ -99,7 +99,7 @@ static void add_sentence(struct page *page, const char *label, const char *text)
 	buffer_add_text(page->out, "\n");
 }
 
-static void add_metrics(struct page *page)
+static void compare_markdown_add_metrics(struct page *page)
 {
 	const struct table *metrics = &page->of->comparison->metrics;
 	bool has_limits = page->of->gate->limits.row_count > 0;
@@ -142,7 +142,7 @@ static void add_broken(struct page *page)
 		buffer_add_text(&line, "\n");
 		buffer_add_text(page->out, is_first ? "\n" : "");
 		is_first = false;
-		add_row(page, &line);
+		compare_markdown_add_row(page, &line);
 	}
 	buffer_release(&line);
 }
@@ -162,7 +162,7 @@ static void add_difference(struct page *page, int row)
 	buffer_add_text(&line, " | ");
 	escape_markdown_code(&line, compare_text(differences, row, DIFFERENCE_NEW), NAME_CHARACTERS);
 	buffer_printf(&line, " | %s |\n", table_get(differences, row, DIFFERENCE_MATTERS)->b ? "yes" : "");
-	add_row(page, &line);
+	compare_markdown_add_row(page, &line);
 	buffer_release(&line);
 }
 
@@ -200,7 +200,7 @@ static void add_contribution(struct page *page, const struct table *contribution
 		buffer_printf(&line, "%s%s |\n", value > 0 ? "+" : "", show(delta, value));
 	else
 		buffer_add_text(&line, "- |\n");
-	add_row(page, &line);
+	compare_markdown_add_row(page, &line);
 	buffer_release(&line);
 }
 
@@ -253,11 +253,11 @@ static void add_function(struct page *page, int row)
 	add_share(&line, functions, row, FUNCTIONS_NEW_SELF_RATIO);
 	buffer_printf(&line, " | %+.1f | %+.1f |\n", 100 * table_get(functions, row, FUNCTIONS_SELF_CHANGE)->d,
 	              100 * table_get(functions, row, FUNCTIONS_TOTAL_CHANGE)->d);
-	add_row(page, &line);
+	compare_markdown_add_row(page, &line);
 	buffer_release(&line);
 }
 
-static void add_functions(struct page *page)
+static void compare_markdown_add_functions(struct page *page)
 {
 	const struct table *functions = &page->of->comparison->functions;
 	int changed = 0;
@@ -304,7 +304,7 @@ static void add_quantity(struct page *page, int row)
 		buffer_add_text(&line, " | - | - | ");
 	escape_markdown(&line, compare_text(telemetry, row, TELEMETRY_CHANGE_UNIT), NAME_CHARACTERS);
 	buffer_printf(&line, " | %s |\n", compare_text(telemetry, row, TELEMETRY_CHANGE_RESULT));
-	add_row(page, &line);
+	compare_markdown_add_row(page, &line);
 	buffer_release(&line);
 }
 
@@ -343,7 +343,7 @@ static void add_marker(struct page *page)
 	buffer_add_text(page->out, " -->\n");
 }
 
-static void add_verdict(struct page *page)
+static void compare_markdown_add_verdict(struct page *page)
 {
 	const struct table *verdict = &page->of->comparison->verdict;
 
@@ -373,8 +373,8 @@ void compare_markdown(struct buffer *out, const struct compare_output *of, size_
 	const struct table *verdict = &of->comparison->verdict;
 
 	add_marker(&page);
-	add_verdict(&page);
-	add_metrics(&page);
+	compare_markdown_add_verdict(&page);
+	compare_markdown_add_metrics(&page);
 	add_broken(&page);
 	add_sentence(&page, "Explained by: ", compare_text(verdict, 0, COMPARISON_EXPLANATION));
 	add_sentence(&page, "Where it went: ", compare_text(verdict, 0, COMPARISON_CAUSE));
@@ -384,7 +384,7 @@ void compare_markdown(struct buffer *out, const struct compare_output *of, size_
 	add_differences(&page);
 	add_levels(&page, &of->comparison->contributions, of->comparison->is_whole ? "the whole recording" : "a step");
 	add_levels(&page, &of->comparison->memory, "the peak of memory");
-	add_functions(&page);
+	compare_markdown_add_functions(&page);
 	add_telemetry(&page);
 	add_end(&page);
 	demangler_release(&page.demangler);

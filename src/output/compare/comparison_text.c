@@ -21,8 +21,8 @@
 
 /* ---- the verdict ---- */
 
-static void add_line(struct buffer *out, const struct table *verdict, const char *label, int column,
-                     const struct text_style *style)
+static void comparison_text_add_line(struct buffer *out, const struct table *verdict, const char *label, int column,
+                                     const struct text_style *style)
 {
 	struct buffer clean;
 
@@ -35,7 +35,8 @@ static void add_line(struct buffer *out, const struct table *verdict, const char
 	buffer_release(&clean);
 }
 
-static void add_verdict(struct buffer *out, const struct comparison *comparison, const struct text_style *style)
+static void comparison_text_add_verdict(struct buffer *out, const struct comparison *comparison,
+                                        const struct text_style *style)
 {
 	const struct table *verdict = &comparison->verdict;
 	const char *result = table_text(verdict, 0, COMPARISON_RESULT);
@@ -48,14 +49,14 @@ static void add_verdict(struct buffer *out, const struct comparison *comparison,
 	text_wrapped(out, clean.data, 2, (int)strlen(result) + 2, style);
 	buffer_release(&clean);
 	if (strcmp(result, RESULT_NOT_COMPARABLE) != 0) /* it is in the sentence */
-		add_line(out, verdict, "because", COMPARISON_EXPLANATION, style);
-	add_line(out, verdict, "mostly", COMPARISON_CAUSE, style);
-	add_line(out, verdict, "to settle", COMPARISON_NEEDED, style);
-	add_line(out, verdict, "damaged", COMPARISON_DAMAGE, style);
-	add_line(out, verdict, "work", COMPARISON_WORK, style);
-	add_line(out, verdict, "unchecked", COMPARISON_UNCHECKED, style);
-	add_line(out, verdict, "noise", COMPARISON_NOISE, style);
-	add_line(out, verdict, "method", COMPARISON_METHOD, style);
+		comparison_text_add_line(out, verdict, "because", COMPARISON_EXPLANATION, style);
+	comparison_text_add_line(out, verdict, "mostly", COMPARISON_CAUSE, style);
+	comparison_text_add_line(out, verdict, "to settle", COMPARISON_NEEDED, style);
+	comparison_text_add_line(out, verdict, "damaged", COMPARISON_DAMAGE, style);
+	comparison_text_add_line(out, verdict, "work", COMPARISON_WORK, style);
+	comparison_text_add_line(out, verdict, "unchecked", COMPARISON_UNCHECKED, style);
+	comparison_text_add_line(out, verdict, "noise", COMPARISON_NOISE, style);
+	comparison_text_add_line(out, verdict, "method", COMPARISON_METHOD, style);
 }
 
 /* ---- metrics ---- */
@@ -90,7 +91,7 @@ static void set_value(struct table *view, int row, int column, const struct tabl
 	buffer_release(&text);
 }
 
-static void set_change(struct table *view, int row, const struct table *metrics, int metric)
+static void comparison_text_set_change(struct table *view, int row, const struct table *metrics, int metric)
 {
 	char text[UNITS_BYTES], from[UNITS_BYTES], to[UNITS_BYTES];
 	double change, low, high;
@@ -104,7 +105,7 @@ static void set_change(struct table *view, int row, const struct table *metrics,
 }
 
 /* Rows with units of their own become text. Those that nobody measured are named below. */
-static void add_metrics(struct buffer *out, const struct table *metrics, const struct text_style *style)
+static void comparison_text_add_metrics(struct buffer *out, const struct table *metrics, const struct text_style *style)
 {
 	static const char *const names[] = {"metric", "base", "new", "change", "95 %", "result"};
 	const char *missing = NULL;
@@ -125,7 +126,7 @@ static void add_metrics(struct buffer *out, const struct table *metrics, const s
 		table_set_text(&view, row, 0, table_text(metrics, metric, METRIC_TITLE));
 		set_value(&view, row, 1, metrics, metric, METRIC_BASE);
 		set_value(&view, row, 2, metrics, metric, METRIC_NEW);
-		set_change(&view, row, metrics, metric);
+		comparison_text_set_change(&view, row, metrics, metric);
 		table_set_text(&view, row, 5, table_text(metrics, metric, METRIC_RESULT));
 	}
 	view.note = metrics->note;
@@ -182,8 +183,8 @@ static const char *columns_of(const struct table *table)
 	               : "delta_ns,share_ratio,base_ns,new_ns,base_calls,new_calls,is_certain,name,note";
 }
 
-static void add_level(struct buffer *out, const struct table *contributions, int first, int end, bool is_long,
-                      const struct text_style *style)
+static void comparison_text_add_level(struct buffer *out, const struct table *contributions, int first, int end,
+                                      bool is_long, const struct text_style *style)
 {
 	bool is_bytes = contributions->columns[CONTRIBUTION_DELTA].unit == UNIT_BYTES;
 	struct table view;
@@ -229,14 +230,14 @@ static void add_levels(struct buffer *out, const struct table *contributions, bo
 		for (end = first + 1; end < contributions->row_count &&
 		                      !strcmp(table_text(contributions, end, CONTRIBUTION_LEVEL), level);)
 			end++;
-		add_level(out, contributions, first, end, is_long, style);
+		comparison_text_add_level(out, contributions, first, end, is_long, style);
 	}
 }
 
 /* ---- functions ---- */
 
-static void add_functions(struct buffer *out, const struct table *functions, bool is_long,
-                          const struct text_style *style)
+static void comparison_text_add_functions(struct buffer *out, const struct table *functions, bool is_long,
+                                          const struct text_style *style)
 {
 	struct table view;
 	int hidden;
@@ -304,7 +305,7 @@ static void add_telemetry(struct buffer *out, const struct table *telemetry, boo
 
 /* ---- all of it ---- */
 
-static void add_note(struct buffer *out, const struct table *table, const struct text_style *style)
+static void comparison_text_add_note(struct buffer *out, const struct table *table, const struct text_style *style)
 {
 	if (!table->note)
 		return;
@@ -312,8 +313,8 @@ static void add_note(struct buffer *out, const struct table *table, const struct
 	text_wrapped(out, table->note, 2, 2, style);
 }
 
-static void add_table(struct buffer *out, const struct table *table, const char *columns,
-                      const struct text_style *style)
+static void comparison_text_add_table(struct buffer *out, const struct table *table, const char *columns,
+                                      const struct text_style *style)
 {
 	if (!table->row_count)
 		return;
@@ -326,15 +327,15 @@ static void add_table(struct buffer *out, const struct table *table, const char 
 void comparison_text(struct buffer *out, const struct comparison *comparison, const struct table *limits, bool is_long,
                      const struct text_style *style)
 {
-	add_verdict(out, comparison, style);
-	add_metrics(out, &comparison->metrics, style);
-	add_table(out, limits, "limit,result,message", style);
-	add_table(out, &comparison->differences, "kind,fact,base,new,meaning", style);
+	comparison_text_add_verdict(out, comparison, style);
+	comparison_text_add_metrics(out, &comparison->metrics, style);
+	comparison_text_add_table(out, limits, "limit,result,message", style);
+	comparison_text_add_table(out, &comparison->differences, "kind,fact,base,new,meaning", style);
 	add_levels(out, &comparison->contributions, is_long, style);
 	add_levels(out, &comparison->memory, is_long, style);
-	add_note(out, &comparison->memory, style);
-	add_functions(out, &comparison->functions, is_long, style);
+	comparison_text_add_note(out, &comparison->memory, style);
+	comparison_text_add_functions(out, &comparison->functions, is_long, style);
 	add_telemetry(out, &comparison->telemetry, is_long, style);
-	add_table(out, &comparison->runs, "side,run,created,steps,warm_up_steps,step_ns,error_ratio,trend_ratio",
-	          style);
+	comparison_text_add_table(out, &comparison->runs,
+	                          "side,run,created,steps,warm_up_steps,step_ns,error_ratio,trend_ratio", style);
 }

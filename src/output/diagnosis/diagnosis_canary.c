@@ -27,7 +27,7 @@ static const char question[] =
 	"SELECT sum(self_device_ns) / 1e6 AS top, sum(CASE WHEN lower(name) LIKE '%copy%' THEN self_device_ns END) / 1e6 AS copies "
 	"FROM (SELECT name, self_device_ns FROM ops WHERE self_device_ns > 0 ORDER BY self_device_ns DESC LIMIT 10)";
 
-static enum status measure(struct report *report, struct quick *quick, struct error *err)
+static enum status diagnosis_canary_measure(struct report *report, struct quick *quick, struct error *err)
 {
 	const struct query_limits limits = {0};
 	struct query query;
@@ -122,7 +122,7 @@ static void add_title(struct buffer *out)
 	buffer_add_text(out, "\n" RULER "QUICK DIAGNOSIS\n" RULER);
 }
 
-static void add_block(struct buffer *out, const struct quick *quick)
+static void diagnosis_canary_add_block(struct buffer *out, const struct quick *quick)
 {
 	add_balance(out, quick);
 	add_copies(out, quick);
@@ -139,7 +139,7 @@ enum status diagnosis_canary_metrics(struct buffer *out, const struct compared_r
 		return STATUS_INPUT;
 	}
 	add_title(out);
-	add_block(out, &quick);
+	diagnosis_canary_add_block(out, &quick);
 	return STATUS_OK;
 }
 
@@ -148,7 +148,7 @@ enum status diagnosis_canary(struct buffer *out, const struct diagnosis *diagnos
 {
 	const char *headline = table_text(&diagnosis->verdict, 0, VERDICT_HEADLINE);
 	struct quick quick;
-	enum status status = measure(report, &quick, err);
+	enum status status = diagnosis_canary_measure(report, &quick, err);
 
 	if (status)
 		return status;
@@ -158,6 +158,6 @@ enum status diagnosis_canary(struct buffer *out, const struct diagnosis *diagnos
 	if (diagnosis->torn)
 		buffer_printf(out, "\nCANNOT TELL: %s\n", diagnosis->torn);
 	else
-		add_block(out, &quick);
+		diagnosis_canary_add_block(out, &quick);
 	return STATUS_OK;
 }

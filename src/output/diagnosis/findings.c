@@ -16,7 +16,7 @@
 #define HEAD_BYTES 1000 /* of a text that is longer than both */
 #define TAIL_BYTES 200
 
-static void add_line(struct buffer *out, const char *label, const char *text, const struct text_style *style)
+static void findings_add_line(struct buffer *out, const char *label, const char *text, const struct text_style *style)
 {
 	struct buffer clean;
 
@@ -52,7 +52,7 @@ static void add_saving(struct buffer *out, const struct table *findings, int row
 	say_saving(&text, findings, row, FINDING_SAVING, FINDING_RATIO, whole);
 	if (table_text(findings, row, FINDING_SAME))
 		buffer_printf(&text, "; may be the same time as %s", table_text(findings, row, FINDING_SAME));
-	add_line(out, "saves", text.data, style);
+	findings_add_line(out, "saves", text.data, style);
 	buffer_release(&text);
 }
 
@@ -64,15 +64,15 @@ static void add_finding(struct buffer *out, const struct table *findings, int ro
 	buffer_printf(out, "  %s   %s, %s confidence\n", table_text(findings, row, FINDING_TITLE),
 	              table_text(findings, row, FINDING_SEVERITY), table_text(findings, row, FINDING_CERTAINTY));
 	if (table_text(findings, row, FINDING_PLACE))
-		add_line(out, "where", table_text(findings, row, FINDING_PLACE), style);
+		findings_add_line(out, "where", table_text(findings, row, FINDING_PLACE), style);
 	if (table_text(findings, row, FINDING_EVIDENCE))
-		add_line(out, "evidence", table_text(findings, row, FINDING_EVIDENCE), style);
+		findings_add_line(out, "evidence", table_text(findings, row, FINDING_EVIDENCE), style);
 	add_saving(out, findings, row, whole, style);
-	add_line(out, "try", table_text(findings, row, FINDING_ADVICE), style);
-	add_line(out, "wrong if", table_text(findings, row, FINDING_WRONG), style);
+	findings_add_line(out, "try", table_text(findings, row, FINDING_ADVICE), style);
+	findings_add_line(out, "wrong if", table_text(findings, row, FINDING_WRONG), style);
 }
 
-static int count_of(const struct table *table, int column, const char *text)
+static int findings_count_of(const struct table *table, int column, const char *text)
 {
 	int count = 0;
 
@@ -94,7 +94,7 @@ static void add_headline(struct buffer *out, const char *headline, const struct 
 	buffer_release(&clean);
 }
 
-static void add_verdict(struct buffer *out, const struct table *verdict, const struct text_style *style)
+static void findings_add_verdict(struct buffer *out, const struct table *verdict, const struct text_style *style)
 {
 	add_headline(out, table_text(verdict, 0, VERDICT_HEADLINE), style);
 	text_heading(out, table_text(verdict, 0, VERDICT_VERDICT), style);
@@ -116,9 +116,9 @@ static void add_verdict(struct buffer *out, const struct table *verdict, const s
 
 static void add_counts(struct buffer *out, const struct diagnosis *diagnosis)
 {
-	int problems = count_of(&diagnosis->findings, FINDING_SEVERITY, "problem");
-	int hints = count_of(&diagnosis->findings, FINDING_SEVERITY, "hint");
-	int quiet = count_of(&diagnosis->checks, CHECK_RESULT, CHECK_NOTHING);
+	int problems = findings_count_of(&diagnosis->findings, FINDING_SEVERITY, "problem");
+	int hints = findings_count_of(&diagnosis->findings, FINDING_SEVERITY, "hint");
+	int quiet = findings_count_of(&diagnosis->checks, CHECK_RESULT, CHECK_NOTHING);
 
 	buffer_printf(out, "\n%d problem%s, %d hint%s; %d rule%s found nothing\n", problems, problems == 1 ? "" : "s",
 	              hints, hints == 1 ? "" : "s", quiet, quiet == 1 ? "" : "s");
@@ -195,7 +195,7 @@ void findings_text(struct buffer *out, const struct diagnosis *diagnosis, const 
 	const struct table *findings = &diagnosis->findings;
 	bool is_unknown = !strcmp(table_text(&diagnosis->verdict, 0, VERDICT_VERDICT), "unknown");
 
-	add_verdict(out, &diagnosis->verdict, style);
+	findings_add_verdict(out, &diagnosis->verdict, style);
 	for (int row = 0; row < findings->row_count; row++)
 		add_finding(out, findings, row, table_text(&diagnosis->verdict, 0, VERDICT_SAVING_OF), style);
 	if (!findings->row_count && !is_unknown)

@@ -19,14 +19,14 @@ struct sarif_place {
 	int64_t line;
 };
 
-static const char *text_of(const struct table *table, int row, int column)
+static const char *findings_sarif_text_of(const struct table *table, int row, int column)
 {
 	const char *text = table_text(table, row, column);
 
 	return text ? text : "";
 }
 
-static bool set_place(struct sarif_place *place, const char *file, size_t length, int64_t line)
+static bool findings_sarif_set_place(struct sarif_place *place, const char *file, size_t length, int64_t line)
 {
 	if (!length || length >= sizeof(place->file))
 		return false;
@@ -49,7 +49,7 @@ static bool find_line(const char *text, struct sarif_place *place)
 	line = strtoll(suffix + 4, &end, 10);
 	while (begin > text && !(begin[-1] == ' ' && begin - 1 > text && strchr(":,", begin[-2])))
 		begin--;
-	return line > 0 && *end == ')' && set_place(place, begin, (size_t)(suffix + 3 - begin), line);
+	return line > 0 && *end == ')' && findings_sarif_set_place(place, begin, (size_t)(suffix + 3 - begin), line);
 }
 
 /* The first word of the command line that ends in ".py". */
@@ -59,7 +59,7 @@ static bool find_script(const char *command, struct sarif_place *place)
 		size_t length = strcspn(word, " ");
 
 		if (length > 3 && !memcmp(word + length - 3, ".py", 3))
-			return set_place(place, word, length, 1);
+			return findings_sarif_set_place(place, word, length, 1);
 		word += length;
 		word += strspn(word, " ");
 	}
@@ -130,7 +130,7 @@ static void add_rules(struct json_writer *json, const struct rule_set *rules)
 	json_array_end(json);
 }
 
-static void add_number(struct json_writer *json, const struct table *findings, int row, int column)
+static void findings_sarif_add_number(struct json_writer *json, const struct table *findings, int row, int column)
 {
 	double value;
 
@@ -156,24 +156,27 @@ static void add_fingerprint(struct json_writer *json, const char *rule, const ch
 
 static void add_result(struct json_writer *json, const struct table *findings, int row, const struct sarif_place *other)
 {
-	const char *rule = text_of(findings, row, FINDING_RULE), *where = text_of(findings, row, FINDING_PLACE);
+	const char *rule = findings_sarif_text_of(findings, row, FINDING_RULE),
+		   *where = findings_sarif_text_of(findings, row, FINDING_PLACE);
 	struct sarif_place line;
 	struct buffer text;
 
 	buffer_init(&text, 1 << 20);
-	buffer_printf(&text, "%s: %s. Try: %s", text_of(findings, row, FINDING_TITLE),
-	              text_of(findings, row, FINDING_EVIDENCE), text_of(findings, row, FINDING_ADVICE));
+	buffer_printf(&text, "%s: %s. Try: %s", findings_sarif_text_of(findings, row, FINDING_TITLE),
+	              findings_sarif_text_of(findings, row, FINDING_EVIDENCE),
+	              findings_sarif_text_of(findings, row, FINDING_ADVICE));
 	json_object_begin(json);
 	json_key(json, "ruleId"), json_string(json, rule);
 	json_key(json, "level");
-	json_string(json, !strcmp(text_of(findings, row, FINDING_SEVERITY), "problem") ? "warning" : "note");
+	json_string(json,
+	            !strcmp(findings_sarif_text_of(findings, row, FINDING_SEVERITY), "problem") ? "warning" : "note");
 	add_message(json, "message", text.data);
 	add_location(json, where, find_line(where, &line) ? &line : other);
 	add_fingerprint(json, rule, where);
 	json_key(json, "properties"), json_object_begin(json);
-	add_number(json, findings, row, FINDING_SAVING);
-	add_number(json, findings, row, FINDING_RATIO);
-	add_number(json, findings, row, FINDING_CONFIDENCE);
+	findings_sarif_add_number(json, findings, row, FINDING_SAVING);
+	findings_sarif_add_number(json, findings, row, FINDING_RATIO);
+	findings_sarif_add_number(json, findings, row, FINDING_CONFIDENCE);
 	json_key(json, findings->columns[FINDING_SAME].name);
 	if (table_text(findings, row, FINDING_SAME))
 		json_string(json, table_text(findings, row, FINDING_SAME));
@@ -190,8 +193,8 @@ void findings_sarif(struct buffer *out, const struct diagnosis *diagnosis, const
 	struct json_writer json;
 	struct sarif_place other;
 
-	if (!find_script(command, &other) && !set_place(&other, input, strlen(input), 1))
-		set_place(&other, "trace", 5, 1);
+	if (!find_script(command, &other) && !findings_sarif_set_place(&other, input, strlen(input), 1))
+		findings_sarif_set_place(&other, "trace", 5, 1);
 	json_writer_init(&json, out, JSON_PRETTY);
 	json_object_begin(&json);
 	json_key(&json, "$schema"), json_string(&json, SCHEMA);
@@ -210,9 +213,11 @@ void findings_sarif(struct buffer *out, const struct diagnosis *diagnosis, const
 	json_array_end(&json);
 	json_key(&json, "properties"), json_object_begin(&json);
 	if (table_text(&diagnosis->verdict, 0, VERDICT_HEADLINE))
-		json_key(&json, "headline"), json_string(&json, text_of(&diagnosis->verdict, 0, VERDICT_HEADLINE));
-	json_key(&json, "verdict"), json_string(&json, text_of(&diagnosis->verdict, 0, VERDICT_VERDICT));
-	json_key(&json, "sentence"), json_string(&json, text_of(&diagnosis->verdict, 0, VERDICT_SENTENCE));
+		json_key(&json, "headline"),
+			json_string(&json, findings_sarif_text_of(&diagnosis->verdict, 0, VERDICT_HEADLINE));
+	json_key(&json, "verdict"), json_string(&json, findings_sarif_text_of(&diagnosis->verdict, 0, VERDICT_VERDICT));
+	json_key(&json, "sentence"),
+		json_string(&json, findings_sarif_text_of(&diagnosis->verdict, 0, VERDICT_SENTENCE));
 	json_object_end(&json);
 	json_object_end(&json), json_array_end(&json), json_object_end(&json);
 	buffer_add_text(out, "\n");

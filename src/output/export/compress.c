@@ -67,7 +67,7 @@ static void set_failure(struct output *output, int number)
 	__atomic_store_n(&output->failure, number, __ATOMIC_RELAXED);
 }
 
-static bool write_all(void *opaque, const char *bytes, size_t length)
+static bool compress_write_all(void *opaque, const char *bytes, size_t length)
 {
 	struct output *output = opaque;
 
@@ -92,8 +92,8 @@ static void consume(struct output *output, const char *bytes, size_t length, boo
 	if (output_is_failed(output))
 		return;
 	if (!output->codec)
-		write_all(output, bytes, length);
-	else if (!output->codec->feed(output->state, bytes, length, is_last, write_all, output) &&
+		compress_write_all(output, bytes, length);
+	else if (!output->codec->feed(output->state, bytes, length, is_last, compress_write_all, output) &&
 	         !output_is_failed(output))
 		set_failure(output, -1);
 }
@@ -150,7 +150,7 @@ static char *temporary_name(const char *path)
 	return name;
 }
 
-static enum status open_file(struct output *output, struct error *err)
+static enum status compress_open_file(struct output *output, struct error *err)
 {
 	struct stat info;
 
@@ -174,7 +174,7 @@ static enum status open_file(struct output *output, struct error *err)
 	return STATUS_OK;
 }
 
-static void release(struct output *output)
+static void compress_release(struct output *output)
 {
 	if (output->temporary)
 		unlink(output->temporary);
@@ -207,7 +207,7 @@ static struct output *allocate(const char *path)
 	for (size_t i = 0; i < BLOCK_COUNT; i++) {
 		output->blocks[i] = malloc(OUTPUT_BLOCK_BYTES);
 		if (!output->blocks[i] || !output->path) {
-			release(output);
+			compress_release(output);
 			return NULL;
 		}
 	}
@@ -224,7 +224,7 @@ enum status output_open(const char *path, struct output **result, struct error *
 	if (strcmp(path, "-") == 0)
 		output->fd = STDOUT_FILENO;
 	else
-		status = open_file(output, err);
+		status = compress_open_file(output, err);
 	output->codec = find_codec(path);
 	if (status == STATUS_OK && output->codec) {
 		output->state = output->codec->open();
@@ -234,7 +234,7 @@ enum status output_open(const char *path, struct output **result, struct error *
 	if (status == STATUS_OK && pthread_create(&output->thread, NULL, write_blocks, output) != 0)
 		status = error_set(err, STATUS_ENVIRONMENT, "cannot start a thread");
 	if (status != STATUS_OK) {
-		release(output);
+		compress_release(output);
 		return status;
 	}
 	output->has_thread = true;
@@ -319,7 +319,7 @@ void writer_printf(struct writer *w, const char *format, ...)
 
 /* ---- close ------------------------------------------------------------------------------------------------------------ */
 
-static void join(struct output *output)
+static void compress_join(struct output *output)
 {
 	if (!output->has_thread)
 		return;
@@ -384,13 +384,13 @@ enum status output_close(struct output *output, uint64_t *bytes_file, struct err
 {
 	enum status status = STATUS_OK;
 
-	join(output);
+	compress_join(output);
 	if (output->failure)
 		status = failure_status(output, output->failure, err);
 	else if ((output->is_atomic && !give_name(output)) || !finish_file(output))
 		status = failure_status(output, errno, err);
 	*bytes_file = output->bytes_file;
-	release(output);
+	compress_release(output);
 	return status;
 }
 
@@ -399,6 +399,6 @@ void output_abort(struct output *output)
 	if (!output)
 		return;
 	set_failure(output, -1); /* the thread only empties the ring from here on */
-	join(output);
-	release(output);
+	compress_join(output);
+	compress_release(output);
 }

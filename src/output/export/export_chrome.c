@@ -349,7 +349,7 @@ static void visit_row(struct chrome_lane *lane, struct span_chunk *chunk, uint32
 	put_slice(lane, chunk, index);
 }
 
-static void visit_chunk(struct chrome_lane *lane, struct span_chunk *chunk)
+static void chrome_visit_chunk(struct chrome_lane *lane, struct span_chunk *chunk)
 {
 	struct chrome *chrome = lane->chrome;
 	uint32_t process = chrome->model->tracks[lane->track]->process;
@@ -411,7 +411,7 @@ static void write_track(struct chrome *chrome, uint32_t number)
 	chrome_python(chrome, number); /* before the operators, which they are around */
 	lane_begin(lane, 0);
 	for (uint32_t i = 0; i < track->chunk_count && !output_is_failed(chrome->w.output); i++)
-		visit_chunk(lane, track->chunks[i]);
+		chrome_visit_chunk(lane, track->chunks[i]);
 	visit_overflow(lane);
 	lane_release(&lane->lane);
 	free(lane);
@@ -474,7 +474,7 @@ uint64_t chrome_last_id(const struct chrome *chrome)
 	return tracks ? chrome->ids.first_id[tracks - 1] + chrome->model->tracks[tracks - 1]->span_count - 1 : 0;
 }
 
-static void write_all(struct chrome *chrome, struct output *output)
+static void chrome_write_all(struct chrome *chrome, struct output *output)
 {
 	const struct model *model = chrome->model;
 
@@ -511,7 +511,7 @@ static void limit_bytes(struct chrome *chrome)
 	step_bytes_init(&steps, chrome->model);
 	chrome->account = &steps;
 	chrome->result = &unused;
-	write_all(chrome, nowhere);
+	chrome_write_all(chrome, nowhere);
 	chrome->account = NULL;
 	chrome->result = result;
 	export_limit(&steps, output_raw_bytes(nowhere), &chrome->selection, chrome->options, result);
@@ -533,7 +533,7 @@ static enum status chrome_write(const struct model *model, const char *path, con
 	chrome_init(&chrome, model, options, result);
 	if (options->max_bytes > 0)
 		limit_bytes(&chrome);
-	write_all(&chrome, output);
+	chrome_write_all(&chrome, output);
 	result->bytes_raw = output_raw_bytes(output);
 	if (result->bytes_raw > VIEWERS_BYTES)
 		export_note(result,

@@ -221,7 +221,7 @@ static void put_launch(struct arg_list *list, uint32_t string)
 	put_launch_texts(list, &config);
 }
 
-static void put_value(struct arg_list *list, const struct span_arg *arg)
+static void chrome_args_put_value(struct arg_list *list, const struct span_arg *arg)
 {
 	struct writer *w = &list->chrome->w;
 
@@ -303,7 +303,7 @@ static bool as_integer(const struct span_arg *arg, int64_t *value)
 }
 
 /* What a program put under a key that means something else to readers keeps its value under another one. */
-static void put_arg(struct arg_list *list, const struct span_arg *arg)
+static void chrome_args_put_arg(struct arg_list *list, const struct span_arg *arg)
 {
 	const char *key = model_text(list->chrome->model, arg->key);
 	struct writer *w = &list->chrome->w;
@@ -321,7 +321,7 @@ static void put_arg(struct arg_list *list, const struct span_arg *arg)
 	if (has_integer)
 		writer_printf(w, "%" PRId64, value);
 	else
-		put_value(list, arg);
+		chrome_args_put_value(list, arg);
 }
 
 static void put_further(struct arg_list *list, const struct chrome_span *span, uint32_t *next)
@@ -335,7 +335,7 @@ static void put_further(struct arg_list *list, const struct chrome_span *span, u
 			return;
 		if (is_own_key(model_text(model, arg->key)) || put_input_type(list, arg, span))
 			continue;
-		put_arg(list, arg);
+		chrome_args_put_arg(list, arg);
 	}
 }
 

@@ -482,7 +482,7 @@ static void account(struct chrome *chrome, uint32_t process, int64_t time_ns, ui
 		step_bytes_add(chrome->account, process, time_ns, writer_count(&chrome->w) - before);
 }
 
-static void put_series(struct chrome *chrome, const struct value_series *series)
+static void chrome_parts_put_series(struct chrome *chrome, const struct value_series *series)
 {
 	struct track_ids ids = {chrome->ids.process_pid[series->process], 0};
 	struct writer *w = &chrome->w;
@@ -515,7 +515,7 @@ void chrome_values(struct chrome *chrome)
 {
 	for (uint32_t i = 0; i < chrome->model->series_count; i++)
 		if (chrome_has_process(chrome, chrome->model->series[i]->process))
-			put_series(chrome, chrome->model->series[i]);
+			chrome_parts_put_series(chrome, chrome->model->series[i]);
 }
 
 void chrome_marks(struct chrome *chrome)

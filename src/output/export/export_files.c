@@ -55,7 +55,7 @@ static int32_t lowest_rank(const struct model *model, const struct process *besi
 }
 
 /* The rank whose file the process goes into, -1 when no process has any. */
-static int32_t rank_of(const struct model *model, uint32_t number)
+static int32_t export_files_rank_of(const struct model *model, uint32_t number)
 {
 	const struct process *process = &model->processes[number];
 	int32_t lowest;
@@ -98,7 +98,7 @@ static struct export_file *file_of(struct export_files *files, const struct mode
 	return file;
 }
 
-static int compare_files(const void *left, const void *right)
+static int export_files_compare_files(const void *left, const void *right)
 {
 	const struct export_file *a = left, *b = right;
 
@@ -109,7 +109,7 @@ void export_files_init(struct export_files *files, const struct model *model)
 {
 	*files = (struct export_files){0};
 	for (uint32_t i = 0; i < model->processes_count; i++) {
-		struct export_file *file = file_of(files, model, rank_of(model, i));
+		struct export_file *file = file_of(files, model, export_files_rank_of(model, i));
 
 		file->processes[i] = true;
 		if (!file->name[0] || model->processes[i].rank == file->rank) {
@@ -120,7 +120,7 @@ void export_files_init(struct export_files *files, const struct model *model)
 		}
 	}
 	if (files->count)
-		qsort(files->files, files->count, sizeof(*files->files), compare_files);
+		qsort(files->files, files->count, sizeof(*files->files), export_files_compare_files);
 }
 
 void export_files_release(struct export_files *files)

@@ -98,7 +98,7 @@ static void put_process(struct export_folded *folded, uint32_t process, const st
 	stack_weights_release(&weights);
 }
 
-static bool is_wanted(const struct model *model, const struct export_options *options, uint32_t process)
+static bool export_folded_is_wanted(const struct model *model, const struct export_options *options, uint32_t process)
 {
 	bool has_any = !model->tells_profiled;
 	for (uint32_t i = 0; i < model->tracks_count && !has_any; i++)
@@ -119,13 +119,13 @@ static enum status folded_write(const struct model *model, const char *path, con
 	if (status != STATUS_OK)
 		return status;
 	for (uint32_t i = 0; i < model->processes_count; i++)
-		wanted += is_wanted(model, options, i) && model->processes[i].role != STEPSCOPE_ROLE_HOST;
+		wanted += export_folded_is_wanted(model, options, i) && model->processes[i].role != STEPSCOPE_ROLE_HOST;
 	struct export_folded folded = {.model = model, .w = writer_begin(output), .folder = python_folder(model)};
 	buffer_init(&folded.text, 1 << 20);
 	selection_init(&selection, model, options);
 	for (uint32_t i = 0; i < model->processes_count; i++) {
 		folded.process = wanted > 1 ? i : MODEL_NONE;
-		if (is_wanted(model, options, i))
+		if (export_folded_is_wanted(model, options, i))
 			put_process(&folded, i, &selection, result);
 	}
 	selection_release(&selection);

@@ -52,7 +52,7 @@ static int torch_category(uint8_t category)
 /* time_ns -1: was there before. */
 typedef void (*use_change)(void *context, int64_t time_ns, enum torch_action action, int64_t bytes, int category);
 
-static bool is_of(const struct timeline *timeline, const struct memory_event *event)
+static bool export_memory_is_of(const struct timeline *timeline, const struct memory_event *event)
 {
 	return event->process == timeline->process && event->device == timeline->device &&
 	       export_knows_total(timeline->model, event);
@@ -87,13 +87,13 @@ static void each_change(const struct timeline *timeline, use_change use, void *c
 	for (uint32_t i = 0; i < model->memory_count; i++) {
 		const struct memory_event *event = &model->memory[i];
 
-		if (is_of(timeline, event) && was_before(timeline, event))
+		if (export_memory_is_of(timeline, event) && was_before(timeline, event))
 			use(context, -1, ACTION_PREEXISTING, size_of(event), torch_category(event->category));
 	}
 	for (uint32_t i = 0; i < model->memory_count; i++) {
 		const struct memory_event *event = &model->memory[i];
 
-		if (is_of(timeline, event) && !was_before(timeline, event))
+		if (export_memory_is_of(timeline, event) && !was_before(timeline, event))
 			use_event(timeline, event, use, context);
 	}
 }
@@ -144,7 +144,8 @@ static void end_row(struct rows *rows)
 	rows->count++;
 }
 
-static void add_change(void *context, int64_t time_ns, enum torch_action action, int64_t bytes, int category)
+static void export_memory_add_change(void *context, int64_t time_ns, enum torch_action action, int64_t bytes,
+                                     int category)
 {
 	struct rows *rows = context;
 	int64_t time_us = time_ns < 0 ? -1 : time_ns / 1000;
@@ -161,7 +162,7 @@ static void add_change(void *context, int64_t time_ns, enum torch_action action,
 
 static void each_row(const struct timeline *timeline, struct rows *rows)
 {
-	each_change(timeline, add_change, rows);
+	each_change(timeline, export_memory_add_change, rows);
 	end_row(rows);
 }
 
@@ -416,8 +417,8 @@ static enum status choose_empty(struct timeline *timeline, const struct export_o
 }
 
 /* Without a wish the first device, else the host: as torch does. Of several processes the one that allocates most often. */
-static enum status choose(struct timeline *timeline, const struct export_options *options, struct export_result *result,
-                          struct error *err)
+static enum status export_memory_choose(struct timeline *timeline, const struct export_options *options,
+                                        struct export_result *result, struct error *err)
 {
 	const struct model *model = timeline->model;
 	uint64_t most = 0, others = 0;
@@ -469,7 +470,7 @@ static enum status memory_write(const struct model *model, const char *path, con
 	enum status status;
 
 	*result = (struct export_result){0};
-	status = choose(&timeline, options, result, err);
+	status = export_memory_choose(&timeline, options, result, err);
 	if (status == STATUS_OK)
 		status = output_open(path, &output, err);
 	if (status != STATUS_OK)

@@ -288,7 +288,7 @@ static void put_long_packet(struct perfetto_lane *lane, int64_t time_ns, const s
 	writer_bytes(&perfetto->w, event->data, event->length);
 }
 
-static void put_arg(struct perfetto *perfetto, struct proto *event, const struct span_arg *arg)
+static void perfetto_put_arg(struct perfetto *perfetto, struct proto *event, const struct span_arg *arg)
 {
 	struct proto annotation;
 
@@ -342,7 +342,7 @@ static void put_args(struct perfetto_lane *lane, struct proto *event, const stru
 		if (arg->track != lane->track || arg->row != chunk->first_row + index)
 			break;
 		if (count < MOST_ARGS && strcmp(model_text(model, arg->key), "shape") != 0)
-			put_arg(perfetto, event, arg);
+			perfetto_put_arg(perfetto, event, arg);
 	}
 }
 
@@ -444,7 +444,7 @@ static void visit_row(struct perfetto_lane *lane, struct span_chunk *chunk, uint
 		               writer_count(&perfetto->w) - before);
 }
 
-static void visit_chunk(struct perfetto_lane *lane, struct span_chunk *chunk)
+static void perfetto_visit_chunk(struct perfetto_lane *lane, struct span_chunk *chunk)
 {
 	struct perfetto *perfetto = lane->perfetto;
 	uint32_t process = perfetto->model->tracks[lane->track]->process;
@@ -507,7 +507,7 @@ static void write_track(struct perfetto *perfetto, uint32_t number)
 	perfetto->sequence++;
 	lane_begin(&lane, 0);
 	for (uint32_t i = 0; i < track->chunk_count && !output_is_failed(perfetto->w.output); i++)
-		visit_chunk(&lane, track->chunks[i]);
+		perfetto_visit_chunk(&lane, track->chunks[i]);
 	lane_end(&lane);
 	visit_overflow(&lane);
 	lane_release(&lane.lane);
@@ -515,7 +515,7 @@ static void write_track(struct perfetto *perfetto, uint32_t number)
 
 /* ---- file ---------------------------------------------------------------------------------------------------------------- */
 
-static void write_all(struct perfetto *perfetto, struct output *output)
+static void perfetto_write_all(struct perfetto *perfetto, struct output *output)
 {
 	const struct model *model = perfetto->model;
 
@@ -551,7 +551,7 @@ static void limit_bytes(struct perfetto *perfetto)
 	step_bytes_init(&steps, perfetto->model);
 	perfetto->account = &steps;
 	perfetto->result = &unused;
-	write_all(perfetto, nowhere);
+	perfetto_write_all(perfetto, nowhere);
 	perfetto->account = NULL;
 	perfetto->result = result;
 	export_limit(&steps, output_raw_bytes(nowhere), &perfetto->selection, perfetto->options, result);
@@ -587,7 +587,7 @@ static enum status perfetto_write(const struct model *model, const char *path, c
 	selection_init(&perfetto.selection, model, options);
 	if (options->max_bytes > 0)
 		limit_bytes(&perfetto);
-	write_all(&perfetto, output);
+	perfetto_write_all(&perfetto, output);
 	result->bytes_raw = output_raw_bytes(output);
 	export_note_left_out(result, model);
 	export_note_memory(result, model, options->processes);

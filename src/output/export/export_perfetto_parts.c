@@ -16,7 +16,7 @@
 
 /* ---- identities -------------------------------------------------------------------------------------------------------- */
 
-static uint64_t mix(uint64_t hash, uint64_t value)
+static uint64_t perfetto_parts_mix(uint64_t hash, uint64_t value)
 {
 	hash ^= value + 0x9e3779b97f4a7c15u + (hash << 6) + (hash >> 2);
 	hash = (hash ^ (hash >> 30)) * 0xbf58476d1ce4e5b9u;
@@ -27,15 +27,15 @@ static uint64_t mix(uint64_t hash, uint64_t value)
 /* The same in every export of the run, different in another run: files of several ranks can be merged. */
 uint64_t perfetto_uuid(const struct perfetto *perfetto, const char *what, uint32_t process, uint64_t number)
 {
-	uint64_t hash = mix(0, (uint64_t)perfetto->window.realtime_offset_ns);
+	uint64_t hash = perfetto_parts_mix(0, (uint64_t)perfetto->window.realtime_offset_ns);
 
 	if (process < perfetto->model->processes_count) {
-		hash = mix(hash, (uint64_t)perfetto->model->processes[process].pid);
-		hash = mix(hash, perfetto->model->processes[process].start_time);
+		hash = perfetto_parts_mix(hash, (uint64_t)perfetto->model->processes[process].pid);
+		hash = perfetto_parts_mix(hash, perfetto->model->processes[process].start_time);
 	}
 	for (; *what; what++)
-		hash = mix(hash, (unsigned char)*what);
-	hash = mix(mix(hash, process), number) & INT64_MAX;
+		hash = perfetto_parts_mix(hash, (unsigned char)*what);
+	hash = perfetto_parts_mix(perfetto_parts_mix(hash, process), number) & INT64_MAX;
 	return hash ? hash : 1;
 }
 
@@ -293,7 +293,7 @@ static void account(struct perfetto *perfetto, uint32_t process, int64_t time_ns
 		step_bytes_add(perfetto->account, process, time_ns, writer_count(&perfetto->w) - before);
 }
 
-static void put_series(struct perfetto *perfetto, const struct value_series *series, uint64_t uuid)
+static void perfetto_parts_put_series(struct perfetto *perfetto, const struct value_series *series, uint64_t uuid)
 {
 	for (uint32_t i = 0; i < series->count; i++) {
 		struct proto event;
@@ -334,7 +334,7 @@ void perfetto_values(struct perfetto *perfetto)
 		if (!perfetto_has_process(perfetto, series->process))
 			continue;
 		describe_series(perfetto, uuid, series);
-		put_series(perfetto, series, uuid);
+		perfetto_parts_put_series(perfetto, series, uuid);
 	}
 }
 

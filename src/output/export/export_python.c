@@ -60,7 +60,7 @@ static void close_frames(struct python_track *track, uint32_t first)
 }
 
 /* The frame or module that lies innermost around what begins now. */
-static uint64_t innermost(const struct python_track *track, const struct python_level *level)
+static uint64_t export_python_innermost(const struct python_track *track, const struct python_level *level)
 {
 	if (track->open_count > level->first)
 		return track->slices[track->open[track->open_count - 1]].id;
@@ -72,8 +72,8 @@ static void open_frame(struct python_track *track, const struct python_level *le
 {
 	MEMORY_GROW(track->slices, track->count, track->capacity, 1024);
 	MEMORY_GROW(track->open, track->open_count, track->open_capacity, 64);
-	track->slices[track->count] = (struct python_slice){frame, ++track->out->last_id, innermost(track, level),
-	                                                    start_ns, end_ns};
+	track->slices[track->count] = (struct python_slice){frame, ++track->out->last_id,
+	                                                    export_python_innermost(track, level), start_ns, end_ns};
 	track->open[track->open_count++] = track->count++;
 }
 
@@ -123,7 +123,7 @@ static void follow_stack(struct python_track *track, const struct python_level *
 		open_frame(track, level, path[count], start_ns, end_ns);
 }
 
-static void add_row(struct python_track *track, const struct span_chunk *chunk, uint32_t index)
+static void export_python_add_row(struct python_track *track, const struct span_chunk *chunk, uint32_t index)
 {
 	int64_t start_ns = chunk->start_ns[index], end_ns = start_ns + chunk->dur_ns[index];
 	bool has_stack = chunk->kind[index] == SPAN_OP || chunk->kind[index] == SPAN_MODULE;
@@ -135,7 +135,7 @@ static void add_row(struct python_track *track, const struct span_chunk *chunk, 
 	else
 		follow_stack(track, level, stack, start_ns, end_ns);
 	uint32_t row = chunk->first_row + index;
-	uint64_t around = innermost(track, level);
+	uint64_t around = export_python_innermost(track, level);
 	if (chunk->kind[index] == SPAN_MODULE) {
 		track->out->put_parent(track->out->context, row, around);
 		around = track->out->first_id + row;
@@ -163,7 +163,7 @@ void python_slices(const struct model *model, uint32_t number, const struct sele
 		const struct span_chunk *chunk = columns->chunks[c];
 		for (uint32_t i = 0; chunk->stack && i < chunk->count; i++)
 			if (!selection->intervals || selection_has_span(selection, model, columns->process, chunk, i))
-				add_row(&track, chunk, i);
+				export_python_add_row(&track, chunk, i);
 		if (!chunk->stack) { /* nothing in it was begun by Python */
 			close_frames(&track, 0);
 			track.level_count = 0;

@@ -61,7 +61,7 @@ void selection_release(struct selection *selection)
 }
 
 /* Leaves out every step numbered `first_dropped` or above, and what follows the beginning of such a step. */
-static void cut(struct selection *selection, const struct model *model, int64_t first_dropped)
+static void export_selection_cut(struct selection *selection, const struct model *model, int64_t first_dropped)
 {
 	bool was_everything = !selection->intervals;
 
@@ -117,7 +117,7 @@ bool selection_has_span(const struct selection *selection, const struct model *m
 
 /* ---- bytes per step ---------------------------------------------------------------------------------------------------- */
 
-static int compare_numbers(const void *left, const void *right)
+static int export_selection_compare_numbers(const void *left, const void *right)
 {
 	int64_t a = *(const int64_t *)left, b = *(const int64_t *)right;
 
@@ -134,7 +134,7 @@ void step_bytes_init(struct step_bytes *steps, const struct model *model)
 	for (uint32_t i = 0; i < count; i++)
 		steps->numbers[i] = model->steps[i].number;
 	if (count)
-		qsort(steps->numbers, count, sizeof(*steps->numbers), compare_numbers);
+		qsort(steps->numbers, count, sizeof(*steps->numbers), export_selection_compare_numbers);
 	for (uint32_t i = 0; i < count; i++)
 		if (i == 0 || steps->numbers[i] != steps->numbers[steps->count - 1])
 			steps->numbers[steps->count++] = steps->numbers[i];
@@ -159,12 +159,13 @@ void step_bytes_add(struct step_bytes *steps, uint32_t process, int64_t time_ns,
 		steps->base += bytes;
 		return;
 	}
-	found = bsearch(&step->number, steps->numbers, steps->count, sizeof(*steps->numbers), compare_numbers);
+	found = bsearch(&step->number, steps->numbers, steps->count, sizeof(*steps->numbers),
+	                export_selection_compare_numbers);
 	steps->bytes[found - steps->numbers] += bytes;
 }
 
 /* Of all steps and base. */
-static uint64_t sum_of(const struct step_bytes *steps)
+static uint64_t export_selection_sum_of(const struct step_bytes *steps)
 {
 	uint64_t sum = steps->base;
 
@@ -196,9 +197,9 @@ void export_limit(struct step_bytes *steps, uint64_t written, struct selection *
 	int64_t first_dropped;
 	uint32_t kept;
 
-	steps->base += written - sum_of(steps);
+	steps->base += written - export_selection_sum_of(steps);
 	if (!step_bytes_fit(steps, limit, &first_dropped, &kept)) {
-		cut(selection, steps->model, first_dropped);
+		export_selection_cut(selection, steps->model, first_dropped);
 		export_note(result, "--max-mb leaves room for %u of %u steps: nothing is written from step %lld on",
 		            kept, steps->count, (long long)first_dropped);
 		if (steps->base > limit)
@@ -212,7 +213,7 @@ void export_limit(struct step_bytes *steps, uint64_t written, struct selection *
 
 /* ---- window -------------------------------------------------------------------------------------------------------------- */
 
-static void widen(struct export_window *window, bool *has_any, int64_t first_ns, int64_t last_ns)
+static void export_selection_widen(struct export_window *window, bool *has_any, int64_t first_ns, int64_t last_ns)
 {
 	if (!*has_any || first_ns < window->first_ns)
 		window->first_ns = first_ns;
@@ -243,7 +244,7 @@ void export_window_init(struct export_window *window, const struct model *model,
 					interval.end_ns = process->last_ns;
 			}
 			if (interval.start_ns <= interval.end_ns)
-				widen(window, &has_any, interval.start_ns, interval.end_ns);
+				export_selection_widen(window, &has_any, interval.start_ns, interval.end_ns);
 		}
 	}
 }

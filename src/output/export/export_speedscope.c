@@ -32,7 +32,7 @@ static void put_text(struct export_speedscope_state *speedscope, const char *tex
 	writer_bytes(&speedscope->w, speedscope->text.data, speedscope->text.length);
 }
 
-static bool is_wanted(const struct export_speedscope_state *speedscope, uint32_t track)
+static bool export_speedscope_is_wanted(const struct export_speedscope_state *speedscope, uint32_t track)
 {
 	uint32_t process = speedscope->model->tracks[track]->process;
 	return !speedscope->options->processes || speedscope->options->processes[process];
@@ -124,7 +124,7 @@ static void put_all(struct export_speedscope_state *speedscope, struct export_re
 	for (int pass = 0; pass < 2; pass++) {
 		for (uint32_t i = 0; i < model->tracks_count; i++) {
 			struct stack_weights weights = {0};
-			if (is_wanted(speedscope, i))
+			if (export_speedscope_is_wanted(speedscope, i))
 				stack_weights_add(&weights, model, i, &speedscope->selection);
 			stack_weights_finish(&weights);
 			if (pass == 0) {

@@ -182,7 +182,7 @@ static void put_spans(struct ssr *ssr)
 	free(rows);
 }
 
-static void put_series(struct ssr *ssr)
+static void export_ssr_put_series(struct ssr *ssr)
 {
 	for (uint32_t i = 0; i < ssr->model->series_count; i++) {
 		const struct value_series *series = ssr->model->series[i];
@@ -210,7 +210,7 @@ static void put_model(struct ssr *ssr)
 	put_tracks(ssr);
 	put_spans(ssr);
 	put_rows(ssr, MODEL_TABLE_STEPS, 0, model->steps, model->steps_count);
-	put_series(ssr);
+	export_ssr_put_series(ssr);
 	put_rows(ssr, MODEL_TABLE_MEMORY, 0, model->memory, model->memory_count);
 	put_rows(ssr, MODEL_TABLE_OWNERS, 0, model->owners, model->owners_count);
 	put_rows(ssr, MODEL_TABLE_SEGMENTS, 0, model->segments, model->segments_count);

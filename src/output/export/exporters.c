@@ -51,7 +51,7 @@ const struct exporter *exporter_by_suffix(const char *path)
 	return found;
 }
 
-static const char *name_of(const struct exporter *exporter)
+static const char *exporters_name_of(const struct exporter *exporter)
 {
 	return exporter->name;
 }
@@ -76,7 +76,7 @@ static void list(char words[EXPORTER_WORDS_BYTES], const char *(*word_of)(const 
 
 void exporter_list_names(char words[EXPORTER_WORDS_BYTES])
 {
-	list(words, name_of);
+	list(words, exporters_name_of);
 }
 
 void exporter_list_suffixes(char words[EXPORTER_WORDS_BYTES])

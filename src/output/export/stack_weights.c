@@ -18,7 +18,7 @@ struct gathering {
 	const struct selection *selection;
 };
 
-static int compare(const void *left, const void *right)
+static int stack_weights_compare(const void *left, const void *right)
 {
 	const struct stack_weight *a = left, *b = right;
 	if (a->stack != b->stack)
@@ -26,16 +26,16 @@ static int compare(const void *left, const void *right)
 	return (a->name > b->name) - (a->name < b->name);
 }
 
-static void join(struct stack_weights *weights)
+static void stack_weights_join(struct stack_weights *weights)
 {
 	uint32_t kept = 0;
 	if (!weights->count)
 		return;
-	merge_sort(weights->weights, weights->count, sizeof *weights->weights, compare);
+	merge_sort(weights->weights, weights->count, sizeof *weights->weights, stack_weights_compare);
 	for (uint32_t i = 0; i < weights->count; i++) {
 		struct stack_weight *last = &weights->weights[kept - !!kept];
 		int64_t sum;
-		if (kept && compare(last, &weights->weights[i]) == 0 &&
+		if (kept && stack_weights_compare(last, &weights->weights[i]) == 0 &&
 		    !__builtin_add_overflow(last->self_ns, weights->weights[i].self_ns, &sum))
 			last->self_ns = sum;
 		else
@@ -48,7 +48,7 @@ static void add_weight(struct stack_weights *weights, const struct stack_weight 
 {
 	if (weights->count == weights->capacity) {
 		if (weights->count >= GATHERED)
-			join(weights);
+			stack_weights_join(weights);
 		if (weights->count * 2 >= weights->capacity) {
 			weights->capacity = weights->capacity ? 2 * weights->capacity : 4096;
 			weights->weights = memory_resize(weights->weights, weights->capacity, sizeof *weights->weights);
@@ -58,7 +58,7 @@ static void add_weight(struct stack_weights *weights, const struct stack_weight 
 	weights->operators++;
 }
 
-static bool visit(void *context, const struct span_view *span)
+static bool stack_weights_visit(void *context, const struct span_view *span)
 {
 	struct gathering *gathering = context;
 	struct stack_weights *weights = gathering->weights;
@@ -73,7 +73,7 @@ static bool visit(void *context, const struct span_view *span)
 	return true;
 }
 
-static enum stack_unit unit_of(const struct model *model, const struct sample *sample)
+static enum stack_unit stack_weights_unit_of(const struct model *model, const struct sample *sample)
 {
 	const char *what = model_text(model, sample->name);
 	return strcmp(what, "time") == 0 ? STACK_NANOSECONDS : strcmp(what, "bytes") == 0 ? STACK_BYTES : STACK_COUNT;
@@ -91,7 +91,7 @@ static void add_samples(struct stack_weights *weights, const struct model *model
 		const struct sample *sample = &model->samples[i];
 		if (sample->track != track)
 			break;
-		enum stack_unit unit = unit_of(model, sample);
+		enum stack_unit unit = stack_weights_unit_of(model, sample);
 		if (!weights->operators) {
 			weights->unit = unit;
 			weights->measure = sample->name;
@@ -110,7 +110,7 @@ void stack_weights_add(struct stack_weights *weights, const struct model *model,
 {
 	struct gathering gathering = {weights, selection};
 	uint64_t before = weights->operators;
-	model_visit_spans(model, track, visit, &gathering);
+	model_visit_spans(model, track, stack_weights_visit, &gathering);
 	if (weights->operators == before)
 		add_samples(weights, model, track);
 }
@@ -136,7 +136,7 @@ enum status stack_weights_check(const struct model *model, struct error *err)
 
 void stack_weights_finish(struct stack_weights *weights)
 {
-	join(weights);
+	stack_weights_join(weights);
 }
 
 void stack_weights_release(struct stack_weights *weights)

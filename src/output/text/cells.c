@@ -33,7 +33,7 @@ static char *plain(char *text, double value)
 	return units_count(text, fabs(value) >= 100 && fabs(value) < 1e15 ? round(value) : value);
 }
 
-static void add_number(struct buffer *out, double value, enum table_unit unit)
+static void cells_add_number(struct buffer *out, double value, enum table_unit unit)
 {
 	char text[UNITS_BYTES];
 
@@ -146,11 +146,11 @@ void cell_for_people(struct buffer *out, const struct table *table, int row, int
 		if (what->unit == UNIT_NONE) /* a name in digits (step, pid), not an amount */
 			buffer_printf(out, "%" PRId64, cell->i);
 		else
-			add_number(out, (double)cell->i, what->unit);
+			cells_add_number(out, (double)cell->i, what->unit);
 		return;
 	case TABLE_DOUBLE:
 		if (isfinite(cell->d))
-			add_number(out, cell->d, what->unit);
+			cells_add_number(out, cell->d, what->unit);
 		else
 			buffer_add_text(out, isnan(cell->d) ? "NaN" : cell->d < 0 ? "-inf" : "inf");
 		return;

@@ -71,7 +71,7 @@ static void add_column(struct json_writer *json, const struct table_column *colu
 	json_object_end(json);
 }
 
-static void add_missing(struct json_writer *json, const struct table *table)
+static void json_add_missing(struct json_writer *json, const struct table *table)
 {
 	char path[160];
 
@@ -127,6 +127,6 @@ void json_table(struct json_writer *json, const struct table *table)
 	json_array_end(json);
 	json_key(json, "rows");
 	json_rows(json, table);
-	add_missing(json, table);
+	json_add_missing(json, table);
 	json_object_end(json);
 }

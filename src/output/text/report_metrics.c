@@ -9,7 +9,8 @@
 #include "output/text/json.h"
 #include "output/text/text.h"
 
-static void add_text(struct buffer *out, const struct table *table, const struct text_style *style, bool is_explained)
+static void report_metrics_add_text(struct buffer *out, const struct table *table, const struct text_style *style,
+                                    bool is_explained)
 {
 	const struct text_view view = {.has_heading = true, .is_explained = is_explained};
 
@@ -47,9 +48,9 @@ enum status report_metrics_write(struct buffer *out, const char *path, const str
 	if (is_json) {
 		add_json(out, &tables);
 	} else {
-		add_text(out, &tables.numbers, style, is_explained);
-		add_text(out, &tables.facts, style, is_explained);
-		add_text(out, &tables.operators, style, is_explained);
+		report_metrics_add_text(out, &tables.numbers, style, is_explained);
+		report_metrics_add_text(out, &tables.facts, style, is_explained);
+		report_metrics_add_text(out, &tables.operators, style, is_explained);
 	}
 	canary_tables_release(&tables);
 	compared_run_release(&run);

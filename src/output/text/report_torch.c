@@ -20,7 +20,7 @@
 #define SOURCE_WIDTH 75
 #define ROWS 100
 
-static bool has_word(const char *list, const char *word)
+static bool report_torch_has_word(const char *list, const char *word)
 {
 	size_t length = strlen(word);
 
@@ -86,7 +86,7 @@ static int64_t width_of(int64_t wish, int64_t usual)
 
 static uint32_t frames_of(const struct report_torch *wish)
 {
-	if (has_word(wish->columns, "no-stacks"))
+	if (report_torch_has_word(wish->columns, "no-stacks"))
 		return 0;
 	return wish->has_events ? UINT32_MAX : (uint32_t)wish->frames;
 }
@@ -134,14 +134,15 @@ enum status report_torch_write(struct buffer *out, const struct model *model, co
 	struct torch_ops ops;
 	enum status status = STATUS_OK;
 
-	const struct torch_ops_options options = {.process = MODEL_NONE,
-	                                          .group = wish->has_events    ? TORCH_BY_CALL
-	                                                   : wish->is_by_shape ? TORCH_BY_SHAPE
-	                                                                       : TORCH_BY_NAME,
-	                                          .is_profiled_only = wish->is_profiled_only && model->tells_profiled,
-	                                          .is_without_memory = lost || has_word(wish->columns, "no-memory"),
-	                                          .is_without_shapes = has_word(wish->columns, "no-shapes"),
-	                                          .frames = frames_of(wish)};
+	const struct torch_ops_options options = {
+		.process = MODEL_NONE,
+		.group = wish->has_events    ? TORCH_BY_CALL
+	                 : wish->is_by_shape ? TORCH_BY_SHAPE
+	                                     : TORCH_BY_NAME,
+		.is_profiled_only = wish->is_profiled_only && model->tells_profiled,
+		.is_without_memory = lost || report_torch_has_word(wish->columns, "no-memory"),
+		.is_without_shapes = report_torch_has_word(wish->columns, "no-shapes"),
+		.frames = frames_of(wish)};
 
 	torch_ops_init(&ops, model, &options);
 	struct torch_table table = {
@@ -154,15 +155,16 @@ enum status report_torch_write(struct buffer *out, const struct model *model, co
 		.time_unit = wish->time_unit,
 		.is_top_level = wish->is_top_level,
 		.is_old = strcmp(wish->style, "torch") != 0,
-		.has_memory = !lost && (wish->columns ? has_word(wish->columns, "memory") : ops.has_memory),
-		.has_flops = wish->columns ? has_word(wish->columns, "flops") : has_flops,
+		.has_memory = !lost &&
+	                      (wish->columns ? report_torch_has_word(wish->columns, "memory") : ops.has_memory),
+		.has_flops = wish->columns ? report_torch_has_word(wish->columns, "flops") : has_flops,
 		.has_shapes = wish->is_by_shape || wish->has_events,
 	};
 	table.has_flops &= !ops.lacks_flops;
 	if (ops.has_device)
 		table.device = "cuda"; /* of AMD's, too */
 	for (int i = 0; i < 4; i++)
-		if (has_word(wish->columns, devices[i]))
+		if (report_torch_has_word(wish->columns, devices[i]))
 			table.device = devices[i];
 	if (wish->is_json)
 		torch_table_json(out, &ops, &table, wish->has_events);

@@ -111,7 +111,7 @@ static const char *title_of(const struct table_column *column)
 	return column->title ? column->title : column->name;
 }
 
-static bool is_text(const struct grid *grid, int i)
+static bool text_is_text(const struct grid *grid, int i)
 {
 	return grid->table->columns[grid->columns[i]].type == TABLE_TEXT;
 }
@@ -129,7 +129,7 @@ static void write_cell(struct grid *grid, int row, int column)
 		cell_for_people(&grid->cell, grid->table, row, column);
 }
 
-static void measure(struct grid *grid, const struct text_view *view)
+static void text_measure(struct grid *grid, const struct text_view *view)
 {
 	for (int i = 0; i < grid->column_count; i++) {
 		int column = grid->columns[i];
@@ -154,7 +154,7 @@ static void fit(struct grid *grid)
 
 		for (int i = 0; i < grid->column_count; i++) {
 			total += grid->widths[i] + GAP;
-			if (is_text(grid, i) && (widest < 0 || grid->widths[i] > grid->widths[widest]))
+			if (text_is_text(grid, i) && (widest < 0 || grid->widths[i] > grid->widths[widest]))
 				widest = i;
 		}
 		if (widest < 0 || total <= (size_t)grid->style->width || grid->widths[widest] <= NARROWEST_TEXT)
@@ -213,11 +213,11 @@ static void add_aligned(struct buffer *out, const struct grid *grid, int i, cons
 {
 	size_t width = text_width(text), room = grid->widths[i];
 
-	if (!is_text(grid, i) && width < room)
+	if (!text_is_text(grid, i) && width < room)
 		pad(out, room - width);
 	if (width <= room) {
 		buffer_add_text(out, text);
-		if (is_text(grid, i) && (i + 1 < grid->column_count || grid->bar >= 0))
+		if (text_is_text(grid, i) && (i + 1 < grid->column_count || grid->bar >= 0))
 			pad(out, room - width);
 		return;
 	}
@@ -250,7 +250,7 @@ static void end_line(struct buffer *out)
 	buffer_add_text(out, "\n");
 }
 
-static void add_row(struct buffer *out, struct grid *grid, int row)
+static void text_add_row(struct buffer *out, struct grid *grid, int row)
 {
 	double ratio;
 
@@ -307,7 +307,7 @@ static const char *missing_reason(const struct grid *grid, int column)
 }
 
 /* One line per reason, with all columns it holds for. */
-static void add_missing(struct buffer *out, const struct grid *grid)
+static void text_add_missing(struct buffer *out, const struct grid *grid)
 {
 	for (int i = 0; i < grid->table->column_count; i++) {
 		const char *reason = missing_reason(grid, i);
@@ -384,17 +384,17 @@ void text_table(struct buffer *out, const struct table *table, const struct text
 	} else if (table->row_count == 1 && !view->columns) {
 		add_record(out, &grid);
 	} else {
-		measure(&grid, view);
+		text_measure(&grid, view);
 		fit(&grid);
 		if (view->has_heading)
 			add_titles(out, &grid);
 		for (int row = 0; row < grid.row_count; row++)
-			add_row(out, &grid, row);
+			text_add_row(out, &grid, row);
 	}
 	if (table->row_count)
 		add_notes(out, &grid);
 	if (!view->is_brief && table->row_count)
-		add_missing(out, &grid);
+		text_add_missing(out, &grid);
 	if (view->is_explained) {
 		buffer_add_text(out, "\n");
 		text_definitions(out, table, style);

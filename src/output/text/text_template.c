@@ -12,7 +12,7 @@
 #include <stdio.h>
 #include <string.h>
 
-static void add_value(struct buffer *out, const struct table *table, int row, int column)
+static void text_template_add_value(struct buffer *out, const struct table *table, int row, int column)
 {
 	struct demangler demangler = DEMANGLER_NONE;
 	const struct table_cell *cell = table_get(table, row, column);
@@ -47,7 +47,7 @@ static bool add_cell(struct buffer *out, const struct table *table, int row, con
 		return false;
 	if (is_left_out_at_zero && table_number(table, row, column, &value) && value == 0)
 		return false;
-	add_value(out, table, row, column);
+	text_template_add_value(out, table, row, column);
 	if (name_length < length && text[name_length] == ':') {
 		bool is_one = table_number(table, row, column, &value) && value == 1;
 		bool is_hissing = text[length - 1] == 's'; /* process, processes */
@@ -61,8 +61,8 @@ static bool add_cell(struct buffer *out, const struct table *table, int row, con
 }
 
 /* Writes until `end` or the end of the template; false when a cell was missing. */
-static bool add_part(struct buffer *out, const struct table *table, int row, const char **at, char end,
-                     const struct text_style *style)
+static bool text_template_add_part(struct buffer *out, const struct table *table, int row, const char **at, char end,
+                                   const struct text_style *style)
 {
 	bool is_whole = true;
 
@@ -79,7 +79,7 @@ static bool add_part(struct buffer *out, const struct table *table, int row, con
 			size_t before = out->length;
 
 			++*at;
-			if (!add_part(out, table, row, at, ']', style)) {
+			if (!text_template_add_part(out, table, row, at, ']', style)) {
 				out->length = before;
 				out->data[before] = '\0';
 			}
@@ -98,5 +98,5 @@ void text_template(struct buffer *out, const struct table *table, int row, const
                    const struct text_style *style)
 {
 	assert(row < table->row_count);
-	add_part(out, table, row, &template, '\0', style);
+	text_template_add_part(out, table, row, &template, '\0', style);
 }

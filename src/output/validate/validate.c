@@ -49,7 +49,7 @@ static char first_letter(const char *head, size_t length)
 	return '\0';
 }
 
-static enum status refuse(const char *path, const char *problem, bool has_contents, struct error *err)
+static enum status validate_refuse(const char *path, const char *problem, bool has_contents, struct error *err)
 {
 	error_set(err, STATUS_INPUT, "'%s' is no Chrome or Perfetto trace: %s", path, problem);
 	if (has_contents)
@@ -71,7 +71,8 @@ static enum status recognise(const char *path, struct input_stream *input, struc
 	validation->format = *first == '{' || *first == '[' ? "chrome" : "perfetto";
 	if (strcmp(validation->format, "chrome") == 0 || (length >= 2 && head[0] == '\n'))
 		return STATUS_OK;
-	return refuse(path, length ? "it begins with neither {, [ nor a packet" : "it is empty", length > 0, err);
+	return validate_refuse(path, length ? "it begins with neither {, [ nor a packet" : "it is empty", length > 0,
+	                       err);
 }
 
 static enum status validate_input(const char *path, struct input_stream *input, struct validation *validation,
@@ -91,7 +92,7 @@ static enum status validate_input(const char *path, struct input_stream *input, 
 	if (status == STATUS_INPUT && !validation->form) {
 		struct error problem = *err;
 
-		return refuse(path, problem.text, true, err);
+		return validate_refuse(path, problem.text, true, err);
 	}
 	return status;
 }

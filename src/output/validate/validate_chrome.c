@@ -44,7 +44,7 @@ static const struct {
 
 /* ---- values ----------------------------------------------------------------------------------------------------------- */
 
-static enum json_type type_of(enum json_stream_token token)
+static enum json_type chrome_type_of(enum json_stream_token token)
 {
 	switch (token) {
 	case STREAM_NUMBER:
@@ -73,11 +73,11 @@ static void parse_integer(struct json_value *value)
 	value->is_integer = errno == 0 && end != value->text && *end == '\0';
 }
 
-static void take(struct json_value *value, const struct json_stream *stream, enum json_stream_token token)
+static void chrome_take(struct json_value *value, const struct json_stream *stream, enum json_stream_token token)
 {
 	size_t length = stream->length < sizeof(value->text) - 1 ? stream->length : sizeof(value->text) - 1;
 
-	value->type = (uint8_t)type_of(token);
+	value->type = (uint8_t)chrome_type_of(token);
 	memcpy(value->text, stream->text, length);
 	value->text[length] = '\0';
 	value->is_integer = false;
@@ -350,7 +350,7 @@ static bool read_args(struct chrome_check *check, struct json_stream *stream, st
 		key = find_arg(stream);
 		token = next(check, stream);
 		if (key >= 0)
-			take(&event->args[key], stream, token);
+			chrome_take(&event->args[key], stream, token);
 		if (token != STREAM_NUMBER &&
 		    !(token == STREAM_STRING && strspn(stream->text, "+-.0123456789eE") == stream->length))
 			event->has_bad_counter = true;
@@ -378,7 +378,7 @@ static void clear_event(struct chrome_event *event, uint64_t offset)
 	}
 }
 
-static bool read_event(struct chrome_check *check, struct json_stream *stream, struct chrome_event *event)
+static bool chrome_read_event(struct chrome_check *check, struct json_stream *stream, struct chrome_event *event)
 {
 	clear_event(event, stream->offset);
 	for (;;) {
@@ -394,9 +394,9 @@ static bool read_event(struct chrome_check *check, struct json_stream *stream, s
 		key = find_key(stream);
 		token = next(check, stream);
 		if (key >= 0)
-			take(&event->keys[key], stream, token);
+			chrome_take(&event->keys[key], stream, token);
 		if (is_args)
-			event->args_type = (uint8_t)type_of(token);
+			event->args_type = (uint8_t)chrome_type_of(token);
 		if (is_args && token == STREAM_OBJECT_BEGIN ? !read_args(check, stream, event)
 		                                            : !pass(check, stream, token))
 			return false;
@@ -406,7 +406,7 @@ static bool read_event(struct chrome_check *check, struct json_stream *stream, s
 }
 
 /* After "[". */
-static bool read_events(struct chrome_check *check, struct json_stream *stream)
+static bool chrome_read_events(struct chrome_check *check, struct json_stream *stream)
 {
 	struct chrome_event event;
 
@@ -416,7 +416,8 @@ static bool read_events(struct chrome_check *check, struct json_stream *stream)
 		if (token == STREAM_ARRAY_END)
 			return true;
 		check->has_other |= token != STREAM_OBJECT_BEGIN;
-		if (token == STREAM_OBJECT_BEGIN ? !read_event(check, stream, &event) : !pass(check, stream, token))
+		if (token == STREAM_OBJECT_BEGIN ? !chrome_read_event(check, stream, &event)
+		                                 : !pass(check, stream, token))
 			return false;
 	}
 }
@@ -458,7 +459,7 @@ static bool read_metadata(struct chrome_check *check, struct json_stream *stream
 	return pass(check, stream, token);
 }
 
-static bool read_object(struct chrome_check *check, struct json_stream *stream)
+static bool chrome_read_object(struct chrome_check *check, struct json_stream *stream)
 {
 	for (;;) {
 		enum json_stream_token token = next(check, stream);
@@ -474,7 +475,7 @@ static bool read_object(struct chrome_check *check, struct json_stream *stream)
 		}
 		check->has_events = true;
 		token = next(check, stream);
-		if (token == STREAM_ARRAY_BEGIN ? !read_events(check, stream) : !pass(check, stream, token))
+		if (token == STREAM_ARRAY_BEGIN ? !chrome_read_events(check, stream) : !pass(check, stream, token))
 			return false;
 	}
 }
@@ -501,7 +502,7 @@ static enum status check_is_trace(const struct chrome_check *check, struct error
 	return error_set(err, STATUS_INPUT, "%s", problem);
 }
 
-static enum status read_file(struct chrome_check *check, struct json_stream *stream, struct error *err)
+static enum status chrome_read_file(struct chrome_check *check, struct json_stream *stream, struct error *err)
 {
 	enum json_stream_token token = next(check, stream);
 	struct validation *validation = check->validation;
@@ -510,9 +511,9 @@ static enum status read_file(struct chrome_check *check, struct json_stream *str
 	validation->form = token == STREAM_ARRAY_BEGIN ? "array" : "object";
 	if (token == STREAM_ARRAY_BEGIN) {
 		validate_count(validation, VALIDATE_T9, stream->offset, NULL);
-		is_read = read_events(check, stream);
+		is_read = chrome_read_events(check, stream);
 	} else {
-		is_read = token == STREAM_OBJECT_BEGIN && read_object(check, stream);
+		is_read = token == STREAM_OBJECT_BEGIN && chrome_read_object(check, stream);
 	}
 	if (is_read)
 		is_read = next(check, stream) == STREAM_END;
@@ -554,7 +555,7 @@ enum status validate_chrome(struct input_stream *input, struct validation *valid
 
 	if (status != STATUS_OK)
 		return status;
-	status = read_file(&check, &stream, err);
+	status = chrome_read_file(&check, &stream, err);
 	if (status == STATUS_OK)
 		check_whole(&check);
 	check_pairs(&check);

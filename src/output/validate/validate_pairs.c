@@ -13,7 +13,8 @@
 
 /* ---- remembering -------------------------------------------------------------------------------------------------------- */
 
-static void remember(struct chrome_check *check, enum ref_kind kind, int64_t key, int64_t a, int64_t b, uint64_t offset)
+static void pairs_remember(struct chrome_check *check, enum ref_kind kind, int64_t key, int64_t a, int64_t b,
+                           uint64_t offset)
 {
 	struct ref_list *list = &check->lists[kind];
 
@@ -49,13 +50,13 @@ static void remember_kernel(struct chrome_check *check, const struct chrome_even
 	bool is_kernel = strcmp(event->cat, "kernel") == 0;
 
 	if (is_kernel && args[CHROME_ARG_EXTERNAL_ID].is_integer)
-		remember(check, REF_KERNEL, args[CHROME_ARG_EXTERNAL_ID].integer, event->ts_ns, 0, event->offset);
+		pairs_remember(check, REF_KERNEL, args[CHROME_ARG_EXTERNAL_ID].integer, event->ts_ns, 0, event->offset);
 	if (is_kernel)
-		remember(check, REF_STREAM_KERNEL,
-		         check_word(args[CHROME_ARG_DEVICE].text, args[CHROME_ARG_STREAM].text), event->ts_ns,
-		         event->ts_ns + event->dur_ns, event->offset);
+		pairs_remember(check, REF_STREAM_KERNEL,
+		               check_word(args[CHROME_ARG_DEVICE].text, args[CHROME_ARG_STREAM].text), event->ts_ns,
+		               event->ts_ns + event->dur_ns, event->offset);
 	if (args[CHROME_ARG_CORRELATION].is_integer && args[CHROME_ARG_CORRELATION].integer > 0)
-		remember(check, REF_GPU_CORR, args[CHROME_ARG_CORRELATION].integer, 0, 0, event->offset);
+		pairs_remember(check, REF_GPU_CORR, args[CHROME_ARG_CORRELATION].integer, 0, 0, event->offset);
 }
 
 static void remember_call(struct chrome_check *check, const struct chrome_event *event)
@@ -64,13 +65,13 @@ static void remember_call(struct chrome_check *check, const struct chrome_event 
 	bool is_record = strncmp(event->name, "cudaEventRecord", 15) == 0;
 
 	if (args[CHROME_ARG_CORRELATION].is_integer && args[CHROME_ARG_CORRELATION].integer > 0)
-		remember(check, REF_CPU_CORR, args[CHROME_ARG_CORRELATION].integer, 0, 0, event->offset);
+		pairs_remember(check, REF_CPU_CORR, args[CHROME_ARG_CORRELATION].integer, 0, 0, event->offset);
 	if (args[CHROME_ARG_EXTERNAL_ID].is_integer && strcmp(event->name, "cudaLaunchKernel") == 0)
-		remember(check, REF_LAUNCH, args[CHROME_ARG_EXTERNAL_ID].integer, event->ts_ns, 0, event->offset);
+		pairs_remember(check, REF_LAUNCH, args[CHROME_ARG_EXTERNAL_ID].integer, event->ts_ns, 0, event->offset);
 	if (is_record && args[CHROME_ARG_CORRELATION].is_integer)
-		remember(check, REF_RECORD, args[CHROME_ARG_CORRELATION].integer, event->ts_ns, 0, event->offset);
+		pairs_remember(check, REF_RECORD, args[CHROME_ARG_CORRELATION].integer, event->ts_ns, 0, event->offset);
 	if (is_record && args[CHROME_ARG_EXTERNAL_ID].is_integer)
-		remember(check, REF_RECORD, args[CHROME_ARG_EXTERNAL_ID].integer, event->ts_ns, 0, event->offset);
+		pairs_remember(check, REF_RECORD, args[CHROME_ARG_EXTERNAL_ID].integer, event->ts_ns, 0, event->offset);
 }
 
 static void remember_sync(struct chrome_check *check, const struct chrome_event *event)
@@ -83,10 +84,11 @@ static void remember_sync(struct chrome_check *check, const struct chrome_event 
 	if ((is_wait || strcmp(kind, "Event Sync") == 0) && !is_named)
 		validate_count(check->validation, VALIDATE_V2, event->offset, kind);
 	if (is_wait && is_named)
-		remember(check, REF_WAIT, args[CHROME_ARG_WAIT_CORR].integer, event->ts_ns, 0, event->offset);
+		pairs_remember(check, REF_WAIT, args[CHROME_ARG_WAIT_CORR].integer, event->ts_ns, 0, event->offset);
 	if (strcmp(kind, "Stream Sync") == 0 && strcmp(event->cat, "cuda_sync") == 0)
-		remember(check, REF_STREAM_SYNC, check_word(args[CHROME_ARG_DEVICE].text, args[CHROME_ARG_STREAM].text),
-		         event->ts_ns, 0, event->offset);
+		pairs_remember(check, REF_STREAM_SYNC,
+		               check_word(args[CHROME_ARG_DEVICE].text, args[CHROME_ARG_STREAM].text), event->ts_ns, 0,
+		               event->offset);
 }
 
 static void check_collective(struct chrome_check *check, const struct chrome_event *event)
@@ -108,8 +110,8 @@ static void remember_flow(struct chrome_check *check, const struct chrome_event 
 {
 	if (event->phase != 's' && event->phase != 'f')
 		return;
-	remember(check, event->phase == 's' ? REF_FLOW_START : REF_FLOW_END,
-	         check_word(event->keys[KEY_ID].text, event->cat), event->ts_ns, 0, event->offset);
+	pairs_remember(check, event->phase == 's' ? REF_FLOW_START : REF_FLOW_END,
+	               check_word(event->keys[KEY_ID].text, event->cat), event->ts_ns, 0, event->offset);
 }
 
 void check_remember(struct chrome_check *check, const struct chrome_event *event)
@@ -119,8 +121,8 @@ void check_remember(struct chrome_check *check, const struct chrome_event *event
 	remember_flow(check, event);
 	if (event->phase != 'X' || !event->has_dur || event->dur_ns < 0)
 		return;
-	remember(check, REF_SPAN, check_word(event->keys[KEY_PID].text, event->keys[KEY_TID].text), event->ts_ns,
-	         event->ts_ns + event->dur_ns, event->offset);
+	pairs_remember(check, REF_SPAN, check_word(event->keys[KEY_PID].text, event->keys[KEY_TID].text), event->ts_ns,
+	               event->ts_ns + event->dur_ns, event->offset);
 	if (check_is_device_category(event->cat))
 		remember_kernel(check, event);
 	else if (check_is_launch_category(event->cat))
@@ -129,8 +131,8 @@ void check_remember(struct chrome_check *check, const struct chrome_event *event
 		remember_sync(check, event);
 	check_collective(check, event);
 	if (strstr(event->name, "autograd::engine::evaluate_function:") && event->args[CHROME_ARG_SEQUENCE].is_integer)
-		remember(check, REF_BACKWARD, event->args[CHROME_ARG_SEQUENCE].integer, check_word(event->name, ""), 0,
-		         event->offset);
+		pairs_remember(check, REF_BACKWARD, event->args[CHROME_ARG_SEQUENCE].integer,
+		               check_word(event->name, ""), 0, event->offset);
 }
 
 /* ---- comparing ----------------------------------------------------------------------------------------------------------- */
@@ -156,7 +158,7 @@ static void sort(struct ref_list *list)
 }
 
 /* First with this key; NULL when there is none. */
-static const struct ref *find(const struct ref_list *list, int64_t key)
+static const struct ref *pairs_find(const struct ref_list *list, int64_t key)
 {
 	uint32_t low = LOWER_BOUND(list->refs, list->count, item, item->key < key);
 
@@ -196,7 +198,7 @@ static void check_launches(struct chrome_check *check)
 
 		if (i && kernels->refs[i - 1].key == kernel->key)
 			continue; /* torch compares the earliest kernel with the earliest launch */
-		launch = find(&check->lists[REF_LAUNCH], kernel->key);
+		launch = pairs_find(&check->lists[REF_LAUNCH], kernel->key);
 		if (launch && kernel->a < launch->a)
 			validate_count(check->validation, VALIDATE_V1, kernel->offset, NULL);
 	}
@@ -207,7 +209,7 @@ static void check_waits(struct chrome_check *check)
 	const struct ref_list *waits = &check->lists[REF_WAIT];
 
 	for (uint32_t i = 0; i < waits->count; i++) {
-		const struct ref *record = find(&check->lists[REF_RECORD], waits->refs[i].key);
+		const struct ref *record = pairs_find(&check->lists[REF_RECORD], waits->refs[i].key);
 
 		if (!record || record->a > waits->refs[i].a)
 			validate_count(check->validation, VALIDATE_V4, waits->refs[i].offset, NULL);
@@ -261,7 +263,7 @@ static void check_correlations(struct chrome_check *check)
 	const struct ref_list *works = &check->lists[REF_GPU_CORR];
 
 	for (uint32_t i = 0; i < works->count; i++) {
-		const struct ref *call = find(calls, works->refs[i].key);
+		const struct ref *call = pairs_find(calls, works->refs[i].key);
 		bool is_last = call && call == &calls->refs[calls->count - 1];
 
 		if (!call || (!is_last && call[1].key == call->key))
@@ -274,7 +276,7 @@ static void check_flow_ends(struct chrome_check *check, enum ref_kind these, enu
 	const struct ref_list *list = &check->lists[these];
 
 	for (uint32_t i = 0; i < list->count; i++)
-		if (!find(&check->lists[others], list->refs[i].key))
+		if (!pairs_find(&check->lists[others], list->refs[i].key))
 			validate_count(check->validation, VALIDATE_P5n, list->refs[i].offset, NULL);
 }
 

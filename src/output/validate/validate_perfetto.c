@@ -133,7 +133,7 @@ static bool is_repeated_wire(struct perfetto_check *check, const struct field *f
 
 /* ---- sequences and tracks ------------------------------------------------------------------------------------------------- */
 
-static struct sequence *sequence_of(struct perfetto_check *check, uint64_t id)
+static struct sequence *perfetto_sequence_of(struct perfetto_check *check, uint64_t id)
 {
 	uint32_t number = number_map_add(&check->sequence_numbers, id, check->sequence_count);
 
@@ -144,7 +144,7 @@ static struct sequence *sequence_of(struct perfetto_check *check, uint64_t id)
 	return &check->sequences[number];
 }
 
-static struct slice_track *track_of(struct perfetto_check *check, uint64_t uuid)
+static struct slice_track *perfetto_track_of(struct perfetto_check *check, uint64_t uuid)
 {
 	uint32_t number = number_map_add(&check->track_numbers, uuid, check->track_count);
 
@@ -220,7 +220,7 @@ static void read_descriptor(struct perfetto_check *check, struct perfetto_span s
 	}
 	if (is_thread && has_parent)
 		broken(check, VALIDATE_W9, NULL);
-	track_of(check, uuid)->is_described = true;
+	perfetto_track_of(check, uuid)->is_described = true;
 }
 
 static void read_clock(struct perfetto_check *check, struct sequence *sequence, struct perfetto_span span)
@@ -276,8 +276,8 @@ static void use_iid(struct perfetto_check *check, const struct sequence *sequenc
 	broken(check, VALIDATE_W4, text);
 }
 
-static void read_arg(struct perfetto_check *check, const struct sequence *sequence, struct perfetto_span span,
-                     struct packet *packet)
+static void perfetto_read_arg(struct perfetto_check *check, const struct sequence *sequence, struct perfetto_span span,
+                              struct packet *packet)
 {
 	struct field field;
 
@@ -311,7 +311,7 @@ static void read_event_field(struct perfetto_check *check, const struct sequence
 		break;
 	case PERFETTO_EVENT_ARGS:
 		if (is_wire(check, field, PROTO_BYTES))
-			read_arg(check, sequence, field->bytes, packet);
+			perfetto_read_arg(check, sequence, field->bytes, packet);
 		break;
 	case PERFETTO_EVENT_NAME:
 	case PERFETTO_EVENT_CATEGORIES:
@@ -340,7 +340,7 @@ static void place_event(struct perfetto_check *check, const struct sequence *seq
                         uint64_t time)
 {
 	uint64_t uuid = event->has_track ? event->track : sequence->default_track;
-	struct slice_track *track = track_of(check, uuid);
+	struct slice_track *track = perfetto_track_of(check, uuid);
 
 	if (!track->is_described && uuid != 0)
 		broken(check, VALIDATE_W7, NULL);
@@ -372,7 +372,7 @@ static uint64_t packet_time(struct sequence *sequence, const struct packet *pack
 	return sequence->clock_ns;
 }
 
-static void read_event(struct perfetto_check *check, struct sequence *sequence, struct packet *packet)
+static void perfetto_read_event(struct perfetto_check *check, struct sequence *sequence, struct packet *packet)
 {
 	struct event event = {0};
 	struct perfetto_span span = packet->event;
@@ -462,7 +462,7 @@ static void read_packet(struct perfetto_check *check, struct perfetto_span span)
 		}
 		take_field(check, &field, &packet);
 	}
-	sequence = sequence_of(check, packet.sequence_id);
+	sequence = perfetto_sequence_of(check, packet.sequence_id);
 	if (packet.flags & SEQUENCE_CLEARED) {
 		sequence->has_state = true;
 		sequence->generation++;
@@ -477,7 +477,7 @@ static void read_packet(struct perfetto_check *check, struct perfetto_span span)
 	if (packet.descriptor.at)
 		read_descriptor(check, packet.descriptor);
 	if (packet.event.at)
-		read_event(check, sequence, &packet);
+		perfetto_read_event(check, sequence, &packet);
 	check_state(check, sequence, &packet);
 }
 
@@ -572,7 +572,7 @@ static enum status read_packets(struct perfetto_check *check, struct perfetto_wi
 	}
 }
 
-static void finish(struct perfetto_check *check)
+static void perfetto_finish(struct perfetto_check *check)
 {
 	for (uint32_t i = 0; i < check->track_count; i++) {
 		for (uint32_t k = 0; k < check->tracks[i].depth; k++)
@@ -595,7 +595,7 @@ enum status validate_perfetto(struct input_stream *input, struct validation *val
 	validation->form = "packets";
 	status = read_packets(&check, &window, err);
 	validation->bytes = window.offset + window.begin;
-	finish(&check);
+	perfetto_finish(&check);
 	free(window.bytes);
 	return status;
 }
