@@ -4,6 +4,12 @@
  * that reads every process's segments in order and delivers their events to the model.
  */
 #include "importers/recording/recording.h"
+#include "importers/recording/recording_facts.h"
+#include "importers/recording/recording_groups.h"
+#include "importers/recording/recording_ledger.h"
+#include "importers/recording/recording_losses.h"
+#include "importers/recording/recording_steps.h"
+#include "importers/recording/recording_stream.h"
 
 #include <assert.h>
 #include <errno.h>
@@ -30,14 +36,14 @@ static void second_pass(struct recording *recording)
 		.wants_events = recording_wants_events,
 		.events = recording_events,
 	};
-	struct session *open = NULL;
+	struct recorded_session *open = NULL;
 	for (uint32_t i = 0; i < recording->file_count; i++)
 		recording->total_bytes += recording->files[i].is_usable ? recording->files[i].stats.file_bytes : 0;
 	for (uint32_t i = 0; i < recording->file_count; i++) {
 		struct recorded_file *file = &recording->files[i];
 		if (!file->is_usable)
 			continue;
-		struct session *session = recording->sessions[file->session];
+		struct recorded_session *session = recording->sessions[file->session];
 		assert(session);
 		if (open && open != session)
 			recording_end_session(recording, open);

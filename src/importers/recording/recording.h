@@ -131,7 +131,7 @@ struct time_window {
 	int64_t start_ns, end_ns;
 };
 
-struct session {
+struct recorded_session {
 	uint32_t number;                /* of the segment header */
 	uint32_t first_segment;         /* smallest number */
 	uint32_t process;               /* index into recording.processes */
@@ -221,7 +221,7 @@ struct recording {
 	uint32_t file_count, file_capacity;
 	struct recorded_process **processes;
 	uint32_t process_count;
-	struct session **sessions;
+	struct recorded_session **sessions;
 	uint32_t session_count;
 	struct clock_set clocks;
 	uint32_t track_total;
@@ -233,7 +233,7 @@ struct recording {
 	bool has_windows;
 	/* while a file is read */
 	struct recorded_file *file;
-	struct session *session;
+	struct recorded_session *session;
 	struct recorded_process *process;
 };
 
@@ -248,79 +248,10 @@ struct recording_bytes {
 enum status recording_load_memory(const struct recording_bytes *segments, uint32_t count,
                                   const struct model_filter *filter, struct model *model, struct error *err) MUST_CHECK;
 
-/* ---- recording_stream.c ---- */
-
-/* The stream of a session by its number; NULL when there are too many. */
-struct stream *recording_stream(struct recording *recording, uint32_t number);
-/* Its track in the model, made at the first use. */
-uint32_t recording_stream_track(struct recording *recording, struct stream *stream);
-bool recording_events(void *recording, const struct stepscope_block *block, const struct segment_event *events,
-                      uint32_t count);
-bool recording_wants_events(void *recording, const struct stepscope_block *block);
-/* Ends what is open at the end of a session. */
-void recording_close_session(struct recording *recording, struct session *session);
-static inline struct recorded_symbol recording_symbol(const struct session *session, uint32_t id)
+static inline struct recorded_symbol recording_symbol(const struct recorded_session *session, uint32_t id)
 {
 	const struct recorded_symbol *page = session->pages[id % (1u << 24) / SYMBOL_PAGE];
 	return page ? page[id % SYMBOL_PAGE] : (struct recorded_symbol){0};
 }
-/* String of a symbol's text, "(unknown)" when the recording does not have it. */
-uint32_t recording_symbol_string(struct recording *recording, uint32_t id);
-
-/* ---- recording_facts.c ---- */
-
-/* Events that are no begin, end or step. */
-void recording_fact(struct recording *recording, struct stream *stream, const struct segment_event *event,
-                    int64_t time_ns);
-bool recording_on_symbol(void *recording, uint32_t id, uint8_t kind, const char *text, uint32_t length);
-bool recording_on_track(void *recording, const struct stepscope_track_info *info, const char *name);
-bool recording_on_stack(void *recording, const struct stepscope_stack_node *node);
-bool recording_on_meta(void *recording, const char *key, const char *value);
-/* ---- recording_frames.c ---- */
-
-/* The text of a symbol of kind FRAME; its index in the session's frames, and the name as a string in *name. */
-uint32_t recording_add_frame(struct recording *recording, const char *text, uint32_t length, uint32_t *name);
-/* The stack of a span whose BEGIN named that frame; 0: none, it was begun by what began the span around it. */
-void recording_set_stack(struct recording *recording, uint32_t track, uint32_t row, uint32_t frame);
-
-/* The words of a BEGIN whose span is in the row. */
-void recording_begin_words(struct recording *recording, const struct stream *stream, const struct segment_event *event,
-                           uint32_t row);
-void recording_flush_spans(struct recording *recording, struct session *session);
-
-/* ---- recording_steps.c ---- */
-
-/* First pass under a filter: which stretches of time to load. STATUS_INPUT when no step has such a number. */
-void recording_find_captures(struct recording *recording);
-enum status recording_find_windows(struct recording *recording, struct error *err) MUST_CHECK;
-/* The same for the window of a profiler in the program (filter->window). */
-enum status recording_find_profiled(struct recording *recording, struct error *err) MUST_CHECK;
-/* What was captured in each step, from the CAPTURE events. */
-void recording_finish_steps(struct recording *recording);
-void recording_add_to_step(struct model_step *step, bool is_tokens, uint64_t count);
-void recording_note_capture(struct recorded_process *process, int64_t time_ns, const struct segment_event *event);
-
-/* ---- recording_groups.c ---- */
-
-/* When all spans and facts are there. */
-void recording_add_groups(struct recording *recording);
-
-/* ---- recording_ledger.c ---- */
-
-void recording_ledger_stream(struct recording *recording, const struct session *session, const struct stream *stream);
-void recording_ledger_file(struct recording *recording, const struct recorded_file *file);
-void recording_ledger_process(struct recording *recording, const struct recorded_process *process);
-
-/* ---- recording_losses.c ---- */
-
-/* What was behind that time is missing. `process` is the one that is read. */
-#define LOST_BY_DAMAGE                                                                                                 \
-	"a part of the recording is damaged or missing: from then on it is not known what was allocated and freed"
-void recording_lose(struct recorded_process *process, int64_t since_ns, const char *why);
-void recording_lose_stream(struct recording *recording, const struct stream *stream);
-/* When all events, the captures and the ledger are there. */
-void recording_finish_losses(struct recording *recording);
-/* Rotation removed segments, and did so before this time. */
-bool recording_has_removed(const struct session *session);
 
 #endif

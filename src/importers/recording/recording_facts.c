@@ -6,7 +6,11 @@
 
 #include "base/memory.h"
 #include "importers/recording/recording.h"
+#include "importers/recording/recording_facts.h"
+#include "importers/recording/recording_frames.h"
 #include "importers/recording/recording_links.h"
+#include "importers/recording/recording_losses.h"
+#include "importers/recording/recording_stream.h"
 #include "pytorch/names.h"
 
 /* ---- blocks ---- */
@@ -14,7 +18,7 @@
 bool recording_on_symbol(void *context, uint32_t id, uint8_t kind, const char *text, uint32_t length)
 {
 	struct recording *recording = context;
-	struct session *session = recording->session;
+	struct recorded_session *session = recording->session;
 	if (id == 0 || id >= 1u << 24)
 		return true;
 	struct recorded_symbol **page = &session->pages[id / SYMBOL_PAGE];
@@ -61,7 +65,7 @@ uint32_t recording_symbol_string(struct recording *recording, uint32_t id)
 bool recording_on_track(void *context, const struct stepscope_track_info *info, const char *name)
 {
 	struct recording *recording = context;
-	struct session *session = recording->session;
+	struct recorded_session *session = recording->session;
 	if (number_map_find(&session->track_map, info->track) != NUMBER_MAP_NONE || !info->track)
 		return true;
 	if (recording->track_total >= RECORDING_MAX_TRACKS) {
@@ -174,7 +178,7 @@ void recording_begin_words(struct recording *recording, const struct stream *str
 
 /* ---- complete spans ---- */
 
-static void recording_facts_add_link(struct recording *recording, struct session *session, uint32_t kind,
+static void recording_facts_add_link(struct recording *recording, struct recorded_session *session, uint32_t kind,
                                      uint64_t number, bool is_incoming, uint32_t track, uint32_t row)
 {
 	struct model *model = recording->model;
@@ -224,7 +228,7 @@ static void choose_queue_track(struct recording *recording, struct stream *strea
 	aside->sort = stream->number;
 }
 
-void recording_flush_spans(struct recording *recording, struct session *session)
+void recording_flush_spans(struct recording *recording, struct recorded_session *session)
 {
 	for (uint32_t i = 0; i < session->stream_count; i++) {
 		if (session->streams[i]->queue.count)
@@ -365,7 +369,7 @@ static void on_memory(struct recording *recording, struct stream *stream, const 
                       int64_t time_ns)
 {
 	bool is_free = event->type == STEPSCOPE_EVENT_FREE;
-	const struct session *session = recording->session;
+	const struct recorded_session *session = recording->session;
 	if (event->payload_count < (is_free ? 1 : 2))
 		return;
 	/* here threads tell of different times, so a free may be missing although its allocation is not */

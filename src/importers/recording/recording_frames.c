@@ -7,6 +7,7 @@
 
 #include "base/memory.h"
 #include "importers/recording/recording.h"
+#include "importers/recording/recording_frames.h"
 
 #define DEEPEST 4096u         /* frames of a stack */
 #define MOST_AROUND 64u       /* spans that lie between two records */
@@ -41,7 +42,7 @@ static uint32_t take_string(struct recording *recording, const char **text, uint
 
 uint32_t recording_add_frame(struct recording *recording, const char *text, uint32_t length, uint32_t *name)
 {
-	struct session *session = recording->session;
+	struct recorded_session *session = recording->session;
 	MEMORY_GROW(session->frames, session->frame_count, session->frame_capacity, 256);
 	struct recorded_frame *frame = &session->frames[session->frame_count];
 	*frame = (struct recorded_frame){0};
@@ -54,7 +55,7 @@ uint32_t recording_add_frame(struct recording *recording, const char *text, uint
 	return session->frame_count++;
 }
 
-static struct recorded_frame *find_frame(struct session *session, uint32_t id)
+static struct recorded_frame *find_frame(struct recorded_session *session, uint32_t id)
 {
 	struct recorded_symbol symbol = id && id < 1u << 24 ? recording_symbol(session, id)
 	                                                    : (struct recorded_symbol){0};

@@ -3,6 +3,7 @@
  * recording_groups.c: which process group the collectives of gloo are of. A group has threads of its own, and the recording says which
  * (process_group_thread.TID). What they execute gets the arguments that torch.profiler gives to collectives.
  */
+#include "importers/recording/recording_groups.h"
 #include "importers/recording/recording.h"
 
 #include "pytorch/names.h"

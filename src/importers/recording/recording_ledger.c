@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "importers/recording/recording.h"
+#include "importers/recording/recording_ledger.h"
 
 static const char *const event_names[STEPSCOPE_EVENT_TYPES] = {
 	"other", "begin", "end",  "switch", "mark",     "value", "alloc", "free",
@@ -14,7 +15,8 @@ static const char *const event_names[STEPSCOPE_EVENT_TYPES] = {
 };
 
 /* Totals of the stream count more than the gaps in it: what was dropped last has no gap behind it. */
-void recording_ledger_stream(struct recording *recording, const struct session *session, const struct stream *stream)
+void recording_ledger_stream(struct recording *recording, const struct recorded_session *session,
+                             const struct stream *stream)
 {
 	struct model *model = recording->model;
 	uint32_t process = recording->processes[session->process]->process;

@@ -7,6 +7,7 @@
 #include "importers/recording/recording_links.h"
 
 #include "base/memory.h"
+#include "importers/recording/recording_stream.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -45,7 +46,7 @@ struct torch_links {
 	uint64_t lost;
 };
 
-static struct torch_links *links_of(struct session *session)
+static struct torch_links *links_of(struct recorded_session *session)
 {
 	if (!session->links) {
 		session->links = memory_resize(NULL, 1, sizeof *session->links);
@@ -159,7 +160,7 @@ void links_backward(struct recording *recording, uint64_t sequence, uint32_t tra
 	links->waiting[links->waiting_count++] = node;
 }
 
-void links_finish(struct recording *recording, struct session *session)
+void links_finish(struct recording *recording, struct recorded_session *session)
 {
 	struct torch_links *links = session->links;
 	if (!links)

@@ -18,6 +18,6 @@ void links_thread(struct recording *recording, struct stream *stream, uint64_t n
 void links_forward(struct recording *recording, const struct stream *stream, uint64_t sequence, uint32_t row);
 void links_backward(struct recording *recording, uint64_t sequence, uint32_t track, uint32_t row);
 /* After all events of the session: the links that are still missing. Releases everything. */
-void links_finish(struct recording *recording, struct session *session);
+void links_finish(struct recording *recording, struct recorded_session *session);
 
 #endif

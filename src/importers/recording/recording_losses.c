@@ -3,6 +3,7 @@
  * Since when it is not known what is alive: an allocation whose free is missing would live for ever. The ledger says how much is missing; here
  * it is found out when the first of it was, as far as that is certain.
  */
+#include "importers/recording/recording_losses.h"
 #include "importers/recording/recording.h"
 
 #include <stepscope/stepscope.h>
@@ -42,7 +43,7 @@ void recording_lose_stream(struct recording *recording, const struct stream *str
 		               LOST_BY_DROPS);
 }
 
-bool recording_has_removed(const struct session *session)
+bool recording_has_removed(const struct recorded_session *session)
 {
 	return session->has_coarse || session->first_segment > 0;
 }
@@ -91,7 +92,7 @@ static bool was_recorded_before(const struct recorded_process *process, int64_t 
 	return false;
 }
 
-static void note_removed(struct recording *recording, const struct session *session)
+static void note_removed(struct recording *recording, const struct recorded_session *session)
 {
 	const struct recorded_process *process = recording->processes[session->process];
 	struct process *told = &recording->model->processes[process->process];

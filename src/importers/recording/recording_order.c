@@ -48,7 +48,7 @@ static int compare_recorded_files(const void *left, const void *right, void *con
 	const struct recording *recording = context;
 	if (a->is_usable != b->is_usable)
 		return a->is_usable ? -1 : 1;
-	const struct session *s = recording->sessions[a->session], *t = recording->sessions[b->session];
+	const struct recorded_session *s = recording->sessions[a->session], *t = recording->sessions[b->session];
 	int result = a->is_usable ? order(recording->processes[s->process]->process,
 	                                  recording->processes[t->process]->process)
 	                          : 0;
@@ -114,7 +114,7 @@ void recording_sort_files(struct recording *recording)
 void recording_find_detail_since(struct recording *recording)
 {
 	for (uint32_t i = 0; i < recording->session_count; i++) {
-		struct session *session = recording->sessions[i];
+		struct recorded_session *session = recording->sessions[i];
 		const struct recorded_process *process = recording->processes[session->process];
 		struct clock_cursor clock = {process->lines[0], 0};
 		if (session->has_removed)

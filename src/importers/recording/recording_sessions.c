@@ -8,16 +8,20 @@
 #include <string.h>
 
 #include "base/memory.h"
+#include "importers/recording/recording_facts.h"
+#include "importers/recording/recording_ledger.h"
 #include "importers/recording/recording_links.h"
+#include "importers/recording/recording_losses.h"
+#include "importers/recording/recording_stream.h"
 
-void recording_open_session(struct session *session)
+void recording_open_session(struct recorded_session *session)
 {
 	session->pages = memory_resize(NULL, SYMBOL_PAGES, sizeof(struct recorded_symbol *));
 	memset(session->pages, 0, SYMBOL_PAGES * sizeof(struct recorded_symbol *));
 	session->symbol_count = 0;
 }
 
-void recording_empty_session(struct session *session)
+void recording_empty_session(struct recorded_session *session)
 {
 	for (uint32_t i = 0; i < SYMBOL_PAGES && session->pages; i++)
 		free(session->pages[i]);
@@ -49,7 +53,7 @@ void recording_empty_session(struct session *session)
 		number_map_release(&session->link_map[kind]);
 }
 
-void recording_end_session(struct recording *recording, struct session *session)
+void recording_end_session(struct recording *recording, struct recorded_session *session)
 {
 	recording_flush_spans(recording, session);
 	recording_close_session(recording, session);

@@ -7,9 +7,9 @@
 
 #include "importers/recording/recording.h"
 
-void recording_open_session(struct session *session);
+void recording_open_session(struct recorded_session *session);
 /* Delivers what is still waiting, and notes what is missing. Empties the session. */
-void recording_end_session(struct recording *recording, struct session *session);
-void recording_empty_session(struct session *session);
+void recording_end_session(struct recording *recording, struct recorded_session *session);
+void recording_empty_session(struct recorded_session *session);
 
 #endif

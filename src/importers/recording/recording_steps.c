@@ -9,7 +9,10 @@
 #include "base/lower_bound.h"
 #include "base/memory.h"
 #include "base/merge_sort.h"
+#include "importers/recording/recording_facts.h"
 #include "importers/recording/recording_files.h"
+#include "importers/recording/recording_steps.h"
+#include "importers/recording/recording_stream.h"
 #include "importers/recording/recording_torch.h"
 
 #include <stepscope/stepscope.h>
@@ -130,7 +133,7 @@ void recording_finish_steps(struct recording *recording)
 		if (by_model[model->steps[i].process])
 			describe_step(&model->steps[i], by_model[model->steps[i].process]);
 	for (uint32_t s = 0; s < recording->session_count; s++) {
-		const struct session *session = recording->sessions[s];
+		const struct recorded_session *session = recording->sessions[s];
 		if (!session->has_removed)
 			continue;
 		uint32_t process = recording->processes[session->process]->process;
@@ -336,7 +339,7 @@ static void visit_inferred(struct step_search *search, bool is_search)
 {
 	struct recording *recording = search->recording;
 	for (uint32_t s = 0; s < recording->session_count; s++) {
-		struct session *session = recording->sessions[s];
+		struct recorded_session *session = recording->sessions[s];
 		recording->process = recording->processes[session->process];
 		for (uint32_t i = 0; i < session->stream_count; i++) {
 			if (session->streams[i]->inferred_count && is_search)

@@ -7,7 +7,12 @@
 #include <string.h>
 
 #include "base/memory.h"
+#include "importers/recording/recording_facts.h"
+#include "importers/recording/recording_frames.h"
 #include "importers/recording/recording_links.h"
+#include "importers/recording/recording_losses.h"
+#include "importers/recording/recording_steps.h"
+#include "importers/recording/recording_stream.h"
 
 #include <stepscope/stepscope.h>
 
@@ -20,7 +25,7 @@
 
 struct stream *recording_stream(struct recording *recording, uint32_t number)
 {
-	struct session *session = recording->session;
+	struct recorded_session *session = recording->session;
 	uint32_t found = number_map_find(&session->stream_map, number);
 	if (found != NUMBER_MAP_NONE)
 		return session->streams[found];
@@ -745,7 +750,7 @@ static void choose_clock(const struct recorded_process *process, struct stream *
 
 static void note_hole(struct recording *recording, struct stream *stream, uint64_t words)
 {
-	struct session *session = recording->session;
+	struct recorded_session *session = recording->session;
 	bool is_first = !stream->next_word;
 	stream->has_hole = true;
 	if (is_first && recording_has_removed(session)) {
@@ -958,7 +963,7 @@ static uint32_t open_levels(const struct stream *stream)
 	return count;
 }
 
-void recording_close_session(struct recording *recording, struct session *session)
+void recording_close_session(struct recording *recording, struct recorded_session *session)
 {
 	bool is_last = true; /* of its process: only there "open" can mean that the recording stops inside it */
 	for (uint32_t i = 0; i < recording->session_count; i++)

@@ -9,6 +9,7 @@
 #include "base/memory.h"
 #include "format/own_facts.h"
 #include "importers/recording/recording_files.h"
+#include "importers/recording/recording_stream.h"
 
 static uint32_t find_recorded_process(struct recording *recording, const struct recorded_file *file)
 {
@@ -36,9 +37,10 @@ static uint32_t find_session(struct recording *recording, uint32_t process,
 		if (recording->sessions[i]->process == process && recording->sessions[i]->number == header->session)
 			return i;
 	recording->sessions = memory_resize(recording->sessions, recording->session_count + 1,
-	                                    sizeof(struct session *));
-	struct session *session = memory_resize(NULL, 1, sizeof *session);
-	*session = (struct session){.number = header->session, .process = process, .first_segment = header->segment};
+	                                    sizeof(struct recorded_session *));
+	struct recorded_session *session = memory_resize(NULL, 1, sizeof *session);
+	*session = (struct recorded_session){
+		.number = header->session, .process = process, .first_segment = header->segment};
 	session->oldest_segment = UINT32_MAX;
 	recording->sessions[recording->session_count] = session;
 	return recording->session_count++;
@@ -68,7 +70,7 @@ static bool first_header(void *context, const struct stepscope_segment_header *h
 	uint32_t process = find_recorded_process(recording, file);
 	file->session = find_session(recording, process, header);
 	recording->process = recording->processes[process];
-	struct session *session = recording->session = recording->sessions[file->session];
+	struct recorded_session *session = recording->session = recording->sessions[file->session];
 	if (header->segment < session->first_segment)
 		session->first_segment = header->segment;
 	if (header->flags & STEPSCOPE_SEGMENT_COARSE) {

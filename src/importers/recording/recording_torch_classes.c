@@ -125,7 +125,7 @@ uint64_t torch_compiled_optimizer(const struct torch_scan *scan, uint32_t symbol
 
 void torch_scan_symbol(struct recording *recording, uint32_t id, uint8_t kind, const char *text, uint32_t length)
 {
-	struct session *session = recording->session;
+	struct recorded_session *session = recording->session;
 	bool is_mark = kind == STEPSCOPE_SYMBOL_TEXT && length == sizeof agent_name - 1 &&
 	               !memcmp(text, agent_name, length);
 	if (is_mark && !session->torch) {

@@ -14,7 +14,7 @@
 #include <stepscope/stepscope.h>
 
 /* Whether the last segment of the session was closed. */
-static bool was_closed(const struct recording *recording, const struct session *session)
+static bool was_closed(const struct recording *recording, const struct recorded_session *session)
 {
 	bool is_closed = false;
 	for (uint32_t i = 0; i < recording->file_count; i++) {
@@ -123,8 +123,8 @@ static void note_doubt(struct recording *recording, uint32_t process, const stru
 		                              reason));
 }
 
-static void note_limits(struct recording *recording, const struct session *session, const struct torch_scan *scan,
-                        const struct inference *inference)
+static void note_limits(struct recording *recording, const struct recorded_session *session,
+                        const struct torch_scan *scan, const struct inference *inference)
 {
 	uint32_t process = recording->processes[session->process]->process;
 	if (inference->is_joined)
@@ -171,7 +171,7 @@ static bool captures_alike(const struct capture_change *before, const struct cap
 }
 
 /* Where the schedule changed by a count of steps that does not agree with what is inferred. */
-static void compare_counts(struct recording *recording, const struct session *session,
+static void compare_counts(struct recording *recording, const struct recorded_session *session,
                            const struct inference *inference)
 {
 	const struct recorded_process *process = recording->processes[session->process];
@@ -240,7 +240,7 @@ static bool is_partly_seen(const struct recorded_process *process, const struct 
 }
 
 /* Each to the thread whose turn it was. */
-static void give_inferred(const struct recorded_process *process, const struct session *session,
+static void give_inferred(const struct recorded_process *process, const struct recorded_session *session,
                           const struct training *training, struct inference *inference)
 {
 	const struct torch_scan *scan = session->torch;
@@ -272,8 +272,8 @@ static void note_marked(struct recording *recording, uint32_t process, const str
 }
 
 /* What is to be known of steps that the program does not mark itself. */
-static void note_steps(struct recording *recording, const struct session *session, const struct training *training,
-                       const struct inference *inference)
+static void note_steps(struct recording *recording, const struct recorded_session *session,
+                       const struct training *training, const struct inference *inference)
 {
 	uint32_t process = recording->processes[session->process]->process;
 	bool has_inferred = inference->marked_count < inference->step_count;
@@ -295,8 +295,8 @@ static bool recording_training_is_whole(const struct recorded_process *process)
 }
 
 /* The program's own steps, or those of torch.profiler in it, are around the phases. */
-static void take_marked(const struct recording *recording, const struct session *session, const struct train_loop *loop,
-                        struct inference *inference)
+static void take_marked(const struct recording *recording, const struct recorded_session *session,
+                        const struct train_loop *loop, struct inference *inference)
 {
 	const struct torch_scan *scan = session->torch;
 	if (scan->has_steps)
@@ -306,7 +306,7 @@ static void take_marked(const struct recording *recording, const struct session 
 }
 
 /* What the training was, by the threads' turns. */
-static void infer_training(struct recording *recording, struct session *session, struct training *training)
+static void infer_training(struct recording *recording, struct recorded_session *session, struct training *training)
 {
 	struct torch_scan *scan = session->torch;
 	const struct stream_scan *last = &scan->streams[training->turns[training->turn_count - 1].thread];
@@ -337,7 +337,7 @@ static void infer_training(struct recording *recording, struct session *session,
 	inference_release(&inference);
 }
 
-static void infer_session(struct recording *recording, struct session *session)
+static void infer_session(struct recording *recording, struct recorded_session *session)
 {
 	struct torch_scan *scan = session->torch;
 	if (!scan || (scan->has_steps && (scan->has_phases || scan->has_step_streams)))
@@ -393,7 +393,7 @@ static void recording_training_release(struct torch_scan *scan)
 void torch_scan_finish(struct recording *recording)
 {
 	for (uint32_t i = 0; i < recording->session_count; i++) {
-		struct session *session = recording->sessions[i];
+		struct recorded_session *session = recording->sessions[i];
 		recording->session = session;
 		infer_session(recording, session);
 		recording_training_release(session->torch);
