@@ -17,6 +17,7 @@
  * a part of its own: gradients in another precision are made there, by the operator that converts the data in front of the forward.
  */
 #include "model/memory_categories.h"
+#include "base/hash.h"
 #include "base/lower_bound.h"
 #include "base/memory.h"
 #include "model/memory_births.h"
@@ -150,8 +151,7 @@ static int64_t death_of(const struct model *model, const struct memory_event *al
 static struct site *site_of(struct categories *work, const struct birth *birth, uint64_t bytes)
 {
 	uint64_t place = (uint64_t)birth->op << 8 | (uint64_t)birth->is_behind_backward << 7 | birth->region;
-	uint64_t key = bytes * 0x9e3779b97f4a7c15u + place;
-	uint32_t found = number_map_add(&work->site_map, key, work->site_count);
+	uint32_t found = number_map_add(&work->site_map, hash_two(bytes, place), work->site_count);
 	if (found == work->site_count) {
 		MEMORY_GROW(work->sites, work->site_count, work->site_capacity, 256);
 		work->sites[work->site_count++] = (struct site){0};

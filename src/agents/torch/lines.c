@@ -14,6 +14,7 @@
 
 #include "agents/torch/process.h"
 #include "agents/torch/thread.h"
+#include "base/hash.h"
 #include "pyframes/frames.h"
 #include "recorder/emit.h"
 
@@ -135,9 +136,8 @@ static __attribute__((noinline)) uint32_t describe(uint32_t caller, const struct
 
 static uint32_t hash_node(uint32_t caller, const struct pyframes_frame *frame)
 {
-	uint64_t hash = (frame->code ^ (uint64_t)caller << 40) * 0x9e3779b97f4a7c15u + (uint64_t)frame->offset;
-	hash *= 0xff51afd7ed558ccdu;
-	return (uint32_t)(hash >> 40);
+	uint64_t hash = hash_word(frame->code ^ (uint64_t)caller << 40) + (uint64_t)frame->offset;
+	return (uint32_t)(hash_word(hash) >> 40);
 }
 
 static uint32_t read_node(struct node *node, uint32_t caller, const struct pyframes_frame *frame, uint64_t deaths)
