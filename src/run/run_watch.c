@@ -6,6 +6,7 @@
 #include "run/run_watch.h"
 
 #include "base/memory.h"
+#include "base/time_now.h"
 #include "run/run_process.h"
 #include "run/run_segment.h"
 
@@ -511,26 +512,17 @@ void run_watch_retry(struct run_watch *watch)
 
 /* ---- once a second ---- */
 
-static int64_t run_watch_now_ns(clockid_t clock)
-{
-	struct timespec now;
-
-	clock_gettime(clock, &now);
-	return (int64_t)now.tv_sec * 1000000000 + now.tv_nsec;
-}
-
 /* Whether it is time to list the directory, and files may have come since the last time. A change in the same tick of the file
  * system's clock would not show, so a fresh time does not count as seen. */
 static bool is_scan_due(struct run_watch *watch)
 {
-	int64_t now = run_watch_now_ns(CLOCK_MONOTONIC), age_ns;
+	int64_t now = time_now_ns(CLOCK_MONOTONIC), age_ns;
 	struct stat status;
 
 	if (now < watch->next_scan_ns || fstat(watch->directory->fd, &status) != 0)
 		return false;
 	watch->next_scan_ns = now + (watch->inotify >= 0 ? RESCAN_NS : 0);
-	age_ns = run_watch_now_ns(CLOCK_REALTIME) -
-	         ((int64_t)status.st_mtim.tv_sec * 1000000000 + status.st_mtim.tv_nsec);
+	age_ns = time_now_ns(CLOCK_REALTIME) - timespec_ns(&status.st_mtim);
 	if (age_ns > 2 * RESCAN_NS && status.st_mtim.tv_sec == watch->seen_change.tv_sec &&
 	    status.st_mtim.tv_nsec == watch->seen_change.tv_nsec)
 		return false;
