@@ -5,6 +5,7 @@
  */
 #include "run/run_watch.h"
 
+#include "base/hex_id.h"
 #include "base/memory.h"
 #include "base/time_now.h"
 #include "run/run_process.h"
@@ -583,26 +584,6 @@ void run_watch_tick(struct run_watch *watch, bool is_last)
 
 /* ---- all of it ---- */
 
-static void read_boot_id(uint8_t *id)
-{
-	FILE *file = fopen("/proc/sys/kernel/random/boot_id", "re");
-	int high = -1, digit;
-
-	for (int n = 0; file && n < 16 && (digit = fgetc(file)) != EOF;) {
-		if (digit == '-')
-			continue;
-		digit = digit <= '9' ? digit - '0' : (digit | 0x20) - 'a' + 10;
-		if (high < 0) {
-			high = digit;
-			continue;
-		}
-		id[n++] = (uint8_t)(high << 4 | digit);
-		high = -1;
-	}
-	if (file)
-		fclose(file);
-}
-
 void run_watch_init(struct run_watch *watch, struct run_directory *directory, int epoll)
 {
 	struct process_facts self;
@@ -612,7 +593,7 @@ void run_watch_init(struct run_watch *watch, struct run_directory *directory, in
 	process_view_init(&watch->view);
 	if (process_read(&self, watch->view.self))
 		watch->own_start_time = self.start_time;
-	read_boot_id(watch->boot_id);
+	(void)hex_id_of_boot(watch->boot_id);
 	if (getrlimit(RLIMIT_NOFILE, &limit) == 0 && limit.rlim_cur < INT_MAX)
 		watch->pidfd_limit = (int)limit.rlim_cur - SPARE_DESCRIPTORS;
 	else
