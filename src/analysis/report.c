@@ -5,6 +5,7 @@
 #include "analysis/report.h"
 
 #include "analysis/trace_reasons.h"
+#include "base/time_now.h"
 
 #include <assert.h>
 #include <string.h>
@@ -46,10 +47,7 @@ void report_release(struct report *report)
 
 int64_t report_clock_ns(void)
 {
-	struct timespec now;
-
-	clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &now);
-	return (int64_t)now.tv_sec * 1000000000 + now.tv_nsec;
+	return time_now_ns(CLOCK_PROCESS_CPUTIME_ID);
 }
 
 int64_t report_cpu_ns(const struct report *report)

@@ -4,10 +4,9 @@
  */
 #include "base/intern.h"
 
+#include "base/hash.h"
 #include "base/memory.h"
 
-#include <endian.h>
-#include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -28,37 +27,9 @@ void intern_release(struct intern *intern)
 	intern_init(intern);
 }
 
-/* Of a text of eight bytes or more the last ones, fewer than eight, that begin here; others may lie before them. */
-static uint64_t last_bytes(const char *text, size_t count)
-{
-	uint64_t word;
-
-	if (!count)
-		return 0;
-	memcpy(&word, text + count - 8, 8);
-	return le64toh(word) >> 8 * (8 - count);
-}
-
-/* Multiply and fold, eight bytes at a time; names share long beginnings, so every byte must count. */
 static uint32_t intern_hash_of(const char *text, size_t length)
 {
-	uint64_t hash = 0x9e3779b97f4a7c15u ^ length;
-	uint64_t word = 0;
-	bool is_long = length >= 8;
-
-	for (; length >= 8; text += 8, length -= 8) {
-		memcpy(&word, text, 8);
-		hash = (hash ^ word) * 0xff51afd7ed558ccdu;
-		hash ^= hash >> 32;
-	}
-	if (is_long)
-		word = last_bytes(text, length);
-	else
-		memcpy(&word, text, length);
-	hash = (hash ^ word) * 0xc4ceb9fe1a85ec53u;
-	hash ^= hash >> 29;
-	hash *= 0xff51afd7ed558ccdu;
-	return (uint32_t)(hash >> 32);
+	return (uint32_t)(hash_text(0, text, length) >> 32);
 }
 
 /* The slot that holds the string, or the free one where it belongs. */

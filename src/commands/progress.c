@@ -4,6 +4,7 @@
  */
 #include "commands/progress.h"
 
+#include "base/time_now.h"
 #include "base/units.h"
 #include "commands/command.h"
 
@@ -14,14 +15,6 @@
 
 #define BAR_WIDTH 20
 
-static int64_t progress_now_ns(void)
-{
-	struct timespec time;
-
-	clock_gettime(CLOCK_MONOTONIC, &time);
-	return (int64_t)time.tv_sec * 1000000000 + time.tv_nsec;
-}
-
 void progress_begin(struct progress *progress, const char *what, const char *unit, bool is_off)
 {
 	const char *variable = getenv("STEPSCOPE_NO_PROGRESS");
@@ -29,7 +22,7 @@ void progress_begin(struct progress *progress, const char *what, const char *uni
 	*progress = (struct progress){.what = what, .unit = unit};
 	progress->is_off = is_off || common.is_quiet || (variable && variable[0]);
 	progress->is_terminal = isatty(STDERR_FILENO);
-	progress->start_ns = progress_now_ns();
+	progress->start_ns = time_now_ns(CLOCK_MONOTONIC);
 	progress->next_ns = progress->start_ns + (progress->is_terminal ? 500000000 : INT64_C(10000000000));
 }
 
@@ -69,7 +62,7 @@ void progress_update(struct progress *progress, uint64_t done, uint64_t total)
 
 	if (progress->is_off)
 		return;
-	now = progress_now_ns();
+	now = time_now_ns(CLOCK_MONOTONIC);
 	if (now < progress->next_ns)
 		return;
 	progress->next_ns = now + (progress->is_terminal ? 100000000 : INT64_C(10000000000));
@@ -91,5 +84,5 @@ void progress_end(struct progress *progress)
 
 double progress_seconds(const struct progress *progress)
 {
-	return (double)(progress_now_ns() - progress->start_ns) * 1e-9;
+	return (double)(time_now_ns(CLOCK_MONOTONIC) - progress->start_ns) * 1e-9;
 }

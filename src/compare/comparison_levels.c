@@ -5,6 +5,7 @@
  */
 #include "compare/comparison_build.h"
 
+#include "base/hash.h"
 #include "base/memory.h"
 
 #include <math.h>
@@ -41,15 +42,6 @@ struct level_sums { /* of the changes */
 	double all; /* whatever their sign */
 };
 
-static uint64_t levels_hash_text(const char *text)
-{
-	uint64_t hash = UINT64_C(14695981039346656037);
-
-	while (*text)
-		hash = (hash ^ (unsigned char)*text++) * UINT64_C(1099511628211);
-	return hash ^ (hash >> 29);
-}
-
 static struct contribution *add_contribution(struct contribution_level *level, const char *name)
 {
 	struct contribution *added;
@@ -63,7 +55,7 @@ static struct contribution *add_contribution(struct contribution_level *level, c
 
 static struct contribution *find_or_add(struct contribution_level *level, const char *name)
 {
-	size_t slot = levels_hash_text(name) & (level->slot_count - 1);
+	size_t slot = (hash_text(0, name, strlen(name)) >> 32) & (level->slot_count - 1);
 
 	while (level->slots[slot]) {
 		struct contribution *found = &level->rows[level->slots[slot] - 1];

@@ -5,6 +5,7 @@
 #include "compare/resample.h"
 
 #include "analysis/shared/statistics.h"
+#include "base/hash.h"
 #include "base/memory.h"
 
 #include <math.h>
@@ -100,11 +101,7 @@ double resample_block(const double *values, size_t count)
 /* splitmix64 */
 static uint64_t next_random(uint64_t *state)
 {
-	uint64_t z = *state += UINT64_C(0x9e3779b97f4a7c15);
-
-	z = (z ^ (z >> 30)) * UINT64_C(0xbf58476d1ce4e5b9);
-	z = (z ^ (z >> 27)) * UINT64_C(0x94d049bb133111eb);
-	return z ^ (z >> 31);
+	return hash_scatter(*state += HASH_FACTOR);
 }
 
 static double next_uniform(uint64_t *state)

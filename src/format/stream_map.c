@@ -4,13 +4,15 @@
  */
 #include "format/stream_map.h"
 
+#include "base/hash.h"
+
 #include <stdbool.h>
 
 #define SMALLEST 64u
 
 static size_t stream_map_find(const struct stream_map *map, uint32_t key)
 {
-	size_t at = (key * 2654435761u) & (map->capacity - 1);
+	size_t at = (size_t)(hash_word(key) >> 32) & (map->capacity - 1);
 	while (map->keys[at] && map->keys[at] != key)
 		at = (at + 1) & (map->capacity - 1);
 	return at;

@@ -6,6 +6,7 @@
 #include "host/host.h"
 
 #include "base/memory.h"
+#include "base/time_now.h"
 #include "recorder/emit.h"
 #include "recorder/session.h"
 #include "recorder/session_facts.h"
@@ -30,14 +31,6 @@ struct host_recording {
 	int64_t last_ns;
 	int ledger;
 };
-
-static int64_t host_recording_now_ns(void)
-{
-	struct timespec now;
-
-	clock_gettime(CLOCK_MONOTONIC, &now);
-	return (int64_t)now.tv_sec * 1000000000 + now.tv_nsec;
-}
 
 static bool claim_machine(struct host_recording *recording)
 {
@@ -79,7 +72,7 @@ static void host_recording_sample(struct host_recording *recording)
 		recording->host = host_new("/");
 	if (!recording->host)
 		return;
-	recording->last_ns = host_recording_now_ns();
+	recording->last_ns = time_now_ns(CLOCK_MONOTONIC);
 	host_sample(recording->host, recording->last_ns, &sink);
 	while ((omitted = host_ledger(recording->host, recording->ledger)) != NULL) {
 		char key[32];
@@ -131,7 +124,7 @@ void host_recording_free(struct host_recording *recording, const char *reason)
 	if (!recording)
 		return;
 	/* a program that ran for less than a second has its values from here */
-	if (recording->host && host_recording_now_ns() - recording->last_ns > LAST_SAMPLE_NS)
+	if (recording->host && time_now_ns(CLOCK_MONOTONIC) - recording->last_ns > LAST_SAMPLE_NS)
 		host_recording_sample(recording);
 	session_stop(reason);
 	host_free(recording->host);

@@ -5,6 +5,7 @@
  */
 #include "model/join.h"
 
+#include "base/hash.h"
 #include "base/memory.h"
 #include "base/merge_sort.h"
 #include "base/text.h"
@@ -33,10 +34,7 @@ struct joining {
 static uint64_t track_key(const struct track *track, uint32_t process, uint32_t nth)
 {
 	const uint64_t parts[] = {process, (uint64_t)track->tid, (uint64_t)(uint32_t)track->device, track->kind, nth};
-	uint64_t key = 0;
-	for (size_t i = 0; i < sizeof parts / sizeof *parts; i++)
-		key = (key ^ parts[i]) * UINT64_C(0x9e3779b97f4a7c15) ^ key >> 29;
-	return key;
+	return hash_words(parts, sizeof parts / sizeof *parts);
 }
 
 static void find_tracks(struct joining *joining)

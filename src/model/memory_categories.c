@@ -17,6 +17,8 @@
  * a part of its own: gradients in another precision are made there, by the operator that converts the data in front of the forward.
  */
 #include "model/memory_categories.h"
+#include "base/compare_numbers.h"
+#include "base/hash.h"
 #include "base/lower_bound.h"
 #include "base/memory.h"
 #include "model/memory_births.h"
@@ -68,25 +70,13 @@ static void categories_add_time(struct category_times *times, int64_t time_ns)
 	times->list[times->count++] = time_ns;
 }
 
-static int compare_times(const void *left, const void *right)
-{
-	int64_t a = *(const int64_t *)left, b = *(const int64_t *)right;
-	return (a > b) - (a < b);
-}
-
-static int categories_compare_keys(const void *left, const void *right)
-{
-	uint64_t a = *(const uint64_t *)left, b = *(const uint64_t *)right;
-	return (a > b) - (a < b);
-}
-
 static void order_tracks(struct categories *work)
 {
 	const struct model *model = work->model;
 	work->tracks = memory_resize(NULL, (size_t)model->tracks_count + 1, sizeof *work->tracks);
 	for (uint32_t t = 0; t < model->tracks_count; t++)
 		work->tracks[t] = (uint64_t)model->tracks[t]->process << 32 | t;
-	qsort(work->tracks, model->tracks_count, sizeof *work->tracks, categories_compare_keys);
+	qsort(work->tracks, model->tracks_count, sizeof *work->tracks, compare_uint64);
 }
 
 static void find_calls_of_track(struct categories *work, const struct track *track)
@@ -113,7 +103,7 @@ static void categories_find_calls(struct categories *work, uint32_t process)
 			find_calls_of_track(work, model->tracks[(uint32_t)key]);
 	}
 	if (work->calls.count)
-		qsort(work->calls.list, work->calls.count, sizeof *work->calls.list, compare_times);
+		qsort(work->calls.list, work->calls.count, sizeof *work->calls.list, compare_int64);
 }
 
 static void find_told(struct categories *work, uint32_t process)
@@ -150,8 +140,7 @@ static int64_t death_of(const struct model *model, const struct memory_event *al
 static struct site *site_of(struct categories *work, const struct birth *birth, uint64_t bytes)
 {
 	uint64_t place = (uint64_t)birth->op << 8 | (uint64_t)birth->is_behind_backward << 7 | birth->region;
-	uint64_t key = bytes * 0x9e3779b97f4a7c15u + place;
-	uint32_t found = number_map_add(&work->site_map, key, work->site_count);
+	uint32_t found = number_map_add(&work->site_map, hash_two(bytes, place), work->site_count);
 	if (found == work->site_count) {
 		MEMORY_GROW(work->sites, work->site_count, work->site_capacity, 256);
 		work->sites[work->site_count++] = (struct site){0};

@@ -4,13 +4,12 @@
  */
 #include "model/number_map.h"
 
+#include "base/hash.h"
 #include "base/storage.h"
 
 static uint32_t home(const struct number_map *map, uint64_t key)
 {
-	key ^= key >> 32;
-	key *= 0x9e3779b97f4a7c15u;
-	return (uint32_t)(key >> 32) & (map->capacity - 1);
+	return (uint32_t)(hash_word(key ^ key >> 32) >> 32) & (map->capacity - 1);
 }
 
 static uint32_t number_map_slot_of(const struct number_map *map, uint64_t key)

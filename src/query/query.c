@@ -5,6 +5,7 @@
  */
 #include "query/query.h"
 
+#include "base/time_now.h"
 #include "query/modules.h"
 
 #include "analysis/shared/labels.h"
@@ -22,10 +23,7 @@
 
 static double now(void)
 {
-	struct timespec time;
-
-	clock_gettime(CLOCK_MONOTONIC, &time);
-	return (double)time.tv_sec + (double)time.tv_nsec * 1e-9;
+	return (double)time_now_ns(CLOCK_MONOTONIC) * 1e-9;
 }
 
 /* ---- what may be done ---- */

@@ -5,6 +5,8 @@
  */
 #include "recorder/budget.h"
 
+#include "base/hash.h"
+
 #define PERIOD_BITS 3        /* steps of a block, N > 1 */
 #define PERIOD_BITS_OF_ALL 4 /* N = 1 */
 #define LEAST_BLOCKS 4       /* for an interval */
@@ -29,10 +31,7 @@
 
 static uint64_t hash(unsigned salt, int64_t value)
 {
-	uint64_t x = (uint64_t)value * UINT64_C(0x9e3779b97f4a7c15) + (salt + 1) * UINT64_C(0xd1b54a32d192ed03);
-	x = (x ^ x >> 30) * UINT64_C(0xbf58476d1ce4e5b9);
-	x = (x ^ x >> 27) * UINT64_C(0x94d049bb133111eb);
-	return x ^ x >> 31;
+	return hash_scatter(hash_word((uint64_t)value) + (salt + 1) * UINT64_C(0xd1b54a32d192ed03));
 }
 
 /* In each block of 2^bits numbers is one such. */

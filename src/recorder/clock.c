@@ -5,6 +5,7 @@
 #include "recorder/clock.h"
 
 #include "base/hot.h"
+#include "base/time_now.h"
 
 #include <fcntl.h>
 #include <time.h>
@@ -18,16 +19,9 @@
 /* The first of them all, which need less than what it is aligned to: no page ends among them. */
 HOT struct recorder_clock recorder_clock __attribute__((aligned(512)));
 
-static int64_t read_ns(clockid_t id)
-{
-	struct timespec now;
-	clock_gettime(id, &now);
-	return (int64_t)now.tv_sec * 1000000000 + now.tv_nsec;
-}
-
 int64_t clock_raw_ns(void)
 {
-	return read_ns(CLOCK_MONOTONIC_RAW);
+	return time_now_ns(CLOCK_MONOTONIC_RAW);
 }
 
 uint64_t clock_ticks_slow(void)
@@ -173,8 +167,8 @@ void clock_anchor(struct stepscope_anchor *anchor)
 		anchor->window_ticks = best > UINT32_MAX ? UINT32_MAX : (uint32_t)best;
 	}
 	int64_t raw0 = clock_raw_ns();
-	anchor->monotonic_ns = read_ns(CLOCK_MONOTONIC);
-	anchor->realtime_ns = read_ns(CLOCK_REALTIME);
+	anchor->monotonic_ns = time_now_ns(CLOCK_MONOTONIC);
+	anchor->realtime_ns = time_now_ns(CLOCK_REALTIME);
 	int64_t raw1 = clock_raw_ns();
 	/* the three clocks are a few tens of ns apart: bring the other two to the instant of the tick */
 	anchor->monotonic_ns -= (raw0 + raw1) / 2 - anchor->raw_ns;

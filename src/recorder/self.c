@@ -4,6 +4,7 @@
  */
 #include "recorder/self.h"
 
+#include "base/time_now.h"
 #include "recorder/emit.h"
 #include "recorder/stream.h"
 
@@ -82,13 +83,6 @@ static void sample_io(void)
 	emit_line(text, "\nwrite_bytes:", "process.write_bytes", 1);
 }
 
-static double cpu_ns(clockid_t clock)
-{
-	struct timespec now = {0};
-	clock_gettime(clock, &now);
-	return (double)now.tv_sec * 1e9 + (double)now.tv_nsec;
-}
-
 void self_sample(uint64_t events, clockid_t recorder_clock_id)
 {
 	if (cursor_mine == &cursor_none || cursor_mine->stream == 0)
@@ -96,7 +90,7 @@ void self_sample(uint64_t events, clockid_t recorder_clock_id)
 	sample_stat();
 	sample_status();
 	sample_io();
-	emit_named("process.cpu_ns", cpu_ns(CLOCK_PROCESS_CPUTIME_ID));
-	emit_named("process.recorder_cpu_ns", cpu_ns(recorder_clock_id));
+	emit_named("process.cpu_ns", (double)time_now_ns(CLOCK_PROCESS_CPUTIME_ID));
+	emit_named("process.recorder_cpu_ns", (double)time_now_ns(recorder_clock_id));
 	emit_named("process.recorded_events", (double)events);
 }

@@ -4,6 +4,7 @@
  */
 #include "recorder/session_identity.h"
 
+#include "base/hex_id.h"
 #include "recorder/clock.h"
 #include "recorder/ranks.h"
 #include "recorder/session.h"
@@ -41,37 +42,12 @@ void session_read_process(void)
 	session.identity.start_time = read_start_time();
 }
 
-/* Thirty-two hexadecimal digits, whatever stands between them. */
-static void read_hex(const char *text, uint8_t id[16])
-{
-	int nibble = 0;
-	for (const char *at = text; *at && nibble < 32; at++) {
-		int value = *at >= '0' && *at <= '9' ? *at - '0' : *at >= 'a' && *at <= 'f' ? *at - 'a' + 10 : -1;
-		if (value < 0)
-			continue;
-		id[nibble / 2] = (uint8_t)(id[nibble / 2] << 4 | value);
-		nibble++;
-	}
-}
-
-static void read_boot_id(uint8_t id[16])
-{
-	char text[40] = "";
-	int fd = open("/proc/sys/kernel/random/boot_id", O_RDONLY | O_CLOEXEC);
-	if (fd < 0)
-		return;
-	if (read(fd, text, sizeof(text) - 1) < 36)
-		text[0] = 0;
-	close(fd);
-	read_hex(text, id);
-}
-
 /* `stepscope run` tells its children which run they belong to: 32 hexadecimal digits. */
 static void read_run_id(uint8_t id[16])
 {
 	const char *text = getenv("STEPSCOPE_IDENTITY");
 	if (text && strlen(text) == 32)
-		read_hex(text, id);
+		(void)hex_id_parse(id, text);
 }
 
 void session_fill_identity(struct stepscope_segment_header *identity)
@@ -89,7 +65,7 @@ void session_fill_identity(struct stepscope_segment_header *identity)
 		.parent_pid = (uint32_t)getppid(),
 		.pid_namespace = stat("/proc/self/ns/pid", &pid_namespace) == 0 ? pid_namespace.st_ino : 0,
 	};
-	read_boot_id(identity->boot_id);
+	(void)hex_id_of_boot(identity->boot_id);
 	read_run_id(identity->run_id);
 	if (getrandom(&identity->session, sizeof(identity->session), GRND_NONBLOCK) != sizeof(identity->session))
 		identity->session = (uint32_t)clock_ticks();

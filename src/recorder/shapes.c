@@ -4,6 +4,7 @@
  */
 #include "recorder/shapes.h"
 
+#include "base/hash.h"
 #include "recorder/emit.h"
 
 #define CACHE_ENTRIES 1024u /* hash of the numbers (40 of its bits) << 24 | symbol */
@@ -17,17 +18,14 @@ static int clamp(int value, int maximum)
 
 static uint64_t hash_shape(const struct stepscope_op_info *info, int inputs)
 {
-	uint64_t hash = 0x9e3779b97f4a7c15u + (uint64_t)inputs;
+	uint64_t hash = HASH_FACTOR + (uint64_t)inputs;
 	for (int i = 0; i < inputs; i++) {
 		int rank = clamp(info->rank[i], STEPSCOPE_MAX_DIMS);
-		hash = (hash ^ (uint64_t)rank) * 0xff51afd7ed558ccdu;
-		for (int d = 0; d < rank; d++) {
-			hash = (hash ^ (uint64_t)info->shape[i][d]) * 0xff51afd7ed558ccdu;
-			hash ^= hash >> 32;
-		}
+		hash = hash_mix(hash, (uint64_t)rank);
+		for (int d = 0; d < rank; d++)
+			hash = hash_mix(hash, (uint64_t)info->shape[i][d]);
 	}
-	hash *= 0xc4ceb9fe1a85ec53u;
-	return hash ^ hash >> 33;
+	return hash;
 }
 
 static uint32_t write_shape(const struct stepscope_op_info *info, int inputs)

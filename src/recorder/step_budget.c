@@ -4,6 +4,7 @@
  */
 #include "recorder/step_budget.h"
 
+#include "base/time_now.h"
 #include "recorder/session_facts.h"
 #include "recorder/session_state.h"
 #include "recorder/stream.h"
@@ -77,7 +78,7 @@ static void ask_background(struct step_budget *budget)
 	struct timespec now;
 	if (budget->rule.ended % STEPS_PER_QUESTION == 0 && drain_mode(&session.drain) == DRAIN_BY_THREAD &&
 	    pthread_getcpuclockid(session.drain.thread, &clock) == 0 && clock_gettime(clock, &now) == 0)
-		budget_note_background(&budget->rule, (double)now.tv_sec * 1e9 + (double)now.tv_nsec);
+		budget_note_background(&budget->rule, (double)timespec_ns(&now));
 }
 
 /* Those that a tenth of the steps had. What few steps had is how the others were found. */

@@ -4,6 +4,7 @@
  */
 #include "recorder/step_cpu.h"
 
+#include "base/time_now.h"
 #include "recorder/clock.h"
 
 #include <errno.h>
@@ -22,8 +23,8 @@ static bool step_cpu_ask(struct thread_use *use)
 	bool is_known = clock_gettime(CLOCK_THREAD_CPUTIME_ID, &now) == 0 && getrusage(RUSAGE_THREAD, &usage) == 0;
 	errno = before;
 	if (is_known)
-		*use = (struct thread_use){(uint64_t)now.tv_sec * 1000000000 + (uint64_t)now.tv_nsec,
-		                           (uint64_t)usage.ru_nvcsw, (uint64_t)usage.ru_minflt};
+		*use = (struct thread_use){(uint64_t)timespec_ns(&now), (uint64_t)usage.ru_nvcsw,
+		                           (uint64_t)usage.ru_minflt};
 	return is_known;
 }
 

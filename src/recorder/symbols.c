@@ -7,6 +7,7 @@
  */
 #include "recorder/symbols.h"
 
+#include "base/hash.h"
 #include "base/utf8.h"
 #include "recorder/clock.h"
 
@@ -51,25 +52,6 @@ static void *map_zeroed(size_t bytes)
 {
 	void *memory = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
 	return memory == MAP_FAILED ? NULL : memory;
-}
-
-static uint32_t symbols_hash_text(uint8_t kind, const char *text, uint32_t length)
-{
-	uint64_t hash = 0x9e3779b97f4a7c15u ^ kind ^ (uint64_t)length << 8;
-	while (length >= 8) {
-		uint64_t word;
-		memcpy(&word, text, 8);
-		hash = (hash ^ word) * 0xff51afd7ed558ccdu;
-		hash ^= hash >> 32;
-		text += 8;
-		length -= 8;
-	}
-	uint64_t tail = 0;
-	memcpy(&tail, text, length);
-	hash = (hash ^ tail) * 0xff51afd7ed558ccdu;
-	hash ^= hash >> 29;
-	hash *= 0xc4ceb9fe1a85ec53u;
-	return (uint32_t)(hash >> 32);
 }
 
 static bool symbols_is_same(uint32_t number, uint8_t kind, const char *text, uint32_t length)
@@ -204,7 +186,7 @@ static uint32_t symbols_add(uint8_t kind, const char *text, uint32_t length)
 static uint32_t intern(enum stepscope_symbol_kind kind, const char *text, uint32_t length)
 {
 	length = (uint32_t)utf8_cut(text, length, SYMBOLS_MAX_TEXT);
-	uint32_t hash = symbols_hash_text((uint8_t)kind, text, length);
+	uint32_t hash = (uint32_t)(hash_text((uint64_t)kind << 32, text, length) >> 32);
 	uint32_t mine = 0;
 	uint64_t *front = symbols.front + 8 * (uint64_t)(hash >> 26);
 	for (uint32_t probe = 0;; probe++) {

@@ -5,6 +5,7 @@
 #include "run/run_child.h"
 
 #include "base/memory.h"
+#include "base/time_now.h"
 #include "run/run_directory.h"
 #include "run/run_python.h"
 
@@ -21,14 +22,6 @@
 #define OWN_VARIABLES 7
 
 extern char **environ;
-
-static int64_t run_child_now_ns(void)
-{
-	struct timespec now;
-
-	clock_gettime(CLOCK_MONOTONIC, &now);
-	return (int64_t)now.tv_sec * 1000000000 + now.tv_nsec;
-}
 
 /* ---- environment ---- */
 
@@ -129,7 +122,7 @@ void run_child_start(struct run_child *child, char *const *argv, char *const *en
 	int report[2];
 	ssize_t got;
 
-	*child = (struct run_child){.start_ns = run_child_now_ns()};
+	*child = (struct run_child){.start_ns = time_now_ns(CLOCK_MONOTONIC)};
 	if (pipe2(report, O_CLOEXEC) != 0) {
 		child->exec_errno = errno;
 		return;
@@ -162,7 +155,7 @@ static int64_t time_ns(const struct timeval *time)
 static void complete(struct run_child *child, int wait_status, const struct rusage *usage, const struct process_io *io)
 {
 	child->is_running = false;
-	child->end_ns = run_child_now_ns();
+	child->end_ns = time_now_ns(CLOCK_MONOTONIC);
 	child->wait_status = wait_status;
 	child->user_ns = time_ns(&usage->ru_utime);
 	child->system_ns = time_ns(&usage->ru_stime);

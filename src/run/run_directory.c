@@ -5,6 +5,7 @@
  */
 #include "run/run_directory.h"
 
+#include "base/hash.h"
 #include "run/run_launcher.h"
 #include "run/run_manifest.h"
 
@@ -196,14 +197,14 @@ static void random_id(char *out)
 		snprintf(out + 2 * i, 3, "%02x", bytes[i]);
 }
 
-/* The same id for all processes of a job: two FNV-1a hashes of its name. */
+/* The same id for all processes of a job: two hashes of its name. */
 static void job_id(char *out, const char *job)
 {
-	uint64_t hash[2] = {UINT64_C(0xcbf29ce484222325), UINT64_C(0x6c62272e07bb0142)};
+	uint64_t hash[2] = {HASH_BYTES, UINT64_C(0x6c62272e07bb0142)};
 
 	for (; *job; job++) {
-		hash[0] = (hash[0] ^ (uint8_t)*job) * UINT64_C(0x100000001b3);
-		hash[1] = (hash[1] ^ (uint8_t)*job) * UINT64_C(0x100000001b3) + 1;
+		hash[0] = hash_byte(hash[0], (uint8_t)*job);
+		hash[1] = hash_byte(hash[1], (uint8_t)*job) + 1;
 	}
 	snprintf(out, 33, "%016" PRIx64 "%016" PRIx64, hash[0], hash[1]);
 }

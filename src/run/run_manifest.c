@@ -8,6 +8,7 @@
 #include "base/json_write.h"
 #include "base/memory.h"
 #include "base/shell.h"
+#include "base/time_now.h"
 #include "run/run_launcher.h"
 #include "run/run_mask.h"
 
@@ -132,7 +133,7 @@ static void run_manifest_add_time(struct json_writer *json)
 	snprintf(text, sizeof(text), "%04d-%02d-%02dT%02d:%02d:%02dZ", utc.tm_year + 1900, utc.tm_mon + 1, utc.tm_mday,
 	         utc.tm_hour, utc.tm_min, utc.tm_sec);
 	json_key(json, "started"), json_string(json, text);
-	json_key(json, "started_ns"), json_int(json, (int64_t)now.tv_sec * 1000000000 + now.tv_nsec);
+	json_key(json, "started_ns"), json_int(json, timespec_ns(&now));
 }
 
 static void run_manifest_add_text(struct json_writer *json, const char *key, const char *text)

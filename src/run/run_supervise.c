@@ -3,6 +3,7 @@
  * run_supervise.c: one loop over signals, a clock of one second and the ends of processes. Names who died while others go on.
  */
 #include "base/error.h"
+#include "base/time_now.h"
 #include "commands/say.h"
 #include "run/run_segment.h"
 #include "run/run_state.h"
@@ -22,7 +23,7 @@
 #define EVENT_TIMER (UINT64_MAX - 1)
 #define EVENT_FILES (UINT64_MAX - 2)
 #define NAMED_LIMIT 8
-#define GRACE_MS 1000
+#define GRACE_NS INT64_C(1000000000)
 #define RETRY_MS 10
 #define BLOCKS_LOOKED_AT 100000 /* of one that failed */
 
@@ -201,19 +202,11 @@ static void open_events(struct run *run)
 	add_event(run, run->timer, EVENT_TIMER);
 }
 
-static int64_t now_ms(void)
-{
-	struct timespec now;
-
-	clock_gettime(CLOCK_MONOTONIC, &now);
-	return (int64_t)now.tv_sec * 1000 + now.tv_nsec / 1000000;
-}
-
 static void wait_for_the_rest(struct run *run)
 {
-	int64_t end_ms = now_ms() + GRACE_MS;
+	int64_t end_ns = time_now_ns(CLOCK_MONOTONIC) + GRACE_NS;
 
-	while (run->watch.living && now_ms() < end_ms)
+	while (run->watch.living && time_now_ns(CLOCK_MONOTONIC) < end_ns)
 		wait_once(run, 50);
 }
 

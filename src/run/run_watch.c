@@ -5,7 +5,9 @@
  */
 #include "run/run_watch.h"
 
+#include "base/hex_id.h"
 #include "base/memory.h"
+#include "base/time_now.h"
 #include "run/run_process.h"
 #include "run/run_segment.h"
 
@@ -511,26 +513,17 @@ void run_watch_retry(struct run_watch *watch)
 
 /* ---- once a second ---- */
 
-static int64_t run_watch_now_ns(clockid_t clock)
-{
-	struct timespec now;
-
-	clock_gettime(clock, &now);
-	return (int64_t)now.tv_sec * 1000000000 + now.tv_nsec;
-}
-
 /* Whether it is time to list the directory, and files may have come since the last time. A change in the same tick of the file
  * system's clock would not show, so a fresh time does not count as seen. */
 static bool is_scan_due(struct run_watch *watch)
 {
-	int64_t now = run_watch_now_ns(CLOCK_MONOTONIC), age_ns;
+	int64_t now = time_now_ns(CLOCK_MONOTONIC), age_ns;
 	struct stat status;
 
 	if (now < watch->next_scan_ns || fstat(watch->directory->fd, &status) != 0)
 		return false;
 	watch->next_scan_ns = now + (watch->inotify >= 0 ? RESCAN_NS : 0);
-	age_ns = run_watch_now_ns(CLOCK_REALTIME) -
-	         ((int64_t)status.st_mtim.tv_sec * 1000000000 + status.st_mtim.tv_nsec);
+	age_ns = time_now_ns(CLOCK_REALTIME) - timespec_ns(&status.st_mtim);
 	if (age_ns > 2 * RESCAN_NS && status.st_mtim.tv_sec == watch->seen_change.tv_sec &&
 	    status.st_mtim.tv_nsec == watch->seen_change.tv_nsec)
 		return false;
@@ -591,26 +584,6 @@ void run_watch_tick(struct run_watch *watch, bool is_last)
 
 /* ---- all of it ---- */
 
-static void read_boot_id(uint8_t *id)
-{
-	FILE *file = fopen("/proc/sys/kernel/random/boot_id", "re");
-	int high = -1, digit;
-
-	for (int n = 0; file && n < 16 && (digit = fgetc(file)) != EOF;) {
-		if (digit == '-')
-			continue;
-		digit = digit <= '9' ? digit - '0' : (digit | 0x20) - 'a' + 10;
-		if (high < 0) {
-			high = digit;
-			continue;
-		}
-		id[n++] = (uint8_t)(high << 4 | digit);
-		high = -1;
-	}
-	if (file)
-		fclose(file);
-}
-
 void run_watch_init(struct run_watch *watch, struct run_directory *directory, int epoll)
 {
 	struct process_facts self;
@@ -620,7 +593,7 @@ void run_watch_init(struct run_watch *watch, struct run_directory *directory, in
 	process_view_init(&watch->view);
 	if (process_read(&self, watch->view.self))
 		watch->own_start_time = self.start_time;
-	read_boot_id(watch->boot_id);
+	(void)hex_id_of_boot(watch->boot_id);
 	if (getrlimit(RLIMIT_NOFILE, &limit) == 0 && limit.rlim_cur < INT_MAX)
 		watch->pidfd_limit = (int)limit.rlim_cur - SPARE_DESCRIPTORS;
 	else

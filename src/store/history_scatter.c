@@ -4,6 +4,7 @@
  */
 #include "store/database.h"
 
+#include "base/compare_numbers.h"
 #include "base/memory.h"
 
 #include <math.h>
@@ -39,13 +40,6 @@ static void history_scatter_add_level(struct levels *levels, sqlite3_stmt *state
 	levels->of[levels->count++] = log(sqlite3_column_double(statement, is_rate ? 1 : 2));
 }
 
-static int history_scatter_compare_numbers(const void *left, const void *right)
-{
-	double a = *(const double *)left, b = *(const double *)right;
-
-	return (a > b) - (a < b);
-}
-
 /* Of neighbours, as the program changes over a history. A change makes one large difference: of so many the largest is left out. */
 static double noise_of(struct levels *levels)
 {
@@ -54,7 +48,7 @@ static double noise_of(struct levels *levels)
 
 	for (size_t i = 0; i < count; i++)
 		levels->of[i] = fabs(levels->of[i + 1] - levels->of[i]);
-	qsort(levels->of, count, sizeof(*levels->of), history_scatter_compare_numbers);
+	qsort(levels->of, count, sizeof(*levels->of), compare_double);
 	for (size_t i = 0; i < kept; i++)
 		sum += levels->of[i] * levels->of[i];
 	return sqrt(sum / (double)kept / 2);

@@ -7,6 +7,7 @@
  */
 #include "agents/python/objects.h"
 #include "agents/python/vectorcall.h"
+#include "base/time_now.h"
 
 #include <dlfcn.h>
 #include <stepscope/format.h>
@@ -96,11 +97,9 @@ static void tell_mode(uint64_t identity)
 
 static bool is_look_wanted(void)
 {
-	struct timespec now;
 	if (!modules.look || calls.depth || !library_records(STEPSCOPE_ACTIVE_MEMORY))
 		return false;
-	clock_gettime(CLOCK_MONOTONIC, &now);
-	return (int64_t)now.tv_sec * 1000000000 + now.tv_nsec >= modules.next_ns;
+	return time_now_ns(CLOCK_MONOTONIC) >= modules.next_ns;
 }
 
 /* False: as ask_for_name(). */

@@ -15,6 +15,7 @@
 #define AGENTS_PYTHON_OBJECTS_H
 
 #include "agents/python/native.h"
+#include "base/hash.h"
 
 struct object_facts { /* whatever the table's owner wants */
 	uint32_t symbol;
@@ -36,8 +37,7 @@ struct object_table { /* starts as {0} */
 /* Where the object is, or would be. */
 static inline struct object_entry *objects_slot(struct object_entry *entries, uint32_t capacity, const PyObject *object)
 {
-	uint64_t hash = (uint64_t)(uintptr_t)object * 0x9e3779b97f4a7c15u;
-	for (uint32_t at = (uint32_t)(hash >> 32);; at++) {
+	for (uint32_t at = (uint32_t)(hash_word((uintptr_t)object) >> 32);; at++) {
 		struct object_entry *entry = &entries[at & (capacity - 1)];
 		if (!entry->reference || entry->object == object)
 			return entry;

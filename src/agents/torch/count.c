@@ -4,6 +4,8 @@
  */
 #include "agents/torch/count.h"
 
+#include "base/hash.h"
+
 #include <stddef.h>
 
 static void count_forget(struct step_count *count)
@@ -14,7 +16,7 @@ static void count_forget(struct step_count *count)
 /* 1 + its slot; 0: not known, or too many. */
 static uint32_t count_slot_of(struct step_count *count, uint64_t identity)
 {
-	uint32_t at = (uint32_t)(identity * 0x9e3779b97f4a7c15u >> 40) % COUNT_OPTIMIZERS;
+	uint32_t at = (uint32_t)(hash_word(identity) >> 40) % COUNT_OPTIMIZERS;
 	if (!identity)
 		return 0;
 	for (uint32_t i = 0; i < COUNT_OPTIMIZERS; i++, at = (at + 1) % COUNT_OPTIMIZERS) {

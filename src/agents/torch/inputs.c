@@ -7,6 +7,7 @@
 
 #include "agents/torch/inputs_layout.h"
 #include "agents/torch/inputs_text.h"
+#include "base/hash.h"
 #include "recorder/emit.h"
 
 #include <stepscope/stepscope.h>
@@ -25,8 +26,7 @@
 #define HEAD_LIST 0x10000u   /* + length */
 #define HEAD_TENSOR 0x20000u /* + number of sizes + type << 8 */
 
-#define SEED 0x9e3779b97f4a7c15u
-#define FACTOR 0xff51afd7ed558ccdu
+#define SEED HASH_FACTOR
 
 struct hashes {
 	uint64_t base, values; /* without values, and theirs alone; SEED: there are none */
@@ -42,17 +42,18 @@ static uint64_t sketches[SKETCHES][VALUES_APART];
 static uint32_t newest; /* symbol that was made for inputs */
 static bool is_full;
 
-/* The upper half of a product depends on all of its factor, the lower one does not: they change places. */
+/* The upper half of a product depends on all of its factor, the lower one does not: they change places. A rotation is cheaper than the
+ * shift and the xor of hash_mix(). */
 static inline uint64_t inputs_mix(uint64_t hash, uint64_t word)
 {
-	hash = (hash ^ word) * FACTOR;
+	hash = (hash ^ word) * HASH_TEXT_FACTOR;
 	return hash >> 32 | hash << 32;
 }
 
 /* For what is looked up, which leaves out some bits. */
 static inline uint64_t inputs_finish(struct hashes hashes)
 {
-	uint64_t hash = (hashes.base ^ hashes.values) * FACTOR;
+	uint64_t hash = (hashes.base ^ hashes.values) * HASH_TEXT_FACTOR;
 	return hash ^ hash >> 32;
 }
 

@@ -5,6 +5,7 @@
  */
 #include "agents/torch/lean_nodes.h"
 
+#include "base/hash.h"
 #include "pytorch/names.h"
 
 #include <dlfcn.h>
@@ -115,7 +116,7 @@ static __attribute__((noinline, cold)) const void *remember(const void *node, st
 const void *lean_nodes_schema(const void *node)
 {
 	const void *functions = functions_of(node);
-	uint64_t hash = (uint64_t)(uintptr_t)functions * 0x9e3779b97f4a7c15u >> 32;
+	uint64_t hash = hash_word((uintptr_t)functions) >> 32;
 	for (unsigned way = 0; way < WAYS; way++) {
 		struct type *type = &types[(hash + way) % TYPES];
 		const void *known = __atomic_load_n(&type->functions, __ATOMIC_ACQUIRE);

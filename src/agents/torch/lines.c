@@ -14,6 +14,8 @@
 
 #include "agents/torch/process.h"
 #include "agents/torch/thread.h"
+#include "base/hash.h"
+#include "base/time_now.h"
 #include "pyframes/frames.h"
 #include "recorder/emit.h"
 
@@ -135,9 +137,8 @@ static __attribute__((noinline)) uint32_t describe(uint32_t caller, const struct
 
 static uint32_t hash_node(uint32_t caller, const struct pyframes_frame *frame)
 {
-	uint64_t hash = (frame->code ^ (uint64_t)caller << 40) * 0x9e3779b97f4a7c15u + (uint64_t)frame->offset;
-	hash *= 0xff51afd7ed558ccdu;
-	return (uint32_t)(hash >> 40);
+	uint64_t hash = hash_word(frame->code ^ (uint64_t)caller << 40) + (uint64_t)frame->offset;
+	return (uint32_t)(hash_word(hash) >> 40);
 }
 
 static uint32_t read_node(struct node *node, uint32_t caller, const struct pyframes_frame *frame, uint64_t deaths)
@@ -394,13 +395,6 @@ bool lines_are_known(void)
 	return lines.is_found && lines.is_checked && !lines.is_wrong && !lines.is_over;
 }
 
-static int64_t lines_now_ns(void)
-{
-	struct timespec now;
-	clock_gettime(CLOCK_MONOTONIC, &now);
-	return (int64_t)now.tv_sec * 1000000000 + now.tv_nsec;
-}
-
 double lines_measure(void)
 {
 	enum {
@@ -414,11 +408,11 @@ double lines_measure(void)
 	uint64_t at = pyframes_innermost(&lines.layout, (uint64_t)(uintptr_t)lines.thread_state());
 	unsigned count = pyframes_walk_own(&lines.layout, &at, 0, frames, PYFRAMES_MAX);
 	for (int round = 0; round < ROUNDS && count; round++) {
-		int64_t start_ns = lines_now_ns();
+		int64_t start_ns = time_now_ns(CLOCK_MONOTONIC);
 		for (int i = 0; i < READS; i++)
 			(void)stack_symbol(pyframes_innermost(&lines.layout, (uint64_t)(uintptr_t)lines.thread_state()),
 			                   NULL);
-		double ns = (double)(lines_now_ns() - start_ns) / READS / count;
+		double ns = (double)(time_now_ns(CLOCK_MONOTONIC) - start_ns) / READS / count;
 		best_ns = round == 0 || ns < best_ns ? ns : best_ns;
 	}
 	return best_ns;

@@ -9,6 +9,7 @@
 
 #include "agents/torch/operators.h"
 #include "agents/torch/process.h"
+#include "base/hash.h"
 #include "base/hot.h"
 #include "base/utf8.h"
 #include "pytorch/names.h"
@@ -82,16 +83,9 @@ static uint32_t new_symbol(enum torch_scope scope, const char *name, uint32_t le
 
 /* ---- places ------------------------------------------------------------------------------------------------------------- */
 
-static inline uint64_t names_mix(uint64_t hash, uint64_t word)
-{
-	hash = (hash ^ word) * 0xff51afd7ed558ccdu;
-	return hash ^ hash >> 32;
-}
-
 static inline struct name_place *names_place_of(enum torch_scope scope, uint64_t key)
 {
-	uint64_t hash = (key + (uint64_t)scope) * 0x9e3779b97f4a7c15u;
-	return &places[(hash >> 32) * (LINES * WAYS) >> 32];
+	return &places[(hash_word(key + (uint64_t)scope) >> 32) * (LINES * WAYS) >> 32];
 }
 
 static inline bool names_is_of(const struct name_place *place, enum torch_scope scope, uint64_t key)
@@ -192,15 +186,15 @@ static inline uint64_t word_of(const char *text)
 
 static uint64_t names_hash_text(const char *text, uint32_t length)
 {
-	uint64_t hash = 0x9e3779b97f4a7c15u + length;
+	uint64_t hash = HASH_FACTOR + length;
 	if (length < sizeof(uint64_t)) {
 		for (uint32_t i = 0; i < length; i++)
-			hash = names_mix(hash, (uint8_t)text[i]);
+			hash = hash_mix(hash, (uint8_t)text[i]);
 		return hash;
 	}
 	for (uint32_t i = 0; i < length - sizeof(uint64_t); i += sizeof(uint64_t))
-		hash = names_mix(hash, word_of(text + i));
-	return names_mix(hash, word_of(text + length - sizeof(uint64_t))); /* some of its bytes for a second time */
+		hash = hash_mix(hash, word_of(text + i));
+	return hash_mix(hash, word_of(text + length - sizeof(uint64_t))); /* some of its bytes for a second time */
 }
 
 /* Until it is known whether schemas stay, none that may be one's: it would be found by its text for good. */

@@ -9,6 +9,7 @@
 #include "analysis/devices/device_names.h"
 #include "analysis/devices/device_parts.h"
 #include "analysis/shared/span_places.h"
+#include "base/hash.h"
 
 #include "base/clamped.h"
 #include "base/lower_bound.h"
@@ -149,7 +150,7 @@ bool is_copy_to_host(const struct model *model, const struct span_chunk *chunk, 
 static struct copy_waits_place *copy_waits_place_of(struct copy_waits_fold *fold, uint32_t operation, uint32_t module,
                                                     uint32_t line)
 {
-	uint64_t key = (((uint64_t)operation << 32 | module) * 0x9e3779b97f4a7c15u) ^ line;
+	uint64_t key = hash_two((uint64_t)operation << 32 | module, line);
 	uint32_t found = number_map_add(&fold->by_key, key, fold->count);
 
 	if (found == fold->count) {

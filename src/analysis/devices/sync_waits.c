@@ -9,6 +9,7 @@
 #include "analysis/devices/device_parts.h"
 #include "analysis/shared/span_places.h"
 #include "analysis/step_times/step_times.h"
+#include "base/hash.h"
 
 #include "base/clamped.h"
 #include "base/lower_bound.h"
@@ -106,7 +107,7 @@ static struct sync_waits_place *sync_waits_place_of(struct sync_waits_fold *fold
                                                     uint32_t row)
 {
 	uint32_t module = span_module_of(&fold->spans, track, row), line = span_line_of(&fold->spans, track, row);
-	uint64_t key = (((uint64_t)call << 32 | module) * 0x9e3779b97f4a7c15u) ^ line;
+	uint64_t key = hash_two((uint64_t)call << 32 | module, line);
 	uint32_t found = number_map_add(&fold->by_key, key, fold->count);
 
 	if (found == fold->count) {

@@ -5,6 +5,7 @@
 #include "analysis/loader/loader_sums.h"
 
 #include "analysis/step_times/step_kinds.h"
+#include "base/compare_numbers.h"
 
 #include "base/clamped.h"
 #include "base/memory.h"
@@ -227,13 +228,6 @@ static void loader_sum_here(struct loader_sums *sums, const struct loader_batche
 
 /* ---- batches that are ready ---- */
 
-static int loader_compare_times(const void *left, const void *right)
-{
-	int64_t a = *(const int64_t *)left, b = *(const int64_t *)right;
-
-	return (a > b) - (a < b);
-}
-
 /* Returns the sum, over the waits [first, end) of one loop, of the batches that were ready. */
 static double loader_sum_ready(const struct loader_batches *part, uint32_t first, uint32_t end, int64_t *ends)
 {
@@ -248,7 +242,7 @@ static double loader_sum_ready(const struct loader_batches *part, uint32_t first
 			ends[made++] = part->fetches[i].end_ns;
 	}
 	if (made)
-		qsort(ends, made, sizeof(*ends), loader_compare_times);
+		qsort(ends, made, sizeof(*ends), compare_int64);
 	for (uint32_t i = first; i < end; i++) {
 		if (part->waits[i].is_end)
 			continue;

@@ -7,6 +7,7 @@
 #include "analysis/memory/memory_pool.h"
 #include "analysis/shared/labels.h"
 #include "analysis/shared/span_places.h"
+#include "base/hash.h"
 
 #include "base/clamped.h"
 #include "base/storage.h"
@@ -124,8 +125,8 @@ static bool is_group(const struct memory_growth_group *group, uint8_t category, 
 
 static uint32_t *memory_growth_find_slot(const struct growth_fold *fold, uint8_t category, uint32_t by, uint32_t line)
 {
-	uint64_t hash = ((uint64_t)by << 4 | category) * 0x9e3779b97f4a7c15u + line;
-	uint32_t slot = (uint32_t)(hash * 0x9e3779b97f4a7c15u >> 32) & (fold->slot_count - 1);
+	uint64_t hash = hash_two((uint64_t)by << 4 | category, line);
+	uint32_t slot = (uint32_t)(hash >> 32) & (fold->slot_count - 1);
 
 	while (fold->slots[slot] && !is_group(&fold->groups[fold->slots[slot] - 1], category, by, line))
 		slot = (slot + 1) & (fold->slot_count - 1);

@@ -5,6 +5,7 @@
  */
 #include "analysis/memory/memory_pool.h"
 #include "analysis/shared/labels.h"
+#include "base/compare_numbers.h"
 
 #include "base/memory.h"
 
@@ -120,11 +121,6 @@ static const char *memory_segments_type_of(const struct model *model, const stru
 	return segment->is_expandable ? "expandable" : model_text(model, segment->type);
 }
 
-static int memory_segments_compare_numbers(uint64_t a, uint64_t b)
-{
-	return (a > b) - (a < b);
-}
-
 struct segments_sorted {
 	const struct model *model;
 	const struct memory_segment *segment;
@@ -132,11 +128,11 @@ struct segments_sorted {
 
 static int compare_alike(const struct segments_sorted *a, const struct segments_sorted *b)
 {
-	int result = memory_segments_compare_numbers(a->segment->process, b->segment->process);
+	int result = COMPARE_NUMBERS(a->segment->process, b->segment->process);
 
 	result = result ? result : a->segment->device - b->segment->device;
-	result = result ? result : memory_segments_compare_numbers(a->segment->pool, b->segment->pool);
-	result = result ? result : memory_segments_compare_numbers(a->segment->stream, b->segment->stream);
+	result = result ? result : COMPARE_NUMBERS(a->segment->pool, b->segment->pool);
+	result = result ? result : COMPARE_NUMBERS(a->segment->stream, b->segment->stream);
 	return result ? result
 	              : strcmp(memory_segments_type_of(a->model, a->segment),
 	                       memory_segments_type_of(b->model, b->segment));

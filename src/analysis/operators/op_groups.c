@@ -5,6 +5,7 @@
 #include "analysis/operators/op_groups.h"
 
 #include "base/clamped.h"
+#include "base/hash.h"
 #include "base/storage.h"
 
 #include <string.h>
@@ -17,13 +18,10 @@ static bool op_key_equal(const struct op_key *a, const struct op_key *b)
 
 static uint32_t op_key_hash(const struct op_key *key)
 {
-	uint64_t hash = key->name;
+	const uint64_t parts[] = {key->name, key->shape, key->track,
+	                          (uint64_t)key->kind << 8 | (uint64_t)key->phase << 1 | key->is_sampled};
 
-	hash = hash * 0x9e3779b97f4a7c15u + key->shape;
-	hash = hash * 0x9e3779b97f4a7c15u + key->track;
-	hash = hash * 0x9e3779b97f4a7c15u + (key->kind << 8 | key->phase << 1 | key->is_sampled);
-	hash *= 0x9e3779b97f4a7c15u;
-	return (uint32_t)(hash >> 32);
+	return (uint32_t)(hash_words(parts, sizeof(parts) / sizeof(*parts)) >> 32);
 }
 
 static uint32_t *op_groups_slot(const struct op_groups *groups, const struct op_key *key)

@@ -11,6 +11,7 @@
 #include "analysis/shared/name_classes.h"
 #include "analysis/shared/python_places.h"
 #include "base/clamped.h"
+#include "base/hash.h"
 #include "base/memory.h"
 #include "base/merge_sort.h"
 #include "base/storage.h"
@@ -492,9 +493,8 @@ static uint32_t torch_ops_hash_of(const struct torch_event *event, bool is_by_sh
 	uint64_t hash = event->is_annotation + 2u * event->is_device;
 
 	for (int i = 0; i < 3; i++)
-		for (const char *at = texts[i]; *at; at++)
-			hash = (hash ^ (uint8_t)*at) * 0x100000001b3u;
-	return (uint32_t)(hash ^ hash >> 32);
+		hash = hash_text(hash, texts[i], strlen(texts[i]));
+	return (uint32_t)(hash >> 32);
 }
 
 static bool torch_ops_is_same(const struct torch_event *a, const struct torch_event *b, bool is_by_shape)
@@ -567,9 +567,8 @@ static void make_slots(struct torch_ops_grouping *grouping)
 
 static uint32_t row_of(struct torch_ops_grouping *grouping, const struct torch_event *event)
 {
-	uintptr_t mixed = ((uintptr_t)event->name >> 4) * 31 + ((uintptr_t)event->shapes >> 4) * 7 +
-	                  ((uintptr_t)event->source >> 4);
-	struct recent *recent = &grouping->recent[mixed % 1024];
+	const uint64_t texts[] = {(uintptr_t)event->name, (uintptr_t)event->shapes, (uintptr_t)event->source};
+	struct recent *recent = &grouping->recent[hash_words(texts, 3) % 1024];
 	const struct torch_event *like = recent->event;
 	uint32_t *slot;
 

@@ -6,6 +6,7 @@
  */
 #include "analysis/devices/device_work.h"
 #include "analysis/ranks/communication_sizes.h"
+#include "base/hash.h"
 
 #include "base/clamped.h"
 #include "base/storage.h"
@@ -137,17 +138,10 @@ struct communication_fold {
 
 /* ---- groups ---- */
 
-static uint64_t hash_bytes(uint64_t hash, const void *bytes, size_t length)
-{
-	for (size_t i = 0; i < length; i++)
-		hash = (hash ^ ((const unsigned char *)bytes)[i]) * 0x100000001b3u;
-	return hash;
-}
-
 /* 64 bits over all that makes a row; two different rows do not meet in practice. */
 static uint64_t communication_key_of(const struct communication_group *group)
 {
-	uint64_t hash = hash_bytes(0xcbf29ce484222325u, &group->process, sizeof(group->process));
+	uint64_t hash = hash_bytes(HASH_BYTES, &group->process, sizeof(group->process));
 
 	hash = hash_bytes(hash, &group->kernel, sizeof(group->kernel));
 	hash = hash_bytes(hash, &group->device, sizeof(group->device));

@@ -4,6 +4,7 @@
  */
 #include "analysis/ranks/missing_ranks.h"
 
+#include "base/compare_numbers.h"
 #include "base/memory.h"
 #include "model/launch_config.h"
 #include "pytorch/names.h"
@@ -97,13 +98,6 @@ static struct least least_of(const struct model *model)
 
 /* ---- which ones ---- */
 
-static int missing_ranks_compare_ranks(const void *left, const void *right)
-{
-	int32_t a = *(const int32_t *)left, b = *(const int32_t *)right;
-
-	return (a > b) - (a < b);
-}
-
 /* In order, each once. */
 static uint32_t find_ranks(int32_t *ranks, const struct model *model, int32_t world)
 {
@@ -112,7 +106,7 @@ static uint32_t find_ranks(int32_t *ranks, const struct model *model, int32_t wo
 	for (uint32_t i = 0; i < model->processes_count; i++)
 		if (model->processes[i].rank >= 0 && model->processes[i].rank < world)
 			ranks[found++] = model->processes[i].rank;
-	qsort(ranks, found, sizeof(*ranks), missing_ranks_compare_ranks);
+	qsort(ranks, found, sizeof(*ranks), compare_int32);
 	for (uint32_t i = 0; i < found; i++)
 		if (!count || ranks[count - 1] != ranks[i])
 			ranks[count++] = ranks[i];

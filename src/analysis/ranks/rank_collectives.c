@@ -8,6 +8,7 @@
 #include "analysis/shared/labels.h"
 #include "analysis/step_times/input_steps.h"
 #include "analysis/step_times/step_kinds.h"
+#include "base/hash.h"
 
 #include "base/clamped.h"
 #include "base/memory.h"
@@ -416,8 +417,7 @@ static struct collective_times *times_of(struct times_list *list, const struct c
 	struct collective_times *times;
 
 	memcpy(&key, &bytes, sizeof(key));
-	key = key * 0x9e3779b97f4a7c15u ^ ranks;
-	found = number_map_add(&list->by_key, key, list->count);
+	found = number_map_add(&list->by_key, hash_two(key, ranks), list->count);
 	times = &list->items[found];
 	if (found < list->count)
 		return times;

@@ -5,6 +5,7 @@
 #include "analysis/shared/span_places.h"
 
 #include "analysis/shared/python_places.h"
+#include "base/hash.h"
 
 #include "base/memory.h"
 #include "table/table.h"
@@ -98,7 +99,7 @@ uint32_t span_line_of_stack(struct span_places *places, uint32_t stack)
 	uint32_t frame = places->user_frames[stack];
 	const struct stack_node *node = &places->model->stacks[frame];
 	/* one line has several entries, by its callers */
-	uint64_t key = ((uint64_t)node->frame << 32 | node->line) * 0x9e3779b97f4a7c15u + node->file;
+	uint64_t key = hash_two((uint64_t)node->frame << 32 | node->line, node->file);
 
 	return frame ? number_map_add(&places->lines, key, frame) : 0;
 }

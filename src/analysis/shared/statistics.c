@@ -4,23 +4,17 @@
  */
 #include "analysis/shared/statistics.h"
 
+#include "base/compare_numbers.h"
 #include "base/memory.h"
 
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
-static int compare_doubles(const void *left, const void *right)
-{
-	double a = *(const double *)left, b = *(const double *)right;
-
-	return (a > b) - (a < b);
-}
-
 void sort_doubles(double *values, size_t count)
 {
 	if (count > 1)
-		qsort(values, count, sizeof(*values), compare_doubles);
+		qsort(values, count, sizeof(*values), compare_double);
 }
 
 double quantile(const double *sorted, size_t count, double p)

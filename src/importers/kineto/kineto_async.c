@@ -5,6 +5,7 @@
  */
 #include "importers/kineto/kineto_import.h"
 
+#include "base/hash.h"
 #include "base/merge_sort.h"
 
 #include <stdlib.h>
@@ -12,24 +13,21 @@
 
 static uint64_t kineto_async_hash_text(uint64_t hash, const struct kineto_value *value)
 {
-	for (uint32_t i = 0; i < value->length; i++)
-		hash = (hash ^ (unsigned char)value->at[i]) * UINT64_C(0x100000001b3);
-	return (hash ^ value->type) * UINT64_C(0x9e3779b97f4a7c15);
+	return hash_word(hash_bytes(hash, value->at, value->length) ^ value->type);
 }
 
 /* A number or a text. */
 static uint64_t hash_id(uint64_t key, const struct kineto_value *id)
 {
 	uint64_t number;
-	return kineto_unsigned(id, &number) ? (key ^ number) * UINT64_C(0x9e3779b97f4a7c15)
-	                                    : kineto_async_hash_text(key, id);
+	return kineto_unsigned(id, &number) ? hash_word(key ^ number) : kineto_async_hash_text(key, id);
 }
 
 /* {"local": ...} counts within its process only. */
 static uint64_t kineto_async_key_of(const struct kineto_event *event)
 {
 	const struct kineto_value *id = &event->fields[KINETO_EVENT_ID];
-	uint64_t key = kineto_async_hash_text(UINT64_C(0xcbf29ce484222325), &event->fields[KINETO_EVENT_CAT]);
+	uint64_t key = kineto_async_hash_text(HASH_BYTES, &event->fields[KINETO_EVENT_CAT]);
 	struct kineto_walk walk = kineto_walk_begin(id);
 	if (id->type != VALUE_OBJECT)
 		return hash_id(key, id);

@@ -9,6 +9,7 @@
  */
 #include "importers/kineto/kineto_import.h"
 
+#include "base/hash.h"
 #include "base/lower_bound.h"
 #include "base/merge_sort.h"
 #include "base/storage.h"
@@ -70,8 +71,8 @@ struct clock_fit {
 
 static uint64_t kineto_clock_hash_of(uint64_t correlation)
 {
-	correlation *= 0x9e3779b97f4a7c15u;
-	return correlation ^ correlation >> 29;
+	uint64_t hash = hash_word(correlation);
+	return hash ^ hash >> 29;
 }
 
 static bool is_wait(const char *name)

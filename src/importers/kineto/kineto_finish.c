@@ -4,6 +4,7 @@
  */
 #include "importers/kineto/kineto_import.h"
 
+#include "base/compare_numbers.h"
 #include "base/memory.h"
 #include "base/merge_sort.h"
 #include "importers/kineto/kineto_deliver.h"
@@ -315,11 +316,6 @@ static bool is_main(const struct finish *finish, const struct staged_track *trac
 	return track->has_steps || (!track->pid.text && track->tid.number == process->pid && process->pid);
 }
 
-static int kineto_finish_compare_numbers(int64_t a, int64_t b)
-{
-	return (a > b) - (a < b);
-}
-
 /* Independent of the order of the file. */
 static int kineto_finish_compare_keys(const void *left, const void *right)
 {
@@ -334,9 +330,9 @@ static int kineto_finish_compare_keys(const void *left, const void *right)
 		return is_main(finish, x) ? -1 : 1;
 	if (x->device != y->device)
 		return x->device < y->device ? -1 : 1;
-	int result = kineto_finish_compare_numbers(x->pid.number, y->pid.number);
-	result = result ? result : kineto_finish_compare_numbers(staged_tid(x), staged_tid(y));
-	result = result ? result : kineto_finish_compare_numbers(x->tid.number, y->tid.number);
+	int result = COMPARE_NUMBERS(x->pid.number, y->pid.number);
+	result = result ? result : COMPARE_NUMBERS(staged_tid(x), staged_tid(y));
+	result = result ? result : COMPARE_NUMBERS(x->tid.number, y->tid.number);
 	result = result ? result
 	                : strcmp(model_text(finish->model, x->pid.text), model_text(finish->model, y->pid.text));
 	return result ? result : strcmp(model_text(finish->model, x->tid.text), model_text(finish->model, y->tid.text));

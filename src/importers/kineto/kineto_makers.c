@@ -4,6 +4,7 @@
  */
 #include "importers/kineto/kineto_makers.h"
 
+#include "base/hash.h"
 #include "base/memory.h"
 #include "importers/kineto/kineto_stage.h"
 #include "pytorch/names.h"
@@ -15,14 +16,14 @@
 #define MAKERS_MAX ((size_t)262144)
 #define LOOK_AT_MAX ((size_t)4096) /* a node whose operator has another name costs that many comparisons */
 
-/* "aten::_log_softmax" and "autograd::engine::evaluate_function: LogSoftmaxBackward0" are one name (FNV-1a of its letters and digits). */
+/* "aten::_log_softmax" and "autograd::engine::evaluate_function: LogSoftmaxBackward0" are one name: a hash of its letters and digits. */
 static uint64_t kineto_makers_name_of(const char *text)
 {
 	const char *namespace_end = strrchr(text, ':');
-	uint64_t hash = UINT64_C(0xcbf29ce484222325);
+	uint64_t hash = HASH_BYTES;
 	for (const char *at = namespace_end ? namespace_end + 1 : text; *at && strncmp(at, "Backward", 8) != 0; at++)
 		if (isalnum((unsigned char)*at))
-			hash = (hash ^ (uint64_t)tolower((unsigned char)*at)) * UINT64_C(0x100000001b3);
+			hash = hash_byte(hash, (uint8_t)tolower((unsigned char)*at));
 	return hash;
 }
 

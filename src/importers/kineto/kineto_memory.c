@@ -5,6 +5,7 @@
  */
 #include "importers/kineto/kineto_import.h"
 
+#include "base/hash.h"
 #include "base/merge_sort.h"
 #include "model/number_map.h"
 
@@ -66,7 +67,7 @@ void kineto_sort_memory(struct kineto_stage *stage)
 
 static uint64_t address_of(struct addresses *addresses, const struct memory_event *event)
 {
-	uint64_t key = event->bytes * 0x9e3779b97f4a7c15u + (uint16_t)event->device;
+	uint64_t key = hash_two(event->bytes, (uint16_t)event->device);
 	uint32_t newest = number_map_find(&addresses->newest, key);
 	if (event->is_free && newest != NUMBER_MAP_NONE) {
 		if (addresses->list[newest].older == NUMBER_MAP_NONE)

@@ -7,6 +7,7 @@
  */
 #include "importers/kineto/kineto_import.h"
 
+#include "base/compare_numbers.h"
 #include "base/lower_bound.h"
 #include "base/memory.h"
 #include "base/merge_sort.h"
@@ -124,17 +125,11 @@ static uint32_t launcher_of(const struct owners *owners, const struct staged_tra
 	return is_most ? first + best : MODEL_NONE;
 }
 
-static int compare_devices(const void *left, const void *right)
-{
-	const int64_t *a = left, *b = right;
-	return (*a > *b) - (*a < *b);
-}
-
 /* In order, each once. */
 static void sort_alike(struct owners *owners)
 {
 	uint32_t count = 0;
-	merge_sort(owners->alike, owners->alike_count, sizeof *owners->alike, compare_devices);
+	merge_sort(owners->alike, owners->alike_count, sizeof *owners->alike, compare_int64);
 	for (uint32_t i = 0; i < owners->alike_count; i++)
 		if (!count || owners->alike[count - 1] != owners->alike[i])
 			owners->alike[count++] = owners->alike[i];

@@ -4,6 +4,7 @@
  */
 #include "importers/kineto/kineto_stage.h"
 
+#include "base/hash.h"
 #include "base/memory.h"
 #include "base/merge_sort.h"
 
@@ -38,10 +39,8 @@ static bool is_place(const struct staged_place *a, const struct staged_place *b)
 
 static uint32_t kineto_stage_hash_of(const struct staged_place *pid, const struct staged_place *tid)
 {
-	uint64_t hash = (uint64_t)pid->number * 0x9e3779b97f4a7c15u + pid->text;
-	hash = (hash ^ (uint64_t)tid->number) * 0x9e3779b97f4a7c15u + tid->text;
-	hash *= 0x9e3779b97f4a7c15u;
-	return (uint32_t)(hash >> 32);
+	const uint64_t parts[] = {(uint64_t)pid->number, pid->text, (uint64_t)tid->number, tid->text};
+	return (uint32_t)(hash_words(parts, sizeof parts / sizeof *parts) >> 32);
 }
 
 static uint32_t *kineto_stage_find_slot(const struct kineto_stage *stage, const struct staged_place *pid,

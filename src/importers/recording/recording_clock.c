@@ -8,6 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/compare_numbers.h"
 #include "base/memory.h"
 #include "base/merge_sort.h"
 
@@ -54,12 +55,6 @@ static int compare_anchors(const void *left, const void *right)
 	return (a->tick > b->tick) - (a->tick < b->tick);
 }
 
-static int compare_windows(const void *left, const void *right)
-{
-	uint32_t a = *(const uint32_t *)left, b = *(const uint32_t *)right;
-	return (a > b) - (a < b);
-}
-
 /* An anchor that was interrupted between its clock reads has a wide window. */
 static void reject_wide(struct clock_line *line)
 {
@@ -69,7 +64,7 @@ static void reject_wide(struct clock_line *line)
 	uint32_t *windows = memory_resize(NULL, n, sizeof *windows);
 	for (uint32_t i = 0; i < n; i++)
 		windows[i] = line->anchors[i].window_ticks;
-	qsort(windows, n, sizeof *windows, compare_windows);
+	qsort(windows, n, sizeof *windows, compare_uint32);
 	uint64_t limit = (uint64_t)windows[n / 2] * WIDE_WINDOW + 1;
 	free(windows);
 	for (uint32_t i = 0; i < n; i++)

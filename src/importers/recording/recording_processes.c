@@ -4,6 +4,8 @@
  */
 #include "importers/recording/recording_processes.h"
 
+#include "base/hex_id.h"
+
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -11,22 +13,8 @@
 
 static bool is_boot_of_this_machine(const uint8_t boot_id[16])
 {
-	char text[64] = "";
-	FILE *file = fopen("/proc/sys/kernel/random/boot_id", "re");
-	if (!file)
-		return false;
-	bool has_line = fgets(text, sizeof text, file) != NULL;
-	fclose(file);
-	uint32_t nibbles = 0;
-	for (const char *c = text; has_line && *c && nibbles < 32; c++) {
-		if (*c == '-')
-			continue;
-		int digit = *c >= 'a' && *c <= 'f' ? *c - 'a' + 10 : *c >= '0' && *c <= '9' ? *c - '0' : -1;
-		if (digit < 0 || (boot_id[nibbles / 2] >> (nibbles % 2 ? 0 : 4) & 15) != digit)
-			return false;
-		nibbles++;
-	}
-	return nibbles == 32;
+	uint8_t ours[HEX_ID_BYTES];
+	return hex_id_of_boot(ours) && memcmp(ours, boot_id, sizeof ours) == 0;
 }
 
 static bool is_process_alive(const struct stepscope_segment_header *header)

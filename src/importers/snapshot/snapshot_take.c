@@ -8,6 +8,7 @@
  */
 #include "importers/snapshot/snapshot.h"
 
+#include "base/hash.h"
 #include "base/memory.h"
 
 #include <stdlib.h>
@@ -213,7 +214,7 @@ static void take_frame(struct snapshot *snapshot, uint32_t object, const struct 
 	struct snapshot_frame frame = texts_of_frame(snapshot, row->values[KEY_NAME], row->values[KEY_FILENAME]);
 	if (frame.file && line <= UINT32_MAX) /* not of a source of C++ that is not named */
 		frame.line = (uint32_t)line;
-	uint64_t key = (((uint64_t)frame.name << 32 | frame.file) * 0x9e3779b97f4a7c15u) ^ frame.line;
+	uint64_t key = hash_two((uint64_t)frame.name << 32 | frame.file, frame.line);
 	frame.number = number_map_add(&snapshot->frame_numbers, key, snapshot->frames_count);
 	ROOM_FOR(snapshot, frames);
 	snapshot->frames[snapshot->frames_count] = frame;

@@ -5,6 +5,7 @@
  */
 #include "output/export/export_perfetto.h"
 
+#include "base/hash.h"
 #include "base/text.h"
 
 #include <inttypes.h>
@@ -18,10 +19,7 @@
 
 static uint64_t perfetto_parts_mix(uint64_t hash, uint64_t value)
 {
-	hash ^= value + 0x9e3779b97f4a7c15u + (hash << 6) + (hash >> 2);
-	hash = (hash ^ (hash >> 30)) * 0xbf58476d1ce4e5b9u;
-	hash = (hash ^ (hash >> 27)) * 0x94d049bb133111ebu;
-	return hash ^ (hash >> 31);
+	return hash_scatter(hash ^ (value + HASH_FACTOR + (hash << 6) + (hash >> 2)));
 }
 
 /* The same in every export of the run, different in another run: files of several ranks can be merged. */

@@ -6,6 +6,7 @@
 #include "output/export/export_common.h"
 
 #include "analysis/step_times/step_times.h"
+#include "base/compare_numbers.h"
 #include "base/lower_bound.h"
 #include "base/memory.h"
 
@@ -117,13 +118,6 @@ bool selection_has_span(const struct selection *selection, const struct model *m
 
 /* ---- bytes per step ---------------------------------------------------------------------------------------------------- */
 
-static int export_selection_compare_numbers(const void *left, const void *right)
-{
-	int64_t a = *(const int64_t *)left, b = *(const int64_t *)right;
-
-	return a < b ? -1 : a > b;
-}
-
 void step_bytes_init(struct step_bytes *steps, const struct model *model)
 {
 	uint32_t count = model->steps_count;
@@ -134,7 +128,7 @@ void step_bytes_init(struct step_bytes *steps, const struct model *model)
 	for (uint32_t i = 0; i < count; i++)
 		steps->numbers[i] = model->steps[i].number;
 	if (count)
-		qsort(steps->numbers, count, sizeof(*steps->numbers), export_selection_compare_numbers);
+		qsort(steps->numbers, count, sizeof(*steps->numbers), compare_int64);
 	for (uint32_t i = 0; i < count; i++)
 		if (i == 0 || steps->numbers[i] != steps->numbers[steps->count - 1])
 			steps->numbers[steps->count++] = steps->numbers[i];
@@ -159,8 +153,7 @@ void step_bytes_add(struct step_bytes *steps, uint32_t process, int64_t time_ns,
 		steps->base += bytes;
 		return;
 	}
-	found = bsearch(&step->number, steps->numbers, steps->count, sizeof(*steps->numbers),
-	                export_selection_compare_numbers);
+	found = bsearch(&step->number, steps->numbers, steps->count, sizeof(*steps->numbers), compare_int64);
 	steps->bytes[found - steps->numbers] += bytes;
 }
 

@@ -5,6 +5,7 @@
  */
 #include "output/validate/validate_chrome.h"
 
+#include "base/hash.h"
 #include "base/lower_bound.h"
 #include "base/memory.h"
 
@@ -31,17 +32,12 @@ static void pairs_remember(struct chrome_check *check, enum ref_kind kind, int64
 	list->refs[list->count++] = (struct ref){key, a, b, offset};
 }
 
-/* FNV-1a; what stands for a thread or a stream only needs to be told apart. */
+/* What stands for a thread or a stream only needs to be told apart. */
 int64_t check_word(const char *first, const char *second)
 {
-	uint64_t hash = 0xcbf29ce484222325u;
+	uint64_t hash = hash_byte(hash_bytes(HASH_BYTES, first, strlen(first)), 0x1f);
 
-	for (; *first; first++)
-		hash = (hash ^ (unsigned char)*first) * 0x100000001b3u;
-	hash = (hash ^ 0x1f) * 0x100000001b3u;
-	for (; *second; second++)
-		hash = (hash ^ (unsigned char)*second) * 0x100000001b3u;
-	return (int64_t)hash;
+	return (int64_t)hash_bytes(hash, second, strlen(second));
 }
 
 static void remember_kernel(struct chrome_check *check, const struct chrome_event *event)

@@ -5,6 +5,7 @@
  */
 #include "output/validate/validate.h"
 
+#include "base/hash.h"
 #include "base/input_stream.h"
 #include "base/memory.h"
 #include "model/number_map.h"
@@ -158,11 +159,9 @@ static struct slice_track *perfetto_track_of(struct perfetto_check *check, uint6
 static uint64_t interned_key(const struct perfetto_check *check, const struct sequence *sequence, uint32_t kind,
                              uint64_t iid)
 {
-	uint64_t key = (uint64_t)(sequence - check->sequences) << 32 | sequence->generation;
+	const uint64_t parts[] = {(uint64_t)(sequence - check->sequences), sequence->generation, kind, iid};
 
-	key = (key ^ kind) * 0x9e3779b97f4a7c15u;
-	key = (key ^ (key >> 29) ^ iid) * 0xbf58476d1ce4e5b9u;
-	return key ^ (key >> 32);
+	return hash_words(parts, sizeof(parts) / sizeof(*parts));
 }
 
 /* ---- parts of a packet ---------------------------------------------------------------------------------------------------- */
