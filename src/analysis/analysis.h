@@ -26,14 +26,10 @@ struct flop_likeness;
 struct kept_work;
 
 struct analysis_options {
-	unsigned by;    /* enum analysis_by, or-ed */
-	bool has_steps; /* only these step numbers, inclusive */
-	int64_t first_step, last_step;
-	bool leaves_steps; /* has_steps, to leave out steps that would mislead: only time of steps is of these, what happened counts always */
-	uint32_t window, last_window; /* as in struct model_filter */
-	int64_t pid;
+	unsigned by; /* enum analysis_by, or-ed */
+	struct model_filter filter;
+	bool leaves_steps; /* filter.has_steps leaves out misleading steps: time of steps is of the others, what happened counts always */
 	bool keeps_recorded; /* sums are of what was recorded, also where a budget chose the steps: not multiplied to the run */
-	bool with_past; /* as in struct model_filter: for tables that need it */
 	const struct step_times
 		*step_times; /* (optional) computed once with the same steps, for all analyses of a report */
 	const struct launches *launches;                 /* (optional) of the same model */
@@ -45,7 +41,7 @@ struct analysis_options {
 /* Of tables that tell what happened rather than where time goes: only of the selected steps? */
 static inline bool is_part_of_run(const struct analysis_options *options)
 {
-	return options->has_steps && !options->leaves_steps;
+	return options->filter.has_steps && !options->leaves_steps;
 }
 
 struct analysis {

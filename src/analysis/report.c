@@ -113,10 +113,10 @@ static void leave_steps(struct report *report, int64_t first, int64_t last)
 {
 	int64_t before_ns = report_clock_ns();
 
-	report->options.leaves_steps |= !report->options.has_steps;
-	report->options.has_steps = true;
-	report->options.first_step = first;
-	report->options.last_step = last;
+	report->options.leaves_steps |= !report->options.filter.has_steps;
+	report->options.filter.has_steps = true;
+	report->options.filter.first_step = first;
+	report->options.filter.last_step = last;
 	step_times_release(&report->step_times);
 	report->options.step_times = NULL;
 	step_times_init(&report->step_times, report->model, &report->options);

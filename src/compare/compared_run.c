@@ -380,11 +380,11 @@ static void read_contention(struct compared_run *run, struct report *report)
 	struct analysis_options options = report->options;
 	struct report whole;
 
-	if (!options.has_steps) {
+	if (!options.filter.has_steps) {
 		compared_run_read_value(run, report, &source);
 		return;
 	}
-	options.has_steps = false;
+	options.filter.has_steps = false;
 	report_init(&whole, report->model, &options, report->path);
 	compared_run_read_value(run, &whole, &source);
 	report_release(&whole);
@@ -439,9 +439,9 @@ void compared_run_init(struct compared_run *run, struct report *report)
 	compared_read_telemetry(run, report);
 	/* also without a warm-up: kernels and calls outside of steps are in no mean step */
 	if (compared_run_has_rising_numbers(run)) {
-		options.has_steps = true;
-		options.first_step = run->steps[0].number;
-		options.last_step = run->steps[run->steps_count - 1].number;
+		options.filter.has_steps = true;
+		options.filter.first_step = run->steps[0].number;
+		options.filter.last_step = run->steps[run->steps_count - 1].number;
 		report_init(&cut, report->model, &options, report->path);
 		steady = &cut;
 	}

@@ -121,10 +121,11 @@ static bool is_selected(const struct device_gaps_fold *fold, uint32_t process, i
 {
 	const struct model_step *step;
 
-	if (!fold->options->has_steps)
+	if (!fold->options->filter.has_steps)
 		return true;
 	step = step_of_gap(fold->model, process, time_ns);
-	return step && step->number >= fold->options->first_step && step->number <= fold->options->last_step;
+	return step && step->number >= fold->options->filter.first_step &&
+	       step->number <= fold->options->filter.last_step;
 }
 
 static void add_gap(struct device_gaps_fold *fold, const struct device_gap *gap)

@@ -462,9 +462,9 @@ int32_t device_work_step(const struct model *model, const struct launches *launc
 bool device_work_is_selected(const struct model *model, const struct analysis_options *options,
                              const struct launches *launches, uint32_t track, uint32_t row)
 {
-	if (!options->has_steps)
+	if (!options->filter.has_steps)
 		return true;
 	int32_t step = device_work_step(model, launches, track, row);
-	return step >= 0 && model->steps[step].number >= options->first_step &&
-	       model->steps[step].number <= options->last_step;
+	return step >= 0 && model->steps[step].number >= options->filter.first_step &&
+	       model->steps[step].number <= options->filter.last_step;
 }

@@ -157,7 +157,7 @@ static enum status runtime_calls_run(const struct model *model, const struct ana
 	struct step_times own = {0};
 	struct runtime_calls_fold fold = {.model = model,
 	                                  .times = step_times_get(&own, model, options),
-	                                  .has_steps = options->has_steps,
+	                                  .has_steps = options->filter.has_steps,
 	                                  .by_name = {.storage = model->storage}};
 
 	for (uint32_t track = 0; track < model->tracks_count; track++)

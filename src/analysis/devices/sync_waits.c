@@ -156,7 +156,7 @@ static void sync_waits_fold_track(struct sync_waits_fold *fold, uint32_t number)
 
 		for (uint32_t i = 0; i < chunk->count; i++, row++)
 			if (chunk->kind[i] == SPAN_RUNTIME && name_class(&fold->names, fold->model, chunk->name[i]) &&
-			    (!fold->options->has_steps ||
+			    (!fold->options->filter.has_steps ||
 			     (chunk->step[i] >= 0 && fold->times->steps[chunk->step[i]].is_selected)))
 				sync_waits_add_call(fold, number, row, chunk, i);
 		model_chunk_done(fold->model, chunk);

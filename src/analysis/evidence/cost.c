@@ -350,7 +350,7 @@ static enum status cost_run(const struct model *model, const struct analysis_opt
 		/* `stepscope run` records the machine at its own expense, beside the program */
 		if (model->processes[i].role != STEPSCOPE_ROLE_IMPORTED &&
 		    model->processes[i].role != STEPSCOPE_ROLE_HOST)
-			cost_add_row(table, model, times, i, options->has_steps);
+			cost_add_row(table, model, times, i, options->filter.has_steps);
 	}
 	if (!table->row_count)
 		table->empty = is_ours ? "no process of the program was recorded" : "another tool recorded this";

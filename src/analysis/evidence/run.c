@@ -656,10 +656,10 @@ static enum status run_run(const struct model *model, const struct analysis_opti
 	table_columns(table, columns, RUN_COLUMNS);
 	table_row(table);
 	set_who(table, model);
-	set_when(table, model, times, options->has_steps);
+	set_when(table, model, times, options->filter.has_steps);
 	set_window(table, times);
-	set_evidence(table, model, times, options->has_steps);
-	set_cost(table, model, times, options->has_steps);
+	set_evidence(table, model, times, options->filter.has_steps);
+	set_cost(table, model, times, options->filter.has_steps);
 	set_operators(table, model, times);
 	step_times_release(&own);
 	return STATUS_OK;

@@ -174,7 +174,7 @@ static enum status telemetry_run(const struct model *model, const struct analysi
 {
 	struct step_times own = {0};
 	const struct step_times *times = step_times_get(&own, model, options);
-	struct telemetry_window window = telemetry_window_find(model, times, options->has_steps);
+	struct telemetry_window window = telemetry_window_find(model, times, options->filter.has_steps);
 	int64_t outside = 0, values = 0;
 
 	table_init(table, "telemetry", "GPU telemetry", "what was measured of GPUs from outside, while the run ran");

@@ -226,14 +226,14 @@ static void tell_step(struct memory_pool *pool, uint32_t step, const struct memo
 static void replay(struct memory_pool *pool, const struct step_times *times, const struct analysis_options *options,
                    const struct memory_visitor *visitor)
 {
-	int64_t end_ns = options->has_steps ? INT64_MIN : INT64_MAX;
+	int64_t end_ns = options->filter.has_steps ? INT64_MIN : INT64_MAX;
 
 	for (uint32_t i = 0; i < times->count; i++) {
 		const struct model_step *step = &pool->model->steps[i];
 
 		if (!is_selected(pool, times, i))
 			continue;
-		pool->has_peaks = !options->has_steps;
+		pool->has_peaks = !options->filter.has_steps;
 		replay_until(pool, step->start_ns - 1, visitor);
 		begin_step(pool);
 		replay_until(pool, step->end_ns, visitor);
@@ -242,7 +242,7 @@ static void replay(struct memory_pool *pool, const struct step_times *times, con
 			tell_step(pool, i, visitor);
 	}
 	pool->has_peaks = true;
-	if (!options->has_steps)
+	if (!options->filter.has_steps)
 		replay_until(pool, INT64_MAX, visitor);
 	pool->unknown = pool->unknown_peak = unknown_at(pool, end_ns);
 	pool->is_part = pool->unknown_peak && end_ns <= pool->known_until_ns;
@@ -391,10 +391,11 @@ const char *memory_lacks(const struct model *model, const struct analysis_option
 {
 	uint32_t process = MODEL_NONE;
 
-	for (uint32_t i = 0; i < model->steps_count && options->has_steps; i++) {
+	for (uint32_t i = 0; i < model->steps_count && options->filter.has_steps; i++) {
 		const struct model_step *step = &model->steps[i];
 
-		if (step->number < options->first_step || step->number > options->last_step || step->process == process)
+		if (step->number < options->filter.first_step || step->number > options->filter.last_step ||
+		    step->process == process)
 			continue;
 		if (!is_read_before(model, step))
 			return "of a part of the steps: what was allocated before it and is still alive is not counted; "

@@ -170,7 +170,8 @@ struct rank_sums {
 /* Clocks are put right by all that was read; what is told is of the chosen steps. */
 static bool is_told(const struct collective_run *run, const struct analysis_options *options)
 {
-	return !is_part_of_run(options) || (run->step >= options->first_step && run->step <= options->last_step);
+	return !is_part_of_run(options) ||
+	       (run->step >= options->filter.first_step && run->step <= options->filter.last_step);
 }
 
 /* waits: process that waits * processes + process that is waited for. */

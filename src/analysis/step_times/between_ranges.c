@@ -259,7 +259,7 @@ static enum status between_ranges_run(const struct model *model, const struct an
 	struct step_times own = {0};
 	struct between_fold fold = {.model = model,
 	                            .times = step_times_get(&own, model, options),
-	                            .is_window = options->has_steps,
+	                            .is_window = options->filter.has_steps,
 	                            .by_name = {.storage = model->storage}};
 
 	table_init(table, "between_ranges", "Ranges outside of the steps",

@@ -367,9 +367,10 @@ static enum status run_between(const struct model *model, const struct analysis_
 		"does, of the threads that mark phases, by phase");
 	table_columns(table, between_columns, BETWEEN_COLUMNS);
 	for (uint32_t i = 0; i < times->span_count; i++)
-		whole_add(&whole, &model->processes[times->spans[i].process], &times->spans[i], options->has_steps);
+		whole_add(&whole, &model->processes[times->spans[i].process], &times->spans[i],
+		          options->filter.has_steps);
 	if (times->span_count)
-		add_parts(table, &whole, options->has_steps);
+		add_parts(table, &whole, options->filter.has_steps);
 	else if (!times->count)
 		add_phases_without_steps(table, model);
 	if (!table->row_count)

@@ -93,8 +93,8 @@ static void step_times_add(struct step_times *times, const struct model *model, 
 
 	time->job = MODEL_NONE;
 	time->is_early = index < STEP_KINDS_LEAST || model->steps[index - STEP_KINDS_LEAST].process != step->process;
-	time->is_selected = !options->has_steps ||
-	                    (step->number >= options->first_step && step->number <= options->last_step);
+	time->is_selected = !options->filter.has_steps ||
+	                    (step->number >= options->filter.first_step && step->number <= options->filter.last_step);
 	time->is_complete = step_has_end(model, step);
 	time->has_phases = time->knows_all = !step->has_lost_phases && !step->has_calls_only;
 	time->has_calls = !step->has_lost_phases && step->has_calls_only;

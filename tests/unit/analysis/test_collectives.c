@@ -182,7 +182,7 @@ static double number_at(const struct table *table, int row, const char *column)
 
 static void the_table_is_of_what_has_both(void **state)
 {
-	const struct analysis_options options = {.has_steps = false};
+	const struct analysis_options options = {.filter = {.has_steps = false}};
 	struct job job;
 	struct table table;
 	struct error err;
@@ -229,7 +229,7 @@ static void each_is_looked_at_as_often_whatever_their_number(void **state)
 	struct job job;
 	struct table table;
 	struct error err;
-	struct analysis_options options = {.has_steps = false};
+	struct analysis_options options = {.filter = {.has_steps = false}};
 	char inputs[64];
 	uint64_t chunks = 0;
 
