@@ -19,23 +19,13 @@ enum analysis_by {
 	BY_MODULE = 32
 };
 
-struct step_times;
-struct launches;
-struct collective_calls;
-struct flop_likeness;
-struct kept_work;
+struct analysis_context;
 
 struct analysis_options {
 	unsigned by; /* enum analysis_by, or-ed */
 	struct model_filter filter;
 	bool leaves_steps; /* filter.has_steps leaves out misleading steps: time of steps is of the others, what happened counts always */
 	bool keeps_recorded; /* sums are of what was recorded, also where a budget chose the steps: not multiplied to the run */
-	const struct step_times
-		*step_times; /* (optional) computed once with the same steps, for all analyses of a report */
-	const struct launches *launches;                 /* (optional) of the same model */
-	const struct collective_calls *collective_calls; /* (optional) of the same model */
-	const struct flop_likeness *flop_likeness;       /* (optional) of the same model */
-	struct kept_work *kept_work; /* (optional) of the same model: what devices did, for all analyses of a report */
 };
 
 /* Of tables that tell what happened rather than where time goes: only of the selected steps? */
@@ -49,8 +39,7 @@ struct analysis {
 	const char *question; /* one line for --tables: "which operations take the time?" */
 	/* Fills `table` (initialised by the callee with table_init()). Missing evidence is not an error: cells or the whole
 	 * table say why they are empty. */
-	enum status (*run)(const struct model *model, const struct analysis_options *options, struct table *table,
-	                   struct error *err);
+	enum status (*run)(struct analysis_context *context, struct table *table, struct error *err);
 	unsigned splits;      /* how its rows can be split: enum analysis_by, or-ed */
 	bool with_past;       /* of selected steps it needs what was before them: it says what they began with */
 	bool is_of_devices;   /* wrong where work of devices was lost; only of the steps with operators */

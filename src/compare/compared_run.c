@@ -377,7 +377,7 @@ static void read_contention(struct compared_run *run, struct report *report)
 {
 	static const struct value_source source = {
 		"cpu_contention", "counters", "mean", FOLD_FIRST, "name", "host.pressure.cpu.some_ratio", WHOLE};
-	struct analysis_options options = report->options;
+	struct analysis_options options = report->context.options;
 	struct report whole;
 
 	if (!options.filter.has_steps) {
@@ -416,7 +416,7 @@ static void read_steady(struct compared_run *run, struct report *report)
 
 void compared_run_init(struct compared_run *run, struct report *report)
 {
-	struct analysis_options options = report->options;
+	struct analysis_options options = report->context.options;
 	struct report *steady = report, cut;
 
 	memset(run, 0, sizeof(*run));

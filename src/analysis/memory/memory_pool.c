@@ -4,6 +4,7 @@
  */
 #include "analysis/memory/memory_pool.h"
 
+#include "analysis/analysis_context.h"
 #include "analysis/memory/growth.h"
 #include "analysis/shared/labels.h"
 #include "analysis/step_times/step_times.h"
@@ -283,11 +284,10 @@ static void visit_pool(const struct memory_pool *empty, const struct step_times 
 
 /* ---- all of them ------------------------------------------------------------------------------------------------------- */
 
-void memory_pools_each(const struct model *model, const struct analysis_options *options,
-                       const struct memory_visitor *visitor)
+void memory_pools_each(struct analysis_context *context, const struct memory_visitor *visitor)
 {
-	struct step_times own = {0};
-	const struct step_times *times = step_times_get(&own, model, options);
+	const struct model *model = context->model;
+	const struct step_times *times = analysis_context_step_times(context);
 
 	for (uint32_t first = 0, last; first < model->memory_count; first = last) {
 		uint64_t seen[65536 / 64] = {0}; /* devices, + 1 */
@@ -308,10 +308,9 @@ void memory_pools_each(const struct model *model, const struct analysis_options 
 			                                 .replayed = first};
 
 			if (seen[device / 64] >> device % 64 & 1)
-				visit_pool(&pool, times, options, visitor);
+				visit_pool(&pool, times, &context->options, visitor);
 		}
 	}
-	step_times_release(&own);
 }
 
 void memory_pool_at_peak(const struct memory_pool *pool, void (*use)(void *context, const struct memory_event *event),
@@ -415,14 +414,16 @@ static bool is_memory_lost(const struct model *model)
 	return false;
 }
 
-const char *memory_not_recorded(const struct model *model, const struct analysis_options *options, struct arena *arena)
+const char *memory_not_recorded(struct analysis_context *context, struct arena *arena)
 {
+	const struct model *model = context->model;
+
 	if (find_loss(model, true))
 		return find_loss(model, true);
 	if (is_memory_lost(model))
 		return "the trace was written with profile_memory=True and has no allocations: PyTorch has lost them (its "
 		       "issue 166121)";
-	return step_times_no_operations(model, options, arena,
+	return step_times_no_operations(context, arena,
 	                                "memory was not recorded: --with memory, and a program without PyTorch calls "
 	                                "stepscope_memory_alloc()");
 }
