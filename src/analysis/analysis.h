@@ -19,33 +19,19 @@ enum analysis_by {
 	BY_MODULE = 32
 };
 
-struct step_times;
-struct launches;
-struct collective_calls;
-struct flop_likeness;
-struct kept_work;
+struct analysis_context;
 
 struct analysis_options {
-	unsigned by;    /* enum analysis_by, or-ed */
-	bool has_steps; /* only these step numbers, inclusive */
-	int64_t first_step, last_step;
-	bool leaves_steps; /* has_steps, to leave out steps that would mislead: only time of steps is of these, what happened counts always */
-	uint32_t window, last_window; /* as in struct model_filter */
-	int64_t pid;
+	unsigned by; /* enum analysis_by, or-ed */
+	struct model_filter filter;
+	bool leaves_steps; /* filter.has_steps leaves out misleading steps: time of steps is of the others, what happened counts always */
 	bool keeps_recorded; /* sums are of what was recorded, also where a budget chose the steps: not multiplied to the run */
-	bool with_past; /* as in struct model_filter: for tables that need it */
-	const struct step_times
-		*step_times; /* (optional) computed once with the same steps, for all analyses of a report */
-	const struct launches *launches;                 /* (optional) of the same model */
-	const struct collective_calls *collective_calls; /* (optional) of the same model */
-	const struct flop_likeness *flop_likeness;       /* (optional) of the same model */
-	struct kept_work *kept_work; /* (optional) of the same model: what devices did, for all analyses of a report */
 };
 
 /* Of tables that tell what happened rather than where time goes: only of the selected steps? */
 static inline bool is_part_of_run(const struct analysis_options *options)
 {
-	return options->has_steps && !options->leaves_steps;
+	return options->filter.has_steps && !options->leaves_steps;
 }
 
 struct analysis {
@@ -53,8 +39,7 @@ struct analysis {
 	const char *question; /* one line for --tables: "which operations take the time?" */
 	/* Fills `table` (initialised by the callee with table_init()). Missing evidence is not an error: cells or the whole
 	 * table say why they are empty. */
-	enum status (*run)(const struct model *model, const struct analysis_options *options, struct table *table,
-	                   struct error *err);
+	enum status (*run)(struct analysis_context *context, struct table *table, struct error *err);
 	unsigned splits;      /* how its rows can be split: enum analysis_by, or-ed */
 	bool with_past;       /* of selected steps it needs what was before them: it says what they began with */
 	bool is_of_devices;   /* wrong where work of devices was lost; only of the steps with operators */

@@ -11,41 +11,29 @@
 #ifndef ANALYSIS_REPORT_H
 #define ANALYSIS_REPORT_H
 
-#include "analysis/analysis.h"
-#include "analysis/devices/device_work.h"
-#include "analysis/operators/flop_likeness.h"
-#include "analysis/ranks/collective_calls.h"
+#include "analysis/analysis_context.h"
 #include "analysis/step_times/start_up.h"
-#include "analysis/step_times/step_times.h"
 #include "analysis/step_times/whole_steps.h"
-#include "model/launches.h"
 
 #define REPORT_DEFECTS 32
 
 struct report {
 	const struct model *model;
-	const char *path;   /* of the run, as given */
-	const char *format; /* of a file that another tool wrote: "kineto"; NULL: a recording */
-	const char *name;   /* last part of it */
-	struct analysis_options options;
-	bool is_prepared; /* what tables share is there; a query over spans alone needs none of it */
-	struct step_times step_times;
-	struct launches launches;
-	struct flop_likeness flop_likeness;
-	struct collective_calls collective_calls;
-	struct kept_work kept_work;
+	const char *path;                /* of the run, as given */
+	const char *format;              /* of a file that another tool wrote: "kineto"; NULL: a recording */
+	const char *name;                /* last part of it */
+	struct analysis_context context; /* with what tables share */
 	struct arena arena;
 	struct {
 		struct table table;
 		bool is_ready;
 		int64_t cpu_ns;              /* what computing it took */
 	} tables[ANALYSIS_COUNT];            /* like analyses[] */
-	int64_t shared_cpu_ns;               /* what tables share took */
 	const char *defects[REPORT_DEFECTS]; /* broken promises of columns: mistakes of ours */
 	int defect_count;
 };
 
-/* The model and the path must outlive the report. Options of another report will do: what its tables share is made anew. */
+/* The model and the path must outlive the report. */
 void report_init(struct report *report, const struct model *model, const struct analysis_options *options,
                  const char *path);
 void report_release(struct report *report);
@@ -60,8 +48,7 @@ struct start_up report_leave_out_start_up(struct report *report);
 /* The same, before that: of a damaged input only steps that have all that devices did count from here on. */
 struct whole_steps report_leave_out_damage(struct report *report);
 
-/* CPU time of this process so far, and how much of it went into tables and what they share. */
-int64_t report_clock_ns(void);
+/* CPU time that tables took, and what they share. */
 int64_t report_cpu_ns(const struct report *report);
 
 const struct step_times *report_step_times(struct report *report);

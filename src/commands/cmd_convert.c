@@ -88,9 +88,9 @@ static enum status write_file(const struct loaded_run *loaded, const struct expo
 	struct export_result result;
 	struct progress progress;
 	struct export_options wanted = {
-		.has_steps = selected->has_steps,
-		.first_step = selected->first_step,
-		.last_step = selected->last_step,
+		.has_steps = selected->filter.has_steps,
+		.first_step = selected->filter.first_step,
+		.last_step = selected->filter.last_step,
 		.progress = cmd_convert_on_progress,
 		.context = &progress,
 	};

@@ -163,9 +163,9 @@ static enum status write_one(const struct model *model, const struct exporter *e
 	struct progress progress;
 	struct export_result result;
 	struct export_options wanted = {
-		.has_steps = selected->has_steps,
-		.first_step = selected->first_step,
-		.last_step = selected->last_step,
+		.has_steps = selected->filter.has_steps,
+		.first_step = selected->filter.first_step,
+		.last_step = selected->filter.last_step,
 		.max_bytes = (int64_t)(max_mb * 1048576),
 		.processes = processes,
 		.device = device,
@@ -248,18 +248,18 @@ static enum status check_steps(const struct model *model, const struct analysis_
 {
 	int64_t first = INT64_MAX, last = INT64_MIN;
 
-	if (!selected->has_steps)
+	if (!selected->filter.has_steps)
 		return STATUS_OK;
 	for (uint32_t i = 0; i < model->steps_count; i++) {
 		int64_t number = model->steps[i].number;
 
-		if (number >= selected->first_step && number <= selected->last_step)
+		if (number >= selected->filter.first_step && number <= selected->filter.last_step)
 			return STATUS_OK;
 		first = number < first ? number : first;
 		last = number > last ? number : last;
 	}
-	error_set(err, STATUS_INPUT, "the recording has no step in %" PRId64 "-%" PRId64, selected->first_step,
-	          selected->last_step);
+	error_set(err, STATUS_INPUT, "the recording has no step in %" PRId64 "-%" PRId64, selected->filter.first_step,
+	          selected->filter.last_step);
 	if (first <= last)
 		error_hint(err, "it has steps %" PRId64 " to %" PRId64, first, last);
 	return STATUS_INPUT;

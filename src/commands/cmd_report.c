@@ -441,8 +441,8 @@ static struct report_torch torch_wish(const struct analysis_options *analysis)
 	                             .is_by_shape = analysis->by & BY_SHAPE,
 	                             .is_json = is_json,
 	                             .has_events = has_events,
-	                             .is_window = analysis->window,
-	                             .is_profiled_only = analysis->window && !has_all_threads};
+	                             .is_window = analysis->filter.window,
+	                             .is_profiled_only = analysis->filter.window && !has_all_threads};
 }
 
 static enum status print_torch(const struct model *model, const struct report_torch *wish, struct error *err)
@@ -507,7 +507,7 @@ static int cmd_report_run(const struct options_result *arguments, struct error *
 		return status_exit(unknown_table(table_name, err));
 	if (parse_steps(steps, &analysis, err) || parse_window(window, &analysis, err))
 		return status_exit(err->status);
-	analysis.with_past = table_name && analysis_find(table_name)->with_past;
+	analysis.filter.with_past = table_name && analysis_find(table_name)->with_past;
 	const struct report_torch wish = torch_wish(&analysis);
 
 	if (style_name && report_torch_check(&wish, err))

@@ -6,6 +6,7 @@
 #include "compare/compared.h"
 
 #include "analysis/machine/processes.h"
+#include "analysis/operators/flop_likeness.h"
 #include "analysis/shared/statistics.h"
 #include "base/memory.h"
 #include "base/text.h"
@@ -239,18 +240,23 @@ static void use_shape(struct compared_facts_inputs *inputs, int *count, const ch
 /* The largest inputs of the costliest operators that compute; which are the largest does not depend on how long they took. */
 static void read_shapes(struct compared_run *run, struct report *report)
 {
-	struct analysis_options options = report->options;
+	struct analysis_context *context = &report->context;
+	unsigned by = context->options.by;
+	enum status status;
 	struct compared_facts_inputs inputs[SHAPES];
 	struct table table;
 	struct error err;
 	int count = 0;
 
-	options.by = BY_SHAPE;
-	(void)report_step_times(report);
-	if (flop_likeness_varies(
-		    &report->flop_likeness)) /* of a part of the steps: another one may have larger inputs */
+	if (!run->steps_count)
 		return;
-	if (!run->steps_count || analysis_find("ops")->run(report->model, &options, &table, &err))
+	/* of a part of the steps: another one may have larger inputs */
+	if (flop_likeness_varies(analysis_context_flop_likeness(context)))
+		return;
+	context->options.by = BY_SHAPE;
+	status = analysis_find("ops")->run(context, &table, &err);
+	context->options.by = by;
+	if (status)
 		return;
 	for (int row = 0; row < table.row_count; row++) {
 		const struct table_cell *name = table_get(&table, row, table_find_column(&table, "name"));

@@ -377,14 +377,14 @@ static void read_contention(struct compared_run *run, struct report *report)
 {
 	static const struct value_source source = {
 		"cpu_contention", "counters", "mean", FOLD_FIRST, "name", "host.pressure.cpu.some_ratio", WHOLE};
-	struct analysis_options options = report->options;
+	struct analysis_options options = report->context.options;
 	struct report whole;
 
-	if (!options.has_steps) {
+	if (!options.filter.has_steps) {
 		compared_run_read_value(run, report, &source);
 		return;
 	}
-	options.has_steps = false;
+	options.filter.has_steps = false;
 	report_init(&whole, report->model, &options, report->path);
 	compared_run_read_value(run, &whole, &source);
 	report_release(&whole);
@@ -416,7 +416,7 @@ static void read_steady(struct compared_run *run, struct report *report)
 
 void compared_run_init(struct compared_run *run, struct report *report)
 {
-	struct analysis_options options = report->options;
+	struct analysis_options options = report->context.options;
 	struct report *steady = report, cut;
 
 	memset(run, 0, sizeof(*run));
@@ -439,9 +439,9 @@ void compared_run_init(struct compared_run *run, struct report *report)
 	compared_read_telemetry(run, report);
 	/* also without a warm-up: kernels and calls outside of steps are in no mean step */
 	if (compared_run_has_rising_numbers(run)) {
-		options.has_steps = true;
-		options.first_step = run->steps[0].number;
-		options.last_step = run->steps[run->steps_count - 1].number;
+		options.filter.has_steps = true;
+		options.filter.first_step = run->steps[0].number;
+		options.filter.last_step = run->steps[run->steps_count - 1].number;
 		report_init(&cut, report->model, &options, report->path);
 		steady = &cut;
 	}

@@ -116,7 +116,7 @@ void compared_read_telemetry(struct compared_run *run, struct report *report)
 {
 	const struct model *model = report->model;
 	const struct telemetry_window window = telemetry_window_find(model, report_step_times(report),
-	                                                             report->options.has_steps);
+	                                                             report->context.options.filter.has_steps);
 	struct number_map gpus = {0};
 	double period = 0;
 

@@ -496,7 +496,7 @@ static enum status apply_rule(struct running *running, const struct rule *rule, 
 /* Without what it took to make tables. */
 static int64_t own_clock_ns(const struct running *running)
 {
-	return report_clock_ns() - report_cpu_ns(running->report);
+	return analysis_cpu_clock_ns() - report_cpu_ns(running->report);
 }
 
 static enum status apply_rules(struct running *running, const struct rule_set *rules, struct arena *arena,
@@ -516,7 +516,7 @@ static enum status apply_rules(struct running *running, const struct rule_set *r
 /* Also of those that the verdict alone reads. */
 static void add_times_of_tables(struct diagnosis *diagnosis, const struct report *report)
 {
-	diagnosis_add_time(diagnosis, "shared", "steps, launches, collectives", report->shared_cpu_ns);
+	diagnosis_add_time(diagnosis, "shared", "steps, launches, collectives", report->context.shared_cpu_ns);
 	for (int i = 0; analyses[i]; i++)
 		if (report->tables[i].is_ready)
 			diagnosis_add_time(diagnosis, "table", analyses[i]->name, report->tables[i].cpu_ns);

@@ -48,9 +48,6 @@ static void explain_metrics(const char *const *paths, uint32_t count, struct err
 static enum status load_run_load(struct loaded_run *run, const char *const *paths, uint32_t count,
                                  const struct analysis_options *options, int64_t memory_bytes, struct error *err)
 {
-	const struct model_filter filter = {options->has_steps, options->first_step,  options->last_step,
-	                                    options->window,    options->last_window, options->pid,
-	                                    options->with_past};
 	struct progress progress;
 	enum status status;
 
@@ -61,7 +58,7 @@ static enum status load_run_load(struct loaded_run *run, const char *const *path
 	progress_begin(&progress, "Reading", "bytes", false);
 	run->model.on_progress = load_run_on_progress;
 	run->model.progress_context = &progress;
-	status = import_paths(paths, count, &filter, &run->model, err);
+	status = import_paths(paths, count, &options->filter, &run->model, err);
 	run->model.on_progress = NULL;
 	progress_end(&progress);
 	if (status == STATUS_INPUT)
@@ -168,44 +165,46 @@ void tell_defects(const struct report *report)
 
 enum status parse_steps(const char *text, struct analysis_options *options, struct error *err)
 {
+	struct model_filter *filter = &options->filter;
 	const char *at = text;
 	bool is_good;
 
 	if (!text)
 		return STATUS_OK;
-	options->has_steps = true;
-	is_good = parse_number(&at, &options->first_step);
-	options->last_step = options->first_step;
+	filter->has_steps = true;
+	is_good = parse_number(&at, &filter->first_step);
+	filter->last_step = filter->first_step;
 	if (is_good && *at == '-') {
 		at++;
-		is_good = parse_number(&at, &options->last_step);
+		is_good = parse_number(&at, &filter->last_step);
 	}
 	if (!is_good || *at)
 		return error_set(err, STATUS_USAGE, "option '--steps' wants A-B or one number, got '%s'", text);
-	if (options->last_step < options->first_step)
+	if (filter->last_step < filter->first_step)
 		return error_set(err, STATUS_USAGE, "option '--steps' wants the smaller number first, got '%s'", text);
 	return STATUS_OK;
 }
 
 enum status parse_window(const char *text, struct analysis_options *options, struct error *err)
 {
+	struct model_filter *filter = &options->filter;
 	const char *at = text;
 	int64_t first, last;
 	bool is_good;
 
 	if (!text)
 		return STATUS_OK;
-	if (options->has_steps)
+	if (filter->has_steps)
 		return error_set(err, STATUS_USAGE, "options '--steps' and '--window' exclude each other");
 	is_good = parse_number(&at, &first) && first >= 1;
 	last = first;
 	if (is_good && *at == '-')
 		is_good = (at++, parse_number(&at, &last)) && last >= first && last - first < 100000;
 	if (is_good && *at == '@')
-		is_good = (at++, parse_number(&at, &options->pid)) && options->pid >= 1;
+		is_good = (at++, parse_number(&at, &filter->pid)) && filter->pid >= 1;
 	if (!is_good || *at || last > INT32_MAX)
 		return error_set(err, STATUS_USAGE, "option '--window' wants N, N-M or N@PID, got '%s'", text);
-	options->window = (uint32_t)first;
-	options->last_window = (uint32_t)last;
+	filter->window = (uint32_t)first;
+	filter->last_window = (uint32_t)last;
 	return STATUS_OK;
 }

@@ -5,7 +5,7 @@
 #ifndef UNIT_COMPUTED_H
 #define UNIT_COMPUTED_H
 
-#include "analysis/analysis.h"
+#include "analysis/analysis_context.h"
 
 #include <string.h>
 
@@ -15,9 +15,12 @@ static const struct analysis_options all_steps;
 static inline void compute(const char *name, const struct model *model, const struct analysis_options *options,
                            struct table *table)
 {
+	struct analysis_context context;
 	struct error err = {0};
 
-	assert_int_equal(analysis_find(name)->run(model, options, table, &err), STATUS_OK);
+	analysis_context_init(&context, model, options);
+	assert_int_equal(analysis_find(name)->run(&context, table, &err), STATUS_OK);
+	analysis_context_release(&context);
 	if (table_check(table, &err))
 		fail_msg("%s", err.text);
 }

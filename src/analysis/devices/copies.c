@@ -2,6 +2,7 @@
  *
  * copies.c: the table `copies`: what is copied to, from and within devices, and filled there, by direction and kind of memory.
  */
+#include "analysis/analysis_context.h"
 #include "analysis/devices/device_names.h"
 #include "analysis/devices/device_work.h"
 #include "analysis/shared/durations.h"
@@ -155,8 +156,7 @@ static void copies_add_copy(struct copies_fold *fold, const struct span_chunk *c
 	copy->rated_bytes += config->numbers[LAUNCH_BYTES];
 }
 
-static void copies_fold_track(struct copies_fold *fold, const struct analysis_options *options,
-                              const struct launches *launches, uint32_t number)
+static void copies_fold_track(struct copies_fold *fold, struct analysis_context *context, uint32_t number)
 {
 	const struct track *track = fold->model->tracks[number];
 
@@ -166,7 +166,7 @@ static void copies_fold_track(struct copies_fold *fold, const struct analysis_op
 		for (uint32_t i = 0; i < chunk->count; i++) {
 			if (chunk->kind[i] != SPAN_MEMCPY && chunk->kind[i] != SPAN_MEMSET)
 				continue;
-			if (device_work_is_selected(fold->model, options, launches, number, chunk->first_row + i))
+			if (device_work_is_selected(context, number, chunk->first_row + i))
 				copies_add_copy(fold, chunk, i);
 			else
 				fold->outside++;
@@ -263,16 +263,14 @@ static void copies_fill(struct table *table, const struct copies_fold *fold)
 	table_sort(table, COPY_TOTAL, false);
 }
 
-static enum status copies_run(const struct model *model, const struct analysis_options *options, struct table *table,
-                              struct error *err)
+static enum status copies_run(struct analysis_context *context, struct table *table, struct error *err)
 {
-	struct launches own = {0};
-	const struct launches *launches = launches_get(&own, model, options);
+	const struct model *model = context->model;
 	struct copies_fold fold = {.model = model, .by_name = {.storage = model->storage}};
 
 	for (uint32_t track = 0; track < model->tracks_count; track++)
 		if (model->tracks[track]->kind == TRACK_DEVICE)
-			copies_fold_track(&fold, options, launches, track);
+			copies_fold_track(&fold, context, track);
 	table_init(
 		table, "copies", "Copies and fills",
 		"copies to, from and within devices, and fills, by name; with --steps those launched in these steps");
@@ -287,7 +285,6 @@ static enum status copies_run(const struct model *model, const struct analysis_o
 	number_map_release(&fold.by_name);
 	launch_configs_release(&fold.configs);
 	storage_release(model->storage, fold.copies);
-	launches_release(&own);
 	return STATUS_OK;
 }
 

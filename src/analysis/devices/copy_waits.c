@@ -6,6 +6,7 @@
  */
 #include "analysis/devices/copy_waits.h"
 
+#include "analysis/analysis_context.h"
 #include "analysis/devices/device_names.h"
 #include "analysis/devices/device_parts.h"
 #include "analysis/shared/span_places.h"
@@ -126,7 +127,7 @@ struct copy_waits_place {
 
 struct copy_waits_fold {
 	const struct model *model;
-	const struct analysis_options *options;
+	struct analysis_context *context;
 	const struct launches *launches;
 	struct device_parts parts;
 	struct span_places spans;
@@ -243,8 +244,7 @@ static void copy_waits_fold_device(struct copy_waits_fold *fold, const struct de
 	struct interval extent;
 
 	fold->told = 0;
-	device_parts_find_data(&fold->parts, fold->model, fold->options, fold->launches, device->process,
-	                       device->device);
+	device_parts_find_data(&fold->parts, fold->context, device->process, device->device);
 	extent = device_work_extent(&fold->parts.work);
 	clamped_add(&fold->all_ns, intervals_length(extent.start_ns, extent.end_ns));
 	for (size_t n = 0; n < work->count; n++) {
@@ -253,8 +253,7 @@ static void copy_waits_fold_device(struct copy_waits_fold *fold, const struct de
 		uint32_t i;
 		const struct span_chunk *chunk;
 
-		if (item->class != WORK_COPY ||
-		    !device_work_is_selected(fold->model, fold->options, fold->launches, item->track, item->row))
+		if (item->class != WORK_COPY || !device_work_is_selected(fold->context, item->track, item->row))
 			continue;
 		chunk = track_chunk(fold->model->tracks[item->track], item->row, &i);
 		config = launch_config_of(&fold->configs, fold->model, span_inputs(chunk, i));
@@ -298,15 +297,14 @@ static void copy_waits_fold_release(struct copy_waits_fold *fold)
 	storage_release(fold->model->storage, fold->places);
 }
 
-static enum status copy_waits_run(const struct model *model, const struct analysis_options *options,
-                                  struct table *table, struct error *err)
+static enum status copy_waits_run(struct analysis_context *context, struct table *table, struct error *err)
 {
-	struct launches own = {0};
-	struct copy_waits_fold fold = {.model = model, .options = options, .by_key = {.storage = model->storage}};
+	const struct model *model = context->model;
+	struct copy_waits_fold fold = {.context = context, .model = model, .by_key = {.storage = model->storage}};
 	struct device *devices;
 	size_t count = devices_find(&devices, model);
 
-	fold.launches = launches_get(&own, model, options);
+	fold.launches = analysis_context_launches(context);
 	span_places_init(&fold.spans, model);
 	table_init(
 		table, "copy_waits", "Copies to the host",
@@ -325,7 +323,6 @@ static enum status copy_waits_run(const struct model *model, const struct analys
 		table->empty = count ? "nothing was copied from a device to the host" : DEVICE_NOTHING;
 	free(devices);
 	copy_waits_fold_release(&fold);
-	launches_release(&own);
 	return STATUS_OK;
 }
 

@@ -3,6 +3,7 @@
  * device_busy.c: the tables `device_busy` (a row per device, the whole trace) and `device_steps` (a row per device and step): how long a
  * device worked, at what, and why it did not. Times of work that overlaps count once.
  */
+#include "analysis/analysis_context.h"
 #include "analysis/devices/device_use.h"
 #include "analysis/devices/device_work.h"
 #include "analysis/shared/labels.h"
@@ -21,7 +22,7 @@ struct device_busy { /* of one device in one stretch of time */
 
 struct device_busy_fold {
 	const struct model *model;
-	const struct analysis_options *options;
+	struct analysis_context *context;
 	const struct launches *launches;
 	const struct step_times *times;
 	struct device_work work;
@@ -30,16 +31,15 @@ struct device_busy_fold {
 	struct intervals exposed, hidden_copies;
 	struct use_window *steps; /* complete and selected, of the device's process */
 	size_t step_count;
-	struct launches own_launches;
-	struct step_times own_times;
 };
 
-static void fold_begin(struct device_busy_fold *fold, const struct model *model, const struct analysis_options *options)
+static void fold_begin(struct device_busy_fold *fold, struct analysis_context *context)
 {
-	*fold = (struct device_busy_fold){.model = model};
-	fold->times = step_times_get(&fold->own_times, model, options);
-	fold->options = options;
-	fold->launches = launches_get(&fold->own_launches, model, options);
+	const struct model *model = context->model;
+
+	*fold = (struct device_busy_fold){.context = context, .model = model};
+	fold->times = analysis_context_step_times(context);
+	fold->launches = analysis_context_launches(context);
 }
 
 static bool is_counted(const struct device_busy_fold *fold, uint32_t step, uint32_t process)
@@ -61,7 +61,7 @@ static void fold_steps(struct device_busy_fold *fold, uint32_t process)
 
 static void device_busy_fold_device(struct device_busy_fold *fold, const struct device *device)
 {
-	device_work_get(&fold->work, fold->model, fold->options, device->process, device->device);
+	device_work_get(&fold->work, fold->context, device->process, device->device);
 	device_times_fill(&fold->device, &fold->work);
 	device_gaps_fill(&fold->gaps, fold->model, fold->launches, &fold->work, &fold->device.busy);
 	intervals_subtract(&fold->exposed, &fold->device.communication, &fold->device.compute);
@@ -94,8 +94,6 @@ static void device_busy_fold_release(struct device_busy_fold *fold)
 	intervals_release(&fold->exposed);
 	intervals_release(&fold->hidden_copies);
 	free(fold->steps);
-	launches_release(&fold->own_launches);
-	step_times_release(&fold->own_times);
 }
 
 /* Calls add() with each device and the first of its columns of times; how many there are. */
@@ -422,13 +420,12 @@ static void add_device(struct table *table, const struct device_busy_fold *fold,
 	set_busy(table, row, first, &whole);
 }
 
-static enum status run_devices(const struct model *model, const struct analysis_options *options, struct table *table,
-                               struct error *err)
+static enum status run_devices(struct analysis_context *context, struct table *table, struct error *err)
 {
 	struct device_busy_fold fold;
 	int first;
 
-	fold_begin(&fold, model, options);
+	fold_begin(&fold, context);
 	table_init(table, "device_busy", "Devices",
 	           "what each device did from its first to its last work in the trace");
 	table_columns(table, device_columns, DEVICE_COLUMNS);
@@ -484,14 +481,14 @@ static void add_steps(struct table *table, const struct device_busy_fold *fold, 
 	}
 }
 
-static enum status run_steps(const struct model *model, const struct analysis_options *options, struct table *table,
-                             struct error *err)
+static enum status run_steps(struct analysis_context *context, struct table *table, struct error *err)
 {
+	const struct model *model = context->model;
 	struct device_busy_fold fold;
 	size_t count;
 	int first;
 
-	fold_begin(&fold, model, options);
+	fold_begin(&fold, context);
 	table_init(table, "device_steps", "Devices by step",
 	           "what each device did between begin and end of each complete step, whoever launched it");
 	table_columns(table, step_columns, STEP_COLUMNS);

@@ -3,6 +3,7 @@
  * device_gaps.c: the table `device_gaps`: the longest stretches in which a device did nothing: why, between which work, and what the thread
  * that launched the next work was doing.
  */
+#include "analysis/analysis_context.h"
 #include "analysis/devices/device_parts.h"
 #include "analysis/shared/span_places.h"
 #include "analysis/step_times/step_times.h"
@@ -98,7 +99,7 @@ struct device_gap {
 
 struct device_gaps_fold {
 	const struct model *model;
-	const struct analysis_options *options;
+	struct analysis_context *context;
 	const struct launches *launches;
 	struct device_parts parts;
 	struct span_places places;
@@ -121,10 +122,11 @@ static bool is_selected(const struct device_gaps_fold *fold, uint32_t process, i
 {
 	const struct model_step *step;
 
-	if (!fold->options->has_steps)
+	if (!fold->context->options.filter.has_steps)
 		return true;
 	step = step_of_gap(fold->model, process, time_ns);
-	return step && step->number >= fold->options->first_step && step->number <= fold->options->last_step;
+	return step && step->number >= fold->context->options.filter.first_step &&
+	       step->number <= fold->context->options.filter.last_step;
 }
 
 static void add_gap(struct device_gaps_fold *fold, const struct device_gap *gap)
@@ -298,8 +300,7 @@ static void device_gaps_add_rows(struct table *table, struct device_gaps_fold *f
 	int64_t shown_ns = 0;
 
 	for (size_t i = 0; i < count; i++) {
-		device_parts_find(&fold->parts, fold->model, fold->options, fold->launches, devices[i].process,
-		                  devices[i].device);
+		device_parts_find(&fold->parts, fold->context, devices[i].process, devices[i].device);
 		device_gaps_find_gaps(fold, &devices[i]);
 		for (size_t n = 0; n < fold->count && n < GAPS_SHOWN; n++)
 			device_gaps_add_row(table, fold, &devices[i], &fold->gaps[n]);
@@ -319,13 +320,12 @@ static void device_gaps_add_rows(struct table *table, struct device_gaps_fold *f
 	free(devices);
 }
 
-static enum status device_gaps_run(const struct model *model, const struct analysis_options *options,
-                                   struct table *table, struct error *err)
+static enum status device_gaps_run(struct analysis_context *context, struct table *table, struct error *err)
 {
-	struct launches own = {0};
-	struct device_gaps_fold fold = {.model = model, .options = options};
+	const struct model *model = context->model;
+	struct device_gaps_fold fold = {.context = context, .model = model};
 
-	fold.launches = launches_get(&own, model, options);
+	fold.launches = analysis_context_launches(context);
 	span_places_init(&fold.places, model);
 	table_init(
 		table, "device_gaps", "Gaps of devices",
@@ -336,7 +336,6 @@ static enum status device_gaps_run(const struct model *model, const struct analy
 	span_places_release(&fold.places);
 	device_parts_release(&fold.parts);
 	free(fold.gaps);
-	launches_release(&own);
 	return STATUS_OK;
 }
 

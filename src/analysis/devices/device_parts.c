@@ -4,6 +4,7 @@
  */
 #include "analysis/devices/device_parts.h"
 
+#include "analysis/analysis_context.h"
 #include "analysis/devices/device_names.h"
 
 #include "base/memory.h"
@@ -166,37 +167,38 @@ static void cut_threads(struct device_parts *parts)
 	}
 }
 
-static void find_work(struct device_parts *parts, const struct model *model, const struct analysis_options *options,
-                      uint32_t process, int32_t device)
+static void find_work(struct device_parts *parts, struct analysis_context *context, uint32_t process, int32_t device)
 {
 	parts->names.classify = device_parts_classify_name;
-	device_work_get(&parts->work, model, options, process, device);
+	device_work_get(&parts->work, context, process, device);
 	device_times_fill(&parts->device, &parts->work);
 }
 
-void device_parts_find_data(struct device_parts *parts, const struct model *model,
-                            const struct analysis_options *options, const struct launches *launches, uint32_t process,
+void device_parts_find_data(struct device_parts *parts, struct analysis_context *context, uint32_t process,
                             int32_t device)
 {
+	const struct model *model = context->model;
+
 	parts->last = PART_DATA;
-	find_work(parts, model, options, process, device);
+	find_work(parts, context, process, device);
 	parts->covered.count = 0;
-	add_threads(parts, model, launches, process);
+	add_threads(parts, model, analysis_context_launches(context), process);
 }
 
-void device_parts_find(struct device_parts *parts, const struct model *model, const struct analysis_options *options,
-                       const struct launches *launches, uint32_t process, int32_t device)
+void device_parts_find(struct device_parts *parts, struct analysis_context *context, uint32_t process, int32_t device)
 {
+	const struct model *model = context->model;
+
 	parts->last = PART_HOST;
-	find_work(parts, model, options, process, device);
+	find_work(parts, context, process, device);
 	intervals_lend(&parts->lists[PART_COMPUTE], &parts->device.compute);
 	intervals_lend(&parts->lists[PART_COMMUNICATION], &parts->device.communication);
 	intervals_lend(&parts->lists[PART_COPIES], &parts->device.copies);
-	device_gaps_fill(&parts->gaps, model, launches, &parts->work, &parts->device.busy);
+	device_gaps_fill(&parts->gaps, model, analysis_context_launches(context), &parts->work, &parts->device.busy);
 	intervals_lend(&parts->lists[PART_QUEUED], &parts->gaps.queued);
 	intervals_lend(&parts->lists[PART_LAUNCH], &parts->gaps.launch);
 	cut_device(parts);
-	add_threads(parts, model, launches, process);
+	add_threads(parts, model, analysis_context_launches(context), process);
 	cut_threads(parts);
 }
 

@@ -4,7 +4,7 @@
  * is true of it, so the parts of any stretch of time sum to it: what the device does, else why it does nothing.
  *
  *     struct device_parts parts = {0};
- *     device_parts_find(&parts, model, options, launches, process, DEVICE_ANY);
+ *     device_parts_find(&parts, &context, process, DEVICE_ANY);
  *     int64_t parts_ns[PARTS];
  *     device_parts_within(&parts, start_ns, end_ns, parts_ns);
  *     device_parts_release(&parts);
@@ -44,11 +44,9 @@ struct device_parts {
 };
 
 /* Replaces. Threads are those that launched work of these devices or mark steps of the process. */
-void device_parts_find(struct device_parts *parts, const struct model *model, const struct analysis_options *options,
-                       const struct launches *launches, uint32_t process, int32_t device);
+void device_parts_find(struct device_parts *parts, struct analysis_context *context, uint32_t process, int32_t device);
 /* Only `work`, `device` and the list of PART_DATA, which is not cut: for idle time of the device. Cheaper. */
-void device_parts_find_data(struct device_parts *parts, const struct model *model,
-                            const struct analysis_options *options, const struct launches *launches, uint32_t process,
+void device_parts_find_data(struct device_parts *parts, struct analysis_context *context, uint32_t process,
                             int32_t device);
 void device_parts_within(const struct device_parts *parts, int64_t start_ns, int64_t end_ns, int64_t parts_ns[PARTS]);
 void device_parts_release(struct device_parts *parts);

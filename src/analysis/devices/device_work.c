@@ -4,6 +4,7 @@
  */
 #include "analysis/devices/device_work.h"
 
+#include "analysis/analysis_context.h"
 #include "analysis/devices/device_names.h"
 #include "analysis/shared/labels.h"
 #include "base/memory.h"
@@ -257,33 +258,26 @@ static int32_t only_device(const struct model *model, uint32_t process)
 	return only;
 }
 
-static struct kept_device *keep_device(struct kept_work *kept, const struct model *model, uint32_t process,
-                                       int32_t device)
+static struct kept_device *keep_device(struct analysis_context *context, uint32_t process, int32_t device)
 {
-	struct kept_device *found = kept->devices;
+	struct kept_device *found = context->kept_devices;
 
 	while (found && (found->process != process || found->device != device))
 		found = found->next;
 	if (found)
 		return found;
 	found = memory_resize(NULL, 1, sizeof(*found));
-	*found = (struct kept_device){.process = process, .device = device, .next = kept->devices};
-	device_work_collect(&found->work, model, process, device);
-	kept->devices = found;
+	*found = (struct kept_device){.process = process, .device = device, .next = context->kept_devices};
+	device_work_collect(&found->work, context->model, process, device);
+	context->kept_devices = found;
 	return found;
 }
 
-void device_work_get(struct device_work *work, const struct model *model, const struct analysis_options *options,
-                     uint32_t process, int32_t device)
+void device_work_get(struct device_work *work, struct analysis_context *context, uint32_t process, int32_t device)
 {
-	struct kept_device *kept;
+	struct kept_device *kept = keep_device(context, process,
+	                                       device == DEVICE_ANY ? only_device(context->model, process) : device);
 
-	if (!options->kept_work) {
-		device_work_collect(work, model, process, device);
-		return;
-	}
-	kept = keep_device(options->kept_work, model, process,
-	                   device == DEVICE_ANY ? only_device(model, process) : device);
 	if (!work->kept)
 		storage_release(work->storage, work->items);
 	work->items = kept->work.items;
@@ -293,12 +287,12 @@ void device_work_get(struct device_work *work, const struct model *model, const 
 	work->kept = kept;
 }
 
-void kept_work_release(struct kept_work *kept)
+void kept_devices_release(struct kept_device *devices)
 {
-	while (kept->devices) {
-		struct kept_device *device = kept->devices;
+	while (devices) {
+		struct kept_device *device = devices;
 
-		kept->devices = device->next;
+		devices = device->next;
 		device_work_release(&device->work);
 		device_times_release(&device->times);
 		device_gaps_release(&device->gaps);
@@ -427,15 +421,6 @@ void device_gaps_release(struct device_gaps *gaps)
 
 /* ---- selection ---- */
 
-const struct launches *launches_get(struct launches *own, const struct model *model,
-                                    const struct analysis_options *options)
-{
-	if (options->launches)
-		return options->launches;
-	launches_init(own, model);
-	return own;
-}
-
 uint64_t launches_without_work(const struct model *model, const struct launches *launches)
 {
 	uint64_t count = 0;
@@ -459,12 +444,15 @@ int32_t device_work_step(const struct model *model, const struct launches *launc
 	return chunk->step[i];
 }
 
-bool device_work_is_selected(const struct model *model, const struct analysis_options *options,
-                             const struct launches *launches, uint32_t track, uint32_t row)
+bool device_work_is_selected(struct analysis_context *context, uint32_t track, uint32_t row)
 {
-	if (!options->has_steps)
+	const struct model_filter *filter = &context->options.filter;
+	const struct model *model = context->model;
+	int32_t step;
+
+	if (!filter->has_steps)
 		return true;
-	int32_t step = device_work_step(model, launches, track, row);
-	return step >= 0 && model->steps[step].number >= options->first_step &&
-	       model->steps[step].number <= options->last_step;
+	step = device_work_step(model, analysis_context_launches(context), track, row);
+	return step >= 0 && model->steps[step].number >= filter->first_step &&
+	       model->steps[step].number <= filter->last_step;
 }

@@ -62,16 +62,10 @@ void device_work_release(struct device_work *work);
 /* From the begin of its first to the end of its last work, also where that takes no time; without work [0, 0). */
 struct interval device_work_extent(const struct device_work *work);
 
-/* What was collected once, for all who ask for it; {0} is none. */
-struct kept_work {
-	struct kept_device *devices;
-};
-
-/* Like device_work_collect(), but what the options keep is neither collected nor sorted again; nor are its times and gaps, by
- * device_times_fill() and device_gaps_fill(). Must not outlive that. */
-void device_work_get(struct device_work *work, const struct model *model, const struct analysis_options *options,
-                     uint32_t process, int32_t device);
-void kept_work_release(struct kept_work *kept);
+/* Like device_work_collect(), but a context collects and sorts the work of each device once. It also keeps the times and gaps
+ * that device_times_fill() and device_gaps_fill() find. The work must not outlive the context. */
+void device_work_get(struct device_work *work, struct analysis_context *context, uint32_t process, int32_t device);
+void kept_devices_release(struct kept_device *devices);
 
 /* The class of a span that is work of a device. */
 enum work_class device_work_class(struct device_work *work, const struct model *model, uint8_t kind, uint32_t name);
@@ -95,10 +89,6 @@ void device_gaps_fill(struct device_gaps *gaps, const struct model *model, const
                       const struct device_work *work, const struct intervals *busy);
 void device_gaps_release(struct device_gaps *gaps);
 
-/* The launches that belong to the options, or `own`, found now. Release `own` in any case; initialise it with {0}. */
-const struct launches *launches_get(struct launches *own, const struct model *model,
-                                    const struct analysis_options *options);
-
 /* Calls that launch kernels, of processes whose devices worked, whose kernels are not there. */
 uint64_t launches_without_work(const struct model *model, const struct launches *launches);
 
@@ -106,8 +96,7 @@ uint64_t launches_without_work(const struct model *model, const struct launches 
 int32_t device_work_step(const struct model *model, const struct launches *launches, uint32_t track, uint32_t row);
 
 /* Tables count work that was launched in a selected step; by device_work_step(). All work counts when no steps were selected. */
-bool device_work_is_selected(const struct model *model, const struct analysis_options *options,
-                             const struct launches *launches, uint32_t track, uint32_t row);
+bool device_work_is_selected(struct analysis_context *context, uint32_t track, uint32_t row);
 
 /* "rank 0, device 1", "device 0" when there is one process. */
 const char *device_label(const struct model *model, uint32_t process, int32_t device, struct arena *arena);

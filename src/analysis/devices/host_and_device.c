@@ -113,8 +113,7 @@ double device_time_ns(struct report *report)
 {
 	const struct model *model = report->model;
 	const struct step_times *steps = report_step_times(report);
-	struct launches own = {0};
-	const struct launches *launches = launches_get(&own, model, &report->options);
+	const struct launches *launches = analysis_context_launches(&report->context);
 	struct device *devices;
 	size_t count = devices_find(&devices, model);
 	struct device_work work = {0};
@@ -123,7 +122,7 @@ double device_time_ns(struct report *report)
 
 	for (size_t i = 0; i < count; i++) {
 		busy.count = 0;
-		device_work_get(&work, model, &report->options, devices[i].process, devices[i].device);
+		device_work_get(&work, &report->context, devices[i].process, devices[i].device);
 		for (size_t at = 0; at < work.count; at++) {
 			const struct work *item = &work.items[at];
 
@@ -134,7 +133,6 @@ double device_time_ns(struct report *report)
 	}
 	device_work_release(&work);
 	intervals_release(&busy);
-	launches_release(&own);
 	free(devices);
 	return sum;
 }

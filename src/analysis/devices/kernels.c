@@ -4,6 +4,7 @@
  * of launches are means over the time of the kernels that have them, since one name runs in many shapes. Rows can be split by what the
  * operator that launched them says: its shapes, and the module, line and stack of Python that it is in.
  */
+#include "analysis/analysis_context.h"
 #include "analysis/devices/device_names.h"
 #include "analysis/devices/device_work.h"
 #include "analysis/shared/durations.h"
@@ -205,7 +206,7 @@ struct kernel {
 
 struct kernels_fold {
 	const struct model *model;
-	const struct analysis_options *options;
+	struct analysis_context *context;
 	const struct launches *launches;
 	struct device_work work;
 	struct span_places places;          /* when rows are split */
@@ -294,8 +295,8 @@ static struct kernel *kernel_of(struct kernels_fold *fold, uint32_t name, const 
 	struct kernel new = {.name = name, .calls = DURATIONS_NONE};
 	uint32_t key = name, found;
 
-	for (int i = 0; fold->options->by && i < SPLITS; i++) {
-		if (!(fold->options->by & splits[i].by))
+	for (int i = 0; fold->context->options.by && i < SPLITS; i++) {
+		if (!(fold->context->options.by & splits[i].by))
 			continue;
 		if (launch && launch->track != MODEL_NONE)
 			new.parts[i] = splits[i].part_of(fold, launch);
@@ -386,8 +387,7 @@ static void kernels_fold_track(struct kernels_fold *fold, uint32_t number)
 
 			if (chunk->kind[i] != SPAN_KERNEL)
 				continue;
-			if (!device_work_is_selected(model, fold->options, fold->launches, number,
-			                             chunk->first_row + i)) {
+			if (!device_work_is_selected(fold->context, number, chunk->first_row + i)) {
 				fold->outside++;
 				continue;
 			}
@@ -467,7 +467,8 @@ static void set_parts(struct table *table, int row, struct kernels_fold *fold, c
 			table_set_text(table, row, splits[i].column, splits[i].text_of(fold, part, &table->arena));
 		else
 			table_set_missing(table, row, splits[i].column,
-			                  fold->options->by & splits[i].by ? splits[i].none : splits[i].not_split);
+			                  fold->context->options.by & splits[i].by ? splits[i].none
+			                                                           : splits[i].not_split);
 	}
 }
 
@@ -504,29 +505,28 @@ static void kernels_add_rows(struct table *table, struct kernels_fold *fold)
 		clamped_add(&total_ns, fold->kernels[i].calls.total_ns);
 	table_columns_of(table, columns, KERNEL_COLUMNS, (double)total_ns);
 	for (int i = 0; i < SPLITS; i++)
-		table->columns[splits[i].column].is_hidden = !(fold->options->by & splits[i].by);
+		table->columns[splits[i].column].is_hidden = !(fold->context->options.by & splits[i].by);
 	table_bound(table, KERNEL_TOTAL);
 	for (uint32_t i = 0; i < fold->count; i++)
 		kernels_add_row(table, fold, &fold->kernels[i], total_ns);
 	table_add_more(table, KERNEL_NAME);
 	for (int i = SPLITS; i-- > 0;)
-		if (fold->options->by & splits[i].by)
+		if (fold->context->options.by & splits[i].by)
 			table_sort(table, splits[i].column, true);
 	table_sort(table, KERNEL_NAME, true);
 	table_sort(table, KERNEL_TOTAL, false);
 }
 
-static enum status kernels_run(const struct model *model, const struct analysis_options *options, struct table *table,
-                               struct error *err)
+static enum status kernels_run(struct analysis_context *context, struct table *table, struct error *err)
 {
-	struct launches own = {0};
-	struct kernels_fold fold = {.model = model, .options = options, .by_key = {.storage = model->storage}};
+	const struct model *model = context->model;
+	struct kernels_fold fold = {.context = context, .model = model, .by_key = {.storage = model->storage}};
 
 	for (int i = 0; i < SPLITS; i++)
 		fold.by_parts[i].storage = model->storage;
-	if (options->by & (BY_MODULE | BY_LINE | BY_STACK))
+	if (context->options.by & (BY_MODULE | BY_LINE | BY_STACK))
 		span_places_init(&fold.places, model);
-	fold.launches = launches_get(&own, model, options);
+	fold.launches = analysis_context_launches(context);
 	for (uint32_t track = 0; track < model->tracks_count; track++)
 		if (model->tracks[track]->kind == TRACK_DEVICE)
 			kernels_fold_track(&fold, track);
@@ -550,7 +550,6 @@ static enum status kernels_run(const struct model *model, const struct analysis_
 	number_map_release(&fold.by_key);
 	span_places_release(&fold.places);
 	storage_release(model->storage, fold.kernels);
-	launches_release(&own);
 	return STATUS_OK;
 }
 

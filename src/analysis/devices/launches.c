@@ -3,6 +3,7 @@
  * launches.c: the table `launches`: by the call that launches: how long work of a device waits behind its launch, how many others wait
  * there, and how much of it is shorter than the call itself.
  */
+#include "analysis/analysis_context.h"
 #include "analysis/devices/device_work.h"
 #include "analysis/shared/statistics.h"
 
@@ -134,7 +135,7 @@ struct launches_group { /* by the name of the call */
 
 struct launches_fold {
 	const struct model *model;
-	const struct analysis_options *options;
+	struct analysis_context *context;
 	const struct launches *launches;
 	struct device_work work;
 	struct number_map by_name;
@@ -184,7 +185,7 @@ static void add_work(struct launches_fold *fold, const struct work *item)
 	struct launches_group *group;
 	uint32_t i, number;
 
-	if (!device_work_is_selected(fold->model, fold->options, fold->launches, item->track, item->row))
+	if (!device_work_is_selected(fold->context, item->track, item->row))
 		return;
 	if (!launch || launch->track == MODEL_NONE) {
 		fold->without++;
@@ -266,7 +267,7 @@ static void launches_fold_run(struct launches_fold *fold)
 	size_t count = devices_find(&devices, fold->model);
 
 	for (size_t i = 0; i < count; i++) {
-		device_work_get(&fold->work, fold->model, fold->options, devices[i].process, devices[i].device);
+		device_work_get(&fold->work, fold->context, devices[i].process, devices[i].device);
 		fold->launched_count = 0;
 		for (size_t n = 0; n < fold->work.count; n++)
 			add_work(fold, &fold->work.items[n]);
@@ -325,13 +326,12 @@ static void add_rest(struct table *table, int64_t count)
 		table_set_missing(table, row, column, "no call in the trace has its correlation");
 }
 
-static enum status launches_run(const struct model *model, const struct analysis_options *options, struct table *table,
-                                struct error *err)
+static enum status launches_run(struct analysis_context *context, struct table *table, struct error *err)
 {
-	struct launches own = {0};
-	struct launches_fold fold = {.model = model, .options = options, .by_name = {.storage = model->storage}};
+	const struct model *model = context->model;
+	struct launches_fold fold = {.context = context, .model = model, .by_name = {.storage = model->storage}};
 
-	fold.launches = launches_get(&own, model, options);
+	fold.launches = analysis_context_launches(context);
 	launches_fold_run(&fold);
 	table_init(
 		table, "launches", "Launches",
@@ -354,7 +354,6 @@ static enum status launches_run(const struct model *model, const struct analysis
 	storage_release(model->storage, fold.groups);
 	storage_release(model->storage, fold.launched);
 	storage_release(model->storage, fold.starts);
-	launches_release(&own);
 	return STATUS_OK;
 }
 

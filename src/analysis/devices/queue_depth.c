@@ -3,6 +3,7 @@
  * queue_depth.c: the table `queue_depth`: how much work each device had waiting, over time: a row per step, or where there are none per
  * twentieth of the trace. Work waits from the begin of the call that launches it to its own begin.
  */
+#include "analysis/analysis_context.h"
 #include "analysis/devices/device_work.h"
 #include "analysis/shared/labels.h"
 #include "analysis/step_times/step_times.h"
@@ -104,7 +105,7 @@ struct queue_depth_change { /* of what waits on a stream: 1 at a launch, -1 at t
 
 struct queue_depth_fold {
 	const struct model *model;
-	const struct analysis_options *options;
+	struct analysis_context *context;
 	const struct launches *launches;
 	const struct step_times *times;
 	struct device_work work;
@@ -223,7 +224,7 @@ static void count_launch(struct queue_depth_fold *fold, int64_t time_ns)
 
 static void queue_depth_fold_device(struct queue_depth_fold *fold, const struct device *device)
 {
-	device_work_get(&fold->work, fold->model, fold->options, device->process, device->device);
+	device_work_get(&fold->work, fold->context, device->process, device->device);
 	find_changes(fold);
 	find_windows(fold, device->process);
 	memset(fold->waiting, 0, fold->model->tracks_count * sizeof(*fold->waiting));
@@ -276,17 +277,15 @@ static void queue_depth_add_rows(struct table *table, const struct queue_depth_f
 	}
 }
 
-static enum status queue_depth_run(const struct model *model, const struct analysis_options *options,
-                                   struct table *table, struct error *err)
+static enum status queue_depth_run(struct analysis_context *context, struct table *table, struct error *err)
 {
-	struct step_times own = {0};
-	struct launches own_launches = {0};
+	const struct model *model = context->model;
 	struct queue_depth_fold fold = {
-		.model = model, .options = options, .times = step_times_get(&own, model, options)};
+		.context = context, .model = model, .times = analysis_context_step_times(context)};
 	struct device *devices;
 	size_t count = devices_find(&devices, model);
 
-	fold.launches = launches_get(&own_launches, model, options);
+	fold.launches = analysis_context_launches(context);
 	fold.waiting = memory_resize(NULL, (size_t)model->tracks_count + 1, sizeof(*fold.waiting));
 	table_init(table, "queue_depth", "Queues of devices over time",
 	           "work that was launched and had not begun, in each complete step, whoever launched it");
@@ -306,8 +305,6 @@ static enum status queue_depth_run(const struct model *model, const struct analy
 	free(fold.changes);
 	free(fold.windows);
 	free(fold.waiting);
-	launches_release(&own_launches);
-	step_times_release(&own);
 	return STATUS_OK;
 }
 

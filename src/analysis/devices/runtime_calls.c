@@ -2,6 +2,7 @@
  *
  * runtime_calls.c: the table `runtime_calls`: calls of the runtime or driver of devices, by name: what threads spend in them.
  */
+#include "analysis/analysis_context.h"
 #include "analysis/devices/device_names.h"
 #include "analysis/step_times/step_times.h"
 
@@ -151,13 +152,12 @@ static void runtime_calls_fill(struct table *table, const struct runtime_calls_f
 	table_sort(table, CALL_TOTAL, false);
 }
 
-static enum status runtime_calls_run(const struct model *model, const struct analysis_options *options,
-                                     struct table *table, struct error *err)
+static enum status runtime_calls_run(struct analysis_context *context, struct table *table, struct error *err)
 {
-	struct step_times own = {0};
+	const struct model *model = context->model;
 	struct runtime_calls_fold fold = {.model = model,
-	                                  .times = step_times_get(&own, model, options),
-	                                  .has_steps = options->has_steps,
+	                                  .times = analysis_context_step_times(context),
+	                                  .has_steps = context->options.filter.has_steps,
 	                                  .by_name = {.storage = model->storage}};
 
 	for (uint32_t track = 0; track < model->tracks_count; track++)
@@ -170,7 +170,6 @@ static enum status runtime_calls_run(const struct model *model, const struct ana
 		table->empty = "no calls of a device's runtime or driver were recorded";
 	number_map_release(&fold.by_name);
 	storage_release(model->storage, fold.calls);
-	step_times_release(&own);
 	return STATUS_OK;
 }
 

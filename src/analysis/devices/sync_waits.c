@@ -4,6 +4,7 @@
  * makes them, and how long the device then has nothing to do, because nothing could be launched meanwhile. Waits for a copy to the host are
  * those of copy_waits.c.
  */
+#include "analysis/analysis_context.h"
 #include "analysis/devices/copy_waits.h"
 #include "analysis/devices/device_names.h"
 #include "analysis/devices/device_parts.h"
@@ -84,7 +85,7 @@ struct sync_waits_place {
 
 struct sync_waits_fold {
 	const struct model *model;
-	const struct analysis_options *options;
+	struct analysis_context *context;
 	const struct launches *launches;
 	const struct step_times *times;
 	struct device_parts parts;
@@ -157,7 +158,7 @@ static void sync_waits_fold_track(struct sync_waits_fold *fold, uint32_t number)
 
 		for (uint32_t i = 0; i < chunk->count; i++, row++)
 			if (chunk->kind[i] == SPAN_RUNTIME && name_class(&fold->names, fold->model, chunk->name[i]) &&
-			    (!fold->options->has_steps ||
+			    (!fold->context->options.filter.has_steps ||
 			     (chunk->step[i] >= 0 && fold->times->steps[chunk->step[i]].is_selected)))
 				sync_waits_add_call(fold, number, row, chunk, i);
 		model_chunk_done(fold->model, chunk);
@@ -188,8 +189,7 @@ static void sync_waits_fold_device(struct sync_waits_fold *fold, const struct de
 {
 	struct interval extent;
 
-	device_parts_find_data(&fold->parts, fold->model, fold->options, fold->launches, device->process,
-	                       device->device);
+	device_parts_find_data(&fold->parts, fold->context, device->process, device->device);
 	extent = device_work_extent(&fold->parts.work);
 	clamped_add(&fold->all_ns, intervals_length(extent.start_ns, extent.end_ns));
 	take_copies(fold);
@@ -227,20 +227,18 @@ static void sync_waits_fold_release(struct sync_waits_fold *fold)
 	storage_release(fold->model->storage, fold->places);
 }
 
-static enum status sync_waits_run(const struct model *model, const struct analysis_options *options,
-                                  struct table *table, struct error *err)
+static enum status sync_waits_run(struct analysis_context *context, struct table *table, struct error *err)
 {
-	struct launches own = {0};
-	struct step_times own_times = {0};
-	struct sync_waits_fold fold = {.model = model,
-	                               .options = options,
+	const struct model *model = context->model;
+	struct sync_waits_fold fold = {.context = context,
+	                               .model = model,
 	                               .names = {.classify = sync_waits_classify},
 	                               .by_key = {.storage = model->storage}};
 	struct device *devices;
 	size_t count = devices_find(&devices, model);
 
-	fold.launches = launches_get(&own, model, options);
-	fold.times = step_times_get(&own_times, model, options);
+	fold.launches = analysis_context_launches(context);
+	fold.times = analysis_context_step_times(context);
 	span_places_init(&fold.spans, model);
 	table_init(
 		table, "sync_waits", "Waits for devices",
@@ -260,8 +258,6 @@ static enum status sync_waits_run(const struct model *model, const struct analys
 		table->empty = count ? "no thread waited in a call until a device was done" : DEVICE_NOTHING;
 	free(devices);
 	sync_waits_fold_release(&fold);
-	launches_release(&own);
-	step_times_release(&own_times);
 	return STATUS_OK;
 }
 

@@ -5,6 +5,7 @@
  */
 #include "analysis/evidence/cost.h"
 
+#include "analysis/analysis_context.h"
 #include "analysis/machine/processes.h"
 #include "analysis/shared/labels.h"
 #include "analysis/step_times/step_kinds.h"
@@ -336,11 +337,10 @@ static void cost_add_row(struct table *table, const struct model *model, const s
 	table_set_double(table, row, COST_RATIO, cost.ratio);
 }
 
-static enum status cost_run(const struct model *model, const struct analysis_options *options, struct table *table,
-                            struct error *err)
+static enum status cost_run(struct analysis_context *context, struct table *table, struct error *err)
 {
-	struct step_times own = {0};
-	const struct step_times *times = step_times_get(&own, model, options);
+	const struct model *model = context->model;
+	const struct step_times *times = analysis_context_step_times(context);
 	bool is_ours = false;
 
 	table_init(table, "cost", "Cost of recording", "what the recorder cost each process, as it measured itself");
@@ -350,11 +350,10 @@ static enum status cost_run(const struct model *model, const struct analysis_opt
 		/* `stepscope run` records the machine at its own expense, beside the program */
 		if (model->processes[i].role != STEPSCOPE_ROLE_IMPORTED &&
 		    model->processes[i].role != STEPSCOPE_ROLE_HOST)
-			cost_add_row(table, model, times, i, options->has_steps);
+			cost_add_row(table, model, times, i, context->options.filter.has_steps);
 	}
 	if (!table->row_count)
 		table->empty = is_ours ? "no process of the program was recorded" : "another tool recorded this";
-	step_times_release(&own);
 	return STATUS_OK;
 }
 

@@ -2,7 +2,7 @@
  *
  * facts.c: the table `facts`: what programs, the recorder and `stepscope run` noted about the run, as it stands.
  */
-#include "analysis/analysis.h"
+#include "analysis/analysis_context.h"
 #include "analysis/shared/labels.h"
 #include "base/memory.h"
 
@@ -41,9 +41,9 @@ static int facts_compare(const void *left, const void *right, void *context)
 	return strcmp(model_text(model, a->key), model_text(model, b->key));
 }
 
-static enum status facts_run(const struct model *model, const struct analysis_options *options, struct table *table,
-                             struct error *err)
+static enum status facts_run(struct analysis_context *context, struct table *table, struct error *err)
 {
+	const struct model *model = context->model;
 	const struct model_meta **sorted = memory_resize(NULL, (size_t)model->meta_count + 1, sizeof(*sorted));
 
 	table_init(table, "facts", "Facts", "what was noted about the run, by process");

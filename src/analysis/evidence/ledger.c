@@ -2,7 +2,7 @@
  *
  * ledger.c: the table `ledger`: what is wrong with the evidence, one sentence per row. No rows is good news.
  */
-#include "analysis/analysis.h"
+#include "analysis/analysis_context.h"
 #include "analysis/devices/device_work.h"
 #include "analysis/machine/processes.h"
 #include "analysis/ranks/missing_ranks.h"
@@ -76,10 +76,10 @@ static void add_late(struct table *table, const char *what, uint64_t count, cons
 	table_set_text(table, row, LEDGER_SENTENCE, sentence);
 }
 
-static void add_launches(struct table *table, const struct model *model, const struct analysis_options *options)
+static void add_launches(struct table *table, struct analysis_context *context)
 {
-	struct launches own = {0};
-	const struct launches *launches = launches_get(&own, model, options);
+	const struct model *model = context->model;
+	const struct launches *launches = analysis_context_launches(context);
 
 	add_late(
 		table, "other", launches_without_work(model, launches), "launches",
@@ -88,7 +88,6 @@ static void add_launches(struct table *table, const struct model *model, const s
 	         "their launches are not in the trace: it is not known which operators they belong to");
 	add_late(table, "clock", launches->out_of_order, "kernels, copies and fills",
 	         "they begin before their launches: the clocks of device and host disagree");
-	launches_release(&own);
 }
 
 static void add_missing_ranks(struct table *table, const struct model *model)
@@ -99,9 +98,10 @@ static void add_missing_ranks(struct table *table, const struct model *model)
 	         "ranks that are not here: how much of the others' communication is waiting for them is not known");
 }
 
-static enum status ledger_run(const struct model *model, const struct analysis_options *options, struct table *table,
-                              struct error *err)
+static enum status ledger_run(struct analysis_context *context, struct table *table, struct error *err)
 {
+	const struct model *model = context->model;
+
 	table_init(table, "ledger", "What is missing or repaired",
 	           "everything that makes the evidence less than complete, over the whole recording");
 	table_columns(table, columns, LEDGER_COLUMNS);
@@ -128,7 +128,7 @@ static enum status ledger_run(const struct model *model, const struct analysis_o
 			table_set_missing(table, row, LEDGER_OFFSET, "not at a place in a file");
 		table_set_text(table, row, LEDGER_SENTENCE, model_text(model, entry->text));
 	}
-	add_launches(table, model, options);
+	add_launches(table, context);
 	add_missing_ranks(table, model);
 	add_late(
 		table, "other", sampled_beyond(model), "samples",

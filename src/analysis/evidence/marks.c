@@ -2,6 +2,7 @@
  *
  * marks.c: the table `marks`: what happened at single instants, in order of time.
  */
+#include "analysis/analysis_context.h"
 #include "analysis/shared/labels.h"
 #include "analysis/step_times/step_times.h"
 
@@ -30,11 +31,10 @@ static const struct table_column columns[MARK_COLUMNS] = {
                        .definition = "number of the step of its process that was open then"},
 };
 
-static enum status marks_run(const struct model *model, const struct analysis_options *options, struct table *table,
-                             struct error *err)
+static enum status marks_run(struct analysis_context *context, struct table *table, struct error *err)
 {
-	struct step_times own = {0};
-	const struct step_times *times = step_times_get(&own, model, options);
+	const struct model *model = context->model;
+	const struct step_times *times = analysis_context_step_times(context);
 	struct labels labels;
 
 	table_init(table, "marks", "Marks", "what the program marked as happening at one instant");
@@ -47,7 +47,7 @@ static enum status marks_run(const struct model *model, const struct analysis_op
 		const struct model_step *step = step_times_step_at(model, process, mark->time_ns);
 		int row;
 
-		if (is_part_of_run(options) && (!step || !times->steps[step - model->steps].is_selected))
+		if (is_part_of_run(&context->options) && (!step || !times->steps[step - model->steps].is_selected))
 			continue;
 		row = table_row(table);
 		table_set_int(table, row, MARK_TIME, mark->time_ns - model->processes[process].origin_ns);
@@ -64,7 +64,6 @@ static enum status marks_run(const struct model *model, const struct analysis_op
 	table_sort(table, MARK_TIME, true);
 	if (!table->row_count)
 		table->empty = "the program set no marks: stepscope_mark()";
-	step_times_release(&own);
 	return STATUS_OK;
 }
 

@@ -2,6 +2,7 @@
  *
  * run.c: the table `run`, one row: what was run, what of it was recorded, and how good the evidence is.
  */
+#include "analysis/analysis_context.h"
 #include "analysis/evidence/cost.h"
 #include "analysis/machine/processes.h"
 #include "analysis/ranks/missing_ranks.h"
@@ -646,22 +647,20 @@ static void set_evidence(struct table *table, const struct model *model, const s
 	               "no process of the program was recorded");
 }
 
-static enum status run_run(const struct model *model, const struct analysis_options *options, struct table *table,
-                           struct error *err)
+static enum status run_run(struct analysis_context *context, struct table *table, struct error *err)
 {
-	struct step_times own = {0};
-	const struct step_times *times = step_times_get(&own, model, options);
+	const struct model *model = context->model;
+	const struct step_times *times = analysis_context_step_times(context);
 
 	table_init(table, "run", "Run", "what was run, what of it was recorded, and how");
 	table_columns(table, columns, RUN_COLUMNS);
 	table_row(table);
 	set_who(table, model);
-	set_when(table, model, times, options->has_steps);
+	set_when(table, model, times, context->options.filter.has_steps);
 	set_window(table, times);
-	set_evidence(table, model, times, options->has_steps);
-	set_cost(table, model, times, options->has_steps);
+	set_evidence(table, model, times, context->options.filter.has_steps);
+	set_cost(table, model, times, context->options.filter.has_steps);
 	set_operators(table, model, times);
-	step_times_release(&own);
 	return STATUS_OK;
 }
 

@@ -3,6 +3,7 @@
  * data_loader.c: the table `data_loader`: how long loops wait for batches, how long a batch takes to make, and which
  * part limits. It has a row per loader, and one per worker.
  */
+#include "analysis/analysis_context.h"
 #include "analysis/devices/device_names.h"
 #include "analysis/loader/data_loader_columns.h"
 #include "analysis/loader/loader_sentence.h"
@@ -189,12 +190,9 @@ static void data_loader_add_rows(struct table *table, const struct model *model,
 		data_loader_add_worker(table, model, &sums, &worker);
 }
 
-static void data_loader_add_note(struct table *table, const struct model *model, const struct analysis_options *options)
+static void data_loader_add_note(struct table *table, struct analysis_context *context)
 {
-	struct step_times own = {0};
-
-	table->note = step_kinds_operators_note(step_times_get(&own, model, options), &table->arena);
-	step_times_release(&own);
+	table->note = step_kinds_operators_note(analysis_context_step_times(context), &table->arena);
 }
 
 /* Traces of torch.profiler have waits for loaders, by their names, but no batches. */
@@ -207,9 +205,9 @@ static const char *data_loader_why_empty(const struct model *model)
 	return "no loop over a data loader of PyTorch was recorded";
 }
 
-static enum status data_loader_run(const struct model *model, const struct analysis_options *options,
-                                   struct table *table, struct error *err)
+static enum status data_loader_run(struct analysis_context *context, struct table *table, struct error *err)
 {
+	const struct model *model = context->model;
 	struct loader_batches batches, part = {0};
 
 	table_init(table, "data_loader", "Data loaders",
@@ -220,9 +218,9 @@ static enum status data_loader_run(const struct model *model, const struct analy
 	while (loader_batches_next(&batches, &part))
 		data_loader_add_rows(table, model, &part);
 	if (!table->row_count)
-		table->empty = step_times_no_operations(model, options, &table->arena, data_loader_why_empty(model));
+		table->empty = step_times_no_operations(context, &table->arena, data_loader_why_empty(model));
 	else
-		data_loader_add_note(table, model, options);
+		data_loader_add_note(table, context);
 	loader_batches_release(&batches);
 	return STATUS_OK;
 }

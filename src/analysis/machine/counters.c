@@ -2,6 +2,7 @@
  *
  * counters.c: the tables `counters` and `metrics`: what each series of values was over time, one row per name and process.
  */
+#include "analysis/analysis_context.h"
 #include "analysis/machine/telemetry.h"
 #include "analysis/shared/labels.h"
 #include "analysis/shared/statistics.h"
@@ -198,11 +199,10 @@ static void counters_add_row(struct table *table, const struct model *model, con
 	set_p95(table, row, fold);
 }
 
-static void add_series(struct table *table, const struct model *model, const struct analysis_options *options,
-                       bool is_metric)
+static void add_series(struct table *table, struct analysis_context *context, bool is_metric)
 {
-	struct step_times own = {0};
-	const struct step_times *times = step_times_get(&own, model, options);
+	const struct model *model = context->model;
+	const struct step_times *times = analysis_context_step_times(context);
 	struct telemetry_window selected = telemetry_window_find(model, times, true);
 
 	table_columns(table, columns, is_metric ? VALUE_COLUMNS : VALUE_COUNTER_COLUMNS);
@@ -217,7 +217,8 @@ static void add_series(struct table *table, const struct model *model, const str
 			continue;
 		fold.values = storage_resize(model->storage, NULL, (size_t)series->count + 1, sizeof(*fold.values));
 		for (uint32_t j = 0; j < series->count; j++) {
-			if (!is_part_of_run(options) || counters_is_wanted(times, &selected, series, j, is_of_machine))
+			if (!is_part_of_run(&context->options) ||
+			    counters_is_wanted(times, &selected, series, j, is_of_machine))
 				counters_add_value(&fold, series->value[j], series->step ? series->step[j] : -1);
 		}
 		if (fold.count)
@@ -227,24 +228,21 @@ static void add_series(struct table *table, const struct model *model, const str
 	table_add_more(table, VALUE_NAME);
 	table_sort(table, VALUE_PROCESS, true);
 	table_sort(table, VALUE_NAME, true);
-	step_times_release(&own);
 }
 
-static enum status run_counters(const struct model *model, const struct analysis_options *options, struct table *table,
-                                struct error *err)
+static enum status run_counters(struct analysis_context *context, struct table *table, struct error *err)
 {
 	table_init(table, "counters", "Counters", "quantities over time, of the program, the recorder and the machine");
 	table->empty = "no counters were recorded";
-	add_series(table, model, options, false);
+	add_series(table, context, false);
 	return STATUS_OK;
 }
 
-static enum status run_metrics(const struct model *model, const struct analysis_options *options, struct table *table,
-                               struct error *err)
+static enum status run_metrics(struct analysis_context *context, struct table *table, struct error *err)
 {
 	table_init(table, "metrics", "Metrics", "results of steps as the program reported them: loss, gradient norm");
 	table->empty = "the program reported no metrics: stepscope_metric() in C, stepscope.metric() in Python";
-	add_series(table, model, options, true);
+	add_series(table, context, true);
 	return STATUS_OK;
 }
 

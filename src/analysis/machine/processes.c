@@ -5,7 +5,7 @@
  */
 #include "analysis/machine/processes.h"
 
-#include "analysis/analysis.h"
+#include "analysis/analysis_context.h"
 #include "analysis/loader/loader_batches.h"
 #include "analysis/shared/labels.h"
 
@@ -526,9 +526,9 @@ static void add_children(struct table *table, const struct model *model)
 	}
 }
 
-static enum status processes_run(const struct model *model, const struct analysis_options *options, struct table *table,
-                                 struct error *err)
+static enum status processes_run(struct analysis_context *context, struct table *table, struct error *err)
 {
+	const struct model *model = context->model;
 	int64_t origin_ns = INT64_MAX;
 
 	table_init(table, "processes", "Processes", "every process of the run, over the whole recording");
@@ -540,7 +540,7 @@ static enum status processes_run(const struct model *model, const struct analysi
 	for (uint32_t i = 0; i < model->processes_count; i++) {
 		int row = processes_add_row(table, model, i);
 
-		if (is_part_of_run(options))
+		if (is_part_of_run(&context->options))
 			set_part(table, row);
 		else
 			set_whole(table, row, model, i, origin_ns);

@@ -5,6 +5,7 @@
  */
 #include "analysis/machine/telemetry.h"
 
+#include "analysis/analysis_context.h"
 #include "analysis/shared/statistics.h"
 
 #include "base/storage.h"
@@ -169,12 +170,11 @@ static void telemetry_add_row(struct table *table, const struct model *model, co
 	table_set_double(table, row, TELEMETRY_P95, quantile(fold->values, (size_t)fold->count, 0.95));
 }
 
-static enum status telemetry_run(const struct model *model, const struct analysis_options *options, struct table *table,
-                                 struct error *err)
+static enum status telemetry_run(struct analysis_context *context, struct table *table, struct error *err)
 {
-	struct step_times own = {0};
-	const struct step_times *times = step_times_get(&own, model, options);
-	struct telemetry_window window = telemetry_window_find(model, times, options->has_steps);
+	const struct model *model = context->model;
+	const struct step_times *times = analysis_context_step_times(context);
+	struct telemetry_window window = telemetry_window_find(model, times, context->options.filter.has_steps);
 	int64_t outside = 0, values = 0;
 
 	table_init(table, "telemetry", "GPU telemetry", "what was measured of GPUs from outside, while the run ran");
@@ -200,7 +200,6 @@ static enum status telemetry_run(const struct model *model, const struct analysi
 		table->note = arena_printf(&table->arena,
 		                           "%" PRId64 " of %" PRId64 " values are of another time and are not counted",
 		                           outside, outside + values);
-	step_times_release(&own);
 	return STATUS_OK;
 }
 

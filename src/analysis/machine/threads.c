@@ -2,7 +2,7 @@
  *
  * threads.c: the table `threads`: which threads recorded anything, and how much of the time they spent inside spans.
  */
-#include "analysis/analysis.h"
+#include "analysis/analysis_context.h"
 #include "analysis/shared/labels.h"
 #include "base/clamped.h"
 
@@ -116,9 +116,9 @@ static void threads_add_row(struct table *table, struct labels *labels, uint32_t
 	table_set_missing(table, row, THREAD_LAST, "no spans were recorded");
 }
 
-static enum status threads_run(const struct model *model, const struct analysis_options *options, struct table *table,
-                               struct error *err)
+static enum status threads_run(struct analysis_context *context, struct table *table, struct error *err)
 {
+	const struct model *model = context->model;
 	struct labels labels;
 
 	table_init(table, "threads", "Threads",

@@ -2,6 +2,7 @@
  *
  * memory.c: the table `memory`: levels, peak and growth by category and device.
  */
+#include "analysis/analysis_context.h"
 #include "analysis/loader/loader_batches.h"
 #include "analysis/memory/growth.h"
 #include "analysis/memory/memory_pool.h"
@@ -266,9 +267,9 @@ static void memory_add_note(struct table *table, const char *text)
 	                           text);
 }
 
-static enum status run_memory(const struct model *model, const struct analysis_options *options, struct table *table,
-                              struct error *err)
+static enum status run_memory(struct analysis_context *context, struct table *table, struct error *err)
 {
+	const struct model *model = context->model;
 	struct memory_fold fold = {.model = model, .table = table};
 	const struct memory_visitor visitor = {
 		.context = &fold, .begin = begin_pool, .step_end = memory_end_step, .end = memory_end_pool};
@@ -276,13 +277,13 @@ static enum status run_memory(const struct model *model, const struct analysis_o
 
 	table_init(table, "memory", "Memory", "bytes the program allocated, by category and device");
 	table_columns(table, columns, MEMORY_COLUMNS);
-	memory_pools_each(model, options, &visitor);
+	memory_pools_each(context, &visitor);
 	for (int i = 0; i <= MEMORY_CATEGORIES; i++)
 		growth_release(&fold.growths[i]);
 	if (!table->row_count)
-		table->empty = memory_not_recorded(model, options, &table->arena);
+		table->empty = memory_not_recorded(context, &table->arena);
 	else
-		table->note = note_of(table, model, options, &fold);
+		table->note = note_of(table, model, &context->options, &fold);
 	if (table->row_count && !has_owners(model))
 		memory_add_note(table,
 		                "a trace does not tell parameters, gradients and optimizer state: they are in other");

@@ -2,6 +2,7 @@
  *
  * memory_failures.c: the table `memory_failures`: when an allocator could not give what was asked for, as a memory snapshot says it.
  */
+#include "analysis/analysis_context.h"
 #include "analysis/memory/memory_pool.h"
 #include "analysis/shared/labels.h"
 #include "analysis/shared/span_places.h"
@@ -125,9 +126,9 @@ static void memory_failures_add_row(struct table *table, const struct model *mod
 }
 
 /* Arguments of one span follow each other. */
-static enum status memory_failures_run(const struct model *model, const struct analysis_options *options,
-                                       struct table *table, struct error *err)
+static enum status memory_failures_run(struct analysis_context *context, struct table *table, struct error *err)
 {
+	const struct model *model = context->model;
 	struct span_places places;
 	struct failure failure = {0};
 

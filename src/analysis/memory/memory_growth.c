@@ -3,6 +3,7 @@
  * memory_growth.c: the table `memory_growth`: what there is more of from step to step, by category and by what allocated it; where lines of
  * Python were recorded, also by the line.
  */
+#include "analysis/analysis_context.h"
 #include "analysis/memory/growth.h"
 #include "analysis/memory/memory_pool.h"
 #include "analysis/shared/labels.h"
@@ -290,9 +291,9 @@ static void memory_growth_end_pool(void *context, const struct memory_pool *pool
 	}
 }
 
-static enum status memory_growth_run(const struct model *model, const struct analysis_options *options,
-                                     struct table *table, struct error *err)
+static enum status memory_growth_run(struct analysis_context *context, struct table *table, struct error *err)
 {
+	const struct model *model = context->model;
 	struct growth_fold fold = {.model = model, .table = table, .has_lines = model->stacks_count > 1};
 	const struct memory_visitor visitor = {.context = &fold,
 	                                       .begin = begin_pool,
@@ -309,7 +310,7 @@ static enum status memory_growth_run(const struct model *model, const struct ana
 	span_places_init(&fold.places, model);
 	fold.of_event = storage_resize(model->storage, NULL, (size_t)model->memory_count + 1, sizeof(*fold.of_event));
 	memset(fold.of_event, 0, ((size_t)model->memory_count + 1) * sizeof(*fold.of_event));
-	memory_pools_each(model, options, &visitor);
+	memory_pools_each(context, &visitor);
 	table_add_more(table, GROWTH_BY);
 	span_places_release(&fold.places);
 	clear_groups(&fold);
@@ -320,11 +321,11 @@ static enum status memory_growth_run(const struct model *model, const struct ana
 	for (uint32_t i = 0; i < model->steps_count; i++)
 		steps += model->steps[i].has_memory;
 	if (!table->row_count)
-		table->empty = !model->memory_count ? memory_not_recorded(model, options, &table->arena)
+		table->empty = !model->memory_count ? memory_not_recorded(context, &table->arena)
 		               : steps < 3          ? "fewer than three steps recorded memory"
 		                           : "the same was alive at the end of each of the last half of the steps";
 	else
-		table->note = memory_lacks(model, options);
+		table->note = memory_lacks(model, &context->options);
 	memory_unknown_tell(&fold.unknown, table);
 	return STATUS_OK;
 }

@@ -2,6 +2,7 @@
  *
  * memory_largest.c: the table `memory_largest`: the largest allocations that were alive at the peak, one by one.
  */
+#include "analysis/analysis_context.h"
 #include "analysis/memory/memory_pool.h"
 #include "analysis/shared/labels.h"
 #include "analysis/step_times/step_times.h"
@@ -135,19 +136,19 @@ static void memory_largest_end_pool(void *context, const struct memory_pool *poo
 		                                 ROWS_MAX);
 }
 
-static enum status memory_largest_run(const struct model *model, const struct analysis_options *options,
-                                      struct table *table, struct error *err)
+static enum status memory_largest_run(struct analysis_context *context, struct table *table, struct error *err)
 {
+	const struct model *model = context->model;
 	struct large_fold fold = {.model = model, .table = table};
 
 	table_init(table, "memory_largest", "Largest allocations at the peak",
 	           "single allocations that were alive when each device of each process held most");
 	table_columns(table, columns, LARGE_COLUMNS);
-	memory_pools_each(model, options, &(struct memory_visitor){.context = &fold, .end = memory_largest_end_pool});
+	memory_pools_each(context, &(struct memory_visitor){.context = &fold, .end = memory_largest_end_pool});
 	free(fold.alive);
-	const char *lacks = memory_lacks(model, options);
+	const char *lacks = memory_lacks(model, &context->options);
 	if (!table->row_count)
-		table->empty = memory_not_recorded(model, options, &table->arena);
+		table->empty = memory_not_recorded(context, &table->arena);
 	else if (lacks)
 		table->note = arena_printf(&table->arena, "%s%s%s", table->note ? table->note : "",
 		                           table->note ? "; " : "", lacks);

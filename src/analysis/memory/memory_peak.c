@@ -3,6 +3,7 @@
  * memory_peak.c: the tables `memory_peak`, `memory_modules`, `memory_lines`: what was alive when each device of each process held most, by the
  * operation, the module, the line of Python that had allocated it.
  */
+#include "analysis/analysis_context.h"
 #include "analysis/memory/memory_pool.h"
 #include "analysis/shared/labels.h"
 #include "analysis/shared/span_places.h"
@@ -235,16 +236,16 @@ static void memory_peak_add_columns(struct table *table, const struct place_kind
 	}
 }
 
-static void run_kind(const struct place_kind *kind, const struct model *model, const struct analysis_options *options,
-                     struct table *table)
+static void run_kind(const struct place_kind *kind, struct analysis_context *context, struct table *table)
 {
+	const struct model *model = context->model;
 	struct peak_fold fold = {.model = model, .table = table, .kind = kind};
 
 	table_init(table, kind->table, kind->title, kind->text);
 	memory_peak_add_columns(table, kind);
 	table_bound(table, PEAK_BYTES);
 	span_places_init(&fold.places, model);
-	memory_pools_each(model, options, &(struct memory_visitor){.context = &fold, .end = memory_peak_end_pool});
+	memory_pools_each(context, &(struct memory_visitor){.context = &fold, .end = memory_peak_end_pool});
 	table_add_more(table, PEAK_BY);
 	storage_release(model->storage, fold.alive);
 	span_places_release(&fold.places);
@@ -252,34 +253,31 @@ static void run_kind(const struct place_kind *kind, const struct model *model, c
 	table_sort(table, PEAK_BY, true);
 	table_sort(table, PEAK_BYTES, false);
 	if (!table->row_count)
-		table->empty = memory_not_recorded(model, options, &table->arena);
+		table->empty = memory_not_recorded(context, &table->arena);
 	else if (!fold.has_place && kind != &operations)
 		table->empty = kind->none;
 	else
-		table->note = memory_lacks(model, options);
+		table->note = memory_lacks(model, &context->options);
 	if (!fold.has_place && kind != &operations)
 		table_limit(table, 0);
 	memory_unknown_tell(&fold.unknown, table);
 }
 
-static enum status run_operations(const struct model *model, const struct analysis_options *options,
-                                  struct table *table, struct error *err)
+static enum status run_operations(struct analysis_context *context, struct table *table, struct error *err)
 {
-	run_kind(&operations, model, options, table);
+	run_kind(&operations, context, table);
 	return STATUS_OK;
 }
 
-static enum status run_modules(const struct model *model, const struct analysis_options *options, struct table *table,
-                               struct error *err)
+static enum status run_modules(struct analysis_context *context, struct table *table, struct error *err)
 {
-	run_kind(&modules, model, options, table);
+	run_kind(&modules, context, table);
 	return STATUS_OK;
 }
 
-static enum status run_lines(const struct model *model, const struct analysis_options *options, struct table *table,
-                             struct error *err)
+static enum status run_lines(struct analysis_context *context, struct table *table, struct error *err)
 {
-	run_kind(&lines, model, options, table);
+	run_kind(&lines, context, table);
 	return STATUS_OK;
 }
 

@@ -4,6 +4,7 @@
  */
 #include "analysis/memory/memory_pool.h"
 
+#include "analysis/analysis_context.h"
 #include "analysis/memory/growth.h"
 #include "analysis/shared/labels.h"
 #include "analysis/step_times/step_times.h"
@@ -226,14 +227,14 @@ static void tell_step(struct memory_pool *pool, uint32_t step, const struct memo
 static void replay(struct memory_pool *pool, const struct step_times *times, const struct analysis_options *options,
                    const struct memory_visitor *visitor)
 {
-	int64_t end_ns = options->has_steps ? INT64_MIN : INT64_MAX;
+	int64_t end_ns = options->filter.has_steps ? INT64_MIN : INT64_MAX;
 
 	for (uint32_t i = 0; i < times->count; i++) {
 		const struct model_step *step = &pool->model->steps[i];
 
 		if (!is_selected(pool, times, i))
 			continue;
-		pool->has_peaks = !options->has_steps;
+		pool->has_peaks = !options->filter.has_steps;
 		replay_until(pool, step->start_ns - 1, visitor);
 		begin_step(pool);
 		replay_until(pool, step->end_ns, visitor);
@@ -242,7 +243,7 @@ static void replay(struct memory_pool *pool, const struct step_times *times, con
 			tell_step(pool, i, visitor);
 	}
 	pool->has_peaks = true;
-	if (!options->has_steps)
+	if (!options->filter.has_steps)
 		replay_until(pool, INT64_MAX, visitor);
 	pool->unknown = pool->unknown_peak = unknown_at(pool, end_ns);
 	pool->is_part = pool->unknown_peak && end_ns <= pool->known_until_ns;
@@ -283,11 +284,10 @@ static void visit_pool(const struct memory_pool *empty, const struct step_times 
 
 /* ---- all of them ------------------------------------------------------------------------------------------------------- */
 
-void memory_pools_each(const struct model *model, const struct analysis_options *options,
-                       const struct memory_visitor *visitor)
+void memory_pools_each(struct analysis_context *context, const struct memory_visitor *visitor)
 {
-	struct step_times own = {0};
-	const struct step_times *times = step_times_get(&own, model, options);
+	const struct model *model = context->model;
+	const struct step_times *times = analysis_context_step_times(context);
 
 	for (uint32_t first = 0, last; first < model->memory_count; first = last) {
 		uint64_t seen[65536 / 64] = {0}; /* devices, + 1 */
@@ -308,10 +308,9 @@ void memory_pools_each(const struct model *model, const struct analysis_options 
 			                                 .replayed = first};
 
 			if (seen[device / 64] >> device % 64 & 1)
-				visit_pool(&pool, times, options, visitor);
+				visit_pool(&pool, times, &context->options, visitor);
 		}
 	}
-	step_times_release(&own);
 }
 
 void memory_pool_at_peak(const struct memory_pool *pool, void (*use)(void *context, const struct memory_event *event),
@@ -391,10 +390,11 @@ const char *memory_lacks(const struct model *model, const struct analysis_option
 {
 	uint32_t process = MODEL_NONE;
 
-	for (uint32_t i = 0; i < model->steps_count && options->has_steps; i++) {
+	for (uint32_t i = 0; i < model->steps_count && options->filter.has_steps; i++) {
 		const struct model_step *step = &model->steps[i];
 
-		if (step->number < options->first_step || step->number > options->last_step || step->process == process)
+		if (step->number < options->filter.first_step || step->number > options->filter.last_step ||
+		    step->process == process)
 			continue;
 		if (!is_read_before(model, step))
 			return "of a part of the steps: what was allocated before it and is still alive is not counted; "
@@ -414,14 +414,16 @@ static bool is_memory_lost(const struct model *model)
 	return false;
 }
 
-const char *memory_not_recorded(const struct model *model, const struct analysis_options *options, struct arena *arena)
+const char *memory_not_recorded(struct analysis_context *context, struct arena *arena)
 {
+	const struct model *model = context->model;
+
 	if (find_loss(model, true))
 		return find_loss(model, true);
 	if (is_memory_lost(model))
 		return "the trace was written with profile_memory=True and has no allocations: PyTorch has lost them (its "
 		       "issue 166121)";
-	return step_times_no_operations(model, options, arena,
+	return step_times_no_operations(context, arena,
 	                                "memory was not recorded: --with memory, and a program without PyTorch calls "
 	                                "stepscope_memory_alloc()");
 }

@@ -4,7 +4,7 @@
  *
  *     static void step_end(void *context, const struct memory_pool *pool, uint32_t step) {...}
  *     static void end(void *context, const struct memory_pool *pool) {...}
- *     memory_pools_each(model, options, &(struct memory_visitor){.context = &mine, .step_end = step_end, .end = end});
+ *     memory_pools_each(&context, &(struct memory_visitor){.context = &mine, .step_end = step_end, .end = end});
  *
  * Levels start at the first event of all, also when only some steps are selected; then peaks are those of the steps, and the replay ends
  * with the last of them.
@@ -60,8 +60,7 @@ struct memory_visitor {
 	void (*end)(void *context, const struct memory_pool *pool); /* (optional) nothing was allocated: not called */
 };
 
-void memory_pools_each(const struct model *model, const struct analysis_options *options,
-                       const struct memory_visitor *visitor);
+void memory_pools_each(struct analysis_context *context, const struct memory_visitor *visitor);
 
 /* What was alive when the pool held most: calls for each allocation, in order of time. */
 void memory_pool_at_peak(const struct memory_pool *pool, void (*use)(void *context, const struct memory_event *event),
@@ -94,6 +93,6 @@ const char *memory_sums_unknown(const struct model *model);
 /* What all numbers lack where only some steps were read: for the table's note; NULL: nothing. */
 const char *memory_lacks(const struct model *model, const struct analysis_options *options);
 /* Why there is nothing. */
-const char *memory_not_recorded(const struct model *model, const struct analysis_options *options, struct arena *arena);
+const char *memory_not_recorded(struct analysis_context *context, struct arena *arena);
 
 #endif

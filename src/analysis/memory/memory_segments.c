@@ -3,6 +3,7 @@
  * memory_segments.c: the table `memory_segments`: what the allocator had taken from devices when a memory snapshot was made, how much of it was
  * used, and how the free part is cut up.
  */
+#include "analysis/analysis_context.h"
 #include "analysis/memory/memory_pool.h"
 #include "analysis/shared/labels.h"
 #include "base/compare_numbers.h"
@@ -214,9 +215,9 @@ static uint32_t add_device(struct table *table, const struct segments_sorted *se
 	return end;
 }
 
-static enum status memory_segments_run(const struct model *model, const struct analysis_options *options,
-                                       struct table *table, struct error *err)
+static enum status memory_segments_run(struct analysis_context *context, struct table *table, struct error *err)
 {
+	const struct model *model = context->model;
 	struct segments_sorted *segments = memory_resize(NULL, (size_t)model->segments_count + 1, sizeof(*segments));
 
 	table_init(table, "memory_segments", "Memory that the allocator had taken from devices",

@@ -2,6 +2,7 @@
  *
  * memory_steps.c: the table `memory_steps`: what each step ended with and peaked at, by category. The categories sum to the whole.
  */
+#include "analysis/analysis_context.h"
 #include "analysis/memory/memory_pool.h"
 #include "analysis/shared/labels.h"
 
@@ -93,24 +94,23 @@ static void memory_steps_end_step(void *context, const struct memory_pool *pool,
 		table_set_missing(table, row, column, pool->unknown);
 }
 
-static enum status memory_steps_run(const struct model *model, const struct analysis_options *options,
-                                    struct table *table, struct error *err)
+static enum status memory_steps_run(struct analysis_context *context, struct table *table, struct error *err)
 {
+	const struct model *model = context->model;
 	struct step_fold fold = {.table = table};
 
 	table_init(table, "memory_steps", "Memory by step",
 	           "complete steps in which memory was recorded: the peak and what it was for");
 	memory_steps_add_columns(table);
 	table_keep_in(table, model->storage);
-	memory_pools_each(model, options,
-	                  &(struct memory_visitor){.context = &fold, .step_end = memory_steps_end_step});
+	memory_pools_each(context, &(struct memory_visitor){.context = &fold, .step_end = memory_steps_end_step});
 	for (int place = 0; place < MEMORY_CATEGORIES; place++)
 		table->columns[STEP_PARTS + place].is_hidden = !fold.is_seen[place];
 	if (!table->row_count)
 		table->empty = model->memory_count ? "memory was recorded in no complete step"
-		                                   : memory_not_recorded(model, options, &table->arena);
+		                                   : memory_not_recorded(context, &table->arena);
 	else
-		table->note = memory_lacks(model, options);
+		table->note = memory_lacks(model, &context->options);
 	return STATUS_OK;
 }
 

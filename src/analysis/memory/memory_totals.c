@@ -3,7 +3,7 @@
  * memory_totals.c: the table `memory_totals`: the most that allocators say they had in all, what they had before the trace began included,
  * against what a device has. The other tables of memory know only what they saw allocated.
  */
-#include "analysis/analysis.h"
+#include "analysis/analysis_context.h"
 #include "analysis/memory/memory_pool.h"
 #include "analysis/shared/labels.h"
 
@@ -144,9 +144,10 @@ static void memory_totals_add_row(struct table *table, const struct model *model
 	table_set_double(table, row, TOTALS_RATIO, (double)(has_reserved ? reserved : allocated) / (double)capacity);
 }
 
-static enum status memory_totals_run(const struct model *model, const struct analysis_options *options,
-                                     struct table *table, struct error *err)
+static enum status memory_totals_run(struct analysis_context *context, struct table *table, struct error *err)
 {
+	const struct model *model = context->model;
+
 	table_init(table, "memory_totals", "Memory in all",
 	           "the most that allocators say they had, of the whole trace: also what was there before it began");
 	table_columns(table, columns, TOTALS_COLUMNS);

@@ -243,15 +243,6 @@ void flop_likeness_release(struct flop_likeness *likeness)
 	*likeness = (struct flop_likeness){0};
 }
 
-const struct flop_likeness *flop_likeness_get(struct flop_likeness *own, const struct model *model,
-                                              const struct analysis_options *options)
-{
-	if (options->flop_likeness)
-		return options->flop_likeness;
-	flop_likeness_init(own, model);
-	return own;
-}
-
 /* ---- walks ---- */
 
 uint32_t flop_walk_inputs(struct flop_walk *walk, const struct span_view *span)

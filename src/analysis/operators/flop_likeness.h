@@ -36,9 +36,6 @@ struct flop_likeness {
 /* Nothing where all steps with operators have inputs, or none. */
 void flop_likeness_init(struct flop_likeness *likeness, const struct model *model);
 void flop_likeness_release(struct flop_likeness *likeness);
-/* The options', or `own`, initialised. Release `own` in any case; initialise it with {0}. */
-const struct flop_likeness *flop_likeness_get(struct flop_likeness *own, const struct model *model,
-                                              const struct analysis_options *options);
 
 /* Do steps with inputs that have as many calls of an operator compute different things? Then sizes change from step to step. */
 bool flop_likeness_varies(const struct flop_likeness *likeness);

@@ -3,6 +3,7 @@
  * lines.c: the tables `lines` and `stacks`: what the operators cost that a line of the user's program, or a stack, has issued. Self times,
  * so that every operator counts once, and the rows sum to all time in operators. What a backward computes is its forward's line's.
  */
+#include "analysis/analysis_context.h"
 #include "analysis/devices/device_work.h"
 #include "analysis/operators/launched_time.h"
 #include "analysis/operators/python_source.h"
@@ -45,7 +46,6 @@ struct line_fold {
 	uint32_t open_capacity;
 	int64_t total_ns;
 	uint64_t outside;
-	struct step_times own_times;
 };
 
 static int compare_links(const void *left, const void *right)
@@ -135,14 +135,13 @@ static bool lines_visit(void *context, const struct span_view *span)
 	return true;
 }
 
-static void lines_fold_run(struct line_fold *fold, const struct model *model, const struct analysis_options *options,
-                           bool is_by_stack)
+static void lines_fold_run(struct line_fold *fold, struct analysis_context *context, bool is_by_stack)
 {
-	struct launches own = {0};
+	const struct model *model = context->model;
+
 	*fold = (struct line_fold){.model = model, .is_by_stack = is_by_stack};
-	fold->times = step_times_get(&fold->own_times, model, options);
-	launched_time_init(&fold->launched, model, launches_get(&own, model, options));
-	launches_release(&own);
+	fold->times = analysis_context_step_times(context);
+	launched_time_init(&fold->launched, model, analysis_context_launches(context));
 	fold->costs = storage_resize(model->storage, NULL, model->stacks_count + 1, sizeof *fold->costs);
 	memset(fold->costs, 0, (model->stacks_count + 1) * sizeof *fold->costs);
 	find_links(fold);
@@ -156,7 +155,6 @@ static void lines_fold_release(struct line_fold *fold)
 	storage_release(fold->model->storage, fold->links);
 	free(fold->open);
 	launched_time_release(&fold->launched);
-	step_times_release(&fold->own_times);
 }
 
 /* ---- what both tables say ---------------------------------------------------------------------------------------------------- */
@@ -455,11 +453,11 @@ static void add_line_rows(struct table *table, struct line_fold *fold)
 	table_sort(table, LINE_SELF, false);
 }
 
-static enum status run_lines(const struct model *model, const struct analysis_options *options, struct table *table,
-                             struct error *err)
+static enum status run_lines(struct analysis_context *context, struct table *table, struct error *err)
 {
+	const struct model *model = context->model;
 	struct line_fold fold;
-	lines_fold_run(&fold, model, options, false);
+	lines_fold_run(&fold, context, false);
 	table_init(
 		table, "lines", "Operators by line of Python",
 		"operators that start in steps with operator detail, by the user's line that issued them or their forward");
@@ -468,7 +466,7 @@ static enum status run_lines(const struct model *model, const struct analysis_op
 	if (has_stacks(model, fold.costs))
 		add_line_rows(table, &fold);
 	else
-		table->empty = step_times_no_operations(model, options, &table->arena, why_none(model, &table->arena));
+		table->empty = step_times_no_operations(context, &table->arena, why_none(model, &table->arena));
 	say_what_is_missing(&fold, table, LINE_LEAST);
 	lines_fold_release(&fold);
 	return STATUS_OK;
@@ -540,11 +538,11 @@ static void add_stack_rows(struct table *table, struct line_fold *fold)
 	table_sort(table, STACK_SELF, false);
 }
 
-static enum status run_stacks(const struct model *model, const struct analysis_options *options, struct table *table,
-                              struct error *err)
+static enum status run_stacks(struct analysis_context *context, struct table *table, struct error *err)
 {
+	const struct model *model = context->model;
 	struct line_fold fold;
-	lines_fold_run(&fold, model, options, true);
+	lines_fold_run(&fold, context, true);
 	table_init(table, "stacks", "Operators by stack of Python",
 	           "operators that start in steps with operator detail, by the stack of Python that issued them");
 	add_stack_columns(table, fold.total_ns);
@@ -552,7 +550,7 @@ static enum status run_stacks(const struct model *model, const struct analysis_o
 	if (has_stacks(model, fold.costs))
 		add_stack_rows(table, &fold);
 	else
-		table->empty = step_times_no_operations(model, options, &table->arena, why_none(model, &table->arena));
+		table->empty = step_times_no_operations(context, &table->arena, why_none(model, &table->arena));
 	say_what_is_missing(&fold, table, STACK_LEAST);
 	lines_fold_release(&fold);
 	return STATUS_OK;

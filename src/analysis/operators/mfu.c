@@ -3,6 +3,7 @@
  * mfu.c: the table `mfu`: floating point operations of the steps over what the devices could do in that time. Operations come from the
  * sizes of inputs (flop_counts.h), the peak from device_peaks.c; both stand in the table, as tools disagree on both.
  */
+#include "analysis/analysis_context.h"
 #include "analysis/devices/device_names.h"
 #include "analysis/devices/device_peaks.h"
 #include "analysis/devices/device_work.h"
@@ -128,7 +129,7 @@ struct mfu_group { /* of a process, by type */
 struct mfu_fold {
 	const struct model *model;
 	const struct step_times *times;
-	const struct analysis_options *options;
+	struct analysis_context *context;
 	const struct launches *launches;
 	struct mfu_group *groups;    /* process * TYPES + type */
 	struct number_map types;     /* text of inputs -> type */
@@ -220,16 +221,14 @@ static void mfu_fold_run(struct mfu_fold *fold)
 	const struct model *model = fold->model;
 	size_t count = (size_t)model->processes_count * TYPES + 1;
 	struct device_work work = {0};
-	struct flop_likeness likeness = {0};
 
 	fold->groups = memory_resize(NULL, count, sizeof(*fold->groups));
 	memset(fold->groups, 0, count * sizeof(*fold->groups));
-	flop_counts_each(model, flop_likeness_get(&likeness, model, fold->options), use_flops, fold);
-	flop_likeness_release(&likeness);
+	flop_counts_each(model, analysis_context_flop_likeness(fold->context), use_flops, fold);
 	fold->device_count = devices_find(&fold->devices, model);
 	fold->tensor_cores.classify = mfu_classify;
 	for (size_t i = 0; i < fold->device_count; i++) {
-		device_work_get(&work, model, fold->options, fold->devices[i].process, fold->devices[i].device);
+		device_work_get(&work, fold->context, fold->devices[i].process, fold->devices[i].device);
 		for (size_t n = 0; n < work.count; n++)
 			if (work.items[n].class == WORK_COMPUTE)
 				mfu_add_kernel(fold, &work.items[n]);
@@ -450,14 +449,12 @@ static void mfu_add_process(struct table *table, const struct mfu_fold *fold, ui
 	set_ratios(table, row, could_ns, &use, &all);
 }
 
-static enum status mfu_run(const struct model *model, const struct analysis_options *options, struct table *table,
-                           struct error *err)
+static enum status mfu_run(struct analysis_context *context, struct table *table, struct error *err)
 {
-	struct step_times own = {0};
-	struct launches own_launches = {0};
-	struct mfu_fold fold = {.model = model, .options = options, .times = step_times_get(&own, model, options)};
+	const struct model *model = context->model;
+	struct mfu_fold fold = {.context = context, .model = model, .times = analysis_context_step_times(context)};
 
-	fold.launches = launches_get(&own_launches, model, options);
+	fold.launches = analysis_context_launches(context);
 	mfu_fold_run(&fold);
 	table_init(table, "mfu", "Floating point operations against the peak",
 	           "what the operators of the measured steps compute, over what the devices could do in that time");
@@ -470,8 +467,6 @@ static enum status mfu_run(const struct model *model, const struct analysis_opti
 		                         "has a formula"
 		                       : DEVICE_NOTHING;
 	mfu_fold_release(&fold);
-	launches_release(&own_launches);
-	step_times_release(&own);
 	return STATUS_OK;
 }
 

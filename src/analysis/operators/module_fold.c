@@ -5,6 +5,7 @@
  */
 #include "analysis/operators/module_fold.h"
 
+#include "analysis/analysis_context.h"
 #include "analysis/devices/device_work.h"
 
 #include "base/clamped.h"
@@ -392,11 +393,13 @@ static double module_steps_ns(const struct step_times *times)
 	return sum_ns;
 }
 
-void module_fold_init(struct module_fold *fold, const struct model *model, const struct analysis_options *options)
+void module_fold_init(struct module_fold *fold, struct analysis_context *context)
 {
+	const struct model *model = context->model;
+
 	*fold = (struct module_fold){.model = model, .inside = {.storage = model->storage}};
-	fold->times = step_times_get(&fold->own_times, model, options);
-	fold->launches = launches_get(&fold->own_launches, model, options);
+	fold->times = analysis_context_step_times(context);
+	fold->launches = analysis_context_launches(context);
 	fold->step_tracks = step_times_tracks(model);
 	fold->steps_ns = module_steps_ns(fold->times);
 	module_resize_groups(fold, 64);
@@ -409,21 +412,26 @@ void module_fold_init(struct module_fold *fold, const struct model *model, const
 	module_put_in_order(fold);
 }
 
+void module_fold_forget_rows(struct module_fold *fold)
+{
+	for (uint32_t i = 0; i < fold->model->tracks_count && fold->group_of_row; i++)
+		storage_release(fold->model->storage, fold->group_of_row[i]);
+	free(fold->group_of_row);
+	fold->group_of_row = NULL;
+	free(fold->inside_ns);
+	fold->inside_ns = NULL;
+	number_map_release(&fold->inside);
+}
+
 void module_fold_release(struct module_fold *fold)
 {
 	struct storage *storage = fold->model->storage;
 
-	for (uint32_t i = 0; i < fold->model->tracks_count; i++)
-		storage_release(storage, fold->group_of_row[i]);
-	free(fold->group_of_row);
+	module_fold_forget_rows(fold);
 	free(fold->step_tracks);
 	storage_release(storage, fold->groups);
 	for (int kind = 0; kind < 2; kind++)
 		storage_release(storage, fold->sums[kind]);
 	storage_release(storage, fold->seen);
 	storage_release(storage, fold->order);
-	free(fold->inside_ns);
-	number_map_release(&fold->inside);
-	launches_release(&fold->own_launches);
-	step_times_release(&fold->own_times);
 }

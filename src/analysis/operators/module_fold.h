@@ -4,8 +4,8 @@
  * module_work.h adds the sums of their backwards, memory, devices and floating point operations.
  *
  *     struct module_fold fold;
- *     module_fold_init(&fold, model, options);
- *     module_work_add(&fold, options);
+ *     module_fold_init(&fold, &context);
+ *     module_work_add(&fold, &context);
  *     for (uint32_t i = 0; i + 1 < fold.group_count; i++)
  *             struct module_sums sums = module_fold_sums(&fold, fold.order[i]);
  *     module_fold_release(&fold);
@@ -67,13 +67,13 @@ struct module_fold {
 	enum flops_result flops_result;
 	int64_t linked;  /* nodes with a link from the operator that made them */
 	double steps_ns; /* duration of the measured steps */
-	struct step_times own_times;
-	struct launches own_launches;
 };
 
 /* Finds the modules and sums up their forwards. */
-void module_fold_init(struct module_fold *fold, const struct model *model, const struct analysis_options *options);
+void module_fold_init(struct module_fold *fold, struct analysis_context *context);
 void module_fold_release(struct module_fold *fold);
+/* Frees what takes memory per span and only module_work_add() reads: sums remain. */
+void module_fold_forget_rows(struct module_fold *fold);
 
 /* Returns the sums of the group that get the numbers of this step. */
 struct module_sums *module_fold_sums_at(const struct module_fold *fold, uint32_t group, int32_t step);

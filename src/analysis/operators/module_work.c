@@ -4,6 +4,7 @@
  */
 #include "analysis/operators/module_work.h"
 
+#include "analysis/analysis_context.h"
 #include "analysis/operators/launched_time.h"
 
 #include "base/clamped.h"
@@ -162,24 +163,22 @@ static void module_add_up_flops(struct module_sums *own, struct module_sums *aro
 	flop_sum_merge(&around->backward_flops, &own->backward_flops);
 }
 
-static void module_add_flops(struct module_work *work, const struct analysis_options *options)
+static void module_add_flops(struct module_work *work, struct analysis_context *context)
 {
 	struct module_fold *fold = work->fold;
-	struct flop_likeness own = {0};
-	const struct flop_likeness *likeness = flop_likeness_get(&own, fold->model, options);
+	const struct flop_likeness *likeness = analysis_context_flop_likeness(context);
 
 	fold->flops_result = flop_counts_each(fold->model, likeness, module_use_flop_count, work);
 	module_fold_add_up(fold, module_add_up_flops);
-	flop_likeness_release(&own);
 }
 
-void module_work_add(struct module_fold *fold, const struct analysis_options *options)
+void module_work_add(struct module_fold *fold, struct analysis_context *context)
 {
 	struct module_work work = {.fold = fold, .forwards = {.storage = fold->model->storage}};
 
 	module_add_backward(&work);
 	module_add_memory(fold);
 	module_add_device(&work);
-	module_add_flops(&work, options);
+	module_add_flops(&work, context);
 	number_map_release(&work.forwards);
 }

@@ -10,6 +10,6 @@
 #include "analysis/operators/module_fold.h"
 
 /* Adds the sums of backwards, allocations, work of devices and floating point operations. */
-void module_work_add(struct module_fold *fold, const struct analysis_options *options);
+void module_work_add(struct module_fold *fold, struct analysis_context *context);
 
 #endif

@@ -3,6 +3,7 @@
  * modules.c: the tables `modules`, a tree in the order of the calls, and `top_modules`, the same rows by their own
  * time.
  */
+#include "analysis/analysis_context.h"
 #include "analysis/devices/device_work.h"
 #include "analysis/memory/memory_pool.h"
 #include "analysis/operators/module_work.h"
@@ -118,48 +119,57 @@ static void modules_add_row(struct table *table, const struct module_fold *fold,
 	                     fold->seen ? &fold->seen[group - fold->groups] : &(struct step_sightings){.amount = 0});
 }
 
-/* bound: the column whose largest rows stay. */
-static void modules_fill(const struct model *model, const struct analysis_options *options, struct table *table,
-                         int bound)
+static void modules_fold_init(void *fold, struct analysis_context *context)
 {
-	struct module_fold fold;
+	module_fold_init(fold, context);
+	module_work_add(fold, context);
+	module_fold_forget_rows(fold);
+}
 
-	module_fold_init(&fold, model, options);
-	module_work_add(&fold, options);
+static void modules_fold_release(void *fold)
+{
+	module_fold_release(fold);
+}
+
+static const struct analysis_fold shared_module_fold = {sizeof(struct module_fold), modules_fold_init,
+                                                        modules_fold_release};
+
+/* bound: the column whose largest rows stay. */
+static void modules_fill(struct analysis_context *context, struct table *table, int bound)
+{
+	const struct module_fold *fold = analysis_context_fold(context, &shared_module_fold);
+
 	table_columns(table, module_columns, MODULE_COLUMNS);
 	table_bound(table, bound);
-	for (uint32_t i = 0; i + 1 < fold.group_count; i++)
-		modules_add_row(table, &fold, &fold.groups[fold.order[i]]);
+	for (uint32_t i = 0; i + 1 < fold->group_count; i++)
+		modules_add_row(table, fold, &fold->groups[fold->order[i]]);
 	int more = table_add_more(table, MODULE_PATH);
 	if (more >= 0) {
 		table_set_text(table, more, MODULE_TREE, table_text(table, more, MODULE_PATH));
 		table_set_int(table, more, MODULE_DEPTH, 0);
 	}
 	for (int column = MODULE_FLOPS; column <= MODULE_FLOPS_SELF; column++)
-		table->columns[column].is_hidden = fold.flops_result != FLOPS_KNOWN;
+		table->columns[column].is_hidden = fold->flops_result != FLOPS_KNOWN;
 	for (int column = MODULE_DEVICE; column <= MODULE_LAUNCHED; column++)
-		table->columns[column].is_hidden |= !fold.launches->work_count;
-	if (fold.group_count == 1)
+		table->columns[column].is_hidden |= !fold->launches->work_count;
+	if (fold->group_count == 1)
 		table->empty = step_times_no_operations(
-			model, options, &table->arena,
+			context, &table->arena,
 			"no calls of modules were recorded: they are where PyTorch's operators are");
-	step_kinds_note_sums(table, fold.times, MODULE_LEAST);
-	module_fold_release(&fold);
+	step_kinds_note_sums(table, fold->times, MODULE_LEAST);
 }
 
-static enum status modules_run(const struct model *model, const struct analysis_options *options, struct table *table,
-                               struct error *err)
+static enum status modules_run(struct analysis_context *context, struct table *table, struct error *err)
 {
 	table_init(table, "modules", "Modules", "what each module of the model takes, forward and backward");
-	modules_fill(model, options, table, MODULE_FORWARD); /* a caller takes more time than the modules it calls */
+	modules_fill(context, table, MODULE_FORWARD); /* a caller takes more time than the modules it calls */
 	return STATUS_OK;
 }
 
-static enum status top_modules_run(const struct model *model, const struct analysis_options *options,
-                                   struct table *table, struct error *err)
+static enum status top_modules_run(struct analysis_context *context, struct table *table, struct error *err)
 {
 	table_init(table, "top_modules", "Modules by self time", "the table modules, largest first");
-	modules_fill(model, options, table, MODULE_FORWARD_SELF);
+	modules_fill(context, table, MODULE_FORWARD_SELF);
 	table_sort(table, MODULE_FORWARD_SELF, false);
 	table_sort(table, MODULE_RATIO, false);
 	return STATUS_OK;

@@ -5,6 +5,7 @@
  */
 #include "analysis/operators/op_fold.h"
 
+#include "analysis/analysis_context.h"
 #include "analysis/devices/device_names.h"
 #include "analysis/devices/device_work.h"
 #include "analysis/memory/span_memory.h"
@@ -83,7 +84,7 @@ static uint32_t op_rest_group(const struct op_walk *walk, const struct span_view
 
 static uint32_t op_call_group(struct op_walk *walk, const struct span_view *span)
 {
-	unsigned by = walk->fold->options->by;
+	unsigned by = walk->fold->context->options.by;
 	struct op_key key = {.name = span->name,
 	                     .shape = by & BY_SHAPE ? span->shape : 0,
 	                     .track = by & BY_THREAD ? span->track_index : 0,
@@ -456,27 +457,24 @@ static void op_walk_tracks(struct op_walk *walk)
 	free(step_tracks);
 }
 
-void op_fold_init(struct op_fold *fold, const struct model *model, const struct analysis_options *options)
+void op_fold_init(struct op_fold *fold, struct analysis_context *context)
 {
-	struct flop_likeness own = {0};
+	const struct model *model = context->model;
 	struct op_walk walk;
 
-	*fold = (struct op_fold){.model = model, .options = options};
-	fold->times = step_times_get(&fold->own_times, model, options);
-	if (options->by & BY_SHAPE)
+	*fold = (struct op_fold){.context = context, .model = model};
+	fold->times = analysis_context_step_times(context);
+	if (context->options.by & BY_SHAPE)
 		fold->times = input_steps_only(&fold->input_times, fold->times, model);
-	fold->launches = launches_get(&fold->own_launches, model, options);
+	fold->launches = analysis_context_launches(context);
 	op_groups_init(&fold->groups, model);
-	op_walk_init(&walk, fold, flop_likeness_get(&own, model, options));
+	op_walk_init(&walk, fold, analysis_context_flop_likeness(context));
 	op_walk_tracks(&walk);
 	op_walk_release(&walk);
-	flop_likeness_release(&own);
 }
 
 void op_fold_release(struct op_fold *fold)
 {
 	op_groups_release(&fold->groups);
-	launches_release(&fold->own_launches);
 	input_steps_release(&fold->input_times);
-	step_times_release(&fold->own_times);
 }

@@ -5,6 +5,7 @@
  *
  * Calls of Python and of modules between operators are looked through: an operator has the same neighbours with and without stacks.
  */
+#include "analysis/analysis_context.h"
 #include "analysis/shared/name_classes.h"
 #include "analysis/shared/span_places.h"
 #include "analysis/step_times/input_steps.h"
@@ -519,12 +520,12 @@ static void patterns_add_row(struct table *table, struct span_places *places, en
 	patterns_set_place(table, row, places, found);
 }
 
-static enum status patterns_run(const struct model *model, const struct analysis_options *options, struct table *table,
-                                struct error *err)
+static enum status patterns_run(struct analysis_context *context, struct table *table, struct error *err)
 {
-	struct step_times own = {0}, with_inputs = {0};
+	const struct model *model = context->model;
+	struct step_times with_inputs = {0};
 	struct pattern_fold fold = {.model = model,
-	                            .times = step_times_get(&own, model, options),
+	                            .times = analysis_context_step_times(context),
 	                            .names.classify = patterns_classify,
 	                            .levels = memory_resize(NULL, 64, sizeof(*fold.levels)),
 	                            .capacity = 64};
@@ -548,13 +549,11 @@ static enum status patterns_run(const struct model *model, const struct analysis
 		                 is_of_inputs((enum pattern)pattern) ? fold.sized : fold.times);
 	step_kinds_note_sums(table, fold.times, COLUMN_LEAST);
 	if (!has_operators)
-		table->empty = step_times_no_operations(model, options, &table->arena,
-		                                        texts[PATTERN_INDEX].cannot_tell);
+		table->empty = step_times_no_operations(context, &table->arena, texts[PATTERN_INDEX].cannot_tell);
 	span_places_release(&places);
 	name_classes_release(&fold.names);
 	free(fold.levels);
 	input_steps_release(&with_inputs);
-	step_times_release(&own);
 	return STATUS_OK;
 }
 

@@ -4,6 +4,7 @@
  * shape, thread or phase if asked for). Self time is exact: the rows, with the time outside all operations, sum up to
  * all time in spans.
  */
+#include "analysis/analysis_context.h"
 #include "analysis/operators/ops_columns.h"
 #include "analysis/operators/ops_rows.h"
 
@@ -12,7 +13,7 @@
 /* Returns true if the column says nothing here: rows are not split by it, or none has a value of its own. */
 static bool ops_hides(int column, const struct op_fold *fold)
 {
-	unsigned by = fold->options->by;
+	unsigned by = fold->context->options.by;
 
 	switch (column) {
 	case OP_SHAPE:
@@ -58,19 +59,18 @@ static void ops_add_note(struct table *table, const struct op_fold *fold)
 	if (fold->groups.count > OP_GROUP_FIRST)
 		return;
 	table->empty = step_times_no_operations(
-		fold->model, fold->options, &table->arena,
+		fold->context, &table->arena,
 		fold->outside ? "all recorded operations and ranges lie outside of the measured steps"
 			      : "the program marked no operations and no ranges: stepscope_op_begin(), "
 				"stepscope_range_push()");
 }
 
-static enum status ops_run(const struct model *model, const struct analysis_options *options, struct table *table,
-                           struct error *err)
+static enum status ops_run(struct analysis_context *context, struct table *table, struct error *err)
 {
 	struct op_fold fold;
 	struct op_totals totals;
 
-	op_fold_init(&fold, model, options);
+	op_fold_init(&fold, context);
 	op_totals_compute(&totals, &fold);
 	table_init(table, "ops", "Top operations by self time",
 	           "operations and ranges that start in steps with operator detail, by name and kind");

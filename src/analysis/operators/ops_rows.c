@@ -4,6 +4,7 @@
  */
 #include "analysis/operators/ops_rows.h"
 
+#include "analysis/analysis_context.h"
 #include "analysis/devices/device_work.h"
 #include "analysis/memory/memory_pool.h"
 #include "analysis/operators/flop_likeness.h"
@@ -14,7 +15,7 @@
 static void ops_set_key(struct table *table, int row, const struct op_fold *fold, const struct op_key *key)
 {
 	const struct model *model = fold->model;
-	unsigned by = fold->options->by;
+	unsigned by = fold->context->options.by;
 
 	table_set_text(table, row, OP_NAME, model_text(model, key->name));
 	table_set_text(table, row, OP_KIND, span_kind_name(key->kind));

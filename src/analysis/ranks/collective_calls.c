@@ -380,15 +380,6 @@ void collective_calls_release(struct collective_calls *calls)
 	memset(calls, 0, sizeof(*calls));
 }
 
-const struct collective_calls *collective_calls_get(struct collective_calls *own, const struct model *model,
-                                                    const struct analysis_options *options)
-{
-	if (options->collective_calls)
-		return options->collective_calls;
-	collective_calls_find(own, model);
-	return own;
-}
-
 /* Index of the first one of that process or a later one. */
 static uint32_t first_from(const struct collective_call *list, uint32_t count, uint32_t process)
 {

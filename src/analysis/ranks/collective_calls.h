@@ -20,8 +20,6 @@
 
 #include "model/model.h"
 
-struct analysis_options;
-
 struct collective_call {
 	uint32_t process, track;
 	uint32_t name;   /* string */
@@ -49,10 +47,6 @@ void collective_calls_find(struct collective_calls *calls, const struct model *m
 struct collective_group collective_group_of(const struct model *model, uint32_t track, uint32_t row);
 
 void collective_calls_release(struct collective_calls *calls);
-
-/* The options' calls, or `own`, found. Release `own` in any case; initialise it with {0}. */
-const struct collective_calls *collective_calls_get(struct collective_calls *own, const struct model *model,
-                                                    const struct analysis_options *options);
 
 /* The part of a list that is of the process: [*first, *end). */
 void collective_calls_of(const struct collective_call *list, uint32_t count, uint32_t process, uint32_t *first,

@@ -4,6 +4,7 @@
  */
 #include "analysis/ranks/collective_matches.h"
 
+#include "analysis/analysis_context.h"
 #include "analysis/devices/device_names.h"
 #include "analysis/devices/device_work.h"
 #include "analysis/ranks/collective_calls.h"
@@ -29,7 +30,7 @@
 
 struct matches_search {
 	const struct model *model;
-	const struct analysis_options *options;
+	struct analysis_context *context;
 	const struct launches *launches;
 	struct collective_matches *matches;
 	uint32_t capacity;
@@ -111,7 +112,7 @@ static void add_kernels(struct matches_search *search)
 	size_t count = devices_find(&devices, search->model);
 
 	for (size_t i = 0; i < count; i++) {
-		device_work_get(&work, search->model, search->options, devices[i].process, devices[i].device);
+		device_work_get(&work, search->context, devices[i].process, devices[i].device);
 		for (size_t n = 0; n < work.count; n++)
 			if (work.items[n].class == WORK_COMMUNICATION)
 				matches_add_kernel(search, &work.items[n], devices[i].process);
@@ -581,10 +582,9 @@ int64_t collective_matches_ahead(const struct collective_matches *matches, uint3
 	return points[low - 1].ahead_ns + (int64_t)(part * (double)(points[low].ahead_ns - points[low - 1].ahead_ns));
 }
 
-static const char *why_apart(const struct collective_matches *matches, const struct model *model,
-                             const struct analysis_options *options)
+static const char *why_apart(const struct collective_matches *matches, struct analysis_context *context)
 {
-	struct step_times own = {0};
+	const struct model *model = context->model;
 	bool *is_counted = memory_resize(NULL, (size_t)model->processes_count + 1, sizeof(*is_counted));
 	const char *why;
 
@@ -592,19 +592,16 @@ static const char *why_apart(const struct collective_matches *matches, const str
 	for (uint32_t i = 0; i < matches->count; i++)
 		is_counted[matches->list[i].process] = true;
 	why = ranks_apart(model, is_counted);
-	if (!why && step_times_trainings(step_times_get(&own, model, options), model))
+	if (!why && step_times_trainings(analysis_context_step_times(context), model))
 		why = STEP_TIMES_NO_RANKS;
-	step_times_release(&own);
 	free(is_counted);
 	return why;
 }
 
-void collective_matches_find(struct collective_matches *matches, const struct model *model,
-                             const struct analysis_options *options)
+void collective_matches_find(struct collective_matches *matches, struct analysis_context *context)
 {
-	struct launches own_launches = {0};
-	struct collective_calls own_calls = {0};
-	struct matches_search search = {.model = model, .matches = matches};
+	const struct model *model = context->model;
+	struct matches_search search = {.context = context, .model = model, .matches = matches};
 	const char *apart;
 	uint32_t count;
 
@@ -614,12 +611,11 @@ void collective_matches_find(struct collective_matches *matches, const struct mo
 	memset(matches->clocks, 0, ((size_t)model->processes_count + 1) * sizeof(*matches->clocks));
 	search.has_kernels = memory_resize(NULL, (size_t)model->processes_count + 1, sizeof(bool));
 	memset(search.has_kernels, 0, (size_t)model->processes_count + 1);
-	search.options = options;
-	search.launches = launches_get(&own_launches, model, options);
+	search.launches = analysis_context_launches(context);
 	add_kernels(&search);
-	add_executions(&search, collective_calls_get(&own_calls, model, options));
+	add_executions(&search, analysis_context_collective_calls(context));
 	count = matches->count;
-	apart = why_apart(matches, model, options);
+	apart = why_apart(matches, context);
 	matches->count = apart ? 0 : count;
 	match_runs(matches);
 	matches->reason = apart ? apart : why_unmatched(&search, count);
@@ -631,8 +627,6 @@ void collective_matches_find(struct collective_matches *matches, const struct mo
 		matches->reason = NULL;
 	}
 	free(search.has_kernels);
-	collective_calls_release(&own_calls);
-	launches_release(&own_launches);
 	launch_configs_release(&search.configs);
 }
 

@@ -6,7 +6,7 @@
  * by the median of those around: piece by piece.
  *
  *     struct collective_matches matches;
- *     collective_matches_find(&matches, model, options);
+ *     collective_matches_find(&matches, &context);
  *     if (!matches.reason)
  *             ...matches.list[matches.groups[g].first ... + .count]: one collective, times of one clock
  *     collective_matches_release(&matches);
@@ -75,8 +75,7 @@ struct collective_matches {
 	struct arena arena;
 };
 
-void collective_matches_find(struct collective_matches *matches, const struct model *model,
-                             const struct analysis_options *options);
+void collective_matches_find(struct collective_matches *matches, struct analysis_context *context);
 
 /* What is to be taken off a time of this process, by its own clock; between two collectives in proportion. 0: it has none with others. */
 int64_t collective_matches_ahead(const struct collective_matches *matches, uint32_t process, int64_t time_ns);

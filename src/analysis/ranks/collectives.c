@@ -3,6 +3,7 @@
  * collectives.c: the table `collectives`: what ranks say to each other, by process, kind and size: when it was issued, how long it lay,
  * how long the backend took (the other ranks' lateness included), and how much of that the training thread did nothing else.
  */
+#include "analysis/analysis_context.h"
 #include "analysis/ranks/busy_times.h"
 #include "analysis/ranks/collective_calls.h"
 #include "analysis/shared/labels.h"
@@ -362,21 +363,20 @@ static const char *notes(const struct collectives_fold *fold, const struct table
 	return removed && part ? arena_printf(arena, "%s; %s", part, removed) : part ? part : removed;
 }
 
-static enum status collectives_run(const struct model *model, const struct analysis_options *options,
-                                   struct table *table, struct error *err)
+static enum status collectives_run(struct analysis_context *context, struct table *table, struct error *err)
 {
+	const struct model *model = context->model;
 	struct collectives_fold fold = {.model = model,
 	                                .kinds = {.storage = model->storage},
 	                                .grouped = {.storage = model->storage},
 	                                .numbered = {.storage = model->storage}};
-	struct collective_calls own = {0};
-	struct step_times own_times = {0}, with_inputs = {0};
+	struct step_times with_inputs = {0};
 
 	table_init(table, "collectives", "Collectives",
 	           "what ranks exchange through torch.distributed, where operators were recorded");
 	table_columns(table, columns, COLLECTIVE_COLUMNS);
-	fold.calls = collective_calls_get(&own, model, options);
-	fold.times = step_times_get(&own_times, model, options);
+	fold.calls = analysis_context_collective_calls(context);
+	fold.times = analysis_context_step_times(context);
 	const struct step_times *sized = input_steps_only(&with_inputs, fold.times, model);
 	if (fold.times->is_scaled && sized->job_whole) /* rows are by size */
 		fold.times = sized;
@@ -396,11 +396,9 @@ static enum status collectives_run(const struct model *model, const struct analy
 	table_sort(table, COLLECTIVE_TIME, false);
 	table->note = notes(&fold, table, &table->arena);
 	if (!table->row_count)
-		table->empty = step_times_no_operations(model, options, &table->arena,
+		table->empty = step_times_no_operations(context, &table->arena,
 		                                        "no collective of torch.distributed was recorded");
-	collective_calls_release(&own);
 	input_steps_release(&with_inputs);
-	step_times_release(&own_times);
 	storage_release(model->storage, fold.groups);
 	number_map_release(&fold.kinds);
 	number_map_release(&fold.grouped);

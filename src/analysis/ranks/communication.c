@@ -4,6 +4,7 @@
  * much of it nothing hides, and their bandwidth as nccl-tests define it. A kernel that waits for another rank runs meanwhile: bandwidth
  * is that of the whole time.
  */
+#include "analysis/analysis_context.h"
 #include "analysis/devices/device_work.h"
 #include "analysis/ranks/communication_sizes.h"
 #include "base/hash.h"
@@ -126,7 +127,7 @@ struct communication_group {
 
 struct communication_fold {
 	const struct model *model;
-	const struct analysis_options *options;
+	struct analysis_context *context;
 	const struct launches *launches;
 	struct device_work work;
 	struct device_times device;
@@ -190,13 +191,13 @@ static void communication_fold_run(struct communication_fold *fold)
 	size_t count = devices_find(&devices, fold->model);
 
 	for (size_t i = 0; i < count; i++) {
-		device_work_get(&fold->work, fold->model, fold->options, devices[i].process, devices[i].device);
+		device_work_get(&fold->work, fold->context, devices[i].process, devices[i].device);
 		device_times_fill(&fold->device, &fold->work);
 		for (size_t n = 0; n < fold->work.count; n++) {
 			const struct work *item = &fold->work.items[n];
 
 			if (item->class == WORK_COMMUNICATION &&
-			    device_work_is_selected(fold->model, fold->options, fold->launches, item->track, item->row))
+			    device_work_is_selected(fold->context, item->track, item->row))
 				communication_add_kernel(fold, &devices[i], item);
 		}
 	}
@@ -265,13 +266,12 @@ static void communication_add_row(struct table *table, const struct model *model
 	set_rates(table, row, group);
 }
 
-static enum status communication_run(const struct model *model, const struct analysis_options *options,
-                                     struct table *table, struct error *err)
+static enum status communication_run(struct analysis_context *context, struct table *table, struct error *err)
 {
-	struct launches own = {0};
-	struct communication_fold fold = {.model = model, .options = options, .by_key = {.storage = model->storage}};
+	const struct model *model = context->model;
+	struct communication_fold fold = {.context = context, .model = model, .by_key = {.storage = model->storage}};
 
-	fold.launches = launches_get(&own, model, options);
+	fold.launches = analysis_context_launches(context);
 	communication_fold_run(&fold);
 	table_init(
 		table, "communication", "Communication on devices",
@@ -291,7 +291,6 @@ static enum status communication_run(const struct model *model, const struct ana
 	number_map_release(&fold.by_key);
 	launch_configs_release(&fold.configs);
 	storage_release(model->storage, fold.groups);
-	launches_release(&own);
 	return STATUS_OK;
 }
 

@@ -4,6 +4,7 @@
  */
 #include "analysis/ranks/rank_arrivals.h"
 
+#include "analysis/analysis_context.h"
 #include "analysis/ranks/collective_calls.h"
 #include "analysis/ranks/collective_matches.h"
 #include "analysis/ranks/rank_blame.h"
@@ -148,12 +149,11 @@ static uint32_t rank_arrivals_count_ranks(const struct step_times *times)
 
 /* ---- the last call of a step ---- */
 
-static void rank_arrivals_find_calls(struct rank_arrivals *arrivals, const struct model *model,
-                                     const struct analysis_options *options, const struct step_times *times,
-                                     const struct collective_matches *matches)
+static void rank_arrivals_find_calls(struct rank_arrivals *arrivals, struct analysis_context *context,
+                                     const struct step_times *times, const struct collective_matches *matches)
 {
-	struct collective_calls own = {0};
-	const struct collective_calls *calls = collective_calls_get(&own, model, options);
+	const struct model *model = context->model;
+	const struct collective_calls *calls = analysis_context_collective_calls(context);
 	struct arrival *list = memory_resize(NULL, (size_t)calls->issue_count + 1, sizeof(*list));
 	uint32_t ranks = rank_arrivals_count_ranks(times), count = 0, steps = 0;
 
@@ -179,7 +179,6 @@ static void rank_arrivals_find_calls(struct rank_arrivals *arrivals, const struc
 		arrivals->no_calls = NULL;
 	}
 	free(list);
-	collective_calls_release(&own);
 }
 
 /* ---- waits in collectives ---- */
@@ -293,9 +292,10 @@ static void rank_arrivals_find_waits(struct rank_arrivals *arrivals, const struc
 	free(is_counted);
 }
 
-void rank_arrivals_find(struct rank_arrivals *arrivals, const struct model *model,
-                        const struct analysis_options *options, const struct step_times *times)
+void rank_arrivals_find(struct rank_arrivals *arrivals, struct analysis_context *context,
+                        const struct step_times *times)
 {
+	const struct model *model = context->model;
 	struct collective_matches matches;
 
 	arrivals->list = memory_resize(NULL, (size_t)times->span_count + 1, sizeof(*arrivals->list));
@@ -307,8 +307,8 @@ void rank_arrivals_find(struct rank_arrivals *arrivals, const struct model *mode
 	arrivals->no_calls = arrivals->no_waits = arrivals->no_then = step_times_ranks_apart(times, model);
 	if (arrivals->no_waits)
 		return;
-	collective_matches_find(&matches, model, options);
-	rank_arrivals_find_calls(arrivals, model, options, times, &matches);
+	collective_matches_find(&matches, context);
+	rank_arrivals_find_calls(arrivals, context, times, &matches);
 	rank_arrivals_find_waits(arrivals, model, times, &matches);
 	collective_matches_release(&matches);
 }

@@ -5,7 +5,7 @@
  * `rank_collectives`); where only the calls on the host were, who comes last to the last one of a step.
  *
  *     struct rank_arrivals arrivals;
- *     rank_arrivals_find(&arrivals, model, options, times);
+ *     rank_arrivals_find(&arrivals, &context, times);
  *     if (!arrivals.no_waits)
  *             ...arrivals.list[i].caused_ns
  *     rank_arrivals_release(&arrivals);
@@ -37,8 +37,8 @@ struct rank_arrivals {
 
 /* Clocks of several machines, and of traces that do not say where they are from, are put right by the collectives
  * (collective_matches.h). */
-void rank_arrivals_find(struct rank_arrivals *arrivals, const struct model *model,
-                        const struct analysis_options *options, const struct step_times *times);
+void rank_arrivals_find(struct rank_arrivals *arrivals, struct analysis_context *context,
+                        const struct step_times *times);
 void rank_arrivals_release(struct rank_arrivals *arrivals);
 
 #endif

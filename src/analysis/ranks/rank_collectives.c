@@ -3,6 +3,7 @@
  * rank_collectives.c: the tables `rank_collectives` (a row per rank: who comes last to collectives, who waits, and how far the clocks lie
  * apart) and `collective_times` (a row per collective: waiting for the last rank, and exchanging).
  */
+#include "analysis/analysis_context.h"
 #include "analysis/ranks/collective_waits.h"
 #include "analysis/shared/intervals.h"
 #include "analysis/shared/labels.h"
@@ -55,13 +56,10 @@ static const char *clock_note(const struct collective_matches *matches, uint32_t
 }
 
 /* A collective is of the steps in which all its ranks recorded it. */
-static const char *rank_collectives_add_part(const char *note, const struct model *model,
-                                             const struct analysis_options *options, struct arena *arena)
+static const char *rank_collectives_add_part(const char *note, struct analysis_context *context, struct arena *arena)
 {
-	struct step_times own = {0};
-	const char *part = step_kinds_whole_note(step_times_get(&own, model, options), arena);
+	const char *part = step_kinds_whole_note(analysis_context_step_times(context), arena);
 
-	step_times_release(&own);
 	return part ? arena_printf(arena, "%s; %s", part, note) : note;
 }
 
@@ -171,7 +169,8 @@ struct rank_sums {
 /* Clocks are put right by all that was read; what is told is of the chosen steps. */
 static bool is_told(const struct collective_run *run, const struct analysis_options *options)
 {
-	return !is_part_of_run(options) || (run->step >= options->first_step && run->step <= options->last_step);
+	return !is_part_of_run(options) ||
+	       (run->step >= options->filter.first_step && run->step <= options->filter.last_step);
 }
 
 /* waits: process that waits * processes + process that is waited for. */
@@ -264,19 +263,19 @@ static void add_ranks(struct table *table, const struct model *model, const stru
 	free(waits);
 }
 
-static enum status run_ranks(const struct model *model, const struct analysis_options *options, struct table *table,
-                             struct error *err)
+static enum status run_ranks(struct analysis_context *context, struct table *table, struct error *err)
 {
+	const struct model *model = context->model;
 	struct collective_matches matches;
 
-	collective_matches_find(&matches, model, options);
+	collective_matches_find(&matches, context);
 	table_init(table, "rank_collectives", "Ranks at collectives",
 	           "who comes late to the collectives that no rank leaves before all have come, and who waits for it");
 	table_columns(table, rank_columns, RANK_COLUMNS);
 	if (!matches.reason) {
-		add_ranks(table, model, options, &matches);
+		add_ranks(table, model, &context->options, &matches);
 		table->note = rank_collectives_add_part(clock_note(&matches, model->processes_count, &table->arena),
-		                                        model, options, &table->arena);
+		                                        context, &table->arena);
 	}
 	table->empty = matches.reason ? matches.reason : "no collective of several ranks is in the chosen steps";
 	collective_matches_release(&matches);
@@ -525,23 +524,21 @@ static uint32_t add_all_times(struct table *table, const struct model *model, co
 	return left_out;
 }
 
-static enum status run_times(const struct model *model, const struct analysis_options *options, struct table *table,
-                             struct error *err)
+static enum status run_times(struct analysis_context *context, struct table *table, struct error *err)
 {
+	const struct model *model = context->model;
 	struct collective_matches matches;
 
-	collective_matches_find(&matches, model, options);
+	collective_matches_find(&matches, context);
 	table_init(table, "collective_times", "Collectives over the ranks",
 	           "collectives as all their ranks carried them out: waiting for the last rank, and exchanging");
 	table_columns(table, times_columns, TIMES_COLUMNS);
 	if (!matches.reason) {
-		struct step_times own = {0};
-		bool is_part = input_steps_are_part(step_times_get(&own, model, options), model);
-		uint32_t left_out = add_all_times(table, model, options, &matches, is_part);
+		bool is_part = input_steps_are_part(analysis_context_step_times(context), model);
+		uint32_t left_out = add_all_times(table, model, &context->options, &matches, is_part);
 
-		step_times_release(&own);
 		table->note = rank_collectives_add_part(clock_note(&matches, model->processes_count, &table->arena),
-		                                        model, options, &table->arena);
+		                                        context, &table->arena);
 		if (left_out)
 			table->note = arena_printf(&table->arena,
 			                           "%s; %" PRIu32

@@ -2,6 +2,7 @@
  *
  * rank_phases.c: the table `rank_phases`: each phase over the ranks: how far they lie apart, and who is slowest.
  */
+#include "analysis/analysis_context.h"
 #include "analysis/shared/labels.h"
 #include "analysis/step_times/step_kinds.h"
 
@@ -117,11 +118,10 @@ static void rank_phases_add_rows(struct table *table, const struct model *model,
 	rank_phases_add_row(table, model, times, PHASE_OTHER);
 }
 
-static enum status rank_phases_run(const struct model *model, const struct analysis_options *options,
-                                   struct table *table, struct error *err)
+static enum status rank_phases_run(struct analysis_context *context, struct table *table, struct error *err)
 {
-	struct step_times own = {0};
-	const struct step_times *times = step_times_get(&own, model, options);
+	const struct model *model = context->model;
+	const struct step_times *times = analysis_context_step_times(context);
 
 	table_init(table, "rank_phases", "Phases over the ranks", "how far ranks lie apart in each phase of a step");
 	table_columns(table, columns, SPREAD_COLUMNS);
@@ -133,7 +133,6 @@ static enum status rank_phases_run(const struct model *model, const struct analy
 		table->empty = "there are not two ranks that completed a step";
 	else if (table->row_count)
 		table->note = step_kinds_phases_note(times, &table->arena);
-	step_times_release(&own);
 	return STATUS_OK;
 }
 

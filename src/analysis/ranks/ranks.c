@@ -3,6 +3,7 @@
  * ranks.c: the table `ranks`: the trainers that mark steps, side by side, without what they fork. In a synchronous job all ranks show the same step time,
  * because the fast ones wait for the slow one inside communication; so ranks are compared by the time outside it.
  */
+#include "analysis/analysis_context.h"
 #include "analysis/devices/device_work.h"
 #include "analysis/machine/processes.h"
 #include "analysis/ranks/rank_arrivals.h"
@@ -177,14 +178,13 @@ struct rank_mean {
 };
 
 /* When devices of the process communicate and compute nothing. False: they have no kernels that communicate. */
-static bool find_exposed(struct intervals *exposed, const struct model *model, const struct analysis_options *options,
-                         uint32_t process)
+static bool find_exposed(struct intervals *exposed, struct analysis_context *context, uint32_t process)
 {
 	struct device_work work = {0};
 	struct device_times times = {0};
 	bool has_kernels;
 
-	device_work_get(&work, model, options, process, DEVICE_ANY);
+	device_work_get(&work, context, process, DEVICE_ANY);
 	device_times_fill(&times, &work);
 	has_kernels = times.communication.count > 0;
 	intervals_subtract(exposed, &times.communication, &times.compute);
@@ -193,13 +193,14 @@ static bool find_exposed(struct intervals *exposed, const struct model *model, c
 	return has_kernels;
 }
 
-static void compute_mean(struct rank_mean *mean, const struct model *model, const struct analysis_options *options,
-                         const struct step_times *times, uint32_t process, double *values)
+static void compute_mean(struct rank_mean *mean, struct analysis_context *context, const struct step_times *times,
+                         uint32_t process, double *values)
 {
+	const struct model *model = context->model;
 	struct intervals exposed = {0};
 	struct summary summary;
 
-	*mean = (struct rank_mean){.has_kernels = find_exposed(&exposed, model, options, process)};
+	*mean = (struct rank_mean){.has_kernels = find_exposed(&exposed, context, process)};
 	for (uint32_t i = 0; i < times->count; i++) {
 		const struct model_step *step = &model->steps[i];
 		const int64_t *phase_ns = times->steps[i].phase_ns;
@@ -420,14 +421,15 @@ static void set_excess(struct table *table, const struct rank_mean *means, bool 
 }
 
 /* Who the others wait for: the rows are those of the ranks, in order. */
-static void set_arrivals(struct table *table, const struct model *model, const struct analysis_options *options,
-                         const struct step_times *times, struct rank_mean *means, const char *unknown)
+static void set_arrivals(struct table *table, struct analysis_context *context, const struct step_times *times,
+                         struct rank_mean *means, const char *unknown)
 {
+	const struct model *model = context->model;
 	struct rank_arrivals arrivals;
 	double most = 0;
 	int row = 0;
 
-	rank_arrivals_find(&arrivals, model, options, times);
+	rank_arrivals_find(&arrivals, context, times);
 	for (uint32_t i = 0; i < times->span_count; i++) {
 		double value = lateness(&arrivals, i);
 
@@ -462,11 +464,10 @@ static void set_arrivals(struct table *table, const struct model *model, const s
 	rank_arrivals_release(&arrivals);
 }
 
-static enum status ranks_run(const struct model *model, const struct analysis_options *options, struct table *table,
-                             struct error *err)
+static enum status ranks_run(struct analysis_context *context, struct table *table, struct error *err)
 {
-	struct step_times own = {0};
-	const struct step_times *times = step_times_get(&own, model, options);
+	const struct model *model = context->model;
+	const struct step_times *times = analysis_context_step_times(context);
 	double *values = memory_resize(NULL, (size_t)times->count + model->processes_count + 1, sizeof(*values));
 	struct rank_mean *means = memory_resize(NULL, (size_t)times->span_count + 1, sizeof(*means));
 	const char *unknown = NULL;
@@ -478,7 +479,7 @@ static enum status ranks_run(const struct model *model, const struct analysis_op
 
 		if (!times->spans[i].is_rank)
 			continue;
-		compute_mean(mean, model, options, times, times->spans[i].process, values);
+		compute_mean(mean, context, times, times->spans[i].process, values);
 		ranks_add_row(table, model, &times->spans[i], mean);
 		if (unknown_communication(&times->spans[i], mean))
 			unknown = times->spans[i].no_waits;
@@ -489,13 +490,12 @@ static enum status ranks_run(const struct model *model, const struct analysis_op
 		give_up_comparing(table, means, unknown);
 	else
 		ranks_compare_ranks(table, means, values);
-	set_arrivals(table, model, options, times, means, unknown);
+	set_arrivals(table, context, times, means, unknown);
 	table_sort(table, RANK_RANK, true);
 	if (!table->row_count)
 		table->empty = step_times_empty_reason(times);
 	free(values);
 	free(means);
-	step_times_release(&own);
 	return STATUS_OK;
 }
 

@@ -3,7 +3,7 @@
  * functions.c: the table `functions`: what samples count of each function: while it was the innermost itself, and while it was anywhere in the
  * stack. A function that calls itself counts once. A function is a name in a file; its lines are in `sampled_stacks`.
  */
-#include "analysis/analysis.h"
+#include "analysis/analysis_context.h"
 #include "analysis/samples/sampled_stacks.h"
 #include "analysis/shared/python_places.h"
 
@@ -184,20 +184,20 @@ static void functions_add_rows(struct table *table, struct function_fold *fold, 
 	fold->met_count = 0;
 }
 
-static enum status functions_run(const struct model *model, const struct analysis_options *options, struct table *table,
-                                 struct error *err)
+static enum status functions_run(struct analysis_context *context, struct table *table, struct error *err)
 {
+	const struct model *model = context->model;
 	struct function_fold fold = {.model = model, .folder = python_folder(model)};
 	struct sampled_stacks stacks;
 	wide_weight whole;
 
 	table_init(table, "functions", "Hottest functions", "functions in the sampled stacks");
 	table_columns(table, columns, FUNCTION_COLUMNS);
-	sampled_stacks_init(&stacks, model, options->by & BY_THREAD);
+	sampled_stacks_init(&stacks, model, context->options.by & BY_THREAD);
 	sampled_hide(table, FUNCTION_SELF, &stacks);
 	sampled_hide(table, FUNCTION_TOTAL, &stacks);
 	table->columns[FUNCTION_SAMPLES].is_hidden = stacks.has_unit[SAMPLED_COUNT];
-	table->columns[FUNCTION_THREAD].is_hidden = !(options->by & BY_THREAD);
+	table->columns[FUNCTION_THREAD].is_hidden = !(context->options.by & BY_THREAD);
 	table->columns[FUNCTION_WHAT].is_hidden = sampled_kinds(&stacks) < 2;
 	if (sampled_is_one_group(&stacks)) {
 		table->columns[FUNCTION_SELF_RATIO].rules |= RULE_SUMS_TO_ONE;

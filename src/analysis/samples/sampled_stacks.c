@@ -4,7 +4,7 @@
  */
 #include "analysis/samples/sampled_stacks.h"
 
-#include "analysis/analysis.h"
+#include "analysis/analysis_context.h"
 #include "analysis/shared/labels.h"
 #include "analysis/shared/python_places.h"
 
@@ -237,9 +237,9 @@ static void sampled_stacks_add_thread(struct table *table, const struct model *m
 	sampled_set_thread(table, row, THREAD_NAME, model, group->track);
 }
 
-static enum status run_threads(const struct model *model, const struct analysis_options *options, struct table *table,
-                               struct error *err)
+static enum status run_threads(struct analysis_context *context, struct table *table, struct error *err)
 {
+	const struct model *model = context->model;
 	struct sampled_stacks stacks;
 	uint32_t what = MODEL_NONE;
 	wide_weight whole = 0, weight;
@@ -305,18 +305,18 @@ static void sampled_stacks_add_stack(struct table *table, const struct model *mo
 	table_set_text(table, row, STACK_TEXT, python_stack_text(model, stack->stack, &table->arena));
 }
 
-static enum status run_stacks(const struct model *model, const struct analysis_options *options, struct table *table,
-                              struct error *err)
+static enum status run_stacks(struct analysis_context *context, struct table *table, struct error *err)
 {
+	const struct model *model = context->model;
 	struct sampled_stacks stacks;
 	wide_weight whole;
 
 	table_init(table, "sampled_stacks", "Hottest stacks", "sampled stacks, equal ones as one");
 	table_columns(table, stack_columns, STACK_COLUMNS);
-	sampled_stacks_init(&stacks, model, options->by & BY_THREAD);
+	sampled_stacks_init(&stacks, model, context->options.by & BY_THREAD);
 	sampled_hide(table, STACK_WEIGHT, &stacks);
 	table->columns[STACK_SAMPLES].is_hidden = stacks.has_unit[SAMPLED_COUNT];
-	table->columns[STACK_THREAD].is_hidden = !(options->by & BY_THREAD);
+	table->columns[STACK_THREAD].is_hidden = !(context->options.by & BY_THREAD);
 	if (sampled_is_one_group(&stacks))
 		table->columns[STACK_RATIO].more = MORE_SUM;
 	table_bound(table, STACK_RATIO); /* a file may have millions of stacks, each with a text of its own */

@@ -3,6 +3,7 @@
  * between_ranges.c: the table `between_ranges`: which ranges and annotations the threads that mark steps are in while no step is open:
  * callbacks at the end of an epoch, validation, saving. The table `ops` has what begins in steps.
  */
+#include "analysis/analysis_context.h"
 #include "analysis/shared/intervals.h"
 #include "analysis/step_times/step_times.h"
 
@@ -253,13 +254,12 @@ static void between_ranges_add_rows(struct table *table, const struct between_fo
 	table_sort(table, RANGE_SELF, false);
 }
 
-static enum status between_ranges_run(const struct model *model, const struct analysis_options *options,
-                                      struct table *table, struct error *err)
+static enum status between_ranges_run(struct analysis_context *context, struct table *table, struct error *err)
 {
-	struct step_times own = {0};
+	const struct model *model = context->model;
 	struct between_fold fold = {.model = model,
-	                            .times = step_times_get(&own, model, options),
-	                            .is_window = options->has_steps,
+	                            .times = analysis_context_step_times(context),
+	                            .is_window = context->options.filter.has_steps,
 	                            .by_name = {.storage = model->storage}};
 
 	table_init(table, "between_ranges", "Ranges outside of the steps",
@@ -272,7 +272,6 @@ static enum status between_ranges_run(const struct model *model, const struct an
 		table->empty = fold.times->span_count ? "the program is in no range or annotation outside of the steps"
 		                                      : step_times_empty_reason(fold.times);
 	between_ranges_fold_release(&fold);
-	step_times_release(&own);
 	return STATUS_OK;
 }
 

@@ -3,6 +3,7 @@
  * critical_path.c: the tables `critical_path` (a row per part and name, all steps) and `critical_steps` (a row per step): what the time
  * from the begin of a step to the end of its work had to wait for, one thing at each instant, so that the rows sum to it.
  */
+#include "analysis/analysis_context.h"
 #include "analysis/shared/labels.h"
 #include "analysis/step_times/critical_walk.h"
 #include "analysis/step_times/step_times.h"
@@ -53,7 +54,7 @@ struct critical_group { /* by part and name */
 
 struct critical_fold {
 	const struct model *model;
-	const struct analysis_options *options;
+	struct analysis_context *context;
 	const struct launches *launches;
 	const struct step_times *times;
 	struct critical_walk walk;
@@ -63,8 +64,6 @@ struct critical_fold {
 	struct critical_group *groups;
 	uint32_t group_count, group_capacity;
 	bool has_work;
-	struct launches own_launches;
-	struct step_times own_times;
 };
 
 static struct critical_group *critical_path_group_of(struct critical_fold *fold, enum path_part part, uint32_t name)
@@ -167,37 +166,41 @@ static void walk_process(struct critical_fold *fold, uint32_t number)
 	walk_window(fold, thread);
 }
 
-static void critical_path_fold_run(struct critical_fold *fold, const struct model *model,
-                                   const struct analysis_options *options)
+static void critical_path_fold_init(void *shared, struct analysis_context *context)
 {
+	struct critical_fold *fold = shared;
+	const struct model *model = context->model;
 	struct device *devices;
 	size_t count = devices_find(&devices, model);
 
-	*fold = (struct critical_fold){.model = model, .options = options, .by_key = {.storage = model->storage}};
-	fold->times = step_times_get(&fold->own_times, model, options);
-	fold->launches = launches_get(&fold->own_launches, model, options);
+	*fold = (struct critical_fold){.context = context, .model = model, .by_key = {.storage = model->storage}};
+	fold->times = analysis_context_step_times(context);
+	fold->launches = analysis_context_launches(context);
 	for (size_t i = 0; i < count; i++) {
 		if (i && devices[i].process == devices[i - 1].process)
 			continue;
-		critical_walk_begin(&fold->walk, fold->model, fold->options, fold->launches, devices[i].process);
+		critical_walk_begin(&fold->walk, fold->context, devices[i].process);
 		if (fold->times->count)
 			walk_steps(fold, devices[i].process);
 		else
 			walk_process(fold, devices[i].process);
 	}
+	critical_walk_release(&fold->walk);
 	fold->has_work = count > 0;
 	free(devices);
 }
 
-static void critical_path_fold_release(struct critical_fold *fold)
+static void critical_path_fold_release(void *shared)
 {
-	critical_walk_release(&fold->walk);
+	struct critical_fold *fold = shared;
+
 	number_map_release(&fold->by_key);
 	storage_release(fold->model->storage, fold->windows);
 	storage_release(fold->model->storage, fold->groups);
-	launches_release(&fold->own_launches);
-	step_times_release(&fold->own_times);
 }
+
+static const struct analysis_fold shared_critical_path = {sizeof(struct critical_fold), critical_path_fold_init,
+                                                          critical_path_fold_release};
 
 static const char *critical_path_why_empty(const struct critical_fold *fold)
 {
@@ -274,30 +277,27 @@ static void add_group(struct table *table, const struct critical_fold *fold, con
 	table_set_int(table, row, PATH_PIECES, group->pieces);
 }
 
-static enum status run_path(const struct model *model, const struct analysis_options *options, struct table *table,
-                            struct error *err)
+static enum status run_path(struct analysis_context *context, struct table *table, struct error *err)
 {
-	struct critical_fold fold;
+	const struct critical_fold *fold = analysis_context_fold(context, &shared_critical_path);
 	int64_t total_ns = 0;
 
-	critical_path_fold_run(&fold, model, options);
-	for (size_t i = 0; i < fold.count; i++)
-		clamped_add(&total_ns, intervals_length(fold.windows[i].start_ns, fold.windows[i].end_ns));
+	for (size_t i = 0; i < fold->count; i++)
+		clamped_add(&total_ns, intervals_length(fold->windows[i].start_ns, fold->windows[i].end_ns));
 	table_init(
 		table, "critical_path", "Critical path of a step",
 		"what the steps had to wait for, from the begin of each to the end of the work that it launched: one "
 		"thing at each instant");
 	table_columns_of(table, path_columns, PATH_COLUMNS, (double)total_ns);
 	table_bound(table, PATH_TOTAL);
-	for (uint32_t i = 0; i < fold.group_count; i++)
-		add_group(table, &fold, &fold.groups[i], total_ns);
+	for (uint32_t i = 0; i < fold->group_count; i++)
+		add_group(table, fold, &fold->groups[i], total_ns);
 	table_add_more(table, PATH_NAME);
 	table_sort(table, PATH_NAME, true);
 	table_sort(table, PATH_TOTAL, false);
 	if (!table->row_count)
-		table->empty = critical_path_why_empty(&fold);
-	table->note = fold.count && !fold.windows[0].has_number ? NO_STEPS_NOTE : NULL;
-	critical_path_fold_release(&fold);
+		table->empty = critical_path_why_empty(fold);
+	table->note = fold->count && !fold->windows[0].has_number ? NO_STEPS_NOTE : NULL;
 	return STATUS_OK;
 }
 
@@ -375,22 +375,20 @@ static void critical_path_add_step(struct table *table, const struct critical_fo
 		table_set_int(table, row, STEP_PARTS + part, window->parts_ns[part]);
 }
 
-static enum status run_steps(const struct model *model, const struct analysis_options *options, struct table *table,
-                             struct error *err)
+static enum status run_steps(struct analysis_context *context, struct table *table, struct error *err)
 {
-	struct critical_fold fold;
+	const struct model *model = context->model;
+	const struct critical_fold *fold = analysis_context_fold(context, &shared_critical_path);
 
-	critical_path_fold_run(&fold, model, options);
 	table_init(
 		table, "critical_steps", "Critical path of each step",
 		"what each complete step had to wait for, by part, from its begin to the end of the work that it launched");
 	add_step_columns(table);
 	table_keep_in(table, model->storage);
-	for (size_t i = 0; i < fold.count; i++)
-		critical_path_add_step(table, &fold, &fold.windows[i]);
+	for (size_t i = 0; i < fold->count; i++)
+		critical_path_add_step(table, fold, &fold->windows[i]);
 	if (!table->row_count)
-		table->empty = critical_path_why_empty(&fold);
-	critical_path_fold_release(&fold);
+		table->empty = critical_path_why_empty(fold);
 	return STATUS_OK;
 }
 

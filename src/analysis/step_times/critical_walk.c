@@ -4,6 +4,7 @@
  */
 #include "analysis/step_times/critical_walk.h"
 
+#include "analysis/analysis_context.h"
 #include "analysis/devices/device_names.h"
 #include "analysis/devices/stream_waits.h"
 
@@ -126,16 +127,15 @@ static uint8_t critical_walk_classify(const char *name)
 	return is_data_wait(name) ? PATH_DATA : is_synchronizing_call(name) ? PATH_SYNC : PATH_HOST;
 }
 
-bool critical_walk_begin(struct critical_walk *walk, const struct model *model, const struct analysis_options *options,
-                         const struct launches *launches, uint32_t process)
+bool critical_walk_begin(struct critical_walk *walk, struct analysis_context *context, uint32_t process)
 {
-	walk->model = model;
-	walk->launches = launches;
+	walk->model = context->model;
+	walk->launches = analysis_context_launches(context);
 	walk->names.classify = critical_walk_classify;
-	device_work_get(&walk->work, model, options, process, DEVICE_ANY);
+	device_work_get(&walk->work, context, process, DEVICE_ANY);
 	find_before(walk);
 	free(walk->waits_for);
-	walk->waits_for = stream_waits_find(model, launches, &walk->work, process);
+	walk->waits_for = stream_waits_find(walk->model, walk->launches, &walk->work, process);
 	sort_by_end(walk);
 	find_threads(walk);
 	return walk->work.count > 0;

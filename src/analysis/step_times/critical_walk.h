@@ -5,7 +5,7 @@
  * synchronizes waits for the work that ended last; else a thread does one thing after the other.
  *
  *     struct critical_walk walk = {0};
- *     critical_walk_begin(&walk, model, options, launches, process);
+ *     critical_walk_begin(&walk, &context, process);
  *     critical_walk_run(&walk, main_thread, start_ns, end_ns, use, context);   // for each stretch
  *     critical_walk_release(&walk);
  *
@@ -59,8 +59,7 @@ struct critical_walk {
 };
 
 /* Replaces. False: the process has no work of a device. */
-bool critical_walk_begin(struct critical_walk *walk, const struct model *model, const struct analysis_options *options,
-                         const struct launches *launches, uint32_t process);
+bool critical_walk_begin(struct critical_walk *walk, struct analysis_context *context, uint32_t process);
 
 /* main_thread: the track that the stretch begins and ends on. */
 void critical_walk_run(struct critical_walk *walk, uint32_t main_thread, int64_t start_ns, int64_t end_ns,

@@ -3,6 +3,7 @@
  * host_waits.c: the table `host_waits`: what holds up the threads that train, by cause. An instant belongs to the innermost cause, so
  * the rows do not overlap.
  */
+#include "analysis/analysis_context.h"
 #include "analysis/shared/python_places.h"
 #include "analysis/step_times/step_kinds.h"
 
@@ -518,12 +519,12 @@ static void host_waits_add_note(struct table *table, const struct host_waits_fol
 					: arena_printf(&table->arena, "%u steps", fold->known[KNOWN_RARE].count));
 }
 
-static enum status host_waits_run(const struct model *model, const struct analysis_options *options,
-                                  struct table *table, struct error *err)
+static enum status host_waits_run(struct analysis_context *context, struct table *table, struct error *err)
 {
-	struct step_times own = {0};
-	const struct step_times *times = step_times_get(&own, model, options);
-	struct host_waits_fold fold = {.model = model, .times = times, .is_of_steps = is_part_of_run(options)};
+	const struct model *model = context->model;
+	const struct step_times *times = analysis_context_step_times(context);
+	struct host_waits_fold fold = {
+		.model = model, .times = times, .is_of_steps = is_part_of_run(&context->options)};
 	uint32_t *users = python_user_frames(model);
 
 	table_init(table, "host_waits", "What holds up the loop",
@@ -537,14 +538,13 @@ static enum status host_waits_run(const struct model *model, const struct analys
 	}
 	table_sort(table, WAIT_OWN, false);
 	if (!table->row_count)
-		table->empty = step_times_no_operations(model, options, &table->arena,
+		table->empty = step_times_no_operations(context, &table->arena,
 		                                        "none of the causes that are known by name was recorded");
 	else
 		host_waits_add_note(table, &fold);
 	free(users);
 	free(fold.causes);
 	free(fold.levels);
-	step_times_release(&own);
 	return STATUS_OK;
 }
 

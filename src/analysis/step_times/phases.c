@@ -3,6 +3,7 @@
  * phases.c: the tables `phases` (where a step goes) and `between_steps` (where the recorded time goes). In both the rows
  * sum to the whole; what has no name is a row of its own.
  */
+#include "analysis/analysis_context.h"
 #include "analysis/shared/statistics.h"
 #include "analysis/step_times/phase_sweep.h"
 #include "analysis/step_times/step_kinds.h"
@@ -190,11 +191,10 @@ static const char *waits_note(const struct model *model, const struct step_times
 	               : NULL;
 }
 
-static enum status run_phases(const struct model *model, const struct analysis_options *options, struct table *table,
-                              struct error *err)
+static enum status run_phases(struct analysis_context *context, struct table *table, struct error *err)
 {
-	struct step_times own = {0};
-	const struct step_times *times = step_times_get(&own, model, options);
+	const struct model *model = context->model;
+	const struct step_times *times = analysis_context_step_times(context);
 	double *values = memory_resize(NULL, (size_t)times->job_count + 1, sizeof(*values));
 	double total_ns = 0;
 	uint32_t count = 0;
@@ -233,7 +233,6 @@ static enum status run_phases(const struct model *model, const struct analysis_o
 	else
 		table->note = waits_note(model, times, &table->arena);
 	free(values);
-	step_times_release(&own);
 	return STATUS_OK;
 }
 
@@ -354,11 +353,10 @@ static void add_phases_without_steps(struct table *table, const struct model *mo
 		phases_add_part(table, phase_name(PHASE_OTHER), sum[PHASE_OTHER], total_ns);
 }
 
-static enum status run_between(const struct model *model, const struct analysis_options *options, struct table *table,
-                               struct error *err)
+static enum status run_between(struct analysis_context *context, struct table *table, struct error *err)
 {
-	struct step_times own = {0};
-	const struct step_times *times = step_times_get(&own, model, options);
+	const struct model *model = context->model;
+	const struct step_times *times = analysis_context_step_times(context);
 	struct whole whole = {0};
 
 	table_init(
@@ -367,14 +365,14 @@ static enum status run_between(const struct model *model, const struct analysis_
 		"does, of the threads that mark phases, by phase");
 	table_columns(table, between_columns, BETWEEN_COLUMNS);
 	for (uint32_t i = 0; i < times->span_count; i++)
-		whole_add(&whole, &model->processes[times->spans[i].process], &times->spans[i], options->has_steps);
+		whole_add(&whole, &model->processes[times->spans[i].process], &times->spans[i],
+		          context->options.filter.has_steps);
 	if (times->span_count)
-		add_parts(table, &whole, options->has_steps);
+		add_parts(table, &whole, context->options.filter.has_steps);
 	else if (!times->count)
 		add_phases_without_steps(table, model);
 	if (!table->row_count)
 		table->empty = step_times_empty_reason(times);
-	step_times_release(&own);
 	return STATUS_OK;
 }
 

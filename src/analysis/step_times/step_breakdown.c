@@ -3,6 +3,7 @@
  * step_breakdown.c: the tables `step_breakdown` and `step_parts`: what the time of a step with a device goes to. An instant belongs to the
  * first part that is true of it, so the parts sum to the step: what the device does, else why it does nothing.
  */
+#include "analysis/analysis_context.h"
 #include "analysis/devices/device_parts.h"
 #include "analysis/shared/labels.h"
 #include "analysis/step_times/step_times.h"
@@ -22,14 +23,13 @@ struct breakdown_window { /* a step, or a process without steps */
 
 struct breakdown_fold {
 	const struct model *model;
-	const struct analysis_options *options;
+	struct analysis_context *context;
 	const struct launches *launches;
 	const struct step_times *times;
 	struct device_parts parts;
 	struct breakdown_window *windows;
 	size_t count, capacity;
-	struct launches own_launches;
-	struct step_times own_times;
+	bool has_work;
 };
 
 /* ---- steps ---- */
@@ -64,36 +64,40 @@ static void add_windows(struct breakdown_fold *fold, uint32_t process)
 		                                            .end_ns = model->processes[process].last_ns});
 }
 
-static void step_breakdown_fold_run(struct breakdown_fold *fold, const struct model *model,
-                                    const struct analysis_options *options)
+static void step_breakdown_fold_init(void *shared, struct analysis_context *context)
 {
+	struct breakdown_fold *fold = shared;
+	const struct model *model = context->model;
 	struct device *devices;
 	size_t count = devices_find(&devices, model);
 
-	*fold = (struct breakdown_fold){.model = model, .options = options};
-	fold->times = step_times_get(&fold->own_times, model, options);
-	fold->launches = launches_get(&fold->own_launches, model, options);
+	*fold = (struct breakdown_fold){.context = context, .model = model};
+	fold->times = analysis_context_step_times(context);
+	fold->launches = analysis_context_launches(context);
 	for (size_t i = 0; i < count; i++) {
 		if (i && devices[i].process == devices[i - 1].process)
 			continue;
-		device_parts_find(&fold->parts, fold->model, fold->options, fold->launches, devices[i].process,
-		                  DEVICE_ANY);
+		device_parts_find(&fold->parts, fold->context, devices[i].process, DEVICE_ANY);
 		add_windows(fold, devices[i].process);
 	}
+	fold->has_work = fold->parts.work.count > 0;
+	device_parts_release(&fold->parts);
 	free(devices);
 }
 
-static void step_breakdown_fold_release(struct breakdown_fold *fold)
+static void step_breakdown_fold_release(void *shared)
 {
-	device_parts_release(&fold->parts);
+	struct breakdown_fold *fold = shared;
+
 	storage_release(fold->model->storage, fold->windows);
-	launches_release(&fold->own_launches);
-	step_times_release(&fold->own_times);
 }
+
+static const struct analysis_fold shared_breakdown = {sizeof(struct breakdown_fold), step_breakdown_fold_init,
+                                                      step_breakdown_fold_release};
 
 static const char *step_breakdown_why_empty(const struct breakdown_fold *fold)
 {
-	return fold->parts.work.count ? step_times_empty_reason(fold->times) : DEVICE_NOTHING;
+	return fold->has_work ? step_times_empty_reason(fold->times) : DEVICE_NOTHING;
 }
 
 #define NO_STEPS_NOTE "no steps were marked: the whole trace counts as one"
@@ -245,25 +249,22 @@ static void add_part_rows(struct table *table, const struct breakdown_fold *fold
 	}
 }
 
-static enum status run_breakdown(const struct model *model, const struct analysis_options *options, struct table *table,
-                                 struct error *err)
+static enum status run_breakdown(struct analysis_context *context, struct table *table, struct error *err)
 {
-	struct breakdown_fold fold;
+	const struct breakdown_fold *fold = analysis_context_fold(context, &shared_breakdown);
 	int64_t total_ns = 0;
 
-	step_breakdown_fold_run(&fold, model, options);
-	for (size_t i = 0; i < fold.count; i++)
-		clamped_add(&total_ns, intervals_length(fold.windows[i].start_ns, fold.windows[i].end_ns));
+	for (size_t i = 0; i < fold->count; i++)
+		clamped_add(&total_ns, intervals_length(fold->windows[i].start_ns, fold->windows[i].end_ns));
 	table_init(
 		table, "step_breakdown", "Where a step goes, seen from the device",
 		"time of the complete steps of processes with a device: what the device does, else why it does nothing");
 	table_columns_of(table, breakdown_columns, BREAKDOWN_COLUMNS, (double)total_ns);
-	if (fold.count)
-		add_part_rows(table, &fold, total_ns);
+	if (fold->count)
+		add_part_rows(table, fold, total_ns);
 	else
-		table->empty = step_breakdown_why_empty(&fold);
-	table->note = fold.count && !fold.windows[0].has_number ? NO_STEPS_NOTE : NULL;
-	step_breakdown_fold_release(&fold);
+		table->empty = step_breakdown_why_empty(fold);
+	table->note = fold->count && !fold->windows[0].has_number ? NO_STEPS_NOTE : NULL;
 	return STATUS_OK;
 }
 
@@ -307,18 +308,17 @@ static void add_step_columns(struct table *table)
 		                                           .other = "step_ns"});
 }
 
-static enum status run_parts(const struct model *model, const struct analysis_options *options, struct table *table,
-                             struct error *err)
+static enum status run_parts(struct analysis_context *context, struct table *table, struct error *err)
 {
-	struct breakdown_fold fold;
+	const struct model *model = context->model;
+	const struct breakdown_fold *fold = analysis_context_fold(context, &shared_breakdown);
 
-	step_breakdown_fold_run(&fold, model, options);
 	table_init(table, "step_parts", "Steps by what the device did",
 	           "complete steps of processes with a device, each in the parts of the table step_breakdown");
 	add_step_columns(table);
 	table_keep_in(table, model->storage);
-	for (size_t i = 0; i < fold.count; i++) {
-		const struct breakdown_window *window = &fold.windows[i];
+	for (size_t i = 0; i < fold->count; i++) {
+		const struct breakdown_window *window = &fold->windows[i];
 		int row = table_row(table);
 
 		table_set_text(table, row, STEP_PROCESS, process_label(model, window->process, &table->arena));
@@ -330,9 +330,8 @@ static enum status run_parts(const struct model *model, const struct analysis_op
 		for (int part = 0; part < PARTS; part++)
 			table_set_int(table, row, STEP_PARTS + part, window->parts_ns[part]);
 	}
-	if (!fold.count)
-		table->empty = step_breakdown_why_empty(&fold);
-	step_breakdown_fold_release(&fold);
+	if (!fold->count)
+		table->empty = step_breakdown_why_empty(fold);
 	return STATUS_OK;
 }
 

@@ -2,6 +2,7 @@
  *
  * step_time.c: the table `step_time`, the distribution of step durations: of the job, then of each process.
  */
+#include "analysis/analysis_context.h"
 #include "analysis/shared/labels.h"
 #include "analysis/shared/statistics.h"
 #include "analysis/step_times/step_kinds.h"
@@ -252,11 +253,10 @@ static const char *caveat(const struct model *model, const struct step_times *ti
 	                    trainings);
 }
 
-static enum status step_time_run(const struct model *model, const struct analysis_options *options, struct table *table,
-                                 struct error *err)
+static enum status step_time_run(struct analysis_context *context, struct table *table, struct error *err)
 {
-	struct step_times own = {0};
-	const struct step_times *times = step_times_get(&own, model, options);
+	const struct model *model = context->model;
+	const struct step_times *times = analysis_context_step_times(context);
 	double *values = storage_resize(model->storage, NULL, 2 * (size_t)times->count + 2, sizeof(*values));
 	struct step_time_series series = {.values = values, .scratch = values + times->count + 1};
 
@@ -277,7 +277,6 @@ static enum status step_time_run(const struct model *model, const struct analysi
 		table->empty = step_times_empty_reason(times);
 	table->note = caveat(model, times, &table->arena);
 	storage_release(model->storage, values);
-	step_times_release(&own);
 	return STATUS_OK;
 }
 

@@ -4,6 +4,7 @@
  */
 #include "analysis/step_times/step_times.h"
 
+#include "analysis/analysis_context.h"
 #include "analysis/shared/labels.h"
 #include "analysis/step_times/job_steps.h"
 #include "analysis/step_times/phase_sweep.h"
@@ -93,8 +94,8 @@ static void step_times_add(struct step_times *times, const struct model *model, 
 
 	time->job = MODEL_NONE;
 	time->is_early = index < STEP_KINDS_LEAST || model->steps[index - STEP_KINDS_LEAST].process != step->process;
-	time->is_selected = !options->has_steps ||
-	                    (step->number >= options->first_step && step->number <= options->last_step);
+	time->is_selected = !options->filter.has_steps ||
+	                    (step->number >= options->filter.first_step && step->number <= options->filter.last_step);
 	time->is_complete = step_has_end(model, step);
 	time->has_phases = time->knows_all = !step->has_lost_phases && !step->has_calls_only;
 	time->has_calls = !step->has_lost_phases && step->has_calls_only;
@@ -199,9 +200,9 @@ bool *step_times_tracks(const struct model *model)
 
 /* ---- the struct ---- */
 
-void step_times_init(struct step_times *times, const struct model *model, const struct analysis_options *options)
+void step_times_init(struct step_times *times, struct analysis_context *context)
 {
-	struct collective_calls own_calls = {0};
+	const struct model *model = context->model;
 
 	memset(times, 0, sizeof(*times));
 	times->count = model->steps_count;
@@ -211,19 +212,18 @@ void step_times_init(struct step_times *times, const struct model *model, const 
 	times->steps = zeroed(times->storage, times->count, sizeof(*times->steps));
 	times->spans = zeroed(times->storage, model->processes_count, sizeof(*times->spans));
 	if (times->count)
-		communication_waits_find(&times->waits, model, collective_calls_get(&own_calls, model, options));
+		communication_waits_find(&times->waits, model, analysis_context_collective_calls(context));
 	for (uint32_t i = 0; i < times->count; i++)
-		step_times_add(times, model, i, options);
+		step_times_add(times, model, i, &context->options);
 	phase_sweep_steps(times, model);
 	step_times_find_measured(times, model);
 	step_times_find_rare(times, model);
 	step_kinds_drop_phases(times, model);
 	step_times_find_waits(times, model);
-	collective_calls_release(&own_calls);
 	job_steps_find_ranks(times, model);
 	job_steps_fill(times, model);
 	step_kinds_find(times, model);
-	times->is_scaled = times->by_budget && !options->keeps_recorded;
+	times->is_scaled = times->by_budget && !context->options.keeps_recorded;
 	step_kinds_weigh(times, model);
 }
 
@@ -234,15 +234,6 @@ void step_times_release(struct step_times *times)
 	storage_release(times->storage, times->spans);
 	communication_waits_release(&times->waits);
 	memset(times, 0, sizeof(*times));
-}
-
-const struct step_times *step_times_get(struct step_times *own, const struct model *model,
-                                        const struct analysis_options *options)
-{
-	if (options->step_times)
-		return options->step_times;
-	step_times_init(own, model, options);
-	return own;
 }
 
 /* ---- reasons ---- */
@@ -301,17 +292,15 @@ static bool has_operations(const struct model *model, const struct step_times *t
 	return times->count ? times->job_detailed > 0 : !sentence || has_detail(model, MODEL_NONE);
 }
 
-const char *step_times_no_operations(const struct model *model, const struct analysis_options *options,
-                                     struct arena *arena, const char *otherwise)
+const char *step_times_no_operations(struct analysis_context *context, struct arena *arena, const char *otherwise)
 {
-	struct step_times own = {0};
-	const struct step_times *times = step_times_get(&own, model, options);
+	const struct model *model = context->model;
+	const struct step_times *times = analysis_context_step_times(context);
 	const char *sentence = step_times_capture(model), *reason = otherwise;
 
 	if (!has_operations(model, times, sentence))
 		reason = arena_printf(arena, "not measured, because operators were recorded in none of the %s%s%s",
 		                      times->count ? "steps" : "time", sentence ? ": " : "", sentence ? sentence : "");
-	step_times_release(&own);
 	return reason;
 }
 

@@ -21,7 +21,7 @@
  * themselves is none, unless nothing else marks steps.
  *
  *     struct step_times times;
- *     step_times_init(&times, model, options);
+ *     step_times_init(&times, &context);
  *     for (uint32_t i = 0; i < times.count; i++)      // like model->steps
  *             if (times.steps[i].is_selected) ...
  *     step_times_release(&times);
@@ -117,12 +117,8 @@ struct step_times {
 	const char *stepless; /* why no steps were found in one; NULL: nothing is known */
 };
 
-void step_times_init(struct step_times *times, const struct model *model, const struct analysis_options *options);
+void step_times_init(struct step_times *times, struct analysis_context *context);
 void step_times_release(struct step_times *times);
-
-/* The options' step times, or `own`, initialised. Release `own` in any case; initialise it with {0}. */
-const struct step_times *step_times_get(struct step_times *own, const struct model *model,
-                                        const struct analysis_options *options);
 
 /* Does what starts in this step (-1: in none) count? All does when nothing marks steps. */
 static inline bool step_times_measures(const struct step_times *times, int32_t step)
@@ -158,8 +154,7 @@ const char *phase_name(int phase);
 const char *step_times_capture(const struct model *model);
 
 /* Why a table of what lies in operators is empty, or `otherwise`: nothing is said of steps in which none were recorded. */
-const char *step_times_no_operations(const struct model *model, const struct analysis_options *options,
-                                     struct arena *arena, const char *otherwise);
+const char *step_times_no_operations(struct analysis_context *context, struct arena *arena, const char *otherwise);
 /* A call of the loader, of backward(), of an optimizer, of torch.save is all there is of this phase. */
 bool step_times_is_told_by_calls(int phase);
 

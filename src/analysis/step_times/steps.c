@@ -2,6 +2,7 @@
  *
  * steps.c: the table `steps`, one row per step and process, its phases side by side. Summaries are in step_time.c.
  */
+#include "analysis/analysis_context.h"
 #include "analysis/operators/flop_counts.h"
 #include "analysis/shared/labels.h"
 #include "analysis/shared/statistics.h"
@@ -339,18 +340,16 @@ static void hide_empty_phases(struct table *table)
 		table->note = arena_printf(&table->arena, "no step spent time in: %s", list);
 }
 
-static enum status steps_run(const struct model *model, const struct analysis_options *options, struct table *table,
-                             struct error *err)
+static enum status steps_run(struct analysis_context *context, struct table *table, struct error *err)
 {
-	struct step_times own = {0};
-	const struct step_times *times = step_times_get(&own, model, options);
+	const struct model *model = context->model;
+	const struct step_times *times = analysis_context_step_times(context);
 	uint32_t process = MODEL_NONE;
 	struct step_flops flops;
-	struct flop_likeness likeness = {0};
 	struct labels labels;
 	double limit_ns = INFINITY;
 
-	sum_flops(&flops, model, flop_likeness_get(&likeness, model, options));
+	sum_flops(&flops, model, analysis_context_flop_likeness(context));
 	table_init(table, "steps", "Steps", "one row per step and process; the phases sum to the duration");
 	table_columns(table, columns, STEP_COLUMNS);
 	table_keep_in(table, model->storage);
@@ -370,10 +369,8 @@ static enum status steps_run(const struct model *model, const struct analysis_op
 	table->columns[STEP_PROGRAM].is_hidden = !times->has_plain;
 	table->columns[STEP_FLOPS].is_hidden = flops.result != FLOPS_KNOWN;
 	storage_release(model->storage, flops.sums);
-	flop_likeness_release(&likeness);
 	if (!table->row_count)
 		table->empty = step_times_empty_reason(times);
-	step_times_release(&own);
 	return STATUS_OK;
 }
 

@@ -19,7 +19,7 @@
 static void every_table_keeps_its_promises(void **state)
 {
 	struct analysis_options by_all = {.by = BY_SHAPE | BY_THREAD | BY_PHASE};
-	struct analysis_options some = {.has_steps = true, .first_step = 2, .last_step = 3};
+	struct analysis_options some = {.filter = {.has_steps = true, .first_step = 2, .last_step = 3}};
 	struct table table;
 	struct model model;
 

@@ -2,7 +2,7 @@
  *
  * test_collectives.c: which issue of a collective is which execution, and how many bytes one has.
  */
-#include "analysis/analysis.h"
+#include "analysis/analysis_context.h"
 #include "analysis/ranks/collective_calls.h"
 #include "analysis/ranks/communication_waits.h"
 #include "model/number_map.h"
@@ -182,14 +182,17 @@ static double number_at(const struct table *table, int row, const char *column)
 
 static void the_table_is_of_what_has_both(void **state)
 {
-	const struct analysis_options options = {.has_steps = false};
+	const struct analysis_options options = {.filter = {.has_steps = false}};
+	struct analysis_context context;
 	struct job job;
 	struct table table;
 	struct error err;
 
 	removed_init(&job, false);
 	model_finish(&job.model);
-	assert_int_equal(analysis_collectives.run(&job.model, &options, &table, &err), STATUS_OK);
+	analysis_context_init(&context, &job.model, &options);
+	assert_int_equal(analysis_collectives.run(&context, &table, &err), STATUS_OK);
+	analysis_context_release(&context);
 	assert_int_equal(table.row_count, 2); /* and the issue that was not executed */
 	assert_true(number_at(&table, 0, "count") == 4 && number_at(&table, 0, "total_ns") == 4 + 5 + 16 + 9);
 	assert_true(number_at(&table, 0, "queue_ns") == (4 + 18) / 2.0);
@@ -226,10 +229,11 @@ static void each_is_looked_at_as_often_whatever_their_number(void **state)
 	enum {
 		COUNT = 4000
 	};
+	struct analysis_context context;
 	struct job job;
 	struct table table;
 	struct error err;
-	struct analysis_options options = {.has_steps = false};
+	struct analysis_options options = {.filter = {.has_steps = false}};
 	char inputs[64];
 	uint64_t chunks = 0;
 
@@ -242,7 +246,9 @@ static void each_is_looked_at_as_often_whatever_their_number(void **state)
 	}
 	model_finish(&job.model);
 	chunk_looks = group_looks = 0;
-	assert_int_equal(analysis_collectives.run(&job.model, &options, &table, &err), STATUS_OK);
+	analysis_context_init(&context, &job.model, &options);
+	assert_int_equal(analysis_collectives.run(&context, &table, &err), STATUS_OK);
+	analysis_context_release(&context);
 	assert_int_equal(table.row_count, COUNT);
 	assert_int_equal(group_looks, 3 * COUNT);
 	for (uint32_t track = 0; track < job.model.tracks_count; track++)

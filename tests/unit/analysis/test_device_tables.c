@@ -609,7 +609,7 @@ static void kernels_sum_to_their_time(void **state)
 
 static void work_counts_for_the_step_that_launched_it(void **state)
 {
-	struct analysis_options second = {.has_steps = true, .first_step = 1, .last_step = 1};
+	struct analysis_options second = {.filter = {.has_steps = true, .first_step = 1, .last_step = 1}};
 	struct device_run run;
 
 	device_model_init(&run.model);
@@ -848,7 +848,7 @@ static void operations_have_the_time_of_what_they_launched(void **state)
 
 static void every_device_table_keeps_its_promises(void **state)
 {
-	struct analysis_options none = {.has_steps = true, .first_step = 7, .last_step = 9};
+	struct analysis_options none = {.filter = {.has_steps = true, .first_step = 7, .last_step = 9}};
 	struct device_run run;
 
 	device_model_init(&run.model);

@@ -9,6 +9,7 @@
 
 #include <cmocka.h>
 
+#include "analysis/analysis_context.h"
 #include "analysis/operators/flop_likeness.h"
 
 #include <string.h>
@@ -109,10 +110,13 @@ static int tear_down(void **state)
 static struct table compute(const char *name)
 {
 	static const struct analysis_options all_steps;
+	struct analysis_context context;
 	struct table table;
 	struct error err = {0};
 
-	assert_int_equal(analysis_find(name)->run(&model, &all_steps, &table, &err), STATUS_OK);
+	analysis_context_init(&context, &model, &all_steps);
+	assert_int_equal(analysis_find(name)->run(&context, &table, &err), STATUS_OK);
+	analysis_context_release(&context);
 	if (table_check(&table, &err))
 		fail_msg("%s", err.text);
 	return table;

@@ -10,6 +10,7 @@
 
 #include <cmocka.h>
 
+#include "analysis/analysis_context.h"
 #include "analysis/operators/flop_likeness.h"
 #include "near.h"
 
@@ -100,10 +101,13 @@ static void make(describe *of, uint32_t steps)
 static struct table compute(const char *name, unsigned by)
 {
 	const struct analysis_options options = {.by = by};
+	struct analysis_context context;
 	struct table table;
 	struct error err = {0};
 
-	assert_int_equal(analysis_find(name)->run(&model, &options, &table, &err), STATUS_OK);
+	analysis_context_init(&context, &model, &options);
+	assert_int_equal(analysis_find(name)->run(&context, &table, &err), STATUS_OK);
+	analysis_context_release(&context);
 	if (table_check(&table, &err))
 		fail_msg("%s", err.text);
 	return table;

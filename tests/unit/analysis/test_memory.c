@@ -9,6 +9,7 @@
 
 #include <cmocka.h>
 
+#include "analysis/analysis_context.h"
 #include "analysis/memory/growth.h"
 #include "analysis/memory/memory_pool.h"
 #include "model/memory_births.h"
@@ -164,7 +165,10 @@ static void keep_pool(void *context, const struct memory_pool *replayed)
 static void replay(void)
 {
 	const struct analysis_options options = {.by = BY_NAME};
-	memory_pools_each(&model, &options, &(struct memory_visitor){.end = keep_pool});
+	struct analysis_context context;
+	analysis_context_init(&context, &model, &options);
+	memory_pools_each(&context, &(struct memory_visitor){.end = keep_pool});
+	analysis_context_release(&context);
 }
 
 static void frees_of_older_memory_are_counted_and_change_nothing(void **state)
@@ -249,6 +253,7 @@ static void keep_level(void *context, const struct memory_pool *replayed, uint32
 static void what_may_have_been_freed_unseen_is_not_alive(void **state)
 {
 	const struct analysis_options options = {.by = BY_NAME};
+	struct analysis_context context;
 	begin_model();
 	leave(0, 0x100, true);
 	release(0x100);
@@ -264,7 +269,9 @@ static void what_may_have_been_freed_unseen_is_not_alive(void **state)
 	leave(6, 0x500, false);
 	model_finish(&model);
 	level_count = 0;
-	memory_pools_each(&model, &options, &(struct memory_visitor){.step_end = keep_level, .end = keep_pool});
+	analysis_context_init(&context, &model, &options);
+	memory_pools_each(&context, &(struct memory_visitor){.step_end = keep_level, .end = keep_pool});
+	analysis_context_release(&context);
 	assert_int_equal(level_count, 4);
 	for (uint32_t i = 0; i < 4; i++)
 		assert_int_equal(levels[i], 256 + 256 + 260);

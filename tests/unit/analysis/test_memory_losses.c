@@ -12,6 +12,7 @@
 #include <stepscope/stepscope.h>
 #include <string.h>
 
+#include "analysis/analysis_context.h"
 #include "analysis/memory/memory_pool.h"
 #include "importers/recording/recording.h"
 #include "segment_builder.h"
@@ -116,9 +117,12 @@ static void keep_pool(void *context, const struct memory_pool *replayed)
 static void replay(void)
 {
 	const struct analysis_options options = {.by = BY_NAME};
+	struct analysis_context context;
 
 	step_count = pool_count = 0;
-	memory_pools_each(&model, &options, &(struct memory_visitor){.step_end = keep_step, .end = keep_pool});
+	analysis_context_init(&context, &model, &options);
+	memory_pools_each(&context, &(struct memory_visitor){.step_end = keep_step, .end = keep_pool});
+	analysis_context_release(&context);
 }
 
 /* The first ones of the steps; of the others the reason has those words. */

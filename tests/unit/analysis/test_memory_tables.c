@@ -89,7 +89,7 @@ static void the_peak_is_that_of_selected_steps(void **state)
 	model_finish(&model);
 	for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
 		struct analysis_options steps = {
-			.has_steps = true, .first_step = cases[i].first, .last_step = cases[i].last};
+			.filter = {.has_steps = true, .first_step = cases[i].first, .last_step = cases[i].last}};
 		double alive = 0;
 
 		compute("memory", &model, &steps, &table);

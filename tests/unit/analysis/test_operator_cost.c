@@ -49,12 +49,14 @@ static void choose_steps(char *kinds, unsigned every, uint64_t *state)
 
 static struct operator_cost cost_of(const struct model *model, uint32_t process)
 {
-	struct step_times times;
+	struct analysis_context context;
+	const struct step_times *times;
 	struct operator_cost cost;
 
-	step_times_init(&times, model, &all_steps);
-	cost = operator_cost_find(model, &times, process);
-	step_times_release(&times);
+	analysis_context_init(&context, model, &all_steps);
+	times = analysis_context_step_times(&context);
+	cost = operator_cost_find(model, times, process);
+	analysis_context_release(&context);
 	return cost;
 }
 

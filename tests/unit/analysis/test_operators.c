@@ -63,7 +63,7 @@ static void recursion_counts_once_in_total_and_wholly_in_self(void **state)
 
 static void calls_outside_of_the_measured_steps_are_counted_in_the_note(void **state)
 {
-	struct analysis_options some = {.has_steps = true, .first_step = 0, .last_step = 3};
+	struct analysis_options some = {.filter = {.has_steps = true, .first_step = 0, .last_step = 3}};
 	struct table table;
 	struct model model;
 

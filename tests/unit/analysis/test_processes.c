@@ -52,7 +52,7 @@ static void the_window_counts_a_step_of_all_ranks_once(void **state)
 
 static void the_recorded_time_of_a_window_is_that_of_its_steps(void **state)
 {
-	struct analysis_options one = {.has_steps = true, .first_step = 1, .last_step = 1};
+	struct analysis_options one = {.filter = {.has_steps = true, .first_step = 1, .last_step = 1}};
 	struct table table, between;
 	struct model model;
 	double parts_ns = 0;
@@ -127,7 +127,7 @@ static void every_process_has_the_name_of_its_own_program(void **state)
 /* It has no steps: what counts are the values that were seen while those of the ranks ran. */
 static void chosen_steps_choose_the_machines_values(void **state)
 {
-	struct analysis_options one = {.has_steps = true, .first_step = 1, .last_step = 1};
+	struct analysis_options one = {.filter = {.has_steps = true, .first_step = 1, .last_step = 1}};
 	struct table table;
 	struct model model;
 	uint32_t host;

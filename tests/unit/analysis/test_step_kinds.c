@@ -70,7 +70,8 @@ static void steps_with_some_operators_are_of_neither_kind(void **state)
 /* A rank that records makes the others wait. */
 static void a_step_of_the_job_is_the_program_where_it_is_in_all_ranks(void **state)
 {
-	struct step_times times;
+	struct analysis_context context;
+	const struct step_times *times;
 	struct table table;
 	struct model model;
 
@@ -78,11 +79,12 @@ static void a_step_of_the_job_is_the_program_where_it_is_in_all_ranks(void **sta
 	mixed_model_add(&model, &(struct mixed_run){.kinds = "...o...o...", .step_ms = 10, .cost_ms = 5});
 	mixed_model_add(&model, &(struct mixed_run){.kinds = ".......o...", .step_ms = 10, .cost_ms = 5, .rank = 1});
 	model_finish(&model);
-	step_times_init(&times, &model, &all_steps);
-	assert_true(times.has_plain);
-	assert_int_equal(times.job_program, 9);
-	assert_int_equal(times.job_whole, 1);
-	step_times_release(&times);
+	analysis_context_init(&context, &model, &all_steps);
+	times = analysis_context_step_times(&context);
+	assert_true(times->has_plain);
+	assert_int_equal(times->job_program, 9);
+	assert_int_equal(times->job_whole, 1);
+	analysis_context_release(&context);
 	compute("step_time", &model, &all_steps, &table);
 	for (int row = 0; row < 3; row++)
 		assert_double_equal(number(&table, row, "count"), 9, 0);
@@ -287,7 +289,7 @@ static void each_process_has_its_own_weights(void **state)
 /* Tables such as host_waits are not multiplied, so their note must not say that they are. */
 static void a_table_that_is_not_multiplied_does_not_say_so(void **state)
 {
-	struct step_times own = {0};
+	struct analysis_context context;
 	const struct step_times *times;
 	struct table table;
 	struct model model;
@@ -295,10 +297,11 @@ static void a_table_that_is_not_multiplied_does_not_say_so(void **state)
 
 	compute_ops("3 %", "....o...o..o....", &model, &table);
 	arena_init(&arena, 0);
-	times = step_times_get(&own, &model, &all_steps);
+	analysis_context_init(&context, &model, &all_steps);
+	times = analysis_context_step_times(&context);
 	assert_string_equal(step_kinds_operators_note(times, &arena), "from 3 of 16 steps, those with operators");
 	arena_release(&arena);
-	step_times_release(&own);
+	analysis_context_release(&context);
 	table_release(&table);
 	model_release(&model);
 }

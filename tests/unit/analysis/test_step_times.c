@@ -178,15 +178,17 @@ static void line_backward(struct line *line, bool is_inferred)
 
 static void check_waits(struct line *line, int64_t backward, int64_t communication, int64_t optimizer)
 {
-	struct step_times times;
+	struct analysis_context context;
+	const struct step_times *times;
 
 	model_finish(&line->model);
-	step_times_init(&times, &line->model, &all_steps);
-	assert_int_equal(times.steps[0].phase_ns[STEPSCOPE_PHASE_BACKWARD], backward);
-	assert_int_equal(times.steps[0].phase_ns[STEPSCOPE_PHASE_COMMUNICATION], communication);
-	assert_int_equal(times.steps[0].phase_ns[STEPSCOPE_PHASE_OPTIMIZER], optimizer);
-	assert_int_equal(times.steps[0].phase_ns[PHASE_OTHER], 100 - backward - communication - optimizer);
-	step_times_release(&times);
+	analysis_context_init(&context, &line->model, &all_steps);
+	times = analysis_context_step_times(&context);
+	assert_int_equal(times->steps[0].phase_ns[STEPSCOPE_PHASE_BACKWARD], backward);
+	assert_int_equal(times->steps[0].phase_ns[STEPSCOPE_PHASE_COMMUNICATION], communication);
+	assert_int_equal(times->steps[0].phase_ns[STEPSCOPE_PHASE_OPTIMIZER], optimizer);
+	assert_int_equal(times->steps[0].phase_ns[PHASE_OTHER], 100 - backward - communication - optimizer);
+	analysis_context_release(&context);
 	model_release(&line->model);
 }
 
@@ -263,7 +265,8 @@ static void a_collective_that_goes_on_is_not_waited_for(void **state)
 
 static void a_step_that_was_cut_off_is_measured_only_alone(void **state)
 {
-	struct step_times times;
+	struct analysis_context context;
+	const struct step_times *times;
 	struct line line;
 
 	for (int complete = 0; complete < 2; complete++) {
@@ -277,18 +280,20 @@ static void a_step_that_was_cut_off_is_measured_only_alone(void **state)
 		line_step(&line, 60, 100);
 		line.model.steps[complete].is_open = true;
 		model_finish(&line.model);
-		step_times_init(&times, &line.model, &all_steps);
-		assert_int_equal(times.steps[complete].is_measured, !complete);
-		assert_true(times.steps[0].is_measured);
-		assert_false(step_times_measures(&times, -1));
-		step_times_release(&times);
+		analysis_context_init(&context, &line.model, &all_steps);
+		times = analysis_context_step_times(&context);
+		assert_int_equal(times->steps[complete].is_measured, !complete);
+		assert_true(times->steps[0].is_measured);
+		assert_false(step_times_measures(times, -1));
+		analysis_context_release(&context);
 		model_release(&line.model);
 	}
 }
 
 static void nested_phases_belong_to_the_innermost(void **state)
 {
-	struct step_times times;
+	struct analysis_context context;
+	const struct step_times *times;
 	struct line line;
 
 	line_init(&line, 100);
@@ -302,17 +307,19 @@ static void nested_phases_belong_to_the_innermost(void **state)
 	line_end(&line, 60);
 	line_end(&line, 100);
 	model_finish(&line.model);
-	step_times_init(&times, &line.model, &all_steps);
-	assert_int_equal(times.steps[0].phase_ns[STEPSCOPE_PHASE_FORWARD], 40);
-	assert_int_equal(times.steps[0].phase_ns[STEPSCOPE_PHASE_COMMUNICATION], 10);
-	assert_int_equal(times.steps[0].phase_ns[PHASE_OTHER], 50);
-	step_times_release(&times);
+	analysis_context_init(&context, &line.model, &all_steps);
+	times = analysis_context_step_times(&context);
+	assert_int_equal(times->steps[0].phase_ns[STEPSCOPE_PHASE_FORWARD], 40);
+	assert_int_equal(times->steps[0].phase_ns[STEPSCOPE_PHASE_COMMUNICATION], 10);
+	assert_int_equal(times->steps[0].phase_ns[PHASE_OTHER], 50);
+	analysis_context_release(&context);
 	model_release(&line.model);
 }
 
 static void a_phase_between_steps_is_not_in_them(void **state)
 {
-	struct step_times times;
+	struct analysis_context context;
+	const struct step_times *times;
 	struct table table;
 	struct line line;
 
@@ -326,11 +333,12 @@ static void a_phase_between_steps_is_not_in_them(void **state)
 	line_step(&line, 200, 300);
 	line_end(&line, 300);
 	model_finish(&line.model);
-	step_times_init(&times, &line.model, &all_steps);
-	assert_int_equal(times.steps[0].phase_ns[STEPSCOPE_PHASE_EVALUATION], 0);
-	assert_int_equal(times.spans[0].phase_ns[STEPSCOPE_PHASE_EVALUATION], 80);
-	assert_int_equal(times.spans[0].phase_ns[PHASE_OTHER], 20);
-	step_times_release(&times);
+	analysis_context_init(&context, &line.model, &all_steps);
+	times = analysis_context_step_times(&context);
+	assert_int_equal(times->steps[0].phase_ns[STEPSCOPE_PHASE_EVALUATION], 0);
+	assert_int_equal(times->spans[0].phase_ns[STEPSCOPE_PHASE_EVALUATION], 80);
+	assert_int_equal(times->spans[0].phase_ns[PHASE_OTHER], 20);
+	analysis_context_release(&context);
 	compute("between_steps", &line.model, &all_steps, &table);
 	assert_double_equal(number(&table, find_row(&table, "part", "between steps: evaluation"), "total_ns"), 80, 0);
 	assert_double_equal(number(&table, find_row(&table, "part", "steps"), "ratio"), 200.0 / 300, 1e-12);
@@ -359,7 +367,8 @@ static void steps_that_overlap_take_their_time_once(void **state)
 
 static void a_phase_around_steps_is_dealt_out_to_them(void **state)
 {
-	struct step_times times;
+	struct analysis_context context;
+	const struct step_times *times;
 	struct line line;
 
 	line_init(&line, 100);
@@ -372,11 +381,12 @@ static void a_phase_around_steps_is_dealt_out_to_them(void **state)
 	line_end(&line, 90);
 	line_end(&line, 100);
 	model_finish(&line.model);
-	step_times_init(&times, &line.model, &all_steps);
-	assert_int_equal(times.steps[0].phase_ns[STEPSCOPE_PHASE_FORWARD], 30);
-	assert_int_equal(times.steps[1].phase_ns[STEPSCOPE_PHASE_FORWARD], 30);
-	assert_int_equal(times.spans[0].phase_ns[STEPSCOPE_PHASE_FORWARD], 20);
-	step_times_release(&times);
+	analysis_context_init(&context, &line.model, &all_steps);
+	times = analysis_context_step_times(&context);
+	assert_int_equal(times->steps[0].phase_ns[STEPSCOPE_PHASE_FORWARD], 30);
+	assert_int_equal(times->steps[1].phase_ns[STEPSCOPE_PHASE_FORWARD], 30);
+	assert_int_equal(times->spans[0].phase_ns[STEPSCOPE_PHASE_FORWARD], 20);
+	analysis_context_release(&context);
 	model_release(&line.model);
 }
 

@@ -17,7 +17,7 @@
 
 static void read_run(struct compared_run *run, bool has_steps)
 {
-	const struct analysis_options options = {.has_steps = has_steps, .first_step = 2, .last_step = 3};
+	const struct analysis_options options = {.filter = {.has_steps = has_steps, .first_step = 2, .last_step = 3}};
 	struct report report;
 	struct model model;
 
@@ -45,7 +45,7 @@ static void what_competed_is_known_of_a_part_of_the_run_too(void **state)
 /* Of the steps 0 to 3 of the hand model, 110, 120, 130 and 140 ms in the mean of its ranks, phases of the first two were removed again. */
 static void phases_sum_to_the_step_where_not_all_are_known(void **state)
 {
-	const struct analysis_options options = {.has_steps = true, .first_step = 0, .last_step = 3};
+	const struct analysis_options options = {.filter = {.has_steps = true, .first_step = 0, .last_step = 3}};
 	struct compared_run run;
 	struct report report;
 	struct model model;
