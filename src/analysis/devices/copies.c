@@ -290,6 +290,7 @@ static enum status copies_run(struct analysis_context *context, struct table *ta
 
 const struct analysis analysis_copies = {
 	.name = "copies",
+	.row = "name of a copy or fill",
 	.question = "what is copied to and from devices?",
 	.run = copies_run,
 	.is_of_devices = true,

@@ -328,6 +328,7 @@ static enum status copy_waits_run(struct analysis_context *context, struct table
 
 const struct analysis analysis_copy_waits = {
 	.name = "copy_waits",
+	.row = "operator, module and line",
 	.question = "which places wait for values of a device (.cpu(), .item())?",
 	.run = copy_waits_run,
 	.is_of_devices = true,

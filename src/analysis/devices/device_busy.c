@@ -440,6 +440,7 @@ static enum status run_devices(struct analysis_context *context, struct table *t
 
 const struct analysis analysis_device_busy = {
 	.name = "device_busy",
+	.row = "device",
 	.question = "how busy are devices, and what keeps them idle?",
 	.run = run_devices,
 	.is_of_devices = true,
@@ -504,6 +505,7 @@ static enum status run_steps(struct analysis_context *context, struct table *tab
 
 const struct analysis analysis_device_steps = {
 	.name = "device_steps",
+	.row = "device and step",
 	.question = "how busy are devices in each step?",
 	.run = run_steps,
 	.is_of_devices = true,

@@ -341,6 +341,7 @@ static enum status device_gaps_run(struct analysis_context *context, struct tabl
 
 const struct analysis analysis_device_gaps = {
 	.name = "device_gaps",
+	.row = "gap, at most 100",
 	.question = "when did a device do nothing for long, and why?",
 	.run = device_gaps_run,
 	.is_of_devices = true,

@@ -555,6 +555,7 @@ static enum status kernels_run(struct analysis_context *context, struct table *t
 
 const struct analysis analysis_kernels = {
 	.name = "kernels",
+	.row = "kernel name",
 	.question = "which kernels take the time of devices?",
 	.run = kernels_run,
 	.splits = BY_SHAPE | BY_LINE | BY_STACK | BY_MODULE,

@@ -359,6 +359,7 @@ static enum status launches_run(struct analysis_context *context, struct table *
 
 const struct analysis analysis_launches = {
 	.name = "launches",
+	.row = "call that launches",
 	.question = "how long does a device's work wait behind its launch?",
 	.run = launches_run,
 	.is_of_devices = true,

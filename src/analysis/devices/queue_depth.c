@@ -310,6 +310,7 @@ static enum status queue_depth_run(struct analysis_context *context, struct tabl
 
 const struct analysis analysis_queue_depth = {
 	.name = "queue_depth",
+	.row = "device and step",
 	.question = "how much work waits for a device, step by step?",
 	.run = queue_depth_run,
 	.is_of_devices = true,

@@ -175,6 +175,7 @@ static enum status runtime_calls_run(struct analysis_context *context, struct ta
 
 const struct analysis analysis_runtime_calls = {
 	.name = "runtime_calls",
+	.row = "call of the runtime or driver",
 	.question = "which calls of the runtime take threads' time?",
 	.run = runtime_calls_run,
 	.is_of_operators = true,

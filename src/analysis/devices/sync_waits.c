@@ -263,6 +263,7 @@ static enum status sync_waits_run(struct analysis_context *context, struct table
 
 const struct analysis analysis_sync_waits = {
 	.name = "sync_waits",
+	.row = "call, module and line",
 	.question = "which places wait until a device is done (torch.cuda.synchronize())?",
 	.run = sync_waits_run,
 	.is_of_devices = true,

@@ -359,6 +359,7 @@ static enum status cost_run(struct analysis_context *context, struct table *tabl
 
 const struct analysis analysis_cost = {
 	.name = "cost",
+	.row = "process",
 	.question = "what did recording cost?",
 	.run = cost_run,
 };

@@ -66,6 +66,7 @@ static enum status facts_run(struct analysis_context *context, struct table *tab
 
 const struct analysis analysis_facts = {
 	.name = "facts",
+	.row = "key and process",
 	.question = "what was noted about the run?",
 	.run = facts_run,
 };

@@ -140,6 +140,7 @@ static enum status ledger_run(struct analysis_context *context, struct table *ta
 
 const struct analysis analysis_ledger = {
 	.name = "ledger",
+	.row = "kind of problem and place",
 	.question = "what is missing from the recording?",
 	.run = ledger_run,
 };

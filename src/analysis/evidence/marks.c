@@ -69,6 +69,7 @@ static enum status marks_run(struct analysis_context *context, struct table *tab
 
 const struct analysis analysis_marks = {
 	.name = "marks",
+	.row = "mark",
 	.question = "what happened at single instants?",
 	.run = marks_run,
 };

@@ -666,6 +666,7 @@ static enum status run_run(struct analysis_context *context, struct table *table
 
 const struct analysis analysis_run = {
 	.name = "run",
+	.row = "run",
 	.question = "what was run and recorded?",
 	.run = run_run,
 };

@@ -227,6 +227,7 @@ static enum status data_loader_run(struct analysis_context *context, struct tabl
 
 const struct analysis analysis_data_loader = {
 	.name = "data_loader",
+	.row = "loop over a data loader, and each of its workers",
 	.question = "does the loop wait for data, and why?",
 	.run = data_loader_run,
 	.is_of_operators = true,

@@ -248,11 +248,13 @@ static enum status run_metrics(struct analysis_context *context, struct table *t
 
 const struct analysis analysis_counters = {
 	.name = "counters",
+	.row = "name and process",
 	.question = "which quantities were recorded over time?",
 	.run = run_counters,
 };
 const struct analysis analysis_metrics = {
 	.name = "metrics",
+	.row = "name and process",
 	.question = "how did loss and other results develop?",
 	.run = run_metrics,
 };

@@ -553,6 +553,7 @@ static enum status processes_run(struct analysis_context *context, struct table 
 
 const struct analysis analysis_processes = {
 	.name = "processes",
+	.row = "process",
 	.question = "which processes ran, and how did they end?",
 	.run = processes_run,
 };

@@ -205,6 +205,7 @@ static enum status telemetry_run(struct analysis_context *context, struct table 
 
 const struct analysis analysis_telemetry = {
 	.name = "telemetry",
+	.row = "GPU and quantity",
 	.question = "what did GPUs do, seen from outside: nvidia-smi?",
 	.run = telemetry_run,
 };

@@ -140,6 +140,7 @@ static enum status threads_run(struct analysis_context *context, struct table *t
 
 const struct analysis analysis_threads = {
 	.name = "threads",
+	.row = "thread",
 	.question = "which threads recorded what?",
 	.run = threads_run,
 	.splits = BY_THREAD,

@@ -302,6 +302,7 @@ static enum status run_memory(struct analysis_context *context, struct table *ta
 
 const struct analysis analysis_memory = {
 	.name = "memory",
+	.row = "device and category",
 	.question = "how much memory, what for, and does it grow?",
 	.run = run_memory,
 	.with_past = true,

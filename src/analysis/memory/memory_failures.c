@@ -158,6 +158,7 @@ static enum status memory_failures_run(struct analysis_context *context, struct 
 
 const struct analysis analysis_memory_failures = {
 	.name = "memory_failures",
+	.row = "failed allocation",
 	.question = "when was there not enough memory, and why?",
 	.run = memory_failures_run,
 };

@@ -332,6 +332,7 @@ static enum status memory_growth_run(struct analysis_context *context, struct ta
 
 const struct analysis analysis_memory_growth = {
 	.name = "memory_growth",
+	.row = "category, allocating operation and, if recorded, line",
 	.question = "what is there more of from step to step?",
 	.run = memory_growth_run,
 	.with_past = true,

@@ -158,6 +158,7 @@ static enum status memory_largest_run(struct analysis_context *context, struct t
 
 const struct analysis analysis_memory_largest = {
 	.name = "memory_largest",
+	.row = "allocation",
 	.question = "which allocations are the largest at the peak?",
 	.run = memory_largest_run,
 	.with_past = true,

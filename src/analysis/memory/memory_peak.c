@@ -283,18 +283,21 @@ static enum status run_lines(struct analysis_context *context, struct table *tab
 
 const struct analysis analysis_memory_peak = {
 	.name = "memory_peak",
+	.row = "category and allocating operation",
 	.question = "what was alive when memory peaked?",
 	.run = run_operations,
 	.with_past = true,
 };
 const struct analysis analysis_memory_modules = {
 	.name = "memory_modules",
+	.row = "category and module",
 	.question = "which modules' memory was alive at the peak?",
 	.run = run_modules,
 	.with_past = true,
 };
 const struct analysis analysis_memory_lines = {
 	.name = "memory_lines",
+	.row = "category and Python line",
 	.question = "which lines' memory was alive at the peak?",
 	.run = run_lines,
 	.with_past = true,

@@ -236,6 +236,7 @@ static enum status memory_segments_run(struct analysis_context *context, struct 
 
 const struct analysis analysis_memory_segments = {
 	.name = "memory_segments",
+	.row = "device, pool, stream and type of segment",
 	.question = "how is the memory used that the allocator took from devices?",
 	.run = memory_segments_run,
 };

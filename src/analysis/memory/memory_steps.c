@@ -116,6 +116,7 @@ static enum status memory_steps_run(struct analysis_context *context, struct tab
 
 const struct analysis analysis_memory_steps = {
 	.name = "memory_steps",
+	.row = "step and device",
 	.question = "how much memory did each step take, and what for?",
 	.run = memory_steps_run,
 	.with_past = true,

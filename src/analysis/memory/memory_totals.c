@@ -170,6 +170,7 @@ static enum status memory_totals_run(struct analysis_context *context, struct ta
 
 const struct analysis analysis_memory_totals = {
 	.name = "memory_totals",
+	.row = "device",
 	.question = "how full was the memory of devices?",
 	.run = memory_totals_run,
 };

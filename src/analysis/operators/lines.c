@@ -474,6 +474,7 @@ static enum status run_lines(struct analysis_context *context, struct table *tab
 
 const struct analysis analysis_lines = {
 	.name = "lines",
+	.row = "line of the user's program",
 	.question = "which lines of the program issue the costly operators?",
 	.run = run_lines,
 	.is_of_operators = true,
@@ -558,6 +559,7 @@ static enum status run_stacks(struct analysis_context *context, struct table *ta
 
 const struct analysis analysis_stacks = {
 	.name = "stacks",
+	.row = "Python stack",
 	.question = "which stacks of Python issue the costly operators?",
 	.run = run_stacks,
 	.is_of_operators = true,

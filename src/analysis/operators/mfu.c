@@ -472,6 +472,7 @@ static enum status mfu_run(struct analysis_context *context, struct table *table
 
 const struct analysis analysis_mfu = {
 	.name = "mfu",
+	.row = "process and element type",
 	.question = "how much of what devices could compute do the steps use?",
 	.run = mfu_run,
 	.is_of_devices = true,

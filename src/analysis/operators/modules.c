@@ -177,12 +177,14 @@ static enum status top_modules_run(struct analysis_context *context, struct tabl
 
 const struct analysis analysis_modules = {
 	.name = "modules",
+	.row = "module, as a tree",
 	.question = "which modules of the model take the time?",
 	.run = modules_run,
 	.is_of_operators = true,
 };
 const struct analysis analysis_top_modules = {
 	.name = "top_modules",
+	.row = "module, the largest self time first",
 	.question = "which modules take the time themselves?",
 	.run = top_modules_run,
 	.is_of_operators = true,

@@ -559,6 +559,7 @@ static enum status patterns_run(struct analysis_context *context, struct table *
 
 const struct analysis analysis_operator_patterns = {
 	.name = "operator_patterns",
+	.row = "pattern",
 	.question = "which habits cost time that PyTorch has a better way for?",
 	.run = patterns_run,
 	.is_of_operators = true,

@@ -84,6 +84,7 @@ static enum status ops_run(struct analysis_context *context, struct table *table
 
 const struct analysis analysis_ops = {
 	.name = "ops",
+	.row = "name and kind of operation or range",
 	.question = "which operations take the time?",
 	.run = ops_run,
 	.splits = BY_SHAPE | BY_THREAD | BY_PHASE,

@@ -409,6 +409,7 @@ static enum status collectives_run(struct analysis_context *context, struct tabl
 
 const struct analysis analysis_collectives = {
 	.name = "collectives",
+	.row = "process, collective and size",
 	.question = "what do ranks exchange, and who waits for it?",
 	.run = collectives_run,
 	.is_of_operators = true,

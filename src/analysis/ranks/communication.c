@@ -296,6 +296,7 @@ static enum status communication_run(struct analysis_context *context, struct ta
 
 const struct analysis analysis_communication = {
 	.name = "communication",
+	.row = "device, collective and size",
 	.question = "what do devices exchange, and what does it hold up?",
 	.run = communication_run,
 	.is_of_devices = true,

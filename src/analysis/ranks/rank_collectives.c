@@ -284,6 +284,7 @@ static enum status run_ranks(struct analysis_context *context, struct table *tab
 
 const struct analysis analysis_rank_collectives = {
 	.name = "rank_collectives",
+	.row = "rank",
 	.question = "which rank do the others wait for?",
 	.run = run_ranks,
 	.is_of_operators = true,
@@ -552,6 +553,7 @@ static enum status run_times(struct analysis_context *context, struct table *tab
 
 const struct analysis analysis_collective_times = {
 	.name = "collective_times",
+	.row = "collective and size",
 	.question = "do collectives wait for ranks or exchange data?",
 	.run = run_times,
 	.is_of_operators = true,

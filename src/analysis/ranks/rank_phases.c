@@ -138,6 +138,7 @@ static enum status rank_phases_run(struct analysis_context *context, struct tabl
 
 const struct analysis analysis_rank_phases = {
 	.name = "rank_phases",
+	.row = "phase",
 	.question = "in which phase do ranks differ?",
 	.run = rank_phases_run,
 	.is_of_phases = true,

@@ -501,6 +501,7 @@ static enum status ranks_run(struct analysis_context *context, struct table *tab
 
 const struct analysis analysis_ranks = {
 	.name = "ranks",
+	.row = "process that marks steps",
 	.question = "is one rank slower than the others?",
 	.run = ranks_run,
 	.is_of_phases = true,

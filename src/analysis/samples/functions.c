@@ -224,6 +224,7 @@ static enum status functions_run(struct analysis_context *context, struct table 
 
 const struct analysis analysis_functions = {
 	.name = "functions",
+	.row = "function",
 	.question = "which functions are the sampled stacks in?",
 	.run = functions_run,
 	.splits = BY_THREAD,

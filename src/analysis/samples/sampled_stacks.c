@@ -263,6 +263,7 @@ static enum status run_threads(struct analysis_context *context, struct table *t
 
 const struct analysis analysis_sampled_threads = {
 	.name = "sampled_threads",
+	.row = "thread",
 	.question = "which threads were sampled, and how often?",
 	.run = run_threads,
 	.splits = BY_THREAD,
@@ -334,6 +335,7 @@ static enum status run_stacks(struct analysis_context *context, struct table *ta
 
 const struct analysis analysis_sampled_stacks = {
 	.name = "sampled_stacks",
+	.row = "stack",
 	.question = "which stacks were seen most?",
 	.run = run_stacks,
 	.splits = BY_THREAD,

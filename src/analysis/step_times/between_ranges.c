@@ -277,6 +277,7 @@ static enum status between_ranges_run(struct analysis_context *context, struct t
 
 const struct analysis analysis_between_ranges = {
 	.name = "between_ranges",
+	.row = "range or annotation between steps",
 	.question = "what is the program in between the steps?",
 	.run = between_ranges_run,
 };

@@ -303,6 +303,7 @@ static enum status run_path(struct analysis_context *context, struct table *tabl
 
 const struct analysis analysis_critical_path = {
 	.name = "critical_path",
+	.row = "part and name on the critical path",
 	.question = "what does a step have to wait for?",
 	.run = run_path,
 	.is_of_devices = true,
@@ -394,6 +395,7 @@ static enum status run_steps(struct analysis_context *context, struct table *tab
 
 const struct analysis analysis_critical_steps = {
 	.name = "critical_steps",
+	.row = "step",
 	.question = "what does each step have to wait for?",
 	.run = run_steps,
 	.is_of_devices = true,

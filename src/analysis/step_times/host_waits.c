@@ -550,6 +550,7 @@ static enum status host_waits_run(struct analysis_context *context, struct table
 
 const struct analysis analysis_host_waits = {
 	.name = "host_waits",
+	.row = "cause of waiting",
 	.question = "what holds up the training loop?",
 	.run = host_waits_run,
 	.is_of_operators = true,

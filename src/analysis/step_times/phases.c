@@ -238,6 +238,7 @@ static enum status run_phases(struct analysis_context *context, struct table *ta
 
 const struct analysis analysis_phases = {
 	.name = "phases",
+	.row = "phase",
 	.question = "where does a step go?",
 	.run = run_phases,
 	.is_of_phases = true,
@@ -378,6 +379,7 @@ static enum status run_between(struct analysis_context *context, struct table *t
 
 const struct analysis analysis_between_steps = {
 	.name = "between_steps",
+	.row = "stretch of the recorded time",
 	.question = "what happens outside the steps?",
 	.run = run_between,
 };

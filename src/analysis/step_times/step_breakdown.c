@@ -270,6 +270,7 @@ static enum status run_breakdown(struct analysis_context *context, struct table 
 
 const struct analysis analysis_step_breakdown = {
 	.name = "step_breakdown",
+	.row = "part of a step",
 	.question = "what does a step's time go to, seen from the device?",
 	.run = run_breakdown,
 	.is_of_devices = true,
@@ -337,6 +338,7 @@ static enum status run_parts(struct analysis_context *context, struct table *tab
 
 const struct analysis analysis_step_parts = {
 	.name = "step_parts",
+	.row = "step",
 	.question = "what does each step's time go to, seen from the device?",
 	.run = run_parts,
 	.is_of_devices = true,

@@ -282,6 +282,7 @@ static enum status step_time_run(struct analysis_context *context, struct table 
 
 const struct analysis analysis_step_time = {
 	.name = "step_time",
+	.row = "the job, then each process",
 	.question = "how long does a step take, and how much does it vary?",
 	.run = step_time_run,
 };

@@ -376,6 +376,7 @@ static enum status steps_run(struct analysis_context *context, struct table *tab
 
 const struct analysis analysis_steps = {
 	.name = "steps",
+	.row = "step and process",
 	.question = "how long did each step take, and its phases?",
 	.run = steps_run,
 };
