@@ -5,9 +5,9 @@
 #ifndef BENCH_CUPTI_LIBRARY_H
 #define BENCH_CUPTI_LIBRARY_H
 
-#include <stdbool.h>
-
 #include "cupti_numbers.h"
+
+#include <stdbool.h>
 
 /* Takes the CUPTI that is mapped, else one by its names, else `path` (may be NULL). Fills in its functions, NULL for those that this
  * version has not, and where it is; false when there is none, or not with all that is needed. */

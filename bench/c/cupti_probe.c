@@ -8,6 +8,10 @@
 #endif
 #include "cupti_probe.h"
 
+#include "cupti_library.h"
+#include "cupti_numbers.h"
+#include "cupti_text.h"
+
 #include <dlfcn.h>
 #include <errno.h>
 #include <pthread.h>
@@ -20,10 +24,6 @@
 #include <sys/uio.h>
 #include <time.h>
 #include <unistd.h>
-
-#include "cupti_library.h"
-#include "cupti_numbers.h"
-#include "cupti_text.h"
 
 #define BUFFER_BYTES (1u << 20)
 #define SMALL_BYTES (1u << 16)

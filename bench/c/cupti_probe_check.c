@@ -6,15 +6,15 @@
 #ifndef _GNU_SOURCE
 #define _GNU_SOURCE
 #endif
+#include "cupti_numbers.h"
+#include "cupti_probe.h"
+
 #include <dlfcn.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/wait.h>
 #include <unistd.h>
-
-#include "cupti_numbers.h"
-#include "cupti_probe.h"
 
 static int failures;
 

@@ -3,6 +3,8 @@
  * cupti_stand_in.c: a stand-in for libcupti.so.13, to try cupti_probe.c where no GPU is. Records are made up, in the layout of CUPTI
  * 13.0; stand_in_set("what", value) makes it misbehave. It has nothing of CUPTI in it, and knows nothing of a device.
  */
+#include "cupti_numbers.h"
+
 #include <pthread.h>
 #include <stdbool.h>
 #include <stdio.h>
@@ -10,8 +12,6 @@
 #include <string.h>
 #include <time.h>
 #include <unistd.h>
-
-#include "cupti_numbers.h"
 
 #define EXPORT __attribute__((visibility("default")))
 #define KERNEL_BYTES 216

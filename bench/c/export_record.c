@@ -3,11 +3,10 @@
  * export_record.c: records N ops in steps of 2000 on two threads, one after the other, and flushes often, so that none is
  * dropped. The input of bench/export.
  */
-#include <stepscope/stepscope.h>
-
 #include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <stepscope/stepscope.h>
 #include <time.h>
 
 #define NAMES 60

@@ -4,13 +4,13 @@
  * that memory and file are warm. Prints of each round the CPU seconds, those of getting the text alone, and how many events with a time
  * there are.
  */
-#include <stdio.h>
-#include <stdlib.h>
-#include <time.h>
-
 #include "base/intern.h"
 #include "base/memory.h"
 #include "importers/kineto/kineto_import.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <time.h>
 
 struct row {
 	int64_t start_ns, dur_ns;

@@ -15,9 +15,8 @@
 #ifndef STEPSCOPE_HPP
 #define STEPSCOPE_HPP
 
-#include <stepscope/stepscope.h>
-
 #include <cstdint>
+#include <stepscope/stepscope.h>
 #include <string>
 
 namespace stepscope

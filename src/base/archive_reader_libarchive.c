@@ -4,7 +4,6 @@
  * formats it would take longer to load than the program takes to start.
  */
 #include "base/archive_reader.h"
-
 #include "base/input_stream.h"
 
 #include <archive.h>

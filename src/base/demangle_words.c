@@ -2,9 +2,8 @@
  *
  * demangle_words.c: names of C++ within other text: sentences, stacks, cells of tables. See demangle.h.
  */
-#include "base/demangle.h"
-
 #include "base/buffer.h"
+#include "base/demangle.h"
 
 #include <string.h>
 

@@ -4,9 +4,9 @@
  */
 #include "base/merge_sort.h"
 
-#include <string.h>
-
 #include "base/storage.h"
+
+#include <string.h>
 
 typedef int (*comparison)(const void *a, const void *b);
 

@@ -6,14 +6,14 @@
  */
 #include "base/storage.h"
 
+#include "base/memory.h"
+#include "base/storage_file.h"
+
 #include <assert.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <unistd.h>
-
-#include "base/memory.h"
-#include "base/storage_file.h"
 
 #define REGION_BYTES ((size_t)16 << 20)
 #define LARGE_BYTES ((size_t)1 << 20) /* blocks of pages of their own */

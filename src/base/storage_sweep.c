@@ -3,6 +3,7 @@
  * storage_sweep.c: keeps the pages of temporary files that are resident few. A thread looks at how many there are; when they are too
  * many it drops all of them from our page table. Those that are used come back from the page cache with a fault.
  */
+#include "base/memory.h"
 #include "base/storage_file.h"
 
 #include <assert.h>
@@ -13,8 +14,6 @@
 #include <sys/mman.h>
 #include <time.h>
 #include <unistd.h>
-
-#include "base/memory.h"
 
 #define RESIDENT_BYTES ((uint64_t)96 << 20) /* of files, our own program's included */
 #define PERIOD_NS 5000000L

@@ -3,7 +3,6 @@
  * cmd_compare.c: `stepscope compare BASE NEW`: whether NEW is slower, how sure that is, and where the difference comes from.
  */
 #include "commands/command.h"
-
 #include "commands/say.h"
 #include "compare/canary_metrics.h"
 #include "compare/comparison.h"

@@ -3,9 +3,8 @@
  * cmd_convert.c: `stepscope convert IN OUT`: whatever can be read as a recording of ours, or as any file that export writes; what is
  * broken in it is mended on the way.
  */
-#include "commands/command.h"
-
 #include "base/units.h"
+#include "commands/command.h"
 #include "commands/progress.h"
 #include "commands/say.h"
 #include "load/load_run.h"

@@ -3,7 +3,6 @@
  * cmd_diagnose.c: `stepscope diagnose RUN`: what is wrong, how sure that is, what to do.
  */
 #include "commands/command.h"
-
 #include "compare/canary_metrics.h"
 #include "diagnosis/diagnosis.h"
 #include "load/load_run.h"

@@ -2,9 +2,8 @@
  *
  * cmd_export.c: `stepscope export RUN -o FILE`: the timeline as a file for another viewer.
  */
-#include "commands/command.h"
-
 #include "base/units.h"
+#include "commands/command.h"
 #include "commands/progress.h"
 #include "commands/say.h"
 #include "load/load_run.h"

@@ -4,7 +4,6 @@
  * with them.
  */
 #include "commands/command.h"
-
 #include "commands/say.h"
 #include "compare/canary_metrics.h"
 #include "load/job_files.h"

@@ -3,7 +3,6 @@
  * cmd_info.c: `stepscope info RUN`: what is in the recording, what is missing from it, and what it cost.
  */
 #include "commands/command.h"
-
 #include "load/load_run.h"
 #include "load/run_files.h"
 #include "output/result.h"

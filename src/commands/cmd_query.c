@@ -3,7 +3,6 @@
  * cmd_query.c: `stepscope query RUN "SELECT ..."`: SQL over the tables of a run and over its trace.
  */
 #include "commands/command.h"
-
 #include "commands/say.h"
 #include "load/load_run.h"
 #include "output/result.h"

@@ -3,7 +3,6 @@
  * cmd_report.c: `stepscope report RUN`: where the steps went, as text, JSON or CSV.
  */
 #include "commands/command.h"
-
 #include "compare/canary_metrics.h"
 #include "load/load_run.h"
 #include "output/result.h"

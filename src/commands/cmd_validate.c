@@ -2,12 +2,11 @@
  *
  * cmd_validate.c: `stepscope validate FILE...`: which reader would stumble over these trace files, and why.
  */
-#include "commands/command.h"
-
 #include "base/buffer.h"
 #include "base/json_write.h"
 #include "base/text.h"
 #include "base/units.h"
+#include "commands/command.h"
 #include "importers/find_importer.h"
 #include "output/result.h"
 #include "output/validate/validate.h"

@@ -3,7 +3,6 @@
  * main.c: finds the command, parses its options and the common ones, prints its error. Computes nothing.
  */
 #include "commands/command.h"
-
 #include "commands/help.h"
 #include "commands/say.h"
 #include "format/fold.h"

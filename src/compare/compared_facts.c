@@ -3,13 +3,12 @@
  * compared_facts.c: what is to be the same on both sides of a comparison: hardware, software, the work per step. What is
  * different from run to run anyway (pids, paths of libraries, the seed of a loader) is left out.
  */
-#include "compare/compared.h"
-
 #include "analysis/machine/processes.h"
 #include "analysis/operators/flop_likeness.h"
 #include "analysis/shared/statistics.h"
 #include "base/memory.h"
 #include "base/text.h"
+#include "compare/compared.h"
 
 #include <ctype.h>
 #include <inttypes.h>

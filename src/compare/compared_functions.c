@@ -3,9 +3,8 @@
  * compared_functions.c: what samples of stacks count of each function. Those with the largest share, with what they call, are kept; of the rest
  * what they count themselves, together, so that the shares of self still sum to 1.
  */
-#include "compare/compared.h"
-
 #include "base/merge_sort.h"
+#include "compare/compared.h"
 
 #include <string.h>
 

@@ -3,10 +3,9 @@
  * compared_operators.c: in which of the compared steps operators were recorded, and what that made of them: two sides are of one kind, or the
  * difference is what recording cost (comparison_operators.c).
  */
-#include "compare/compared.h"
-
 #include "analysis/evidence/cost.h"
 #include "analysis/evidence/operator_cost.h"
+#include "compare/compared.h"
 
 #include <stepscope/format.h>
 #include <string.h>

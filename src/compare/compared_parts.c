@@ -3,9 +3,8 @@
  * compared_parts.c: where a step's time goes, from the tables of phases, operators, modules, devices, kernels and calls. Levels
  * that look at the step itself get a rest, so that they sum to it.
  */
-#include "compare/compared.h"
-
 #include "analysis/step_times/step_kinds.h"
+#include "compare/compared.h"
 #include "compare/kernel_family.h"
 #include "compare/module_place.h"
 #include "pytorch/names.h"

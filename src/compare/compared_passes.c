@@ -3,9 +3,8 @@
  * compared_passes.c: how often a step goes forward and back again: with gradients of several batches added up, once per batch. It says
  * that the work is in other portions also where nothing recorded the sizes of batches.
  */
-#include "compare/compared.h"
-
 #include "analysis/step_times/step_times.h"
+#include "compare/compared.h"
 
 #include <stepscope/stepscope.h>
 

@@ -4,10 +4,9 @@
  */
 #include "compare/compared_run.h"
 
+#include "base/memory.h"
 #include "compare/compared.h"
 #include "compare/steady.h"
-
-#include "base/memory.h"
 
 #include <math.h>
 #include <stdlib.h>

@@ -3,13 +3,11 @@
  * compared_telemetry.c: what was measured of GPUs from outside (nvidia-smi), one median per quantity and GPU, with its error; and the facts by
  * which two such files can be compared: how many GPUs, how often they were asked.
  */
-#include "compare/compared.h"
-
-#include "compare/resample.h"
-
 #include "analysis/machine/telemetry.h"
 #include "analysis/shared/statistics.h"
 #include "base/memory.h"
+#include "compare/compared.h"
+#include "compare/resample.h"
 #include "model/number_map.h"
 
 #include <float.h>

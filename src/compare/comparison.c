@@ -3,9 +3,8 @@
  * comparison.c: see the header. The order matters: what the work per step says decides which metric is the first, and the verdict
  * reads the other tables.
  */
-#include "compare/comparison_operators.h"
-
 #include "base/memory.h"
+#include "compare/comparison_operators.h"
 
 #include <assert.h>
 #include <stdlib.h>

@@ -3,11 +3,10 @@
  * comparison_functions.c: the table `functions` of a comparison, for profiles of stacks: what flame graphs of differences show,
  * function by function. Profiles are of different length, so shares are compared; what was counted stands beside them.
  */
-#include "compare/comparison_build.h"
-
 #include "base/memory.h"
 #include "base/merge_sort.h"
 #include "base/units.h"
+#include "compare/comparison_build.h"
 
 #include <math.h>
 #include <stdlib.h>

@@ -3,10 +3,9 @@
  * comparison_levels.c: one level of the tables `contributions` and `memory`: every name of either side is a row, so that the rows sum to the
  * level's difference.
  */
-#include "compare/comparison_build.h"
-
 #include "base/hash.h"
 #include "base/memory.h"
+#include "compare/comparison_build.h"
 
 #include <math.h>
 #include <stdlib.h>

@@ -2,12 +2,10 @@
  *
  * comparison_metrics.c: the table `metrics`: each quantity on both sides, the change, and what can be said of it.
  */
-#include "compare/comparison_build.h"
-
-#include "compare/holm.h"
-
 #include "base/memory.h"
 #include "base/units.h"
+#include "compare/comparison_build.h"
+#include "compare/holm.h"
 
 #include <math.h>
 #include <stdlib.h>

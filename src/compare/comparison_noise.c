@@ -3,12 +3,10 @@
  * comparison_noise.c: how sure a change is of which only the scatter of repeated runs tells how much is noise: Student's t with the scatter of
  * both sides together, Holm over the rows of a table or level.
  */
-#include "compare/comparison_build.h"
-
-#include "compare/holm.h"
-
 #include "analysis/shared/statistics.h"
 #include "base/memory.h"
+#include "compare/comparison_build.h"
+#include "compare/holm.h"
 
 #include <math.h>
 #include <stdlib.h>

@@ -4,10 +4,9 @@
  * ratios: a busy share may be 0, and degrees have no natural one. With repeats their scatter tells the noise, else the values of the runs
  * themselves, in stretches that depend on each other, and what is assumed from run to run.
  */
-#include "compare/comparison_build.h"
-
 #include "analysis/shared/statistics.h"
 #include "base/memory.h"
+#include "compare/comparison_build.h"
 
 #include <math.h>
 #include <stdlib.h>

@@ -2,12 +2,11 @@
  *
  * comparison_verdict.c: the table `verdict` of a comparison: one row that says in words what the other tables say in numbers.
  */
-#include "compare/comparison_build.h"
-
 #include "base/demangle.h"
 #include "base/units.h"
 #include "base/utf8.h"
 #include "compare/canary_metrics.h"
+#include "compare/comparison_build.h"
 
 #include <inttypes.h>
 #include <math.h>

@@ -4,10 +4,9 @@
  */
 #include "compare/estimate.h"
 
-#include "compare/ranks.h"
-
 #include "analysis/shared/statistics.h"
 #include "base/memory.h"
+#include "compare/ranks.h"
 
 #include <math.h>
 #include <stdlib.h>

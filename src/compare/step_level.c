@@ -4,12 +4,11 @@
  */
 #include "compare/step_level.h"
 
+#include "analysis/shared/statistics.h"
+#include "base/memory.h"
 #include "compare/alternation.h"
 #include "compare/resample.h"
 #include "compare/steady.h"
-
-#include "analysis/shared/statistics.h"
-#include "base/memory.h"
 
 #include <math.h>
 #include <stdlib.h>

@@ -3,12 +3,12 @@
  * diagnosis.c: asks what each rule needs, runs it and ranks what it finds. The verdict is made in verdict.c.
  */
 #include "diagnosis/diagnosis.h"
-#include "diagnosis/verdict.h"
 
 #include "analysis/step_times/step_kinds.h"
 #include "base/demangle.h"
 #include "base/options.h"
 #include "base/text.h"
+#include "diagnosis/verdict.h"
 #include "query/query.h"
 
 #include <inttypes.h>

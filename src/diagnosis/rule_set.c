@@ -4,10 +4,9 @@
  */
 #include "diagnosis/rule_set.h"
 
-#include "diagnosis/built_in.h"
-
 #include "base/options.h"
 #include "base/yaml_flat.h"
+#include "diagnosis/built_in.h"
 
 #include <dirent.h>
 #include <errno.h>

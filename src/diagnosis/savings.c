@@ -5,9 +5,9 @@
  * or ranks is apart from all of them. Findings of one rule are never about one time.
  */
 #include "diagnosis/savings.h"
-#include "diagnosis/diagnosis.h"
 
 #include "base/memory.h"
+#include "diagnosis/diagnosis.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -4,10 +4,10 @@
  * of its steps; where two things take about as much it is mixed; without steps nothing is known.
  */
 #include "diagnosis/verdict.h"
-#include "diagnosis/diagnosis.h"
-#include "diagnosis/savings.h"
 
 #include "base/units.h"
+#include "diagnosis/diagnosis.h"
+#include "diagnosis/savings.h"
 
 #include <inttypes.h>
 #include <math.h>

@@ -2,9 +2,8 @@
  *
  * host.c: runs the sources and gives them files, counters and rates.
  */
-#include "host/source.h"
-
 #include "base/memory.h"
+#include "host/source.h"
 
 #include <errno.h>
 #include <fcntl.h>

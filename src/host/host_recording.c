@@ -3,10 +3,9 @@
  * host_recording.c: the machine's counters as events of this process's own session. Who records a machine is settled by an
  * abstract socket with the run's name: the kernel gives it to one process and takes it back when that ends, however it ends.
  */
-#include "host/host.h"
-
 #include "base/memory.h"
 #include "base/time_now.h"
+#include "host/host.h"
 #include "recorder/emit.h"
 #include "recorder/session.h"
 #include "recorder/session_facts.h"

@@ -3,6 +3,7 @@
  * run_path.c: which run an operand means: a path, a name in the directory of runs, or "latest".
  */
 #include "load/run_path.h"
+
 #include "commands/command.h"
 
 #include <errno.h>

@@ -3,13 +3,14 @@
  * carries.c: what a span's self time loses to spans that are not in its chunk: to children in later chunks, and, where spans of a thread
  * cross and so lie in several lanes, to those of other lanes that began later.
  */
-#include <stdlib.h>
+#include "model/carries.h"
 
 #include "base/memory.h"
 #include "base/merge_sort.h"
-#include "model/carries.h"
 #include "model/lanes.h"
 #include "model/track_builder.h"
+
+#include <stdlib.h>
 
 #define LANES_MAX 64u /* as importers make them; more tracks of one number are not looked at together */
 

@@ -3,9 +3,8 @@
  * infer_steps_backwards.c: where steps end in a program that calls no optimizer, by its backwards, their gradients, and what is written to
  * in place behind them.
  */
-#include "model/infer_steps_parts.h"
-
 #include "base/memory.h"
+#include "model/infer_steps_parts.h"
 
 #include <stdlib.h>
 

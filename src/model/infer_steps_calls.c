@@ -3,7 +3,6 @@
  * infer_steps_calls.c: where steps end, by the calls of optimizers.
  */
 #include "model/infer_steps_parts.h"
-
 #include "model/number_map.h"
 #include "model/thrown_gradients.h"
 

@@ -4,11 +4,10 @@
  * A profiler's ranges lie one behind the other: the first one begins with start(), the last one ends with stop(), and each step() ends one
  * and begins the next.
  */
-#include "model/infer_steps.h"
-#include "model/inference.h"
-
 #include "base/memory.h"
 #include "base/merge_sort.h"
+#include "model/infer_steps.h"
+#include "model/inference.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -5,12 +5,12 @@
  */
 #include "model/launches.h"
 
-#include <stdlib.h>
-#include <stepscope/stepscope.h>
-
 #include "base/memory.h"
 #include "base/merge_sort.h"
 #include "base/storage.h"
+
+#include <stdlib.h>
+#include <stepscope/stepscope.h>
 
 struct launches_call {
 	uint64_t correlation;

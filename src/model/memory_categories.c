@@ -17,6 +17,7 @@
  * a part of its own: gradients in another precision are made there, by the operator that converts the data in front of the forward.
  */
 #include "model/memory_categories.h"
+
 #include "base/compare_numbers.h"
 #include "base/hash.h"
 #include "base/lower_bound.h"

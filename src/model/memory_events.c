@@ -4,6 +4,7 @@
  * it allocated, and what may have been freed while nobody looked. Addresses are used again and again, so all matching goes in order of time.
  */
 #include "model/memory_events.h"
+
 #include "base/memory.h"
 #include "base/merge_sort.h"
 #include "model/memory_categories.h"

@@ -5,16 +5,16 @@
  */
 #include "model/model.h"
 
-#include <assert.h>
-#include <stdlib.h>
-#include <string.h>
-
 #include "base/lower_bound.h"
 #include "base/memory.h"
 #include "base/storage.h"
 #include "model/model_index.h"
 #include "model/model_spans.h"
 #include "model/track_builder.h"
+
+#include <assert.h>
+#include <stdlib.h>
+#include <string.h>
 
 #define DEFAULT_LIMIT_BYTES ((uint64_t)512 << 20)
 

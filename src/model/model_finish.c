@@ -3,18 +3,18 @@
  * After the last row: known times of the processes, steps, the columns that need steps, order of the small arrays.
  */
 #include "model/model_finish.h"
-#include "model/memory_events.h"
-
-#include <stdlib.h>
-#include <string.h>
 
 #include "base/lower_bound.h"
 #include "base/memory.h"
 #include "base/merge_sort.h"
 #include "base/storage.h"
 #include "model/carries.h"
+#include "model/memory_events.h"
 #include "model/model_spans.h"
 #include "model/track_builder.h"
+
+#include <stdlib.h>
+#include <string.h>
 
 static int order(int64_t a, int64_t b)
 {

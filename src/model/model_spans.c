@@ -4,15 +4,15 @@
  * anything inside, and nothing sticks out of a parent whose end is known.
  */
 #include "model/model_spans.h"
+
+#include "base/memory.h"
+#include "base/storage.h"
+#include "model/model_index.h"
 #include "model/track_builder.h"
 
 #include <assert.h>
 #include <stdlib.h>
 #include <string.h>
-
-#include "base/memory.h"
-#include "base/storage.h"
-#include "model/model_index.h"
 
 #define MAX_MOVES 64u /* per row of a track */
 

@@ -3,10 +3,10 @@
  * Self times, chunk by chunk. A span's children follow it, perhaps chunks later; what those cover, and what other lanes of
  * the thread take, was summed up by model_finish() (struct carry), so one buffer of one chunk's rows is enough.
  */
-#include <stdlib.h>
-
 #include "base/memory.h"
 #include "model/track_builder.h"
+
+#include <stdlib.h>
 
 /* carry: the first one at or behind this chunk's rows; returns the first one behind them. */
 static uint32_t compute_self(const struct track_builder *builder, const struct span_chunk *chunk, uint32_t carry,

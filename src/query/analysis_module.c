@@ -2,9 +2,8 @@
  *
  * analysis_module.c: the table of an analysis as a virtual table. It is computed when a statement first names it.
  */
-#include "query/modules.h"
-
 #include "base/buffer.h"
+#include "query/modules.h"
 
 #include <string.h>
 

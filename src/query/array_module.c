@@ -2,9 +2,8 @@
  *
  * array_module.c: arrays of the model as virtual tables; which ones there are, and their cells, is said in model_tables.c.
  */
-#include "query/modules.h"
-
 #include "base/buffer.h"
+#include "query/modules.h"
 
 #include <string.h>
 

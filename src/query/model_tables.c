@@ -3,10 +3,9 @@
  * model_tables.c: the arrays of the model that SQL sees, beside `spans`: their columns and cells. Processes and steps are
  * tables of analyses.
  */
-#include "query/modules.h"
-
 #include "analysis/memory/memory_pool.h"
 #include "base/lower_bound.h"
+#include "query/modules.h"
 
 #include <string.h>
 

@@ -5,12 +5,11 @@
  */
 #include "query/query.h"
 
-#include "base/time_now.h"
-#include "query/modules.h"
-
 #include "analysis/shared/labels.h"
 #include "base/options.h"
+#include "base/time_now.h"
 #include "base/units.h"
+#include "query/modules.h"
 
 #include <assert.h>
 #include <stdlib.h>

@@ -3,11 +3,9 @@
  * query_rows.c: what a statement gives, as tables. SQL types values, tables type columns: a column gets the narrowest type
  * that holds all its values. Units come from the ends of names (_ns, _bytes, _ratio), as in all tables.
  */
-#include "query/query.h"
-
-#include "query/modules.h"
-
 #include "base/memory.h"
+#include "query/modules.h"
+#include "query/query.h"
 
 #include <stdlib.h>
 #include <string.h>

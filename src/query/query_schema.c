@@ -2,9 +2,8 @@
  *
  * query_schema.c: which tables SQL can read besides those of analyses, and what the columns of a table mean.
  */
-#include "query/query.h"
-
 #include "query/modules.h"
+#include "query/query.h"
 
 #include <string.h>
 

@@ -4,9 +4,8 @@
  * Conditions on track, span, name, kind, step and start are pushed down: SQLite still tests each row that comes, so that
  * here it is enough to leave out rows that surely fail.
  */
-#include "query/modules.h"
-
 #include "analysis/step_times/step_times.h"
+#include "query/modules.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -2,9 +2,8 @@
  *
  * api.c: the functions of stepscope/stepscope.h and of emit.h. Whoever comes here has found stepscope_active set.
  */
-#include "recorder/emit.h"
-
 #include "recorder/background.h"
+#include "recorder/emit.h"
 #include "recorder/session.h"
 #include "recorder/session_capture.h"
 #include "recorder/session_facts.h"

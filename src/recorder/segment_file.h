@@ -6,11 +6,11 @@
 #ifndef RECORDER_SEGMENT_FILE_H
 #define RECORDER_SEGMENT_FILE_H
 
+#include "recorder/own_fd.h"
+
 #include <stdbool.h>
 #include <stddef.h>
 #include <stepscope/format.h>
-
-#include "recorder/own_fd.h"
 
 #define SEGMENT_KEEP_MAX 64 /* segments of this session that rotation remembers */
 

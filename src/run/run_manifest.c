@@ -12,12 +12,11 @@
 #include "run/run_launcher.h"
 #include "run/run_mask.h"
 
-#include <stepscope/stepscope.h>
-
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <stepscope/stepscope.h>
 #include <string.h>
 #include <sys/utsname.h>
 #include <time.h>

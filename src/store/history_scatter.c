@@ -2,10 +2,9 @@
  *
  * history_scatter.c: how much the speeds of a series' runs differ when nothing was changed.
  */
-#include "store/database.h"
-
 #include "base/compare_numbers.h"
 #include "base/memory.h"
+#include "store/database.h"
 
 #include <math.h>
 #include <stdlib.h>

@@ -4,11 +4,11 @@
  * computed: a run that is read back compares as the run itself did.
  */
 #include "store/kept_run.h"
-#include "store/database.h"
-#include "store/kept_samples.h"
 
 #include "base/crc32c.h"
 #include "base/memory.h"
+#include "store/database.h"
+#include "store/kept_samples.h"
 
 #include <math.h>
 #include <string.h>

@@ -3,6 +3,7 @@
  * kept_samples.c: what of a run's samples the history keeps: functions of stacks, and telemetry of GPUs.
  */
 #include "store/kept_samples.h"
+
 #include "store/database.h"
 
 /* ---- writing ---- */

@@ -4,12 +4,11 @@
  */
 #include "table/table.h"
 
-#include "table/bound.h"
-
 #include "base/clamped.h"
 #include "base/memory.h"
 #include "base/merge_sort.h"
 #include "base/storage.h"
+#include "table/bound.h"
 
 #include <assert.h>
 #include <inttypes.h>

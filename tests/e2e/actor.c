@@ -25,14 +25,13 @@
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <stepscope/stepscope.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
-
-#include <stepscope/stepscope.h>
 
 static char **word;
 static long rank = -1, ranks;

@@ -2,10 +2,10 @@
  *
  * fuzz_recording.c: one segment file -> model, with all checksums put right first, so that nothing hides behind them.
  */
-#include <stdint.h>
-
 #include "importers/recording/recording.h"
 #include "sealed.h"
+
+#include <stdint.h>
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

@@ -2,13 +2,13 @@
  *
  * fuzz_report.c: one segment file -> every table, also in the form of torch.profiler, and the summary; with all checksums put right.
  */
-#include <stdint.h>
-
 #include "analysis/operators/torch_ops.h"
 #include "analysis/report.h"
 #include "importers/recording/recording.h"
 #include "output/text/summary.h"
 #include "sealed.h"
+
+#include <stdint.h>
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

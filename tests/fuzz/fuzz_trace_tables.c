@@ -2,9 +2,8 @@
  *
  * fuzz_trace_tables.c: any bytes as a trace -> every table, also in the form of torch.profiler. No table breaks what its columns promise.
  */
-#include "one_importer.h"
-
 #include "analysis/operators/torch_ops.h"
+#include "one_importer.h"
 
 static void make_all(const struct model *model)
 {

@@ -5,14 +5,13 @@
 #ifndef FUZZ_SEALED_H
 #define FUZZ_SEALED_H
 
-#include <stdint.h>
-#include <stdlib.h>
-#include <string.h>
-
-#include <stepscope/format.h>
-
 #include "base/crc32c.h"
 #include "format/block.h"
+
+#include <stdint.h>
+#include <stdlib.h>
+#include <stepscope/format.h>
+#include <string.h>
 
 static inline void seal_blocks(uint8_t *bytes, size_t size)
 {

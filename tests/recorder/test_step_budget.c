@@ -4,9 +4,8 @@
  * tests/unit/recorder/test_budget.c, which has a clock of its own.
  */
 #include "harness.h"
-#include "recording.h"
-
 #include "recorder/budget.h"
+#include "recording.h"
 
 #include <stepscope/stepscope.h>
 #include <string.h>

@@ -2,9 +2,8 @@
  *
  * use_api.cc: the scopes of the C++ header, also when an exception passes. For check_headers.
  */
-#include <stepscope/stepscope.hpp>
-
 #include <stdexcept>
+#include <stepscope/stepscope.hpp>
 #include <string>
 
 static void work(int n)

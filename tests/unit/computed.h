@@ -1,13 +1,19 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * computed.h: tables of analyses, for tests of them. Include it behind cmocka.h.
+ * computed.h: tables of analyses, for tests of them.
  */
 #ifndef UNIT_COMPUTED_H
 #define UNIT_COMPUTED_H
 
 #include "analysis/analysis_context.h"
 
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
 #include <string.h>
+
+#include <cmocka.h>
 
 static const struct analysis_options all_steps;
 

@@ -5,17 +5,22 @@
 #ifndef TESTS_EXPORT_CHECK_H
 #define TESTS_EXPORT_CHECK_H
 
-#include "export_sample.h"
-
 #include "base/buffer.h"
 #include "base/input_stream.h"
+#include "export_sample.h"
 #include "output/export/exporter.h"
 #include "output/validate/validate.h"
 
 #include <dirent.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <unistd.h>
+
+#include <cmocka.h>
 
 struct export_test {
 	struct model model;

@@ -3,7 +3,6 @@
  * export_sample_main FORMAT FILE [cross] [ranks]: writes the sample model and prints "<spans> <total ns>".
  */
 #include "export_sample.h"
-
 #include "output/export/exporter.h"
 
 #include <inttypes.h>

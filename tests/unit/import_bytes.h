@@ -7,9 +7,15 @@
 
 #include "importers/importer.h"
 
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
 #include <stdio.h>
 #include <sys/mman.h>
 #include <unistd.h>
+
+#include <cmocka.h>
 
 static inline enum status load(const void *bytes, size_t length, struct model *model, struct error *err)
 {

@@ -6,6 +6,12 @@
 #define UNIT_NEAR_H
 
 #include <math.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
 
 #define assert_double_equal(actual, expected, allowed)                                                                 \
 	do {                                                                                                           \

@@ -7,7 +7,6 @@
  * which we put ours: the object that the program holds, and torch.compile compares, stays the same.
  */
 #include "agents/python/vectorcall.h"
-
 #include "agents/torch/process.h"
 
 #include <dlfcn.h>

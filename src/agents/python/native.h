@@ -7,9 +7,9 @@
 #define AGENTS_PYTHON_NATIVE_H
 
 #define PY_SSIZE_T_CLEAN
-#include <Python.h>
-
 #include "agents/python/library.h"
+
+#include <Python.h>
 
 /* In the limited API since 3.10, and the same since 3.7. */
 #ifndef METH_FASTCALL

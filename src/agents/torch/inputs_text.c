@@ -3,6 +3,7 @@
  * inputs_text.c: inputs as text, the way PyTorch's own traces write them; docs/file-format.md has the form.
  */
 #include "agents/torch/inputs_text.h"
+
 #include "agents/torch/inputs_layout.h"
 #include "pytorch/types.h"
 

@@ -5,7 +5,6 @@
 #include "agents/torch/lean_record.h"
 
 #include "agents/torch/inputs_layout.h"
-
 #include "base/hot.h"
 
 #include <dlfcn.h>

@@ -6,7 +6,6 @@
 #include "analysis/devices/device_names.h"
 #include "analysis/devices/device_work.h"
 #include "analysis/shared/durations.h"
-
 #include "base/clamped.h"
 #include "base/storage.h"
 #include "model/launch_config.h"

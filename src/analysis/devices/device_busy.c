@@ -8,7 +8,6 @@
 #include "analysis/devices/device_work.h"
 #include "analysis/shared/labels.h"
 #include "analysis/step_times/step_times.h"
-
 #include "base/clamped.h"
 #include "base/memory.h"
 

@@ -6,7 +6,6 @@
 
 #include "analysis/analysis_context.h"
 #include "analysis/devices/device_names.h"
-
 #include "base/memory.h"
 #include "model/lanes.h"
 

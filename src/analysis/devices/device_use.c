@@ -6,7 +6,6 @@
 #include "analysis/devices/device_use.h"
 
 #include "analysis/devices/device_names.h"
-
 #include "base/merge_sort.h"
 #include "base/storage.h"
 #include "model/launch_config.h"

@@ -8,7 +8,6 @@
 #include "analysis/devices/device_work.h"
 #include "analysis/shared/intervals.h"
 #include "analysis/shared/name_classes.h"
-
 #include "model/lanes.h"
 
 #include <stdlib.h>

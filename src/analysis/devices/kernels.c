@@ -10,7 +10,6 @@
 #include "analysis/shared/durations.h"
 #include "analysis/shared/python_places.h"
 #include "analysis/shared/span_places.h"
-
 #include "base/clamped.h"
 #include "base/storage.h"
 #include "model/lanes.h"

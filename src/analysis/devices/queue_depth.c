@@ -7,7 +7,6 @@
 #include "analysis/devices/device_work.h"
 #include "analysis/shared/labels.h"
 #include "analysis/step_times/step_times.h"
-
 #include "base/memory.h"
 #include "base/merge_sort.h"
 #include "model/lanes.h"

@@ -5,7 +5,6 @@
 #include "analysis/analysis_context.h"
 #include "analysis/devices/device_names.h"
 #include "analysis/step_times/step_times.h"
-
 #include "base/clamped.h"
 #include "base/storage.h"
 #include "model/number_map.h"

@@ -10,9 +10,8 @@
 #include "analysis/devices/device_parts.h"
 #include "analysis/shared/span_places.h"
 #include "analysis/step_times/step_times.h"
-#include "base/hash.h"
-
 #include "base/clamped.h"
+#include "base/hash.h"
 #include "base/lower_bound.h"
 #include "base/storage.h"
 #include "model/number_map.h"

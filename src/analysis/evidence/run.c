@@ -8,7 +8,6 @@
 #include "analysis/ranks/missing_ranks.h"
 #include "analysis/shared/labels.h"
 #include "analysis/step_times/step_kinds.h"
-
 #include "base/units.h"
 
 #include <inttypes.h>

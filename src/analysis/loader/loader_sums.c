@@ -5,9 +5,8 @@
 #include "analysis/loader/loader_sums.h"
 
 #include "analysis/step_times/step_kinds.h"
-#include "base/compare_numbers.h"
-
 #include "base/clamped.h"
+#include "base/compare_numbers.h"
 #include "base/memory.h"
 
 #include <stdlib.h>

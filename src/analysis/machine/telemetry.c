@@ -7,7 +7,6 @@
 
 #include "analysis/analysis_context.h"
 #include "analysis/shared/statistics.h"
-
 #include "base/storage.h"
 
 #include <inttypes.h>

@@ -7,7 +7,6 @@
 #include "analysis/memory/growth.h"
 #include "analysis/memory/memory_pool.h"
 #include "analysis/shared/labels.h"
-
 #include "base/units.h"
 
 #include <stepscope/stepscope.h>

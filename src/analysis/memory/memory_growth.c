@@ -8,9 +8,8 @@
 #include "analysis/memory/memory_pool.h"
 #include "analysis/shared/labels.h"
 #include "analysis/shared/span_places.h"
-#include "base/hash.h"
-
 #include "base/clamped.h"
+#include "base/hash.h"
 #include "base/storage.h"
 #include "table/bound.h"
 

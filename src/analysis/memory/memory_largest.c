@@ -6,7 +6,6 @@
 #include "analysis/memory/memory_pool.h"
 #include "analysis/shared/labels.h"
 #include "analysis/step_times/step_times.h"
-
 #include "base/memory.h"
 
 #include <stdlib.h>

@@ -7,7 +7,6 @@
 #include "analysis/memory/memory_pool.h"
 #include "analysis/shared/labels.h"
 #include "base/compare_numbers.h"
-
 #include "base/memory.h"
 
 #include <inttypes.h>

@@ -6,7 +6,6 @@
 #include "analysis/analysis_context.h"
 #include "analysis/memory/memory_pool.h"
 #include "analysis/shared/labels.h"
-
 #include "base/units.h"
 
 #include <stdlib.h>

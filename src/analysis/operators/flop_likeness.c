@@ -6,7 +6,6 @@
 #include "analysis/operators/flop_likeness.h"
 
 #include "analysis/operators/flops.h"
-
 #include "base/memory.h"
 #include "base/storage.h"
 

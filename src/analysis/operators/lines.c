@@ -9,7 +9,6 @@
 #include "analysis/operators/python_source.h"
 #include "analysis/shared/python_places.h"
 #include "analysis/step_times/step_kinds.h"
-
 #include "base/clamped.h"
 #include "base/memory.h"
 #include "base/merge_sort.h"

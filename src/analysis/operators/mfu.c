@@ -10,7 +10,6 @@
 #include "analysis/operators/flop_counts.h"
 #include "analysis/shared/labels.h"
 #include "analysis/step_times/step_times.h"
-
 #include "base/clamped.h"
 #include "base/memory.h"
 #include "model/operator_inputs.h"

@@ -7,7 +7,6 @@
 
 #include "analysis/analysis_context.h"
 #include "analysis/devices/device_work.h"
-
 #include "base/clamped.h"
 #include "base/memory.h"
 #include "base/storage.h"

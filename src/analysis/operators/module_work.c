@@ -6,7 +6,6 @@
 
 #include "analysis/analysis_context.h"
 #include "analysis/operators/launched_time.h"
-
 #include "base/clamped.h"
 
 #include <stepscope/format.h>

@@ -8,7 +8,6 @@
 #include "analysis/memory/memory_pool.h"
 #include "analysis/operators/module_work.h"
 #include "analysis/operators/modules_columns.h"
-
 #include "base/clamped.h"
 #include "base/memory.h"
 #include "base/storage.h"

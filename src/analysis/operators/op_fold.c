@@ -12,7 +12,6 @@
 #include "analysis/operators/flop_counts.h"
 #include "analysis/operators/launched_time.h"
 #include "analysis/step_times/input_steps.h"
-
 #include "base/clamped.h"
 #include "base/memory.h"
 #include "model/lanes.h"

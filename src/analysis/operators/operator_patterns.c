@@ -10,7 +10,6 @@
 #include "analysis/shared/span_places.h"
 #include "analysis/step_times/input_steps.h"
 #include "analysis/step_times/step_kinds.h"
-
 #include "base/clamped.h"
 #include "base/memory.h"
 #include "model/operator_inputs.h"

@@ -5,7 +5,6 @@
 #include "analysis/operators/python_source.h"
 
 #include "analysis/shared/python_places.h"
-
 #include "base/memory.h"
 
 #include <fcntl.h>

@@ -5,7 +5,6 @@
 #include "analysis/ranks/collective_calls.h"
 
 #include "analysis/analysis.h"
-
 #include "base/lower_bound.h"
 #include "base/memory.h"
 #include "base/merge_sort.h"

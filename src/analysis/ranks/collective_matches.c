@@ -11,7 +11,6 @@
 #include "analysis/shared/labels.h"
 #include "analysis/shared/statistics.h"
 #include "analysis/step_times/step_times.h"
-
 #include "base/clamped.h"
 #include "base/lower_bound.h"
 #include "base/memory.h"

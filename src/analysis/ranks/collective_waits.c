@@ -5,7 +5,6 @@
 #include "analysis/ranks/collective_waits.h"
 
 #include "analysis/shared/intervals.h"
-
 #include "base/memory.h"
 #include "base/merge_sort.h"
 

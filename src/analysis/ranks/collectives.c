@@ -9,7 +9,6 @@
 #include "analysis/shared/labels.h"
 #include "analysis/step_times/input_steps.h"
 #include "analysis/step_times/step_kinds.h"
-
 #include "base/clamped.h"
 #include "base/memory.h"
 #include "base/storage.h"

@@ -7,9 +7,8 @@
 #include "analysis/analysis_context.h"
 #include "analysis/devices/device_work.h"
 #include "analysis/ranks/communication_sizes.h"
-#include "base/hash.h"
-
 #include "base/clamped.h"
+#include "base/hash.h"
 #include "base/storage.h"
 #include "model/number_map.h"
 #include "table/bound.h"

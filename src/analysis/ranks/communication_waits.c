@@ -6,7 +6,6 @@
 
 #include "analysis/ranks/busy_times.h"
 #include "analysis/ranks/collective_calls.h"
-
 #include "base/lower_bound.h"
 #include "base/memory.h"
 

@@ -9,7 +9,6 @@
 #include "analysis/ranks/collective_matches.h"
 #include "analysis/ranks/rank_blame.h"
 #include "analysis/shared/labels.h"
-
 #include "base/clamped.h"
 #include "base/memory.h"
 

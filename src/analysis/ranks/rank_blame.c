@@ -5,7 +5,6 @@
 #include "analysis/ranks/rank_blame.h"
 
 #include "analysis/ranks/collective_waits.h"
-
 #include "base/lower_bound.h"
 #include "base/memory.h"
 

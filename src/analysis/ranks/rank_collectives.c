@@ -9,9 +9,8 @@
 #include "analysis/shared/labels.h"
 #include "analysis/step_times/input_steps.h"
 #include "analysis/step_times/step_kinds.h"
-#include "base/hash.h"
-
 #include "base/clamped.h"
+#include "base/hash.h"
 #include "base/memory.h"
 #include "model/number_map.h"
 #include "table/bound.h"

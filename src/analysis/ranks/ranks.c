@@ -10,7 +10,6 @@
 #include "analysis/shared/labels.h"
 #include "analysis/shared/statistics.h"
 #include "analysis/step_times/step_kinds.h"
-
 #include "base/memory.h"
 
 #include <math.h>

@@ -6,7 +6,6 @@
 #include "analysis/analysis_context.h"
 #include "analysis/samples/sampled_stacks.h"
 #include "analysis/shared/python_places.h"
-
 #include "base/storage.h"
 #include "model/number_map.h"
 #include "table/bound.h"

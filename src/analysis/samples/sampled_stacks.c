@@ -7,7 +7,6 @@
 #include "analysis/analysis_context.h"
 #include "analysis/shared/labels.h"
 #include "analysis/shared/python_places.h"
-
 #include "base/merge_sort.h"
 #include "base/storage.h"
 #include "table/bound.h"

@@ -6,7 +6,6 @@
 
 #include "analysis/shared/python_places.h"
 #include "base/hash.h"
-
 #include "base/memory.h"
 #include "table/table.h"
 

@@ -6,7 +6,6 @@
 #include "analysis/analysis_context.h"
 #include "analysis/shared/intervals.h"
 #include "analysis/step_times/step_times.h"
-
 #include "base/clamped.h"
 #include "base/memory.h"
 #include "base/storage.h"

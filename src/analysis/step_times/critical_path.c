@@ -7,7 +7,6 @@
 #include "analysis/shared/labels.h"
 #include "analysis/step_times/critical_walk.h"
 #include "analysis/step_times/step_times.h"
-
 #include "base/clamped.h"
 #include "base/memory.h"
 #include "base/storage.h"

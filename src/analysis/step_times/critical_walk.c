@@ -7,7 +7,6 @@
 #include "analysis/analysis_context.h"
 #include "analysis/devices/device_names.h"
 #include "analysis/devices/stream_waits.h"
-
 #include "base/lower_bound.h"
 #include "base/memory.h"
 #include "base/merge_sort.h"

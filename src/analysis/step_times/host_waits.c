@@ -6,7 +6,6 @@
 #include "analysis/analysis_context.h"
 #include "analysis/shared/python_places.h"
 #include "analysis/step_times/step_kinds.h"
-
 #include "base/clamped.h"
 #include "base/memory.h"
 #include "pytorch/names.h"

@@ -5,7 +5,6 @@
 #include "analysis/step_times/input_steps.h"
 
 #include "analysis/step_times/step_kinds.h"
-
 #include "base/storage.h"
 
 #include <string.h>

@@ -7,7 +7,6 @@
 #include "analysis/shared/statistics.h"
 #include "analysis/step_times/phase_sweep.h"
 #include "analysis/step_times/step_kinds.h"
-
 #include "base/clamped.h"
 #include "base/memory.h"
 

@@ -7,7 +7,6 @@
 #include "analysis/devices/device_parts.h"
 #include "analysis/shared/labels.h"
 #include "analysis/step_times/step_times.h"
-
 #include "base/clamped.h"
 #include "base/storage.h"
 

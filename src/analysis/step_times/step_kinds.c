@@ -4,12 +4,12 @@
  */
 #include "analysis/step_times/step_kinds.h"
 
-#include <math.h>
-#include <string.h>
-
 #include "base/clamped.h"
 #include "base/storage.h"
 #include "base/units.h"
+
+#include <math.h>
+#include <string.h>
 
 /* ---- phases ---- */
 

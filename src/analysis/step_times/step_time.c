@@ -6,7 +6,6 @@
 #include "analysis/shared/labels.h"
 #include "analysis/shared/statistics.h"
 #include "analysis/step_times/step_kinds.h"
-
 #include "base/storage.h"
 
 #include <inttypes.h>

@@ -9,7 +9,6 @@
 #include "analysis/step_times/job_steps.h"
 #include "analysis/step_times/phase_sweep.h"
 #include "analysis/step_times/step_kinds.h"
-
 #include "base/clamped.h"
 #include "base/lower_bound.h"
 #include "base/memory.h"

@@ -7,7 +7,6 @@
 #include "analysis/shared/labels.h"
 #include "analysis/shared/statistics.h"
 #include "analysis/step_times/step_times.h"
-
 #include "base/storage.h"
 
 #include <math.h>

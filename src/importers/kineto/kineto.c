@@ -2,16 +2,15 @@
  *
  * kineto.c: the importer of traces of PyTorch's Kineto and of other Chrome traces (JSON, plain, gzip or zstd).
  */
+#include "base/archive_reader.h"
+#include "base/input_stream.h"
+#include "base/memory.h"
 #include "importers/find_importer.h"
 #include "importers/importer.h"
 #include "importers/kineto/kineto_import.h"
 #include "importers/kineto/kineto_set.h"
-#include "importers/stacks/speedscope.h"
-
-#include "base/archive_reader.h"
-#include "base/input_stream.h"
-#include "base/memory.h"
 #include "importers/kineto/kineto_utf16.h"
+#include "importers/stacks/speedscope.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -3,9 +3,8 @@
  * kineto_args.c: args of spans: inputs of operators in the form that our own recordings have them (docs/file-format.md), launches of
  * kernels, and everything else as facts of the span.
  */
-#include "importers/kineto/kineto_import.h"
-
 #include "base/memory.h"
+#include "importers/kineto/kineto_import.h"
 #include "model/launch_config.h"
 #include "model/step_facts.h"
 #include "pytorch/names.h"

@@ -3,10 +3,9 @@
  * kineto_async.c: asynchronous events (b and e, until 2014 S and F) in pairs as spans. What belongs together has one category and one id,
  * whatever threads it began and ended in; within that, what began last ends first. A category of a process has tracks of its own.
  */
-#include "importers/kineto/kineto_import.h"
-
 #include "base/hash.h"
 #include "base/merge_sort.h"
+#include "importers/kineto/kineto_import.h"
 
 #include <stdlib.h>
 #include <string.h>

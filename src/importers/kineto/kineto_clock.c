@@ -7,13 +7,12 @@
  *
  * Launches and works are sampled by the hash of the number that they share, so that both are kept or none.
  */
-#include "importers/kineto/kineto_import.h"
-
 #include "base/hash.h"
 #include "base/lower_bound.h"
 #include "base/merge_sort.h"
 #include "base/storage.h"
 #include "base/units.h"
+#include "importers/kineto/kineto_import.h"
 #include "model/launches.h"
 
 #include <inttypes.h>

@@ -4,10 +4,10 @@
  * does not nest in the first one goes to the next, where it may be alone.
  */
 #include "importers/kineto/kineto_deliver.h"
-#include "importers/kineto/kineto_stage.h"
 
 #include "base/memory.h"
 #include "base/merge_sort.h"
+#include "importers/kineto/kineto_stage.h"
 #include "importers/stacks/stack_frames.h"
 #include "model/launches.h"
 

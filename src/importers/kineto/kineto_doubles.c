@@ -5,10 +5,10 @@
  * are asked, too.
  */
 #include "importers/kineto/kineto_doubles.h"
-#include "importers/kineto/kineto_deliver.h"
-#include "importers/kineto/kineto_stage.h"
 
 #include "base/merge_sort.h"
+#include "importers/kineto/kineto_deliver.h"
+#include "importers/kineto/kineto_stage.h"
 
 #include <math.h>
 #include <string.h>

@@ -3,9 +3,9 @@
  * kineto_event.c: see kineto_event.h. The text of an event is gone through once; values are slices of it, lists are only measured.
  */
 #include "importers/kineto/kineto_event.h"
-#include "importers/kineto/kineto_keys.h"
 
 #include "importers/kineto/kineto_bytes.h"
+#include "importers/kineto/kineto_keys.h"
 
 #include <assert.h>
 #include <string.h>

@@ -3,7 +3,6 @@
  * kineto_events.c: stages events by their phase ("ph"): spans, begins and ends, instants, allocations, counters, flows.
  */
 #include "importers/kineto/kineto_import.h"
-
 #include "model/launches.h"
 
 #include <stepscope/stepscope.h>

@@ -2,14 +2,13 @@
  *
  * kineto_finish.c: a staged file into the model: which processes it is of, its tracks in a fixed order, and then what refers to spans.
  */
-#include "importers/kineto/kineto_import.h"
-
 #include "base/compare_numbers.h"
 #include "base/memory.h"
 #include "base/merge_sort.h"
 #include "importers/kineto/kineto_deliver.h"
 #include "importers/kineto/kineto_doubles.h"
 #include "importers/kineto/kineto_frames.h"
+#include "importers/kineto/kineto_import.h"
 #include "importers/kineto/kineto_rows.h"
 #include "model/number_map.h"
 

@@ -5,9 +5,8 @@
  * as clocks of devices are not quite those of the host. From forward to backward and from launch to work no flow leaves its process: ranks in
  * one file count alike.
  */
-#include "importers/kineto/kineto_import.h"
-
 #include "base/merge_sort.h"
+#include "importers/kineto/kineto_import.h"
 #include "importers/kineto/kineto_rows.h"
 
 #include <stdlib.h>

@@ -4,10 +4,10 @@
  * and ends in one (__exit__) that began in it. What else crosses is left to kineto_deliver.c.
  */
 #include "importers/kineto/kineto_frames.h"
-#include "importers/kineto/kineto_deliver.h"
-#include "importers/kineto/kineto_stage.h"
 
 #include "base/memory.h"
+#include "importers/kineto/kineto_deliver.h"
+#include "importers/kineto/kineto_stage.h"
 
 #include <stdio.h>
 #include <stdlib.h>

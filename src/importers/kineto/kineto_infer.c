@@ -4,11 +4,10 @@
  * says nothing, as in inference, an annotation or module that comes again and again and takes most of the time is a step. What is found
  * is put among the staged spans, before they are delivered.
  */
-#include "importers/kineto/kineto_import.h"
-
 #include "base/memory.h"
 #include "base/merge_sort.h"
 #include "importers/kineto/kineto_deliver.h"
+#include "importers/kineto/kineto_import.h"
 #include "importers/kineto/kineto_phases.h"
 #include "importers/kineto/kineto_tokens.h"
 #include "model/inference.h"

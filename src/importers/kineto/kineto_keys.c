@@ -3,9 +3,9 @@
  * kineto_keys.c: the keys of events and of their args, as PyTorch's versions write them.
  */
 #include "importers/kineto/kineto_keys.h"
-#include "importers/kineto/kineto_event.h"
 
 #include "base/lower_bound.h"
+#include "importers/kineto/kineto_event.h"
 
 #include <string.h>
 

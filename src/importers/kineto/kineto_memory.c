@@ -3,10 +3,9 @@
  * kineto_memory.c: allocations of a trace. Those of 2021 and before have sizes but no addresses: there a release is taken to be of the newest
  * allocation of its size that is still there, and each gets an address of its own.
  */
-#include "importers/kineto/kineto_import.h"
-
 #include "base/hash.h"
 #include "base/merge_sort.h"
+#include "importers/kineto/kineto_import.h"
 #include "model/number_map.h"
 
 #include <stdio.h>

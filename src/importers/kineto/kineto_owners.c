@@ -5,12 +5,11 @@
  * "[TP01] 4711"), or as many devices as processes that launch are taken in the order of their numbers, as launchers of ranks start them, and it
  * is said.
  */
-#include "importers/kineto/kineto_import.h"
-
 #include "base/compare_numbers.h"
 #include "base/lower_bound.h"
 #include "base/memory.h"
 #include "base/merge_sort.h"
+#include "importers/kineto/kineto_import.h"
 #include "model/number_map.h"
 
 #include <stdlib.h>

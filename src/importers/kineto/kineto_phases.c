@@ -4,9 +4,9 @@
  * has the phases of one without; a forward begins with its first operator, deep inside of calls that end before it does.
  */
 #include "importers/kineto/kineto_phases.h"
-#include "importers/kineto/kineto_tokens.h"
 
 #include "base/lower_bound.h"
+#include "importers/kineto/kineto_tokens.h"
 #include "model/inference.h"
 
 #include <string.h>

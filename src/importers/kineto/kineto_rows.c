@@ -3,9 +3,9 @@
  * kineto_rows.c: which span was open when something happened: one way through the rows of a track, with the spots on it sorted by time.
  */
 #include "importers/kineto/kineto_rows.h"
-#include "importers/kineto/kineto_stage.h"
 
 #include "base/merge_sort.h"
+#include "importers/kineto/kineto_stage.h"
 
 static int compare_spots(const void *left, const void *right)
 {

@@ -2,12 +2,11 @@
  *
  * kineto_steps.c: steps of the profiler's schedule, ProfilerStep#N, and those that were inferred, as steps of the model.
  */
-#include "importers/kineto/kineto_import.h"
-
 #include "base/lower_bound.h"
 #include "base/memory.h"
 #include "base/merge_sort.h"
 #include "importers/kineto/kineto_deliver.h"
+#include "importers/kineto/kineto_import.h"
 #include "model/step_facts.h"
 
 #include <stdlib.h>

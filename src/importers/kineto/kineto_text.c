@@ -3,10 +3,10 @@
  * kineto_text.c: see kineto_text.h.
  */
 #include "importers/kineto/kineto_text.h"
-#include "importers/kineto/kineto_utf16.h"
 
 #include "base/memory.h"
 #include "importers/kineto/kineto_bytes.h"
+#include "importers/kineto/kineto_utf16.h"
 
 #include <stdlib.h>
 #include <string.h>

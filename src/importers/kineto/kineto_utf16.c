@@ -3,9 +3,9 @@
  * kineto_utf16.c: traces that went through a Windows shell are UTF-16; they are read as UTF-8.
  */
 #include "importers/kineto/kineto_utf16.h"
-#include "importers/kineto/kineto_text.h"
 
 #include "base/utf8.h"
+#include "importers/kineto/kineto_text.h"
 
 #include <string.h>
 

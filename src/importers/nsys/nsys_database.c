@@ -4,9 +4,8 @@
  * created beside it; its schema may not call functions; views and virtual tables are not read, triggers cannot run; no extension is
  * loaded. SQLite may take 256 MiB. Columns are chosen by name, because versions of nsys have different ones.
  */
-#include "importers/nsys/nsys.h"
-
 #include "base/utf8.h"
+#include "importers/nsys/nsys.h"
 #include "importers/text_lines.h"
 
 #include <stdio.h>

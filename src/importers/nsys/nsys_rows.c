@@ -3,9 +3,8 @@
  * nsys_rows.c: rows of an export of nsys as staged spans, with the names that Kineto gives the same things, so that all that is known of
  * names of copies, calls and kernels holds here, too.
  */
-#include "importers/nsys/nsys.h"
-
 #include "base/memory.h"
+#include "importers/nsys/nsys.h"
 #include "model/launch_config.h"
 
 #include <ctype.h>

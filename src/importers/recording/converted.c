@@ -5,11 +5,10 @@
  */
 #include "importers/recording/converted.h"
 
-#include "importers/importer.h"
-#include "importers/text_lines.h"
-
 #include "base/memory.h"
 #include "format/segment.h"
+#include "importers/importer.h"
+#include "importers/text_lines.h"
 #include "model/model_tables.h"
 #include "model/pieces.h"
 

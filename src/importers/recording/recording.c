@@ -4,26 +4,26 @@
  * that reads every process's segments in order and delivers their events to the model.
  */
 #include "importers/recording/recording.h"
+
+#include "base/text.h"
+#include "importers/importer.h"
 #include "importers/recording/recording_facts.h"
+#include "importers/recording/recording_files.h"
 #include "importers/recording/recording_groups.h"
 #include "importers/recording/recording_ledger.h"
 #include "importers/recording/recording_losses.h"
+#include "importers/recording/recording_order.h"
+#include "importers/recording/recording_processes.h"
+#include "importers/recording/recording_sessions.h"
 #include "importers/recording/recording_steps.h"
 #include "importers/recording/recording_stream.h"
+#include "importers/recording/recording_survey.h"
 
 #include <assert.h>
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
-
-#include "base/text.h"
-#include "importers/importer.h"
-#include "importers/recording/recording_files.h"
-#include "importers/recording/recording_order.h"
-#include "importers/recording/recording_processes.h"
-#include "importers/recording/recording_sessions.h"
-#include "importers/recording/recording_survey.h"
 
 static void second_pass(struct recording *recording)
 {

@@ -5,12 +5,12 @@
  */
 #include "importers/recording/recording_clock.h"
 
-#include <stdlib.h>
-#include <string.h>
-
 #include "base/compare_numbers.h"
 #include "base/memory.h"
 #include "base/merge_sort.h"
+
+#include <stdlib.h>
+#include <string.h>
 
 #define SLOPE_SHIFT 40
 #define WIDE_WINDOW 10                        /* times the median */

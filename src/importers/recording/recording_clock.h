@@ -6,10 +6,9 @@
 #ifndef IMPORTERS_RECORDING_RECORDING_CLOCK_H
 #define IMPORTERS_RECORDING_RECORDING_CLOCK_H
 
-#include <assert.h>
-
 #include "model/model.h"
 
+#include <assert.h>
 #include <stepscope/format.h>
 
 __extension__ typedef unsigned __int128 wide_uint; /* a scalar: products of two 64-bit numbers */

@@ -2,16 +2,17 @@
  *
  * What is no begin, end or step: symbols, marks, values, memory, complete spans and what belongs to them, samples, facts.
  */
-#include <string.h>
+#include "importers/recording/recording_facts.h"
 
 #include "base/memory.h"
 #include "importers/recording/recording.h"
-#include "importers/recording/recording_facts.h"
 #include "importers/recording/recording_frames.h"
 #include "importers/recording/recording_links.h"
 #include "importers/recording/recording_losses.h"
 #include "importers/recording/recording_stream.h"
 #include "pytorch/names.h"
+
+#include <string.h>
 
 /* ---- blocks ---- */
 

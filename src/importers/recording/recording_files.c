@@ -4,6 +4,12 @@
  */
 #include "importers/recording/recording_files.h"
 
+#include "base/memory.h"
+#include "base/text.h"
+#include "format/fold.h"
+#include "importers/find_importer.h"
+#include "importers/recording/converted.h"
+
 #include <dirent.h>
 #include <errno.h>
 #include <inttypes.h>
@@ -12,12 +18,6 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
-
-#include "base/memory.h"
-#include "base/text.h"
-#include "format/fold.h"
-#include "importers/find_importer.h"
-#include "importers/recording/converted.h"
 
 #define MAX_FILES 1000000u
 

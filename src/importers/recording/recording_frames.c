@@ -3,11 +3,12 @@
  * recording_frames.c: stacks of Python: a symbol of kind FRAME is a frame and names its caller's; a BEGIN names the innermost one. Symbols
  * may come in any order, so a stack is put together when it is used.
  */
-#include <string.h>
+#include "importers/recording/recording_frames.h"
 
 #include "base/memory.h"
 #include "importers/recording/recording.h"
-#include "importers/recording/recording_frames.h"
+
+#include <string.h>
 
 #define DEEPEST 4096u         /* frames of a stack */
 #define MOST_AROUND 64u       /* spans that lie between two records */

@@ -4,8 +4,8 @@
  * (process_group_thread.TID). What they execute gets the arguments that torch.profiler gives to collectives.
  */
 #include "importers/recording/recording_groups.h"
-#include "importers/recording/recording.h"
 
+#include "importers/recording/recording.h"
 #include "pytorch/names.h"
 
 #include <inttypes.h>

@@ -2,12 +2,13 @@
  *
  * What is wrong with a recording, in sentences: drops, damage, cut tails, killed processes, clocks.
  */
+#include "importers/recording/recording_ledger.h"
+
+#include "importers/recording/recording.h"
+
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
-
-#include "importers/recording/recording.h"
-#include "importers/recording/recording_ledger.h"
 
 static const char *const event_names[STEPSCOPE_EVENT_TYPES] = {
 	"other", "begin", "end",  "switch", "mark",     "value", "alloc", "free",

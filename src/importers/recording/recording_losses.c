@@ -4,6 +4,7 @@
  * it is found out when the first of it was, as far as that is certain.
  */
 #include "importers/recording/recording_losses.h"
+
 #include "importers/recording/recording.h"
 
 #include <stepscope/stepscope.h>

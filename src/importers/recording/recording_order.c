@@ -4,12 +4,12 @@
  */
 #include "importers/recording/recording_order.h"
 
+#include "base/memory.h"
+#include "base/merge_sort.h"
+
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-
-#include "base/memory.h"
-#include "base/merge_sort.h"
 
 static int role_order(uint32_t role)
 {

@@ -4,15 +4,15 @@
  */
 #include "importers/recording/recording_sessions.h"
 
-#include <stdlib.h>
-#include <string.h>
-
 #include "base/memory.h"
 #include "importers/recording/recording_facts.h"
 #include "importers/recording/recording_ledger.h"
 #include "importers/recording/recording_links.h"
 #include "importers/recording/recording_losses.h"
 #include "importers/recording/recording_stream.h"
+
+#include <stdlib.h>
+#include <string.h>
 
 void recording_open_session(struct recorded_session *session)
 {

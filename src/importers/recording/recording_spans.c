@@ -4,10 +4,10 @@
  */
 #include "importers/recording/recording_spans.h"
 
-#include <stdlib.h>
-
 #include "base/memory.h"
 #include "base/merge_sort.h"
+
+#include <stdlib.h>
 
 uint32_t span_queue_add(struct span_queue *queue, const struct queued_span *span)
 {

@@ -3,10 +3,9 @@
  * recording_step_numbers.c: which numbers steps have that the program did not mark, where those before them were removed again: the program
  * counted them while it ran, and each COUNTED stands beside the end of a step.
  */
-#include "importers/recording/recording_torch_scan.h"
-
 #include "base/lower_bound.h"
 #include "base/memory.h"
+#include "importers/recording/recording_torch_scan.h"
 
 #include <stdlib.h>
 

@@ -2,20 +2,20 @@
  *
  * Steps: what was captured in each, and under a filter the stretches of time to load.
  */
-#include <inttypes.h>
-#include <stdlib.h>
-#include <string.h>
+#include "importers/recording/recording_steps.h"
 
 #include "base/lower_bound.h"
 #include "base/memory.h"
 #include "base/merge_sort.h"
 #include "importers/recording/recording_facts.h"
 #include "importers/recording/recording_files.h"
-#include "importers/recording/recording_steps.h"
 #include "importers/recording/recording_stream.h"
 #include "importers/recording/recording_torch.h"
 
+#include <inttypes.h>
+#include <stdlib.h>
 #include <stepscope/stepscope.h>
+#include <string.h>
 
 void recording_note_capture(struct recorded_process *process, int64_t time_ns, const struct segment_event *event)
 {

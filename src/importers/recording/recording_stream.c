@@ -3,8 +3,7 @@
  * The events of a stream become spans and steps of its track. This mirrors what the recorder knows: its stack of open spans,
  * with the rules of enum stepscope_end, kept whole over dropped events (GAP), rotation and damage.
  */
-#include <stdlib.h>
-#include <string.h>
+#include "importers/recording/recording_stream.h"
 
 #include "base/memory.h"
 #include "importers/recording/recording_facts.h"
@@ -12,9 +11,10 @@
 #include "importers/recording/recording_links.h"
 #include "importers/recording/recording_losses.h"
 #include "importers/recording/recording_steps.h"
-#include "importers/recording/recording_stream.h"
 
+#include <stdlib.h>
 #include <stepscope/stepscope.h>
+#include <string.h>
 
 #define MAX_LEVELS 10000u
 #define MAX_ABOVE 1024u /* levels that an END looks beneath; no program has more */

@@ -4,12 +4,12 @@
  */
 #include "importers/recording/recording_survey.h"
 
-#include <string.h>
-
 #include "base/memory.h"
 #include "format/own_facts.h"
 #include "importers/recording/recording_files.h"
 #include "importers/recording/recording_stream.h"
+
+#include <string.h>
 
 static uint32_t find_recorded_process(struct recording *recording, const struct recorded_file *file)
 {

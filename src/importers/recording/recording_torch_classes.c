@@ -2,9 +2,8 @@
  *
  * recording_torch_classes.c: what a record says about a training, by the kind and the text of its symbol, which is looked at once.
  */
-#include "importers/recording/recording_torch_scan.h"
-
 #include "base/memory.h"
+#include "importers/recording/recording_torch_scan.h"
 #include "pytorch/names.h"
 
 #include <stdlib.h>

@@ -2,9 +2,8 @@
  *
  * recording_torch_noted.c: stretches that the recorder noted while it recorded no operators (STEPSCOPE_STEP_TRAINING), as records.
  */
-#include "importers/recording/recording_torch_scan.h"
-
 #include "base/memory.h"
+#include "importers/recording/recording_torch_scan.h"
 
 #include <stepscope/stepscope.h>
 

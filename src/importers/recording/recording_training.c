@@ -3,10 +3,9 @@
  * recording_training.c: after all files: infers steps and phases from what recording_torch.c noted, and leaves them in the streams of the
  * threads that train, with what is uncertain about them in the ledger.
  */
-#include "importers/recording/recording_torch_scan.h"
-
 #include "base/lower_bound.h"
 #include "base/memory.h"
+#include "importers/recording/recording_torch_scan.h"
 #include "model/inference.h"
 
 #include <inttypes.h>

@@ -4,10 +4,10 @@
  * tick are then told apart by their order. Times are local ones of a machine whose zone the file does not say.
  */
 #include "importers/smi/nvidia_smi.h"
-#include "importers/importer.h"
-#include "importers/text_lines.h"
 
 #include "base/memory.h"
+#include "importers/importer.h"
+#include "importers/text_lines.h"
 #include "model/number_map.h"
 
 #include <dirent.h>

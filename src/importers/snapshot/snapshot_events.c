@@ -6,9 +6,8 @@
  * Events are the last ones of a ring, so memory may be older than they are. What is freed without having been allocated, and what is
  * alive in the segments without an allocation, was there before: it is found, at the first instant of all.
  */
-#include "importers/snapshot/snapshot.h"
-
 #include "base/memory.h"
+#include "importers/snapshot/snapshot.h"
 
 #include <inttypes.h>
 #include <stdio.h>

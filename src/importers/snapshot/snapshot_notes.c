@@ -3,10 +3,9 @@
  * snapshot_notes.c: what the program was doing, where the snapshot says it (external_annotations: record_function(), ProfilerStep#N,
  * Optimizer.step): begins and ends by device, of all threads in one list, so an end belongs to the newest begin of its name.
  */
-#include "importers/snapshot/snapshot.h"
-
 #include "base/memory.h"
 #include "base/merge_sort.h"
+#include "importers/snapshot/snapshot.h"
 
 #include <stdlib.h>
 #include <stepscope/format.h>

@@ -6,10 +6,9 @@
  * Of stacks those frames are kept that say who asked for memory: lines of Python, operators (at::_ops::NAME::call is aten::NAME), nodes of
  * a backward (torch::autograd::generated::NAME::apply is NAME). Where there is none of these, the innermost one outside of the allocator.
  */
-#include "importers/snapshot/snapshot.h"
-
 #include "base/hash.h"
 #include "base/memory.h"
+#include "importers/snapshot/snapshot.h"
 
 #include <stdlib.h>
 #include <stepscope/stepscope.h>

@@ -2,9 +2,8 @@
  *
  * speedscope_frames.c: the frames that profiles share, and the stacks made of their numbers. See speedscope.h.
  */
-#include "importers/stacks/speedscope.h"
-
 #include "base/memory.h"
+#include "importers/stacks/speedscope.h"
 
 #include <stdio.h>
 #include <stdlib.h>

@@ -2,9 +2,8 @@
  *
  * speedscope_json.c: pieces of speedscope's JSON: keys, elements, numbers, texts. See speedscope.h.
  */
-#include "importers/stacks/speedscope.h"
-
 #include "importers/kineto/kineto_value.h"
+#include "importers/stacks/speedscope.h"
 
 #include <math.h>
 #include <stdlib.h>

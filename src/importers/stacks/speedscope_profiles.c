@@ -2,9 +2,8 @@
  *
  * speedscope_profiles.c: one profile after the other, sampled or evented. See speedscope.h.
  */
-#include "importers/stacks/speedscope.h"
-
 #include "base/memory.h"
+#include "importers/stacks/speedscope.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -2,10 +2,9 @@
  *
  * compare_benchmark.c: the new side's numbers for github-action-benchmark. One of its files has one direction, so there are two.
  */
-#include "output/compare/compare_outputs.h"
-
 #include "base/json_write.h"
 #include "base/units.h"
+#include "output/compare/compare_outputs.h"
 
 #include <math.h>
 #include <string.h>

@@ -4,7 +4,6 @@
  * what the comparison found.
  */
 #include "output/compare/compare_outputs.h"
-
 #include "output/text/cells.h"
 
 #include <string.h>

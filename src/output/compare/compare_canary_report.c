@@ -3,9 +3,8 @@
  * compare_canary_report.c: limits and what came of them as rlhf-canary's ComparisonReport, for programs that read that. Its keys, names of
  * checks and units; what is different is in docs/commands/compare.md: medians, intervals, and that no answer is no pass.
  */
-#include "output/compare/compare_outputs.h"
-
 #include "base/json_write.h"
+#include "output/compare/compare_outputs.h"
 
 #include <string.h>
 

@@ -4,7 +4,6 @@
  * errors and ten warnings of a step: the rest is said to be there.
  */
 #include "output/compare/compare_outputs.h"
-
 #include "output/compare/comparison_text.h"
 #include "output/text/escape.h"
 

@@ -4,7 +4,6 @@
  * read. tests/data/junit.xsd says which.
  */
 #include "output/compare/compare_outputs.h"
-
 #include "output/compare/comparison_text.h"
 #include "output/text/escape.h"
 

@@ -3,10 +3,9 @@
  * compare_markdown.c: a comparison as GitHub's Markdown. What must be there comes first; rows of the tables behind it are added as
  * long as there is room.
  */
-#include "output/compare/compare_outputs.h"
-
 #include "base/demangle.h"
 #include "base/units.h"
+#include "output/compare/compare_outputs.h"
 #include "output/compare/comparison_text.h"
 #include "output/text/escape.h"
 

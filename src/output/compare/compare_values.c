@@ -2,9 +2,8 @@
  *
  * compare_values.c: cells of a comparison as people read them, for all its outputs.
  */
-#include "output/compare/compare_outputs.h"
-
 #include "base/units.h"
+#include "output/compare/compare_outputs.h"
 
 #include <math.h>
 

@@ -4,10 +4,9 @@
  */
 #include "output/compare/comparison_text.h"
 
+#include "base/units.h"
 #include "output/compare/compare_outputs.h"
 #include "output/text/cells.h"
-
-#include "base/units.h"
 
 #include <math.h>
 #include <stdio.h>

@@ -5,7 +5,6 @@
 #include "output/export/codec.h"
 
 #include <isa-l/igzip_lib.h>
-
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>

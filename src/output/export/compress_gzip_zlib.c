@@ -4,10 +4,9 @@
  */
 #include "output/export/codec.h"
 
-#include <zlib.h>
-
 #include <stdint.h>
 #include <stdlib.h>
+#include <zlib.h>
 
 #define OUT_BYTES ((size_t)256 * 1024)
 

@@ -4,9 +4,8 @@
  */
 #include "output/export/codec.h"
 
-#include <zstd.h>
-
 #include <stdlib.h>
+#include <zstd.h>
 
 #define OUT_BYTES ((size_t)256 * 1024)
 

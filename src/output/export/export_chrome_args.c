@@ -2,12 +2,11 @@
  *
  * export_chrome_args.c: args of spans that have any beyond an External id, and the flow events of their links.
  */
-#include "output/export/export_chrome.h"
-
 #include "model/launch_config.h"
 #include "model/launches.h"
 #include "model/operator_inputs.h"
 #include "model/step_facts.h"
+#include "output/export/export_chrome.h"
 #include "output/export/export_number.h"
 #include "pytorch/names.h"
 #include "pytorch/types.h"

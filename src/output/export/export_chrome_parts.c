@@ -3,11 +3,10 @@
  * export_chrome_parts.c: what stands around the spans: the envelope (metadata first: HTA stops reading at traceEvents),
  * names of processes and threads, values, marks, memory, and the markers that the TensorBoard plugin looks for at the end.
  */
-#include "output/export/export_chrome.h"
-
 #include "analysis/operators/torch_trace.h"
 #include "base/json_read.h"
 #include "base/json_write.h"
+#include "output/export/export_chrome.h"
 #include "output/export/export_number.h"
 #include "stepscope/stepscope.h"
 

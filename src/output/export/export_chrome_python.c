@@ -4,11 +4,10 @@
  * one each lies in. A module's id is its External id; those of reconstructed functions follow behind the numbers of all spans and of memory,
  * so that "Ev Idx" (one lower) is a number of its own everywhere.
  */
-#include "output/export/export_chrome.h"
-
 #include "analysis/shared/python_places.h"
 #include "base/lower_bound.h"
 #include "base/memory.h"
+#include "output/export/export_chrome.h"
 #include "output/export/export_number.h"
 #include "output/export/export_python.h"
 

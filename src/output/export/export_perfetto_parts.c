@@ -3,10 +3,9 @@
  * export_perfetto_parts.c: clock, descriptors, and everything that is no span. These packets are of one sequence with
  * absolute times and names written out, so they need no state.
  */
-#include "output/export/export_perfetto.h"
-
 #include "base/hash.h"
 #include "base/text.h"
+#include "output/export/export_perfetto.h"
 
 #include <inttypes.h>
 #include <math.h>

@@ -3,12 +3,11 @@
  * export_selection.c: the steps to write. A step is chosen as the time from its beginning to its end (--steps) or to the
  * next step's beginning (--max-mb), in its process and on all of that process's tracks.
  */
-#include "output/export/export_common.h"
-
 #include "analysis/step_times/step_times.h"
 #include "base/compare_numbers.h"
 #include "base/lower_bound.h"
 #include "base/memory.h"
+#include "output/export/export_common.h"
 
 #include <stdlib.h>
 

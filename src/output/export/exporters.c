@@ -2,9 +2,8 @@
  *
  * exporters.c: the table of formats. A new one is its file, its line here and its line in meson.build.
  */
-#include "output/export/exporter.h"
-
 #include "output/export/compress.h"
+#include "output/export/exporter.h"
 
 #include <stdio.h>
 #include <string.h>

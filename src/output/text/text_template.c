@@ -3,10 +3,9 @@
  * text_template.c: one line of a report from a template and a row of a table. The template is ours, never the
  * user's: an unknown column is an assert.
  */
-#include "output/text/text.h"
-
 #include "base/demangle.h"
 #include "output/text/cells.h"
+#include "output/text/text.h"
 
 #include <assert.h>
 #include <stdio.h>

@@ -3,11 +3,10 @@
  * validate_pairs.c: rules that compare events with each other. They are kept in short records per kind and sorted at the
  * end, since files are not in order of time.
  */
-#include "output/validate/validate_chrome.h"
-
 #include "base/hash.h"
 #include "base/lower_bound.h"
 #include "base/memory.h"
+#include "output/validate/validate_chrome.h"
 
 #include <stdlib.h>
 #include <string.h>

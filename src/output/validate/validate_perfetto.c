@@ -3,13 +3,12 @@
  * validate_perfetto.c: walks the packets of a Perfetto trace and checks what the trace processor would have to skip:
  * wire types, interned names, states of sequences, descriptors, nesting of slices. One packet is in memory at a time.
  */
-#include "output/validate/validate.h"
-
 #include "base/hash.h"
 #include "base/input_stream.h"
 #include "base/memory.h"
 #include "model/number_map.h"
 #include "output/export/export_perfetto.h"
+#include "output/validate/validate.h"
 
 #include <inttypes.h>
 #include <stdio.h>

@@ -3,17 +3,16 @@
  * That no two different inputs of operators are taken for the same: sizes that are powers of two, small ones, and values that differ in
  * their highest bits are what a weak hash would confuse.
  */
+#include "agents/torch/inputs_layout.h"
+#include "recorder/emit.h"
+
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
-
-#include <cmocka.h>
-
 #include <string.h>
 
-#include "agents/torch/inputs_layout.h"
-#include "recorder/emit.h"
+#include <cmocka.h>
 
 #define TENSOR 1
 #define INT 2

@@ -3,16 +3,15 @@
  * test_inputs_probe.c: where a PyTorch keeps sizes and keys is found also where its tensors end before the words that are looked at do, and
  * what lies behind them in memory fits by chance.
  */
+#include "agents/torch/inputs_layout.h"
+
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
-
-#include <cmocka.h>
-
 #include <string.h>
 
-#include "agents/torch/inputs_layout.h"
+#include <cmocka.h>
 
 #define TENSORS 5
 #define TENSOR_TAG 1

@@ -3,16 +3,16 @@
  * test_lean.c: what PyTorch does in a shorter way with us is the same, and is left alone where anything is not as known. Each test is a
  * process of its own, since calls are led for good.
  */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
+#include "agents/torch/lean_tls.h"
+#include "fake_observers.h"
 
 #include <dlfcn.h>
 #include <linux/filter.h>
 #include <linux/seccomp.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/prctl.h>
@@ -20,8 +20,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "agents/torch/lean_tls.h"
-#include "fake_observers.h"
+#include <cmocka.h>
 
 static struct {
 	enum fake_kind *kind;

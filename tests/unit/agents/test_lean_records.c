@@ -3,13 +3,13 @@
  * test_lean_records.c: our observer is told the same with lean records as with those of a PyTorch that we made, another one misses nothing, and a
  * PyTorch that is not as known is left alone. Each test is a process of its own, since calls are led for good.
  */
+#include "agents/torch/lean.h"
+#include "fake_records.h"
+
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
-
-#include <cmocka.h>
-
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -17,8 +17,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "agents/torch/lean.h"
-#include "fake_records.h"
+#include <cmocka.h>
 
 static struct torch_entry entry;
 static struct torch_layout layout;

@@ -2,18 +2,17 @@
  *
  * test_open.c: what is open in a thread, and what ends in another one meanwhile: with real threads, also under ThreadSanitizer.
  */
+#include "agents/torch/thread.h"
+
+#include <pthread.h>
+#include <sched.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
-
-#include <cmocka.h>
-
-#include <pthread.h>
-#include <sched.h>
 #include <string.h>
 
-#include "agents/torch/thread.h"
+#include <cmocka.h>
 
 #define OWNERS 3
 #define ENDERS 2

@@ -2,16 +2,15 @@
  *
  * Steps counted while they happen: loops as people write them, as what they tell, and how many steps had ended at each of their steps.
  */
+#include "agents/torch/count.h"
+
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
-
-#include <cmocka.h>
-
 #include <string.h>
 
-#include "agents/torch/count.h"
+#include <cmocka.h>
 
 static struct step_count count;
 static unsigned ended;

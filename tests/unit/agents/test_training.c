@@ -2,19 +2,18 @@
  *
  * What the observer's count of steps does when the program forks: with real threads and real forks.
  */
+#include "agents/torch/training.h"
+#include "agents/torch/training_count.h"
+
+#include <pthread.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
-
-#include <cmocka.h>
-
-#include <pthread.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "agents/torch/training.h"
-#include "agents/torch/training_count.h"
+#include <cmocka.h>
 
 #define FORKS 200
 

@@ -3,18 +3,17 @@
  * Promises that the tables of all analyses keep, for a run made by hand and for an empty one: each column is defined, and columns of
  * one name mean one thing.
  */
+#include "computed.h"
+#include "hand_model.h"
+
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
-
-#include <cmocka.h>
-
-#include "computed.h"
-#include "hand_model.h"
-
 #include <stdio.h>
 #include <string.h>
+
+#include <cmocka.h>
 
 static void every_table_keeps_its_promises(void **state)
 {

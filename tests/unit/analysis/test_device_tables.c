@@ -3,13 +3,6 @@
  * Tables of a device, of a run made by hand (device_model.h), against numbers worked out on paper. Every table must keep its columns'
  * promises.
  */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
-
 #include "analysis/devices/device_names.h"
 #include "analysis/devices/device_peaks.h"
 #include "analysis/shared/intervals.h"
@@ -17,8 +10,14 @@
 #include "device_model.h"
 
 #include <math.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
 #include <stepscope/format.h>
 #include <string.h>
+
+#include <cmocka.h>
 
 static void check(const struct table *table, int row, const char *column, double expected)
 {

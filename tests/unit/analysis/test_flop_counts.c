@@ -2,17 +2,16 @@
  *
  * test_flop_counts.c: floating point operations in the tables of operations, steps and modules, where not all operators have sizes.
  */
+#include "analysis/analysis_context.h"
+#include "analysis/operators/flop_likeness.h"
+
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <string.h>
 
 #include <cmocka.h>
-
-#include "analysis/analysis_context.h"
-#include "analysis/operators/flop_likeness.h"
-
-#include <string.h>
 
 #define SIZES "[2, 3] [3, 5]" /* of a product that takes 60 */
 

@@ -2,14 +2,14 @@
  *
  * test_flops.c: formulas against numbers worked out by hand, those of a GPU's operators above all, which no test here can run.
  */
+#include "analysis/operators/flops.h"
+
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
 
 #include <cmocka.h>
-
-#include "analysis/operators/flops.h"
 
 static struct model model;
 static struct flops flops;

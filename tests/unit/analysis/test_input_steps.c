@@ -3,18 +3,17 @@
  * test_input_steps.c: runs in which PyTorch was asked for inputs in a part of the steps with operators: floating point operations of the others, and
  * tables that are split by inputs.
  */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
-
 #include "analysis/analysis_context.h"
 #include "analysis/operators/flop_likeness.h"
 #include "near.h"
 
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
 #include <string.h>
+
+#include <cmocka.h>
 
 #define SMALL "[2, 3] [3, 5]" /* a product that takes 60 */
 #define LARGE "[4, 3] [3, 5]" /* 120 */

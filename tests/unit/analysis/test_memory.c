@@ -2,20 +2,19 @@
  *
  * Memory: which free belongs to which allocation, what an allocation is for, levels, growth.
  */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
-
 #include "analysis/analysis_context.h"
 #include "analysis/memory/growth.h"
 #include "analysis/memory/memory_pool.h"
 #include "model/memory_births.h"
 #include "model/model.h"
 
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
 #include <stepscope/stepscope.h>
+
+#include <cmocka.h>
 
 static struct model model;
 static int64_t now;

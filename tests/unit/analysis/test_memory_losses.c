@@ -2,20 +2,19 @@
  *
  * Allocations and frees that are missing: since when a recording does not know what is alive, and that nothing is told of it from then on.
  */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
-
-#include <stepscope/stepscope.h>
-#include <string.h>
-
 #include "analysis/analysis_context.h"
 #include "analysis/memory/memory_pool.h"
 #include "importers/recording/recording.h"
 #include "segment_builder.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stepscope/stepscope.h>
+#include <string.h>
+
+#include <cmocka.h>
 
 #define MAIN 1
 #define OTHER 2

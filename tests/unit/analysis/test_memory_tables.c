@@ -2,19 +2,18 @@
  *
  * The tables of memory against numbers worked out on paper: peaks, growth, selected steps and absurd sizes.
  */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
-
 #include "computed.h"
 #include "hand_model.h"
 #include "near.h"
 
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
 #include <stepscope/format.h>
 #include <stepscope/stepscope.h>
+
+#include <cmocka.h>
 
 static void memory_has_its_peak_and_its_growth(void **state)
 {

@@ -2,13 +2,6 @@
  *
  * What operators cost, by the steps with and without them, of runs with a clock of their own: the truth is known.
  */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
-
 #include "analysis/evidence/cost.h"
 #include "analysis/evidence/operator_cost.h"
 #include "computed.h"
@@ -16,7 +9,13 @@
 #include "near.h"
 
 #include <math.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
 #include <string.h>
+
+#include <cmocka.h>
 
 #define STEPS 400
 #define STEP_MS 100.0

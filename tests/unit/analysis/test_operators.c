@@ -2,16 +2,16 @@
  *
  * The table of operators against numbers worked out on paper: recursion, lanes of a thread, and calls outside of steps.
  */
+#include "computed.h"
+#include "hand_model.h"
+#include "near.h"
+
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
 
 #include <cmocka.h>
-
-#include "computed.h"
-#include "hand_model.h"
-#include "near.h"
 
 /* A step that crosses calls of Python lies in a lane of its own: what the thread does lies in the first one, and is time of the step. */
 static void lanes_of_a_thread_count_their_steps_once(void **state)

@@ -2,18 +2,17 @@
  *
  * Tables about processes: ranks and workers, the window of the run, the recorder's cost, and how each process ended.
  */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
-
 #include "computed.h"
 #include "hand_model.h"
 #include "near.h"
 
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
 #include <string.h>
+
+#include <cmocka.h>
 
 static void the_rank_that_makes_others_wait_is_the_slowest(void **state)
 {

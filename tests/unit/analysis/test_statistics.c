@@ -2,15 +2,15 @@
  *
  * Statistics against values worked out from their formulas and the tables of Student t.
  */
+#include "analysis/shared/statistics.h"
+#include "near.h"
+
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
 
 #include <cmocka.h>
-
-#include "analysis/shared/statistics.h"
-#include "near.h"
 
 static void student_quantiles_are_those_of_the_tables(void **state)
 {

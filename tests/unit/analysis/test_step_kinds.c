@@ -2,19 +2,18 @@
  *
  * Which steps are the program, where operators were recorded in some of them only.
  */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
-
 #include "analysis/step_times/step_kinds.h"
 #include "computed.h"
 #include "mixed_model.h"
 #include "near.h"
 
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
 #include <string.h>
+
+#include <cmocka.h>
 
 static double of_all(const struct model *model, const char *column)
 {

@@ -2,20 +2,19 @@
  *
  * Times of steps and phases: means of the job, phases around, in and across steps, and waits for collectives.
  */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
-
 #include "analysis/step_times/step_times.h"
 #include "computed.h"
 #include "hand_model.h"
 #include "near.h"
 
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
 #include <stepscope/format.h>
 #include <stepscope/stepscope.h>
+
+#include <cmocka.h>
 
 static void add_op(struct model *model, uint32_t track, int64_t start_ns, int64_t end_ns, const char *name)
 {

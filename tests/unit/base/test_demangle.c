@@ -2,18 +2,17 @@
  *
  * Names of C++ for people, those that are large, and those that are made to take for ever.
  */
+#include "base/buffer.h"
+#include "base/demangle.h"
+
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
-
-#include <cmocka.h>
-
-#include "base/buffer.h"
-#include "base/demangle.h"
-
 #include <stdlib.h>
 #include <string.h>
+
+#include <cmocka.h>
 
 static void test_names(void **state)
 {

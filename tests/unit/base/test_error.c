@@ -4,13 +4,13 @@
  */
 #include "base/error.h"
 
+#include <errno.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
 
 #include <cmocka.h>
-#include <errno.h>
 
 static void a_message_is_formatted_and_the_status_returned(void **state)
 {

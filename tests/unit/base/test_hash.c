@@ -8,9 +8,9 @@
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <string.h>
 
 #include <cmocka.h>
-#include <string.h>
 
 static void numbers_have_the_same_hashes_for_ever(void **state)
 {

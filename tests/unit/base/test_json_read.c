@@ -4,7 +4,6 @@
  * that a sanitizer sees every byte read too far.
  */
 #include "base/json_read.h"
-
 #include "base/json_write.h"
 
 #include <setjmp.h>

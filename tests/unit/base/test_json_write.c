@@ -4,14 +4,14 @@
  */
 #include "base/json_write.h"
 
+#include <float.h>
+#include <math.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
 
 #include <cmocka.h>
-#include <float.h>
-#include <math.h>
 
 static void write_sample(struct json_writer *json)
 {

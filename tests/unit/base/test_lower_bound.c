@@ -2,14 +2,14 @@
  *
  * Binary search finds what a walk from the front finds.
  */
+#include "base/lower_bound.h"
+
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
 
 #include <cmocka.h>
-
-#include "base/lower_bound.h"
 
 struct place {
 	int time;

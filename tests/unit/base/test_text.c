@@ -3,7 +3,6 @@
  * test_text.c: widths and cleaning, and below them what is valid UTF-8.
  */
 #include "base/text.h"
-
 #include "base/utf8.h"
 
 #include <setjmp.h>

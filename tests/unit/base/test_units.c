@@ -4,14 +4,14 @@
  */
 #include "base/units.h"
 
+#include <float.h>
+#include <math.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
 
 #include <cmocka.h>
-#include <float.h>
-#include <math.h>
 
 struct number_case {
 	double value;

@@ -2,17 +2,16 @@
  *
  * test_yaml_flat.c: keys with dots, and all that is refused.
  */
-#include "base/yaml_flat.h"
-
 #include "base/buffer.h"
+#include "base/yaml_flat.h"
 
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <unistd.h>
 
 #include <cmocka.h>
-#include <unistd.h>
 
 struct expected {
 	const char *key, *value;

@@ -15,6 +15,13 @@
 
 #include "compare/comparison.h"
 
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
 #define STEPS 50
 
 struct pair {

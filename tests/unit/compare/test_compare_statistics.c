@@ -3,13 +3,6 @@
  * The statistics of comparisons against values from their definitions, worked out elsewhere (scipy), and against what is known of
  * series that were made for it.
  */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
-
 #include "analysis/shared/statistics.h"
 #include "compare/estimate.h"
 #include "compare/holm.h"
@@ -19,8 +12,14 @@
 #include "compare/steady.h"
 #include "near.h"
 
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
+
+#include <cmocka.h>
 
 #define STEPS 4000
 

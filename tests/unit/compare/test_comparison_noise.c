@@ -2,18 +2,17 @@
  *
  * Noise of runs: contended machines, intervals, waits for a processor, and the noise that is assumed where one run a side is known.
  */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
-
 #include "compared_pair.h"
 #include "near.h"
 
 #include <math.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
 #include <string.h>
+
+#include <cmocka.h>
 
 /* Other work makes half of the steps longer, by much and differently on the sides; the fastest ones say what the program takes. */
 static void on_a_contended_machine_the_fastest_steps_tell(void **state)

@@ -2,17 +2,16 @@
  *
  * Contributions of parts to the difference of two runs: their sums, their shares, renamed kernels and the cause in the verdict.
  */
+#include "compared_pair.h"
+#include "near.h"
+
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <string.h>
 
 #include <cmocka.h>
-
-#include "compared_pair.h"
-#include "near.h"
-
-#include <string.h>
 
 static void contributions_sum_to_the_difference_of_their_level(void **state)
 {

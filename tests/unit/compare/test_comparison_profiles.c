@@ -2,17 +2,16 @@
  *
  * Comparisons of runs without steps: functions of sampled stacks, memory of snapshots and telemetry of devices.
  */
+#include "compared_pair.h"
+#include "near.h"
+
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <string.h>
 
 #include <cmocka.h>
-
-#include "compared_pair.h"
-#include "near.h"
-
-#include <string.h>
 
 /* ---- functions of sampled stacks ---- */
 

@@ -2,18 +2,17 @@
  *
  * Runs that are read from the model of a recording: their facts, phases and competitors.
  */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
-
 #include "compared_pair.h"
 #include "hand_model.h"
 #include "near.h"
 
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
 #include <string.h>
+
+#include <cmocka.h>
 
 static void read_run(struct compared_run *run, bool has_steps)
 {

@@ -2,18 +2,17 @@
  *
  * Verdicts on the time of steps: few steps, steps of two kinds, means that differ where medians do not, and the time between steps.
  */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
-
 #include "base/memory.h"
 #include "compared_pair.h"
 #include "near.h"
 
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
 #include <string.h>
+
+#include <cmocka.h>
 
 static void a_slower_run_is_a_regression(void **state)
 {

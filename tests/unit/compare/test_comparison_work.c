@@ -2,17 +2,16 @@
  *
  * Which runs can be compared: the same work in other portions, other work, hardware, clocks and programs.
  */
+#include "compared_pair.h"
+#include "near.h"
+
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <string.h>
 
 #include <cmocka.h>
-
-#include "compared_pair.h"
-#include "near.h"
-
-#include <string.h>
 
 static void half_the_tokens_are_compared_by_the_token(void **state)
 {

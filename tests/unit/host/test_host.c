@@ -2,22 +2,21 @@
  *
  * test_host.c: telemetry from files that the test writes below a directory of its own.
  */
+#include "host/host.h"
+
+#include <ftw.h>
+#include <math.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
-
-#include <cmocka.h>
-
-#include <ftw.h>
-#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "host/host.h"
+#include <cmocka.h>
 
 #define SECOND INT64_C(1000000000)
 #define MAXIMUM 4096

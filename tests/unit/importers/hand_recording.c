@@ -2,17 +2,17 @@
  *
  * Segments with the symbols of hand_recording.h, and the way from them into `model`.
  */
+#include "hand_recording.h"
+
+#include "importers/recording/recording.h"
+
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <string.h>
 
 #include <cmocka.h>
-
-#include "hand_recording.h"
-#include "importers/recording/recording.h"
-
-#include <string.h>
 
 void begin(struct segment_builder *segment)
 {

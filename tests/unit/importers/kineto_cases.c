@@ -2,17 +2,16 @@
  *
  * Loads traces from texts and compares their spans and their ledgers with the expected ones.
  */
+#include "kineto_cases.h"
+
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
-
-#include <cmocka.h>
-
-#include "kineto_cases.h"
-
 #include <stdio.h>
 #include <string.h>
+
+#include <cmocka.h>
 
 static bool describe_span(void *context, const struct span_view *span)
 {

@@ -2,14 +2,14 @@
  *
  * Compares the spans of the loaded model with those that a test expects, and sums its ledger.
  */
+#include "loaded_model.h"
+
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
 
 #include <cmocka.h>
-
-#include "loaded_model.h"
 
 struct model model;
 

@@ -2,22 +2,21 @@
  *
  * Traces in gzip, zstd and UTF-16, whole, cut and damaged.
  */
+#include "base/input_stream.h"
+#include "kineto_cases.h"
+
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
-
-#include <cmocka.h>
-
-#include "base/input_stream.h"
-#include "kineto_cases.h"
-
 #include <stdio.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <unistd.h>
 #include <zlib.h>
 #include <zstd.h>
+
+#include <cmocka.h>
 
 static size_t gzip(const char *text, size_t length, unsigned char *out, size_t capacity)
 {

@@ -2,19 +2,18 @@
  *
  * Short cuts of the reader of events: what is remembered of events before, and plain numbers, change nothing that is read.
  */
+#include "importers/kineto/kineto_bytes.h"
+#include "importers/kineto/kineto_event.h"
+
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
-
-#include <cmocka.h>
-
-#include "importers/kineto/kineto_bytes.h"
-#include "importers/kineto/kineto_event.h"
-
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+
+#include <cmocka.h>
 
 static const char *const texts[] = {
 	"{\"ph\": \"X\", \"name\": \"a\", \"ts\": 1, \"args\": {\"External id\": 1, \"x\": 2}}",

@@ -3,16 +3,15 @@
  * Facts that events of Kineto's traces carry: inputs, stacks, flows, launches, allocations, names and numbers of processes and threads,
  * and the facts of the document.
  */
+#include "kineto_cases.h"
+
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <string.h>
 
 #include <cmocka.h>
-
-#include "kineto_cases.h"
-
-#include <string.h>
 
 #define NAME_OF(name, ts)                                                                                              \
 	"{\"ph\":\"M\",\"name\":\"thread_name\",\"pid\":1,\"tid\":1,\"ts\":" ts ",\"args\":{\"name\":\"" name "\"}}"

@@ -2,14 +2,14 @@
  *
  * Spans of Kineto's and other Chrome traces: how they nest, cross and end, with begins and ends in any order of the file.
  */
+#include "kineto_cases.h"
+
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
 
 #include <cmocka.h>
-
-#include "kineto_cases.h"
 
 #define KERNEL(name, ts, dur)                                                                                          \
 	"{\"ph\":\"X\",\"cat\":\"kernel\",\"name\":\"" name "\",\"pid\":0,\"tid\":7,\"ts\":" ts ",\"dur\":" dur "}"

@@ -2,16 +2,15 @@
  *
  * Steps of Kineto's traces: annotations of torch.profiler, and those that the importer infers from the loop or from repeated names.
  */
+#include "kineto_cases.h"
+
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <string.h>
 
 #include <cmocka.h>
-
-#include "kineto_cases.h"
-
-#include <string.h>
 
 #define STEP(number, ts, dur)                                                                                          \
 	"{\"ph\":\"X\",\"cat\":\"user_annotation\",\"name\":\"ProfilerStep#" number                                    \

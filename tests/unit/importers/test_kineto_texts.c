@@ -3,16 +3,15 @@
  * The text of Kineto's and other Chrome traces, as real writers wrote it: forms of files, texts and events that are broken, events of any
  * size, and files that are cut or changed at any byte.
  */
+#include "kineto_cases.h"
+
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <string.h>
 
 #include <cmocka.h>
-
-#include "kineto_cases.h"
-
-#include <string.h>
 
 static void forms_of_files(void **state)
 {

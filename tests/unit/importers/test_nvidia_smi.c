@@ -2,22 +2,21 @@
  *
  * The reader of nvidia-smi's tables: every dialect that its options and other programs make, with the series it must give.
  */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
-
 #include "base/buffer.h"
 #include "import_bytes.h"
 #include "importers/importer.h"
 
 #include <inttypes.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <unistd.h>
+
+#include <cmocka.h>
 
 #define HEAD "timestamp, name, utilization.gpu [%], memory.used [MiB], temperature.gpu\n"
 #define HEAD_UTF16                                                                                                     \

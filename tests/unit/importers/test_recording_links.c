@@ -2,14 +2,14 @@
  *
  * Links between forward and backward in recordings made by hand: how a node finds the operator with its sequence number.
  */
+#include "hand_recording.h"
+
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
 
 #include <cmocka.h>
-
-#include "hand_recording.h"
 
 /* A node that PyTorch's thread `thread` made the operator of: number is the sequence number. */
 #define WORD(thread, number) ((uint64_t)(thread) << 48 | (uint64_t)(number))

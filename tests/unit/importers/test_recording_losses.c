@@ -3,22 +3,21 @@
  * Losses in recordings made by hand: dropped events, holes, removed segments, missing names and ends, and files that are cut,
  * damaged or no recordings.
  */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
-
 #include "hand_recording.h"
 #include "importers/importer.h"
 #include "importers/recording/recording.h"
 
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
+
+#include <cmocka.h>
 
 static uint64_t gap_depth(int32_t net, int32_t lowest)
 {

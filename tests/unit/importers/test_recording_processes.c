@@ -3,16 +3,15 @@
  * Several processes of recordings made by hand: their order, their ranks and programs, and the clock that those of a machine
  * share.
  */
+#include "hand_recording.h"
+
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <string.h>
 
 #include <cmocka.h>
-
-#include "hand_recording.h"
-
-#include <string.h>
 
 static void an_exec_brings_new_names_and_streams(void **state)
 {

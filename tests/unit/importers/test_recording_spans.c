@@ -3,14 +3,14 @@
  * Spans of recordings made by hand: how they nest where ends are missing, late or of another class, and what begins, arguments,
  * launches and allocations say of them.
  */
+#include "hand_recording.h"
+
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
 
 #include <cmocka.h>
-
-#include "hand_recording.h"
 
 /* So many that are open in it go on. */
 static void end_beneath(struct segment_builder *segment, uint64_t tick, uint64_t above)

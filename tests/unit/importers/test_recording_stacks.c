@@ -2,14 +2,14 @@
  *
  * Stacks of recordings made by hand: the frames of spans and samples, also those of broken files.
  */
+#include "hand_recording.h"
+
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
 
 #include <cmocka.h>
-
-#include "hand_recording.h"
 
 static void frame(struct segment_builder *segment, uint32_t id, const char *text, uint32_t length)
 {

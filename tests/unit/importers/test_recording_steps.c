@@ -2,15 +2,15 @@
  *
  * Steps of recordings made by hand: their phases and numbers, what was captured in them, and filters that choose some.
  */
+#include "hand_recording.h"
+#include "importers/recording/recording.h"
+
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
 
 #include <cmocka.h>
-
-#include "hand_recording.h"
-#include "importers/recording/recording.h"
 
 static void a_step_has_phases_ops_and_numbers(void **state)
 {

@@ -3,14 +3,14 @@
  * Recordings of PyTorch that no program would write: very deep, very many, or random events. Loading them must end, and give steps in
  * order.
  */
+#include "torch_recording.h"
+
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
 
 #include <cmocka.h>
-
-#include "torch_recording.h"
 
 static void very_deep_nesting(void **state)
 {

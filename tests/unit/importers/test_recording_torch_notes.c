@@ -3,14 +3,14 @@
  * Steps of a PyTorch program from notes: stretches without detail, in which the recorder notes only batches, forwards, backwards and
  * calls of optimizers.
  */
+#include "torch_recording.h"
+
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
 
 #include <cmocka.h>
-
-#include "torch_recording.h"
 
 static void capture(unsigned mask, int64_t counted)
 {

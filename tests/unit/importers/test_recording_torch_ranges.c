@@ -3,14 +3,14 @@
  * Steps of a PyTorch program among ranges: modes of the dispatcher, ranges that overlap, a profiler in the program, and steps and phases
  * that the program marks itself.
  */
+#include "torch_recording.h"
+
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
 
 #include <cmocka.h>
-
-#include "torch_recording.h"
 
 static void end_beneath(uint64_t above)
 {

@@ -2,14 +2,14 @@
  *
  * Steps and phases of a PyTorch program that marks none: whole ones, evaluations, kills, pauses, compiled code, gaps and filters.
  */
+#include "torch_recording.h"
+
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
 
 #include <cmocka.h>
-
-#include "torch_recording.h"
 
 #define THREAD 9 /* PyTorch's number of MAIN */
 

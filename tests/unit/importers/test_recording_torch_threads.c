@@ -2,16 +2,15 @@
  *
  * Steps of a PyTorch program that trains in several threads, in turns, after each other or at once.
  */
+#include "torch_recording.h"
+
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <string.h>
 
 #include <cmocka.h>
-
-#include "torch_recording.h"
-
-#include <string.h>
 
 /* As with a GPU: micro-batches whose gradients another thread computes are no evaluations. */
 static void another_threads_backward_is_put_in(void **state)

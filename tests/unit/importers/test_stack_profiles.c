@@ -3,23 +3,22 @@
  * The readers of collapsed stacks and of speedscope's JSON: dialects of real writers, and broken files, each with the samples it must give
  * and what the ledger must say.
  */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
-
 #include "base/buffer.h"
 #include "import_bytes.h"
 #include "importers/importer.h"
 #include "importers/stacks/stack_profile.h"
 
 #include <inttypes.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <unistd.h>
+
+#include <cmocka.h>
 
 struct test_case {
 	const char *name;

@@ -2,18 +2,18 @@
  *
  * The events of a PyTorch training loop, the way from them into `model`, and look-ups among its spans.
  */
+#include "torch_recording.h"
+
+#include "importers/recording/recording.h"
+
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
-
-#include <cmocka.h>
-
-#include "importers/recording/recording.h"
-#include "torch_recording.h"
-
 #include <stdio.h>
 #include <string.h>
+
+#include <cmocka.h>
 
 struct segment_builder segment;
 uint64_t now, sequence;

@@ -16,7 +16,13 @@
 #include "loaded_model.h"
 #include "segment_builder.h"
 
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
 #include <stepscope/stepscope.h>
+
+#include <cmocka.h>
 
 #define MAIN 1
 #define OTHER 2

@@ -2,17 +2,16 @@
  *
  * Makes records of letters and draws the steps and phases that are inferred from them.
  */
+#include "loop_letters.h"
+
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
-
-#include <cmocka.h>
-
-#include "loop_letters.h"
-
 #include <stepscope/stepscope.h>
 #include <string.h>
+
+#include <cmocka.h>
 
 static void add_letter(struct loop *loop, char letter, int64_t start_ns, uint32_t range, bool is_inside)
 {

@@ -2,18 +2,17 @@
  *
  * Rules that hold for the steps and phases of any records: they are in order, nested, and cut no range. Loops are drawn at random.
  */
+#include "loop_letters.h"
+
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
-
-#include <cmocka.h>
-
-#include "loop_letters.h"
-
 #include <stdlib.h>
 #include <stepscope/stepscope.h>
 #include <string.h>
+
+#include <cmocka.h>
 
 static uint32_t random_below(uint64_t *state, uint32_t below)
 {

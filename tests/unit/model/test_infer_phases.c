@@ -3,16 +3,15 @@
  * Phases of small training loops, which are drawn as letters: batches, evaluations, checkpoints, graphs that no backward uses, hooks,
  * pauses, and the workers of loaders.
  */
+#include "loop_letters.h"
+
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <stepscope/stepscope.h>
 
 #include <cmocka.h>
-
-#include "loop_letters.h"
-
-#include <stepscope/stepscope.h>
 
 static void an_evaluation_between_steps_is_in_none(void **state)
 {

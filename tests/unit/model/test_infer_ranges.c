@@ -3,14 +3,14 @@
  * Steps of loops that have ranges, which are drawn as letters: steps take in whole ranges, and ranges of a profiler in the program are
  * steps.
  */
+#include "loop_letters.h"
+
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
 
 #include <cmocka.h>
-
-#include "loop_letters.h"
 
 static void an_evaluation_inside_of_a_range(void **state)
 {

@@ -3,17 +3,16 @@
  * Steps of small training loops, which are drawn as letters: calls of optimizers that end a step, updates that are skipped, and the
  * step that a kill leaves open.
  */
+#include "base/memory.h"
+#include "loop_letters.h"
+
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <stdlib.h>
 
 #include <cmocka.h>
-
-#include "base/memory.h"
-#include "loop_letters.h"
-
-#include <stdlib.h>
 
 static bool is_uncertain(const char *text)
 {

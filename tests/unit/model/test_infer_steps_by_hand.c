@@ -3,14 +3,14 @@
  * Steps of loops without optimizers, which are drawn as letters: updates by hand, gradients that add up, and doubts that the inference
  * tells.
  */
+#include "loop_letters.h"
+
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
 
 #include <cmocka.h>
-
-#include "loop_letters.h"
 
 static void without_optimizers_a_backward_is_a_step(void **state)
 {

@@ -2,21 +2,20 @@
  *
  * test_launch_config.c: what is known of a launch survives its text, what is not known stays so, and no text does harm.
  */
+#include "model/launch_config.h"
+#include "model/model.h"
+
+#include <float.h>
+#include <math.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
-
-#include <cmocka.h>
-
-#include <float.h>
-#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "model/launch_config.h"
-#include "model/model.h"
+#include <cmocka.h>
 
 static void facts_survive_their_text(void **state)
 {

@@ -2,19 +2,19 @@
  *
  * test_launches.c: work of a device finds the call that launched it and the operator around that; and what has neither says so.
  */
+#include "base/storage.h"
+#include "device_model.h"
+#include "model/launches.h"
+
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
-
-#include <cmocka.h>
 #include <stdio.h>
 #include <stepscope/stepscope.h>
 #include <string.h>
 
-#include "base/storage.h"
-#include "device_model.h"
-#include "model/launches.h"
+#include <cmocka.h>
 
 static const char *name_of(const struct model *model, uint32_t track, uint32_t row)
 {

@@ -2,17 +2,17 @@
  *
  * The model: chunks, nesting, self times against a plain implementation, spill, what model_finish() fills in.
  */
+#include "base/merge_sort.h"
+#include "base/storage.h"
+#include "model/model.h"
+#include "model/number_map.h"
+
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
 
 #include <cmocka.h>
-
-#include "base/merge_sort.h"
-#include "base/storage.h"
-#include "model/model.h"
-#include "model/number_map.h"
 
 #define MAX_SPANS 400000u
 

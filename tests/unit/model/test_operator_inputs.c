@@ -2,16 +2,15 @@
  *
  * test_operator_inputs.c: lines of inputs taken apart: whole ones, short ones, and what nobody would write.
  */
+#include "model/operator_inputs.h"
+
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
-
-#include <cmocka.h>
-
 #include <string.h>
 
-#include "model/operator_inputs.h"
+#include <cmocka.h>
 
 static void check_parts(const struct inputs_part *line, char separator, const char *const *expected)
 {

@@ -3,26 +3,25 @@
  * Arrays and pieces of a model's storage: contents stay whatever they move through, files give their space back, what is resident of
  * them is bounded, and without a temporary file it goes on in memory and says so.
  */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
-
 #include "base/error.h"
 #include "base/merge_sort.h"
 #include "base/storage.h"
 #include "model/model.h"
 
 #include <errno.h>
+#include <setjmp.h>
 #include <signal.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/resource.h>
 #include <sys/wait.h>
 #include <unistd.h>
+
+#include <cmocka.h>
 
 #define MIB ((size_t)1 << 20)
 #define REGION (16 * MIB) /* what pieces are cut from stays */

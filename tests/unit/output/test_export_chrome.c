@@ -2,21 +2,19 @@
  *
  * The Chrome exporter: what is in the file, and that it obeys every rule that `stepscope validate` knows.
  */
+#include "base/json_read.h"
+#include "export_check.h"
+#include "output/export/compress.h"
+
+#include <math.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
-
-#include <cmocka.h>
-
-#include "export_check.h"
-
-#include "base/json_read.h"
-#include "output/export/compress.h"
-
-#include <math.h>
 #include <stepscope/format.h>
 #include <string.h>
+
+#include <cmocka.h>
 
 static void export_has_every_span_with_its_nanoseconds(void **state)
 {

@@ -2,22 +2,20 @@
  *
  * Where exports go: compression, names that appear only when all is written, and disks that fill up.
  */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
-
 #include "export_check.h"
-
 #include "output/export/compress.h"
 
 #include <fcntl.h>
+#include <setjmp.h>
 #include <signal.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
 #include <string.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
+
+#include <cmocka.h>
 
 static void compressed_files_hold_the_same_bytes(void **state)
 {

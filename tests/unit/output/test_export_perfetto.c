@@ -3,16 +3,15 @@
  * The Perfetto exporter: what is in the file by our own reader of the wire format (the real one is in
  * tests/conformance), and files that were cut off.
  */
+#include "export_check.h"
+
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <string.h>
 
 #include <cmocka.h>
-
-#include "export_check.h"
-
-#include <string.h>
 
 static void export_breaks_no_rule(void **state)
 {

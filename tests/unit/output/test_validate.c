@@ -2,19 +2,18 @@
  *
  * `stepscope validate`: one small file per rule that breaks it, and files that break none.
  */
+#include "output/validate/validate.h"
+
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
-
-#include <cmocka.h>
-
-#include "output/validate/validate.h"
-
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
+
+#include <cmocka.h>
 
 #define HEAD "{\"distributedInfo\": {\"rank\": 0}, \"displayTimeUnit\": \"ms\", \"traceEvents\": ["
 #define STEP                                                                                                           \

@@ -7,12 +7,12 @@
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
-
-#include <cmocka.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <sys/stat.h>
 #include <unistd.h>
+
+#include <cmocka.h>
 
 static char directory[] = "/tmp/test_host_share.XXXXXX";
 

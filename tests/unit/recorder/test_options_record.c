@@ -2,18 +2,17 @@
  *
  * test_options_record.c: what to record, by list, environment, YAML and override: accepted, refused, and read back.
  */
-#include "recorder/options.h"
-
 #include "base/yaml_flat.h"
 #include "recorder/option_rows.h"
+#include "recorder/options.h"
 
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <string.h>
 
 #include <cmocka.h>
-#include <string.h>
 
 /* ---- helpers ---- */
 

@@ -8,9 +8,9 @@
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <string.h>
 
 #include <cmocka.h>
-#include <string.h>
 
 #define IDENTITY(...) identity_of((const char *[]){__VA_ARGS__, NULL})
 

@@ -8,9 +8,9 @@
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <string.h>
 
 #include <cmocka.h>
-#include <string.h>
 
 static struct record_options resolved(const char *list)
 {

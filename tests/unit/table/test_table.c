@@ -2,19 +2,19 @@
  *
  * Tables: cells with and without values, sorting, and the promises of columns.
  */
+#include "table/bound.h"
+#include "table/table.h"
+
+#include <math.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
-
-#include <cmocka.h>
-#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "table/bound.h"
-#include "table/table.h"
+#include <cmocka.h>
 
 enum {
 	NAME,
