@@ -36,8 +36,8 @@ static uint32_t text_of(struct columns *columns, const struct kineto_event *even
 static uint32_t track_of(struct columns *columns, const struct kineto_event *event)
 {
 	struct places place = {0, 0};
-	kineto_integer(&event->fields[EVENT_PID], &place.pid);
-	kineto_integer(&event->fields[EVENT_TID], &place.tid);
+	kineto_integer(&event->fields[KINETO_EVENT_PID], &place.pid);
+	kineto_integer(&event->fields[KINETO_EVENT_TID], &place.tid);
 	uint32_t track = (uint32_t)(place.pid * 31 + place.tid) % 4096;
 	columns->places[track] = place;
 	return track;
@@ -46,7 +46,7 @@ static uint32_t track_of(struct columns *columns, const struct kineto_event *eve
 static uint64_t number_of(const struct kineto_event *event, enum kineto_key key)
 {
 	uint64_t number = 0;
-	if (event->set >> (EVENT_FIELD_COUNT + key) & 1)
+	if (event->set >> (KINETO_EVENT_FIELD_COUNT + key) & 1)
 		kineto_unsigned(&event->known[key], &number);
 	return number;
 }
@@ -55,16 +55,16 @@ static void take_event(void *context, const struct kineto_event *event, uint64_t
 {
 	struct columns *columns = context;
 	struct row row = {0};
-	if (!kineto_nanoseconds(&event->fields[EVENT_TS], &row.start_ns))
+	if (!kineto_nanoseconds(&event->fields[KINETO_EVENT_TS], &row.start_ns))
 		return;
-	if (event->set >> EVENT_DUR & 1)
-		kineto_nanoseconds(&event->fields[EVENT_DUR], &row.dur_ns);
-	row.name = text_of(columns, event, EVENT_NAME);
+	if (event->set >> KINETO_EVENT_DUR & 1)
+		kineto_nanoseconds(&event->fields[KINETO_EVENT_DUR], &row.dur_ns);
+	row.name = text_of(columns, event, KINETO_EVENT_NAME);
 	row.kind = kineto_kind_of(event).kind;
-	row.shape = text_of(columns, event, EVENT_FIELD_COUNT + ARG_INPUT_DIMS);
+	row.shape = text_of(columns, event, KINETO_EVENT_FIELD_COUNT + KINETO_ARG_INPUT_DIMS);
 	row.track = track_of(columns, event);
-	row.correlation = number_of(event, ARG_CORRELATION);
-	row.external_id = number_of(event, ARG_EXTERNAL_ID);
+	row.correlation = number_of(event, KINETO_ARG_CORRELATION);
+	row.external_id = number_of(event, KINETO_ARG_EXTERNAL_ID);
 	MEMORY_GROW(columns->rows, columns->count, columns->capacity, 1 << 16);
 	columns->rows[columns->count++] = row;
 }

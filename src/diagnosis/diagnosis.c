@@ -516,7 +516,7 @@ static enum status apply_rules(struct running *running, const struct rule_set *r
 /* Also of those that the verdict alone reads. */
 static void add_times_of_tables(struct diagnosis *diagnosis, const struct report *report)
 {
-	diagnosis_add_time(diagnosis, "shared", "steps, launches, collectives", report->context.shared_cpu_ns);
+	diagnosis_add_time(diagnosis, "shared", "results that several tables share", report->context.shared_cpu_ns);
 	for (int i = 0; analyses[i]; i++)
 		if (report->tables[i].is_ready)
 			diagnosis_add_time(diagnosis, "table", analyses[i]->name, report->tables[i].cpu_ns);

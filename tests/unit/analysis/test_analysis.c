@@ -51,6 +51,86 @@ static void every_table_of_nothing_says_why_it_is_empty(void **state)
 	model_release(&model);
 }
 
+static void shared_results_are_made_once(void **state)
+{
+	struct analysis_context context;
+	const struct step_times *times;
+	int64_t shared_cpu_ns;
+	struct model model;
+
+	hand_model_init(&model);
+	analysis_context_init(&context, &model, &all_steps);
+	assert_int_equal(context.shared_cpu_ns, 0);
+	times = analysis_context_step_times(&context);
+	assert_non_null(analysis_context_launches(&context));
+	assert_non_null(analysis_context_collective_calls(&context));
+	assert_non_null(analysis_context_flop_likeness(&context));
+	shared_cpu_ns = context.shared_cpu_ns;
+	assert_true(shared_cpu_ns > 0);
+	assert_ptr_equal(analysis_context_step_times(&context), times);
+	assert_int_equal(context.shared_cpu_ns, shared_cpu_ns);
+	analysis_context_release(&context);
+	model_release(&model);
+}
+
+static void chosen_steps_replace_what_depends_on_them(void **state)
+{
+	struct analysis_context context;
+	const struct launches *launches;
+	struct model model;
+	uint32_t all;
+
+	hand_model_init(&model);
+	analysis_context_init(&context, &model, &all_steps);
+	launches = analysis_context_launches(&context);
+	all = analysis_context_step_times(&context)->job_selected;
+	analysis_context_choose_steps(&context, 2, 3);
+	assert_int_equal(analysis_context_step_times(&context)->job_selected, 2);
+	assert_true(all > 2);
+	assert_ptr_equal(analysis_context_launches(&context), launches);
+	assert_false(is_part_of_run(&context.options));
+	analysis_context_release(&context);
+	model_release(&model);
+}
+
+struct counted_fold {
+	int *made;
+};
+
+static int folds_made, folds_released;
+
+static void counted_fold_init(void *fold, struct analysis_context *context)
+{
+	((struct counted_fold *)fold)->made = &folds_made;
+	folds_made += analysis_context_step_times(context) != NULL;
+}
+
+static void counted_fold_release(void *fold)
+{
+	folds_released += ((struct counted_fold *)fold)->made == &folds_made;
+}
+
+static void tables_share_a_fold_of_the_same_steps(void **state)
+{
+	static const struct analysis_fold kind = {sizeof(struct counted_fold), counted_fold_init, counted_fold_release};
+	struct analysis_context context;
+	struct model model;
+	void *fold;
+
+	hand_model_init(&model);
+	analysis_context_init(&context, &model, &all_steps);
+	fold = analysis_context_fold(&context, &kind);
+	assert_ptr_equal(analysis_context_fold(&context, &kind), fold);
+	assert_int_equal(folds_made, 1);
+	analysis_context_choose_steps(&context, 2, 3);
+	assert_int_equal(folds_released, 1);
+	analysis_context_fold(&context, &kind);
+	assert_int_equal(folds_made, 2);
+	analysis_context_release(&context);
+	assert_int_equal(folds_released, 2);
+	model_release(&model);
+}
+
 static void every_column_is_defined(void **state)
 {
 	struct table table;
@@ -198,6 +278,9 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(every_table_keeps_its_promises),
 		cmocka_unit_test(every_table_of_nothing_says_why_it_is_empty),
+		cmocka_unit_test(shared_results_are_made_once),
+		cmocka_unit_test(chosen_steps_replace_what_depends_on_them),
+		cmocka_unit_test(tables_share_a_fold_of_the_same_steps),
 		cmocka_unit_test(every_column_is_defined),
 		cmocka_unit_test(columns_of_one_name_are_one_thing),
 	};

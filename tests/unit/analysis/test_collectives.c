@@ -24,6 +24,7 @@ struct job {
 
 static void job_init(struct job *job)
 {
+	*job = (struct job){0};
 	model_init(&job->model, 0);
 	job->process = model_add_process(&job->model);
 	job->main = model_add_track(&job->model, job->process, TRACK_THREAD);
