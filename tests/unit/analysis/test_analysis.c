@@ -3,6 +3,7 @@
  * Promises that the tables of all analyses keep, for a run made by hand and for an empty one: each column is defined, and columns of
  * one name mean one thing.
  */
+#include "analysis/step_times/step_times.h"
 #include "computed.h"
 #include "hand_model.h"
 
