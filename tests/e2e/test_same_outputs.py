@@ -1,5 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""tools/same_outputs sees each change but those of texts that its list names. The two builds are scripts that say what a test wants."""
+"""tools/same_outputs sees each change but those that its lists name, and tools/same_recordings makes recordings. Most builds are scripts that say what
+a test wants."""
+import os
 import subprocess
 import sys
 from pathlib import Path
@@ -63,3 +65,22 @@ def test_all_else_may_not(tmp_path, says, told):
 def test_a_folder_without_a_program_is_told(tmp_path):
     done = subprocess.run([sys.executable, TOOL, tmp_path, tmp_path], capture_output=True, text=True, check=False)
     assert done.returncode == 1 and f"no program in '{tmp_path}': give a build folder" in done.stderr
+
+
+# ---- recordings of this build --------------------------------------------------------------------------------------------------
+
+def bytes_of(folder):
+    return {path: path.read_bytes() for path in folder.rglob("*") if path.is_file()}
+
+
+def test_recordings_can_be_read_and_stay_as_they_are(tmp_path):
+    done = subprocess.run([TOOL.with_name("same_recordings"), tmp_path / "made", "--build", os.environ["BUILD"], "--only", "c-memory", "c-rank-killed"],
+                          capture_output=True, text=True, check=False)
+    assert (done.returncode, done.stderr) == (0, "") and "\n2 recordings, " in done.stdout
+    made = bytes_of(tmp_path / "made")
+    assert {path.parent.name for path in made} == {"c-memory", "c-rank-killed"} and all(path.suffix in (".ssr", ".json") for path in made)
+    told = subprocess.run([os.environ["STEPSCOPE"], "report", "--json", tmp_path / "made/c-rank-killed"], capture_output=True, text=True, check=True)
+    assert '"what": "rescued"' in told.stdout and bytes_of(tmp_path / "made") == made
+    again = subprocess.run([TOOL.with_name("same_recordings"), tmp_path / "made", "--build", os.environ["BUILD"], "--only", "c-memory"],
+                           capture_output=True, text=True, check=False)
+    assert again.returncode == 1 and "made/c-memory' exists: remove it, or give another folder" in again.stderr
