@@ -36,7 +36,7 @@ static inline bool is_part_of_run(const struct analysis_options *options)
 
 struct analysis {
 	const char *name;     /* also the table's name: "ops" */
-	const char *row;      /* what a row is of, for the list of tables: "operation or range" */
+	const char *row;      /* one row per ROW, for the list of tables: "operation or range" */
 	const char *question; /* one line for --tables: "which operations take the time?" */
 	/* Fills `table` (initialised by the callee with table_init()). Missing evidence is not an error: cells or the whole
 	 * table say why they are empty. */

@@ -72,7 +72,7 @@ struct module_fold {
 /* Finds the modules and sums up their forwards. */
 void module_fold_init(struct module_fold *fold, struct analysis_context *context);
 void module_fold_release(struct module_fold *fold);
-/* Frees what takes memory per span and only module_work_add() reads: sums remain. */
+/* Frees the arrays per span, which only module_work_add() reads: sums remain. */
 void module_fold_forget_rows(struct module_fold *fold);
 
 /* Returns the sums of the group that get the numbers of this step. */
