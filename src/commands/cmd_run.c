@@ -6,6 +6,7 @@
 #include "commands/command.h"
 #include "commands/say.h"
 #include "recorder/host_share.h"
+#include "run/run_closing.h"
 #include "run/run_manifest.h"
 #include "run/run_state.h"
 
@@ -165,6 +166,15 @@ static void start_host(struct run *run)
 	buffer_release(&line);
 }
 
+static void print_closing(struct run *run)
+{
+	struct run_closing closing;
+
+	run_closing_find(&closing, run);
+	run_closing_print(&closing);
+	run_closing_release(&closing);
+}
+
 static int supervise_program(struct run *run)
 {
 	int exit_status;
@@ -175,7 +185,7 @@ static int supervise_program(struct run *run)
 	run_supervise(run);
 	run_record_facts(run);
 	exit_status = run_exit_status(&run->child);
-	run_print_closing(run);
+	print_closing(run);
 	host_recording_free(run->host, "exit");
 	run_watch_release(&run->watch);
 	if (run->directory.fd >= 0)

@@ -21,7 +21,7 @@ static uint64_t hash_shape(const struct stepscope_op_info *info, int inputs)
 	uint64_t hash = HASH_FACTOR + (uint64_t)inputs;
 	for (int i = 0; i < inputs; i++) {
 		int rank = clamp(info->rank[i], STEPSCOPE_MAX_DIMS);
-		hash = hash_mix(hash, (uint64_t)rank);
+		hash = hash_word(hash ^ (uint64_t)rank);
 		for (int d = 0; d < rank; d++)
 			hash = hash_mix(hash, (uint64_t)info->shape[i][d]);
 	}

@@ -5,7 +5,6 @@
 #ifndef RUN_RUN_STATE_H
 #define RUN_RUN_STATE_H
 
-#include "base/buffer.h"
 #include "host/host.h"
 #include "run/run_child.h"
 #include "run/run_directory.h"
@@ -34,19 +33,7 @@ struct run {
 /* Until the program has ended, and a little longer for processes of it that still record. */
 void run_supervise(struct run *run);
 
-/* "was killed by SIGKILL", "exited with status 3", "ended without a word (...)". */
-void run_describe_status(struct buffer *out, bool has_status, int wait_status);
-
-/* ", last step 17, last op 'matmul'"; nothing when the rescue does not know. */
-void run_describe_place(struct buffer *out, const struct watched *process);
-
-/* " (...)" when the kernel killed for want of memory in this run and a process was killed with SIGKILL. */
-void run_describe_memory(struct run *run, struct buffer *out, bool has_status, int wait_status);
-
 /* What a process of ours left behind, as facts into our own recording. */
 void run_record_facts(struct run *run);
-
-/* Two lines on stderr: what was captured, where the report is. Of nested runs the outermost says it. */
-void run_print_closing(struct run *run);
 
 #endif

@@ -2,17 +2,16 @@
  *
  * run_supervise.c: one loop over signals, a clock of one second and the ends of processes. Names who died while others go on.
  */
-#include "base/error.h"
 #include "base/time_now.h"
 #include "commands/say.h"
 #include "run/run_segment.h"
 #include "run/run_state.h"
+#include "run/run_words.h"
 
 #include <errno.h>
 #include <inttypes.h>
 #include <signal.h>
 #include <stdio.h>
-#include <string.h>
 #include <sys/epoll.h>
 #include <sys/timerfd.h>
 #include <sys/wait.h>
@@ -28,45 +27,6 @@
 #define BLOCKS_LOOKED_AT 100000 /* of one that failed */
 
 /* ---- who died ---- */
-
-void run_describe_status(struct buffer *out, bool has_status, int wait_status)
-{
-	char name[RUN_SIGNAL_BYTES];
-
-	if (!has_status)
-		buffer_add_text(out, "ended without a word (its exit status is not known)");
-	else if (WIFSIGNALED(wait_status))
-		buffer_printf(out, "was killed by %s", run_signal_name(name, WTERMSIG(wait_status)));
-	else
-		buffer_printf(out, "exited with status %d", WEXITSTATUS(wait_status));
-}
-
-void run_describe_place(struct buffer *out, const struct watched *process)
-{
-	if (!process->rescue)
-		return;
-	if (process->rescue->has_step)
-		buffer_printf(out, ", last step %" PRId64, process->rescue->last_step);
-	else if (process->rescue->steps_counted)
-		buffer_printf(out, ", after %" PRIu64 " steps (counted: the program marks none)",
-		              process->rescue->steps_counted);
-	if (process->rescue->last_op[0])
-		buffer_printf(out, ", last op '%s'", process->rescue->last_op);
-	if (process->rescue->last_op[0] && process->rescue->is_earlier_op)
-		buffer_printf(out, " of step %" PRId64, process->rescue->last_op_step);
-}
-
-void run_describe_memory(struct run *run, struct buffer *out, bool has_status, int wait_status)
-{
-	uint64_t kills = 0;
-
-	if (!has_status || !WIFSIGNALED(wait_status) || WTERMSIG(wait_status) != SIGKILL)
-		return;
-	/* the last look may be a second old */
-	host_recording_tick(run->host);
-	if (host_recording_oom_kills(run->host, &kills) && kills)
-		buffer_add_text(out, " (out of memory: the kernel has killed meanwhile)");
-}
 
 /* As in the header of its recording, or as it said later. */
 static struct stepscope_segment_header identity_of(const struct run *run, const struct watched *process)
@@ -104,6 +64,7 @@ static void run_supervise_on_end(void *context, const struct watched *process)
 {
 	struct run *run = context;
 	struct stepscope_segment_header identity;
+	struct run_end end;
 	struct buffer text;
 
 	if (!may_be_named(run, process))
@@ -116,17 +77,18 @@ static void run_supervise_on_end(void *context, const struct watched *process)
 		return;
 	}
 	run->named++;
-	buffer_init(&text, 4096);
-	if (identity.rank >= 0 && identity.role != STEPSCOPE_ROLE_WORKER)
-		buffer_printf(&text, "rank %d (pid %d) ", (int)identity.rank, (int)process->pid);
-	else
-		buffer_printf(&text, "%s %d ", identity.role == STEPSCOPE_ROLE_WORKER ? "worker" : "process",
-		              (int)process->pid);
-	run_describe_status(&text, process->has_status, process->wait_status);
-	run_describe_memory(run, &text, process->has_status, process->wait_status);
-	run_describe_place(&text, process);
+	end = run_end_find(run, process, &identity);
+	buffer_init(&text, RUN_WORDS_BYTES);
+	run_words_death(&text, &end);
 	say("stepscope: %s\n", text.data);
 	buffer_release(&text);
+}
+
+/* Processes with PyTorch that record after all. */
+static void run_supervise_excuse(struct run *run)
+{
+	for (uint32_t i = 0; i < run->watch.count; i++)
+		run_unseen_excuse(&run->unseen, run->watch.items[i].ids.in_proc);
 }
 
 /* ---- events ---- */
@@ -236,6 +198,7 @@ void run_supervise(struct run *run)
 	wait_for_the_rest(run);
 	end_container(run);
 	run_watch_tick(&run->watch, true);
+	run_supervise_excuse(run);
 	if (run->unnamed)
 		say("stepscope: %u more processes were killed or failed\n", run->unnamed);
 	if (run->unknown)

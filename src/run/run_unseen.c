@@ -205,35 +205,27 @@ void run_unseen_tick(struct run_unseen *unseen, pid_t program)
 		look_at_children(unseen, program, 0);
 }
 
-const char *run_unseen_sentence(const struct run_unseen *unseen, char *text, size_t bytes)
+static enum unseen_reason unseen_reason_of(const struct unseen_process *process)
 {
-	const struct unseen_process *process = NULL;
-	char why[192] = "its Python did not load the package stepscope";
-
-	for (int i = 0; i < unseen->count && !process; i++) {
-		const struct unseen_process *one = &unseen->processes[i];
-
-		if (!one->is_excused &&
-		    (one->is_importing || one->flag || one->is_off_path || one->looks >= CERTAIN_LOOKS))
-			process = one;
-	}
-	if (!process)
-		return NULL;
-	if (process->is_importing) {
-		snprintf(text, bytes,
-		         "process %d was still importing PyTorch when it was last looked at: nothing of it is recorded",
-		         (int)process->pid);
-		return text;
-	}
+	if (process->is_excused)
+		return UNSEEN_NONE;
+	if (process->is_importing)
+		return UNSEEN_IMPORTING;
 	if (process->flag)
-		snprintf(why, sizeof(why), "Python was started with -%c", process->flag);
-	else if (process->is_off_path)
-		snprintf(why, sizeof(why),
-		         "its PYTHONPATH lacks what `stepscope run` put there (PYTHONPATH=src:$PYTHONPATH keeps it)");
-	snprintf(text, bytes,
-	         "process %d ran PyTorch unobserved: %s; put `import stepscope; stepscope.auto()` at the top of its "
-	         "script%s",
-	         (int)process->pid, why,
-	         process->flag || process->is_off_path ? ", with stepscope installed for that Python" : "");
-	return text;
+		return UNSEEN_FLAG;
+	if (process->is_off_path)
+		return UNSEEN_OFF_PATH;
+	return process->looks >= CERTAIN_LOOKS ? UNSEEN_NO_PACKAGE : UNSEEN_NONE;
+}
+
+struct unseen_found run_unseen_find(const struct run_unseen *unseen)
+{
+	for (int i = 0; i < unseen->count; i++) {
+		const struct unseen_process *process = &unseen->processes[i];
+		enum unseen_reason reason = unseen_reason_of(process);
+
+		if (reason)
+			return (struct unseen_found){reason, process->pid, process->flag};
+	}
+	return (struct unseen_found){UNSEEN_NONE, 0, 0};
 }

@@ -11,7 +11,6 @@
 #include <sys/types.h>
 
 #define RUN_UNSEEN_MAX 64
-#define RUN_UNSEEN_BYTES 512 /* of the sentence */
 
 struct run_unseen {
 	struct unseen_process {
@@ -32,7 +31,21 @@ void run_unseen_tick(struct run_unseen *unseen, pid_t program);
 /* The process records, after all. */
 void run_unseen_excuse(struct run_unseen *unseen, pid_t pid);
 
-/* What to say about it at the end; NULL: nothing. */
-const char *run_unseen_sentence(const struct run_unseen *unseen, char *text, size_t bytes);
+enum unseen_reason {
+	UNSEEN_NONE,      /* there is no such process */
+	UNSEEN_IMPORTING, /* it was still importing PyTorch at the last look */
+	UNSEEN_FLAG,      /* Python was started with the flag */
+	UNSEEN_OFF_PATH,  /* its PYTHONPATH does not name us */
+	UNSEEN_NO_PACKAGE /* its Python did not load our package, and we do not know why */
+};
+
+struct unseen_found {
+	enum unseen_reason reason;
+	pid_t pid;
+	char flag; /* UNSEEN_FLAG: 'I', 'E' or 'S' */
+};
+
+/* Returns the first process that is certain to be unseen. */
+struct unseen_found run_unseen_find(const struct run_unseen *unseen);
 
 #endif
