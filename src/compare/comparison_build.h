@@ -49,8 +49,8 @@ struct compared_sides {
 };
 
 void comparison_add_runs(struct table *table, struct compared_sides *sides);
-void comparison_add_differences(struct table *table, struct compared_sides *sides);
-void comparison_add_metrics(struct table *table, struct compared_sides *sides);
+void comparison_add_differences(struct comparison *comparison, struct compared_sides *sides);
+void comparison_add_metrics(struct comparison *comparison, struct compared_sides *sides);
 #define CONTRIBUTION_SHARE_COLUMN                                                                                                       \
 	{                                                                                                                               \
 		.name = "share_ratio", .title = "share", .type = TABLE_DOUBLE, .unit = UNIT_RATIO, .role = ROLE_SHARE,                  \
@@ -63,7 +63,7 @@ void comparison_add_metrics(struct table *table, struct compared_sides *sides);
 void comparison_add_level(struct table *table, struct compared_sides *sides, const char *name);
 void comparison_add_contributions(struct table *table, struct compared_sides *sides, bool is_whole);
 void comparison_add_memory(struct table *table, struct compared_sides *sides);
-void comparison_add_telemetry(struct table *table, struct compared_sides *sides);
+void comparison_add_telemetry(struct comparison *comparison, struct compared_sides *sides);
 void comparison_add_functions(struct table *table, struct compared_sides *sides);
 void comparison_add_verdict(struct comparison *comparison, struct compared_sides *sides);
 
@@ -102,12 +102,11 @@ struct tested_change {
 };
 
 /* RESULT_CHANGED, RESULT_SAME or RESULT_INCONCLUSIVE, by the rule of compare/comparison.h, with bounds of the change's unit. */
-const char *tested_result(const struct tested_change *tested, double smallest, double tolerance);
-
-/* A row of `metrics` is "no difference" because its 90 % interval says so; not, because a certain change is small. */
-bool is_told_same(const struct table *metrics, int row);
+enum compare_result tested_result(const struct tested_change *tested, double smallest, double tolerance);
 
 /* "+3.1 %" */
 const char *percent_text(struct arena *arena, double ratio);
+/* "-0.8 % to +1.9 %" */
+const char *percent_range_text(struct arena *arena, double low, double high);
 
 #endif

@@ -147,16 +147,11 @@ static const char *times(const struct table *metrics, int row, struct arena *are
 	return arena_printf(arena, "%s instead of %s", new, base);
 }
 
-static bool verdict_is_settled(const char *result)
-{
-	return !strcmp(result, RESULT_REGRESSION) || !strcmp(result, RESULT_IMPROVEMENT) ||
-	       !strcmp(result, RESULT_SAME);
-}
-
 /* The interval that told the result of a metric, and what it covers. */
-static const char *metric_range(const struct table *metrics, int row, struct arena *arena)
+static const char *metric_range(const struct comparison *comparison, int row, struct arena *arena)
 {
-	bool is_same = is_told_same(metrics, row);
+	const struct table *metrics = &comparison->metrics;
+	bool is_same = comparison->metric_results[row].is_told_same;
 	int low = is_same ? METRIC_SAME_LOW : METRIC_LOW, high = is_same ? METRIC_SAME_HIGH : METRIC_HIGH;
 
 	return arena_printf(arena, "%s to %s (%d %%)", percent_text(arena, table_get(metrics, row, low)->d),
@@ -170,14 +165,14 @@ static const char *others_of(const struct comparison *comparison, const struct c
 	static const char *const others[][2] = {
 		{"step_time_fastest", "of the fastest steps, which other work on the machine disturbs least, it is"},
 		{"step_cpu_time", "the CPU time of a step, which has no waits in it, changed by"}};
-	const struct table *metrics = &comparison->metrics;
 	const char *list = "";
 
 	for (size_t i = 0; i < sizeof(others) / sizeof(others[0]) && sides->amount == PER_STEP; i++) {
 		int row = comparison_metric(comparison, others[i][0]);
 
-		if (row > 0 && verdict_is_settled(table_text(metrics, row, METRIC_RESULT)))
-			list = arena_printf(arena, "%s; %s %s", list, others[i][1], metric_range(metrics, row, arena));
+		if (row > 0 && compare_result_is_settled(comparison->metric_results[row].result))
+			list = arena_printf(arena, "%s; %s %s", list, others[i][1],
+			                    metric_range(comparison, row, arena));
 	}
 	return list;
 }
@@ -193,10 +188,10 @@ static const char *slower_of(const struct comparison *comparison, const struct c
 	for (size_t i = 0; i < sizeof(names) / sizeof(names[0]) && !sides->is_fastest; i++) {
 		int row = comparison_metric(comparison, names[i]);
 
-		if (sides->amount == PER_STEP && row > 0 &&
-		    !strcmp(table_text(metrics, row, METRIC_RESULT), RESULT_REGRESSION))
+		if (sides->amount == PER_STEP && row > 0 && comparison->metric_results[row].result == RESULT_REGRESSION)
 			list = arena_printf(arena, "%s%s %s changed by %s", list, *list ? "," : "; but",
-			                    table_text(metrics, row, METRIC_TITLE), metric_range(metrics, row, arena));
+			                    table_text(metrics, row, METRIC_TITLE),
+			                    metric_range(comparison, row, arena));
 	}
 	return list;
 }
@@ -204,15 +199,14 @@ static const char *slower_of(const struct comparison *comparison, const struct c
 /* Where a mean decides: what the first metric says. */
 static const char *despite(const struct comparison *comparison, const struct compared_sides *sides, struct arena *arena)
 {
-	const char *result = table_text(&comparison->metrics, 0, METRIC_RESULT);
+	enum compare_result result = comparison->metric_results[0].result;
 	const char *one = sides->is_evened[sides->amount] ? "a usual one"
 	                  : sides->amount == PER_STEP     ? "one in the middle"
 	                                                  : "one in the middle, for its amount of work,";
 
-	if (!strcmp(result, RESULT_INCONCLUSIVE))
+	if (result == RESULT_INCONCLUSIVE)
 		return arena_printf(arena, "of %s it cannot be told", one);
-	return arena_printf(arena, "though %s takes %s", one,
-	                    !strcmp(result, RESULT_IMPROVEMENT) ? "less time" : "as long");
+	return arena_printf(arena, "though %s takes %s", one, result == RESULT_IMPROVEMENT ? "less time" : "as long");
 }
 
 static const char *mean_sentence(const struct comparison *comparison, const struct compared_sides *sides,
@@ -242,22 +236,23 @@ static const char *memory_sentence(const struct comparison *comparison, const st
                                    struct arena *arena)
 {
 	const struct table *metrics = &comparison->metrics;
-	const char *result = table_text(metrics, 0, METRIC_RESULT), *peaks = times(metrics, 0, arena);
+	enum compare_result result = comparison->metric_results[0].result;
+	const char *peaks = times(metrics, 0, arena);
 	double ratio = 0;
 
 	table_number(metrics, 0, METRIC_RATIO, &ratio);
 	if (!sides->has_first)
 		return arena_printf(arena, "the peak memory of a device is %s (%s); %s", peaks,
 		                    percent_text(arena, ratio), table_text(metrics, 0, METRIC_REASON));
-	if (!strcmp(result, RESULT_INCONCLUSIVE))
+	if (result == RESULT_INCONCLUSIVE)
 		return arena_printf(arena,
 		                    "cannot tell: the peak memory of a device is %s, but anything from %s is possible",
 		                    peaks, range(sides, arena));
-	if (is_told_same(metrics, 0))
+	if (comparison->metric_results[0].is_told_same)
 		return arena_printf(arena, "the peak memory of a device is the same: %s", same_range(sides, arena));
 	return arena_printf(arena, "the peak memory of a device is %s, %s (95 %%: %s)%s", peaks,
 	                    percent_text(arena, ratio), range(sides, arena),
-	                    strcmp(result, RESULT_SAME) != 0 ? "" : ", too little to matter");
+	                    result != RESULT_SAME ? "" : ", too little to matter");
 }
 
 /* What is left to be compared. */
@@ -277,7 +272,7 @@ static const char *sentence_of(const struct comparison *comparison, const struct
                                struct arena *arena)
 {
 	const struct table *metrics = &comparison->metrics;
-	const char *result = table_text(metrics, 0, METRIC_RESULT);
+	enum compare_result result = comparison->metric_results[0].result;
 	double ratio = expm1(sides->first.change);
 	const char *change = percent_text(arena, fabs(ratio));
 
@@ -288,30 +283,30 @@ static const char *sentence_of(const struct comparison *comparison, const struct
 		return sentence_without_steps(comparison, arena);
 	if (sides->deciding)
 		return mean_sentence(comparison, sides, arena);
-	if (!strcmp(result, RESULT_NOT_COMPARABLE) && sides->unlike)
+	if (result == RESULT_NOT_COMPARABLE && sides->unlike)
 		return arena_dup(arena, sides->unlike);
-	if (!strcmp(result, RESULT_NOT_COMPARABLE))
+	if (result == RESULT_NOT_COMPARABLE)
 		return arena_printf(arena,
 		                    "the work per step changed: %s; %s takes %s (%s), but it is not the same step",
 		                    sides->work_changes ? sides->work_changes : "", subject(sides),
 		                    times(metrics, 0, arena), percent_text(arena, ratio));
-	if (!strcmp(result, RESULT_INCONCLUSIVE) && sides->first.is_single)
+	if (result == RESULT_INCONCLUSIVE && sides->first.is_single)
 		return arena_printf(
 			arena,
 			"cannot tell: %s takes %s (%s), but of a run with one step it is not known how much "
 			"its steps differ",
 			subject(sides), times(metrics, 0, arena), percent_text(arena, ratio));
-	if (!strcmp(result, RESULT_INCONCLUSIVE))
+	if (result == RESULT_INCONCLUSIVE)
 		return arena_printf(arena, "cannot tell: %s takes %s, but anything from %s is possible%s%s",
 		                    subject(sides), times(metrics, 0, arena), range(sides, arena),
 		                    others_of(comparison, sides, arena), slower_of(comparison, sides, arena));
-	if (is_told_same(metrics, 0))
+	if (comparison->metric_results[0].is_told_same)
 		return arena_printf(arena, "%s takes the same time: %s%s", subject(sides), same_range(sides, arena),
 		                    slower_of(comparison, sides, arena));
 	return arena_printf(arena, "%s takes %s %s, %s (95 %%: %s)%s%s", subject(sides), change,
 	                    ratio > 0 ? "longer" : "less time", times(metrics, 0, arena), range(sides, arena),
-	                    !strcmp(result, RESULT_SAME) ? ", too little to matter" : "",
-	                    !strcmp(result, RESULT_REGRESSION) ? "" : slower_of(comparison, sides, arena));
+	                    result == RESULT_SAME ? ", too little to matter" : "",
+	                    result == RESULT_REGRESSION ? "" : slower_of(comparison, sides, arena));
 }
 
 /* ---- why ---- */
@@ -447,8 +442,9 @@ static const char *memory_cause(const struct table *memory, struct arena *arena)
 }
 
 /* The quantity that changed most, of those of which that is certain, as a ratio. */
-static const char *telemetry_cause(const struct table *telemetry, struct arena *arena)
+static const char *telemetry_cause(const struct comparison *comparison, struct arena *arena)
 {
+	const struct table *telemetry = &comparison->telemetry;
 	const char *cause = NULL;
 	double largest = 0;
 
@@ -457,7 +453,7 @@ static const char *telemetry_cause(const struct table *telemetry, struct arena *
 		double new = table_get(telemetry, row, TELEMETRY_CHANGE_NEW)->d, change;
 		const char *unit = table_text(telemetry, row, TELEMETRY_CHANGE_UNIT);
 
-		if (strcmp(table_text(telemetry, row, TELEMETRY_CHANGE_RESULT), RESULT_CHANGED) != 0)
+		if (comparison->telemetry_results[row] != RESULT_CHANGED)
 			continue;
 		change = fabs(new - base) / fmax(fabs(base), fabs(new));
 		if (change <= largest)
@@ -477,7 +473,7 @@ static const char *other_cause(const struct comparison *comparison, struct arena
 	const char *cause = function_cause(&comparison->functions, arena);
 
 	cause = cause ? cause : memory_cause(&comparison->memory, arena);
-	return cause ? cause : telemetry_cause(&comparison->telemetry, arena);
+	return cause ? cause : telemetry_cause(comparison, arena);
 }
 
 /* What is between steps is in none of them. */
@@ -500,13 +496,14 @@ static const char *cause_of(const struct comparison *comparison, const struct co
 		{"device", "device: "}, {"operator", "operator: "},
 		{"kernel", "kernel: "}, {CANARY_CUDA_OPERATORS, "CUDA operators, as profiled: "},
 	};
-	const char *result = table_text(&comparison->metrics, sides->deciding, METRIC_RESULT), *list = NULL;
-	bool is_slower = !strcmp(result, RESULT_REGRESSION);
+	enum compare_result result = comparison->decided.result;
+	const char *list = NULL;
+	bool is_slower = result == RESULT_REGRESSION;
 	double change;
 
 	if (sides->is_memory || !sides->has_first)
 		return other_cause(comparison, arena);
-	if (strcmp(result, RESULT_REGRESSION) != 0 && strcmp(result, RESULT_IMPROVEMENT) != 0)
+	if (result != RESULT_REGRESSION && result != RESULT_IMPROVEMENT)
 		return NULL;
 	change = fabs(table_get(&comparison->metrics, sides->deciding, METRIC_DELTA)->d);
 	if (sides->amount != PER_STEP) /* contributions are of steps, which have different amounts of work */
@@ -549,7 +546,7 @@ static const char *needed_of(const struct comparison *comparison, const struct c
 		return "two snapshots of each side or more, of runs of their own: their scatter is the noise";
 	if (sides->unlike)
 		return ALIKE_NEEDED;
-	if (!strcmp(table_text(metrics, 0, METRIC_RESULT), RESULT_NOT_COMPARABLE))
+	if (comparison->metric_results[0].result == RESULT_NOT_COMPARABLE)
 		return sides->wants_amount ? AMOUNT_NEEDED : NULL;
 	if (sides->has_first && sides->first.is_single)
 		return "more than one step of each run, or four runs together";
@@ -738,12 +735,12 @@ static void verdict_set_change(struct table *table, const struct table *metrics,
 static const char *answer_of(const struct comparison *comparison, const struct compared_sides *sides,
                              struct arena *arena)
 {
-	static const char *const judged[] = {RESULT_REGRESSION, RESULT_IMPROVEMENT, RESULT_SAME, RESULT_INCONCLUSIVE};
-	const char *result = table_text(&comparison->metrics, sides->deciding, METRIC_RESULT);
+	static const enum compare_result judged[] = {RESULT_REGRESSION, RESULT_IMPROVEMENT, RESULT_SAME,
+	                                             RESULT_INCONCLUSIVE};
 	const char *sentence = sentence_of(comparison, sides, arena);
 
 	for (size_t i = 0; sides->unchecked_kinds && i < sizeof(judged) / sizeof(judged[0]); i++)
-		if (!strcmp(judged[i], result))
+		if (judged[i] == comparison->decided.result)
 			return arena_printf(arena, "%s; unchecked: %s", sentence, sides->unchecked_kinds);
 	return sentence;
 }
@@ -757,7 +754,7 @@ void comparison_add_verdict(struct comparison *comparison, struct compared_sides
 	table_init(table, "verdict", "Verdict", "whether the new side is slower, and how sure that is");
 	table_columns(table, columns, COMPARISON_COLUMNS);
 	table_row(table);
-	table_set_text(table, 0, COMPARISON_RESULT, table_text(&comparison->metrics, sides->deciding, METRIC_RESULT));
+	table_set_text(table, 0, COMPARISON_RESULT, compare_result_name(comparison->decided.result));
 	table_set_text(table, 0, COMPARISON_SENTENCE, answer_of(comparison, sides, arena));
 	table_set_text(table, 0, COMPARISON_METRIC, table_text(&comparison->metrics, sides->deciding, METRIC_NAME));
 	verdict_set_change(table, &comparison->metrics, sides->deciding);
