@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * template.h: sentences with gaps, so that a sentence stands in the source as people read it and the code that decides what it says is
- * elsewhere. Templates are written by us, never by users: a gap that the caller does not know is an assert.
+ * template.h: sentences with gaps, so that a sentence stands in the source as people read it and the code that decides
+ * what it says is elsewhere. Templates are written by us, never by users: a gap that the caller does not know is an
+ * assert.
  *
  *     {name}            the value
  *     {name:thing}      a count and its word: "1 step", "2 steps", "2 processes"
@@ -21,8 +22,8 @@
 #include "base/buffer.h"
 
 struct template_values {
-	/* Appends the value of `name` and returns true; returns false if it is missing. Sets *number, which is NAN before, if the
-	 * value is a number. */
+	/* Appends the value of `name` and returns true; returns false if it is missing. Sets *number, which is NAN before,
+	 * if the value is a number. */
 	bool (*add)(struct buffer *out, const void *context, const char *name, double *number);
 	const void *context;
 	bool is_ascii; /* "±" in a template becomes "+-" */

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * compare_result.h: what a comparison can find, of a metric, of a quantity of telemetry, of a limit and as its verdict. Code decides by these
- * values; their names, which other programs read in tables and JSON, are written and never compared.
+ * compare_result.h: what a comparison can find, of a metric, of a quantity of telemetry, of a limit and as its
+ * verdict. Code decides by these values; their names, which other programs read in tables and JSON, are written and
+ * never compared.
  */
 #ifndef COMPARE_COMPARE_RESULT_H
 #define COMPARE_COMPARE_RESULT_H

@@ -16,7 +16,7 @@
  *     enum compare_result result = comparison.metric_results[0].result;
  *     comparison_release(&comparison);
  *
- * The sides are read before (compare/compared_run.h); nothing is borrowed from them. The results (compare/compare_result.h) mean:
+ * The sides are read before (compare/compared_run.h); nothing is borrowed from them. Results (compare/compare_result.h):
  *
  *     regression, improvement   the 95 % interval of the change leaves out 0, and the change is at least `smallest`
  *     no difference             the 90 % interval lies within +-`tolerance` (two tests at 5 %, one for either direction:
@@ -37,6 +37,7 @@
 #include "compare/compare_result.h"
 #include "compare/compared_run.h"
 #include "compare/result_reason.h"
+#include "compare/verdict.h"
 #include "table/table.h"
 
 #define COMPARE_SMALLEST 0.01
@@ -193,12 +194,11 @@ struct comparison {
 	const struct metric_result *metric_results;
 	const enum compare_result *telemetry_results;
 	const enum fact_kind *difference_kinds;
-	struct metric_result decided; /* of the row of `metrics` that the verdict is about */
-	bool is_whole;                /* no run has steps: contributions are of whole recordings */
+	struct verdict decided;
+	bool is_whole; /* no run has steps: contributions are of whole recordings */
 	const char
 		*failure; /* a run that did not complete, in words, in the arena of `verdict`; NULL: none is known of */
-	bool is_divergence_known; /* a new run says whether its loss diverged */
-	const char *diverged;     /* one that says it did, in that arena; NULL: none */
+	const char *diverged; /* a new run that says that its loss diverged, in that arena; NULL: none */
 };
 
 extern const struct comparison_options comparison_defaults;

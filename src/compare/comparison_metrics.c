@@ -7,6 +7,7 @@
 #include "base/template.h"
 #include "base/units.h"
 #include "compare/holm.h"
+#include "compare/verdict_sentences.h"
 
 #include <math.h>
 #include <string.h>
@@ -141,9 +142,9 @@ static void metrics_decide_estimate(struct metric_result *result, const struct m
 		result->needed_runs = (int64_t)estimate->needed_runs;
 		result->needed_steps = (int64_t)estimate->needed_steps;
 	}
-	if (metric_is_time(question->metric) && (sides->unlike || !sides->is_same_work)) {
+	if (metric_is_time(question->metric) && (sides->is_unlike || !sides->is_same_work)) {
 		result->result = RESULT_NOT_COMPARABLE;
-		result->reason = sides->unlike ? REASON_UNLIKE : REASON_OTHER_WORK;
+		result->reason = sides->is_unlike ? REASON_UNLIKE : REASON_OTHER_WORK;
 	}
 	result->is_told_same = result->result == RESULT_SAME && question->outside >= SURE;
 }
@@ -214,7 +215,7 @@ static const char *metrics_reason(const struct metric_result *result, const stru
 	const char *what = question->missing, *range = NULL;
 
 	if (result->reason == REASON_UNLIKE)
-		what = sides->unlike;
+		what = operators_unlike_text(sides, arena);
 	if (result->reason == REASON_RULED_OUT)
 		range = percent_range_text(arena, result->same_low, result->same_high);
 	else if (result->has_interval)
@@ -377,8 +378,8 @@ static bool are_snapshots(const struct compared_sides *sides)
 
 /* ---- which metric decides ---- */
 
-/* Returns true if something tells how much of a mean is chance: the steps themselves, or repeats. Nothing tells it about a summary, nor about the
- * time between steps of runs in a history from before it had an error. */
+/* Returns true if something tells how much of a mean is chance: the steps themselves, or repeats. Nothing tells it
+ * about a summary, nor about the time between steps of runs in a history from before it had an error. */
 static bool is_mean_known(const struct compared_sides *sides, enum compare_metric mean)
 {
 	for (int side = 0; side < SIDES; side++) {
@@ -393,9 +394,9 @@ static bool is_mean_known(const struct compared_sides *sides, enum compare_metri
 	return true;
 }
 
-/* Returns the row that the verdict is about. Some steps can be slower, or the time between them, but not the step in the middle: a run whose mean
- * is certainly longer is slower. A shorter mean is not enough for an improvement. On a machine that other work used, long steps say how much that
- * work took. */
+/* Returns the row that the verdict is about. Some steps can be slower, or the time between them, but not the step in
+ * the middle: a run whose mean is certainly longer is slower. A shorter mean is not enough for an improvement. On a
+ * machine that other work used, long steps say how much that work took. */
 static int find_deciding(const struct metric_result *results, size_t count, const struct compared_sides *sides)
 {
 	static const struct {
@@ -472,7 +473,6 @@ void comparison_add_metrics(struct comparison *comparison, struct compared_sides
 	sides->has_first = questions[0].has_estimate;
 	sides->first = questions[0].estimate;
 	sides->deciding = find_deciding(results, count, sides);
-	comparison->decided = results[sides->deciding];
 	sides->decided = questions[sides->deciding].estimate;
 	for (size_t i = 0; i < count; i++)
 		metric_question_release(&questions[i]);

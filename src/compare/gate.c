@@ -34,9 +34,7 @@ static void gate_decide(struct gate *gate, enum gate_result result, const char *
 /* Decides by the verdict, with its sentence. */
 static void gate_decide_answer(struct gate *gate, enum gate_result result, const struct comparison *comparison)
 {
-	const char *sentence = table_text(&comparison->verdict, 0, COMPARISON_SENTENCE);
-
-	gate_decide(gate, result, sentence ? sentence : "");
+	gate_decide(gate, result, table_text(&comparison->verdict, 0, COMPARISON_SENTENCE));
 }
 
 /* Returns the first limit with this result; -1 if there is none. */
@@ -49,8 +47,8 @@ static int find_limit(const struct gate *gate, enum compare_result result)
 	return -1;
 }
 
-/* Returns the first limit that leaves the answer open; -1 if there is none. The step time must be known, except of snapshots, which have none. Other
- * limits may be unmeasured. */
+/* Returns the first limit that leaves the answer open; -1 if there is none. The step time must be known, except of
+ * snapshots, which have none. Other limits may be unmeasured. */
 static int find_open(const struct gate *gate, bool wants_steps)
 {
 	int row = find_limit(gate, RESULT_INCONCLUSIVE);

@@ -98,7 +98,7 @@ enum checked_column {
 
 const char *limit_check_name(enum limit_check check);
 
-/* Initialises the table `limits` and holds the new side against each limit: `checked` says what was decided about each row. */
+/* Initialises the table `limits` and holds the new side against each limit. `checked` gets what was decided, by row. */
 void limits_check(const struct limits *limits, const struct comparison *comparison, struct table *table,
                   struct checked_limit checked[LIMIT_CHECK_COUNT]);
 /* Initialises the table without rows, because there are no limits. */

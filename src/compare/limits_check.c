@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * limits_check.c: the table `limits`: each limit is decided first, then put into words. All numbers are those of the comparison.
+ * limits_check.c: the table `limits`: each limit is decided first, then put into words. All numbers are those of the
+ * comparison.
  */
 #include "compare/limits.h"
 
@@ -53,8 +54,8 @@ static bool limits_decide(struct checked_limit *checked, enum compare_result res
 	return true;
 }
 
-/* Returns the metric that a limit is about: for the step time that of the verdict, for memory what PyTorch holds on a device, or, if that was not
- * recorded, the resident memory of the process. */
+/* Returns the metric that a limit is about: for the step time that of the verdict, for memory what PyTorch holds on
+ * a device, or, if that was not recorded, the resident memory of the process. */
 static enum compare_metric limits_metric(const struct comparison *comparison, enum limit_check check)
 {
 	enum compare_metric first = comparison->metric_results[0].metric;
@@ -197,7 +198,8 @@ static const char *const limit_templates[] = {
 	[LIMIT_CONVERGED] = "it did not diverge, as the new run says",
 };
 
-/* Returns "increased by 14.1 % (95 % interval +13.0 to +15.2 %)", "dropped by ..." or, if it is not worse, "changed by -3.0 % ...". */
+/* Returns "increased by 14.1 % (95 % interval +13.0 to +15.2 %)", "dropped by ..." or, if it is not worse, "changed
+ * by -3.0 % ...". */
 static const char *limits_change_text(const struct checked_limit *checked, struct arena *arena)
 {
 	const struct limit_kind *kind = &limit_kinds[checked->check];
@@ -302,7 +304,7 @@ void limits_check(const struct limits *limits, const struct comparison *comparis
 	for (int check = 0; check < LIMIT_CHECK_COUNT; check++) {
 		struct checked_limit *one = &checked[table->row_count];
 
-		if (check == CHECK_DIVERGENCE && !comparison->is_divergence_known)
+		if (check == CHECK_DIVERGENCE && !comparison->decided.is_divergence_known)
 			continue;
 		*one = limits_check_one(limits, comparison, (enum limit_check)check);
 		limits_add_row(table, one, limits, comparison);

@@ -59,8 +59,8 @@ static bool period_of(const struct compared_run *run, double *value, const char 
 	return true;
 }
 
-/* Returns the error of a period whose mean step has this error. Runs in a history from before the time between steps had an error
- * count as if it had none. */
+/* Returns the error of a period whose mean step has this error. Runs in a history from before the time between steps
+ * had an error count as if it had none. */
 static double error_of_period(const struct compared_run *run, double error)
 {
 	double mean, between, between_error;
@@ -191,7 +191,8 @@ bool metric_is_time(enum compare_metric metric)
 	return source != FROM_VALUE && source != FROM_FEW && source != FROM_COUNT;
 }
 
-/* Returns how far a base that was chosen because its step was the shortest may lie below its mean. All its times are short, then. */
+/* Returns how far a base that was chosen because its step was the shortest may lie below its mean. All its times are
+ * short, then. */
 static double luck_of(const struct metric_kind *kind, const struct comparison_options *options)
 {
 	double luck = estimate_luck(options->best_of, options->assumed_noise);

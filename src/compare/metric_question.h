@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * metric_question.h: private to compare/: what a metric is on both sides: one level per run, and the estimate of the change.
+ * metric_question.h: private to compare/: what a metric is on both sides: one level per run, and the estimate of the
+ * change.
  *
  *     if (metric_is_asked(metric, sides)) {
  *             metric_question_init(&question, metric, sides);
@@ -51,7 +52,8 @@ struct metric_question {
 	double outside; /* p value of no change; the caller adjusts it to the number of questions. NAN: unknown */
 };
 
-/* Returns true if the table has a row for this metric. Times per token or sample are asked if steps have different amounts of them. */
+/* Returns true if the table has a row for this metric. Times per token or sample are asked if steps have different
+ * amounts of them. */
 bool metric_is_asked(enum compare_metric metric, const struct compared_sides *sides);
 
 /* Returns true if work and recording change it, as they change times of steps. */

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * result_reason.h: why the result of a metric, or of a quantity of telemetry, is what it is: as a value to decide by, and in words for the
- * columns `reason`.
+ * result_reason.h: why the result of a metric, or of a quantity of telemetry, is what it is: as a value to decide by,
+ * and in words for the columns `reason`.
  */
 #ifndef COMPARE_RESULT_REASON_H
 #define COMPARE_RESULT_REASON_H
@@ -35,8 +35,9 @@ enum result_reason {
 	REASON_NOT_ALL_RUNS,
 };
 
-/* Returns the reason in words, in the arena. `range` is the interval that tells it, or NULL. `what` is the run's own words for
- * REASON_MISSING, REASON_IN_PART and REASON_UNLIKE, the names of both GPUs for REASON_OTHER_GPU, and otherwise NULL. */
+/* Returns the reason in words, in the arena. `range` is the interval that tells it, or NULL. `what` is the run's own
+ * words for REASON_MISSING, REASON_IN_PART and REASON_UNLIKE, the names of both GPUs for REASON_OTHER_GPU, and
+ * otherwise NULL. */
 const char *result_reason_text(enum result_reason reason, const char *range, const char *what,
                                const struct comparison_options *options, struct arena *arena);
 
