@@ -84,12 +84,12 @@ void comparison_init(struct comparison *comparison, const struct compared_run *b
 	sides_init(&sides);
 	comparison->is_whole = sides_are_whole(&sides);
 	comparison_add_runs(&comparison->runs, &sides);
-	comparison_add_differences(&comparison->differences, &sides);
-	comparison_add_metrics(&comparison->metrics, &sides);
+	comparison_add_differences(comparison, &sides);
+	comparison_add_metrics(comparison, &sides);
 	comparison_add_contributions(&comparison->contributions, &sides, comparison->is_whole);
 	comparison_add_functions(&comparison->functions, &sides);
 	comparison_add_memory(&comparison->memory, &sides);
-	comparison_add_telemetry(&comparison->telemetry, &sides);
+	comparison_add_telemetry(comparison, &sides);
 	comparison_add_verdict(comparison, &sides);
 	sides_release(&sides);
 	taken_prices_release(&prices, &sides);
@@ -107,12 +107,29 @@ void comparison_release(struct comparison *comparison)
 	table_release(&comparison->telemetry);
 }
 
+int comparison_row(const struct comparison *comparison, enum compare_metric metric)
+{
+	for (int row = 0; row < comparison->metrics.row_count; row++)
+		if (comparison->metric_results[row].metric == metric)
+			return row;
+	return -1;
+}
+
 int comparison_metric(const struct comparison *comparison, const char *name)
 {
 	const struct table *metrics = &comparison->metrics;
 
 	for (int row = 0; row < metrics->row_count; row++)
 		if (!strcmp(table_get(metrics, row, METRIC_NAME)->text, name))
+			return row;
+	return -1;
+}
+
+int comparison_difference(const struct comparison *comparison, enum fact_kind kind)
+{
+	for (int row = 0; row < comparison->differences.row_count; row++)
+		if (comparison->difference_kinds[row] == kind &&
+		    table_get(&comparison->differences, row, DIFFERENCE_MATTERS)->b)
 			return row;
 	return -1;
 }

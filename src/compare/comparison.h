@@ -13,10 +13,10 @@
  *
  *     struct comparison comparison;
  *     comparison_init(&comparison, base, base_count, new, new_count, &options);
- *     const char *result = table_get(&comparison.metrics, 0, METRIC_RESULT)->text;
+ *     enum compare_result result = comparison.metric_results[0].result;
  *     comparison_release(&comparison);
  *
- * The sides are read before (compare/compared_run.h); nothing is borrowed from them. Results are one of the RESULT_ texts:
+ * The sides are read before (compare/compared_run.h); nothing is borrowed from them. Results (compare/compare_result.h):
  *
  *     regression, improvement   the 95 % interval of the change leaves out 0, and the change is at least `smallest`
  *     no difference             the 90 % interval lies within +-`tolerance` (two tests at 5 %, one for either direction:
@@ -33,16 +33,12 @@
 #ifndef COMPARE_COMPARISON_H
 #define COMPARE_COMPARISON_H
 
+#include "compare/compare_metric.h"
+#include "compare/compare_result.h"
 #include "compare/compared_run.h"
+#include "compare/result_reason.h"
+#include "compare/verdict.h"
 #include "table/table.h"
-
-#define RESULT_REGRESSION "regression"
-#define RESULT_IMPROVEMENT "improvement"
-#define RESULT_SAME "no difference"
-#define RESULT_INCONCLUSIVE "inconclusive"
-#define RESULT_NOT_COMPARABLE "not comparable"
-#define RESULT_NOT_MEASURED "not measured"
-#define RESULT_CHANGED "changed"
 
 #define COMPARE_SMALLEST 0.01
 #define COMPARE_TOLERANCE 0.03
@@ -178,17 +174,32 @@ enum telemetry_change_column {
 	TELEMETRY_CHANGE_COLUMNS,
 };
 
+/* What was decided about a row of `metrics`. */
+struct metric_result {
+	enum compare_metric metric;
+	enum table_unit unit; /* of base and new */
+	enum compare_result result;
+	enum result_reason reason;
+	bool is_told_same; /* RESULT_SAME because the 90 % interval says so; not because a certain change is small */
+	bool has_sides, has_ratio, has_interval; /* of the numbers below */
+	double base, new;
+	double ratio;                          /* new over base minus 1 */
+	double low, high, same_low, same_high; /* its 95 % and 90 % intervals */
+	int64_t needed_runs, needed_steps;     /* METRIC_NEEDED_RUNS and _STEPS; 0: missing */
+};
+
 struct comparison {
 	struct table verdict, runs, differences, metrics, contributions, functions, memory, telemetry;
+	/* by row of the table, in its arena */
+	const struct metric_result *metric_results;
+	const enum compare_result *telemetry_results;
+	const enum fact_kind *difference_kinds;
+	struct verdict decided;
 	bool is_whole; /* no run has steps: contributions are of whole recordings */
 	const char
 		*failure; /* a run that did not complete, in words, in the arena of `verdict`; NULL: none is known of */
-	bool is_divergence_known; /* a new run says whether its loss diverged */
-	const char *diverged;     /* one that says it did, in that arena; NULL: none */
+	const char *diverged; /* a new run that says that its loss diverged, in that arena; NULL: none */
 };
-
-/* A metric's reason: its interval rests on an assumption alone. */
-#define REASON_ONE_STEP "of a run with one step it is not known how much its steps differ"
 
 extern const struct comparison_options comparison_defaults;
 
@@ -197,7 +208,11 @@ void comparison_init(struct comparison *comparison, const struct compared_run *b
                      const struct compared_run *new, int new_count, const struct comparison_options *options);
 void comparison_release(struct comparison *comparison);
 
-/* The row of a metric, -1: none. */
+/* Return the row of a metric in `metrics`, by its value or by its name; -1 if it has none. */
+int comparison_row(const struct comparison *comparison, enum compare_metric metric);
 int comparison_metric(const struct comparison *comparison, const char *name);
+
+/* Returns the first row of `differences` of this kind that matters; -1 if there is none. */
+int comparison_difference(const struct comparison *comparison, enum fact_kind kind);
 
 #endif

@@ -9,10 +9,17 @@
 #include "compare/estimate.h"
 #include "compare/step_level.h"
 
-enum side {
-	SIDE_BASE,
-	SIDE_NEW,
-	SIDES
+/* What operators cost a side that recorded them, if the steps of the other side are without. */
+enum price_taken {
+	PRICE_NONE, /* unknown, or the sides are alike */
+	PRICE_OFF,  /* it was taken off the times */
+	PRICE_IN,   /* it is in the times, because it is too small to matter */
+};
+
+struct taken_price {
+	enum price_taken taken;
+	double ratio; /* of a step. PRICE_OFF: the mean over the runs from which it was taken; PRICE_IN: more than it is */
+	double doubt_ratio; /* PRICE_OFF: half its 95 % interval */
 };
 
 struct compared_sides {
@@ -22,23 +29,23 @@ struct compared_sides {
 	struct step_level *levels[SIDES]; /* of the steps, like runs; only where `has_level` */
 	bool *has_level[SIDES];
 	/* by taken_prices_init() */
-	const char *
-		unlike; /* why steps of the sides are not alike, as operators were recorded in those of one; NULL: they are */
-	const char *price; /* what was taken off for that, in words; NULL: nothing */
-	double doubt;      /* of it, half an interval of the change, of logarithms */
+	bool is_unlike; /* operators were recorded in steps of one side only, and their cost is not known well enough */
+	bool has_bound; /* ... but it is less than `bound_ratio` of a step */
+	double bound_ratio;
+	struct taken_price price[SIDES];
+	double doubt;    /* of both prices: half an interval of the change, of logarithms */
 	bool is_running; /* step_level_is_running() of all runs: the fastest steps are without waits for a processor */
 	bool is_evened[STEP_AMOUNTS]; /* the median of a run lies in a gap: steps are evened out (compare/step_level.h) */
 	bool is_cpu_evened;           /* ... their CPU times */
 	/* by comparison_add_differences() */
-	bool is_comparable;       /* nothing that matters is different */
-	bool is_same_work;        /* a step has the same to do */
-	bool wants_amount;        /* ... and would be compared if it were known how much */
-	enum step_amount amount;  /* what the first metric is per */
-	bool is_work_unknown;     /* nothing on both sides says how much a step has to do */
-	const char *work_changes; /* in words; NULL: none. Lives in comparison.differences */
-	const char *
-		unchecked; /* what could not be compared, in words; NULL: nothing that a side tells of. Lives there, too */
-	const char *unchecked_kinds; /* the same in one word each: "work, hardware" */
+	bool is_comparable;      /* nothing that matters is different */
+	bool is_same_work;       /* a step has the same to do */
+	bool wants_amount;       /* ... and would be compared if it were known how much */
+	enum step_amount amount; /* what the first metric is per */
+	bool is_work_unknown;    /* nothing on both sides says how much a step has to do */
+	/* by kind of fact that could not be compared: the first that a side notes; NULL: it notes none, or all were compared */
+	const struct compared_fact *unchecked[FACT_KINDS][SIDES];
+	bool is_step_unchecked; /* a summary may mean something else by a step */
 	/* by comparison_add_metrics() */
 	bool is_memory;        /* nothing but memory is known of the runs: the first metric is its peak */
 	bool is_fastest;       /* the first metric is of the fastest steps */
@@ -49,8 +56,8 @@ struct compared_sides {
 };
 
 void comparison_add_runs(struct table *table, struct compared_sides *sides);
-void comparison_add_differences(struct table *table, struct compared_sides *sides);
-void comparison_add_metrics(struct table *table, struct compared_sides *sides);
+void comparison_add_differences(struct comparison *comparison, struct compared_sides *sides);
+void comparison_add_metrics(struct comparison *comparison, struct compared_sides *sides);
 #define CONTRIBUTION_SHARE_COLUMN                                                                                                       \
 	{                                                                                                                               \
 		.name = "share_ratio", .title = "share", .type = TABLE_DOUBLE, .unit = UNIT_RATIO, .role = ROLE_SHARE,                  \
@@ -63,7 +70,7 @@ void comparison_add_metrics(struct table *table, struct compared_sides *sides);
 void comparison_add_level(struct table *table, struct compared_sides *sides, const char *name);
 void comparison_add_contributions(struct table *table, struct compared_sides *sides, bool is_whole);
 void comparison_add_memory(struct table *table, struct compared_sides *sides);
-void comparison_add_telemetry(struct table *table, struct compared_sides *sides);
+void comparison_add_telemetry(struct comparison *comparison, struct compared_sides *sides);
 void comparison_add_functions(struct table *table, struct compared_sides *sides);
 void comparison_add_verdict(struct comparison *comparison, struct compared_sides *sides);
 
@@ -102,12 +109,11 @@ struct tested_change {
 };
 
 /* RESULT_CHANGED, RESULT_SAME or RESULT_INCONCLUSIVE, by the rule of compare/comparison.h, with bounds of the change's unit. */
-const char *tested_result(const struct tested_change *tested, double smallest, double tolerance);
-
-/* A row of `metrics` is "no difference" because its 90 % interval says so; not, because a certain change is small. */
-bool is_told_same(const struct table *metrics, int row);
+enum compare_result tested_result(const struct tested_change *tested, double smallest, double tolerance);
 
 /* "+3.1 %" */
 const char *percent_text(struct arena *arena, double ratio);
+/* "-0.8 % to +1.9 %" */
+const char *percent_range_text(struct arena *arena, double low, double high);
 
 #endif

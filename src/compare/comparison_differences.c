@@ -10,10 +10,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define SAME_AMOUNT 0.01 /* tokens per step that differ by less */
-#define SAME_CLOCK 0.02  /* clocks that differ by less */
-#define SAME_PERIOD 0.1  /* times between values of telemetry that differ by less */
-#define LISTED 4
+#define SAME_AMOUNT 0.01    /* tokens per step that differ by less */
+#define SAME_CLOCK 0.02     /* clocks that differ by less */
+#define SAME_PERIOD 0.1     /* times between values of telemetry that differ by less */
 #define MOST_IN_COMMON 0.02 /* of the time of operators, in two programs that have nothing to do with each other */
 
 static const struct table_column columns[DIFFERENCE_COLUMNS] = {
@@ -228,31 +227,23 @@ static bool is_foreign(const struct compared_sides *sides, const char *level, st
 	return differences_is_own(&overlaps[SIDE_BASE]) && differences_is_own(&overlaps[SIDE_NEW]);
 }
 
-/* Another program: it calls no operator that the other calls. Where kernels were recorded on both sides, they have a say too: a
- * compiled model has operators of its own, and kernels of the same kinds. */
-static void add_foreign(struct table *table, struct compared_sides *sides, const struct amounts *amounts)
-{
-	struct overlap operators[SIDES], kernels[SIDES];
-	int row;
-
-	if (!is_foreign(sides, "operator", operators) ||
-	    (!is_foreign(sides, "kernel", kernels) && kernels[SIDE_BASE].costliest && kernels[SIDE_NEW].costliest))
-		return;
-	row = table_row(table);
-	table_set_text(table, row, DIFFERENCE_KIND, fact_kind_names[FACT_WORK]);
-	table_set_text(table, row, DIFFERENCE_FACT, "operators");
-	for (int side = 0; side < SIDES; side++)
-		table_set_text(table, row, DIFFERENCE_BASE + side,
-		               arena_printf(&table->arena, "%s, ...", operators[side].costliest->name));
-	table_set_missing(table, row, DIFFERENCE_RATIO, "not a number");
-	table_set_bool(table, row, DIFFERENCE_MATTERS, !amounts->is_known);
-	table_set_text(table, row, DIFFERENCE_MEANING, "the sides have none in common");
-	sides->is_comparable &= amounts->is_known;
-	sides->is_same_work &= amounts->is_known;
-	sides->wants_amount &= amounts->is_known;
-}
-
 /* ---- rows ---- */
+
+struct difference_rows {
+	struct table *table;
+	enum fact_kind *kinds; /* by row */
+	struct compared_sides *sides;
+	struct amounts amounts;
+};
+
+static int differences_new_row(struct difference_rows *rows, enum fact_kind kind)
+{
+	int row = table_row(rows->table);
+
+	rows->kinds[row] = kind;
+	table_set_text(rows->table, row, DIFFERENCE_KIND, fact_kind_names[kind]);
+	return row;
+}
 
 /* By how much numbers differ that count as the same. */
 static double same_within(const struct compared_fact *fact)
@@ -264,9 +255,11 @@ static double same_within(const struct compared_fact *fact)
 	return fact->kind == FACT_WORK && strstr(fact->name, " per step") ? SAME_AMOUNT : 0;
 }
 
-static void differences_add_row(struct table *table, struct compared_sides *sides, const struct compared_fact *fact,
-                                const struct amounts *amounts)
+static void differences_add_row(struct difference_rows *rows, const struct compared_fact *fact)
 {
+	const struct amounts *amounts = &rows->amounts;
+	struct compared_sides *sides = rows->sides;
+	struct table *table = rows->table;
 	/* clocks are never quite the same from run to run */
 	const char *(*const value_of)(const struct compared_sides *, int, const char *,
 	                              struct arena *) = fact->kind == FACT_CLOCK ? side_mean : side_value;
@@ -281,8 +274,7 @@ static void differences_add_row(struct table *table, struct compared_sides *side
 	is_numeric = is_number_pair(base, new, &factor);
 	if (is_numeric && fabs(factor - 1) <= same_within(fact))
 		return;
-	row = table_row(table);
-	table_set_text(table, row, DIFFERENCE_KIND, fact_kind_names[fact->kind]);
+	row = differences_new_row(rows, fact->kind);
 	table_set_text(table, row, DIFFERENCE_FACT, fact->name);
 	table_set_text(table, row, DIFFERENCE_BASE, base);
 	table_set_text(table, row, DIFFERENCE_NEW, new);
@@ -304,26 +296,29 @@ static void differences_add_row(struct table *table, struct compared_sides *side
 	sides->is_same_work = false;
 }
 
-/* "micro-batch 2 -> 1, ..." of the rows of work */
-static const char *describe_work(struct table *table)
+/* Another program: it calls no operator that the other calls. Where kernels were recorded on both sides, they have a
+ * say too: a compiled model has operators of its own, and kernels of the same kinds. */
+static void add_foreign(struct difference_rows *rows)
 {
-	const char *list = NULL;
-	int more = 0, listed = 0;
+	struct compared_sides *sides = rows->sides;
+	struct table *table = rows->table;
+	struct overlap operators[SIDES], kernels[SIDES];
+	int row;
 
-	for (int row = 0; row < table->row_count; row++) {
-		if (strcmp(table_get(table, row, DIFFERENCE_KIND)->text, fact_kind_names[FACT_WORK]) != 0)
-			continue;
-		if (listed == LISTED) {
-			more++;
-			continue;
-		}
-		listed++;
-		list = arena_printf(&table->arena, "%s%s%s %.60s -> %.60s", list ? list : "", list ? ", " : "",
-		                    table_get(table, row, DIFFERENCE_FACT)->text,
-		                    table_get(table, row, DIFFERENCE_BASE)->text,
-		                    table_get(table, row, DIFFERENCE_NEW)->text);
-	}
-	return more ? arena_printf(&table->arena, "%s and %d more", list, more) : list;
+	if (!is_foreign(sides, "operator", operators) ||
+	    (!is_foreign(sides, "kernel", kernels) && kernels[SIDE_BASE].costliest && kernels[SIDE_NEW].costliest))
+		return;
+	row = differences_new_row(rows, FACT_WORK);
+	table_set_text(table, row, DIFFERENCE_FACT, "operators");
+	for (int side = 0; side < SIDES; side++)
+		table_set_text(table, row, DIFFERENCE_BASE + side,
+		               arena_printf(&table->arena, "%s, ...", operators[side].costliest->name));
+	table_set_missing(table, row, DIFFERENCE_RATIO, "not a number");
+	table_set_bool(table, row, DIFFERENCE_MATTERS, !rows->amounts.is_known);
+	table_set_text(table, row, DIFFERENCE_MEANING, "the sides have none in common");
+	sides->is_comparable &= rows->amounts.is_known;
+	sides->is_same_work &= rows->amounts.is_known;
+	sides->wants_amount &= rows->amounts.is_known;
 }
 
 /* Steps of operators, which have inputs. */
@@ -378,73 +373,46 @@ static bool is_checked(const struct compared_sides *sides, enum fact_kind kind)
 	return false;
 }
 
-/* "hardware (only the base notes some: gpu_name NVIDIA H200)"; NULL: something was compared, or neither side tells of it. */
-static const char *unchecked_kind(const struct compared_sides *sides, enum fact_kind kind, struct arena *arena)
-{
-	const struct compared_fact *base = first_fact(&sides->runs[SIDE_BASE][0], kind);
-	const struct compared_fact *new = first_fact(&sides->runs[SIDE_NEW][0], kind);
-
-	if ((!base && !new) || is_checked(sides, kind))
-		return NULL;
-	if (base && new)
-		return arena_printf(arena, "%s (the sides note other things: %.60s %.60s, %.60s %.60s)",
-		                    fact_kind_names[kind], base->name, base->value, new->name, new->value);
-	return arena_printf(arena, "%s (only the %s notes any: %.60s %.60s)", fact_kind_names[kind],
-	                    base ? "base" : "new side", (base ? base : new)->name, (base ? base : new)->value);
-}
-
 static bool has_summary(const struct compared_run *run)
 {
 	return !run->steps_count && run->summary.steps;
 }
 
-static const char *differences_join(const char *list, const char *more, const char *between, struct arena *arena)
-{
-	return list && more ? arena_printf(arena, "%s%s%s", list, between, more) : list ? list : more;
-}
-
-static void find_unchecked(struct compared_sides *sides, struct arena *arena)
+static void find_unchecked(struct compared_sides *sides)
 {
 	const struct compared_run *base = &sides->runs[SIDE_BASE][0], *new = &sides->runs[SIDE_NEW][0];
-	const char *list = NULL, *kinds = NULL;
 
-	for (int kind = FACT_WORK; kind <= FACT_SOFTWARE; kind++) {
-		const char *unchecked = unchecked_kind(sides, (enum fact_kind)kind, arena);
+	for (int kind = 0; kind < FACT_KINDS; kind++) {
+		bool is_told = kind <= FACT_SOFTWARE && !is_checked(sides, (enum fact_kind)kind);
 
-		list = differences_join(list, unchecked, "; ", arena);
-		kinds = differences_join(kinds, unchecked ? fact_kind_names[kind] : NULL, ", ", arena);
+		for (int side = 0; side < SIDES; side++)
+			sides->unchecked[kind][side] = is_told ? first_fact(&sides->runs[side][0], (enum fact_kind)kind)
+			                                       : NULL;
 	}
-	if ((has_summary(base) && new->steps_count) || (base->steps_count && has_summary(new))) {
-		kinds = differences_join(kinds, "what a step is", ", ", arena);
-		list = differences_join(
-			list,
-			"what a step is (in a metrics.json without the time between steps, such as waits for data; "
-			"of the other side with it, unless the program marks its steps otherwise)",
-			"; ", arena);
-	}
-	sides->unchecked = list;
-	sides->unchecked_kinds = kinds;
+	sides->is_step_unchecked = (has_summary(base) && new->steps_count) || (base->steps_count && has_summary(new));
 }
 
-void comparison_add_differences(struct table *table, struct compared_sides *sides)
+void comparison_add_differences(struct comparison *comparison, struct compared_sides *sides)
 {
 	const struct compared_run *first = &sides->runs[SIDE_BASE][0];
-	struct amounts amounts;
+	struct table *table = &comparison->differences;
+	struct difference_rows rows = {.table = table, .sides = sides};
 
 	table_init(table, "differences", "What is not the same", "facts that differ between the sides");
 	table_columns(table, columns, DIFFERENCE_COLUMNS);
-	amounts = find_amounts(sides, &table->arena);
-	sides->is_comparable = !sides->unlike;
+	rows.kinds = arena_array(&table->arena, first->facts_count + 1, sizeof(*rows.kinds));
+	rows.amounts = find_amounts(sides, &table->arena);
+	comparison->difference_kinds = rows.kinds;
+	sides->is_comparable = !sides->is_unlike;
 	sides->is_same_work = true;
 	for (int kind = FACT_WORK; kind <= FACT_CLOCK; kind++)
 		for (size_t i = 0; i < first->facts_count; i++)
 			if ((int)first->facts[i].kind == kind)
-				differences_add_row(table, sides, &first->facts[i], &amounts);
-	add_foreign(table, sides, &amounts);
-	sides->work_changes = describe_work(table);
+				differences_add_row(&rows, &first->facts[i]);
+	add_foreign(&rows);
 	sides->is_work_unknown = sides->is_same_work && !tells_amount(sides) &&
 	                         has_operators(&sides->runs[SIDE_BASE][0]) && has_operators(&sides->runs[SIDE_NEW][0]);
-	find_unchecked(sides, &table->arena);
+	find_unchecked(sides);
 	if (!table->row_count)
 		table->empty = "nothing that was noted on both sides is different";
 }

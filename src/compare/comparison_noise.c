@@ -72,7 +72,7 @@ double run_values_outside(const struct run_values *values, const struct compared
 	return student_t_chance(run_values_change(values, sides), error_of(values, sides), degrees_of(sides));
 }
 
-const char *tested_result(const struct tested_change *tested, double smallest, double tolerance)
+enum compare_result tested_result(const struct tested_change *tested, double smallest, double tolerance)
 {
 	bool is_certain = tested->outside < SURE;
 

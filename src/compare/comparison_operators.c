@@ -193,66 +193,21 @@ static void operators_take_off(struct compared_run *copy, double price_ns)
 	copy->is_changed = true;
 }
 
-static const char *const side_words[SIDES] = {"the base", "the new side"};
-
-static const char *ordinal(const char *number, struct arena *arena)
-{
-	if (!strcmp(number, "1"))
-		return "1st";
-	return !strcmp(number, "2") ? "2nd" : arena_printf(arena, "%.12sth", number);
-}
-
-/* "every 8th step of ", "every 8th to 16th step of ": it changed while the program ran. */
-static const char *every_words(const char *every, struct arena *arena)
-{
-	char least[12], most[12];
-
-	if (!strcmp(every, "1"))
-		return "nearly all steps of ";
-	if (sscanf(every, "%11s to %11s", least, most) != 2)
-		return arena_printf(arena, "every %s step of ", ordinal(every, arena));
-	return arena_printf(arena, "every %s to %s step of ", ordinal(least, arena), ordinal(most, arena));
-}
-
-/* "in every 8th step of the new side" */
-static const char *operators_describe(const struct compared_sides *sides, int side, struct arena *arena)
-{
-	const struct compared_run *run = &sides->runs[side][0];
-	const char *kind = compared_run_fact(run, COMPARED_OPERATORS), *every = compared_run_fact(run, COMPARED_EVERY);
-
-	if (kind && !strcmp(kind, COMPARED_SOME) && every)
-		return arena_printf(arena, "in %s%s", every_words(every, arena), side_words[side]);
-	if (kind && !strcmp(kind, COMPARED_SOME))
-		return arena_printf(arena, "in some steps of %s, and the others are compared", side_words[side]);
-	if (kind && !strcmp(kind, COMPARED_NONE))
-		return arena_printf(arena, "in no step of %s", side_words[side]);
-	return arena_printf(arena, "in all steps of %s", side_words[side]);
-}
-
 /* What was done to the runs of a side, as shares of what is left of a step. */
 struct taking {
 	double off, changed; /* sum over those of which something was taken; how many */
 	double doubt, bound; /* the largest; of what is only known to be less */
 };
 
-static void note_price(struct compared_sides *sides, int side, const struct taking *taking, struct arena *arena)
+static struct taken_price taken_price(const struct taking *taking)
 {
-	const char *before = sides->price ? arena_printf(arena, "%s; ", sides->price) : "";
-	const char *where = operators_describe(sides, side, arena);
-
 	if (taking->changed > 0)
-		sides->price = arena_printf(arena,
-		                            "%soperators were recorded %s: %.1f %% (+- %.1f) were taken off its times",
-		                            before, where, 100 * taking->off / taking->changed, 100 * taking->doubt);
-	else
-		sides->price = arena_printf(
-			arena, "%soperators were recorded %s: they cost less than %.1f %%, which is in its times",
-			before, where, ceil(1000 * fmax(taking->bound, 0.001)) / 10);
+		return (struct taken_price){PRICE_OFF, taking->off / taking->changed, taking->doubt};
+	return (struct taken_price){PRICE_IN, taking->bound, 0};
 }
 
-/* Of a run with operators; a copy, whose times are its own then. False: what it pays for them is not known well enough. */
-static bool take_run(struct taking *taking, const struct compared_sides *sides, struct compared_run *copy,
-                     const char **why, struct arena *arena)
+/* Takes the price of operators off the copy of a run. Returns false if it is not known well enough. */
+static bool take_run(struct taking *taking, struct compared_sides *sides, struct compared_run *copy)
 {
 	struct price price = find_price(sides, copy);
 	double mean_ns = operators_mean_step(copy), left_ns = mean_ns - price.ns;
@@ -262,8 +217,8 @@ static bool take_run(struct taking *taking, const struct compared_sides *sides, 
 	if (price.is_bound) {
 		double bound = most_ns(&price) / mean_ns;
 
-		*why = arena_printf(arena, ", and all that is known of their cost is that it is less than %.1f %%",
-		                    ceil(1000 * bound) / 10);
+		sides->has_bound = true;
+		sides->bound_ratio = bound;
 		taking->bound = fmax(taking->bound, bound);
 		return bound <= sides->options->smallest; /* such changes do not count */
 	}
@@ -274,8 +229,9 @@ static bool take_run(struct taking *taking, const struct compared_sides *sides, 
 	return true;
 }
 
-/* Changes the runs with operators of a side. False: what they pay for them is not known, or too little of it; `why` says of what. */
-static bool take_side(struct taken_prices *prices, struct compared_sides *sides, int side, const char **why)
+/* Takes the price off all runs of a side that have operators. Returns false if it is not known well enough for one
+ * of them. */
+static bool take_side(struct taken_prices *prices, struct compared_sides *sides, int side)
 {
 	const struct compared_run *runs = sides->runs[side];
 	size_t count = sides->count[side];
@@ -288,11 +244,10 @@ static bool take_side(struct taken_prices *prices, struct compared_sides *sides,
 	for (size_t i = 0; i < count; i++)
 		prices->runs[side][i].is_changed = false;
 	for (size_t i = 0; i < count; i++)
-		if (operators_kind_of(&runs[i]) == STEPS_WITH &&
-		    !take_run(&taking, sides, &prices->runs[side][i], why, &prices->arena))
+		if (operators_kind_of(&runs[i]) == STEPS_WITH && !take_run(&taking, sides, &prices->runs[side][i]))
 			return false;
 	sides->doubt += log1p(fmax(taking.doubt, taking.bound));
-	note_price(sides, side, &taking, &prices->arena);
+	sides->price[side] = taken_price(&taking);
 	return true;
 }
 
@@ -313,28 +268,16 @@ static void release_runs(struct taken_prices *prices, const struct compared_side
 
 void taken_prices_init(struct taken_prices *prices, struct compared_sides *sides)
 {
-	const char *why = "";
-	bool is_known = true;
-
 	*prices = (struct taken_prices){0};
-	arena_init(&prices->arena, 0);
-	sides->doubt = 0;
-	sides->unlike = sides->price = NULL;
 	if ((!has_kind(sides, SIDE_BASE, STEPS_WITH) && !has_kind(sides, SIDE_NEW, STEPS_WITH)) ||
 	    (!has_kind(sides, SIDE_BASE, STEPS_WITHOUT) && !has_kind(sides, SIDE_NEW, STEPS_WITHOUT)))
 		return;
-	for (int side = 0; side < SIDES && is_known; side++)
-		is_known = take_side(prices, sides, side, &why);
-	if (!is_known) {
+	for (int side = 0; side < SIDES && !sides->is_unlike; side++)
+		sides->is_unlike = !take_side(prices, sides, side);
+	if (sides->is_unlike) {
 		release_runs(prices, sides);
 		sides->doubt = 0;
-		sides->price = NULL;
-		sides->unlike = arena_printf(
-			&prices->arena,
-			"operators were recorded %s and %s%s: record both sides with --budget none, or "
-			"both without it",
-			operators_describe(sides, SIDE_BASE, &prices->arena),
-			operators_describe(sides, SIDE_NEW, &prices->arena), why);
+		sides->price[SIDE_BASE] = sides->price[SIDE_NEW] = (struct taken_price){0};
 		return;
 	}
 	for (int side = 0; side < SIDES; side++)
@@ -345,5 +288,4 @@ void taken_prices_init(struct taken_prices *prices, struct compared_sides *sides
 void taken_prices_release(struct taken_prices *prices, const struct compared_sides *sides)
 {
 	release_runs(prices, sides);
-	arena_release(&prices->arena);
 }

@@ -12,10 +12,10 @@
 
 struct taken_prices { /* owns copies of runs whose times were changed */
 	struct compared_run *runs[SIDES];
-	struct arena arena;
 };
 
-/* Before anything is computed of the sides: changes sides->runs, and says in sides->unlike or sides->price what is the matter. */
+/* Changes sides->runs before anything is computed from them. sides->price says what was taken off, sides->is_unlike
+ * that nothing could be. The sides are empty but for their runs and options. */
 void taken_prices_init(struct taken_prices *prices, struct compared_sides *sides);
 void taken_prices_release(struct taken_prices *prices, const struct compared_sides *sides);
 

@@ -236,52 +236,86 @@ static void test_rows(const struct quantities *quantities)
 	run_values_adjust(&quantities->rows[0].medians, sizeof(quantities->rows[0]), quantities->count);
 }
 
-/* What both sides say the GPU is, and not the same; NULL: the same, or one does not say it. */
-static const char *other_device(const struct quantity *row, const struct compared_sides *sides, struct arena *arena)
+/* ---- the result ---- */
+
+struct telemetry_result {
+	enum compare_result result;
+	enum result_reason reason;
+	const char *names[SIDES]; /* of the GPUs, REASON_OTHER_GPU */
+};
+
+/* Finds what both sides say the GPU is. Returns true if that is not the same. */
+static bool is_other_gpu(const struct quantity *row, const struct compared_sides *sides, const char *names[SIDES],
+                         struct arena *arena)
 {
 	static const char *const keys[] = {"name", "gpu_name"};
 
 	for (size_t i = 0; i < sizeof(keys) / sizeof(keys[0]); i++) {
 		const char *key = arena_printf(arena, "%s.%s", row->first->of, keys[i]);
-		const char *base = compared_run_fact(&sides->runs[SIDE_BASE][0], key);
-		const char *other = compared_run_fact(&sides->runs[SIDE_NEW][0], key);
 
-		if (base && other && strcmp(base, other) != 0)
-			return arena_printf(arena, "not the same GPU: %s -> %s", base, other);
+		for (int side = 0; side < SIDES; side++)
+			names[side] = compared_run_fact(&sides->runs[side][0], key);
+		if (names[SIDE_BASE] && names[SIDE_NEW] && strcmp(names[SIDE_BASE], names[SIDE_NEW]) != 0)
+			return true;
 	}
-	return NULL;
+	return false;
 }
 
-static const char *telemetry_judge(const struct quantity *row, const struct compared_sides *sides)
+static struct telemetry_result telemetry_judge(const struct quantity *row, const struct compared_sides *sides,
+                                               struct arena *arena)
 {
 	const struct tested_change tested = {run_values_change(&row->medians, sides), row->same_low, row->same_high,
 	                                     row->medians.outside};
 	double base = fabs(run_values_mean(&row->medians, sides, SIDE_BASE));
+	struct telemetry_result result = {
+		.result = tested_result(&tested, sides->options->smallest * base, sides->options->tolerance * base)};
 
-	return tested_result(&tested, sides->options->smallest * base, sides->options->tolerance * base);
+	if (is_other_gpu(row, sides, result.names, arena)) {
+		result.result = RESULT_NOT_COMPARABLE;
+		result.reason = REASON_OTHER_GPU;
+	} else if (!isfinite(row->low) || !isfinite(row->high)) {
+		result.reason = REASON_TOO_LARGE;
+	} else if (result.result == RESULT_CHANGED) {
+		result.reason = REASON_NOT_ZERO;
+	} else if (result.result == RESULT_INCONCLUSIVE) {
+		result.reason = REASON_POSSIBLE;
+	} else {
+		result.reason = row->medians.outside >= SURE ? REASON_RULED_OUT : REASON_SMALL;
+	}
+	return result;
 }
 
-static const char *explain(const struct quantity *row, const struct compared_sides *sides, const char *result,
-                           struct arena *arena)
+static struct telemetry_result telemetry_decide(const struct quantity *row, const struct compared_sides *sides,
+                                                struct arena *arena)
 {
-	const char *unit = row->first->unit ? row->first->unit : "";
-	bool is_same = !strcmp(result, RESULT_SAME) && row->medians.outside >= SURE;
-	const char *range = arena_printf(arena, "%+.4g to %+.4g%s%s", is_same ? row->same_low : row->low,
-	                                 is_same ? row->same_high : row->high, *unit ? " " : "", unit);
+	struct telemetry_result result = {.result = RESULT_NOT_MEASURED};
 
-	if (!isfinite(row->low) || !isfinite(row->high))
-		return "the values are too large to compute with";
-	if (!strcmp(result, RESULT_CHANGED))
-		return arena_printf(arena, "0 is ruled out: %s", range);
-	if (!strcmp(result, RESULT_INCONCLUSIVE))
-		return arena_printf(arena, "anything from %s is possible", range);
-	if (!is_same)
-		return arena_printf(arena, "certain, but less than %.3g %%: %s", 100 * sides->options->smallest, range);
-	return arena_printf(arena, "a change of %.3g %% is ruled out: %s (90 %%)", 100 * sides->options->tolerance,
-	                    range);
+	if (is_measured(row, sides))
+		return telemetry_judge(row, sides, arena);
+	if (row->is_other_unit)
+		result.reason = REASON_OTHER_UNIT;
+	else if (!row->runs[SIDE_BASE])
+		result.reason = REASON_ONLY_NEW;
+	else
+		result.reason = row->runs[SIDE_NEW] ? REASON_NOT_ALL_RUNS : REASON_ONLY_BASE;
+	return result;
 }
 
 /* ---- rows ---- */
+
+static const char *telemetry_reason(const struct quantity *row, const struct telemetry_result *result,
+                                    const struct compared_sides *sides, struct arena *arena)
+{
+	bool is_told_same = result->reason == REASON_RULED_OUT;
+	const char *unit = row->first->unit ? row->first->unit : "";
+	const char *range = arena_printf(arena, "%+.4g to %+.4g%s%s", is_told_same ? row->same_low : row->low,
+	                                 is_told_same ? row->same_high : row->high, *unit ? " " : "", unit);
+	const char *what = NULL;
+
+	if (result->reason == REASON_OTHER_GPU)
+		what = arena_printf(arena, "%s -> %s", result->names[SIDE_BASE], result->names[SIDE_NEW]);
+	return result_reason_text(result->reason, range, what, sides->options, arena);
+}
 
 static void set_finite(struct table *table, int row, int column, double value)
 {
@@ -291,49 +325,29 @@ static void set_finite(struct table *table, int row, int column, double value)
 		table_set_missing(table, row, column, "the values are too large to compute with");
 }
 
-static const char *why_not_measured(const struct quantity *row)
-{
-	if (row->is_other_unit)
-		return "not in the same unit on both sides";
-	if (!row->runs[SIDE_BASE])
-		return "only on the new side";
-	return row->runs[SIDE_NEW] ? "not in all runs" : "only in the base";
-}
-
-static void set_unmeasured(struct table *table, int row, const char *reason)
-{
-	for (int column = TELEMETRY_CHANGE_DELTA; column <= TELEMETRY_CHANGE_P; column++)
-		table_set_missing(table, row, column, reason);
-	table_set_text(table, row, TELEMETRY_CHANGE_RESULT, RESULT_NOT_MEASURED);
-	table_set_text(table, row, TELEMETRY_CHANGE_REASON, reason);
-}
-
 static void telemetry_set_change(struct table *table, int row, const struct quantity *quantity,
                                  const struct compared_sides *sides)
 {
-	const char *other = other_device(quantity, sides, &table->arena), *result = telemetry_judge(quantity, sides);
-
 	set_finite(table, row, TELEMETRY_CHANGE_DELTA, run_values_change(&quantity->medians, sides));
 	set_finite(table, row, TELEMETRY_CHANGE_LOW, quantity->low);
 	set_finite(table, row, TELEMETRY_CHANGE_HIGH, quantity->high);
 	set_finite(table, row, TELEMETRY_CHANGE_P, quantity->medians.outside);
-	table_set_text(table, row, TELEMETRY_CHANGE_RESULT, other ? RESULT_NOT_COMPARABLE : result);
-	table_set_text(table, row, TELEMETRY_CHANGE_REASON,
-	               other ? other : explain(quantity, sides, result, &table->arena));
 }
 
 static void set_side(struct table *table, int row, int side, const struct quantity *quantity,
-                     const struct compared_sides *sides)
+                     const struct compared_sides *sides, const char *reason)
 {
 	table_set_int(table, row, TELEMETRY_CHANGE_BASE_VALUES + side, quantity->values[side]);
 	if (quantity->runs[side] == sides->count[side] && !quantity->is_other_unit)
 		set_finite(table, row, TELEMETRY_CHANGE_BASE + side, run_values_mean(&quantity->medians, sides, side));
 	else
-		table_set_missing(table, row, TELEMETRY_CHANGE_BASE + side, why_not_measured(quantity));
+		table_set_missing(table, row, TELEMETRY_CHANGE_BASE + side, reason);
 }
 
-static void telemetry_add_row(struct table *table, const struct quantity *quantity, const struct compared_sides *sides)
+static void telemetry_add_row(struct table *table, const struct quantity *quantity,
+                              const struct telemetry_result *result, const struct compared_sides *sides)
 {
+	const char *reason = telemetry_reason(quantity, result, sides, &table->arena);
 	int row = table_row(table);
 
 	table_set_text(table, row, TELEMETRY_CHANGE_OF, quantity->first->of);
@@ -341,11 +355,14 @@ static void telemetry_add_row(struct table *table, const struct quantity *quanti
 	table_set_text_or(table, row, TELEMETRY_CHANGE_UNIT, quantity->first->unit, "the file gives it none");
 	table_set_double(table, row, TELEMETRY_CHANGE_BLOCK, quantity->block);
 	for (int side = 0; side < SIDES; side++)
-		set_side(table, row, side, quantity, sides);
+		set_side(table, row, side, quantity, sides, reason);
 	if (is_measured(quantity, sides))
 		telemetry_set_change(table, row, quantity, sides);
 	else
-		set_unmeasured(table, row, why_not_measured(quantity));
+		for (int column = TELEMETRY_CHANGE_DELTA; column <= TELEMETRY_CHANGE_P; column++)
+			table_set_missing(table, row, column, reason);
+	table_set_text(table, row, TELEMETRY_CHANGE_RESULT, compare_result_name(result->result));
+	table_set_text(table, row, TELEMETRY_CHANGE_REASON, reason);
 }
 
 /* ---- the table ---- */
@@ -358,21 +375,29 @@ static bool has_telemetry(const struct compared_sides *sides, int side)
 	return false;
 }
 
-void comparison_add_telemetry(struct table *table, struct compared_sides *sides)
+void comparison_add_telemetry(struct comparison *comparison, struct compared_sides *sides)
 {
+	struct table *table = &comparison->telemetry;
+	enum compare_result *results;
 	struct quantities quantities;
 
 	table_init(table, "telemetry", "What GPUs did, seen from outside",
 	           "medians of what nvidia-smi measured while the runs ran");
 	table_columns(table, columns, TELEMETRY_CHANGE_COLUMNS);
+	comparison->telemetry_results = NULL;
 	if (!has_telemetry(sides, SIDE_BASE) || !has_telemetry(sides, SIDE_NEW)) {
 		table->empty = "there is no telemetry of GPUs on both sides";
 		return;
 	}
 	quantities_init(&quantities, sides, &table->arena);
 	test_rows(&quantities);
-	for (size_t i = 0; i < quantities.count; i++)
-		telemetry_add_row(table, &quantities.rows[i], sides);
+	comparison->telemetry_results = results = arena_array(&table->arena, quantities.count, sizeof(*results));
+	for (size_t i = 0; i < quantities.count; i++) {
+		struct telemetry_result result = telemetry_decide(&quantities.rows[i], sides, &table->arena);
+
+		telemetry_add_row(table, &quantities.rows[i], &result, sides);
+		results[i] = result.result;
+	}
 	if (!has_repeats(sides))
 		table->note = arena_printf(
 			&table->arena,

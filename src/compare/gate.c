@@ -25,79 +25,73 @@ const char *gate_result_name(enum gate_result result)
 	return result == GATE_PASSED ? "passed" : result == GATE_FAILED ? "failed" : "inconclusive";
 }
 
-static const char *verdict_text(const struct comparison *comparison, int column)
-{
-	const char *text = table_text(&comparison->verdict, 0, column);
-
-	return text ? text : "";
-}
-
 static void gate_decide(struct gate *gate, enum gate_result result, const char *sentence)
 {
 	gate->result = result;
 	gate->sentence = arena_dup(&gate->limits.arena, sentence);
 }
 
-/* The first limit with this result; -1: none. */
-static int find_limit(const struct table *limits, const char *result)
+/* Decides by the verdict, with its sentence. */
+static void gate_decide_answer(struct gate *gate, enum gate_result result, const struct comparison *comparison)
 {
-	for (int row = 0; row < limits->row_count; row++) {
-		if (!strcmp(table_get(limits, row, CHECKED_RESULT)->text, result))
+	gate_decide(gate, result, table_text(&comparison->verdict, 0, COMPARISON_SENTENCE));
+}
+
+/* Returns the first limit with this result; -1 if there is none. */
+static int find_limit(const struct gate *gate, enum compare_result result)
+{
+	for (int row = 0; row < gate->limits.row_count; row++) {
+		if (gate->checked[row].result == result)
 			return row;
 	}
 	return -1;
 }
 
-/* Step time must be known, but of snapshots, which have none; what else was not measured is only said. */
-static int find_open(const struct table *limits, bool wants_steps)
+/* Returns the first limit that leaves the answer open; -1 if there is none. The step time must be known, except of
+ * snapshots, which have none. Other limits may be unmeasured. */
+static int find_open(const struct gate *gate, bool wants_steps)
 {
-	int row = find_limit(limits, LIMIT_INCONCLUSIVE);
+	int row = find_limit(gate, RESULT_INCONCLUSIVE);
 
-	row = row < 0 ? find_limit(limits, LIMIT_NOT_COMPARABLE) : row;
-	if (row >= 0)
-		return row;
-	row = find_limit(limits, LIMIT_NOT_MEASURED);
-	while (wants_steps && row >= 0 && row < limits->row_count) {
-		if (!strcmp(table_get(limits, row, CHECKED_NAME)->text, "step_time") &&
-		    !strcmp(table_get(limits, row, CHECKED_RESULT)->text, LIMIT_NOT_MEASURED))
-			return row;
-		row++;
-	}
-	return -1;
+	if (row < 0)
+		row = find_limit(gate, RESULT_NOT_COMPARABLE);
+	for (int i = 0; row < 0 && wants_steps && i < gate->limits.row_count; i++)
+		if (gate->checked[i].check == CHECK_STEP_TIME && gate->checked[i].result == RESULT_NOT_MEASURED)
+			row = i;
+	return row;
 }
 
 static void decide_limits(struct gate *gate, const struct comparison *comparison)
 {
-	bool wants_steps = strcmp(verdict_text(comparison, COMPARISON_METRIC), "device_memory") != 0;
+	bool wants_steps = comparison->decided.metric != COMPARE_DEVICE_MEMORY;
 	const struct table *limits = &gate->limits;
-	int row = find_limit(limits, LIMIT_BROKEN);
+	int row = find_limit(gate, RESULT_BROKEN);
 
 	gate_decide(gate, GATE_PASSED, limits->row_count ? "all limits are kept" : "there are no limits");
 	if (row >= 0) {
-		gate_decide(gate, GATE_FAILED, table_get(limits, row, CHECKED_MESSAGE)->text);
+		gate_decide(gate, GATE_FAILED, table_text(limits, row, CHECKED_MESSAGE));
 		return;
 	}
-	row = find_open(limits, wants_steps);
+	row = find_open(gate, wants_steps);
 	if (row >= 0)
-		gate_decide(gate, GATE_INCONCLUSIVE, table_get(limits, row, CHECKED_MESSAGE)->text);
+		gate_decide(gate, GATE_INCONCLUSIVE, table_text(limits, row, CHECKED_MESSAGE));
 }
 
 static void decide_verdict(struct gate *gate, const struct comparison *comparison)
 {
-	const char *result = verdict_text(comparison, COMPARISON_RESULT);
+	enum compare_result result = comparison->decided.result;
 
-	if (!strcmp(result, RESULT_REGRESSION))
-		gate_decide(gate, GATE_FAILED, verdict_text(comparison, COMPARISON_SENTENCE));
-	else if (gate->result == GATE_PASSED && strcmp(result, RESULT_IMPROVEMENT) != 0 &&
-	         strcmp(result, RESULT_SAME) != 0)
-		gate_decide(gate, GATE_INCONCLUSIVE, verdict_text(comparison, COMPARISON_SENTENCE));
+	if (result == RESULT_REGRESSION)
+		gate_decide_answer(gate, GATE_FAILED, comparison);
+	else if (gate->result == GATE_PASSED && result != RESULT_IMPROVEMENT && result != RESULT_SAME)
+		gate_decide_answer(gate, GATE_INCONCLUSIVE, comparison);
 }
 
 void gate_init(struct gate *gate, const struct comparison *comparison, const struct limits *limits, enum gate_rule rule)
 {
 	*gate = (struct gate){.rule = rule};
 	if (limits)
-		limits_check(limits, comparison, &gate->limits);
+		limits_check(limits, comparison, &gate->limits, gate->checked);
 	else
 		limits_none(&gate->limits);
 	decide_limits(gate, comparison);
@@ -111,7 +105,7 @@ void gate_init(struct gate *gate, const struct comparison *comparison, const str
 	if (gate->result == GATE_PASSED && comparison->failure) /* its steps are those before it failed */
 		gate_decide(gate, GATE_INCONCLUSIVE, comparison->failure);
 	if (gate->result == GATE_PASSED && !limits)
-		gate_decide(gate, GATE_PASSED, verdict_text(comparison, COMPARISON_SENTENCE));
+		gate_decide_answer(gate, GATE_PASSED, comparison);
 }
 
 void gate_release(struct gate *gate)

@@ -25,7 +25,8 @@ enum gate_result {
 };
 
 struct gate {
-	struct table limits; /* of limits_check(); without rows when there are none */
+	struct table limits;                             /* of limits_check(); without rows when there are none */
+	struct checked_limit checked[LIMIT_CHECK_COUNT]; /* by its rows */
 	enum gate_result result;
 	enum gate_rule rule;
 	const char *sentence; /* why; in the arena of `limits` */

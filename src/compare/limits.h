@@ -6,7 +6,7 @@
  *     struct limits limits;
  *     limits_init(&limits, "perf");
  *     status = limits_read(&limits, "thresholds.yaml", err);
- *     limits_check(&limits, &comparison, &checked);
+ *     limits_check(&limits, &comparison, &table, checked);
  *
  * A limit is broken when the whole interval of the change lies beyond it, kept when it lies within, and else it is not known: with
  * noise there is a third answer here, too.
@@ -43,12 +43,47 @@ enum status limits_read(struct limits *limits, const char *path, struct error *e
 /* "default, smoke, perf, nightly" */
 extern const char limit_tiers[];
 
-#define LIMIT_KEPT "kept"
-#define LIMIT_BROKEN "broken"
-#define LIMIT_WARNING "warning" /* broken, but nothing fails for it */
-#define LIMIT_INCONCLUSIVE "inconclusive"
-#define LIMIT_NOT_COMPARABLE "not comparable"
-#define LIMIT_NOT_MEASURED "not measured"
+/* value, CHECKED_NAME; in the order of rlhf-canary's checks */
+#define LIMIT_CHECKS(X)                                                                                                \
+	X(CHECK_NOT_FINITE, "not_finite")                                                                              \
+	X(CHECK_DIVERGENCE, "loss_divergence")                                                                         \
+	X(CHECK_STEP_TIME, "step_time")                                                                                \
+	X(CHECK_TOKENS, "tokens_per_s")                                                                                \
+	X(CHECK_MEMORY_MIB, "peak_memory_mib")                                                                         \
+	X(CHECK_MEMORY, "peak_memory")                                                                                 \
+	X(CHECK_LOSS, "final_loss")
+
+enum limit_check {
+#define X(check, name) check,
+	LIMIT_CHECKS(X)
+#undef X
+	LIMIT_CHECK_COUNT
+};
+
+enum limit_reason {
+	LIMIT_BY_METRIC,      /* the reason of the metric */
+	LIMIT_OTHER_WORK,     /* a step has other work */
+	LIMIT_OTHER_HARDWARE, /* the first difference of hardware says which */
+	LIMIT_NO_RATIO,       /* the base is 0 */
+	LIMIT_FEW_STEPS,      /* the base has fewer steps than the limits want */
+	LIMIT_MET,            /* the change is on one side of the limit: within or beyond it */
+	LIMIT_INSIDE,         /* the limit lies within the interval of the change */
+	LIMIT_NOT_COUNTED,    /* nothing says how many values were not finite */
+	LIMIT_COUNTED,
+	LIMIT_DIVERGED, /* a new run says so */
+	LIMIT_CONVERGED,
+};
+
+/* What was decided about a row of the table `limits`. */
+struct checked_limit {
+	enum limit_check check;
+	enum compare_result result;
+	enum limit_reason reason;
+	int metric;              /* its row of `metrics`; -1: it has none */
+	double most;             /* how much worse it may be, in the limit's unit */
+	double worse, low, high; /* how much worse it is, with its 95 % interval: LIMIT_MET and LIMIT_INSIDE */
+	double fewest_steps;     /* of a run of the base */
+};
 
 enum checked_column {
 	CHECKED_NAME,   /* "step_time" */
@@ -56,14 +91,17 @@ enum checked_column {
 	CHECKED_METRIC, /* METRIC_NAME of what it is about */
 	CHECKED_LIMIT,  /* in words: "+10 %" */
 	CHECKED_MOST,   /* as a number: per cent, MiB, or a count */
-	CHECKED_RESULT, /* one of the LIMIT_ texts */
+	CHECKED_RESULT, /* its compare_result_name() */
 	CHECKED_MESSAGE,
 	CHECKED_COLUMNS,
 };
 
-/* Initialises the table `limits`: one row per limit, in the order of rlhf-canary's checks. */
-void limits_check(const struct limits *limits, const struct comparison *comparison, struct table *checked);
-/* The same table without rows, for want of limits. */
-void limits_none(struct table *checked);
+const char *limit_check_name(enum limit_check check);
+
+/* Initialises the table `limits` and holds the new side against each limit. `checked` gets what was decided, by row. */
+void limits_check(const struct limits *limits, const struct comparison *comparison, struct table *table,
+                  struct checked_limit checked[LIMIT_CHECK_COUNT]);
+/* Initialises the table without rows, because there are no limits. */
+void limits_none(struct table *table);
 
 #endif

@@ -127,7 +127,7 @@ void compare_canary(struct buffer *out, const struct compare_output *of)
 	add_profiled(out, of->comparison, "CPU time (ms)", "profiled_host_time", "operator");
 	add_banner(out, "DIAGNOSIS");
 	compare_canary_add_line(out, compare_text(verdict, 0, COMPARISON_SENTENCE));
-	if (!strstr(compare_text(verdict, 0, COMPARISON_SENTENCE), compare_text(verdict, 0, COMPARISON_EXPLANATION)))
+	if (of->comparison->decided.answer != ANSWER_OTHER_WORK) /* that sentence has the explanation in it */
 		compare_canary_add_line(out, compare_text(verdict, 0, COMPARISON_EXPLANATION));
 	compare_canary_add_line(out, compare_text(verdict, 0, COMPARISON_CAUSE));
 }

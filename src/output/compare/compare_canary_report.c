@@ -10,36 +10,33 @@
 
 #define MIB (1024.0 * 1024.0)
 
-/* Our checks by rlhf-canary's names; its values in seconds and MiB. */
+/* rlhf-canary's names of our checks; its values are in seconds and MiB. */
 static const struct canary_check {
-	const char *check, *name;
+	const char *name;
 	double unit; /* of its values in ours */
-} canary_checks[] = {
-	{"not_finite", "nan_steps", 1},
-	{"step_time", "step_time_mean", 1e9},
-	{"tokens_per_s", "tokens_per_sec", 1},
-	{"peak_memory_mib", "max_memory", MIB},
-	{"peak_memory", "max_memory_pct", MIB},
-	{"final_loss", "final_loss", 1},
-	{"loss_divergence", "loss_divergence", 1},
+} canary_checks[LIMIT_CHECK_COUNT] = {
+	[CHECK_NOT_FINITE] = {"nan_steps", 1},
+	[CHECK_DIVERGENCE] = {"loss_divergence", 1},
+	[CHECK_STEP_TIME] = {"step_time_mean", 1e9},
+	[CHECK_TOKENS] = {"tokens_per_sec", 1},
+	[CHECK_MEMORY_MIB] = {"max_memory", MIB},
+	[CHECK_MEMORY] = {"max_memory_pct", MIB},
+	[CHECK_LOSS] = {"final_loss", 1},
 };
 
-static const struct canary_check *find_check(const char *check)
+/* In that report a check without an answer is a warning, or was skipped. */
+static const char *status_of(enum compare_result result)
 {
-	for (size_t i = 0; i < sizeof(canary_checks) / sizeof(canary_checks[0]); i++)
-		if (!strcmp(canary_checks[i].check, check))
-			return &canary_checks[i];
-	return NULL;
-}
-
-/* There a check without an answer is a warning, or was skipped. */
-static const char *status_of(const char *result)
-{
-	if (!strcmp(result, LIMIT_KEPT))
+	switch (result) {
+	case RESULT_KEPT:
 		return "pass";
-	if (!strcmp(result, LIMIT_BROKEN))
+	case RESULT_BROKEN:
 		return "fail";
-	return strcmp(result, LIMIT_NOT_MEASURED) != 0 ? "warn" : "skip";
+	case RESULT_NOT_MEASURED:
+		return "skip";
+	default:
+		return "warn";
+	}
 }
 
 static void canary_report_add_number(struct json_writer *json, const char *key, const struct table *table, int row,
@@ -57,14 +54,13 @@ static void canary_report_add_number(struct json_writer *json, const char *key, 
 static void add_check(struct json_writer *json, const struct compare_output *of, int row)
 {
 	const struct table *limits = &of->gate->limits, *metrics = &of->comparison->metrics;
-	const struct canary_check *check = find_check(compare_text(limits, row, CHECKED_NAME));
-	int metric = comparison_metric(of->comparison, compare_text(limits, row, CHECKED_METRIC));
+	const struct checked_limit *checked = &of->gate->checked[row];
+	const struct canary_check *check = &canary_checks[checked->check];
+	int metric = checked->metric;
 
-	if (!check)
-		return;
 	json_object_begin(json);
 	json_key(json, "name"), json_string(json, check->name);
-	json_key(json, "status"), json_string(json, status_of(compare_text(limits, row, CHECKED_RESULT)));
+	json_key(json, "status"), json_string(json, status_of(checked->result));
 	json_key(json, "message"), json_string(json, compare_text(limits, row, CHECKED_MESSAGE));
 	canary_report_add_number(json, "baseline_value", metrics, metric, METRIC_BASE, check->unit);
 	canary_report_add_number(json, "current_value", metrics, metric, METRIC_NEW, check->unit);
@@ -83,11 +79,6 @@ static const char *run_of(const struct table *runs, const char *side)
 	return "";
 }
 
-static bool canary_report_is_of(const struct table *differences, int row, const char *kind)
-{
-	return !strcmp(compare_text(differences, row, DIFFERENCE_KIND), kind);
-}
-
 static void add_warning(struct json_writer *json, const struct table *differences, int row)
 {
 	struct buffer text;
@@ -99,18 +90,19 @@ static void add_warning(struct json_writer *json, const struct table *difference
 	buffer_release(&text);
 }
 
-static void add_environment(struct json_writer *json, const struct table *differences)
+static void add_environment(struct json_writer *json, const struct comparison *comparison)
 {
+	const struct table *differences = &comparison->differences;
+	const enum fact_kind *kinds = comparison->difference_kinds;
 	bool is_same = true;
 
 	for (int row = 0; row < differences->row_count; row++)
-		is_same &= !canary_report_is_of(differences, row, "hardware");
+		is_same &= kinds[row] != FACT_HARDWARE;
 	json_key(json, "env_compatible"), json_bool(json, is_same);
 	json_key(json, "env_warnings");
 	json_array_begin(json);
 	for (int row = 0; row < differences->row_count; row++)
-		if (canary_report_is_of(differences, row, "hardware") ||
-		    canary_report_is_of(differences, row, "software"))
+		if (kinds[row] == FACT_HARDWARE || kinds[row] == FACT_SOFTWARE)
 			add_warning(json, differences, row);
 	json_array_end(json);
 }
@@ -118,7 +110,7 @@ static void add_environment(struct json_writer *json, const struct table *differ
 static bool has_passed(const struct gate *gate)
 {
 	for (int row = 0; row < gate->limits.row_count; row++)
-		if (!strcmp(compare_text(&gate->limits, row, CHECKED_RESULT), LIMIT_BROKEN))
+		if (gate->checked[row].result == RESULT_BROKEN)
 			return false;
 	return gate->result == GATE_PASSED;
 }
@@ -141,7 +133,7 @@ void compare_canary_report(struct buffer *out, const struct compare_output *of)
 	json_key(&json, "warnings");
 	json_array_begin(&json);
 	json_array_end(&json);
-	add_environment(&json, &of->comparison->differences);
+	add_environment(&json, of->comparison);
 	json_object_end(&json);
 	buffer_add_text(out, "\n");
 }

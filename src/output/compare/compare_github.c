@@ -7,8 +7,6 @@
 #include "output/compare/comparison_text.h"
 #include "output/text/escape.h"
 
-#include <string.h>
-
 #define MOST_ANNOTATIONS 10
 
 enum github_level {
@@ -23,14 +21,19 @@ struct annotations {
 	int counts[3]; /* by level */
 };
 
-static enum github_level level_of(const char *result)
+static enum github_level level_of(enum compare_result result)
 {
-	if (!strcmp(result, RESULT_REGRESSION) || !strcmp(result, LIMIT_BROKEN))
+	switch (result) {
+	case RESULT_REGRESSION:
+	case RESULT_BROKEN:
 		return LEVEL_ERROR;
-	if (!strcmp(result, RESULT_INCONCLUSIVE) || !strcmp(result, LIMIT_WARNING) ||
-	    !strcmp(result, RESULT_NOT_COMPARABLE))
+	case RESULT_INCONCLUSIVE:
+	case RESULT_WARNING:
+	case RESULT_NOT_COMPARABLE:
 		return LEVEL_WARNING;
-	return LEVEL_NONE;
+	default:
+		return LEVEL_NONE;
+	}
 }
 
 static void annotate(struct annotations *to, enum github_level level, const char *title, const char *message)
@@ -46,14 +49,15 @@ static void annotate(struct annotations *to, enum github_level level, const char
 	buffer_add_text(to->out, "\n");
 }
 
-static void annotate_metric(struct annotations *to, const struct table *metrics, int row)
+static void annotate_metric(struct annotations *to, const struct comparison *comparison, int row)
 {
-	const char *result = compare_text(metrics, row, METRIC_RESULT);
+	enum compare_result result = comparison->metric_results[row].result;
+	const struct table *metrics = &comparison->metrics;
 	struct buffer title, message;
 
 	buffer_init(&title, 1 << 16);
 	buffer_init(&message, 1 << 16);
-	buffer_printf(&title, "%s: %s", result, compare_text(metrics, row, METRIC_TITLE));
+	buffer_printf(&title, "%s: %s", compare_result_name(result), compare_text(metrics, row, METRIC_TITLE));
 	comparison_value(&message, metrics, row, METRIC_BASE);
 	buffer_add_text(&message, " -> ");
 	comparison_value(&message, metrics, row, METRIC_NEW);
@@ -67,20 +71,21 @@ static void annotate_metric(struct annotations *to, const struct table *metrics,
 
 void compare_annotations(struct buffer *out, const struct compare_output *of)
 {
-	const struct table *metrics = &of->comparison->metrics, *limits = &of->gate->limits;
+	const struct table *limits = &of->gate->limits;
 	struct annotations to = {.out = out, .may_fail = of->gate->rule != GATE_NEVER};
 
 	for (int row = 0; row < limits->row_count; row++) {
-		const char *result = compare_text(limits, row, CHECKED_RESULT);
+		enum compare_result result = of->gate->checked[row].result;
 		struct buffer title;
 
 		buffer_init(&title, 1 << 16);
-		buffer_printf(&title, "limit %s: %s", result, compare_text(limits, row, CHECKED_TITLE));
+		buffer_printf(&title, "limit %s: %s", compare_result_name(result),
+		              compare_text(limits, row, CHECKED_TITLE));
 		annotate(&to, level_of(result), title.data, compare_text(limits, row, CHECKED_MESSAGE));
 		buffer_release(&title);
 	}
-	for (int row = 0; row < metrics->row_count && of->gate->rule != GATE_LIMITS; row++)
-		annotate_metric(&to, metrics, row);
+	for (int row = 0; row < of->comparison->metrics.row_count && of->gate->rule != GATE_LIMITS; row++)
+		annotate_metric(&to, of->comparison, row);
 	if (to.counts[LEVEL_ERROR] > MOST_ANNOTATIONS || to.counts[LEVEL_WARNING] > MOST_ANNOTATIONS)
 		buffer_add_text(out, "::notice title=stepscope::not all findings are annotated\n");
 }
@@ -92,7 +97,7 @@ void compare_github_output(struct buffer *out, const struct compare_output *of)
 	double ratio;
 
 	buffer_printf(out, "result=%s\nverdict=%s\n", gate_result_name(of->gate->result),
-	              compare_text(verdict, 0, COMPARISON_RESULT));
+	              compare_result_name(of->comparison->decided.result));
 	if (table_number(verdict, 0, COMPARISON_RATIO, &ratio))
 		buffer_printf(out, "change_ratio=%.6g\n", ratio);
 }

@@ -7,8 +7,6 @@
 #include "output/compare/comparison_text.h"
 #include "output/text/escape.h"
 
-#include <string.h>
-
 enum junit_outcome {
 	OUTCOME_PASSED,
 	OUTCOME_FAILED,
@@ -21,15 +19,20 @@ struct junit {
 	int tests, failures, skipped;
 };
 
-/* Of a RESULT_ or a LIMIT_ text. */
-static enum junit_outcome outcome_of(const char *result)
+static enum junit_outcome outcome_of(enum compare_result result)
 {
-	if (!strcmp(result, RESULT_REGRESSION) || !strcmp(result, LIMIT_BROKEN))
+	switch (result) {
+	case RESULT_REGRESSION:
+	case RESULT_BROKEN:
 		return OUTCOME_FAILED;
-	if (!strcmp(result, RESULT_SAME) || !strcmp(result, RESULT_IMPROVEMENT) || !strcmp(result, RESULT_CHANGED) ||
-	    !strcmp(result, LIMIT_KEPT))
+	case RESULT_SAME:
+	case RESULT_IMPROVEMENT:
+	case RESULT_CHANGED:
+	case RESULT_KEPT:
 		return OUTCOME_PASSED;
-	return OUTCOME_SKIPPED;
+	default:
+		return OUTCOME_SKIPPED;
+	}
 }
 
 static void add_attribute(struct buffer *out, const char *name, const char *value)
@@ -40,8 +43,8 @@ static void add_attribute(struct buffer *out, const char *name, const char *valu
 }
 
 /* `text`: more about a failure. */
-static void add_case(struct junit *junit, const char *suite, const char *name, double seconds, const char *result,
-                     const char *message, const char *text)
+static void add_case(struct junit *junit, const char *suite, const char *name, double seconds,
+                     enum compare_result result, const char *message, const char *text)
 {
 	enum junit_outcome outcome = outcome_of(result);
 
@@ -60,7 +63,7 @@ static void add_case(struct junit *junit, const char *suite, const char *name, d
 	}
 	buffer_printf(&junit->body, ">\n      <%s", outcome == OUTCOME_FAILED ? "failure" : "skipped");
 	if (outcome == OUTCOME_FAILED)
-		add_attribute(&junit->body, "type", result);
+		add_attribute(&junit->body, "type", compare_result_name(result));
 	add_attribute(&junit->body, "message", message);
 	if (outcome == OUTCOME_FAILED) {
 		buffer_add_text(&junit->body, ">");
@@ -71,11 +74,12 @@ static void add_case(struct junit *junit, const char *suite, const char *name, d
 	}
 }
 
-static void add_metric(struct junit *junit, const struct table *metrics, int row)
+static void add_metric(struct junit *junit, const struct comparison *comparison, int row)
 {
-	const char *result = compare_text(metrics, row, METRIC_RESULT),
-		   *reason = compare_text(metrics, row, METRIC_REASON);
-	bool is_time = !strcmp(compare_text(metrics, row, METRIC_UNIT), "ns");
+	enum compare_result result = comparison->metric_results[row].result;
+	const struct table *metrics = &comparison->metrics;
+	const char *reason = compare_text(metrics, row, METRIC_REASON);
+	bool is_time = comparison->metric_results[row].unit == UNIT_NS;
 	struct buffer message, text;
 	double ns = 0;
 
@@ -85,7 +89,7 @@ static void add_metric(struct junit *junit, const struct table *metrics, int row
 	if (outcome_of(result) == OUTCOME_FAILED)
 		change_for_people(&message, metrics, row);
 	else
-		buffer_printf(&message, "%s: %s", result, reason);
+		buffer_printf(&message, "%s: %s", compare_result_name(result), reason);
 	comparison_value(&text, metrics, row, METRIC_BASE);
 	buffer_add_text(&text, " -> ");
 	comparison_value(&text, metrics, row, METRIC_NEW);
@@ -98,12 +102,13 @@ static void add_metric(struct junit *junit, const struct table *metrics, int row
 	buffer_release(&text);
 }
 
-static void add_limit(struct junit *junit, const struct table *limits, int row)
+static void add_limit(struct junit *junit, const struct gate *gate, int row)
 {
+	const struct table *limits = &gate->limits;
 	const char *message = compare_text(limits, row, CHECKED_MESSAGE);
 
-	add_case(junit, "stepscope.limits", compare_text(limits, row, CHECKED_NAME), 0,
-	         compare_text(limits, row, CHECKED_RESULT), message, message);
+	add_case(junit, "stepscope.limits", compare_text(limits, row, CHECKED_NAME), 0, gate->checked[row].result,
+	         message, message);
 }
 
 /* A regression within the limits is none that fails. */
@@ -126,7 +131,7 @@ static void add_properties(struct buffer *out, const struct comparison *comparis
 	for (int row = 0; row < comparison->runs.row_count; row++)
 		add_property(out, compare_text(&comparison->runs, row, RUNS_SIDE),
 		             compare_text(&comparison->runs, row, RUNS_RUN));
-	add_property(out, "verdict", compare_text(&comparison->verdict, 0, COMPARISON_RESULT));
+	add_property(out, "verdict", compare_result_name(comparison->decided.result));
 	buffer_add_text(out, "    </properties>\n");
 }
 
@@ -142,9 +147,9 @@ void compare_junit(struct buffer *out, const struct compare_output *of)
 
 	buffer_init(&junit.body, (size_t)1 << 28);
 	for (int row = 0; row < of->comparison->metrics.row_count && has_metrics(of->gate); row++)
-		add_metric(&junit, &of->comparison->metrics, row);
+		add_metric(&junit, of->comparison, row);
 	for (int row = 0; row < of->gate->limits.row_count; row++)
-		add_limit(&junit, &of->gate->limits, row);
+		add_limit(&junit, of->gate, row);
 	buffer_add_text(out, "<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n<testsuites name=\"stepscope\"");
 	add_counts(out, &junit);
 	buffer_add_text(out, "  <testsuite");

@@ -36,11 +36,11 @@ static void add_name(struct page *page, struct buffer *line, const char *name)
 	buffer_release(&plain);
 }
 
-static bool is_unchanged(const struct table *metrics, int row)
+static bool is_unchanged(const struct comparison *comparison, int row)
 {
-	const char *result = compare_text(metrics, row, METRIC_RESULT);
+	enum compare_result result = comparison->metric_results[row].result;
 
-	return row > 0 && (!strcmp(result, RESULT_SAME) || !strcmp(result, RESULT_NOT_MEASURED));
+	return row > 0 && (result == RESULT_SAME || result == RESULT_NOT_MEASURED);
 }
 
 /* Adds the row when there is room for it and for the end of the page. */
@@ -100,7 +100,8 @@ static void add_sentence(struct page *page, const char *label, const char *text)
 
 static void compare_markdown_add_metrics(struct page *page)
 {
-	const struct table *metrics = &page->of->comparison->metrics;
+	const struct comparison *comparison = page->of->comparison;
+	const struct table *metrics = &comparison->metrics;
 	bool has_limits = page->of->gate->limits.row_count > 0;
 	int same = 0, unmeasured = 0;
 
@@ -108,9 +109,9 @@ static void compare_markdown_add_metrics(struct page *page)
 	                has_limits ? "| metric | base | new | change (95 %) | limit | |\n|:--|--:|--:|--:|--:|:--|\n"
 	                           : "| metric | base | new | change (95 %) | |\n|:--|--:|--:|--:|:--|\n");
 	for (int row = 0; row < metrics->row_count; row++) {
-		if (!is_unchanged(metrics, row))
+		if (!is_unchanged(comparison, row))
 			add_metric(page, row);
-		else if (!strcmp(compare_text(metrics, row, METRIC_RESULT), RESULT_SAME))
+		else if (comparison->metric_results[row].result == RESULT_SAME)
 			same++;
 		else
 			unmeasured++;
@@ -131,12 +132,12 @@ static void add_broken(struct page *page)
 
 	buffer_init(&line, 1 << 16);
 	for (int row = 0; row < limits->row_count; row++) {
-		const char *result = compare_text(limits, row, CHECKED_RESULT);
+		enum compare_result result = page->of->gate->checked[row].result;
 
-		if (!strcmp(result, LIMIT_KEPT) || !strcmp(result, LIMIT_NOT_MEASURED))
+		if (result == RESULT_KEPT || result == RESULT_NOT_MEASURED)
 			continue;
 		buffer_clear(&line);
-		buffer_printf(&line, "- limit %s: ", result);
+		buffer_printf(&line, "- limit %s: ", compare_result_name(result));
 		escape_markdown(&line, compare_text(limits, row, CHECKED_MESSAGE), SENTENCE_CHARACTERS);
 		buffer_add_text(&line, "\n");
 		buffer_add_text(page->out, is_first ? "\n" : "");
@@ -317,7 +318,7 @@ static void add_telemetry(struct page *page)
 	buffer_add_text(page->out, "\n<details><summary>What GPUs did, seen from outside</summary>"
 	                           "\n\n| | | base | new | | |\n|:--|:--|--:|--:|:--|:--|\n");
 	for (int row = 0; row < telemetry->row_count; row++) {
-		if (!strcmp(compare_text(telemetry, row, TELEMETRY_CHANGE_RESULT), RESULT_SAME))
+		if (page->of->comparison->telemetry_results[row] == RESULT_SAME)
 			same++;
 		else
 			add_quantity(page, row);
@@ -346,7 +347,7 @@ static void compare_markdown_add_verdict(struct page *page)
 {
 	const struct table *verdict = &page->of->comparison->verdict;
 
-	buffer_printf(page->out, "**stepscope: %s** — ", compare_text(verdict, 0, COMPARISON_RESULT));
+	buffer_printf(page->out, "**stepscope: %s** — ", compare_result_name(page->of->comparison->decided.result));
 	escape_markdown(page->out, compare_text(verdict, 0, COMPARISON_SENTENCE), SENTENCE_CHARACTERS);
 	buffer_printf(page->out, "\n\nGate: `");
 	buffer_add_text(page->out, gate_result_name(page->of->gate->result));

@@ -38,16 +38,16 @@ static void comparison_text_add_verdict(struct buffer *out, const struct compari
                                         const struct text_style *style)
 {
 	const struct table *verdict = &comparison->verdict;
-	const char *result = table_text(verdict, 0, COMPARISON_RESULT);
+	enum compare_result result = comparison->decided.result;
 	struct buffer clean;
 
 	buffer_init(&clean, MAXIMUM_TEXT);
 	text_for_people(&clean, table_text(verdict, 0, COMPARISON_SENTENCE));
-	text_heading(out, result, style);
+	text_heading(out, compare_result_name(result), style);
 	buffer_add_text(out, ": ");
-	text_wrapped(out, clean.data, 2, (int)strlen(result) + 2, style);
+	text_wrapped(out, clean.data, 2, (int)strlen(compare_result_name(result)) + 2, style);
 	buffer_release(&clean);
-	if (strcmp(result, RESULT_NOT_COMPARABLE) != 0) /* it is in the sentence */
+	if (result != RESULT_NOT_COMPARABLE) /* it is in the sentence */
 		comparison_text_add_line(out, verdict, "because", COMPARISON_EXPLANATION, style);
 	comparison_text_add_line(out, verdict, "mostly", COMPARISON_CAUSE, style);
 	comparison_text_add_line(out, verdict, "to settle", COMPARISON_NEEDED, style);
@@ -104,8 +104,10 @@ static void comparison_text_set_change(struct table *view, int row, const struct
 }
 
 /* Rows with units of their own become text. Those that nobody measured are named below. */
-static void comparison_text_add_metrics(struct buffer *out, const struct table *metrics, const struct text_style *style)
+static void comparison_text_add_metrics(struct buffer *out, const struct comparison *comparison,
+                                        const struct text_style *style)
 {
+	const struct table *metrics = &comparison->metrics;
 	static const char *const names[] = {"metric", "base", "new", "change", "95 %", "result"};
 	const char *missing = NULL;
 	struct table view;
@@ -116,7 +118,7 @@ static void comparison_text_add_metrics(struct buffer *out, const struct table *
 	for (int metric = 0; metric < metrics->row_count; metric++) {
 		int row;
 
-		if (!strcmp(table_text(metrics, metric, METRIC_RESULT), RESULT_NOT_MEASURED) && metric) {
+		if (comparison->metric_results[metric].result == RESULT_NOT_MEASURED && metric) {
 			missing = arena_printf(&view.arena, "%s%s%s", missing ? missing : "", missing ? ", " : "",
 			                       table_text(metrics, metric, METRIC_TITLE));
 			continue;
@@ -267,15 +269,10 @@ static void comparison_text_add_functions(struct buffer *out, const struct table
 
 /* ---- telemetry ---- */
 
-/* What changed, or may have. */
-static bool is_telling(const struct table *telemetry, int row)
-{
-	return strcmp(table_text(telemetry, row, TELEMETRY_CHANGE_RESULT), RESULT_SAME) != 0;
-}
-
-static void add_telemetry(struct buffer *out, const struct table *telemetry, bool is_long,
+static void add_telemetry(struct buffer *out, const struct comparison *comparison, bool is_long,
                           const struct text_style *style)
 {
+	const struct table *telemetry = &comparison->telemetry;
 	struct table view;
 	int hidden;
 
@@ -284,7 +281,7 @@ static void add_telemetry(struct buffer *out, const struct table *telemetry, boo
 	table_init(&view, "telemetry", "", "");
 	table_columns(&view, telemetry->columns, telemetry->column_count);
 	for (int row = 0; row < telemetry->row_count; row++)
-		if (is_long || is_telling(telemetry, row))
+		if (is_long || comparison->telemetry_results[row] != RESULT_SAME)
 			copy_row(&view, telemetry, row);
 	view.note = telemetry->note;
 	view.empty = "nothing changed";
@@ -327,14 +324,14 @@ void comparison_text(struct buffer *out, const struct comparison *comparison, co
                      const struct text_style *style)
 {
 	comparison_text_add_verdict(out, comparison, style);
-	comparison_text_add_metrics(out, &comparison->metrics, style);
+	comparison_text_add_metrics(out, comparison, style);
 	comparison_text_add_table(out, limits, "limit,result,message", style);
 	comparison_text_add_table(out, &comparison->differences, "kind,fact,base,new,meaning", style);
 	add_levels(out, &comparison->contributions, is_long, style);
 	add_levels(out, &comparison->memory, is_long, style);
 	comparison_text_add_note(out, &comparison->memory, style);
 	comparison_text_add_functions(out, &comparison->functions, is_long, style);
-	add_telemetry(out, &comparison->telemetry, is_long, style);
+	add_telemetry(out, comparison, is_long, style);
 	comparison_text_add_table(out, &comparison->runs,
 	                          "side,run,created,steps,warm_up_steps,step_ns,error_ratio,trend_ratio", style);
 }

@@ -39,8 +39,7 @@ void text_heading(struct buffer *out, const char *title, const struct text_style
 /* A sentence, wrapped and indented by `indent`, the first line being at column `at` already. */
 void text_wrapped(struct buffer *out, const char *text, int indent, int at, const struct text_style *style);
 
-/* A row of the table through a template: {column} is the cell, {column:thing} a count with its word ("1 step", "2
- * steps"), {column|text} the text when the cell was not measured, [...] is left out when a cell inside was not measured, or is 0 and written {?column}. */
+/* Appends a row of the table through a template (base/template.h) whose gaps are names of columns. */
 void text_template(struct buffer *out, const struct table *table, int row, const char *template,
                    const struct text_style *style);
 

@@ -7,7 +7,7 @@
  *     make_run(&pair.base, 10, 0);
  *     make_run(&pair.new, 11, 0);
  *     compare(&pair);
- *     assert_string_equal(verdict_text(&pair, COMPARISON_RESULT), RESULT_REGRESSION);
+ *     assert_string_equal(verdict_text(&pair, COMPARISON_RESULT), "regression");
  *     release(&pair);
  */
 #ifndef UNIT_COMPARED_PAIR_H

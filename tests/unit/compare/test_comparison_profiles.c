@@ -69,7 +69,7 @@ static void shares_of_functions_are_compared(void **state)
 	assert_string_equal(function_cell(&pair, "came", FUNCTIONS_NOTE)->text, "only on the new side");
 	assert_false(function_cell(&pair, "slow", FUNCTIONS_IS_CERTAIN)->has_value);
 	assert_string_equal(table_text(&pair.comparison.functions, 0, FUNCTIONS_NAME), "gone");
-	assert_string_equal(verdict_text(&pair, COMPARISON_RESULT), RESULT_NOT_MEASURED);
+	assert_string_equal(verdict_text(&pair, COMPARISON_RESULT), "not measured");
 	assert_string_equal(verdict_text(&pair, COMPARISON_CAUSE),
 	                    "function: gone 40.0 % -> 0.0 % of the samples (self)");
 	release(&pair);
@@ -206,7 +206,7 @@ static void one_snapshot_each_has_no_interval(void **state)
 	make_snapshot(&pair.new, 1000, 1500);
 	compare(&pair);
 	assert_string_equal(verdict_text(&pair, COMPARISON_METRIC), "device_memory");
-	assert_string_equal(verdict_text(&pair, COMPARISON_RESULT), RESULT_INCONCLUSIVE);
+	assert_string_equal(verdict_text(&pair, COMPARISON_RESULT), "inconclusive");
 	assert_non_null(strstr(verdict_text(&pair, COMPARISON_SENTENCE), "no interval"));
 	assert_false(table_get(&pair.comparison.verdict, 0, COMPARISON_LOW)->has_value);
 	assert_double_equal(table_get(&pair.comparison.verdict, 0, COMPARISON_RATIO)->d, 0.25, 1e-12);
@@ -230,7 +230,7 @@ static void repeated_snapshots_have_a_verdict_of_their_peak(void **state)
 		for (int i = 0; i < 3; i++)
 			make_snapshot(&runs[side][i], 1000, side ? 1500 + i : 1000 - i);
 	comparison_init(&pair.comparison, runs[0], 3, runs[1], 3, NULL);
-	assert_string_equal(verdict_text(&pair, COMPARISON_RESULT), RESULT_REGRESSION);
+	assert_string_equal(verdict_text(&pair, COMPARISON_RESULT), "regression");
 	assert_non_null(strstr(verdict_text(&pair, COMPARISON_SENTENCE), "peak memory of a device"));
 	assert_true(table_get(memory, 0, CONTRIBUTION_IS_CERTAIN)->b);
 	assert_true(table_get(memory, 0, CONTRIBUTION_LOW)->d < 502 && table_get(memory, 0, CONTRIBUTION_LOW)->d > 490);
@@ -277,12 +277,12 @@ static void telemetry_is_compared_by_medians(void **state)
 	}
 	add_telemetry(&pair.base, "fan.speed", "%", 30, 0);
 	compare(&pair);
-	assert_string_equal(telemetry_result(&pair, "utilization.gpu"), RESULT_CHANGED);
-	assert_string_equal(telemetry_result(&pair, "memory.used"), RESULT_SAME);
-	assert_string_equal(telemetry_result(&pair, "idle"), RESULT_SAME);
-	assert_string_equal(telemetry_result(&pair, "temperature.gpu"), RESULT_INCONCLUSIVE);
-	assert_string_equal(telemetry_result(&pair, "power.draw"), RESULT_NOT_MEASURED);
-	assert_string_equal(telemetry_result(&pair, "fan.speed"), RESULT_NOT_MEASURED);
+	assert_string_equal(telemetry_result(&pair, "utilization.gpu"), "changed");
+	assert_string_equal(telemetry_result(&pair, "memory.used"), "no difference");
+	assert_string_equal(telemetry_result(&pair, "idle"), "no difference");
+	assert_string_equal(telemetry_result(&pair, "temperature.gpu"), "inconclusive");
+	assert_string_equal(telemetry_result(&pair, "power.draw"), "not measured");
+	assert_string_equal(telemetry_result(&pair, "fan.speed"), "not measured");
 	assert_string_equal(verdict_text(&pair, COMPARISON_CAUSE), "GPU 0 utilization.gpu 90 -> 60 %");
 	assert_double_equal(table_get(&pair.comparison.telemetry, 0, TELEMETRY_CHANGE_DELTA)->d, -30, 1e-12);
 	release(&pair);
@@ -299,7 +299,7 @@ static void another_kind_of_gpu_is_not_comparable(void **state)
 	compared_run_add_fact(&pair.base, FACT_HARDWARE, "GPU 0.name", "one");
 	compared_run_add_fact(&pair.new, FACT_HARDWARE, "GPU 0.name", "another");
 	compare(&pair);
-	assert_string_equal(telemetry_result(&pair, "utilization.gpu"), RESULT_NOT_COMPARABLE);
+	assert_string_equal(telemetry_result(&pair, "utilization.gpu"), "not comparable");
 	assert_false(table_get(&pair.comparison.verdict, 0, COMPARISON_IS_COMPARABLE)->b);
 	release(&pair);
 }
