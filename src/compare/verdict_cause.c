@@ -19,7 +19,7 @@
 static const char *const cause_levels[CAUSE_LEVELS] = {
 	[CAUSE_PHASE] = "phase",   [CAUSE_LATE_RANK] = COMPARED_LATE_RANK,
 	[CAUSE_DEVICE] = "device", [CAUSE_OPERATOR] = "operator",
-	[CAUSE_KERNEL] = "kernel", [CAUSE_CUDA_OPERATOR] = CANARY_CUDA_OPERATORS,
+	[CAUSE_KERNEL] = "kernel", [CAUSE_CUDA_OPERATOR] = (CANARY_CUDA_OPERATORS),
 };
 
 static const char *const cause_memory_levels[CAUSE_MEMORY_LEVELS] = {
