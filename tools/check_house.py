@@ -10,11 +10,13 @@ import argparse
 import ast
 import collections
 import concurrent.futures
+import functools
 import json
 import os
 import re
 import subprocess
 import sys
+import sysconfig
 import tempfile
 from pathlib import Path
 
@@ -89,6 +91,12 @@ def imported_by(path, folder):
     return found
 
 
+@functools.lru_cache
+def python_includes():
+    folder = sysconfig.get_paths()["include"]
+    return [f"-I{folder}"] if os.path.exists(f"{folder}/Python.h") else []
+
+
 class House:
     def __init__(self, root):
         self.root = root.resolve()
@@ -130,8 +138,7 @@ class House:
         with tempfile.NamedTemporaryFile("w", suffix=".c") as file:
             file.write(text)
             file.flush()
-            python = subprocess.run(["python3-config", "--includes"], capture_output=True, text=True, check=False).stdout.split()
-            done = subprocess.run(["cc", "-fsyntax-only", "-std=gnu11", "-D_GNU_SOURCE", *INCLUDES, *python, file.name], cwd=self.root,
+            done = subprocess.run(["cc", "-fsyntax-only", "-std=gnu11", "-D_GNU_SOURCE", *INCLUDES, *python_includes(), file.name], cwd=self.root,
                                   capture_output=True, text=True, check=False)
         return None if done.returncode == 0 else next((line for line in done.stderr.splitlines() if "error" in line), done.stderr)
 
