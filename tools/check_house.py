@@ -168,7 +168,7 @@ class House:
             if not declared.get(name) and self.name(path) not in WITHOUT_HEADER and name != "main":
                 yield f"{self.name(path)}: {name}() is declared in no header"
             elif headers and headers[0].is_relative_to(self.root / "src") and not any(
-                    header in (own, internal) or (header.parent == path.parent and path.stem.startswith(header.stem.removesuffix("r"))) for header in headers):
+                    header in (own, internal) or (header.parent == path.parent and path.stem.startswith(header.stem)) for header in headers):
                 yield f"{self.name(path)}: {name}() is declared in {self.name(headers[0])}, not in {own.name}"
         for folder, header in INTERNAL_HEADERS.items():
             path = self.root / folder / header

@@ -7,6 +7,7 @@
 #include "base/utf8.h"
 
 #include <stdint.h>
+#include <stdio.h>
 #include <string.h>
 #include <utf8proc.h>
 
@@ -83,4 +84,17 @@ void text_shorten(struct buffer *text, size_t head_bytes, size_t tail_bytes)
 	memcpy(text->data + head, dots, strlen(dots));
 	memmove(text->data + head + strlen(dots), text->data + tail, text->length - tail + 1);
 	text->length = head + strlen(dots) + text->length - tail;
+}
+
+void text_alternatives(char *text, size_t bytes, const char *const *words, size_t count)
+{
+	size_t length = 0;
+
+	text[0] = '\0';
+	for (size_t i = 0; i < count && length < bytes; i++)
+		length += (size_t)snprintf(text + length, bytes - length, "%s%s",
+		                           i == 0          ? ""
+		                           : i + 1 < count ? ", "
+		                                           : " or ",
+		                           words[i]);
 }

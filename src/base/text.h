@@ -19,6 +19,9 @@ void text_clean(struct buffer *out, const char *text, size_t length);
 /* A name may be a megabyte long: of text with more bytes than both together the middle becomes " ... ". */
 void text_shorten(struct buffer *text, size_t head_bytes, size_t tail_bytes);
 
+/* Writes "a, b or c"; what does not fit into the bytes is cut off. */
+void text_alternatives(char *text, size_t bytes, const char *const *words, size_t count);
+
 static inline bool text_ends_with(const char *text, const char *ending)
 {
 	size_t length = strlen(text), tail = strlen(ending);

@@ -4,6 +4,7 @@
  * checks that are the same for all formats.
  */
 #include "base/memory.h"
+#include "base/text.h"
 #include "importers/find_importer.h"
 #include "importers/importer.h"
 #include "importers/other_times.h"
@@ -18,6 +19,7 @@
 #include <sys/stat.h>
 
 #define LOOKED_FOR_BYTES 512
+#define MOST_PHRASES 16
 
 /* Telemetry in the same folder that is of the same time. */
 static void add_beside(const struct importer *importer, const struct importer_source *source, struct model *model)
@@ -137,14 +139,7 @@ static bool load_as_ranks(const struct importer *importer, const struct importer
 	return load_ranks_of(source, filter, model, status, err);
 }
 
-static const struct importer *importer_of_streams(void)
-{
-	size_t i = 0;
-	while (!importers[i]->reads_streams)
-		i++;
-	return importers[i];
-}
-
+/* The importer that reads several files as one run. A stream is taken for one of its files, since no importer can look at it first. */
 static const struct importer *importer_of_sets(void)
 {
 	size_t i = 0;
@@ -158,7 +153,7 @@ static enum status import_paths_load_stream(const char *path, const struct model
 {
 	enum status status = check_window(NULL, filter, path, err);
 	if (status == STATUS_OK)
-		status = import_paths_load(importer_of_streams(), path, filter, model, err);
+		status = import_paths_load(importer_of_sets(), path, filter, model, err);
 	if (status == STATUS_INPUT && !err->hint[0])
 		error_hint(err,
 		           "what comes through a pipe is read as a trace of torch.profiler; give all else as a file");
@@ -178,22 +173,15 @@ static enum status check_compression(const char *path, struct error *err)
 	return status;
 }
 
-/* "a run directory ..., traces of torch.profiler ..., or a table of nvidia-smi": each phrase once, in the order of the registry. */
+/* "traces of torch.profiler ..., a run directory ... or stacks of a sampler", in the order of the registry. */
 static void list_formats(char text[LOOKED_FOR_BYTES])
 {
-	const char *last = NULL;
-	size_t length = 0;
-	text[0] = '\0';
-	for (size_t i = 0; importers[i]; i++) {
-		const char *phrase = importers[i]->looked_for;
-		if (!phrase)
-			continue;
-		if (last)
-			length += (size_t)snprintf(text + length, LOOKED_FOR_BYTES - length, "%s%s", length ? ", " : "",
-			                           last);
-		last = phrase;
-	}
-	snprintf(text + length, LOOKED_FOR_BYTES - length, "%sor %s", length ? ", " : "", last ? last : "");
+	const char *phrases[MOST_PHRASES];
+	size_t count = 0;
+	for (size_t i = 0; importers[i] && count < MOST_PHRASES; i++)
+		if (importers[i]->looked_for)
+			phrases[count++] = importers[i]->looked_for;
+	text_alternatives(text, LOOKED_FOR_BYTES, phrases, count);
 }
 
 enum status import_path(const char *path, const struct model_filter *filter, struct model *model, struct error *err)

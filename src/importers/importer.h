@@ -35,7 +35,7 @@ struct importer {
 	/* Instead of load(), of a stream that can be read once only: is_rank, also in an archive. */
 	enum status (*load_input)(struct input_stream *input, const char *name, const struct model_filter *filter,
 	                          struct model *model, struct error *err);
-	/* (optional, one importer) Two or more files as one run. */
+	/* (one importer) Two or more files as one run. Its load() also reads standard input and pipes. */
 	enum status (*load_set)(const char *const *paths, uint32_t count, const struct model_filter *filter,
 	                        struct model *model, struct error *err);
 	bool is_rank;              /* several such files are the ranks of one job; load() adds to what the model has */
@@ -43,7 +43,6 @@ struct importer {
 	bool selects_steps;        /* load() reads only the chosen steps, and reports it if they are missing */
 	bool has_windows;          /* windows of a profiler can be chosen */
 	bool has_telemetry_beside; /* tables of nvidia-smi in its folder belong to it */
-	bool reads_streams;        /* (one importer) load() reads standard input and pipes */
 };
 
 extern const struct importer *const importers[]; /* NULL-terminated */

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * The model's life and its small arrays: processes, tracks, values, marks, links, samples, facts, ledger. Spans are in
- * spans.c, what happens after the last row in finish.c.
+ * model_spans.c, what happens after the last row in model_finish.c.
  */
 #include "model/model.h"
 

@@ -208,8 +208,6 @@ static const char *critical_path_why_empty(const struct critical_fold *fold)
 	                            : "no work of a device has its launch in the trace";
 }
 
-#define NO_STEPS_NOTE "no steps were marked: the whole trace counts as one"
-
 /* ---- by part and name ---- */
 
 enum {
@@ -296,7 +294,7 @@ static enum status run_path(struct analysis_context *context, struct table *tabl
 	table_sort(table, PATH_TOTAL, false);
 	if (!table->row_count)
 		table->empty = critical_path_why_empty(fold);
-	table->note = fold->count && !fold->windows[0].has_number ? NO_STEPS_NOTE : NULL;
+	table->note = fold->count && !fold->windows[0].has_number ? STEP_TIMES_ONE_NOTE : NULL;
 	return STATUS_OK;
 }
 
@@ -367,7 +365,7 @@ static void critical_path_add_step(struct table *table, const struct critical_fo
 	if (window->has_number)
 		table_set_int(table, row, STEP_NUMBER, window->number);
 	else
-		table_set_missing(table, row, STEP_NUMBER, NO_STEPS_NOTE);
+		table_set_missing(table, row, STEP_NUMBER, STEP_TIMES_ONE_NOTE);
 	table_set_int(table, row, STEP_TIME, intervals_length(window->start_ns, window->step_end_ns));
 	table_set_int(table, row, STEP_PATH, intervals_length(window->start_ns, window->end_ns));
 	table_set_int(table, row, STEP_PIECES, window->pieces);

@@ -99,8 +99,6 @@ static const char *step_breakdown_why_empty(const struct breakdown_fold *fold)
 	return fold->has_work ? step_times_empty_reason(fold->times) : DEVICE_NOTHING;
 }
 
-#define NO_STEPS_NOTE "no steps were marked: the whole trace counts as one"
-
 /* ---- the table of parts ---- */
 
 enum {
@@ -263,7 +261,7 @@ static enum status run_breakdown(struct analysis_context *context, struct table 
 		add_part_rows(table, fold, total_ns);
 	else
 		table->empty = step_breakdown_why_empty(fold);
-	table->note = fold->count && !fold->windows[0].has_number ? NO_STEPS_NOTE : NULL;
+	table->note = fold->count && !fold->windows[0].has_number ? STEP_TIMES_ONE_NOTE : NULL;
 	return STATUS_OK;
 }
 
@@ -286,12 +284,8 @@ enum {
 
 static void add_step_columns(struct table *table)
 {
-	table_column(table,
-	             &(struct table_column){
-			     .name = "process", .type = TABLE_TEXT, .role = ROLE_KEY, .definition = "rank, or pid"});
-	table_column(table,
-	             &(struct table_column){
-			     .name = "step", .type = TABLE_INT, .role = ROLE_KEY, .definition = "number of the step"});
+	table_column(table, &(struct table_column)PROCESS_COLUMN);
+	table_column(table, &(struct table_column)STEP_NUMBER_COLUMN);
 	table_column(table, &(struct table_column){.name = "step_ns",
 	                                           .title = "step",
 	                                           .type = TABLE_INT,
@@ -325,7 +319,7 @@ static enum status run_parts(struct analysis_context *context, struct table *tab
 		if (window->has_number)
 			table_set_int(table, row, STEP_NUMBER, window->number);
 		else
-			table_set_missing(table, row, STEP_NUMBER, NO_STEPS_NOTE);
+			table_set_missing(table, row, STEP_NUMBER, STEP_TIMES_ONE_NOTE);
 		table_set_int(table, row, STEP_TIME, intervals_length(window->start_ns, window->end_ns));
 		for (int part = 0; part < PARTS; part++)
 			table_set_int(table, row, STEP_PARTS + part, window->parts_ns[part]);

@@ -172,5 +172,7 @@ uint32_t step_times_trainings(const struct step_times *times, const struct model
 
 /* Why there are no steps, for tables that need them. */
 const char *step_times_empty_reason(const struct step_times *times);
+/* The note of tables that have a row for the whole trace then. */
+#define STEP_TIMES_ONE_NOTE "no steps were marked: the whole trace counts as one"
 
 #endif

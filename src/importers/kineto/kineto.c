@@ -96,11 +96,7 @@ bool kineto_is_sure(const char *path)
 
 static bool kineto_begins(const char *name, const char *head, size_t length)
 {
-	size_t blanks = 0;
-	while (blanks < length && head[blanks] && strchr(" \t\r\n", head[blanks]))
-		blanks++;
-	return blanks + 1 < length && (head[blanks] == '{' || head[blanks] == '[') &&
-	       memchr("\"{ \t\r\n],", head[blanks + 1], 8);
+	return kineto_begins_like_json(head, length);
 }
 
 static bool kineto_recognises(const char *path, bool is_directory, const char *head, size_t length)
@@ -327,7 +323,6 @@ const struct importer importer_kineto = {
 	.is_archive = kineto_is_archive,
 	.has_steps = true,
 	.has_telemetry_beside = true,
-	.reads_streams = true,
 	.recognises = kineto_recognises,
 	.load = kineto_load,
 	.load_set = load_set,

@@ -43,7 +43,7 @@ const struct exporter *exporter_by_suffix(const char *path); /* NULL: none has s
 #define EXPORTER_WORDS_BYTES 256
 /* "chrome, perfetto, ... or ssr" */
 void exporter_list_names(char words[EXPORTER_WORDS_BYTES]);
-/* ".json, .pftrace, ... or .ssr" */
+/* ".json, .pftrace, ... or .ssr", with both suffixes of an exporter that has two */
 void exporter_list_suffixes(char words[EXPORTER_WORDS_BYTES]);
 
 #endif

@@ -2,10 +2,10 @@
  *
  * exporters.c: the table of formats. A new one is its file, its line here and its line in meson.build.
  */
+#include "base/text.h"
 #include "output/export/compress.h"
 #include "output/export/exporter.h"
 
-#include <stdio.h>
 #include <string.h>
 
 #define EXPORTERS(X) X(chrome) X(perfetto) X(memory) X(speedscope) X(folded) X(ssr)
@@ -16,6 +16,8 @@
 EXPORTERS(DECLARE)
 
 const struct exporter *const exporters[] = {EXPORTERS(ENTRY) NULL};
+
+#define EXPORTER_COUNT (sizeof(exporters) / sizeof(exporters[0]) - 1)
 
 const struct exporter *exporter_find(const char *name)
 {
@@ -50,35 +52,24 @@ const struct exporter *exporter_by_suffix(const char *path)
 	return found;
 }
 
-static const char *exporters_name_of(const struct exporter *exporter)
-{
-	return exporter->name;
-}
-
-static const char *suffix_of(const struct exporter *exporter)
-{
-	return exporter->suffix;
-}
-
-static void list(char words[EXPORTER_WORDS_BYTES], const char *(*word_of)(const struct exporter *))
-{
-	size_t length = 0;
-
-	words[0] = '\0';
-	for (int i = 0; exporters[i] && length < EXPORTER_WORDS_BYTES; i++)
-		length += (size_t)snprintf(words + length, EXPORTER_WORDS_BYTES - length, "%s%s",
-		                           i == 0             ? ""
-		                           : exporters[i + 1] ? ", "
-		                                              : " or ",
-		                           word_of(exporters[i]));
-}
-
 void exporter_list_names(char words[EXPORTER_WORDS_BYTES])
 {
-	list(words, exporters_name_of);
+	const char *names[EXPORTER_COUNT];
+
+	for (size_t i = 0; i < EXPORTER_COUNT; i++)
+		names[i] = exporters[i]->name;
+	text_alternatives(words, EXPORTER_WORDS_BYTES, names, EXPORTER_COUNT);
 }
 
 void exporter_list_suffixes(char words[EXPORTER_WORDS_BYTES])
 {
-	list(words, suffix_of);
+	const char *suffixes[2 * EXPORTER_COUNT];
+	size_t count = 0;
+
+	for (size_t i = 0; i < EXPORTER_COUNT; i++) {
+		suffixes[count++] = exporters[i]->suffix;
+		if (exporters[i]->other_suffix)
+			suffixes[count++] = exporters[i]->other_suffix;
+	}
+	text_alternatives(words, EXPORTER_WORDS_BYTES, suffixes, count);
 }

@@ -12,6 +12,21 @@
 
 #include <cmocka.h>
 
+static void alternatives_are_listed_as_in_a_sentence(void **state)
+{
+	static const char *const words[] = {"chrome", "perfetto", "ssr"};
+	char text[32], short_text[10];
+
+	text_alternatives(text, sizeof(text), words, 3);
+	assert_string_equal(text, "chrome, perfetto or ssr");
+	text_alternatives(text, sizeof(text), words, 1);
+	assert_string_equal(text, "chrome");
+	text_alternatives(text, sizeof(text), words, 0);
+	assert_string_equal(text, "");
+	text_alternatives(short_text, sizeof(short_text), words, 3);
+	assert_string_equal(short_text, "chrome, p");
+}
+
 static void widths_are_columns_not_bytes(void **state)
 {
 	assert_int_equal(text_width(""), 0);
@@ -144,6 +159,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(long_text_keeps_its_begin_and_its_end),
+		cmocka_unit_test(alternatives_are_listed_as_in_a_sentence),
 		cmocka_unit_test(widths_are_columns_not_bytes),
 		cmocka_unit_test(cleaning_keeps_good_text),
 		cmocka_unit_test(control_characters_become_blanks),
