@@ -146,7 +146,8 @@ void construct(struct object *object, struct lean_callbacks *callbacks)
 	object->begin.table = &_ZTVN2at14RecordFunctionE.functions;
 	object->begin.callbacks = *callbacks;
 	object->begin.callbacks.pairs = object->begin.callbacks.local + (fake_way == FAKE_PAIRS_MOVED);
-	store(object, SCHEMA, (uint64_t)(uintptr_t)object + SCHEMA + 16);
+	store(object, SCHEMA,
+	      fake_way == FAKE_NOISY ? UINT64_C(0x0000cc33cccc3333) : (uint64_t)(uintptr_t)object + SCHEMA + 16);
 	if (fake_way != FAKE_PLACE_UNUSED)
 		store(object, SEQUENCE, UINT64_MAX);
 }

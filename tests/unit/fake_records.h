@@ -10,6 +10,7 @@
 
 enum fake_way {
 	FAKE_AS_KNOWN,
+	FAKE_NOISY, /* the constructor writes bytes that the proof fills memory with before, as a pointer may have them */
 	FAKE_PAIRS_MOVED,  /* within the callbacks */
 	FAKE_FLAG_MOVED,   /* that says whether there are any */
 	FAKE_NAME_MOVED,   /* within the record: what tells its kind */

@@ -187,30 +187,39 @@ static bool has_name(const struct torch_entry *entry)
 	return has_both;
 }
 
-/* Behind what is known, and written to where PyTorch makes a record: what lies behind one is somebody else's. */
-static bool is_place(const uint8_t *bytes, int place, int size)
+/* A record that PyTorch made upon noise, and the memory after it. */
+union made_record {
+	uint8_t bytes[2 * RECORD_BYTES];
+	struct lean_record record;
+};
+
+static const uint8_t noises[2] = {NOISE, (uint8_t)~NOISE};
+
+/* Returns true if the place lies after the known fields and PyTorch writes all of it: bytes after a record belong to others. A written byte,
+ * such as one of a pointer, may be that of one noise, but never that of both. */
+static bool is_place(const union made_record made[2], int place, int size)
 {
 	bool is_written = place >= FIRST_PLACE && place + size <= RECORD_BYTES;
-	for (int i = 0; is_written && i < size; i++)
-		is_written = bytes[place + i] != NOISE;
+	for (int i = place; is_written && i < place + size; i++)
+		is_written = made[0].bytes[i] != noises[0] || made[1].bytes[i] != noises[1];
 	return is_written;
 }
 
 static bool has_places(void)
 {
-	union {
-		uint8_t bytes[2 * RECORD_BYTES];
-		struct lean_record record;
-	} made;
+	union made_record made[2];
 	int64_t sequence = 0;
-	memset(&made, NOISE, sizeof(made));
-	known.construct(&made, TORCH_SCOPE_CUSTOM_CLASS);
-	bool has_all = is_place(made.bytes, lean_places.schema, 6) && is_place(made.bytes, lean_places.kind, 1) &&
-	               is_place(made.bytes, lean_places.sequence, 8) &&
-	               (lean_places.inputs < 0 || is_place(made.bytes, lean_places.inputs, 16));
+	for (int i = 0; i < 2; i++) {
+		memset(&made[i], noises[i], sizeof(made[i]));
+		known.construct(&made[i], TORCH_SCOPE_CUSTOM_CLASS);
+	}
+	bool has_all = is_place(made, lean_places.schema, 6) && is_place(made, lean_places.kind, 1) &&
+	               is_place(made, lean_places.sequence, 8) &&
+	               (lean_places.inputs < 0 || is_place(made, lean_places.inputs, 16));
 	if (has_all)
-		memcpy(&sequence, made.bytes + lean_places.sequence, sizeof(sequence));
-	lean_places.destroy(&made.record);
+		memcpy(&sequence, made[0].bytes + lean_places.sequence, sizeof(sequence));
+	for (int i = 0; i < 2; i++)
+		lean_places.destroy(&made[i].record);
 	return has_all && sequence == -1;
 }
 

@@ -150,6 +150,7 @@ static void what_is_told_is_the_same(void **state)
 	check("object", FAKE_AS_KNOWN, "object");
 	check("engine,object", FAKE_AS_KNOWN, "engine,object");
 	check("object,nothing,engine", FAKE_AS_KNOWN, "engine,object");
+	check("engine,object", FAKE_NOISY, "engine,object");
 }
 
 #define BEGIN "its records do not begin as known, or somebody else observes"
