@@ -196,7 +196,7 @@ union made_record {
 static const uint8_t noises[2] = {NOISE, (uint8_t)~NOISE};
 
 /* Returns true if the place lies after the known fields and PyTorch writes all of it: bytes after a record belong to others. A written byte,
- * such as one of a pointer, may be that of one noise, but never that of both. */
+ * such as one of a pointer, is that of one noise now and then, and that of both once in 65,536. */
 static bool is_place(const union made_record made[2], int place, int size)
 {
 	bool is_written = place >= FIRST_PLACE && place + size <= RECORD_BYTES;
