@@ -75,10 +75,11 @@ def test_each_stretch_of_a_schedule_begins_with_its_first_step(tmp_path, python)
     assert done.returncode == 0, done.stderr
     assert [row["has_detail"] for row in table(tmp_path, "steps")] == [step // 10 % 2 == 1 for step in range(80)]
     (cost,) = table(tmp_path, "cost")  # of the program alone
-    assert (cost["on_steps"], cost["off_steps"]) == (7, 7)  # where one stretch ends and the next one begins
+    # where one stretch ends and the next one begins; a step that the machine held up is compared with none
+    assert 3 <= cost["on_steps"] == cost["off_steps"] <= 7
     report = subprocess.run([STEPSCOPE, "report", "run"], cwd=tmp_path, env=environment(), capture_output=True, text=True, check=True).stdout
     said = " ".join(report.split())
-    assert "7 steps with operators against their neighbours" in said and "of the CPU time" not in report
+    assert f"{cost['on_steps']} steps with operators against their neighbours" in said and "of the CPU time" not in report
 
 
 def causes(tmp_path):

@@ -31,7 +31,8 @@ static void stage_init(struct stage *stage)
 	arena_init(&stage->arena, 0);
 	table_init(metrics, "metrics", "", "");
 	for (int column = 0; column < METRIC_COLUMNS; column++)
-		table_column(metrics, &(struct table_column){.name = "", .type = TABLE_TEXT});
+		table_column(metrics, &(struct table_column){.name = arena_printf(&stage->arena, "%d", column),
+		                                             .type = TABLE_TEXT});
 	for (int row = 0; row < 2; row++) {
 		stage->results[row] = (struct metric_result){.unit = UNIT_NS, .low = 0.09, .high = 0.11};
 		table_row(metrics);
