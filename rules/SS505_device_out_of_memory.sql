@@ -3,7 +3,7 @@
 -- title: The device ran out of memory
 -- severity: problem
 -- needs: memory_segments|memory_failures
--- tells if: NOT EXISTS (SELECT 1 FROM ledger WHERE sentence LIKE 'no events are in the snapshot%')
+-- tells if: NOT EXISTS (SELECT 1 FROM ledger WHERE code = 'no events')
 -- cannot tell: the snapshot has no events: torch.cuda.memory._record_memory_history() was not called before
 -- threshold: failures = 0 (ours)
 -- advice: full: smaller batches with accumulation, checkpointing of activations, bfloat16; memory_lines says what was alive at the

@@ -4,8 +4,6 @@
  */
 #include "analysis/report.h"
 
-#include "analysis/trace_reasons.h"
-
 #include <assert.h>
 #include <string.h>
 
@@ -71,8 +69,6 @@ static void compute(struct report *report, int number)
 		table_init(table, analyses[number]->name, analyses[number]->name, analyses[number]->question);
 		table->empty = arena_dup(&table->arena, err.text);
 	}
-	if (report->format)
-		trace_reasons_apply(table, report->format);
 	report->tables[number].is_ready = true;
 	if (table_check(table, &err))
 		add_defect(report, &err);
@@ -108,11 +104,6 @@ struct start_up report_leave_out_start_up(struct report *report)
 const struct step_times *report_step_times(struct report *report)
 {
 	return analysis_context_step_times(&report->context);
-}
-
-const char *report_reason(const struct report *report, const char *reason)
-{
-	return report->format ? trace_reason(reason, report->format) : reason;
 }
 
 struct table *report_table_mutable(struct report *report, const char *name)

@@ -53,9 +53,6 @@ int64_t report_cpu_ns(const struct report *report);
 
 const struct step_times *report_step_times(struct report *report);
 
-/* A reason in the words that fit what the run was recorded with: advice of our recorder is none for a trace. */
-const char *report_reason(const struct report *report, const char *reason);
-
 /* The same, to sort and cut. */
 struct table *report_table_mutable(struct report *report, const char *name);
 

@@ -5,6 +5,7 @@
  * device the fullest process's host memory, at levels of their own: the two are not compared.
  */
 #include "compare/compared.h"
+#include "model/cell_words.h"
 
 #include <string.h>
 
@@ -76,7 +77,7 @@ static void read_source(struct compared_run *run, struct report *report, const s
 		                             .has_calls = is_peak,
 		                             .calls = is_peak ? compared_number_at(table, row, "live_allocations") : 0};
 
-		if (is_of_pool(table, row, pool) && part.amount > 0 && strcmp(part.name, "all") != 0)
+		if (is_of_pool(table, row, pool) && part.amount > 0 && strcmp(part.name, CELL_ALL) != 0)
 			compared_run_add_part(run, &part);
 	}
 }

@@ -4,6 +4,7 @@
  * the victims, so the level of phases alone blames those.
  */
 #include "compare/compared.h"
+#include "model/cell_words.h"
 
 #include <string.h>
 
@@ -21,7 +22,7 @@ static const char *late_phase(struct report *report, const char *process)
 		const char *slowest = compared_text_at(phases, row, "slowest");
 		double spread_ns = compared_number_at(phases, row, "spread_ns");
 
-		if (!strcmp(phase, "step") || !strcmp(phase, "communication") || !slowest ||
+		if (!strcmp(phase, CELL_PHASE_STEP) || !strcmp(phase, CELL_PHASE_COMMUNICATION) || !slowest ||
 		    strcmp(slowest, process) != 0 || spread_ns <= most_ns)
 			continue;
 		most_ns = spread_ns;

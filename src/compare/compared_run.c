@@ -7,6 +7,7 @@
 #include "base/memory.h"
 #include "compare/compared.h"
 #include "compare/steady.h"
+#include "model/cell_words.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -159,7 +160,7 @@ static void read_steps(struct compared_run *run, struct report *report)
 		memcpy(step->phase_ns, job->phase_ns, sizeof(step->phase_ns));
 	}
 	if (!run->steps_count)
-		run->no_steps = arena_dup(&run->arena, report_reason(report, step_times_empty_reason(times)));
+		run->no_steps = arena_dup(&run->arena, step_times_empty_reason(times));
 	if (2 * timeless > run->steps_count) { /* their median is 0, of which nothing is a share */
 		run->no_steps = arena_printf(&run->arena, "%zu of %zu steps take no time", timeless, run->steps_count);
 		run->steps_count = 0;
@@ -227,7 +228,7 @@ static const struct value_source {
 	/* from the first work to the last one few steps look busier than many: there is one time less between them */
 	{"device_busy", "device_busy", "step_kernel_ratio", FOLD_MEAN, NULL, NULL, WHOLE_WITH_STEPS},
 	{"device_busy", "device_busy", "busy_ratio", FOLD_MEAN, NULL, NULL, WHOLE_WITHOUT_STEPS},
-	{"peak_memory", "processes", "rss_peak_bytes", FOLD_LARGEST, "role", "trainer", WHOLE},
+	{"peak_memory", "processes", "rss_peak_bytes", FOLD_LARGEST, "role", CELL_ROLE_TRAINER, WHOLE},
 	{"final_loss", "metrics", "last", FOLD_FIRST, "name", "loss", WHOLE},
 	{"not_finite", "metrics", "nan_count", FOLD_SUM, NULL, NULL, WHOLE},
 };
@@ -285,7 +286,7 @@ static void read_device_memory(struct compared_run *run, struct report *report)
 		const struct table_cell *where = table_get(table, row, device), *what = table_get(table, row, category);
 
 		if (!where->has_value || !what->has_value || !strncmp(where->text, "host", 4) ||
-		    strcmp(what->text, "all") != 0)
+		    strcmp(what->text, CELL_ALL) != 0)
 			continue;
 		if (!table_number(table, row, peak, &value))
 			reason = table_get(table, row, peak)->reason;

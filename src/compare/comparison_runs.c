@@ -3,6 +3,7 @@
  * comparison_runs.c: the table `runs` of a comparison: what of each run was used.
  */
 #include "compare/comparison_build.h"
+#include "model/cell_words.h"
 
 #include <math.h>
 
@@ -65,7 +66,7 @@ static void runs_add_row(struct table *table, const struct compared_sides *sides
 	const struct step_level *level = &sides->levels[side][i];
 	int row = table_row(table);
 
-	table_set_text(table, row, RUNS_SIDE, side == SIDE_BASE ? "base" : "new");
+	table_set_text(table, row, RUNS_SIDE, side == SIDE_BASE ? CELL_SIDE_BASE : CELL_SIDE_NEW);
 	table_set_text(table, row, RUNS_RUN, run->name);
 	table_set_text_or(table, row, RUNS_CREATED, run->created, "the input has no wall clock");
 	table_set_int(table, row, RUNS_STEPS, sides->has_level[side][i] ? (int64_t)level->run.steps : 0);

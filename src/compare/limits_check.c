@@ -5,6 +5,7 @@
  */
 #include "base/template.h"
 #include "compare/limits.h"
+#include "model/cell_words.h"
 
 #include <math.h>
 #include <string.h>
@@ -114,7 +115,8 @@ static double limits_fewest_steps(const struct comparison *comparison)
 	double fewest = INFINITY, steps;
 
 	for (int row = 0; row < runs->row_count; row++) {
-		if (!strcmp(table_text(runs, row, RUNS_SIDE), "base") && table_number(runs, row, RUNS_STEPS, &steps))
+		if (!strcmp(table_text(runs, row, RUNS_SIDE), CELL_SIDE_BASE) &&
+		    table_number(runs, row, RUNS_STEPS, &steps))
 			fewest = fmin(fewest, steps);
 	}
 	return fewest;

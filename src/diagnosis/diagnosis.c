@@ -9,6 +9,7 @@
 #include "base/options.h"
 #include "base/text.h"
 #include "diagnosis/verdict.h"
+#include "model/cell_words.h"
 #include "query/query.h"
 
 #include <inttypes.h>
@@ -21,7 +22,6 @@
 #define MAXIMUM_TEXT ((size_t)2 << 20)
 #define HEAD_BYTES 3000 /* of a sentence that is longer than both */
 #define TAIL_BYTES 1000
-#define BETWEEN_STEPS "between steps: "
 
 static const struct table_column finding_columns[FINDING_COLUMNS] = {
 	[FINDING_RULE] = {.name = "rule", .type = TABLE_TEXT, .role = ROLE_KEY, .definition = "id of the rule"},
@@ -345,7 +345,7 @@ static bool lies_between_steps(const struct table *findings, int row)
 {
 	const char *time = table_text(findings, row, FINDING_TIME);
 
-	return time && !strncmp(time, BETWEEN_STEPS, strlen(BETWEEN_STEPS));
+	return time && !strncmp(time, CELL_BETWEEN_STEPS, strlen(CELL_BETWEEN_STEPS));
 }
 
 /* What lies between two steps and is no phase, beside the mean step. */
@@ -357,7 +357,8 @@ static double mean_between(struct report *report)
 	if (!run->row_count || !number_called(run, 0, "rank_gaps", &gaps) || gaps <= 0)
 		return 0;
 	for (int row = 0; row < between->row_count; row++)
-		if (!strcmp(table_get(between, row, table_find_column(between, "part"))->text, BETWEEN_STEPS "other") &&
+		if (!strcmp(table_get(between, row, table_find_column(between, "part"))->text,
+		            CELL_BETWEEN_STEPS CELL_PHASE_OTHER) &&
 		    number_called(between, row, "total_ns", &total_ns))
 			return total_ns / gaps;
 	return 0;

@@ -8,6 +8,7 @@
 #include "base/units.h"
 #include "diagnosis/diagnosis.h"
 #include "diagnosis/savings.h"
+#include "model/cell_words.h"
 
 #include <inttypes.h>
 #include <math.h>
@@ -265,9 +266,8 @@ static void look_at_devices(struct evidence *evidence, struct report *report)
 
 static struct evidence look_around(struct report *report, double step_ns, double whole_ns)
 {
-	static const char *const works[] = {"compute kernels", "exposed communication", "exposed copies", NULL},
-				 *const kernels[] = {"compute kernels", NULL},
-				 *const nothing[] = {"idle: nothing recorded", NULL},
+	static const char *const works[] = {CELL_COMPUTE, CELL_EXPOSED_COMMUNICATION, CELL_EXPOSED_COPIES, NULL},
+				 *const kernels[] = {CELL_COMPUTE, NULL}, *const nothing[] = {CELL_IDLE_NOTHING, NULL},
 				 *const phases[] = {"forward", "backward", "optimizer", NULL},
 				 *const other[] = {"other", NULL}, *const rest[] = {"(in no operation or range)", NULL};
 	struct evidence evidence = {

@@ -64,7 +64,7 @@ const struct importer *importer_of_bytes(const char *name, const char *head, siz
 const struct importer *importer_of_format(const char *format)
 {
 	for (size_t i = 0; format && importers[i]; i++)
-		if (strcmp(importers[i]->name, format) == 0)
+		if (strcmp(importers[i]->format ? importers[i]->format : importers[i]->name, format) == 0)
 			return importers[i];
 	return NULL;
 }

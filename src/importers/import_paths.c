@@ -77,6 +77,9 @@ static enum status check_window(const struct importer *importer, const struct mo
 static enum status import_paths_finish(const struct importer *importer, const struct model_filter *filter,
                                        const char *path, enum status status, struct model *model, struct error *err)
 {
+	/* A recording that was converted from a trace keeps the words of the trace. */
+	const struct importer *origin = importer_of_format(model_meta(model, MODEL_NONE, "trace.format"));
+	model->reasons = origin ? origin->reasons : NULL;
 	if (status == STATUS_OK)
 		status = check_filter(model, filter, path, err);
 	if (status == STATUS_OK && !(importer && importer->selects_steps))

@@ -19,8 +19,9 @@
 #define IMPORTED_BASE_MAX (INT64_MAX / 4)
 
 struct importer {
-	const char *name; /* "recording", "kineto"; the fact trace.format is it, but for snapshots */
-	const char *kind; /* "a profile of stacks": what a file is, in errors; NULL: a trace or a recording */
+	const char *name;   /* "recording", "kineto" */
+	const char *format; /* of the fact trace.format in its models; NULL: the name */
+	const char *kind;   /* "a profile of stacks": what a file is, in errors; NULL: a trace or a recording */
 	const char *
 		looked_for; /* (optional) "traces of torch.profiler (JSON)": in the error about a file of no known format */
 	/* Does a file that starts with these bytes belong to it? is_directory: `path` is one, length is 0. */
@@ -38,11 +39,12 @@ struct importer {
 	/* (one importer) Two or more files as one run. Its load() also reads standard input and pipes. */
 	enum status (*load_set)(const char *const *paths, uint32_t count, const struct model_filter *filter,
 	                        struct model *model, struct error *err);
-	bool is_rank;              /* several such files are the ranks of one job; load() adds to what the model has */
-	bool has_steps;            /* false: choosing steps is an error of usage */
-	bool selects_steps;        /* load() reads only the chosen steps, and reports it if they are missing */
-	bool has_windows;          /* windows of a profiler can be chosen */
-	bool has_telemetry_beside; /* tables of nvidia-smi in its folder belong to it */
+	const char *const *reasons; /* by enum reason, see model/reasons.h; an entry NULL, or NULL: as in recordings */
+	bool is_rank;               /* several such files are the ranks of one job; load() adds to what the model has */
+	bool has_steps;             /* false: choosing steps is an error of usage */
+	bool selects_steps;         /* load() reads only the chosen steps, and reports it if they are missing */
+	bool has_windows;           /* windows of a profiler can be chosen */
+	bool has_telemetry_beside;  /* tables of nvidia-smi in its folder belong to it */
 };
 
 extern const struct importer *const importers[]; /* NULL-terminated */

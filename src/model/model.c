@@ -8,6 +8,7 @@
 #include "base/lower_bound.h"
 #include "base/memory.h"
 #include "base/storage.h"
+#include "model/cell_words.h"
 #include "model/model_index.h"
 #include "model/model_spans.h"
 #include "model/track_builder.h"
@@ -18,8 +19,9 @@
 
 #define DEFAULT_LIMIT_BYTES ((uint64_t)512 << 20)
 
-static const char *const phase_names[] = {"data",          "forward",    "backward",  "optimizer",
-                                          "communication", "checkpoint", "evaluation"};
+static const char *const phase_names[] = {CELL_PHASE_DATA,      CELL_PHASE_FORWARD,       CELL_PHASE_BACKWARD,
+                                          CELL_PHASE_OPTIMIZER, CELL_PHASE_COMMUNICATION, CELL_PHASE_CHECKPOINT,
+                                          CELL_PHASE_EVALUATION};
 
 void model_init(struct model *model, uint64_t memory_limit_bytes)
 {
@@ -297,11 +299,11 @@ uint32_t track_row_at(const struct track *track, uint32_t row, int64_t time_ns)
 const char *span_kind_name(enum span_kind kind)
 {
 	static const char *const names[SPAN_KIND_COUNT] = {
-		[SPAN_RANGE] = "range",
+		[SPAN_RANGE] = CELL_KIND_RANGE,
 		[SPAN_PHASE] = "phase",
-		[SPAN_OP] = "op",
+		[SPAN_OP] = CELL_KIND_OP,
 		[SPAN_MICRO_BATCH] = "micro-batch",
-		[SPAN_ANNOTATION] = "annotation",
+		[SPAN_ANNOTATION] = CELL_KIND_ANNOTATION,
 		[SPAN_PYTHON] = "python",
 		[SPAN_RUNTIME] = "runtime",
 		[SPAN_KERNEL] = "kernel",

@@ -330,8 +330,16 @@ static inline bool ledger_is_loss(enum ledger_kind kind)
 	       kind == LEDGER_MISSING_TAIL;
 }
 
+/* What rules look for, where the kind is not enough. */
+enum ledger_code {
+	LEDGER_CODE_NONE,
+	LEDGER_CODE_WRITERS,  /* several processes wrote into one file */
+	LEDGER_CODE_NO_EVENTS /* a snapshot of memory without its history */
+};
+
 struct ledger_entry {
 	enum ledger_kind kind;
+	enum ledger_code code;
 	uint32_t process; /* MODEL_NONE: whole input */
 	uint32_t where;   /* string: file, thread or event type */
 	uint64_t count;   /* events or bytes, as `text` says */
@@ -351,6 +359,8 @@ struct model {
 	bool tells_profiled;       /* tracks say whether they are profiled */
 	struct storage *storage;   /* base/storage.h: where all that grows lives */
 	struct model_index *index; /* finds series, metadata; private */
+	/* By enum reason: words of the input's format; NULL, or an entry NULL: those of a recording of ours. See model/reasons.h. */
+	const char *const *reasons;
 	MODEL_ARRAY(struct process, processes);
 	MODEL_ARRAY(struct track *, tracks);
 	MODEL_ARRAY(struct model_step, steps); /* by process, then start */

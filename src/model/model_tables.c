@@ -136,7 +136,7 @@ static const struct model_field meta[] = {FIELD(model_meta, process),
 static const struct model_field ledger[] = {
 	FIELD(ledger_entry, kind),         FIELD(ledger_entry, process), STRING(ledger_entry, where),
 	FIELD(ledger_entry, count),        STRING(ledger_entry, text),   FIELD(ledger_entry, has_first_offset),
-	FIELD(ledger_entry, first_offset), {0, 0, false, false},
+	FIELD(ledger_entry, first_offset), FIELD(ledger_entry, code),    {0, 0, false, false},
 };
 
 static const struct {

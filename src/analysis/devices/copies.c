@@ -8,6 +8,7 @@
 #include "analysis/shared/durations.h"
 #include "base/clamped.h"
 #include "base/storage.h"
+#include "model/cell_words.h"
 #include "model/launch_config.h"
 #include "model/number_map.h"
 #include "table/bound.h"
@@ -178,7 +179,9 @@ static void copies_fold_track(struct copies_fold *fold, struct analysis_context 
 
 static const char *direction_of(const struct copy *copy, const char *name)
 {
-	return copy->kind == SPAN_MEMSET ? "fill" : copy_direction(name, copy->has_directions ? "" : copy->direction);
+	return copy->kind == SPAN_MEMSET
+	               ? CELL_COPY_FILL
+	               : copy_direction_name(copy_direction(name, copy->has_directions ? "" : copy->direction));
 }
 
 /* "Memcpy HtoD (Pageable -> Device)": what stands before and behind the arrow. */

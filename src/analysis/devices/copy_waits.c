@@ -142,9 +142,8 @@ bool is_copy_to_host(const struct model *model, const struct span_chunk *chunk, 
                      const struct launch_config *config)
 {
 	const char *said = config ? launch_config_text(config, LAUNCH_COPY_KIND) : NULL;
-	const char *direction = copy_direction(model_text(model, chunk->name[i]), said ? said : "");
 
-	return direction && !strcmp(direction, "device to host");
+	return copy_direction(model_text(model, chunk->name[i]), said ? said : "") == COPY_TO_HOST;
 }
 
 static struct copy_waits_place *copy_waits_place_of(struct copy_waits_fold *fold, uint32_t operation, uint32_t module,

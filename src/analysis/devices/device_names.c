@@ -4,6 +4,8 @@
  */
 #include "analysis/devices/device_names.h"
 
+#include "model/cell_words.h"
+
 #include <stddef.h>
 #include <string.h>
 #include <strings.h>
@@ -107,7 +109,7 @@ const char *work_of_kernel(const char *name)
 		"DeviceScan",  "RadixSort",     "transpose",  "nchwToNhwc",   "nhwcToNchw",     "scalePackedTensor",
 		"upsample",    "nll_loss",      "FP8row",     "FP8_quantize", "tensor_kernel_", NULL};
 
-	return contains_any(name, matrix) ? "matrix" : contains_any(name, memory) ? "memory" : NULL;
+	return contains_any(name, matrix) ? CELL_WORK_MATRIX : contains_any(name, memory) ? CELL_WORK_MEMORY : NULL;
 }
 
 bool is_launching_call(const char *name)
@@ -170,9 +172,9 @@ const char *collective_of_name(const char *name)
 	            {"alltoall", "alltoall"},
 	            {"all_to_all", "alltoall"},
 	            {"broadcast", "broadcast"},
-	            {"sendrecv", "sendrecv"},
-	            {"send", "sendrecv"},
-	            {"recv", "sendrecv"},
+	            {CELL_SEND_RECEIVE, CELL_SEND_RECEIVE},
+	            {"send", CELL_SEND_RECEIVE},
+	            {"recv", CELL_SEND_RECEIVE},
 	            {"reduce", "reduce"},
 	            {"barrier", "barrier"},
 	            {"gather", "gather"},
@@ -191,22 +193,36 @@ bool is_copy_to_pageable(const char *name)
 	return contains_any(name, parts);
 }
 
-const char *copy_direction(const char *name, const char *said)
+enum copy_direction copy_direction(const char *name, const char *said)
 {
 	static const struct {
-		const char *part, *text;
-	} list[] = {{"HtoD", "host to device"},   {"HostToDevice", "host to device"},
-	            {"DtoH", "device to host"},   {"DeviceToHost", "device to host"},
-	            {"DtoD", "device to device"}, {"DeviceToDevice", "device to device"},
-	            {"PtoP", "peer to peer"},     {"HtoH", "host to host"},
-	            {" M2D", "host to device"},   {" D2M", "device to host"}, /* Intel: M is pageable memory */
-	            {" H2D", "host to device"},   {" D2H", "device to host"},
-	            {" D2D", "device to device"}, {" M2M", "host to host"},
-	            {" M2H", "host to host"},     {" H2M", "host to host"},
-	            {" H2H", "host to host"}};
+		const char *part;
+		enum copy_direction direction;
+	} list[] = {
+		{"HtoD", COPY_TO_DEVICE},       {"HostToDevice", COPY_TO_DEVICE}, {"DtoH", COPY_TO_HOST},
+		{"DeviceToHost", COPY_TO_HOST}, {"DtoD", COPY_ON_DEVICES},        {"DeviceToDevice", COPY_ON_DEVICES},
+		{"PtoP", COPY_TO_PEER},         {"HtoH", COPY_ON_HOST},           {" M2D", COPY_TO_DEVICE},
+		{" D2M", COPY_TO_HOST}, /* Intel: M is pageable memory */
+		{" H2D", COPY_TO_DEVICE},       {" D2H", COPY_TO_HOST},           {" D2D", COPY_ON_DEVICES},
+		{" M2M", COPY_ON_HOST},         {" M2H", COPY_ON_HOST},           {" H2M", COPY_ON_HOST},
+		{" H2H", COPY_ON_HOST}};
 
 	for (size_t i = 0; i < sizeof(list) / sizeof(list[0]); i++)
 		if (strstr(name, list[i].part) || strstr(said, list[i].part))
-			return list[i].text;
-	return NULL;
+			return list[i].direction;
+	return COPY_UNKNOWN;
+}
+
+const char *copy_direction_name(enum copy_direction direction)
+{
+	static const char *const names[] = {
+		[COPY_UNKNOWN] = NULL,
+		[COPY_TO_DEVICE] = "host to device",
+		[COPY_TO_HOST] = "device to host",
+		[COPY_ON_DEVICES] = "device to device",
+		[COPY_TO_PEER] = "peer to peer",
+		[COPY_ON_HOST] = "host to host",
+	};
+
+	return names[direction];
 }

@@ -32,7 +32,17 @@ const char *collective_of_name(const char *name);
 /* "Memcpy DtoH (Device -> Pageable)" */
 bool is_copy_to_pageable(const char *name);
 
-/* "host to device", ... from the name of a copy and what its launch says ("HtoD", "": nothing); NULL: they do not say it. */
-const char *copy_direction(const char *name, const char *said);
+enum copy_direction {
+	COPY_UNKNOWN,
+	COPY_TO_DEVICE,
+	COPY_TO_HOST,
+	COPY_ON_DEVICES,
+	COPY_TO_PEER,
+	COPY_ON_HOST,
+};
+
+/* By the name of a copy and by the direction its launch gives ("HtoD"; "": none). */
+enum copy_direction copy_direction(const char *name, const char *said);
+const char *copy_direction_name(enum copy_direction direction); /* "host to device"; NULL: unknown */
 
 #endif

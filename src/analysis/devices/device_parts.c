@@ -7,6 +7,7 @@
 #include "analysis/analysis_context.h"
 #include "analysis/devices/device_names.h"
 #include "base/memory.h"
+#include "model/cell_words.h"
 #include "model/lanes.h"
 
 #include <stdlib.h>
@@ -14,26 +15,26 @@
 #include <string.h>
 
 const struct part_text device_part_texts[PARTS] = {
-	[PART_COMPUTE] = {"compute kernels", "compute_ns", "a kernel that computes runs on a device"},
-	[PART_COMMUNICATION] = {"exposed communication", "communication_ns",
+	[PART_COMPUTE] = {CELL_COMPUTE, "compute_ns", "a kernel that computes runs on a device"},
+	[PART_COMMUNICATION] = {CELL_EXPOSED_COMMUNICATION, "communication_ns",
                                 "a kernel that communicates runs, and none that computes"},
-	[PART_COPIES] = {"exposed copies", "copies_ns", "a copy or fill runs, and no kernel"},
+	[PART_COPIES] = {CELL_EXPOSED_COPIES, "copies_ns", "a copy or fill runs, and no kernel"},
 	[PART_QUEUED] =
-		{"idle: queued", "queued_ns",
+		{CELL_IDLE_QUEUED, "queued_ns",
                  "no device works, though the launch of the next work was over when they stopped: it waits for another "
                  "stream, an event or the device itself"},
 	[PART_LAUNCH] =
-		{"idle: launch", "launch_ns",
+		{CELL_IDLE_LAUNCH, "launch_ns",
                  "no device works; within the launch of the next work: from the begin of the call to the begin of that work"},
-	[PART_DATA] = {"idle: data wait", "data_ns",
+	[PART_DATA] = {CELL_IDLE_DATA, "data_ns",
                        "no device works, nothing is launched; a thread that drives them waits for the next batch"},
-	[PART_SYNC] = {"idle: synchronization", "sync_ns",
+	[PART_SYNC] = {CELL_IDLE_SYNC, "sync_ns",
                        "no device works any more; a thread is still in a call that waits for it"},
-	[PART_RUNTIME] = {"idle: runtime calls", "runtime_ns",
+	[PART_RUNTIME] = {CELL_IDLE_RUNTIME, "runtime_ns",
                           "no device works; a thread is in another call of the runtime or driver"},
-	[PART_HOST] = {"idle: host", "host_ns",
+	[PART_HOST] = {CELL_IDLE_HOST, "host_ns",
                        "no device works; a thread runs operators, ranges or Python that were recorded"},
-	[PART_OTHER] = {"idle: nothing recorded", "other_ns",
+	[PART_OTHER] = {CELL_IDLE_NOTHING, "other_ns",
                         "no device works, and nothing was recorded of the threads that drive them"},
 };
 

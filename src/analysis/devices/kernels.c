@@ -12,6 +12,7 @@
 #include "analysis/shared/span_places.h"
 #include "base/clamped.h"
 #include "base/storage.h"
+#include "model/cell_words.h"
 #include "model/lanes.h"
 #include "model/launch_config.h"
 #include "model/number_map.h"
@@ -479,7 +480,8 @@ static void kernels_add_row(struct table *table, struct kernels_fold *fold, cons
 
 	table_set_text(table, row, KERNEL_NAME, name);
 	set_parts(table, row, fold, kernel);
-	table_set_text(table, row, KERNEL_CLASS, kernel->class == WORK_COMMUNICATION ? "communication" : "compute");
+	table_set_text(table, row, KERNEL_CLASS,
+	               kernel->class == WORK_COMMUNICATION ? CELL_CLASS_COMMUNICATION : CELL_CLASS_COMPUTE);
 	table_set_int(table, row, KERNEL_COUNT, kernel->calls.count);
 	table_set_int(table, row, KERNEL_TOTAL, kernel->calls.total_ns);
 	set_durations(table, row, kernel);

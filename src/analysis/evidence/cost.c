@@ -9,6 +9,7 @@
 #include "analysis/machine/processes.h"
 #include "analysis/shared/labels.h"
 #include "analysis/step_times/step_kinds.h"
+#include "model/reasons.h"
 
 #include <math.h>
 #include <stepscope/format.h>
@@ -160,11 +161,11 @@ struct recording_price recording_price_find(const struct model *model, const str
 		return price;
 	}
 	price.unknown = operators->unknown;
-	price.is_counted = operators->unknown && !strcmp(operators->unknown, OPERATOR_COST_NONE);
+	price.is_counted = operators->count && !operators->with;
 	if (price.unknown && !price.is_counted)
 		return price;
 	if (!own_share(&own, model, times) && price.is_counted) {
-		price.unknown = "the recorder did not measure itself";
+		price.unknown = model_reason(model, REASON_NO_COST);
 		return price;
 	}
 	own += counted_share(model, times);
@@ -312,7 +313,7 @@ static void set_difference(struct table *table, int row, const struct operator_c
 static void cost_add_row(struct table *table, const struct model *model, const struct step_times *times,
                          uint32_t process, bool is_window)
 {
-	const char *reason = is_window ? RECORDING_COST_OF_A_PART : "the recorder did not measure itself";
+	const char *reason = is_window ? RECORDING_COST_OF_A_PART : model_reason(model, REASON_NO_COST);
 	const struct operator_cost operators = operator_cost_find(model, times, process);
 	struct recording_cost cost;
 	int row = table_row(table);

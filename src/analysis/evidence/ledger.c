@@ -8,9 +8,11 @@
 #include "analysis/ranks/missing_ranks.h"
 #include "analysis/samples/sampled_stacks.h"
 #include "analysis/shared/labels.h"
+#include "model/cell_words.h"
 
 enum {
 	LEDGER_WHAT,
+	LEDGER_CODE,
 	LEDGER_COUNT,
 	LEDGER_PROCESS,
 	LEDGER_WHERE,
@@ -26,6 +28,13 @@ static const struct table_column columns[LEDGER_COLUMNS] = {
                  .role = ROLE_KEY,
                  .definition = "dropped, damaged, torn tail, rescued, open, unmatched end, missing tail, removed, clock, "
                                "repaired, other"},
+	[LEDGER_CODE] =
+		{.name = "code",
+                 .type = TABLE_TEXT,
+                 .role = ROLE_KEY,
+                 .is_hidden = true,
+                 .definition =
+                         "several writers (of one file), no events (in a snapshot of memory); otherwise the same as what"},
 	[LEDGER_COUNT] = {.name = "count",
                           .type = TABLE_INT,
                           .unit = UNIT_COUNT,
@@ -49,15 +58,30 @@ static const struct table_column columns[LEDGER_COLUMNS] = {
 static const char *kind_name(enum ledger_kind kind)
 {
 	static const char *const names[] = {
-		[LEDGER_DROPPED] = "dropped",     [LEDGER_DAMAGED] = "damaged",
-		[LEDGER_TORN_TAIL] = "torn tail", [LEDGER_RESCUED] = "rescued",
-		[LEDGER_OPEN_SPANS] = "open",     [LEDGER_UNMATCHED_END] = "unmatched end",
-		[LEDGER_REMOVED] = "removed",     [LEDGER_MISSING_TAIL] = "missing tail",
-		[LEDGER_CLOCK] = "clock",         [LEDGER_REPAIRED] = "repaired",
+		[LEDGER_DROPPED] = CELL_LEDGER_DROPPED,
+		[LEDGER_DAMAGED] = CELL_LEDGER_DAMAGED,
+		[LEDGER_TORN_TAIL] = CELL_LEDGER_TORN_TAIL,
+		[LEDGER_RESCUED] = "rescued",
+		[LEDGER_OPEN_SPANS] = "open",
+		[LEDGER_UNMATCHED_END] = "unmatched end",
+		[LEDGER_REMOVED] = "removed",
+		[LEDGER_MISSING_TAIL] = CELL_LEDGER_MISSING_TAIL,
+		[LEDGER_CLOCK] = "clock",
+		[LEDGER_REPAIRED] = "repaired",
 		[LEDGER_OTHER] = "other",
 	};
 
 	return names[kind];
+}
+
+static const char *code_name(const struct ledger_entry *entry)
+{
+	static const char *const names[] = {
+		[LEDGER_CODE_WRITERS] = CELL_CODE_WRITERS,
+		[LEDGER_CODE_NO_EVENTS] = CELL_CODE_NO_EVENTS,
+	};
+
+	return entry->code ? names[entry->code] : kind_name(entry->kind);
 }
 
 /* Importers cannot say it before all is there. */
@@ -69,6 +93,7 @@ static void add_late(struct table *table, const char *what, uint64_t count, cons
 		return;
 	row = table_row(table);
 	table_set_text(table, row, LEDGER_WHAT, what);
+	table_set_text(table, row, LEDGER_CODE, what);
 	table_set_int(table, row, LEDGER_COUNT, (int64_t)count);
 	table_set_text(table, row, LEDGER_PROCESS, "all");
 	table_set_text(table, row, LEDGER_WHERE, where);
@@ -116,6 +141,7 @@ static enum status ledger_run(struct analysis_context *context, struct table *ta
 		row = table_row(table);
 
 		table_set_text(table, row, LEDGER_WHAT, kind_name(entry->kind));
+		table_set_text(table, row, LEDGER_CODE, code_name(entry));
 		table_set_int(table, row, LEDGER_COUNT, (int64_t)entry->count);
 		table_set_text(table, row, LEDGER_PROCESS, process_label(model, entry->process, &table->arena));
 		if (entry->where)

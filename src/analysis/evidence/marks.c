@@ -5,6 +5,7 @@
 #include "analysis/analysis_context.h"
 #include "analysis/shared/labels.h"
 #include "analysis/step_times/step_times.h"
+#include "model/reasons.h"
 
 enum {
 	MARK_TIME,
@@ -63,7 +64,7 @@ static enum status marks_run(struct analysis_context *context, struct table *tab
 	table_sort(table, MARK_NAME, true);
 	table_sort(table, MARK_TIME, true);
 	if (!table->row_count)
-		table->empty = "the program set no marks: stepscope_mark()";
+		table->empty = model_reason(context->model, REASON_NO_MARKS);
 	return STATUS_OK;
 }
 

@@ -9,6 +9,7 @@
 #include "analysis/shared/labels.h"
 #include "analysis/step_times/step_kinds.h"
 #include "base/units.h"
+#include "model/reasons.h"
 
 #include <inttypes.h>
 #include <math.h>
@@ -427,7 +428,7 @@ static struct run_stretch selected_stretch(const struct model *model, const stru
 static void set_when(struct table *table, const struct model *model, const struct step_times *times, bool is_window)
 {
 	struct run_stretch stretch = is_window ? selected_stretch(model, times) : whole_stretch(model);
-	const char *reason = is_window ? step_times_empty_reason(times) : "no process of the program recorded a time";
+	const char *reason = is_window ? step_times_empty_reason(times) : model_reason(model, REASON_NO_TIMES);
 	int64_t offset_ns = stretch.first ? stretch.first->realtime_offset_ns : 0;
 
 	if (!stretch.first) {
@@ -515,8 +516,8 @@ static const char *describe_end(const struct model *model, struct arena *arena)
 		return ends.well - ends.workers <= 1 ? process_end(model, ends.one, arena)
 		                                     : "all processes ended by themselves";
 	words = process_end(model, ends.one, arena);
-	if (!strcmp(words, PROCESS_DID_NOT_CLOSE))
-		words = PROCESS_DID_NOT_CLOSE " (killed, crashed, or its file could not be written)";
+	if (process_end_is_unclosed(model, ends.one))
+		words = CELL_END_UNCLOSED " (killed, crashed, or its file could not be written)";
 	step = last_step(model, ends.one);
 	if (step)
 		words = arena_printf(arena, "%s, %s step %" PRId64, words, step->is_open ? "in" : "after",
@@ -603,14 +604,14 @@ static void set_cost(struct table *table, const struct model *model, const struc
 		table_set_text(table, 0, RUN_COST_TEXT, measured_text(&price, &table->arena));
 		return;
 	}
-	set_missing_cost(table, is_known ? price.unknown : "the recorder did not measure itself");
+	set_missing_cost(table, is_known ? price.unknown : model_reason(model, REASON_NO_COST));
 	if (is_known && !is_torch)
 		table_set_double(table, 0, RUN_COST, cost.ratio);
 	if (is_known || is_torch)
 		table_set_text(table, 0, RUN_COST_TEXT,
 		               counted_text(&price, is_known ? &cost : NULL, is_torch, &table->arena));
 	else
-		table_set_missing(table, 0, RUN_COST_TEXT, "the recorder did not measure itself");
+		table_set_missing(table, 0, RUN_COST_TEXT, model_reason(model, REASON_NO_COST));
 }
 
 /* The last one that the recorder chose counts. */
@@ -641,7 +642,7 @@ static void set_evidence(struct table *table, const struct model *model, const s
 	table_set_int(table, 0, RUN_MISSING_ENDS, missing_ends);
 	table_set_int(table, 0, RUN_EVENTS, (int64_t)events);
 	set_or_missing(table, 0, RUN_CAPTURE, capture_text(model, times, is_window, &table->arena),
-	               "the recorder says it at its end, which it did not reach");
+	               model_reason(model, REASON_NO_CAPTURE));
 	set_or_missing(table, 0, RUN_ENDED, describe_end(model, &table->arena),
 	               "no process of the program was recorded");
 }

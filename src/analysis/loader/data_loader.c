@@ -10,6 +10,7 @@
 #include "analysis/machine/processes.h"
 #include "analysis/shared/labels.h"
 #include "analysis/step_times/step_kinds.h"
+#include "model/cell_words.h"
 
 #include <inttypes.h>
 #include <math.h>
@@ -137,7 +138,7 @@ static void data_loader_set_limit(struct table *table, int row, const struct loa
 
 static void data_loader_add_loop(struct table *table, const struct model *model, const struct loader_sums *sums)
 {
-	int row = data_loader_add_row(table, model, sums, "loop");
+	int row = data_loader_add_row(table, model, sums, CELL_LOADER_LOOP);
 
 	table_set_int(table, row, LOADER_BATCHES, sums->batches);
 	data_loader_set_waits(table, row, sums);

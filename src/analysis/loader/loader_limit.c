@@ -5,6 +5,8 @@
  */
 #include "analysis/loader/loader_limit.h"
 
+#include "model/cell_words.h"
+
 #include <math.h>
 
 #define WAITS_LITTLE 0.05 /* share of the loop's time */
@@ -159,11 +161,15 @@ struct loader_verdict loader_limit_find(const struct loader_sums *sums)
 const char *loader_limit_name(enum loader_limit limit)
 {
 	static const char *const names[LOADER_LIMITS] = {
-		[LOADER_BY_DATASET] = "dataset code",      [LOADER_BY_COLLATE] = "collate",
-		[LOADER_BY_SAMPLER] = "sampler",           [LOADER_BY_PINNING] = "pinning memory",
-		[LOADER_BY_HANDING_OVER] = "handing over", [LOADER_BY_FEW_WORKERS] = "too few workers",
-		[LOADER_BY_START] = "start of workers",    [LOADER_BY_MAIN_PROCESS] = "main process",
-		[LOADER_BY_NOTHING] = "nothing",
+		[LOADER_BY_DATASET] = CELL_LOADER_DATASET,
+		[LOADER_BY_COLLATE] = CELL_LOADER_COLLATE,
+		[LOADER_BY_SAMPLER] = CELL_LOADER_SAMPLER,
+		[LOADER_BY_PINNING] = CELL_LOADER_PINNING,
+		[LOADER_BY_HANDING_OVER] = CELL_LOADER_HANDING_OVER,
+		[LOADER_BY_FEW_WORKERS] = CELL_LOADER_FEW_WORKERS,
+		[LOADER_BY_START] = CELL_LOADER_START,
+		[LOADER_BY_MAIN_PROCESS] = CELL_LOADER_MAIN_PROCESS,
+		[LOADER_BY_NOTHING] = CELL_LOADER_NOTHING,
 	};
 
 	return names[limit];

@@ -8,6 +8,7 @@
 #include "analysis/shared/statistics.h"
 #include "analysis/step_times/step_times.h"
 #include "base/storage.h"
+#include "model/reasons.h"
 #include "table/bound.h"
 
 #include <math.h>
@@ -240,7 +241,7 @@ static enum status run_counters(struct analysis_context *context, struct table *
 static enum status run_metrics(struct analysis_context *context, struct table *table, struct error *err)
 {
 	table_init(table, "metrics", "Metrics", "results of steps as the program reported them: loss, gradient norm");
-	table->empty = "the program reported no metrics: stepscope_metric() in C, stepscope.metric() in Python";
+	table->empty = model_reason(context->model, REASON_NO_METRICS);
 	add_series(table, context, true);
 	return STATUS_OK;
 }

@@ -8,6 +8,7 @@
 #include "analysis/analysis_context.h"
 #include "analysis/loader/loader_batches.h"
 #include "analysis/shared/labels.h"
+#include "model/reasons.h"
 
 #include <inttypes.h>
 #include <stdio.h>
@@ -264,7 +265,7 @@ static const char *describe_end(const struct model *model, const struct child *c
 	if (process && process->is_alive)
 		return "still running";
 	if (!process || !process->is_closed)
-		return PROCESS_DID_NOT_CLOSE;
+		return CELL_END_UNCLOSED;
 	return process->end_reason ? arena_printf(arena, "closed: %s", model_text(model, process->end_reason))
 	                           : "closed";
 }
@@ -279,6 +280,16 @@ const char *process_end(const struct model *model, uint32_t process, struct aren
 	const struct child child = child_of(model, process);
 
 	return describe_end(model, &child, arena);
+}
+
+bool process_end_is_unclosed(const struct model *model, uint32_t process)
+{
+	const struct child child = child_of(model, process);
+	const char *signal = child_fact(model, &child, "signal");
+	int64_t number;
+
+	return !(signal && signal[0]) && !child_number(model, &child, "status", &number) && !child.process->is_alive &&
+	       !child.process->is_closed;
 }
 
 bool process_exited_well(const struct model *model, uint32_t process)
@@ -399,11 +410,12 @@ static void set_optional(struct table *table, int row, int column, bool has_valu
 		table_set_missing(table, row, column, reason);
 }
 
-static void set_time(struct table *table, int row, const struct process *process, int64_t origin_ns)
+static void set_time(struct table *table, int row, const struct model *model, const struct process *process,
+                     int64_t origin_ns)
 {
 	if (!process->has_times) {
-		table_set_missing(table, row, PROCESS_FIRST, "nothing it recorded has a time");
-		table_set_missing(table, row, PROCESS_WALL, "nothing it recorded has a time");
+		table_set_missing(table, row, PROCESS_FIRST, model_reason(model, REASON_NO_TIMES));
+		table_set_missing(table, row, PROCESS_WALL, model_reason(model, REASON_NO_TIMES));
 		return;
 	}
 	table_set_int(table, row, PROCESS_FIRST, process->first_ns - origin_ns);
@@ -415,7 +427,7 @@ static void set_whole(struct table *table, int row, const struct model *model, u
 {
 	const struct child child = child_of(model, number);
 
-	set_time(table, row, &model->processes[number], origin_ns);
+	set_time(table, row, model, &model->processes[number], origin_ns);
 	set_last(table, row, model, number);
 	set_used(table, row, model, number, &child);
 }

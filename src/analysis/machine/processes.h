@@ -6,15 +6,16 @@
 #define ANALYSIS_MACHINE_PROCESSES_H
 
 #include "base/arena.h"
+#include "model/cell_words.h"
 #include "model/model.h"
-
-#define PROCESS_DID_NOT_CLOSE "did not close its recording"
 
 /* Last value of the counter; false when the process has none of that name. */
 bool process_counter(const struct model *model, uint32_t process, const char *name, int64_t *value);
 
-/* "exit status 0", "killed by SIGKILL", "closed: exit", "still running" or PROCESS_DID_NOT_CLOSE */
+/* "exit status 0", "killed by SIGKILL", "closed: exit", "still running" or CELL_END_UNCLOSED */
 const char *process_end(const struct model *model, uint32_t process, struct arena *arena);
+/* Returns true if nothing is known of its end but that its recording is not closed: process_end() is CELL_END_UNCLOSED. */
+bool process_end_is_unclosed(const struct model *model, uint32_t process);
 
 /* Somebody saw it exit with status 0. A process may do so without closing its recording: children of Python's multiprocessing do. */
 bool process_exited_well(const struct model *model, uint32_t process);

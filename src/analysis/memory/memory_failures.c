@@ -6,6 +6,7 @@
 #include "analysis/memory/memory_pool.h"
 #include "analysis/shared/labels.h"
 #include "analysis/shared/span_places.h"
+#include "model/cell_words.h"
 
 #include <string.h>
 
@@ -122,7 +123,7 @@ static void memory_failures_add_row(struct table *table, const struct model *mod
 	if (line)
 		table_set_text(table, row, FAILURES_LINE, span_line_text(places, line, &table->arena));
 	table_set_text(table, row, FAILURES_WHY,
-	               unused + failure->device_free >= failure->asked ? "fragmented" : "full");
+	               unused + failure->device_free >= failure->asked ? CELL_FAILURE_FRAGMENTED : CELL_FAILURE_FULL);
 }
 
 /* Arguments of one span follow each other. */

@@ -11,6 +11,7 @@
 #include "base/clamped.h"
 #include "base/hash.h"
 #include "base/storage.h"
+#include "model/reasons.h"
 #include "table/bound.h"
 
 #include <string.h>
@@ -255,7 +256,7 @@ static void set_line(struct growth_fold *fold, int row, uint32_t line)
 	else
 		table_set_missing(table, row, GROWTH_LINE,
 		                  fold->has_lines ? "no line of the program was running when it was allocated"
-		                                  : "no lines of Python were recorded: --with lines");
+		                                  : model_reason(fold->model, REASON_NO_LINES));
 }
 
 static void memory_growth_end_pool(void *context, const struct memory_pool *pool)

@@ -9,6 +9,7 @@
 #include "analysis/shared/span_places.h"
 #include "base/merge_sort.h"
 #include "base/storage.h"
+#include "model/reasons.h"
 #include "table/bound.h"
 
 enum {
@@ -150,10 +151,17 @@ static const struct place_kind lines = {
 	.definition =
 		"innermost line of the user's own program that was running when it was allocated; in a backward, when its "
 		"forward ran",
-	.none = "no line of the program is known: run --with lines",
+	.none = "no line of the program was running when it was allocated",
 	.place_of = memory_peak_line_of,
 	.name_of = frame_of,
 };
+
+/* Why an allocation has no place of the kind. */
+static const char *no_place(const struct peak_fold *fold)
+{
+	return fold->kind == &lines && fold->model->stacks_count <= 1 ? model_reason(fold->model, REASON_NO_LINES)
+	                                                              : fold->kind->none;
+}
 
 /* ---- the peak -------------------------------------------------------------------------------------------------------------- */
 
@@ -189,7 +197,7 @@ static void add_alive(struct peak_fold *fold, const struct memory_pool *pool, co
 	if (alive->by)
 		table_set_text(table, row, PEAK_BY, fold->kind->name_of(fold, alive->by));
 	else
-		table_set_missing(table, row, PEAK_BY, fold->kind->none);
+		table_set_missing(table, row, PEAK_BY, no_place(fold));
 	table_set_int(table, row, PEAK_BYTES, bytes_that_fit(alive->bytes));
 	table_set_int(table, row, PEAK_COUNT, alive->count);
 	if (pool->peak > 0)
@@ -255,7 +263,7 @@ static void run_kind(const struct place_kind *kind, struct analysis_context *con
 	if (!table->row_count)
 		table->empty = memory_not_recorded(context, &table->arena);
 	else if (!fold.has_place && kind != &operations)
-		table->empty = kind->none;
+		table->empty = no_place(&fold);
 	else
 		table->note = memory_lacks(model, &context->options);
 	if (!fold.has_place && kind != &operations)

@@ -9,6 +9,8 @@
 #include "analysis/shared/labels.h"
 #include "analysis/step_times/step_times.h"
 #include "base/units.h"
+#include "model/cell_words.h"
+#include "model/reasons.h"
 #include "pytorch/names.h"
 
 #include <stepscope/stepscope.h>
@@ -18,7 +20,7 @@ const char *memory_category_name(int category)
 {
 	static const char *const names[MEMORY_CATEGORIES + 1] = {
 		"other", "parameter", "gradient",        "optimizer state", "activation",
-		"input", "temporary", "autograd detail", "buffer",          "all"};
+		"input", "temporary", "autograd detail", "buffer",          CELL_ALL};
 
 	return category >= 0 && category <= MEMORY_CATEGORIES ? names[category] : names[0];
 }
@@ -423,7 +425,5 @@ const char *memory_not_recorded(struct analysis_context *context, struct arena *
 	if (is_memory_lost(model))
 		return "the trace was written with profile_memory=True and has no allocations: PyTorch has lost them (its "
 		       "issue 166121)";
-	return step_times_no_operations(context, arena,
-	                                "memory was not recorded: --with memory, and a program without PyTorch calls "
-	                                "stepscope_memory_alloc()");
+	return step_times_no_operations(context, arena, model_reason(model, REASON_NO_ALLOCATIONS));
 }

@@ -8,6 +8,7 @@
 #include "analysis/shared/labels.h"
 #include "base/compare_numbers.h"
 #include "base/memory.h"
+#include "model/cell_words.h"
 
 #include <inttypes.h>
 #include <stdlib.h>
@@ -170,13 +171,13 @@ static void memory_segments_add_row(struct table *table, const struct model *mod
 	table_set_text(table, row, SEGMENTS_PROCESS, process_label(model, first->process, arena));
 	table_set_text(table, row, SEGMENTS_DEVICE, memory_device_name(arena, first->device));
 	table_set_text(table, row, SEGMENTS_POOL,
-	               is_all        ? "all"
+	               is_all        ? CELL_ALL
 	               : first->pool ? arena_printf(arena, "%" PRIu64 ", %" PRIu64, first->pool >> 32,
 	                                            first->pool & UINT32_MAX)
 	                             : "common");
-	table_set_text(table, row, SEGMENTS_STREAM, is_all ? "all" : arena_printf(arena, "%" PRIu64, first->stream));
+	table_set_text(table, row, SEGMENTS_STREAM, is_all ? CELL_ALL : arena_printf(arena, "%" PRIu64, first->stream));
 	if (is_all || *memory_segments_type_of(model, first))
-		table_set_text(table, row, SEGMENTS_TYPE, is_all ? "all" : memory_segments_type_of(model, first));
+		table_set_text(table, row, SEGMENTS_TYPE, is_all ? CELL_ALL : memory_segments_type_of(model, first));
 	else
 		table_set_missing(table, row, SEGMENTS_TYPE, "the snapshot does not say it");
 	table_set_int(table, row, SEGMENTS_COUNT, pile->count);

@@ -5,6 +5,7 @@
 #include "analysis/operators/flop_counts.h"
 
 #include "base/memory.h"
+#include "model/reasons.h"
 
 #include <stdlib.h>
 
@@ -141,13 +142,13 @@ void flop_sum_merge(struct flop_sum *sum, const struct flop_sum *other)
 	sum->result = other->result > sum->result ? other->result : sum->result;
 }
 
-const char *flop_sum_missing(const struct flop_sum *sum)
+const char *flop_sum_missing(const struct model *model, const struct flop_sum *sum)
 {
 	if (sum->lacking)
 		return FLOP_LIKENESS_MISSING;
 	switch (sum->result) {
 	case FLOPS_NO_SIZES:
-		return "the sizes of inputs were not recorded: --with shapes";
+		return model_reason(model, REASON_NO_SHAPES);
 	case FLOPS_UNKNOWN:
 		return "the inputs that were recorded do not say it";
 	case FLOPS_KNOWN:

@@ -13,6 +13,7 @@
 #include "base/memory.h"
 #include "base/merge_sort.h"
 #include "base/storage.h"
+#include "model/reasons.h"
 #include "table/bound.h"
 
 #include <inttypes.h>
@@ -163,8 +164,7 @@ static const char *why_none(const struct model *model, struct arena *arena)
 	const char *reason = model_meta(model, MODEL_NONE, "torch.lines");
 	if (reason && strcmp(reason, "yes") != 0)
 		return arena_printf(arena, "no lines of Python were recorded: %s", reason);
-	return reason ? "no operator was issued by Python"
-	              : "no lines of Python were recorded: stepscope run --with lines";
+	return reason ? "no operator was issued by Python" : model_reason(model, REASON_NO_LINES);
 }
 
 static bool has_any(const struct costs *costs)

@@ -13,6 +13,7 @@
 #include "base/clamped.h"
 #include "base/memory.h"
 #include "model/operator_inputs.h"
+#include "model/reasons.h"
 #include "pytorch/types.h"
 
 #include <inttypes.h>
@@ -461,10 +462,7 @@ static enum status mfu_run(struct analysis_context *context, struct table *table
 	for (uint32_t process = 0; process < model->processes_count; process++)
 		mfu_add_process(table, &fold, process);
 	if (!table->row_count)
-		table->empty = fold.device_count
-		                       ? "the sizes of inputs were not recorded: --with shapes, or no operator "
-		                         "has a formula"
-		                       : DEVICE_NOTHING;
+		table->empty = fold.device_count ? model_reason(model, REASON_NO_FLOPS) : DEVICE_NOTHING;
 	mfu_fold_release(&fold);
 	return STATUS_OK;
 }

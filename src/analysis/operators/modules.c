@@ -12,6 +12,7 @@
 #include "base/memory.h"
 #include "base/storage.h"
 #include "model/number_map.h"
+#include "model/reasons.h"
 #include "pytorch/names.h"
 #include "table/bound.h"
 
@@ -47,7 +48,7 @@ static void modules_set_times(struct table *table, int row, const struct module_
 	else if (fold->model->memory_count)
 		table_set_int(table, row, MODULE_ALLOCATED, bytes_that_fit(group->allocated));
 	else
-		table_set_missing(table, row, MODULE_ALLOCATED, "not recorded: --with memory");
+		table_set_missing(table, row, MODULE_ALLOCATED, model_reason(fold->model, REASON_NO_ALLOCATIONS));
 }
 
 static void modules_set_device(struct table *table, int row, const struct module_fold *fold,
@@ -67,7 +68,7 @@ static void modules_set_device(struct table *table, int row, const struct module
 	table_set_int(table, row, MODULE_LAUNCHED, group->launched);
 }
 
-static void modules_set_flops(struct table *table, int row, const struct module_sums *group)
+static void modules_set_flops(struct table *table, int row, const struct model *model, const struct module_sums *group)
 {
 	const struct flop_sum *sums[] = {&group->flops, &group->flops_self, &group->backward_flops};
 
@@ -79,7 +80,7 @@ static void modules_set_flops(struct table *table, int row, const struct module_
 			table_set_double(table, row, MODULE_FLOPS + i, sums[i]->flops);
 		else
 			table_set_missing(table, row, MODULE_FLOPS + i,
-			                  flop_sum_missing(sums[i]->uncounted ? sums[i] : &group->flops));
+			                  flop_sum_missing(model, sums[i]->uncounted ? sums[i] : &group->flops));
 	}
 	table_set_int(table, row, MODULE_UNCOUNTED, group->flops.uncounted);
 }
@@ -112,7 +113,7 @@ static void modules_add_row(struct table *table, const struct module_fold *fold,
 	const struct module_sums sums = module_fold_sums(fold, (uint32_t)(group - fold->groups));
 	modules_set_times(table, row, fold, &sums);
 	modules_set_device(table, row, fold, &sums);
-	modules_set_flops(table, row, &sums);
+	modules_set_flops(table, row, fold->model, &sums);
 	modules_set_operators(table, row, fold, group);
 	step_kinds_set_least(table, row, MODULE_LEAST, fold->times,
 	                     fold->seen ? &fold->seen[group - fold->groups] : &(struct step_sightings){.amount = 0});
@@ -152,9 +153,8 @@ static void modules_fill(struct analysis_context *context, struct table *table, 
 	for (int column = MODULE_DEVICE; column <= MODULE_LAUNCHED; column++)
 		table->columns[column].is_hidden |= !fold->launches->work_count;
 	if (fold->group_count == 1)
-		table->empty = step_times_no_operations(
-			context, &table->arena,
-			"no calls of modules were recorded: they are where PyTorch's operators are");
+		table->empty = step_times_no_operations(context, &table->arena,
+		                                        model_reason(fold->model, REASON_NO_MODULES));
 	step_kinds_note_sums(table, fold->times, MODULE_LEAST);
 }
 

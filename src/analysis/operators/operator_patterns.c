@@ -12,6 +12,7 @@
 #include "analysis/step_times/step_kinds.h"
 #include "base/clamped.h"
 #include "base/memory.h"
+#include "model/cell_words.h"
 #include "model/operator_inputs.h"
 #include "pytorch/names.h"
 
@@ -37,24 +38,24 @@ enum pattern {
 static const struct {
 	const char *name, *meaning, *cannot_tell;
 } texts[PATTERNS] = {
-	[PATTERN_ZERO] = {"gradients filled with zeros",
+	[PATTERN_ZERO] = {CELL_PATTERN_ZERO,
                           "fills inside of an optimizer's zero_grad(), where set_to_none would drop the gradients",
                           "no zero_grad() of an optimizer was recorded"},
 	[PATTERN_SINGLE] =
-		{"optimizer tensor by tensor",
+		{CELL_PATTERN_SINGLE,
                  "steps of an optimizer with 20 or more operators on single tensors and none on lists of them",
                  "no step of an optimizer was recorded"},
-	[PATTERN_INDEX] = {"loop over an index",
+	[PATTERN_INDEX] = {CELL_PATTERN_INDEX,
                            "runs of 10 or more aten::select with the same number of operators, at most 8, between "
                            "them, but in a data loader, which takes the samples of a batch one by one",
                            "no operators of PyTorch were recorded"},
-	[PATTERN_NEW_COPY] = {"tensor made on the host and copied",
+	[PATTERN_NEW_COPY] = {CELL_PATTERN_NEW_COPY,
                               "copies of aten::to() right behind an operator that makes a tensor",
                               "no copies of a device's runtime were recorded"},
-	[PATTERN_CONV_BIAS] = {"bias before batch norm",
+	[PATTERN_CONV_BIAS] = {CELL_PATTERN_CONV_BIAS,
                                "convolutions with a bias right before a batch norm, which takes it away again",
                                "shapes of inputs were not recorded"},
-	[PATTERN_ODD_SIZES] = {"sizes that tensor cores dislike",
+	[PATTERN_ODD_SIZES] = {CELL_PATTERN_ODD_SIZES,
                                "matrix products in half precision with a size that is no multiple of 8",
                                "shapes and types of inputs were not recorded"},
 };

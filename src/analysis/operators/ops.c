@@ -7,6 +7,7 @@
 #include "analysis/analysis_context.h"
 #include "analysis/operators/ops_columns.h"
 #include "analysis/operators/ops_rows.h"
+#include "model/reasons.h"
 
 #include <inttypes.h>
 
@@ -61,8 +62,7 @@ static void ops_add_note(struct table *table, const struct op_fold *fold)
 	table->empty = step_times_no_operations(
 		fold->context, &table->arena,
 		fold->outside ? "all recorded operations and ranges lie outside of the measured steps"
-			      : "the program marked no operations and no ranges: stepscope_op_begin(), "
-				"stepscope_range_push()");
+			      : model_reason(fold->model, REASON_NO_OPERATORS));
 }
 
 static enum status ops_run(struct analysis_context *context, struct table *table, struct error *err)

@@ -10,6 +10,8 @@
 #include "analysis/operators/flop_likeness.h"
 #include "analysis/operators/ops_columns.h"
 #include "analysis/shared/labels.h"
+#include "model/cell_words.h"
+#include "model/reasons.h"
 #include "table/bound.h"
 
 static void ops_set_key(struct table *table, int row, const struct op_fold *fold, const struct op_key *key)
@@ -31,14 +33,14 @@ static void ops_set_key(struct table *table, int row, const struct op_fold *fold
 		table_set_text(table, row, OP_SHAPE, model_text(model, key->shape));
 	else
 		table_set_missing(table, row, OP_SHAPE,
-		                  by & BY_SHAPE ? "no shape was recorded: --with shapes"
+		                  by & BY_SHAPE ? model_reason(model, REASON_NO_SHAPES)
 		                                : "rows are not by shape: --by shape");
 }
 
 static void ops_set_memory(struct table *table, int row, const struct op_fold *fold, const struct op_group *group)
 {
 	const char *lost = memory_sums_unknown(fold->model);
-	const char *reason = lost ? lost : "memory was not recorded: --with memory";
+	const char *reason = lost ? lost : model_reason(fold->model, REASON_NO_ALLOCATIONS);
 
 	table_set_missing(table, row, OP_SELF_MEMORY, reason);
 	table_set_missing(table, row, OP_MEMORY, reason);
@@ -60,7 +62,7 @@ static void ops_set_device(struct table *table, int row, const struct op_fold *f
 	table_set_int(table, row, OP_DEVICE, group->device_ns);
 }
 
-static const char *ops_why_no_flops(const struct op_group *group)
+static const char *ops_why_no_flops(const struct model *model, const struct op_group *group)
 {
 	if (group->lacking_calls)
 		return FLOP_LIKENESS_MISSING;
@@ -68,7 +70,7 @@ static const char *ops_why_no_flops(const struct op_group *group)
 		return "counted at the operations inside of it";
 	switch (group->flops_result) {
 	case FLOPS_NO_SIZES:
-		return "the sizes of its inputs were not recorded: --with shapes";
+		return model_reason(model, REASON_NO_SHAPES);
 	case FLOPS_UNKNOWN:
 		return "the inputs that were recorded do not say it";
 	case FLOPS_KNOWN:
@@ -76,7 +78,7 @@ static const char *ops_why_no_flops(const struct op_group *group)
 	case FLOPS_NO_FORMULA:
 		break;
 	}
-	return "not recorded: --with shapes, and the program must give them, or PyTorch's operator have a formula";
+	return model_reason(model, REASON_NO_FORMULA);
 }
 
 static const char *ops_why_no_rate(const struct op_group *group)
@@ -88,12 +90,12 @@ static const char *ops_why_no_rate(const struct op_group *group)
 	return "the calls took no measurable time";
 }
 
-static void ops_set_work(struct table *table, int row, const struct op_group *group)
+static void ops_set_work(struct table *table, int row, const struct model *model, const struct op_group *group)
 {
 	if (group->flop_calls && !group->lacking_calls)
 		table_set_double(table, row, OP_FLOPS, group->flops);
 	else
-		table_set_missing(table, row, OP_FLOPS, ops_why_no_flops(group));
+		table_set_missing(table, row, OP_FLOPS, ops_why_no_flops(model, group));
 	if (group->profiler_calls && !group->lacking_profiler_calls)
 		table_set_double(table, row, OP_PROFILER_FLOPS, group->profiler_flops);
 	else
@@ -108,7 +110,7 @@ static void ops_set_work(struct table *table, int row, const struct op_group *gr
 	if (group->byte_calls)
 		table_set_double(table, row, OP_BYTES, group->bytes);
 	else
-		table_set_missing(table, row, OP_BYTES, "not recorded: --with shapes, and the program must give them");
+		table_set_missing(table, row, OP_BYTES, model_reason(model, REASON_NO_BYTES));
 }
 
 static void ops_set_times(struct table *table, int row, const struct op_group *group)
@@ -165,7 +167,7 @@ static void ops_add_group(struct table *table, const struct op_fold *fold, const
 
 	ops_set_key(table, row, fold, &group->key);
 	ops_set_times(table, row, group);
-	ops_set_work(table, row, group);
+	ops_set_work(table, row, fold->model, group);
 	ops_set_memory(table, row, fold, group);
 	ops_set_device(table, row, fold, group);
 	ops_set_self(table, row, group->self_ns);
@@ -184,7 +186,7 @@ static void ops_add_rest(struct table *table, const struct op_fold *fold, const 
 	int row = table_row(table);
 
 	table_set_text(table, row, OP_NAME, "(in no operation or range)");
-	table_set_text(table, row, OP_KIND, "rest");
+	table_set_text(table, row, OP_KIND, CELL_REST);
 	ops_set_self(table, row, rest->self_ns);
 	ops_set_step_self(table, row, totals, rest->step_self_ns);
 	ops_set_unseen(table, row, totals);
@@ -205,7 +207,7 @@ static void ops_add_unlaunched(struct table *table, const struct op_totals *tota
 	for (int column = 0; column < OP_COLUMNS; column++)
 		table_set_missing(table, row, column, "not an operation");
 	table_set_text(table, row, OP_NAME, "(launched by nothing in the trace)");
-	table_set_text(table, row, OP_KIND, "rest");
+	table_set_text(table, row, OP_KIND, CELL_REST);
 	table_set_int(table, row, OP_SELF_DEVICE, totals->unlaunched_ns);
 	table_set_int(table, row, OP_LAUNCHED, totals->unlaunched);
 	ops_set_self(table, row, 0);
@@ -220,7 +222,7 @@ void ops_rows_add(struct table *table, const struct op_fold *fold, const struct 
 			ops_add_group(table, fold, totals, &fold->groups.list[i]);
 	int more = table_add_more(table, OP_NAME);
 	if (more >= 0)
-		table_set_text(table, more, OP_KIND, "rest");
+		table_set_text(table, more, OP_KIND, CELL_REST);
 	ops_add_rest(table, fold, totals);
 	if (totals->unlaunched)
 		ops_add_unlaunched(table, totals);

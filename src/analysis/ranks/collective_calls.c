@@ -397,7 +397,7 @@ bool collective_bytes(const char *inputs, double *bytes, const char **reason)
 	const char *types = inputs ? strstr(inputs, "\nt ") : NULL;
 
 	*bytes = 0;
-	*reason = "sizes of inputs were not recorded (--with shapes), or it has no tensors";
+	*reason = NULL;
 	if (!inputs || !inputs[0])
 		return false;
 	*reason = "types of inputs were not recorded";

@@ -13,6 +13,7 @@
 #include "base/memory.h"
 #include "base/storage.h"
 #include "model/number_map.h"
+#include "model/reasons.h"
 #include "table/bound.h"
 
 #include <inttypes.h>
@@ -288,6 +289,7 @@ static void collectives_set_bytes(struct table *table, int row, const struct mod
 		table_set_int(table, row, COLLECTIVE_TOTAL_BYTES, clamped_int(bytes * (double)count));
 		return;
 	}
+	reason = reason ? reason : model_reason(model, REASON_NO_SHAPES);
 	table_set_missing(table, row, COLLECTIVE_BYTES, reason);
 	table_set_missing(table, row, COLLECTIVE_TOTAL_BYTES, reason);
 }

@@ -5,6 +5,7 @@
 #include "analysis/analysis_context.h"
 #include "analysis/shared/labels.h"
 #include "analysis/step_times/step_kinds.h"
+#include "model/cell_words.h"
 
 enum {
 	SPREAD_PHASE,
@@ -98,7 +99,7 @@ static void rank_phases_add_row(struct table *table, const struct model *model, 
 		return;
 	int row = table_row(table);
 
-	table_set_text(table, row, SPREAD_PHASE, phase == PHASE_COUNT ? "step" : phase_name(phase));
+	table_set_text(table, row, SPREAD_PHASE, phase == PHASE_COUNT ? CELL_PHASE_STEP : phase_name(phase));
 	table_set_double(table, row, SPREAD_MEAN, sum / ranks);
 	table_set_double(table, row, SPREAD_MIN, least);
 	table_set_double(table, row, SPREAD_MAX, most);

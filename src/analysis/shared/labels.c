@@ -5,6 +5,7 @@
 #include "analysis/shared/labels.h"
 
 #include "base/memory.h"
+#include "model/cell_words.h"
 
 #include <inttypes.h>
 #include <stdlib.h>
@@ -37,7 +38,7 @@ const char *process_label(const struct model *model, uint32_t process, struct ar
 	const struct process *which;
 
 	if (process >= model->processes_count)
-		return "all";
+		return CELL_ALL;
 	which = &model->processes[process];
 	if (which->rank < 0 && !which->pid)
 		return which->name ? model_text(model, which->name) : "(not known)";
@@ -123,7 +124,7 @@ const char *labels_track(struct labels *labels, uint32_t track)
 
 const char *role_name(int role)
 {
-	static const char *const names[] = {"trainer", "worker", "launcher", "host", "imported"};
+	static const char *const names[] = {CELL_ROLE_TRAINER, "worker", "launcher", "host", "imported"};
 
 	return role >= 0 && role < (int)(sizeof(names) / sizeof(names[0])) ? names[role] : "unknown";
 }

@@ -8,6 +8,8 @@
 #include "analysis/step_times/step_kinds.h"
 #include "base/clamped.h"
 #include "base/memory.h"
+#include "model/cell_words.h"
+#include "model/reasons.h"
 #include "pytorch/names.h"
 
 #include <math.h>
@@ -139,19 +141,19 @@ static const struct {
 
 static const char *const texts[CAUSE_COUNT] = {
 	NULL,
-	"waiting for data",
-	"reading a value of a tensor (item, is_nonzero)",
-	"torch.save",
-	"torch.load",
-	"garbage collection",
-	"compilation",
-	"starting workers of a data loader",
-	"stopping workers of a data loader",
-	"evaluation",
-	"checkpoint",
-	"communication: issuing it",
-	"communication: waiting for it",
-	"optimizer",
+	CELL_WAIT_DATA,
+	CELL_WAIT_VALUE,
+	CELL_WAIT_SAVE,
+	CELL_WAIT_LOAD,
+	CELL_WAIT_GARBAGE,
+	CELL_WAIT_COMPILATION,
+	CELL_WAIT_WORKERS,
+	CELL_WAIT_WORKERS_END,
+	CELL_WAIT_EVALUATION,
+	CELL_WAIT_CHECKPOINT,
+	CELL_WAIT_ISSUING,
+	CELL_WAIT_COLLECTIVE,
+	CELL_WAIT_OPTIMIZER,
 };
 
 struct held {
@@ -478,7 +480,7 @@ static void host_waits_add_row(struct table *table, const struct host_waits_fold
 	} else {
 		table_set_missing(table, row, WAIT_WHERE,
 		                  fold->model->stacks_count > 1 ? "nothing in it told its line"
-		                                                : "Python lines were not recorded (--with lines)");
+		                                                : model_reason(fold->model, REASON_NO_LINES));
 	}
 }
 

@@ -9,6 +9,8 @@
 #include "analysis/step_times/step_kinds.h"
 #include "base/clamped.h"
 #include "base/memory.h"
+#include "model/cell_words.h"
+#include "model/reasons.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -226,7 +228,7 @@ static enum status run_phases(struct analysis_context *context, struct table *ta
 	if (is_by_calls)
 		table->note = "no operators were recorded, so forward is not told from the rest";
 	else if (table->row_count == 1)
-		table->note = "no phases were marked: stepscope_phase_begin(), stepscope_phase_switch()";
+		table->note = model_reason(context->model, REASON_NO_PHASES);
 	else if (count < times->job_count)
 		table->note = step_kinds_phases_note(times, &table->arena);
 	else
@@ -315,12 +317,12 @@ static void add_parts(struct table *table, const struct whole *whole, bool is_wi
 	phases_add_part(table, "steps", whole->steps_ns, whole->total_ns);
 	for (int phase = 1; phase < PHASE_COUNT; phase++) {
 		if (whole->between_ns[phase])
-			phases_add_part(table, arena_printf(&table->arena, "between steps: %s", phase_name(phase)),
+			phases_add_part(table, arena_printf(&table->arena, CELL_BETWEEN_STEPS "%s", phase_name(phase)),
 			                whole->between_ns[phase], whole->total_ns);
 	}
-	phases_add_part(table, "between steps: other", whole->between_ns[PHASE_OTHER], whole->total_ns);
+	phases_add_part(table, CELL_BETWEEN_STEPS CELL_PHASE_OTHER, whole->between_ns[PHASE_OTHER], whole->total_ns);
 	if (whole->lost_ns)
-		phases_add_part(table, "between steps: operators were removed", whole->lost_ns, whole->total_ns);
+		phases_add_part(table, CELL_BETWEEN_STEPS "operators were removed", whole->lost_ns, whole->total_ns);
 	if (whole->missed_ns)
 		phases_add_part(table, "steps that were not recorded", whole->missed_ns, whole->total_ns);
 	if (!is_window)

@@ -7,6 +7,7 @@
 #include "analysis/shared/statistics.h"
 #include "analysis/step_times/step_kinds.h"
 #include "base/storage.h"
+#include "model/cell_words.h"
 
 #include <inttypes.h>
 #include <math.h>
@@ -218,7 +219,7 @@ static const char *losses(const struct model *model, struct arena *arena)
 			steps += entry->count;
 		else if (!strcmp(type, "switch")) /* of one phase to the next */
 			switches += entry->count;
-		else if (!strcmp(type, "unknown type"))
+		else if (!strcmp(type, CELL_UNKNOWN_TYPE))
 			unknown += entry->count;
 	}
 	if (steps)
@@ -269,7 +270,7 @@ static enum status step_time_run(struct analysis_context *context, struct table 
 			series_add(&series, job->dur_ns, job->has_tokens, job->tokens, job->has_samples, job->samples);
 	}
 	if (times->selected)
-		step_time_add_row(table, "all", &series, times->job_incomplete);
+		step_time_add_row(table, CELL_ALL, &series, times->job_incomplete);
 	for (uint32_t i = 0; i < times->span_count && times->span_count > 1; i++)
 		step_time_add_process(table, model, times, &times->spans[i], &series);
 	if (!times->complete)

@@ -13,15 +13,18 @@
 #include "base/lower_bound.h"
 #include "base/memory.h"
 #include "base/storage.h"
+#include "model/cell_words.h"
 #include "model/lanes.h"
+#include "model/reasons.h"
 
 #include <stdlib.h>
 #include <stepscope/format.h>
 #include <stepscope/stepscope.h>
 #include <string.h>
 
-static const char *const phase_names[PHASE_COUNT] = {"other",     "data",          "forward",    "backward",
-                                                     "optimizer", "communication", "checkpoint", "evaluation"};
+static const char *const phase_names[PHASE_COUNT] = {
+	CELL_PHASE_OTHER,     CELL_PHASE_DATA,          CELL_PHASE_FORWARD,    CELL_PHASE_BACKWARD,
+	CELL_PHASE_OPTIMIZER, CELL_PHASE_COMMUNICATION, CELL_PHASE_CHECKPOINT, CELL_PHASE_EVALUATION};
 
 const char *phase_name(int phase)
 {
@@ -155,7 +158,8 @@ static void step_times_find_waits(struct step_times *times, const struct model *
 			is_known |= times->steps[i].phase_ns[STEPSCOPE_PHASE_COMMUNICATION] > 0;
 		}
 		if (is_measured && is_part)
-			span->no_waits = STEP_TIMES_PART_WAITS;
+			span->no_waits = "operators were recorded in a part of its steps only";
+		span->has_waits_in_part = is_measured && is_part;
 		if (is_known || span->no_waits)
 			continue;
 		if (times->waits.is_unknown && times->waits.is_unknown[span->process])
@@ -207,6 +211,8 @@ void step_times_init(struct step_times *times, struct analysis_context *context)
 	times->count = model->steps_count;
 	times->unseen = model_meta(model, MODEL_NONE, "unseen");
 	times->stepless = model_meta(model, MODEL_NONE, "torch.steps");
+	if (!times->stepless)
+		times->stepless = model_reason(model, REASON_NO_STEPS);
 	times->storage = model->storage;
 	times->steps = zeroed(times->storage, times->count, sizeof(*times->steps));
 	times->spans = zeroed(times->storage, model->processes_count, sizeof(*times->spans));
@@ -357,11 +363,8 @@ const char *step_times_empty_reason(const struct step_times *times)
 {
 	if (!times->count && times->unseen)
 		return times->unseen;
-	if (!times->count && times->stepless)
-		return times->stepless;
 	if (!times->count)
-		return "no steps were recorded: the program marks them with stepscope_step_begin() in C, "
-		       "stepscope.step() in Python";
+		return times->stepless;
 	if (!times->selected)
 		return "none of the selected steps were recorded";
 	return "no step was completed";

@@ -86,8 +86,9 @@ struct step_span {
 	uint32_t complete, open;
 	uint32_t gaps; /* between one step and the next one: those that phase_ns is of */
 	bool is_rank;
-	bool infers_phases;   /* some are not marked */
-	const char *no_waits; /* why it is not known how long it waits for collectives; NULL: it is */
+	bool infers_phases;     /* some are not marked */
+	bool has_waits_in_part; /* no_waits, but in the steps with operators it is known */
+	const char *no_waits;   /* why it is not known how long it waits for collectives; NULL: it is */
 };
 
 struct step_times {
@@ -114,7 +115,7 @@ struct step_times {
 	struct communication_waits waits; /* of the threads that carry steps */
 	const char *
 		unseen; /* why a process of the program was not recorded, as `stepscope run` says; NULL: it says nothing */
-	const char *stepless; /* why no steps were found in one; NULL: nothing is known */
+	const char *stepless; /* why it has no steps, if it has none */
 };
 
 void step_times_init(struct step_times *times, struct analysis_context *context);
@@ -158,7 +159,6 @@ const char *step_times_no_operations(struct analysis_context *context, struct ar
 /* A call of the loader, of backward(), of an optimizer, of torch.save is all there is of this phase. */
 bool step_times_is_told_by_calls(int phase);
 
-#define STEP_TIMES_PART_WAITS "operators were recorded in a part of its steps only"
 #define STEP_TIMES_UNTOLD_PHASES "the operators that tell phases were not recorded in it"
 #define STEP_TIMES_LOST_PHASES "the operators that tell phases were removed again: keep_size, keep_time"
 

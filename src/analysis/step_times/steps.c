@@ -8,6 +8,7 @@
 #include "analysis/shared/statistics.h"
 #include "analysis/step_times/step_times.h"
 #include "base/storage.h"
+#include "model/reasons.h"
 
 #include <math.h>
 #include <stepscope/format.h>
@@ -193,9 +194,9 @@ static void set_flops(struct table *table, int row, const struct step_flops *flo
 	if (!step->has_detail)
 		why = "its operations were not all recorded";
 	else if (!sum->counted || sum->lacking)
-		why = flop_sum_missing(sum);
+		why = flop_sum_missing(flops->model, sum);
 	else if (sum->uncounted && !step->has_shapes)
-		why = "the sizes of inputs were not recorded in all of it: --with shapes";
+		why = model_reason(flops->model, REASON_NO_SHAPES);
 	if (why)
 		table_set_missing(table, row, STEP_FLOPS, why);
 	else
@@ -247,7 +248,7 @@ static int64_t int_that_fits(uint64_t value)
 }
 
 /* Why it is not known, or not all of it, what the step's thread did in it. */
-static const char *no_use(const struct model_step *step, bool is_trace)
+static const char *no_use(const struct model *model, const struct model_step *step)
 {
 	if (step->has_cpu)
 		return "recorded by a version that did not count them";
@@ -255,15 +256,13 @@ static const char *no_use(const struct model_step *step, bool is_trace)
 		return "the program did not mark the step";
 	if (step->is_open)
 		return "the step is incomplete";
-	return is_trace
-	               ? "traces do not say what the thread of a step used"
-	               : "what the thread used is known of steps that are marked for stepscope, but for the first one and those after short ones";
+	return model_reason(model, REASON_NO_THREAD_USE);
 }
 
 /* What the thread that marks the step did in it. */
-static void set_use(struct table *table, int row, const struct model_step *step, bool is_trace)
+static void set_use(struct table *table, int row, const struct model *model, const struct model_step *step)
 {
-	const char *why = no_use(step, is_trace);
+	const char *why = no_use(model, step);
 
 	if (step->has_cpu) {
 		table_set_int(table, row, STEP_CPU, step->cpu_ns);
@@ -303,7 +302,7 @@ static void steps_add_row(struct table *table, struct labels *labels, const stru
 	table_set_int(table, row, STEP_START, step->start_ns - process->origin_ns);
 	table_set_int(table, row, STEP_DURATION, time->dur_ns);
 	set_phases(table, row, time, step);
-	set_use(table, row, step, process->role == STEPSCOPE_ROLE_IMPORTED);
+	set_use(table, row, labels->model, step);
 	set_count(table, row, STEP_TOKENS, step->has_tokens, step->tokens);
 	set_count(table, row, STEP_SAMPLES, step->has_samples, step->samples);
 	table_set_text(table, row, STEP_CAPTURE, capture_name(step->capture));

@@ -11,6 +11,7 @@
 #include "importers/kineto/kineto_set.h"
 #include "importers/kineto/kineto_utf16.h"
 #include "importers/stacks/speedscope.h"
+#include "model/reasons.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -316,12 +317,32 @@ static enum status load_set(const char *const *paths, uint32_t count, const stru
 	return kineto_load_files(paths, count, model, err);
 }
 
+static const char *const kineto_reasons[REASON_COUNT] = {
+	[REASON_NO_STEPS] = "the trace has no steps: torch.profiler writes them with a schedule and step()",
+	[REASON_NO_PHASES] = "the trace names no phases",
+	[REASON_NO_OPERATORS] = "the trace has no operators and no ranges",
+	[REASON_NO_MODULES] = "the trace has no calls of modules: torch.profiler writes them with with_stack=True",
+	[REASON_NO_ALLOCATIONS] = "the trace has no allocations: torch.profiler writes them with profile_memory=True",
+	[REASON_NO_SHAPES] = "the trace has no sizes of inputs: torch.profiler writes them with record_shapes=True",
+	[REASON_NO_FORMULA] = "neither the trace nor a formula gives it",
+	[REASON_NO_FLOPS] =
+		"the trace has no sizes of inputs (torch.profiler writes them with record_shapes=True), or no operator has a formula",
+	[REASON_NO_BYTES] = "the trace does not have them",
+	[REASON_NO_LINES] = "the trace has no stacks of Python: torch.profiler writes them with with_stack=True",
+	[REASON_NO_METRICS] = "the trace has no metrics",
+	[REASON_NO_MARKS] = "the trace has no marks",
+	[REASON_NO_THREAD_USE] = "traces do not have the CPU time, waits and page faults of a step",
+	[REASON_NO_COST] = "another tool recorded this",
+	[REASON_NO_CAPTURE] = "another tool recorded this",
+};
+
 const struct importer importer_kineto = {
 	.name = "kineto",
 	.looked_for = "traces of torch.profiler (JSON, also in a zip or tar)",
 	.begins = kineto_begins,
 	.is_archive = kineto_is_archive,
 	.has_steps = true,
+	.reasons = kineto_reasons,
 	.has_telemetry_beside = true,
 	.recognises = kineto_recognises,
 	.load = kineto_load,

@@ -35,6 +35,7 @@ void kineto_report_writers(struct kineto_import *import)
 		is_of_pids ? writers->at_breaks : writers->other_ranks,
 		"file written by several processes: at such places one goes on in what another wrote; what is lost there is "
 		"not known, and work of devices may count for the wrong one");
+	entry->code = LEDGER_CODE_WRITERS;
 	entry->has_first_offset = is_of_pids;
 	entry->first_offset = writers->first_offset;
 }

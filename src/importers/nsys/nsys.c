@@ -6,6 +6,7 @@
 #include "importers/nsys/nsys.h"
 
 #include "importers/importer.h"
+#include "model/reasons.h"
 
 #include <inttypes.h>
 #include <stdio.h>
@@ -294,12 +295,31 @@ static bool nsys_recognises(const char *path, bool is_directory, const char *hea
 	return !is_directory && nsys_begins(path, head, length);
 }
 
+static const char *const nsys_reasons[REASON_COUNT] = {
+	[REASON_NO_STEPS] = "no range of NVTX is a step: name them 'step N', torch.cuda.nvtx.range(f\"step {n}\")",
+	[REASON_NO_PHASES] = "the export names no phases",
+	[REASON_NO_OPERATORS] = "an export of nsys has no operators",
+	[REASON_NO_MODULES] = "an export of nsys has no calls of modules",
+	[REASON_NO_ALLOCATIONS] = "an export of nsys has no allocations",
+	[REASON_NO_SHAPES] = "an export of nsys has no sizes of inputs",
+	[REASON_NO_FORMULA] = "an export of nsys does not have them",
+	[REASON_NO_FLOPS] = "an export of nsys does not have them",
+	[REASON_NO_BYTES] = "an export of nsys does not have them",
+	[REASON_NO_LINES] = "an export of nsys has no lines of Python",
+	[REASON_NO_METRICS] = "an export of nsys has no metrics",
+	[REASON_NO_MARKS] = "an export of nsys has no marks",
+	[REASON_NO_THREAD_USE] = "an export of nsys does not have the CPU time, waits and page faults of a step",
+	[REASON_NO_COST] = "another tool recorded this",
+	[REASON_NO_CAPTURE] = "another tool recorded this",
+};
+
 const struct importer importer_nsys = {
 	.name = "nsys",
 	.kind = "an export of nsys (SQLite)",
 	.looked_for = "an export of nsys (SQLite)",
 	.begins = nsys_begins,
 	.has_steps = true,
+	.reasons = nsys_reasons,
 	.recognises = nsys_recognises,
 	.load = nsys_load,
 };

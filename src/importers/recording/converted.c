@@ -316,11 +316,13 @@ static bool add_ledger(struct converted *converted, void *bytes)
 {
 	struct ledger_entry *entry = bytes;
 	struct model *model = converted->model;
-	if (!place_process_or_none(converted, &entry->process) || entry->kind > LEDGER_OTHER)
+	if (!place_process_or_none(converted, &entry->process) || entry->kind > LEDGER_OTHER ||
+	    entry->code > LEDGER_CODE_NO_EVENTS)
 		return false;
 	struct ledger_entry *added = model_add_ledger(model, entry->kind, entry->process,
 	                                              model_text(model, entry->where), entry->count,
 	                                              model_text(model, entry->text));
+	added->code = entry->code;
 	added->has_first_offset = entry->has_first_offset;
 	added->first_offset = entry->first_offset;
 	return true;

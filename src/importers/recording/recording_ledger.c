@@ -5,6 +5,7 @@
 #include "importers/recording/recording_ledger.h"
 
 #include "importers/recording/recording.h"
+#include "model/cell_words.h"
 
 #include <inttypes.h>
 #include <stdio.h>
@@ -32,7 +33,7 @@ void recording_ledger_stream(struct recording *recording, const struct recorded_
 	}
 	if (stream->gap_events > total)
 		model_add_ledger(
-			model, LEDGER_DROPPED, process, "unknown type", stream->gap_events - total,
+			model, LEDGER_DROPPED, process, CELL_UNKNOWN_TYPE, stream->gap_events - total,
 			"events were dropped: the buffers or the table of names were full, or they lay too deep in others");
 	if (stream->unmatched)
 		model_add_ledger(model, LEDGER_UNMATCHED_END, process, where, stream->unmatched,

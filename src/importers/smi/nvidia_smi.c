@@ -9,6 +9,7 @@
 #include "importers/importer.h"
 #include "importers/text_lines.h"
 #include "model/number_map.h"
+#include "model/reasons.h"
 
 #include <dirent.h>
 #include <inttypes.h>
@@ -642,6 +643,25 @@ static bool nvidia_smi_begins(const char *name, const char *head, size_t length)
 	return is_found;
 }
 
+static const char *const nvidia_smi_reasons[REASON_COUNT] = {
+	[REASON_NO_STEPS] = "telemetry has no steps: a trace or a recording of the run has those",
+	[REASON_NO_PHASES] = "telemetry has no phases",
+	[REASON_NO_OPERATORS] = "telemetry has no operators",
+	[REASON_NO_MODULES] = "telemetry has no calls of modules",
+	[REASON_NO_ALLOCATIONS] = "telemetry has no allocations",
+	[REASON_NO_SHAPES] = "telemetry has no sizes of inputs",
+	[REASON_NO_FORMULA] = "telemetry does not have them",
+	[REASON_NO_FLOPS] = "telemetry does not have them",
+	[REASON_NO_BYTES] = "telemetry does not have them",
+	[REASON_NO_LINES] = "telemetry has no lines of Python",
+	[REASON_NO_METRICS] = "telemetry has no metrics",
+	[REASON_NO_MARKS] = "telemetry has no marks",
+	[REASON_NO_TIMES] = "the file has no times",
+	[REASON_NO_THREAD_USE] = "telemetry does not have the CPU time, waits and page faults of a step",
+	[REASON_NO_COST] = "another tool recorded this",
+	[REASON_NO_CAPTURE] = "another tool recorded this",
+};
+
 const struct importer importer_nvidia_smi = {
 	.name = "nvidia-smi",
 	.kind = "a table of nvidia-smi",
@@ -649,4 +669,5 @@ const struct importer importer_nvidia_smi = {
 	.recognises = nvidia_smi_recognises,
 	.load = nvidia_smi_load,
 	.begins = nvidia_smi_begins,
+	.reasons = nvidia_smi_reasons,
 };

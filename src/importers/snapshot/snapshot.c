@@ -7,6 +7,7 @@
 
 #include "importers/importer.h"
 #include "importers/text_lines.h"
+#include "model/reasons.h"
 
 #include <inttypes.h>
 #include <stdio.h>
@@ -14,6 +15,8 @@
 #include <stepscope/stepscope.h>
 #include <string.h>
 #include <sys/stat.h>
+
+#define SNAPSHOT_FORMAT "cuda memory snapshot"
 
 static const struct {
 	enum ledger_kind kind;
@@ -164,7 +167,8 @@ static void tell_what_is_missing(struct snapshot *snapshot)
 		model_add_ledger(
 			model, LEDGER_OTHER, snapshot->process, file_name_of(snapshot->path), 1,
 			"no events are in the snapshot: torch.cuda.memory._record_memory_history() was not called before; "
-			"what is alive is known, but not since when, nor what was alive at the peak");
+			"what is alive is known, but not since when, nor what was alive at the peak")
+			->code = LEDGER_CODE_NO_EVENTS;
 	else if (!snapshot->has_times)
 		model_add_ledger(
 			model, LEDGER_OTHER, snapshot->process, file_name_of(snapshot->path), snapshot->events_count,
@@ -188,7 +192,7 @@ static void deliver(struct snapshot *snapshot, const struct pickle_object *top, 
 	free(notes.list);
 	tell_what_is_missing(snapshot);
 	report_repairs(snapshot);
-	model_add_meta(snapshot->model, MODEL_NONE, "trace.format", "cuda memory snapshot");
+	model_add_meta(snapshot->model, MODEL_NONE, "trace.format", SNAPSHOT_FORMAT);
 }
 
 static enum status snapshot_check(const struct snapshot *snapshot, const struct pickle_object *top,
@@ -290,11 +294,32 @@ static bool snapshot_begins(const char *name, const char *head, size_t length)
 	return pickle_begins(head, length);
 }
 
+static const char *const snapshot_reasons[REASON_COUNT] = {
+	[REASON_NO_STEPS] = "the snapshot has no steps: annotations ProfilerStep#N make them",
+	[REASON_NO_PHASES] = "the snapshot names no phases",
+	[REASON_NO_OPERATORS] = "a snapshot of memory has no operators",
+	[REASON_NO_MODULES] = "a snapshot of memory has no calls of modules",
+	[REASON_NO_ALLOCATIONS] =
+		"the snapshot has no allocations: torch.cuda.memory._record_memory_history() records them",
+	[REASON_NO_SHAPES] = "a snapshot of memory has no sizes of inputs",
+	[REASON_NO_FORMULA] = "a snapshot of memory does not have them",
+	[REASON_NO_FLOPS] = "a snapshot of memory does not have them",
+	[REASON_NO_BYTES] = "a snapshot of memory does not have them",
+	[REASON_NO_LINES] = "a snapshot of memory has no lines of Python",
+	[REASON_NO_METRICS] = "a snapshot of memory has no metrics",
+	[REASON_NO_MARKS] = "a snapshot of memory has no marks",
+	[REASON_NO_THREAD_USE] = "a snapshot of memory does not have the CPU time, waits and page faults of a step",
+	[REASON_NO_COST] = "another tool recorded this",
+	[REASON_NO_CAPTURE] = "another tool recorded this",
+};
+
 const struct importer importer_snapshot = {
 	.name = "snapshot",
+	.format = SNAPSHOT_FORMAT,
 	.kind = "a pickle, as snapshots of CUDA memory are",
 	.looked_for = "a snapshot of CUDA memory (pickle)",
 	.has_steps = true,
+	.reasons = snapshot_reasons,
 	.recognises = snapshot_recognises,
 	.begins = snapshot_begins,
 	.load_input = snapshot_load_input,

@@ -356,4 +356,5 @@ const struct importer importer_folded = {
 	.begins = file_begins,
 	.load_input = folded_load_input,
 	.is_rank = true,
+	.reasons = stack_profile_reasons,
 };

@@ -168,4 +168,5 @@ const struct importer importer_speedscope = {
 	.begins = speedscope_takes,
 	.load_input = speedscope_load_input,
 	.is_rank = true,
+	.reasons = stack_profile_reasons,
 };

@@ -5,6 +5,7 @@
 #include "importers/stacks/stack_profile.h"
 
 #include "importers/kineto/kineto_value.h"
+#include "model/reasons.h"
 
 #include <string.h>
 
@@ -156,3 +157,22 @@ void stack_profile_finish(struct stack_profile *profile, const char *format, con
 	if (weights)
 		model_add_meta(model, MODEL_NONE, "samples.weights", weights);
 }
+
+const char *const stack_profile_reasons[REASON_COUNT] = {
+	[REASON_NO_STEPS] = "a profile of stacks has no steps: a trace or a recording has those",
+	[REASON_NO_PHASES] = "a profile of stacks has no phases",
+	[REASON_NO_OPERATORS] = "a profile of stacks has no operators: its functions are in the table functions",
+	[REASON_NO_MODULES] = "a profile of stacks has no calls of modules: its functions are in the table functions",
+	[REASON_NO_ALLOCATIONS] = "a profile of stacks has no allocations",
+	[REASON_NO_SHAPES] = "a profile of stacks has no sizes of inputs",
+	[REASON_NO_FORMULA] = "a profile of stacks does not have them",
+	[REASON_NO_FLOPS] = "a profile of stacks does not have them",
+	[REASON_NO_BYTES] = "a profile of stacks does not have them",
+	[REASON_NO_LINES] = "a profile of stacks has no operators with lines: its functions are in the table functions",
+	[REASON_NO_METRICS] = "a profile of stacks has no metrics",
+	[REASON_NO_MARKS] = "a profile of stacks has no marks",
+	[REASON_NO_TIMES] = "the file has no times, only how often stacks were seen",
+	[REASON_NO_THREAD_USE] = "a profile of stacks does not have the CPU time, waits and page faults of a step",
+	[REASON_NO_COST] = "another tool recorded this",
+	[REASON_NO_CAPTURE] = "another tool recorded this",
+};

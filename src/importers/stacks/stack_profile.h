@@ -58,4 +58,7 @@ bool stack_profile_add(struct stack_profile *profile, const struct sample *sampl
  * file does not say it; NULL: it does. */
 void stack_profile_finish(struct stack_profile *profile, const char *format, const char *weights);
 
+/* Of struct importer, `reasons`. */
+extern const char *const stack_profile_reasons[];
+
 #endif

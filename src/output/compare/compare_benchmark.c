@@ -4,6 +4,7 @@
  */
 #include "base/json_write.h"
 #include "base/units.h"
+#include "model/cell_words.h"
 #include "output/compare/compare_outputs.h"
 
 #include <math.h>
@@ -45,8 +46,8 @@ static void add_extra(struct json_writer *json, const struct compare_output *of)
 	struct buffer text;
 
 	buffer_init(&text, 1 << 20);
-	buffer_printf(&text, "%d run%s, base %d", count_side(runs, "new"), count_side(runs, "new") == 1 ? "" : "s",
-	              count_side(runs, "base"));
+	buffer_printf(&text, "%d run%s, base %d", count_side(runs, CELL_SIDE_NEW),
+	              count_side(runs, CELL_SIDE_NEW) == 1 ? "" : "s", count_side(runs, CELL_SIDE_BASE));
 	for (int row = 0; row < runs->row_count; row++)
 		buffer_printf(&text, "\n%s: %s", compare_text(runs, row, RUNS_SIDE), compare_text(runs, row, RUNS_RUN));
 	json_key(json, "extra"), json_string_n(json, text.data, text.length);

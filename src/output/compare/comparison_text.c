@@ -203,7 +203,7 @@ static void comparison_text_add_level(struct buffer *out, const struct table *co
 		hidden++;
 		hidden_amount += table_get(contributions, row, CONTRIBUTION_DELTA)->d;
 	}
-	if (!strcmp(table_text(contributions, first, CONTRIBUTION_LEVEL), "kernel"))
+	if (!strcmp(table_text(contributions, first, CONTRIBUTION_LEVEL), COMPARED_KERNEL))
 		view.note = contributions->note;
 	if (view.row_count) {
 		buffer_add_text(out, "\n");

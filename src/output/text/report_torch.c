@@ -7,8 +7,8 @@
 #include "analysis/memory/memory_pool.h"
 #include "analysis/operators/flop_likeness.h"
 #include "analysis/operators/torch_trace.h"
-#include "analysis/trace_reasons.h"
 #include "base/options.h"
+#include "model/reasons.h"
 #include "output/text/torch_table.h"
 #include "output/text/torch_table_json.h"
 
@@ -99,7 +99,7 @@ static void say_nothing_recorded(struct buffer *out, const struct model *model)
 	bool has_detail = false;
 
 	if (format && !torch_trace_is(model)) {
-		buffer_printf(out, "operators: not measured: %s\n", trace_reason("stepscope_range", format));
+		buffer_printf(out, "operators: not measured: %s\n", model_reason(model, REASON_NO_OPERATORS));
 		return;
 	}
 	for (uint32_t i = 0; i < model->steps_count; i++)

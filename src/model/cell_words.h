@@ -1,0 +1,125 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * cell_words.h: the words in cells of tables that rules, limits and users' queries compare with. They are a promise, like the names of tables
+ * and columns: a word that changes stands in the release notes. tools/embed_texts refuses a built-in rule that compares a column with a word
+ * that is not listed here, so keep the form: a comment with the columns, then the words.
+ */
+#ifndef MODEL_CELL_WORDS_H
+#define MODEL_CELL_WORDS_H
+
+/* step_breakdown.part */
+#define CELL_COMPUTE "compute kernels"
+#define CELL_EXPOSED_COMMUNICATION "exposed communication"
+#define CELL_EXPOSED_COPIES "exposed copies"
+#define CELL_IDLE_QUEUED "idle: queued"
+#define CELL_IDLE_LAUNCH "idle: launch"
+#define CELL_IDLE_DATA "idle: data wait"
+#define CELL_IDLE_SYNC "idle: synchronization"
+#define CELL_IDLE_RUNTIME "idle: runtime calls"
+#define CELL_IDLE_HOST "idle: host"
+#define CELL_IDLE_NOTHING "idle: nothing recorded"
+
+/* between_steps.part */
+#define CELL_BETWEEN_STEPS "between steps: "
+
+/* phases.name, rank_phases.phase, steps.phase */
+#define CELL_PHASE_DATA "data"
+#define CELL_PHASE_FORWARD "forward"
+#define CELL_PHASE_BACKWARD "backward"
+#define CELL_PHASE_OPTIMIZER "optimizer"
+#define CELL_PHASE_COMMUNICATION "communication"
+#define CELL_PHASE_CHECKPOINT "checkpoint"
+#define CELL_PHASE_EVALUATION "evaluation"
+#define CELL_PHASE_OTHER "other"
+
+/* rank_phases.phase */
+#define CELL_PHASE_STEP "step"
+
+/* data_loader.part */
+#define CELL_LOADER_LOOP "loop"
+
+/* data_loader.limited_by */
+#define CELL_LOADER_DATASET "dataset code"
+#define CELL_LOADER_COLLATE "collate"
+#define CELL_LOADER_SAMPLER "sampler"
+#define CELL_LOADER_PINNING "pinning memory"
+#define CELL_LOADER_HANDING_OVER "handing over"
+#define CELL_LOADER_FEW_WORKERS "too few workers"
+#define CELL_LOADER_START "start of workers"
+#define CELL_LOADER_MAIN_PROCESS "main process"
+#define CELL_LOADER_NOTHING "nothing"
+
+/* host_waits.cause */
+#define CELL_WAIT_DATA "waiting for data"
+#define CELL_WAIT_VALUE "reading a value of a tensor (item, is_nonzero)"
+#define CELL_WAIT_SAVE "torch.save"
+#define CELL_WAIT_LOAD "torch.load"
+#define CELL_WAIT_GARBAGE "garbage collection"
+#define CELL_WAIT_COMPILATION "compilation"
+#define CELL_WAIT_WORKERS "starting workers of a data loader"
+#define CELL_WAIT_WORKERS_END "stopping workers of a data loader"
+#define CELL_WAIT_EVALUATION "evaluation"
+#define CELL_WAIT_CHECKPOINT "checkpoint"
+#define CELL_WAIT_ISSUING "communication: issuing it"
+#define CELL_WAIT_COLLECTIVE "communication: waiting for it"
+#define CELL_WAIT_OPTIMIZER "optimizer"
+
+/* operator_patterns.pattern */
+#define CELL_PATTERN_ZERO "gradients filled with zeros"
+#define CELL_PATTERN_SINGLE "optimizer tensor by tensor"
+#define CELL_PATTERN_INDEX "loop over an index"
+#define CELL_PATTERN_NEW_COPY "tensor made on the host and copied"
+#define CELL_PATTERN_CONV_BIAS "bias before batch norm"
+#define CELL_PATTERN_ODD_SIZES "sizes that tensor cores dislike"
+
+/* kernels.class */
+#define CELL_CLASS_COMPUTE "compute"
+#define CELL_CLASS_COMMUNICATION "communication"
+
+/* kernels.work */
+#define CELL_WORK_MATRIX "matrix"
+#define CELL_WORK_MEMORY "memory"
+
+/* communication.collective */
+#define CELL_SEND_RECEIVE "sendrecv"
+
+/* copies.direction */
+#define CELL_COPY_FILL "fill"
+
+/* memory_failures.why */
+#define CELL_FAILURE_FRAGMENTED "fragmented"
+#define CELL_FAILURE_FULL "full"
+
+/* memory_segments.pool, step_time.process, processes.process, memory.category */
+#define CELL_ALL "all"
+
+/* ops.kind, between_ranges.kind */
+#define CELL_KIND_OP "op"
+#define CELL_KIND_RANGE "range"
+#define CELL_KIND_ANNOTATION "annotation"
+#define CELL_REST "rest"
+
+/* processes.role */
+#define CELL_ROLE_TRAINER "trainer"
+
+/* processes.end */
+#define CELL_END_UNCLOSED "did not close its recording"
+
+/* ledger.what */
+#define CELL_LEDGER_DROPPED "dropped"
+#define CELL_LEDGER_DAMAGED "damaged"
+#define CELL_LEDGER_TORN_TAIL "torn tail"
+#define CELL_LEDGER_MISSING_TAIL "missing tail"
+
+/* runs.side of compare */
+#define CELL_SIDE_BASE "base"
+#define CELL_SIDE_NEW "new"
+
+/* ledger.code */
+#define CELL_CODE_WRITERS "several writers"
+#define CELL_CODE_NO_EVENTS "no events"
+
+/* ledger.where */
+#define CELL_UNKNOWN_TYPE "unknown type"
+
+#endif
