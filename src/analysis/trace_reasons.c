@@ -6,7 +6,7 @@
 
 #include <string.h>
 
-struct trace_reasons_rule { /* the first whose words are in a reason replaces it */
+struct trace_reasons_rule { /* the first rule whose words occur in a reason replaces the reason */
 	const char *words, *reason;
 };
 
@@ -93,7 +93,7 @@ static const struct trace_reasons_rule *rules_of(const char *format)
 	return of_traces;
 }
 
-/* NULL: it is true of such a file, too. */
+/* Returns the reason to show instead, NULL if the given one also fits such a file. */
 static const char *other_reason(const char *reason, const char *format)
 {
 	for (const struct trace_reasons_rule *rule = rules_of(format); reason && rule->words; rule++)

@@ -213,7 +213,8 @@ static const char *capture_name(uint8_t capture)
 	return capture < sizeof(names) / sizeof(names[0]) ? names[capture] : "unknown";
 }
 
-/* The duration above which a complete step of the process is an outlier; infinite when there is no telling. */
+/* Returns the duration above which a complete step of the process is an outlier; infinite with fewer than three
+ * steps. */
 static double outlier_limit(const struct step_times *times, const struct model *model, uint32_t process)
 {
 	double *values = storage_resize(model->storage, NULL, 2 * (size_t)times->count, sizeof(*values));
@@ -246,7 +247,7 @@ static int64_t int_that_fits(uint64_t value)
 	return value < INT64_MAX ? (int64_t)value : INT64_MAX;
 }
 
-/* Why it is not known, or not all of it, what the step's thread did in it. */
+/* Returns why CPU time, waits or page faults of the step's thread are unknown. */
 static const char *no_use(const struct model_step *step, bool is_trace)
 {
 	if (step->has_cpu)
@@ -260,7 +261,7 @@ static const char *no_use(const struct model_step *step, bool is_trace)
 	               : "what the thread used is known of steps that are marked for stepscope, but for the first one and those after short ones";
 }
 
-/* What the thread that marks the step did in it. */
+/* Sets CPU time, waits and page faults of the thread that marks the step. */
 static void set_use(struct table *table, int row, const struct model_step *step, bool is_trace)
 {
 	const char *why = no_use(step, is_trace);
@@ -319,7 +320,7 @@ static void steps_add_row(struct table *table, struct labels *labels, const stru
 		table_set_bool(table, row, STEP_OUTLIER, (double)time->dur_ns > limit_ns);
 }
 
-/* Phases that no step spent time in would only make the rows wide. */
+/* Hides phases in which no step spent time: they would only make the rows wide. */
 static void hide_empty_phases(struct table *table)
 {
 	const char *list = NULL;
