@@ -18,9 +18,9 @@ struct progress {
 };
 
 void progress_begin(struct progress *progress, const char *what, const char *unit, bool is_off);
-/* Any number of calls; the clock is read in each. total 0: not known. */
+/* May be called any number of times; each call reads the clock. total 0: unknown. */
 void progress_update(struct progress *progress, uint64_t done, uint64_t total);
 void progress_end(struct progress *progress);
-double progress_seconds(const struct progress *progress); /* since the beginning */
+double progress_seconds(const struct progress *progress); /* since progress_begin() */
 
 #endif
