@@ -84,7 +84,7 @@ static _Noreturn void serve(int socket)
 	_exit(0);
 }
 
-/* ---- in the parent ----------------------------------------------------------------------------------------------- */
+/* ---- in the parent ---- */
 
 static bool is_mangled(const char *name, size_t length)
 {

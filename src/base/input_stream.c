@@ -213,7 +213,7 @@ static enum status read_some(struct input_stream *input, char *bytes, size_t cap
 	}
 }
 
-/* ---- after damage ------------------------------------------------------------------------------------------------ */
+/* ---- after damage ---- */
 
 /* A gzip header names deflate, five flags, three levels and fourteen systems or "unknown". Random data rarely
  * matches. */
