@@ -57,7 +57,7 @@ enum stepscope_event {
 	STEPSCOPE_EVENT_TYPES = 16,
 };
 
-/* Payload words of a BEGIN. Trailing words without information are left out. */
+/* Payload words of BEGIN events. Trailing words without information are left out. */
 enum stepscope_begin {
 	/* autograd sequence number in bits 0..47 (all ones in the word: none); in bits 48..63 PyTorch's
 	 * number of the thread that ran the forward (0: not backward) */
@@ -297,7 +297,7 @@ enum stepscope_encoding {
 
 enum stepscope_block_flag {
 	STEPSCOPE_BLOCK_RESCUED = 1, /* written by the rescue, not by the process */
-	/* EVENTS: words of a BEGIN are packed in a special way, see src/format/payload.h */
+	/* EVENTS: words of BEGIN events are packed in a special way, see src/format/payload.h */
 	STEPSCOPE_BLOCK_BEGIN_WORDS = 2,
 };
 

@@ -22,15 +22,15 @@
  * recorder if `stepscope run` (or STEPSCOPE=1 in the environment) asks for it, and the exit of the process ends it.
  * Without either, nothing is recorded and a call costs one predictable branch.
  *
- * COST. A begin/end pair costs two clock reads. After a thread's first events, its path has no allocation, lock, system
- * call or page fault. Memory is bounded (16 MiB by default). If the buffers are full, events are dropped and counted,
- * and every report prints the count. The program is never blocked or stopped.
+ * COST. Begin and end together cost two clock reads. After a thread's first events, its path has no allocation, lock,
+ * system call or page fault. Memory is bounded (16 MiB by default). If the buffers are full, events are dropped and
+ * counted, and every report prints the count. The program is never blocked or stopped.
  *
  * THREADS. Every function may be called from any thread. Unless its comment says otherwise, a signal handler may call
  * it once its thread has recorded an event: the first event of a process starts the recorder, the first event of a
  * thread registers the thread. If a handler leaves by siglongjmp(), the thread's later events go to a separate stream.
  * Ranges, phases, ops and micro-batches nest per thread: an end closes the innermost open one of the calling thread.
- * Steps belong to the process: begin and end them from one thread (the training loop's).
+ * Steps belong to the process: mark them from one thread (the training loop's).
  *
  * NAMES are UTF-8 and at most 65,000 bytes long; longer ones are cut. They are copied at the first use, so the pointer
  * may be freed or unmapped right after the call. Thread names are cut to 31 bytes, metadata keys to 256 bytes and
