@@ -61,8 +61,8 @@ static inline bool nsys_integer(const struct nsys_rows *rows, int column, int64_
 	return sqlite3_column_type(rows->statement, column) == SQLITE_INTEGER;
 }
 
-/* Returns a text as UTF-8; NULL if there is none. Valid until the next row, or until the second next text of this
- * row. */
+/* Returns a text as UTF-8; NULL if there is none. Valid until the next text from a column whose number is also even, or
+ * also odd. */
 const char *nsys_text(struct nsys *nsys, const struct nsys_rows *rows, int column);
 /* Returns the text of an id of StringIds as a string of the model; 0 if there is none. */
 uint32_t nsys_string(struct nsys *nsys, const struct nsys_rows *rows, int column);

@@ -104,7 +104,7 @@ static void note_reading(struct snapshot *snapshot)
 		snapshot_repair(snapshot, SNAPSHOT_ITEMS, pickle->refused_items);
 }
 
-/* ---- facts ---------------------------------------------------------------------------------------------------------------- */
+/* ---- facts ------------------------------------------------------------------------------------------------------ */
 
 static void write_value(const struct pickle *pickle, const struct pickle_value *value, char *out, size_t capacity)
 {
@@ -141,7 +141,7 @@ static void add_settings(struct snapshot *snapshot, const struct pickle_value *s
 	}
 }
 
-/* ---- the whole ------------------------------------------------------------------------------------------------------------ */
+/* ---- the whole -------------------------------------------------------------------------------------------------- */
 
 static void snapshot_add_process(struct snapshot *snapshot)
 {
@@ -228,7 +228,7 @@ static enum status snapshot_read_input(struct snapshot *snapshot, struct input_s
 	return STATUS_OK;
 }
 
-/* ---- the importer --------------------------------------------------------------------------------------------------------- */
+/* ---- the importer ----------------------------------------------------------------------------------------------- */
 
 static void progress(void *context)
 {

@@ -53,7 +53,7 @@ static int64_t snapshot_events_time_of(const struct replay *replay, uint32_t ind
 	return *last_ns = time_ns;
 }
 
-/* ---- what the program was doing ------------------------------------------------------------------------------------------- */
+/* ---- what the program was doing --------------------------------------------------------------------------------- */
 
 static void open_note(struct replay *replay, const struct snapshot_note *note)
 {
@@ -78,7 +78,7 @@ static uint32_t row_at(struct replay *replay, int64_t time_ns)
 	return replay->open_count ? replay->open[replay->open_count - 1].row : MODEL_NONE;
 }
 
-/* ---- what was there before ------------------------------------------------------------------------------------------------ */
+/* ---- what was there before -------------------------------------------------------------------------------------- */
 
 static void snapshot_events_add_found(struct replay *replay, uint64_t address, uint64_t bytes, uint32_t stack,
                                       uint8_t category)
@@ -157,7 +157,7 @@ static void find_alive(struct replay *replay)
 	number_map_release(&replay->state);
 }
 
-/* ---- what was reserved ---------------------------------------------------------------------------------------------------- */
+/* ---- what was reserved ------------------------------------------------------------------------------------------ */
 
 static int sign_of(uint8_t action)
 {
@@ -205,7 +205,7 @@ static void tell_reserved(const struct replay *replay)
 	model_add_meta(replay->snapshot->model, replay->snapshot->process, key, value);
 }
 
-/* ---- events --------------------------------------------------------------------------------------------------------------- */
+/* ---- events ----------------------------------------------------------------------------------------------------- */
 
 static void add_oom(struct replay *replay, const struct snapshot_event *event, int64_t time_ns)
 {
@@ -293,7 +293,7 @@ static void add_events(struct replay *replay)
 	number_map_release(&replay->state);
 }
 
-/* ---- one device ----------------------------------------------------------------------------------------------------------- */
+/* ---- one device ------------------------------------------------------------------------------------------------- */
 
 static void snapshot_events_tell(const struct replay *replay)
 {

@@ -90,7 +90,7 @@ struct snapshot_take_row { /* values of a dictionary by key; NULL: it has none *
 		}                                                                                                      \
 	} while (0)
 
-/* ---- values --------------------------------------------------------------------------------------------------------------- */
+/* ---- values ----------------------------------------------------------------------------------------------------- */
 
 static bool snapshot_take_is_number(const struct pickle_value *value)
 {
@@ -137,7 +137,7 @@ static uint8_t snapshot_take_category_of(const struct snapshot *snapshot, const 
 	return STEPSCOPE_MEMORY_UNKNOWN;
 }
 
-/* ---- frames --------------------------------------------------------------------------------------------------------------- */
+/* ---- frames ----------------------------------------------------------------------------------------------------- */
 
 /* "NAME" of "at::_ops::NAME::call(...)"; NULL: another function. */
 static const char *between(const char *name, const char *before, const char *after, size_t *length)
@@ -220,7 +220,7 @@ static void take_frame(struct snapshot *snapshot, uint32_t object, const struct 
 	pickle_take(&snapshot->pickle, object, SNAPSHOT_FRAME, snapshot->frames_count++, 1);
 }
 
-/* ---- stacks --------------------------------------------------------------------------------------------------------------- */
+/* ---- stacks ----------------------------------------------------------------------------------------------------- */
 
 static uint32_t push_frame(struct snapshot *snapshot, uint32_t parent, const struct snapshot_frame *frame)
 {
@@ -293,7 +293,7 @@ static uint32_t take_stack(struct snapshot *snapshot, const struct pickle_value 
 	return stack;
 }
 
-/* ---- events --------------------------------------------------------------------------------------------------------------- */
+/* ---- events ----------------------------------------------------------------------------------------------------- */
 
 static enum snapshot_action action_of(const struct snapshot *snapshot, const struct pickle_value *value)
 {
@@ -345,7 +345,7 @@ static void snapshot_take_take_event(struct snapshot *snapshot, uint32_t object,
 	pickle_take(&snapshot->pickle, object, SNAPSHOT_EVENT, snapshot->events_count++, 1);
 }
 
-/* ---- blocks and segments -------------------------------------------------------------------------------------------------- */
+/* ---- blocks and segments ---------------------------------------------------------------------------------------- */
 
 /* Before PyTorch 2.1 a block had a history of what was in it, the newest first. */
 static void take_history(struct snapshot *snapshot, const struct pickle_value *history, struct snapshot_block *block)
@@ -433,7 +433,7 @@ static void take_segment(struct snapshot *snapshot, uint32_t object, const struc
 	pickle_take(&snapshot->pickle, object, SNAPSHOT_SEGMENT, snapshot->segments_count - is_good, is_good);
 }
 
-/* ---- any container -------------------------------------------------------------------------------------------------------- */
+/* ---- any container ---------------------------------------------------------------------------------------------- */
 
 static void read_row(struct snapshot_take_row *row, const struct pickle_value *items, uint32_t count)
 {
