@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * snapshot.c: the importer of memory snapshots of PyTorch's CUDA allocator: pickles of torch.cuda.memory._dump_snapshot(), plain, gzip or
- * zstd. The pickle is read as data; nothing in it is run.
+ * snapshot.c: the importer of memory snapshots of PyTorch's CUDA allocator: pickles of
+ * torch.cuda.memory._dump_snapshot(), plain, gzip or zstd. The pickle is read as data; nothing in it is executed.
  */
 #include "importers/snapshot/snapshot.h"
 
@@ -122,7 +122,7 @@ static void write_value(const struct pickle *pickle, const struct pickle_value *
 		snprintf(out, capacity, "%s", pickle_text(pickle, value));
 		break;
 	default:
-		out[0] = 0; /* None, or a dictionary of its own */
+		out[0] = 0; /* None, or a nested dictionary */
 	}
 }
 
@@ -141,7 +141,7 @@ static void add_settings(struct snapshot *snapshot, const struct pickle_value *s
 	}
 }
 
-/* ---- the whole -------------------------------------------------------------------------------------------------- */
+/* ---- delivery --------------------------------------------------------------------------------------------------- */
 
 static void snapshot_add_process(struct snapshot *snapshot)
 {
