@@ -23,7 +23,7 @@
 #define LEAST_GAP 0.75
 #define LEAST_DISTANCE 0.01 /* smaller gaps do not matter */
 #define LONGEST_STRETCH                                                                                                \
-	8 /* mean number of steps on one side of the gap: longer stretches are a changed speed of the run, not work */
+	8 /* mean number of steps on one side of the gap: longer stretches are a change of speed, not of work */
 
 #define LOOKED_AT 16384 /* values: a period shows in the first steps */
 

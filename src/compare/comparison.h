@@ -118,7 +118,7 @@ enum metric_column {
 	METRIC_SAME_HIGH,
 	METRIC_P, /* of no change; adjusted by Holm for all but the first row */
 	METRIC_RESULT,
-	METRIC_NEEDED_RUNS,  /* per side, to tell a change of `tolerance` from none in 19 of 20 cases; missing: none */
+	METRIC_NEEDED_RUNS,  /* per side, tells a change of `tolerance` from none in 19 of 20 cases; missing: settled */
 	METRIC_NEEDED_STEPS, /* per run */
 	METRIC_REASON,       /* why METRIC_RESULT is so, in words */
 	METRIC_COLUMNS,

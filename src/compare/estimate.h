@@ -68,7 +68,7 @@ struct estimate {
 	bool is_uneven, is_contended; /* why the assumed noise is larger */
 	bool is_few;
 	bool is_single;      /* a run has one step, so the scatter of steps is unknown */
-	size_t needed_runs;  /* per side (in turns if these were): finds `wanted` or its absence in 19 of 20 cases */
+	size_t needed_runs;  /* per side (in turns if these were): finds `wanted` or its absence, 19 of 20 cases each */
 	size_t needed_steps; /* per run, if longer runs suffice; 0: more steps do not help */
 };
 

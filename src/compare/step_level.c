@@ -113,7 +113,7 @@ static struct parts medians_of_parts(const double *logarithms, size_t count)
 
 		memcpy(part, logarithms + first, length * sizeof(*part));
 		median_and_mad(part, part + length, length, &parts.values[i], &mad);
-		/* standard error of a median: sqrt(pi / 2) deviations over the root of the count */
+		/* variance of a median: pi / 2 squared deviations over the count */
 		parts.errors[i] = 1.4826 * mad * 1.4826 * mad * 1.5708 / (double)length;
 	}
 	free(part);
