@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * launches.h: the launch of each device work: work on a device (kernel, copy, fill) -> the call of the runtime or
- * driver that launched it -> the innermost operator around that call on its thread. If no operator is around the call,
- * the innermost range or annotation counts. Launch and work have the same correlation and process. If work has no
- * correlation, a link of the model leads from its launch to it.
+ * launches.h: finds the launch of each device work (kernel, copy, fill). A launch is the call of the runtime or driver,
+ * and the innermost operator around it on its thread. If no operator is around the call, the innermost range or
+ * annotation counts. Launch and work have the same correlation and process. If work has no correlation, a link of the
+ * model leads from its launch to it.
  *
  *     struct launches launches;
  *     launches_init(&launches, model); // a finished model

@@ -1,23 +1,25 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Categories for the allocations of a PyTorch program that no owner reported:
+ * memory_categories.c: finds the category of each allocation of a PyTorch program, by these rules:
  *
  * 1. Reported by an owner while it was alive: the owner's category (parameter, buffer, gradient, optimizer state).
  *    Memory into which FSDP gathers parameters of all ranks for a call is a parameter, too.
  * 2. Freed within the innermost operator that made it: temporary. If an operator hands memory to its parent operator,
  *    this rule does not apply.
  * 3. The result of an operator that takes part in an autograd graph: activation.
+ *
  * 4. Allocated in the wait for data, or made by the training step without input tensors or before its graph starts:
  *    input.
  * 5. From a backward: a gradient if it lives until the optimizer and its like are gradients where owners were asked;
  *    otherwise autograd detail. From an optimizer: state by the same rule, or temporary if it is freed within the
  *    optimizer.
+ *
  * 6. Any other allocation is an input if a model was called with it, or if a loader's data set holds it. If it was made
  *    before the first step, its like are inputs, too, unless an owner reported any of them (batches in a list).
  * 7. The rest is "other": made before the first step without an owner, or kept for several steps.
  *
  * "Its like": allocated by the same operator in the same part of a step, with the same size. The time between a
- * backward and the optimizer is a separate part: there, the operator that converts the data before the forward makes
+ * backward and the optimizer is a separate part: there, the operator that converts data before the forward makes
  * gradients in another precision.
  */
 #include "model/memory_categories.h"

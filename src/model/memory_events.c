@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Memory: sorts allocations and frees, and pairs each free with its allocation. Adds memory that was alive although its
- * allocation was not recorded, and memory that may have been freed while memory was not recorded. Addresses are reused,
- * so all matching goes in order of time.
+ * memory_events.c: sorts allocations and frees, and pairs each free with its allocation. Adds memory that was alive
+ * although its allocation was not recorded, and memory that may have been freed while memory was not recorded.
+ * Addresses are reused, so all matching goes in order of time.
  */
 #include "model/memory_events.h"
 

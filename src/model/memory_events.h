@@ -7,8 +7,8 @@
 
 #include "model/model.h"
 
-/* Sorts model.memory and owners by process and time, pairs frees with allocations, adds allocations that only an owner
- * reported, and sets the category of each. Call it after the tracks are finished. */
+/* Sorts model.memory and owners by process and time, and pairs frees with allocations. Adds allocations that only an
+ * owner reported, and sets the category of each. Call it after the tracks are finished. */
 void finish_memory(struct model *model);
 
 #endif

@@ -5,7 +5,7 @@
  *
  * Shape: processes own tracks (threads, device streams); a track owns its spans in chunks of columns, in order of their
  * start, parents before children. Times are integer nanoseconds on one time line per model (CLOCK_MONOTONIC of the
- * first process's boot, or the trace's own origin); realtime_offset_ns converts them to wall time. No value is a
+ * first process's boot, or the trace's own origin). realtime_offset_ns converts them to wall time. No value is a
  * sentinel: a field that may be missing has a `has_` field beside it.
  *
  * Memory: chunks and the arrays below live in anonymous memory up to the limit of model_init(), then in unlinked
@@ -88,7 +88,7 @@ struct span_chunk {
 	uint8_t *phase; /* enum stepscope_phase of the nearest enclosing phase span (a phase span: its own), 0: none */
 	int32_t *step;  /* index into model.steps of the step it starts in, -1: none; filled by model_finish() */
 	/* NULL if no span of the chunk has a value: read them through span_sequence(), ... */
-	uint64_t *sequence; /* as in the first word of a BEGIN; STEPSCOPE_NO_SEQUENCE: none */
+	uint64_t *sequence; /* as the first word of a BEGIN event; STEPSCOPE_NO_SEQUENCE: none */
 	uint32_t *inputs; /* string: text of a symbol of kind INPUTS; for device work: model/launch_config.h; 0: none */
 	uint32_t *stack;  /* index into model.stacks of the Python frame that began it, 0: none or not known */
 	uint64_t *correlation; /* number shared by a launch and the device work it started; 0: none */
@@ -169,8 +169,9 @@ struct memory_event {
 	uint8_t category; /* enum stepscope_memory, UNKNOWN until model_finish(); of a free: of its allocation */
 	bool is_free;
 	bool has_bytes;
-	/* Added by model_finish(), not recorded: an allocation that an owner reported later, or a free in a stretch
-	 * without memory recording, of an allocation that may not have outlived the stretch. */
+	/* Added by model_finish(), not recorded. Either an allocation that an owner reported later, or a free in a
+	 * stretch without memory recording. Such a free is added if the allocation may not have outlived the
+	 * stretch. */
 	bool is_found;
 	bool is_data; /* input of a model, says an owner: used if no other rule decides; by model_finish() */
 };
@@ -278,8 +279,8 @@ struct process {
 	int64_t lost_memory_ns; /* INT64_MIN: unknown when */
 	uint32_t lost_memory;   /* string: the reason, a sentence */
 	bool has_lost_end;      /* because the recording ends too early; the recorded part is complete */
-	uint32_t removed_memory; /* string: why older allocations are missing; 0: they are not. More may be alive than shown */
-	uint32_t end_reason;        /* string; 0: none */
+	uint32_t removed_memory; /* string: why older allocations are missing; 0: none are. More may be alive than shown */
+	uint32_t end_reason;     /* string; 0: none */
 	int64_t realtime_offset_ns; /* wall time = time + this */
 	bool has_cost;              /* the recorder measured its own cost */
 	double cost_per_event_ns;   /* calibrated at start */
@@ -372,7 +373,7 @@ struct model {
 	void *progress_context;
 };
 
-/* Restricts what an importer loads. */
+/* Limits the data that an importer loads. */
 struct model_filter {
 	bool has_steps;
 	int64_t first_step, last_step; /* step numbers, inclusive */
@@ -398,8 +399,9 @@ bool model_span_end(struct model *model, uint32_t track, int64_t end_ns, uint8_t
 /* Ends an open span (not a phase) that is not the innermost: `levels` > 0 open spans were begun in it and go on. To
  * keep spans nested, it ends no later than the start of the next span in it. In that case *end_ns becomes that start
  * and the span gets SPAN_IS_CLIPPED. The next span and all after it move up by one level. Returns the span's row.
- * Returns MODEL_NONE and does nothing if there is no such span, or if rows of this track were moved more often than in
- * any real recording. */
+ *
+ * Returns MODEL_NONE and does nothing if there is no such span, or if rows of this track were moved too often for a
+ * real recording. */
 uint32_t model_span_end_beneath(struct model *model, uint32_t track, uint32_t levels, int64_t *end_ns, uint8_t flags);
 /* Returns row and kind of the innermost open span; MODEL_NONE if no span is open. */
 uint32_t model_span_innermost(const struct model *model, uint32_t track, enum span_kind *kind);
@@ -437,8 +439,9 @@ void model_add_meta(struct model *model, uint32_t process, const char *key, cons
 struct ledger_entry *model_add_ledger(struct model *model, enum ledger_kind kind, uint32_t process, const char *where,
                                       uint64_t count, const char *text);
 
-/* After the last row: closes open spans at their process's last_ns (flag SPAN_IS_OPEN, counted in the ledger), fills
- * the columns step and phase, sorts steps, memory, args; matches frees with allocations and finds their categories. */
+/* After the last row: closes open spans at their process's last_ns (flag SPAN_IS_OPEN, counted in the ledger). Fills
+ * the columns step and phase, and sorts steps, memory and args. Matches frees with allocations and finds their
+ * categories. */
 void model_finish(struct model *model);
 /* For series added after model_finish(). */
 void model_finish_series(struct model *model);
@@ -489,9 +492,9 @@ static inline uint64_t span_correlation(const struct span_chunk *chunk, uint32_t
 	return chunk->correlation ? chunk->correlation[index] : 0;
 }
 
-/* Self time of spans: calls `visit` for every span of the track in order of start, with its self time (duration minus
- * the part covered by its children). If spans cross, in lanes of one thread (model/lanes.h), an instant belongs to the
- * span that started last. So the self times of a thread sum to the time in which it was in any span. */
+/* Calls `visit` for every span of the track in order of start, with its self time: its duration minus the part covered
+ * by its children. If spans cross, in lanes of one thread (model/lanes.h), an instant belongs to the span that started
+ * last. So the self times of a thread sum to the time in which it was in any span. */
 struct span_view {
 	const struct model *model;
 	const struct track *track;

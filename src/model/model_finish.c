@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * After the last row: times of the processes, steps, columns that need steps, and the order of the small arrays.
+ * model_finish.c: the work after the last row: times of the processes, steps, columns that need steps, and the order of
+ * the small arrays.
  */
 #include "model/model_finish.h"
 

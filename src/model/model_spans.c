@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Fills tracks with spans. It keeps nesting valid for any input: starts never decrease, a span never ends before its
- * children, and no span outlives a parent whose end is known.
+ * model_spans.c: fills tracks with spans. It keeps nesting valid for any input. Starts never decrease, a span never
+ * ends before its children, and no span outlives a parent whose end is known.
  */
 #include "model/model_spans.h"
 

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Self times, chunk by chunk. Children of a span come after it, perhaps chunks later. model_finish() summed up the time
- * covered by these, and by other lanes of the thread (struct carry). So a buffer for the rows of one chunk is enough.
+ * model_visit_spans.c: computes self times chunk by chunk. Children of a span come after it, perhaps chunks later.
+ * model_finish() summed up the time covered by these, and by other lanes of the thread (struct carry). So a buffer for
+ * the rows of one chunk is enough.
  */
 #include "base/memory.h"
 #include "model/track_builder.h"

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Open addressing with linear probing, at most half full; removal moves the followers up, so there are no tombstones.
+ * number_map.c: open addressing with linear probing, at most half full. Removal moves later entries up, so there are no
+ * tombstones.
  */
 #include "model/number_map.h"
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * track_builder.h: data of a track that struct track does not hold: its open spans while the track is filled, and the
- * time that spans outside a chunk take from the self time of spans in it. Private to model/.
+ * track_builder.h: data of a track that struct track does not hold. It keeps the open spans while the track is filled,
+ * and the time that spans outside a chunk take from spans in it. Private to model/.
  */
 #ifndef MODEL_TRACK_BUILDER_H
 #define MODEL_TRACK_BUILDER_H
