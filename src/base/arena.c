@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * arena.c: a list of blocks; the newest one is being filled. A piece larger than a quarter of a block gets a separate
- * block after the newest, so that it does not waste the rest of the current block.
+ * block after the newest. So it does not waste the rest of the current block.
  */
 #include "base/arena.h"
 

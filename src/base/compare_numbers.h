@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * compare_numbers.h: the order of numbers, for qsort(), bsearch() and merge_sort().
+ * compare_numbers.h: compares numbers, for qsort(), bsearch() and merge_sort().
  *
  *     qsort(ends, count, sizeof(*ends), compare_int64);
  *     result = COMPARE_NUMBERS(a->stream, b->stream);

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * demangle_libiberty.c: see demangle.h. libiberty's limit on recursion refuses every name of more than 1024 bytes.
- * Names of template kernels are longer, so the limit is off. A name is limited by its length, the child's stack and CPU
- * time, and the bytes of its text, because each of a few substitutions in a row can double it.
+ * Names of template kernels are longer, so the limit is off. Instead, a name is limited by its length, the child's
+ * stack and CPU time, and the bytes of its text. A few substitutions in a row can each double the text.
  */
 #include "base/demangle.h"
 

@@ -3,8 +3,8 @@
  * error.h: how a function reports a failure.
  *
  * A function that can fail returns enum status and takes a `struct error *err` as its last argument. On success err is
- * untouched; on failure the lowest level fills it once ("cannot read 'a.ssr': Permission denied") and every caller
- * passes it on; commands/main.c prints it. Messages: lower case, no full stop, the subject in quotes, the next step in
+ * untouched. On failure, the lowest level fills it once ("cannot read 'a.ssr': Permission denied"). Every caller passes
+ * it on, and commands/main.c prints it. Messages: lower case, no full stop, the subject in quotes, the next step in
  * `hint` if it is known. The struct owns its text; nothing to release.
  */
 #ifndef BASE_ERROR_H

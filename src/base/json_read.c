@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * json_read.c: the state says which tokens may come next; an array of bytes holds the open brackets. Bytes that are not
- * UTF-8 and halves of surrogate pairs are read as U+FFFD, not refused: traces with such names exist, and the rest of
+ * UTF-8 and halves of surrogate pairs are read as U+FFFD, not refused. Traces with such names exist, and the rest of
  * them is good.
  */
 #include "base/json_read.h"

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Natural merge sort: finds the sorted runs, and merges neighbours until one run is left.
+ * merge_sort.c: a natural merge sort. It finds the sorted runs, and merges neighbours until one run is left.
  */
 #include "base/merge_sort.h"
 

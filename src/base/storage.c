@@ -53,8 +53,8 @@ struct storage {
 	bool has_no_file; /* a file failed once: data stays in memory from then on */
 	bool is_beyond;   /* memory beyond the limit was used for that reason */
 	/* Released blocks of memory, of which no two are adjacent. Analyses take arrays of similar sizes one after the
-	 * other. The first touch of a page costs more than most of their work on it, and ten times as much in a virtual
-	 * machine that returns free memory to its host. */
+	 * other. The first touch of a page costs more than most of their work on it. It costs ten times as much in a
+	 * virtual machine that returns free memory to its host. */
 	struct storage_block *kept[KEPT_BLOCKS];
 	uint32_t kept_count;
 	uint64_t kept_bytes;

@@ -3,7 +3,7 @@
  * storage.h: memory for data that grows with the size of a trace: anonymous up to a limit, then mapped, unlinked
  * temporary files. Analyses, tables and importers use it for arrays with an element per event; other data uses malloc.
  *
- * Dirty pages of a shared mapping may leave our page table at any time: the page cache keeps them, and the kernel
+ * Dirty pages of a shared mapping may leave our page table at any time. The page cache keeps them, and the kernel
  * writes them out if needed. So storage_sweep.c bounds memory by advice to the kernel, not by copying, and users of the
  * memory do not notice.
  *
