@@ -131,8 +131,8 @@ static int fail_to_start(struct run *run)
 	return run_exit_status(&run->child);
 }
 
-/* Sets up this process after the program has its settings: many descriptors, no death by a closed stderr, and no
- * environment settings meant for the program. */
+/* Sets up this process after the program has its settings. It gets many descriptors, survives a closed stderr, and
+ * drops environment settings meant for the program. */
 static void settle_process(void)
 {
 	struct rlimit limit;

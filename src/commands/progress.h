@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * progress.h: one line on stderr for work that takes more than half a second. On a terminal a bar, redrawn at most ten
- * times a second and wiped at the end; elsewhere a plain line every ten seconds. Silent with --quiet, --no-progress or
- * STEPSCOPE_NO_PROGRESS in the environment.
+ * progress.h: one line on stderr for work that takes more than half a second. On a terminal it is a bar, redrawn at
+ * most ten times a second and wiped at the end. Otherwise it is a plain line every ten seconds. It is silent with
+ * --quiet, --no-progress or STEPSCOPE_NO_PROGRESS in the environment.
  */
 #ifndef COMMANDS_PROGRESS_H
 #define COMMANDS_PROGRESS_H
