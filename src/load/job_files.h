@@ -3,8 +3,8 @@
  * job_files.h: finds the files, among those given as runs, that are ranks of one job. Ranks wait for one another, so
  * their times agree, whatever the next run of the job will take. They are one run, not repeats of a run.
  *
- * Two files belong to one job if each holds one rank (given by the file or its name), the ranks differ, and the world
- * sizes are equal. Both must also be recorded at the same time. If a file has no clock, they must be in one folder.
+ * Two files belong to one job if each holds one rank (from the file or its name), the ranks differ, and the world sizes
+ * are equal. Both must also be recorded at the same time. If a file has no clock, they must be in one folder.
  */
 #ifndef LOAD_JOB_FILES_H
 #define LOAD_JOB_FILES_H

@@ -22,8 +22,8 @@ enum status load_run(struct loaded_run *run, const char *operand, const struct a
  * released. */
 enum status load_files(struct loaded_run *run, const char *const *paths, uint32_t count,
                        const struct analysis_options *options, int64_t memory_bytes, struct error *err) MUST_CHECK;
-/* Loads the operands of a command: no operand is the latest run, one operand is a run, several are files of traces that
- * are one run together. */
+/* Loads the operands of a command. No operand means the latest run. One operand is a run. Several are files of traces
+ * that are one run together. */
 enum status load_operands(struct loaded_run *run, const struct options_result *arguments,
                           const struct analysis_options *options, int64_t memory_bytes, struct error *err) MUST_CHECK;
 /* Call it before load_operands(): several operands must be files, otherwise it is an error of usage. */
