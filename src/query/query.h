@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * query.h: SQL over a run. Every analysis is a table of the database under its name, and the trace itself is the tables
- * of query/model_tables.c and `spans`; nothing is copied: SQLite reads them in place, and a table of an analysis is
+ * query.h: SQL over a run. Every analysis is a table of the database under its name. The trace itself is in `spans` and
+ * the tables of query/model_tables.c. Nothing is copied: SQLite reads them in place. The table of an analysis is
  * computed when a statement first names it. Missing cells are NULL.
  *
  *     struct query query;
