@@ -13,7 +13,7 @@
  *     table_set_text(&table, row, name, "data");
  *     table_set_missing(&table, row, flops, "no shapes were recorded");
  *
- * The table owns everything it holds (texts are copied). At most 64 columns.
+ * The table owns everything it holds (texts are copied). It has at most 64 columns.
  *
  * A table with a row per name is bounded: a program that puts the number of a step into a name makes millions of them.
  *
