@@ -47,7 +47,7 @@ const char *host_ledger(const struct host *host, int index);
  * this machine. Returns false if the kernel does not provide the number. */
 bool host_oom_kills(const struct host *host, uint64_t *count);
 
-/* ---- the recording ---------------------------------------------------------------------------------------------------- */
+/* ---- the recording ----------------------------------------------------------------------------------------------- */
 
 /* The recording of this process, role host, in a run directory: facts, and the counters of the machine. If one run has
  * several recordings of one machine, only one of them has the counters. When it ends, another takes over. */

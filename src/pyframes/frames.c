@@ -33,7 +33,7 @@ static bool read_pointer(const struct pyframes_memory *memory, uint64_t address,
 	return read_bytes(memory, address, pointer, sizeof(*pointer)) && *pointer % 8 == 0;
 }
 
-/* ---- walking -------------------------------------------------------------------------------------------------------------- */
+/* ---- walking ----------------------------------------------------------------------------------------------------- */
 
 static bool read_frame(const struct pyframes_layout *layout, const struct pyframes_memory *memory, uint64_t at,
                        struct pyframes_frame *frame)
@@ -78,7 +78,7 @@ unsigned pyframes_walk(const struct pyframes_layout *layout, const struct pyfram
 	return count;
 }
 
-/* ---- texts ------------------------------------------------------------------------------------------------------------------ */
+/* ---- texts ------------------------------------------------------------------------------------------------------- */
 
 static size_t put_utf8(char *to, uint32_t c)
 {
@@ -150,7 +150,7 @@ static bool frames_read_text(const struct pyframes_layout *layout, const struct 
 	                        to, bytes);
 }
 
-/* ---- lines ------------------------------------------------------------------------------------------------------------------ */
+/* ---- lines ------------------------------------------------------------------------------------------------------- */
 
 struct frames_window {
 	struct pyframes_bytes bytes; /* must be the first member */

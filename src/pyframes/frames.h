@@ -55,7 +55,7 @@ unsigned pyframes_walk(const struct pyframes_layout *layout, const struct pyfram
 bool pyframes_describe(const struct pyframes_layout *layout, const struct pyframes_memory *memory, uint64_t code_type,
                        const struct pyframes_frame *frame, struct pyframes_place *place);
 
-/* ---- this process's own memory, in a few instructions per frame --------------------------------------------------------------- */
+/* ---- this process's own memory, in a few instructions per frame -------------------------------------------------- */
 
 static inline __attribute__((always_inline)) uint64_t pyframes_word(uint64_t address)
 {

@@ -37,7 +37,7 @@ static PyObject *text_name, *text_accumulate;
 static uint32_t backward_symbol;
 static __thread unsigned open_ranges; /* of record_function that were noted */
 
-/* ---- record_function ---------------------------------------------------------------------------------------------------------- */
+/* ---- record_function --------------------------------------------------------------------------------------------- */
 
 /* PyTorch's own. What is of a class of the program's is its business: the name may be code that runs, and nothing that counts steps is of one. */
 static void calls_begin_range(PyObject *record)
@@ -88,7 +88,7 @@ static PyObject *watch_records(PyObject *self, PyObject *arguments)
 	Py_RETURN_TRUE;
 }
 
-/* ---- functions in C ----------------------------------------------------------------------------------------------------------- */
+/* ---- functions in C ---------------------------------------------------------------------------------------------- */
 
 /* By its name, or the last of seven. */
 static bool accumulates(PyObject *arguments, PyObject *keywords)
@@ -125,7 +125,7 @@ static PyObject *call_update(PyObject *self, PyObject *arguments, PyObject *keyw
 	return result;
 }
 
-/* ---- collectives: only for what is said of a process that dies --------------------------------------------------------------------- */
+/* ---- collectives: only for what is said of a process that dies --------------------------------------------------- */
 
 #define COLLECTIVES_MAX 32u
 

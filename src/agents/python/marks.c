@@ -4,7 +4,7 @@
  */
 #include "agents/python/native.h"
 
-/* ---- steps -------------------------------------------------------------------------------------------------------------- */
+/* ---- steps ------------------------------------------------------------------------------------------------------- */
 
 /* None or a count; false: something else, and an exception is set. */
 static bool get_count(PyObject *object, bool *is_given, uint64_t *count)
@@ -100,7 +100,7 @@ static PyObject *step_count(PyObject *self, PyObject *arguments, PyObject *keywo
 	Py_RETURN_NONE;
 }
 
-/* ---- values and marks ------------------------------------------------------------------------------------------------------ */
+/* ---- values and marks -------------------------------------------------------------------------------------------- */
 
 /* False: with an exception. A tensor is asked for its item: PyTorch warns of float() of one with a graph. */
 static bool get_double(PyObject *object, double *value)
@@ -184,7 +184,7 @@ static PyObject *thread_name(PyObject *self, PyObject *arguments)
 	Py_RETURN_NONE;
 }
 
-/* ---- memory ---------------------------------------------------------------------------------------------------------------- */
+/* ---- memory ------------------------------------------------------------------------------------------------------ */
 
 static int marks_category_of(const char *word)
 {

@@ -29,7 +29,7 @@ static __thread struct {
 	bool is_being_named; /* name_of() calls modules itself, maybe */
 } calls;
 
-/* ---- names ---------------------------------------------------------------------------------------------------------------- */
+/* ---- names ------------------------------------------------------------------------------------------------------- */
 
 /* name_module(module, path, held=module): from Python; path None: it has no name, do not ask again; held: the model in this wrapper. */
 static PyObject *name_module(PyObject *self, PyObject *arguments)
@@ -50,7 +50,7 @@ static PyObject *is_named_module(PyObject *self, PyObject *module)
 	return PyBool_FromLong(objects_find(&modules.table, module) != NULL);
 }
 
-/* ---- calls ---------------------------------------------------------------------------------------------------------------- */
+/* ---- calls ------------------------------------------------------------------------------------------------------- */
 
 /* Python finds the path, once. Whatever goes wrong there is not the program's business, unless it came from outside (the user's
  * Ctrl-C): false, and it is set. */
@@ -198,7 +198,7 @@ static PyObject *call_module(PyObject *function, PyObject *const *arguments, siz
 	return result;
 }
 
-/* ---- getting in -------------------------------------------------------------------------------------------------------------- */
+/* ---- getting in -------------------------------------------------------------------------------------------------- */
 
 /* watch_modules(torch.nn.Module.__call__, name_of, other): True when calls are seen from here on. */
 static PyObject *watch_modules(PyObject *self, PyObject *arguments)

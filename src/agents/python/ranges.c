@@ -61,7 +61,7 @@ bool native_symbol(enum stepscope_kind kind, PyObject *text, uint32_t *symbol)
 	return true;
 }
 
-/* ---- begin and end ------------------------------------------------------------------------------------------------------ */
+/* ---- begin and end ----------------------------------------------------------------------------------------------- */
 
 static bool find_symbol(struct ranges_span *span)
 {
@@ -202,7 +202,7 @@ static PyType_Slot span_slots[] = {
 static PyType_Spec span_spec = {"stepscope._native.Span", sizeof(struct ranges_span), 0, Py_TPFLAGS_DEFAULT,
                                 span_slots};
 
-/* ---- functions ------------------------------------------------------------------------------------------------------------ */
+/* ---- functions --------------------------------------------------------------------------------------------------- */
 
 /* Takes the place of the one with this name that somebody has, or had and never ended. */
 static PyObject *make_range(PyObject *name, uint32_t symbol)
