@@ -128,7 +128,7 @@ static bool load_ranks_of(const struct importer_source *source, const struct mod
 	return is_found;
 }
 
-/* Loads files of another kind as ranks if `importer` found nothing of its own in the directory or archive. The ledger
+/* Loads files of another kind as ranks if `importer` found no data in the directory or archive. The ledger
  * entries of the first attempt are removed. */
 static bool load_as_ranks(const struct importer *importer, const struct importer_source *source,
                           const struct model_filter *filter, struct model *model, enum status *status,

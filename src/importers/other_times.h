@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * other_times.h: traces that are read together as ranks of a job but never ran at the same time, such as runs of
- * different days in one directory.
+ * other_times.h: traces that are read as ranks of a job but never ran at the same time, such as runs of different days
+ * in one directory.
  */
 #ifndef IMPORTERS_OTHER_TIMES_H
 #define IMPORTERS_OTHER_TIMES_H

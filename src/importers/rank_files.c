@@ -98,7 +98,7 @@ static bool is_taken(const struct model *model, uint32_t before, int64_t rank)
 	return false;
 }
 
-/* In an archive the folder may name the rank: "rank3/snapshot.pickle". */
+/* The folder in an archive may name the rank: "rank3/snapshot.pickle". */
 static int64_t rank_files_rank_of(const char *name, bool is_member)
 {
 	const char *file = file_name_of(name);
@@ -141,7 +141,7 @@ static void note_problem(struct rank_files_loading *loading, const char *path, c
 	}
 }
 
-/* kind: in words; NULL: a kind that is not worth a line of its own. */
+/* kind: in words; NULL: a kind that need not be listed. */
 static void pass_over(struct rank_files_loading *loading, const char *path, const char *kind)
 {
 	char text[256];

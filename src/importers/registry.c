@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * registry.c: the list of importers. To add one, write importers/FORMAT/NAME.c with a struct importer at its end, add
+ * registry.c: the list of importers. To add one, write importers/FORMAT/NAME.c with a struct importer at its end. Add
  * it here and in meson.build, and give it a test and a fuzz target.
  */
 #include "importers/importer.h"

@@ -252,8 +252,8 @@ static uint64_t count_early(const struct clock_fit *fit)
 	return count;
 }
 
-/* Accepts a constant only if it shows in the first window, where devices are still idle. A drift that starts at zero
- * does not show there. */
+/* Accepts a constant only if it shows in the first window, where devices are still idle. A drift that starts at zero is
+ * not visible in it. */
 static bool fit_all(const struct clock_fit *fit, struct correction *correction)
 {
 	struct correction constant = {fit->windows[0].time_ns, 0, 0}, line = {0};

@@ -92,8 +92,8 @@ enum kineto_repair {
 	REPAIR_MEMBER,     /* like REPAIR_DAMAGED, but another member follows */
 	REPAIR_UTF16,      /* the text is UTF-16 */
 	REPAIR_LOST_TIME,  /* work of a device with the time 0 */
-	REPAIR_END,        /* an end without a begin */
-	REPAIR_BEGIN,      /* a begin without an end */
+	REPAIR_END,        /* an end without a start */
+	REPAIR_BEGIN,      /* a start without an end */
 	REPAIR_LARGE,      /* an event that is larger than the window */
 	REPAIR_COUNT,
 };

@@ -17,7 +17,7 @@ struct nesting {
 	bool is_string, is_escaped;
 };
 
-/* Advances by one byte. Returns false if JSON cannot have it there. */
+/* Advances by one byte. Returns false if JSON does not allow it at this place. */
 static bool kineto_large_follow(struct nesting *nesting, char c)
 {
 	if (nesting->is_string) {

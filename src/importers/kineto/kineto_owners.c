@@ -4,8 +4,8 @@
  * or their files were merged. It is the process whose launches have the work's correlations.
  *
  * If processes use the same numbers, correlations do not tell. Then the label before the numbers decides: "[TP01] 0"
- * belongs to "[TP01] 4711". Otherwise, if the number of devices equals that of launching processes, they are paired in
- * the order of their numbers, as launchers of ranks start them. The ledger says so.
+ * belongs to "[TP01] 4711". Without labels, devices and launching processes are paired in the order of their numbers,
+ * as launchers of ranks start them. That requires equal numbers of both. The ledger says so.
  */
 #include "base/compare_numbers.h"
 #include "base/lower_bound.h"

@@ -161,7 +161,7 @@ struct kineto_stage_pairing { /* of one track */
 	struct staged_halves *halves;
 	uint32_t *open; /* has room for all */
 	uint32_t depth;
-	/* for one instant, by name: begins not reserved for an end, and ends that wait for their begin */
+	/* for one instant, by name: begin events not reserved for an end, and end events that wait for one */
 	struct number_map begins, waiting;
 };
 
@@ -245,8 +245,8 @@ static bool is_open(const struct kineto_stage_pairing *pairing, uint32_t name)
 	return false;
 }
 
-/* Reserves a begin for an end that stands before it, of a span without length. Returns false if the end is not such an
- * end. */
+/* Reserves a later begin event of this instant for an end event, if both are of a span without length. Otherwise
+ * returns false. */
 static bool waits_for_begin(struct kineto_stage_pairing *pairing, uint32_t name)
 {
 	uint32_t count = name ? kineto_stage_count_of(&pairing->begins, name) : 0;

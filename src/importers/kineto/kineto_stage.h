@@ -99,7 +99,7 @@ struct staged_flow {
 	bool is_to;
 };
 
-/* Half of an asynchronous span: its begin or its end. Of an end, only the time and the name are used. */
+/* Half of an asynchronous span: its start or its end. Of an end, only the time and the name are used. */
 struct staged_async {
 	struct staged_span span;
 	uint64_t key; /* equal for both halves */
@@ -107,7 +107,7 @@ struct staged_async {
 	bool is_end;
 };
 
-struct staged_bound { /* a begin (B) or an end (E) of a span; kineto_stage_pair() pairs them */
+struct staged_bound { /* begin (B) or end (E) event of a span; kineto_stage_pair() pairs them */
 	int64_t time_ns;
 	uint64_t offset; /* of the event in the file */
 	uint32_t track;
@@ -191,17 +191,17 @@ struct staged_span *kineto_stage_span(struct kineto_stage *stage, uint32_t track
 void kineto_stage_begin(struct kineto_stage *stage, uint32_t track, uint64_t offset);
 void kineto_stage_end(struct kineto_stage *stage, uint32_t track, int64_t time_ns, uint32_t name, uint64_t offset);
 
-/* Number of ends without a begin and of begins without an end; first_end: file offset of the first such end. */
+/* Number of begin and end events without the other; first_end: file offset of the first such end. */
 struct staged_halves {
 	uint64_t ends, begins;
 	uint64_t first_end;
 };
-/* Pairs the begins and ends of each track by their times. An end closes the span that began last; of several that began
- * at one time, the one with the end's name.
+/* Pairs the begin and end events of each track by their times. An end event closes the span that began last; of several
+ * that began at one time, the one with its name.
  *
- * Bounds of equal times are taken in the order of the file. If the track is not in order of time, ends are taken first.
- * If an end has a name that no open span has, it belongs to a begin with the same name and time, wherever that is: a
- * span without length.
+ * Events of one time are taken in the order of the file. If the track is not in order of time, ends are taken first. If
+ * no open span has the end's name, it closes a span without length: one with that name and time, wherever its begin
+ * event is.
  *
  * Spans without an end are marked with SPAN_END_IS_LOST. Also fills end_ns. Call before tracks are sorted. */
 struct staged_halves kineto_stage_pair(struct kineto_stage *stage);

@@ -9,8 +9,8 @@
 
 /* Returns the encoding, by the first bytes of the text. */
 enum kineto_encoding kineto_encoding_of(const char *head, size_t length);
-/* Decodes as many of the *length bytes as form complete characters, and sets *length to their number. out: at least 1.5
- * times that size. Returns the number of bytes written. */
+/* Decodes the complete characters in the *length bytes, and sets *length to the number of bytes they take. out: at
+ * least 1.5 times that size. Returns the number of bytes written. */
 size_t kineto_decode_utf16(char *out, const char *in, size_t *length, enum kineto_encoding encoding);
 
 #endif

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * nsys_rows.c: stages rows of an nsys export as spans, with the names that Kineto uses, so that everything that depends
- * on the names of copies, calls and kernels works here, too.
+ * nsys_rows.c: stages rows of an nsys export as spans, with the names that Kineto uses. So everything that depends on
+ * the names of copies, calls and kernels works here, too.
  */
 #include "base/memory.h"
 #include "importers/nsys/nsys.h"

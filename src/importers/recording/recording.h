@@ -53,7 +53,7 @@ struct recorded_frame {  /* a Python frame */
 
 struct level {                /* an open span of a stream */
 	uint32_t coarse;      /* 1 + index of the nearest step, phase or micro-batch at or below; 0: none */
-	uint32_t placeholder; /* like coarse, for the nearest span whose begin was dropped */
+	uint32_t placeholder; /* like coarse, for the nearest span with a dropped BEGIN */
 	uint32_t rare;        /* number of levels at or below with a symbol that is_rare */
 	uint8_t kind;         /* enum span_kind */
 	bool is_over;         /* its span ended at end_ns with an inferred step or phase; its END is still to come */

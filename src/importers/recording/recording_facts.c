@@ -132,7 +132,7 @@ bool recording_on_meta(void *context, const char *key, const char *value)
 	return true;
 }
 
-/* ---- further words of a begin ---- */
+/* ---- further words of BEGIN events ---- */
 
 /* PyTorch gives the sequence number only to the node; this copies it to the engine's span around the node. */
 static void number_engine(struct model *model, uint32_t track, uint32_t row, uint64_t sequence)

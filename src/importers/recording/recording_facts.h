@@ -7,7 +7,7 @@
 
 #include "importers/recording/recording.h"
 
-/* Handles an event that is not a begin, an end or a step. */
+/* Handles events other than begins, ends and steps. */
 void recording_fact(struct recording *recording, struct stream *stream, const struct segment_event *event,
                     int64_t time_ns);
 bool recording_on_symbol(void *recording, uint32_t id, uint8_t kind, const char *text, uint32_t length);
@@ -16,7 +16,7 @@ bool recording_on_stack(void *recording, const struct stepscope_stack_node *node
 bool recording_on_meta(void *recording, const char *key, const char *value);
 /* Returns the string of a symbol's text, "(unknown)" if the recording does not have it. */
 uint32_t recording_symbol_string(struct recording *recording, uint32_t id);
-/* Stores the words of a BEGIN in its span. */
+/* Stores the words of one BEGIN event in its span. */
 void recording_begin_words(struct recording *recording, const struct stream *stream, const struct segment_event *event,
                            uint32_t row);
 void recording_flush_spans(struct recording *recording, struct recorded_session *session);

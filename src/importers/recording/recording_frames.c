@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * recording_frames.c: stacks of Python. A symbol of kind FRAME is a frame and names its caller's symbol; a BEGIN names
- * the innermost frame. Symbols may come in any order, so a stack is built when it is first used.
+ * recording_frames.c: stacks of Python. A symbol of kind FRAME is a frame and names its caller's symbol; BEGIN events
+ * name the innermost frame. Symbols may come in any order, so a stack is built when it is first used.
  */
 #include "importers/recording/recording_frames.h"
 

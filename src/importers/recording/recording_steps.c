@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Steps: what each one captured, and under a filter the time windows to load.
+ * recording_steps.c: the capture state of each step, and under a filter the time windows to load.
  */
 #include "importers/recording/recording_steps.h"
 
@@ -540,7 +540,7 @@ enum status recording_find_windows(struct recording *recording, struct error *er
 	return STATUS_OK;
 }
 
-/* A window whose begin is gone starts with the remaining data. */
+/* If the start of a window was removed, the window starts with the remaining data. */
 static void open_profiled(struct step_search *search, uint32_t count)
 {
 	for (uint32_t i = 0; search->profiler && i < count; i++) {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * nvidia_smi.c: the importer of nvidia-smi's tables. Rows are collected first, because a file need not state the GPU of
- * a row: then rows of one tick are told apart by their order. Times are local ones of a machine with an unknown time
+ * a row: then rows of one tick are distinguished by their order. Times are local ones of a machine with an unknown time
  * zone.
  */
 #include "importers/smi/nvidia_smi.h"
@@ -23,7 +23,7 @@
 #define CELLS_MAX (32u << 20)
 #define HEAD_LINES 50
 #define HEAD_LINE_BYTES (64u << 10)
-#define DEVICES_MAX 64u /* number that the order of rows can tell apart */
+#define DEVICES_MAX 64u /* number that the order of rows can distinguish */
 #define FILES_MAX 32    /* in a folder */
 #define BESIDE_BYTES (256 << 20)
 #define SECOND_NS 1000000000LL
@@ -60,7 +60,7 @@ struct telemetry {
 	bool has_times;
 	int64_t day_ns, clock_ns; /* without dates: midnights passed so far, and the last time of day */
 	bool is_dateless, is_dated;
-	uint64_t values, ordered; /* rows told apart by their order */
+	uint64_t values, ordered; /* rows distinguished by their order */
 	uint64_t left_out, odd_times, changed_texts;
 	struct repair_count unreadable, cut, cut_values;
 };

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * snapshot_notes.c: the program's annotations, if the snapshot has them (external_annotations: record_function(),
- * ProfilerStep#N, Optimizer.step). Begins and ends are by device, with all threads in one list, so an end belongs to
- * the newest begin of its name.
+ * ProfilerStep#N, Optimizer.step). Starts and ends are by device, with all threads in one list, so an end belongs to
+ * the newest start of its name.
  */
 #include "base/memory.h"
 #include "base/merge_sort.h"
@@ -33,7 +33,7 @@ static bool read_note(struct snapshot *snapshot, const struct pickle_value *valu
 	return *is_end || strcmp(stage, "START") == 0;
 }
 
-/* Open annotations by name and device: the newest begin; older ones follow through `older`. */
+/* Open annotations by name and device: the newest start; older ones follow through `older`. */
 struct open_notes {
 	struct number_map newest;
 	uint32_t *older;

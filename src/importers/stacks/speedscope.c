@@ -23,7 +23,7 @@ static const char *const sentences[SPEEDSCOPE_REPAIRS] = {
 	[SPEEDSCOPE_SURPLUS] = "weights without a sample were left out",
 };
 
-/* Of several files, keeps the alphabetically first value, because files come in any order. */
+/* Keeps the alphabetically first value of several files, because files come in any order. */
 static void speedscope_add_fact(struct model *model, const char *key, const char *value)
 {
 	const char *known = model_meta(model, MODEL_NONE, key);

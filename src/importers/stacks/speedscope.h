@@ -69,9 +69,9 @@ void speedscope_note(struct speedscope *scope, enum speedscope_repair repair); /
 enum json_stream_token speedscope_next(struct speedscope *scope);
 /* Copies the last token's text, cut to the size of `out`. */
 void speedscope_copy_text(const struct speedscope *scope, char *out, size_t size);
-/* In an object: reads the next key and the first token of its value. Returns false if the object or the file ends. */
+/* Reads the next key of an object and the first token of its value. Returns false if the object or the file ends. */
 bool speedscope_next_key(struct speedscope *scope, char *key, size_t size, enum json_stream_token *value);
-/* In a list: reads the first token of the next element. */
+/* Reads the first token of a list's next element. Returns false if the list or the file ends. */
 bool speedscope_next_element(struct speedscope *scope, enum json_stream_token *value);
 /* The following functions skip a value that does not have the wanted type. */
 bool speedscope_is_begin(struct speedscope *scope, enum json_stream_token value, enum json_stream_token wanted);

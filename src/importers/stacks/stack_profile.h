@@ -55,8 +55,8 @@ uint32_t stack_profile_cut(struct stack_profile *profile, uint32_t stack);
 bool stack_profile_sample(struct stack_profile *profile, const struct sample *sample);
 /* Like stack_profile_sample(), for a file without times: adds to the sample of the same track and stack. */
 bool stack_profile_add(struct stack_profile *profile, const struct sample *sample);
-/* Adds losses to the ledger, and the fact trace.format, by which reports know what such a file cannot contain. weights:
- * the meaning of the numbers, if the file does not state it; otherwise NULL. */
+/* Adds losses to the ledger, and the fact trace.format, from which reports know the limits of such a file. weights: the
+ * meaning of the numbers, if the file does not state it; otherwise NULL. */
 void stack_profile_finish(struct stack_profile *profile, const char *format, const char *weights);
 
 #endif
