@@ -262,7 +262,7 @@ struct process {
 	uint8_t role;             /* enum stepscope_role */
 	int32_t rank, world_size; /* -1: unknown */
 	uint32_t twin;            /* from 1, among processes with equal rank and pid, as in containers; 0: none */
-	bool is_twin_of_host;     /* it has a twin on its host */
+	bool is_twin_of_host;     /* it has a twin on its host; model_finish() sets both */
 	uint32_t name;            /* string: program */
 	uint32_t file;  /* string: its file, if several are read as one; otherwise 0. Used only while reading */
 	bool has_times; /* of first_ns and last_ns; filled by model_finish() */
@@ -278,9 +278,10 @@ struct process {
 	bool has_lost_memory;   /* allocations, frees or owners after lost_memory_ns are missing */
 	int64_t lost_memory_ns; /* INT64_MIN: unknown when */
 	uint32_t lost_memory;   /* string: the reason, a sentence */
-	bool has_lost_end;      /* because the recording ends too early; the recorded part is complete */
-	uint32_t removed_memory; /* string: why older allocations are missing; 0: none are. More may be alive than shown */
-	uint32_t end_reason;     /* string; 0: none */
+	bool has_lost_end;      /* only because the recording ends too early; the recorded part is complete */
+	/* string: a sentence, why older allocations are missing; then more is alive than the rest shows. 0: none are */
+	uint32_t removed_memory;
+	uint32_t end_reason;        /* string; 0: none */
 	int64_t realtime_offset_ns; /* wall time = time + this */
 	bool has_cost;              /* the recorder measured its own cost */
 	double cost_per_event_ns;   /* calibrated at start */
