@@ -10,7 +10,9 @@
 #include "model/model.h"
 
 struct missing_ranks {
-	uint32_t count; /* 0: all are here, or the job's size is unknown. If only its least size is known, missing from that */
+	/* 0: all are here, or the size of the job is unknown. If only its least size is known, counts the ranks
+	 * missing from that. */
+	uint32_t count;
 	/* "rank 1 of 4", "ranks 1, 3 to 5 of 8". "3 of 4 ranks" if the present ones do not say which ranks they are.
 	 * "rank 2 of at least 4 (there is rank 3)" if the size of the job is unknown. */
 	const char *text;
