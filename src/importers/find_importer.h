@@ -11,8 +11,8 @@
 struct importer_source {
 	const char *path;
 	bool is_directory;
-	char head[4096]; /* of a file */
-	size_t length;   /* of the head; 0: the file is empty, or a directory */
+	char head[4096]; /* first bytes of a file */
+	size_t length;   /* bytes in head; 0: the file is empty, or a directory */
 };
 
 /* Returns true for standard input, a pipe or a device: their bytes can be read only once, so no importer looks at them

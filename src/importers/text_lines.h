@@ -28,7 +28,7 @@ struct text_lines {
 	struct kineto_text text;
 	char *line; /* without its line end; valid until the next call */
 	size_t length;
-	uint64_t offset;     /* of its first byte in the text */
+	uint64_t offset;     /* offset of its first byte in the text */
 	bool is_terminated;  /* a line end follows, so the line is complete */
 	uint64_t most_bytes; /* limit for callers that only look at the first lines; 0: all of the file */
 	struct repair_count long_lines, damaged_members;

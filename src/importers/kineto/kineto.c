@@ -111,7 +111,7 @@ struct kineto_loading {
 	struct kineto_import *import;
 	struct kineto_file file;
 	struct input_stream *input;
-	uint64_t done_bytes, total_bytes; /* of all files */
+	uint64_t done_bytes, total_bytes; /* totals over all files */
 };
 
 static void kineto_stage_event(void *context, const struct kineto_event *event, uint64_t offset)

@@ -16,7 +16,7 @@
 #define TEXT_BYTES ((size_t)4096)       /* longer facts are cut */
 #define RAW_BYTES ((size_t)8192)        /* longer args are not remembered */
 #define RAWS_MAX (1u << 20)
-#define RAWS_BYTES ((size_t)64 << 20) /* of all remembered args; then the memo starts over */
+#define RAWS_BYTES ((size_t)64 << 20) /* limit for all remembered args; then the memo starts over */
 
 /* ---- texts seen before ---- */
 

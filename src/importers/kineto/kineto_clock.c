@@ -24,13 +24,13 @@
 
 #define SAMPLES_MAX (1u << 17)
 #define PAIRS_LEAST 24
-#define EARLY_LEAST 8 /* of the pairs: fewer are single errors, not the clock */
+#define EARLY_LEAST 8 /* pairs: fewer are single errors, not the clock */
 #define WINDOWS_MOST 32
 #define WINDOW_PAIRS 4
 #define DRIFT_MOST 200e-6  /* larger than the drift of quartz */
 #define DRIFT_GAIN 10      /* a line must be this many times closer than a constant */
 #define OFFSET_MOST 3.6e12 /* ns; times of a broken file may be centuries apart */
-#define TOLERANCE_NS 1000  /* of the ends of synchronisations */
+#define TOLERANCE_NS 1000  /* for the ends of synchronisations */
 
 enum clock_event {
 	CLOCK_LAUNCH,
@@ -41,7 +41,7 @@ enum clock_event {
 struct clock_sample {
 	uint64_t correlation;
 	int64_t start_ns, end_ns;
-	uint32_t track; /* of the stage */
+	uint32_t track; /* index in the stage */
 	uint8_t event;  /* enum clock_event */
 };
 
@@ -56,7 +56,7 @@ struct kineto_clock_pair {
 };
 
 struct correction {
-	int64_t origin_ns; /* of the device's time */
+	int64_t origin_ns; /* in the device's time */
 	double constant_ns, drift;
 };
 

@@ -25,7 +25,7 @@
 struct delivered_span {
 	uint32_t name;
 	int64_t end_ns;
-	uint32_t stack; /* of Python, as seen inside it */
+	uint32_t stack; /* Python stack, as seen inside it */
 };
 
 struct delivered_lane {
@@ -43,13 +43,13 @@ struct delivery {
 	uint32_t lane_count;
 	struct step_bounds {
 		int64_t start_ns, end_ns;
-	} * steps; /* of the track, in order, without overlap */
+	} * steps; /* steps of the track, in order, without overlap */
 	uint32_t step_count, next_step;
-	uint32_t crossed_name;             /* of the first span that the last one crosses; MODEL_NONE: none */
+	uint32_t crossed_name;             /* name of the first span that the last one crosses; MODEL_NONE: none */
 	const struct staged_span *doubted; /* find_doubted(); NULL: none */
-	uint32_t next_work;                /* of a stream: the first that starts after the last span asked for */
-	int64_t last_ns;                   /* end of the track: the latest end of spans without one */
-	struct cuts {                      /* number of spans, and their total cut */
+	uint32_t next_work; /* index of the first work in a stream that starts after the last span asked for */
+	int64_t last_ns;    /* end of the track: the latest end of spans without one */
+	struct cuts {       /* number of spans, and their total cut */
 		uint64_t count, ns;
 	} rounded, crossed; /* rounded: due to rounded times; crossed: in the last lane */
 };

@@ -19,7 +19,7 @@ struct scanner {
 	uint32_t *repairs;
 	bool is_lenient;
 	bool is_partial; /* it stopped because the text ended */
-	/* of an event */
+	/* while reading an event */
 	const char *args; /* their bracket, once they begin; NULL: not in the args */
 	bool is_first;    /* no key of the object has been read */
 	bool is_field;    /* the value being read is the event's own, not an arg */

@@ -52,7 +52,7 @@ enum kineto_key {
 	KINETO_ARG_DEVICE_TYPE,
 	KINETO_ARG_TOTAL_ALLOCATED,
 	KINETO_ARG_TOTAL_RESERVED,
-	KINETO_ARG_CATEGORY, /* of an allocation; our own exporter writes it */
+	KINETO_ARG_CATEGORY, /* category of an allocation; our own exporter writes it */
 	KINETO_ARG_CALL_STACK,
 	KINETO_ARG_GRID,
 	KINETO_ARG_BLOCK,
@@ -62,7 +62,7 @@ enum kineto_key {
 	KINETO_ARG_WARPS_PER_SM,
 	KINETO_ARG_OCCUPANCY,
 	KINETO_ARG_BANDWIDTH,
-	KINETO_ARG_NAME, /* of metadata events */
+	KINETO_ARG_NAME, /* in metadata events */
 	KINETO_ARG_LABELS,
 	KINETO_ARG_SORT_INDEX,
 	KINETO_ARG_OPEN,     /* our own exporter: the span never ended */
@@ -118,7 +118,7 @@ struct kineto_event { /* zeroed at first */
 	uint64_t set;                            /* bits of values that may be set */
 	struct kineto_arg args[KINETO_ARGS_MAX]; /* args with other keys */
 	uint32_t arg_count;
-	struct kineto_gaps gaps; /* of the events before */
+	struct kineto_gaps gaps; /* learned from earlier events */
 	uint32_t args_left_out;
 	uint32_t repairs; /* bits by enum kineto_repair */
 	const char *end;  /* the byte after the event */

@@ -15,7 +15,7 @@ struct kineto_repairs {
 	uint64_t count[REPAIR_COUNT];        /* events, or bytes for REPAIR_GARBAGE */
 	uint64_t first_offset[REPAIR_COUNT]; /* in the decompressed text */
 	bool has_break;
-	uint64_t break_offset; /* of the last place where one writer's text may end and another text continue */
+	uint64_t break_offset; /* the last place where one writer's text may end and another text continue */
 };
 
 struct kineto_visitor {
@@ -35,7 +35,7 @@ struct kineto_file {
 	struct buffer fact, key, large;
 	uint64_t event_count, document_count;
 	uint64_t vain_bytes; /* see VAIN_BYTES in kineto_file.c */
-	bool has_list;       /* of events, even an empty one */
+	bool has_list;       /* it has a list of events, even an empty one */
 	bool is_object;      /* the document is an object that contains the list of events */
 	bool is_lost;        /* text was skipped since the last event, so commas are not expected */
 };

@@ -15,7 +15,7 @@
 
 struct open_frame {
 	int64_t end_ns;
-	int64_t range_end_ns; /* of the innermost range around it, or of itself; INT64_MAX: none */
+	int64_t range_end_ns; /* end of the innermost range around it, or of itself; INT64_MAX: none */
 	uint32_t span;
 };
 
@@ -25,7 +25,7 @@ struct cutting {
 	struct model *model;
 	struct open_frame *open;
 	uint32_t depth, capacity;
-	uint64_t count, ns; /* of cuts */
+	uint64_t count, ns; /* number of cuts, and time cut */
 };
 
 static bool is_range(const struct staged_span *span)

@@ -17,7 +17,7 @@ struct kineto_memo { /* texts of args that were seen before, and the strings mad
 		uint32_t shape, inputs; /* strings */
 	} * known;                      /* by number in raws */
 	uint32_t capacity;
-	size_t bytes; /* of raws */
+	size_t bytes; /* total length of raws */
 };
 
 struct kineto_clock { /* a sample of launches and the work that they started: kineto_clock.c */
@@ -29,10 +29,10 @@ struct kineto_clock { /* a sample of launches and the work that they started: ki
 /* Detects several writers: the order of operators and runtime calls in the file, see kineto_writers.c. */
 struct kineto_writers {
 	bool has_any;
-	uint32_t track;                /* of the last call */
-	uint64_t offset;               /* of the last call, in the file */
+	uint32_t track;                /* track of the last call */
+	uint64_t offset;               /* offset of the last call in the file */
 	uint64_t at_breaks, elsewhere; /* changes of the process */
-	uint64_t first_offset;         /* of at_breaks */
+	uint64_t first_offset;         /* offset of the first of at_breaks */
 	uint64_t other_ranks;          /* ranks in the file that differ from the one before */
 };
 
@@ -48,11 +48,11 @@ struct kineto_import {
 	const struct kineto_repairs *of_file;
 	struct kineto_writers writers;
 	const char *path;
-	uint64_t offset;                 /* of the current event */
+	uint64_t offset;                 /* offset of the current event */
 	struct buffer text, inputs, raw; /* scratch */
 	struct kineto_memo memo;
 	struct kineto_clock clock;
-	/* of the whole file */
+	/* state of the whole file */
 	bool has_base, has_rank;
 	int64_t base_ns, rank, world_size;
 	uint32_t host;    /* string */
@@ -74,7 +74,7 @@ struct kineto_import {
 	bool has_origin;
 	int64_t origin_base_ns; /* wall time of the model's 0 */
 	struct kineto_set *set; /* the set of files; NULL: there is one file */
-	bool is_copy;           /* of a file of the set: it was not added to the model */
+	bool is_copy;           /* the file is a copy of one in the set and was not added to the model */
 	bool is_other_json;     /* it has no list of events, and is valid otherwise */
 };
 

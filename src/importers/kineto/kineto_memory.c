@@ -19,7 +19,7 @@ struct kineto_memory_alive { /* allocations of one size, the newest first */
 };
 
 struct addresses {
-	struct number_map newest; /* by size and device: index of `list` */
+	struct number_map newest; /* by size and device: index in `list` */
 	struct kineto_memory_alive *list;
 	uint32_t count;
 	uint64_t next;

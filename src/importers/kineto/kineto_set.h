@@ -35,7 +35,7 @@ struct kineto_set {
 	char other[256];                 /* description of the first file of another kind; "" none */
 	uint32_t first_file, other_file; /* indices of these files, in order of arrival */
 	uint32_t problems;
-	uint64_t done_bytes, total_bytes; /* of all files, for progress; set by the caller */
+	uint64_t done_bytes, total_bytes; /* totals over all files, for progress; set by the caller */
 	bool has_origin;
 	int64_t origin_base_ns; /* wall time of the model's 0 */
 };

@@ -156,7 +156,7 @@ static int compare_bounds(const void *left, const void *right)
 	return (a->time_ns > b->time_ns) - (a->time_ns < b->time_ns);
 }
 
-struct kineto_stage_pairing { /* of one track */
+struct kineto_stage_pairing { /* state for one track */
 	struct kineto_stage *stage;
 	struct staged_halves *halves;
 	uint32_t *open; /* has room for all */

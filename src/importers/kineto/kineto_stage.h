@@ -33,7 +33,7 @@ struct staged_span {
 
 struct staged_extra { /* columns that few spans have */
 	uint64_t sequence;
-	uint32_t first_arg, arg_count; /* of stage.args */
+	uint32_t first_arg, arg_count; /* range in stage.args */
 	uint32_t step;                 /* 1 + index of stage.steps, 0: none */
 };
 
@@ -54,7 +54,7 @@ struct staged_track {
 	struct staged_span *spans;
 	uint32_t count, capacity;
 	int64_t bound_ns;               /* time of its latest begin or end so far */
-	uint64_t offset;                /* of its first span in the file; 0: unknown */
+	uint64_t offset;                /* offset of its first span in the file; 0: unknown */
 	uint32_t name;                  /* string */
 	int64_t sort, name_ns, sort_ns; /* the values with the latest time in the file */
 	bool has_sort;
@@ -63,14 +63,15 @@ struct staged_track {
 	bool is_sorted; /* since the last span was added */
 	bool is_mixed;  /* its begins and ends are not in order of time */
 	int32_t device; /* -1: unknown */
-	/* of a process: own_pid is its pid; the file has another number, because two processes had one */
+	/* process: own_pid is its pid; the file has another number, because two processes had one */
+
 	bool has_own_pid;
 	int64_t own_pid;
-	bool has_events; /* of a process: `events` is the number of events in its recording */
+	bool has_events; /* process: `events` is the number of events in its recording */
 	uint64_t events;
-	bool has_extent; /* of a process: begin_ns and end_ns come from our own exporter */
+	bool has_extent; /* process: begin_ns and end_ns come from our own exporter */
 	int64_t begin_ns, end_ns;
-	bool has_lost_memory; /* of a process, from our own exporter; lost_memory_ns INT64_MIN: start unknown */
+	bool has_lost_memory; /* process, from our own exporter; lost_memory_ns INT64_MIN: start unknown */
 	int64_t lost_memory_ns;
 	uint32_t lost_memory, removed_memory; /* strings */
 	bool is_other;                        /* our own exporter says that it is not a thread */
@@ -79,9 +80,9 @@ struct staged_track {
 	/* own_tid is its number; our own exporter wrote another one, because two rows had it */
 	bool has_own_tid;
 	int64_t own_tid;
-	bool has_owner; /* of a device: owner_pid is its process's number in the file */
+	bool has_owner; /* device: owner_pid is its process's number in the file */
 	int64_t owner_pid;
-	uint32_t process;                  /* of the model */
+	uint32_t process;                  /* in the model */
 	uint32_t first_track, track_count; /* lanes in the model; filled by kineto_deliver() */
 };
 
@@ -93,8 +94,8 @@ static inline int64_t staged_tid(const struct staged_track *track)
 struct staged_flow {
 	int64_t time_ns;
 	uint64_t id;
-	uint32_t track;   /* of the stage */
-	uint32_t process; /* of the model, which the flow does not leave; filled by kineto_flows.c */
+	uint32_t track;   /* index in the stage */
+	uint32_t process; /* process in the model that the flow does not leave; filled by kineto_flows.c */
 	uint8_t kind;     /* enum stepscope_link */
 	bool is_to;
 };
@@ -109,9 +110,9 @@ struct staged_async {
 
 struct staged_bound { /* begin (B) or end (E) event of a span; kineto_stage_pair() pairs them */
 	int64_t time_ns;
-	uint64_t offset; /* of the event in the file */
+	uint64_t offset; /* offset of the event in the file */
 	uint32_t track;
-	uint32_t row;  /* of the track; STAGED_IS_END */
+	uint32_t row;  /* row in the track; STAGED_IS_END */
 	uint32_t name; /* string; 0: an end may have none */
 };
 
@@ -159,10 +160,10 @@ struct kineto_stage {
 	STAGE_ARRAY(struct staged_mark, marks);
 	STAGE_ARRAY(struct staged_value, values);
 	STAGE_ARRAY(struct staged_fact, facts);
-	struct number_map frames; /* of Python: stack_frames.h */
+	struct number_map frames; /* Python frames, see stack_frames.h */
 	struct staged_crossings { /* spans of threads that start inside another span and end after it */
 		uint64_t count;
-		uint32_t process, name, around; /* of the first; strings */
+		uint32_t process, name, around; /* the first of them; strings */
 		int64_t start_ns;
 	} crossings;
 	uint64_t duplicates; /* spans, allocations, marks and values left out as duplicates */
@@ -207,9 +208,9 @@ struct staged_halves {
 struct staged_halves kineto_stage_pair(struct kineto_stage *stage);
 
 struct kineto_spot {     /* a point in time on a track */
-	int64_t time_ns; /* of the model */
+	int64_t time_ns; /* model time */
 	uint32_t staged; /* track of the stage */
-	uint32_t track;  /* of the model */
+	uint32_t track;  /* in the model */
 	uint32_t row;    /* MODEL_NONE: none */
 };
 

@@ -28,7 +28,7 @@ struct kineto_text {
 	char *window;             /* NULs follow the text */
 	size_t capacity;
 	size_t begin, end; /* unread */
-	uint64_t offset;   /* of window[0] in the text */
+	uint64_t offset;   /* offset of window[0] in the text */
 	bool is_at_end;    /* there is no more text */
 	enum kineto_encoding encoding;
 	char *raw; /* UTF-16 that is not decoded yet */

@@ -11,7 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define DIGITS_MAX 19 /* of a 64-bit mantissa */
+#define DIGITS_MAX 19 /* digits that fit in 64 bits */
 #define EXPONENT_MAX 1000
 
 /* ---- numbers ---- */

@@ -22,7 +22,7 @@ enum kineto_type {
 	VALUE_ARRAY,
 };
 
-enum kineto_text_flag { /* of a string: the work needed before it can be used */
+enum kineto_text_flag { /* work that a string needs before it can be used */
 	TEXT_HAS_ESCAPE = 1,
 	TEXT_HAS_CONTROL = 2,  /* unescaped bytes below 0x20 */
 	TEXT_IS_NOT_ASCII = 4, /* maybe not even UTF-8 */

@@ -20,7 +20,7 @@ struct kineto_window { /* the trainer of a file */
 	const char *name, *host;
 	size_t worker; /* length of the worker's name at its start; 0: none */
 	uint32_t steps;
-	int64_t first, last; /* of steps */
+	int64_t first, last; /* step numbers */
 	int64_t start_ns, end_ns;
 };
 

@@ -16,7 +16,7 @@ struct nsys {
 	sqlite3 *database;
 	uint64_t file_bytes, rows; /* a file with more rows than bytes is damaged */
 	bool is_cut;               /* the file is shorter than its header states */
-	uint64_t operations;       /* of SQLite, counted to stop on damaged files */
+	uint64_t operations;       /* by SQLite, counted to stop on damaged files */
 	uint64_t text_bytes;       /* bytes of a table's texts and blobs: a good file stores each once */
 	/* StringIds */
 	struct number_map string_ids; /* -> index of the two below */

@@ -27,13 +27,13 @@ struct converted {
 	struct model_place first; /* where the file's rows start in the model */
 	int64_t shift_ns;         /* from the file's time line to the model's */
 	bool is_settled;          /* shift_ns is known */
-	uint32_t *strings;        /* of the model, by number in the file */
+	uint32_t *strings;        /* strings of the model, by number in the file */
 	uint32_t string_count, string_capacity;
 	struct series_row *series;
-	struct value_series **subjects; /* of the model, by number in the file; NULL: values of a process */
+	struct value_series **subjects; /* series of the model, by number in the file; NULL: values of a process */
 	uint32_t series_count;
 	uint64_t refused; /* rows */
-	uint32_t owner;   /* of the rows being read */
+	uint32_t owner;   /* owner of the rows being read */
 	uint64_t read_bytes;
 };
 

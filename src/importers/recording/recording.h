@@ -35,7 +35,7 @@
 #define RECORDING_MAX_PLACEHOLDERS 4000000u    /* spans that stand for dropped begins */
 
 struct recorded_symbol {
-	uint32_t string; /* of the model */
+	uint32_t string; /* string of the model */
 	/* kind INPUTS: string of the sizes, 0: none; kind FRAME: index into the session's frames */
 	uint32_t shape;
 	uint8_t kind; /* enum stepscope_symbol_kind */
@@ -44,7 +44,7 @@ struct recorded_symbol {
 };
 struct recorded_frame {  /* a Python frame */
 	uint32_t caller; /* symbol */
-	uint32_t stack;  /* of the model; 0: not built yet */
+	uint32_t stack;  /* stack of the model; 0: not built yet */
 	uint32_t depth;  /* number of frames in it */
 	struct stack_node place;
 };
@@ -58,7 +58,7 @@ struct level {                /* an open span of a stream */
 	uint8_t kind;         /* enum span_kind */
 	bool is_over;         /* its span ended at end_ns with an inferred step or phase; its END is still to come */
 	int64_t end_ns;
-	uint32_t cut_row; /* of the first span that was cut where this one started, MODEL_NONE */
+	uint32_t cut_row; /* the first span that was cut where this one started, MODEL_NONE */
 	int64_t cut_ns;
 };
 
@@ -66,7 +66,7 @@ struct stream {
 	uint32_t number;
 	struct stepscope_stream_info info;
 	uint32_t name;  /* string */
-	uint32_t track; /* of the model, MODEL_NONE: no event yet */
+	uint32_t track; /* in the model; MODEL_NONE: no event yet */
 	struct level *levels;
 	uint32_t level_count, level_capacity;
 	uint32_t deeper;     /* open spans that the model does not store */
@@ -77,7 +77,7 @@ struct stream {
 	bool has_step_gap; /* events were dropped since the step started, from step_gap_ns on */
 	int64_t step_gap_ns;
 	struct clock_cursor clock;
-	int64_t last_ns, before_ns; /* of the last event and the one before */
+	int64_t last_ns, before_ns; /* the last event and the one before */
 	bool has_events;
 	bool has_hole; /* events are missing before here, so ends without begins are expected */
 	/* from the first pass: segments that rotation left */
@@ -87,7 +87,7 @@ struct stream {
 	/* evidence */
 	uint64_t unmatched, unmatched_steps, gap_events;
 	uint64_t overlaps, overlap_ns; /* spans that were cut because spans that started inside them continued */
-	uint64_t gap_tick, gap_count;  /* of the last GAP */
+	uint64_t gap_tick, gap_count;  /* the last GAP */
 	bool has_gap;
 	int64_t gap_ns; /* events after this time may have been dropped: time of the first GAP */
 	bool has_drops;
@@ -110,7 +110,7 @@ struct stream {
 };
 
 struct declared_track {
-	uint32_t track; /* of the model */
+	uint32_t track; /* in the model */
 	struct span_queue queue;
 };
 
@@ -133,10 +133,10 @@ struct time_window {
 };
 
 struct recorded_session {
-	uint32_t number;                /* of the segment header */
+	uint32_t number;                /* from the segment header */
 	uint32_t first_segment;         /* smallest number */
 	uint32_t process;               /* index into recording.processes */
-	struct recorded_symbol **pages; /* of SYMBOL_PAGE each; NULL outside the second pass */
+	struct recorded_symbol **pages; /* SYMBOL_PAGE symbols each; NULL outside the second pass */
 	uint32_t symbol_count;
 	uint64_t text_bytes;
 	struct recorded_frame *frames; /* recording_frames.c */
@@ -151,7 +151,7 @@ struct recorded_session {
 	uint64_t unnamed; /* uses of names that are missing */
 	bool has_coarse;
 	bool has_removed;
-	uint32_t oldest_segment;   /* of the segments that are not coarse */
+	uint32_t oldest_segment;   /* among the segments that are not coarse */
 	uint64_t oldest_tick;      /* the tick at which it starts */
 	struct torch_scan *torch;  /* between the passes */
 	struct torch_links *links; /* in the second pass, see recording_links.h */
@@ -169,17 +169,17 @@ struct memory_loss {
 };
 
 struct recorded_process {
-	uint32_t process; /* of the model */
+	uint32_t process; /* in the model */
 	const char *host;
-	struct stepscope_segment_header header; /* of its first segment */
+	struct stepscope_segment_header header; /* header of its first segment */
 	struct clock_line *lines[4];            /* clocks in the order they were used */
 	uint32_t line_count;
 	bool has_times;
-	int64_t first_ns, last_ns; /* of its events */
+	int64_t first_ns, last_ns; /* first and last of its events */
 	bool has_begin;
-	int64_t begin_ns; /* of its first event, even if it is not loaded */
+	int64_t begin_ns; /* its first event, even if that is not loaded */
 	bool has_anchors;
-	int64_t first_raw_ns, last_raw_ns; /* of its anchors */
+	int64_t first_raw_ns, last_raw_ns; /* first and last of its anchors */
 	uint64_t events;
 	uint64_t stack_frames; /* number of frames in the stacks that were read */
 	bool is_closed, is_alive;
@@ -189,7 +189,7 @@ struct recorded_process {
 	uint32_t capture_count, capture_capacity;
 	struct late_count *late_counts;
 	uint32_t late_count_count, late_count_capacity;
-	struct time_window *windows; /* of the filter */
+	struct time_window *windows; /* time ranges that the filter loads */
 	uint32_t window_count, window_capacity;
 	struct memory_loss memory_loss;
 	bool has_memory;              /* allocations or frees */
@@ -229,7 +229,7 @@ struct recording {
 	uint32_t track_total;
 	uint64_t refused_tracks, refused_symbols;
 	uint32_t placeholders;
-	uint64_t read_bytes, total_bytes; /* of blocks, in the pass that fills the model */
+	uint64_t read_bytes, total_bytes; /* bytes of blocks, in the pass that fills the model */
 	struct unfolded *unfolded;
 	uint32_t unfolded_count;
 	bool has_windows;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Builds straight pieces from anchors. CLOCK_MONOTONIC_RAW is interpolated, since no time daemon adjusts it; the other
- * two clocks only place the line. Anchors come from files, so they are not trusted.
+ * recording_clock.c: builds straight pieces from anchors. CLOCK_MONOTONIC_RAW is interpolated, since no time daemon
+ * adjusts it; the other two clocks only place the line. Anchors come from files, so they are not trusted.
  */
 #include "importers/recording/recording_clock.h"
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Events other than begins, ends and steps: symbols, marks, values, memory, complete spans and their arguments and
- * links, samples, facts.
+ * recording_facts.c: events other than begins, ends and steps: symbols, marks, values, memory, complete spans and their
+ * arguments and links, samples, facts.
  */
 #include "importers/recording/recording_facts.h"
 

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Describes the problems of a recording in sentences: drops, damage, cut tails, killed processes, clocks.
+ * recording_ledger.c: describes the problems of a recording in sentences: drops, damage, cut tails, killed processes,
+ * clocks.
  */
 #include "importers/recording/recording_ledger.h"
 

@@ -15,7 +15,7 @@
 
 #define OPERATORS_MIN 64u
 #define OPERATORS_MAX (1u << 18) /* per thread, between an operator and its node */
-#define OPERATORS_ALL (1u << 22) /* of all threads of a session together: 32 MiB */
+#define OPERATORS_ALL (1u << 22) /* maximum for all threads of a session together: 32 MiB */
 #define WAITING_MAX (1u << 16)
 #define SEQUENCE_BITS 48
 
@@ -42,7 +42,7 @@ struct torch_links {
 	uint32_t count, capacity;
 	struct waiting *waiting;
 	uint32_t waiting_count;
-	uint32_t slots;  /* of all forwards */
+	uint32_t slots;  /* total capacity of all forwards */
 	uint64_t number; /* number of the newest link */
 	uint64_t lost;
 };

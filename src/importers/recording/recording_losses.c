@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Finds the time since which live allocations are unknown: an allocation whose free is missing would live forever. The
- * ledger states how much is missing; this file finds when the first loss happened, as far as that is certain.
+ * recording_losses.c: finds the time since which live allocations are unknown: an allocation whose free is missing
+ * would live forever. The ledger states how much is missing. This file finds when the first loss happened, as far as
+ * that is certain.
  */
 #include "importers/recording/recording_losses.h"
 

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Sorts complete spans by start, parents (longer ones) first, together with their arguments and links.
+ * recording_spans.c: sorts complete spans by start, parents (longer ones) first, together with their arguments and
+ * links.
  */
 #include "importers/recording/recording_spans.h"
 

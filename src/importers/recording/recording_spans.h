@@ -37,7 +37,7 @@ struct span_queue {
 	uint32_t count, capacity;
 	struct queued_note *notes;
 	uint32_t note_count, note_capacity;
-	uint32_t track; /* of the model, for these spans */
+	uint32_t track; /* track of the model for these spans */
 };
 
 #define SPAN_QUEUE_MAX (1u << 20)

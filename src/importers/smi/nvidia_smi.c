@@ -24,7 +24,7 @@
 #define HEAD_LINES 50
 #define HEAD_LINE_BYTES (64u << 10)
 #define DEVICES_MAX 64u /* number that the order of rows can distinguish */
-#define FILES_MAX 32    /* in a folder */
+#define FILES_MAX 32    /* files taken from a folder */
 #define BESIDE_BYTES (256 << 20)
 #define SECOND_NS 1000000000LL
 #define QUARTER_NS (900 * SECOND_NS)
@@ -52,7 +52,7 @@ struct telemetry {
 	uint32_t row_count, row_capacity;
 	struct cell *cells; /* layout.count per row */
 	size_t cell_capacity;
-	struct number_map series;    /* by subject and name, as one string */
+	struct number_map series;    /* key: subject and name, both strings */
 	struct value_series **known; /* values of that map */
 	uint32_t known_count, known_capacity;
 	uint32_t process;

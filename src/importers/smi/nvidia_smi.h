@@ -18,8 +18,8 @@
 enum smi_role {
 	SMI_VALUE,
 	SMI_TIMESTAMP, /* 2026/11/21 07:03:09.412 */
-	SMI_DATE,      /* of dmon: 20261121 */
-	SMI_CLOCK,     /* of dmon: 07:03:09 */
+	SMI_DATE,      /* in dmon: 20261121 */
+	SMI_CLOCK,     /* in dmon: 07:03:09 */
 	SMI_INDEX,
 	SMI_ID, /* another text that identifies one GPU */
 	SMI_PID,

@@ -37,9 +37,9 @@ enum snapshot_action {
 
 struct snapshot_event {
 	int64_t time_us;
-	uint64_t address; /* of an OOM: free bytes of the device */
+	uint64_t address; /* for an OOM: free bytes of the device */
 	uint64_t bytes;
-	uint32_t stack; /* of the model */
+	uint32_t stack; /* stack of the model */
 	uint8_t action;
 	uint8_t category; /* enum stepscope_memory, or STEPSCOPE_MEMORY_UNKNOWN */
 	bool has_time;
@@ -105,11 +105,11 @@ struct snapshot {
 	/* the first blocks, up to this number, belong to a segment or are between blocks that do */
 	uint32_t owned_blocks;
 	SNAPSHOT_ARRAY(struct snapshot_segment, segments);
-	struct number_map strings;     /* of the model, by number in pickle.texts */
+	struct number_map strings;     /* strings of the model, by number in pickle.texts */
 	struct number_map frame_texts; /* first frame with a name and a file, by their numbers in pickle.texts */
 	struct number_map frame_numbers, stack_nodes;
 	uint32_t process;
-	uint32_t tracks[SNAPSHOT_DEVICES]; /* of the model, + 1; 0: none */
+	uint32_t tracks[SNAPSHOT_DEVICES]; /* track of the model, + 1; 0: none */
 	bool has_times;
 	int64_t first_ns, last_ns;
 	uint64_t repairs[SNAPSHOT_REPAIRS], first_offset[SNAPSHOT_REPAIRS];
@@ -137,7 +137,7 @@ struct snapshot_note {
 	int64_t time_ns, dur_ns; /* dur_ns -1: no end */
 	uint32_t name;
 	uint32_t device;
-	uint32_t track, row; /* of the model */
+	uint32_t track, row; /* in the model */
 };
 struct snapshot_notes {
 	struct snapshot_note *list; /* by device, then time */

@@ -20,12 +20,12 @@
 #define IS_ALIVE 1u
 #define IS_PENDING 2u /* returned by the program; the device may still use it */
 
-struct replay { /* of one device */
+struct replay { /* replay of one device */
 	struct snapshot *snapshot;
 	uint32_t device;
 	const struct snapshot_event *events;
 	uint32_t count;
-	struct number_map state; /* of addresses */
+	struct number_map state; /* state of each address */
 	uint64_t forgotten;      /* live blocks allocated during the recording, but before the first event */
 	uint64_t unseen;         /* alive at the end by the events, but not in the segments */
 	bool is_cut;             /* the device's last events are missing from the file */

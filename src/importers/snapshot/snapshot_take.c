@@ -176,7 +176,7 @@ static uint32_t name_of_frame(struct snapshot *snapshot, const char *name, const
 	struct intern *strings = &snapshot->model->strings;
 	char text[256] = "aten::";
 	size_t length = 0;
-	bool is_function = strchr(name, '('); /* of C++ */
+	bool is_function = strchr(name, '('); /* a C++ function */
 	const char *op = is_function ? between(name, "at::_ops::", "::", &length) : NULL;
 	const char *node = is_function && !op ? between(name, "torch::autograd::generated::", "::", &length) : NULL;
 	*is_kept = is_python(file) || op || node;

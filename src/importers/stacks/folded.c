@@ -14,7 +14,7 @@
 
 #define HEAD_LINES 200          /* examined to recognise a file */
 #define MOST_HEAD_LINES 1000000 /* as long as all of them are single frames: stacks may follow */
-#define HEAD_BYTES (64u << 20)  /* of these lines */
+#define HEAD_BYTES (64u << 20)  /* limit for these lines */
 
 struct folded_line {
 	const char *text; /* the stack */

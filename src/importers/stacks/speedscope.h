@@ -52,7 +52,7 @@ struct speedscope_profile {
 struct speedscope {
 	struct json_stream json;
 	struct stack_profile profile;
-	struct number_map stacks; /* by caller and 1 + number of the frame */
+	struct number_map stacks; /* key: caller and 1 + number of the frame */
 	uint16_t *depths;         /* depths of the stacks, from first_stack on */
 	uint32_t depth_capacity, first_stack;
 	struct speedscope_frame *frames;
@@ -76,7 +76,7 @@ bool speedscope_next_element(struct speedscope *scope, enum json_stream_token *v
 /* The following functions skip a value that does not have the wanted type. */
 bool speedscope_is_begin(struct speedscope *scope, enum json_stream_token value, enum json_stream_token wanted);
 bool speedscope_number(struct speedscope *scope, enum json_stream_token value, long double *number);
-bool speedscope_index(struct speedscope *scope, enum json_stream_token value, uint32_t *index); /* of a frame */
+bool speedscope_index(struct speedscope *scope, enum json_stream_token value, uint32_t *index); /* index of a frame */
 /* Returns the text with its escapes resolved; 0: it is not a text. */
 uint32_t speedscope_text(struct speedscope *scope, enum json_stream_token value);
 

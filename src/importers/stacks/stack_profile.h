@@ -16,8 +16,8 @@
 #include "importers/text_lines.h"
 
 #define STACK_PROFILE_DEPTH 4096u                 /* frames of a stack */
-#define STACK_PROFILE_SAMPLES (16u << 20)         /* of a file */
-#define STACK_PROFILE_TRACKS 1000000u             /* threads of a file */
+#define STACK_PROFILE_SAMPLES (16u << 20)         /* per file */
+#define STACK_PROFILE_TRACKS 1000000u             /* threads per file */
 #define STACK_PROFILE_TEXTS ((uint64_t)512 << 20) /* bytes of different texts */
 
 struct stack_profile {
@@ -25,10 +25,10 @@ struct stack_profile {
 	const char *path;
 	struct number_map frames;    /* stack_frames.h */
 	struct number_map samples;   /* stack_profile_add(): row of a track's stack */
-	struct number_map tracks;    /* by process and thread, as strings */
-	struct number_map processes; /* by string */
+	struct number_map tracks;    /* key: process, and string of the thread's name */
+	struct number_map processes; /* by string of the name */
 	struct buffer text;
-	uint64_t text_bytes; /* of different texts */
+	uint64_t text_bytes; /* total of different texts */
 	uint64_t cut;        /* stacks that end in "(more frames)" */
 	uint64_t left_out;   /* samples beyond the maximum */
 	uint64_t trackless;  /* samples of threads beyond the maximum */
