@@ -85,7 +85,7 @@ STEPSCOPE_AGENT_EXPORT void stepscope_torch_module(uint64_t identity, int is_tra
  * workers of a loader (STEPSCOPE_TRAINING_LOADER) or stops them (STEPSCOPE_TRAINING_LOADER_END); stretch 0: none of
  * these.
  *
- * `key`: an address (of 8 bytes or more) that nothing else uses until the end. Returns 1 if the end must be called, in
+ * `key`: an address (of 8 bytes or more) that no other span uses until the end. Returns 1 if the end must be called, in
  * the same thread; 0: nothing was started. The end returns 1 if such a range was open in this thread. */
 STEPSCOPE_AGENT_EXPORT int stepscope_torch_range(uint32_t symbol, int stretch, const void *key);
 STEPSCOPE_AGENT_EXPORT int stepscope_torch_range_end(const void *key);

@@ -78,8 +78,7 @@ static void inputs_text_put_value(struct out *out, uint64_t value, uint32_t tag)
 		put_integer(out, (int64_t)bits);
 }
 
-/* ---- one input
- * ----------------------------------------------------------------------------------------------------------- */
+/* ---- one input --------------------------------------------------------------------------------------------------- */
 
 enum what { /* kinds of facts about an input */
 	WHAT_SIZES,

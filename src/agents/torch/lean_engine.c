@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * lean_engine.c: see lean_engine.h. The engine makes its record, calls evaluate_function() and destroys the record,
- * even if that call threw. We see each of the three calls. In the third, nothing of ours is left on the stack, so no
- * exception passes through us.
+ * even if that call threw. We see each of the three calls. In the third, none of our frames is left on the stack, so
+ * no exception passes through us.
  */
 #include "agents/torch/lean_engine.h"
 

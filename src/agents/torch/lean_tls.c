@@ -34,8 +34,7 @@ static void set_observers(const struct observers *observers)
 		torch.set(observers);
 }
 
-/* ---- proof: the words are those that PyTorch's functions change, and all of them
- * ---------------------------------------- */
+/* ---- proof: the words are those that PyTorch's functions change, and all of them --------------------------------- */
 
 static bool is_so(const struct torch_entry *entry, bool makes_records, bool is_empty)
 {

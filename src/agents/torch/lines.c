@@ -5,7 +5,7 @@
  * comparison. Others walk outwards: to that frame if it is below them, otherwise to the root. Known frames are found
  * in two caches, by code object and instruction.
  *
- *     memo    the newest whole stacks, outermost frame first: a stack mostly differs from the last one in its last frames
+ *     memo    the newest whole stacks, outermost frame first: new stacks mostly differ in their last frames
  *     nodes   (caller's symbol, code object, instruction) -> symbol, for the rest
  *
  * A code object's address may be reused. So deaths of code objects are counted, in front of the type's own function

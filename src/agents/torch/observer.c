@@ -38,7 +38,7 @@ static struct {
 	uint64_t handles[KINDS];
 	bool is_started; /* by observer_start() */
 	bool has_detail; /* operators are recorded */
-	bool has_shapes; /* and their inputs, too */
+	bool has_shapes; /* their inputs are recorded */
 	bool is_on;      /* the callbacks are registered */
 	bool is_asking;  /* the callbacks that ask for inputs are registered */
 	uint32_t kept;   /* number of switches at which they stayed although no operators are recorded */
@@ -95,8 +95,7 @@ static __attribute__((noinline, cold)) void leave_out(void)
 	emit_drop(STEPSCOPE_EVENT_BEGIN);
 }
 
-/* ---- ends of records that are not the innermost
- * --------------------------------------------------------------------------------- */
+/* ---- ends of records that are not the innermost ------------------------------------------------------------------ */
 
 /* tick: time of the end; 0: now. */
 static void end_level(struct open_records *open, uint32_t level, uint64_t tick)
@@ -283,8 +282,7 @@ __attribute__((hot)) static void end(const void *record, void *context)
 	emit_end();
 }
 
-/* ---- our own ranges
- * ------------------------------------------------------------------------------------------------------------- */
+/* ---- our own ranges ---------------------------------------------------------------------------------------------- */
 
 /* The value of `checked` for a thread that was checked: like is_told(), but for threads that may never run an operator
  * and so have nothing to report. It counts from 1, because the first start may be that of the range itself. */

@@ -26,7 +26,7 @@ void observer_stop(void);
 uint64_t observer_follow(const struct torch_entry *entry);
 /* Starts a range or the call of a module, with its line of Python if lines are recorded (symbol 0: neither). If steps
  * are counted, also starts a stretch without a record (stretch: see training_stretch(), step: see
- * training_profiler_step(), 0: neither). `key`: an address of the caller's that nothing else uses until the end.
+ * training_profiler_step(), 0: neither). `key`: an address of the caller's that no other span uses until the end.
  *
  * If the start returns true, the caller must end it. The end returns false if no such range is open in this thread. If
  * it is open in another thread, observer_end_elsewhere() ends it. */

@@ -36,8 +36,8 @@ uint32_t open_count_above(const struct open_records *open, uint32_t level, enum 
 	return count;
 }
 
-/* A word that another thread marks meanwhile is moved with its mark: it is in one place, or, for an instant, in
- * none. */
+/* A word that another thread marks meanwhile is moved with its mark: it is in one place, or, for an instant, in no
+ * place. */
 uint64_t open_remove(struct open_records *open, uint32_t level)
 {
 	uint64_t flags = word_of(open, level) & OPEN_FLAGS;
