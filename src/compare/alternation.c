@@ -25,7 +25,7 @@
 #define LONGEST_STRETCH                                                                                                \
 	8 /* mean number of steps on one side of the gap: longer stretches are a change of speed, not of work */
 
-#define LOOKED_AT 16384 /* values: a period shows in the first steps */
+#define LOOKED_AT 16384 /* number of values that are examined: a period shows early */
 
 /* Returns the variance that remains after the mean of each place of the period is removed; for period 1 all
  * variance. */

@@ -308,7 +308,7 @@ static void keep_end(const struct metrics_file *file)
 	                                   file->status, file->error ? ": " : "", file->error ? file->error : ""));
 }
 
-/* Rounds to the picosecond, so that a division gives 0.40788 s again. */
+/* Converts to ns, rounded to the picosecond, so that a division gives 0.40788 s again. */
 static double nanoseconds(double seconds)
 {
 	return round(seconds * 1e12) / 1e3;
@@ -359,7 +359,7 @@ static enum status parse(struct compared_run *run, const char *text, size_t leng
 	buffer_init(&file.path, 1 << 16);
 	buffer_add_text(&file.path, "");
 	json_reader_init(&file.json, text, length);
-	file.json.takes_nan = true; /* a diverged loss is NaN, and such a run matters most */
+	file.json.takes_nan = true; /* a diverged loss may be NaN, and such a run matters most */
 	if (json_next(&file.json) != JSON_OBJECT_BEGIN || !canary_metrics_read_object(&file) ||
 	    json_next(&file.json) != JSON_END)
 		status = error_set(err, STATUS_INPUT, "'%s' is no whole metrics.json: %s at byte %zu", path,

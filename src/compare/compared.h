@@ -28,8 +28,8 @@ void compared_read_parts(struct compared_run *run, struct report *report);
 /* Reads how long ranks wait per step, by the rank they wait for, as a mean over all ranks. Needs the run's steps. */
 void compared_read_ranks(struct compared_run *run, struct report *report);
 
-/* Reads the allocations that were alive when memory peaked, for the fullest device of a process, or if there is none,
- * the fullest process; also the reserved memory of that device. */
+/* Reads the allocations that were alive when memory peaked, and the reserved memory, for the fullest device of a
+ * process. Without a device it reads the fullest process. */
 void compared_read_memory(struct compared_run *run, struct report *report);
 
 /* Reads each quantity that was measured from outside for each GPU while the program ran. */

@@ -15,7 +15,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define SHAPES 12 /* number of operators whose inputs are compared */
+#define SHAPES 12 /* most operators whose inputs are compared */
 
 /* ---- facts that the run noted ---- */
 

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * compared_memory.c: memory as parts of a run: allocations alive at the peak of the fullest device of a process, by
- * purpose and by the operation that allocated them; for a memory snapshot also the memory that the allocator had
- * reserved. Each level sums to the peak, or to the reserved memory. Without a device it is the host memory of the
- * fullest process, at separate levels, because the two are not comparable.
+ * purpose and by the operation that allocated them. For a memory snapshot the memory reserved by the allocator is
+ * added. Each level sums to the peak, or to the reserved memory. Without a device it is the host memory of the fullest
+ * process, at separate levels, because the two are not comparable.
  */
 #include "compare/compared.h"
 

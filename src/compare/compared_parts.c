@@ -117,9 +117,10 @@ struct share_factors {
 };
 
 /* Parts were measured in steps with operators. If the compared steps have none, they are assumed to have the same parts
- * in the same shares; it does not matter whether the steps differ by the cost of recording or by chance. Parts that are
- * known for all steps keep their amount, and the others share the rest of the step. If the former are more than half of
- * a step, the size of the rest is mostly chance, so all parts are scaled alike. */
+ * in the same shares. It does not matter whether the steps differ by the cost of recording or by chance.
+ *
+ * Parts that are known for all steps keep their amount, and the others share the rest of the step. If the former are
+ * more than half of a step, the size of the rest is mostly chance, so all parts are scaled alike. */
 static struct share_factors find_factors(const struct compared_run *run, struct report *report,
                                          const struct part_source *source, const struct table *table)
 {

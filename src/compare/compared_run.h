@@ -30,8 +30,9 @@ struct compared_step { /* of the job: mean over its ranks */
 	bool has_tokens, has_samples;
 	double tokens, samples; /* sums over the ranks */
 	bool has_cpu;
-	double cpu_ns;     /* of the threads that mark the step */
-	double running_ns; /* duration without waits for a processor; all of it if there were other waits */
+	double cpu_ns; /* of the threads that mark the step */
+	/* duration without waits for a processor; the whole duration if the thread also waited for something else */
+	double running_ns;
 };
 
 enum fact_kind {

@@ -28,10 +28,10 @@
  *     changed                   as a regression or improvement, for a metric that has no better direction
  *     not measured              on one side or both; METRIC_REASON says why
  *
- * The verdict is about the first row of `metrics`, with one exception: if the first row is not a regression, but a
- * mean is, the verdict is about the mean. Means are the mean step, the mean time from step to step, and tokens or
- * samples per second if the first row is per token or sample. The first row is tested at 95 % alone; the others share
- * 95 % (Holm), so that many quantities do not make one of them a regression by chance.
+ * The verdict is about the first row of `metrics`. If that row is not a regression, but a mean is, the verdict is
+ * about the mean. Means are the mean step, the mean time from step to step, and tokens or samples per second if the
+ * first row is per token or sample. The first row is tested at 95 % alone. The others share 95 % (Holm), so that many
+ * quantities do not make one of them a regression by chance.
  */
 #ifndef COMPARE_COMPARISON_H
 #define COMPARE_COMPARISON_H
@@ -68,7 +68,7 @@ enum comparison_verdict_column {
 	COMPARISON_NEEDED,        /* what would settle the answer, in words; missing: it is settled */
 	COMPARISON_DAMAGE,        /* damage of the inputs, run by run; missing: they are complete */
 	COMPARISON_WORK,          /* why the work of a step is unknown; missing: it is known */
-	COMPARISON_UNCHECKED, /* facts that only one side notes, so that they could not be compared; missing: none */
+	COMPARISON_UNCHECKED, /* facts that could not be compared, because a side does not note them; missing: none */
 	COMPARISON_NOISE,     /* the noise from run to run and its source, in words */
 	COMPARISON_METHOD,    /* how the intervals were computed, in words */
 	COMPARISON_BASE_RUNS,
@@ -118,7 +118,8 @@ enum metric_column {
 	METRIC_SAME_HIGH,
 	METRIC_P, /* of no change; adjusted by Holm for all but the first row */
 	METRIC_RESULT,
-	METRIC_NEEDED_RUNS,  /* per side, tells a change of `tolerance` from none in 19 of 20 cases; missing: settled */
+	/* per side, to tell a change of `tolerance` from none in 19 of 20 cases; missing: settled or unknown */
+	METRIC_NEEDED_RUNS,
 	METRIC_NEEDED_STEPS, /* per run */
 	METRIC_REASON,       /* why METRIC_RESULT is so, in words */
 	METRIC_COLUMNS,
@@ -133,8 +134,9 @@ enum contribution_column {  /* of `contributions` and `memory` */
 	CONTRIBUTION_RATIO,      /* share of the level's difference */
 	CONTRIBUTION_BASE_CALLS, /* per step; for memory, allocations that were alive */
 	CONTRIBUTION_NEW_CALLS,
-	CONTRIBUTION_IS_CERTAIN, /* the change is not noise (95 %, Holm over the level); missing: unknown */
-	CONTRIBUTION_LOW,        /* 95 % interval of the change; missing if the noise is unknown */
+	/* the change is not noise (95 %, Holm over the level); missing: the noise is unknown */
+	CONTRIBUTION_IS_CERTAIN,
+	CONTRIBUTION_LOW, /* 95 % interval of the change; missing if the noise is unknown */
 	CONTRIBUTION_HIGH,
 	CONTRIBUTION_NOTE, /* "renamed: a -> b", "only in new", ... */
 	CONTRIBUTION_COLUMNS,
@@ -151,7 +153,8 @@ enum function_change_column {  /* shares are of all samples of a side with the s
 	FUNCTIONS_NEW_SELF,
 	FUNCTIONS_BASE_TOTAL,
 	FUNCTIONS_NEW_TOTAL,
-	FUNCTIONS_IS_CERTAIN, /* the change of self is not noise (95 %, Holm over the rows); missing: noise unknown */
+	/* the change of self is not noise (95 %, Holm over the rows); missing: the noise is unknown */
+	FUNCTIONS_IS_CERTAIN,
 	FUNCTIONS_NAME,
 	FUNCTIONS_FILE, /* missing: the frame has no file */
 	FUNCTIONS_WHAT, /* quantity that the samples count: "time", "bytes", "samples", ... */

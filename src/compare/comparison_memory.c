@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * comparison_memory.c: the table `memory`: the origin of the difference between peaks of memory, by purpose and by the
- * operation that allocated; and of the difference between reserved memory, if snapshots show it.
+ * operation that allocated. If snapshots show it, also the origin of the difference between reserved memory.
  */
 #include "compare/comparison_build.h"
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * comparison_noise.c: the certainty of a change whose noise only the scatter of repeated runs shows: Student's t with
- * the pooled scatter of both sides, Holm over the rows of a table or level.
+ * comparison_noise.c: the certainty of a change if only repeated runs show its noise. It uses Student's t with the
+ * pooled scatter of both sides, and Holm over the rows of a table or level.
  */
 #include "analysis/shared/statistics.h"
 #include "base/memory.h"

@@ -80,9 +80,9 @@ static double cautious(double noise, double degrees)
 	return noise * sqrt(1 / fmax(root * root * root, 0.01));
 }
 
-/* Returns how many standard errors `wanted` must be so that such a change is found in 19 of 20 cases: half the 95 %
- * interval, and the shortfall of the estimate in 1 of 20 cases. The same number serves the other question: if there is
- * no change, half the 90 % interval, and the error of the estimate in 1 of 20 cases, to either side. */
+/* Returns how many standard errors `wanted` must be so that such a change is found in 19 of 20 cases. It is half the 95
+ * % interval, and the shortfall of the estimate in 1 of 20 cases. The same number serves the other question: if there
+ * is no change, half the 90 % interval, and the error of the estimate in 1 of 20 cases, to either side. */
 static double needed_errors(double degrees)
 {
 	return student_t_limit(SURE, degrees) + student_t_limit(SURE_OF_SAME, degrees);

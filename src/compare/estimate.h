@@ -16,9 +16,11 @@
  *               runs is assumed: `assumed_noise`, and more if the runs were uneven or their machine was contended
  *               (compare/step_level.c says how much).
  *
- * There are two intervals for two questions. Is there a change? There is if the 95 % interval excludes 0. Is there no
- * change that matters? Two tests ask this, one for either direction, each at 5 % alone because only one of them can be
- * wrong. They agree if the 90 % interval is within the bounds (D. J. Schuirmann, A comparison of the two one-sided
+ * There are two intervals for two questions. There is a change if the 95 % interval excludes 0. Two tests ask whether
+ * there is no change that matters, one for either direction. Each is at 5 % alone, because only one of them can be
+ * wrong.
+ *
+ * The two tests agree if the 90 % interval is within the bounds (D. J. Schuirmann, A comparison of the two one-sided
  * tests procedure and the power approach for assessing the equivalence of average bioavailability, 1987). Either
  * answer is wrong in at most 5 % of the cases, and one number of runs serves both.
  */
@@ -29,8 +31,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#define SURE                                                                                                           \
-	0.05 /* how often a change is found if there is none: the 95 % interval excludes this, both ends together */
+#define SURE 0.05        /* share of cases in which a change is found although there is none, both ends together */
 #define SURE_OF_SAME 0.1 /* the same for the 90 % interval, which shows that there is no change */
 
 struct run_level {        /* one value of one run */
@@ -67,8 +68,10 @@ struct estimate {
 	double noise;                 /* standard deviation from run to run */
 	bool is_uneven, is_contended; /* why the assumed noise is larger */
 	bool is_few;
-	bool is_single;      /* a run has one step, so the scatter of steps is unknown */
-	size_t needed_runs;  /* per side (in turns if these were): finds `wanted` or its absence, 19 of 20 cases each */
+	bool is_single; /* a run has one step, so the scatter of steps is unknown */
+	/* runs per side (in turns if these were made in turns) that find `wanted`, and its absence, in 19 of 20 cases
+	 * each */
+	size_t needed_runs;
 	size_t needed_steps; /* per run, if longer runs suffice; 0: more steps do not help */
 };
 

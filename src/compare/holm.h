@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * holm.h: adjusts p values if the same runs answer many questions: all of them together are then wrong in at most as
- * many cases as one question alone (Holm 1979).
+ * holm.h: adjusts p values if the same runs answer several questions. All answers together are then wrong in at most
+ * as many cases as one answer alone (Holm 1979).
  */
 #ifndef COMPARE_HOLM_H
 #define COMPARE_HOLM_H

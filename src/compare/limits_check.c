@@ -53,8 +53,8 @@ static bool limits_decide(struct checked_limit *checked, enum compare_result res
 	return true;
 }
 
-/* Returns the metric of a limit: for the step time that of the verdict; for memory PyTorch's memory on a device, or, if
- * that was not recorded, the resident memory of the process. */
+/* Returns the metric of a limit. For the step time it is that of the verdict. For memory it is PyTorch's memory on a
+ * device, or, if that was not recorded, the resident memory of the process. */
 static enum compare_metric limits_metric(const struct comparison *comparison, enum limit_check check)
 {
 	enum compare_metric first = comparison->metric_results[0].metric;

@@ -9,8 +9,8 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-/* Returns the number of warm-up steps: the longest stretch at the start that ends with a slower step, of whose steps at
- * least half are slower, and that is within the first quarter. A step is slower if it exceeds the median of the second
+/* Returns the number of warm-up steps at the start. They are the longest stretch within the first quarter that ends
+ * with a slower step and of which at least half are slower. A step is slower if it exceeds the median of the second
  * half by more than 5 * 1.4826 median absolute deviations and by more than 5 %. Returns 0 for fewer than 8 steps. */
 size_t steady_warm_up(const double *durations, size_t count);
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * verdict.h: the answer of a comparison as values: the metric it is about, the result, the sentence and its numbers,
- * the cause of the change, and what would settle it. There are no words here: compare/verdict_sentences.h has them.
+ * verdict.h: the answer of a comparison as values: metric, result, the sentence and its numbers, the cause of the
+ * change, and what would settle it. There are no words here: compare/verdict_sentences.h has them.
  *
  *     struct verdict verdict = verdict_decide(&comparison, &sides);
  *     verdict.cause = verdict_find_cause(&comparison, &sides);
@@ -58,7 +58,7 @@ enum verdict_subject { /* the thing that takes the time */
 	SUBJECT_FASTEST, /* one of the fastest steps */
 };
 
-enum verdict_middle { /* how a sentence calls a typical step, which the first metric describes */
+enum verdict_middle { /* name of a typical step in a sentence about the first metric */
 	MIDDLE_STEP,
 	MIDDLE_OF_WORK, /* per token or sample */
 	MIDDLE_EVENED,  /* steps of two kinds, evened out */

@@ -20,8 +20,8 @@
 #include "compare/compared_run.h"
 #include "diagnosis/diagnosis.h"
 
-/* Writes the headline of the diagnosis as a note before the block. If the diagnosis cannot tell, the block is left
- * out. */
+/* Writes the headline of the diagnosis as a note before the block. If the input is too damaged to say anything about
+ * devices, a line says so in place of the block. */
 enum status diagnosis_canary(struct buffer *out, const struct diagnosis *diagnosis, struct report *report,
                              struct error *err) MUST_CHECK;
 

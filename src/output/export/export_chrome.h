@@ -87,7 +87,7 @@ void chrome_python_args(struct chrome *chrome, const struct chrome_span *span);
 void chrome_args(struct chrome *chrome, const struct chrome_span *span, bool has_id, uint32_t *arg, uint32_t *link);
 void chrome_flows(struct chrome *chrome, const struct chrome_span *span, uint32_t *link);
 
-/* Returns the step that this span is; NULL if it is not the span of a step. */
+/* Returns the step whose span this is; NULL for other spans. */
 const struct model_step *chrome_step(const struct chrome *chrome, uint32_t track, const struct span_chunk *chunk,
                                      uint32_t index);
 

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * export_chrome_parts.c: writes everything around the spans: the envelope (metadata first: HTA stops reading at
- * traceEvents), names of processes and threads, values, marks, memory, and the markers that the TensorBoard plugin
- * expects at the end.
+ * export_chrome_parts.c: writes everything around the spans: the envelope, names of processes and threads, values,
+ * marks and memory. The metadata comes first, because HTA stops reading at traceEvents. The markers that the
+ * TensorBoard plugin expects come last.
  */
 #include "analysis/operators/torch_trace.h"
 #include "base/json_read.h"
@@ -501,7 +501,7 @@ static void chrome_parts_put_series(struct chrome *chrome, const struct value_se
 			continue;
 		writer_text(w, series->is_metric ? "{\"ph\": \"C\", \"cat\": \"metric\", \"name\": \""
 		                                 : "{\"ph\": \"C\", \"cat\": \"counter\", \"name\": \"");
-		if (series->subject) { /* otherwise the tracks of two GPUs would merge */
+		if (series->subject) { /* otherwise the counters of two GPUs would merge */
 			chrome_string(chrome, series->subject);
 			writer_text(w, ": ");
 		}
@@ -588,7 +588,8 @@ void chrome_memory(struct chrome *chrome)
 		int64_t total = memory_totals_add(&totals, model, event);
 		uint64_t before = writer_count(&chrome->w);
 
-		/* frees of earlier allocations of unknown size are left out, as in torch.profiler */
+		/* a free of an allocation from before the recording, of unknown size, is left out as in
+		 * torch.profiler */
 		if (event->is_found || !event->has_bytes || event->track >= model->tracks_count ||
 		    !chrome_has_process(chrome, event->process) ||
 		    !selection_has(&chrome->selection, event->process, event->time_ns))

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * export_common.h: shared by the exporters of timelines: the selected part of the model, process numbers that are
- * unique in one file, lanes in which spans nest, and links found by their spans.
+ * export_common.h: shared by the exporters of timelines: selection of parts of the model, process numbers that are
+ * unique in one file, lanes in which spans nest, links by span.
  */
 #ifndef OUTPUT_EXPORT_EXPORT_COMMON_H
 #define OUTPUT_EXPORT_EXPORT_COMMON_H

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * export_selection.c: selects the steps to write. A step covers the time from its start to its end (--steps) or to the
- * start of the next step (--max-mb), in its process and on all tracks of that process.
+ * export_selection.c: selects the steps to write, each in its process and on all tracks of that process. A step covers
+ * the time from its start to its end (--steps), or to the start of the next step (--max-mb).
  */
 #include "analysis/step_times/step_times.h"
 #include "base/compare_numbers.h"

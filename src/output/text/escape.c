@@ -11,8 +11,8 @@
 
 #define MOST_BYTES ((size_t)1 << 20)
 
-/* Returns true for U+FFFE and U+FFFF, which XML forbids, and for characters that hide or turn text: U+200B to U+200F,
- * U+202A to U+202E, U+2066 to U+2069, U+FEFF. */
+/* Returns true for U+FFFE and U+FFFF, which XML forbids, and for characters that hide or turn text. The latter are
+ * U+200B to U+200F, U+202A to U+202E, U+2066 to U+2069, and U+FEFF. */
 static bool is_unwanted(const char *text, size_t length)
 {
 	static const char *const ranges[][2] = {{"\u200b", "\u200f"},

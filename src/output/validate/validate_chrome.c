@@ -537,7 +537,7 @@ static void check_whole(struct chrome_check *check)
 	                                                                      : check->end_marker_offset;
 
 	if (has_both &&
-	    check->last_nameless < tail) /* the plugin walks back from the end and stops at the marker before it */
+	    check->last_nameless < tail) /* the plugin walks back from the end and stops at the markers first */
 		validation->findings[VALIDATE_T2] = (struct validate_finding){0};
 	if (has_both && check->end_marker_ns - check->start_marker_ns > MARKER_LIMIT_NS)
 		validate_count(validation, VALIDATE_T13, check->end_marker_offset, NULL);

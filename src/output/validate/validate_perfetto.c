@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * validate_perfetto.c: walks the packets of a Perfetto trace and finds everything that the trace processor would skip:
- * wrong wire types, undefined interned names, sequences without state, missing descriptors, slices that do not nest.
- * One packet is in memory at a time.
+ * validate_perfetto.c: walks the packets of a Perfetto trace and finds data that the trace processor would skip. It
+ * checks wire types, interned names, states of sequences, descriptors and the nesting of slices. One packet is in
+ * memory at a time.
  */
 #include "base/hash.h"
 #include "base/input_stream.h"
