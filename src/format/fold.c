@@ -494,7 +494,8 @@ static bool fold_peek(const char *pool_path, struct stepscope_pool_header *heade
 	return is_pool;
 }
 
-/* The last anchor tells when the process was last alive: the file's times do not show stores to a mapping. */
+/* Returns true if the process was last alive more than ORPHAN_SECONDS ago. The last anchor tells, because the file's
+ * times do not show stores to a mapping. */
 static bool is_old(const struct stepscope_pool_header *header)
 {
 	return time(NULL) - header->last_anchor.realtime_ns / 1000000000 > ORPHAN_SECONDS;
