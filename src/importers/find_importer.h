@@ -24,8 +24,8 @@ enum status importer_source_read(struct importer_source *source, const char *pat
 const struct importer *importer_find(const struct importer_source *source);
 /* Like importer_find(), for a file. Also returns NULL for a directory, a stream or an unreadable file. */
 const struct importer *importer_of_file(const char *path);
-/* Finds the importer by a file's first bytes, decompressed, and its name ("": unknown). Give INPUT_LONG_HEAD_BYTES if
- * the file has that many. Returns NULL if no importer's begins() accepts them. */
+/* Finds the importer by a file's first bytes, decompressed, and its name ("": unknown). Pass INPUT_LONG_HEAD_BYTES of
+ * them if possible. Returns NULL if no importer's begins() accepts them. */
 const struct importer *importer_of_bytes(const char *name, const char *head, size_t length);
 /* Finds the importer by the model's fact trace.format. Returns NULL if the model was recorded or no importer has that
  * name. */

@@ -185,7 +185,7 @@ static enum status load_either(const struct importer *importer, const char *name
 	return status == STATUS_OK ? importer->load(name, filter, model, problem) : status;
 }
 
-/* Loads the latest file. A copy is not a rank, unless its name has a rank: files without times may well be
+/* Loads the latest file. A copy is not a rank, unless the names have different ranks: files without times may well be
  * identical. */
 static enum status rank_files_load_input(struct rank_files_loading *loading, const struct importer *importer,
                                          const char *name, struct input_stream *input,

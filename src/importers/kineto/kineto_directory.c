@@ -163,7 +163,7 @@ static bool find_problem(const char *name, struct input_stream *input, struct er
 	return true;
 }
 
-/* Returns false if the file is not a trace and is not named like one. */
+/* Returns false if the file is of another kind, or is neither a trace nor named like one. */
 static bool kineto_directory_load_input(struct kineto_set *set, const char *name, struct input_stream *input)
 {
 	struct error problem, ignored;

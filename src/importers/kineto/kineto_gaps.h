@@ -47,7 +47,7 @@ struct kineto_gap {
 	uint8_t args_begin, args_end; /* offset of the opening bracket, and after the closing one; 0: not in it */
 	uint8_t member_count;
 	bool is_joined;  /* made of other gaps */
-	bool is_settled; /* learning has stopped: its value is not constant */
+	bool is_settled; /* no more learning: its value is not constant, or cannot be joined */
 	/* gaps that follow it: frequent ones first, but a longer gap before its own prefixes */
 	uint16_t next[KINETO_GAP_NEXT];
 	struct kineto_gap_member members[KINETO_GAP_MEMBERS]; /* the value of the last one comes next, unless is_end */

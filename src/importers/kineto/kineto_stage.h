@@ -64,7 +64,6 @@ struct staged_track {
 	bool is_mixed;  /* its begins and ends are not in order of time */
 	int32_t device; /* -1: unknown */
 	/* process: own_pid is its pid; the file has another number, because two processes had one */
-
 	bool has_own_pid;
 	int64_t own_pid;
 	bool has_events; /* process: `events` is the number of events in its recording */

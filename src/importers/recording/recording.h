@@ -118,7 +118,7 @@ struct capture_change {
 	int64_t time_ns;
 	int64_t event_ns; /* time of the event: slightly after time_ns if steps were counted */
 	uint8_t capture, mask;
-	bool is_counted; /* the program marked no steps: step number `count` had ended by then */
+	bool is_counted; /* the program marked no steps: `count` steps had ended by then */
 	uint64_t count;
 };
 

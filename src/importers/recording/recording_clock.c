@@ -152,7 +152,8 @@ static void make_pieces(struct clock_line *line)
 	count_rate_jumps(line);
 }
 
-/* Another machine or another boot has only the wall clock in common with `base`. */
+/* Places the line on the model's time. Another machine or another boot has only the wall clock in common with
+ * `base`. */
 static void place_line(struct clock_line *line, const struct clock_line *base)
 {
 	if (!base || !line->anchor_count) {

@@ -279,7 +279,7 @@ static void deliver_column(struct telemetry *telemetry, uint32_t number)
 			continue;
 		}
 		if (cell->kind != SMI_NUMBER && cell->text)
-			nvidia_smi_add_fact(telemetry, row->device, column, cell->text); /* why no number */
+			nvidia_smi_add_fact(telemetry, row->device, column, cell->text); /* why it has no number */
 		model_series_add(telemetry->model, series_of(telemetry, row->device, column),
 		                 row->time_ns + telemetry->shift_ns, cell->kind == SMI_NUMBER ? cell->number : NAN);
 		telemetry->values += cell->kind == SMI_NUMBER;
