@@ -32,7 +32,7 @@
 #include <stdint.h>
 
 #define SURE 0.05        /* share of cases in which a change is found although there is none, both ends together */
-#define SURE_OF_SAME 0.1 /* the same for the 90 % interval, which shows that there is no change */
+#define SURE_OF_SAME 0.1 /* as SURE, for the 90 % interval, which shows that there is no change */
 
 struct run_level {        /* one value of one run */
 	double level;     /* logarithm */

@@ -155,7 +155,7 @@ static double unevenness(const double *logarithms, size_t count)
 	return sqrt(fmin(step_level_excess_of(&medians, &ratio), step_level_excess_of(&means, &ratio)));
 }
 
-/* Returns the same for the unclipped means: long steps that come together lengthen the mean of one run and not of
+/* As unevenness(), for the unclipped means: long steps that come together lengthen the mean of one run and not of
  * the next. Such means also scatter by chance, so only the excess over chance counts. A drift over the run does not
  * count. */
 static double unevenness_of_mean(const struct compared_run *run, double trend)

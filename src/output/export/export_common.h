@@ -30,7 +30,7 @@ struct selection { /* sorted intervals to write, per process; NULL: everything *
 void selection_init(struct selection *selection, const struct model *model, const struct export_options *options);
 void selection_release(struct selection *selection);
 bool selection_has(const struct selection *selection, uint32_t process, int64_t time_ns);
-/* The same for a span: its step decides, or its start if it has no step. */
+/* Returns true if the span is selected: its step decides, or its start if it has no step. */
 bool selection_has_span(const struct selection *selection, const struct model *model, uint32_t process,
                         const struct span_chunk *chunk, uint32_t index);
 

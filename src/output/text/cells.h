@@ -13,7 +13,7 @@ struct demangler;
  * invisible text is quoted. */
 void text_for_people(struct buffer *out, const char *text);
 
-/* The same, with mangled C++ names demangled. */
+/* As text_for_people(), with mangled C++ names demangled. */
 void names_for_people(struct buffer *out, struct demangler *demangler, const char *text);
 
 /* Appends "412.3 ms", "33.3 %", "1 234", "yes", or "-" for a missing cell; texts with text_for_people(). */

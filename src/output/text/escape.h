@@ -12,7 +12,7 @@
  * it to `most` characters. */
 void escape_markdown(struct buffer *out, const char *text, size_t most);
 
-/* The same, as code. */
+/* As escape_markdown(), but as code. */
 void escape_markdown_code(struct buffer *out, const char *text, size_t most);
 
 /* Writes text or an attribute of XML 1.0. */
