@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * kineto_directory.c: sets of traces: the files of a directory, the members of a zip or tar, names on the command line.
- * In a directory or an archive, other files are skipped. The ledger lists those that are named like a trace or cannot
- * be opened.
+ * In a directory or an archive, other files are skipped. The ledger lists files that are named like a trace or that
+ * cannot be opened.
  */
 #include "base/archive_reader.h"
 #include "base/input_stream.h"

@@ -202,7 +202,7 @@ static uint32_t kineto_finish_add_process(struct finish *finish, const struct st
 	process->host = import->host;
 	const char *name;
 	process->rank = rank_of_name(finish, facts, &name);
-	process->name = track && track->pid.text                   ? track->pid.text /* names may not be unique */
+	process->name = track && track->pid.text                   ? track->pid.text /* a name may be shared */
 	                : !is_nameless(finish, name, process->pid) ? intern_add(&finish->model->strings, name)
 	                                                           : 0;
 	process->is_closed = true;

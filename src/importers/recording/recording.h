@@ -4,20 +4,20 @@
  * into processes (host, pid, start time), and those into sessions (one set of symbols and streams: an exec or a restart
  * of the recorder starts a new one). Private to importers/.
  *
- *   recording.c            the importer: a survey of all files, then a pass that fills the model
- *   recording_files.c      finds the files
- *   recording_survey.c     first pass: processes, sessions, clocks, drops
- *   recording_order.c      the order in which files are read
- *   recording_sessions.c   start and end of a session in the second pass
- *   recording_clock.c      ticks -> nanoseconds
- *   recording_stream.c     events of a stream -> spans
- *   recording_facts.c      values, memory, samples, links, arguments
- *   recording_frames.c     stacks of Python
- *   recording_links.c      from operators to their backward
- *   recording_torch.c      steps and phases that the program did not mark
- *   recording_processes.c  times, costs and end of a process
- *   recording_ledger.c     missing parts, and the reasons
- *   recording_losses.c     the time since which live memory is unknown
+ *     recording.c            the importer: a survey of all files, then a pass that fills the model
+ *     recording_files.c      finds the files
+ *     recording_survey.c     first pass: processes, sessions, clocks, drops
+ *     recording_order.c      the order in which files are read
+ *     recording_sessions.c   start and end of a session in the second pass
+ *     recording_clock.c      ticks -> nanoseconds
+ *     recording_stream.c     events of a stream -> spans
+ *     recording_facts.c      values, memory, samples, links, arguments
+ *     recording_frames.c     stacks of Python
+ *     recording_links.c      from operators to their backward
+ *     recording_torch.c      steps and phases that the program did not mark
+ *     recording_processes.c  times, costs and end of a process
+ *     recording_ledger.c     missing parts, and the reasons
+ *     recording_losses.c     the time since which live memory is unknown
  */
 #ifndef IMPORTERS_RECORDING_RECORDING_H
 #define IMPORTERS_RECORDING_RECORDING_H
