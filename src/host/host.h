@@ -9,12 +9,12 @@
  *     host_sample(host, now_ns + 1000000000, &sink);
  *     host_free(host);
  *
- * Names of counters have source, device, quantity and unit: host.cpu.busy_ratio, host.cpu3.user_ratio,
+ * Names of counters have source, device, quantity and unit, for example host.cpu.busy_ratio, host.cpu3.user_ratio,
  * host.memory.available_bytes, host.disk.sda.read_bytes_per_s, host.network.eth0.received_bytes_per_s,
- * host.pressure.io.some_ratio, host.cgroup.memory_limit_bytes. At most 256 cores and 64 devices of a kind are
- * recorded; host_ledger() lists the omissions.
+ * host.pressure.io.some_ratio, host.cgroup.memory_limit_bytes.
  *
- * For one thread. A sample takes well below a millisecond of CPU time.
+ * At most 256 cores and 64 devices of a kind are recorded; host_ledger() lists the omissions. For one thread. A sample
+ * takes well below a millisecond of CPU time.
  */
 #ifndef HOST_HOST_H
 #define HOST_HOST_H

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * run_closing.h: the last lines of `stepscope run`, on stderr: the death of the program, its recordings and their
- * losses, and the command that makes the report. run_closing_find() gathers all facts in one value. run_words.c makes
- * lines of these facts alone.
+ * run_closing.h: the last lines of `stepscope run`, on stderr: the death of the program, its recordings and losses,
+ * and the command for the report. run_closing_find() gathers all facts in one value. run_words.c makes lines of these
+ * facts alone.
  *
  *     struct run_closing closing;
  *     run_closing_find(&closing, run);

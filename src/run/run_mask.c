@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * run_mask.c: a secret is the value of a telling name, the password of a URL, or a word with the token prefix of a
+ * run_mask.c: secrets are values with a telling name, passwords in URLs, and words with the token prefix of a
  * well-known service. Words inside one argument (sh -c "...") are checked one by one.
  */
 #include "run/run_mask.h"

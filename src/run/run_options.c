@@ -141,8 +141,9 @@ static enum status set(struct record_settings *given, const char *key, const cha
 	return problem[0] ? run_options_refuse(err, problem) : STATUS_OK;
 }
 
-/* Returns true if the file contains only options, without a block: every key at its top level is one of ours. If one
- * key is not, the file is the configuration of a training, whose keys may share our names with another meaning. */
+/* Returns true if the file contains only options, without a block: every key at its top level is one of our
+ * options. If one key is not, the file is the configuration of a training, whose keys may share our names with
+ * another meaning. */
 static bool is_of_options(const struct yaml_flat *file)
 {
 	for (int i = 0; i < file->count; i++) {

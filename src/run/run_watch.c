@@ -253,7 +253,7 @@ static void rescue(struct watched *item, bool is_surely_dead)
 
 static void run_watch_end(struct run_watch *watch, struct watched *item)
 {
-	/* we saw it die, or a /proc that would show it does not */
+	/* we saw it die, or it is missing in a /proc that would show it */
 	bool is_surely_dead = item->is_alive ||
 	                      (watch->view.self && run_watch_is_neighbour(watch, item->pid_namespace));
 

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * calls.c: wraps the functions of PyTorch by which steps are counted while its records are not observed
- * (STEPSCOPE_ACTIVE_CALLS): record_function()'s `with`, the engine's run over a graph, the update of a gradient
- * scaler. modules.c does the same for modules.
+ * calls.c: wraps functions of PyTorch, so that steps are counted while its records are not observed
+ * (STEPSCOPE_ACTIVE_CALLS). They are record_function()'s `with`, the engine's run over a graph, and the update of a
+ * gradient scaler. modules.c does the same for modules.
  *
  * Functions in Python are wrapped as in vectorcall.h: `with` calls them from C. Functions in C are wrapped in their
  * definition (PyMethodDef), which gets our function. The object that the program holds, and that torch.compile
@@ -215,7 +215,7 @@ static union function_in_c put_in_place(PyMethodDef *definition, union function_
 	return original;
 }
 
-/* The same for a function that takes a dictionary of keywords; NULL: not possible. */
+/* Replaces a function that takes a dictionary of keywords, and returns it; NULL: not possible. */
 static keyword_function *replace(PyObject *function, const char *name, keyword_function *call)
 {
 	PyMethodDef *definition = find_definition(function, name);

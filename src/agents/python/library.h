@@ -102,9 +102,9 @@ struct torch_library {
 };
 extern struct torch_library library;
 
-/* Opens the library once per process: the copy that is loaded already, the one that STEPSCOPE_LIBRARY names, the one
- * beside this extension (built or installed), or the system's. Returns false if none is usable, with the reason in
- * `problem`. */
+/* Opens the library once per process. It prefers the copy that is loaded already, then the one that STEPSCOPE_LIBRARY
+ * names, the one beside this extension (built or installed), and the system's. Returns false if none is usable, with
+ * the reason in `problem`. */
 bool library_open(char *problem, size_t problem_bytes);
 
 /* Returns true if any of these bits of stepscope_active is set. */

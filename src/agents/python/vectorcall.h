@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * vectorcall.h: puts C in the place of a Python function's code, wherever C calls the function, as it does for the
+ * vectorcall.h: puts C in the place of a Python function's code, wherever C calls the function. C does so for the
  * `__call__` of an object of a Python class. The function stays the same object with the same code, so torch.compile,
  * tracebacks and pickle see no difference.
  *

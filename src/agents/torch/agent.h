@@ -89,8 +89,8 @@ STEPSCOPE_AGENT_EXPORT void stepscope_torch_module(uint64_t identity, int is_tra
  * the same thread; 0: nothing was started. The end returns 1 if such a range was open in this thread. */
 STEPSCOPE_AGENT_EXPORT int stepscope_torch_range(uint32_t symbol, int stretch, const void *key);
 STEPSCOPE_AGENT_EXPORT int stepscope_torch_range_end(const void *key);
-/* The same for a step of torch.profiler that has no record, because it has no schedule or PyTorch's records are not
- * observed. It marks a step like those that have a record. */
+/* Starts a step of torch.profiler that has no record, because it has no schedule or PyTorch's records are not
+ * observed. It marks a step like those that have a record. Otherwise like stepscope_torch_range(). */
 STEPSCOPE_AGENT_EXPORT int stepscope_torch_profiler_step(uint32_t symbol, uint32_t number, int has_schedule,
                                                          const void *key);
 /* While STEPSCOPE_ACTIVE_CALLS is set. call_range: a range of record_function() starts. call_backward: the engine runs
@@ -102,8 +102,8 @@ STEPSCOPE_AGENT_EXPORT int stepscope_torch_call_backward(int is_training, const 
 STEPSCOPE_AGENT_EXPORT int stepscope_torch_call_scaler(const void *key);
 STEPSCOPE_AGENT_EXPORT int stepscope_torch_call_module(uint64_t identity, int is_training, uint32_t symbol,
                                                        const void *key);
-/* While STEPSCOPE_ACTIVE_CALLS is set: notes that the calling thread is in a call of that name (0: in no call), for
- * the report about a process that dies. Returns the previous name, which the caller restores when the call ends. */
+/* While STEPSCOPE_ACTIVE_CALLS is set: notes the name of the call that the thread is in (0: no call), for the report
+ * about a process that dies. Returns the previous name, which the caller restores when the call ends. */
 STEPSCOPE_AGENT_EXPORT uint32_t stepscope_torch_in_call(uint32_t symbol);
 /* Returns 0 if the call of a module would add no information now. */
 STEPSCOPE_AGENT_EXPORT int stepscope_torch_wants_module(void);

@@ -15,7 +15,7 @@ void compiled_add(const char *code, uint64_t identity);
 /* Returns true if there is any such code. */
 bool compiled_is_any(void);
 void compiled_tell(void); /* writes all of them to a recording that starts */
-/* Returns the optimizer whose call the record with this name is; 0: no optimizer. Any thread. */
+/* Returns the optimizer that the compiled code of this name calls; 0: no optimizer. Any thread. */
 uint64_t compiled_optimizer(const char *name);
 
 #endif

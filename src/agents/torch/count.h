@@ -7,14 +7,19 @@
  * - An optimizer's call ends a step if a call of the same optimizer ended one before. The first step ends when all
  *   optimizers that were made have been called. If an optimizer is called again before the end of its step was seen, a
  *   new step starts. That end is reported late, and the optimizer of the last call is remembered as the one that ends
- *   steps. So the count never drifts, but its first steps may end late or early within the step.
+ *   steps.
+ *
  * - An optimizer may be called after the end of the step, with another backward. It takes over if it was made since
  *   the previous call, has a closure, or a batch was asked for. The optimizers that were made with it take over, too.
  *   Otherwise the call may still belong to the step that has ended. If the optimizer is then called again alone, the
  *   earlier call was a step, which is reported late.
+ *
  * - A gradient scaler's update, or gradients thrown away for another batch, end a step without an optimizer call. In
  *   a program without batches, thrown-away gradients end a step only while they are fewer than half of the updates.
+ *
  * - Without any optimizer, a step ends at the first operator after a backward that accumulated gradients.
+ *
+ * The count never drifts, but its first steps may end late or early within the step.
  *
  * Pure: one caller at a time, no clock, no allocation. Functions return the number of steps that have just ended.
  */

@@ -24,8 +24,9 @@ enum torch_scope { /* at::RecordScope, the same in 1.13 to 2.14 */
 };
 
 /* In C++ a start callback returns a std::unique_ptr; ours returns an empty one. A hidden pointer passes the place of
- * the result: on x86-64 as the first argument, which is returned, on aarch64 in the register x8, which C cannot name.
- * TORCH_START(name, body) makes such a function `name` from a TORCH_START_BODY static void body(const void *record). */
+ * the result. On x86-64 it is the first argument, which is returned; on aarch64 it is in the register x8, which C
+ * cannot name. TORCH_START(name, body) makes such a function `name` from a TORCH_START_BODY static void body(const
+ * void *record). */
 #ifdef __aarch64__
 typedef void torch_start(const void *record);
 #define TORCH_START_BODY __attribute__((used))

@@ -36,8 +36,8 @@ struct hashes {
 static uint64_t cache[CACHE_LINES][CACHE_WAYS] __attribute__((aligned(64)));
 static uint64_t front[FRONT_PLACES] __attribute__((aligned(4096))); /* the entry last found at each place */
 static uint8_t variants[VARIANTS]; /* by hash without values; shared places only make the maximum smaller */
-/* The same for each value: a bit for each value that was seen, at a place that depends on the value. Shared places
- * only leave out more values. */
+/* For each value, a bit for each content that was seen, at a place that depends on the content. Shared places only
+ * leave out more values. */
 static uint64_t sketches[SKETCHES][VALUES_APART];
 static uint32_t newest; /* newest symbol made for inputs */
 static bool is_full;

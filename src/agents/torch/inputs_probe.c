@@ -299,8 +299,8 @@ static bool find_policy(void)
 	       has_policy_at(inputs_layout.policy / 8, &inputs_layout.policy_bits);
 }
 
-/* Trusts tensors of other kinds whose sizes are at the same place as in plain ones: the bits that set them apart are
- * no reason for mistrust. If these are several bits, the lowest one tells the kind. */
+/* Trusts tensors of other kinds if their sizes are at the same place as in plain ones. The bits that set them apart
+ * are then no reason for mistrust. If these are several bits, the lowest one tells the kind. */
 static void trust_others(void)
 {
 	uint64_t untrusted = inputs_layout.untrusted, plain = inputs_layout.substance;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * lean_nodes.h: for the files lean*.c only: the name of the engine's record of a node
- * ("autograd::engine::evaluate_function: AddBackward0"), without building it for each node. The class of the node
- * determines the name, if it is one of PyTorch's own classes whose nodes all have one name.
+ * lean_nodes.h: for the files lean*.c only: the name of the engine's record of a node, without building it for each
+ * node ("autograd::engine::evaluate_function: AddBackward0"). The class of the node determines the name, if it is one
+ * of PyTorch's own classes whose nodes all have one name.
  */
 #ifndef AGENTS_TORCH_LEAN_NODES_H
 #define AGENTS_TORCH_LEAN_NODES_H

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * names.c: the processor's caches lose this data between two operators, so the cost of a look-up is the number of
+ * names.c: the processor's caches lose this data between two operators. So the cost of a look-up is the number of
  * pages and lines that it touches. An operator is found by the address of its schema, which its record holds, without
  * reading the schema.
  *

@@ -284,8 +284,8 @@ __attribute__((hot)) static void end(const void *record, void *context)
 
 /* ---- our own ranges ---------------------------------------------------------------------------------------------- */
 
-/* The value of `checked` for a thread that was checked: like is_told(), but for threads that may never run an operator
- * and so have nothing to report. It counts from 1, because the first start may be that of the range itself. */
+/* The number of the present start or window, for `checked`. It works like is_told(), for threads that may never run an
+ * operator and so have nothing to report. It counts from 1, because the first start may be that of the range itself. */
 static inline uint32_t checked_now(void)
 {
 	return __atomic_load_n(&emit_starts, __ATOMIC_RELAXED) + 1;

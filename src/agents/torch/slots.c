@@ -122,9 +122,9 @@ struct wanted {
 	size_t common;   /* bytes with which all names start: few other names do */
 };
 
-/* Searches the library's hash table of the symbols that it defines. The table has: number of buckets, number of the
- * first symbol, words of the filter, a shift; the filter; the first symbol of each bucket; a hash per symbol, whose
- * lowest bit ends the bucket. */
+/* Searches the library's hash table of the symbols that it defines. The table starts with the number of buckets, the
+ * number of the first symbol, the words of the filter, and a shift. Then come the filter, the first symbol of each
+ * bucket, and a hash per symbol, whose lowest bit ends the bucket. */
 static size_t slots_number_of(const struct tables *tables, const char *name)
 {
 	uint32_t hash = 5381;

@@ -22,9 +22,9 @@ struct slots {
 /* Finds the slots of a function with this name. Returns false if there are none, or too many. */
 bool slots_find(struct slots *slots, const struct loaded *loaded, const char *name);
 
-/* The same for several names in one pass, with one element of `each` per name. Returns the number of names that the
- * library calls through slots, or UINT_MAX if a name has too many slots. Names that the library defines are searched
- * by the number of their symbol. Otherwise the texts of tens of thousands of symbols would have to be read. */
+/* Finds the slots of several names in one pass, with one element of `each` per name. Returns the number of names that
+ * the library calls through slots, or UINT_MAX if a name has too many slots. Names that the library defines are
+ * searched by the number of their symbol. Otherwise the texts of tens of thousands of symbols would have to be read. */
 unsigned slots_find_each(struct slots *each, const struct loaded *loaded, const char *const *names, unsigned count);
 
 /* Returns the code size of a function that the library defines; 0: it does not define it. */
