@@ -69,8 +69,7 @@ void links_thread(struct recording *recording, struct stream *stream, uint64_t n
 	stream->forwards = links->count;
 }
 
-/* ---- operators
- * --------------------------------------------------------------------------------------------------------- */
+/* ---- operators --------------------------------------------------------------------------------------------------- */
 
 static struct forward *recording_links_slot_of(const struct forwards *forwards, uint32_t sequence)
 {
@@ -113,8 +112,7 @@ void links_forward(struct recording *recording, const struct stream *stream, uin
 	*slot = (struct forward){row, wanted};
 }
 
-/* ---- nodes
- * -------------------------------------------------------------------------------------------------------------- */
+/* ---- nodes ------------------------------------------------------------------------------------------------------- */
 
 static void link_node(struct model *model, struct torch_links *links, const struct waiting *node)
 {

@@ -14,7 +14,7 @@ struct torch_links;
 
 /* Notes PyTorch's number of the stream's thread. */
 void links_thread(struct recording *recording, struct stream *stream, uint64_t number);
-/* An operator that has a sequence number, or a backward node, began. */
+/* Notes that an operator with a sequence number, or a backward node, began. */
 void links_forward(struct recording *recording, const struct stream *stream, uint64_t sequence, uint32_t row);
 void links_backward(struct recording *recording, uint64_t sequence, uint32_t track, uint32_t row);
 /* Adds the remaining links after all events of the session, and releases everything. */

@@ -27,7 +27,7 @@ void recording_lose(struct recorded_process *process, int64_t since_ns, const ch
 		*loss = (struct memory_loss){true, since_ns, why};
 }
 
-/* Checks the totals of the relevant types, and events of unknown type that only gaps count. A gap has the time of
+/* Notes a loss if events of memory, or events of unknown type that only gaps count, were dropped. A gap has the time of
  * dropped events, but no gap follows the last drop, and threads without a stream have none. */
 void recording_lose_stream(struct recording *recording, const struct stream *stream)
 {
