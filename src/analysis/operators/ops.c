@@ -10,7 +10,7 @@
 
 #include <inttypes.h>
 
-/* Returns true if the column says nothing here: rows are not split by it, or none has a value of its own. */
+/* Returns true if the column says nothing here: rows are not split by it, or no row has a value. */
 static bool ops_hides(int column, const struct op_fold *fold)
 {
 	unsigned by = fold->context->options.by;
