@@ -69,8 +69,9 @@ enum stepscope_begin {
 #define STEPSCOPE_NO_SEQUENCE UINT64_MAX
 
 enum stepscope_extended {
-	/* Before the first operator of a stream, and before its first operator in each window: [0] PyTorch's number of
-	 * this stream's thread, optional [1] 1: a profiler in the program follows the thread, 0: it does not */
+	/* Comes before the first operator of a stream and before its first operator in each window. [0] PyTorch's
+	 * number of this stream's thread. Optional [1] 1: a profiler in the program follows the thread, 0: it does
+	 * not. */
 	STEPSCOPE_EXTENDED_TORCH_THREAD = 1,
 	/* The owner of an allocation at this moment: [0] address [1] memory id as in an ALLOC [2] bytes, 0: unknown.
 	 * The category "input" is only a hint, used if no other category is known. */
@@ -83,28 +84,28 @@ enum stepscope_extended {
 enum stepscope_end { /* an END without an open span is ignored; END_PHASE also closes every span opened after it */
 	STEPSCOPE_END_DETAIL = 0, /* innermost range, op, ...; not beyond an open phase, micro-batch or step */
 	STEPSCOPE_END_PHASE = 1,  /* innermost phase or micro-batch */
-	/* A range, op, ... that is not the innermost: [0] number of spans begun in it that go on, without steps, phases
-	 * and micro-batches (0: none), optional [1] tick when it ended, if that was earlier than this event */
+	/* A range, op, ... that is not the innermost. [0] number of spans begun in it that go on, without steps, phases
+	 * and micro-batches (0: none). Optional [1] tick when it ended, if earlier than this event. */
 	STEPSCOPE_END_BENEATH = 2,
 };
 
 enum stepscope_step_event {
 	STEPSCOPE_STEP_BEGIN = 0, /* [0] number (i64) */
-	/* [0] number, optional [1] 1: the step was cut short and is not complete, optional [2] CPU time of the thread
-	 * since the step's start, ns [3] number of times the thread stopped to wait in the step, optional [4] its page
-	 * faults that read from no disk */
+	/* [0] number. Optional [1] 1: the step was cut short and is not complete. Optional, of the step's thread: [2]
+	 * CPU time since the start of the step, ns, [3] number of times it stopped to wait, [4] (may be missing) page
+	 * faults that read from no disk. */
 	STEPSCOPE_STEP_END = 1,
 	STEPSCOPE_STEP_TOKENS = 2,  /* [0] tokens to add to the open step */
 	STEPSCOPE_STEP_SAMPLES = 3, /* [0] samples to add to the open step */
-	/* [0] enum stepscope_capture, for the process from here on [1] mask of stepscope_active bits, optional [2]
-	 * number of the step that starts here, if the program marks no steps and the recorder counts them */
+	/* [0] enum stepscope_capture, for the process from here on. [1] mask of stepscope_active bits. Optional [2]
+	 * number of the step that starts here, if the program marks no steps and the recorder counts them. */
 	STEPSCOPE_STEP_CAPTURE = 4,
 	STEPSCOPE_STEP_RESULT = 5, /* reserved for optimizer results (skipped step) */
 	/* A window of a profiler in the program: [0] number of the window, from 1 [1] 1: it starts, 0: it ends */
 	STEPSCOPE_STEP_WINDOW = 6,
-	/* PyTorch activity while no detail is recorded: [0] enum stepscope_training in bits 0..7, flags from bit 8 [1]
-	 * start tick [2] end tick, optional [3] the optimizer; for operators instead the called module, as in the
-	 * argument "torch.module", and [4] the symbol of its name */
+	/* PyTorch activity while no detail is recorded. [0] enum stepscope_training in bits 0..7, flags from bit 8. [1]
+	 * start tick. [2] end tick. Optional [3] the optimizer. For operators instead: [3] the called module, as in the
+	 * argument "torch.module", [4] the symbol of its name. */
 	STEPSCOPE_STEP_TRAINING = 7,
 	/* [0] number of steps that have ended, as counted so far, if the program marks none */
 	STEPSCOPE_STEP_COUNTED = 8,
@@ -152,9 +153,9 @@ enum stepscope_arg { /* type of an ARG's value word */
 	STEPSCOPE_ARG_POINTER = 5,
 };
 
-/* Parts of the argument "torch.optimizer" and of word [3] of a TRAINING event: bits 0..47 hold the optimizer's address,
- * bits 48..62 the number of the object among those that had this address, and bit 63 is set if the optimizer was
- * created since the thread's previous optimizer call. */
+/* Parts of the argument "torch.optimizer" and of word [3] of a TRAINING event. Bits 0..47: address of the optimizer.
+ * Bits 48..62: number of the object among those that had this address. Bit 63: set if the optimizer was created since
+ * the thread's previous optimizer call. */
 #define STEPSCOPE_OPTIMIZER_ADDRESS 0xffffffffffffull
 #define STEPSCOPE_OPTIMIZER_IS_NEW (1ull << 63)
 

@@ -22,20 +22,24 @@
  * recorder if `stepscope run` (or STEPSCOPE=1 in the environment) asks for it, and the exit of the process ends it.
  * Without either, nothing is recorded and a call costs one predictable branch.
  *
- * COST. Begin and end together cost two clock reads. After a thread's first events, its path has no allocation, lock,
- * system call or page fault. Memory is bounded (16 MiB by default). If the buffers are full, events are dropped and
- * counted, and every report prints the count. The program is never blocked or stopped.
+ * COST. A pair of begin and end calls costs two clock reads. After a thread's first events, its path has no allocation,
+ * lock, system call or page fault. Memory is bounded (16 MiB by default). If the buffers are full, events are dropped
+ * and counted, and every report prints the count. The program is never blocked or stopped.
  *
- * THREADS. Every function may be called from any thread. Unless its comment says otherwise, a signal handler may call
- * it once its thread has recorded an event: the first event of a process starts the recorder, the first event of a
- * thread registers the thread. If a handler leaves by siglongjmp(), the thread's later events go to a separate stream.
+ * THREADS. Every function may be called from any thread. The first event of a process starts the recorder; the first
+ * event of a thread registers the thread. After that event, signal handlers of the thread may call a function too,
+ * unless its comment says otherwise. If a handler leaves by siglongjmp(), the thread's later events go to a separate
+ * stream.
+ *
  * Ranges, phases, ops and micro-batches nest per thread: an end closes the innermost open one of the calling thread.
  * Steps belong to the process: mark them from one thread (the training loop's).
  *
  * NAMES are UTF-8 and at most 65,000 bytes long; longer ones are cut. They are copied at the first use, so the pointer
  * may be freed or unmapped right after the call. Thread names are cut to 31 bytes, metadata keys to 256 bytes and
- * metadata values to 2,100. A name passed as a string is looked up by content on each call (about 10 ns). Hot code
- * should intern it once with stepscope_name(), or use the STEPSCOPE_* macros at the end, which do so per call site.
+ * metadata values to 2,100.
+ *
+ * A name passed as a string is looked up by content on each call (about 10 ns). Hot code should intern it once with
+ * stepscope_name(), or use the STEPSCOPE_* macros at the end, which do so per call site.
  *
  * ERRORS. No function reports an error to the caller, except stepscope_init(), whose caller may want to print the
  * reason. If the recorder cannot work, it turns itself off and writes the reason in one line to stderr and into the
@@ -183,10 +187,12 @@ STEPSCOPE_API void stepscope_emit_thread_name(const char *name);
 /* ---- start and stop (optional) ---------------------------------------------------------------------------------- */
 
 /* Starts recording now instead of at the first event. `options` is NULL (use the environment) or a list such as
- * "wait=1,warmup=1,active=3,with=shapes:memory,out=/tmp/run" with the option names of `stepscope run --help`. If both
- * set an option, the environment wins. Returns 0 if the recorder runs (also if it ran before the call), if the
- * environment does not ask for recording, or if recording is switched off (enabled=false). Otherwise returns -1, and
- * stepscope_error() returns the reason in one line. Not for signal handlers. */
+ * "wait=1,warmup=1,active=3,with=shapes:memory,out=/tmp/run", with the option names of `stepscope run --help`. If both
+ * set an option, the environment wins. Not for signal handlers.
+ *
+ * Returns 0 if the recorder runs, also if it ran before the call. Returns 0 too if the environment does not ask for
+ * recording, or if recording is off (enabled=false). Otherwise returns -1, and stepscope_error() returns the reason in
+ * one line. */
 STEPSCOPE_API int stepscope_init(const char *options);
 
 /* Returns the reason why the last stepscope_init() failed, or "" if it did not fail. Valid until the next call of
@@ -199,9 +205,10 @@ STEPSCOPE_API const char *stepscope_run_directory(void);
 
 /* Writes all pending events and closes the recording. This takes at most 50 ms with full buffers and a working disk. It
  * waits at most 1 s for threads that are stopped inside a call and 10 s for a disk that does not answer; the rescue
- * writes the rest. stepscope_init() starts recording again. Open steps, phases and ranges end with the recording. If
- * their end call comes in a later recording, it closes nothing there, and reports count it. Called automatically at
- * exit; no recording starts after that. Not for signal handlers. */
+ * writes the rest. Called automatically at exit; no recording starts after that. Not for signal handlers.
+ *
+ * stepscope_init() starts recording again. Open steps, phases and ranges end with the recording. If their end call
+ * comes in a later recording, it closes nothing there, and reports count it. */
 STEPSCOPE_API void stepscope_shutdown(void);
 
 /* Writes everything recorded so far to the file before it returns. If the disk does not accept the data, it returns

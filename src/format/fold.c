@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * fold.c: appends the pool of a dead process to its segment. Events that the segments of the session already have are
- * left out. First two parts of the segment are cut off, because the pool still has their events: a torn last block, and
- * blocks of an earlier rescue of this pool that was killed. The second rescue writes the same bytes again.
+ * left out. Two parts of the segment are cut off first, because the pool still has their events. One is a torn last
+ * block. The other is the work of an earlier rescue of this pool that was killed; the second rescue writes the same
+ * bytes again.
  */
 #include "format/fold.h"
 

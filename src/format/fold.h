@@ -23,9 +23,9 @@ struct fold_result {
 	bool has_schedule;      /* the following members say which of these steps were recorded with operators */
 	uint64_t steps_detailed;
 	int64_t first_detailed, last_detailed;
-	/* ^^Operator of the main thread, otherwise of the thread with the latest event: the call that the thread was in
-	 * while no operators were recorded, otherwise the innermost open operator, the last operator that began, or
-	 * another open span. */
+	/* Operator of the main thread, otherwise of the thread with the latest event. It is the call that the thread
+	 * was in while no operators were recorded. Otherwise it is the innermost open operator, the last operator that
+	 * began, or another open span. */
 	char last_op[256];
 	bool is_earlier_op; /* last_op is of an earlier step than the last one; no operators were recorded since */
 	int64_t last_op_step;

@@ -55,9 +55,9 @@ struct segment_visitor {
 	               uint32_t count);
 };
 
-/* Reads the whole file. Returns STATUS_INPUT if the file cannot be opened, is not a regular file, is shorter than a
- * header or does not start like a segment; the error says which. Damage is not an error: see stats. Blocks of one
- * stream come in the order of their words; symbols come before their first use. */
+/* Reads the whole file. Returns STATUS_INPUT if the file cannot be opened, is not a regular file, is too short or does
+ * not start like a segment. Damage is not an error: see stats. Blocks of one stream come in the order of their words;
+ * symbols come before their first use. */
 enum status segment_read(const char *path, const struct segment_visitor *visitor, struct segment_stats *stats,
                          struct error *err) MUST_CHECK;
 

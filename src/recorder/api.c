@@ -19,8 +19,8 @@
 
 /* ---- events ---------------------------------------------------------------------------------------------------------------- */
 
-/* Returns a name for a span without one: without a BEGIN, its end would close another span. Returns 0 if nothing is
- * recorded, or if another thread takes long to start the recorder or has begun to stop it. */
+/* Returns a name for a span without one, because without a beginning its end would close another span. Returns 0 if
+ * nothing is recorded, or if another thread takes long to start the recorder or has begun to stop it. */
 static __attribute__((noinline, cold)) uint32_t no_name(void)
 {
 	return emit_symbol(STEPSCOPE_SYMBOL_RANGE, "(no name)", 9);

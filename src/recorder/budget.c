@@ -363,8 +363,8 @@ static unsigned more_steps(const struct budget *budget, unsigned bits, double co
 	return bits;
 }
 
-/* Returns true if the steps so far cost more than allowed. Until the debt is paid back, half as many steps have
- * operators. */
+/* Returns true if the steps so far cost more than allowed. Until the debt is paid back, the number of steps with
+ * operators is halved. */
 static bool is_in_debt(const struct budget *budget, double cost)
 {
 	double ended = (double)budget->ended, steps = ended < BEGIN_STEPS ? (ended + BEGIN_STEPS) / 2 : ended;

@@ -3,9 +3,9 @@
  * budget.h: chooses the steps that record operators, so that recording costs a given share of the program's time. Pure:
  * no clock, no allocation, no system call. Callers hold the lock of steps.
  *
- * One step of every N records operators, with N = 1, 2, 4, ... A hash of the step's number chooses it, so the choice is
- * independent of any period in the program, and processes with equal N choose the same steps without messages. The sets
- * are nested: the steps of a larger N are a subset of the steps of a smaller N.
+ * One step of every N records operators, with N = 1, 2, 4, ... A hash of the step's number chooses it, independent of
+ * any period in the program. Processes with equal N choose the same steps without messages. The sets are nested: the
+ * steps of a larger N are a subset of the steps of a smaller N.
  *
  *     budget_start(&budget, 0.03, 0);
  *     for each step:
@@ -15,8 +15,8 @@
  *
  * The cost is the difference of the mean durations of steps with and without operators within a block of 8 steps (16
  * with N = 1). Every step of a block is equally likely to have operators, so the difference is unbiased for any
- * sequence of steps. A comparison of a step with its two neighbours would be biased: a step must be left out if a
- * neighbour has operators too, which is more likely at the ends of a block of N.
+ * sequence of steps. A comparison of a step with its two neighbours would be biased. It would leave out steps with a
+ * neighbour that has operators too, which is more likely at the ends of a block of N.
  */
 #ifndef RECORDER_BUDGET_H
 #define RECORDER_BUDGET_H

@@ -93,10 +93,9 @@ enum drain_mode drain_mode(const struct drain *drain);
 void drain_wake(struct drain *drain);
 /* Writes everything emitted before this call to the file. Gives up if the disk is stuck for a second. */
 void drain_flush(struct drain *drain);
-/* Does the drainer's work once in the calling thread, for callers that find the pool full or flush. Only if there is no
- * drainer thread: it could not be created, or must not be, because after a fork by a bare system call the C library's
- * locks may be held by threads that exist only in the parent. Returns false if there is a drainer thread or another
- * thread is draining. */
+/* Does the drainer's work once in the calling thread, for callers that find the pool full or flush. Returns false if
+ * there is a drainer thread or another thread is draining. There is no drainer thread if it could not be created, or
+ * must not be: after a fork by a bare system call, threads of the parent may hold the C library's locks forever. */
 bool drain_here(struct drain *drain);
 /* Stops the thread, which first writes the rest and the END block. Call streams_stop() before it. Returns false if the
  * thread did not end in time: it continues then, and everything it uses must stay valid. */

@@ -24,8 +24,8 @@ void emit_event(enum stepscope_event type, uint32_t id, const uint64_t *payload,
 
 /* emit_event() in fewer instructions, for frequent events. Call it only while something is recorded. `head` is an
  * EMIT_HEAD() with a name and up to two payload words; words that it does not count must be 0. All such events share
- * two cache lines of code: between two events the program's kernels evict code from the processor's caches, but the
- * code that the previous event used is still there. */
+ * two cache lines of code. Between two events the program's kernels evict other code from the caches, but these lines
+ * were just used. */
 void emit_words(uint32_t head, uint64_t first, uint64_t second);
 
 /* Emits the BEGIN of a span with the words STEPSCOPE_BEGIN_SEQUENCE and STEPSCOPE_BEGIN_WHERE, without trailing empty
@@ -56,7 +56,7 @@ static inline void emit_free(const void *address)
 	emit_words(EMIT_HEAD(STEPSCOPE_EVENT_FREE, 1, id), (uint64_t)(uintptr_t)address, 0);
 }
 
-/* Does what the first event would do: starts the recording, for example in a forked child. */
+/* Starts the recording as the first event would, for example in a forked child. */
 void emit_enter(void);
 
 /* Notes for the rescue that this thread is in a call named `symbol` (0: in no call) that no event records. Returns the
@@ -117,22 +117,22 @@ bool emit_wants_shapes(void);
 bool emit_wants_memory(void); /* likewise for --with memory */
 bool emit_wants_lines(void);  /* likewise for --with lines */
 
-/* Sets the function that the recorder calls at the end of a recording, in the thread that ends it, while events are
- * still accepted. There is one function for all agents. */
+/* Sets the function (one for all agents) that the recorder calls at the end of a recording, in the thread that ends it,
+ * while events are still accepted. */
 void emit_at_end(void (*call)(void));
 
-/* Sets the function that the recorder calls now, and later before each change of the capture, in the thread that makes
- * the change. `bits` are the STEPSCOPE_ACTIVE_* bits to come, 0 at the end of the recording. The function returns the
- * bits that the agent adds to them. It runs under the lock of steps, so it must not mark steps. It is called in
- * trainers only, not in workers. There is one function for all agents. */
+/* Sets the function (one for all agents) that the recorder calls now, and later before each change of the capture, in
+ * the thread that makes the change. `bits` are the STEPSCOPE_ACTIVE_* bits to come, 0 at the end of the recording; the
+ * function returns the bits that the agent adds to them. It runs under the lock of steps, so it must not mark steps. It
+ * is called in trainers only, not in workers. */
 void emit_at_switch(unsigned (*call)(unsigned bits));
 
 /* Returns true if the program marks its steps. */
 bool emit_has_marked(void);
 
-/* Sets the function that the recorder calls in a child of fork(), while no other thread runs there. The parent's names
- * of inputs and frames are then not part of the child's recording, and the agent must intern them again, under new
- * numbers. Without such a function they keep their numbers. There is one function for all agents. */
+/* Sets the function (one for all agents) that the recorder calls in a child of fork(), where no other thread runs yet.
+ * The parent's names of inputs and frames are then not part of the child's recording, and the agent must intern them
+ * again, under new numbers. Without such a function they keep their numbers. */
 void emit_at_fork(void (*call)(void));
 
 /* Runs `call` once, soon: in the recorder's thread, or in the calling thread if the recorder has none. If the recorder

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * host_share.h: a few words of memory shared by the processes of one run directory on one machine, so that they agree
- * on the steps that have operators. For each stretch of 64 steps the words hold the largest wish of all processes; each
- * process writes its wish one stretch ahead. A stretch for which no process wrote a wish has none, so the wishes of a
- * dead process expire. Only opening and closing make system calls.
+ * host_share.h: a few words of memory that the processes of one run directory on one machine share. With them they
+ * agree on the steps that have operators. For each stretch of 64 steps the words hold the largest wish of all
+ * processes; each process writes its wish one stretch ahead. A stretch for which no process wrote a wish has none, so
+ * the wishes of a dead process expire. Only opening and closing make system calls.
  */
 #ifndef RECORDER_HOST_SHARE_H
 #define RECORDER_HOST_SHARE_H

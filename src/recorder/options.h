@@ -132,8 +132,8 @@ bool record_settings_parse(struct record_settings *settings, const char *list, c
 bool record_settings_environment(struct record_settings *settings, char *const *environment, char *problem,
                                  size_t problem_bytes);
 
-/* Overlays `settings` with `over`, option by option. If `over` selects steps in one way (a list, a window, a schedule,
- * type=simple), the selections in `settings` that use another way are removed, because they would contradict it. Used
+/* Overlays `settings` with `over`, option by option. `over` may select steps in one way (a list, a window, a schedule,
+ * type=simple). Selections in `settings` that use another way are then removed, because they would contradict it. Used
  * for the command line over a YAML file, and for the environment over stepscope_init("wait=1,..."). */
 void record_settings_overlay(struct record_settings *settings, const struct record_settings *over);
 

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * session_capture.h: decides what the session records at this moment. The schedule, the budget, the selection of ranks
- * and the windows of a profiler in the program are combined into stepscope_active, the flag that every emission tests.
+ * session_capture.h: selects the events that the session records at this moment. The schedule, the budget, the
+ * selection of ranks and the windows of a profiler in the program are combined into stepscope_active, the flag that
+ * every emission tests.
  */
 #ifndef RECORDER_SESSION_CAPTURE_H
 #define RECORDER_SESSION_CAPTURE_H

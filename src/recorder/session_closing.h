@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * session_closing.h: the last facts of a recording, and the line on stderr that says what was captured and how to view
+ * session_closing.h: the last facts of a recording, and the line on stderr that describes the capture and how to view
  * it.
  */
 #ifndef RECORDER_SESSION_CLOSING_H

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * step_cpu.h: the CPU time, waits and page faults of the thread that marks a step. If it never waited, the rest of the
- * step's duration was spent waiting for a processor. These figures cost system calls, so they are read only if the
- * calls take less than a thousandth of a step; the duration of the last step decides.
+ * step's duration was spent waiting for a processor. These figures cost system calls. They are read only if the calls
+ * take less than a thousandth of a step, judged by the duration of the last step.
  */
 #ifndef RECORDER_STEP_CPU_H
 #define RECORDER_STEP_CPU_H

@@ -307,7 +307,7 @@ struct cursor *stream_attach(enum stepscope_stream_kind kind)
 	struct cursor *cursor = NULL;
 	if (session_enter() && stream_visit()) {
 		struct cursor *mine = cursor_mine;
-		/* a cursor of the parent process is not one of ours */
+		/* a cursor of the parent process does not belong to this process */
 		bool is_ours = mine >= streams.cursors && mine < streams.cursors + CURSORS && mine->is_owned;
 		cursor = claim_slot(kind, is_ours ? mine : NULL);
 		if (cursor) {

@@ -3,8 +3,8 @@
  * stream.h: writes a thread's events into the pool. The fast path is here and inline; stream.c has the rest.
  *
  * A cursor belongs to one thread. `busy` is set while the thread is inside an emission. A signal handler that finds it
- * set writes to the thread's second cursor instead. fork() clears the memory of cursors in the child (MADV_WIPEONFORK),
- * so after any kind of fork a child's first event takes the slow path and gets a new stream.
+ * set writes to the thread's second cursor instead. fork() clears the memory of cursors in the child (MADV_WIPEONFORK).
+ * So after any kind of fork, a child's first event takes the slow path and gets a new stream.
  */
 #ifndef RECORDER_STREAM_H
 #define RECORDER_STREAM_H
