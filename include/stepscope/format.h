@@ -26,7 +26,7 @@
 #include <assert.h>
 #include <stdint.h>
 
-/* ---- events ---------------------------------------------------------------------------------------------------------- */
+/* ---- events ------------------------------------------------------------------------------------------------------ */
 
 enum stepscope_event {
 	STEPSCOPE_EVENT_NONE = 0,
@@ -166,7 +166,7 @@ enum stepscope_arg { /* type of an ARG's value word */
 #define STEPSCOPE_MEMORY_ID(category, device) ((uint32_t)(category) | (uint32_t)((device) + 1) << 8)
 #define STEPSCOPE_MEMORY_UNKNOWN 255u /* category unknown to the writer; readers infer it */
 
-/* ---- symbols: names with a kind -------------------------------------------------------------------------------------- */
+/* ---- symbols: names with a kind ---------------------------------------------------------------------------------- */
 
 enum stepscope_symbol_kind {       /* the first numbers are those of enum stepscope_kind */
 	STEPSCOPE_SYMBOL_TEXT = 0, /* keys, shapes, any text that does not name an event */
@@ -218,7 +218,7 @@ struct stepscope_symbol {
 };
 static_assert(sizeof(struct stepscope_symbol) == 8, "symbol head");
 
-/* ---- segment file ---------------------------------------------------------------------------------------------------------
+/* ---- segment file ---------------------------------------------------------------------------------------------------
  *
  *   +-------------+-------------------------+-------------------------+----
  *   | header 128B | block header 64B | data | block header 64B | data | ...      append-only, no footer
@@ -378,7 +378,7 @@ struct stepscope_stack_node { /* a stack is named by its innermost node; `parent
 	uint32_t line;  /* 0: unknown */
 };
 
-/* ---- pool: a file /dev/shm/stepscope.<uid>.<pid>.<starttime> (or a memfd), mode 0600 ------------------------------------
+/* ---- pool: a file /dev/shm/stepscope.<uid>.<pid>.<starttime> (or a memfd), mode 0600 --------------------------------
  *
  *   +----------------+--------------+---------+-----------------------------+
  *   | header 4096 B  | stream slots | symbols | chunks of 8 KiB             |

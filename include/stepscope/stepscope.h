@@ -326,7 +326,7 @@ static inline void stepscope_op_end(void)
 	STEPSCOPE_IF_(STEPSCOPE_ACTIVE_DETAIL, stepscope_emit_end());
 }
 
-/* ---- memory (`--with memory`) -------------------------------------------------------------------------------------- */
+/* ---- memory (`--with memory`) ------------------------------------------------------------------------------------ */
 
 static inline void stepscope_memory_alloc(const void *address, uint64_t bytes, enum stepscope_memory category,
                                           int device)
@@ -338,7 +338,7 @@ static inline void stepscope_memory_free(const void *address, int device)
 	STEPSCOPE_IF_(STEPSCOPE_ACTIVE_MEMORY, stepscope_emit_free(address, device));
 }
 
-/* ---- values, marks, metadata ----------------------------------------------------------------------------------------- */
+/* ---- values, marks, metadata ------------------------------------------------------------------------------------- */
 
 /* Sets a quantity over time (queue length, bytes in flight) to `value` from now on. */
 static inline void stepscope_counter(const char *name, double value)

@@ -44,7 +44,7 @@ struct fold_state {
 	bool is_write_error;
 };
 
-/* ---- the pool -------------------------------------------------------------------------------------------------------------- */
+/* ---- the pool ---------------------------------------------------------------------------------------------------- */
 
 static bool fold_read_all(int fd, uint8_t *out, uint64_t bytes)
 {
@@ -215,7 +215,7 @@ static enum status cut_segment(struct fold_state *fold, const char *segment, str
 	return STATUS_OK;
 }
 
-/* ---- writing --------------------------------------------------------------------------------------------------------------- */
+/* ---- writing ----------------------------------------------------------------------------------------------------- */
 
 /* Appends the block in fold->block. */
 static void fold_append(struct fold_state *fold, size_t bytes)
@@ -378,7 +378,7 @@ static enum status append_chunks(struct fold_state *fold, struct error *err)
 	return STATUS_OK;
 }
 
-/* ---- whole ------------------------------------------------------------------------------------------------------------------ */
+/* ---- whole ------------------------------------------------------------------------------------------------------- */
 
 static enum status fold_into(struct fold_state *fold, const char *segment, struct error *err)
 {

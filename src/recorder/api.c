@@ -17,7 +17,7 @@
 
 #include <unistd.h>
 
-/* ---- events ---------------------------------------------------------------------------------------------------------------- */
+/* ---- events ------------------------------------------------------------------------------------------------------ */
 
 /* Returns a name for a span without one, because without a beginning its end would close another span. Returns 0 if
  * nothing is recorded, or if another thread takes long to start the recorder or has begun to stop it. */
@@ -181,7 +181,7 @@ void stepscope_emit_step_count(int what, uint64_t count)
 	stream_put(STEPSCOPE_EVENT_STEP, what == 0 ? STEPSCOPE_STEP_TOKENS : STEPSCOPE_STEP_SAMPLES, &count, 1);
 }
 
-/* ---- names ----------------------------------------------------------------------------------------------------------------- */
+/* ---- names ------------------------------------------------------------------------------------------------------- */
 
 stepscope_name_t stepscope_name(enum stepscope_kind kind, const char *name)
 {
@@ -199,7 +199,7 @@ uint32_t emit_symbol(enum stepscope_symbol_kind kind, const char *text, uint32_t
 	return number;
 }
 
-/* ---- agents ---------------------------------------------------------------------------------------------------------------- */
+/* ---- agents ------------------------------------------------------------------------------------------------------ */
 
 static bool has_name(enum stepscope_event type)
 {
@@ -344,7 +344,7 @@ uint64_t emit_now(void)
 	return STEPSCOPE_ACTIVE_ ? clock_ticks() : 0;
 }
 
-/* ---- a profiler in the program: python/stepscope/profiler.py ------------------------------------------------------------------ */
+/* ---- a profiler in the program: python/stepscope/profiler.py ----------------------------------------------------- */
 
 uint32_t stepscope_window_begin(unsigned with)
 {
@@ -356,7 +356,7 @@ void stepscope_window_end(uint32_t number)
 	session_window_end(number);
 }
 
-/* ---- start and stop -------------------------------------------------------------------------------------------------------- */
+/* ---- start and stop ---------------------------------------------------------------------------------------------- */
 
 int stepscope_init(const char *options)
 {

@@ -27,7 +27,7 @@
 #define NORMAL 1.96
 #define LEAST_INTERVAL 0.003
 
-/* ---- which steps ---------------------------------------------------------------------------------------------------------- */
+/* ---- which steps ------------------------------------------------------------------------------------------------- */
 
 static uint64_t hash(unsigned salt, int64_t value)
 {
@@ -54,7 +54,7 @@ bool budget_selects(int64_t number, unsigned bits)
 	return bits ? is_drawn(number, bits) : !is_left_out(number);
 }
 
-/* ---- numbers -------------------------------------------------------------------------------------------------------------- */
+/* ---- numbers ----------------------------------------------------------------------------------------------------- */
 
 /* Returns the square root, without libm, which a C program may not have loaded. */
 static double root(double square)
@@ -213,7 +213,7 @@ static void note_table(struct budget *budget, const struct budget_step *step, bo
 	}
 }
 
-/* ---- differences ---------------------------------------------------------------------------------------------------------- */
+/* ---- differences ------------------------------------------------------------------------------------------------- */
 
 static unsigned period_bits(unsigned bits)
 {
@@ -298,7 +298,7 @@ static double interval_ns(const struct budget *budget)
 	return larger(by_design, by_blocks);
 }
 
-/* ---- the cost ------------------------------------------------------------------------------------------------------------- */
+/* ---- the cost ---------------------------------------------------------------------------------------------------- */
 
 /* Combines the table and the measured differences. The table is assumed to be off by up to its own value or the
  * budget's share. An uncertain mean moves the result at most as far as the table may be wrong, unless its whole
@@ -342,7 +342,7 @@ struct budget_cost budget_cost(const struct budget *budget)
 	return cost;
 }
 
-/* ---- how many steps ------------------------------------------------------------------------------------------------------- */
+/* ---- how many steps ---------------------------------------------------------------------------------------------- */
 
 static double allowed(const struct budget *budget, unsigned bits)
 {
@@ -401,7 +401,7 @@ static void budget_decide(struct budget *budget)
 		budget->bits = budget->own;
 }
 
-/* ---- step by step --------------------------------------------------------------------------------------------------------- */
+/* ---- step by step ------------------------------------------------------------------------------------------------ */
 
 void budget_start(struct budget *budget, double share, int64_t every)
 {

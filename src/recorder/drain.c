@@ -31,7 +31,7 @@
 #define LONGEST_WAIT_NS 50000000
 #define IDLE_WAIT_NS 100000000 /* twice that after this many in a row: */
 #define IDLE_PASSES 10
-#define WAIT_PART 64 /* part of the pool that may fill up between two passes */
+#define WAIT_PART 64 /* 1/64 of the pool may fill up between two passes */
 #define SECOND 1000000000ll
 #define STACK_BYTES (256u << 10)
 #define STOP_SECONDS 10 /* the program must end even if the disk does not answer */

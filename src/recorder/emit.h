@@ -13,7 +13,7 @@
 #include <stepscope/stepscope.h>
 
 /* Interns a name of any kind (stepscope_name() takes only the public ones). Returns 0 if the recorder is off, or, for
- * values, texts, inputs and frames, if the table is full. */
+ * values, texts, facts, inputs and frames, if the table is full. */
 uint32_t emit_symbol(enum stepscope_symbol_kind kind, const char *text, uint32_t length);
 
 /* Emits one event with up to 15 payload words at the current time. If an event that needs a name has none (id 0), it is

@@ -70,7 +70,7 @@ static size_t allowed_shm_bytes(size_t wanted)
 	return wanted < allowed ? wanted : (size_t)allowed & ~(size_t)4095;
 }
 
-/* ---- layout -------------------------------------------------------------------------------------------------------------- */
+/* ---- layout ------------------------------------------------------------------------------------------------------ */
 
 static uint32_t slot_count(size_t bytes)
 {
@@ -99,7 +99,7 @@ static uint64_t chunks_offset(size_t bytes)
 	return (symbols_offset(bytes) + symbols_bytes(bytes) + 4095) & ~(uint64_t)4095;
 }
 
-/* ---- file ---------------------------------------------------------------------------------------------------------------- */
+/* ---- file -------------------------------------------------------------------------------------------------------- */
 
 /* Reserves blocks of the file. For 16 MB this would take 6 ms, so only the part that the start needs gets blocks now.
  * pool_grow_symbols() and pool_populate() reserve the rest; they notice a full /dev/shm without a SIGBUS. This requires

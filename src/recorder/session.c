@@ -287,7 +287,7 @@ void session_flush(void)
 
 void session_stop(const char *reason)
 {
-	(void)session_wait_while(SESSION_STARTING, WAIT_FOR_STOP_MS); /* otherwise it would stay open */
+	(void)session_wait_while(SESSION_STARTING, WAIT_FOR_STOP_MS); /* a starting recording would stay open */
 	uint64_t expected = session_word(getpid(), SESSION_ON);
 	if (!__atomic_compare_exchange_n(&session.owner.word, &expected, session_word(getpid(), SESSION_STOPPING),
 	                                 false, __ATOMIC_ACQ_REL, __ATOMIC_ACQUIRE))

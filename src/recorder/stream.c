@@ -19,7 +19,7 @@
 #include <unistd.h>
 
 #define CURSORS 8192u
-#define RESERVE_PART 64u         /* part of the pool's chunks, reserved for coarse events */
+#define RESERVE_PART 64u         /* 1/64 of the pool's chunks is reserved for coarse events */
 #define SLOT_IS_TAKEN UINT32_MAX /* in slot->stream, until the slot has its number */
 #ifndef MADV_WIPEONFORK
 #define MADV_WIPEONFORK 18
@@ -32,7 +32,7 @@ struct streams streams;
 static pthread_key_t exit_key;
 static bool has_exit_key;
 
-/* ---- drops --------------------------------------------------------------------------------------------------------------- */
+/* ---- drops ------------------------------------------------------------------------------------------------------- */
 
 /* Enters the pool for a use outside an emission; streams_stop() waits until all visitors have left. Returns false if
  * the pool is going away. */
@@ -83,7 +83,7 @@ static void drop(struct cursor *cursor, uint32_t head, uint64_t tick)
 	__atomic_store_n(&slot->dropped[type], slot->dropped[type] + 1, __ATOMIC_RELEASE);
 }
 
-/* ---- chunks -------------------------------------------------------------------------------------------------------------- */
+/* ---- chunks ------------------------------------------------------------------------------------------------------ */
 
 static void store_event(struct cursor *cursor, uint32_t head, uint64_t tick, const uint64_t *payload)
 {
@@ -195,7 +195,7 @@ static void put_into(struct cursor *cursor, uint32_t head, uint64_t tick, const 
 	open_fast_path(cursor);
 }
 
-/* ---- threads come and go ------------------------------------------------------------------------------------------------- */
+/* ---- threads come and go ----------------------------------------------------------------------------------------- */
 
 static void on_thread_exit(void *value)
 {
@@ -383,7 +383,7 @@ void stream_name_thread(const char *name)
 	stream_leave();
 }
 
-/* ---- start and stop ------------------------------------------------------------------------------------------------------ */
+/* ---- start and stop ---------------------------------------------------------------------------------------------- */
 
 bool streams_start(struct pool *pool, bool is_forked)
 {
