@@ -196,7 +196,7 @@ static void take_kernel(const struct cupti_kernel *kernel)
 	         TEXT_NAME_BYTES, kernel->name ? kernel->name : "?");
 }
 
-/* Records of sets have start and end at the offsets of copies, and those of synchronizations at the offsets of calls. */
+/* Records of sets have start and end at the offsets of copies, records of synchronizations at those of calls. */
 static void take_record(const void *record)
 {
 	uint32_t kind = *(const uint32_t *)record;
