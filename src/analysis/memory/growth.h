@@ -22,8 +22,7 @@
 #define GROWTH_LEAST_STEPS 8u /* least number of steps for a verdict */
 
 struct growth {
-	uint32_t steps, first,
-		every; /* points: those of [first, steps) whose distance from the last is a multiple of every */
+	uint32_t steps, first, every; /* points: those of [first, steps) that are a multiple of every before the last */
 	double *x, *y;
 	uint32_t count;
 };

@@ -116,7 +116,7 @@ struct growth_fold {
 	struct span_places places;
 };
 
-/* ---- groups ------------------------------------------------------------------------------------------------------------ */
+/* ---- groups ------------------------------------------------------------------------------------------------------ */
 
 static bool is_group(const struct memory_growth_group *group, uint8_t category, uint32_t by, uint32_t line)
 {
@@ -186,7 +186,7 @@ static void clear_groups(struct growth_fold *fold)
 	growth_release(&fold->steps);
 }
 
-/* ---- the replay -------------------------------------------------------------------------------------------------------- */
+/* ---- the replay -------------------------------------------------------------------------------------------------- */
 
 static void begin_pool(void *context, const struct memory_pool *pool)
 {

@@ -86,7 +86,7 @@ uint32_t memory_allocated_by(const struct model *model, const struct memory_even
 	"in these steps memory was freed that nobody was seen to allocate, or allocated again without a free: what "   \
 	"grows is not known"
 
-/* ---- one pool ---------------------------------------------------------------------------------------------------------- */
+/* ---- one pool ---------------------------------------------------------------------------------------------------- */
 
 static int memory_pool_category_of(const struct memory_event *event)
 {
@@ -283,7 +283,7 @@ static void visit_pool(const struct memory_pool *empty, const struct step_times 
 		visitor->end(visitor->context, &pool);
 }
 
-/* ---- all of them ------------------------------------------------------------------------------------------------------- */
+/* ---- all of them ------------------------------------------------------------------------------------------------- */
 
 void memory_pools_each(struct analysis_context *context, const struct memory_visitor *visitor)
 {
@@ -326,7 +326,7 @@ void memory_pool_at_peak(const struct memory_pool *pool, void (*use)(void *conte
 	}
 }
 
-/* ---- reasons ------------------------------------------------------------------------------------------------------------ */
+/* ---- reasons ----------------------------------------------------------------------------------------------------- */
 
 const char *memory_peak_unknown(const struct memory_pool *pool, struct arena *arena)
 {

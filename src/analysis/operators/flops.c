@@ -44,7 +44,7 @@ struct flops_entry {
 
 #define UNKNOWN (-1.0)
 
-/* ---- matrix products --------------------------------------------------------------------------------------------------- */
+/* ---- matrix products --------------------------------------------------------------------------------------------- */
 
 static const struct sizes *sizes_at(const struct flops_inputs *inputs, int place, int depth)
 {
@@ -71,7 +71,7 @@ static double batches(const struct flops_inputs *inputs, const struct places *pl
 	return 2.0 * (double)a->list[0] * (double)a->list[1] * (double)a->list[2] * (double)b->list[2];
 }
 
-/* ---- convolutions ------------------------------------------------------------------------------------------------------- */
+/* ---- convolutions ------------------------------------------------------------------------------------------------ */
 
 static double product(const struct sizes *sizes, int from)
 {
@@ -183,7 +183,7 @@ static double convolution_backward(const struct flops_inputs *inputs, const stru
 	return count;
 }
 
-/* ---- attention ------------------------------------------------------------------------------------------------------------ */
+/* ---- attention --------------------------------------------------------------------------------------------------- */
 
 struct attention {
 	double batch, heads, queries, keys, depth, value_depth;
@@ -248,7 +248,7 @@ static double inner_attention_backward(const struct flops_inputs *inputs, const 
 	return is_known ? backward_count(&at) : UNKNOWN;
 }
 
-/* ---- element by element ------------------------------------------------------------------------------------------------------ */
+/* ---- element by element ------------------------------------------------------------------------------------------ */
 
 /* Returns false for a tensor whose sizes were not read: it has no type, and the sizes of a number, "[]". */
 static bool is_read(const struct flops_inputs *inputs, int place)
@@ -270,7 +270,7 @@ static double convolution_2d(const struct flops_inputs *inputs, const struct pla
 	return sizes_at(inputs, 0, 4) ? convolution(inputs, places) : UNKNOWN;
 }
 
-/* ---- the tables ------------------------------------------------------------------------------------------------------------------ */
+/* ---- the tables -------------------------------------------------------------------------------------------------- */
 
 #define CONVOLUTION                                                                                                    \
 	{                                                                                                              \

@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * flops.h: floating point operations of PyTorch's operators, from the sizes and values of their inputs, by two definitions:
+ * flops.h: floating point operations of PyTorch's operators, from the sizes and values of their inputs, by two
+ * definitions:
  *
- *   FLOPS_COUNTER    as torch.utils.flop_counter: multiplications and additions of matrix products, convolutions and attention. An
- *                    operator counts when no operator inside it does (the caller sees to that).
- *   FLOPS_PROFILER   as torch.profiler(with_flops=True): of mm, addmm, bmm, baddbmm, conv2d, and one per element of mul and add, on
- *                    these records only.
+ * - FLOPS_COUNTER: as torch.utils.flop_counter: multiplications and additions of matrix products, convolutions and
+ *   attention. An operator counts if no operator inside it does; the caller ensures this.
+ * - FLOPS_PROFILER: as torch.profiler(with_flops=True): of mm, addmm, bmm, baddbmm, conv2d, and one per element of mul
+ *   and add, only on records with these names.
  *
  *     struct flops flops = {.model = model};
  *     enum flops_result result = flops_of(&flops, FLOPS_COUNTER, name, inputs, &count);

@@ -157,7 +157,7 @@ static void lines_fold_release(struct line_fold *fold)
 	launched_time_release(&fold->launched);
 }
 
-/* ---- both tables ------------------------------------------------------------------------------------------------------------- */
+/* ---- both tables ------------------------------------------------------------------------------------------------- */
 
 static const char *why_none(const struct model *model, struct arena *arena)
 {
@@ -278,7 +278,7 @@ static void set_device(struct table *table, int row, int column, const struct li
 		table_set_missing(table, row, column, DEVICE_NOTHING);
 }
 
-/* ---- by line ------------------------------------------------------------------------------------------------------------------ */
+/* ---- by line ----------------------------------------------------------------------------------------------------- */
 
 enum {
 	LINE_SELF,
@@ -480,7 +480,7 @@ const struct analysis analysis_lines = {
 	.is_of_operators = true,
 };
 
-/* ---- by stack ----------------------------------------------------------------------------------------------------------------- */
+/* ---- by stack ---------------------------------------------------------------------------------------------------- */
 
 enum {
 	STACK_SELF,

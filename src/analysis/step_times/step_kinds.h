@@ -52,8 +52,10 @@ uint32_t step_kinds_measured(const struct step_times *times);
  * number times the mean time of a call.
  *
  *     struct step_sightings seen = {0};                             // of each row to be
- *     if (step_times_measures(times, step))
- *             step_kinds_sight(&seen, times, step, 1), *(step_kinds_is_sampled(times, step) ? &sampled : &certain) += ...;
+ *     if (step_times_measures(times, step)) {
+ *             step_kinds_sight(&seen, times, step, 1);
+ *             *(step_kinds_is_sampled(times, step) ? &sampled : &certain) += ...;
+ *     }
  *     double factor = step_kinds_factor(times, &seen);
  *     value = certain + factor * sampled;
  */

@@ -29,10 +29,9 @@ struct whole_steps_counting {
 	const struct model *model;
 	const struct launches *launches;
 	struct name_classes launching;
-	bool **has_work; /* by track and row: calls whose device work is in the trace */
-	bool is_damaged; /* events or work were lost */
-	struct whole_steps_count
-		*steps; /* by step of the model; the last entry: spans outside steps, and guesses in whole processes */
+	bool **has_work;                 /* by track and row: calls whose device work is in the trace */
+	bool is_damaged;                 /* events or work were lost */
+	struct whole_steps_count *steps; /* by step of the model; last: spans outside steps, guesses in processes */
 	int64_t first_ns, last_ns, last_call_ns; /* starts of operators; of calls whose work is in the trace */
 };
 
