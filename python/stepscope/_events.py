@@ -199,7 +199,7 @@ def _loading(name, is_change):
     def call(self, *args, **kwargs):
         self._load()
         self._is_changed |= is_change
-        args = [EventList._loaded(value) for value in args]  # list's methods read the items of the other list directly and do not load them
+        args = [EventList._loaded(value) for value in args]  # list's methods do not load the items of another list
         return method(self, *args, **kwargs)
 
     call.__name__ = name

@@ -2,7 +2,7 @@
 """Data loading: which loader the program waits for, the cost of a batch in the workers, and the exit of workers.
 
 Callables in C wrap PyTorch's own functions. They create no frames, so the exceptions of datasets look unchanged. A
-loader has a number in this process. Its workers are identified by the seed that PyTorch gives to all workers of one loop.
+loader has a number in this process. The seed that PyTorch gives to all workers of one loop identifies its workers.
 """
 import os
 import signal

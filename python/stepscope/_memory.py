@@ -2,12 +2,12 @@
 """Tells the recorder which memory holds parameters, buffers, gradients and optimizer states. It passes only addresses.
 It keeps no tensor alive and does not delay the end of a module.
 
-It looks after each call of an optimizer. A full look covers everything. There is one on the first steps, on the first
-step of a later window, and when the optimizer has another state, other groups or other parameters in them. There is
-also one when the number of parameters, states or modules changes, and from time to time. The other looks cover only
-gradients, which programs often create again.
+It looks after each call of an optimizer. A full look covers everything. It comes on the first steps, on the first step
+of a later window, and if the optimizer has another state, other groups or other parameters in them. It also comes if
+the number of parameters, states or modules changes, and from time to time. The other looks cover only gradients, which
+programs often create again.
 
-After the first looks have taken FIRST_NS together, looking takes at most SHARE of the time. The reader infers the
+After FIRST_LOOKS looks, or FIRST_NS for all of them, looking takes at most SHARE of the time. The reader infers the
 remaining owners from the recording. The arguments of model calls and the data sets of loaders are treated the same way.
 
 No code of the program runs because of this. Objects that may have a class of the program are read through the classes
@@ -164,8 +164,8 @@ class Owners:
     def add_inputs(self, value):
         """Adds the tensors in model arguments or a data set.
 
-        Only memory from PyTorch's allocator gets its size. With a size, readers also count memory allocated before the
-        recording, and the release of other memory is never seen.
+        Only memory from PyTorch's allocator gets its size. Readers count sized memory even if it was allocated before
+        the recording, so its release must be visible, too.
         """
         for tensor in self.tensors.within(value, MOST_INPUTS):
             if self.tensors.is_plain(tensor):

@@ -3,7 +3,7 @@
 if no launcher has set it in the environment (`torch.multiprocessing.spawn`, notebooks).
 
 gloo runs the collectives of a group in threads that it starts while the group is created. They work for no other
-group. So the threads that are new after the creation belong to the group, and the collectives themselves cost nothing more.
+group. So the threads that are new after the creation belong to the group. The collectives themselves cost nothing more.
 """
 import os
 from _thread import get_ident

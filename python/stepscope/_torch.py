@@ -93,7 +93,7 @@ def want_memory():
 
 
 def _watch(part, torch):
-    """Starts a part of the agent. If this PyTorch differs too much, the recording has a fact with the reason instead."""
+    """Starts a part of the agent. If this PyTorch differs too much, the recording contains the reason instead."""
     try:
         part.watch(torch, native)
     except (AttributeError, ImportError) as problem:
@@ -132,7 +132,7 @@ def _is_launcher():
 
 PLAIN, META, FOREIGN, WRAPPER, SUBCLASS = range(5)
 INT, DOUBLE, BOOL = range(3)
-_NUMBERS = {"uint8": 0, "int64": 4, "float32": 6, "float64": 7, "complex64": 9, "quint8": 13, "bfloat16": 15}  # PyTorch's numbers of element types, the same in all versions
+_NUMBERS = {"uint8": 0, "int64": 4, "float32": 6, "float64": 7, "complex64": 9, "quint8": 13, "bfloat16": 15}  # of element types, the same in all versions
 _NAMES = {"int64": "long int", "float32": "float", "complex64": "c10::complex<float>", "quint8": "c10::quint8", "bfloat16": "c10::BFloat16"}
 
 

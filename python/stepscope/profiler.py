@@ -190,7 +190,7 @@ def _device_of(activities):
 class profile:
     """torch.profiler.profile, recorded by stepscope. It has two more options.
 
-    `out` is the directory that keeps the recording. Without it, and without `stepscope run`, the recording is temporary.
+    `out` is the directory of the recording. Without it, and without `stepscope run`, the recording is temporary.
 
     `backend` is "stepscope", "torch" or "auto". With "auto", torch.profiler records if the activities include a device
     that stepscope does not record yet, and a warning says so.
@@ -432,7 +432,7 @@ class profile:
         elif self.profiler is not None and self._is_ready and ProfilerActivity.CPU in _activities_of(activities):
             if enable and self._is_toggled_off:
                 self._begin_window()
-            elif not enable and self._number:  # other activities continue
+            elif not enable and self._number:  # the windows of other profilers continue
                 _windows.end(self._number)
                 self._number, self._is_toggled_off = 0, True
 
@@ -444,7 +444,7 @@ class profile:
         return self.profiler
 
     def key_averages(self, group_by_input_shape=False, group_by_stack_n=0, group_by_overload_name=False):
-        """Returns one row per operator name; optionally also per input shapes, or per stack of `group_by_stack_n` frames."""
+        """Returns one row per operator name, and optionally per input shapes or stack of `group_by_stack_n` frames."""
         window = self._finished("getting key averages")
         more = () if self._theirs is not None and _is_1 else (group_by_overload_name,)
         return window.key_averages(group_by_input_shape, group_by_stack_n, *more)
@@ -477,7 +477,7 @@ class profile:
             _windows.warn_once(f"no trace is written: {problem}")
 
     def export_stacks(self, path, metric="self_cpu_time_total"):
-        """Writes lines for flamegraph.pl: the stack, operator innermost, then a blank and its self time in microseconds."""
+        """Writes lines for flamegraph.pl: the stack, operator innermost, a blank, and the self time in microseconds."""
         window = self._finished("exporting stacks")
         if not self.with_stack:
             raise AssertionError("export_stacks() requires with_stack=True")

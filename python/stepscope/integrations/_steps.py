@@ -110,7 +110,7 @@ def _samplers(loader):
 
 
 def metrics(values):
-    """Records the numbers of a dict as results of the step. The recorder reads a tensor's value only while it records."""
+    """Records the numbers of a dict as results of the step. A tensor's value is read only while something is recorded."""
     for name, value in (values or {}).items():
         if isinstance(value, numbers.Real):
             stepscope.metric(str(name), float(value))
