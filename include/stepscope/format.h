@@ -30,8 +30,8 @@
 
 enum stepscope_event {
 	STEPSCOPE_EVENT_NONE = 0,
-	STEPSCOPE_EVENT_BEGIN = 1, /* id: symbol (its kind tells range, phase, op, ...); optional STEPSCOPE_BEGIN_ words */
-	STEPSCOPE_EVENT_END = 2, /* id: enum stepscope_end */
+	STEPSCOPE_EVENT_BEGIN = 1, /* id: symbol (its kind: range, phase, op, ...); optional STEPSCOPE_BEGIN_ words */
+	STEPSCOPE_EVENT_END = 2,   /* id: enum stepscope_end */
 	STEPSCOPE_EVENT_SWITCH =
 		3, /* id: symbol; END of the innermost open span of the same class, then BEGIN, at one tick */
 	STEPSCOPE_EVENT_MARK = 4,  /* id: symbol */
@@ -189,7 +189,7 @@ enum stepscope_symbol_kind {       /* the first numbers are those of enum stepsc
 	STEPSCOPE_SYMBOL_FRAME = 17,
 	STEPSCOPE_SYMBOL_SAMPLE = 18,
 	STEPSCOPE_SYMBOL_OTHER = 19,
-	STEPSCOPE_SYMBOL_META = 20, /* "key NUL value"; a MARK of it is a fact (the segment reader delivers it as meta) */
+	STEPSCOPE_SYMBOL_META = 20,     /* "key NUL value"; a MARK of it is a fact (meta of the segment reader) */
 	STEPSCOPE_SYMBOL_BACKWARD = 21, /* a node of an autograd graph */
 	STEPSCOPE_SYMBOL_SCRIPT = 22,   /* a TorchScript function */
 	STEPSCOPE_SYMBOL_MODULE = 23,   /* a call of the forward of an nn.Module */
