@@ -44,7 +44,7 @@ struct analysis {
 	enum status (*run)(struct analysis_context *context, struct table *table, struct error *err);
 	unsigned splits;      /* how its rows can be split: enum analysis_by, or-ed */
 	bool with_past;       /* also reads the time before the selected steps, for the state at their start */
-	bool is_of_devices;   /* wrong where work of devices was lost; only of the steps with operators */
+	bool is_of_devices;   /* wrong if work of devices was lost; only of the steps with operators */
 	bool is_of_operators; /* only of the steps with operators */
 	bool is_of_phases;    /* only of the steps with operators, unless the program marks phases */
 };

@@ -33,7 +33,7 @@ struct analysis_context {
 	struct launches *launches;
 	struct collective_calls *collective_calls;
 	struct flop_likeness *flop_likeness;
-	struct kept_device *kept_devices; /* owned by device_work_get() */
+	struct kept_device *kept_devices; /* made by device_work_get(), owned by the context */
 	struct shared_fold *folds;
 	unsigned making; /* number of shared results being made, each for another one */
 	int64_t making_cpu_ns;

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * device_busy.c: the tables `device_busy` (a row per device, the whole trace) and `device_steps` (a row per device and
- * step): how long a device worked, on which class of work, and why it was idle. Overlapping work counts once.
+ * step). They have how long a device worked, on which class of work, and why it was idle. Overlapping work counts
+ * once.
  */
 #include "analysis/analysis_context.h"
 #include "analysis/devices/device_use.h"

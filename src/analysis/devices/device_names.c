@@ -41,9 +41,10 @@ bool is_communication_kernel(const char *name)
 	return contains_any(name, parts);
 }
 
-/* Volta to Ampere: the list of PyProf (NVIDIA/PyProf, prof/tc.py), which the TensorBoard plugin also has, without
- * "conv1x1" and the like, which also name kernels without tensor cores. Later: names of cuBLAS, cuDNN and CUTLASS for
- * Hopper and Blackwell, FlashAttention and the attention of PyTorch, Tensile and Composable Kernel of AMD. */
+/* Volta to Ampere: the list of PyProf (NVIDIA/PyProf, prof/tc.py), which the TensorBoard plugin also has. Here it
+ * lacks "conv1x1" and the like, which also name kernels without tensor cores. Later: names of cuBLAS, cuDNN and
+ * CUTLASS for Hopper and Blackwell, FlashAttention and the attention of PyTorch, Tensile and Composable Kernel of
+ * AMD. */
 bool is_tensor_core_kernel(const char *name)
 {
 	static const char *const no[] = {"_ffma", "simt", "_dffma", NULL};

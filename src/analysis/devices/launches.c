@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * launches.c: the table `launches`: by the call that launches: how long device work waits after its launch, how much
- * other work waits then, and how much work is shorter than the call itself.
+ * launches.c: the table `launches`, by the call that launches: how long device work waits after its launch, how much
+ * other work waits then, and how much is shorter than the call.
  */
 #include "analysis/analysis_context.h"
 #include "analysis/devices/device_work.h"

@@ -27,8 +27,8 @@ struct recording_cost {
 	double ratio;      /* of the three to cpu_ns */
 };
 
-/* How much longer steps took because they were recorded: the cost of operators in the steps that have them, the CPU
- * time of the recorder's threads, and the events of the steps without operators. */
+/* How much longer steps took because they were recorded. This includes the cost of operators in the steps that have
+ * them, the CPU time of the recorder's threads, and the events of the other steps. */
 struct recording_price {
 	struct operator_cost operators;
 	const char *unknown; /* why `ratio` is not reliable; NULL: it is reliable */

@@ -15,7 +15,7 @@
 #include <string.h>
 
 #define GAP_SHARE 0.1 /* of a step, beyond twice the usual gap between two */
-#define GIANT 3 /* times a usual step, or GIANT_MORE times as much, or ...: not compared while such steps are rare */
+#define GIANT 3       /* times a usual step, or GIANT_MORE times that, or ...: not compared while such steps are rare */
 #define GIANT_MORE 1.35
 #define GIANT_TRIES 6
 #define RARE 4u  /* one in N stretches of BLOCK steps */
@@ -74,8 +74,8 @@ static bool is_from(const struct operator_cost_pairing *pairing, uint32_t i, dou
 	return is_usable(pairing, i) && dur_ns >= from_ns && dur_ns < to_ns;
 }
 
-/* Returns true if steps of this duration or more are rare, and no step is so near to it that operators would decide on
- * which side it is. */
+/* Returns true if steps of this duration or more are rare, and if no step is so near to it that operators would decide
+ * its side. */
 static bool are_giants(const struct operator_cost_pairing *pairing, uint32_t first, uint32_t end, double giant_ns)
 {
 	uint32_t stretches = 0, odd = 0;
@@ -145,7 +145,7 @@ static void find_gap_limit(struct operator_cost_pairing *pairing, uint32_t first
 	pairing->gap_limit_ns = 2 * quantile(pairing->gaps, count, 0.5) + GAP_SHARE * step_ns / count;
 }
 
-/* Adds the step `other` next to `i` if they may be compared. behind: the later of the two. */
+/* Adds the step `other` next to `i` if they may be compared. `behind` is the later of the two. */
 static void add_neighbour(struct operator_cost_pairing *pairing, struct operator_cost_pair *pair, uint32_t other,
                           uint32_t behind)
 {
@@ -324,8 +324,8 @@ static double likeness(const struct operator_cost_pairing *pairing, double mean,
 	return variance > 0 ? fmax(0, sum / (pairing->count * variance)) : 0;
 }
 
-/* Returns half of the interval by the spread of one kind within blocks. It says more about the uncertainty than the
- * spread of the blocks: a rare slow step shows in many blocks before it is once the one with operators. */
+/* Returns half of the interval by the spread of one kind within blocks. It tells more about the uncertainty than the
+ * spread of the blocks: a rare slow step shows in many blocks before it is the one with operators. */
 static double half_by_design(const struct operator_cost_pairing *pairing)
 {
 	double variance = 0, freedom = 0;

@@ -3,14 +3,14 @@
  * operator_cost.h: how much longer a step takes because operators are recorded in it. This is the mean of the
  * differences between steps with operators and the steps without next to them, with the 95 % interval of Student's t.
  *
- * A step with operators is compared with its neighbour without: the step before or after it, or both. All of them must
- * be complete, follow each other in one thread without a gap, have no evaluation in them, and not be among the first
- * three of their process. For a job, the differences of all ranks in one step are one difference, their mean.
+ * A step with operators is compared with its neighbour without: the step before or after it, or both. They must be
+ * complete and follow each other in one thread without a gap. None may have an evaluation in it, or be among the first
+ * three of its process. For a job, the differences of all ranks in one step are one difference, their mean.
  *
- * If a budget chose the steps, the 8 steps of a block of numbers are compared all at once instead: the mean of those
- * with operators and the mean of those without. Each step of a block is equally likely to have operators, so the
- * difference is right on average, whatever the program's steps are like. The difference to the two neighbours is not:
- * if a neighbour has operators, too, it drops out, and that happens more often at the ends of a block.
+ * If a budget chose the steps, the 8 steps of a block of numbers are compared all at once instead: the mean with
+ * operators and the mean without. Each step of a block is equally likely to have operators, so the difference is right
+ * on average, whatever the program's steps are like. The difference to two neighbours is not: a neighbour with
+ * operators drops out, which happens more often at the ends of a block.
  *
  * The choice of the steps must not depend on the program's work in them. If steps of two lengths alternate, and the
  * longer ones always have operators, the result is the difference of the lengths.

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * loader_batches.h: the data loaders in a recording: each wait for a batch, and each batch as it was made, in a worker
+ * loader_batches.h: the data loaders in a recording: each wait for a batch, and how each batch was made, in a worker
  * or in the waiting process. The names are those of python/stepscope/_loader.py.
  *
  *     struct loader_batches batches;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * memory_segments.c: the table `memory_segments`: the memory that the allocator had taken from devices when a memory
- * snapshot was made, how much of it was used, and how the free part is fragmented.
+ * memory_segments.c: the table `memory_segments`: the memory that the allocator had taken from devices at a memory
+ * snapshot. It has how much was used, and how the free part is fragmented.
  */
 #include "analysis/analysis_context.h"
 #include "analysis/memory/memory_pool.h"

@@ -25,7 +25,7 @@ struct flop_count { /* an operator that has a formula */
 	enum flops_result result;
 	bool is_counted;
 	bool is_outside;   /* not counted only because an operator nested in it is */
-	bool is_uncounted; /* no operator is counted among it and those in it or around it: its work is in no sum */
+	bool is_uncounted; /* neither it nor any operator in it or around it is counted: its work is in no sum */
 	bool lacks_inputs; /* is_uncounted, in a step without inputs of a job with inputs in other steps */
 };
 

@@ -1,9 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * flop_likeness.h: the inputs of operators in steps without inputs, taken from other steps of the job: PyTorch is
- * asked for inputs in only some of the steps that a budget chose. A step without inputs is like the steps with inputs
- * that have the same number of calls of the operator on the same thread, if all of these compute the same, call by
- * call. A few such steps are not enough: they may agree by chance, for example when sizes change from step to step.
+ * flop_likeness.h: the inputs of operators in steps without inputs, taken from other steps of the job. PyTorch is
+ * asked for inputs in only some of the steps that a budget chose.
+ *
+ * A step without inputs is like the steps with inputs that have the same number of calls of the operator on the same
+ * thread. This holds only if all of these compute the same, call by call. A few such steps are not enough: they may
+ * agree by chance, for example if sizes change from step to step.
  *
  *     struct flop_likeness likeness;
  *     flop_likeness_init(&likeness, model);

@@ -341,8 +341,8 @@ static void flops_split(struct flops_inputs *inputs, const char *text)
 	inputs->type_count = split_texts(&lines.types, inputs->types);
 }
 
-/* If a transform of functorch calls an operator, the inputs of the operators around it come before its inputs: PyTorch
- * passes all of them on one stack, and records the whole stack. */
+/* If a transform of functorch calls an operator, the inputs of the operators around it come first: PyTorch passes all
+ * of them on one stack, and records the whole stack. */
 static void leave_own(struct flops_inputs *inputs, int own)
 {
 	int others = inputs->count - own;

@@ -119,8 +119,8 @@ static void op_group_add_flops(const struct op_walk *walk, struct op_group *grou
 	clamped_add(&group->rated_ns, call->launched ? call->device_ns : call->dur_ns);
 }
 
-/* Counts a call of the runtime as lost if it should have launched work, and neither a call inside it nor the one around
- * it did: a graph was being captured, or the work was cut off. */
+/* Counts a call of the runtime as lost if it should have launched work, but neither a call inside it nor the one
+ * around it did. Then a graph was being captured, or the work was cut off. */
 static void op_find_lost(struct op_walk *walk, struct open_op *call)
 {
 	const struct op_key *key = &op_group_at(walk, call->group)->key;
@@ -388,8 +388,8 @@ static uint8_t op_classify_rare(const char *name)
 	return pytorch_is_rare(name, strlen(name));
 }
 
-/* Returns, by process, whether it uses a device and the recording has no launch of its work: then the time of its calls
- * on the device is unknown. */
+/* Returns, by process, whether it uses a device without any launch in the recording: then the time of its calls on the
+ * device is unknown. */
 static bool *op_find_unseen(const struct op_walk *walk)
 {
 	const struct model *model = walk->fold->model;

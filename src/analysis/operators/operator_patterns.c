@@ -363,7 +363,7 @@ static void patterns_look_at(struct pattern_fold *fold, struct pattern_level *le
 	}
 }
 
-/* Sets only the necessary members, because it runs for each span: a member that depends on a count or on last_name is
+/* Sets only the necessary members, because it runs for each span. Members that depend on a count or on last_name are
  * not read before these are set. */
 static void begin_level(struct pattern_level *level, const struct span_chunk *chunk, uint32_t i, uint8_t name)
 {

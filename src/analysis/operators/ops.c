@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * ops.c: the table `ops`: one row per name and kind of the operations and ranges that start in measured steps (and per
- * shape, thread or phase if asked for). Self time is exact: the rows, with the time outside all operations, sum up to
- * all time in spans.
+ * ops.c: the table `ops`: one row per name and kind of the operations and ranges that start in measured steps. Rows
+ * may be split by shape, thread or phase. Self time is exact: the rows, with the time outside all operations, sum up
+ * to all time in spans.
  */
 #include "analysis/analysis_context.h"
 #include "analysis/operators/ops_columns.h"

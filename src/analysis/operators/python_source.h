@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * python_source.h: the text of a line of the program, if its file is on the machine that reads the recording and has
- * not changed, and if the recorded line is the one that called.
+ * python_source.h: the text of a line of the program, if its file is on the machine that reads the recording, and has
+ * not changed. The recorded line must be the one that called.
  *
  *     struct python_source source;
  *     python_source_init(&source, model);

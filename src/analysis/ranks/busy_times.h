@@ -4,8 +4,8 @@
  * all operators count:
  *
  * - Operators that issue a collective ("c10d::...") do not count.
- * - Some operators run Python in between: the engine's around each node of a backward, with the hooks in it, and nodes
- *   that the program or FSDP wrote in Python. Only the operators nested in them count.
+ * - Some operators run Python: the engine's around each node of a backward, with its hooks, and nodes that the program
+ *   or FSDP wrote in Python. Only the operators nested in them count.
  * - A wait for a collective does not count, nor does anything nested in it. Such a wait may be nested itself: DTensor
  *   waits inside the operator that needs the result.
  *

@@ -1,14 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * collective_calls.h: the collectives of torch.distributed in a recording: where the program issues each one
- * ("c10d::allreduce_", on the caller's thread), and where the backend executes it ("gloo:all_reduce", on another
- * thread).
+ * collective_calls.h: the collectives of torch.distributed in a recording. The program issues each one
+ * ("c10d::allreduce_", on the caller's thread), and the backend executes it ("gloo:all_reduce", on another thread).
  *
  * PyTorch does not record which execution belongs to which issue. Each group has its threads, so a later collective of
  * one group may be executed before an earlier one of another. So the n-th issue of a kind and size is matched with the
  * n-th execution of that kind and size in the process. This requires equal numbers of both, and that no execution
- * precedes its issue. Otherwise the match is unknown. Two collectives of the same kind and size may be swapped, but
- * sums and means over all of them are right. (gloo reduces and scatters by an all_reduce.)
+ * precedes its issue. Otherwise the match is unknown.
+ *
+ * Two collectives of the same kind and size may be swapped, but sums and means over all of them are right. (gloo
+ * reduces and scatters by an all_reduce.)
  *
  * If older operators were removed again, only calls of the complete time after that are included. The first executions
  * may then belong to removed issues: the smallest number such that no other is executed before its issue. They have no

@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * collective_matches.h: matches the executions of one collective in several ranks and corrects their clocks. A
- * collective cannot end on one rank before all have arrived, so it ends on all of them at about the same time. If the
- * collectives of a rank end earlier or later than the others', the median difference is the offset of its clock. If
- * the clock drifts or was set, so that one offset leaves the ends apart, the offset is the median of the neighbouring
- * collectives: piece by piece.
+ * collective_matches.h: matches the executions of one collective in several ranks and corrects their clocks.
+ *
+ * A collective cannot end on one rank before all have arrived, so it ends on all of them at about the same time. If
+ * the collectives of a rank end earlier or later than the others', the median difference is the offset of its clock.
+ * If the clock drifts or was set, so that one offset leaves the ends apart, the offset is the median of the
+ * neighbouring collectives: piece by piece.
  *
  *     struct collective_matches matches;
  *     collective_matches_find(&matches, &context);
@@ -13,7 +14,7 @@
  *     collective_matches_release(&matches);
  *
  * Executions are kernels that communicate or, in a process without such kernels, gloo's. The nth of a kind and process
- * group in a step (without steps: in the run) matches the nth of the others, if all ranks of the group have the same
+ * group in a step (without steps: in the run) matches the nth of the others. All ranks of the group must have the same
  * number. Only collectives that no rank leaves before all have arrived are matched: allreduce, allgather,
  * reducescatter, alltoall, barrier.
  *

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * collectives.c: the table `collectives`: the messages between ranks, by process, kind and size: when each was issued,
- * how long it was queued, how long the backend took (the other ranks' lateness included), and how long the training
- * thread was idle meanwhile.
+ * collectives.c: the table `collectives`: the messages between ranks, by process, kind and size. It has when each was
+ * issued, how long it was queued, and how long the backend took, the other ranks' lateness included. It also has how
+ * long the training thread was idle meanwhile.
  */
 #include "analysis/analysis_context.h"
 #include "analysis/ranks/busy_times.h"

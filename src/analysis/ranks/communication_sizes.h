@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * communication_sizes.h: the data that a kernel exchanges: collective, bytes and number of ranks. The sources, in this
+ * communication_sizes.h: the data that a kernel exchanges: collective, bytes and number of ranks. Sources, in this
  * order: the launch itself (PyTorch from 2.3 on), the operator that launched it ("record_param_comms", from 2.0 on),
- * the annotation around it ("nccl:all_to_all" with its inputs), and its name.
+ * the annotation around it ("nccl:all_to_all" with its inputs), its name.
  */
 #ifndef ANALYSIS_RANKS_COMMUNICATION_SIZES_H
 #define ANALYSIS_RANKS_COMMUNICATION_SIZES_H

@@ -12,8 +12,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* How late the end of an execution may be reported: by this part of the stretch, or by LATE_NS, for which the
- * scheduler lets others go first, if that is at most half of the stretch. */
+/* How late the end of an execution may be reported: by this part of the stretch, or by LATE_NS (for which the
+ * scheduler lets others go first) and half of the stretch. */
 #define LATE_PART 10
 #define LATE_NS INT64_C(6000000)
 #define LATE_MOST 4096 /* operators run meanwhile that are looked at */

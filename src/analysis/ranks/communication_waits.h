@@ -3,17 +3,16 @@
  * communication_waits.h: where a thread that carries steps waits for a collective. PyTorch does not record most of
  * these waits (DDP's at the end of a backward, Work.wait()), so one definition serves all tables:
  *
- * - The thread runs no operator for a stretch of time, or only one that is such a wait.
- * - Meanwhile a collective of its process is executed, on another thread or (send and recv, which last until wait() is
- *   over) on itself.
- * - The stretch ends with that execution: the thread goes on after the execution's end, or before it by at most a
- *   tenth of the stretch, or by at most 6 ms and half of the stretch. PyTorch reports the end late, on a busy machine
- *   by a turn of the scheduler.
- * - The wait is the time that the stretch and the execution have in common. If one execution has several such
- *   stretches, it is the longest.
+ * - For a stretch of time the thread runs no operator, or only one that is such a wait.
+ * - Meanwhile a collective of its process is executed, on another thread or on itself (send and recv, which last until
+ *   wait() is over).
+ * - Both end together: the thread goes on after the execution's end, or earlier by at most a tenth of the stretch, or
+ *   by at most 6 ms and half of the stretch.
+ * - The wait is the time that both have in common. If one execution has several such stretches, the longest is the
+ *   wait.
  *
- * Overlapping waits are joined. If executions are not recorded (a backend other than gloo, steps without operators),
- * waits are unknown.
+ * PyTorch reports the end late, on a busy machine by a turn of the scheduler. Overlapping waits are joined. If
+ * executions are not recorded (a backend other than gloo, steps without operators), waits are unknown.
  *
  *     struct communication_waits waits;
  *     communication_waits_find(&waits, model, calls);

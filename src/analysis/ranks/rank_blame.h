@@ -2,8 +2,8 @@
  *
  * rank_blame.h: which rank causes the waits in collectives by being late. In one collective it is the rank that
  * arrives last. But if ranks are in several process groups (tensor and data parallel), the last one may itself have
- * been held up in another group. The waits of both are compared since they last shared a collective. By how much the
- * last one waited longer than the one that waits now is the fault of the ranks that it waited for.
+ * been held up in another group. So the waits of both are compared since they last shared a collective. If the last
+ * one waited longer than the one that waits now, the ranks that it waited for cause the difference.
  *
  *     struct rank_blame *blames = rank_blame_find(matches, processes, is_counted);
  *     ...blames[process].caused_ns

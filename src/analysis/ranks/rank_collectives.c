@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * rank_collectives.c: the tables `rank_collectives` (a row per rank: who comes last to collectives, who waits, and the
- * offsets of the clocks) and `collective_times` (a row per collective: waiting for the last rank, and exchanging).
+ * rank_collectives.c: the tables `rank_collectives` (a row per rank: who comes last, who waits, and the offsets of the
+ * clocks) and `collective_times` (a row per collective: waiting for the last rank, and exchanging).
  */
 #include "analysis/analysis_context.h"
 #include "analysis/ranks/collective_waits.h"

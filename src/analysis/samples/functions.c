@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * functions.c: the table `functions`: the weight of the samples of each function: those in which it is the innermost,
- * and those in which it is anywhere in the stack. A recursive function counts once per stack. A function is a name in
- * a file; its lines are in `sampled_stacks`.
+ * functions.c: the table `functions`: the weight of the samples in which a function is the innermost one, and of those
+ * in which it is anywhere in the stack. A recursive function counts once per stack. A function is a name in a file;
+ * its lines are in `sampled_stacks`.
  */
 #include "analysis/analysis_context.h"
 #include "analysis/samples/sampled_stacks.h"

@@ -25,7 +25,7 @@ bool summary_compute(struct summary *summary, double *values, size_t count);
 void sort_doubles(double *values, size_t count);
 double quantile(const double *sorted, size_t count, double p); /* count > 0 */
 /* Both return a copy of count > 0 values, which the caller frees: sorted_copy() in ascending order, clipped_copy() in
- * the given order with values clamped to the quantiles `share` and 1 - share. */
+ * the given order and clamped to the quantiles `share` and 1 - share. */
 double *sorted_copy(const double *values, size_t count);
 double *clipped_copy(const double *values, size_t count, double share);
 

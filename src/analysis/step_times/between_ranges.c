@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * between_ranges.c: the table `between_ranges`: the ranges and annotations that the threads that mark steps run while
- * no step is open: callbacks at the end of an epoch, validation, saving. The table `ops` has the spans that start in
+ * between_ranges.c: the table `between_ranges`: the ranges and annotations of the threads that mark steps while no
+ * step is open: callbacks at the end of an epoch, validation, saving. The table `ops` has the spans that start in
  * steps.
  */
 #include "analysis/analysis_context.h"

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * critical_walk.h: the critical path through a time range of a process with devices: at each instant, the one activity
- * that everything after it had to wait for. The path is found backwards, from the end. Work of a device waits for its
- * launch or for the work before it. A thread that synchronizes waits for the work that ended last. Otherwise a thread
- * does one thing after the other.
+ * critical_walk.h: the critical path through a time range of a process with devices. At each instant it has the one
+ * activity that everything after it had to wait for. The path is found backwards, from the end. Work of a device waits
+ * for its launch or for the work before it. A thread that synchronizes waits for the work that ended last. Otherwise a
+ * thread does one thing after the other.
  *
  *     struct critical_walk walk = {0};
  *     critical_walk_begin(&walk, &context, process);
@@ -14,7 +14,7 @@
  * it waits for the work that ended last on any stream before it started. Otherwise it waits for its launch. Most
  * traces lack the events that make streams wait for each other.
  *
- * If the thread that marks the steps only runs ranges and Python code, the path goes on with another thread that
+ * If the thread that marks the steps only runs ranges and Python code, the path goes on with another thread: one that
  * launches work and is in an operator (a backward). The pieces are given from the last to the first and cover the
  * range without gaps or overlaps. Time per piece: the depth of the calls around it, plus the logarithm of the number
  * of spans.

@@ -43,8 +43,8 @@ uint32_t step_kinds_measured(const struct step_times *times);
  *   others.
  * - Three and more chosen steps in a row, where the other steps are chosen more rarely, stand only for themselves: the
  *   user asked for them.
- * - A row seen in fewer than three of the chosen steps is not multiplied: an event of once an epoch may be in one of
- *   them or in none. Its sums are lower bounds.
+ * - A row seen in fewer than three of the chosen steps is not multiplied, because an event of once an epoch may be in
+ *   any of them or not. Its sums are lower bounds.
  * - Values that are known for all steps are not multiplied.
  * - With fewer than three chosen steps nothing is multiplied.
  *

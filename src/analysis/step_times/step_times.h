@@ -170,7 +170,7 @@ bool step_times_is_told_by_calls(int phase);
 const char *step_times_ranks_apart(const struct step_times *times, const struct model *model);
 
 /* Returns the number of processes without a rank that carry steps, if they are separate trainings: some had finished
- * all their steps, selected or not, before others started their first. Otherwise 0. */
+ * all steps, selected or not, before others started. Otherwise 0. */
 uint32_t step_times_trainings(const struct step_times *times, const struct model *model);
 
 /* Returns why there are no steps, for tables that need them. */

@@ -125,8 +125,8 @@ static void count_all(struct whole_steps_counting *counting)
 
 /* ---- guesses ---- */
 
-/* Returns the latest end of work that is the last on its stream and has no recorded end: the end of its step, because
- * work rarely outlives its step. */
+/* Returns the latest end of work that is the last on its stream and has no recorded end. It is the end of the step,
+ * because work rarely outlives its step. */
 static int64_t last_end(const struct model *model, uint32_t process, int64_t start_ns)
 {
 	const struct model_step *step = step_times_step_at(model, process, start_ns);
@@ -260,7 +260,7 @@ static bool whole_steps_is_whole(const struct whole_steps_count *step, const str
 }
 
 /* Returns true if the loss starts in this step: the next step has no launches, or this is the last step of its process
- * and has fewer operators than the step before. */
+ * with fewer operators than the step before. */
 static bool is_torn(const struct whole_steps_counting *counting, const struct usual *usual, uint32_t i)
 {
 	const struct model_step *steps = counting->model->steps;

@@ -5,6 +5,7 @@
  * its kernels looks idle. Callers that judge how busy devices are leave such steps out and report it.
  *
  * A step is not whole in these cases:
+ *
  * - One in twenty of its launches has lost its work.
  * - It has 5 % fewer launches per operator than another step with about the same number of operators, or less than
  *   half of the most of any step.
