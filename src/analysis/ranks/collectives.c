@@ -159,7 +159,7 @@ struct collectives_fold {
 	struct number_map numbered; /* process and that number -> index of the group */
 	struct busy_times busy;     /* of the issuing thread */
 	bool is_sample;             /* collectives in steps with operators in all ranks stand for the others */
-	double factor;              /* for how many */
+	double factor;              /* number of collectives that each stands for, on average */
 	uint32_t left_out;
 };
 

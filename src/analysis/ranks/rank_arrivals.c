@@ -279,8 +279,8 @@ static void rank_arrivals_find_waits(struct rank_arrivals *arrivals, const struc
 		arrivals->list[i].most_share = blame->caused_ns > 0 ? blame->most_ns / blame->caused_ns : 0;
 		arrivals->list[i].most_step = blame->most_step;
 	}
-	arrivals->no_waits = matches->reason                    ? matches->reason
-	                     : matches->has_unnamed_groups      ? COLLECTIVES_UNNAMED /* unknown who waited for whom */
+	arrivals->no_waits = matches->reason               ? matches->reason
+	                     : matches->has_unnamed_groups ? COLLECTIVES_UNNAMED /* it is unknown who waited for whom */
 	                     : !are_all_matched(matches, times) ? "not all ranks have collectives with others"
 	                     : !arrivals->steps                 ? "no step was completed by all ranks"
 	                     : !steps                           ? "operators were recorded in no step of all ranks"
