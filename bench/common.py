@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What the benchmarks of bench/ share: builds, results with the machine described, verdicts, blocks of a recording."""
+"""Common code of the benchmarks: builds, results with facts about the machine, verdicts, blocks of a recording."""
 import argparse
 import datetime
 import glob
@@ -38,7 +38,7 @@ def load():
 
 
 class Bench:
-    """One benchmark: what it says goes to stdout and, with --save, to bench/results/NAME.txt."""
+    """A benchmark. Its output goes to stdout and, with --save, to bench/results/NAME.txt."""
 
     def __init__(self, name, about, **options):
         parser = argparse.ArgumentParser(prog=f"bench/{name}", description=about)
@@ -83,7 +83,7 @@ class Bench:
         self.say()
 
     def claim(self, text, measured, limit, unit, is_known=True, why=""):
-        """Prints the verdict on `measured` <= `limit`. Not is_known: too few undisturbed repetitions to tell."""
+        """Prints the verdict on `measured` <= `limit`. is_known is false if the measurements do not allow a verdict."""
         verdict = "PASS" if measured <= limit else "MISS"
         if not is_known:
             verdict = "CANNOT TELL"
@@ -91,7 +91,7 @@ class Bench:
         self.say(f"{verdict}: {text}: {measured:.4g} {unit}, limit {limit:g} {unit}{' (' + why + ')' if why else ''}")
 
     def finish(self):
-        """Ends the benchmark; the exit status is 1 when a claim is missed."""
+        """Ends the benchmark. The exit status is 1 if a claim is missed."""
         shutil.rmtree(self.directory, ignore_errors=True)
         self.say(f"# load average before: {self.load_before}; after: {load()}")
         if self.arguments.save:
@@ -109,18 +109,18 @@ def run(command, **options):
 
 
 def build(*targets, folder=BUILD, options=()):
-    """Builds targets as released, by default libstepscope alone; returns the folder of the library."""
+    """Makes a release build of the targets, by default only libstepscope. Returns the folder of the library."""
     if not os.path.exists(os.path.join(folder, "build.ninja")):
         run(["meson", "setup", folder, ROOT, "--buildtype=release", "-Dtests=false", "-Dtool=false", *options],
             stdout=subprocess.DEVNULL)
-    elif options:  # another benchmark may have made the folder with less
+    elif options:  # another benchmark may have configured the folder without them
         run(["meson", "configure", folder, *options], stdout=subprocess.DEVNULL)
     run(["ninja", "-C", folder, "--quiet", *(targets or [SHARED])], stdout=subprocess.DEVNULL)
     return os.path.join(folder, "src", "recorder")
 
 
 def build_torch():
-    """The program and the library of the same build, as released; what PyTorch's benchmarks measure."""
+    """Makes the release build that PyTorch's benchmarks measure. Returns the path of the program."""
     build("all", folder=f"{BUILD}/torch", options=["-Dtool=true", "-Dexamples=false"])
     return f"{BUILD}/torch/src/stepscope"
 
@@ -148,8 +148,11 @@ def compile_c(name, *arguments, output=None, library=LIBRARY):
 
 
 def first():
-    """Before a command: it goes before the machine's other work, where that is allowed. Where the kernel gives each session a share of its
-    own (autogroups), nice values only count within one: then our session asks for more, too."""
+    """Returns the words that give a command priority over other work of the machine, if that is allowed.
+
+    If the kernel gives each session a separate share (autogroups), nice values count only within a session. In that
+    case this also raises the priority of our session.
+    """
     if os.geteuid() != 0:
         return []
     if os.path.exists(AUTOGROUP):
@@ -159,20 +162,20 @@ def first():
 
 
 def environment(**more):
-    """The environment without settings of ours."""
+    """Returns the environment without variables of stepscope, with `more` added."""
     clean = {key: value for key, value in os.environ.items() if not key.startswith("STEPSCOPE")}
     return {**clean, "LC_ALL": "C", **{key: str(value) for key, value in more.items()}}
 
 
 def output(*command, **settings):
-    """What a command prints, in an environment with no settings of ours but these."""
+    """Returns the output of a command. Its environment has only these variables of stepscope."""
     return run([str(word) for word in command], capture_output=True, env=environment(**settings)).stdout
 
 
 # ---- recordings ----------------------------------------------------------------------------------------------------
 
 def blocks(path):
-    """(kind, stream, events, words, data) of each block of a segment file; data of DROPS blocks only."""
+    """Yields (kind, stream, events, words, data) of each block of a segment file. Only DROPS blocks have data."""
     with open(path, "rb") as file:
         content = file.read()
     at = struct.unpack_from("<I", content, 8)[0]
@@ -191,7 +194,7 @@ def is_coarse(path):
 
 
 def recording(directory):
-    """Sums over the segments with detail of a recording: bytes, events, dropped."""
+    """Returns sums over the segments with detail of a recording: bytes, events, dropped."""
     total = {"bytes": 0, "events": 0, "dropped": 0}
     for path in sorted(glob.glob(os.path.join(directory, "**", "*.ssr"), recursive=True)):
         if is_coarse(path):
@@ -211,7 +214,7 @@ def median(values):
 
 
 def interval(values):
-    """(median, low, high): the 95 % interval of the median by order statistics, or all there is when they are few."""
+    """Returns (median, low, high): the 95 % interval of the median by order statistics; of few values, their range."""
     values, below, k = sorted(values), 0.0, 0
     while below + math.comb(len(values), k) / 2 ** len(values) <= 0.025:
         below += math.comb(len(values), k) / 2 ** len(values)

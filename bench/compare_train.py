@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""bench/compare: a small network of PyTorch on one thread; with a percentage each step takes so much more CPU time."""
+"""For bench/compare: trains a small PyTorch network on one thread. PERCENT lengthens each step in CPU time."""
 import sys
 import time
 

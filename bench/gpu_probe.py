@@ -1,8 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Asks one GPU what is not known of CUPTI: raw buffers of graphs and streams, what each set of kinds costs, what is left when programs
-end, who else may hold CUPTI, graphs that we meet late. `python3 bench/gpu_probe.py --out DIR` on a machine with a GPU, PyTorch and a C
-compiler; below 4 minutes. Each case of gpu_probe_run.py is a process of its own; results.jsonl has a line per case as soon as it
-ended, graphs.tar.gz and others.tar.gz what the probe (c/cupti_probe.c) wrote. --fake tries all that without a GPU."""
+"""Measures undocumented behaviour of CUPTI on one GPU: raw buffers of graphs and streams, the cost of each set of
+record kinds, the records left when programs end, other users of CUPTI, and graphs created before CUPTI is enabled.
+
+Run `python3 bench/gpu_probe.py --out DIR` on a machine with a GPU, PyTorch and a C compiler. It takes less than
+4 minutes. Each case of gpu_probe_run.py is a separate process. results.jsonl gets a line when a case ends.
+graphs.tar.gz and others.tar.gz contain the files of the probe (c/cupti_probe.c). --fake runs everything without a GPU.
+"""
 import argparse
 import concurrent.futures
 import glob
@@ -21,7 +24,7 @@ import threading
 import time
 
 HERE = os.path.dirname(os.path.abspath(__file__))
-TAR_BYTES = 12 << 20  # of each tar
+TAR_BYTES = 12 << 20  # limit of each tar file
 BASIC = "10,1,2,38,17,36"  # kernels, memcpy, memset, synchronization, overhead, cuda_event
 # callback ids: launches, graph launches and instantiations, copies, sets, events, waits, synchronisation, allocations
 RUNTIME = ("211,214,269,284,430,431,311,312,310,335,418,436,443,315,319,31,32,41,44,49,51,160,161,225,233,235,"
@@ -30,16 +33,19 @@ DRIVER = ("307,442,477,527,652,653,514,515,513,561,578,643,656,696,276,277,278,2
           "17,119,121,126,295,587,800,243,245,271,294,549,550,551,552,598,599,600,601,611,612")
 SELECTED = {"CUPTI_PROBE_KINDS": BASIC, "CUPTI_PROBE_RUNTIME": RUNTIME, "CUPTI_PROBE_DRIVER": DRIVER}
 GRAPHS = {"CUPTI_PROBE_GRAPHS": "1", "CUPTI_PROBE_BYTES": str(8 << 20)}
-# of CUPTI 13.0, to see whether raw buffers can be walked without CUPTI
+# record sizes of CUPTI 13.0, to test whether raw buffers can be walked without CUPTI
 RECORD_BYTES = {10: 216, 1: 96, 2: 88, 4: 40, 5: 40, 38: 56, 36: 56, 17: 56, 49: 128, 50: 72, 12: 56, 39: 24}
 
 
-LONG = ("released", "calls", "exec_spawn", "fork_loader", "ours_first_ncu")  # these begin first
+LONG = ("released", "calls", "exec_spawn", "fork_loader", "ours_first_ncu")  # these start first
 TARS = {"graphs": ("graph_buffers", "graph_late"), "others": ("eager_buffers", "kinds_cost", "ends", "others", "oom")}
 
 
 def cases():
-    """[(row, case, environment, seconds, options)]: bare (no probe), together (beside others), wrap (the command before)."""
+    """Returns [(row, case, environment, seconds, options)].
+
+    The options are bare (without the probe), together (at the same time as others) and wrap (a command before it).
+    """
     memory = {**SELECTED, "CUPTI_PROBE_KINDS": BASIC + ",49,50"}
     found = [("graph_buffers", "whole", {**SELECTED, **GRAPHS}, 60, {}),
              ("graph_buffers", "compile", {**SELECTED, **GRAPHS}, 80, {}),
@@ -104,7 +110,7 @@ def build(target, sources, *more):
 
 
 def walk(path):
-    """What a raw file holds: rows by kind as far as RECORD_BYTES goes, and whether its end is torn."""
+    """Returns the content of a raw file: rows by kind, for kinds in RECORD_BYTES, and the bytes of a torn end."""
     buffers, rows, torn, lost = 0, {}, 0, None
     with open(path, "rb") as file:
         while True:
@@ -130,7 +136,7 @@ def walk(path):
 
 
 def look_at(folder):
-    """What the probe left in a case's folder: per process lines of texts, raw rows, and the report of its end."""
+    """Returns the probe's output in the folder of a case: per process lines of texts, raw rows, and the final report."""
     found = {}
     for path in sorted(glob.glob(os.path.join(folder, "out-*"))):
         name = os.path.basename(path)
@@ -191,7 +197,7 @@ class Run:
         return found
 
     def case(self, row, case, settings, seconds, options):
-        """Runs one case, whatever becomes of it, and writes its line."""
+        """Runs one case and writes its line, also if the case fails."""
         is_bare = options.get("bare", False)
         label = case + ("-bare" if is_bare else "-again" if options.get("again") else "")
         line = {"row": row, "case": label, "settings": settings}
@@ -215,7 +221,7 @@ class Run:
 
     @staticmethod
     def run_case(line, folder, command, environment, seconds):
-        """A group of its own, so that what a case leaves behind ends with it."""
+        """Runs a case in a new process group, and kills processes of the group that remain after it."""
         with open(os.path.join(folder, "stdout"), "w+b") as out, open(os.path.join(folder, "stderr"), "w+b") as err:
             process = subprocess.Popen(command, env=environment, stdout=out, stderr=err, stdin=subprocess.DEVNULL, cwd=folder,
                                        start_new_session=True)
@@ -255,7 +261,7 @@ class Run:
         return self.packed_files[key]
 
     def pack(self, name, rows):
-        """name.tar.gz with the files of these rows, each packed; what is too large for it is named in results.jsonl."""
+        """Packs the files of these rows into name.tar.gz, each compressed. Returns the files that do not fit."""
         total, left_out = 0, []
         path = os.path.join(self.options.out, name + ".tar.gz")
         with tarfile.open(path + ".new", "w:gz", compresslevel=1) as tar:

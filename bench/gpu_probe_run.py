@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What bench/gpu_probe.py runs, one case per process: `gpu_probe_run.py ROW CASE`. Prints one line of JSON. The probe of c/cupti_probe.c
-is in the process already (CUDA_INJECTION64_PATH) or not. With GPU_PROBE_FAKE=1 nothing needs a GPU: the work is done by the
-processor, and records come from c/cupti_stand_in.c."""
+"""Runs one case of bench/gpu_probe.py: `gpu_probe_run.py ROW CASE`. Prints one line of JSON. The driver may have loaded
+the probe of c/cupti_probe.c into the process (CUDA_INJECTION64_PATH). With GPU_PROBE_FAKE=1 no GPU is needed: the CPU
+does the work, and c/cupti_stand_in.c makes the records."""
 import ctypes
 import json
 import os
@@ -13,19 +13,19 @@ import sys
 import time
 
 FAKE = os.environ.get("GPU_PROBE_FAKE") == "1"
-PROBE = os.environ.get("GPU_PROBE_LIBRARY")  # c/cupti_probe.c, built
+PROBE = os.environ.get("GPU_PROBE_LIBRARY")  # path of c/cupti_probe.c as a library
 KERNEL, MEMCPY, MEMSET, DRIVER, RUNTIME = 10, 1, 2, 4, 5
 SYNCHRONIZATION, OVERHEAD, CUDA_EVENT = 38, 17, 36
 RESULT = {}
 
 
 def say():
-    """The result as it stands: a case that ends badly says it first."""
+    """Prints the result so far. A case that kills its process prints it before that."""
     print(json.dumps(RESULT), flush=True)
 
 
 class Probe:
-    """The library in this process; `is_there` is false in a bare run."""
+    """The probe in this process; `is_there` is false in a bare run."""
 
     def __init__(self, by_hand=False):
         import torch
@@ -47,7 +47,10 @@ class Probe:
         RESULT["state"] = library.cupti_probe_state()
 
     def __getattr__(self, name):
-        """take, release, enable, disable, calls, callbacks, flush, rows, buffers_out: as in cupti_probe.h; None in a bare run."""
+        """Returns a function of cupti_probe.h; in a bare run the function returns None.
+
+        The names are take, release, enable, disable, calls, callbacks, flush, rows and buffers_out.
+        """
         if not self.is_there:
             return lambda *arguments: None
         return getattr(self.library, "cupti_probe_" + name)
@@ -71,7 +74,7 @@ class Probe:
         return json.loads(buffer.value)
 
 
-# --- work, on the GPU or, as FAKE, on the processor with made up records beside it ---
+# --- work, on the GPU, or if FAKE on the CPU with invented records ---
 
 def device():
     return "cpu" if FAKE else "cuda"
@@ -87,7 +90,7 @@ _stand_in = None
 
 
 def pretend(launches=30, graph=False):
-    """As FAKE: records that the work would have made."""
+    """If FAKE, makes the records that the work would have made."""
     global _stand_in
     if not FAKE or not PROBE:
         return
@@ -100,7 +103,7 @@ def pretend(launches=30, graph=False):
 
 
 def make_gpt(layers=8, width=768, heads=12, batch=8, context=512, vocabulary=8192, capturable=False):
-    """A training step of a small GPT, and its parts: (step, model, optimizer, inputs)."""
+    """Returns a training step of a small GPT, and its parts: (step, model, optimizer, inputs)."""
     import torch
     from torch import nn
     from torch.nn import functional
@@ -153,7 +156,7 @@ def make_gpt(layers=8, width=768, heads=12, batch=8, context=512, vocabulary=819
 
 
 def launches(count=1000):
-    """As many launches of a kernel that has next to nothing to do; returns how many there were."""
+    """Launches `count` kernels with almost no work. Returns count."""
     import torch
     x = torch.zeros(1, device=device())
     for _ in range(count):
@@ -163,7 +166,7 @@ def launches(count=1000):
 
 
 class Graph:
-    """A torch.cuda.CUDAGraph of a function; as FAKE the function itself."""
+    """A torch.cuda.CUDAGraph of a function; if FAKE, the function itself."""
 
     def __init__(self, function, warm_up=4, keep=False):
         import torch
@@ -185,7 +188,10 @@ class Graph:
 
 
 def timed_steps(probe, name, step, count):
-    """Runs steps with a mark at both ends of each, synchronised at the end only; returns [start, end] of each on CLOCK_MONOTONIC."""
+    """Runs steps with a mark at both ends of each, and synchronises after the last one.
+
+    Returns [start, end] of each step on CLOCK_MONOTONIC, in ns.
+    """
     times = []
     for i in range(count):
         probe.mark(f"begin {name} {i}")
@@ -245,7 +251,7 @@ def graph_buffers(case):
 
 
 def streams_step():
-    """A step with a copy stream, a stream for a norm of the gradients, events, copies of all sorts, .item() and empty_cache."""
+    """Returns a step with a copy stream, a stream for the norm of gradients, events, all kinds of copies and .item()."""
     import torch
     step, model, optimizer, inputs = make_gpt(layers=4, width=512, heads=8, batch=8, context=256)
     if FAKE:
@@ -316,7 +322,7 @@ def eager_buffers(case):
     probe.flush(0)
 
 
-# --- row 3: what each set of kinds costs ---
+# --- row 3: the cost of each set of kinds ---
 
 def kinds_of(name):
     return {"nothing": [], "nothing again": [], "kernel": [KERNEL], "copies": [KERNEL, MEMCPY, MEMSET, SYNCHRONIZATION, OVERHEAD],
@@ -339,7 +345,7 @@ def switch(probe, name, is_on):
 
 
 def block(probe, name, work, count):
-    """One block with a set of kinds: times per unit of work, of the flush and of switching."""
+    """Measures one block with a set of kinds: time per unit of work, of the flush and of switching."""
     on_ns = switch(probe, name, True)
     sync()
     rows, cpu, start = probe.rows(0), time.thread_time_ns(), time.perf_counter_ns()
@@ -358,7 +364,7 @@ def block(probe, name, work, count):
 
 
 def in_turns(probe, work, count, rounds, names, until):
-    """{set: its blocks}, of whole rounds in random order; the first round warms up and is not kept."""
+    """Returns {set: its blocks}. Each round has all sets in random order; the first round is a warm-up and omitted."""
     found = {name: [] for name in names}
     for i in range(rounds + 1):
         order = list(names)
@@ -372,7 +378,10 @@ def in_turns(probe, work, count, rounds, names, until):
 
 
 def summarize(found):
-    """Medians of each set, and of its difference to "nothing" within the round with a bootstrapped 95 % interval, in % and in us."""
+    """Returns the medians of each set, and of its difference to "nothing" in the same round.
+
+    The difference has a bootstrapped 95 % interval, in % and in us.
+    """
     rows = {}
     for name, blocks in found.items():
         row = {key: round(statistics.median(b[key] for b in blocks), 3) for key in blocks[0]}
@@ -399,7 +408,7 @@ def kinds_cost(case):
              "device": (make_gpt(batch=48)[0], 2, rounds, SETS, 0.3),
              "graph": (None, 5, rounds, GRAPH_SETS, 0.15)}
     for name, (work, count, most, names, share) in works.items():
-        if work is None:  # last: from here on calls are not switched
+        if work is None:  # the last work: calls are not switched during it
             work = Graph(make_gpt(capturable=True)[0]).replay
         for _ in range(3):
             work()
@@ -408,7 +417,7 @@ def kinds_cost(case):
         RESULT["rows"][name] = summarize(raw[name])
         if name == "launches":
             RESULT["launches_each"] = 1000
-    # not subscribed at all, against subscribed without kinds
+    # compares no subscription with a subscription without kinds
     work, walls = make_gpt()[0], {"subscribed": [], "released": []}
     for _ in range(3):
         work()
@@ -443,7 +452,7 @@ sys.exit(5 if not any(results) else 6)
 
 
 def wait_for(child, seconds=15):
-    """The status of a child, "hung" when it had to be killed."""
+    """Returns the exit status of a child, or "hung" if it had to be killed."""
     until = time.monotonic() + seconds
     while time.monotonic() < until:
         pid, status = os.waitpid(child, os.WNOHANG)
@@ -455,7 +464,7 @@ def wait_for(child, seconds=15):
     return "hung"
 
 
-class Numbers:  # a data set whose workers are forked
+class Numbers:  # a data set for forked workers
     def __len__(self):
         return 32
 
@@ -523,10 +532,10 @@ def ends(case):
     sys.exit(3 if case == "exit3" else 0)
 
 
-# --- row 5: others who want CUPTI ---
+# --- row 5: other users of CUPTI ---
 
 def profiled(count=200):
-    """Runs torch.profiler over some launches: what it saw of the device."""
+    """Runs torch.profiler over some launches. Returns the number of device events it saw."""
     import torch
     from torch.profiler import ProfilerActivity, profile
     activities = [ProfilerActivity.CPU] + ([] if FAKE else [ProfilerActivity.CUDA])
@@ -542,7 +551,7 @@ def profiled(count=200):
 
 
 def series(probe, count=10, pause=0.05):
-    """Our rows after each of some rounds of launches: does anything come, and for how long?"""
+    """Returns, for each of some rounds of launches, the launches, our new rows, and the ns of the flush."""
     found = []
     for _ in range(count):
         before = probe.rows(KERNEL)
@@ -615,7 +624,7 @@ class Parameters(ctypes.Structure):
 
 
 def second_subscriber(probe):
-    """A second subscription by cuptiSubscribe_v2 while ours holds: its error, and the name that it is told."""
+    """Subscribes again with cuptiSubscribe_v2 beside the probe. Returns the error and the reported name of the holder."""
     report = probe.report()
     if not report or not report["library"]:
         return None
@@ -631,7 +640,7 @@ def second_subscriber(probe):
     return [result, old.value.decode(errors="replace")]
 
 
-# --- row 6: graphs that we meet late ---
+# --- row 6: graphs created before CUPTI is enabled ---
 
 def late_phase(probe, name, graph, count=3):
     before = probe.rows(KERNEL) or 0
@@ -644,7 +653,7 @@ def late_phase(probe, name, graph, count=3):
 
 
 def exec_update(probe):
-    """Two graphs of the same shape; an instance of the first takes over the second."""
+    """Creates two graphs of the same shape and updates an instance of the first one to the second one."""
     import torch
     one, two = Graph(lambda: launches(50), keep=True), Graph(lambda: launches(50), keep=True)
     runtime = ctypes.CDLL("libcudart.so.13")
@@ -715,7 +724,7 @@ def oom(case):
     RESULT["caught"] = []
     for size in (1 << 50, 1 << 20 if FAKE else 1 << 33):
         held = []
-        launches(500)  # rows that are pending
+        launches(500)  # leaves undelivered rows
         probe.mark("begin out of memory")
         start = time.monotonic()
         try:

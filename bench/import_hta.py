@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What bench/import lets HTA do with a trace: its breakdowns of time, kernels, overlap and idle time."""
+"""For bench/import: runs HTA's breakdowns of time, kernels, overlap and idle time on a trace."""
 import os
 import sys
 import warnings

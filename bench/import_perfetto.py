@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Opens the trace in Perfetto's trace processor, in its browser form, and sums slices by category and name."""
+"""Opens the trace in the browser version of Perfetto's trace processor and sums slices by category and name."""
 import os
 import sys
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What bench/import lets the TensorBoard plugin do with a trace: all that its views show."""
+"""For bench/import: computes all views of the TensorBoard plugin for a trace."""
 import sys
 from torch_tb_profiler.profiler.data import RunProfileData
 from torch_tb_profiler.profiler.run_generator import RunGenerator

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""bench/make_trace.py OUT MB [TRACE...]: a trace of about MB megabytes (OUT ends in .gz: compressed) out of real ones: their events again and
-again, each round later in time and with numbers of its own, in the layout of Kineto."""
+"""bench/make_trace.py OUT MB [TRACE...]: makes a trace of about MB megabytes from real traces, in the layout of Kineto.
+The trace is compressed if OUT ends in .gz. It repeats the events of the real traces; each round has later times and new
+ids."""
 import gzip
 import json
 import os
@@ -16,7 +17,7 @@ BASE = 1_600_000_000_000_000_000
 
 
 class Replay:
-    """One trace as pieces of text between which times and numbers stand."""
+    """A trace as pieces of text, with places for times and numbers between them."""
 
     def __init__(self, path):
         with gzip.open(path, "rb") as file:
@@ -30,7 +31,7 @@ class Replay:
 
     @staticmethod
     def split(event, first):
-        """The event's text with \\x01NUMBER\\x02 for what changes from round to round."""
+        """Returns the offset of an event in ns, and its text before and after the time, split at the numbers to change."""
         for key in NUMBERED:
             if isinstance(event.get("args", {}).get(key), int):
                 event["args"][key] = f"\x01{event['args'][key]}\x02"
@@ -43,7 +44,7 @@ class Replay:
         text += ",\n    \"args\": {\n      " + json.dumps(args, ensure_ascii=False, default=float)[1:-1] + "\n    }" if args else ""
         pieces = text.replace('"\\u0001', "\x01").replace('\\u0002"', "\x02").replace("\x01", "\x02").split("\x02")
         before, after = pieces[0].split("\x03") if "\x03" in pieces[0] else (None, None)
-        if before is None:  # an id stands before the time
+        if before is None:  # an id precedes the time
             joined = "\x02".join(pieces).split("\x03")
             return int((ts - first) * 1000), joined[0].split("\x02"), joined[1].split("\x02") + [" \n  }"]
         return int((ts - first) * 1000), [before], [after, *pieces[1:]] + ["\n  }"]

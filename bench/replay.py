@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Turns a Kineto trace into what bench/c/replay.c plays: per thread, nested begins and ends and the gaps between."""
+"""Converts a Kineto trace to the input of bench/c/replay.c: per thread, nested starts and ends with their gaps."""
 import decimal
 import gzip
 import json
@@ -14,7 +14,7 @@ MAX_GAP_NS = 200_000
 
 
 def nested(spans):
-    """(time, name or None) of begins and ends; a span that outlasts the one around it ends with it."""
+    """Yields (time, name) of starts and (time, None) of ends. A span that outlasts its parent ends with it."""
     stack = []
     for start, end, name in sorted(spans, key=lambda span: (span[0], -span[1])):
         while stack and stack[-1] <= start:
@@ -27,7 +27,7 @@ def nested(spans):
 
 
 def write(path):
-    """Writes the replay file; returns its numbers of threads, events and names, and the events of the whole trace."""
+    """Writes the replay file. Returns its number of threads, events and names, and the number of events of the trace."""
     with gzip.open(TRACE, "rt", encoding="utf-8") as file:
         events = json.load(file, parse_float=decimal.Decimal)["traceEvents"]
     threads, names = {}, {}

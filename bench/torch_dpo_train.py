@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """DPO with LoRA on a small GPT-NeoX (trl), for bench/torch_dpo: `torch_dpo_train.py bare|ours|torch STEPS WARMUP DIRECTORY`.
 
-Trains WARMUP + STEPS steps; `torch` profiles the last STEPS with torch.profiler (shapes and memory) and asks for the trace and the table;
-`ours` ends our recording where the others end their window. Nothing is downloaded. The last line is JSON.
+Trains WARMUP + STEPS steps. `torch` profiles the last STEPS steps with torch.profiler (shapes and memory) and makes the
+trace and the table. `ours` ends the recording where the others end their window. Nothing is downloaded. The last line
+is JSON.
 """
 import json
 import os
@@ -48,7 +49,7 @@ def peak_mb():
 
 
 class Window(TrainerCallback):
-    """The steps WARMUP .. WARMUP + STEPS - 1, and what follows them."""
+    """Measures the steps WARMUP .. WARMUP + STEPS - 1 and the work after them."""
 
     def __init__(self, mode, warmup, directory):
         self.mode, self.warmup, self.directory = mode, warmup, directory

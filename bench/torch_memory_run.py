@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What bench/torch_memory runs. `torch_memory_run.py steps OBSERVER STEPS` trains the GPT of torch_step.py and prints its resident memory;
-`torch_memory_run.py truth MODEL` trains a model of tests/torch, says what each storage is for, and what torch.profiler says. One line
-of JSON each."""
+"""For bench/torch_memory. `torch_memory_run.py steps OBSERVER STEPS` trains the GPT of torch_step.py and prints its
+resident memory. `torch_memory_run.py truth MODEL` trains a model of tests/torch and prints the category of each
+storage, as the program knows it and as torch.profiler reports it. Each prints one line of JSON."""
 import json
 import os
 import sys
@@ -17,7 +17,7 @@ POINTS = 20
 
 
 def resident():
-    """(resident, of it shared) bytes of this process."""
+    """Returns the resident bytes of this process, and the shared ones of them."""
     with open("/proc/self/statm", encoding="ascii") as file:
         _, all_pages, shared_pages = file.read().split()[:3]
     return int(all_pages) * 4096, int(shared_pages) * 4096
@@ -43,7 +43,7 @@ def steps(observer, count):
 
 
 def levels_of(prof, times):
-    """For each of these times (ns): by address what torch.profiler says is alive, and what for."""
+    """Returns, for each time in ns, {address: category} of the memory that torch.profiler reports as alive."""
     from torch.profiler._memory_profiler import Action, TensorKey
     memory = prof._memory_profile()
     alive, found, timeline, at = {}, [], memory.timeline, 0
@@ -68,7 +68,7 @@ def truth(name):
     times, plain = [], memory_truth.moment
 
     def moment(**lists):
-        time.sleep(0.002)  # two clocks
+        time.sleep(0.002)  # the moment must be far from events: two clocks differ
         plain(**lists)
         times.append(time.time_ns())
         time.sleep(0.002)

@@ -1,7 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Trains a small GPT, for bench/torch: `torch_step.py cost EMPTY CYCLES` measures under `stepscope run` what observers cost, in
-one process and random order, `torch_step.py large EMPTY CYCLES` the same on large steps; `torch_step.py stop CYCLES` measures without it
-what stopping stepscope.profile takes; `torch_step.py size STEPS` only trains. Prints one line of JSON."""
+"""For bench/torch: trains a small GPT and prints one line of JSON.
+
+    torch_step.py cost EMPTY CYCLES    under `stepscope run`: the cost of observers, in one process and random order
+    torch_step.py large EMPTY CYCLES   the same on large steps
+    torch_step.py stop CYCLES          without `stepscope run`: the cost of stopping stepscope.profile
+    torch_step.py size STEPS           only trains
+"""
 import collections
 import ctypes
 import json
@@ -16,23 +20,23 @@ from torch import nn
 from torch.nn import functional
 from torch.profiler import ProfilerActivity, profile
 
-SHORT, LONG = 3, 20  # steps with each observer that takes long to stop: in each cycle, in each LONG_EVERY-th
+SHORT, LONG = 3, 20  # steps per cycle of observers that are slow to stop; LONG in each LONG_EVERY-th cycle
 LONG_EVERY = 3
-ROUNDS = 15         # of one step with each of the others
+ROUNDS = 15         # rounds per cycle, of one step with each other observer
 LARGE_BATCH, LARGE_ROUNDS = 48, 3
 VOCABULARY, CONTEXT, BATCH, WIDTH, HEADS, LAYERS = 256, 64, 8, 128, 4, 4
 HOT_LOOPS, HOT_CALLS = 15, 400
 FRESH_LOOPS, FRESH_CALLS = 3, 200
 SHAPES, MEMORY = 4, 8  # STEPSCOPE_ACTIVE_SHAPES, STEPSCOPE_ACTIVE_MEMORY
-# what is compared with each other to hundredths of a microsecond: neighbours meet the same mood of the machine
+# observers compared to 0.01 us run after each other: neighbours see the same state of the machine
 CHAINS = (("empty callback", "ours", "ours, lines"),
           ("empty callback, inputs requested", "empty callback and memory reporter, inputs requested", "ours, shapes", "ours, shapes, memory"),
           ("nothing",), ("nothing, again",))
-LISTENER_NONE, LISTENER_EMPTY, LISTENER_OURS = range(3)  # of bench/c/torch_empty.c
+LISTENER_NONE, LISTENER_EMPTY, LISTENER_OURS = range(3)  # enum in bench/c/torch_empty.c
 INSIDE = {"PyTorch's own": (LISTENER_NONE, "ours, shapes"), "empty memory reporter": (LISTENER_EMPTY, "ours, shapes"),
           "ours, shapes": (LISTENER_OURS, "ours, shapes"), "ours, shapes, memory": (LISTENER_OURS, "ours, shapes, memory")}
 INSIDE_STEPS = 3
-# stepscope.profile's options for what "ours" is above
+# options of stepscope.profile for each of our observers
 CONTENTS = {"ours": {}, "ours, shapes": {"record_shapes": True}, "ours, shapes, memory": {"record_shapes": True, "profile_memory": True},
             "ours, lines": {"with_stack": True}}
 PEERS = [name.replace("ours", "torch.profiler") for name in CONTENTS]
@@ -59,7 +63,7 @@ class Block(nn.Module):
 
 
 class Gpt(nn.Module):
-    """53 parameters in 4 layers."""
+    """A GPT with 53 parameters in 4 layers."""
 
     def __init__(self):
         super().__init__()
@@ -76,7 +80,7 @@ class Gpt(nn.Module):
 
 
 def make_step(batch=BATCH):
-    """A function that trains one step."""
+    """Returns a function that trains one step."""
     torch.manual_seed(1)
     torch.set_num_threads(1)
     model = Gpt()
@@ -94,13 +98,16 @@ def make_step(batch=BATCH):
 # ---- observers: each a pair of functions that switch it on and off ---------------------------------------------------------
 
 def libtorch():
-    """Path of the libtorch_cpu that is loaded."""
+    """Returns the path of the loaded libtorch_cpu."""
     with open("/proc/self/maps", encoding="utf-8") as maps:
         return next(line.split()[-1] for line in maps if "/libtorch_cpu" in line)
 
 
 def empty_library(path):
-    """What does nothing. Ours is told of memory in any process that it observes, so it must not be where something else is measured."""
+    """Loads the library of empty observers and disconnects PyTorch's memory reports.
+
+    The agent gets memory reports in each process it observes, also while another observer is measured.
+    """
     library = ctypes.CDLL(path)
     library.torch_empty_memory_ticks.restype = ctypes.c_double
     library.torch_empty_ticks.restype = ctypes.c_uint64
@@ -128,8 +135,8 @@ def empties(library):
 
 
 def ours(empty):
-    """The agent that `stepscope run` has put into this process; what it may take is what stepscope_active says."""
-    library = ctypes.CDLL(os.environ["STEPSCOPE_LIBRARY"])  # loaded already, by the package
+    """Returns observers for the agent that `stepscope run` has loaded. stepscope_active controls what it records."""
+    library = ctypes.CDLL(os.environ["STEPSCOPE_LIBRARY"])  # the package has loaded it already
     library.stepscope_torch_problem.restype = ctypes.c_char_p
     active = ctypes.c_uint.in_dll(library, "stepscope_active")
     everything = active.value
@@ -144,7 +151,7 @@ def ours(empty):
             library.stepscope_torch_want_inputs(0 if without & SHAPES else 1)
             if library.stepscope_torch_start() != 0:
                 raise RuntimeError(library.stepscope_torch_problem().decode(errors="replace"))
-            active.value = everything & ~without  # the start switches to what the run is to record
+            active.value = everything & ~without  # the start sets the bits of the run's options
 
         def stop():
             library.stepscope_torch_stop()
@@ -188,13 +195,16 @@ def timed(function):
 
 
 def block(step, observer, steps):
-    """CPU ns of this thread: of the start, of each step, of the stop."""
+    """Returns CPU ns of this thread: of the start, of each step, of the stop."""
     start, stop = observer
     return {"start": timed(start), "steps": [timed(step) for _ in range(steps)], "stop": timed(stop)}
 
 
 def shuffled(names):
-    """Those of CHAINS in random order, and those in each: a step behind one of another chain takes longer, which must meet all alike."""
+    """Returns the chains in random order, each with its observers in random order.
+
+    A step after one of another chain takes longer; random order distributes that equally.
+    """
     chains = [[name for name in chain if name in names] for chain in CHAINS]
     return [random.sample(chain, len(chain)) for chain in random.sample(chains, len(chains))]
 
@@ -204,7 +214,10 @@ def is_heavy(name):
 
 
 def cycle(step, observers, rounds=ROUNDS, has_long=False):
-    """Rounds of one step with each; what takes long to stop takes its steps at once, somewhere between them."""
+    """Measures rounds of one step with each observer.
+
+    An observer that is slow to stop runs its steps in one block, at a random place among the rounds.
+    """
     turns = sum((shuffled(observers) for _ in range(rounds)), [])
     for name in filter(is_heavy, observers):
         turns.insert(random.randint(0, len(turns)), (name,))
@@ -218,7 +231,7 @@ def cycle(step, observers, rounds=ROUNDS, has_long=False):
 
 
 def hot(observers):
-    """CPU ns per allocation and release of 64 floats, in a loop that is all in the cache: of many short loops the least."""
+    """Returns the least CPU ns per allocation and release of 64 floats, over many short loops within the cache."""
     found = {name: float("inf") for name in observers}
     empty = torch.empty
     for name in random.sample(list(observers) * HOT_LOOPS, len(observers) * HOT_LOOPS):
@@ -233,7 +246,7 @@ def hot(observers):
 
 
 def inside(step, observers, library):
-    """ns inside of the calls that tell of an allocation and its release: of some steps the median."""
+    """Returns the median ns inside the memory reporter's calls, per allocation and release."""
     found = {name: [] for name in INSIDE}
     start_ticks, start_ns = library.torch_empty_ticks(), time.monotonic_ns()
     for name in random.sample(list(INSIDE) * INSIDE_STEPS, len(INSIDE) * INSIDE_STEPS):
@@ -248,14 +261,17 @@ def inside(step, observers, library):
 
 
 def new_sizes():
-    """Tensors of sizes that none had before; no operator looks into them."""
+    """Yields lists of tensors with new sizes. No operator reads their values."""
     one = torch.empty(1)
     for rows in range(2, 1 << 16):
         yield [one.expand(rows, columns) for columns in range(2, FRESH_CALLS + 2)]
 
 
 def fresh(observers, tensors):
-    """CPU ns per operator of one tensor, (of sizes that are new, of the same ones again), in a loop: of some loops the least."""
+    """Returns the least CPU ns per operator of one tensor, over some loops.
+
+    Each observer has two values: for new sizes, and for the same sizes again.
+    """
     found, operator = {name: [float("inf")] * 2 for name in observers}, torch.resolve_conj
     for name in random.sample(list(observers) * FRESH_LOOPS, len(observers) * FRESH_LOOPS):
         inputs = next(tensors)
@@ -271,7 +287,7 @@ def fresh(observers, tensors):
 
 
 def counts(step):
-    """Records and allocations of a step, as torch.profiler sees them."""
+    """Returns the numbers of records and allocations of a step, as torch.profiler sees them."""
     with profile(activities=[ProfilerActivity.CPU], profile_memory=True) as prof:
         step()
     events = prof.events() if not hasattr(prof.profiler, "kineto_results") else None
@@ -288,7 +304,7 @@ def counts(step):
 
 
 def prepare(path, names=None):
-    """All observers, or some, and the library of empty ones; none of them is on."""
+    """Returns all observers, or some, switched off, and the library of empty ones."""
     empty = empty_library(path)
     mine, library = ours(empty)
     library.stepscope_torch_stop()
@@ -297,7 +313,7 @@ def prepare(path, names=None):
 
 
 def warm_up(step, observers):
-    """The first of each pays for what is done once."""
+    """Runs each observer once, since the first run includes one-time work."""
     for _ in range(3):
         step()
     for pair in observers.values():
@@ -325,7 +341,7 @@ def large(path, cycles):
 
 
 def stop(cycles):
-    """CPU ns of stopping stepscope's profiler, by what it records and behind how many steps."""
+    """Returns the CPU ns of stopping stepscope.profile, by its options and the number of steps before."""
     import stepscope
     step, found = make_step(), []
     for _ in range(cycles):

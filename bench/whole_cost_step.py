@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Trains for bench/whole_cost: `whole_cost_step.py MODE SETTINGS`, settings and what it prints are JSON. Modes are functions at the end.
+"""Trains for bench/whole_cost: `whole_cost_step.py MODE SETTINGS`. Settings and output are JSON. Modes are functions at
+the end.
 
-"Nothing" is nothing: callbacks removed, calls that PyTorch's libraries make by name led back, functions of Python and C that stepscope stands
-around put back, hooks of optimizers and of the garbage collector out, nothing recorded."""
+"Nothing" removes all of stepscope: callbacks, redirected calls of PyTorch's libraries, wrappers of Python and C
+functions, hooks of optimizers and of the garbage collector. Nothing is recorded."""
 import ctypes
 import gc
 import json
@@ -21,8 +22,8 @@ PEERS = ("torch.profiler", "torch.profiler, shapes", "torch.profiler, memory", "
 WARM_UP = 20
 WINDOW = 3  # steps of a window of stepscope.profile()
 POINTER = 8
-CODE_IN_FUNCTION = range(16, 160, POINTER)  # where a Python function keeps how it is called: at one of these
-DEFINITION = {"method_descriptor": 40, "builtin_function_or_method": 16}  # where a function in C keeps its definition
+CODE_IN_FUNCTION = range(16, 160, POINTER)  # possible offsets of the vectorcall pointer in a Python function
+DEFINITION = {"method_descriptor": 40, "builtin_function_or_method": 16}  # offset of the definition in a C function
 CODE_IN_DEFINITION = 8
 
 
@@ -39,12 +40,12 @@ class Block(nn.Module):
 
 
 def make_step(size):
-    """A function that trains one step."""
+    """Returns a function that trains one step."""
     torch.manual_seed(0)
     torch.set_num_threads(1)
     width, count, shape = SIZES[size]
     model = nn.Sequential(*[Block(width) for _ in range(count)])
-    optimizer = torch.optim.AdamW(model.parameters(), foreach=False, fused=False)  # tensor by tensor
+    optimizer = torch.optim.AdamW(model.parameters(), foreach=False, fused=False)  # updates each tensor separately
     data = torch.randn(*shape, width)
 
     def step():
@@ -54,10 +55,10 @@ def make_step(size):
     return step
 
 
-# ---- what stepscope has put into this process --------------------------------------------------------------------------------
+# ---- the parts of stepscope in this process --------------------------------------------------------------------------------
 
 class Word:
-    """A word of memory that stepscope may have changed; `original`: what was there before."""
+    """A word of memory that stepscope may have changed; `original` is its value before that."""
 
     def __init__(self, address, original):
         self.word, self.original = ctypes.c_uint64.from_address(address), original
@@ -75,14 +76,17 @@ def word_at(address):
 
 
 def base_of(name):
-    """(path, lowest address) of a loaded library."""
+    """Returns (path, lowest address) of a loaded library."""
     with open("/proc/self/maps", encoding="utf-8") as maps:
         line = next(line for line in maps if f"/{name}" in line)
     return line.split()[-1], int(line.split("-")[0], 16)
 
 
 def word_of_function(function):
-    """How C calls a Python function: the only word that is the same in two plain functions and another one there; None: it is the same."""
+    """Returns the vectorcall pointer of a Python function, or None if it is unchanged.
+
+    It is the only word that is equal in two plain functions and different in this one.
+    """
     def words(each):
         return [word_at(id(each) + at) for at in CODE_IN_FUNCTION]
     plain, other, found = words(make_step), words(statistics.median), words(function)
@@ -91,7 +95,7 @@ def word_of_function(function):
 
 
 def functions_in_c():
-    """By name: the address of the word in a function's definition that says where its code is."""
+    """Returns, by name, the address of the code pointer in the definition of a C function."""
     engine = type(torch.autograd.Variable._execution_engine)
     run = next(vars(kind)["run_backward"] for kind in engine.__mro__ if "run_backward" in vars(kind))
     found = {"run_backward": run, "_amp_update_scale_": torch._amp_update_scale_}
@@ -99,13 +103,13 @@ def functions_in_c():
 
 
 def places():
-    """Where the code of functions in C is, from the start of their library: what a process without stepscope knows."""
+    """Returns the offsets of the code of C functions in their library. Only a process without stepscope knows them."""
     _, base = base_of("libtorch_python")
     return {name: word_at(address) - base for name, address in functions_in_c().items()}
 
 
 class Parts:
-    """What of stepscope is in. Nothing is, before put() says otherwise."""
+    """The parts of stepscope that are active in this process; put() selects them."""
 
     NAMES = ("modules", "ranges", "engine", "optimizers", "memory", "lean", "garbage", "operators")
 
@@ -113,7 +117,7 @@ class Parts:
         from stepscope import _native
         self.library = ctypes.CDLL(_native.library_path())
         self.active = ctypes.c_uint.in_dll(self.library, "stepscope_active")
-        self.everything, self.is_observing = self.active.value, True  # as the run set it up
+        self.everything, self.is_observing = self.active.value, True  # as set by the run
         self.slots = ctypes.CDLL(settings["slots"])
         if self.slots.whole_cost_find(_native.library_path().encode()) != 0:
             sys.exit("libstepscope is not where it says")
@@ -134,13 +138,13 @@ class Parts:
         return {name: [word for word in words if word and word.is_changed()] for name, words in found.items()}
 
     def counts(self):
-        """How much each part consists of: 0: it is not in this build, or was not found."""
+        """Returns the size of each part; 0 if it is not in this build or was not found."""
         lists = {name: len(words) for name, words in self.words.items()}
         return {**lists, "optimizers": sum(len(ours) for _, ours in self.hooks), "garbage": len(self.callbacks),
                 "memory": self.slots.whole_cost_count(1), "lean": self.slots.whole_cost_count(0)}
 
     def put_around(self, names):
-        """All but what observes operators."""
+        """Selects the parts, except for the observer of operators."""
         for name, words in self.words.items():
             for word in words:
                 word.put(name in names)
@@ -158,15 +162,15 @@ class Parts:
         if "operators" in names:
             self.library.stepscope_torch_want_inputs(inputs)
             self.start()
-        self.active.value = bits  # the start switches to what the run is to record
-        torch.empty(0)  # which pays for the change
+        self.active.value = bits  # the start sets the bits of the run's options
+        torch.empty(0)  # this operator pays for the change
 
     def start(self):
         if self.library.stepscope_torch_start() != 0:
             sys.exit("the observer does not start")
 
     def take_out(self):
-        """Nothing, until put_back(); behind it all is as the run, and its own switches, had set it up."""
+        """Removes all parts until put_back(), which restores the state set by the run."""
         self.everything = self.active.value
         self.is_observing = bool(self.everything & (DETAIL | CALLS)) or self.has_callbacks()
         if self.is_observing:
@@ -188,7 +192,7 @@ class Parts:
 
 
 def empty_pair(settings, inputs=0):
-    """Callbacks that do nothing: on and off."""
+    """Returns functions that switch empty callbacks on and off."""
     library, path = ctypes.CDLL(settings["empty"]), base_of("libtorch_cpu")[0].encode()
 
     def start():
@@ -211,7 +215,7 @@ def timed(step):
 
 
 def block(step, length):
-    """ns of a step: CPU time of this thread, median and mean; CPU time of the process and wall time, mean."""
+    """Returns ns per step: median and mean CPU time of this thread; mean CPU time of the process; mean wall time."""
     process, wall = time.process_time_ns(), time.perf_counter_ns()
     spent = [timed(step) for _ in range(length)]
     process, wall = time.process_time_ns() - process, time.perf_counter_ns() - wall
@@ -219,7 +223,7 @@ def block(step, length):
 
 
 def ways_of(parts, settings):
-    """By name: how to switch on, and off, where that is more than to put nothing."""
+    """Returns, by name, functions that switch a way on and off. None as the second means parts.put()."""
     times, with_shapes = parts.everything & ~(SHAPES | MEMORY), parts.everything & ~MEMORY
     others = [name for name in Parts.NAMES if name != "operators"]
 
@@ -243,7 +247,7 @@ def ways_of(parts, settings):
 
 
 def turns(settings):
-    """Parts in turns of one step in random order, under `stepscope run --with shapes,memory`."""
+    """Measures parts in turns of one step, in random order, under `stepscope run --with shapes,memory`."""
     parts = Parts(settings)
     if parts.everything & (DETAIL | SHAPES | MEMORY) != DETAIL | SHAPES | MEMORY:
         sys.exit("not under `stepscope run --with shapes,memory` with operators in all steps")
@@ -265,7 +269,7 @@ def turns(settings):
 
 
 def window(step):
-    """Some steps that a program's profiler records."""
+    """Runs steps that stepscope.profile records."""
     import stepscope
     with stepscope.profile(activities=[torch.profiler.ProfilerActivity.CPU]):
         for _ in range(WINDOW):
@@ -273,7 +277,10 @@ def window(step):
 
 
 def whole_ways(parts, settings, before):
-    """By name: how to switch on and off, from all that the run does. `before` comes before a block of that."""
+    """Returns, by name, functions that switch a way on and off, starting from the state set by the run.
+
+    `before` runs before a block of "as it is".
+    """
     empty_on, empty_off = empty_pair(settings)
 
     def with_empty():
@@ -293,7 +300,7 @@ def whole_ways(parts, settings, before):
 
 
 def blocks(settings):
-    """All that the run does, in blocks that take turns with nothing."""
+    """Measures the whole run in blocks that alternate with nothing."""
     step, names = make_step(settings["size"]), settings["ways"]
 
     def before():
@@ -315,7 +322,7 @@ def blocks(settings):
 
 
 def budget(settings):
-    """What the first steps cost, and, from some step on, what means over whole blocks do; nothing between them."""
+    """Measures the first steps and, from step `from` on, blocks of steps, with blocks of nothing between them."""
     parts = Parts(settings)
     parts.take_out()
     step = make_step("tiny")
@@ -337,7 +344,7 @@ def budget(settings):
 
 
 def pair(settings):
-    """Only trains."""
+    """Measures steps without switching parts."""
     step = make_step(settings["size"])
     for _ in range(WARM_UP):
         step()
@@ -345,7 +352,7 @@ def pair(settings):
 
 
 def peers(settings):
-    """torch.profiler, some steps each, and its stop; and what only a process without stepscope knows."""
+    """Measures torch.profiler and its stop. Also returns places(), which needs a process without stepscope."""
     known, found = {"torch": torch.__version__, "places": places(), "rounds": []}, []
     if not settings["rounds"]:
         return known

@@ -1,7 +1,8 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: Apache-2.0
-"""Checks that documents and program agree: a page and golden tests per command, every option in its page, every format in its
-pages, a fuzz target per format that is read, and that files exist. tools/table_pages --check does the same for tables."""
+"""Checks that documents and program agree. Each command has a page and golden tests, each option is in its page, each
+format is in its pages, each input format has a fuzz target, and named files exist. tools/table_pages --check checks the
+pages of tables."""
 import re
 import sys
 from pathlib import Path
@@ -28,14 +29,17 @@ def check_command(path):
 
 
 def entries(folder, kind):
-    """The fields of each entry of a kind, such as `const struct exporter export_chrome = {.name = "chrome", ...}`, and its identifier."""
+    """Yields the identifier and fields of each entry of a kind.
+
+    An entry is, for example, `const struct exporter export_chrome = {.name = "chrome", ...}`.
+    """
     for path in sorted((ROOT / folder).rglob("*.c")):
         for identifier, fields in re.findall(rf"^const struct {kind} (\w+) = {{(.*?)^}};", text(path), flags=re.M | re.S):
             yield identifier, dict(re.findall(r'\.(\w+) = "((?:[^"\\]|\\.)*)"', fields))
 
 
 def check_exporters():
-    """Every format stands in the page of export, its suffix also in that of convert."""
+    """Checks that each format is in the page of export, and its suffix also in the page of convert."""
     for page, fields in (("export", ("name", "suffix")), ("convert", ("suffix",))):
         for _, exporter in entries("src/output/export", "exporter"):
             for field in fields:
@@ -44,7 +48,7 @@ def check_exporters():
 
 
 def check_importers():
-    """Every format that is read stands in the pages about that, has a fuzz target with a corpus, and words for errors."""
+    """Checks that each input format is in its pages and has a fuzz target, a corpus, and words for errors."""
     pages = text(ROOT / "docs/traces.md") + text(ROOT / "docs/commands/convert.md") + text(ROOT / "docs/commands/run.md")
     for identifier, importer in entries("src/importers", "importer"):
         name = identifier.removeprefix("importer_")
@@ -57,7 +61,7 @@ def check_importers():
 
 
 def prose(path):
-    """A document without its blocks of code, which may show real output."""
+    """Returns a document without its blocks of code, which may show real output."""
     return re.sub(r"^```.*?^```", "", text(path), flags=re.M | re.S)
 
 
@@ -67,7 +71,10 @@ def check_line_numbers(path):
 
 
 def check_files_named(path):
-    """Files and folders in backticks exist: from the root, src/ or include/; a bare file name anywhere in the latter two."""
+    """Checks that files and folders in backticks exist, relative to the root, src/ or include/.
+
+    A bare file name may be anywhere in src/ or include/.
+    """
     for name in re.findall(r"`([\w./-]+)`", prose(path)):
         is_path = name.endswith("/") or re.search(r"\.(c|h|py|md|sql|sh|build|txt)$", name)
         folders = (ROOT / "src", ROOT / "include")

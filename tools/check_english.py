@@ -1,16 +1,17 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: Apache-2.0
-"""Counts how the text reads: comments of C, documents, and messages, per folder and 1,000 words. Counts and rates may only fall:
-tools/english.tsv has those that were reached.
+"""Counts patterns of hard English in comments of C, documents and messages, per folder and per 1,000 words. Counts and
+rates may only fall; tools/english.tsv has the lowest ones so far.
 
-    tools/check_english.py           fails if a pattern is more frequent than in tools/english.tsv, by count and by rate
+    tools/check_english.py           fails if both count and rate of a pattern exceed tools/english.tsv
     tools/check_english.py --table   prints words, rates and lengths of sentences per folder
     tools/check_english.py --where P1 src/run    prints each place of a pattern
-    tools/check_english.py --update  writes rates that fell
+    tools/check_english.py --update  writes the lower counts and rates
 
-Definitions. A comment is a C comment without its SPDX line; neighbouring line comments are one. A document is Markdown without code blocks, tables
-and headings; a list item is a sentence of its own. A message is a string of C in src/ with a blank in it. A sentence ends with a full stop, an
-exclamation mark or a question mark before a blank, or with its paragraph.
+Definitions. A comment is a C comment without its SPDX line; neighbouring line comments are one. A document is Markdown
+without code blocks, tables and headings; a list item is a separate sentence. A message is a string of C in src/ that
+contains a blank. A sentence ends with a full stop, an exclamation mark or a question mark before a blank, or with its
+paragraph.
 """
 import argparse
 import collections
@@ -30,7 +31,7 @@ PATTERNS = {
     "P11": r"\banew\b|\bby itself\b|\bof (?:its|their) own\b|\bof ours\b|\bfor want of\b",
     "P12": r"\bthere(?=[.;:!?)]?(?:\s|$)[A-Z(]?)(?=\W*$)",
 }
-# Text that the issue "What a step would be without it" rewrites.
+# Text that another issue, "What a step would be without it", rewrites.
 LATER = re.compile(r"src/agents/torch/training|src/importers/recording/recording_(torch|stream|training)|src/importers/kineto/kineto_"
                    r"(infer|tokens|makers|phases|steps)\.|src/model/(infer_|inference)|src/diagnosis/|rules/|docs/commands/diagnose\.md|docs/rules\.md")
 LONG_SENTENCE = 40
@@ -40,7 +41,7 @@ WORD = re.compile(r"[A-Za-z][\w'-]*")
 
 
 def comments(text):
-    """Each comment as one paragraph per block of lines between empty ones."""
+    """Returns the paragraphs of all comments; empty lines separate paragraphs."""
     found = []
     for match in re.finditer(r'"(?:[^"\\\n]|\\.)*"|/\*(.*?)\*/|((?://[^\n]*\n\s*)+)', text, re.S):
         body = match.group(1) or match.group(2)
@@ -90,7 +91,7 @@ def sentences(paragraph):
 
 
 def texts(root):
-    """(group, path, paragraphs) of everything that is counted."""
+    """Yields (group, path, paragraphs) of all text to count."""
     for path in sorted([*(root / "src").rglob("*.[ch]"), *(root / "include").rglob("*.h*")]):
         name = str(path.relative_to(root))
         if LATER.match(name):
@@ -123,7 +124,7 @@ class Group:
                     self.counts[pattern] += len(re.findall(expression, sentence, re.I))
 
     def rates(self):
-        """Per 1,000 words; the share of long sentences in per cent."""
+        """Returns the rates per 1,000 words, and the share of long sentences in per cent."""
         rates = {pattern: 1000 * self.counts[pattern] / max(self.words, 1) for pattern in PATTERNS}
         rates["long"] = 100 * self.long_sentences / max(self.sentences, 1)
         return rates

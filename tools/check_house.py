@@ -1,10 +1,10 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: Apache-2.0
-"""Checks how the source is built, as CONTRIBUTING says: sizes of folders and files, headers that stand alone and together, where functions are
-declared, names of structs and of static functions, and mutable globals.
+"""Checks the structure of the source as CONTRIBUTING requires it: sizes of folders and files, headers that compile
+alone and together, the place of declarations, names of structs and static functions, and mutable globals.
 
-    tools/check_house.py            checks; prints what is wrong, one line each
-    tools/check_house.py --numbers  prints how much there is of each
+    tools/check_house.py            prints one line per problem
+    tools/check_house.py --numbers  prints the number of problems of each check
 """
 import argparse
 import ast
@@ -29,12 +29,12 @@ FILES_OF_A_STATIC_NAME = 2
 
 # Longer than LINES_OF_A_FILE, until the one definition of the step replaces them.
 LONG_FILES = {"src/importers/recording/recording_stream.c", "src/importers/recording/recording_torch.c",
-              "src/compare/comparison_verdict.c"}  # the last: until deciding and wording are apart
-# Declares functions of several files, until the same.
+              "src/compare/comparison_verdict.c"}  # the last: until decision and wording are separate files
+# Headers that declare functions of several files, until the same change.
 LONG_HEADERS = {"recording_torch_scan.h", "recording_torch.h"}
-# Of these a build takes one.
+# A build uses one file of each set.
 ALTERNATIVES = [{"inflate_isal.c", "inflate_zlib.c"}, {"compress_gzip_isal.c", "compress_gzip_zlib.c"}, {"archive_reader_libarchive.c", "archive_reader_none.c"}]
-# The one header of a folder that may declare functions of several of its files.
+# The only header of each folder that may declare functions of several of its files.
 INTERNAL_HEADERS = {
     "src/agents/python": "native.h",
     "src/agents/torch": "agent.h",
@@ -58,7 +58,7 @@ INTERNAL_HEADERS = {
     "src/run": "run_state.h",
     "src/store": "history.h",
 }
-# Exported to others by name, so no header of src/ declares them.
+# Files whose functions others find by name, so no header of src/ declares them.
 WITHOUT_HEADER = {"src/recorder/api.c", "src/agents/torch/observer.c", "src/agents/python/module.c", "src/commands/main.c"}
 INCLUDES = ("-Isrc", "-Iinclude", "-include", "src/base/banned.h")
 
@@ -69,19 +69,19 @@ TAG = re.compile(r"\b(?:struct|union|enum) (\w+)\s*\{")
 
 
 def text_of(path):
-    """Without comments; the number of lines stays."""
+    """Returns the text without comments; the number of lines is unchanged."""
     return COMMENT.sub(lambda match: "\n" * match.group(0).count("\n"), path.read_text(encoding="utf-8"))
 
 
 def written(path):
-    """Variables of an object file that can be written, those within functions too."""
+    """Returns the writable variables of an object file, including static ones in functions."""
     lines = subprocess.run(["objdump", "-t", path], capture_output=True, text=True, check=True).stdout.splitlines()
     symbols = [re.match(r"[0-9a-f]+ .{6}O (\S+)\s+[0-9a-f]+ (?:\.hidden )?(\w+)", line) for line in lines]
     return {match.group(2) for match in symbols if match and not re.match(r"\.rodata|\.data\.rel\.ro|\*UND", match.group(1))}
 
 
 def imported_by(path, folder):
-    """The modules of the same package that a module imports anywhere, also within functions."""
+    """Returns the modules of the same package that a module imports anywhere, also within functions."""
     found = set()
     for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
         if isinstance(node, ast.ImportFrom) and node.module == folder.name:
@@ -108,7 +108,7 @@ class House:
         return str(path.relative_to(self.root))
 
     def functions(self, is_static):
-        """(path, name) of each function that is defined in a .c file."""
+        """Yields (path, name) of each function defined in a .c file."""
         for path in self.sources:
             for match in FUNCTION.finditer(self.texts[path]):
                 words = match.group(1).split()
@@ -134,7 +134,7 @@ class House:
     # ---- headers ----
 
     def compiles(self, text):
-        """What the compiler says of it first; None: it compiles."""
+        """Returns the first error of the compiler, or None if the text compiles."""
         with tempfile.NamedTemporaryFile("w", suffix=".c") as file:
             file.write(text)
             file.flush()
@@ -179,7 +179,7 @@ class House:
     # ---- state ----
 
     def globals(self):
-        """By the objects of build-test, where each variable that can be written has a section."""
+        """Checks the objects of build-test, in which each writable variable has a section."""
         allowed = collections.Counter()
         listed = self.root / "tools/globals.list"
         for line in listed.read_text(encoding="utf-8").splitlines() if listed.exists() else []:

@@ -1,6 +1,6 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: Apache-2.0
-"""Checks the folder rule of ARCHITECTURE.md: which folder of src/ may include which."""
+"""Checks the folder rule of ARCHITECTURE.md: which folders of src/ each folder may include."""
 import re
 import sys
 from pathlib import Path
@@ -26,8 +26,8 @@ CHAINS = [
     ["run", "load"],
     ["run", "host"],
 ]
-# Single headers that a folder sees of another one. host writes its own recording, so it opens a session too. load and run are parts of
-# commands: they print.
+# Single headers of another folder that a folder may include. host writes its own recording, so it opens a session, too.
+# load and run are parts of commands, so they print.
 SINGLE_HEADERS = {
     "agents": ["recorder/emit.h"],
     "sampler": ["recorder/emit.h"],
@@ -48,7 +48,7 @@ def reachable(folder):
 
 
 def problem(folder, header):
-    """Why a file of a folder may not include a header in quotes; None when it may."""
+    """Returns why a file of the folder may not include the header in quotes, or None if it may."""
     target = header.split("/")[0]
     if target == "stepscope":
         return None  # the public headers

@@ -1,6 +1,6 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: Apache-2.0
-"""Fails on C functions over 100 lines. A comment `/* long: reason */` on the line before lets one pass; -v: the ten longest."""
+"""Fails on C functions over 100 lines. A comment `/* long: reason */` on the line before excuses one. -v prints the ten longest."""
 import re
 import sys
 from pathlib import Path
@@ -11,7 +11,7 @@ LIMIT = 100
 
 
 def functions(path):
-    """(lines, name, excused) of each function, by the shape clang-format gives it: braces in column 0."""
+    """Yields (lines, name, excused) of each function. clang-format puts the braces of functions in column 0."""
     lines = path.read_text(encoding="utf-8").splitlines()
     for opening, line in enumerate(lines):
         if line != "{":

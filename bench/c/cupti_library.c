@@ -11,7 +11,8 @@
 #include <stdio.h>
 #include <string.h>
 
-/* The one that is mapped comes before any other: two in one process do not work. Its name may be that of its very version. */
+/* Returns the mapped CUPTI, or NULL. It comes before any other, since two in one process do not work. Its file name may
+ * contain the full version. */
 static void *mapped_library(void)
 {
 	char line[1024];

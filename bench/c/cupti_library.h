@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * cupti_library.h: finds CUPTI and looks its functions up. The library stays: it must never be closed.
+ * cupti_library.h: finds CUPTI and looks up its functions. The library stays loaded: it must never be closed.
  */
 #ifndef BENCH_CUPTI_LIBRARY_H
 #define BENCH_CUPTI_LIBRARY_H
@@ -9,8 +9,8 @@
 
 #include <stdbool.h>
 
-/* Takes the CUPTI that is mapped, else one by its names, else `path` (may be NULL). Fills in its functions, NULL for those that this
- * version has not, and where it is; false when there is none, or not with all that is needed. */
+/* Finds the mapped CUPTI, otherwise one by its names, otherwise at `path` (may be NULL). Sets its functions, NULL if
+ * this version lacks one, and its path in `found`. Returns false without CUPTI, or if it lacks a needed function. */
 bool cupti_library_find(struct cupti_functions *functions, const char *path, char *found, size_t found_bytes);
 
 #endif

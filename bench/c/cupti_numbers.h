@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * cupti_numbers.h: what we use of CUPTI 11.8 to 13.x, in our own words: numbers, the parts of records that are the same in all
- * these versions, and signatures. Nothing here needs NVIDIA's headers, and nothing is linked: every function is looked up.
- * Records are longer than these structs: never add sizeof, let cuptiActivityGetNextRecord walk.
+ * cupti_numbers.h: our own definitions for CUPTI 11.8 to 13.x: numbers, signatures, and the parts of records that are
+ * the same in all these versions. NVIDIA's headers are not needed. Nothing is linked: every function is looked up.
+ * Records are longer than these structs: never add sizeof; cuptiActivityGetNextRecord finds the next record.
  */
 #ifndef BENCH_CUPTI_NUMBERS_H
 #define BENCH_CUPTI_NUMBERS_H
@@ -23,7 +23,7 @@ enum cupti_kind {
 	CUPTI_KIND_MEMSET = 2,
 	CUPTI_KIND_DRIVER = 4,
 	CUPTI_KIND_RUNTIME = 5,
-	CUPTI_KIND_KERNEL = 10, /* the concurrent one; 3 would put kernels one behind the other */
+	CUPTI_KIND_KERNEL = 10, /* the concurrent kind; 3 would serialize kernels */
 	CUPTI_KIND_MARKER = 12,
 	CUPTI_KIND_OVERHEAD = 17,
 	CUPTI_KIND_PEER_MEMCPY = 22,
@@ -32,7 +32,7 @@ enum cupti_kind {
 	CUPTI_KIND_MEMORY = 49,
 	CUPTI_KIND_MEMORY_POOL = 50,
 	CUPTI_KIND_GRAPH_TRACE = 51,
-	CUPTI_KIND_LIMIT = 64, /* ours: kinds from here on are counted as one */
+	CUPTI_KIND_LIMIT = 64, /* our limit: larger kinds are counted as one */
 };
 
 enum cupti_attribute {
@@ -50,7 +50,7 @@ enum cupti_resource_callback {
 	CUPTI_GRAPH_CREATED = 9,
 	CUPTI_GRAPH_DESTROY = 10,
 	CUPTI_GRAPH_CLONED = 11,
-	CUPTI_NODE_CREATE = 12, /* about to: there is no node yet */
+	CUPTI_NODE_CREATE = 12, /* before the creation: there is no node yet */
 	CUPTI_NODE_CREATED = 13,
 	CUPTI_NODE_DESTROY = 14,
 	CUPTI_DEPENDENCY_CREATED = 15,
@@ -59,13 +59,13 @@ enum cupti_resource_callback {
 	CUPTI_EXEC_CREATED = 18,
 	CUPTI_EXEC_DESTROY = 19,
 	CUPTI_NODE_CLONED = 20,
-	CUPTI_NODE_UPDATED = 22, /* 13.x, as the next */
+	CUPTI_NODE_UPDATED = 22, /* 13.x, like the next */
 	CUPTI_NODE_PARAMETERS = 23,
 };
 
-enum cupti_call { /* callback ids of runtime and driver calls that launch something */
+enum cupti_call { /* callback ids of runtime and driver calls that launch work */
 	CUPTI_RUNTIME_LAUNCH_KERNEL = 211,
-	CUPTI_RUNTIME_LAUNCH_KERNEL_PER_THREAD = 214, /* per thread: the default stream of each thread */
+	CUPTI_RUNTIME_LAUNCH_KERNEL_PER_THREAD = 214, /* per thread: with a default stream per thread */
 	CUPTI_RUNTIME_LAUNCH_COOPERATIVE = 269,
 	CUPTI_RUNTIME_GRAPH_LAUNCH = 311,
 	CUPTI_RUNTIME_GRAPH_LAUNCH_PER_THREAD = 312,
@@ -85,7 +85,7 @@ enum cupti_site {
 	CUPTI_SITE_EXIT = 1,
 };
 
-/* The first 160 bytes of a kernel's record. */
+/* The first 160 bytes of a kernel record. */
 struct cupti_kernel {
 	uint32_t kind;
 	uint8_t cache, shared_memory;
@@ -98,7 +98,7 @@ struct cupti_kernel {
 	uint32_t local_per_thread, local_total;
 	uint32_t correlation;
 	int64_t grid_id;
-	const char *name; /* dies with the module */
+	const char *name; /* invalid after the module is unloaded */
 	void *reserved;
 	uint64_t queued_ns, submitted_ns;
 	uint8_t launch_type, carveout[2], padding;
@@ -128,20 +128,20 @@ struct cupti_memset { /* the first 80 bytes */
 	uint32_t graph, channel;
 };
 
-struct cupti_call_record { /* RUNTIME and DRIVER: all of it */
+struct cupti_call_record { /* RUNTIME and DRIVER: the whole record */
 	uint32_t kind, callback;
 	uint64_t start_ns, end_ns;
 	uint32_t process, thread, correlation, result;
 };
 
-struct cupti_marker { /* NVTX: all of it */
+struct cupti_marker { /* NVTX: the whole record */
 	uint32_t kind, flags;
 	uint64_t time_ns;
 	uint32_t id, object_kind, object[3], pad;
 	const char *name, *domain; /* name is NULL at the end of a range */
 };
 
-struct cupti_graph_data { /* what a resource callback 9 to 23 tells; handles are the driver's */
+struct cupti_graph_data { /* data of resource callbacks 9 to 23; handles are the driver's */
 	void *graph, *original_graph, *node, *original_node;
 	uint32_t node_type;
 	void *dependency, *exec;
@@ -152,7 +152,7 @@ struct cupti_resource_data {
 	void *descriptor; /* struct cupti_graph_data for 9 to 23 */
 };
 
-struct cupti_callback_data { /* of the domains RUNTIME and DRIVER */
+struct cupti_callback_data { /* for the domains RUNTIME and DRIVER */
 	uint32_t site;
 	const char *function;
 	const void *parameters;
@@ -164,7 +164,7 @@ struct cupti_callback_data { /* of the domains RUNTIME and DRIVER */
 	uint32_t correlation;
 };
 
-struct cupti_subscriber_parameters { /* cuptiSubscribe_v2 of 13.0; later versions have more behind it */
+struct cupti_subscriber_parameters { /* cuptiSubscribe_v2 of 13.0; later versions append fields */
 	size_t struct_bytes;
 	const char *name; /* at most 53 characters */
 	char *old_name;   /* at least 64 bytes */
@@ -177,7 +177,7 @@ typedef void (*cupti_buffer_completed)(void *context, uint32_t stream, uint8_t *
                                        size_t valid_bytes);
 typedef uint64_t (*cupti_clock)(void);
 
-/* X(field, name, parameters): all return an enum cupti_error as int. The first group must be there, the second need not. */
+/* X(field, name, parameters): all return an enum cupti_error as int. */
 #define CUPTI_FUNCTIONS_NEEDED(X)                                                                                      \
 	X(get_version, cuptiGetVersion, (uint32_t *))                                                                  \
 	X(subscribe, cuptiSubscribe, (void **, cupti_callback, void *))                                                \

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * cupti_probe.c: see cupti_probe.h. Buffers are counted and written where CUPTI hands them over, in its thread or in the one that
- * flushes. The lock is never held around a call of CUPTI: one of its threads may hold a lock of its own and wait for ours.
+ * cupti_probe.c: see cupti_probe.h. Buffers are counted and written when CUPTI delivers them, in its thread or in the
+ * flushing thread. The lock is never held during a call of CUPTI: a thread of CUPTI may hold its own lock and wait for
+ * ours.
  */
 #ifndef _GNU_SOURCE
 #define _GNU_SOURCE
@@ -29,13 +30,13 @@
 #define SMALL_BYTES (1u << 16)
 #define BUFFERS_MAX 256
 #define SMALL_MAX 16
-#define CALLS_MAX 128 /* of the runtime, and of the driver */
-#define BATCH 128     /* records between two times of the lock */
+#define CALLS_MAX 128 /* limit for runtime and for driver calls */
+#define BATCH 128     /* records per acquisition of the lock */
 #define STREAMS_MAX 256
 #define LOG_MAX 400
-#define LOG_ALL 100 /* of the calls behind these, only what failed or took LOG_SLOW_NS */
+#define LOG_ALL 100 /* later calls are logged only if they failed or took LOG_SLOW_NS */
 #define LOG_SLOW_NS 50000
-#define END_SECONDS 5 /* for the flush at the end */
+#define END_SECONDS 5 /* limit for the flush at the end */
 
 enum text_name {
 	KERNELS,
@@ -51,12 +52,12 @@ struct buffer {
 	bool is_out;
 };
 
-struct stream { /* the order of kernels */
+struct stream { /* start of its last kernel */
 	uint64_t key, start_ns;
 	bool is_used;
 };
 
-struct logged { /* one call of CUPTI */
+struct logged { /* a call of CUPTI */
 	const char *call;
 	uint32_t argument;
 	int result;
@@ -83,8 +84,8 @@ static struct probe {
 	uint32_t version;
 	pid_t process;
 	bool is_ready, is_ours, has_attribute;
-	atomic_bool is_gone; /* forked child, or CUPTI ended itself: nothing is called any more */
-	void *subscriber;    /* NULL: without */
+	atomic_bool is_gone; /* forked child, or CUPTI has ended itself: CUPTI is not called again */
+	void *subscriber;    /* NULL without a subscription */
 	bool wanted[CUPTI_KIND_LIMIT];
 	bool wants_calls, wants_graphs, asks_all_ids;
 	atomic_int wants_launches;
@@ -128,7 +129,7 @@ static uint64_t number(const char *name, uint64_t otherwise)
 	return text && end != text ? value : otherwise;
 }
 
-/* --- calls of CUPTI, each with its time; never under the lock --- */
+/* --- calls of CUPTI, each logged with its time; never with the lock held --- */
 
 static int note(const char *call, uint32_t argument, int result, int64_t start_ns)
 {
@@ -143,7 +144,7 @@ static int note(const char *call, uint32_t argument, int result, int64_t start_n
 	return result;
 }
 
-/* The start is taken before the call: arguments of a function have no order. */
+/* Reads the start before the call: the arguments of note() are evaluated in no fixed order. */
 #define CALL(field, argument, ...)                                                                                     \
 	({                                                                                                             \
 		int64_t start_ns_ = now_ns();                                                                          \
@@ -168,7 +169,7 @@ static void texts_write(void)
 
 /* --- records --- */
 
-/* Kernels come in the order of their start within a stream; under the lock. */
+/* Counts kernels out of order of their start, within a stream and across streams. The caller holds the lock. */
 static void count_order(const struct cupti_kernel *kernel)
 {
 	probe.counts.late_across += kernel->start_ns < probe.last_start_ns;
@@ -195,7 +196,7 @@ static void take_kernel(const struct cupti_kernel *kernel)
 	         TEXT_NAME_BYTES, kernel->name ? kernel->name : "?");
 }
 
-/* Start and end are in the same place in records of copies, of sets and of calls, but not in those of kernels. */
+/* Records of sets have start and end at the offsets of copies, records of synchronizations at those of calls. */
 static void take_record(const void *record)
 {
 	uint32_t kind = *(const uint32_t *)record;
@@ -242,7 +243,7 @@ static uint64_t walk(uint8_t *bytes, size_t valid_bytes, bool is_foreign)
 	return total;
 }
 
-/* Under the lock. A buffer is written whole or not at all; what was torn by a full disk ends the file. */
+/* Writes a buffer completely or not at all. A buffer torn by a full disk ends the file. The caller holds the lock. */
 static void write_raw(const uint8_t *bytes, size_t valid_bytes)
 {
 	uint64_t head[2] = {valid_bytes, (uint64_t)now_ns()};
@@ -283,7 +284,7 @@ static struct buffer *find_buffer(struct buffer *buffers, int count, const uint8
 	return NULL;
 }
 
-/* CUPTI before API 27 crashes when it gets none. */
+/* Always gives a buffer: CUPTI before API 27 crashes without one. */
 static void buffer_requested(uint8_t **buffer, size_t *bytes, size_t *most_records)
 {
 	static uint8_t last_resort[SMALL_BYTES] __attribute__((aligned(64)));
@@ -317,7 +318,7 @@ static void buffer_completed(void *context, uint32_t stream, uint8_t *bytes, siz
 	pthread_mutex_lock(&probe.lock);
 	struct buffer *large = find_buffer(probe.buffers, BUFFERS_MAX, bytes);
 	struct buffer *small = large ? NULL : find_buffer(probe.small, SMALL_MAX, bytes);
-	bool is_foreign = !large && !small; /* another's, or the last resort, in which two threads may have written */
+	bool is_foreign = !large && !small; /* another holder's, or last_resort, which two threads may have written */
 	probe.counts.buffers++;
 	probe.counts.empty_buffers += !valid_bytes;
 	if (large && valid_bytes && valid_bytes <= size)
@@ -339,7 +340,8 @@ static void buffer_completed(void *context, uint32_t stream, uint8_t *bytes, siz
 		large->is_out = false;
 	if (small)
 		small->is_out = false;
-	text_write(&probe.texts[KERNELS]); /* a process that is killed keeps as many names as records */
+	text_write(
+		&probe.texts[KERNELS]); /* if the process is killed, its files have all names of the written records */
 	pthread_mutex_unlock(&probe.lock);
 }
 
@@ -352,7 +354,7 @@ static bool has_bit(uint32_t bits, uint32_t id)
 
 #define BIT(id) (1u << (id))
 
-/* Handles of which an id may be asked: not of what is about to be made. */
+/* Asks for ids only of handles that exist: not in callbacks before a creation. */
 static void graph_changed(uint32_t id, const struct cupti_graph_data *data)
 {
 	const uint32_t safe = BIT(CUPTI_GRAPH_CREATED) | BIT(CUPTI_GRAPH_CLONED) | BIT(CUPTI_NODE_CREATED) |
@@ -430,7 +432,7 @@ static void called_back(void *user, uint32_t domain, uint32_t id, const void *da
 		snprintf(probe.fatal, sizeof(probe.fatal), "%u: %d %s", id, state->result,
 		         state->message ? state->message : "");
 		pthread_mutex_unlock(&probe.lock);
-		if (id == 1) /* fatal: CUPTI ends itself */
+		if (id == 1) /* a fatal error: CUPTI ends itself */
 			atomic_store(&probe.is_gone, true);
 	}
 }
@@ -474,7 +476,7 @@ static int set_callbacks(bool has_graphs, bool has_launches)
 	if (!subscriber)
 		return CUPTI_OK;
 	for (uint32_t id = CUPTI_GRAPH_CREATED; id <= CUPTI_NODE_PARAMETERS; id++)
-		if (id != 21) /* a stream's attribute, no graph; 22 and 23 are unknown before 13.x */
+		if (id != 21) /* 21 is an attribute of a stream; 22 and 23 are unknown before 13.x */
 			result = first_error(
 				result, CALL(enable_callback, id, has_graphs, subscriber, CUPTI_DOMAIN_RESOURCE, id));
 	for (size_t i = 0; i < sizeof(runtime) / sizeof(runtime[0]); i++)
@@ -504,7 +506,8 @@ static int subscribe(int version)
 	return result;
 }
 
-/* Each time again: who held CUPTI meanwhile registered his own. The attribute is undefined once buffers are out. */
+/* Registers all callbacks each time, since another holder of CUPTI may have registered its own. Sets the attribute only
+ * once: setting it is undefined after CUPTI has a buffer. */
 static void register_all(void)
 {
 	uint8_t is_per_thread = number("CUPTI_PROBE_PER_THREAD", 1) != 0;
@@ -680,7 +683,7 @@ static void report_quoted(FILE *file, const char *name, const char *text)
 	fprintf(file, "\",\n");
 }
 
-/* Under the lock. */
+/* The caller holds the lock. */
 static void report(FILE *file)
 {
 	const struct counts *counts = &probe.counts;
@@ -743,7 +746,7 @@ size_t cupti_probe_report(char *text, size_t bytes)
 	return length + 1;
 }
 
-/* --- beginning and end --- */
+/* --- start and end --- */
 
 static void write_report(void)
 {
@@ -781,7 +784,7 @@ int cupti_probe_open(const char *prefix)
 	return error;
 }
 
-/* A child has the memory of its parent, but none of CUPTI's threads. */
+/* Drops the state in a forked child, which has the memory of its parent but no threads of CUPTI. */
 static void forked(void)
 {
 	atomic_store(&probe.is_gone, true);
@@ -806,7 +809,8 @@ static void *end_flush(void *argument)
 	return NULL;
 }
 
-/* A flush that never comes back must not keep the program: another thread does it, and is left behind. */
+/* Flushes in another thread, which is abandoned after END_SECONDS: a flush that never returns must not block the exit.
+ * Returns true if it returned. */
 static bool flush_in_time(void)
 {
 	pthread_t thread;

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * cupti_probe_check.c: tries cupti_probe.c with cupti_stand_in.c in place of CUPTI, without a GPU. `cupti_probe_check CASE` in an empty
- * directory; says what was not as expected, exits 1 then. CUPTI_PROBE_ANYWAY=1 and CUPTI_PROBE_LIBRARY come from the caller.
+ * cupti_probe_check.c: tests cupti_probe.c without a GPU, with cupti_stand_in.c instead of CUPTI. Run
+ * `cupti_probe_check CASE` in an empty directory. It prints unexpected values and exits with 1 if there are any. The
+ * caller sets CUPTI_PROBE_ANYWAY=1 and CUPTI_PROBE_LIBRARY.
  */
 #ifndef _GNU_SOURCE
 #define _GNU_SOURCE
@@ -45,7 +46,7 @@ static void start(void)
 	expect("InitializeInjection", InitializeInjection(), 1);
 }
 
-/* A number of the report, by the text before it. */
+/* Returns a number of the report by its name, or -1. */
 static int64_t reported(const char *name)
 {
 	static char text[200000];
@@ -69,7 +70,7 @@ static int64_t lines(const char *ending)
 	return count;
 }
 
-/* Walks the raw file: rows of kernels, or -1 when it is torn. */
+/* Returns the number of kernel rows in the raw file, or -1 if it is torn. */
 static int64_t raw_kernels(void)
 {
 	char path[200];
@@ -232,7 +233,7 @@ static void check_pending(void)
 	stand_in_launch(100, 7);
 }
 
-/* No CUPTI, or one that finds no driver. */
+/* Tests without CUPTI, or with one that finds no driver. */
 static void check_none(void)
 {
 	const char *path = getenv("CUPTI_PROBE_LIBRARY");

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * cupti_stand_in.c: a stand-in for libcupti.so.13, to try cupti_probe.c where no GPU is. Records are made up, in the layout of CUPTI
- * 13.0; stand_in_set("what", value) makes it misbehave. It has nothing of CUPTI in it, and knows nothing of a device.
+ * cupti_stand_in.c: a stand-in for libcupti.so.13, to test cupti_probe.c without a GPU. Its records are invented, in
+ * the layout of CUPTI 13.0. stand_in_set("what", value) makes it misbehave. It contains no part of CUPTI and uses no
+ * device.
  */
 #include "cupti_numbers.h"
 
@@ -39,7 +40,7 @@ static struct stand_in {
 	size_t bytes, used;
 	int kept_count;
 	uint32_t correlation, graphs;
-	/* stand_in_set: */
+	/* set by stand_in_set() */
 	int64_t version_error, untimed_every, late_every, drops, hangs, keeps_buffers, one_buffer_each;
 } stand_in = {.lock = PTHREAD_MUTEX_INITIALIZER};
 
@@ -133,7 +134,7 @@ static void make_kernel(uint32_t stream, uint64_t node, const char *name)
 	kernel->graph = (uint32_t)(node >> 32);
 }
 
-/* Launches kernels one by one, as a program would through the runtime. */
+/* Launches kernels one by one, as a program does through the runtime. */
 EXPORT void stand_in_launch(int count, int stream)
 {
 	pthread_mutex_lock(&stand_in.lock);
@@ -174,7 +175,7 @@ static struct graph *make_graph(int nodes)
 	return graph;
 }
 
-/* Captures a graph, instantiates it, launches it, and destroys all. */
+/* Captures a graph, instantiates it, launches it, and destroys everything. */
 EXPORT void stand_in_graph(int nodes, int launches)
 {
 	pthread_mutex_lock(&stand_in.lock);
@@ -184,7 +185,7 @@ EXPORT void stand_in_graph(int nodes, int launches)
 	struct cupti_graph_data data = {.graph = graph};
 	graph_call_back(CUPTI_GRAPH_CREATED, &data);
 	for (int i = 0; i < nodes; i++) {
-		data = (struct cupti_graph_data){.graph = graph, .node = (void *)8}; /* not yet a node */
+		data = (struct cupti_graph_data){.graph = graph, .node = (void *)8}; /* the node does not exist yet */
 		graph_call_back(CUPTI_NODE_CREATE, &data);
 		if (i) {
 			data.node = &graph->nodes[i];
@@ -213,7 +214,7 @@ EXPORT void stand_in_graph(int nodes, int launches)
 	pthread_mutex_unlock(&stand_in.lock);
 }
 
-/* A buffer that another holder got from his own callbacks comes back to us. */
+/* Delivers to us a buffer that another holder's callback provided. */
 EXPORT void stand_in_foreign(void)
 {
 	uint64_t *buffer = calloc(1, 1 << 16);
@@ -225,7 +226,7 @@ EXPORT void stand_in_foreign(void)
 	free(buffer);
 }
 
-/* --- CUPTI's names --- */
+/* --- functions with CUPTI's names --- */
 
 EXPORT int cuptiGetVersion(uint32_t *version)
 {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * drainer.h: the CPU time of the recorder's own thread, as the scheduler counts it.
+ * drainer.h: the CPU time of the recorder's own thread, as counted by the scheduler.
  */
 #ifndef BENCH_DRAINER_H
 #define BENCH_DRAINER_H
@@ -12,7 +12,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* CPU ns of the thread named "stepscope" of this process, -1 when there is none. */
+/* Returns the CPU ns of the thread "stepscope" in this process, or -1 without one. */
 static inline int64_t drainer_cpu_ns(void)
 {
 	int64_t ns = -1;

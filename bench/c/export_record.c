@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * export_record.c: records N ops in steps of 2000 on two threads, one after the other, and flushes often, so that none is
- * dropped. The input of bench/export.
+ * export_record.c: makes the input of bench/export. Records N ops in steps of 2000 on two threads, one after the
+ * other, and flushes often, so that no event is dropped.
  */
 #include <pthread.h>
 #include <stdio.h>

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * measure.h: timing on a machine that others use too. A repetition counts only when the kernel did not take the processor from
- * the thread meanwhile: no involuntary context switch, wall time at most 3 % above CPU time.
+ * measure.h: timing on a shared machine. A repetition counts only if the kernel did not take the processor from the
+ * thread: no involuntary context switch, and wall time at most 3 % above CPU time.
  */
 #ifndef BENCH_MEASURE_H
 #define BENCH_MEASURE_H
@@ -64,7 +64,7 @@ static inline int measure_compare(const void *a, const void *b)
 	return (x > y) - (x < y);
 }
 
-/* Prints "name TAB median TAB least TAB kept TAB total"; the median is nan when nothing was kept. */
+/* Prints "name TAB median TAB least TAB kept TAB total"; median and least are nan if nothing was kept. */
 static inline void measure_print(struct measure *measure)
 {
 	int n = measure->kept_count;
@@ -81,7 +81,7 @@ static inline bool measure_pin(int processor)
 	return pthread_setaffinity_np(pthread_self(), sizeof(set), &set) == 0;
 }
 
-/* Nobody else gets the processor while we compute; false where that is not allowed. */
+/* Gives this thread priority over all normal processes. Returns false if that is not allowed. */
 static inline bool measure_go_first(bool is_first)
 {
 	struct sched_param parameter = {.sched_priority = is_first ? 10 : 0};

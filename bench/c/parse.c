@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * parse.c FILE ROUNDS: what the events of a trace take to be read into eight columns, by one thread, round after round in one process, so
- * that memory and file are warm. Prints of each round the CPU seconds, those of getting the text alone, and how many events with a time
- * there are.
+ * parse.c FILE ROUNDS: measures the time to read the events of a trace into eight columns, with one thread. The rounds
+ * run in one process, so that memory and file are warm. Prints, for each round, the CPU seconds, the CPU seconds of
+ * reading the text alone, and the number of events with a time.
  */
 #include "base/intern.h"
 #include "base/memory.h"
@@ -21,10 +21,10 @@ struct row {
 struct columns {
 	struct row *rows;
 	uint32_t count, capacity;
-	struct intern texts; /* names, and shapes as they stand in the file */
+	struct intern texts; /* names, and shapes as in the file */
 	struct places {
 		int64_t pid, tid;
-	} places[4096]; /* tracks that were seen, by the last bits of both numbers */
+	} places[4096]; /* tracks, by a hash of both numbers */
 };
 
 static uint32_t text_of(struct columns *columns, const struct kineto_event *event, int value)

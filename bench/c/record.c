@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * record.c: what one event costs the thread that records it, beside bare clock reads and LTTng-UST, in interleaved rounds. Bursts
- * are shorter than the pool, and the drainer empties it between them. Driven by bench/record, which also checks for drops.
+ * record.c: measures the cost of an event in the recording thread, compared with bare clock reads and LTTng-UST, in
+ * interleaved rounds. Bursts are smaller than the pool, and the drainer empties it between them. bench/record runs
+ * this and checks for drops.
  *
  *     record (single ROUNDS | threads SECONDS | fake ROUNDS) DIRECTORY
  */
@@ -10,7 +11,7 @@
 
 #include <stepscope/stepscope.h>
 #include <x86intrin.h>
-#ifdef WITH_PARTS /* linked with the parts of the library */
+#ifdef WITH_PARTS /* linked with the objects of the library */
 #include "recorder/stream.h"
 #endif
 #ifdef WITH_LTTNG
@@ -19,7 +20,7 @@
 #include "record_lttng.h"
 #endif
 
-#define PAIRS 100000ll /* 2 ms; 200,000 of the 2 million events that the pool holds */
+#define PAIRS 100000ll /* 2 ms; 200,000 events, of 2 million that the pool can hold */
 #define KEEP __asm__ volatile("")
 #define USE(value) __asm__ volatile("" ::"r"(value))
 
@@ -56,7 +57,7 @@ static void run_clock_gettime(int64_t n)
 	}
 }
 
-/* The same two calls into a shared library, behind the same flag, with nothing in them. */
+/* Makes the same two calls to empty functions of a shared library, with a test of the same kind of flag. */
 static void run_calls(int64_t n)
 {
 	for (int64_t i = 0; i < n; i++) {
@@ -122,7 +123,7 @@ struct row {
 
 static void run_rounds(struct row *rows, int rounds)
 {
-	for (int i = -3; i < rounds; i++) /* three to warm up */
+	for (int i = -3; i < rounds; i++) /* three rounds of warm-up */
 		for (struct row *row = rows; row->run; row++) {
 			struct measure *measure = &row->measure;
 			measure_start(measure);
@@ -132,7 +133,7 @@ static void run_rounds(struct row *rows, int rounds)
 				measure->kept_count = measure->total = 0;
 			if (row->is_recording) {
 				stepscope_flush();
-				usleep(2000); /* the same for the peer's daemon */
+				usleep(2000); /* gives the daemon of LTTng the same time */
 			}
 		}
 	for (struct row *row = rows; row->run; row++)

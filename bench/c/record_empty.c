@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * record_empty.c: a shared library with the two functions of a pair and nothing in them: what the calls alone cost.
+ * record_empty.c: a shared library with two empty functions, to measure the cost of the calls of a pair alone.
  */
 #include "record_empty.h"
 

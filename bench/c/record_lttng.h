@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * record_lttng.h: the two tracepoints of the peer LTTng-UST: a begin with a 32-bit id, an end.
+ * record_lttng.h: the two tracepoints for LTTng-UST: a start with a 32-bit id, and an end.
  */
 #undef LTTNG_UST_TRACEPOINT_PROVIDER
 #define LTTNG_UST_TRACEPOINT_PROVIDER bench_record

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * replay.c: plays the begins and ends of a real trace through the library, made by bench/replay.py.
+ * replay.c: records the starts and ends of a real trace with the library. bench/replay.py makes the input file.
  *
- *     replay FILE OPTIONS rounds N       each thread of the trace as a thread, one after the other, N times, with its real gaps
- *     replay FILE OPTIONS rate R SECONDS all in one thread, over and over, gaps scaled to R events a second
+ *     replay FILE OPTIONS rounds N       one thread after the other, N times, with the real gaps
+ *     replay FILE OPTIONS rate R SECONDS all in one thread, repeatedly, gaps scaled to R events/s
  *     replay FILE OPTIONS idle SECONDS   one round, then nothing
  *
- * Prints events, seconds and CPU ns of the drainer meanwhile.
+ * Prints events, seconds, and CPU ns of the drainer in that time.
  */
 #include "drainer.h"
 #include "measure.h"
@@ -14,7 +14,7 @@
 #include <stepscope/stepscope.h>
 
 struct event {
-	uint32_t gap_ns, name; /* 0: an end */
+	uint32_t gap_ns, name; /* name 0 is an end */
 };
 
 struct track {
@@ -26,7 +26,7 @@ struct replay {
 	uint32_t name_count, track_count;
 	stepscope_name_t *names;
 	struct track *tracks;
-	double scale; /* of the gaps */
+	double scale; /* factor of the gaps */
 	int64_t rounds, end_ns, events;
 	struct track *now;
 };
@@ -68,7 +68,7 @@ static void load(struct replay *replay, const char *path)
 	fclose(file);
 }
 
-/* Emits one track in its own time. Where the kernel took the processor away for long, the plan moves on from there. */
+/* Emits a track with its gaps. After a delay of more than 1 ms, it does not catch up: later events keep their gaps. */
 static void play(struct replay *replay, const struct track *track)
 {
 	int64_t next = measure_clock(CLOCK_MONOTONIC);
@@ -94,7 +94,7 @@ static void play(struct replay *replay, const struct track *track)
 static void *play_rounds(void *argument)
 {
 	struct replay *replay = argument;
-	measure_go_first(true); /* the drainer does not inherit that */
+	measure_go_first(true); /* the drainer does not inherit the priority */
 	for (int64_t i = 0; i < replay->rounds; i++)
 		play(replay, replay->now);
 	return NULL;
@@ -133,7 +133,7 @@ int main(int argc, char **argv)
 	load(&replay, argv[1]);
 	if (strcmp(argv[3], "idle") == 0)
 		play_threads(&replay);
-	usleep(500000); /* the drainer has touched the pool */
+	usleep(500000); /* until the drainer has touched the pool */
 	stepscope_flush();
 	replay.events = 0;
 	int64_t cpu = drainer_cpu_ns(), start = measure_clock(CLOCK_MONOTONIC);

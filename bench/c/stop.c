@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * stop.c: how long stepscope_shutdown() takes with a full pool. Each round starts a recording, waits until the drainer has
- * touched the pool and sleeps, fills the pool within one sleep and stops.
+ * stop.c: measures stepscope_shutdown() with a full pool. Each round starts a recording, waits until the drainer has
+ * touched the pool and sleeps, fills the pool within one sleep, and stops.
  *
  *     stop ROUNDS DIRECTORY
  *
- * Per round: ms of the stop, ms of CPU of the process meanwhile, bytes in the file before the stop and after it.
+ * Prints, per round, the ms of the stop, the CPU ms of the process in that time, and the file's bytes before and after.
  */
 #include "measure.h"
 
@@ -14,7 +14,7 @@
 #include <sys/stat.h>
 
 #define NAMES 100
-#define PAIRS 920000 /* nearly all of the default pool's 16 MiB, which also holds names and threads */
+#define PAIRS 920000 /* nearly fills the default pool of 16 MiB, which also holds names and threads */
 
 static stepscope_name_t names[NAMES];
 
@@ -49,7 +49,7 @@ static void begin(const char *directory)
 	}
 }
 
-/* Names in no order, so that compressing them is work. */
+/* Fills the pool with names in random order, which are hard to compress. */
 static void fill(void)
 {
 	uint64_t random = 88172645463325252u;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * torch_empty.c: callbacks around PyTorch's operators that do nothing, one per scope as ours: what any observer has to pay. The same for what is
- * told of allocations and releases, with a watch around whoever is told.
- * A shared object for bench/torch_step.py.
+ * torch_empty.c: empty callbacks around PyTorch's operators, one per scope like ours, to measure the minimum cost of an
+ * observer. Also an empty listener for reports of allocations and releases, and a timer around any listener. A shared
+ * object for bench/torch_step.py.
  */
 #include "agents/torch/entry.h"
 #include "agents/torch/slots.h"
@@ -27,7 +27,7 @@ static void end(const void *record, void *context)
 	(void)context;
 }
 
-/* `library` is the path of the libtorch_cpu that is loaded; -1: it lacks a function. */
+/* `library` is the path of the loaded libtorch_cpu. Returns -1 if it lacks a function, otherwise 0. */
 int torch_empty_start(const char *library, int needs_inputs)
 {
 	static const int scopes[4] = {TORCH_SCOPE_FUNCTION, TORCH_SCOPE_BACKWARD, TORCH_SCOPE_TORCHSCRIPT,
@@ -71,8 +71,8 @@ static struct {
 	struct slots news, deletes;
 	allocated *allocated[LISTENERS];
 	released *released[LISTENERS];
-	enum listener listener;      /* around which the watch is */
-	uint64_t ticks, allocations; /* of its calls */
+	enum listener listener;      /* the timed listener */
+	uint64_t ticks, allocations; /* of the timed calls */
 } memory;
 
 static void on_new(void *reporter, void *address, size_t bytes)
@@ -85,7 +85,7 @@ static void on_delete(void *reporter, void *address)
 	memory.released[LISTENER_NONE](reporter, address);
 }
 
-/* When all that came before is done. */
+/* Returns the counter after all earlier instructions are complete. */
 static uint64_t ticks(void)
 {
 #ifdef __x86_64__
@@ -118,7 +118,7 @@ static void lead(allocated *allocated, released *released)
 	slots_lead(&memory.deletes, *(void **)&released);
 }
 
-/* Whoever is told now is LISTENER_FOUND from here on. -1: this PyTorch does not tell. */
+/* Keeps the current listener as LISTENER_FOUND. Returns -1 if this PyTorch has no reports, otherwise 0. */
 int torch_empty_memory_find(void)
 {
 	static const char new_name[] = "_ZN3c1025ProfiledCPUMemoryReporter3NewEPvm";
@@ -141,7 +141,7 @@ void torch_empty_memory(int listener)
 	lead(memory.allocated[listener], memory.released[listener]);
 }
 
-/* Until torch_empty_memory(). */
+/* Times a listener until torch_empty_memory(). */
 void torch_empty_memory_watch(int listener)
 {
 	memory.listener = (enum listener)listener;
@@ -149,7 +149,7 @@ void torch_empty_memory_watch(int listener)
 	lead(watch_new, watch_delete);
 }
 
-/* Of an allocation and its release, since the watch began. */
+/* Returns the ticks per allocation and release since torch_empty_memory_watch(). */
 double torch_empty_memory_ticks(void)
 {
 	return (double)memory.ticks / (double)memory.allocations;

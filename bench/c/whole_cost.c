@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * whole_cost.c: leads calls that libstepscope has taken over back to whom they were for, and over to it again: without that, "nothing" would not
- * be nothing. It finds them by where they lead, so it needs no list of them. A shared object for bench/whole_cost_step.py.
+ * whole_cost.c: restores the original targets of calls that libstepscope has redirected, and redirects them again.
+ * Without that, "nothing" would include the redirected calls. It finds the calls by their targets, so it needs no list
+ * of names. A shared object for bench/whole_cost_step.py.
  */
 #include <dlfcn.h>
 #include <link.h>
@@ -33,7 +34,7 @@ static struct {
 	bool is_memory;
 } slots[MAX_SLOTS];
 static int count;
-static uintptr_t our_start, our_end; /* of libstepscope; dladdr() would take minutes for all slots */
+static uintptr_t our_start, our_end; /* addresses of libstepscope; dladdr() for all slots would take minutes */
 
 static bool is_ours(const void *address)
 {
@@ -110,7 +111,8 @@ static int look_at(struct dl_phdr_info *info, size_t bytes, void *context)
 	return 0;
 }
 
-/* `file` is libstepscope's, as it was loaded; -1: it is not. For when nothing is led back. */
+/* Finds the redirected calls. `file` is the path from which libstepscope was loaded. Call it while no call is restored.
+ * Returns -1 if `file` is not loaded, otherwise 0. */
 int whole_cost_find(char *file)
 {
 	count = 0;
@@ -128,7 +130,8 @@ int whole_cost_count(int is_memory)
 	return found;
 }
 
-/* The two reports of memory, or all others; between steps, when no record is open. */
+/* Restores (is_back) or redirects the calls of the two memory reports, or all others. Call it between steps, while no
+ * record is open. */
 void whole_cost_lead(int is_memory, int is_back)
 {
 	for (int i = 0; i < count; i++)

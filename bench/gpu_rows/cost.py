@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`cost.py SIZE SETTINGS [--cpu]` under `stepscope run`: what recording costs a step on a GPU, against nothing, in blocks that take turns
-in one process. `cost.py SIZE SETTINGS --peers` without it: torch.profiler last, with plain steps before and behind. Prints one line of JSON."""
+"""`cost.py SIZE SETTINGS [--cpu]`, under `stepscope run`: the cost of recording a step on a GPU, compared with nothing,
+in alternating blocks of one process. `cost.py SIZE SETTINGS --peers`, without `stepscope run`: the cost of torch.profiler,
+with plain steps before, between and after. Prints one line of JSON."""
 import json
 import os
 import random
@@ -20,7 +21,10 @@ WARM_UP = 12
 
 
 def block(step, length, device):
-    """ns of a step: wall time, until the device is done; CPU time of this thread and of the process; the device's own time between two events."""
+    """Returns ns per step of a block.
+
+    wall: until the device is done; host: until the last launch; thread, process: CPU time; device: between two events.
+    """
     wait(device)
     events = [torch.cuda.Event(enable_timing=True) for _ in range(2)] if device != "cpu" else []
     if events:
@@ -74,7 +78,10 @@ def with_profiler(program, length, device, wanted, **options):
 
 
 def peers(size, settings, device):
-    """torch.profiler changes a process for good (its first start takes long), so the plain steps behind it are told apart."""
+    """Measures torch.profiler between plain steps.
+
+    Its first start is slow and changes the process permanently, so plain steps before and after it are separate.
+    """
     program, both = make(size, device), activities(device)
     found = {"before": [block(program.step, settings["length"], device) for _ in range(settings["blocks"])]}
     ways = {"CUDA": both[-1:], "CPU": both[:1], "CPU and CUDA": both}

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`memory.py NAME OUT [--cpu]`: a small training with PyTorch's history of memory, its snapshot, and what the program itself knows of who holds
-what. Those that run out of memory are given a part of the device. Prints one line of JSON."""
+"""`memory.py NAME OUT [--cpu]`: runs a small training with PyTorch's memory history. Writes its snapshot, and prints one
+line of JSON with the program's own numbers of bytes by owner. Programs that run out of memory use only a part of the
+device."""
 import argparse
 import json
 
@@ -10,7 +11,7 @@ from programs import Program, settings_of
 from shared import compress
 
 LIMIT_GB = 4
-HISTORY = 30000  # allocations and releases that are kept
+HISTORY = 30000  # maximum number of kept allocations and releases
 
 
 def nbytes(tensors):
@@ -18,7 +19,7 @@ def nbytes(tensors):
 
 
 def holders(program):
-    """Bytes by what they are, as the program knows them."""
+    """Returns bytes by category, as the program knows them."""
     weights = list(program.plain.parameters())
     states = [value for state in program.optimizer.state.values() for value in state.values() if torch.is_tensor(value)]
     return {"weights": nbytes(weights), "gradients": nbytes([weight.grad for weight in weights]),
@@ -30,7 +31,10 @@ def limit(gigabytes):
 
 
 def tight(gigabytes, device, notes, **changes):
-    """base with these changes, on a part of the device; kept for what is asked behind an error."""
+    """Creates `base` with these changes, limited to a part of the device.
+
+    `notes` keeps the program, since main() asks it for holders after an error.
+    """
     limit(gigabytes)
     settings = settings_of("base")
     for name, value in changes.items():
@@ -44,7 +48,7 @@ def steps(program, count):
         program.step()
 
 
-# ---- programs: each returns the program, and says in `notes` what it did ------------------------------------------------------
+# ---- programs: each returns the program and adds facts to `notes` ------------------------------------------------------
 
 def plain(device, notes):
     program = Program(settings_of("base", device == "cpu"), device)
@@ -59,7 +63,7 @@ def with_checkpoint(device, notes):
 
 
 def growing(device, notes):
-    """Each loss is kept with its graph."""
+    """Keeps each loss with its graph."""
     settings = settings_of("base", device == "cpu")
     settings.keep_graphs = True
     program = Program(settings, device)
@@ -70,14 +74,14 @@ def growing(device, notes):
 
 
 def oom_batch(device, notes):
-    """The activations of a batch are more than there is."""
+    """Runs a batch whose activations exceed the memory."""
     program = tight(LIMIT_GB, device, notes, batch=64)
     steps(program, 2)
     return program
 
 
 def oom_growth(device, notes):
-    """Kept graphs, until there is no more."""
+    """Keeps graphs until the memory is exhausted."""
     program = tight(LIMIT_GB, device, notes, keep_graphs=True)
     for i in range(40):
         notes["steps_done"] = i
@@ -86,14 +90,14 @@ def oom_growth(device, notes):
 
 
 def oom_optimizer(device, notes):
-    """The first update makes the optimizer's state."""
+    """Exhausts the memory in the first update, which creates the optimizer's state."""
     program = tight(2.6, device, notes, batch=1, width=1536, layers=5)
     steps(program, 2)
     return program
 
 
 def oom_fragments(device, notes):
-    """Much is free, in pieces: of each two blocks of 9 MiB in a segment of 20 one is released, then 256 MiB are asked for."""
+    """Leaves free memory in pieces: releases one of two 9 MiB blocks per 20 MiB segment, then allocates 256 MiB."""
     program = tight(LIMIT_GB, device, notes)
     steps(program, 1)
     torch.cuda.empty_cache()
@@ -111,7 +115,7 @@ def oom_fragments(device, notes):
 
 
 def oom_caught(device, notes):
-    """Caught, and the training goes on with a smaller batch."""
+    """Catches the error and continues the training with a smaller batch."""
     limit(LIMIT_GB)
     settings = settings_of("base")
     settings.batch = 64
@@ -130,7 +134,7 @@ def oom_caught(device, notes):
 
 
 def oom_copy(device, notes):
-    """The weights are cast to float64 beside themselves."""
+    """Keeps copies of the weights in float64."""
     program = tight(LIMIT_GB, device, notes)
     steps(program, 1)
     notes["copies"] = [[weight.detach().double() for weight in program.plain.parameters()] for _ in range(8)]

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`nccl.py OUT`: one rank of NCCL trains with DistributedDataParallel; PyTorch's flight recorder, as pickle and as JSON, and a trace."""
+"""`nccl.py OUT`: trains one rank of NCCL with DistributedDataParallel. Writes PyTorch's flight recorder, as pickle and
+JSON, and a trace."""
 import json
 import os
 import sys
@@ -19,7 +20,7 @@ def main():
     out, is_cpu = sys.argv[1], not torch.cuda.is_available()
     device = "cpu" if is_cpu else "cuda"
     dist.init_process_group("gloo" if is_cpu else "nccl")
-    program = Program(settings_of("base", is_cpu), device, ranks=2)  # which wraps the model
+    program = Program(settings_of("base", is_cpu), device, ranks=2)  # 2 makes it wrap the model
     other = dist.new_group([0])
     for _ in range(4):
         program.step()
@@ -42,7 +43,7 @@ def main():
             with open(f"{out}/nccl_flight.{name}", "wb") as file:
                 file.write(content if isinstance(content, bytes) else content.encode())
             found[name] = len(content)
-        except Exception as error:  # pylint: disable=broad-except  # whatever it says is the answer
+        except Exception as error:  # pylint: disable=broad-except  # the error is the result
             found[name] = f"{type(error).__name__}: {error}"
     print(json.dumps({"nccl": None if is_cpu else torch.cuda.nccl.version(), **found}))
     dist.destroy_process_group()

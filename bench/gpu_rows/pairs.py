@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`pairs.py NAME OUT [--cpu]`: how long a step of a program takes without any profiler, twice, then its steps under torch.profiler, whose trace is
-kept. `pairs.py --rank R --ranks N PORT NAME OUT` is one rank of it. Prints one line of JSON."""
+"""`pairs.py NAME OUT [--cpu]`: measures the step of a program without a profiler, twice, and then its steps under
+torch.profiler. Keeps the trace. `pairs.py --rank R --ranks N --port PORT NAME OUT` runs one rank. Prints one line of
+JSON."""
 import argparse
 import json
 import os
@@ -14,13 +15,13 @@ import torch
 from programs import PROGRAMS, RANKS, Program, settings_of
 from shared import activities, compress, wait
 
-STEPS, WARM, SYNC_EVERY = 24, 6, 4  # as in the traces that were there before
+STEPS, WARM, SYNC_EVERY = 24, 6, 4  # as in earlier traces
 WAIT, WARM_UP, ACTIVE = 6, 2, 4
 WITH_MEMORY = ("base", "checkpoint")
 
 
 def plain(program, device):
-    """ms of a step without a profiler; the device is waited for each few steps."""
+    """Returns the ms of a step without a profiler, with a wait for the device every SYNC_EVERY steps."""
     for _ in range(WARM):
         program.step()
     wait(device)
@@ -34,7 +35,7 @@ def plain(program, device):
 
 
 def traced(program, device, path, has_memory):
-    """ms of each step under torch.profiler, and its trace of some."""
+    """Returns the ms of each step under torch.profiler. Writes the trace of the ACTIVE steps."""
     found = []
     with torch.profiler.profile(activities=activities(device), schedule=torch.profiler.schedule(wait=WAIT, warmup=WARM_UP, active=ACTIVE, repeat=1),
                                 record_shapes=True, profile_memory=has_memory) as profiler:

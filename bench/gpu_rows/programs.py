@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Small trainings on one GPU (or, with --cpu, on none), each with one known cause of slowness, and the same without it."""
+"""Small trainings on one GPU, or on the CPU with --cpu. Each has one known cause of slowness, or is the same without
+it."""
 import contextlib
 import dataclasses
 import gc
@@ -15,7 +16,7 @@ from torch.utils.data import DataLoader, Dataset
 
 @dataclasses.dataclass
 class Settings:
-    """What a program does. The defaults are `base`."""
+    """The settings of a program. The defaults are `base`."""
     model: str = "gpt"           # gpt, conv
     layers: int = 8
     width: int = 768
@@ -26,26 +27,26 @@ class Settings:
     amp: bool = True             # bf16 autocast
     optimizer: str = "fused"     # fused, foreach, single
     attention: str = "flash"     # flash, math
-    checkpoint: bool = False     # of the activations of each block
+    checkpoint: bool = False     # recompute the activations of each block
     compile: str = ""            # a mode of torch.compile
     graph: bool = False          # the whole step is one CUDA graph
-    sample_ms: float = 0         # a sample sleeps so long
-    sample_busy_ms: float = 0    # a sample computes so long
+    sample_ms: float = 0         # sleep of each sample
+    sample_busy_ms: float = 0    # computation of each sample
     workers: int = 0
     pinned: bool = True
-    extra_mb: int = 0            # each batch carries so much more
+    extra_mb: int = 0            # size of an extra part of each batch
     item: str = ""               # .item() after each block ("blocks"), on the loss ("loss")
-    gap_ms: float = 0            # sleeps behind each step
+    gap_ms: float = 0            # sleep after each step
     collect: bool = False        # gc.collect() in each step
     empty_cache: bool = False    # torch.cuda.empty_cache() in each step
-    clip: str = ""               # clips the norm of gradients, "check": and looks whether it is finite
-    accumulate: int = 1          # batches of a step
-    lengths: tuple = ()          # lengths of sequences that take turns; () is `context`
+    clip: str = ""               # clips the norm of gradients; "check" also tests that it is finite
+    accumulate: int = 1          # batches per step
+    lengths: tuple = ()          # alternating lengths of sequences; () means `context`
     channels_last: bool = False
     keep_graphs: bool = False    # a list keeps each loss with its graph
-    straggler_ms: float = 0      # rank 1 sleeps so long in its forward
-    reduce: bool = True          # of several ranks: gradients are averaged
-    extra_streams: int = 0       # copies of weights on streams of their own, with events
+    straggler_ms: float = 0      # sleep of rank 1 in its forward
+    reduce: bool = True          # average the gradients of several ranks
+    extra_streams: int = 0       # number of streams with copies of weights and events
     seed: int = 0
 
 
@@ -94,7 +95,7 @@ class GPT(nn.Module):
 
 
 class Conv(nn.Module):
-    """Images instead of tokens; batch and width as in Settings."""
+    """A model for images instead of tokens; batch and width are those of Settings."""
 
     def __init__(self, settings):
         super().__init__()
@@ -131,14 +132,14 @@ class Samples(Dataset):
 
 
 def gather(rows):
-    """Batches whose extra part is as large as it is, not as large as the largest."""
+    """Collates a batch. The extra part is the largest of the batch, once, without padding of the others."""
     if len(rows[0]) == 2:
         return torch.stack([row[0] for row in rows]), torch.tensor([row[1] for row in rows])
     return torch.stack([row[0] for row in rows]), torch.stack([row[1] for row in rows]), max((row[2] for row in rows), key=len)
 
 
 class Program:
-    """A training that does one step at a time."""
+    """A training that runs one step per call."""
 
     def __init__(self, settings, device, rank=0, ranks=1):
         self.settings, self.device, self.rank, self.count = settings, device, rank, 0
@@ -185,7 +186,7 @@ class Program:
         self.optimizer.step()
 
     def side_streams(self):
-        """Copies of a weight on streams of their own, behind the step's work, and the step's next work behind them."""
+        """Copies a weight on the extra streams, after the work of the step. Later work waits for the copies."""
         weight = self.plain.head.weight.detach()
         for stream in self.streams:
             stream.wait_stream(torch.cuda.current_stream())
@@ -246,7 +247,7 @@ class Program:
 TINY = {"layers": 16, "width": 64, "heads": 4, "batch": 2, "context": 32, "vocabulary": 512}
 CONV = {"model": "conv", "layers": 12, "width": 256, "batch": 32, "context": 64}
 
-# name: (what it is, the same without the cause, settings)
+# name: (description, name of the same program without the cause, settings)
 PROGRAMS = {
     "base": ("GPT, 8 layers, 768 wide, batch 8 x 512 tokens, bf16 autocast, fused AdamW, loader in the main process", None, {}),
     "large": ("base with batch 32 x 1024: the device is busy all the time", None, {"batch": 32, "context": 1024}),
@@ -292,7 +293,7 @@ SMALL = {"layers": 2, "width": 64, "heads": 4, "batch": 2, "context": 32, "vocab
 def settings_of(name, is_small=False):
     what = {**PROGRAMS, **RANKS}[name][2]
     found = Settings(**what)
-    if is_small:  # to try a script where there is no GPU
+    if is_small:  # for a test of the scripts without a GPU
         small = {**SMALL, **({"width": 8} if found.model == "conv" else {})}
         found = dataclasses.replace(found, **small, graph=False, extra_streams=0, empty_cache=False, extra_mb=min(found.extra_mb, 1),
                                     lengths=(32, 16) if found.lengths else (), compile="default" if found.compile else "")

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What the rows share."""
+"""Common code of the rows."""
 import gzip
 import os
 
@@ -17,7 +17,7 @@ def activities(device):
 
 
 def compress(path):
-    """Leaves PATH.gz alone."""
+    """Replaces PATH by PATH.gz."""
     with open(path, "rb") as file, gzip.open(f"{path}.gz", "wb") as packed:
         packed.write(file.read())
     os.remove(path)

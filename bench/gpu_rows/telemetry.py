@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`telemetry.py OUT SECONDS`: a GPU that trains, looked at by nvidia-smi (its fields, its formats) and by NVML's own calls, raw, ten times a
-second. Writes texts and nvml.jsonl into OUT."""
+"""`telemetry.py OUT SECONDS`: observes a training GPU with nvidia-smi, in its fields and formats, and with raw NVML
+calls, ten times a second. Writes texts and nvml.jsonl to OUT."""
 import json
 import os
 import subprocess
@@ -23,7 +23,7 @@ TEXTS = {
     "bad_field.txt": ["--query-gpu=nonsense", "--format=csv"], "bad_format.txt": ["--query-gpu=name", "--format=xyz"], "no_format.txt": ["--query-gpu=name"],
     "dmon.txt": ["dmon", "-s", "pucvmet", "-c", "3"], "pmon.txt": ["pmon", "-c", "3"], "topology.txt": ["topo", "-m"],
 }
-FIELD_IDS = (83, 142, 143, 149, 150, 151, 152, 153, 185, 186, 190, 191)  # energy, replays, power and temperatures: read if they are there
+FIELD_IDS = (83, 142, 143, 149, 150, 151, 152, 153, 185, 186, 190, 191)  # energy, replays, power and temperatures, where supported
 GPM = {1: "graphics", 2: "sm", 3: "sm_occupancy", 4: "integer", 5: "any_tensor", 6: "dfma_tensor", 7: "hmma_tensor", 9: "imma_tensor",
        10: "dram", 11: "fp64", 12: "fp32", 13: "fp16", 20: "pcie_tx", 21: "pcie_rx", 60: "nvlink_rx", 61: "nvlink_tx"}
 
@@ -35,7 +35,7 @@ def smi(out, name, words):
 
 
 class Nvml:
-    """Each value with how long its call took; a call that fails gives its error."""
+    """Reads values of NVML, each with the time of its call in us. A failed call gives its error."""
 
     def __init__(self):
         import pynvml
@@ -74,7 +74,7 @@ class Nvml:
             start = time.perf_counter_ns()
             try:
                 value = call()
-            except Exception as error:  # pylint: disable=broad-except  # whatever the library says is the answer
+            except Exception as error:  # pylint: disable=broad-except  # the error is the result
                 value = {"error": f"{type(error).__name__} {error}"}
             found[name] = [value, round((time.perf_counter_ns() - start) / 1e3, 1)]
         return found
@@ -121,7 +121,7 @@ def watch(out, seconds, stop):
 
 
 def load(stop):
-    """Busy, idle, busy: what a training with pauses looks like."""
+    """Trains with pauses: 3 s busy, 2 s idle."""
     import torch
     from programs import Program, settings_of
     is_cpu = not torch.cuda.is_available()

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`train.py NAME STEPS [--losses] [--cpu]`: a training as a user would run it. --losses prints the bits of each loss."""
+"""`train.py NAME STEPS [--losses] [--cpu]`: trains as a user would. --losses prints the bits of each loss."""
 import sys
 import time
 

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * stepscope.h: mark what a training program does, so that stepscope can say where each step goes.
+ * stepscope.h: marks steps, phases and operations of a training program, so that stepscope can report where each step's
+ * time goes.
  *
  *     #include <stepscope/stepscope.h>
  *
@@ -18,25 +19,31 @@
  *
  * Build with `cc train.c $(pkg-config --cflags --libs stepscope)` and start the program with
  * `stepscope run -- ./train`; then `stepscope report`. No call is needed to start or stop: the first event starts the
- * recorder when `stepscope run` (or STEPSCOPE=1 in the environment) asked for it, and the exit of the process ends it.
- * A program that is started without either records nothing, and then a call costs one predictable branch.
+ * recorder if `stepscope run` (or STEPSCOPE=1 in the environment) asks for it, and the exit of the process ends it.
+ * Without either, nothing is recorded and a call costs one predictable branch.
  *
- * WHAT IT COSTS. A begin/end pair costs two clock reads. After a thread's first events there is no allocation, lock,
- * system call or page fault on its path. Memory is bounded (16 MiB by default). When the buffers are full, events are
- * dropped and counted, and every report prints the count; the program is never blocked or stopped.
+ * COST. A pair of begin and end calls costs two clock reads. After a thread's first events, its path has no allocation,
+ * lock, system call or page fault. Memory is bounded (16 MiB by default). If the buffers are full, events are dropped
+ * and counted, and every report prints the count. The program is never blocked or stopped.
  *
- * THREADS. Every function may be called from any thread. A signal handler may call them once its thread has recorded an
- * event (the first event of a process starts the recorder, that of a thread registers it), except where a comment says
- * otherwise; a handler that leaves by siglongjmp() sends the rest of its thread's events to a stream of their own. Ranges, phases, ops and micro-batches nest per thread: an end closes the innermost open one of the calling
- * thread. Steps belong to the process: begin and end them from one thread (the training loop's).
+ * THREADS. Every function may be called from any thread. The first event of a process starts the recorder; the first
+ * event of a thread registers the thread. After that event, signal handlers of the thread may call a function too,
+ * unless its comment says otherwise. If a handler leaves by siglongjmp(), the thread's later events go to a separate
+ * stream.
  *
- * NAMES are UTF-8, copied at the first use (the pointer may be freed or unmapped right after the call), and at most
- * 65,000 bytes long; longer ones are cut. Names of threads are cut to 31 bytes, keys and values of metadata to 256 and
- * 2,100. A name passed as a string is looked up by content on each call (about 10 ns); hot places should
- * intern it once with stepscope_name(), or use the STEPSCOPE_* macros at the end, which do so per call site.
+ * Ranges, phases, ops and micro-batches nest per thread: an end closes the innermost open one of the calling thread.
+ * Steps belong to the process: mark them from one thread (the training loop's).
  *
- * ERRORS. Nothing here fails towards the caller: a recorder that cannot work turns itself off and says why in one line
- * on stderr and in the recording. Only stepscope_init() reports, because its caller may want to print the reason.
+ * NAMES are UTF-8 and at most 65,000 bytes long; longer ones are cut. They are copied at the first use, so the pointer
+ * may be freed or unmapped right after the call. Thread names are cut to 31 bytes, metadata keys to 256 bytes and
+ * metadata values to 2,100.
+ *
+ * A name passed as a string is looked up by content on each call (about 10 ns). Hot code should intern it once with
+ * stepscope_name(), or use the STEPSCOPE_* macros at the end, which do so per call site.
+ *
+ * ERRORS. No function reports an error to the caller, except stepscope_init(), whose caller may want to print the
+ * reason. If the recorder cannot work, it turns itself off and writes the reason in one line to stderr and into the
+ * recording.
  *
  * Define STEPSCOPE_DISABLE before including this header to compile every call away.
  * Times are in nanoseconds, sizes in bytes, counts are plain numbers. C11 and C++17.
@@ -69,7 +76,7 @@ extern "C" {
 
 /* ---- vocabulary ------------------------------------------------------------------------------------------------ */
 
-/* What a stretch of a step is for. A phase may contain ranges and ops; time of a step outside all phases is reported as
+/* The purpose of a part of a step. A phase may contain ranges and ops. Step time outside all phases is reported as
  * "other". */
 enum stepscope_phase {
 	STEPSCOPE_PHASE_DATA = 1, /* waiting for the next batch, and moving it into place */
@@ -81,7 +88,7 @@ enum stepscope_phase {
 	STEPSCOPE_PHASE_EVALUATION = 7,
 };
 
-/* Whose memory an allocation is. */
+/* The purpose of an allocation. */
 enum stepscope_memory {
 	STEPSCOPE_MEMORY_OTHER = 0,
 	STEPSCOPE_MEMORY_PARAMETER = 1,
@@ -90,11 +97,11 @@ enum stepscope_memory {
 	STEPSCOPE_MEMORY_ACTIVATION = 4,
 	STEPSCOPE_MEMORY_INPUT = 5,
 	STEPSCOPE_MEMORY_TEMPORARY = 6,
-	STEPSCOPE_MEMORY_AUTOGRAD = 7, /* what a backward needs on its way to the gradients */
-	STEPSCOPE_MEMORY_BUFFER = 8,   /* what a model keeps besides its parameters */
+	STEPSCOPE_MEMORY_AUTOGRAD = 7, /* temporary state of the backward pass */
+	STEPSCOPE_MEMORY_BUFFER = 8,   /* model state other than parameters */
 };
 
-#define STEPSCOPE_DEVICE_CPU (-1) /* device of host memory; devices are numbered from 0 */
+#define STEPSCOPE_DEVICE_CPU (-1) /* device number of host memory; devices are numbered from 0 */
 
 /* Element types of tensors, for stepscope_op_begin_info(). */
 enum stepscope_dtype {
@@ -115,21 +122,21 @@ enum stepscope_dtype {
 #define STEPSCOPE_MAX_DIMS 8
 #define STEPSCOPE_MAX_INPUTS 4
 
-/* Optional facts about one op. Everything left zero is "not given", which reports show as "not measured". */
+/* Optional facts about one op. A member left zero is not given, and reports show "not measured" for it. */
 struct stepscope_op_info {
-	int input_count;                                         /* tensors below, 0..STEPSCOPE_MAX_INPUTS */
-	int rank[STEPSCOPE_MAX_INPUTS];                          /* dimensions of each, 0..STEPSCOPE_MAX_DIMS */
+	int input_count;                                         /* number of tensors below, 0..STEPSCOPE_MAX_INPUTS */
+	int rank[STEPSCOPE_MAX_INPUTS];                          /* dimensions of each tensor, 0..STEPSCOPE_MAX_DIMS */
 	int64_t shape[STEPSCOPE_MAX_INPUTS][STEPSCOPE_MAX_DIMS]; /* sizes in elements, outermost first */
-	enum stepscope_dtype dtype;                              /* of the first input */
+	enum stepscope_dtype dtype;                              /* element type of the first input */
 	double flops;                                            /* floating point operations of this call */
 	double bytes;                                            /* bytes read and written by this call */
 };
 
-/* An interned name. 0 is "no name": what begins with it is recorded as "(no name)", so that its end closes nothing else; a value
- * or mark with it is dropped and counted. */
+/* An interned name; 0 means no name. A range or op that begins with 0 is recorded as "(no name)", so that its end does
+ * not close another span. A value or mark with 0 is dropped and counted. */
 typedef uint32_t stepscope_name_t;
 
-/* What stepscope_name() makes the name a name of. A string interned under two kinds is two names. */
+/* The kind of event that a name is for. A string interned under two kinds has two numbers. */
 enum stepscope_kind {
 	STEPSCOPE_KIND_RANGE = 1,
 	STEPSCOPE_KIND_OP = 3,
@@ -138,17 +145,16 @@ enum stepscope_kind {
 	STEPSCOPE_KIND_METRIC = 6,
 };
 
-/* ---- is anything recorded? ------------------------------------------------------------------------------------- */
+/* ---- recording state ------------------------------------------------------------------------------------------ */
 
-/* Bits of stepscope_active: what is being recorded now. Read it, never write it. During the wait steps of a schedule
- * only STEPSCOPE_ACTIVE_STEPS is set; with STEPSCOPE_DISABLE it is the constant 0. */
+/* Bits of stepscope_active: the kinds of events that are recorded now. Read it, never write it. In the wait steps of a
+ * schedule only STEPSCOPE_ACTIVE_STEPS is set. With STEPSCOPE_DISABLE it is the constant 0. */
 #define STEPSCOPE_ACTIVE_STEPS 1u  /* steps, phases, counters, metrics, marks */
 #define STEPSCOPE_ACTIVE_DETAIL 2u /* ranges and ops */
-#define STEPSCOPE_ACTIVE_SHAPES 4u /* the facts of struct stepscope_op_info */
-#define STEPSCOPE_ACTIVE_MEMORY 8u /* alloc and free */
-#define STEPSCOPE_ACTIVE_CALLS 16u /* an agent sees no operators, and notes calls of PyTorch's functions instead */
-#define STEPSCOPE_ACTIVE_RARE                                                                                          \
-	32u /* the budget leaves out the operators of this step: agents record what is rare, such as garbage collections */
+#define STEPSCOPE_ACTIVE_SHAPES 4u /* facts of struct stepscope_op_info */
+#define STEPSCOPE_ACTIVE_MEMORY 8u /* memory allocations and releases */
+#define STEPSCOPE_ACTIVE_CALLS 16u /* an agent gets no operators and records calls of PyTorch functions instead */
+#define STEPSCOPE_ACTIVE_RARE 32u  /* budget skips operators; agents record rare events (garbage collections) */
 
 #ifndef STEPSCOPE_DISABLE
 
@@ -159,7 +165,7 @@ extern STEPSCOPE_API unsigned stepscope_active;
 #define STEPSCOPE_ACTIVE_ stepscope_active
 #endif
 
-/* ---- out-of-line halves; call the inline functions below instead ------------------------------------------------ */
+/* ---- out-of-line parts; call the inline functions below instead ------------------------------------------------- */
 STEPSCOPE_API void stepscope_emit_step_begin(int64_t number);
 STEPSCOPE_API void stepscope_emit_step_end(void);
 STEPSCOPE_API void stepscope_emit_step_count(int what, uint64_t count);
@@ -181,35 +187,40 @@ STEPSCOPE_API void stepscope_emit_thread_name(const char *name);
 /* ---- start and stop (optional) ---------------------------------------------------------------------------------- */
 
 /* Starts recording now instead of at the first event. `options` is NULL (use the environment) or a list such as
- * "wait=1,warmup=1,active=3,with=shapes:memory,out=/tmp/run" in the names of `stepscope run --help`; the environment
- * wins over it. Returns 0 when the recorder runs (also when it ran already), was not asked for or was switched off
- * (enabled=false), otherwise -1, and then stepscope_error() says why in one line. Not from signal handlers. */
+ * "wait=1,warmup=1,active=3,with=shapes:memory,out=/tmp/run", with the option names of `stepscope run --help`. If both
+ * set an option, the environment wins. Not for signal handlers.
+ *
+ * Returns 0 if the recorder runs, also if it ran before the call. Returns 0 too if the environment does not ask for
+ * recording, or if recording is off (enabled=false). Otherwise returns -1, and stepscope_error() returns the reason in
+ * one line. */
 STEPSCOPE_API int stepscope_init(const char *options);
 
-/* The reason of the last failed stepscope_init(); "" when there is none. Valid until the next call of it. */
+/* Returns the reason why the last stepscope_init() failed, or "" if it did not fail. Valid until the next call of
+ * stepscope_init(). */
 STEPSCOPE_API const char *stepscope_error(void);
 
-/* The directory of this process's recording, as an absolute path; "" when nothing has been recorded yet. Valid until the next
- * start. */
+/* Returns the directory of this process's recording as an absolute path, or "" if nothing has been recorded yet. Valid
+ * until the next start of the recorder. */
 STEPSCOPE_API const char *stepscope_run_directory(void);
 
-/* Writes out what is pending and closes the recording: at most 50 ms with full buffers and a disk that takes them; it waits
- * at most 1 s for threads that are stopped inside a call and 10 s for a disk that does not answer, and leaves the rest to
- * the rescue. Recording can be started again with stepscope_init(). What is open ends with the recording: its own end, when it
- * comes in the next one, ends nothing there, and reports count it. Happens by itself at exit, after which nothing starts. Not from
- * signal handlers. */
+/* Writes all pending events and closes the recording. This takes at most 50 ms with full buffers and a working disk. It
+ * waits at most 1 s for threads that are stopped inside a call and 10 s for a disk that does not answer; the rescue
+ * writes the rest. Called automatically at exit; no recording starts after that. Not for signal handlers.
+ *
+ * stepscope_init() starts recording again. Open steps, phases and ranges end with the recording. If their end call
+ * comes in a later recording, it closes nothing there, and reports count it. */
 STEPSCOPE_API void stepscope_shutdown(void);
 
-/* Writes out everything recorded so far; returns when it is in the file, at the latest after a second of waiting for a
- * disk that does not take it. Not from signal handlers. */
+/* Writes everything recorded so far to the file before it returns. If the disk does not accept the data, it returns
+ * after one second. Not for signal handlers. */
 STEPSCOPE_API void stepscope_flush(void);
 
-/* Returns the name's number, the same for equal strings of the same kind, for the life of the process (also in forked
- * children). 0 when the recorder is off. When the table of names is full (about 250,000), the number of "(too many names)",
- * and 0 for counters and metrics. */
+/* Returns the number of the name: the same for equal strings of the same kind, for the life of the process and in
+ * forked children. Returns 0 if the recorder is off. If the table of names is full (about 250,000), returns the number
+ * of "(too many names)", or 0 for counters and metrics. */
 STEPSCOPE_API stepscope_name_t stepscope_name(enum stepscope_kind kind, const char *name);
 
-/* 1 when detail is being recorded now, for callers that must compute something only then. */
+/* Returns 1 if detail is recorded now. For callers that compute something for the recording only. */
 static inline int stepscope_is_recording(void)
 {
 	return (STEPSCOPE_ACTIVE_ & STEPSCOPE_ACTIVE_DETAIL) != 0;
@@ -223,19 +234,19 @@ static inline int stepscope_is_recording(void)
 
 /* ---- steps ------------------------------------------------------------------------------------------------------ */
 
-/* Begins optimizer step `number` (any numbering; 0-based is usual). An open step is ended first. */
+/* Begins optimizer step `number` (any numbering; 0-based is usual). If a step is open, it ends first. */
 static inline void stepscope_step_begin(int64_t number)
 {
 	STEPSCOPE_IF_(STEPSCOPE_ACTIVE_STEPS, stepscope_emit_step_begin(number));
 }
 
-/* Ends the open step. Schedules advance here. No open step: no effect. */
+/* Ends the open step and advances the schedule. Without an open step, it has no effect. */
 static inline void stepscope_step_end(void)
 {
 	STEPSCOPE_IF_(STEPSCOPE_ACTIVE_STEPS, stepscope_emit_step_end());
 }
 
-/* Adds tokens (samples) to the open step; reports turn them into tokens/s. */
+/* Adds tokens or samples to the open step; reports turn them into rates such as tokens/s. */
 static inline void stepscope_step_tokens(uint64_t tokens)
 {
 	STEPSCOPE_IF_(STEPSCOPE_ACTIVE_STEPS, stepscope_emit_step_count(0, tokens));
@@ -245,7 +256,7 @@ static inline void stepscope_step_samples(uint64_t samples)
 	STEPSCOPE_IF_(STEPSCOPE_ACTIVE_STEPS, stepscope_emit_step_count(1, samples));
 }
 
-/* One forward/backward pass of gradient accumulation inside a step; `index` counts from 0 in each step. */
+/* Begins one forward/backward pass of gradient accumulation inside a step; `index` counts from 0 in each step. */
 static inline void stepscope_micro_batch_begin(int64_t index)
 {
 	STEPSCOPE_IF_(STEPSCOPE_ACTIVE_STEPS, stepscope_emit_micro_batch_begin(index));
@@ -273,7 +284,7 @@ static inline void stepscope_phase_switch(enum stepscope_phase phase)
 
 /* ---- ranges and ops ---------------------------------------------------------------------------------------------- */
 
-/* Begins a range of your own: a function, a layer, anything. */
+/* Begins a range for any part of the program: a function, a layer, ... */
 static inline void stepscope_range_push(const char *name)
 {
 	STEPSCOPE_IF_(STEPSCOPE_ACTIVE_DETAIL, stepscope_emit_begin(stepscope_name(STEPSCOPE_KIND_RANGE, name)));
@@ -296,8 +307,8 @@ static inline void stepscope_range_switch_name(stepscope_name_t name)
 	STEPSCOPE_IF_(STEPSCOPE_ACTIVE_DETAIL, stepscope_emit_switch(name));
 }
 
-/* Begins a mathematical operation, with or without facts. `info` is read only during the call; the facts are kept when
- * `--with shapes` is on. */
+/* Begins a mathematical operation, with or without facts. `info` is read only during the call. Its facts are recorded
+ * only with `--with shapes`. */
 static inline void stepscope_op_begin(const char *name)
 {
 	STEPSCOPE_IF_(STEPSCOPE_ACTIVE_DETAIL, stepscope_emit_begin(stepscope_name(STEPSCOPE_KIND_OP, name)));
@@ -315,7 +326,7 @@ static inline void stepscope_op_end(void)
 	STEPSCOPE_IF_(STEPSCOPE_ACTIVE_DETAIL, stepscope_emit_end());
 }
 
-/* ---- memory (`--with memory`) -------------------------------------------------------------------------------------- */
+/* ---- memory (`--with memory`) ------------------------------------------------------------------------------------ */
 
 static inline void stepscope_memory_alloc(const void *address, uint64_t bytes, enum stepscope_memory category,
                                           int device)
@@ -327,15 +338,15 @@ static inline void stepscope_memory_free(const void *address, int device)
 	STEPSCOPE_IF_(STEPSCOPE_ACTIVE_MEMORY, stepscope_emit_free(address, device));
 }
 
-/* ---- values, marks, metadata ----------------------------------------------------------------------------------------- */
+/* ---- values, marks, metadata ------------------------------------------------------------------------------------- */
 
-/* A quantity over time (queue length, bytes in flight): each call sets its value from now on. */
+/* Sets a quantity over time (queue length, bytes in flight) to `value` from now on. */
 static inline void stepscope_counter(const char *name, double value)
 {
 	STEPSCOPE_IF_(STEPSCOPE_ACTIVE_STEPS,
 	              stepscope_emit_value(stepscope_name(STEPSCOPE_KIND_COUNTER, name), value));
 }
-/* A result of the open step (loss, gradient norm, learning rate). NaN and infinity are kept as they are. */
+/* Records a result of the open step (loss, gradient norm, learning rate). NaN and infinity are kept. */
 static inline void stepscope_metric(const char *name, double value)
 {
 	STEPSCOPE_IF_(STEPSCOPE_ACTIVE_STEPS, stepscope_emit_value(stepscope_name(STEPSCOPE_KIND_METRIC, name), value));
@@ -344,23 +355,23 @@ static inline void stepscope_value_name(stepscope_name_t name, double value)
 {
 	STEPSCOPE_IF_(STEPSCOPE_ACTIVE_STEPS, stepscope_emit_value(name, value));
 }
-/* Something that happened at one instant. */
+/* Records that something happened at this instant. */
 static inline void stepscope_mark(const char *name)
 {
 	STEPSCOPE_IF_(STEPSCOPE_ACTIVE_STEPS, stepscope_emit_mark(stepscope_name(STEPSCOPE_KIND_MARK, name)));
 }
-/* A fact about the run (model name, batch size). The last value of a key wins. Not from signal handlers. */
+/* Records a fact about the run (model name, batch size). The last value of a key wins. Not for signal handlers. */
 static inline void stepscope_metadata(const char *key, const char *value)
 {
 	STEPSCOPE_IF_(STEPSCOPE_ACTIVE_STEPS, stepscope_emit_metadata(key, value));
 }
-/* Names the calling thread in reports; otherwise the name the kernel knows is used. Not from signal handlers. */
+/* Names the calling thread in reports, which otherwise show its kernel name. Not for signal handlers. */
 static inline void stepscope_thread_name(const char *name)
 {
 	STEPSCOPE_IF_(STEPSCOPE_ACTIVE_STEPS, stepscope_emit_thread_name(name));
 }
 
-/* ---- per call site interning: the name is looked up once, then costs one load ------------------------------------------ */
+/* ---- interning per call site: a name is looked up once, then costs one load -------------------------------------- */
 #define STEPSCOPE_SITE_(kind, literal, call)                                                                           \
 	do {                                                                                                           \
 		static stepscope_name_t stepscope_site_;                                                               \
@@ -377,7 +388,7 @@ static inline void stepscope_thread_name(const char *name)
 #define STEPSCOPE_RANGE_SWITCH(literal) STEPSCOPE_SITE_(STEPSCOPE_KIND_RANGE, literal, stepscope_emit_switch)
 #define STEPSCOPE_OP_BEGIN(literal) STEPSCOPE_SITE_(STEPSCOPE_KIND_OP, literal, stepscope_emit_begin)
 
-#else  /* STEPSCOPE_DISABLE: the same names, nothing behind them */
+#else  /* STEPSCOPE_DISABLE: the same names without effect */
 /* clang-format off */
 
 enum { stepscope_active = 0 };

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * stepscope.hpp: the C API with scopes that end by themselves, also when an exception passes. C++17.
+ * stepscope.hpp: scope objects for the C API. They end automatically, also on exceptions. C++17.
  *
  *     stepscope::Step step(n);
  *     {
@@ -9,8 +9,8 @@
  *         ...
  *     }
  *
- * Objects belong to the thread that made them and must end in the reverse order of their making, as local variables do. A
- * name is copied at the first use. Costs and thread rules are those of the C functions.
+ * Objects belong to the thread that creates them and must be destroyed in reverse order of creation, as local variables
+ * are. A name is copied at the first use. Cost and thread rules are those of the C functions.
  */
 #ifndef STEPSCOPE_HPP
 #define STEPSCOPE_HPP
@@ -33,7 +33,7 @@ class Scope
 	Scope &operator=(const Scope &) = delete;
 };
 
-/* One optimizer step, ended with the scope. */
+/* One optimizer step; ends with the scope. */
 class Step : Scope
 {
       public:

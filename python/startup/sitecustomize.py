@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """Loaded by every Python program that `stepscope run` starts, because it puts this folder first on PYTHONPATH.
 
-Runs the user's own sitecustomize, if there is one, and waits for `import torch`. Imports nothing new, so that a program without
-PyTorch pays next to nothing. Also run by Pythons that are too old for us: keep to what all of them understand.
+Runs the user's own sitecustomize, if there is one, and waits for `import torch`. It imports no further modules, so a
+program without PyTorch loses almost no time. Python versions that stepscope does not support also run this file, so
+its syntax must be valid in all of them.
 """
 import os
 import sys
@@ -12,7 +13,7 @@ HERE = __file__.rpartition("/")[0]
 
 
 def _watch():
-    """stepscope/_hook.py as a module of its own: importing the package would load the recorder."""
+    """Loads stepscope/_hook.py without its package: importing the package would load the recorder."""
     start_ns = time.thread_time_ns()
     path = HERE + "/../stepscope/_hook.py"
     hook = type(sys)("stepscope_hook")
@@ -23,7 +24,7 @@ def _watch():
 
 
 def _run_next_sitecustomize():
-    """The one that this file hides, which lies behind it. False: there is none."""
+    """Runs the sitecustomize that this file hides, later on sys.path. Returns false if there is none."""
     places = [entry.rstrip("/") for entry in sys.path]
     behind = places.index(HERE) if HERE in places else 0
     rest = [entry for entry in sys.path[behind:] if entry.rstrip("/") != HERE]
@@ -42,8 +43,11 @@ def _end_import(spec, value):
 
 
 def _await_end_of_import():
-    """So that tracebacks of the program's sitecustomize have nothing of ours: it is imported where the import of this file sets the last
-    attribute of its spec. Python leaves out what lies between an import and the code of a module, and takes our functions for that."""
+    """Runs the program's sitecustomize when the import of this file sets the last attribute of its spec.
+
+    This keeps our frames out of its tracebacks. Python omits the frames of its import system from a traceback, and the
+    functions below look like frames of the import system.
+    """
     for function in (_end_import, _run_next_sitecustomize):
         if hasattr(function.__code__, "replace"):  # 3.8
             function.__code__ = function.__code__.replace(co_filename="<frozen importlib._bootstrap>")
@@ -73,5 +77,5 @@ else:
             sys.stderr.write("stepscope: cannot wait for PyTorch: %s\n" % problem)
     if getattr(__spec__, "_initializing", False):
         _await_end_of_import()
-    else:  # another sitecustomize runs this one by hand
+    else:  # another sitecustomize has executed this file directly
         _run_next_sitecustomize()

@@ -8,8 +8,8 @@
             with stepscope.range("augment"):
                 ...
 
-Records under `stepscope run`, with STEPSCOPE=1 in the environment, or after `stepscope.auto()`; otherwise every call does
-nothing. Importing this imports neither PyTorch nor anything else that is large.
+The calls record under `stepscope run`, with STEPSCOPE=1 in the environment, or after `stepscope.auto()`; otherwise they
+do nothing. The import is light: it does not import PyTorch.
 """
 try:
     from stepscope._native import init as _init
@@ -24,24 +24,24 @@ except ImportError as _problem:
         active, counter, flush, is_recording, mark, memory_alloc, memory_free, metadata, metric, micro_batch, phase, pop, push,
         range, run_directory, shutdown, step_begin, step_count, step_end, thread_name)
     _absent.note(_problem)
-    unavailable = _absent.reason  # why nothing can be recorded; "" when it can
+    unavailable = _absent.reason  # why recording is impossible; "" if it is possible
 
 __version__ = "0.1.0"
-_ELSEWHERE = {  # looked up when first used, because they import PyTorch or other large things
+_ELSEWHERE = {  # imported at first use, since they import PyTorch or other large modules
     **dict.fromkeys(("_KinetoProfile", "DeviceType", "ExecutionTraceObserver", "ProfilerAction", "ProfilerActivity", "kineto_available", "profile",
                      "record_function", "schedule", "supported_activities", "tensorboard_trace_handler"), "profiler"),
     **dict.fromkeys(("add_arguments", "from_args", "from_yaml", "profiler_end", "profiler_init"), "arguments"),
 }
-# not `range`: `from stepscope import *` must leave Python's own alone
+# without `range`: `from stepscope import *` must not replace Python's range
 __all__ = ["active", "counter", "flush", "init", "is_recording", "mark", "memory_alloc", "memory_free", "metadata", "metric",
            "micro_batch", "phase", "pop", "push", "run_directory", "shutdown", "step", "step_begin", "step_count", "step_end", "thread_name",
            "unavailable", "auto"]
 
 
 class step:
-    """A step of the training: begins here, ends with the `with` block or, without one, where the next begins.
+    """Starts a training step. It ends with the `with` block or, without one, where the next step starts.
 
-    Without a number it counts on from the one before. Tokens and samples become tokens/s.
+    The default number is the previous step's plus one. The counts of tokens and samples give tokens/s and samples/s.
     """
 
     _next = 0
@@ -60,9 +60,10 @@ class step:
 
 
 def init(options=None):
-    """Starts recording now, PyTorch's operators too; RuntimeError says why that is not possible.
+    """Starts recording, including PyTorch's operators. Raises RuntimeError with the reason if that is not possible.
 
-    Options are a list such as "with=shapes,out=runs/a" in the names of `stepscope run --help`; the environment wins over it.
+    `options` is a list such as "with=shapes,out=runs/a", with the names of `stepscope run --help`. The environment
+    takes precedence.
     """
     from stepscope import _hook
 
@@ -73,10 +74,12 @@ def init(options=None):
 
 
 def auto(options=None):
-    """Starts recording this process, and what it starts, without `stepscope run`. Says on stderr where; returns the directory.
+    """Starts recording this process and its children, without `stepscope run`. Prints the directory on stderr.
 
-    Options are a list such as "with=shapes:memory,out=runs/a" in the names of `stepscope run --help`. Under `stepscope run`, and
-    when it records already, this only makes sure that PyTorch is observed. Never raises: what cannot be recorded is said.
+    `options` is a list such as "with=shapes:memory,out=runs/a", with the names of `stepscope run --help`. If the
+    process is already recorded, as under `stepscope run`, the function only makes sure that PyTorch is observed.
+
+    Returns the directory, or "" if nothing is recorded. Never raises: stderr gives the reason.
     """
     from stepscope import _hook
 
@@ -84,7 +87,7 @@ def auto(options=None):
 
 
 def load_ipython_extension(shell):
-    """`%load_ext stepscope`"""
+    """Called by `%load_ext stepscope`."""
     from stepscope import _notebook
 
     _notebook.load(shell)

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`python -m stepscope [options] train.py ...` is `stepscope run [options] -- python train.py ...`. Without the program `stepscope` the
-script runs here, recorded without the machine around it."""
+"""`python -m stepscope [options] train.py ...` is `stepscope run [options] -- python train.py ...`.
+
+If the program `stepscope` is missing, the script runs in this process, recorded without samples of the machine."""
 import os
 import runpy
 import subprocess
@@ -9,13 +10,13 @@ import sys
 from stepscope import _hook, _program
 
 USAGE = "usage: python -m stepscope [options of `stepscope run`] train.py [arguments]   (or -m module, or -c command)"
-# All others take a value.
+# Options without a value; all others take one.
 FLAGS = {"--no-host", "--enabled", "--record-shapes", "--profile-memory", "--with-stack", "--export-memory-timeline",
          "--sample-process", "-q", "--quiet", "-v", "--verbose", "-h", "--help", "--short-help", "--version"}
 
 
 def split(arguments):
-    """Our options, and the rest."""
+    """Returns the options of stepscope, and the program with its arguments."""
     at = 0
     while at < len(arguments) and arguments[at].startswith("-") and arguments[at] not in ("-m", "-c", "-"):
         word = arguments[at]
@@ -28,7 +29,7 @@ def split(arguments):
 
 
 def run_here(options, program):
-    """Options become a list for the recorder: --with memory -> with=memory."""
+    """Runs the script in this process. The options become a list for the recorder: --with memory -> with=memory."""
     words = iter(options)
     settings = []
     for word in words:
@@ -47,7 +48,7 @@ def run_here(options, program):
 
 
 def main():
-    """Becomes `stepscope run`."""
+    """Replaces this process by `stepscope run`, or runs the script here."""
     options, program = split(sys.argv[1:])
     stepscope = _program.find()
     if not program or any(word in ("-h", "--help") for word in options):

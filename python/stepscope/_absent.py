@@ -1,12 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The names of `_native` where that cannot be loaded: they do nothing, so that a marked program runs all the same."""
+"""Substitutes for the names of `_native` if it cannot be loaded. They do nothing, so a marked program still runs."""
 import sys
 
-reason = ""  # why, in a line
+reason = ""  # why `_native` cannot be loaded, in one line
 
 
 class Span:
-    """In place of a range."""
+    """A substitute for a range."""
 
     def __enter__(self):
         return self
@@ -35,27 +35,27 @@ step_begin = step_end = step_count = shutdown = flush = _do_nothing
 
 
 def init(options=None):
-    """What was asked for cannot be done."""
+    """Raises RuntimeError, since nothing can be recorded."""
     raise RuntimeError(reason)
 
 
 def active():
-    """Nothing is recorded."""
+    """Returns 0: nothing is recorded."""
     return 0
 
 
 def run_directory():
-    """Nothing is recorded."""
+    """Returns "": nothing is recorded."""
     return ""
 
 
 def is_recording():
-    """Nothing is recorded."""
+    """Returns false: nothing is recorded."""
     return False
 
 
 def note(problem):
-    """Remembers why, and adds what would not be guessed."""
+    """Keeps the reason, with a hint if the Python version is the likely cause."""
     global reason
     version = ".".join(map(str, sys.version_info[:2]))
     hint = ""

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Recording without the launcher: starts it, and lets the children of this process join."""
+"""Starts a recording without the launcher, and lets the children of this process join it."""
 import os
 import sys
 
@@ -9,12 +9,12 @@ _PACKAGE = os.path.dirname(os.path.abspath(__file__))
 
 
 def say(text):
-    """One line on stderr."""
+    """Prints one line on stderr."""
     print(f"stepscope: {text}", file=sys.stderr)
 
 
 def begin_here(options=None):
-    """Starts recording, if that has not been done; the directory, "" when there is none."""
+    """Starts recording, unless it has started. Returns the directory, or "" if nothing is recorded."""
     wish = os.environ.get("STEPSCOPE", "")
     if wish in ("0", "off"):
         return ""
@@ -22,7 +22,7 @@ def begin_here(options=None):
         say(f"nothing is recorded: {stepscope.unavailable}")
         return ""
     if os.environ.get("STEPSCOPE_STARTED_BY") == str(os.getpid()) and not stepscope.active():
-        del os.environ["STEPSCOPE_STARTED_BY"]  # an earlier recording of ours, which has ended
+        del os.environ["STEPSCOPE_STARTED_BY"]  # this process started a recording, which has ended
         os.environ.pop("STEPSCOPE_RUN_DIR", None)
     inherited = os.environ.get("STEPSCOPE_RUN_DIR")
     if inherited:
@@ -39,7 +39,10 @@ def begin_here(options=None):
 
 
 def begin(options, whose):
-    """RuntimeError says why not, and whose options are wrong. Also after a stop: then PyTorch is told again."""
+    """Starts recording. `whose` names the source of the options in the message of a RuntimeError.
+
+    After a recording has stopped, this also starts the observer of PyTorch again.
+    """
     try:
         stepscope._init(options)
     except RuntimeError as problem:
@@ -50,7 +53,10 @@ def begin(options, whose):
 
 
 def _directory_of_ranks():
-    """The ranks that torchrun starts on a machine record into one directory: named after torchrun, which all of them know."""
+    """Returns the option for the directory that the ranks of torchrun share, or "" without torchrun.
+
+    It is named after the torchrun process on this machine, since all its ranks know that process.
+    """
     if "TORCHELASTIC_RUN_ID" not in os.environ or os.environ.get("STEPSCOPE_OPTIONS"):
         return ""
     base = os.environ.get("STEPSCOPE_DIR") or "stepscope-runs"
@@ -60,12 +66,15 @@ def _directory_of_ranks():
 
 
 def _invite_children(directory):
-    """What is started from here on records into the same directory; it says nothing at its end, we do."""
+    """Makes child processes started later record into the same directory.
+
+    They print no message at their end; this process does.
+    """
     os.environ["STEPSCOPE_RUN_DIR"] = directory
     os.environ["STEPSCOPE_STARTED_BY"] = str(os.getpid())
     os.environ["STEPSCOPE_LIBRARY"] = stepscope._native.library_path()
     os.environ.setdefault("STEPSCOPE", "1")
-    for name in ("startup", "stepscope_startup"):  # in the second an installed package has it
+    for name in ("startup", "stepscope_startup"):  # the second is the folder of an installed package
         startup = os.path.join(os.path.dirname(_PACKAGE), name)
         if os.path.exists(os.path.join(startup, "sitecustomize.py")):
             old = os.environ.get("PYTHONPATH")

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What counts steps while PyTorch's records are not looked at: calls of its own functions, which C stands around (src/agents/python/calls.c).
-None of these objects changes for the program, or for torch.compile."""
+"""Counts steps while the recorder does not observe PyTorch's records. C code around PyTorch's own functions reports
+their calls (src/agents/python/calls.c). Neither the program nor torch.compile sees a change of these objects."""
 
 _COLLECTIVES = ("allreduce", "allreduce_coalesced", "allgather", "allgather_coalesced", "_allgather_base", "allgather_into_tensor_coalesced",
                 "alltoall", "alltoall_base", "barrier", "broadcast", "gather", "reduce", "reduce_scatter", "_reduce_scatter_base",
@@ -8,7 +8,7 @@ _COLLECTIVES = ("allreduce", "allreduce_coalesced", "allgather", "allgather_coal
 
 
 def watch(torch, native):
-    """Why this cannot be, as a fact of the recording; "yes": it can."""
+    """Watches the calls. Returns "yes", or the reason why that is impossible, as a fact of the recording."""
     record = torch.autograd.profiler.record_function
     engine = type(torch.autograd.Variable._execution_engine)
     if not native.watch_records(record, record.__enter__, record.__exit__, record.__init__):
@@ -24,7 +24,7 @@ def watch(torch, native):
 
 
 def _watch_collectives(torch, native):
-    """For what is said of a process that dies: which collective it was in, or waited for."""
+    """Records which collective a process is in, or waits for, in case the process dies."""
     c10d = getattr(torch._C, "_distributed_c10d", None)
     for kind, names in (("ProcessGroup", _COLLECTIVES), ("Work", ("wait",))):
         methods = vars(getattr(c10d, kind, object))

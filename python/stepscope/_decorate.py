@@ -1,11 +1,15 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Ranges as decorators."""
+"""Makes ranges usable as decorators."""
 import functools
 import inspect
 
 
 def wrap(span, function):
-    """The function in the span. What runs in pieces cannot be one: of two calls at a time one would end the other."""
+    """Returns the function, with each call in the span.
+
+    Raises TypeError for coroutines and generators. They run in pieces, so one of two interleaved calls would end the
+    span of the other.
+    """
     if inspect.iscoroutinefunction(function) or inspect.isasyncgenfunction(function) or inspect.isgeneratorfunction(function):
         raise TypeError(f"{span!r} cannot decorate {function!r}, which runs in pieces: use a `with` block inside of it")
     if not callable(function):

@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Rows and calls with the attributes and methods of torch's FunctionEventAvg, FunctionEvent and EventList, of PyTorch 2.13 and, by their
-other names, of 1.13. Made of what the program `stepscope` answers (_results.py). What was not asked for has the value that torch gives
-it then.
+"""Rows and calls, built from the answers of the program `stepscope` (_results.py).
+
+They have the attributes and methods of FunctionEventAvg, FunctionEvent and EventList in PyTorch 2.13, and also the
+names of PyTorch 1.13. An attribute that the profiler was not asked to record has the value that torch gives it.
 """
 import copyreg
 import json
@@ -27,7 +28,7 @@ def _text(name):
 
 
 class _Named:
-    """What rows and calls have in common; cuda_* are the names of PyTorch 1.13."""
+    """Attributes common to rows and calls; cuda_* are the names of PyTorch 1.13."""
 
     node_id, use_device, device_type = -1, None, DeviceType.CPU
     is_remote = is_legacy = False
@@ -46,7 +47,7 @@ class _Named:
 
 
 class FunctionEventAvg(_Named):
-    """One row of key_averages(); rows of the same key may be added."""
+    """One row of key_averages(). Rows of the same key can be added."""
 
     _SUMS = ("cpu_time_total", "device_time_total", "self_cpu_time_total", "self_device_time_total", "cpu_memory_usage",
              "device_memory_usage", "self_cpu_memory_usage", "self_device_memory_usage", "count", "flops")
@@ -68,7 +69,7 @@ class FunctionEventAvg(_Named):
         self.flops = int(self.flops)
 
     def add(self, other):
-        """Adds a row or a call of the same key; the first one gives what is no sum."""
+        """Adds a row or a call of the same key. Attributes that are not sums come from the first one."""
         if self.key is None:
             self.__dict__.update({name: getattr(other, name) for name in self._OF_THE_FIRST})
         if not isinstance(other, (FunctionEvent, FunctionEventAvg)):
@@ -89,7 +90,7 @@ class FunctionEventAvg(_Named):
 
 
 class Interval:
-    """In microseconds since the first event."""
+    """A time range, in microseconds since the first event."""
 
     def __init__(self, start, end):
         self.start, self.end = start, end
@@ -123,7 +124,7 @@ class FunctionEvent(_Named):
             self.cpu_parent.cpu_children.append(self)
 
     def _take_inputs(self):
-        """Texts, as they were recorded, become lists."""
+        """Converts the recorded texts of the inputs to lists."""
         mine = self.__dict__
         self.input_shapes = json.loads(self.input_shapes)
         self.structured_input_shapes = [json.loads(text) for text in mine.pop("sizes", ())]
@@ -132,7 +133,7 @@ class FunctionEvent(_Named):
         self.concrete_inputs = [_value(text) for text in mine.pop("values", ())]
 
     def _be_memory(self):
-        """No call, but torch has it among them."""
+        """Sets the attributes of a memory event, which torch lists among the calls."""
         self.__dict__.update(dict.fromkeys(("trace_name", "concrete_inputs", "kwinputs", "input_dtypes", "structured_input_shapes",
                                             "structured_input_strides", "flops", "flow_id", "flow_type", "flow_start", "_metadata_json")))
         self.fwd_thread = self.device_resource_id = self.thread
@@ -168,7 +169,10 @@ class FunctionEvent(_Named):
 
 
 def _value(text):
-    """"3", "0.5", "2.", "True", "[1, 1]", or nothing: of a tensor; "[, 1]": a list of which a part was left out."""
+    """Returns the value of "3", "0.5", "2.", "True" or "[1, 1]".
+
+    Returns None for a tensor (""), and for a list with an omitted element ("[, 1]").
+    """
     if text.startswith("["):
         values = [_value(part) for part in text[1:-1].split(", ")] if text != "[]" else []
         return None if None in values else values
@@ -195,7 +199,7 @@ def _loading(name, is_change):
     def call(self, *args, **kwargs):
         self._load()
         self._is_changed |= is_change
-        args = [EventList._loaded(value) for value in args]  # list's own methods look into another list, not at its
+        args = [EventList._loaded(value) for value in args]  # list's methods do not load the items of another list
         return method(self, *args, **kwargs)
 
     call.__name__ = name
@@ -203,10 +207,13 @@ def _loading(name, is_change):
 
 
 class EventList(list):
-    """Rows or calls: a list that is filled when it is looked into; a table needs no list, unless a script changed it."""
+    """A list of rows or calls that is loaded at its first use.
+
+    The program prints a table without loading the list, unless a script has changed it.
+    """
 
     STACK_METRICS = ["self_cpu_time_total", "self_cuda_time_total", "self_xpu_time_total", "self_privateuse1_time_total"]
-    _window, _options, _make, _columns, _is_changed = None, (), None, [], True  # of a copy: there is nobody to ask
+    _window, _options, _make, _columns, _is_changed = None, (), None, [], True  # a copy has no window to ask
 
     def __init__(self, window, options, make):
         super().__init__()
@@ -219,7 +226,7 @@ class EventList(list):
             list.extend(self, make(json.loads(self._window.ask("report", "--json", *self._words(), *self._options))))
 
     def _words(self):
-        """What the profiler was asked for; more than that may have been recorded."""
+        """Returns options that limit the columns to those the profiler requested; more may be recorded."""
         return ["--columns", ",".join(self._columns) or "none"]
 
     @staticmethod
@@ -243,7 +250,7 @@ class EventList(list):
         return f"[{', '.join(map(repr, self))}]"
 
     def __reduce_ex__(self, protocol):
-        """A copy, or what is read from a pickle, is a list of its own."""
+        """Makes a copy, or a list read from a pickle, independent of the window."""
         return copyreg.__newobj__, (type(self),), {"_columns": self._columns}, iter(self)
 
     def __radd__(self, other):
@@ -255,7 +262,7 @@ class EventList(list):
 
     def table(self, sort_by=None, row_limit=100, max_src_column_width=75, max_name_column_width=55, max_shapes_column_width=80,
               header=None, top_level_events_only=False, time_unit=None):
-        """The text that torch.profiler prints."""
+        """Returns the table as text, as torch.profiler does."""
         if self._is_changed or sort_by is not None and self._wants_their_order(sort_by):
             return self._as_theirs().table(sort_by=sort_by, row_limit=row_limit, max_src_column_width=max_src_column_width,
                                            max_name_column_width=max_name_column_width, max_shapes_column_width=max_shapes_column_width,
@@ -276,14 +283,17 @@ class EventList(list):
         return self._window.ask("report", *self._options, *options)
 
     def _as_theirs(self):
-        """Of a list that a script changed only the script knows what is in it: torch's own functions print it."""
+        """Returns the items as torch's EventList, whose functions then print them.
+
+        The program `stepscope` does not know the items of a list that a script has changed.
+        """
         from torch.autograd.profiler_util import EventList as Theirs
 
         device = {"use_cuda": False} if _is_1 else {"use_device": None}
         return Theirs(self, profile_memory="memory" in self._columns, with_flops="flops" in self._columns, **device)
 
     def _wants_their_order(self, name):
-        """By an attribute that rows have and the program's table does not."""
+        """Returns true if rows have the attribute `name` and the program cannot sort by it."""
         generic = name.replace("cuda", "device").replace("xpu", "device").replace("privateuse1", "device")
         if generic in _SORTABLE:
             return False
@@ -300,7 +310,7 @@ class EventList(list):
         return self._asked("key_averages()").key_averages(group_by_input_shapes, group_by_stack_n, group_by_overload_name)
 
     def export_chrome_trace(self, path):
-        """Torch's own plain list of calls, without what the profiler's own trace has beside them."""
+        """Writes torch's plain list of calls, without the other events of the profiler's trace."""
         self._as_theirs().export_chrome_trace(path)
 
     def supported_export_stacks_metrics(self):
@@ -310,7 +320,7 @@ class EventList(list):
         self._asked("export_stacks()").export_stacks(path, metric)
 
     def total_average(self):
-        """All of it as one row."""
+        """Returns the sum of all rows as one row."""
         total = FunctionEventAvg()
         for event in self:
             total.key = None
@@ -325,12 +335,12 @@ _SORTABLE = ("cpu_time", "cpu_time_total", "self_cpu_time_total", "device_time",
 
 
 def nothing():
-    """A list of no window: empty, and so is a table of it."""
+    """Returns an empty list without a window; its table is empty, too."""
     return EventList.__new__(EventList)
 
 
 def _whole(limit):
-    """-1, no limit, for what no number of rows ever is: that is how torch counts them."""
+    """Returns the row limit, or -1 (no limit) if it is not a whole number >= 0, as torch treats it."""
     try:
         return int(limit) if limit >= 0 and int(limit) == limit else -1
     except (TypeError, ValueError, OverflowError):

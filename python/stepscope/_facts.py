@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Facts about this process that belong into each of its recordings."""
+"""Facts about this process that belong in each of its recordings."""
 _known = {}
 
 

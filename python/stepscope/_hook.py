@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Waits for `import torch`, then hands it to the agent.
+"""Waits for `import torch`, then attaches the agent to it.
 
-Imports nothing that Python has not loaded, for it runs at the start of every Python program that is recorded: in the launcher's
-sitecustomize.py, by stepscope.pth of an installed package, and from stepscope.auto(). A failure of ours is said in one line and
-never reaches the program.
+This module runs at the start of every recorded Python program: from the launcher's sitecustomize.py, from stepscope.pth
+of an installed package, and from stepscope.auto(). So it imports only modules that Python has already loaded. If it
+fails, it prints one line and the program continues.
 """
 import os
 import sys
@@ -12,13 +12,16 @@ from _thread import get_ident
 
 
 class TorchFinder:
-    """First in sys.meta_path until torch has been imported; then gone. Libraries look for it before, without importing it."""
+    """A finder that is first in sys.meta_path until torch has been imported.
+
+    Libraries may call find_spec("torch") earlier, without importing it.
+    """
 
     is_stepscopes = True
-    folders = ()  # where the package is, when it is not installed
-    environment = {}  # what was ours of it when we were loaded
-    spent_ns = 0  # of the thread's CPU time, before PyTorch was there
-    asking = set()  # threads that ask the others
+    folders = ()  # where the package is if it is not installed
+    environment = {}  # the variables STEPSCOPE* at the call of watch()
+    spent_ns = 0  # CPU time of the thread before PyTorch was imported
+    asking = set()  # threads that are asking the other finders
 
     @classmethod
     def find_spec(cls, name, path=None, target=None):
@@ -28,7 +31,7 @@ class TorchFinder:
         cls.asking.add(thread)
         try:
             spec = _ask_others(name, path, target)
-        except Exception:  # the import asks that finder again, and its traceback has nothing of ours
+        except Exception:  # the import then asks that finder itself, and its traceback has no stepscope frame
             return None
         finally:
             cls.asking.discard(thread)
@@ -40,7 +43,10 @@ class TorchFinder:
 
 
 def _own_package(spec):
-    """A program may import us before PyTorch, where we are not installed. As in _load_package() a folder without code loses against us."""
+    """Returns the spec of this package if the program imports it before PyTorch and it is not installed.
+
+    As in _load_package(), this package takes precedence over a folder without code.
+    """
     if spec is not None and spec.has_location:
         return spec
     ours = sys.modules["_frozen_importlib_external"].PathFinder.find_spec("stepscope", list(TorchFinder.folders))
@@ -66,8 +72,11 @@ def _forget_finder():
 
 
 def _await_import(spec):
-    """Attaches when the module's code has run. An import says that in an attribute of the spec, with no function of ours around the code,
-    which the traceback of one that fails would show. Others, such as importlib.util.LazyLoader, only have the loader execute it."""
+    """Attaches after the module's code has run.
+
+    An import sets an attribute of the spec before and after the code. Using it keeps our functions out of the traceback
+    of a failing import. Other callers, such as importlib.util.LazyLoader, only call the loader's exec_module().
+    """
     kind, loader, execute = type(spec), spec.loader, spec.loader.exec_module
     signs = []
 
@@ -87,7 +96,7 @@ def _await_import(spec):
         elif name == "_initializing":
             _hide_import(signs)
             as_before()
-            if spec.name in sys.modules:  # else it failed, and may be tried again
+            if spec.name in sys.modules:  # otherwise the import failed, and may be tried again
                 _attach_now()
         kind.__setattr__(spec, name, value)
 
@@ -95,12 +104,12 @@ def _await_import(spec):
         if not isinstance(loader, type):
             loader.exec_module = exec_module
             spec.__class__ = type(kind.__name__, (kind,), {"__setattr__": set_attribute, "__module__": kind.__module__})
-    except (AttributeError, TypeError):  # of a kind that cannot be told: the program goes on, unobserved
+    except (AttributeError, TypeError):  # this spec or loader cannot be changed: the program continues unobserved
         pass
 
 
 def _show_import(signs):
-    """That it lasts: `stepscope run` sees that this file is open."""
+    """Opens this file: `stepscope run` sees that and knows that the import is still running."""
     try:
         if is_wanted():
             signs.append(os.open(__file__, os.O_RDONLY))
@@ -121,10 +130,10 @@ def _attach_now():
 
 
 def attach():
-    """PyTorch is there."""
+    """Attaches the agent to PyTorch, which has been imported. Prints one line if that fails."""
     try:
         start_ns = time.thread_time_ns()
-        for name, value in TorchFinder.environment.items():  # the program may have emptied it
+        for name, value in TorchFinder.environment.items():  # the program may have cleared os.environ
             os.environ.setdefault(name, value)
         _load_package()
         if is_wanted() and not os.environ.get("STEPSCOPE_RUN_DIR"):
@@ -135,20 +144,23 @@ def attach():
 
         _torch.attach()
         _torch.tell_cost(TorchFinder.spent_ns + time.thread_time_ns() - start_ns)
-    except Exception as problem:  # whatever it is: the program goes on
+    except Exception as problem:  # any failure: the program continues
         print(f"stepscope: cannot observe PyTorch: {type(problem).__name__}: {problem}", file=sys.stderr)
 
 
 def _load_package():
-    """The installed package, or the one that the launcher brought. A folder of that name without code of its own, as our sources are where
-    they were cloned, loses against it as against any package; but what it holds stays importable."""
+    """Loads the installed package, or the one beside the launcher.
+
+    A folder named stepscope without code, such as a clone of the sources, yields to it as to any package. The modules
+    in that folder remain importable.
+    """
     from importlib.util import find_spec
 
     theirs = sys.modules.get("stepscope")
     spec = getattr(theirs, "__spec__", None) if theirs is not None else find_spec("stepscope")
     if hasattr(theirs, "unavailable") or spec is not None and _is_ours(spec):
         import stepscope  # noqa: F401
-    elif theirs is not None and spec is None or spec is not None and spec.has_location:  # not imported: it may be the running script
+    elif theirs is not None and spec is None or spec is not None and spec.has_location:  # do not import it: it may be the running script
         raise ImportError(f"the program has a module of its own called stepscope: {spec and spec.origin}")
     else:
         _load_from_folders(theirs, spec.submodule_search_locations if spec is not None else ())
@@ -180,13 +192,13 @@ def _load_from_folders(theirs, their_folders):
 
 
 def is_wanted():
-    """Does the environment ask for a recording?"""
+    """Returns true if the environment asks for a recording."""
     wish = os.environ.get("STEPSCOPE", "")
     return wish not in ("0", "off") and bool(wish or os.environ.get("STEPSCOPE_RUN_DIR"))
 
 
 def watch(*folders):
-    """Now, or when torch is imported."""
+    """Attaches to PyTorch now, or when it is imported."""
     TorchFinder.folders = folders
     TorchFinder.environment = {name: os.environ[name] for name in os.environ if name.startswith("STEPSCOPE")}
     torch = sys.modules.get("torch")
@@ -197,7 +209,7 @@ def watch(*folders):
 
 
 def record(options=None):
-    """See stepscope.auto()."""
+    """Implements stepscope.auto()."""
     from stepscope import _auto
 
     directory = _auto.begin_here(options)
@@ -207,7 +219,7 @@ def record(options=None):
 
 
 def observe():
-    """A recording has begun that the program asked for."""
+    """Attaches to PyTorch, or starts it again, after the program has started a recording."""
     torch = sys.modules.get("stepscope._torch")
     if torch is not None:
         torch.tell()
@@ -216,6 +228,6 @@ def observe():
 
 
 def start():
-    """By stepscope.pth, which some Pythons run twice."""
+    """Called by stepscope.pth, which some Python versions run twice."""
     if sys.version_info >= (3, 8) and is_wanted():
         watch()

@@ -1,13 +1,17 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Python lines of operators: lets the C library read stacks that are known here, before it is believed. One difference and lines are off."""
+"""Checks how the C library reads the Python lines of operators, with stacks that are known here. If one line differs,
+the recording has no lines."""
 import atexit
 import sys
 
-MOST = 64  # frames that are compared
+MOST = 64  # maximum number of frames to compare
 
 
 def _story(frame):
-    """What the interpreter says of the stack, innermost frame first: see lines_check() in src/agents/torch/lines.h."""
+    """Returns the stack as the interpreter knows it, innermost frame first.
+
+    lines_check() in src/agents/torch/lines.h defines the format.
+    """
     text, count = [], 0
     while frame is not None and count < MOST:
         code = frame.f_code
@@ -17,13 +21,13 @@ def _story(frame):
 
 
 class _Known:
-    """Functions of different kinds around the check."""
+    """Runs the check in functions of different kinds."""
 
     def __init__(self, native):
         self.check = native.torch_lines_check
 
     def here(self):
-        return self.check(_story(sys._getframe()))  # both on one line, on purpose
+        return self.check(_story(sys._getframe()))  # both calls must be on one line
 
     def method(self):
         def nested(count):
@@ -40,7 +44,7 @@ class _Known:
 
 def check(native):
     known = _Known(native)
-    for _ in range(2):  # the second time the interpreter may have changed the code to a faster one
+    for _ in range(2):  # for the second call the interpreter may have specialized the code
         known.here()
         known.method()
         next(known.generator())

@@ -1,28 +1,28 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Data loading: which loader a batch is awaited from, what a batch costs in its workers, and how those end.
+"""Data loading: which loader the program waits for, the cost of a batch in the workers, and the exit of workers.
 
-PyTorch's own functions are wrapped by callables in C that make no frames: exceptions of datasets look as without us. A loader has a number in
-this process; its workers know theirs by the seed that PyTorch gives to all workers of one loop.
+Callables in C wrap PyTorch's own functions. They create no frames, so the exceptions of datasets look unchanged. A
+loader has a number in this process. The seed that PyTorch gives to all workers of one loop identifies its workers.
 """
 import os
 import signal
 import weakref
 
-MOST_LOOPS = 1000  # whose seeds are told: each is a name in the recording
+MOST_LOOPS = 1000  # whose seeds are recorded: each adds a name to the recording
 
-_numbers = {}  # what tells loaders apart -> number
-_known = weakref.WeakKeyDictionary()  # loop -> its number, and that of its loader
-_told = weakref.WeakKeyDictionary()   # loop -> processes whose ends were told
+_numbers = {}  # dataset, batch size and number of workers of a loader -> its number
+_known = weakref.WeakKeyDictionary()  # loop -> its number and its loader's number, as one integer
+_told = weakref.WeakKeyDictionary()   # loop -> workers whose exit has been recorded
 _loops = 0
 _is_worker_told = False
 
 
 class _Names:
-    """Set once by watch()."""
+    """Names of PyTorch that watch() sets once."""
 
     native = None
     worker_info = None
-    base = None  # class of all loops over loaders
+    base = None  # base class of all loops over loaders
     listeners = None
 
 
@@ -38,12 +38,12 @@ def watch(torch, native):
     workers = loaders._MultiProcessingDataLoaderIter
     workers.__init__ = native.around(workers.__init__, name="DataLoader: start of workers", after=_after_start, is_loader_start=True,
                                      is_recursive=True, is_rare=True)
-    # a loop with workers that are there already; the first one's is in the call above
+    # a later loop with the same workers; the first loop calls _reset() within the call above
     workers._reset = native.around(workers._reset, name="DataLoader: next loop", after=_after_start, is_loader_start=True, outer=workers.__init__,
                                    is_rare=True)
     workers._shutdown_workers = native.around(workers._shutdown_workers, name="DataLoader: end of workers", after=_after_workers, idle="_shutdown",
                                              is_loader_end=True, is_rare=True)
-    # which samples are next: in the process of the loop, also with workers
+    # the choice of the next samples runs in the process of the loop, also with workers
     _Names.base._next_index = native.around(_Names.base._next_index, name="DataLoader.sampler")
     pin._pin_memory_loop = native.around(pin._pin_memory_loop, before=_before_pinning)
     pin.pin_memory = native.around(pin.pin_memory, name="DataLoader.pin_memory", is_recursive=True)
@@ -71,12 +71,15 @@ def _after_wait(loop, raised):
 
 
 def loops():
-    """Those that go on."""
+    """Returns the loops that are still alive."""
     return list(_known)
 
 
 def listen(call):
-    """call(loop) comes before each wait for a batch, before PyTorch's record of it begins. In any thread."""
+    """Calls call(loop) before each wait for a batch and before PyTorch's record of the wait starts.
+
+    The call comes in the thread of the loop, which may be any thread.
+    """
     if _Names.base is None:  # nothing is recorded
         return
     if _Names.listeners is None:
@@ -123,7 +126,10 @@ def _number_of(loop):
 
 
 def _after_workers(loop, raised):
-    """Who waits for its workers knows how they ended: what `stepscope run` tells of its own children, of these."""
+    """Records how the workers of a loop ended, as `stepscope run` does for its own children.
+
+    Only the process that waits for the workers knows it.
+    """
     told = _told.setdefault(loop, set())
     for number, worker in enumerate(getattr(loop, "_workers", ())):
         code = worker.exitcode
@@ -146,7 +152,7 @@ def _before_pinning(queue):
     _Names.native.thread_name("pin memory")
 
 
-# ---- in a worker, or where there is none
+# ---- in a worker, or in the process of the loop without workers
 
 
 def _before_fetch(fetcher):

@@ -1,14 +1,17 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Tells the recorder who holds which memory: parameters, buffers, gradients, the states of optimizers. Only addresses go there; no
-tensor is kept, and a module's end is not delayed.
+"""Tells the recorder which memory holds parameters, buffers, gradients and optimizer states. It passes only addresses.
+It keeps no tensor alive and does not delay the end of a module.
 
-It looks behind the call of an optimizer: on the first steps, the first of a later window, or when it has another state, other groups of
-parameters or other parameters in them, at everything, then at gradients, which are often made anew, and at the rest when its number changed or from time to time. Where
-those looks have taken FIRST_NS together, all looking takes at most SHARE of the time. What was not looked at is inferred when the recording is read. So it does at what the program calls its models with, and at the
-data sets of its loaders.
+It looks after each call of an optimizer. A full look covers everything. It comes on the first steps, on the first step
+of a later window, and if the optimizer has another state, other groups or other parameters in them. It also comes if
+the number of parameters, states or modules changes, and from time to time. The other looks cover only gradients, which
+programs often create again.
 
-No code of the program runs because of that: what may be of a class of its own is read by way of PyTorch's and Python's classes, no attribute
-is asked for that a class may compute, and no operator is seen by a mode or a profiler.
+After FIRST_LOOKS looks, or FIRST_NS for all of them, looking takes at most SHARE of the time. The reader infers the
+remaining owners from the recording. The arguments of model calls and the data sets of loaders are treated the same way.
+
+No code of the program runs because of this. Objects that may have a class of the program are read through the classes
+of PyTorch and Python. No attribute is read that a class may compute, and no mode or profiler sees an operator.
 """
 import atexit
 import contextlib
@@ -25,20 +28,20 @@ from stepscope._unseen import hook
 from stepscope._weights import Weights
 
 PARAMETER, GRADIENT, STATE, INPUT, BUFFER = 1, 2, 3, 5, 8  # enum stepscope_memory
-FIRST_LOOKS = 3       # at each optimizer
-FIRST_NS = 50_000_000  # that all of those may take together
+FIRST_LOOKS = 3       # full looks at each optimizer
+FIRST_NS = 50_000_000  # limit for all first looks together
 FULL_EVERY = 16
-FIRST_CALLS = 8      # of models, in all
-MOST_GROUPS = 16     # of an optimizer, whose first and last parameters are known again at each step
-MOST_INPUTS = 256    # in each list: those that are like them are inferred
+FIRST_CALLS = 8      # of models, in total
+MOST_GROUPS = 16     # of an optimizer: each step compares their first and last parameters
+MOST_INPUTS = 256    # in each list; the reader infers similar ones
 SHARE = 1 / 4000
 
-_seen = weakref.WeakValueDictionary()  # modules, by id: when they got what they have, or as copies
+_seen = weakref.WeakValueDictionary()  # id -> module that registered a parameter or buffer, or was copied
 _is_watching = False
 
 
 class Tensors:
-    """PyTorch's own ways to look at a tensor."""
+    """Reads tensors with PyTorch's own functions."""
 
     def __init__(self, torch, native):
         self.kind = kind = torch.Tensor
@@ -51,8 +54,10 @@ class Tensors:
         self.outside_modes = import_module("torch.utils._mode_utils").no_dispatch
 
     def place(self, tensor):
-        """Device, address and bytes of its memory; address 0: it has none of its own. Asking the storage for its address would give one that
-        is shared until somebody writes to it memory of its own."""
+        """Returns device (-1 for the CPU), address and bytes of the memory of a tensor.
+
+        The address is 0 if it has no memory. Asking a copy-on-write storage for its address would make the copy.
+        """
         try:
             storage = self.storage(tensor)
             device = storage.device.index
@@ -61,7 +66,7 @@ class Tensors:
             return -1, 0, 0
 
     def within(self, value, most=None, depth=3):
-        """All in a value, whatever it looks like; at most so many parts of each list."""
+        """Yields the tensors nested in any value, looking at no more than `most` items of each collection."""
         kind = type(value)
         if issubclass(kind, self.kind):
             yield value
@@ -70,19 +75,22 @@ class Tensors:
                 yield from self.within(part, most, depth - 1)
 
     def has_own_memory(self, tensor):
-        """From PyTorch's allocator, not NumPy's or another process's: the end of that is not seen."""
+        """Returns true if the memory comes from PyTorch's allocator.
+
+        The recorder does not see the release of memory from NumPy or another process.
+        """
         storage = self.storage(tensor)
-        return getattr(storage, "resizable", bool)() and not storage.is_shared()  # 1.13 does not tell
+        return getattr(storage, "resizable", bool)() and not storage.is_shared()  # 1.13 has no resizable(): false
 
     def gradient_of(self, tensor):
         return self.gradient(tensor) if self.is_leaf(tensor) else None
 
     def is_plain(self, tensor):
-        """Has it nothing to do with gradients?"""
+        """Returns true if the tensor takes no part in computing gradients."""
         return self.is_leaf(tensor) and not self.is_trained(tensor)
 
     def version(self, tensor):
-        """How often it was written to; None: PyTorch does not count that (inference mode)."""
+        """Returns the number of writes to the tensor, or None if PyTorch does not count them (inference mode)."""
         try:
             return self.read_version(tensor)
         except RuntimeError:
@@ -91,11 +99,11 @@ class Tensors:
     def shape(self, tensor):
         try:
             return tuple(self.read_shape(tensor))
-        except RuntimeError:  # of a nested one
+        except RuntimeError:  # a nested tensor
             return None
 
     def parts(self, tensor):
-        """What one without memory of its own consists of."""
+        """Returns the tensors that a tensor without own memory consists of."""
         if self.is_sparse(tensor):
             return self.parts_of_sparse(tensor)
         kinds = type(tensor).__mro__[:type(tensor).__mro__.index(self.kind)]
@@ -106,7 +114,7 @@ class Tensors:
         return [part for part in held if issubclass(type(part), self.kind)]
 
     def parts_of_sparse(self, tensor):
-        """By two operators: there is no other way."""
+        """Returns indices and values. Only two operators can read them; they are not recorded."""
         was_on = self.make_records(False)
         if was_on is None:
             return ()
@@ -133,7 +141,7 @@ def _in_slot(slot, value):
 
 
 class Owners:
-    """What is told at one moment: words of three, memory id, address, bytes."""
+    """The owners found in one look: triples of memory id, address and bytes."""
 
     def __init__(self, tensors):
         self.words = array("Q")
@@ -149,12 +157,16 @@ class Owners:
             self.add(part, category, depth - 1)
 
     def add_all(self, value, category):
-        """The tensors in an optimizer's state of one parameter, whatever it looks like."""
+        """Adds all tensors in an optimizer's state of one parameter, which may be any value."""
         for tensor in self.tensors.within(value):
             self.add(tensor, category)
 
     def add_inputs(self, value):
-        """What is known of only because of this must be PyTorch's own: it gets no size otherwise."""
+        """Adds the tensors in model arguments or a data set.
+
+        Only memory from PyTorch's allocator gets its size. Readers count sized memory even if it was allocated before
+        the recording, so its release must be visible, too.
+        """
         for tensor in self.tensors.within(value, MOST_INPUTS):
             if self.tensors.is_plain(tensor):
                 device, address, size = self.tensors.place(tensor)
@@ -166,7 +178,7 @@ class Owners:
             self.add_inputs(loop._dataset)
 
     def add_modules(self):
-        """Those that were seen when they got what they have, and all of each model that was called."""
+        """Adds the modules in _seen and all modules of each called model. Returns these modules."""
         found = {}
         for module in (*_seen.values(), *_modules.called()):
             _modules.gather(module, found)
@@ -175,7 +187,7 @@ class Owners:
         return found.values()
 
     def add_module(self, module):
-        """What it has itself."""
+        """Adds the parameters and buffers of the module, without its children."""
         for tensor in module._parameters.values():
             if tensor is not None:
                 self.add_parameter(tensor)
@@ -184,7 +196,10 @@ class Owners:
                 self.add(tensor, BUFFER)
 
     def add_parameter(self, parameter):
-        """And its gradient, which need not be an optimizer's: of weights of which it has a copy in another precision."""
+        """Adds the parameter and its gradient.
+
+        The parameter may be no optimizer's: an optimizer may hold a copy of the weights in another precision.
+        """
         if self.is_first(parameter):
             self.add(parameter, PARAMETER)
             self.add_gradient(parameter)
@@ -201,7 +216,7 @@ class Owners:
 
 
 class Watch:
-    """When to look, and what at."""
+    """Decides when to look, and at which tensors."""
 
     def __init__(self, torch, native):
         self.torch = torch
@@ -209,14 +224,14 @@ class Watch:
         self.tensors = Tensors(torch, native)
         # 1.13's DisableTorchFunction leaves the program's modes on
         self.without_modes = getattr(torch.overrides, "_no_torch_function_mode", contextlib.nullcontext)
-        self.looks = {}  # by id of the optimizer: how many, and what there was to see
-        self.window, self.rotations = 0, 0  # of the recording, that those were in
+        self.looks = {}  # id of the optimizer -> number of looks, _parts(), and the counts at the last look
+        self.window, self.rotations = 0, 0  # of the recording, at the last look
         self.look_count, self.call_count = 0, 0
-        self.spent_ns, self.spent_before_ns, self.next_ns = 0, 0, 0  # spent: of CPU time
+        self.spent_ns, self.spent_before_ns, self.next_ns = 0, 0, 0  # spent: CPU time
         self.is_on = True
 
     def tell(self, collect):
-        """Calls collect(owners) when memory is recorded and hands over what it found. Nothing gets out of here."""
+        """If memory is recorded, calls collect(owners) and passes the owners to the recorder. Raises nothing."""
         if not self.is_on or not self.native.torch_wants_owners():
             return
         start = time.thread_time_ns()
@@ -225,12 +240,12 @@ class Watch:
             with self.torch._C.DisableTorchFunction(), self.without_modes():
                 collect(owners)
             self.native.torch_owners(owners.words.tobytes())
-        except Exception as problem:  # of a kind of tensor or module we do not know
+        except Exception as problem:  # an unknown kind of tensor or module
             self.give_up(problem)
         self.spent_ns += time.thread_time_ns() - start
 
     def after(self, spent_ns, share):
-        """When to look again, if a look that has just ended began with so much spent."""
+        """Returns when to look again. `spent_ns` is self.spent_ns before the look that has just ended."""
         return time.perf_counter_ns() + int((self.spent_ns - spent_ns) / share)
 
     def give_up(self, problem):
@@ -240,7 +255,7 @@ class Watch:
     def after_step(self, optimizer):
         try:
             self.look_behind_step(optimizer)
-        except Exception as problem:  # an optimizer of a kind we do not know
+        except Exception as problem:  # an unknown kind of optimizer
             self.give_up(problem)
 
     def look_behind_step(self, optimizer):
@@ -248,7 +263,7 @@ class Watch:
         if not window:
             return
         rotations = self.native.torch_rotations()
-        if (window, rotations) != (self.window, self.rotations):  # the next one is at everything
+        if (window, rotations) != (self.window, self.rotations):  # makes the next look a full one
             if window != self.window:
                 self.spent_before_ns, self.next_ns = self.spent_ns, 0
             self.window, self.rotations = window, rotations
@@ -269,7 +284,7 @@ class Watch:
         self.next_ns = self.after(spent_ns, SHARE)
 
     def at_call(self, arguments):
-        """Of a model, by the program."""
+        """Called when the program calls a model."""
         spent_ns = self.spent_ns
         self.call_count += 1
         self.tell(lambda owners: (owners.add_inputs(arguments), owners.add_datasets()))
@@ -277,7 +292,7 @@ class Watch:
         self.native.watch_arguments(self.at_call, time.perf_counter_ns() if is_first else self.after(spent_ns, SHARE))
 
     def finish(self):
-        """A last time, for models that no optimizer has; and what it all took."""
+        """Looks once more, for models without an optimizer, and records the cost of all looks."""
         self.tell(Owners.add_modules)
         if self.is_on:
             self.native.metadata("torch.owners", f"yes: {self.look_count} looks at optimizers, {self.spent_ns / 1e6:.1f} ms in all")
@@ -295,9 +310,12 @@ class Watch:
 
 
 def _parts(optimizer):
-    """Other ones when it was given a state (`load_state_dict`), groups (`add_param_group`), or tensors in the place of others, as where points are
-    added to a scene. Asked at each step, so nothing is counted. The next look by time sees the rest: a tensor in the middle of a group, or one
-    that lies where the one before it was."""
+    """Returns a value that differs after `load_state_dict`, `add_param_group`, or the replacement of parameters.
+
+    Programs replace parameters when, for example, they add points to a scene. This runs at each step, so it counts
+    nothing. It misses a new tensor in the middle of a group, or with the id of the old one; the next full look finds
+    those.
+    """
     own = vars(optimizer)
     state, groups = own.get("state", ()), own.get("param_groups", ())
     ends = [id(tensor) for group in groups[:MOST_GROUPS] for tensor in (*group["params"][:1], *group["params"][-1:])]
@@ -305,7 +323,7 @@ def _parts(optimizer):
 
 
 def watch(torch, native):
-    """Once somebody wants the memory of this program."""
+    """Starts watching, once per process, when a recording includes memory."""
     global _is_watching
     if _is_watching:
         return
@@ -324,7 +342,7 @@ def watch(torch, native):
 
 
 def _registration(watching, category):
-    """A model that is never trained has parameters, too."""
+    """Returns a hook for registrations in modules, which also covers models that are never trained."""
 
     def note(module, name, tensor):
         _seen[id(module)] = module
@@ -335,10 +353,10 @@ def _registration(watching, category):
 
 
 def _copy(watching):
-    """Of a model: an average of weights, a teacher, one that was loaded."""
+    """Returns a hook for copied models: an average of weights, a teacher, a loaded model."""
 
     def note(module):
-        if "_parameters" in vars(module) and "_buffers" in vars(module):  # else it is of another kind, or not whole
+        if "_parameters" in vars(module) and "_buffers" in vars(module):  # otherwise the copy is of another kind or incomplete
             _seen[id(module)] = module
             if watching.is_on:
                 watching.tell(lambda owners: owners.add_module(module))
@@ -347,10 +365,10 @@ def _copy(watching):
 
 
 def after_each_step(torch, native, call):
-    """Calls call(optimizer) behind each call of an optimizer, within the record of it."""
+    """Calls call(optimizer) after each call of an optimizer, within PyTorch's record of that call."""
     register = getattr(sys.modules["torch.optim.optimizer"], "register_optimizer_step_post_hook", None)  # 2.0
     code = getattr(torch.optim.Optimizer, "_optimizer_step_code", None)
     if register is not None:
         register(hook(native, lambda optimizer, args, kwargs: call(optimizer)))
-    elif code is not None:  # 1.13 calls it behind each step, and it does nothing
+    elif code is not None:  # 1.13 calls this function after each step; it is empty
         torch.optim.Optimizer._optimizer_step_code = native.around(code, before=call)

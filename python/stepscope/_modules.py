@@ -1,50 +1,54 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Names of modules: the path from the outermost module, `layers.3.attn.q_proj`; that one has the name of its class. It is the one that the
-program calls, or where PyTorch tells who gets which module (2.0) the one that this one is a part of.
+"""Names of modules. A name is the path from the outermost module, such as `layers.3.attn.q_proj`; the outermost module
+has the name of its class. The outermost module is the one that the program calls. With PyTorch 2.0, which reports
+registrations of modules, it is the one that contains the called module.
 
-Called by the extension once per module that it does not know. Keeps no module alive.
+The extension calls this once per unknown module. No module is kept alive.
 """
 import sys
 import weakref
 
 from stepscope._unseen import hook
 
-# What these hold is the program's model under another roof. The first need their holder, for a model may have a part called so itself.
+# Wrappers of the program's model: the wrapped model has the path of its wrapper. A part named "module" is a wrapped
+# model only in the classes of _HOLDERS, since a model may itself have a part of that name.
 _HOLDERS = {"DistributedDataParallel", "DataParallel", "FullyShardedDataParallel", "DeepSpeedEngine", "PipelineParallel"}
 _TRANSPARENT = {"_fsdp_wrapped_module", "_orig_mod", "_checkpoint_wrapped_module", "_module"}
-_WALKS = 16  # through a root again, for modules that it has got since
+_WALKS = 16  # maximum walks through a root, which find modules added since
 
-_LEAVES = 256  # modules without parts that the program called alone: more are not remembered
+_LEAVES = 256  # maximum number of remembered modules without parts that the program called alone
 
-_LEAST_OWNED = 4096  # modules before it is looked for those that are gone
+_LEAST_OWNED = 4096  # entries before the dead ones are removed
 
-roots = []    # of living ones, and those that have just gone
+roots = []    # of living modules, and of some that have just died
 _leaves = {}  # id -> weak reference
 
 
 class _Root:
-    """A module that is no part of another one, as far as is known."""
+    """A module that is not known to be part of another one."""
 
     __slots__ = ("name", "prefix", "reference", "is_part", "walks")
 
     def __init__(self, name, prefix, module):
         self.name, self.prefix, self.reference = name, prefix, weakref.ref(module)
-        self.is_part = False  # it turned out to be one
+        self.is_part = False  # true if it was later found in another module
         self.walks = 0
 
 
 def _is_through(holder, name):
-    """Does this part have its holder's path?"""
+    """Returns true if this part has the path of its holder."""
     return name in _TRANSPARENT or (name == "module" and type(holder).__name__ in _HOLDERS)
 
 
 class _Owners:
-    """Whose part a module is: what PyTorch tells when one gets another, and what was seen of models that were called. That a module has
-    got parts is noted at once; which they are is looked up when it is asked for."""
+    """Finds the module that contains a module, from PyTorch's registrations and from walks through called models.
+
+    note() only remembers that a module has new parts. look() finds the parts, when a name is needed.
+    """
 
     def __init__(self):
-        self.fresh = {}  # id of a module -> weak reference to it: it has got parts since it was last asked for
-        self.found = {}  # id of a part -> weak reference to the first that had it
+        self.fresh = {}  # id of a module -> weak reference to it, if it has new parts since the last look()
+        self.found = {}  # id of a part -> weak reference to its first owner
         self.limits = {"fresh": _LEAST_OWNED, "found": _LEAST_OWNED}
 
     def note(self, owner):
@@ -69,7 +73,7 @@ class _Owners:
 
     @staticmethod
     def has():
-        """Is the part still there? Looks at each owner once."""
+        """Returns a function that tells if an owner still has a part. It looks at each owner once."""
         parts = {}
 
         def is_kept(key, reference):
@@ -86,8 +90,10 @@ class _Owners:
         return owner if owner is not None and any(each is part for each in owner._modules.values()) else None
 
     def place(self, module):
-        """The outermost one that it is a part of, and its path in that; itself where that is not known. Of those that are parts of each other
-        it is itself, too."""
+        """Returns the outermost module that contains a module, and the path in it.
+
+        Returns the module itself and "" if no owner is known, or if modules contain each other.
+        """
         self.look()
         whole, path, seen = module, [], set()
         while True:
@@ -104,15 +110,18 @@ class _Owners:
 
 
 _owners = _Owners()
-on_copy = [_owners.note]  # called with each module that is a copy
+on_copy = [_owners.note]  # functions called with each copied module
 
 
 class _Walk:
-    """Names what has no name yet, in the order of named_modules(): a shared one has its first path."""
+    """Names the modules without a name, in the order of named_modules().
+
+    So a shared module has its first path.
+    """
 
     def __init__(self, native, root, anew):
         self.native, self.root_name, self.prefix = native, root.name, root.prefix
-        self.anew, self.seen = anew, set()  # ids: of what gets another name, of what was met
+        self.anew, self.seen = anew, set()  # ids of modules to rename; ids of visited modules
 
     def name(self, module, path):
         if id(module) in self.anew or not self.native.is_named_module(module):
@@ -134,7 +143,7 @@ class _Walk:
                 self.visit(child, f"{path}.{name}" if path else name)
 
     def visit_through(self, holder, child, path):
-        """The holder gets its class behind the path, the held one the path alone."""
+        """Names a wrapper by the path with its class in parentheses, and the wrapped module by the path alone."""
         place = self.prefix + path if path else self.root_name if self.prefix else ""
         name = f"{place} ({type(holder).__name__})" if place else type(holder).__name__
         self.native.name_module(holder, name, *(() if path else (_held(holder),)))
@@ -142,7 +151,7 @@ class _Walk:
 
 
 def _held(module):
-    """The program's own model, out of its wrappers."""
+    """Returns the program's own model, without its wrappers."""
     for _ in range(16):
         inner = next((child for name, child in module._modules.items() if child is not None and _is_through(module, name)), None)
         if inner is None:
@@ -152,7 +161,7 @@ def _held(module):
 
 
 def gather(module, found):
-    """Itself and all modules in it, by id, added to `found`."""
+    """Adds the module and all modules in it to `found`, by id."""
     if id(module) not in found:
         found[id(module)] = module
         for child in module._modules.values():
@@ -162,14 +171,17 @@ def gather(module, found):
 
 
 def called():
-    """Those that live of the models that the program called, and of the modules that it called alone."""
+    """Returns the living models that the program has called, and the living modules that it has called alone."""
     found = (reference() for reference in (*(root.reference for root in roots), *_leaves.values()))
     return [module for module in found if module is not None]
 
 
 def _absorb(native, module):
-    """Ids of what was called alone before this model was (to see how large its results are, in a constructor), and gets its path in it
-    now. Not once there was training: its rows in the report would be two."""
+    """Returns the ids of the modules to rename: the program called them alone before it called this model.
+
+    A constructor does that, for example, to find the size of a result. Returns nothing after training has started: a
+    renamed module would have two rows in the report.
+    """
     anew = {}
     if native.torch_has_trained():
         return anew
@@ -188,8 +200,11 @@ def _known_root(module):
 
 
 def _new_root(module):
-    """The prefix of its parts is empty for the first model of the program, or one that comes after it is gone; others have their name in
-    front, so that discriminators and generators are told apart. Of several of a class each has its number."""
+    """Creates a root with the name of its class, and with a number if several living roots have that class.
+
+    The parts of the first model have no prefix, nor do those of a model first called after that one is gone. The parts
+    of other models have their model's name as prefix, which separates, for example, discriminator and generator.
+    """
     kind = type(module).__name__
     if vars(module).get("_is_replica"):
         return _Root(kind, "", module)
@@ -214,7 +229,10 @@ def _leaf_of(module):
 
 
 def make_namer(native):
-    """What the extension calls with a module that it does not know, and the outermost one of the thread that runs, or None."""
+    """Returns the function that names a module; the extension calls it with each unknown module.
+
+    Its second argument is the outermost module running in the thread, or None.
+    """
 
     def name_of(module, around):
         start = module if around is None else around
@@ -228,7 +246,7 @@ def make_namer(native):
         root.walks += 1
         if may_walk or start is module:
             _Walk(native, root, anew).visit(*((whole,) if anew else (start, path)))
-        if not native.is_named_module(module):  # made on the way, or kept in a list: no part of the model
+        if not native.is_named_module(module):  # created during the call, or kept in a list: not a part of the model
             native.name_module(module, type(module).__name__)
 
     return name_of
@@ -241,7 +259,7 @@ def _watch_parts(native):
 
 
 def _watch_copies(torch, native):
-    """One that is copied, or loaded as a whole, has all that it has at once, and no hook of PyTorch's tells of it."""
+    """Watches modules that are copied or loaded as a whole. No hook of PyTorch reports their registrations."""
 
     def tell(module, raised):
         for call in on_copy if raised is None else ():
@@ -253,7 +271,7 @@ def _watch_copies(torch, native):
 
 
 def watch(torch, native):
-    """Sees the calls of modules from here on; why not, when that cannot be."""
+    """Watches the calls of modules. Returns "yes", or the reason why that is impossible."""
     call = torch.nn.Module.__call__
     if getattr(call, "__code__", None) is None or not native.watch_modules(call, make_namer(native), torch.nn.Module.train):
         return "this Python calls functions in a way of its own"

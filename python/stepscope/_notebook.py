@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""%stepscope and %%stepscope. IPython is there: it called us."""
+"""The magics %stepscope and %%stepscope. IPython calls load()."""
 import os
 import subprocess
 import time
@@ -9,7 +9,7 @@ from stepscope import _auto, _hook, _program
 
 
 class Report:
-    """Where a cell was recorded, and what `stepscope report` says of it."""
+    """The directory of a recorded cell, and the text of `stepscope report`."""
 
     def __init__(self, directory, text):
         self.directory, self.text = directory, text
@@ -19,7 +19,7 @@ class Report:
 
 
 def _options(line):
-    """Of the magic's line, a list as stepscope.auto() takes it."""
+    """Converts the line of the magic to the option list of stepscope.auto()."""
     return ",".join(line.replace("--", " ").split())
 
 
@@ -32,7 +32,7 @@ def _report(directory):
 
 
 def _new_directory():
-    """One per cell."""
+    """Returns a new directory for a cell."""
     base = os.environ.get("STEPSCOPE_DIR") or "stepscope-runs"
     when = time.strftime("%Y-%m-%dT%H-%M-%S", time.gmtime())
     taken = [n for n in range(1, 1000) if not os.path.exists(f"{base}/{when}_cell_{os.getpid()}_{n}")]
@@ -43,9 +43,9 @@ def load(shell):
     """Registers the magic."""
 
     def magic(line, cell=None):
-        """%stepscope [options]: records from here on. %%stepscope [options]: records the cell and reports on it.
+        """%stepscope [options]: starts recording. %%stepscope [options]: records the cell and reports on it.
 
-        Options as stepscope.auto() takes them: with=shapes:memory out=runs/a
+        The options are those of stepscope.auto(): with=shapes:memory out=runs/a
         """
         if cell is None:
             if stepscope.is_recording():
@@ -59,7 +59,7 @@ def load(shell):
             return None
         options = _options(line)
         if "budget=" not in options and "cost_every=" not in options:
-            options += ",budget=none" if options else "budget=none"  # what somebody asks for is whole
+            options += ",budget=none" if options else "budget=none"  # a cell is recorded completely
         directory = next((option[len("out="):] for option in options.split(",") if option.startswith("out=")), None)
         if directory is None:
             directory = _new_directory()

@@ -3,7 +3,7 @@
 
 
 class Nothing:
-    """In place of a profiler that nobody asked for."""
+    """A substitute for a profiler that is not wanted."""
 
     def __enter__(self):
         return self
@@ -21,7 +21,7 @@ class Nothing:
     add_metadata = add_metadata_json = preset_metadata_json = set_custom_trace_id_callback = get_trace_id = _ignore
 
     def key_averages(self, *arguments, **more):
-        """No rows: a table of them is empty."""
+        """Returns no rows, so that a table of them is empty."""
         from stepscope._events import nothing
 
         return nothing()

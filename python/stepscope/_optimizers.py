@@ -1,18 +1,18 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Which optimizers there are, and which one steps: what steps are counted by, in the program and in the report. Or torch.profiler's step(),
-where a program calls it."""
+"""Watches which optimizers exist and which one steps. The recorder and the report count steps by them, or by
+torch.profiler's step() if the program calls it."""
 import sys
 import weakref
 
 from stepscope._unseen import hook
 
-are_made = False  # was there ever one
+are_made = False  # true once the program has created an optimizer
 
-CALLS = 16  # bit of active(): PyTorch's records are not looked at
-FOLLOWED = (2, 13)  # the first PyTorch whose constant functions may have an object for an argument
+CALLS = 16  # bit of active(): PyTorch's records are not observed; calls are recorded instead (_calls.py)
+FOLLOWED = (2, 13)  # first PyTorch that allows an object as argument of a constant function
 
 
-_profiler_steps = weakref.WeakKeyDictionary()  # profiler -> what its newest step() began
+_profiler_steps = weakref.WeakKeyDictionary()  # profiler -> the range that its newest step() started
 
 
 def watch(native):
@@ -23,15 +23,18 @@ def watch(native):
         register(hook(native, native.torch_optimizer_hook, _noting(native) if version >= FOLLOWED else None))
         module.register_optimizer_step_post_hook(hook(native, native.torch_optimizer_done))
     kind = getattr(module, "Optimizer", None)
-    for name in ("_patch_step_function", "_hook_for_profile"):  # by the constructor: of 2.x, of 1.13
+    for name in ("_patch_step_function", "_hook_for_profile"):  # called by the constructor in 2.x and in 1.13
         if kind is not None and name in vars(kind):
             setattr(kind, name, native.around(getattr(kind, name), before=_making(native, is_hooked=register is not None)))
     _watch_profilers(native)
 
 
 def _watch_profilers(native):
-    """PyTorch makes a record of each step only where the profiler has a schedule, and we may not look at records. One that we made would be in the program's own tables, too:
-    it is a range of ours."""
+    """Marks the steps of torch.profiler by ranges of the recording.
+
+    PyTorch makes a record of a step only if the profiler has a schedule, and the recorder may not observe records. A
+    record that stepscope makes would also appear in the program's own tables, so a range marks the step.
+    """
 
     def begin(profiler, raised):
         if raised is None and (not profiler.record_steps or native.active() & CALLS):
@@ -51,9 +54,12 @@ def _watch_profilers(native):
 
 
 def _noting(native):
-    """Which code of torch.compile begins an optimizer's call. It calls this while it follows a function into one, and takes it for a constant:
-    graph and guards are as without it. What it tries first may be thrown away, so only when it has made the code it is known which one that is."""
-    tried, hooks = {}, []  # number of an optimizer, by which try it was
+    """Returns the function that finds which compiled code starts an optimizer's call.
+
+    torch.compile calls it when it traces a function into an optimizer. It treats the function as a constant, so graph
+    and guards do not change. A trace may be discarded, so the code's number is known only after the code is made.
+    """
+    tried, hooks = {}, []  # id of a trace -> number of the optimizer
 
     def trace():
         return sys.modules["torch._guards"].CompileContext.current_trace_id()
@@ -64,7 +70,7 @@ def _noting(native):
             tried.clear()
             if number is not None:
                 native.torch_optimizer_compiled(str(trace().compile_id), number)
-        except Exception:  # a PyTorch that is different: those steps are not found
+        except Exception:  # this PyTorch differs: the steps in compiled code are not found
             tried.clear()
 
     def note(optimizer):
@@ -85,7 +91,7 @@ def _making(native, is_hooked):
         are_made = True
         native.torch_optimizer_made(optimizer)
         kind = type(optimizer)
-        # PyTorch wraps the class's step with its record; within that, ours tells which object it is of
+        # PyTorch wraps the step of the class in its record; inside of it, our wrapper reports which object steps
         if not is_hooked and not getattr(kind.step, "hooked", None):
             kind.step = native.around(kind.step, is_optimizer=True)
 

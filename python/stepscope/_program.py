@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Where the program `stepscope` is: named by `stepscope run`, beside this package or the library, where they were built or installed, or in
-PATH."""
+"""Finds the program `stepscope`: as named by `stepscope run`, in the build or installation of this package or the
+library, or on PATH."""
 import os
 import shutil
 import sys
@@ -18,7 +18,7 @@ def _beside_the_library():
 
 
 def find():
-    """Its path; None when it is not there."""
+    """Returns the path of the program, or None if it is missing."""
     for path in (os.environ.get("STEPSCOPE_PROGRAM"), os.path.join(_PACKAGE, "../../src/stepscope"),
                  os.path.join(_PACKAGE, "../../../../bin/stepscope"), os.path.join(os.path.dirname(sys.executable), "stepscope"),
                  os.path.join(sys.prefix, "bin", "stepscope"), *_beside_the_library()):

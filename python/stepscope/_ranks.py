@@ -1,19 +1,19 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Which rank this process is, where no launcher said it in the environment (`torch.multiprocessing.spawn`, notebooks); its process groups,
-and which threads work for each.
+"""The rank of this process, its process groups, and the threads that work for each group. PyTorch knows the rank even
+if no launcher has set it in the environment (`torch.multiprocessing.spawn`, notebooks).
 
-gloo executes the collectives of a group in threads that it starts while the group is made, and that work for no other. So the threads that
-there are before and after tell what a thread's collectives are of, and the collectives themselves cost nothing more.
+gloo runs the collectives of a group in threads that it starts while the group is created. They work for no other
+group. So the threads that are new after the creation belong to the group. The collectives themselves cost nothing more.
 """
 import os
 from _thread import get_ident
 
 from stepscope import _facts
 
-MOST_GROUPS = 1000  # that are told: each is a few names in the recording
-MOST_RANKS = 30     # of a group that are written: of more the first ones and the last, as torch.profiler does
+MOST_GROUPS = 1000  # that are recorded: each adds a few names to the recording
+MOST_RANKS = 30     # listed of a group; of more, the first ones and the last, as in torch.profiler
 
-_making = {}  # thread that makes a group -> what there was before
+_making = {}  # thread that creates a group -> groups and threads before that
 _told = 0
 
 
@@ -37,7 +37,7 @@ def watch(torch, native):
             _tell_group(native, *made, ranks)
 
     groups._update_default_pg = native.around(groups._update_default_pg, after=tell)
-    # by its place: the ranks, none for the group of all
+    # argument 2 is the ranks; it is empty for the group of all
     groups._new_process_group_helper = native.around(groups._new_process_group_helper, before=before, after=after, argument=2)
 
 
@@ -46,7 +46,10 @@ class _Before:
         self.names, self.threads, self.is_alone = set(names), _threads(), is_alone
 
     def what_is_new(self, names):
-        """The group, its name and its threads; None: this rank is not in it, or two threads make groups at the same time."""
+        """Returns the new group, its name and its threads.
+
+        Returns None if this rank is not in the group, or if two threads create groups at the same time.
+        """
         new = [group for group in names if group not in self.names]
         if len(new) == 1 and self.is_alone:
             return new[0], str(names[new[0]]), _threads() - self.threads

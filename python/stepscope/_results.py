@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a window recorded, as torch.profiler shows it. The numbers come from the program `stepscope`, run as a child of low priority on the
-recording; nothing is computed here.
+"""The results of a window, in the form of torch.profiler. The program `stepscope`, a child process of low priority,
+computes the numbers from the recording.
 """
 import atexit
 import os
@@ -12,14 +12,14 @@ from stepscope import _program
 from stepscope._events import EventList, events_of, nothing, rows_of
 
 NICENESS = 10
-_running = []  # exports that nobody waited for yet
+_running = []  # exports not waited for yet
 
 
 # ---- the program ----
 
 
 def program():
-    """Its path. RuntimeError says that it is not there."""
+    """Returns the path of the program `stepscope`. Raises RuntimeError if it is missing."""
     found = _program.find()
     if not found:
         raise RuntimeError("stepscope: the program 'stepscope', which reads the recording, is neither beside the library nor on "
@@ -28,7 +28,7 @@ def program():
 
 
 def _environment():
-    """The child is no part of the training."""
+    """Returns an environment in which the child is not recorded as part of the training."""
     return {name: value for name, value in os.environ.items() if not name.startswith("STEPSCOPE") and name != "LD_PRELOAD"}
 
 
@@ -37,7 +37,7 @@ def _start(arguments):
                              env=_environment(), close_fds=True)
     try:
         os.setpriority(os.PRIO_PROCESS, child.pid, NICENESS)
-    except OSError:  # it is through already
+    except OSError:  # the child has already ended
         pass
     return child
 
@@ -50,12 +50,12 @@ def _finish(child):
 
 
 def ask(*arguments):
-    """What it prints. RuntimeError with its own words when it fails."""
+    """Returns the output of the program. Raises RuntimeError with its message if it fails."""
     return _finish(_start(arguments))
 
 
 def start_export(arguments):
-    """An export that is waited for later, at the program's exit at the latest."""
+    """Starts an export. wait_for_all() waits for it, at the exit of the program at the latest."""
     atexit.unregister(wait_for_all)
     atexit.register(wait_for_all)
     child = _start(arguments)
@@ -66,7 +66,7 @@ def start_export(arguments):
 
 
 def wait_for_all():
-    """Exports that were started; what went wrong is said."""
+    """Waits for all started exports. A warning names each one that failed."""
     while _running:
         child, reader, done = _running.pop()
         reader.join()
@@ -77,14 +77,14 @@ def wait_for_all():
             warnings.warn(f"stepscope: a trace was not written: {text}", stacklevel=2)
 
 
-os.register_at_fork(after_in_child=_running.clear)  # they are the parent's
+os.register_at_fork(after_in_child=_running.clear)  # the parent waits for its exports
 
 
 # ---- a window ----
 
 
 class Window:
-    """What was recorded between a start and a stop; with acc_events between several."""
+    """The recording between a start and a stop, or between several if acc_events is set."""
 
     def __init__(self, columns, style, trace_id, has_stacks=True, has_all_threads=False):
         self.columns, self.style, self.trace_id, self.has_stacks = columns, style, trace_id, has_stacks
@@ -114,8 +114,10 @@ class Window:
 
     @property
     def function_events(self):
-        """The same list each time: a script may hold on to an event, or write something on it. While it records there are none, as in
-        torch.profiler 2.13."""
+        """The calls. The list is the same each time, since a script may keep or change its events.
+
+        While the window records, the list is empty, as in torch.profiler 2.13.
+        """
         if not self.is_finished:
             return nothing()
         if self._events is None:
@@ -125,7 +127,7 @@ class Window:
     def key_averages(self, group_by_input_shape=False, group_by_stack_n=0, group_by_overload_name=False):
         options = ["--by", "shape"] if group_by_input_shape else []
         is_by_stack = group_by_stack_n > 0
-        [][:group_by_stack_n]  # TypeError for what is no number of frames, in torch's words
+        [][:group_by_stack_n]  # raises torch's TypeError if it is not an integer
         if is_by_stack and self.has_stacks:
             options += ["--frames", str(int(group_by_stack_n))]
         if not self.is_finished:
@@ -155,8 +157,10 @@ class Window:
         ask(*self._export_arguments(path, form, *options))
 
     def export_chrome_trace(self, path, is_awaited=True):
-        """A file that ends in .gz is compressed, as torch.profiler does it. Beside `path` first, then renamed. A place that cannot be
-        written to does not end the training: a warning says it, where torch.profiler writes to its log."""
+        """Writes the trace beside `path`, then renames it. The file is compressed if the name ends in .gz.
+
+        If the file cannot be written, the training continues with a warning; torch.profiler writes to its log.
+        """
         start_export(self._export_arguments(path, "chrome"))
         if is_awaited:
             wait_for_all()
@@ -164,7 +168,7 @@ class Window:
     def export_stacks(self, path, metric):
         if metric not in EventList.STACK_METRICS:
             raise ValueError(f"metric should be one of: {EventList.STACK_METRICS}")
-        self._export(path, "folded", *self.threads)  # of devices we have no time: the processor's, where torch.profiler writes nothing
+        self._export(path, "folded", *self.threads)  # always CPU time: devices are not recorded
 
     def export_memory_timeline(self, path, device=None):
         self._export(path, "memory-timeline", *(["--device", device] if device else []))

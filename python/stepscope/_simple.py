@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The profiler of `type: simple`: steps and phases of a whole training, no operators."""
+"""The profiler of `type: simple`: it records the steps and phases of a whole training, without operators."""
 import os
 import tempfile
 
@@ -9,8 +9,10 @@ from stepscope._nothing import Nothing
 
 
 class Simple(Nothing):
-    """The recording is left in a new directory, PLACE-..., unless one runs already (`stepscope run`). report() is the text of
-    `stepscope report`, for on_trace_ready(self) when it stops."""
+    """Records into a new directory, PLACE-..., which is kept, unless a recording runs already (`stepscope run`).
+
+    stop() calls on_trace_ready(self). report() returns the text of `stepscope report` for it.
+    """
 
     def __init__(self, place, on_trace_ready):
         self.place, self.on_trace_ready = place, on_trace_ready
@@ -38,14 +40,14 @@ class Simple(Nothing):
             return None
 
     def step(self):
-        """The next step of the training begins."""
+        """Ends the current training step and starts the next one."""
         if self._marks_steps():
             stepscope.step_end()
         self.step_num += 1
         self._begin_step()
 
     def stop(self):
-        """The step that the last call of step() announced is none."""
+        """Ends the recording. The step that the last call of step() started is not counted."""
         if not self._is_ready:
             return
         if self._marks_steps():

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Hands PyTorch over to the agent in C: runs the operators it learns from, then starts it."""
+"""Attaches the agent in C to PyTorch: runs the operators that the agent learns from, then starts it."""
 import _thread
 import contextlib
 import os
@@ -12,16 +12,16 @@ from stepscope import _facts
 _LAUNCHERS = ("torchrun", "accelerate", "accelerate-launch", "deepspeed")
 _LAUNCHER_MODULES = ("torch.distributed.run", "torch.distributed.launch", "accelerate.commands.launch",
                      "accelerate.commands.accelerate_cli", "deepspeed.launcher.runner", "deepspeed.launcher.launch")
-# What PyTorch does for each record is done in a shorter way only where tests/torch/test_lean.py runs with it (tools/torch-versions.txt says with
-# which wheels); whether it can be is proven all the same.
+# The parts of PyTorch's own work per record that the agent shortens, by PyTorch version: only versions that
+# tests/torch/test_lean.py runs with (tools/torch-versions.txt lists the wheels). The agent still proves each part.
 _LEAN_PARTS = "tls,engine,object"
 _LEAN_DEFAULTS = {"2.3": "tls", "2.6": "tls", **dict.fromkeys(("2.9", "2.11", "2.13", "2.14"), _LEAN_PARTS)}
 _is_attached = False
-native = None  # the extension, once we are attached
+native = None  # the extension, after attach()
 
 
 def attach():
-    """Once per process, after `import torch`."""
+    """Attaches the agent, once per process, after `import torch`."""
     global _is_attached, native
     if _is_attached or _is_launcher():
         return
@@ -57,20 +57,23 @@ def _attach(torch):
     _watch(_loader, torch)
     _watch(_ranks, torch)
     _watch(_waits, torch)
-    if native.torch_may_want_owners():  # else it is not even imported
+    if native.torch_may_want_owners():  # otherwise _memory is not even imported
         want_memory()
 
 
 def _is_first():
-    """Of the processes that one start makes: ranks and spawned workers would say the same again."""
+    """Returns true in the first of the processes that one launch starts.
+
+    Other ranks and spawned workers would repeat its message.
+    """
     parent = getattr(sys.modules.get("multiprocessing"), "parent_process", lambda: None)
     return os.environ.get("LOCAL_RANK", "0") == "0" and parent() is None
 
 
 def _lean_parts(torch):
-    """Or why there are none."""
+    """Returns the parts of PyTorch's work to shorten, or the reason why there are none."""
     wanted = os.environ.get("STEPSCOPE_LEAN")
-    unknown = set((wanted or "none").split(",")) - {*_LEAN_PARTS.split(","), "get", "none"}  # get: not done
+    unknown = set((wanted or "none").split(",")) - {*_LEAN_PARTS.split(","), "get", "none"}  # `get` is accepted and has no effect
     if unknown and _is_first():
         print(f"stepscope: STEPSCOPE_LEAN must be of {_LEAN_PARTS} or none, got '{sorted(unknown)[0]}'; it is left out of account", file=sys.stderr)
     if wanted and not unknown:
@@ -82,7 +85,7 @@ def _lean_parts(torch):
 
 
 def want_memory():
-    """Memory is recorded, or will be: also whose it is."""
+    """Starts looking for the owners of memory: it is recorded, or will be."""
     if native is not None:
         from stepscope import _memory
 
@@ -90,7 +93,7 @@ def want_memory():
 
 
 def _watch(part, torch):
-    """One that this PyTorch is too different for is left out, and said."""
+    """Starts a part of the agent. If this PyTorch differs too much, the recording contains the reason instead."""
     try:
         part.watch(torch, native)
     except (AttributeError, ImportError) as problem:
@@ -98,7 +101,7 @@ def _watch(part, torch):
 
 
 def tell():
-    """Starts the observer, and notes in the recording that it did: also in each one that is started later."""
+    """Starts the observer and records the facts about it; called for each recording that starts."""
     if native is not None:
         native.metadata("torch.version", str(sys.modules["torch"].__version__))
         _facts.tell_all(native)
@@ -107,7 +110,10 @@ def tell():
 
 
 def _settle(torch):
-    """A thread's first operator behind the start takes a lock of PyTorch's: not in a moment in which this one forks."""
+    """Runs one operator, so that the lock it takes is not held during a fork.
+
+    The first operator of a thread after the start of the observer takes a lock of PyTorch.
+    """
     try:
         torch.empty(0, device="cpu")
     finally:
@@ -115,8 +121,8 @@ def _settle(torch):
 
 
 def _is_launcher():
-    """A program that only starts the ranks: it would look like one of them."""
-    arguments = getattr(sys, "orig_argv", None)  # 3.10; while a module is looked for, sys.argv does not name it yet
+    """Returns true if this program only starts the ranks: a recording would show it as one of them."""
+    arguments = getattr(sys, "orig_argv", None)  # Python 3.10; during `-m MODULE`, sys.argv does not name the module yet
     if arguments is None:
         with open("/proc/self/cmdline", encoding="utf-8", errors="replace") as line:
             arguments = line.read().split("\0")
@@ -126,7 +132,7 @@ def _is_launcher():
 
 PLAIN, META, FOREIGN, WRAPPER, SUBCLASS = range(5)
 INT, DOUBLE, BOOL = range(3)
-_NUMBERS = {"uint8": 0, "int64": 4, "float32": 6, "float64": 7, "complex64": 9, "quint8": 13, "bfloat16": 15}  # of element types, in all versions
+_NUMBERS = {"uint8": 0, "int64": 4, "float32": 6, "float64": 7, "complex64": 9, "quint8": 13, "bfloat16": 15}  # of element types, the same in all versions
 _NAMES = {"int64": "long int", "float32": "float", "complex64": "c10::complex<float>", "quint8": "c10::quint8", "bfloat16": "c10::BFloat16"}
 
 
@@ -143,7 +149,7 @@ def _show_tensor(tensor, kind):
 
 
 def _text(inputs):
-    """Inputs, tensors and others (as pairs of type and value), in the form that docs/file-format.md describes."""
+    """Returns the text of inputs, as in docs/file-format.md. An input is a tensor or a pair of type and value."""
     tensors = [isinstance(value, tuple) and (None, *value) or (value, _NAMES[_type(value)], "") for value in inputs]
     sizes = " ".join(str(list(tensor.shape) if tensor is not None else []) for tensor, _, _ in tensors)
     strides = " ".join(str(_strides(tensor) if tensor is not None else []) for tensor, _, _ in tensors)
@@ -153,8 +159,11 @@ def _text(inputs):
 
 @contextlib.contextmanager
 def _without_warnings(torch):
-    """PyTorch warns once of some kinds, in the program's place where it makes the first one: not here. Python's warnings are not
-    asked to do that for us, for then they forget what they have warned of."""
+    """Suppresses PyTorch's warnings here, and leaves them to the program.
+
+    PyTorch warns once about some kinds of tensors, where the program creates the first one. This does not use
+    warnings.catch_warnings(), which makes Python forget the warnings it has shown.
+    """
     was_always, ignored = torch.is_warn_always_enabled(), ("ignore", None, UserWarning, None, 0)
     warnings.filters.insert(0, ignored)
     torch._C._set_warnAlways(True)
@@ -166,8 +175,10 @@ def _without_warnings(torch):
 
 
 def _others(torch):
-    """One of each kind that is no plain tensor and has sizes, where this PyTorch has the kind. Without values: making some of a dense
-    tensor, or counting with them, takes half a millisecond the first time."""
+    """Yields one tensor of each kind that is not plain and has sizes, if this PyTorch has the kind.
+
+    They have no values: to convert a dense tensor, or to compute with values, takes half a millisecond the first time.
+    """
     with _without_warnings(torch):
         for make in (lambda: torch.empty((4, 6), dtype=torch.float32, layout=torch.sparse_coo, device="cpu"),
                      lambda: torch.empty((6, 4), dtype=torch.float32, layout=torch.sparse_csr, device="cpu"),
@@ -180,7 +191,10 @@ def _others(torch):
 
 
 def _calibrate_inputs(torch):
-    """Tensors of known sizes, types and kinds, and operators that take two of them; then scalars; then others, to see that it is right."""
+    """Shows the agent tensors of known sizes, types and kinds, and operators with two of them, then scalars.
+
+    Other operators then check the result.
+    """
 
     def make(sizes, dtype=torch.float32):
         return torch.ones(sizes, dtype=dtype, device="cpu")
@@ -191,7 +205,7 @@ def _calibrate_inputs(torch):
     for tensor in (x, y, *others):
         _show_tensor(tensor, PLAIN)
     foreign = (torch.conj(make((4, 6), torch.complex64)), *_others(torch))
-    # empty: PyTorch 2.5 fills such a tensor in Python, and imports sympy for that, 0.3 s
+    # empty(): PyTorch 2.5 fills such a tensor in Python and imports sympy for that, which takes 0.3 s
     _show_tensor(torch.empty((3, 5, 7), dtype=torch.float32, device="meta"), META)
     for tensor in foreign:
         _show_tensor(tensor, FOREIGN)
@@ -214,24 +228,29 @@ def _calibrate_inputs(torch):
 
 
 def _show_subclasses(torch):
-    """Tensors of a class in Python that computes nothing, strides or sizes itself. No operator may see them: the first one to meet such a
-    class makes PyTorch 2.13 import sympy, 0.3 s."""
+    """Shows the agent tensors of a Python class that computes nothing, its strides, or its sizes.
+
+    No operator may see them: the first operator with such a class makes PyTorch 2.13 import sympy, which takes 0.3 s.
+    """
 
     class Subclass(torch.Tensor):
         __torch_dispatch__ = None
 
     sizes, strides = (4, 2, 6), (12, 6, 1)
-    for kind, policy in (*enumerate((None, "strides", "sizes"), SUBCLASS),) * 3:  # what lies in and behind a tensor may look alike by chance
+    for kind, policy in (*enumerate((None, "strides", "sizes"), SUBCLASS),) * 3:  # three each: bytes in and after one tensor may match by chance
         try:
             tensor = torch.Tensor._make_wrapper_subclass(Subclass, sizes, strides=strides, dtype=torch.float32, device="cpu",
                                                          dispatch_sizes_strides_policy=policy)
-        except (AttributeError, RuntimeError, TypeError):  # this PyTorch makes them otherwise
+        except (AttributeError, RuntimeError, TypeError):  # this PyTorch creates them in another way
             return
         native.torch_probe_tensor(tensor._cdata, kind, _NUMBERS["float32"], (*sizes, *strides))
 
 
 def _show_wrapped(torch, make):
-    """What jvp computes with where a tangent is 0, and what grad and vmap wrap tensors in, one level of them around nothing."""
+    """Shows the agent the zero tensor that jvp uses for a tangent of 0, and the wrappers of grad and vmap.
+
+    Each wrapper needs an open level; the level surrounds no function.
+    """
     plain, batch = make((4, 2)), make((3, 5, 7))
     if hasattr(torch, "_efficientzerotensor"):
         _show_tensor(torch._efficientzerotensor((2, 6), dtype=torch.float32, device="cpu"), FOREIGN)
@@ -268,17 +287,19 @@ def _check_inputs(torch, line, deep, foreign):
 
 
 def _calibrate(torch):
-    """A few adds with gradients, here and in another thread, all differentiated here: see src/agents/torch/layout.h.
+    """Runs a few adds with gradients, in this thread and in another one; see src/agents/torch/layout.h.
 
-    Everything is given explicitly, so that no default of the program changes it. The other thread runs nothing but adds:
-    we hold the lock of `import torch`, and whatever imports would wait for us. It is none of `threading`'s: those take a number that the
-    program's threads show in tracebacks, and run what the program wants to run in each of its threads.
+    This thread runs all their backwards. All arguments are explicit, so that no default of the program changes them.
+
+    The other thread runs only adds: this thread holds the lock of `import torch`, so an import there would wait for it.
+    That thread is not from `threading`. Such a thread would take a number that the program's threads show in
+    tracebacks, and would run the functions that the program sets for each of its threads.
     """
     if not native.torch_probe_begin():
         return
     try:
         with torch.inference_mode(False), torch.enable_grad():
-            # without dimensions: a backward that is given a gradient makes PyTorch 2 import sympy, 0.3 s
+            # tensors without dimensions: a backward with a given gradient makes PyTorch 2 import sympy, 0.3 s
             x, w = (torch.ones((), device="cpu", dtype=torch.float32, requires_grad=True) for _ in range(2))
             add, sums = torch.add, []
             running = _thread.allocate_lock()
@@ -299,13 +320,13 @@ def _calibrate(torch):
         with torch.inference_mode(False), torch.no_grad():
             try:
                 _calibrate_inputs(torch)
-            except Exception:  # an operator that this PyTorch does not have as we know it
+            except Exception:  # an operator differs in this PyTorch
                 native.torch_probe_check("?")
     finally:
         native.torch_probe_end()
 
 
 def tell_cost(spent_ns):
-    """What all of this took of the thread's CPU time."""
+    """Records the CPU time that the start took in its thread."""
     if native is not None:
         native.metadata("torch.start_ms", f"{spent_ns / 1e6:.3f}")

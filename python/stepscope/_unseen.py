@@ -1,12 +1,15 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Hooks for PyTorch's lists of hooks. Calling one calls C, without a frame or anything else that profilers and debuggers of the program would
-be told of; what C calls of ours is hidden from them, too."""
+"""Hooks for PyTorch's lists of hooks. A call of a hook enters C directly: profilers and debuggers of the program see no
+frame and no event. The Python functions that C then calls are hidden from them, too."""
 import sys
 
 
 def hook(native, call, followed=None):
-    """One that calls call(its first three arguments). torch.compile, which cannot look into C and would break a graph there, finds one that
-    does nothing, or calls followed(its first argument)."""
+    """Returns a hook that calls call() with its first three arguments.
+
+    torch.compile cannot trace into C and would break the graph. So it sees a hook that does nothing, or that calls
+    followed() with the first argument.
+    """
 
     class Hook:
         def __call__(self, *arguments):

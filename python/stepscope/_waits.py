@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a training loop waits for besides its operators: files of torch.save and torch.load, the garbage collector, compilation."""
+"""Waits of a training loop outside of operators: torch.save and torch.load, the garbage collector, compilation."""
 import gc
 import sys
 
@@ -14,7 +14,7 @@ def watch(torch, native):
 
 
 def _watch_compilation(native):
-    """True once Dynamo, which is imported when it is needed, tells us of compilations."""
+    """Returns true once Dynamo, which PyTorch imports only when needed, reports compilations."""
     handler = getattr(sys.modules.get("torch._dynamo.callback"), "callback_handler", None)
     if handler is None:
         return False

@@ -1,10 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Tells whose memory it is where no optimizer of PyTorch's does: weights that no module has, what is kept beside each weight, and the gradients
-of such programs.
+"""Finds the owners of memory in programs without an optimizer of PyTorch: weights outside of modules, optimizer states
+and gradients.
 
-Behind one of the first backwards all tensors of the program are looked through, once, and a few of them watched for some backwards more.
-What has a gradient, and is written to between two backwards, is a weight. What is written to just when weights are, and is there so and so
-many times for each weight, and as large, is the state of an optimizer. Where one of that is not so nothing is said.
+After one of the first backwards, this looks once through all tensors of the program and then watches some of them for a
+few more backwards. A tensor is a weight if it has a gradient and is written to between two backwards. Tensors are
+optimizer state if they are written to exactly when weights are, and if each weight has the same number of them, of its
+size. If one of these conditions fails, the recording gets no owner.
 """
 import gc
 import sys
@@ -14,17 +15,17 @@ from collections import Counter
 
 from stepscope import _optimizers
 
-SEARCH_AT = 2  # backwards: what an update makes first is there
+SEARCH_AT = 2  # number of the look with the search: the first update has usually created its state by then
 MOST_LOOKS = 32
-MOST_TRIES = 256  # in the middle of a backward, where there is not much to see
+MOST_TRIES = 256  # calls that come in the middle of a backward, where a look finds little
 MOST_WATCHED = 16384
-SHARE = 1 / 400  # of the time, where the recorder goes on in another file, behind so much:
+SHARE = 1 / 400  # of the time, for looks because of another recorded file, after FIRST_NS of them
 FIRST_NS = 50_000_000
 STATE = 3  # enum stepscope_memory
 
 
 class _Watched:
-    """A tensor that lives as long as it wants to."""
+    """A weak reference to a tensor, and whether the program wrote to the tensor."""
 
     __slots__ = ("reference", "version", "was_written", "is_written")
 
@@ -46,7 +47,7 @@ def _calls_engine(frame):
 
 
 def _is_in_backward(frame):
-    """Does one run this code, a hook? Not when it has just returned to where it was called from."""
+    """Returns true if a backward is running this code in a hook; false if the backward has just returned."""
     inner = frame
     while frame is not None and not _calls_engine(frame):
         frame = frame.f_back
@@ -56,16 +57,16 @@ def _is_in_backward(frame):
 class Weights:
     def __init__(self, native, watching):
         self.native, self.watching, self.tensors = native, watching, watching.tensors
-        self.window, self.next_ns, self.spent_ns = 0, 0, 0  # of the recording; when to look again in it; of CPU time, behind the first looks
+        self.window, self.next_ns, self.spent_ns = 0, 0, 0  # of the recording; when to look again; CPU time after the first looks
         self.tries = self.looks = 0
         self.updates = 0  # since the search
-        self.was_early = False  # the search: the first update, behind several backwards, was still to come, and makes what it needs
+        self.was_early = False  # the search came before the first update, which creates the state
         self.weights, self.beside = [], []
-        self.versions, self.written = {}, set()  # by id: of the modules' weights; that were written to
+        self.versions, self.written = {}, set()  # of the modules' weights: version by id; ids of the written ones
         native.torch_watch_backward(self.look, False)
 
     def look(self):
-        """Behind a backward."""
+        """Called after a backward, or sometimes in the middle of one."""
         is_behind = not _is_in_backward(sys._getframe(1))
         self.tries += not is_behind
         if _optimizers.are_made or self.tries > MOST_TRIES:
@@ -100,7 +101,7 @@ class Weights:
                 owners.add(tensor, STATE)
 
     def follow(self, of_modules):
-        """What was written to since the look before."""
+        """Notes which tensors the program has written to since the last look."""
         self.weights = [each for each in self.weights if each.look(self.tensors)]
         self.beside = [each for each in self.beside if each.look(self.tensors)]
         versions = {key: self.tensors.version(weight) for key, weight in of_modules.items()}
@@ -126,7 +127,10 @@ class Weights:
                        and tensors.place(tensor)[1] not in known]
 
     def states(self, weights):
-        """The same number for each weight; of a size that has more than that it is not known which they are."""
+        """Returns the tensors that are optimizer state: the same number for each weight.
+
+        If a shape has more candidates than that, the right ones are unknown and all are omitted.
+        """
         beside = [tensor for tensor in (each.reference() for each in self.beside) if tensor is not None]
         needed = Counter(map(self.tensors.shape, weights))
         there = Counter(map(self.tensors.shape, beside))

@@ -1,7 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The stretches that a profiler in the program records: into the recording that runs already (`stepscope run`, `stepscope.auto()`), or
-into one of their own in a temporary directory, which goes when the program ends. Only hands over: what is recorded is the recorder's
-business (src/recorder/session_capture.c), what it means that of the program `stepscope` (_results.py).
+"""The windows that a profiler in the program records. They are part of the recording that already runs (`stepscope
+run`, `stepscope.auto()`). Otherwise they have their own recording in a temporary directory, which is deleted at the end
+of the program.
+
+The recorder decides which events to record (src/recorder/session_capture.c); the program `stepscope` reads them
+(_results.py).
 """
 import atexit
 import os
@@ -14,17 +17,17 @@ import weakref
 import stepscope
 from stepscope import _lines, _results, _torch
 
-_native = getattr(stepscope, "_native", None)  # None: stepscope.unavailable says why
+_native = getattr(stepscope, "_native", None)  # None if stepscope.unavailable has a reason
 
 DETAIL, SHAPES, MEMORY = 2, 4, 8  # bits of stepscope_active
-_own = None  # the recording that is ours alone
+_own = None  # the recording that only these windows use
 _is_refused = False  # a start failed; the recorder still names the directory
-_observers = weakref.WeakSet()  # the profilers that want PyTorch watched; one that nobody stops goes with its object
+_observers = weakref.WeakSet()  # profilers that want PyTorch observed; one that is never stopped leaves with its object
 _has_lines = None
-_is_unwritten = False  # a window ended, and what it recorded may still be in the buffers
+_is_unwritten = False  # a window has ended, and its events may still be in the buffers
 _said = set()
 _lock = threading.RLock()  # threads may start profilers at the same time
-_followed = {}  # by a window's number: what marks its thread, which that is, and how much had lain too deep when it began
+_followed = {}  # window number -> mark of its thread, thread id, count of too deep operators at its start
 
 
 class _Own:
@@ -40,7 +43,10 @@ def warn_once(message, stacklevel=3):
 
 
 def _start_own(words, out):
-    """Records nothing but what the windows ask for; again with more when a later profiler wants more."""
+    """Starts a recording that contains only the windows.
+
+    If a later profiler wants more kinds of data, the recording stops and starts again with them.
+    """
     global _own
     if _own is None:
         directory = os.path.abspath(out) if out else tempfile.mkdtemp(prefix="stepscope-")
@@ -50,7 +56,7 @@ def _start_own(words, out):
         if out and os.path.abspath(out) != _own.directory:
             warn_once(f"out={out!r}: a program has one recording, and this one's is in {_own.directory!r}")
         if _own.is_running and (_own.words >= set(words) or _observers):
-            return  # a recording that begins again ends the windows of other profilers; shapes and memory are had without
+            return  # a new start would end the windows of other profilers; shapes and memory need none
         stepscope.shutdown()
         _own.is_running = False
     _begin_own(words)
@@ -69,7 +75,7 @@ def _begin_own(words):
             if not _own.is_kept:
                 shutil.rmtree(_own.directory, ignore_errors=True)
             _own, _is_refused = None, True
-        else:  # it may be what this one wanted that cannot be had: the next profiler tries with its own words
+        else:  # the words of this profiler may be the cause: the next profiler tries with its own
             _own.words = set()
         raise
     _own.words, _own.is_begun, _own.is_running = wanted, True, True
@@ -77,14 +83,14 @@ def _begin_own(words):
 
 def _end_own():
     if _own is None or _own.pid != os.getpid() or _own.is_kept:
-        return  # a forked child, or a directory that somebody wanted
+        return  # a forked child, or a directory that the user named
     _results.wait_for_all()
     stepscope.shutdown()
     shutil.rmtree(_own.directory, ignore_errors=True)
 
 
 def ready(words, out=None):
-    """Sees to it that operators can be recorded. False: they cannot, and that was said."""
+    """Prepares the recording of operators. Returns false, after a warning, if that is impossible."""
     if stepscope.unavailable:
         warn_once(f"nothing is recorded: {stepscope.unavailable}")
         return False
@@ -103,10 +109,10 @@ def _get_ready(words, out):
             warn_once("with_stack: no Python lines, because a profiler that began before without them still records")
         elif "lines" in words and not _finds_lines():
             warn_once("with_stack: Python lines are not read in this recording (`stepscope run --with lines` reads them)")
-    except Exception as problem:  # the program goes on
+    except Exception as problem:  # the program continues
         warn_once(f"nothing is recorded: {problem}")
         return False
-    stepscope.metadata("profiler", "stepscope")  # in a forked child its recording begins with the first event
+    stepscope.metadata("profiler", "stepscope")  # in a forked child this first event starts its recording
     if not _native.run_directory():
         warn_once("nothing is recorded: recording is switched off (STEPSCOPE=0 or enabled=false)")
         return False
@@ -114,7 +120,7 @@ def _get_ready(words, out):
 
 
 def _finds_lines():
-    """Once per process: a recording may have begun after PyTorch was attached."""
+    """Returns true if Python lines can be read. Tries once per process, since a recording may start after attach()."""
     global _has_lines
     if _has_lines is None:
         _has_lines = _native.torch_lines_find()
@@ -124,8 +130,10 @@ def _finds_lines():
 
 
 def observe(who, is_wanted):
-    """In a recording of our own PyTorch is watched only when a window is open or about to be: outside an operator costs nothing. The
-    first profiler that wants it begins, the last one ends."""
+    """Starts the observer of PyTorch with the first profiler that wants it, and stops it with the last one.
+
+    This applies only to the recording of the windows alone: outside of windows an operator then costs nothing.
+    """
     with _lock:
         was_wanted = bool(_observers)
         (_observers.add if is_wanted else _observers.discard)(who)
@@ -138,13 +146,15 @@ def observe(who, is_wanted):
 
 
 def begin(bits):
-    """A window's number; 0: nothing is recorded. What the calling thread runs from here on, and those that work for it, is the
-    profiler's."""
+    """Starts a window and returns its number, or 0 if nothing is recorded.
+
+    The window contains the operators of the calling thread, and of the threads that work for it.
+    """
     with _lock:
         wants_inputs = bits & SHAPES and not _native.active() & SHAPES
         mark = _native.torch_follow()
         number = _native.window_begin(bits)
-        if not number:  # nobody calls end()
+        if not number:  # end() is not called for it
             _native.torch_unfollow(mark)
             warn_once("nothing is recorded: the recording has ended")
             return 0
@@ -161,7 +171,7 @@ def end(number):
         _native.window_end(number)
         _is_unwritten = True
         mark, thread, deep = _followed.pop(number, (0, 0, None))
-        if thread == threading.get_ident():  # in another one PyTorch does not find it; there it costs nothing and means little
+        if thread == threading.get_ident():  # in another thread PyTorch does not find the mark; keeping it costs nothing
             _native.torch_unfollow(mark)
         if had_inputs and not _native.active() & SHAPES:
             _restart_observer()
@@ -170,7 +180,11 @@ def end(number):
 
 
 def _flush_before_fork():
-    """A child that is asked for the results of windows from before the fork reads them in the recording; only we can write them there."""
+    """Writes the buffers before a fork.
+
+    If the child asks for results of earlier windows, it reads them from the recording. Only this process can write
+    them.
+    """
     global _is_unwritten
     if _is_unwritten:
         _is_unwritten = False
@@ -181,7 +195,7 @@ os.register_at_fork(before=_flush_before_fork)
 
 
 def _restart_observer():
-    """Operators are asked for their inputs only while somebody wants them."""
+    """Restarts the observer, which reads the inputs of operators only while a window wants them."""
     _native.torch_stop()
     _native.torch_start()
 
@@ -204,7 +218,7 @@ def announce_step(number):
 
 
 def is_step_announced():
-    """False: the program has begun one of its own since."""
+    """Returns false if the program has started its own step since announce_step()."""
     if stepscope.unavailable:
         return True
     return _native.step_is_announced()

@@ -1,16 +1,16 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Options for training scripts: the flags and YAML blocks that people know from other profilers, as one set of settings.
+"""Options for training scripts: converts the flags and YAML blocks of other profilers to one set of settings.
 
     parser = argparse.ArgumentParser()
     stepscope.add_arguments(parser)
     settings = stepscope.from_args(parser.parse_args())
-    with settings.profile() as prof:            # does nothing unless it was asked for
+    with settings.profile() as prof:            # does nothing unless profiling is enabled
         for number, batch in enumerate(loader):
             train(batch)
             settings.log_memory(number)
             prof.step()
 
-docs/python-profiler.md lists them. `stepscope run` has the same options for whole programs.
+docs/python-profiler.md lists the options. `stepscope run` has the same options for whole programs.
 """
 import argparse
 import numbers
@@ -18,10 +18,10 @@ import os
 
 from stepscope._nothing import Nothing
 
-# name, type, default, what it does
+# name, type, default, help
 _SCHEDULE = "steps of each cycle"
 STYLES = {
-    # flags of guides for Hugging Face trainers: --profiler-wait-steps, ...
+    # flags from guides for Hugging Face trainers: --profiler-wait-steps, ...
     "hf": (
         ("enable_profiling", bool, False, "record operators by the schedule below"),
         ("enable_memory_logging", bool, False, "print the memory of each GPU now and then"),
@@ -98,15 +98,18 @@ def _is_count(value, least):
 
 
 class _Spelling(str):
-    """With underscores, of an option that also has dashes: for argparse an abbreviation of both (`--wait`) is ambiguous, though they are
-    one option. So it belongs to the one with dashes unless it has an underscore itself."""
+    """The spelling with underscores of an option that is also spelled with dashes.
+
+    argparse calls an abbreviation of both spellings (`--wait`) ambiguous, although they are one option. So it matches
+    the spelling with dashes, unless the abbreviation has an underscore.
+    """
 
     def startswith(self, prefix, *places):
         return super().startswith(prefix, *places) and (not isinstance(prefix, str) or "_" in prefix or not prefix.strip("-"))
 
 
 class _Style(str):
-    """Its name, with the defaults that a script gave."""
+    """The name of a style, with the defaults that the script gave."""
 
     def __new__(cls, name, defaults):
         made = super().__new__(cls, name)
@@ -123,8 +126,12 @@ def _spellings(name, prefixes=("--",)):
 
 
 def add_arguments(parser, style="hf", **defaults):
-    """Adds a group of options to an argparse parser: "hf", "trainer" or "frequency", see docs/python-profiler.md. Dashes and underscores
-    are the same; a switch is --x, --no-x or --x true, and --no-x true. Other defaults by name."""
+    """Adds a group of options to an argparse parser and returns the parser.
+
+    `style` is "hf", "trainer" or "frequency" (see docs/python-profiler.md). Dashes and underscores in options are
+    equivalent. A switch is given as --x, --no-x, --x true or --no-x true. Keyword arguments replace defaults by name.
+    Raises ValueError for an unknown style and TypeError for an unknown option.
+    """
     if style not in STYLES:
         raise ValueError(f"style is one of {', '.join(map(repr, STYLES))}, got {style!r}")
     group = parser.add_argument_group("stepscope")
@@ -171,7 +178,7 @@ def _say(text):
 
 
 def _problem_with(directory):
-    """Makes it. Why nothing can be written there; "" when it can."""
+    """Creates the directory. Returns why nothing can be written to it, or "" if it is writable."""
     try:
         os.makedirs(directory, exist_ok=True)
     except OSError as problem:
@@ -180,7 +187,7 @@ def _problem_with(directory):
 
 
 class _Guarded:
-    """on_trace_ready: what goes wrong with the files of a cycle does not end the training."""
+    """An on_trace_ready handler whose errors do not end the training: it prints them on stderr."""
 
     def __init__(self, handler):
         self.handler = handler
@@ -193,7 +200,10 @@ class _Guarded:
 
 
 class Settings:
-    """What was asked for, whatever it was called there."""
+    """The settings of a profiler, independent of the style of options they come from.
+
+    Raises ValueError for wrong values.
+    """
 
     def __init__(self, enabled=False, output_dir="./profiler_traces", wait=0, warmup=0, active=1, repeat=0, skip_first=0,
                  record_shapes=True, profile_memory=True, with_stack=True, with_flops=True, memory_log_steps=0, is_board=True,
@@ -219,7 +229,7 @@ class Settings:
         self.is_whole, self.filename, self.prefix = is_whole, filename, prefix
 
     def is_recorded_here(self):
-        """Only the first rank of a machine, or all of them."""
+        """Returns true if this rank is recorded: only the first rank of a machine, or all ranks."""
         return self.enabled and (self.ranks == "all" or _local_rank() == 0)
 
     def schedule(self):
@@ -230,7 +240,7 @@ class Settings:
         return schedule(wait=self.wait, warmup=self.warmup, active=self.active, repeat=self.repeat, skip_first=self.skip_first)
 
     def describe(self):
-        """The lines of the guide, for the console."""
+        """Returns the lines that profiling guides print at the start."""
         lines = []
         if self.enabled:
             by = f"wait={self.wait}, warmup={self.warmup}, active={self.active}, repeat={self.repeat}"
@@ -241,7 +251,11 @@ class Settings:
         return "\n".join(lines)
 
     def profile(self, on_trace_ready=None, **more):
-        """A profiler by these settings; one that does nothing when it was not asked for, or is another rank's."""
+        """Returns a profiler with these settings.
+
+        The profiler does nothing if it is not enabled, if this rank is not recorded, or if the directory is not
+        writable. Keyword arguments go to stepscope.profile.
+        """
         if not self.is_recorded_here():
             return Nothing()
         import warnings
@@ -259,14 +273,14 @@ class Settings:
 
             return Simple(os.path.join(self.output_dir, self.filename), on_trace_ready)
         with warnings.catch_warnings():
-            warnings.simplefilter("ignore")  # about a schedule without warm-up: it was asked for
+            warnings.simplefilter("ignore")  # a warning about a schedule without warm-up, which the settings ask for
             by = self.schedule()
         wanted = {"schedule": by, "on_trace_ready": on_trace_ready, "record_shapes": self.record_shapes,
                   "profile_memory": self.profile_memory, "with_stack": self.with_stack, "with_flops": self.with_flops}
         return profile(**{**wanted, **more})
 
     def log_memory(self, step):
-        """Every so many steps a line for each GPU, on the first rank of a machine; nothing without one."""
+        """Prints a line per GPU every `memory_log_steps` steps, on the first rank of a machine. Sizes are in GiB."""
         if not self.memory_log_steps or step % self.memory_log_steps or _local_rank():
             return
         import torch
@@ -284,21 +298,24 @@ _SWITCH_OF = {"hf": "enable_profiling", "trainer": "profiling", "frequency": "pr
 
 
 def _say_what_is_idle(style, given):
-    """Options that were given and mean nothing, since what they are for was not asked for: nobody should wait for results of them."""
+    """Prints the options that have no effect, because the switch that they belong to is off."""
     defaults = {row[0]: row[2] for row in STYLES[style]}
     defaults.update(getattr(style, "defaults", {}))
     idle = {}
     for name in (each for each in given if given[each] != defaults[each] and _local_rank() == 0):
         switch = "enable_memory_logging" if name == "memory_log_steps" else _SWITCH_OF[style]
-        if not given[switch] and not name.startswith("enable_") and name != "max_steps":  # a script goes by that one
+        if not given[switch] and not name.startswith("enable_") and name != "max_steps":  # the script itself uses max_steps
             idle.setdefault(switch, []).append(f"--{'no-' if given[name] is False else ''}{name.replace('_', '-')}")
     for switch, names in idle.items():
         _say(f"{', '.join(names)} {'does' if len(names) == 1 else 'do'} nothing without --{switch.replace('_', '-')}")
 
 
 def from_args(arguments, model_name=None, train_type=None):
-    """Settings from what add_arguments() added; `model_name` and `train_type` (by default the script's own options of these names, else
-    "model" and "train") name the files of style "frequency", and the directory where none was given."""
+    """Returns Settings from parsed arguments with the options of add_arguments().
+
+    `model_name` and `train_type` name the files of style "frequency", and its directory if none is given. Their
+    defaults are the script's own options of these names, otherwise "model" and "train".
+    """
     style = getattr(arguments, "stepscope_style", "hf")
     given = {row[0]: getattr(arguments, row[0], row[2]) for row in STYLES[style]}
     _say_what_is_idle(style, given)
@@ -333,7 +350,7 @@ _TWINS = (("wait", "wait_steps"), ("warmup", "warmup_steps"), ("active", "active
 
 
 class _Block:
-    """One of a file or a dict: what is wrong with it is said with its place."""
+    """A block of options in a file or dict. Its error messages name the place."""
 
     def __init__(self, place, name, content):
         self.place, self.name, self.content = place, name, content
@@ -342,7 +359,7 @@ class _Block:
         return ValueError(f"stepscope: {self.place}{self.name}.{key} wants {expected}, got {value!r}")
 
     def check(self):
-        """Values of the right kind; those that are empty are the default."""
+        """Checks keys and converts values; an empty value means the default. Raises ValueError."""
         self.content = {key: value for key, value in self.content.items() if value is not None}
         for key, value in self.content.items():
             if key not in _KEYS:
@@ -392,7 +409,7 @@ class _Block:
 
 
 def _nearest(word, names):
-    """" (did you mean 'enabled'?)", where one is near."""
+    """Returns, for example, " (did you mean 'enabled'?)", or "" if no name is similar."""
     import difflib
 
     found = difflib.get_close_matches(str(word), names, 1, 0.75)
@@ -400,8 +417,10 @@ def _nearest(word, names):
 
 
 def _blocks(tree):
-    """All of such a name with their paths, wherever they lie, the outer ones first. Aliases of YAML make one dict lie in many places,
-    even in itself."""
+    """Yields each block named as in _BLOCKS, with its path, at any depth, the outer ones first.
+
+    With YAML aliases, one dict may be in several places, even in itself.
+    """
     level, seen = [("", tree)], set()
     while level:
         level = [each for each in level if isinstance(each[1], dict) and not (id(each[1]) in seen or seen.add(id(each[1])))]
@@ -410,7 +429,7 @@ def _blocks(tree):
 
 
 def _choose_block(found, place):
-    """The only one that has keys; None: there is none. In which of two should anybody look?"""
+    """Returns the only block with keys, otherwise an empty block, or None. Raises ValueError if several have keys."""
     full = []
     for path, content in found:
         if isinstance(content, dict) and content and not any(content is other for _, other in full):
@@ -421,7 +440,10 @@ def _choose_block(found, place):
 
 
 def _find_block(tree, place):
-    """The one that has keys. One that has none is no block (Lightning's `profiler: simple`) unless it is the only one."""
+    """Returns the block with keys.
+
+    A name without keys (Lightning's `profiler: simple`) is not a block, and is an error if there is no other.
+    """
     if not isinstance(tree, dict):
         raise ValueError(f"stepscope: {place}keys with values are expected, got {tree!r:.60}")
     found = list(_blocks(tree))
@@ -448,8 +470,10 @@ def _is_in(tree, parts):
 
 
 def _refuse_typo(tree, parts, text):
-    """Of an override that names no key of a block. What is the script's own is left to it, but what looks like ours is not: profiling
-    would stay off without a word."""
+    """Raises ValueError if an override that names no key of a block looks like a typing error of one.
+
+    Otherwise profiling would silently stay off. Overrides of the script's own keys are left to the script.
+    """
     wrong = f"stepscope: the override {text!r}"
     if parts[0] in _BLOCKS and len(parts) == 1:
         raise ValueError(f"{wrong} wants a key of the block: {parts[0]}.enabled=true")
@@ -466,7 +490,7 @@ def _refuse_typo(tree, parts, text):
 
 
 def _override(block, tree, text):
-    """"training.profiler.enabled=true", as on a command line: also with a + or -- before it."""
+    """Applies an override such as "training.profiler.enabled=true", which may start with + or --."""
     if not text.strip():
         return
     key, sign, value = text.partition("=")
@@ -481,7 +505,10 @@ def _override(block, tree, text):
 
 
 def _refuse_doubles(node, place, path=(), seen=None):
-    """A key of a block that is there twice, or a block: PyYAML takes the last one without a word. What is others' is left to them."""
+    """Raises ValueError if a block, or a key in a block, occurs twice: PyYAML silently takes the last one.
+
+    Other parts of the file are not checked.
+    """
     seen = set() if seen is None else seen
     if id(node) in seen or not isinstance(node.value, list):
         return
@@ -518,9 +545,11 @@ def _read_yaml(path):
 
 
 def from_yaml(source, overrides=()):
-    """Settings from the block `profiler` of a YAML file (which needs PyYAML) or of a dict; `overrides` such as
-    "training.profiler.enabled=true". `stepscope run --config FILE` reads the same block without touching the script. ValueError says
-    which key of which file is wrong."""
+    """Returns Settings from the block `profiler` of a YAML file (which needs PyYAML) or of a dict.
+
+    `overrides` is one text or several, such as "training.profiler.enabled=true". Raises ValueError with the wrong key
+    and its file. `stepscope run --config FILE` reads the same block without a change of the script.
+    """
     place = "" if isinstance(source, dict) else f"{os.fspath(source)}: "
     tree = source if isinstance(source, dict) else _read_yaml(source)
     tree = {} if tree is None else tree
@@ -549,13 +578,16 @@ def from_yaml(source, overrides=()):
 
 
 class Handler:
-    """on_trace_ready: the files of the guides. A rank's name is in its files, but not in the first one's: two never share one."""
+    """An on_trace_ready handler that writes the files that profiling guides describe.
+
+    File names contain the rank, except those of rank 0, so two ranks never write the same file.
+    """
 
     def __init__(self, settings):
         self.settings = settings
 
     def path(self, prof, name):
-        """Rank 0 has the plain name; a cycle a directory of its own, when there are several."""
+        """Returns the path of a file. If there are several cycles, each has its own directory."""
         folder, rank = self.settings.output_dir, _rank()
         if self.settings.repeat != 1 and not self.settings.is_whole:
             folder = os.path.join(folder, f"iteration_{prof.step_num}")
@@ -580,7 +612,7 @@ class Handler:
             file.write(prof.key_averages(**options).table(sort_by="self_cpu_time_total", row_limit=25))
 
     def _write_whole(self, prof):
-        """profile.txt, and with type "pytorch" the trace beside it."""
+        """Writes profile.txt and, with type "pytorch", the trace beside it."""
         kind, name = self.settings.type, self.settings.filename
         if kind == "pytorch":
             prof.export_chrome_trace(self.path(prof, f"{name}.json"))
@@ -589,17 +621,20 @@ class Handler:
 
 
 def profiler_init(settings):
-    """The profiler before the training loop; `with` it, and call its step() after each batch."""
+    """Returns a profiler for the training loop: use it in a `with` statement and call step() after each batch."""
     return settings.profile()
 
 
 def profiler_end(prof, settings):
-    """After the loop: all rows, and the memory, printed and written to profiler_list.dat on rank 0. Returns the text."""
+    """Prints all rows and the memory after the loop, on rank 0, and writes them to profiler_list.dat.
+
+    Returns the text, or "" on other ranks and if there are no results.
+    """
     if isinstance(prof, Nothing) or _rank() != 0:
         return ""
     try:
         table = prof.key_averages().table(sort_by="self_cpu_time_total", row_limit=-1)
-    except (AssertionError, RuntimeError) as problem:  # no step was recorded, or no program to ask
+    except (AssertionError, RuntimeError) as problem:  # no step was recorded, or the program `stepscope` is missing
         _say(f"there are no results of the profiler: {problem}")
         return ""
     text = "Profiler results:\n" + table

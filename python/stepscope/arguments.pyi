@@ -7,7 +7,7 @@ from stepscope.profiler import ProfilerAction, profile as _Profile
 
 _Parser = TypeVar("_Parser", bound=argparse.ArgumentParser)
 
-class Nothing(_Profile):  # it has the same methods
+class Nothing(_Profile):  # has the same methods
     def __init__(self) -> None: ...
 
 class Settings:

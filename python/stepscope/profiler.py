@@ -1,9 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
-"""torch.profiler's interface on stepscope's recorder: `from stepscope import profile, schedule` instead of `from torch.profiler import
-profile, schedule` is the only change a script needs. docs/python-profiler.md says what differs, and why.
+"""The interface of torch.profiler, recorded by stepscope. A script changes only its import: `from stepscope import
+profile, schedule` instead of `from torch.profiler import profile, schedule`. docs/python-profiler.md lists the
+differences and their reasons.
 
-This file keeps the state machine of torch.profiler.profile; the recorder records (_windows.py), the program `stepscope` computes
-(_results.py).
+This file holds the state machine of torch.profiler.profile. _windows.py controls the recorder; _results.py asks the
+program `stepscope` for the results.
 """
 import json
 import os
@@ -27,11 +28,11 @@ NONE, WARMUP, RECORD, SAVE = (ProfilerAction.NONE, ProfilerAction.WARMUP, Profil
 _is_1 = torch.__version__.startswith("1.")
 
 if hasattr(theirs, "ExecutionTraceObserver"):
-    from torch.profiler import ExecutionTraceObserver  # theirs: it observes by itself, whoever profiles
+    from torch.profiler import ExecutionTraceObserver  # works independently of the profiler
 else:
 
     class ExecutionTraceObserver:
-        """This PyTorch has none: it can be made and registered, and writes nothing."""
+        """A substitute that writes nothing, for a PyTorch without this class."""
 
         def __init__(self):
             _windows.warn_once("this PyTorch has no ExecutionTraceObserver: no execution trace is written")
@@ -49,8 +50,12 @@ else:
 
 
 def schedule(*, wait, warmup, active, repeat=0, skip_first=0, skip_first_wait=0):
-    """After `skip_first` steps cycles of `wait` steps without, `warmup` steps before and `active` steps with recording; `repeat` of
-    them, 0: as long as it goes. With skip_first_wait the first cycle does not wait."""
+    """Returns a function that maps a step number to a ProfilerAction.
+
+    The first `skip_first` steps are not recorded. Then cycles follow: `wait` steps without recording, `warmup` steps of
+    warm-up, `active` recorded steps. `repeat` is the number of cycles (0 repeats until the end). If skip_first_wait is
+    true, the first cycle starts with its warm-up.
+    """
     if wait < 0 or warmup < 0 or active <= 0 or repeat < 0 or skip_first < 0:
         raise AssertionError(
             f"Invalid profiler schedule arguments. Got wait={wait} (need >= 0), warmup={warmup} (need >= 0), active={active} (need > 0), "
@@ -75,8 +80,11 @@ def schedule(*, wait, warmup, active, repeat=0, skip_first=0, skip_first_wait=0)
 
 
 def tensorboard_trace_handler(dir_name, worker_name=None, use_gzip=False, use_python_export=False):
-    """Writes each cycle to a file of its own in the directory, named as torch.profiler names it: [host]_[pid].[ns].pt.trace.json. It
-    is written by a child of low priority while the training goes on, and is there when the profiler has stopped."""
+    """Returns an on_trace_ready handler that writes each cycle to a new file in the directory.
+
+    The file has torch.profiler's name, [host]_[pid].[ns].pt.trace.json. A child process of low priority writes it while
+    the training continues. All files are complete when the profiler has stopped.
+    """
 
     def handler(prof):
         nonlocal worker_name
@@ -88,31 +96,34 @@ def tensorboard_trace_handler(dir_name, worker_name=None, use_gzip=False, use_py
         if not worker_name:
             worker_name = f"{socket.gethostname()}_{os.getpid()}"
         name = f"{worker_name}.{time.time_ns()}.pt.trace.json" + (".gz" if use_gzip else "")
-        export = getattr(prof, "_export_later", prof.export_chrome_trace)  # a profiler of torch's will do, too
+        export = getattr(prof, "_export_later", prof.export_chrome_trace)  # `prof` may be torch's profiler
         export(os.path.join(dir_name, name))
 
     return handler
 
 
 def _observer_from_environment():
-    """ENABLE_PYTORCH_EXECUTION_TRACE asks for one."""
+    """Returns the observer that ENABLE_PYTORCH_EXECUTION_TRACE requests, or None."""
     build = getattr(ExecutionTraceObserver, "build_execution_trace_obs_from_env", None)
     return build() if build else None
 
 
 def _asks_for(config, name):
-    """Of an ExperimentalConfig, which does not tell by itself: what differs in one that was made with it?"""
+    """Returns true if the ExperimentalConfig was created with this option.
+
+    The class has no attribute for it. The state of a config with the option tells which field to look at.
+    """
     if config is None:
         return False
     try:
         states = [list(each.__getstate__()) for each in (type(config)(), type(config)(**{name: True}), config)]
         return any(plain != asked and asked == own for plain, asked, own in zip(*states))
-    except (AttributeError, TypeError):  # this PyTorch has no such thing
+    except (AttributeError, TypeError):  # this PyTorch has no such option
         return False
 
 
 def always(step):
-    """The schedule of all steps."""
+    """A schedule that records all steps."""
     return RECORD
 
 
@@ -123,7 +134,7 @@ _BY_NAME = {name.lower(): getattr(ProfilerActivity, name) for name in ("CPU", *_
 
 
 def _activity_called(name):
-    """What accelerate calls them: "cpu", "cuda", "xpu", ..."""
+    """Returns the activity with a name as accelerate uses them: "cpu", "cuda", "xpu", ..."""
     if name.lower() in _BY_NAME:
         return _BY_NAME[name.lower()]
     import difflib
@@ -134,7 +145,7 @@ def _activity_called(name):
 
 
 def _activities_of(given):
-    """A set; members may also be named ("cpu"), and carry a filter as of PyTorch 2.13."""
+    """Returns the set of activities. Each may be given by name ("cpu") or with a filter, as in PyTorch 2.13."""
     found = []
     for item in [given] if isinstance(given, str) else given:
         found += list(item) if isinstance(item, dict) else [item]
@@ -149,19 +160,19 @@ def _activities_of(given):
     return result
 
 
-# Of PyTorch 2.13, which has no list of them in Python.
+# Copied from PyTorch 2.13, which has no such list in Python.
 _TYPES_OF_CPU = {"CPU_OP", "USER_ANNOTATION", "EXTERNAL_CORRELATION", "CUDA_RUNTIME", "CUDA_DRIVER", "CPU_INSTANT_EVENT", "PYTHON_FUNCTION",
                  "XPU_RUNTIME", "XPU_DRIVER", "PRIVATEUSE1_RUNTIME", "PRIVATEUSE1_DRIVER"}
 
 
 def _filters_of(given):
-    """Types that are asked for alone, by activity."""
+    """Returns the event types that the caller restricts each activity to."""
     chosen = [pair for item in given if isinstance(item, dict) for pair in item.items()]
     return {_activity_called(key) if isinstance(key, str) else key: set(types) for key, types in chosen}
 
 
 def _device_of(activities):
-    """Which device was asked for, as its name, and whether it can be recorded; None: none."""
+    """Returns the name of the requested device (None for the CPU only), and whether it is available."""
     for name in _DEVICES:
         activity = getattr(ProfilerActivity, name, None)
         if activity is None or activity not in activities:
@@ -177,9 +188,13 @@ def _device_of(activities):
 
 
 class profile:
-    """torch.profiler.profile, recorded by stepscope. New and optional: `out`, a directory that keeps the recording (without it, and
-    without `stepscope run`, the recording is a temporary one), and `backend`: "stepscope", "torch", or "auto", which leaves devices
-    that stepscope does not record yet to torch.profiler and says so."""
+    """torch.profiler.profile, recorded by stepscope. It has two more options.
+
+    `out` is the directory of the recording. Without it, and without `stepscope run`, the recording is temporary.
+
+    `backend` is "stepscope", "torch" or "auto". With "auto", torch.profiler records if the activities include a device
+    that stepscope does not record yet, and a warning says so.
+    """
 
     def __init__(self, *, activities=None, schedule=None, on_trace_ready=None, record_shapes=False, profile_memory=False,
                  with_stack=False, with_flops=False, with_modules=False, experimental_config=None, execution_trace_observer=None,
@@ -204,7 +219,7 @@ class profile:
         self.execution_trace_observer = execution_trace_observer or _observer_from_environment()
         self.acc_events, self.custom_trace_id_callback = acc_events, custom_trace_id_callback
         self.post_processing_timeout_s = post_processing_timeout_s
-        self.preset_metadata, self._metadata = {}, {}  # of the windows to come; of the next one
+        self.preset_metadata, self._metadata = {}, {}  # for all later windows; for the next one
         self.profiler = self._theirs = None
         self._number, self._out = 0, out
         self._is_toggled_off = False
@@ -239,12 +254,15 @@ class profile:
             cleanup()
 
     def start(self):
-        """Begins with the schedule's first action."""
+        """Starts the first action of the schedule."""
         self._go(NONE, self.current_action)
         self._begin_step()
 
     def stop(self):
-        """Ends what is being recorded; a trace that was begun is ready. The step that the last call of step() announced is none."""
+        """Ends the recording and calls on_trace_ready for an open trace.
+
+        The step that the last call of step() started is not counted.
+        """
         if self._marks_steps():
             _windows.abandon_step()
         self._go(self.current_action, None)
@@ -252,7 +270,7 @@ class profile:
         _results.wait_for_all()
 
     def step(self):
-        """The next step of the training begins."""
+        """Ends the current training step and starts the next one."""
         self._end_step()
         before = self.current_action
         following = self._action(self.step_num + 1)
@@ -277,12 +295,12 @@ class profile:
             stepscope.step_end()
 
     def _marks_steps(self):
-        """No longer, once the program is seen to do it itself (stepscope.step())."""
+        """Returns true while this profiler marks steps: not after the program has marked its own (stepscope.step())."""
         self.record_steps = self.record_steps and _windows.is_step_announced()
         return self.record_steps
 
     def _go(self, before, now):
-        """Between two actions of the schedule; `now` is None at the end."""
+        """Goes from one action of the schedule to the next; `now` is None at the end."""
         is_over = before is SAVE or now is None and before is RECORD
         if before is WARMUP and now is NONE:
             warnings.warn("Incorrect schedule: WARMUP followed by NONE", stacklevel=3)
@@ -325,7 +343,7 @@ class profile:
             _windows.warn_once("experimental_config: overload names are not recorded")
 
     def _check(self):
-        """What torch.profiler finds wrong when it begins."""
+        """Raises the errors that torch.profiler raises at its start."""
         if self.post_processing_timeout_s is not None and self.post_processing_timeout_s < 0:
             raise ValueError("post_processing_timeout_s must be non-negative")
         types = self.activity_filters.get(ProfilerActivity.CPU)
@@ -334,7 +352,7 @@ class profile:
             raise RuntimeError(f"Unknown or non-member activity type name: {unknown[0]!r}")
 
     def prepare_trace(self):
-        """What takes time before recording begins."""
+        """Does the slow preparations before the recording starts."""
         if self._backend == "torch":
             self._prepare_theirs()
             return
@@ -357,7 +375,7 @@ class profile:
             _windows.observe(self, True)
 
     def start_trace(self):
-        """From here on operators are recorded."""
+        """Starts recording operators."""
         if self.profiler is None:
             raise AssertionError("Profiler must be initialized before starting trace")
         if self.execution_trace_observer:
@@ -381,7 +399,7 @@ class profile:
             self.profiler.add(self._number, _windows.directory())
 
     def stop_trace(self):
-        """To here."""
+        """Ends recording operators."""
         if self.profiler is None:
             raise AssertionError("Profiler must be initialized before stopping trace")
         if self.execution_trace_observer:
@@ -408,13 +426,13 @@ class profile:
         self.profiler = self._theirs.profiler
 
     def toggle_collection_dynamic(self, enable, activities):
-        """Switches the recording of operators (CPU) off and on again inside of a trace."""
+        """Switches the recording of CPU operators off, and on again, within a trace."""
         if self._theirs is not None:
             self._theirs.toggle_collection_dynamic(enable, activities)
         elif self.profiler is not None and self._is_ready and ProfilerActivity.CPU in _activities_of(activities):
             if enable and self._is_toggled_off:
                 self._begin_window()
-            elif not enable and self._number:  # others go on
+            elif not enable and self._number:  # the windows of other profilers continue
                 _windows.end(self._number)
                 self._number, self._is_toggled_off = 0, True
 
@@ -426,20 +444,23 @@ class profile:
         return self.profiler
 
     def key_averages(self, group_by_input_shape=False, group_by_stack_n=0, group_by_overload_name=False):
-        """Rows by name, and by shapes when asked."""
+        """Returns one row per operator name, and optionally per input shapes or stack of `group_by_stack_n` frames."""
         window = self._finished("getting key averages")
         more = () if self._theirs is not None and _is_1 else (group_by_overload_name,)
         return window.key_averages(group_by_input_shape, group_by_stack_n, *more)
 
     def events(self):
-        """Every call, in order."""
+        """Returns every call of the window, in order."""
         window = self._finished("accessing events")
         if getattr(self.experimental_config, "trace_only", False):
             raise RuntimeError("events() is not available when trace_only=True in ExperimentalConfig. Use export_chrome_trace() instead.")
         return window.function_events
 
     def export_chrome_trace(self, path, use_python_export=False):
-        """The newest cycle as a file for chrome://tracing, Perfetto or TensorBoard; compressed when the path ends in .gz."""
+        """Writes the newest cycle as a file for chrome://tracing, Perfetto or TensorBoard.
+
+        The file is compressed if the path ends in .gz.
+        """
         window = self._finished("exporting chrome trace")
         if self._theirs is not None:
             self._theirs.export_chrome_trace(path)
@@ -452,18 +473,18 @@ class profile:
             return
         try:
             self._finished("exporting chrome trace").export_chrome_trace(path, is_awaited=False)
-        except RuntimeError as problem:  # nothing was recorded, or there is no program: the training goes on
+        except RuntimeError as problem:  # nothing was recorded, or `stepscope` is missing: the training continues
             _windows.warn_once(f"no trace is written: {problem}")
 
     def export_stacks(self, path, metric="self_cpu_time_total"):
-        """Lines for flamegraph.pl: the stack with the operator innermost, a blank, its own microseconds."""
+        """Writes lines for flamegraph.pl: the stack, operator innermost, a blank, and the self time in microseconds."""
         window = self._finished("exporting stacks")
         if not self.with_stack:
             raise AssertionError("export_stacks() requires with_stack=True")
         return window.export_stacks(os.fspath(path), metric)
 
     def export_memory_timeline(self, path, device=None):
-        """Memory by category over time."""
+        """Writes the memory of each category over time."""
         missing = [f"{name}=True" for name in ("record_shapes", "profile_memory", "with_stack") if not getattr(self, name)]
         if missing:
             raise ValueError(f"{', '.join(missing)} required for memory profiling.")
@@ -476,12 +497,15 @@ class profile:
     # ---- facts ----
 
     def add_metadata(self, key, value):
-        """A text for the trace."""
-        value.replace  # AttributeError for what is no text, as in PyTorch
-        self.add_metadata_json(key, json.dumps(value))  # torch.profiler's own is no JSON when there is a quote in it
+        """Adds a string to the trace."""
+        value.replace  # raises AttributeError if it is not a string, as PyTorch does
+        self.add_metadata_json(key, json.dumps(value))  # torch.profiler writes invalid JSON if the value has a quote
 
     def add_metadata_json(self, key, value):
-        """A JSON value for the trace that is being made: as in torch.profiler it is lost before the warm-up and behind the end."""
+        """Adds a JSON value to the current trace.
+
+        As in torch.profiler, a value is lost if it comes before the warm-up or after the end.
+        """
         if self._theirs is not None:
             self._theirs.add_metadata_json(key, value)
         elif self._number:
@@ -490,16 +514,16 @@ class profile:
             self._metadata[key] = value
 
     def preset_metadata_json(self, key, value):
-        """A JSON value that is added when recording begins."""
+        """Stores a JSON value that is added to each later trace at its start."""
         self.preset_metadata[key] = value
 
     def set_custom_trace_id_callback(self, callback):
-        """Makes the names of the cycles to come."""
+        """Sets the function that returns the trace ids of later cycles."""
         self.custom_trace_id_callback = callback
 
     def get_trace_id(self):
-        """Of the newest cycle."""
+        """Returns the trace id of the newest cycle."""
         return None if self.profiler is None else getattr(self.profiler, "trace_id", None)
 
 
-_KinetoProfile = profile  # torch's has no schedule, and so no step()
+_KinetoProfile = profile  # torch's _KinetoProfile has no schedule, and so no step()

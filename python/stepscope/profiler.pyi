@@ -6,7 +6,7 @@ from torch.profiler import (
     ExecutionTraceObserver as ExecutionTraceObserver, ProfilerAction as ProfilerAction, ProfilerActivity as ProfilerActivity,
     record_function as record_function, supported_activities as supported_activities)
 
-DeviceType: Any  # PyTorch does not say where its own is
+DeviceType: Any  # PyTorch does not declare where its type is
 _Path = Union[str, os.PathLike[str]]
 _Profile = TypeVar("_Profile", bound=profile)
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * analyses.h: the list of analyses, in the order in which reports print their tables. An analysis is a line here, its file, and its line in
- * meson.build.
+ * analyses.h: the list of analyses, in the order in which reports print their tables. An analysis is a line here, its
+ * file, and its line in meson.build.
  */
 #ifndef ANALYSIS_ANALYSES_H
 #define ANALYSIS_ANALYSES_H

@@ -67,7 +67,7 @@ void analysis_context_release(struct analysis_context *context)
 	memset(context, 0, sizeof(*context));
 }
 
-/* A result may be made for another one: its time counts once. */
+/* Making one shared result may make another one: the nested time counts once. */
 static void *begin_making(struct analysis_context *context, size_t size)
 {
 	if (!context->making++)

@@ -52,7 +52,7 @@ static void add_defect(struct report *report, const struct error *err)
 		report->defects[report->defect_count++] = arena_dup(&report->arena, err->text);
 }
 
-/* CPU time of this process without that of shared results, whichever table asks for them first. */
+/* Returns the CPU time of this process without that of shared results, so that no table pays for being first. */
 static int64_t unshared_clock_ns(const struct report *report)
 {
 	return analysis_cpu_clock_ns() - report->context.shared_cpu_ns;

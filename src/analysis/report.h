@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * report.h: the tables of one run, computed when a reader first asks for them and kept, each checked against what its
- * columns promise. Every output of a run (text, JSON, CSV) reads its numbers here and nowhere else.
+ * report.h: the tables of one run. Each is computed when a reader first asks for it, checked against the promises of
+ * its columns, and kept. Every output of a run (text, JSON, CSV) reads its numbers only here.
  *
  *     struct report report;
  *     report_init(&report, &model, &options, "runs/a");
@@ -20,16 +20,16 @@
 struct report {
 	const struct model *model;
 	const char *path;                /* of the run, as given */
-	const char *format;              /* of a file that another tool wrote: "kineto"; NULL: a recording */
-	const char *name;                /* last part of it */
-	struct analysis_context context; /* with what tables share */
+	const char *format;              /* format of a file that another tool wrote: "kineto"; NULL: a recording */
+	const char *name;                /* last part of the path */
+	struct analysis_context context; /* with the results that tables share */
 	struct arena arena;
 	struct {
 		struct table table;
 		bool is_ready;
-		int64_t cpu_ns;              /* what computing it took */
-	} tables[ANALYSIS_COUNT];            /* like analyses[] */
-	const char *defects[REPORT_DEFECTS]; /* broken promises of columns: mistakes of ours */
+		int64_t cpu_ns;              /* to compute this table, without shared results */
+	} tables[ANALYSIS_COUNT];            /* in the order of analyses[] */
+	const char *defects[REPORT_DEFECTS]; /* broken promises of columns: bugs in stepscope */
 	int defect_count;
 };
 
@@ -38,22 +38,32 @@ void report_init(struct report *report, const struct model *model, const struct 
                  const char *path);
 void report_release(struct report *report);
 
-/* The table of the analysis of that name, NULL when there is none. An analysis that fails gives a table without rows,
- * which says why. */
+/* Returns the table of the analysis of that name, NULL if there is none. An analysis that fails gives a table without
+ * rows, which says why. */
 const struct table *report_table(struct report *report, const char *name);
 
-/* Before the first table: from here on time of steps is that of the steady state. No start-up is left out of steps that the user chose. */
+/* Restricts times of steps to the steady state. Call it before the first table. If the user chose steps, no start-up
+ * is left out. */
 struct start_up report_leave_out_start_up(struct report *report);
 
-/* The same, before that: of a damaged input only steps that have all that devices did count from here on. */
+/* For a damaged input, restricts times to steps whose device work is complete. Call it before
+ * report_leave_out_start_up(). */
 struct whole_steps report_leave_out_damage(struct report *report);
 
-/* CPU time that tables took, and what they share. */
+/* Returns the CPU time of all tables and of their shared results. */
 int64_t report_cpu_ns(const struct report *report);
 
 const struct step_times *report_step_times(struct report *report);
 
+<<<<<<< HEAD
 /* The same, to sort and cut. */
+=======
+/* Returns the reason in words that fit the tool that recorded the run: advice on our recorder does not help with a
+ * trace. */
+const char *report_reason(const struct report *report, const char *reason);
+
+/* Returns the same table as report_table(), for callers that sort or truncate it. */
+>>>>>>> text
 struct table *report_table_mutable(struct report *report, const char *name);
 
 #endif

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * archive_reader_libarchive.c: see archive_reader.h. The library is loaded when the first archive is met: with all that it needs for other
- * formats it would take longer to load than the program takes to start.
+ * archive_reader_libarchive.c: see archive_reader.h. libarchive is loaded for the first archive. With all the libraries
+ * it needs for other formats, loading it takes longer than the program needs to start.
  */
 #include "base/archive_reader.h"
 #include "base/input_stream.h"
@@ -15,7 +15,7 @@
 #define IN_BYTES ((size_t)256 * 1024)
 #define NAME_BYTES ((size_t)4096)
 
-/* Functions of the library that are used. */
+/* Functions used from the library. */
 #define LIBRARY(X)                                                                                                     \
 	X(archive_read_new)                                                                                            \
 	X(archive_read_free)                                                                                           \
@@ -43,14 +43,14 @@ struct archive_reader {
 	struct libarchive_library lib;
 	struct archive *archive;
 	char *path;
-	struct input_stream *input; /* NULL: path */
-	struct input_stream *own;   /* the same, opened here: of what is compressed as a whole */
-	char *piece;                /* from there */
-	struct error problem;       /* of it: what came before is good */
-	const void *block;          /* contents that were read */
+	struct input_stream *input; /* NULL: read from path */
+	struct input_stream *own;   /* the same input, opened here because the whole archive is compressed */
+	char *piece;                /* buffer for bytes of the input */
+	struct error problem;       /* failure of the input; data read before it is good */
+	const void *block;          /* contents already read */
 	size_t block_bytes, block_at;
 	char name[NAME_BYTES];
-	uint64_t bytes; /* of contents, so far */
+	uint64_t bytes; /* bytes of contents so far */
 };
 
 static enum status failed(const struct archive_reader *archive, struct error *err)
@@ -102,7 +102,7 @@ static la_ssize_t libarchive_read_input(struct archive *library, void *context, 
 	if (archive->problem.status == STATUS_OK &&
 	    input_read(archive->input, archive->piece, IN_BYTES, &length, &archive->problem) == STATUS_OK)
 		return (la_ssize_t)length;
-	return 0; /* the library gives what it has when it meets an end, and drops it when it meets a failure */
+	return 0; /* at an end the library returns the data it has; at a failure it would drop the data */
 }
 
 static int open_input(struct archive_reader *archive)
@@ -113,7 +113,7 @@ static int open_input(struct archive_reader *archive)
 	               : ARCHIVE_FATAL;
 }
 
-/* The library's own way to decompress drops the good part of what is cut off. */
+/* The library's own decompression drops the good part of truncated data. */
 static void open_compressed(struct archive_reader *archive)
 {
 	struct error ignored;
@@ -189,7 +189,8 @@ enum status archive_next(struct archive_reader *archive, const char **name, stru
 	}
 }
 
-/* The next piece of contents; none at the end. Where several are asked for at once and one fails, the library gives none of them. */
+/* Reads the next piece of contents, or nothing at the end. If it asked for several blocks at once and one failed, the
+ * library would return none. */
 static enum status next_block(struct archive_reader *archive, struct error *err)
 {
 	la_int64_t offset;
@@ -233,7 +234,7 @@ uint64_t archive_file_bytes(const struct archive_reader *archive)
 {
 	la_int64_t bytes;
 
-	if (archive->input) /* compressed or not: before it was decompressed */
+	if (archive->input) /* counts bytes before decompression */
 		return input_file_bytes(archive->input);
 	bytes = archive->lib.archive_filter_bytes(archive->archive, -1);
 	return bytes > 0 ? (uint64_t)bytes : 0;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * arena.c: a list of blocks, the newest is the one being filled. What does not fit a quarter of a block gets a block of
- * its own behind the newest, so that a large piece does not waste the rest of the current block.
+ * arena.c: a list of blocks; the newest one is being filled. A piece larger than a quarter of a block gets a separate
+ * block after the newest. So it does not waste the rest of the current block.
  */
 #include "base/arena.h"
 
@@ -21,7 +21,7 @@
 #endif
 #endif
 
-/* Under AddressSanitizer pieces stand apart and what lies between them must not be touched. */
+/* Under AddressSanitizer, gaps between pieces are poisoned. */
 #ifdef IS_WATCHED
 #include <sanitizer/asan_interface.h>
 #define GAP_BYTES ((size_t)16)
@@ -65,7 +65,7 @@ void arena_release(struct arena *arena)
 	arena->used_bytes = 0;
 }
 
-/* With a limit the caller is prepared for NULL, without one nobody is. */
+/* With a limit, callers check for NULL; without one, they do not. */
 static void *arena_refuse(const struct arena *arena, size_t bytes)
 {
 	if (!arena->limit_bytes)
@@ -84,7 +84,7 @@ static size_t next_block_bytes(const struct arena *arena)
 
 static struct arena_block *block_new(size_t capacity)
 {
-	/* calloc: fresh pages from the system are zero already */
+	/* calloc, because fresh pages from the system are already zero */
 	struct arena_block *block = calloc(1, sizeof(*block) + capacity);
 
 	if (!block)
@@ -94,7 +94,7 @@ static struct arena_block *block_new(size_t capacity)
 	return block;
 }
 
-/* `room` is what the piece takes up, `bytes` of it are the caller's. */
+/* The piece takes `room` bytes, of which the caller gets `bytes`. */
 static void *arena_take(struct arena *arena, struct arena_block *block, size_t room, size_t bytes)
 {
 	void *taken = block->data + block->used;
@@ -105,7 +105,8 @@ static void *arena_take(struct arena *arena, struct arena_block *block, size_t r
 	return taken;
 }
 
-/* A new block with that much room: the newest, or behind the newest when it is for one large piece. */
+/* Adds a block with that much room. A block for one large piece goes after the newest block; otherwise it becomes the
+ * newest. */
 static struct arena_block *arena_add_block(struct arena *arena, size_t room)
 {
 	size_t usual = next_block_bytes(arena);

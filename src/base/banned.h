@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * banned.h: functions that are errors to use; the build includes it everywhere with -include.
+ * banned.h: makes the use of some functions an error. The build includes it everywhere with -include.
  */
 #ifndef BASE_BANNED_H
 #define BASE_BANNED_H
 
-/* the system's headers first, so that their own declarations are not hit */
+/* The system's headers come first, so that the macros do not change their declarations. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * buffer.c: capacity counts the byte for the NUL; capacity 0 means that data is a constant "" or NULL. Memory that cannot
- * be had counts as the maximum reached.
+ * buffer.c: capacity includes the byte for the NUL. Capacity 0 means that data is a constant "" or NULL. A failed
+ * allocation counts as the maximum reached.
  */
 #include "base/buffer.h"
 

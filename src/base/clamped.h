@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * clamped.h: arithmetic on numbers out of files, which may be any: what does not fit ends at the largest or smallest one that does,
- * so that a broken recording gives a strange number and never an undefined one.
+ * clamped.h: arithmetic on numbers from files, which may have any value. A result that does not fit becomes the largest
+ * or smallest value that does. So a broken recording gives a strange number, never undefined behaviour.
  *
  *     clamped_add(&total_ns, span->dur_ns);
  *     table_set_int(table, row, column, clamped_int(bytes * count));
@@ -23,7 +23,7 @@ static inline void clamped_subtract(int64_t *sum, int64_t number)
 		*sum = number < 0 ? INT64_MAX : INT64_MIN;
 }
 
-/* 0 when it is no number. */
+/* Returns 0 for NaN. */
 static inline int64_t clamped_int(double number)
 {
 	if (number >= 0x1p63)

@@ -1,18 +1,19 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * compare_numbers.h: the order of numbers, for qsort(), bsearch() and merge_sort().
+ * compare_numbers.h: compares numbers, for qsort(), bsearch() and merge_sort().
  *
  *     qsort(ends, count, sizeof(*ends), compare_int64);
  *     result = COMPARE_NUMBERS(a->stream, b->stream);
  *
- * A result is less than, equal to or greater than 0. A NaN is equal to every number, so an array must have none.
+ * A result is less than, equal to or greater than 0. A NaN compares equal to every number, so an array must not contain
+ * one.
  */
 #ifndef BASE_COMPARE_NUMBERS_H
 #define BASE_COMPARE_NUMBERS_H
 
 #include <stdint.h>
 
-/* Of two values of one type. */
+/* Compares two values of one type. */
 #define COMPARE_NUMBERS(left, right)                                                                                   \
 	__extension__({                                                                                                \
 		const __typeof__(left) left_ = (left), right_ = (right);                                               \

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * crc32c.c: the processor's instruction (x86-64 SSE4.2, aarch64 CRC), else a table. Needs nothing of ours, no malloc and
- * no constructor, because the recorder builds it too. Processors are asked once and the answer is kept.
+ * crc32c.c: uses the processor's instruction (x86-64 SSE4.2, aarch64 CRC), otherwise a table. It uses no other code of
+ * stepscope, no malloc and no constructor, because the recorder builds it too. The processor is asked once and the
+ * answer is cached.
  */
 #include "base/crc32c.h"
 
@@ -61,7 +62,7 @@ static uint32_t by_table(uint32_t crc, const unsigned char *bytes, size_t length
 }
 
 #if defined(__x86_64__)
-/* Asked directly: __builtin_cpu_supports() wants libgcc's constructor to have run. */
+/* Uses cpuid directly: __builtin_cpu_supports() requires that libgcc's constructor has run. */
 static bool is_supported(void)
 {
 	unsigned eax;
@@ -111,7 +112,7 @@ static uint32_t by_instruction(uint32_t crc, const unsigned char *bytes, size_t 
 #endif
 
 #if HAVE_INSTRUCTION
-/* cpuid traps to the hypervisor in a virtual machine, hence the memory: 0 not asked yet, 1 no, 2 yes */
+/* Cached, because cpuid traps to the hypervisor in a virtual machine. 0: not asked yet, 1: no, 2: yes. */
 static bool has_instruction(void)
 {
 	static atomic_int known;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * demangle_libiberty.c: see demangle.h. libiberty's own limit on recursion refuses every name of more than 1024 bytes, which those of kernels
- * made of templates are, so it is off. What then limits a name: its length, the stack and the CPU time of the child, and the bytes of its
- * text, since a few substitutions in a row can double it each.
+ * demangle_libiberty.c: see demangle.h. libiberty's limit on recursion refuses every name of more than 1024 bytes.
+ * Names of template kernels are longer, so the limit is off. Instead, a name is limited by its length, the child's
+ * stack and CPU time, and the bytes of its text. A few substitutions in a row can each double the text.
  */
 #include "base/demangle.h"
 
@@ -19,22 +19,22 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#define NAME_MICROSECONDS 200000       /* of CPU time for one name: real ones take some 20 */
-#define STACK_BYTES ((rlim_t)64 << 20) /* the deepest name of DEMANGLE_NAME_MAX takes some 15 MB */
+#define NAME_MICROSECONDS 200000       /* of CPU time for one name; real names take about 20 */
+#define STACK_BYTES ((rlim_t)64 << 20) /* the deepest name of DEMANGLE_NAME_MAX takes about 15 MB */
 
 /* ---- in the child ---- */
 
 struct answer {
 	jmp_buf too_long;
 	size_t length;
-	char text[1 + DEMANGLE_TEXT_MAX]; /* behind a byte that says whether there is one */
+	char text[1 + DEMANGLE_TEXT_MAX]; /* text, after a byte that says whether there is one */
 };
 
 static void libiberty_add_piece(const char *piece, size_t length, void *context)
 {
 	struct answer *answer = context;
 	if (length >= sizeof answer->text - answer->length)
-		longjmp(answer->too_long, 1); /* libiberty holds nothing that would be lost */
+		longjmp(answer->too_long, 1); /* libiberty holds no memory that would leak */
 	memcpy(answer->text + answer->length, piece, length);
 	answer->length += length;
 }
@@ -51,7 +51,7 @@ static void turn(struct answer *answer, const char *name)
 	setitimer(ITIMER_PROF, &none, NULL);
 }
 
-/* It may be one of a process of several threads: nothing here takes a lock. */
+/* The child may come from a process with several threads, so nothing here takes a lock. */
 static void limit_child(void)
 {
 	const struct rlimit no_core = {0, 0};
@@ -84,7 +84,7 @@ static _Noreturn void serve(int socket)
 	_exit(0);
 }
 
-/* ---- in front of it ---- */
+/* ---- in the parent ---- */
 
 static bool is_mangled(const char *name, size_t length)
 {
@@ -117,7 +117,7 @@ static bool start(struct demangler *demangler)
 	return true;
 }
 
-/* The child ends when nobody can ask it any more. */
+/* The child ends when its socket closes. */
 static void stop(struct demangler *demangler)
 {
 	if (!demangler->child)

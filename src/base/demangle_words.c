@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * demangle_words.c: names of C++ within other text: sentences, stacks, cells of tables. See demangle.h.
+ * demangle_words.c: demangles names of C++ within other text: sentences, stacks, cells of tables. See demangle.h.
  */
 #include "base/buffer.h"
 #include "base/demangle.h"
 
 #include <string.h>
 
-/* What a mangled name may be made of. */
+/* Characters of a mangled name. */
 static const char letters[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_.$@";
 
 static void add_word(struct demangler *demangler, struct buffer *out, const char *word, size_t length)
@@ -15,7 +15,7 @@ static void add_word(struct demangler *demangler, struct buffer *out, const char
 	char name[DEMANGLE_NAME_MAX + 1];
 	const char *text = NULL;
 	size_t named = length;
-	while (named && word[named - 1] == '.') /* of the sentence */
+	while (named && word[named - 1] == '.') /* a full stop belongs to the sentence */
 		named--;
 	if (named <= DEMANGLE_NAME_MAX && strncmp(word, "_Z", 2) == 0) {
 		memcpy(name, word, named);

@@ -1,13 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * error.c: fills struct error. The text is made aside first, so that a message may quote the error it replaces.
+ * error.c: fills struct error. It formats the text in a local buffer first, because a message may quote the error it
+ * replaces.
  */
 #include "base/error.h"
 
 #include <stdio.h>
 #include <string.h>
 
-/* At most `length` bytes, but never the first half of a UTF-8 character. */
+/* Returns at most `length`, without a partial UTF-8 character at the end. */
 static size_t utf8_cut(const char *text, size_t length)
 {
 	while (length > 0 && ((unsigned char)text[length] & 0xc0) == 0x80)
@@ -34,7 +35,7 @@ static void error_fill(struct error *err, enum status status, const char *format
 	if (written < 0)
 		text[0] = '\0';
 	if (reason) {
-		/* the reason says more than the end of a long subject */
+		/* the reason is more useful than the end of a long subject */
 		size_t room = sizeof(err->text) - 1 - strlen(reason) - 2;
 
 		used = used < room ? used : utf8_cut(text, room);

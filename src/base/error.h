@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * error.h: how a function says that it failed.
+ * error.h: how a function reports a failure.
  *
  * A function that can fail returns enum status and takes a `struct error *err` as its last argument. On success err is
- * untouched; on failure the lowest level fills it once ("cannot read 'a.ssr': Permission denied") and everybody above
- * passes it on; commands/main.c prints it. Messages: lower case, no full stop, the subject in quotes, what to do next in
- * `hint` when we know it. The struct owns its text; nothing to release.
+ * untouched. On failure, the lowest level fills it once ("cannot read 'a.ssr': Permission denied"). Every caller passes
+ * it on, and commands/main.c prints it. Messages: lower case, no full stop, the subject in quotes, the next step in
+ * `hint` if it is known. The struct owns its text; nothing to release.
  */
 #ifndef BASE_ERROR_H
 #define BASE_ERROR_H
@@ -15,7 +15,7 @@
 #define MUST_CHECK __attribute__((warn_unused_result))
 #define PRINTF_LIKE(text, first) __attribute__((format(printf, text, first)))
 
-/* code, exit status of the program, what it means */
+/* code, exit status of the program, meaning */
 #define STATUS_LIST(X)                                                                                                 \
 	X(STATUS_OK, 0, "ok")                                                                                          \
 	X(STATUS_LIMIT, 1, "a limit, --fail-on or --strict is broken")                                                 \
@@ -35,19 +35,19 @@ enum status {
 struct error {
 	enum status status;
 	char text[1024];
-	char hint[512]; /* "" when there is nothing to advise */
+	char hint[512]; /* "" if there is no advice */
 };
 
 /* Fills err (may be NULL) and returns `status`, so that a caller can write `return error_set(err, STATUS_IO, ...)`. */
 enum status error_set(struct error *err, enum status status, const char *format, ...) PRINTF_LIKE(3, 4);
 
-/* The same with ": " and the text of errno value `number` appended. */
+/* Does the same, and appends ": " and the text of errno value `number`. */
 enum status error_errno(struct error *err, enum status status, int number, const char *format, ...) PRINTF_LIKE(4, 5);
 
 /* Adds advice to an error that was set. */
 void error_hint(struct error *err, const char *format, ...) PRINTF_LIKE(2, 3);
 
-/* The exit status of the program for `status`. */
+/* Returns the exit status of the program for `status`. */
 int status_exit(enum status status);
 
 #endif

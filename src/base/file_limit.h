@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * file_limit.h: a write beyond RLIMIT_FSIZE kills the process with SIGXFSZ. Ours must not: around our writes the signal is held
- * back, and one that we caused is taken away. Any thread.
+ * file_limit.h: a write beyond RLIMIT_FSIZE kills the process with SIGXFSZ. Our writes must not: they block the signal,
+ * and discard a signal that they caused. Any thread may call these functions.
  *
  *     struct file_limit limit;
  *     file_limit_enter(&limit);
@@ -20,6 +20,6 @@ struct file_limit {
 };
 
 void file_limit_enter(struct file_limit *limit);
-void file_limit_leave(struct file_limit *limit); /* leaves errno alone */
+void file_limit_leave(struct file_limit *limit); /* keeps errno */
 
 #endif

@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * hash.h: hashes of numbers and texts, for places in tables and for keys that are made of several numbers. A header alone: the recorder
- * uses it too.
+ * hash.h: hashes of numbers and texts, for slots of tables and for keys made of several numbers. It has no .c file,
+ * because the recorder uses it too.
  *
  *     slot = (uint32_t)(hash_word(number) >> 32) & (slot_count - 1);
  *     found = number_map_add(&by_key, hash_two(module, line), count);
  *     entry->hash = (uint32_t)(hash_text(0, text, length) >> 32);
  *
- * Some results leave the process: they order rows, choose steps and name runs and tracks. So no function here may ever return other bits
- * (tests/unit/base/test_hash.c). None of them protects from input that was chosen to collide.
+ * Some results leave the process: they order rows, choose steps and name runs and tracks. So the results of these
+ * functions must never change (tests/unit/base/test_hash.c). They do not protect against input chosen to collide.
  */
 #ifndef BASE_HASH_H
 #define BASE_HASH_H
@@ -18,21 +18,22 @@
 #include <stdint.h>
 #include <string.h>
 
-#define HASH_FACTOR UINT64_C(0x9e3779b97f4a7c15) /* 2^64 divided by the golden ratio: small numbers end far apart */
-#define HASH_TEXT_FACTOR UINT64_C(0xff51afd7ed558ccd) /* this and the next one are those of MurmurHash3's last step */
+#define HASH_FACTOR UINT64_C(0x9e3779b97f4a7c15) /* 2^64 divided by the golden ratio: puts small numbers far apart */
+#define HASH_TEXT_FACTOR UINT64_C(0xff51afd7ed558ccd) /* both factors are from the last step of MurmurHash3 */
 #define HASH_TEXT_FACTOR_2 UINT64_C(0xc4ceb9fe1a85ec53)
-#define HASH_BYTES UINT64_C(0xcbf29ce484222325) /* the hash of no bytes, for hash_byte() */
+#define HASH_BYTES UINT64_C(0xcbf29ce484222325) /* the hash of no bytes, start value of hash_byte() */
 #define HASH_BYTES_FACTOR UINT64_C(0x100000001b3)
 
 /* ---- numbers ---- */
 
-/* Only the upper bits depend on all bits of the word: take the place in a table from them. Different words have different hashes. */
+/* Only the upper bits depend on all bits of the word: take the slot from them. Different words have different
+ * hashes. */
 static inline uint64_t hash_word(uint64_t word)
 {
 	return word * HASH_FACTOR;
 }
 
-/* Adds a word to a hash; the first one is added to 0. Different words have different results. */
+/* Adds a word to a hash; start with 0. Different words have different results. */
 static inline uint64_t hash_mix(uint64_t hash, uint64_t word)
 {
 	hash = hash_word(hash ^ word);
@@ -53,7 +54,8 @@ static inline uint64_t hash_words(const uint64_t *words, size_t count)
 	return hash;
 }
 
-/* Each bit of the result depends on all bits of the word (the last step of splitmix64): for what is drawn by chance. Costs twice as much. */
+/* Each bit of the result depends on all bits of the word (the last step of splitmix64): for random choices. Costs twice
+ * as much. */
 static inline uint64_t hash_scatter(uint64_t word)
 {
 	word = (word ^ word >> 30) * UINT64_C(0xbf58476d1ce4e5b9);
@@ -71,14 +73,15 @@ static inline uint64_t hash_text_word(const char *text)
 	return le64toh(word);
 }
 
-/* The last bytes of a text of at least 8 bytes, fewer than 8, that begin here. Reads some of the bytes before them instead of a copy. */
+/* Returns the last bytes (fewer than 8) of a text of at least 8 bytes; they start at `text`. Instead of copying them,
+ * it reads some of the bytes before them. */
 static inline uint64_t hash_text_rest(const char *text, size_t count)
 {
 	return count ? hash_text_word(text + count - 8) >> 8 * (8 - count) : 0;
 }
 
-/* Takes eight bytes at a time. Names have long beginnings in common, so all bytes count. The seed is 0, the hash of what stands before the
- * text, or tells kinds of texts apart. The upper half of the result is the better one. */
+/* Hashes eight bytes at a time. All bytes count, because names share long prefixes. The seed is 0, the hash of the text
+ * before this one, or a number that separates kinds of texts. The upper half of the result is the better one. */
 static inline uint64_t hash_text(uint64_t seed, const char *text, size_t length)
 {
 	uint64_t hash = HASH_FACTOR ^ length ^ seed, word = 0;
@@ -97,7 +100,7 @@ static inline uint64_t hash_text(uint64_t seed, const char *text, size_t length)
 	return hash * HASH_TEXT_FACTOR;
 }
 
-/* FNV-1a, for texts that are changed while they are read, and for results that others know. */
+/* FNV-1a, for texts that are changed while they are read, and for results that other programs know. */
 static inline uint64_t hash_byte(uint64_t hash, uint8_t byte)
 {
 	return (hash ^ byte) * HASH_BYTES_FACTOR;

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * hex_id.h: ids of 16 bytes that are written as 32 hexadecimal digits, with or without dashes, and the id of the running system: it changes at
- * each boot and is not that of another machine. A header alone: the recorder uses it too.
+ * hex_id.h: ids of 16 bytes written as 32 hexadecimal digits, with or without dashes, and the boot id of the running
+ * system. The boot id changes at each boot and differs between machines. There is no .c file, because the recorder uses
+ * it too.
  *
  *     uint8_t id[HEX_ID_BYTES];
  *     bool is_ours = hex_id_of_boot(id) && memcmp(id, header->boot_id, sizeof(id)) == 0;
@@ -17,7 +18,8 @@
 
 #define HEX_ID_BYTES 16
 
-/* Returns false unless the text has 32 digits; the rest of the id is zeros then. Other characters between the digits do not count. */
+/* Returns false unless the text has 32 digits; the rest of the id is then zero. Skips other characters between the
+ * digits. */
 static inline bool hex_id_parse(uint8_t id[HEX_ID_BYTES], const char *text)
 {
 	int count = 0;
@@ -36,7 +38,7 @@ static inline bool hex_id_parse(uint8_t id[HEX_ID_BYTES], const char *text)
 	return count == 2 * HEX_ID_BYTES;
 }
 
-/* Returns false, with an id of zeros, if the system does not say: there is no /proc, or no descriptor is free. */
+/* Returns false, with an id of zeros, if the boot id is unknown: there is no /proc, or no free descriptor. */
 static inline bool hex_id_of_boot(uint8_t id[HEX_ID_BYTES])
 {
 	char text[64] = "";

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * hot.h: small variables that events read lie side by side, whichever file they are of. Between two events the program's kernels push them out
- * of the processor's caches, by lines, and out of its table of pages, which costs more where a page is looked up for a virtual machine. None of
- * them is written often.
+ * hot.h: puts small variables that events read next to each other, from whatever file. Between two events, the
+ * program's kernels push them out of the processor's caches, line by line. They also push them out of the TLB, and a
+ * page walk costs more in a virtual machine. These variables are rarely written.
  *
  *     static HOT struct { ... } observer;
  */

@@ -39,7 +39,7 @@ enum inflate_result inflater_run(struct inflater *inflater, const char *in, size
 	struct inflate_state *state = &inflater->state;
 	uint32_t in_bytes = *in_length > UINT32_MAX ? UINT32_MAX : (uint32_t)*in_length,
 		 out_bytes = *out_length > UINT32_MAX ? UINT32_MAX : (uint32_t)*out_length;
-	state->next_in = (uint8_t *)(uintptr_t)in; /* it is only read */
+	state->next_in = (uint8_t *)(uintptr_t)in; /* the library only reads it */
 	state->avail_in = in_bytes;
 	state->next_out = (uint8_t *)out;
 	state->avail_out = out_bytes;

@@ -41,7 +41,7 @@ enum inflate_result inflater_run(struct inflater *inflater, const char *in, size
 	z_stream *stream = &inflater->stream;
 	uInt in_bytes = *in_length > UINT_MAX ? UINT_MAX : (uInt)*in_length,
 	     out_bytes = *out_length > UINT_MAX ? UINT_MAX : (uInt)*out_length;
-	stream->next_in = (Bytef *)(uintptr_t)in; /* it is only read */
+	stream->next_in = (Bytef *)(uintptr_t)in; /* the library only reads it */
 	stream->avail_in = in_bytes;
 	stream->next_out = (Bytef *)out;
 	stream->avail_out = out_bytes;

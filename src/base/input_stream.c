@@ -18,7 +18,7 @@
 
 #define IN_BYTES ((size_t)256 * 1024)
 #define AGAIN_BYTES ((size_t)64 << 20)
-#define MEMBER_HEAD_BYTES 10u /* of gzip; a frame of zstd is longer */
+#define MEMBER_HEAD_BYTES 10u /* of gzip; a zstd frame is longer */
 
 enum compression {
 	PLAIN,
@@ -28,21 +28,21 @@ enum compression {
 
 struct input_stream {
 	int fd;
-	struct archive_reader *archive; /* of somebody else; NULL: fd */
+	struct archive_reader *archive; /* owned by the caller; NULL: fd */
 	char *path;
 	enum compression compression;
 	struct inflater *inflater;
 	ZSTD_DStream *zstd;
-	const char *damage; /* of the compressed data; NULL: none was met */
-	bool is_in_member;  /* compressed data is incomplete where the file ends now */
+	const char *damage; /* of the compressed data; NULL: no damage so far */
+	bool is_in_member;  /* the compressed data is incomplete if the file ends now */
 	bool is_at_end;
 	uint64_t file_bytes;
 	bool is_summed;
-	struct input_text text;      /* is_summed: what was given so far */
-	size_t head_begin, head_end; /* unread part of head */
-	size_t begin, end;           /* unread part of buffer */
-	size_t member_search;        /* where in buffer the one behind this member is looked for if it is damaged */
-	size_t again_bytes;          /* looked at twice for that */
+	struct input_text text;           /* is_summed: bytes returned so far */
+	size_t head_begin, head_end;      /* unread part of head */
+	size_t begin, end;                /* unread part of buffer */
+	size_t member_search;             /* where in buffer to search for the next member if this one is damaged */
+	size_t again_bytes;               /* bytes searched twice for that */
 	char head[INPUT_LONG_HEAD_BYTES]; /* decompressed, by input_stream_peek() */
 	char buffer[MEMBER_HEAD_BYTES + IN_BYTES];
 };
@@ -62,7 +62,7 @@ static enum status input_stream_read_file(struct input_stream *input, char *byte
 	return STATUS_OK;
 }
 
-/* The next IN_BYTES of the file, or fewer. */
+/* Reads the next IN_BYTES of the file, or fewer. */
 static enum status read_next(struct input_stream *input, char *bytes, size_t *length, struct error *err)
 {
 	enum status status = input->archive ? archive_read(input->archive, bytes, IN_BYTES, length, err)
@@ -115,7 +115,7 @@ static enum status input_stream_read_plain(struct input_stream *input, char *byt
 	return STATUS_OK;
 }
 
-/* Zeros behind a member are what a tape or a store filled its blocks with; gzip passes over them, too. */
+/* Skips zeros after a member: padding of a tape or a store. gzip skips them, too. */
 static void skip_padding(struct input_stream *input)
 {
 	while (input->begin < input->end && input->buffer[input->begin] == 0)
@@ -143,20 +143,21 @@ static enum status read_gzip(struct input_stream *input, char *bytes, size_t cap
 				break;
 			continue;
 		}
-		bool is_at_end = in == 0; /* the library may still hold something back */
+		bool is_at_end = in == 0; /* the library may still hold data */
 		if (!input->is_in_member)
 			input->member_search = input->begin + 1;
 		input->is_in_member = true;
 		*length = capacity;
 		result = inflater_run(input->inflater, input->buffer + input->begin, &in, bytes, length);
 		input->begin += in;
-		if (result == INFLATE_MEMBER_END) { /* another one may follow */
+		if (result == INFLATE_MEMBER_END) { /* another member may follow */
 			input->is_in_member = false;
 			inflater_reset(input->inflater);
 		}
-		if (result == INFLATE_IS_DAMAGED) /* what is good comes first */
+		if (result == INFLATE_IS_DAMAGED) /* good data comes first */
 			input->damage = "damaged gzip data";
-		else if (is_at_end && *length == 0 && input->is_in_member) /* or its header swallowed what follows */
+		else if (is_at_end && *length == 0 &&
+		         input->is_in_member) /* the data ends in a member, or in a header that took the rest */
 			input->damage = "the gzip data is cut off";
 	}
 	return STATUS_OK;
@@ -212,9 +213,10 @@ static enum status read_some(struct input_stream *input, char *bytes, size_t cap
 	}
 }
 
-/* ---- behind damage ---- */
+/* ---- after damage ---- */
 
-/* A gzip header says deflate, knows five flags and three kinds of effort, and fourteen systems or none: noise hardly does. */
+/* A gzip header names deflate, five flags, three levels and fourteen systems or "unknown". Random data rarely
+ * matches. */
 static bool begins_member(const struct input_stream *input, const char *at)
 {
 	const unsigned char *head = (const unsigned char *)at;
@@ -225,7 +227,8 @@ static bool begins_member(const struct input_stream *input, const char *at)
 	       (head[9] < 14 || head[9] == 255);
 }
 
-/* As input_stream_fill(), when less than a header is left, which stays. False: the file ends. */
+/* Works like input_stream_fill() if less than a header is left; the rest stays in the buffer. Returns false at the end
+ * of the file. */
 static bool fill_behind(struct input_stream *input)
 {
 	size_t left = input->end - input->begin, n = 0;
@@ -240,7 +243,7 @@ static bool fill_behind(struct input_stream *input)
 	return n > 0;
 }
 
-/* Whether input->begin is at a member now. */
+/* Moves input->begin to the next member. Returns false if there is none. */
 static bool find_member(struct input_stream *input)
 {
 	const char magic = input->compression == ZSTD ? zstd_magic[0] : '\x1f';
@@ -263,7 +266,8 @@ bool input_go_on(struct input_stream *input)
 {
 	if (!input->damage)
 		return false;
-	/* what is damaged may not end where its member does, but not every byte may begin another one that takes all that follow */
+	/* Damaged data may extend beyond its member, so search again from the start of the member. But not without
+	 * limit: each byte might start a member that takes all data after it. */
 	if (input->again_bytes < AGAIN_BYTES) {
 		input->again_bytes += input->begin - input->member_search;
 		input->begin = input->member_search;
@@ -399,7 +403,7 @@ enum status input_open_member(struct archive_reader *archive, const char *name, 
 
 bool archive_is_here(const char *head, size_t length)
 {
-	static const char xz_magic[6] = {(char)0xfd, '7', 'z', 'X', 'Z', 0}; /* only archives are read out of it */
+	static const char xz_magic[6] = {(char)0xfd, '7', 'z', 'X', 'Z', 0}; /* xz, of which only archives are read */
 
 	return (length >= 4 && memcmp(head, "PK\3\4", 4) == 0) ||
 	       (length >= sizeof(xz_magic) && memcmp(head, xz_magic, sizeof(xz_magic)) == 0) ||

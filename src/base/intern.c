@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * intern.c: a hash table of numbers beside an array of strings. Slots hold the number of the string, 0 is free.
+ * intern.c: an array of strings and a hash table of their numbers. A slot holds the number of a string; 0 is free.
  */
 #include "base/intern.h"
 
@@ -32,7 +32,7 @@ static uint32_t intern_hash_of(const char *text, size_t length)
 	return (uint32_t)(hash_text(0, text, length) >> 32);
 }
 
-/* The slot that holds the string, or the free one where it belongs. */
+/* Returns the slot that holds the string, or the free slot for it. */
 static uint32_t *intern_slot_of(const struct intern *intern, const char *text, uint32_t length, uint32_t hash)
 {
 	uint32_t mask = intern->slot_count - 1;

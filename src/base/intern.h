@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * intern.h: strings as numbers. Equal strings get equal numbers, counted from 1; 0 is "no string" and reads as "".
- * Owns copies of the strings. Bytes may contain NUL (length counts), texts handed out are NUL-terminated.
+ * intern.h: maps strings to numbers. Equal strings get equal numbers, counted from 1; 0 is "no string" and reads as "".
+ * It owns copies of the strings. Strings may contain NUL (length counts); returned texts are NUL-terminated.
  */
 #ifndef BASE_INTERN_H
 #define BASE_INTERN_H
@@ -30,9 +30,9 @@ void intern_init(struct intern *intern);
 void intern_release(struct intern *intern);
 uint32_t intern_add(struct intern *intern, const char *text);
 uint32_t intern_add_n(struct intern *intern, const char *text, size_t length);
-/* 0 when it was never added. */
+/* Returns 0 if the text was never added. */
 uint32_t intern_find(const struct intern *intern, const char *text);
-/* Never NULL: "" for 0 and for numbers that were never given. */
+/* Never returns NULL: "" for 0 and for unknown numbers. */
 const char *intern_text(const struct intern *intern, uint32_t number);
 uint32_t intern_length(const struct intern *intern, uint32_t number);
 

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * json_read.c: a state says what may come next, an array of bytes which brackets are open. Bytes that are not UTF-8 and
- * halves of surrogate pairs are read as U+FFFD rather than refused: traces with such names exist and the rest is good.
+ * json_read.c: the state says which tokens may come next; an array of bytes holds the open brackets. Bytes that are not
+ * UTF-8 and halves of surrogate pairs are read as U+FFFD, not refused. Traces with such names exist, and the rest of
+ * them is good.
  */
 #include "base/json_read.h"
 
@@ -49,7 +50,7 @@ static bool is_at_end(const struct json_reader *reader)
 	return reader->offset >= reader->length;
 }
 
-/* The next byte, NUL at the end; a NUL in the text is not valid anywhere either. */
+/* Returns the next byte, NUL at the end. A NUL in the text is not valid anywhere, either. */
 static char json_read_peek(const struct json_reader *reader)
 {
 	return is_at_end(reader) ? '\0' : reader->data[reader->offset];
@@ -66,13 +67,14 @@ static void skip_blanks(struct json_reader *reader)
 	}
 }
 
-/* What a value leaves behind it. */
+/* Sets the state after a value. */
 static void end_value(struct json_reader *reader)
 {
 	reader->state = reader->depth ? EXPECT_COMMA_OR_END : EXPECT_NOTHING;
 }
 
-/* Whether one of eight bytes is a quote, a backslash, a control character or not ASCII (now and then yes for no). */
+/* Returns true if one of eight bytes is a quote, a backslash, a control character or not ASCII. It may return true by
+ * mistake, but never false. */
 static bool is_any_special(const char *text)
 {
 	const uint64_t ones = 0x0101010101010101u;
@@ -87,7 +89,7 @@ static bool is_any_special(const char *text)
 	return (word | (quote - ones) | (backslash - ones) | (word - ones * 0x20)) & highs;
 }
 
-/* From offset to the first byte that needs a decision. */
+/* Returns the offset of the first byte, from `offset` on, that is not plain. */
 static size_t plain_end(const struct json_reader *reader, size_t offset)
 {
 	while (reader->length - offset >= 8 && !is_any_special(reader->data + offset))
@@ -102,7 +104,7 @@ static size_t plain_end(const struct json_reader *reader, size_t offset)
 	return offset;
 }
 
-/* Four hexadecimal digits at offset, or -1. */
+/* Reads four hexadecimal digits at offset. Returns -1 if they are not. */
 static int32_t read_hex(const struct json_reader *reader, size_t offset)
 {
 	int32_t value = 0;
@@ -124,7 +126,7 @@ static int32_t read_hex(const struct json_reader *reader, size_t offset)
 	return value;
 }
 
-/* At the u of \uXXXX: moves behind it, and behind the second half of a pair. */
+/* Starts at the u of \uXXXX and moves after it, and after the second half of a pair. */
 static bool read_unicode(struct json_reader *reader, uint32_t *character)
 {
 	int32_t first = read_hex(reader, reader->offset + 1);
@@ -148,7 +150,7 @@ static bool read_unicode(struct json_reader *reader, uint32_t *character)
 	return true;
 }
 
-/* At the backslash. */
+/* Starts at the backslash. */
 static bool read_escape(struct json_reader *reader, bool keep)
 {
 	static const char names[] = "\"\\/bfnrt";
@@ -178,7 +180,7 @@ static bool read_escape(struct json_reader *reader, bool keep)
 	return true;
 }
 
-/* A byte that is not ASCII. */
+/* Starts at a byte that is not ASCII. */
 static void read_wide(struct json_reader *reader, bool keep)
 {
 	const char *text = reader->data + reader->offset;
@@ -193,7 +195,7 @@ static void read_wide(struct json_reader *reader, bool keep)
 		buffer_add_text(&reader->text, UTF8_REPLACEMENT);
 }
 
-/* At the opening quote. Keeps the text only when asked to. */
+/* Starts at the opening quote. Keeps the text only if `keep`. */
 static bool json_read_read_string(struct json_reader *reader, bool keep)
 {
 	buffer_clear(&reader->text);
@@ -278,7 +280,7 @@ static enum json_token json_read_read_word(struct json_reader *reader, const cha
 	return token;
 }
 
-/* Of a number that JSON does not have; 0: it is none. */
+/* Returns the length of NaN or an infinity, which JSON does not have; 0: it is another token. */
 static size_t not_finite_length(const struct json_reader *reader)
 {
 	static const char *const words[] = {"NaN", "Infinity", "-Infinity"};
@@ -364,7 +366,7 @@ static enum json_token json_read_read_key(struct json_reader *reader, bool keep)
 	return JSON_KEY;
 }
 
-/* Moves over a colon or comma. False: there is none, and either a bracket must close or the reader has failed. */
+/* Moves over a colon or comma. Returns false if there is none: then a bracket must close, or the reader has failed. */
 static bool pass_separator(struct json_reader *reader)
 {
 	if (reader->state == EXPECT_COLON) {
@@ -415,7 +417,7 @@ bool json_skip(struct json_reader *reader, enum json_token token)
 {
 	int depth = reader->depth;
 
-	if (token == JSON_KEY) /* its value is meant */
+	if (token == JSON_KEY) /* skip the value of the key */
 		token = advance(reader, false), depth = reader->depth;
 	if (token == JSON_ERROR || token == JSON_END)
 		return false;

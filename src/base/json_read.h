@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * json_read.h: a pull reader over JSON text in memory, in constant memory. Strict (RFC 8259), errors carry the byte
- * offset. Text handed out is unescaped into the reader's own buffer and valid until the next call.
+ * json_read.h: a pull reader over JSON text in memory, in constant memory. It is strict (RFC 8259); errors carry the
+ * byte offset. Returned text is unescaped into the reader's buffer and valid until the next call.
  *
  *     while ((token = json_next(&reader)) != JSON_END && token != JSON_ERROR) ...
  */
@@ -30,7 +30,7 @@ struct json_reader {
 	size_t length;
 	size_t offset;
 	struct buffer text;     /* of KEY, STRING (unescaped) and NUMBER (as written) */
-	const char *problem;    /* after JSON_ERROR: constant text */
+	const char *problem;    /* constant text, after JSON_ERROR */
 	uint8_t is_object[512]; /* nesting is at most 512 deep */
 	int depth;
 	int state;
@@ -40,7 +40,7 @@ struct json_reader {
 void json_reader_init(struct json_reader *reader, const char *data, size_t length);
 void json_reader_release(struct json_reader *reader);
 enum json_token json_next(struct json_reader *reader);
-/* After a token that begins a value (also a scalar): skips to its end. False on error. */
+/* After a token that begins a value (also a scalar): skips to the value's end. Returns false on error. */
 bool json_skip(struct json_reader *reader, enum json_token token);
 
 #endif

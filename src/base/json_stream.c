@@ -24,14 +24,14 @@ void json_stream_release(struct json_stream *stream)
 	stream->window = NULL;
 }
 
-/* ---- bytes ------------------------------------------------------------------------------------------------------------ */
+/* ---- bytes ------------------------------------------------------------------------------------------------------- */
 
 static uint64_t here(const struct json_stream *stream)
 {
 	return stream->window_offset + stream->begin;
 }
 
-/* Makes at least one byte available; false at the end or on error (then error.status is set). */
+/* Makes at least one byte available. Returns false at the end, or on error (with error.status set). */
 static bool refill(struct json_stream *stream)
 {
 	size_t length;
@@ -47,7 +47,7 @@ static bool refill(struct json_stream *stream)
 	return length > 0;
 }
 
-/* The next byte, -1 at the end. */
+/* Returns the next byte, -1 at the end. */
 static int json_stream_peek(struct json_stream *stream)
 {
 	if (stream->begin == stream->end && !refill(stream))
@@ -76,7 +76,7 @@ static enum json_stream_token json_stream_fail(struct json_stream *stream, const
 	return STREAM_ERROR;
 }
 
-/* ---- tokens ----------------------------------------------------------------------------------------------------------- */
+/* ---- tokens ------------------------------------------------------------------------------------------------------ */
 
 static void json_stream_add_text(struct json_stream *stream, const char *bytes, size_t length)
 {
@@ -90,7 +90,7 @@ static void json_stream_add_text(struct json_stream *stream, const char *bytes, 
 	stream->length += length;
 }
 
-/* Bytes from begin that need no decision. */
+/* Returns the number of plain bytes from begin on. */
 static size_t plain_run(const struct json_stream *stream)
 {
 	const char *at = stream->window + stream->begin;
@@ -103,7 +103,7 @@ static size_t plain_run(const struct json_stream *stream)
 
 static bool json_stream_read_string(struct json_stream *stream)
 {
-	stream->begin++; /* the quote */
+	stream->begin++; /* skip the quote */
 	for (;;) {
 		size_t run = plain_run(stream);
 		char pair[2];
@@ -115,7 +115,7 @@ static bool json_stream_read_string(struct json_stream *stream)
 		if (c < 0)
 			return false;
 		if (c >= 0x20 && c != '"' && c != '\\')
-			continue; /* the run went on in the next window */
+			continue; /* the run continued in the next window */
 		stream->begin++;
 		if (c == '"')
 			return true;
@@ -146,7 +146,7 @@ static bool is_word_byte(char c)
 	       c == '/' || c == '_';
 }
 
-/* Bytes of the window that belong to a number or a bare word. */
+/* Returns the number of bytes in the window that belong to a number or a bare word. */
 static size_t word_run(const struct json_stream *stream)
 {
 	size_t at = stream->begin;

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * json_stream.h: a pull reader over JSON that comes in pieces, in constant memory. It forgives what real traces contain
- * (control characters in strings, NaN, N/A, a missing "]" at the end) and says that it did. base/json_read.h is the strict
+ * json_stream.h: a pull reader over JSON that comes in pieces, in constant memory. It accepts defects of real traces
+ * (control characters in strings, NaN, N/A, a missing "]" at the end) and reports them. base/json_read.h is the strict
  * reader for texts in memory.
  *
- * Strings are handed out as written between the quotes (escapes are not decoded), at most JSON_STREAM_TEXT bytes.
+ * Strings are returned as written between the quotes (escapes are not decoded), at most JSON_STREAM_TEXT bytes.
  */
 #ifndef BASE_JSON_STREAM_H
 #define BASE_JSON_STREAM_H
@@ -40,25 +40,25 @@ struct json_stream {
 	bool is_at_end;
 	int depth;
 	uint8_t is_object[JSON_STREAM_DEPTH];
-	bool is_key_next;  /* in an object: a key, else a value */
-	bool is_first;     /* nothing in this container yet */
+	bool is_key_next;  /* in an object: a key is next, otherwise a value */
+	bool is_first;     /* the container is empty so far */
 	bool is_item_done; /* a value is complete: "," or the end must follow */
-	/* of the last token */
-	uint64_t offset;       /* of its first byte */
-	uint64_t colon_offset; /* KEY: of the ":" behind it */
+	/* fields of the last token */
+	uint64_t offset;       /* of the token's first byte */
+	uint64_t colon_offset; /* KEY: of the ":" after it */
 	size_t length;
 	char text[JSON_STREAM_TEXT + 1];
-	bool is_cut; /* longer than that */
+	bool is_cut; /* the token is longer than JSON_STREAM_TEXT */
 	bool has_control, has_unicode_escape;
-	/* after STREAM_ERROR */
+	/* set after STREAM_ERROR */
 	struct error error;
-	bool is_unterminated; /* the text ended in the middle */
+	bool is_unterminated; /* the text ended inside a value */
 };
 
 enum status json_stream_init(struct json_stream *stream, struct input_stream *input, struct error *err) MUST_CHECK;
 void json_stream_release(struct json_stream *stream);
 enum json_stream_token json_stream_next(struct json_stream *stream);
-/* After a token that begins a value: reads to its end. False on error. */
+/* After a token that begins a value: reads to the value's end. Returns false on error. */
 bool json_stream_skip(struct json_stream *stream, enum json_stream_token token);
 
 #endif

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * json_write.c: the writer keeps, per level, whether it is an object and whether an item stands there already. A full
- * buffer is the caller's to find out (buffer.is_overflown).
+ * json_write.c: the writer knows, per level, if it is an object and if it has an item. The caller must check for a full
+ * buffer (buffer.is_overflown).
  */
 #include "base/json_write.h"
 
@@ -141,7 +141,7 @@ void json_null(struct json_writer *json)
 	buffer_add(json->out, "null", 4);
 }
 
-/* Writes what stands for a character that cannot stand for itself. */
+/* Writes the escape of a character that needs one. */
 static void quote_special(struct buffer *out, char character, bool is_valid)
 {
 	if (!is_valid)
@@ -162,7 +162,7 @@ static bool is_plain(char character)
 void json_quote(struct buffer *out, const char *text, size_t length)
 {
 	const char *end_of_text = text + length;
-	const char *run = text; /* what is good and not yet added */
+	const char *run = text; /* start of good text not yet added */
 
 	buffer_add_byte(out, '"');
 	while (text < end_of_text) {
@@ -185,7 +185,7 @@ void json_quote(struct buffer *out, const char *text, size_t length)
 	buffer_add_byte(out, '"');
 }
 
-/* printf obeys the locale, JSON does not. */
+/* Replaces the decimal point of the locale, which printf uses, by JSON's. */
 static void make_point(char *text, const char *plain)
 {
 	char *point = text + strspn(text, plain);

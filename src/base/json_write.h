@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * json_write.h: writes one JSON document into a buffer. Commas, quotes and nesting are the writer's business:
+ * json_write.h: writes one JSON document into a buffer. The writer adds commas, quotes and nesting:
  *
  *     struct json_writer json;
  *     json_writer_init(&json, &out, JSON_PRETTY);
@@ -9,9 +9,9 @@
  *     json_key(&json, "steps"), json_int(&json, 20);
  *     json_object_end(&json);
  *
- * Strings are made valid UTF-8 (bad bytes become U+FFFD); control characters become \u00XX. Doubles are written with the
- * fewest digits that read back the same; NaN and infinities as null. Misuse (a key in an array) is an assert.
- * Nesting is at most 64 deep.
+ * The writer makes strings valid UTF-8 (bad bytes become U+FFFD) and writes control characters as \u00XX. It writes
+ * doubles with the fewest digits that read back the same, NaN and infinities as null. Misuse (a key in an array) is an
+ * assert. Nesting is at most 64 deep.
  */
 #ifndef BASE_JSON_WRITE_H
 #define BASE_JSON_WRITE_H
@@ -46,7 +46,7 @@ void json_double(struct json_writer *json, double value);
 void json_bool(struct json_writer *json, bool value);
 void json_null(struct json_writer *json);
 
-/* Appends text as a quoted JSON string; also for writers that format by hand (the exporters). */
+/* Appends text as a quoted JSON string. Exporters that format by hand use it, too. */
 void json_quote(struct buffer *out, const char *text, size_t length);
 /* Appends the shortest decimal form of value that reads back the same; "null" for NaN and infinities. */
 void json_number(struct buffer *out, double value);

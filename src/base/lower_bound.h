@@ -4,8 +4,8 @@
  *
  *     uint32_t first = LOWER_BOUND(list->items, list->count, item, item->time_ns < time_ns);
  *
- * How many elements `is_before` is true of, in an array in which these come first: so the number of the first other one, or `count`. `item` is
- * what the condition calls the element that it is asked of.
+ * Returns the number of elements for which `is_before` is true; in the array, these must come first. So it is the index
+ * of the first other element, or `count`. `item` names the element in the condition.
  */
 #ifndef BASE_LOWER_BOUND_H
 #define BASE_LOWER_BOUND_H

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * memory.c: growing arrays, and the one place that gives up when memory has run out.
+ * memory.c: growing arrays, and the one place that aborts if memory runs out.
  */
 #include "base/memory.h"
 

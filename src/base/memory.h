@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * memory.h: arrays that grow. Running out of memory ends in abort() with one line on stderr, so callers need no check;
- * code inside somebody's training must not use it.
+ * memory.h: arrays that grow. If memory runs out, it aborts with one line on stderr, so callers need no check. Code
+ * that runs inside a training must not use it.
  */
 #ifndef BASE_MEMORY_H
 #define BASE_MEMORY_H
@@ -9,13 +9,13 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* realloc() of n elements (n > 0); checks the multiplication. New elements are not zeroed. */
+/* Calls realloc() for n elements (n > 0) and checks the multiplication. New elements are not zeroed. */
 void *memory_resize(void *old, size_t n, size_t element_bytes);
 
-/* Says how much was wanted and aborts. */
+/* Prints the number of bytes wanted and aborts. */
 _Noreturn void memory_exhausted(size_t bytes);
 
-/* Room for one more element behind the `count` that an array has: a full one becomes twice as large, an empty one gets `first`.
+/* Makes room for one more element after `count` elements. A full array doubles; an empty array gets `first` elements.
  *
  *     MEMORY_GROW(list->items, list->count, list->capacity, 16);
  *     list->items[list->count++] = item;
@@ -23,8 +23,8 @@ _Noreturn void memory_exhausted(size_t bytes);
 #define MEMORY_GROW(items, count, capacity, first)                                                                     \
 	MEMORY_GROW_BY(items, count, capacity, first, memory_resize((items), grown_, sizeof((items)[0])))
 
-/* The same, by a call that resizes to `grown_` elements. A capacity that its type cannot double is more than any machine has
- * memory for. */
+/* Does the same with a call that resizes to `grown_` elements. If the type cannot hold the doubled capacity, the size
+ * is beyond any machine's memory. */
 #define MEMORY_GROW_BY(items, count, capacity, first, resized)                                                         \
 	do {                                                                                                           \
 		if ((count) == (capacity)) {                                                                           \

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Natural merge sort: finds the runs that are in order already and merges neighbours until one is left.
+ * merge_sort.c: a natural merge sort. It finds the sorted runs, and merges neighbours until one run is left.
  */
 #include "base/merge_sort.h"
 
@@ -25,7 +25,7 @@ static size_t find_runs(struct storage *storage, const char *elements, size_t co
 	return runs - 1;
 }
 
-/* The first element of a run whose comparison with `other` gives at least that. */
+/* Returns the first element of a run for which the comparison with `other` gives at least `gives`. */
 static char *first_that(char *run, char *end, const char *other, int gives, size_t bytes, comparison compare)
 {
 	size_t low = 0, high = (size_t)(end - run) / bytes;
@@ -39,7 +39,7 @@ static char *first_that(char *run, char *end, const char *other, int gives, size
 	return run + low * bytes;
 }
 
-/* Two runs, one behind the other, in place. Only where they overlap anything moves: most of a trace is in order. */
+/* Merges two adjacent runs in place. Only the part where they overlap moves, because most of a trace is in order. */
 static void merge_sort_merge(char *a, char *b, char *end, char *spare, size_t bytes, comparison compare)
 {
 	a = first_that(a, b, b, 1, bytes, compare);
@@ -48,7 +48,7 @@ static void merge_sort_merge(char *a, char *b, char *end, char *spare, size_t by
 	end = first_that(b, end, b - bytes, 0, bytes, compare);
 	const char *left = spare, *left_end = spare + (b - a), *right = b;
 	memcpy(spare, a, (size_t)(b - a));
-	while (left < left_end && right < end) { /* in turns, as many as come from one side in one piece */
+	while (left < left_end && right < end) { /* takes from each side in turn, as long a stretch as possible */
 		const char *from = right;
 		while (right < end && compare(left, right) > 0)
 			right += bytes;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * options.c: parses a command line by an array of struct option and prints the array as help. An OPTION_GROUP only
- * matters to the help.
+ * options.c: parses a command line by an array of struct option and prints the array as help. Only the help uses
+ * OPTION_GROUP.
  */
 #include "base/options.h"
 
@@ -16,23 +16,23 @@
 #define LONGEST_NAME 64
 #define MAXIMUM_NAMES 256
 #define SMALLEST_WIDTH 40
-#define LABEL_LIMIT 30 /* a longer label gets a line of its own */
+#define LABEL_LIMIT 30 /* a longer label gets its own line */
 
-/* One parse in progress. */
+/* State of one parse. */
 struct options_parser {
 	const struct option *options;
 	const char **argv;
 	int argc;
-	int next; /* argument to look at */
+	int next; /* next argument */
 	struct options_result *result;
 	struct error *err;
 };
 
-/* An option as the user wrote it, for messages, and its value. */
+/* An option as the user wrote it, for messages, with its value. */
 struct given {
 	const struct option *option;
 	char name[LONGEST_NAME + 8];
-	const char *value; /* NULL: none yet */
+	const char *value; /* NULL: no value yet */
 };
 
 /* ---- values ---- */
@@ -58,7 +58,7 @@ static bool parse_double(const char *text, double *number)
 	char *end;
 	double value;
 
-	/* strtod also knows blanks, hexadecimal, nan and inf */
+	/* strtod also accepts blanks, hexadecimal, nan and inf */
 	if (!text[0] || text[strspn(text, "0123456789+-.eE")])
 		return false;
 	value = strtod(text, &end);
@@ -68,7 +68,7 @@ static bool parse_double(const char *text, double *number)
 	return true;
 }
 
-/* How many times 1024: k 1, M 2, ... ; -1 when the suffix is not one. */
+/* Returns the power of 1024 of a suffix: k 1, M 2, ...; -1 if it is not a suffix. */
 static int bytes_power(const char *suffix)
 {
 	static const char letters[] = "KMGTPE";
@@ -96,7 +96,7 @@ bool parse_bytes(const char *text, int64_t *bytes)
 		return false;
 	memcpy(digits, text, length);
 	digits[length] = '\0';
-	/* whole numbers exactly, beyond the 53 bits of a double */
+	/* keeps whole numbers exact beyond the 53 bits of a double */
 	if (parse_int(digits, &whole)) {
 		if (whole > INT64_MAX >> (10 * power))
 			return false;
@@ -192,7 +192,7 @@ static size_t smallest(size_t a, size_t b, size_t c)
 	return smaller < c ? smaller : c;
 }
 
-/* Edit distance where two swapped neighbours count as one mistake. Both at most LONGEST_NAME long. */
+/* Returns the edit distance, counting two swapped neighbours as one mistake. Both are at most LONGEST_NAME long. */
 static size_t distance(const char *a, const char *b)
 {
 	size_t rows[3][LONGEST_NAME + 1];
@@ -225,14 +225,14 @@ const char *nearest_name(const char *word, const char *const *names)
 
 	if (!length || length > LONGEST_NAME)
 		return NULL;
-	/* one mistake more than allowed, so that the first name within it wins */
+	/* one more mistake than allowed, so that the first name within the limit wins */
 	for (nearest++; *names; names++) {
 		size_t mistakes;
 
 		if (strlen(*names) > LONGEST_NAME)
 			continue;
 		mistakes = distance(word, *names);
-		/* an abbreviation is one mistake; all letters wrong is no likeness */
+		/* an abbreviation counts as one mistake; a name with all letters wrong is not similar */
 		if (length >= 2 && mistakes > 1 && !strncmp(word, *names, length))
 			mistakes = 1;
 		if (mistakes < nearest && mistakes < length) {
@@ -266,11 +266,11 @@ static enum status unknown(struct options_parser *parser, const char *name, size
 
 /* ---- arguments ---- */
 
-/* Stores a value that stands with the option or in the next argument. */
+/* Stores the value, which is part of the option or the next argument. */
 static enum status take_value(struct options_parser *parser, struct given *given)
 {
 	if (!given->value) {
-		/* "--" is more likely a forgotten value than one */
+		/* "--" more likely means that the value was forgotten */
 		if (parser->next >= parser->argc || !strcmp(parser->argv[parser->next], "--"))
 			return error_set(parser->err, STATUS_USAGE, "option '%s' wants a value (%s)", given->name,
 			                 given->option->argument ? given->option->argument : "text");
@@ -291,7 +291,7 @@ static enum status superfluous(struct options_parser *parser, const struct given
 	return error_set(parser->err, STATUS_USAGE, "option '%s' takes no value, got '%s'", given->name, given->value);
 }
 
-/* "--flag", "--no-flag", and "--flag=false" because YAML and the environment have it so. */
+/* Accepts "--flag", "--no-flag", and "--flag=false", which YAML and the environment use. */
 static enum status set_flag(struct options_parser *parser, const struct given *given, bool is_no)
 {
 	static const char *const on[] = {"true", "yes", "on", "1", NULL};
@@ -378,7 +378,7 @@ enum status options_parse(const struct option *options, int argc, const char **a
 	}
 	if (!result->has_terminator)
 		result->before_terminator = result->operand_count;
-	/* operands moved to the front: end them as exec() and others want it */
+	/* operands were moved to the front: end them with NULL, as exec() requires */
 	if (1 + result->operand_count < argc)
 		argv[1 + result->operand_count] = NULL;
 	return STATUS_OK;
@@ -386,7 +386,7 @@ enum status options_parse(const struct option *options, int argc, const char **a
 
 /* ---- help ---- */
 
-/* "  -o, --out DIR"; returns its length. */
+/* Writes "  -o, --out DIR" and returns its length. */
 static int make_label(char *out, size_t size, const struct option *option)
 {
 	char letter[8] = "    ";
@@ -414,7 +414,7 @@ static int label_column(const struct option *options)
 	return widest + 2;
 }
 
-/* Prints text from `column` on, the first line being there already. A line break in the text stays one. */
+/* Prints text from `column` on; the cursor is already there for the first line. Keeps line breaks of the text. */
 static void print_wrapped(FILE *out, const char *text, int column, int width)
 {
 	int at = column;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * options.h: command lines. A command has one array of struct option; parsing, --help and the check of the manual pages
- * come from it.
+ * options.h: parses command lines. A command has one array of struct option. Parsing, --help and the check of the
+ * manual pages use it.
  *
  *     static bool is_json;
  *     static const struct option options[] = {
@@ -10,9 +10,9 @@
  *             OPTION_END,
  *     };
  *
- * Accepted: --name value, --name=value, -x value, -xvalue, --flag, --no-flag, --flag=true, --flag=false, "--" ends options, "-"
- * is an operand.
- * No abbreviations: an unknown name is refused with the nearest known one. Values stay borrowed from argv.
+ * Accepted: --name value, --name=value, -x value, -xvalue, --flag, --no-flag, --flag=true, --flag=false, "--" ends
+ * options, "-" is an operand. No abbreviations: an unknown name is refused with the nearest known one. Values are
+ * borrowed from argv.
  */
 #ifndef BASE_OPTIONS_H
 #define BASE_OPTIONS_H
@@ -42,7 +42,7 @@ struct option_list {
 struct option {
 	enum option_type type;
 	const char *name; /* without dashes */
-	char letter;      /* 0: none */
+	char letter;      /* 0: no letter */
 	void *value;
 	const char *argument; /* word for the value in the help; NULL for flags */
 	const char *help;     /* one or two lines */
@@ -84,8 +84,8 @@ struct option {
 struct options_result {
 	const char **operands; /* points into argv, reordered; options_parse permutes argv */
 	int operand_count;
-	bool has_terminator;   /* "--" was seen; operands behind it are not looked at */
-	int before_terminator; /* operands that stood before "--" */
+	bool has_terminator;   /* "--" was seen; later operands are not parsed */
+	int before_terminator; /* number of operands before "--" */
 };
 
 /* Parses argv[1..argc). Fails with STATUS_USAGE (unknown option and its nearest name, missing or malformed value). */
@@ -95,10 +95,10 @@ enum status options_parse(const struct option *options, int argc, const char **a
 /* Prints the options as help text, wrapped at `width` columns. */
 void options_help(const struct option *options, FILE *out, int width);
 
-/* The entry of names (NULL-terminated) nearest to `word` by edit distance, NULL when none is near. */
+/* Returns the name (in a NULL-terminated list) nearest to `word` by edit distance, or NULL if none is near. */
 const char *nearest_name(const char *word, const char *const *names);
 
-/* Parses 64, 64k, 1.5G, 64MiB into bytes; false when malformed or negative. */
+/* Parses 64, 64k, 1.5G, 64MiB into bytes. Returns false if the text is malformed or negative. */
 bool parse_bytes(const char *text, int64_t *bytes);
 
 #endif

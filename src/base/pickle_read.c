@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * pickle_read.c: see the header. A pickle is a program for a machine with a stack of values, marks on it, and a memo; here every
- * opcode has a function that does to our stack what Python does to its own, and those that would do more have none.
+ * pickle_read.c: see the header. A pickle is a program for a machine with a stack of values, marks on it, and a memo.
+ * Each opcode has a function that changes our stack as Python changes its stack. Opcodes that would do more have no
+ * function.
  */
 #include "base/pickle_read.h"
 
@@ -14,12 +15,12 @@
 #include <string.h>
 
 #define WINDOW_BYTES ((size_t)256 << 10)
-#define TEXT_BYTES ((size_t)1 << 20) /* of a text that is kept */
+#define TEXT_BYTES ((size_t)1 << 20) /* longest part of a text that is kept */
 #define FREE_BYTES ((uint64_t)256 << 20)
-#define BYTES_PER_BYTE 16u /* of the file */
+#define BYTES_PER_BYTE 16u /* of memory, per byte of the file */
 #define KEYS_LOOKED_AT 64u
 
-enum next { /* what an opcode leads to */
+enum next { /* result of an opcode */
 	GO_ON,
 	IS_OVER, /* STOP */
 	IS_CUT,
@@ -29,7 +30,7 @@ enum next { /* what an opcode leads to */
 
 typedef enum next (*run_opcode)(struct pickle *pickle);
 
-/* ---- memory ------------------------------------------------------------------------------------------------------------- */
+/* ---- memory ------------------------------------------------------------------------------------------------------ */
 
 static bool is_too_large(const struct pickle *pickle)
 {
@@ -53,7 +54,7 @@ static bool room_for(struct pickle *pickle, void **array, uint32_t *capacity, ui
 	return true;
 }
 
-/* ---- bytes of the file --------------------------------------------------------------------------------------------------- */
+/* ---- bytes of the file ------------------------------------------------------------------------------------------- */
 
 static void fill_window(struct pickle *pickle)
 {
@@ -72,7 +73,7 @@ static void fill_window(struct pickle *pickle)
 		pickle->client.progress(pickle->client.context);
 }
 
-/* The next bytes, at most a window full; NULL: there are fewer. */
+/* Returns the next bytes, at most a window full. NULL: there are fewer. */
 static const uint8_t *get(struct pickle *pickle, size_t length)
 {
 	if (pickle->window_end - pickle->begin < length)
@@ -92,7 +93,7 @@ static bool get_number(struct pickle *pickle, size_t length, uint64_t *number)
 	return bytes;
 }
 
-/* Up to `kept` bytes into `out`, the others are passed over. */
+/* Copies up to `kept` bytes into `out` and skips the others. */
 static bool get_long(struct pickle *pickle, uint64_t length, char *out, size_t kept)
 {
 	uint64_t done = 0;
@@ -108,7 +109,7 @@ static bool get_long(struct pickle *pickle, uint64_t length, char *out, size_t k
 	return true;
 }
 
-/* ---- the stack ----------------------------------------------------------------------------------------------------------- */
+/* ---- the stack --------------------------------------------------------------------------------------------------- */
 
 static enum next pickle_read_push(struct pickle *pickle, struct pickle_value value)
 {
@@ -125,7 +126,7 @@ static enum next push_integer(struct pickle *pickle, int64_t number)
 	return pickle_read_push(pickle, (struct pickle_value){.type = PICKLE_INT, .i64 = number});
 }
 
-/* The value that lies `depth` below the top; NULL: a mark or nothing does. */
+/* Returns the value `depth` below the top. NULL: a mark, or nothing, is in the way. */
 static struct pickle_value *below(struct pickle *pickle, uint32_t depth)
 {
 	for (uint32_t i = 0; i <= depth; i++)
@@ -134,7 +135,7 @@ static struct pickle_value *below(struct pickle *pickle, uint32_t depth)
 	return &pickle->stack[pickle->stack_count - 1 - depth];
 }
 
-/* Where the topmost mark lies. */
+/* Finds the topmost mark. */
 static bool find_mark(const struct pickle *pickle, uint32_t *mark)
 {
 	for (uint32_t i = pickle->stack_count; i > 0; i--) {
@@ -146,7 +147,7 @@ static bool find_mark(const struct pickle *pickle, uint32_t *mark)
 	return false;
 }
 
-/* ---- containers ---------------------------------------------------------------------------------------------------------- */
+/* ---- containers -------------------------------------------------------------------------------------------------- */
 
 static enum next push_object(struct pickle *pickle, enum pickle_kind kind)
 {
@@ -172,7 +173,7 @@ static enum next keep_items(struct pickle *pickle, struct pickle_object *object,
 		object->capacity_log = (uint8_t)__builtin_ctzll(capacity);
 	}
 	if (is_too_large(pickle)) {
-		object->capacity_log = 0; /* nobody looks at it any more */
+		object->capacity_log = 0; /* it is not used any more */
 		return IS_TOO_LARGE;
 	}
 	object->items = memory_resize(object->items, capacity, sizeof *items);
@@ -195,7 +196,7 @@ static enum next put_items(struct pickle *pickle, uint32_t number, const struct 
 	return keep_items(pickle, &pickle->objects[number], items, count);
 }
 
-/* The values above the mark go into the container below it, and off the stack. */
+/* Moves the values above the mark from the stack into the container below it. */
 static enum next put_marked(struct pickle *pickle, bool is_dictionary)
 {
 	uint32_t mark;
@@ -211,7 +212,7 @@ static enum next put_marked(struct pickle *pickle, bool is_dictionary)
 	return put_items(pickle, number, pickle->stack + mark + 1, count);
 }
 
-/* The `count` values on top go into the container below them. */
+/* Moves the `count` values on top into the container below them. */
 static enum next put_top(struct pickle *pickle, uint32_t count)
 {
 	const struct pickle_value *container = below(pickle, count);
@@ -224,7 +225,7 @@ static enum next put_top(struct pickle *pickle, uint32_t count)
 	return put_items(pickle, container->number, pickle->stack + pickle->stack_count, count);
 }
 
-/* A new container of the values from `first` on, in their place. */
+/* Replaces the values from `first` on by a new container of them. */
 static enum next make_of(struct pickle *pickle, uint32_t first, uint32_t dropped, enum pickle_kind kind)
 {
 	uint32_t count = pickle->stack_count - first;
@@ -255,13 +256,13 @@ static enum next make_tuple(struct pickle *pickle, uint32_t count)
 	return below(pickle, count - 1) ? make_of(pickle, pickle->stack_count - count, 0, PICKLE_TUPLE) : IS_MALFORMED;
 }
 
-/* ---- the memo ------------------------------------------------------------------------------------------------------------ */
+/* ---- the memo ---------------------------------------------------------------------------------------------------- */
 
 static enum next pickle_read_remember(struct pickle *pickle, uint64_t number)
 {
 	const struct pickle_value *value = below(pickle, 0);
 	void *memo = pickle->memo;
-	/* Pythons remember what they write, in order; so no number is larger than there are bytes before it */
+	/* Python numbers its memo in order, so no number is larger than the number of bytes before it */
 	if (!value || number > pickle->offset ||
 	    (value->type != PICKLE_TEXT && value->type != PICKLE_OBJECT && value->type != PICKLE_BYTES))
 		return IS_MALFORMED;
@@ -284,7 +285,7 @@ static enum next recall(struct pickle *pickle, uint64_t number)
 	                        (struct pickle_value){.type = (uint32_t)(found >> 32), .number = (uint32_t)found});
 }
 
-/* ---- opcodes ------------------------------------------------------------------------------------------------------------- */
+/* ---- opcodes ----------------------------------------------------------------------------------------------------- */
 
 static enum next run_proto(struct pickle *pickle)
 {
@@ -294,7 +295,7 @@ static enum next run_proto(struct pickle *pickle)
 	return *version >= 2 && *version <= 5 ? GO_ON : IS_MALFORMED;
 }
 
-static enum next run_frame(struct pickle *pickle) /* only says how much to read ahead */
+static enum next run_frame(struct pickle *pickle) /* it only says how much to read ahead */
 {
 	return get(pickle, 8) ? GO_ON : IS_CUT;
 }
@@ -353,7 +354,7 @@ static enum next run_integer(struct pickle *pickle)
 static enum next run_long(struct pickle *pickle)
 {
 	uint64_t length, low = 0;
-	uint8_t bytes[9] = {0}; /* and the first one beyond what i64 holds */
+	uint8_t bytes[9] = {0}; /* one byte more than i64 holds */
 	if (!get_number(pickle, pickle->opcode == 0x8a ? 1 : 4, &length) ||
 	    !get_long(pickle, length, (char *)bytes, sizeof bytes))
 		return IS_CUT;
@@ -380,7 +381,7 @@ static enum next run_float(struct pickle *pickle)
 	return bytes ? pickle_read_push(pickle, value) : IS_CUT;
 }
 
-/* How long is the length that follows the opcode? */
+/* Returns the size of the length that follows the opcode. */
 static size_t length_bytes(uint8_t opcode)
 {
 	return opcode == 0x8c || opcode == 'C' || opcode == 'U'     ? 1
@@ -492,7 +493,8 @@ static const run_opcode runs[256] = {
 	['j'] = run_get,
 };
 
-/* What makes Python import, call or build something, or wants something from outside; by the names in Python's pickletools. */
+/* Opcodes that make Python import, call or build something, or use data from outside the pickle; names as in Python's
+ * pickletools. */
 static const char *const refused[256] = {
 	['c'] = "GLOBAL",    [0x93] = "STACK_GLOBAL", ['R'] = "REDUCE",
 	['b'] = "BUILD",     ['i'] = "INST",          ['o'] = "OBJ",
@@ -501,9 +503,9 @@ static const char *const refused[256] = {
 	['Q'] = "BINPERSID", [0x97] = "NEXT_BUFFER",  [0x98] = "READONLY_BUFFER",
 };
 
-/* ---- the whole ------------------------------------------------------------------------------------------------------------ */
+/* ---- the whole pickle -------------------------------------------------------------------------------------------- */
 
-/* Printable, so that a terminal shows it. */
+/* Appends printable characters only, so that a terminal shows the name. */
 static void add_name(char *out, size_t capacity, const char *name, size_t length)
 {
 	size_t at = strlen(out);
@@ -512,7 +514,7 @@ static void add_name(char *out, size_t capacity, const char *name, size_t length
 	out[at] = 0;
 }
 
-/* "os.system" of a GLOBAL, where it says that. */
+/* Writes "os.system" for a GLOBAL, if its name is known. */
 static void name_of_global(struct pickle *pickle, char *out, size_t capacity)
 {
 	out[0] = 0;
@@ -563,8 +565,8 @@ static enum status refuse_size(struct pickle *pickle, const char *path, struct e
 	                 path, pickle->offset, BYTES_PER_BYTE);
 }
 
-/* Keys and values of a dictionary lie from `first` on. What lies where a key should is inside of the value before it, the next one inside of
- * that, and so on. */
+/* Closes containers within the keys and values of a dictionary from `first` on. A value in the place of a key belongs
+ * inside the value before it, the next one inside that value, and so on. */
 static void close_values(struct pickle *pickle, uint32_t first)
 {
 	uint32_t end = first;
@@ -576,7 +578,7 @@ static void close_values(struct pickle *pickle, uint32_t first)
 			pickle->stack_count--;
 }
 
-/* What was complete goes into what is around it, as if all had ended here. */
+/* Puts complete values into their containers, as if all containers ended here. */
 static void close_all(struct pickle *pickle)
 {
 	uint32_t mark;
@@ -586,7 +588,7 @@ static void close_all(struct pickle *pickle)
 		if (!is_list)
 			close_values(pickle, mark + 1);
 		if (put_marked(pickle, !is_list) != GO_ON)
-			pickle->stack_count = mark; /* of a tuple, or nothing that can be used */
+			pickle->stack_count = mark; /* they are items of a tuple, or cannot be used */
 	}
 	if (!pickle->stack_count)
 		return;

@@ -21,17 +21,18 @@ struct read_ahead_block {
 struct read_ahead {
 	struct input_stream *input;
 	pthread_t thread;
-	pthread_mutex_t lock; /* of what follows, but for the bytes of blocks: those belong to one side or the other */
+	pthread_mutex_t
+		lock; /* protects the fields after it, except the bytes of blocks: each block belongs to one side */
 	pthread_cond_t is_changed;
-	uint64_t filled, emptied; /* blocks, ever */
+	uint64_t filled, emptied; /* total number of blocks */
 	uint64_t file_bytes;
 	bool is_ended, is_stopped;
 	struct error error; /* status STATUS_OK: the end of the input */
-	size_t taken;       /* of the first block that is not empty; the reader's own */
+	size_t taken;       /* bytes taken of the first block that is not empty; used by the reader only */
 	struct read_ahead_block blocks[BLOCKS];
 };
 
-/* A block as full as it gets; false: nothing more comes. */
+/* Fills a block completely, or up to the end. Returns false if no more data comes. */
 static bool fill_block(struct read_ahead *ahead, struct read_ahead_block *block, struct error *error)
 {
 	size_t n = 1;
@@ -77,7 +78,7 @@ enum status read_ahead_open(struct input_stream *input, struct read_ahead **resu
 	pthread_mutex_init(&ahead->lock, NULL);
 	pthread_cond_init(&ahead->is_changed, NULL);
 	sigfillset(&all);
-	pthread_sigmask(SIG_BLOCK, &all, &before); /* signals are for the thread that started us */
+	pthread_sigmask(SIG_BLOCK, &all, &before); /* signals are for the program's threads */
 	int number = pthread_create(&ahead->thread, NULL, read_ahead_read_input, ahead);
 	pthread_sigmask(SIG_SETMASK, &before, NULL);
 	if (number != 0) {
@@ -90,7 +91,7 @@ enum status read_ahead_open(struct input_stream *input, struct read_ahead **resu
 	return STATUS_OK;
 }
 
-/* The first block with unread bytes; NULL: there will be none. */
+/* Returns the first block with unread bytes. NULL: there will be no more. */
 static const struct read_ahead_block *next_block(struct read_ahead *ahead)
 {
 	const struct read_ahead_block *block = NULL;
@@ -108,7 +109,8 @@ static const struct read_ahead_block *next_block(struct read_ahead *ahead)
 		ahead->emptied++;
 		ahead->taken = 0;
 		block = NULL;
-		if (ahead->filled - ahead->emptied <= BLOCKS / 2) /* half of its work at once: waking up costs, too */
+		if (ahead->filled - ahead->emptied <=
+		    BLOCKS / 2) /* wakes the thread for half of the blocks at a time, because each wake-up costs */
 			pthread_cond_signal(&ahead->is_changed);
 	}
 	pthread_mutex_unlock(&ahead->lock);

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * shell.h: a text as one word of a shell, for commands that are shown to be copied. Bare where it needs nothing, 'in quotes' where it
- * does, and as $'...' with escapes where it holds control characters, which a terminal would obey. A header alone, without memory of
- * its own: the recorder uses it too.
+ * shell.h: quotes a text as one shell word, for commands that users copy. The word is bare if it needs no quotes,
+ * otherwise 'in quotes'. If it has control characters, which a terminal would obey, it is written as $'...' with
+ * escapes. There is no .c file and no allocation, because the recorder uses it too.
  */
 #ifndef BASE_SHELL_H
 #define BASE_SHELL_H
@@ -13,7 +13,7 @@
 
 #define SHELL_PLAIN "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-+=./:,@%"
 
-/* At text[i]: a control character of ASCII, or a byte of one of U+0080 to U+009F. */
+/* Returns true if text[i] is an ASCII control character, or a byte of a character from U+0080 to U+009F. */
 static inline bool shell_is_control(const char *text, size_t i)
 {
 	unsigned char here = (unsigned char)text[i], next = here ? (unsigned char)text[i + 1] : 0;
@@ -23,7 +23,7 @@ static inline bool shell_is_control(const char *text, size_t i)
 	       (before == 0xc2 && here >= 0x80 && here < 0xa0);
 }
 
-/* Cut where `out` is full (at least 4 bytes); 4 bytes for each of the text and 4 more are always enough. */
+/* Cuts the word if `out` (at least 4 bytes) is full. 4 bytes per byte of the text plus 4 are always enough. */
 static inline void shell_quote(char *out, size_t bytes, const char *text)
 {
 	size_t at = 0;

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * storage.c: regions, of which pieces are handed out for good, and blocks, arrays that grow. Both are anonymous memory first, then files:
- * large ones have a file of their own, so that disk space comes back when they are released. A large block keeps its file open to grow in
- * place; small ones are pieces of regions then, of which there may be many: series of values, of hundreds of quantities.
+ * storage.c: regions, whose pieces are never released alone, and blocks, which are arrays that grow. Both use anonymous
+ * memory first, then files. Large ones have separate files, so that releasing them frees disk space. A large block
+ * keeps its file open to grow in place. Small blocks then become pieces of regions; there may be many, such as series
+ * of values for hundreds of quantities.
  */
 #include "base/storage.h"
 
@@ -16,29 +17,30 @@
 #include <unistd.h>
 
 #define REGION_BYTES ((size_t)16 << 20)
-#define LARGE_BYTES ((size_t)1 << 20) /* blocks of pages of their own */
-#define PIECE_BYTES ((size_t)4 << 10) /* what is smaller is not counted */
+#define LARGE_BYTES ((size_t)1 << 20) /* blocks of at least this size have separate pages */
+#define PIECE_BYTES ((size_t)4 << 10) /* smaller blocks are not counted */
 #define PIECE_SIZES 96
-#define FILES_MAX 64u /* that are kept open: a program may have 1,024, or fewer */
+#define FILES_MAX 64u /* kept open at most: the limit of a program may be 1,024 or lower */
 #define HUGE_BYTES ((size_t)2 << 20)
 #define KEPT_BLOCKS 16u
 #define KEPT_BYTES ((uint64_t)32 << 20)
-#define REGIONS_OPEN 8u /* the last ones: where a piece does not fit into one, a smaller one may */
+#define REGIONS_OPEN                                                                                                   \
+	8u /* number of last regions to search: a region without room for one piece may have room for a smaller one */
 
 struct region {
 	char *start;
 	size_t bytes, used;
 	bool is_file;
-	bool is_reused; /* a block that was released: counted as a whole, its bytes are any */
+	bool is_reused; /* a released block: counted as a whole, and not zeroed */
 };
 
-struct storage_block { /* stands before the array */
-	size_t bytes;  /* of both */
-	size_t wanted; /* of these; one that was kept may have more */
-	int fd;        /* its file, -1: none that is open */
+struct storage_block { /* header before the array */
+	size_t bytes;  /* of header and array */
+	size_t wanted; /* bytes in use; a reused block may have more */
+	int fd;        /* its file, -1: not open */
 	bool is_file;
-	bool is_piece;              /* of a region */
-	struct storage_block *next; /* of a piece that is free */
+	bool is_piece;              /* piece of a region */
+	struct storage_block *next; /* next free piece */
 	char padding[64 - 2 * sizeof(size_t) - sizeof(int) - 2 * sizeof(bool) - sizeof(struct storage_block *) - 2];
 };
 static_assert(sizeof(struct storage_block) == 64, "arrays are aligned");
@@ -48,11 +50,11 @@ struct storage {
 	struct region *regions;
 	uint32_t count, capacity;
 	uint32_t open_files;
-	bool has_no_file; /* it failed once: what grows stays in memory */
-	bool is_beyond;   /* and memory was used for it */
-	/* Blocks of memory that were released, none beside another: analyses take arrays of about the same sizes one after the other, and the
-	 * first touch of a page costs more than what most of them do with it; in a virtual machine ten times as much, as it gives free memory
-	 * back to its host. */
+	bool has_no_file; /* a file failed once: data stays in memory from then on */
+	bool is_beyond;   /* memory beyond the limit was used for that reason */
+	/* Released blocks of memory, of which no two are adjacent. Analyses take arrays of similar sizes one after the
+	 * other. The first touch of a page costs more than most of their work on it. It costs ten times as much in a
+	 * virtual machine that returns free memory to its host. */
 	struct storage_block *kept[KEPT_BLOCKS];
 	uint32_t kept_count;
 	uint64_t kept_bytes;
@@ -78,7 +80,7 @@ static void drop_kept(struct storage *storage)
 	storage->kept_bytes = 0;
 }
 
-/* Two that lie side by side as one; NULL: they do not. */
+/* Joins two adjacent blocks. Returns NULL if they are not adjacent. */
 static struct storage_block *storage_join(struct storage_block *a, struct storage_block *b)
 {
 	struct storage_block *first = a < b ? a : b, *second = a < b ? b : a;
@@ -106,7 +108,7 @@ static bool keep(struct storage *storage, struct storage_block *block)
 	return true;
 }
 
-/* What is beyond `bytes`, in whole huge pages, goes on being kept. */
+/* Keeps the part beyond `bytes`, in whole huge pages. */
 static void storage_split(struct storage *storage, struct storage_block *block, size_t bytes)
 {
 	bytes = (bytes + HUGE_BYTES - 1) / HUGE_BYTES * HUGE_BYTES;
@@ -118,7 +120,7 @@ static void storage_split(struct storage *storage, struct storage_block *block, 
 	storage->kept[storage->kept_count++] = rest;
 }
 
-/* The smallest that is large enough; KEPT_BLOCKS: there is none. */
+/* Returns the smallest kept block that is large enough, or KEPT_BLOCKS. */
 static uint32_t find_kept(const struct storage *storage, size_t bytes)
 {
 	uint32_t best = KEPT_BLOCKS;
@@ -129,7 +131,7 @@ static uint32_t find_kept(const struct storage *storage, size_t bytes)
 	return best;
 }
 
-/* One that is large enough, of which no more than `most` is taken; NULL: there is none. */
+/* Takes a kept block that is large enough, but at most `most` bytes of it. Returns NULL if there is none. */
 static struct storage_block *take_kept(struct storage *storage, size_t bytes, size_t most)
 {
 	uint32_t best = find_kept(storage, bytes);
@@ -160,7 +162,7 @@ static size_t whole_pages(size_t bytes)
 	return (bytes + page - 1) / page * page;
 }
 
-/* More memory is wanted: is it for a file? */
+/* Returns true if `bytes` more memory must come from a file. */
 static bool storage_is_over(struct storage *storage, size_t bytes)
 {
 	if (storage->memory_bytes + storage->kept_bytes + bytes > storage->limit_bytes)
@@ -170,7 +172,7 @@ static bool storage_is_over(struct storage *storage, size_t bytes)
 	return is && !storage->has_no_file;
 }
 
-/* A fault for 2 MiB in place of 512; it may be refused. */
+/* One fault for 2 MiB instead of 512 faults. The kernel may refuse. */
 static void want_huge_pages(char *start, size_t bytes)
 {
 	if (bytes >= HUGE_BYTES)
@@ -186,7 +188,7 @@ static char *map_memory(size_t bytes)
 	return start;
 }
 
-/* A file of its own, mapped; *fd may be closed. NULL: there is no room for it. */
+/* Maps a new file. The caller may close *fd. Returns NULL if there is no room. */
 static char *map_file(struct storage *storage, size_t bytes, int *fd)
 {
 	*fd = storage_file_open(bytes, &storage->problem);
@@ -234,7 +236,7 @@ static struct region *add_region(struct storage *storage, size_t wanted)
 	return &storage->regions[storage->count++];
 }
 
-/* Where the piece fits and may be; NULL: nowhere. */
+/* Returns a region with room for the piece. NULL: none has room, or the piece must go to a file. */
 static struct region *find_region(struct storage *storage, size_t bytes)
 {
 	uint32_t first = storage->count < REGIONS_OPEN ? 0 : storage->count - REGIONS_OPEN;
@@ -264,7 +266,7 @@ void *storage_alloc(struct storage *storage, size_t bytes)
 void storage_idle(const struct storage *storage, const void *start, size_t bytes)
 {
 	for (uint32_t i = 0; i < storage->count && storage->file_bytes; i++) {
-		/* regions are in no order of address; their number is small (one per 16 MiB) */
+		/* regions are not sorted by address, but their number is small (one per 16 MiB) */
 		const struct region *region = &storage->regions[i];
 		if (!region->is_file || (const char *)start < region->start ||
 		    (const char *)start >= region->start + region->bytes)
@@ -284,7 +286,8 @@ static struct storage_block *block_of(void *array)
 	return array ? (struct storage_block *)((char *)array - sizeof(struct storage_block)) : NULL;
 }
 
-/* Linux puts what is whole huge pages where these fit, also when it moves; else a move takes them apart. old_bytes: those it has. */
+/* Linux aligns a mapping to huge pages if its size is a multiple of them, also when it moves. Otherwise a move splits
+ * them. old_bytes: the current size. */
 static size_t memory_block_bytes(const struct storage *storage, size_t old_bytes, size_t bytes)
 {
 	size_t whole = (bytes + HUGE_BYTES - 1) / HUGE_BYTES * HUGE_BYTES;
@@ -305,7 +308,7 @@ static struct storage_block *new_memory_block(struct storage *storage, size_t by
 	return block;
 }
 
-/* NULL: there is no room for it. */
+/* Returns NULL if there is no room. */
 static struct storage_block *new_file_block(struct storage *storage, size_t bytes)
 {
 	int fd;
@@ -315,14 +318,14 @@ static struct storage_block *new_file_block(struct storage *storage, size_t byte
 	*block = (struct storage_block){.bytes = bytes, .fd = fd, .is_file = true};
 	if (storage->open_files < FILES_MAX) {
 		storage->open_files++;
-	} else { /* it will be copied when it grows */
+	} else { /* it is copied when it grows */
 		close(fd);
 		block->fd = -1;
 	}
 	return block;
 }
 
-/* What a piece of so many bytes takes: steps of a quarter of a power of two. *size: its number. */
+/* Returns the bytes that a piece takes: steps of a quarter of a power of two. *size: the index of the step. */
 static size_t piece_bytes(size_t bytes, unsigned *size)
 {
 	unsigned shift = 61 - (unsigned)__builtin_clzl(bytes);
@@ -394,7 +397,7 @@ static void free_block(struct storage *storage, struct storage_block *block)
 	munmap(block, block->bytes);
 }
 
-/* Into another one, of which so many bytes are wanted. */
+/* Moves a block's contents into another block for `bytes` bytes. */
 static struct storage_block *move_block(struct storage *storage, struct storage_block *old, struct storage_block *block,
                                         size_t bytes)
 {
@@ -404,7 +407,7 @@ static struct storage_block *move_block(struct storage *storage, struct storage_
 	return block;
 }
 
-/* A large one in place, with its own pages, or where pages are that were released. NULL: it has to be copied. */
+/* Resizes a large block in place, with its pages, or moves it to released pages. NULL: it must be copied. */
 static struct storage_block *stretch(struct storage *storage, struct storage_block *block, size_t bytes)
 {
 	size_t old_bytes = block->bytes, wanted = bytes;
@@ -420,14 +423,14 @@ static struct storage_block *stretch(struct storage *storage, struct storage_blo
 			return NULL;
 		bytes = memory_block_bytes(storage, old_bytes, bytes);
 		start = mremap(block, old_bytes, bytes, MREMAP_MAYMOVE);
-		if (start == MAP_FAILED) /* two that were joined may be mappings of their own */
+		if (start == MAP_FAILED) /* joined blocks may be separate mappings */
 			return NULL;
 		want_huge_pages(start, bytes);
 		storage->memory_bytes += bytes - old_bytes;
 	} else {
 		int fd = block->fd;
 		if (bytes <= old_bytes)
-			return block; /* its file stays as long as it is */
+			return block; /* its file keeps its length */
 		if (fd < 0)
 			return NULL;
 		storage_sweep_remove(&storage->sweep, (char *)block);
@@ -449,7 +452,7 @@ static struct storage_block *new_block(struct storage *storage, size_t bytes)
 	return block ? block : new_memory_block(storage, bytes);
 }
 
-/* Where it is. NULL: it has to be copied. */
+/* Resizes a small block in place. NULL: it must be copied. */
 static struct storage_block *resize_small(struct storage *storage, struct storage_block *block, size_t bytes)
 {
 	size_t old_bytes = block->bytes;
@@ -484,7 +487,7 @@ void *storage_resize(struct storage *storage, void *array, size_t n, size_t elem
 	if (__builtin_mul_overflow(n, element_bytes, &bytes) ||
 	    __builtin_add_overflow(bytes, sizeof *block + HUGE_BYTES, &bytes))
 		memory_exhausted(SIZE_MAX);
-	bytes -= HUGE_BYTES; /* which is what it may be rounded up to */
+	bytes -= HUGE_BYTES; /* bytes may be rounded up by this much */
 	if (bytes >= LARGE_BYTES)
 		bytes = whole_pages(bytes);
 	bool is_large = bytes >= LARGE_BYTES, was_large = old && old->bytes >= LARGE_BYTES;
@@ -494,7 +497,7 @@ void *storage_resize(struct storage *storage, void *array, size_t n, size_t elem
 		block = resize_small(storage, old, bytes);
 	else if (is_large && was_large)
 		block = stretch(storage, old, bytes);
-	if (!block) /* from small to large or back, from memory to a file or back */
+	if (!block) /* changes between small and large, or between memory and file */
 		block = move_block(storage, old, make_block(storage, bytes), bytes);
 	return block + 1;
 }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * storage_file.c: temporary files without a name, which are gone when nobody has them mapped any more.
+ * storage_file.c: unnamed temporary files, which disappear with their last mapping.
  */
 #include "base/storage_file.h"
 
@@ -35,7 +35,7 @@ static bool storage_file_reserve(int fd, uint64_t offset, uint64_t bytes, struct
 	return number == 0;
 }
 
-/* /tmp may be memory itself, so it comes last. */
+/* /tmp comes last, because it may be in memory. */
 int storage_file_open(size_t bytes, struct error *err)
 {
 	const char *folders[] = {getenv("TMPDIR"), "/var/tmp", "/tmp"};

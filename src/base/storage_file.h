@@ -12,20 +12,21 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* A file of so many bytes without a name, in the first of $TMPDIR, /var/tmp and /tmp that has room for it. Its blocks are reserved: a
- * full disk must show here, not as SIGBUS at a store. A descriptor, or -1. */
+/* Opens an unnamed file of that size, in the first of $TMPDIR, /var/tmp and /tmp that has room. Its blocks are
+ * reserved, so that a full disk fails here and not as SIGBUS at a store. Returns a descriptor, or -1. */
 int storage_file_open(size_t bytes, struct error *err);
-/* Maps all of the file, or makes the mapping `old` of old_bytes and the file so long. NULL: no room. */
+/* Map the whole file, or grow the file and its mapping `old` of old_bytes to `bytes`. Return NULL if there is no
+ * room. */
 char *storage_file_map(int fd, size_t bytes, struct error *err);
 char *storage_file_grow(int fd, char *old, size_t old_bytes, size_t bytes, struct error *err);
 
-/* Drops the pages of files from our page table when they are many; looks every few milliseconds. */
+/* Drops file pages from our page table if there are many; checks every few milliseconds. */
 struct sweep_range {
 	char *start;
 	size_t bytes;
 };
 struct storage_sweep {
-	pthread_mutex_t lock; /* the list's */
+	pthread_mutex_t lock; /* of ranges, count and capacity */
 	pthread_cond_t stop;
 	pthread_t thread;
 	bool is_running, is_stopping;
@@ -34,7 +35,7 @@ struct storage_sweep {
 };
 void storage_sweep_init(struct storage_sweep *sweep);
 void storage_sweep_release(struct storage_sweep *sweep);
-/* With the first range the thread is started. Nothing may be unmapped or moved that is in the list. */
+/* The first range starts the thread. A range in the list must not be unmapped or moved. */
 void storage_sweep_add(struct storage_sweep *sweep, char *start, size_t bytes);
 void storage_sweep_remove(struct storage_sweep *sweep, const char *start);
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * storage_sweep.c: keeps the pages of temporary files that are resident few. A thread looks at how many there are; when they are too
- * many it drops all of them from our page table. Those that are used come back from the page cache with a fault.
+ * storage_sweep.c: limits the resident pages of temporary files. A thread checks their number. If there are too many,
+ * it drops all of them from our page table. Pages in use come back from the page cache with a fault.
  */
 #include "base/memory.h"
 #include "base/storage_file.h"
@@ -15,10 +15,10 @@
 #include <time.h>
 #include <unistd.h>
 
-#define RESIDENT_BYTES ((uint64_t)96 << 20) /* of files, our own program's included */
+#define RESIDENT_BYTES ((uint64_t)96 << 20) /* of files, including our program's */
 #define PERIOD_NS 5000000L
 
-/* Bytes of files and shared memory that are resident; 0: not known. */
+/* Returns the bytes of files and shared memory that are resident; 0: unknown. */
 static uint64_t resident_bytes(int statm)
 {
 	char text[128];
@@ -91,7 +91,7 @@ void storage_sweep_release(struct storage_sweep *sweep)
 	free(sweep->ranges);
 }
 
-/* Without the thread all is well but for what is resident: the kernel takes the pages when it wants them. */
+/* Without the thread, only residency is not limited: the kernel reclaims the pages when it needs memory. */
 static void start(struct storage_sweep *sweep)
 {
 	sigset_t all, before;

@@ -14,7 +14,7 @@
 /* Appends " thing", in the plural unless the number is 1. */
 static void template_add_word(struct buffer *out, const char *thing, size_t length, double number)
 {
-	bool is_hissing = thing[length - 1] == 's'; /* process, processes */
+	bool is_hissing = thing[length - 1] == 's'; /* "process", "processes" */
 
 	buffer_printf(out, " %.*s%s", (int)length, thing, number == 1 ? "" : is_hissing ? "es" : "s");
 }

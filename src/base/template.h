@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * template.h: sentences with gaps, so that a sentence stands in the source as people read it and the code that decides
- * what it says is elsewhere. Templates are written by us, never by users: a gap that the caller does not know is an
- * assert.
+ * template.h: sentences with gaps. A sentence is in the source as people read it, apart from the code that fills it.
+ * Templates are part of the program, never user input: an unknown gap is an assert.
  *
  *     {name}            the value
  *     {name:thing}      a count and its word: "1 step", "2 steps", "2 processes"
@@ -13,7 +12,7 @@
  *     const struct template_text texts[] = {{"who", "a step"}, {"new", "12 ms"}, {"base", "10 ms"}, {"but", NULL}};
  *     template_write(arena, "{who} takes {new} instead of {base}[; but {but}]", texts, 4);
  *
- * Brackets may be nested. A missing value outside of brackets becomes "not measured".
+ * Brackets may be nested. A missing value outside brackets becomes "not measured".
  */
 #ifndef BASE_TEMPLATE_H
 #define BASE_TEMPLATE_H
@@ -22,8 +21,8 @@
 #include "base/buffer.h"
 
 struct template_values {
-	/* Appends the value of `name` and returns true; returns false if it is missing. Sets *number, which is NAN before,
-	 * if the value is a number. */
+	/* Appends the value of `name` and returns true, or returns false if it is missing. *number is NAN before the
+	 * call; sets it if the value is a number. */
 	bool (*add)(struct buffer *out, const void *context, const char *name, double *number);
 	const void *context;
 	bool is_ascii; /* "±" in a template becomes "+-" */

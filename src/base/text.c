@@ -40,7 +40,7 @@ size_t text_width(const char *text)
 	return width;
 }
 
-/* C0, DEL and C1 (U+0080 to U+009F, which some terminals obey) */
+/* Returns true for C0, DEL and C1 (U+0080 to U+009F, which some terminals obey). */
 static int is_control(const char *text, size_t bytes)
 {
 	unsigned char first = (unsigned char)text[0];
@@ -53,7 +53,7 @@ static int is_control(const char *text, size_t bytes)
 void text_clean(struct buffer *out, const char *text, size_t length)
 {
 	const char *end = text + length;
-	const char *run = text; /* what is good and not yet added */
+	const char *run = text; /* start of good text not yet added */
 
 	while (text < end) {
 		size_t bytes = utf8_length(text, (size_t)(end - text));

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * text.h: names from other people's programs, made fit for a terminal or a file. utf8proc knows the widths.
+ * text.h: makes names from other programs fit for a terminal or a file. Widths come from utf8proc.
  */
 #ifndef BASE_TEXT_H
 #define BASE_TEXT_H
@@ -10,16 +10,18 @@
 #include <stdbool.h>
 #include <string.h>
 
-/* Columns that text takes on a terminal; a byte that is not UTF-8 counts one, a control character none. */
+/* Returns the columns that text takes on a terminal. A byte that is not UTF-8 counts as one, a control character as
+ * zero. */
 size_t text_width(const char *text);
 
 /* Appends text as valid UTF-8 (a bad byte becomes U+FFFD) with control characters, NUL included, as blanks. */
 void text_clean(struct buffer *out, const char *text, size_t length);
 
-/* A name may be a megabyte long: of text with more bytes than both together the middle becomes " ... ". */
+/* Shortens a long text (a name may be a megabyte long): if it is longer than head, tail and " ... " together, its
+ * middle becomes " ... ". */
 void text_shorten(struct buffer *text, size_t head_bytes, size_t tail_bytes);
 
-/* Writes "a, b or c"; what does not fit into the bytes is cut off. */
+/* Writes "a, b or c", cut off at `bytes`. */
 void text_alternatives(char *text, size_t bytes, const char *const *words, size_t count);
 
 static inline bool text_ends_with(const char *text, const char *ending)

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * time_now.h: the clocks of the system in nanoseconds. A header alone: the recorder uses it too, beside its own clock (recorder/clock.h),
- * which events read.
+ * time_now.h: the clocks of the system in nanoseconds. There is no .c file, because the recorder uses it too. Recorded
+ * events use another clock (recorder/clock.h).
  *
  *     int64_t start_ns = time_now_ns(CLOCK_MONOTONIC);
  */

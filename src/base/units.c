@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * units.c: a step up to the next unit is taken on the rounded number, so that 999.96 us reads 1.000 ms. NaN, which is
- * what a value that was not measured turns into by arithmetic, reads "n/a".
+ * units.c: chooses the unit after rounding, so that 999.96 us reads 1.000 ms. NaN, the result of arithmetic on a
+ * missing value, reads "n/a".
  */
 #include "base/units.h"
 
@@ -21,7 +21,7 @@ static char *not_a_number(char *out, double value)
 	return out;
 }
 
-/* Decimals that make `digits` significant ones of a number below 1000 or so. */
+/* Returns the number of decimals that gives `digits` significant digits for a number below about 1000. */
 static int decimals_for(double value, int digits)
 {
 	int before = fabs(value) < 10 ? 1 : fabs(value) < 100 ? 2 : 3;
@@ -36,7 +36,7 @@ static double rounded(double value, int decimals)
 	return round(value * scale) / scale;
 }
 
-/* The value as it will be read, with its decimals; 9.9996 takes one fewer because it reads 10.00. */
+/* Returns the value as displayed, with its decimals. 9.9996 has one decimal fewer, because it reads 10.00. */
 static double settle(double value, int digits, int *decimals)
 {
 	*decimals = decimals_for(value, digits);
@@ -45,7 +45,7 @@ static double settle(double value, int digits, int *decimals)
 	return value;
 }
 
-/* Divides by base until the rounded value is below it, at most `last` times; returns how often. */
+/* Divides by base until the rounded value is below it, at most `last` times. Returns the number of divisions. */
 static int scale_down(double *value, double base, int digits, int last, int *decimals)
 {
 	int unit = 0;
@@ -58,7 +58,7 @@ static int scale_down(double *value, double base, int digits, int last, int *dec
 	return unit;
 }
 
-/* A whole number below 10^15 in groups of three. */
+/* Writes a whole number below 10^15 in groups of three. */
 static void group(char *out, double value)
 {
 	char digits[24];
@@ -75,7 +75,7 @@ static void group(char *out, double value)
 	*to = '\0';
 }
 
-/* Up to four significant digits and no zeros at the end, unless it is a large whole number. */
+/* Writes up to four significant digits without trailing zeros. A large whole number keeps all digits. */
 static void plain_number(char *out, double value)
 {
 	if (fabs(value) >= 1e15)
@@ -88,7 +88,7 @@ static void plain_number(char *out, double value)
 		snprintf(out, UNITS_BYTES, "%.3g", value);
 }
 
-/* A minute and more: the two largest of days, hours, minutes, seconds. */
+/* Writes a minute or more: the two largest of days, hours, minutes, seconds. */
 static char *long_time(char *out, double seconds, const char *sign)
 {
 	double whole_seconds = round(seconds);
@@ -170,7 +170,7 @@ char *units_ratio(char *out, double ratio)
 {
 	if (!(ratio > 0 && ratio < 0.0005))
 		return write_percent(out, ratio);
-	snprintf(out, UNITS_BYTES, "<0.1 %%"); /* a little is not nothing */
+	snprintf(out, UNITS_BYTES, "<0.1 %%"); /* a small value is not zero */
 	return out;
 }
 

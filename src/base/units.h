@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * units.h: numbers as people read them. Every function writes a NUL-terminated text into `out` (UNITS_BYTES large) and
+ * units.h: writes numbers for people. Every function writes a NUL-terminated text into `out` (UNITS_BYTES large) and
  * returns it. Group separator is a blank (1 234 567); at most four significant digits.
  */
 #ifndef BASE_UNITS_H

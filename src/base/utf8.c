@@ -40,13 +40,13 @@ size_t utf8_length(const char *text, size_t length)
 		return 0;
 	bytes = first < 0xe0 ? 2 : first < 0xf0 ? 3 : 4;
 	if (first == 0xe0)
-		low = 0xa0; /* shorter forms exist below */
+		low = 0xa0; /* lower values are overlong */
 	else if (first == 0xed)
-		high = 0x9f; /* surrogates above */
+		high = 0x9f; /* higher values are surrogates */
 	else if (first == 0xf0)
 		low = 0x90;
 	else if (first == 0xf4)
-		high = 0x8f; /* beyond U+10FFFF above */
+		high = 0x8f; /* higher values are beyond U+10FFFF */
 	if (length < bytes || !is_within(text[1], low, high) || !is_continued(text, 2, bytes))
 		return 0;
 	return bytes;

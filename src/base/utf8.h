@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * utf8.h: what is valid UTF-8, byte by byte. No tables of characters here: widths are text.h's business.
+ * utf8.h: checks UTF-8 byte by byte. It has no tables of characters; text.h computes widths.
  */
 #ifndef BASE_UTF8_H
 #define BASE_UTF8_H
@@ -11,10 +11,11 @@
 
 #define UTF8_REPLACEMENT "\xef\xbf\xbd" /* U+FFFD, for a byte that is not valid */
 
-/* Bytes of the character at text (1 to 4), 0 when it is not valid UTF-8 or cut off at text + length. */
+/* Returns the bytes of the character at text (1 to 4), or 0 if it is not valid UTF-8 or is cut off at text + length. */
 size_t utf8_length(const char *text, size_t length);
 
-/* The text's length, or less than that: at most so many bytes, without a part of a character at its end. What is no UTF-8 is cut anywhere. */
+/* Returns the length of the text cut to at most `most` bytes, without a partial character at its end. Text that is not
+ * UTF-8 is cut anywhere. */
 static inline size_t utf8_cut(const char *text, size_t length, size_t most)
 {
 	size_t kept = length < most ? length : most;
@@ -29,7 +30,7 @@ size_t utf8_encode(char *out, uint32_t character);
 
 struct buffer;
 
-/* Appends the text, with UTF8_REPLACEMENT for every byte that is not valid. True: there was none. */
+/* Appends the text, with UTF8_REPLACEMENT for every byte that is not valid. Returns true if all bytes were valid. */
 bool utf8_append_valid(struct buffer *out, const char *text, size_t length);
 
 #endif

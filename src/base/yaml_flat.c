@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * yaml_flat.c: follows libyaml's events and keeps the path of the value in a buffer; a level remembers how much of the
- * path is not its own. The only file that knows libyaml.
+ * yaml_flat.c: follows libyaml's events and keeps the path of the value in a buffer. Each level knows the length of the
+ * path before it. This is the only file that uses libyaml.
  */
 #include "base/yaml_flat.h"
 
@@ -20,7 +20,7 @@
 #define MAXIMUM_PATH_BYTES ((size_t)4096)
 
 struct yaml_flat_level {
-	size_t path_length; /* before its own part */
+	size_t path_length; /* before this level's part */
 	long index;         /* of the next item; -1 in a mapping */
 	bool is_key_next;
 	bool has_items;
@@ -30,7 +30,7 @@ struct flattener {
 	struct yaml_flat *yaml;
 	const char *what;
 	struct error *err;
-	struct intern keys; /* to find a key that is there twice */
+	struct intern keys; /* finds duplicate keys */
 	struct buffer path;
 	struct yaml_flat_level levels[MAXIMUM_DEPTH];
 	int depth;
@@ -68,7 +68,7 @@ static bool yaml_flat_add_part(struct flattener *state, const char *text, size_t
 	return buffer_add(&state->path, text, length);
 }
 
-/* Before a value: an item of a sequence gets its number into the path. */
+/* Before a value: appends the number of a sequence's item to the path. */
 static bool yaml_flat_begin_value(struct flattener *state)
 {
 	struct yaml_flat_level *level = level_now(state);
@@ -93,7 +93,7 @@ static enum status grow_entries(struct flattener *state)
 	struct yaml_flat *yaml = state->yaml;
 	struct yaml_entry *entries;
 
-	/* counts 0, 16, 32, 64...: the array is full */
+	/* the array is full at counts 0, 16, 32, 64... */
 	if (yaml->count && (yaml->count < 16 || (yaml->count & (yaml->count - 1))))
 		return STATUS_OK;
 	entries = arena_array(&yaml->arena, yaml->count ? (size_t)yaml->count * 2 : 16, sizeof(*entries));
@@ -105,13 +105,13 @@ static enum status grow_entries(struct flattener *state)
 	return STATUS_OK;
 }
 
-/* C strings cannot hold it, and a value cut short is worse than none. */
+/* C strings cannot hold a NUL, and a truncated value is worse than none. */
 static bool has_nul(const yaml_event_t *event)
 {
 	return memchr(event->data.scalar.value, '\0', event->data.scalar.length) != NULL;
 }
 
-/* The value of the path as it stands. */
+/* Adds the value for the current path. */
 static enum status yaml_flat_add_entry(struct flattener *state, const yaml_event_t *event, const char *value,
                                        size_t length)
 {
@@ -132,7 +132,7 @@ static enum status yaml_flat_add_entry(struct flattener *state, const yaml_event
 	return STATUS_OK;
 }
 
-/* A block may not be there twice, either, though its keys may all differ. "<<" only brings others' keys along. */
+/* A block must not appear twice, even if all its keys differ. "<<" only merges keys of other blocks. */
 static enum status remember_key(struct flattener *state, const yaml_event_t *event)
 {
 	const char *key = state->path.data;
@@ -146,7 +146,7 @@ static enum status remember_key(struct flattener *state, const yaml_event_t *eve
 	return STATUS_OK;
 }
 
-/* "*name : value". Whoever looks for keys finds none of this name. */
+/* Handles "*name : value". No caller looks for a key of this name. */
 static enum status on_alias_key(struct flattener *state, struct yaml_flat_level *level, const yaml_event_t *event)
 {
 	const char *anchor = (const char *)event->data.alias.anchor;
@@ -174,7 +174,7 @@ static enum status on_key(struct flattener *state, struct yaml_flat_level *level
 	return remember_key(state, event);
 }
 
-/* Further documents are others' anyway. */
+/* Further documents are not for us. */
 static enum status refuse_bare(struct flattener *state, const yaml_event_t *event)
 {
 	return state->documents == 1 ? yaml_flat_refuse(state, event, "'key: value' is expected") : STATUS_OK;
@@ -184,7 +184,7 @@ static enum status on_scalar(struct flattener *state, const yaml_event_t *event)
 {
 	enum status status;
 
-	if (!state->depth) /* a file without contents is one empty value */
+	if (!state->depth) /* an empty file is one empty value */
 		return event->data.scalar.length ? refuse_bare(state, event) : STATUS_OK;
 	if (has_nul(event))
 		return yaml_flat_refuse(state, event, "a value that holds a NUL");
@@ -222,7 +222,7 @@ static enum status yaml_flat_on_begin(struct flattener *state, const yaml_event_
 	return STATUS_OK;
 }
 
-/* A list or block without anything in it is an empty value, but for the file as a whole. */
+/* An empty list or block is an empty value, except for the whole file. */
 static enum status yaml_flat_on_end(struct flattener *state, const yaml_event_t *event)
 {
 	struct yaml_flat_level *level = level_now(state);
@@ -237,7 +237,7 @@ static enum status yaml_flat_on_end(struct flattener *state, const yaml_event_t 
 	return status;
 }
 
-/* The keys of a further document are its own. */
+/* Each document has its own keys. */
 static enum status on_document(struct flattener *state)
 {
 	if (state->documents++) {

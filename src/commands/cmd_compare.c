@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * cmd_compare.c: `stepscope compare BASE NEW`: whether NEW is slower, how sure that is, and where the difference comes from.
+ * cmd_compare.c: `stepscope compare BASE NEW`: whether NEW is slower, how sure that is, and which parts make the
+ * difference.
  */
 #include "commands/command.h"
 #include "commands/say.h"
@@ -134,7 +135,7 @@ static int count_of_standard_input(const struct options_result *arguments)
 	return count;
 }
 
-/* How many of the operands are the base. */
+/* Sets the number of operands that are the base. */
 static enum status split_operands(const struct options_result *arguments, int *base_count, struct error *err)
 {
 	if (baseline.word) {
@@ -166,18 +167,18 @@ static enum status split_operands(const struct options_result *arguments, int *b
 /* ---- reading ---- */
 
 struct sides {
-	struct compared_run *runs; /* of the operands */
-	int base_count, count;     /* the base are the first of them, unless it is from the history */
+	struct compared_run *runs; /* the operands */
+	int base_count, count;     /* the first base_count runs are the base, unless the base is from the history */
 	struct compared_run *kept; /* from the history */
 	int kept_count;
-	struct history_scatter scatter; /* of those that these are the best of */
+	struct history_scatter scatter; /* of the runs of which these are the best */
 	struct arena arena;
-	const char *series; /* of the last run that was read, one of the new side */
+	const char *series; /* series of the last run read, which is of the new side */
 	const char **identities;
-	struct job_file *files; /* what the runs were read from */
+	struct job_file *files; /* the files of the runs */
 };
 
-/* A metrics.json of rlhf-canary. */
+/* Reads a metrics.json of rlhf-canary. */
 static enum status read_metrics(struct sides *sides, const char *path, struct error *err)
 {
 	struct compared_run *run = &sides->runs[sides->count];
@@ -190,7 +191,7 @@ static enum status read_metrics(struct sides *sides, const char *path, struct er
 	return STATUS_OK;
 }
 
-/* A recording that is given twice says nothing about how much runs differ. */
+/* Refuses a recording that is given twice: it shows nothing about how much runs differ. */
 static enum status check_repeats(const struct sides *sides, int first, int end, struct error *err)
 {
 	for (int i = first; i < end; i++)
@@ -206,7 +207,7 @@ static enum status check_repeats(const struct sides *sides, int first, int end, 
 	return STATUS_OK;
 }
 
-/* Frees the model. */
+/* Takes the numbers of a run and frees the model. */
 static void take_run(struct sides *sides, int place, struct loaded_run *loaded, const struct analysis_options *analysis)
 {
 	struct report report;
@@ -230,7 +231,7 @@ static enum status read_run(struct sides *sides, const char *operand, const stru
 	sides->files[sides->count] = (struct job_file){.path = operand, .rank = -1};
 	if (canary_metrics_probe(operand))
 		return read_metrics(sides, operand, err);
-	/* all of it: what competed for the machine is not known by the step */
+	/* reads all of it, because competing load on the machine is not recorded per step */
 	status = load_run(&loaded, operand, &whole, memory_bytes, err);
 	if (status)
 		return status;
@@ -239,7 +240,7 @@ static enum status read_run(struct sides *sides, const char *operand, const stru
 	return STATUS_OK;
 }
 
-/* Reads the files of the job that begins at `first` once more, as one run. */
+/* Reads the files of the job that starts at `first` again, as one run. */
 static enum status read_job(struct sides *sides, int first, const int *job, const struct analysis_options *analysis,
                             struct error *err)
 {
@@ -264,7 +265,7 @@ static enum status read_job(struct sides *sides, int first, const int *job, cons
 	return STATUS_OK;
 }
 
-/* Leaves of each job its first file, which all of it was read into. */
+/* Keeps the first file of each job, into which the whole job was read. */
 static void drop_joined(struct sides *sides, const int *job)
 {
 	int kept = 0, kept_of_base = 0;
@@ -283,7 +284,7 @@ static void drop_joined(struct sides *sides, const int *job)
 	sides->base_count = kept_of_base;
 }
 
-/* Both sides may be ranks of the same job: whoever compares these may want to, and shall know. */
+/* Both sides may be ranks of the same job. That may be intended, so it is only a note. */
 static void tell_one_job(const struct sides *sides)
 {
 	for (int i = 0; i < sides->base_count && !common.is_quiet; i++)
@@ -347,7 +348,7 @@ static enum status read_baseline(struct sides *sides, const struct history_excep
 	return status;
 }
 
-/* The base out of the history last: which series, is known from the new side then. */
+/* Reads the base from the history last, because the series is known from the new side. */
 static enum status read_sides(struct sides *sides, const struct options_result *arguments,
                               const struct analysis_options *analysis, struct error *err)
 {
@@ -364,7 +365,7 @@ static enum status read_sides(struct sides *sides, const struct options_result *
 	return read_baseline(sides, &except, err);
 }
 
-/* What the history knows besides its best run. It is never less than what is assumed without one. */
+/* Uses the scatter of the history's runs. It is never less than the noise assumed without a history. */
 static void use_scatter(struct comparison_options *how, const struct history_scatter *scatter)
 {
 	how->best_of = scatter->runs;
@@ -445,7 +446,8 @@ static enum status print(const struct comparison *comparison, const struct compa
 	return status;
 }
 
-/* With limits the sentence says which; else the answer was printed and there is nothing to add on stderr. It is no error. */
+/* With limits, prints the sentence about them. Without limits, the answer was already printed. A broken limit is not an
+ * error. */
 static enum status cmd_compare_judge(const struct gate *gate)
 {
 	struct error sentence;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * cmd_convert.c: `stepscope convert IN OUT`: whatever can be read as a recording of ours, or as any file that export writes; what is
- * broken in it is mended on the way.
+ * cmd_convert.c: `stepscope convert IN OUT`: converts any supported input to a recording, or to any format that export
+ * writes, and repairs it.
  */
 #include "base/units.h"
 #include "commands/command.h"
@@ -59,7 +59,7 @@ static const char *cmd_convert_plural(uint64_t count)
 	return count == 1 ? "" : "s";
 }
 
-/* What was mended or is missing, a line each: whoever converts a file wants to know. */
+/* Prints each repair and each loss on a line, because users who convert a file need to know. */
 static bool tell_evidence(const struct model *model)
 {
 	bool is_good = true;

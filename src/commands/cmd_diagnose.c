@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * cmd_diagnose.c: `stepscope diagnose RUN`: what is wrong, how sure that is, what to do.
+ * cmd_diagnose.c: `stepscope diagnose RUN`: problems of a run, how sure they are, and what to do.
  */
 #include "commands/command.h"
 #include "compare/canary_metrics.h"
@@ -85,7 +85,7 @@ static enum status list_rules(const struct rule_set *rules, struct error *err)
 	return status;
 }
 
-/* The command line of the run, NULL: not recorded. */
+/* Returns the command line of the run; NULL: not recorded. */
 static const char *command_of(struct report *report)
 {
 	const struct table *run = report_table(report, "run");
@@ -117,7 +117,7 @@ static enum status print(const struct diagnosis *diagnosis, struct report *repor
 	return status;
 }
 
-/* For --fail-on. */
+/* Checks the findings for --fail-on. */
 static enum status check_findings(const struct diagnosis *diagnosis, struct error *err)
 {
 	const struct table *findings = &diagnosis->findings;
@@ -151,7 +151,7 @@ static enum status diagnose(struct report *report, const struct rule_set *rules,
 	return status;
 }
 
-/* A metrics.json of rlhf-canary: it has the numbers of the block, and no others. */
+/* Diagnoses a metrics.json of rlhf-canary, which has only the numbers of that block. */
 static enum status diagnose_metrics(const char *path, struct error *err)
 {
 	struct compared_run run;
@@ -178,7 +178,7 @@ static enum status read_and_diagnose(const struct options_result *arguments, con
 	struct analysis_options analysis = {0};
 	struct loaded_run loaded;
 	struct report report;
-	/* one that exists, also of several files: SARIF names it as the place of what has no line */
+	/* an existing path, even for several files: SARIF uses it as location of findings without a line */
 	const char *path = arguments->operand_count ? arguments->operands[0] : "latest";
 	enum status status;
 
@@ -199,7 +199,7 @@ static enum status read_and_diagnose(const struct options_result *arguments, con
 
 static int cmd_diagnose_run(const struct options_result *arguments, struct error *err)
 {
-	static struct rule_set rules; /* large */
+	static struct rule_set rules; /* static, because it is large */
 	enum status status = cmd_diagnose_check_usage(arguments, err);
 
 	if (status)

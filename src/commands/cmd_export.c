@@ -44,7 +44,7 @@ static const struct option options[] = {
 	OPTION_END,
 };
 
-/* Formats and suffixes are those of the exporters. */
+/* Lists the formats and suffixes of the exporters. */
 static const struct option *make_options(void)
 {
 	char words[EXPORTER_WORDS_BYTES];
@@ -59,7 +59,7 @@ static const struct option *make_options(void)
 	return options;
 }
 
-/* ---- what and where ---- */
+/* ---- format and path ---- */
 
 static bool is_directory(const char *path)
 {
@@ -106,7 +106,7 @@ static enum status choose_exporter(const struct exporter **exporter, struct erro
 	return STATUS_USAGE;
 }
 
-/* What would have no effect is not taken silently. */
+/* Refuses options that would have no effect. */
 static enum status cmd_export_check_usage(const struct options_result *arguments, const struct exporter *exporter,
                                           struct error *err)
 {
@@ -208,7 +208,7 @@ static enum status write_ranks(const struct model *model, const struct exporter 
 	return status;
 }
 
-/* Without -o: Kineto files go into RUN/traces, where readers that scan a directory find nothing else. */
+/* Without -o, Kineto files go into RUN/traces, where readers that scan a directory find no other files. */
 static enum status write_into_run(const struct loaded_run *run, const struct exporter *exporter,
                                   const struct analysis_options *selected, struct error *err)
 {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * cmd_history.c: `stepscope history`: keeps the key numbers and the step times of runs, so that later ones can be compared
+ * cmd_history.c: `stepscope history`: stores the key numbers and step times of runs, so that later runs can be compared
  * with them.
  */
 #include "commands/command.h"
@@ -65,7 +65,7 @@ static enum status open_history(struct history *history, enum history_access acc
 
 /* ---- add ---- */
 
-/* By what a run without steps is compared; NULL: by nothing. */
+/* Returns the data by which a run without steps is compared; NULL: there is none. */
 static const char *kept_of(const struct compared_run *run)
 {
 	if (run->functions_count)
@@ -114,7 +114,7 @@ static void tell_trouble(const struct compared_run *run, const char *fact, const
 		say("stepscope: note: '%s' is kept, but %s%s\n", operand, lead, trouble);
 }
 
-/* A metrics.json of rlhf-canary. */
+/* Adds a metrics.json of rlhf-canary. */
 static enum status cmd_history_add_metrics(struct history *history, const char *operand, struct error *err)
 {
 	char path[PATH_MAX];
@@ -137,7 +137,7 @@ static enum status cmd_history_add_metrics(struct history *history, const char *
 	return status;
 }
 
-/* Of `count` files. */
+/* Adds a report of `count` files. */
 static enum status add_report(struct history *history, struct report *report, uint32_t count, struct error *err)
 {
 	char path[PATH_MAX];
@@ -164,7 +164,7 @@ static enum status add_report(struct history *history, struct report *report, ui
 	return status;
 }
 
-/* One run, or the files of one job. */
+/* Adds one run, or the files of one job. */
 static enum status cmd_history_add_run(struct history *history, const char *const *paths, uint32_t count,
                                        struct error *err)
 {
@@ -187,7 +187,7 @@ static enum status cmd_history_add_run(struct history *history, const char *cons
 	return status;
 }
 
-/* Reads a file that may be a rank of a job, for what that says. */
+/* Reads a file that may be a rank of a job, to find its rank and times. */
 static enum status cmd_history_look_at(struct job_file *file, const char *operand, struct error *err)
 {
 	struct analysis_options analysis = {0};
@@ -206,7 +206,7 @@ static enum status cmd_history_look_at(struct job_file *file, const char *operan
 	return STATUS_OK;
 }
 
-/* Several are looked at before any is added: files of ranks of one job are one run. */
+/* Reads all files before it adds any, because files of ranks of one job are one run. */
 static enum status add_operands(struct history *history, int count, const char **operands, struct arena *arena,
                                 struct error *err)
 {
@@ -283,7 +283,7 @@ static enum status list(struct history *history, struct error *err)
 	return status;
 }
 
-/* Both tables as one document. */
+/* Writes both tables as one document. */
 static void show_json(struct buffer *out, const struct table *run, const struct table *facts)
 {
 	struct json_writer json;
@@ -370,7 +370,7 @@ static enum status list_baselines(struct history *history, struct error *err)
 	return status;
 }
 
-/* What history_find() would take for something else. */
+/* Refuses names that history_find() gives another meaning. */
 static enum status check_baseline_name(const char *word, struct error *err)
 {
 	if (strlen(word) > BASELINE_NAME)

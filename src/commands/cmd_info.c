@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * cmd_info.c: `stepscope info RUN`: what is in the recording, what is missing from it, and what it cost.
+ * cmd_info.c: `stepscope info RUN`: contents, missing data and cost of a recording.
  */
 #include "commands/command.h"
 #include "load/load_run.h"

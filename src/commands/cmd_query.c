@@ -15,7 +15,7 @@
 
 #define MAXIMUM_OUTPUT ((size_t)1 << 31)
 #define ROWS_AT_ONCE 10000
-#define MAXIMUM_ROWS 1000000 /* of what is written as one: text and JSON */
+#define MAXIMUM_ROWS 1000000 /* for text and JSON, which are written as a whole */
 
 static const char *steps, *window, *output, *schema_name;
 static int64_t memory_bytes, query_memory_bytes = (int64_t)256 << 20;
@@ -65,7 +65,7 @@ static enum status cmd_query_check_usage(const struct options_result *arguments,
 static void cmd_query_add_table(struct buffer *out, const struct table *table)
 {
 	const struct text_style style = {common.width, common.is_color, common.is_utf8};
-	const struct text_view view = {.has_heading = true, .is_raw = true}; /* a name is what WHERE wants */
+	const struct text_view view = {.has_heading = true, .is_raw = true}; /* WHERE needs the raw name */
 	struct json_writer json;
 
 	if (is_csv) {
@@ -100,7 +100,7 @@ static enum status write_rows(FILE *file, struct query *query, struct error *err
 	return status;
 }
 
-/* In pieces: the result may be larger than memory. */
+/* Writes in pieces, because the result may be larger than memory. */
 static enum status write_csv(FILE *file, struct query *query, struct error *err)
 {
 	enum status status = STATUS_OK;
@@ -138,7 +138,7 @@ static enum status write_result(struct query *query, struct error *err)
 	return status;
 }
 
-/* ---- what there is ---- */
+/* ---- tables and columns ---- */
 
 static void list_tables(void)
 {
@@ -167,7 +167,7 @@ static enum status write_schema(struct query *query, struct error *err)
 	return status;
 }
 
-/* The tables of analyses are of the steps; the trace is as it was read. */
+/* --steps restricts tables of analyses, but not the trace. */
 static void tell_steps(const char *sql)
 {
 	if (steps && sql && !common.is_quiet && strcasestr(sql, "spans"))

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * cmd_report.c: `stepscope report RUN`: where the steps went, as text, JSON or CSV.
+ * cmd_report.c: `stepscope report RUN`: how the time of steps was spent, as text, JSON or CSV.
  */
 #include "commands/command.h"
 #include "compare/canary_metrics.h"
@@ -73,7 +73,7 @@ static const unsigned by_bits[BYS] = {BY_SHAPE, BY_THREAD, BY_PHASE, BY_LINE, BY
 
 static enum status parse_by(struct analysis_options *analysis, struct error *err)
 {
-	/* which are tables of their own, where the one that is wanted cannot be split by them */
+	/* tables to show if the chosen table cannot be split this way */
 	static const char *const tables[BYS] = {NULL, NULL, NULL, "lines", "stacks", "modules"};
 	const struct analysis *wanted = table_name ? analysis_find(table_name) : NULL;
 	unsigned splits = wanted ? wanted->splits : 0;
@@ -114,10 +114,10 @@ static enum status exclude(const char *one, const char *other, struct error *err
 	return error_set(err, STATUS_USAGE, "options '%s' and '%s' exclude each other", one, other);
 }
 
-/* torch.profiler's table is one of its own: what says something about ours is not taken silently. */
+/* torch.profiler's table is separate, so options for our tables are refused. */
 static enum status check_style(const struct analysis_options *analysis, struct error *err)
 {
-	char chosen[32] = "--table"; /* by itself, or by what is a table of its own */
+	char chosen[32] = "--table"; /* --table itself, or a --by that selects a table */
 
 	if (by.count && !analysis->by)
 		snprintf(chosen, sizeof(chosen), "--by %s", by.items[0]);
@@ -158,7 +158,7 @@ static enum status check_list(struct error *err)
 	return STATUS_OK;
 }
 
-/* A table that cannot be split would be the same as without --by. */
+/* Refuses --by for a table that cannot be split: it would have no effect. */
 static enum status check_split(const struct analysis_options *analysis, struct error *err)
 {
 	const struct analysis *wanted = table_name ? analysis_find(table_name) : NULL;
@@ -233,7 +233,8 @@ static enum status unknown_table(const char *name, struct error *err)
 	return STATUS_USAGE;
 }
 
-/* By its name, or by the heading that text output has for it, where several share one the first that is shown. */
+/* Returns the column with this name, or with this heading in text output. If columns share a heading, returns the first
+ * one shown. */
 static int column_called(const struct table *table, const char *wanted)
 {
 	int hidden = -1;
@@ -287,7 +288,7 @@ static enum status find_column(const struct table *table, const char *name, size
 	return STATUS_USAGE;
 }
 
-/* The numbers of --columns, each once; returns how many, -1: one is unknown. */
+/* Gets the numbers of --columns, each once. Returns their count, or -1 if a name is unknown. */
 static int find_columns(const struct table *table, int columns[64], struct error *err)
 {
 	int count = 0;
@@ -307,7 +308,7 @@ static int find_columns(const struct table *table, int columns[64], struct error
 	return count;
 }
 
-/* What the user called them by their names, for text output. */
+/* Returns the names of the columns that the user gave, for text output. */
 static const char *names_of(struct table *table, const int *columns, int count)
 {
 	const char *names = count ? table->columns[columns[0]].name : NULL;
@@ -337,7 +338,7 @@ static enum status arrange_table(struct table *table, struct error *err)
 	}
 	if (limit != NO_LIMIT)
 		table_limit(table, (int)(limit < INT_MAX ? limit : INT_MAX));
-	if (count && (is_csv || is_json)) /* text wants the others, too: to say why some are not measured */
+	if (count && (is_csv || is_json)) /* text output needs the others, too, to say why some cells are missing */
 		table_choose(table, columns, count);
 	return STATUS_OK;
 }
@@ -361,7 +362,7 @@ static void print_table(struct buffer *out, const struct table *table)
 	}
 }
 
-/* ---- everything ---- */
+/* ---- all tables ---- */
 
 static void explain_all(struct buffer *out, struct report *report)
 {
@@ -452,7 +453,7 @@ static enum status print_torch(const struct model *model, const struct report_to
 	return status ? status : result_close(&result, report_torch_write(&result.text, model, wish, err), err);
 }
 
-/* A metrics.json of rlhf-canary has numbers of the whole run, no events and no steps. */
+/* Prints a metrics.json of rlhf-canary, which has numbers of a whole run but no events and no steps. */
 static enum status print_metrics(const char *path, struct error *err)
 {
 	const struct text_style style = {common.width, common.is_color, common.is_utf8};
@@ -474,7 +475,7 @@ static void list_tables(void)
 		printf("%-14s %s\n", analyses[i]->name, analyses[i]->question);
 }
 
-/* For --strict: the input is not as its writer meant it. */
+/* For --strict: fails if the input differs from what its writer meant. */
 static enum status check_evidence(const struct model *model, struct error *err)
 {
 	for (uint32_t i = 0; is_strict && i < model->ledger_count; i++) {

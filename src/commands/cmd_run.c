@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * cmd_run.c: `stepscope run`: starts a program, records it and the machine, and exits as the program did. The parts are in
- * run_*.c. What fails on our side is said in one line and never stops the program.
+ * cmd_run.c: `stepscope run`: starts a program, records it and the machine, and exits as the program did. The parts are
+ * in run_*.c. A failure of stepscope prints one line and never stops the program.
  */
 #include "commands/command.h"
 #include "commands/say.h"
@@ -36,13 +36,13 @@ static enum status check_program(const struct options_result *arguments, struct 
 	return STATUS_USAGE;
 }
 
-/* Of our own troubles. */
+/* Prints a problem of stepscope. */
 static void say_trouble(const struct error *err, const char *consequence)
 {
 	say("stepscope: %s%s\n", err->text, consequence);
 }
 
-/* Joining another run is wanted when a script that says --out is recorded as a whole; its --out is not obeyed then. */
+/* A script that uses --out may itself be recorded. Then its run joins the outer run, and its --out is ignored. */
 static void say_unused_out(const struct run *run)
 {
 	const char *out = run->settings.out;
@@ -55,7 +55,7 @@ static void say_unused_out(const struct run *run)
 	    run->directory.shown);
 }
 
-/* STEPSCOPE=0 in our environment is above all options. */
+/* STEPSCOPE=0 in the environment overrides all options. */
 static void obey_environment(struct run *run)
 {
 	const char *wish = getenv("STEPSCOPE");
@@ -68,7 +68,7 @@ static void obey_environment(struct run *run)
 	run->off_reason = "STEPSCOPE=0 in the environment";
 }
 
-/* STATUS_USAGE only; without a directory the program runs unrecorded. */
+/* Fails only with STATUS_USAGE. Without a directory, the program runs unrecorded. */
 static enum status open_directory(struct run *run, struct error *err)
 {
 	enum status status;
@@ -93,7 +93,8 @@ static enum status open_directory(struct run *run, struct error *err)
 	return STATUS_OK;
 }
 
-/* Of a container: signals whose default is the end do nothing to it, so what comes early is to be kept for the program. */
+/* Returns true in a container's first process. Signals whose default is to terminate do not affect it, so early signals
+ * must be kept for the program. */
 static bool is_first_process(void)
 {
 	return getpid() == 1;
@@ -106,7 +107,7 @@ static void start_program(struct run *run)
 
 	if (!is_first_process())
 		run_signals_init(&run->signals);
-	/* orphans of the program come to us, so that their end is seen */
+	/* the program's orphans become our children, so that their end is seen */
 	prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0);
 	fflush(NULL);
 	run_child_start(&run->child, run->argv, environment, &run->signals);
@@ -130,8 +131,8 @@ static int fail_to_start(struct run *run)
 	return run_exit_status(&run->child);
 }
 
-/* For us alone, now that the program has its own: descriptors for many processes, no death by a closed stderr, and no settings
- * that were meant for the program. */
+/* Sets up this process after the program has its settings. It gets many descriptors, survives a closed stderr, and
+ * drops environment settings meant for the program. */
 static void settle_process(void)
 {
 	struct rlimit limit;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * cmd_validate.c: `stepscope validate FILE...`: which reader would stumble over these trace files, and why.
+ * cmd_validate.c: `stepscope validate FILE...`: which readers would fail on these trace files, and why.
  */
 #include "base/buffer.h"
 #include "base/json_write.h"
@@ -149,7 +149,7 @@ static void write_validation(struct json_writer *json, const char *path, const s
 
 /* ---- run ---- */
 
-/* What is wrong with a run is said by another command. */
+/* Refuses a run, which another command checks. */
 static enum status refuse_directory(const char *path, struct error *err)
 {
 	struct stat info;
@@ -163,7 +163,8 @@ static enum status refuse_directory(const char *path, struct error *err)
 	return STATUS_INPUT;
 }
 
-/* Some of them are JSON, too. Standard input can be looked into only once: there its missing events tell. */
+/* Refuses files of other kinds, some of which are JSON, too. Standard input can be read only once; its missing events
+ * are reported later. */
 static enum status refuse_other_kind(const char *path, struct error *err)
 {
 	const char *kind = strcmp(path, "-") != 0 ? other_kind_of_file(path) : NULL;
@@ -175,7 +176,7 @@ static enum status refuse_other_kind(const char *path, struct error *err)
 	return STATUS_INPUT;
 }
 
-/* The worst of all files: unreadable before broken before fine. The first failure is what main prints. */
+/* Checks a file. Returns the worst result: unreadable, then broken, then fine. main prints the first failure. */
 static enum status check_file(const char *path, struct buffer *out, struct json_writer *json, struct error *err)
 {
 	static struct validation validation;

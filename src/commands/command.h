@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * command.h: a subcommand of `stepscope`. One file cmd_<name>.c with its options inside, one line in commands/main.c.
+ * command.h: a subcommand of `stepscope`. It needs a file cmd_<name>.c with its options, and a line in commands/main.c.
  */
 #ifndef COMMANDS_COMMAND_H
 #define COMMANDS_COMMAND_H
@@ -14,20 +14,20 @@ struct command {
 	const char *usage;    /* "stepscope report [options] RUN" */
 	const char *examples; /* three lines, for -h */
 	const struct option *options;
-	/* (optional) Instead of `options`, when rows come from a table elsewhere (run). Any number of calls, same answer. */
+	/* (optional) Replaces `options` if the rows come from a table in another file (run). Every call returns the
+	 * same rows. */
 	const struct option *(*make_options)(void);
-	const char *
-		operand_hint; /* (optional) what to do about a wrong option behind an operand: it may be none of ours */
-	/* Runs with parsed options. Returns the exit status: 0, or status_exit() after main printed err, or for `run` the
-	 * program's own. */
+	const char *operand_hint; /* (optional) hint for a wrong option after an operand: the program may own it */
+	/* Runs the command with parsed options. Returns the exit status: 0, status_exit() (main then prints err), or
+	 * for `run` the exit status of the program. */
 	int (*run)(const struct options_result *arguments, struct error *err);
 };
 
-/* Options every command has: parsed by main before `run` is called. */
+/* Options of every command; main parses them before it calls `run`. */
 struct common_options {
 	bool is_quiet, is_verbose;
-	bool is_color; /* decided: option, NO_COLOR, CLICOLOR_FORCE, tty */
-	bool is_utf8;  /* LC_ALL, LC_CTYPE or LANG says so: block characters may be printed */
+	bool is_color; /* decided from the option, NO_COLOR, CLICOLOR_FORCE and the terminal */
+	bool is_utf8;  /* LC_ALL, LC_CTYPE or LANG allows it: block characters may be printed */
 	int width;     /* columns of the terminal, COLUMNS, or 100 */
 };
 extern struct common_options common;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * help.c: see the header. Everything comes from the tables of commands and options.
+ * help.c: see the header. All text comes from the tables of commands and options.
  */
 #include "commands/help.h"
 

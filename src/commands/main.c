@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * main.c: finds the command, parses its options and the common ones, prints its error. Computes nothing.
+ * main.c: finds the command, parses its options and the common ones, and prints its error. It computes nothing.
  */
 #include "commands/command.h"
 #include "commands/help.h"
@@ -13,7 +13,7 @@
 
 #define MAXIMUM_OPTIONS 128
 
-/* Each is defined at the end of its cmd_*.c. */
+/* Each command is defined at the end of its cmd_*.c. */
 extern const struct command command_run, command_report, command_info, command_diagnose, command_export, command_query,
 	command_validate, command_convert, command_compare, command_history;
 
@@ -89,7 +89,7 @@ static void decide_width(void)
 	common.width = width <= 0 ? 100 : width < 40 ? 40 : width > 1000 ? 1000 : (int)width;
 }
 
-/* As the C library would: the first variable that is set decides about the letters. */
+/* Works like the C library: the first variable that is set decides the character set. */
 static void decide_letters(void)
 {
 	static const char *const variables[] = {"LC_ALL", "LC_CTYPE", "LANG"};
@@ -113,7 +113,7 @@ static int print_error(const struct error *err)
 	return status_exit(err->status);
 }
 
-/* A result that did not reach its reader is no success. */
+/* A result that did not reach its reader is a failure. */
 static int close_output(int exit_status)
 {
 	struct error err;
@@ -124,7 +124,7 @@ static int close_output(int exit_status)
 	return print_error(&err);
 }
 
-/* The command's options and ours in one array. */
+/* Joins the options of the command and the common ones. */
 static void join_options(struct option *joined, const struct command *command)
 {
 	int count = 0;
@@ -170,7 +170,7 @@ static bool is_word(const char *argument, const char *a, const char *b, const ch
 	return !strcmp(argument, a) || !strcmp(argument, b) || !strcmp(argument, c);
 }
 
-/* `stepscope help [command]` */
+/* Runs `stepscope help [command]`. */
 static int run_help(int argc, const char **argv)
 {
 	struct option joined[MAXIMUM_OPTIONS + sizeof(common_rows) / sizeof(common_rows[0])];
@@ -211,7 +211,7 @@ int main(int argc, const char **argv)
 	}
 	command = command_find(argv[1]);
 	if (command) {
-		fold_stale_pools(NULL, NULL, NULL); /* whatever died without a parent that could have done it */
+		fold_stale_pools(NULL, NULL, NULL); /* of processes that died without a parent that could fold them */
 		return run_command(command, argc - 1, argv + 1);
 	}
 	command_unknown(argv[1], &err);

@@ -14,18 +14,21 @@
 #define LONGEST_PERIOD 32
 #define LEAST_PERIODS 4
 #define LEAST_EXPLAINED 0.5 /* of the variance, by the places of a period */
-#define ALIKE 1.5           /* a multiple of a period leaves as much unexplained: chance apart */
-#define CLIPPED 0.05        /* at either end: single odd steps are no part of a period */
+#define ALIKE 1.5    /* largest factor by which a period's unexplained variance may exceed the least one by chance */
+#define CLIPPED 0.05 /* at either end, because single odd steps do not belong to a period */
 
-/* The middle fifth of values with one hump is 0.38 as wide as their middle half, of values with two as wide; and the middle two fifths 0.41 of four. */
+/* For values with one hump, the middle fifth is 0.38 times as wide as the middle half; for values with two humps both
+ * are equally wide. For repeating values the middle two fifths and the middle four fifths are compared: 0.41 for one
+ * hump. */
 #define LEAST_GAP 0.75
-#define LEAST_DISTANCE 0.01 /* less does not matter */
+#define LEAST_DISTANCE 0.01 /* smaller gaps do not matter */
 #define LONGEST_STRETCH                                                                                                \
-	8 /* steps on one side of the gap, on average: longer ones are no work but a run that changed its speed */
+	8 /* mean number of steps on one side of the gap: longer stretches are a change of speed, not of work */
 
-#define LOOKED_AT 16384 /* steps show their period early */
+#define LOOKED_AT 16384 /* number of values that are examined: a period shows early */
 
-/* Variance that is left when the mean of each place of the period is taken out; of period 1 all of it. */
+/* Returns the variance that remains after the mean of each place of the period is removed; for period 1 all
+ * variance. */
 static double unexplained(const double *values, size_t count, size_t period)
 {
 	double squares = 0;
@@ -33,7 +36,7 @@ static double unexplained(const double *values, size_t count, size_t period)
 	for (size_t place = 0; place < period; place++) {
 		double mean = 0, seen = 0;
 
-		for (size_t i = place; i < count; i += period) { /* Welford's */
+		for (size_t i = place; i < count; i += period) { /* Welford's method */
 			double off = values[i] - mean;
 
 			seen += 1;
@@ -62,7 +65,7 @@ size_t alternation_period(const double *logarithms, size_t count)
 	free(clipped);
 	if (!(least < (1 - LEAST_EXPLAINED) * left[1]))
 		return 1;
-	while (left[period] > ALIKE * least) /* of a period and its multiples the shortest */
+	while (left[period] > ALIKE * least) /* the shortest of a period and its multiples */
 		period++;
 	return period;
 }
@@ -76,7 +79,8 @@ static size_t crossings(const double *values, size_t count, double middle)
 	return crossings;
 }
 
-/* Where values repeat, a third of the other kind is enough: resampled stretches, or a run that ends within a period, have half of it. */
+/* If values repeat, a third of the other kind is enough, because resampled stretches, or a run that ends within a
+ * period, do not have half of each kind. */
 bool alternation_has_gap(const double *logarithms, size_t count)
 {
 	bool repeats = alternation_period(logarithms, count) > 1;
@@ -93,7 +97,7 @@ bool alternation_has_gap(const double *logarithms, size_t count)
 	       crossings(logarithms, count, (low + high) / 2) >= count / LONGEST_STRETCH;
 }
 
-/* Medians: a long step is not the place's. */
+/* Uses medians, because a single long step does not belong to its place. */
 static void find_places(double *places, const double *logarithms, size_t count, size_t period)
 {
 	double *place = memory_resize(NULL, count / period + 1, sizeof(*place));

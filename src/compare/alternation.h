@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * alternation.h: steps that take turns in having different amounts to do, as where gradients of several batches are added up: 2, 1, 2, 1 ms.
- * Their median lies between the two levels, or on either, as their number is even or odd, and says nothing of the next run.
+ * alternation.h: steps that take turns in the amount of their work, for example if gradients of several batches are
+ * accumulated: 2, 1, 2, 1 ms. The median of such steps is between the two levels or on either of them, depending on
+ * whether the number of steps is even. It does not predict the next run.
  *
  *     if (alternation_has_gap(logarithms, count))
  *             alternation_even_out(logarithms, count); // 1.5, 1.5, 1.5, 1.5 ms
@@ -14,14 +15,16 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-/* Hardly any value lies where the median does: which side of the gap it falls on is chance. False of fewer than 16. */
+/* Returns true if hardly any value is near the median, so that chance decides on which side of the gap the median
+ * falls. Returns false for fewer than 16 values. */
 bool alternation_has_gap(const double *logarithms, size_t count);
 
-/* Steps after which values repeat, 2 to 32; 1: they do not. At least 4 whole periods, and 16 values. */
+/* Returns the number of steps after which values repeat, 2 to 32, or 1 if they do not. Needs at least 4 whole periods
+ * and 16 values. */
 size_t alternation_period(const double *logarithms, size_t count);
 
-/* Takes out by how much the places of a period differ: what stays varies around the mean over the period, of what the values are the logarithms of.
- * The period: 1 where there is none, and nothing to take out. */
+/* Removes the differences between the places of a period. The result varies around the logarithm of the mean value over
+ * the period. Returns the period; if it is 1, there is no period and nothing is removed. */
 size_t alternation_even_out(double *logarithms, size_t count);
 
 #endif

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * canary_metrics.c: see the header. Keys that are not known here are skipped: their list grows with each version.
+ * canary_metrics.c: see the header. Unknown keys are skipped: their list grows with each version.
  */
 #include "compare/canary_metrics.h"
 
@@ -14,11 +14,11 @@
 #include <string.h>
 #include <sys/stat.h>
 
-#define MOST_BYTES ((size_t)16 << 20) /* lists of at most 100 numbers: real files have some KiB */
+#define MOST_BYTES ((size_t)16 << 20) /* lists of at most 100 numbers: real files are a few KiB */
 #define PROBE_BYTES 4096
 #define MIB (1024.0 * 1024.0)
-#define LARGEST 1e12        /* seconds, ms, MiB, tokens per second: more is no measurement */
-#define MOST_OPERATIONS 100 /* of a list: its writer keeps 10 */
+#define LARGEST 1e12        /* seconds, ms, MiB, tokens per second: larger values are not measurements */
+#define MOST_OPERATIONS 100 /* per list: its writer keeps 10 */
 
 struct operation { /* of one of the profiler's lists */
 	const char *name;
@@ -29,17 +29,17 @@ struct metrics_file {
 	struct compared_run *run;
 	struct buffer path; /* "perf.step_time.mean" */
 	struct json_reader json;
-	char damage[96];                              /* "perf.max_mem_mb is -1"; "": none */
-	double count, mean_s, median_s, std_s, p95_s; /* of steps; NaN: not there */
+	char damage[96];                              /* "perf.max_mem_mb is -1"; "" if there is none */
+	double count, mean_s, median_s, std_s, p95_s; /* of steps; NaN if absent */
 	double tokens_per_s, memory_mb, nan_steps, inf_steps, loss;
-	double lost_losses, lost_norms; /* values of steps that are NaN or infinite, of those that the file keeps */
-	double diverged;                /* 0 or 1: the loss */
-	double cuda_ms, cpu_ms;         /* of the part that was profiled */
+	double lost_losses, lost_norms; /* NaN or infinite values of steps, among those in the file */
+	double diverged;                /* whether the loss diverged: 0 or 1 */
+	double cuda_ms, cpu_ms;         /* of the profiled part */
 	double utilization, wait;       /* in percent */
-	struct operation operation;     /* the one that is read */
-	size_t operations;              /* that were kept */
-	bool is_loss_lost;              /* it is NaN or infinite */
-	const char *status, *error;     /* how the run ended; NULL: not there */
+	struct operation operation;     /* the one being read */
+	size_t operations;              /* number of those that were kept */
+	bool is_loss_lost;              /* the last loss is NaN or infinite */
+	const char *status, *error;     /* how the run ended; NULL if absent */
 };
 
 /* ---- facts ---- */
@@ -123,7 +123,7 @@ static void canary_metrics_set_number(struct metrics_file *file, const char *pat
 		snprintf(file->damage, sizeof(file->damage), "%s is %.3g", path, value);
 }
 
-/* The level that a list of the profiler's makes, by its path with `end` behind it; NULL: it is none. */
+/* Returns the level of a profiler's list if `path` is the path of that list followed by `end`; otherwise NULL. */
 static const char *operations_level(const char *path, const char *end)
 {
 	static const struct {
@@ -187,7 +187,7 @@ static double *lost_at(struct metrics_file *file)
 	return strcmp(file->path.data, "stability.grad_norm_values") ? NULL : &file->lost_norms;
 }
 
-/* A value for each step. */
+/* Reads a list with one value per step, and counts the lost ones. */
 static bool canary_metrics_read_values(struct metrics_file *file, double *lost)
 {
 	enum json_token token;
@@ -200,7 +200,7 @@ static bool canary_metrics_read_values(struct metrics_file *file, double *lost)
 	return true;
 }
 
-/* The path is the list's. Other lists hold nothing that is compared. */
+/* Reads a list whose path is file->path. Other lists hold nothing that is compared. */
 static bool read_array(struct metrics_file *file)
 {
 	double *lost = lost_at(file);
@@ -220,7 +220,7 @@ static bool read_array(struct metrics_file *file)
 	return true;
 }
 
-/* Its members, with their path. */
+/* Reads the members of an object, each with its path. */
 static bool canary_metrics_read_object(struct metrics_file *file)
 {
 	size_t length = file->path.length;
@@ -254,7 +254,7 @@ static void keep_value(struct compared_run *run, const char *name, double value)
 		compared_run_add_missing(run, name, "the file has none");
 }
 
-/* The writer had tokens per second from the tokens of a step over the mean step: back again. */
+/* The writer divided the tokens of a step by the mean step to get tokens per second. This multiplies again. */
 static void keep_tokens(struct metrics_file *file)
 {
 	double tokens = round(file->tokens_per_s * file->mean_s);
@@ -267,7 +267,7 @@ static void keep_tokens(struct metrics_file *file)
 	compared_run_add_fact(file->run, FACT_WORK, "tokens per step", text);
 }
 
-/* A last loss that is no number counts as a value that is not finite, when the steps were not counted. */
+/* If the steps were not counted, a last loss that is NaN or infinite counts as one value that is not finite. */
 static void keep_loss(const struct metrics_file *file)
 {
 	double not_finite = fmax(file->nan_steps + file->inf_steps, fmax(file->lost_losses, file->lost_norms));
@@ -280,7 +280,7 @@ static void keep_loss(const struct metrics_file *file)
 	keep_value(file->run, "not_finite", file->is_loss_lost && !(not_finite >= 1) ? 1 : not_finite);
 }
 
-/* 0 is what its writer has for what it did not get: without CUPTI, or from a PyTorch whose attributes have other names. */
+/* The writer stores 0 for missing times: without CUPTI, or from a PyTorch whose attributes have other names. */
 static void keep_profile(struct metrics_file *file)
 {
 	const struct {
@@ -296,7 +296,7 @@ static void keep_profile(struct metrics_file *file)
 			compared_run_add_value(file->run, values[i].name, values[i].value);
 }
 
-/* Its numbers are of the part before it failed, which may have had the easier steps. */
+/* The numbers of a failed run are from the part before it failed, which may have had the easier steps. */
 static void keep_end(const struct metrics_file *file)
 {
 	struct compared_run *run = file->run;
@@ -308,7 +308,7 @@ static void keep_end(const struct metrics_file *file)
 	                                   file->status, file->error ? ": " : "", file->error ? file->error : ""));
 }
 
-/* To the picosecond: 0.40788 s are as many again when it is divided. */
+/* Converts to ns, rounded to the picosecond, so that a division gives 0.40788 s again. */
 static double nanoseconds(double seconds)
 {
 	return round(seconds * 1e12) / 1e3;
@@ -332,14 +332,15 @@ static enum status keep_numbers(struct metrics_file *file, const char *path, str
 	run->summary = (struct compared_summary){
 		.steps = (int64_t)file->count,
 		.median_ns = nanoseconds(file->median_s),
-		/* of a median of normal values: sqrt(pi / 2) deviations over the root of their number */
+		/* standard error of the median of normal values: sqrt(pi / 2) deviations over the root of their
+		 * number */
 		.error = file->std_s > 0 ? 1.2533 * file->std_s / file->median_s / sqrt(file->count) : 0,
 	};
 	keep_tokens(file);
 	keep_value(run, "step_time_mean", nanoseconds(file->mean_s));
 	keep_value(run, "step_time_p95", nanoseconds(file->p95_s));
 	keep_value(run, "tokens_per_s", file->tokens_per_s);
-	keep_value(run, "device_memory", file->memory_mb > 0 ? file->memory_mb * MIB : NAN); /* 0: without a device */
+	keep_value(run, "device_memory", file->memory_mb > 0 ? file->memory_mb * MIB : NAN); /* 0: no device */
 	keep_profile(file);
 	keep_loss(file);
 	keep_end(file);
@@ -358,7 +359,7 @@ static enum status parse(struct compared_run *run, const char *text, size_t leng
 	buffer_init(&file.path, 1 << 16);
 	buffer_add_text(&file.path, "");
 	json_reader_init(&file.json, text, length);
-	file.json.takes_nan = true; /* of a loss that diverged: just the run to look at */
+	file.json.takes_nan = true; /* a diverged loss may be NaN, and such a run matters most */
 	if (json_next(&file.json) != JSON_OBJECT_BEGIN || !canary_metrics_read_object(&file) ||
 	    json_next(&file.json) != JSON_END)
 		status = error_set(err, STATUS_INPUT, "'%s' is no whole metrics.json: %s at byte %zu", path,
@@ -402,7 +403,7 @@ bool canary_metrics_probe(const char *path)
 	size_t length;
 	bool is_one;
 
-	if (stat(path, &info) != 0 || !S_ISREG(info.st_mode)) /* of a pipe what is read here would be gone */
+	if (stat(path, &info) != 0 || !S_ISREG(info.st_mode)) /* reading from a pipe would consume its bytes */
 		return false;
 	if (input_open(path, &input, &ignored))
 		return false;
@@ -418,7 +419,7 @@ bool canary_metrics_probe(const char *path)
 	return is_one;
 }
 
-/* Decompressed. */
+/* Reads the file, decompressed. */
 static enum status canary_metrics_read_text(struct buffer *text, const char *path, struct error *err)
 {
 	struct input_stream *input;
@@ -451,7 +452,7 @@ enum status canary_metrics_read(struct compared_run *run, const char *path, stru
 	return status;
 }
 
-/* Without "_<number>_<hexadecimal>" at the end. */
+/* Removes "_<number>_<hexadecimal>" from the end of the name. */
 const char *canary_metrics_series(struct compared_run *run)
 {
 	size_t length = strlen(run->name), tail = length;

@@ -14,12 +14,12 @@ enum {
 	NUMBER_STEPS,
 	NUMBER_P50,
 	NUMBER_TOKENS,
-	NUMBER_VALUES, /* from here on of the same name in the run, see values[] */
+	NUMBER_VALUES, /* from here on the values of the run, see values[] */
 	NUMBER_COLUMNS = NUMBER_VALUES + 10,
 };
 
 static const struct value_column {
-	const char *value; /* of the run */
+	const char *value; /* name of the run's value */
 	const char *name, *title;
 	enum table_unit unit;
 	const char *definition;

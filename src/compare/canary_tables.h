@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * canary_tables.h: what a metrics.json of rlhf-canary holds, as tables: its numbers, the facts about the run, and the operators that its
- * writer's profiler lists.
+ * canary_tables.h: the contents of a metrics.json of rlhf-canary as tables: its numbers, the facts about the run, and
+ * the operators that its writer's profiler lists.
  */
 #ifndef COMPARE_CANARY_TABLES_H
 #define COMPARE_CANARY_TABLES_H
@@ -12,7 +12,7 @@ struct canary_tables {
 	struct table numbers, facts, operators;
 };
 
-/* Of a run that canary_metrics_read() has read, and which may go then. */
+/* Fills the tables from a run that canary_metrics_read() has read. The tables keep nothing of the run. */
 void canary_tables_init(struct canary_tables *tables, const struct compared_run *run);
 void canary_tables_release(struct canary_tables *tables);
 

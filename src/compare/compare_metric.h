@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * compare_metric.h: the quantities that are compared, in the order of the rows of the table `metrics`.
+ * compare_metric.h: the compared quantities, in the order of the rows of the table `metrics`.
  */
 #ifndef COMPARE_COMPARE_METRIC_H
 #define COMPARE_COMPARE_METRIC_H
 
-/* value, METRIC_NAME. Those that are no times of steps are also names of values of a run (compare/compared_run.h). */
+/* value, METRIC_NAME. Quantities that are not times of steps are also names of a run's values
+ * (compare/compared_run.h). */
 #define COMPARE_METRICS(X)                                                                                             \
 	X(COMPARE_TIME_PER_TOKEN, "time_per_token")                                                                    \
 	X(COMPARE_TIME_PER_SAMPLE, "time_per_sample")                                                                  \

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * compared_facts.c: what is to be the same on both sides of a comparison: hardware, software, the work per step. What is
- * different from run to run anyway (pids, paths of libraries, the seed of a loader) is left out.
+ * compared_facts.c: the facts that should be equal on both sides of a comparison: hardware, software, the work per
+ * step. Facts that always differ from run to run (pids, paths of libraries, the seed of a loader) are left out.
  */
 #include "analysis/machine/processes.h"
 #include "analysis/operators/flop_likeness.h"
@@ -15,11 +15,11 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define SHAPES 12 /* operators whose inputs are looked at */
+#define SHAPES 12 /* most operators whose inputs are compared */
 
 /* ---- facts that the run noted ---- */
 
-/* Keys by their begin, the first that fits. */
+/* Keys by prefix; the first matching row counts. */
 static const struct key_rule {
 	const char *begin;
 	bool is_left_out;
@@ -38,7 +38,7 @@ static const struct key_rule {
 	{"profiler", true, 0},
 	{"launcher", true, 0},
 	{"unseen", true, 0},
-	{"memory.", true, 0}, /* peaks, which were measured */
+	{"memory.", true, 0}, /* measured peaks */
 	{"data_loader.seed", true, 0},
 	{"data_loader.pinning", true, 0}, /* a thread id */
 	{"data_loader.worker", false, FACT_SETTINGS},
@@ -47,12 +47,12 @@ static const struct key_rule {
 	{"torch.version", false, FACT_SOFTWARE},
 	{"torch.library", true, 0},
 	{"torch.start_ms", true, 0},
-	{"torch.owners", true, 0}, /* how long the looks at optimizers took */
+	{"torch.owners", true, 0}, /* durations of searches for optimizers */
 	{"torch.", false, FACT_RECORDING},
 	{"trace.cuda_", false, FACT_SOFTWARE},
 	{"trace.hip_", false, FACT_SOFTWARE},
 	{"trace.trace_id", true, 0},
-	{"trace.traceName", true, 0}, /* where the file was written */
+	{"trace.traceName", true, 0}, /* path of the written file */
 	{"trace.", false, FACT_RECORDING},
 	{"version", false, FACT_RECORDING},
 	{"distributed.rank", true, 0},
@@ -68,7 +68,7 @@ static const struct key_rule {
 	{"program", true, 0},
 };
 
-/* Words that say how much a step has to do, in the keys that programs choose themselves. */
+/* Words that indicate the work of a step, in keys that programs choose themselves. */
 static const char *const work_words[] = {"batch",  "accum",  "context", "sequence", "seq_len", "max_length", "tokens",
                                          "layers", "hidden", ".dim",    "heads",    "vocab",   "parameter",  "flops",
                                          "dtype",  "model",  "image",   "width",    "depth"};
@@ -88,8 +88,8 @@ static bool classify_key(const char *key, enum fact_kind *kind)
 	return true;
 }
 
-/* What a file of nvidia-smi says of a GPU in words, "GPU 0.name", by the end of the key: the rest changes while the run runs, or says why
- * something was not measured. */
+/* Classifies the texts of an nvidia-smi file about a GPU, such as "GPU 0.name", by the end of their key. The other
+ * texts change during the run, or say why something was not measured. */
 static bool classify_telemetry(const char *key, enum fact_kind *kind)
 {
 	static const struct {
@@ -119,13 +119,14 @@ static bool is_telemetry(const struct model *model, uint32_t process)
 	       !strcmp(model_text(model, model->processes[process].name), "nvidia-smi");
 }
 
-/* Said again where the header of a recording was wrong, with whose it is: "process 4242", "1 of 2, process 4242" (docs/file-format.md). */
+/* Returns true for facts that correct the header of a recording. They name the process they belong to: "process 4242",
+ * "1 of 2, process 4242" (docs/file-format.md). */
 static bool corrects_header(const char *key, const char *value)
 {
 	return (!strcmp(key, "trains") || !strcmp(key, "rank")) && strstr(value, "process ");
 }
 
-/* The first process that noted a key speaks for all. */
+/* If several processes noted a key, the first one counts. */
 static void read_noted(struct compared_run *run, const struct model *model)
 {
 	for (uint32_t i = 0; i < model->meta_count; i++) {
@@ -144,7 +145,7 @@ static void read_noted(struct compared_run *run, const struct model *model)
 
 /* ---- facts from tables ---- */
 
-/* Median of what the steps reported, when all did. */
+/* Adds the median of the amounts that the steps report, if all steps report one. */
 static void read_amount(struct compared_run *run, const char *name, bool is_tokens)
 {
 	double *values = memory_resize(NULL, run->steps_count + 1, sizeof(*values));
@@ -183,7 +184,8 @@ static void read_amounts(struct compared_run *run, struct report *report)
 
 /* ---- inputs of operators ---- */
 
-/* Operators whose inputs tell the size of batch and model. Others also prepare data, or look at what comes out. */
+/* Returns true for operators whose inputs show the size of batch and model. Other operators also prepare data or
+ * inspect results. */
 static bool is_computing(const char *name)
 {
 	static const char *const words[] = {"mm", "conv", "linear", "matmul", "attention", "embedding", "norm"};
@@ -194,7 +196,8 @@ static bool is_computing(const char *name)
 	return false;
 }
 
-/* Elements of "[8, 64] [64, 64]", "8x64 64x64" and the like: numbers that only ',' or 'x' stand between are multiplied. */
+/* Returns the number of elements of "[8, 64] [64, 64]", "8x64 64x64" and the like. Numbers with only ',', 'x' or blanks
+ * between them are multiplied. */
 static double shape_size(const char *shape)
 {
 	double size = 0, product = 0;
@@ -236,7 +239,8 @@ static void use_shape(struct compared_facts_inputs *inputs, int *count, const ch
 		inputs[i] = (struct compared_facts_inputs){name, shape, size};
 }
 
-/* The largest inputs of the costliest operators that compute; which are the largest does not depend on how long they took. */
+/* Reads the largest inputs of the costliest computing operators. Which inputs are the largest does not depend on their
+ * time. */
 static void read_shapes(struct compared_run *run, struct report *report)
 {
 	struct analysis_context *context = &report->context;
@@ -249,7 +253,7 @@ static void read_shapes(struct compared_run *run, struct report *report)
 
 	if (!run->steps_count)
 		return;
-	/* of a part of the steps: another one may have larger inputs */
+	/* if sizes change from step to step, other steps may have larger inputs */
 	if (flop_likeness_varies(analysis_context_flop_likeness(context)))
 		return;
 	context->options.by = BY_SHAPE;
@@ -270,9 +274,9 @@ static void read_shapes(struct compared_run *run, struct report *report)
 	table_release(&table);
 }
 
-/* ---- what is missing ---- */
+/* ---- missing data ---- */
 
-/* A fact, so that a history keeps it: "events are missing (16722)", and how many more sentences there are. */
+/* Adds a fact, so that a history keeps it: "events are missing (16722)", and the number of further ledger entries. */
 static void read_damage(struct compared_run *run, const struct model *model)
 {
 	const char *first = NULL;
@@ -297,7 +301,7 @@ static void read_damage(struct compared_run *run, const struct model *model)
 
 /* ---- clocks ---- */
 
-/* The word that begins here: "clock", "clocks", with a unit or without; none of "clocks_event_reasons". */
+/* Returns true for the words "clock" and "clocks", with or without a unit, but not for "clocks_event_reasons". */
 static bool is_clock_word(const char *word, size_t length)
 {
 	static const char *const words[] = {"clock",     "clocks",    "clock_hz",   "clock_khz",  "clock_mhz",
@@ -309,8 +313,8 @@ static bool is_clock_word(const char *word, size_t length)
 	return false;
 }
 
-/* A clock as it was, such as clocks.sm or cpu0.clock_hz, also with a unit behind a space; none that may be, nor why it is not higher,
- * nor time that a program took, wall_clock_s. */
+/* Returns true for a measured clock, such as clocks.sm or cpu0.clock_hz, also with a unit after a blank. Returns false
+ * for permitted clocks, reasons for low clocks, and times of the program such as wall_clock_s. */
 static bool is_clock(const char *name)
 {
 	static const char *const others[] = {"max", "reason", "throttl", "default", "application", "limit", "set"};
@@ -332,7 +336,7 @@ static bool is_clock(const char *name)
 	return true;
 }
 
-/* Means over the run, each value with the same weight. */
+/* Adds means over the run, with the same weight for each value. */
 static void read_clocks_of(struct compared_run *run, const struct table *table, int name, int owner)
 {
 	double mean;
@@ -342,7 +346,7 @@ static void read_clocks_of(struct compared_run *run, const struct table *table, 
 
 		if (!is_clock(text) || !table_number(table, row, table_find_column(table, "mean"), &mean))
 			continue;
-		/* several processes have several devices */
+		/* several processes may have several devices */
 		if (compared_run_fact(run, text))
 			text = arena_printf(&run->arena, "%s of %s", text, table_get(table, row, owner)->text);
 		compared_run_add_number(run, FACT_CLOCK, text, mean);

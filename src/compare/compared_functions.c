@@ -1,14 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * compared_functions.c: what samples of stacks count of each function. Those with the largest share, with what they call, are kept; of the rest
- * what they count themselves, together, so that the shares of self still sum to 1.
+ * compared_functions.c: the functions of sampled stacks. The functions with the largest total share are kept. The self
+ * values of the others are summed up, so that all self shares still sum to 1.
  */
 #include "base/merge_sort.h"
 #include "compare/compared.h"
 
 #include <string.h>
 
-/* One of them has a value: what the samples count; 0 where that does not fit. */
+/* Returns the sum of three columns. One of them has a value: it depends on the quantity that the samples count. Returns
+ * 0 if the value does not fit. */
 static double compared_functions_sum_of(const struct table *table, int row, const char *const columns[3])
 {
 	double sum = 0;
@@ -41,7 +42,7 @@ static int compare_totals(const void *left, const void *right)
 	return (a->total_ratio < b->total_ratio) - (a->total_ratio > b->total_ratio);
 }
 
-/* The row of those that count the same and were left out. */
+/* Returns the row for the functions that were left out and count the same quantity. */
 static struct compared_function *others_of(struct compared_run *run, size_t kept, const char *what)
 {
 	const struct compared_function others = {.what = what, .name = COMPARED_OTHERS};
@@ -53,7 +54,7 @@ static struct compared_function *others_of(struct compared_run *run, size_t kept
 	return &run->functions[run->functions_count - 1];
 }
 
-/* Which functions call each other is not known here: of what they count with what they call only the part that is their own is sure. */
+/* It is unknown which of these functions call each other, so only their self values can be added to the total. */
 static void join_others(struct compared_run *run, size_t most)
 {
 	size_t count = run->functions_count;

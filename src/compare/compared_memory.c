@@ -1,15 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * compared_memory.c: memory as parts of a run: what was alive when the fullest device of a process held most, by what it is for and by what
- * allocated it; of a memory snapshot also what the allocator had reserved. Each level sums to the peak, or to what is reserved. Without a
- * device the fullest process's host memory, at levels of their own: the two are not compared.
+ * compared_memory.c: memory as parts of a run: allocations alive at the peak of the fullest device of a process, by
+ * purpose and by the operation that allocated them. For a memory snapshot the memory reserved by the allocator is
+ * added. Each level sums to the peak, or to the reserved memory. Without a device it is the host memory of the fullest
+ * process, at separate levels, because the two are not comparable.
  */
 #include "compare/compared.h"
 #include "model/cell_words.h"
 
 #include <string.h>
 
-struct compared_memory_pool { /* cells of its row in the table `memory`; NULL: there is none */
+struct compared_memory_pool { /* cells of its row in the table `memory`; NULL: there is no pool */
 	const char *process, *device;
 	double peak;
 };
@@ -19,7 +20,7 @@ static bool is_host(const char *device)
 	return !strncmp(device, "host", 4);
 }
 
-/* Where one is not known, none is the fullest. */
+/* Finds the pool with the largest peak. If one peak is unknown, it finds none. */
 static struct compared_memory_pool find_fullest(const struct table *memory, bool of_host)
 {
 	struct compared_memory_pool fullest = {0};
@@ -46,10 +47,10 @@ static bool is_of_pool(const struct table *table, int row, const struct compared
 	       !strcmp(compared_text_at(table, row, "device"), pool->device);
 }
 
-/* A level that is a table. */
+/* A level that is read from a table. */
 struct memory_source {
 	const char *level, *host_level, *table, *name, *bytes;
-	const char *unknown; /* name of what has none */
+	const char *unknown; /* name for rows without one */
 };
 
 static const struct memory_source sources[] = {
@@ -67,7 +68,8 @@ static void read_source(struct compared_run *run, struct report *report, const s
                         const struct compared_memory_pool *pool)
 {
 	const struct table *table = report_table(report, source->table);
-	bool is_peak = strcmp(source->table, "memory") != 0; /* the other one counts all allocations, not those alive */
+	bool is_peak = strcmp(source->table, "memory") !=
+	               0; /* the table `memory` counts all allocations, not those alive */
 
 	for (int row = 0; row < table->row_count; row++) {
 		const char *name = compared_text_at(table, row, source->name);
@@ -82,7 +84,7 @@ static void read_source(struct compared_run *run, struct report *report, const s
 	}
 }
 
-/* What is free is of use as far as it is in one piece. */
+/* Free memory is listed by its largest block and the rest, because only contiguous memory is useful. */
 static void read_reserved(struct compared_run *run, struct report *report, const struct compared_memory_pool *pool)
 {
 	static const char *const parts[][2] = {{"used_bytes", "allocated"},

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * compared_operators.c: in which of the compared steps operators were recorded, and what that made of them: two sides are of one kind, or the
- * difference is what recording cost (comparison_operators.c).
+ * compared_operators.c: in which of the compared steps operators were recorded, and what that cost. The two sides must
+ * have steps of the same kind; otherwise their difference includes the cost of recording (comparison_operators.c).
  */
 #include "analysis/evidence/cost.h"
 #include "analysis/evidence/operator_cost.h"
@@ -10,7 +10,7 @@
 #include <stepscope/format.h>
 #include <string.h>
 
-/* What other profilers write has all that they recorded in all steps, on both sides. */
+/* Returns false for traces of other profilers, because they record the same events in all steps of both sides. */
 static bool is_recording(const struct model *model)
 {
 	for (uint32_t i = 0; i < model->processes_count; i++)
@@ -32,7 +32,7 @@ static const char *compared_operators_kind_of(const struct step_times *times)
 	return !with ? COMPARED_NONE : plain ? COMPARED_MIXED : COMPARED_ALL;
 }
 
-/* How much longer a step with operators is, as it was measured. */
+/* Reads the measured difference between steps with operators and steps without. */
 static void read_price(struct compared_run *run, const struct model *model, const struct step_times *times)
 {
 	const struct operator_cost cost = operator_cost_find(model, times, MODEL_NONE);
@@ -46,7 +46,7 @@ static void read_price(struct compared_run *run, const struct model *model, cons
 	compared_run_add_value(run, COMPARED_PRICE_HALF, cost.half * cost.without_ns);
 }
 
-/* ... and as it was counted, where there is nothing else that the program pays for. */
+/* Reads the cost computed from the number of events, if the program has no other costs of being recorded. */
 static void read_counted(struct compared_run *run, const struct model *model)
 {
 	struct recording_cost counted;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * compared_parts.c: where a step's time goes, from the tables of phases, operators, modules, devices, kernels and calls. Levels
- * that look at the step itself get a rest, so that they sum to it.
+ * compared_parts.c: the parts of a step's time, from the tables of phases, operators, modules, devices, kernels and
+ * calls. Levels that split the step itself get a part for the rest, so that they sum to it.
  */
 #include "analysis/step_times/step_kinds.h"
 #include "compare/compared.h"
@@ -12,19 +12,19 @@
 #include <math.h>
 #include <string.h>
 
-/* A level that is a table. Times are sums over `per` steps unless they are means already. */
+/* A level that is read from a table. Times are sums over all steps of the table, unless is_mean. */
 struct part_source {
 	const char *level, *table, *name;
-	const char *time, *more_time; /* the second is added; NULL: there is none */
-	const char *whole_time;       /* of a recording without steps; NULL: the level is of steps alone */
+	const char *time, *more_time; /* both are added; NULL: there is no second */
+	const char *whole_time;       /* column for a recording without steps; NULL: the level needs steps */
 	const char *calls;            /* NULL: not counted */
-	const char *rest;             /* name of what is missing from the step; NULL: it does not sum to it */
+	const char *rest; /* name of the part for the rest of the step; NULL: the level does not sum to it */
 	bool is_mean;
 	enum {
 		SAME_NAME,
 		SAME_FAMILY,
 		SAME_PLACE
-	} same; /* which names of two runs are one */
+	} same; /* how names of two runs are matched */
 };
 
 static const struct part_source part_sources[] = {
@@ -37,7 +37,7 @@ static const struct part_source part_sources[] = {
 	{"call", "runtime_calls", "call", "total_ns", NULL, "total_ns", "calls", NULL, false, SAME_NAME},
 };
 
-/* Of steps with operators, where the steps that are compared do not tell their phases. */
+/* Phases of steps with operators, used if the compared steps do not report their phases. */
 static const struct part_source inferred_phases = {"phase", "phases", "name", "mean_ns", NULL,
                                                    NULL,    NULL,     "",     true,      SAME_NAME};
 
@@ -63,7 +63,7 @@ static double compared_parts_mean_step(const struct compared_run *run)
 	return run->steps_count ? sum / (double)run->steps_count : 0;
 }
 
-/* Steps without phases have nothing to tell at this level. */
+/* Returns false if no step has phases, because this level would be empty. */
 static bool has_phases(const struct compared_run *run)
 {
 	for (size_t i = 0; i < run->steps_count; i++)
@@ -72,7 +72,7 @@ static bool has_phases(const struct compared_run *run)
 	return false;
 }
 
-/* What the parts of a level leave of the step, when that is more than rounding. */
+/* Adds the difference between the step and the sum of the parts, if it is more than rounding. */
 static void add_rest(struct compared_run *run, const char *level, const char *name, double sum)
 {
 	double rest = compared_parts_mean_step(run) - sum;
@@ -103,7 +103,7 @@ static void read_phases(struct compared_run *run)
 		add_rest(run, "phase", "(steps whose phases are not known)", sum);
 }
 
-/* What happens rarely is known of all steps, also where operators are recorded in some. */
+/* Returns true for rare operators, which are known for all steps even if operators are recorded only in some. */
 static bool is_of_all_steps(const struct part_source *source, const struct step_times *times, const char *name)
 {
 	bool is_told = strcmp(source->table, "ops") == 0 && times->factor != 1 && times->knows_rare;
@@ -111,14 +111,16 @@ static bool is_of_all_steps(const struct part_source *source, const struct step_
 	return is_told && name && pytorch_is_rare(name, strlen(name));
 }
 
-/* Parts are multiplied by these. */
+/* Factors for the amounts of parts. */
 struct share_factors {
 	double of_all, others;
 };
 
-/* Parts are of steps with operators, which are not the steps that are compared where others have none: those are made of the same parts, in
- * the same shares. Whether the difference is what recording cost or chance plays no part in it. What is known of all steps is as it is, and the others
- * share what that leaves; but where it is most of a step, it is by chance that it leaves more or less. */
+/* Parts were measured in steps with operators. If the compared steps have none, they are assumed to have the same parts
+ * in the same shares. It does not matter whether the steps differ by the cost of recording or by chance.
+ *
+ * Parts that are known for all steps keep their amount, and the others share the rest of the step. If the former are
+ * more than half of a step, the size of the rest is mostly chance, so all parts are scaled alike. */
 static struct share_factors find_factors(const struct compared_run *run, struct report *report,
                                          const struct part_source *source, const struct table *table)
 {

@@ -1,22 +1,22 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * compared_passes.c: how often a step goes forward and back again: with gradients of several batches added up, once per batch. It says
- * that the work is in other portions also where nothing recorded the sizes of batches.
+ * compared_passes.c: the number of forward and backward passes per step: one per batch if gradients of several batches
+ * are accumulated. It shows a different division of the work even if no sizes of batches were recorded.
  */
 #include "analysis/step_times/step_times.h"
 #include "compare/compared.h"
 
 #include <stepscope/stepscope.h>
 
-#define AGREE 0.9 /* of the steps have the same number, else it is none of the program's */
-#define PASSES 64 /* more are as good as any */
+#define AGREE 0.9 /* of the steps have the same number, otherwise it is not a property of the program */
+#define PASSES 64 /* larger numbers are not told apart */
 
 struct compared_passes_counting {
 	const struct model *model;
 	const struct step_times *times;
-	uint32_t step; /* the one that phases come in */
+	uint32_t step; /* the step that contains the current phase */
 	uint32_t passes;
-	bool is_forward; /* and no backward behind it */
+	bool is_forward; /* a forward phase without a backward phase after it */
 	size_t steps, with[PASSES + 1];
 };
 
@@ -66,7 +66,7 @@ static void count_track(struct compared_passes_counting *counting, uint32_t trac
 		compared_passes_end_step(counting);
 }
 
-/* The first thread with a step that was measured speaks for all. */
+/* Counts on the thread of the first measured step, which represents all threads. */
 void compared_read_passes(struct compared_run *run, struct report *report)
 {
 	const struct model *model = report->model;

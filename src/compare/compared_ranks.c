@@ -1,16 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * compared_ranks.c: whose lateness ranks wait for in a step, from the tables `ranks` and `rank_phases`. Time in communication is mostly that of
- * the victims, so the level of phases alone blames those.
+ * compared_ranks.c: how long ranks wait for each late rank in a step, from the tables `ranks` and `rank_phases`. The
+ * level of phases alone would blame the waiting ranks, because they spend the time in communication.
  */
 #include "compare/compared.h"
 #include "model/cell_words.h"
 
 #include <string.h>
 
-#define LATE_SHARE 0.05 /* of a step: what it is later than the next, to say in which phase (as the rule SS602) */
+#define LATE_SHARE 0.05 /* of a step: if a rank is later than the next by more, its phase is named (as in rule SS602) */
 
-/* The phase in which this rank is furthest behind; NULL: in none. */
+/* Returns the phase in which this rank is the slowest with the largest spread, or NULL if there is none. */
 static const char *late_phase(struct report *report, const char *process)
 {
 	const struct table *phases = report_table(report, "rank_phases");
@@ -40,7 +40,7 @@ static const char *late_name(struct compared_run *run, struct report *report, co
 	return phase ? arena_printf(&run->arena, "%s, in %s", process, phase) : process;
 }
 
-/* Processes without a rank are called by their pids, which are others in every run. */
+/* Returns false for processes without a rank, because their names are pids, which differ in every run. */
 static bool are_comparable(const struct table *ranks)
 {
 	int rank = table_find_column(ranks, "rank"), caused = table_find_column(ranks, "caused_ns");
@@ -58,7 +58,7 @@ void compared_read_ranks(struct compared_run *run, struct report *report)
 
 	if (!run->steps_count || !are_comparable(ranks))
 		return;
-	for (int row = 0; row < ranks->row_count; row++) /* also of 0: nobody waited, which is known */
+	for (int row = 0; row < ranks->row_count; row++) /* 0 is added, too: it is known that no rank waited */
 		compared_run_add_part(run, &(struct compared_part){
 						   .level = COMPARED_LATE_RANK,
 						   .name = late_name(run, report, ranks, row),

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * compared_run.c: see the header. Steps, facts and parts are read in files of their own; single numbers here.
+ * compared_run.c: see the header. Steps and single numbers are read here, facts and parts in their own files.
  */
 #include "compare/compared_run.h"
 
@@ -18,7 +18,7 @@ const char *const fact_kind_names[FACT_KINDS] = {
 	[FACT_SETTINGS] = "settings", [FACT_RECORDING] = "recording", [FACT_CLOCK] = "clock",
 };
 
-/* Room for one more, zeroed. */
+/* Appends one zeroed element. */
 static void *compared_run_grow(void *array, size_t *count, size_t *capacity, size_t bytes)
 {
 	if (*count == *capacity) {
@@ -66,7 +66,7 @@ void compared_run_add_part(struct compared_run *run, const struct compared_part 
 	added->family = part->family ? arena_dup(&run->arena, part->family) : NULL;
 }
 
-/* "<built-in method mean of Tensor object at 0x7f01>" without the address, which is another one in each run. */
+/* Removes the address from "<built-in method mean of Tensor object at 0x7f01>", because it differs in each run. */
 static const char *without_address(struct arena *arena, const char *name)
 {
 	const char *at = strstr(name, "at 0x");
@@ -160,20 +160,25 @@ static void read_steps(struct compared_run *run, struct report *report)
 		memcpy(step->phase_ns, job->phase_ns, sizeof(step->phase_ns));
 	}
 	if (!run->steps_count)
+<<<<<<< HEAD
 		run->no_steps = arena_dup(&run->arena, step_times_empty_reason(times));
 	if (2 * timeless > run->steps_count) { /* their median is 0, of which nothing is a share */
+=======
+		run->no_steps = arena_dup(&run->arena, report_reason(report, step_times_empty_reason(times)));
+	if (2 * timeless > run->steps_count) { /* their median would be 0, and nothing is a share of 0 */
+>>>>>>> text
 		run->no_steps = arena_printf(&run->arena, "%zu of %zu steps take no time", timeless, run->steps_count);
 		run->steps_count = 0;
 	}
 }
 
-/* It is of memory: what marks its events is no step whose time was measured. */
+/* Returns true for a memory snapshot. The steps that mark its events have no measured times. */
 static bool is_snapshot(const struct report *report)
 {
 	return report->format && !strcmp(report->format, "cuda memory snapshot");
 }
 
-/* Tables of some of the steps are asked for by their numbers. */
+/* Returns true if step numbers can select a range of the steps in tables. */
 static bool compared_run_has_rising_numbers(const struct compared_run *run)
 {
 	for (size_t i = 1; i < run->steps_count; i++)
@@ -182,7 +187,7 @@ static bool compared_run_has_rising_numbers(const struct compared_run *run)
 	return run->steps_count > 0;
 }
 
-/* Leaves out the begin. */
+/* Leaves out the warm-up. */
 static void cut_warm_up(struct compared_run *run)
 {
 	double *durations = memory_resize(NULL, run->steps_count + 1, sizeof(*durations));
@@ -210,11 +215,11 @@ enum compared_run_fold {
 enum value_scope {
 	STEADY, /* without the warm-up */
 	WHOLE,
-	WHOLE_WITH_STEPS, /* of runs that have some */
+	WHOLE_WITH_STEPS, /* of runs with steps */
 	WHOLE_WITHOUT_STEPS
 };
 
-/* A number of a table; with `where`, of the rows whose column has this text. */
+/* A number of a table; with `where`, only of rows whose column `where` has this text. */
 static const struct value_source {
 	const char *name, *table, *column;
 	enum compared_run_fold fold;
@@ -225,7 +230,7 @@ static const struct value_source {
 	{"step_time_p95", "step_time", "p95_ns", FOLD_FIRST, NULL, NULL, STEADY},
 	{"tokens_per_s", "step_time", "tokens_per_s", FOLD_FIRST, NULL, NULL, STEADY},
 	{"samples_per_s", "step_time", "samples_per_s", FOLD_FIRST, NULL, NULL, STEADY},
-	/* from the first work to the last one few steps look busier than many: there is one time less between them */
+	/* from the first to the last work there is one gap less than steps, so few steps would look busier than many */
 	{"device_busy", "device_busy", "step_kernel_ratio", FOLD_MEAN, NULL, NULL, WHOLE_WITH_STEPS},
 	{"device_busy", "device_busy", "busy_ratio", FOLD_MEAN, NULL, NULL, WHOLE_WITHOUT_STEPS},
 	{"peak_memory", "processes", "rss_peak_bytes", FOLD_LARGEST, "role", CELL_ROLE_TRAINER, WHOLE},
@@ -273,13 +278,13 @@ static void compared_run_read_value(struct compared_run *run, struct report *rep
 		compared_run_add_value(run, source->name, source->fold == FOLD_MEAN ? result / count : result);
 }
 
-/* The largest peak of what one process held on one device. */
+/* Reads the largest peak of one process on one device. */
 static void read_device_memory(struct compared_run *run, struct report *report)
 {
 	const struct table *table = report_table(report, "memory");
 	int device = table_find_column(table, "device"), category = table_find_column(table, "category");
 	int peak = table_find_column(table, "peak_bytes");
-	const char *reason = NULL; /* one that is not known may be the largest */
+	const char *reason = NULL; /* set if a peak is unknown: it may be the largest */
 	double largest = 0, value;
 
 	for (int row = 0; row < table->row_count; row++) {
@@ -303,10 +308,10 @@ static void read_device_memory(struct compared_run *run, struct report *report)
 		                         table->row_count ? "no memory of a device was recorded" : table->empty);
 }
 
-struct compared_run_gaps { /* between the steps of each process that is a rank */
+struct compared_run_gaps { /* time between steps, for each process that is a rank */
 	double sum_ns, squares, count;
 	bool has_last, is_rank;
-	uint32_t process; /* of the step before */
+	uint32_t process; /* of the previous step */
 	int64_t last_ns, last_number;
 };
 
@@ -318,7 +323,7 @@ static bool is_rank(const struct step_times *times, uint32_t process)
 	return false;
 }
 
-/* Where a profiler left steps out, more than a gap lies between. */
+/* Adds the time since the previous step, unless a profiler left out steps in between. */
 static void add_gap(struct compared_run_gaps *gaps, const struct model_step *step, bool is_numbered)
 {
 	if (gaps->has_last && gaps->is_rank && !(is_numbered && step->number - 1 > gaps->last_number)) {
@@ -333,7 +338,7 @@ static void add_gap(struct compared_run_gaps *gaps, const struct model_step *ste
 	gaps->has_last = true;
 }
 
-/* The steps of a process come one after the other. */
+/* The steps of a process are adjacent in the model. */
 static struct compared_run_gaps gaps_of(const struct model *model, const struct step_times *times)
 {
 	struct compared_run_gaps gaps = {0};
@@ -353,7 +358,7 @@ static struct compared_run_gaps gaps_of(const struct model *model, const struct 
 	return gaps;
 }
 
-/* Time between steps, of one step, and the standard error of it. */
+/* Reads the mean time between two steps, and its standard error. */
 static void read_between(struct compared_run *run, const struct report *report, const struct step_times *times)
 {
 	const struct compared_run_gaps gaps = gaps_of(report->model, times);
@@ -372,7 +377,7 @@ static void read_between(struct compared_run *run, const struct report *report, 
 	}
 }
 
-/* What competed for the machine is known by the second, not by the step: of the whole run also where steps are selected. */
+/* Contention is sampled by the second, not by the step. It is read for the whole run even if steps are selected. */
 static void read_contention(struct compared_run *run, struct report *report)
 {
 	static const struct value_source source = {
@@ -437,7 +442,7 @@ void compared_run_init(struct compared_run *run, struct report *report)
 	read_device_memory(run, report);
 	compared_read_memory(run, report);
 	compared_read_telemetry(run, report);
-	/* also without a warm-up: kernels and calls outside of steps are in no mean step */
+	/* also without a warm-up: kernels and calls outside of steps do not belong to a mean step */
 	if (compared_run_has_rising_numbers(run)) {
 		options.filter.has_steps = true;
 		options.filter.first_step = run->steps[0].number;

@@ -1,14 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * compared_run.h: what a comparison needs of one run, taken out of the run's tables, so that many runs can be read one after
- * the other and only one trace is in memory at a time.
+ * compared_run.h: the data of one run that a comparison needs, copied from the run's tables. Many runs can therefore
+ * be read one after the other with only one trace in memory.
  *
  *     struct compared_run run;
  *     compared_run_init(&run, &report);
- *     ...the report and its model may go...
+ *     ...the report and its model may be released...
  *     compared_run_release(&run);
  *
- * It owns everything in it. It can be filled by hand as well (from a history of runs): what is absent is not measured.
+ * A run owns everything in it. It can also be filled by hand (from a history of runs); absent data counts as not
+ * measured.
  */
 #ifndef COMPARE_COMPARED_RUN_H
 #define COMPARE_COMPARED_RUN_H
@@ -29,49 +30,51 @@ struct compared_step { /* of the job: mean over its ranks */
 	bool has_tokens, has_samples;
 	double tokens, samples; /* sums over the ranks */
 	bool has_cpu;
-	double cpu_ns;     /* of the threads that mark the step */
-	double running_ns; /* duration without waits for a processor, as far as they can be told from others */
+	double cpu_ns; /* of the threads that mark the step */
+	/* duration without waits for a processor; the whole duration if the thread also waited for something else */
+	double running_ns;
 };
 
 enum fact_kind {
-	FACT_WORK, /* what a step has to do */
+	FACT_WORK, /* the work of a step */
 	FACT_HARDWARE,
 	FACT_SOFTWARE,
-	FACT_SETTINGS,  /* of the program: explains a difference, does not forbid the comparison */
-	FACT_RECORDING, /* what was recorded, and how */
-	FACT_CLOCK,     /* of devices and processors, mean over the run: explains a difference */
+	FACT_SETTINGS,  /* of the program: explain a difference, but do not forbid the comparison */
+	FACT_RECORDING, /* which events were recorded, and how */
+	FACT_CLOCK,     /* of devices and processors, mean over the run: explain a difference */
 	FACT_KINDS,
 };
 extern const char *const fact_kind_names[FACT_KINDS]; /* "work", "hardware", ... */
 
-/* Name of the fact that the input is damaged or lacks events; its value says how. Absent: it is whole. */
+/* Name of the fact that the input is damaged or lacks events; its value says how. Absent if the input is complete. */
 #define COMPARED_DAMAGE "damage"
-/* What the reason of a value begins with that was recorded in part: no other quantity may stand for it. */
+/* Prefix of the reason of a value that was only partly recorded. No other quantity may replace such a value. */
 #define COMPARED_IN_PART "not all of it was recorded: "
-/* ... of how the program ended where it failed, in words. A recording says it. */
+/* Name of the fact that says in words how the program failed. Only recordings have it. */
 #define COMPARED_END "end"
-/* ... of how the run ended, which only a metrics.json says. */
+/* Name of the fact that says how the run ended. Only a metrics.json has it. */
 #define COMPARED_STATUS "status"
 #define COMPARED_COMPLETED "completed"
 #define COMPARED_DIVERGED "loss_diverged" /* a value: 0 or 1 */
-/* ... of how often a step goes forward and back, where nearly all do as often. */
+/* Name of the fact with the forward and backward passes per step, if nearly all steps have the same number of them. */
 #define COMPARED_PASSES "forwards and backwards per step"
-/* ... of how often GPUs were asked, in seconds. */
+/* Name of the fact with the time between two queries of the GPUs, in seconds. */
 #define COMPARED_PERIOD "period of telemetry (s)"
 
-/* ... of which of its steps have operators, in a recording; it says of which kind the compared steps are. */
+/* Name of the fact that says which steps of a recording have operators, and which of them are compared. */
 #define COMPARED_OPERATORS "steps with operators"
 #define COMPARED_ALL "all"
 #define COMPARED_MIXED "some, and all are compared"
 #define COMPARED_SOME "some, and the others are compared"
 #define COMPARED_NONE "none"
-/* ... of a budget's choice: one in so many, "8" or "8 to 16". */
+/* Name of the fact with the budget's choice N, operators in one step of N: "8" or "8 to 16". */
 #define COMPARED_EVERY "operators in one step of"
-/* Values: how much longer a step with operators is, half its 95 % interval, both in ns; operators and ranges called in a step. */
+/* Names of values: the added duration of a step with operators and half its 95 % interval, both in ns; the number of
+ * operators and ranges called per step. */
 #define COMPARED_PRICE "operator_cost_ns"
 #define COMPARED_PRICE_HALF "operator_cost_half_ns"
 #define COMPARED_CALLS "operators_per_step"
-/* ... and what recording costs a program without PyTorch, as its events were counted. */
+/* Name of the value with the cost of recording a program without PyTorch, computed from its number of events. */
 #define COMPARED_COUNTED "operator_cost_counted_ratio"
 
 struct compared_fact {
@@ -87,26 +90,26 @@ struct compared_value {   /* one number of the whole run */
 	const char *reason; /* !has_value */
 };
 
-struct compared_part {      /* of a step; of a run without steps, of all of it; of memory, of its peak */
-	const char *level;  /* CONTRIBUTION_LEVEL; those of memory begin with COMPARED_MEMORY */
+struct compared_part {      /* of a step; of the whole run if it has no steps; of the peak, for memory */
+	const char *level;  /* CONTRIBUTION_LEVEL; levels of memory begin with COMPARED_MEMORY */
 	const char *name;   /* CONTRIBUTION_NAME */
-	const char *family; /* of kernels and modules: what it is when names change; NULL: the name */
-	double amount;      /* ns, mean of a step; of memory: bytes */
+	const char *family; /* identifies a kernel or module if its name changes; NULL: use the name */
+	double amount;      /* ns, mean per step; bytes for memory */
 	bool has_calls;
-	double calls; /* mean of a step; of memory: allocations */
+	double calls; /* mean per step; allocations for memory */
 };
 
 #define COMPARED_MEMORY "memory "
 #define COMPARED_KERNEL "kernel"
 #define COMPARED_LATE_RANK "late rank"
-/* Levels that begin with this hold only what takes longest of a part of the run: a name that is not there took less, not nothing. */
+/* Levels that begin with this list only the longest parts of a run: a name that is absent took less time, not none. */
 #define COMPARED_TOP "top "
 
-struct compared_function {       /* in sampled stacks */
-	const char *what;        /* the samples count: "time", "bytes", "samples", ... */
+struct compared_function {       /* of sampled stacks */
+	const char *what;        /* quantity that the samples count: "time", "bytes", "samples", ... */
 	const char *name, *file; /* NULL: the frame has no file */
 	double self, total;
-	double self_ratio, total_ratio; /* of all samples that count this */
+	double self_ratio, total_ratio; /* share of all samples with the same `what` */
 };
 
 #define COMPARED_ARRAY(type, name)                                                                                     \
@@ -114,36 +117,36 @@ struct compared_function {       /* in sampled stacks */
 	size_t name##_count, name##_capacity
 
 #define COMPARED_FUNCTIONS 5000
-#define COMPARED_OTHERS "(others)" /* functions beyond these together, those that take least: their self */
+#define COMPARED_OTHERS "(others)" /* sum of the self values of all functions beyond these, the smallest ones */
 
-struct compared_telemetry { /* of a GPU, from outside */
+struct compared_telemetry { /* one quantity of a GPU, measured from outside */
 	const char *of, *quantity;
-	const char *unit; /* NULL: the file gives it none */
+	const char *unit; /* NULL: the file has no unit */
 	double median;
-	double error; /* standard error of it, from the values of the run */
-	double block; /* values that depend on each other */
+	double error; /* standard error of the median, from the values of the run */
+	double block; /* mean length of stretches of values that depend on each other */
 	int64_t count;
 };
 
-struct compared_summary { /* what is known of steps that the input does not hold */
-	int64_t steps;    /* 0: nothing */
+struct compared_summary { /* summary of steps that are not in the input */
+	int64_t steps;    /* 0: there is no summary */
 	double median_ns;
 	double error;  /* standard error of the median, as a ratio */
-	double tokens; /* of a step; 0: not known */
+	double tokens; /* per step; 0: unknown */
 };
 
 struct compared_run {
 	struct arena arena;
 	const char *name, *path;
 	const char *created;                         /* wall clock; NULL: unknown */
-	bool has_created;                            /* of the next */
-	int64_t created_ns;                          /* the same since 1970 */
+	bool has_created;                            /* created_ns is known */
+	int64_t created_ns;                          /* `created` in ns since 1970 */
 	const char *no_steps;                        /* why there are no steps */
-	int64_t warm_up;                             /* steps left out at the begin, before steps[0] */
-	const char *warm_up_reason;                  /* NULL: none were */
+	int64_t warm_up;                             /* steps left out at the start, before steps[0] */
+	const char *warm_up_reason;                  /* NULL: no steps were left out */
 	COMPARED_ARRAY(struct compared_step, steps); /* complete ones, in order, without the warm-up */
-	struct compared_summary summary;             /* in place of steps */
-	bool is_changed; /* a copy whose steps, values and parts are its own: comparison_operators.h */
+	struct compared_summary summary;             /* instead of steps */
+	bool is_changed; /* a copy that owns only its steps, values and parts: comparison_operators.h */
 	COMPARED_ARRAY(struct compared_fact, facts);
 	COMPARED_ARRAY(struct compared_value, values);
 	COMPARED_ARRAY(struct compared_part, parts);
@@ -152,9 +155,9 @@ struct compared_run {
 };
 
 void compared_run_init(struct compared_run *run, struct report *report);
-void compared_run_release(struct compared_run *run); /* accepts an empty one */
+void compared_run_release(struct compared_run *run); /* accepts an empty run */
 
-/* Texts are copied. */
+/* These functions copy the texts. */
 void compared_run_add_fact(struct compared_run *run, enum fact_kind kind, const char *name, const char *value);
 void compared_run_add_number(struct compared_run *run, enum fact_kind kind, const char *name, double value);
 void compared_run_add_value(struct compared_run *run, const char *name, double value);
@@ -163,9 +166,9 @@ void compared_run_add_part(struct compared_run *run, const struct compared_part 
 void compared_run_add_function(struct compared_run *run, const struct compared_function *function);
 void compared_run_add_telemetry(struct compared_run *run, const struct compared_telemetry *telemetry);
 
-const struct compared_value *compared_run_value(const struct compared_run *run, const char *name); /* NULL: none */
-const char *compared_run_fact(const struct compared_run *run, const char *name);                   /* NULL: none */
-/* How it failed, and what is missing of its input, in words; NULL: neither. */
+const struct compared_value *compared_run_value(const struct compared_run *run, const char *name); /* NULL if absent */
+const char *compared_run_fact(const struct compared_run *run, const char *name);                   /* NULL if absent */
+/* Returns how the program failed and which input is missing, in words, or NULL if neither applies. */
 const char *compared_run_trouble(const struct compared_run *run, struct arena *arena);
 
 #endif

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * compared_telemetry.c: what was measured of GPUs from outside (nvidia-smi), one median per quantity and GPU, with its error; and the facts by
- * which two such files can be compared: how many GPUs, how often they were asked.
+ * compared_telemetry.c: measurements of GPUs from outside (nvidia-smi): one median per quantity and GPU, with its
+ * error. Also the facts that make two such files comparable: the number of GPUs, and how often they were queried.
  */
 #include "analysis/machine/telemetry.h"
 #include "analysis/shared/statistics.h"
@@ -16,7 +16,7 @@
 #include <string.h>
 
 #define MOST_VALUES                                                                                                    \
-	2000 /* that the error is computed from: of more every so many, which makes it larger, never smaller */
+	2000 /* used for the error: longer series are thinned, which makes the error larger, never smaller */
 #define PARTS 8
 #define LEAST_PART 4 /* values */
 
@@ -30,8 +30,9 @@ static size_t select_values(double *values, const struct value_series *series, c
 	return count;
 }
 
-/* Of the median, from the medians of parts of the run, as if those did not depend on each other. Larger than what the bootstrap finds where values
- * depend on others that are further away than its stretches are long: a temperature, say. */
+/* Returns the error of the median, computed from the medians of parts of the run as if those were independent. It
+ * exceeds the bootstrap's error if values depend on others that are further away than its stretches are long, such as a
+ * temperature. */
 static double parts_error(const double *values, size_t count)
 {
 	double part[MOST_VALUES / PARTS + 1];
@@ -51,7 +52,7 @@ static double parts_error(const double *values, size_t count)
 	return summary.std / sqrt(PARTS) * student_t95(PARTS - 1) / student_t95(INFINITY);
 }
 
-/* Of values in the order of time. */
+/* Expects values in the order of time. */
 static void find_error(struct compared_telemetry *telemetry, const double *values, size_t count)
 {
 	size_t stride = (count + MOST_VALUES - 1) / MOST_VALUES, used = 0;
@@ -62,7 +63,7 @@ static void find_error(struct compared_telemetry *telemetry, const double *value
 	telemetry->block = resample_block(thinned, used);
 	telemetry->error = fmax(resample_error(thinned, used, telemetry->block, RESAMPLE_MEDIAN),
 	                        parts_error(thinned, used));
-	telemetry->error = isfinite(telemetry->error) ? telemetry->error : DBL_MAX; /* of numbers that overflow */
+	telemetry->error = isfinite(telemetry->error) ? telemetry->error : DBL_MAX; /* if the numbers overflow */
 	telemetry->block *= (double)stride;
 	free(thinned);
 }
@@ -88,13 +89,13 @@ static void read_series(struct compared_run *run, const struct model *model, con
 
 /* ---- facts ---- */
 
-/* Not a process on one: "GPU 0, pid 4711". */
+/* Returns false for a process on a GPU: "GPU 0, pid 4711". */
 static bool is_gpu(const char *subject)
 {
 	return !strstr(subject, "pid ");
 }
 
-/* The median distance of values, in seconds to the millisecond; 0: there is none. */
+/* Returns the median distance of values in seconds, rounded to the millisecond; 0 if there is none. */
 static double period_of(const struct value_series *series)
 {
 	double *distances = memory_resize(NULL, (size_t)series->count + 1, sizeof(*distances)), period = 0;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * comparison.c: see the header. The order matters: what the work per step says decides which metric is the first, and the verdict
- * reads the other tables.
+ * comparison.c: see the header. The order matters: the work per step decides which metric is the first, and the
+ * verdict reads the other tables.
  */
 #include "base/memory.h"
 #include "compare/comparison_operators.h"
@@ -14,7 +14,8 @@ const struct comparison_options comparison_defaults = {.smallest = COMPARE_SMALL
                                                        .tolerance = COMPARE_TOLERANCE,
                                                        .assumed_noise = COMPARE_ASSUMED_NOISE};
 
-/* By the same of all runs; a summary has nothing but a median. */
+/* If one run has a gap, the steps of all runs are evened out. If a run is only a summary, step times are not evened
+ * out, because it has just a median. */
 static void comparison_find_gaps(struct compared_sides *sides)
 {
 	bool has_steps = true;
@@ -52,7 +53,7 @@ static void sides_init(struct compared_sides *sides)
 	}
 }
 
-/* None of the runs has steps. */
+/* Returns true if no run has steps. */
 static bool sides_are_whole(const struct compared_sides *sides)
 {
 	for (int side = 0; side < SIDES; side++)

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * comparison_contributions.c: the table `contributions`: where the difference of a mean step comes from, seen by phase, operator,
+ * comparison_contributions.c: the table `contributions`: the origin of a mean step's difference, by phase, operator,
  * module, device, kernel and call.
  */
 #include "compare/canary_metrics.h"
@@ -77,7 +77,7 @@ static const struct table_column columns[CONTRIBUTION_COLUMNS] = {
 	[CONTRIBUTION_NOTE] = {.name = "note", .type = TABLE_TEXT, .definition = "renamed, or only on one side"},
 };
 
-/* Of devices: one of a processor, cpu0.clock_hz, is none. */
+/* Returns true if clocks of devices are known; the clock of a processor, cpu0.clock_hz, does not count. */
 static bool knows_clocks(const struct compared_run *run)
 {
 	for (size_t i = 0; i < run->facts_count; i++)
@@ -86,7 +86,8 @@ static bool knows_clocks(const struct compared_run *run)
 	return false;
 }
 
-/* Of kernels that are slower; NULL: both sides tell how fast their devices ran (the table `differences`), or have none. */
+/* Returns a note about slower kernels, or NULL if both sides report the clocks of their devices (in the table
+ * `differences`) or a side has no devices. */
 static const char *clock_note(const struct compared_sides *sides)
 {
 	const struct compared_run *base = &sides->runs[SIDE_BASE][0], *new = &sides->runs[SIDE_NEW][0];
@@ -102,7 +103,7 @@ static bool is_of_metrics(const struct compared_run *run)
 	return !run->steps_count && run->summary.steps;
 }
 
-/* All of them: what they list is of the same kind. */
+/* Returns true if all runs are metrics.json files, whose lists have the same kind of parts. */
 static bool are_of_metrics(const struct compared_sides *sides)
 {
 	for (int side = 0; side < SIDES; side++)
@@ -112,7 +113,7 @@ static bool are_of_metrics(const struct compared_sides *sides)
 	return true;
 }
 
-/* A step here, a whole recording there. */
+/* Returns true if parts of a step would be compared with parts of a whole recording. */
 static bool is_mixed(const struct compared_sides *sides, bool is_whole)
 {
 	for (int side = 0; side < SIDES && !is_whole; side++)

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * comparison_differences.c: the table `differences`: facts that are not the same on both sides, and whether step times can still be
- * compared. A fact that one side does not have is no difference: nobody noted it there.
+ * comparison_differences.c: the table `differences`: facts that differ between the sides, and whether step times can
+ * still be compared. A fact that one side lacks is not a difference, because it may only not have been noted.
  */
 #include "compare/comparison_build.h"
 
@@ -10,10 +10,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define SAME_AMOUNT 0.01    /* tokens per step that differ by less */
-#define SAME_CLOCK 0.02     /* clocks that differ by less */
-#define SAME_PERIOD 0.1     /* times between values of telemetry that differ by less */
-#define MOST_IN_COMMON 0.02 /* of the time of operators, in two programs that have nothing to do with each other */
+#define SAME_AMOUNT 0.01    /* tokens per step that differ by less are the same */
+#define SAME_CLOCK 0.02     /* clocks that differ by less are the same */
+#define SAME_PERIOD 0.1     /* periods of telemetry that differ by less are the same */
+#define MOST_IN_COMMON 0.02 /* of the time of operators, in two unrelated programs */
 
 static const struct table_column columns[DIFFERENCE_COLUMNS] = {
 	[DIFFERENCE_KIND] = {.name = "kind",
@@ -47,7 +47,7 @@ static bool is_listed(const char *list, const char *value)
 	return false;
 }
 
-/* All values of its runs, each once; NULL: a run does not have the fact. */
+/* Lists the distinct values of the side's runs; NULL if a run does not have the fact. */
 static const char *side_value(const struct compared_sides *sides, int side, const char *name, struct arena *arena)
 {
 	const char *list = NULL;
@@ -74,7 +74,7 @@ static bool parse(const char *text, double *value)
 	return end != text && !*end && !errno && isfinite(*value);
 }
 
-/* The mean over its runs; NULL: a run does not have it as a number. */
+/* Returns the mean over the side's runs; NULL if a run does not have the fact as a number. */
 static const char *side_mean(const struct compared_sides *sides, int side, const char *name, struct arena *arena)
 {
 	double sum = 0, value;
@@ -99,9 +99,9 @@ static bool is_number_pair(const char *base, const char *new, double *factor)
 	return true;
 }
 
-/* ---- what a difference means ---- */
+/* ---- meaning of a difference ---- */
 
-/* Facts about how much there is to do; others say what. */
+/* Returns true for facts about the amount of work; other facts describe its kind. */
 static bool is_amount(const char *name)
 {
 	static const char *const words[] = {"tokens",  "samples",  "batch",   "accum",  "flops_per",    "inputs of ",
@@ -113,7 +113,7 @@ static bool is_amount(const char *name)
 	return false;
 }
 
-/* Whether both sides tell the amount, and the same. */
+/* Returns true if both sides know the amount; `is_same` tells whether it is equal. */
 static bool find_amount(const struct compared_sides *sides, const char *name, struct arena *arena, bool *is_same)
 {
 	const char *base = side_value(sides, SIDE_BASE, name, arena), *new = side_value(sides, SIDE_NEW, name, arena);
@@ -219,7 +219,7 @@ static bool differences_is_own(const struct overlap *overlap)
 	return overlap->costliest && overlap->common_ns <= MOST_IN_COMMON * overlap->whole_ns;
 }
 
-/* Both sides have the level, and hardly anything in it is the same. */
+/* Returns true if both sides have the level, and hardly any of its parts are on both. */
 static bool is_foreign(const struct compared_sides *sides, const char *level, struct overlap overlaps[SIDES])
 {
 	for (int side = 0; side < SIDES; side++)
@@ -245,7 +245,7 @@ static int differences_new_row(struct difference_rows *rows, enum fact_kind kind
 	return row;
 }
 
-/* By how much numbers differ that count as the same. */
+/* Returns the relative difference up to which numbers count as equal. */
 static double same_within(const struct compared_fact *fact)
 {
 	if (fact->kind == FACT_CLOCK)
@@ -260,7 +260,7 @@ static void differences_add_row(struct difference_rows *rows, const struct compa
 	const struct amounts *amounts = &rows->amounts;
 	struct compared_sides *sides = rows->sides;
 	struct table *table = rows->table;
-	/* clocks are never quite the same from run to run */
+	/* clocks always differ a little from run to run */
 	const char *(*const value_of)(const struct compared_sides *, int, const char *,
 	                              struct arena *) = fact->kind == FACT_CLOCK ? side_mean : side_value;
 	const char *base = value_of(sides, SIDE_BASE, fact->name, &table->arena);
@@ -296,8 +296,8 @@ static void differences_add_row(struct difference_rows *rows, const struct compa
 	sides->is_same_work = false;
 }
 
-/* Another program: it calls no operator that the other calls. Where kernels were recorded on both sides, they have a
- * say too: a compiled model has operators of its own, and kernels of the same kinds. */
+/* Adds a row if the sides are different programs that have no operators in common. If kernels were recorded on both
+ * sides, they must differ as well: a compiled model has its own operators, but the same kinds of kernels. */
 static void add_foreign(struct difference_rows *rows)
 {
 	struct compared_sides *sides = rows->sides;
@@ -321,7 +321,7 @@ static void add_foreign(struct difference_rows *rows)
 	sides->wants_amount &= rows->amounts.is_known;
 }
 
-/* Steps of operators, which have inputs. */
+/* Returns true if the run has operators in steps, because these have inputs. */
 static bool has_operators(const struct compared_run *run)
 {
 	for (size_t i = 0; i < run->parts_count && run->steps_count; i++)
@@ -330,7 +330,8 @@ static bool has_operators(const struct compared_run *run)
 	return false;
 }
 
-/* How often a step goes forward and back says nothing of how much it does then. */
+/* Returns true if both sides note an amount of work. The number of passes does not count: it does not say how much work
+ * a pass is. */
 static bool tells_amount(const struct compared_sides *sides)
 {
 	const struct compared_run *base = &sides->runs[SIDE_BASE][0], *new = &sides->runs[SIDE_NEW][0];
@@ -345,9 +346,9 @@ static bool tells_amount(const struct compared_sides *sides)
 	return false;
 }
 
-/* ---- what nobody could compare ---- */
+/* ---- facts that could not be compared ---- */
 
-/* How many ranks there are, and how often they go forward, says nothing of what a step has to do. */
+/* The number of ranks or of passes does not say how much work a step has. */
 static bool tells_of(const struct compared_fact *fact, enum fact_kind kind)
 {
 	return fact->kind == kind && strcmp(fact->name, "ranks") != 0 && strcmp(fact->name, COMPARED_PASSES) != 0;
@@ -365,7 +366,7 @@ static bool is_checked(const struct compared_sides *sides, enum fact_kind kind)
 {
 	const struct compared_run *base = &sides->runs[SIDE_BASE][0], *new = &sides->runs[SIDE_NEW][0];
 
-	if (kind == FACT_WORK && sides->is_work_unknown) /* said already */
+	if (kind == FACT_WORK && sides->is_work_unknown) /* the verdict's column `work` says so already */
 		return true;
 	for (size_t i = 0; i < base->facts_count; i++)
 		if (tells_of(&base->facts[i], kind) && compared_run_fact(new, base->facts[i].name))

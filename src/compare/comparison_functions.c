@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * comparison_functions.c: the table `functions` of a comparison, for profiles of stacks: what flame graphs of differences show,
- * function by function. Profiles are of different length, so shares are compared; what was counted stands beside them.
+ * comparison_functions.c: the table `functions` of a comparison, for profiles of stacks: the content of a differential
+ * flame graph, function by function. Profiles have different lengths, so shares are compared; the counts are listed
+ * beside them.
  */
 #include "base/memory.h"
 #include "base/merge_sort.h"
@@ -86,12 +87,11 @@ struct compared_seen {
 };
 
 struct compared_change {
-	const struct compared_function *function; /* of the new side where it is there */
-	struct run_values shares;                 /* of self */
+	const struct compared_function *function; /* of the new side if it has the function */
+	struct run_values shares;                 /* self shares */
 	double self_ratio[SIDES], total_ratio[SIDES], self[SIDES], total[SIDES];
 	bool is_on[SIDES], is_moved, is_gone;
-	bool is_left_out
-		[SIDES]; /* not among those that were kept of that side: part of its COMPARED_OTHERS, if it is there at all */
+	bool is_left_out[SIDES]; /* not kept for that side: in its COMPARED_OTHERS, or absent */
 };
 
 struct changes {
@@ -121,7 +121,8 @@ static int compare_seen(const void *left, const void *right)
 	return compare_functions(a->function, b->function);
 }
 
-/* What only one side counts cannot be compared: time there, samples here. */
+/* Returns true if a run of the side counts this quantity. Quantities of one side only, such as time, cannot be
+ * compared. */
 static bool has_what(const struct compared_sides *sides, int side, const char *what)
 {
 	for (size_t i = 0; i < sides->count[side]; i++)
@@ -179,7 +180,7 @@ static void add_seen(struct changes *changes, const struct compared_seen *seen)
 	}
 	row->shares.of[seen->side][seen->run] += function->self_ratio;
 	row->self_ratio[seen->side] += function->self_ratio / runs;
-	/* names that differ in an address alone may be in one stack */
+	/* functions that differ only in an address may be in the same stack */
 	row->total_ratio[seen->side] = fmin(1, row->total_ratio[seen->side] + function->total_ratio / runs);
 	row->self[seen->side] += function->self / runs;
 	row->total[seen->side] += function->total / runs;
@@ -221,7 +222,7 @@ static bool is_only_on(const struct compared_change *row, int side)
 	return row->is_on[side] && !row->is_on[!side];
 }
 
-/* The only one of these rows that only this side has, of a file of this name; NULL: there is none, or more. */
+/* Returns the row that only this side has, if exactly one such row has a file of this name; otherwise NULL. */
 static struct compared_change *find_only(struct compared_change *rows, size_t count, int side, const char *file)
 {
 	struct compared_change *found = NULL;
@@ -248,7 +249,7 @@ static void functions_join(struct compared_change *base, struct compared_change 
 	base->is_gone = true;
 }
 
-/* Of rows of one name: two checkouts of a program lie in different folders. */
+/* Joins rows of one function name: two checkouts of a program are in different folders. */
 static void join_moved(struct compared_change *rows, size_t count)
 {
 	for (size_t i = 0; i < count; i++) {
@@ -263,7 +264,7 @@ static void join_moved(struct compared_change *rows, size_t count)
 	}
 }
 
-#define ALIKE 1000 /* of one name; of more it is not looked which are the same */
+#define ALIKE 1000 /* largest number of rows of one name that are matched by file */
 
 static void find_moved(struct changes *changes)
 {
@@ -285,14 +286,14 @@ static void find_moved(struct changes *changes)
 	changes->count = kept;
 }
 
-/* ---- what was left out ---- */
+/* ---- functions that were left out ---- */
 
 static bool is_others(const struct compared_change *row)
 {
 	return !strcmp(row->function->name, COMPARED_OTHERS);
 }
 
-/* Of rows that count the same. */
+/* Expects rows that count the same quantity. */
 static void mark_left_out(struct compared_change *rows, size_t count)
 {
 	const struct compared_change *others = NULL;
@@ -327,7 +328,7 @@ static double total_change(const struct compared_change *row)
 	return row->total_ratio[SIDE_NEW] - row->total_ratio[SIDE_BASE];
 }
 
-/* The largest change first; equal ones by name. */
+/* Sorts the largest change first, and equal changes by name. */
 static int functions_compare_changes(const void *left, const void *right)
 {
 	const struct compared_change *a = left, *b = right;
@@ -360,7 +361,7 @@ static void set_side(struct table *table, int row, int side, const struct compar
 {
 	const struct {
 		int column;
-		double value, share; /* a share of nothing, or of what does not fit */
+		double value, share; /* if positive, a value of 0 is one that does not fit in 64 bits */
 	} cells[] = {{FUNCTIONS_BASE_SELF_RATIO + side, change->self_ratio[side], 0},
 	             {FUNCTIONS_BASE_TOTAL_RATIO + side, change->total_ratio[side], 0},
 	             {FUNCTIONS_BASE_SELF + side, change->self[side], change->self_ratio[side]},
@@ -403,7 +404,8 @@ static enum table_unit functions_unit_of(const char *what)
 	return strcmp(what, "bytes") ? UNIT_COUNT : UNIT_BYTES;
 }
 
-/* Of what the samples count; where they count several things, numbers are plain and `what` says of what. */
+/* Sets the unit if all samples count the same quantity. Otherwise numbers have no unit, and `what` names the
+ * quantity. */
 static void set_units(struct table *table, const struct changes *changes)
 {
 	const char *first = changes->count ? changes->rows[0].function->what : "";

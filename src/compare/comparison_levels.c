@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * comparison_levels.c: one level of the tables `contributions` and `memory`: every name of either side is a row, so that the rows sum to the
- * level's difference.
+ * comparison_levels.c: one level of the tables `contributions` and `memory`. Every name of either side is a row, so
+ * that the rows sum to the level's difference.
  */
 #include "base/hash.h"
 #include "base/memory.h"
@@ -11,10 +11,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define NAMES 20000 /* of a level; the rest is one row: */
+#define NAMES 20000 /* most names of a level; further ones are one row: */
 #define OTHERS "(others)"
-#define JOINED 4000   /* names among which renamed ones are looked for */
-#define LEAST_SUM 0.5 /* of all changes, whatever their sign: shares of less would be absurd */
+#define JOINED 4000   /* most names among which renamed ones are searched */
+#define LEAST_SUM 0.5 /* of the sum of absolute changes: below that, shares would be absurd */
 
 /* ---- one name of a level ---- */
 
@@ -23,7 +23,7 @@ struct contribution {
 	struct run_values amounts;
 	double change, calls[SIDES];
 	bool has_calls, is_on[SIDES];
-	size_t order; /* first seen */
+	size_t order; /* of first occurrence */
 };
 
 struct contribution_level {
@@ -38,7 +38,7 @@ struct contribution_level {
 
 struct level_sums { /* of the changes */
 	double whole;
-	double all; /* whatever their sign */
+	double all; /* sum of absolute changes */
 };
 
 static struct contribution *add_contribution(struct contribution_level *level, const char *name)
@@ -69,7 +69,7 @@ static struct contribution *find_or_add(struct contribution_level *level, const 
 	return add_contribution(level, name);
 }
 
-/* False when the run does not have the level. */
+/* Returns false if the run does not have the level. */
 static bool collect_run(struct contribution_level *level, int side, size_t i)
 {
 	const struct compared_run *run = &level->sides->runs[side][i];
@@ -93,7 +93,7 @@ static bool collect_run(struct contribution_level *level, int side, size_t i)
 	return is_there;
 }
 
-/* False when a run of a side does not have the level. */
+/* Returns false if a run of a side does not have the level. */
 static bool collect(struct contribution_level *level)
 {
 	for (int side = 0; side < SIDES; side++)
@@ -122,7 +122,7 @@ static void levels_join(struct contribution *into, struct contribution *from, co
 	from->name = NULL;
 }
 
-/* A module has the name of the new side: what its place is called says nothing. */
+/* Names a row of renamed parts. A module gets its name on the new side, because the name of its place says nothing. */
 static void say_renamed(const struct contribution_level *level, struct contribution *row, const size_t names[SIDES],
                         const char *other)
 {
@@ -136,7 +136,7 @@ static void say_renamed(const struct contribution_level *level, struct contribut
 	row->name = arena_printf(level->arena, "%s (renamed)", strcmp(level->name, "module") ? row->family : other);
 }
 
-/* Names that only one side has are one row per family, when the other side has such names too. */
+/* Joins names that only one side has into one row per family, if the other side also has such names. */
 static void join_renamed(struct contribution_level *level)
 {
 	for (size_t i = 0; i < level->count; i++) {
@@ -169,7 +169,7 @@ static void join_renamed(struct contribution_level *level)
 	}
 }
 
-/* Where only what takes longest is listed, nothing is known of a name that a side does not have. */
+/* Drops names that one side does not list: such a level lists only its longest parts, so the amount is unknown. */
 static void drop_unlisted(struct contribution_level *level)
 {
 	for (size_t i = 0; i < level->count; i++)
@@ -254,7 +254,7 @@ static void levels_add_row(struct table *table, const struct contribution_level 
 	table_set_text_or(table, row, CONTRIBUTION_NOTE, note, "on both sides");
 }
 
-/* Of all rows, before they are put in order. */
+/* Computes the changes of all rows, before they are sorted. */
 static struct level_sums find_changes(struct contribution_level *level)
 {
 	struct level_sums sums = {0, 0};

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * comparison_memory.c: the table `memory`: where the difference of the peak of memory comes from, by what it is for and by what allocated it; and
- * of what was reserved, as far as snapshots tell it.
+ * comparison_memory.c: the table `memory`: the origin of the difference between peaks of memory, by purpose and by the
+ * operation that allocated. If snapshots show it, also the origin of the difference between reserved memory.
  */
 #include "compare/comparison_build.h"
 

@@ -11,7 +11,7 @@
 #include <math.h>
 #include <string.h>
 
-#define CONTENDED 0.25 /* of the time steps, or somebody, waited for a CPU */
+#define CONTENDED 0.25 /* share of the time in which steps or other work waited for a CPU */
 
 static const struct table_column columns[METRIC_COLUMNS] = {
 	[METRIC_NAME] = {.name = "metric", .type = TABLE_TEXT, .role = ROLE_KEY, .definition = "what is compared"},
@@ -148,7 +148,7 @@ static void metrics_decide_estimate(struct metric_result *result, const struct m
 	result->is_told_same = result->result == RESULT_SAME && question->outside >= SURE;
 }
 
-/* Decides what has no estimate: a number that is 0 on a side, or that is counted. */
+/* Decides a metric without an estimate: a number that is 0 on a side, or a count. */
 static void metrics_decide_plain(struct metric_result *result, enum metric_source source)
 {
 	double delta = result->new - result->base;
@@ -182,7 +182,7 @@ static struct metric_result metrics_decide(const struct metric_question *questio
 	result.new = metric_question_mean(question, sides, SIDE_NEW);
 	if (question->has_estimate) {
 		metrics_decide_estimate(&result, question, sides);
-	} else if (sides->is_memory && result.base > 0 && result.new > 0) { /* nothing tells how much of it is noise */
+	} else if (sides->is_memory && result.base > 0 && result.new > 0) { /* the noise is unknown */
 		result.result = RESULT_INCONCLUSIVE;
 		result.reason = REASON_NO_INTERVAL;
 		result.has_ratio = true;
@@ -255,7 +255,7 @@ static void metrics_set_without(struct table *table, int row, const struct metri
 	}
 }
 
-/* Returns "step time p50", or "step time evened out" if the steps are. */
+/* Returns "step time p50", or "step time evened out" if the steps are evened out. */
 static const char *metrics_title(const struct metric_kind *kind, const struct compared_sides *sides,
                                  struct arena *arena)
 {
@@ -322,7 +322,8 @@ static void metrics_add_note(struct table *table, const struct metric_result *re
 
 /* ---- which metric is the first ---- */
 
-/* Where the steps wait for CPUs that others use, the median says how much of that there was: the fastest steps are asked first. */
+/* Returns true if the fastest steps are compared first. If steps wait for CPUs that other work uses, the median mainly
+ * shows how much other work there was. */
 static bool is_contended(const struct compared_sides *sides)
 {
 	bool is_contended = false;
@@ -353,7 +354,7 @@ static void put_first(struct metric_question *questions, size_t count, enum comp
 	}
 }
 
-/* All that is known of the run is its memory: a snapshot. */
+/* Returns true for a snapshot: only memory is known of the run. */
 static bool is_snapshot(const struct compared_run *run)
 {
 	const struct compared_value *peak = compared_run_value(run, "device_memory");
@@ -377,8 +378,8 @@ static bool are_snapshots(const struct compared_sides *sides)
 
 /* ---- which metric decides ---- */
 
-/* Returns true if something tells how much of a mean is chance: the steps themselves, or repeats. Nothing tells it
- * about a summary, nor about the time between steps of runs in a history from before it had an error. */
+/* Returns true if the steps themselves or repeated runs show how much of a mean is chance. A summary does not show it,
+ * nor does the time between steps in old runs of a history, which have no error for it. */
 static bool is_mean_known(const struct compared_sides *sides, enum compare_metric mean)
 {
 	for (int side = 0; side < SIDES; side++) {
@@ -393,9 +394,9 @@ static bool is_mean_known(const struct compared_sides *sides, enum compare_metri
 	return true;
 }
 
-/* Returns the row that the verdict is about. Some steps can be slower, or the time between them, but not the step in
- * the middle: a run whose mean is certainly longer is slower. A shorter mean is not enough for an improvement. On a
- * machine that other work used, long steps say how much that work took. */
+/* Returns the row that the verdict is about. If some steps or the time between steps are slower, but not the median
+ * step, a certainly longer mean still makes the run slower. A shorter mean is not enough for an improvement. On a
+ * contended machine, long steps show the effect of other work, so means do not decide. */
 static int find_deciding(const struct metric_result *results, size_t count, const struct compared_sides *sides)
 {
 	static const struct {

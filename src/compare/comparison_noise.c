@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * comparison_noise.c: how sure a change is of which only the scatter of repeated runs tells how much is noise: Student's t with the scatter of
- * both sides together, Holm over the rows of a table or level.
+ * comparison_noise.c: the certainty of a change if only repeated runs show its noise. It uses Student's t with the
+ * pooled scatter of both sides, and Holm over the rows of a table or level.
  */
 #include "analysis/shared/statistics.h"
 #include "base/memory.h"
@@ -37,7 +37,7 @@ static double degrees_of(const struct compared_sides *sides)
 	return (double)(sides->count[SIDE_BASE] + sides->count[SIDE_NEW]) - 2;
 }
 
-/* Standard error of the change. */
+/* Returns the standard error of the change. */
 static double error_of(const struct run_values *values, const struct compared_sides *sides)
 {
 	double squares = 0, parts = 0;

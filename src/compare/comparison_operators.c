@@ -12,25 +12,25 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define ALIKE_CALLS 0.1 /* of the operators in a step: by so much they may differ for the price to be the same */
+#define ALIKE_CALLS 0.1 /* of the operators in a step: with a larger difference, a cost of another run is not used */
 
-#define LEAST_LEFT 0.1 /* of the price: less is left of no step */
+#define LEAST_LEFT 0.1 /* of the cost: at least this much of a step must remain */
 
-struct price { /* of a step */
+struct price { /* cost of operators, per step */
 	bool is_known;
-	bool is_bound; /* all that is known is that it is less than ns + half_ns */
+	bool is_bound; /* only an upper bound is known: ns + half_ns */
 	double ns, half_ns;
 };
 
 /* ---- kinds ---- */
 
 enum steps_kind {
-	STEPS_UNKNOWN, /* no recording, or no steps */
-	STEPS_WITHOUT, /* operators */
+	STEPS_UNKNOWN, /* not a recording, or no steps */
+	STEPS_WITHOUT, /* without operators */
 	STEPS_WITH
 };
 
-/* A run that was kept before this was noted has operators in its steps, as all recordings had. */
+/* Old runs of a history do not note this; all recordings had operators in their steps at that time. */
 static enum steps_kind operators_kind_of(const struct compared_run *run)
 {
 	const char *kind = compared_run_fact(run, COMPARED_OPERATORS);
@@ -48,7 +48,7 @@ static bool has_kind(const struct compared_sides *sides, int side, enum steps_ki
 	return false;
 }
 
-/* ---- prices ---- */
+/* ---- costs ---- */
 
 static double operators_number_of(const struct compared_run *run, const char *name)
 {
@@ -62,7 +62,8 @@ static double most_ns(const struct price *price)
 	return fmax(0, price->ns) + price->half_ns;
 }
 
-/* What is told as a number, as report does it, is better than a bound; of two of a kind the surer one. */
+/* Returns true if the first cost is better: a number is better than a bound, and of two of a kind the more certain
+ * one. */
 static bool is_better(const struct price *price, const struct price *other)
 {
 	if (!price->is_known || !other->is_known)
@@ -72,7 +73,7 @@ static bool is_better(const struct price *price, const struct price *other)
 	return price->is_bound ? most_ns(price) < most_ns(other) : price->half_ns < other->half_ns;
 }
 
-/* Measured in the run. */
+/* Returns the cost measured in the run itself. */
 static struct price own_price(const struct compared_run *run)
 {
 	struct price price = {.ns = operators_number_of(run, COMPARED_PRICE),
@@ -83,7 +84,8 @@ static struct price own_price(const struct compared_run *run)
 	return price;
 }
 
-/* That of another run stands for it where a step calls about as many operators; by how much they differ, the price may. */
+/* Returns the cost measured in another run, if a step there calls about the same number of operators. The difference of
+ * these numbers widens the interval. */
 static struct price price_like(const struct compared_run *run, const struct compared_run *other)
 {
 	double calls = operators_number_of(run, COMPARED_CALLS), others = operators_number_of(other, COMPARED_CALLS);
@@ -106,7 +108,7 @@ static double operators_mean_step(const struct compared_run *run)
 	return sum;
 }
 
-/* Counted, not measured: give or take as much. */
+/* Returns the cost computed from the number of events. It was not measured, so its interval is as wide as the cost. */
 static struct price counted_price(const struct compared_run *run)
 {
 	double ratio = operators_number_of(run, COMPARED_COUNTED), ns = ratio / (1 + ratio) * operators_mean_step(run);
@@ -114,7 +116,8 @@ static struct price counted_price(const struct compared_run *run)
 	return (struct price){.is_known = !isnan(ns), .ns = ns, .half_ns = ns};
 }
 
-/* Of the run, else of the surest other one, else as it was counted, else a bound. */
+/* Returns the run's own cost, otherwise the most certain cost of another run, the computed one, or a bound, in this
+ * order. */
 static struct price find_price(const struct compared_sides *sides, const struct compared_run *run)
 {
 	struct price best = own_price(run), counted = counted_price(run);
@@ -132,7 +135,7 @@ static struct price find_price(const struct compared_sides *sides, const struct 
 	return counted.is_known && (!best.is_known || best.is_bound) ? counted : best;
 }
 
-/* ---- taking it off ---- */
+/* ---- subtracting the cost ---- */
 
 static void scale_steps(struct compared_run *copy, double factor)
 {
@@ -166,7 +169,7 @@ static void scale_values(struct compared_run *copy, double factor)
 	copy->values = values;
 }
 
-/* Recording operators makes no kernel longer. */
+/* Returns true for parts that recording does not make longer: kernels, and memory. */
 static bool is_of_program(const struct compared_part *part)
 {
 	return !strcmp(part->level, COMPARED_KERNEL) || !strncmp(part->level, COMPARED_MEMORY, strlen(COMPARED_MEMORY));
@@ -193,10 +196,10 @@ static void operators_take_off(struct compared_run *copy, double price_ns)
 	copy->is_changed = true;
 }
 
-/* What was done to the runs of a side, as shares of what is left of a step. */
+/* The subtractions for the runs of a side, as shares of the rest of a step. */
 struct taking {
-	double off, changed; /* sum over those of which something was taken; how many */
-	double doubt, bound; /* the largest; of what is only known to be less */
+	double off, changed; /* sum over the changed runs; their number */
+	double doubt, bound; /* the largest of these; the largest bound of costs that are only known by a bound */
 };
 
 static struct taken_price taken_price(const struct taking *taking)
@@ -206,7 +209,7 @@ static struct taken_price taken_price(const struct taking *taking)
 	return (struct taken_price){PRICE_IN, taking->bound, 0};
 }
 
-/* Takes the price of operators off the copy of a run. Returns false if it is not known well enough. */
+/* Subtracts the cost of operators from the copy of a run. Returns false if it is not known well enough. */
 static bool take_run(struct taking *taking, struct compared_sides *sides, struct compared_run *copy)
 {
 	struct price price = find_price(sides, copy);
@@ -229,7 +232,7 @@ static bool take_run(struct taking *taking, struct compared_sides *sides, struct
 	return true;
 }
 
-/* Takes the price off all runs of a side that have operators. Returns false if it is not known well enough for one
+/* Subtracts the cost from all runs of a side that have operators. Returns false if it is not known well enough for one
  * of them. */
 static bool take_side(struct taken_prices *prices, struct compared_sides *sides, int side)
 {

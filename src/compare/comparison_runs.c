@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * comparison_runs.c: the table `runs` of a comparison: what of each run was used.
+ * comparison_runs.c: the table `runs` of a comparison: the data of each run that is compared.
  */
 #include "compare/comparison_build.h"
 #include "model/cell_words.h"

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * comparison_telemetry.c: the table `telemetry`: what GPUs did, seen from outside, on both sides. Differences are in the unit of the quantity, not
- * ratios: a busy share may be 0, and degrees have no natural one. With repeats their scatter tells the noise, else the values of the runs
- * themselves, in stretches that depend on each other, and what is assumed from run to run.
+ * comparison_telemetry.c: the table `telemetry`: the activity of GPUs on both sides, seen from outside. Differences
+ * have the unit of the quantity and are not ratios: a busy share may be 0, and degrees have no natural ratio. If there
+ * are repeated runs, their scatter is the noise. Otherwise the noise comes from the values of the runs, in stretches
+ * that depend on each other, and from the assumed noise from run to run.
  */
 #include "analysis/shared/statistics.h"
 #include "base/memory.h"
@@ -119,7 +120,7 @@ static int compare_seen(const void *left, const void *right)
 	return order ? order : (a->order > b->order) - (a->order < b->order);
 }
 
-/* As the files have them. */
+/* Sorts in the order of the files. */
 static int compare_order(const void *left, const void *right)
 {
 	const struct quantity *a = left, *b = right;
@@ -196,9 +197,9 @@ static bool is_measured(const struct quantity *row, const struct compared_sides 
 	       !row->is_other_unit;
 }
 
-/* ---- how sure ---- */
+/* ---- certainty ---- */
 
-/* Without repeats: what the values tell, and what is assumed from run to run. */
+/* Computes the interval without repeated runs: from the values, and the assumed noise from run to run. */
 static void assume_noise(struct quantity *row, const struct compared_sides *sides)
 {
 	double change = run_values_change(&row->medians, sides), variance = row->variance, error;
@@ -241,10 +242,10 @@ static void test_rows(const struct quantities *quantities)
 struct telemetry_result {
 	enum compare_result result;
 	enum result_reason reason;
-	const char *names[SIDES]; /* of the GPUs, REASON_OTHER_GPU */
+	const char *names[SIDES]; /* of the GPUs, for REASON_OTHER_GPU */
 };
 
-/* Finds what both sides say the GPU is. Returns true if that is not the same. */
+/* Finds the name of the GPU on both sides. Returns true if the names differ. */
 static bool is_other_gpu(const struct quantity *row, const struct compared_sides *sides, const char *names[SIDES],
                          struct arena *arena)
 {

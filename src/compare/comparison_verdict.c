@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * comparison_verdict.c: the table `verdict`: one row. compare/verdict.h decides what is in it,
+ * comparison_verdict.c: the table `verdict`: one row. compare/verdict.h decides its content,
  * compare/verdict_sentences.h puts it into words.
  */
 #include "compare/verdict_sentences.h"
@@ -103,7 +103,7 @@ static void verdict_set_change(struct table *table, const struct comparison *com
 	verdict_set_number(table, COMPARISON_HIGH, about->has_interval, about->high, reason);
 }
 
-/* Sets the cells that say what the answer rests on. */
+/* Sets the cells about the basis of the answer. */
 static void verdict_set_grounds(struct table *table, const struct verdict_words *words)
 {
 	const char *not_measured = "the first metric was not measured";

@@ -14,7 +14,7 @@
 
 #define LEAST_PAIRS 4
 #define LEAST_DEGREES 2
-#define RANKS_OF_RUNS 7 /* from here on an odd run a side cannot move the interval */
+#define RANKS_OF_RUNS 7 /* from this number of runs on, one odd run a side cannot move the interval */
 #define RANKS_OF_PAIRS 12
 #define MOST_RUNS 100000
 
@@ -48,7 +48,7 @@ static bool add_turns(struct estimate_turn *turns, const struct estimate_side *s
 	return true;
 }
 
-/* Differences within the pairs of neighbours in time; false when the runs were not made in turns. */
+/* Computes the differences within pairs of neighbours in time. Returns false if the runs were not made in turns. */
 static bool find_pairs(double *differences, const struct estimate_side *base, const struct estimate_side *new)
 {
 	struct estimate_turn *turns = memory_resize(NULL, base->count + new->count, sizeof(*turns));
@@ -67,11 +67,12 @@ static bool find_pairs(double *differences, const struct estimate_side *base, co
 	return is_paired;
 }
 
-/* ---- how many more ---- */
+/* ---- how many more runs ---- */
 
-/* The noise is itself known from few values: its upper 60 % limit (Wilson and Hilferty's chi square). No more, as those that ask have mostly seen
- * more noise than there is: where differences scatter by 2 to 4 %, 19 of 20 of those who then make so many are told, whether noise is normal, heavy-tailed
- * or has two humps, and at 8 % nine of ten. The upper 80 % limit asks for half as many again and tells all. */
+/* Returns the upper 60 % limit of the noise (Wilson and Hilferty's chi square), because few values show it. A higher
+ * limit is not needed, because users who ask for more runs have mostly seen too much noise. If differences scatter by 2
+ * to 4 %, 19 of 20 such users get an answer with that many runs, for normal, heavy-tailed and two-humped noise; at 8 %,
+ * nine of ten. The upper 80 % limit asks for 50 % more runs, and all get an answer. */
 static double cautious(double noise, double degrees)
 {
 	double part = 2 / (9 * degrees), root = 1 - part - 0.2533471 * sqrt(part);
@@ -79,15 +80,16 @@ static double cautious(double noise, double degrees)
 	return noise * sqrt(1 / fmax(root * root * root, 0.01));
 }
 
-/* How many standard errors `wanted` must be, so that a change of it is found in 19 of 20 cases: half the 95 % interval, and what the estimate
- * falls short by in one of 20. So many serve the other question, too: where there is no change, half the 90 % interval, and what the estimate is
- * off by in one of 20, to either side. */
+/* Returns how many standard errors `wanted` must be so that such a change is found in 19 of 20 cases. It is half the 95
+ * % interval, and the shortfall of the estimate in 1 of 20 cases. The same number serves the other question: if there
+ * is no change, half the 90 % interval, and the error of the estimate in 1 of 20 cases, to either side. */
 static double needed_errors(double degrees)
 {
 	return student_t_limit(SURE, degrees) + student_t_limit(SURE_OF_SAME, degrees);
 }
 
-/* Runs a side, such that a change of `wanted` is told from none. `spread`: of the difference of two runs. */
+/* Returns the runs per side that tell a change of `wanted` from none. `spread` is that of the difference of two
+ * runs. */
 static size_t needed_runs(double spread, double wanted, bool is_paired)
 {
 	double normal = needed_errors(INFINITY) * spread / wanted;
@@ -106,7 +108,7 @@ static size_t needed_runs(double spread, double wanted, bool is_paired)
 	return is_paired && count < LEAST_PAIRS ? LEAST_PAIRS : count;
 }
 
-/* ---- the three ways ---- */
+/* ---- the three methods ---- */
 
 static double mean_level(const struct estimate_side *side)
 {
@@ -206,7 +208,7 @@ static void use_repeats(struct estimate *estimate, const struct estimate_side *b
 	estimate->needed_runs = needed_runs(cautious(noise, degrees) * sqrt(2), wanted, false);
 }
 
-/* Variance of one run's level as it is assumed, without the error of its steps. */
+/* Returns the assumed variance of one run's level, without the error of its steps. */
 static double assumed_variance(struct estimate *estimate, const struct run_level *run, double assumed_noise)
 {
 	estimate->is_few |= run->is_few;
@@ -220,7 +222,7 @@ static void use_assumed(struct estimate *estimate, const struct estimate_side *b
                         const struct estimate_options *options)
 {
 	const struct estimate_side *const sides[] = {base, new};
-	double wanted = options->wanted / needed_errors(INFINITY); /* standard error */
+	double wanted = options->wanted / needed_errors(INFINITY); /* as a standard error */
 	double runs = 0, steps = 0, error, left;
 
 	for (int s = 0; s < 2; s++) {
@@ -250,7 +252,7 @@ double estimate_luck(size_t count, double noise)
 	return count > 1 ? noise * student_t_limit(2 * below, INFINITY) : 0;
 }
 
-/* The ends of the intervals that luck may explain go outwards by it; a change is as certain as the 95 % interval then says. */
+/* Moves those ends of the intervals outwards that luck may explain. The p value follows the new 95 % interval. */
 static void allow_for_luck(struct estimate *estimate, double luck)
 {
 	double *end = luck > 0 ? &estimate->low : &estimate->high;
@@ -266,7 +268,7 @@ static void allow_for_luck(struct estimate *estimate, double luck)
 	*same_end -= luck;
 }
 
-/* An error that does not depend on the others. */
+/* Widens the intervals by an error that is independent of the others. */
 static void allow_for_doubt(struct estimate *estimate, double doubt)
 {
 	double error = (estimate->high - estimate->low) / 2 / student_t95(INFINITY);

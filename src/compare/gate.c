@@ -47,7 +47,7 @@ static int find_limit(const struct gate *gate, enum compare_result result)
 	return -1;
 }
 
-/* Returns the first limit that leaves the answer open; -1 if there is none. The step time must be known, except of
+/* Returns the first limit that leaves the answer open; -1 if there is none. The step time must be measured, except for
  * snapshots, which have none. Other limits may be unmeasured. */
 static int find_open(const struct gate *gate, bool wants_steps)
 {
@@ -102,7 +102,7 @@ void gate_init(struct gate *gate, const struct comparison *comparison, const str
 		return;
 	if (rule == GATE_REGRESSION && gate->result != GATE_FAILED)
 		decide_verdict(gate, comparison);
-	if (gate->result == GATE_PASSED && comparison->failure) /* its steps are those before it failed */
+	if (gate->result == GATE_PASSED && comparison->failure) /* its steps are only those before the failure */
 		gate_decide(gate, GATE_INCONCLUSIVE, comparison->failure);
 	if (gate->result == GATE_PASSED && !limits)
 		gate_decide_answer(gate, GATE_PASSED, comparison);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * gate.h: what a comparison means to who must decide: passed, failed or inconclusive, with one sentence. Exporters and the exit
- * status of `stepscope compare` take it from here.
+ * gate.h: turns a comparison into a decision: passed, failed or inconclusive, with one sentence. Exporters and the
+ * exit status of `stepscope compare` use it.
  *
  *     gate_init(&gate, &comparison, has_limits ? &limits : NULL, GATE_REGRESSION);
  *     status = gate_status(&gate, err);
@@ -13,8 +13,8 @@
 #include "compare/limits.h"
 
 enum gate_rule {
-	GATE_REGRESSION, /* the verdict decides, and the limits where there are any */
-	GATE_LIMITS,     /* the limits alone */
+	GATE_REGRESSION, /* the verdict decides, and the limits if there are any */
+	GATE_LIMITS,     /* only the limits decide */
 	GATE_NEVER,      /* nothing fails */
 };
 
@@ -25,24 +25,24 @@ enum gate_result {
 };
 
 struct gate {
-	struct table limits;                             /* of limits_check(); without rows when there are none */
-	struct checked_limit checked[LIMIT_CHECK_COUNT]; /* by its rows */
+	struct table limits;                             /* of limits_check(); without rows if there are no limits */
+	struct checked_limit checked[LIMIT_CHECK_COUNT]; /* by row of `limits` */
 	enum gate_result result;
 	enum gate_rule rule;
-	const char *sentence; /* why; in the arena of `limits` */
+	const char *sentence; /* the reason; in the arena of `limits` */
 };
 
-/* "regression", "limits", "never"; false: it is none. */
+/* Parses "regression", "limits" or "never". Returns false for other words. */
 bool gate_rule_parse(const char *word, enum gate_rule *rule);
-/* "passed", "failed", "inconclusive" */
+/* Returns "passed", "failed" or "inconclusive". */
 const char *gate_result_name(enum gate_result result);
 
-/* limits NULL: none. */
+/* limits NULL: there are no limits. */
 void gate_init(struct gate *gate, const struct comparison *comparison, const struct limits *limits,
                enum gate_rule rule);
 void gate_release(struct gate *gate);
 
-/* STATUS_OK, STATUS_LIMIT or STATUS_INCONCLUSIVE; err is filled for the latter two. */
+/* Returns STATUS_OK, STATUS_LIMIT or STATUS_INCONCLUSIVE; fills err for the latter two. */
 enum status gate_status(const struct gate *gate, struct error *err) MUST_CHECK;
 
 #endif

@@ -9,7 +9,7 @@
 #include <ctype.h>
 #include <string.h>
 
-/* The first that occurs in a name decides. */
+/* The first word that occurs in the name decides. */
 static const struct family_word {
 	const char *word, *family;
 } family_words[] = {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * limits.c: limits from tiers and files. limits_check.c holds runs against them.
+ * limits.c: limits from tiers and files. limits_check.c checks runs against them.
  */
 #include "compare/limits.h"
 
@@ -17,7 +17,7 @@
 const char limit_tiers[] = "default, smoke, perf, nightly";
 static const char *const tier_names[TIERS + 1] = {"default", "smoke", "perf", "nightly", NULL};
 
-/* The keys of the file, and the values of each tier. */
+/* The keys of the file, and their values in each tier. */
 static const struct limit_key {
 	const char *key;
 	double values[TIERS];
@@ -84,7 +84,7 @@ static bool limits_read_number(const struct yaml_entry *entry, double *value)
 	return !entry->is_alias && end != entry->value && !*end && isfinite(*value);
 }
 
-/* Our intervals are 95 % intervals; a file that asks for others would be promised what it does not get. */
+/* Intervals are always 95 % intervals, so a file that asks for another level is refused. */
 static enum status check_level(const char *path, const struct yaml_entry *entry, struct error *err)
 {
 	double value;
@@ -127,7 +127,7 @@ static enum status read_entry(struct limits *limits, const char *path, const str
 	return strcmp(entry->key, tier_key) ? read_limit(limits, path, entry, err) : STATUS_OK;
 }
 
-/* The tier first, wherever it stands. */
+/* Reads the tier before the other keys, wherever it is in the file. */
 static enum status read_tier(struct limits *limits, const char *path, const struct yaml_flat *yaml, struct error *err)
 {
 	for (int i = 0; i < yaml->count; i++) {

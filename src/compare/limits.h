@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * limits.h: how much a run may be worse than its baseline, and whether it is. The keys and tiers are those of rlhf-canary's threshold
- * files, so that such a file can be used as it is; docs/commands/compare.md says where we differ from it.
+ * limits.h: how much worse than its baseline a run may be, and whether it is. The keys and tiers are those of
+ * rlhf-canary's threshold files, so that such a file works unchanged. docs/commands/compare.md lists the differences.
  *
  *     struct limits limits;
  *     limits_init(&limits, "perf");
  *     status = limits_read(&limits, "thresholds.yaml", err);
  *     limits_check(&limits, &comparison, &table, checked);
  *
- * A limit is broken when the whole interval of the change lies beyond it, kept when it lies within, and else it is not known: with
- * noise there is a third answer here, too.
+ * A limit is broken if the whole interval of the change is beyond it, and kept if the whole interval is within it.
+ * Otherwise the result is inconclusive, because of noise.
  */
 #ifndef COMPARE_LIMITS_H
 #define COMPARE_LIMITS_H
@@ -30,14 +30,14 @@ enum limit_index {
 
 struct limits {
 	double values[LIMIT_COUNT];
-	char tier[16]; /* whose values they were to begin with */
+	char tier[16]; /* the tier of the initial values */
 };
 
-/* "default", "smoke", "perf" or "nightly"; false: there is no such tier. */
+/* Sets the values of tier "default", "smoke", "perf" or "nightly". Returns false if there is no such tier. */
 bool limits_init(struct limits *limits, const char *tier);
 
-/* Values of a YAML file instead; base_tier in it begins with another tier. STATUS_USAGE names the line of a key that is not known or a
- * value that makes no sense. */
+/* Replaces values by those of a YAML file; its key base_tier selects another tier first. STATUS_USAGE names the line of
+ * an unknown key or invalid value. */
 enum status limits_read(struct limits *limits, const char *path, struct error *err) MUST_CHECK;
 
 /* "default, smoke, perf, nightly" */
@@ -62,33 +62,33 @@ enum limit_check {
 
 enum limit_reason {
 	LIMIT_BY_METRIC,      /* the reason of the metric */
-	LIMIT_OTHER_WORK,     /* a step has other work */
-	LIMIT_OTHER_HARDWARE, /* the first difference of hardware says which */
+	LIMIT_OTHER_WORK,     /* the work of a step differs */
+	LIMIT_OTHER_HARDWARE, /* the first difference of hardware says how */
 	LIMIT_NO_RATIO,       /* the base is 0 */
-	LIMIT_FEW_STEPS,      /* the base has fewer steps than the limits want */
-	LIMIT_MET,            /* the change is on one side of the limit: within or beyond it */
-	LIMIT_INSIDE,         /* the limit lies within the interval of the change */
-	LIMIT_NOT_COUNTED,    /* nothing says how many values were not finite */
+	LIMIT_FEW_STEPS,      /* the base has fewer steps than the limits require */
+	LIMIT_MET,            /* the whole interval of the change is within or beyond the limit */
+	LIMIT_INSIDE,         /* the limit is inside the interval of the change */
+	LIMIT_NOT_COUNTED,    /* the number of values that are not finite is unknown */
 	LIMIT_COUNTED,
-	LIMIT_DIVERGED, /* a new run says so */
+	LIMIT_DIVERGED, /* a new run reports it */
 	LIMIT_CONVERGED,
 };
 
-/* What was decided about a row of the table `limits`. */
+/* The decision about a row of the table `limits`. */
 struct checked_limit {
 	enum limit_check check;
 	enum compare_result result;
 	enum limit_reason reason;
 	int metric;              /* its row of `metrics`; -1: it has none */
-	double most;             /* how much worse it may be, in the limit's unit */
-	double worse, low, high; /* how much worse it is, with its 95 % interval: LIMIT_MET and LIMIT_INSIDE */
+	double most;             /* how much worse the metric may be, in the limit's unit */
+	double worse, low, high; /* how much worse it is, with its 95 % interval; for LIMIT_MET and LIMIT_INSIDE */
 	double fewest_steps;     /* of a run of the base */
 };
 
 enum checked_column {
 	CHECKED_NAME,   /* "step_time" */
 	CHECKED_TITLE,  /* "step time" */
-	CHECKED_METRIC, /* METRIC_NAME of what it is about */
+	CHECKED_METRIC, /* METRIC_NAME of the metric that is limited */
 	CHECKED_LIMIT,  /* in words: "+10 %" */
 	CHECKED_MOST,   /* as a number: per cent, MiB, or a count */
 	CHECKED_RESULT, /* its compare_result_name() */
@@ -98,7 +98,7 @@ enum checked_column {
 
 const char *limit_check_name(enum limit_check check);
 
-/* Initialises the table `limits` and holds the new side against each limit. `checked` gets what was decided, by row. */
+/* Initialises the table `limits` and checks the new side against each limit. `checked` gets the decisions, by row. */
 void limits_check(const struct limits *limits, const struct comparison *comparison, struct table *table,
                   struct checked_limit checked[LIMIT_CHECK_COUNT]);
 /* Initialises the table without rows, because there are no limits. */

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * limits_check.c: the table `limits`: each limit is decided first, then put into words. All numbers are those of the
+ * limits_check.c: the table `limits`: each limit is decided first, then put into words. All numbers come from the
  * comparison.
  */
 #include "base/template.h"
@@ -54,8 +54,8 @@ static bool limits_decide(struct checked_limit *checked, enum compare_result res
 	return true;
 }
 
-/* Returns the metric that a limit is about: for the step time that of the verdict, for memory what PyTorch holds on
- * a device, or, if that was not recorded, the resident memory of the process. */
+/* Returns the metric of a limit. For the step time it is that of the verdict. For memory it is PyTorch's memory on a
+ * device, or, if that was not recorded, the resident memory of the process. */
 static enum compare_metric limits_metric(const struct comparison *comparison, enum limit_check check)
 {
 	enum compare_metric first = comparison->metric_results[0].metric;
@@ -79,7 +79,7 @@ static enum compare_metric limits_metric(const struct comparison *comparison, en
 	}
 }
 
-/* Returns true if steps have other work and the metric does not take that into account, as times of steps do. */
+/* Returns true if the work of a step differs and the metric does not account for it, as times of steps do. */
 static bool has_other_work(const struct comparison *comparison, enum compare_metric metric)
 {
 	if (metric == COMPARE_STEP_TIME || metric == COMPARE_TIME_PER_TOKEN || metric == COMPARE_TIME_PER_SAMPLE ||
@@ -88,7 +88,7 @@ static bool has_other_work(const struct comparison *comparison, enum compare_met
 	return comparison_difference(comparison, FACT_WORK) >= 0;
 }
 
-/* Returns true if the comparison itself says that this metric cannot be judged; the limit is decided then. */
+/* Returns true if the comparison itself says that this metric cannot be judged. The limit is then decided. */
 static bool limits_is_settled(struct checked_limit *checked, const struct comparison *comparison)
 {
 	const struct metric_result *metric = checked->metric < 0 ? NULL : &comparison->metric_results[checked->metric];
@@ -108,7 +108,7 @@ static bool limits_is_settled(struct checked_limit *checked, const struct compar
 	return !metric->has_interval && limits_decide(checked, RESULT_INCONCLUSIVE, LIMIT_BY_METRIC);
 }
 
-/* Returns the fewest steps of a run of the base. */
+/* Returns the smallest number of steps of a run of the base. */
 static double limits_fewest_steps(const struct comparison *comparison)
 {
 	const struct table *runs = &comparison->runs;
@@ -170,7 +170,7 @@ static struct checked_limit limits_check_one(const struct limits *limits, const 
 {
 	struct checked_limit checked = {.check = check, .metric = -1};
 
-	if (check == CHECK_DIVERGENCE) { /* the new side alone says it */
+	if (check == CHECK_DIVERGENCE) { /* only the new side is asked */
 		limits_decide(&checked, comparison->diverged ? RESULT_BROKEN : RESULT_KEPT,
 		              comparison->diverged ? LIMIT_DIVERGED : LIMIT_CONVERGED);
 		return checked;
@@ -205,7 +205,7 @@ static const char *limits_change_text(const struct checked_limit *checked, struc
 {
 	const struct limit_kind *kind = &limit_kinds[checked->check];
 	bool is_worse = !(checked->worse < 0), is_turned = !is_worse && kind->factor < 0;
-	double change = is_worse ? checked->worse + 0.0 /* not -0 */ : kind->factor * checked->worse;
+	double change = is_worse ? checked->worse + 0.0 /* turns -0 into 0 */ : kind->factor * checked->worse;
 	const struct template_text texts[] = {
 		{"verb", !is_worse          ? "changed"
 	                 : kind->factor > 0 ? "increased"

@@ -59,8 +59,8 @@ static bool period_of(const struct compared_run *run, double *value, const char 
 	return true;
 }
 
-/* Returns the error of a period whose mean step has this error. Runs in a history from before the time between steps
- * had an error count as if it had none. */
+/* Returns the error of a period whose mean step has this error. Old runs of a history have no error of the time between
+ * steps; it counts as 0. */
 static double error_of_period(const struct compared_run *run, double error)
 {
 	double mean, between, between_error;
@@ -74,7 +74,7 @@ static double error_of_period(const struct compared_run *run, double error)
 	return hypot(error * mean, between_error) / (mean + between);
 }
 
-/* Returns the error of a run's number from its own steps, 0 if the scatter of repeated runs tells it. */
+/* Returns the error of a run's number from its own steps, or 0 if repeated runs show their scatter. */
 static double error_of(enum compare_metric metric, const struct compared_sides *sides, int side, size_t i)
 {
 	enum metric_source source = metric_kinds[metric].source;
@@ -191,8 +191,8 @@ bool metric_is_time(enum compare_metric metric)
 	return source != FROM_VALUE && source != FROM_FEW && source != FROM_COUNT;
 }
 
-/* Returns how far a base that was chosen because its step was the shortest may lie below its mean. All its times are
- * short, then. */
+/* Returns how far a base may be below its mean because it was chosen for the shortest step: all its times are then
+ * short. */
 static double luck_of(const struct metric_kind *kind, const struct comparison_options *options)
 {
 	double luck = estimate_luck(options->best_of, options->assumed_noise);
@@ -229,7 +229,7 @@ double metric_question_mean(const struct metric_question *question, const struct
 	return exp(sum / (double)sides->count[side]);
 }
 
-/* ---- which are asked ---- */
+/* ---- which metrics are asked ---- */
 
 static bool has_value(const struct compared_sides *sides, const char *name)
 {

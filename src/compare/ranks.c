@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * ranks.c: both tests count how many of a list of pairwise values (differences, or means) lie on one side of 0. The counts of
- * all orders, or signs, that give a statistic come from a generating function, one value at a time.
+ * ranks.c: both tests count the pairwise values (differences, or means) on one side of 0. A generating function gives
+ * the number of orders, or of signs, for each value of the statistic; it is built one value at a time.
  */
 #include "compare/ranks.h"
 
@@ -13,7 +13,7 @@
 
 #define EXACT 50
 
-/* The chances of 0, 1, ... `size` - 1 of a statistic. */
+/* The chances of the values 0, 1, ... `size` - 1 of a statistic. */
 struct distribution {
 	double *chance;
 	size_t size;
@@ -50,7 +50,7 @@ static void normalize(struct distribution *distribution)
 		distribution->chance[i] /= sum;
 }
 
-/* What is normal: the same mean and deviation in steps of one. */
+/* Fills a normal distribution with the statistic's mean and variance, in steps of one. */
 static void fill_normal(struct distribution *distribution, double variance)
 {
 	double mean = (double)(distribution->size - 1) / 2;
@@ -68,7 +68,8 @@ static struct distribution distribution_new(size_t largest)
 	return distribution;
 }
 
-/* How many of `count` sorted values the interval leaves out at each end, so that it misses the shift in at most `tail` of the cases there. */
+/* Returns how many of `count` sorted values the interval excludes at each end, so that it misses the shift at that end
+ * in at most `tail` of the cases. */
 static size_t cut_of(const struct distribution *distribution, size_t count, double tail)
 {
 	double below = 0;
@@ -79,7 +80,7 @@ static size_t cut_of(const struct distribution *distribution, size_t count, doub
 	return cut ? cut - 1 : 0;
 }
 
-/* Intervals and p value from the sorted values, as many as the distribution's largest statistic. */
+/* Sorts the values and computes the intervals and the p value. Their number is the distribution's largest statistic. */
 static void read_shift(struct shift *shift, double *values, size_t count, const struct distribution *distribution)
 {
 	size_t cut = cut_of(distribution, count, 0.025), same_cut = cut_of(distribution, count, 0.05);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * resample.c: see the header. A resample is counted into the ranks of its values, so that its median needs no sorting.
+ * resample.c: see the header. A resample is stored as counts by rank, so that its median needs no sorting.
  */
 #include "compare/resample.h"
 
@@ -15,7 +15,7 @@
 
 #define RESAMPLES 1000
 #define LEAST_RESAMPLES 100
-#define DRAWS 50000000.0 /* in all, about half a second */
+#define DRAWS 50000000.0 /* in total, about half a second */
 #define MAXIMUM_LAGS 512
 
 /* ---- the length of the stretches ---- */
@@ -31,7 +31,7 @@ static double median_of(const double *values, size_t count)
 	return median;
 }
 
-/* Of the signs around the median, at lags 0 to `lags`. */
+/* Computes covariances of the signs around the median, at lags 0 to `lags`. */
 static void covariances(const double *values, size_t count, double *result, size_t lags)
 {
 	double *signs = memory_resize(NULL, count, sizeof(*signs));
@@ -49,7 +49,7 @@ static void covariances(const double *values, size_t count, double *result, size
 	free(signs);
 }
 
-/* The lag after which several in a row are not to be told from none. */
+/* Returns the lag after which several lags in a row have no significant covariance. */
 static size_t last_dependent_lag(const double *covariance, size_t count, size_t lags, size_t in_a_row)
 {
 	double limit = 2 * sqrt(log10((double)count) / (double)count) * covariance[0];
@@ -63,7 +63,7 @@ static size_t last_dependent_lag(const double *covariance, size_t count, size_t 
 	return lags;
 }
 
-/* Flat in the middle, then falling to 0. */
+/* Returns the weight of a lag: flat in the middle, then falling to 0. */
 static double window(double place)
 {
 	return place <= 0.5 ? 1 : place < 1 ? 2 * (1 - place) : 0;
@@ -125,9 +125,9 @@ static int resample_compare_values(const void *left, const void *right)
 struct resample_series {
 	struct resample_ranked *sorted;
 	uint32_t *ranks; /* by place */
-	uint32_t *drawn; /* by rank: how often */
+	uint32_t *drawn; /* by rank: number of draws */
 	size_t count;
-	double new_stretch; /* chance of one at each draw */
+	double new_stretch; /* chance of a new stretch at each draw */
 	uint64_t random;
 };
 
@@ -153,7 +153,7 @@ static void series_release(struct resample_series *series)
 	free(series->drawn);
 }
 
-/* The value at a place of the sorted resample. */
+/* Returns the value at a place of the sorted resample. */
 static double drawn_value(const struct resample_series *series, size_t place)
 {
 	size_t rank = 0, before = series->drawn[0];

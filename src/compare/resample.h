@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * resample.h: how uncertain the median (or mean, or 95 % quantile) of a series is whose values depend on their neighbours: the stationary bootstrap
- * (Politis and Romano 1994), which draws stretches of the series instead of single values.
+ * resample.h: the standard error of the median (or mean, or a quantile) of a series whose values depend on their
+ * neighbours. It uses the stationary bootstrap (Politis and Romano 1994), which draws stretches of the series instead
+ * of single values.
  *
  *     double block = resample_block(values, count);
  *     double error = resample_error(values, count, block, RESAMPLE_MEDIAN);
@@ -13,8 +14,9 @@
 
 #include <stddef.h>
 
-/* Mean length of the stretches, from the series itself (Politis and White 2004, as corrected 2009), of which side of the median
- * the values lie on: 1 when they do not depend on each other, at most a third of them. */
+/* Returns the mean length of the stretches, computed from the series itself (Politis and White 2004, as corrected
+ * 2009): from the side of the median on which each value is. It is 1 if values do not depend on each other, and at most
+ * a third of their number. */
 double resample_block(const double *values, size_t count);
 
 enum resample_what {
@@ -24,10 +26,10 @@ enum resample_what {
 	RESAMPLE_MEAN
 };
 
-/* Which quantile it is; of the mean there is none. */
+/* Returns the quantile that `what` stands for. The mean is not a quantile. */
 double resample_quantile(enum resample_what what);
 
-/* Standard error of that. 0 when there is one value. */
+/* Returns the standard error, or 0 if there is only one value. */
 double resample_error(const double *values, size_t count, double block, enum resample_what what);
 
 #endif

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * steady.h: what of a run is no steady state: the slow steps at its begin, and a drift over all of it. Plain arrays, nothing
- * owned.
+ * steady.h: finds the parts of a run that are not a steady state: slow steps at its start, and a drift over all of it.
+ * Works on plain arrays and owns nothing.
  */
 #ifndef COMPARE_STEADY_H
 #define COMPARE_STEADY_H
@@ -9,13 +9,14 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-/* Steps at the begin that are slower than the run is later: the longest stretch within the first quarter that ends with such
- * a step and consists of them by half. A step is slower when it is longer than the median of the second half by more than
- * 5 * 1.4826 median absolute deviations and by at least 5 %. 0 when there are fewer than 8 steps. */
+/* Returns the number of warm-up steps at the start. They are the longest stretch within the first quarter that ends
+ * with a slower step and of which at least half are slower. A step is slower if it exceeds the median of the second
+ * half by more than 5 * 1.4826 median absolute deviations and by more than 5 %. Returns 0 for fewer than 8 steps. */
 size_t steady_warm_up(const double *durations, size_t count);
 
-/* The slope, per step, of values that drift: a line through the medians of ten equal parts, when its 95 % interval leaves out 0 and
- * it makes at least 1 % (0.01, the values being logarithms) over the run. Otherwise false. Needs 40 values. */
+/* Finds the slope per step of values that drift: a line through the medians of ten equal parts. Returns false unless
+ * its 95 % interval excludes 0 and it makes at least 1 % over the run (0.01, because the values are logarithms). Needs
+ * 40 values. */
 bool steady_trend(const double *logarithms, size_t count, double *per_step);
 
 #endif

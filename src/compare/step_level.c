@@ -17,18 +17,22 @@
 #define PARTS 8
 #define LEAST_PART 4 /* steps */
 #define CLIPPED 0.05 /* at either end */
-#define BY_CHANCE 2  /* variances of PARTS values are as much larger than expected in 1 of 20 cases */
+#define BY_CHANCE 2  /* variances of PARTS values exceed the expected one by this factor in 1 of 20 cases */
 #define FASTEST 0.01
 #define LEAST_FASTEST 3
 #define LEAST_STEPS_FASTEST 30
 #define LEAST_CPU 0.9 /* of the steps */
 
-/* What is to be expected of runs of one program beyond the error of their own steps, measured with trainers of one thread, alone and
- * beside jobs that come and go. Where it is not known what they waited for: a quarter when somebody always waited for a processor (medians:
- * 22 to 38 %). Where it is known how long they did: half of that share (0.3: 28 %, 0.6: 25 to 30 %), and what others do to caches
- * and shared cores (2 to 3 % at a pressure of 0.75). Where a program gives its memory back in every step, its steps scatter by 13 % and
- * its runs by 5 to 8 %; where it does not, by 4 and 1.5 to 2 %. Of the fastest steps half of all that (0.3: 10 %, 0.6: 15 %: caches are
- * cold after each wait); of CPU times half of what others do. */
+/* The noise to expect between runs of one program, in addition to the error from their steps. It was measured with
+ * single-threaded trainers, alone and beside jobs that come and go.
+ *
+ * If the waits of the steps are unknown: a quarter if some task always waited for a processor (medians: 22 to 38 %). If
+ * they are known: half of the waiting share (0.3: 28 %, 0.6: 25 to 30 %), and the effect of other work on caches and
+ * shared cores (2 to 3 % at a pressure of 0.75).
+ *
+ * If a program returns its memory in every step, its steps scatter by 13 % and its runs by 5 to 8 %; otherwise by 4 %
+ * and 1.5 to 2 %. The fastest steps have half of all that (0.3: 10 %, 0.6: 15 %: caches are cold after each wait), and
+ * CPU times half of the effect of other work. */
 #define CONTENDED_NOISE 0.25
 #define WAITING_NOISE 0.5
 #define CONTENDED_SHARE 0.05 /* less is normal */
@@ -36,11 +40,11 @@
 #define SPREAD_NOISE 0.5
 #define DISTURBED 0.5
 
-/* So few steps do not tell how much steps differ. */
+/* With fewer steps, their scatter is unknown. */
 #define FEW_STEPS 8
 #define ASSUMED_SCATTER 0.05
 
-#define SURE_ERRORS 2.5 /* one of five metrics is tested at so many (Holm) */
+#define SURE_ERRORS 2.5 /* one of five metrics is tested at this many errors (Holm) */
 #define LEAST_LEFT 1e-4
 
 static bool fill_logarithms(double *logarithms, const struct compared_run *run, enum step_amount amount)
@@ -57,7 +61,7 @@ static bool fill_logarithms(double *logarithms, const struct compared_run *run, 
 	return run->steps_count > 0;
 }
 
-/* So that the middle of the run stays where it is. */
+/* Removes the drift so that the middle of the run keeps its level. */
 static void remove_trend(struct step_level *level, double *logarithms, size_t count)
 {
 	double per_step;
@@ -79,12 +83,12 @@ static double mean_of(const double *values, size_t count)
 	return mean;
 }
 
-/* One number of each of the parts of a run, with the variance that steps that do not depend on each other would give it. */
+/* One number for each part of a run, with the variance it would have if steps were independent. */
 struct parts {
 	double values[PARTS], errors[PARTS];
 };
 
-/* How much they differ beyond that: the variance, and its ratio to what was to be expected. */
+/* Returns the variance of the numbers beyond that; `ratio` is their variance over the expected one. */
 static double step_level_excess_of(const struct parts *parts, double *ratio)
 {
 	double mean = 0, squares = 0, errors = 0;
@@ -109,7 +113,7 @@ static struct parts medians_of_parts(const double *logarithms, size_t count)
 
 		memcpy(part, logarithms + first, length * sizeof(*part));
 		median_and_mad(part, part + length, length, &parts.values[i], &mad);
-		/* of a median: sqrt(pi / 2) deviations over the root of the count */
+		/* variance of a median: pi / 2 squared deviations over the count */
 		parts.errors[i] = 1.4826 * mad * 1.4826 * mad * 1.5708 / (double)length;
 	}
 	free(part);
@@ -134,9 +138,9 @@ static struct parts means_of_parts(const double *values, size_t count)
 	return parts;
 }
 
-/* How much parts of the run differ beyond what their steps explain: in their medians and in their means, the less of the two. Where steps are of
- * two kinds, the medians of parts jump from one to the other as the kinds are about as many, and the means do not; a run that was slower
- * for a while has both. */
+/* Returns how much parts of the run differ beyond the scatter of their steps: in their medians or their means,
+ * whichever is less. If there are two kinds of steps in similar numbers, medians of parts jump between the kinds, and
+ * means do not. A run that was slower for a while shows in both. */
 static double unevenness(const double *logarithms, size_t count)
 {
 	struct parts medians, means;
@@ -145,14 +149,15 @@ static double unevenness(const double *logarithms, size_t count)
 	if (count < PARTS * (size_t)LEAST_PART)
 		return 0;
 	medians = medians_of_parts(logarithms, count);
-	clipped = clipped_copy(logarithms, count, CLIPPED); /* single odd steps are in no median */
+	clipped = clipped_copy(logarithms, count, CLIPPED); /* medians ignore single odd steps as well */
 	means = means_of_parts(clipped, count);
 	free(clipped);
 	return sqrt(fmin(step_level_excess_of(&medians, &ratio), step_level_excess_of(&means, &ratio)));
 }
 
-/* The same of the means as they are: long steps that come together make one run's mean longer and not the next one's. Such means scatter by chance as
- * well, so only what is beyond it counts; a drift over the run is none of it. */
+/* As unevenness(), for the unclipped means: long steps that come together lengthen the mean of one run and not of
+ * the next. Such means also scatter by chance, so only the excess over chance counts. A drift over the run does not
+ * count. */
 static double unevenness_of_mean(const struct compared_run *run, double trend)
 {
 	size_t count = run->steps_count;
@@ -171,7 +176,7 @@ static double unevenness_of_mean(const struct compared_run *run, double trend)
 	return ratio > BY_CHANCE && mean > 0 ? sqrt(excess) / mean : 0;
 }
 
-/* Of a step in which the thread stopped for something else, too, it is the whole duration. */
+/* Returns false if the thread also stopped for other reasons: running_ns is then the whole duration. */
 static bool is_without_waits(const struct compared_step *step)
 {
 	return step->has_cpu && step->running_ns == step->cpu_ns;
@@ -186,7 +191,7 @@ bool step_level_is_running(const struct compared_run *run)
 	return known && (double)known >= LEAST_CPU * (double)run->steps_count;
 }
 
-/* Share of their time in which the steps of a run that is_running waited for a processor. */
+/* Returns the share of their time in which steps waited for a processor. For runs with step_level_is_running(). */
 static double waiting_of(const struct compared_run *run)
 {
 	double running_ns = 0, dur_ns = 0;
@@ -200,7 +205,8 @@ static double waiting_of(const struct compared_run *run)
 	return dur_ns > 0 ? fmax(0, 1 - running_ns / dur_ns) : 0;
 }
 
-/* What other work may have done to the run is known of the machine; what it did, of steps that tell how long they waited. */
+/* Sets the noise from other work: the pressure of the machine shows its possible effect, and steps with known waits the
+ * actual one. */
 static void set_contention(struct step_level *level, const struct compared_run *run, bool is_running)
 {
 	const struct compared_value *value = compared_run_value(run, "cpu_contention");
@@ -218,7 +224,7 @@ static double with_assumed_scatter(double error, size_t steps)
 	return steps < FEW_STEPS ? fmax(error, ASSUMED_SCATTER / sqrt((double)steps)) : error;
 }
 
-/* Of a number of these durations, as a ratio. Sorts them. */
+/* Returns the error of a statistic of these durations, as a ratio. Sorts the durations. */
 static double relative_error(double *durations, size_t count, double block, enum resample_what what)
 {
 	double error = resample_error(durations, count, block, what), middle = 0;
@@ -231,14 +237,15 @@ static double relative_error(double *durations, size_t count, double block, enum
 	return with_assumed_scatter(middle > 0 ? error / middle : 0, count);
 }
 
-/* A mean that a few long steps make what it is has a relative error that no logarithm has: the mean of as many others may be near 0 there. So wide as
- * its interval of SURE_ERRORS reaches downwards. */
+/* If a few long steps dominate a mean, its relative error has no counterpart in logarithms: another such mean may be
+ * near 0. The result makes the interval of SURE_ERRORS reach equally far down. */
 double step_level_error_of_logarithm(double error)
 {
 	return -log(fmax(1 - SURE_ERRORS * error, LEAST_LEFT)) / SURE_ERRORS;
 }
 
-/* Steps that repeat are no chance, but in the mean of a run that ends within a period: as much is returned, as a ratio. */
+/* Evens out the durations, because repeating steps are not chance. Returns the error that remains in the mean of a run
+ * that ends within a period, as a ratio. */
 static double even_out(double *durations, size_t count)
 {
 	double whole = mean_of(durations, count);
@@ -256,7 +263,7 @@ double step_level_error(const struct step_level *level, const struct compared_ru
 	size_t count = run->steps_count;
 	double *durations, error, rest = 0;
 
-	if (!count) /* of a summary */
+	if (!count) /* the run is a summary */
 		return level->run.error;
 	durations = memory_resize(NULL, count, sizeof(*durations));
 	for (size_t i = 0; i < count; i++)
@@ -268,7 +275,7 @@ double step_level_error(const struct step_level *level, const struct compared_ru
 	return error;
 }
 
-/* Of an input that holds no steps, but what was made of them. */
+/* Uses the summary of an input without steps. */
 static bool take_summary(struct step_level *level, const struct compared_summary *summary, enum step_amount amount)
 {
 	double divisor = amount == PER_STEP ? 1 : amount == PER_TOKEN ? summary->tokens : 0;
@@ -284,13 +291,14 @@ static bool take_summary(struct step_level *level, const struct compared_summary
 	return true;
 }
 
-/* Standard deviation, as the middle half of sorted values has it: single odd steps do not count. */
+/* Returns the standard deviation by the middle half of sorted values, which ignores single odd steps. */
 static double spread_of(const double *logarithms, size_t count)
 {
 	return (quantile(logarithms, count, 0.75) - quantile(logarithms, count, 0.25)) / 1.349;
 }
 
-/* Of an even number the middle of the two in the middle, of what they are the logarithms of: as in the table `step_time`. */
+/* Returns the median. For an even number it is the middle of the two middle durations, not of their logarithms, as in
+ * the table `step_time`. */
 static double median_of(const double *sorted, size_t count)
 {
 	double low = sorted[(count - 1) / 2], high = sorted[count / 2];
@@ -307,7 +315,7 @@ static void take_median(struct step_level *level, double *logarithms, size_t cou
 	level->run.level = median_of(logarithms, count);
 }
 
-/* Of what they are the logarithms of. */
+/* Uses the mean of the durations, not of their logarithms. */
 static void take_mean(struct step_level *level, double *logarithms, size_t count)
 {
 	for (size_t i = 0; i < count; i++)
@@ -317,7 +325,8 @@ static void take_mean(struct step_level *level, double *logarithms, size_t count
 		relative_error(logarithms, count, level->block, RESAMPLE_MEAN));
 }
 
-/* What the steps give reason to expect of the next run, from their logarithms: that they take turns in their work gives none. Sorts them. */
+/* Sets the scatter to expect of the next run, from the logarithms of the steps without their alternation. Sorts the
+ * logarithms. */
 static void set_unevenness(struct step_level *level, double *logarithms, size_t count, bool is_running)
 {
 	alternation_even_out(logarithms, count);
@@ -327,7 +336,8 @@ static void set_unevenness(struct step_level *level, double *logarithms, size_t 
 	level->run.uneven = hypot(level->run.uneven, SPREAD_NOISE * level->spread);
 }
 
-/* Of logarithms in the order of the steps: the median, where `is_evened` of those that are evened out, or the mean where they do not repeat. */
+/* Computes the level from logarithms in the order of the steps: the median, or with `is_evened` the median of
+ * evened-out steps, or their mean if they do not repeat. */
 static void take_level(struct step_level *level, const struct compared_run *run, double *logarithms, size_t count,
                        bool is_evened)
 {
@@ -430,7 +440,7 @@ bool step_level_fastest(struct step_level *level, const struct compared_run *run
 	for (size_t i = 0; i < count; i++)
 		durations[i] = is_running && run->steps[i].has_cpu ? run->steps[i].running_ns : run->steps[i].dur_ns;
 	level->run.error = relative_error(durations, count, level->block, RESAMPLE_P01);
-	for (size_t i = 0; i < used; i++) /* they are sorted now */
+	for (size_t i = 0; i < used; i++) /* relative_error() sorted them */
 		sum += durations[i] / (double)used;
 	free(durations);
 	level->run.level = log(fmax(sum, 1));

@@ -9,7 +9,7 @@
 #include <math.h>
 #include <string.h>
 
-#define MANY_RUNS 200 /* nobody makes more */
+#define MANY_RUNS 200 /* more runs are unrealistic */
 
 /* ---- the answer ---- */
 
@@ -158,9 +158,9 @@ static enum verdict_explanation verdict_find_explanation(const struct comparison
 	return found;
 }
 
-/* ---- how sure ---- */
+/* ---- certainty ---- */
 
-/* Returns true if the doubt about the cost of recording is in the way, which no number of runs makes smaller. */
+/* Returns true if the doubt about the cost of recording prevents an answer: more runs do not reduce it. */
 static bool wants_alike(const struct compared_sides *sides)
 {
 	return sides->doubt > log1p(sides->options->tolerance) / 2;
@@ -258,7 +258,7 @@ static bool has_failed(const struct compared_run *run)
 	return compared_run_fact(run, COMPARED_END) || (status && strcmp(status, COMPARED_COMPLETED) != 0);
 }
 
-/* A run says it of itself, as rlhf-canary's metrics.json does. */
+/* Returns true if the run itself reports it, as rlhf-canary's metrics.json does. */
 static bool has_diverged(const struct compared_run *run)
 {
 	const struct compared_value *said = compared_run_value(run, COMPARED_DIVERGED);
@@ -287,7 +287,7 @@ static struct verdict_trouble verdict_find_trouble(const struct compared_sides *
 	return trouble;
 }
 
-/* ---- all of it ---- */
+/* ---- the whole verdict ---- */
 
 struct verdict verdict_decide(const struct comparison *comparison, const struct compared_sides *sides)
 {

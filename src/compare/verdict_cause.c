@@ -10,9 +10,9 @@
 #include <math.h>
 #include <string.h>
 
-#define LEAST_SHARE 0.2 /* of what changed in the step's direction: rows with less are no cause */
+#define LEAST_SHARE 0.2 /* of the changes in the step's direction: smaller rows are not a cause */
 #define MOST_SHARE 0.5  /* rows with less than this are "among others" */
-#define ALIKE 0.5       /* of the largest row: rows above it are named beside it */
+#define ALIKE 0.5       /* of the largest row: rows above it are named as well */
 #define MORE_CALLS 1.1
 #define LEAST_CHANGE 0.01 /* of the share of a function */
 
@@ -27,9 +27,9 @@ static const char *const cause_memory_levels[CAUSE_MEMORY_LEVELS] = {
 	[CAUSE_OPERATION] = COMPARED_MEMORY "operation",
 };
 
-/* ---- of steps ---- */
+/* ---- with steps ---- */
 
-/* Returns how many times the calls of the base the new side makes; 0 if that is about as many. */
+/* Returns the calls of the new side over those of the base; 0 if the numbers are about equal. */
 static double cause_calls_ratio(const struct table *contributions, int row)
 {
 	const struct table_cell *base = table_get(contributions, row, CONTRIBUTION_BASE_CALLS);
@@ -51,16 +51,16 @@ static void cause_name_row(struct cause_part *part, const struct table *contribu
 	part->calls_ratio[part->count++] = cause_calls_ratio(contributions, row);
 }
 
-/* Returns the rows of a level that are about as large as the largest of those that changed in the direction of the
- * step. They are measured by the sum of these rows: if others change in the other direction, the sum of all says
- * little. No row is returned if together they are a small part, or shorter than `least_ns`. */
+/* Returns the rows of a level that are about as large as the largest row that changed in the direction of the step.
+ * Their share is of all rows in that direction, because with changes in both directions the sum of all rows says
+ * little. Returns no row if together they are a small part, or shorter than `least_ns`. */
 static struct cause_part cause_find_part(const struct table *contributions, enum cause_level level, bool is_slower,
                                          double least_ns)
 {
 	double all = 0, alike = 0, largest = 0;
 	struct cause_part part = {.count = 0};
 
-	for (int row = 0; row < contributions->row_count; row++) { /* of a level the largest first */
+	for (int row = 0; row < contributions->row_count; row++) { /* within a level the largest row is first */
 		double delta = table_get(contributions, row, CONTRIBUTION_DELTA)->d;
 		double worse = is_slower ? delta : -delta;
 
@@ -102,12 +102,12 @@ static struct verdict_cause cause_of_steps(const struct comparison *comparison, 
 
 	if (!is_slower && about->result != RESULT_IMPROVEMENT)
 		return cause;
-	if (sides->amount != PER_STEP) /* contributions are of steps, whose amount of work is not the same */
+	if (sides->amount != PER_STEP) /* contributions are per step, and the work of a step differs */
 		return cause;
-	if (about->metric == COMPARE_STEP_PERIOD) /* the time between steps is in none of them */
+	if (about->metric == COMPARE_STEP_PERIOD) /* the time between steps is not part of any step */
 		return cause_between_steps(comparison);
 	for (int level = 0; level < CAUSE_LEVELS; level++) {
-		/* waits for a late rank are a part of the step, which may be a small one */
+		/* waits for a late rank are a part of the step, and may be a small one */
 		double least_ns = level == CAUSE_LATE_RANK ? LEAST_SHARE * fabs(about->new - about->base) : 0;
 		struct cause_part part = cause_find_part(&comparison->contributions, (enum cause_level)level, is_slower,
 		                                         least_ns);
@@ -140,7 +140,8 @@ static int cause_find_function(const struct table *functions)
 static int cause_find_memory(const struct table *memory, enum cause_memory level)
 {
 	for (int row = 0; row < memory->row_count; row++) {
-		if (!strcmp(table_text(memory, row, CONTRIBUTION_LEVEL), cause_memory_levels[level])) /* the largest */
+		if (!strcmp(table_text(memory, row, CONTRIBUTION_LEVEL),
+		            cause_memory_levels[level])) /* the largest row of the level is first */
 			return fabs(table_get(memory, row, CONTRIBUTION_DELTA)->d) > 0 ? row : -1;
 	}
 	return -1;

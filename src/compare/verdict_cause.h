@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * verdict_cause.h: where most of a difference comes from, as rows of the other tables of a comparison.
+ * verdict_cause.h: the origin of most of a difference, as rows of the other tables of a comparison.
  * compare/verdict_sentences.h has the words.
  */
 #ifndef COMPARE_VERDICT_CAUSE_H
@@ -39,12 +39,11 @@ enum cause_memory { /* levels of `memory` */
 #define CAUSE_ROWS 3
 
 struct cause_part {
-	int rows[CAUSE_ROWS]; /* that are about as large as the largest */
-	double calls_ratio
-		[CAUSE_ROWS]; /* calls of the new side over those of the base, if they differ enough; 0: they do not */
-	int count;            /* of rows; 0: the level has no cause */
-	int more;             /* rows that are as large as these */
-	bool is_among_others; /* they are less than half of what changed */
+	int rows[CAUSE_ROWS];           /* rows that are about as large as the largest */
+	double calls_ratio[CAUSE_ROWS]; /* calls of the new side over those of the base; 0: about the same number */
+	int count;                      /* number of rows; 0: the level has no cause */
+	int more;                       /* number of further rows that are as large as these */
+	bool is_among_others;           /* they are less than half of the change */
 };
 
 struct verdict_cause {
@@ -55,7 +54,7 @@ struct verdict_cause {
 	int memory[CAUSE_MEMORY_LEVELS];       /* CAUSE_MEMORY; -1: no row */
 };
 
-/* Finds the cause after all tables but `verdict` were made: of a step that takes another time, or, without steps, of
+/* Finds the cause after all tables but `verdict` were filled: the cause of a changed step time, or, without steps, of
  * any difference. */
 struct verdict_cause verdict_find_cause(const struct comparison *comparison, const struct compared_sides *sides);
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * verdict_sentences.c: see the header. A sentence is a template (base/template.h) in a table that is indexed by what
- * was decided; its gaps are filled with texts of the verdict's numbers.
+ * verdict_sentences.c: see the header. A sentence is a template (base/template.h) in a table that is indexed by the
+ * decision; its gaps are filled with texts of the verdict's numbers.
  */
 #include "compare/verdict_sentences.h"
 
@@ -52,7 +52,7 @@ static const char *const subjects[] = {
 	[SUBJECT_FASTEST] = "one of the fastest steps",
 };
 
-/* {first} of an answer: what the first metric says about the step that it is about. */
+/* {first} of an answer: the result of the first metric for a typical step. */
 static const char first_open[] = "of {one} it cannot be told";
 static const char first_shorter[] = "though {one} takes less time";
 static const char first_same[] = "though {one} takes as long";
@@ -85,7 +85,7 @@ static const char *const needs[] = {
 			"{tolerance} % from none",
 };
 
-/* {fastest} and {running} are conditions: an empty text or none. */
+/* {fastest} and {running} are conditions: an empty text, or NULL. */
 static const char noise_template[] =
 	"{scatter}[; {price}][; up to {luck} % more may be luck of the base, the fastest of {best_of} runs]"
 	"[{fastest}; other work competed for the CPUs, so the fastest steps are compared"
@@ -136,7 +136,7 @@ static const char *amount_text(enum table_unit unit, double value, struct arena 
 	return arena_dup(arena, unit == UNIT_NS ? units_time(text, value) : units_count(text, value));
 }
 
-/* Returns the interval that tells the result of a metric: "+1.2 % to +3.4 % (95 %)". */
+/* Returns the interval that shows the result of a metric: "+1.2 % to +3.4 % (95 %)". */
 static const char *metric_range(const struct metric_result *metric, struct arena *arena)
 {
 	if (metric->is_told_same)
@@ -145,7 +145,7 @@ static const char *metric_range(const struct metric_result *metric, struct arena
 	return arena_printf(arena, "%s (95 %%)", percent_range_text(arena, metric->low, metric->high));
 }
 
-/* Returns what is said about a list of rows of `metrics`; NULL for an empty list. */
+/* Returns the sentences about a list of rows of `metrics`; NULL for an empty list. */
 static const char *metrics_text(const struct verdict_words *words, const int *rows, int count, const char *separator,
                                 const char *template)
 {
@@ -201,12 +201,12 @@ const char *verdict_sentence(const struct verdict_words *words)
 	};
 	const char *answer = WRITE_TEXTS(arena, answers[verdict->answer], texts);
 
-	/* a gate, an annotation or a comment on a pull request may show nothing but the sentence */
+	/* a gate, an annotation or a comment on a pull request may show only the sentence */
 	return verdict->is_unchecked ? arena_printf(arena, "%s; unchecked: %s", answer, unchecked_kinds_text(words))
 	                             : answer;
 }
 
-/* ---- how sure ---- */
+/* ---- certainty ---- */
 
 static bool is_needed(const struct verdict *verdict)
 {

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * verdict_sentences.h: a verdict in words: the texts of the table `verdict`, of a gate's message and of METRIC_REASON.
- * Nothing is decided here. verdict_sentences.c has the answer and how sure it is, verdict_sentences_cause.c the cause,
- * verdict_sentences_facts.c what is said about the runs; each begins with its words.
+ * Nothing is decided here. verdict_sentences.c has the answer and its certainty, verdict_sentences_cause.c the cause,
+ * verdict_sentences_facts.c the facts about the runs; each file begins with its words.
  *
  * The words are in compare/, not in output/, because they are cells: every writer prints the same table, as text, CSV
- * or JSON, and the gate, which output/ does not own, takes its sentence from it.
+ * or JSON. The gate, which output/ does not own, uses the sentence too.
  *
  * All texts are in the arena or constants. A function returns NULL if its cell is missing.
  */
@@ -15,7 +15,7 @@
 #include "compare/comparison_build.h"
 
 struct verdict_words {
-	const struct comparison *comparison; /* its tables but for `verdict` */
+	const struct comparison *comparison; /* all its tables except `verdict` */
 	const struct compared_sides *sides;
 	const struct verdict *verdict;
 	struct arena *arena;
@@ -33,16 +33,16 @@ const char *verdict_cause_text(const struct verdict_words *words);
 /* "about 5 runs a side, made in turns (base, new, base, new), would tell a change of 3 % from none" */
 const char *verdict_needed_text(const struct verdict_words *words);
 
-/* Why the cell above is missing. */
+/* Returns why the cell of verdict_needed_text() is missing. */
 const char *verdict_not_needed_text(const struct verdict_words *words);
 
-/* "new 'cut': events are missing (16722)": the first run of each side that is damaged, and how many more are. */
+/* "new 'cut': events are missing (16722)": the first damaged run of each side, and the number of others. */
 const char *verdict_damage_text(const struct verdict_words *words);
 
-/* "new 'dpo' did not complete: its status is 'failed'": the first run that says so. */
+/* "new 'dpo' did not complete: its status is 'failed'": the first run that failed. */
 const char *verdict_failure_text(const struct verdict_words *words);
 
-/* Why it is not known whether a step has as much work on both sides. */
+/* Returns why it is unknown whether a step has the same work on both sides. */
 const char *verdict_work_text(const struct verdict_words *words);
 
 /* "work (only the base notes any: model_name pythia-70m); ..." */
@@ -54,24 +54,24 @@ const char *verdict_noise_text(const struct verdict_words *words);
 /* "medians of steps; Student's t of the runs" */
 const char *verdict_method_text(const struct verdict_words *words);
 
-/* Why times of steps are not comparable: operators were recorded on one side only. For sides with is_unlike. */
+/* Returns why times of steps are not comparable: operators were recorded on one side only. For sides with is_unlike. */
 const char *operators_unlike_text(const struct compared_sides *sides, struct arena *arena);
 
-/* ---- parts of these, for the files of this header ---- */
+/* ---- parts of these, for the files that implement this header ---- */
 
-/* What was taken off the times of the sides for operators that were recorded. */
+/* Returns how much was subtracted from the times of the sides for recorded operators. */
 const char *operators_price_text(const struct compared_sides *sides, struct arena *arena);
 
 /* "micro-batch 2 -> 1, ... and 2 more": the differences of work. */
 const char *work_changes_text(const struct comparison *comparison, struct arena *arena);
 
-/* "work, hardware": the same as verdict_unchecked_text() in a word each. */
+/* "work, hardware": verdict_unchecked_text() with one word each. */
 const char *unchecked_kinds_text(const struct verdict_words *words);
 
 /* Returns the list, which is NULL at first, with one more item. */
 const char *sentences_join(struct arena *arena, const char *list, const char *separator, const char *item);
 
-/* template_write() of an array. */
+/* template_write() for an array. */
 #define WRITE_TEXTS(arena, template, texts) template_write(arena, template, texts, sizeof(texts) / sizeof((texts)[0]))
 
 #endif

@@ -10,7 +10,7 @@
 
 #include <math.h>
 
-#define NAME_BYTES 200 /* in a sentence */
+#define NAME_BYTES 200 /* longest name in a sentence */
 #define MAXIMUM_NAME ((size_t)1 << 20)
 
 /* ---- the words ---- */
@@ -23,7 +23,7 @@ static const char words_function[] = "function: {name} {base} -> {new} of the sa
 static const char words_memory[] = "{level}: {name} {sign}{amount}";
 static const char words_telemetry[] = "{of} {quantity} {base} -> {new}[ {unit}]";
 
-/* A phase needs no name of its level. */
+/* The name of a phase needs no name of its level. */
 static const char *const level_names[CAUSE_LEVELS] = {
 	[CAUSE_LATE_RANK] = "late rank",
 	[CAUSE_DEVICE] = "device",
@@ -34,7 +34,7 @@ static const char *const level_names[CAUSE_LEVELS] = {
 
 /* ---- gaps ---- */
 
-/* Returns a name of the program as people write it, in a sentence that has other words, too. */
+/* Returns a name of the program in readable form, short enough for a sentence. */
 static const char *cause_name(const struct table *table, int row, int column, struct arena *arena)
 {
 	struct demangler demangler = DEMANGLER_NONE;

@@ -10,7 +10,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#define FACTS_LISTED 4 /* differences of work in a sentence */
+#define FACTS_LISTED 4 /* most differences of work in a sentence */
 
 /* ---- the words ---- */
 
@@ -123,7 +123,7 @@ const char *operators_price_text(const struct compared_sides *sides, struct aren
 	return list;
 }
 
-/* ---- what differs ---- */
+/* ---- differences ---- */
 
 /* Returns "micro-batch 2 -> 1". */
 static const char *difference_text(const struct table *differences, int row, struct arena *arena)
@@ -167,7 +167,7 @@ const char *verdict_explanation_text(const struct verdict_words *words)
 	return explanation == EXPLAINED_BY_NOTHING ? NULL : WRITE_TEXTS(words->arena, explanations[explanation], texts);
 }
 
-/* ---- what could not be compared ---- */
+/* ---- facts that could not be compared ---- */
 
 const char *verdict_work_text(const struct verdict_words *words)
 {
@@ -179,7 +179,7 @@ static const char *fact_text(const struct compared_fact *fact, struct arena *are
 	return fact ? arena_printf(arena, "%.60s %.60s", fact->name, fact->value) : NULL;
 }
 
-/* Returns NULL if this kind of facts was compared, or no side notes any. */
+/* Returns NULL if facts of this kind were compared, or no side notes one. */
 static const char *unchecked_kind(const struct compared_sides *sides, int kind, struct arena *arena)
 {
 	const char *base = fact_text(sides->unchecked[kind][SIDE_BASE], arena);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * block.c: event words -> columns -> compressed block. The reverse is decode.c.
+ * block.c: event words -> columns -> compressed block. decode.c does the reverse.
  */
 #include "format/block.h"
 
@@ -53,7 +53,7 @@ void encoder_begin(struct encoder *encoder, uint32_t stream, uint64_t first_word
 	memset(&encoder->history, 0, sizeof(encoder->history));
 }
 
-/* A head that has no fixed code: dictionary code, a new one, or the escape. */
+/* Writes the code of a head without a fixed code: its dictionary code, a new one, or the escape. */
 static void put_rare_symbol(struct encoder *encoder, uint32_t head)
 {
 	uint32_t slot = (head * 2654435761u) >> 24;
@@ -95,7 +95,7 @@ static inline void put_time(struct encoder *encoder, uint64_t tick)
 		encoder->first_tick = tick;
 		encoder->last_quantum = quantum;
 	}
-	/* a stream's time never runs backwards; if a clock did, the event moves up to its predecessor */
+	/* time in a stream never runs backwards; if a clock does, the event moves to its predecessor's time */
 	uint64_t delta = quantum > encoder->last_quantum ? quantum - encoder->last_quantum : 0;
 	uint64_t rest = delta >> 8;
 	encoder->low[encoder->events] = (uint8_t)delta;
@@ -211,7 +211,7 @@ size_t encoder_finish(struct encoder *encoder, uint8_t flags, void *out)
 		return 0;
 	size_t raw_bytes = gather_columns(encoder);
 	uint8_t *data = (uint8_t *)out + sizeof(struct stepscope_block);
-	/* a compressed form that is not smaller is of no use, so it gets no more room than the raw one */
+	/* a compressed form that is not smaller is useless, so it gets less room than the raw form */
 	int packed = LZ4_compress_fast_extState(encoder->lz4, (const char *)encoder->raw, (char *)data, (int)raw_bytes,
 	                                        (int)raw_bytes - 1, 1);
 	struct stepscope_block block = {

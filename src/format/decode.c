@@ -121,12 +121,12 @@ bool decoder_run(struct decoder *decoder, const struct stepscope_block *block, c
 	struct columns columns;
 	struct payload_history history = {0};
 	bool is_plain = !(block->flags & STEPSCOPE_BLOCK_BEGIN_WORDS);
-	if (block->events > block->words) /* an event is one word at least */
+	if (block->events > block->words) /* an event has at least one word */
 		return false;
 	const uint8_t *raw = block->shift < 32 ? decoder_unpack(decoder, block, data) : NULL;
 	if (!raw || !decode_split(&columns, block, raw))
 		return false;
-	/* a payload word takes at least one byte of data, so this is enough for what can follow */
+	/* a payload word takes at least one byte of data, so this is enough */
 	size_t payload_words = (size_t)(columns.data_end - columns.data);
 	if (!ensure((void **)&decoder->events, &decoder->event_capacity, block->events + 1u,
 	            sizeof(*decoder->events)) ||
@@ -144,7 +144,7 @@ bool decoder_run(struct decoder *decoder, const struct stepscope_block *block, c
 			return false;
 		quantum += delta;
 		event->tick = quantum << block->shift;
-		if (event->tick < block->first_tick) /* rounded down below the first one, which is exact */
+		if (event->tick < block->first_tick) /* rounded down below the exact first tick */
 			event->tick = block->first_tick;
 		event->type = head & 15;
 		event->payload_count = head >> 4 & 15;

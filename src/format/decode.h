@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * decode.h: the data of an EVENTS block back to events. For readers, not for the training process (it allocates).
+ * decode.h: decodes the data of an EVENTS block into events. For readers, not for the training process (it allocates).
  */
 #ifndef FORMAT_DECODE_H
 #define FORMAT_DECODE_H
@@ -9,7 +9,8 @@
 
 #include <stddef.h>
 
-/* Reused from block to block; zero-initialise, release at the end. The events of the last block are valid until the next. */
+/* Reused from block to block. Zero-initialise it, and release it at the end. Events are valid until the next block is
+ * decoded. */
 struct decoder {
 	struct segment_event *events;
 	uint64_t *payload;
@@ -19,11 +20,12 @@ struct decoder {
 
 void decoder_release(struct decoder *decoder);
 
-/* The data of a block of any kind, decompressed: block->raw_bytes, valid until the next call. NULL: it makes no sense. */
+/* Returns the decompressed data of a block of any kind, block->raw_bytes long, valid until the next call. Returns NULL
+ * if the data are invalid. */
 const uint8_t *decoder_unpack(struct decoder *decoder, const struct stepscope_block *block, const uint8_t *data);
 
-/* Decodes block->bytes of `data` into decoder->events (block->events of them). False when they do not make sense; nothing
- * is trusted. */
+/* Decodes block->bytes of `data` into decoder->events (block->events of them). Returns false if the data are invalid;
+ * nothing in them is trusted. */
 bool decoder_run(struct decoder *decoder, const struct stepscope_block *block, const uint8_t *data);
 
 #endif

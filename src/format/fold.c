@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * fold.c: pool of a dead process -> end of its segment. What the segments of the session cover already is left out; a torn last
- * block is cut off first, its events are still in the pool, and so is what an earlier rescue of this pool wrote before it was
- * killed: the second one writes the same bytes again.
+ * fold.c: appends the pool of a dead process to its segment. Events that the segments of the session already have are
+ * left out. Two parts of the segment are cut off first, because the pool still has their events. One is a torn last
+ * block. The other is the work of an earlier rescue of this pool that was killed; the second rescue writes the same
+ * bytes again.
  */
 #include "format/fold.h"
 
@@ -22,20 +23,20 @@
 #include <unistd.h>
 
 #define MAX_POOL_BYTES (4ull << 30)
-#define MAX_TORN_BYTES (32u << 20) /* more than one fold_append of the drainer */
+#define MAX_TORN_BYTES (32u << 20) /* more than one write of the drainer */
 #define ORPHAN_SECONDS 3600
-#define RESCUE_MS 5000  /* for all rescues together that are at work */
-#define PARENT_TRIES 20 /* a millisecond each */
+#define RESCUE_MS 5000  /* longest wait for other rescues, in total */
+#define PARENT_TRIES 20 /* one millisecond each */
 
 struct fold_state {
-	uint8_t *bytes; /* copy of the pool: its file may be cut off under us */
+	uint8_t *bytes; /* copy of the pool, because its file may be truncated meanwhile */
 	uint64_t length;
 	const struct stepscope_pool_header *header;
 	const struct stepscope_slot *slots;
 	const uint8_t *symbols;
 	const struct stepscope_chunk *chunks;
-	struct stream_map covered; /* words of each stream that the segments hold */
-	uint8_t *symbol_seen;      /* by number: in the segment already */
+	struct stream_map covered; /* words of each stream that the segments have */
+	uint8_t *symbol_seen;      /* indexed by number: in the segment already */
 	int out;
 	struct encoder *encoder;
 	uint8_t *block;
@@ -43,7 +44,7 @@ struct fold_state {
 	bool is_write_error;
 };
 
-/* ---- the pool -------------------------------------------------------------------------------------------------------------- */
+/* ---- the pool ---------------------------------------------------------------------------------------------------- */
 
 static bool fold_read_all(int fd, uint8_t *out, uint64_t bytes)
 {
@@ -93,7 +94,8 @@ static enum status load_pool(struct fold_state *fold, const char *path, int fd, 
 	return STATUS_OK;
 }
 
-/* /dev/shm is everybody's: only a plain file of our own is taken for a pool. -1 otherwise. */
+/* Returns a descriptor of the pool. All users share /dev/shm, so only a plain file of this user is accepted as a pool.
+ * Returns -1 otherwise. */
 static int open_pool(const char *path, bool is_held)
 {
 	struct stat info;
@@ -106,14 +108,14 @@ static int open_pool(const char *path, bool is_held)
 	return fd;
 }
 
-/* Takes the lock that a living owner holds. False: it lives, or another rescue is at work. */
+/* Takes the lock that a living owner holds. Returns false if the owner lives or another rescue is running. */
 static bool lock_pool(int fd)
 {
 	struct flock lock = {.l_type = F_WRLCK, .l_whence = SEEK_SET, .l_start = 0, .l_len = 1};
 	return fcntl(fd, F_SETLK, &lock) == 0;
 }
 
-/* ---- what the segments have ------------------------------------------------------------------------------------------------ */
+/* ---- content of the segments ------------------------------------------------------------------------------------- */
 
 static bool note_block(void *context, const struct stepscope_block *block)
 {
@@ -122,7 +124,7 @@ static bool note_block(void *context, const struct stepscope_block *block)
 	uint64_t *covered = stream_map_at(&fold->covered, block->stream);
 	if (covered && end > *covered)
 		*covered = end;
-	return false; /* the header is all we want */
+	return false; /* only the header is needed */
 }
 
 static bool note_symbol(void *context, uint32_t id, uint8_t kind, const char *text, uint32_t length)
@@ -144,7 +146,7 @@ static bool is_of_session(void *context, const struct stepscope_segment_header *
 	       !(header->flags & STEPSCOPE_SEGMENT_COARSE);
 }
 
-/* Reads <stem>.*.ssr beside the segment; rotation may have spread a stream over several. */
+/* Reads <stem>.*.ssr in the segment's directory, because rotation may have spread a stream over several files. */
 static void note_siblings(struct fold_state *fold, const char *segment)
 {
 	const struct segment_visitor visitor = {.context = fold, .header = is_of_session, .wants_events = note_block};
@@ -190,7 +192,8 @@ static enum status note_segment(struct fold_state *fold, const char *segment, st
 	return status;
 }
 
-/* Takes away what the pool has complete: a torn end, and the work of a rescue that may not have come to its own end. */
+/* Cuts off the parts that the pool has completely: a torn end, and the blocks of a rescue that may not have
+ * finished. */
 static enum status cut_segment(struct fold_state *fold, const char *segment, struct error *err)
 {
 	const struct segment_visitor visitor = {.context = fold, .wants_events = skip_events};
@@ -212,9 +215,9 @@ static enum status cut_segment(struct fold_state *fold, const char *segment, str
 	return STATUS_OK;
 }
 
-/* ---- writing --------------------------------------------------------------------------------------------------------------- */
+/* ---- writing ----------------------------------------------------------------------------------------------------- */
 
-/* The block in fold->block. */
+/* Appends the block in fold->block. */
 static void fold_append(struct fold_state *fold, size_t bytes)
 {
 	if (bytes)
@@ -246,7 +249,7 @@ static void append_symbols(struct fold_state *fold)
 		struct stepscope_symbol symbol;
 		memcpy(&symbol, fold->symbols + at, sizeof(symbol));
 		size_t bytes = sizeof(symbol) + ((symbol.length + 7u) & ~7u);
-		if (symbol.id == 0) { /* never completed; its room may not even have a length */
+		if (symbol.id == 0) { /* never completed; even its length may be missing */
 			at += symbol.length ? bytes : 8;
 			continue;
 		}
@@ -278,7 +281,7 @@ static void append_stream(struct fold_state *fold, const struct stepscope_slot *
 	append_block(fold, STEPSCOPE_BLOCK_STREAM, slot->stream, &data, sizeof(data.info) + data.info.name_bytes);
 }
 
-/* An event behind those that the segment has of the stream. */
+/* Appends an event after those that the segment has of the stream. */
 static void append_event(struct fold_state *fold, uint32_t stream, uint32_t head, uint64_t tick,
                          const uint64_t *payload)
 {
@@ -314,7 +317,8 @@ static void append_slots(struct fold_state *fold)
 	append_block(fold, STEPSCOPE_BLOCK_DROPS, 0, fold->header->dropped, sizeof(fold->header->dropped));
 }
 
-/* Steps over the first `words` words of a chunk, whose events the segment has. False when they do not end at an event. */
+/* Skips the first `words` words of a chunk, whose events the segment has. Returns false if they do not end at an
+ * event. */
 static bool skip_words(const struct stepscope_chunk *chunk, uint64_t words, uint64_t *at, uint64_t *base)
 {
 	for (*at = 0; *at < words;) {
@@ -374,7 +378,7 @@ static enum status append_chunks(struct fold_state *fold, struct error *err)
 	return STATUS_OK;
 }
 
-/* ---- whole ------------------------------------------------------------------------------------------------------------------ */
+/* ---- whole ------------------------------------------------------------------------------------------------------- */
 
 static enum status fold_into(struct fold_state *fold, const char *segment, struct error *err)
 {
@@ -383,7 +387,7 @@ static enum status fold_into(struct fold_state *fold, const char *segment, struc
 	if (fold->out < 0)
 		return error_errno(err, errno == ENOENT ? STATUS_INPUT : STATUS_IO, errno, "cannot append to '%s'",
 		                   segment);
-	fcntl(fold->out, F_OFD_SETLKW, &whole); /* two pools may belong to one segment */
+	fcntl(fold->out, F_OFD_SETLKW, &whole); /* two pools may have the same segment */
 	enum status status = cut_segment(fold, segment, err);
 	if (status == STATUS_OK)
 		status = note_segment(fold, segment, err);
@@ -393,7 +397,7 @@ static enum status fold_into(struct fold_state *fold, const char *segment, struc
 	fold->block = malloc(BLOCK_MAX_EVENT_BYTES + (1u << 20));
 	if (!fold->encoder || !fold->block)
 		return error_set(err, STATUS_NO_MEMORY, "no memory for the rescue of '%s'", segment);
-	struct file_limit limit; /* of the one who rescues */
+	struct file_limit limit; /* the limit of the rescuing process */
 	file_limit_enter(&limit);
 	append_symbols(fold);
 	append_block(fold, STEPSCOPE_BLOCK_CLOCK, 0, &fold->header->last_anchor, sizeof(fold->header->last_anchor));
@@ -443,7 +447,7 @@ static bool read_header(int fd, struct stepscope_pool_header *header)
 	       memchr(header->segment_path, 0, sizeof(header->segment_path));
 }
 
-/* Start time of a living process, 0 when there is none. */
+/* Returns the start time of a living process, or 0 if there is none. */
 static uint64_t start_time_of(uint32_t pid)
 {
 	char path[64], line[1024], *at;
@@ -451,7 +455,7 @@ static uint64_t start_time_of(uint32_t pid)
 	FILE *file = fopen(path, "re");
 	if (!file)
 		return 0;
-	at = fgets(line, sizeof(line), file) ? strrchr(line, ')') : NULL; /* the name may contain anything */
+	at = fgets(line, sizeof(line), file) ? strrchr(line, ')') : NULL; /* the name may contain any character */
 	fclose(file);
 	if (!at || !at[1] || at[2] == 'Z' || at[2] == 'X')
 		return 0;
@@ -460,7 +464,7 @@ static uint64_t start_time_of(uint32_t pid)
 	return at ? strtoull(at, NULL, 10) : 0;
 }
 
-/* Does the process live, and is this pool still its own? After an exec it is not. */
+/* Returns true if the process lives and this pool is still its own. After an exec it is not. */
 static bool is_in_use(const struct stepscope_pool_header *header, const char *pool_path)
 {
 	char path[64], line[4096 + 256], end[300];
@@ -472,7 +476,7 @@ static bool is_in_use(const struct stepscope_pool_header *header, const char *po
 	snprintf(end, sizeof(end), "%s\n", slash ? slash : pool_path);
 	FILE *file = fopen(path, "re");
 	if (!file)
-		return true; /* nobody may look: left alone as long as it lives */
+		return true; /* not readable: leave the pool alone as long as the process lives */
 	while (!is_found && fgets(line, sizeof(line), file)) {
 		size_t length = strlen(line), tail = strlen(end);
 		is_found = length > tail && strcmp(line + length - tail, end) == 0;
@@ -491,7 +495,8 @@ static bool fold_peek(const char *pool_path, struct stepscope_pool_header *heade
 	return is_pool;
 }
 
-/* The anchor tells when the process was alive last: the file's own times do not show stores to a mapping. */
+/* Returns true if the process was last alive more than ORPHAN_SECONDS ago. The last anchor tells, because the file's
+ * times do not show stores to a mapping. */
 static bool is_old(const struct stepscope_pool_header *header)
 {
 	return time(NULL) - header->last_anchor.realtime_ns / 1000000000 > ORPHAN_SECONDS;
@@ -501,7 +506,7 @@ enum status fold_pool(const char *pool_path, bool is_dead, struct fold_result *r
 {
 	*result = (struct fold_result){0};
 	int fd = open_pool(pool_path, is_dead);
-	if (fd < 0 && errno == ENOENT && !is_dead) /* another rescue was quicker */
+	if (fd < 0 && errno == ENOENT && !is_dead) /* another rescue was faster */
 		return STATUS_OK;
 	if (fd < 0)
 		return error_errno(err, STATUS_INPUT, errno, "cannot open the pool '%s'", pool_path);
@@ -510,7 +515,7 @@ enum status fold_pool(const char *pool_path, bool is_dead, struct fold_result *r
 		return STATUS_OK;
 	}
 	struct stat info;
-	if (fstat(fd, &info) == 0 && info.st_nlink == 0 && !is_dead) { /* the same */
+	if (fstat(fd, &info) == 0 && info.st_nlink == 0 && !is_dead) { /* another rescue was faster here too */
 		close(fd);
 		return STATUS_OK;
 	}
@@ -521,8 +526,8 @@ enum status fold_pool(const char *pool_path, bool is_dead, struct fold_result *r
 		return STATUS_OK;
 	}
 	enum status status = fold_locked(fd, pool_path, result, err);
-	/* one that could not be written stays for the next try; one whose segment is not to be found may belong to a container
-	 * that shares our /dev/shm, so its own rescue gets time first */
+	/* A pool that could not be written stays for the next try. If its segment is not found, it may belong to a
+	 * container that shares our /dev/shm, so that container's rescue gets time first. */
 	bool is_useless = status == STATUS_OK ||
 	                  (status == STATUS_INPUT && read_header(fd, &header) && is_old(&header));
 	if (is_useless && strncmp(pool_path, "/dev/shm/", 9) == 0)
@@ -543,8 +548,9 @@ static bool lies_in(char *segment, const char *directory)
 	return is_inside;
 }
 
-/* Does a `stepscope run` watch over the directory? It holds a lock on it, does the rescue itself at once, and tells its user where the
- * process was. Who looks holds that lock for an instant, too: so who has to know tries more than once. */
+/* Returns true if a `stepscope run` watches the directory: it holds a lock on it, rescues at once, and tells its user
+ * the position of the process. This check also takes that lock for an instant, so a caller that must be sure tries more
+ * than once. */
 static bool is_watched(const char *directory, int tries)
 {
 	int fd = open(directory, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
@@ -570,7 +576,8 @@ static bool has_parent(char *segment)
 	return is_parent;
 }
 
-/* Is the pool one to be looked at? Those of runs that are gone wait a while: they may be another container's. */
+/* Returns true if the pool is to be rescued. Pools of runs whose directory is gone wait a while: they may belong to
+ * another container. */
 static bool is_candidate(const char *path, const char *run_directory)
 {
 	struct stepscope_pool_header header;
@@ -582,7 +589,7 @@ static bool is_candidate(const char *path, const char *run_directory)
 	return is_there ? !has_parent(header.segment_path) : is_old(&header);
 }
 
-/* Another rescue than ours is at work (not the owner, who lives): what it brings back is wanted, too. */
+/* Returns true if another rescue is working on the pool (not its living owner): the caller needs its events too. */
 static bool is_being_rescued(const char *path)
 {
 	struct stepscope_pool_header header;
@@ -595,7 +602,7 @@ static bool is_being_rescued(const char *path)
 	return is_locked && lock.l_pid > 0 && (uint32_t)lock.l_pid != header.identity.pid;
 }
 
-/* Of a run that is to be read: also what another rescue is at. */
+/* Folds a pool of a run that is to be read, or waits until another rescue has done so. */
 static enum status fold_or_await(const char *path, int *ms_left, struct fold_result *result, struct error *err)
 {
 	for (;;) {
@@ -607,7 +614,8 @@ static enum status fold_or_await(const char *path, int *ms_left, struct fold_res
 	}
 }
 
-/* "<pid>.<start time>[.k]": in containers many a process has our id. */
+/* Returns true if "<pid>.<start time>[.k]" names our own pool. The start time matters because processes in containers
+ * may have the same pid. */
 static bool is_own_pool(const char *name)
 {
 	char *end;
@@ -632,7 +640,7 @@ int fold_stale_pools(const char *run_directory, fold_problem *tell, void *contex
 		struct error err;
 		if (strncmp(entry->d_name, prefix, strlen(prefix)) != 0)
 			continue;
-		/* closing a descriptor of our own pool would drop the lock that says we live */
+		/* closing a descriptor of our own pool would drop the lock that shows that we live */
 		if (is_own_pool(entry->d_name + strlen(prefix)))
 			continue;
 		snprintf(path, sizeof(path), "/dev/shm/%s", entry->d_name);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * own_facts.c: reads what session_meta_own() of the recorder writes.
+ * own_facts.c: reads the facts that session_meta_own() of the recorder writes.
  */
 #include "format/own_facts.h"
 
@@ -19,7 +19,7 @@ static enum captured captured_of(const char *word)
 
 void own_facts_add(struct own_facts *facts, uint32_t pid, const char *text, uint32_t length)
 {
-	char fact[96] = "", word[16]; /* "key NUL value", with an end */
+	char fact[96] = "", word[16]; /* "key NUL value", terminated */
 	const char *value;
 	uint32_t whose = 0;
 	int32_t rank, world_size;

@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * payload.h: payload words of events as differences to what came before, for the encoder and the decoder. A word takes 1 to 10 bytes.
+ * payload.h: payload words of events as differences to earlier words, for the encoder and the decoder. A word takes 1
+ * to 10 bytes.
  *
  *   any word            LEB128 of the zigzag difference to the same word of the last event of that type
- *   first of a BEGIN    the sequence number: 0 is "none" (all ones) and leaves what came before; else one more than the difference,
- *                       as far as it is smaller than that of "none"
- *   second of a BEGIN   its halves: inputs against those of the last BEGIN of that id, stack against that of the last BEGIN
+ *   first of a BEGIN    the sequence number: 0 is "none" (all ones) and keeps the previous number; otherwise the zigzag
+ *                       difference, plus one if it is smaller than the difference of "none"
+ *   second of a BEGIN   its halves: inputs relative to the last BEGIN of that id, stack relative to the last BEGIN
  */
 #ifndef FORMAT_PAYLOAD_H
 #define FORMAT_PAYLOAD_H
@@ -18,7 +19,7 @@
 
 struct payload_history {
 	uint64_t words[STEPSCOPE_EVENT_TYPES][15];
-	uint32_t inputs[PAYLOAD_INPUTS]; /* by id */
+	uint32_t inputs[PAYLOAD_INPUTS]; /* indexed by id */
 	uint32_t stack;
 };
 
@@ -75,7 +76,7 @@ static inline bool payload_get_difference(const uint8_t **at, const uint8_t *end
 	return true;
 }
 
-/* A half of a word: the difference of 32 bits as a signed number. */
+/* Writes half of a word: the difference of 32 bits as a signed number. */
 static inline uint32_t payload_put_half(uint8_t *out, uint32_t *previous, uint32_t half)
 {
 	int32_t delta = (int32_t)(half - *previous);
@@ -113,7 +114,7 @@ static inline bool payload_get_sequence(const uint8_t **at, const uint8_t *end, 
 	return true;
 }
 
-/* Word `i` of an event. Reading, `is_plain`: of a block without STEPSCOPE_BLOCK_BEGIN_WORDS. */
+/* Write and read word `i` of an event. `is_plain`: the block does not have STEPSCOPE_BLOCK_BEGIN_WORDS. */
 static inline uint32_t payload_put(uint8_t *out, struct payload_history *history, uint32_t head, uint32_t i,
                                    uint64_t word)
 {

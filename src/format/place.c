@@ -9,30 +9,30 @@
 
 #include <stepscope/stepscope.h>
 
-#define MAX_STREAMS 65536u /* of one segment; threads beyond them are not looked at */
+#define MAX_STREAMS 65536u /* of one segment; further streams are ignored */
 
 struct place_state {
 	struct fold_result *result;
 	struct place_name {
 		char *text;
 		bool is_operator;
-	} * names; /* by symbol */
+	} * names; /* indexed by symbol */
 	uint32_t name_count;
 	struct place_stream {
 		uint32_t open[64];
 		int depth;
-		uint32_t last_op; /* that began; 0: none did */
+		uint32_t last_op; /* last operator that began; 0: none */
 		int64_t last_op_step;
-		uint32_t call; /* that it was in without operators; 0: none */
+		uint32_t call; /* call of the thread while no operators were recorded; 0: none */
 		bool is_main, has_events;
 		uint64_t last_tick;
 	} * streams;
 	uint32_t stream_count;
 	struct stream_map map;
-	struct place_schedule { /* of steps that are counted */
-		bool is_whole;  /* from the recording's start on, and in order */
+	struct place_schedule { /* schedule of counted steps */
+		bool is_whole;  /* known from the recording's start on, and in order */
 		bool is_told;
-		bool is_detail; /* since that step */
+		bool is_detail; /* operators are recorded since step `since` */
 		int64_t since;
 	} schedule;
 };
@@ -94,12 +94,12 @@ static bool names_operator(const struct place_state *place, uint32_t id)
 	return id < place->name_count && place->names[id].is_operator;
 }
 
-/* Up to the step of that number, and from there on. */
+/* Counts the steps before `number` under the previous state, and sets the state from `number` on. */
 static void place_note_capture(struct place_state *place, int64_t number, bool is_detail)
 {
 	struct place_schedule *schedule = &place->schedule;
 	struct fold_result *result = place->result;
-	schedule->is_whole &= number >= schedule->since; /* else several threads counted */
+	schedule->is_whole &= number >= schedule->since; /* otherwise several threads counted */
 	if (schedule->is_detail && number > schedule->since) {
 		if (!result->steps_detailed)
 			result->first_detailed = schedule->since;
@@ -128,7 +128,7 @@ static void place_step(struct place_state *place, struct place_stream *here, con
 		if (event->payload[0] > result->steps_counted)
 			result->steps_counted = event->payload[0];
 	} else if (event->id == STEPSCOPE_STEP_CAPTURE && event->payload_count >= 2) {
-		bool is_counted = event->payload_count > 2; /* else the first step is still to come */
+		bool is_counted = event->payload_count > 2; /* otherwise the first step is still to come */
 		place->schedule.is_told = true;
 		place_note_capture(place, is_counted ? (int64_t)event->payload[2] : place->schedule.since,
 		                   (event->payload[0] == STEPSCOPE_CAPTURE_RECORD ||
@@ -137,7 +137,7 @@ static void place_step(struct place_state *place, struct place_stream *here, con
 	}
 }
 
-/* What was begun in it and goes on moves down. */
+/* Ends a span. Spans begun in it that go on move down by one level. */
 static void end_level(struct place_stream *here, const struct segment_event *event)
 {
 	uint64_t above = event->id == STEPSCOPE_END_BENEATH && event->payload_count ? event->payload[0] : 0;
@@ -146,7 +146,7 @@ static void end_level(struct place_stream *here, const struct segment_event *eve
 		here->open[level - 1] = here->open[level];
 }
 
-/* The step that goes on: the program's own number, or how many have ended as it counted. */
+/* Returns the current step: the program's number, or the number of counted steps that have ended. */
 static int64_t step_now(const struct fold_result *result)
 {
 	return result->has_step ? result->last_step : (int64_t)result->steps_counted;
@@ -166,7 +166,7 @@ static bool place_events(void *context, const struct stepscope_block *block, con
 	struct place_state *place = context;
 	struct place_stream *here = place_stream_at(place, block->stream);
 	if (here && !here->has_events)
-		place->schedule.is_whole &= block->first_word == 0; /* else there was an earlier file */
+		place->schedule.is_whole &= block->first_word == 0; /* otherwise there was an earlier file */
 	for (uint32_t i = 0; here && i < count; i++) {
 		here->has_events = true;
 		const struct segment_event *event = &events[i];
@@ -191,8 +191,9 @@ static bool place_events(void *context, const struct stepscope_block *block, con
 	return true;
 }
 
-/* The innermost operator that is open; else the call that it was in without operators; else the last one, as a process dies between two, too;
- * else what is open, such as a range. */
+/* Returns the call that the thread was in while no operators were recorded. Without one, returns the innermost open
+ * operator, otherwise the last operator, because a process may die between two operators, otherwise another open span,
+ * such as a range. */
 static uint32_t find_op(const struct place_state *place, const struct place_stream *here)
 {
 	int depth = here->depth > 64 ? 64 : here->depth;

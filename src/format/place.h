@@ -1,13 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * place.h: where a dead process was: its last step, and what was open then.
+ * place.h: finds the last position of a dead process: its last step and its open operator.
  */
 #ifndef FORMAT_PLACE_H
 #define FORMAT_PLACE_H
 
 #include "format/fold.h"
 
-/* Fills has_step, last_step and last_op from the segment; leaves them alone where it says nothing. */
+/* Fills the members of `result` about the last step and operator from the segment. Members that the segment does not
+ * show stay unchanged. */
 void place_find(const char *segment, struct fold_result *result);
 
 #endif

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * segment.c: walks the blocks of one file, skipping what is damaged. Reads through a window, so memory is bounded by the
- * largest block and files may grow or shrink meanwhile.
+ * segment.c: walks the blocks of one file and skips damaged ones. It reads through a window, so memory is bounded by
+ * the largest block, and the file may grow or shrink meanwhile.
  */
 #include "format/segment.h"
 
@@ -22,7 +22,7 @@
 #define MAX_WASTE (64u << 20)
 #define NAME_BYTES 256
 
-struct meta_symbol { /* facts come as marks: their texts are remembered here */
+struct meta_symbol { /* facts come as marks; this holds their texts */
 	uint32_t id;
 	char *text;
 	uint32_t length;
@@ -30,7 +30,7 @@ struct meta_symbol { /* facts come as marks: their texts are remembered here */
 
 struct segment_walk {
 	const char *name;
-	int fd; /* -1: everything is in `memory` */
+	int fd; /* -1: all data are in `memory` */
 	const uint8_t *memory;
 	uint64_t bytes;
 	uint8_t *window; /* file bytes [window_start, window_start + window_length) */
@@ -42,14 +42,16 @@ struct segment_walk {
 	struct stream_map covered; /* words of each stream that were delivered */
 	struct meta_symbol *metas;
 	uint32_t meta_count, meta_capacity;
-	uint64_t meta_filter[META_FILTER_BITS / 64]; /* by number modulo its size: may be one of them */
-	uint64_t wasted_bytes; /* checksummed in vain: bounded, since a hostile file can have a beginning every few bytes */
+	uint64_t meta_filter[META_FILTER_BITS / 64]; /* indexed by number modulo its size: the number may be a fact */
+	/* Bytes checksummed in vain. Bounded, because a hostile file may have a block start every few bytes. */
+	uint64_t wasted_bytes;
 	bool is_coarse;
 	bool are_symbols_told;
 	bool is_stopped;
 };
 
-/* Bytes [offset, offset + length) of the file, or NULL when it does not reach that far. Valid until the next call. */
+/* Returns the bytes [offset, offset + length) of the file, or NULL if the file is shorter. Valid until the next
+ * call. */
 static const uint8_t *view(struct segment_walk *walk, uint64_t offset, size_t length)
 {
 	if (offset > walk->bytes || length > walk->bytes - offset)
@@ -90,7 +92,7 @@ static bool block_is_plausible(const struct stepscope_block *block)
 	       block->raw_bytes <= STEPSCOPE_MAX_BLOCK_BYTES;
 }
 
-/* The good block at `offset`, with its data; NULL when there is none. */
+/* Returns the data of the good block at `offset`, or NULL if there is none. */
 static const uint8_t *good_block(struct segment_walk *walk, uint64_t offset, struct stepscope_block *block)
 {
 	const uint8_t *bytes = view(walk, offset, sizeof(*block));
@@ -111,7 +113,7 @@ static const uint8_t *good_block(struct segment_walk *walk, uint64_t offset, str
 	return NULL;
 }
 
-/* The next offset at or after `offset` where a block may begin; the file's end when there is none. */
+/* Returns the next offset at or after `offset` where a block may start, or the file's end. */
 static uint64_t next_magic(struct segment_walk *walk, uint64_t offset)
 {
 	const uint32_t magic = STEPSCOPE_BLOCK_MAGIC;
@@ -128,7 +130,7 @@ static uint64_t next_magic(struct segment_walk *walk, uint64_t offset)
 	return walk->bytes;
 }
 
-/* ---- one handler per kind of block; false stops the walk --------------------------------------------------------------- */
+/* ---- one handler per kind of block; false stops the walk --------------------------------------------------------- */
 
 static void remember_meta(struct segment_walk *walk, uint32_t id, const char *text, uint32_t length)
 {
@@ -142,7 +144,7 @@ static void remember_meta(struct segment_walk *walk, uint32_t id, const char *te
 		walk->metas = grown;
 		walk->meta_capacity = capacity;
 	}
-	char *copy = calloc(1, (size_t)length + 2); /* two NULs: key and value are always terminated */
+	char *copy = calloc(1, (size_t)length + 2); /* two NULs: terminates both key and value */
 	if (!copy)
 		return;
 	memcpy(copy, text, length);
@@ -152,7 +154,7 @@ static void remember_meta(struct segment_walk *walk, uint32_t id, const char *te
 
 static bool on_symbols(struct segment_walk *walk, const uint8_t *data, uint32_t bytes)
 {
-	/* they were told before everything else, except those that damage hid */
+	/* walk_symbols() delivered them first, except those that damage hid */
 	if (walk->are_symbols_told && walk->stats->damaged_places == 0)
 		return true;
 	for (uint32_t at = 0; bytes - at >= sizeof(struct stepscope_symbol) && at < bytes;) {
@@ -174,7 +176,7 @@ static bool on_symbols(struct segment_walk *walk, const uint8_t *data, uint32_t 
 	return true;
 }
 
-/* As much of a name as there is and fits. */
+/* Copies as much of a name as exists and fits. */
 static void copy_name(char name[NAME_BYTES], size_t wanted, const uint8_t *bytes, size_t there)
 {
 	size_t length = wanted < there ? wanted : there;
@@ -270,7 +272,7 @@ static bool segment_on_end(struct segment_walk *walk, const struct stepscope_blo
 	return !walk->visitor->end || walk->visitor->end(walk->visitor->context, reason);
 }
 
-/* A block whose words were delivered before is a repeat (an interrupted rescue ran again). */
+/* Returns true if the words of the block were delivered before: an interrupted rescue ran again. */
 static bool is_repeat(struct segment_walk *walk, const struct stepscope_block *block)
 {
 	uint64_t *covered = walk->is_coarse ? NULL : stream_map_at(&walk->covered, block->stream);
@@ -293,7 +295,7 @@ static const struct meta_symbol *find_meta(const struct segment_walk *walk, uint
 	return NULL;
 }
 
-/* Takes the marks that are facts out of the events and tells them; the rest closes up. Returns the new count. */
+/* Removes the marks that are facts from the events and delivers the facts. Returns the number of remaining events. */
 static uint32_t take_facts(struct segment_walk *walk, struct segment_event *events, uint32_t count)
 {
 	uint32_t kept = 0;
@@ -384,7 +386,8 @@ static void note_rescue(struct segment_walk *walk, const struct stepscope_block 
 	walk->stats->rescue = block->rescue;
 }
 
-/* A name may stand behind its first use (its thread was slow to write it down), so names come first. */
+/* A name may come after its first use, because its thread was slow to write it. Therefore this delivers all names
+ * first. */
 static void walk_symbols(struct segment_walk *walk)
 {
 	uint64_t offset = sizeof(struct stepscope_segment_header);
@@ -447,7 +450,7 @@ static enum status walk_header(struct segment_walk *walk, struct error *err)
 		return error_set(err, STATUS_INPUT, "'%s' is not a stepscope recording: byte 0 should start \"%s\"",
 		                 walk->name, STEPSCOPE_SEGMENT_MAGIC);
 	if (!segment_header_is_good(&header)) {
-		/* the blocks have checksums of their own: go on with a header that says little */
+		/* the blocks have their own checksums: continue with a header that may be wrong */
 		segment_note_damage(walk, 0, sizeof(header));
 		if (header.clock < STEPSCOPE_CLOCK_TSC || header.clock > STEPSCOPE_CLOCK_NANOSECONDS)
 			header.clock = STEPSCOPE_CLOCK_TSC;
@@ -487,7 +490,7 @@ enum status segment_read(const char *path, const struct segment_visitor *visitor
                          struct error *err)
 {
 	struct stat info;
-	int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY); /* a pipe would wait for a writer */
+	int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY); /* opening a pipe would wait for a writer */
 	if (fd < 0)
 		return error_errno(err, STATUS_INPUT, errno, "cannot open '%s'", path);
 	if (fstat(fd, &info) != 0 || !S_ISREG(info.st_mode)) {

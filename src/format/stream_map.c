@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * stream_map.c: open addressing, at most half full. Key 0 (the process itself) is kept as UINT32_MAX, which no stream has.
+ * stream_map.c: open addressing, at most half full. Key 0 (the process) is stored as UINT32_MAX, which no stream has.
  */
 #include "format/stream_map.h"
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * stream_map.h: a figure per stream. Numbers of streams grow for as long as a process makes threads, so they are no index; a map
- * of the streams that are really there. Zero-initialise, release at the end.
+ * stream_map.h: maps a stream to a number. Stream numbers grow as long as a process creates threads, so they are not
+ * usable as an index. Zero-initialise it, and release it at the end.
  */
 #ifndef FORMAT_STREAM_MAP_H
 #define FORMAT_STREAM_MAP_H
@@ -15,7 +15,8 @@ struct stream_map {
 	size_t capacity, count;
 };
 
-/* The stream's figure, 0 at first; valid until the next call. NULL for stream 0 without memory. */
+/* Returns the place of the stream's number, which is 0 at first; valid until the next call. Stream 0 is a valid key.
+ * Returns NULL if there is no memory. */
 uint64_t *stream_map_at(struct stream_map *map, uint32_t stream);
 void stream_map_release(struct stream_map *map);
 

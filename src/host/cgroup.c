@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * cgroup.c: what our control group may use and uses. Limits count at every level above us: the tightest one is followed, with
- * the usage at its level, since that is what runs full.
+ * cgroup.c: limits and usage of our control group. Limits apply at every level above us. This file follows the level
+ * with the tightest limit and reports the usage at that level, because that level fills up first.
  */
 #include "host/cgroup_path.h"
 
@@ -9,7 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define NO_LIMIT (UINT64_C(1) << 60) /* version 1 says it with a number near 2^63 */
+#define NO_LIMIT (UINT64_C(1) << 60) /* version 1 uses a number near 2^63 for no limit */
 
 struct memory_group {
 	struct cgroup_path path; /* the level that is followed */
@@ -19,7 +19,7 @@ struct memory_group {
 
 struct cpu_group {
 	struct cgroup_path path;
-	struct cgroup_path usage_path; /* version 1 counts usage in a tree of its own */
+	struct cgroup_path usage_path; /* version 1 counts usage in a separate tree */
 	struct host_file limit_file, period_file, stat_file, usage_file;
 	uint32_t used, limit, throttled, throttled_periods;
 	struct host_rate used_rate, throttled_rate, period_rate, throttled_period_rate;
@@ -39,7 +39,7 @@ static const char *cgroup_read_file(struct host *host, struct host_file *file, c
 	return host_file_read(host, file, full);
 }
 
-/* A file that holds one number, or "max". */
+/* Reads a file that holds one number, or "max". */
 static bool cgroup_read_number(struct host *host, struct host_file *file, const struct cgroup_path *path,
                                const char *name, uint64_t *number)
 {
@@ -59,7 +59,7 @@ static const char *memory_limit_name(int version)
 	return version == 2 ? "memory.max" : "memory.limit_in_bytes";
 }
 
-/* Moves to the level with the lowest limit, our own group when there is none. */
+/* Moves to the level with the lowest limit; stays at our own group if there is no limit. */
 static void follow_memory(struct host *host, struct cgroup_path *path)
 {
 	struct cgroup_path level = *path;
@@ -104,7 +104,7 @@ static void sample_memory(struct host *host, struct memory_group *group)
 	                       is_v2 ? "memory.current" : "memory.usage_in_bytes", &used)) {
 		host_value(host, group->used, (double)used);
 		text = cgroup_read_file(host, &group->stat_file, &group->path, "memory.stat");
-		/* without the files that can be dropped at once: what counts against the limit */
+		/* used memory without files that the kernel can drop at once: the rest counts against the limit */
 		if (text && host_find_number(text, is_v2 ? "inactive_file " : "total_inactive_file ", &inactive))
 			host_value(host, group->working_set, used > inactive ? (double)(used - inactive) : 0);
 	}
@@ -117,7 +117,7 @@ static void sample_memory(struct host *host, struct memory_group *group)
 
 /* ---- CPU ---- */
 
-/* Cores that quota and period allow; false without a limit. */
+/* Computes the number of cores that quota and period allow. Returns false if there is no limit. */
 static bool read_cores(struct host *host, struct host_file *quota_file, struct host_file *period_file,
                        const struct cgroup_path *path, double *cores)
 {
@@ -180,7 +180,7 @@ static void sample_throttling(struct host *host, struct cpu_group *group, const 
 		host_rate_value(host, &group->throttled_rate, group->throttled, number, is_v2 ? 1e-6 : 1e-9);
 	if (!host_find_number(text, "nr_periods ", &number) || !host_find_number(text, "nr_throttled ", &throttled))
 		return;
-	/* both rates must be taken at every sample */
+	/* both rates need every sample */
 	bool is_known = host_rate(host, &group->period_rate, number, &periods);
 	is_known = host_rate(host, &group->throttled_period_rate, throttled, &throttled_periods) && is_known;
 	if (is_known && periods > 0)

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * cgroup_path.c: joins /proc/self/cgroup (which group) with /proc/self/mountinfo (which part of which tree is mounted where).
- * In a container the group's path may be one of the host's, of which only the end is mounted.
+ * cgroup_path.c: joins /proc/self/cgroup (which group) with /proc/self/mountinfo (which part of which tree is mounted
+ * where). In a container the group's path may be the path on the host, while only its end is mounted.
  */
 #include "host/cgroup_path.h"
 
@@ -9,7 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Is `word` one of the words that commas separate in text[0..length)? */
+/* Returns true if `word` is in the comma-separated list text[0..length). */
 static bool cgroup_path_has_word(const char *text, size_t length, const char *word)
 {
 	size_t wanted = strlen(word);
@@ -25,7 +25,7 @@ static bool cgroup_path_has_word(const char *text, size_t length, const char *wo
 	return false;
 }
 
-/* Copies a field of mountinfo, where blanks stand as \040. */
+/* Copies a field of mountinfo, in which blanks are written as \040. */
 static void copy_field(char *out, const char *field, size_t length)
 {
 	size_t used = 0;
@@ -41,7 +41,7 @@ static void copy_field(char *out, const char *field, size_t length)
 	out[used] = '\0';
 }
 
-/* The n-th field (from 0) of a line that blanks separate; its length in *length, 0 when there is none. */
+/* Returns the n-th field (from 0) of a line separated by blanks. *length is its length, 0 if there is no such field. */
 static const char *field_of(const char *line, const char *end, int n, size_t *length)
 {
 	for (; line < end; n--) {
@@ -59,7 +59,7 @@ static const char *field_of(const char *line, const char *end, int n, size_t *le
 	return end;
 }
 
-/* Takes a line of mountinfo: id parent device root mount options [more] - type source super-options. */
+/* Parses a line of mountinfo: id parent device root mount options [more] - type source super-options. */
 static bool take_mount(const char *line, const char *end, int version, const char *controller, char *root, char *mount)
 {
 	const char *rest = memmem(line, (size_t)(end - line), " - ", 3);
@@ -97,7 +97,7 @@ static bool find_mount(struct host *host, int version, const char *controller, c
 	return is_found;
 }
 
-/* "4:memory:/docker/abc" or "0::/user.slice" */
+/* Finds the group in lines such as "4:memory:/docker/abc" or "0::/user.slice". */
 static bool cgroup_path_find_group(struct host *host, int version, const char *controller, char *group)
 {
 	struct host_file file = {0};
@@ -126,7 +126,7 @@ static void cgroup_path_join(struct cgroup_path *path, const char *root, const c
 	const char *below = !strncmp(group, root, length) && (group[length] == '/' || !group[length]) ? group + length
 	                                                                                              : "";
 
-	/* a group outside of what is mounted ("/../..") has no files here */
+	/* a group outside the mounted tree ("/../..") has no files here */
 	if (strstr(below, "..") || !strcmp(below, "/"))
 		below = "";
 	if ((size_t)snprintf(path->directory, sizeof(path->directory), "%s%s", path->mount, below) >=

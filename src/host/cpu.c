@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * cpu.c: time per core from /proc/stat, as shares of the time since the sample before.
+ * cpu.c: time per core from /proc/stat, as shares of the time since the previous sample.
  */
 #include "host/source.h"
 
@@ -48,7 +48,7 @@ static void emit_shares(struct host *host, const struct core *core, const uint64
 	double spent[TIMES], total = 0;
 
 	for (int i = 0; i < TIMES; i++) {
-		/* iowait and steal are known to go back */
+		/* iowait and steal sometimes decrease */
 		spent[i] = now[i] > core->last[i] ? (double)(now[i] - core->last[i]) : 0;
 		total += spent[i];
 	}
@@ -61,7 +61,7 @@ static void emit_shares(struct host *host, const struct core *core, const uint64
 	host_value(host, core->steal, spent[STEAL] / total);
 }
 
-/* `text` stands behind the name of the core. */
+/* `text` starts after the name of the core. */
 static void sample_core(struct host *host, struct core *core, const char *name, const char *text)
 {
 	uint64_t now[TIMES] = {0};

@@ -8,7 +8,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#define SECTOR_BYTES 512 /* the unit of diskstats, whatever the device */
+#define SECTOR_BYTES 512 /* the unit of diskstats for every device */
 
 struct disk {
 	char name[HOST_NAME_BYTES];
@@ -19,9 +19,9 @@ struct disk {
 
 struct disks {
 	struct host_file file;
-	struct disk items[HOST_MAX_DEVICES * 4]; /* those that are not recorded are remembered too */
+	struct disk items[HOST_MAX_DEVICES * 4]; /* includes disks that are not recorded */
 	int count, recorded;
-	int hint; /* lines come in the same order */
+	int hint; /* next index: lines come in the same order every time */
 };
 #define KNOWN_DISKS ((int)(sizeof(((struct disks *)0)->items) / sizeof(struct disk)))
 
@@ -32,7 +32,7 @@ static bool is_whole_device(const struct host *host, const char *name)
 	if (!strncmp(name, "loop", 4) || !strncmp(name, "ram", 3) || !strncmp(name, "zram", 4))
 		return false;
 	snprintf(path, sizeof(path), "/sys/block/%s", name);
-	/* without /sys nothing tells: take it */
+	/* without /sys, take every device */
 	return host_exists(host, path) || !host_exists(host, "/sys/block");
 }
 

@@ -31,7 +31,7 @@ struct host {
 	void *states[SOURCE_COUNT];
 	bool is_open;
 	int64_t last_ns;
-	double elapsed_s; /* since the sample before; 0: this is the first */
+	double elapsed_s; /* since the previous sample; 0: this is the first */
 	const struct host_sink *sink;
 	char *text;
 	size_t text_bytes;
@@ -47,7 +47,7 @@ static bool make_path(const struct host *host, char *out, const char *path)
 	return snprintf(out, PATH_MAX, "%s%s", host->root, path) < PATH_MAX;
 }
 
-/* Reads from the start until the end; files of /proc give it in pieces. */
+/* Reads from the start to the end; /proc returns its files in pieces. */
 static bool host_read_all(struct host *host, int fd)
 {
 	size_t length = 0;
@@ -91,7 +91,7 @@ const char *host_file_read(struct host *host, struct host_file *file, const char
 	}
 	if (host_read_all(host, file->fd_plus_one - 1))
 		return host->text;
-	/* pressure says "not supported" at the first read; a removed cgroup or device fails later */
+	/* pressure files fail at the first read if unsupported; removed cgroups and devices fail later */
 	host_file_close(file);
 	file->is_absent = true;
 	return NULL;
@@ -147,7 +147,7 @@ void host_value(struct host *host, uint32_t counter, double value)
 
 bool host_rate(struct host *host, struct host_rate *rate, uint64_t now, double *per_second)
 {
-	/* a counter that went back began anew */
+	/* a counter that decreased has restarted */
 	bool is_known = rate->has_last && host->elapsed_s > 0 && now >= rate->last;
 
 	if (is_known)

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * host_recording.c: the machine's counters as events of this process's own session. Who records a machine is settled by an
- * abstract socket with the run's name: the kernel gives it to one process and takes it back when that ends, however it ends.
+ * host_recording.c: records the machine's counters as events of this process's own session. An abstract socket with
+ * the run's name decides which process records a machine. The kernel gives the socket to one process and frees it when
+ * that process ends, for any reason.
  */
 #include "base/memory.h"
 #include "base/time_now.h"
@@ -18,14 +19,14 @@
 #include <time.h>
 #include <unistd.h>
 
-/* Little comes from us: a small pool, one file, no samples of ourselves. */
+/* This process records little: a small pool, one file, no samples of itself. */
 #define OWN_OPTIONS "pool=1M,keep_size=0,sample_process=false"
 #define LAST_SAMPLE_NS 50000000
 
 struct host_recording {
-	struct host *host; /* NULL: another process records this machine, or nobody shall */
+	struct host *host; /* NULL: another process records this machine, or recording it is turned off */
 	bool is_machine_wanted;
-	int claim; /* socket; -1: not ours */
+	int claim; /* socket; -1: not claimed */
 	char run_id[40];
 	int64_t last_ns;
 	int ledger;
@@ -38,7 +39,7 @@ static bool claim_machine(struct host_recording *recording)
 	                      (unsigned)geteuid(), recording->run_id);
 
 	recording->claim = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
-	/* without sockets nobody can be asked: better twice than never */
+	/* without sockets no other process can be asked: better twice than never */
 	if (recording->claim < 0)
 		return true;
 	if (bind(recording->claim, (struct sockaddr *)&address,
@@ -122,7 +123,7 @@ void host_recording_free(struct host_recording *recording, const char *reason)
 {
 	if (!recording)
 		return;
-	/* a program that ran for less than a second has its values from here */
+	/* a program that ran for less than a second gets its values here */
 	if (recording->host && time_now_ns(CLOCK_MONOTONIC) - recording->last_ns > LAST_SAMPLE_NS)
 		host_recording_sample(recording);
 	session_stop(reason);

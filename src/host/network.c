@@ -45,7 +45,8 @@ static struct interface *network_find(struct host *host, struct network *network
 	return item;
 }
 
-/* "  eth0: 10 1 0 0 0 0 0 0 20 2 0 0 0 0 0 0"; the name ends at the last colon before the numbers (eth0:1 is one). */
+/* Parses " eth0: 10 1 0 0 0 0 0 0 20 2 0 0 0 0 0 0". The name ends at the last colon before the numbers, since a name
+ * may contain one (eth0:1). */
 static void network_sample_line(struct host *host, struct network *network, const char *line, const char *end)
 {
 	uint64_t received, sent, received_dropped, sent_dropped;
@@ -78,7 +79,7 @@ static void network_sample(struct host *host, void *state)
 	while (text && *text) {
 		const char *end = strchrnul(text, '\n');
 
-		/* the two lines of the heading have bars */
+		/* the two heading lines contain bars */
 		if (!memchr(text, '|', (size_t)(end - text)))
 			network_sample_line(host, network, text, end);
 		text = *end ? end + 1 : NULL;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * pressure.c: pressure stall information: how much of the time some (or all) threads of the machine waited for CPU, disk
- * or memory. The ratios are of the last second; avg10 is the kernel's own mean over ten.
+ * pressure.c: pressure stall information: the share of time in which some (or all) threads of the machine waited for
+ * CPU, disk or memory. The ratios cover the last second; avg10 is the kernel's own mean over ten seconds.
  */
 #include "host/source.h"
 
@@ -24,7 +24,7 @@ struct pressure {
 	struct resource cpu, io, memory;
 };
 
-/* "some avg10=0.12 avg60=0.00 avg300=0.00 total=1234", microseconds */
+/* Parses "some avg10=0.12 avg60=0.00 avg300=0.00 total=1234", total in microseconds. */
 static void pressure_sample_line(struct host *host, struct pressure_line *line, const char *text, const char *word)
 {
 	const char *found = strstr(text, word);

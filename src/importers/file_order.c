@@ -40,7 +40,8 @@ bool file_order_has_text(struct file_order *order, struct input_text text, int64
 		bool is_other_rank = file->rank >= 0 && rank >= 0 && file->rank != rank;
 		if (file->text.bytes != text.bytes || file->text.sum != text.sum || is_other_rank)
 			continue;
-		if (file_order_is_before(order, i)) { /* whatever the order in which they come */
+		/* the name that sorts first wins, in whatever order the files come */
+		if (file_order_is_before(order, i)) {
 			char *name = file->name;
 			file->name = last->name;
 			last->name = name;

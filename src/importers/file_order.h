@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * file_order.h: several files that are read into one model, one after the other, in whatever order they come: afterwards the model is as if
- * they had been read in the order of their names, `rank10` behind `rank9`, as those of a directory are.
+ * file_order.h: several files that are read into one model in any order. Afterwards the model is as if they had been
+ * read in the order of their names, `rank10` after `rank9`, like the files of a directory.
  *
  *     file_order_begin(&order, model, name);   // then read it
  *     ...
@@ -18,22 +18,24 @@
 struct file_order {
 	struct ordered_file {
 		char *name;
-		uint32_t number;          /* as they came: 0, 1, ... */
-		struct model_place place; /* of the model: where what is of it begins */
+		uint32_t number;          /* in order of arrival: 0, 1, ... */
+		struct model_place place; /* where the file's rows start in the model */
 		struct input_text text;   /* all zero: nothing in it can be used */
-		int64_t rank; /* that its name tells, where the same text may be that of two ranks; -1: it is one */
+		/* rank in the file's name, if two ranks may have the same text; -1: files with the same text are
+		 * copies */
+		int64_t rank;
 	} * files;
 	uint32_t count, capacity;
 };
 
-/* All zero is an empty one. */
+/* A zeroed struct is empty. */
 void file_order_begin(struct file_order *order, const struct model *model, const char *name);
-/* Does the name of the file that was begun last come before that of this one? */
+/* Returns true if the name of the latest file sorts before the name of this file. */
 bool file_order_is_before(const struct file_order *order, uint32_t number);
-/* Has a file before the one that was begun last, which was read, the same text, and no other rank? Then of the two names the one that comes first is that of the
- * other. Else the text is remembered. */
+/* Returns true if an earlier file has the same text as the latest one and not a different rank. The earlier file then
+ * gets whichever of the two names sorts first. Otherwise remembers the text. */
 bool file_order_has_text(struct file_order *order, struct input_text text, int64_t rank);
-/* A line of the ledger: the file that was begun last is such a copy. */
+/* Adds a line to the ledger that says that the latest file is a copy. */
 void file_order_note_copy(const struct file_order *order, struct model *model);
 void file_order_settle(struct file_order *order, struct model *model);
 void file_order_release(struct file_order *order);

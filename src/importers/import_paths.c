@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * import_paths.c: loads what a path, or several, name: a file, a stream, the ranks of a job in a directory, an archive or a list. Then the
- * checks that are the same for all formats.
+ * import_paths.c: loads one or more paths: a file, a stream, or the ranks of a job in a directory, an archive or a
+ * list. Then runs the checks that all formats share.
  */
 #include "base/memory.h"
 #include "base/text.h"
@@ -21,7 +21,7 @@
 #define LOOKED_FOR_BYTES 512
 #define MOST_PHRASES 16
 
-/* Telemetry in the same folder that is of the same time. */
+/* Adds telemetry from the same folder that covers the same time. */
 static void add_beside(const struct importer *importer, const struct importer_source *source, struct model *model)
 {
 	char folder[PATH_MAX];
@@ -33,7 +33,7 @@ static void add_beside(const struct importer *importer, const struct importer_so
 		smi_add_beside(model, length ? folder : slash ? "/" : ".");
 }
 
-/* A table without steps is not shown as if it were of the chosen ones. */
+/* If the input has no steps, a step filter is an error: its tables would look as if they were for the chosen steps. */
 static enum status check_filter(const struct model *model, const struct model_filter *filter, const char *path,
                                 struct error *err)
 {
@@ -43,7 +43,7 @@ static enum status check_filter(const struct model *model, const struct model_fi
 	return error_set(err, STATUS_USAGE, "'%s' is %s: it has no steps to choose from", path, importer->kind);
 }
 
-/* Only for importers that read all steps: the others report a missing step themselves. */
+/* Only for importers that read all steps. The others report a missing step themselves. */
 static enum status check_steps(const struct model *model, const struct model_filter *filter, struct error *err)
 {
 	int64_t lowest = INT64_MAX, highest = INT64_MIN;
@@ -63,7 +63,7 @@ static enum status check_steps(const struct model *model, const struct model_fil
 	                 filter->first_step, filter->last_step, lowest, highest);
 }
 
-/* importer NULL: several files, or a stream. */
+/* importer is NULL for several files or a stream. */
 static enum status check_window(const struct importer *importer, const struct model_filter *filter, const char *path,
                                 struct error *err)
 {
@@ -112,7 +112,8 @@ static enum status import_paths_load(const struct importer *importer, const char
 	                           err);
 }
 
-/* A directory without a trace or a recording, or an archive without a trace. False: nothing in it is of ranks, and *status stays. */
+/* Loads the ranks in a directory without a trace or a recording, or in an archive without a trace. If the source holds
+ * no ranks, returns false and leaves *status unchanged. */
 static bool load_ranks_of(const struct importer_source *source, const struct model_filter *filter, struct model *model,
                           enum status *status, struct error *err)
 {
@@ -130,7 +131,8 @@ static bool load_ranks_of(const struct importer_source *source, const struct mod
 	return is_found;
 }
 
-/* What an importer could not read as its own: are the files in it ranks of another kind? The first reading leaves nothing behind. */
+/* Loads files of another kind as ranks if `importer` found no data in the directory or archive. The ledger
+ * entries of the first attempt are removed. */
 static bool load_as_ranks(const struct importer *importer, const struct importer_source *source,
                           const struct model_filter *filter, struct model *model, enum status *status,
                           struct error *err)
@@ -142,7 +144,8 @@ static bool load_as_ranks(const struct importer *importer, const struct importer
 	return load_ranks_of(source, filter, model, status, err);
 }
 
-/* The importer that reads several files as one run. A stream is taken for one of its files, since no importer can look at it first. */
+/* Returns the importer that reads several files as one run. It also reads streams, since no importer can look at a
+ * stream first. */
 static const struct importer *importer_of_sets(void)
 {
 	size_t i = 0;
@@ -163,7 +166,7 @@ static enum status import_paths_load_stream(const char *path, const struct model
 	return status;
 }
 
-/* Nothing of it may be readable: then nobody could look what it is. */
+/* Reports compressed data that cannot be decompressed at all. No importer could recognise such a file. */
 static enum status check_compression(const char *path, struct error *err)
 {
 	struct input_stream *input = NULL;
@@ -176,7 +179,8 @@ static enum status check_compression(const char *path, struct error *err)
 	return status;
 }
 
-/* "traces of torch.profiler ..., a run directory ... or stacks of a sampler", in the order of the registry. */
+/* Lists the formats in the order of the registry: "traces of torch.profiler ..., a run directory ... or stacks of a
+ * sampler". */
 static void list_formats(char text[LOOKED_FOR_BYTES])
 {
 	const char *phrases[MOST_PHRASES];
@@ -218,7 +222,7 @@ enum status import_path(const char *path, const struct model_filter *filter, str
 	return STATUS_INPUT;
 }
 
-/* Leaves out what is there twice by whatever name, which is how many. A pipe is read as often as it is given. */
+/* Removes paths that name the same file and returns the number removed. Pipes are always kept. */
 static uint32_t drop_repeats(const char **paths, uint32_t *count)
 {
 	struct stat *files = memory_resize(NULL, *count, sizeof *files);

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * importer.h: file or directory -> model. One file per format, one line in importers/registry.c; found by content.
+ * importer.h: turns a file or directory into a model. Each format has one file and one line in importers/registry.c,
+ * and is recognised by its contents.
  */
 #ifndef IMPORTERS_IMPORTER_H
 #define IMPORTERS_IMPORTER_H
@@ -11,53 +12,69 @@
 
 #include <stddef.h>
 
-/* What files that nobody trusts may say, in nanoseconds: times, durations, and the wall time of their 0. Also moved to the time line of several
- * files, what lies between a begin and another span's end still fits. */
+/* Limits in nanoseconds for untrusted files: times, durations, and the wall time of time 0. Differences of two such
+ * times fit in 64 bits, even after times move to the time line that several files share. */
 #define IMPORTED_TIME_MIN (-400000000000000000LL)
 #define IMPORTED_TIME_MAX 3000000000000000000LL
 #define IMPORTED_DURATION_MAX 1000000000000000000LL
 #define IMPORTED_BASE_MAX (INT64_MAX / 4)
 
 struct importer {
+<<<<<<< HEAD
 	const char *name;   /* "recording", "kineto" */
 	const char *format; /* of the fact trace.format in its models; NULL: the name */
 	const char *kind;   /* "a profile of stacks": what a file is, in errors; NULL: a trace or a recording */
 	const char *
 		looked_for; /* (optional) "traces of torch.profiler (JSON)": in the error about a file of no known format */
 	/* Does a file that starts with these bytes belong to it? is_directory: `path` is one, length is 0. */
+=======
+	const char *name;       /* "recording", "kineto"; also the fact trace.format, except for snapshots */
+	const char *kind;       /* names the file in errors: "a profile of stacks"; NULL: a trace or a recording */
+	const char *looked_for; /* (optional) "traces of torch.profiler (JSON)": in the error about an unknown format */
+	/* Returns true if a file that starts with these bytes has this format. If is_directory, `path` is a directory
+	 * and length is 0. */
+>>>>>>> text
 	bool (*recognises)(const char *path, bool is_directory, const char *head, size_t length);
-	/* (optional) The same by the name ("": unknown) and the first bytes, decompressed, INPUT_LONG_HEAD_BYTES where the file has so many: of a
-	 * member of an archive, or where another file is wanted. */
+	/* (optional) Like recognises(), for a member of an archive, or to name a file of the wrong kind. Gets the name
+	 * ("": unknown) and the first bytes, decompressed: INPUT_LONG_HEAD_BYTES if the file has that many. */
 	bool (*begins)(const char *name, const char *head, size_t length);
 	bool (*is_archive)(const char *path); /* (optional) the file may hold files of other importers */
-	/* NULL: load_input() does it, see importer_load(). */
+	/* NULL: load_input() is used, see importer_load(). */
 	enum status (*load)(const char *path, const struct model_filter *filter, struct model *model,
 	                    struct error *err);
-	/* Instead of load(), of a stream that can be read once only: is_rank, also in an archive. */
+	/* Replaces load() for importers with is_rank: reads a stream that can be read only once, also in an archive. */
 	enum status (*load_input)(struct input_stream *input, const char *name, const struct model_filter *filter,
 	                          struct model *model, struct error *err);
-	/* (one importer) Two or more files as one run. Its load() also reads standard input and pipes. */
+	/* (one importer) Loads two or more files as one run. Its load() also reads standard input and pipes. */
 	enum status (*load_set)(const char *const *paths, uint32_t count, const struct model_filter *filter,
 	                        struct model *model, struct error *err);
+<<<<<<< HEAD
 	const char *const *reasons; /* by enum reason, see model/reasons.h; an entry NULL, or NULL: as in recordings */
 	bool is_rank;               /* several such files are the ranks of one job; load() adds to what the model has */
 	bool has_steps;             /* false: choosing steps is an error of usage */
 	bool selects_steps;         /* load() reads only the chosen steps, and reports it if they are missing */
 	bool has_windows;           /* windows of a profiler can be chosen */
 	bool has_telemetry_beside;  /* tables of nvidia-smi in its folder belong to it */
+=======
+	bool is_rank;              /* several such files are the ranks of one job; load() adds to the model */
+	bool has_steps;            /* false: choosing steps is a usage error */
+	bool selects_steps;        /* load() reads only the chosen steps, and reports missing ones */
+	bool has_windows;          /* windows of a profiler can be chosen */
+	bool has_telemetry_beside; /* nvidia-smi tables in its folder belong to it */
+>>>>>>> text
 };
 
 extern const struct importer *const importers[]; /* NULL-terminated */
 
-/* By the importer's load(), or its load_input() of the opened file. */
+/* Calls the importer's load(), or its load_input() with the opened file. */
 enum status importer_load(const struct importer *importer, const char *path, const struct model_filter *filter,
                           struct model *model, struct error *err) MUST_CHECK;
 
-/* Loads `path` ("latest" is resolved by the caller) with the importer that recognises it, then model_finish().
- * STATUS_INPUT says what was looked for when nothing recognises it. */
+/* Loads `path` with the importer that recognises it, then calls model_finish(). The caller resolves "latest". If no
+ * importer recognises the path, returns STATUS_INPUT, and the error lists the formats that were tried. */
 enum status import_path(const char *path, const struct model_filter *filter, struct model *model,
                         struct error *err) MUST_CHECK;
-/* The same for one or more paths, as one run: ranks of a job. */
+/* Like import_path(), for one or more paths as one run: the ranks of a job. */
 enum status import_paths(const char *const *paths, uint32_t count, const struct model_filter *filter,
                          struct model *model, struct error *err) MUST_CHECK;
 

@@ -13,9 +13,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define CLOCKS_DIFFER_NS 60000000000 /* between machines, at most */
+#define CLOCKS_DIFFER_NS 60000000000 /* largest difference between the clocks of two machines */
 
-struct other_times_run { /* of a trainer: its steps */
+struct other_times_run { /* the steps of a trainer */
 	bool has_steps, is_left_out;
 	int64_t start_ns, end_ns;
 };
@@ -35,13 +35,14 @@ static void other_times_find_times(const struct model *model, struct other_times
 	}
 }
 
-/* Between them; negative: both ran at some time. */
+/* Returns the time between two runs; negative if they overlap. */
 static int64_t gap_of(const struct other_times_run *one, const struct other_times_run *other)
 {
 	return one->start_ns > other->end_ns ? one->start_ns - other->end_ns : other->start_ns - one->end_ns;
 }
 
-/* Ranks of machines whose clocks were not set are ranks all the same; but a job has each of them once. */
+/* Adds a line to the ledger. A process that has a rank stays, because its machine's clock may be wrong. A process
+ * without a rank is left out. */
 static void other_times_tell(struct model *model, uint32_t number, struct other_times_run *run, int64_t gap_ns)
 {
 	const struct process *process = &model->processes[number];
@@ -53,14 +54,14 @@ static void other_times_tell(struct model *model, uint32_t number, struct other_
 	         units_time(gap, (double)gap_ns),
 	         run->is_left_out ? "so it is left out; give it by itself"
 	                          : "unless clocks are wrong; numbers of steps are means over both");
-	if (run->is_left_out) /* what is of it goes, also in the ledger */
+	if (run->is_left_out) /* the process will be removed, also from the ledger, so the entry names its file */
 		model_add_ledger(model, LEDGER_OTHER, MODEL_NONE,
 		                 process->file ? file_name_of(model_text(model, process->file)) : where, 1, text);
 	else
 		model_add_ledger(model, LEDGER_OTHER, number, "", 1, text);
 }
 
-/* With all other processes of its file. */
+/* Drops the left-out processes and all other processes of their files. */
 static void other_times_drop(struct model *model, const struct other_times_run *runs)
 {
 	bool *is_left_out = memory_resize(NULL, (size_t)model->processes_count + 1, sizeof *is_left_out);

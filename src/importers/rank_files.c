@@ -21,7 +21,7 @@
 
 #define FILES_MAX 10000u
 
-/* ---- which files ---- */
+/* ---- finding files ---- */
 
 static void rank_files_add(struct rank_files *files, const char *path, const struct importer *importer)
 {
@@ -59,7 +59,7 @@ static int rank_files_compare_files(const void *left, const void *right)
 	return strverscmp(a->path, b->path);
 }
 
-/* In the order of their names, as those of a directory: the time line is that of the first. */
+/* Sorts by name, as in a directory: the first file determines the time line. */
 bool rank_files_take(struct rank_files *files, const char *const *paths, uint32_t count, find_importer find)
 {
 	bool is_one_kind = true;
@@ -83,10 +83,10 @@ void rank_files_release(struct rank_files *files)
 
 struct rank_files_loading {
 	struct model *model;
-	bool are_members; /* of an archive */
+	bool are_members; /* the files are members of an archive */
 	struct file_order order;
-	uint32_t loaded, failed, others, beyond; /* beyond: FILES_MAX */
-	struct error first;                      /* problem, by the names of the files */
+	uint32_t loaded, failed, others, beyond; /* files after the first FILES_MAX */
+	struct error first;                      /* the problem of the file whose name sorts first */
 	uint32_t first_file;
 };
 
@@ -98,7 +98,7 @@ static bool is_taken(const struct model *model, uint32_t before, int64_t rank)
 	return false;
 }
 
-/* "rank3/snapshot.pickle" says it, too, in an archive. */
+/* The folder in an archive may name the rank: "rank3/snapshot.pickle". */
 static int64_t rank_files_rank_of(const char *name, bool is_member)
 {
 	const char *file = file_name_of(name);
@@ -141,7 +141,7 @@ static void note_problem(struct rank_files_loading *loading, const char *path, c
 	}
 }
 
-/* kind: in words; NULL: none that anybody would want to see. */
+/* kind: in words; NULL: a kind that need not be listed. */
 static void pass_over(struct rank_files_loading *loading, const char *path, const char *kind)
 {
 	char text[256];
@@ -164,7 +164,7 @@ static void name_all(const struct rank_files_loading *loading)
 	}
 }
 
-/* To its end, for the sum. */
+/* Reads to the end, for the checksum. */
 static enum status pass_through(struct input_stream *input, struct error *problem)
 {
 	char bytes[65536];
@@ -185,7 +185,8 @@ static enum status load_either(const struct importer *importer, const char *name
 	return status == STATUS_OK ? importer->load(name, filter, model, problem) : status;
 }
 
-/* Of the file that was begun last. A copy is no rank of its own, unless it is named so: what has no times may well be the same. */
+/* Loads the latest file. A copy is not a rank, unless the names have different ranks: files without times may well be
+ * identical. */
 static enum status rank_files_load_input(struct rank_files_loading *loading, const struct importer *importer,
                                          const char *name, struct input_stream *input,
                                          const struct model_filter *filter, struct error *problem)
@@ -230,7 +231,7 @@ static enum status rank_files_finish(struct rank_files_loading *loading, const c
 		                 "files behind the first 10,000 were not read");
 	if (!loading->loaded)
 		*err = loading->first;
-	if (!loading->loaded && loading->are_members) { /* their names alone do not say where they are */
+	if (!loading->loaded && loading->are_members) { /* the members' names alone do not identify the archive */
 		error_set(err, loading->first.status, "'%s': %s", path, loading->first.text);
 		error_hint(err, "%s", loading->first.hint);
 	}
@@ -264,11 +265,11 @@ struct archive_loading {
 	struct rank_files_loading loading;
 	const struct model_filter *filter;
 	find_importer_here find;
-	const struct importer *importer; /* the kind that counts: that of the first member by name of such a one */
-	char *first;                     /* its name */
+	const struct importer *importer; /* the kind that is loaded: that of the first member by name that has one */
+	char *first;                     /* the name of that member */
 };
 
-/* Who reads what is in the stream; NULL: nobody who reads ranks. */
+/* Returns the importer that reads the stream as a rank; NULL if there is none. */
 static const struct importer *importer_of(const struct archive_loading *archive, const char *name, const char *head,
                                           size_t length)
 {
@@ -276,7 +277,7 @@ static const struct importer *importer_of(const struct archive_loading *archive,
 	return importer && importer->is_rank && importer->load_input ? importer : NULL;
 }
 
-/* What is wrong with a member is said when it is loaded. */
+/* Ignores errors: loading the member reports them. */
 static void look_at_member(struct archive_loading *archive, struct archive_reader *reader, const char *name)
 {
 	struct input_stream *input;
@@ -325,7 +326,8 @@ static void load_member(struct archive_loading *archive, struct archive_reader *
 		note_problem(&archive->loading, name, &problem);
 }
 
-/* Each member that counts. *broken: why there are no more, its status is OK at the end. */
+/* Visits each member, except hidden ones and those after the first FILES_MAX. *broken says why the archive could not be
+ * read further; its status is OK at the end. */
 static enum status visit_members(struct archive_loading *archive, const char *path,
                                  void (*visit)(struct archive_loading *, struct archive_reader *, const char *),
                                  struct error *broken, struct error *err)
@@ -338,7 +340,7 @@ static enum status visit_members(struct archive_loading *archive, const char *pa
 		return status;
 	archive->loading.beyond = 0;
 	for (uint32_t i = 0; archive_next(reader, &name, broken) == STATUS_OK && name; i++) {
-		if (*file_name_of(name) == '.') /* as in directories */
+		if (*file_name_of(name) == '.') /* hidden, as in directories */
 			continue;
 		if (i < FILES_MAX)
 			visit(archive, reader, name);

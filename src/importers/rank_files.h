@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * rank_files.h: files of one kind as one run, one per rank: snapshots of memory, profiles of stacks, recordings that were converted. Each is
- * read by its importer as if it was alone, and the order is that of their names; the rank is that of its name unless it says one. Where there are several such kinds that of the first file counts;
- * what is left out is said.
+ * rank_files.h: files of one kind as one run, one file per rank: memory snapshots, stack profiles, converted
+ * recordings. Each file's importer reads it as if it were alone, and files are ordered by name. If a file does not
+ * state its rank, the rank comes from its name. If there are several such kinds, the kind of the first file is used,
+ * and the ledger lists the files left out.
  */
 #ifndef IMPORTERS_RANK_FILES_H
 #define IMPORTERS_RANK_FILES_H
@@ -12,27 +13,29 @@
 struct rank_files {
 	struct rank_file {
 		char *path;
-		const struct importer *importer; /* NULL: of no kind that is read so */
+		const struct importer *importer; /* NULL: not a kind that can be a rank */
 	} * files;
 	uint32_t count, capacity;
-	const struct importer *importer; /* the kind that counts */
+	const struct importer *importer; /* the kind that is loaded */
 };
 
-/* Who reads the file, or NULL. */
+/* Returns the importer of a file, or NULL. */
 typedef const struct importer *(*find_importer)(const char *path);
-/* The same of a member of an archive. */
+/* Like find_importer, for a member of an archive. */
 typedef const struct importer *(*find_importer_here)(const char *name, const char *head, size_t length);
 
-/* Those of a directory, by their contents. False: there are none, or a recording is there. */
+/* Finds the files of a directory by their contents. Returns false if there are none, or if the directory holds a
+ * recording. */
 bool rank_files_find(struct rank_files *files, const char *directory, find_importer find);
-/* False: they are not all of one such kind. */
+/* Returns false if the files are not all of one such kind. */
 bool rank_files_take(struct rank_files *files, const char *const *paths, uint32_t count, find_importer find);
-/* What is wrong with one goes into the ledger; the others are read anyway. STATUS_INPUT when nothing was loaded. */
+/* Loads the files. The ledger lists the problems of a file; the others are still read. Returns STATUS_INPUT if nothing
+ * was loaded. */
 enum status rank_files_load(const struct rank_files *files, const char *directory, const struct model_filter *filter,
                             struct model *model, struct error *err) MUST_CHECK;
 void rank_files_release(struct rank_files *files);
 
-/* The same of the members of an archive. *is_found false: none of them is of such a kind. */
+/* Like rank_files_load(), for the members of an archive. *is_found is false if no member is of such a kind. */
 enum status rank_files_load_archive(const char *path, find_importer_here find, const struct model_filter *filter,
                                     struct model *model, bool *is_found, struct error *err) MUST_CHECK;
 

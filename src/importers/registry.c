@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * registry.c: the list of importers. How to add one: write importers/FORMAT/NAME.c with a struct importer at its end, add it
- * here and in meson.build, give it a test and a fuzz target.
+ * registry.c: the list of importers. To add one, write importers/FORMAT/NAME.c with a struct importer at its end. Add
+ * it here and in meson.build, and give it a test and a fuzz target.
  */
 #include "importers/importer.h"
 
-/* In the order in which they are asked for a file. */
+/* Importers are asked in this order. */
 #define IMPORTERS(X)                                                                                                   \
 	X(speedscope) /* before other JSON */                                                                          \
 	X(kineto)     /* before recordings, which take every other directory */                                        \
-	X(converted)  /* such a file looks like one of a recording */                                                  \
+	X(converted)  /* before recordings: such a file looks like a segment */                                        \
 	X(nsys)                                                                                                        \
 	X(snapshot)                                                                                                    \
 	X(recording)                                                                                                   \

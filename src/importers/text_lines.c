@@ -46,13 +46,13 @@ void text_lines_close(struct text_lines *lines)
 	*lines = (struct text_lines){0};
 }
 
-/* The end of the line that begins at text->begin; NULL: it does not fit into the window. */
+/* Returns the end of the line that starts at text->begin; NULL if the line does not fit into the window. */
 static char *find_end(struct text_lines *lines)
 {
 	struct kineto_text *text = &lines->text;
 	size_t looked = 0;
 	for (;;) {
-		assert(text->window); /* from kineto_text_init() on */
+		assert(text->window); /* kineto_text_init() allocates it */
 		char *from = text->window + text->begin + looked;
 		char *end = memchr(from, '\n', text->end - text->begin - looked);
 		if (end)
@@ -76,7 +76,7 @@ static void pass_over(struct text_lines *lines)
 	text->begin = (size_t)(end - text->window) + (end < text->window + text->end);
 }
 
-/* As text_lines_next(), as far as the text goes. */
+/* Like text_lines_next(), up to the first damage in the compressed data. */
 static bool take_line(struct text_lines *lines)
 {
 	struct kineto_text *text = &lines->text;
@@ -102,7 +102,7 @@ bool text_lines_next(struct text_lines *lines)
 	bool is_line = take_line(lines);
 	while ((!is_line || !lines->is_terminated) && kineto_text_go_on(&lines->text)) {
 		repair_note(&lines->damaged_members, lines->offset);
-		pass_over(lines); /* nobody has seen its begin */
+		pass_over(lines); /* the line that contains the damage has lost its start */
 		is_line = take_line(lines);
 	}
 	return is_line;

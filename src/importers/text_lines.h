@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * text_lines.h: the lines of a text file, decompressed and decoded like those of traces (kineto_text.h). Memory does not depend on the
- * file's size.
+ * text_lines.h: the lines of a text file, decompressed and decoded like those of traces (kineto_text.h). Memory does
+ * not depend on the size of the file.
  *
  *     text_lines_open(&lines, path, &err);
  *     while (text_lines_next(&lines)) use(lines.line, lines.length);
@@ -13,7 +13,7 @@
 #include "importers/kineto/kineto_text.h"
 #include "model/model.h"
 
-/* What is said of compressed data that is damaged, by all that read text. */
+/* Ledger texts for damaged compressed data, shared by all importers that read text. */
 #define DAMAGED_END "the compressed data is cut off or damaged; what came before is read"
 #define DAMAGED_MEMBERS                                                                                                          \
 	"places where the compressed data is damaged; what came before is read, and what the next part of it holds that can be " \
@@ -24,29 +24,30 @@ struct repair_count {
 };
 
 struct text_lines {
-	struct input_stream *owned; /* NULL: it is somebody else's */
+	struct input_stream *owned; /* NULL: the caller owns the stream */
 	struct kineto_text text;
-	char *line; /* without its end; valid until the next call */
+	char *line; /* without its line end; valid until the next call */
 	size_t length;
-	uint64_t offset;     /* of its first byte in the text */
-	bool is_terminated;  /* a line's end follows: it is whole */
-	uint64_t most_bytes; /* to be read, for who only looks at the first lines; 0: all of the file */
+	uint64_t offset;     /* offset of its first byte in the text */
+	bool is_terminated;  /* a line end follows, so the line is complete */
+	uint64_t most_bytes; /* limit for callers that only look at the first lines; 0: all of the file */
 	struct repair_count long_lines, damaged_members;
 };
 
 enum status text_lines_open(struct text_lines *lines, const char *path, struct error *err) MUST_CHECK;
-/* The same of a stream, which must outlive the lines. */
+/* Like text_lines_open(), for a stream, which must outlive the lines. */
 enum status text_lines_begin(struct text_lines *lines, struct input_stream *input, struct error *err) MUST_CHECK;
-/* Ends of lines are \n, \r\n or \r\r\n. Lines of more than 32 MiB are passed over. False: the file ends. */
+/* Moves to the next line. Lines end with \n, \r\n or \r\r\n; lines of more than 32 MiB are skipped. Returns false at
+ * the end of the file. */
 bool text_lines_next(struct text_lines *lines);
-/* What could not be read, into the ledger. */
+/* Adds long lines and damage to the ledger. */
 void text_lines_report(const struct text_lines *lines, struct model *model, const char *path);
-void text_lines_close(struct text_lines *lines); /* also one that was not opened: all zero */
+void text_lines_close(struct text_lines *lines); /* also for a zeroed struct that was never opened */
 
-/* One line in the ledger per kind of repair: how many, and where the first was. */
+/* Adds one line to the ledger per kind of repair, with the count and the offset of the first. */
 void repair_note(struct repair_count *repair, uint64_t offset);
 void repair_report(const struct repair_count *repair, struct model *model, const char *path, const char *sentence);
-/* What is behind the last slash. */
+/* Returns the part after the last slash. */
 const char *file_name_of(const char *path);
 
 #endif

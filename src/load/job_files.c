@@ -9,7 +9,7 @@
 #include <string.h>
 #include <sys/stat.h>
 
-/* -1: none, or several. */
+/* Returns the rank; -1: there is none, or several. */
 static int64_t job_files_rank_of(const struct model *model, int32_t *world_size)
 {
 	int64_t rank = -1;
@@ -94,7 +94,7 @@ static bool has_rank(const struct job_file *files, int end, const int *job, int 
 	return false;
 }
 
-/* Those that are of the job of `leader`, and of no earlier one. */
+/* Assigns files to the job of `leader`, unless they belong to an earlier job. */
 static void find_job(const struct job_file *files, int leader, int end, int *job, bool is_of_folder)
 {
 	for (int i = leader + 1; i < end; i++)

@@ -22,7 +22,7 @@ static void load_run_on_progress(void *context, uint64_t done, uint64_t total)
 	progress_update(context, done, total);
 }
 
-/* Results are not the worse for it, so it goes on. */
+/* Only a note: results are not affected. */
 static void tell_memory(const struct storage *storage)
 {
 	say("stepscope: the trace takes %llu MiB of memory, more than --memory: %s\n",
@@ -30,7 +30,7 @@ static void tell_memory(const struct storage *storage)
 	say("hint: set TMPDIR to a folder on a disk with more room\n");
 }
 
-/* A metrics.json is JSON as traces are, and holds no event: what it is says more than what it is not. */
+/* A metrics.json is JSON like a trace, but has no events. An error that names its kind is more useful. */
 static void explain_metrics(const char *const *paths, uint32_t count, struct error *err)
 {
 	for (uint32_t i = 0; i < count; i++) {
@@ -53,7 +53,7 @@ static enum status load_run_load(struct loaded_run *run, const char *const *path
 
 	if (memory_bytes < 0)
 		return error_set(err, STATUS_USAGE, "option '--memory' wants a size such as 512M");
-	signal(SIGXFSZ, SIG_IGN); /* a temporary file that may not grow is an error like a full disk */
+	signal(SIGXFSZ, SIG_IGN); /* a temporary file that may not grow is an error, as a full disk is */
 	model_init(&run->model, (uint64_t)memory_bytes);
 	progress_begin(&progress, "Reading", "bytes", false);
 	run->model.on_progress = load_run_on_progress;
@@ -93,7 +93,7 @@ static bool is_file(const char *path)
 	return stat(path, &info) == 0 && !S_ISDIR(info.st_mode);
 }
 
-/* As they stand on a command line; of many the first and the last. */
+/* Writes the operands as on the command line; of many, only the first and the last. */
 static void join_operands(char *name, size_t size, const struct options_result *arguments)
 {
 	size_t length = 0;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * run_files.c: looks at names, sizes and first bytes only; what the files hold is the importers' business.
+ * run_files.c: reads only names, sizes and first bytes; importers read the rest of the files.
  */
 #include "load/run_files.h"
 
@@ -57,7 +57,8 @@ static void set_header(struct table *table, int row, const struct stepscope_segm
 		table_set_missing(table, row, FILE_CLOCK, "not known to this version");
 }
 
-/* True: it is no file, or what `stepscope convert` made of other files, which may lie beside it. */
+/* Returns true if it is not a file, or if `stepscope convert` made it from other files, which may be in the same
+ * folder. */
 static bool run_files_add_file(struct table *table, int directory, const char *name)
 {
 	struct stepscope_segment_header header = {0};
@@ -85,7 +86,7 @@ static bool run_files_add_file(struct table *table, int directory, const char *n
 	return header.flags & STEPSCOPE_SEGMENT_CONVERTED;
 }
 
-/* As the importer finds them: by its name, or by what is in it. */
+/* Returns true for a trace that the importer would find, by its name or its contents. */
 static bool is_trace(const char *folder, const char *name)
 {
 	char path[PATH_MAX];
@@ -96,7 +97,7 @@ static bool is_trace(const char *folder, const char *name)
 	       stat(path, &info) == 0 && S_ISREG(info.st_mode) && kineto_is_sure(path);
 }
 
-/* False: there is nothing of a run. */
+/* Returns false if no file belongs to a recorded run. */
 static bool add_files(struct table *table, const char *folder, DIR *directory, bool is_traces)
 {
 	const struct dirent *entry;
@@ -123,7 +124,7 @@ void run_files_table(struct table *table, const char *path)
 		run_files_add_file(table, AT_FDCWD, path);
 	if (!directory)
 		return;
-	if (!add_files(table, path, directory, false)) /* traces of another profiler */
+	if (!add_files(table, path, directory, false)) /* otherwise traces of another profiler */
 		add_files(table, path, directory, true);
 	closedir(directory);
 	table_sort(table, FILE_NAME, true);

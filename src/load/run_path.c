@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * run_path.c: which run an operand means: a path, a name in the directory of runs, or "latest".
+ * run_path.c: the run that an operand names: a path, a name in the directory of runs, or "latest".
  */
 #include "load/run_path.h"
 
@@ -25,7 +25,7 @@ static bool exists(const char *path)
 	return stat(path, &info) == 0;
 }
 
-/* "latest" is a link that `run` makes; where it is missing the newest name is taken, names begin with the time. */
+/* Explains why there is no latest run. "latest" is a link that `run` creates. */
 static const char *no_latest(const char *directory, struct error *err)
 {
 	char link[PATH_MAX], target[PATH_MAX];
@@ -49,7 +49,7 @@ static const char *no_latest(const char *directory, struct error *err)
 
 const char *command_run_path(const char *operand, struct error *err)
 {
-	static char path[PATH_MAX]; /* one command names a few runs at most; each call replaces the text */
+	static char path[PATH_MAX]; /* each call replaces the text, because a command names only a few runs */
 	const char *directory = runs_directory();
 	char *resolved;
 	struct stat info;
@@ -63,7 +63,8 @@ const char *command_run_path(const char *operand, struct error *err)
 	if (!exists(path)) {
 		if (!strcmp(operand, "latest"))
 			return no_latest(directory, err);
-		if (lstat(operand, &info) == 0 && stat(operand, &info) != 0) /* a link to nothing, or to itself */
+		if (lstat(operand, &info) == 0 &&
+		    stat(operand, &info) != 0) /* a link to a missing file, or to itself */
 			return error_errno(err, STATUS_INPUT, errno, "cannot read '%s'", operand), NULL;
 		error_set(err, STATUS_INPUT, "cannot find run '%s': neither '%s' nor '%s' exists", operand, operand,
 		          path);
@@ -72,7 +73,7 @@ const char *command_run_path(const char *operand, struct error *err)
 	}
 	if (strcmp(operand, "latest") != 0)
 		return path;
-	/* the run's own name says more than "latest" */
+	/* the run's name is more useful than "latest" */
 	resolved = realpath(path, NULL);
 	if (resolved) {
 		const char *name = strrchr(resolved, '/');

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * carries.c: what a span's self time loses to spans that are not in its chunk: to children in later chunks, and, where spans of a thread
- * cross and so lie in several lanes, to those of other lanes that began later.
+ * carries.c: time that a span's self time loses to spans outside its chunk. These are children in later chunks. If
+ * spans of a thread cross and are in several lanes, spans of other lanes that started later count, too.
  */
 #include "model/carries.h"
 
@@ -12,7 +12,8 @@
 
 #include <stdlib.h>
 
-#define LANES_MAX 64u /* as importers make them; more tracks of one number are not looked at together */
+#define LANES_MAX                                                                                                      \
+	64u /* importers make at most this number; further tracks of the same number are not looked at together */
 
 static void add_carry(struct track_builder *builder, uint32_t row, int64_t covered_ns)
 {
@@ -25,7 +26,8 @@ static void add_carry(struct track_builder *builder, uint32_t row, int64_t cover
 	builder->carries[builder->carry_count++] = (struct carry){row, covered_ns};
 }
 
-/* Children outside their parent's chunk: within a chunk they come in runs of the same parent, going up. */
+/* Adds the time of children outside their parent's chunk. Within a chunk they come in runs of the same parent, in
+ * ascending order. */
 void carries_collect(struct track_builder *builder, const struct span_chunk *chunk)
 {
 	for (uint32_t i = 0; i < chunk->count; i++)
@@ -56,7 +58,7 @@ static void merge_carries(struct track_builder *builder)
 
 struct carries_lane {
 	struct track_builder *builder;
-	uint32_t next; /* the first row that has not begun */
+	uint32_t next; /* the first row that has not started */
 	int64_t next_ns;
 	uint32_t open, around; /* the innermost row that has not ended, and its parent; MODEL_NONE: none */
 	int64_t start_ns, end_ns;
@@ -99,7 +101,7 @@ static void go_to(struct carries_lane *lane, int64_t now_ns)
 	}
 }
 
-/* When a span begins or ends. */
+/* Returns the next time at which a span starts or ends. */
 static int64_t next_change(const struct carries_lane *lanes, uint32_t count)
 {
 	int64_t next_ns = INT64_MAX;
@@ -110,13 +112,14 @@ static int64_t next_change(const struct carries_lane *lanes, uint32_t count)
 	return next_ns;
 }
 
-/* Of those that began at once the shorter would lie in the other. */
+/* Of spans that start at the same time, the shorter one would be nested in the other. */
 static bool is_further_in(const struct carries_lane *lane, const struct carries_lane *other)
 {
 	return lane->start_ns != other->start_ns ? lane->start_ns > other->start_ns : lane->end_ns < other->end_ns;
 }
 
-/* A stretch in which nothing begins or ends: it is of the span that began last, and no self time of those in other lanes. */
+/* In this stretch no span starts or ends. It belongs to the span that started last, so it is not self time of spans in
+ * other lanes. */
 static void carries_take(const struct carries_lane *lanes, uint32_t count, int64_t start_ns, int64_t end_ns)
 {
 	const struct carries_lane *top = NULL;

@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * carries.h: time that spans of a lane take from spans of another one, collected chunk by chunk.
+ * carries.h: time that spans of a lane take from spans of another lane, collected chunk by chunk.
  */
 #ifndef MODEL_CARRIES_H
 #define MODEL_CARRIES_H
 
 #include "model/track_builder.h"
 
-/* What the spans of a chunk cover of spans in earlier ones; to be called chunk by chunk. */
+/* Collects the time that spans of a chunk cover of their parents in earlier chunks. Call it chunk by chunk. */
 void carries_collect(struct track_builder *builder, const struct span_chunk *chunk);
-/* Once all are collected: adds what lanes take from each other, and makes each row one. */
+/* After the last chunk: adds the time that lanes take from each other, and merges the entries of each row into one. */
 void carries_finish(struct model *model);
 
 #endif

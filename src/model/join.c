@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * join.c: see join.h. First spans move behind those of the same thread, then everything that refers to processes and tracks gets their new
- * numbers.
+ * join.c: see join.h. First, spans move to the end of the track of the same thread. Then every reference to a process
+ * or track gets its new number.
  */
 #include "model/join.h"
 
@@ -19,12 +19,12 @@
 
 struct joining {
 	struct model *model;
-	uint32_t *into;           /* by process: which it is part of */
+	uint32_t *into;           /* by process: the process it becomes part of */
 	uint32_t *processes;      /* by process: its new number */
 	struct number_map places; /* of tracks: track_key() */
-	uint32_t *nth;            /* by track: of those of its process that are of one thread or stream */
+	uint32_t *nth;            /* by track: its number among tracks of the same thread or stream in its process */
 	struct moved {
-		uint32_t track, first_row; /* where its rows are now */
+		uint32_t track, first_row; /* new position of its rows */
 	} * moved;                         /* by track */
 	uint32_t *tracks;                  /* by track: its new number */
 };
@@ -67,7 +67,7 @@ static void copy_columns(struct model *model, uint32_t track, uint32_t row, cons
 		model_span_set_correlation(model, track, row, chunk->correlation[i]);
 }
 
-/* All spans of the one behind those of the other. */
+/* Appends all spans of `from` to those of `to`. */
 static void join_append(struct model *model, uint32_t from, uint32_t to)
 {
 	const struct track *track = model->tracks[from];
@@ -124,7 +124,7 @@ static int compare_tracks(const void *left, const void *right)
 	return (a->track > b->track) - (a->track < b->track);
 }
 
-/* Tracks of one process lie together. */
+/* Puts the tracks of one process next to each other. */
 static void renumber_tracks(struct joining *joining)
 {
 	struct model *model = joining->model;
@@ -191,7 +191,7 @@ static void place_process(const struct joining *joining, uint32_t *process)
 		*process = joining->processes[*process];
 }
 
-/* row: NULL, or one of the track. */
+/* row: NULL, or a row of the track. */
 static void place_track(const struct joining *joining, uint32_t *track, uint32_t *row)
 {
 	if (*track == MODEL_NONE)
@@ -236,7 +236,7 @@ static void place_rest(const struct joining *joining)
 		place_track(joining, &model->samples[i].track, NULL);
 }
 
-/* What is said of both is one line. */
+/* Merges entries that both processes have into one line. */
 static void join_ledger(const struct joining *joining)
 {
 	struct model *model = joining->model;
@@ -265,7 +265,7 @@ static bool is_gone(const struct joining *joining, uint32_t process)
 	return process != MODEL_NONE && joining->into[process] != process;
 }
 
-/* Of a peak the higher one is that of both. */
+/* If both have a peak, the higher one counts. */
 static void join_fact(struct model *model, struct model_meta *fact, uint32_t to)
 {
 	uint64_t place = model_meta_key(to, fact->key);

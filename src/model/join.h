@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * join.h: processes of the model that are one: several files hold what was recorded of it, one after the other. Before model_finish().
+ * join.h: joins processes of the model that are one process, recorded in several files one after the other. Call it
+ * before model_finish().
  */
 #ifndef MODEL_JOIN_H
 #define MODEL_JOIN_H
@@ -8,12 +9,13 @@
 #include "model/model.h"
 
 struct process_join {
-	uint32_t from; /* process that goes on what `to` was, and is gone afterwards; each once */
-	uint32_t to;   /* no `from` of any other */
+	uint32_t from; /* process that continues `to`; it is removed; in one join at most */
+	uint32_t to;   /* not the `from` of another join */
 };
 
-/* In order of time. A thread or stream of both is one track, as long as it begins in the one when it has ended in the other; else it is another
- * track of the process. A fact that both have is that of `to`. */
+/* Joins are in order of time. A thread or stream of both processes becomes one track if it starts in the later process
+ * after it ended in the earlier one. Otherwise it becomes another track of the process. If both have a fact, that of
+ * `to` counts, or the higher one of a peak. */
 void model_join_processes(struct model *model, const struct process_join *joins, uint32_t count);
 
 #endif

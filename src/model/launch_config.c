@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * launch_config.c: see launch_config.h. A text is "name=value;name=value"; a value is one number, three with commas, or a word. Nothing
- * here trusts the text.
+ * launch_config.c: see launch_config.h. A text is "name=value;name=value"; a value is one number, three with commas, or
+ * a word. No function here trusts the text.
  */
 #include "model/launch_config.h"
 
@@ -69,17 +69,17 @@ bool launch_config_occupancy(const struct launch_config *config, double *ratio)
 	*ratio = config->numbers[LAUNCH_OCCUPANCY];
 	if (!launch_config_has(config, LAUNCH_OCCUPANCY) || *ratio > 1)
 		return false;
-	/* half a percent of the 64 warps that most multiprocessors hold, twice that for those that hold 32 */
+	/* half a percent of the 64 warps that most multiprocessors hold; for those that hold 32, one percent */
 	return *ratio > 0 ||
 	       (launch_config_has(config, LAUNCH_WARPS_PER_SM) && config->numbers[LAUNCH_WARPS_PER_SM] < 0.64);
 }
 
 /* ---- to text ---- */
 
-/* The shortest that reads back as the same number. */
+/* Writes the shortest text that reads back as the same number. */
 static size_t put_number(char *out, size_t room, double number)
 {
-	int least = 7, most = 17; /* of digits: with more it never gets less exact */
+	int least = 7, most = 17; /* number of digits: more digits are never less exact */
 	int length = snprintf(out, room, "%.6g", number);
 
 	if (strtod(out, NULL) == number)
@@ -182,12 +182,12 @@ bool launch_config_read(struct launch_config *config, const char *text)
 	return config->has_numbers || config->has_texts;
 }
 
-/* ---- read once ---- */
+/* ---- cache ---- */
 
 #define SLOTS 1024
 
 struct launch_config_slot {
-	uint32_t string; /* 0: none yet */
+	uint32_t string; /* 0: empty */
 	bool is_known;
 	struct launch_config config;
 };

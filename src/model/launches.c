@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * launches.c: see launches.h. What links say goes first to its rows. Then, per process: all calls that have a correlation, sorted by it; and
- * every work looks up its own, or takes what its row has.
+ * launches.c: see launches.h. First, the links fill the rows of their work. Then, for each process, all calls with a
+ * correlation are sorted by it. Each work looks up its call, or takes the one in its row.
  */
 #include "model/launches.h"
 
@@ -23,8 +23,8 @@ struct call_list {
 	const struct model *model;
 	struct launches_call *calls;
 	size_t count, capacity;
-	size_t found; /* where the last search ended */
-	struct { /* the last answer of operation_around(): launches come in groups, perhaps deep in stacks of Python */
+	size_t found; /* index where the last search ended */
+	struct { /* the last result of operation_around(): launches come in groups, perhaps deep in Python stacks */
 		uint32_t track, parent, operation;
 	} last;
 };
@@ -69,7 +69,8 @@ static bool is_behind(const struct launches_call *call, uint64_t correlation, in
 	return call->correlation > correlation || (call->correlation == correlation && call->start_ns > start_ns);
 }
 
-/* The first call of a larger number, or that began later. Work begins in about the order of its launches, so it is not far from the last one. */
+/* Returns the first call with a larger correlation, or with the same one and a later start. Work starts in about the
+ * order of its launches, so the search starts at the last result. */
 static size_t first_behind(const struct call_list *list, uint64_t correlation, int64_t start_ns)
 {
 	size_t low = 0, high = list->count, near = list->found;
@@ -96,7 +97,8 @@ static size_t first_behind(const struct call_list *list, uint64_t correlation, i
 	return low;
 }
 
-/* Among the calls of that number the last one that began at or before the work, else the first one that began. */
+/* Returns, among the calls with that correlation, the last one that started at or before the work, otherwise the first
+ * one. */
 static struct launches_call *find_call(struct call_list *list, uint64_t correlation, int64_t start_ns)
 {
 	size_t low = list->found = first_behind(list, correlation, start_ns);
@@ -108,7 +110,8 @@ static struct launches_call *find_call(struct call_list *list, uint64_t correlat
 	return low < list->count && list->calls[low].correlation == correlation ? &list->calls[low] : NULL;
 }
 
-/* The innermost operator from this row on outwards; where there is none, the innermost range or annotation. */
+/* Returns the innermost operator from this row outwards. If there is none, returns the innermost range or
+ * annotation. */
 static uint32_t operation_from(const struct model *model, uint32_t track, uint32_t row)
 {
 	uint32_t range = MODEL_NONE, i;
@@ -138,7 +141,7 @@ static uint32_t operation_around(struct call_list *list, const struct launches_c
 	return list->last.operation;
 }
 
-/* What links say, to the rows of work that has no number. */
+/* Copies the links to the rows of work that has no correlation. */
 static void take_links(struct launches *launches, const struct model *model)
 {
 	for (uint32_t n = 0; n < model->links_count; n++) {
@@ -158,7 +161,7 @@ static void take_links(struct launches *launches, const struct model *model)
 	}
 }
 
-/* The call that a link leads from: that of the list, where it has a number; NULL: no link. */
+/* Returns the call that a link starts from: the one in the list if the call has a correlation. NULL: no link. */
 static struct launches_call *linked_call(struct call_list *list, const struct launch *link, struct launches_call *own)
 {
 	const struct span_chunk *chunk;
@@ -173,7 +176,7 @@ static struct launches_call *linked_call(struct call_list *list, const struct la
 	return listed ? listed : own;
 }
 
-/* launch: what a link said, or none. */
+/* launch: the launch taken from a link, or none. */
 static void find_launch(struct launches *launches, struct call_list *list, const struct span_chunk *chunk,
                         uint32_t index, struct launch *launch)
 {
@@ -217,7 +220,7 @@ static void note_workless(struct launches *launches, uint32_t name)
 	launches->workless[launches->workless_count++] = (struct workless){name, 1};
 }
 
-/* A number that several calls have is that of one work. */
+/* Calls that share a correlation count as one: if any of them has work, all have. */
 static void note_calls_without_work(struct launches *launches, const struct call_list *list)
 {
 	for (size_t i = 0, next; i < list->count; i = next) {
@@ -248,7 +251,7 @@ static bool has_device(const struct model *model)
 	return false;
 }
 
-/* Of each row: no launch. */
+/* Adds the rows, with no launch in each. */
 static void launches_add_rows(struct launches *launches, const struct model *model)
 {
 	launches->track_count = model->tracks_count;

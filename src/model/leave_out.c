@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * leave_out.c: see leave_out.h. First processes and tracks get their new numbers, then each array keeps what is of those that stay.
+ * leave_out.c: see leave_out.h. First, processes and tracks get their new numbers. Then each array keeps the elements
+ * of those that stay.
  */
 #include "model/leave_out.h"
 
@@ -12,12 +13,12 @@
 
 struct leaving {
 	struct model *model;
-	uint32_t *processes, *tracks; /* new numbers; GONE */
+	uint32_t *processes, *tracks; /* new numbers, or GONE */
 };
 
 #define GONE (MODEL_NONE - 1)
 
-/* Of what is of none it is none. */
+/* MODEL_NONE stays MODEL_NONE. */
 static bool renumber(uint32_t *number, const uint32_t *numbers)
 {
 	if (*number == MODEL_NONE)
@@ -66,7 +67,7 @@ static void leave_series(struct leaving *leaving)
 	model->series_count = kept;
 }
 
-/* Elements of an array for which `is_kept`, an expression of *element, which gets its new numbers there. */
+/* Keeps the elements of an array for which `is_kept` is true. `is_kept` is an expression that renumbers *element. */
 #define LEAVE(array, is_kept)                                                                                          \
 	do {                                                                                                           \
 		uint32_t kept_ = 0;                                                                                    \

@@ -22,7 +22,7 @@ enum name_class {
 	CLASS_DATA,
 };
 
-#define SCAN_ROWS 4096u /* how far to look for the next sequence number */
+#define SCAN_ROWS 4096u /* maximum distance to the next sequence number */
 #define SEQUENCE_MASK 0xffffffffffffu
 
 static bool is_factory(const char *text)
@@ -63,7 +63,7 @@ static enum name_class memory_births_class_of(struct births *births, uint32_t st
 	return births->classes[string];
 }
 
-/* The sequence number in a record of the forward; false: it has none, or is of a backward. */
+/* Gets the sequence number of a forward's record. Returns false if it has none or belongs to a backward. */
 static bool forward_sequence(const struct span_chunk *chunk, uint32_t index, uint64_t *sequence)
 {
 	uint64_t word = span_sequence(chunk, index);
@@ -71,10 +71,10 @@ static bool forward_sequence(const struct span_chunk *chunk, uint32_t index, uin
 	return word != STEPSCOPE_NO_SEQUENCE && word >> 48 == 0 && *sequence != SEQUENCE_MASK;
 }
 
-/* ---- does it make a node? ------------------------------------------------------------------------------------------------------- */
+/* ---- autograd nodes ---------------------------------------------------------------------------------------------- */
 
-/* The first row behind the span and what it holds. What begins before its end is inside of it; of what begins with its end the depth
- * tells. */
+/* Returns the first row after the span and its children. A row that starts before the span's end is nested in it. For a
+ * row that starts at the end, the depth decides. */
 static uint32_t row_behind(struct births *births, const struct track *track, uint32_t row)
 {
 	uint32_t index;
@@ -89,8 +89,8 @@ static uint32_t row_behind(struct births *births, const struct track *track, uin
 	return at;
 }
 
-/* The first row from `row` on with a number of the forward; MODEL_NONE: not within reach. Neighbours ask for almost the same, so the
- * newest stretch of rows without one is kept. */
+/* Returns the first row from `row` on with a forward sequence number; MODEL_NONE: none within reach. Neighbouring
+ * allocations ask for almost the same rows, so the newest stretch of rows without a number is cached. */
 static uint32_t row_with_sequence(struct births *births, uint32_t number, uint32_t row)
 {
 	const struct track *track = births->model->tracks[number];
@@ -115,8 +115,8 @@ static uint32_t row_with_sequence(struct births *births, uint32_t number, uint32
 	return at < track->span_count && at - row < SCAN_ROWS ? at : MODEL_NONE;
 }
 
-/* Records of a graph say which number comes next. The one behind this row says a larger one when this row took its own; the first
- * node of a backward is the newest one there is. */
+/* Each record of a graph holds the next free sequence number. The record after this row holds a larger one if this row
+ * took its number. The first node of a backward is the newest node. */
 static bool makes_node(struct births *births, uint32_t number, uint32_t row)
 {
 	const struct track *track = births->model->tracks[number];
@@ -135,7 +135,7 @@ static bool makes_node(struct births *births, uint32_t number, uint32_t row)
 	return is_engine ? next >= own : next > own;
 }
 
-/* ---- from the outermost span inwards ------------------------------------------------------------------------------------------ */
+/* ---- from the outermost span inwards ----------------------------------------------------------------------------- */
 
 static void set_region(struct birth *birth, enum birth_region region, const struct span_chunk *chunk, uint32_t index)
 {
@@ -161,19 +161,19 @@ static enum birth_region region_of_phase(uint8_t phase)
 	}
 }
 
-/* The operator that wanted the memory: the innermost one but for those that only get it. */
+/* Sets the operator that needed the memory: the innermost one, except for operators that only get memory. */
 static void set_op(struct birth *birth, enum name_class class, const struct span_chunk *chunk, uint32_t index)
 {
 	bool is_known = birth->op_end_ns != INT64_MIN;
 	if (class == CLASS_ALLOCATOR && is_known)
 		return;
 	birth->is_factory = class != CLASS_PLAIN;
-	birth->is_gathered &= birth->is_factory; /* others compute */
+	birth->is_gathered &= birth->is_factory; /* other operators compute */
 	birth->op = chunk->name[index];
 	birth->op_end_ns = chunk->start_ns[index] + chunk->dur_ns[index];
 }
 
-/* What is allocated in the span, from what would be around it. */
+/* Returns the birth for allocations in the span, from the birth of its parent. */
 static struct birth birth_in(struct births *births, uint32_t number, uint32_t row, struct birth birth)
 {
 	uint32_t index;
@@ -202,7 +202,7 @@ static struct birth birth_in(struct births *births, uint32_t number, uint32_t ro
 	return birth;
 }
 
-/* Room for spans up to this depth. */
+/* Returns the path of a track, with room for spans up to this depth. */
 static struct birth_path *path_of(struct births *births, uint32_t number, uint16_t depth)
 {
 	if (!births->paths) {
@@ -221,7 +221,8 @@ static struct birth_path *path_of(struct births *births, uint32_t number, uint16
 	return path;
 }
 
-/* Allocations of a track come in order of time, so most of the spans around one were around the one before: each is looked at once. */
+/* Allocations of a track come in order of time. So most spans around an allocation were around the one before, and each
+ * span is looked at once. */
 struct birth birth_of(struct births *births, const struct memory_event *allocation)
 {
 	const struct model *model = births->model;

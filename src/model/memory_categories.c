@@ -1,20 +1,26 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * What the allocations of a PyTorch program are for, when nobody said so:
+ * memory_categories.c: finds the category of each allocation of a PyTorch program, by these rules:
  *
- * 1. What an owner told of while it was alive is what the owner said: parameter, buffer, gradient, optimizer state.
- *    So is what FSDP gathers from all ranks for a call.
- * 2. Freed within the operator that made it: temporary. That is the innermost one, so what an operator hands to the one around it is not.
+ * 1. Reported by an owner while it was alive: the owner's category (parameter, buffer, gradient, optimizer state).
+ *    Memory into which FSDP gathers parameters of all ranks for a call is a parameter, too.
+ * 2. Freed within the innermost operator that made it: temporary. If an operator hands memory to its parent operator,
+ *    this rule does not apply.
  * 3. The result of an operator that takes part in an autograd graph: activation.
- * 4. From the wait for data, or made by the training step from nothing or before its graph begins: input.
- * 5. From a backward: a gradient when it lives to see the optimizer and its like are gradients where owners were asked; else
- *    autograd detail. From an optimizer: state by the same rule, temporary when it dies there.
- * 6. Anything else is an input when a model was called with it, or a loader's data set has it. Of what was made before the first step its like
- *    are, too, when no owner told of any: batches in a list.
- * 7. The rest is "other": what was made before the first step and belongs to no owner, or is kept for several steps.
  *
- * Its like: allocated by the same operator in the same part of a step, with the same size. What comes between a backward and the optimizer is
- * a part of its own: gradients in another precision are made there, by the operator that converts the data in front of the forward.
+ * 4. Allocated in the wait for data, or made by the training step without input tensors or before its graph starts:
+ *    input.
+ * 5. From a backward: a gradient if it lives until the optimizer and its like are gradients where owners were asked;
+ *    otherwise autograd detail. From an optimizer: state by the same rule, or temporary if it is freed within the
+ *    optimizer.
+ *
+ * 6. Any other allocation is an input if a model was called with it, or if a loader's data set holds it. If it was made
+ *    before the first step, its like are inputs, too, unless an owner reported any of them (batches in a list).
+ * 7. The rest is "other": made before the first step without an owner, or kept for several steps.
+ *
+ * "Its like": allocated by the same operator in the same part of a step, with the same size. The time between a
+ * backward and the optimizer is a separate part: there, the operator that converts data before the forward makes
+ * gradients in another precision.
  */
 #include "model/memory_categories.h"
 
@@ -31,11 +37,11 @@
 #include <string.h>
 
 struct site {            /* allocations that are like each other */
-	uint32_t owned;  /* that an owner told of */
-	uint32_t others; /* that were alive when owners told, and were not among what they told of */
-	uint32_t data;   /* that were seen to be some; of those that were put aside */
-	bool is_kept;    /* made in a step, and kept for several */
-	bool is_held;    /* an owner told of one that was put aside */
+	uint32_t owned;  /* reported by an owner */
+	uint32_t others; /* alive when owners reported, but not reported */
+	uint32_t data;   /* known to be data; of allocations put aside */
+	bool is_kept;    /* made in a step and kept for several */
+	bool is_held;    /* an owner reported one that was put aside */
 };
 
 struct category_times {
@@ -52,18 +58,18 @@ struct categories {
 	struct site *sites;
 	uint32_t site_count, site_capacity;
 	struct category_times calls;                      /* ends of calls of optimizers in the process, ascending */
-	struct category_times told_gradients, told_state; /* when owners told of some */
-	uint64_t *tracks;                                 /* all of them, process << 32 | track, in order */
-	uint32_t next_track, next_owner;                  /* of the processes to come */
-	uint32_t next_call;                               /* of an optimizer */
+	struct category_times told_gradients, told_state; /* times at which owners reported some */
+	uint64_t *tracks;                                 /* all tracks, process << 32 | track, in order */
+	uint32_t next_track, next_owner;                  /* first one of the next processes */
+	uint32_t next_call;                               /* next call of an optimizer */
 	int64_t first_step_ns;                            /* INT64_MAX: there is none */
-	bool is_behind_backward;                          /* and before the optimizer */
-	bool has_graph;                                   /* in this step, before anything else was begun */
+	bool is_behind_backward;                          /* after a backward and before the optimizer */
+	bool has_graph;                                   /* in this step, before any other region started */
 	int32_t graph_step;
 	struct step_cursor cursor;
 };
 
-/* ---- when optimizers were called and owners told ------------------------------------------------------------------------------ */
+/* ---- times of optimizer calls and of owners' reports ------------------------------------------------------------- */
 
 static void categories_add_time(struct category_times *times, int64_t time_ns)
 {
@@ -91,7 +97,7 @@ static void find_calls_of_track(struct categories *work, const struct track *tra
 	}
 }
 
-/* Processes are asked for in order. */
+/* Processes must come in ascending order. */
 static void categories_find_calls(struct categories *work, uint32_t process)
 {
 	const struct model *model = work->model;
@@ -124,14 +130,14 @@ static void find_told(struct categories *work, uint32_t process)
 	}
 }
 
-/* Does an allocation live to see one of these times? */
+/* Returns true if an allocation lives at one of these times. */
 static bool sees(const struct category_times *times, int64_t birth_ns, int64_t death_ns)
 {
 	uint32_t low = LOWER_BOUND(times->list, times->count, item, *item < birth_ns);
 	return low < times->count && times->list[low] < death_ns;
 }
 
-/* ---- allocations and their like ----------------------------------------------------------------------------------------------- */
+/* ---- allocations and their like ---------------------------------------------------------------------------------- */
 
 static int64_t death_of(const struct model *model, const struct memory_event *allocation)
 {
@@ -149,7 +155,8 @@ static struct site *site_of(struct categories *work, const struct birth *birth, 
 	return &work->sites[found];
 }
 
-/* What its like would be owned as; OTHER: nothing. Not only backwards make gradients: some come from what is hooked behind them. */
+/* Returns the category an owner would give to allocations like this one; OTHER: none. Gradients come not only from
+ * backwards: hooks that run after backwards make some. */
 static uint8_t owned_category(const struct birth *birth)
 {
 	return birth->region == REGION_OPTIMIZER ? STEPSCOPE_MEMORY_OPTIMIZER
@@ -157,7 +164,7 @@ static uint8_t owned_category(const struct birth *birth)
 	                                         : STEPSCOPE_MEMORY_GRADIENT;
 }
 
-/* Allocations come in order. */
+/* Allocations must come in order of time. */
 static void follow_backward(struct categories *work, int64_t time_ns, struct birth *birth)
 {
 	for (; work->next_call < work->calls.count && work->calls.list[work->next_call] <= time_ns; work->next_call++)
@@ -182,7 +189,7 @@ static void count_like(struct categories *work, const struct memory_event *alloc
 		site_of(work, birth, allocation->bytes)->others++;
 }
 
-/* Made by an operator before the first step. */
+/* Returns true if an operator made it before the first step. */
 static bool is_put_aside(const struct categories *work, const struct memory_event *allocation,
                          const struct birth *birth)
 {
@@ -199,7 +206,7 @@ static void count_data(struct categories *work, const struct memory_event *alloc
 		site_of(work, birth, allocation->bytes)->data++;
 }
 
-/* One may be like it by chance. */
+/* A single match may be chance, so two are needed. */
 static bool is_data(struct categories *work, const struct memory_event *allocation, const struct birth *birth,
                     int64_t death_ns)
 {
@@ -215,16 +222,16 @@ static bool is_like_owned(struct categories *work, const struct memory_event *al
 	if (owned_category(birth) == STEPSCOPE_MEMORY_OTHER)
 		return false;
 	const struct site *site = site_of(work, birth, allocation->bytes);
-	bool is_seen = work->calls.count
-	                       ? sees(&work->calls, allocation->time_ns, death_ns)
-	                       : death_ns > birth->phase_end_ns; /* nobody knows the program's own optimizer */
-	/* of several optimizers only one tells at a time, and what the others hold is alive then, too */
+	bool is_seen = work->calls.count ? sees(&work->calls, allocation->time_ns, death_ns)
+	                                 : death_ns > birth->phase_end_ns; /* the program's own optimizer is unknown */
+	/* only one of several optimizers reports at a time; memory of the others is alive then, too */
 	return 4 * (uint64_t)site->owned > site->others && is_seen;
 }
 
-/* ---- the rules ------------------------------------------------------------------------------------------------------------------ */
+/* ---- the rules --------------------------------------------------------------------------------------------------- */
 
-/* Data is let go by the script, not by a module: what a module frees was its own, as the first buckets of DistributedDataParallel are. */
+/* The script frees data, not a module. Memory that a module frees was the module's, such as the first buckets of
+ * DistributedDataParallel. */
 static bool is_freed_by_module(const struct model *model, const struct memory_event *release)
 {
 	const struct track *track = model->tracks[release->track];
@@ -238,8 +245,9 @@ static bool is_freed_by_module(const struct model *model, const struct memory_ev
 	return false;
 }
 
-/* Made outside of all steps: for the step that follows, when it does not live longer than the one behind that, where the script has
- * other data. Nor is it data when a thread frees it that runs nothing, as those of gloo do with what they have sent. */
+/* Returns true if an allocation made outside all steps is data for the next step. It must not outlive the step after
+ * that, in which the script has other data. Memory is not data if a thread without spans frees it, as gloo's threads do
+ * after sending. */
 static bool is_for_next_step(const struct categories *work, const struct memory_event *allocation, int64_t death_ns)
 {
 	const struct model *model = work->model;
@@ -256,7 +264,8 @@ static bool is_for_next_step(const struct categories *work, const struct memory_
 	return death_ns <= cursor->steps[next].end_ns || !is_freed_by_module(model, end);
 }
 
-/* Not the data of one step: it lives longer than two more. Where memory is not recorded that long, its like decide. */
+/* Returns true if the allocation is not the data of one step: it outlives two more steps. If memory is not recorded
+ * that long, its like decide. */
 static bool is_kept(struct categories *work, const struct memory_event *allocation, const struct birth *birth,
                     int32_t step, int64_t death_ns)
 {
@@ -286,7 +295,7 @@ static uint8_t category_of_training(struct categories *work, const struct memory
 
 static uint8_t category_of_backward(const struct categories *work, const struct birth *birth, int64_t death_ns)
 {
-	/* nobody was asked, and it may well be one */
+	/* owners were not asked, and it may be a gradient */
 	if (!work->told_gradients.count && death_ns > birth->phase_end_ns)
 		return STEPSCOPE_MEMORY_OTHER;
 	return STEPSCOPE_MEMORY_AUTOGRAD;
@@ -339,7 +348,7 @@ static uint8_t categories_category_of(struct categories *work, const struct memo
 	return is_input ? STEPSCOPE_MEMORY_INPUT : category;
 }
 
-/* Whether the graph of this step's forward has begun: what comes before it is data. */
+/* Notes whether the graph of this step's forward has started: allocations before it are data. */
 static void follow_graph(struct categories *work, const struct birth *birth, int32_t step)
 {
 	if (birth->has_node) {
@@ -351,7 +360,7 @@ static void follow_graph(struct categories *work, const struct birth *birth, int
 	}
 }
 
-/* ---- one process ------------------------------------------------------------------------------------------------------------------ */
+/* ---- one process ------------------------------------------------------------------------------------------------- */
 
 static void infer_process(struct categories *work)
 {

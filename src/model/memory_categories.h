@@ -7,7 +7,8 @@
 
 #include "model/model.h"
 
-/* Says what the allocations of unknown category are for: memory_categories.c. They are paired. */
+/* Sets the category of allocations for which it is unknown; the rules are in memory_categories.c. Allocations and frees
+ * must be paired. */
 void finish_categories(struct model *model);
 
 #endif

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Memory: the order of allocations and frees, which free belongs to which allocation, what was alive without anybody having seen
- * it allocated, and what may have been freed while nobody looked. Addresses are used again and again, so all matching goes in order of time.
+ * memory_events.c: sorts allocations and frees, and pairs each free with its allocation. Adds memory that was alive
+ * although its allocation was not recorded, and memory that may have been freed while memory was not recorded.
+ * Addresses are reused, so all matching goes in order of time.
  */
 #include "model/memory_events.h"
 
@@ -38,14 +39,14 @@ static uint64_t memory_events_place_of(uint64_t address, int16_t device)
 	return address ^ (uint64_t)(uint16_t)(device + 1) << 57;
 }
 
-/* ---- walking through events and owners by time --------------------------------------------------------------------------- */
+/* ---- walking through events and owners by time ------------------------------------------------------------------- */
 
 struct memory_walk {
 	struct model *model;
 	struct number_map live; /* place -> index of its allocation */
 	uint32_t process;
-	uint32_t event, owner; /* next ones */
-	uint32_t event_count;  /* those that are added meanwhile are not walked through */
+	uint32_t event, owner; /* next event and next owner */
+	uint32_t event_count;  /* events added during the walk are not walked through */
 };
 
 static struct memory_walk walk_of(struct model *model)
@@ -53,7 +54,7 @@ static struct memory_walk walk_of(struct model *model)
 	return (struct memory_walk){.model = model, .process = MODEL_NONE, .event_count = model->memory_count};
 }
 
-/* The next one is an event (true) or an owner (false). What happens at the same time comes before what is told of it. */
+/* Returns true if an event is next, false if an owner is. At the same time, an event comes before an owner's report. */
 static bool is_event_next(struct memory_walk *walk)
 {
 	const struct model *model = walk->model;
@@ -74,7 +75,8 @@ static bool has_next(const struct memory_walk *walk)
 	return walk->event < walk->event_count || walk->owner < walk->model->owners_count;
 }
 
-/* An allocation is what its first owner says, a parameter's whoever else holds it. What a model is called with may be anything. */
+/* The first owner sets the category of an allocation. A parameter's owner overrides gradient and buffer. An input of a
+ * model may be any allocation, so it sets only `is_data`. */
 static void own(struct memory_walk *walk, const struct memory_owner *owner)
 {
 	uint32_t found = number_map_find(&walk->live, memory_events_place_of(owner->address, owner->device));
@@ -92,20 +94,21 @@ static void own(struct memory_walk *walk, const struct memory_owner *owner)
 		allocation->category = owner->category;
 }
 
-/* ---- stretches in which memory was not recorded ------------------------------------------------------------------------------ */
+/* ---- stretches in which memory was not recorded ------------------------------------------------------------------ */
 
-/* Steps without memory between steps with it. */
+/* A stretch of steps without memory between steps with memory. */
 struct memory_events_gap {
 	int64_t start_ns;
-	int64_t whole_ns; /* start of the last step before it, all of which was recorded */
+	int64_t whole_ns; /* start of the last step with memory before the gap */
 };
 
-struct memory_events_gaps { /* of one process */
+struct memory_events_gaps { /* gaps of one process */
 	struct memory_events_gap *list;
 	uint32_t count, capacity, next;
 };
 
-/* The first and the last of the steps may have been recorded in part: so where nothing happened for longest. */
+/* Returns the start of the gap. The first and last steps around it may be recorded in part, so the longest time without
+ * events is the gap. */
 static int64_t widest_hole(const struct model *model, const struct model_step *last, const struct model_step *next,
                            uint32_t *event)
 {
@@ -121,10 +124,10 @@ static int64_t widest_hole(const struct model *model, const struct model_step *l
 		at_ns = end_ns > at_ns ? end_ns : at_ns;
 		*event += !is_over;
 	}
-	return start_ns + 1; /* not yet where the step ends */
+	return start_ns + 1; /* after the step's end */
 }
 
-/* `event`: its first one, or one before. */
+/* `event`: the first event of the process, or an earlier one. */
 static void memory_events_find_gaps(struct memory_events_gaps *gaps, const struct model *model, uint32_t process,
                                     uint32_t event)
 {
@@ -148,14 +151,14 @@ static void memory_events_find_gaps(struct memory_events_gaps *gaps, const struc
 	}
 }
 
-/* ---- what only an owner told of, and what nobody knows to be alive ------------------------------------------------------------- */
+/* ---- memory that only an owner reported, and memory that may not be alive any more ------------------------------- */
 
-#define GONE (NUMBER_MAP_NONE - 1) /* it was alive, and is not */
+#define GONE (NUMBER_MAP_NONE - 1) /* it was alive before, and is not now */
 
 struct memory_events_unseen {
 	struct memory_walk walk;
 	struct memory_events_gaps gaps;
-	uint32_t *alive; /* allocations since the last gap, and what lived through that */
+	uint32_t *alive; /* allocations since the last gap, and those that survived it */
 	uint32_t alive_count, alive_capacity;
 };
 
@@ -169,7 +172,7 @@ static void note_alive(struct memory_events_unseen *unseen, uint32_t allocation)
 	}
 }
 
-/* From the first instant of the process when nothing else is known of the address, else from when its owner told of it. */
+/* The allocation starts with the process if the address is new. Otherwise it starts when its owner reported it. */
 static void memory_events_add_found(struct memory_events_unseen *unseen, const struct memory_owner *owner,
                                     bool was_known)
 {
@@ -192,7 +195,8 @@ static void memory_events_add_found(struct memory_events_unseen *unseen, const s
 	note_alive(unseen, model->memory_count - 1);
 }
 
-/* What a program makes once and keeps. Gradients are, unless they are made anew in each step. */
+/* Returns true if a program allocates such memory once and keeps it. That includes gradients, unless each step
+ * allocates them again. */
 static bool is_held(const struct memory_event *allocation, const struct memory_events_gap *gap)
 {
 	switch (allocation->category) {
@@ -217,7 +221,7 @@ static void free_unseen(struct memory_events_unseen *unseen, const struct memory
 	model_add_memory(unseen->walk.model, &release);
 }
 
-/* The rest may have been freed: it counts as freed, until an owner tells of it again. */
+/* Memory that is not held may have been freed in the gap. It counts as freed until an owner reports it again. */
 static void pass_gap(struct memory_events_unseen *unseen, const struct memory_events_gap *gap)
 {
 	const struct model *model = unseen->walk.model;
@@ -235,7 +239,7 @@ static void pass_gap(struct memory_events_unseen *unseen, const struct memory_ev
 	unseen->alive_count = kept;
 }
 
-/* What comes next is of this time. */
+/* Passes the gaps that started by this time, before the next event or owner is handled. */
 static void pass_gaps(struct memory_events_unseen *unseen, int64_t time_ns)
 {
 	struct memory_events_gaps *gaps = &unseen->gaps;
@@ -263,7 +267,7 @@ static void take_owner(struct memory_events_unseen *unseen, const struct memory_
 		memory_events_add_found(unseen, owner, known == GONE);
 }
 
-/* Is memory known of some steps only? */
+/* Returns true if only some steps have memory. */
 static bool may_have_gaps(const struct model *model)
 {
 	uint32_t with = 0;
@@ -298,7 +302,7 @@ static void find_unseen(struct model *model)
 		              compare_memory);
 }
 
-/* ---- pairs ------------------------------------------------------------------------------------------------------------------ */
+/* ---- pairs ------------------------------------------------------------------------------------------------------- */
 
 static void pair_free(struct memory_walk *walk, struct memory_event *release, uint32_t found)
 {
@@ -324,7 +328,7 @@ static void pair_event(struct memory_walk *walk)
 		number_map_remove(&walk->live, place);
 		return;
 	}
-	if (found != NUMBER_MAP_NONE) { /* its free was dropped, or happened while memory was not recorded */
+	if (found != NUMBER_MAP_NONE) { /* its free was dropped, or was not recorded */
 		event->ends = found;
 		walk->model->memory[found].partner = walk->event;
 	}

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The model's life and its small arrays: processes, tracks, values, marks, links, samples, facts, ledger. Spans are in
- * model_spans.c, what happens after the last row in model_finish.c.
+ * model.c: creates and releases the model, and fills its small arrays: processes, tracks, values, marks, links,
+ * samples, facts, ledger. Spans are in model_spans.c; model_finish.c does the work after the last row.
  */
 #include "model/model.h"
 

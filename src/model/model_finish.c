@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * After the last row: known times of the processes, steps, the columns that need steps, order of the small arrays.
+ * model_finish.c: the work after the last row: times of the processes, steps, columns that need steps, and the order of
+ * the small arrays.
  */
 #include "model/model_finish.h"
 
@@ -110,12 +111,12 @@ static void finish_steps(struct model *model)
 	merge_sort(model->steps, model->steps_count, sizeof *model->steps, model_finish_compare_steps);
 	for (uint32_t i = 0; i < model->steps_count; i++) {
 		struct model_step *step = &model->steps[i];
-		if (step->is_open && step->end_ns <= step->start_ns) /* an importer may know where its last trace is */
+		if (step->is_open && step->end_ns <= step->start_ns) /* an importer may have set the end of its trace */
 			step->end_ns = model->processes[step->process].last_ns;
 	}
 }
 
-/* The first step of a process with this number or a higher one. */
+/* Returns the index of the first step of this process or a later one. */
 static uint32_t first_step_of(const struct model *model, uint64_t process)
 {
 	return LOWER_BOUND(model->steps, model->steps_count, item, item->process < process);
@@ -161,7 +162,7 @@ static void finish_chunk(const struct track *track, struct span_chunk *chunk, st
 			chunk->max_end_ns = end_ns;
 		bool is_at_end;
 		int32_t step = step_cursor_at(cursor, chunk->start_ns[i], &is_at_end);
-		/* a span that starts as the step ends is part of it only when its parent is */
+		/* a span that starts at the step's end is part of the step only if its parent is */
 		if (is_at_end && (chunk->parent[i] == MODEL_NONE || step_of_row(track, chunk->parent[i]) != step))
 			step = -1;
 		chunk->step[i] = step;

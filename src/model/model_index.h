@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * model_index.h: finds what is in the model's arrays. Private to model/.
+ * model_index.h: finds elements of the model's arrays. Private to model/.
  */
 #ifndef MODEL_MODEL_INDEX_H
 #define MODEL_MODEL_INDEX_H
@@ -12,7 +12,7 @@
 struct model_index {
 	struct number_map series; /* process, name, is_metric */
 	struct number_map meta;   /* process, key */
-	uint64_t last_series_key; /* values of one series often follow each other */
+	uint64_t last_series_key; /* cached, because values of one series often follow each other */
 	uint32_t last_series;
 };
 
@@ -26,11 +26,11 @@ static inline uint64_t model_meta_key(uint32_t process, uint32_t key)
 	return (uint64_t)process << 32 | key;
 }
 
-/* Room for one more element of a MODEL_ARRAY. */
+/* Makes room for one more element of a MODEL_ARRAY. */
 #define MODEL_ARRAY_GROW(model, name)                                                                                  \
 	STORAGE_GROW((model)->storage, (model)->name, (model)->name##_count, (model)->name##_capacity, 16)
 
-/* The phase a string names: its own number, or 0. */
+/* Returns the phase that a string names: its own number, or 0. */
 static inline uint8_t phase_of_string(uint32_t string)
 {
 	return string < 8 ? (uint8_t)string : 0;

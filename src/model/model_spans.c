@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Filling tracks with spans. Nesting is kept valid whatever comes in: starts never go back, an end is never before
- * anything inside, and nothing sticks out of a parent whose end is known.
+ * model_spans.c: fills tracks with spans. It keeps nesting valid for any input. Starts never decrease, a span never
+ * ends before its children, and no span outlives a parent whose end is known.
  */
 #include "model/model_spans.h"
 
@@ -14,14 +14,14 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define MAX_MOVES 64u /* per row of a track */
+#define MAX_MOVES 64u /* limit per row of a track */
 
 static size_t aligned(size_t bytes)
 {
 	return (bytes + 63) / 64 * 64;
 }
 
-/* Columns begin on their own cache lines, in one piece of storage. */
+/* Columns start on separate cache lines, in one piece of storage. */
 static void lay_out_columns(struct storage *storage, struct span_chunk *chunk)
 {
 	size_t rows = chunk->capacity, total = 0;
@@ -137,7 +137,7 @@ uint32_t model_span_begin(struct model *model, uint32_t track, int64_t start_ns,
 	return row;
 }
 
-/* A child of the innermost open span ended. */
+/* Notes that a child of the innermost open span ended. */
 static void note_end(struct track_builder *builder, int64_t end_ns)
 {
 	if (builder->open_count && builder->open[builder->open_count - 1].inner_ns < end_ns)
@@ -174,7 +174,7 @@ bool model_span_end(struct model *model, uint32_t track, int64_t end_ns, uint8_t
 
 /* ---- spans that overlap ---- */
 
-/* All rows from here on lie in the span that ends: they go up. */
+/* All rows from here on are nested in the span that ends, so they move up one level. */
 static void lift(struct track_builder *builder, uint32_t row, uint32_t parent)
 {
 	uint32_t i;
@@ -196,7 +196,7 @@ static void forget_open(struct track_builder *builder, uint32_t index)
 		open[i].begun = !open[i].is_complete ? i + 1 : i ? open[i - 1].begun : 0;
 }
 
-/* 1 + index of the open span with so many begun in it; 0: none. */
+/* Returns 1 + index of the open span in which `levels` open ones were begun; 0: none. */
 static uint32_t level_beneath(const struct track_builder *builder, uint32_t levels)
 {
 	uint32_t level = top(builder) ? top(builder)->begun : 0;
@@ -205,7 +205,7 @@ static uint32_t level_beneath(const struct track_builder *builder, uint32_t leve
 	return level;
 }
 
-/* Bounds the time that a file can take: each of its rows may be moved as often as others lie around it. */
+/* Bounds the run time for hostile files: a real recording moves each row at most once per span around it. */
 static bool may_move(struct track_builder *builder, uint32_t rows)
 {
 	uint64_t most = MAX_MOVES * ((uint64_t)builder->track.span_count + 1024);
@@ -227,7 +227,7 @@ uint32_t model_span_end_beneath(struct model *model, uint32_t track, uint32_t le
 	int64_t begin_ns = track_chunk(&builder->track, next.row, &i)->start_ns[i];
 	if (*end_ns < span.inner_ns)
 		*end_ns = span.inner_ns;
-	if (*end_ns > begin_ns) { /* what is complete in it ended before, or is next itself */
+	if (*end_ns > begin_ns) { /* complete spans in it ended before, or `next` is one */
 		*end_ns = begin_ns;
 		flags |= SPAN_IS_CLIPPED;
 	}
@@ -298,7 +298,7 @@ void model_span_set_shape(struct model *model, uint32_t track, uint32_t row, uin
 	chunk_of(model, track, row, &i)->shape[i] = shape;
 }
 
-/* A column that few tracks have: made when its first value comes, `nothing` in every byte of it. */
+/* Returns a column that few tracks have. It is created at its first value, with `nothing` in every byte. */
 static void *rare_column(struct model *model, const struct span_chunk *chunk, void *column, size_t width, int nothing)
 {
 	if (column)

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * model_tables.h: the model as tables of plain fields, for what keeps it in a file (docs/file-format.md, "Converted recordings"): which
- * tables there are, which fields their rows have, where those lie in our structs. Numbers and order are those of the file: new ones
- * go behind the others.
+ * model_tables.h: the model as tables of plain fields, for code that stores it in a file (docs/file-format.md,
+ * "Converted recordings"). It says which tables exist, which fields their rows have, and the offsets of the fields in
+ * our structs. Numbers and order are those of the file: append new ones at the end.
  */
 #ifndef MODEL_MODEL_TABLES_H
 #define MODEL_MODEL_TABLES_H
@@ -33,7 +33,7 @@ enum model_table_number {
 };
 
 struct model_field {
-	uint16_t offset; /* in the row's struct */
+	uint16_t offset; /* in the struct of a row */
 	uint8_t bytes;   /* 0: ends the list */
 	bool is_string;  /* a number of the file's strings */
 	bool is_bool;
@@ -41,7 +41,7 @@ struct model_field {
 
 #define MODEL_FIELDS_MAX 32u
 
-/* Rows of one array of the model have a struct of their own; spans, tracks, series and values these: */
+/* Rows of a model array have a struct in model.h. Rows of spans, tracks, series and values have these: */
 struct track_row {
 	uint32_t process, kind, name, sort, torch_thread;
 	int64_t tid;
@@ -68,8 +68,8 @@ struct value_row {
 	double value;
 };
 
-/* The fields of a table, ended by one of 0 bytes; NULL: no such table. */
+/* Returns the fields of a table, ended by a field of 0 bytes, or NULL if there is no such table. */
 const struct model_field *model_table_fields(uint32_t table);
-size_t model_table_row_bytes(uint32_t table); /* of the struct */
+size_t model_table_row_bytes(uint32_t table); /* size of the struct */
 
 #endif

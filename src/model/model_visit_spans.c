@@ -1,14 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Self times, chunk by chunk. A span's children follow it, perhaps chunks later; what those cover, and what other lanes of
- * the thread take, was summed up by model_finish() (struct carry), so one buffer of one chunk's rows is enough.
+ * model_visit_spans.c: computes self times chunk by chunk. Children of a span come after it, perhaps chunks later.
+ * model_finish() summed up the time covered by these, and by other lanes of the thread (struct carry). So a buffer for
+ * the rows of one chunk is enough.
  */
 #include "base/memory.h"
 #include "model/track_builder.h"
 
 #include <stdlib.h>
 
-/* carry: the first one at or behind this chunk's rows; returns the first one behind them. */
+/* carry: the first carry at or after this chunk's first row. Returns the first one after its rows. */
 static uint32_t compute_self(const struct track_builder *builder, const struct span_chunk *chunk, uint32_t carry,
                              int64_t *self_ns)
 {

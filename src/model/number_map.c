@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Open addressing with linear probing, at most half full; removal moves the followers up, so there are no tombstones.
+ * number_map.c: open addressing with linear probing, at most half full. Removal moves later entries up, so there are no
+ * tombstones.
  */
 #include "model/number_map.h"
 
@@ -44,7 +45,7 @@ uint32_t number_map_find(const struct number_map *map, uint64_t key)
 	return map->capacity ? map->slots[number_map_slot_of(map, key)].value : NUMBER_MAP_NONE;
 }
 
-/* There is room for one more behind it. */
+/* Returns the slot of the key, after making room for one more. */
 static struct number_map_slot *slot_to_fill(struct number_map *map, uint64_t key)
 {
 	if (2 * (map->count + 1) > map->capacity)
@@ -77,7 +78,7 @@ void number_map_remove(struct number_map *map, uint64_t key)
 	if (map->slots[hole].value == NUMBER_MAP_NONE)
 		return;
 	for (uint32_t i = (hole + 1) & mask; map->slots[i].value != NUMBER_MAP_NONE; i = (i + 1) & mask) {
-		/* may move into the hole unless its home lies cyclically in (hole, i] */
+		/* may move into the hole unless its home is cyclically in (hole, i] */
 		uint32_t distance = (i - home(map, map->slots[i].key)) & mask;
 		if (distance >= ((i - hole) & mask)) {
 			map->slots[hole] = map->slots[i];

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * operator_inputs.c: see operator_inputs.h. Nothing here trusts the text.
+ * operator_inputs.c: see operator_inputs.h. No function here trusts the text.
  */
 #include "model/operator_inputs.h"
 
 #include <string.h>
 
-/* A list of tensors that is the only input has brackets around it. */
+/* Removes the outer brackets: a list of tensors that is the only input has a pair around it. */
 static void open_list(struct inputs_part *line)
 {
 	if (line->length < 6 || memcmp(line->text, "[[[", 3) != 0 ||

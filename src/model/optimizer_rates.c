@@ -32,7 +32,7 @@ void optimizer_rates_add(struct optimizer_rates *rates, uint64_t optimizer, size
 	rate->last = at;
 }
 
-/* Another one takes over where the leader is called no more. */
+/* Another optimizer becomes the leader after the last call of the old one. */
 void optimizer_rates_follow(struct optimizer_rates *rates, uint64_t optimizer, size_t at)
 {
 	struct optimizer_rate *rate = rate_of(rates, optimizer), *leader = rate_of(rates, rates->leader);
@@ -54,7 +54,7 @@ void optimizer_rates_follow(struct optimizer_rates *rates, uint64_t optimizer, s
 		rate->most = rate->calls_of_turn;
 }
 
-/* The end of a run may lie within a turn: one turn more or less does not count. */
+/* A run may end within a turn, so a difference of one turn does not count. */
 uint64_t optimizer_rates_leader(const struct optimizer_rates *rates, uint64_t optimizer)
 {
 	const struct optimizer_rate *rate = rate_of(rates, optimizer);

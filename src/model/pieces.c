@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * pieces.c: see pieces.h. First what refers to processes, tracks and stacks gets their new numbers, then each array is copied piece by piece.
+ * pieces.c: see pieces.h. First, all references to processes, tracks and stacks get their new numbers. Then each array
+ * is copied piece by piece.
  */
 #include "model/pieces.h"
 
@@ -21,7 +22,7 @@ struct model_place model_place_here(const struct model *model)
 
 /* ---- new numbers ---- */
 
-struct pieces_shift { /* what is added to the numbers of a piece; unsigned, so that it also goes back */
+struct pieces_shift { /* added to the numbers of a piece; unsigned, so that it can also decrease them */
 	uint32_t process, track, stack;
 };
 
@@ -97,7 +98,7 @@ static void move_rest(struct model *model, const struct model_place *from, const
 
 /* ---- new places ---- */
 
-/* Where each piece begins afterwards, by its old number. */
+/* Returns the new start of each piece, by its old number. */
 static struct model_place *find_places(const struct model_place *places, uint32_t count, const uint32_t *order)
 {
 	struct model_place *found = memory_resize(NULL, (size_t)count + 1, sizeof *found), next = places[0];

@@ -1,20 +1,20 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * pieces.h: a model that is made of several files, put into an order that is not the one in which they were read: members of an archive come
- * as they lie in it.
+ * pieces.h: reorders a model read from several files. The members of an archive are read in the order of the archive,
+ * which may not be the order wanted.
  *
- *     places[i] = model_place_here(model);   // before file i is read, and once behind the last one
+ *     places[i] = model_place_here(model);   // before file i is read, and once after the last one
  *     ...
  *     model_reorder(model, places, count, order);
  *
- * Before model_finish(). No file may refer to what is of another one.
+ * Before model_finish(). No file may refer to data of another file.
  */
 #ifndef MODEL_PIECES_H
 #define MODEL_PIECES_H
 
 #include "model/model.h"
 
-/* Arrays of the model, and whether what is in them belongs to a file. Strings and the values of series are not in order. */
+/* Arrays of the model whose elements belong to one file each. Strings and the values of series are not reordered. */
 #define MODEL_PIECE_ARRAYS(X)                                                                                          \
 	X(processes)                                                                                                   \
 	X(tracks)                                                                                                      \
@@ -31,7 +31,7 @@
 	X(meta)                                                                                                        \
 	X(ledger)
 
-struct model_place { /* how many elements each array has */
+struct model_place { /* number of elements in each array */
 #define X(name) uint32_t name;
 	MODEL_PIECE_ARRAYS(X)
 #undef X
@@ -39,14 +39,15 @@ struct model_place { /* how many elements each array has */
 
 struct model_place model_place_here(const struct model *model);
 
-/* All that was added since, as if it had never been. */
+/* Removes all elements added since that place. */
 void model_forget(struct model *model, const struct model_place *since);
 
-/* Piece i lies between places[i] and places[i + 1], of `count` pieces; what is before places[0] stays in front. Afterwards piece order[0] is
- * the first, and places[i] is where the ith piece in that order begins. */
+/* Piece i is between places[i] and places[i + 1], for `count` pieces. Elements before places[0] stay in front.
+ * Afterwards piece order[0] is the first, and places[i] is the start of the i-th piece in the new order. */
 void model_reorder(struct model *model, struct model_place *places, uint32_t count, const uint32_t *order);
 
-/* When processes or places in the arrays have other numbers: keys hold those, values these. */
+/* Rebuilds the index after processes or array positions were renumbered: its keys contain processes, its values are
+ * positions. */
 void model_index_again(struct model *model);
 
 #endif

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * step_facts.h: what is known of a step beside its span, as args that our exporter writes into Kineto's form and our importer finds there. What is
- * as in a trace of Kineto itself, which has none of them, is not written.
+ * step_facts.h: facts of a step that its span does not hold. Our exporter writes them as args in Kineto's format, and
+ * our importer reads them. A trace of Kineto itself has none of these args, so a fact is not written if it equals the
+ * default of such a trace.
  */
 #ifndef MODEL_STEP_FACTS_H
 #define MODEL_STEP_FACTS_H
@@ -10,24 +11,24 @@
 
 enum step_fact {
 	STEP_CAPTURE_MODE,
-	STEP_OPERATORS,      /* 0: not all of it was recorded with operators */
-	STEP_SOME_OPERATORS, /* of these, 1: a part of it was, or they were removed again */
-	STEP_PHASES,         /* 0: they are not known */
+	STEP_OPERATORS,      /* 0: it was not recorded completely with operators */
+	STEP_SOME_OPERATORS, /* of these, 1: a part was recorded with operators, or they were removed later */
+	STEP_PHASES,         /* 0: unknown */
 	STEP_TOKEN_COUNT,
 	STEP_SAMPLE_COUNT,
 	STEP_CPU_NS,
 	STEP_WAITS,
 	STEP_PAGE_FAULTS,
-	STEP_RARE,  /* of these, 1: what happens rarely was recorded in all of it */
-	STEP_CALLS, /* 1: phases are told by calls of PyTorch's functions only */
-	STEP_INPUTS, /* 0: not all of its operators were recorded with inputs; said only where those of other steps were */
+	STEP_RARE,   /* of these, 1: rare events were recorded during the whole step */
+	STEP_CALLS,  /* 1: phases come only from calls of PyTorch's functions */
+	STEP_INPUTS, /* 0: not all operators have inputs; only for a step with operators, if other steps have inputs */
 	STEP_FACTS
 };
 
 const char *step_fact_key(enum step_fact fact); /* "stepscope tokens" */
 bool step_fact_get(const struct model_step *step, enum step_fact fact, uint64_t *value);
 void step_fact_set(struct model_step *step, enum step_fact fact, uint64_t value);
-/* A step of which none is set. */
+/* Initialises a step for which no fact is set. */
 void step_facts_init(struct model_step *step);
 
 #endif

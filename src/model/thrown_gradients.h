@@ -1,17 +1,18 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * thrown_gradients.h: gradients that no optimizer used, in a program that calls optimizers: rule 4 of infer_steps.h, where batches do not tell.
+ * thrown_gradients.h: finds gradients that no optimizer used, in a program that calls optimizers. This is rule 4 of
+ * infer_steps.h, for programs whose batches do not mark the steps.
  */
 #ifndef MODEL_THROWN_GRADIENTS_H
 #define MODEL_THROWN_GRADIENTS_H
 
 #include "model/infer_steps.h"
 
-/* Does the backward make as many gradients anew as the one before left? Were those still there it would add to them: they were set to
- * None. */
+/* Returns true if the backward creates the same number of gradients as the one before it. If the earlier gradients
+ * still existed, it would add to them; so the program set them to None. */
 bool gradients_are_new(const struct train_record *backward, const struct train_record *before);
-/* Of how many backwards the gradients were thrown away before an update; 0 where that is so in half of the updates or more: they
- * are parts of it. With batches a zero_grad() does not count here. */
+/* Returns the number of backwards whose gradients were thrown away before an update. Returns 0 if that number is half
+ * of the updates or more: then those backwards are parts of a step. With batches, a zero_grad() does not count. */
 size_t gradients_thrown_away(const struct train_record *records, size_t count, bool has_batches);
 
 #endif

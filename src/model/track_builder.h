@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * track_builder.h: what the model knows about a track beyond struct track: its open spans while it is filled, and what
- * spans outside a chunk take from the self time of spans in it. Private to model/.
+ * track_builder.h: data of a track that struct track does not hold. It keeps the open spans while the track is filled,
+ * and the time that spans outside a chunk take from spans in it. Private to model/.
  */
 #ifndef MODEL_TRACK_BUILDER_H
 #define MODEL_TRACK_BUILDER_H
@@ -12,14 +12,14 @@
 
 struct open_span {
 	uint32_t row;
-	uint32_t begun;   /* 1 + index of the nearest span at or below that waits for its end; 0: none */
+	uint32_t begun;   /* 1 + index of the innermost span, from this one outwards, that waits for its end; 0: none */
 	int64_t inner_ns; /* latest end of a child */
-	int64_t limit_ns; /* INT64_MAX, or where the nearest complete span around or here ends */
+	int64_t limit_ns; /* INT64_MAX, or the end of the nearest complete span, this one or one around it */
 	uint8_t kind, phase;
-	bool is_complete; /* its end is known: a parent, but not open */
+	bool is_complete; /* its end is known: it can be a parent, but is not open */
 };
 
-struct carry { /* time that children in later chunks, and spans in other lanes, take from the self time of the span in `row` */
+struct carry { /* time that children in later chunks, and spans in other lanes, take from the self time of `row` */
 	uint32_t row;
 	int64_t covered_ns;
 };
@@ -32,9 +32,9 @@ struct track_builder {
 	uint32_t open_count, open_capacity;
 	uint32_t deeper;   /* open spans beyond MODEL_MAX_DEPTH */
 	uint64_t too_deep; /* spans that were not stored */
-	uint64_t moved;    /* rows that went up a level, each time */
+	uint64_t moved;    /* rows moved up one level, counting each move */
 	bool has_times;
-	int64_t first_ns; /* of all spans */
+	int64_t first_ns; /* earliest start of all spans */
 	int64_t last_start_ns;
 	int64_t high_ns;       /* latest start or end */
 	struct carry *carries; /* by row; each row once after model_finish() */

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * training_threads.c: see training_threads.h. First when each thread is busy with a step, from its first backward that trains to the
- * optimizer's call; then whose turn it is; then the records of the turns, one after the other.
+ * training_threads.c: see training_threads.h. First, find when each thread is busy with a step: from its first backward
+ * that trains to the optimizer's call. Then find the turns. Then append the records of the turns, one after the other.
  */
 #include "model/training_threads.h"
 
@@ -19,27 +19,27 @@ struct thread_busy {
 
 struct thread_turn { /* records [first, end) of the thread */
 	uint32_t thread, first, end;
-	int64_t busy_ns;  /* until then */
-	int64_t start_ns; /* of its first record */
+	int64_t busy_ns;  /* end of its last busy time */
+	int64_t start_ns; /* start of its first record */
 };
 
 struct joiner {
 	struct training *out;
 	struct training_thread *threads;
 	uint32_t thread_count;
-	bool has_calls; /* else gradients alone say who trains */
-	uint32_t best;  /* of the threads that train */
+	bool has_calls; /* if false, gradients alone decide which threads train */
+	uint32_t best;  /* best of the threads that train */
 	bool *is_kept;
-	uint32_t *same; /* a thread that steps the same optimizer; itself: the first of them */
+	uint32_t *same; /* another thread that steps the same optimizer; the first of them refers to itself */
 	struct thread_busy *busy;
 	size_t busy_count, busy_capacity;
 	struct thread_turn *turns;
 	size_t turn_count;
-	struct train_record *nodes; /* of other threads: gradients and forwards */
+	struct train_record *nodes; /* gradients and forwards of other threads */
 	size_t node_count;
 };
 
-/* ---- who trains, and when ----------------------------------------------------------------------------------------------------- */
+/* ---- which threads train, and when ------------------------------------------------------------------------------- */
 
 static bool may_train(const struct joiner *j, uint32_t thread)
 {
@@ -78,7 +78,7 @@ static void add_busy(struct joiner *j, int64_t start_ns, int64_t end_ns, uint32_
 	j->busy[j->busy_count++] = (struct thread_busy){start_ns, end_ns, thread};
 }
 
-/* optimizers: which thread calls it. */
+/* optimizers: maps each optimizer to a thread that calls it. */
 static void find_busy(struct joiner *j, uint32_t thread, struct number_map *optimizers)
 {
 	const struct training_thread *its = &j->threads[thread];
@@ -91,7 +91,7 @@ static void find_busy(struct joiner *j, uint32_t thread, struct number_map *opti
 
 		if ((trains || is_call) && start_ns == INT64_MAX)
 			start_ns = record->start_ns;
-		if ((j->has_calls ? is_call : trains) && record->end_ns > start_ns) { /* else its end was lost */
+		if ((j->has_calls ? is_call : trains) && record->end_ns > start_ns) { /* otherwise its end was lost */
 			add_busy(j, start_ns, record->end_ns, thread);
 			start_ns = INT64_MAX;
 		}
@@ -108,7 +108,8 @@ static int compare_busy(const void *left, const void *right)
 	return (a->start_ns > b->start_ns) - (a->start_ns < b->start_ns);
 }
 
-/* From its threads' first step to their last one, by training, in order; its thread is the first of them. Returns how many. */
+/* Finds the stretch of each training, from the first step of its threads to the last, in order of start. `thread` of a
+ * stretch is the first thread of its training. Returns the number of stretches. */
 static uint32_t find_stretches(struct joiner *j, struct thread_busy *stretches)
 {
 	uint32_t count = 0, *places = memory_resize(NULL, j->thread_count, sizeof *places);
@@ -133,7 +134,7 @@ static uint32_t find_stretches(struct joiner *j, struct thread_busy *stretches)
 	return count;
 }
 
-/* The best training, and what lies before and behind it, one behind the other. */
+/* Keeps the best training, and those before and after it that do not overlap each other. */
 static void keep_trainings(struct joiner *j)
 {
 	struct thread_busy *stretches = memory_resize(NULL, j->thread_count, sizeof *stretches);
@@ -159,7 +160,7 @@ static void keep_trainings(struct joiner *j)
 	free(is_kept);
 }
 
-/* Leaves those of threads that are kept, in order; false: they are busy at once. */
+/* Keeps the busy times of kept threads, in order. Returns false if two threads are busy at the same time. */
 static bool sort_busy(struct joiner *j)
 {
 	size_t kept = 0;
@@ -176,7 +177,7 @@ static bool sort_busy(struct joiner *j)
 	return true;
 }
 
-/* ---- turns -------------------------------------------------------------------------------------------------------------------- */
+/* ---- turns ------------------------------------------------------------------------------------------------------- */
 
 static void add_turns(struct joiner *j)
 {
@@ -215,10 +216,11 @@ static void find_turns(struct joiner *j)
 		keep_one(j);
 }
 
-/* Which records each has: from the first behind the step before on, and none that lasts into the next turn. */
+/* Finds the records of each turn: from the first record after the previous step, without records that last into the
+ * next turn. */
 static void find_records(struct joiner *j)
 {
-	uint32_t *next = memory_resize(NULL, j->thread_count, sizeof *next); /* record of each thread */
+	uint32_t *next = memory_resize(NULL, j->thread_count, sizeof *next); /* next record of each thread */
 
 	memset(next, 0, j->thread_count * sizeof *next);
 	for (size_t i = 0; i < j->turn_count; i++) {
@@ -248,7 +250,7 @@ static void find_records(struct joiner *j)
 	free(next);
 }
 
-/* ---- one list ----------------------------------------------------------------------------------------------------------------- */
+/* ---- one list ---------------------------------------------------------------------------------------------------- */
 
 static int compare_records(const void *left, const void *right)
 {
@@ -263,7 +265,7 @@ static void collect_node(struct joiner *j, const struct train_record *record)
 	j->nodes[j->node_count++] = *record;
 }
 
-/* Forwards at the same time are one. */
+/* Merges forwards at the same time. */
 static void join_forwards(struct joiner *j)
 {
 	size_t kept = 0;
@@ -282,7 +284,7 @@ static void join_forwards(struct joiner *j)
 	j->node_count = kept;
 }
 
-/* Of threads that do not train themselves: work on gradients, and the forwards that others work on. */
+/* Collects records of threads that do not train: work on gradients, and forwards whose graphs other threads work on. */
 static void collect_nodes(struct joiner *j)
 {
 	for (uint32_t i = 0; i < j->thread_count; i++) {
@@ -301,7 +303,7 @@ static void collect_nodes(struct joiner *j)
 	join_forwards(j);
 }
 
-/* The node among the records of the thread that waits for it: its range is the one that is open there. */
+/* Puts a node among the records of the thread that waits for it; its range is the innermost one open at that time. */
 static void place_node(const struct training_thread *thread, struct train_record *node, uint32_t *range, uint32_t *next)
 {
 	while (*next < thread->range_count && thread->ranges[*next].start_ns <= node->start_ns)
@@ -319,12 +321,12 @@ void training_append(struct training *training, const struct train_record *recor
 	training->records[training->record_count++] = *record;
 }
 
-/* The turn's records, and nodes [*node, end_ns) between them; both keep the ranges of the thread. */
+/* Appends the turn's records, with the nodes from *node up to end_ns between them. Both keep the thread's ranges. */
 static void add_records(struct joiner *j, const struct thread_turn *turn, size_t *node, int64_t end_ns)
 {
 	const struct training_thread *thread = &j->threads[turn->thread];
 	uint32_t range = NO_RANGE, next_range = 0;
-	int64_t busy_ns = INT64_MIN, call_ns = INT64_MIN; /* until when a record, an optimizer's call lasts */
+	int64_t busy_ns = INT64_MIN, call_ns = INT64_MIN; /* end of the last record, and of the last optimizer call */
 
 	for (uint32_t i = turn->first;;) {
 		const struct train_record *own = i < turn->end ? &thread->records[i] : NULL;
@@ -343,7 +345,7 @@ static void add_records(struct joiner *j, const struct thread_turn *turn, size_t
 			continue;
 		}
 		++*node;
-		if (other->start_ns < busy_ns) /* inside of an operator, or beside another thread's work */
+		if (other->start_ns < busy_ns) /* inside an operator, or at the same time as another thread's work */
 			continue;
 		place_node(thread, other, &range, &next_range);
 		other->is_inside = other->start_ns < call_ns;
@@ -362,7 +364,7 @@ static uint32_t training_threads_add_range(struct training *out, const struct tr
 	return (uint32_t)out->range_count++;
 }
 
-/* A copy of the thread's range, and of those around it, in the turn's. copies: by range. */
+/* Returns a copy of the thread's range in the turn's range, and copies the ranges around it. copies: by range. */
 static uint32_t copy_range(struct training *out, const struct training_thread *thread, struct number_map *copies,
                            uint32_t range, uint32_t turn_range)
 {
@@ -385,7 +387,7 @@ static uint32_t copy_range(struct training *out, const struct training_thread *t
 	return copy;
 }
 
-/* Of the turn's records, from `first` on. */
+/* Adds ranges for the turn's records, from `first` on. */
 static void add_ranges(struct joiner *j, const struct thread_turn *turn, size_t first)
 {
 	struct training *out = j->out;
@@ -413,7 +415,7 @@ static void add_turn(struct joiner *j, size_t number, size_t *node)
 	j->out->turns[number] = (struct training_turn){turn->thread, turn->start_ns};
 }
 
-/* Most often all there is: nothing is copied. */
+/* Takes the arrays of the only thread without copying. This is the most common case. */
 static void take_one(struct joiner *j)
 {
 	struct training_thread *thread = &j->threads[j->best];
@@ -440,7 +442,8 @@ static int training_threads_compare_calls(const void *left, const void *right)
 	return (a->start_ns > b->start_ns) - (a->start_ns < b->start_ns);
 }
 
-/* What the threads do in hooks of gradients, and those that compute them for others. Two at a time are one. */
+/* Adds calls in hooks of gradients, from the threads that train and from those that compute gradients for them. Calls
+ * that overlap count as one. */
 static void training_threads_add_hooked(struct joiner *j)
 {
 	struct training *out = j->out;

@@ -1,14 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * training_threads.h: the threads of a process that train, as one loop of records for infer_steps(). Most often it is one thread. Training
- * may move from thread to thread:
+ * training_threads.h: merges the threads of a process that train into one list of records for infer_steps(). Most
+ * programs train in one thread. Training may move from thread to thread:
  *
- * - Threads that step the same optimizer are one training, when they do so one at a time.
- * - Those that step others are, when one has ended before the next begins.
- * - Of trainings that go on at once it is the one that calls optimizers most often. What is left out is counted.
+ * - Threads that step the same optimizer are one training if they do so one at a time.
+ * - Threads that step different optimizers are one training if each has ended before the next starts.
+ * - If several trainings run at the same time, the one that calls optimizers most often counts. The others are left out
+ *   and counted.
  *
- * A thread's turn lasts from its first record behind the step before, which another thread made, to where the next turn begins. What the
- * threads do besides their turns is left out. Records of a turn lie in a range of its own, so that no step reaches over two of them.
+ * A thread's turn starts at its first record after the previous step, which another thread made. It ends where the next
+ * turn starts. Records of a thread outside its turns are left out. The records of each turn are in a separate range, so
+ * that no step spans two turns.
  *
  *     struct training training;
  *     if (training_join(&training, threads, count)) {
@@ -16,30 +18,33 @@
  *             training_release(&training);
  *     }
  *
- * Where no thread calls optimizers, those train that compute gradients; where none does, the one with the most ranges that may be steps. Else gradients that a thread computes which calls none (a GPU's)
- * are put among the records of the thread whose turn it is. So are forwards of such a thread, and of others whose graphs it works on: of
- * several at a time what they take together.
+ * If no thread calls optimizers, the threads that compute gradients train. If no thread computes gradients either, the
+ * thread with the most ranges that may be steps trains.
  *
- * Time is that of sorting what trains.
+ * Gradients computed by another thread that calls no optimizer (a GPU's thread) are put among the records of the thread
+ * whose turn it is. So are the forwards of such a thread, and of threads on whose graphs it works. Forwards at the same
+ * time count once.
+ *
+ * The run time is that of sorting the records of training threads.
  */
 #ifndef MODEL_TRAINING_THREADS_H
 #define MODEL_TRAINING_THREADS_H
 
 #include "model/infer_steps.h"
 
-struct training_thread {              /* what one thread did; its arrays may be taken */
+struct training_thread {              /* records of one thread; training_join() may take its arrays */
 	struct train_record *records; /* by start */
 	struct train_range *ranges;   /* by start */
 	struct train_call *hooked;
 	uint32_t record_count, range_count, hooked_count;
-	uint32_t calls, nodes; /* of optimizers; of backwards */
-	uint32_t marks;        /* ranges that may be steps */
-	bool is_followed;      /* other threads work on gradients of its graphs */
+	uint32_t calls, nodes; /* number of optimizer calls; number of backwards */
+	uint32_t marks;        /* number of ranges that may be steps */
+	bool is_followed;      /* other threads work on gradients of this thread's graphs */
 };
 
 struct training_turn {
 	uint32_t thread;
-	int64_t start_ns; /* INT64_MIN: the first one */
+	int64_t start_ns; /* INT64_MIN: the first turn */
 };
 
 struct training {
@@ -49,12 +54,12 @@ struct training {
 	size_t record_count, record_capacity, range_count, range_capacity, hooked_count;
 	struct training_turn *turns;
 	size_t turn_count;
-	uint64_t other_threads, other_calls; /* of optimizers, that are left out */
+	uint64_t other_threads, other_calls; /* threads and optimizer calls that are left out */
 };
 
-/* is_single: of one thread only. False: no thread trains. */
+/* is_single: use one thread only. Returns false if no thread trains. */
 bool training_join(struct training *training, struct training_thread *threads, uint32_t count, bool is_single);
-/* Behind all others. */
+/* Appends a record after all others. */
 void training_append(struct training *training, const struct train_record *record);
 void training_release(struct training *training);
 

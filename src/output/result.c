@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * result.c: see result.h.
+ * result.c: see the header.
  */
 #include "output/result.h"
 
@@ -8,7 +8,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#define MAXIMUM_TEXT ((size_t)1 << 31) /* between two places where it may flow */
+#define MAXIMUM_TEXT ((size_t)1 << 31) /* between two points at which it may flow */
 
 enum status write_text(FILE *file, const struct buffer *text, struct error *err)
 {
@@ -19,7 +19,7 @@ enum status write_text(FILE *file, const struct buffer *text, struct error *err)
 	return STATUS_OK;
 }
 
-/* A device or a pipe is written to: renaming would put a file in place of /dev/null. */
+/* A device or a pipe is written directly: renaming would replace /dev/null by a file. */
 static enum status result_open_file(struct result *result, struct error *err)
 {
 	const char *path = result->path;
@@ -37,7 +37,7 @@ static enum status result_open_file(struct result *result, struct error *err)
 	return STATUS_OK;
 }
 
-/* `status`: how writing went. */
+/* Closes the file and renames it, or removes it if `status`, the result of writing, is a failure. */
 static enum status close_file(struct result *result, enum status status, struct error *err)
 {
 	if (!result->path)

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * result.h: what a command answers, on stdout or in a file, which is replaced at once or not at all. It may be larger than memory:
- * result.text flows (base/buffer.h).
+ * result.h: the result of a command, on stdout or in a file. A file is replaced as a whole or not at all. The result
+ * may be larger than memory, because result.text flows (base/buffer.h).
  *
  *     struct result result;
  *     status = result_open(&result, path, err);
@@ -23,16 +23,16 @@ struct result {
 	struct buffer text;
 	FILE *file;
 	const char *path;         /* NULL: stdout */
-	char temporary[PATH_MAX]; /* what is to replace the file; "": it is a device or a pipe, or stdout */
-	int problem;              /* errno of the write that failed, 0: none did */
+	char temporary[PATH_MAX]; /* replaces the file in the end; "" for a device, a pipe or stdout */
+	int problem;              /* errno of a failed write, 0: no write failed */
 };
 
-/* path NULL: stdout. On failure nothing needs to be closed. Until it is closed it must stay where it is. */
+/* path NULL means stdout. On failure nothing needs to be closed. An open result must not be moved. */
 enum status result_open(struct result *result, const char *path, struct error *err) MUST_CHECK;
-/* Writes the rest. `status`: whether the text is as it should be; where it is not, or on failure, a file stays as it was. */
+/* Writes the rest. If `status` or the writing is a failure, a file stays as it was. */
 enum status result_close(struct result *result, enum status status, struct error *err) MUST_CHECK;
 
-/* The same of a text that is all there; a buffer that hit its maximum is an error. */
+/* Write a text that is complete. A buffer that exceeded its maximum is an error. */
 enum status write_text(FILE *file, const struct buffer *text, struct error *err) MUST_CHECK;
 enum status write_text_file(const char *path, const struct buffer *text, struct error *err) MUST_CHECK;
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * frames.c: see frames.h. Of an object: its type at 8; of a bytes or code object, the size at 16 and the bytes at 32; of a str the length at
- * 16 and the state at 32, in all versions.
+ * frames.c: see frames.h. In all versions, an object has its type at 8. A bytes or code object has its size at 16 and
+ * its bytes at 32. A str has its length at 16 and its state at 32.
  */
 #include "pyframes/frames.h"
 
@@ -13,7 +13,7 @@
 #define SIZE 16u
 #define TEXT_STATE 32u
 #define BYTES 32u
-#define FRAMES_PASSED 100000u /* of a chain that ends nowhere */
+#define FRAMES_PASSED 100000u /* limit for a chain without an end */
 #define TABLE_MAX (64u << 20) /* bytes */
 #define TEXT_MAX (1u << 20)
 
@@ -27,13 +27,13 @@ static bool read_bytes(const struct pyframes_memory *memory, uint64_t address, v
 	return true;
 }
 
-/* Of a pointer: an address that an object may have. */
+/* Reads a pointer. Returns false if no object can have this address. */
 static bool read_pointer(const struct pyframes_memory *memory, uint64_t address, uint64_t *pointer)
 {
 	return read_bytes(memory, address, pointer, sizeof(*pointer)) && *pointer % 8 == 0;
 }
 
-/* ---- walking -------------------------------------------------------------------------------------------------------------- */
+/* ---- walking ----------------------------------------------------------------------------------------------------- */
 
 static bool read_frame(const struct pyframes_layout *layout, const struct pyframes_memory *memory, uint64_t at,
                        struct pyframes_frame *frame)
@@ -78,7 +78,7 @@ unsigned pyframes_walk(const struct pyframes_layout *layout, const struct pyfram
 	return count;
 }
 
-/* ---- texts ------------------------------------------------------------------------------------------------------------------ */
+/* ---- texts ------------------------------------------------------------------------------------------------------- */
 
 static size_t put_utf8(char *to, uint32_t c)
 {
@@ -92,7 +92,7 @@ static size_t put_utf8(char *to, uint32_t c)
 		return 2;
 	}
 	if ((c >= 0xd800 && c < 0xe000) || c > 0x10ffff)
-		c = 0xfffd; /* half of a pair: bytes of a file name that are no text */
+		c = 0xfffd; /* half of a surrogate pair: a file name with bytes that are not text */
 	if (c < 0x10000) {
 		to[0] = (char)(0xe0 | c >> 12);
 		to[1] = (char)(0x80 | (c >> 6 & 63));
@@ -106,7 +106,7 @@ static size_t put_utf8(char *to, uint32_t c)
 	return 4;
 }
 
-/* Characters from `from` on, as UTF-8, as many as fit. */
+/* Copies characters from `from` on as UTF-8, until `to` is full. */
 static bool frames_copy_text(const struct pyframes_memory *memory, uint64_t at, unsigned width, uint64_t from,
                              uint64_t count, char *to, size_t bytes)
 {
@@ -126,7 +126,7 @@ static bool frames_copy_text(const struct pyframes_memory *memory, uint64_t at, 
 	return true;
 }
 
-/* is_tail: of a text that is too long the end is kept, else the beginning. */
+/* Reads a str. If it is too long, is_tail keeps its end; otherwise its beginning is kept. */
 static bool frames_read_text(const struct pyframes_layout *layout, const struct pyframes_memory *memory,
                              uint64_t address, bool is_tail, char *to, size_t bytes)
 {
@@ -150,10 +150,10 @@ static bool frames_read_text(const struct pyframes_layout *layout, const struct 
 	                        to, bytes);
 }
 
-/* ---- lines ------------------------------------------------------------------------------------------------------------------ */
+/* ---- lines ------------------------------------------------------------------------------------------------------- */
 
 struct frames_window {
-	struct pyframes_bytes bytes; /* first */
+	struct pyframes_bytes bytes; /* must be the first member */
 	const struct pyframes_memory *memory;
 	uint64_t at, end;
 	unsigned have, used;
@@ -191,7 +191,7 @@ static bool read_line(const struct pyframes_layout *layout, const struct pyframe
 	return true;
 }
 
-/* Is the instruction one of the code object's? */
+/* Returns true if the instruction is in the code object. */
 static bool is_inside(const struct pyframes_layout *layout, const struct pyframes_memory *memory,
                       const struct pyframes_frame *frame)
 {
@@ -200,7 +200,7 @@ static bool is_inside(const struct pyframes_layout *layout, const struct pyframe
 		return false;
 	if (!read_bytes(memory, holder + SIZE, &size, sizeof(size)) || size > TABLE_MAX)
 		return false;
-	/* before the first instruction is one step outside */
+	/* the offset before the first instruction is one step outside */
 	return frame->offset >= -2 && frame->offset < (int64_t)(layout->is_pointer ? 2 * size : size);
 }
 

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * line_table.c: see line_table.h. Objects/lnotab_notes.txt of CPython 3.8 and 3.10, Objects/locations.md of 3.11.
+ * line_table.c: see line_table.h. The formats are in Objects/lnotab_notes.txt of CPython 3.8 and 3.10, and in
+ * Objects/locations.md of 3.11.
  */
 #include "pyframes/line_table.h"
 
@@ -36,7 +37,7 @@ static uint32_t by_line_table(struct pyframes_bytes *table, int64_t line, int64_
 	}
 }
 
-/* Six bits per byte, the lowest first, while bit 6 is set. */
+/* Reads a number of six bits per byte, lowest bits first; bit 6 is set in all bytes but the last. */
 static int64_t signed_number(struct pyframes_bytes *table)
 {
 	uint64_t value = 0;
@@ -54,8 +55,8 @@ static int64_t signed_number(struct pyframes_bytes *table)
 static uint32_t by_locations(struct pyframes_bytes *table, int64_t line, int64_t offset)
 {
 	enum {
-		SHORT_FORMS = 10, /* codes below: on the line before */
-		ONE_LINE = 12,    /* 10 to 12: that many less 10 lines further */
+		SHORT_FORMS = 10, /* lower codes: on the same line */
+		ONE_LINE = 12,    /* codes 10 to 12: code - 10 lines further */
 		NO_COLUMNS = 13,
 		LONG = 14,
 		NO_LINE = 15,
@@ -70,7 +71,7 @@ static uint32_t by_locations(struct pyframes_bytes *table, int64_t line, int64_t
 			line += signed_number(table);
 		if (at > offset)
 			return code == NO_LINE ? 0 : as_line(line);
-		do /* an entry begins with the highest bit set */
+		do /* the first byte of an entry has the highest bit set */
 			byte = table->next(table);
 		while (byte >= 0 && !(byte & 128));
 	}

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * versions.c: offsetof() of CPython's own headers (Include/cpython/pystate.h, code.h, unicodeobject.h, Include/internal/pycore_frame.h;
- * frameobject.h to 3.10), compiled against 3.8.18, 3.9.18, 3.10.13, 3.11.2, 3.11.7, 3.12.1, 3.13.0 and 3.14.10, and checked
- * on those interpreters by tests/pyframes.
+ * versions.c: offsetof() of the structures in CPython's own headers: Include/cpython/pystate.h, code.h,
+ * unicodeobject.h, Include/internal/pycore_frame.h, and to 3.10 frameobject.h. They were compiled against 3.8.18,
+ * 3.9.18, 3.10.13, 3.11.2, 3.11.7, 3.12.1, 3.13.0 and 3.14.10. tests/pyframes checks them on those interpreters.
  */
 #include "pyframes/versions.h"
 

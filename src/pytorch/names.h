@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * names.h: what PyTorch calls the records that mean something. The agent tells by them what a program does while it runs, and readers of
- * recordings and traces tell the same: so they stand here, once. Data only, 1.13 to 2.13; no other file spells them.
+ * names.h: the names of PyTorch's records that have a meaning. The agent uses them while the program runs, and readers
+ * of recordings and traces use the same names, so they are defined once, in this file. It has only data, for PyTorch
+ * 1.13 to 2.13; no other file spells these names.
  */
 #ifndef PYTORCH_NAMES_H
 #define PYTORCH_NAMES_H
@@ -12,44 +13,44 @@
 #include <string.h>
 
 /* Beginnings of names. */
-#define PYTORCH_ENGINE                                                                                                 \
-	"autograd::engine::evaluate_function: "              /* what the engine does for one node, whose name follows */
-#define PYTORCH_ACCUMULATE "torch::autograd::AccumulateGrad" /* a gradient is added up: a backward that trains */
+#define PYTORCH_ENGINE "autograd::engine::evaluate_function: " /* the engine's work for one node, which is named next */
+#define PYTORCH_ACCUMULATE "torch::autograd::AccumulateGrad"   /* adds up a gradient: a backward that trains */
 #define PYTORCH_OPTIMIZER_STEP "Optimizer.step#"
 #define PYTORCH_OPTIMIZER_ZERO_GRAD "Optimizer.zero_grad#"
 #define PYTORCH_LOADER "enumerate(DataLoader)#"             /* the wait for a batch */
-#define PYTORCH_LOADER_HERE "enumerate(DataLoader)#_Single" /* of a loader without workers, which makes it meanwhile */
-#define PYTORCH_LOADER_START "DataLoader: start of workers" /* ours: the loop's beginning, before the first wait */
-#define PYTORCH_LOADER_AGAIN "DataLoader: next loop"        /* ours: the same, with workers that are there already */
-#define PYTORCH_LOADER_STOP "DataLoader: end of workers"    /* ours: waiting until they are gone */
-#define PYTORCH_ONES "aten::ones_like" /* backward() makes the first gradient, where the program gives it none */
+#define PYTORCH_LOADER_HERE "enumerate(DataLoader)#_Single" /* a loader without workers makes the batch meanwhile */
+#define PYTORCH_LOADER_START "DataLoader: start of workers" /* our own: the start of a loop, before its first wait */
+#define PYTORCH_LOADER_AGAIN "DataLoader: next loop"        /* our own: the same, with workers that already run */
+#define PYTORCH_LOADER_STOP "DataLoader: end of workers"    /* our own: waits until the workers are gone */
+#define PYTORCH_ONES "aten::ones_like" /* backward() makes the first gradient, if the program gives it none */
 #define PYTORCH_SCALER "aten::_amp_update_scale_"
-#define PYTORCH_COLLECTIVE "c10d::" /* where the program issues one; no autograd graph remembers it */
-#define PYTORCH_GLOO "gloo:"        /* where gloo executes it */
+#define PYTORCH_COLLECTIVE "c10d::" /* where the program issues a collective; no autograd graph has it */
+#define PYTORCH_GLOO "gloo:"        /* where gloo executes the collective */
 #define PYTORCH_PROFILER_STEP                                                                                          \
-	"ProfilerStep#" /* torch.profiler's, from step() to step(); its number follows. Without a schedule a range of ours */
-/* What torch.profiler says of a collective, as arguments. */
+	"ProfilerStep#" /* torch.profiler's, from step() to step(), and a number. Our own range if it has no schedule */
+/* torch.profiler's arguments of a collective. */
 #define PYTORCH_GROUP_NAME "Process Group Name"
 #define PYTORCH_GROUP_DESCRIPTION "Process Group Description"
 #define PYTORCH_GROUP_RANKS "Process Group Ranks"
 #define PYTORCH_GROUP_SIZE "Group size"
-/* FSDP makes room for the parameters that it gathers from all ranks: both of its kinds, the second for a forward and for a backward. */
+/* FSDP makes room for the parameters that it gathers from all ranks. Both kinds of FSDP; the second has names for
+ * forward and backward. */
 #define PYTORCH_GATHER "FSDP::all_gather_copy_out"
 #define PYTORCH_GATHER_FORWARD "FullyShardedDataParallel._pre_forward"
 #define PYTORCH_GATHER_BACKWARD "FullyShardedDataParallel._pre_backward"
 #define PYTORCH_MODE                                                                                                   \
-	"PythonDispatchMode" /* what a TorchDispatchMode does about a call, outermost where PyTorch has no record of that one */
-#define PYTORCH_COMPILED "Torch-Compiled Region: " /* code that torch.compile made; its number follows */
-#define PYTORCH_COMPILED_CALL "torch.compiled "    /* ours: a code's number, and which optimizer it begins a call of */
+	"PythonDispatchMode" /* the work of a TorchDispatchMode for a call; outermost if the call has no record */
+#define PYTORCH_COMPILED "Torch-Compiled Region: " /* code made by torch.compile; its number follows */
+#define PYTORCH_COMPILED_CALL "torch.compiled "    /* our own: a code's number, and the optimizer it calls */
 #define PYTORCH_STATIC                                                                                                 \
-	"static runtime: " /* ours: before what TorchScript's static runtime calls an operator, or a model */
+	"static runtime: " /* our own: before the name of an operator or model in TorchScript's static runtime */
 
 static inline bool pytorch_begins(const char *name, const char *beginning)
 {
 	return strncmp(name, beginning, strlen(beginning)) == 0;
 }
 
-/* The name need not end with a NUL. */
+/* As pytorch_begins(), for a name that need not end with a NUL. */
 static inline bool pytorch_begins_n(const char *name, size_t length, const char *beginning)
 {
 	size_t bytes = strlen(beginning);
@@ -64,7 +65,7 @@ static inline bool pytorch_is_one_of(const char *name, size_t length, const char
 	return false;
 }
 
-/* Ranges of ours that begin rarely, and are recorded in steps without operators, too. */
+/* Our own ranges that are rare, and recorded in steps without operators, too. */
 #define PYTORCH_GARBAGE "garbage collection " /* the generation follows */
 #define PYTORCH_COMPILE "torch.compile"
 #define PYTORCH_SAVE "torch.save"
@@ -78,15 +79,16 @@ static inline bool pytorch_is_rare(const char *name, size_t length)
 	return pytorch_begins_n(name, length, PYTORCH_GARBAGE) || pytorch_is_one_of(name, length, names);
 }
 
-/* Operators that are waits for a collective: those of torch.distributed._functional_collectives, which DTensor uses; from 2.2, and of 2.1. */
+/* Returns true for operators that wait for a collective: those of torch.distributed._functional_collectives, which
+ * DTensor uses. The first name is used since 2.2, the second in 2.1. */
 static inline bool pytorch_waits(const char *name)
 {
 	static const char *const names[] = {"_c10d_functional::wait_tensor", "c10d_functional::wait_tensor", NULL};
 	return pytorch_is_one_of(name, strlen(name), names);
 }
 
-/* The ranges in which c10d's backends do what they were asked for ("gloo:all_reduce"; "nccl::" is a namespace of operators). PyTorch takes each as
- * asynchronous, also where the thread that began it ends it. */
+/* Returns true for ranges in which c10d's backends do the work of a collective ("gloo:all_reduce"; "nccl::" is a
+ * namespace of operators). PyTorch marks each as asynchronous, even if it ends in the thread where it started. */
 static inline bool pytorch_is_work(const char *name)
 {
 	static const char *const backends[] = {"gloo", "nccl", "mpi", "ucc", "xccl", NULL};
@@ -94,7 +96,8 @@ static inline bool pytorch_is_work(const char *name)
 	return name[length] && name[length + 1] != ':' && pytorch_is_one_of(name, length, backends);
 }
 
-/* Code has two numbers, "3/1": of the function, and how often that was compiled before. Both in one; 0: it has none. */
+/* Compiled code has two numbers, "3/1": the number of the function, and how often the function was compiled before.
+ * Returns both in one number; 0: the text has none. */
 static inline uint32_t pytorch_code_number(const char *text, size_t length)
 {
 	uint32_t parts[2] = {0}, part = 0, digits = 0;
@@ -111,7 +114,7 @@ static inline uint32_t pytorch_code_number(const char *text, size_t length)
 	return is_known ? (parts[0] + 1) << 12 | parts[1] : 0;
 }
 
-/* 1 + the number of torch.profiler's step; 0: it is none. */
+/* Returns 1 + the number of torch.profiler's step, or 0 if the name is not such a step. */
 static inline uint32_t pytorch_profiler_step(const char *name, size_t length)
 {
 	const size_t before = sizeof PYTORCH_PROFILER_STEP - 1;
@@ -126,7 +129,8 @@ static inline uint32_t pytorch_profiler_step(const char *name, size_t length)
 	return number + 1;
 }
 
-/* The seed and the order of the batches, when a loop over a loader begins: no work on a batch. */
+/* Returns true for operators that make the seed and the order of the batches when a loop over a loader starts. They do
+ * not work on a batch. */
 static inline bool pytorch_is_of_sampler(const char *name, size_t length)
 {
 	static const char *const names[] = {"aten::empty",    "aten::random_", "aten::item",
@@ -134,7 +138,7 @@ static inline bool pytorch_is_of_sampler(const char *name, size_t length)
 	return pytorch_is_one_of(name, length, names);
 }
 
-/* Operators that write to a tensor in place, by the form of their names: `aten::add_`. */
+/* Returns true for operators that write to a tensor in place, by the form of their names: `aten::add_`. */
 static inline bool pytorch_writes(const char *name, size_t length)
 {
 	static const char *const others[] = {"aten::detach_", "aten::requires_grad_", NULL};
@@ -148,7 +152,7 @@ static inline bool pytorch_zeroes(const char *name, size_t length)
 	return pytorch_is_one_of(name, length, names);
 }
 
-/* Operators of layers: what is written to in place behind them is what layers make, no weights. */
+/* Returns true for operators of layers. In-place writes after them change outputs of layers, not weights. */
 static inline bool pytorch_is_layer(const char *name, size_t length)
 {
 	static const char *const names[] = {"aten::linear",
@@ -171,13 +175,13 @@ static inline bool pytorch_is_layer(const char *name, size_t length)
 	return pytorch_is_one_of(name, length, names);
 }
 
-/* One operator for a list of tensors. */
+/* Returns true for operators that take a list of tensors. */
 static inline bool pytorch_takes_many(const char *name, size_t length)
 {
 	return pytorch_begins_n(name, length, "aten::_foreach_") || pytorch_begins_n(name, length, "aten::_fused_");
 }
 
-/* Operators that get memory for the one that calls them. */
+/* Returns true for operators that allocate memory for their caller. */
 static inline bool pytorch_is_allocator(const char *name)
 {
 	static const char *const names[] = {"aten::empty",

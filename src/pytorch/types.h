@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * types.h: the types of a tensor's elements, by PyTorch's own number of them, which does not change.
+ * types.h: the types of a tensor's elements, by PyTorch's own numbers, which do not change.
  *
  *     const struct pytorch_type *type = pytorch_type(6);         "float", "float32", 4 bytes
  *     const struct pytorch_type *type = pytorch_type_named(text, length);
@@ -14,14 +14,14 @@
 #include <string.h>
 
 struct pytorch_type {
-	const char *name;  /* as its traces write it: C++'s */
-	const char *dtype; /* Python's */
-	uint8_t bytes;     /* of an element; 0: less than one, or several in one */
+	const char *name;  /* the name in C++, which traces use */
+	const char *dtype; /* the name in Python */
+	uint8_t bytes;     /* of an element; 0: less than one byte, or several elements in one */
 };
 
 #define PYTORCH_TYPES 46u
 
-/* NULL: there is none of that number, or it is not known. */
+/* Returns NULL if no type has that number, or if it is unknown. */
 static inline const struct pytorch_type *pytorch_type(uint64_t number)
 {
 	static const struct pytorch_type types[PYTORCH_TYPES] = {
@@ -56,13 +56,14 @@ static inline const struct pytorch_type *pytorch_type(uint64_t number)
 	return number < PYTORCH_TYPES && types[number].name ? &types[number] : NULL;
 }
 
-/* Is it the name, or that without the " int" at its end? */
+/* Returns true if the name is `known`, with or without a final " int". */
 static inline bool pytorch_is_named(const char *known, const char *name, size_t length)
 {
 	return length && strncmp(known, name, length) == 0 && (!known[length] || strcmp(known + length, " int") == 0);
 }
 
-/* By its name in C++, which some compilers end before " int" or begin with "unsigned"; NULL: not known. */
+/* Finds a type by its name in C++. Some compilers omit a final " int", or move "unsigned" to the front. NULL:
+ * unknown. */
 static inline const struct pytorch_type *pytorch_type_named(const char *name, size_t length)
 {
 	for (uint64_t number = 0; number < PYTORCH_TYPES; number++) {
@@ -77,7 +78,7 @@ static inline const struct pytorch_type *pytorch_type_named(const char *name, si
 	return NULL;
 }
 
-/* By its name in Python. */
+/* Finds a type by its name in Python. */
 static inline const struct pytorch_type *pytorch_type_of_dtype(const char *dtype)
 {
 	for (uint64_t number = 0; number < PYTORCH_TYPES; number++) {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * analysis_module.c: the table of an analysis as a virtual table. It is computed when a statement first names it.
+ * analysis_module.c: the table of an analysis as a virtual table, computed when a statement first names it.
  */
 #include "base/buffer.h"
 #include "query/modules.h"

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * array_module.c: arrays of the model as virtual tables; which ones there are, and their cells, is said in model_tables.c.
+ * array_module.c: arrays of the model as virtual tables. model_tables.c defines the arrays and their cells.
  */
 #include "base/buffer.h"
 #include "query/modules.h"

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * model_tables.c: the arrays of the model that SQL sees, beside `spans`: their columns and cells. Processes and steps are
- * tables of analyses.
+ * model_tables.c: columns and cells of the model's arrays that SQL can read, other than `spans`. Processes and steps
+ * are tables of analyses.
  */
 #include "analysis/memory/memory_pool.h"
 #include "base/lower_bound.h"
@@ -154,7 +154,7 @@ static void arg_value(const struct model *model, const struct span_arg *arg, sql
 	case STEPSCOPE_ARG_SYMBOL:
 		query_result_text(out, model_text(model, arg->text));
 		break;
-	default: /* a pointer or a number above INT64_MAX wraps, as integers of SQL do */
+	default: /* a pointer or a number above INT64_MAX wraps, because SQL integers are signed */
 		sqlite3_result_int64(out, arg->i64);
 	}
 }
@@ -179,7 +179,7 @@ static void arg_cell(const struct query_source *source, uint32_t row, int column
 	}
 }
 
-/* ---- frames of Python ---- */
+/* ---- Python frames ---- */
 
 static const struct query_column frame_columns[] = {
 	{"stack", "INTEGER", "number of the stack whose innermost frame this is"},
@@ -244,7 +244,7 @@ static uint32_t memory_count(const struct model *model)
 
 static void memory_lifetime(const struct model *model, const struct memory_event *event, sqlite3_context *out)
 {
-	/* where the next allocation at its address ended it, nobody knows when it was freed */
+	/* if the next allocation at the address ended it, the time of its free is unknown */
 	if (!event->is_free && event->partner < model->memory_count && model->memory[event->partner].is_free)
 		sqlite3_result_int64(out, model->memory[event->partner].time_ns - event->time_ns);
 }
@@ -364,7 +364,7 @@ static uint32_t value_count(const struct model *model)
 	return count < UINT32_MAX ? (uint32_t)count : UINT32_MAX;
 }
 
-/* The first series that ends behind the row. */
+/* Returns the first series that ends after the row. */
 static uint32_t series_of(const struct query_source *source, uint32_t row)
 {
 	return LOWER_BOUND(source->series_ends, source->query->report->model->series_count, item, *item <= row);
@@ -423,7 +423,7 @@ static uint32_t sample_count(const struct model *model)
 	return model->samples_count;
 }
 
-/* Samples of profiles that only count, and of those whose file does not say when, are at no time. */
+/* Returns false for samples without a time: of profiles that only count, or of files without times. */
 static bool has_time(const struct model *model, const struct sample *sample)
 {
 	if (sample->track >= model->tracks_count || model->tracks[sample->track]->process >= model->processes_count)

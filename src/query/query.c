@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * query.c: the database that holds nothing: its tables, what may be done with it, its limits. Values of results become
- * tables in query_rows.c.
+ * query.c: an empty database with virtual tables: registers the tables, permissions and limits. query_rows.c turns
+ * results into tables.
  */
 #include "query/query.h"
 
@@ -16,7 +16,7 @@
 #include <string.h>
 #include <time.h>
 
-#define MOST_MODEL_TABLES 32 /* among them spans */
+#define MOST_MODEL_TABLES 32 /* including spans */
 #define MAXIMUM_TABLES (MOST_MODEL_TABLES + ANALYSIS_COUNT)
 #define OPERATIONS_BETWEEN_LOOKS 1000
 
@@ -25,14 +25,14 @@ static double now(void)
 	return (double)time_now_ns(CLOCK_MONOTONIC) * 1e-9;
 }
 
-/* ---- what may be done ---- */
+/* ---- permissions ---- */
 
 static int authorize(void *context, int action, const char *first, const char *second, const char *database,
                      const char *trigger)
 {
 	const struct query *query = context;
 
-	if (query->is_declaring) /* the table of a module, by SQLite itself */
+	if (query->is_declaring) /* SQLite declares a module's table */
 		return SQLITE_OK;
 	switch (action) {
 	case SQLITE_SELECT:
@@ -81,7 +81,7 @@ struct query_writer {
 	char *(*write)(char *, double);
 };
 
-/* as_time(ns), as_bytes(bytes), as_share(ratio): as reports print them. NULL stays NULL. */
+/* as_time(ns), as_bytes(bytes), as_share(ratio): write values as reports do. NULL stays NULL. */
 static const struct query_writer writers[] = {{"as_time", units_time},
                                               {"as_bytes", units_bytes},
                                               {"as_share", units_ratio}};
@@ -95,7 +95,7 @@ static void as_people_read(sqlite3_context *out, int argc, sqlite3_value **argv)
 		sqlite3_result_text(out, writer->write(text, sqlite3_value_double(argv[0])), -1, SQLITE_TRANSIENT);
 }
 
-/* as_count(n, 'call'): "1 call", "2 calls"; also batches and copies. */
+/* as_count(n, 'call') gives "1 call", "2 calls". It also knows batches and copies. */
 static void as_count(sqlite3_context *out, int argc, sqlite3_value **argv)
 {
 	const char *word = (const char *)sqlite3_value_text(argv[1]);
@@ -206,7 +206,7 @@ void query_release(struct query *query)
 
 /* ---- statements ---- */
 
-/* "no such table: opss": the nearest table that exists. */
+/* For "no such table: opss", hints at the nearest table. */
 static void hint_table(const char *message, struct error *err)
 {
 	static const char start[] = "no such table: ";
@@ -228,7 +228,7 @@ static void hint_table(const char *message, struct error *err)
 		error_hint(err, "'stepscope query --tables' lists the tables");
 }
 
-/* The nearest name among the columns of a table, if the statement names it. */
+/* Returns the nearest name among the columns of a table, if the statement names the table. */
 static const char *nearest_column(struct query *query, const char *sql, const char *table, const char *word)
 {
 	struct table schema;
@@ -247,7 +247,7 @@ static const char *nearest_column(struct query *query, const char *sql, const ch
 	return nearest;
 }
 
-/* "no such column: s.dur": the nearest column of the tables that the statement names. */
+/* For "no such column: s.dur", hints at the nearest column of the tables in the statement. */
 static void hint_column(struct query *query, const char *sql, struct error *err)
 {
 	static const char start[] = "no such column: ";
@@ -309,7 +309,7 @@ enum status query_begin(struct query *query, const char *sql, struct error *err)
 	if (!query->statement)
 		return error_set(err, STATUS_USAGE, "the query is empty");
 	is_alone = sqlite3_prepare_v3(query->database, rest, -1, 0, &second, NULL) == SQLITE_OK && !second;
-	sqlite3_finalize(second); /* comments and blanks make none; what is none, or not allowed, is an error */
+	sqlite3_finalize(second); /* comments and blanks are no statement; an invalid second one is an error */
 	if (!is_alone)
 		return error_set(err, STATUS_USAGE, "one statement at a time");
 	if (!sqlite3_stmt_readonly(query->statement) || !sqlite3_column_count(query->statement))

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * query.h: SQL over a run. Every analysis is a table of the database under its name, and the trace itself is the tables of
- * query/model_tables.c and `spans`; nothing is copied: SQLite reads them where they are, and a table of an analysis is
- * computed when a statement first names it. What was not measured is NULL.
+ * query.h: SQL over a run. Every analysis is a table of the database under its name. The trace itself is in `spans` and
+ * the tables of query/model_tables.c. Nothing is copied: SQLite reads them in place. The table of an analysis is
+ * computed when a statement first names it. Missing cells are NULL.
  *
  *     struct query query;
  *     if (query_init(&query, &report, &limits, err))
@@ -15,8 +15,8 @@
  *     }
  *     query_release(&query);
  *
- * Only one SELECT (or WITH, VALUES, EXPLAIN) at a time: an authorizer refuses whatever could write, attach or load. The
- * report must outlive the query. SQLite's limit of memory holds for the whole process.
+ * Only one SELECT (or WITH, VALUES, EXPLAIN) at a time: an authorizer refuses statements that could write, attach or
+ * load. The report must outlive the query. SQLite's memory limit applies to the whole process.
  */
 #ifndef QUERY_QUERY_H
 #define QUERY_QUERY_H
@@ -27,8 +27,8 @@ struct sqlite3;
 struct sqlite3_stmt;
 
 struct query_limits {
-	double seconds;       /* of one statement, 0: none */
-	int64_t memory_bytes; /* of SQLite's, 0: none; sorting beyond it uses temporary files */
+	double seconds;       /* of one statement; 0: no limit */
+	int64_t memory_bytes; /* of SQLite's memory; 0: no limit; larger sorts use temporary files */
 };
 
 struct query {
@@ -44,30 +44,32 @@ struct query {
 
 enum status query_init(struct query *query, struct report *report, const struct query_limits *limits,
                        struct error *err) MUST_CHECK;
-void query_release(struct query *query); /* accepts one whose query_init() failed */
+void query_release(struct query *query); /* accepts a query whose query_init() failed */
 
-/* STATUS_USAGE when the statement is wrong or not allowed. */
+/* STATUS_USAGE: the statement is wrong or not allowed. */
 enum status query_begin(struct query *query, const char *sql, struct error *err) MUST_CHECK;
 
-/* A number for a parameter such as :share of the statement; false when it has none of that name. */
+/* Binds a number to a parameter of the statement, such as :share. Returns false if there is no such parameter. */
 bool query_bind(struct query *query, const char *parameter, double value);
 
-/* A parameter of the statement that is not one of the names, which end with NULL; NULL: all are. Valid until the next query_begin(). */
+/* Returns a parameter of the statement that is not in `names` (NULL-terminated), or NULL if all are. Valid until the
+ * next query_begin(). */
 const char *query_other_parameter(const struct query *query, const char *const *names);
 
-/* Initialises `rows` and fills it with at most `limit` rows. A column of integers and real numbers is one of real numbers,
- * of anything else besides text one of text. STATUS_LIMIT when a limit is broken. On failure nothing needs to be released. */
+/* Initialises `rows` and fills it with at most `limit` rows. A column of integers and real numbers becomes real
+ * numbers; a column with texts becomes texts. STATUS_LIMIT: a limit is exceeded. On failure nothing needs to be
+ * released. */
 enum status query_fetch(struct query *query, struct table *rows, int limit, struct error *err) MUST_CHECK;
 
-/* What a statement can read besides the tables of analyses. */
+/* Tables that a statement can read besides those of analyses. */
 struct query_table {
 	const char *name;
 	const char *question;
 };
-extern const struct query_table query_model_tables[]; /* ends with an empty one */
+extern const struct query_table query_model_tables[]; /* ends with an empty entry */
 
-/* One row per column of a table: name, type, unit, definition, whether anything was measured and why not. False: there is
- * no such table. */
+/* Fills `columns` with one row per column of a table: name, type, unit, definition, and how many values it has or why
+ * none. Returns false if there is no such table. */
 bool query_schema(struct query *query, const char *name, struct table *columns);
 
 #endif

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * query_rows.c: what a statement gives, as tables. SQL types values, tables type columns: a column gets the narrowest type
- * that holds all its values. Units come from the ends of names (_ns, _bytes, _ratio), as in all tables.
+ * query_rows.c: turns results of statements into tables. SQL types values, tables type columns: a column gets the
+ * narrowest type that holds all its values. Units come from the ends of names (_ns, _bytes, _ratio), as in all tables.
  */
 #include "base/memory.h"
 #include "query/modules.h"
@@ -11,7 +11,7 @@
 #include <string.h>
 
 struct value {
-	int type; /* as SQLite calls it */
+	int type; /* type code of SQLite */
 	union {
 		int64_t i;
 		double d;
@@ -111,7 +111,7 @@ static enum table_unit query_rows_unit_of(const char *name)
 	return UNIT_NONE;
 }
 
-/* Two columns of a join may have one name: the second is called name_2. */
+/* Columns of a join may share a name: the second becomes name_2. */
 static const char *unique_name(struct table *table, const char *name)
 {
 	const char *unique = name;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * query_schema.c: which tables SQL can read besides those of analyses, and what the columns of a table mean.
+ * query_schema.c: the tables that SQL can read besides those of analyses, and the meaning of a table's columns.
  */
 #include "query/modules.h"
 #include "query/query.h"

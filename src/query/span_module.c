@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * span_module.c: all spans of the model as the virtual table `spans`. A cursor walks over the chunks where they are.
- * Conditions on track, span, name, kind, step and start are pushed down: SQLite still tests each row that comes, so that
- * here it is enough to leave out rows that surely fail.
+ * span_module.c: all spans of the model as the virtual table `spans`. A cursor walks over the chunks in place.
+ * Conditions on track, span, name, kind, step and start are pushed down. SQLite still tests each row, so it is enough
+ * to skip rows that certainly fail.
  */
 #include "analysis/step_times/step_times.h"
 #include "query/modules.h"
@@ -62,13 +62,13 @@ const struct query_column query_span_columns[SPAN_COLUMNS + 1] = {
 	[SPAN_COLUMN_CLOCK] = {"clock_ns", "INTEGER", "its start on the clock that all processes of the trace share"},
 };
 
-enum plan_bit { /* in this order come the values */
+enum plan_bit { /* values come in this order */
 	PLAN_TRACK = 1,
 	PLAN_SPAN = 2,
 	PLAN_NAME = 4,
 	PLAN_KIND = 8,
 	PLAN_STEP = 16,
-	PLAN_FROM = 32, /* start_ns at least */
+	PLAN_FROM = 32, /* start_ns >= value */
 	PLAN_TO = 64,
 	PLAN_BITS = 7,
 };
@@ -82,13 +82,13 @@ struct span_cursor {
 	sqlite3_vtab_cursor base;
 	const struct query_source *source;
 	const struct model *model;
-	const struct span_chunk *chunk; /* of the row; NULL at the end */
+	const struct span_chunk *chunk; /* chunk of the row; NULL at the end */
 	uint32_t track, last_track, row;
-	uint32_t index; /* of the row in its chunk */
-	/* what rows must have */
+	uint32_t index; /* index of the row in its chunk */
+	/* conditions on rows */
 	bool has_row, has_name, has_step, has_from, has_to;
 	uint32_t wanted_row, name;
-	uint64_t kinds; /* bit per enum span_kind */
+	uint64_t kinds; /* one bit per enum span_kind */
 	int64_t step, from_ns, to_ns;
 };
 
@@ -108,7 +108,7 @@ static int span_module_connect_table(sqlite3 *database, void *client, int argc, 
 	return SQLITE_OK;
 }
 
-/* ---- what is pushed down ---- */
+/* ---- pushed-down conditions ---- */
 
 static int plan_bit(const struct sqlite3_index_constraint *constraint)
 {
@@ -176,7 +176,7 @@ static int span_module_best_index(sqlite3_vtab *table, sqlite3_index_info *info)
 	for (int i = 0; i < info->nConstraint; i++) {
 		int bit = info->aConstraint[i].usable ? plan_bit(&info->aConstraint[i]) : 0;
 
-		/* texts are compared by their numbers, which other collations than BINARY do not allow */
+		/* texts are compared by their numbers, which is only valid for the collation BINARY */
 		if (!bit || (info->idxNum & bit) ||
 		    ((bit == PLAN_NAME || bit == PLAN_KIND) && strcmp(sqlite3_vtab_collation(info, i), "BINARY") != 0))
 			continue;
@@ -235,7 +235,7 @@ static int64_t clock_of(const struct span_cursor *at, int64_t since_start_ns)
 	return since_start_ns < 0 ? INT64_MIN : INT64_MAX;
 }
 
-/* To a row of the track, or to its end. */
+/* Moves to a row of the track, or to its end. */
 static void go_to(struct span_cursor *at, uint32_t row)
 {
 	const struct track *track = at->model->tracks[at->track];
@@ -263,7 +263,7 @@ static void step_forward(struct span_cursor *at)
 	go_to(at, at->row);
 }
 
-/* Nothing behind this row of its track can be wanted. */
+/* Returns true if no row from this one on in its track can match. */
 static bool is_past(const struct span_cursor *at)
 {
 	if (at->has_row && at->row > at->wanted_row)
@@ -271,7 +271,7 @@ static bool is_past(const struct span_cursor *at)
 	return at->has_to && at->chunk->start_ns[at->index] > clock_of(at, at->to_ns);
 }
 
-/* From where it stands to the next row that may be wanted, this one included. */
+/* Moves from the current row, inclusive, to the next row that may match. */
 static void span_module_find(struct span_cursor *at)
 {
 	for (;;) {
@@ -300,7 +300,8 @@ static uint64_t kinds_called(const char *name)
 	return kinds;
 }
 
-/* False: no row can have it. A value of another type is left to SQLite, which converts it when it compares. */
+/* Sets a condition. Returns false if no row can match it. Leaves a value of another type to SQLite, which converts it
+ * to compare. */
 static bool want(struct span_cursor *at, int bit, sqlite3_value *value)
 {
 	bool is_integer = sqlite3_value_type(value) == SQLITE_INTEGER,
@@ -353,7 +354,7 @@ static int span_module_filter(sqlite3_vtab_cursor *cursor, int plan, const char 
 		return SQLITE_OK;
 	for (int bit = 1, value = 0; bit < 1 << PLAN_BITS; bit <<= 1) {
 		if ((plan & bit) && !want(at, bit, argv[value++]))
-			return SQLITE_OK; /* at the end */
+			return SQLITE_OK; /* at the end: no row matches */
 	}
 	begin_track(at);
 	span_module_find(at);
@@ -392,7 +393,7 @@ static void result_step(const struct span_cursor *at, sqlite3_context *out)
 		sqlite3_result_int64(out, at->model->steps[step].number);
 }
 
-/* Of where it is. */
+/* Sets a cell that describes the position of the span. */
 static void place_cell(const struct span_cursor *at, sqlite3_context *out, int number)
 {
 	const struct track *track = at->model->tracks[at->track];
@@ -416,7 +417,7 @@ static void place_cell(const struct span_cursor *at, sqlite3_context *out, int n
 	}
 }
 
-/* Of what only some chunks have. */
+/* Sets a cell of a column that only some chunks have. */
 static void extra_cell(const struct span_cursor *at, sqlite3_context *out, int number)
 {
 	switch (number) {

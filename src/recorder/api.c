@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * api.c: the functions of stepscope/stepscope.h and of emit.h. Whoever comes here has found stepscope_active set.
+ * api.c: the functions of stepscope/stepscope.h and of emit.h. Their callers have found stepscope_active set.
  */
 #include "recorder/background.h"
 #include "recorder/emit.h"
@@ -17,10 +17,10 @@
 
 #include <unistd.h>
 
-/* ---- events ---------------------------------------------------------------------------------------------------------------- */
+/* ---- events ------------------------------------------------------------------------------------------------------ */
 
-/* For what has an end: without a beginning that would close another span. 0 when nothing is recorded, or another thread
- * starts the recorder for long, or has begun to stop it. */
+/* Returns a name for a span without one, because without a beginning its end would close another span. Returns 0 if
+ * nothing is recorded, or if another thread takes long to start the recorder or has begun to stop it. */
 static __attribute__((noinline, cold)) uint32_t no_name(void)
 {
 	return emit_symbol(STEPSCOPE_SYMBOL_RANGE, "(no name)", 9);
@@ -88,8 +88,8 @@ void stepscope_emit_micro_batch_begin(int64_t index)
 	api_put_arg(STEPSCOPE_BUILTIN_KEY_INDEX, STEPSCOPE_ARG_I64, (uint64_t)index);
 }
 
-/* What the program tells of its own operators costs little: it is kept in all steps with operators, also in those in which PyTorch is not asked for
- * inputs. */
+/* Returns true if facts of the program's operators are recorded. They cost little, so they are kept in all steps with
+ * operators, even if PyTorch is not asked for inputs. */
 static bool wants_info(void)
 {
 	unsigned active = STEPSCOPE_ACTIVE_;
@@ -181,7 +181,7 @@ void stepscope_emit_step_count(int what, uint64_t count)
 	stream_put(STEPSCOPE_EVENT_STEP, what == 0 ? STEPSCOPE_STEP_TOKENS : STEPSCOPE_STEP_SAMPLES, &count, 1);
 }
 
-/* ---- names ----------------------------------------------------------------------------------------------------------------- */
+/* ---- names ------------------------------------------------------------------------------------------------------- */
 
 stepscope_name_t stepscope_name(enum stepscope_kind kind, const char *name)
 {
@@ -193,13 +193,13 @@ stepscope_name_t stepscope_name(enum stepscope_kind kind, const char *name)
 uint32_t emit_symbol(enum stepscope_symbol_kind kind, const char *text, uint32_t length)
 {
 	uint32_t number = symbols_intern(kind, text, length);
-	/* before the first event there is no table yet */
+	/* no table exists before the first event */
 	if (number == 0 && session_enter())
 		number = symbols_intern(kind, text, length);
 	return number;
 }
 
-/* ---- agents ---------------------------------------------------------------------------------------------------------------- */
+/* ---- agents ------------------------------------------------------------------------------------------------------ */
 
 static bool has_name(enum stepscope_event type)
 {
@@ -344,7 +344,7 @@ uint64_t emit_now(void)
 	return STEPSCOPE_ACTIVE_ ? clock_ticks() : 0;
 }
 
-/* ---- a profiler in the program: python/stepscope/profiler.py ------------------------------------------------------------------ */
+/* ---- a profiler in the program: python/stepscope/profiler.py ----------------------------------------------------- */
 
 uint32_t stepscope_window_begin(unsigned with)
 {
@@ -356,7 +356,7 @@ void stepscope_window_end(uint32_t number)
 	session_window_end(number);
 }
 
-/* ---- start and stop -------------------------------------------------------------------------------------------------------- */
+/* ---- start and stop ---------------------------------------------------------------------------------------------- */
 
 int stepscope_init(const char *options)
 {

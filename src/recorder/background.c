@@ -9,9 +9,10 @@
 
 #define LONGEST_WAIT_MS 1000
 
-/* Who works says so and then looks for holders; who holds says so and then looks for work: one of them sees the other. */
+/* The worker sets is_working and then checks for holders; a holder adds itself and then checks is_working. So at least
+ * one of them sees the other. */
 static struct {
-	void (*call)(void); /* NULL: none; all atomic */
+	void (*call)(void); /* NULL: no request; all members are atomic */
 	uint32_t is_working;
 	uint32_t holders;
 } background;

@@ -1,40 +1,40 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * budget.c: see the header. The number of operators and a table decide how many steps have them, until differences between steps say what
- * they really cost. Both are weighed by how sure they are, so noise does not decide.
+ * budget.c: see the header. The number of operators and a table decide how many steps have operators, until differences
+ * between steps show the real cost. Both estimates are weighted by their certainty, so that noise does not decide.
  */
 #include "recorder/budget.h"
 
 #include "base/hash.h"
 
-#define PERIOD_BITS 3        /* steps of a block, N > 1 */
-#define PERIOD_BITS_OF_ALL 4 /* N = 1 */
-#define LEAST_BLOCKS 4       /* for an interval */
-#define WINDOW_BLOCKS 64     /* then what is old counts half */
-#define WINDOW_STEPS 64      /* the same */
-#define FEW_STEPS 8          /* so many are needed to know how long one is */
-#define SOME_STEPS 4         /* so many in a row, to see that they are shorter now */
-#define GIANT 4              /* times a usual step: its block is left out, as long as such blocks are rare */
-#define RARE 4               /* one of so many blocks */
-#define FIRST_BLOCKS 4       /* so many may be left out before anybody knows */
-#define SHORTER 2            /* times as long as usual was a usual step: then it was another program */
-#define LITTLE 0.25          /* of a step: what it weighs then */
-#define BEGIN_STEPS 200      /* from here on the share must be kept */
-#define DOUBT 1.5            /* the table may be wrong by so much */
+#define PERIOD_BITS 3        /* log2 of the steps of a block, N > 1 */
+#define PERIOD_BITS_OF_ALL 4 /* the same for N = 1 */
+#define LEAST_BLOCKS 4       /* blocks needed for an interval */
+#define WINDOW_BLOCKS 64     /* after this many blocks, older ones count half */
+#define WINDOW_STEPS 64      /* the same for steps */
+#define FEW_STEPS 8          /* number of steps that show how long a step is */
+#define SOME_STEPS 4         /* number in a row that shows that steps are shorter now */
+#define GIANT 4              /* times a usual step: the block is left out, as long as such blocks are rare */
+#define RARE 4               /* rare: one in this many blocks */
+#define FIRST_BLOCKS 4       /* blocks that may be left out before that rate is known */
+#define SHORTER 2            /* steps that were this many times longer belong to another phase of the program */
+#define LITTLE 0.25          /* weight, in steps, of an expected cost */
+#define BEGIN_STEPS 200      /* number of steps after which the share must be kept */
+#define DOUBT 1.5            /* factor by which the table may be wrong */
 #define BACKGROUND_PART 0.5
-#define SAFE 1.5   /* times the interval */
-#define MARGIN 1.1 /* by so much less must they cost before more steps get operators */
+#define SAFE 1.5   /* factor of the interval */
+#define MARGIN 1.1 /* cost must be lower by this factor before more steps get operators */
 #define NORMAL 1.96
 #define LEAST_INTERVAL 0.003
 
-/* ---- which steps ---------------------------------------------------------------------------------------------------------- */
+/* ---- which steps ------------------------------------------------------------------------------------------------- */
 
 static uint64_t hash(unsigned salt, int64_t value)
 {
 	return hash_scatter(hash_word((uint64_t)value) + (salt + 1) * UINT64_C(0xd1b54a32d192ed03));
 }
 
-/* In each block of 2^bits numbers is one such. */
+/* Returns true for one number in each block of 2^bits numbers. */
 static bool is_drawn(int64_t number, unsigned bits)
 {
 	for (unsigned bit = 1; bit <= bits; bit++)
@@ -43,7 +43,7 @@ static bool is_drawn(int64_t number, unsigned bits)
 	return true;
 }
 
-/* One of each 16, never one that another N has. */
+/* Returns true for one number in 16, which no set with a larger N contains. */
 static bool is_left_out(int64_t number)
 {
 	return !is_drawn(number, 1) && ((uint64_t)number >> 1 & 7) == (hash(0, number >> 4) & 7);
@@ -54,9 +54,9 @@ bool budget_selects(int64_t number, unsigned bits)
 	return bits ? is_drawn(number, bits) : !is_left_out(number);
 }
 
-/* ---- numbers -------------------------------------------------------------------------------------------------------------- */
+/* ---- numbers ----------------------------------------------------------------------------------------------------- */
 
-/* Without the library of mathematics, which a program in C may not have loaded. */
+/* Returns the square root, without libm, which a C program may not have loaded. */
 static double root(double square)
 {
 	double guess = square > 1 ? square : 1;
@@ -71,7 +71,7 @@ static double root(double square)
 	return guess;
 }
 
-/* Student's t for 95 %. */
+/* Returns Student's t for 95 %. */
 static double student(double freedom)
 {
 	static const double few[] = {12.71, 12.71, 4.303, 3.182, 2.776, 2.571, 2.447, 2.365, 2.306, 2.262, 2.228};
@@ -88,7 +88,7 @@ static double smaller(double a, double b)
 	return a < b ? a : b;
 }
 
-/* ---- what a step takes ---------------------------------------------------------------------------------------------------- */
+/* ---- duration of a step ------------------------------------------------------------------------------------------ */
 
 static void sort(double *values, unsigned count)
 {
@@ -100,8 +100,9 @@ static void sort(double *values, unsigned count)
 		}
 }
 
-/* How long a step without operators is; 0: not known. The first ones may be much longer than usual, and so may some in a row, when somebody else
- * needs the machine: of means of some steps each it is the one in the middle. */
+/* Returns the duration of a step without operators, or 0 if it is unknown. The first steps, or some steps in a row
+ * while another process needs the machine, may be much longer than usual. Therefore this is the median of the means of
+ * groups of steps. */
 static double plain_ns(const struct budget *budget)
 {
 	return budget->groups ? budget->usual_ns : budget->group.count ? budget->group.least : 0;
@@ -122,17 +123,19 @@ static double table_ns(const struct budget *budget)
 	return budget->table_count > 0 ? budget->table_sum / budget->table_count : 0;
 }
 
-/* A compilation, a checkpoint, a machine that slept. Whether a step has operators plays no part in it, so what is left is compared
- * fairly. Where such steps are no exception they count. */
+/* Returns true for a step that is far too long: a compilation, a checkpoint, a machine that slept. The test does not
+ * depend on whether the step has operators, so the remaining steps compare fairly. If such steps are not rare, they
+ * count. */
 static bool is_giant(const struct budget *budget, const struct budget_step *step)
 {
-	/* of the first steps nobody knows what is usual */
+	/* the usual duration is not known in the first steps */
 	double usual = plain_ns(budget), most = (budget->groups ? GIANT : GIANT * GIANT) * usual;
 	return usual > 0 && step->ns > most + DOUBT * step->table_ns &&
 	       RARE * (budget->odd_blocks - FIRST_BLOCKS) <= budget->blocks;
 }
 
-/* What was measured while steps took much longer, as those at the begin may, says nothing of how they are now. */
+/* Discards measurements from a time when steps took much longer, such as the first steps: they say nothing about the
+ * steps now. */
 static void forget_longer(struct budget *budget)
 {
 	if (budget->usual_of_blocks > SHORTER * budget->count * plain_ns(budget))
@@ -140,8 +143,8 @@ static void forget_longer(struct budget *budget)
 			budget->design = budget->design_freedom = 0;
 }
 
-/* Whether steps became shorter because they do less or because the machine is free again, the next one with operators tells; it comes soon as
- * long as N is not larger by then. */
+/* Lowers the expected cost after steps became shorter. The next step with operators shows if they do less work or if
+ * the machine is free again. It comes soon, as long as N is not larger by then. */
 static void expect_shorter(struct budget *budget, double factor)
 {
 	double table = table_ns(budget);
@@ -157,7 +160,8 @@ static void close_group(struct budget *budget)
 	forget_longer(budget);
 }
 
-/* Some in a row: older ones would say for long that operators cost little. */
+/* Returns true if several steps in a row are much shorter. Otherwise older steps would make operators look cheap for
+ * long. */
 static bool is_shorter_now(struct budget *budget, double ns)
 {
 	struct budget_group *run = &budget->run;
@@ -171,7 +175,7 @@ static bool is_shorter_now(struct budget *budget, double ns)
 static void note_plain(struct budget *budget, double ns)
 {
 	struct budget_group *group = &budget->group;
-	/* those so far were giants, as where the first steps compile */
+	/* the steps so far were giants, for example because the first steps compile */
 	if (!budget->groups && group->count && group->least > GIANT * ns) {
 		expect_shorter(budget, ns / group->least);
 		*group = (struct budget_group){0};
@@ -192,7 +196,7 @@ static void note_duration(struct budget *budget, const struct budget_step *step)
 {
 	if (step->kind == BUDGET_WITHOUT)
 		note_plain(budget, step->ns);
-	else if (budget->bits == 0 && step->ns > 2 * step->table_ns) /* there are few others */
+	else if (budget->bits == 0 && step->ns > 2 * step->table_ns) /* few steps have no operators */
 		note_plain(budget, step->ns - step->table_ns);
 }
 
@@ -209,7 +213,7 @@ static void note_table(struct budget *budget, const struct budget_step *step, bo
 	}
 }
 
-/* ---- differences ---------------------------------------------------------------------------------------------------------- */
+/* ---- differences ------------------------------------------------------------------------------------------------- */
 
 static unsigned period_bits(unsigned bits)
 {
@@ -240,8 +244,8 @@ static void note_difference(struct budget *budget, double plain, double differen
 		halve(budget);
 }
 
-/* How far apart steps of one kind are in this block says more of the doubt than how far apart blocks are: a rare slow step shows in
- * many blocks before it was once the one with operators. */
+/* The variance within a block is a better measure of uncertainty than the variance between blocks. A rare slow step
+ * affects many blocks before it happens to be the step with operators. */
 static void close_block(struct budget *budget)
 {
 	const struct budget_block *block = &budget->block;
@@ -285,7 +289,7 @@ static void note_in_block(struct budget *budget, const struct budget_step *step,
 	block->squares[step->kind] += step->ns * step->ns;
 }
 
-/* Of the mean difference, to one side. */
+/* Returns half the width of the confidence interval of the mean difference. */
 static double interval_ns(const struct budget *budget)
 {
 	double count = budget->count;
@@ -294,10 +298,11 @@ static double interval_ns(const struct budget *budget)
 	return larger(by_design, by_blocks);
 }
 
-/* ---- the cost ------------------------------------------------------------------------------------------------------------- */
+/* ---- the cost ---------------------------------------------------------------------------------------------------- */
 
-/* The table and the differences together. That the table is wrong by as much as it says itself, or as the budget is, would be no surprise. A doubtful
- * mean does not move it any further than the table may be wrong, unless all of its interval lies there. */
+/* Combines the table and the measured differences. The table is assumed to be off by up to its own value or the
+ * budget's share. An uncertain mean moves the result at most as far as the table may be wrong, unless its whole
+ * interval lies outside that range. */
 static double weigh(const struct budget *budget, double table, double measured, double half, bool is_sure)
 {
 	double doubt = larger(table, budget->share), error = half / NORMAL;
@@ -319,7 +324,8 @@ struct budget_cost budget_cost(const struct budget *budget)
 	table = table_ns(budget) / plain;
 	background = budget->background_ns / plain;
 	cost.ratio = table + background;
-	/* of one step with operators a block does not tell how far apart they are: of a few blocks one slow step makes any difference */
+	/* a block has one step with operators, and so no variance of those: with few blocks, one slow step makes any
+	 * difference */
 	if (budget->count < LEAST_BLOCKS)
 		return cost;
 	double of_blocks = budget->plain_of_blocks / budget->count, usual_half;
@@ -329,14 +335,14 @@ struct budget_cost budget_cost(const struct budget *budget)
 	cost.high = cost.measured + half;
 	cost.has_interval = true;
 	cost.is_sure = half <= larger(cost.measured / 3, LEAST_INTERVAL);
-	/* steps became shorter, or longer: the shorter ones are not to be forgotten */
+	/* if the length of steps changed, the shorter length counts */
 	plain = smaller(plain, of_blocks);
 	usual_half = half * of_blocks / plain;
 	cost.ratio = larger(weigh(budget, table, budget->mean / plain, usual_half, cost.is_sure), 0) + background;
 	return cost;
 }
 
-/* ---- how many steps ------------------------------------------------------------------------------------------------------- */
+/* ---- how many steps ---------------------------------------------------------------------------------------------- */
 
 static double allowed(const struct budget *budget, unsigned bits)
 {
@@ -357,18 +363,19 @@ static unsigned more_steps(const struct budget *budget, unsigned bits, double co
 	return bits;
 }
 
-/* Did the steps so far cost more than they might? Until it is paid back there are half as many. */
+/* Returns true if the steps so far cost more than allowed. Until the debt is paid back, the number of steps with
+ * operators is halved. */
 static bool is_in_debt(const struct budget *budget, double cost)
 {
 	double ended = (double)budget->ended, steps = ended < BEGIN_STEPS ? (ended + BEGIN_STEPS) / 2 : ended;
-	/* steps that had more operators than others cost more */
+	/* steps with more operators than others cost more */
 	double with = table_ns(budget) > 0 ? budget->table_spent / table_ns(budget) : (double)budget->with;
 	return cost * with > budget->share * steps;
 }
 
-/* Of what is doubtful the worse counts: there are more steps with operators only if the table allows them with room to spare, or what was
- * measured does, with a wider interval than the one that is printed, as it is asked again and again; then one change has to be seen before the
- * next one. */
+/* Chooses more steps with operators. If the cost is uncertain, the higher estimate counts: the table must allow more
+ * steps with room to spare, or the upper bound of the measurement must. That bound uses a wider interval than the
+ * printed one, because the question is asked again and again. One change must be measured before the next one. */
 static void choose_more(struct budget *budget, const struct budget_cost *cost, double table)
 {
 	unsigned least = 0;
@@ -394,7 +401,7 @@ static void budget_decide(struct budget *budget)
 		budget->bits = budget->own;
 }
 
-/* ---- step by step --------------------------------------------------------------------------------------------------------- */
+/* ---- step by step ------------------------------------------------------------------------------------------------ */
 
 void budget_start(struct budget *budget, double share, int64_t every)
 {
@@ -439,8 +446,9 @@ void budget_end(struct budget *budget, const struct budget_step *step)
 	budget_decide(budget);
 }
 
-/* From the first question on: what came before is the start of that thread. It works a little in every step, too, which no other N would
- * change: so it does not count for more than a part of what the operators themselves should cost. */
+/* The first reading only sets the start, because it includes the start of that thread. The thread also works a little
+ * in every step, which no other N would change. Therefore it counts at most as a part of the expected cost of the
+ * operators. */
 void budget_note_background(struct budget *budget, double ns)
 {
 	int64_t with = budget->with - budget->asked_with;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * clock.c: choosing, calibrating and watching the clock. The per-event read is in clock.h.
+ * clock.c: chooses, calibrates and watches the clock. clock.h has the read for each event.
  */
 #include "recorder/clock.h"
 
@@ -16,7 +16,8 @@
 
 #define CLOCKSOURCE "/sys/devices/system/clocksource/clocksource0/current_clocksource"
 
-/* The first of them all, which need less than what it is aligned to: no page ends among them. */
+/* The first of the hot variables, which together are smaller than this alignment, so no page boundary is between
+ * them. */
 HOT struct recorder_clock recorder_clock __attribute__((aligned(512)));
 
 int64_t clock_raw_ns(void)
@@ -26,14 +27,14 @@ int64_t clock_raw_ns(void)
 
 uint64_t clock_ticks_slow(void)
 {
-	(void)__atomic_load_n(&recorder_clock.is_counter, __ATOMIC_ACQUIRE); /* false was seen: the origin stands */
+	(void)__atomic_load_n(&recorder_clock.is_counter, __ATOMIC_ACQUIRE); /* false: the origin is set */
 	uint64_t ns = (uint64_t)(clock_raw_ns() - recorder_clock.origin_ns);
 	__extension__ typedef unsigned __int128 wide;
 	return recorder_clock.origin_tick + (uint64_t)((wide)ns * recorder_clock.tick_hz / 1000000000u);
 }
 
 enum trust {
-	TRUST_UNKNOWN, /* the kernel cannot be asked: /sys is not there, as after a chroot(), or no descriptor is free */
+	TRUST_UNKNOWN, /* the kernel cannot be asked: /sys is missing, as after a chroot(), or no descriptor is free */
 	TRUST_NO,
 	TRUST_YES
 };
@@ -79,7 +80,8 @@ static bool counter_is_usable(void)
 }
 #endif
 
-/* The nominal rate, good to about 0.1 %: only for a recording that dies before its second anchor. */
+/* Returns the nominal rate, accurate to about 0.1 %. It is used only for a recording that dies before its second
+ * anchor. */
 static uint64_t measure_hz(void)
 {
 #if defined(__aarch64__)
@@ -109,7 +111,8 @@ static uint32_t measure_step(void)
 	return smallest == UINT32_MAX ? 1 : (uint32_t)smallest;
 }
 
-/* Finer than a quarter of what two reads can tell apart, or than 2 ns, is noise and costs bytes. */
+/* Returns the shift of ticks in the file. A resolution finer than a quarter of the smallest readable difference, or
+ * than 2 ns, is noise and costs bytes. */
 static uint32_t choose_shift(uint64_t hz, uint32_t step)
 {
 	uint32_t shift = 0;
@@ -120,7 +123,7 @@ static uint32_t choose_shift(uint64_t hz, uint32_t step)
 
 void clock_start(void)
 {
-	if (recorder_clock.tick_hz) { /* a second session, or a forked child: the ticks go on */
+	if (recorder_clock.tick_hz) { /* a second session, or a forked child: ticks continue */
 		(void)clock_recheck();
 		return;
 	}
@@ -170,7 +173,7 @@ void clock_anchor(struct stepscope_anchor *anchor)
 	anchor->monotonic_ns = time_now_ns(CLOCK_MONOTONIC);
 	anchor->realtime_ns = time_now_ns(CLOCK_REALTIME);
 	int64_t raw1 = clock_raw_ns();
-	/* the three clocks are a few tens of ns apart: bring the other two to the instant of the tick */
+	/* the three clocks are read a few tens of ns apart: move the other two to the instant of the tick */
 	anchor->monotonic_ns -= (raw0 + raw1) / 2 - anchor->raw_ns;
 	anchor->realtime_ns -= (raw0 + raw1) / 2 - anchor->raw_ns;
 	anchor->clock = recorder_clock.kind;

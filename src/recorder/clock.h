@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * clock.h: ticks. The processor's counter where it is invariant and the kernel trusts it, CLOCK_MONOTONIC_RAW otherwise. Ticks
- * only ever go up within a process; when the kernel stops trusting the counter at run time, later ticks are made from
- * CLOCK_MONOTONIC_RAW in the same unit, so that the line does not break.
+ * clock.h: ticks, the time unit of events. They come from the processor's counter if it is invariant and the kernel
+ * trusts it, otherwise from CLOCK_MONOTONIC_RAW. Ticks never decrease within a process. If the kernel stops trusting
+ * the counter at run time, later ticks are computed from CLOCK_MONOTONIC_RAW in the same unit, so that time stays
+ * continuous.
  */
 #ifndef RECORDER_CLOCK_H
 #define RECORDER_CLOCK_H
@@ -15,28 +16,30 @@ struct recorder_clock {
 	enum stepscope_clock kind;
 	uint64_t tick_hz;
 	uint32_t tick_step;
-	uint32_t shift;       /* quantum of the file: 2^shift ticks */
+	uint32_t shift;       /* the file stores ticks divided by 2^shift */
 	uint64_t origin_tick; /* not is_counter: tick = origin_tick + (raw - origin_ns) * tick_hz / 1e9 */
 	int64_t origin_ns;
 };
 extern struct recorder_clock recorder_clock;
 
-void clock_start(void); /* chooses and calibrates: about 0.3 ms */
+void clock_start(void); /* chooses and calibrates the clock; takes about 0.3 ms */
 uint64_t clock_ticks_slow(void);
 void clock_anchor(struct stepscope_anchor *anchor); /* best of 16 bracketed readings */
-/* Re-reads what the kernel thinks of the counter; true when the clock was replaced just now. */
+/* Asks the kernel again whether it trusts the counter. Returns true if the clock was replaced just now. */
 bool clock_recheck(void);
 int64_t clock_raw_ns(void);
 
-struct clock_halves { /* a tick in two: an event's word holds the low one, and the high one changes once in seconds */
+/* The two halves of a tick: an event's head word holds the low one; the high one changes once in seconds. */
+struct clock_halves {
 	uint64_t low, high; /* below 2^32 each */
 };
 
-/* The processor's counter; only where recorder_clock.is_counter. Nothing the compiler knows of memory moves across it. */
+/* Reads the processor's counter; call it only if recorder_clock.is_counter. The memory clobber keeps the compiler from
+ * moving memory accesses across the read. */
 static inline __attribute__((always_inline)) struct clock_halves clock_read_counter(void)
 {
 	struct clock_halves tick;
-#if defined(STEPSCOPE_FAKE_CLOCK) /* bench/record: what the bookkeeping costs without the clock */
+#if defined(STEPSCOPE_FAKE_CLOCK) /* bench/record: measures the bookkeeping without the clock */
 	tick.low = tick.high = 1;
 #elif defined(__x86_64__)
 	__asm__ volatile("rdtsc" : "=a"(tick.low), "=d"(tick.high)::"memory");
@@ -56,7 +59,7 @@ static inline bool clock_is_counter(void)
 #if defined(__SANITIZE_THREAD__)
 	return __atomic_load_n(&recorder_clock.is_counter, __ATOMIC_RELAXED);
 #else
-	return recorder_clock.is_counter; /* one instruction; gcc makes three of the other */
+	return recorder_clock.is_counter; /* one instruction; gcc emits three for the atomic load */
 #endif
 }
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * drain.c: the drainer's thread: its start, how long it sleeps between two passes, and its stop.
+ * drain.c: the drainer's thread: its start, its sleep between two passes, and its stop.
  */
 #include "recorder/drain.h"
 
@@ -29,12 +29,12 @@
 
 #define SHORTEST_WAIT_NS 10000000
 #define LONGEST_WAIT_NS 50000000
-#define IDLE_WAIT_NS 100000000 /* twice that after so many in a row: */
+#define IDLE_WAIT_NS 100000000 /* twice that after this many in a row: */
 #define IDLE_PASSES 10
-#define WAIT_PART 64 /* of the pool may fill up between two passes */
+#define WAIT_PART 64 /* 1/64 of the pool may fill up between two passes */
 #define SECOND 1000000000ll
 #define STACK_BYTES (256u << 10)
-#define STOP_SECONDS 10 /* a disk that does not answer must not keep the program from ending */
+#define STOP_SECONDS 10 /* the program must end even if the disk does not answer */
 
 static void every_second(struct drain *drain, int64_t now_ns)
 {
@@ -50,8 +50,8 @@ static void every_second(struct drain *drain, int64_t now_ns)
 	}
 }
 
-/* Until a part of the pool is full at the pace of the last `since_ns`: so blocks are big, and there is room for a burst
- * at many times that pace. */
+/* Returns the time until a part of the pool is full, at the rate of the last `since_ns`. So blocks are large, and there
+ * is room for a burst at many times that rate. */
 static int64_t next_wait_ns(struct drain *drain, int64_t since_ns)
 {
 	uint32_t count = drain->pool->header->chunk_count, freed = drain->freed_count;
@@ -73,7 +73,7 @@ static void sleep_until_woken(struct drain *drain, uint32_t seen, int64_t ns)
 	syscall(SYS_futex, &drain->wake, FUTEX_WAIT_PRIVATE, seen, &wait, NULL, 0);
 }
 
-/* The number of the request, which passes_done reaches when it was served. */
+/* Returns the number of the request, which passes_done reaches once it is served. */
 static uint32_t wake(struct drain *drain)
 {
 	uint32_t number = __atomic_add_fetch(&drain->wake, 1, __ATOMIC_SEQ_CST);
@@ -87,7 +87,8 @@ static void tell_number(uint32_t *at, uint32_t number)
 	syscall(SYS_futex, at, FUTEX_WAKE_PRIVATE, INT32_MAX, NULL, NULL, 0);
 }
 
-/* Until it was told. Bounded: a stuck disk must not hold up the program for good. */
+/* Waits until tell_number() has published the number. Bounded, because a stuck disk must not hold up the program
+ * forever. */
 static void await_number(const uint32_t *at, uint32_t number)
 {
 	for (;;) {
@@ -145,7 +146,7 @@ static void *map_zeroed(size_t bytes)
 	return memory == MAP_FAILED ? NULL : memory;
 }
 
-/* Kept for the life of the process: a later session uses it again. */
+/* The memory is kept for the life of the process, and a later session uses it again. */
 static bool get_memory(struct drain *drain)
 {
 	if (drain->streams) {
@@ -168,17 +169,17 @@ static bool get_memory(struct drain *drain)
 	return all != NULL;
 }
 
-/* Goes on in the file of an earlier session of this process where there is one. */
+/* Continues in the file of an earlier session of this process, if there is one. */
 static bool reopen_files(struct drain *drain, const struct drain_start *how)
 {
 	bool is_ours = drain->file.path[0] && drain->file.identity.pid == how->identity->pid &&
-	               drain->file.identity.clock == how->identity->clock && /* the ticks go on in the same unit */
+	               drain->file.identity.clock == how->identity->clock && /* ticks continue in the same unit */
 	               strcmp(drain->file.directory, how->directory) == 0 && !drain->file.is_lost;
 	if (!is_ours || segment_file_reopen(&drain->file) != 0)
 		return false;
 	if (drain->coarse.path[0] && segment_file_reopen(&drain->coarse) != 0) {
 		drain->coarse.path[0] = 0;
-		drain->head.symbols_from = 0; /* what that one had is gone */
+		drain->head.symbols_from = 0; /* the names in that file are gone */
 	}
 	return true;
 }
@@ -206,11 +207,11 @@ static int start_thread(struct drain *drain)
 	sigfillset(&all);
 	pthread_attr_init(&attributes);
 	pthread_attr_setstacksize(&attributes, STACK_BYTES);
-	/* the priority of a real-time thread is its own, not for us */
+	/* the drainer must not inherit the priority of a real-time thread */
 	int policy = sched_getscheduler(0) & ~SCHED_RESET_ON_FORK;
 	if (policy == SCHED_FIFO || policy == SCHED_RR)
 		pthread_attr_setinheritsched(&attributes, PTHREAD_EXPLICIT_SCHED);
-	pthread_sigmask(SIG_SETMASK, &all, &old); /* the program's handlers never run on our thread */
+	pthread_sigmask(SIG_SETMASK, &all, &old); /* the program's signal handlers never run in the drainer's thread */
 	int reason = pthread_create(&drain->thread, &attributes, drain_main, drain);
 	pthread_sigmask(SIG_SETMASK, &old, NULL);
 	pthread_attr_destroy(&attributes);
@@ -227,7 +228,7 @@ static void set_mode(struct drain *drain, enum drain_mode mode)
 	__atomic_store_n(&drain->mode, mode, __ATOMIC_RELEASE);
 }
 
-/* Nobody else is at it, or will be. */
+/* Returns true if no other thread drains, now or later. */
 static bool take_work(struct drain *drain)
 {
 	return drain_mode(drain) == DRAIN_HERE && __atomic_exchange_n(&drain->is_at_work, 1, __ATOMIC_ACQ_REL) == 0;
@@ -249,7 +250,7 @@ enum start_problem drain_start(struct drain *drain, const struct drain_start *ho
 	drain->is_stopping = drain->has_begun = 0;
 	drain->next_rotation_ns = 0;
 	drain->dropped_without_slot = 0;
-	bool was_failing = drain->file.is_failing; /* then names and streams were lost with what it could not write */
+	bool was_failing = drain->file.is_failing; /* names and streams in failed writes were lost */
 	bool is_new = !reopen_files(drain, how);
 	drain->is_continued = !is_new;
 	*reason = is_new ? open_files(drain, how) : 0;
@@ -271,8 +272,8 @@ enum start_problem drain_start(struct drain *drain, const struct drain_start *ho
 	pool_populate(how->pool, 4);
 	if (!how->is_inline && start_thread(drain) == 0) {
 		set_mode(drain, DRAIN_BY_THREAD);
-		/* a thread that begins allocates: a fork in that moment leaves the locks of some allocators (ASan's)
-		 * held for ever */
+		/* a starting thread allocates: a fork at that moment leaves the locks of some allocators (ASan's) held
+		 * forever */
 		await_number(&drain->has_begun, 1);
 	} else {
 		leave_work(drain);
@@ -283,7 +284,7 @@ enum start_problem drain_start(struct drain *drain, const struct drain_start *ho
 	return START_OK;
 }
 
-/* Between take_work() and leave_work(). */
+/* Called between take_work() and leave_work(). */
 static void drain_once(struct drain *drain)
 {
 	int64_t now_ns = clock_raw_ns();
@@ -327,7 +328,7 @@ bool drain_stop(struct drain *drain, const char *reason)
 	clock_gettime(CLOCK_REALTIME, &deadline);
 	deadline.tv_sec += STOP_SECONDS;
 	if (mode == DRAIN_HERE) {
-		if (!take_work(drain)) /* and never left: a flush beside it finds nothing to do */
+		if (!take_work(drain)) /* never released: a concurrent flush finds nothing to do */
 			return false;
 		drain_once(drain);
 		drain_put_end(drain);
@@ -347,7 +348,7 @@ bool drain_stop(struct drain *drain, const char *reason)
 
 void drain_forget(struct drain *drain)
 {
-	segment_file_close(&drain->file); /* the parent's: its own descriptor stays open */
+	segment_file_close(&drain->file); /* these are the parent's files; its own descriptors stay open */
 	segment_file_close(&drain->coarse);
 	drain->file.path[0] = drain->coarse.path[0] = 0;
 	drain->mode = DRAIN_OFF;

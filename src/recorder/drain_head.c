@@ -15,7 +15,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#define ANCHOR_GAP_NS 1000000000ll /* at most */
+#define ANCHOR_GAP_NS 1000000000ll /* longest gap */
 
 bool drain_has_coarse(const struct drain *drain)
 {
@@ -35,7 +35,7 @@ bool drain_write_head(struct drain_head *head, struct segment_file *file)
 	return true;
 }
 
-/* False: there is no room, now that the file takes nothing. */
+/* Adds a block to one head. Returns false if there is no room because the file cannot be written. */
 static bool put_block(struct drain_head *head, struct segment_file *file, enum stepscope_block_kind kind,
                       uint32_t stream, const void *data, size_t bytes)
 {
@@ -91,8 +91,8 @@ uint32_t drain_names_written(const struct drain *drain)
 	return details < drain->head.symbols_from ? details : drain->head.symbols_from;
 }
 
-/* A forked child has all names of its parent, which may be many more than its pool has room for; so what there is at
- * the start goes to the files at once, and the pool holds only what came since the last pass. */
+/* A forked child has all names of its parent, which may be more than its pool has room for. Therefore the names that
+ * exist at the start go to the files at once. The pool holds only names added since the last pass. */
 void drain_write_first_names(struct drain *drain, bool is_new)
 {
 	drain_put_symbols(drain);
@@ -126,7 +126,7 @@ void drain_put_stream(struct drain *drain, uint32_t index, bool is_exited)
 
 void drain_put_drops(struct drain *drain, uint32_t stream, const uint64_t *by_type, uint64_t *said)
 {
-	struct stepscope_drops drops; /* a copy: the threads go on counting */
+	struct stepscope_drops drops; /* a copy, because the threads continue counting */
 	uint64_t sum = 0;
 	for (int i = 0; i < STEPSCOPE_EVENT_TYPES; i++)
 		sum += drops.by_type[i] = __atomic_load_n(&by_type[i], __ATOMIC_RELAXED);
@@ -143,7 +143,7 @@ void drain_put_anchor(struct drain *drain, int64_t now_ns)
 	clock_anchor(&anchor);
 	drain_put_head(drain, STEPSCOPE_BLOCK_CLOCK, 0, &anchor, sizeof(anchor));
 	drain->pool->header->last_anchor = anchor;
-	/* dense at the start, so that a short run has a rate; then once a second */
+	/* dense at the start, so that a short run has a rate; later once a second */
 	drain->anchor_gap_ns = drain->anchor_gap_ns * 10 < ANCHOR_GAP_NS ? drain->anchor_gap_ns * 10 : ANCHOR_GAP_NS;
 	drain->next_anchor_ns = now_ns + drain->anchor_gap_ns;
 	if (was_replaced)

@@ -30,7 +30,8 @@ static void free_done(struct drain *drain)
 	drain->done_count = drain->ended_count = 0;
 }
 
-/* The coarse file counts, too; but where it is most of what may be kept, operators get half of it all the same. */
+/* Returns the bytes that the files with operators may keep. The coarse file counts towards the limit, but operators
+ * always get at least half of it. */
 static int64_t left_to_keep(const struct drain *drain, int64_t keep_bytes)
 {
 	int64_t left = keep_bytes - (int64_t)drain->coarse.bytes;
@@ -73,7 +74,7 @@ static void write_coarse(struct drain *drain)
 	                                      drain->coarse_bytes);
 	if (is_written || !drain_has_coarse(drain))
 		head->bytes = 0;
-	/* what cannot be written now waits for the next pass, as long as there is room for it */
+	/* data that cannot be written now wait for the next pass, as long as there is room */
 	if (is_written || DRAIN_COARSE_BYTES - drain->coarse_bytes < 2 * BLOCK_MAX_EVENT_BYTES)
 		drain->coarse_bytes = 0;
 }
@@ -83,7 +84,7 @@ static void write_pass(struct drain *drain)
 	if (drain->head.bytes + drain->body_bytes + drain->done_count + drain->ended_count == 0)
 		return;
 	if (!segment_file_append(&drain->file, drain->head.data, drain->head.bytes, drain->body, drain->body_bytes))
-		return; /* kept: the next pass tries again, until then the pool fills up and events are counted */
+		return; /* kept: the next pass tries again; until then the pool fills up and drops are counted */
 	if (drain->coarse.path[0])
 		write_coarse(drain);
 	drain->head.bytes = drain->body_bytes = 0;
@@ -101,7 +102,7 @@ static void tell_full_table(struct drain *drain)
 		"names)', values of further counters are dropped and counted");
 }
 
-/* One pass over all streams; true when more is waiting. */
+/* Runs one pass over all streams. Returns true if more data are waiting. */
 static bool run_pass(struct drain *drain, int64_t now_ns, bool is_forced)
 {
 	bool has_room = true, was_failing = drain->file.is_failing;
@@ -110,7 +111,7 @@ static bool run_pass(struct drain *drain, int64_t now_ns, bool is_forced)
 		return false;
 	pool_mend(drain->pool);
 	if (!was_failing) {
-		/* on from where the last one had no more room: nobody is left waiting behind a busy thread */
+		/* continue where the last pass ran out of room, so that a busy thread does not keep others waiting */
 		for (uint32_t i = 0; i < high && has_room; i++) {
 			uint32_t slot = drain->next_slot < high ? drain->next_slot : 0;
 			has_room = drain_body_has_room(drain) && drain_slot(drain, slot, now_ns, is_forced);
@@ -121,13 +122,14 @@ static bool run_pass(struct drain *drain, int64_t now_ns, bool is_forced)
 		tell_full_table(drain);
 	}
 	write_pass(drain);
-	/* a file that takes data again has got what was kept; the rest waits in the pool */
+	/* a file that can be written again has received the kept data; the rest waits in the pool */
 	return (!has_room || was_failing) && !drain->file.is_failing;
 }
 
 void drain_run_passes(struct drain *drain, bool is_forced)
 {
-	/* bounded, so that producers that never stop cannot keep a flush from ending; at the end there are none */
+	/* bounded, so that producers that never stop cannot keep a flush from ending; at the end there are no
+	 * producers */
 	for (int i = 0; (i < 64 || drain->is_stopping) && run_pass(drain, clock_raw_ns(), is_forced); i++)
 		drain_rotate_if_due(drain, clock_raw_ns());
 }
@@ -140,7 +142,7 @@ void drain_put_end(struct drain *drain)
 	drain_put_anchor(drain, clock_raw_ns());
 	write_pass(drain);
 	if (drain->file.is_failing)
-		return; /* it did not end well, and a reader must see that */
+		return; /* no END block: a reader must see that the recording did not end well */
 	drain_put_head(drain, STEPSCOPE_BLOCK_END, 0, drain->end_reason, strlen(drain->end_reason));
 	write_pass(drain);
 }

@@ -10,9 +10,9 @@
 #include "recorder/pool.h"
 #include "recorder/stream.h"
 
-#define STALE_NS 250000000 /* an active chunk is looked at this often */
+#define STALE_NS 250000000 /* an active chunk is read this often */
 
-/* Copies the coarse ones of words[0..count), complete events all, to the file that rotation keeps. */
+/* Copies the coarse events of words[0..count), which holds complete events only, to the coarse file. */
 static void copy_coarse(struct drain *drain, uint32_t stream, const uint64_t *words, size_t count, uint64_t base)
 {
 	bool is_begun = false;
@@ -50,13 +50,13 @@ bool drain_body_has_room(const struct drain *drain)
 	       DRAIN_COARSE_BYTES - drain->coarse_bytes >= 2 * BLOCK_MAX_EVENT_BYTES;
 }
 
-/* Encodes what the stream has. False when this pass has no more room. */
+/* Encodes the new events of a stream. Returns false if this pass has no more room. */
 static bool drain_stream(struct drain *drain, struct drained_stream *stream)
 {
 	bool has_room = true;
 	encoder_begin(drain->encoder, stream->stream, stream->next_word, recorder_clock.shift);
 	for (;;) {
-		/* first whether there is a successor, then the words: so nothing can come in between */
+		/* first check for a successor, then read the words, so that no words are missed in between */
 		uint32_t next = __atomic_load_n(&stream->chunk->next, __ATOMIC_ACQUIRE);
 		const uint64_t *words = stream->chunk->words + stream->offset;
 		uint64_t base = stream->base;
@@ -111,7 +111,7 @@ static bool begin_slot(struct drain *drain, uint32_t index)
 		return number != 0 && stream->chunk;
 	uint32_t first = __atomic_load_n(&streams.cursors[index].first_chunk, __ATOMIC_ACQUIRE);
 	if (first == 0)
-		return false; /* no event yet: come again */
+		return false; /* no event yet: try again in a later pass */
 	*stream = (struct drained_stream){.stream = number, .dropped = stream->dropped};
 	stream->chunk = &drain->pool->chunks[first - 1];
 	stream->base = stream->chunk->base_tick;
@@ -143,7 +143,7 @@ bool drain_slot(struct drain *drain, uint32_t index, int64_t now_ns, bool is_for
 			drain_put_stream(drain, index, true);
 			drain->done[drain->done_count++] = stream->chunk;
 		}
-		/* its drops and its name are in the slot until they are in the file */
+		/* its drops and its name stay in the slot until they are in the file */
 		stream->is_ended = true;
 		drain->ended[drain->ended_count++] = index;
 	}

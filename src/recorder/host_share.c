@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * host_share.c: see the header. In /dev/shm, not in the run directory: that may lie on another machine, where memory is not shared and its
- * loss kills who touches it.
+ * host_share.c: see the header. The file is in /dev/shm, not in the run directory. The run directory may be on another
+ * machine, where memory is not shared and its loss kills the processes that access it.
  */
 #include "recorder/host_share.h"
 
@@ -15,7 +15,7 @@
 #include <unistd.h>
 
 #define BYTES 4096
-#define STRETCHES 8 /* a process that is so many behind another one gets no answer, or its own */
+#define STRETCHES 8 /* a process that is this many stretches behind another one gets no value, or only its own */
 
 static bool write_path(char *path, size_t bytes, const char *directory)
 {
@@ -27,7 +27,8 @@ static bool write_path(char *path, size_t bytes, const char *directory)
 	return true;
 }
 
-/* Ours, and with room on it: a page that cannot be had later would end the program. */
+/* Returns true if the file is ours and its page is allocated: a page that is not available later would end the
+ * program. */
 static bool is_usable(int fd)
 {
 	struct stat info;
@@ -71,7 +72,7 @@ void host_share_remove(const char *directory)
 		(void)unlink(path);
 }
 
-/* What stretch a word is of, and a wish: neither of them is 0. */
+/* Returns the stretch part of a word. The low byte holds a wish + 1, so a word in use is never 0. */
 static uint64_t tag(int64_t stretch)
 {
 	return (uint64_t)stretch << 8;

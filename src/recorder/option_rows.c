@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * option_rows.c: the table of options. A new option is a row here, its number in option_rows.h and what it means in
+ * option_rows.c: the table of options. A new option needs a row here, a number in option_rows.h and its meaning in
  * options_resolve.c.
  */
 #include "recorder/option_rows.h"

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * option_rows.h: the rows of record_options_table by number, for those who give them their meaning.
+ * option_rows.h: the rows of record_options_table by number, for the code that interprets them.
  */
 #ifndef RECORDER_OPTION_ROWS_H
 #define RECORDER_OPTION_ROWS_H
@@ -41,7 +41,7 @@ enum row {
 };
 static_assert(ROW_COUNT <= RECORDER_MAX_OPTIONS, "record_settings is too small");
 
-/* Words of "type", in the order of TYPE_*, and of "with". */
+/* Indexes in record_type_words and in record_with_words. */
 enum {
 	TYPE_SIMPLE,
 	TYPE_ADVANCED,

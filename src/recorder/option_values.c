@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * option_values.c: words, numbers, sizes, times and ranges as people write them. No locale, no strtol.
+ * option_values.c: parses words, numbers, sizes, times and ranges as users write them. No locale, no strtol.
  */
 #include "recorder/option_values.h"
 
@@ -65,7 +65,8 @@ const char *value_trim(const char *text, size_t *length)
 
 /* ---- the nearest name ---- */
 
-/* Edit distance where two swapped neighbours count as one mistake; more than `VALUE_LONGEST_NAME` for what is too long. */
+/* Returns the edit distance, in which two swapped neighbours count as one mistake. Returns more than
+ * `VALUE_LONGEST_NAME` if a text is too long. */
 static int distance(const char *a, size_t a_length, const char *b, size_t b_length)
 {
 	int rows[3][VALUE_LONGEST_NAME + 1];
@@ -103,7 +104,7 @@ void nearest_offer(struct nearest *nearest, const char *name, size_t length)
 {
 	int mistakes = distance(nearest->word, nearest->length, name, length);
 
-	/* all letters wrong is no likeness */
+	/* names without a common letter are not similar */
 	if (mistakes < nearest->mistakes && mistakes < (int)nearest->length && mistakes < (int)length) {
 		nearest->mistakes = mistakes;
 		nearest->name = name;
@@ -212,7 +213,7 @@ const struct unit value_share_units[] = {{"", 1000}, {"%", 1000}, {NULL, 0}};
 
 static int64_t unit_factor(const char *text, size_t length, const struct unit *units)
 {
-	/* KiB and KB are K: all sizes go by 1024 */
+	/* KiB and KB mean K: all sizes use 1024 */
 	if (units == value_byte_units && length == 3 && value_is_same(text + 1, "ib", 2))
 		length = 1;
 	if (units == value_byte_units && length == 2 && lower(text[1]) == 'b')
@@ -279,7 +280,7 @@ bool value_has_empty_item(const char *text)
 	return is_item_next;
 }
 
-/* "50", "50-60", "50-" */
+/* Parses "50", "50-60" or "50-". */
 static bool parse_range(const char *text, size_t length, struct step_range *range)
 {
 	const char *dash = memchr(text, '-', length);
@@ -294,7 +295,7 @@ static bool parse_range(const char *text, size_t length, struct step_range *rang
 	return range->first >= 0 && range->last >= range->first;
 }
 
-/* Puts a range where it belongs and swallows what it touches, so that the list is ascending and apart. */
+/* Inserts a range in order and merges it with the ranges that it touches. Returns false if the list is full. */
 static bool option_values_add_range(struct step_range *ranges, int *count, struct step_range range)
 {
 	int to = 0;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * options.c: which option a key means, and how a value is checked when it is set. Values are kept as text in one normal
- * form, so that a list of them reads back the same.
+ * options.c: maps keys to options, and checks values when they are set. Values are stored as text in one normal form,
+ * so that a formatted list reads back the same.
  */
 #include "recorder/options.h"
 
@@ -15,7 +15,7 @@
 
 #define SMALLEST_BYTES ((int64_t)64 * 1024)
 
-/* Keys of the guides' blocks that say how files are exported, which is not the recorder's business. */
+/* Keys of the guides' blocks that control the export of files, which the recorder does not do. */
 static const char *const keys_without_effect[] = {"filename", "export_trace", NULL};
 
 static const char *const blocks[] = {"profiler", "profiling", "stepscope", NULL};
@@ -32,7 +32,7 @@ static bool options_copy_text(char *out, size_t bytes, const char *text, size_t 
 	return true;
 }
 
-/* ---- values: checks, and the form in which they are kept ---- */
+/* ---- values: checks and normal form ------------------------- */
 
 static bool keep_bool(const struct option_report *report, char *value, size_t bytes)
 {
@@ -97,7 +97,7 @@ static bool keep_share(const struct option_report *report, char *value, size_t b
 	return value[length - 1] == '%' || options_copy_text(value + length, bytes - length, "%", 1);
 }
 
-/* A list with colons, as it must be inside a list of options. */
+/* Joins the items with colons, as required inside a list of options. */
 static void join_by_colons(char *value)
 {
 	char *to = value;
@@ -192,7 +192,7 @@ void record_settings_unset(struct record_settings *settings, int row)
 	settings->origin[row] = NULL;
 }
 
-/* YAML has several words for nothing; a directory may have their names. */
+/* Returns true if the value is empty. YAML has several words for nothing, but a directory may have such a name. */
 static bool is_nothing(int row, const char *text, size_t length)
 {
 	if (!length)
@@ -200,7 +200,7 @@ static bool is_nothing(int row, const char *text, size_t length)
 	return row != ROW_OUT && (value_is_word(text, length, "null") || value_is_word(text, length, "~"));
 }
 
-/* `item`: which one of a list the value is, -1: of none. On failure the settings stay as they were. */
+/* `item`: index of the value in a list; -1: not in a list. On failure the settings stay unchanged. */
 static bool options_store(struct record_settings *settings, const struct option_report *report, int row,
                           const char *text, size_t length, int64_t item)
 {
@@ -243,7 +243,7 @@ int record_option_row(const char *name)
 	return -1;
 }
 
-/* By the name and by the further ones. */
+/* Returns the row with this name or further name, or -1. */
 static int find_row(const char *key, size_t length)
 {
 	for (int row = 0; row < ROW_COUNT; row++) {
@@ -262,13 +262,13 @@ static int find_row(const char *key, size_t length)
 	return -1;
 }
 
-/* "training.profiler.schedule.steps.1": the part behind the block, and which item of a list it is. */
+/* Parts of a key such as "training.profiler.schedule.steps.1": the name after the block, and the index in a list. */
 struct options_key {
 	const char *leaf;
 	size_t length;
-	int64_t item; /* -1: not one of a list */
+	int64_t item; /* -1: not an item of a list */
 	bool is_in_block;
-	bool is_flat; /* "profiler_wait_steps", which another program may have for itself */
+	bool is_flat; /* "profiler_wait_steps", which another program may use for its own purpose */
 };
 
 static struct options_key split_key(const char *text)
@@ -344,7 +344,8 @@ static void offer_names(struct nearest *nearest)
 	}
 }
 
-/* "profilr.enabled": a known name in a block whose name is nearly one of ours. */
+/* Returns the block that was probably meant if a known name is in a block whose name is nearly known
+ * ("profilr.enabled"). Returns NULL otherwise. */
 static const char *misspelt_block(const char *text, size_t *start, size_t *length)
 {
 	const char *dot = strrchr(text, '.');
@@ -372,7 +373,7 @@ __attribute__((format(printf, 2, 3))) static void append(const struct option_rep
 	va_end(arguments);
 }
 
-/* Writes the name that was meant, as the user would have to write it; false when none is near. */
+/* Writes the name that was probably meant, as the user has to write it. Returns false if no name is near. */
 static bool suggest(char *out, size_t bytes, const char *text, const struct options_key *key)
 {
 	size_t start = 0, length = 0;
@@ -398,11 +399,12 @@ static bool options_unknown_key(const struct option_report *report, const char *
 	bool is_near = suggest(name, sizeof(name), text, key);
 	bool is_ours = key->is_in_block && !key->is_flat;
 
-	/* of keys that may belong to others, one is refused when it is ours but for the block's name or a letter or two */
+	/* a key that may belong to another program is refused only if it is ours except for the block's name or a
+	 * letter or two */
 	if (is_lenient && !is_ours && !(is_near && (key->is_flat || misspelt_block(text, &start, &length))))
 		return false;
 	snprintf(report->problem, report->problem_bytes, "unknown option '%.80s'", text);
-	/* an origin that is the key itself says nothing more */
+	/* an origin that equals the key adds no information */
 	if (report->origin && report->origin[0] && !report_is_telling(report->origin, text))
 		append(report, " (%.120s)", report->origin);
 	if (is_near)
@@ -445,7 +447,8 @@ bool record_settings_set(struct record_settings *settings, const char *key, cons
 
 /* ---- settings: lists and the environment ---- */
 
-/* Copies an entry "name=value" up to a comma, without the backslashes; returns what follows. NULL: too long. */
+/* Copies an entry "name=value" up to a comma, without the backslashes. Returns the rest of the list, or NULL if the
+ * entry is too long. */
 static const char *take_entry(const char *list, char *out, size_t bytes)
 {
 	size_t length = 0;
@@ -494,7 +497,8 @@ bool record_settings_parse(struct record_settings *settings, const char *list, c
 	return true;
 }
 
-/* "STEPSCOPE_WIAT=3". Other parts of the program have variables, too; a new one that is refused here wants another name. */
+/* Refuses a variable whose name is nearly that of an option ("STEPSCOPE_WIAT=3"). Other parts of stepscope have
+ * variables too; a new variable must have a name that is not refused here. */
 static bool check_variable(const char *entry, size_t length, char *problem, size_t problem_bytes)
 {
 	struct nearest nearest = nearest_to(entry + 10, length - 10);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * options_resolve.c: what was set becomes one decision, or one line on why it cannot.
+ * options_resolve.c: turns settings into options, or into one line with the reason why they contradict each other.
  */
 #include "recorder/option_rows.h"
 #include "recorder/option_values.h"
@@ -21,16 +21,16 @@ struct resolver {
 	size_t problem_bytes;
 };
 
-/* Three ways to say which steps; each excludes the others. */
+/* Three ways to select steps; each excludes the others. */
 static const enum row schedule_rows[] = {ROW_WAIT,       ROW_WARMUP,          ROW_ACTIVE,   ROW_REPEAT,
                                          ROW_SKIP_FIRST, ROW_SKIP_FIRST_WAIT, ROW_FREQUENCY};
-/* What makes a cycle where --repeat counts them. */
+/* Options that define the cycles that --repeat counts. */
 static const enum row cycle_rows[] = {ROW_WAIT, ROW_WARMUP, ROW_ACTIVE};
 static const enum row window_rows[] = {ROW_START_STEP, ROW_NUM_STEPS};
 static const enum row list_rows[] = {ROW_STEPS};
 #define LENGTH(array) (sizeof(array) / sizeof((array)[0]))
 
-/* The first of the rows that is set, ROW_COUNT when none is. */
+/* Returns the first of the rows that is set, or ROW_COUNT. */
 static enum row first_set(const struct record_settings *settings, const enum row *rows, size_t count)
 {
 	for (size_t i = 0; i < count; i++) {
@@ -100,7 +100,7 @@ static bool check_modes(const struct resolver *resolver)
 	       contradict(resolver, simple, schedule, no_steps);
 }
 
-/* repeat=0 with profiling_frequency=N: N is the length of a cycle, wait is what remains of it. */
+/* If repeat=0 and profiling_frequency=N, N is the length of a cycle and wait is the rest of it. */
 static bool resolve_frequency(const struct resolver *resolver)
 {
 	struct record_options *options = resolver->options;
@@ -122,7 +122,7 @@ static bool resolve_frequency(const struct resolver *resolver)
 	return true;
 }
 
-/* Refuses what would have no effect, or another one than whoever wrote it thinks: "--repeat 2" alone would be two steps. */
+/* Refuses options that would have no effect or a surprising one: "--repeat 2" alone would record two steps. */
 static bool check_cycle(const struct resolver *resolver)
 {
 	const struct record_settings *settings = resolver->settings;
@@ -201,7 +201,7 @@ static bool resolve_mode(const struct resolver *resolver)
 	return true;
 }
 
-/* One thing that can be recorded besides: by its word, by its own option, by what brings several. */
+/* Resolves one addition to operators. Its word, its own option, or an option for several additions may ask for it. */
 static bool resolve_addition(const struct resolver *resolver, int word, enum row row, bool *is_with)
 {
 	const struct record_settings *settings = resolver->settings;
@@ -214,7 +214,7 @@ static bool resolve_addition(const struct resolver *resolver, int word, enum row
 	if (is_listed && settings->is_set[row] && !is_true(settings, row))
 		return contradict(resolver, ROW_WITH, row, "one records it, the other does not");
 	*is_with = is_listed || is_true(settings, row) || is_true(settings, ROW_MEMORY_TIMELINE);
-	/* type=pytorch is a default for the first two, which a "false" may take back */
+	/* type=pytorch is a default for the first two; a "false" overrides it */
 	if (options_resolve_type_of(settings) == TYPE_PYTORCH && row != ROW_STACK && !settings->is_set[row])
 		*is_with = true;
 	return true;
@@ -251,7 +251,7 @@ static void resolve_scaled(const struct resolver *resolver, enum row row, int64_
 		                            is_bytes ? value_byte_units : value_time_units);
 }
 
-/* What says which steps to record: those are whole, whatever they cost. ROW_COUNT: nothing does. */
+/* Returns the option that selects steps, or ROW_COUNT. Selected steps have all operators, whatever they cost. */
 static enum row asked_by(const struct record_settings *settings)
 {
 	enum row schedule = first_set(settings, schedule_rows, LENGTH(schedule_rows));
@@ -330,7 +330,7 @@ bool record_options_resolve(struct record_options *options, const struct record_
 	       resolve_budget(&resolver) && resolve_storage(&resolver);
 }
 
-/* Takes back what says in another way which steps to record. */
+/* Unsets options that select steps in another way. */
 static void unset_rows(struct record_settings *settings, const enum row *rows, size_t count)
 {
 	for (size_t i = 0; i < count; i++)
@@ -356,7 +356,7 @@ static void unset_other_ways(struct record_settings *settings, const struct reco
 		record_settings_unset(settings, ROW_COST_EVERY);
 	if (over->is_set[ROW_COST_EVERY])
 		record_settings_unset(settings, ROW_BUDGET);
-	/* a frequency would override the wait that was asked for */
+	/* a frequency would override the given wait */
 	if (over->is_set[ROW_WAIT])
 		record_settings_unset(settings, ROW_FREQUENCY);
 }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * pool.c: see pool.h. The file's lock is a POSIX record lock: the kernel drops it when the process dies or execs, whoever
- * looks from whichever pid namespace, and forked children do not inherit it.
+ * pool.c: see pool.h. The file's lock is a POSIX record lock. The kernel drops it when the process dies or execs, it
+ * works across pid namespaces, and forked children do not inherit it.
  */
 #include "recorder/pool.h"
 
@@ -18,13 +18,14 @@
 #include <unistd.h>
 
 #define SMALLEST_POOL (256u << 10)
-#define CHUNKS_AT_ONCE 16 /* by a thread that cannot wait for the drainer */
+#define CHUNKS_AT_ONCE 16 /* chunks populated by a thread that cannot wait for the drainer */
 #define FIRST_SYMBOLS_BYTES (64u << 10)
 #ifndef MADV_POPULATE_WRITE
 #define MADV_POPULATE_WRITE 23
 #endif
 
-/* What the pools of all processes may take in /dev/shm, and what they do by now. Without opendir(), which allocates. */
+/* Returns the bytes that the pools of all processes may use in /dev/shm, and in *taken the bytes that they use now.
+ * Avoids opendir(), which allocates. */
 static uint64_t all_pools_bytes(uint64_t *taken)
 {
 	struct pool_entry { /* struct linux_dirent64 */
@@ -56,7 +57,8 @@ static uint64_t all_pools_bytes(uint64_t *taken)
 	return sum;
 }
 
-/* A sixteenth of the room there is, for all processes together: what the program needs there itself must stay. */
+/* Returns the size of a pool in /dev/shm. All pools together may use a sixteenth of the room, because the program may
+ * need the rest. */
 static size_t allowed_shm_bytes(size_t wanted)
 {
 	struct statvfs info;
@@ -68,7 +70,7 @@ static size_t allowed_shm_bytes(size_t wanted)
 	return wanted < allowed ? wanted : (size_t)allowed & ~(size_t)4095;
 }
 
-/* ---- layout -------------------------------------------------------------------------------------------------------------- */
+/* ---- layout ------------------------------------------------------------------------------------------------------ */
 
 static uint32_t slot_count(size_t bytes)
 {
@@ -97,10 +99,11 @@ static uint64_t chunks_offset(size_t bytes)
 	return (symbols_offset(bytes) + symbols_bytes(bytes) + 4095) & ~(uint64_t)4095;
 }
 
-/* ---- file ---------------------------------------------------------------------------------------------------------------- */
+/* ---- file -------------------------------------------------------------------------------------------------------- */
 
-/* All of a file of 16 MB takes 6 ms, so only what the start needs gets its blocks now. The rest gets them in pool_grow_symbols() and
- * pool_populate(), which find a full /dev/shm without a SIGBUS; the kernel must be able to, since 5.14. */
+/* Reserves blocks of the file. For 16 MB this would take 6 ms, so only the part that the start needs gets blocks now.
+ * pool_grow_symbols() and pool_populate() reserve the rest; they notice a full /dev/shm without a SIGBUS. This requires
+ * Linux 5.14; older kernels reserve all blocks now. */
 static bool pool_reserve(struct pool *pool, int fd, size_t bytes)
 {
 	void *page = mmap(NULL, 4096, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
@@ -126,7 +129,7 @@ static int write_path(char *path, size_t bytes, unsigned pid, uint64_t start_tim
 
 static bool open_shm(struct pool *pool, size_t bytes, unsigned pid, uint64_t start_time)
 {
-	/* a number behind the name: an exec leaves the pool of the image before it for the rescue */
+	/* a number after the name: after an exec, the pool of the previous image stays for the rescue */
 	for (int n = 0; n < 100; n++) {
 		int length = write_path(pool->path, sizeof(pool->path), pid, start_time);
 		if (n > 0)
@@ -136,7 +139,7 @@ static bool open_shm(struct pool *pool, size_t bytes, unsigned pid, uint64_t sta
 			continue;
 		if (fd < 0)
 			return false;
-		own_fd_take(&pool->file, fd); /* before the lock, which the closing of the first number would drop */
+		own_fd_take(&pool->file, fd); /* before the lock, because closing the first descriptor would drop it */
 		fd = pool->file.fd;
 		struct stat info;
 		/* a rescue that found the file before it was locked may have removed it */
@@ -163,7 +166,7 @@ static bool open_memfd(struct pool *pool, size_t bytes, unsigned pid)
 		own_fd_close(&pool->file);
 		return false;
 	}
-	fcntl(fd, F_ADD_SEALS, F_SEAL_SHRINK); /* nobody can turn our stores into a SIGBUS */
+	fcntl(fd, F_ADD_SEALS, F_SEAL_SHRINK); /* no process can turn our stores into a SIGBUS */
 	return true;
 }
 
@@ -194,7 +197,8 @@ static void *map_pool(struct pool *pool, size_t wanted, unsigned pid, uint64_t s
 	return memory == MAP_FAILED ? NULL : memory;
 }
 
-/* A limit on the size of files is one on the pool's too: a smaller one in a file outlives the process, one without a file does not. */
+/* Returns the size of the pool under the limit on file sizes. A smaller pool in a file survives the process, a pool
+ * without a file does not. */
 static size_t within_file_limit(size_t wanted)
 {
 	struct rlimit limit;
@@ -254,7 +258,7 @@ void pool_abandon(struct pool *pool, bool is_unmapping)
 	pool->kind = POOL_NONE;
 	pool->file.fd = -1;
 	if (!is_unmapping || !pool->header)
-		return; /* a thread may still be at it: what it needs stays where it is */
+		return; /* a thread may still use the pool, so it stays mapped */
 	munmap(pool->header, pool->bytes);
 	*pool = (struct pool){.file.fd = -1};
 }
@@ -292,7 +296,7 @@ void pool_populate(struct pool *pool, uint32_t chunks)
 		return;
 	uint8_t *pages = (uint8_t *)&pool->chunks[from];
 	size_t bytes = (size_t)chunks * sizeof(struct stepscope_chunk);
-	int problem = errno; /* an event is no call that fails */
+	int problem = errno; /* an event must not change errno */
 	bool is_done = madvise(pages, bytes, MADV_POPULATE_WRITE) == 0;
 	bool is_interrupted = !is_done && (errno == EINTR || errno == EAGAIN);
 	errno = problem;
@@ -306,7 +310,7 @@ void pool_populate(struct pool *pool, uint32_t chunks)
 		for (size_t at = 0; at < bytes; at += 4096)
 			(void)*(volatile uint8_t *)(pages + at);
 	}
-	/* somebody else may have got further meanwhile */
+	/* another thread may have got further meanwhile */
 	__atomic_compare_exchange_n(&pool->populated, &from, from + chunks, false, __ATOMIC_RELEASE, __ATOMIC_RELAXED);
 }
 
@@ -316,7 +320,7 @@ bool pool_is_populated(const struct pool *pool)
 	       __atomic_load_n(&pool->is_full, __ATOMIC_RELAXED);
 }
 
-/* May the chunk be touched? */
+/* Returns true if the chunk has memory. Populates more chunks if necessary. */
 static bool has_memory(struct pool *pool, uint32_t chunk)
 {
 	if (!pool->is_lazy || chunk < __atomic_load_n(&pool->populated, __ATOMIC_ACQUIRE))
@@ -364,7 +368,8 @@ struct stepscope_chunk *pool_pop_above(struct pool *pool, uint32_t reserve)
 
 void pool_push(struct pool *pool, struct stepscope_chunk *chunk)
 {
-	/* the magic goes first: a chunk that is half zeroed when we are killed is in the file already */
+	/* clear the magic first: the events are already in the file, and a rescue must skip a chunk that is half
+	 * zeroed */
 	__atomic_store_n(&chunk->magic, 0, __ATOMIC_RELEASE);
 	memset(&chunk->stream, 0, sizeof(*chunk) - offsetof(struct stepscope_chunk, stream));
 	uint64_t *list = &pool->header->free_list;
@@ -377,13 +382,13 @@ void pool_push(struct pool *pool, struct stepscope_chunk *chunk)
 	__atomic_fetch_sub(&pool->taken, 1, __ATOMIC_RELAXED);
 }
 
-/* In /dev/shm or, where it got none there, behind a descriptor of ours. */
+/* Returns true if this process may have a pool, in /dev/shm or as a memfd with one of our descriptors. */
 static bool pool_may_exist(unsigned pid, uint64_t start_time)
 {
 	char path[128];
 	int length = write_path(path, sizeof(path) - 2, pid, start_time);
 	bool is_there = access(path, F_OK) == 0;
-	memcpy(path + length, ".1", 3); /* of an image that was exec'ed */
+	memcpy(path + length, ".1", 3); /* suffix of a pool that was created after an exec */
 	return is_there || access(path, F_OK) == 0 || own_fd_was_taken();
 }
 
@@ -393,7 +398,7 @@ bool pool_exists_in_process(unsigned pid, uint64_t start_time)
 	size_t kept = 0;
 	bool is_found = false;
 	if (!pool_may_exist(pid, start_time))
-		return false; /* the list of a large program's mappings takes half a millisecond */
+		return false; /* reading the mappings of a large program takes half a millisecond */
 	snprintf(shm, sizeof(shm), "/dev/shm/stepscope.%u.%u.", (unsigned)getuid(), pid);
 	snprintf(memfd, sizeof(memfd), "memfd:stepscope.pool.%u ", pid);
 	int fd = open("/proc/self/maps", O_RDONLY | O_CLOEXEC);
@@ -409,7 +414,7 @@ bool pool_exists_in_process(unsigned pid, uint64_t start_time)
 			is_found = true;
 			break;
 		}
-		kept = length < 128 ? length : 128; /* a name may lie across two reads */
+		kept = length < 128 ? length : 128; /* a name may span two reads */
 		memmove(text, text + length - kept, kept);
 	}
 	close(fd);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * ranks.c: one row per launcher; the first whose rank variable holds a number tells the rank.
+ * ranks.c: one row per launcher; the first one whose rank variable holds a number gives the rank.
  */
 #include "recorder/ranks.h"
 
@@ -16,12 +16,12 @@ enum fact {
 
 struct launcher {
 	const char *name;
-	const char *variable[FACTS]; /* NULL: it has none */
+	const char *variable[FACTS]; /* NULL: no such variable */
 };
 
-/* In the order in which they are asked. RANK is set for each process by torchrun, accelerate, deepspeed and scripts. Slurm
- * comes last: a shell script of sbatch has SLURM_PROCID=0 and hands it down to all that mpirun starts from there, while
- * under srun the others, where they are set, agree with it. */
+/* In the order of the search. torchrun, accelerate, deepspeed and scripts set RANK for each process. Slurm is last: a
+ * shell script of sbatch has SLURM_PROCID=0 and passes it on to all processes that mpirun starts from it. Under srun
+ * the other variables, if set, agree with SLURM_PROCID. */
 static const struct launcher launchers[] = {
 	{"environment", {"RANK", "LOCAL_RANK", "WORLD_SIZE"}},
 	{"openmpi", {"OMPI_COMM_WORLD_RANK", "OMPI_COMM_WORLD_LOCAL_RANK", "OMPI_COMM_WORLD_SIZE"}},
@@ -43,7 +43,7 @@ static const char *variable(char *const *environment, const char *name)
 	return NULL;
 }
 
-/* A number from 0 to INT32_MAX; false for anything else, which then counts as not set. */
+/* Reads a number from 0 to INT32_MAX. Returns false for any other text, which counts as not set. */
 static bool number(char *const *environment, const char *name, int32_t *value)
 {
 	const char *text = name ? variable(environment, name) : NULL;
@@ -62,7 +62,8 @@ static bool number(char *const *environment, const char *name, int32_t *value)
 	return true;
 }
 
-/* The launcher that told the rank is asked first, then the others: srun leaves WORLD_SIZE to the user's script. */
+/* Returns the first known value of a fact, or -1. The launcher that gave the rank comes first, then the others, because
+ * srun leaves WORLD_SIZE to the user's script. */
 static int32_t first_known(char *const *environment, const struct launcher *told, enum fact fact)
 {
 	int32_t value = -1;

@@ -30,7 +30,7 @@ static bool make_directories(char *path)
 	return mkdir(path, 0700) == 0 || errno == EEXIST;
 }
 
-/* The program's name without its folder and its suffix. */
+/* Writes the program's name without directory and suffix. */
 static void put_stem(char *out, size_t bytes)
 {
 	char exe[1024];

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * schedule.c: the arithmetic of torch.profiler.schedule() and of lists of steps, and what is said at exit.
+ * schedule.c: the arithmetic of torch.profiler.schedule() and of lists of steps, and the closing line.
  */
 #include "recorder/schedule.h"
 
@@ -9,12 +9,12 @@
 #include <stdio.h>
 #include <string.h>
 
-#define FEW_STEPS 3      /* with operators: too few to say anything of them */
-#define EARLIER_MOST 100 /* each sentence is a name in the table: they must not go on being new ones for ever */
+#define FEW_STEPS 3      /* fewer steps with operators give no figures */
+#define EARLIER_MOST 100 /* each sentence is a name in the table, so their number must be bounded */
 
 /* ---- which steps ---- */
 
-/* As torch's schedule_fn, on whole numbers. The resolver keeps all of them below 10^15: no sum overflows. */
+/* Does the same as torch's schedule_fn. The resolver keeps all numbers below 10^15, so no sum overflows. */
 static enum stepscope_capture schedule_cycle(const struct record_options *options, int64_t index)
 {
 	int64_t length = options->wait + options->warmup + options->active;
@@ -63,13 +63,13 @@ enum stepscope_capture schedule_action(const struct record_options *options, int
 
 enum stepscope_capture schedule_before_first(const struct record_options *options)
 {
-	/* a list has its first step at once only when it begins with the lowest number there is */
+	/* a list applies before the first step only if it starts with the lowest possible number */
 	enum stepscope_capture action = schedule_action(options, 0, 0);
 
 	return action == STEPSCOPE_CAPTURE_SAVE ? STEPSCOPE_CAPTURE_RECORD : action;
 }
 
-/* Numbers come in any order: as they are marked. */
+/* Widens a range by a number. Programs may mark steps in any order of numbers. */
 static void schedule_widen(int64_t *first, int64_t *last, int64_t number, bool is_new)
 {
 	*first = is_new || number < *first ? number : *first;
@@ -184,7 +184,7 @@ static void say_list(struct sentence *sentence, const struct record_options *opt
 	}
 }
 
-/* Steps that a list asks for; 0 when it has no end. */
+/* Returns the number of steps that a list asks for, or 0 if it has no end. */
 static int64_t steps_asked(const struct record_options *options)
 {
 	int64_t asked = 0;
@@ -197,7 +197,7 @@ static int64_t steps_asked(const struct record_options *options)
 	return asked;
 }
 
-/* The steps that were not recorded: how many, and where they lie. */
+/* Describes the steps that were not recorded: their number and position. */
 static void say_others(struct sentence *sentence, const struct schedule_progress *progress)
 {
 	int64_t others = progress->steps_begun - progress->steps_recorded;
@@ -242,7 +242,7 @@ static bool is_waiting(const struct record_options *options)
 	return options->wait && !options->skip_first_wait;
 }
 
-/* A wait that would have left a cycle in the middle of the run, and a list that would have taken all of it. */
+/* Suggests a wait that puts a cycle in the middle of the run, and a list that records the whole run. */
 static void say_way_out(struct sentence *sentence, const struct record_options *options,
                         const struct schedule_progress *progress)
 {
@@ -326,7 +326,7 @@ static void say_noted(struct sentence *sentence, const struct schedule_progress 
 		say(sentence, " and none were counted; the report says what it finds, stepscope.step() marks them");
 }
 
-/* Everything was asked for. */
+/* For a recording of all steps. */
 static void say_no_steps_in_all(struct sentence *sentence, const struct schedule_progress *progress)
 {
 	const char *what = !progress->has_operators ? "ranges"
@@ -369,7 +369,7 @@ static void say_no_steps(struct sentence *sentence, const struct record_options 
 		    advice);
 }
 
-/* Of a process that stopped and started again. */
+/* Describes the earlier recordings of a process that stopped and started again. */
 static void say_earlier(struct sentence *sentence, const struct schedule_progress *progress)
 {
 	int64_t begun = progress->earlier_begun + progress->steps_begun;
@@ -464,7 +464,8 @@ static void say_inputs(struct sentence *sentence, const struct schedule_progress
 		    progress->every_inputs);
 }
 
-/* Some steps have no operators, as those of all would cost too much, or so that their cost can be measured. */
+/* For a run in which some steps have no operators, because operators in all steps would cost too much, or so that their
+ * cost can be measured. */
 static void say_part(struct sentence *sentence, const struct schedule_progress *progress)
 {
 	say(sentence, "captured operators of %" PRId64 " of %" PRId64 " step%s", progress->steps_recorded,

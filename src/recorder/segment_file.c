@@ -31,7 +31,7 @@ void recorder_say(const char *format, ...)
 	struct file_limit limit;
 	file_limit_enter(&limit); /* stderr may be a file too */
 	if (write(STDERR_FILENO, line, length) < 0)
-		length = 0; /* nobody to tell */
+		length = 0; /* this cannot be reported */
 	file_limit_leave(&limit);
 }
 
@@ -63,8 +63,8 @@ static void set_path(struct segment_file *file, char *path, size_t bytes, uint32
 	snprintf(path, bytes, "%s/%s.%u.ssr", file->directory, file->stem, number);
 }
 
-/* The header, and the clocks at this instant: without these nobody could say when the process was there, should it end before its
- * first pass. */
+/* Writes the header and an anchor. Without the anchor, the time of a process that ends before its first pass would be
+ * unknown. */
 static bool write_start(struct segment_file *file)
 {
 	uint8_t block[sizeof(struct stepscope_block) + sizeof(struct stepscope_anchor)];
@@ -90,7 +90,7 @@ int segment_file_open(struct segment_file *file)
 		file->bytes = 0;
 		file->opened_ns = clock_raw_ns();
 		bool was_reported = file->was_reported;
-		file->was_reported = true; /* by whoever wants the file open */
+		file->was_reported = true; /* the caller reports a failure */
 		bool is_written = write_start(file);
 		int reason = errno;
 		file->was_reported = was_reported;
@@ -135,7 +135,7 @@ static bool segment_file_add(struct segment_file *file, const void *first, size_
 	if (file->file.fd < 0)
 		return false;
 	if (!own_fd_is_ours(&file->file) && !own_fd_reopen(&file->file, file->path, O_WRONLY | O_APPEND)) {
-		if (errno == EMFILE || errno == ENFILE) { /* the program has all there are, for now */
+		if (errno == EMFILE || errno == ENFILE) { /* the program uses all descriptors for now */
 			report_failure(file, errno);
 			return false;
 		}
@@ -159,7 +159,7 @@ static bool segment_file_add(struct segment_file *file, const void *first, size_
 		if (n <= 0) {
 			int reason = n < 0 ? errno : ENOSPC;
 			if (done && ftruncate(file->file.fd, (off_t)file->bytes) != 0)
-				file->bytes += done; /* a torn block stays; readers step over it */
+				file->bytes += done; /* a torn block stays; readers skip it */
 			report_failure(file, reason);
 			errno = reason;
 			return false;
@@ -202,7 +202,7 @@ static void forget_oldest(struct segment_file *file)
 	file->kept_count--;
 }
 
-/* Remembers a closed segment. In a full table the two oldest become one entry: they will go together. */
+/* Remembers a closed segment. If the table is full, the two oldest become one entry and are removed together. */
 static void keep(struct segment_file *file, uint32_t number, uint64_t bytes, int64_t now_ns)
 {
 	if (file->kept_count == SEGMENT_KEEP_MAX) {
@@ -216,7 +216,7 @@ static void keep(struct segment_file *file, uint32_t number, uint64_t bytes, int
 	file->kept[file->kept_count++].closed_ns = now_ns;
 }
 
-/* On with the segment that could not be followed by another one. */
+/* Continues with the previous segment after the next one could not be opened. */
 static int go_back(struct segment_file *file, uint32_t number, uint64_t bytes)
 {
 	file->identity.segment = number;

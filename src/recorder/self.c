@@ -30,7 +30,7 @@ static void emit_named(const char *name, double value)
 	emit_counter(emit_symbol(STEPSCOPE_SYMBOL_COUNTER, name, (uint32_t)strlen(name)), value);
 }
 
-/* "key:  123 kB" lines. */
+/* Emits the value of a line "key:  123 kB". */
 static void emit_line(const char *text, const char *key, const char *name, double scale)
 {
 	const char *at = strstr(text, key);
@@ -42,7 +42,7 @@ static void sample_stat(void)
 {
 	char text[1024];
 	self_read_file("/proc/self/stat", text, sizeof(text));
-	char *at = strrchr(text, ')'); /* the name in field 2 may contain anything */
+	char *at = strrchr(text, ')'); /* the name in field 2 may contain any character */
 	if (!at)
 		return;
 	uint64_t fields[52] = {0};

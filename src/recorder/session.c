@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * session.c: start, flush and stop; holds the state of the recorder. A recording starts with the first event; a forked
- * child notices at its first event that the session is its parent's, and starts its own. The other files session_*.c
- * are the parts of a session.
+ * session.c: start, flush and stop; holds the state of the recorder. A recording starts with the first event. A forked
+ * child notices at its first event that the session belongs to its parent, and starts its own. The other files
+ * session_*.c are the parts of a session.
  */
 #include "recorder/session.h"
 
@@ -43,10 +43,10 @@ const char *session_problem(void)
 	return session.problem;
 }
 
-/* The program's own wish, and above it what its user says in the environment. */
+/* Reads the options of the program, overlaid with the user's options in the environment. */
 static bool read_options(const char *list)
 {
-	static struct record_settings settings, above; /* 11 KB each: not on a trainer's thread stack */
+	static struct record_settings settings, above; /* 11 KB each, too large for the stack of a program's thread */
 	memset(&settings, 0, sizeof(settings));
 	memset(&above, 0, sizeof(above));
 	record_options_init(&session.options);
@@ -90,7 +90,7 @@ static enum start_problem fail_to_start(enum start_problem problem, const char *
 
 static enum start_problem start_parts(const struct session_start *how, bool is_forked)
 {
-	/* after a bare system call of a fork, no thread can be made safely */
+	/* after a fork by a bare system call, no thread can be created safely */
 	bool is_inline = session.ancestor != 0 && session.owner.libc_child != session.identity.pid;
 	struct drain_start drain = {.pool = &session.pool, .limits = file_limits(), .is_inline = is_inline};
 	struct stepscope_segment_header identity;
@@ -122,12 +122,12 @@ static enum start_problem start_parts(const struct session_start *how, bool is_f
 		return problem;
 	}
 	__atomic_store_n(&emit_first_start, __atomic_add_fetch(&emit_starts, 1, __ATOMIC_RELAXED), __ATOMIC_RELAXED);
-	if (!session.drain.is_continued) /* the sentence is about one recording */
+	if (!session.drain.is_continued) /* the closing line is about one recording */
 		session.progress.earlier = session.progress.earlier_begun = session.progress.earlier_recorded = 0;
 	return START_OK;
 }
 
-/* In a forked child: everything of the parent is forgotten, but not the names and not what was asked for. */
+/* In a forked child: forgets all state of the parent, except the names and the options. */
 static void forget_parent(void)
 {
 	session.ancestor = session.identity.pid;
@@ -147,8 +147,8 @@ static void forget_parent(void)
 	(void)symbols_detach_pool();
 }
 
-/* Who starts says so and then looks for the end; on_unload() says so and then looks for a start: one of them sees the
- * other. */
+/* A start sets the phase STARTING and then reads is_over; on_unload() sets is_over and then waits for a start. So at
+ * least one of them sees the other. */
 static bool is_program_ending(void)
 {
 	return __atomic_load_n(&session.is_over, __ATOMIC_SEQ_CST);
@@ -166,7 +166,7 @@ static enum start_problem start_session(const struct session_start *how, bool is
 		return START_NO_OPTIONS;
 	if (session.options.mode == RECORD_OFF)
 		return START_IS_OFF;
-	/* a mapping that an earlier stop could not take away is ours */
+	/* a mapping that an earlier stop could not remove is ours */
 	if (session.leaked_in != session.identity.pid &&
 	    pool_exists_in_process((unsigned)session.identity.pid, session.identity.start_time))
 		return fail_to_start(START_HAS_OTHER, "another copy of libstepscope records in this process already");
@@ -178,7 +178,8 @@ static enum start_problem start_session(const struct session_start *how, bool is
 	return start_parts(how, is_forked);
 }
 
-/* A copy that leaves the work to another one, is switched off, or comes too late has nothing to complain about. */
+/* Returns true if the user needs to know the problem. Not if another copy records, recording is switched off, or the
+ * program is ending. */
 static bool is_complaint(enum start_problem problem)
 {
 	return problem != START_HAS_OTHER && problem != START_IS_OFF && !is_program_ending();
@@ -203,7 +204,7 @@ static enum start_problem begin_recording(const struct session_start *how, bool 
 	return START_OK;
 }
 
-/* The first events of the recording: once its first thread has a stream. */
+/* Emits the first events of the recording, once its first thread has a stream. */
 void session_tell_start(void)
 {
 	if (__atomic_exchange_n(&session.is_start_told, true, __ATOMIC_ACQ_REL))
@@ -211,7 +212,7 @@ void session_tell_start(void)
 	session_put_facts();
 	if (session.identity.role == STEPSCOPE_ROLE_WORKER && session.options.mode != RECORD_ALWAYS)
 		session_switch_capture(session.capture.now,
-		                       true); /* workers have no steps: as their parent did when it forked */
+		                       true); /* workers have no steps: keep the parent's capture at the fork */
 	else
 		session_switch_capture(schedule_before_first(&session.options), true);
 }
@@ -240,13 +241,13 @@ bool session_enter(void)
 	const struct session_start how = {.role = is_forked && session.identity.role == STEPSCOPE_ROLE_HOST
 	                                                  ? STEPSCOPE_ROLE_HOST
 	                                                  : STEPSCOPE_ROLE_TRAINER};
-	int error = errno; /* an event is no call that fails */
+	int error = errno; /* an event must not change errno */
 	bool is_on = begin_recording(&how, is_forked) == START_OK;
 	errno = error;
 	return is_on;
 }
 
-/* To be switched off is no failure of a start. */
+/* Returns START_OK for START_IS_OFF: being switched off is not a failure of a start. */
 static enum start_problem unless_off(enum start_problem problem)
 {
 	return problem == START_IS_OFF ? START_OK : problem;
@@ -262,7 +263,7 @@ enum start_problem session_start(const struct session_start *how)
 		return START_NOT_STOPPED;
 	if (seen == session_word(pid, SESSION_STARTING) ||
 	    !__atomic_compare_exchange_n(&session.owner.word, &seen, session_word(pid, SESSION_STARTING), false,
-	                                 __ATOMIC_SEQ_CST, __ATOMIC_ACQUIRE)) { /* another thread is at it */
+	                                 __ATOMIC_SEQ_CST, __ATOMIC_ACQUIRE)) { /* another thread is starting */
 		seen = session_wait_while(SESSION_STARTING, WAIT_FOR_STOP_MS);
 		return session_word_phase(seen) == SESSION_FAILED ? unless_off(session.start_problem) : START_OK;
 	}
@@ -286,7 +287,7 @@ void session_flush(void)
 
 void session_stop(const char *reason)
 {
-	(void)session_wait_while(SESSION_STARTING, WAIT_FOR_STOP_MS); /* or what it starts is never closed */
+	(void)session_wait_while(SESSION_STARTING, WAIT_FOR_STOP_MS); /* a starting recording would stay open */
 	uint64_t expected = session_word(getpid(), SESSION_ON);
 	if (!__atomic_compare_exchange_n(&session.owner.word, &expected, session_word(getpid(), SESSION_STOPPING),
 	                                 false, __ATOMIC_ACQ_REL, __ATOMIC_ACQUIRE))
@@ -301,7 +302,7 @@ void session_stop(const char *reason)
 	(void)session_ask_agent(0);
 	__atomic_store_n(&session.is_ending, false, __ATOMIC_RELEASE);
 	bool is_quiet = streams_stop();
-	if (!drain_stop(&session.drain, reason)) { /* a stuck disk: what is left is the rescue's */
+	if (!drain_stop(&session.drain, reason)) { /* a stuck disk: the rescue writes the rest */
 		session.start_problem = START_NOT_STOPPED;
 		session_set_phase(SESSION_FAILED);
 		return;
@@ -313,7 +314,7 @@ void session_stop(const char *reason)
 	if (session.pool.header->is_closed || session.drain.file.is_removed)
 		pool_destroy(&session.pool, is_quiet);
 	else
-		pool_abandon(&session.pool, is_quiet); /* could not be written: left for the rescue */
+		pool_abandon(&session.pool, is_quiet); /* not everything could be written: left for the rescue */
 	session.steps.is_open = false;
 	session.steps.index = 0;
 	session.steps.noted = 0;
@@ -339,15 +340,15 @@ __attribute__((constructor)) static void on_load(void)
 	session.pool.file.fd = session.drain.file.file.fd = session.drain.coarse.file.fd = -1;
 	session.is_joining = is_set_to_on("STEPSCOPE_RUN_DIR");
 	session.is_wanted = !is_refused && (is_set_to_on("STEPSCOPE") || session.is_joining);
-	/* names may be asked for by several threads at once before the first event */
+	/* several threads may ask for names before the first event */
 	if (session.is_wanted && symbols_start())
-		session_set_active(SESSION_ALL_BITS); /* until the first event finds out what is wanted */
+		session_set_active(SESSION_ALL_BITS); /* until the first event reads the options */
 }
 
 __attribute__((destructor)) static void on_unload(void)
 {
 	__atomic_store_n(&session.is_over, true, __ATOMIC_SEQ_CST);
 	session_stop("exit");
-	(void)session_wait_while(SESSION_STOPPING, WAIT_FOR_STOP_MS); /* by another thread */
+	(void)session_wait_while(SESSION_STOPPING, WAIT_FOR_STOP_MS); /* a stop by another thread */
 	streams_unload();
 }

@@ -20,20 +20,20 @@ static bool captures_detail(enum stepscope_capture capture)
 	return capture == STEPSCOPE_CAPTURE_RECORD || capture == STEPSCOPE_CAPTURE_SAVE;
 }
 
-/* A worker keeps the bits that its parent had when it forked: to switch, an agent takes a lock of the program's that
- * another thread may have held at the fork. */
+/* A worker keeps the bits that its parent had at the fork. To switch, an agent takes a lock of the program that another
+ * thread may have held at the fork. */
 unsigned session_ask_agent(unsigned bits)
 {
 	unsigned (*at_switch)(unsigned) = __atomic_load_n(&session.agent.at_switch, __ATOMIC_ACQUIRE);
 	bool is_over = __atomic_load_n(&session.is_over,
-	                               __ATOMIC_SEQ_CST); /* then the program's own libraries go, too */
+	                               __ATOMIC_SEQ_CST); /* the program's libraries are being unloaded too */
 	if (at_switch && session.identity.role == STEPSCOPE_ROLE_TRAINER && !is_over)
 		session.capture.switched = at_switch(bits);
 	return session.capture.switched;
 }
 
-/* A step that the budget chose may have operators without their inputs. What costs nothing is recorded where it alone
- * leaves operators out. */
+/* Returns the bits of `capture`. A step that the budget chose may have operators without inputs. If only the budget
+ * leaves the operators out, rare events are still recorded. */
 static unsigned capture_bits(enum stepscope_capture capture)
 {
 	unsigned bits = session.budget.has_inputs ? session.capture.mask_detail
@@ -54,18 +54,18 @@ void session_switch_capture(enum stepscope_capture capture, bool is_first)
 	if (!is_first && bits == STEPSCOPE_ACTIVE_ && capture == session.capture.now)
 		return;
 	session.capture.now = capture;
-	/* the statement stands outside the stretch in which detail is complete */
+	/* the CAPTURE event must be outside the time in which detail is complete */
 	if (!has_detail && !is_window)
 		session_set_active(bits);
 	stream_put(STEPSCOPE_EVENT_STEP, STEPSCOPE_STEP_CAPTURE, payload, session.progress.counted_by ? 3 : 2);
 	session_set_active(bits);
 	if (session_word_phase(__atomic_load_n(&session.owner.word, __ATOMIC_SEQ_CST)) != SESSION_ON)
-		session_set_active(0); /* a stop by another thread has begun meanwhile */
+		session_set_active(0); /* another thread has begun a stop meanwhile */
 }
 
 bool session_lock_steps(void)
 {
-	/* bounded: a signal handler that marks a step while its own thread does must not hang */
+	/* bounded: a signal handler that marks a step while its own thread marks one must not hang */
 	for (int i = 0; i < 10000; i++)
 		if (__atomic_exchange_n(&session.capture.lock, 1, __ATOMIC_ACQUIRE) == 0)
 			return true;
@@ -85,7 +85,7 @@ void session_apply_capture(void)
 	session_unlock_steps();
 }
 
-/* A step that the budget leaves out has operators where a profiler in the program asks for them. */
+/* A step that the budget leaves out has operators if a window of a profiler in the program is open. */
 enum stepscope_capture session_capture_of_step(enum stepscope_capture asked)
 {
 	if (!session.budget.is_paused)
@@ -111,7 +111,7 @@ void session_choose_detail(void)
 		session.capture.mask_detail = 0;
 }
 
-/* ---- windows: what a profiler in the program asks for, beside the schedule ---- */
+/* ---- windows of a profiler in the program, beside the schedule ---------------- */
 
 static void put_window(uint32_t number, bool is_begin)
 {

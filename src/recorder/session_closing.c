@@ -19,8 +19,8 @@
 #include <stdlib.h>
 #include <time.h>
 
-/* `stepscope run` says it for all its processes; what was started by hand, and handed its directory on to children,
- * says it itself. */
+/* Returns true if this process prints the closing line. `stepscope run` prints it for all its processes. A program that
+ * was started by hand, and passed its directory on to children, prints it itself. */
 static bool says_end(void)
 {
 	const char *starter = getenv("STEPSCOPE_STARTED_BY");
@@ -32,7 +32,8 @@ static bool says_end(void)
 #define OPERATORS (KIND(OP) | KIND(BACKWARD) | KIND(SCRIPT))
 #define RANGES (KIND(RANGE) | KIND(ANNOTATION))
 
-/* What it says of itself is no news, and its advice is wrong, where others did the work. */
+/* Prints the closing line. If other processes did the work, the sentence about this process is of no interest and its
+ * advice is wrong. */
 static void say_end(const char *sentence)
 {
 	const char *directory = session.options.run_directory;
@@ -73,7 +74,7 @@ void session_put_closing(void)
 	tell_captured();
 	bool is_windows_only = session.windows.count && session.options.mode == RECORD_STEPS &&
 	                       !session.options.step_range_count;
-	/* a profiler in the program knows what it asked for */
+	/* a profiler in the program knows its windows */
 	if (says_end() && !is_windows_only)
 		say_end(sentence);
 }

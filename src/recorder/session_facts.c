@@ -45,7 +45,7 @@ static void meta_number(const char *key, double value)
 	session_meta(key, text);
 }
 
-/* On a chunk of its own. */
+/* Measures on a private chunk. */
 double session_measure_event_ns(void)
 {
 	uint64_t words[130];
@@ -62,7 +62,7 @@ double session_measure_event_ns(void)
 			if (recorder_clock.is_counter)
 				stream_put(STEPSCOPE_EVENT_BEGIN, 1, NULL, 0);
 			else
-				(void)clock_ticks(); /* all that counts there; the slow path needs a pool */
+				(void)clock_ticks(); /* the clock is most of the cost; the slow path needs a pool */
 		}
 		uint64_t ticks = clock_ticks() - start;
 		cursor_mine = mine;

@@ -42,7 +42,7 @@ void session_read_process(void)
 	session.identity.start_time = read_start_time();
 }
 
-/* `stepscope run` tells its children which run they belong to: 32 hexadecimal digits. */
+/* Reads the id of the run, 32 hexadecimal digits, which `stepscope run` passes to its children. */
 static void read_run_id(uint8_t id[16])
 {
 	const char *text = getenv("STEPSCOPE_IDENTITY");
@@ -77,7 +77,7 @@ void session_choose_identity(enum stepscope_role role, bool is_forked)
 	const int32_t before = session.identity.environments_rank;
 	job_identity_read(&session.identity.job, environ);
 	session.identity.environments_rank = session.identity.job.has_rank ? session.identity.job.rank : -1;
-	/* a forked child is a worker of its parent, unless a launcher made it a rank of its own, or until it trains */
+	/* a forked child is a worker of its parent, unless a launcher gave it a new rank, or until it trains */
 	bool is_new = session.identity.environments_rank >= 0 && session.identity.environments_rank != before;
 	bool is_worker = is_forked && role == STEPSCOPE_ROLE_TRAINER && !is_new;
 	session.identity.role = is_worker ? STEPSCOPE_ROLE_WORKER : role;
@@ -94,7 +94,7 @@ static void become_trainer(void)
 	if (session.identity.role != STEPSCOPE_ROLE_WORKER)
 		return;
 	session.identity.role = STEPSCOPE_ROLE_TRAINER;
-	/* until now it recorded what its parent did as it forked */
+	/* until now it used its parent's capture at the fork */
 	step_budget_start(&session.budget, &session.options, false);
 	if ((session.options.mode != RECORD_ALWAYS || session.budget.is_on) && !session.steps.has_marked)
 		session_switch_capture(schedule_action(&session.options, session.steps.index, session.steps.index),
@@ -119,7 +119,7 @@ void session_tell_rank(int32_t rank, int32_t world_size)
 	bool is_known = session.identity.job.has_rank && session.identity.job.rank == rank &&
 	                session.identity.job.world_size == world_size;
 	if (session.identity.job.rank != rank)
-		session.identity.job.local_rank = -1; /* the environment speaks of another process */
+		session.identity.job.local_rank = -1; /* the local rank in the environment belongs to another rank */
 	session.identity.job.has_rank = session.identity.is_rank_told = true;
 	session.identity.job.rank = rank;
 	session.identity.job.world_size = world_size;

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * session_owner.c: see the header. Notices forks of every kind, and lets threads wait for each other's starts and stops.
+ * session_owner.c: see the header. It detects forks of every kind, and lets threads wait for each other's starts and
+ * stops.
  */
 #include "recorder/session_owner.h"
 
@@ -35,7 +36,7 @@ static void note_fork(void)
 	}
 	if (!session.owner.mark || *session.owner.mark == 0)
 		return;
-	/* an emulator that says it clears pages in a child and does not (qemu's user mode): the same by hand */
+	/* an emulator (qemu's user mode) claims to clear pages in a child, but does not: clear them here */
 	*session.owner.mark = 0;
 	streams_wipe();
 	symbols_wipe();
@@ -90,7 +91,7 @@ uint64_t session_wait_while(enum session_phase phase, int milliseconds)
 		uint32_t changes = __atomic_load_n(&session.owner.changes, __ATOMIC_ACQUIRE);
 		uint64_t seen = __atomic_load_n(&session.owner.word, __ATOMIC_SEQ_CST);
 		int64_t left_ns = deadline_ns - clock_raw_ns();
-		/* the last: we are its signal handler */
+		/* the last condition: this is a signal handler of the starting thread */
 		if (session_word_phase(seen) != phase || !session_word_is_own(seen) || left_ns <= 0 ||
 		    __atomic_load_n(&session.owner.starter, __ATOMIC_RELAXED) == thread_id()) {
 			errno = error;
@@ -103,7 +104,7 @@ uint64_t session_wait_while(enum session_phase phase, int milliseconds)
 
 void session_set_phase(enum session_phase phase)
 {
-	/* or this thread took the next one, by another thread, for its own */
+	/* otherwise this thread would mistake the next start, by another thread, for its own */
 	__atomic_store_n(&session.owner.starter, 0, __ATOMIC_RELAXED);
 	__atomic_store_n(&session.owner.word, session_word(session.identity.pid, phase), __ATOMIC_RELEASE);
 	__atomic_fetch_add(&session.owner.changes, 1, __ATOMIC_SEQ_CST);

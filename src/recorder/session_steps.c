@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * session_steps.c: see the header. What changes a step takes the lock of steps of session_capture.h.
+ * session_steps.c: see the header. Functions that change a step take the lock of steps of session_capture.h.
  */
 #include "recorder/session_steps.h"
 
@@ -22,13 +22,13 @@ static void end_open_step(bool is_abandoned)
 	const uint64_t payload[5] = {(uint64_t)session.steps.number, is_abandoned, use.cpu_ns, use.waits,
 	                             use.page_faults};
 	stream_put(STEPSCOPE_EVENT_STEP, STEPSCOPE_STEP_END, payload, has_use ? 5 : is_abandoned ? 2 : 1);
-	/* what lies between two steps belongs to the next one */
+	/* the time between two steps belongs to the next one */
 	step_budget_end(&session.budget, session.steps.number, is_abandoned);
 	step_budget_choose(&session.budget, session.steps.number + 1);
 	session_switch_capture(schedule_action(&session.options, session.steps.index, session.steps.number + 1), false);
 }
 
-/* The program marks its steps after all: its own begin with 0, and what was captured before stays. */
+/* The program marks its steps after all: restarts the index at 0. Everything captured before stays. */
 static void forget_counted(void)
 {
 	session.steps.has_marked = true;
@@ -88,7 +88,7 @@ static void tell_count(uint64_t ended)
 	stream_put(STEPSCOPE_EVENT_STEP, STEPSCOPE_STEP_COUNTED, &ended, 1);
 }
 
-/* `is_odd`: several have ended at once, and it is unknown how long each was. */
+/* `is_odd`: several steps ended at once, so the duration of each is unknown. */
 static void count_step(bool is_odd)
 {
 	int64_t ended = session.steps.index++;

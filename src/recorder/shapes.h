@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * shapes.h: shapes of tensors as names, "[8, 64, 256] [256, 1024]". A shape seen before costs a hash of its numbers; it is written
- * out as text once.
+ * shapes.h: shapes of tensors as names, "[8, 64, 256] [256, 1024]". A known shape costs one hash of its numbers; its
+ * text is written once.
  */
 #ifndef RECORDER_SHAPES_H
 #define RECORDER_SHAPES_H
@@ -9,7 +9,7 @@
 #include <stdint.h>
 #include <stepscope/stepscope.h>
 
-/* Symbols of kind text; 0 when nothing is given. Any thread, also in signal handlers. */
+/* Return symbols of kind text, or 0 if the shape or type is not given. Any thread, also in signal handlers. */
 uint32_t shapes_symbol(const struct stepscope_op_info *info);
 uint32_t shapes_dtype_symbol(enum stepscope_dtype dtype);
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * start_problem.h: why a recording did not start. The text for the user (session_problem()) is made beside it and
- * decides nothing.
+ * start_problem.h: the reasons why a recording did not start. The text for the user (session_problem()) is separate,
+ * and no code depends on it.
  */
 #ifndef RECORDER_START_PROBLEM_H
 #define RECORDER_START_PROBLEM_H
@@ -15,7 +15,7 @@ enum start_problem {
 	START_NO_DIRECTORY,
 	START_NO_MEMORY,
 	START_NO_FILE,
-	START_NOT_STOPPED /* the recording before this one has not ended in time */
+	START_NOT_STOPPED /* the previous recording has not ended in time */
 };
 
 #endif

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * step_budget.c: see the header. No clock, no count and no system call per event: words that threads wrote are counted between two steps.
+ * step_budget.c: see the header. There is no clock read, count or system call per event: the words that threads wrote
+ * are counted between two steps.
  */
 #include "recorder/step_budget.h"
 
@@ -14,15 +15,16 @@
 #include <time.h>
 
 #define OBSERVED_WORD_NS 150.0 /* PyTorch: 0.3 us per operator and 1.4 us per backward node, with 2 to 4 words each */
-#define SHAPED_WORD_NS 130.0   /* with inputs: 0.17 us more for one word or two */
+#define SHAPED_WORD_NS 130.0   /* with inputs: 0.17 us more for one or two words */
 #define MEMORY_WORD_NS 105.0   /* with allocations: 60 ns for 3 words */
-#define OTHER_PART                                                                                                     \
-	0.36 /* of these two: inputs, allocations; the rest is being called at all, which emit_note_observer() may make less */
-#define EVENT_FACTOR 2 /* an event in a loop of its own costs half of what it does in a program */
-#define RANGE_PART 10  /* of the steps, to be named */
-#define USEFUL_BOUND 2 /* times what is known otherwise */
+/* Part of the last two for inputs and allocations. The rest is the cost of the calls, which emit_note_observer() may
+ * lower. */
+#define OTHER_PART 0.36
+#define EVENT_FACTOR 2 /* an event costs twice as much in a program as in the measuring loop */
+#define RANGE_PART 10  /* values of N that fewer than one in this many steps had are not reported */
+#define USEFUL_BOUND 2 /* a bound of up to this many times the estimate is useful */
 #define LEAST_BOUND 0.01
-#define STEPS_PER_QUESTION 64 /* how much CPU time the recorder's thread took: a system call */
+#define STEPS_PER_QUESTION 64 /* steps between two readings of the recorder thread's CPU time, a system call */
 
 void step_budget_start(struct step_budget *budget, const struct record_options *options, bool is_worker)
 {
@@ -81,7 +83,8 @@ static void ask_background(struct step_budget *budget)
 		budget_note_background(&budget->rule, (double)timespec_ns(&now));
 }
 
-/* Those that a tenth of the steps had. What few steps had is how the others were found. */
+/* Finds the range of the bits that at least a tenth of the steps had each. Bits that few steps had belong to the search
+ * for the others. */
 static void find_range(const struct step_budget *budget, unsigned *least, unsigned *most)
 {
 	int64_t total = 0;
@@ -158,7 +161,8 @@ static void step_budget_enter(struct step_budget *budget, int64_t number)
 		host_share_put(&budget->share, epoch + 1, budget->rule.own);
 }
 
-/* PyTorch's operators: their inputs cost half as much as they do themselves. A program that tells of its own gives theirs in all of its steps. */
+/* Returns true if the step's operators have inputs. Recording the inputs of PyTorch's operators costs half as much as
+ * recording the operators. Operators that the program marks have inputs in all its steps. */
 static bool wants_inputs(const struct step_budget *budget, int64_t number)
 {
 	return budget->is_whole || !session.options.with_shapes || !session.agent.observer ||
@@ -185,7 +189,7 @@ void step_budget_choose(struct step_budget *budget, int64_t number)
 	budget->ticks = clock_ticks();
 }
 
-/* ---- what is said of it ---------------------------------------------------------------------------------------------------- */
+/* ---- facts and closing line -------------------------------------------------------------------------------------- */
 
 void step_budget_tell(const struct record_options *options)
 {
@@ -203,8 +207,8 @@ void step_budget_tell(const struct record_options *options)
 	session_meta("budget", text);
 }
 
-/* As in a report: a number where its interval is within a third of it, else a bound; where that says less than the number of operators does,
- * what that says. */
+/* Chooses the figure as a report does: the measurement if its interval is within a third of it, otherwise an upper
+ * bound. If the bound says less than the estimate from the number of operators, chooses the estimate. */
 static enum cost_known know(const struct budget_cost *cost, double *ratio)
 {
 	double half = cost->high - cost->measured, bound = cost->high > LEAST_BOUND ? cost->high : LEAST_BOUND;

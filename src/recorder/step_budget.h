@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * step_budget.h: feeds the budget (budget.h) at each end of a step and says whether the next one has operators. Under the lock of the steps.
+ * step_budget.h: feeds the budget (budget.h) at each end of a step and decides if the next step has operators. Callers
+ * hold the lock of steps.
  */
 #ifndef RECORDER_STEP_BUDGET_H
 #define RECORDER_STEP_BUDGET_H
@@ -13,32 +14,33 @@
 struct step_budget {
 	struct budget rule;
 	struct host_share share;
-	bool is_on; /* some steps have no operators, by their cost */
-	bool is_whole; /* all steps have operators: what is alive can only be told of allocations and releases without a gap */
-	bool is_paused;        /* so has this one; before the first step nothing is left out */
-	bool has_inputs;       /* where it has operators, they have their inputs, if these are recorded at all */
-	bool has_begun;        /* the step before it has ended, or it has been announced */
-	bool is_mixed;         /* its number was another one than expected */
-	int64_t number;        /* its own, as expected */
-	uint64_t ticks, words; /* as it began; words: only while it is recorded */
+	bool is_on; /* the budget may leave the operators of some steps out */
+	/* All steps have operators, because live memory is known only from allocations and releases without a gap. */
+	bool is_whole;
+	bool is_paused;        /* this step has no operators; before the first step nothing is left out */
+	bool has_inputs;       /* if the step has operators, they have inputs, if inputs are recorded at all */
+	bool has_begun;        /* the previous step has ended, or this one was announced */
+	bool is_mixed;         /* its number differs from the expected one, and so does the choice for it */
+	int64_t number;        /* expected number of the step */
+	uint64_t ticks, words; /* ticks and words at its start; words: only if operators are recorded */
 	uint32_t windows;
-	int told;                               /* bits that are in the recording; -1: none yet */
-	int64_t steps_of[BUDGET_MOST_BITS + 1]; /* by their bits */
-	unsigned told_least, told_most;         /* the range of them that is in the recording */
+	int told;                               /* bits in the recording; -1: none yet */
+	int64_t steps_of[BUDGET_MOST_BITS + 1]; /* number of steps, indexed by bits */
+	unsigned told_least, told_most;         /* range of bits in the recording */
 };
 
-/* A worker goes on as its parent did when it forked. */
+/* Starts the budget. A worker continues in the state of its parent at the fork. */
 void step_budget_start(struct step_budget *budget, const struct record_options *options, bool is_worker);
-/* Forked child; end of the recording. */
+/* In a forked child, and at the end of the recording. */
 void step_budget_forget(struct step_budget *budget);
 void step_budget_stop(struct step_budget *budget, const char *directory);
 
-/* The step has ended. `is_odd`: it was no complete one. */
+/* Notes the end of a step. `is_odd`: it was not a complete step. */
 void step_budget_end(struct step_budget *budget, int64_t number, bool is_odd);
-/* The next one will have this number, as it seems, or has it. */
+/* Chooses for the next step, whose number is, or is expected to be, `number`. */
 void step_budget_choose(struct step_budget *budget, int64_t number);
 
-/* What is said of it. */
+/* Record and describe the budget, for the facts and for the closing line. */
 void step_budget_tell(const struct record_options *options);
 void step_budget_describe(struct step_budget *budget, struct schedule_progress *progress);
 

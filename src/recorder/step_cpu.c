@@ -11,10 +11,10 @@
 #include <sys/resource.h>
 #include <time.h>
 
-#define MOST_COST 1000 /* a step takes so many times what the questions cost */
+#define MOST_COST 1000 /* a step must take this many times the cost of the system calls */
 #define ROUNDS 8
 
-/* False: the kernel does not say; a sandbox may forbid the question. errno stays the program's. */
+/* Returns false if the kernel does not provide the figures; a sandbox may forbid the calls. errno stays unchanged. */
 static bool step_cpu_ask(struct thread_use *use)
 {
 	int before = errno;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * step_cpu.h: the CPU time that the thread which marks a step spends in it, how often it stopped there to wait for something, and its page
- * faults. Where it never stopped, all the rest of the step's duration is waiting for a processor. The kernel has to be asked, so that is
- * done only in steps so long that the questions take less than a thousandth of them; whether the next one is, the last one tells.
+ * step_cpu.h: the CPU time, waits and page faults of the thread that marks a step. If it never waited, the rest of the
+ * step's duration was spent waiting for a processor. These figures cost system calls. They are read only if the calls
+ * take less than a thousandth of a step, judged by the duration of the last step.
  */
 #ifndef RECORDER_STEP_CPU_H
 #define RECORDER_STEP_CPU_H
@@ -13,28 +13,29 @@
 
 struct thread_use {
 	uint64_t cpu_ns;
-	uint64_t waits; /* it gave its processor away itself: a lock, a file, a pipe, a device that is not polled, sleep */
-	uint64_t page_faults; /* that read from no disk: memory it touched for the first time since it got it */
+	uint64_t waits; /* times it gave up its processor: a lock, a file, a pipe, a device that is not polled, sleep */
+	uint64_t page_faults; /* faults that read from no disk: first use of memory */
 };
 
 struct step_cpu {
-	uint64_t cost_ticks;  /* of a step's questions; 0: there are none */
-	uint64_t begin_ticks; /* of the open step */
-	uint64_t last_ticks;  /* that the last step took */
+	uint64_t cost_ticks;  /* cost of the system calls of a step; 0: not available */
+	uint64_t begin_ticks; /* start of the open step */
+	uint64_t last_ticks;  /* duration of the last step */
 	struct thread_use begin;
 	pthread_t thread;
 	bool is_read;
 };
 
-/* Measures what the questions cost. Forgets the last step. */
+/* Measures the cost of the system calls. Forgets the last step. */
 void step_cpu_start(struct step_cpu *cpu);
 
-/* What the questions of a step cost. False: the kernel does not answer them. */
+/* Sets *ns to the cost of the system calls of a step. Returns false if the kernel does not provide the figures. */
 bool step_cpu_cost_ns(const struct step_cpu *cpu, double *ns);
 
-/* Under the lock of the steps. */
+/* The caller holds the lock of steps. */
 void step_cpu_begin(struct step_cpu *cpu);
-/* False: it is not known, as the step before was too short, another thread began this one, or the kernel does not say it. */
+/* Returns false if the figures are unknown: the previous step was too short, another thread began this step, or the
+ * kernel does not provide them. */
 bool step_cpu_end(struct step_cpu *cpu, struct thread_use *use);
 
 #endif

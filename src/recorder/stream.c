@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * stream.c: the slow path: a thread's first event, the next chunk, time that ran past 2^32 ticks, signal handlers, drops.
+ * stream.c: the slow path: the first event of a thread, the next chunk, ticks beyond 2^32, signal handlers, drops.
  * Everything here may run in a signal handler.
  */
 #include "recorder/stream.h"
@@ -19,8 +19,8 @@
 #include <unistd.h>
 
 #define CURSORS 8192u
-#define RESERVE_PART 64u         /* of the pool's chunks, for coarse events */
-#define SLOT_IS_TAKEN UINT32_MAX /* in slot->stream, until it has its number */
+#define RESERVE_PART 64u         /* 1/64 of the pool's chunks is reserved for coarse events */
+#define SLOT_IS_TAKEN UINT32_MAX /* in slot->stream, until the slot has its number */
 #ifndef MADV_WIPEONFORK
 #define MADV_WIPEONFORK 18
 #endif
@@ -32,12 +32,13 @@ struct streams streams;
 static pthread_key_t exit_key;
 static bool has_exit_key;
 
-/* ---- drops --------------------------------------------------------------------------------------------------------------- */
+/* ---- drops ------------------------------------------------------------------------------------------------------- */
 
-/* Around every use of the pool outside an emission: streams_stop() waits until all have left. False: it is going away. */
+/* Enters the pool for a use outside an emission; streams_stop() waits until all visitors have left. Returns false if
+ * the pool is going away. */
 static bool stream_visit(void)
 {
-	if (!session_is_own()) /* a forked child that has not started its own session: the pool is its parent's */
+	if (!session_is_own()) /* a forked child that has not started its session yet: the pool is its parent's */
 		return false;
 	__atomic_fetch_add(&streams.visitors, 1, __ATOMIC_SEQ_CST);
 	if (__atomic_load_n(&streams.is_accepting, __ATOMIC_SEQ_CST))
@@ -82,7 +83,7 @@ static void drop(struct cursor *cursor, uint32_t head, uint64_t tick)
 	__atomic_store_n(&slot->dropped[type], slot->dropped[type] + 1, __ATOMIC_RELEASE);
 }
 
-/* ---- chunks -------------------------------------------------------------------------------------------------------------- */
+/* ---- chunks ------------------------------------------------------------------------------------------------------ */
 
 static void store_event(struct cursor *cursor, uint32_t head, uint64_t tick, const uint64_t *payload)
 {
@@ -94,7 +95,7 @@ static void store_event(struct cursor *cursor, uint32_t head, uint64_t tick, con
 	cursor->next = at + 1 + count;
 }
 
-/* What was dropped before, as an event: count, depth, since when. */
+/* Writes a GAP for the events dropped before: their number, depth and first tick. */
 static void store_gap(struct cursor *cursor, uint64_t tick)
 {
 	struct stepscope_slot *slot = cursor->slot;
@@ -108,12 +109,12 @@ static void store_gap(struct cursor *cursor, uint64_t tick)
 	__atomic_store_n(&slot->gap_count, 0, __ATOMIC_RELAXED);
 }
 
-/* A chunk for any event, or, when the pool is nearly full, one of the reserve for coarse events. */
+/* Returns a chunk for any event or, if the pool is nearly full, one of the reserve for a coarse event. */
 static struct stepscope_chunk *pop_chunk(struct cursor *cursor, bool is_coarse)
 {
 	uint32_t reserve = streams.pool->header->chunk_count / RESERVE_PART;
 	struct stepscope_chunk *chunk = pool_pop_above(streams.pool, reserve);
-	if (!chunk && drain_here(&session.drain)) /* no drainer: make room ourselves */
+	if (!chunk && drain_here(&session.drain)) /* no drainer thread: make room here */
 		chunk = pool_pop_above(streams.pool, reserve);
 	cursor->is_reserve = !chunk && is_coarse;
 	return cursor->is_reserve ? pool_pop(streams.pool) : chunk;
@@ -146,7 +147,8 @@ static bool take_chunk(struct cursor *cursor, uint64_t tick, bool is_coarse)
 	return true;
 }
 
-/* May the event go into the chunk that the thread has? Not detail into the reserve, and not without the GAP before it. */
+/* Returns true if the event fits into the thread's chunk, after a pending GAP. Detail does not go into a reserve
+ * chunk. */
 static bool stream_has_room(const struct cursor *cursor, uint32_t words, bool is_far, bool is_coarse)
 {
 	if (!cursor->chunk || !cursor->next || (cursor->is_reserve && !is_coarse))
@@ -155,8 +157,9 @@ static bool stream_has_room(const struct cursor *cursor, uint32_t words, bool is
 	return cursor->next + needed <= cursor->chunk->words + STEPSCOPE_CHUNK_WORDS;
 }
 
-/* The next event may take the fast path, which does not know of the reserve. streams_stop() takes the ends away after it has
- * stopped accepting: either it sees this one, or we see that it has begun. */
+/* Lets the next event take the fast path, unless the chunk is a reserve chunk, which the fast path does not recognize.
+ * streams_stop() clears the ends after it has stopped accepting: either it clears this one too, or this function sees
+ * that it has begun. */
 static void open_fast_path(struct cursor *cursor)
 {
 	uint64_t *end = cursor->is_reserve ? NULL : cursor->chunk->words + STEPSCOPE_CHUNK_WORDS;
@@ -173,7 +176,7 @@ static void put_into(struct cursor *cursor, uint32_t head, uint64_t tick, const 
 	bool is_far = cursor->chunk && tick >> 32 > cursor->high;
 	bool is_coarse = event_is_coarse(head);
 	if (cursor->chunk && tick < base)
-		tick = base; /* another processor's counter, a few ns behind */
+		tick = base; /* another processor's counter may lag by a few ns */
 	if (stream_has_room(cursor, 1 + (head >> 4 & 15), is_far, is_coarse)) {
 		if (is_far) {
 			base = tick & ~(uint64_t)UINT32_MAX;
@@ -183,7 +186,7 @@ static void put_into(struct cursor *cursor, uint32_t head, uint64_t tick, const 
 		if (cursor->slot->gap_count)
 			store_gap(cursor, tick);
 	} else if (!take_chunk(cursor, tick, is_coarse)) {
-		/* keep coming here until there is a chunk */
+		/* keep taking the slow path until there is a chunk */
 		__atomic_store_n(&cursor->end, NULL, __ATOMIC_RELAXED);
 		drop(cursor, head, tick);
 		return;
@@ -192,7 +195,7 @@ static void put_into(struct cursor *cursor, uint32_t head, uint64_t tick, const 
 	open_fast_path(cursor);
 }
 
-/* ---- threads come and go ------------------------------------------------------------------------------------------------- */
+/* ---- threads come and go ----------------------------------------------------------------------------------------- */
 
 static void on_thread_exit(void *value)
 {
@@ -210,14 +213,14 @@ static void on_thread_exit(void *value)
 		if (cursor->signal)
 			__atomic_store_n(&cursor->signal->is_exited, 1, __ATOMIC_RELEASE);
 		__atomic_store_n(&cursor->is_exited, 1, __ATOMIC_RELEASE);
-		/* a crowd of short threads must not use up the slots between two passes */
+		/* many short threads must not use up the slots between two passes */
 		if (__atomic_add_fetch(&streams.ends, 1, __ATOMIC_RELAXED) % (streams.capacity / 8) == 0)
 			drain_wake(&session.drain);
 	}
 	stream_leave();
 }
 
-/* The slot gets its number when it is won: failed claims use none up. */
+/* Claims slot `i`. fill_slot() gives it its stream number, so failed claims use up no number. */
 static bool claim_index(uint32_t i)
 {
 	uint32_t expected = 0;
@@ -233,7 +236,7 @@ static bool claim_index(uint32_t i)
 	return true;
 }
 
-/* Bytes of text[0..length) without a character whose end is missing. */
+/* Returns the length of text[0..length) without a truncated last character. */
 static size_t whole_characters(const char *text, size_t length)
 {
 	size_t at = length;
@@ -244,7 +247,8 @@ static size_t whole_characters(const char *text, size_t length)
 	return at && length - at + 1 < wanted ? at - 1 : length;
 }
 
-/* Word by word: the drainer may read it meanwhile, and reads it again when name_version has changed. */
+/* Writes word by word, because the drainer may read the name meanwhile. It reads the name again if name_version has
+ * changed. */
 static void write_name(struct stepscope_slot *slot, const char *name)
 {
 	char text[sizeof(slot->name)] = "";
@@ -272,20 +276,21 @@ static struct cursor *fill_slot(uint32_t i, enum stepscope_stream_kind kind)
 	return cursor;
 }
 
-/* `mine` is the cursor the thread has from an earlier session, else NULL: any free one. */
+/* Returns the cursor of a slot for the thread, or NULL. `mine` is the thread's cursor from an earlier session, or NULL
+ * for any free one. */
 static struct cursor *claim_slot(enum stepscope_stream_kind kind, const struct cursor *mine)
 {
 	if (mine) {
 		uint32_t i = (uint32_t)(mine - streams.cursors);
 		return i < streams.capacity && claim_index(i) ? fill_slot(i, kind) : NULL;
 	}
-	/* a thread without a slot comes here with every event: it looks again only after one was freed */
+	/* a thread without a slot calls this for every event: it searches again only after a slot was freed */
 	uint32_t freed = __atomic_load_n(&streams.freed, __ATOMIC_ACQUIRE);
 	if (__atomic_load_n(&streams.full_since, __ATOMIC_RELAXED) == freed + 1)
 		return NULL;
 	for (uint32_t i = 0; i < streams.capacity; i++)
 		if (!__atomic_load_n(&streams.cursors[i].is_owned, __ATOMIC_RELAXED) && claim_index(i)) {
-			/* between the two its owner may have come back from an earlier session: look again */
+			/* between the two checks its owner may have returned from an earlier session: check again */
 			if (!__atomic_load_n(&streams.cursors[i].is_owned, __ATOMIC_ACQUIRE))
 				return fill_slot(i, kind);
 			__atomic_store_n(&streams.pool->slots[i].stream, 0, __ATOMIC_RELEASE);
@@ -302,7 +307,7 @@ struct cursor *stream_attach(enum stepscope_stream_kind kind)
 	struct cursor *cursor = NULL;
 	if (session_enter() && stream_visit()) {
 		struct cursor *mine = cursor_mine;
-		/* a cursor of the parent process is not one of ours */
+		/* a cursor of the parent process does not belong to this process */
 		bool is_ours = mine >= streams.cursors && mine < streams.cursors + CURSORS && mine->is_owned;
 		cursor = claim_slot(kind, is_ours ? mine : NULL);
 		if (cursor) {
@@ -316,7 +321,7 @@ struct cursor *stream_attach(enum stepscope_stream_kind kind)
 	return cursor;
 }
 
-/* A handler interrupted its own thread in the middle of an emission. */
+/* Emits an event of a signal handler that interrupted its own thread inside an emission. */
 static void put_signal(struct cursor *interrupted, uint32_t head, const uint64_t *payload)
 {
 	struct cursor *cursor = interrupted->signal;
@@ -324,7 +329,7 @@ static void put_signal(struct cursor *interrupted, uint32_t head, const uint64_t
 		cursor = claim_slot(STEPSCOPE_STREAM_SIGNAL, NULL);
 		interrupted->signal = cursor;
 	}
-	if (!cursor || cursor->busy) { /* a handler that interrupted a handler that interrupted an emission */
+	if (!cursor || cursor->busy) { /* this handler interrupted a handler that interrupted an emission */
 		drop_without_slot(head);
 		return;
 	}
@@ -351,10 +356,10 @@ void stream_put_slow(struct cursor *cursor, uint32_t was_busy, uint32_t head, co
 	if (was_busy) {
 		if (__atomic_load_n(&streams.is_accepting, __ATOMIC_ACQUIRE))
 			put_signal(cursor, head, payload);
-		return; /* still busy: the emission that was interrupted goes on */
+		return; /* still busy: the interrupted emission continues */
 	}
 	__atomic_signal_fence(__ATOMIC_SEQ_CST);
-	/* a stop and a start by another thread may have taken the stream away before we were busy */
+	/* a stop and a start by another thread may have taken the stream away before `busy` was set */
 	if (__atomic_load_n(&streams.is_accepting, __ATOMIC_SEQ_CST) &&
 	    __atomic_load_n(&cursor->stream, __ATOMIC_SEQ_CST) != 0)
 		put_into(cursor, head, clock_ticks(), payload);
@@ -378,7 +383,7 @@ void stream_name_thread(const char *name)
 	stream_leave();
 }
 
-/* ---- start and stop ------------------------------------------------------------------------------------------------------ */
+/* ---- start and stop ---------------------------------------------------------------------------------------------- */
 
 bool streams_start(struct pool *pool, bool is_forked)
 {
@@ -414,21 +419,21 @@ static bool is_alive(uint32_t tid)
 
 void streams_find_dead(uint32_t count)
 {
-	static uint32_t at; /* the drainer's */
+	static uint32_t at; /* used by the drainer only */
 	uint32_t high = __atomic_load_n(&streams.high, __ATOMIC_ACQUIRE);
 	for (uint32_t i = 0; i < count && i < high; i++) {
 		at = at + 1 < high ? at + 1 : 0;
 		struct cursor *cursor = &streams.cursors[at];
-		/* destructors of thread-local data may record after ours has run for the last time */
+		/* a destructor of thread-local data may record after on_thread_exit() has run for the last time */
 		if (__atomic_load_n(&cursor->stream, __ATOMIC_ACQUIRE) && cursor->slot->kind != STEPSCOPE_STREAM_SELF &&
 		    !is_alive(cursor->slot->tid)) {
-			(void)__atomic_load_n(&cursor->busy, __ATOMIC_ACQUIRE); /* all it wrote */
+			(void)__atomic_load_n(&cursor->busy, __ATOMIC_ACQUIRE); /* acquire everything it wrote */
 			__atomic_store_n(&cursor->is_exited, 1, __ATOMIC_RELEASE);
 		}
 	}
 }
 
-/* Each cursor belongs to its thread, which may take another chunk meanwhile: then some words are not counted, this time. */
+/* A cursor's thread may take another chunk meanwhile; then some words are missing from this result. */
 __attribute__((no_sanitize("thread"))) uint64_t streams_words(void)
 {
 	uint64_t sum = 0;
@@ -498,7 +503,7 @@ bool streams_stop(void)
 	uint32_t high = __atomic_load_n(&streams.high, __ATOMIC_ACQUIRE);
 	for (uint32_t i = 0; i < high; i++)
 		__atomic_store_n(&streams.cursors[i].end, NULL, __ATOMIC_SEQ_CST);
-	/* after this every thread is either seen busy, or will see the missing end */
+	/* after this fence every thread either is seen busy or sees the cleared end */
 	if (!fence_all_threads())
 		is_quiet = false;
 	for (uint32_t i = 0; i < high; i++) {
@@ -517,7 +522,7 @@ void streams_reset(void)
 			continue;
 		bool is_kept = __atomic_load_n(&cursor->is_owned, __ATOMIC_ACQUIRE) && !cursor->is_exited &&
 		               cursor->slot->kind != STEPSCOPE_STREAM_SIGNAL && is_alive(cursor->slot->tid);
-		/* is_owned is left alone where it stays: its thread may be ending just now */
+		/* is_owned of a kept cursor stays unchanged, because its thread may be ending just now */
 		memset(cursor, 0, offsetof(struct cursor, is_owned));
 		if (!is_kept)
 			__atomic_store_n(&cursor->is_owned, 0, __ATOMIC_RELEASE);
@@ -534,10 +539,10 @@ void streams_unload(void)
 uint32_t stream_call(uint32_t symbol)
 {
 	struct cursor *cursor = cursor_mine;
-	if (cursor == &cursor_none || cursor->stream == 0) /* which all threads share; or its parent's */
+	if (cursor == &cursor_none || cursor->stream == 0) /* shared by all threads; or the parent's */
 		return 0;
 	uint32_t before = 0, was_busy = __atomic_load_n(&cursor->busy, __ATOMIC_RELAXED);
-	/* as in an emission: while it is busy nobody takes the pool away */
+	/* as in an emission: while it is busy, the pool stays mapped */
 	__atomic_store_n(&cursor->busy, 1, __ATOMIC_RELAXED);
 	__atomic_signal_fence(__ATOMIC_SEQ_CST);
 	if (!was_busy && __atomic_load_n(&cursor->end, __ATOMIC_ACQUIRE)) {

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * symbols.c: a hash table of 64-bit slots (hash << 32 | number) over an append-only area of entries: a line of a small table, then the
- * large one. Adding is: reserve room,
- * write the text, then publish the number in the slot by compare-and-swap. Who loses that race uses the winner's number; its own
+ * symbols.c: a hash table of 64-bit slots (hash << 32 | number) over an append-only area of entries. A lookup tries one
+ * line of a small table first, then the large table. To add a name, a thread reserves room, writes the text, and
+ * publishes the number in the slot by compare-and-swap. A thread that loses this race uses the winner's number; its own
  * entry stays, complete and unused.
  */
 #include "recorder/symbols.h"
@@ -16,12 +16,11 @@
 
 #define AREA_BYTES (32u << 20)
 #define SLOTS (SYMBOLS_MAX * 2)
-#define FRONT_LINES                                                                                                    \
-	64u /* 6 bits of the hash; of 8 slots, looked at first: the names of a start lie in one page, not in as many as there are names */
-#define MOST_AT_ONCE 4096u /* threads that may be adding a name at the same instant */
+#define FRONT_LINES 64u    /* lines of 8 slots, tried first (6 bits of the hash): the names of a start share one page */
+#define MOST_AT_ONCE 4096u /* threads that may add a name at the same instant */
 #define KEPT_FOR_FACTS 4096u
 #define KEPT_FOR_FACTS_BYTES (4u << 20)
-#define KEPT_FOR_NAMES (SYMBOLS_MAX / 2) /* against inputs and frames of operators, which may be many */
+#define KEPT_FOR_NAMES (SYMBOLS_MAX / 2) /* reserved against inputs and frames of operators, which may be many */
 #define KEPT_FOR_NAMES_BYTES (AREA_BYTES / 2)
 #define KEPT_FOR_STAND_INS 256u
 #define KEPT_FOR_STAND_INS_BYTES (64u << 10)
@@ -38,12 +37,12 @@ struct symbols {
 	uint64_t used; /* bytes, atomic */
 	uint64_t *front, *slots;
 	uint32_t *offsets;     /* number -> offset / 8 in area, atomic */
-	uint32_t count;        /* numbers given, atomic */
-	uint32_t passed;       /* the highest number that the drainer found without its entry, and went on; atomic */
-	uint32_t late;         /* the lowest number whose entry came after that; 0 none; atomic */
+	uint32_t count;        /* numbers assigned, atomic */
+	uint32_t passed;       /* highest number that the drainer skipped because its entry was incomplete; atomic */
+	uint32_t late;         /* lowest skipped number whose entry was completed later; 0: none; atomic */
 	bool is_full;          /* a name was refused, atomic */
-	uint64_t kinds;        /* that were added, atomic */
-	uint32_t left_behind;  /* inputs and frames up to this number are a parent's */
+	uint64_t kinds;        /* kinds of the names added, atomic */
+	uint32_t left_behind;  /* inputs and frames up to this number belong to a parent */
 	struct copies *copies; /* in a page that fork() clears: a child must not write to its parent's pool */
 };
 static struct symbols symbols;
@@ -61,16 +60,17 @@ static bool symbols_is_same(uint32_t number, uint8_t kind, const char *text, uin
 	return symbol->kind == kind && symbol->length == length && memcmp(symbol + 1, text, length) == 0;
 }
 
-/* The entry of a number, NULL: it is not complete. A thread may be interrupted for long in the middle of it, or for ever. */
+/* Returns the entry of a number, or NULL if it is not complete. A thread may be interrupted inside an insertion for
+ * long, or forever. */
 static const struct stepscope_symbol *entry_of(uint32_t number)
 {
-	/* without its offset it is the first entry, which has another number */
+	/* before its offset is set, it refers to the first entry, which has another number */
 	uint64_t at = 8 * (uint64_t)__atomic_load_n(&symbols.offsets[number], __ATOMIC_SEQ_CST);
 	const struct stepscope_symbol *symbol = (const struct stepscope_symbol *)(symbols.area + at);
 	return __atomic_load_n(&symbol->id, __ATOMIC_SEQ_CST) == number ? symbol : NULL;
 }
 
-/* An entry in an area: length first, so that a walker can step over an entry that was never completed. */
+/* Writes an entry into an area: the length first, so that a reader can step over an entry that was never completed. */
 static void write_entry(uint8_t *at, uint32_t number, uint8_t kind, const char *text, uint32_t length)
 {
 	struct stepscope_symbol *symbol = (struct stepscope_symbol *)at;
@@ -93,13 +93,13 @@ static void copy_to_pool(struct pool *pool, uint32_t number, uint8_t kind, const
 	uint64_t at = __atomic_load_n(&pool->header->symbols_used, __ATOMIC_RELAXED);
 	do {
 		if (at + bytes > __atomic_load_n(&pool->header->symbols_bytes, __ATOMIC_ACQUIRE))
-			return; /* more than the room at once: only a kill before the drainer's next pass loses it, and its reader says so */
+			return; /* no room: only a kill before the next pass loses the name, and readers report it */
 	} while (!__atomic_compare_exchange_n(&pool->header->symbols_used, &at, at + bytes, true, __ATOMIC_RELAXED,
 	                                      __ATOMIC_RELAXED));
 	write_entry(pool->symbols + at, number, kind, text, length);
 }
 
-/* Names that stand in for others, and what is said at the end. */
+/* Returns true for names that stand in for others, and for the closing facts. */
 static bool is_last_word(uint8_t kind, const char *text, uint32_t length)
 {
 	static const char sentence[] = "capture", word[] = "captured"; /* with their NUL */
@@ -119,13 +119,15 @@ static bool is_left_behind(uint32_t number, uint8_t kind)
 	return number <= symbols.left_behind && is_detail(kind);
 }
 
-/* How much less is kept for names against details: a child whose parent filled the room for these needs some of its own. */
+/* Returns the divisor of the room that is reserved against details. A child whose parent filled the room for details
+ * needs some for its own. */
 static unsigned divisor(void)
 {
 	return symbols.left_behind ? 2 : 1;
 }
 
-/* The program's own names leave room for facts, which say what the recording is, and those for the names that stand in. */
+/* Returns the number of entries that a name of this kind must leave free. The program's names leave room for facts,
+ * which describe the recording. Facts leave room for the names that stand in. */
 static uint32_t kept_numbers(uint8_t kind, bool is_last)
 {
 	bool is_fact = kind == STEPSCOPE_SYMBOL_META || kind == STEPSCOPE_SYMBOL_METRIC ||
@@ -135,8 +137,8 @@ static uint32_t kept_numbers(uint8_t kind, bool is_last)
 	                         (is_detail(kind) ? KEPT_FOR_NAMES / divisor() : 0);
 }
 
-/* Who completes an entry says so and then looks whether the drainer has passed it; the drainer says that it passes and then looks
- * again: one of them sees the other. */
+/* A thread completes an entry and then checks if the drainer has skipped it. The drainer notes that it skips an entry
+ * and then checks the entry again. So at least one of them sees the other. */
 static void tell_if_passed(uint32_t number)
 {
 	if (__atomic_load_n(&symbols.passed, __ATOMIC_SEQ_CST) < number)
@@ -162,7 +164,7 @@ static uint32_t symbols_add(uint8_t kind, const char *text, uint32_t length)
 	uint64_t room = AREA_BYTES - (kept ? KEPT_FOR_STAND_INS_BYTES : 0) -
 	                (kept > KEPT_FOR_STAND_INS ? KEPT_FOR_FACTS_BYTES : 0) -
 	                (is_detail(kind) ? KEPT_FOR_NAMES_BYTES / divisor() : 0);
-	/* looked at before the room is taken: an entry without a number would stand in the way for ever */
+	/* checked before room is reserved: an entry without a number would block the area forever */
 	if (__atomic_load_n(&symbols.count, __ATOMIC_RELAXED) >= SYMBOLS_MAX - MOST_AT_ONCE - kept)
 		return 0;
 	do {
@@ -207,7 +209,8 @@ static uint32_t intern(enum stepscope_symbol_kind kind, const char *text, uint32
 	}
 }
 
-/* A span without its name is still a span; a value without its name says nothing. */
+/* Returns true if a stand-in name is useful: a span without its name is still a span, but a value without its name says
+ * nothing. */
 static bool has_stand_in(enum stepscope_symbol_kind kind)
 {
 	return kind != STEPSCOPE_SYMBOL_TEXT && kind != STEPSCOPE_SYMBOL_META && kind != STEPSCOPE_SYMBOL_COUNTER &&
@@ -258,7 +261,7 @@ bool symbols_start(void)
 {
 	if (symbols.is_open)
 		return true;
-	symbols.used = symbols.kinds = 0; /* a parent may have forked half-way through this */
+	symbols.used = symbols.kinds = 0; /* a parent may have forked in the middle of this */
 	symbols.count = 0;
 	symbols.front = map_zeroed(8 * FRONT_LINES * sizeof(uint64_t));
 	symbols.slots = map_zeroed(SLOTS * sizeof(uint64_t));
@@ -268,7 +271,7 @@ bool symbols_start(void)
 	if (!symbols.front || !symbols.slots || !symbols.offsets || !symbols.area || !symbols.copies ||
 	    madvise(symbols.copies, 4096, MADV_WIPEONFORK) != 0)
 		return false;
-	add_builtins(); /* before anybody else: their numbers are fixed */
+	add_builtins(); /* first, because their numbers are fixed */
 	__atomic_store_n(&symbols.is_open, true, __ATOMIC_RELEASE);
 	return true;
 }
@@ -297,7 +300,7 @@ static bool wait_for_copies(void)
 
 void symbols_attach_pool(struct pool *pool, uint32_t written)
 {
-	/* new names go to both from here on; the loop copies the older ones, and a name copied twice does no harm */
+	/* from now on new names go to both; the loop copies the older ones, and a name copied twice does no harm */
 	__atomic_store_n(&symbols.copies->pool, pool, __ATOMIC_SEQ_CST);
 	uint32_t count = __atomic_load_n(&symbols.count, __ATOMIC_SEQ_CST);
 	uint32_t late = __atomic_load_n(&symbols.late, __ATOMIC_SEQ_CST);
@@ -316,8 +319,9 @@ bool symbols_detach_pool(void)
 	return wait_for_copies();
 }
 
-/* Who adds a name says that it does and then looks for the pool; here it is the other way round: one of them sees the other. A name that is
- * added meanwhile is copied when the pool is back; a rescue finds whole names or none at each instant. */
+/* A thread that adds a name increments `running` and then reads the pool. This function clears the pool and then reads
+ * `running`, so at least one of them sees the other. A name that is added meanwhile is copied when the pool is attached
+ * again. At each instant a rescue finds only whole names. */
 void symbols_free_copies(uint32_t written)
 {
 	struct pool *pool = symbols.copies->pool;
@@ -346,7 +350,7 @@ size_t symbols_take(uint32_t *from, bool has_details, void *out, size_t maximum)
 		if (!symbol)
 			symbol = pass(*from + 1);
 		if (!symbol || (is_detail(symbol->kind) && !has_details) || is_left_behind(*from + 1, symbol->kind))
-			continue; /* no event uses it (yet), or it has its place elsewhere */
+			continue; /* no event uses it (yet), or it is in another file */
 		size_t bytes = entry_bytes(symbol->length);
 		if (length + bytes > maximum)
 			break;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * run_captured.c: whom the run speaks for. Looks at facts alone; run_captured_find.c finds them.
+ * run_captured.c: decides for which processes the run speaks. It uses facts alone; run_captured_find.c finds them.
  */
 #include "run/run_captured.h"
 
@@ -11,11 +11,11 @@ static int run_captured_compare_ranks(const void *left, const void *right)
 	const struct captured_process *a = left, *b = right;
 
 	if (a->rank != b->rank)
-		return (uint32_t)a->rank < (uint32_t)b->rank ? -1 : 1; /* -1 is last */
+		return (uint32_t)a->rank < (uint32_t)b->rank ? -1 : 1; /* unknown ranks (-1) come last */
 	return (a->order > b->order) - (a->order < b->order);
 }
 
-/* Trainers of one rank follow each other. */
+/* Expects trainers of one rank next to each other. */
 static void run_captured_settle_ranks(struct run_captured *captured)
 {
 	struct captured_process *trainers = captured->trainers;

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * run_captured.h: facts about the recordings of all processes of a run. The run speaks for the processes that trained. If none trained, it
- * speaks for those that ran operators or ranges, and if none did, for all. run_words.h words the facts.
+ * run_captured.h: facts about the recordings of all processes of a run. The run speaks for the processes that trained.
+ * If none trained, it speaks for those that ran operators or ranges, and if none did, for all. run_words.h words the
+ * facts.
  *
  *     struct run_captured captured;
  *     run_captured_find(&captured, run);     reads the recordings, then run_captured_settle()
@@ -23,15 +24,15 @@ enum captured_end {
 	CAPTURED_END_TOLD,      /* the process wrote a sentence about its recording */
 	CAPTURED_END_OPEN,      /* the process still records */
 	CAPTURED_END_LOST,      /* the end is missing, and the buffers that held it are gone */
-	CAPTURED_END_COMPLETE,  /* everything is in the file, though the process told nothing: it was killed */
-	CAPTURED_END_UNWRITTEN, /* the process told nothing, and the end waits in memory: see unwritten_reason */
+	CAPTURED_END_COMPLETE,  /* everything is in the file, but the process wrote no sentence: it was killed */
+	CAPTURED_END_UNWRITTEN, /* the process wrote no sentence, and the end waits in memory: see unwritten_reason */
 };
 
-/* The last steps of a process that told nothing itself. */
+/* The last steps of a process that wrote no sentence about its recording. */
 struct captured_steps {
 	bool has_last;     /* the program marks steps: */
 	int64_t last;      /* the number of the last one */
-	uint64_t counted;  /* steps that were counted, where the program marks none */
+	uint64_t counted;  /* steps that were counted, if the program marks none */
 	bool has_schedule; /* it is known which of the counted steps have operators: */
 	uint64_t detailed; /* their number, */
 	int64_t first_detailed, last_detailed;
@@ -40,16 +41,18 @@ struct captured_steps {
 struct captured_process {
 	/* found in the recording: */
 	pid_t pid;
-	int order;    /* in which the processes were found */
+	int order;    /* order in which the processes were found */
 	int32_t rank; /* -1: unknown */
 	enum captured outcome;
 	enum captured_end end;
-	char *told;                   /* CAPTURED_END_TOLD: that sentence. Owned */
+	char *told;                   /* CAPTURED_END_TOLD: the sentence. Owned */
 	struct captured_steps steps;  /* CAPTURED_END_COMPLETE */
-	const char *unwritten_reason; /* why the end is not in the file; NULL: it is. Belongs to the watch */
-	/* settled: */
+	const char *unwritten_reason; /* why the end is not in the file; NULL: it is in the file. Belongs to the
+	                               * watch */
+	/* decided by run_captured_settle(): */
 	bool is_spoken_for;
-	bool is_rank_shared; /* with others that are spoken for: a job was started again, or there are two */
+	bool is_rank_shared; /* other processes that are spoken for have the same rank: a job was restarted, or there
+	                      * are two jobs */
 };
 
 struct run_captured {
@@ -58,9 +61,9 @@ struct run_captured {
 	int trainer_count, workers, unwritten_workers;
 	const char *unwritten_reason;     /* of the last process whose end could not be written */
 	uint64_t dropped, dropped_coarse; /* events, and those of steps and phases among them, of all processes */
-	bool is_dropped_least;            /* the recordings are so long that only a part was looked at */
-	/* settled: */
-	enum captured outcome; /* the best of all */
+	bool is_dropped_least;            /* the recordings are so long that only a part was read */
+	/* decided by run_captured_settle(): */
+	enum captured outcome; /* the best outcome of all trainers */
 	int spoken_count;      /* trainers with this outcome */
 	int unwritten;         /* processes that are not spoken for and whose end could not be written */
 };

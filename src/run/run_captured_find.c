@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * run_captured_find.c: looks at the recordings of all processes.
+ * run_captured_find.c: finds facts in the recordings of all processes.
  */
 #include "base/memory.h"
 #include "format/place.h"
@@ -63,7 +63,7 @@ static enum captured_end captured_find_end(const struct watched *process, const 
 	return CAPTURED_END_COMPLETE;
 }
 
-/* Older recorders told a sentence, and no outcome. */
+/* Older recorders wrote a sentence, but no outcome. */
 static void captured_find_told(struct captured_process *trainer, const struct run *run, const struct watched *process,
                                const struct run_scan *scan)
 {
@@ -111,7 +111,7 @@ static void captured_find_trainer(struct captured_process *trainer, const struct
 		trainer->outcome = CAPTURED_DETAIL;
 		break;
 	case CAPTURED_END_UNWRITTEN:
-		trainer->outcome = CAPTURED_STEPS; /* as far as is known */
+		trainer->outcome = CAPTURED_STEPS; /* the last known outcome */
 	}
 	if (scan->own.trains)
 		trainer->outcome = CAPTURED_STEPS;

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * run_child.c: keeps to what is safe between fork and exec. We have one thread then: the recorder starts later.
+ * run_child.c: calls only functions that are safe between fork and exec. We have one thread then: the recorder starts
+ * later.
  */
 #include "run/run_child.h"
 
@@ -25,7 +26,7 @@ extern char **environ;
 
 /* ---- environment ---- */
 
-/* Of ours; the program gets them from us. */
+/* Returns true for variables that the program gets from us. */
 static bool is_replaced(const char *entry, bool has_python)
 {
 	static const char *const names[] = {"STEPSCOPE=",
@@ -52,7 +53,7 @@ static char *make_variable(const char *name, const char *value)
 	return entry;
 }
 
-/* Our folder first, so that its sitecustomize.py is found; it looks for the one that it hides. */
+/* Puts our folder first, so that Python finds our sitecustomize.py. That file then loads the one that it hides. */
 static char *make_python_path(const char *startup)
 {
 	const char *old = getenv("PYTHONPATH");
@@ -80,7 +81,7 @@ char **run_environment_new(const struct run_directory *directory, const struct r
 		if (settings->list[0])
 			environment[n++] = make_variable("STEPSCOPE_OPTIONS", settings->list);
 	}
-	if (!directory) /* also a program that asks by itself is not recorded */
+	if (!directory) /* a program that calls stepscope itself is not recorded either */
 		environment[n++] = make_variable("STEPSCOPE", "0");
 	if (has_python) {
 		environment[n++] = make_variable("STEPSCOPE_LIBRARY", python.library);
@@ -133,7 +134,7 @@ void run_child_start(struct run_child *child, char *const *argv, char *const *en
 	if (child->pid < 0)
 		child->exec_errno = errno;
 	close(report[1]);
-	/* the end of the pipe closes at exec; what comes instead is the reason it failed */
+	/* at exec the pipe closes; if exec fails, the pipe brings the reason */
 	do {
 		got = child->pid > 0 ? read(report[0], &child->exec_errno, sizeof(child->exec_errno)) : 0;
 	} while (got < 0 && errno == EINTR);
@@ -175,7 +176,7 @@ bool run_child_reap(struct run_child *child, const struct process_view *view, st
 	struct rusage usage;
 	pid_t in_proc;
 
-	/* look first, wait then: /proc/PID is there until it has been waited for */
+	/* look first, then wait: /proc/PID exists until the process was waited for */
 	if (waitid(P_ALL, 0, &info, WEXITED | WNOHANG | WNOWAIT) != 0 || !info.si_pid)
 		return false;
 	in_proc = process_in_proc(view, info.si_pid);

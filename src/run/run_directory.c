@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * run_directory.c: makes run directories, mode 0700. What is inside is not this file's business, but for run.json, which
- * tells whether --out belongs to this very job.
+ * run_directory.c: makes run directories, mode 0700. Of the files in them it reads only run.json, to see whether --out
+ * belongs to the same job.
  */
 #include "run/run_directory.h"
 
@@ -57,7 +57,8 @@ static bool is_script(const char *argument)
 	       (!strcmp(argument + length - 3, ".py") || !strcmp(argument + length - 3, ".sh"));
 }
 
-/* The argument that says what really runs: the program, or the script or module of an interpreter or launcher. */
+/* Returns the argument that names the real program: the program itself, or the script or module of an interpreter or
+ * launcher. */
 static const char *telling_argument(char *const *argv)
 {
 	if (!is_wrapper(base_name(argv[0])))
@@ -75,7 +76,7 @@ static const char *telling_argument(char *const *argv)
 	return argv[0];
 }
 
-/* "train" for ./bin/train, python -u train.py, python -m pkg.train, torchrun --nproc-per-node 8 train.py. */
+/* Writes "train" for ./bin/train, python -u train.py, python -m pkg.train, torchrun --nproc-per-node 8 train.py. */
 static void program_stem(char *out, size_t bytes, char *const *argv)
 {
 	const char *name = base_name(telling_argument(argv));
@@ -91,7 +92,7 @@ static void program_stem(char *out, size_t bytes, char *const *argv)
 	out[length] = '\0';
 }
 
-/* The last part of the path. */
+/* Makes the last part of the path. */
 static void make_name(char *out, size_t bytes, char *const *argv, const char *job)
 {
 	char stem[64];
@@ -110,7 +111,7 @@ static void make_name(char *out, size_t bytes, char *const *argv, const char *jo
 
 /* ---- making ---- */
 
-/* Makes the directory and those above it. */
+/* Makes the directory and its parents. */
 static enum status make_all(const char *path, mode_t mode, struct error *err)
 {
 	char part[PATH_MAX];
@@ -129,10 +130,11 @@ static enum status make_all(const char *path, mode_t mode, struct error *err)
 	return STATUS_OK;
 }
 
-#define LOCK_TRIES 10 /* a command that looks for runs takes the lock for an instant */
+#define LOCK_TRIES 10 /* a command that looks for runs holds the lock for an instant */
 
-/* The lock tells other commands that the dead of this run have somebody to look after them. One that nobody shares keeps out a
- * second run that begins at the same time. False: somebody has it. Where there are no locks nobody is kept out. */
+/* The lock shows other commands that this process looks after dead processes of the run. An exclusive lock keeps out a
+ * second run that starts at the same time. Returns false if another process holds the lock. On file systems without
+ * locks every run is let in. */
 static bool lock_directory(int fd, bool is_shared)
 {
 	for (int i = 0; flock(fd, (is_shared ? LOCK_SH : LOCK_EX) | LOCK_NB) != 0; i++) {
@@ -197,7 +199,7 @@ static void random_id(char *out)
 		snprintf(out + 2 * i, 3, "%02x", bytes[i]);
 }
 
-/* The same id for all processes of a job: two hashes of its name. */
+/* Derives the same id for all processes of a job: two hashes of its name. */
 static void job_id(char *out, const char *job)
 {
 	uint64_t hash[2] = {HASH_BYTES, UINT64_C(0x6c62272e07bb0142)};
@@ -236,7 +238,7 @@ static enum status open_inherited(struct run_directory *directory, const char *p
 	enum status status;
 
 	directory->is_inherited = directory->is_shared = true;
-	directory->is_nested = is_id(getenv("STEPSCOPE_IDENTITY")); /* only we set that */
+	directory->is_nested = is_id(getenv("STEPSCOPE_IDENTITY")); /* only `stepscope run` sets this variable */
 	snprintf(directory->shown, sizeof(directory->shown), "%s", path);
 	status = make_all(path, 0700, err);
 	return status ? status : open_directory(directory, true, err);
@@ -320,7 +322,8 @@ enum status run_directory_open(struct run_directory *directory, const char *out,
 	return status;
 }
 
-/* A run of the default kind stands beside the link; one given by --out is linked in a directory of runs that is made for it. */
+/* A default run directory is next to the link. A directory given with --out gets its link in the directory of runs,
+ * which is made if necessary. */
 void run_directory_link_latest(const struct run_directory *directory)
 {
 	const char *slash = strrchr(directory->path, '/');
@@ -328,7 +331,7 @@ void run_directory_link_latest(const struct run_directory *directory)
 	const char *runs = directory->is_default ? directory->path : runs_directory();
 	int base = directory->is_default && slash ? (int)(slash - directory->path) : (int)strlen(runs);
 	char name[PATH_MAX + 32], link[PATH_MAX + 32];
-	struct error ignored; /* then nothing can be linked here */
+	struct error ignored; /* on error there is no place for a link */
 
 	if (directory->is_inherited || directory->fd < 0)
 		return;

@@ -15,7 +15,7 @@ static bool is_end_out_of_memory(struct run *run, bool has_status, int wait_stat
 
 	if (!has_status || !WIFSIGNALED(wait_status) || WTERMSIG(wait_status) != SIGKILL)
 		return false;
-	/* the last look may be a second old */
+	/* the last sample may be a second old */
 	host_recording_tick(run->host);
 	return host_recording_oom_kills(run->host, &kills) && kills;
 }

@@ -18,7 +18,7 @@ struct stepscope_segment_header;
 struct watched;
 
 struct run_end {
-	pid_t pid;    /* as the process calls itself */
+	pid_t pid;    /* its own id, in its own namespace */
 	int32_t rank; /* -1: unknown */
 	bool is_worker;
 	bool has_status;       /* false: the exit status is unknown */
@@ -27,11 +27,12 @@ struct run_end {
 	const struct fold_result *place; /* where the process was; NULL: unknown. Belongs to the watch of the run */
 };
 
-/* Of a process that records; rank and role are those of the identity. May look at the counters of the machine. */
+/* For a process that records: rank and role are taken from the identity. May read the counters of the machine. */
 struct run_end run_end_find(struct run *run, const struct watched *process,
                             const struct stepscope_segment_header *identity);
 
-/* Of the program that the run started; `recorded` is the same process in the watch, or NULL if it did not record. */
+/* For the program that the run started. `recorded` is the same process in the watch, or NULL if the program did not
+ * record. */
 struct run_end run_end_of_program(struct run *run, const struct watched *recorded);
 
 #endif

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * run_facts.c: writes facts about the program and its processes into our own recording: their ends, and their use of the machine.
+ * run_facts.c: writes facts about the program and its processes into our own recording: their ends, and their use of
+ * the machine.
  */
 #include "run/run_state.h"
 #include "run/run_words.h"
@@ -25,7 +26,7 @@ static void run_facts_add_of(struct run *run, pid_t pid, const char *what, int64
 	run_facts_add_number(run, key, value);
 }
 
-/* `who`: "<pid>", or "<pid>@<namespace>" of a process whose pid is not one of our namespace. */
+/* `who`: "<pid>", or "<pid>@<namespace>" for a process in another pid namespace. */
 static void record_status(struct run *run, const char *who, int wait_status)
 {
 	char key[96], name[RUN_SIGNAL_BYTES];

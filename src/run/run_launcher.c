@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * run_launcher.c: the variables of the launchers. A job of one process needs no common name: two runs in one interactive
- * allocation must not end up in one directory.
+ * run_launcher.c: the variables of the launchers. A job of one process needs no common name: two runs in one
+ * interactive allocation must not share a directory.
  */
 #include "run/run_launcher.h"
 
@@ -35,7 +35,7 @@ static bool is_above_one(const char *text)
 	return text && strtol(text, NULL, 10) > 1;
 }
 
-/* "kind-text" with everything that does not belong in a file name replaced. */
+/* Sets "kind-text", and replaces all characters that do not belong in a file name. */
 static bool set_job(struct run_launcher *launcher, const char *kind, const char *text)
 {
 	snprintf(launcher->job, sizeof(launcher->job), "%s-%s", kind, text);
@@ -46,7 +46,7 @@ static bool set_job(struct run_launcher *launcher, const char *kind, const char 
 	return true;
 }
 
-/* All ranks are children of one launcher process on this machine: that process is the job. */
+/* If all ranks are children of one launcher process on this machine, that process identifies the job. */
 static bool set_parent_job(struct run_launcher *launcher, const char *kind)
 {
 	char host[65] = "", text[120];
@@ -100,7 +100,7 @@ static bool find_torchrun(struct run_launcher *launcher)
 
 	if (!id || !is_above_one(world))
 		return false;
-	/* "none" is what torchrun says when nobody gave an id */
+	/* torchrun sets "none" if the user gave no id */
 	if (strcmp(id, "none") != 0)
 		return set_job(launcher, "torchrun", id);
 	return local && !strcmp(world, local) && set_parent_job(launcher, "torchrun");

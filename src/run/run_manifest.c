@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * run_manifest.c: composes run.json in memory and puts it in place in one step; the first process of a job wins.
+ * run_manifest.c: composes run.json in memory and moves it into place atomically; the first process of a job wins.
  */
 #include "run/run_manifest.h"
 
@@ -86,7 +86,7 @@ static void add_schedule(struct json_writer *json, const struct record_settings 
 	json_object_end(json);
 }
 
-/* First "model name" of /proc/cpuinfo; null when there is none (aarch64). */
+/* Writes the first "model name" of /proc/cpuinfo, or null if it is missing (aarch64). */
 static void add_processor(struct json_writer *json)
 {
 	FILE *file = fopen("/proc/cpuinfo", "re");
@@ -186,7 +186,7 @@ static bool run_manifest_write_all(int fd, const char *data, size_t length)
 	return true;
 }
 
-/* Gives the file its name unless that is taken; not all file systems know links. */
+/* Gives the file its final name unless that exists. Not all file systems support links. */
 static bool put_in_place(int fd, const char *name)
 {
 	if (linkat(fd, name, fd, MANIFEST_NAME, 0) == 0 || errno == EEXIST) {

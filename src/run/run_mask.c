@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * run_mask.c: a secret is the value of something with a telling name, the password of a URL, or a word with the prefix that
- * a well-known service gives its tokens. Words inside one argument (sh -c "...") are looked at one by one.
+ * run_mask.c: secrets are values with a telling name, passwords in URLs, and words with the token prefix of a
+ * well-known service. Words inside one argument (sh -c "...") are checked one by one.
  */
 #include "run/run_mask.h"
 
@@ -20,7 +20,8 @@ static bool contains(const char *text, size_t length, const char *word)
 	return false;
 }
 
-/* Whether a part of the name ends with the word: hf_token, --token, authToken, --db-pass; not tokenizer, max_tokens, passes. */
+/* Returns true if a part of the name ends with the word: hf_token, --token, authToken, --db-pass; not tokenizer,
+ * max_tokens, passes. */
 static bool has_part(const char *name, size_t length, const char *word)
 {
 	size_t n = strlen(word);
@@ -44,7 +45,7 @@ static bool is_secret_name(const char *name, size_t length)
 	return has_part(name, length, "token") || has_part(name, length, "pass");
 }
 
-/* Tokens that are known by their look. */
+/* Returns true for tokens with a well-known prefix. */
 static bool is_secret_value(const char *text, size_t length)
 {
 	static const char *const prefixes[] = {"hf_",       "ghp_",  "gho_",  "ghs_", "github_pat_", "glpat-",
@@ -62,7 +63,7 @@ static bool is_secret_value(const char *text, size_t length)
 	return false;
 }
 
-/* Length of "scheme://" at the start of text, 0 when there is none. */
+/* Returns the length of "scheme://" at the start of text, or 0. */
 static size_t scheme_length(const char *text, size_t length)
 {
 	size_t i = 0;
@@ -72,7 +73,8 @@ static size_t scheme_length(const char *text, size_t length)
 	return i && i + 3 <= length && !strncmp(text + i, "://", 3) ? i + 3 : 0;
 }
 
-/* Copies "user:password@" of a URL without the password; a long user alone is a token. Returns the bytes consumed. */
+/* Copies "user:password@" of a URL without the password. A long user without a password is a token, and masked too.
+ * Returns the bytes consumed. */
 static size_t mask_user(struct buffer *out, const char *text, size_t length)
 {
 	const char *end, *at = NULL, *colon;
@@ -93,7 +95,7 @@ static size_t mask_user(struct buffer *out, const char *text, size_t length)
 	return (size_t)(at - text);
 }
 
-/* One of the parts that ?, & and ; separate: name=value or a bare value. */
+/* Masks one of the parts that ?, & and ; separate: name=value or a bare value. */
 static void mask_part(struct buffer *out, const char *text, size_t length)
 {
 	const char *equals = memchr(text, '=', length);
@@ -144,7 +146,7 @@ static void mask_word(struct buffer *out, const char *text, size_t length)
 	}
 }
 
-/* Whether the word is the name of a secret that follows as the next word: --password, Authorization:, Bearer. */
+/* Returns true if the word names a secret that follows as the next word: --password, Authorization:, Bearer. */
 static bool announces_secret(const char *text, size_t length)
 {
 	if (memchr(text, '=', length))

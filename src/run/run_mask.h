@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * run_mask.h: takes secrets out of command lines and variables before they are written down. Errs on the side of
- * hiding: `--num_key_heads=8` is hidden too, since its name has "key" in it.
+ * run_mask.h: removes secrets from command lines and variables before they are written to a file. It prefers to hide
+ * too much: `--num_key_heads=8` is hidden too, because its name contains "key".
  */
 #ifndef RUN_RUN_MASK_H
 #define RUN_RUN_MASK_H
@@ -10,8 +10,8 @@
 
 #define RUN_MASK "***"
 
-/* Appends one argument of a command line. `is_secret` carries "the last one was --password" from one argument to the next;
- * false before the first. */
+/* Appends one argument of a command line. `is_secret` carries "the last argument was --password" to the next call; set
+ * it to false before the first. */
 void run_mask_argument(struct buffer *out, const char *argument, bool *is_secret);
 
 /* Appends the value of a variable. */

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * run_options.c: brings the four sources of settings together. What an option means is the recorder's business.
+ * run_options.c: combines the four sources of settings. The recorder defines the meaning of each option.
  */
 #include "run/run_options.h"
 
@@ -39,7 +39,7 @@ static const struct option own_options[] = {
 
 static struct option table[OWN_COUNT + MAXIMUM_ROWS + 1];
 static const char *texts[MAXIMUM_ROWS];
-/* bool, but also BOOL_UNSET as long as the option was not given: looked at as bytes only */
+/* bool, or BOOL_UNSET if the option was not given: read as bytes only */
 static unsigned char flags[MAXIMUM_ROWS];
 static char helps[MAXIMUM_ROWS][400];
 
@@ -127,7 +127,7 @@ static enum status run_options_refuse(struct error *err, const char *problem)
 	return STATUS_USAGE;
 }
 
-/* `taken` counts what was ours: a lenient reader passes over the rest. */
+/* `taken` counts the recognized keys: a lenient reader skips the rest. */
 static enum status set(struct record_settings *given, const char *key, const char *value, const char *origin,
                        int *taken, struct error *err)
 {
@@ -141,8 +141,9 @@ static enum status set(struct record_settings *given, const char *key, const cha
 	return problem[0] ? run_options_refuse(err, problem) : STATUS_OK;
 }
 
-/* A file of options alone, without a block: every key at its top is one of ours. One that is not makes it the configuration
- * of a training, whose keys may have our names and mean something else. */
+/* Returns true if the file contains only options, without a block: every key at its top level is one of our
+ * options. If one key is not, the file is the configuration of a training, whose keys may share our names with
+ * another meaning. */
 static bool is_of_options(const struct yaml_flat *file)
 {
 	for (int i = 0; i < file->count; i++) {
@@ -157,7 +158,7 @@ static bool is_nothing(const char *value)
 	return !value[0] || !strcmp(value, "~") || !strcasecmp(value, "null");
 }
 
-/* "profiler:" with nothing behind it: everything by default. */
+/* Returns true for "profiler:" without a value: all options have their defaults. */
 static bool is_empty_block(const struct yaml_entry *entry)
 {
 	const char *dot = strrchr(entry->key, '.');
@@ -165,14 +166,14 @@ static bool is_empty_block(const struct yaml_entry *entry)
 	return is_nothing(entry->value) && record_key_of(dot ? dot + 1 : entry->key) == RECORD_KEY_BLOCK;
 }
 
-/* A file that is read: its options stand in one block, and each of them once. */
+/* A file that is read: its options are in one block, and each option occurs once. */
 struct config {
 	const char *path;
 	struct yaml_flat *file;
 	bool is_lenient;
-	int taken;                                      /* entries that were ours */
-	const struct yaml_entry *block;                 /* the first one in a block */
-	const struct yaml_entry *options[MAXIMUM_ROWS]; /* the first one of each */
+	int taken;                                      /* recognized entries */
+	const struct yaml_entry *block;                 /* the first entry in a block */
+	const struct yaml_entry *options[MAXIMUM_ROWS]; /* the first entry of each option */
 };
 
 static enum status check_block(struct config *config, const struct yaml_entry *entry, size_t length, struct error *err)
@@ -193,7 +194,7 @@ static enum status check_block(struct config *config, const struct yaml_entry *e
 	return STATUS_USAGE;
 }
 
-/* "steps" of "steps.0" */
+/* Returns the length of "steps" in "steps.0". */
 static size_t length_without_item(const char *key)
 {
 	size_t length = strlen(key);
@@ -203,7 +204,8 @@ static size_t length_without_item(const char *key)
 	return length && key[length - 1] == '.' ? length - 1 : strlen(key);
 }
 
-/* An option has several names, and a file of ours a top and a block. */
+/* Refuses an option that is given twice. An option has several names, and a file may have it at the top level and in a
+ * block. */
 static enum status check_once(struct config *config, const struct yaml_entry *entry, struct error *err)
 {
 	size_t block, length = length_without_item(entry->key);
@@ -250,7 +252,7 @@ static enum status read_entry(struct record_settings *given, struct config *conf
 	return check_once(config, entry, err);
 }
 
-/* The entries live as long as the program: origins of settings are borrowed from them. */
+/* The entries live as long as the program, because settings borrow their origins from them. */
 static enum status read_config(struct record_settings *given, const char *path, bool is_lenient, struct error *err)
 {
 	static struct yaml_flat yaml[3];
@@ -284,7 +286,7 @@ static enum status read_configs(struct record_settings *given, struct error *err
 		status = read_config(given, path, false, err);
 	if (status)
 		return status;
-	/* a file that is named may be the configuration of the training as a whole */
+	/* a file named with --config may be the configuration of the whole training */
 	if (config_file)
 		return read_config(given, config_file, true, err);
 	return access("stepscope.yaml", R_OK) == 0 ? read_config(given, "stepscope.yaml", false, err) : STATUS_OK;
@@ -326,7 +328,8 @@ static enum status read_options(struct record_settings *given, struct error *err
 
 static enum status run_options_read_all(struct record_settings *given, struct error *err)
 {
-	static struct record_settings layer; /* large; the origins in it live as long as the program */
+	static struct record_settings layer; /* static because it is large, and its origins must live as long as the
+	                                      * program */
 	char problem[512] = "";
 	enum status status = read_configs(given, err);
 
@@ -344,7 +347,7 @@ static enum status run_options_read_all(struct record_settings *given, struct er
 	return status;
 }
 
-/* The list for the children, without the directory: they get that in STEPSCOPE_RUN_DIR. */
+/* Makes the list for the children, without the directory: they get that in STEPSCOPE_RUN_DIR. */
 static enum status make_list(struct run_settings *settings, struct error *err)
 {
 	struct record_settings for_children = settings->given;

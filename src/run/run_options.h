@@ -14,21 +14,21 @@ struct run_settings {
 	struct record_settings given; /* borrows texts that live as long as the program */
 	struct record_options resolved;
 	char list[4096]; /* for the children: STEPSCOPE_OPTIONS */
-	const char *out; /* directory that was asked for; NULL: none */
+	const char *out; /* the value of --out; NULL: not given */
 	bool is_host_off;
 };
 
-/* The table for command lines; the same at every call. */
+/* Returns the table for command lines; it is the same at every call. */
 const struct option *run_options_table(void);
 
-/* After the command line was parsed into that table. */
+/* Call after the command line was parsed into that table. */
 enum status run_options_resolve(struct run_settings *settings, struct error *err) MUST_CHECK;
 
-/* Whether the variable is one of the recorder's options, which children find in STEPSCOPE_OPTIONS instead. `entry` is
- * NAME=value. */
+/* Returns true if the variable is one of the recorder's options: children find those in STEPSCOPE_OPTIONS instead.
+ * `entry` is NAME=value. */
 bool run_options_is_variable(const char *entry);
 
-/* Takes all variables of stepscope out of our own environment: our own recording must not follow them. */
+/* Removes all variables of stepscope from our own environment: our own recording must not follow them. */
 void run_options_clear_environment(void);
 
 #endif

@@ -15,7 +15,7 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-/* The kernel's struct pidfd_info as of its first version; Debian 12's headers do not have it. */
+/* The kernel's struct pidfd_info in its first version; the headers of Debian 12 lack it. */
 struct pidfd_answer {
 	uint64_t mask;
 	uint64_t cgroup;
@@ -26,7 +26,7 @@ _Static_assert(sizeof(struct pidfd_answer) == 64, "PIDFD_INFO_SIZE_VER0");
 #define PIDFD_ASK _IOWR(0xFF, 11, struct pidfd_answer)
 #define PIDFD_ASK_EXIT (UINT64_C(1) << 3)
 
-/* Reads a small file of /proc as text; its length, -1 when it cannot be read. */
+/* Reads a small file of /proc as text. Returns its length, or -1 if it cannot be read. */
 static ssize_t run_process_read_text(const char *path, char *text, size_t bytes)
 {
 	int fd = open(path, O_RDONLY | O_CLOEXEC);
@@ -56,7 +56,7 @@ bool process_read(struct process_facts *facts, pid_t pid)
 	snprintf(path, sizeof(path), "/proc/%d/stat", (int)pid);
 	if (run_process_read_text(path, text, sizeof(text)) <= 0)
 		return false;
-	/* the name may contain anything: fields begin behind the last bracket */
+	/* the name may contain anything: the fields start after the last bracket */
 	at = strrchr(text, ')');
 	if (!at || at[1] != ' ' || !at[2])
 		return false;
@@ -98,7 +98,7 @@ void process_read_io(struct process_io *io, pid_t pid)
 
 #define NESTED_MAX 33 /* the kernel's limit of depth */
 
-/* The ids of a process, from the namespace of /proc down to its own; their number, 0 when it is not known. */
+/* Reads the ids of a process, from the namespace of /proc down to its own. Returns their number, 0: unknown. */
 static int read_ids(pid_t *ids, pid_t in_proc)
 {
 	char path[64], text[8192], *at, *end;
@@ -141,7 +141,7 @@ void process_view_init(struct process_view *view)
 }
 
 struct wanted_process {
-	pid_t here; /* 0: by the rest */
+	pid_t here; /* 0: find it by the other fields */
 	pid_t pid;  /* in its own namespace */
 	uint64_t start_time, pid_namespace;
 };

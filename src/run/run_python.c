@@ -10,8 +10,8 @@
 #include <string.h>
 #include <unistd.h>
 
-/* Relative to the folder of the program: built, installed by `make install`, by pip. STEPSCOPE_LIBDIR is the build's, such as
- * lib/x86_64-linux-gnu. */
+/* Relative to the folder of the program: in a build, installed by `make install`, by pip, by Debian. STEPSCOPE_LIBDIR
+ * comes from the build, such as lib/x86_64-linux-gnu. */
 #define PLACES 4
 #define PACKAGES "../lib/python3*/site-packages/"
 #define DEBIAN_PACKAGES "../lib/python3*/dist-packages/"

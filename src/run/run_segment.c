@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * run_segment.c: the scan steps from block to block and reads only what it wants, so that it costs little whatever the size.
+ * run_segment.c: the scan steps from block to block and reads the data of few kinds, so that it costs little for any
+ * size.
  */
 #include "run/run_segment.h"
 
@@ -15,11 +16,11 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#define MAX_DROPS 4096 /* streams that dropped, per process */
+#define MAX_DROPS 4096 /* streams with dropped events, per process */
 
 /* ---- scan ---- */
 
-struct run_drops { /* the totals only grow, so the biggest are the last */
+struct run_drops { /* the totals only grow, so the largest are the last */
 	uint32_t session, stream;
 	uint64_t all, coarse;
 };
@@ -32,7 +33,7 @@ static void note_drops(struct run_scan *scan, uint32_t session, uint32_t stream,
 	memcpy(&drops, data, bytes < sizeof(drops) ? bytes : sizeof(drops));
 	for (int type = 0; type < STEPSCOPE_EVENT_TYPES; type++)
 		total.all += drops.by_type[type];
-	/* nothing but phases and micro-batches makes a SWITCH */
+	/* only phases and micro-batches write SWITCH events */
 	total.coarse = drops.by_type[STEPSCOPE_EVENT_STEP] + drops.by_type[STEPSCOPE_EVENT_SWITCH];
 	for (uint32_t i = 0; i < scan->drops_count && !found; i++) {
 		if (scan->drops[i].session == session && scan->drops[i].stream == stream)
@@ -56,7 +57,7 @@ struct scanned { /* one file */
 	struct own_facts own;
 };
 
-/* The fact "capture" is a name, "capture NUL sentence". */
+/* The fact "capture" has the form "capture NUL sentence". */
 static void run_segment_note_capture(struct scanned *file, const char *text, uint32_t length)
 {
 	static const char key[] = "capture";
@@ -80,7 +81,7 @@ static void note_facts(struct scanned *file, const uint8_t *data, uint32_t bytes
 	}
 }
 
-/* Of a good block; the caller frees. */
+/* Returns the data of a block if its checksum is right, otherwise NULL; the caller frees it. */
 static uint8_t *read_data(int fd, off_t offset, const struct stepscope_block *block)
 {
 	uint8_t *data = memory_resize(NULL, block->bytes ? block->bytes : 1, 1);
@@ -157,7 +158,7 @@ void run_scan_finish(struct run_scan *scan)
 
 /* ---- names ---- */
 
-/* The number between the dot before `end` and `end`; moves `end` to that dot. */
+/* Reads the number between the dot before `end` and `end`; moves `end` to that dot. */
 static bool number_before(const char *name, const char **end, uint64_t *number)
 {
 	const char *dot = *end;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * run_signals.c: the signals are blocked and read from a signalfd, so nothing here runs in a handler.
+ * run_signals.c: signals are blocked and read from a signalfd, so no code here runs in a handler.
  */
 #include "run/run_signals.h"
 
@@ -15,14 +15,14 @@ static const int collected[] = {SIGCHLD, SIGINT,  SIGQUIT, SIGTERM,  SIGHUP, SIG
 
 void run_signals_init(struct run_signals *signals)
 {
-	/* with SIGCHLD ignored there would be no status to wait for */
+	/* if SIGCHLD were ignored, there would be no status to wait for */
 	const struct sigaction standard = {.sa_handler = SIG_DFL};
 	sigset_t set;
 
 	sigemptyset(&set);
 	for (size_t i = 0; i < COLLECTED_COUNT; i++)
 		sigaddset(&set, collected[i]);
-	/* STOPSIGNAL of an image may be one of these */
+	/* STOPSIGNAL of an image may be a real-time signal */
 	for (int number = SIGRTMIN; number <= SIGRTMAX; number++)
 		sigaddset(&set, number);
 	sigprocmask(SIG_BLOCK, &set, &signals->original);
@@ -36,7 +36,8 @@ void run_signals_restore(const struct run_signals *signals)
 	sigprocmask(SIG_SETMASK, &signals->original, NULL);
 }
 
-/* Stops us as the shell expects; the program got the same signal. In an orphaned group the kernel drops it, as it should. */
+/* Stops this process as the shell expects; the program got the same signal. In an orphaned group the kernel drops the
+ * signal, as it should. */
 static void stop_self(void)
 {
 	sigset_t stop, before;
@@ -48,7 +49,7 @@ static void stop_self(void)
 	sigprocmask(SIG_SETMASK, &before, NULL);
 }
 
-/* Ignored before us (nohup): the program ignores it too, unless it wants it. */
+/* Returns true if the signal was ignored before our start (nohup): the program inherits that. */
 static bool is_ignored(int number)
 {
 	struct sigaction action;
@@ -68,7 +69,7 @@ bool run_signals_pass(struct run_signals *signals, pid_t pid)
 
 	while (signals->fd >= 0 && read(signals->fd, &info, sizeof(info)) == (ssize_t)sizeof(info)) {
 		int number = (int)info.ssi_signo;
-		/* an alarm that was set before we were started, or the hang-up of a terminal whose leader we are, is ours alone */
+		/* only we get an alarm set before our start, and the hang-up of a terminal whose session we lead */
 		bool is_ours_alone = info.ssi_code <= 0 || number == SIGALRM || number == SIGHUP;
 
 		if (number == SIGCHLD)

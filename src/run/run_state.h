@@ -16,7 +16,7 @@
 struct run {
 	char *const *argv;
 	struct run_settings settings;
-	const char *off_reason;         /* of a run that is not recorded, because nobody wants it to be */
+	const char *off_reason;         /* why the user turned recording off; NULL: it is on */
 	struct run_directory directory; /* fd -1: nothing is recorded */
 	struct run_signals signals;
 	struct run_child child;
@@ -24,16 +24,16 @@ struct run {
 	struct run_unseen unseen;
 	struct host_recording *host; /* NULL: not recorded */
 	int epoll, timer;
-	uint32_t named;        /* dead processes that were told about */
-	uint32_t unnamed;      /* and those beyond the limit */
-	uint32_t unknown;      /* likewise, those of which nobody can say how they ended */
+	uint32_t named;        /* dead processes that a message named */
+	uint32_t unnamed;      /* dead processes beyond the limit of messages */
+	uint32_t unknown;      /* the same, with unknown exit status */
 	bool was_asked_to_end; /* by a signal to us */
 };
 
-/* Until the program has ended, and a little longer for processes of it that still record. */
+/* Runs until the program has ended, and a little longer for descendants that still record. */
 void run_supervise(struct run *run);
 
-/* What a process of ours left behind, as facts into our own recording. */
+/* Writes facts about the program and its processes into our own recording. */
 void run_record_facts(struct run *run);
 
 #endif

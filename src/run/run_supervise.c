@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * run_supervise.c: one loop over signals, a clock of one second and the ends of processes. Names who died while others go on.
+ * run_supervise.c: one loop over signals, a timer of one second and the ends of processes. It names processes that
+ * died while others go on.
  */
 #include "base/time_now.h"
 #include "commands/say.h"
@@ -24,11 +25,11 @@
 #define NAMED_LIMIT 8
 #define GRACE_NS INT64_C(1000000000)
 #define RETRY_MS 10
-#define BLOCKS_LOOKED_AT 100000 /* of one that failed */
+#define BLOCKS_LOOKED_AT 100000 /* in the recording of a process that failed */
 
 /* ---- who died ---- */
 
-/* As in the header of its recording, or as it said later. */
+/* Reads the identity from the header of the recording, updated by later facts. */
 static struct stepscope_segment_header identity_of(const struct run *run, const struct watched *process)
 {
 	struct stepscope_segment_header identity = {.role = process->role, .rank = process->rank};
@@ -46,7 +47,8 @@ static bool may_be_named(const struct run *run, const struct watched *process)
 {
 	if (process->ids.here == run->child.pid || !run->child.is_running || run->was_asked_to_end)
 		return false;
-	/* without a status: an orderly end leaves nothing to rescue, but so do forked children seldom end, most call _exit() */
+	/* Without a status: an orderly end leaves nothing to rescue. Forked children seldom end that way, most call
+	 * _exit(). */
 	if (!process->has_status)
 		return process->rescue && process->role != STEPSCOPE_ROLE_WORKER;
 	return process->wait_status != 0;
@@ -56,7 +58,7 @@ static bool is_worth_naming(const struct watched *process, uint32_t role)
 {
 	int status = process->wait_status;
 
-	/* workers are ended with SIGTERM as a matter of course */
+	/* loaders routinely end their workers with SIGTERM */
 	return role != STEPSCOPE_ROLE_WORKER || (WIFSIGNALED(status) && WTERMSIG(status) != SIGTERM);
 }
 
@@ -84,7 +86,7 @@ static void run_supervise_on_end(void *context, const struct watched *process)
 	buffer_release(&text);
 }
 
-/* Processes with PyTorch that record after all. */
+/* Excuses processes with PyTorch that record after all. */
 static void run_supervise_excuse(struct run *run)
 {
 	for (uint32_t i = 0; i < run->watch.count; i++)
@@ -114,7 +116,7 @@ static void on_timer(struct run *run)
 	host_recording_tick(run->host);
 }
 
-/* Signals first: they bring the status of those whose pidfd tells of their end. */
+/* Signals come first: they bring the status of processes whose pidfds are readable. */
 static void handle(struct run *run, const struct epoll_event *events, int count)
 {
 	if (run_signals_pass(&run->signals, run->child.is_running ? run->child.pid : 0))
@@ -172,7 +174,8 @@ static void wait_for_the_rest(struct run *run)
 		wait_once(run, 50);
 }
 
-/* With the first process of a container the kernel kills all others. Killed while we are here, they lose nothing. */
+/* When the first process of a container ends, the kernel kills all others. If they are killed while we still run, they
+ * lose nothing. */
 static void end_container(struct run *run)
 {
 	if (getpid() != 1 || !run->watch.living)
@@ -189,9 +192,9 @@ void run_supervise(struct run *run)
 	run->watch.on_end = run_supervise_on_end;
 	run->watch.context = run;
 	add_event(run, run->watch.inotify, EVENT_FILES);
-	/* what came before there was a watch */
+	/* finds files that are older than the watch */
 	run_watch_tick(&run->watch, true);
-	/* the time-out is for the case that there is no timer or no signalfd */
+	/* the time-out is for systems without a timer or a signalfd */
 	while (run->child.is_running)
 		wait_once(run, 1500);
 	run_watch_tick(&run->watch, true);

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * run_unseen.c: reads /proc/PID/maps of the program and its descendants: in the first seconds each second, later each tenth. While
- * PyTorch is imported its library is there before ours: our hook shows how long that lasts. Without a flag or an environment that explains
- * it, a process counts after many looks.
+ * run_unseen.c: reads /proc/PID/maps of the program and its descendants: every second at first, later every tenth
+ * second. While Python imports PyTorch, PyTorch's library is loaded before ours; our hook shows how long the import
+ * lasts. If no flag and no environment explains it, a process counts as unseen after many looks.
  */
 #include "run/run_unseen.h"
 
@@ -17,7 +17,7 @@
 #include <unistd.h>
 
 #define FIRST_TICKS 10u
-#define CERTAIN_LOOKS 8u /* it may be about to begin or to end with PyTorch */
+#define CERTAIN_LOOKS 8u /* the process may be about to import PyTorch, or about to end */
 #define DEPTH_MAX 8      /* of descendants */
 
 enum run_unseen_contents {
@@ -47,7 +47,8 @@ static enum run_unseen_contents look_into(pid_t pid)
 	return found;
 }
 
-/* Options of Python stand before the script; -c, -m, -W and -X end a cluster or take what follows. */
+/* Returns the flag that keeps stepscope out. Options of Python come before the script; -c, -m, -W and -X end a cluster
+ * or take an argument. */
 static char flag_of(const char *command, size_t bytes)
 {
 	const char *end = command + bytes;
@@ -68,7 +69,7 @@ static char flag_of(const char *command, size_t bytes)
 	return 0;
 }
 
-/* The same as in python/stepscope/_torch.py: programs and modules. */
+/* Programs and modules, as in python/stepscope/_torch.py. */
 static const char *const launchers[] = {"torchrun",
                                         "accelerate",
                                         "accelerate-launch",
@@ -80,7 +81,7 @@ static const char *const launchers[] = {"torchrun",
                                         "deepspeed.launcher.runner",
                                         "deepspeed.launcher.launch"};
 
-/* Also says whether it is a launcher of ranks, which loads PyTorch and is none of them. */
+/* Also sets *is_launcher: a launcher of ranks loads PyTorch but is not a rank. */
 static char read_flag(pid_t pid, bool *is_launcher)
 {
 	char path[64], command[4096];
@@ -101,7 +102,8 @@ static char read_flag(pid_t pid, bool *is_launcher)
 	return flag_of(command, bytes);
 }
 
-/* It was started with another environment than `stepscope run` made: a script that sets PYTHONPATH anew, `env -i`. */
+/* Returns true if the process has another environment than `stepscope run` made: a script overwrote PYTHONPATH, or
+ * `env -i`. */
 static bool is_off_path(pid_t pid)
 {
 	struct run_python python;
@@ -115,13 +117,13 @@ static bool is_off_path(pid_t pid)
 		return false;
 	while (!is_found && getdelim(&entry, &capacity, '\0', file) > 0)
 		is_found = !strncmp(entry, "PYTHONPATH=", 11) && strstr(entry, python.startup);
-	is_found |= ferror(file) != 0; /* nobody knows */
+	is_found |= ferror(file) != 0; /* unknown, so not reported */
 	free(entry);
 	fclose(file);
 	return !is_found;
 }
 
-/* Then python/stepscope/_hook.py has itself open. */
+/* During the import, python/stepscope/_hook.py keeps its own file open. */
 static bool is_importing(pid_t pid)
 {
 	bool is_found = false;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * run_unseen.h: processes with PyTorch that we could not get into: Python was started with -I, -E or -S, is linked statically, or its
- * environment was taken away. They have libtorch_cpu in their address space and libstepscope not.
+ * run_unseen.h: processes with PyTorch that stepscope could not enter. Python was started with -I, -E or -S, is linked
+ * statically, or lost its environment. Such processes have libtorch_cpu in their address space, but not libstepscope.
  */
 #ifndef RUN_RUN_UNSEEN_H
 #define RUN_RUN_UNSEEN_H
@@ -15,28 +15,29 @@
 struct run_unseen {
 	struct unseen_process {
 		pid_t pid;
-		char flag;         /* of Python's command line, that keeps us out: 'I', 'E', 'S'; 0: none */
-		bool is_off_path;  /* its PYTHONPATH does not name us */
-		bool is_excused;   /* starts ranks, or we came in after all */
-		bool is_importing; /* PyTorch, when it was last looked at: then we come in */
-		uint32_t looks;    /* while it was not */
+		char flag;         /* flag of Python's command line that keeps stepscope out: 'I', 'E', 'S'; 0: no such
+		                    * flag */
+		bool is_off_path;  /* its PYTHONPATH does not name our folder */
+		bool is_excused;   /* it starts ranks, or it loaded stepscope after all */
+		bool is_importing; /* it was importing PyTorch at the last look: stepscope loads after that */
+		uint32_t looks;    /* number of looks while it was not importing */
 	} processes[RUN_UNSEEN_MAX];
 	int count;
 	unsigned ticks;
 };
 
-/* Looks at the program and what it started; once a second does nothing most times. */
+/* Looks at the program and its descendants. Call once a second; after the first seconds most calls do nothing. */
 void run_unseen_tick(struct run_unseen *unseen, pid_t program);
 
-/* The process records, after all. */
+/* Call if the process records after all. */
 void run_unseen_excuse(struct run_unseen *unseen, pid_t pid);
 
 enum unseen_reason {
 	UNSEEN_NONE,      /* there is no such process */
 	UNSEEN_IMPORTING, /* it was still importing PyTorch at the last look */
 	UNSEEN_FLAG,      /* Python was started with the flag */
-	UNSEEN_OFF_PATH,  /* its PYTHONPATH does not name us */
-	UNSEEN_NO_PACKAGE /* its Python did not load our package, and we do not know why */
+	UNSEEN_OFF_PATH,  /* its PYTHONPATH does not name our folder */
+	UNSEEN_NO_PACKAGE /* its Python did not load our package, for an unknown reason */
 };
 
 struct unseen_found {

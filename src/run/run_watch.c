@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * run_watch.c: a table of processes by process id. The directory is listed every ten seconds when its time has changed, every
- * second where there is no inotify.
+ * run_watch.c: a hash table of processes by process id. The directory is listed every ten seconds if its time has
+ * changed, or every second if there is no inotify.
  */
 #include "run/run_watch.h"
 
@@ -61,7 +61,7 @@ static struct watched *run_watch_find(const struct run_watch *watch, pid_t pid, 
 	return item;
 }
 
-/* In our namespace. Start time 0: the newest process of that id. */
+/* Finds a process in our namespace. Start time 0: the newest process with that id. */
 static struct watched *find_neighbour(const struct run_watch *watch, pid_t pid, uint64_t start_time)
 {
 	struct watched *item = next_of(watch, NULL, pid);
@@ -118,7 +118,7 @@ static struct watched *run_watch_add(struct run_watch *watch, const struct run_s
 
 /* ---- whose process ---- */
 
-/* By ids in /proc. In a container we may be process 1, whose own parent is 0: nobody. */
+/* Takes ids in /proc. In a container we may be process 1, whose parent is 0: no process. */
 static bool descends(pid_t pid, pid_t ancestor)
 {
 	struct process_facts facts;
@@ -147,7 +147,7 @@ static const struct run_reaped *find_reaped(const struct run_watch *watch, const
 	return NULL;
 }
 
-/* Of a process that is gone: by its parent, or since nobody else writes here. */
+/* For a process that is gone: decides by its parent, or because no other run writes into this directory. */
 static bool was_ours(struct run_watch *watch, const struct watched *item)
 {
 	if (run_watch_is_neighbour(watch, item->pid_namespace)) {
@@ -191,8 +191,8 @@ static void pool_path(char *out, size_t bytes, const struct watched *item)
 	         item->start_time);
 }
 
-/* Containers that share a /dev/shm may make the same name. Of our own id we have a pool ourselves: to close it again would drop the
- * lock that says we live. */
+/* Containers that share a /dev/shm may make the same name. The pool with our own id is ours: opening and closing it
+ * would drop the lock that shows that we live. */
 bool run_watch_has_pool(const struct watched *process)
 {
 	struct stepscope_segment_header identity = {.pid = 0};
@@ -209,7 +209,7 @@ bool run_watch_has_pool(const struct watched *process)
 	return identity.pid == (uint32_t)process->pid && identity.pid_namespace == process->pid_namespace;
 }
 
-/* Removes the name of a pool that we hold, where it has one that we can see. */
+/* Removes the name of a pool that we hold, if it has one that we can see. */
 static void remove_held(int fd)
 {
 	struct stat held, named;
@@ -224,7 +224,8 @@ static void remove_held(int fd)
 		unlink(target);
 }
 
-/* Brings the rest of its events from the pool into the file. Who is not surely dead may hold a lock on it. */
+/* Moves the remaining events from the pool into the file. A process that is not certainly dead may hold a lock on the
+ * pool. */
 static void rescue(struct watched *item, bool is_surely_dead)
 {
 	struct fold_result result = {.was_folded = false};
@@ -237,7 +238,7 @@ static void rescue(struct watched *item, bool is_surely_dead)
 	else if (!run_watch_has_pool(item))
 		return;
 	if (fold_pool(path, is_surely_dead, &result, &err) != STATUS_OK) {
-		/* a pool that is gone now was rescued by a nested run */
+		/* if the pool is gone, a nested run has rescued it */
 		if (item->pool_fd >= 0 || access(path, F_OK) == 0)
 			item->rescue_problem = strdup(err.text);
 		return;
@@ -252,7 +253,7 @@ static void rescue(struct watched *item, bool is_surely_dead)
 
 static void run_watch_end(struct run_watch *watch, struct watched *item)
 {
-	/* seen to die, or not in a /proc that would show it */
+	/* we saw it die, or it is missing in a /proc that would show it */
 	bool is_surely_dead = item->is_alive ||
 	                      (watch->view.self && run_watch_is_neighbour(watch, item->pid_namespace));
 
@@ -287,8 +288,8 @@ void run_watch_note_status(struct run_watch *watch, const struct run_reaped *rea
 
 /* ---- pools without a file ---- */
 
-/* In memory, or in a file. In another user namespace it has another number of the user, and a process of another pid namespace
- * with the same id and start time makes a number behind the name needed. */
+/* The pool is in memory or in a file. In another user namespace its name has another user id. If a process in another
+ * pid namespace has the same id and start time, a number is appended. */
 static bool is_pool_of(const struct watched *item, const char *target)
 {
 	char memory[64], file[64];
@@ -305,7 +306,7 @@ static bool is_pool_of(const struct watched *item, const char *target)
 	return found && (!found[length] || found[length] == '.');
 }
 
-/* Opens the pool among the descriptors of a process; -1 when there is none. */
+/* Opens the pool among the descriptors of a process. Returns -1 if there is none. */
 static int open_pool_of(const struct watched *item)
 {
 	char path[64], target[128];
@@ -327,8 +328,8 @@ static int open_pool_of(const struct watched *item)
 	return found;
 }
 
-/* A pool in a memfd goes with its process unless somebody holds it, as does one in another /dev/shm than ours. It is there before
- * the recording's file is. */
+/* A pool in a memfd, or in another /dev/shm than ours, vanishes with its process unless another process holds it. The
+ * pool exists before the recording's file does. */
 static void hold_pool(const struct run_watch *watch, struct watched *item)
 {
 	item->pool_tries++;
@@ -352,7 +353,7 @@ static bool is_running(const struct watched *item, pid_t *parent)
 	return true;
 }
 
-/* When its parent ends while we look, it gets another one. */
+/* If the parent ends during the check, the process gets another parent. */
 static bool is_descendant(struct run_watch *watch, const struct watched *item, pid_t parent)
 {
 	pid_t before;
@@ -374,7 +375,7 @@ static bool has_ended(int pidfd)
 	return poll(&ended, 1, 0) != 0;
 }
 
-/* Finds out whether it lives, and whose it is. */
+/* Finds out whether the process lives, and whether it is our descendant. */
 static void meet(struct run_watch *watch, struct watched *item)
 {
 	pid_t parent;
@@ -422,7 +423,7 @@ static bool is_our_boot(const struct run_watch *watch, const struct stepscope_se
 	return !memcmp(header->boot_id, watch->boot_id, sizeof(watch->boot_id));
 }
 
-/* Another namespace may have a process of our id. */
+/* Checks the namespace too: another one may have a process with our id. */
 static bool run_watch_is_own(const struct run_watch *watch, const struct stepscope_segment_header *header)
 {
 	return (pid_t)header->pid == getpid() && header->start_time == watch->own_start_time &&
@@ -435,7 +436,7 @@ static void run_watch_note_number(struct watched *item, uint32_t number)
 		item->newest = number;
 }
 
-/* False: its header is not there yet. */
+/* Returns false if the header is incomplete. */
 static bool run_watch_look_at(struct run_watch *watch, const char *name)
 {
 	struct run_segment_name parts;
@@ -474,7 +475,7 @@ static void look_at_new(struct run_watch *watch, const char *name)
 	struct new_file *file = &watch->new_files[watch->new_count];
 	int limit = (int)(sizeof(watch->new_files) / sizeof(watch->new_files[0]));
 
-	/* what finds no room here is found by the next listing */
+	/* the next listing finds files for which there is no room here */
 	if (run_watch_look_at(watch, name) || watch->new_count == limit)
 		return;
 	snprintf(file->name, sizeof(file->name), "%s", name);
@@ -513,8 +514,8 @@ void run_watch_retry(struct run_watch *watch)
 
 /* ---- once a second ---- */
 
-/* Whether it is time to list the directory, and files may have come since the last time. A change in the same tick of the file
- * system's clock would not show, so a fresh time does not count as seen. */
+/* Returns true if it is time to list the directory and new files may exist. A change within the same tick of the file
+ * system's clock would not show, so a recent time does not count as seen. */
 static bool is_scan_due(struct run_watch *watch)
 {
 	int64_t now = time_now_ns(CLOCK_MONOTONIC), age_ns;
@@ -562,7 +563,7 @@ static void poll_living(struct run_watch *watch)
 
 static void hold_pools(struct run_watch *watch)
 {
-	/* the newest come last; what is older was asked often enough */
+	/* the newest come last; older ones were tried often enough */
 	for (uint32_t i = watch->count; i > 0 && watch->count - i < 4096; i--) {
 		struct watched *item = &watch->items[i - 1];
 

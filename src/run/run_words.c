@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * run_words.c: the only file with the English of the closing lines. Each process is worded first. Processes with the same words are one group,
- * named by its ranks.
+ * run_words.c: the only file with the English of the closing lines. It words each process first. Processes with the
+ * same words form one group, named by its ranks.
  */
 #include "run/run_words.h"
 
@@ -172,7 +172,7 @@ static char *words_of_process(const struct captured_process *process)
 struct words_trainers { /* in the order of their ranks */
 	const struct captured_process *list;
 	int count;
-	char **sentences; /* NULL: the trainer is not spoken for */
+	char **sentences; /* NULL: the run does not speak for the trainer */
 };
 
 static void words_trainers_init(struct words_trainers *trainers, const struct run_captured *captured)
@@ -193,13 +193,13 @@ static void words_trainers_release(struct words_trainers *trainers)
 	free(trainers->sentences);
 }
 
-/* Returns true if a trainer is in the group of `first`, which is spoken for. */
+/* Returns true if trainer i is in the group of `first`, which has a sentence. */
 static bool words_are_same(const struct words_trainers *trainers, int i, int first)
 {
 	return trainers->sentences[i] && !strcmp(trainers->sentences[i], trainers->sentences[first]);
 }
 
-/* Returns the last trainer of the range of ranks that begins at `i`. */
+/* Returns the last trainer of the range of ranks that starts at `i`. */
 static int words_end_of_ranks(const struct words_trainers *trainers, int i, int first)
 {
 	const struct captured_process *list = trainers->list;
@@ -336,7 +336,7 @@ static void words_add_report(struct buffer *out, const char *directory)
 	char word[4 * PATH_MAX + 8];
 
 	shell_quote(word, sizeof(word), directory);
-	/* one that begins with a dash would be taken for an option */
+	/* a directory that starts with a dash would be taken for an option */
 	buffer_printf(out, "report: stepscope report %s%s", directory[0] == '-' ? "./" : "", word);
 }
 

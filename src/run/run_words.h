@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * run_words.h: the English of `stepscope run` about the ends of processes and their recordings. All functions make text of facts and ask nothing:
- * the same facts give the same text. They add to `out`.
+ * run_words.h: the English of `stepscope run` about the ends of processes and their recordings. All functions make
+ * text from facts alone: the same facts give the same text. They append to `out`.
  */
 #ifndef RUN_RUN_WORDS_H
 #define RUN_RUN_WORDS_H

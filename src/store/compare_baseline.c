@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* "last:5" is `last` five times; anything else is once what it says. */
+/* Parses --baseline: "last:5" is `last` with 5 runs, any other word stands for one run. */
 static enum status parse_word(const char *word, char *plain, size_t bytes, int *wanted, struct error *err)
 {
 	long number;
@@ -27,7 +27,8 @@ static enum status parse_word(const char *word, char *plain, size_t bytes, int *
 	return STATUS_OK;
 }
 
-/* Oldest first, as they were made. Fewer than wanted are fine, none is not. */
+/* Loads the runs oldest first, in the order in which they were made. Fewer runs than wanted are accepted, but not
+ * zero. */
 static enum status load_runs(struct history *history, struct history_wanted wanted, struct compared_run *base,
                              int *count, struct buffer *note, struct error *err)
 {

@@ -10,7 +10,7 @@
 #include <stdio.h>
 #include <string.h>
 
-/* SQLite quotes the file in what it says: anything may be in it. */
+/* SQLite quotes text of the file in its messages, and that text may contain any bytes. */
 enum status database_damaged(const struct history *history, const char *said, struct error *err)
 {
 	struct buffer clean;
@@ -54,7 +54,7 @@ enum status database_error(const struct history *history, struct error *err)
 	case SQLITE_IOERR:
 		return error_set(err, STATUS_IO, "cannot write the run history '%s': %s", history->path,
 		                 sqlite3_errmsg(history->database));
-	default: /* no such table, wrong type: not what we wrote */
+	default: /* no such table, wrong type: stepscope did not write this */
 		return database_damaged(history, sqlite3_errmsg(history->database), err);
 	}
 }
@@ -149,7 +149,7 @@ enum status database_change(const struct history *history, struct error *err, co
 	return status;
 }
 
-/* SQLite keeps any type in any column. */
+/* Needed because SQLite stores any type in any column. */
 bool database_has_numbers(const struct history *history, sqlite3_stmt *statement, int first, int count,
                           enum status *status, struct error *err)
 {

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * history.h: the run history, one SQLite file: what `stepscope history add` kept of each run, and which runs are baselines.
- * A run belongs to a series, the runs that are compared with each other; within one it is found by its number, by its
- * name, as `last`, as `best`, or by the name of a baseline.
+ * history.h: the run history, one SQLite file with the runs that `stepscope history add` kept, and the baselines among
+ * them. A run belongs to a series, which is a set of comparable runs. Within a series a run is found by its number,
+ * its name, `last`, `best` or the name of a baseline.
  *
  *     struct history history;
  *     if (history_open(&history, path, HISTORY_WRITE, err))
@@ -10,9 +10,10 @@
  *     status = history_add(&history, &entry, &added, err);
  *     history_close(&history);
  *
- * Any number of processes may read and write at once: a change is one transaction that begins with the lock, and who finds it
- * taken waits HISTORY_WAIT_S. The journal is SQLite's older one, not WAL: it needs no memory that is shared between processes,
- * so a file on a network works as far as the locks of that file system do, and a file that cannot be written can be read.
+ * Any number of processes may read and write at once. A change is one transaction that first takes the write lock; a
+ * process that finds the lock taken waits up to HISTORY_WAIT_S. The journal is SQLite's rollback journal, not WAL: it
+ * needs no memory shared between processes. A file on a network file system therefore works as well as the locks of
+ * that file system do, and a read-only file can be read.
  */
 #ifndef STORE_HISTORY_H
 #define STORE_HISTORY_H
@@ -27,27 +28,28 @@
 
 #define HISTORY_SCHEMA 3 /* PRAGMA user_version */
 #define HISTORY_WAIT_S 60
-#define HISTORY_STEPS 20000 /* kept of a run, the last ones */
+#define HISTORY_STEPS 20000 /* most steps kept per run: the last ones */
 
 struct sqlite3;
 
 enum history_access {
 	HISTORY_READ,
-	HISTORY_WRITE /* makes the file and the folders above it */
+	HISTORY_WRITE /* creates the file and its folders */
 };
 
 struct history {
 	struct sqlite3 *database;
-	struct arena arena; /* texts handed out by history_find() */
+	struct arena arena; /* texts returned by history_find() */
 	const char *path;
-	const char *network; /* the file lies on a network file system of this name; NULL: it does not */
+	const char *network; /* name of the network file system that holds the file; NULL: it is local */
 };
 
-/* $STEPSCOPE_HISTORY, $XDG_DATA_HOME/stepscope/history.db or ~/.local/share/stepscope/history.db; NULL and err without a home. */
+/* Returns $STEPSCOPE_HISTORY, $XDG_DATA_HOME/stepscope/history.db or ~/.local/share/stepscope/history.db. Returns NULL
+ * and sets err if there is no home. */
 const char *history_default_path(struct arena *arena, struct error *err);
 
-/* STATUS_INPUT: there is none, it is damaged, or of another version or another program. STATUS_ENVIRONMENT: no permission. On failure
- * nothing needs to be closed. */
+/* Returns STATUS_INPUT if the file is missing, damaged, of another version or of another program, and
+ * STATUS_ENVIRONMENT if access is denied. On failure nothing needs to be closed. */
 enum status history_open(struct history *history, const char *path, enum history_access access,
                          struct error *err) MUST_CHECK;
 void history_close(struct history *history);
@@ -56,25 +58,25 @@ void history_close(struct history *history);
 
 struct history_entry {
 	const char *series, *name, *path;
-	const char *identity;        /* of the recording: the same one is kept once, the newer numbers win */
-	const struct table *numbers; /* one row, of key_numbers.h */
+	const char *identity; /* of the recording: a recording is kept once, and adding it again replaces its numbers */
+	const struct table *numbers; /* one row with the columns of key_numbers.h */
 	const struct compared_run *run;
 };
 
 struct history_added {
 	int64_t run;      /* its number */
-	bool is_known;    /* it was there before */
-	const char *from; /* the series that it was in then */
+	bool is_known;    /* the history had it before */
+	const char *from; /* its series before this call */
 };
 
-/* STATUS_USAGE when the run is a baseline of another series. */
+/* Returns STATUS_USAGE if the run is a baseline of another series. */
 enum status history_add(struct history *history, const struct history_entry *entry, struct history_added *added,
                         struct error *err) MUST_CHECK;
-/* STATUS_USAGE when the run is a baseline. */
+/* Returns STATUS_USAGE if the run is a baseline. */
 enum status history_remove(struct history *history, int64_t run, struct error *err) MUST_CHECK;
-/* Of the run's series; the name may have been another run's. */
+/* Sets a baseline of the run's series. If another run has the name, it loses it. */
 enum status history_set_baseline(struct history *history, const char *name, int64_t run, struct error *err) MUST_CHECK;
-/* STATUS_INPUT when the series (NULL: any) has none of that name. */
+/* Returns STATUS_INPUT if the series (NULL: every series) has no baseline of that name. */
 enum status history_remove_baseline(struct history *history, const char *series, const char *name,
                                     struct error *err) MUST_CHECK;
 
@@ -83,49 +85,50 @@ enum status history_remove_baseline(struct history *history, const char *series,
 struct history_run {
 	int64_t run;
 	const char *series, *name, *path, *identity, *added; /* in the history's arena */
-	bool has_no_speed; /* found as `best`, but no run of the series has a speed: it is the last one */
+	bool has_no_speed; /* found as `best`, but no run of the series has a speed, so it is the last run */
 };
 
-struct history_except { /* recordings that `last` and `best` do not find: those that are compared with them */
+struct history_except { /* recordings that `last` and `best` skip because they are compared with the found run */
 	const char *const *identities;
 	int count;
 };
 
 struct history_wanted {
 	const char *series; /* NULL: any */
-	/* `last` (added last), `best` (most tokens per second; smallest median step time in a series without tokens; in one without
-	 * steps the last), a number, the name of a baseline, or the name of a run, the newest of that name. */
+	/* `last` (most recently added), `best`, a number, the name of a baseline, or the name of a run (the newest run
+	 * of that name). `best` is the run with the most tokens per second; in a series without tokens, the smallest
+	 * median step time; in a series without steps, the last run. */
 	const char *word;
-	/* Of `last` and `best` only: */
+	/* for `last` and `best` only: */
 	const struct history_except *except; /* (optional) */
-	int skip;                            /* so many others come before it */
+	int skip;                            /* number of other matches to skip first */
 };
 
 enum status history_find(struct history *history, const struct history_wanted *wanted, struct history_run *found,
                          struct error *err) MUST_CHECK;
 
-/* Is a run with this identity one of those? */
+/* Returns true if `except` lists this identity. */
 bool history_is_excepted(const char *identity, const struct history_except *except);
 
 struct history_scatter {
-	size_t runs;    /* that have a speed, of which `best` is the fastest */
-	bool has_noise; /* there are enough */
-	double noise;   /* standard deviation of one run, as a ratio, while the program stays as it is */
+	size_t runs;    /* number of runs with a speed, of which `best` is the fastest */
+	bool has_noise; /* there are enough runs */
+	double noise;   /* standard deviation from run to run of an unchanged program, as a ratio */
 };
 
-/* The runs of the series (NULL: all) but these. */
+/* Measures the scatter of the series' runs (NULL: all runs) without those in `except`. */
 enum status history_scatter(struct history *history, const char *series, const struct history_except *except,
                             struct history_scatter *scatter, struct error *err) MUST_CHECK;
 
-/* One row per run with its key numbers, newest first, or only of this run (0: all). The tables are initialised here in any
- * case. limit 0: all. */
+/* Lists one row per run with its key numbers, newest first, or only the given run (0: all). limit 0 means no limit.
+ * These functions initialise their tables in any case. */
 enum status history_list(struct history *history, const char *series, int64_t run, int64_t limit, struct table *runs,
                          struct error *err) MUST_CHECK;
 enum status history_baselines(struct history *history, const char *series, struct table *baselines,
                               struct error *err) MUST_CHECK;
 enum status history_facts(struct history *history, int64_t run, struct table *facts, struct error *err) MUST_CHECK;
 
-/* What was kept for comparisons. On failure nothing needs to be released. */
+/* Loads the run as it was kept for comparisons. On failure nothing needs to be released. */
 enum status history_load(struct history *history, const struct history_run *found, struct compared_run *run,
                          struct error *err) MUST_CHECK;
 

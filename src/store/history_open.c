@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * history_open.c: the file of the history: where it is, its schema, whose it is.
+ * history_open.c: opens the history file: its path, schema, version and owner.
  */
 #include "store/database.h"
 
@@ -19,9 +19,9 @@
 #define MOST_TEXT_BYTES (16 << 20)
 #define UPGRADED 2 /* version */
 
-/* Numbers of runs are never given twice. `value` is NULL where something was not measured, and `reason` says why; `place` keeps
- * the order. Who changes this, or what kept_run.c sums up, raises HISTORY_SCHEMA. Phases are columns in the order of enum
- * stepscope_phase. */
+/* Run numbers are never reused. If `value` is NULL, `reason` says why; `place` keeps the order. Phases are columns in
+ * the order of enum stepscope_phase. A change of this schema, or of the checksum in kept_run.c, must raise
+ * HISTORY_SCHEMA. */
 #define SINCE_3                                                                                                        \
 	"CREATE TABLE functions(run INTEGER NOT NULL REFERENCES runs ON DELETE CASCADE, place INTEGER NOT NULL,"       \
 	" what TEXT NOT NULL, name TEXT NOT NULL, file TEXT, self REAL NOT NULL, total REAL NOT NULL,"                 \
@@ -54,10 +54,10 @@ static const char schema[] =
 	"PRAGMA application_id = 1398034504;"
 	"PRAGMA user_version = 3;";
 
-/* A history of version 2 becomes one of version 3. What it kept stays as it was. */
+/* Upgrades a history of version 2 to version 3. The kept rows do not change. */
 static const char upgrade[] = "ALTER TABLE parts RENAME COLUMN ns TO amount;" SINCE_3 "PRAGMA user_version = 3;";
 
-/* ---- where ---- */
+/* ---- the path ---- */
 
 const char *history_default_path(struct arena *arena, struct error *err)
 {
@@ -65,7 +65,7 @@ const char *history_default_path(struct arena *arena, struct error *err)
 
 	if (file && file[0])
 		return arena_dup(arena, file);
-	if (data && data[0] == '/') /* the standard wants others to be ignored */
+	if (data && data[0] == '/') /* the XDG specification says to ignore relative paths */
 		return arena_printf(arena, "%s/stepscope/history.db", data);
 	if (home && home[0])
 		return arena_printf(arena, "%s/.local/share/stepscope/history.db", home);
@@ -74,7 +74,7 @@ const char *history_default_path(struct arena *arena, struct error *err)
 	return NULL;
 }
 
-/* All folders above the file. */
+/* Creates all folders above the file. */
 static enum status make_folders(const char *path, struct error *err)
 {
 	char folder[PATH_MAX];
@@ -110,7 +110,7 @@ static const char *network_of(const char *path)
 	return NULL;
 }
 
-/* ---- what it is ---- */
+/* ---- the contents ---- */
 
 static enum status history_open_read_number(const struct history *history, const char *sql, int64_t *number,
                                             struct error *err)
@@ -146,7 +146,7 @@ static enum status no_history(const struct history *history, struct error *err)
 	return STATUS_INPUT;
 }
 
-/* A file that another process is just making is empty to us, too. */
+/* Returns true also for a file that another process has created but not yet filled. */
 static bool is_empty(const struct history_open_contents *contents)
 {
 	return !contents->application && !contents->version && !contents->things;
@@ -180,7 +180,7 @@ static enum status check_contents(const struct history *history, const struct hi
 	return STATUS_OK;
 }
 
-/* What makes it one of this version; NULL: nothing needs to, or can. */
+/* Returns the statements that bring the file to this version, or NULL if it needs none or cannot be upgraded. */
 static const char *statements_for(const struct history_open_contents *contents)
 {
 	if (is_empty(contents))
@@ -188,7 +188,7 @@ static const char *statements_for(const struct history_open_contents *contents)
 	return contents->application == APPLICATION_ID && contents->version == UPGRADED ? upgrade : NULL;
 }
 
-/* Of several processes that find it empty, the first makes the schema, the others then find it made. */
+/* If several processes find the file empty, the first one creates the schema. The others check again under the lock. */
 static enum status make_schema(const struct history *history, struct error *err)
 {
 	struct history_open_contents contents;
@@ -207,7 +207,7 @@ static enum status make_schema(const struct history *history, struct error *err)
 
 /* ---- opening ---- */
 
-/* The file may come from anywhere: nothing in it is run, and no text of it is endless. */
+/* The file may come from an untrusted source: nothing in it is executed, and its texts are limited in length. */
 static void set_limits(const struct history *history)
 {
 	sqlite3 *database = history->database;
@@ -234,7 +234,7 @@ static enum status prepare_reading(const struct history *history, struct error *
 	return error_errno(err, STATUS_ENVIRONMENT, errno, "cannot read the run history '%s'", history->path);
 }
 
-/* A new file is its owner's alone, like the runs; who shares one gives it other permissions. */
+/* Only the owner can read a new file, as with recordings. To share a history, its owner changes the permissions. */
 static enum status prepare_writing(const struct history *history, struct error *err)
 {
 	enum status status = make_folders(history->path, err);
@@ -259,8 +259,8 @@ static enum status open_database(struct history *history, enum history_access ac
 	status = access == HISTORY_WRITE ? prepare_writing(history, err) : prepare_reading(history, err);
 	if (status)
 		return status;
-	/* Also to read: what a killed writer left half done is taken back by the next who looks. Of a file that cannot be
-	 * written SQLite reads what is there. */
+	/* The file is opened read-write even for reading: if a writer was killed, the next reader rolls its transaction
+	 * back. If the file cannot be written, SQLite opens it read-only. */
 	if (sqlite3_open_v2(history->path, &history->database, SQLITE_OPEN_READWRITE, NULL) != SQLITE_OK)
 		return database_error(history, err);
 	set_limits(history);

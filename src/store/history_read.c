@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * history_read.c: finds runs in the history and gives back what was kept of them, as tables.
+ * history_read.c: finds runs in the history and returns their data as tables.
  */
 #include "store/database.h"
 #include "store/kept_run.h"
@@ -14,7 +14,7 @@
 #define RUN_COLUMNS "SELECT runs.run, runs.series, runs.name, path, identity, added FROM runs "
 #define IN_SERIES "(?1 IS NULL OR runs.series = ?1) "
 
-/* In the order in which they are tried. ?1 the series, ?2 the word. */
+/* In the order in which history_find() tries them. ?1 is the series, ?2 the word. */
 static const char by_number[] = RUN_COLUMNS "WHERE " IN_SERIES "AND runs.run = ?2";
 static const char by_baseline[] = RUN_COLUMNS "JOIN baselines USING(run) WHERE " IN_SERIES
 					      "AND baselines.name = ?2 ORDER BY runs.run DESC LIMIT 2";
@@ -47,7 +47,7 @@ bool history_is_excepted(const char *identity, const struct history_except *exce
 	return false;
 }
 
-/* The one of an ordered list that has wanted->skip others before it; count 0: there is none. */
+/* Finds the first run of an ordered list after skipping wanted->skip others; count is 0 if there is none. */
 static enum status pick(struct history *history, const char *sql, const struct history_wanted *wanted,
                         struct history_run *found, int *count, struct error *err)
 {
@@ -68,7 +68,7 @@ static enum status pick(struct history *history, const char *sql, const struct h
 	return status;
 }
 
-/* The number of runs it matches (two are enough to know that it is not unique); the first one is taken. */
+/* Counts the matching runs and returns the first. Two matches are enough to know that the word is ambiguous. */
 static enum status search(struct history *history, const char *sql, const struct history_wanted *wanted,
                           struct history_run *found, int *count, struct error *err)
 {
@@ -98,7 +98,7 @@ static enum status not_found(const struct history *history, const struct history
 	return STATUS_INPUT;
 }
 
-/* Of `last` and `best`: the runs that are left out may be all there are. */
+/* Reports that `last` or `best` found no run: the excepted runs may be the only ones of the series. */
 static enum status no_other(struct history *history, const struct history_wanted *wanted, struct error *err)
 {
 	const struct history_wanted any = {.word = wanted->word, .series = wanted->series};

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * history_scatter.c: how much the speeds of a series' runs differ when nothing was changed.
+ * history_scatter.c: measures how much the speeds of a series' runs differ while the program is unchanged.
  */
 #include "base/compare_numbers.h"
 #include "base/memory.h"
@@ -13,7 +13,7 @@
 #define LEAST_RUNS 4
 #define DIFFERENCES_PER_CHANGE 16
 
-/* In the order in which runs were added. ?1 the series. */
+/* In the order in which runs were added. ?1 is the series. */
 static const char
 	speeds[] = "SELECT runs.identity, rate.value, median.value FROM runs "
 		   "LEFT JOIN numbers AS rate ON rate.run = runs.run AND rate.key = 'tokens_per_s' "
@@ -23,7 +23,7 @@ static const char
 struct levels {
 	double *of; /* logarithms */
 	size_t count, capacity;
-	bool are_rates; /* as for the best run: a series that has rates goes by them */
+	bool are_rates; /* as for `best`: if any run of the series has a rate, only rates count */
 };
 
 static void history_scatter_add_level(struct levels *levels, sqlite3_stmt *statement)
@@ -39,7 +39,8 @@ static void history_scatter_add_level(struct levels *levels, sqlite3_stmt *state
 	levels->of[levels->count++] = log(sqlite3_column_double(statement, is_rate ? 1 : 2));
 }
 
-/* Of neighbours, as the program changes over a history. A change makes one large difference: of so many the largest is left out. */
+/* Compares neighbouring runs, because the program changes over a history. Each change of the program makes one large
+ * difference, so the largest 1 of DIFFERENCES_PER_CHANGE differences is left out. */
 static double noise_of(struct levels *levels)
 {
 	size_t count = levels->count - 1, kept = count - count / DIFFERENCES_PER_CHANGE;

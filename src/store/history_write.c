@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * history_write.c: adds runs to the history, removes them, names baselines. Every change is one transaction.
+ * history_write.c: adds and removes runs of the history and names baselines. Every change is one transaction.
  */
 #include "store/database.h"
 #include "store/kept_run.h"
@@ -24,7 +24,7 @@ static enum status find_identity(struct history *history, const char *identity, 
 	return status;
 }
 
-/* What was kept of it before goes; its number and the baselines that lead to it stay. */
+/* Deletes the rows of a known run, but keeps its number and the baselines that refer to it. */
 static enum status forget_run(const struct history *history, int64_t run, struct error *err)
 {
 	static const char *const statements[] = {
@@ -94,7 +94,7 @@ static enum status insert_numbers(const struct history *history, const struct ta
 	return status;
 }
 
-/* What is in a baseline's series stays there. */
+/* Fails if the run is a baseline, because a baseline must stay in its series. */
 static enum status refuse_baseline(const struct history *history, int64_t run, struct error *err)
 {
 	sqlite3_stmt *statement = NULL;
@@ -111,7 +111,7 @@ static enum status refuse_baseline(const struct history *history, int64_t run, s
 	return status;
 }
 
-/* One run is in one series. */
+/* Fails if the run is a baseline of another series, because adding it would move it to the entry's series. */
 static enum status leave_series(const struct history *history, const struct history_entry *entry,
                                 const struct history_added *added, struct error *err)
 {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * kept_run.c: what a comparison reads of a run (compare/compared_run.h), written into the history and read back. Nothing is
- * computed: a run that is read back compares as the run itself did.
+ * kept_run.c: writes the data that a comparison needs of a run (compare/compared_run.h) into the history and reads it
+ * back. Nothing is recomputed: a run that was read back compares like the original.
  */
 #include "store/kept_run.h"
 
@@ -15,13 +15,13 @@
 
 /* ---- checksum ---- */
 
-/* The last ones, when there are many. */
+/* Returns the index of the first step to keep: of many steps only the last ones are kept. */
 static size_t first_kept(const struct compared_run *run)
 {
 	return run->steps_count > HISTORY_STEPS ? run->steps_count - HISTORY_STEPS : 0;
 }
 
-/* As SQLite gives it back: without NaN and without a sign of 0. */
+/* Adds the number as SQLite returns it: NaN becomes NULL, and -0 becomes 0. */
 static uint32_t sum_number(uint32_t sum, bool has_value, double value)
 {
 	const char is_known = has_value && !isnan(value);
@@ -69,7 +69,7 @@ static uint32_t sum_samples(uint32_t sum, const struct compared_run *run)
 	return sum;
 }
 
-/* Of its numbers. A file can be damaged and still be a database. */
+/* Returns the checksum of the run's numbers, because a damaged file can still be a valid database. */
 static uint32_t sum_run(const struct compared_run *run)
 {
 	uint32_t sum = 0;
@@ -139,7 +139,7 @@ static int bind_optional(sqlite3_stmt *statement, int place, bool has_value, dou
 	return has_value ? sqlite3_bind_double(statement, place, value) : sqlite3_bind_null(statement, place);
 }
 
-/* One prepared statement for all: there may be thousands. */
+/* Uses one prepared statement for all steps, because there may be thousands. */
 static bool write_step(sqlite3_stmt *statement, const struct compared_step *step, int64_t place)
 {
 	sqlite3_bind_int64(statement, 2, place);
@@ -230,7 +230,7 @@ static enum status read_facts(struct history *history, int64_t number, struct co
 
 		while (kind < FACT_KINDS && strcmp(fact_kind_names[kind], column_text_or_empty(statement, 0)) != 0)
 			kind++;
-		if (kind < FACT_KINDS) /* else of a later version: not known here */
+		if (kind < FACT_KINDS) /* otherwise a later version wrote it, and this one does not know it */
 			compared_run_add_fact(run, (enum fact_kind)kind, column_text_or_empty(statement, 1),
 			                      column_text_or_empty(statement, 2));
 	}

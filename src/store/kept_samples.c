@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * kept_samples.c: what of a run's samples the history keeps: functions of stacks, and telemetry of GPUs.
+ * kept_samples.c: samples that the history keeps of a run: functions of sampled stacks, and telemetry of GPUs.
  */
 #include "store/kept_samples.h"
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * key_numbers.c: see the header. Which numbers there are is data: a statement over the tables, and where the reason stands when it
- * gives NULL.
+ * key_numbers.c: see the header. The numbers are data: a statement over the tables, and the column that holds the
+ * reason if the statement returns NULL.
  */
 #include "store/key_numbers.h"
 
@@ -17,7 +17,7 @@ static const struct key_number {
 	enum table_unit unit;
 	const char *definition;
 	const char *sql;
-	const char *table, *column; /* whose reason is told */
+	const char *table, *column; /* the column with the reason */
 	bool is_in_list;
 } key_numbers[] = {
 	{"steps", "steps", UNIT_COUNT, "complete steps of the job", "SELECT steps FROM run", "run", "steps", true},
@@ -128,7 +128,7 @@ enum status key_numbers_pick(struct table *numbers, struct report *report, struc
 	return status;
 }
 
-/* By the names that comparisons have for them. */
+/* Finds a key number by the name that comparisons use for it. */
 static bool find_known(const struct compared_run *run, const char *key, double *value)
 {
 	static const char *const names[][2] = {{"step_time_mean_ns", "step_time_mean"},
@@ -185,7 +185,8 @@ static int64_t key_numbers_number_of(struct report *report, const char *column)
 	return cell->has_value ? cell->i : 0;
 }
 
-/* A profile of stacks notes neither when nor where it was made, nor does a table of nvidia-smi: of them what they count tells. */
+/* Returns a checksum of the samples. Profiles of stacks and tables of nvidia-smi note neither when nor where they were
+ * made, so only their values tell them apart. */
 static const char *samples_of(struct report *report)
 {
 	const struct model *model = report->model;
@@ -214,7 +215,7 @@ const char *key_numbers_identity(struct report *report)
 	                    samples_of(report));
 }
 
-/* The last part of a path without its endings: "/bin/train.py" gives "train". */
+/* Returns the last part of a path without its endings: "train" for "/bin/train.py". */
 static const char *plain_name(struct arena *arena, const char *path, size_t length)
 {
 	const char *copy = arena_dup_n(arena, path, length), *slash = strrchr(copy, '/');
@@ -224,7 +225,7 @@ static const char *plain_name(struct arena *arena, const char *path, size_t leng
 	return arena_dup_n(arena, base, kept ? kept : strlen(base));
 }
 
-/* Of "python -u train.py --epochs 3" and "python -m train": "train". NULL: there is no script. */
+/* Returns "train" for "python -u train.py --epochs 3" and "python -m train", or NULL if there is no script. */
 static const char *script_name(struct arena *arena, const char *command)
 {
 	bool is_module = false;
@@ -240,7 +241,7 @@ static const char *script_name(struct arena *arena, const char *command)
 	return NULL;
 }
 
-/* Runs of one program belong together; of Python that is the script. */
+/* Groups the runs of one program; for Python the program is the script. */
 const char *key_numbers_series(struct report *report)
 {
 	const char *program = key_numbers_text_of(report, "program"), *found;

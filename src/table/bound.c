@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * bound.c: tables of which so many rows stay and the others become one. Rows are dropped some ten thousand at a time, with their texts.
+ * bound.c: tables that keep a limited number of rows and combine the others into one. It drops tens of thousands of
+ * rows at a time, with their texts.
  */
 #include "table/bound.h"
 
@@ -17,14 +18,14 @@ static struct table_cell *row_of(const struct table *table, int row)
 	return &table->cells[(size_t)row * (size_t)table->column_count];
 }
 
-/* ---- which stay ---- */
+/* ---- ranks ---- */
 
 struct bound_ranked {
 	const struct table *table;
 	int row;
 };
 
-/* What is not measured comes last. */
+/* A missing value comes last. */
 static int compare_cells(enum table_type type, const struct table_cell *a, const struct table_cell *b)
 {
 	if (a->has_value != b->has_value)
@@ -40,7 +41,7 @@ static int bound_compare_ranks(const void *left, const void *right)
 	int value = table->bound_column, order = 0;
 
 	if (a[value].has_value && b[value].has_value)
-		order = table_compare_values(table->columns[value].type, &b[value], &a[value]); /* the largest first */
+		order = table_compare_values(table->columns[value].type, &b[value], &a[value]); /* largest first */
 	else
 		order = b[value].has_value - a[value].has_value;
 	for (int i = 0; i < table->column_count && !order; i++)
@@ -62,7 +63,8 @@ static size_t text_bytes(const struct table *table, int row)
 	return bytes;
 }
 
-/* By row; *least: the last of those that stay. What goes would also go when more rows were there: those before it take no less text then. */
+/* Returns, by row, if the row stays. *least: the last row that stays. A row that goes would also go with more rows: the
+ * rows before it then have at least as much text. */
 static bool *choose_rows(const struct table *table, int *least)
 {
 	size_t count = (size_t)table->row_count, bytes = 0;
@@ -81,7 +83,7 @@ static bool *choose_rows(const struct table *table, int *least)
 	return stays;
 }
 
-/* ---- what the others say together ---- */
+/* ---- the combined row ---- */
 
 static const char too_large[] = "it is more than 64 bits hold";
 
@@ -126,12 +128,12 @@ struct moved_text {
 	const char *from, *to;
 };
 
-/* Cells that shared a text with the one above share its copy. */
+/* Cells that shared a text with the cell above share its copy. */
 static void move_text(struct table_cell *cell, struct moved_text *last, struct arena *arena)
 {
 	if (cell->text != last->from)
 		*last = (struct moved_text){cell->text, arena_dup(arena, cell->text)};
-	cell->text = last->to; /* or the reason, in the same place */
+	cell->text = last->to; /* or the reason, which is in the same place */
 }
 
 static void move_texts(struct table *table)

@@ -7,20 +7,21 @@
 
 #include "table/table.h"
 
-/* So much is there before rows are compared and go. */
+/* Rows are compared and dropped once a table has this many rows or bytes of text. */
 #define BOUND_ROWS 131072
 #define BOUND_ARENA_BYTES ((size_t)192 << 20)
 
-/* For table.c. Before a row is added: what does not stay, as far as it is known, goes into table->more. */
+/* For table.c, before it adds a row: moves rows that are known not to stay into table->more. */
 void bound_make_room(struct table *table);
 
-/* Of this table TABLE_ROWS_MAX rows stay, or as many as have TABLE_TEXT_MAX bytes of text: those with the largest values in the column (an
- * integer or real number), of equal ones those whose keys come first, wherever they came. Before the first row. */
+/* Limits the table to TABLE_ROWS_MAX rows, or to the rows whose texts have TABLE_TEXT_MAX bytes. The rows with the
+ * largest values in the column (an integer or real number) stay. Among equal values, those whose keys sort first stay,
+ * whatever the order in which they were added. Call it before the first row. */
 #define TABLE_ROWS_MAX 100000
 #define TABLE_TEXT_MAX ((size_t)64 << 20)
 void table_bound(struct table *table, int column);
-/* Behind the last row: what did not stay is one more row, "(more names)" in the column, with what table_column.more says. Its number, -1: all stayed.
- * Only then texts in the arena stay where they are. */
+/* After the last row: adds one row, "(more names)" in the column, for all rows that did not stay. Its values follow
+ * table_column.more. Returns its number, or -1 if all rows stayed. Texts in the arena move until this call. */
 int table_add_more(struct table *table, int name_column);
 
 #endif

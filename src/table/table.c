@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * table.c: rows and columns in memory, sorting, and the check of what columns promise. Formats nothing: see output/.
+ * table.c: rows and columns in memory, sorting, and the check of the rules of columns. It formats nothing: see output/.
  */
 #include "table/table.h"
 
@@ -16,7 +16,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define IN_PLACE_BYTES ((size_t)32 << 20) /* smaller than what is kept of files in memory: base/storage.h */
+#define IN_PLACE_BYTES ((size_t)32 << 20) /* less than the file pages that stay resident: base/storage.h */
 #define MAXIMUM_COLUMNS ((int)(sizeof(((struct table *)0)->columns) / sizeof(struct table_column)))
 
 static const char *dup_or_null(struct arena *arena, const char *text)
@@ -117,7 +117,7 @@ void table_set_bool(struct table *table, int row, int column, bool value)
 	*cell_at(table, row, column) = (struct table_cell){.has_value = true, .b = value};
 }
 
-/* Of millions of rows most say what the one before says: all have one copy. */
+/* Among millions of rows, most have the text of the row before: they share one copy. */
 static const char *keep_text(struct table *table, int column, const char *text)
 {
 	const char **last = &table->last_texts[column];
@@ -197,9 +197,9 @@ const char *table_text(const struct table *table, int row, int column)
 
 /* ---- sorting ---- */
 
-struct table_sort_key { /* with its cell: those of a large table are far apart, and in a file */
+struct table_sort_key { /* holds its cell, because cells of a large table are far apart, and in a file */
 	struct table_cell cell;
-	int row;      /* before */
+	int row;      /* row before sorting */
 	uint8_t type; /* enum table_type */
 	bool is_ascending;
 };
@@ -250,8 +250,8 @@ static int compare_moves(const void *left, const void *right)
 	return (a->from > b->from) - (a->from < b->from);
 }
 
-/* Of a table that may lie in a file: a stretch of rows after the other is made, each out of rows in the order in which they are there, since
- * pages that are read one after the other are read fast. */
+/* Sorts a table that may be in a file. It builds one stretch of rows after the other. Within a stretch, it reads rows
+ * in file order, because sequential pages are read fast. */
 static void gather_in_order(struct table *table, const struct table_sort_key *keys)
 {
 	size_t row_bytes = (size_t)table->column_count * sizeof(*table->cells);
@@ -275,7 +275,7 @@ static void gather_in_order(struct table *table, const struct table_sort_key *ke
 	table->row_capacity = table->row_count;
 }
 
-/* Row i becomes what row keys[i].row was, along each cycle of them: a table of a million rows should not be in memory twice. */
+/* Moves row keys[i].row to row i, along each cycle, so that a table of a million rows is not in memory twice. */
 static void table_put_in_order(struct table *table, struct table_sort_key *keys)
 {
 	struct table_cell first[MAXIMUM_COLUMNS];
@@ -329,7 +329,7 @@ void table_choose(struct table *table, const int *columns, int count)
 	struct table_cell cells[MAXIMUM_COLUMNS];
 
 	assert(count > 0 && count <= table->column_count);
-	for (int row = 0; row < table->row_count; row++) { /* where they go nothing is left that a later row needs */
+	for (int row = 0; row < table->row_count; row++) { /* the target cells are not needed by later rows */
 		for (int i = 0; i < count; i++)
 			cells[i] = *cell_at(table, row, columns[i]);
 		memcpy(&table->cells[(size_t)row * (size_t)count], cells, (size_t)count * sizeof(*cells));
@@ -340,7 +340,7 @@ void table_choose(struct table *table, const int *columns, int count)
 	table->column_count = count;
 }
 
-/* ---- what columns promise ---- */
+/* ---- rules of columns ---- */
 
 static enum status check_row(const struct table *table, int row, int column, struct error *err)
 {
@@ -366,7 +366,7 @@ static enum status check_row(const struct table *table, int row, int column, str
 	return STATUS_OK;
 }
 
-/* The sum of a column; false when a cell is not measured or there is no row. */
+/* Returns the sum of a column. False if a cell is missing or there is no row. */
 static bool sum_column(const struct table *table, int column, double *sum)
 {
 	int64_t whole = 0;
@@ -384,7 +384,7 @@ static bool sum_column(const struct table *table, int column, double *sum)
 	return table->row_count > 0;
 }
 
-/* Sum of the row's parts of the column `other`; false when one of them is not measured. */
+/* Returns the sum of the row's parts of the column `other`. False if one of them is missing. */
 static bool sum_parts(const struct table *table, int row, const char *other, int64_t *sum)
 {
 	*sum = 0;
@@ -408,7 +408,7 @@ static enum status check_parts(const struct table *table, int column, struct err
 	int whole = table_find_column(table, other);
 
 	assert(whole >= 0 && table->columns[whole].type == TABLE_INT);
-	for (int i = 0; i < column; i++) { /* once per whole: at its first part */
+	for (int i = 0; i < column; i++) { /* checks each whole once, at its first part */
 		if ((table->columns[i].rules & RULE_PART_OF_OTHER) && !strcmp(table->columns[i].other, other))
 			return STATUS_OK;
 	}
@@ -433,7 +433,7 @@ static enum status check_sum(const struct table *table, int column, struct error
 
 	if (!(what->rules & (RULE_SUMS_TO_ONE | RULE_SUMS_TO_TOTAL)) || !sum_column(table, column, &sum))
 		return STATUS_OK;
-	/* !(<=) and not >, so that NaN is caught */
+	/* !(<=) instead of >, to catch NaN */
 	if (!(fabs(sum - total) <= allowed + 1e-12 * (double)table->row_count))
 		return error_set(err, STATUS_LIMIT,
 		                 "table '%s', column '%s': all %d rows together are %.17g, not %.17g", table->name,

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What the callbacks share: the framework's optimizer steps, marked, and a profiler beside them when one was asked for."""
+"""Common code of the callbacks: marks the framework's optimizer steps and runs a profiler by the settings."""
 import numbers
 import threading
 
@@ -11,24 +11,28 @@ _running = []
 
 
 def waits_for_batch():
-    """A framework is about to: what it opens around the wait must lie in the step."""
+    """Called when a framework is about to wait for a batch.
+
+    The step starts here, so that the framework's ranges around the wait are nested in it.
+    """
     for steps in tuple(_running):
         steps.begin_expected()
 
 
 class Steps:
-    """Steps have the framework's numbers. The profiler's schedule counts them; it does not mark them a second time.
+    """Marks steps with the framework's numbers. The profiler's schedule counts them but does not mark them again.
 
-    A framework tells of a step when it has the batch. The wait for it belongs to the step, so that begins where the loader is asked.
+    A framework reports a step when it has the batch. The wait for the batch belongs to the step, so the step starts
+    when the framework asks the loader.
     """
 
     def __init__(self, settings=None):
         self.settings = settings
         self.open = None
         self.prof = None
-        self.expected = None  # number of the next step, while a wait for a batch begins it
-        self.samplers = ()  # ids of those whose loaders it is awaited from; objects would keep the loader alive
-        self.thread = None  # the training's; None: it does not run
+        self.expected = None  # number of the step that the next wait for a batch starts; otherwise None
+        self.samplers = ()  # ids of the samplers of its loaders; references would keep the loaders alive
+        self.thread = None  # id of the training's thread; None while no training runs
 
     def start(self):
         self.thread = threading.get_ident()
@@ -43,12 +47,15 @@ class Steps:
             self.prof.start()
 
     def expect(self, number, loader):
-        """Nothing is between here and the step but the wait for its batch from this loader, or these."""
+        """Makes the next wait for a batch from this loader, or one of these, start step `number`.
+
+        The caller does nothing else before that step.
+        """
         if self.thread is not None:
             self.expected, self.samplers = number, tuple(_samplers(loader))
 
     def expect_nothing(self):
-        """Another loop, over the same loader maybe."""
+        """Called before another loop, which may use the same loader."""
         self.expected, self.samplers = None, ()
 
     def _on_wait(self, loop):
@@ -67,7 +74,7 @@ class Steps:
             stepscope.step_begin(number)
 
     def end(self):
-        """Of a step that is open: the schedule goes on behind it."""
+        """Ends the open step, if any, and then advances the schedule."""
         if self.open is None:
             return
         self.open = None
@@ -76,13 +83,13 @@ class Steps:
             self.prof.step()
 
     def stop(self):
-        """Safe to call twice."""
+        """Ends the training. May be called twice."""
         _loader.unlisten(self._on_wait)
         self.expect_nothing()
         self.thread = None
         if self in _running:
             _running.remove(self)
-        if self.open is not None:  # an exception, or the end of the training in the middle of one
+        if self.open is not None:  # an exception or the end of the training interrupted the step
             self.open = None
             _windows.abandon_step()
         prof, self.prof = self.prof, None
@@ -91,7 +98,10 @@ class Steps:
 
 
 def _samplers(loader):
-    """Ids: frameworks wrap loaders and put them into collections, but a loop over one has its sampler."""
+    """Yields the ids of the samplers of a loader or a collection of loaders.
+
+    Frameworks wrap loaders, but the loop over a loader has the same sampler.
+    """
     if isinstance(loader, (list, tuple, dict)):
         for one in loader.values() if isinstance(loader, dict) else loader:
             yield from _samplers(one)
@@ -100,7 +110,7 @@ def _samplers(loader):
 
 
 def metrics(values):
-    """Numbers of a dict, as results of the step. A tensor's is read where it is recorded."""
+    """Records the numbers of a dict as results of the step. A tensor's value is read only while something is recorded."""
     for name, value in (values or {}).items():
         if isinstance(value, numbers.Real):
             stepscope.metric(str(name), float(value))

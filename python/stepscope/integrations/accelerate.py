@@ -4,9 +4,9 @@
     from stepscope.integrations.accelerate import ProfileKwargs, StepscopeTracker
 
     accelerator = Accelerator(kwargs_handlers=[ProfileKwargs(record_shapes=True)], log_with=[StepscopeTracker()])
-    with accelerator.profile() as prof:         # stepscope's, instead of torch.profiler's
+    with accelerator.profile() as prof:         # stepscope records instead of torch.profiler
         ...
-    accelerator.log({"loss": loss}, step=n)     # results in the recording
+    accelerator.log({"loss": loss}, step=n)     # adds results to the recording
 """
 from accelerate.tracking import GeneralTracker
 from accelerate.utils import ProfileKwargs as _ProfileKwargs
@@ -16,10 +16,10 @@ from stepscope.integrations._steps import metrics
 
 
 class ProfileKwargs(_ProfileKwargs):
-    """accelerate's, with the same fields."""
+    """Replaces accelerate's ProfileKwargs; it has the same fields."""
 
     @property
-    def __class__(self):  # Accelerator() looks its handlers up by class, not by isinstance()
+    def __class__(self):  # Accelerator() compares the class of a handler instead of calling isinstance()
         return _ProfileKwargs
 
     def build(self):
@@ -32,7 +32,7 @@ class ProfileKwargs(_ProfileKwargs):
 
 
 class StepscopeTracker(GeneralTracker):
-    """Hyperparameters become facts of the recording, logged numbers results of the step."""
+    """Records hyperparameters as facts of the recording and logged numbers as results of the step."""
 
     name = "stepscope"
     requires_logging_directory = False

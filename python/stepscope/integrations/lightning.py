@@ -1,12 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
-"""For Lightning, whichever name it is installed under (lightning or pytorch_lightning):
+"""For Lightning, installed as lightning or as pytorch_lightning:
 
     from stepscope.integrations.lightning import StepscopeCallback, StepscopeProfiler
 
     Trainer(callbacks=[StepscopeCallback()])        # marks the optimizer steps; profiles with StepscopeCallback(settings)
-    Trainer(profiler=StepscopeProfiler())           # the table of the SimpleProfiler, and its actions as ranges
+    Trainer(profiler=StepscopeProfiler())           # prints SimpleProfiler's table and records its actions as ranges
 
-Both may be used together. A step is an optimizer step: with gradient accumulation it has several batches.
+Both may be used together. A step is an optimizer step; with gradient accumulation it has several batches.
 """
 import sys
 
@@ -16,7 +16,7 @@ from stepscope.integrations._steps import Steps, metrics, waits_for_batch
 
 
 def _root():
-    """The one that the program uses."""
+    """Returns the Lightning package that the program uses."""
     if "pytorch_lightning" in sys.modules and "lightning.pytorch" not in sys.modules:
         import pytorch_lightning
 
@@ -39,14 +39,20 @@ else:
 
 
 def _is_worth_results(trainer):
-    """Whoever asks Lightning for results has it compute all of them anew, and wait for a device: we do in steps that are recorded with
-    operators, and in those whose results it hands to its loggers."""
+    """Returns true if the results of this step are to be recorded.
+
+    Reading them makes Lightning compute all of them again and wait for the device. They are recorded in steps that
+    record operators, and in steps whose results Lightning passes to its loggers.
+    """
     recorded, every = stepscope.active(), trainer.log_every_n_steps
     return bool(recorded & DETAIL or recorded and every and trainer.global_step % every == 0)
 
 
 class StepscopeCallback(_lightning.Callback):
-    """Marks steps by trainer.global_step; with `settings` (stepscope.from_args(), Settings) a profiler follows its schedule."""
+    """Marks steps with trainer.global_step.
+
+    If `settings` is given (from stepscope.from_args()), a profiler also records by their schedule.
+    """
 
     def __init__(self, settings=None):
         super().__init__()
@@ -56,7 +62,7 @@ class StepscopeCallback(_lightning.Callback):
         self.steps.start()
 
     def _expect(self, trainer):
-        if not isinstance(trainer.profiler, PyTorchProfiler):  # its range around the wait would be cut
+        if not isinstance(trainer.profiler, PyTorchProfiler):  # a step would split its range around the wait
             self.steps.expect(trainer.global_step, trainer.train_dataloader)
 
     def on_train_epoch_start(self, trainer, pl_module):
@@ -86,7 +92,7 @@ class StepscopeCallback(_lightning.Callback):
 
 
 class StepscopeProfiler(SimpleProfiler):
-    """The SimpleProfiler, whose actions are ranges of the recording."""
+    """A SimpleProfiler that also records its actions as ranges."""
 
     def __init__(self, dirpath=None, filename=None, extended=True):
         super().__init__(dirpath=dirpath, filename=filename, extended=extended)
@@ -96,13 +102,13 @@ class StepscopeProfiler(SimpleProfiler):
         if action_name.endswith("train_dataloader_next"):
             waits_for_batch()
         super().start(action_name)
-        if action_name.startswith("[Callback]StepscopeCallback"):  # steps begin and end in it: they would cut its range
+        if action_name.startswith("[Callback]StepscopeCallback"):  # steps start and end in it and would split its range
             return
         self._ranges.append(action_name)
         stepscope.push(action_name)
 
     def stop(self, action_name):
-        if action_name in self._ranges:  # one that does not end in order takes what is in it along
+        if action_name in self._ranges:  # if it ends out of order, the ranges nested in it end, too
             while self._ranges.pop() != action_name:
                 stepscope.pop()
             stepscope.pop()

@@ -1,12 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
-"""For the Trainer of transformers, and whatever is made of it (trl):
+"""For the Trainer of transformers and classes derived from it (trl):
 
     from stepscope.integrations.transformers import StepscopeCallback
 
     trainer = Trainer(..., callbacks=[StepscopeCallback()])
 
-marks its optimizer steps. With StepscopeCallback(stepscope.from_args(arguments)) it also profiles by the options of add_arguments() and
-prints what a guide's callback prints.
+The callback marks the optimizer steps. StepscopeCallback(stepscope.from_args(arguments)) also profiles by the options
+of add_arguments() and prints the messages that profiling guides show.
 """
 from transformers import TrainerCallback
 
@@ -24,7 +24,7 @@ class StepscopeCallback(TrainerCallback):
         self.steps = Steps(settings)
 
     def on_train_begin(self, args, state, control, **kwargs):
-        self.steps.stop()  # of a training that ended by an exception
+        self.steps.stop()  # an earlier training may have ended with an exception
         self.steps.start()
         if self.steps.prof is not None:
             print(f"PyTorch Profiler initialized. Traces will be saved to: {self.settings.output_dir}")

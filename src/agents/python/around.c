@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * around.c: around(function, ...): a callable that stands in the place of one of PyTorch's functions and does something before and after
- * each call. It makes no frame, so tracebacks are as without it; results and exceptions pass untouched; and it looks like the function:
- * attributes, signature, repr and pickle are the function's.
+ * around.c: around(function, ...) makes a callable that replaces one of PyTorch's functions and does something before
+ * and after each call. It makes no frame, so tracebacks do not change. Results and exceptions pass untouched. It looks
+ * like the function: attributes, signature, repr and pickle are the function's.
  */
 #include "agents/python/native.h"
 
@@ -11,30 +11,30 @@
 struct around {
 	PyObject ob_base;
 	PyObject *function;
-	PyObject *before;  /* called with one of the arguments; what it raises is forgotten; NULL */
-	PyObject *after;   /* the same, with the type of what the function raised, or None; NULL */
-	bool is_optimizer; /* the call is of the optimizer that is its first argument */
-	bool is_recursive; /* calls in a call of it have no range */
+	PyObject *before;  /* called with one of the arguments; its exceptions are dropped; NULL */
+	PyObject *after;   /* the same, plus the type of the function's exception, or None; NULL */
+	bool is_optimizer; /* the call is a step of the optimizer that is its first argument */
+	bool is_recursive; /* nested calls of it have no range */
 	bool is_rare;      /* the range is recorded in steps without operators, too */
-	PyObject *outer;   /* another one: calls in a call of that have no range; NULL */
-	uint8_t stretch;   /* enum stepscope_training of one that PyTorch has no record of; 0: none */
+	PyObject *outer;   /* another `around`: calls nested in one of that have no range; NULL */
+	uint8_t stretch;   /* enum stepscope_training, if PyTorch has no record of the call; 0: none */
 	uint32_t symbol;   /* of the range; 0: none, or not known yet */
 	PyObject *name;    /* of the range; NULL: none */
-	PyObject *idle; /* attribute of the first argument that is true when the call does nothing: no range then; NULL */
-	int argument;   /* which one before and after are called with */
+	PyObject *idle;    /* attribute of the first argument: if true, the call does nothing and has no range; NULL */
+	int argument;      /* index of the argument that before and after get */
 };
 
-static __thread const struct around *recursive; /* the call that this thread is in, of one that calls itself */
+static __thread const struct around *recursive; /* the recursive `around` whose call this thread is in */
 static PyTypeObject *around_type;
 static PyObject *method_type; /* types.MethodType */
 
-/* None: it was not given by its place. */
+/* Returns the argument that before and after get; None if it was not passed by position. */
 static PyObject *told(const struct around *around, PyObject *arguments)
 {
 	return PyTuple_Size(arguments) > around->argument ? PyTuple_GetItem(arguments, around->argument) : Py_None;
 }
 
-/* After the call; what the function raised is told, and goes on being raised. */
+/* Calls `after` with the type of the function's exception, and then lets the exception pass. */
 static PyObject *call_after(struct around *around, PyObject *arguments, PyObject *result)
 {
 	PyObject *type, *value, *traceback;
@@ -52,7 +52,7 @@ static PyObject *call_after(struct around *around, PyObject *arguments, PyObject
 	return NULL;
 }
 
-/* True: the end of `key` is wanted. */
+/* Returns true if the end of `key` must be called. */
 static bool around_begin_range(struct around *around, const void *key)
 {
 	unsigned bits = STEPSCOPE_ACTIVE_DETAIL | (around->is_rare ? STEPSCOPE_ACTIVE_RARE : 0);
@@ -63,7 +63,7 @@ static bool around_begin_range(struct around *around, const void *key)
 	return (symbol || around->stretch) && library.stepscope_torch_range(symbol, around->stretch, key);
 }
 
-/* The call does nothing, as the object it is for says. */
+/* Returns true if the object reports that the call does nothing. */
 static bool is_idle(const struct around *around, PyObject *arguments)
 {
 	if (!around->idle || PyTuple_Size(arguments) < 1)
@@ -107,7 +107,7 @@ static PyObject *around_call(PyObject *self, PyObject *arguments, PyObject *keyw
 	return result;
 }
 
-/* As a method, like a function. */
+/* Binds as a method, like a function. */
 static PyObject *around_get(PyObject *self, PyObject *object, PyObject *type)
 {
 	if (!object || object == Py_None) {
@@ -146,7 +146,7 @@ static PyObject *around_repr(PyObject *self)
 	return PyObject_Repr(((struct around *)self)->function);
 }
 
-/* By its name, as functions are. */
+/* Pickles by name, as functions do. */
 static PyObject *around_reduce(PyObject *self, PyObject *arguments)
 {
 	return PyObject_GetAttrString(((struct around *)self)->function, "__qualname__");
@@ -166,7 +166,7 @@ static void around_dealloc(PyObject *self)
 	Py_DECREF(type);
 }
 
-/* From Python there is no making one: it would have no content. */
+/* Python code cannot make one: it would have no content. */
 static PyObject *around_no_new(PyTypeObject *type, PyObject *arguments, PyObject *keywords)
 {
 	return PyErr_Format(PyExc_TypeError, "cannot create 'stepscope._native.Around' instances");
@@ -193,7 +193,7 @@ static PyType_Slot around_slots[] = {
 static PyType_Spec around_spec = {"stepscope._native.Around", sizeof(struct around), 0, Py_TPFLAGS_DEFAULT,
                                   around_slots};
 
-/* None counts as NULL. */
+/* Returns a new reference; NULL for None. */
 static PyObject *given(PyObject *object)
 {
 	if (object == Py_None)
@@ -250,7 +250,7 @@ bool native_add_around(PyObject *module)
 	around_type = (PyTypeObject *)PyType_FromSpec(&around_spec);
 	if (!method_type || !around_type)
 		return false;
-	Py_INCREF(around_type); /* AddObject takes one, and we keep one */
+	Py_INCREF(around_type); /* AddObject takes one reference, and we keep one */
 	return PyModule_AddObject(module, "Around", (PyObject *)around_type) == 0 &&
 	       PyModule_AddFunctions(module, methods) == 0;
 }

@@ -1,22 +1,24 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * calls.c: stands around those functions of PyTorch by which steps are counted while its records are not looked at (STEPSCOPE_ACTIVE_CALLS):
- * record_function()'s `with`, the engine's run over a graph, the update of a gradient scaler. modules.c does the same for modules.
+ * calls.c: wraps functions of PyTorch, so that steps are counted while its records are not observed
+ * (STEPSCOPE_ACTIVE_CALLS). They are record_function()'s `with`, the engine's run over a graph, and the update of a
+ * gradient scaler. modules.c does the same for modules.
  *
- * Functions in Python are seen as vectorcall.h says: `with` calls them from C. Functions in C are seen by their definition (PyMethodDef), in
- * which we put ours: the object that the program holds, and torch.compile compares, stays the same.
+ * Functions in Python are wrapped as in vectorcall.h: `with` calls them from C. Functions in C are wrapped in their
+ * definition (PyMethodDef), which gets our function. The object that the program holds, and that torch.compile
+ * compares, stays the same.
  */
 #include "agents/python/vectorcall.h"
 #include "agents/torch/process.h"
 
 #include <dlfcn.h>
 
-/* Where an object keeps its definition, since CPython 3.8. */
+/* Offset of an object's definition, since CPython 3.8. */
 #define DEFINITION_IN_DESCRIPTOR 40
 #define DEFINITION_IN_FUNCTION 16
 
 #define WITH_KEYWORDS (METH_VARARGS | METH_KEYWORDS)
-#define FAST (METH_FASTCALL | METH_KEYWORDS) /* what newer versions of pybind11 make */
+#define FAST (METH_FASTCALL | METH_KEYWORDS) /* in newer versions of pybind11 */
 
 typedef PyObject *keyword_function(PyObject *self, PyObject *arguments, PyObject *keywords);
 typedef PyObject *fast_function(PyObject *self, PyObject *const *arguments, Py_ssize_t count, PyObject *names);
@@ -29,17 +31,18 @@ union function_in_c {
 
 static struct {
 	vectorcall *enter, *exit; /* of record_function */
-	PyObject *record_kind;    /* itself */
+	PyObject *record_kind;    /* record_function itself */
 	keyword_function *run, *update;
 } originals;
 
 static PyObject *text_name, *text_accumulate;
 static uint32_t backward_symbol;
-static __thread unsigned open_ranges; /* of record_function that were noted */
+static __thread unsigned open_ranges; /* number of record_function's ranges that were noted */
 
-/* ---- record_function ---------------------------------------------------------------------------------------------------------- */
+/* ---- record_function --------------------------------------------------------------------------------------------- */
 
-/* PyTorch's own. What is of a class of the program's is its business: the name may be code that runs, and nothing that counts steps is of one. */
+/* Takes only PyTorch's own class. Subclasses are the program's business: the name may be code that runs, and no range
+ * that counts steps is of a subclass. */
 static void calls_begin_range(PyObject *record)
 {
 	if ((PyObject *)Py_TYPE(record) != originals.record_kind)
@@ -88,9 +91,9 @@ static PyObject *watch_records(PyObject *self, PyObject *arguments)
 	Py_RETURN_TRUE;
 }
 
-/* ---- functions in C ----------------------------------------------------------------------------------------------------------- */
+/* ---- functions in C ---------------------------------------------------------------------------------------------- */
 
-/* By its name, or the last of seven. */
+/* Returns true if the call accumulates gradients, by keyword or by the last of seven arguments. */
 static bool accumulates(PyObject *arguments, PyObject *keywords)
 {
 	PyObject *named = keywords ? PyDict_GetItem(keywords, text_accumulate) : NULL;
@@ -125,16 +128,16 @@ static PyObject *call_update(PyObject *self, PyObject *arguments, PyObject *keyw
 	return result;
 }
 
-/* ---- collectives: only for what is said of a process that dies --------------------------------------------------------------------- */
+/* ---- collectives: only for the report about a process that dies -------------------------------------------------- */
 
 #define COLLECTIVES_MAX 32u
 
 static struct collective {
-	PyObject *self; /* of the function in C, by which it is known */
+	PyObject *self; /* __self__ of the function in C, which identifies it */
 	union function_in_c original;
 	const char *name;
 	uint32_t symbol;
-	bool waits; /* for the one that this thread issued last */
+	bool waits; /* waits for the collective that this thread issued last */
 } collectives[COLLECTIVES_MAX];
 static unsigned collective_count;
 static __thread const struct collective *issued;
@@ -147,7 +150,7 @@ static struct collective *find_collective(const PyObject *self)
 	return &collectives[at];
 }
 
-/* What the thread was in before. */
+/* Returns the call that the thread was in before. */
 static uint32_t begin_collective(struct collective *collective)
 {
 	if (!collective->symbol)
@@ -180,8 +183,8 @@ static PyObject *call_collective_fast(PyObject *self, PyObject *const *arguments
 	return result;
 }
 
-/* The definition of a function or method in C that has this name and one of the two ways to take keywords, and can be written to; NULL: it is
- * not what we know. */
+/* Returns the definition of a function or method in C that has this name, takes keywords in one of the two ways, and
+ * is writable. NULL: it is not as expected. */
 static PyMethodDef *find_definition(PyObject *function, const char *name)
 {
 	PyObject *type = PyObject_GetAttrString((PyObject *)Py_TYPE(function), "__name__");
@@ -204,7 +207,7 @@ static PyMethodDef *find_definition(PyObject *function, const char *name)
 	return is_good && process_may_write(address, sizeof(definition)) ? (PyMethodDef *)(uintptr_t)address : NULL;
 }
 
-/* Puts `call` in the place of the definition's function, which it returns. */
+/* Puts `call` in the place of the definition's function, and returns that function. */
 static union function_in_c put_in_place(PyMethodDef *definition, union function_in_c call)
 {
 	const union function_in_c original = {.plain = definition->ml_meth};
@@ -212,7 +215,7 @@ static union function_in_c put_in_place(PyMethodDef *definition, union function_
 	return original;
 }
 
-/* The same for one that takes a dictionary of keywords; NULL: it cannot be done. */
+/* Replaces a function that takes a dictionary of keywords, and returns it; NULL: not possible. */
 static keyword_function *replace(PyObject *function, const char *name, keyword_function *call)
 {
 	PyMethodDef *definition = find_definition(function, name);
@@ -220,7 +223,7 @@ static keyword_function *replace(PyObject *function, const char *name, keyword_f
 	return is_good ? put_in_place(definition, (union function_in_c){.with_keywords = call}).with_keywords : NULL;
 }
 
-/* watch_engine(method): of the engine's class, which runs it over a graph. */
+/* watch_engine(method): the method of the engine's class that runs it over a graph. */
 static PyObject *watch_engine(PyObject *self, PyObject *method)
 {
 	if (!originals.run)
@@ -228,7 +231,7 @@ static PyObject *watch_engine(PyObject *self, PyObject *method)
 	return PyBool_FromLong(originals.run != NULL);
 }
 
-/* watch_scaler(function): that a gradient scaler's update calls. */
+/* watch_scaler(function): the function that a gradient scaler's update calls. */
 static PyObject *watch_scaler(PyObject *self, PyObject *function)
 {
 	if (!originals.update)
@@ -236,7 +239,7 @@ static PyObject *watch_scaler(PyObject *self, PyObject *function)
 	return PyBool_FromLong(originals.update != NULL);
 }
 
-/* watch_collective(function, name, waits): of a process group or of its work. */
+/* watch_collective(function, name, waits): a function of a process group or of its work. */
 static PyObject *watch_collective(PyObject *self, PyObject *arguments)
 {
 	PyObject *function;
@@ -251,7 +254,7 @@ static PyObject *watch_collective(PyObject *self, PyObject *arguments)
 		Py_XDECREF(its_self);
 		Py_RETURN_FALSE;
 	}
-	/* for ever, as the function's definition */
+	/* for ever, like the function's definition */
 	struct collective *made = &collectives[collective_count++];
 	*made = (struct collective){.self = its_self, .name = strdup(name), .waits = waits};
 	const union function_in_c with_keywords = {.with_keywords = call_collective},

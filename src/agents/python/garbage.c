@@ -1,14 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * garbage.c: Python's garbage collections as ranges. Python prints what a callback of gc raises and drops it, the user's Ctrl-C, too. So
- * this is in C, where no Ctrl-C arrives, and one that arrives in the Python code called from here is sent again.
+ * garbage.c: records Python's garbage collections as ranges. Python prints and drops exceptions of a callback of gc,
+ * even the user's Ctrl-C. So this is in C, where no Ctrl-C arrives. One that arrives in the Python code called from
+ * here is sent again.
  */
 #include "agents/python/native.h"
 
 #define GENERATIONS 3
 
 static struct {
-	PyObject *notice; /* called behind collections until it returns true; NULL: no more */
+	PyObject *notice; /* called after collections until it returns true; NULL: not called */
 	uint32_t symbols[GENERATIONS], collected;
 	bool is_open;
 } garbage;
@@ -34,7 +35,7 @@ static void garbage_begin(long generation)
 	garbage.is_open = library.stepscope_torch_range(garbage.symbols[generation], 0, &garbage);
 }
 
-/* How much a full one found: those are rare. */
+/* After a full collection, also records the number of objects it found: full ones are rare. */
 static void garbage_end(PyObject *info)
 {
 	if (!garbage.is_open)
@@ -55,13 +56,13 @@ static void notify(void)
 	native_show(hidden);
 	if (!done && PyErr_ExceptionMatches(PyExc_KeyboardInterrupt)) {
 		PyErr_Clear();
-		PyErr_SetInterrupt(); /* for the program, behind the collection */
+		PyErr_SetInterrupt(); /* for the program, after the collection */
 		return;
 	}
 	if (done != Py_False)
 		Py_CLEAR(garbage.notice);
 	if (!done && PyErr_ExceptionMatches(PyExc_Exception))
-		PyErr_Clear(); /* another one is the program's, and Python says it */
+		PyErr_Clear(); /* other exceptions are the program's, and Python prints them */
 	Py_XDECREF(done);
 }
 

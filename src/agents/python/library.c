@@ -12,7 +12,8 @@
 
 struct torch_library library;
 
-/* From the folder of this extension. STEPSCOPE_INSTALLED is the way to the installed library, from `make install`. */
+/* Relative to the folder of this extension. STEPSCOPE_INSTALLED is the path to the installed library, from `make
+ * install`. */
 static const char *const places[] = {FILE_NAME, "../../src/recorder/" FILE_NAME, STEPSCOPE_INSTALLED "/" FILE_NAME};
 
 static void *open_beside(void)
@@ -32,7 +33,8 @@ static void *open_beside(void)
 	return NULL;
 }
 
-/* The one that the program is linked with comes first. It is looked for by hand: dlopen() would search the disk for it. */
+/* Prefers the copy that the program is linked with. It is searched among the loaded files, because dlopen() would
+ * search the disk. */
 static void *open_library(void)
 {
 	const char *named = getenv("STEPSCOPE_LIBRARY");

@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * library.h: the recorder, as the Python extension calls it: libstepscope is opened at run time, because `stepscope run` may bring
- * another copy of it than the package, and a process must have one only.
+ * library.h: the recorder, as the Python extension calls it. libstepscope is opened at run time, because `stepscope
+ * run` may bring another copy of it than the package, and a process must have only one.
  *
  *     if (!library_open(problem, sizeof(problem)))
  *             ...ImportError with problem...
  *     if (library_records(STEPSCOPE_ACTIVE_DETAIL))
  *             library.stepscope_emit_begin(symbol);
  *
- * A function that is to be called is one more line in LIBRARY_FUNCTIONS.
+ * To call another function, add a line to LIBRARY_FUNCTIONS.
  */
 #ifndef AGENTS_PYTHON_LIBRARY_H
 #define AGENTS_PYTHON_LIBRARY_H
@@ -102,11 +102,12 @@ struct torch_library {
 };
 extern struct torch_library library;
 
-/* Once per process: the copy that is loaded already, the one that STEPSCOPE_LIBRARY names, the one beside this extension, where
- * it was built or installed, or the system's. False: `problem` says why none of them will do. */
+/* Opens the library once per process. It prefers the copy that is loaded already, then the one that STEPSCOPE_LIBRARY
+ * names, the one beside this extension (built or installed), and the system's. Returns false if none is usable, with
+ * the reason in `problem`. */
 bool library_open(char *problem, size_t problem_bytes);
 
-/* Is any of these bits of stepscope_active set? */
+/* Returns true if any of these bits of stepscope_active is set. */
 static inline bool library_records(unsigned bits)
 {
 	return __builtin_expect(__atomic_load_n(library.active, __ATOMIC_RELAXED) & bits, 0);

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * marks.c: what happens at one instant: steps, values, marks, facts, allocations.
+ * marks.c: events at one instant: steps, values, marks, facts, allocations.
  */
 #include "agents/python/native.h"
 
-/* ---- steps -------------------------------------------------------------------------------------------------------------- */
+/* ---- steps ------------------------------------------------------------------------------------------------------- */
 
-/* None or a count; false: something else, and an exception is set. */
+/* Takes None or a count. Returns false for other values, with an exception. */
 static bool get_count(PyObject *object, bool *is_given, uint64_t *count)
 {
 	*is_given = object && object != Py_None;
@@ -16,8 +16,8 @@ static bool get_count(PyObject *object, bool *is_given, uint64_t *count)
 	return !PyErr_Occurred();
 }
 
-/* The newest step is one that a profiler in the program began (python/stepscope/profiler.py). One that the program marks itself takes
- * its place. */
+/* True if a profiler in the program began the newest step (python/stepscope/profiler.py). A step that the program
+ * marks itself takes its place. */
 static bool is_announced;
 
 static PyObject *step_abandon(PyObject *self, PyObject *nothing)
@@ -42,7 +42,7 @@ static PyObject *step_is_announced(PyObject *self, PyObject *nothing)
 	return PyBool_FromLong(is_announced);
 }
 
-/* Tokens and samples, each where it is given. */
+/* Tokens and samples, each if it is given. */
 struct step_counts {
 	bool is_given[2];
 	uint64_t counts[2];
@@ -61,7 +61,7 @@ static void put_counts(const struct step_counts *counts)
 			library.stepscope_emit_step_count(i, counts->counts[i]);
 }
 
-/* Nothing begins unless all that was given is right. */
+/* Checks all arguments before the step starts. */
 static PyObject *step_begin(PyObject *self, PyObject *const *arguments, Py_ssize_t count)
 {
 	PyObject *const given[2] = {count > 1 ? arguments[1] : NULL, count > 2 ? arguments[2] : NULL};
@@ -100,9 +100,10 @@ static PyObject *step_count(PyObject *self, PyObject *arguments, PyObject *keywo
 	Py_RETURN_NONE;
 }
 
-/* ---- values and marks ------------------------------------------------------------------------------------------------------ */
+/* ---- values and marks -------------------------------------------------------------------------------------------- */
 
-/* False: with an exception. A tensor is asked for its item: PyTorch warns of float() of one with a graph. */
+/* Returns false with an exception. Calls item() of a tensor, because PyTorch warns about float() of a tensor with a
+ * graph. */
 static bool get_double(PyObject *object, double *value)
 {
 	PyObject *item = NULL;
@@ -117,7 +118,7 @@ static bool get_double(PyObject *object, double *value)
 	return *value != -1.0 || !PyErr_Occurred();
 }
 
-/* The value is not looked at while nothing is recorded: that of a tensor on a device would wait for the device. */
+/* While nothing is recorded, the value is not read: a tensor on a device would wait for the device. */
 static PyObject *marks_put_value(enum stepscope_kind kind, const char *function, PyObject *const *arguments,
                                  Py_ssize_t count)
 {
@@ -184,7 +185,7 @@ static PyObject *thread_name(PyObject *self, PyObject *arguments)
 	Py_RETURN_NONE;
 }
 
-/* ---- memory ---------------------------------------------------------------------------------------------------------------- */
+/* ---- memory ------------------------------------------------------------------------------------------------------ */
 
 static int marks_category_of(const char *word)
 {
@@ -200,7 +201,7 @@ static int marks_category_of(const char *word)
 	return -1;
 }
 
-/* For PyArg_ParseTupleAndKeywords(), whose own K takes what does not fit without a word. */
+/* A converter for PyArg_ParseTupleAndKeywords(), whose own K accepts numbers that do not fit. */
 static int to_address(PyObject *object, void *address)
 {
 	PyObject *index = PyNumber_Index(object);

@@ -27,7 +27,7 @@ __attribute__((visibility("default"))) PyObject *PyInit__native(void);
 PyObject *PyInit__native(void)
 {
 	char problem[600];
-	/* its objects are others than ours, and it loads us all the same */
+	/* objects of this Python differ from ours, and it would load us all the same */
 	if (strstr(Py_GetVersion(), "free-threading")) {
 		PyErr_SetString(PyExc_ImportError,
 		                "it needs a Python with a global lock, and this one is free-threaded");

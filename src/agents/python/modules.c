@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * modules.c: calls of PyTorch modules as spans, without a hook that PyTorch, its compiler or a traceback could notice: we stand in the
- * `vectorcall` of torch.nn.Module.__call__, open a span, call what was there and close the span, whether that returned or raised.
+ * modules.c: records calls of PyTorch modules as spans, without a hook that PyTorch, its compiler or a traceback could
+ * notice. Our function replaces the `vectorcall` of torch.nn.Module.__call__. It opens a span, calls the original and
+ * closes the span, whether the call returned or raised.
  *
- * Which module is which is kept in a table by address, see objects.h.
+ * A table by address identifies modules, see objects.h.
  */
 #include "agents/python/objects.h"
 #include "agents/python/vectorcall.h"
@@ -13,25 +14,26 @@
 #include <stepscope/format.h>
 
 static struct {
-	PyObject *function, *name_of; /* what is watched; Python's part, which names unknown modules */
-	PyObject *training;           /* the text */
+	PyObject *function, *name_of; /* the watched function; Python's part, which names unknown modules */
+	PyObject *training;           /* the text "training" */
 	PyObject *(*dictionary_of)(PyObject *, void *);
 	vectorcall *original;
-	PyObject *look;  /* Python's part, which looks at what models are called with; NULL: it does not want to */
-	int64_t next_ns; /* of CLOCK_MONOTONIC: when it next wants to */
-	/* symbol: of its name, 0: there is none to be had; identity: of the program's model, whatever holds it */
+	PyObject *look;  /* Python's part, which looks at the arguments of models; NULL: it does not want to */
+	int64_t next_ns; /* time of its next look, of CLOCK_MONOTONIC */
+	/* symbol: of its name, 0: it has no name; identity: of the program's model, whatever wraps it */
 	struct object_table table;
 } modules;
 
 static __thread struct {
 	uint32_t depth;      /* open spans of this thread */
-	PyObject *root;      /* the outermost, recorded or noted, ours as long as its call lasts */
-	bool is_being_named; /* name_of() calls modules itself, maybe */
+	PyObject *root;      /* the outermost module, recorded or noted; we hold a reference during its call */
+	bool is_being_named; /* name_of() may call modules itself */
 } calls;
 
-/* ---- names ---------------------------------------------------------------------------------------------------------------- */
+/* ---- names ------------------------------------------------------------------------------------------------------- */
 
-/* name_module(module, path, held=module): from Python; path None: it has no name, do not ask again; held: the model in this wrapper. */
+/* name_module(module, path, held=module), from Python. path None: the module has no name, do not ask again; held: the
+ * model in this wrapper. */
 static PyObject *name_module(PyObject *self, PyObject *arguments)
 {
 	PyObject *module, *path, *held = NULL;
@@ -50,10 +52,10 @@ static PyObject *is_named_module(PyObject *self, PyObject *module)
 	return PyBool_FromLong(objects_find(&modules.table, module) != NULL);
 }
 
-/* ---- calls ---------------------------------------------------------------------------------------------------------------- */
+/* ---- calls ------------------------------------------------------------------------------------------------------- */
 
-/* Python finds the path, once. Whatever goes wrong there is not the program's business, unless it came from outside (the user's
- * Ctrl-C): false, and it is set. */
+/* Python finds the path, once. Its exceptions are dropped, except those from outside (the user's Ctrl-C): then this
+ * returns false with the exception set. */
 static bool ask_for_name(PyObject *module, struct object_facts *found)
 {
 	*found = (struct object_facts){0};
@@ -73,19 +75,20 @@ static bool ask_for_name(PyObject *module, struct object_facts *found)
 	return true;
 }
 
-/* Which model the program calls, and whether to train it. No code of the program's is asked for its mode, so only what lies in the model's
- * dictionary counts: a wrapper of torch.compile has a property instead, but the model in it does not. */
+/* Returns whether the program's model trains: True, False, or None if unknown. This runs no code of the program, so
+ * it reads only the model's dictionary. A wrapper of torch.compile has a property instead, but the model in it does
+ * not. */
 static PyObject *is_training(uint64_t identity)
 {
 	PyObject *model = (PyObject *)(uintptr_t)identity;
-	if (!modules.dictionary_of || !objects_find(&modules.table, model)) /* the wrapper holds another one by now */
+	if (!modules.dictionary_of || !objects_find(&modules.table, model)) /* the wrapper holds another model by now */
 		return Py_None;
 	PyObject *dictionary = modules.dictionary_of(model, NULL);
 	PyObject *mode = dictionary ? PyDict_GetItemWithError(dictionary, modules.training) : NULL;
 	bool is_known = mode == Py_True || mode == Py_False;
 	PyErr_Clear();
 	Py_XDECREF(dictionary);
-	return is_known ? mode : Py_None; /* which live for ever */
+	return is_known ? mode : Py_None; /* True, False and None live for ever */
 }
 
 static void tell_mode(uint64_t identity)
@@ -102,7 +105,7 @@ static bool is_look_wanted(void)
 	return time_now_ns(CLOCK_MONOTONIC) >= modules.next_ns;
 }
 
-/* False: as ask_for_name(). */
+/* Returns false as ask_for_name() does. */
 static bool modules_look_at(PyObject *const *arguments, size_t count)
 {
 	PyObject *tuple = PyTuple_New((Py_ssize_t)count);
@@ -114,7 +117,7 @@ static bool modules_look_at(PyObject *const *arguments, size_t count)
 		Py_INCREF(arguments[i]);
 		PyTuple_SetItem(tuple, (Py_ssize_t)i, arguments[i]);
 	}
-	PyObject *look = modules.look; /* it puts another one there */
+	PyObject *look = modules.look; /* it may replace modules.look */
 	Py_INCREF(look);
 	bool is_done = native_call_ours(look, tuple, NULL, NULL);
 	Py_DECREF(look);
@@ -122,7 +125,7 @@ static bool modules_look_at(PyObject *const *arguments, size_t count)
 	return is_done;
 }
 
-/* True if it is the outermost of the thread; leave_root() is for it. */
+/* Returns true if the module is the outermost of the thread. leave_root() takes the result. */
 static bool enter_root(PyObject *module)
 {
 	if (calls.root)
@@ -138,7 +141,7 @@ static void leave_root(bool is_root)
 		Py_CLEAR(calls.root);
 }
 
-/* While PyTorch's records are not looked at: where the thread is, for what is said of a process that dies. */
+/* While PyTorch's records are not observed: notes the thread's call, for the report about a process that dies. */
 static PyObject *call_inner(const struct object_facts *facts, PyObject *function, PyObject *const *arguments,
                             size_t count_and_flag, PyObject *names)
 {
@@ -148,7 +151,7 @@ static PyObject *call_inner(const struct object_facts *facts, PyObject *function
 	return result;
 }
 
-/* The outermost call also tells that a forward, or an evaluation, goes on. */
+/* The outermost call also reports that a forward, or an evaluation, is running. */
 static PyObject *note_call(PyObject *function, PyObject *const *arguments, size_t count_and_flag, PyObject *names)
 {
 	const struct object_entry *known = objects_find(&modules.table, arguments[0]);
@@ -198,9 +201,9 @@ static PyObject *call_module(PyObject *function, PyObject *const *arguments, siz
 	return result;
 }
 
-/* ---- getting in -------------------------------------------------------------------------------------------------------------- */
+/* ---- getting in -------------------------------------------------------------------------------------------------- */
 
-/* watch_modules(torch.nn.Module.__call__, name_of, other): True when calls are seen from here on. */
+/* watch_modules(torch.nn.Module.__call__, name_of, other): True if calls are seen from now on. */
 static PyObject *watch_modules(PyObject *self, PyObject *arguments)
 {
 	PyObject *function, *name_of, *other;
@@ -223,7 +226,8 @@ static PyObject *watch_modules(PyObject *self, PyObject *arguments)
 	Py_RETURN_TRUE;
 }
 
-/* watch_arguments(look, next_ns): look(arguments) comes before the next call of a model by the program, from that time on. */
+/* watch_arguments(look, next_ns): calls look(arguments) before the program's next call of a model, from that time
+ * on. */
 static PyObject *watch_arguments(PyObject *self, PyObject *arguments)
 {
 	PyObject *look;

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * native.h: the parts of the Python extension stepscope._native. One file serves CPython 3.8 and newer (Py_LIMITED_API); everything
- * is called with the global interpreter lock held. Wrong types raise TypeError; nothing else that goes wrong reaches the program.
+ * native.h: the parts of the Python extension stepscope._native. One file serves CPython 3.8 and newer
+ * (Py_LIMITED_API). All functions are called with the global interpreter lock held. Wrong types raise TypeError; no
+ * other failure reaches the program.
  */
 #ifndef AGENTS_PYTHON_NATIVE_H
 #define AGENTS_PYTHON_NATIVE_H
@@ -11,29 +12,31 @@
 
 #include <Python.h>
 
-/* In the limited API since 3.10, and the same since 3.7. */
+/* In the limited API since 3.10; unchanged since 3.7. */
 #ifndef METH_FASTCALL
 #define METH_FASTCALL 0x0080
 #endif
 #define NATIVE_FAST(function) ((PyCFunction)(void (*)(void))(function))
 
-/* A Python string as bytes, whatever is in it: what has no UTF-8 (a file name with bytes of another encoding) is written as \udcNN. */
+/* Returns a Python string as bytes. Characters without UTF-8 (a file name with bytes of another encoding) become
+ * \udcNN. */
 PyObject *native_utf8(PyObject *text);
 
-/* Symbol of a Python string; 0 when nothing is recorded. False: it is no string, and TypeError is set. */
+/* Finds the symbol of a Python string; 0 if nothing is recorded. Returns false with an exception if it fails:
+ * TypeError if `text` is not a string. */
 bool native_symbol(enum stepscope_kind kind, PyObject *text, uint32_t *symbol);
 
-/* The program calls this optimizer; the call has ended. */
+/* Call when the program calls this optimizer, and when that call has ended. */
 void native_optimizer_begun(PyObject *optimizer);
 void native_optimizer_done(PyObject *optimizer);
 
-/* Between these two no profiler or debugger of the program sees what runs in this thread, and torch.compile compiles none of it; the second
- * gets what the first returned. */
+/* Between these two calls, no profiler or debugger of the program sees the code that runs in this thread, and
+ * torch.compile compiles none of it. native_show() takes the result of native_hide(). */
 PyObject *native_hide(void);
 void native_show(PyObject *hidden);
 
-/* Calls Python code of ours so, with up to three arguments (NULL: no more). What it raises is forgotten, unless it came from outside (the
- * user's Ctrl-C): false. */
+/* Calls our own Python code that way, with up to three arguments (NULL: no more). Its exceptions are dropped, except
+ * those from outside (the user's Ctrl-C): then it returns false. */
 bool native_call_ours(PyObject *function, PyObject *first, PyObject *second, PyObject *third);
 
 /* Each adds its functions to the module. */

@@ -6,7 +6,7 @@
 
 #define ENTRIES_MAX 65536u
 
-/* Half as full again at most; forgets objects that are gone. */
+/* Makes room: at most a quarter of the entries is then used. Forgets objects that are gone. */
 static bool objects_make_room(struct object_table *table)
 {
 	uint32_t living = 0;

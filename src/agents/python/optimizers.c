@@ -1,26 +1,28 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * optimizers.c: which optimizer steps. An address is not enough: one that is made anew each epoch often lies where the one before the last
- * was. So each object has a generation, and the first call of one that was made meanwhile is marked (STEPSCOPE_OPTIMIZER_IS_NEW).
+ * optimizers.c: identifies the optimizer that steps. An address is not enough: an optimizer that is made again each
+ * epoch often has the address of the one before the last. So each object has a generation, and the first call of an
+ * optimizer made in the meantime is marked (STEPSCOPE_OPTIMIZER_IS_NEW).
  */
 #include "agents/python/objects.h"
 
 #include <stepscope/format.h>
 
 static struct object_table
-	optimizers; /* symbol: how many had been made with it, 0: nobody saw that; identity: of its newest call */
+	optimizers; /* symbol: number of optimizers made, including it, 0: unknown; identity: of its newest call */
 static uint32_t generations, made;
 static bool has_trained;         /* an optimizer's call has ended */
-static uint32_t made_before_any; /* the newest call of all */
+static uint32_t made_before_any; /* `made` at the newest call of all threads */
 static __thread uint32_t
-	made_before; /* the newest call of this thread; 0: it has made none, and may go on where another one stopped */
+	made_before; /* `made` at the newest call of this thread; 0: it has made no call, and may continue another
+	              * one */
 
 static uint64_t address_of(const PyObject *optimizer)
 {
 	return (uint64_t)(uintptr_t)optimizer & STEPSCOPE_OPTIMIZER_ADDRESS;
 }
 
-/* One that cannot be referred to has its address only, as have those for which there is no room. */
+/* An optimizer without weak references has only its address, as have those for which there is no room. */
 static struct object_entry *optimizers_note(PyObject *optimizer, uint32_t number)
 {
 	uint64_t identity = address_of(optimizer) | (uint64_t)(++generations & 0x7fff) << 48;
@@ -52,7 +54,7 @@ void native_optimizer_done(PyObject *optimizer)
 	library.stepscope_torch_optimizer_done(entry ? entry->facts.identity : address_of(optimizer));
 }
 
-/* For register_optimizer_step_pre_hook(): called with the optimizer first. */
+/* For register_optimizer_step_pre_hook(): its first argument is the optimizer. */
 static PyObject *optimizer_hook(PyObject *self, PyObject *const *arguments, Py_ssize_t count)
 {
 	if (count > 0)
@@ -68,7 +70,7 @@ static PyObject *optimizer_done(PyObject *self, PyObject *const *arguments, Py_s
 	Py_RETURN_NONE;
 }
 
-/* From its constructor; one that gets its state from a file comes here, too. */
+/* Called from the constructor; an optimizer that loads its state from a file comes here, too. */
 static PyObject *optimizer_made(PyObject *self, PyObject *optimizer)
 {
 	if (objects_find(&optimizers, optimizer))
@@ -78,7 +80,7 @@ static PyObject *optimizer_made(PyObject *self, PyObject *optimizer)
 	Py_RETURN_NONE;
 }
 
-/* Which one it is, as a number: it may be gone when it is used. */
+/* Returns the optimizer's identity as a number: the object may be gone when the number is used. */
 static PyObject *optimizer_number(PyObject *self, PyObject *optimizer)
 {
 	const struct object_entry *entry = objects_find(&optimizers, optimizer);
@@ -88,7 +90,7 @@ static PyObject *optimizer_number(PyObject *self, PyObject *optimizer)
 	                                         : address_of(optimizer));
 }
 
-/* (code, number): torch.compile has made code, "3/1", that begins a call of that optimizer. */
+/* (code, number): torch.compile has made code, "3/1", that starts a call of that optimizer. */
 static PyObject *optimizer_compiled(PyObject *self, PyObject *arguments)
 {
 	const char *code;

@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * ranges.c: what has a beginning and an end: range(), phase(), micro_batch(), ranges_push() and ranges_pop().
+ * ranges.c: spans with a start and an end: range(), phase(), micro_batch(), ranges_push() and ranges_pop().
  *
- * One object per name is kept and given out again and again, so that `with range("x"):` allocates nothing, but never to two at once: by its
- * address the end of a range is known from that of another one (two coroutines). Phases and micro-batches nest per thread in the recorder,
- * and what is pushed is popped.
+ * One object per name is kept and given out again and again, so that `with range("x"):` allocates nothing. It is never
+ * given to two users at once: its address distinguishes the end of a range from that of another (two coroutines).
+ * Phases and micro-batches nest per thread in the recorder, and pushed ranges are popped.
  */
 #include "agents/python/native.h"
 
-#define NAMES_MAX 4096 /* after so many the objects are made anew, for programs that make up names as they go */
+#define NAMES_MAX 4096 /* after this number the objects are made again, for programs that make up names as they go */
 
 enum span_type {
 	SPAN_OF_RANGE,
@@ -21,10 +21,11 @@ struct ranges_span {
 	PyObject *name;
 	enum span_type type;
 	uint32_t symbol; /* 0: not known yet */
-	/* of a range: how many have begun and not ended, more than one where the program shares it; how many of these are recorded */
+	/* of a range: number of uses that have begun and not ended, more than one if the program shares it; and of
+	 * these that are recorded */
 	uint32_t held, open;
 	int64_t number;    /* phase, or index of the micro-batch */
-	bool has_schedule; /* of a step of torch.profiler's: its profiler has one */
+	bool has_schedule; /* of a step of torch.profiler: its profiler has a schedule */
 	bool is_rare;      /* of a range: it is recorded in steps without operators, too */
 };
 
@@ -61,7 +62,7 @@ bool native_symbol(enum stepscope_kind kind, PyObject *text, uint32_t *symbol)
 	return true;
 }
 
-/* ---- begin and end ------------------------------------------------------------------------------------------------------ */
+/* ---- start and end ----------------------------------------------------------------------------------------------- */
 
 static bool find_symbol(struct ranges_span *span)
 {
@@ -85,7 +86,7 @@ static bool ranges_begin_range(struct ranges_span *span)
 	return true;
 }
 
-/* Where nobody else has it, it is this one that may have begun in another thread. */
+/* If it has only one user, the range may have begun in another thread. */
 static void end_range(struct ranges_span *span)
 {
 	bool is_alone = span->held == 1;
@@ -119,13 +120,13 @@ static PyObject *span_exit(PyObject *self, PyObject *const *arguments, Py_ssize_
 	struct ranges_span *span = (struct ranges_span *)self;
 	if (span->type != SPAN_OF_RANGE && library_records(STEPSCOPE_ACTIVE_STEPS))
 		library.stepscope_emit_phase_end();
-	else if (span->open) /* also while nothing is recorded, or it would be open for ever */
+	else if (span->open) /* even while nothing is recorded, otherwise it would be open for ever */
 		end_range(span);
 	span->held -= span->held > 0;
 	Py_RETURN_NONE;
 }
 
-/* As a decorator: rare, and wrapping is Python's business. */
+/* As a decorator: this is rare, so Python does the wrapping. */
 static PyObject *span_call(PyObject *self, PyObject *arguments, PyObject *keywords)
 {
 	PyObject *function;
@@ -148,7 +149,7 @@ static void span_dealloc(PyObject *self)
 {
 	PyTypeObject *type = Py_TYPE(self);
 	struct ranges_span *span = (struct ranges_span *)self;
-	for (span->held = 1; span->open; end_range(span)) /* nobody is left to end it */
+	for (span->held = 1; span->open; end_range(span)) /* no user is left to end it */
 		;
 	Py_XDECREF(span->name);
 	PyObject_Free(self);
@@ -169,14 +170,14 @@ static PyObject *span_new(enum span_type type, PyObject *name, int64_t number)
 	return (PyObject *)span;
 }
 
-/* For copies and pickles: made anew from its name, or index. */
+/* For copies and pickles: made again from its name, or index. */
 static PyObject *span_reduce(PyObject *self, PyObject *nothing)
 {
 	struct ranges_span *span = (struct ranges_span *)self;
 	return Py_BuildValue("O(O)", makers[span->type], span->name);
 }
 
-/* From Python there is no making one: it would have no content. */
+/* Python code cannot make one: it would have no content. */
 static PyObject *span_no_new(PyTypeObject *type, PyObject *arguments, PyObject *keywords)
 {
 	return PyErr_Format(PyExc_TypeError, "cannot create 'stepscope._native.Span' instances");
@@ -202,9 +203,9 @@ static PyType_Slot span_slots[] = {
 static PyType_Spec span_spec = {"stepscope._native.Span", sizeof(struct ranges_span), 0, Py_TPFLAGS_DEFAULT,
                                 span_slots};
 
-/* ---- functions ------------------------------------------------------------------------------------------------------------ */
+/* ---- functions --------------------------------------------------------------------------------------------------- */
 
-/* Takes the place of the one with this name that somebody has, or had and never ended. */
+/* Replaces the object with this name, which is in use, or was never ended. */
 static PyObject *make_range(PyObject *name, uint32_t symbol)
 {
 	if (!PyUnicode_Check(name))
@@ -256,7 +257,8 @@ static PyObject *micro_batch(PyObject *self, PyObject *index)
 	return span_new(SPAN_OF_MICRO_BATCH, index, number);
 }
 
-/* torch.profiler's, of this number, where it makes no range of its own. Also while no detail is recorded: steps are counted by it. */
+/* A step of torch.profiler with this number, for a profiler that makes no range of it. It starts even while no detail
+ * is recorded, because steps are counted by it. */
 static PyObject *profiler_step(PyObject *self, PyObject *arguments)
 {
 	long long value;
@@ -273,7 +275,7 @@ static PyObject *profiler_step(PyObject *self, PyObject *arguments)
 	return made;
 }
 
-/* One that costs nothing to record, as it begins rarely. */
+/* A range that costs next to nothing to record, because it is rare. */
 static PyObject *rare_range(PyObject *self, PyObject *name)
 {
 	PyObject *made = PyUnicode_Check(name) ? span_new(SPAN_OF_RANGE, name, 0) : NULL;
@@ -283,7 +285,7 @@ static PyObject *rare_range(PyObject *self, PyObject *name)
 	return made;
 }
 
-/* What this thread has pushed in this recording. */
+/* The ranges that this thread has pushed in this recording. */
 static __thread struct {
 	unsigned session, depth;
 } pushed;
@@ -310,7 +312,7 @@ static PyObject *ranges_push(PyObject *self, PyObject *name)
 	Py_RETURN_NONE;
 }
 
-/* Nothing, where nothing is pushed, or in an earlier recording. */
+/* Does nothing if no range is pushed, or only in an earlier recording. */
 static PyObject *ranges_pop(PyObject *self, PyObject *nothing)
 {
 	if (!pushed.depth || pushed.session != library.stepscope_session_number())
@@ -366,6 +368,6 @@ bool native_add_ranges(PyObject *module)
 	ranges = PyDict_New();
 	if (!span_type || !ranges || !add_phases())
 		return false;
-	Py_INCREF(span_type); /* AddObject takes one, and we keep one */
+	Py_INCREF(span_type); /* AddObject takes one reference, and we keep one */
 	return PyModule_AddObject(module, "Span", (PyObject *)span_type) == 0 && ranges_add_functions(module);
 }

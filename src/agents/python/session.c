@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * session.c: start and stop of the recording, and what it is doing.
+ * session.c: starts and stops the recording, and reports its state.
  */
 #include "agents/python/native.h"
 
@@ -49,7 +49,7 @@ static PyObject *library_path(PyObject *self, PyObject *nothing)
 	return PyUnicode_DecodeFSDefault(library.path);
 }
 
-/* A stretch that a profiler in the program wants: python/stepscope/profiler.py. */
+/* A stretch that a profiler in the program wants, see python/stepscope/profiler.py. */
 static PyObject *window_begin(PyObject *self, PyObject *arguments)
 {
 	unsigned with = 0;

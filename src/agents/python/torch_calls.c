@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * torch_calls.c: the functions of agents/torch/agent.h for python/stepscope/_torch.py. What returns a status there is a bool here.
+ * torch_calls.c: the functions of agents/torch/agent.h for python/stepscope/_torch.py. If the C function returns a
+ * status, the Python function returns a bool.
  */
 #include "agents/python/native.h"
 
 #define DIMENSIONS_MAX 8
 
-/* One Python function each: of nothing, of a text, of a flag and of a number. */
+/* Each macro makes a Python function: without arguments, with a text, with a flag or with a number. */
 #define CALL(name)                                                                                                     \
 	static PyObject *name(PyObject *self, PyObject *nothing)                                                       \
 	{                                                                                                              \
@@ -82,7 +83,7 @@ static PyObject *torch_problem(PyObject *self, PyObject *nothing)
 	return PyUnicode_DecodeUTF8(problem, (Py_ssize_t)strlen(problem), "replace");
 }
 
-/* bytes */
+/* Takes bytes. */
 static PyObject *torch_want_lean(PyObject *self, PyObject *parts)
 {
 	const char *text = PyBytes_AsString(parts);
@@ -92,7 +93,7 @@ static PyObject *torch_want_lean(PyObject *self, PyObject *parts)
 	Py_RETURN_NONE;
 }
 
-/* tensor, kind, type, its sizes and then its strides */
+/* Takes a tensor, a kind, a type, and a tuple of its sizes followed by its strides. */
 static PyObject *torch_probe_tensor(PyObject *self, PyObject *arguments)
 {
 	unsigned long long tensor;
@@ -140,7 +141,7 @@ static PyObject *torch_rank(PyObject *self, PyObject *arguments)
 	Py_RETURN_NONE;
 }
 
-/* bytes: see stepscope_torch_owners() */
+/* Takes bytes, see stepscope_torch_owners(). */
 static PyObject *torch_owners(PyObject *self, PyObject *words)
 {
 	char *start;
@@ -156,12 +157,12 @@ static PyObject *torch_may_want_owners(PyObject *self, PyObject *nothing)
 	return PyBool_FromLong(library.stepscope_torch_may_want_owners());
 }
 
-static PyObject *look; /* Python's part, which looks at what has gradients; NULL: it does not want to */
+static PyObject *look; /* Python's part, which looks at tensors with gradients; NULL: it does not want to */
 
-/* In the main thread, when it runs Python next. */
+/* Runs in the main thread, when that runs Python next. */
 static int look_behind_backward(void *nothing)
 {
-	PyObject *called = look; /* it may put another one there */
+	PyObject *called = look; /* it may replace `look` */
 	if (!called)
 		return 0;
 	Py_INCREF(called);
@@ -175,7 +176,8 @@ static void on_backward(void)
 	(void)Py_AddPendingCall(look_behind_backward, NULL);
 }
 
-/* torch_watch_backward(look, is_later): look() comes once behind the next backward, see backward_watch(); look None: not any more. */
+/* torch_watch_backward(look, is_later): calls look() once after the next backward, see backward_watch(); look None:
+ * stops. */
 static PyObject *torch_watch_backward(PyObject *self, PyObject *arguments)
 {
 	PyObject *given;
@@ -189,7 +191,7 @@ static PyObject *torch_watch_backward(PyObject *self, PyObject *arguments)
 	Py_RETURN_NONE;
 }
 
-/* torch_make_records(is_on): was it on? None: this PyTorch does not tell. */
+/* torch_make_records(is_on): returns whether it was on; None: this PyTorch cannot tell. */
 static PyObject *torch_make_records(PyObject *self, PyObject *is_on)
 {
 	int was_on = library.stepscope_torch_make_records(is_on == Py_True);

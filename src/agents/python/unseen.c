@@ -1,9 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * unseen.c: Python code of ours runs without the program's profilers, debuggers and coverage seeing it: they are suspended in its thread, as
- * they are while they run themselves (CPython 3.11 and newer); and torch.compile, which would compile it in the middle of a compiled step,
- * lets it be. What it is called through is no function of C either, for those profilers see, too, but an object of a type of ours, or what
- * stands in for a Python function.
+ * unseen.c: runs our own Python code unseen by the program's profilers, debuggers and coverage tools. They are
+ * suspended in its thread, as they are while they run themselves (CPython 3.11 and newer). torch.compile, which would
+ * compile the code in the middle of a compiled step, is turned off for it.
+ *
+ * The code is not called through a C function either, because those profilers see C functions, too. It is called
+ * through an object of our own type, or through a stand-in for a Python function.
  */
 #include "agents/python/vectorcall.h"
 
@@ -19,7 +21,7 @@ struct unseen_state {
 static PyTypeObject *unseen_type;
 
 static struct {
-	PyObject *function, *call; /* what is shown, and what is called */
+	PyObject *function, *call; /* the function that callers see, and the function that runs */
 } stand_ins[STAND_INS];
 static unsigned stand_in_count;
 
@@ -27,7 +29,7 @@ static struct {
 	void (*enter)(PyThreadState *thread), (*leave)(PyThreadState *thread);
 } tracing;
 
-static PyObject *set_compiler; /* of this thread, returns the one before; None: nothing is compiled */
+static PyObject *set_compiler; /* sets this thread's compiler, returns the previous one; None: compiles nothing */
 
 PyObject *native_hide(void)
 {
@@ -101,7 +103,7 @@ static PyObject *unseen(PyObject *self, PyObject *function)
 	return (PyObject *)made;
 }
 
-/* The object that has it as its `__call__` comes first. */
+/* The first argument is the object that has the function as its `__call__`. */
 static PyObject *call_stand_in(PyObject *function, PyObject *const *arguments, size_t count_and_flag, PyObject *names)
 {
 	size_t count = vectorcall_count(count_and_flag);
@@ -114,7 +116,8 @@ static PyObject *call_stand_in(PyObject *function, PyObject *const *arguments, s
 	Py_RETURN_NONE;
 }
 
-/* stand_in(function, other, call): where C calls the method, `call` gets its arguments instead, at most three, and None is the result. */
+/* stand_in(function, other, call): if C calls the method, `call` gets its arguments instead, at most three, and the
+ * result is None. */
 static PyObject *stand_in(PyObject *self, PyObject *arguments)
 {
 	PyObject *function, *other, *call;
@@ -129,7 +132,7 @@ static PyObject *stand_in(PyObject *self, PyObject *arguments)
 	Py_RETURN_TRUE;
 }
 
-/* leave_uncompiled(set_compiler): torch.compile's own function for that. */
+/* leave_uncompiled(set_compiler): torch.compile's own function to set the compiler. */
 static PyObject *leave_uncompiled(PyObject *self, PyObject *function)
 {
 	Py_INCREF(function);

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * vectorcall.c: see vectorcall.h. Calling an object of a Python class goes through C: type slot -> __call__ -> the function's `vectorcall`,
- * a field that we write to.
+ * vectorcall.c: see vectorcall.h. The call of an object of a Python class goes through C: type slot -> __call__ -> the
+ * function's `vectorcall`, a field that we overwrite.
  */
 #include "agents/python/vectorcall.h"
 
 #include <dlfcn.h>
 
-#define VECTORCALL_OFFSET 56 /* of tp_vectorcall_offset in PyTypeObject, and of tp_basicsize: since 3.8 */
+#define VECTORCALL_OFFSET 56 /* of tp_vectorcall_offset in PyTypeObject; the next one is of tp_basicsize. Since 3.8 */
 #define BASICSIZE_OFFSET 32
 
 static long field(const void *type, int offset)
@@ -17,7 +17,7 @@ static long field(const void *type, int offset)
 	return value;
 }
 
-/* Where a function keeps its vectorcall; NULL when this Python is built otherwise. */
+/* Returns the place of a function's vectorcall; NULL if this Python has another layout. */
 static vectorcall **place_in(PyObject *function, PyObject *other)
 {
 	PyTypeObject *type = Py_TYPE(function);
@@ -33,7 +33,7 @@ static vectorcall **place_in(PyObject *function, PyObject *other)
 		return NULL;
 	memcpy(&word, (char *)function + at, sizeof(word));
 	memcpy(&same, (char *)other + at, sizeof(same));
-	/* the interpreter's own code, the same for all of them */
+	/* both must be the interpreter's own code, which is the same for all functions */
 	if (!word || word != same || !dladdr(word, &info) || !dladdr(*(void **)&call_object, &python) ||
 	    info.dli_fbase != python.dli_fbase)
 		return NULL;
@@ -47,7 +47,7 @@ vectorcall *vectorcall_replace(PyObject *function, PyObject *other, vectorcall *
 		return NULL;
 	vectorcall *original = *place;
 	void (*set)(PyObject *, vectorcall *);
-	/* since 3.12 the interpreter must be told, so that it does not take a short cut */
+	/* since 3.12 the interpreter must learn of the change, because it takes a short cut otherwise */
 	*(void **)&set = dlsym(RTLD_DEFAULT, "PyFunction_SetVectorcall");
 	if (set)
 		set(function, call);

@@ -108,7 +108,7 @@ static uint32_t text_symbol(const char *text)
 	return emit_symbol(STEPSCOPE_SYMBOL_TEXT, text, (uint32_t)strlen(text));
 }
 
-/* A fact about the span that is open. */
+/* Writes a fact about the open span. */
 static void tell_in(unsigned bits, uint32_t key, enum stepscope_arg type, uint64_t value)
 {
 	const uint64_t payload[2] = {type, value};
@@ -125,7 +125,7 @@ int stepscope_torch_start(void)
 {
 	if (!agent.is_found)
 		return -1;
-	/* before all operators: tells readers what to look for */
+	/* before all operators, so that readers know what to look for */
 	text_symbol("torch.agent");
 	emit_note_observer("PyTorch", lean_cost_share());
 	agent.loader_key = text_symbol("torch.loader");
@@ -139,7 +139,7 @@ int stepscope_torch_start(void)
 	stepscope_metadata("torch.shapes", agent.has_inputs ? "yes" : "not found in this PyTorch's objects");
 	if (agent.has_inputs)
 		stepscope_metadata("torch.inputs", *inputs_left_out() ? inputs_left_out() : "yes");
-	/* before the first tensor that lives: its release would be of an unknown address */
+	/* before the first tensor: otherwise its release would have an unknown address */
 	stepscope_metadata("torch.memory", memory_start(agent.problem, sizeof(agent.problem)) ? "yes" : agent.problem);
 	stepscope_metadata("torch.lean", lean_text());
 	bool has_lines = emit_wants_lines() && lines_are_known();
@@ -209,7 +209,7 @@ void stepscope_torch_compiled(const char *code, uint64_t identity)
 {
 	compiled_add(code, identity);
 	emit_note_uncounted();
-	observer_follow_wishes(); /* its first call is told by a record, too */
+	observer_follow_wishes(); /* so that a record reports its first call, too */
 }
 
 void stepscope_torch_optimizer_done(uint64_t identity)
@@ -331,7 +331,7 @@ void stepscope_torch_loader_end(void)
 void stepscope_torch_rank(int rank, int world_size)
 {
 	emit_rank(rank, world_size);
-	observer_count(); /* a rank that is left out has steps all the same */
+	observer_count(); /* a rank that is not recorded has steps, too */
 }
 
 int stepscope_torch_make_records(int is_on)

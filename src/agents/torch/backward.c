@@ -9,14 +9,14 @@
 
 static struct {
 	const char *(*name)(const void *record);
-	void (*call)(void); /* stays when nobody waits any more: a thread may be about to call it */
+	void (*call)(void); /* kept after the last watch: a thread may be about to call it */
 	uint64_t handle;
 	bool has_handle;
-	uint32_t but;   /* in this part of the recording; 0: none */
+	uint32_t but;   /* not in this part of the recording; 0: in any part */
 	bool is_wanted; /* atomic */
 } backward;
 
-/* Both numbers only grow. */
+/* Returns a number for the part of the recording. Both counters only grow. */
 static uint32_t part_now(void)
 {
 	return __atomic_load_n(&emit_starts, __ATOMIC_RELAXED) + __atomic_load_n(&emit_rotations, __ATOMIC_RELAXED);

@@ -11,7 +11,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#define CODES 256u /* PyTorch gives up compiling a function anew after 8 times */
+#define CODES 256u /* PyTorch stops compiling a function again after 8 times */
 
 static struct {
 	uint32_t code;

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * compiled.h: optimizers whose step torch.compile has made code of. PyTorch then has no record of the call but that of the code, and no
- * hook of optimizers is called. Which code begins a call is known while it is made; here, and in the recording, it is kept by its number.
+ * compiled.h: optimizers whose step was compiled by torch.compile. PyTorch then has only the record of the code, none
+ * of the call, and calls no optimizer hooks. The optimizer is known while the code is made. The agent and the
+ * recording keep it by the number of the code.
  */
 #ifndef AGENTS_TORCH_COMPILED_H
 #define AGENTS_TORCH_COMPILED_H
@@ -9,12 +10,12 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-/* The code with this number ("3/1") begins a call of the optimizer. One caller at a time. */
+/* The code with this number ("3/1") starts a call of the optimizer. One caller at a time. */
 void compiled_add(const char *code, uint64_t identity);
 /* Returns true if there is any such code. */
 bool compiled_is_any(void);
-void compiled_tell(void); /* all of them, in a recording that begins */
-/* Which optimizer the record with this name is a call of; 0: of none. In any thread. */
+void compiled_tell(void); /* writes all of them to a recording that starts */
+/* Returns the optimizer that the compiled code of this name calls; 0: no optimizer. Any thread. */
 uint64_t compiled_optimizer(const char *name);
 
 #endif

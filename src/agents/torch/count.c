@@ -13,7 +13,7 @@ static void count_forget(struct step_count *count)
 	count->has_backward = count->has_data = count->has_next_data = count->has_zero = false;
 }
 
-/* 1 + its slot; 0: not known, or too many. */
+/* Returns 1 + the slot of the optimizer; 0: unknown, or too many optimizers. */
 static uint32_t count_slot_of(struct step_count *count, uint64_t identity)
 {
 	uint32_t at = (uint32_t)(hash_word(identity) >> 40) % COUNT_OPTIMIZERS;
@@ -31,7 +31,7 @@ static uint32_t count_slot_of(struct step_count *count, uint64_t identity)
 	return 0;
 }
 
-/* Ends the group; 1 when its step's end was not told. */
+/* Starts a new group. Returns 1 if the end of the old group's step was not reported. */
 static unsigned begin_group(struct step_count *count)
 {
 	unsigned late = count->has_group && !count->is_told;
@@ -75,12 +75,12 @@ void count_made(struct step_count *count)
 
 static bool is_end(const struct step_count *count, uint32_t slot)
 {
-	/* of the first group nothing is known but how many there are */
+	/* in the first group only the number of optimizers is known */
 	return slot ? count->optimizers[slot - 1].ends || (count->group <= 1 && count->called >= made(count)) : true;
 }
 
-/* Behind the end of the group's step, which it may still be part of, gradients of its own; where several steps are made on a batch that is
- * all there is to tell by. */
+/* Returns true if the call comes after the reported end of the group's step, on new gradients. The call may still be
+ * part of that step. If several steps use one batch, there is no other evidence. */
 static bool is_apart(const struct step_count *count, const struct counted_call *call, uint32_t slot)
 {
 	bool is_other_batch = count->has_data || !count->has_batches || !count->is_of_batch;
@@ -103,7 +103,7 @@ unsigned count_call(struct step_count *count, const struct counted_call *call)
 
 	if (call->is_inside)
 		return 0;
-	if (slot && call->is_new) /* what was known is of one that is gone */
+	if (slot && call->is_new) /* the known group belongs to an optimizer that is gone */
 		count->optimizers[slot - 1].group = 0;
 	bool may_take = is_apart(count, call, slot), was_step = count->may_be_step && slot == count->last;
 	bool takes = may_take && (count->has_data || call->is_new || call->is_closure);
@@ -130,7 +130,7 @@ unsigned count_call(struct step_count *count, const struct counted_call *call)
 	return ended;
 }
 
-/* Without a call. On the batch of the calls before it belongs to their step. */
+/* Ends a step that has no optimizer call. If the batch is that of the previous calls, the end belongs to their step. */
 static unsigned end_skipped(struct step_count *count)
 {
 	bool is_next = !count->has_group || count->has_data || !count->has_batches;
@@ -175,7 +175,7 @@ unsigned count_operator(struct step_count *count)
 	return end_by_backward(count);
 }
 
-/* The gradients of the backward before. */
+/* Returns true if the gradients of the previous backward were thrown away. */
 static bool is_thrown_away(struct step_count *count)
 {
 	if (!count->has_zero || !count_has_optimizers(count))

@@ -57,7 +57,7 @@ bool torch_entry_find(struct torch_entry *entry, char *problem, size_t problem_b
 	                                               "22OpRegistrationListenerESt14default_deleteIS2_EE");
 	if (!entry->dispatcher || !entry->add_listener)
 		entry->dispatcher = NULL, entry->add_listener = NULL;
-#ifndef __aarch64__ /* where the result's place is passed in a register that C cannot name */
+#ifndef __aarch64__ /* the place of the result is in a register that C cannot name */
 	*(void **)&entry->callbacks_of = dlsym(handle, "_ZN2at27getStepCallbacksUnlessEmptyENS_11RecordScopeE");
 #endif
 	if (!entry->add_global_callback || !entry->remove_callback)

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * entry.h: the functions of the loaded PyTorch that the agent calls, found by name at run time. None of them has a std::string in
- * its signature, so neither the C++ ABI flag nor the compiler matters.
+ * entry.h: the functions of the loaded PyTorch that the agent calls, found by name at run time. No signature contains
+ * a std::string, so neither the C++ ABI flag nor the compiler matters.
  */
 #ifndef AGENTS_TORCH_ENTRY_H
 #define AGENTS_TORCH_ENTRY_H
@@ -19,13 +19,14 @@ enum torch_scope { /* at::RecordScope, the same in 1.13 to 2.14 */
 	TORCH_SCOPE_TORCHSCRIPT = 2,
 	TORCH_SCOPE_CUSTOM_CLASS = 4,
 	TORCH_SCOPE_USER = 7,
-	TORCH_SCOPE_STATIC_OP = 8, /* of TorchScript's static runtime: without PyTorch's dispatcher, as a rule */
+	TORCH_SCOPE_STATIC_OP = 8, /* of TorchScript's static runtime, which usually bypasses PyTorch's dispatcher */
 	TORCH_SCOPE_STATIC_MODEL = 9,
 };
 
-/* In C++ a start returns a std::unique_ptr, ours an empty one. Where that lies is passed by a hidden pointer: on x86-64 as a first argument
- * that is returned, on aarch64 in the register x8, which C cannot name. TORCH_START(name, body) makes such a function `name` of a
- * TORCH_START_BODY static void body(const void *record). */
+/* In C++ a start callback returns a std::unique_ptr; ours returns an empty one. A hidden pointer passes the place of
+ * the result. On x86-64 it is the first argument, which is returned; on aarch64 it is in the register x8, which C
+ * cannot name. TORCH_START(name, body) makes such a function `name` from a TORCH_START_BODY static void body(const
+ * void *record). */
 #ifdef __aarch64__
 typedef void torch_start(const void *record);
 #define TORCH_START_BODY __attribute__((used))
@@ -56,7 +57,7 @@ struct torch_callback {
 };
 _Static_assert(sizeof(struct torch_callback) == 40, "at::RecordFunctionCallback");
 
-/* c10::RegistrationHandleRAII: a std::function that is called when it goes. It is never let go. */
+/* c10::RegistrationHandleRAII: a std::function that its destructor calls. The agent never destroys it. */
 struct torch_registration {
 	void *words[4];
 };
@@ -65,25 +66,26 @@ struct torch_entry {
 	uint64_t (*add_global_callback)(struct torch_callback callback);
 	void (*remove_callback)(uint64_t handle);
 	const char *(*name)(const void *record);
-	/* for calibration; NULL when they are missing */
+	/* for calibration; NULL if missing */
 	int64_t (*sequence_peek)(void);
 	uint64_t (*thread_id)(void);
-	/* which threads torch.profiler would follow; both or neither, NULL: not known */
+	/* the threads that torch.profiler would follow; either both are set or both are NULL (unknown) */
 	uint64_t (*add_thread_callback)(struct torch_callback callback);
 	bool (*has_thread_callbacks)(void);
-	/* does the calling thread make records; both or neither, NULL: not known */
+	/* whether the calling thread makes records; either both are set or both are NULL (unknown) */
 	bool (*makes_records)(void);
 	void (*make_records)(bool is_on);
-	/* who is told of operators that go, see operators.h; both or neither, NULL: not known */
+	/* the listener for operators that go away, see operators.h; either both are set or both are NULL (unknown) */
 	void *(*dispatcher)(void);
 	struct torch_registration (*add_listener)(void *dispatcher, void **listener);
-	/* Which callbacks a record of this scope has, in `result`; brings the calling thread up to date, under PyTorch's lock if they have changed.
-	 * NULL: not known */
+	/* Writes the callbacks of a record of this scope to `result`. If callbacks have changed, first updates the
+	 * calling thread under PyTorch's lock. NULL: unknown */
 	void (*callbacks_of)(void *result, int scope);
 	char path[1024]; /* of libtorch_cpu */
 };
 
-/* Fills `entry` from the PyTorch that this process has loaded; loads nothing itself. False: `problem` says why. */
+/* Fills `entry` from the PyTorch that this process has loaded; loads nothing itself. Returns false on failure, with
+ * the reason in `problem`. */
 bool torch_entry_find(struct torch_entry *entry, char *problem, size_t problem_bytes);
 
 #endif

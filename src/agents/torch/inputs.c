@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * inputs.c: what is read in earnest are words at proven offsets of objects that PyTorch holds while the operator begins. They are
- * hashed as they are read; only inputs that were not seen before become a text.
+ * inputs.c: recording reads only words at proven offsets of objects that PyTorch holds while the operator starts. The
+ * words are hashed as they are read; only new inputs become a text.
  */
 #include "agents/torch/inputs.h"
 
@@ -12,16 +12,16 @@
 
 #include <stepscope/stepscope.h>
 
-#define CACHE_LINES 4096u /* a program whose sizes change from batch to batch comes back to thousands */
-#define CACHE_WAYS 8u     /* as many as a line of the processor's cache holds */
-#define FRONT_PLACES 512u /* one page: what a step comes back to stays near while tensors pass through the caches */
+#define CACHE_LINES 4096u /* a program whose sizes change from batch to batch reuses thousands of inputs */
+#define CACHE_WAYS 8u     /* the number that a cache line holds */
+#define FRONT_PLACES 512u /* one page: inputs that each step repeats stay near while tensors pass through the caches */
 #define VARIANTS 4096u
-#define VARIANTS_MAX 16u   /* texts that differ in values only, in each stage: in the first all are kept */
-#define VARIANTS_STAGES 5u /* then those of which 8 different ones were seen at most, 4, 2, 1; behind the last none */
+#define VARIANTS_MAX 16u   /* texts that differ in values only, in each stage; the first stage keeps all values */
+#define VARIANTS_STAGES 5u /* then those of which 8, 4, 2, 1 were seen at most; after the last none */
 #define SKETCHES 1024u
 
-/* Beginnings of what is hashed for an input. */
-#define HEAD_NONE 0x100u     /* nothing that is read */
+/* The first words that are hashed for an input. */
+#define HEAD_NONE 0x100u     /* an input that is not read */
 #define HEAD_VALUE 0x200u    /* + its tag */
 #define HEAD_LIST 0x10000u   /* + length */
 #define HEAD_TENSOR 0x20000u /* + number of sizes + type << 8 */
@@ -29,35 +29,35 @@
 #define SEED HASH_FACTOR
 
 struct hashes {
-	uint64_t base, values; /* without values, and theirs alone; SEED: there are none */
+	uint64_t base, values; /* of inputs without values, and of the values alone; SEED: no values */
 };
 
 /* Hash (40 of its bits) << 24 | symbol; the newest of a line comes first. */
 static uint64_t cache[CACHE_LINES][CACHE_WAYS] __attribute__((aligned(64)));
-static uint64_t front[FRONT_PLACES] __attribute__((aligned(4096))); /* the last one that was found at each place */
-static uint8_t variants[VARIANTS]; /* by hash without values; counts that fall together only make the maximum smaller */
-/* The same, for each value: a bit for each that was seen, at a place that depends on it. Also here those that fall together only make
- * more of them be left out. */
+static uint64_t front[FRONT_PLACES] __attribute__((aligned(4096))); /* the entry last found at each place */
+static uint8_t variants[VARIANTS]; /* by hash without values; shared places only make the maximum smaller */
+/* For each value, a bit for each content that was seen, at a place that depends on the content. Shared places only
+ * leave out more values. */
 static uint64_t sketches[SKETCHES][VALUES_APART];
-static uint32_t newest; /* symbol that was made for inputs */
+static uint32_t newest; /* newest symbol made for inputs */
 static bool is_full;
 
-/* The upper half of a product depends on all of its factor, the lower one does not: they change places. A rotation is cheaper than the
- * shift and the xor of hash_mix(). */
+/* The upper half of a product depends on all bits of its factor, the lower half does not, so the halves are swapped. A
+ * rotation is cheaper than the shift and the xor of hash_mix(). */
 static inline uint64_t inputs_mix(uint64_t hash, uint64_t word)
 {
 	hash = (hash ^ word) * HASH_TEXT_FACTOR;
 	return hash >> 32 | hash << 32;
 }
 
-/* For what is looked up, which leaves out some bits. */
+/* Finishes a hash for a look-up, which ignores some bits. */
 static inline uint64_t inputs_finish(struct hashes hashes)
 {
 	uint64_t hash = (hashes.base ^ hashes.values) * HASH_TEXT_FACTOR;
 	return hash ^ hash >> 32;
 }
 
-/* Sizes and strides that are not in place: rare. */
+/* For sizes and strides that are not in place: rare. */
 static __attribute__((noinline)) uint64_t hash_deep(uint64_t hash, uint64_t sizes, uint64_t depth, bool has_strides)
 {
 	uint64_t words = has_strides ? 2 * depth : depth;
@@ -66,8 +66,9 @@ static __attribute__((noinline)) uint64_t hash_deep(uint64_t hash, uint64_t size
 	return hash;
 }
 
-/* A sum of words, each times a random number of its own, so that the processor need not wait for one before it takes the next: two
- * tensors have the same one as rarely as with a inputs_mix() per word, which costs twice as many instructions. */
+/* Returns the sum of the words, each times a different random number, so that the processor need not wait for one
+ * product before the next. Two tensors share a sum as rarely as with one inputs_mix() per word, which takes twice the
+ * instructions. */
 static inline uint64_t sum_in_place(uint64_t sizes, uint64_t depth, bool has_strides)
 {
 	static const uint64_t weights[2][SIZES_IN_PLACE] = {
@@ -95,7 +96,7 @@ static inline uint64_t hash_tensor(uint64_t hash, uint64_t tensor)
 	uint64_t sizes = tensor_sizes(tensor, depth);
 	if (depth > SIZES_IN_PLACE)
 		return hash_deep(inputs_mix(hash, has_strides ? head : ~head), sizes, depth, has_strides);
-	/* no strides are not the same as strides of 0 */
+	/* a tensor without strides differs from one with strides of 0 */
 	return inputs_mix(hash, has_strides ? head + sum_in_place(sizes, depth, true)
 	                                    : ~head + sum_in_place(sizes, depth, false));
 }
@@ -141,14 +142,14 @@ static inline struct hashes hash_inputs(uint64_t at, uint64_t count)
 	return hashes;
 }
 
-/* ---- symbols --------------------------------------------------------------------------------------------------------- */
+/* ---- symbols ----------------------------------------------------------------------------------------------------- */
 
 static inline uint64_t *inputs_line_of(uint64_t hash)
 {
 	return cache[hash & (CACHE_LINES - 1)];
 }
 
-/* 0: the entry is not of this hash, or of a free place. */
+/* Returns the symbol; 0: the entry has another hash, or is free. */
 static inline uint32_t symbol_in(uint64_t entry, uint64_t hash)
 {
 	uint64_t symbol = entry ^ (hash >> 24 << 24);
@@ -182,7 +183,7 @@ static void tell_once(bool *is_told, const char *what)
 		stepscope_metadata(what, "left out");
 }
 
-/* Threads that do this at the same time may lose an entry. */
+/* Threads that call this at the same time may lose an entry. */
 static uint32_t make_symbol(const void *record, uint64_t hash, uint32_t left_out)
 {
 	static bool is_told;
@@ -204,7 +205,7 @@ static uint32_t make_symbol(const void *record, uint64_t hash, uint32_t left_out
 	return symbol;
 }
 
-/* Which of the values, a bit each, are left out: those of which there were more different ones than the stage allows. */
+/* Returns a bit for each value to leave out: those with more different values than the stage allows. */
 static uint32_t changing(uint64_t base, const uint64_t *values, unsigned count)
 {
 	unsigned stage = __atomic_load_n(&variants[base % VARIANTS], __ATOMIC_RELAXED) / VARIANTS_MAX;
@@ -228,7 +229,7 @@ static uint64_t hash_others(uint64_t base, const uint64_t *values, unsigned coun
 	return hash;
 }
 
-/* A text with values; of a changing one too many must not fill the table of names. */
+/* Makes a text with values and counts it: values that change too often must not fill the table of names. */
 static uint32_t make_counted(const void *record, uint64_t hash, uint32_t left_out, uint8_t *count)
 {
 	uint32_t symbol = make_symbol(record, hash, left_out);
@@ -240,7 +241,7 @@ static uint32_t make_counted(const void *record, uint64_t hash, uint32_t left_ou
 	return symbol;
 }
 
-/* Not inline: most calls do without. */
+/* Not inline: most calls do not need it. */
 static __attribute__((noinline)) uint32_t unseen(const void *record, struct hashes hashes)
 {
 	static bool is_told;
@@ -269,7 +270,7 @@ __attribute__((hot)) uint32_t inputs_symbol(const void *record)
 	return __builtin_expect(symbol != 0, 1) ? symbol : unseen(record, hashes);
 }
 
-/* Only the lines that hold anything are written to: each page that is costs the child a copy. */
+/* Writes only to lines that have entries: each page that is written costs the child a copy. */
 void inputs_forget(void)
 {
 	__atomic_store_n(&is_full, false, __ATOMIC_RELAXED);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * inputs_probe.c: finds where inputs lie. Before that is proven, every look is a system call that cannot fault.
+ * inputs_probe.c: finds the offsets of inputs. Until they are proven, every read is a system call that cannot fault.
  */
 #include "agents/torch/inputs_layout.h"
 #include "agents/torch/process.h"
@@ -13,11 +13,11 @@
 #define TENSOR_WORDS 32
 #define RECORD_WORDS 64
 #define LIST_WORDS 8
-#define LEAST_VALUES 2 /* of each type that must agree */
+#define LEAST_VALUES 2 /* values of each type that must agree */
 
 struct known_tensor {
 	uint64_t words[TENSOR_WORDS];
-	int64_t sizes[2 * SIZES_IN_PLACE]; /* then strides */
+	int64_t sizes[2 * SIZES_IN_PLACE]; /* followed by strides */
 	int count, type;
 	enum inputs_probe kind;
 };
@@ -25,15 +25,15 @@ struct known_tensor {
 static struct {
 	struct known_tensor tensors[TENSORS];
 	int tensor_count;
-	uint64_t first, second;       /* expected */
+	uint64_t first, second;       /* expected inputs */
 	uint64_t places, list_places; /* candidates, one bit per word */
 	uint64_t list_types[LIST_WORDS];
 	uint32_t tag, list_tag;
-	int muls, cats; /* records that were looked at */
+	int muls, cats; /* number of records looked at */
 	bool is_value_expected;
 	enum inputs_value value;
 	uint64_t bits;
-	int value_counts[INPUTS_VALUES]; /* seen; -1: they did not agree */
+	int value_counts[INPUTS_VALUES]; /* number of values seen; -1: they did not agree */
 	char left_out[64];
 } probe;
 
@@ -55,7 +55,7 @@ void inputs_add_tensor(const struct inputs_tensor *tensor)
 	probe.tensor_count++;
 }
 
-/* ---- inputs and lists, from records --------------------------------------------------------------------------------------- */
+/* ---- inputs and lists, from records ------------------------------------------------------------------------------ */
 
 void inputs_expect(uint64_t first, uint64_t second)
 {
@@ -70,7 +70,7 @@ void inputs_expect_value(enum inputs_value type, uint64_t bits)
 	probe.bits = bits;
 }
 
-/* Do the IValues at `address` begin with the two expected tensors, both with one tag? */
+/* Returns true if the IValues at `address` start with the two expected tensors, both with one tag. */
 static bool has_expected(uint64_t address, uint32_t *tag)
 {
 	uint64_t values[4];
@@ -95,7 +95,8 @@ static void look_at_mul(const uint64_t *record)
 	probe.muls++;
 }
 
-/* The first input is a list: its payload leads to an object that holds the begin and the end of the values, and their type. */
+/* The first input is a list: its payload points to an object with the start and the end of the values, and their
+ * type. */
 static void look_at_cat(const uint64_t *record)
 {
 	uint64_t found = 0;
@@ -119,7 +120,7 @@ static void look_at_cat(const uint64_t *record)
 	probe.cats++;
 }
 
-/* The third input is the expected value: what is its tag? */
+/* The third input is the expected value: finds its tag. */
 static void look_at_value(const uint64_t *record)
 {
 	uint64_t values[6] = {0}, mask = probe.value == INPUTS_BOOL ? 0xff : UINT64_MAX;
@@ -151,7 +152,7 @@ void inputs_look_at(const void *record, const char *name)
 		look_at_cat(words);
 }
 
-/* ---- sizes, strides, types, from tensors ------------------------------------------------------------------------------------ */
+/* ---- sizes, strides, types, from tensors ------------------------------------------------------------------------- */
 
 static bool one_bit(uint64_t bits, unsigned *place)
 {
@@ -174,7 +175,8 @@ static bool has_strides_at(const struct known_tensor *tensor, unsigned word)
 	              (size_t)tensor->count * 8) == 0;
 }
 
-/* The keys are the same for tensors that differ only in size and type, and not for one on another device or of another layout. */
+/* Returns true if the word holds the keys. They are the same for tensors that differ only in size and type, but not
+ * for a tensor on another device or of another layout. */
 static bool has_keys_at(unsigned word)
 {
 	uint64_t plain = 0;
@@ -188,7 +190,7 @@ static bool has_keys_at(unsigned word)
 	}
 	for (int i = 0; i < probe.tensor_count; i++) {
 		uint64_t keys = probe.tensors[i].words[word];
-		/* where all tensors are of a class in Python (a mode that makes fake ones), so are the plain ones */
+		/* if all tensors are of a Python class (a mode that makes fake ones), so are the plain ones */
 		bool is_subclass = probe.tensors[i].kind >= INPUTS_SUBCLASS;
 		if (probe.tensors[i].kind != INPUTS_PLAIN && (keys == 0 || (keys == plain && !is_subclass)))
 			return false;
@@ -210,7 +212,8 @@ static uint64_t places_of_sizes(void)
 	return places;
 }
 
-/* The first one: a tensor may end before the words that were read do, and the heap behind those that were made alike may be alike, too. */
+/* Returns the first place that fits. A tensor may end before the words that were read, and the heap after similar
+ * tensors may be similar, too. */
 static uint64_t place_of_keys(void)
 {
 	unsigned word = 0;
@@ -219,7 +222,7 @@ static uint64_t place_of_keys(void)
 	return word < TENSOR_WORDS ? 1ull << word : 0;
 }
 
-/* The one byte that is the number of the element type in all tensors. */
+/* Finds the one byte that has the number of the element type in all tensors. */
 static bool find_type(void)
 {
 	unsigned found = 0;
@@ -243,9 +246,9 @@ static bool find_strides(void)
 	return fits;
 }
 
-/* Bits above those that name a device, with the one for elements in memory first; of them, all that no plain tensor has. Gradients and
- * inference mode are the two bits that tensors to be trusted may have in addition: the tensors of the probe have gradients where the bits
- * below differ. */
+/* Finds the bits above those that name a device, from the bit for elements in memory on, that no plain tensor has.
+ * Trusted tensors may have two more bits, for gradients and for inference mode. The tensors of the probe have
+ * gradients where the bits below differ. */
 static void find_kinds(uint64_t plain)
 {
 	uint64_t meta = 0;
@@ -258,7 +261,7 @@ static void find_kinds(uint64_t plain)
 }
 
 struct common {
-	uint64_t all, any; /* bits of the word that all tensors of the kind have, that one has */
+	uint64_t all, any; /* bits of the word in all tensors of the kind, and in any of them */
 };
 
 static struct common common_bits(enum inputs_probe kind, unsigned word)
@@ -273,8 +276,9 @@ static struct common common_bits(enum inputs_probe kind, unsigned word)
 	return common;
 }
 
-/* Two bits that are 0, 1 and 2 in the three subclasses, once or (for C++ and for Python) in several fields of one word, and 0 in plain tensors.
- * Between fields is what the memory held before, so only bits that are alike in all tensors of a kind say anything. */
+/* Finds two bits that are 0, 1 and 2 in the three subclasses, and 0 in plain tensors. They occur once, or (for C++ and
+ * for Python) in several fields of one word. Between the fields the memory keeps earlier contents, so only bits that
+ * are alike in all tensors of a kind count. */
 static bool has_policy_at(unsigned word, uint64_t *bits)
 {
 	struct common strides = common_bits(INPUTS_SUBCLASS_STRIDES, word);
@@ -295,8 +299,8 @@ static bool find_policy(void)
 	       has_policy_at(inputs_layout.policy / 8, &inputs_layout.policy_bits);
 }
 
-/* Tensors of other kinds whose sizes are where those of plain ones are: what sets them apart is no reason to mistrust them. Where
- * it is several bits, the lowest tells what kind it is. */
+/* Trusts tensors of other kinds if their sizes are at the same place as in plain ones. The bits that set them apart
+ * are then no reason for mistrust. If these are several bits, the lowest one tells the kind. */
 static void trust_others(void)
 {
 	uint64_t untrusted = inputs_layout.untrusted, plain = inputs_layout.substance;
@@ -317,7 +321,7 @@ static void trust_others(void)
 	}
 }
 
-/* All types of values, or none: a list may hold any. */
+/* Solves for all types of values, or none: a list may hold any type. */
 static void solve_values(void)
 {
 	const uint32_t *tags = inputs_layout.value_tags;
@@ -369,14 +373,14 @@ bool inputs_are_known(void)
 	return inputs_layout.is_known;
 }
 
-/* ---- checks -------------------------------------------------------------------------------------------------------------- */
+/* ---- checks ------------------------------------------------------------------------------------------------------ */
 
 struct probed_line {
 	const char *text;
 	size_t length;
 };
 
-/* The line that begins with `key`; "": the first. Empty when there is none. */
+/* Returns the line that starts with `key`, without the key; "": the first line. Empty if there is no such line. */
 static struct probed_line find_line(const char *text, const char *key)
 {
 	const char *found = *key ? strstr(text, key) : text;

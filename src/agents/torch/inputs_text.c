@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * inputs_text.c: inputs as text, the way PyTorch's own traces write them; docs/file-format.md has the form.
+ * inputs_text.c: writes inputs as text, in the form of PyTorch's own traces; docs/file-format.md has the form.
  */
 #include "agents/torch/inputs_text.h"
 
@@ -15,8 +15,8 @@ struct out {
 	char *text;
 	size_t bytes, at;
 	bool is_over;
-	uint32_t left_out; /* values, as inputs_write() is given them */
-	unsigned values;   /* so far, at most VALUES_APART - 1: the place of the next */
+	uint32_t left_out; /* values to leave out, as given to inputs_write() */
+	unsigned values;   /* values so far, at most VALUES_APART - 1: the place of the next one */
 };
 
 static void put(struct out *out, const char *text, size_t length)
@@ -34,7 +34,8 @@ static void put_text(struct out *out, const char *text)
 	put(out, text, strlen(text));
 }
 
-/* Not by snprintf(): most of a text are numbers, and a program whose sizes change from batch to batch makes many. */
+/* Avoids snprintf(): most of a text is numbers, and a program whose sizes change from batch to batch makes many
+ * texts. */
 static void put_integer(struct out *out, int64_t number)
 {
 	char text[24], *at = text + sizeof(text);
@@ -47,7 +48,7 @@ static void put_integer(struct out *out, int64_t number)
 	put(out, at, (size_t)(text + sizeof(text) - at));
 }
 
-/* As PyTorch writes them: whole numbers with a point, others with all digits. */
+/* Writes as PyTorch does: whole numbers with a point, others with all digits. */
 static void put_double(struct out *out, double number)
 {
 	char text[40];
@@ -55,7 +56,7 @@ static void put_double(struct out *out, double number)
 	int length = is_whole ? snprintf(text, sizeof(text), "%lld.", (long long)number)
 	                      : snprintf(text, sizeof(text), "%.17g", number);
 	for (char *at = text; *at; at++)
-		if (*at == ',') /* the program's locale */
+		if (*at == ',') /* from the program's locale */
 			*at = '.';
 	put(out, text, (size_t)length);
 }
@@ -77,9 +78,9 @@ static void inputs_text_put_value(struct out *out, uint64_t value, uint32_t tag)
 		put_integer(out, (int64_t)bits);
 }
 
-/* ---- what an input is -------------------------------------------------------------------------------------------------- */
+/* ---- one input --------------------------------------------------------------------------------------------------- */
 
-enum what { /* is known of an input */
+enum what { /* kinds of facts about an input */
 	WHAT_SIZES,
 	WHAT_TYPES,
 	WHAT_STRIDES,
@@ -123,7 +124,7 @@ static struct list list_of(uint64_t address)
 	return list;
 }
 
-/* Sizes or strides of a list of tensors, which may be none. */
+/* Writes sizes or strides of a list of tensors, or "[]" for another list. */
 static void put_list_numbers(struct out *out, const struct list *list, enum what what)
 {
 	put_text(out, "[");
@@ -174,7 +175,8 @@ static void put_input(struct out *out, uint64_t value, enum what what)
 		put_numbers(out, is_tensor ? load(value, 0) : 0, what);
 }
 
-/* A list of tensors that is the only input gets a pair of brackets around it, so that it does not look like several inputs. */
+/* Returns true if a list of tensors is the only input: it gets a pair of brackets, so that it does not look like
+ * several inputs. */
 static bool is_one_list(uint64_t values, uint64_t count)
 {
 	if (count != 1 || load_tag(values) != inputs_layout.list_tag)
@@ -201,7 +203,7 @@ size_t inputs_write(const void *record, uint32_t left_out, char *text, size_t by
 {
 	struct out out = {.text = text, .bytes = bytes, .left_out = left_out};
 	put_line(&out, record, WHAT_SIZES);
-	if (out.is_over) /* the end of a list of very many */
+	if (out.is_over) /* a very long list was cut off */
 		return out.at;
 	size_t sizes = out.at;
 	if (inputs_layout.has_types) {
@@ -219,7 +221,7 @@ size_t inputs_write(const void *record, uint32_t left_out, char *text, size_t by
 	return out.is_over ? sizes : out.at;
 }
 
-/* ---- values alone ------------------------------------------------------------------------------------------------------- */
+/* ---- values alone ------------------------------------------------------------------------------------------------ */
 
 struct values {
 	uint64_t *list;

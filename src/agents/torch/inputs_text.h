@@ -7,10 +7,10 @@
 
 #include "agents/torch/inputs_layout.h"
 
-/* Writes the text, of which the end, or all but the sizes, is left out where it does not fit; left_out: bit k for the value k of those.
- * Returns how many bytes. */
+/* Writes the text. If it does not fit, its end, or everything but the sizes, is left out. left_out: bit k leaves out
+ * value k. Returns the number of bytes. */
 size_t inputs_write(const void *record, uint32_t left_out, char *text, size_t bytes);
-/* What counts of the values, in the order in which they are written. How many these are, at most VALUES_APART. */
+/* Reads the significant bits of the values, in the order of the text. Returns their number, at most VALUES_APART. */
 unsigned inputs_values(const void *record, uint64_t values[VALUES_APART]);
 
 #endif

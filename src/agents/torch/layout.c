@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * layout.c: keeps copies of the first bytes of the records it is shown, and what the exported functions said at that moment. Copies
- * are made with a system call, so that a look beyond the end of anything cannot fault.
+ * layout.c: keeps copies of the first bytes of the given records, and the results of the exported functions at that
+ * moment. A system call makes the copies, so that a read beyond the end of anything cannot fault.
  */
 #include "agents/torch/layout.h"
 
@@ -13,12 +13,12 @@
 
 #define IMAGE_WORDS 64
 #define IMAGES 32
-#define LEAST_IMAGES 3 /* that must agree */
+#define LEAST_IMAGES 3 /* images that must agree */
 
 struct image {
 	uint64_t words[IMAGE_WORDS];
 	unsigned word_count;
-	int64_t sequence; /* the next one, as PyTorch says */
+	int64_t sequence; /* the next one, as PyTorch returns it */
 	uint64_t forward; /* thread that ran the newest add */
 	const char *name;
 	enum torch_scope scope;
@@ -30,7 +30,7 @@ static struct {
 	unsigned count; /* atomic; may be more than IMAGES */
 	uint64_t forward;
 	uint64_t handles[2];
-	int depth;                    /* of operators, atomic */
+	int depth;                    /* number of open operators, atomic */
 	char text[INPUTS_TEXT_BYTES]; /* inputs of the newest outermost operator */
 } probe;
 
@@ -97,7 +97,7 @@ bool layout_probe_begin(const struct torch_entry *entry)
 	return true;
 }
 
-/* The one word that fits in every image that counts; -1: none, several, or too few images. */
+/* Returns the one word that fits in every image that counts; -1: none, several, or too few images. */
 static int unique_place(bool (*fits)(const struct image *image, uint64_t word, bool *is_counted))
 {
 	int place = -1;
@@ -126,15 +126,15 @@ static bool fits_sequence(const struct image *image, uint64_t word, bool *is_cou
 	return !*is_counted || (int64_t)word == image->sequence;
 }
 
-/* Adds of several threads, some of them differentiated by another one: no other word follows that. */
+/* The adds ran in several threads, and another thread differentiated some of them: no other word follows that. */
 static bool fits_forward_thread(const struct image *image, uint64_t word, bool *is_counted)
 {
 	*is_counted = image->scope == TORCH_SCOPE_BACKWARD;
 	return !*is_counted || word == image->forward;
 }
 
-/* The schema of add, which lives as long as PyTorch does, begins with a std::string, and that, with either of the two ABIs there are, with
- * the address of its text. */
+/* The schema of add lives as long as PyTorch. It starts with a std::string, which starts with the address of its text
+ * in both ABIs. */
 static bool fits_schema(const struct image *image, uint64_t word, bool *is_counted)
 {
 	uint64_t text = 0;
@@ -143,7 +143,7 @@ static bool fits_schema(const struct image *image, uint64_t word, bool *is_count
 	       (word % 8 == 0 && process_read_words(word, &text, 1) == 1 && text == (uintptr_t)image->name);
 }
 
-/* A std::variant has its index behind the larger of its members, a std::string. */
+/* A std::variant has its index after the larger of its members, a std::string. */
 #define KIND_BEHIND 32
 
 static int place_of_kind(int schema)

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * layout.h: where things lie in PyTorch's records, found by looking at records of operators whose answers are known. An offset counts
- * only when it is the one place that fits every observation; what is not proven is -1 and never read.
+ * layout.h: offsets of fields in PyTorch's records, found in records of operators with known answers. An offset counts
+ * only if it is the one place that fits every observation. An offset that is not proven is -1 and never used.
  *
  *     layout_probe_begin(&entry);
  *     ...several adds with gradients, a backward in this thread's forward, one in another thread (by Python)...
@@ -13,14 +13,14 @@
 #include "agents/torch/entry.h"
 
 struct torch_layout {
-	int sequence;       /* int64, of the record; -1: as all of them, not proven */
-	int schema;         /* pointer, of an operator's record: where its schema lies, which begins with its name */
-	int kind;           /* byte, of the record: 1 where it has a schema, 0 where a text lies there */
+	int sequence;       /* int64, of the record; -1: not proven, as for all fields */
+	int schema;         /* pointer, of an operator's record, to the operator's schema, which starts with its name */
+	int kind;           /* byte, of the record: 1 if it has a schema, 0 if it has a text at that place */
 	int forward_thread; /* uint64, of a backward record: PyTorch's number of the thread that ran the forward */
 };
 
 bool layout_probe_begin(const struct torch_entry *entry);
-/* Inputs of the newest operator as they were read, once inputs_solve() found out how. */
+/* Returns the inputs of the newest operator, as read after inputs_solve() found their layout. */
 const char *layout_probe_inputs(void);
 void layout_probe_end(struct torch_layout *layout);
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * lean.c: see lean.h. Which parts are wanted, and what became of them.
+ * lean.c: see lean.h. Keeps the wanted parts, and the result of each.
  */
 #include "agents/torch/lean.h"
 
@@ -40,14 +40,14 @@ static bool names_part(const char *parts, const char *name)
 
 void lean_want(const char *parts)
 {
-	bool is_any = false, is_none = strncmp(parts, "none", 4) == 0; /* why may follow */
+	bool is_any = false, is_none = strncmp(parts, "none", 4) == 0; /* a reason may follow */
 	for (int i = 0; i < PARTS; i++)
 		is_any |= lean.is_wanted[i] = !is_none && names_part(parts, part_names[i]);
 	if (!is_any)
 		snprintf(lean.text, sizeof(lean.text), "%s", parts);
 }
 
-/* problem NULL: it is done. */
+/* problem NULL: the part is active. */
 static void lean_tell(enum lean_part part, const char *problem)
 {
 	size_t length = strlen(lean.text), more = strlen(lean.problems);
@@ -81,7 +81,7 @@ void lean_probe_begin(const struct torch_entry *entry)
 		lean_object_learn(entry);
 }
 
-/* What destroys lean records comes before what makes them. */
+/* Redirects the functions that destroy lean records before those that make them. */
 static void start_records(const struct torch_entry *entry, const struct torch_layout *layout)
 {
 	const char *problem = lean_record_prove(entry, layout);

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * lean.h: what PyTorch itself does for each record that somebody observes, done in a shorter way, with the same records. Each part is proven
- * at start: it leads calls of PyTorch's libraries, by their slots, for good; so nothing is switched when callbacks are added or
- * removed. The normal callbacks stay registered and decide, and what cannot be proven stays PyTorch's own way.
+ * lean.h: shorter ways to do PyTorch's own work for each observed record, with the same records. Each part is proven
+ * at start. It redirects calls of PyTorch's libraries, through their slots, for good, so nothing is switched when
+ * callbacks are added or removed. The normal callbacks stay registered and decide. Parts that cannot be proven keep
+ * PyTorch's own way.
  *
  *     lean_want("tls");
  *     lean_probe_begin(&entry);
@@ -15,16 +16,18 @@
 
 #include "agents/torch/layout.h"
 
-/* Names of parts, with commas: "tls"; "none", with why behind it, or none of these names: the text is what lean_text() says. Nothing is wanted
- * before. */
+/* Sets the wanted parts: names separated by commas ("tls"), or "none" followed by a reason. If the text names no part,
+ * lean_text() returns the text. No part is wanted before this call. */
 void lean_want(const char *parts);
 void lean_probe_begin(const struct torch_entry *entry);
 void lean_probe_end(const struct torch_entry *entry, const struct torch_layout *layout);
-/* What our observer registers for operators; its end is that of all of its callbacks, and of none else. Before the first is registered. */
+/* The start and end that our observer registers for operators. All of its callbacks have this end, and no other
+ * callback has it. Call before the first callback is registered. */
 void lean_observer(torch_start *start, void (*end)(const void *record, void *context));
-/* What records cost with them, as a share of what they cost without: measured in a step of 11,000 small operators (docs/pytorch.md). */
+/* Returns the cost of records with the active parts, as a share of the cost without them. It was measured in a step of
+ * 11,000 small operators (docs/pytorch.md). */
 double lean_cost_share(void);
-/* The parts that are done so, and why others that were wanted are not. */
+/* Returns the active parts, and the reasons why other wanted parts are not active. */
 const char *lean_text(void);
 
 #endif

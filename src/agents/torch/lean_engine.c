@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * lean_engine.c: see lean_engine.h. The engine makes its record, calls evaluate_function() and destroys the record, also where that threw.
- * Each of the three is seen, and nothing of ours is left on the stack in the third: no exception passes through us.
+ * lean_engine.c: see lean_engine.h. The engine makes its record, calls evaluate_function() and destroys the record,
+ * even if that call threw. We see each of the three calls. In the third, none of our frames is left on the stack, so
+ * no exception passes through us.
  */
 #include "agents/torch/lean_engine.h"
 
@@ -19,20 +20,20 @@
 typedef void construct_record(struct lean_record *record, uint8_t scope);
 typedef void evaluate_node(void *engine, void *task, void *node, void *inputs, void *queue);
 
-static struct { /* written before it is led to */
+static struct { /* written before the slots are redirected */
 	construct_record *construct;
 	evaluate_node *evaluate;
-	const void *maker; /* where the engine makes its record */
+	const void *maker; /* return address in the engine's code that makes its record */
 	torch_start *start;
 	bool is_led;
 } engine;
 
-/* ---- how the engine works ------------------------------------------------------------------------------------------------- */
+/* ---- how the engine works ---------------------------------------------------------------------------------------- */
 
 static struct {
 	pthread_t thread;
 	const char *(*name)(const void *record);
-	const struct lean_record *record; /* the newest one of scope FUNCTION */
+	const struct lean_record *record; /* the newest record of scope FUNCTION */
 	const void *maker;
 	bool is_evaluated;
 	unsigned good, bad;
@@ -78,7 +79,7 @@ static void learn_destroy(const struct lean_record *record)
 	engine.maker = learnt.maker;
 }
 
-/* ---- lean ------------------------------------------------------------------------------------------------------------------- */
+/* ---- lean -------------------------------------------------------------------------------------------------------- */
 
 static __attribute__((noinline)) bool make(struct lean_record *record)
 {
@@ -90,7 +91,7 @@ static __attribute__((noinline)) bool make(struct lean_record *record)
 		return false;
 	bool is_ours = lean_is_ours(&asked.callbacks);
 	if (asked.callbacks.pairs != asked.callbacks.local)
-		free(asked.callbacks.pairs); /* of more than four; a c10::SmallVector takes them from malloc() */
+		free(asked.callbacks.pairs); /* more than four pairs come from malloc() in a c10::SmallVector */
 	if (!is_ours)
 		return false;
 	lean_record_make(record);
@@ -127,9 +128,9 @@ static void evaluate(void *self, void *task, void *node, void *inputs, void *que
 	engine.evaluate(self, task, node, inputs, queue);
 }
 
-/* ---- leading ------------------------------------------------------------------------------------------------------------------ */
+/* ---- leading ----------------------------------------------------------------------------------------------------- */
 
-/* A record that is made so is met by the other: that comes first. */
+/* Redirects evaluate_function() first, because it must meet the records that the other function makes. */
 static bool lean_engine_lead(construct_record *made, evaluate_node *evaluated)
 {
 	union {

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * lean_nodes.c: see lean_nodes.h. torch::autograd::Node::name() is virtual: where it lies in a class's table is found by the address of Node's
- * own. A class that has that one is called after its type; those that PyTorch generates return a text of their own.
+ * lean_nodes.c: see lean_nodes.h. torch::autograd::Node::name() is virtual: the address of Node's own function gives
+ * its place in a class's table. A class that inherits that function is named after its type; classes that PyTorch
+ * generates return a fixed text.
  */
 #include "agents/torch/lean_nodes.h"
 
@@ -10,7 +11,7 @@
 
 #include <dlfcn.h>
 
-#define TYPES 512u /* PyTorch has some four hundred; a program some tens */
+#define TYPES 512u /* PyTorch has some four hundred classes; a program uses some tens */
 #define WAYS 4u
 #define TABLE_WORDS 24u
 #define TAKEN ((const void *)1)
@@ -22,17 +23,18 @@ struct text { /* std::string */
 };
 
 struct type {             /* filled once */
-	const char *name; /* first: a schema begins with the address of its name. NULL: they have names of their own */
-	const void *functions; /* what objects of the class begin with; NULL: free; TAKEN: being filled; atomic */
+	const char *name; /* first: a schema starts with the address of its name. NULL: nodes have different names */
+	const void *functions; /* table of the class, at the start of its objects; NULL: free; TAKEN: being filled;
+	                        * atomic */
 	char bytes[96];
 };
 
 static struct type types[TYPES];
 
 static struct {                  /* written once */
-	uintptr_t start, end;    /* where the tables of libtorch_cpu lie, which never goes */
+	uintptr_t start, end;    /* where libtorch_cpu, which is never unloaded, has its tables */
 	const void *name;        /* Node's own */
-	unsigned place;          /* of it, in a table */
+	unsigned place;          /* index of name() in a table */
 	void (*release)(void *); /* operator delete */
 } nodes;
 
@@ -76,7 +78,8 @@ const char *lean_nodes_name(const void *node, char text[LEAN_NODE_NAME_BYTES])
 	return text;
 }
 
-/* Before its table lies what tells the type, and in that, second, its name. */
+/* Returns true if PyTorch generates the class. The word before its table points to data about the type, whose second
+ * word points to the type's name. */
 static bool is_generated(const void *const *functions)
 {
 	static const char begin[] = "N5torch8autograd9generated";
@@ -104,7 +107,7 @@ static __attribute__((noinline, cold)) const void *remember(const void *node, st
 	char text[LEAN_NODE_NAME_BYTES];
 	size_t length = has_one_name(functions) ? strlen(lean_nodes_name(node, text)) : sizeof(type->bytes);
 	if (!__atomic_compare_exchange_n(&type->functions, &none, TAKEN, false, __ATOMIC_RELAXED, __ATOMIC_RELAXED))
-		return NULL; /* by another thread: next time */
+		return NULL; /* another thread fills it: next time */
 	if (length < sizeof(type->bytes)) {
 		memcpy(type->bytes, text, length + 1);
 		type->name = type->bytes;

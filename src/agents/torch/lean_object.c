@@ -1,9 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * lean_object.c: see lean_object.h. PyTorch makes a record of the callbacks that it asked for, tells it what it is of by before(), and ends it by
- * lean_object_end() or by its destructor, also where an operator throws. Inputs are written by code of headers, to where they lie in each record. What
- * a scope alone is given to is no lean one: ranges of extensions, whose other calls may not come to us, and whose arguments a lean record has no
- * room for.
+ * lean_object.c: see lean_object.h. PyTorch makes a record of the callbacks that it asked for and passes the name to
+ * before(). It ends the record by end() or by its destructor, even if an operator throws. Inline code of headers
+ * writes the inputs, to their place in each record.
+ *
+ * A record that is made by scope alone is not a lean one. These are ranges of extensions: their other calls may not
+ * come to us, and a lean record has no room for their arguments.
  */
 #include "agents/torch/lean_object.h"
 
@@ -18,7 +20,7 @@
 #define LEAST_LEARNED 4u /* of operators, and of nodes */
 #define DEEPEST 64u
 #define SHORT_BYTES 96u
-#define TEXT_BYTES 4098u /* more than is recorded of one */
+#define TEXT_BYTES 4098u /* more than the recorder keeps of a name */
 
 /* std::variant of a std::string_view and a reference to a schema, passed in memory. */
 struct lean_function {
@@ -26,7 +28,7 @@ struct lean_function {
 	uint8_t is_schema, padding[7];
 };
 
-/* What earlier versions have in place of before(). */
+/* The functions that earlier versions have instead of before(). */
 static const char *const other_names[] = {
 	"_ZN2at14RecordFunction6beforeEPKcl", "_ZN2at14RecordFunction6beforeESsl",
 	"_ZN2at14RecordFunction6beforeENSt7__cxx1112basic_stringIcSt11char_traitsIcESaIcEEEl",
@@ -36,7 +38,7 @@ typedef void construct_record(struct lean_record *record, struct lean_callbacks 
 typedef void tell_record(struct lean_record *record, struct lean_function function, int64_t sequence);
 typedef void end_record(struct lean_record *record);
 
-static struct { /* written before it is led to */
+static struct { /* written before the slots are redirected */
 	construct_record *construct;
 	tell_record *before;
 	end_record *end;
@@ -48,7 +50,7 @@ static inline bool is_by_scope(const void *caller)
 	return (uintptr_t)caller - lean_places.by_scope < lean_places.by_scope_bytes;
 }
 
-/* ---- how records are used ----------------------------------------------------------------------------------------------- */
+/* ---- how records are used ---------------------------------------------------------------------------------------- */
 
 static struct {
 	pthread_t thread;
@@ -74,7 +76,7 @@ static void learn_construct(struct lean_record *record, struct lean_callbacks *c
 		learnt.bad++;
 }
 
-/* The engine's records are made by scope, so none of those that are open here. */
+/* The engine's records are made by scope, so they are not among the open ones here. */
 static void learn_before(struct lean_record *record, struct lean_function function, int64_t sequence)
 {
 	object.before(record, function, sequence);
@@ -98,7 +100,7 @@ static void learn_destroy(const struct lean_record *record)
 		learnt.depth--;
 }
 
-/* ---- lean --------------------------------------------------------------------------------------------------------------- */
+/* ---- lean -------------------------------------------------------------------------------------------------------- */
 
 __attribute__((hot)) static void construct(struct lean_record *record, struct lean_callbacks *callbacks)
 {
@@ -117,7 +119,7 @@ __attribute__((hot)) static void construct(struct lean_record *record, struct le
 	memcpy(&record->callbacks.scope, &callbacks->scope, 8);
 }
 
-/* Its text need not end where a name does. */
+/* Copies the text, which need not end with a NUL. */
 static inline __attribute__((always_inline)) void
 begin_text(struct lean_record *record, const struct lean_function *function, int64_t sequence, char *text, size_t bytes)
 {
@@ -134,7 +136,7 @@ static __attribute__((noinline)) void begin_long(struct lean_record *record, con
 	begin_text(record, function, sequence, text, sizeof(text));
 }
 
-/* What lies deep in the stack is rarely in the processor's caches. */
+/* Keeps the stack small: deep parts of the stack are rarely in the processor's caches. */
 static __attribute__((hot, noinline)) void begin_named(struct lean_record *record, const struct lean_function *function,
                                                        int64_t sequence)
 {
@@ -168,9 +170,10 @@ static void lean_object_end(struct lean_record *record)
 		lean_places.end(record, NULL);
 }
 
-/* ---- leading ------------------------------------------------------------------------------------------------------------ */
+/* ---- leading ----------------------------------------------------------------------------------------------------- */
 
-/* In one library. What makes records comes last, and only with all others that the library calls. */
+/* Redirects one library. The function that makes records comes last, and only if all others that the library calls are
+ * redirected. */
 static bool lean_object_lead(unsigned library, construct_record *made, tell_record *told, end_record *ended)
 {
 	union {
@@ -192,10 +195,11 @@ static bool lead_all(construct_record *made, tell_record *told, end_record *ende
 	bool is_led = false;
 	for (unsigned i = LEAN_LIBRARIES; i-- > 0;)
 		is_led = lean_libraries[i].slots[LEAN_CONSTRUCT].count && lean_object_lead(i, made, told, ended);
-	return is_led; /* of the first one */
+	return is_led; /* of the first library */
 }
 
-/* One that is defined in a library may be called there without slots, so all must have some; others call by slots whatever they call. */
+/* A library may call its own functions without slots, so libtorch_cpu must have slots for all of them. Other libraries
+ * use slots for all calls. */
 static bool lean_object_find(void)
 {
 	const struct lean_library *library = &lean_libraries[0];

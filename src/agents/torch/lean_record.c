@@ -16,19 +16,19 @@ struct lean_library lean_libraries[LEAN_LIBRARIES];
 #ifdef __x86_64__
 
 #define NOISE 0xcc
-#define RECORD_BYTES 512 /* more than a record has */
+#define RECORD_BYTES 512 /* more than the size of a record */
 #define FIRST_PLACE ((int)sizeof(struct lean_record))
 
 static struct {
-	const void *const *functions; /* PyTorch's own table, behind what tells the type */
+	const void *const *functions; /* PyTorch's own table, after the words about the type */
 	void (*free)(void *);         /* operator delete */
-	struct lean_pair pairs[2]; /* by scope: of operators, whose inputs are asked for, and of nodes, whose are not */
-	unsigned good[2], bad;     /* records */
-	void (*looks[2])(const struct lean_record *record); /* in calibration, at what is destroyed */
-	void (*construct)(void *record, uint8_t scope);     /* as the engine and ranges do it */
+	struct lean_pair pairs[2];    /* by scope: of operators, which ask for inputs, and of nodes, which do not */
+	unsigned good[2], bad;        /* number of records */
+	void (*looks[2])(const struct lean_record *record); /* watch destroyed records in calibration */
+	void (*construct)(void *record, uint8_t scope);     /* as the engine and ranges call it */
 } known;
 
-/* In place of PyTorch's destructor. */
+/* Replaces PyTorch's destructor. */
 __attribute__((hot)) static void destroy(struct lean_record *record)
 {
 	if (__builtin_expect(!lean_record_is(record), 0))
@@ -37,7 +37,7 @@ __attribute__((hot)) static void destroy(struct lean_record *record)
 		lean_places.end(record, NULL);
 }
 
-/* By a pointer: PyTorch makes none so. */
+/* Destroys a record through a pointer, which PyTorch does not do. */
 static void destroy_and_free(struct lean_record *record)
 {
 	destroy(record);
@@ -85,7 +85,7 @@ size_t lean_record_scope_bytes(void)
 	return slots_function_bytes(&lean_libraries[0].loaded, call_names[LEAN_SCOPE]);
 }
 
-/* In one pass each. */
+/* Searches each library in one pass. */
 static void find_libraries(void)
 {
 	static const char *const names[LEAN_LIBRARIES] = {TORCH_LIBRARY, "libtorch_python.so", "libtorch_cuda.so"};
@@ -99,7 +99,7 @@ static void find_libraries(void)
 	}
 }
 
-/* Until there is an observer: callbacks of others may have no end. */
+/* The end until there is an observer: callbacks of others may have no end. */
 static void nobody(const void *record, void *context) {}
 
 bool lean_record_find(void)
@@ -145,7 +145,7 @@ static bool are_as_known(const struct lean_callbacks *callbacks, enum torch_scop
 	       !callbacks->needs_outputs && !callbacks->needs_ids;
 }
 
-/* A scope that nobody observes has no callbacks. */
+/* Also checks that a scope without observers has no callbacks. */
 static bool answers_as_known(enum torch_scope scope)
 {
 	struct lean_asked asked, none;
@@ -171,7 +171,7 @@ void lean_record_look(const void *given, enum torch_scope scope)
 	__atomic_add_fetch(is_good ? &known.good[scope] : &known.bad, 1, __ATOMIC_RELAXED);
 }
 
-/* PyTorch finds in our record the name that lies there, of either kind. */
+/* Returns true if PyTorch finds the name in our record, of either kind. */
 static bool has_name(const struct torch_entry *entry)
 {
 	static const char text[] = "a name";
@@ -187,7 +187,7 @@ static bool has_name(const struct torch_entry *entry)
 	return has_both;
 }
 
-/* A record that PyTorch made upon noise, and the memory after it. */
+/* A record that PyTorch made on top of noise, and the memory after it. */
 union made_record {
 	uint8_t bytes[2 * RECORD_BYTES];
 	struct lean_record record;
@@ -195,8 +195,8 @@ union made_record {
 
 static const uint8_t noises[2] = {NOISE, (uint8_t)~NOISE};
 
-/* Returns true if the place lies after the known fields and PyTorch writes all of it: bytes after a record belong to others. A written byte,
- * such as one of a pointer, is that of one noise now and then, and that of both once in 65,536. */
+/* Returns true if the place is after the known fields and PyTorch writes all of it: bytes after a record belong to
+ * others. A written byte, such as one of a pointer, equals one noise now and then, and both noises once in 65,536. */
 static bool is_place(const union made_record made[2], int place, int size)
 {
 	bool is_written = place >= FIRST_PLACE && place + size <= RECORD_BYTES;

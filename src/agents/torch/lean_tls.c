@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * lean_tls.c: see lean_tls.h. PyTorch throws where it has no memory, so this is compiled with -fexceptions.
+ * lean_tls.c: see lean_tls.h. PyTorch throws if there is no memory, so this is compiled with -fexceptions.
  */
 #include "agents/torch/lean_tls.h"
 
@@ -24,7 +24,8 @@ static struct { /* written once */
 	void (*set)(const struct observers *observers);
 } torch;
 
-/* What PyTorch works out from these is worked out by each operator all the same, if the global observers have changed. */
+/* Skips a change that changes nothing. If the global observers have changed, each operator still computes its
+ * callbacks again. */
 static void set_observers(const struct observers *observers)
 {
 	const struct observers *now = torch.get();
@@ -33,7 +34,7 @@ static void set_observers(const struct observers *observers)
 		torch.set(observers);
 }
 
-/* ---- proof: what is read is what PyTorch's functions change, and all of it ---------------------------------------------- */
+/* ---- proof: the words are those that PyTorch's functions change, and all of them --------------------------------- */
 
 static bool is_so(const struct torch_entry *entry, bool makes_records, bool is_empty)
 {
@@ -66,7 +67,8 @@ static bool shows_switch(const struct torch_entry *entry, bool makes_records)
 	return is_shown && is_so(entry, makes_records, true);
 }
 
-/* Takes 32 bytes: of what lies behind them, which reads as an empty list, too, nothing gets to PyTorch. */
+/* Returns true if PyTorch takes exactly 32 bytes. The bytes after them also read as an empty list; none of them may
+ * get to PyTorch. */
 static bool takes_all(const struct torch_entry *entry, bool makes_records)
 {
 	static const char mark;

@@ -1,14 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * lines.c: most operators are called by operators. While one runs, the Python frame that called it stands still, so whatever it calls without
- * Python in between has the same innermost frame and the same stack: one comparison. Others walk: outwards to that frame when it is
- * below them, else to the root; what has been seen is found in two caches, by what the interpreter says (code object and instruction).
+ * lines.c: most operators are called by operators. While one runs, the Python frame that called it stands still. So
+ * all operators that it calls, without Python in between, have the same innermost frame and the same stack: one
+ * comparison. Others walk outwards: to that frame if it is below them, otherwise to the root. Known frames are found
+ * in two caches, by code object and instruction.
  *
- *   memo    the newest whole stacks, outermost frame first: a stack mostly differs from the one before in its last frames
- *   nodes   (caller's symbol, code object, instruction) -> symbol, for the rest
+ *     memo    the newest whole stacks, outermost frame first: new stacks mostly differ in their last frames
+ *     nodes   (caller's symbol, code object, instruction) -> symbol, for the rest
  *
- * A code object's address may become another's. So deaths of code objects are counted, in front of the type's own function that ends them,
- * and what is cached counts only while the count is the same; else the text is made anew, which finds the same symbol where nothing changed.
+ * A code object's address may be reused. So deaths of code objects are counted, in front of the type's own function
+ * that ends them. A cached entry counts only while the count is unchanged. Otherwise the text is made again, which
+ * finds the same symbol if nothing changed.
  */
 #include "agents/torch/lines.h"
 
@@ -23,7 +25,7 @@
 #include <stdio.h>
 #include <time.h>
 
-#define LEVELS 6u /* stacks within stacks that are remembered; within more of them each operator walks */
+#define LEVELS 6u /* nested stacks that are remembered; if there are more, each operator walks */
 #define STACK_REACH 16384u
 #define MEMOS 64u
 #define NODES 8192u
@@ -32,13 +34,13 @@
 
 struct lines_level {
 	uint64_t thread_state;
-	uint64_t frame; /* innermost one; 0: it may have gone on since */
+	uint64_t frame; /* innermost one; 0: it may have moved on since */
 	uint32_t symbol, depth;
 };
 
 struct open_stacks {
 	uint32_t count, memo;
-	uint32_t beyond; /* 1 + depth of the outermost record for which there was no level; 0: none */
+	uint32_t beyond; /* 1 + depth of the outermost record without a level; 0: none */
 	struct lines_level levels[LEVELS];
 };
 _Static_assert(sizeof(struct open_stacks) <= sizeof(((struct torch_thread *)0)->lines), "room for it");
@@ -55,8 +57,8 @@ struct memo {
 	} frames[PYFRAMES_MAX];
 };
 
-/* Read and written like a sequence lock: an odd version is being written. Loads that acquire and stores that release keep the versions
- * around them. */
+/* Read and written like a sequence lock: an odd version is being written. Acquire loads and release stores keep the
+ * other fields between the two accesses to the version. */
 struct node {
 	uint32_t version, symbol;
 	uint64_t code;
@@ -72,7 +74,7 @@ static struct {
 	void (*end_code)(void *code);
 	bool is_found, is_checked, is_wrong, is_over;
 	uint32_t next_memo; /* atomic */
-	uint32_t unknown;   /* symbol of the frame that stands for those that are not known; 0: not made yet; atomic */
+	uint32_t unknown;   /* symbol of the frame that stands for unknown frames; 0: not made yet; atomic */
 	uint64_t deaths;    /* of code objects, atomic */
 	uint64_t lost;      /* atomic */
 } lines;
@@ -87,7 +89,7 @@ static void count_code_end(void *code)
 	lines.end_code(code);
 }
 
-/* ---- symbols ------------------------------------------------------------------------------------------------------------------ */
+/* ---- symbols ----------------------------------------------------------------------------------------------------- */
 
 static uint32_t put_number(char *to, uint32_t number)
 {
@@ -102,7 +104,7 @@ static uint32_t put_number(char *to, uint32_t number)
 	return length;
 }
 
-/* Text of a frame: caller's symbol, line, name and file, with a NUL between them. */
+/* Makes the symbol of a frame. Its text: caller's symbol, line, name and file, with a NUL between them. */
 static uint32_t make_symbol(uint32_t caller, uint32_t line, const char *name, const char *file)
 {
 	char text[PYFRAMES_FILE_BYTES + PYFRAMES_NAME_BYTES + 32];
@@ -133,7 +135,7 @@ static __attribute__((noinline)) uint32_t describe(uint32_t caller, const struct
 	return symbol;
 }
 
-/* ---- nodes -------------------------------------------------------------------------------------------------------------------- */
+/* ---- nodes ------------------------------------------------------------------------------------------------------- */
 
 static uint32_t hash_node(uint32_t caller, const struct pyframes_frame *frame)
 {
@@ -182,9 +184,9 @@ static uint32_t symbol_of(uint32_t caller, const struct pyframes_frame *frame, u
 	return symbol;
 }
 
-/* ---- walks -------------------------------------------------------------------------------------------------------------------- */
+/* ---- walks ------------------------------------------------------------------------------------------------------- */
 
-/* Symbols of frames [0, count), which are innermost first, called by `symbol`; 0 when one of them has none. */
+/* Returns the symbol of frames [0, count), innermost first, called by `symbol`; 0 if one of them has no symbol. */
 static uint32_t lines_follow(uint32_t symbol, const struct pyframes_frame *frames, unsigned count, uint64_t deaths)
 {
 	while (count--) {
@@ -224,7 +226,8 @@ static uint32_t follow_memo(struct memo *memo, uint32_t root, const struct pyfra
 	return symbol;
 }
 
-/* From the root: with the memo of this thread, which another one may share and have in hand. */
+/* Follows a stack from the root, with the memo of this thread. Another thread may share the memo, and may be using
+ * it. */
 static uint32_t follow_from_root(uint32_t root, const struct pyframes_frame *frames, unsigned count, uint64_t deaths)
 {
 	if (!open_stacks.memo)
@@ -237,7 +240,8 @@ static uint32_t follow_from_root(uint32_t root, const struct pyframes_frame *fra
 	return symbol;
 }
 
-/* Of the stack whose innermost frame is `frame`; `below`: the innermost stack that is known to be further out, NULL. */
+/* Returns the symbol of the stack whose innermost frame is `frame`. `below`: the innermost known stack that is further
+ * out, or NULL. */
 static uint32_t stack_symbol(uint64_t frame, const struct lines_level *below)
 {
 	struct pyframes_frame frames[PYFRAMES_MAX];
@@ -246,7 +250,7 @@ static uint32_t stack_symbol(uint64_t frame, const struct lines_level *below)
 	unsigned count = pyframes_walk_own(&lines.layout, &at, until, frames, PYFRAMES_MAX);
 	uint32_t symbol = 0;
 	if (count == 0)
-		return 0; /* no Python further in */
+		return 0; /* no Python frame further in */
 	if (at && at == until)
 		symbol = lines_follow(below->symbol, frames, count, deaths);
 	else
@@ -254,11 +258,11 @@ static uint32_t stack_symbol(uint64_t frame, const struct lines_level *below)
 	if (symbol)
 		return symbol;
 	__atomic_fetch_add(&lines.lost, 1, __ATOMIC_RELAXED);
-	return unknown_symbol(); /* not 0: it is not that of the record around it */
+	return unknown_symbol(); /* not 0: that would mean the stack of the record around it */
 }
 
-/* A record that lies among the locals of who calls us is over before that one returns, so the frame below stands still. Others are held by
- * Python objects (record_function) and stay open while Python goes on. */
+/* A record in the local variables of our caller is over before the caller returns, so the frame below stands still.
+ * Python objects (record_function) hold other records, which stay open while Python goes on. */
 static bool is_on_stack(const void *record)
 {
 	return (uintptr_t)record - (uintptr_t)__builtin_frame_address(0) < STACK_REACH;
@@ -290,7 +294,7 @@ uint32_t lines_begin(const void *record, uint32_t depth)
 	}
 	uint64_t thread_state = (uint64_t)(uintptr_t)lines.thread_state();
 	if (!thread_state)
-		return 0; /* a thread of C++ */
+		return 0; /* a thread without Python */
 	return begin_stack(record, depth, thread_state, pyframes_innermost(&lines.layout, thread_state), NULL);
 }
 
@@ -320,7 +324,7 @@ void lines_end(uint32_t depth)
 	open_stacks.count--;
 }
 
-/* ---- start and stop ------------------------------------------------------------------------------------------------------------- */
+/* ---- start and stop ---------------------------------------------------------------------------------------------- */
 
 bool lines_find(char *problem, size_t problem_bytes)
 {
@@ -348,7 +352,7 @@ bool lines_find(char *problem, size_t problem_bytes)
 	return true;
 }
 
-/* Before anything is proven no address is trusted. */
+/* Before the proof no address is trusted. */
 static bool read_safely(void *context, uint64_t address, void *to, size_t bytes)
 {
 	(void)context;
@@ -420,7 +424,7 @@ double lines_measure(void)
 
 void lines_forget(void)
 {
-	__atomic_fetch_add(&lines.deaths, 1, __ATOMIC_SEQ_CST); /* no cache counts any more */
+	__atomic_fetch_add(&lines.deaths, 1, __ATOMIC_SEQ_CST); /* makes all cached entries invalid */
 	__atomic_store_n(&lines.unknown, 0, __ATOMIC_RELAXED);
 	if (torch_thread)
 		open_stacks.count = open_stacks.beyond = 0;

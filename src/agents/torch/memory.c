@@ -21,8 +21,8 @@ static HOT struct {
 	void (*release)(void *reporter, void *address);
 } originals;
 
-/* Between two events the program's kernels push code out of the processor's caches. Each of these needs one line of it, for what comes last has
- * to keep nothing for later. */
+/* Between two events the program's kernels push code out of the processor's caches. Each of these functions fits in
+ * one cache line, because its last call need not save anything for later. */
 __attribute__((hot, aligned(64))) static void on_new(void *reporter, void *address, size_t bytes)
 {
 	originals.allocate(reporter, address, bytes);
@@ -37,7 +37,7 @@ __attribute__((hot, aligned(64))) static void on_delete(void *reporter, void *ad
 		emit_free(address);
 }
 
-/* Both, or none: allocations without releases would be a leak that is none. */
+/* Redirects both or neither: allocations without releases would look like a leak. */
 static bool lead_here(const struct slots *news, const struct slots *deletes)
 {
 	union {

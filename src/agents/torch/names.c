@@ -1,9 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * names.c: between two operators the processor forgets what lies where, so that what counts here is how many pages and lines a look
- * touches. An operator is found by the address of its schema, which its record holds, without a look at the schema. Other names, and those of
- * operators where that is not proven, are found by a hash of their text, which PyTorch often puts together for each record anew
- * ("autograd::engine::evaluate_function: ..."). Of 64 bits: no program has two names with the same one.
+ * names.c: the processor's caches lose this data between two operators. So the cost of a look-up is the number of
+ * pages and lines that it touches. An operator is found by the address of its schema, which its record holds, without
+ * reading the schema.
+ *
+ * A hash of the text finds other names, and operators if the place of the schema is not proven. PyTorch often builds
+ * such texts again for each record ("autograd::engine::evaluate_function: ..."). The hash has 64 bits: no program has
+ * two names with the same one.
  */
 #include "agents/torch/names.h"
 
@@ -18,22 +21,23 @@
 #include <string.h>
 
 #define LINES 256u /* a program has some hundred names */
-#define WAYS 4u    /* as many as a line of the processor's cache holds */
+#define WAYS 4u    /* the number that a cache line holds */
 #define LONGEST 4096u
-#define IS_TEXT (1ull << 63) /* no address has it */
+#define IS_TEXT (1ull << 63) /* no address has this bit */
 #define TAKEN 1u
 
-/* Filled once. What finds no room is looked up each time in the table of all symbols, which is large and rarely in the processor's caches. */
+/* Filled once. A name without room is looked up each time in the table of all symbols, which is large and rarely in
+ * the processor's caches. */
 struct name_place {
-	uint64_t key; /* address of a schema, or hash of a text; 0: free, TAKEN: being filled, or of no use any more; atomic */
+	uint64_t key; /* address of a schema, or hash of a text; 0: free, TAKEN: being filled, or invalid; atomic */
 	uint32_t symbol;
 	uint32_t scope;
 };
 
 enum schemas {
-	SCHEMAS_UNKNOWN, /* whether PyTorch says when one goes is found out soon */
+	SCHEMAS_UNKNOWN, /* it is not known yet whether PyTorch reports operators that go away */
 	SCHEMAS_STAY,
-	SCHEMAS_GO, /* and another one may come to lie there: they are not looked for */
+	SCHEMAS_GO, /* a schema may go, and another one may reuse its address: they are not looked up */
 };
 
 static struct name_place places[LINES * WAYS] __attribute__((aligned(64)));
@@ -68,7 +72,7 @@ static uint32_t length_of(const char *name)
 	return (uint32_t)utf8_cut(name, strnlen(name, LONGEST + 1), LONGEST);
 }
 
-/* What the static runtime runs has a name of its own: an operator in it that does use PyTorch's dispatcher is not counted twice. */
+/* Names of the static runtime get a prefix: an operator in it that uses PyTorch's dispatcher is not counted twice. */
 static uint32_t new_symbol(enum torch_scope scope, const char *name, uint32_t length)
 {
 	static const char before[] = PYTORCH_STATIC;
@@ -81,7 +85,7 @@ static uint32_t new_symbol(enum torch_scope scope, const char *name, uint32_t le
 	return emit_symbol(names_kind_of(scope), text, length + (uint32_t)sizeof(before) - 1);
 }
 
-/* ---- places ------------------------------------------------------------------------------------------------------------- */
+/* ---- places ------------------------------------------------------------------------------------------------------ */
 
 static inline struct name_place *names_place_of(enum torch_scope scope, uint64_t key)
 {
@@ -93,13 +97,13 @@ static inline bool names_is_of(const struct name_place *place, enum torch_scope 
 	return __atomic_load_n(&place->key, __ATOMIC_ACQUIRE) == key && place->scope == (uint32_t)scope;
 }
 
-/* The ways of its line, 0: itself. */
+/* Returns a way of the place's line; 0: the place itself. */
 static inline struct name_place *way_of(struct name_place *place, unsigned way)
 {
 	return &places[(size_t)(place - places) ^ way];
 }
 
-/* 0: it is in none. */
+/* Returns 0 if the name is in no place. */
 static uint32_t names_find(enum torch_scope scope, uint64_t key)
 {
 	for (unsigned way = 0; way < WAYS; way++) {
@@ -118,7 +122,7 @@ static bool names_has_room(enum torch_scope scope, uint64_t key)
 	return has_any;
 }
 
-/* A place that is still free; NULL: none. */
+/* Takes a place that is still free; NULL: none. */
 static struct name_place *names_take(enum torch_scope scope, uint64_t key)
 {
 	for (unsigned way = 0; way < WAYS; way++) {
@@ -141,7 +145,7 @@ static struct name_place *names_remember(enum torch_scope scope, uint64_t key, u
 	return place;
 }
 
-/* ---- by schema ---------------------------------------------------------------------------------------------------------- */
+/* ---- by schema --------------------------------------------------------------------------------------------------- */
 
 static inline uint64_t schema_of(const void *record)
 {
@@ -150,7 +154,7 @@ static inline uint64_t schema_of(const void *record)
 	return schema;
 }
 
-/* Some operator goes: from here on texts are compared. */
+/* An operator goes away: from now on texts are compared. */
 static void names_forget(void)
 {
 	if (__atomic_exchange_n(&names.schemas, SCHEMAS_GO, __ATOMIC_SEQ_CST) != SCHEMAS_STAY)
@@ -160,7 +164,8 @@ static void names_forget(void)
 			__atomic_store_n(&places[i].key, TAKEN, __ATOMIC_SEQ_CST);
 }
 
-/* What a record that has no schema holds there is the address of its text. */
+/* Returns true if the word is a schema's address. A record without a schema has the address of its text at this
+ * place. */
 static bool is_schema(uint64_t word, const char *name)
 {
 	uint64_t text = 0;
@@ -172,10 +177,10 @@ static void remember_schema(enum torch_scope scope, uint64_t schema, uint32_t sy
 	struct name_place *place = names_remember(scope, schema, symbol);
 	if (place && __atomic_load_n(&names.schemas, __ATOMIC_SEQ_CST) != SCHEMAS_STAY)
 		__atomic_store_n(&place->key, TAKEN,
-		                 __ATOMIC_SEQ_CST); /* meanwhile, and this one may have been overlooked */
+		                 __ATOMIC_SEQ_CST); /* names_forget() may have missed this place meanwhile */
 }
 
-/* ---- by text ------------------------------------------------------------------------------------------------------------ */
+/* ---- by text ----------------------------------------------------------------------------------------------------- */
 
 static inline uint64_t word_of(const char *text)
 {
@@ -194,17 +199,18 @@ static uint64_t names_hash_text(const char *text, uint32_t length)
 	}
 	for (uint32_t i = 0; i < length - sizeof(uint64_t); i += sizeof(uint64_t))
 		hash = hash_mix(hash, word_of(text + i));
-	return hash_mix(hash, word_of(text + length - sizeof(uint64_t))); /* some of its bytes for a second time */
+	return hash_mix(hash, word_of(text + length - sizeof(uint64_t))); /* hashes some bytes a second time */
 }
 
-/* Until it is known whether schemas stay, none that may be one's: it would be found by its text for good. */
+/* Remembers a new name. While it is not known whether schemas stay, names that may have one are not remembered,
+ * because they would be found by their text for good. */
 static __attribute__((noinline, cold)) void remember_new(enum torch_scope scope, const void *record, const char *name,
                                                          uint64_t key, uint32_t symbol)
 {
 	uint64_t schema = schema_of(record);
 	enum schemas schemas = scope == TORCH_SCOPE_BACKWARD ? SCHEMAS_GO
 	                                                     : __atomic_load_n(&names.schemas, __ATOMIC_ACQUIRE);
-	/* whether it is one takes a system call: not each time where it finds no room */
+	/* is_schema() makes a system call: not each time if there is no room */
 	if (schemas == SCHEMAS_STAY && names_has_room(scope, schema) && is_schema(schema, name))
 		remember_schema(scope, schema, symbol);
 	else if (schemas != SCHEMAS_UNKNOWN)
@@ -223,7 +229,7 @@ static uint32_t symbol_by_text(enum torch_scope scope, const char *name, const v
 	return symbol;
 }
 
-/* A profiler whose step() is called has steps from number 1 on. */
+/* Step numbers from 1 on show that the program calls a profiler's step(). */
 static uint32_t symbol_of_range(const char *name, uint32_t length)
 {
 	if (pytorch_profiler_step(name, length) > 1)
@@ -239,12 +245,12 @@ static __attribute__((noinline)) uint32_t symbol_elsewhere(enum torch_scope scop
 	const char *name = names.name ? names.name(record) : NULL;
 	if (!name)
 		return 0;
-	if (scope == TORCH_SCOPE_USER) /* made anew each time, anywhere */
+	if (scope == TORCH_SCOPE_USER) /* made again each time, at any address */
 		return symbol_of_range(name, length_of(name));
 	return symbol_by_text(scope, name, record);
 }
 
-/* Before it is known where a record holds its schema, and after one has gone, nothing is found by it. */
+/* Before the place of the schema in a record is known, and after a schema has gone, no name is found by it. */
 __attribute__((hot)) uint32_t names_symbol(enum torch_scope scope, const void *record)
 {
 	uint64_t schema = schema_of(record);
@@ -252,7 +258,7 @@ __attribute__((hot)) uint32_t names_symbol(enum torch_scope scope, const void *r
 	return __builtin_expect(names_is_of(place, scope, schema), 1) ? place->symbol : symbol_elsewhere(scope, record);
 }
 
-/* PyTorch names each of its thousands of operators at once: one millisecond. */
+/* Takes one millisecond: PyTorch reports each of its thousands of operators at once. */
 static void watch(void)
 {
 	enum schemas unknown = SCHEMAS_UNKNOWN; /* unless one has gone meanwhile */
@@ -272,5 +278,5 @@ void names_start(const struct torch_entry *entry, int schema)
 	} else {
 		names.schemas = SCHEMAS_GO;
 	}
-	names.name = entry->name; /* last: now it may be asked */
+	names.name = entry->name; /* last: from now on it may be called */
 }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * observer.c: no malloc, no lock, no Python, and no call into PyTorch but name(); once per thread and window also for the thread's number,
- * and for whether a profiler in the program follows it.
+ * observer.c: no malloc, no lock, no Python, and no call into PyTorch but name(). Once per thread and window it also
+ * asks for the thread's number, and whether a profiler in the program follows the thread.
  */
 #include "agents/torch/observer.h"
 
@@ -30,7 +30,7 @@ static HOT struct {
 	uint64_t too_deep; /* records that were left out; atomic */
 } observer;
 
-/* Apart from what each record reads. Changed under `lock`. */
+/* Not in `observer`, which each record reads. Changed under `lock`. */
 static struct {
 	uint64_t (*add)(struct torch_callback callback);
 	void (*remove)(uint64_t handle);
@@ -38,14 +38,14 @@ static struct {
 	uint64_t handles[KINDS];
 	bool is_started; /* by observer_start() */
 	bool has_detail; /* operators are recorded */
-	bool has_shapes; /* and their inputs */
+	bool has_shapes; /* their inputs are recorded */
 	bool is_on;      /* the callbacks are registered */
-	bool is_asking;  /* those that ask for inputs */
-	uint32_t kept;   /* how often they stayed though no operators are recorded */
+	bool is_asking;  /* the callbacks that ask for inputs are registered */
+	uint32_t kept;   /* number of switches at which they stayed although no operators are recorded */
 	uint32_t lock;
 } registered;
 
-/* What began in an earlier recording does not end in this one. */
+/* Spans that started in an earlier recording do not end in this one. */
 static __attribute__((noinline, cold)) void forget_earlier(struct open_records *open)
 {
 	uint32_t recording = __atomic_load_n(&emit_first_start, __ATOMIC_RELAXED);
@@ -79,7 +79,7 @@ static inline __attribute__((always_inline)) uint64_t sequence_of(enum torch_sco
 
 static __attribute__((noinline, cold)) void tell_thread(struct open_records *open)
 {
-	emit_enter(); /* in a forked child the recording begins here, not in the middle of this record's begin */
+	emit_enter(); /* in a forked child the recording starts here, not in the middle of this record's start */
 	const uint64_t words[2] = {observer.thread_id ? observer.thread_id() : 0,
 	                           observer.is_followed && observer.is_followed()};
 	forget_earlier(open);
@@ -95,9 +95,9 @@ static __attribute__((noinline, cold)) void leave_out(void)
 	emit_drop(STEPSCOPE_EVENT_BEGIN);
 }
 
-/* ---- ends that are not of the innermost ------------------------------------------------------------------------------------- */
+/* ---- ends of records that are not the innermost ------------------------------------------------------------------ */
 
-/* tick: when it ended, 0: now. */
+/* tick: time of the end; 0: now. */
 static void end_level(struct open_records *open, uint32_t level, uint64_t tick)
 {
 	const uint64_t words[2] = {open_count_above(open, level, OPEN_IS_BEGUN), tick};
@@ -113,7 +113,7 @@ static void end_level(struct open_records *open, uint32_t level, uint64_t tick)
 		training_end_beneath(counted);
 }
 
-/* What began here and has ended in another thread. */
+/* Ends the spans that started in this thread and have ended in another one. */
 static __attribute__((noinline, cold)) void end_marked(struct open_records *open)
 {
 	uint64_t tick;
@@ -127,7 +127,7 @@ void observer_end_elsewhere(const void *record)
 		emit_drop(STEPSCOPE_EVENT_END);
 }
 
-/* None that is here. */
+/* Ends a record that this thread's levels do not have: it found no room, or is open in another thread. */
 static void end_unknown(struct open_records *open, const void *record)
 {
 	if (!open || !open->deeper) {
@@ -155,9 +155,10 @@ static __attribute__((noinline)) void end_other(const void *record)
 		end_unknown(open, record);
 }
 
-/* ---- records ---------------------------------------------------------------------------------------------------------------- */
+/* ---- records ----------------------------------------------------------------------------------------------------- */
 
-/* asks: its callback asks for inputs. No other record has any to look at: what lies there may be anything. */
+/* asks: the record's callback asks for inputs. Other records have none to read: the bytes at that place may be
+ * anything. */
 static inline __attribute__((always_inline)) void begin(enum torch_scope scope, const void *record, bool asks)
 {
 	if (__builtin_expect(!torch_thread, 0) && !thread_make())
@@ -166,7 +167,7 @@ static inline __attribute__((always_inline)) void begin(enum torch_scope scope, 
 	uint64_t flags = 0;
 	if (__builtin_expect(__atomic_load_n(&open->ended, __ATOMIC_RELAXED), 0))
 		end_marked(open);
-	if (__builtin_expect(observer.is_counting, 0)) { /* first: it may begin or end a stretch of detail */
+	if (__builtin_expect(observer.is_counting, 0)) { /* first: it may start or end a stretch of detail */
 		training_begin(scope, record);
 		flags = OPEN_IS_COUNTED;
 	}
@@ -251,7 +252,7 @@ TORCH_START_BODY static void begin_static_model(const void *record)
 }
 TORCH_START(start_static_model, begin_static_model)
 
-/* The innermost, or another one. */
+/* Ends a record, the innermost or another one. */
 static __attribute__((noinline)) void end_any(const void *record)
 {
 	struct open_records *open = torch_thread ? &torch_thread->open : NULL;
@@ -267,7 +268,8 @@ static __attribute__((noinline)) void end_any(const void *record)
 		training_end();
 }
 
-/* Of end_any() what nearly all need, and nothing else: between two operators the processor forgets our code, too. */
+/* The part of end_any() that nearly all records need, and no more: between two operators the caches lose our code,
+ * too. */
 __attribute__((hot)) static void end(const void *record, void *context)
 {
 	struct torch_thread *thread = torch_thread;
@@ -280,10 +282,10 @@ __attribute__((hot)) static void end(const void *record, void *context)
 	emit_end();
 }
 
-/* ---- ranges of ours ----------------------------------------------------------------------------------------------------------- */
+/* ---- our own ranges ---------------------------------------------------------------------------------------------- */
 
-/* Of what is open in the thread, as is_told(), for threads that may never run an operator and so have nothing to tell. From 1 on: the first start
- * may be that of the range itself. */
+/* The number of the present start or window, for `checked`. It works like is_told(), for threads that may never run an
+ * operator and so have nothing to report. It counts from 1, because the first start may be that of the range itself. */
 static inline uint32_t checked_now(void)
 {
 	return __atomic_load_n(&emit_starts, __ATOMIC_RELAXED) + 1;
@@ -296,7 +298,7 @@ static __attribute__((noinline, cold)) void check_thread(struct torch_thread *th
 	thread->checked = checked_now();
 }
 
-/* A module's frame is the one that calls it, so that a reader can tell what is around it from what is in it. */
+/* A module's frame is the frame that calls it, so that a reader can tell frames around the module from frames in it. */
 static void observer_begin_range(uint32_t symbol)
 {
 	uint64_t frame = observer.has_lines && registered.is_started ? lines_here() : 0;
@@ -309,7 +311,7 @@ static void observer_begin_range(uint32_t symbol)
 
 void observer_count(void)
 {
-	observer.is_counting |= emit_wants_count(); /* what is open must be seen to end */
+	observer.is_counting |= emit_wants_count(); /* never unset: the ends of open records must be seen */
 }
 
 bool observer_range(uint32_t symbol, uint8_t stretch, uint32_t step, const void *key)
@@ -347,7 +349,7 @@ bool observer_range_end(const void *key)
 	                !observer.has_lines;
 	if (__builtin_expect(is_plain && STEPSCOPE_ACTIVE_, 1)) {
 		open_pop(&thread->open);
-		stepscope_emit_end(); /* as end_other() does, and shorter */
+		stepscope_emit_end(); /* as end_other(), but shorter */
 		return true;
 	}
 	bool is_here = open_find(&thread->open, key) != 0;
@@ -381,9 +383,10 @@ bool observer_wants_module(void)
 	return observer.is_counting && (!torch_thread || training_wants_module());
 }
 
-/* ---- on and off --------------------------------------------------------------------------------------------------------------- */
+/* ---- on and off -------------------------------------------------------------------------------------------------- */
 
-/* Bounded: a signal handler may mark a step while its own thread switches. What is not switched now is with the next step. */
+/* Bounded: a signal handler may mark a step while its own thread switches. A switch that fails now comes with the next
+ * step. */
 static bool lock(void)
 {
 	for (int i = 0; i < 100000; i++)
@@ -397,12 +400,13 @@ static void unlock(void)
 	__atomic_store_n(&registered.lock, 0, __ATOMIC_RELEASE);
 }
 
-/* PyTorch makes a list of an operator's inputs only where a callback asks for it, at as much as half of what being observed costs. */
+/* PyTorch makes a list of an operator's inputs only if a callback asks for it. The list takes up to half of the cost
+ * of being observed. */
 static void add_callbacks(void)
 {
 	static const struct {
 		torch_start *start,
-			*asking; /* without and with inputs; those of the static runtime were not looked at in calibration */
+			*asking; /* without and with inputs; calibration did not look at the static runtime */
 		enum torch_scope scope;
 	} kinds[KINDS] = {{start_function, start_function_asking, TORCH_SCOPE_FUNCTION},
 	                  {start_backward, start_backward_asking, TORCH_SCOPE_BACKWARD},
@@ -427,7 +431,7 @@ static void remove_callbacks(void)
 		registered.remove(registered.handles[i]);
 }
 
-/* Under the lock. */
+/* Call under the lock. */
 static void follow_wishes(void)
 {
 	bool is_wanted = registered.is_started &&
@@ -443,7 +447,7 @@ static void follow_wishes(void)
 	registered.is_on = is_wanted;
 }
 
-/* Then steps without operators pay for being observed, too, and nothing can be measured by them. */
+/* Steps without operators then pay for being observed, too, and cannot be used to measure that cost. */
 static void note_kept(unsigned bits)
 {
 	if (!bits)
@@ -465,15 +469,16 @@ static unsigned on_switch(unsigned bits)
 	return added;
 }
 
-/* A thread's first record after a switch takes a lock of PyTorch's. The thread that forks has taken it before, and no other one does so behind
- * a switch that comes meanwhile: in the child that lock would be held for ever. */
+/* A thread's first record after a switch takes a lock of PyTorch's. If another thread held it during a fork, the child
+ * would have it locked for ever. So the thread that forks takes it before, and no switch happens until the fork is
+ * over. */
 static void hold_for_fork(void)
 {
-	uint64_t result[64] = {0}; /* larger than what PyTorch returns */
+	uint64_t result[64] = {0}; /* larger than the result of PyTorch */
 	(void)lock();
 	if (registered.callbacks_of)
 		registered.callbacks_of(result,
-		                        TORCH_SCOPE_CUSTOM_CLASS); /* of which there is none: it allocates nothing */
+		                        TORCH_SCOPE_CUSTOM_CLASS); /* without callbacks, so it allocates nothing */
 }
 
 static void watch_forks(void)
@@ -498,7 +503,7 @@ void observer_start(const struct torch_entry *entry, const struct torch_layout *
 	registered.remove = entry->remove_callback;
 	registered.callbacks_of = entry->callbacks_of;
 	emit_at_fork(forget_details);
-	lean_observer(start_function_asking, end); /* what they make has an empty list of inputs */
+	lean_observer(start_function_asking, end); /* nodes that lean_engine.c reports have an empty list of inputs */
 	watch_forks();
 	bool is_held = lock();
 	registered.is_started = true;
@@ -545,5 +550,5 @@ void observer_stop(void)
 	follow_wishes();
 	if (is_held)
 		unlock();
-	emit_at_switch(on_switch); /* which says that calls are not to be noted either */
+	emit_at_switch(on_switch); /* on_switch() reports that calls need not be noted either */
 }

@@ -1,13 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * open.c: see open.h. A record that is not found where it ends is looked for in all threads. It is alive until its end has returned, so an
- * equal address there is that record, or one that ended unseen long ago. Its thread, which alone takes words away, finds the mark.
+ * open.c: see open.h. A record that is not found in the thread where it ends is searched in all threads. It is alive
+ * until its end has returned. So an equal address belongs to that record, or to one that ended unseen long ago. Its
+ * thread, which alone removes words, finds the mark.
  */
 #include "agents/torch/open.h"
 
 #include "agents/torch/thread.h"
 
-#define TRIES 1000 /* while a thread moves its words; one that is stopped in the middle of it is given up */
+#define TRIES 1000 /* while a thread moves its words; a thread that is stopped in the middle of that is given up */
 
 static uint64_t word_of(const struct open_records *open, uint32_t level)
 {
@@ -35,11 +36,12 @@ uint32_t open_count_above(const struct open_records *open, uint32_t level, enum 
 	return count;
 }
 
-/* A word that another thread marks meanwhile is moved with its mark: it is in one place, or, for an instant, in none. */
+/* A word that another thread marks meanwhile is moved with its mark: it is in one place, or, for an instant, in no
+ * place. */
 uint64_t open_remove(struct open_records *open, uint32_t level)
 {
 	uint64_t flags = word_of(open, level) & OPEN_FLAGS;
-	if (level == open->depth) { /* none that moves */
+	if (level == open->depth) { /* no word moves */
 		open_pop(open);
 		return flags;
 	}
@@ -72,7 +74,7 @@ static bool mark(struct open_records *open, const void *record, uint64_t tick)
 	return false;
 }
 
-/* Not by a load: what was looked at before it must have been looked at by then. */
+/* Not a load, which could come before the reads above it: those must be complete. */
 static uint32_t version_now(struct open_records *open)
 {
 	return __atomic_fetch_add(&open->version, 0, __ATOMIC_ACQ_REL);
@@ -99,7 +101,7 @@ uint32_t open_find_ended(struct open_records *open, uint64_t *tick)
 	uint32_t marks = __atomic_load_n(&open->ended, __ATOMIC_ACQUIRE), level = marks ? open->depth : 0;
 	while (level && !(word_of(open, level) & OPEN_HAS_ENDED))
 		level--;
-	/* a mark that is nowhere was of the thread that had these words before */
+	/* a mark without a word belonged to the thread that had these words before */
 	__atomic_fetch_sub(&open->ended, level ? 1 : marks, __ATOMIC_RELAXED);
 	*tick = word_of(open, level) >> 3;
 	return level;

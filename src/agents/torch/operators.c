@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * operators.c: a c10::OpRegistrationListener, unchanged in 1.13 to 2.15, without C++: an object that begins with the address of its
- * virtual functions. It is told at once of all operators there are, so that one that is called has the right order of them.
+ * operators.c: a c10::OpRegistrationListener, unchanged in 1.13 to 2.15, without C++: an object that starts with the
+ * address of its virtual functions. PyTorch reports all existing operators to it at once. A listener that was called
+ * for them has the functions in the right order.
  */
 #include "agents/torch/operators.h"
 
@@ -21,7 +22,7 @@ static void nothing(struct listener *listener) {}
 
 static void count(struct listener *listener, const void *operator)
 {
-	listener->registered++; /* PyTorch holds a lock */
+	listener->registered++; /* no atomic: PyTorch holds a lock */
 }
 
 static void operators_tell(struct listener *listener, const void *operator)
@@ -29,7 +30,7 @@ static void operators_tell(struct listener *listener, const void *operator)
 	listener->on_going();
 }
 
-/* In C++ what lies before the functions tells the type, for dynamic_cast. */
+/* In C++ the words before the functions describe the type, for dynamic_cast. */
 static const struct {
 	intptr_t to_top;
 	const void *type;

@@ -87,7 +87,7 @@ bool process_can_write(void **word)
 	return count == sizeof(value) || (count < 0 && (errno == EPERM || errno == ENOSYS));
 }
 
-/* Where the call is forbidden (containers) or not there (emulators). */
+/* For systems that forbid the call (containers) or do not have it (emulators). */
 static bool copy_from_file(uint64_t address, void *to, size_t bytes)
 {
 	int file = open("/proc/self/mem", O_RDONLY | O_CLOEXEC);

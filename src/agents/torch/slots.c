@@ -23,7 +23,7 @@ struct tables {
 	const ElfW(Rela) * lists[2];
 	size_t bytes[2];
 	const uint32_t *hashes;
-	size_t relative; /* how many of the second list's first ones name nothing */
+	size_t relative; /* number of leading entries in the second list that have no name */
 };
 
 static struct tables tables_of(const struct loaded *loaded)
@@ -110,20 +110,21 @@ bool slots_find(struct slots *slots, const struct loaded *loaded, const char *na
 	return slots->count != 0;
 }
 
-/* ---- several at once ---------------------------------------------------------------------------------------------------- */
+/* ---- several at once --------------------------------------------------------------------------------------------- */
 
 #define EACH_MAX 16
 
 struct wanted {
 	const char *const *names;
-	size_t numbers[EACH_MAX]; /* of its symbol, where the library defines it; 0 */
+	size_t numbers[EACH_MAX]; /* of its symbol, if the library defines it; otherwise 0 */
 	unsigned count;
-	bool is_by_name; /* of some the number is not known */
-	size_t common;   /* bytes that all begin with: of the others few do */
+	bool is_by_name; /* some names have no number */
+	size_t common;   /* bytes with which all names start: few other names do */
 };
 
-/* By the library's table of the hashes of what it defines: count of buckets, number of the first symbol, words of the filter, a shift; the filter;
- * the first symbol of each bucket; a hash per symbol, whose lowest bit ends the bucket. */
+/* Searches the library's hash table of the symbols that it defines. The table starts with the number of buckets, the
+ * number of the first symbol, the words of the filter, and a shift. Then come the filter, the first symbol of each
+ * bucket, and a hash per symbol, whose lowest bit ends the bucket. */
 static size_t slots_number_of(const struct tables *tables, const char *name)
 {
 	uint32_t hash = 5381;
@@ -150,7 +151,7 @@ size_t slots_function_bytes(const struct loaded *loaded, const char *name)
 	return number ? tables.symbols[number].st_size : 0;
 }
 
-/* Which one it names; the count: none. */
+/* Returns the index of the name that the entry has; the count: no such name. */
 static unsigned find_wanted(const struct wanted *wanted, const struct tables *tables, const ElfW(Rela) * entry)
 {
 	size_t number = ELF64_R_SYM(entry->r_info);
@@ -212,7 +213,8 @@ static bool protect(const struct slots *slots, int how)
 	return is_done;
 }
 
-/* What the dynamic linker binds in between is bound again when it is called. */
+/* If the dynamic linker binds a slot between the read and the write of process_can_write(), the next call binds it
+ * again. */
 static bool can_write(const struct slots *slots)
 {
 	bool can_all = true;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * slots.h: the entries of a loaded library's own tables through which it calls a function by its name, also one of its own. What they lead
- * to can be changed, for all threads, while they call.
+ * slots.h: the entries of a loaded library's own tables through which it calls a function by name, including its own
+ * functions. They can be redirected, for all threads, while the threads call.
  *
  *     if (slots_find(&slots, &loaded, "name"))
  *             slots_lead(&slots, function);
@@ -19,17 +19,18 @@ struct slots {
 	unsigned count;
 };
 
-/* Of a function of this name, which the library must know; false: there are none, or too many. */
+/* Finds the slots of a function with this name. Returns false if there are none, or too many. */
 bool slots_find(struct slots *slots, const struct loaded *loaded, const char *name);
 
-/* The same for several names in one pass, `each` for one: how many names the library calls through slots. One that it defines itself is looked for by
- * the number of its symbol, since texts of tens of thousands of symbols would have to be read. UINT_MAX: some name has too many slots. */
+/* Finds the slots of several names in one pass, with one element of `each` per name. Returns the number of names that
+ * the library calls through slots, or UINT_MAX if a name has too many slots. Names that the library defines are
+ * searched by the number of their symbol. Otherwise the texts of tens of thousands of symbols would have to be read. */
 unsigned slots_find_each(struct slots *each, const struct loaded *loaded, const char *const *names, unsigned count);
 
-/* Of a function that the library defines; 0: it does not. */
+/* Returns the code size of a function that the library defines; 0: it does not define it. */
 size_t slots_function_bytes(const struct loaded *loaded, const char *name);
 
-/* All, or none (false). Threads that are on their way through the earlier one are not waited for. */
+/* Redirects all slots, or none (returns false). Does not wait for threads that are inside the earlier function. */
 bool slots_lead(const struct slots *slots, void *function);
 
 #endif

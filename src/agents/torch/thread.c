@@ -13,7 +13,7 @@ static struct torch_thread *threads; /* atomic */
 static pthread_key_t key;
 static bool has_key;
 
-/* Other threads may be looking at the words of what is open, so those stay. */
+/* Keeps the words of open spans: other threads may be reading them. */
 static void thread_forget(void *value)
 {
 	struct torch_thread *thread = value;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * copies.c: the table `copies`: what is copied to, from and within devices, and filled there, by direction and kind of memory.
+ * copies.c: the table `copies`: copies to, from and within devices, and fills, by direction and kind of memory.
  */
 #include "analysis/analysis_context.h"
 #include "analysis/devices/device_names.h"
@@ -101,17 +101,17 @@ struct copy {
 	uint32_t name;
 	uint8_t kind;
 	struct durations calls;
-	int64_t sized; /* whose bytes are known */
+	int64_t sized; /* calls with known bytes */
 	double bytes;
-	int64_t rated_ns; /* of these, where their time is known, too */
+	int64_t rated_ns; /* of these, with known time */
 	double rated_bytes;
-	char direction[LAUNCH_TEXT_BYTES]; /* as the launch says it, "": it does not */
-	bool has_directions;               /* of that name in different ones */
+	char direction[LAUNCH_TEXT_BYTES]; /* from the launch, "": unknown */
+	bool has_directions;               /* copies of this name have different ones */
 };
 
 struct copies_fold {
 	const struct model *model;
-	struct number_map by_name; /* kind, name */
+	struct number_map by_name; /* kind and name -> copy */
 	struct copy *copies;
 	uint32_t count, capacity;
 	uint64_t outside;
@@ -184,7 +184,7 @@ static const char *direction_of(const struct copy *copy, const char *name)
 	               : copy_direction_name(copy_direction(name, copy->has_directions ? "" : copy->direction));
 }
 
-/* "Memcpy HtoD (Pageable -> Device)": what stands before and behind the arrow. */
+/* "Memcpy HtoD (Pageable -> Device)": takes the words before and after the arrow. */
 static void set_memory(struct table *table, int row, const char *name)
 {
 	static const char reason[] = "its name does not say it";
@@ -260,7 +260,7 @@ static void copies_fill(struct table *table, const struct copies_fold *fold)
 	for (uint32_t i = 0; i < fold->count; i++)
 		copies_add_row(table, fold->model, &fold->copies[i], total_ns);
 	table_add_more(table, COPY_NAME);
-	table_sort(table, COPY_DIRECTION, true); /* a copy and a fill may have one name */
+	table_sort(table, COPY_DIRECTION, true); /* a copy and a fill may have the same name */
 	table_sort(table, COPY_NAME, true);
 	table_sort(table, COPY_TOTAL, false);
 }

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * copy_waits.c: the table `copy_waits`: copies to the host (.cpu(), .item(), .tolist()) by the place that asks for them: how long its thread
- * waits for them, and how long the device then has nothing to do, because nothing was launched meanwhile. Where a thread waits for the next
- * batch then, that is what keeps the device waiting, and not the copy.
+ * copy_waits.c: the table `copy_waits`: copies to the host (.cpu(), .item(), .tolist()) by the place that asks for
+ * them. It has how long the thread waits for them, and how long the device is idle afterwards, because nothing was
+ * launched meanwhile. If a thread waits for the next batch then, that wait keeps the device idle, not the copy.
  */
 #include "analysis/devices/copy_waits.h"
 
@@ -21,7 +21,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define CALLS_AHEAD 16 /* rows behind the launch in which the call that waits is looked for */
+#define CALLS_AHEAD 16 /* rows after the launch among which the call that waits is searched */
 
 enum {
 	WAIT_OPERATION,
@@ -135,7 +135,7 @@ struct copy_waits_fold {
 	uint32_t count, capacity;
 	struct launch_configs configs;
 	int64_t all_ns; /* of all devices, from first to last work */
-	size_t told;    /* of this device: stretches of work whose idle time behind them is counted */
+	size_t told;    /* of this device: stretches of work with the idle time after them already counted */
 };
 
 bool is_copy_to_host(const struct model *model, const struct span_chunk *chunk, uint32_t i,
@@ -176,7 +176,8 @@ static struct copy_waits_place *place_of_copy(struct copy_waits_fold *fold, cons
 	                           span_line_of(&fold->spans, launch->track, launch->row));
 }
 
-/* When the thread went on behind the copy that ends then; false: it did not wait for it. */
+/* Finds when the thread went on after the copy that ended at copied_ns. Returns false if it did not wait for the
+ * copy. */
 static bool waits_until(const struct copy_waits_fold *fold, const struct launch *launch, int64_t copied_ns,
                         int64_t *until_ns)
 {
@@ -199,8 +200,8 @@ static bool waits_until(const struct copy_waits_fold *fold, const struct launch 
 	return false;
 }
 
-/* From the end of a copy to the next work, without waits for data; 0 when other work still runs, none follows, or the time was counted for
- * another copy that ended then. */
+/* Returns the time from the end of a copy to the next work, without waits for data. It is 0 if other work still runs,
+ * no work follows, or the time was counted for another copy that ended at the same time. */
 static int64_t idle_behind(struct copy_waits_fold *fold, int64_t end_ns)
 {
 	const struct device_parts *parts = &fold->parts;
@@ -209,7 +210,7 @@ static int64_t idle_behind(struct copy_waits_fold *fold, int64_t end_ns)
 
 	if (low + 1 >= busy->count || busy->items[low].end_ns != end_ns || low < fold->told)
 		return 0;
-	fold->told = low + 1; /* copies come by start: those before have no more */
+	fold->told = low + 1; /* copies come in the order of their starts, so earlier stretches get no more */
 	return busy->items[low + 1].start_ns - end_ns -
 	       intervals_within(&parts->lists[PART_DATA], end_ns, busy->items[low + 1].start_ns);
 }

@@ -8,7 +8,7 @@
 #include "model/launch_config.h"
 #include "model/model.h"
 
-/* work: row i of the chunk. config: what its launch says, or NULL. */
+/* work: row i of the chunk. config: the configuration of its launch, or NULL. */
 bool is_copy_to_host(const struct model *model, const struct span_chunk *chunk, uint32_t i,
                      const struct launch_config *config);
 

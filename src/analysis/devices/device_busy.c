@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * device_busy.c: the tables `device_busy` (a row per device, the whole trace) and `device_steps` (a row per device and step): how long a
- * device worked, at what, and why it did not. Times of work that overlaps count once.
+ * device_busy.c: the tables `device_busy` (a row per device, the whole trace) and `device_steps` (a row per device and
+ * step). They have how long a device worked, on which class of work, and why it was idle. Overlapping work counts
+ * once.
  */
 #include "analysis/analysis_context.h"
 #include "analysis/devices/device_use.h"
@@ -28,7 +29,7 @@ struct device_busy_fold {
 	struct device_times device;
 	struct device_gaps gaps;
 	struct intervals exposed, hidden_copies;
-	struct use_window *steps; /* complete and selected, of the device's process */
+	struct use_window *steps; /* complete selected steps of the device's process */
 	size_t step_count;
 };
 
@@ -95,7 +96,7 @@ static void device_busy_fold_release(struct device_busy_fold *fold)
 	free(fold->steps);
 }
 
-/* Calls add() with each device and the first of its columns of times; how many there are. */
+/* Calls add() with each device and the first of its columns of times. Returns the number of devices. */
 static size_t fold_devices(struct device_busy_fold *fold, struct table *table, int first,
                            void (*add)(struct table *, const struct device_busy_fold *, const struct device *, int))
 {
@@ -130,7 +131,7 @@ enum {
 	BUSY_COLUMNS,
 };
 
-/* "all_ns" is what the table calls it. */
+/* Each table names the column "all_ns". */
 static const struct table_column busy_columns[BUSY_COLUMNS] = {
 	[BUSY_ALL] = {.type = TABLE_INT, .unit = UNIT_NS, .rules = RULE_NOT_NEGATIVE},
 	[BUSY_BUSY] = {.name = "busy_ns",
@@ -231,7 +232,7 @@ static const struct table_column busy_columns[BUSY_COLUMNS] = {
                           .other = "idle_ns"},
 };
 
-/* Adds them; returns the number of the first. */
+/* Adds the columns. Returns the number of the first. */
 static int add_busy_columns(struct table *table, const char *name, const char *title, const char *definition)
 {
 	int first = table->column_count;
@@ -373,7 +374,7 @@ static void sum_work(struct device_sums *sums, const struct device_busy_fold *fo
 
 #define NO_STEP "its process has no complete step"
 
-/* What is of the steps alone; the rest of `use` is of the whole trace. */
+/* Sets the cells that cover the steps only; the rest of `use` covers the whole trace. */
 static void set_steps(struct table *table, int row, const struct device_busy_fold *fold, struct device_use *use)
 {
 	int64_t steps_ns = 0, kernels_ns = 0, compute_ns = 0;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * device_gaps.c: the table `device_gaps`: the longest stretches in which a device did nothing: why, between which work, and what the thread
- * that launched the next work was doing.
+ * device_gaps.c: the table `device_gaps`: the longest idle stretches of a device: the reason, the work before and
+ * after, and the activity of the thread that launched the next work.
  */
 #include "analysis/analysis_context.h"
 #include "analysis/devices/device_parts.h"
@@ -93,7 +93,7 @@ static const struct table_column columns[GAP_COLUMNS] = {
 
 struct device_gap {
 	int64_t start_ns, end_ns;
-	size_t before, after; /* of the device's work */
+	size_t before, after; /* indices into the device's work */
 };
 
 struct device_gaps_fold {
@@ -109,7 +109,7 @@ struct device_gaps_fold {
 
 /* ---- gaps ---- */
 
-/* NULL: it begins in none; at the end of a step it begins behind it. */
+/* Returns the step in which the gap starts, NULL: none. A gap that starts at the end of a step is after the step. */
 static const struct model_step *step_of_gap(const struct model *model, uint32_t process, int64_t start_ns)
 {
 	const struct model_step *step = step_times_step_at(model, process, start_ns);
@@ -146,8 +146,8 @@ static int compare_gaps(const void *left, const void *right)
 	return (a->start_ns > b->start_ns) - (a->start_ns < b->start_ns);
 }
 
-/* Longest first. Work that took no time ends no gap, as it makes no device busy; but the first and the last work are where all begins and
- * ends. */
+/* Finds the gaps, longest first. Work that took no time does not end a gap, because it does not make the device busy.
+ * But the first and the last work are the bounds of all gaps, whatever time they took. */
 static void device_gaps_find_gaps(struct device_gaps_fold *fold, const struct device *device)
 {
 	const struct device_work *work = &fold->parts.work;
@@ -175,7 +175,7 @@ static void device_gaps_find_gaps(struct device_gaps_fold *fold, const struct de
 
 /* ---- the host ---- */
 
-/* The innermost span that takes more than half of the gap is one that is open in its middle. */
+/* The innermost span that takes more than half of the gap is one of those open in its middle. */
 static uint32_t host_span(const struct model *model, uint32_t track, const struct device_gap *gap)
 {
 	int64_t half_ns = (gap->end_ns - gap->start_ns) / 2;

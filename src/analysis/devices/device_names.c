@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * device_names.c: see device_names.h. Lists, with where each name comes from; docs/device-tables.md shows them to users.
+ * device_names.c: see device_names.h. Lists of names and their sources; docs/device-tables.md shows them to users.
  */
 #include "analysis/devices/device_names.h"
 
@@ -29,7 +29,7 @@ static bool contains_any(const char *name, const char *const *list)
 bool is_communication_kernel(const char *name)
 {
 	static const char *const parts[] = {"ncclKernel",
-	                                    "ncclDevKernel", /* NCCL to 2.18, from 2.19; RCCL has the same */
+	                                    "ncclDevKernel", /* NCCL up to 2.18, and from 2.19 on; RCCL has the same */
 	                                    "rcclKernel",
 	                                    "mscclKernel",
 	                                    "nvshmem",
@@ -43,9 +43,10 @@ bool is_communication_kernel(const char *name)
 	return contains_any(name, parts);
 }
 
-/* Volta to Ampere: the list of PyProf (NVIDIA/PyProf, prof/tc.py), which the TensorBoard plugin has, too, less "conv1x1" and the like,
- * which also name kernels without tensor cores. Later: names of cuBLAS, cuDNN and CUTLASS for Hopper and Blackwell, FlashAttention and
- * the attention of PyTorch, Tensile and Composable Kernel of AMD. */
+/* Volta to Ampere: the list of PyProf (NVIDIA/PyProf, prof/tc.py), which the TensorBoard plugin also has. Here it
+ * lacks "conv1x1" and the like, which also name kernels without tensor cores. Later: names of cuBLAS, cuDNN and
+ * CUTLASS for Hopper and Blackwell, FlashAttention and the attention of PyTorch, Tensile and Composable Kernel of
+ * AMD. */
 bool is_tensor_core_kernel(const char *name)
 {
 	static const char *const no[] = {"_ffma", "simt", "_dffma", NULL};
@@ -91,8 +92,8 @@ bool is_tensor_core_kernel(const char *name)
 	return contains_any(name, yes) && !contains_any(name, no);
 }
 
-/* cuBLAS, cuDNN, CUTLASS, Tensile; PyTorch's own kernels, cuDNN's norms, those that Inductor generates (pointwise, reduction,
- * persistent reduction), CUB, FBGEMM's tables. */
+/* Sources: cuBLAS, cuDNN, CUTLASS, Tensile; PyTorch's own kernels, cuDNN's norms, the kernels that Inductor generates
+ * (pointwise, reduction, persistent reduction), CUB, FBGEMM's tables. */
 const char *work_of_kernel(const char *name)
 {
 	static const char *const matrix[] = {"gemm",      "gemv",         "scudnn",  "hcudnn",       "convolve",
@@ -136,13 +137,13 @@ bool is_synchronizing_call(const char *name)
 	                                    "hipMemcpy",
 	                                    "hipMemcpyWithStream",
 	                                    "cudaThreadSynchronize",
-	                                    "synchronizeStream", /* of MTIA, as the next */
+	                                    "synchronizeStream", /* MTIA, as is the next */
 	                                    "synchronize",
-	                                    "zeEventHostSynchronize", /* of Intel: Level Zero */
+	                                    "zeEventHostSynchronize", /* Intel: Level Zero */
 	                                    "zeCommandQueueSynchronize",
 	                                    "zeCommandListHostSynchronize",
 	                                    "zeFenceHostSynchronize",
-	                                    "urEventWait", /* its unified runtime */
+	                                    "urEventWait", /* Intel: unified runtime */
 	                                    "urQueueFinish"};
 
 	for (size_t i = 0; i < sizeof(whole) / sizeof(whole[0]); i++)
@@ -188,7 +189,7 @@ const char *collective_of_name(const char *name)
 
 bool is_copy_to_pageable(const char *name)
 {
-	static const char *const parts[] = {"-> Pageable", "-> Memory)", NULL}; /* Intel's word for it */
+	static const char *const parts[] = {"-> Pageable", "-> Memory)", NULL}; /* Intel's word */
 
 	return contains_any(name, parts);
 }

@@ -1,37 +1,42 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * device_names.h: what the names of kernels, copies and calls of the runtime tell: the only place that knows them.
+ * device_names.h: facts from the names of kernels, copies and calls of the runtime. No other file knows these names.
  */
 #ifndef ANALYSIS_DEVICES_DEVICE_NAMES_H
 #define ANALYSIS_DEVICES_DEVICE_NAMES_H
 
 #include <stdbool.h>
 
-/* Kernels that exchange data between devices: of NCCL, RCCL, MSCCL, NVSHMEM and the all-reduces that inference servers bring. */
+/* Returns true for kernels that exchange data between devices: of NCCL, RCCL, MSCCL, NVSHMEM and the all-reduces of
+ * inference servers. */
 bool is_communication_kernel(const char *name);
 
-/* Kernels of the families that are known to compute on matrix units (NVIDIA: tensor cores, AMD: matrix cores). */
+/* Returns true for kernels of the families known to compute on matrix units (NVIDIA: tensor cores, AMD: matrix
+ * cores). */
 bool is_tensor_core_kernel(const char *name);
 
-/* "matrix": products, convolutions and attention, which tensor cores can compute; "memory": kernels that do few operations for each
- * byte; NULL: it does not say it. */
+/* Returns "matrix" for products, convolutions and attention, which tensor cores can compute; "memory" for kernels with
+ * few operations per byte; NULL if the name does not tell. */
 const char *work_of_kernel(const char *name);
 
-/* Calls of a runtime or driver that come back when the device is done with something: "cudaStreamSynchronize", "hipMemcpy". */
+/* Returns true for calls of a runtime or driver that return when the device has finished something:
+ * "cudaStreamSynchronize", "hipMemcpy". */
 bool is_synchronizing_call(const char *name);
 
-/* Calls of a runtime or driver that have a device run kernels: "cudaLaunchKernel", "hipGraphLaunch". */
+/* Returns true for calls of a runtime or driver that make a device run kernels: "cudaLaunchKernel",
+ * "hipGraphLaunch". */
 bool is_launching_call(const char *name);
 
-/* Operators in which a thread waits for the next batch: "enumerate(DataLoader)#...". */
+/* Returns true for operators in which a thread waits for the next batch: "enumerate(DataLoader)#...". */
 bool is_data_wait(const char *name);
 
-/* "allreduce", ... from the name of a kernel or an operator; NULL: it does not say it. */
+/* Returns "allreduce", ... from the name of a kernel or an operator; NULL if the name does not tell. */
 const char *collective_of_name(const char *name);
 
-/* "Memcpy DtoH (Device -> Pageable)" */
+/* Returns true for "Memcpy DtoH (Device -> Pageable)". */
 bool is_copy_to_pageable(const char *name);
 
+<<<<<<< HEAD
 enum copy_direction {
 	COPY_UNKNOWN,
 	COPY_TO_DEVICE,
@@ -44,5 +49,10 @@ enum copy_direction {
 /* By the name of a copy and by the direction its launch gives ("HtoD"; "": none). */
 enum copy_direction copy_direction(const char *name, const char *said);
 const char *copy_direction_name(enum copy_direction direction); /* "host to device"; NULL: unknown */
+=======
+/* Returns "host to device", ... from the name of a copy and the text in its launch ("HtoD", "": none); NULL if neither
+ * tells. */
+const char *copy_direction(const char *name, const char *said);
+>>>>>>> text
 
 #endif

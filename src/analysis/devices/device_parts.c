@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * device_parts.c: see device_parts.h. A list of instants for each part; each list is cut by all parts before it.
+ * device_parts.c: see device_parts.h. One list of instants for each part; each list is cut by all parts before it.
  */
 #include "analysis/devices/device_parts.h"
 
@@ -66,7 +66,7 @@ static enum device_part part_of_span(struct device_parts *parts, const struct mo
 	}
 }
 
-/* Wholly? Lies behind what was asked for before, by its start. */
+/* Returns true if the time is covered completely. Calls come in the order of start_ns. */
 static bool is_covered(const struct intervals *covered, size_t *at, int64_t start_ns, int64_t end_ns)
 {
 	while (*at < covered->count && covered->items[*at].end_ns <= start_ns)
@@ -74,7 +74,7 @@ static bool is_covered(const struct intervals *covered, size_t *at, int64_t star
 	return *at < covered->count && covered->items[*at].start_ns <= start_ns && end_ns <= covered->items[*at].end_ns;
 }
 
-/* Without what would be cut off altogether: most of what a thread does while the device works. */
+/* Skips spans that would be cut off completely: most spans of a thread while the device works. */
 static void device_parts_add_lane(struct device_parts *parts, const struct model *model, uint32_t number)
 {
 	const struct track *track = model->tracks[number];
@@ -109,7 +109,7 @@ static void device_parts_add_lane(struct device_parts *parts, const struct model
 	}
 }
 
-/* Threads that launched work or mark steps, with all their lanes. */
+/* Adds the threads that launched work or mark steps, with all their lanes. */
 static void add_threads(struct device_parts *parts, const struct model *model, const struct launches *launches,
                         uint32_t process)
 {
@@ -148,7 +148,7 @@ static void cover(struct device_parts *parts, const struct intervals *a, const s
 	intervals_swap(&parts->spare, &parts->covered);
 }
 
-/* What is the device's. Gaps lie where it is not busy, and apart from each other. */
+/* Cuts the device's parts. Gaps are where it is not busy, and are disjoint. */
 static void cut_device(struct device_parts *parts)
 {
 	device_parts_cut(parts, PART_COMMUNICATION, &parts->device.compute);
@@ -157,7 +157,7 @@ static void cut_device(struct device_parts *parts)
 	cover(parts, &parts->covered, &parts->gaps.launch);
 }
 
-/* Each part loses what parts before it have. */
+/* Cuts each part by the parts before it. */
 static void cut_threads(struct device_parts *parts)
 {
 	for (enum device_part part = PART_DATA; part < PART_OTHER; part++) {

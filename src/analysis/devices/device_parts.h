@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * device_parts.h: what an instant of a process with a device, or of one of its devices, goes to: an instant belongs to the first part that
- * is true of it, so the parts of any stretch of time sum to it: what the device does, else why it does nothing.
+ * device_parts.h: divides the time of a process with a device, or of one of its devices, into parts. An instant
+ * belongs to the first part that applies, so the parts of any stretch of time sum to it. Parts are activities of the
+ * device or, if it is idle, the reasons.
  *
  *     struct device_parts parts = {0};
  *     device_parts_find(&parts, &context, process, DEVICE_ANY);
@@ -24,7 +25,7 @@ enum device_part {
 	PART_SYNC,
 	PART_RUNTIME,
 	PART_HOST,
-	PART_OTHER, /* has no list: what is left */
+	PART_OTHER, /* the rest; has no list */
 	PARTS,
 };
 
@@ -38,14 +39,14 @@ struct device_parts {
 	struct device_times device;
 	struct device_gaps gaps;
 	struct name_classes names;
-	struct intervals lists[PART_OTHER]; /* apart from each other */
+	struct intervals lists[PART_OTHER]; /* disjoint */
 	struct intervals covered, spare;
-	enum device_part last; /* of threads no later ones are looked for */
+	enum device_part last; /* parts of threads after this one are not searched */
 };
 
-/* Replaces. Threads are those that launched work of these devices or mark steps of the process. */
+/* Replaces the contents. The threads are those that launched work of these devices or mark steps of the process. */
 void device_parts_find(struct device_parts *parts, struct analysis_context *context, uint32_t process, int32_t device);
-/* Only `work`, `device` and the list of PART_DATA, which is not cut: for idle time of the device. Cheaper. */
+/* Finds only `work`, `device` and the list of PART_DATA, which is not cut: for idle time of the device. Cheaper. */
 void device_parts_find_data(struct device_parts *parts, struct analysis_context *context, uint32_t process,
                             int32_t device);
 void device_parts_within(const struct device_parts *parts, int64_t start_ns, int64_t end_ns, int64_t parts_ns[PARTS]);

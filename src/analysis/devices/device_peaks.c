@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * device_peaks.c: see device_peaks.h. Numbers are of data sheets, in 10^12 operations a second, dense; of a sheet that gives them with
- * sparsity, half.
+ * device_peaks.c: see device_peaks.h. Numbers are from data sheets, in 10^12 operations per second, dense. If a sheet
+ * gives them with sparsity, they are halved.
  */
 #include "analysis/devices/device_peaks.h"
 
@@ -10,12 +10,13 @@
 #include <string.h>
 #include <strings.h>
 
-struct peaks { /* 0: it has none, or its maker does not say it */
+struct peaks { /* 0: unsupported, or not given by its maker */
 	const char *pattern, *device, *source;
 	double fp64, fp64_matrix, fp32, tf32, fp16, bf16, fp8, int8;
 };
 
-/* The first whose words are in the name, each word whole: what is more special comes first. */
+/* The first row counts whose words are all in the name, each as a whole word: special names come before general
+ * ones. */
 static const struct peaks table[] = {
 	{"V100 PCIE", "V100 PCIe", "NVIDIA V100 data sheet", 7, 0, 14, 0, 112, 0, 0, 0},
 	{"V100", "V100 SXM2", "NVIDIA V100 data sheet", 7.8, 0, 15.7, 0, 125, 0, 0, 0},
@@ -94,7 +95,7 @@ static double device_peaks_choose(const struct peaks *row, const char *dtype, bo
 
 bool device_peak_find(struct device_peak *peak, const char *name, const char *dtype, bool is_tensor_core)
 {
-	if (has_words(name, "MIG")) /* a part of one, of which the name does not say how much */
+	if (has_words(name, "MIG")) /* a part of a device; the name does not tell its size */
 		return false;
 	for (size_t i = 0; i < sizeof(table) / sizeof(table[0]); i++) {
 		const struct peaks *row = &table[i];

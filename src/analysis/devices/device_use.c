@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * device_use.c: see device_use.h. Two walks along the work of a device: over the kernels, and over the instants at which one begins or ends,
- * between which the same multiprocessors have something to do.
+ * device_use.c: see device_use.h. Two walks along the work of a device: over the kernels, and over the instants at
+ * which a kernel starts or ends. Between these instants the same multiprocessors are in use.
  */
 #include "analysis/devices/device_use.h"
 
@@ -10,16 +10,16 @@
 #include "base/storage.h"
 #include "model/launch_config.h"
 
-#define WHOLE (1LL << 30) /* all multiprocessors: a whole number, so that begins and ends cancel out */
+#define WHOLE (1LL << 30) /* all multiprocessors; an integer, so that starts and ends cancel exactly */
 
-struct device_use_change { /* of the multiprocessors that have a block */
+struct device_use_change { /* in the multiprocessors that have a block */
 	int64_t time_ns, share;
 };
 
 struct device_use_walk {
 	const struct model *model;
 	struct use_window *windows;
-	size_t count, first; /* windows before the first are over */
+	size_t count, first; /* windows before `first` are over */
 	struct name_classes names;
 	struct launch_configs configs;
 	struct device_use_change *changes;
@@ -57,10 +57,10 @@ static double part_within(const struct use_window *window, int64_t start_ns, int
 	start_ns = start_ns > window->start_ns ? start_ns : window->start_ns;
 	end_ns = end_ns < window->end_ns ? end_ns : window->end_ns;
 	return end_ns > start_ns ? (double)intervals_length(start_ns, end_ns)
-	                         : 0; /* exact: doubles of times since 1970 are not */
+	                         : 0; /* exact, unlike doubles of times since 1970 */
 }
 
-/* The windows from here on may hold something that begins at this instant or later. */
+/* Returns the first window that may hold something that starts at this instant or later. */
 static size_t first_window(struct device_use_walk *walk, int64_t start_ns)
 {
 	while (walk->first < walk->count && walk->windows[walk->first].end_ns <= start_ns)
@@ -209,7 +209,7 @@ static void set_mean(struct table *table, int row, int column, double sum, doubl
 		table_set_missing(table, row, column, otherwise);
 }
 
-static double at_most(double sum, double all) /* rounding may carry a share past all */
+static double at_most(double sum, double all) /* rounding may lift a part above the whole */
 {
 	return sum < all ? sum : all;
 }

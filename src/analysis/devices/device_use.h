@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * device_use.h: how much of a device its kernels use, in stretches of time (steps, the whole trace): multiprocessors with a block,
- * occupancy, tensor cores. Kernels count with the part of them that lies in a stretch.
+ * device_use.h: how much of a device its kernels use, in stretches of time (steps, the whole trace): multiprocessors
+ * with a block, occupancy, tensor cores. A kernel counts with its part within a stretch.
  *
  *     struct use_window windows[] = {{.start_ns = a, .end_ns = b}, ...}; // by start
  *     device_use_fill(windows, count, model, &work);                     // work of one device
@@ -12,13 +12,13 @@
 
 #include "analysis/devices/device_work.h"
 
-struct device_use { /* sums of times, of kernels that run together each its own; 0 where nothing is known */
+struct device_use { /* sums of times; kernels that run together all count; 0 if unknown */
 	double kernel_ns, tensor_core_ns;
-	double efficiency_ns,
-		efficiency_of_ns; /* smaller of 1 and blocks per multiprocessor, by time; where it is known */
-	double occupancy_ns, occupancy_of_ns; /* the same of the occupancy */
-	double sm_ns; /* time, each instant by the share of multiprocessors that then have a block: of kernels that run
-	                 together the sum, at most 1 */
+	double efficiency_ns, efficiency_of_ns; /* smaller of 1 and blocks per multiprocessor, by time; where known */
+	double occupancy_ns, occupancy_of_ns;   /* the same for the occupancy */
+	/* Time, each instant weighted by the share of multiprocessors with a block. Kernels that run together add up,
+	 * to at most 1. */
+	double sm_ns;
 };
 
 struct use_window {
@@ -26,11 +26,12 @@ struct use_window {
 	struct device_use use;
 };
 
-/* Adds to the windows, which are in order of their starts. */
+/* Adds to the windows, which are sorted by start. */
 void device_use_fill(struct use_window *windows, size_t count, const struct model *model,
                      const struct device_work *work);
 
-/* The columns, as both tables of devices have them, and their cells in a row; all_ns: of step_sm_ratio, 0: there is none. */
+/* The columns of both tables of devices, and their cells in a row. all_ns: denominator of step_sm_ratio, 0: there is
+ * none. */
 #define USE_COLUMNS 4
 extern const struct table_column device_use_columns[USE_COLUMNS];
 void device_use_set(struct table *table, int row, int first, const struct device_use *use, int64_t all_ns,

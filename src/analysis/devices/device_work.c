@@ -19,7 +19,7 @@
 struct kept_device {
 	uint32_t process;
 	int32_t device;
-	struct device_work work; /* its own */
+	struct device_work work; /* owns its items */
 	struct device_times times;
 	struct device_gaps gaps;
 	bool has_times, has_gaps;
@@ -41,7 +41,7 @@ static bool has_work(const struct model *model, const struct track *track)
 	return false;
 }
 
-/* Lanes of a stream are one stream. */
+/* Returns true if no earlier lane of the stream has work: all lanes of a stream are one stream. */
 static bool is_new_stream(const struct model *model, uint32_t number)
 {
 	for (uint32_t lane = first_lane(model, number); lane < number; lane++)
@@ -59,7 +59,7 @@ static int compare_devices(const void *left, const void *right)
 	return (a->device > b->device) - (a->device < b->device);
 }
 
-/* By process. */
+/* The devices are sorted by process. */
 static void count_siblings(struct device *devices, size_t count)
 {
 	for (size_t first = 0, end; first < count; first = end) {
@@ -239,9 +239,9 @@ void device_times_release(struct device_times *times)
 	intervals_release(&times->busy);
 }
 
-/* ---- work that is kept ---- */
+/* ---- kept work ---- */
 
-/* The number of the only device of the process; DEVICE_ANY: it has several. */
+/* Returns the number of the only device of the process, DEVICE_ANY if it has several. */
 static int32_t only_device(const struct model *model, uint32_t process)
 {
 	int32_t only = DEVICE_ANY;
@@ -303,9 +303,9 @@ void kept_devices_release(struct kept_device *devices)
 /* ---- gaps ---- */
 
 struct device_work_gap {           /* before a stretch of work */
-	int64_t stop_ns, start_ns; /* when the device stopped, INT64_MIN: it had done nothing yet; and went on */
-	int64_t call_start_ns, call_end_ns; /* of the launch of the first work behind it */
-	bool is_call_known, has_begun;      /* ... of which work ran before, too: a graph's */
+	int64_t stop_ns, start_ns; /* when the device stopped (INT64_MIN: no work before), and when it went on */
+	int64_t call_start_ns, call_end_ns; /* of the launch of the first work after it */
+	bool is_call_known, has_begun;      /* has_begun: work of this call (a graph) also ran before the gap */
 };
 
 static void set_call(struct device_work_gap *gap, const struct model *model, const struct launches *launches,
@@ -327,7 +327,7 @@ static void set_call(struct device_work_gap *gap, const struct model *model, con
 	gap->has_begun = before && before->track == launch->track && before->row == launch->row;
 }
 
-/* The gap before the stretch `number` of busy; `next`: where its work is looked for from. */
+/* Returns the gap before the stretch `number` of busy. *next: where to start the search for its work. */
 static struct device_work_gap gap_before(const struct intervals *busy, size_t number, size_t *next,
                                          const struct model *model, const struct launches *launches,
                                          const struct device_work *work)
@@ -342,7 +342,8 @@ static struct device_work_gap gap_before(const struct intervals *busy, size_t nu
 	return gap;
 }
 
-/* From the begin of the call to that of its work, the shortest of those that found the device idle: sooner nothing that is launched gets there. */
+/* Returns the shortest time from the start of a call to the start of its work, among calls that found the device idle.
+ * No launch reaches the device faster. */
 static int64_t fastest_launch(const struct model *model, const struct launches *launches,
                               const struct device_work *work, const struct intervals *busy)
 {
@@ -359,7 +360,8 @@ static int64_t fastest_launch(const struct model *model, const struct launches *
 	return fastest_ns < INT64_MAX ? fastest_ns : 0;
 }
 
-/* Could the device have gone on at once? Not with what a call has not handed over yet, or has only just. */
+/* Returns true if the device could have gone on at once. It could not if the call had not handed over the work yet, or
+ * only just before. */
 static bool is_queued(const struct device_work_gap *gap, int64_t fastest_ns)
 {
 	int64_t there_ns = gap->call_start_ns;

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * device_work.h: what a device did, in order of time, and when it did something of each class. Kernels, copies and fills are work,
- * by the kind of their spans; whether a kernel computes or communicates is told by its name (device_names.h).
+ * device_work.h: the work of a device in the order of time, and when it did work of each class. Kernels, copies and
+ * fills are work, by the kind of their spans. The name of a kernel tells whether it computes or communicates
+ * (device_names.h).
  *
  *     struct device *devices;
  *     size_t count = devices_find(&devices, model);
@@ -32,11 +33,11 @@ enum work_class {
 struct device {
 	uint32_t process;
 	int32_t device;
-	uint32_t streams;  /* that have work */
-	uint32_t siblings; /* devices of the process, itself among them */
+	uint32_t streams;  /* streams with work */
+	uint32_t siblings; /* number of devices of the process, this one included */
 };
 
-/* Devices that have work, by process and number. free() it. */
+/* Sets *devices to the devices with work, sorted by process and number. Returns their number. The caller frees them. */
 size_t devices_find(struct device **devices, const struct model *model);
 
 #define DEVICE_ANY INT32_MIN
@@ -47,58 +48,61 @@ struct work {
 	uint8_t class; /* enum work_class */
 };
 
-struct device_work { /* by start */
+struct device_work { /* sorted by start */
 	struct work *items;
 	size_t count, capacity;
-	struct storage *storage; /* of the items: the model's */
+	struct storage *storage; /* of the items; owned by the model */
 	struct name_classes kernels;
-	struct kept_device *kept; /* whose items they are; NULL: its own */
+	struct kept_device *kept; /* owner of the items; NULL: this struct */
 };
 
-/* Replaces what is there. DEVICE_ANY: of all devices of the process. */
+/* Replaces the contents. DEVICE_ANY: all devices of the process. */
 void device_work_collect(struct device_work *work, const struct model *model, uint32_t process, int32_t device);
 void device_work_release(struct device_work *work);
 
-/* From the begin of its first to the end of its last work, also where that takes no time; without work [0, 0). */
+/* Returns the time from the start of its first work to the end of its last, even if it takes no time; without work [0,
+ * 0). */
 struct interval device_work_extent(const struct device_work *work);
 
-/* Like device_work_collect(), but a context collects and sorts the work of each device once. It also keeps the times and gaps
- * that device_times_fill() and device_gaps_fill() find. The work must not outlive the context. */
+/* Like device_work_collect(), but a context collects and sorts the work of each device once. It also keeps the times
+ * and gaps that device_times_fill() and device_gaps_fill() find. The work must not outlive the context. */
 void device_work_get(struct device_work *work, struct analysis_context *context, uint32_t process, int32_t device);
 void kept_devices_release(struct kept_device *devices);
 
-/* The class of a span that is work of a device. */
+/* Returns the class of a span that is device work. */
 enum work_class device_work_class(struct device_work *work, const struct model *model, uint8_t kind, uint32_t name);
 
 struct device_times {
-	struct intervals compute, communication, kernels, copies, busy; /* copies: and fills; kernels: the first two */
+	struct intervals compute, communication, kernels, copies, busy; /* copies: with fills; kernels: the first two */
 };
 
 void device_times_fill(struct device_times *times, const struct device_work *work); /* replaces */
 void device_times_release(struct device_times *times);
 
-struct device_gaps {             /* what lies before stretches of work, by why the work did not begin earlier */
+struct device_gaps {             /* time before stretches of work, by the reason why the work did not start earlier */
 	struct intervals queued; /* its launch was over when the device stopped */
-	struct intervals
-		launch; /* from the begin of the call that launched it, but not before the device stopped, to its begin */
-	struct intervals unlaunched; /* from the end of the work before to that call */
+	struct intervals launch; /* from the call that launched it, or the device's stop if later, to its start */
+	struct intervals unlaunched; /* from the end of the previous work to that call */
 };
 
-/* Replaces. busy: of the times of that work. Gaps before work whose launch is not in the trace are in none of them, nor is what lies before the first call. */
+/* Replaces the contents. busy: of the times of that work. Excluded are gaps before work whose launch is not in the
+ * trace, and the time before the first call. */
 void device_gaps_fill(struct device_gaps *gaps, const struct model *model, const struct launches *launches,
                       const struct device_work *work, const struct intervals *busy);
 void device_gaps_release(struct device_gaps *gaps);
 
-/* Calls that launch kernels, of processes whose devices worked, whose kernels are not there. */
+/* Returns the number of calls that launch kernels but have none in the trace, in processes whose devices worked. */
 uint64_t launches_without_work(const struct model *model, const struct launches *launches);
 
-/* The step (index, -1: none) in which the work was launched; where its launch is not in the trace, in which it ran. */
+/* Returns the step (index, -1: none) in which the work was launched. If its launch is not in the trace, returns the
+ * step in which it ran. */
 int32_t device_work_step(const struct model *model, const struct launches *launches, uint32_t track, uint32_t row);
 
-/* Tables count work that was launched in a selected step; by device_work_step(). All work counts when no steps were selected. */
+/* Returns true if tables count the work: it was launched in a selected step (see device_work_step()), or no steps were
+ * selected. */
 bool device_work_is_selected(struct analysis_context *context, uint32_t track, uint32_t row);
 
-/* "rank 0, device 1", "device 0" when there is one process. */
+/* Returns "rank 0, device 1", or "device 0" if there is one process. */
 const char *device_label(const struct model *model, uint32_t process, int32_t device, struct arena *arena);
 #define DEVICE_DEFINITION "the device by its number; where there are several processes, behind the rank or pid"
 #define DEVICE_COLUMN                                                                                                  \

@@ -46,7 +46,8 @@ static enum host_class class_of_span(struct host_times *times, const struct mode
 	return chunk->kind[i] == SPAN_OP || chunk->kind[i] == SPAN_RUNTIME ? HOST_WORKS : HOST_OTHER;
 }
 
-/* All that lies inside of an operator or a wait for data is part of it: whether the trace has the Python in there makes no difference. */
+/* Everything nested in an operator or a wait for data is part of it, so it does not matter whether the trace has
+ * Python calls in there. */
 static void host_and_device_add_lane(struct host_times *times, struct report *report, const struct track *track)
 {
 	const struct step_times *steps = report_step_times(report);
@@ -74,7 +75,7 @@ static void host_and_device_add_lane(struct host_times *times, struct report *re
 	}
 }
 
-/* Of the thread whose first lane this is; returns the first lane of the next one. */
+/* Adds the thread whose first lane is `number`. Returns the first lane of the next thread. */
 static uint32_t host_and_device_add_thread(struct host_times *times, struct report *report, uint32_t number,
                                            double *sum)
 {

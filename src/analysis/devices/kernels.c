@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * kernels.c: the table `kernels`: kernels of devices by name: how often, how long, on what, and with what launch configuration. Facts
- * of launches are means over the time of the kernels that have them, since one name runs in many shapes. Rows can be split by what the
- * operator that launched them says: its shapes, and the module, line and stack of Python that it is in.
+ * kernels.c: the table `kernels`: kernels of devices by name, with their number, time, streams and launch
+ * configuration. Facts of launches are means over the time of the kernels that have them, since one name runs in many
+ * shapes. Rows can be split by the operator that launched the kernel: by its shapes, and the module, line and Python
+ * stack around it.
  */
 #include "analysis/analysis_context.h"
 #include "analysis/devices/device_names.h"
@@ -187,7 +188,7 @@ static const struct {
 
 #define SPLITS 4
 
-struct few { /* different numbers: the first one, and whether there are more */
+struct few { /* numbers: the first one, and whether others differ from it */
 	uint32_t first, count;
 };
 
@@ -201,7 +202,7 @@ struct kernel {
 	double plain[MEANS];
 	int64_t known[MEANS];
 	double shapes[2][3]; /* grid, block */
-	bool is_mixed[2];    /* not the same in all launches, or not known */
+	bool is_mixed[2];    /* not the same in all launches, or unknown */
 };
 
 struct kernels_fold {
@@ -209,8 +210,8 @@ struct kernels_fold {
 	struct analysis_context *context;
 	const struct launches *launches;
 	struct device_work work;
-	struct span_places places;          /* when rows are split */
-	struct number_map by_parts[SPLITS]; /* what came before it, and its part -> a number for both */
+	struct span_places places;          /* used if rows are split */
+	struct number_map by_parts[SPLITS]; /* number so far and next part -> number for both */
 	struct number_map by_key;           /* name, or the last of these numbers -> kernel */
 	struct kernel *kernels;
 	uint32_t count, capacity;
@@ -218,7 +219,7 @@ struct kernels_fold {
 	struct launch_configs configs;
 };
 
-/* ---- what rows are split by: a number of the model's; 0: there is none ---- */
+/* ---- the parts that split rows: a number of the model; 0: there is none ---- */
 
 static const struct span_chunk *operation_of(const struct kernels_fold *fold, const struct launch *launch,
                                              uint32_t *index)
@@ -284,7 +285,7 @@ static const struct split {
          "rows are not by stack: --by stack"},
 };
 
-/* One number for two. */
+/* Returns one number for a pair. */
 static uint32_t number_of_both(struct number_map *numbers, uint32_t first, uint32_t second)
 {
 	return number_map_add(numbers, (uint64_t)first << 32 | second, numbers->count);
@@ -320,7 +321,7 @@ static void few_add(struct few *few, uint32_t number)
 		few->count++;
 }
 
-/* Grid (0) or block (1): kept when all launches have the same. */
+/* Grid (0) or block (1): kept if all launches have the same. */
 static void add_shape(struct kernel *kernel, int which, const double *numbers)
 {
 	for (int i = 0; i < 3; i++) {
@@ -422,7 +423,7 @@ static void set_launch(struct table *table, int row, const struct kernel *kernel
 	for (size_t i = 0; i < MEANS; i++) {
 		if (kernel->weights[i] > 0)
 			table_set_double(table, row, means[i].column, kernel->sums[i] / kernel->weights[i]);
-		else if (kernel->known[i]) /* all too short to measure */
+		else if (kernel->known[i]) /* all are too short to measure */
 			table_set_double(table, row, means[i].column, kernel->plain[i] / (double)kernel->known[i]);
 		else
 			table_set_missing(table, row, means[i].column, reason);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * launches.c: the table `launches`: by the call that launches: how long work of a device waits behind its launch, how many others wait
- * there, and how much of it is shorter than the call itself.
+ * launches.c: the table `launches`, by the call that launches: how long device work waits after its launch, how much
+ * other work waits then, and how much is shorter than the call.
  */
 #include "analysis/analysis_context.h"
 #include "analysis/devices/device_work.h"
@@ -172,7 +172,7 @@ static void add_launched(struct launches_fold *fold, const struct launches_work 
 		fold->starts = storage_resize(fold->model->storage, fold->starts, fold->launched_capacity,
 		                              sizeof(*fold->starts));
 	}
-	fold->starts[fold->launched_count] = item->start_ns; /* in order: work comes by start */
+	fold->starts[fold->launched_count] = item->start_ns; /* sorted, because work comes in the order of its starts */
 	fold->launched[fold->launched_count++] = *item;
 }
 
@@ -219,7 +219,7 @@ static int compare_launched(const void *left, const void *right)
 	return (a->row > b->row) - (a->row < b->row);
 }
 
-/* The work of one call: items first to end. */
+/* Adds the work of one call: items [first, end). */
 static void launches_add_call(struct launches_fold *fold, size_t first, size_t end, int64_t depth)
 {
 	const struct launches_work *items = fold->launched;
@@ -237,7 +237,8 @@ static void launches_add_call(struct launches_fold *fold, size_t first, size_t e
 		                      (double)items[i].dur_ns < (double)call->dur_ns[index] / (double)(end - first);
 }
 
-/* Launched before this call and not begun by then. What one call launches (a graph) does not wait for itself. */
+/* Counts for each call the work launched before it that had not started by then. Work of one call (a graph) does not
+ * wait for itself. */
 static void add_calls(struct launches_fold *fold)
 {
 	size_t begun = 0, earlier = 0;
@@ -255,7 +256,7 @@ static void add_calls(struct launches_fold *fold)
 			earlier++;
 		while (begun < fold->launched_count && fold->starts[begun] <= item->launch_ns)
 			begun++;
-		depth = (int64_t)earlier - (int64_t)begun; /* negative where work began before its launch */
+		depth = (int64_t)earlier - (int64_t)begun; /* negative if work started before its launch */
 		launches_add_call(fold, i, end, depth > 0 ? depth : 0);
 	}
 }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * queue_depth.c: the table `queue_depth`: how much work each device had waiting, over time: a row per step, or where there are none per
- * twentieth of the trace. Work waits from the begin of the call that launches it to its own begin.
+ * queue_depth.c: the table `queue_depth`: how much work waited for each device over time: a row per step or, without
+ * steps, per twentieth of the trace. Work waits from the start of the call that launches it to its own start.
  */
 #include "analysis/analysis_context.h"
 #include "analysis/devices/device_work.h"
@@ -14,7 +14,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define QUEUE_FULL 1024 /* launches of CUDA that a stream takes; the next one blocks its thread */
+#define QUEUE_FULL 1024 /* CUDA launches that a stream holds; the next one blocks its thread */
 #define PARTS 20
 
 enum {
@@ -96,7 +96,7 @@ struct queue_depth_window {
 	double depth_ns;
 };
 
-struct queue_depth_change { /* of what waits on a stream: 1 at a launch, -1 at the begin of the work */
+struct queue_depth_change { /* in the work that waits on a stream: 1 at a launch, -1 when the work starts */
 	int64_t time_ns;
 	uint32_t stream; /* track: the stream's first lane */
 	int32_t by;
@@ -111,12 +111,12 @@ struct queue_depth_fold {
 	struct queue_depth_change *changes;
 	size_t change_count, change_capacity;
 	struct queue_depth_window *windows;
-	size_t count, first; /* windows before the first are over */
+	size_t count, first; /* windows before `first` are over */
 	int64_t *waiting;    /* by track */
 	int64_t depth, full_streams;
 };
 
-/* ---- what waits ---- */
+/* ---- waiting work ---- */
 
 static void queue_depth_add_change(struct queue_depth_fold *fold, int64_t time_ns, uint32_t stream, int32_t by)
 {
@@ -124,7 +124,7 @@ static void queue_depth_add_change(struct queue_depth_fold *fold, int64_t time_n
 	fold->changes[fold->change_count++] = (struct queue_depth_change){time_ns, stream, by};
 }
 
-/* At one instant launches come first, so that nothing waits less than nothing. */
+/* At one instant launches come first, so that the depth is never negative. */
 static int queue_depth_compare_changes(const void *left, const void *right)
 {
 	const struct queue_depth_change *a = left, *b = right;
@@ -176,7 +176,7 @@ static void add_parts(struct queue_depth_fold *fold)
 		return;
 	start_ns = fold->changes[0].time_ns;
 	all_ns = intervals_length(start_ns, fold->changes[fold->change_count - 1].time_ns);
-	for (int64_t i = 0; i < PARTS && all_ns >= PARTS; i++) /* the rest of the division spreads over all */
+	for (int64_t i = 0; i < PARTS && all_ns >= PARTS; i++) /* the remainder of the division is spread over all */
 		fold->windows[fold->count++] = (struct queue_depth_window){
 			.start_ns = start_ns + all_ns / PARTS * i + all_ns % PARTS * i / PARTS,
 			.end_ns = start_ns + all_ns / PARTS * (i + 1) + all_ns % PARTS * (i + 1) / PARTS,
@@ -191,7 +191,7 @@ static void find_windows(struct queue_depth_fold *fold, uint32_t process)
 		add_steps(fold, process);
 	else
 		add_parts(fold);
-	for (size_t i = 0; i < fold->count; i++) /* until something waits */
+	for (size_t i = 0; i < fold->count; i++) /* less the time in which work waits */
 		fold->windows[i].empty_ns = intervals_length(fold->windows[i].start_ns, fold->windows[i].end_ns);
 }
 

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * runtime_calls.c: the table `runtime_calls`: calls of the runtime or driver of devices, by name: what threads spend in them.
+ * runtime_calls.c: the table `runtime_calls`: calls of the runtime or driver of devices, by name, and the time that
+ * threads spend in them.
  */
 #include "analysis/analysis_context.h"
 #include "analysis/devices/device_names.h"
@@ -77,7 +78,7 @@ struct runtime_call {
 struct runtime_calls_fold {
 	const struct model *model;
 	const struct step_times *times;
-	bool has_steps; /* only calls that begin in selected steps */
+	bool has_steps; /* count only calls that start in selected steps */
 	struct number_map by_name;
 	struct runtime_call *calls;
 	uint32_t count, capacity;

@@ -16,7 +16,7 @@
 
 struct stream_wait {
 	uint32_t track;        /* first lane of the stream that waits */
-	uint32_t other;        /* of the stream that is waited for */
+	uint32_t other;        /* the stream that is waited for */
 	uint64_t call, record; /* correlations of both calls */
 };
 
@@ -31,7 +31,7 @@ struct stream_waits_search {
 	uint32_t process;
 	struct stream_wait *waits;
 	size_t count, capacity;
-	struct stream_waits_launched *launched; /* by track and call */
+	struct stream_waits_launched *launched; /* sorted by track and call */
 	size_t launched_count;
 	struct number_map calls; /* correlation of a wait or record -> index into calls_ns */
 	int64_t *calls_ns;
@@ -40,7 +40,7 @@ struct stream_waits_search {
 
 /* ---- waits ---- */
 
-/* MODEL_NONE: the process has no such stream of the device. */
+/* Returns MODEL_NONE if the process has no such stream of the device. */
 static uint32_t find_stream(const struct stream_waits_search *search, int32_t device, int64_t stream)
 {
 	for (uint32_t i = 0; i < search->model->tracks_count; i++) {
@@ -60,7 +60,7 @@ static bool stream_waits_number_of(const struct span_arg *arg, uint64_t *number)
 	       arg->u64 <= INT64_MAX;
 }
 
-/* The args [0, count) are those of one span. */
+/* The arguments [0, count) are those of one span. */
 static void add_wait(struct stream_waits_search *search, const struct span_arg *args, size_t count)
 {
 	const struct track *track = search->model->tracks[args->track];
@@ -105,7 +105,7 @@ static void stream_waits_find_waits(struct stream_waits_search *search)
 	}
 }
 
-/* ---- when both were called ---- */
+/* ---- times of both calls ---- */
 
 static void want_call(struct stream_waits_search *search, uint64_t correlation)
 {
@@ -150,7 +150,7 @@ static int64_t called_ns(const struct stream_waits_search *search, uint64_t corr
 	return search->calls_ns[number_map_find(&search->calls, correlation)];
 }
 
-/* ---- which work ---- */
+/* ---- waiting work ---- */
 
 static int compare_launched(const void *left, const void *right)
 {
@@ -181,7 +181,7 @@ static void find_launched(struct stream_waits_search *search, const struct launc
 	merge_sort(search->launched, search->launched_count, sizeof(*search->launched), compare_launched);
 }
 
-/* Index of the first work of the stream that was launched at the instant or later. */
+/* Returns the index of the first work of the stream that was launched at the instant or later. */
 static size_t first_launched(const struct stream_waits_search *search, uint32_t track, int64_t time_ns)
 {
 	const struct stream_waits_launched wanted = {track, time_ns, 0};

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * sync_waits.c: the table `sync_waits`: calls in which a thread waits until a device is done (torch.cuda.synchronize()), by the place that
- * makes them, and how long the device then has nothing to do, because nothing could be launched meanwhile. Waits for a copy to the host are
- * those of copy_waits.c.
+ * sync_waits.c: the table `sync_waits`: calls in which a thread waits until a device is done
+ * (torch.cuda.synchronize()), by the place of the call. It has how long the device is idle afterwards, because nothing
+ * could be launched meanwhile. Waits for a copy to the host are in copy_waits.c.
  */
 #include "analysis/analysis_context.h"
 #include "analysis/devices/copy_waits.h"
@@ -91,7 +91,7 @@ struct sync_waits_fold {
 	struct span_places spans;
 	struct name_classes names;
 	struct launch_configs configs;
-	struct number_map taken; /* ends of copies to the host, and of work that a call waited for: a set */
+	struct number_map taken; /* set of ends of copies to the host, and of work that a call already waited for */
 	struct number_map by_key;
 	struct sync_waits_place *places;
 	uint32_t count, capacity;
@@ -117,7 +117,7 @@ static struct sync_waits_place *sync_waits_place_of(struct sync_waits_fold *fold
 	return &fold->places[found];
 }
 
-/* The device's last work in the call, where it is idle when the call comes back and works again later. */
+/* Finds the device's last work in the call, if the device is idle when the call returns and works again later. */
 static bool becomes_idle(const struct intervals *busy, int64_t start_ns, int64_t end_ns, int64_t *done_ns,
                          int64_t *next_ns)
 {

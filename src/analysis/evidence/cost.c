@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * cost.c: the table `cost`, and the ratio that every report prints. The cost per event is calibrated by the
- * recorder at start. What operators cost is measured where some steps have them, see operator_cost.h.
+ * cost.c: the table `cost`, and the ratio that every report prints. The recorder calibrates the cost per event at
+ * start. The cost of operators is measured if only some steps have them, see operator_cost.h.
  */
 #include "analysis/evidence/cost.h"
 
@@ -15,7 +15,7 @@
 #include <stepscope/format.h>
 #include <string.h>
 
-/* Threads that recorded, and the recorder's own. */
+/* Returns the number of threads that recorded, plus the recorder's thread. */
 static double count_threads(const struct model *model, uint32_t process)
 {
 	double threads = 1;
@@ -25,7 +25,8 @@ static double count_threads(const struct model *model, uint32_t process)
 	return threads > 1 ? threads : 2;
 }
 
-/* The last sample may be older than the last event, and the cost of an event is an estimate: no less than the work. */
+/* The last sample may be older than the last event, and the cost of an event is an estimate. So the result is at least
+ * the recorder's work. */
 static double find_cpu(const struct model *model, uint32_t process, const struct recording_cost *cost)
 {
 	double cpu_ns, work_ns = cost->events_ns + cost->stacks_ns + cost->drainer_ns;
@@ -47,7 +48,7 @@ static double count_cpu_steps(const struct model *model, uint32_t process)
 	return count;
 }
 
-/* False when the process did not measure itself. */
+/* Returns false if the process did not measure itself. */
 static bool cost_of(struct recording_cost *cost, const struct model *model, uint32_t number)
 {
 	const struct process *process = &model->processes[number];
@@ -79,7 +80,7 @@ bool recording_cost_all(struct recording_cost *cost, const struct model *model)
 	for (uint32_t i = 0; i < model->processes_count; i++) {
 		struct recording_cost one;
 
-		/* `stepscope run` records the machine at its own expense, beside the program */
+		/* `stepscope run` records the machine in its own process, beside the program */
 		if (model->processes[i].role == STEPSCOPE_ROLE_HOST || !cost_of(&one, model, i))
 			continue;
 		cost->events += one.events;
@@ -95,7 +96,8 @@ bool recording_cost_all(struct recording_cost *cost, const struct model *model)
 	return true;
 }
 
-/* Of the ranks: the CPU time of the recorder's threads. False: none measured itself. */
+/* Computes the CPU time of the recorder's threads as a share of the recorded time of the ranks. Returns false if no
+ * rank measured itself. */
 static bool own_share(double *share, const struct model *model, const struct step_times *times)
 {
 	double own_ns = 0, wall_ns = 0;
@@ -112,7 +114,7 @@ static bool own_share(double *share, const struct model *model, const struct ste
 	return wall_ns > 0;
 }
 
-/* Events of the time of steps of ranks: of the steps without operators alone where others have some. */
+/* Returns the share of events in the time of the ranks' steps, over the steps without operators. */
 static double counted_share(const struct model *model, const struct step_times *times)
 {
 	double events_ns = 0, steps_ns = 0;
@@ -140,7 +142,7 @@ static double counted_share(const struct model *model, const struct step_times *
 	return steps_ns > 0 ? events_ns / steps_ns : 0;
 }
 
-/* In some process PyTorch's callbacks stayed in all steps. */
+/* Returns true if PyTorch's callbacks stayed installed in all steps of some process. */
 static bool is_observed(const struct model *model)
 {
 	for (uint32_t i = 0; i < model->processes_count; i++)
@@ -348,7 +350,7 @@ static enum status cost_run(struct analysis_context *context, struct table *tabl
 	table_columns(table, columns, COST_COLUMNS);
 	for (uint32_t i = 0; i < model->processes_count; i++) {
 		is_ours |= model->processes[i].role == STEPSCOPE_ROLE_HOST;
-		/* `stepscope run` records the machine at its own expense, beside the program */
+		/* `stepscope run` records the machine in its own process, beside the program */
 		if (model->processes[i].role != STEPSCOPE_ROLE_IMPORTED &&
 		    model->processes[i].role != STEPSCOPE_ROLE_HOST)
 			cost_add_row(table, model, times, i, context->options.filter.has_steps);

@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * cost.h: what the recorder cost the program, as it measured itself.
+ * cost.h: the cost of the recorder to the program, as the recorder measured it.
  */
 #ifndef ANALYSIS_EVIDENCE_COST_H
 #define ANALYSIS_EVIDENCE_COST_H
 
 #include "analysis/evidence/operator_cost.h"
 
-/* Work in the program's threads and beside them is CPU time, so it is compared with CPU time: on several cores their sum
- * may well be more than the wall time. */
+/* Work in the program's threads and beside them is CPU time, so it is compared with CPU time. On several cores, the
+ * sum may exceed the wall time. */
 #define RECORDING_COST_DEFINITION                                                                                       \
 	"the recorder's own work: events and frames of Python times the cost of one calibrated at start, plus the CPU " \
 	"time of its thread"
@@ -20,20 +20,20 @@
 struct recording_cost {
 	uint64_t events;
 	double events_ns;  /* events times calibrated cost per event */
-	double stacks_ns;  /* frames of Python that were read, times calibrated cost of one */
+	double stacks_ns;  /* Python frames that were read, times calibrated cost of one */
 	double drainer_ns; /* CPU time of the recorder's thread */
 	double wall_ns;    /* recorded time of the process */
-	double cpu_ns;     /* what it is a share of: at least these three */
-	double ratio;      /* of the three in cpu_ns */
+	double cpu_ns;     /* denominator of ratio; at least the sum of these three */
+	double ratio;      /* of the three to cpu_ns */
 };
 
-/* What recording made of the time of a step: what operators cost, of the steps that have them, the CPU time of the recorder's threads, and the
- * events of the steps without operators. */
+/* How much longer steps took because they were recorded. This includes the cost of operators in the steps that have
+ * them, the CPU time of the recorder's threads, and the events of the other steps. */
 struct recording_price {
 	struct operator_cost operators;
-	const char *unknown; /* why `ratio` is no number to tell; NULL: it is */
-	bool has_interval;   /* of all below */
-	bool is_counted;     /* no step has operators: it was counted, not measured */
+	const char *unknown; /* why `ratio` is not reliable; NULL: it is reliable */
+	bool has_interval;   /* the fields below are known */
+	bool is_counted;     /* no step has operators: the cost was counted, not measured */
 	double ratio, low, high;
 	double all; /* the same if all steps had operators */
 };
@@ -44,10 +44,10 @@ struct recording_price {
 	"events in the other steps. Where no steps tell it, of programs without PyTorch the recorder's own work, of CPU time"
 #define RECORDING_PRICE_BOUND "the 95 % interval is wider than a third of it to a side: overhead_high_ratio is a bound"
 
-/* Of the job, all ranks. */
+/* Returns the price of the job, over all ranks. */
 struct recording_price recording_price_find(const struct model *model, const struct step_times *times);
 
-/* Sums over all processes of the program that measured themselves. */
+/* Sums over all processes of the program that measured themselves. Returns false if there are none. */
 bool recording_cost_all(struct recording_cost *cost, const struct model *model);
 
 #endif

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * facts.c: the table `facts`: what programs, the recorder and `stepscope run` noted about the run, as it stands.
+ * facts.c: the table `facts`: the facts that programs, the recorder and `stepscope run` noted about the run,
+ * unchanged.
  */
 #include "analysis/analysis_context.h"
 #include "analysis/shared/labels.h"
@@ -28,7 +29,8 @@ static const struct table_column columns[FACT_COLUMNS] = {
                           .definition = "rank, pid, or all of the input"},
 };
 
-/* Of the whole input first, then of processes in the model's order, in which trainers are the first, by rank; in a process by key. */
+/* Sorts facts of the whole input first, then those of processes in the model's order, in which trainers come first, by
+ * rank. Facts of one process are sorted by key. */
 static int facts_compare(const void *left, const void *right, void *context)
 {
 	const struct model *model = context;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * ledger.c: the table `ledger`: what is wrong with the evidence, one sentence per row. No rows is good news.
+ * ledger.c: the table `ledger`: the defects of the evidence, one sentence per row. No rows is good news.
  */
 #include "analysis/analysis_context.h"
 #include "analysis/devices/device_work.h"
@@ -74,6 +74,7 @@ static const char *kind_name(enum ledger_kind kind)
 	return names[kind];
 }
 
+<<<<<<< HEAD
 static const char *code_name(const struct ledger_entry *entry)
 {
 	static const char *const names[] = {
@@ -85,6 +86,9 @@ static const char *code_name(const struct ledger_entry *entry)
 }
 
 /* Importers cannot say it before all is there. */
+=======
+/* Adds a defect that importers cannot know before the whole input is read. */
+>>>>>>> text
 static void add_late(struct table *table, const char *what, uint64_t count, const char *where, const char *sentence)
 {
 	int row;
@@ -134,7 +138,7 @@ static enum status ledger_run(struct analysis_context *context, struct table *ta
 		const struct ledger_entry *entry = &model->ledger[i];
 		int row;
 
-		/* all of it was brought back, and it ended as it should */
+		/* all its events were recovered, and it ended well */
 		if (entry->kind == LEDGER_RESCUED && entry->process != MODEL_NONE &&
 		    process_exited_well(model, entry->process))
 			continue;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * marks.c: the table `marks`: what happened at single instants, in order of time.
+ * marks.c: the table `marks`: events at single instants, in the order of time.
  */
 #include "analysis/analysis_context.h"
 #include "analysis/shared/labels.h"

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * operator_cost.c: see the header. Finds for each rank the steps with a neighbour, or the blocks, to compare, brings together what ranks say of
- * one step or block, and takes the mean.
+ * operator_cost.c: see the header. Finds for each rank the steps with a neighbour, or the blocks, to compare. Joins
+ * the differences of the ranks in one step or block, and takes the mean.
  */
 #include "analysis/evidence/operator_cost.h"
 
@@ -14,21 +14,19 @@
 #include <stepscope/stepscope.h>
 #include <string.h>
 
-#define GAP_SHARE 0.1 /* of a step, beyond twice what usually lies between two */
-#define GIANT                                                                                                          \
-	3 /* times a usual step, or GIANT_MORE times as much, or ...: it is compared with none, as long as such steps are rare */
+#define GAP_SHARE 0.1 /* of a step, beyond twice the usual gap between two */
+#define GIANT 3       /* times a usual step, or GIANT_MORE times that, or ...: not compared while such steps are rare */
 #define GIANT_MORE 1.35
 #define GIANT_TRIES 6
-#define RARE 4u  /* one of so many stretches of BLOCK steps */
-#define BLOCK 8u /* steps, as src/recorder/budget.c has them; N = 1 leaves out one of 16 */
+#define RARE 4u  /* one in N stretches of BLOCK steps */
+#define BLOCK 8u /* steps, as in src/recorder/budget.c; N = 1 leaves out one of 16 */
 
 struct operator_cost_pair {
-	int64_t key; /* of the job's step, or of the process's; number of the block */
+	int64_t key; /* index of the job's step or of the process's; or number of the block */
 	double with_ns, without_ns;
-	double variance,
-		freedom; /* of the difference, by how far apart steps of one kind are in a block; 0: by neighbours */
-	uint32_t steps;  /* with operators */
-	uint32_t count;  /* that were brought together */
+	double variance, freedom; /* of the difference, from the spread of one kind in a block; 0: by neighbours */
+	uint32_t steps;           /* steps with operators */
+	uint32_t count;           /* number of joined differences */
 };
 
 struct operator_cost_pairing {
@@ -38,8 +36,8 @@ struct operator_cost_pairing {
 	uint32_t count;
 	double *gaps;
 	double gap_limit_ns;
-	double giant_ns; /* from there on a step of the process is one */
-	bool *is_beside; /* by step */
+	double giant_ns; /* steps of the process of this duration or more are giants */
+	bool *is_beside; /* by step: it was compared with steps with operators */
 };
 
 /* ---- kinds ---- */
@@ -52,7 +50,7 @@ static bool is_plain(const struct operator_cost_pairing *pairing, uint32_t i)
 	return job ? job->plain == job->processes : step_is_plain(&pairing->model->steps[i]);
 }
 
-/* With operators in all of it, in some rank. */
+/* Returns true if some ranks have operators in the whole step, and the others have none in it. */
 static bool is_with(const struct operator_cost_pairing *pairing, uint32_t i)
 {
 	const struct step_time *time = &pairing->times->steps[i];
@@ -76,7 +74,8 @@ static bool is_from(const struct operator_cost_pairing *pairing, uint32_t i, dou
 	return is_usable(pairing, i) && dur_ns >= from_ns && dur_ns < to_ns;
 }
 
-/* From there on steps are rare, and none is so near to it that operators would decide on which side it is. */
+/* Returns true if steps of this duration or more are rare, and if no step is so near to it that operators would decide
+ * its side. */
 static bool are_giants(const struct operator_cost_pairing *pairing, uint32_t first, uint32_t end, double giant_ns)
 {
 	uint32_t stretches = 0, odd = 0;
@@ -94,8 +93,8 @@ static bool are_giants(const struct operator_cost_pairing *pairing, uint32_t fir
 	return RARE * odd <= stretches;
 }
 
-/* What a compilation or somebody else on the machine makes very long tells nothing of operators. Where such steps are no exception, they are the
- * program's. Whether a step has operators plays no part in it. */
+/* A step that a compilation or another process on the machine makes very long tells nothing about operators. If such
+ * steps are no exception, they belong to the program. Whether a step has operators plays no part in this. */
 static void find_giants(struct operator_cost_pairing *pairing, uint32_t first, uint32_t end)
 {
 	uint32_t count = 0;
@@ -116,7 +115,7 @@ static void find_giants(struct operator_cost_pairing *pairing, uint32_t first, u
 
 /* ---- neighbours ---- */
 
-/* Numbers may have gaps: whether a step between them is missing, the time tells. */
+/* Numbers may have gaps: the time between two steps tells whether one is missing. */
 static bool follows(const struct model_step *after, const struct model_step *before)
 {
 	return after->process == before->process && after->track == before->track && after->number > before->number;
@@ -127,7 +126,7 @@ static double gap_ns(const struct operator_cost_pairing *pairing, uint32_t i)
 	return fmax(0, (double)(pairing->model->steps[i].start_ns - pairing->model->steps[i - 1].end_ns));
 }
 
-/* How long a gap between two steps of the process [first, end) may be. */
+/* Finds how long a gap between two steps of the process [first, end) may be. */
 static void find_gap_limit(struct operator_cost_pairing *pairing, uint32_t first, uint32_t end)
 {
 	double step_ns = 0;
@@ -146,7 +145,7 @@ static void find_gap_limit(struct operator_cost_pairing *pairing, uint32_t first
 	pairing->gap_limit_ns = 2 * quantile(pairing->gaps, count, 0.5) + GAP_SHARE * step_ns / count;
 }
 
-/* Adds the step `other` beside `i`, where it may be compared. behind: of the two the one that comes second. */
+/* Adds the step `other` next to `i` if they may be compared. `behind` is the later of the two. */
 static void add_neighbour(struct operator_cost_pairing *pairing, struct operator_cost_pair *pair, uint32_t other,
                           uint32_t behind)
 {
@@ -198,7 +197,7 @@ static bool is_block(const struct operator_cost_pairing *pairing, uint32_t first
 	return true;
 }
 
-/* Of the steps of a kind, around their mean. */
+/* Returns the sum of squares of the steps of a kind around their mean. */
 static double squares_of(const struct operator_cost_pairing *pairing, uint32_t first, bool is_of_plain, double mean_ns)
 {
 	double squares = 0;
@@ -305,7 +304,7 @@ static void join_ranks(struct operator_cost_pairing *pairing)
 	for (uint32_t i = 0; i < kept; i++) {
 		pairing->list[i].with_ns /= pairing->list[i].count;
 		pairing->list[i].without_ns /= pairing->list[i].count;
-		pairing->list[i].variance /= pairing->list[i].count; /* ranks wait for each other: they are as one */
+		pairing->list[i].variance /= pairing->list[i].count; /* ranks wait for each other: they act as one */
 	}
 }
 
@@ -314,7 +313,8 @@ static double difference(const struct operator_cost_pair *pair)
 	return pair->with_ns - pair->without_ns;
 }
 
-/* Differences that share a neighbour, or a slow stretch, are alike: then they tell less than as many others. */
+/* Returns the correlation of successive differences. Differences that share a neighbour, or a slow stretch, are alike,
+ * so they are less evidence than the same number of independent ones. */
 static double likeness(const struct operator_cost_pairing *pairing, double mean, double variance)
 {
 	double sum = 0;
@@ -324,8 +324,8 @@ static double likeness(const struct operator_cost_pairing *pairing, double mean,
 	return variance > 0 ? fmax(0, sum / (pairing->count * variance)) : 0;
 }
 
-/* How far apart steps of one kind are in a block says more of the doubt than how far apart blocks are: a rare slow step shows in many blocks
- * before it was once the one with operators. */
+/* Returns half of the interval by the spread of one kind within blocks. It tells more about the uncertainty than the
+ * spread of the blocks: a rare slow step shows in many blocks before it is the one with operators. */
 static double half_by_design(const struct operator_cost_pairing *pairing)
 {
 	double variance = 0, freedom = 0;
@@ -366,7 +366,7 @@ static bool has_dropped(const struct model *model, uint32_t process)
 	return false;
 }
 
-/* Of complete steps, of the job or of the process. */
+/* Counts the complete steps of the job or of the process. */
 static void count_steps(struct operator_cost *cost, const struct operator_cost_pairing *pairing, uint32_t process)
 {
 	const struct step_times *times = pairing->times;
@@ -386,7 +386,7 @@ static void count_steps(struct operator_cost *cost, const struct operator_cost_p
 	}
 }
 
-/* compared: how many differences there are. */
+/* compared: number of differences. */
 static const char *why_unknown(const struct operator_cost *cost, const struct model *model, uint32_t process,
                                uint32_t compared)
 {
@@ -415,7 +415,7 @@ struct operator_cost operator_cost_find(const struct model *model, const struct 
 	count_steps(&cost, &pairing, process);
 	if (times->by_budget)
 		operator_cost_pair_all(&pairing, process, pair_blocks);
-	if (!pairing.count) /* where numbers have gaps there are no blocks */
+	if (!pairing.count) /* if numbers have gaps, there are no blocks */
 		operator_cost_pair_all(&pairing, process, pair_steps);
 	join_ranks(&pairing);
 	for (uint32_t i = 0; i < pairing.count; i++)

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * run.c: the table `run`, one row: what was run, what of it was recorded, and how good the evidence is.
+ * run.c: the table `run`, one row: the run, the recorded part of it, and how good the evidence is.
  */
 #include "analysis/analysis_context.h"
 #include "analysis/evidence/cost.h"
@@ -237,7 +237,7 @@ static void set_or_missing(struct table *table, int row, int column, const char 
 		table_set_missing(table, row, column, reason);
 }
 
-/* It could not know that it would remove them. */
+/* The recorder could not know that it would remove older steps again. */
 static const char *what_is_left(const char *said, const struct model *model, struct arena *arena)
 {
 	for (uint32_t i = 0; said && i < model->ledger_count; i++) {
@@ -256,8 +256,8 @@ static uint32_t run_count_ranks(const struct step_times *times)
 	return ranks;
 }
 
-/* Steps that the recorder counted may end elsewhere than those of the report, which has all of the run before it: then a step has operators in a part
- * of it only. The sentence is src/recorder/schedule.c's. */
+/* Steps counted by the recorder may end elsewhere than the report's steps, because the report knows the whole run.
+ * Then a step has operators in only a part of it. The sentence is from src/recorder/schedule.c. */
 static const char *add_own_count(const char *said, const struct step_times *times, struct arena *arena)
 {
 	int64_t with, begun, more = times->job_incomplete;
@@ -273,7 +273,7 @@ static const char *add_own_count(const char *said, const struct step_times *time
 	                               said, times->job_whole, times->job_count);
 }
 
-/* Of a recorder that did not live to say it. */
+/* Returns the sentence of a recorder that ended before it could write one. */
 static const char *own_capture(const struct model *model, const struct step_times *times, struct arena *arena)
 {
 	const char *range = any_meta(model, "budget.range");
@@ -287,7 +287,7 @@ static const char *own_capture(const struct model *model, const struct step_time
 	                    range);
 }
 
-/* What the recorder said, and where the number of steps is a guess, which the ledger explains. */
+/* Returns the recorder's sentence. If the number of steps is a guess, adds that; the ledger explains it. */
 static const char *capture_text(const struct model *model, const struct step_times *times, bool is_window,
                                 struct arena *arena)
 {
@@ -308,7 +308,7 @@ static const char *capture_text(const struct model *model, const struct step_tim
 	return said;
 }
 
-/* "a, b and 3 more" */
+/* Returns "a, b and 3 more". */
 static const char *host_list(const struct model *model, struct arena *arena)
 {
 	const char *list = NULL;
@@ -372,7 +372,7 @@ static void set_who(struct table *table, const struct model *model)
 	table_set_text_or(table, 0, RUN_MISSING_RANKS, missing.text, "no rank is known to be missing");
 }
 
-/* 2026-11-21T07:03:09.412Z */
+/* Returns "2026-11-21T07:03:09.412Z". */
 static const char *utc_time(struct arena *arena, int64_t realtime_ns)
 {
 	time_t seconds = (time_t)(realtime_ns / 1000000000);
@@ -385,7 +385,7 @@ static const char *utc_time(struct arena *arena, int64_t realtime_ns)
 }
 
 struct run_stretch {
-	const struct process *first; /* NULL: nothing has a time */
+	const struct process *first; /* NULL: no process has a time */
 	int64_t first_ns, last_ns;
 };
 
@@ -412,7 +412,7 @@ static struct run_stretch whole_stretch(const struct model *model)
 	return stretch;
 }
 
-/* What was read for --steps reaches beyond them on both sides. */
+/* The data read for --steps reaches beyond them on both sides. */
 static struct run_stretch selected_stretch(const struct model *model, const struct step_times *times)
 {
 	struct run_stretch stretch = {0};
@@ -474,10 +474,10 @@ static const struct model_step *last_step(const struct model *model, uint32_t pr
 	return last;
 }
 
-/* Counts the processes by their ends and picks the one whose end is told: one that did not end well, else any, and a worker only where that is
- * all there is: it dies of its trainer's death. */
+/* Counts the processes by their ends and picks the one whose end is reported: one that did not end well, otherwise
+ * any. A worker is picked only if there is no other, because it dies with its trainer. */
 struct ends {
-	uint32_t well, badly, one; /* one: MODEL_NONE, there is none */
+	uint32_t well, badly, one; /* one: the picked process; MODEL_NONE: none */
 	uint32_t workers;          /* of those that ended well */
 };
 
@@ -528,7 +528,7 @@ static const char *describe_end(const struct model *model, struct arena *arena)
 	                    ends.well + ends.badly, process_label(model, ends.one, arena), words);
 }
 
-/* ---- what recording cost ---- */
+/* ---- cost of recording ---- */
 
 static const char *measured_text(const struct recording_price *price, struct arena *arena)
 {
@@ -547,7 +547,7 @@ static const char *measured_text(const struct recording_price *price, struct are
 		units_ratio(text, price->ratio), operators->pairs, 100 * operators->ratio, 100 * operators->half);
 }
 
-/* Where steps do not tell it. Who does not use PyTorch pays for the recorder's events alone. */
+/* Used if steps do not tell the cost. A program without PyTorch pays only for the recorder's events. */
 static const char *counted_text(const struct recording_price *price, const struct recording_cost *cost, bool is_torch,
                                 struct arena *arena)
 {
@@ -614,7 +614,7 @@ static void set_cost(struct table *table, const struct model *model, const struc
 		table_set_missing(table, 0, RUN_COST_TEXT, model_reason(model, REASON_NO_COST));
 }
 
-/* The last one that the recorder chose counts. */
+/* The last rate that the recorder chose counts. */
 static void set_operators(struct table *table, const struct model *model, const struct step_times *times)
 {
 	const char *every = any_meta(model, "budget.every");

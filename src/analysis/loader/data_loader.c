@@ -118,7 +118,7 @@ static void data_loader_set_starts(struct table *table, int row, const struct lo
 		                  sums->has_rest ? REMOVED : "no batches of workers were recorded");
 }
 
-/* Sets the cells of the work on batches and of what limits. They are unknown if the workers were not recorded. */
+/* Sets the cells of the work on batches and of the limit. They are unknown if the workers were not recorded. */
 static void data_loader_set_limit(struct table *table, int row, const struct loader_sums *sums)
 {
 	static const int of_work[] = {LOADER_DATASET,    LOADER_DATASET_RATIO, LOADER_COLLATE, LOADER_COLLATE_RATIO,
@@ -214,7 +214,7 @@ static enum status data_loader_run(struct analysis_context *context, struct tabl
 	table_init(table, "data_loader", "Data loaders",
 	           "what loops over PyTorch's data loaders wait for, where their steps are recorded with operators");
 	table_columns(table, data_loader_columns, LOADER_COLUMNS);
-	table->columns[LOADER_PIN_RATIO].is_hidden = true; /* until one is pinned */
+	table->columns[LOADER_PIN_RATIO].is_hidden = true; /* until a batch is pinned */
 	loader_batches_find(&batches, model);
 	while (loader_batches_next(&batches, &part))
 		data_loader_add_rows(table, model, &part);

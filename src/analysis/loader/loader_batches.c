@@ -16,9 +16,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define ROWS_BACK 8u /* operators that PyTorch's own entry into the record may be */
+#define ROWS_BACK 8u /* most operators that PyTorch's own entry in the recording consists of */
 
-/* The argument is of what began last; the wait holds it or stands right before it. */
+/* The argument belongs to the span that started last. The wait contains that span or is right before it. */
 static uint32_t row_of_wait(const struct model *model, const struct span_arg *arg)
 {
 	for (uint32_t back = 0; back <= ROWS_BACK && back <= arg->row; back++) {
@@ -57,7 +57,7 @@ static int64_t loader_batches_start_of(const struct model *model, const struct s
 	return chunk->start_ns[index];
 }
 
-/* The argument is of the range, or of an operator in it. */
+/* The argument belongs to the range, or to an operator in it. */
 static void add_start(struct loader_batches *batches, const struct model *model, const struct span_arg *arg)
 {
 	const struct track *track = model->tracks[arg->track];
@@ -110,13 +110,12 @@ static void loader_batches_find_waits(struct loader_batches *batches, const stru
 		if (arg->key == key)
 			last = add_wait(batches, model, arg);
 		else if (arg->key == end_key && end_key && last && last->track == arg->track &&
-		         loader_batches_start_of(model, arg) <=
-		                 last->end_ns) /* of the wait, or of what came last in it */
+		         loader_batches_start_of(model, arg) <= last->end_ns) /* it starts in the wait */
 			last->is_end = true;
 	}
 }
 
-/* The wait that holds what began then on the track, NULL. */
+/* Returns the wait around a span that starts then on the track; NULL: there is none. */
 static struct loader_wait *wait_around(const struct loader_batches *batches, uint32_t track, uint32_t row,
                                        int64_t start_ns)
 {
@@ -128,7 +127,7 @@ static struct loader_wait *wait_around(const struct loader_batches *batches, uin
 	return &batches->waits[low - 1];
 }
 
-/* The beginning of a loop that the row is; NULL: it is none. */
+/* Returns the start of a loop at this row; NULL: there is none. */
 static struct loader_start *start_at(const struct loader_batches *batches, uint32_t track, uint32_t row)
 {
 	uint32_t low = LOWER_BOUND(batches->starts, batches->start_count, start,
@@ -158,14 +157,14 @@ bool loader_has_workers(const struct model *model)
 	return false;
 }
 
-/* ---- which loop a worker is of ---- */
+/* ---- loops of workers ---- */
 
 static const char seed_key[] = "data_loader.seed.";
 
-/* Loops by their seeds: a process tells the seed of each. */
+/* Maps the seeds of loops to the loops: a process notes the seed of each of its loops. */
 static void find_seeds(struct number_map *seeds, const struct model *model)
 {
-	for (uint32_t i = model->meta_count; i-- > 0;) { /* of several with the same one the first counts */
+	for (uint32_t i = model->meta_count; i-- > 0;) { /* if several have the same seed, the first counts */
 		const struct model_meta *meta = &model->meta[i];
 
 		if (meta->process < model->processes_count &&
@@ -174,7 +173,7 @@ static void find_seeds(struct number_map *seeds, const struct model *model)
 	}
 }
 
-/* Its seed says it. Not always is that process its parent. */
+/* The seed of a worker identifies its loop. The process of the loop is not always its parent. */
 static bool loop_of_worker(const struct number_map *seeds, const struct model *model, uint32_t worker,
                            uint32_t *process, uint64_t *loop)
 {
@@ -200,11 +199,11 @@ struct fetch_search {
 	uint32_t fetch, collate, sampler, pin; /* strings */
 	uint32_t capacity, pinning_capacity;
 	struct number_map seeds;
-	/* of the track */
+	/* of the current track */
 	uint32_t track;
 	bool is_worker;
 	struct loader_pinning pinning; /* of a thread that pins */
-	int64_t pinning_ns;            /* when it began */
+	int64_t pinning_ns;            /* when its first pinning started */
 	uint32_t process, last_row;    /* last_row: of the newest fetch */
 	uint64_t loop;
 };
@@ -246,7 +245,7 @@ static void add_collate(struct fetch_search *search, const struct span_chunk *ch
 	last->is_batch = true;
 }
 
-/* It runs where the loop does, also with workers: before the loop's first wait, or in one. */
+/* The sampler runs in the process of the loop, even with workers: before the loop's first wait, or in a wait. */
 static void add_sampler(struct fetch_search *search, const struct span_chunk *chunk, uint32_t index)
 {
 	struct loader_start *start = start_at(search->batches, search->track, chunk->parent[index]);
@@ -276,7 +275,7 @@ static void add_pin(struct fetch_search *search, const struct span_chunk *chunk,
 	search->pinning.window_ns = start_ns + chunk->dur_ns[index] - search->pinning_ns;
 }
 
-/* Its loop tells whose it is. */
+/* The process notes the loop of each thread that pins. */
 static void add_pinning(struct fetch_search *search)
 {
 	struct loader_batches *batches = search->batches;
@@ -324,7 +323,7 @@ static void search_track(struct fetch_search *search)
 	add_pinning(search);
 }
 
-/* ---- what is left under rotation ---- */
+/* ---- the time left by rotation ---- */
 
 static void begin_later(int64_t *since_ns, const struct process *process)
 {
@@ -332,7 +331,7 @@ static void begin_later(int64_t *since_ns, const struct process *process)
 		*since_ns = process->removed_until_ns;
 }
 
-/* By process that waits: since when is there all of it, and of its workers? */
+/* Returns, by waiting process, the time from which its operators and those of its workers are all left. */
 static int64_t *find_since(const struct loader_batches *batches, const struct model *model)
 {
 	int64_t *since_ns = memory_resize(NULL, (size_t)model->processes_count + 1, sizeof(*since_ns));
@@ -363,7 +362,7 @@ static int64_t start_ns_of(const struct model *model, const struct loader_start 
 	return track_chunk(model->tracks[start->track], start->row, &index)->start_ns[index];
 }
 
-/* Starts first: the loops that have one there are whole. */
+/* Handles the starts first: loops with a remaining start are whole. */
 static void leave_out_before(struct loader_batches *batches, const struct model *model, const int64_t *since_ns)
 {
 	uint32_t kept = 0;
@@ -447,7 +446,7 @@ void loader_batches_find(struct loader_batches *batches, const struct model *mod
 	merge_sort(batches->fetches, batches->fetch_count, sizeof(*batches->fetches), compare_fetches);
 }
 
-/* Is the fetch of an earlier loader than the wait (-1), of the same, or of a later one? */
+/* Returns -1 if the fetch is of an earlier loader than the wait, 0 if of the same, 1 if of a later one. */
 static int compare_loaders(const struct loader_fetch *fetch, const struct loader_wait *wait)
 {
 	return fetch->process != wait->process ? loader_batches_compare(fetch->process, wait->process)

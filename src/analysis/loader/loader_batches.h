@@ -1,46 +1,47 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * loader_batches.h: what a recording tells of data loaders: each wait for a batch, and each batch as it was made, in a worker or in the
- * process that waits. The names are those of python/stepscope/_loader.py.
+ * loader_batches.h: the data loaders in a recording: each wait for a batch, and how each batch was made, in a worker
+ * or in the waiting process. The names are those of python/stepscope/_loader.py.
  *
  *     struct loader_batches batches;
  *     loader_batches_find(&batches, model);
  *     ...
  *     loader_batches_release(&batches);
  *
- * Where operators of the process that waits, or of one of its workers, were removed again, it is of the time in which all of them are left.
+ * If operators of the waiting process, or of one of its workers, were removed again, only the time in which all of
+ * them are left is covered.
  */
 #ifndef ANALYSIS_LOADER_LOADER_BATCHES_H
 #define ANALYSIS_LOADER_LOADER_BATCHES_H
 
 #include "model/model.h"
 
-struct loader_wait { /* in order of their processes and loaders, then of tracks and times */
+struct loader_wait { /* sorted by process and loader, then by track and time */
 	uint32_t process, track, row;
-	uint64_t loop; /* loader << 32 | number of the loop over it, both of the process */
+	uint64_t loop; /* loader << 32 | number of the loop over it, both within the process */
 	int64_t start_ns, end_ns;
-	int64_t sampler_ns; /* in the sampler: which samples are next */
+	int64_t sampler_ns; /* in the sampler, which chooses the next samples */
 	int64_t pin_ns;     /* pinning the batch, without workers */
-	bool is_end;        /* the loop's: no batch came */
-	bool is_of_rest;    /* the loop began before what is left */
+	bool is_end;        /* the end of the loop: no batch came */
+	bool is_of_rest;    /* the loop started before the time that is left */
 };
 
-struct loader_fetch {     /* in order of processes, loops, workers and times */
-	uint32_t process; /* that waits */
-	uint32_t worker;  /* process; MODEL_NONE: the one that waits */
+struct loader_fetch {     /* sorted by process, loop, worker and time */
+	uint32_t process; /* the waiting process */
+	uint32_t worker;  /* process; MODEL_NONE: the waiting one */
 	uint64_t loop;
 	int64_t start_ns, end_ns, collate_ns;
-	bool is_batch; /* it came to collating */
+	bool is_batch; /* collating was reached */
 };
 
-struct loader_start { /* of a loop: iter(), with workers */
+struct loader_start { /* start of a loop: iter(), with workers */
 	uint32_t process, track, row;
 	uint64_t loop;
-	int64_t dur_ns, sampler_ns; /* sampler_ns: for what they are to begin with */
-	bool is_again;              /* its workers were there: persistent_workers */
+	int64_t dur_ns, sampler_ns; /* sampler_ns: for the first batches of the workers */
+	bool is_again;              /* its workers already existed: persistent_workers */
 };
 
-struct loader_pinning { /* by a loop's thread that pins what its workers made */
+struct loader_pinning { /* by the thread of a loop that pins the batches of its workers */
 	uint32_t process;
 	uint64_t loop;
 	int64_t count, busy_ns, window_ns; /* window_ns: from its first batch to its last */
@@ -49,21 +50,22 @@ struct loader_pinning { /* by a loop's thread that pins what its workers made */
 struct loader_batches {
 	struct loader_wait *waits;
 	struct loader_fetch *fetches;
-	struct loader_start *starts;     /* of all loaders, also in a part */
-	struct loader_pinning *pinnings; /* the same */
+	struct loader_start *starts;     /* of all loaders, even in a part */
+	struct loader_pinning *pinnings; /* likewise */
 	uint32_t wait_count, fetch_count, start_count, pinning_count;
-	bool has_samplers; /* false: nothing of them was recorded */
+	bool has_samplers; /* false: no sampler was recorded */
 };
 
 void loader_batches_find(struct loader_batches *batches, const struct model *model);
 void loader_batches_release(struct loader_batches *batches);
 
-/* The part that is of the next loader, which must not be released; `part` is {0} before the first. False: there is none. */
+/* Finds the part of the next loader, which must not be released. `part` is {0} before the first. Returns false if
+ * there is no next loader. */
 bool loader_batches_next(const struct loader_batches *batches, struct loader_batches *part);
-/* Index of the first fetch of the loop, in the part that is of its loader. */
+/* Returns the index of the first fetch of the loop, in the part of its loader. */
 uint32_t loader_batches_of_loop(const struct loader_batches *part, uint64_t loop);
 
-/* The number that PyTorch gave the process as a data loader's worker; false: it is none. */
+/* Gets the number that PyTorch gave the process as a worker of a data loader. Returns false if it is not a worker. */
 bool loader_worker_number(const struct model *model, uint32_t process, int64_t *number);
 bool loader_has_workers(const struct model *model);
 

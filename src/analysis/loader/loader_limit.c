@@ -59,7 +59,7 @@ int64_t loader_part_ns(const struct loader_sums *sums, enum loader_limit part)
 	}
 }
 
-/* ---- what would help ---- */
+/* ---- remedies ---- */
 
 /* The sampler stays in the loop, whatever the number of workers. */
 int loader_workers_needed(const struct loader_sums *sums)

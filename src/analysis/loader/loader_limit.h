@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * loader_limit.h: which part of loading limits the loop over a data loader. loader_sentence.h says it in words.
+ * loader_limit.h: which part of loading limits the loop over a data loader. loader_sentence.h puts it into words.
  */
 #ifndef ANALYSIS_LOADER_LOADER_LIMIT_H
 #define ANALYSIS_LOADER_LOADER_LIMIT_H
@@ -26,7 +26,7 @@ enum loader_limit {
 enum loader_state {
 	LOADER_MAKES_BATCHES, /* no workers: the loop makes its batches, and that takes long */
 	LOADER_WAITS_FOR_BATCHES,
-	LOADER_WAITS_FOR_START, /* of workers, and not for later batches */
+	LOADER_WAITS_FOR_START, /* of workers, but not for later batches */
 	LOADER_JUST_KEEPS_UP,   /* the loop does not wait, but workers are busy */
 	LOADER_KEEPS_UP,
 };
@@ -38,7 +38,7 @@ struct loader_verdict {
 
 /* Decides what limits a loader whose batches are known. */
 struct loader_verdict loader_limit_find(const struct loader_sums *sums);
-/* Returns the cell for it: "dataset code", ... */
+/* Returns the text of its cell: "dataset code", ... */
 const char *loader_limit_name(enum loader_limit limit);
 
 /* Return shares of the loop's time: of all waits, and of those while workers start. */
@@ -46,7 +46,8 @@ double loader_wait_ratio(const struct loader_sums *sums);
 double loader_start_ratio(const struct loader_sums *sums);
 /* Returns the share that the loop waits after the start of its workers. */
 double loader_steady_ratio(const struct loader_sums *sums);
-/* Return shares of their own time: in which workers make batches, and in which the thread that pins them is busy. */
+/* Return the share of the workers' time in which they make batches, and the share of the pinning thread's time in
+ * which it is busy. */
 double loader_busy_ratio(const struct loader_work *work);
 double loader_pin_ratio(const struct loader_sums *sums);
 /* Returns the time of a part below LOADER_WAIT_PARTS. */
@@ -55,7 +56,8 @@ int64_t loader_part_ns(const struct loader_sums *sums, enum loader_limit part);
 /* Returns the number of workers that would make batches as fast as the loop takes them, or 0 if it is unknown or not
  * above the present one. */
 int loader_workers_needed(const struct loader_sums *sums);
-/* Return true if the time in iter() is worth a word: in the sampler, and in starting workers again for each loop. */
+/* Return true if the time in iter() is worth mentioning: in the sampler, and in starting workers again for each
+ * loop. */
 bool loader_samples_long_before(const struct loader_sums *sums);
 bool loader_starts_long_again(const struct loader_sums *sums);
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * loader_sentence.c: see the header. It decides nothing: loader_limit.c does.
+ * loader_sentence.c: see the header. All decisions are made in loader_limit.c.
  */
 #include "analysis/loader/loader_sentence.h"
 

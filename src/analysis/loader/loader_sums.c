@@ -18,7 +18,8 @@ static bool loader_is_of(const struct loader_sums *sums, uint32_t process, uint6
 	return sums->process == process && sums->number == (uint32_t)(loop >> 32);
 }
 
-/* Returns the largest number of workers of one loop, at least 1. As many first batches come from workers that start. */
+/* Returns the largest number of workers of one loop, at least 1. The same number of first batches comes from workers
+ * that start. */
 static uint32_t loader_most_workers(const struct loader_sums *sums, const struct loader_batches *part)
 {
 	uint32_t most = 1, workers = 0, last = MODEL_NONE;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * loader_sums.h: what the loops over one data loader wait for, and what its batches cost, summed up.
+ * loader_sums.h: sums over the loops of one data loader: the waits, and the cost of its batches.
  *
  *     struct loader_sums sums;
  *     struct loader_worker worker = {0};

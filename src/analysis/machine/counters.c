@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * counters.c: the tables `counters` and `metrics`: what each series of values was over time, one row per name and process.
+ * counters.c: the tables `counters` and `metrics`: statistics of each series of values over time, one row per name and
+ * process.
  */
 #include "analysis/analysis_context.h"
 #include "analysis/machine/telemetry.h"
@@ -84,10 +85,10 @@ struct value_fold {
 	int64_t count, odd;
 	double first, last, min, max, sum;
 	int32_t odd_step;
-	double *values; /* all of them */
+	double *values; /* all values */
 };
 
-/* The machine has no steps of its own: what was seen of it while the selected ones ran. */
+/* The machine has no steps: its values count while the selected steps run. */
 static bool counters_is_wanted(const struct step_times *times, const struct telemetry_window *selected,
                                const struct value_series *series, uint32_t i, bool is_of_machine)
 {
@@ -131,7 +132,7 @@ static void set_mean(struct table *table, int row, int column, const double *val
 		table_set_missing(table, row, column, count ? "none of them is finite" : "there are too few values");
 }
 
-/* From the mean, which values that differ little from each other leave as it is. */
+/* Computed from the mean, so that values that differ little from each other keep their precision. */
 static void set_deviation(struct table *table, int row, const struct value_fold *fold)
 {
 	int64_t finite = fold->count - fold->odd;
@@ -158,7 +159,7 @@ static void set_means(struct table *table, int row, const struct value_fold *fol
 	set_deviation(table, row, fold);
 }
 
-/* The last that is done with the values: it leaves those that are finite, sorted. */
+/* Must be the last use of the values: it leaves only the finite ones, sorted. */
 static void set_p95(struct table *table, int row, const struct value_fold *fold)
 {
 	size_t finite = 0;
@@ -213,7 +214,7 @@ static void add_series(struct table *table, struct analysis_context *context, bo
 		bool is_of_machine = series->process < model->processes_count &&
 		                     model->processes[series->process].role == STEPSCOPE_ROLE_HOST;
 
-		if (series->is_metric != is_metric || series->subject) /* those are telemetry */
+		if (series->is_metric != is_metric || series->subject) /* a series with a subject is telemetry */
 			continue;
 		fold.values = storage_resize(model->storage, NULL, (size_t)series->count + 1, sizeof(*fold.values));
 		for (uint32_t j = 0; j < series->count; j++) {

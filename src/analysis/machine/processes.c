@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * processes.c: the table `processes`: every process of the run, how it ended and what it used. What a process recorded about itself
- * comes from its counters, the rest from what `stepscope run` saw (facts "child.<pid>.<key>" of its own recording).
+ * processes.c: the table `processes`: every process of the run, how it ended, and the resources it used. Data that a
+ * process recorded about itself comes from its counters. The rest comes from `stepscope run` (facts
+ * "child.<pid>.<key>" of its recording).
  */
 #include "analysis/machine/processes.h"
 
@@ -124,7 +125,7 @@ static const struct table_column columns[PROCESS_COLUMNS] = {
                                .definition = "context switches because others wanted the processor"},
 };
 
-/* Columns that are the last value of a counter of the process, or facts that its parent noted (their sum). */
+/* Columns with the last value of a counter of the process or, without it, the sum of facts that its parent noted. */
 static const struct {
 	int column;
 	const char *counter, *facts[2];
@@ -138,10 +139,10 @@ static const struct {
 	{PROCESS_PREEMPTED, "process.involuntary_switches", {"involuntary_switches"}},
 };
 
-/* Of whom `stepscope run` may have noted something. */
+/* A process that `stepscope run` may have noted facts about. */
 struct child {
 	const struct process *process; /* NULL: it recorded nothing itself */
-	uint32_t host;                 /* then: the recording with what was noted */
+	uint32_t host;                 /* if process is NULL: the recording with these facts */
 	int64_t pid;
 };
 
@@ -152,7 +153,7 @@ static bool is_on_machine_of(const struct process *process, const struct process
 	return process->host == other->host;
 }
 
-/* Containers on one machine give the same pids. */
+/* Containers on one machine use the same pids. */
 static bool is_in_namespace_of(const struct process *process, const struct process *other)
 {
 	return !process->pid_namespace || !other->pid_namespace || process->pid_namespace == other->pid_namespace;
@@ -201,7 +202,7 @@ static bool child_number(const struct model *model, const struct child *child, c
 	return true;
 }
 
-/* Counters are what a file says: any double. */
+/* The values of counters come from a file: any double is possible. */
 static int64_t whole_number(double value)
 {
 	return value >= 9e18 ? INT64_MAX : value > 0 ? (int64_t)value : 0;
@@ -233,7 +234,7 @@ static bool child_sum(const struct model *model, const struct child *child, cons
 	return true;
 }
 
-/* With --steps only a part of the recording was read: what is of the whole process would contradict it. */
+/* With --steps only a part of the recording was read: values of the whole process would contradict it. */
 static const char *const of_a_part = "--steps: only a part of the process was read";
 
 static void set_used(struct table *table, int row, const struct model *model, uint32_t process,
@@ -250,7 +251,7 @@ static void set_used(struct table *table, int row, const struct model *model, ui
 	}
 }
 
-/* ---- how it ended ---- */
+/* ---- the end of a process ---- */
 
 static const char *describe_end(const struct model *model, const struct child *child, struct arena *arena)
 {
@@ -312,8 +313,8 @@ const char *process_failure(const struct model *model, uint32_t process, struct 
 	return NULL;
 }
 
-/* `stepscope run` was killed, too, as where somebody stops all processes of a job: nobody saw the end of a program that did not close its
- * recording. */
+/* Returns true if `stepscope run` was killed, too, for example because all processes of a job were stopped. Then no
+ * process saw the end of a program that did not close its recording. */
 static bool has_unseen_end(const struct model *model)
 {
 	bool is_host_lost = false, is_open = false;
@@ -360,7 +361,8 @@ static void set_end(struct table *table, int row, const struct model *model, con
 	table_set_text(table, row, PROCESS_END, describe_end(model, child, &table->arena));
 }
 
-/* The deepest span of the process that never ended; of its main thread when several threads have one. */
+/* Returns the deepest span of the process that never ended. If several threads have one, returns that of the main
+ * thread. */
 static uint32_t last_open(const struct model *model, uint32_t process)
 {
 	uint32_t name = 0;
@@ -380,7 +382,7 @@ static uint32_t last_open(const struct model *model, uint32_t process)
 			}
 			model_chunk_done(model, chunk);
 		}
-		found = track->last_call ? track->last_call : found; /* the call is in what is open */
+		found = track->last_call ? track->last_call : found; /* the call is nested in the open spans */
 		if (found && (!name || track->is_main))
 			name = found;
 	}
@@ -453,13 +455,13 @@ static int processes_add_row(struct table *table, const struct model *model, uin
 		table_set_int(table, row, PROCESS_PID, process->pid);
 	else
 		table_set_missing(table, row, PROCESS_PID, "the input does not say it");
-	/* a worker that was spawned, not forked, does not know it from the start */
+	/* a worker that was spawned, not forked, does not know its role from the start */
 	table_set_text(table, row, PROCESS_ROLE,
 	               role_name(loader_worker_number(model, number, &worker) ? STEPSCOPE_ROLE_WORKER : process->role));
 	set_optional(table, row, PROCESS_RANK, process->rank >= 0, process->rank, "no launcher gave one");
 	set_optional(table, row, PROCESS_PARENT, process->parent_pid > 0, process->parent_pid, "not recorded");
 	table_set_text(table, row, PROCESS_HOST, model_text(model, process->host));
-	if (process->role == STEPSCOPE_ROLE_HOST) /* its fact "program" is what it ran */
+	if (process->role == STEPSCOPE_ROLE_HOST) /* its fact "program" names the program that it ran */
 		table_set_text(table, row, PROCESS_NAME, "stepscope");
 	else if (process->name)
 		table_set_text(table, row, PROCESS_NAME, model_text(model, process->name));
@@ -485,7 +487,7 @@ static bool is_recorded(const struct model *model, uint32_t host, int64_t pid)
 	return false;
 }
 
-/* `stepscope run` knows the name of what it started, not of what that started. */
+/* `stepscope run` knows the name of the program that it started, but not those of that program's children. */
 static const char *child_program(const struct model *model, uint32_t host, int64_t pid)
 {
 	const char *child = model_meta(model, host, "child");

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * telemetry.c: the table `telemetry`: what was measured of GPUs from outside, one row per quantity and GPU. Beside a recording or a trace only
- * values of its time count.
+ * telemetry.c: the table `telemetry`: measurements of GPUs from outside, one row per quantity and GPU. Next to a
+ * recording or a trace, only values of its time count.
  */
 #include "analysis/machine/telemetry.h"
 
@@ -100,8 +100,8 @@ bool telemetry_window_holds(const struct telemetry_window *window, int64_t time_
 struct telemetry_fold {
 	int64_t count, missing, outside;
 	double min, max, last;
-	long double sum; /* of any two doubles */
-	double *values;  /* those that count */
+	long double sum; /* holds the sum of any two doubles */
+	double *values;  /* the values that count */
 };
 
 static void fold_series(struct telemetry_fold *fold, const struct value_series *series,
@@ -126,7 +126,7 @@ static void fold_series(struct telemetry_fold *fold, const struct value_series *
 	}
 }
 
-/* "nvidia-smi says [N/A]" */
+/* Returns "the driver said [N/A]". */
 static const char *why_missing(struct table *table, const struct model *model, const struct value_series *series,
                                const struct telemetry_fold *fold)
 {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * telemetry.h: which time values from outside count in: that of the program, or of the steps that are selected. Where nothing but
- * telemetry was read, all of it.
+ * telemetry.h: the time in which values from outside count: that of the program, or of the selected steps. If only
+ * telemetry was read, all values count.
  */
 #ifndef ANALYSIS_MACHINE_TELEMETRY_H
 #define ANALYSIS_MACHINE_TELEMETRY_H
@@ -10,7 +10,7 @@
 
 struct telemetry_window {
 	int64_t first_ns, last_ns;
-	bool has_any; /* else all values count */
+	bool has_any; /* false: all values count */
 };
 
 struct telemetry_window telemetry_window_find(const struct model *model, const struct step_times *times,

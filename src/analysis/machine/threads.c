@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * threads.c: the table `threads`: which threads recorded anything, and how much of the time they spent inside spans.
+ * threads.c: the table `threads`: the threads that recorded anything, and how much of the time they spent inside
+ * spans.
  */
 #include "analysis/analysis_context.h"
 #include "analysis/shared/labels.h"
@@ -64,7 +65,7 @@ static const struct table_column columns[THREAD_COLUMNS] = {
                          .definition = "end of its last span, since the first known instant of its process"},
 };
 
-/* Spans of a track nest, so those at top level cover all. */
+/* Spans of a track nest, so the spans at top level cover all others. */
 static void threads_fold_track(const struct model *model, const struct track *track, int64_t *busy_ns,
                                int64_t *first_ns, int64_t *last_ns)
 {

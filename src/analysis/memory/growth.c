@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * growth.c: see the header. Grows: the whole 95 % interval of the slope is above 0, and each third of the points is above the one before.
- * Does not grow: the interval has 0 in it, and over all points even its ends make less than a hundredth of the level, or 64 KiB.
+ * growth.c: see the header. Grows: the whole 95 % interval of the slope is above 0, and each third of the points is
+ * above the one before. Shrinks: the reverse. Does not grow: neither, and over all points even the ends of the
+ * interval make at most a hundredth of the level, or 64 KiB.
  */
 #include "analysis/memory/growth.h"
 
@@ -73,7 +74,7 @@ static double mean(const double *values, uint32_t first, uint32_t end)
 	return sum / (double)(end - first);
 }
 
-/* Goes up (or down, for a sign of -1) from third to third. */
+/* Returns true if the mean goes up (down, for a sign of -1) from third to third. */
 static bool is_steady(const struct growth *growth, double sign)
 {
 	uint32_t third = growth->count / 3;

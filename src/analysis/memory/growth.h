@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * growth.h: does a quantity grow from step to step? Looks at the last half of the steps, so that what grows while a program warms up
- * is no growth, and at no more than GROWTH_POINTS of them.
+ * growth.h: whether a quantity grows from step to step. Looks at the last half of the steps, so that growth during
+ * warm-up does not count, and at no more than GROWTH_POINTS of them.
  *
  *     struct growth growth;
  *     growth_init(&growth, steps);
@@ -19,29 +19,29 @@
 #include <stdint.h>
 
 #define GROWTH_POINTS 512u
-#define GROWTH_LEAST_STEPS 8u /* for a verdict */
+#define GROWTH_LEAST_STEPS 8u /* least number of steps for a verdict */
 
 struct growth {
-	uint32_t steps, first, every; /* looked at: every one of [first, steps) whose distance from the last one fits */
+	uint32_t steps, first, every; /* points: those of [first, steps) that are a multiple of every before the last */
 	double *x, *y;
 	uint32_t count;
 };
 
-/* The first step that is looked at, of so many. */
+/* Returns the first step that is looked at, out of `steps`. */
 uint32_t growth_first(uint32_t steps);
 void growth_init(struct growth *growth, uint32_t steps);
 void growth_release(struct growth *growth);
-/* The quantity at the end of a step; the last one given for an ordinal counts. Ordinals go up. */
+/* Adds the quantity at the end of a step. Ordinals ascend. */
 void growth_add(struct growth *growth, uint32_t ordinal, double value);
-/* All steps before this one that were not given: 0. */
+/* Adds 0 for all steps before this one that were not added. */
 void growth_fill(struct growth *growth, uint32_t ordinal);
-/* Is this step looked at? */
+/* Returns true if this step is looked at. */
 bool growth_wants(const struct growth *growth, uint32_t ordinal);
 
-/* False: fewer than three steps. */
+/* Returns false with fewer than three steps. */
 bool growth_slope(const struct growth *growth, struct slope *slope);
 
-/* "grows by 1.2 MiB per step", "does not grow", "cannot tell: < 8 steps". */
+/* Returns "grows by 1.2 MiB per step", "does not grow" or "cannot tell: < 8 steps". */
 const char *growth_verdict(const struct growth *growth, struct arena *arena);
 
 #endif

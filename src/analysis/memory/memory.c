@@ -97,12 +97,12 @@ static const struct table_column columns[MEMORY_COLUMNS] = {
 struct memory_fold {
 	const struct model *model;
 	struct table *table;
-	struct growth growths[MEMORY_CATEGORIES + 1]; /* of the pool that is replayed; last: all */
+	struct growth growths[MEMORY_CATEGORIES + 1]; /* of the current pool; last: all */
 	int64_t unknown_frees, lost_frees;
 	wide_bytes found;
 	struct memory_unknown unknown;
 	bool has_gaps;
-	bool has_growth; /* all of a device grows */
+	bool has_growth; /* the total of a device grows */
 };
 
 static void set_growth(struct memory_fold *fold, int row, const struct growth *growth, const char *unknown)
@@ -127,7 +127,8 @@ static void set_growth(struct memory_fold *fold, int row, const struct growth *g
 	table_set_double(table, row, MEMORY_GROWTH_HIGH, slope.high);
 }
 
-/* Of a category what is left of a recording tells a part; how large that is in all is a bound. */
+/* If only the rest of a recording is left, a category has the numbers of the rest. The total would only be a bound, so
+ * its cells are missing. */
 static void set_levels(struct table *table, int row, const struct memory_pool *pool, int category,
                        const struct memory_level *level)
 {
@@ -203,7 +204,7 @@ static void memory_end_pool(void *context, const struct memory_pool *pool)
 	fold->has_gaps |= pool->has_gaps;
 }
 
-/* The oldest of it, of any process. */
+/* Returns true if the oldest events of some process were removed. */
 static bool has_removed(const struct model *model)
 {
 	bool has = false;
@@ -213,7 +214,7 @@ static bool has_removed(const struct model *model)
 	return has;
 }
 
-/* What the numbers do not say. */
+/* Returns the note on the limits of the numbers. */
 static const char *note_of(struct table *table, const struct model *model, const struct analysis_options *options,
                            const struct memory_fold *fold)
 {
@@ -243,7 +244,8 @@ static const char *note_of(struct table *table, const struct model *model, const
 	return NULL;
 }
 
-/* Traces of torch.profiler do not say which tensors a program holds, but our own that were exported. */
+/* Returns false for traces of torch.profiler, which do not tell which tensors a program holds. Traces that stepscope
+ * exported do. */
 static bool has_owners(const struct model *model)
 {
 	const char *format = model_meta(model, MODEL_NONE, "trace.format");
@@ -291,7 +293,7 @@ static enum status run_memory(struct analysis_context *context, struct table *ta
 		                arena_printf(&table->arena, "%s were alive before %s, or are of another allocator",
 		                             units_bytes(bytes, (double)fold.found),
 		                             has_removed(model) ? "what is left of the recording" : "recording began"));
-	if (table->row_count && loader_has_workers(model)) /* they map it, without any allocator */
+	if (table->row_count && loader_has_workers(model)) /* workers map it without an allocator */
 		memory_add_note(table, "batches from workers of a loader lie in shared memory, which is not counted");
 	memory_unknown_tell(&fold.unknown, table);
 	if (fold.has_growth)

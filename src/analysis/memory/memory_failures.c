@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * memory_failures.c: the table `memory_failures`: when an allocator could not give what was asked for, as a memory snapshot says it.
+ * memory_failures.c: the table `memory_failures`: allocations that failed, as recorded in a memory snapshot.
  */
 #include "analysis/analysis_context.h"
 #include "analysis/memory/memory_pool.h"
@@ -77,7 +77,7 @@ static const struct table_column columns[FAILURES_COLUMNS] = {
 
 struct failure {
 	int64_t asked, device_free, allocated, reserved;
-	unsigned has; /* bits, in this order */
+	unsigned has; /* bits of the known fields, in this order */
 };
 
 static void memory_failures_read_arg(const struct model *model, const struct span_arg *arg, struct failure *failure)
@@ -126,7 +126,7 @@ static void memory_failures_add_row(struct table *table, const struct model *mod
 	               unused + failure->device_free >= failure->asked ? CELL_FAILURE_FRAGMENTED : CELL_FAILURE_FULL);
 }
 
-/* Arguments of one span follow each other. */
+/* The arguments of one span are adjacent. */
 static enum status memory_failures_run(struct analysis_context *context, struct table *table, struct error *err)
 {
 	const struct model *model = context->model;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * memory_growth.c: the table `memory_growth`: what there is more of from step to step, by category and by what allocated it; where lines of
- * Python were recorded, also by the line.
+ * memory_growth.c: the table `memory_growth`: memory that grows from step to step, by category and allocating
+ * operation and, if Python lines were recorded, by line.
  */
 #include "analysis/analysis_context.h"
 #include "analysis/memory/growth.h"
@@ -97,27 +97,27 @@ static const struct table_column columns[GROWTH_COLUMNS] = {
 struct memory_growth_group {
 	uint8_t category;
 	uint32_t by;   /* string */
-	uint32_t line; /* 0: none is known */
+	uint32_t line; /* 0: unknown */
 	wide_bytes now;
 	int64_t count;
-	struct growth bytes, allocations; /* begin when it has something at the end of a step */
+	struct growth bytes, allocations; /* start when the group has memory at the end of a step */
 };
 
 struct growth_fold {
 	const struct model *model;
 	struct table *table;
-	struct memory_growth_group *groups; /* of the pool that is replayed */
+	struct memory_growth_group *groups; /* of the current pool */
 	uint32_t group_count, group_capacity;
 	uint32_t *slots; /* open addressing, group + 1 or 0; a power of two */
 	uint32_t slot_count;
-	uint32_t *of_event;  /* by number of the allocation: group + 1; 0: not looked for yet */
-	struct growth steps; /* which ones are looked at */
+	uint32_t *of_event;  /* by number of the allocation: group + 1; 0: not searched yet */
+	struct growth steps; /* tells which steps are looked at */
 	bool has_lines;
 	struct memory_unknown unknown;
 	struct span_places places;
 };
 
-/* ---- groups ------------------------------------------------------------------------------------------------------------ */
+/* ---- groups ------------------------------------------------------------------------------------------------------ */
 
 static bool is_group(const struct memory_growth_group *group, uint8_t category, uint32_t by, uint32_t line)
 {
@@ -145,7 +145,7 @@ static void memory_growth_grow_slots(struct growth_fold *fold)
 		                                                                                                     1;
 }
 
-/* group + 1 */
+/* Returns group + 1. */
 static uint32_t memory_growth_find_group(struct growth_fold *fold, const struct memory_event *event)
 {
 	uint32_t by = memory_allocated_by(fold->model, event);
@@ -165,7 +165,7 @@ static uint32_t memory_growth_find_group(struct growth_fold *fold, const struct 
 	return *slot;
 }
 
-/* An allocation is of one pool; what ends it asks again. */
+/* An allocation belongs to one pool; the event that ends it asks again. */
 static struct memory_growth_group *memory_growth_group_of(struct growth_fold *fold, const struct memory_event *event)
 {
 	uint32_t *known = &fold->of_event[event - fold->model->memory];
@@ -187,7 +187,7 @@ static void clear_groups(struct growth_fold *fold)
 	growth_release(&fold->steps);
 }
 
-/* ---- the replay -------------------------------------------------------------------------------------------------------- */
+/* ---- the replay -------------------------------------------------------------------------------------------------- */
 
 static void begin_pool(void *context, const struct memory_pool *pool)
 {
@@ -205,7 +205,7 @@ static void change(void *context, const struct memory_event *event, int sign)
 	group->count += sign;
 }
 
-/* A group that came later was empty before. */
+/* A group that appears later was empty before. */
 static void memory_growth_end_step(void *context, const struct memory_pool *pool, uint32_t step)
 {
 	struct growth_fold *fold = context;
@@ -238,7 +238,7 @@ static void set_slopes(struct table *table, int row, const struct memory_growth_
 	table_set_double(table, row, GROWTH_COUNT_SLOPE, allocations.slope);
 }
 
-/* Groups that do not change at all say nothing. */
+/* Returns false for a group that never changes: it tells nothing. */
 static bool has_changed(const struct memory_growth_group *group)
 {
 	for (uint32_t i = 1; i < group->bytes.count; i++)

@@ -10,7 +10,7 @@
 
 #include <stdlib.h>
 
-#define ROWS_MAX 50u /* of a device of a process */
+#define ROWS_MAX 50u /* for each device of a process */
 
 enum {
 	LARGE_PROCESS,
@@ -59,7 +59,7 @@ static const struct table_column columns[LARGE_COLUMNS] = {
 struct large_fold {
 	const struct model *model;
 	struct table *table;
-	const struct memory_event **alive; /* in the pool that is looked at */
+	const struct memory_event **alive; /* in the current pool */
 	size_t count, capacity;
 	struct memory_unknown unknown;
 };

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * memory_peak.c: the tables `memory_peak`, `memory_modules`, `memory_lines`: what was alive when each device of each process held most, by the
- * operation, the module, the line of Python that had allocated it.
+ * memory_peak.c: the tables `memory_peak`, `memory_modules`, `memory_lines`: the memory alive when each device of each
+ * process held most, by the operation, module or Python line that allocated it.
  */
 #include "analysis/analysis_context.h"
 #include "analysis/memory/memory_pool.h"
@@ -67,7 +67,7 @@ struct peak_fold;
 struct place_kind {
 	const char *table, *title, *text; /* of the table */
 	const char *column, *column_title, *definition;
-	bool keeps_end;   /* of the column: where a text is cut */
+	bool keeps_end;   /* of the column: a text that is cut keeps its end */
 	const char *none; /* why there is no place */
 	uint32_t (*place_of)(struct peak_fold *fold, const struct memory_event *event); /* 0: none */
 	const char *(*name_of)(struct peak_fold *fold, uint32_t place);
@@ -77,15 +77,15 @@ struct peak_fold {
 	const struct model *model;
 	const struct place_kind *kind;
 	struct table *table;
-	struct memory_peak_alive *alive; /* in the pool that is looked at */
+	struct memory_peak_alive *alive; /* in the current pool */
 	size_t count, capacity;
 	wide_bytes total;
-	bool has_place; /* of any allocation */
+	bool has_place; /* some allocation has one */
 	struct memory_unknown unknown;
 	struct span_places places;
 };
 
-/* ---- places -------------------------------------------------------------------------------------------------------------- */
+/* ---- places ------------------------------------------------------------------------------------------------------ */
 
 static uint32_t operation_of(struct peak_fold *fold, const struct memory_event *event)
 {
@@ -156,6 +156,7 @@ static const struct place_kind lines = {
 	.name_of = frame_of,
 };
 
+<<<<<<< HEAD
 /* Why an allocation has no place of the kind. */
 static const char *no_place(const struct peak_fold *fold)
 {
@@ -164,6 +165,9 @@ static const char *no_place(const struct peak_fold *fold)
 }
 
 /* ---- the peak -------------------------------------------------------------------------------------------------------------- */
+=======
+/* ---- the peak ---------------------------------------------------------------------------------------------------- */
+>>>>>>> text
 
 static int compare_groups(const void *left, const void *right)
 {

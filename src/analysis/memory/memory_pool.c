@@ -40,7 +40,7 @@ const char *memory_device_name(struct arena *arena, int16_t device)
 	return device < 0 ? "host" : arena_printf(arena, "device %d", device);
 }
 
-/* A stack has operators among its lines of Python; where it has none, its innermost frame. */
+/* A stack has operators among its Python lines. Without operators, its innermost frame is the allocator. */
 static uint32_t stack_allocated_by(const struct model *model, uint32_t stack)
 {
 	uint32_t name = 0;
@@ -48,7 +48,7 @@ static uint32_t stack_allocated_by(const struct model *model, uint32_t stack)
 	for (uint32_t node = stack; node; node = model->stacks[node].parent) {
 		const struct stack_node *frame = &model->stacks[node];
 
-		if (name && frame->file) /* of an operator that only gets memory, but for nobody else */
+		if (name && frame->file) /* Python called an operator that only gets memory */
 			break;
 		name = frame->frame;
 		if (frame->file || !pytorch_is_allocator(model_text(model, name)))
@@ -81,14 +81,14 @@ uint32_t memory_allocated_by(const struct model *model, const struct memory_even
 	return name;
 }
 
-/* Why there is no growth where the pool has gaps, and where not all frees and allocations were seen. */
+/* Reasons for unknown growth: the pool has gaps, or not all frees and allocations were seen. */
 #define MEMORY_GROWTH_OVER_GAPS                                                                                        \
 	"memory was not recorded in steps between these: what was freed in them is unknown, and with it what grows"
 #define MEMORY_GROWTH_OF_OTHERS                                                                                        \
 	"in these steps memory was freed that nobody was seen to allocate, or allocated again without a free: what "   \
 	"grows is not known"
 
-/* ---- one pool ---------------------------------------------------------------------------------------------------------- */
+/* ---- one pool ---------------------------------------------------------------------------------------------------- */
 
 static int memory_pool_category_of(const struct memory_event *event)
 {
@@ -157,7 +157,7 @@ static void replay_event(struct memory_pool *pool, const struct memory_visitor *
 		visitor->change(visitor->context, event, 1);
 }
 
-/* What it begins with may be the peak already. */
+/* The level at the start of a step may be its peak already. */
 static void begin_step(struct memory_pool *pool)
 {
 	pool->has_peaks = true;
@@ -184,7 +184,7 @@ static bool is_selected(const struct memory_pool *pool, const struct step_times 
 	return pool->model->steps[step].process == pool->process && times->steps[step].is_selected;
 }
 
-/* Events before that time, or at it. */
+/* Replays the events at or before that time. */
 static void replay_until(struct memory_pool *pool, int64_t time_ns, const struct memory_visitor *visitor)
 {
 	const struct memory_event *memory = pool->model->memory;
@@ -203,8 +203,9 @@ static const char *unknown_at(const struct memory_pool *pool, int64_t time_ns)
 	return process->removed_memory ? model_text(pool->model, process->removed_memory) : NULL;
 }
 
-/* Growth is told from the steps of a half: what is freed in them without having been seen to be allocated was there at their begin, and what is
- * allocated again without a free had been gone. A few are threads that tell of one address in another order than it happened. */
+/* Growth is measured over half of the steps. Memory freed in them without a recorded allocation existed at their
+ * start, and memory allocated again without a free was gone. A few such events are accepted: threads may report one
+ * address in another order than it happened. */
 static void look_at_frees(struct memory_pool *pool)
 {
 	int64_t frees = pool->unknown_frees + pool->lost_frees;
@@ -284,7 +285,7 @@ static void visit_pool(const struct memory_pool *empty, const struct step_times 
 		visitor->end(visitor->context, &pool);
 }
 
-/* ---- all of them ------------------------------------------------------------------------------------------------------- */
+/* ---- all of them ------------------------------------------------------------------------------------------------- */
 
 void memory_pools_each(struct analysis_context *context, const struct memory_visitor *visitor)
 {
@@ -292,7 +293,7 @@ void memory_pools_each(struct analysis_context *context, const struct memory_vis
 	const struct step_times *times = analysis_context_step_times(context);
 
 	for (uint32_t first = 0, last; first < model->memory_count; first = last) {
-		uint64_t seen[65536 / 64] = {0}; /* devices, + 1 */
+		uint64_t seen[65536 / 64] = {0}; /* bit: device + 1 */
 
 		for (last = first;
 		     last < model->memory_count && model->memory[last].process == model->memory[first].process;
@@ -327,7 +328,7 @@ void memory_pool_at_peak(const struct memory_pool *pool, void (*use)(void *conte
 	}
 }
 
-/* ---- what is not known -------------------------------------------------------------------------------------------------- */
+/* ---- reasons ----------------------------------------------------------------------------------------------------- */
 
 const char *memory_peak_unknown(const struct memory_pool *pool, struct arena *arena)
 {
@@ -344,7 +345,7 @@ void memory_unknown_add(struct memory_unknown *unknown, const struct memory_pool
 	if (!unknown->count++) {
 		unknown->reason = reason;
 		unknown->of = arena_printf(&table->head,
-		                           "%s, %s", /* rows that do not stay take the other arena along */
+		                           "%s, %s", /* rows that are dropped take the other arena along */
 		                           process_label(pool->model, pool->process, &table->head),
 		                           memory_device_name(&table->head, pool->device));
 	}
@@ -376,7 +377,8 @@ const char *memory_sums_unknown(const struct model *model)
 	return find_loss(model, false);
 }
 
-/* Of a recording only the selected steps are read, of a trace all of it. */
+/* Returns true if the input was also read before the step: of a recording only the selected steps are read, of a trace
+ * all of it. */
 static bool is_read_before(const struct model *model, const struct model_step *step)
 {
 	for (uint32_t i = 0; i < model->memory_count; i++) {
@@ -385,7 +387,7 @@ static bool is_read_before(const struct model *model, const struct model_step *s
 		if (event->process == step->process && !event->is_found)
 			return event->time_ns < step->start_ns;
 	}
-	return true; /* it has no memory */
+	return true; /* it has no memory events */
 }
 
 const char *memory_lacks(const struct model *model, const struct analysis_options *options)
@@ -406,7 +408,7 @@ const char *memory_lacks(const struct model *model, const struct analysis_option
 	return NULL;
 }
 
-/* profile_memory=True, and no allocations: PyTorch issue 166121. */
+/* Returns true for profile_memory=True without any allocations: PyTorch issue 166121. */
 static bool is_memory_lost(const struct model *model)
 {
 	for (uint32_t i = 0; i < model->meta_count && !model->memory_count; i++)

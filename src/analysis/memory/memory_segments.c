@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * memory_segments.c: the table `memory_segments`: what the allocator had taken from devices when a memory snapshot was made, how much of it was
- * used, and how the free part is cut up.
+ * memory_segments.c: the table `memory_segments`: the memory that the allocator had taken from devices at a memory
+ * snapshot. It has how much was used, and how the free part is fragmented.
  */
 #include "analysis/analysis_context.h"
 #include "analysis/memory/memory_pool.h"
@@ -109,14 +109,14 @@ static const struct table_column columns[SEGMENTS_COLUMNS] = {
                  .rules = RULE_NOT_NEGATIVE},
 };
 
-struct pile { /* segments that are alike */
+struct pile { /* segments of the same kind */
 	const struct memory_segment *first;
 	wide_bytes reserved, active, requested, pending, releasable;
 	uint64_t largest_free;
 	int64_t count;
 };
 
-/* Unknown types come as "", expandable segments have one of their own. */
+/* Returns "" for unknown types; expandable segments have a separate type. */
 static const char *memory_segments_type_of(const struct model *model, const struct memory_segment *segment)
 {
 	return segment->is_expandable ? "expandable" : model_text(model, segment->type);
@@ -194,7 +194,7 @@ static void memory_segments_add_row(struct table *table, const struct model *mod
 		table_set_missing(table, row, SEGMENTS_UNUSED_RATIO, "nothing is reserved");
 }
 
-/* Segments of one device from `first` on. */
+/* Adds the rows of one device, whose segments start at `first`. Returns the end of its segments. */
 static uint32_t add_device(struct table *table, const struct segments_sorted *segments, uint32_t first, uint32_t count)
 {
 	struct pile all = {0}, alike = {0};

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * memory_steps.c: the table `memory_steps`: what each step ended with and peaked at, by category. The categories sum to the whole.
+ * memory_steps.c: the table `memory_steps`: the peak of each step and the level at its end, by category. The
+ * categories sum to the whole.
  */
 #include "analysis/analysis_context.h"
 #include "analysis/memory/memory_pool.h"

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * memory_totals.c: the table `memory_totals`: the most that allocators say they had in all, what they had before the trace began included,
- * against what a device has. The other tables of memory know only what they saw allocated.
+ * memory_totals.c: the table `memory_totals`: the peaks of the totals that allocators report, including memory from
+ * before the trace started, and the capacity of the devices. The other tables of memory know only recorded
+ * allocations.
  */
 #include "analysis/analysis_context.h"
 #include "analysis/memory/memory_pool.h"
@@ -62,7 +63,7 @@ static const struct table_column columns[TOTALS_COLUMNS] = {
                  .rules = RULE_NOT_NEGATIVE},
 };
 
-/* A fact that is a number. */
+/* Gets a fact that is a positive number. */
 static bool memory_totals_fact_of(const struct model *model, uint32_t process, const char *key, int64_t *number)
 {
 	const char *text = model_meta(model, process, key);
@@ -74,7 +75,7 @@ static bool memory_totals_fact_of(const struct model *model, uint32_t process, c
 	return end != text && *number > 0;
 }
 
-/* "0" of "memory.0.allocated_peak_bytes"; NULL: another fact. */
+/* Returns "0" for "memory.0.allocated_peak_bytes"; NULL for another fact. */
 static const char *device_of(const char *key, const char *end, struct arena *arena)
 {
 	static const char begin[] = "memory.";
@@ -86,13 +87,13 @@ static const char *device_of(const char *key, const char *end, struct arena *are
 	return arena_dup_n(arena, key + sizeof(begin) - 1, length - sizeof(begin) - tail + 1);
 }
 
-/* Then its reserved bytes are told with those. */
+/* If it has, the row of its allocated bytes also has its reserved bytes. */
 static bool has_allocated(const struct model *model, uint32_t process, const char *device, struct arena *arena)
 {
 	return model_meta(model, process, arena_printf(arena, "memory.%s.allocated_peak_bytes", device));
 }
 
-/* An event that is missing may have told more. */
+/* A missing event may have had higher totals. */
 static void set_unknown(struct table *table, int row, const char *why)
 {
 	char bytes[UNITS_BYTES];

@@ -47,7 +47,7 @@ void span_memory_init(struct span_memory *memory, const struct model *model)
 		merge_sort_in(memory->storage, memory->spans, memory->count, sizeof(*memory->spans), compare_spans);
 	count = memory->count;
 	memory->count = 0;
-	for (size_t i = 0; i < count; i++) /* never more than were read */
+	for (size_t i = 0; i < count; i++) /* in place: joining never yields more spans than were read */
 		span_memory_add(memory, &memory->spans[i]);
 }
 

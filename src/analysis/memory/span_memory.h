@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * span_memory.h: what each span by itself allocated minus what it freed, in bytes of host memory: of what happened while it was the innermost one
- * of its thread, for walks over the spans of threads in order of track and row. Frees of what nobody saw allocated do not count.
+ * span_memory.h: the host memory of each span in bytes, allocated minus freed, while it was the innermost span of its
+ * thread. For walks over the spans of threads in the order of track and row. Frees without a recorded allocation do
+ * not count.
  */
 #ifndef ANALYSIS_MEMORY_SPAN_MEMORY_H
 #define ANALYSIS_MEMORY_SPAN_MEMORY_H
@@ -14,15 +15,15 @@ struct span_bytes {
 };
 
 struct span_memory {
-	struct storage *storage;  /* the model's */
-	struct span_bytes *spans; /* by track, row */
+	struct storage *storage;  /* of the model */
+	struct span_bytes *spans; /* sorted by track and row */
 	size_t count, capacity, next;
 };
 
 void span_memory_init(struct span_memory *memory, const struct model *model);
 void span_memory_release(struct span_memory *memory);
 
-/* Ask for spans in order of track and row. */
+/* Returns the bytes of a span. Ask in the order of track and row. */
 static inline int64_t span_memory_of(struct span_memory *memory, uint32_t track, uint32_t row)
 {
 	while (memory->next < memory->count) {

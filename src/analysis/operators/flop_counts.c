@@ -12,9 +12,9 @@
 struct open_formula {
 	struct flop_count count;
 	uint16_t depth;
-	bool has_inside;   /* something in it is counted */
-	bool is_within;    /* something around it is, unless something inside of that is */
-	bool is_of_others; /* in a step without inputs, where others have them */
+	bool has_inside;   /* an operator in it is counted */
+	bool is_within;    /* an operator around it is counted, and none nested in that one */
+	bool is_of_others; /* in a step without inputs, while other steps have them */
 };
 
 static bool has_count(const struct open_formula *open)
@@ -33,7 +33,7 @@ void flop_counts_leave_open(struct flop_counts *counts, uint32_t depth)
 	}
 }
 
-/* What is around one that has something inside has so, too. */
+/* Marks the operators around a counted one. If one of them is marked, all around it are marked, too. */
 static void count_inside(struct flop_counts *counts)
 {
 	for (uint32_t i = counts->count; i-- > 0 && !counts->open[i].has_inside;) {
@@ -82,7 +82,7 @@ void flop_counts_release(struct flop_counts *counts)
 	counts->open = NULL;
 }
 
-/* Few spans are of operators that have a formula, so all others are passed over as fast as can be. */
+/* Few spans are operators with a formula: the loop skips the others cheaply. */
 static void count_track(struct flop_counts *counts, uint32_t number)
 {
 	const struct model *model = counts->flops.model;
@@ -118,7 +118,7 @@ enum flops_result flop_counts_each(const struct model *model, const struct flop_
 		.flops = {.model = model}, .walk = {.likeness = likeness}, .use = use, .context = context};
 
 	for (uint32_t track = 0; track < model->tracks_count; track++)
-		if (model->tracks[track]->kind != TRACK_OTHER) /* no thread */
+		if (model->tracks[track]->kind != TRACK_OTHER) /* not a thread */
 			count_track(&counts, track);
 	flop_counts_release(&counts);
 	return counts.result;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * flop_likeness.c: see the header. Two passes: how many calls each step has of each operator that has a formula; then what those with inputs
- * have, by these numbers.
+ * flop_likeness.c: see the header. Two passes: the first counts the calls of each operator with a formula in each
+ * step. The second collects the inputs of the steps that have them, by these numbers of calls.
  */
 #include "analysis/operators/flop_likeness.h"
 
@@ -14,19 +14,19 @@
 
 struct flop_calls { /* of an operator on a thread in a step */
 	uint32_t calls;
-	uint32_t like; /* NUMBER_MAP_NONE: no step with inputs has as many */
+	uint32_t like; /* index of likes; NUMBER_MAP_NONE: no step with inputs has the same number of calls */
 };
 
-struct flop_like { /* an operator on a thread with so many calls in a step */
+struct flop_like { /* an operator on a thread with N calls in a step */
 	size_t first_input;
-	uint32_t steps, first_step; /* that have inputs */
+	uint32_t steps, first_step; /* with inputs: their number, and the first one */
 	bool differs;
 };
 
 struct flop_likeness_pass {
 	struct flop_likeness *likeness;
 	struct flops flops;
-	uint32_t *places; /* like counts; NULL: calls are counted */
+	uint32_t *places; /* by index of counts; NULL: the pass counts calls */
 };
 
 static bool has_operators(const struct model *model, int32_t step)
@@ -99,7 +99,7 @@ static uint32_t flop_likeness_find_calls(const struct flop_likeness *likeness, u
 	               : number_map_find(&likeness->in_steps, (uint64_t)*number << 32 | (uint32_t)step);
 }
 
-/* ---- what steps with inputs have ---- */
+/* ---- inputs of steps ---- */
 
 static struct flop_like *like_of(struct flop_likeness *likeness, uint32_t number, struct flop_calls *calls,
                                  uint32_t step)
@@ -122,7 +122,7 @@ static struct flop_like *like_of(struct flop_likeness *likeness, uint32_t number
 	return &likeness->likes[found];
 }
 
-/* By both definitions; what is not known is like nothing. */
+/* Compares by both definitions. An unknown result is only the same as another unknown one. */
 static bool computes_same(struct flop_likeness_pass *pass, uint32_t name, uint32_t inputs, uint32_t other)
 {
 	for (int definition = 0; definition < FLOPS_DEFINITIONS && inputs != other; definition++) {
@@ -196,7 +196,7 @@ static uint32_t *no_places(const struct flop_likeness *likeness)
 	return memset(places, 0, count * sizeof(*places));
 }
 
-/* Steps without inputs that have as many calls. */
+/* Finds the likes of steps without inputs: those with the same number of calls. */
 static void find_likes(struct flop_likeness *likeness)
 {
 	for (uint32_t i = 0; i < likeness->in_steps.capacity; i++) {

@@ -1,8 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * flop_likeness.h: which inputs operators had in steps without them, where other steps of the job have inputs: PyTorch is asked for them in a part of the
- * steps that a budget chose. A step without inputs is like those with inputs that have as many calls of the operator on the same thread, as
- * long as all of these compute the same, call by call. A few that do may do so by chance, as where sizes change from step to step.
+ * flop_likeness.h: the inputs of operators in steps without inputs, taken from other steps of the job. PyTorch is
+ * asked for inputs in only some of the steps that a budget chose.
+ *
+ * A step without inputs is like the steps with inputs that have the same number of calls of the operator on the same
+ * thread. This holds only if all of these compute the same, call by call. A few such steps are not enough: they may
+ * agree by chance, for example if sizes change from step to step.
  *
  *     struct flop_likeness likeness;
  *     flop_likeness_init(&likeness, model);
@@ -17,12 +20,12 @@
 #include "analysis/analysis.h"
 #include "model/number_map.h"
 
-#define FLOP_LIKENESS_LEAST 8 /* steps with inputs that must compute the same */
+#define FLOP_LIKENESS_LEAST 8 /* least number of steps with inputs that must compute the same */
 #define FLOP_LIKENESS_MISSING "inputs were recorded in a part of the steps, which does not tell those of the others"
 
 struct flop_likeness {
 	const struct model *model;
-	bool is_mixed;               /* else all that follows is empty */
+	bool is_mixed;               /* otherwise all fields below are empty */
 	struct number_map operators; /* track << 32 | name -> a number */
 	struct number_map in_steps;  /* this number << 32 | step -> index of counts */
 	struct number_map by_calls;  /* this number << 32 | calls -> index of likes */
@@ -33,21 +36,23 @@ struct flop_likeness {
 	size_t input_count, input_capacity;
 };
 
-/* Nothing where all steps with operators have inputs, or none. */
+/* Finds nothing if all steps with operators have inputs, or if none has. */
 void flop_likeness_init(struct flop_likeness *likeness, const struct model *model);
 void flop_likeness_release(struct flop_likeness *likeness);
 
-/* Do steps with inputs that have as many calls of an operator compute different things? Then sizes change from step to step. */
+/* Returns true if steps with inputs and the same number of calls of an operator compute different things: sizes change
+ * from step to step. */
 bool flop_likeness_varies(const struct flop_likeness *likeness);
-/* Was it recorded with operators and without inputs, where others have them? -1: no step. */
+/* Returns true if the step was recorded with operators but without inputs, while other steps have inputs. -1: no
+ * step. */
 bool flop_likeness_lacks(const struct flop_likeness *likeness, int32_t step);
 
-/* Passes the operators of tracks, each of which it must see, in their order. */
+/* A walk over the operators of tracks. It must see all operators of each track, in their order. */
 struct flop_walk {
 	const struct flop_likeness *likeness;
-	uint32_t *places; /* like counts: calls that were passed */
+	uint32_t *places; /* by index of counts: number of calls passed */
 };
-/* Its inputs as they were recorded, or else those of the call that it is like; 0: not known. */
+/* Returns the recorded inputs of the operator, otherwise those of the call that it is like; 0: unknown. */
 uint32_t flop_walk_inputs(struct flop_walk *walk, const struct span_view *span);
 void flop_walk_release(struct flop_walk *walk);
 

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * flops.c: a table of formulas, and where each finds what it needs among the inputs. Answers are kept, as a program calls few
- * operators with few inputs very often. Sources: torch/utils/flop_counter.py and torch/csrc/profiler/util.cpp of PyTorch 2.13.
+ * flops.c: a table of formulas, and the places of their inputs. Answers are cached, because a program calls few
+ * operators with few inputs very often. Sources: torch/utils/flop_counter.py and torch/csrc/profiler/util.cpp of
+ * PyTorch 2.13.
  */
 #include "analysis/operators/flops.h"
 
@@ -11,39 +12,39 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define INPUTS_MAX 64 /* as the agent; of a longer list the end is not known */
+#define INPUTS_MAX 64 /* as in the agent; the end of a longer list is unknown */
 #define SIZES_MAX 8
 
 struct sizes {
 	int64_t list[SIZES_MAX];
-	int count; /* -1: they are not known */
+	int count; /* -1: unknown */
 };
 
 struct flops_inputs {
 	struct sizes sizes[INPUTS_MAX];
 	struct inputs_part values[INPUTS_MAX], types[INPUTS_MAX];
-	int count, value_count, type_count; /* of values, of types 0: they were not recorded */
+	int count, value_count, type_count; /* value_count, type_count: 0 if they were not recorded */
 };
 
-/* Where the inputs stand; what a formula does not use is 0. */
+/* The places of the inputs; inputs that a formula does not use are 0. */
 struct places {
-	uint8_t first; /* of the tensors it multiplies, in a row */
+	uint8_t first; /* of the adjacent tensors that it multiplies */
 	uint8_t stride, padding, dilation, transposed, mask;
-	uint8_t offsets; /* a tensor here: sequences of different lengths, which are not recorded */
+	uint8_t offsets; /* a tensor at this place: sequences of different lengths, which are not recorded */
 };
 
-typedef double formula(const struct flops_inputs *inputs, const struct places *places); /* < 0: not known */
+typedef double formula(const struct flops_inputs *inputs, const struct places *places); /* < 0: unknown */
 
 struct flops_entry {
 	const char *name;
 	formula *formula;
 	struct places places;
-	uint8_t inputs; /* that the operator has */
+	uint8_t inputs; /* number of inputs of the operator */
 };
 
 #define UNKNOWN (-1.0)
 
-/* ---- matrix products --------------------------------------------------------------------------------------------------- */
+/* ---- matrix products --------------------------------------------------------------------------------------------- */
 
 static const struct sizes *sizes_at(const struct flops_inputs *inputs, int place, int depth)
 {
@@ -70,7 +71,7 @@ static double batches(const struct flops_inputs *inputs, const struct places *pl
 	return 2.0 * (double)a->list[0] * (double)a->list[1] * (double)a->list[2] * (double)b->list[2];
 }
 
-/* ---- convolutions ------------------------------------------------------------------------------------------------------- */
+/* ---- convolutions ------------------------------------------------------------------------------------------------ */
 
 static double product(const struct sizes *sizes, int from)
 {
@@ -80,7 +81,7 @@ static double product(const struct sizes *sizes, int from)
 	return result;
 }
 
-/* The list of numbers that an input is, one for all dimensions where it has one only. */
+/* Reads an input that is a list of numbers. A single number stands for all dimensions. */
 static bool numbers_at(const struct flops_inputs *inputs, int place, int dimensions, int64_t *numbers)
 {
 	if (place >= inputs->value_count)
@@ -91,7 +92,7 @@ static bool numbers_at(const struct flops_inputs *inputs, int place, int dimensi
 	return count == 1 || count == dimensions;
 }
 
-/* False: it is no truth value, or was left out. */
+/* Returns false if the text is not a truth value, or was left out. */
 static bool read_truth(const char *text, size_t length, bool *is_true)
 {
 	*is_true = length >= 4 && memcmp(text, "True", 4) == 0;
@@ -104,7 +105,7 @@ static bool truth_at(const struct flops_inputs *inputs, int place, bool *is_true
 	       read_truth(inputs->values[place].text, inputs->values[place].length, is_true);
 }
 
-/* Product of the output's sizes behind batch and channels; < 0: not known. */
+/* Returns the product of the output's sizes after batch and channels; < 0: unknown. */
 static double output_places(const struct flops_inputs *inputs, const struct places *places, const struct sizes *x,
                             const struct sizes *w)
 {
@@ -137,7 +138,7 @@ static const struct sizes *any_sizes_at(const struct flops_inputs *inputs, int p
 	return place < inputs->count && inputs->sizes[place].count > 0 ? &inputs->sizes[place] : NULL;
 }
 
-/* flop_counter.conv_flop: per place of the output (of a transposed one, of the input) one product with the whole kernel. */
+/* flop_counter.conv_flop: one product with the whole kernel per place of the output (of the input, if transposed). */
 static double convolution(const struct flops_inputs *inputs, const struct places *places)
 {
 	const struct sizes *x = any_sizes_at(inputs, 0), *w = any_sizes_at(inputs, 1);
@@ -149,7 +150,7 @@ static double convolution(const struct flops_inputs *inputs, const struct places
 	return spots < 0 ? UNKNOWN : 2.0 * spots * product(w, 0) * (double)x->list[0];
 }
 
-/* Is this gradient wanted? The mask is "[True, False, True]". False: that is not known. */
+/* Reads from the mask, "[True, False, True]", whether this gradient is wanted. Returns false if that is unknown. */
 static bool read_mask(const struct inputs_part *mask, int which, bool *is_wanted)
 {
 	const char *at = mask->text + 1, *end = mask->text + mask->length;
@@ -160,7 +161,7 @@ static bool read_mask(const struct inputs_part *mask, int which, bool *is_wanted
 	return read_truth(at, at < end ? (size_t)(end - at) : 0, is_wanted);
 }
 
-/* flop_counter.conv_backward_flop, also in that it takes no notice of groups in the gradient of the weight. */
+/* flop_counter.conv_backward_flop. Like that, it ignores groups in the gradient of the weight. */
 static double convolution_backward(const struct flops_inputs *inputs, const struct places *places)
 {
 	const struct sizes *gradient = any_sizes_at(inputs, 0), *x = any_sizes_at(inputs, 1),
@@ -182,13 +183,13 @@ static double convolution_backward(const struct flops_inputs *inputs, const stru
 	return count;
 }
 
-/* ---- attention ------------------------------------------------------------------------------------------------------------ */
+/* ---- attention --------------------------------------------------------------------------------------------------- */
 
 struct attention {
 	double batch, heads, queries, keys, depth, value_depth;
 };
 
-/* Query, key and value in a row: [batch, heads, length, depth], or with heads and length exchanged. */
+/* Reads query, key and value, which are adjacent: [batch, heads, length, depth], or with heads and length exchanged. */
 static bool get_attention(const struct flops_inputs *inputs, int first, bool is_exchanged, struct attention *attention)
 {
 	int heads = is_exchanged ? 2 : 1, length = is_exchanged ? 1 : 2;
@@ -207,13 +208,13 @@ static bool has_offsets(const struct flops_inputs *inputs, const struct places *
 	return places->offsets && (places->offsets >= inputs->count || inputs->sizes[places->offsets].count != 0);
 }
 
-/* flop_counter.sdpa_flop_count: two products; what a causal mask spares is not taken off. */
+/* flop_counter.sdpa_flop_count: two products; the part that a causal mask spares is not subtracted. */
 static double forward_count(const struct attention *at)
 {
 	return 2.0 * at->batch * at->heads * at->queries * at->keys * (at->depth + at->value_depth);
 }
 
-/* flop_counter.sdpa_backward_flop_count: five products, the scores once more among them. */
+/* flop_counter.sdpa_backward_flop_count: five products, including the scores once more. */
 static double backward_count(const struct attention *at)
 {
 	return 2.0 * at->batch * at->heads * at->queries * at->keys * (3 * at->depth + 2 * at->value_depth);
@@ -231,8 +232,8 @@ static double attention_backward(const struct flops_inputs *inputs, const struct
 	return get_attention(inputs, places->first, false, &at) ? backward_count(&at) : UNKNOWN;
 }
 
-/* What the others call inside: heads stand behind the length there. flop_counter reads them as if not; it does not get here, as it
- * counts the outer one. */
+/* For operators that the other ones call: their heads come after the length. flop_counter would read them in the wrong
+ * order, but it counts the outer operator and does not reach these. */
 static double inner_attention(const struct flops_inputs *inputs, const struct places *places)
 {
 	struct attention at;
@@ -247,9 +248,9 @@ static double inner_attention_backward(const struct flops_inputs *inputs, const 
 	return is_known ? backward_count(&at) : UNKNOWN;
 }
 
-/* ---- element by element ------------------------------------------------------------------------------------------------------ */
+/* ---- element by element ------------------------------------------------------------------------------------------ */
 
-/* A tensor whose sizes were not read has no type either, and those of a number, "[]", in their place. */
+/* Returns false for a tensor whose sizes were not read: it has no type, and the sizes of a number, "[]". */
 static bool is_read(const struct flops_inputs *inputs, int place)
 {
 	return inputs->sizes[place].count > 0 || place >= inputs->type_count || inputs->types[place].length > 0;
@@ -263,13 +264,13 @@ static double elements(const struct flops_inputs *inputs, const struct places *p
 	return is_known ? product(&inputs->sizes[first], 0) : UNKNOWN;
 }
 
-/* util.cpp, computeFlops(): as convolution(), in two dimensions; groups are in the weight's sizes already. */
+/* util.cpp, computeFlops(): like convolution(), in two dimensions; the weight's sizes already include groups. */
 static double convolution_2d(const struct flops_inputs *inputs, const struct places *places)
 {
 	return sizes_at(inputs, 0, 4) ? convolution(inputs, places) : UNKNOWN;
 }
 
-/* ---- the tables ------------------------------------------------------------------------------------------------------------------ */
+/* ---- the tables -------------------------------------------------------------------------------------------------- */
 
 #define CONVOLUTION                                                                                                    \
 	{                                                                                                              \
@@ -298,7 +299,7 @@ static const struct flops_entry counter_entries[] = {
 	{"aten::_efficient_attention_forward", inner_attention, {.offsets = 4}, 14},
 	{"aten::_flash_attention_backward", inner_attention_backward, {.first = 1, .offsets = 6}, 17},
 	{"aten::_efficient_attention_backward", inner_attention_backward, {.first = 1, .offsets = 6}, 20},
-	/* flop_counter leaves the CPU's kernel out; it does the same as the others */
+	/* flop_counter leaves out the CPU's kernel, which computes the same as the others */
 	{"aten::_scaled_dot_product_flash_attention_for_cpu", attention, {0}, 7},
 	{"aten::_scaled_dot_product_flash_attention_for_cpu_backward", attention_backward, {.first = 1}, 10},
 	{NULL, NULL, {0}, 0},
@@ -340,8 +341,8 @@ static void flops_split(struct flops_inputs *inputs, const char *text)
 	inputs->type_count = split_texts(&lines.types, inputs->types);
 }
 
-/* An operator that is called by a transform of functorch has the inputs of those around it in front of its own: PyTorch hands them on on one
- * stack, and records all of it. */
+/* If a transform of functorch calls an operator, the inputs of the operators around it come first: PyTorch passes all
+ * of them on one stack, and records the whole stack. */
 static void leave_own(struct flops_inputs *inputs, int own)
 {
 	int others = inputs->count - own;

@@ -30,7 +30,7 @@ static void launched_time_add(struct launched_time *time, const struct launched_
 {
 	struct launched_call *last = time->count ? &time->calls[time->count - 1] : NULL;
 
-	if (last && launched_time_compare_calls(last, call) == 0) { /* graphs launch much at once */
+	if (last && launched_time_compare_calls(last, call) == 0) { /* graphs launch much work at once */
 		launched_time_join(last, call);
 		return;
 	}

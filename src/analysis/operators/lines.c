@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * lines.c: the tables `lines` and `stacks`: what the operators cost that a line of the user's program, or a stack, has issued. Self times,
- * so that every operator counts once, and the rows sum to all time in operators. What a backward computes is its forward's line's.
+ * lines.c: the tables `lines` and `stacks`: the cost of the operators that a line of the user's program, or a stack,
+ * has issued. Costs are self times, so that every operator counts once, and the rows sum to all time in operators. The
+ * work of a backward belongs to the line of its forward.
  */
 #include "analysis/analysis_context.h"
 #include "analysis/devices/device_work.h"
@@ -29,7 +30,7 @@ struct costs {
 	struct step_sightings seen;
 };
 
-struct origin { /* of an operator, or of what it lies in */
+struct origin { /* of an operator, or of the span around it */
 	uint32_t stack;
 	bool is_backward;
 };
@@ -39,7 +40,7 @@ struct line_fold {
 	const struct step_times *times;
 	bool is_by_stack;
 	struct costs *costs;      /* by stack */
-	struct model_link *links; /* forward to backward, by their ends */
+	struct model_link *links; /* from forward to backward, sorted by the backward */
 	uint32_t link_count, next_link;
 	struct launched_time launched;
 	struct origin *open; /* by depth */
@@ -68,7 +69,7 @@ static void find_links(struct line_fold *fold)
 	merge_sort_in(model->storage, fold->links, fold->link_count, sizeof *fold->links, compare_links);
 }
 
-/* The stack that began the forward of this backward; 0: it is none, or not known. */
+/* Returns the stack that started the forward of this backward; 0: it is not a backward, or the stack is unknown. */
 static uint32_t forward_stack(struct line_fold *fold, const struct span_view *span)
 {
 	const struct model_link *link = &fold->links[fold->next_link];
@@ -94,7 +95,7 @@ static bool lines_is_operator(uint8_t kind)
 	return kind == SPAN_OP || kind == SPAN_COLLECTIVE;
 }
 
-/* What a call launched on a device is of the operator around it, which is the first that knows its stack. */
+/* Device work of a call belongs to the operator around it: the first span outwards with a known stack. */
 static void add_launched(struct line_fold *fold, const struct span_view *span)
 {
 	const struct launched_call *call = launched_time_at(&fold->launched, span->track_index, span->row);
@@ -157,7 +158,7 @@ static void lines_fold_release(struct line_fold *fold)
 	launched_time_release(&fold->launched);
 }
 
-/* ---- what both tables say ---------------------------------------------------------------------------------------------------- */
+/* ---- both tables ------------------------------------------------------------------------------------------------- */
 
 static const char *why_none(const struct model *model, struct arena *arena)
 {
@@ -216,7 +217,7 @@ static int64_t self_of(const struct cost *cost, bool is_by_stack)
 	return cost->issued_ns + (is_by_stack ? 0 : cost->backward_ns);
 }
 
-/* Of the run. What is known of all rows together becomes as much more as this one does. */
+/* Returns the cost in the run. The total of all rows grows by as much as this row. */
 static struct cost cost_of_run(struct line_fold *fold, const struct costs *costs)
 {
 	struct cost recorded = lines_join(costs, 1),
@@ -277,7 +278,7 @@ static void set_device(struct table *table, int row, int column, const struct li
 		table_set_missing(table, row, column, DEVICE_NOTHING);
 }
 
-/* ---- by line ------------------------------------------------------------------------------------------------------------------ */
+/* ---- by line ----------------------------------------------------------------------------------------------------- */
 
 enum {
 	LINE_SELF,
@@ -348,9 +349,9 @@ static void add_line_columns(struct table *table, int64_t total_ns)
 }
 
 struct lines_place {
-	uint32_t file, line, name; /* file 0 and line 0: none */
+	uint32_t file, line, name; /* file 0 and line 0: no place */
 	struct costs costs;
-	struct cost cost; /* of the run */
+	struct cost cost; /* in the run */
 };
 
 static int compare_places(const void *left, const void *right)
@@ -371,7 +372,7 @@ static void add_cost(struct cost *sum, const struct cost *more)
 	sum->calls += more->calls;
 }
 
-/* Costs of stacks by the user's line, in place; returns how many. */
+/* Joins the costs of stacks by the user's line, in place. Returns the number of lines. */
 static uint32_t gather_places(struct line_fold *fold, struct lines_place *places)
 {
 	const struct model *model = fold->model;
@@ -479,7 +480,7 @@ const struct analysis analysis_lines = {
 	.is_of_operators = true,
 };
 
-/* ---- by stack ----------------------------------------------------------------------------------------------------------------- */
+/* ---- by stack ---------------------------------------------------------------------------------------------------- */
 
 enum {
 	STACK_SELF,

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * mfu.c: the table `mfu`: floating point operations of the steps over what the devices could do in that time. Operations come from the
- * sizes of inputs (flop_counts.h), the peak from device_peaks.c; both stand in the table, as tools disagree on both.
+ * mfu.c: the table `mfu`: the floating point operations of the steps, divided by the peak of the devices in that time.
+ * Operations come from the sizes of inputs (flop_counts.h), the peak from device_peaks.c. The table shows both,
+ * because tools disagree on both.
  */
 #include "analysis/analysis_context.h"
 #include "analysis/devices/device_names.h"
@@ -116,7 +117,7 @@ static const struct table_column columns[MFU_COLUMNS] = {
                         .definition = "the device that the peak is of, and who says so"},
 };
 
-/* The types, those that are not known, and operators of which it is not known how much they compute. */
+/* After the types: unknown types, and operators with an unknown number of operations. */
 #define UNKNOWN PYTORCH_TYPES
 #define UNCOUNTED (PYTORCH_TYPES + 1)
 #define TYPES (PYTORCH_TYPES + 2)
@@ -133,7 +134,7 @@ struct mfu_fold {
 	const struct launches *launches;
 	struct mfu_group *groups;    /* process * TYPES + type */
 	struct number_map types;     /* text of inputs -> type */
-	struct number_map operators; /* track << 32 | row of one that counts -> group */
+	struct number_map operators; /* track << 32 | row of a counted operator -> group */
 	struct name_classes tensor_cores;
 	struct device *devices;
 	size_t device_count;
@@ -180,9 +181,9 @@ static void use_flops(void *context, const struct flop_count *count)
 	number_map_set(&fold->operators, (uint64_t)count->track << 32 | count->row, group);
 }
 
-/* ---- their kernels ---- */
+/* ---- kernels of these operators ---- */
 
-/* The group of the operator around the launch that counts; NUMBER_MAP_NONE: there is none. */
+/* Returns the group of the counted operator around the launch; NUMBER_MAP_NONE: there is none. */
 static uint32_t group_around(const struct mfu_fold *fold, const struct launch *launch)
 {
 	uint32_t row = launch->operation;
@@ -245,12 +246,12 @@ static void mfu_fold_release(struct mfu_fold *fold)
 	name_classes_release(&fold->tensor_cores);
 }
 
-/* ---- of a process ---- */
+/* ---- one process ---- */
 
-struct use { /* of its devices */
+struct use { /* of the process's devices */
 	const char *name;
-	const char *reason;    /* why they have no name: NULL: they have */
-	const char *too_small; /* why flops are not those of the steps; NULL: they are */
+	const char *reason;    /* why they have no name; NULL: they have one */
+	const char *too_small; /* why flops do not cover the steps; NULL: they do */
 	int64_t devices, time_ns;
 };
 
@@ -271,7 +272,7 @@ static void find_devices(struct use *use, const struct mfu_fold *fold, uint32_t 
 	}
 }
 
-/* Operators of which it is not known how much they compute may take a twentieth of the kernels' time. */
+/* Operators with an unknown number of operations may take up to a twentieth of the kernels' time. */
 static void find_uncounted(struct use *use, const struct mfu_fold *fold, uint32_t process, struct arena *arena)
 {
 	const struct mfu_group *groups = &fold->groups[process * TYPES];
@@ -288,7 +289,7 @@ static void find_uncounted(struct use *use, const struct mfu_fold *fold, uint32_
 			   : "");
 }
 
-/* Of the measured steps as long as they are where nothing is recorded in them: the mean of the program's own steps. */
+/* Returns the time of the measured steps as if nothing were recorded in them: from the mean of the program's steps. */
 static int64_t time_without_recording(const struct mfu_fold *fold, uint32_t process, int64_t time_ns)
 {
 	double sum_ns = 0, measured = 0, count = 0;
@@ -386,7 +387,7 @@ static void set_ratios(struct table *table, int row, double could_ns, const stru
 	set_ratio(table, row, MFU_KERNEL_RATIO, could_ns, group->kernel_ns, NO_KERNELS);
 }
 
-/* How long the devices would take for it at their peak, in ns; 0: the peak is not known. */
+/* Returns how long the devices would take for the operations at their peak, in ns; 0: the peak is unknown. */
 static double set_peak(struct table *table, int row, const struct use *use, const struct mfu_group *group,
                        uint32_t type)
 {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * module_fold.c: visits spans by their starts and keeps the modules and the nodes of the autograd engine around the
- * current one. A module that is called inside a node computes again what a checkpoint did not keep.
+ * module_fold.c: visits spans in the order of their starts and keeps the modules and the nodes of the autograd engine
+ * around the current one. A module that is called inside a node recomputes the values that a checkpoint did not keep.
  */
 #include "analysis/operators/module_fold.h"
 
@@ -91,7 +91,7 @@ static void module_take_later_parent(struct module_fold *fold, uint32_t number)
 		return;
 	while (around != MODULE_NO_GROUP && around != number)
 		around = fold->groups[around].parent;
-	if (around == MODULE_NO_GROUP) /* no circle */
+	if (around == MODULE_NO_GROUP) /* no cycle */
 		group->parent = group->later;
 }
 

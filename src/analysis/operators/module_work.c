@@ -39,7 +39,7 @@ static void module_add_link(struct module_work *work, const struct model_link *l
 		return;
 	struct module_sums *sums = module_fold_sums_at(fold, group, step);
 	clamped_add(&sums->backward_self_ns, dur_ns);
-	/* a device's backward has a thread of its own, and the thread of the step waits for it */
+	/* the backward of a device runs on a separate thread, and the thread of the step waits for it */
 	if (fold->step_tracks[link->to_track] || fold->step_tracks[link->from_track])
 		clamped_add(&sums->step_self_ns, dur_ns);
 }

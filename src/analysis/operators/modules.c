@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * modules.c: the tables `modules`, a tree in the order of the calls, and `top_modules`, the same rows by their own
- * time.
+ * modules.c: the tables `modules`, a tree in the order of the calls, and `top_modules`, the same rows by self time.
  */
 #include "analysis/analysis_context.h"
 #include "analysis/devices/device_work.h"
@@ -73,7 +72,7 @@ static void modules_set_flops(struct table *table, int row, const struct model *
 	const struct flop_sum *sums[] = {&group->flops, &group->flops_self, &group->backward_flops};
 
 	for (int i = 0; i < 3; i++) {
-		/* a part of it in which no operator has a formula took none */
+		/* a part in which no operator has a formula takes 0 */
 		bool is_none = group->flops.counted && !sums[i]->uncounted;
 
 		if (!sums[i]->lacking && (sums[i]->counted || is_none))
@@ -102,7 +101,7 @@ static void modules_add_row(struct table *table, const struct module_fold *fold,
 	const char *around = group->parent ? model_text(fold->model, fold->groups[group->parent].name) : "";
 	size_t common = strlen(around);
 	int row = table_row(table);
-	/* below `layers.0` stands `fc`, not `layers.0.fc` */
+	/* below `layers.0` the tree shows `fc`, not `layers.0.fc` */
 	bool is_below = common && strncmp(path, around, common) == 0 && path[common] == '.';
 
 	table_set_text(table, row, MODULE_PATH, path);
@@ -134,7 +133,7 @@ static void modules_fold_release(void *fold)
 static const struct analysis_fold shared_module_fold = {sizeof(struct module_fold), modules_fold_init,
                                                         modules_fold_release};
 
-/* bound: the column whose largest rows stay. */
+/* bound: the column whose largest rows are kept. */
 static void modules_fill(struct analysis_context *context, struct table *table, int bound)
 {
 	const struct module_fold *fold = analysis_context_fold(context, &shared_module_fold);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * op_fold.c: visits spans by their starts and keeps a stack of the calls around the current one. A call adds its times
- * to its group when the walk enters it, and the sums of what is inside it when the walk leaves it.
+ * op_fold.c: visits spans in the order of their starts and keeps a stack of the calls around the current one. A call
+ * adds its times to its group when the walk enters it, and the sums of everything inside it when the walk leaves it.
  */
 #include "analysis/operators/op_fold.h"
 
@@ -104,7 +104,7 @@ static uint32_t op_structure_group(const struct op_walk *walk, const struct span
 
 /* ---- calls that end ---- */
 
-/* Adds what a call computed. If it launched work, its rate is over the time of that work, otherwise over its own
+/* Adds the operations of a call. If it launched work, its rate is over the time of that work, otherwise over its own
  * duration. The rate is unknown if the recording lacks some of its work. */
 static void op_group_add_flops(const struct op_walk *walk, struct op_group *group, double flops)
 {
@@ -119,8 +119,8 @@ static void op_group_add_flops(const struct op_walk *walk, struct op_group *grou
 	clamped_add(&group->rated_ns, call->launched ? call->device_ns : call->dur_ns);
 }
 
-/* Counts a call of the runtime as lost if it should have launched work, and neither a call inside it nor the one around
- * it did: a graph was being captured, or the work was cut off. */
+/* Counts a call of the runtime as lost if it should have launched work, but neither a call inside it nor the one
+ * around it did. Then a graph was being captured, or the work was cut off. */
 static void op_find_lost(struct op_walk *walk, struct open_op *call)
 {
 	const struct op_key *key = &op_group_at(walk, call->group)->key;
@@ -219,8 +219,8 @@ static double op_arg_number(const struct span_arg *arg)
 	}
 }
 
-/* Adds what the program reported of the span. Arguments and spans have the same order, so one walk through both is
- * enough. call NULL: the span does not count. */
+/* Adds the program's reports on the span. Arguments and spans have the same order, so one walk through both is enough.
+ * call NULL: the span does not count. */
 static void op_add_args(struct op_walk *walk, struct open_op *call, const struct span_view *span, bool is_timed)
 {
 	const struct model *model = walk->fold->model;
@@ -321,7 +321,7 @@ static void op_add_unseen(struct op_walk *walk, const struct span_view *span)
 		clamped_add(&fold->unseen_ns, unseen_ns);
 }
 
-/* Structure has no calls: what it adds to the sampled rest is weighted by time. */
+/* Structure has no calls: its part of the sampled rest is weighted by time. */
 static void op_add_structure(struct op_walk *walk, uint32_t number, const struct span_view *span, int64_t memory)
 {
 	if (number == OP_GROUP_REST_SAMPLED)
@@ -388,8 +388,8 @@ static uint8_t op_classify_rare(const char *name)
 	return pytorch_is_rare(name, strlen(name));
 }
 
-/* Returns, by process, whether it uses a device and the recording has no launch of its work: then the time of its calls
- * on the device is unknown. */
+/* Returns, by process, whether it uses a device without any launch in the recording: then the time of its calls on the
+ * device is unknown. */
 static bool *op_find_unseen(const struct op_walk *walk)
 {
 	const struct model *model = walk->fold->model;
@@ -446,7 +446,7 @@ static void op_walk_tracks(struct op_walk *walk)
 
 	for (uint32_t track = 0; track < model->tracks_count; track++) {
 		if (model->tracks[track]->kind == TRACK_OTHER)
-			continue; /* no thread */
+			continue; /* not a thread */
 		op_leave_calls(walk, 0);
 		walk->is_step_track = step_tracks[first_lane(model, track)];
 		walk->is_unseen_track = walk->is_unseen[model->tracks[track]->process];

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * op_groups.h: the rows of the table `ops` while they are summed up. A group has a key: name and kind, and shape,
- * thread or phase if rows are split by them. Sampled steps have groups of their own, until op_totals.h joins each with
- * the group of the same row.
+ * thread or phase if rows are split by them. Sampled steps have separate groups, until op_totals.h joins each with the
+ * group of the same row.
  *
  *     struct op_groups groups;
  *     op_groups_init(&groups, model);
@@ -47,7 +47,7 @@ struct op_group {
 #define OP_GROUP_FIRST 2u /* the first group of an operation */
 
 struct op_groups {
-	struct storage *storage; /* the model's */
+	struct storage *storage; /* of the model */
 	struct op_group *list;   /* the two of the rest, then those of operations by their first calls */
 	uint32_t count, capacity;
 	uint32_t *slots; /* open addressing: the number of a group or 0; slot_count is a power of two */

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * op_totals.h: the sums over all rows of the table `ops`. Where they can, they come straight from the allocations and
+ * op_totals.h: the sums over all rows of the table `ops`. If possible, they come directly from the allocations and
  * from the work of devices, and not from the groups: then the table's rules check the groups against them.
  */
 #ifndef ANALYSIS_OPERATORS_OP_TOTALS_H
@@ -9,7 +9,7 @@
 #include "analysis/operators/op_fold.h"
 
 struct op_totals {
-	double steps; /* of processes, which the sums are of */
+	double steps; /* number of steps, of all processes, that the sums cover */
 	int64_t self_ns;
 	int64_t step_self_ns;              /* on threads that mark steps */
 	int64_t unseen_ns;                 /* of that outside all operations, phases and modules */

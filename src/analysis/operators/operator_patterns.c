@@ -1,9 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * operator_patterns.c: the table `operator_patterns`: habits that PyTorch's own pattern matcher (torch/profiler/_pattern_matcher.py,
- * "TorchTidy") looks for, found in the nesting and order of operators of one thread. One pass; memory for the deepest nesting only.
+ * operator_patterns.c: the table `operator_patterns`: habits that PyTorch's own pattern matcher
+ * (torch/profiler/_pattern_matcher.py, "TorchTidy") looks for. They are found in the nesting and order of the
+ * operators of one thread. One pass; memory for the deepest nesting only.
  *
- * Calls of Python and of modules between operators are looked through: an operator has the same neighbours with and without stacks.
+ * Calls of Python and of modules between operators are ignored: an operator has the same neighbours with and without
+ * stacks.
  */
 #include "analysis/analysis_context.h"
 #include "analysis/shared/name_classes.h"
@@ -19,9 +21,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define SELECT_DISTANCE 8 /* operators at most from one indexing to the next one of a loop */
-#define SELECT_RUN 10     /* so many make a loop */
-#define OPTIMIZER_OPS 20  /* so many of an optimizer's step are those of single tensors */
+#define SELECT_DISTANCE 8 /* most operators from one indexing to the next one of a loop */
+#define SELECT_RUN 10     /* N of them make a loop */
+#define OPTIMIZER_OPS 20  /* N on single tensors in a step of an optimizer make the pattern */
 #define TENSOR_CORE_MULTIPLE 8
 #define DIMENSIONS 8
 
@@ -84,7 +86,7 @@ struct pattern_level {
 	int32_t step;
 	int64_t start_ns, end_ns;
 	bool is_behind_factory;  /* the operator before it made a tensor */
-	uint32_t singles, fused; /* inside of an optimizer's step */
+	uint32_t singles, fused; /* in a step of an optimizer */
 	/* its children so far */
 	uint32_t children, last_row;
 	uint8_t last_name;
@@ -99,20 +101,20 @@ struct pattern_level {
 struct pattern_found {
 	bool can_tell;
 	int64_t count, total_ns, longest_ns;
-	int64_t sampled, sampled_ns; /* of these, in steps that stand for others */
+	int64_t sampled, sampled_ns; /* of these, in sampled steps, which stand for others */
 	struct step_sightings seen;
-	uint32_t track, row; /* of the longest */
+	uint32_t track, row; /* of the longest one */
 };
 
 struct pattern_fold {
 	const struct model *model;
-	const struct step_times *times, *sized; /* sized: the steps with inputs */
-	bool is_part;                           /* steps with inputs: what is found by these counts there alone */
+	const struct step_times *times, *sized; /* sized: for the steps with inputs */
+	bool is_part; /* some steps lack inputs: patterns of inputs count only in the others */
 	struct name_classes names;
 	struct pattern_found found[PATTERNS];
 	struct pattern_level *levels; /* the first is the thread itself */
 	uint32_t depth, capacity;
-	uint32_t track, zero_grads, loaders; /* zero_grads, loaders: those that are open */
+	uint32_t track, zero_grads, loaders; /* zero_grads, loaders: number of open ones */
 	uint32_t unsized[2];                 /* convolutions and products without shapes */
 };
 
@@ -136,7 +138,7 @@ static uint8_t patterns_classify(const char *name)
 
 	if (strncmp(name, "aten::", 6) != 0)
 		return pytorch_begins(name, PYTORCH_OPTIMIZER_STEP)
-		               /* Apex's and others' work on lists in kernels of their own */
+		               /* optimizers of Apex and others work on lists in their kernels */
 		               ? (strstr(name, "Fused") ? NAME_OTHER : NAME_STEP)
 		               : pytorch_begins(name, PYTORCH_OPTIMIZER_ZERO_GRAD) ? NAME_ZERO_GRAD
 		                 : pytorch_begins(name, PYTORCH_LOADER)            ? NAME_LOADER
@@ -184,7 +186,7 @@ static void patterns_find(struct pattern_fold *fold, enum pattern pattern, uint3
 
 /* ---- shapes ---- */
 
-/* Is there a third input with one dimension? */
+/* Returns true if the third input has one dimension. */
 static bool has_bias(const struct operator_inputs *inputs)
 {
 	struct inputs_part part = {0};
@@ -205,7 +207,7 @@ static bool is_half(const struct operator_inputs *inputs)
 	       (memmem(part.text, part.length, "Half", 4) || memmem(part.text, part.length, "BFloat16", 8));
 }
 
-/* A size of the last two dimensions of a matrix that is no multiple of 8. */
+/* Returns true if one of the last two dimensions of a matrix is not a multiple of 8. */
 static bool has_odd_size(const struct operator_inputs *inputs)
 {
 	struct inputs_part part = {0};
@@ -297,13 +299,13 @@ static void count_in_step(struct pattern_fold *fold, uint8_t name)
 	}
 }
 
-/* Inputs were not asked for in its step, but in others. */
+/* Returns true if inputs were not asked for in its step, but in other steps. */
 static bool is_without_inputs(const struct pattern_fold *fold, const struct pattern_level *level)
 {
 	return fold->is_part && level->step >= 0 && !fold->model->steps[level->step].has_shapes;
 }
 
-/* What a span is by itself and behind its sibling. */
+/* Looks for patterns of a span and of the sibling before it. */
 static void patterns_look_at(struct pattern_fold *fold, struct pattern_level *level, struct pattern_level *parent,
                              uint32_t inputs_string)
 {
@@ -329,7 +331,7 @@ static void patterns_look_at(struct pattern_fold *fold, struct pattern_level *le
 		fold->loaders++;
 		break;
 	case NAME_SELECT:
-		if (!fold->loaders) /* its own loop takes a batch's samples one by one */
+		if (!fold->loaders) /* the loader's loop takes the samples of a batch one by one */
 			add_select(fold, parent, level);
 		break;
 	case NAME_TO:
@@ -362,7 +364,8 @@ static void patterns_look_at(struct pattern_fold *fold, struct pattern_level *le
 	}
 }
 
-/* Member by member: there is one for each span, and what is behind a count of 0 or a last_name of others is not looked at. */
+/* Sets only the necessary members, because it runs for each span. Members that depend on a count or on last_name are
+ * not read before these are set. */
 static void begin_level(struct pattern_level *level, const struct span_chunk *chunk, uint32_t i, uint8_t name)
 {
 	level->name = name;
@@ -392,7 +395,7 @@ static void patterns_enter(struct pattern_fold *fold, const struct span_chunk *c
 	patterns_look_at(fold, level, parent, span_inputs(chunk, i));
 	fold->depth++;
 	parent->children++;
-	if (parent->last_name == NAME_CONV && level->name == NAME_SINGLE) /* a batch norm counts its batches first */
+	if (parent->last_name == NAME_CONV && level->name == NAME_SINGLE) /* a batch norm first counts its batches */
 		return;
 	parent->last_name = level->name;
 	parent->last_row = level->row;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * ops.c: the table `ops`: one row per name and kind of the operations and ranges that start in measured steps (and per
- * shape, thread or phase if asked for). Self time is exact: the rows, with the time outside all operations, sum up to
- * all time in spans.
+ * ops.c: the table `ops`: one row per name and kind of the operations and ranges that start in measured steps. Rows
+ * may be split by shape, thread or phase. Self time is exact: the rows, with the time outside all operations, sum up
+ * to all time in spans.
  */
 #include "analysis/analysis_context.h"
 #include "analysis/operators/ops_columns.h"
@@ -11,7 +11,7 @@
 
 #include <inttypes.h>
 
-/* Returns true if the column says nothing here: rows are not split by it, or none has a value of its own. */
+/* Returns true if the column says nothing here: rows are not split by it, or no row has a value. */
 static bool ops_hides(int column, const struct op_fold *fold)
 {
 	unsigned by = fold->context->options.by;

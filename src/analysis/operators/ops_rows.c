@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * ops_rows.c: a group to cells, each with its value or the reason why it has none.
+ * ops_rows.c: converts a group to cells, each with its value or the reason why it has none.
  */
 #include "analysis/operators/ops_rows.h"
 

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * python_source.c: see the header. A recording names any file it likes, so only regular ones that end in .py are opened, and not large ones.
+ * python_source.c: see the header. A recording may name any file, so only regular files that end in .py are opened,
+ * and no large ones.
  */
 #include "analysis/operators/python_source.h"
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * python_source.h: the text of a line of the program, when its file is on the machine that reads the recording and is as it was, and the
- * line is the one that did something.
+ * python_source.h: the text of a line of the program, if its file is on the machine that reads the recording, and has
+ * not changed. The recorded line must be the one that called.
  *
  *     struct python_source source;
  *     python_source_init(&source, model);
@@ -16,25 +16,26 @@
 
 struct source_file {
 	const char *name;
-	const char *reason; /* NULL: its text is there */
+	const char *reason; /* NULL: the text was read */
 	char *text;
 	size_t length;
 };
 
 struct python_source {
 	struct arena arena;
-	const char *folder; /* that relative names count from; NULL: not known */
+	const char *folder; /* start of relative names; NULL: unknown */
 	bool has_time, is_of_functions;
-	int64_t started_s; /* of the run, wall time */
+	int64_t started_s; /* start of the run, wall time */
 	struct source_file *files;
 	uint32_t count, capacity;
 };
 
 void python_source_init(struct python_source *source, const struct model *model);
 void python_source_release(struct python_source *source);
-/* Do frames have the line where their function begins, as in traces of torch.profiler, and not the one that called? */
+/* Returns true if frames have the line where their function starts, as in traces of torch.profiler, not the calling
+ * line. */
 bool python_lines_are_of_functions(const struct model *model);
-/* Without the blanks around it. */
+/* Returns the text without the blanks around it. */
 const char *python_source_line(struct python_source *source, const char *file, uint32_t line, const char **reason);
 
 #endif

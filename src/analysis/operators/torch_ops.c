@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * torch_ops.c: see torch_ops.h. One walk over the spans makes the events with their parents, one over the allocations gives them
- * their bytes; then merge, sort, group.
+ * torch_ops.c: see torch_ops.h. One walk over the spans makes the events and their parents, one over the allocations
+ * adds their bytes. Then events are merged, sorted and grouped.
  */
 #include "analysis/operators/torch_ops.h"
 
@@ -31,26 +31,26 @@ enum scope { /* at::RecordScope */
 struct builder {
 	struct torch_ops *ops;
 	const struct model *model;
-	uint32_t **event_of; /* by track and row: its event, or that of the span around it */
+	uint32_t **event_of; /* by track and row: the event of the span, or of the span around it */
 	bool is_trace;       /* of torch.profiler: it has more kinds of events */
 	bool is_without_shapes;
-	uint32_t next_step; /* index, none before it is of a row to come */
+	uint32_t next_step; /* index; no earlier step belongs to a later row */
 	int64_t base_ns;
-	const char **shapes; /* by number of the string, NULL: not met yet */
+	const char **shapes; /* by number of the string, NULL: not made yet */
 	uint32_t shapes_count;
 	struct flops flops;
 	struct flop_likeness likeness;
 	struct flop_walk walk;
 	enum torch_group group;
 	struct name_classes names;
-	const char **sources; /* by number of the stack, NULL: not met yet */
-	const char *folder;   /* the program's */
+	const char **sources; /* by number of the stack, NULL: not made yet */
+	const char *folder;   /* of the program */
 	uint32_t frames;
 };
 
 /* ---- events ---- */
 
-/* torch.profiler leaves these out. */
+/* Returns true for names that torch.profiler leaves out. */
 static bool is_hidden_name(const char *name)
 {
 	static const char *const names[] = {"profiler::_record_function_enter",
@@ -63,10 +63,10 @@ static bool is_hidden_name(const char *name)
 	for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++)
 		if (!strcmp(name, names[i]))
 			return true;
-	return pytorch_begins(name, PYTORCH_STATIC); /* a scope that it does not follow */
+	return pytorch_begins(name, PYTORCH_STATIC); /* a scope that torch.profiler does not follow */
 }
 
-/* Ranges that the Python package puts around what PyTorch has no record of. */
+/* Returns true for ranges that the Python package puts around work that PyTorch does not record. */
 static bool is_of_package(const char *name)
 {
 	static const char *const names[] = {"DataLoader.fetch",      "DataLoader.collate", "DataLoader.sampler",
@@ -124,7 +124,8 @@ struct torch_event *torch_ops_add_event(struct torch_ops *ops)
 	return &ops->events[ops->event_count++];
 }
 
-/* "[2, 3] [] [[4], [5]]", also with "x" between them, as a list in Python; torch shows a list of tensors as nothing. */
+/* Converts "[2, 3] [] [[4], [5]]", also with "x" between the parts, to a list in Python. torch shows a list of tensors
+ * as an empty one. */
 static const char *list_of_shapes(struct arena *arena, const char *text)
 {
 	char *list = arena_alloc(arena, strlen(text) * 2 + 3), *at = list;
@@ -205,7 +206,7 @@ static void torch_ops_describe(struct builder *builder, struct torch_event *even
 	}
 }
 
-/* A trace does not tell where a range ended, and one without Kineto not that it is no operator. */
+/* A trace does not tell where a range ended. A trace without Kineto does not tell that a range is not an operator. */
 static bool is_async(struct builder *builder, const struct span_view *span)
 {
 	return (span->flags & SPAN_ENDS_ELSEWHERE && span->kind != SPAN_STEP) ||
@@ -213,7 +214,7 @@ static bool is_async(struct builder *builder, const struct span_view *span)
 	        name_class(&builder->names, builder->model, span->name) & NAME_IS_WORK);
 }
 
-/* Of calls by their inputs: those of steps that have them. */
+/* Returns true for calls in steps without inputs, if rows are grouped by inputs. */
 static bool is_left_out(const struct builder *builder, const struct span_view *span)
 {
 	return builder->group == TORCH_BY_SHAPE && flop_likeness_lacks(&builder->likeness, span->step);
@@ -270,7 +271,7 @@ static bool torch_ops_visit(void *context, const struct span_view *span)
 
 /* ---- devices ---- */
 
-/* What a device did is the operator's that launched it; in no operator it is nobody's. */
+/* Work of a device belongs to the operator that launched it. Without such an operator, it belongs to no event. */
 static void add_device_times(struct builder *builder)
 {
 	const struct model *model = builder->model;
@@ -318,7 +319,7 @@ static void add_bytes(struct builder *builder, const struct memory_event *memory
 	event->bytes[memory->device >= 0] = bytes;
 }
 
-/* What an event holds is its, too. Parents come before their children. */
+/* An event also has the bytes of its children. Parents come before their children. */
 static void add_bytes_of_children(struct torch_ops *ops)
 {
 	for (uint32_t i = ops->event_count; i-- > 0;) {
@@ -339,7 +340,7 @@ static void torch_ops_add_memory(struct builder *builder)
 		bool was_there = memory->is_found || (memory->is_free && memory->partner != MODEL_NONE &&
 		                                      model->memory[memory->partner].is_found);
 
-		/* what was allocated before does not count, for torch neither */
+		/* memory allocated before does not count, as in torch */
 		if (!event_of || !memory->has_bytes || was_there)
 			continue;
 		builder->ops->has_memory = true;
@@ -368,7 +369,7 @@ static const char *source_of(struct builder *builder, uint32_t stack)
 	return builder->sources[stack];
 }
 
-/* torch gives what a backward does the stack of its forward. */
+/* torch gives the events of a backward the stack of its forward. */
 static void add_sources(struct builder *builder)
 {
 	const struct model *model = builder->model;
@@ -425,7 +426,7 @@ static void torch_ops_merge(struct torch_ops *ops)
 			continue;
 		event->is_merged = true;
 		parent->children = event->children;
-		parent->device_us = event->device_us; /* as torch: its own are lost */
+		parent->device_us = event->device_us; /* as in torch: the parent's own time is lost */
 	}
 }
 
@@ -530,7 +531,7 @@ struct torch_ops_grouping {
 	struct recent {
 		const struct torch_event *event;
 		uint32_t row;
-	} recent[1024]; /* by the addresses of texts: most events have those of one shortly before */
+	} recent[1024]; /* by the addresses of texts: most events have those of a recent one */
 };
 
 static uint32_t torch_ops_add_row(struct torch_ops *ops, const struct torch_event *first)
@@ -550,7 +551,7 @@ static uint32_t *torch_ops_find_slot(const struct torch_ops_grouping *grouping, 
 	return &grouping->slots[slot];
 }
 
-/* At most half of the slots are taken. */
+/* Keeps at most half of the slots in use. */
 static void make_slots(struct torch_ops_grouping *grouping)
 {
 	struct torch_ops *ops = grouping->ops;
@@ -596,7 +597,7 @@ static void group(struct torch_ops *ops, enum torch_group by)
 	storage_release(ops->model->storage, grouping.slots);
 }
 
-/* ---- all of it ---- */
+/* ---- entry points ---- */
 
 static int64_t first_start(const struct model *model)
 {
@@ -649,7 +650,7 @@ void torch_ops_init(struct torch_ops *ops, const struct model *model, const stru
 		torch_trace_arrange(ops, model, builder.base_ns, options);
 	else if (!options->is_without_memory)
 		torch_ops_add_memory(&builder);
-	if (ops->has_async && !builder.is_trace) /* what is in one is in what is around that */
+	if (ops->has_async && !builder.is_trace) /* events in an async one are children of the event around that */
 		torch_trace_find_parents(ops, model);
 	for (uint32_t i = 0; i < model->tracks_count; i++)
 		storage_release(model->storage, builder.event_of[i]);

@@ -39,7 +39,7 @@ int64_t torch_trace_dur_ns(const struct model *model, const struct span_view *sp
 /* ---- parents ---- */
 
 struct placed {
-	uint32_t thread; /* the first track of its number */
+	uint32_t thread; /* the first lane of its thread */
 	uint32_t index;
 	double start_us, end_us;
 };
@@ -90,11 +90,11 @@ void torch_trace_find_parents(struct torch_ops *ops, const struct model *model)
 
 /* ---- memory ---- */
 
-struct torch_trace_change { /* of the host or of devices, in order of time */
+struct torch_trace_change { /* an allocation or a free, in the order of time */
 	int64_t time_ns;
-	wide_bytes before[2]; /* sums of all before it */
+	wide_bytes before[2]; /* sums of all earlier ones: of the host, of devices */
 	const struct memory_event *memory;
-	int32_t opened; /* events that begin to cover it here, minus those that stopped */
+	int32_t opened; /* number of events that start to cover it here, minus those that stopped */
 };
 
 static int torch_trace_compare_changes(const void *left, const void *right)
@@ -131,13 +131,13 @@ static struct torch_trace_change *list_changes(const struct model *model, uint32
 	return changes;
 }
 
-/* The first change at that time or later. */
+/* Returns the index of the first change at that time or later. */
 static uint32_t find_change(const struct torch_trace_change *changes, uint32_t count, int64_t time_ns)
 {
 	return LOWER_BOUND(changes, count, item, item->time_ns < time_ns);
 }
 
-/* In no event. */
+/* Adds an event for each change outside all events. */
 static void add_orphans(struct torch_ops *ops, const struct torch_trace_change *changes, uint32_t count,
                         int64_t base_ns)
 {
@@ -187,19 +187,19 @@ static void find_bytes(struct torch_ops *ops, const struct model *model, int64_t
 struct frame {
 	const char *name;
 	uint32_t around;    /* 0: none */
-	const char *source; /* NULL: nobody asked yet */
+	const char *source; /* NULL: not asked for yet */
 };
 
 struct frames {
 	struct torch_ops *ops;
 	struct storage *storage;
-	uint32_t wanted;           /* in a source */
+	uint32_t wanted;           /* most frames in a source */
 	struct number_map by_name; /* around << 32 | torch_event.frame */
 	struct frame *list;
-	uint32_t count, capacity; /* the first one stands for none */
+	uint32_t count, capacity; /* the first one stands for no frame */
 };
 
-/* torch leaves these out. */
+/* Returns true for names that torch leaves out. */
 static bool is_hidden(const char *name)
 {
 	static const char *const parts[][2] = {{"autograd/__init__", "_make_grads"},
@@ -249,7 +249,8 @@ static const char *source_of(struct frames *frames, uint32_t stack)
 	return innermost->source;
 }
 
-/* Of a backward: it has a thread of its forward, but so has what the engine does for it. A gradient that is added up has none. */
+/* Returns true for nodes of a backward. A node has a thread of its forward, but so have the engine's events for it. A
+ * node that accumulates a gradient has none. */
 static bool is_node(const struct torch_event *event)
 {
 	bool has_forward = event->forward_thread && !pytorch_begins(event->name, PYTORCH_ENGINE);
@@ -257,7 +258,7 @@ static bool is_node(const struct torch_event *event)
 	return has_forward || pytorch_begins(event->name, PYTORCH_ACCUMULATE);
 }
 
-/* PyTorch's numbers of threads, which only nodes have, by the links to their forward. */
+/* Maps PyTorch's numbers of threads, which only nodes have, to lanes, by the links of nodes to their forward. */
 static void find_threads(const struct torch_ops *ops, const struct model *model, struct number_map *lanes)
 {
 	struct number_map threads = {.storage = model->storage}; /* of nodes, by track and start */
@@ -286,7 +287,7 @@ static uint64_t operation_key(uint32_t lane, int64_t sequence)
 	return (uint64_t)lane << 48 ^ (uint64_t)sequence;
 }
 
-/* Of its own number, outside of backwards: the first one. */
+/* Maps each sequence number to the stack of the first event outside backwards that has it. */
 static void find_forwards(const struct torch_ops *ops, const struct model *model, const uint32_t *nodes,
                           struct number_map *forwards)
 {
@@ -299,7 +300,7 @@ static void find_forwards(const struct torch_ops *ops, const struct model *model
 	}
 }
 
-/* What a backward does has the stack of what its node is the backward of, and none where that is not known. */
+/* Gives the events of a backward the stack of the operator that their node belongs to, or no stack if it is unknown. */
 static void give_forward_stacks(struct torch_ops *ops, const struct model *model)
 {
 	struct number_map lanes = {.storage = model->storage}, forwards = {.storage = model->storage};
@@ -328,14 +329,14 @@ static void give_forward_stacks(struct torch_ops *ops, const struct model *model
 	storage_release(model->storage, nodes);
 }
 
-/* What is open in a thread, outermost first. */
+/* An open event of a thread; outermost first. */
 struct open_event {
-	uint32_t stack;       /* of what begins in it */
-	int64_t first_end_ns; /* of this one and those around it */
+	uint32_t stack;       /* of the events that start in it */
+	int64_t first_end_ns; /* the earliest end of this one and those around it */
 };
 
-/* As torch finds what an event lies in for this: an event that ends takes those with it that began in it, also where they go on, as a range
- * does that was begun by a function. */
+/* Follows torch: an event that ends also ends the events that started in it, even if they go on. A range does so if a
+ * function started it. */
 static void find_stacks(struct frames *frames, const struct model *model)
 {
 	struct torch_ops *ops = frames->ops;

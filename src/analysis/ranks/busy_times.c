@@ -12,7 +12,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { /* by string, in busy->counts; 0: not looked at */
+enum { /* by string, in busy->counts; 0: not classified yet */
 	COUNTS = 1,
 	COUNTS_NOT,
 	COUNTS_NOT_WITH_ALL_IN_IT,
@@ -24,14 +24,14 @@ static void busy_times_append(struct busy_times *busy, int64_t start_ns, int64_t
 	busy->list[busy->count++] = (struct busy_time){start_ns, end_ns};
 }
 
-/* Spans come by their starts: what begins before the end of the last one is inside of it. */
+/* Spans come in the order of their starts: one that starts before the end of the last one is nested in it. */
 static void busy_times_add(struct busy_times *busy, int64_t start_ns, int64_t end_ns)
 {
 	if (start_ns >= busy->waits_until_ns && (!busy->count || start_ns >= busy->list[busy->count - 1].end_ns))
 		busy_times_append(busy, start_ns, end_ns);
 }
 
-/* A wait; the operator that it is inside of, when there is one, was busy before it and will be behind it. */
+/* Takes out a wait. An operator around the wait was busy before it and is busy again after it. */
 static void take_out(struct busy_times *busy, int64_t start_ns, int64_t end_ns)
 {
 	struct busy_time whole;
@@ -48,7 +48,7 @@ static void take_out(struct busy_times *busy, int64_t start_ns, int64_t end_ns)
 		busy_times_append(busy, end_ns, whole.end_ns);
 }
 
-/* PyTorch's own nodes have a number at the end ("MulBackward0"), those written in Python do not. */
+/* PyTorch's own nodes have a number at the end ("MulBackward0"); nodes written in Python do not. */
 static uint8_t how_it_counts(const char *name)
 {
 	if (pytorch_waits(name))

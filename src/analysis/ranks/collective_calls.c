@@ -35,7 +35,7 @@ static enum call_class collective_calls_class_of(const char *name)
 	                                                                             : CALL_NONE;
 }
 
-/* Of all names. False: none is of a collective, as in most recordings. */
+/* Classifies all names. Returns false if no name is that of a collective, as in most recordings. */
 static bool collective_calls_classify(struct call_search *search)
 {
 	const struct intern *strings = &search->model->strings;
@@ -79,7 +79,8 @@ struct collective_group collective_group_of(const struct model *model, uint32_t 
 	return group;
 }
 
-/* Before that some were removed again, and what is left of them is not of both sides. */
+/* Returns the time from which issues and executions are complete: earlier ones were removed again, at least on one
+ * side. */
 static int64_t whole_since(const struct process *process)
 {
 	return process->has_removed ? process->removed_until_ns : INT64_MIN;
@@ -90,7 +91,7 @@ static void search_track(struct call_search *search, uint32_t number)
 	const struct track *track = search->model->tracks[number];
 	struct collective_calls *calls = search->calls;
 	int64_t since_ns = whole_since(&search->model->processes[track->process]);
-	int64_t issued_ns = INT64_MIN; /* end of the issue that holds what follows */
+	int64_t issued_ns = INT64_MIN; /* end of the last issue: issues nested in it do not count */
 
 	for (uint32_t c = 0; c < track->chunk_count; c++) {
 		const struct span_chunk *chunk = track->chunks[c];
@@ -133,12 +134,12 @@ static int collective_calls_compare_calls(const void *left, const void *right)
 	return (a->start_ns > b->start_ns) - (a->start_ns < b->start_ns);
 }
 
-/* ---- which is which ---- */
+/* ---- matching ---- */
 
 #define NO_KIND 0u
 #define NO_TENSOR (-1)
 
-/* What gloo makes of each; its tensors have as many elements as this input of the issue. */
+/* The execution that gloo makes of each issue. Its tensors have as many elements as this input of the issue. */
 static const struct kind {
 	const char *issue, *execution;
 	int input;
@@ -161,7 +162,7 @@ static const struct kind {
 	{"barrier", "barrier", NO_TENSOR},
 };
 
-/* The first kind that is executed like this one. */
+/* Returns the first kind with this execution. */
 static uint32_t kind_of_execution(const char *name)
 {
 	for (uint32_t i = 1; i < sizeof(kinds) / sizeof(kinds[0]); i++) {
@@ -171,12 +172,13 @@ static uint32_t kind_of_execution(const char *name)
 	return NO_KIND;
 }
 
-/* Elements of the tensor, or of the tensors of a list, at *text, which is moved behind it; 1: another input. */
+/* Returns the elements of the tensor, or of the tensors of a list, at *text, and moves *text after it. Returns 1 for
+ * another input. */
 static double elements(const char **text)
 {
 	double sum = 0, product = 1;
 	int depth = 0;
-	bool is_inner = false; /* no list in it so far */
+	bool is_inner = false; /* no nested list so far */
 
 	do {
 		if (**text == '[') {
@@ -284,8 +286,8 @@ struct same_kind {
 	uint32_t issue_count, execution_count;
 };
 
-/* How many executions must have been issued before the first of the issues: the most by which there are more of them than of issues, at any
- * time. They are no more than that: at some time all that was issued had been executed. */
+/* Returns how many executions were issued before the first of the issues: the largest excess of executions over issues
+ * at any time. There cannot be more, because at some time all issues had been executed. */
 static uint32_t count_before(const struct same_kind *same)
 {
 	uint32_t before = 0, i = 0;
@@ -307,7 +309,8 @@ static bool has_lost(const struct model *model, uint32_t process)
 	return false;
 }
 
-/* Only where older ones were removed again may there be executions of issues that are not here, and issues at the end that were never executed. */
+/* Executions without their issue, and issues at the end without an execution, are accepted only if older operators
+ * were removed again. */
 static void match_same(struct collective_calls *calls, const struct model *model, const struct same_kind *same)
 {
 	uint32_t process = same->issues[0]->process, before = count_before(same);
@@ -379,7 +382,7 @@ void collective_calls_release(struct collective_calls *calls)
 	memset(calls, 0, sizeof(*calls));
 }
 
-/* Index of the first one of that process or a later one. */
+/* Returns the index of the first call of that process or a later one. */
 static uint32_t first_from(const struct collective_call *list, uint32_t count, uint32_t process)
 {
 	return LOWER_BOUND(list, count, item, item->process < process);

@@ -21,11 +21,11 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define IMPOSSIBLE_PART 20  /* of that many collectives one may be: two that begin together are executed in any order */
-#define CLOCK_ROUNDS 4      /* until offsets agree also where groups have different ranks */
-#define AROUND 8            /* collectives before one and as many behind it tell how far its clock is off then */
-#define FOLLOW_GAIN 2       /* by how much nearer the ends must come for a clock to be one that changes */
-#define FOLLOW_LEAST 1000.0 /* ns that they must be apart on the mean: less is no matter of clocks */
+#define IMPOSSIBLE_PART 20  /* one in N may be impossible: two that start together run in any order */
+#define CLOCK_ROUNDS 4      /* so that offsets also agree if groups have different ranks */
+#define AROUND 8            /* N collectives before one and N after it give the offset of its clock */
+#define FOLLOW_GAIN 2       /* a clock changes if following it brings the ends nearer by this factor */
+#define FOLLOW_LEAST 1000.0 /* least mean distance in ns: clocks are not the cause of smaller ones */
 
 struct matches_search {
 	const struct model *model;
@@ -34,13 +34,13 @@ struct matches_search {
 	struct collective_matches *matches;
 	uint32_t capacity;
 	bool *has_kernels; /* by process */
-	bool has_others;   /* executions that some ranks leave before all have come */
+	bool has_others;   /* there are executions that some ranks leave before all have arrived */
 	struct launch_configs configs;
 };
 
 /* ---- executions ---- */
 
-/* Does no rank leave it before all have come? From a broadcast the root goes on. */
+/* Returns true if no rank leaves the collective before all have arrived. The root of a broadcast does not wait. */
 static bool is_joint(const char *collective)
 {
 	static const char *const joint[] = {"allreduce", "allgather", "reducescatter", "alltoall", "barrier"};
@@ -68,7 +68,7 @@ static int64_t step_number(const struct model *model, int32_t step)
 	return step >= 0 ? model->steps[step].number : INT64_MIN;
 }
 
-/* The kernel says it, else the operator that launched it. */
+/* Takes the group from the kernel, otherwise from the operator that launched it. */
 static void take_group(struct matches_search *search, struct collective_run *run, const struct work *item,
                        const struct launch *launch)
 {
@@ -141,7 +141,7 @@ static void add_executions(struct matches_search *search, const struct collectiv
 	}
 }
 
-/* ---- which is which ---- */
+/* ---- matching ---- */
 
 static int compare_kinds(const struct collective_run *a, const struct collective_run *b)
 {
@@ -177,7 +177,7 @@ static int compare_nth(const void *left, const void *right)
 	return (a->process > b->process) - (a->process < b->process);
 }
 
-/* They are of a kind, group and step. */
+/* Returns the number of ranks among runs of one kind, group and step. */
 static uint32_t matches_count_ranks(const struct collective_run *list, uint32_t count)
 {
 	uint32_t ranks = 0;
@@ -187,7 +187,8 @@ static uint32_t matches_count_ranks(const struct collective_run *list, uint32_t 
 	return ranks;
 }
 
-/* The runs [first, end) are of a kind, group and step: numbers them by rank. How many ranks have as many; 0: they differ. */
+/* Numbers the runs of one kind, group and step within each rank. Returns the number of ranks, 0 if their numbers of
+ * runs differ. */
 static uint32_t number_runs(struct collective_run *list, uint32_t count)
 {
 	uint32_t ranks = 0, each = 0, nth = 0;
@@ -206,7 +207,7 @@ static uint32_t number_runs(struct collective_run *list, uint32_t count)
 	return ranks > 1 && nth == each ? ranks : 0;
 }
 
-/* Those that are matched come first, in groups. */
+/* Moves the matched runs to the start of the list, in groups. */
 static void match_runs(struct collective_matches *matches)
 {
 	uint32_t kept = 0;
@@ -221,7 +222,7 @@ static void match_runs(struct collective_matches *matches)
 		     end < matches->count && !compare_kinds(&matches->list[first], &matches->list[end]);)
 			end++;
 		if (most && matches_count_ranks(matches->list + first, end - first) > most) {
-			matches->unnamed += end - first; /* of several groups that have one name, or none */
+			matches->unnamed += end - first; /* several groups have this name, or none */
 			continue;
 		}
 		ranks = number_runs(matches->list + first, end - first);
@@ -239,7 +240,7 @@ static void match_runs(struct collective_matches *matches)
 	matches->has_unnamed_groups = matches->unnamed > 0;
 }
 
-/* None of so many executions. */
+/* Returns why none of `count` executions is matched. */
 static const char *why_unmatched(const struct matches_search *search, uint32_t count)
 {
 	const struct collective_matches *matches = search->matches;
@@ -259,7 +260,8 @@ static const char *why_unmatched(const struct matches_search *search, uint32_t c
 
 /* ---- one clock ---- */
 
-/* Were all executed by threads of one machine? Its clock is theirs; work of devices is timed by clocks of their own. */
+/* Returns true if threads of one machine executed all of them: they share its clock. Devices time their work by other
+ * clocks. */
 static bool share_a_clock(const struct matches_search *search)
 {
 	const struct collective_matches *matches = search->matches;
@@ -280,7 +282,8 @@ static bool is_unnamed(const struct collective_matches *matches, const struct co
 	return !matches->list[match->first].group[0];
 }
 
-/* Of one clock: does a rank leave before the last has come? Then they are not of one collective. */
+/* With one clock: returns true if a rank leaves before the last one has arrived. Then the runs are not one
+ * collective. */
 static bool is_impossible(const struct collective_matches *matches, const struct collective_match *match)
 {
 	struct collective_arrival arrival = collective_matches_arrival(matches, match);
@@ -288,7 +291,8 @@ static bool is_impossible(const struct collective_matches *matches, const struct
 	return arrival.end_ns < arrival.last_ns;
 }
 
-/* Ranks in several process groups that have no names: which collective is which is not known, also where it happens to be possible. */
+/* Returns true if the ranks are in several process groups without names. Then matches are unknown, even those that
+ * look possible. */
 static bool are_several_groups(const struct collective_matches *matches)
 {
 	uint32_t unnamed = 0, impossible = 0;
@@ -325,7 +329,7 @@ static void leave_out_unnamed(struct collective_matches *matches)
 
 /* ---- clocks ---- */
 
-struct distance { /* of an end from the median of the ends of its collective */
+struct distance { /* from an end to the median of the ends of its collective */
 	uint32_t process, run;
 	double ns;
 };
@@ -339,7 +343,7 @@ static int compare_distances(const void *left, const void *right)
 	return (a->ns > b->ns) - (a->ns < b->ns);
 }
 
-/* Of each run. They are of ends that lie together, so that a double holds them. */
+/* Fills the distance of each run. The ends of a collective are close together, so that a double can hold it. */
 static void find_distances(const struct collective_matches *matches, struct distance *distances, double *values,
                            bool is_absolute)
 {
@@ -361,7 +365,7 @@ static void find_distances(const struct collective_matches *matches, struct dist
 	}
 }
 
-/* Of each process; puts the distances into its order. */
+/* Computes the median of each process. Sorts the distances by process. */
 static void take_medians(struct collective_matches *matches, struct distance *distances, int64_t *medians)
 {
 	qsort(distances, matches->count, sizeof(*distances), compare_distances);
@@ -380,7 +384,7 @@ static void matches_take_off(struct collective_run *run, int64_t ahead_ns)
 	clamped_add(&run->ahead_ns, ahead_ns);
 }
 
-struct clocks { /* while they are put right */
+struct clocks { /* state while clocks are corrected */
 	struct collective_matches *matches;
 	struct distance *distances;
 	double *values;
@@ -415,8 +419,8 @@ static int compare_points(const void *left, const void *right)
 	return (a->time_ns > b->time_ns) - (a->time_ns < b->time_ns);
 }
 
-/* Of the distances of one rank, in order of time: of those around number i, as many before as behind it, so that a drift takes
- * nothing off it. */
+/* Returns the median of the distances around number i. They are of one rank, in order of time. The window has the same
+ * number before i and after it, so that a drift does not bias the median. */
 static double median_around(const struct distance *distances, uint32_t count, uint32_t i, double *values)
 {
 	uint32_t radius = i < count - 1 - i ? i : count - 1 - i, n = 0;
@@ -428,7 +432,7 @@ static double median_around(const struct distance *distances, uint32_t count, ui
 	return values[radius];
 }
 
-/* Of one rank: do its ends come nearer to the others' when its clock may change? */
+/* Returns true if the ends of a rank come nearer to the others' when its clock may change. */
 static bool must_be_followed(const struct distance *distances, uint32_t count)
 {
 	double values[2 * AROUND + 1], still = 0, followed = 0;
@@ -448,7 +452,7 @@ static void follow_clock(struct collective_matches *matches, const struct distan
 		matches_take_off(&matches->list[distances[i].run], (int64_t)median_around(distances, count, i, values));
 }
 
-/* By step before time: a clock that was set back is in one minute twice. */
+/* By step before time: a clock that was set back shows the same time twice. */
 static int compare_times(const void *left, const void *right, void *list)
 {
 	const struct collective_run *a = (struct collective_run *)list + ((const struct distance *)left)->run;
@@ -461,7 +465,8 @@ static int compare_times(const void *left, const void *right, void *list)
 	return (a->end_ns > b->end_ns) - (a->end_ns < b->end_ns);
 }
 
-/* Whose clock changes is decided before any is followed: the first round pulls the others' ends along. */
+/* The first round decides which clocks change, from distances before any correction: corrections pull the others' ends
+ * along. */
 static void follow_clocks(struct clocks *clocks)
 {
 	struct collective_matches *matches = clocks->matches;
@@ -482,7 +487,7 @@ static void follow_clocks(struct clocks *clocks)
 	}
 }
 
-/* ---- what was taken off ---- */
+/* ---- offsets ---- */
 
 static void make_points(struct collective_matches *matches)
 {

@@ -1,9 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * collective_matches.h: the same collective as several ranks carried it out, and what that says of their clocks: it cannot end on one rank
- * before all have come, so it ends on all of them at about the same time. A rank whose collectives end earlier or later than the others',
- * by the median of all, has a clock that is off by that. Where it drifts or was set, so that one number leaves the ends apart, it is off
- * by the median of those around: piece by piece.
+ * collective_matches.h: matches the executions of one collective in several ranks and corrects their clocks.
+ *
+ * A collective cannot end on one rank before all have arrived, so it ends on all of them at about the same time. If
+ * the collectives of a rank end earlier or later than the others', the median difference is the offset of its clock.
+ * If the clock drifts or was set, so that one offset leaves the ends apart, the offset is the median of the
+ * neighbouring collectives: piece by piece.
  *
  *     struct collective_matches matches;
  *     collective_matches_find(&matches, &context);
@@ -11,13 +13,15 @@
  *             ...matches.list[matches.groups[g].first ... + .count]: one collective, times of one clock
  *     collective_matches_release(&matches);
  *
- * Executions are kernels that communicate, or of a process that has none what gloo does. The nth of a kind and process group in a step
- * (without steps: at all) is the nth of the others, where all ranks of the group have as many. Only of collectives
- * that no rank leaves before all have come: allreduce, allgather, reducescatter, alltoall, barrier.
+ * Executions are kernels that communicate or, in a process without such kernels, gloo's. The nth of a kind and process
+ * group in a step (without steps: in the run) matches the nth of the others. All ranks of the group must have the same
+ * number. Only collectives that no rank leaves before all have arrived are matched: allreduce, allgather,
+ * reducescatter, alltoall, barrier.
  *
- * Threads of one machine have one clock, which is not put right. By it a rank that leaves before another has come is in another collective: then
- * ranks are in process groups whose names were not recorded, and none of such groups is taken for the same. Nor are those of one name (or none)
- * that have more ranks than the group has, unless its ranks were recorded (has_unnamed_groups).
+ * Threads of one machine share one clock, which is not corrected. If a rank leaves before another has arrived, by this
+ * clock, they are in different collectives. Then ranks are in process groups whose names were not recorded, and
+ * executions of unnamed groups are not matched. Nor are executions of one name (or none) in more ranks than the group
+ * has, unless its ranks were recorded (has_unnamed_groups).
  */
 #ifndef ANALYSIS_RANKS_COLLECTIVE_MATCHES_H
 #define ANALYSIS_RANKS_COLLECTIVE_MATCHES_H
@@ -29,33 +33,33 @@
 #define COLLECTIVES_UNNAMED                                                                                            \
 	"collectives of several process groups cannot be told apart: their names, or which ranks they have, were not " \
 	"recorded"              /* has_unnamed_groups */
-#define COLLECTIVES_FOLLOWED 24 /* of fewer one number must do for a clock */
+#define COLLECTIVES_FOLLOWED 24 /* with fewer, a clock has one offset */
 
-struct collective_run { /* of one rank */
+struct collective_run { /* an execution in one rank */
 	uint32_t process;
 	struct communication_size size;
-	const char *group;   /* name of its process group, "": not known */
-	const char *members; /* its ranks, "[0, 1]", "": not known */
-	int64_t step;        /* number; INT64_MIN: in none */
+	const char *group;   /* name of its process group, "": unknown */
+	const char *members; /* its ranks, "[0, 1]", "": unknown */
+	int64_t step;        /* number; INT64_MIN: outside steps */
 	uint32_t nth;
-	int64_t start_ns, end_ns; /* with its clock put right */
-	int64_t ahead_ns;         /* what was taken off them */
+	int64_t start_ns, end_ns; /* by the corrected clock */
+	int64_t ahead_ns;         /* offset that was subtracted from both */
 };
 
 struct collective_match {
-	uint32_t first, count; /* of the list; two or more */
+	uint32_t first, count; /* of the list; count is at least two */
 };
 
 struct rank_clock {
-	uint32_t matches; /* collectives that it shares with others */
-	int64_t ahead_ns; /* of the median of the ranks; what was taken off its times, their median where it changes */
-	int64_t residual_ns; /* median of how far its ends lie from the others' then */
-	bool has_change;     /* what was taken off changes */
-	int64_t change_ns;   /* from its first collective to its last */
-	uint32_t first;      /* of the points: as many as matches */
+	uint32_t matches; /* number of collectives that it shares with others */
+	int64_t ahead_ns; /* offset from the median of the ranks, subtracted from its times; its median if it changes */
+	int64_t residual_ns; /* median distance of its corrected ends from the others' */
+	bool has_change;     /* the offset changes */
+	int64_t change_ns;   /* of the offset, from its first collective to its last */
+	uint32_t first;      /* its first point; the number of its points is matches */
 };
 
-struct clock_point { /* of a rank, in order of time */
+struct clock_point { /* of a rank; in the order of time */
 	uint32_t process;
 	int64_t time_ns; /* end of a collective by its own clock */
 	int64_t ahead_ns;
@@ -63,24 +67,25 @@ struct clock_point { /* of a rank, in order of time */
 
 struct collective_matches {
 	struct collective_run *list;
-	struct collective_match *groups; /* in order of kind, group, step */
+	struct collective_match *groups; /* sorted by kind, group, step */
 	struct rank_clock *clocks;       /* by process */
 	struct clock_point *points;      /* by process and time */
 	uint32_t count, group_count;
-	uint32_t unmatched;      /* executions that no other rank has, or not as many */
-	uint32_t unnamed;        /* executions of has_unnamed_groups, which are left out */
-	bool has_one_clock;      /* it is not put right */
-	bool has_unnamed_groups; /* several process groups, and it is not known which of them collectives are of */
-	const char *reason;      /* why there are none; NULL: there are */
+	uint32_t unmatched;      /* executions that the other ranks lack, or have in other numbers */
+	uint32_t unnamed;        /* executions left out by has_unnamed_groups */
+	bool has_one_clock;      /* it is not corrected */
+	bool has_unnamed_groups; /* there are several process groups, and the groups of collectives are unknown */
+	const char *reason;      /* why there are no matches; NULL: there are */
 	struct arena arena;
 };
 
 void collective_matches_find(struct collective_matches *matches, struct analysis_context *context);
 
-/* What is to be taken off a time of this process, by its own clock; between two collectives in proportion. 0: it has none with others. */
+/* Returns the offset to subtract from a time of this process, by its own clock. Between two collectives it is
+ * interpolated. 0: the process shares no collective with others. */
 int64_t collective_matches_ahead(const struct collective_matches *matches, uint32_t process, int64_t time_ns);
 
-/* First and last to come of a match, and when the first is through with it. */
+/* The first and the last arrival at a match, and when the first rank leaves it. */
 struct collective_arrival {
 	int64_t first_ns, last_ns, end_ns;
 	uint32_t last_process;

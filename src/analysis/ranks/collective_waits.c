@@ -37,7 +37,7 @@ static void collective_waits_put_in_order(struct collective_waits *waits, const 
 	free(timed);
 }
 
-/* When the last but one came. */
+/* Returns when the last but one arrived. */
 static int64_t second_last(const struct collective_run *runs, uint32_t count, const struct collective_arrival *arrival)
 {
 	int64_t next_ns = arrival->first_ns;
@@ -48,13 +48,13 @@ static int64_t second_last(const struct collective_run *runs, uint32_t count, co
 	return next_ns;
 }
 
-/* What of [start, end) is not in the list. */
+/* Returns the part of [start, end) that is not in the list. */
 static int64_t new_in(const struct intervals *waited, int64_t start_ns, int64_t end_ns)
 {
 	return intervals_length(start_ns, end_ns) - intervals_within(waited, start_ns, end_ns);
 }
 
-/* No other of the list ends later. */
+/* No other interval of the list ends later. */
 static void add_last(struct intervals *waited, int64_t start_ns, int64_t end_ns)
 {
 	while (waited->count && waited->items[waited->count - 1].start_ns >= start_ns)

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * collective_waits.h: how long ranks wait in collectives for the last one to come. A rank may be in several at once, such as the buckets of
- * gradients of one backward: what it waits then counts once, in the one whose last rank came first.
+ * collective_waits.h: how long ranks wait in collectives for the last one to arrive. A rank may be in several
+ * collectives at once, such as the buckets of gradients of one backward. Then its wait counts once, in the collective
+ * whose last rank arrived first.
  *
  *     struct collective_waits waits;
  *     collective_waits_find(&waits, &matches, processes);
@@ -15,12 +16,12 @@
 
 struct collective_wait {
 	int64_t wait_ns;
-	int64_t alone_ns; /* ... that it would not have waited for the last but one, either */
+	int64_t alone_ns; /* ... of that, after the last but one had arrived */
 };
 
 struct collective_waits {
 	struct collective_wait *list; /* by run of the matches */
-	uint32_t *order;              /* groups of the matches as their last ranks came */
+	uint32_t *order;              /* groups of the matches in the order in which their last ranks arrived */
 };
 
 void collective_waits_find(struct collective_waits *waits, const struct collective_matches *matches,

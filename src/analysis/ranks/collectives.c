@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * collectives.c: the table `collectives`: what ranks say to each other, by process, kind and size: when it was issued, how long it lay,
- * how long the backend took (the other ranks' lateness included), and how much of that the training thread did nothing else.
+ * collectives.c: the table `collectives`: the messages between ranks, by process, kind and size. It has when each was
+ * issued, how long it was queued, and how long the backend took, the other ranks' lateness included. It also has how
+ * long the training thread was idle meanwhile.
  */
 #include "analysis/analysis_context.h"
 #include "analysis/ranks/busy_times.h"
@@ -135,10 +136,10 @@ struct collectives_group {
 	uint32_t process, name, inputs;
 	struct collective_group of;
 	bool is_executed;
-	int64_t issued; /* of those: how many are known to be issues, or to have one */
+	int64_t issued; /* of those: issues, and executions with a known issue */
 	struct collectives_sums {
 		int64_t count, total_ns, exposed_ns, step_exposed_ns;
-	} sums[2]; /* [1]: in steps that stand for others */
+	} sums[2]; /* [1]: in sampled steps, which stand for others */
 	struct step_sightings seen;
 	int64_t max_ns, issued_total_ns, issued_exposed_ns;
 	double issue_ns, queue_ns;
@@ -154,12 +155,12 @@ struct collectives_fold {
 	const struct step_times *times;
 	struct collectives_group *groups;
 	uint32_t group_count, group_capacity;
-	struct number_map kinds;    /* name and inputs, to a number */
-	struct number_map grouped;  /* that and the process group, to a number */
-	struct number_map numbered; /* process and that number, to a group */
+	struct number_map kinds;    /* name and inputs -> kind */
+	struct number_map grouped;  /* kind and process group -> number */
+	struct number_map numbered; /* process and that number -> index of the group */
 	struct busy_times busy;     /* of the issuing thread */
-	bool is_sample;             /* those in steps with operators in all ranks stand for the others */
-	double factor;              /* for so many */
+	bool is_sample;             /* collectives in steps with operators in all ranks stand for the others */
+	double factor;              /* number of collectives that each stands for, on average */
 	uint32_t left_out;
 };
 
@@ -179,7 +180,7 @@ static struct collectives_group *collectives_group_of(struct collectives_fold *f
 	return &fold->groups[found];
 }
 
-/* Which step a collective is of says the call that issued it, where that is known. */
+/* The step of a collective is that of the call that issued it, if that call is known. */
 static bool collectives_counts(struct collectives_fold *fold, const struct collective_call *call,
                                const struct collective_call *issue)
 {
@@ -225,7 +226,7 @@ static void add_execution(struct collectives_fold *fold, const struct collective
 	sums->step_exposed_ns += step_times_measures(fold->times, issue->step) ? exposed_ns : 0;
 }
 
-/* By the thread that issued them, so that its times are looked for once. */
+/* Sorts by issuing thread, so that the busy times of each thread are computed once. */
 static int compare_issuers(const void *left, const void *right)
 {
 	const struct issued *a = left, *b = right;

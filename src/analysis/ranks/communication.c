@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * communication.c: the table `communication`: kernels that exchange data between devices, by device, collective and size: their time, how
- * much of it nothing hides, and their bandwidth as nccl-tests define it. A kernel that waits for another rank runs meanwhile: bandwidth
- * is that of the whole time.
+ * communication.c: the table `communication`: kernels that exchange data between devices, by device, collective and
+ * size. It has their time, the exposed part of it, and their bandwidth as nccl-tests define it. A kernel runs while it
+ * waits for another rank, so the bandwidth is that of the whole time.
  */
 #include "analysis/analysis_context.h"
 #include "analysis/devices/device_work.h"
@@ -130,7 +130,7 @@ struct communication_fold {
 	const struct launches *launches;
 	struct device_work work;
 	struct device_times device;
-	struct number_map by_key; /* hash of what makes a row */
+	struct number_map by_key; /* hash of the key of a row */
 	struct communication_group *groups;
 	uint32_t count, capacity;
 	struct launch_configs configs;
@@ -138,7 +138,7 @@ struct communication_fold {
 
 /* ---- groups ---- */
 
-/* 64 bits over all that makes a row; two different rows do not meet in practice. */
+/* Returns a hash of 64 bits over the key of a row; two different rows do not collide in practice. */
 static uint64_t communication_key_of(const struct communication_group *group)
 {
 	uint64_t hash = hash_bytes(HASH_BYTES, &group->process, sizeof(group->process));

@@ -33,7 +33,7 @@ static void take_name(struct communication_size *size, const char *name)
 		size->collective = collective;
 }
 
-/* Of these the ranks get more than each gives, and nccl-tests count what is there in the end: the parts of all ranks. */
+/* Returns true if the ranks get more than each gives. For these nccl-tests count the result: the parts of all ranks. */
 static bool is_sized_by_output(const char *collective)
 {
 	return !strcmp(collective, "allgather") || !strcmp(collective, "gather");
@@ -92,9 +92,9 @@ static void take_args(struct communication_size *size, const struct model *model
 		take_config(size, &config);
 }
 
-/* ---- what is around the launch ---- */
+/* ---- spans around the launch ---- */
 
-#define AROUND_LEVELS 16 /* the annotation is close: frames of Python around it may be many */
+#define AROUND_LEVELS 16 /* the annotation is close, but there may be many frames of Python around it */
 
 void communication_size_of_inputs(struct communication_size *size, const char *inputs)
 {
@@ -104,7 +104,7 @@ void communication_size_of_inputs(struct communication_size *size, const char *i
 	if (size->has_bytes || !collective_bytes(inputs, &bytes, &reason))
 		return;
 	if (is_sized_by_output(size->collective))
-		bytes *= size->ranks; /* 0 when they are not known: no bytes then */
+		bytes *= size->ranks; /* 0 if they are unknown: then there are no bytes */
 	size->has_bytes = bytes > 0;
 	size->bytes = bytes;
 }
@@ -156,6 +156,6 @@ double communication_bus_factor(const struct communication_size *size)
 		return 2 * (ranks - 1) / ranks;
 	for (size_t i = 0; i < sizeof(parts) / sizeof(parts[0]); i++)
 		if (!strcmp(size->collective, parts[i]))
-			return (ranks - 1) / ranks; /* a rank's own part goes over no link */
+			return (ranks - 1) / ranks; /* a rank's own part does not cross a link */
 	return 1;
 }

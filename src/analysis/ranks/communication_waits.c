@@ -12,11 +12,11 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* By how much an execution may be told late: by this part of the stretch, or by so long as the scheduler lets others go first, if that is no more than
- * half of it. */
+/* How late the end of an execution may be reported: by this part of the stretch, or by LATE_NS (for which the
+ * scheduler lets others go first) and half of the stretch. */
 #define LATE_PART 10
 #define LATE_NS INT64_C(6000000)
-#define LATE_MOST 4096 /* operators that ran meanwhile */
+#define LATE_MOST 4096 /* operators run meanwhile that are looked at */
 
 static void communication_add(struct communication_waits *waits, const struct communication_wait *wait)
 {
@@ -24,8 +24,8 @@ static void communication_add(struct communication_waits *waits, const struct co
 	waits->list[waits->count++] = *wait;
 }
 
-/* What the execution and the stretch before busy time `next` (the count: behind all of them) have in common, when both end together; else
- * nothing. */
+/* Returns the time that the execution and the stretch before busy time `next` have in common, if both end together;
+ * otherwise an empty one. If `next` is the count, the stretch is after all busy times. */
 static struct communication_wait stretch_before(const struct busy_times *busy, uint32_t next,
                                                 const struct collective_call *execution)
 {
@@ -89,7 +89,7 @@ static void join_overlapping(struct communication_waits *waits)
 	waits->count = kept;
 }
 
-/* Of threads that carry steps: 1. */
+/* Returns, by track, 1 for threads that carry steps. */
 static uint8_t *find_carriers(const struct model *model)
 {
 	uint8_t *carriers = memory_resize(NULL, (size_t)model->tracks_count + 1, 1);
@@ -143,7 +143,7 @@ void communication_waits_release(struct communication_waits *waits)
 	*waits = (struct communication_waits){0};
 }
 
-/* Index of the first one of that track or a later one. */
+/* Returns the index of the first wait of that track or a later one. */
 static uint32_t first_from(const struct communication_waits *waits, uint32_t track)
 {
 	return LOWER_BOUND(waits->list, waits->count, item, item->track < track);

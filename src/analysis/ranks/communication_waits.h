@@ -1,15 +1,18 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * communication_waits.h: where a thread that carries steps waits for a collective. PyTorch has no record of most of these waits (DDP's at the
- * end of a backward, Work.wait()), so one definition serves all tables:
+ * communication_waits.h: where a thread that carries steps waits for a collective. PyTorch does not record most of
+ * these waits (DDP's at the end of a backward, Work.wait()), so one definition serves all tables:
  *
- *     A stretch in which the thread runs no operator (or one that is such a wait), while a collective of its process is executed, on another thread or (send and
- *     recv, which last until wait() is over) on itself, and which ends with that execution: the thread goes on behind the execution's
- *     end, or (PyTorch tells of that end late, on a busy machine by a turn of the scheduler's) before it by at most a tenth of the stretch, or
- *     6 ms and half of it. The wait is what both have in common; of
- *     several such stretches of one execution it is the longest.
+ * - For a stretch of time the thread runs no operator, or only one that is such a wait.
+ * - Meanwhile a collective of its process is executed, on another thread or on itself (send and recv, which last until
+ *   wait() is over).
+ * - Both end together: the thread goes on after the execution's end, or earlier by at most a tenth of the stretch, or
+ *   by at most 6 ms and half of the stretch.
+ * - The wait is the time that both have in common. If one execution has several such stretches, the longest is the
+ *   wait.
  *
- * Overlapping waits are one. Where executions are not recorded (another backend than gloo, steps without operators) nothing is known.
+ * PyTorch reports the end late, on a busy machine by a turn of the scheduler. Overlapping waits are joined. If
+ * executions are not recorded (a backend other than gloo, steps without operators), waits are unknown.
  *
  *     struct communication_waits waits;
  *     communication_waits_find(&waits, model, calls);
@@ -27,16 +30,16 @@ struct communication_wait {
 };
 
 struct communication_waits {
-	struct communication_wait *list; /* by track and start, apart from each other */
+	struct communication_wait *list; /* by track and start, disjoint */
 	uint32_t count, capacity;
-	bool *is_unknown; /* by process: it issued collectives, and none was seen to be executed */
+	bool *is_unknown; /* by process: it issued collectives, but none of their executions was seen */
 };
 
 void communication_waits_find(struct communication_waits *waits, const struct model *model,
                               const struct collective_calls *calls);
 void communication_waits_release(struct communication_waits *waits);
 
-/* The part of the list that is of the track: [*first, *end). */
+/* Sets [*first, *end) to the part of the list that belongs to the track. */
 void communication_waits_of(const struct communication_waits *waits, uint32_t track, uint32_t *first, uint32_t *end);
 
 #endif

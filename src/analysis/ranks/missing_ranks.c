@@ -12,8 +12,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define RANKS_MOST 10000000 /* of a group: more is no number of ranks */
-#define RUNS_NAMED 4        /* of ranks side by side; of more only the number is told */
+#define RANKS_MOST 10000000 /* of a group: a larger number is not plausible */
+#define RUNS_NAMED 4        /* runs of missing ranks that are named; if there are more, only the number is given */
 
 static int32_t world_of(const struct model *model)
 {
@@ -25,12 +25,12 @@ static int32_t world_of(const struct model *model)
 	return world;
 }
 
-/* ---- where nobody says how many ranks there are ---- */
+/* ---- the size of the job is unknown ---- */
 
-struct least { /* ranks that there are at least, and what tells it */
+struct least { /* the least size of the job, and its evidence */
 	int32_t world;
 	const char *from;
-	int32_t number; /* the end of that */
+	int32_t number; /* the number at the end of the text */
 };
 
 static void missing_ranks_take(struct least *least, int64_t world, const char *from, int64_t number)
@@ -39,7 +39,7 @@ static void missing_ranks_take(struct least *least, int64_t world, const char *f
 		*least = (struct least){(int32_t)world, from, (int32_t)number};
 }
 
-/* "[0, 1, 5]", also where it is cut: 5; -1: none. */
+/* Returns the largest number, here 5, of "[0, 1, 5]", which may be cut off; -1: there is none. */
 static int64_t largest_of(const char *text)
 {
 	int64_t largest = -1;
@@ -96,9 +96,9 @@ static struct least least_of(const struct model *model)
 	return least;
 }
 
-/* ---- which ones ---- */
+/* ---- names of the missing ranks ---- */
 
-/* In order, each once. */
+/* Finds the ranks that are here, sorted, each once. */
 static uint32_t find_ranks(int32_t *ranks, const struct model *model, int32_t world)
 {
 	uint32_t found = 0, count = 0;
@@ -113,7 +113,7 @@ static uint32_t find_ranks(int32_t *ranks, const struct model *model, int32_t wo
 	return count;
 }
 
-/* Processes with steps that do not say which rank they are: each may be any. */
+/* Counts the processes with steps but without a rank: each may be any rank. */
 static uint32_t count_unnamed(const struct model *model)
 {
 	uint32_t count = 0, last = MODEL_NONE;
@@ -127,7 +127,7 @@ static uint32_t count_unnamed(const struct model *model)
 	return count;
 }
 
-/* "1, 3 to 5"; NULL: in more places than are worth naming. */
+/* Returns "1, 3 to 5", NULL if there are too many gaps to name. */
 static const char *name_gaps(const int32_t *ranks, uint32_t count, int32_t world, struct arena *arena)
 {
 	const char *text = NULL;

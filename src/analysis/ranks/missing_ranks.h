@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * missing_ranks.h: ranks that the job has, and that are not here: the file of one was not copied, or it ran on another
- * machine. Whoever waits in a collective may wait for one of them.
+ * missing_ranks.h: ranks of the job that are missing from the input: a file was not copied, or the rank ran on another
+ * machine. A rank that waits in a collective may wait for one of them.
  */
 #ifndef ANALYSIS_RANKS_MISSING_RANKS_H
 #define ANALYSIS_RANKS_MISSING_RANKS_H
@@ -10,10 +10,12 @@
 #include "model/model.h"
 
 struct missing_ranks {
-	uint32_t count; /* 0: all are here, or nobody says how many there are; where only a part is sure to be there, of that */
-	const char *
-		text; /* "rank 1 of 4", "ranks 1, 3 to 5 of 8"; "3 of 4 ranks" where those that are here do not say which they are;
-		         "rank 2 of at least 4 (there is rank 3)" where nobody says how many there are */
+	/* 0: all are here, or the size of the job is unknown. If only its least size is known, counts the ranks
+	 * missing from that. */
+	uint32_t count;
+	/* "rank 1 of 4", "ranks 1, 3 to 5 of 8". "3 of 4 ranks" if the present ones do not say which ranks they are.
+	 * "rank 2 of at least 4 (there is rank 3)" if the size of the job is unknown. */
+	const char *text;
 };
 
 struct missing_ranks missing_ranks_find(const struct model *model, struct arena *arena);

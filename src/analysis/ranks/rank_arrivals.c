@@ -17,10 +17,10 @@
 
 struct arrival { /* at the last collective of a step */
 	int64_t number, time_ns;
-	uint32_t span;  /* of times->spans */
-	uint32_t count; /* of the step's collectives */
+	uint32_t span;  /* index into times->spans */
+	uint32_t count; /* number of collectives in the step */
 	uint32_t kind;  /* of the last one */
-	uint32_t group; /* its name, 0: not known */
+	uint32_t group; /* its name; 0: unknown */
 	double elements;
 };
 
@@ -33,7 +33,7 @@ static int compare_arrivals(const void *left, const void *right)
 	return (a->span > b->span) - (a->span < b->span);
 }
 
-/* Of one rank: the last issue of each complete selected step. */
+/* Adds the last issue of each complete selected step of one rank. Returns the new count. */
 static uint32_t add_rank(struct arrival *list, uint32_t count, const struct collective_calls *calls,
                          const struct model *model, const struct step_times *times, uint32_t span)
 {
@@ -60,7 +60,7 @@ static uint32_t add_rank(struct arrival *list, uint32_t count, const struct coll
 	return count;
 }
 
-/* The arrivals [0, count) are of one step. */
+/* The `count` arrivals are of one step. */
 static void rank_arrivals_add_step(struct rank_arrival *arrivals, const struct arrival *list, uint32_t count)
 {
 	int64_t first_ns = list[0].time_ns, last_ns = list[0].time_ns;
@@ -75,7 +75,8 @@ static void rank_arrivals_add_step(struct rank_arrival *arrivals, const struct a
 	}
 }
 
-/* Do all ranks come to the same one? A rank may have more of its own, with a smaller group, and end its step with one of those. */
+/* Returns true if all ranks come to the same collective. A rank may have more of them, with a smaller group, and end
+ * its step with one of those. */
 static bool is_of_all(const struct arrival *list, uint32_t count, uint32_t ranks)
 {
 	for (uint32_t i = 1; i < count; i++) {
@@ -103,7 +104,7 @@ static uint32_t sum_steps(struct rank_arrival *arrivals, struct arrival *list, u
 	return steps;
 }
 
-/* Do all ranks have the clock of one machine? */
+/* Returns true if all ranks have the clock of one machine. */
 static bool share_a_clock(const struct model *model, const struct step_times *times)
 {
 	uint32_t clock = 0, ranks = 0;
@@ -120,7 +121,7 @@ static bool share_a_clock(const struct model *model, const struct step_times *ti
 	return true;
 }
 
-/* Is each rank in collectives with others? */
+/* Returns true if each rank is in collectives with others. */
 static bool are_all_matched(const struct collective_matches *matches, const struct step_times *times)
 {
 	for (uint32_t i = 0; i < times->span_count; i++)
@@ -189,7 +190,7 @@ static int rank_arrivals_compare_numbers(const void *left, const void *right)
 	return (a->number > b->number) - (a->number < b->number);
 }
 
-/* Were operators, and so collectives, recorded in all of the step in all ranks? */
+/* Returns true if operators, and so collectives, were recorded in the whole step in all ranks. */
 static bool is_measured(const struct step_times *times, int64_t number, uint32_t ranks)
 {
 	const struct job_step wanted = {.number = number};
@@ -200,7 +201,7 @@ static bool is_measured(const struct step_times *times, int64_t number, uint32_t
 	return found && found->measured == ranks;
 }
 
-/* The same groups without one process. */
+/* Returns the same groups without one process. */
 static struct collective_matches without(const struct collective_matches *matches, uint32_t process)
 {
 	struct collective_matches rest = {
@@ -230,8 +231,8 @@ static uint32_t process_of_most(const struct rank_arrivals *arrivals, const stru
 	return times->spans[most].process;
 }
 
-/* Who holds the others up once the slowest does not. In collectives of some of the ranks one may be late because of the slowest, so then it is not
- * known. */
+/* Finds who would hold the others up if the slowest rank did not. This is unknown for collectives of only some of the
+ * ranks: a rank may be late in them because of the slowest. */
 static void find_then(struct rank_arrivals *arrivals, const struct model *model, const struct step_times *times,
                       const struct collective_matches *matches, const bool *is_counted)
 {
@@ -278,8 +279,8 @@ static void rank_arrivals_find_waits(struct rank_arrivals *arrivals, const struc
 		arrivals->list[i].most_share = blame->caused_ns > 0 ? blame->most_ns / blame->caused_ns : 0;
 		arrivals->list[i].most_step = blame->most_step;
 	}
-	arrivals->no_waits = matches->reason                    ? matches->reason
-	                     : matches->has_unnamed_groups      ? COLLECTIVES_UNNAMED /* who held up whom there? */
+	arrivals->no_waits = matches->reason               ? matches->reason
+	                     : matches->has_unnamed_groups ? COLLECTIVES_UNNAMED /* it is unknown who waited for whom */
 	                     : !are_all_matched(matches, times) ? "not all ranks have collectives with others"
 	                     : !arrivals->steps                 ? "no step was completed by all ranks"
 	                     : !steps                           ? "operators were recorded in no step of all ranks"

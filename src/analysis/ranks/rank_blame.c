@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * rank_blame.c: see rank_blame.h. Collectives are gone through in order of time; each rank remembers its last waits, and whose fault they were.
+ * rank_blame.c: see rank_blame.h. Visits collectives in order of time. Each rank remembers its last waits and who
+ * caused them.
  */
 #include "analysis/ranks/rank_blame.h"
 
@@ -12,20 +13,20 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define WAITS_KEPT 64 /* of a rank: those before have long been made up for */
+#define WAITS_KEPT 64 /* of a rank: earlier ones no longer matter */
 
 struct blamed_wait {
 	uint32_t group;   /* of the matches */
 	uint32_t culprit; /* process */
-	double ns;        /* 0: it was in the collective, and waited for nobody */
+	double ns;        /* 0: it was in the collective and did not wait */
 };
 
-struct wait_history { /* of a rank, the last WAITS_KEPT in a ring */
+struct wait_history { /* of a rank: the last WAITS_KEPT in a ring */
 	struct blamed_wait waits[WAITS_KEPT];
-	uint32_t count; /* of all there were */
+	uint32_t count; /* of all waits so far */
 };
 
-struct in_step { /* what others waited because of a rank in the step that was looked at last */
+struct in_step { /* waits of others because of a rank, in the step visited last */
 	int64_t step;
 	double ns;
 };
@@ -37,7 +38,7 @@ struct blaming {
 	struct wait_history *histories; /* by process */
 };
 
-struct faults { /* whose fault waits were, each culprit once */
+struct faults { /* the causes of waits, each culprit once */
 	struct blamed_wait list[WAITS_KEPT];
 	uint32_t count;
 	double sum_ns;
@@ -64,7 +65,8 @@ static bool rank_blame_is_in(const struct blaming *blaming, uint32_t group, uint
 	return i < match->count && runs[i].process == process;
 }
 
-/* What the process waited since it was last in a collective together with the other: there both left at the same time. */
+/* Collects the waits of the process since it was last in a collective together with the other: both left that one at
+ * the same time. */
 static void find_faults(struct faults *faults, const struct blaming *blaming, uint32_t process, uint32_t other)
 {
 	const struct wait_history *history = &blaming->histories[process];
@@ -103,7 +105,7 @@ static void add_blame(struct blaming *blaming, int64_t step, const struct blamed
 		blame->most_ns = in_step->ns, blame->most_step = step;
 }
 
-/* A wait of the process, alone_ns of it for the last one only. */
+/* Shares out a wait of the process. alone_ns of it is for the last rank only. */
 static void share_out(struct blaming *blaming, uint32_t group, uint32_t process, uint32_t last, double wait_ns,
                       double alone_ns)
 {
@@ -143,7 +145,7 @@ static void blame(struct blaming *blaming, const struct collective_waits *waits,
 		if (own[i].wait_ns > 0)
 			share_out(blaming, group, runs[i].process, arrival.last_process, (double)own[i].wait_ns,
 			          (double)own[i].alone_ns);
-	for (uint32_t i = 0; i < match->count; i++) /* not before: the others look at what the last one waited */
+	for (uint32_t i = 0; i < match->count; i++) /* only now, because the others look at the waits of the last one */
 		if (runs[i].start_ns == arrival.last_ns)
 			rank_blame_remember(blaming, runs[i].process, group, arrival.last_process, 0);
 }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * rank_collectives.c: the tables `rank_collectives` (a row per rank: who comes last to collectives, who waits, and how far the clocks lie
- * apart) and `collective_times` (a row per collective: waiting for the last rank, and exchanging).
+ * rank_collectives.c: the tables `rank_collectives` (a row per rank: who comes last, who waits, and the offsets of the
+ * clocks) and `collective_times` (a row per collective: waiting for the last rank, and exchanging).
  */
 #include "analysis/analysis_context.h"
 #include "analysis/ranks/collective_waits.h"
@@ -54,7 +54,7 @@ static const char *clock_note(const struct collective_matches *matches, uint32_t
 		(double)most_ns / 1000, unmatched_note(matches, arena));
 }
 
-/* A collective is of the steps in which all its ranks recorded it. */
+/* The steps of a collective are those in which all its ranks recorded it. */
 static const char *rank_collectives_add_part(const char *note, struct analysis_context *context, struct arena *arena)
 {
 	const char *part = step_kinds_whole_note(analysis_context_step_times(context), arena);
@@ -158,21 +158,21 @@ static const struct table_column rank_columns[RANK_COLUMNS] = {
                            .rules = RULE_NOT_NEGATIVE},
 };
 
-#define PROCESSES_PAIRED 4096 /* of more it is not told who waits for whom */
+#define PROCESSES_PAIRED 4096 /* with more processes the table does not say who waits for whom */
 
 struct rank_sums {
 	double late_ns;
 	int64_t matches, last, caused_ns, waits_ns;
 };
 
-/* Clocks are put right by all that was read; what is told is of the chosen steps. */
+/* All data that was read corrects the clocks; the rows cover only the chosen steps. */
 static bool is_told(const struct collective_run *run, const struct analysis_options *options)
 {
 	return !is_part_of_run(options) ||
 	       (run->step >= options->filter.first_step && run->step <= options->filter.last_step);
 }
 
-/* waits: process that waits * processes + process that is waited for. */
+/* waits: index is process that waits * processes + process that is waited for. */
 static void sum_ranks(const struct collective_matches *matches, const struct analysis_options *options,
                       struct rank_sums *sums, int64_t *waits, uint32_t processes)
 {
@@ -186,7 +186,7 @@ static void sum_ranks(const struct collective_matches *matches, const struct ana
 
 		if (!is_told(runs, options))
 			continue;
-		sums[arrival.last_process].last += arrival.first_ns < arrival.last_ns; /* else all come at once */
+		sums[arrival.last_process].last += arrival.first_ns < arrival.last_ns; /* otherwise all come at once */
 		for (uint32_t i = 0; i < count; i++) {
 			int64_t wait_ns = once.list[matches->groups[g].first + i].wait_ns;
 
@@ -405,7 +405,7 @@ static double mean_bytes(const struct collective_run *runs, uint32_t count)
 struct times_list {
 	struct collective_times *items;
 	uint32_t count;
-	struct number_map by_key; /* of the kind and group that is added now: size and ranks */
+	struct number_map by_key; /* size and ranks, within the current kind and group */
 };
 
 static struct collective_times *times_of(struct times_list *list, const struct collective_run *run, uint32_t ranks,
@@ -485,7 +485,7 @@ static bool is_alike(const struct collective_run *a, const struct collective_run
 	       !strcmp(a->members, b->members);
 }
 
-/* Its size is not known because its step has no inputs. */
+/* Returns true if its size is unknown because its step has no inputs. */
 static bool is_in_step_without_inputs(const struct model *model, const struct collective_run *run)
 {
 	const struct model_step *step = step_times_step_at(model, run->process, run->start_ns);
@@ -493,7 +493,8 @@ static bool is_in_step_without_inputs(const struct model *model, const struct co
 	return step && step->has_detail && !step->has_shapes;
 }
 
-/* Collectives of a kind and group lie together. is_part: not all steps have inputs; those in others have no size. */
+/* Collectives of a kind and group are adjacent. is_part: not all steps have inputs, so collectives in the others have
+ * no size. Returns the number of those. */
 static uint32_t add_all_times(struct table *table, const struct model *model, const struct analysis_options *options,
                               const struct collective_matches *matches, bool is_part)
 {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * rank_phases.c: the table `rank_phases`: each phase over the ranks: how far they lie apart, and who is slowest.
+ * rank_phases.c: the table `rank_phases`: each phase over the ranks: how far they differ, and which one is slowest.
  */
 #include "analysis/analysis_context.h"
 #include "analysis/shared/labels.h"
@@ -59,7 +59,8 @@ static const struct table_column columns[SPREAD_COLUMNS] = {
                             .definition = "rank with the largest time"},
 };
 
-/* Mean time of the rank's complete selected steps, of those whose phases are known, in the phase; PHASE_COUNT: all of it. False: there is none. */
+/* Computes the mean time in the phase (PHASE_COUNT: in the whole step) over the rank's complete selected steps with
+ * known phases. Returns false if there are none. */
 static bool mean_of(const struct model *model, const struct step_times *times, uint32_t process, int phase,
                     double *mean)
 {

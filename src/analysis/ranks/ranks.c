@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * ranks.c: the table `ranks`: the trainers that mark steps, side by side, without what they fork. In a synchronous job all ranks show the same step time,
- * because the fast ones wait for the slow one inside communication; so ranks are compared by the time outside it.
+ * ranks.c: the table `ranks`: the trainers that mark steps, side by side, without the processes that they fork. In a
+ * synchronous job all ranks show the same step time, because the fast ones wait for the slow one inside communication.
+ * So ranks are compared by the time outside it.
  */
 #include "analysis/analysis_context.h"
 #include "analysis/devices/device_work.h"
@@ -171,12 +172,13 @@ static const struct table_column columns[RANK_COLUMNS] = {
 
 struct rank_mean {
 	double mean_ns, p50_ns, data_ns, communication_ns, own_ns;
-	double alone_ns, then_ns; /* struct rank_arrival */
+	double alone_ns, then_ns; /* see struct rank_arrival */
 	size_t count, with_phases, measured;
-	bool has_kernels; /* that communicate */
+	bool has_kernels; /* kernels that communicate */
 };
 
-/* When devices of the process communicate and compute nothing. False: they have no kernels that communicate. */
+/* Finds when devices of the process communicate and compute nothing. Returns false if they have no kernels that
+ * communicate. */
 static bool find_exposed(struct intervals *exposed, struct analysis_context *context, uint32_t process)
 {
 	struct device_work work = {0};
@@ -225,11 +227,17 @@ static void compute_mean(struct rank_mean *mean, struct analysis_context *contex
 	mean->own_ns = mean->mean_ns - mean->communication_ns;
 }
 
-/* Why it is not known how long it waits for others; NULL: it is. */
+/* Returns why its waits for others are unknown; NULL: they are known. */
 static const char *unknown_communication(const struct step_span *span, const struct rank_mean *mean)
 {
+<<<<<<< HEAD
 	bool is_known = mean->has_kernels || (span->has_waits_in_part && mean->count &&
 	                                      mean->measured == mean->count); /* they are in these steps */
+=======
+	bool is_known = mean->has_kernels ||
+	                (span->no_waits && !strcmp(span->no_waits, STEP_TIMES_PART_WAITS) && mean->count &&
+	                 mean->measured == mean->count); /* its waits are known in these steps */
+>>>>>>> text
 
 	return is_known ? NULL : span->no_waits;
 }
@@ -275,7 +283,8 @@ static void ranks_add_row(struct table *table, const struct model *model, const 
 	table_set_double(table, row, RANK_OWN, mean->own_ns);
 }
 
-/* Of all sorted values but one that is `left_out`: what one of two ranks is behind by is the distance to the other. */
+/* Returns the median of all sorted values except one that equals `left_out`. So with two ranks, one is compared with
+ * the other. */
 static double median_of_others(const double *values, size_t count, double left_out)
 {
 	size_t place = 0, others = count - 1, low = (others - 1) / 2, high = others / 2;
@@ -285,7 +294,7 @@ static double median_of_others(const double *values, size_t count, double left_o
 	return (values[low + (low >= place)] + values[high + (high >= place)]) / 2;
 }
 
-/* Each against the median of the others that completed a step. */
+/* Compares each rank with the median of the others that completed a step. */
 static void ranks_compare_ranks(struct table *table, const struct rank_mean *means, double *values)
 {
 	size_t count = 0;
@@ -317,7 +326,7 @@ static void ranks_compare_ranks(struct table *table, const struct rank_mean *mea
 	}
 }
 
-/* Own times are not known of all. */
+/* Used if own times are not known for all ranks. */
 static void give_up_comparing(struct table *table, const struct rank_mean *means, const char *reason)
 {
 	for (int row = 0; row < table->row_count; row++) {
@@ -326,7 +335,7 @@ static void give_up_comparing(struct table *table, const struct rank_mean *means
 	}
 }
 
-/* What tells who is slowest, best evidence first; 0 where nothing of that is known. */
+/* Returns the best known measure of who is slowest; 0 if there is none. */
 static double lateness(const struct rank_arrivals *arrivals, uint32_t span)
 {
 	return arrivals->no_waits ? arrivals->list[span].late_ns : arrivals->list[span].caused_ns;
@@ -365,8 +374,8 @@ static void set_arrival(struct table *table, int row, const struct rank_arrivals
 	table_set_double(table, row, RANK_WAITS, arrival->waits_ns);
 }
 
-/* What the steps of all ranks would be shorter by were one no slower than the next slowest: less than that one's distance to the median, and to the
- * mean. No rank can gain more than it waits for others. */
+/* Returns how much shorter the steps of all ranks would be if this rank were no slower than the next slowest. This is
+ * less than its distance to the median, and to the mean. No rank can gain more than it waits for others. */
 static double ranks_excess_of(const struct rank_mean *means, int count, int rank, bool has_waits)
 {
 	double next_ns = 0, waits_ns = INFINITY;
@@ -381,7 +390,7 @@ static double ranks_excess_of(const struct rank_mean *means, int count, int rank
 	return fmax(0, has_waits ? own_ns - next_ns : fmin(own_ns - next_ns, waits_ns));
 }
 
-/* Of the ranks but the slowest. */
+/* Sets the same excess among the ranks without the slowest. */
 static void set_then(struct table *table, const struct rank_mean *means, const char *unknown)
 {
 	for (int row = 0; row < table->row_count; row++) {
@@ -396,7 +405,7 @@ static void set_then(struct table *table, const struct rank_mean *means, const c
 	}
 }
 
-/* unknown: why own times are not known; NULL: they are. */
+/* unknown: why own times are unknown; NULL: they are known. */
 static void set_excess(struct table *table, const struct rank_mean *means, bool has_waits, const char *unknown)
 {
 	bool has_communication = false;
@@ -418,7 +427,7 @@ static void set_excess(struct table *table, const struct rank_mean *means, bool 
 	}
 }
 
-/* Who the others wait for: the rows are those of the ranks, in order. */
+/* Sets which rank the others wait for. The rows are those of the ranks, in order. */
 static void set_arrivals(struct table *table, struct analysis_context *context, const struct step_times *times,
                          struct rank_mean *means, const char *unknown)
 {

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * functions.c: the table `functions`: what samples count of each function: while it was the innermost itself, and while it was anywhere in the
- * stack. A function that calls itself counts once. A function is a name in a file; its lines are in `sampled_stacks`.
+ * functions.c: the table `functions`: the weight of the samples in which a function is the innermost one, and of those
+ * in which it is anywhere in the stack. A recursive function counts once per stack. A function is a name in a file;
+ * its lines are in `sampled_stacks`.
  */
 #include "analysis/analysis_context.h"
 #include "analysis/samples/sampled_stacks.h"
@@ -76,7 +77,7 @@ static const struct table_column columns[FUNCTION_COLUMNS] = {
 struct function_row {
 	uint32_t node;   /* one of its frames */
 	uint32_t row;    /* 1 + number of the row that counted it last */
-	uint32_t is_met; /* in this group */
+	uint32_t is_met; /* in the current group */
 	wide_weight self, total;
 	int64_t samples;
 };
@@ -87,7 +88,7 @@ struct function_fold {
 	struct function_row *functions;
 	uint32_t *function_of; /* by stack */
 	uint32_t count;
-	uint32_t *met; /* functions of this group */
+	uint32_t *met; /* functions met in the current group */
 	uint32_t met_count;
 };
 

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * sampled_stacks.c: see the header, and the tables that need no more than such rows: `sampled_stacks` and `sampled_threads`.
+ * sampled_stacks.c: see the header. Also has the tables that need only such rows: `sampled_stacks` and
+ * `sampled_threads`.
  */
 #include "analysis/samples/sampled_stacks.h"
 
@@ -319,7 +320,7 @@ static enum status run_stacks(struct analysis_context *context, struct table *ta
 	table->columns[STACK_THREAD].is_hidden = !(context->options.by & BY_THREAD);
 	if (sampled_is_one_group(&stacks))
 		table->columns[STACK_RATIO].more = MORE_SUM;
-	table_bound(table, STACK_RATIO); /* a file may have millions of stacks, each with a text of its own */
+	table_bound(table, STACK_RATIO); /* a file may have millions of stacks, each with another text */
 	for (uint32_t first = 0, end; first < stacks.count; first = end) {
 		end = sampled_group_end(&stacks, first, &whole);
 		for (uint32_t i = first; i < end; i++)

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * durations.h: of the calls of one name, how many there are and how long they take. What has no known begin or end is in no mean.
+ * durations.h: number and durations of the calls of one name. Calls without a known start or end are in no mean.
  *
  *     struct durations calls = DURATIONS_NONE;
  *     durations_add(&calls, dur_ns, span_is_timed(flags));
@@ -15,8 +15,8 @@
 
 struct durations {
 	int64_t count, total_ns;
-	int64_t timed, timed_ns; /* of which begin and end are known */
-	int64_t min_ns, max_ns;  /* of these */
+	int64_t timed, timed_ns; /* those with known start and end */
+	int64_t min_ns, max_ns;  /* of the timed ones */
 };
 
 #define DURATIONS_NONE                                                                                                 \
@@ -36,7 +36,7 @@ static inline void durations_add(struct durations *calls, int64_t dur_ns, bool i
 	calls->max_ns = dur_ns > calls->max_ns ? dur_ns : calls->max_ns;
 }
 
-/* The column that says how many were left out of mean, min and max. */
+/* The column with the number of calls left out of mean, min and max. */
 #define DURATIONS_INCOMPLETE                                                                                                 \
 	{                                                                                                                    \
 		.name = "incomplete_calls", .title = "incomplete", .type = TABLE_INT, .unit = UNIT_COUNT,                    \

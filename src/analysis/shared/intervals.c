@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * intervals.c: see intervals.h. Everything is one walk along both lists.
+ * intervals.c: see intervals.h. Every operation is one walk along both lists.
  */
 #include "analysis/shared/intervals.h"
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * intervals.h: sets of instants as lists of intervals [start, end), in order, apart from each other. Times of several sources may be
- * joined, cut out of each other and measured without counting an instant twice.
+ * intervals.h: sets of instants as sorted lists of disjoint intervals [start, end). Times of several sources may be
+ * joined, subtracted from each other and measured without counting an instant twice.
  *
  *     struct intervals busy = {0};
  *     intervals_add(&busy, start_ns, end_ns); // in order of their starts; those that meet become one
@@ -26,11 +26,12 @@ struct storage;
 struct intervals {
 	struct interval *items;
 	size_t count, capacity;
-	struct storage *storage; /* where the items live; NULL: malloc */
-	bool is_lent;            /* the items are another list's: it must live as long, and nothing is added */
+	struct storage *storage; /* holds the items; NULL: malloc */
+	bool is_lent;            /* the items belong to another list, which must live as long; nothing can be added */
 };
 
-/* From now on its items live there; not before it has some, or else nothing changes. What is made out of it lives there, too. */
+/* Puts the items of the list, and of lists made from it, in this storage. Does nothing if the list already has
+ * items. */
 static inline void intervals_live_in(struct intervals *list, struct storage *storage)
 {
 	if (!list->items)
@@ -38,10 +39,10 @@ static inline void intervals_live_in(struct intervals *list, struct storage *sto
 }
 
 void intervals_release(struct intervals *list);
-void intervals_lend(struct intervals *to, const struct intervals *from); /* replaces */
+void intervals_lend(struct intervals *to, const struct intervals *from); /* replaces `to` */
 void intervals_grow(struct intervals *list);                             /* for intervals_add() */
 
-/* An empty one is left out. */
+/* Ignores an empty interval. */
 static inline void intervals_add(struct intervals *list, int64_t start_ns, int64_t end_ns)
 {
 	struct interval *last = list->count ? &list->items[list->count - 1] : NULL;
@@ -58,7 +59,7 @@ static inline void intervals_add(struct intervals *list, int64_t start_ns, int64
 	list->items[list->count++] = (struct interval){start_ns, end_ns};
 }
 
-/* out is cleared first, which ends a loan, and is none of the others. */
+/* `out` must not be `a` or `b`. It is cleared first, which ends a loan. */
 void intervals_join(struct intervals *out, const struct intervals *a, const struct intervals *b);
 void intervals_subtract(struct intervals *out, const struct intervals *a, const struct intervals *b); /* a without b */
 void intervals_intersect(struct intervals *out, const struct intervals *a, const struct intervals *b);
@@ -71,7 +72,7 @@ static inline void intervals_swap(struct intervals *a, struct intervals *b)
 	*b = keep;
 }
 
-/* From one instant to another; as long as can be when that is longer than numbers go. */
+/* Returns the time from one instant to another, clamped to the largest number. */
 static inline int64_t intervals_length(int64_t start_ns, int64_t end_ns)
 {
 	clamped_subtract(&end_ns, start_ns);

@@ -11,7 +11,8 @@
 #include <stdlib.h>
 #include <stepscope/format.h>
 
-/* Where each rank has a `stepscope run` of its own, as srun starts them, that observes the host in the rank's environment: it is not meant. */
+/* Returns true if another process has the same rank. Host observers do not count: under srun each rank has its own
+ * `stepscope run`, which observes the host with the rank in its environment. */
 static bool is_rank_shared(const struct model *model, uint32_t process)
 {
 	for (uint32_t i = 0; i < model->processes_count; i++) {
@@ -23,7 +24,8 @@ static bool is_rank_shared(const struct model *model, uint32_t process)
 	return false;
 }
 
-/* " on nodeB", " #2": what tells it from others with its pid, as processes of containers have; "": nothing need. */
+/* Returns " on nodeB" or " #2" to distinguish processes with the same pid, as in containers; "" if the pid is
+ * unique. */
 static const char *apart(const struct model *model, const struct process *process, struct arena *arena)
 {
 	if (!process->twin)
@@ -52,7 +54,7 @@ const char *process_label(const struct model *model, uint32_t process, struct ar
 
 const char *ranks_apart(const struct model *model, const bool *is_counted)
 {
-	int32_t last = -1; /* they come in the order of their ranks */
+	int32_t last = -1; /* processes are sorted by rank */
 	bool has_others = false, has_lost_numbers = false;
 
 	for (uint32_t i = 0; i < model->processes_count; i++) {
@@ -78,7 +80,7 @@ const char *track_label(const struct model *model, uint32_t track, struct arena 
 	const struct track *which = model->tracks[track];
 	const char *word = which->kind == TRACK_DEVICE ? "stream" : "tid";
 
-	if (which->name && which->kind != TRACK_DEVICE && !which->tid) /* what has no number, but a name */
+	if (which->name && which->kind != TRACK_DEVICE && !which->tid) /* it has a name but no number */
 		return model_text(model, which->name);
 	if (which->name)
 		return arena_printf(arena, "%s (%s %" PRId64 ")", model_text(model, which->name), word, which->tid);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * labels.h: what tables call processes, threads and steps, everywhere the same. Texts live in the arena that is given.
+ * labels.h: the names of processes, threads and steps, the same in all tables. Texts are allocated in the given arena.
  */
 #ifndef ANALYSIS_SHARED_LABELS_H
 #define ANALYSIS_SHARED_LABELS_H
@@ -8,13 +8,13 @@
 #include "base/arena.h"
 #include "model/model.h"
 
-/* "rank 0", "rank 0, pid 4242" when several processes have that rank, or "pid 4242". MODEL_NONE: "all". */
+/* Returns "rank 0", "rank 0, pid 4242" if several processes have that rank, or "pid 4242". MODEL_NONE: "all". */
 const char *process_label(const struct model *model, uint32_t process, struct arena *arena);
 
-/* "loader (tid 4243)"; "tid 4243" when it has no name. */
+/* Returns "loader (tid 4243)", or "tid 4243" if the thread has no name. */
 const char *track_label(const struct model *model, uint32_t track, struct arena *arena);
 
-/* The columns of a table that has these as keys. */
+/* The key columns of tables with a row per process or step. */
 #define PROCESS_COLUMN                                                                                                 \
 	{                                                                                                              \
 		.name = "process", .type = TABLE_TEXT, .role = ROLE_KEY, .definition = "rank, or pid"                  \
@@ -24,7 +24,7 @@ const char *track_label(const struct model *model, uint32_t track, struct arena 
 		.name = "step", .type = TABLE_INT, .role = ROLE_KEY, .definition = "number of the step"                \
 	}
 
-/* For tables with a row per step or mark: each of these texts is made once, and stays as long as the arena. */
+/* For tables with a row per step or mark: each of these texts is made once and kept as long as the arena. */
 struct labels {
 	const struct model *model;
 	struct arena *arena;
@@ -37,11 +37,12 @@ const char *labels_track(struct labels *labels, uint32_t track);
 
 const char *role_name(int role); /* "trainer", "worker", ... */
 
-/* The count of things with its word: "1 step", "12 steps". */
+/* Returns the count with its noun: "1 step", "12 steps". */
 const char *counted(struct arena *arena, uint64_t count, const char *thing);
 
-/* Why processes of the program among these (by their number) are not compared as ranks: some have the same one, as of several jobs, one that was
- * started again, or two beside each other; or steps of one have not the numbers that they have in others. NULL: they can be. */
+/* Returns why the counted processes are not compared as ranks, NULL if they can be. is_counted is indexed by process.
+ * Reasons: several trainers have the same rank, as after a restart or with several jobs, or a trainer lost the
+ * original numbers of its steps. */
 const char *ranks_apart(const struct model *model, const bool *is_counted);
 
 #endif

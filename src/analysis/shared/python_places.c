@@ -10,7 +10,7 @@
 
 #define STACK_FRAMES 4096u
 
-/* Behind the last "/lib/python3.NN/" or "/lib64/python3.NN/" of the file; NULL: there is none. */
+/* Returns the part of the file after its last "/lib/python3.NN/" or "/lib64/python3.NN/"; NULL: there is none. */
 static const char *behind_library(const char *file)
 {
 	const char *found = NULL;
@@ -59,8 +59,8 @@ const char *python_short_file(const char *file, const char *folder)
 	               : file;
 }
 
-/* Is the file one of an installed package, of Python's own library, of ours where it is not installed, or none at all: "<frozen ...>", or what
- * torch.fx made? */
+/* Returns true if the file is not the user's: it is of an installed package, Python's own library or an uninstalled
+ * stepscope, or it is no real file ("<frozen ...>", code of torch.fx). */
 static bool is_library(const char *file)
 {
 	return !*file || !strncmp(file, "<frozen ", 8) || !strncmp(file, "<eval_with_key>", 15) ||

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * python_places.h: frames of Python for people: which ones are the user's own, and how they are written.
+ * python_places.h: Python frames for display: which frames are the user's own, and their text.
  */
 #ifndef ANALYSIS_SHARED_PYTHON_PLACES_H
 #define ANALYSIS_SHARED_PYTHON_PLACES_H
@@ -8,18 +8,19 @@
 #include "base/buffer.h"
 #include "model/model.h"
 
-/* The folder that the program was started in; NULL: not known. */
+/* Returns the folder that the program was started in; NULL: unknown. */
 const char *python_folder(const struct model *model);
-/* The file without that folder, and without the one that packages and Python's own library lie in: "torch/nn/modules/module.py"; part
- * of `file`. */
+/* Returns the part of `file` after that folder, or after the folder of packages or of Python's own library:
+ * "torch/nn/modules/module.py". */
 const char *python_short_file(const char *file, const char *folder);
-/* "train.py(41): forward"; "(more frames)" for those that are not known. */
+/* Appends "train.py(41): forward", or "(more frames)" for an unknown frame. */
 void python_frame_text(const struct model *model, const struct stack_node *frame, const char *folder,
                        struct buffer *out);
-/* All of a stack, outermost first, with semicolons between; at most 4096 frames, the innermost. */
+/* Returns the frames of a stack, outermost first, separated by semicolons: at most the 4096 innermost ones. */
 const char *python_stack_text(const struct model *model, uint32_t stack, struct arena *arena);
 
-/* For each of model->stacks, the innermost frame in it that is the user's own; 0: there is none. To be freed. */
+/* Returns, for each of model->stacks, its innermost frame of the user's own code; 0: there is none. The caller frees
+ * it. */
 uint32_t *python_user_frames(const struct model *model);
 
 #endif

@@ -29,7 +29,7 @@ static void find_links(struct span_places *places)
 	}
 }
 
-typedef uint32_t (*use_span)(const struct span_chunk *chunk, uint32_t index); /* 0: goes on outwards */
+typedef uint32_t (*use_span)(const struct span_chunk *chunk, uint32_t index); /* 0: continue outwards */
 
 static uint32_t search_outwards(const struct model *model, uint32_t track, uint32_t row, use_span use)
 {
@@ -45,8 +45,8 @@ static uint32_t search_outwards(const struct model *model, uint32_t track, uint3
 	return place;
 }
 
-/* The link from the forward of the backward that the span lies in, innermost first; NULL: there is none, or a span that has what
- * is `nearer` lies in between. */
+/* Returns the link from the forward to the innermost backward node around the span. NULL: there is none, or a span for
+ * which `nearer` returns nonzero is nested deeper. */
 static const struct model_link *forward_of(const struct span_places *places, uint32_t track, uint32_t row,
                                            use_span nearer)
 {
@@ -97,7 +97,7 @@ uint32_t span_line_of_stack(struct span_places *places, uint32_t stack)
 		places->user_frames = python_user_frames(places->model);
 	uint32_t frame = places->user_frames[stack];
 	const struct stack_node *node = &places->model->stacks[frame];
-	/* one line has several entries, by its callers */
+	/* one line has several entries, one for each caller */
 	uint64_t key = hash_two((uint64_t)node->frame << 32 | node->line, node->file);
 
 	return frame ? number_map_add(&places->lines, key, frame) : 0;
@@ -105,7 +105,8 @@ uint32_t span_line_of_stack(struct span_places *places, uint32_t stack)
 
 uint32_t span_line_of(struct span_places *places, uint32_t track, uint32_t row)
 {
-	/* in a backward every operator has the stack of what started it: that is not nearer than its forward's */
+	/* in a backward every operator has the stack of the call that started it, so such a stack does not count as
+	 * nearer */
 	return places->model->stacks_count
 	               ? span_line_of_stack(places, search_around(places, track, row, span_stack, NULL))
 	               : 0;
@@ -143,7 +144,7 @@ void span_places_release(struct span_places *places)
 	buffer_release(&places->text);
 }
 
-/* The last row of the track that begins at the instant or before; MODEL_NONE: none does. */
+/* Returns the last row of the track that starts at the instant or before; MODEL_NONE: there is none. */
 static uint32_t last_begun(const struct track *track, int64_t time_ns)
 {
 	uint32_t low = 0, high = track->span_count;

@@ -48,7 +48,8 @@ double *clipped_copy(const double *values, size_t count, double share)
 
 /* ---- Student's t, from the incomplete beta function ---- */
 
-/* Continued fraction of the incomplete beta function by Lentz's method; converges fast for x < (a + 1) / (a + b + 2). */
+/* Continued fraction of the incomplete beta function by Lentz's method. It converges fast for x < (a + 1) / (a + b +
+ * 2). */
 static double beta_fraction(double a, double b, double x)
 {
 	const double tiny = 1e-300;

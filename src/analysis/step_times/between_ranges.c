@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * between_ranges.c: the table `between_ranges`: which ranges and annotations the threads that mark steps are in while no step is open:
- * callbacks at the end of an epoch, validation, saving. The table `ops` has what begins in steps.
+ * between_ranges.c: the table `between_ranges`: the ranges and annotations of the threads that mark steps while no
+ * step is open: callbacks at the end of an epoch, validation, saving. The table `ops` has the spans that start in
+ * steps.
  */
 #include "analysis/analysis_context.h"
 #include "analysis/shared/intervals.h"
@@ -84,15 +85,15 @@ struct between_group {
 struct open_range {
 	uint32_t group; /* NO_GROUP: a phase */
 	uint16_t depth;
-	int64_t outside_ns, between_ns; /* of its self time, so far */
-	int64_t all_ns;                 /* outside of steps */
+	int64_t outside_ns, between_ns; /* self time so far */
+	int64_t all_ns;                 /* total time outside steps */
 };
 
 struct between_fold {
 	const struct model *model;
 	const struct step_times *times;
 	bool is_window;         /* only from the first to the last selected step */
-	struct intervals steps; /* of the process that is visited */
+	struct intervals steps; /* of the current process */
 	int64_t first_ns, last_ns;
 	struct number_map by_name;
 	struct between_group *groups;
@@ -101,7 +102,7 @@ struct between_fold {
 	uint32_t stack_depth, stack_capacity;
 };
 
-/* ---- of a process ---- */
+/* ---- one process ---- */
 
 static bool take_process(struct between_fold *fold, uint32_t process)
 {
@@ -189,7 +190,7 @@ static void between_ranges_visit(struct between_fold *fold, const struct span_ch
 	};
 }
 
-/* Most spans are operators: those are passed over as fast as can be. */
+/* Most spans are operators: the loop skips them cheaply. */
 static void visit_track(struct between_fold *fold, const struct track *track)
 {
 	for (uint32_t c = 0; c < track->chunk_count; c++) {

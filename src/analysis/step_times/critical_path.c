@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * critical_path.c: the tables `critical_path` (a row per part and name, all steps) and `critical_steps` (a row per step): what the time
- * from the begin of a step to the end of its work had to wait for, one thing at each instant, so that the rows sum to it.
+ * critical_path.c: the tables `critical_path` (a row per part and name, all steps) and `critical_steps` (a row per
+ * step). They cover the time from the start of a step to the end of its work. Each instant belongs to the one thing
+ * that the rest of the step waited for, so the rows sum to that time.
  */
 #include "analysis/analysis_context.h"
 #include "analysis/shared/labels.h"
@@ -98,7 +99,8 @@ static struct critical_window *add_window(struct critical_fold *fold, const stru
 	return &fold->windows[fold->count++];
 }
 
-/* Each step ends with the last work that it launched. By number of the step, of all processes. */
+/* Returns the ends of the steps of all processes, by index of the step. A step ends with the last work that it
+ * launched. */
 static int64_t *critical_path_find_ends(const struct critical_fold *fold)
 {
 	const struct model *model = fold->model;
@@ -150,7 +152,7 @@ static void walk_steps(struct critical_fold *fold, uint32_t process)
 	free(ends);
 }
 
-/* Without steps the process counts as one. */
+/* Without steps the whole process counts as one step. */
 static void walk_process(struct critical_fold *fold, uint32_t number)
 {
 	const struct process *process = &fold->model->processes[number];

@@ -20,7 +20,7 @@
 
 /* ---- work of devices ---- */
 
-/* Nothing waits for other work, and so the walk always goes back in time. */
+/* Nothing waits for work that takes no time, so the walk always goes back in time. */
 static bool takes_time(const struct work *item)
 {
 	return item->end_ns > item->start_ns;
@@ -74,7 +74,7 @@ static void find_before(struct critical_walk *walk)
 	free(last);
 }
 
-/* The work that ended last at an instant or before; NO_WORK: none did. */
+/* Returns the work that ended last at an instant or before; NO_WORK: none ended by then. */
 static size_t last_ended(const struct critical_walk *walk, int64_t time_ns)
 {
 	size_t low = LOWER_BOUND(walk->by_end, walk->end_count, index, walk->work.items[*index].end_ns <= time_ns);
@@ -89,7 +89,7 @@ static const struct launch *launch_of(const struct critical_walk *walk, const st
 	return launch && launch->track != MODEL_NONE ? launch : NULL;
 }
 
-/* The one that launches most comes first; of more than there is room for, the one that launches least is left out. */
+/* Keeps the threads sorted by their launches, most first. If there are too many, leaves out the one with the fewest. */
 static void critical_walk_add_thread(struct critical_walk *walk, uint32_t track, const uint32_t *counts)
 {
 	uint32_t place = walk->thread_count;
@@ -157,9 +157,9 @@ uint32_t critical_walk_main(const struct critical_walk *walk)
 
 /* ---- threads ---- */
 
-struct doing {               /* of a thread, right before an instant */
+struct doing {               /* activity of a thread right before an instant */
 	uint32_t track, row; /* the innermost span, MODEL_NONE: none */
-	int64_t since_ns;    /* it has done only that since then */
+	int64_t since_ns;    /* it has done only this since then */
 	enum path_part part;
 	uint32_t name;
 };
@@ -181,7 +181,7 @@ static enum path_part part_of_span(struct critical_walk *walk, const struct span
 	}
 }
 
-/* What is done while a batch is waited for is waiting for it. */
+/* All activity nested in a wait for a batch counts as waiting. */
 static void find_data_wait(struct critical_walk *walk, struct doing *doing)
 {
 	uint32_t row = doing->row;
@@ -234,7 +234,7 @@ static bool is_working(const struct doing *doing)
 	return doing->part != PATH_HOST && doing->part != PATH_OTHER;
 }
 
-/* Over all lanes of the thread: spans that cross lie apart. */
+/* Looks at all lanes of the thread: spans that cross are in different lanes. */
 static struct doing doing_before(struct critical_walk *walk, uint32_t first, int64_t time_ns)
 {
 	struct doing found = lane_before(walk, first, time_ns);
@@ -255,7 +255,7 @@ static struct doing doing_before(struct critical_walk *walk, uint32_t first, int
 /* ---- the walk ---- */
 
 struct position {
-	uint32_t thread; /* on it when work is NO_WORK */
+	uint32_t thread; /* the path is on it while work is NO_WORK */
 	size_t work;
 	int64_t time_ns;
 };
@@ -269,7 +269,7 @@ struct critical_run {
 	struct position at;
 };
 
-/* The path goes back to an instant, which is no later than where it is. */
+/* Adds the piece from to_ns to the current position, and moves there. to_ns is not later than the position. */
 static void go_back(struct critical_run *run, int64_t to_ns, enum path_part part, uint32_t name)
 {
 	struct path_piece piece = {part, name, to_ns > run->start_ns ? to_ns : run->start_ns, run->at.time_ns};
@@ -288,7 +288,7 @@ static uint32_t critical_walk_name_of(const struct model *model, uint32_t track,
 	return chunk->name[i];
 }
 
-/* The work that the begin of this one waited for, when it was launched then; NO_WORK: for its launch. */
+/* Returns the work that delayed the start of this one after its launch; NO_WORK: it waited for its launch. */
 static size_t work_waited_for(const struct critical_walk *walk, const struct work *item, size_t number,
                               int64_t launch_ns)
 {
@@ -298,7 +298,7 @@ static size_t work_waited_for(const struct critical_walk *walk, const struct wor
 	int64_t other_ns = other == NO_WORK || !takes_time(&walk->work.items[other]) ? INT64_MIN
 	                                                                             : walk->work.items[other].end_ns;
 
-	/* what the program says is better than what may be guessed */
+	/* a wait that the program issued is better evidence than a guess */
 	if (other_ns > launch_ns && other_ns >= before_ns && other_ns <= item->start_ns)
 		return other;
 	if (before_ns > launch_ns && item->start_ns - before_ns <= STREAM_IDLE_NS)
@@ -343,7 +343,7 @@ static void pass_work(struct critical_run *run)
 		go_back(run, launch_ns, PATH_LAUNCH, call);
 }
 
-/* The work that a call waits for: of one that synchronizes what ended last in it; of a copy the copy itself. */
+/* Returns the work that a call waits for: for a synchronization the work that ended last in it, for a copy the copy. */
 static size_t work_of_call(const struct critical_walk *walk, const struct doing *doing, int64_t time_ns)
 {
 	size_t last = last_ended(walk, time_ns);
@@ -361,7 +361,8 @@ static size_t work_of_call(const struct critical_walk *walk, const struct doing 
 	return last != NO_WORK && walk->work.items[last].end_ns > start_ns ? last : NO_WORK;
 }
 
-/* What goes on right before the instant: the thread that the path is on, else the main one, else another that launches work. */
+/* Returns the activity right before the instant: of the path's thread, otherwise of the main thread, otherwise of
+ * another thread that launches work. */
 static struct doing choose_thread(struct critical_run *run)
 {
 	struct critical_walk *walk = run->walk;
@@ -383,7 +384,7 @@ static struct doing choose_thread(struct critical_run *run)
 		other.since_ns = main.since_ns > other.since_ns ? main.since_ns : other.since_ns;
 		return other;
 	}
-	/* another thread may begin to work in the middle of what this one does */
+	/* another thread may start work in the middle of this activity */
 	for (uint32_t n = 0; n < walk->thread_count; n++) {
 		struct doing other = doing_before(walk, walk->threads[n], run->at.time_ns);
 
@@ -418,7 +419,7 @@ void critical_walk_run(struct critical_walk *walk, uint32_t main_thread, int64_t
 	run.main_thread = first_lane(walk->model, main_thread);
 	run.at = (struct position){run.main_thread, NO_WORK, end_ns};
 	if (last != NO_WORK && walk->work.items[last].end_ns == end_ns)
-		run.at.work = last; /* the stretch ends with it */
+		run.at.work = last; /* the range ends with it */
 	while (run.at.time_ns > start_ns) {
 		if (run.at.work != NO_WORK)
 			pass_work(&run);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * host_waits.c: the table `host_waits`: what holds up the threads that train, by cause. An instant belongs to the innermost cause, so
- * the rows do not overlap.
+ * host_waits.c: the table `host_waits`: the causes that hold up the training threads. An instant belongs to the
+ * innermost cause, so the rows do not overlap.
  */
 #include "analysis/analysis_context.h"
 #include "analysis/shared/python_places.h"
@@ -111,7 +111,7 @@ enum cause {
 	CAUSE_COUNT,
 };
 
-/* What the cause is recorded in. */
+/* The steps in which a cause is recorded. */
 enum known {
 	KNOWN_WITH_OPERATORS,
 	KNOWN_RARE, /* see pytorch_is_rare() */
@@ -122,7 +122,7 @@ enum known {
 static const struct {
 	enum cause cause;
 	const char *text;
-	bool is_whole; /* the name; else how it begins */
+	bool is_whole; /* the whole name; otherwise a prefix */
 } names[] = {
 	{CAUSE_DATA, PYTORCH_LOADER, false},
 	{CAUSE_VALUE, "aten::item", true},
@@ -159,12 +159,12 @@ static const char *const texts[CAUSE_COUNT] = {
 struct held {
 	struct host_waits_sums {
 		int64_t count, own_ns, step_ns, total_ns;
-	} sums[2]; /* [1]: in steps that stand for others */
+	} sums[2]; /* [1]: in sampled steps, which stand for others */
 	struct step_sightings seen;
 	int64_t max_ns;
-	int64_t opened_ns; /* while open */
-	bool is_sampled;   /* the outermost, while open */
-	uint32_t stack;    /* of the longest */
+	int64_t opened_ns; /* while open: start of the outermost one */
+	bool is_sampled;   /* while open: the outermost one is in a sampled step */
+	uint32_t stack;    /* of the longest one */
 	uint32_t open;
 };
 
@@ -178,16 +178,16 @@ struct host_waits_level {
 struct host_waits_fold {
 	const struct model *model;
 	const struct step_times *times;
-	bool is_of_steps; /* only what begins in selected steps counts */
+	bool is_of_steps; /* only causes that start in selected steps count */
 	struct held held[CAUSE_COUNT];
-	uint8_t *causes; /* by string, 1 + cause; 0: not looked at yet */
+	uint8_t *causes; /* by string, 1 + cause; 0: not classified yet */
 	uint32_t cause_capacity;
 	struct host_waits_level *levels;
 	uint32_t depth, capacity;
 	int64_t cursor_ns;
 	struct known_steps {
 		uint32_t count;
-		double dur_ns; /* of the run */
+		double dur_ns; /* with operators: including the steps that they stand for */
 	} known[KNOWN_KINDS];
 };
 
@@ -236,7 +236,7 @@ static enum cause cause_of(struct host_waits_fold *fold, const struct span_chunk
 	if (chunk->kind[index] == SPAN_PHASE)
 		return chunk->phase[index] == STEPSCOPE_PHASE_EVALUATION ? CAUSE_EVALUATION
 		       : chunk->phase[index] == STEPSCOPE_PHASE_CHECKPOINT && !(chunk->flags[index] & SPAN_IS_INFERRED)
-		               ? CAUSE_CHECKPOINT /* else it is torch.save */
+		               ? CAUSE_CHECKPOINT /* an inferred one is counted as torch.save */
 		               : CAUSE_NONE;
 	if (name >= fold->cause_capacity) {
 		uint32_t capacity = 2 * name + 64;
@@ -250,7 +250,7 @@ static enum cause cause_of(struct host_waits_fold *fold, const struct span_chunk
 	return (enum cause)(fold->causes[name] - 1);
 }
 
-/* Which began last, not NULL. */
+/* Returns the level that started last. At least one level must be open. */
 static const struct host_waits_level *host_waits_innermost(const struct host_waits_fold *fold)
 {
 	const struct host_waits_level *found = &fold->levels[0];
@@ -262,7 +262,7 @@ static const struct host_waits_level *host_waits_innermost(const struct host_wai
 	return found;
 }
 
-/* The time since the last change belongs to the innermost. */
+/* Adds the time since the last change to the innermost cause. */
 static void give(struct host_waits_fold *fold, int64_t now_ns)
 {
 	if (fold->depth && now_ns > fold->cursor_ns) {
@@ -297,7 +297,8 @@ static void host_waits_leave(struct host_waits_fold *fold, int64_t now_ns)
 	}
 }
 
-/* Levels lie in the order of their ends: a wait for a collective begins within the operator that issues it, and ends behind that. */
+/* Levels are sorted by their ends, latest first: a wait for a collective starts within the operator that issues it and
+ * ends after that operator. */
 static struct host_waits_level *host_waits_enter(struct host_waits_fold *fold, enum cause cause, int64_t start_ns,
                                                  int64_t end_ns)
 {
@@ -331,7 +332,7 @@ static void set_step(struct host_waits_fold *fold, struct host_waits_level *leve
 		step_kinds_sight(&held->seen, fold->times, step, 1);
 }
 
-/* What is recorded in steps without operators, too, though its cause is not. */
+/* Returns true for a span that is also recorded in steps without operators, although its cause is not. */
 static bool is_part_of_cause(const struct host_waits_fold *fold, enum cause cause, int32_t step)
 {
 	return cause == CAUSE_DATA && step >= 0 && !fold->model->steps[step].has_any_detail &&
@@ -349,7 +350,7 @@ static void enter_span(struct host_waits_fold *fold, enum cause cause, const str
 	level->stack = span_stack(chunk, index);
 }
 
-/* The step of the track that the instant is in, -1: none; *next goes with the time. */
+/* Returns the step of the track at an instant, -1: none. *next only advances, so times must ascend. */
 static int32_t step_at(const struct host_waits_fold *fold, uint32_t track, int64_t time_ns, uint32_t *next)
 {
 	const struct model_step *steps = fold->model->steps;
@@ -359,7 +360,7 @@ static int32_t step_at(const struct host_waits_fold *fold, uint32_t track, int64
 	return *next < fold->times->count && steps[*next].start_ns <= time_ns ? (int32_t)*next : -1;
 }
 
-/* Who waits for data, or writes a file, does not wait for a collective. */
+/* Returns true if the thread waits for data or writes a file, so it does not wait for a collective. */
 static bool waits_for_other(const struct host_waits_fold *fold, int64_t time_ns)
 {
 	const struct host_waits_level *top = fold->depth ? host_waits_innermost(fold) : NULL;
@@ -377,7 +378,7 @@ static void enter_wait(struct host_waits_fold *fold, const struct communication_
 	set_step(fold, level, at);
 }
 
-/* A cause that has no line of its own has that of the first operator in it. */
+/* A cause without a recorded line gets that of the first operator nested in it. */
 static void give_stack(struct host_waits_fold *fold, const struct span_chunk *chunk, uint32_t index)
 {
 	uint32_t stack = span_stack(chunk, index);
@@ -417,7 +418,7 @@ static void host_waits_fold_track(struct host_waits_fold *fold, uint32_t number)
 	host_waits_leave(fold, INT64_MAX);
 }
 
-/* Of all threads that carry steps. */
+/* Visits all threads that carry steps. */
 static void fold_tracks(struct host_waits_fold *fold)
 {
 	const struct model *model = fold->model;
@@ -498,7 +499,7 @@ static void find_known_steps(struct host_waits_fold *fold)
 	}
 }
 
-/* From how many steps each is. */
+/* Adds a note that says from how many steps the rows are. */
 static void host_waits_add_note(struct table *table, const struct host_waits_fold *fold)
 {
 	bool has_rare = false, has_others = false;

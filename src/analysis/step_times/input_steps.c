@@ -23,7 +23,8 @@ bool input_steps_are_part(const struct step_times *times, const struct model *mo
 	return count && count < step_kinds_measured(times);
 }
 
-/* The job's steps in which a rank has inputs; those of no rank count by themselves, as in a job that has none. */
+/* Counts the job's steps in which a rank has inputs. Steps outside the job's count one by one, as if there were no
+ * job. */
 static uint32_t count_job(const struct step_times *own)
 {
 	uint32_t count = 0, *last = storage_resize(own->storage, NULL, (size_t)own->job_count + 1, sizeof(*last));
@@ -40,7 +41,7 @@ static uint32_t count_job(const struct step_times *own)
 	return count;
 }
 
-/* Those that all ranks have inputs of. */
+/* Counts the job's steps for which all ranks have inputs. */
 static void find_whole(struct step_times *own)
 {
 	const struct job_step *job = own->job;

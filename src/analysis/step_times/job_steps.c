@@ -50,7 +50,7 @@ void job_steps_find_ranks(struct step_times *times, const struct model *model)
 
 struct numbered_step {
 	int64_t number;
-	uint32_t occurrence; /* of this number in its rank: numbers may start again */
+	uint32_t occurrence; /* of this number in its rank, because numbers may start again */
 	int64_t rank;
 	uint32_t step;
 };
@@ -77,7 +77,7 @@ static int job_compare_numbers(const void *left, const void *right)
 	return (a->step > b->step) - (a->step < b->step);
 }
 
-/* Numbers the selected steps of ranks. Those of one step of the job come one after the other. */
+/* Numbers the selected steps of ranks. The steps that form one step of the job are adjacent. */
 static uint32_t job_number_steps(const struct step_times *times, const struct model *model,
                                  struct numbered_step *numbered)
 {
@@ -90,7 +90,7 @@ static uint32_t job_number_steps(const struct step_times *times, const struct mo
 
 		if (!times->steps[i].is_selected)
 			continue;
-		while (span->process != step->process) /* both in the order of the model */
+		while (span->process != step->process) /* both are in the order of the model */
 			span++;
 		if (span->is_rank)
 			numbered[count++] = (struct numbered_step){step->number, 0,

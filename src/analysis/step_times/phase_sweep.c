@@ -119,8 +119,8 @@ static void sweep_to(struct phase_sweep *sweep, int64_t now_ns)
 	sweep_deal(sweep, now_ns, sweep->depth ? &sweep->stack[sweep->depth - 1] : &none);
 }
 
-/* Returns false for phases that the program marks, and where the thread waits for data or writes a file: nothing in
- * them is a wait for a collective. */
+/* Returns false for phases that the program marks, and if the thread waits for data or writes a file: nothing in them
+ * is a wait for a collective. */
 static bool phase_may_wait(const struct span_chunk *chunk, uint32_t index)
 {
 	return (chunk->flags[index] & SPAN_IS_INFERRED) && chunk->phase[index] != STEPSCOPE_PHASE_DATA &&

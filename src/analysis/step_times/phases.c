@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * phases.c: the tables `phases` (where a step goes) and `between_steps` (where the recorded time goes). In both the rows
- * sum to the whole; what has no name is a row of its own.
+ * phases.c: the tables `phases` (where a step goes) and `between_steps` (where the recorded time goes). In both the
+ * rows sum to the whole; time without a name has a row.
  */
 #include "analysis/analysis_context.h"
 #include "analysis/shared/statistics.h"
@@ -108,13 +108,13 @@ static const struct table_column phase_columns[PHASE_COLUMNS] = {
                             .is_hidden = true},
 };
 
-/* Of the steps with known phases; where there are none, of those in which calls tell some. */
+/* Returns true if the step counts. If no step has known phases, steps count in which calls tell some phases. */
 static bool is_known(const struct job_step *step, bool is_by_calls)
 {
 	return is_by_calls ? step->has_calls : step->has_phases;
 }
 
-/* What no call tells. */
+/* Returns the time of the step outside the phases that calls tell. */
 static double untold_ns(const struct job_step *step)
 {
 	double left_ns = step->dur_ns;
@@ -176,7 +176,7 @@ static void add_phase(struct table *table, const struct step_times *times, int p
 	table_set_int(table, row, PHASE_OF_STEPS, count);
 }
 
-/* Waits that were inferred are known only where operators were recorded: elsewhere they are in the phases around them. */
+/* Inferred waits are known only in steps with operators. In other steps they are part of the phases around them. */
 static const char *waits_note(const struct model *model, const struct step_times *times, struct arena *arena)
 {
 	const char *part = step_kinds_operators_note(times, arena);
@@ -329,7 +329,7 @@ static void add_parts(struct table *table, const struct whole *whole, bool is_wi
 		phases_add_part(table, "after the last step", whole->after_ns, whole->total_ns);
 }
 
-/* A program without steps: the recorded time of each thread that marks phases. */
+/* For a program without steps: adds the recorded time of each thread that marks phases. */
 static void add_phases_without_steps(struct table *table, const struct model *model)
 {
 	int64_t sum[PHASE_COUNT] = {0}, total_ns = 0;

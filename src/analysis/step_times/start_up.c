@@ -47,7 +47,7 @@ static bool start_up_has_rising_numbers(const struct step_times *times)
 	return times->job_count;
 }
 
-/* In which phase the steps of the start-up are longest, where phases are known of all of them. */
+/* Finds the phase in which the steps of the start-up spend most time, if phases are known for all of them. */
 static void find_phase(struct start_up *found, const struct steady *steady)
 {
 	found->has_phases = true;
@@ -88,7 +88,7 @@ struct start_up start_up_find(const struct step_times *times)
 	take_steps(&steady, times);
 	if (steady.count)
 		find_slow(&found, &steady);
-	found.first = times->job[0].number; /* what lies before and between them is left out, too */
+	found.first = times->job[0].number; /* also leaves out other steps before and between them */
 	free(steady.steps);
 	return found;
 }

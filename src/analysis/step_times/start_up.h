@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * start_up.h: the steps at the begin that take far longer than the others: workers start, kernels are compiled, caches are empty.
- * Whoever judges the steady state leaves them out, and says so.
+ * start_up.h: the steps at the start that take far longer than the others: workers start, kernels are compiled, caches
+ * are empty. Callers that judge the steady state leave these steps out and report it.
  */
 #ifndef ANALYSIS_STEP_TIMES_START_UP_H
 #define ANALYSIS_STEP_TIMES_START_UP_H
@@ -9,17 +9,17 @@
 #include "analysis/step_times/step_times.h"
 
 struct start_up {
-	uint32_t count;          /* of steps; 0: there is none */
+	uint32_t count;          /* number of steps; 0: no start-up */
 	int64_t first, last;     /* their numbers */
-	int64_t first_steady;    /* number of the step behind them */
-	double mean_ns, rest_ns; /* a step of it; the median of all others */
+	int64_t first_steady;    /* number of the first step after them */
+	double mean_ns, rest_ns; /* mean of these steps; median of all others */
 	bool has_phases;
-	int phase; /* has_phases: that takes most of its time, and how much of a step of it */
+	int phase; /* if has_phases: the phase with most of their time, and its mean time per step */
 	double phase_ns;
 };
 
-/* The job's steps at the begin that are longer than twice the median of its second half, at most a quarter of all. None is found where
- * step numbers start again, as then numbers do not say which. */
+/* Finds the job's first steps that are longer than twice the median of its second half, at most a quarter of all.
+ * Finds none if step numbers start again, because numbers then do not identify steps. */
 struct start_up start_up_find(const struct step_times *times);
 
 #endif

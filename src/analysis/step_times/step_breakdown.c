@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * step_breakdown.c: the tables `step_breakdown` and `step_parts`: what the time of a step with a device goes to. An instant belongs to the
- * first part that is true of it, so the parts sum to the step: what the device does, else why it does nothing.
+ * step_breakdown.c: the tables `step_breakdown` and `step_parts`: the parts of the time of a step with a device. An
+ * instant belongs to the first part that applies, so the parts sum to the step. Parts are activities of the device or,
+ * if it is idle, the reasons.
  */
 #include "analysis/analysis_context.h"
 #include "analysis/devices/device_parts.h"
@@ -175,9 +176,9 @@ static const struct table_column breakdown_columns[BREAKDOWN_COLUMNS] = {
                              .is_hidden = true},
 };
 
-struct process_parts { /* of the windows [first, end) */
+struct process_parts { /* its windows are [first, end) */
 	size_t first, end;
-	double steps_ns, own_ns; /* mean; and without exposed communication */
+	double steps_ns, own_ns; /* means: of the steps, and of the steps without exposed communication */
 };
 
 static double mean_part(const struct breakdown_fold *fold, const struct process_parts *of, int part)
@@ -200,7 +201,7 @@ static struct process_parts next_process(const struct breakdown_fold *fold, size
 	return of;
 }
 
-/* Where there are several ranks, one that has all of a part is the one to look at: in their mean it vanishes. */
+/* Names the process with the largest share of a part: with several ranks, one such rank would vanish in the mean. */
 static void set_processes(struct table *table, int row, const struct breakdown_fold *fold, int part)
 {
 	double most = -1, most_ns = 0, longest_ns = 0, longest_without_ns = 0, waits_ns = 0;

@@ -21,7 +21,8 @@ static bool has_measured(const struct step_times *times, const struct model *mod
 	return false;
 }
 
-/* True if some steps of the process are told by calls only: those are its steps without operators, also where a first one was looked at more. */
+/* Returns true if some steps of the process recorded only calls. Then its steps without operators are known by calls
+ * only, also a first one that was recorded in more detail. */
 static bool has_noted_calls(const struct step_times *times, const struct model *model, uint32_t process)
 {
 	for (uint32_t i = 0; i < times->count; i++)
@@ -50,9 +51,9 @@ void step_kinds_drop_phases(struct step_times *times, const struct model *model)
 
 /* ---- the program ---- */
 
-/* Steps of a process, or the job's. */
+/* Steps of a process or of the job. */
 struct kinds {
-	uint32_t plain; /* behind the first three */
+	uint32_t plain; /* steps without operators, except the first three */
 	bool has_others;
 };
 
@@ -86,7 +87,7 @@ static bool step_kinds_is_of(const struct step_times *times, const struct model 
 	return model->steps[i].process == process && times->steps[i].is_selected && times->steps[i].is_complete;
 }
 
-/* Of what is no rank. */
+/* Marks the program's steps in a process that is not a rank. */
 static void find_in_process(struct step_times *times, const struct model *model, uint32_t process)
 {
 	struct kinds kinds = {0};
@@ -102,7 +103,8 @@ static void find_in_process(struct step_times *times, const struct model *model,
 			times->steps[i].is_program = !has_plain(&kinds) || step_is_plain(&model->steps[i]);
 }
 
-/* Marked phases are of the program, inferred ones of the steps that know them, and that a budget chose: the first three are unlike all others. */
+/* Marked phases are taken from the program. Inferred ones are taken from the steps that know them; if a budget chose
+ * these, without the first three, which are unlike all others. */
 static void choose_phases(struct step_times *times)
 {
 	bool has_any = false;
@@ -126,7 +128,7 @@ void step_kinds_find(struct step_times *times, const struct model *model)
 	for (uint32_t s = 0; s < times->span_count; s++) {
 		const char *budget = model_meta(model, times->spans[s].process, "budget");
 
-		/* else "none: --steps" */
+		/* the fact is "none: --steps" if the user chose the steps */
 		times->by_budget |= budget && ((*budget >= '0' && *budget <= '9') || strstr(budget, "--cost-every"));
 	}
 	find_job(times);
@@ -146,8 +148,8 @@ void step_kinds_find(struct step_times *times, const struct model *model)
 
 enum mean_of {
 	OF_PROGRAM,
-	OF_WHOLE,  /* operators in all of it and in all ranks, and none of the first three, which are unlike them */
-	OF_OTHERS, /* no program */
+	OF_WHOLE,  /* operators in the whole step, in all ranks; not one of the first three, which are unlike others */
+	OF_OTHERS, /* not the program */
 	OF_PHASES, /* phases are known */
 };
 
@@ -166,7 +168,7 @@ static bool is_of_kind(const struct job_step *job, enum mean_of kind)
 	return false;
 }
 
-/* 0: there is no such step. */
+/* Returns 0 if there is no such step. */
 static double mean_ns(const struct step_times *times, enum mean_of kind)
 {
 	double sum = 0;
@@ -198,7 +200,7 @@ const char *step_kinds_note(const struct step_times *times, struct arena *arena)
 	                    times->job_program, times->job_count, units_time(text, mean_of_others(times)));
 }
 
-/* Those with operators, as they tell phases. */
+/* Returns the note for phases that the steps with operators tell. */
 static const char *note_of_inferred(const struct step_times *times, uint32_t known, struct arena *arena)
 {
 	char with[UNITS_BYTES], without[UNITS_BYTES];
@@ -242,19 +244,19 @@ uint32_t step_kinds_measured(const struct step_times *times)
 	return measured;
 }
 
-/* ---- what a step stands for ---- */
+/* ---- weights of steps ---- */
 
-#define STRETCH 16  /* steps of a stretch that is represented by its own */
-#define ASKED_FOR 3 /* so many in a row a budget chooses only where it chooses nearly all */
+#define STRETCH 16  /* steps of a stretch that is represented by its own chosen steps */
+#define ASKED_FOR 3 /* a budget chooses N steps in a row only if it chooses nearly all */
 #define NEARLY_ALL 0.75
 
-struct weighed { /* a complete step of a process, or of the job, in order */
+struct weighed { /* a complete step of a process or of the job, in order */
 	int64_t number;
-	bool is_measured, is_certain; /* is_certain: it stands for itself, measured or not */
+	bool is_measured, is_certain; /* is_certain: it stands only for itself, measured or not */
 	double weight;
 };
 
-/* A stretch in which few were chosen: those in a row were asked for. */
+/* Marks steps in a row as asked for by the user, if few steps of the stretch were chosen. */
 static void find_asked_for(struct weighed *steps, uint32_t count, uint32_t measured)
 {
 	uint32_t run = 0;
@@ -272,7 +274,7 @@ static void find_asked_for(struct weighed *steps, uint32_t count, uint32_t measu
 	}
 }
 
-/* How many of them were chosen, and how many steps these stand for. */
+/* Returns how many of the steps were chosen, and sets how many steps these stand for. */
 static uint32_t count_chosen(const struct weighed *steps, uint32_t count, uint32_t *represented)
 {
 	uint32_t chosen = 0;
@@ -304,7 +306,7 @@ static uint32_t end_of_stretch(const struct weighed *steps, uint32_t begin, uint
 	return end;
 }
 
-/* The last stretch goes on behind the last that was chosen. */
+/* The last stretch includes all steps after the last chosen one. */
 static void weigh_steps(struct weighed *steps, uint32_t count)
 {
 	uint32_t begin = 0, last = 0, unused;
@@ -506,7 +508,7 @@ const char *step_kinds_operators_note(const struct step_times *times, struct are
 	                    what);
 }
 
-/* Do sampled steps stand for different numbers of steps? */
+/* Returns true if sampled steps stand for different numbers of steps. */
 static bool is_uneven(const struct step_times *times)
 {
 	for (uint32_t i = 0; i < times->count; i++)

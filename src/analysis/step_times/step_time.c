@@ -97,7 +97,7 @@ static const struct table_column columns[TIME_COLUMNS] = {
                           .definition = "samples of the complete steps over the time spent in them"},
 };
 
-/* Durations of one row of the table, and what was done in them. */
+/* Durations of the steps of one row of the table, with their tokens and samples. */
 struct step_time_series {
 	double *values, *scratch;
 	size_t count;
@@ -204,7 +204,7 @@ static void step_time_add_process(struct table *table, const struct model *model
 	step_time_add_row(table, process_label(model, span->process, &table->arena), series, span->open);
 }
 
-/* Dropped events by the type that the ledger names: of steps and phases, and of those that nobody counted by type. */
+/* Returns a caveat if the ledger lists dropped events of steps and phases, or of unknown type; otherwise NULL. */
 static const char *losses(const struct model *model, struct arena *arena)
 {
 	uint64_t steps = 0, switches = 0, unknown = 0;
@@ -217,7 +217,7 @@ static const char *losses(const struct model *model, struct arena *arena)
 			continue;
 		if (!strcmp(type, "step"))
 			steps += entry->count;
-		else if (!strcmp(type, "switch")) /* of one phase to the next */
+		else if (!strcmp(type, "switch")) /* from one phase to the next */
 			switches += entry->count;
 		else if (!strcmp(type, CELL_UNKNOWN_TYPE))
 			unknown += entry->count;

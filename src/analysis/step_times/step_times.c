@@ -40,8 +40,8 @@ static void *zeroed(struct storage *storage, size_t count, size_t bytes)
 
 /* ---- steps ---- */
 
-/* Adds a step to the stretch of its process. Steps come by their starts and may overlap: then the time counts once.
- * is_numbered: a profiler counts the steps, and does not record all. */
+/* Adds a step to the span of its process. Steps come in the order of their starts and may overlap: common time counts
+ * once. is_numbered: a profiler numbers the steps and does not record all of them. */
 static void step_span_add(struct step_span *span, const struct model_step *step, bool is_numbered)
 {
 	bool is_first = !span->complete && !span->open;
@@ -65,7 +65,7 @@ static void step_span_add(struct step_span *span, const struct model_step *step,
 		span->lost_until_ns = span->last_ns;
 }
 
-/* Returns true if the end of the step is known, which its span says. */
+/* Returns true if the end of the step is known, according to its span. */
 static bool step_has_end(const struct model *model, const struct model_step *step)
 {
 	uint32_t index;
@@ -141,7 +141,7 @@ static void step_times_find_rare(struct step_times *times, const struct model *m
 	times->knows_rare = known && known == times->complete;
 }
 
-/* Finds why waits for collectives are unknown. Phases that the program marks tell of them. */
+/* Finds why waits for collectives are unknown. If the program marks phases, they include such waits. */
 static void step_times_find_waits(struct step_times *times, const struct model *model)
 {
 	for (uint32_t s = 0; s < times->span_count; s++) {
@@ -290,8 +290,8 @@ const char *step_times_capture(const struct model *model)
 	return best;
 }
 
-/* Returns true if operators may have been recorded. A trace that is no recording has no sentence of the recorder, and
- * is whole. */
+/* Returns true if operators may have been recorded. A trace of another tool has no sentence of the recorder, and is
+ * whole. */
 static bool has_operations(const struct model *model, const struct step_times *times, const char *sentence)
 {
 	return times->count ? times->job_detailed > 0 : !sentence || has_detail(model, MODEL_NONE);
@@ -343,7 +343,7 @@ uint32_t step_times_trainings(const struct step_times *times, const struct model
 	bool *is_counted = find_counted(times, model);
 	uint32_t count = 0;
 
-	for (uint32_t first = 0, i = 0; i < times->count; first = i) { /* those of a process, by their starts */
+	for (uint32_t first = 0, i = 0; i < times->count; first = i) { /* steps of a process, by their starts */
 		uint32_t process = model->steps[first].process;
 		int64_t last_ns = INT64_MIN;
 

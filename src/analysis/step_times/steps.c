@@ -214,7 +214,8 @@ static const char *capture_name(uint8_t capture)
 	return capture < sizeof(names) / sizeof(names[0]) ? names[capture] : "unknown";
 }
 
-/* The duration above which a complete step of the process is an outlier; infinite when there is no telling. */
+/* Returns the duration above which a complete step of the process is an outlier; infinite with fewer than three
+ * steps. */
 static double outlier_limit(const struct step_times *times, const struct model *model, uint32_t process)
 {
 	double *values = storage_resize(model->storage, NULL, 2 * (size_t)times->count, sizeof(*values));
@@ -247,8 +248,13 @@ static int64_t int_that_fits(uint64_t value)
 	return value < INT64_MAX ? (int64_t)value : INT64_MAX;
 }
 
+<<<<<<< HEAD
 /* Why it is not known, or not all of it, what the step's thread did in it. */
 static const char *no_use(const struct model *model, const struct model_step *step)
+=======
+/* Returns why CPU time, waits or page faults of the step's thread are unknown. */
+static const char *no_use(const struct model_step *step, bool is_trace)
+>>>>>>> text
 {
 	if (step->has_cpu)
 		return "recorded by a version that did not count them";
@@ -259,8 +265,13 @@ static const char *no_use(const struct model *model, const struct model_step *st
 	return model_reason(model, REASON_NO_THREAD_USE);
 }
 
+<<<<<<< HEAD
 /* What the thread that marks the step did in it. */
 static void set_use(struct table *table, int row, const struct model *model, const struct model_step *step)
+=======
+/* Sets CPU time, waits and page faults of the thread that marks the step. */
+static void set_use(struct table *table, int row, const struct model_step *step, bool is_trace)
+>>>>>>> text
 {
 	const char *why = no_use(model, step);
 
@@ -318,7 +329,7 @@ static void steps_add_row(struct table *table, struct labels *labels, const stru
 		table_set_bool(table, row, STEP_OUTLIER, (double)time->dur_ns > limit_ns);
 }
 
-/* Phases that no step spent time in would only make the rows wide. */
+/* Hides phases in which no step spent time: they would only make the rows wide. */
 static void hide_empty_phases(struct table *table)
 {
 	const char *list = NULL;

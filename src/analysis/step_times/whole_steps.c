@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * whole_steps.c: see the header. Counts launches and operators step by step, and times that are guesses, then compares steps with each other.
+ * whole_steps.c: see the header. Counts launches, operators and guessed times in each step, then compares the steps.
  */
 #include "analysis/step_times/whole_steps.h"
 
@@ -16,23 +16,23 @@
 #include <string.h>
 
 #define LOST_SHARE 0.05
-#define OTHER_SHARE 0.5 /* steps of other sizes may be another kind of work */
-#define SIZE_RATIO 1.1  /* from one size of steps to the next */
+#define OTHER_SHARE 0.5 /* steps of other sizes may do another kind of work */
+#define SIZE_RATIO 1.1  /* between neighbouring size classes of steps */
 #define SIZES 512
 
 struct whole_steps_count {
 	uint32_t operators, calls, alone;
-	bool is_guessed; /* how long devices worked */
+	bool is_guessed; /* how long devices worked is partly a guess */
 };
 
 struct whole_steps_counting {
 	const struct model *model;
 	const struct launches *launches;
 	struct name_classes launching;
-	bool **has_work;                         /* by track and row: calls whose work is there */
-	bool is_damaged;                         /* or has lost work */
-	struct whole_steps_count *steps;         /* by step of the model; behind them what is in none, or of all */
-	int64_t first_ns, last_ns, last_call_ns; /* of operators; of calls whose work is there */
+	bool **has_work;                 /* by track and row: calls whose device work is in the trace */
+	bool is_damaged;                 /* events or work were lost */
+	struct whole_steps_count *steps; /* by step of the model; last: spans outside steps, guesses in processes */
+	int64_t first_ns, last_ns, last_call_ns; /* starts of operators; of calls whose work is in the trace */
 };
 
 static void *zeroed(size_t count, size_t bytes)
@@ -48,7 +48,7 @@ static bool has_lost_events(const struct model *model)
 	return false;
 }
 
-/* The profiler may lose kernels without a word, too. */
+/* The profiler may also lose kernels without reporting it. */
 static bool has_lost_work(const struct model *model, const struct launches *launches)
 {
 	return (double)launches_without_work(model, launches) > LOST_SHARE * (double)launches->work_count;
@@ -125,7 +125,8 @@ static void count_all(struct whole_steps_counting *counting)
 
 /* ---- guesses ---- */
 
-/* How long work may run behind which its stream has none: work outlives its step rarely. */
+/* Returns the latest end of work that is the last on its stream and has no recorded end. It is the end of the step,
+ * because work rarely outlives its step. */
 static int64_t last_end(const struct model *model, uint32_t process, int64_t start_ns)
 {
 	const struct model_step *step = step_times_step_at(model, process, start_ns);
@@ -135,12 +136,13 @@ static int64_t last_end(const struct model *model, uint32_t process, int64_t sta
 	return step ? step->end_ns : start_ns;
 }
 
-/* When work that has no end of its own ran at most: until the next work of its stream begins, where the model ends it too. */
+/* Adds the longest possible times of work without a recorded end: until the next work of its stream, where the model
+ * ends it, too. */
 static void add_guesses(struct intervals *guesses, const struct model *model, uint32_t number)
 {
 	const struct track *track = model->tracks[number];
 	struct intervals own = {0}, both = {0};
-	int64_t open_ns = INT64_MAX; /* begin of the last one, where it is such work; else there is none */
+	int64_t open_ns = INT64_MAX; /* start of the last work if its end is unknown; INT64_MAX otherwise */
 
 	intervals_live_in(&own, model->storage);
 	for (uint32_t c = 0; c < track->chunk_count; c++) {
@@ -171,7 +173,7 @@ static bool is_guessed(const struct intervals *guesses, int64_t start_ns, int64_
 	       LOST_SHARE * (double)intervals_length(start_ns, end_ns);
 }
 
-/* Steps of the process, and behind them all of it. */
+/* Marks the steps of the process with guessed times, and the last entry if the whole process has them. */
 static bool mark_guessed(struct whole_steps_counting *counting, uint32_t number, const struct intervals *guesses)
 {
 	const struct model *model = counting->model;
@@ -217,9 +219,9 @@ static void counting_release(struct whole_steps_counting *counting)
 	name_classes_release(&counting->launching);
 }
 
-/* ---- steps beside each other ---- */
+/* ---- comparing steps ---- */
 
-/* Launches for an operator, the most of steps of each size. */
+/* The most launches per operator among the steps of each size. */
 struct usual {
 	double of_size[SIZES], of_any;
 };
@@ -257,7 +259,8 @@ static bool whole_steps_is_whole(const struct whole_steps_count *step, const str
 	       density(step) >= OTHER_SHARE * usual->of_any;
 }
 
-/* What was lost begins in this step: the next one has no launches, or there is none, and it has fewer operators than the one before. */
+/* Returns true if the loss starts in this step: the next step has no launches, or this is the last step of its process
+ * with fewer operators than the step before. */
 static bool is_torn(const struct whole_steps_counting *counting, const struct usual *usual, uint32_t i)
 {
 	const struct model_step *steps = counting->model->steps;
@@ -271,7 +274,7 @@ static bool is_torn(const struct whole_steps_counting *counting, const struct us
 	       counts[i].operators < (1 - LOST_SHARE) * counts[i - 1].operators;
 }
 
-/* By step of the job, in the order of their numbers: have all ranks all of it? */
+/* Returns, by step of the job in the order of the numbers, whether all ranks have the whole step. */
 static bool *find_whole(struct whole_steps *found, const struct whole_steps_counting *counting,
                         const struct step_times *times)
 {
@@ -295,7 +298,7 @@ static bool *find_whole(struct whole_steps *found, const struct whole_steps_coun
 	return whole;
 }
 
-/* Numbers that come again choose no steps. */
+/* If numbers repeat, they cannot select steps. */
 static bool whole_steps_has_rising_numbers(const struct step_times *times)
 {
 	for (uint32_t i = 1; i < times->job_count; i++)
@@ -304,7 +307,7 @@ static bool whole_steps_has_rising_numbers(const struct step_times *times)
 	return true;
 }
 
-/* The longest row of them; of two the first. */
+/* Finds the longest run of whole steps; the first one if several are equally long. */
 static void whole_steps_choose(struct whole_steps *found, const struct whole_steps_counting *counting,
                                const struct step_times *times)
 {
@@ -327,7 +330,7 @@ static void whole_steps_choose(struct whole_steps *found, const struct whole_ste
 	free(whole);
 }
 
-/* Without steps: has all of it work, up to its end? */
+/* Without steps: checks whether the trace has device work up to its end. */
 static void judge_without_steps(struct whole_steps *found, const struct whole_steps_counting *counting)
 {
 	double length_ns = (double)counting->last_ns - (double)counting->first_ns;

@@ -19,7 +19,8 @@
 
 #define TEXT_BYTES ((size_t)64 << 20)
 
-/* Behind the bracket comes what may be there, however broken the rest is: stacks may begin with "[unknown]" or "{lambda}", too. */
+/* Returns true if the text after the bracket may be JSON, however broken the rest is. Stacks may also begin with
+ * "[unknown]" or "{lambda}". */
 static bool begins_value(const char *head, size_t length)
 {
 	size_t at = 1;
@@ -41,7 +42,7 @@ static bool begins_value(const char *head, size_t length)
 bool kineto_begins_like_json(const char *head, size_t length)
 {
 	size_t at = length >= 3 && memcmp(head, "\xef\xbb\xbf", 3) == 0 ? 3 : 0;
-	bool is_wide = kineto_encoding_of(head, length) != KINETO_UTF8; /* then with NULs between, and a mark before */
+	bool is_wide = kineto_encoding_of(head, length) != KINETO_UTF8; /* with NULs in between and a mark first */
 	while (at < length &&
 	       (head[at] ? strchr(" \t\r\n", head[at]) || (is_wide && (unsigned char)head[at] >= 0xfe) : is_wide))
 		at++;
@@ -54,11 +55,11 @@ bool kineto_is_trace_here(struct input_stream *input)
 	const char *bytes;
 	size_t length;
 	return input_peek(input, &bytes, &length, &ignored) == STATUS_OK && kineto_begins_like_json(bytes, length) &&
-	       !memmem(bytes, length, "\"stepscope.", 11) /* a summary of ours, run.json */ &&
+	       !memmem(bytes, length, "\"stepscope.", 11) /* our own summary, run.json */ &&
 	       !speedscope_begins(bytes, length);
 }
 
-/* By the first bytes of the file, decompressed when it is. */
+/* Checks the first bytes of the file, decompressed if needed. */
 bool kineto_is_trace(const char *path)
 {
 	struct input_stream *input;
@@ -70,7 +71,8 @@ bool kineto_is_trace(const char *path)
 	return is_trace;
 }
 
-/* What other JSON does not have near its beginning, however it is called. Between the letters of UTF-16 are NULs: there all JSON will do. */
+/* Returns true if the text has a key that other JSON does not have near its start, whatever the file's name. UTF-16 has
+ * NULs between letters, so any UTF-16 text counts. */
 static bool has_sign(const char *head, size_t length)
 {
 	static const char *const signs[] = {"\"traceEvents\"", "\"ph\"", "\"baseTimeNanoseconds\"",
@@ -110,7 +112,7 @@ struct kineto_loading {
 	struct kineto_import *import;
 	struct kineto_file file;
 	struct input_stream *input;
-	uint64_t done_bytes, total_bytes; /* of all files */
+	uint64_t done_bytes, total_bytes; /* totals over all files */
 };
 
 static void kineto_stage_event(void *context, const struct kineto_event *event, uint64_t offset)
@@ -164,7 +166,7 @@ static enum status kineto_check(const struct kineto_loading *loading, struct err
 	                 (unsigned long long)loading->file.event_count);
 }
 
-/* Its events are in no order, so what is missing may be of any time. */
+/* Events are in no order, so losses may be of any time. */
 static void note_lost_memory(struct kineto_import *import, const struct kineto_repairs *repairs, uint32_t first)
 {
 	static const uint8_t losses[] = {REPAIR_TIME, REPAIR_UNREADABLE, REPAIR_GARBAGE, REPAIR_LIST_END,
@@ -200,7 +202,7 @@ static void note_rest(struct kineto_import *import)
 		                 "args longer than 4 KiB are cut, inputs longer than 64 KiB are left out");
 }
 
-/* Whether a file before had the same text, compressed or not. */
+/* Returns true if an earlier file had the same text, compressed or not. */
 static bool is_copy(const struct kineto_loading *loading)
 {
 	struct kineto_set *set = loading->import->set;
@@ -229,7 +231,7 @@ static enum status kineto_load_stream(struct kineto_loading *loading, struct err
 		kineto_report_repairs(import, &import->repairs);
 		note_rest(import);
 		model_add_meta(import->model, MODEL_NONE, "trace.format", "kineto");
-		if (import->has_python && !import->is_ours) /* ours are those that called */
+		if (import->has_python && !import->is_ours) /* our own traces have the lines of the calls */
 			model_add_meta(import->model, MODEL_NONE, "trace.python_lines", "of functions");
 	}
 	kineto_file_release(&loading->file);
@@ -256,7 +258,7 @@ enum status kineto_load_input(struct kineto_import *import, struct input_stream 
 	return status;
 }
 
-/* What comes through a pipe can be read once only: nobody has looked at it. */
+/* A pipe can be read only once, so no importer has looked at it. */
 static enum status load_stream_of(const char *path, struct kineto_import *import, struct input_stream *input,
                                   struct error *err)
 {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * kineto_args.c: args of spans: inputs of operators in the form that our own recordings have them (docs/file-format.md), launches of
- * kernels, and everything else as facts of the span.
+ * kineto_args.c: args of spans: inputs of operators in the form of our own recordings (docs/file-format.md), launches
+ * of kernels, and all others as facts of the span.
  */
 #include "base/memory.h"
 #include "importers/kineto/kineto_import.h"
@@ -16,9 +16,9 @@
 #define TEXT_BYTES ((size_t)4096)       /* longer facts are cut */
 #define RAW_BYTES ((size_t)8192)        /* longer args are not remembered */
 #define RAWS_MAX (1u << 20)
-#define RAWS_BYTES ((size_t)64 << 20) /* of all that are remembered; then it begins anew */
+#define RAWS_BYTES ((size_t)64 << 20) /* limit for all remembered args; then the memo starts over */
 
-/* ---- what was met before ---- */
+/* ---- texts seen before ---- */
 
 void kineto_memo_init(struct kineto_import *import)
 {
@@ -33,7 +33,7 @@ void kineto_memo_release(struct kineto_import *import)
 	free(import->memo.known);
 }
 
-/* Its type, too: the text "[[2]]" is not the list [[2]]. */
+/* Includes the type: the text "[[2]]" is not the list [[2]]. */
 static void add_raw(struct kineto_import *import, const struct kineto_value *value)
 {
 	size_t length = value->type == VALUE_NONE ? 0 : value->length;
@@ -47,7 +47,7 @@ static void add_raw(struct kineto_import *import, const struct kineto_value *val
 	import->raw.length += length + 2;
 }
 
-/* Of what is in import->raw; NULL: too long to be kept. *is_new: it has to be filled. */
+/* Looks up the text in import->raw; NULL: too long to be kept. *is_new: the caller must fill the entry. */
 static struct kineto_known *known_of(struct kineto_import *import, bool *is_new)
 {
 	struct kineto_memo *memo = &import->memo;
@@ -76,7 +76,8 @@ static bool is_list(const struct kineto_value *value)
 	return value->type == VALUE_ARRAY && value->length <= INPUTS_BYTES;
 }
 
-/* [[2,3],[],[[4],[5]]] as "[2, 3] [] [[4], [5]]". A list of tensors that is the only input has a pair of brackets more. */
+/* Writes [[2,3],[],[[4],[5]]] as "[2, 3] [] [[4], [5]]". A list of tensors that is the only input gets another pair of
+ * brackets. */
 static void append_sizes(struct buffer *out, const struct kineto_value *list)
 {
 	size_t start = out->length;
@@ -102,7 +103,7 @@ static void append_sizes(struct buffer *out, const struct kineto_value *list)
 	}
 }
 
-/* ["float", "", "Scalar"] as "float;;Scalar" */
+/* Writes ["float", "", "Scalar"] as "float;;Scalar". */
 static void append_texts(struct buffer *out, const struct kineto_value *list)
 {
 	struct kineto_walk walk = kineto_walk_begin(list);
@@ -196,7 +197,7 @@ static void set_triple(struct launch_config *config, enum launch_fact first, con
 		kineto_args_set_number(config, (enum launch_fact)(first + i), &walk.value, 1);
 }
 
-/* Args that few kernels have. */
+/* Args that only some kernels have. */
 static const struct launch_arg {
 	const char *key;
 	int fact; /* enum launch_fact, or -1 - enum launch_text */
@@ -280,7 +281,7 @@ void kineto_take_launch(struct kineto_import *import, const struct kineto_event 
 	}
 }
 
-/* ---- the rest ---- */
+/* ---- other args ---- */
 
 static bool make_arg(struct kineto_import *import, const struct kineto_value *value, struct span_arg *arg)
 {
@@ -348,7 +349,7 @@ static bool find_fact(const struct kineto_value *key, enum step_fact *fact)
 	return false;
 }
 
-/* What our own exporter says of a step. False: it is an arg as others. */
+/* Takes facts of a step that our own exporter writes. Returns false if it is an ordinary arg. */
 static bool kineto_args_take_fact(struct kineto_import *import, struct staged_extra *extra,
                                   const struct kineto_arg *arg)
 {

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * kineto_async.c: asynchronous events (b and e, until 2014 S and F) in pairs as spans. What belongs together has one category and one id,
- * whatever threads it began and ended in; within that, what began last ends first. A category of a process has tracks of its own.
+ * kineto_async.c: pairs asynchronous events (b and e, until 2014 S and F) to spans. Events with one category and one id
+ * belong together, whatever threads they are on; among them, the span that began last ends first. Each category of a
+ * process has its own tracks.
  */
 #include "base/hash.h"
 #include "base/merge_sort.h"
@@ -15,14 +16,14 @@ static uint64_t kineto_async_hash_text(uint64_t hash, const struct kineto_value 
 	return hash_word(hash_bytes(hash, value->at, value->length) ^ value->type);
 }
 
-/* A number or a text. */
+/* The id is a number or a text. */
 static uint64_t hash_id(uint64_t key, const struct kineto_value *id)
 {
 	uint64_t number;
 	return kineto_unsigned(id, &number) ? hash_word(key ^ number) : kineto_async_hash_text(key, id);
 }
 
-/* {"local": ...} counts within its process only. */
+/* {"local": ...} is unique only within its process. */
 static uint64_t kineto_async_key_of(const struct kineto_event *event)
 {
 	const struct kineto_value *id = &event->fields[KINETO_EVENT_ID];
@@ -64,7 +65,7 @@ void kineto_take_async(struct kineto_import *import, const struct kineto_event *
 		.span = *span, .key = kineto_async_key_of(event), .track = track, .is_end = is_end};
 }
 
-/* By what belongs together, then by time; what ends before what begins then, and never by the place in the file. */
+/* Orders by key, then by time, ends before begins, and never by the place in the file. */
 static int compare_asyncs(const void *left, const void *right)
 {
 	const struct staged_async *a = left, *b = right;
@@ -84,7 +85,8 @@ static void kineto_async_add_span(struct kineto_stage *stage, const struct stage
 	span->dur_ns = dur_ns;
 }
 
-/* One group; halves without the other are counted, and what has no end lasts as long as the recording. `open` has room for all. */
+/* Pairs one group. Halves without the other are counted, and a span without an end lasts until the end of the
+ * recording. `open` has room for all. */
 static void pair(struct kineto_import *import, uint32_t first, uint32_t end, uint32_t *open)
 {
 	struct kineto_stage *stage = &import->stage;

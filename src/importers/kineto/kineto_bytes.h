@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * kineto_bytes.h: the four loops that most of a trace's bytes go through, 16 bytes at a step where the processor can. KINETO_PADDING bytes
- * behind the text must be readable.
+ * kineto_bytes.h: the four loops that process most of a trace's bytes, 16 bytes at a time if the processor can.
+ * KINETO_PADDING bytes after the text must be readable.
  */
 #ifndef IMPORTERS_KINETO_KINETO_BYTES_H
 #define IMPORTERS_KINETO_KINETO_BYTES_H
@@ -41,7 +41,7 @@ static inline const char *kineto_past_blanks(const char *at)
 #endif
 }
 
-/* To the first byte that is of no number and of no word such as true, -Infinity, N/A. */
+/* Returns the first byte that cannot be part of a number or of a word such as true, -Infinity, N/A. */
 static inline const char *kineto_past_word(const char *at)
 {
 #ifdef __SSE2__
@@ -64,7 +64,8 @@ static inline const char *kineto_past_word(const char *at)
 #endif
 }
 
-/* To the next quote, backslash or control character; says whether bytes before it are no ASCII. */
+/* Returns the next quote, backslash or control character. Sets TEXT_IS_NOT_ASCII if the bytes before it are not
+ * ASCII. */
 static inline const char *kineto_past_plain(const char *at, uint8_t *flags)
 {
 #ifdef __SSE2__
@@ -89,7 +90,7 @@ static inline const char *kineto_past_plain(const char *at, uint8_t *flags)
 #endif
 }
 
-/* To the next bracket of any kind, quote or NUL. */
+/* Returns the next bracket of any kind, quote or NUL. */
 static inline const char *kineto_past_contents(const char *at)
 {
 #ifdef __SSE2__

@@ -1,11 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * kineto_clock.c: the clock of a device against its host's. Where work begins before its launch, again and again, the device's times are put
- * right: by the least constant that makes all of it possible, or, where the clocks drift, by the line that comes closest. A launch begins
- * before its work does, and a synchronisation of the device ends behind what was launched before it: where these leave no such constant or
- * line, or only some work is early, nothing is changed; the table `launches` counts what is early.
+ * kineto_clock.c: corrects the clock of a device relative to its host's. If work often begins before its launch, the
+ * device's times are moved: by the least constant that makes all of it possible or, if the clocks drift, by the line
+ * that fits closest.
  *
- * Launches and works are sampled by the hash of the number that they share, so that both are kept or none.
+ * A launch begins before its work, and a synchronisation of the device ends after the work launched before it. If these
+ * rules leave no such constant or line, or if only some work is early, nothing is changed; the table `launches` counts
+ * early work.
+ *
+ * Launches and works are sampled by the hash of the number that they share, so that both are kept or neither is.
  */
 #include "base/hash.h"
 #include "base/lower_bound.h"
@@ -21,28 +24,29 @@
 
 #define SAMPLES_MAX (1u << 17)
 #define PAIRS_LEAST 24
-#define EARLY_LEAST 8 /* of these: a few are wrong, not the clock */
+#define EARLY_LEAST 8 /* pairs: fewer are single errors, not the clock */
 #define WINDOWS_MOST 32
 #define WINDOW_PAIRS 4
-#define DRIFT_MOST 200e-6  /* of quartz it is less */
-#define DRIFT_GAIN 10      /* times closer than a constant must a line be */
-#define OFFSET_MOST 3.6e12 /* ns; times of a broken file may lie centuries apart */
-#define TOLERANCE_NS 1000  /* of the ends of synchronisations */
+#define DRIFT_MOST 200e-6  /* larger than the drift of quartz */
+#define DRIFT_GAIN 10      /* a line must be this many times closer than a constant */
+#define OFFSET_MOST 3.6e12 /* ns; times of a broken file may be centuries apart */
+#define TOLERANCE_NS 1000  /* for the ends of synchronisations */
 
 enum clock_event {
 	CLOCK_LAUNCH,
-	CLOCK_WAIT, /* for the device */
+	CLOCK_WAIT, /* waits for the device */
 	CLOCK_WORK
 };
 
 struct clock_sample {
 	uint64_t correlation;
 	int64_t start_ns, end_ns;
-	uint32_t track; /* of the stage */
+	uint32_t track; /* index in the stage */
 	uint8_t event;  /* enum clock_event */
 };
 
-struct bound { /* of what is added to the device's time there */
+/* A limit for the correction of the device's time at time_ns. */
+struct bound {
 	int64_t time_ns;
 	double ns;
 };
@@ -52,21 +56,22 @@ struct kineto_clock_pair {
 };
 
 struct correction {
-	int64_t origin_ns; /* of the device's time */
+	int64_t origin_ns; /* in the device's time */
 	double constant_ns, drift;
 };
 
 struct clock_fit {
 	struct storage *storage;
-	struct kineto_clock_pair *pairs; /* by the start of the work */
+	struct kineto_clock_pair *pairs; /* by start of the work */
 	uint32_t pair_count;
-	struct bound *least, *most; /* that of each pair; of waits */
+	struct bound *least, *most; /* lower limit of each pair; upper limits of waits */
 	uint32_t most_count;
-	struct bound windows[WINDOWS_MOST]; /* the largest of `least` in stretches with as many pairs each */
+	/* the largest of `least` in windows of equal numbers of pairs */
+	struct bound windows[WINDOWS_MOST];
 	uint32_t window_count;
 };
 
-/* ---- what is sampled ---- */
+/* ---- sampling ---- */
 
 static uint64_t kineto_clock_hash_of(uint64_t correlation)
 {
@@ -124,7 +129,8 @@ static int compare_launches(const void *left, const void *right)
 	return (a->launch_ns > b->launch_ns) - (a->launch_ns < b->launch_ns);
 }
 
-/* Several processes use the same numbers: they are told apart. True: all is of one process. */
+/* Mixes the process into each number, since several processes use the same numbers. Returns true if there is only one
+ * process. */
 static bool part_processes(struct kineto_import *import)
 {
 	const struct staged_track *tracks = import->stage.tracks;
@@ -138,7 +144,7 @@ static bool part_processes(struct kineto_import *import)
 	return is_one;
 }
 
-/* Of one number [first, end): work and the only call that can have launched it. */
+/* Pairs, for one number [first, end), each work with its launch, if only one call can have launched it. */
 static void add_pairs(struct clock_fit *fit, const struct kineto_import *import, const struct clock_sample *first,
                       const struct clock_sample *end, int32_t device)
 {
@@ -160,7 +166,7 @@ static void find_pairs(struct clock_fit *fit, const struct kineto_import *import
 	}
 }
 
-/* When a wait ends, what was launched before it has. Pairs by their launches. */
+/* Finds upper limits: when a wait ends, the work launched before it has ended. Pairs are in order of their launches. */
 static void find_most(struct clock_fit *fit, const struct kineto_import *import)
 {
 	for (uint32_t i = 0; i < import->clock.count; i++) {
@@ -169,7 +175,7 @@ static void find_most(struct clock_fit *fit, const struct kineto_import *import)
 		if (wait->event != CLOCK_WAIT)
 			continue;
 		uint32_t low = LOWER_BOUND(fit->pairs, fit->pair_count, item, item->launch_ns < wait->start_ns);
-		for (uint32_t k = low; k-- > 0 && low - k <= 64;) /* streams have their own order */
+		for (uint32_t k = low; k-- > 0 && low - k <= 64;) /* each stream has its own order */
 			end_ns = fit->pairs[k].end_ns > end_ns ? fit->pairs[k].end_ns : end_ns;
 		if (low)
 			fit->most[fit->most_count++] = (struct bound){end_ns, (double)(wait->end_ns - end_ns)};
@@ -198,7 +204,8 @@ static double at(const struct correction *correction, int64_t time_ns)
 	return correction->constant_ns + correction->drift * (double)(time_ns - correction->origin_ns);
 }
 
-/* Raises it to what all pairs need. How much more than needed that is, in the mean over the windows; negative: the waits forbid it. */
+/* Raises the correction so that it suffices for all pairs. Returns its mean excess over the windows; negative: the
+ * waits forbid it. */
 static double slack(const struct clock_fit *fit, struct correction *correction)
 {
 	double sum = 0, missing = 0;
@@ -215,7 +222,7 @@ static double slack(const struct clock_fit *fit, struct correction *correction)
 	return sum / fit->window_count;
 }
 
-/* The line through two windows that comes closest. */
+/* Finds the line through two windows that fits closest. */
 static double fit_line(const struct clock_fit *fit, struct correction *best)
 {
 	double least = -1;
@@ -245,7 +252,8 @@ static uint64_t count_early(const struct clock_fit *fit)
 	return count;
 }
 
-/* A constant shows from the begin on, where devices have nothing to do yet; a drift that begins with nothing does not. */
+/* Accepts a constant only if it shows in the first window, where devices are still idle. A drift that starts at zero is
+ * not visible in it. */
 static bool fit_all(const struct clock_fit *fit, struct correction *correction)
 {
 	struct correction constant = {fit->windows[0].time_ns, 0, 0}, line = {0};
@@ -260,7 +268,7 @@ static bool fit_all(const struct clock_fit *fit, struct correction *correction)
 	return of_constant >= 0 && 2 * fit->windows[0].ns >= constant.constant_ns && constant.constant_ns < OFFSET_MOST;
 }
 
-/* ---- putting it right ---- */
+/* ---- correction ---- */
 
 static int64_t corrected(const struct correction *correction, int64_t time_ns)
 {
@@ -281,7 +289,7 @@ static void move_device(struct kineto_stage *stage, int32_t device, const struct
 	}
 }
 
-/* What else would be possible is how little is known of it. */
+/* States also how much larger the correction could be, which is its uncertainty. */
 static void say(struct kineto_import *import, const struct clock_fit *fit, int32_t device,
                 const struct correction *correction)
 {
@@ -316,7 +324,8 @@ static void say(struct kineto_import *import, const struct clock_fit *fit, int32
 	model_add_ledger(import->model, LEDGER_CLOCK, import->main_process, where, count_early(fit), text);
 }
 
-/* has_waits: a thread waits for its current device, so there must be one only, of one process. */
+/* has_waits: waits can be used. A thread waits for its current device, so there must be only one device, of one
+ * process. */
 static void correct_device(struct kineto_import *import, struct clock_fit *fit, int32_t device, bool has_waits)
 {
 	struct correction correction;

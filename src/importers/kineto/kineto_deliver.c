@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * kineto_deliver.c: staged spans into the model: sorted, and spread over lanes where they cross. A lane is a track of the model; what
- * does not nest in the first one goes to the next, where it may be alone.
+ * kineto_deliver.c: delivers staged spans to the model: sorted, and spread over lanes if they cross. A lane is a track
+ * of the model. A span that does not nest in the first lane goes to the next, where it may be alone.
  */
 #include "importers/kineto/kineto_deliver.h"
 
@@ -17,15 +17,15 @@
 #include <string.h>
 
 #define LANES_MAX 64u
-#define DOUBT_LATER 8   /* work of its stream that all lies in one that is doubted */
-#define DOUBT_CALLS 3   /* others of its name */
-#define DOUBT_TIMES 100 /* how much longer than the longest of these it is */
-#define TWINS_MAX 16    /* spans that an event which is in the file twice is looked for among */
+#define DOUBT_LATER 8   /* later works of the stream that end within a doubted one */
+#define DOUBT_CALLS 3   /* other calls with its name */
+#define DOUBT_TIMES 100 /* how many times longer it is than the longest of these */
+#define TWINS_MAX 16    /* spans among which a duplicate is searched */
 
 struct delivered_span {
 	uint32_t name;
 	int64_t end_ns;
-	uint32_t stack; /* of Python, inside of it */
+	uint32_t stack; /* Python stack, as seen inside it */
 };
 
 struct delivered_lane {
@@ -43,18 +43,18 @@ struct delivery {
 	uint32_t lane_count;
 	struct step_bounds {
 		int64_t start_ns, end_ns;
-	} * steps; /* of the track, in order, one behind the other */
+	} * steps; /* steps of the track, in order, without overlap */
 	uint32_t step_count, next_step;
-	uint32_t crossed_name;             /* of the first span that the last one crosses; MODEL_NONE: of none */
+	uint32_t crossed_name;             /* name of the first span that the last one crosses; MODEL_NONE: none */
 	const struct staged_span *doubted; /* find_doubted(); NULL: none */
-	uint32_t next_work;                /* of a stream: the first that begins after the last one asked for */
-	int64_t last_ns;                   /* end of the track: where spans without an end of their own may end */
-	struct cuts {                      /* spans, and by how much together */
+	uint32_t next_work; /* index of the first work in a stream that starts after the last span asked for */
+	int64_t last_ns;    /* end of the track: the latest end of spans without one */
+	struct cuts {       /* number of spans, and their total cut */
 		uint64_t count, ns;
-	} rounded, crossed; /* by the rounding of times; in the last lane */
+	} rounded, crossed; /* rounded: due to rounded times; crossed: in the last lane */
 };
 
-/* What is around what, when both have the same times. */
+/* Decides which span is around the other if both have the same times. */
 static int kineto_deliver_rank_of(uint8_t kind)
 {
 	static const uint8_t ranks[SPAN_KIND_COUNT] = {
@@ -69,7 +69,7 @@ int kineto_compare_spans(const void *left, const void *right)
 	const struct staged_span *a = left, *b = right;
 	if (a->start_ns != b->start_ns)
 		return a->start_ns < b->start_ns ? -1 : 1;
-	if (a->dur_ns != b->dur_ns) /* as unsigned numbers: one without an end is the longest */
+	if (a->dur_ns != b->dur_ns) /* as unsigned numbers: a span without an end is the longest */
 		return (uint64_t)a->dur_ns > (uint64_t)b->dur_ns ? -1 : 1;
 	int ranks = kineto_deliver_rank_of(a->kind) - kineto_deliver_rank_of(b->kind);
 	if (ranks || a->order != b->order)
@@ -79,7 +79,7 @@ int kineto_compare_spans(const void *left, const void *right)
 	return (a->correlation > b->correlation) - (a->correlation < b->correlation);
 }
 
-/* The file has the event twice: its writer numbered it, and all else is equal. */
+/* Returns true if the file has the event twice: its writer numbered it, and everything else is equal. */
 static bool is_duplicate(const struct staged_span *a, const struct staged_span *b)
 {
 	return a->flags & b->flags & STAGED_HAS_NUMBER && a->start_ns == b->start_ns && a->dur_ns == b->dur_ns &&
@@ -87,7 +87,7 @@ static bool is_duplicate(const struct staged_span *a, const struct staged_span *
 	       a->shape == b->shape && a->inputs == b->inputs;
 }
 
-/* Among those of equal times and numbers, where others may lie between the two. */
+/* Searches the spans with equal times and numbers, as others may be between the duplicates. */
 static bool came_before(const struct staged_span *spans, uint32_t i)
 {
 	for (uint32_t j = i; j-- > 0 && i - j <= TWINS_MAX && kineto_compare_spans(&spans[j], &spans[i]) == 0;)
@@ -128,7 +128,8 @@ static struct delivered_lane *kineto_deliver_add_lane(struct delivery *delivery)
 	return lane;
 }
 
-/* All steps stay in the first lane, whatever begins before one and ends in it. Spans come by start. */
+/* Returns true if the span starts before a step and ends in it. All steps stay in the first lane. Spans come by
+ * start. */
 static bool crosses_step(struct delivery *delivery, int64_t start_ns, int64_t end_ns)
 {
 	const struct step_bounds *steps = delivery->steps;
@@ -137,7 +138,7 @@ static bool crosses_step(struct delivery *delivery, int64_t start_ns, int64_t en
 	uint32_t low = delivery->next_step, high = delivery->step_count;
 	if (low == high || steps[low].start_ns >= end_ns)
 		return false;
-	while (high - low > 1) { /* the last one that begins before the span ends */
+	while (high - low > 1) { /* find the last step that starts before the span ends */
 		uint32_t middle = low + (high - low) / 2;
 		if (steps[middle].start_ns < end_ns)
 			low = middle;
@@ -153,7 +154,7 @@ static void kineto_deliver_add_step(struct delivery *delivery, const struct stag
 	delivery->steps[delivery->step_count++] = (struct step_bounds){span->start_ns, span->start_ns + span->dur_ns};
 }
 
-/* The steps of the track, and its end. */
+/* Finds the steps of the track, and its end. */
 static void find_bounds(struct delivery *delivery)
 {
 	const struct staged_track *track = delivery->staged;
@@ -168,7 +169,8 @@ static void find_bounds(struct delivery *delivery)
 	}
 }
 
-/* Where the span fits; its end may be put back by the rounding of times, or because there are no more lanes. */
+/* Returns the lane in which the span fits. Its end may be moved back because of rounded times, or because there are no
+ * more lanes. */
 static struct delivered_lane *choose_lane(struct delivery *delivery, int64_t start_ns, int64_t *end_ns)
 {
 	uint32_t first = crosses_step(delivery, start_ns, *end_ns);
@@ -219,7 +221,7 @@ static void set_columns(struct delivery *delivery, const struct staged_span *spa
 	}
 }
 
-/* So that the duration in the file is known: report --style torch wants it. */
+/* Keeps the duration in the file, which report --style torch needs. */
 static void kineto_deliver_note_cut(struct delivery *delivery, uint32_t track, uint32_t row, int64_t cut_ns)
 {
 	struct span_arg arg = {.track = track, .row = row, .type = STEPSCOPE_ARG_I64, .i64 = cut_ns};
@@ -232,7 +234,7 @@ static bool is_work(const struct delivery *delivery, const struct staged_span *s
 	return delivery->kind == TRACK_DEVICE && span_is_device_work(span->kind);
 }
 
-/* The longest of the others, with `has_name` of those of its name, and how many there are. */
+/* Returns the longest of the other works (with has_name: of the same name) and their number. */
 static int64_t longest_other_ns(const struct delivery *delivery, const struct staged_span *span, bool has_name,
                                 uint32_t *calls)
 {
@@ -257,9 +259,9 @@ static bool is_much_longer(const struct delivery *delivery, const struct staged_
 	return calls >= DOUBT_CALLS && span->dur_ns / DOUBT_TIMES > longest_ns;
 }
 
-/* A stream's work runs one after the other. One that lasts beyond all that came later, and a hundred times as long as others of its name,
- * was given a wrong end: ROCm's profiler does that when it is flushed. Of one that has no others of its name it is not known how long it
- * should be. */
+/* Finds a work with a wrong end. A stream's work runs one after the other. If a work lasts beyond all later ones, and a
+ * hundred times as long as others of its name, its end is wrong: ROCm's profiler writes such ends when it is flushed.
+ * If no other work has its name, its proper length is unknown. */
 static void find_doubted(struct delivery *delivery)
 {
 	const struct staged_track *track = delivery->staged;
@@ -293,7 +295,8 @@ static void find_doubted(struct delivery *delivery)
 		"hundred times as long as others of their name, end where the next begins, and are incomplete");
 }
 
-/* When the stream goes on, which does one thing after the other. INT64_MAX: no stream's, or it was the last one. */
+/* Returns the start of the next work in the stream, which runs one work at a time. INT64_MAX: not a stream, or it was
+ * the last work. */
 static int64_t next_work(struct delivery *delivery, const struct staged_span *span)
 {
 	const struct staged_span *spans = delivery->staged->spans;
@@ -305,7 +308,7 @@ static int64_t next_work(struct delivery *delivery, const struct staged_span *sp
 	return *next < count ? spans[*next].start_ns : INT64_MAX;
 }
 
-/* Of a span without an end of its own: the latest it can be, where it is in the first lane. */
+/* Returns the latest possible end, in the first lane, of a span without an end. */
 static int64_t latest_end(struct delivery *delivery, const struct staged_span *span)
 {
 	const struct delivered_lane *lane = &delivery->lanes[0];
@@ -315,7 +318,8 @@ static int64_t latest_end(struct delivery *delivery, const struct staged_span *s
 	return next_ns < around_ns ? next_ns : around_ns;
 }
 
-/* Calls of one thread lie in each other: times that say otherwise were measured wrongly, or are of a thread's other contexts. */
+/* Notes crossings on threads. Calls of one thread nest: times that contradict this are measured wrongly, or belong to
+ * other contexts of the thread. */
 static void note_crossing(struct delivery *delivery, const struct staged_span *span)
 {
 	struct staged_crossings *crossings = &delivery->stage->crossings;

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * kineto_directory.c: where sets of traces come from: the files of a directory, the members of a zip or tar, names on the command line. In the
- * first two what is no trace is passed over, but said where it is named like one or cannot be looked at.
+ * kineto_directory.c: sets of traces: the files of a directory, the members of a zip or tar, names on the command line.
+ * In a directory or an archive, other files are skipped. The ledger lists files that are named like a trace or that
+ * cannot be opened.
  */
 #include "base/archive_reader.h"
 #include "base/input_stream.h"
@@ -24,20 +25,21 @@
 struct listed_file {
 	char *path;
 	uint64_t bytes;
-	bool is_named; /* may_be_trace(); else it is one only where it looks like one */
+	bool is_named; /* may_be_trace(); otherwise it counts only if it looks like a trace */
 };
 
 struct listing {
 	struct listed_file *files;
-	uint32_t count, capacity, others; /* others: that are not named like a trace */
+	uint32_t count, capacity, others; /* others: files not named like a trace */
 	uint64_t bytes;
-	uint32_t folders;   /* in it, which nobody looks into */
-	uint64_t beyond;    /* files behind OTHERS_MAX and KINETO_SET_MAX */
-	uint64_t closed;    /* others that this user must not read */
-	bool has_recording; /* of a run: that is what counts there */
+	uint32_t folders;   /* subdirectories, which are not searched */
+	uint64_t beyond;    /* files after OTHERS_MAX and KINETO_SET_MAX */
+	uint64_t closed;    /* others that this user may not read */
+	bool has_recording; /* it has a recording of a run, which takes precedence */
 };
 
-/* Also archives and recordings, so that it is said that they are not opened. What has another name is looked at, too, but must be sure. */
+/* Returns true for names of traces, and of archives and recordings, so that the ledger can say that these are not
+ * opened. Files with other names are also examined, but must be certain. */
 static bool may_be_trace(const char *name)
 {
 	static const char *const suffixes[] = {".json", ".gz", ".zst", ".zip", ".tar", ".tgz", ".ssr"};
@@ -47,7 +49,7 @@ static bool may_be_trace(const char *name)
 	return false;
 }
 
-/* Not what macOS puts beside a file under its name. */
+/* Excludes the hidden files that macOS puts beside each file, under its name. */
 static bool is_named_like_trace(const char *name)
 {
 	const char *slash = strrchr(name, '/');
@@ -76,7 +78,7 @@ static int kineto_directory_compare_files(const void *left, const void *right)
 	return strverscmp(a->path, b->path);
 }
 
-/* Pipes and devices are no files of a run: nobody opens them. */
+/* Pipes and devices are not files of a run, and are not opened. */
 static void kineto_directory_add_entry(struct listing *listing, const char *path, const char *name,
                                        const struct stat *info)
 {
@@ -123,7 +125,7 @@ bool kineto_has_traces(const char *path)
 	return is_found;
 }
 
-/* Leaves what is named like a trace, or is one by any name. */
+/* Keeps files that are named like a trace, or are one by contents. */
 static void keep_traces(struct listing *listing)
 {
 	uint32_t kept = 0;
@@ -142,7 +144,7 @@ static void keep_traces(struct listing *listing)
 
 /* ---- loading ---- */
 
-/* What is no trace, but ought to be one or may hold some. */
+/* Reports files that are not traces, but should be or may hold some. */
 static bool find_problem(const char *name, struct input_stream *input, struct error *problem)
 {
 	const char *head;
@@ -161,7 +163,7 @@ static bool find_problem(const char *name, struct input_stream *input, struct er
 	return true;
 }
 
-/* False: it is no trace, and nobody would take it for one. */
+/* Returns false if the file is of another kind, or is neither a trace nor named like one. */
 static bool kineto_directory_load_input(struct kineto_set *set, const char *name, struct input_stream *input)
 {
 	struct error problem, ignored;
@@ -197,7 +199,7 @@ static bool load_file(struct kineto_set *set, const char *path)
 	return is_taken;
 }
 
-/* What nobody looked at. */
+/* Notes the files and folders that were not examined. */
 static void note_rest(const struct listing *listing, const char *path, struct model *model)
 {
 	if (listing->folders)
@@ -247,7 +249,7 @@ static int compare_paths(const void *left, const void *right)
 	return strverscmp(*(const char *const *)left, *(const char *const *)right);
 }
 
-/* As in a directory, so that `rank10` is behind `rank9`, whatever the order of the command line. */
+/* Sorts as in a directory, so that `rank10` comes after `rank9`, whatever the order of the command line. */
 static const char **sorted_paths(const char *const *paths, uint32_t count)
 {
 	const char **sorted = memory_resize(NULL, count, sizeof *sorted);

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * kineto_doubles.c: a file in which each event is twice, as of two that were put together. Events that their writer numbered are known when
- * they come again (kineto_deliver.c). Of others two may be equal by chance, but not all of them; where that is so of spans, marks and values
- * are asked, too.
+ * kineto_doubles.c: handles files that contain each event twice, such as two files joined into one. Duplicates of
+ * events that their writer numbered are recognised anyway (kineto_deliver.c). Of other events, two may be equal by
+ * chance, but not all of them. If all spans are doubled, marks and values are checked, too.
  */
 #include "importers/kineto/kineto_doubles.h"
 
@@ -14,14 +14,14 @@
 #include <string.h>
 
 #define PAIRS_LEAST 8 /* fewer may be chance */
-#define RUN_MOST 64   /* spans with equal times, among which twins are looked for */
+#define RUN_MOST 64   /* spans with equal times to search for twins */
 
 static bool has_number(const struct staged_span *span)
 {
 	return span->flags & STAGED_HAS_NUMBER;
 }
 
-/* The spans of equal times that begin with this one. */
+/* Returns the end of the run of spans with equal times that starts at `first`. */
 static uint32_t end_of_run(const struct staged_track *track, uint32_t first)
 {
 	const struct staged_span *spans = track->spans;
@@ -32,7 +32,7 @@ static uint32_t end_of_run(const struct staged_track *track, uint32_t first)
 	return end;
 }
 
-/* Of a run: spans without a number that are as this one. */
+/* Counts the spans of a run that have no number and equal this one. */
 static uint32_t count_twins(const struct staged_span *spans, uint32_t first, uint32_t end, const struct staged_span *of)
 {
 	uint32_t count = 0;
@@ -42,7 +42,8 @@ static uint32_t count_twins(const struct staged_span *spans, uint32_t first, uin
 	return count;
 }
 
-/* Those that have a number count as pairs, too, but need be none. Most files have a span without one among their first. */
+/* Returns true if every span without a number has a twin. Numbered spans count as pairs if they have one, but need
+ * none. Most files have an unnumbered span among their first, so this ends early. */
 static bool are_all_pairs(const struct staged_track *track, uint64_t *pairs)
 {
 	const struct staged_span *spans = track->spans;
@@ -67,7 +68,7 @@ static void leave_out_second(struct kineto_stage *stage, struct staged_track *tr
 	uint32_t kept = 0;
 	for (uint32_t first = 0, end; first < track->count; first = end) {
 		end = end_of_run(track, first);
-		for (uint32_t i = first; i < end; i++) /* those in front of i may be overwritten */
+		for (uint32_t i = first; i < end; i++) /* those before i may be overwritten */
 			if (has_number(&spans[i]) || count_twins(spans, i, end, &spans[i]) % 2 == 0)
 				spans[kept++] = spans[i];
 	}
@@ -98,7 +99,7 @@ static int kineto_doubles_compare_values(const void *left, const void *right)
 	return order ? order : !!isnan(a->value) - !!isnan(b->value);
 }
 
-/* Of items without numbers of their own, where each is there twice; returns how many are left. */
+/* Removes one of each two if all items occur twice. Returns the number of items left. */
 static uint32_t leave_out_pairs(struct kineto_stage *stage, void *items, uint32_t count, size_t size,
                                 int (*compare)(const void *, const void *))
 {

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * kineto_event.c: see kineto_event.h. The text of an event is gone through once; values are slices of it, lists are only measured.
+ * kineto_event.c: see kineto_event.h. The text of an event is scanned once; values are slices of it, and lists are only
+ * measured.
  */
 #include "importers/kineto/kineto_event.h"
 
@@ -14,17 +15,17 @@
 
 struct scanner {
 	const char *at, *end;
-	struct kineto_event *event; /* NULL: a list in memory */
+	struct kineto_event *event; /* NULL: it is a list in memory */
 	uint32_t *repairs;
 	bool is_lenient;
 	bool is_partial; /* it stopped because the text ended */
-	/* of an event */
-	const char *args; /* their bracket, once they begin; NULL: it is not in them */
-	bool is_first;    /* no key was read of the object */
-	bool is_field;    /* the value that is read is one of the event's own */
+	/* while reading an event */
+	const char *args; /* their bracket, once they begin; NULL: not in the args */
+	bool is_first;    /* no key of the object has been read */
+	bool is_field;    /* the value being read is the event's own, not an arg */
 };
 
-/* What a byte means inside of a string: enum kineto_text_flag and STOPS. */
+/* The meaning of a byte in a string: enum kineto_text_flag and STOPS. */
 #define C TEXT_HAS_CONTROL
 #define Q STOPS
 #define E (TEXT_HAS_ESCAPE | STOPS)
@@ -61,7 +62,7 @@ static char skip_blanks(struct scanner *scanner)
 
 /* ---- strings ---- */
 
-/* A key and its colon begin here; of an event's own keys, or any. */
+/* Returns true if a key and its colon start here; with is_of_event, only for an event's own keys. */
 static bool is_key_here(const char *at, const char *end, bool is_of_event)
 {
 	if (*at != '"')
@@ -74,7 +75,7 @@ static bool is_key_here(const char *at, const char *end, bool is_of_event)
 	       *kineto_past_blanks(at + 1) == ':';
 }
 
-/* Does what follows a quote continue an object behind a string? */
+/* Returns true if the text after a quote continues an object after a string. */
 static bool is_end_of_value(const char *at, const char *end, bool is_of_event)
 {
 	at = kineto_past_blanks(at);
@@ -85,7 +86,7 @@ static bool is_end_of_value(const char *at, const char *end, bool is_of_event)
 	return *at == ',' && is_key_here(kineto_past_blanks(at + 1), end, is_of_event);
 }
 
-/* At its first byte; leaves the scanner behind the quote. */
+/* Starts at the string's first byte; leaves the scanner after the quote. */
 static bool read_lenient_string(struct scanner *scanner, struct kineto_value *value, bool is_of_event)
 {
 	for (const char *at = scanner->at; at < scanner->end; at++) {
@@ -132,7 +133,7 @@ static void note_text(struct scanner *scanner, const struct kineto_value *value)
 
 /* ---- values ---- */
 
-/* Of a list or an object in the args: the same, where its keys may be any. */
+/* Like read_lenient_string(), in a list or an object in the args, where keys may be any. */
 static bool read_lenient_inner(struct scanner *scanner, struct kineto_value *value)
 {
 	const char *first = ++scanner->at;
@@ -150,7 +151,7 @@ static bool read_lenient_inner(struct scanner *scanner, struct kineto_value *val
 	return kineto_event_fail(scanner);
 }
 
-/* To behind the bracket that closes the one here. What is inside is not checked. */
+/* Goes past the bracket that closes the one here. The contents are not checked. */
 static bool read_container(struct scanner *scanner, struct kineto_value *value)
 {
 	uint32_t depth = 0;
@@ -206,7 +207,7 @@ static bool kineto_event_read_word(struct scanner *scanner, struct kineto_value 
 	}
 	value->type = type_of_word(value->at, value->length);
 	if (value->type == VALUE_NONE && scanner->is_lenient && memchr(",]}", *kineto_past_blanks(at), 3))
-		value->type = VALUE_BARE; /* another language's, or none at all */
+		value->type = VALUE_BARE; /* a word of another language, or a missing value */
 	if (value->type == VALUE_NONE)
 		return kineto_event_fail(scanner);
 	if (value->type == VALUE_BARE)
@@ -246,7 +247,7 @@ enum kineto_event_member {
 	MEMBER_END
 };
 
-/* Behind the bracket or a value: to the next value, with its key read, or behind the closing bracket. */
+/* Goes from after the bracket or a value to the next value, with its key read, or past the closing bracket. */
 static enum kineto_event_member next_key(struct scanner *scanner, struct kineto_value *key)
 {
 	char c = skip_blanks(scanner);
@@ -280,7 +281,7 @@ static enum kineto_event_member next_key(struct scanner *scanner, struct kineto_
 	return MEMBER_KEY;
 }
 
-/* Where the value of a key belongs: nearly all have a place of their own. */
+/* Returns the index in kineto_event.values for a key; nearly all have their own. */
 static uint8_t kineto_event_place_of(const struct kineto_value *key, bool is_arg)
 {
 	if (!is_arg) {
@@ -314,7 +315,8 @@ static void end_args(struct scanner *scanner, const char *end)
 	scanner->args = NULL;
 }
 
-/* Keeps what was read from `at` on as the gap that it is. Not "args" without an object: others begin like it. */
+/* Remembers the text from `at` on as a gap. Not if the value of "args" is not an object, since other gaps start the
+ * same way. */
 static void kineto_event_remember(struct scanner *scanner, const char *at, const struct kineto_value *key,
                                   struct kineto_gap *gap)
 {
@@ -336,7 +338,7 @@ static void kineto_event_remember(struct scanner *scanner, const char *at, const
 	kineto_gap_add(&scanner->event->gaps, is_kept ? gap : NULL);
 }
 
-/* From key to key as far as a value is to be read, or the event ends. */
+/* Reads keys until a value is to be read or the event ends. */
 static enum kineto_event_member read_gap(struct scanner *scanner, const char *from, struct kineto_value *key,
                                          struct kineto_gap *gap)
 {
@@ -367,7 +369,7 @@ static enum kineto_event_member read_gap(struct scanner *scanner, const char *fr
 	}
 }
 
-/* To the next value, and *value where it belongs, or behind the event; the long way. */
+/* Goes the long way to the next value, with *value as its place, or past the event. */
 static enum kineto_event_member next_unknown(struct scanner *scanner, struct kineto_value **value)
 {
 	struct kineto_gap gap = {0};
@@ -385,13 +387,13 @@ static enum kineto_event_member next_unknown(struct scanner *scanner, struct kin
 	scanner->is_field = !scanner->args && place != KINETO_EVENT_ARGS;
 	if (place == KINETO_PLACE_OTHER)
 		*value = kineto_event_add_arg(scanner->event, key.at, key.length, key.flags);
-	else /* "args" without an object are nothing that we know */
+	else /* "args" without an object have no meaning for us */
 		*value = &scanner->event->values[place == KINETO_EVENT_ARGS ? EVENT_VALUES - 1 : place];
 	scanner->event->set |= place < EVENT_VALUES ? UINT64_C(1) << place : 0;
 	return member;
 }
 
-/* What a gap that is at `at` says. */
+/* Applies the gap that was found at `at`. */
 static inline void take_gap(struct scanner *scanner, const struct kineto_gap *gap, const char *at,
                             struct kineto_value **value)
 {
@@ -415,7 +417,7 @@ static inline void take_gap(struct scanner *scanner, const struct kineto_gap *ga
 	scanner->at = at + gap->length;
 }
 
-/* The same. from: where the value before begins. */
+/* Like next_unknown(), with gaps. from: start of the value before. */
 static inline enum kineto_event_member next_value(struct scanner *scanner, const char *from,
                                                   struct kineto_value **value)
 {
@@ -430,7 +432,7 @@ static inline enum kineto_event_member next_value(struct scanner *scanner, const
 	return gap->is_end ? MEMBER_END : MEMBER_KEY;
 }
 
-/* Nearly all values: a text, a number. False: they are read the long way. */
+/* Reads texts and numbers, which are nearly all values. Returns false for values that must be read the long way. */
 static inline bool kineto_event_read_plain(struct scanner *scanner, struct kineto_value *value)
 {
 	const char *at = scanner->at;
@@ -468,7 +470,7 @@ static bool read_members(struct scanner *scanner)
 	}
 }
 
-/* Those that may be there, as most are not. */
+/* Clears only the values that may be set; most are not. */
 static void clear_values(struct kineto_event *event)
 {
 	for (uint64_t left = event->set; left; left &= left - 1)
@@ -499,7 +501,7 @@ struct kineto_walk kineto_walk_begin(const struct kineto_value *value)
 	struct kineto_walk walk = {.is_object = value->type == VALUE_OBJECT};
 	if ((value->type == VALUE_ARRAY || value->type == VALUE_OBJECT) && value->length >= 2) {
 		walk.at = value->at + 1;
-		walk.end = value->at + value->length; /* behind the closing bracket */
+		walk.end = value->at + value->length; /* after the closing bracket */
 	}
 	return walk;
 }

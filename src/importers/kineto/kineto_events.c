@@ -8,7 +8,7 @@
 #include <stepscope/stepscope.h>
 #include <string.h>
 
-struct taken { /* an event on its way */
+struct taken { /* an event being staged */
 	struct kineto_import *import;
 	const struct kineto_event *event;
 	int64_t time_ns;
@@ -49,7 +49,7 @@ struct staged_place kineto_place(struct kineto_import *import, const struct kine
 
 /* ---- spans ---- */
 
-/* Where events of one row name several, the smallest: not the one that comes last in the file. */
+/* If events of one row name several devices, takes the smallest: it does not depend on the order of the file. */
 static void note_device(const struct taken *taken, struct staged_track *track)
 {
 	int64_t device;
@@ -71,14 +71,14 @@ static uint32_t kineto_events_name_of(const struct taken *taken, enum span_kind 
 	return string ? string : intern_add(&taken->import->model->strings, KINETO_NO_NAME);
 }
 
-/* The letter of "ph"; 0: none, or more than one. */
+/* Returns the letter of "ph"; 0: none, or more than one. */
 static char kineto_events_phase_of(const struct kineto_event *event)
 {
 	const struct kineto_value *phase = &event->fields[KINETO_EVENT_PH];
 	return phase->type == VALUE_STRING && phase->length == 1 ? phase->at[0] : '\0';
 }
 
-/* Where times are equal: PyTorch counts its events as they begin. */
+/* Orders spans of equal times: PyTorch numbers its events as they begin. */
 static uint32_t order_of(const struct taken *taken, struct staged_span *span)
 {
 	const struct kineto_value *known = taken->event->known;
@@ -89,8 +89,8 @@ static uint32_t order_of(const struct taken *taken, struct staged_span *span)
 		return (uint32_t)number;
 	}
 	bool is_async = kineto_is_async(kineto_events_phase_of(taken->event));
-	if (taken->event->fields[KINETO_EVENT_CAT].type == VALUE_NONE &&
-	    !is_async) /* nothing but the place in the file */
+	/* only the place in the file is known */
+	if (taken->event->fields[KINETO_EVENT_CAT].type == VALUE_NONE && !is_async)
 		return (uint32_t)taken->import->event_count;
 	return taken->import->model->strings.entries[span->name].hash;
 }
@@ -124,7 +124,7 @@ static void take_columns(const struct taken *taken, struct kineto_kind kind, str
 	import->event_count++;
 }
 
-/* "ProfilerStep#" is in front of what is no number, or none that fits. */
+/* Returns true if no number, or one that does not fit, follows "ProfilerStep#". */
 static bool is_odd_step(const struct kineto_value *name, struct kineto_kind kind)
 {
 	static const char start[] = "ProfilerStep#";
@@ -151,13 +151,14 @@ static void kineto_events_add_span(const struct taken *taken, struct kineto_kind
 		kineto_writers_note(taken->import, taken->track);
 }
 
-/* Kineto writes zeros where it does not know when a device worked. */
+/* Kineto writes zeros if it does not know when a device worked. */
 static bool is_lost_time(const struct taken *taken, struct kineto_kind kind, int64_t dur_ns)
 {
 	return kind.is_device && taken->time_ns == 0 && dur_ns == 0;
 }
 
-/* What our own exporter adds because readers want it. Where it does not say more it is from when to when was recorded. */
+/* Returns true for spans that our own exporter adds for other readers. Older files have no extents: there, such a span
+ * tells when the recording started and ended. */
 static bool is_added(const struct taken *taken)
 {
 	return taken->import->has_extents && kineto_is_text(&taken->event->fields[KINETO_EVENT_PID], "Spans");
@@ -243,7 +244,7 @@ static void take_memory(const struct taken *taken)
 	taken->import->event_count++;
 }
 
-/* Kineto's own markers of where it began and stopped to record: nothing the program did. */
+/* Returns true for Kineto's own markers of the start and end of recording, which are not actions of the program. */
 static bool is_marker(const struct kineto_value *name)
 {
 	static const char begin[] = "Iteration Start: ";
@@ -267,7 +268,7 @@ static void take_instant(const struct taken *taken)
 	taken->import->event_count++;
 }
 
-/* Half of one; `n` is an instant of it. */
+/* Takes half of an asynchronous span; `n` is an instant in one. */
 static void take_async(struct taken *taken, char phase)
 {
 	struct staged_span span = {.start_ns = taken->time_ns, .dur_ns = STAGED_IS_OPEN};
@@ -330,7 +331,7 @@ static bool flow_kind(const struct taken *taken, uint8_t *kind)
 	for (size_t i = 0; i < sizeof launches / sizeof *launches; i++)
 		if (kineto_is_text(cat, launches[i]))
 			*kind = STEPSCOPE_LINK_LAUNCH;
-	/* launches are known by correlations, where there are any */
+	/* launches are taken from correlations, if there are any */
 	return *kind != STEPSCOPE_LINK_LAUNCH || !taken->import->has_correlation;
 }
 
@@ -344,7 +345,7 @@ static void take_flow(const struct taken *taken, bool is_to)
 	stage->flows[stage->flows_count++] = flow;
 }
 
-/* ---- all of them ---- */
+/* ---- any event ---- */
 
 static void take_timed(const struct taken *taken, char phase)
 {

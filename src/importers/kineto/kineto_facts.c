@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * kineto_facts.c: names of processes and threads, ranks, devices, and other keys around the events.
+ * kineto_facts.c: names of processes and threads, ranks, devices, and other keys outside the events.
  */
 #include "importers/kineto/kineto_import.h"
 
@@ -10,9 +10,9 @@
 #define FACT_BYTES ((size_t)4096) /* longer ones are left out */
 #define FACTS_MAX 512u
 
-/* ---- events of metadata ---- */
+/* ---- metadata events ---- */
 
-/* Where facts of the process itself are kept. */
+/* Returns the track that holds facts of the process itself. */
 static uint32_t process_track(struct kineto_import *import, const struct kineto_value *pid)
 {
 	return kineto_stage_track(&import->stage, kineto_place(import, pid), (struct staged_place){INT64_MIN, 0});
@@ -24,7 +24,8 @@ static bool is_device_label(const struct kineto_value *labels)
 	return labels->type == VALUE_STRING && labels->length > 4 && memcmp(labels->at, "GPU ", 4) == 0;
 }
 
-/* "thread 4242 (pt_main_thread)", "stream 7 ": the number stands beside it anyway. */
+/* Strips the number from names such as "thread 4242 (pt_main_thread)" and "stream 7 ": it is shown beside the name
+ * anyway. */
 static struct kineto_value bare_name(const struct kineto_value *name)
 {
 	struct kineto_value bare = *name;
@@ -40,7 +41,7 @@ static struct kineto_value bare_name(const struct kineto_value *name)
 	return bare;
 }
 
-/* Rows that our own exporter named after their numbers have no name. */
+/* Returns true for rows that our own exporter named after their numbers: they have no name. */
 static bool is_number_only(const char *name)
 {
 	static const char *const words[] = {"thread ", "stream "};
@@ -63,7 +64,7 @@ static void take_track_facts(struct staged_track *track, const struct kineto_eve
 	}
 }
 
-/* What of its memory is missing. */
+/* Takes the facts about missing memory events of the process. */
 static void take_memory_losses(struct kineto_import *import, struct staged_track *track,
                                const struct kineto_event *event, int64_t time_ns)
 {
@@ -86,7 +87,7 @@ static void take_memory_losses(struct kineto_import *import, struct staged_track
 		track->lost_memory_ns = is_known ? time_ns + since_ns : INT64_MIN;
 }
 
-/* Also from when to when it was recorded, counted from the event's own time, and how much. */
+/* Takes facts of the process, also the number of its events and its extent, relative to the event's own time. */
 static void take_process_facts(struct kineto_import *import, struct staged_track *track,
                                const struct kineto_event *event, int64_t time_ns)
 {
@@ -113,7 +114,7 @@ static void take_process_facts(struct kineto_import *import, struct staged_track
 	track->end_ns = track->begin_ns + length_ns;
 }
 
-/* Of several the latest is kept, by time, and of those at one time one that does not depend on the place in the file. */
+/* Keeps the latest name by time. Of several at one time, keeps one that does not depend on the place in the file. */
 static void take_name(struct kineto_import *import, struct staged_track *track, const struct kineto_value *name,
                       int64_t time_ns)
 {
@@ -180,7 +181,7 @@ static const char *kineto_facts_text_of(struct kineto_import *import, const stru
 
 #define METADATA "trace.metadata."
 
-/* "PREFIX.KEY", as it stands in the file. */
+/* Adds "PREFIX.KEY", with the value as it is written in the file. */
 static void kineto_facts_add_fact(struct kineto_import *import, enum staged_fact_source source, const char *prefix,
                                   const struct kineto_value *key, const struct kineto_value *value)
 {
@@ -201,7 +202,7 @@ static void take_distributed(struct kineto_import *import, const struct kineto_v
 {
 	struct kineto_walk walk = kineto_walk_begin(object);
 	int64_t number;
-	bool is_alone = false; /* our own exporter gives every process a rank, because readers want one */
+	bool is_alone = false; /* our own exporter gives every process a rank, because readers expect one */
 	while (kineto_walk_next(&walk)) {
 		is_alone |= kineto_is_text(&walk.key, "backend") && kineto_is_text(&walk.value, "none");
 		bool is_number = kineto_integer(&walk.value, &number) && number >= 0 && number <= INT32_MAX;
@@ -218,7 +219,7 @@ static void take_distributed(struct kineto_import *import, const struct kineto_v
 		import->has_rank = false;
 }
 
-/* Of each device its properties, "device.0.numSms". */
+/* Takes the properties of each device, as "device.0.numSms". */
 static void take_devices(struct kineto_import *import, const struct kineto_value *list)
 {
 	struct kineto_walk devices = kineto_walk_begin(list);
@@ -267,7 +268,8 @@ void kineto_take_fact(void *context, const struct kineto_value *key, const struc
 	}
 }
 
-/* Other programs sort the keys of a document, or put its events first: who wrote it may stand behind what depends on it. */
+/* Other programs sort the keys of a document, or put its events first. So the key that names the writer may come after
+ * values that depend on it. */
 void kineto_know_own(struct kineto_import *import)
 {
 	struct kineto_stage *stage = &import->stage;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * kineto_file.c: see kineto_file.h. An event is read strictly first. Where that fails it is read again with lenient strings, as far as
- * the next place where an event that can be read begins; and when that fails, too, reading goes on there.
+ * kineto_file.c: see kineto_file.h. An event is first read strictly. If that fails, it is read again with lenient
+ * strings, up to the next place where a readable event begins. If that fails, too, reading continues at that place.
  */
 #include "importers/kineto/kineto_file.h"
 
@@ -11,11 +11,11 @@
 
 #include <string.h>
 
-#define EVENT_BYTES                                                                                                    \
-	((size_t)16 << 10) /* larger events are looked at twice: is it one, or a string that does not end? */
+/* larger events are examined twice: they may really be large, or contain a string that does not end */
+#define EVENT_BYTES ((size_t)16 << 10)
 #define SMALL_BYTES ((size_t)1 << 10)
-#define VAIN_BYTES ((size_t)256 << 20) /* looked at in vain, in sum, as if an event was large */
-#define SEARCH_BYTES ((size_t)1 << 20) /* as far as this for the next event */
+#define VAIN_BYTES ((size_t)256 << 20) /* total examined in vain because an event seemed large */
+#define SEARCH_BYTES ((size_t)1 << 20) /* distance to search for the next event */
 #define FACT_BYTES ((size_t)1 << 20)   /* larger values are skipped */
 #define KEY_BYTES ((size_t)4096)
 
@@ -39,7 +39,7 @@ static void kineto_file_note(struct kineto_file *file, enum kineto_repair repair
 	kineto_repair_note(&file->repairs, repair, count, file->text.offset + file->text.begin);
 }
 
-/* The text ends where it should not. Where its compressed data is damaged that is what is said. */
+/* Notes that the text ends too early. If its compressed data is damaged, that is reported instead. */
 static void kineto_file_note_cut(struct kineto_file *file, enum kineto_repair repair, uint64_t offset)
 {
 	kineto_repair_note(&file->repairs, repair, file->text.error.status == STATUS_OK, offset);
@@ -81,7 +81,7 @@ static size_t limit_of(const struct kineto_text *text, size_t at, size_t bytes)
 	return text->end - at > bytes ? at + bytes : text->end;
 }
 
-/* A bracket that is no value of a key, behind it a key of events. */
+/* Returns true for a bracket that is not the value of a key and has a key of events after it. */
 static bool looks_like_event(const struct kineto_text *text, size_t at)
 {
 	const char *window = text->window, *end = window + text->end, *key;
@@ -98,7 +98,7 @@ static bool looks_like_event(const struct kineto_text *text, size_t at)
 	return quote && kineto_field_of(key + 1, (size_t)(quote - key - 1)) < KINETO_EVENT_FIELD_COUNT;
 }
 
-/* The next event that can be read, from `from` on in the window; text->end: none there. */
+/* Returns the next readable event in the window, from `from` on; text->end: there is none. */
 static size_t find_event(struct kineto_file *file, size_t from)
 {
 	const struct kineto_text *text = &file->text;
@@ -118,11 +118,12 @@ static size_t find_event(struct kineto_file *file, size_t from)
 	return text->end;
 }
 
-/* Where what comes next can be read: `"traceEvents"` or an event. Counts what lies before it. False: nothing more comes. */
+/* Skips to the next readable place, `"traceEvents"` or an event, and counts the garbage. Returns false if the text ends
+ * first. */
 static bool skip_garbage(struct kineto_file *file, enum kineto_repair repair, bool is_in_list)
 {
 	struct kineto_text *text = &file->text;
-	size_t passed = text->begin < text->end; /* bytes from text->begin on that are not looked at */
+	size_t passed = text->begin < text->end; /* bytes from text->begin on that are not examined */
 	kineto_file_note(file, repair, 1);
 	file->is_lost = true;
 	for (;;) {
@@ -136,7 +137,7 @@ static bool skip_garbage(struct kineto_file *file, enum kineto_repair repair, bo
 			text->begin = at;
 			return at < text->end;
 		}
-		if (text->end - from > EVENT_BYTES) { /* an event may begin at the end of what is there */
+		if (text->end - from > EVENT_BYTES) { /* an event may begin at the end of the window */
 			text->begin = text->end - EVENT_BYTES;
 			passed = 0;
 		}
@@ -163,7 +164,7 @@ static void hand_out(struct kineto_file *file, const struct kineto_event *event,
 		file->visitor->progress(file->visitor->context);
 }
 
-/* What begins at `offset` is no event that can be read; nothing is known behind it where the text ends there. */
+/* Notes an unreadable event at `offset`. If the text ends there, the file counts as cut off. */
 static void note_unread(struct kineto_file *file, bool is_last, uint64_t offset)
 {
 	if (is_last && file->text.is_at_end)
@@ -173,13 +174,13 @@ static void note_unread(struct kineto_file *file, bool is_last, uint64_t offset)
 	file->is_lost = true;
 }
 
-/* It is large, or not written as it should be: text->begin is at it, and a good one may follow at `next`. */
+/* Handles an event at text->begin that is large or malformed; a good one may follow at `next`. */
 static void salvage(struct kineto_file *file, size_t next)
 {
 	struct kineto_text *text = &file->text;
 	while (next >= text->end && text->end - text->begin < SEARCH_BYTES && kineto_text_more(text))
 		next = find_event(file, text->begin + 1);
-	enum kineto_read read = read_up_to(file, &file->event, text->begin, next, 0); /* if it is only large */
+	enum kineto_read read = read_up_to(file, &file->event, text->begin, next, 0); /* in case it is only large */
 	if (read != KINETO_COMPLETE)
 		read = read_up_to(file, &file->event, text->begin, next, KINETO_IS_LENIENT);
 	if (read == KINETO_COMPLETE && file->event.fields[KINETO_EVENT_PH].type) {
@@ -191,7 +192,8 @@ static void salvage(struct kineto_file *file, size_t next)
 	text->begin = next;
 }
 
-/* It does not fit into the window, which holds no other: its texts are cut, its lists left out. */
+/* Reads an event that does not fit into the window and has no other event in it: its texts are cut, its lists left
+ * out. */
 static void read_large(struct kineto_file *file)
 {
 	struct kineto_text *text = &file->text;
@@ -211,7 +213,8 @@ static void read_large(struct kineto_file *file)
 	note_unread(file, true, offset);
 }
 
-/* Is what looks like an event at `next` an element of a list in the args of the one here? Then the one here goes on. */
+/* Returns true if the apparent event at `next` is an element of a list in the args of the current event, which then
+ * goes on. */
 static bool is_inside(const struct kineto_file *file, size_t next)
 {
 	const struct kineto_text *text = &file->text;
@@ -219,7 +222,7 @@ static bool is_inside(const struct kineto_file *file, size_t next)
 	       kineto_is_element(text->window + text->begin, text->window + next);
 }
 
-/* At least so many bytes of the event, if they come. False: nothing more does. */
+/* Reads until the window has at least `bytes` of the event. Returns false if no more text comes. */
 static bool kineto_file_fill(struct kineto_text *text, size_t bytes)
 {
 	size_t before = text->end - text->begin;
@@ -265,7 +268,7 @@ static enum kineto_file_outcome kineto_file_read_event(struct kineto_file *file)
 	}
 }
 
-/* Bytes of a short value without an object in it; 0: it is none, or does not end here. */
+/* Returns the length of a short value without an object in it; 0: it is not such a value, or does not end here. */
 static size_t length_of_small(const char *at, const char *end)
 {
 	uint32_t depth = 0;
@@ -289,7 +292,7 @@ static size_t length_of_small(const char *at, const char *end)
 	return 0;
 }
 
-/* An element of the list that is no event, as null: what is behind it need not be looked for. */
+/* Skips a small element of the list that is not an event, such as null. Then no search for the next event is needed. */
 static bool pass_small(struct kineto_file *file)
 {
 	struct kineto_text *text = &file->text;
@@ -305,7 +308,7 @@ static bool pass_small(struct kineto_file *file)
 	return true;
 }
 
-/* Behind the bracket of the list, if it has one. */
+/* Starts after the bracket of the list, if it has one. */
 static enum kineto_file_outcome kineto_file_read_events(struct kineto_file *file, bool has_bracket)
 {
 	struct kineto_text *text = &file->text;
@@ -343,9 +346,9 @@ static enum kineto_file_outcome kineto_file_read_events(struct kineto_file *file
 	}
 }
 
-/* ---- what stands around them ---- */
+/* ---- values around the events ---- */
 
-/* A key at text->begin, its colon included, into file->key. */
+/* Reads the key at text->begin and its colon into file->key. */
 static bool kineto_file_read_key(struct kineto_file *file)
 {
 	struct kineto_text *text = &file->text;
@@ -376,7 +379,8 @@ static bool is_events_key_here(struct kineto_text *text, bool is_escaped)
 	       memcmp(text->window + text->begin, events_key, length) == 0;
 }
 
-/* Takes a value of any size over into file->fact, as far as it may grow. False: it does not end, or events begin in it. */
+/* Copies a value of any size into file->fact, up to the buffer's limit. Returns false if the value does not end, or
+ * events begin in it. */
 static bool kineto_file_take_fact(struct kineto_file *file)
 {
 	struct kineto_text *text = &file->text;
@@ -427,7 +431,7 @@ static uint8_t type_of_fact(const char *text)
 	}
 }
 
-/* NULs are no text that somebody wrote, and what stands before them and behind may not belong together. */
+/* Returns true if the text has NULs, which are a hole in the file: the parts around it may not belong together. */
 static bool has_hole(const struct buffer *text)
 {
 	return text->length && memchr(text->data, '\0', text->length);
@@ -471,7 +475,7 @@ static enum kineto_file_outcome read_member(struct kineto_file *file)
 	}
 	if (c >= 0 && read_fact(file))
 		return GOES_ON;
-	if (c >= 0 && text->begin < text->end) { /* at the events, which the value ran into */
+	if (c >= 0 && text->begin < text->end) { /* the value ran into the events */
 		kineto_file_note(file, REPAIR_METADATA, 1);
 		return GOES_ON;
 	}
@@ -479,7 +483,7 @@ static enum kineto_file_outcome read_member(struct kineto_file *file)
 	return ENDS;
 }
 
-/* The document's own object, behind its bracket. */
+/* Reads the document's own object, from after its bracket. */
 static enum kineto_file_outcome kineto_file_read_object(struct kineto_file *file)
 {
 	struct kineto_text *text = &file->text;
@@ -496,9 +500,8 @@ static enum kineto_file_outcome kineto_file_read_object(struct kineto_file *file
 			return GOES_ON;
 		if (c == '"')
 			outcome = read_member(file);
-		else if (c == '{')
-			outcome = kineto_file_read_events(
-				file, true); /* behind garbage, in a list whose begin was not found */
+		else if (c == '{') /* after garbage, in a list whose start was not found */
+			outcome = kineto_file_read_events(file, true);
 		else if (c != ',')
 			outcome = skip_garbage(file, REPAIR_METADATA, false) ? GOES_ON : ENDS;
 		if (outcome != GOES_ON)
@@ -506,7 +509,7 @@ static enum kineto_file_outcome kineto_file_read_object(struct kineto_file *file
 	}
 }
 
-/* An object of the top level that is an event itself: some write a line each, without a list. */
+/* Returns true if the top-level object is itself an event: some writers write one event per line, without a list. */
 static bool is_event_here(struct kineto_file *file)
 {
 	struct kineto_text *text = &file->text;
@@ -535,7 +538,7 @@ static enum kineto_file_outcome read_document(struct kineto_file *file, int c)
 	return skip_garbage(file, REPAIR_GARBAGE, false) ? GOES_ON : ENDS;
 }
 
-/* As far as the text goes. */
+/* Reads documents until the text ends. */
 static void read_documents(struct kineto_file *file, enum kineto_file_outcome outcome)
 {
 	while (outcome != ENDS) {
@@ -548,7 +551,7 @@ static void read_documents(struct kineto_file *file, enum kineto_file_outcome ou
 	}
 }
 
-/* Somewhere behind where the text broke off: the list of events goes on, then what follows it. */
+/* Resumes after damage: the list of events goes on, then the values after it. */
 static enum kineto_file_outcome read_behind_damage(struct kineto_file *file)
 {
 	enum kineto_file_outcome outcome = GOES_ON;

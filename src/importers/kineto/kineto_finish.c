@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * kineto_finish.c: a staged file into the model: which processes it is of, its tracks in a fixed order, and then what refers to spans.
+ * kineto_finish.c: delivers a staged file to the model: its processes, its tracks in a fixed order, and then rows that
+ * refer to spans.
  */
 #include "base/compare_numbers.h"
 #include "base/memory.h"
@@ -27,18 +28,18 @@ struct finish {
 	uint32_t order_count;
 	uint8_t *kinds;                             /* by staged track: enum track_kind */
 	bool *has_content;                          /* by staged track */
-	struct number_map by_pid, by_text, by_rank; /* the first process of each; by_text: whose id is no number */
+	struct number_map by_pid, by_text, by_rank; /* the first process of each; by_text: if its id is not a number */
 	uint32_t main_process;
 	int64_t shift_ns;
 };
 
-/* Facts of the process of a track; NULL: none. */
+/* Returns the track with the facts of a track's process; NULL: none. */
 static const struct staged_track *process_facts(const struct finish *finish, const struct staged_track *track)
 {
 	return kineto_stage_find(finish->stage, track->pid, (struct staged_place){INT64_MIN, 0});
 }
 
-/* ---- what each track is ---- */
+/* ---- kinds of tracks ---- */
 
 #define HOST_KINDS                                                                                                     \
 	(UINT64_C(1) << SPAN_OP | UINT64_C(1) << SPAN_PYTHON | UINT64_C(1) << SPAN_MODULE | UINT64_C(1) << SPAN_RUNTIME)
@@ -51,7 +52,8 @@ static uint32_t kineto_finish_count_of(const struct staged_track *track, uint64_
 	return count;
 }
 
-/* Devices are processes 0, 1, ... in a trace, and so is a process of a container, or a thread of which the profiler knows nothing. */
+/* Separates work of hosts from rows of devices. Devices are processes 0, 1, ... in a trace. A process in a container
+ * may have the same number, and so may a thread that the profiler does not know. */
 static void part_hosts(struct finish *finish)
 {
 	struct kineto_stage *stage = finish->stage;
@@ -72,13 +74,13 @@ static bool is_process(const struct finish *finish, const struct staged_track *t
 	return track->pid.text && strcmp(model_text(finish->model, track->pid.text), name) == 0;
 }
 
-/* Where Kineto writes what it did itself. */
+/* Returns true for rows where Kineto writes its own activity. */
 static bool is_of_profiler(const struct finish *finish, const struct staged_track *track)
 {
 	return is_process(finish, track, "Spans") || is_process(finish, track, "Traces");
 }
 
-/* What may lie on a row that is no thread. */
+/* Returns the kinds of spans that do not make a row a thread. */
 static uint64_t kinds_of_no_thread(const struct finish *finish, const struct staged_track *track)
 {
 	uint64_t kinds = UINT64_C(1) << SPAN_OVERHEAD;
@@ -86,13 +88,13 @@ static uint64_t kinds_of_no_thread(const struct finish *finish, const struct sta
 		return ~HOST_KINDS;
 	if (is_of_profiler(finish, track))
 		kinds |= UINT64_C(1) << SPAN_OTHER;
-	if (is_process(finish, track,
-	               "CUDA functions")) /* of PyTorch before Kineto: a device's work, without its streams */
+	/* PyTorch before Kineto: work of a device, without streams */
+	if (is_process(finish, track, "CUDA functions"))
 		kinds |= UINT64_C(1) << SPAN_RANGE;
 	return kinds;
 }
 
-/* What lies on it says that it is a thread, whatever its ids are; where that says nothing, ids as threads have them do. */
+/* Returns true for a thread, by numeric ids like those of threads or by spans that only threads have. */
 static bool is_thread(const struct finish *finish, const struct staged_track *track)
 {
 	if (track->is_other)
@@ -143,7 +145,8 @@ static void kineto_finish_remember(struct number_map *map, int64_t key, uint32_t
 		number_map_set(map, (uint64_t)key, process);
 }
 
-/* Our own exporter calls processes of several ranks "rank 3: train.py"; -1: not so. *name: what follows. */
+/* Returns the rank in "rank 3: train.py", as our own exporter names processes of several ranks; -1: none. *name: the
+ * rest. */
 static int32_t rank_of_name(const struct finish *finish, const struct staged_track *facts, const char **name)
 {
 	*name = facts ? model_text(finish->model, facts->name) : "";
@@ -157,7 +160,7 @@ static int32_t rank_of_name(const struct finish *finish, const struct staged_tra
 	return (int32_t)rank;
 }
 
-/* Our own exporter has to name all. */
+/* Our own exporter has to name all processes; this recognises its placeholder. */
 static bool is_nameless(const struct finish *finish, const char *name, int64_t pid)
 {
 	char text[32];
@@ -165,7 +168,7 @@ static bool is_nameless(const struct finish *finish, const char *name, int64_t p
 	return !*name || (finish->import->is_ours && strcmp(name, text) == 0);
 }
 
-/* What our own exporter says beside the events. */
+/* Applies facts that our own exporter writes beside the events. */
 static void set_own_facts(const struct finish *finish, struct process *process, const struct staged_track *facts)
 {
 	if (!facts)
@@ -199,7 +202,7 @@ static uint32_t kineto_finish_add_process(struct finish *finish, const struct st
 	process->host = import->host;
 	const char *name;
 	process->rank = rank_of_name(finish, facts, &name);
-	process->name = track && track->pid.text                   ? track->pid.text /* others may have the same name */
+	process->name = track && track->pid.text                   ? track->pid.text /* a name may be shared */
 	                : !is_nameless(finish, name, process->pid) ? intern_add(&finish->model->strings, name)
 	                                                           : 0;
 	process->is_closed = true;
@@ -213,7 +216,7 @@ static uint32_t kineto_finish_add_process(struct finish *finish, const struct st
 	return number;
 }
 
-/* As the file, or the name of the device's row, says; NO_PROCESS: neither does. */
+/* Returns the owner that the file or the name of the device's row states; NO_PROCESS: there is none. */
 static uint32_t owner_of_device(const struct finish *finish, const struct staged_track *track)
 {
 	const char *name;
@@ -233,7 +236,7 @@ struct order_key {
 	uint32_t track;
 };
 
-/* By process id, so that the order of the file does not matter. */
+/* Orders by process id, so that the order of the file does not matter. */
 static int compare_pids(const void *left, const void *right)
 {
 	const struct order_key *a = left, *b = right;
@@ -245,7 +248,8 @@ static int compare_pids(const void *left, const void *right)
 	return m != n ? (m > n) - (m < n) : !!x->text - !!y->text;
 }
 
-/* Threads decide which processes there are; the one that has steps, or else the most spans, also gets what is no thread's. */
+/* Finds the processes, which threads determine. The main process is the one with steps or, without steps, with the most
+ * spans; it also gets rows without another owner. */
 static void find_processes(struct finish *finish)
 {
 	struct kineto_stage *stage = finish->stage;
@@ -256,7 +260,7 @@ static void find_processes(struct finish *finish)
 	for (uint32_t i = 0; i < stage->tracks_count; i++) {
 		stage->tracks[i].process = NO_PROCESS;
 		const struct staged_track *facts = process_facts(finish, &stage->tracks[i]);
-		bool is_of_device = stage->tracks[i].is_host && facts && facts->is_device; /* its pid is no process's */
+		bool is_of_device = stage->tracks[i].is_host && facts && facts->is_device; /* its pid is a device's */
 		bool is_told = finish->kinds[i] == TRACK_THREAD && !is_of_device;
 		if (finish->has_content[i] && (is_told || stage->tracks[i].is_other))
 			keys[count++] = (struct order_key){finish, i};
@@ -280,7 +284,7 @@ static void find_processes(struct finish *finish)
 	for (uint32_t i = 0; i < stage->tracks_count; i++) {
 		struct staged_track *track = &stage->tracks[i];
 		if (track->process == NO_PROCESS && finish->kinds[i] != TRACK_DEVICE)
-			track->process = find_process(finish, track->pid); /* what is asynchronous, counters */
+			track->process = find_process(finish, track->pid); /* asynchronous spans, counters */
 		if (track->process == NO_PROCESS)
 			track->process = owner_of_device(finish, track);
 	}
@@ -308,14 +312,14 @@ static void describe_main(struct finish *finish)
 
 /* ---- tracks ---- */
 
-/* The thread that marks steps, or whose number is the process's. */
+/* Returns true for a thread that marks steps, or whose number is the process's. */
 static bool is_main(const struct finish *finish, const struct staged_track *track)
 {
 	const struct process *process = &finish->model->processes[track->process];
 	return track->has_steps || (!track->pid.text && track->tid.number == process->pid && process->pid);
 }
 
-/* Independent of the order of the file. */
+/* The order does not depend on the order of the file. */
 static int kineto_finish_compare_keys(const void *left, const void *right)
 {
 	const struct order_key *a = left, *b = right;
@@ -350,14 +354,14 @@ static void kineto_finish_put_in_order(struct finish *finish)
 	free(keys);
 }
 
-/* What is told of them is right for each by itself; what one has called in the other is not known. */
+/* Each crossing span is correct alone, but it is unknown which calls one made inside the other. */
 static void report_crossings(const struct finish *finish)
 {
 	const struct staged_crossings *crossings = &finish->stage->crossings;
 	char where[256];
 	if (!crossings->count)
 		return;
-	int64_t start_ns = crossings->start_ns; /* to the last digit: people search the file for it */
+	int64_t start_ns = crossings->start_ns; /* with full precision: people search the file for it */
 	snprintf(where, sizeof where, "%.90s in %.90s, ts %s%lld.%03lld", model_text(finish->model, crossings->name),
 	         model_text(finish->model, crossings->around), start_ns < 0 ? "-" : "", llabs(start_ns / 1000),
 	         llabs(start_ns % 1000));
@@ -381,7 +385,7 @@ static void deliver_tracks(struct finish *finish)
 	}
 }
 
-/* What our own exporter calls no thread was said when that was read. */
+/* Skips rows that our own exporter marks as no thread: they were reported when the original was read. */
 static void report_of_no_thread(const struct finish *finish)
 {
 	uint64_t count = 0, first_offset = UINT64_MAX;
@@ -402,7 +406,7 @@ static void report_of_no_thread(const struct finish *finish)
 	entry->first_offset = entry->has_first_offset ? first_offset : 0;
 }
 
-/* ---- what refers to them ---- */
+/* ---- rows that refer to spans ---- */
 
 static void deliver_memory(struct finish *finish)
 {

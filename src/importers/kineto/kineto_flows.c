@@ -1,9 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * kineto_flows.c: the two halves of flows as links between spans. Both have one number. Where a number comes again, as in files that
- * several windows or processes wrote to, an end belongs to the newest begin before it; only if there is none, to the first one behind it,
- * as clocks of devices are not quite those of the host. From forward to backward and from launch to work no flow leaves its process: ranks in
- * one file count alike.
+ * kineto_flows.c: joins the two halves of flows to links between spans. Both halves have one number. If a number is
+ * used again, as in files of several windows or processes, an end belongs to the newest begin before it. If there is
+ * none, it belongs to the first begin after it, since the clocks of devices differ slightly from the host's.
+ *
+ * Flows from forward to backward and from launch to work stay within their process, because ranks in one file use the
+ * same numbers.
  */
 #include "base/merge_sort.h"
 #include "importers/kineto/kineto_import.h"
@@ -17,7 +19,7 @@ static bool is_one_group(const struct staged_flow *a, const struct staged_flow *
 	return a->kind == b->kind && a->process == b->process && a->id == b->id;
 }
 
-/* Groups of flows that may belong together, each by time, begins first. */
+/* Groups the flows that may belong together; each group is ordered by time, begins first. */
 static int compare_flows(const void *left, const void *right)
 {
 	const struct staged_flow *a = left, *b = right;
@@ -40,7 +42,7 @@ static void kineto_flows_add_link(struct model *model, const struct staged_flow 
 		model_add_link(model, &link);
 }
 
-/* spots: of the flows */
+/* spots: of the flows, by index. */
 static void deliver_group(struct kineto_import *import, const struct kineto_spot *spots, uint32_t first, uint32_t end)
 {
 	const struct staged_flow *flows = import->stage.flows;
@@ -55,7 +57,8 @@ static void deliver_group(struct kineto_import *import, const struct kineto_spot
 	}
 }
 
-/* Launches are known by correlations where there are any; flows that came before the first of those are here all the same. */
+/* Drops flows of launches if there are correlations, which replace them. Only flows before the first correlation got
+ * here. */
 static void drop_launches(const struct kineto_import *import, struct kineto_stage *stage)
 {
 	uint32_t kept = 0;

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * kineto_frames.c: calls of Python that cross ranges, on a staged track. A range of `with` begins in a call (__enter__) that ends before it,
- * and ends in one (__exit__) that began in it. What else crosses is left to kineto_deliver.c.
+ * kineto_frames.c: cuts Python calls that cross ranges, on a staged track. A range of `with` begins in a call
+ * (__enter__) that ends before it, and ends in a call (__exit__) that began in it. Other crossings are left to
+ * kineto_deliver.c.
  */
 #include "importers/kineto/kineto_frames.h"
 
@@ -14,7 +15,7 @@
 
 struct open_frame {
 	int64_t end_ns;
-	int64_t range_end_ns; /* of the innermost range around, itself included; INT64_MAX: none */
+	int64_t range_end_ns; /* end of the innermost range around it, or of itself; INT64_MAX: none */
 	uint32_t span;
 };
 
@@ -24,7 +25,7 @@ struct cutting {
 	struct model *model;
 	struct open_frame *open;
 	uint32_t depth, capacity;
-	uint64_t count, ns; /* what was cut */
+	uint64_t count, ns; /* number of cuts, and time cut */
 };
 
 static bool is_range(const struct staged_span *span)
@@ -38,7 +39,7 @@ static bool kineto_frames_is_over(int64_t end_ns, int64_t around_ns)
 	return around_ns != INT64_MAX && end_ns > around_ns + KINETO_ROUNDING_NS;
 }
 
-/* Its duration in the file stays known: report --style torch wants it. */
+/* Keeps the duration in the file, which report --style torch needs. */
 static void kineto_frames_note_cut(struct cutting *cutting, struct staged_span *span, int64_t cut_ns)
 {
 	struct kineto_stage *stage = cutting->stage;
@@ -48,7 +49,7 @@ static void kineto_frames_note_cut(struct cutting *cutting, struct staged_span *
 	if (span->extra)
 		extra = stage->extras[span->extra - 1];
 	uint32_t first = stage->args_count;
-	for (uint32_t i = 0; i < extra.arg_count; i++) { /* args of one span are neighbours */
+	for (uint32_t i = 0; i < extra.arg_count; i++) { /* args of one span must be adjacent */
 		STAGE_ARRAY_GROW(stage, args);
 		stage->args[stage->args_count++] = stage->args[extra.first_arg + i];
 	}
@@ -81,7 +82,8 @@ static void kineto_frames_enter(struct cutting *cutting, uint32_t number, int64_
 	cutting->open[cutting->depth++] = (struct open_frame){end_ns, range_end_ns, number};
 }
 
-/* Calls that the range begins in and that end in it; none where it crosses anything else, too. */
+/* Cuts the calls that are open where the range begins and end inside it. Cuts none if the range crosses any other span,
+ * too. */
 static void take_range(struct cutting *cutting, uint32_t number, int64_t start_ns, int64_t end_ns)
 {
 	uint32_t depth = cutting->depth;
@@ -135,7 +137,7 @@ void kineto_cut_frames(struct kineto_stage *stage, struct staged_track *track, s
 	free(cutting.open);
 	if (!cutting.count)
 		return;
-	track->is_sorted = false; /* of spans that begin together the longest is the first */
+	track->is_sorted = false; /* durations changed, and of spans that begin together the longest must come first */
 	snprintf(
 		text, sizeof text,
 		"calls of Python that a step or annotation begins or ends in; they were cut there, by %llu ns together",

@@ -1,17 +1,18 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * kineto_gaps.c: see kineto_gaps.h. Gaps are a tree: each is behind one other, but for those that were joined, which go on where the
- * second of the two does.
+ * kineto_gaps.c: see kineto_gaps.h. Gaps form a tree: each follows one other. A joined gap has the successors of its
+ * second part.
  */
 #include "importers/kineto/kineto_gaps.h"
 
 #include "importers/kineto/kineto_event.h"
 
-#define SCORE_ENOUGH 12 /* more often the same than another */
+#define SCORE_ENOUGH 12 /* surplus of equal values over different ones */
 #define TRIES_MAX 200
-#define JOINED_LESS 2 /* places behind a gap that are left for what is new */
+#define JOINED_LESS 2 /* successors of a gap that are reserved for new ones */
 
-/* Before those that are not longer, as it may begin like them. The shortest is left out when there are too many. */
+/* Inserts the gap before those that are not longer, as it may begin like them. If there are too many, the shortest is
+ * dropped. */
 static void add_next(struct kineto_gaps *gaps, uint16_t last, uint16_t number)
 {
 	uint16_t *next = gaps->list[last].next;
@@ -27,7 +28,7 @@ void kineto_gap_add(struct kineto_gaps *gaps, const struct kineto_gap *gap)
 	bool is_full = gaps->count == KINETO_GAPS - 1;
 	if (gaps->last == KINETO_GAP_LOST)
 		return;
-	if (gap && is_full) { /* it begins anew: a file of many layouts is not what this is for */
+	if (gap && is_full) { /* starts over: this is not made for files of many layouts */
 		gaps->count = 0;
 		memset(gaps->list[0].next, 0, sizeof gaps->list[0].next);
 	}
@@ -42,9 +43,9 @@ void kineto_gap_add(struct kineto_gaps *gaps, const struct kineto_gap *gap)
 	gaps->last = number;
 }
 
-/* ---- values that are always the same ---- */
+/* ---- constant values ---- */
 
-/* A kind of value that needs no repair and no other look at it. */
+/* Returns true if the gaps fit into one, and the value needs no repair or other check. */
 static bool kineto_gaps_may_join(const struct kineto_gap *first, const struct kineto_gap *second, size_t length,
                                  const struct kineto_value *value)
 {
@@ -55,7 +56,7 @@ static bool kineto_gaps_may_join(const struct kineto_gap *first, const struct ki
 	       !(first->args_end && second->args_end);
 }
 
-/* The first gap, the value that comes after it, the second gap. */
+/* Joins the first gap, the value after it, and the second gap. */
 static void kineto_gaps_join(struct kineto_gap *joined, const struct kineto_gap *first, const struct kineto_gap *second,
                              const char *text, const struct kineto_value *value)
 {
@@ -85,14 +86,15 @@ static void kineto_gaps_join(struct kineto_gap *joined, const struct kineto_gap 
 	}
 }
 
-/* In front of the last gap, which stays for other values; unless it is one itself, made of one that stayed. */
+/* Adds the joined gap before the last gap, which stays for other values. If the last gap is itself joined, it is
+ * replaced: the gap it was made of stayed. */
 static void add_joined(struct kineto_gaps *gaps, uint16_t number, const char *text, const struct kineto_value *value)
 {
 	struct kineto_gap joined, *last = &gaps->list[gaps->last];
 	kineto_gaps_join(&joined, last, &gaps->list[number], text, value);
 	if (last->is_joined) {
 		*last = joined;
-		gaps->last = KINETO_GAP_LOST; /* in front of the next gap is what is no gap any more */
+		gaps->last = KINETO_GAP_LOST; /* the gap before the next one no longer exists */
 		return;
 	}
 	joined.is_joined = true;

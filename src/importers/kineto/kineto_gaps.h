@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * kineto_gaps.h: the text between the values of events (`, "tid": `), remembered with what it means. Writers repeat themselves: mostly
- * what follows a value is what followed it in an event before, and one comparison takes the place of reading a key and looking it up.
- * Where a value is nearly always the same, it becomes part of the gap (`, "pid": 12, "tid": 12, "ts": `), and one comparison reads several
- * members. What was not met, or needed a repair, is read the long way.
+ * kineto_gaps.h: remembers the text between the values of events (`, "tid": `) and its meaning. Writers repeat
+ * themselves: the text after a value is mostly the same as in an earlier event. One comparison then replaces reading a
+ * key and looking it up. If a value is nearly always the same, it becomes part of the gap (`, "pid": 12, "tid": 12,
+ * "ts": `), and one comparison reads several members. New texts, and those that need a repair, are read the long way.
  *
  *     kineto_gap_restart(gaps, false);                    // before an event
- *     number = kineto_gap_here(gaps, at);                 // again and again: 0, then kineto_gap_add() what is there, or
- *     kineto_gap_pass(gaps, number, text, length, value); // with the value in front of it
+ *     number = kineto_gap_here(gaps, at);                 // repeat; 0: read the gap and kineto_gap_add() it, otherwise
+ *     kineto_gap_pass(gaps, number, text, length, value); // with the value before the gap
  */
 #ifndef IMPORTERS_KINETO_KINETO_GAPS_H
 #define IMPORTERS_KINETO_KINETO_GAPS_H
@@ -23,7 +23,7 @@
 #include <emmintrin.h>
 #endif
 
-#define KINETO_GAP_BYTES 192 /* whole pieces of 16 */
+#define KINETO_GAP_BYTES 192 /* a multiple of 16 */
 #define KINETO_GAP_MEMBERS 9
 #define KINETO_GAPS 511
 #define KINETO_GAP_NEXT 12
@@ -31,47 +31,49 @@
 
 struct kineto_gap_member { /* a key */
 	uint8_t key_at, key_length;
-	uint8_t place; /* of its value among kineto_event.values; KINETO_PLACE_OTHER: of its own, as an arg that is not known */
+	/* index of its value in kineto_event.values; KINETO_PLACE_OTHER: an unknown arg, which gets a new entry */
+	uint8_t place;
 	uint8_t value_at;
-	struct kineto_value value; /* where that is in the gap, too; its `at` is not used */
+	struct kineto_value value; /* if the value is in the gap, too; its `at` is not used */
 };
 
 #define KINETO_PLACE_OTHER 255
 
 struct kineto_gap {
-	char text[KINETO_GAP_BYTES]; /* from behind a value or bracket to a value, or behind the event; no NUL */
-	uint32_t mask;               /* bits of the first 16 bytes that it has */
+	char text[KINETO_GAP_BYTES]; /* from a value or bracket to the next value, or to the event's end; no NUL */
+	uint32_t mask;               /* one bit for each of the first 16 bytes that it has */
 	uint8_t length;
-	bool is_end;                  /* of the event */
-	uint8_t args_begin, args_end; /* where that is: at the bracket, behind the other one; 0: not in it */
+	bool is_end;                  /* the event ends here */
+	uint8_t args_begin, args_end; /* offset of the opening bracket, and after the closing one; 0: not in it */
 	uint8_t member_count;
-	bool is_joined;                 /* of others */
-	bool is_settled;                /* its value was not the same often enough */
-	uint16_t next[KINETO_GAP_NEXT]; /* what came behind it: often ones first, but those that begin like another before that */
-	struct kineto_gap_member members[KINETO_GAP_MEMBERS]; /* the last one's value comes next, unless it is the end */
-	/* that value, as it was lately */
+	bool is_joined;  /* made of other gaps */
+	bool is_settled; /* no more learning: its value is not constant, or cannot be joined */
+	/* gaps that follow it: frequent ones first, but a longer gap before its own prefixes */
+	uint16_t next[KINETO_GAP_NEXT];
+	struct kineto_gap_member members[KINETO_GAP_MEMBERS]; /* the value of the last one comes next, unless is_end */
+	/* the value after the gap, as last seen */
 	char constant[KINETO_CONSTANT_BYTES];
 	uint8_t constant_length;
-	uint8_t score, tries; /* how often more it was that than another; times in all */
+	uint8_t score, tries; /* score: how often it was equal, less how often it differed; tries: both */
 	uint64_t set;         /* bits by place of members */
 };
 
-#define KINETO_GAP_LOST KINETO_GAPS /* nothing is known of what comes */
+#define KINETO_GAP_LOST KINETO_GAPS /* the position in the event is unknown */
 
 struct kineto_gaps {
 	struct kineto_gap list[KINETO_GAPS + 1]; /* [0]: before the event; the last one: KINETO_GAP_LOST */
-	uint32_t count;                          /* in use, but these */
-	uint16_t last, before;                   /* where the event that is read has come to, and the one before that */
+	uint32_t count;                          /* in use, without these two */
+	uint16_t last, before;                   /* the gap that the current event has reached, and the one before */
 };
 
 static inline void kineto_gap_restart(struct kineto_gaps *gaps, bool is_lost)
 {
 	gaps->last = gaps->before = is_lost ? KINETO_GAP_LOST : 0;
-	gaps->list[0].is_settled = true; /* no value is behind it */
+	gaps->list[0].is_settled = true; /* no value follows it */
 }
 
 #ifdef __SSE2__
-/* Bits of those that are, of 16. */
+/* Returns the bits of the bytes that are equal, of 16. */
 static inline unsigned kineto_equal_bytes(const char *a, const char *b)
 {
 	__m128i left = _mm_loadu_si128((const __m128i *)(const void *)a),
@@ -101,7 +103,8 @@ static inline bool kineto_gap_begins_like(const struct kineto_gap *gap, const st
 	return gap->length > other->length && memcmp(gap->text, other->text, other->length) == 0;
 }
 
-/* The gap that is here; 0: none that is known. A NUL stands where the text ends, and KINETO_PADDING bytes behind it. */
+/* Returns the number of the gap at `at`; 0: no known gap. The text must end in a NUL that KINETO_PADDING bytes
+ * follow. */
 static inline uint16_t kineto_gap_here(struct kineto_gaps *gaps, const char *at)
 {
 	uint16_t *next = gaps->list[gaps->last].next;
@@ -119,11 +122,11 @@ static inline uint16_t kineto_gap_here(struct kineto_gaps *gaps, const char *at)
 	return 0;
 }
 
-/* Whether the value between the last gap and this one is always the same. text: as it stands there. */
+/* Learns whether the value between the last gap and this one is always the same. text: the value as written. */
 void kineto_gap_learn(struct kineto_gaps *gaps, uint16_t number, const char *text, size_t length,
                       const struct kineto_value *value);
 
-/* Goes on to a gap that is here, behind such a value. */
+/* Moves on to the gap found at this place, after such a value. */
 static inline void kineto_gap_pass(struct kineto_gaps *gaps, uint16_t number, const char *text, size_t length,
                                    const struct kineto_value *value)
 {
@@ -133,7 +136,7 @@ static inline void kineto_gap_pass(struct kineto_gaps *gaps, uint16_t number, co
 	gaps->last = number;
 }
 
-/* Goes on to what was read the long way: *gap with its text, NULL when it cannot be kept. */
+/* Moves on to a gap that was read the long way: *gap with its text; NULL if it cannot be kept. */
 void kineto_gap_add(struct kineto_gaps *gaps, const struct kineto_gap *gap);
 
 #endif

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * kineto_keys.c: the keys of events and of their args, as PyTorch's versions write them.
+ * kineto_keys.c: the keys of events and of their args, as the versions of PyTorch write them.
  */
 #include "importers/kineto/kineto_keys.h"
 
@@ -26,7 +26,7 @@ static const struct named_key field_keys[] = {
 	KEY("id2", KINETO_EVENT_ID),  KEY("s", KINETO_EVENT_SCOPE),   KEY("bp", KINETO_EVENT_BP),
 };
 
-/* By length, so that few are compared. */
+/* Sorted by length, so that few are compared. */
 static const struct named_key arg_keys[] = {
 	KEY("cid", KINETO_ARG_IGNORED),
 	KEY("Addr", KINETO_ARG_ADDRESS),
@@ -38,7 +38,7 @@ static const struct named_key arg_keys[] = {
 	KEY("Bytes", KINETO_ARG_BYTES),
 	KEY("bytes", KINETO_ARG_BYTES),
 	KEY("Shape", KINETO_ARG_SHAPE),
-	KEY("Device", KINETO_ARG_IGNORED), /* 2020: the thread, once more */
+	KEY("Device", KINETO_ARG_IGNORED), /* 2020: the thread again */
 	KEY("device", KINETO_ARG_DEVICE),
 	KEY("stream", KINETO_ARG_STREAM),
 	KEY("Ev Idx", KINETO_ARG_EVENT_INDEX),
@@ -97,7 +97,7 @@ enum kineto_field kineto_field_of(const char *text, size_t length)
 enum kineto_key kineto_key_of(const char *text, size_t length)
 {
 	size_t count = sizeof arg_keys / sizeof *arg_keys;
-	size_t low = LOWER_BOUND(arg_keys, count, key, key->length < length); /* the first of that length */
+	size_t low = LOWER_BOUND(arg_keys, count, key, key->length < length); /* the first key of that length */
 	for (; low < count && arg_keys[low].length == length; low++)
 		if (arg_keys[low].text[0] == text[0] && memcmp(arg_keys[low].text, text, length) == 0)
 			return (enum kineto_key)arg_keys[low].key;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * kineto_kinds.c: categories of Kineto, of all its years, as kinds of spans.
+ * kineto_kinds.c: maps the categories of all versions of Kineto to kinds of spans.
  */
 #include "importers/kineto/kineto_import.h"
 
@@ -76,7 +76,7 @@ static bool kineto_kinds_is_number(const char *text, size_t length)
 	return length > 0 && length < 19;
 }
 
-/* What the name of an annotation says; "ProfilerStep#12" and our own exporter's "stepscope::forward". */
+/* Recognises "ProfilerStep#12", and our own exporter's "stepscope::forward". */
 static enum span_kind kind_of_annotation(const struct kineto_value *name)
 {
 	if (begins_with(name, "ProfilerStep#") && kineto_kinds_is_number(name->at + 13, name->length - 13))
@@ -86,7 +86,7 @@ static enum span_kind kind_of_annotation(const struct kineto_value *name)
 	return SPAN_ANNOTATION;
 }
 
-/* PyTorch without Kineto gives operators none; nor do other programs. */
+/* PyTorch without Kineto writes operators without a category; so do other programs. */
 static enum span_kind kind_without_category(const struct kineto_event *event)
 {
 	const struct kineto_value *name = &event->fields[KINETO_EVENT_NAME];

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * kineto_large.c: see kineto_large.h. Both go byte by byte with a stack of brackets: few events are so large.
+ * kineto_large.c: see kineto_large.h. Both functions go byte by byte with a stack of brackets: few events are so large.
  */
 #include "importers/kineto/kineto_large.h"
 
@@ -13,11 +13,11 @@
 struct nesting {
 	char open[DEPTH_MAX]; /* brackets */
 	uint32_t depth;
-	char last; /* byte that is not blank and in no string */
+	char last; /* last byte that is neither blank nor in a string */
 	bool is_string, is_escaped;
 };
 
-/* Goes on by one byte; false: no JSON has it there. */
+/* Advances by one byte. Returns false if JSON does not allow it at this place. */
 static bool kineto_large_follow(struct nesting *nesting, char c)
 {
 	if (nesting->is_string) {
@@ -72,13 +72,14 @@ bool kineto_is_element(const char *begin, const char *at)
 struct large {
 	struct nesting nesting;
 	struct buffer *out;
-	uint32_t member_depth; /* in or before the value of a member of the event, or of an object in it; 0: not */
-	char first;            /* byte of the value, '\0': it has not begun */
-	size_t value;          /* where it begins in out */
-	bool is_left_out;      /* the rest of it is passed over */
+	/* depth of a member of the event, or of an object in it, whose value comes or has begun; 0: none */
+	uint32_t member_depth;
+	char first;       /* first byte of the value; '\0': it has not begun */
+	size_t value;     /* where it starts in out */
+	bool is_left_out; /* the rest of the value is skipped */
 };
 
-/* A text must not end in half a character or half an escape. */
+/* Cuts a text so that it does not end in half a character or half an escape. */
 static void cut_text(struct buffer *out, size_t first)
 {
 	size_t length = out->length;
@@ -105,7 +106,7 @@ static void kineto_large_begin_value(struct large *large, char c)
 {
 	if (kineto_is_blank(c))
 		return;
-	if (c == '{' && large->member_depth == 1) { /* args: their members count one by one */
+	if (c == '{' && large->member_depth == 1) { /* args: each member is limited on its own */
 		large->member_depth = 0;
 		return;
 	}
@@ -127,7 +128,7 @@ static bool ends_value(const struct large *large, char c, bool was_string)
 	}
 }
 
-/* Does the byte belong to what is kept? */
+/* Returns true if the byte is kept. */
 static bool is_kept(struct large *large, char c, bool was_string)
 {
 	if (!large->member_depth) {
@@ -148,7 +149,7 @@ static bool is_kept(struct large *large, char c, bool was_string)
 	return !was_left_out || !is_list;
 }
 
-/* False: the event is not sound, or has too many members. */
+/* Returns false if the event is malformed or has too many members. */
 static bool kineto_large_take(struct large *large, char c)
 {
 	bool was_string = large->nesting.is_string;

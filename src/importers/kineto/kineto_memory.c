@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * kineto_memory.c: allocations of a trace. Those of 2021 and before have sizes but no addresses: there a release is taken to be of the newest
- * allocation of its size that is still there, and each gets an address of its own.
+ * kineto_memory.c: allocations of a trace. Those of 2021 and before have sizes but no addresses. For these, a release
+ * is assumed to be of the newest live allocation of its size, and each allocation gets a unique address.
  */
 #include "base/hash.h"
 #include "base/merge_sort.h"
@@ -11,7 +11,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#define FIRST_ADDRESS (UINT64_C(1) << 62) /* of no real memory */
+#define FIRST_ADDRESS (UINT64_C(1) << 62) /* not an address of real memory */
 
 struct kineto_memory_alive { /* allocations of one size, the newest first */
 	uint64_t address;
@@ -19,13 +19,13 @@ struct kineto_memory_alive { /* allocations of one size, the newest first */
 };
 
 struct addresses {
-	struct number_map newest; /* by size and device: index of `list` */
+	struct number_map newest; /* by size and device: index in `list` */
 	struct kineto_memory_alive *list;
 	uint32_t count;
 	uint64_t next;
 };
 
-/* Where times are equal: the writer's number (partner), and only where it has none the place in the file. */
+/* Equal times are ordered by the writer's number (partner) and, without one, by the place in the file. */
 static int compare_events(const void *left, const void *right)
 {
 	const struct memory_event *a = left, *b = right;
@@ -34,7 +34,7 @@ static int compare_events(const void *left, const void *right)
 	return (a->partner > b->partner) - (a->partner < b->partner);
 }
 
-/* The file has the event twice: its writer numbered it, and all else is equal. */
+/* Returns true if the file has the event twice: its writer numbered it, and everything else is equal. */
 static bool is_duplicate(const struct memory_event *a, const struct memory_event *b)
 {
 	return a->partner && compare_events(a, b) == 0 && a->address == b->address && a->bytes == b->bytes &&

@@ -1,9 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * kineto_owners.c: whose work lies on the row of a device, where several processes wrote to one file or their files were made one: of the process
- * whose launches have its correlations. Processes that count alike do not tell. There what was put before their numbers does ("[TP01] 0" is of
- * "[TP01] 4711"), or as many devices as processes that launch are taken in the order of their numbers, as launchers of ranks start them, and it
- * is said.
+ * kineto_owners.c: finds the process that launched the work on a device's row, if several processes wrote to one file
+ * or their files were merged. It is the process whose launches have the work's correlations.
+ *
+ * If processes use the same numbers, correlations do not tell. Then the label before the numbers decides: "[TP01] 0"
+ * belongs to "[TP01] 4711". Without labels, devices and launching processes are paired in the order of their numbers,
+ * as launchers of ranks start them. That requires equal numbers of both. The ledger says so.
  */
 #include "base/compare_numbers.h"
 #include "base/lower_bound.h"
@@ -16,17 +18,17 @@
 #include <string.h>
 
 #define OF_SEVERAL (NUMBER_MAP_NONE - 1)
-#define OF_NONE (NUMBER_MAP_NONE - 2) /* known so far */
-#define SAMPLES 256u                  /* of a row's work, that tell whose it is */
+#define OF_NONE (NUMBER_MAP_NONE - 2) /* no launch found so far */
+#define SAMPLES 256u                  /* works of a row to sample */
 
 struct owners {
 	const struct kineto_import *import;
-	struct number_map launches; /* correlation of a sample of all work -> process, OF_SEVERAL, OF_NONE */
+	struct number_map launches; /* correlation of sampled work -> process, OF_SEVERAL, OF_NONE */
 	struct number_map labels;   /* label, a string of the model -> process that launches */
-	uint32_t *of_tracks;        /* MODEL_NONE: not known */
-	uint32_t *counts;           /* by process of the file; scratch, 0 when it is not used */
+	uint32_t *of_tracks;        /* MODEL_NONE: unknown */
+	uint32_t *counts;           /* by process of the file; scratch, 0 between uses */
 	uint32_t *launchers;        /* processes that launch, in order of their numbers */
-	int64_t *alike;             /* devices whose work has numbers that several processes have */
+	int64_t *alike;             /* devices whose work has numbers that several processes use */
 	uint32_t launcher_count, alike_count;
 };
 
@@ -42,7 +44,7 @@ static void note_work(struct number_map *launches, const struct staged_track *tr
 			number_map_set(launches, track->spans[i].correlation, OF_NONE);
 }
 
-/* Does the track launch at all? */
+/* Returns true if the track has launches. */
 static bool note_launches(struct number_map *launches, const struct staged_track *track)
 {
 	bool has_any = false;
@@ -60,7 +62,7 @@ static bool note_launches(struct number_map *launches, const struct staged_track
 	return has_any;
 }
 
-/* What stands before the last blank of a process's or device's name; 0: nothing. */
+/* Returns the text before the last blank in a process's or device's name; 0: none. */
 static uint32_t label_of(const struct kineto_import *import, const struct staged_track *track)
 {
 	const char *text = model_text(import->model, track->pid.text), *blank = strrchr(text, ' ');
@@ -101,7 +103,7 @@ static uint32_t process_of_work(const struct owners *owners, const struct staged
 	return span->correlation ? number_map_find(&owners->launches, span->correlation) : NUMBER_MAP_NONE;
 }
 
-/* The process that launched most of what is on the track, as far as one did; MODEL_NONE: none. */
+/* Returns the process that launched most of the work on the track; MODEL_NONE: no process launched more than half. */
 static uint32_t launcher_of(const struct owners *owners, const struct staged_track *track, bool *is_alike)
 {
 	uint32_t *counts = owners->counts, first = owners->import->first_process, all = 0, best = 0;
@@ -124,7 +126,7 @@ static uint32_t launcher_of(const struct owners *owners, const struct staged_tra
 	return is_most ? first + best : MODEL_NONE;
 }
 
-/* In order, each once. */
+/* Sorts and removes duplicates. */
 static void sort_alike(struct owners *owners)
 {
 	uint32_t count = 0;

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * kineto_rows.c: which span was open when something happened: one way through the rows of a track, with the spots on it sorted by time.
+ * kineto_rows.c: finds the spans that were open at given times, in one pass over the rows of a track and its spots,
+ * sorted by time.
  */
 #include "importers/kineto/kineto_rows.h"
 
@@ -34,7 +35,8 @@ static uint32_t parent_of(const struct track *track, uint32_t row)
 	return track_chunk(track, row, &i)->parent[i];
 }
 
-/* Spots on one lane, by time. What has ended at one of them has ended for those that follow, so each row is left once. */
+/* Processes the spots on one lane, by time. A span that has ended at one spot has ended for all later ones, so each row
+ * is left once. */
 static void sweep(const struct model *model, uint32_t number, struct kineto_spot **spots, uint32_t count)
 {
 	const struct track *track = model->tracks[number];

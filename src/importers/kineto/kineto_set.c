@@ -81,7 +81,7 @@ static void kineto_set_leave_out(struct kineto_set *set, uint32_t process)
 		}
 }
 
-/* Before ranks are settled: one process has one. */
+/* Before ranks are settled, since a process has only one. */
 static uint32_t find_windows(struct kineto_set *set, struct process_join **joins)
 {
 	uint32_t count = kineto_windows_find(set, joins);
@@ -100,7 +100,7 @@ static void settle(struct kineto_set *set)
 	free(joins);
 }
 
-/* ---- all of them ---- */
+/* ---- the set ---- */
 
 void kineto_set_init(struct kineto_set *set, struct model *model)
 {
@@ -150,7 +150,7 @@ void kineto_set_load(struct kineto_set *set, const char *name, struct input_stre
 	                               .origin_base_ns = set->origin_base_ns};
 	struct set_file *file = &set->files[set->order.count - 1];
 	if (kineto_load_input(&import, input, set->done_bytes, set->total_bytes, &err) != STATUS_OK) {
-		/* nothing is missing where a model's config.json lies beside its traces */
+		/* a model's config.json beside its traces is not a loss */
 		add_problem(set, name, import.is_other_json ? LEDGER_OTHER : LEDGER_DAMAGED, &err);
 		return;
 	}
@@ -167,7 +167,7 @@ void kineto_set_load(struct kineto_set *set, const char *name, struct input_stre
 	set->loaded++;
 }
 
-/* Why nothing was loaded: the first reason there was. */
+/* Returns the first problem as the error. */
 static enum status nothing_loaded(const struct kineto_set *set, const char *path, struct error *err)
 {
 	if (!set->problems) {

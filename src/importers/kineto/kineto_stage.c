@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * kineto_stage.c: see kineto_stage.h; what goes into the model is in kineto_deliver.c.
+ * kineto_stage.c: see kineto_stage.h; kineto_deliver.c delivers to the model.
  */
 #include "importers/kineto/kineto_stage.h"
 
@@ -147,7 +147,7 @@ void kineto_stage_end(struct kineto_stage *stage, uint32_t number, int64_t time_
 			  .time_ns = time_ns, .offset = offset, .track = number, .row = STAGED_IS_END, .name = name});
 }
 
-/* The sort keeps the order of the file where both are equal. */
+/* Equal bounds keep the order of the file, since the sort is stable. */
 static int compare_bounds(const void *left, const void *right)
 {
 	const struct staged_bound *a = left, *b = right;
@@ -156,17 +156,17 @@ static int compare_bounds(const void *left, const void *right)
 	return (a->time_ns > b->time_ns) - (a->time_ns < b->time_ns);
 }
 
-struct kineto_stage_pairing { /* of one track */
+struct kineto_stage_pairing { /* state for one track */
 	struct kineto_stage *stage;
 	struct staged_halves *halves;
 	uint32_t *open; /* has room for all */
 	uint32_t depth;
-	/* of one moment, by name: begins that no end was promised to, and ends that wait for theirs */
+	/* for one instant, by name: begin events not reserved for an end, and end events that wait for one */
 	struct number_map begins, waiting;
 };
 
-#define STAGED_IS_DONE (STAGED_IS_END - 1) /* row of an end that was taken */
-#define ALIKE 64                           /* open spans that are looked at for a name */
+#define STAGED_IS_DONE (STAGED_IS_END - 1) /* row of an end that is already paired */
+#define ALIKE 64                           /* open spans to search for a name */
 
 static struct staged_span *span_of(const struct kineto_stage_pairing *pairing, const struct staged_bound *begin)
 {
@@ -183,7 +183,8 @@ static const struct staged_bound *open_at(const struct kineto_stage_pairing *pai
 	return &pairing->stage->bounds[pairing->open[depth]];
 }
 
-/* Of those that began at one time the place in the file says nothing: the one with the end's name is the inner one. */
+/* For spans that began at one time, the place in the file says nothing: the one with the end's name is taken as the
+ * inner one. */
 static void raise_named(struct kineto_stage_pairing *pairing, uint32_t name)
 {
 	uint32_t top = pairing->depth - 1;
@@ -215,7 +216,7 @@ static void take_end(struct kineto_stage_pairing *pairing, uint32_t number)
 	halves->ends++;
 }
 
-/* ---- those of one time ---- */
+/* ---- bounds of one time ---- */
 
 static uint32_t kineto_stage_count_of(const struct number_map *map, uint32_t name)
 {
@@ -244,7 +245,8 @@ static bool is_open(const struct kineto_stage_pairing *pairing, uint32_t name)
 	return false;
 }
 
-/* An end that stands before the begin of what has no length. */
+/* Reserves a later begin event of this instant for an end event, if both are of a span without length. Otherwise
+ * returns false. */
 static bool waits_for_begin(struct kineto_stage_pairing *pairing, uint32_t name)
 {
 	uint32_t count = name ? kineto_stage_count_of(&pairing->begins, name) : 0;
@@ -262,13 +264,13 @@ static void take_begin_here(struct kineto_stage_pairing *pairing, uint32_t numbe
 	take_begin(pairing, number);
 	if (waiting) {
 		number_map_set(&pairing->waiting, name, waiting - 1);
-		take_end(pairing, number); /* of the same time and name */
+		take_end(pairing, number); /* the end has the same time and name */
 	} else if (begins) {
 		number_map_set(&pairing->begins, name, begins - 1);
 	}
 }
 
-/* In the order of the file. */
+/* Takes bounds in the order of the file. */
 static void take_in_order(struct kineto_stage_pairing *pairing, uint32_t first, uint32_t end)
 {
 	const struct staged_bound *bounds = pairing->stage->bounds;
@@ -280,7 +282,7 @@ static void take_in_order(struct kineto_stage_pairing *pairing, uint32_t first, 
 	}
 }
 
-/* Where nothing tells the order: ends of what began before, begins, ends of what has no length. */
+/* If the order is unknown, takes ends of spans that began before, then begins, then ends of spans without length. */
 static void take_mixed(struct kineto_stage_pairing *pairing, uint32_t first, uint32_t end)
 {
 	struct staged_bound *bounds = pairing->stage->bounds;

@@ -21,12 +21,12 @@ void kineto_text_init(struct kineto_text *text, struct input_stream *input)
 	memset(text->window, 0, KINETO_PADDING);
 	const char *head;
 	size_t length;
-	struct error ignored; /* the first reading meets it again */
+	struct error ignored; /* the first read reports it again */
 	if (input_peek(input, &head, &length, &ignored) == STATUS_OK)
 		text->encoding = kineto_encoding_of(head, length);
 	if (strcmp(input_compression(input), "none") != 0 &&
 	    read_ahead_open(input, &text->ahead, &ignored) != STATUS_OK)
-		text->ahead = NULL; /* then this thread does it */
+		text->ahead = NULL; /* then this thread decompresses */
 	if (text->encoding != KINETO_UTF8)
 		text->raw = memory_resize(NULL, RAW_BYTES, 1);
 }
@@ -64,7 +64,7 @@ static enum status kineto_text_read_input(struct kineto_text *text, char *out, s
 	                   : input_read(text->input, out, capacity, length, &text->error);
 }
 
-/* As kineto_text_read_input(), decoded. */
+/* Like kineto_text_read_input(), but decoded. */
 static enum status read_decoded(struct kineto_text *text, char *out, size_t capacity, size_t *length)
 {
 	if (text->encoding == KINETO_UTF8)
@@ -104,7 +104,7 @@ bool kineto_text_go_on(struct kineto_text *text)
 {
 	if (text->error.status == STATUS_OK)
 		return false;
-	read_ahead_close(text->ahead); /* from here on this thread does it: damaged files are few */
+	read_ahead_close(text->ahead); /* from here on this thread decompresses: damaged files are few */
 	text->ahead = NULL;
 	if (!input_go_on(text->input))
 		return false;
@@ -119,7 +119,7 @@ int kineto_text_peek(struct kineto_text *text)
 {
 	for (;;) {
 		text->begin = (size_t)(kineto_past_blanks(text->window + text->begin) - text->window);
-		if (text->begin < text->end) /* at its end is a NUL */
+		if (text->begin < text->end) /* a NUL is at its end */
 			return (unsigned char)text->window[text->begin];
 		if (!kineto_text_more(text))
 			return -1;

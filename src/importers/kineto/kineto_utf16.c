@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * kineto_utf16.c: traces that went through a Windows shell are UTF-16; they are read as UTF-8.
+ * kineto_utf16.c: reads UTF-16 as UTF-8. Traces that went through a Windows shell are UTF-16.
  */
 #include "importers/kineto/kineto_utf16.h"
 
@@ -46,7 +46,7 @@ size_t kineto_decode_utf16(char *out, const char *in, size_t *length, enum kinet
 			character = is_pair ? 0x10000 + ((character - 0xd800) << 10) + (low - 0xdc00) : character;
 			at += is_pair ? 2 : 0;
 		}
-		if (character != 0xfeff) /* the mark of the byte order */
+		if (character != 0xfeff) /* the byte order mark */
 			written += utf8_encode(out + written, character);
 	}
 	*length = at;

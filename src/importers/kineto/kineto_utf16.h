@@ -7,10 +7,10 @@
 
 #include "importers/kineto/kineto_text.h"
 
-/* By its first bytes. */
+/* Returns the encoding, by the first bytes of the text. */
 enum kineto_encoding kineto_encoding_of(const char *head, size_t length);
-/* Decodes as many of *length bytes as make whole characters, and says how many that were. out: at least as long and half again. Returns
- * how much was written. */
+/* Decodes the complete characters in the *length bytes, and sets *length to the number of bytes they take. out: at
+ * least 1.5 times that size. Returns the number of bytes written. */
 size_t kineto_decode_utf16(char *out, const char *in, size_t *length, enum kineto_encoding encoding);
 
 #endif

@@ -11,7 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define DIGITS_MAX 19 /* of a 64-bit mantissa */
+#define DIGITS_MAX 19 /* digits that fit in 64 bits */
 #define EXPONENT_MAX 1000
 
 /* ---- numbers ---- */
@@ -27,7 +27,7 @@ static bool is_digit(char c)
 	return c >= '0' && c <= '9';
 }
 
-/* Digits beyond the nineteenth do not count: they are thousandths of a nanosecond at least, or more than 64 bits hold. */
+/* Ignores digits after the nineteenth: they are at most thousandths of a nanosecond, or the number exceeds 64 bits. */
 static const char *read_digits(const char *at, const char *end, struct decimal *decimal, int *digits, bool is_fraction)
 {
 	for (; at < end && is_digit(*at); at++) {
@@ -46,7 +46,7 @@ static const char *read_digits(const char *at, const char *end, struct decimal *
 	return at;
 }
 
-/* Eight bytes of text, the first lowest, as a number; false: not all are digits. */
+/* Converts eight bytes of text, the first one lowest, to a number. Returns false if not all are digits. */
 static bool read_eight(uint64_t text, uint64_t *number)
 {
 	uint64_t digits = text ^ 0x3030303030303030u;
@@ -58,13 +58,13 @@ static bool read_eight(uint64_t text, uint64_t *number)
 	return true;
 }
 
-/* Appends n digits, at least one; false: others are among them. */
+/* Appends n digits, at least one, to the number. Returns false if other bytes are among them. */
 static inline bool read_run(const char *at, size_t n, uint64_t *number)
 {
 	static const uint32_t powers[] = {1, 10, 100, 1000, 10000, 100000, 1000000, 10000000, 100000000};
 	size_t head = (n - 1) % 8 + 1;
 	uint64_t text, eight;
-	memcpy(&text, at, 8); /* what is behind them is readable */
+	memcpy(&text, at, 8); /* the bytes after them are readable */
 	text = le64toh(text) << 8 * (8 - head) | 0x3030303030303030u >> 4 * head >> 4 * head;
 	if (!read_eight(text, &eight))
 		return false;
@@ -83,14 +83,14 @@ static bool has_digits(const struct kineto_value *value)
 	return (value->type == VALUE_NUMBER || value->type == VALUE_STRING) && value->length;
 }
 
-/* Nearly all whole numbers. False: perhaps another one. */
+/* Reads nearly all whole numbers. Returns false if the value may be another number. */
 static inline bool read_plain_whole(const struct kineto_value *value, uint64_t *number)
 {
 	*number = 0;
 	return has_digits(value) && value->length < DIGITS_MAX && read_run(value->at, value->length, number);
 }
 
-/* Nearly all times: with three digits behind the point. */
+/* Reads nearly all times: those with three digits after the point. */
 static inline bool read_plain_time(const struct kineto_value *value, uint64_t *ns)
 {
 	uint32_t whole = value->length - 4;
@@ -99,7 +99,8 @@ static inline bool read_plain_time(const struct kineto_value *value, uint64_t *n
 	       read_run(value->at, whole, ns) && read_run(value->at + whole + 1, 3, ns) && *ns <= INT64_MAX;
 }
 
-/* Nineteen digits at most, with a point between them at most: nearly all numbers. False: perhaps another one. Not of an empty text. */
+/* Reads nearly all numbers: at most nineteen digits, and at most one point between them. Returns false if the text may
+ * be another number. The text must not be empty. */
 static bool kineto_value_read_plain(const char *at, const char *end, struct decimal *decimal)
 {
 	size_t length = (size_t)(end - at);
@@ -145,7 +146,7 @@ static bool read_decimal(const struct kineto_value *value, struct decimal *decim
 	return at == end;
 }
 
-/* Multiplied by 10^exponent; negative exponents round. */
+/* Multiplies by 10^exponent; negative exponents round. */
 static bool scale(uint64_t mantissa, int exponent, uint64_t *result)
 {
 	uint64_t divisor = 1;
@@ -153,7 +154,7 @@ static bool scale(uint64_t mantissa, int exponent, uint64_t *result)
 		if (__builtin_mul_overflow(mantissa, 10, &mantissa))
 			return false;
 	for (; exponent < 0; exponent++) {
-		if (divisor > UINT64_MAX / 10) { /* less than a tenth */
+		if (divisor > UINT64_MAX / 10) { /* the result is less than a tenth */
 			*result = 0;
 			return true;
 		}
@@ -249,7 +250,7 @@ bool kineto_double(const struct kineto_value *value, double *number)
 
 /* ---- texts ---- */
 
-/* Four hexadecimal digits; -1: they are not. */
+/* Reads four hexadecimal digits; -1: they are not. */
 static int32_t read_unit(const char *at, const char *end)
 {
 	int32_t unit = 0;
@@ -264,7 +265,7 @@ static int32_t read_unit(const char *at, const char *end)
 	return unit;
 }
 
-/* Behind "\u"; the first byte that is not of it, or NULL: it is no escape. */
+/* Decodes the escape after "\u". Returns the first byte after it, or NULL if it is not an escape. */
 static const char *append_unicode(struct buffer *out, const char *at, const char *end, bool *is_replaced)
 {
 	char bytes[4];
@@ -279,7 +280,7 @@ static const char *append_unicode(struct buffer *out, const char *at, const char
 		at += 6;
 	}
 	if (unit == 0)
-		unit = 0xfffd; /* a name cannot hold it */
+		unit = 0xfffd; /* a name cannot hold a NUL */
 	*is_replaced |= unit >= 0xd800 && unit < 0xe000;
 	buffer_add(out, bytes, utf8_encode(bytes, (uint32_t)unit));
 	return at;

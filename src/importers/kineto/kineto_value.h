@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * kineto_value.h: values of JSON as they stand in the text, and what they mean: exact times, numbers, strings. A value is a slice of
- * somebody else's memory and as short-lived.
+ * kineto_value.h: JSON values as they are written in the text, and their meanings: exact times, numbers, strings. A
+ * value is a slice of memory that it does not own, and is valid as long as that memory.
  */
 #ifndef IMPORTERS_KINETO_KINETO_VALUE_H
 #define IMPORTERS_KINETO_KINETO_VALUE_H
@@ -22,37 +22,40 @@ enum kineto_type {
 	VALUE_ARRAY,
 };
 
-enum kineto_text_flag { /* of a string: what it needs before it can be used */
+enum kineto_text_flag { /* work that a string needs before it can be used */
 	TEXT_HAS_ESCAPE = 1,
-	TEXT_HAS_CONTROL = 2,  /* bytes below 0x20 as they are */
+	TEXT_HAS_CONTROL = 2,  /* unescaped bytes below 0x20 */
 	TEXT_IS_NOT_ASCII = 4, /* maybe not even UTF-8 */
 };
 
 struct kineto_value {
-	/* A string: behind the quote; a container: at its bracket. KINETO_PADDING bytes behind it are readable. */
+	/* For a string, after the quote; for a container, at its bracket. KINETO_PADDING bytes after it are
+	 * readable. */
 	const char *at;
 	uint32_t length;
 	uint8_t type;  /* enum kineto_type */
 	uint8_t flags; /* enum kineto_text_flag */
 };
 
-/* A number of microseconds, also written as a string, in nanoseconds: exact, the half rounded away from 0. False: it is none, or
- * beyond what 64 bits hold. */
+/* Converts microseconds, also written as a string, to nanoseconds: exact, halves rounded away from 0. Returns false if
+ * the value is not a number or exceeds 64 bits. */
 bool kineto_nanoseconds(const struct kineto_value *value, int64_t *ns);
-/* A whole number, also as a string, with "0x" or with zeros behind the point. False: it is none, or does not fit. */
+/* Reads a whole number, also from a string, with "0x", or with zeros after the decimal point. Returns false if the
+ * value is not a whole number or does not fit. */
 bool kineto_integer(const struct kineto_value *value, int64_t *number);
 bool kineto_unsigned(const struct kineto_value *value, uint64_t *number);
-/* False: it is no finite number. */
+/* Returns false if the value is not a finite number. */
 bool kineto_double(const struct kineto_value *value, double *number);
-/* Equal to a plain text? */
+/* Returns true if the value is this text. The text needs no escapes. */
 static inline bool kineto_is_text(const struct kineto_value *value, const char *text)
 {
-	size_t length = strlen(text); /* of a literal the compiler knows it */
+	size_t length = strlen(text); /* the compiler knows the length of a literal */
 	return value->length == length && value->type == VALUE_STRING && memcmp(value->at, text, length) == 0;
 }
 
-/* Appends a string with its escapes resolved, as valid UTF-8 without NUL; a number or word as it is written. True when bytes that are no
- * UTF-8 were replaced. A backslash before anything that is no escape is a backslash. */
+/* Appends a string with its escapes resolved, as valid UTF-8 without NUL; a number or word is appended as written.
+ * Returns true if bytes that are not UTF-8 were replaced. A backslash before a character that is not an escape stays a
+ * backslash. */
 bool kineto_append_text(struct buffer *out, const struct kineto_value *value);
 
 #endif

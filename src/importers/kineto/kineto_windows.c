@@ -18,13 +18,13 @@ struct kineto_window { /* the trainer of a file */
 	int64_t pid;
 	int32_t rank, world_size;
 	const char *name, *host;
-	size_t worker; /* length of the worker's name in front of it; 0: it has none */
+	size_t worker; /* length of the worker's name at its start; 0: none */
 	uint32_t steps;
-	int64_t first, last; /* numbers of steps */
+	int64_t first, last; /* step numbers */
 	int64_t start_ns, end_ns;
 };
 
-/* tensorboard_trace_handler writes WORKER.NANOSECONDS.pt.trace.json, and .gz behind it. */
+/* tensorboard_trace_handler writes WORKER.NANOSECONDS.pt.trace.json, possibly with .gz appended. */
 static size_t worker_length(const char *name)
 {
 	const char *end = strstr(name, ".pt.trace.json");
@@ -47,7 +47,7 @@ static void kineto_windows_add_step(struct kineto_window *window, const struct m
 	window->end_ns = step->end_ns > window->end_ns ? step->end_ns : window->end_ns;
 }
 
-/* By process; steps of a model that is not finished lie in no order. */
+/* Finds the steps of each window by process. Steps of an unfinished model are in no order. */
 static void find_steps(struct kineto_window *windows, uint32_t count, const struct model *model)
 {
 	struct kineto_window **of = memory_resize(NULL, (size_t)model->processes_count + 1,
@@ -66,7 +66,7 @@ static int kineto_windows_compare(int64_t a, int64_t b)
 	return (a > b) - (a < b);
 }
 
-/* Those of one process lie together, in order of time. */
+/* Puts windows of one process together, in order of time. */
 static int compare_windows(const void *left, const void *right)
 {
 	const struct kineto_window *a = left, *b = right;

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * kineto_writers.c: several processes that wrote to one path. Each one's text goes on where another's breaks off, so operators and calls
- * of the runtime change their process where the text is broken, and hardly anywhere else: in a trace of several processes that a tool has
- * merged they change all over it, or where nothing is broken. Where all processes have one number, as each is the first of its container,
- * there are two ranks.
+ * kineto_writers.c: detects several processes that wrote to one path. Each one's text continues where another's breaks
+ * off. So the process of operators and runtime calls changes where the text is broken, and hardly anywhere else. In a
+ * trace that a tool merged from several processes, it changes everywhere, or at places that are not broken. If all
+ * processes have the same number, as each is the first of its container, the file states two ranks.
  */
 #include "importers/kineto/kineto_import.h"
 #include "importers/text_lines.h"

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * nsys.c: the importer of SQLite exports of Nsight Systems (nsys export --type sqlite): kernels, copies, fills, calls of the runtime, ranges of
- * NVTX, of all processes. What it does not read (calls of the operating system, samples, metrics of devices) is said.
+ * nsys.c: the importer of SQLite exports of Nsight Systems (nsys export --type sqlite): kernels, copies, fills, runtime
+ * calls and NVTX ranges of all processes. The ledger lists tables that are not read: calls of the operating system,
+ * samples, device metrics.
  */
 #include "importers/nsys/nsys.h"
 
@@ -16,7 +17,7 @@
 
 #define TEXT_BYTES ((size_t)64 << 20)
 
-/* ---- facts ---------------------------------------------------------------------------------------------------------------- */
+/* ---- facts ------------------------------------------------------------------------------------------------------ */
 
 static void nsys_add_fact(struct nsys *nsys, const char *key, const char *value)
 {
@@ -67,7 +68,7 @@ static void read_devices(struct nsys *nsys)
 		nsys_add_fact(nsys, key, nsys_text(nsys, &rows, 2));
 		snprintf(key, sizeof key, "device.%" PRId64 ".totalGlobalMem", device);
 		nsys_add_fact(nsys, key, nsys_text(nsys, &rows, 3));
-		/* first of all: as a text its type is no longer known */
+		/* before nsys_text(), which changes the type of the column */
 		if (nsys_integer(&rows, 4, &sms) && sms > 0 && sms < 100000)
 			nsys->sm_counts[device] = (uint32_t)sms;
 		snprintf(key, sizeof key, "device.%" PRId64 ".numSms", device);
@@ -75,7 +76,7 @@ static void read_devices(struct nsys *nsys)
 	}
 }
 
-/* Times of the export count from there. */
+/* Times of the export count from the start of the session. */
 static void read_start(struct nsys *nsys)
 {
 	static const struct nsys_table table = {"TARGET_INFO_SESSION_START_TIME", {"utcEpochNs"}};
@@ -117,7 +118,7 @@ static void read_names(struct nsys *nsys)
 		}
 }
 
-/* ---- what is missing ------------------------------------------------------------------------------------------------------ */
+/* ---- missing parts ---------------------------------------------------------------------------------------------- */
 
 static void tell_unread(struct nsys *nsys)
 {
@@ -159,7 +160,7 @@ static void tell_absent(struct nsys *nsys)
 			                 wanted[i].sentence);
 }
 
-/* What nsys itself found wrong. */
+/* Adds problems that nsys itself found to the ledger. */
 static void read_diagnostics(struct nsys *nsys)
 {
 	static const struct nsys_table table = {"DIAGNOSTIC_EVENT", {"severity", "text"}};
@@ -172,7 +173,8 @@ static void read_diagnostics(struct nsys *nsys)
 		const char *text = nsys_text(nsys, &rows, 1);
 		if (!nsys_integer(&rows, 0, &severity) || (severity != 2 && severity != 3) || !text || told++ >= 20)
 			continue;
-		bool is_loss = strncmp(text, "Not all ", 8) == 0; /* "events were collected", also of a kind of them */
+		/* ... "events were collected", or events of one kind */
+		bool is_loss = strncmp(text, "Not all ", 8) == 0;
 		model_add_ledger(nsys->import.model, is_loss ? LEDGER_DAMAGED : LEDGER_OTHER, MODEL_NONE,
 		                 severity == 2 ? "nsys warns" : "nsys", 1, text);
 	}
@@ -204,7 +206,7 @@ static void tell_rows(struct nsys *nsys)
 		                 nsys->import.stage.duplicates, "spans that are in the file twice were left out");
 }
 
-/* ---- the importer --------------------------------------------------------------------------------------------------------- */
+/* ---- the importer ----------------------------------------------------------------------------------------------- */
 
 static enum status nsys_check(struct nsys *nsys, struct error *err)
 {

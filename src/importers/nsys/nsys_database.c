@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * nsys_database.c: tables of an SQLite file that nobody trusts. It is opened for reading only, as a file that does not change, so that nothing is
- * created beside it; its schema may not call functions; views and virtual tables are not read, triggers cannot run; no extension is
- * loaded. SQLite may take 256 MiB. Columns are chosen by name, because versions of nsys have different ones.
+ * nsys_database.c: tables of an untrusted SQLite file. It is opened read-only and as immutable, so that nothing is
+ * created beside it. Its schema may not call functions, views and virtual tables are not read, triggers cannot run, and
+ * no extension is loaded. SQLite may use 256 MiB. Columns are chosen by name, because versions of nsys have different
+ * ones.
  */
 #include "base/utf8.h"
 #include "importers/nsys/nsys.h"
@@ -40,7 +41,7 @@ static const struct {
 	{SQLITE_LIMIT_VARIABLE_NUMBER, 10}, {SQLITE_LIMIT_TRIGGER_DEPTH, 1},   {SQLITE_LIMIT_WORKER_THREADS, 0},
 };
 
-/* "file:PATH?immutable=1"; false: it is too long. */
+/* Writes "file:PATH?immutable=1&mode=ro"; returns false if it is too long. */
 static bool write_address(char *out, size_t capacity, const char *path)
 {
 	static const char after[] = "?immutable=1&mode=ro";
@@ -55,14 +56,14 @@ static bool write_address(char *out, size_t capacity, const char *path)
 	return !*path;
 }
 
-/* Nothing but reading. */
+/* Allows only reading. */
 static int authorize(void *context, int action, const char *first, const char *second, const char *third,
                      const char *fourth)
 {
 	return action == SQLITE_SELECT || action == SQLITE_READ || action == SQLITE_PRAGMA ? SQLITE_OK : SQLITE_DENY;
 }
 
-/* Trees whose pages are in them many times have rows without end. */
+/* Stops long reads: a damaged tree that contains its pages many times has endless rows. */
 static int count_operations(void *context)
 {
 	struct nsys *nsys = context;
@@ -70,7 +71,7 @@ static int count_operations(void *context)
 	return nsys->operations > OPERATIONS_MAX(nsys->file_bytes);
 }
 
-/* Not SQLite's longer message: it quotes the file, which may hold anything. */
+/* SQLite's longer message is not used: it quotes the file, which may contain anything. */
 static const char *problem_of(const struct nsys *nsys)
 {
 	return sqlite3_errstr(sqlite3_extended_errcode(nsys->database));
@@ -91,7 +92,8 @@ static uint64_t big_endian(const uint8_t *bytes, size_t length)
 	return number;
 }
 
-/* Bytes that its head says the database has, and the file has not. The head may be of an SQLite that does not say it. */
+/* Returns the number of bytes that the database has according to its header, but the file lacks. Returns 0 if the
+ * header was written by an SQLite that does not state the size. */
 static uint64_t missing_bytes(const struct nsys *nsys, const char *path)
 {
 	uint8_t head[100];
@@ -105,7 +107,8 @@ static uint64_t missing_bytes(const struct nsys *nsys, const char *path)
 	return bytes > nsys->file_bytes ? bytes - nsys->file_bytes : 0;
 }
 
-/* A file with fewer pages than it says is damaged to SQLite, unless one means to repair its schema. Then tables end where their pages do. */
+/* SQLite rejects a file with fewer pages than its header states, unless writable_schema is on, which is meant for
+ * repairs. Then tables end where their pages do. */
 static void allow_cut(struct nsys *nsys, const char *path)
 {
 	uint64_t missing = missing_bytes(nsys, path);
@@ -118,7 +121,7 @@ static void allow_cut(struct nsys *nsys, const char *path)
 	                 "the file is cut off: bytes at its end are missing; what its pages still have is read");
 }
 
-/* What SQLite would apply before it reads, if it might write. */
+/* Reports logs that SQLite would apply before reading, if it could write. */
 static void tell_logs(const struct nsys *nsys, const char *path)
 {
 	static const char *const logs[] = {"-wal", "-journal"};
@@ -165,10 +168,10 @@ void nsys_close(struct nsys *nsys)
 {
 	sqlite3_close(nsys->database);
 	nsys->database = NULL;
-	sqlite3_hard_heap_limit64(0); /* whoever uses it next sets its own */
+	sqlite3_hard_heap_limit64(0); /* the next user sets its own limit */
 }
 
-/* An ordinary one: no view, no virtual table. */
+/* Returns true for an ordinary table, not a view or a virtual table. */
 bool nsys_has_table(struct nsys *nsys, const char *name)
 {
 	sqlite3_stmt *statement = NULL;
@@ -182,7 +185,7 @@ bool nsys_has_table(struct nsys *nsys, const char *name)
 	return is_there;
 }
 
-/* Columns that are computed are not among these. */
+/* Computed columns do not count. */
 static bool has_column(struct nsys *nsys, const char *table, const char *column)
 {
 	sqlite3_stmt *statement = NULL;
@@ -234,7 +237,7 @@ bool nsys_begin(struct nsys *nsys, const struct nsys_table *table, struct nsys_r
 	return false;
 }
 
-/* Also what is in columns that no text is wanted of: SQLite puts it together, too. */
+/* Also counts columns whose text is not wanted, because SQLite assembles those, too. */
 static void count_texts(struct nsys *nsys, const struct nsys_rows *rows)
 {
 	for (int i = 0; i < NSYS_COLUMNS && rows->table->columns[i]; i++) {

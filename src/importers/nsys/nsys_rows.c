@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * nsys_rows.c: rows of an export of nsys as staged spans, with the names that Kineto gives the same things, so that all that is known of
- * names of copies, calls and kernels holds here, too.
+ * nsys_rows.c: stages rows of an nsys export as spans, with the names that Kineto uses. So everything that depends on
+ * the names of copies, calls and kernels works here, too.
  */
 #include "base/memory.h"
 #include "importers/nsys/nsys.h"
@@ -16,7 +16,7 @@
 
 #define DEVICES 1024
 
-/* ---- strings -------------------------------------------------------------------------------------------------------------- */
+/* ---- strings ---------------------------------------------------------------------------------------------------- */
 
 void nsys_read_strings(struct nsys *nsys)
 {
@@ -41,7 +41,7 @@ void nsys_read_strings(struct nsys *nsys)
 	}
 }
 
-/* ---- who and when --------------------------------------------------------------------------------------------------------- */
+/* ---- tracks and times ------------------------------------------------------------------------------------------- */
 
 static int64_t pid_of(int64_t global)
 {
@@ -57,7 +57,7 @@ static uint32_t thread_track(struct nsys *nsys, const struct nsys_rows *rows, in
 	                          (struct staged_place){global & 0xffffff, 0});
 }
 
-/* What is no thread's: it may cross itself. */
+/* Returns a track that is not a thread's; its spans may cross each other. */
 static uint32_t other_track(struct nsys *nsys, const struct nsys_rows *rows, int column, const char *name)
 {
 	int64_t global;
@@ -68,7 +68,7 @@ static uint32_t other_track(struct nsys *nsys, const struct nsys_rows *rows, int
 	return found;
 }
 
-/* A stream of a device, of one process: its place is a number that no process has. */
+/* Returns the track of a stream of one process's device. Its place is a number that no process has. */
 static uint32_t stream_track(struct nsys *nsys, const struct nsys_rows *rows, int global_pid, int device, int stream)
 {
 	int64_t owner, number, stream_number;
@@ -94,7 +94,7 @@ static bool nsys_rows_is_time(int64_t time_ns)
 	return time_ns <= IMPORTED_TIME_MAX && time_ns >= IMPORTED_TIME_MIN;
 }
 
-/* start and end are the first two columns of every table of spans. False: it has no time. */
+/* Reads start and end, the first two columns of every table of spans. Returns false if the row has no time. */
 static bool read_times(struct nsys *nsys, const struct nsys_rows *rows, int64_t *start_ns, int64_t *dur_ns)
 {
 	int64_t end_ns;
@@ -143,7 +143,7 @@ static void set_config(struct nsys *nsys, struct staged_span *span, const struct
 	span->inputs = length ? intern_add_n(&nsys->import.model->strings, text, length) : 0;
 }
 
-/* ---- work of devices ------------------------------------------------------------------------------------------------------ */
+/* ---- work of devices -------------------------------------------------------------------------------------------- */
 
 static bool nsys_rows_set_number(const struct nsys_rows *rows, int column, struct launch_config *config,
                                  enum launch_fact fact)
@@ -211,7 +211,7 @@ static const char *memory_kind(const struct nsys_rows *rows, int column)
 	return memory_kinds[kind];
 }
 
-/* "Memcpy HtoD (Pageable -> Device)" */
+/* Returns a name such as "Memcpy HtoD (Pageable -> Device)". */
 static uint32_t name_of_copy(struct nsys *nsys, const struct nsys_rows *rows)
 {
 	static const char *const directions[] = {"",     "HtoD", "DtoH", "HtoA", "AtoH", "AtoA", "AtoD",
@@ -236,7 +236,7 @@ static void nsys_rows_set_bytes(struct nsys *nsys, const struct nsys_rows *rows,
 	set_config(nsys, span, &config);
 }
 
-/* Copies, fills and waits of a stream. */
+/* Reads copies, fills and waits of a stream. */
 static void read_stream_work(struct nsys *nsys, const struct nsys_table *table, enum span_kind kind)
 {
 	static const char *const waits[] = {NULL, "Event Sync", "Stream Wait Event", "Stream Sync", "Context Sync"};
@@ -264,7 +264,7 @@ static void read_stream_work(struct nsys *nsys, const struct nsys_table *table, 
 	}
 }
 
-/* Without --cuda-graph-trace=node a graph is all there is of its kernels. */
+/* Without --cuda-graph-trace=node, the export has the graph, but not its kernels. */
 static void read_graphs(struct nsys *nsys)
 {
 	static const struct nsys_table table = {
@@ -288,9 +288,9 @@ static void read_graphs(struct nsys *nsys)
 	}
 }
 
-/* ---- calls of the runtime ------------------------------------------------------------------------------------------------- */
+/* ---- calls of the runtime --------------------------------------------------------------------------------------- */
 
-/* "cudaLaunchKernel_v7000" is cudaLaunchKernel, "cudaMemcpyAsync_ptsz_v7000" cudaMemcpyAsync_ptsz. */
+/* "cudaLaunchKernel_v7000" becomes cudaLaunchKernel, "cudaMemcpyAsync_ptsz_v7000" cudaMemcpyAsync_ptsz. */
 static uint32_t without_version(struct nsys *nsys, uint32_t string)
 {
 	const char *name = model_text(nsys->import.model, string), *version = strrchr(name, '_');
@@ -330,7 +330,7 @@ static void read_overhead(struct nsys *nsys)
 			                   SPAN_OVERHEAD, nsys_string(nsys, &rows, 3));
 }
 
-/* ---- ranges of NVTX ------------------------------------------------------------------------------------------------------- */
+/* ---- ranges of NVTX --------------------------------------------------------------------------------------------- */
 
 enum nvtx_event {
 	NVTX_MARK = 34,
@@ -338,7 +338,7 @@ enum nvtx_event {
 	NVTX_START_END = 60,
 };
 
-/* "ProfilerStep#3", "step 3", "Iteration: 3", "train_step_3" */
+/* Returns true for "ProfilerStep#3", "step 3", "Iteration: 3", "train_step_3". */
 static bool is_step(const char *name)
 {
 	static const char *const words[] = {"profilerstep", "train_step", "training_step", "step", "iteration",
@@ -355,8 +355,8 @@ static bool is_step(const char *name)
 	return false;
 }
 
-/* emit_nvtx() of PyTorch: "aten::mm, op_id = 5", "MmBackward0, seq = 3, op_id = 5, sizes = [[2, 3]]". The length of the name; 0: it is another
- * range. */
+/* Returns the length of the operator's name in a range of PyTorch's emit_nvtx(), such as "aten::mm, op_id = 5" or
+ * "MmBackward0, seq = 3, op_id = 5, sizes = [[2, 3]]"; 0: it is another range. */
 static size_t length_of_operator(const char *text)
 {
 	const char *number = strstr(text, ", op_id = "), *sequence = strstr(text, ", seq = ");
@@ -413,7 +413,7 @@ static void read_ranges(struct nsys *nsys)
 	}
 }
 
-/* ---- all of them ---------------------------------------------------------------------------------------------------------- */
+/* ---- all events ------------------------------------------------------------------------------------------------- */
 
 void nsys_read_events(struct nsys *nsys)
 {

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * converted.c: recordings that `stepscope convert` made: the model as it was, out of ROWS blocks (docs/file-format.md). Nothing in them is
- * trusted: a row that refers to what is not there is left out and counted. Several of them go into one model, on its time line.
+ * converted.c: recordings that `stepscope convert` made: the model as it was, read from ROWS blocks
+ * (docs/file-format.md). Nothing in them is trusted: a row that refers to something missing is left out and counted.
+ * Several files go into one model, on its time line.
  */
 #include "importers/recording/converted.h"
 
@@ -23,20 +24,20 @@
 
 struct converted {
 	struct model *model;
-	struct model_place first; /* of the model: where what is in the file begins */
+	struct model_place first; /* where the file's rows start in the model */
 	int64_t shift_ns;         /* from the file's time line to the model's */
-	bool is_settled;          /* that is known */
-	uint32_t *strings;        /* of the model, by number in the file */
+	bool is_settled;          /* shift_ns is known */
+	uint32_t *strings;        /* strings of the model, by number in the file */
 	uint32_t string_count, string_capacity;
 	struct series_row *series;
-	struct value_series **subjects; /* of the model, by number in the file; NULL: of a process */
+	struct value_series **subjects; /* series of the model, by number in the file; NULL: values of a process */
 	uint32_t series_count;
 	uint64_t refused; /* rows */
-	uint32_t owner;   /* of the rows that are taken */
+	uint32_t owner;   /* owner of the rows being read */
 	uint64_t read_bytes;
 };
 
-/* ---- numbers and times of the file become those of the model; false: there is no such thing in the file ---- */
+/* ---- translate numbers and times of the file to those of the model; false: the file has no such thing ---- */
 
 static bool place_process(const struct converted *converted, uint32_t *process)
 {
@@ -71,7 +72,7 @@ static bool place_row_or_none(const struct converted *converted, uint32_t *track
 	return *track == MODEL_NONE || place_track(converted, track);
 }
 
-/* 0 is the root of all files. */
+/* Stack 0 is the root, which all files share. */
 static bool place_stack(const struct converted *converted, uint32_t *stack)
 {
 	if (*stack > converted->model->stacks_count - converted->first.stacks)
@@ -80,7 +81,8 @@ static bool place_stack(const struct converted *converted, uint32_t *stack)
 	return true;
 }
 
-/* Whatever an importer can have made of a file, and ends of that. Sums of two do not overflow. */
+/* Returns true for any time that an importer can produce from a file, and for the ends of spans at such times. Sums of
+ * two do not overflow. */
 static bool converted_is_time(int64_t time_ns)
 {
 	return time_ns <= IMPORTED_TIME_MAX + IMPORTED_DURATION_MAX && time_ns >= IMPORTED_TIME_MIN - IMPORTED_BASE_MAX;
@@ -93,7 +95,7 @@ static bool place_time(const struct converted *converted, int64_t *time_ns)
 	return is_good && converted_is_time(*time_ns);
 }
 
-/* The wall time of 0 of what is before process `end`; 0: no process there knows it. */
+/* Returns the wall time of time 0 for the processes from `first` up to `end`; 0: none of them knows it. */
 static int64_t wall_time(const struct model *model, uint32_t first, uint32_t end)
 {
 	for (uint32_t i = first; i < end; i++)
@@ -103,7 +105,7 @@ static int64_t wall_time(const struct model *model, uint32_t first, uint32_t end
 	return 0;
 }
 
-/* ---- one function per table; false: the row cannot be ---- */
+/* ---- one function per table; false: the row is impossible ---- */
 
 static bool converted_add_process(struct converted *converted, void *bytes)
 {
@@ -164,8 +166,8 @@ static bool converted_add_span(struct converted *converted, void *bytes)
 		model_span_set_stack(model, number, row, span->stack);
 	if (span->correlation)
 		model_span_set_correlation(model, number, row, span->correlation);
-	if (span->parent == MODEL_NONE ||
-	    span->parent >= row) /* else where both have no length it is not told by times */
+	/* if a span and its parent both have no length, only the file tells which is the parent */
+	if (span->parent == MODEL_NONE || span->parent >= row)
 		return true;
 	const struct span_chunk *around = track_chunk(track, span->parent, &p);
 	if (around->start_ns[p] <= chunk->start_ns[i] &&
@@ -349,7 +351,8 @@ static bool (*const add_functions[MODEL_TABLE_END])(struct converted *, void *) 
 
 /* ---- rows of any table ---- */
 
-/* Once the processes of the file are there, and before what has times. Without a wall time in both, files begin where they say. */
+/* Called after the processes of the file are in the model and before anything with a time. Without a wall time on both
+ * sides, times are not shifted. */
 static void settle_time(struct converted *converted)
 {
 	struct model *model = converted->model;
@@ -397,7 +400,8 @@ struct converted_column {
 	struct model_field field;
 };
 
-/* Which columns of the block we know, at most one per field; 0: the block makes no sense. */
+/* Finds the columns of the block that this version knows, at most one per field. Returns 0 if the block makes no
+ * sense. */
 static uint32_t find_columns(const struct stepscope_rows *head, const uint8_t *data, size_t bytes,
                              const struct model_field *fields, struct converted_column *columns)
 {
@@ -416,7 +420,7 @@ static uint32_t find_columns(const struct stepscope_rows *head, const uint8_t *d
 	return count;
 }
 
-/* A bool in the file may be any byte; ours is 0 or 1. */
+/* Normalises bools: in the file they may be any byte; a C bool is 0 or 1. */
 static void copy_field(const struct converted *converted, char *row, const struct converted_column *column,
                        uint32_t number)
 {
@@ -510,7 +514,7 @@ static void converted_note_damage(struct converted *converted, const struct segm
 		                 "rows that refer to what is not in the file were left out");
 }
 
-/* Rows are of any time. */
+/* Rows are not in order of time, so anything of any time may be missing. */
 static void note_lost_memory(struct converted *converted, const struct segment_stats *stats)
 {
 	struct model *model = converted->model;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * converted.h: which files `stepscope convert` made. Such a one holds a whole input: in a directory it is no part of the run that was
- * recorded there, and no rank beside the traces it may have been made of.
+ * converted.h: recognises files that `stepscope convert` made. Such a file holds a whole input. In a run directory it
+ * is not part of the recorded run. Beside traces it is not another rank, since it may have been made from them.
  */
 #ifndef IMPORTERS_RECORDING_CONVERTED_H
 #define IMPORTERS_RECORDING_CONVERTED_H

@@ -11,9 +11,9 @@
 #include <stdlib.h>
 #include <stepscope/format.h>
 
-#define RANGES_MAX (1u << 24) /* those of a million steps are fewer */
+#define RANGES_MAX (1u << 24) /* more than the ranges of a million steps */
 
-/* Is it of the same backward, where numbers go down? */
+/* Returns true if the number continues the same backward, in which numbers go down. */
 static bool node_numbers_goes_on(struct node_range *range, uint32_t call, uint64_t thread, uint64_t number)
 {
 	if (range->thread != thread || range->call != call || number > range->highest)
@@ -42,7 +42,7 @@ static int compare_ranges(const void *left, const void *right)
 	return (a->lowest > b->lowest) - (a->lowest < b->lowest);
 }
 
-/* From here on `highest` is that of the thread's ranges so far. */
+/* From here on, `highest` is the highest number of all the thread's ranges so far. */
 void node_numbers_settle(struct node_numbers *numbers)
 {
 	merge_sort(numbers->list, numbers->count, sizeof *numbers->list, compare_ranges);

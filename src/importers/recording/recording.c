@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * recording.c: the importer 'recording': a run directory or one segment file. A survey of all files, then a second pass
- * that reads every process's segments in order and delivers their events to the model.
+ * recording.c: the importer 'recording': a run directory or one segment file. It surveys all files, then a second pass
+ * reads every process's segments in order and delivers their events to the model.
  */
 #include "importers/recording/recording.h"
 
@@ -160,7 +160,7 @@ static enum status recording_load(const char *path, const struct model_filter *f
 	return status;
 }
 
-/* Every directory: an empty one gets the error message that says what was looked for. */
+/* Accepts every directory: for an empty one, the error message lists the formats that were tried. */
 static bool recording_recognises(const char *path, bool is_directory, const char *head, size_t length)
 {
 	return is_directory || text_ends_with(path, ".ssr") ||

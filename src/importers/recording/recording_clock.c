@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Anchors -> straight pieces. CLOCK_MONOTONIC_RAW is interpolated, since no time daemon bends it; the other two clocks only
- * place the line. Anchors come from files: nothing about them is taken for granted.
+ * recording_clock.c: builds straight pieces from anchors. CLOCK_MONOTONIC_RAW is interpolated, since no time daemon
+ * adjusts it; the other two clocks only place the line. Anchors come from files, so they are not trusted.
  */
 #include "importers/recording/recording_clock.h"
 
@@ -15,8 +15,8 @@
 #define SLOPE_SHIFT 40
 #define WIDE_WINDOW 10                        /* times the median */
 #define APART_NS ((int64_t)250 * 1000000)     /* pieces shorter than this only magnify the error of the readings */
-#define APART_SHORT_NS ((int64_t)5 * 1000000) /* in a recording that has nothing longer */
-#define HIGHEST_NS (INT64_MAX / 4)            /* 73 years: beyond this an anchor is nonsense */
+#define APART_SHORT_NS ((int64_t)5 * 1000000) /* if the recording has nothing longer */
+#define HIGHEST_NS (INT64_MAX / 4)            /* 73 years: an anchor beyond this is nonsense */
 
 struct clock_line *clock_set_line(struct clock_set *set, const uint8_t boot_id[16], uint32_t clock, uint32_t owner,
                                   uint64_t tick_hz)
@@ -74,7 +74,8 @@ static void reject_wide(struct clock_line *line)
 	line->anchor_count = kept;
 }
 
-/* Nearest Q40 slope between two anchors; 0 when time or ticks do not go forward or the rate is out of all reason. */
+/* Returns the nearest Q40 slope between two anchors; 0 if time or ticks do not go forward, or if the rate is
+ * unreasonable. */
 static uint64_t slope_between(const struct stepscope_anchor *a, const struct stepscope_anchor *b)
 {
 	if (b->tick <= a->tick || b->raw_ns <= a->raw_ns)
@@ -83,8 +84,8 @@ static uint64_t slope_between(const struct stepscope_anchor *a, const struct ste
 	return slope < (wide_uint)1 << 62 ? (uint64_t)slope : 0;
 }
 
-/* Keeps anchors that are at least `apart_ns` apart and go forward; of two that are too near the sharper one. Returns how
- * many are kept in `out`. */
+/* Keeps anchors that go forward and are at least `apart_ns` apart. Of two that are too near, keeps the one with the
+ * smaller window. Returns the number kept in `out`. */
 static uint32_t thin_out(struct clock_line *line, int64_t apart_ns, struct stepscope_anchor *out)
 {
 	uint32_t kept = 0;
@@ -151,7 +152,8 @@ static void make_pieces(struct clock_line *line)
 	count_rate_jumps(line);
 }
 
-/* Another machine, or another boot of it: only the wall clock is common. */
+/* Places the line on the model's time. Another machine or another boot has only the wall clock in common with
+ * `base`. */
 static void place_line(struct clock_line *line, const struct clock_line *base)
 {
 	if (!base || !line->anchor_count) {

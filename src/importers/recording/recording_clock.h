@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * recording_clock.h: ticks -> nanoseconds of the model's time line, through the anchors that recorders write once a second.
- * All processes of one boot that read the same clock share one line, so that they agree with each other.
+ * recording_clock.h: converts ticks to nanoseconds of the model's time line, using the anchors that recorders write
+ * once a second. Processes of one boot that read the same clock share one line, so that their times agree.
  */
 #ifndef IMPORTERS_RECORDING_RECORDING_CLOCK_H
 #define IMPORTERS_RECORDING_RECORDING_CLOCK_H
@@ -22,15 +22,15 @@ struct clock_piece { /* a straight line that starts here */
 struct clock_line {
 	uint8_t boot_id[16];
 	uint32_t clock; /* enum stepscope_clock */
-	uint32_t owner; /* a process's index when nobody shares it, else MODEL_NONE */
+	uint32_t owner; /* index of the process if the line is not shared, otherwise MODEL_NONE */
 	uint64_t tick_hz;
 	struct stepscope_anchor *anchors;
 	uint32_t anchor_count, anchor_capacity;
 	struct clock_piece *pieces; /* at least one after clock_set_finish() */
 	uint32_t piece_count;
-	int64_t offset_ns; /* model time = raw + this */
+	int64_t offset_ns; /* model time = raw + offset_ns */
 	int64_t realtime_offset_ns;
-	uint32_t rejected; /* anchors whose reading was disturbed */
+	uint32_t rejected; /* anchors whose clock reads were disturbed */
 	uint32_t jumps;    /* places where the rate changed by more than 1000 ppm, or time went back */
 };
 
@@ -44,19 +44,20 @@ struct clock_cursor {
 	uint32_t piece;
 };
 
-/* The line of that clock, made when it is new. NANOSECONDS has one per owner. */
+/* Returns the line of that clock, creating it if needed. NANOSECONDS has one line per owner. */
 struct clock_line *clock_set_line(struct clock_set *set, const uint8_t boot_id[16], uint32_t clock, uint32_t owner,
                                   uint64_t tick_hz);
 void clock_line_add(struct clock_line *line, const struct stepscope_anchor *anchor);
-/* After the last anchor. `first`: the line whose CLOCK_MONOTONIC becomes the model's time; NULL: the first with anchors. */
+/* Call after the last anchor. The CLOCK_MONOTONIC of `first` becomes the model's time; NULL: that of the first line
+ * with anchors. */
 void clock_set_finish(struct clock_set *set, struct clock_line *first);
 void clock_set_release(struct clock_set *set);
 
-/* Slow half of clock_ns(): finds the piece. */
+/* The slow half of clock_ns(): finds the piece. */
 void clock_seek(struct clock_cursor *cursor, uint64_t tick);
 int64_t clock_extrapolate_back(const struct clock_line *line, uint64_t tick);
 
-/* start + ns, kept so small that differences of two times cannot overflow. */
+/* Returns start + ns, clamped so that the difference of two times cannot overflow. */
 static inline int64_t clock_clamp(int64_t start_ns, wide_uint ns)
 {
 	const int64_t highest = INT64_MAX / 2;
@@ -65,7 +66,7 @@ static inline int64_t clock_clamp(int64_t start_ns, wide_uint ns)
 	return start_ns + (int64_t)ns;
 }
 
-/* Model time of a tick; never decreases while ticks do not. */
+/* Returns the model time of a tick. It never decreases while ticks do not. */
 static inline int64_t clock_ns(struct clock_cursor *cursor, uint64_t tick)
 {
 	const struct clock_line *line = cursor->line;

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * What is no begin, end or step: symbols, marks, values, memory, complete spans and what belongs to them, samples, facts.
+ * recording_facts.c: events other than begins, ends and steps: symbols, marks, values, memory, complete spans and their
+ * arguments and links, samples, facts.
  */
 #include "importers/recording/recording_facts.h"
 
@@ -45,7 +46,7 @@ bool recording_on_symbol(void *context, uint32_t id, uint8_t kind, const char *t
 	/* the model's strings 1..7 are the phases; a recorder that names them differently still numbers them so */
 	if (kind == STEPSCOPE_SYMBOL_PHASE && id <= STEPSCOPE_BUILTIN_PHASE_EVALUATION && symbol->string >= 8)
 		symbol->string = id;
-	if (kind == STEPSCOPE_SYMBOL_INPUTS) { /* sizes are its first line */
+	if (kind == STEPSCOPE_SYMBOL_INPUTS) { /* its first line has the sizes */
 		const char *end = memchr(text, '\n', length);
 		symbol->shape = intern_add_n(&recording->model->strings, text, end ? (size_t)(end - text) : length);
 	}
@@ -105,8 +106,8 @@ bool recording_on_stack(void *context, const struct stepscope_stack_node *node)
 	return true;
 }
 
-/* `torch.profiler:3.KEY` is what a profiler in the program said of its third window: the fact `torch.profiler.KEY`, where that window is
- * read. NULL: it is not. */
+/* Maps `torch.profiler:3.KEY`, a fact of a profiler's third window, to `torch.profiler.KEY` if that window is read.
+ * Returns NULL if it is not. */
 static const char *key_of_window(const char *key, const struct model_filter *filter, char *room, size_t bytes)
 {
 	static const char prefix[] = "torch.profiler:";
@@ -131,9 +132,9 @@ bool recording_on_meta(void *context, const char *key, const char *value)
 	return true;
 }
 
-/* ---- what a begin says beside its name ---- */
+/* ---- further words of BEGIN events ---- */
 
-/* PyTorch gives the number to the node; what the engine does around it has none of its own. */
+/* PyTorch gives the sequence number only to the node; this copies it to the engine's span around the node. */
 static void number_engine(struct model *model, uint32_t track, uint32_t row, uint64_t sequence)
 {
 	uint32_t i, p;
@@ -212,7 +213,7 @@ static void link_queued(void *context, const struct queued_note *note, uint32_t 
 	                         row);
 }
 
-/* A thread's own spans and complete ones about it may cross, so they go to two tracks when it has both. */
+/* A thread's own spans and complete spans about it may cross. If it has both, they go to two tracks. */
 static void choose_queue_track(struct recording *recording, struct stream *stream)
 {
 	struct model *model = recording->model;
@@ -279,7 +280,7 @@ static void on_span(struct recording *recording, struct stream *stream, const st
 	stream->last.entry = span_queue_add(queue, &span);
 }
 
-/* ---- what belongs to the event before ---- */
+/* ---- additions to the event before ---- */
 
 static void on_link(struct recording *recording, struct stream *stream, const struct segment_event *event)
 {
@@ -328,7 +329,7 @@ static void on_arg(struct recording *recording, struct stream *stream, const str
 		arg->text = text;
 	}
 	arg->key = recording_symbol_string(recording, event->id);
-	if (!strcmp(model_text(recording->model, arg->key), "torch.module")) /* for recording_torch.c only */
+	if (!strcmp(model_text(recording->model, arg->key), "torch.module")) /* only recording_torch.c uses it */
 		return;
 	if (last->queue)
 		span_queue_note(last->queue, &note);
@@ -345,7 +346,7 @@ static void on_value(struct recording *recording, struct stream *stream, const s
 		return;
 	struct recorded_symbol symbol = recording_symbol(recording->session, event->id);
 	uint32_t name = recording_symbol_string(recording, event->id);
-	if (event->payload_count > 1) { /* the same counter of several devices */
+	if (event->payload_count > 1) { /* one counter of several devices */
 		uint32_t found = event->payload[1] < UINT32_MAX
 		                         ? number_map_find(&recording->session->track_map, event->payload[1])
 		                         : NUMBER_MAP_NONE;
@@ -373,7 +374,7 @@ static void on_memory(struct recording *recording, struct stream *stream, const 
 	const struct recorded_session *session = recording->session;
 	if (event->payload_count < (is_free ? 1 : 2))
 		return;
-	/* here threads tell of different times, so a free may be missing although its allocation is not */
+	/* here threads go back to different times, so a free may be missing although its allocation is not */
 	if (session->has_removed && recording_has_removed(session) && time_ns < session->detail_since_ns)
 		return;
 	recording->process->has_memory = true;
@@ -412,7 +413,8 @@ static void on_owner(struct recording *recording, const struct stream *stream, c
 	model_add_owner(recording->model, &owner);
 }
 
-/* Does the profiler whose windows are read follow the thread? One that has profilers of its own is followed by those. */
+/* Notes whether the profiler of the loaded windows follows the thread. A thread with its own profilers is followed only
+ * by those. */
 static void note_profiled(struct recording *recording, const struct stream *stream, const struct segment_event *event)
 {
 	if (event->payload_count < 2 || !recording->filter || !recording->filter->window)
@@ -479,6 +481,6 @@ void recording_fact(struct recording *recording, struct stream *stream, const st
 				recording, (uint32_t)event->payload[0]);
 		break;
 	default:
-		break; /* TIME is gone already */
+		break; /* TIME is handled earlier */
 	}
 }

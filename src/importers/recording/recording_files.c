@@ -21,7 +21,8 @@
 
 #define MAX_FILES 1000000u
 
-/* "<host>.<pid>.<start time>.<n>.ssr"; a host's name may have dots, so from the end. Other names have no host. */
+/* Returns the host in "<host>.<pid>.<start time>.<n>.ssr", or "" for other names. Parses from the end, since a host's
+ * name may contain dots. */
 static char *host_of_name(const char *name)
 {
 	const char *end = name + strlen(name) - strlen(".ssr");
@@ -66,7 +67,7 @@ static bool is_folder_at(const char *path)
 	return stat(path, &info) == 0 && S_ISDIR(info.st_mode);
 }
 
-/* Counts what is in the directory, and adds the segments of the run. */
+/* Counts the entries of the directory, and adds the segments of the run. */
 static enum status scan_directory(const char *path, struct recording *recording, struct directory_count *count,
                                   struct error *err)
 {
@@ -97,7 +98,7 @@ static enum status scan_directory(const char *path, struct recording *recording,
 	return STATUS_OK;
 }
 
-/* The first file in it that is read by itself. */
+/* Finds the first file in the directory that can be read alone. */
 static bool find_other(const char *path, char *name, size_t size, const char **kind)
 {
 	struct dirent **entries = NULL;
@@ -145,7 +146,7 @@ enum status recording_read(struct recorded_file *file, const struct segment_visi
 	return segment_read_memory(file->data, file->bytes, file->name, visitor, &file->stats, err);
 }
 
-/* fold_problem */
+/* A fold_problem callback. */
 static void note_unfolded(void *context, const struct fold_result *result, const struct error *err)
 {
 	struct recording *recording = context;

@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * recording_files.h: which files a recording consists of, and reading one of them.
+ * recording_files.h: finds the files of a recording, and reads one of them.
  */
 #ifndef IMPORTERS_RECORDING_RECORDING_FILES_H
 #define IMPORTERS_RECORDING_RECORDING_FILES_H
 
 #include "importers/recording/recording.h"
 
-/* Adds the segments at the path, a run directory or one file, after the pools of dead processes beside them were folded
- * into their files. A directory without a segment is an error that says what is in it. */
+/* Adds the segments at the path, a run directory or one file. Before that, folds the pools of dead processes beside
+ * them into their files. A directory without a segment is an error that describes its contents. */
 enum status recording_find_files(const char *path, bool is_directory, struct recording *recording,
                                  struct error *err) MUST_CHECK;
 /* Adds a file by its name; the caller sets its path or its bytes. */

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * recording_frames.c: stacks of Python: a symbol of kind FRAME is a frame and names its caller's; a BEGIN names the innermost one. Symbols
- * may come in any order, so a stack is put together when it is used.
+ * recording_frames.c: stacks of Python. A symbol of kind FRAME is a frame and names its caller's symbol; BEGIN events
+ * name the innermost frame. Symbols may come in any order, so a stack is built when it is first used.
  */
 #include "importers/recording/recording_frames.h"
 
@@ -11,10 +11,10 @@
 #include <string.h>
 
 #define DEEPEST 4096u         /* frames of a stack */
-#define MOST_AROUND 64u       /* spans that lie between two records */
-#define IS_IN_PATH UINT32_MAX /* as a depth: met again, the file is broken and its callers go in a circle */
+#define MOST_AROUND 64u       /* nested spans to search */
+#define IS_IN_PATH UINT32_MAX /* as a depth: if it is met again, the file is broken and its callers form a circle */
 
-/* The field up to the next NUL or the end. */
+/* Takes the field up to the next NUL or the end. */
 static const char *take_field(const char **text, uint32_t *length, uint32_t *field_length)
 {
 	const char *field = *text, *end = memchr(*text, 0, *length);
@@ -47,7 +47,7 @@ uint32_t recording_add_frame(struct recording *recording, const char *text, uint
 	MEMORY_GROW(session->frames, session->frame_count, session->frame_capacity, 256);
 	struct recorded_frame *frame = &session->frames[session->frame_count];
 	*frame = (struct recorded_frame){0};
-	if (memchr(text, 0, length)) { /* else a plain name, of a STACKS block */
+	if (memchr(text, 0, length)) { /* otherwise a plain name, of a STACKS block */
 		frame->caller = take_number(&text, &length);
 		frame->place.line = take_number(&text, &length);
 	}
@@ -63,7 +63,7 @@ static struct recorded_frame *find_frame(struct recorded_session *session, uint3
 	return symbol.kind == STEPSCOPE_SYMBOL_FRAME ? &session->frames[symbol.shape] : NULL;
 }
 
-/* Of the frame and all that called it, outermost first. */
+/* Returns the stack of the frame and all its callers, outermost first. */
 static uint32_t stack_of(struct recording *recording, uint32_t id)
 {
 	struct recorded_frame *path[DEEPEST];
@@ -87,7 +87,8 @@ static uint32_t stack_of(struct recording *recording, uint32_t id)
 	return parent;
 }
 
-/* The record around it that the recorder knew of when it read the stack: an operator's, whose frame stands still meanwhile. 0: none. */
+/* Returns the stack of the operator around the span, whose frame stood still while the recorder read this stack; 0 if
+ * there is none. */
 static uint32_t stack_around(const struct model *model, uint32_t track, uint32_t row)
 {
 	const struct track *columns = model->tracks[track];
@@ -103,7 +104,8 @@ static uint32_t stack_around(const struct model *model, uint32_t track, uint32_t
 	return 0;
 }
 
-/* Frames that the recorder read for the stack: those that the one around it does not have, else all. */
+/* Returns the number of frames that the recorder read for the stack: those not in the stack around it, otherwise
+ * all. */
 static uint32_t frames_read(const struct model *model, uint32_t stack, uint32_t depth, uint32_t around)
 {
 	uint32_t count = 0;
@@ -130,6 +132,6 @@ void recording_set_stack(struct recording *recording, uint32_t track, uint32_t r
 		                                         : track_chunk(model->tracks[track], parent, &index);
 		stack = chunk ? span_stack(chunk, index) : 0;
 	}
-	if (stack || frame) /* one that is not known is not that of the span around it */
+	if (stack || frame) /* an unknown stack is not that of the span around it */
 		model_span_set_stack(model, track, row, stack);
 }

@@ -7,9 +7,11 @@
 
 #include "importers/recording/recording.h"
 
-/* The text of a symbol of kind FRAME; its index in the session's frames, and the name as a string in *name. */
+/* Adds a frame from the text of a symbol of kind FRAME. Returns its index in the session's frames, and its name as a
+ * string in *name. */
 uint32_t recording_add_frame(struct recording *recording, const char *text, uint32_t length, uint32_t *name);
-/* The stack of a span whose BEGIN named that frame; 0: none, it was begun by what began the span around it. */
+/* Sets the stack of a span for which BEGIN named that frame. 0: no frame; the span gets the stack of the span around
+ * it, because one caller began both. */
 void recording_set_stack(struct recording *recording, uint32_t track, uint32_t row, uint32_t frame);
 
 #endif

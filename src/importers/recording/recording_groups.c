@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * recording_groups.c: which process group the collectives of gloo are of. A group has threads of its own, and the recording says which
- * (process_group_thread.TID). What they execute gets the arguments that torch.profiler gives to collectives.
+ * recording_groups.c: assigns gloo's collectives to process groups. A group has its own threads, which the recording
+ * names (process_group_thread.TID). Collectives on these threads get the arguments that torch.profiler gives to
+ * collectives.
  */
 #include "importers/recording/recording_groups.h"
 
@@ -15,7 +16,7 @@
 #define KEY_BYTES 300 /* longer names of groups are not looked up */
 
 struct recorded_group {
-	const char *name; /* NULL: no thread of a group */
+	const char *name; /* NULL: the thread belongs to no group */
 	struct span_arg args[4];
 	uint32_t arg_count;
 };
@@ -37,7 +38,7 @@ static void recording_groups_add_text(struct recorded_group *group, struct model
 		                                                    .text = intern_add(&model->strings, text)};
 }
 
-/* Of the thread with this track. */
+/* Returns the group of the thread with this track. */
 static struct recorded_group recording_groups_find_group(struct model *model, const struct track *track)
 {
 	char key[KEY_BYTES];

@@ -7,7 +7,7 @@
 
 #include "importers/recording/recording.h"
 
-/* When all spans and facts are there. */
+/* Call after all spans and facts are in the model. */
 void recording_add_groups(struct recording *recording);
 
 #endif

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * What is wrong with a recording, in sentences: drops, damage, cut tails, killed processes, clocks.
+ * recording_ledger.c: describes the problems of a recording in sentences: drops, damage, cut tails, killed processes,
+ * clocks.
  */
 #include "importers/recording/recording_ledger.h"
 
@@ -16,7 +17,7 @@ static const char *const event_names[STEPSCOPE_EVENT_TYPES] = {
 	"step",  "span",  "link", "sample", "argument", "gap",   "time",  "other",
 };
 
-/* Totals of the stream count more than the gaps in it: what was dropped last has no gap behind it. */
+/* Totals of the stream can exceed the sum of its gaps: no gap follows the last dropped events. */
 void recording_ledger_stream(struct recording *recording, const struct recorded_session *session,
                              const struct stream *stream)
 {
@@ -85,7 +86,7 @@ void recording_ledger_file(struct recording *recording, const struct recorded_fi
 		                 "blocks are of a kind that this version does not know");
 }
 
-/* Why the buffers of a process that died are not in its recording; NULL: nobody knows them any more. */
+/* Returns the reason why the buffers of a dead process are not in its recording; NULL if it is unknown. */
 static const char *unfolded_problem(const struct recording *recording, const struct recorded_process *process)
 {
 	for (uint32_t i = 0; i < recording->unfolded_count; i++)

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * recording_links.c: per thread a table of its newest operators by sequence number, as large as needed up to a maximum, and up to another for all threads: a program
- * that never runs a backward must not fill the memory. Streams are read one block after the other, so a node may come before an
- * operator of another thread: nodes wait until many have come.
+ * recording_links.c: keeps, per thread, a table of its newest operators by sequence number. Tables grow as needed up to
+ * a maximum per thread and one for all threads: a program that never runs a backward must not fill the memory. Streams
+ * are read block by block, so a node may come before an operator of another thread. Nodes therefore wait until many
+ * have come.
  */
 #include "importers/recording/recording_links.h"
 
@@ -14,7 +15,7 @@
 
 #define OPERATORS_MIN 64u
 #define OPERATORS_MAX (1u << 18) /* per thread, between an operator and its node */
-#define OPERATORS_ALL (1u << 22) /* of all threads of a session together: 32 MiB */
+#define OPERATORS_ALL (1u << 22) /* maximum for all threads of a session together: 32 MiB */
 #define WAITING_MAX (1u << 16)
 #define SEQUENCE_BITS 48
 
@@ -23,7 +24,7 @@ struct forward {
 	uint32_t sequence;
 };
 
-struct forwards { /* of a thread */
+struct forwards { /* operators of a thread */
 	struct forward *slots;
 	uint32_t capacity; /* a power of two, or 0 */
 	bool is_full;      /* operators were forgotten */
@@ -41,8 +42,8 @@ struct torch_links {
 	uint32_t count, capacity;
 	struct waiting *waiting;
 	uint32_t waiting_count;
-	uint32_t slots;  /* of all forwards */
-	uint64_t number; /* of the newest link */
+	uint32_t slots;  /* total capacity of all forwards */
+	uint64_t number; /* number of the newest link */
 	uint64_t lost;
 };
 
@@ -68,14 +69,14 @@ void links_thread(struct recording *recording, struct stream *stream, uint64_t n
 	stream->forwards = links->count;
 }
 
-/* ---- operators --------------------------------------------------------------------------------------------------------- */
+/* ---- operators --------------------------------------------------------------------------------------------------- */
 
 static struct forward *recording_links_slot_of(const struct forwards *forwards, uint32_t sequence)
 {
 	return &forwards->slots[sequence & (forwards->capacity - 1)];
 }
 
-/* False: there is no more room. */
+/* Returns false if the maximum is reached. */
 static bool recording_links_grow(struct torch_links *links, struct forwards *forwards)
 {
 	struct forwards grown = *forwards;
@@ -111,7 +112,7 @@ void links_forward(struct recording *recording, const struct stream *stream, uin
 	*slot = (struct forward){row, wanted};
 }
 
-/* ---- nodes -------------------------------------------------------------------------------------------------------------- */
+/* ---- nodes ------------------------------------------------------------------------------------------------------- */
 
 static void link_node(struct model *model, struct torch_links *links, const struct waiting *node)
 {

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Since when it is not known what is alive: an allocation whose free is missing would live for ever. The ledger says how much is missing; here
- * it is found out when the first of it was, as far as that is certain.
+ * recording_losses.c: finds the time since which live allocations are unknown: an allocation whose free is missing
+ * would live forever. The ledger states how much is missing. This file finds when the first loss happened, as far as
+ * that is certain.
  */
 #include "importers/recording/recording_losses.h"
 
@@ -9,7 +10,7 @@
 
 #include <stepscope/stepscope.h>
 
-/* The drainer leaves what a quiet thread recorded in the pool for no longer. */
+/* The drainer copies the events of a quiet thread out of the pool at least this often. */
 #define LATE_NS 250000000
 
 #define LOST_BY_DROPS                                                                                                  \
@@ -26,8 +27,8 @@ void recording_lose(struct recorded_process *process, int64_t since_ns, const ch
 		*loss = (struct memory_loss){true, since_ns, why};
 }
 
-/* By totals of their types, or where gaps have more than these, of any. A gap tells the time of what was dropped, but not of what was dropped last, or
- * by a thread that has no stream. */
+/* Notes a loss if events of memory, or events of unknown type that only gaps count, were dropped. A gap has the time of
+ * dropped events, but no gap follows the last drop, and threads without a stream have none. */
 void recording_lose_stream(struct recording *recording, const struct stream *stream)
 {
 	const uint64_t *dropped = stream->drops.by_type;
@@ -49,7 +50,7 @@ bool recording_has_removed(const struct recorded_session *session)
 	return session->has_coarse || session->first_segment > 0;
 }
 
-/* What a damaged block had is no older than the segment before. */
+/* Events lost in a damaged block are not older than the segment before. */
 static void lose_damaged(struct recording *recording, uint32_t number)
 {
 	const struct recorded_file *file = &recording->files[number], *before = number ? file - 1 : NULL;
@@ -73,7 +74,7 @@ static bool has_missing_tail(const struct recording *recording, const struct rec
 	return !process->is_closed && !process->is_alive && !process->has_rescue;
 }
 
-/* Was memory recorded at that time, or later? Without any word of a schedule all that there is of it was. */
+/* Returns true if memory was recorded at that time or later. Without any CAPTURE event, the whole recording counts. */
 static bool is_recorded_behind(const struct recorded_process *process, int64_t since_ns)
 {
 	bool is_recorded = !process->capture_count && process->has_memory;

@@ -26,14 +26,14 @@ static int order(int64_t a, int64_t b)
 	return (a > b) - (a < b);
 }
 
-/* Trainers by rank come first, so that numbers of processes mean something to people. */
+/* Trainers come first, by rank, so that process numbers are meaningful to people. */
 static int compare_processes(const void *left, const void *right)
 {
 	const struct recorded_process *a = *(struct recorded_process *const *)left,
 				      *b = *(struct recorded_process *const *)right;
 	int result = order(role_order(a->header.role), role_order(b->header.role));
 	if (!result)
-		result = order((uint32_t)a->header.rank, (uint32_t)b->header.rank); /* -1 is last */
+		result = order((uint32_t)a->header.rank, (uint32_t)b->header.rank); /* -1 sorts last */
 	if (!result)
 		result = strcmp(a->host, b->host);
 	if (!result)
@@ -64,7 +64,7 @@ static int compare_recorded_files(const void *left, const void *right, void *con
 	return result ? result : strcmp(a->name, b->name);
 }
 
-/* As the kernel writes it: 36 characters. */
+/* Formats the boot id as the kernel does: 36 characters. */
 static uint32_t machine_of(struct model *model, const uint8_t boot_id[16])
 {
 	static const uint8_t none[16];

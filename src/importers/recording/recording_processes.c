@@ -29,12 +29,12 @@ static bool is_process_alive(const struct stepscope_segment_header *header)
 	if (!field)
 		return false;
 	bool is_zombie = field[1] == ' ' && (field[2] == 'Z' || field[2] == 'X');
-	for (int number = 2; field && number < 22; number++) /* behind ')' comes field 3 */
+	for (int number = 2; field && number < 22; number++) /* field 3 follows ')' */
 		field = strchr(field + 1, ' ');
 	return !is_zombie && field && strtoull(field, NULL, 10) == header->start_time;
 }
 
-/* Times of a part are those of the whole. */
+/* If only windows are loaded, times are still relative to the start of the whole recording. */
 static void fill_origin(struct process *process, const struct recorded_process *from)
 {
 	int64_t anchor_ns = from->first_raw_ns + from->lines[0]->offset_ns;

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * recording_processes.h: what the model is told of a process after all its events: times, costs, name, whether it is
- * alive.
+ * recording_processes.h: fills in a process of the model after all its events: times, costs, name, whether it is alive.
  */
 #ifndef IMPORTERS_RECORDING_RECORDING_PROCESSES_H
 #define IMPORTERS_RECORDING_RECORDING_PROCESSES_H

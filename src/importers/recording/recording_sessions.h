@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * recording_sessions.h: a session in the second pass: its names and streams exist only while its files are read.
+ * recording_sessions.h: a session in the second pass. Its names and streams exist only while its files are read.
  */
 #ifndef IMPORTERS_RECORDING_RECORDING_SESSIONS_H
 #define IMPORTERS_RECORDING_RECORDING_SESSIONS_H
@@ -8,7 +8,7 @@
 #include "importers/recording/recording.h"
 
 void recording_open_session(struct recorded_session *session);
-/* Delivers what is still waiting, and notes what is missing. Empties the session. */
+/* Delivers waiting spans and links, adds missing parts to the ledger, and empties the session. */
 void recording_end_session(struct recording *recording, struct recorded_session *session);
 void recording_empty_session(struct recorded_session *session);
 

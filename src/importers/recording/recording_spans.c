@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Sorting complete spans by start, parents (longer ones) first, with the arguments and links that belong to them.
+ * recording_spans.c: sorts complete spans by start, parents (longer ones) first, together with their arguments and
+ * links.
  */
 #include "importers/recording/recording_spans.h"
 
@@ -31,7 +32,7 @@ static int compare_spans(const void *left, const void *right)
 	return (a->dur_ns < b->dur_ns) - (a->dur_ns > b->dur_ns);
 }
 
-/* rows: by entry; MODEL_NONE for spans that stay, whose new entries are in `entries`. */
+/* rows: by entry; MODEL_NONE for spans that stay in the queue, whose new entries are in `entries`. */
 static void settle_notes(struct span_queue *queue, const uint32_t *rows, const uint32_t *entries, struct model *model,
                          span_queue_link link, void *context)
 {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * recording_step_numbers.c: which numbers steps have that the program did not mark, where those before them were removed again: the program
- * counted them while it ran, and each COUNTED stands beside the end of a step.
+ * recording_step_numbers.c: numbers unmarked steps if the steps before them were removed. The program counted its steps
+ * while it ran, and each COUNTED event is near the end of a step.
  */
 #include "base/lower_bound.h"
 #include "base/memory.h"
@@ -15,7 +15,7 @@ void torch_scan_counted(struct torch_scan *scan, int64_t time_ns, uint64_t count
 	scan->counted[scan->counted_count++] = (struct counted_step){time_ns, (int64_t)count};
 }
 
-/* Of the end of which step an instant tells; there is one at least. */
+/* Returns the index of the step whose end the instant belongs to. There is at least one step. */
 typedef size_t step_at_fn(const int64_t *ends, size_t count, int64_t time_ns);
 
 static size_t before_end(const int64_t *ends, size_t count, int64_t time_ns)
@@ -32,7 +32,7 @@ static size_t behind_end(const int64_t *ends, size_t count, int64_t time_ns)
 	return at ? at - 1 : 0;
 }
 
-/* An optimizer's call is counted shortly before or behind its own end. */
+/* An optimizer's call is counted shortly before or after its own end. */
 static size_t nearest(const int64_t *ends, size_t count, int64_t time_ns)
 {
 	size_t next = before_end(ends, count, time_ns), last = behind_end(ends, count, time_ns);
@@ -40,8 +40,8 @@ static size_t nearest(const int64_t *ends, size_t count, int64_t time_ns)
 	return llabs(time_ns - ends[last]) < llabs(ends[next] - time_ns) ? last : next;
 }
 
-/* How many steps there were before the first of these. False: the program's own count does not agree with them. The first and the last one may be
- * cut off, and what was counted there be of another. */
+/* Finds the number of steps before the first of these. Returns false if the program's own counts contradict each other.
+ * The first and last step are skipped: they may be cut off, and counts near them may belong to other steps. */
 static bool agree(const struct torch_scan *scan, const int64_t *ends, size_t count, step_at_fn *step_at,
                   int64_t *before)
 {
@@ -61,7 +61,8 @@ static bool agree(const struct torch_scan *scan, const int64_t *ends, size_t cou
 	return is_known;
 }
 
-/* Where the thread was interrupted between the two, another's end may be nearer: then all lie on that side of their ends on which most do. */
+/* If the thread was interrupted between a count and its end, another step's end may be nearer. Then all counts are
+ * taken to be on the side of their ends where most of them are. */
 static bool find_before(const struct torch_scan *scan, const int64_t *ends, size_t count, int64_t *before)
 {
 	uint32_t behind = 0;
@@ -83,7 +84,8 @@ static size_t list_ends(const struct inference *inference, int64_t *ends)
 	return count;
 }
 
-/* The first one, which begins where what is left does, and those of which other threads' events may be gone. Returns how many. */
+/* Leaves out the first step, which starts where the remaining data does, and steps for which events of other threads
+ * may be gone. Returns the number left out. */
 static size_t leave_out_first(struct inference *inference, int64_t since_ns)
 {
 	size_t kept = 0, left_out = 0;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Steps: what was captured in each, and under a filter the stretches of time to load.
+ * recording_steps.c: the capture state of each step, and under a filter the time windows to load.
  */
 #include "importers/recording/recording_steps.h"
 
@@ -37,7 +37,7 @@ static int recording_steps_compare_changes(const void *left, const void *right)
 	return (a->time_ns > b->time_ns) - (a->time_ns < b->time_ns);
 }
 
-/* The changes [first, end) that apply to the step: the one in force at its begin, and those inside it. */
+/* Applies the changes in force during the step: the one at its start, and those inside it. */
 static void describe_step(struct model_step *step, const struct recorded_process *process)
 {
 	const struct capture_change *changes = process->captures;
@@ -86,7 +86,7 @@ static int compare_step_starts(const void *left, const void *right)
 	return (a->start_ns > b->start_ns) - (a->start_ns < b->start_ns);
 }
 
-/* Steps are in order of process and start. */
+/* Expects steps in order of process and start. */
 static void add_late_counts(struct model *model, struct recorded_process *process)
 {
 	merge_sort(process->late_counts, process->late_count_count, sizeof *process->late_counts, compare_late_counts);
@@ -154,13 +154,13 @@ void recording_finish_steps(struct recording *recording)
 struct step_search {
 	struct recording *recording;
 	bool is_wanted_open; /* a wanted step is open in `stream` */
-	bool is_wanted_next; /* the last step there was wanted: another one goes on with its window */
+	bool is_wanted_next; /* the thread's last step was wanted: a wanted step after it continues its window */
 	uint32_t stream;
 	bool has_any;
 	int64_t lowest, highest;           /* step numbers seen */
-	uint32_t windows;                  /* of profilers in the program: the last one's number */
-	struct recorded_process *profiler; /* which has the wanted one */
-	struct time_window *profiled;      /* its end may be found first, in another thread */
+	uint32_t windows;                  /* highest window number of the profilers in the program */
+	struct recorded_process *profiler; /* the process that has the wanted window */
+	struct time_window *profiled;      /* indexed by window; a window's end may be found first, in another thread */
 };
 
 static void open_window(struct recorded_process *process, int64_t time_ns)
@@ -194,17 +194,17 @@ static void search_step(struct step_search *search, const struct segment_event *
 		search->is_wanted_next = search->is_wanted_next && stream != search->stream;
 		return;
 	}
+	/* the time between two wanted steps is loaded, too */
 	if (search->is_wanted_next && stream == search->stream &&
 	    time_ns >= process->windows[process->window_count - 1].start_ns)
-		process->windows[process->window_count - 1].end_ns = INT64_MAX /
-		                                                     2; /* what lies between two wanted steps too */
+		process->windows[process->window_count - 1].end_ns = INT64_MAX / 2;
 	else
 		open_window(process, time_ns);
 	search->is_wanted_open = true;
 	search->stream = stream;
 }
 
-/* The window of a profiler in the program. */
+/* Notes a window of a profiler in the program. */
 static void search_window(struct step_search *search, const struct segment_event *event, uint32_t stream,
                           int64_t time_ns)
 {
@@ -242,7 +242,7 @@ static bool is_coarse(const struct recording *recording)
 	return recording->file->header.flags & STEPSCOPE_SEGMENT_COARSE;
 }
 
-/* Where a step was counted the change belongs to the end of what ended it, the event before. */
+/* If a step was counted, the change belongs to the event before, which ended the step. */
 static void recording_steps_note_capture(struct recording *recording, uint32_t stream, int64_t time_ns,
                                          const struct segment_event *event)
 {
@@ -254,7 +254,7 @@ static void recording_steps_note_capture(struct recording *recording, uint32_t s
 		process->captures[count].event_ns = time_ns;
 }
 
-/* A thread tells its number once, before the steps that are loaded. */
+/* A thread states its number once, before the loaded steps. */
 static void note_thread(struct recording *recording, uint32_t number, const struct segment_event *event)
 {
 	struct stream *stream = recording_stream(recording, number);
@@ -298,7 +298,7 @@ static bool search_symbol(void *context, uint32_t id, uint8_t kind, const char *
 	return true;
 }
 
-/* Steps that were inferred, like those that were marked. */
+/* Searches inferred steps like marked ones. */
 static void search_inferred(struct step_search *search, const struct stream *stream)
 {
 	search->is_wanted_open = search->is_wanted_next = false;
@@ -316,7 +316,8 @@ static void search_inferred(struct step_search *search, const struct stream *str
 	}
 }
 
-/* Only what lies in a window is put in. Both are in order and do not overlap, but for phases in steps. */
+/* Keeps only steps and phases inside a window. Windows and steps are in order and do not overlap, except phases with
+ * their steps. */
 static void keep_inferred(const struct recorded_process *process, struct stream *stream)
 {
 	uint32_t kept = 0, window = 0;
@@ -334,7 +335,7 @@ static void keep_inferred(const struct recorded_process *process, struct stream 
 	stream->inferred_count = kept;
 }
 
-/* Of all sessions: searches, or keeps what was found. */
+/* Visits the inferred steps of all sessions: searches them, or keeps those in windows. */
 static void visit_inferred(struct step_search *search, bool is_search)
 {
 	struct recording *recording = search->recording;
@@ -362,7 +363,7 @@ static int compare_time_windows(const void *left, const void *right)
 	return (a->start_ns > b->start_ns) - (a->start_ns < b->start_ns);
 }
 
-/* One after the other, without overlap. */
+/* Sorts the windows and merges overlapping ones. */
 static void join_windows(struct recorded_process *process)
 {
 	merge_sort(process->windows, process->window_count, sizeof *process->windows, compare_time_windows);
@@ -379,7 +380,7 @@ static void join_windows(struct recorded_process *process)
 	process->window_count = kept;
 }
 
-/* With all that was before them. */
+/* Extends the windows to all the time before them. */
 static void add_past(struct recorded_process *process)
 {
 	if (!process->window_count)
@@ -388,7 +389,7 @@ static void add_past(struct recorded_process *process)
 	process->window_count = 1;
 }
 
-/* Processes without steps of their own (workers, the host) are loaded where any other process has a wanted step. */
+/* Processes without steps (workers, the host) are loaded where any other process has a wanted step. */
 static void share_windows(struct recording *recording)
 {
 	struct recorded_process all = {0};
@@ -411,7 +412,7 @@ static void share_windows(struct recording *recording)
 	free(all.windows);
 }
 
-/* The coarse copy, where there is one, has all of them; those that were counted are better known where operators are. */
+/* The coarse copy, if any, has all changes. Counted ones are known better from the files with operators. */
 static bool tells_captures(const struct recording *recording)
 {
 	return is_coarse(recording) == recording->session->has_coarse || recording->session->torch;
@@ -450,7 +451,7 @@ static bool capture_symbol(void *context, uint32_t id, uint8_t kind, const char 
 
 static void visit_file(struct recording *recording, const struct segment_visitor *visitor, struct recorded_file *file)
 {
-	struct segment_stats stats = file->stats; /* those of the first pass stay */
+	struct segment_stats stats = file->stats; /* keeps those of the first pass */
 	struct error ignored;
 	recording->file = file;
 	recording->session = recording->sessions[file->session];
@@ -467,7 +468,7 @@ static int compare_change_events(const void *left, const void *right)
 	return recording_steps_compare_changes(left, right);
 }
 
-/* The coarse copy and the segment may both have one; the segment knows what came before it. */
+/* The coarse copy and the segment may contain the same change; the segment knows the event before it. */
 static void sort_captures(struct recording *recording)
 {
 	for (uint32_t i = 0; i < recording->process_count; i++) {
@@ -485,8 +486,8 @@ static void sort_captures(struct recording *recording)
 	}
 }
 
-/* When operations were recorded must be known before the first thread is read, since one thread says it for all; and what a
- * program that marks no steps is doing. */
+/* Finds, before the first thread is read, when operations were recorded, since one thread notes it for all. Also scans
+ * the operators of programs that mark no steps. */
 void recording_find_captures(struct recording *recording)
 {
 	const struct segment_visitor visitor = {.context = recording,
@@ -539,7 +540,7 @@ enum status recording_find_windows(struct recording *recording, struct error *er
 	return STATUS_OK;
 }
 
-/* One whose begin is gone lasts from the beginning of what is left. */
+/* If the start of a window was removed, the window starts with the remaining data. */
 static void open_profiled(struct step_search *search, uint32_t count)
 {
 	for (uint32_t i = 0; search->profiler && i < count; i++) {

@@ -83,7 +83,7 @@ static bool first_header(void *context, const struct stepscope_segment_header *h
 	return true;
 }
 
-/* What it said of itself later than in its header. */
+/* Applies facts that the process recorded after its header. */
 static bool first_symbol(void *context, uint32_t id, uint8_t kind, const char *text, uint32_t length)
 {
 	struct recorded_process *process = ((struct recording *)context)->process;
@@ -164,7 +164,7 @@ static bool first_events(void *context, const struct stepscope_block *block)
 	return false;
 }
 
-/* Files that are no recordings at all are left out; only when none is usable the first one's error is passed on. */
+/* Leaves out files that are not recordings. If no file is usable, returns the first one's error. */
 enum status recording_survey(struct recording *recording, struct error *err)
 {
 	const struct segment_visitor visitor = {

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * nvidia_smi.c: the importer of nvidia-smi's tables. Rows are gathered first, because the file need not say which GPU a row is of: rows of one
- * tick are then told apart by their order. Times are local ones of a machine whose zone the file does not say.
+ * nvidia_smi.c: the importer of nvidia-smi's tables. Rows are collected first, because a file need not state the GPU of
+ * a row: then rows of one tick are distinguished by their order. Times are local ones of a machine with an unknown time
+ * zone.
  */
 #include "importers/smi/nvidia_smi.h"
 
@@ -23,13 +24,13 @@
 #define CELLS_MAX (32u << 20)
 #define HEAD_LINES 50
 #define HEAD_LINE_BYTES (64u << 10)
-#define DEVICES_MAX 64u /* that are told apart by their order */
-#define FILES_MAX 32    /* in a folder */
+#define DEVICES_MAX 64u /* number that the order of rows can distinguish */
+#define FILES_MAX 32    /* files taken from a folder */
 #define BESIDE_BYTES (256 << 20)
 #define SECOND_NS 1000000000LL
 #define QUARTER_NS (900 * SECOND_NS)
 #define DAY_NS (96 * QUARTER_NS)
-#define WALL_TIMES_NS (1000000000 * SECOND_NS) /* since 1970: of 2001 */
+#define WALL_TIMES_NS (1000000000 * SECOND_NS) /* since 1970: in 2001 */
 
 struct cell {
 	double number;
@@ -40,34 +41,34 @@ struct cell {
 struct nvidia_smi_row {
 	int64_t time_ns;
 	bool has_time;
-	uint32_t device; /* string; 0: the row does not say */
+	uint32_t device; /* string; 0: the row does not state it */
 };
 
 struct telemetry {
 	struct model *model;
 	const char *path;
-	const char *owner; /* the file's name, where several are beside a trace; NULL: it is the only one */
+	const char *owner; /* the file's name, if several are beside a trace; NULL: it is the only one */
 	struct smi_layout layout;
 	struct nvidia_smi_row *rows;
 	uint32_t row_count, row_capacity;
-	struct cell *cells; /* of each row layout.count */
+	struct cell *cells; /* layout.count per row */
 	size_t cell_capacity;
-	struct number_map series;    /* by subject and name, as one string */
-	struct value_series **known; /* what that map has */
+	struct number_map series;    /* key: subject and name, both strings */
+	struct value_series **known; /* values of that map */
 	uint32_t known_count, known_capacity;
 	uint32_t process;
 	int64_t shift_ns, first_ns, last_ns; /* local time + shift = the model's */
 	bool has_times;
-	int64_t day_ns, clock_ns; /* where there are no dates: midnights that were passed, and the last time of day */
+	int64_t day_ns, clock_ns; /* without dates: midnights passed so far, and the last time of day */
 	bool is_dateless, is_dated;
-	uint64_t values, ordered; /* rows that were told apart by their order */
+	uint64_t values, ordered; /* rows distinguished by their order */
 	uint64_t left_out, odd_times, changed_texts;
 	struct repair_count unreadable, cut, cut_values;
 };
 
 /* ---- rows ---- */
 
-/* What is in two files is not one quantity. */
+/* Adds the file's name to the subject: values in two files are not one quantity. */
 static uint32_t add_subject(struct telemetry *telemetry, const char *text)
 {
 	char owned[256];
@@ -76,7 +77,7 @@ static uint32_t add_subject(struct telemetry *telemetry, const char *text)
 	return intern_add(&telemetry->model->strings, telemetry->owner ? owned : text);
 }
 
-/* The GPU, and on it the process, that the row is of. */
+/* Returns the GPU of the row, and the process on it. */
 static uint32_t subject_of(struct telemetry *telemetry, const struct smi_cell *cells)
 {
 	const struct smi_layout *layout = &telemetry->layout;
@@ -101,7 +102,7 @@ static struct nvidia_smi_row *nvidia_smi_add_row(struct telemetry *telemetry)
 {
 	uint32_t columns = telemetry->layout.count;
 	MEMORY_GROW(telemetry->rows, telemetry->row_count, telemetry->row_capacity, 256);
-	/* by themselves: rows that there was room for may have had fewer columns */
+	/* has its own capacity, because earlier rows may have had fewer columns */
 	size_t wanted = ((size_t)telemetry->row_count + 1) * columns;
 	if (wanted > telemetry->cell_capacity) {
 		size_t doubled = 2 * telemetry->cell_capacity;
@@ -111,7 +112,7 @@ static struct nvidia_smi_row *nvidia_smi_add_row(struct telemetry *telemetry)
 	return &telemetry->rows[telemetry->row_count++];
 }
 
-/* A number in another unit than the column's is none. */
+/* Returns false if the number has another unit than the column. */
 static bool has_unit(struct smi_column *column, const struct smi_cell *cell)
 {
 	if (!*column->unit && *cell->unit)
@@ -119,7 +120,8 @@ static bool has_unit(struct smi_column *column, const struct smi_cell *cell)
 	return !*cell->unit || strcmp(column->unit, cell->unit) == 0;
 }
 
-/* Without dates, a time of day much earlier than the one before is of the next day. A file has them in all rows or in none. */
+/* If a file has no dates, a time of day much earlier than the one before is of the next day. A file has dates in all
+ * rows or in none. */
 static void add_day(struct telemetry *telemetry, struct nvidia_smi_row *row)
 {
 	bool is_dateless = smi_has_clock_only(&telemetry->layout);
@@ -134,7 +136,8 @@ static void add_day(struct telemetry *telemetry, struct nvidia_smi_row *row)
 	row->time_ns += telemetry->day_ns;
 }
 
-/* Every line that nvidia-smi writes ends, so one that does not was cut off: what it ends with is whole if its column's unit is behind it. */
+/* nvidia-smi ends every line, so a line without an end was cut off. Its last value is complete only if the column's
+ * unit follows it. */
 static bool is_cut(const struct smi_column *column, const struct smi_cell *cell)
 {
 	return cell->kind != SMI_MISSING && (!*cell->unit || strcmp(column->unit, cell->unit) != 0);
@@ -173,15 +176,15 @@ static void take_row(struct telemetry *telemetry, const struct text_lines *lines
 	}
 }
 
-/* ---- which GPU ---- */
+/* ---- GPU of a row ---- */
 
 static bool is_new_tick(const struct telemetry *telemetry, uint32_t row, int64_t gap_ns)
 {
 	return telemetry->rows[row].time_ns - telemetry->rows[row - 1].time_ns > gap_ns;
 }
 
-/* How many rows each tick has: those closer together than a fifth of the widest distance among the first are of one. Then all ticks must
- * have as many, or the rows are of one GPU. */
+/* Returns the number of rows per tick. Rows of one tick are closer together than a fifth of the widest distance among
+ * the first rows. If ticks have different numbers of rows, all rows are of one GPU. */
 static uint32_t rows_per_tick(const struct telemetry *telemetry)
 {
 	int64_t widest_ns = 0;
@@ -213,7 +216,7 @@ static void name_devices(struct telemetry *telemetry)
 	}
 }
 
-/* ---- into the model ---- */
+/* ---- delivery ---- */
 
 static struct value_series *series_of(struct telemetry *telemetry, uint32_t subject, const struct smi_column *column)
 {
@@ -233,7 +236,7 @@ static struct value_series *series_of(struct telemetry *telemetry, uint32_t subj
 	                                      .unit = *column->unit ? intern_add(&model->strings, column->unit) : 0});
 }
 
-/* What a text column says of the GPU, as a fact: the first text. */
+/* Adds the first text of a text column as a fact of the GPU. */
 static void nvidia_smi_add_fact(struct telemetry *telemetry, uint32_t subject, const struct smi_column *column,
                                 uint32_t text)
 {
@@ -277,15 +280,15 @@ static void deliver_column(struct telemetry *telemetry, uint32_t number)
 			continue;
 		}
 		if (cell->kind != SMI_NUMBER && cell->text)
-			nvidia_smi_add_fact(telemetry, row->device, column, cell->text); /* why it was not measured */
+			nvidia_smi_add_fact(telemetry, row->device, column, cell->text); /* why it has no number */
 		model_series_add(telemetry->model, series_of(telemetry, row->device, column),
 		                 row->time_ns + telemetry->shift_ns, cell->kind == SMI_NUMBER ? cell->number : NAN);
 		telemetry->values += cell->kind == SMI_NUMBER;
 	}
 }
 
-/* Rows without a time are as late as the one before, the first ones of all as the file begins; where none has a time, all are of one
- * instant. */
+/* A row without a time gets the time of the row before; the first rows get the start of the file. If no row has a time,
+ * all rows are of one instant. */
 static void nvidia_smi_find_times(struct telemetry *telemetry)
 {
 	for (uint32_t i = 0; i < telemetry->row_count; i++) {
@@ -302,7 +305,7 @@ static void nvidia_smi_find_times(struct telemetry *telemetry)
 	}
 }
 
-/* The rows since the last line of names. */
+/* Delivers the rows since the last line of names. */
 static void deliver(struct telemetry *telemetry)
 {
 	name_devices(telemetry);
@@ -315,7 +318,7 @@ static void deliver(struct telemetry *telemetry)
 /* ---- the file ---- */
 
 enum take {
-	TAKE_TIMES, /* only finds out which time the file is of */
+	TAKE_TIMES, /* only find the times in the file */
 	TAKE_VALUES,
 };
 
@@ -340,7 +343,7 @@ static bool take_header(struct telemetry *telemetry, const struct text_lines *li
 	struct smi_layout found = telemetry->layout;
 	if (!smi_header(&found, lines->line, lines->length))
 		return false;
-	if (!nvidia_smi_is_same(&found, &telemetry->layout)) /* another query; -l writes the same names again */
+	if (!nvidia_smi_is_same(&found, &telemetry->layout)) /* another query; -l repeats the same names */
 		end_of_rows(telemetry, take);
 	telemetry->layout = found;
 	return true;
@@ -486,13 +489,13 @@ struct nvidia_smi_stretch {
 	int64_t first_ns, last_ns;
 };
 
-/* A trace may have wall times themselves, as those of PyTorch before 2.3 do: nothing else counts from 1970. */
+/* A trace may itself have wall times, like those of PyTorch before 2.3: no other clock counts from 1970. */
 static bool has_wall_time(const struct process *process)
 {
 	return process->realtime_offset_ns || process->first_ns >= WALL_TIMES_NS;
 }
 
-/* Wall time of what the program did; false: it is not known. */
+/* Finds the wall time of the run; returns false if it is unknown. */
 static bool run_stretch(const struct model *model, struct nvidia_smi_stretch *stretch, int64_t *offset_ns)
 {
 	bool has_any = false;
@@ -517,7 +520,8 @@ static bool overlaps(const struct telemetry *telemetry, const struct nvidia_smi_
 	return telemetry->first_ns - zone_ns <= run->last_ns && telemetry->last_ns - zone_ns >= run->first_ns;
 }
 
-/* What local time is ahead of UTC in the file: as on this machine, or else the only zone in which the file is of the run's time. */
+/* Finds how far the file's local time is ahead of UTC: as on this machine, otherwise in the only zone in which the file
+ * overlaps the run. Returns false if no zone or several zones do. */
 static bool find_zone(const struct telemetry *telemetry, const struct nvidia_smi_stretch *run, int64_t *zone_ns)
 {
 	time_t when = (time_t)(run->first_ns / SECOND_NS);

@@ -32,7 +32,7 @@ static void trim(const char **text, size_t *length)
 		--*length;
 }
 
-/* The next cell and what is behind it; false: there is none. */
+/* Takes the next cell, and moves *at past it. Returns false if there is none. */
 static bool next_cell(const struct smi_layout *layout, const char **at, const char *end, const char **text,
                       size_t *length)
 {
@@ -71,7 +71,7 @@ static const struct {
 	{"count", SMI_IGNORED},       {"driver_count", SMI_IGNORED},
 };
 
-/* What else nvidia-smi can be asked for begins so. */
+/* Prefixes of the other names that nvidia-smi can be asked for. */
 static const char *const families[] = {
 	"utilization.", "memory.",
 	"temperature",  "power.",
@@ -114,7 +114,7 @@ static bool is_known(const struct smi_column *column)
 	return false;
 }
 
-/* "memory.used [MiB]" */
+/* Splits "memory.used [MiB]" into name and unit. */
 static void name_column(struct smi_column *column, const char *text, size_t length)
 {
 	const char *bracket = memchr(text, '[', length);
@@ -130,7 +130,7 @@ static void name_column(struct smi_column *column, const char *text, size_t leng
 			column->role = roles[i].role;
 }
 
-/* dmon's second line: `# Idx     W     C`, with commas where it writes CSV */
+/* Takes dmon's second line: `# Idx W C`, with commas in CSV. */
 static bool take_units(struct smi_layout *layout, const char *line, size_t length)
 {
 	const char *at = line + 1, *end = line + length, *text;
@@ -145,7 +145,7 @@ static bool take_units(struct smi_layout *layout, const char *line, size_t lengt
 	return true;
 }
 
-/* Asked for twice, it says the same twice. */
+/* A column that was requested twice has the same values twice. */
 static void ignore_repeated(struct smi_layout *layout, struct smi_column *column)
 {
 	for (const struct smi_column *other = layout->columns; other < column; other++)
@@ -223,7 +223,7 @@ static bool is_missing(const char *text, size_t length)
 	return false;
 }
 
-/* "97 %", "592.74 W", "592,74 W", "61"; "P2" of pstate; "Active" and "Not Active" of clocks_event_reasons. */
+/* Reads "97 %", "592.74 W", "592,74 W", "61"; "P2" of pstate; "Active" and "Not Active" of clocks_event_reasons. */
 static bool nvidia_smi_lines_read_number(struct smi_cell *cell)
 {
 	char text[64], *rest;
@@ -250,7 +250,7 @@ static bool nvidia_smi_lines_read_number(struct smi_cell *cell)
 	return strlen(rest) < sizeof cell->unit && !strpbrk(rest, " .:/0123456789");
 }
 
-/* Of pmon: a name of a program may have blanks in it, and is the last column. */
+/* Returns true for the last column of pmon, a program's name, which may contain blanks. */
 static bool is_rest(const struct smi_layout *layout, uint32_t column)
 {
 	return layout->separator == ' ' && column + 1 == layout->count &&
@@ -315,7 +315,7 @@ static bool read_date(const char *text, const char *form, int64_t *ns, int *leng
 	return true;
 }
 
-/* "2026/11/21 07:03:09.412", also with - or T */
+/* Reads "2026/11/21 07:03:09.412", also with - or T. */
 static bool read_timestamp(const struct smi_cell *cell, int64_t *time_ns)
 {
 	char text[48];

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * snapshot.c: the importer of memory snapshots of PyTorch's CUDA allocator: pickles of torch.cuda.memory._dump_snapshot(), plain, gzip or
- * zstd. The pickle is read as data; nothing in it is run.
+ * snapshot.c: the importer of memory snapshots of PyTorch's CUDA allocator: pickles of
+ * torch.cuda.memory._dump_snapshot(), plain, gzip or zstd. The pickle is read as data; nothing in it is executed.
  */
 #include "importers/snapshot/snapshot.h"
 
@@ -107,7 +107,7 @@ static void note_reading(struct snapshot *snapshot)
 		snapshot_repair(snapshot, SNAPSHOT_ITEMS, pickle->refused_items);
 }
 
-/* ---- facts ---------------------------------------------------------------------------------------------------------------- */
+/* ---- facts ------------------------------------------------------------------------------------------------------ */
 
 static void write_value(const struct pickle *pickle, const struct pickle_value *value, char *out, size_t capacity)
 {
@@ -125,7 +125,7 @@ static void write_value(const struct pickle *pickle, const struct pickle_value *
 		snprintf(out, capacity, "%s", pickle_text(pickle, value));
 		break;
 	default:
-		out[0] = 0; /* None, or a dictionary of its own */
+		out[0] = 0; /* None, or a nested dictionary */
 	}
 }
 
@@ -144,7 +144,7 @@ static void add_settings(struct snapshot *snapshot, const struct pickle_value *s
 	}
 }
 
-/* ---- the whole ------------------------------------------------------------------------------------------------------------ */
+/* ---- delivery --------------------------------------------------------------------------------------------------- */
 
 static void snapshot_add_process(struct snapshot *snapshot)
 {
@@ -232,7 +232,7 @@ static enum status snapshot_read_input(struct snapshot *snapshot, struct input_s
 	return STATUS_OK;
 }
 
-/* ---- the importer --------------------------------------------------------------------------------------------------------- */
+/* ---- the importer ----------------------------------------------------------------------------------------------- */
 
 static void progress(void *context)
 {

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * snapshot.h: shared by the files that turn a memory snapshot of PyTorch's CUDA allocator, the pickle of torch.cuda.memory._dump_snapshot(),
- * into the model. snapshot_take.c makes small rows of its dictionaries as they are read, snapshot_segments.c and snapshot_events.c hand
- * those to the model, snapshot.c does the rest.
+ * snapshot.h: shared by the files that turn a memory snapshot of PyTorch's CUDA allocator, the pickle of
+ * torch.cuda.memory._dump_snapshot(), into the model. snapshot_take.c makes small rows of its dictionaries as they are
+ * read. snapshot_segments.c and snapshot_events.c deliver those to the model. snapshot.c does the rest.
  */
 #ifndef IMPORTERS_SNAPSHOT_SNAPSHOT_H
 #define IMPORTERS_SNAPSHOT_SNAPSHOT_H
@@ -11,13 +11,13 @@
 #include "model/model.h"
 #include "model/number_map.h"
 
-enum snapshot_tag { /* what a dictionary, or a list of them, was taken as */
+enum snapshot_tag { /* the kind of rows that a dictionary, or a list of them, was turned into */
 	SNAPSHOT_FRAME = 1,
 	SNAPSHOT_STACK,
 	SNAPSHOT_EVENT,
 	SNAPSHOT_BLOCK,
 	SNAPSHOT_SEGMENT,
-	SNAPSHOT_RUN = 16, /* and one of these: a list, by its first row and how many follow */
+	SNAPSHOT_RUN = 16, /* added to one of these: a list, stored as its first row and count */
 };
 
 enum snapshot_action {
@@ -32,14 +32,14 @@ enum snapshot_action {
 	ACTION_OOM,
 	ACTION_USER_DEFINED,
 	ACTION_COUNT,
-	ACTION_LEFT_OUT = ACTION_COUNT, /* what it says cannot be read, or is not known */
+	ACTION_LEFT_OUT = ACTION_COUNT, /* unreadable or unknown */
 };
 
 struct snapshot_event {
 	int64_t time_us;
-	uint64_t address; /* of an OOM: bytes that the device had free */
+	uint64_t address; /* for an OOM: free bytes of the device */
 	uint64_t bytes;
-	uint32_t stack; /* of the model */
+	uint32_t stack; /* stack of the model */
 	uint8_t action;
 	uint8_t category; /* enum stepscope_memory, or STEPSCOPE_MEMORY_UNKNOWN */
 	bool has_time;
@@ -60,13 +60,13 @@ struct snapshot_block {
 };
 
 struct snapshot_segment {
-	struct memory_segment row; /* all but what its blocks say */
+	struct memory_segment row; /* without the sums over its blocks */
 	uint32_t first_block, block_count;
 };
 
-struct snapshot_frame { /* strings of the model */
+struct snapshot_frame { /* name and file are strings of the model */
 	uint32_t name, file, line;
-	uint32_t number; /* equal frames have one */
+	uint32_t number; /* equal for equal frames */
 	bool is_kept;
 };
 
@@ -102,25 +102,28 @@ struct snapshot {
 	SNAPSHOT_ARRAY(struct snapshot_frame, frames);
 	SNAPSHOT_ARRAY(struct snapshot_event, events);
 	SNAPSHOT_ARRAY(struct snapshot_block, blocks);
-	uint32_t owned_blocks; /* so many of the first ones are a segment's, or between those that are */
+	/* the first blocks, up to this number, belong to a segment or are between blocks that do */
+	uint32_t owned_blocks;
 	SNAPSHOT_ARRAY(struct snapshot_segment, segments);
-	struct number_map strings;     /* of the model, by number in pickle.texts */
-	struct number_map frame_texts; /* the first frame with a name and a file, by those in pickle.texts */
+	struct number_map strings;     /* strings of the model, by number in pickle.texts */
+	struct number_map frame_texts; /* first frame with a name and a file, by their numbers in pickle.texts */
 	struct number_map frame_numbers, stack_nodes;
 	uint32_t process;
-	uint32_t tracks[SNAPSHOT_DEVICES]; /* of the model, + 1 */
+	uint32_t tracks[SNAPSHOT_DEVICES]; /* track of the model, + 1; 0: none */
 	bool has_times;
 	int64_t first_ns, last_ns;
 	uint64_t repairs[SNAPSHOT_REPAIRS], first_offset[SNAPSHOT_REPAIRS];
 };
 
 void snapshot_repair(struct snapshot *snapshot, enum snapshot_repair repair, uint64_t count);
-/* A text of the pickle as a string of the model; 0: it is none. A long one may be in very many places. */
+/* Returns a text of the pickle as a string of the model; 0: it is not a text. A long text may be used in very many
+ * places, so it is added only once. */
 uint32_t snapshot_string(struct snapshot *snapshot, const struct pickle_value *value);
-/* The track of the device's allocator, made when it is new; device below SNAPSHOT_DEVICES. */
+/* Returns the track of the device's allocator, creating it if needed; device must be below SNAPSHOT_DEVICES. */
 uint32_t snapshot_track(struct snapshot *snapshot, uint32_t device);
 
-/* snapshot_take.c: what pickle_read() calls. First the keys, so that they are the texts 1 to SNAPSHOT_KEYS. */
+/* snapshot_take.c: called by pickle_read(). The keys are added first, so that they are the first texts, below
+ * SNAPSHOT_KEYS. */
 void snapshot_add_keys(struct pickle *pickle);
 bool snapshot_take(void *snapshot, struct pickle *pickle, uint32_t object, const struct pickle_value *items,
                    uint32_t count);
@@ -128,18 +131,19 @@ bool snapshot_take(void *snapshot, struct pickle *pickle, uint32_t object, const
 /* snapshot_segments.c */
 void snapshot_deliver_segments(struct snapshot *snapshot);
 
-/* snapshot_notes.c: annotations (a list of begins and ends) as spans of their device's track, ProfilerStep#N as steps. */
+/* snapshot_notes.c: annotations (a list of begins and ends) as spans on the track of their device, ProfilerStep#N as
+ * steps. */
 struct snapshot_note {
 	int64_t time_ns, dur_ns; /* dur_ns -1: no end */
 	uint32_t name;
 	uint32_t device;
-	uint32_t track, row; /* of the model */
+	uint32_t track, row; /* in the model */
 };
 struct snapshot_notes {
 	struct snapshot_note *list; /* by device, then time */
 	uint32_t count;
 };
-/* Widens the snapshot's times by theirs. */
+/* Also extends the snapshot's time range by the notes. */
 void snapshot_read_notes(struct snapshot *snapshot, const struct pickle_object *list, struct snapshot_notes *notes);
 void snapshot_deliver_notes(struct snapshot *snapshot, struct snapshot_notes *notes);
 

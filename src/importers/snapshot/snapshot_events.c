@@ -1,10 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * snapshot_events.c: what the allocator of each device did, as allocations and frees of the model. Memory is freed when the program gives it back
- * (free_requested), as torch.cuda.memory_allocated() counts; that the device may still use it (until free_completed) changes nothing.
+ * snapshot_events.c: replays the allocator's events of each device as allocations and frees of the model. Memory is
+ * freed when the program returns it (free_requested), as torch.cuda.memory_allocated() counts. The device may use it
+ * until free_completed, which changes nothing.
  *
- * Events are the last ones of a ring, so memory may be older than they are. What is freed without having been allocated, and what is
- * alive in the segments without an allocation, was there before: it is found, at the first instant of all.
+ * The events are the last ones of a ring, so memory may be older than they are. Memory that is freed without an
+ * allocation, or is alive in the segments without one, existed before. It is added as found, at the first instant of
+ * all.
  */
 #include "base/memory.h"
 #include "importers/snapshot/snapshot.h"
@@ -16,18 +18,18 @@
 #include <string.h>
 
 #define IS_ALIVE 1u
-#define IS_PENDING 2u /* given back, the device may still use it */
+#define IS_PENDING 2u /* returned by the program; the device may still use it */
 
-struct replay { /* of one device */
+struct replay { /* replay of one device */
 	struct snapshot *snapshot;
 	uint32_t device;
 	const struct snapshot_event *events;
 	uint32_t count;
-	struct number_map state; /* of addresses */
-	uint64_t forgotten; /* alive blocks that were allocated while it was recorded, but before the first event */
-	uint64_t unseen;    /* alive at the end by the events, but not in the segments */
-	bool is_cut;        /* its last events are not in the file */
-	uint64_t unplaced;  /* then: alive blocks that may be older than the events, or newer */
+	struct number_map state; /* state of each address */
+	uint64_t forgotten;      /* live blocks allocated during the recording, but before the first event */
+	uint64_t unseen;         /* alive at the end by the events, but not in the segments */
+	bool is_cut;             /* the device's last events are missing from the file */
+	uint64_t unplaced;       /* if is_cut: live blocks that may be older or newer than the events */
 	wide_bytes allocated;
 	wide_bytes reserved, reserved_peak;
 	uint32_t oom_track;
@@ -41,7 +43,7 @@ struct replay { /* of one device */
 	uint32_t open_count, open_capacity;
 };
 
-/* Without times the place in the list stands for one. */
+/* Without times, the index in the list stands for the time. */
 static int64_t snapshot_events_time_of(const struct replay *replay, uint32_t index, int64_t *last_ns)
 {
 	const struct snapshot_event *event = &replay->events[index];
@@ -53,7 +55,7 @@ static int64_t snapshot_events_time_of(const struct replay *replay, uint32_t ind
 	return *last_ns = time_ns;
 }
 
-/* ---- what the program was doing ------------------------------------------------------------------------------------------- */
+/* ---- annotations around an event -------------------------------------------------------------------------------- */
 
 static void open_note(struct replay *replay, const struct snapshot_note *note)
 {
@@ -78,7 +80,7 @@ static uint32_t row_at(struct replay *replay, int64_t time_ns)
 	return replay->open_count ? replay->open[replay->open_count - 1].row : MODEL_NONE;
 }
 
-/* ---- what was there before ------------------------------------------------------------------------------------------------ */
+/* ---- memory from before ----------------------------------------------------------------------------------------- */
 
 static void snapshot_events_add_found(struct replay *replay, uint64_t address, uint64_t bytes, uint32_t stack,
                                       uint8_t category)
@@ -100,7 +102,7 @@ static void snapshot_events_add_found(struct replay *replay, uint64_t address, u
 	replay->allocated += bytes;
 }
 
-/* Whether the event is an end of what is alive; follows the states. */
+/* Returns true if the event frees live memory; also updates its state. *was_seen: its allocation was seen. */
 static bool is_free(struct replay *replay, const struct snapshot_event *event, bool *was_seen)
 {
 	uint32_t state = number_map_find(&replay->state, event->address);
@@ -157,7 +159,7 @@ static void find_alive(struct replay *replay)
 	number_map_release(&replay->state);
 }
 
-/* ---- what was reserved ---------------------------------------------------------------------------------------------------- */
+/* ---- reserved memory -------------------------------------------------------------------------------------------- */
 
 static int sign_of(uint8_t action)
 {
@@ -166,7 +168,8 @@ static int sign_of(uint8_t action)
 	                                                                         : 0;
 }
 
-/* Before the first event: what there is in the end, less what was added since; without segments, as little as can be. */
+/* Finds the bytes reserved before the first event: those at the end, less those added since; without segments, the
+ * least possible number. */
 static void find_reserved(struct replay *replay)
 {
 	const struct snapshot *snapshot = replay->snapshot;
@@ -205,7 +208,7 @@ static void tell_reserved(const struct replay *replay)
 	model_add_meta(replay->snapshot->model, replay->snapshot->process, key, value);
 }
 
-/* ---- events --------------------------------------------------------------------------------------------------------------- */
+/* ---- events ----------------------------------------------------------------------------------------------------- */
 
 static void add_oom(struct replay *replay, const struct snapshot_event *event, int64_t time_ns)
 {
@@ -293,7 +296,7 @@ static void add_events(struct replay *replay)
 	number_map_release(&replay->state);
 }
 
-/* ---- one device ----------------------------------------------------------------------------------------------------------- */
+/* ---- one device ------------------------------------------------------------------------------------------------- */
 
 static void snapshot_events_tell(const struct replay *replay)
 {
@@ -350,7 +353,7 @@ static bool has_segments(const struct snapshot *snapshot, uint32_t device)
 	return false;
 }
 
-/* Nobody behind it has events, so where the file is cut off theirs are. */
+/* Returns true if no later device has events. If the file is cut off, events of this device are then missing. */
 static bool is_last(const struct snapshot *snapshot, const struct pickle_object *traces, uint32_t device)
 {
 	for (uint32_t i = device + 1; i < traces->count; i++)
@@ -359,7 +362,7 @@ static bool is_last(const struct snapshot *snapshot, const struct pickle_object 
 	return true;
 }
 
-/* The events of the device; NULL: none, or those of another one before it, once more. */
+/* Returns the events of the device; NULL: it has none, or its list is also that of an earlier device. */
 static const struct pickle_object *events_of(struct snapshot *snapshot, const struct pickle_object *traces,
                                              uint32_t device, uint32_t *owned)
 {

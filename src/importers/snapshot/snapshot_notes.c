@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * snapshot_notes.c: what the program was doing, where the snapshot says it (external_annotations: record_function(), ProfilerStep#N,
- * Optimizer.step): begins and ends by device, of all threads in one list, so an end belongs to the newest begin of its name.
+ * snapshot_notes.c: the program's annotations, if the snapshot has them (external_annotations: record_function(),
+ * ProfilerStep#N, Optimizer.step). Starts and ends are by device, with all threads in one list, so an end belongs to
+ * the newest start of its name.
  */
 #include "base/memory.h"
 #include "base/merge_sort.h"
@@ -32,7 +33,7 @@ static bool read_note(struct snapshot *snapshot, const struct pickle_value *valu
 	return *is_end || strcmp(stage, "START") == 0;
 }
 
-/* What is open, by name and device: the newest begin; older ones through `older`. */
+/* Open annotations by name and device: the newest start; older ones follow through `older`. */
 struct open_notes {
 	struct number_map newest;
 	uint32_t *older;
@@ -63,7 +64,7 @@ static void snapshot_notes_widen(struct snapshot *snapshot, int64_t time_ns)
 	snapshot->has_times = true;
 }
 
-/* By device, then start, the longer first; those without an end last longest. */
+/* Orders by device, then start, longer ones first; one without an end counts as the longest. */
 static int compare_notes(const void *left, const void *right)
 {
 	const struct snapshot_note *a = left, *b = right;
@@ -120,7 +121,7 @@ static void snapshot_notes_add_step(struct snapshot *snapshot, const struct snap
 void snapshot_deliver_notes(struct snapshot *snapshot, struct snapshot_notes *notes)
 {
 	struct model *model = snapshot->model;
-	uint32_t step_device = SNAPSHOT_DEVICES; /* every device has the same steps: those of the first one count */
+	uint32_t step_device = SNAPSHOT_DEVICES; /* every device has the same steps: those of the first one are used */
 	for (uint32_t i = 0; i < notes->count; i++) {
 		struct snapshot_note *note = &notes->list[i];
 		bool is_open = note->dur_ns < 0;

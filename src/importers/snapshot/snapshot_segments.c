@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * snapshot_segments.c: what the allocator had taken from devices when the snapshot was made, with what its blocks say.
+ * snapshot_segments.c: the segments that the allocator had reserved when the snapshot was made, with sums over their
+ * blocks.
  */
 #include "importers/snapshot/snapshot.h"
 
@@ -30,10 +31,10 @@ void snapshot_deliver_segments(struct snapshot *snapshot)
 		segment->row.process = snapshot->process;
 		for (uint32_t k = 0; k < segment->block_count; k++) {
 			struct snapshot_block *block = &snapshot->blocks[segment->first_block + k];
-			if (!block->has_address) /* older ones say their sizes only: they lie one behind the other */
+			if (!block->has_address) /* older snapshots have only sizes: blocks are adjacent */
 				block->address = segment->row.address + (uint64_t)sum;
 			sum += (wide_bytes)block->bytes;
-			if (sum <= (wide_bytes)segment->row.bytes) /* what is beyond cannot be */
+			if (sum <= (wide_bytes)segment->row.bytes) /* blocks beyond the end are impossible */
 				snapshot_segments_add_block(&segment->row, block);
 		}
 		if (sum != (wide_bytes)segment->row.bytes)

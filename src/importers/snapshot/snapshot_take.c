@@ -1,10 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * snapshot_take.c: dictionaries of a snapshot as small rows, as soon as the pickle has filled them: frames, events, blocks, segments. Which of
- * them one is, its keys say. Lists of rows that follow each other are the first and how many.
+ * snapshot_take.c: turns dictionaries of a snapshot into small rows, as soon as the pickle has filled them: frames,
+ * events, blocks, segments. The keys of a dictionary tell its kind. A list of consecutive rows is stored as its first
+ * row and count.
  *
- * Of stacks those frames are kept that say who asked for memory: lines of Python, operators (at::_ops::NAME::call is aten::NAME), nodes of
- * a backward (torch::autograd::generated::NAME::apply is NAME). Where there is none of these, the innermost one outside of the allocator.
+ * Stacks keep the frames that tell who requested memory: lines of Python, operators (at::_ops::NAME::call is
+ * aten::NAME), nodes of a backward (torch::autograd::generated::NAME::apply is NAME). If there are none, the innermost
+ * frame outside the allocator is kept.
  */
 #include "base/hash.h"
 #include "base/memory.h"
@@ -14,7 +16,7 @@
 #include <stepscope/stepscope.h>
 #include <string.h>
 
-#define NODE_BYTES 64 /* that another frame of a stack takes, about */
+#define NODE_BYTES 64 /* memory that another frame of a stack takes, about */
 
 enum snapshot_take_key {
 	KEY_ACTION = 1,
@@ -75,7 +77,7 @@ void snapshot_add_keys(struct pickle *pickle)
 		(void)intern_add(&pickle->texts, key_names[key]);
 }
 
-struct snapshot_take_row { /* values of a dictionary by key; NULL: it has none */
+struct snapshot_take_row { /* values of a dictionary by key; NULL: the key is absent */
 	const struct pickle_value *values[KEY_END];
 };
 
@@ -90,7 +92,7 @@ struct snapshot_take_row { /* values of a dictionary by key; NULL: it has none *
 		}                                                                                                      \
 	} while (0)
 
-/* ---- values --------------------------------------------------------------------------------------------------------------- */
+/* ---- values ----------------------------------------------------------------------------------------------------- */
 
 static bool snapshot_take_is_number(const struct pickle_value *value)
 {
@@ -137,13 +139,13 @@ static uint8_t snapshot_take_category_of(const struct snapshot *snapshot, const 
 	return STEPSCOPE_MEMORY_UNKNOWN;
 }
 
-/* ---- frames --------------------------------------------------------------------------------------------------------------- */
+/* ---- frames ----------------------------------------------------------------------------------------------------- */
 
-/* "NAME" of "at::_ops::NAME::call(...)"; NULL: another function. */
+/* Returns "NAME" in "at::_ops::NAME::call(...)"; NULL: another function. */
 static const char *between(const char *name, const char *before, const char *after, size_t *length)
 {
 	const char *begin = strstr(name, before), *end;
-	if (!begin || strpbrk(name, "(<") < begin) /* a type of an argument */
+	if (!begin || strpbrk(name, "(<") < begin) /* it is in the type of an argument */
 		return NULL;
 	begin += strlen(before);
 	end = strstr(begin, after);
@@ -157,7 +159,7 @@ static bool is_python(const char *file)
 	return (length > 3 && strcmp(file + length - 3, ".py") == 0) || file[0] == '<';
 }
 
-/* The class of an operator is its name and, behind '_', its overload: "add_Tensor", "empty_memory_format". */
+/* The class of an operator is its name, with its overload after '_': "add_Tensor", "empty_memory_format". */
 static size_t without_overload(const char *name, size_t length)
 {
 	static const char empty[] = "empty_memory_format";
@@ -174,7 +176,7 @@ static uint32_t name_of_frame(struct snapshot *snapshot, const char *name, const
 	struct intern *strings = &snapshot->model->strings;
 	char text[256] = "aten::";
 	size_t length = 0;
-	bool is_function = strchr(name, '('); /* of C++ */
+	bool is_function = strchr(name, '('); /* a C++ function */
 	const char *op = is_function ? between(name, "at::_ops::", "::", &length) : NULL;
 	const char *node = is_function && !op ? between(name, "torch::autograd::generated::", "::", &length) : NULL;
 	*is_kept = is_python(file) || op || node;
@@ -187,7 +189,7 @@ static uint32_t name_of_frame(struct snapshot *snapshot, const char *name, const
 	return intern_add_n(strings, text, 6 + length);
 }
 
-/* Taken apart once: frames that refer to one text may be many, and the text long. */
+/* Parses each text once: many frames may refer to one text, and it may be long. */
 static struct snapshot_frame texts_of_frame(struct snapshot *snapshot, const struct pickle_value *name,
                                             const struct pickle_value *file)
 {
@@ -211,7 +213,7 @@ static void take_frame(struct snapshot *snapshot, uint32_t object, const struct 
 {
 	uint64_t line = unsigned_or_0(row->values[KEY_LINE]);
 	struct snapshot_frame frame = texts_of_frame(snapshot, row->values[KEY_NAME], row->values[KEY_FILENAME]);
-	if (frame.file && line <= UINT32_MAX) /* not of a source of C++ that is not named */
+	if (frame.file && line <= UINT32_MAX) /* a C++ source has no name here, so its line is useless */
 		frame.line = (uint32_t)line;
 	uint64_t key = hash_two((uint64_t)frame.name << 32 | frame.file, frame.line);
 	frame.number = number_map_add(&snapshot->frame_numbers, key, snapshot->frames_count);
@@ -220,7 +222,7 @@ static void take_frame(struct snapshot *snapshot, uint32_t object, const struct 
 	pickle_take(&snapshot->pickle, object, SNAPSHOT_FRAME, snapshot->frames_count++, 1);
 }
 
-/* ---- stacks --------------------------------------------------------------------------------------------------------------- */
+/* ---- stacks ----------------------------------------------------------------------------------------------------- */
 
 static uint32_t push_frame(struct snapshot *snapshot, uint32_t parent, const struct snapshot_frame *frame)
 {
@@ -244,7 +246,7 @@ static const struct snapshot_frame *frame_of(const struct snapshot *snapshot, co
 	return taken ? &snapshot->frames[taken->taken] : NULL;
 }
 
-/* Behind what gets the memory itself. */
+/* Returns the innermost frame outside the functions that allocate memory. */
 static const struct snapshot_frame *outside_of_allocator(const struct snapshot *snapshot,
                                                          const struct pickle_object *list)
 {
@@ -263,7 +265,7 @@ static const struct snapshot_frame *outside_of_allocator(const struct snapshot *
 	return NULL;
 }
 
-/* Frames come innermost first. An operator calls itself through the dispatcher: that is once. */
+/* Frames come innermost first. An operator that calls itself through the dispatcher counts once. */
 static uint32_t stack_of_list(struct snapshot *snapshot, const struct pickle_object *list)
 {
 	uint32_t stack = 0, last = UINT32_MAX;
@@ -278,7 +280,7 @@ static uint32_t stack_of_list(struct snapshot *snapshot, const struct pickle_obj
 	return other ? push_frame(snapshot, 0, other) : stack;
 }
 
-/* Many events share one list. */
+/* Many events share one list, so its stack is kept. */
 static uint32_t take_stack(struct snapshot *snapshot, const struct pickle_value *frames)
 {
 	struct pickle *pickle = &snapshot->pickle;
@@ -293,7 +295,7 @@ static uint32_t take_stack(struct snapshot *snapshot, const struct pickle_value 
 	return stack;
 }
 
-/* ---- events --------------------------------------------------------------------------------------------------------------- */
+/* ---- events ----------------------------------------------------------------------------------------------------- */
 
 static enum snapshot_action action_of(const struct snapshot *snapshot, const struct pickle_value *value)
 {
@@ -316,7 +318,7 @@ static enum snapshot_action action_of(const struct snapshot *snapshot, const str
 	return ACTION_LEFT_OUT;
 }
 
-/* Times that nanoseconds have room for. */
+/* Returns false for times that do not fit in nanoseconds. */
 static bool snapshot_take_time_of(const struct pickle_value *value, int64_t *time_us)
 {
 	if (!snapshot_take_is_number(value) || value->i64 < 0 || value->i64 > INT64_MAX / 4000)
@@ -345,9 +347,9 @@ static void snapshot_take_take_event(struct snapshot *snapshot, uint32_t object,
 	pickle_take(&snapshot->pickle, object, SNAPSHOT_EVENT, snapshot->events_count++, 1);
 }
 
-/* ---- blocks and segments -------------------------------------------------------------------------------------------------- */
+/* ---- blocks and segments ---------------------------------------------------------------------------------------- */
 
-/* Before PyTorch 2.1 a block had a history of what was in it, the newest first. */
+/* Before PyTorch 2.1, a block had a history of its contents, the newest first. */
 static void take_history(struct snapshot *snapshot, const struct pickle_value *history, struct snapshot_block *block)
 {
 	struct pickle *pickle = &snapshot->pickle;
@@ -387,7 +389,8 @@ static void take_block(struct snapshot *snapshot, uint32_t object, const struct 
 	pickle_take(&snapshot->pickle, object, SNAPSHOT_BLOCK, snapshot->blocks_count++, 1);
 }
 
-/* Lists that are in the pickle once, but in many segments, would multiply what there is: a list belongs to the first one. */
+/* A list that the pickle has once but that many segments use would multiply its blocks. It belongs to the first
+ * segment. */
 static void own_blocks(struct snapshot *snapshot, struct snapshot_segment *segment, const struct pickle_object *blocks)
 {
 	if (!blocks)
@@ -401,7 +404,7 @@ static void own_blocks(struct snapshot *snapshot, struct snapshot_segment *segme
 	snapshot->owned_blocks = blocks->taken + blocks->count;
 }
 
-/* "(3, 0)" of a graph's private pool as one number. */
+/* Returns the id of a graph's private pool, such as "(3, 0)", as one number. */
 static uint64_t pool_of(const struct snapshot *snapshot, const struct pickle_value *value)
 {
 	const struct pickle_object *tuple = pickle_object(&snapshot->pickle, value, PICKLE_TUPLE);
@@ -433,7 +436,7 @@ static void take_segment(struct snapshot *snapshot, uint32_t object, const struc
 	pickle_take(&snapshot->pickle, object, SNAPSHOT_SEGMENT, snapshot->segments_count - is_good, is_good);
 }
 
-/* ---- any container -------------------------------------------------------------------------------------------------------- */
+/* ---- any container ---------------------------------------------------------------------------------------------- */
 
 static void read_row(struct snapshot_take_row *row, const struct pickle_value *items, uint32_t count)
 {
@@ -461,7 +464,7 @@ static bool take_dictionary(struct snapshot *snapshot, uint32_t object, const st
 	return true;
 }
 
-/* What the rows of a list are, by the first that is one; 0: it has none. */
+/* Returns the tag of the list's rows, by the first one; 0: it has no rows. */
 static uint8_t tag_of_rows(const struct pickle *pickle, const struct pickle_value *items, uint32_t count)
 {
 	for (uint32_t i = 0; i < count; i++) {
@@ -472,7 +475,7 @@ static uint8_t tag_of_rows(const struct pickle *pickle, const struct pickle_valu
 	return 0;
 }
 
-/* Rows that follow each other, or what follows those that the list has; what is none of these is left out. */
+/* Takes rows that follow each other, or that follow those already in the list. Other items are left out. */
 static bool take_list(struct snapshot *snapshot, uint32_t object, const struct pickle_value *items, uint32_t count)
 {
 	struct pickle *pickle = &snapshot->pickle;

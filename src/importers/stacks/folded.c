@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * folded.c: the importer of collapsed stacks, "frame;frame;frame 12" per line, outermost first: flamegraph.pl's input, which py-spy
- * (raw), austin, stackcollapse-*.pl, torch.profiler's export_stacks() and we ourselves write. The number counts what the writer counted; the
- * file does not say what that is. Only in the form of export_stacks() it is known: microseconds.
+ * folded.c: the importer of collapsed stacks, "frame;frame;frame 12" per line, outermost first. This is the input of
+ * flamegraph.pl, written by py-spy (raw), austin, stackcollapse-*.pl, torch.profiler's export_stacks() and our own
+ * exporter. The file does not state the unit of the number. It is known only for the form of export_stacks():
+ * microseconds.
  */
 #include "importers/importer.h"
 #include "importers/stacks/stack_profile.h"
@@ -11,15 +12,15 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define HEAD_LINES 200          /* that are looked at to recognise a file */
-#define MOST_HEAD_LINES 1000000 /* while all of them are single frames: stacks may come later */
-#define HEAD_BYTES (64u << 20)  /* of them */
+#define HEAD_LINES 200          /* examined to recognise a file */
+#define MOST_HEAD_LINES 1000000 /* as long as all of them are single frames: stacks may follow */
+#define HEAD_BYTES (64u << 20)  /* limit for these lines */
 
 struct folded_line {
 	const char *text; /* the stack */
 	size_t length;
 	uint64_t weight;
-	bool has_fraction; /* of the weight, which is rounded */
+	bool has_fraction; /* the weight had a fraction and was rounded */
 };
 
 static bool folded_is_blank(char c)
@@ -64,7 +65,7 @@ static bool is_comment(const char *line, size_t length)
 	return length == 0 || line[0] == '#';
 }
 
-/* ---- is it such a file? ---- */
+/* ---- recognition ---- */
 
 static bool folded_is_text(const char *line, size_t length)
 {
@@ -106,8 +107,8 @@ static void folded_look_at(struct first_lines *first, const char *text, size_t l
 	first->with_callers += is_good && memchr(line.text, ';', line.length);
 }
 
-/* A fourth of its first lines at least are stacks of two frames or more with a number behind them; or all have a number, and one of them two
- * frames, or the file a name that says it. */
+/* Returns true if at least a quarter of the first lines are stacks of two or more frames with a number after them. If
+ * all lines have a number, one such stack is enough, or a file name that says so. */
 static bool are_stacks(const struct first_lines *first, bool is_named)
 {
 	if (!first->bad)
@@ -125,14 +126,14 @@ static bool folded_recognises(const char *path, bool is_directory, const char *h
 	lines.most_bytes = HEAD_BYTES;
 	while (wants_more(&first) && text_lines_next(&lines)) {
 		if (!lines.is_terminated && lines.offset + lines.length >= HEAD_BYTES)
-			break; /* nobody wants to see all of it */
+			break; /* cut by most_bytes */
 		folded_look_at(&first, lines.line, lines.length);
 	}
 	text_lines_close(&lines);
 	return are_stacks(&first, is_named_folded(path));
 }
 
-/* By the lines that are there as a whole. */
+/* Examines the lines that are complete in the head. */
 static bool file_begins(const char *name, const char *head, size_t length)
 {
 	struct first_lines first = {0};
@@ -148,13 +149,13 @@ static bool file_begins(const char *name, const char *head, size_t length)
 	return are_stacks(&first, is_named_folded(name));
 }
 
-/* ---- whose stack it is ---- */
+/* ---- process and thread of a stack ---- */
 
 struct folded_state {
 	struct stack_profile profile;
 	struct text_lines lines;
-	bool is_torch;        /* frames are those of export_stacks() */
-	bool is_differential; /* two numbers a line, as difffolded.pl writes them */
+	bool is_torch;        /* frames have the form of export_stacks() */
+	bool is_differential; /* two numbers per line, as difffolded.pl writes them */
 	struct repair_count unreadable, fractions, cut, nameless;
 	uint64_t stacks;
 };
@@ -171,7 +172,7 @@ static bool folded_begins(const char *at, const char *end, const char *text)
 	return (size_t)(end - at) > length && memcmp(at, text, length) == 0;
 }
 
-/* A number behind the word, decimal or with 0x, and the first byte behind that. */
+/* Reads the number after a word, decimal or with 0x. *behind: the first byte after it. */
 static bool read_id(const char *at, const char *end, int64_t *id, const char **behind)
 {
 	char digits[24] = "", *rest;
@@ -186,11 +187,12 @@ static bool read_id(const char *at, const char *end, int64_t *id, const char **b
 }
 
 struct folded_place {
-	uint32_t process, thread, name; /* strings; 0: the file does not say */
+	uint32_t process, thread, name; /* strings; 0: the file does not state it */
 	int64_t pid, tid;
 };
 
-/* `process 12:"python train.py"`, "thread (12): loader" of py-spy; "P12", "T0:34" of austin; "process_12" of ours. */
+/* Takes a process or thread: `process 12:"python train.py"`, "thread (12): loader" of py-spy; "P12", "T0:34" of austin;
+ * "process_12" of our own exporter. */
 static bool take_place(struct folded_state *folded, const char *at, const char *end, struct folded_place *place)
 {
 	const char *behind;
@@ -226,14 +228,14 @@ static uint32_t folded_track_of(struct folded_state *folded, const struct folded
 	uint32_t process = stack_profile_process(profile, place->process, place->pid);
 	uint32_t thread = place->thread ? place->thread : intern_add(&profile->model->strings, "all threads");
 	uint32_t track = stack_profile_track(profile, process, thread, place->tid);
-	if (place->name && track != MODEL_NONE) /* the thread may have had none when it was seen first */
+	if (place->name && track != MODEL_NONE) /* the thread may have had no name when it was first seen */
 		profile->model->tracks[track]->name = place->name;
 	return track;
 }
 
 /* ---- lines ---- */
 
-/* The stack, and in *track whose it is. */
+/* Returns the stack of the line, and its track in *track. */
 static uint32_t read_stack(struct folded_state *folded, const struct folded_line *line, uint32_t *track)
 {
 	struct stack_profile *profile = &folded->profile;
@@ -260,7 +262,7 @@ static uint32_t read_stack(struct folded_state *folded, const struct folded_line
 	return stack;
 }
 
-/* Of a line with two numbers the second counts. */
+/* If lines have two numbers, the second one is used. */
 static void drop_first_number(struct folded_state *folded, struct folded_line *line)
 {
 	struct folded_line first;
@@ -272,7 +274,7 @@ static void drop_first_number(struct folded_state *folded, struct folded_line *l
 		line->length = length;
 }
 
-/* Has it a frame as only torch.profiler writes them, "train.py(12):_main"? */
+/* Returns true if a frame has the form that only torch.profiler writes, "train.py(12):_main". */
 static bool is_of_torch(const char *text, size_t length)
 {
 	const char *end = text + length, *at = text;

@@ -23,7 +23,7 @@ static const char *const sentences[SPEEDSCOPE_REPAIRS] = {
 	[SPEEDSCOPE_SURPLUS] = "weights without a sample were left out",
 };
 
-/* Of several files the first by the alphabet: they come in any order. */
+/* Keeps the alphabetically first value of several files, because files come in any order. */
 static void speedscope_add_fact(struct model *model, const char *key, const char *value)
 {
 	const char *known = model_meta(model, MODEL_NONE, key);
@@ -73,7 +73,7 @@ static void speedscope_finish(struct speedscope *scope)
 	stack_profile_finish(&scope->profile, "speedscope", NULL);
 }
 
-/* A mark of the byte order is no JSON. */
+/* Skips a byte order mark, which is not JSON. */
 static enum status pass_mark(struct input_stream *input, struct error *err)
 {
 	const char *head;
@@ -142,7 +142,7 @@ bool speedscope_begins(const char *head, size_t length)
 	return is_found;
 }
 
-/* By keys of its own near the beginning; what has none of them there is taken for another trace. */
+/* Recognises speedscope's own keys near the start. A file without them is taken for a trace. */
 static bool speedscope_recognises(const char *path, bool is_directory, const char *head, size_t length)
 {
 	struct input_stream *input;

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * speedscope_deliver.c: a profile that was read as samples of the model: times and weights in our units, whose they are. See speedscope.h.
+ * speedscope_deliver.c: delivers a profile as samples of the model: times and weights in the model's units, with
+ * process and thread. See speedscope.h.
  */
 #include "importers/stacks/speedscope.h"
 
@@ -37,7 +38,8 @@ static int64_t scaled(struct speedscope *scope, long double value, const struct 
 	                                         : (int64_t)result;
 }
 
-/* `Process 12 Thread 34 "loader"` of py-spy and of our own exporter; what comes behind the numbers is the thread's name. */
+/* Parses `Process 12 Thread 34 "loader"`, as py-spy and our own exporter write it; the text after the numbers is the
+ * thread's name. */
 static uint32_t speedscope_deliver_track_of(struct speedscope *scope, uint32_t name)
 {
 	struct stack_profile *profile = &scope->profile;
@@ -70,7 +72,8 @@ static void speedscope_deliver_widen(struct process *process, int64_t first_ns, 
 	process->last_ns = has_any && process->last_ns > last_ns ? process->last_ns : last_ns;
 }
 
-/* How long the stack was open, from sample->time_ns on; or its weight. */
+/* Sets the weight: the time that the stack was open from sample->time_ns on, or the weight in the file. Returns false
+ * if there is none. */
 static bool weigh(struct speedscope *scope, const struct speedscope_profile *one, const struct measure *measure,
                   uint32_t i, struct sample *sample)
 {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * speedscope_frames.c: the frames that profiles share, and the stacks made of their numbers. See speedscope.h.
+ * speedscope_frames.c: the frames that profiles share, and the stacks built from their numbers. See speedscope.h.
  */
 #include "base/memory.h"
 #include "importers/stacks/speedscope.h"
@@ -83,7 +83,7 @@ bool speedscope_has_room(const struct speedscope *scope, uint32_t stack)
 	return stack_profile_has_room(&scope->profile, depth_of(scope, stack));
 }
 
-/* Is it "thread (12): loader" of py-spy, of a thread that the name of a profile says, too? */
+/* Returns true for py-spy's frame "thread (12): loader" if the name of a profile has the same thread. */
 static bool is_known_thread(const struct speedscope *scope, uint32_t frame)
 {
 	const struct model *model = scope->profile.model;
@@ -98,7 +98,7 @@ void speedscope_drop_threads(struct speedscope *scope)
 {
 	struct model *model = scope->profile.model;
 	uint32_t first = scope->first_stack, count = model->stacks_count - first;
-	uint32_t *without = memory_resize(NULL, (size_t)count + 1, sizeof *without); /* the same stack without one */
+	uint32_t *without = memory_resize(NULL, (size_t)count + 1, sizeof *without); /* without the thread */
 	uint32_t dropped = 0;
 	for (uint32_t i = 0; i < count; i++) {
 		const struct stack_node *node = &model->stacks[first + i];

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * speedscope_json.c: pieces of speedscope's JSON: keys, elements, numbers, texts. See speedscope.h.
+ * speedscope_json.c: tokens of speedscope's JSON: keys, elements, numbers, texts. See speedscope.h.
  */
 #include "importers/kineto/kineto_value.h"
 #include "importers/stacks/speedscope.h"

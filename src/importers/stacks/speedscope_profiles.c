@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * speedscope_profiles.c: one profile after the other, sampled or evented. See speedscope.h.
+ * speedscope_profiles.c: reads the profiles one after the other, sampled or evented. See speedscope.h.
  */
 #include "base/memory.h"
 #include "importers/stacks/speedscope.h"
@@ -47,7 +47,7 @@ static void read_sample(struct speedscope *scope, struct speedscope_profile *one
 		speedscope_profiles_add_stack(scope, one, stack);
 }
 
-/* What is no list keeps its place: weights are by number. */
+/* An element that is not a list keeps its place, because weights are matched by index. */
 static void read_samples(struct speedscope *scope, struct speedscope_profile *one)
 {
 	enum json_stream_token value;

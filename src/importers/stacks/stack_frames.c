@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * stack_frames.c: see stack_frames.h. Profilers cut the folder of packages off a file's name ("torch/nn/modules/linear.py"), so what is not
- * the user's own is known by its first word only.
+ * stack_frames.c: see stack_frames.h. Profilers cut the packages' folder off a file name
+ * ("torch/nn/modules/linear.py"). So files that are not the user's are recognised only by the first word of their
+ * names.
  */
 #include "importers/stacks/stack_frames.h"
 
@@ -97,7 +98,7 @@ static void stack_frames_set_place(struct model *model, struct stack_node *node,
 	node->line = line ? (uint32_t)strtoul(line, NULL, 10) : 0;
 }
 
-/* "file(line): function" */
+/* Parses "file(line): function". */
 static bool is_kineto(struct model *model, const char *text, struct stack_node *node)
 {
 	for (const char *bracket = text; (bracket = strchr(bracket, '(')); bracket++) {
@@ -112,7 +113,7 @@ static bool is_kineto(struct model *model, const char *text, struct stack_node *
 	return false;
 }
 
-/* "function (file:line)", "function (file)": a file has a dot in its name or is "<string>". */
+/* Parses "function (file:line)" and "function (file)". A file has a dot in its name or is "<string>". */
 static bool is_pyspy(struct model *model, const char *text, struct stack_node *node)
 {
 	const char *bracket = strrchr(text, '('), *end = bracket ? bracket + strlen(bracket) - 1 : NULL;
@@ -129,7 +130,7 @@ static bool is_pyspy(struct model *model, const char *text, struct stack_node *n
 	return true;
 }
 
-/* "file:function:line" */
+/* Parses "file:function:line". */
 static bool is_austin(struct model *model, const char *text, struct stack_node *node)
 {
 	const char *end = strstr(text, ".py:"), *line = strrchr(text, ':');

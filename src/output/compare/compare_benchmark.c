@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * compare_benchmark.c: the new side's numbers for github-action-benchmark. One of its files has one direction, so there are two.
+ * compare_benchmark.c: the new side's numbers for github-action-benchmark. A file of that action has one direction, so
+ * there are two.
  */
 #include "base/json_write.h"
 #include "base/units.h"
@@ -12,7 +13,7 @@
 
 #define MIB (1024.0 * 1024.0)
 
-/* In the units that its charts are read in. */
+/* Converts a value to the unit of the action's charts. */
 static double scaled(const char *unit, double value, const char **shown)
 {
 	static const struct {
@@ -39,7 +40,7 @@ static int count_side(const struct table *runs, const char *side)
 	return count;
 }
 
-/* What the value is made of; the names of runs are data here, JSON quotes them. */
+/* Adds the origin of the value. The names of runs are data, so JSON quotes them. */
 static void add_extra(struct json_writer *json, const struct compare_output *of)
 {
 	const struct table *runs = &of->comparison->runs;

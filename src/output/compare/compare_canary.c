@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * compare_canary.c: the comparison that rlhf-canary's notebook prints, in its widths. Its diagnosis is a fixed text there; here it is
- * what the comparison found.
+ * compare_canary.c: the comparison that rlhf-canary's notebook prints, in its widths. The notebook's diagnosis is a
+ * fixed text; this one prints the result of the comparison.
  */
 #include "output/compare/compare_outputs.h"
 #include "output/text/cells.h"
@@ -26,7 +26,7 @@ static void add_banner(struct buffer *out, const char *title)
 	buffer_add_text(out, "\n");
 }
 
-/* Both sides of a metric times a factor; false when it was not measured on both. */
+/* Reads both sides of a metric, times a factor. Returns false if it was not measured on both sides. */
 static bool both(const struct comparison *comparison, const char *name, double factor, double *base, double *new)
 {
 	int row = comparison_metric(comparison, name);
@@ -69,7 +69,7 @@ static void compare_canary_add_memory(struct buffer *out, const struct compariso
 		compare_canary_add_missing(out, "Memory (MB)");
 }
 
-/* Of all rows of a level: the time of a mean step, in ms. */
+/* Sums the rows of a level: the time of a mean step, in ms. */
 static bool sum_level(const struct comparison *comparison, const char *level, double *base, double *new)
 {
 	const struct table *parts = &comparison->contributions;
@@ -89,7 +89,7 @@ static bool sum_level(const struct comparison *comparison, const char *level, do
 	return is_found;
 }
 
-/* What the files themselves have, else of traces and recordings the time in a mean step. */
+/* Uses the profiler's totals if the files have them, otherwise the time in a mean step of traces and recordings. */
 static void add_profiled(struct buffer *out, const struct comparison *comparison, const char *title, const char *metric,
                          const char *level)
 {
@@ -101,7 +101,7 @@ static void add_profiled(struct buffer *out, const struct comparison *comparison
 		buffer_printf(out, "%-25s %15s %15s\n", title, "N/A", "N/A");
 }
 
-/* Names in it are of the program: nothing of them reaches the terminal as a command. */
+/* Escapes the text, because names of the program may contain terminal commands. */
 static void compare_canary_add_line(struct buffer *out, const char *text)
 {
 	if (!text[0])
@@ -127,7 +127,7 @@ void compare_canary(struct buffer *out, const struct compare_output *of)
 	add_profiled(out, of->comparison, "CPU time (ms)", "profiled_host_time", "operator");
 	add_banner(out, "DIAGNOSIS");
 	compare_canary_add_line(out, compare_text(verdict, 0, COMPARISON_SENTENCE));
-	if (of->comparison->decided.answer != ANSWER_OTHER_WORK) /* that sentence has the explanation in it */
+	if (of->comparison->decided.answer != ANSWER_OTHER_WORK) /* that sentence contains the explanation */
 		compare_canary_add_line(out, compare_text(verdict, 0, COMPARISON_EXPLANATION));
 	compare_canary_add_line(out, compare_text(verdict, 0, COMPARISON_CAUSE));
 }

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * compare_canary_report.c: limits and what came of them as rlhf-canary's ComparisonReport, for programs that read that. Its keys, names of
- * checks and units; what is different is in docs/commands/compare.md: medians, intervals, and that no answer is no pass.
+ * compare_canary_report.c: limits and their results as rlhf-canary's ComparisonReport, for programs that read it.
+ * Keys, names of checks and units are rlhf-canary's. docs/commands/compare.md lists the differences: medians,
+ * intervals, and that an open answer is not a pass.
  */
 #include "base/json_write.h"
 #include "output/compare/compare_outputs.h"
@@ -10,10 +11,10 @@
 
 #define MIB (1024.0 * 1024.0)
 
-/* rlhf-canary's names of our checks; its values are in seconds and MiB. */
+/* rlhf-canary's names of stepscope's checks; its values are in seconds and MiB. */
 static const struct canary_check {
 	const char *name;
-	double unit; /* of its values in ours */
+	double unit; /* one unit of its values in the units of the comparison */
 } canary_checks[LIMIT_CHECK_COUNT] = {
 	[CHECK_NOT_FINITE] = {"nan_steps", 1},
 	[CHECK_DIVERGENCE] = {"loss_divergence", 1},
@@ -70,7 +71,7 @@ static void add_check(struct json_writer *json, const struct compare_output *of,
 	json_object_end(json);
 }
 
-/* The first run of a side speaks for it. */
+/* Returns the first run of a side. */
 static const char *run_of(const struct table *runs, const char *side)
 {
 	for (int row = 0; row < runs->row_count; row++)

@@ -63,7 +63,7 @@ static enum status write_file(const char *path, enum form form, const struct com
 	return status;
 }
 
-/* To the file that the environment names, if it names one. */
+/* Appends to the file that the environment variable names, if it is set. */
 static enum status append_file(const char *variable, enum form form, const struct compare_output *of, struct error *err)
 {
 	const char *path = getenv(variable);
@@ -85,7 +85,7 @@ static enum status append_file(const char *variable, enum form form, const struc
 	return status;
 }
 
-/* Runners read commands on stderr as well, and stdout stays the result. */
+/* Runners read commands on stderr as well, and stdout is reserved for the result. */
 static enum status annotate(const struct compare_output *of, struct error *err)
 {
 	struct buffer text;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * compare_github.c: a comparison as workflow commands (annotations) and as outputs of a step of GitHub Actions. GitHub shows ten
- * errors and ten warnings of a step: the rest is said to be there.
+ * compare_github.c: a comparison as workflow commands (annotations) and as outputs of a step of GitHub Actions. GitHub
+ * shows at most ten errors and ten warnings of a step; a notice says that there are more.
  */
 #include "output/compare/compare_outputs.h"
 #include "output/compare/comparison_text.h"
@@ -90,7 +90,7 @@ void compare_annotations(struct buffer *out, const struct compare_output *of)
 		buffer_add_text(out, "::notice title=stepscope::not all findings are annotated\n");
 }
 
-/* Keys and values of our own, without line ends: no delimiter is needed. */
+/* Keys and values come from stepscope and have no newlines, so no delimiter is needed. */
 void compare_github_output(struct buffer *out, const struct compare_output *of)
 {
 	const struct table *verdict = &of->comparison->verdict;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * compare_junit.c: a comparison as JUnit XML, in the elements and attributes that Jenkins, GitLab, Azure and GitHub's actions all
- * read. tests/data/junit.xsd says which.
+ * compare_junit.c: a comparison as JUnit XML. It uses the elements and attributes that Jenkins, GitLab, Azure and
+ * GitHub's actions all read; tests/data/junit.xsd lists them.
  */
 #include "output/compare/compare_outputs.h"
 #include "output/compare/comparison_text.h"
@@ -42,7 +42,7 @@ static void add_attribute(struct buffer *out, const char *name, const char *valu
 	buffer_add_text(out, "\"");
 }
 
-/* `text`: more about a failure. */
+/* Adds a test case; `text` is the detail of a failure. */
 static void add_case(struct junit *junit, const char *suite, const char *name, double seconds,
                      enum compare_result result, const char *message, const char *text)
 {
@@ -111,7 +111,7 @@ static void add_limit(struct junit *junit, const struct gate *gate, int row)
 	         message, message);
 }
 
-/* A regression within the limits is none that fails. */
+/* Returns false if only the limits decide: a regression within the limits does not fail. */
 static bool has_metrics(const struct gate *gate)
 {
 	return gate->rule != GATE_LIMITS;

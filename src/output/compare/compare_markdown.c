@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * compare_markdown.c: a comparison as GitHub's Markdown. What must be there comes first; rows of the tables behind it are added as
- * long as there is room.
+ * compare_markdown.c: a comparison as GitHub's Markdown. The mandatory parts come first; rows of the later tables are
+ * added while there is room.
  */
 #include "base/demangle.h"
 #include "base/units.h"
@@ -14,8 +14,8 @@
 
 #define NAME_CHARACTERS 80
 #define ROWS_OF_LEVEL 20
-#define SENTENCE_CHARACTERS 900 /* of one to six bytes */
-#define ROOM_BYTES 6400         /* for what closes a table and the last line */
+#define SENTENCE_CHARACTERS 900 /* each of one to six bytes */
+#define ROOM_BYTES 6400         /* for the end of a table and the last line */
 
 struct page {
 	struct buffer *out;
@@ -25,7 +25,7 @@ struct page {
 	struct demangler demangler;
 };
 
-/* A name of the program. */
+/* Adds a name of the program. */
 static void add_name(struct page *page, struct buffer *line, const char *name)
 {
 	struct buffer plain;
@@ -43,7 +43,7 @@ static bool is_unchanged(const struct comparison *comparison, int row)
 	return row > 0 && (result == RESULT_SAME || result == RESULT_NOT_MEASURED);
 }
 
-/* Adds the row when there is room for it and for the end of the page. */
+/* Adds the row if there is room for it and for the end of the page. */
 static void compare_markdown_add_row(struct page *page, const struct buffer *row)
 {
 	if (page->out->length + row->length + ROOM_BYTES <= page->most_bytes)
@@ -52,7 +52,7 @@ static void compare_markdown_add_row(struct page *page, const struct buffer *row
 		page->left_out++;
 }
 
-/* The limits of the metric, "+10 %, +500 MiB". */
+/* Adds the limits of the metric, "+10 %, +500 MiB". */
 static void add_limits(struct buffer *out, const struct table *limits, const char *metric)
 {
 	bool is_first = true;
@@ -123,7 +123,7 @@ static void compare_markdown_add_metrics(struct page *page)
 		buffer_printf(page->out, "\n%d not measured.\n", unmeasured);
 }
 
-/* Limits that are not kept, in words. */
+/* Adds the limits that are not kept, in words. */
 static void add_broken(struct page *page)
 {
 	const struct table *limits = &page->of->gate->limits;
@@ -204,7 +204,7 @@ static void add_contribution(struct page *page, const struct table *contribution
 	buffer_release(&line);
 }
 
-/* Rows stand in the order of their level, the largest differences of one first. */
+/* Rows are grouped by level, the largest difference of a level first. */
 static void add_levels(struct page *page, const struct table *contributions, const char *changed)
 {
 	int of_level = 0;

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * compare_values.c: cells of a comparison as people read them, for all its outputs.
+ * compare_values.c: cells of a comparison in readable form, for all its outputs.
  */
 #include "base/units.h"
 #include "output/compare/compare_outputs.h"
 
 #include <math.h>
 
-#define LEAST_SELF 0.001 /* change of a share, to be shown */
+#define LEAST_SELF 0.001 /* smallest change of a share that is shown */
 #define LEAST_TOTAL 0.01
 
 const char *compare_text(const struct table *table, int row, int column)

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * comparison_json.c: see the header: the verdict as an object, every other table as an array of rows.
+ * comparison_json.c: see the header. The verdict is an object, every other table is an array of rows.
  */
 #include "output/compare/comparison_json.h"
 
 #include "output/text/json.h"
 
-/* What the exit status says, and why. */
+/* Adds the result that the exit status reports, and its reason. */
 static void add_gate(struct json_writer *json, const struct gate *gate)
 {
 	json_key(json, "gate"), json_object_begin(json);

@@ -13,9 +13,9 @@
 #include <string.h>
 
 #define LABEL_WIDTH 12
-#define ROWS 8 /* of a level */
+#define ROWS 8 /* most rows of a level */
 #define FUNCTIONS 20
-#define LEAST_SHARE 0.01 /* of the level's difference, or of its largest row, to be shown */
+#define LEAST_SHARE 0.01 /* of the level's difference, or of its largest row: smaller rows are not shown */
 #define MAXIMUM_TEXT (1 << 20)
 
 /* ---- the verdict ---- */
@@ -47,7 +47,7 @@ static void comparison_text_add_verdict(struct buffer *out, const struct compari
 	buffer_add_text(out, ": ");
 	text_wrapped(out, clean.data, 2, (int)strlen(compare_result_name(result)) + 2, style);
 	buffer_release(&clean);
-	if (result != RESULT_NOT_COMPARABLE) /* it is in the sentence */
+	if (result != RESULT_NOT_COMPARABLE) /* the sentence contains it */
 		comparison_text_add_line(out, verdict, "because", COMPARISON_EXPLANATION, style);
 	comparison_text_add_line(out, verdict, "mostly", COMPARISON_CAUSE, style);
 	comparison_text_add_line(out, verdict, "to settle", COMPARISON_NEEDED, style);
@@ -103,7 +103,8 @@ static void comparison_text_set_change(struct table *view, int row, const struct
 	               arena_printf(&view->arena, "%s to %s", units_change(from, low), units_change(to, high)));
 }
 
-/* Rows with units of their own become text. Those that nobody measured are named below. */
+/* Copies the metrics into a table of texts, because each row has its own unit. Metrics without a value are listed below
+ * the table. */
 static void comparison_text_add_metrics(struct buffer *out, const struct comparison *comparison,
                                         const struct text_style *style)
 {
@@ -143,7 +144,7 @@ static void comparison_text_add_metrics(struct buffer *out, const struct compari
 	table_release(&view);
 }
 
-/* ---- where it comes from ---- */
+/* ---- origin of the difference ---- */
 
 static void copy_row(struct table *view, const struct table *from, int row)
 {
@@ -165,18 +166,18 @@ static void copy_row(struct table *view, const struct table *from, int row)
 	}
 }
 
-/* first: of the row's level, the largest. */
+/* Returns true if the row is large enough; `first` is the level's first and largest row. */
 static bool is_shown(const struct table *contributions, int row, int first)
 {
 	double delta = fabs(table_get(contributions, row, CONTRIBUTION_DELTA)->d);
 	const struct table_cell *share = table_get(contributions, row, CONTRIBUTION_RATIO);
 
-	if (!share->has_value) /* what one row of the level has more, others have less */
+	if (!share->has_value) /* the rows of the level cancel out */
 		return delta > 0 && delta >= LEAST_SHARE * fabs(table_get(contributions, first, CONTRIBUTION_DELTA)->d);
 	return fabs(share->d) >= LEAST_SHARE;
 }
 
-/* Of the table `contributions`, or of `memory`. */
+/* Returns the columns of the table `contributions` or `memory`. */
 static const char *columns_of(const struct table *table)
 {
 	return table->columns[CONTRIBUTION_DELTA].unit == UNIT_BYTES
@@ -299,7 +300,7 @@ static void add_telemetry(struct buffer *out, const struct comparison *compariso
 	table_release(&view);
 }
 
-/* ---- all of it ---- */
+/* ---- the whole text ---- */
 
 static void comparison_text_add_note(struct buffer *out, const struct table *table, const struct text_style *style)
 {

@@ -41,7 +41,7 @@ static enum status diagnosis_canary_measure(struct report *report, struct quick 
 	status = status ? status : query_fetch(&query, &rows, 1, err);
 	if (!status) {
 		quick->has_top = table_number(&rows, 0, 0, &quick->top_ms);
-		table_number(&rows, 0, 1, &quick->copy_ms); /* none is 0, as in the notebook */
+		table_number(&rows, 0, 1, &quick->copy_ms); /* a missing sum counts as 0, as in the notebook */
 		table_release(&rows);
 	}
 	query_release(&query);

@@ -1,15 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * diagnosis_canary.h: the block QUICK DIAGNOSIS as rlhf-canary's notebook on profiling prints it, word for word, from sound numbers:
+ * diagnosis_canary.h: the block QUICK DIAGNOSIS as rlhf-canary's notebook on profiling prints it, word for word, from
+ * sound numbers:
  *
- *     CPU time     self time of operators, of calls of the runtime that do not wait for the device, and of waits for data: an
- *                  operator inside of another counts once
+ *     CPU time     self time of operators, of calls of the runtime that do not wait for the device, and of waits for
+ *                  data: a nested operator counts once
  *     CUDA time    time in which the devices were busy: an instant counts once, however many kernels run
- *     copies       operators with "copy" in their name among the ten with the most time of devices behind them
+ *     copies       operators with "copy" in their name among the ten with the most device time
  *
- * or of a metrics.json of rlhf-canary from what that has, which are the notebook's own numbers.
+ * For a metrics.json of rlhf-canary the block uses the file's numbers, which are the notebook's own.
  *
- * The notebook adds up what operators take with everything inside, which counts an operator as often as it is nested, and a kernel twice.
+ * The notebook adds up total times of operators. It counts an operator once per level of nesting, and a kernel twice.
  */
 #ifndef OUTPUT_DIAGNOSIS_DIAGNOSIS_CANARY_H
 #define OUTPUT_DIAGNOSIS_DIAGNOSIS_CANARY_H
@@ -19,11 +20,13 @@
 #include "compare/compared_run.h"
 #include "diagnosis/diagnosis.h"
 
-/* The headline of the diagnosis stands before it, as a note; where that can say nothing of devices, neither does the block. */
+/* Writes the headline of the diagnosis as a note before the block. If the input is too damaged to say anything about
+ * devices, a line says so in place of the block. */
 enum status diagnosis_canary(struct buffer *out, const struct diagnosis *diagnosis, struct report *report,
                              struct error *err) MUST_CHECK;
 
-/* Of a run that canary_metrics_read() has read; STATUS_INPUT when its file has no times of a profiler. */
+/* Writes the block for a run that canary_metrics_read() has read. Returns STATUS_INPUT if the file has no profiler
+ * times. */
 enum status diagnosis_canary_metrics(struct buffer *out, const struct compared_run *run, struct error *err) MUST_CHECK;
 
 #endif

@@ -13,7 +13,7 @@
 #define LABEL_WIDTH 10
 #define INDENT 7
 #define LEFT_OUT "  left out: "
-#define HEAD_BYTES 1000 /* of a text that is longer than both */
+#define HEAD_BYTES 1000 /* kept bytes at the start and the end of a longer text */
 #define TAIL_BYTES 200
 
 static void findings_add_line(struct buffer *out, const char *label, const char *text, const struct text_style *style)
@@ -124,7 +124,7 @@ static void add_counts(struct buffer *out, const struct diagnosis *diagnosis)
 	              hints, hints == 1 ? "" : "s", quiet, quiet == 1 ? "" : "s");
 }
 
-/* Of several that save time. */
+/* Adds the combined saving if several findings save time. */
 static void add_together(struct buffer *out, const struct diagnosis *diagnosis, const struct text_style *style)
 {
 	const struct table *findings = &diagnosis->findings, *verdict = &diagnosis->verdict;
@@ -143,7 +143,8 @@ static void add_together(struct buffer *out, const struct diagnosis *diagnosis, 
 	buffer_release(&text);
 }
 
-/* All rules with the reason of that row, by their ids: there are many, and --list says what each looks for. */
+/* Adds the ids of all rules with the reason of that row. Only ids, because there are many; --list explains the
+ * rules. */
 static void add_rules_of(struct buffer *out, const struct table *checks, int row, const struct text_style *style)
 {
 	const char *reason = table_text(checks, row, CHECK_REASON);
@@ -172,7 +173,7 @@ static bool is_first_of_its_reason(const struct table *checks, int row)
 	return true;
 }
 
-/* The rules of one reason together: many need the same. */
+/* Groups rules by reason, because many rules need the same data. */
 static void add_silent(struct buffer *out, const struct table *checks, const struct text_style *style)
 {
 	bool is_first = true;

@@ -11,10 +11,10 @@
 void findings_text(struct buffer *out, const struct diagnosis *diagnosis, const struct text_style *style);
 void findings_json(struct buffer *out, const struct diagnosis *diagnosis, const char *run, bool has_times);
 
-/* What each rule and table took. */
+/* Writes the time that each rule and table took. */
 void findings_times(struct buffer *out, const struct diagnosis *diagnosis, const struct text_style *style);
 
-/* All rules with their thresholds. */
+/* Writes all rules with their thresholds. */
 void findings_rules(struct buffer *out, const struct rule_set *rules, const struct text_style *style);
 
 #endif

@@ -36,7 +36,7 @@ static bool findings_sarif_set_place(struct sarif_place *place, const char *file
 	return true;
 }
 
-/* "0: train.py(12): loop": what stands before "(12)", from the last ": " or ", " on. */
+/* Finds the file and line in "0: train.py(12): loop". The file name starts after the last ": " or ", ". */
 static bool find_line(const char *text, struct sarif_place *place)
 {
 	const char *suffix = strstr(text, ".py(");
@@ -52,7 +52,7 @@ static bool find_line(const char *text, struct sarif_place *place)
 	return line > 0 && *end == ')' && findings_sarif_set_place(place, begin, (size_t)(suffix + 3 - begin), line);
 }
 
-/* The first word of the command line that ends in ".py". */
+/* Finds the first word of the command line that ends in ".py". */
 static bool find_script(const char *command, struct sarif_place *place)
 {
 	for (const char *word = command ? command : ""; *word;) {
@@ -66,7 +66,7 @@ static bool find_script(const char *command, struct sarif_place *place)
 	return false;
 }
 
-/* A path as a reference: bytes that are not allowed there as %XX. A relative one belongs to the sources. */
+/* Adds a path as a URI reference, with other bytes as %XX. A relative path belongs to the sources. */
 static void add_artifact(struct json_writer *json, const char *path)
 {
 	struct buffer uri;
@@ -141,7 +141,7 @@ static void findings_sarif_add_number(struct json_writer *json, const struct tab
 		json_null(json);
 }
 
-/* What stays the same when the numbers change. */
+/* Adds the text that stays the same if the numbers change. */
 static void add_fingerprint(struct json_writer *json, const char *rule, const char *where)
 {
 	struct buffer text;

@@ -1,16 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * findings_sarif.h: a diagnosis as SARIF 2.1.0, which code hosts show beside the code. A problem is a warning, a hint a note.
+ * findings_sarif.h: a diagnosis as SARIF 2.1.0, for code-scanning viewers. A problem is a warning, a hint is a note.
  *
- * Readers want a file for every result: the line of Python that a finding names, else line 1 of the program's script, else line 1 of
- * the input itself; logicalLocations say where in words.
+ * Readers require a file for every result. It is the line of Python that a finding names, otherwise line 1 of the
+ * program's script, otherwise line 1 of the input itself. logicalLocations describe the place in words.
  */
 #ifndef OUTPUT_DIAGNOSIS_FINDINGS_SARIF_H
 #define OUTPUT_DIAGNOSIS_FINDINGS_SARIF_H
 
 #include "diagnosis/diagnosis.h"
 
-/* `input`: the path of what was diagnosed. `command`: the recorded command line, NULL: not known. */
+/* `input` is the path of the diagnosed input, `command` the recorded command line or NULL if it is unknown. */
 void findings_sarif(struct buffer *out, const struct diagnosis *diagnosis, const struct rule_set *rules,
                     const char *input, const char *command);
 

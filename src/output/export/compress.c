@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * compress.c: a ring of blocks between the formatting thread and the thread that compresses and writes. A failed write
- * does not stop the ring, so neither thread ever waits for one that gave up.
+ * does not stop the ring, so neither thread ever waits for the other in vain.
  */
 #include "output/export/compress.h"
 
@@ -21,10 +21,10 @@
 
 struct output {
 	char *path;      /* final name; symbolic links resolved */
-	char *temporary; /* its name until then, NULL: none (no name at all, or written directly) */
-	int fd;          /* -1: counts only */
+	char *temporary; /* its name until then, NULL: none (the file is unnamed, or written directly) */
+	int fd;          /* -1: bytes are only counted */
 	bool is_atomic;
-	const struct codec *codec; /* NULL: none */
+	const struct codec *codec; /* NULL: no compression */
 	void *state;
 	pthread_t thread;
 	bool has_thread;
@@ -32,7 +32,7 @@ struct output {
 	pthread_cond_t changed;
 	char *blocks[BLOCK_COUNT];
 	size_t lengths[BLOCK_COUNT];
-	uint64_t submitted, written; /* blocks */
+	uint64_t submitted, written; /* numbers of blocks */
 	bool is_ending;
 	int failure; /* errno, -1: the codec failed */
 	uint64_t bytes_raw, bytes_file;
@@ -60,7 +60,7 @@ size_t output_stem_length(const char *path)
 	return strlen(path) - (codec ? strlen(codec->suffix) : 0);
 }
 
-/* ---- the writing thread ---------------------------------------------------------------------------------------------- */
+/* ---- the writing thread ---- */
 
 static void set_failure(struct output *output, int number)
 {
@@ -122,14 +122,14 @@ static void *write_blocks(void *opaque)
 	return NULL;
 }
 
-/* ---- open ------------------------------------------------------------------------------------------------------------- */
+/* ---- open ---- */
 
 static int open_unnamed(const char *path)
 {
 	char directory[4096];
 	const char *slash = strrchr(path, '/');
 
-	if (access("/proc/self/fd", X_OK) < 0) { /* it could get no name in the end */
+	if (access("/proc/self/fd", X_OK) < 0) { /* without /proc the file could not get a name in the end */
 		errno = EOPNOTSUPP;
 		return -1;
 	}
@@ -251,7 +251,7 @@ struct output *output_open_nowhere(void)
 	return output;
 }
 
-/* ---- use -------------------------------------------------------------------------------------------------------------- */
+/* ---- use ---- */
 
 char *output_block(struct output *output)
 {
@@ -317,7 +317,7 @@ void writer_printf(struct writer *w, const char *format, ...)
 	writer_bytes(w, text, (size_t)length);
 }
 
-/* ---- close ------------------------------------------------------------------------------------------------------------ */
+/* ---- close ---- */
 
 static void compress_join(struct output *output)
 {
@@ -331,7 +331,7 @@ static void compress_join(struct output *output)
 	output->has_thread = false;
 }
 
-/* A file without a name gets a temporary one first: a link cannot replace what is there. */
+/* Gives an unnamed file a temporary name first, because a link cannot replace an existing file. */
 static bool give_name(struct output *output)
 {
 	char self[64];
@@ -348,7 +348,7 @@ static bool give_name(struct output *output)
 	return true;
 }
 
-/* The file is complete under a temporary name (or needs none): close it, which may still fail, then rename it. */
+/* Closes a complete file, which may still fail, and renames it to its final name unless it was written directly. */
 static bool finish_file(struct output *output)
 {
 	int fd = output->fd;
@@ -398,7 +398,7 @@ void output_abort(struct output *output)
 {
 	if (!output)
 		return;
-	set_failure(output, -1); /* the thread only empties the ring from here on */
+	set_failure(output, -1); /* from now on the thread only empties the ring */
 	compress_join(output);
 	compress_release(output);
 }

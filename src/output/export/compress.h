@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * compress.h: where exporters write to. The caller formats into blocks, a second thread compresses and writes them.
+ * compress.h: the output of exporters. The caller formats into blocks; a second thread compresses and writes them.
  *
  *     status = output_open(path, &output, err);
  *     struct writer w = writer_begin(output);
@@ -9,9 +9,9 @@
  *     status = output_close(output, &bytes, err);
  *
  * The suffix of the path decides: ".gz" is one gzip stream, ".zst" one zstd frame, "-" is stdout without compression.
- * A regular file appears under its name only when output_close() succeeded: until then it has no name at all (or, where
- * the file system cannot do that, a temporary one that output_close() and output_abort() remove). Devices, pipes and
- * the like are written to directly. One thread may use an output.
+ * A regular file appears under its name only after output_close() succeeded. Until then it has no name at all; if the
+ * file system does not support that, it has a temporary name that output_close() and output_abort() remove. Devices,
+ * pipes and the like are written directly. Only one thread may use an output.
  */
 #ifndef OUTPUT_EXPORT_COMPRESS_H
 #define OUTPUT_EXPORT_COMPRESS_H
@@ -28,27 +28,27 @@
 struct output;
 
 enum status output_open(const char *path, struct output **output, struct error *err) MUST_CHECK;
-/* An output that only counts. */
+/* Opens an output that only counts bytes. */
 struct output *output_open_nowhere(void);
 
-/* A block of OUTPUT_BLOCK_BYTES to fill; waits while all are on their way. */
+/* Returns a block of OUTPUT_BLOCK_BYTES to fill. Waits while all blocks are being written. */
 char *output_block(struct output *output);
-/* Hands `length` bytes of the block from output_block() over. */
+/* Submits `length` bytes of the block from output_block(). */
 void output_submit(struct output *output, size_t length);
-/* True after a write failed: what follows is thrown away, so the caller may stop early. */
+/* Returns true after a write failed. Later blocks are discarded, so the caller may stop early. */
 bool output_is_failed(struct output *output);
-/* Bytes submitted so far. */
+/* Returns the bytes submitted so far. */
 uint64_t output_raw_bytes(const struct output *output);
 
-/* Waits until everything is written and gives the file its name. `output` is gone afterwards in any case. */
+/* Waits until everything is written and gives the file its name. Frees `output` in any case. */
 enum status output_close(struct output *output, uint64_t *bytes_file, struct error *err) MUST_CHECK;
-/* Leaves no file behind. Accepts NULL. */
+/* Discards the output and leaves no file. Accepts NULL. */
 void output_abort(struct output *output);
 
-/* "trace.json.gz" -> length of "trace.json": without the suffix that only means compression. */
+/* Returns the length without a compression suffix: that of "trace.json" for "trace.json.gz". */
 size_t output_stem_length(const char *path);
 
-/* ---- a cursor in the current block; `at` may be used directly after writer_reserve() ---------------------------------- */
+/* ---- a cursor in the current block; `at` may be used directly after writer_reserve() ---- */
 
 struct writer {
 	struct output *output;
@@ -69,14 +69,14 @@ static inline void writer_flush(struct writer *w)
 	w->end = w->block + OUTPUT_BLOCK_BYTES;
 }
 
-/* Makes sure that `bytes` (at most OUTPUT_BLOCK_BYTES) fit behind w->at. */
+/* Makes room for `bytes` (at most OUTPUT_BLOCK_BYTES) after w->at. */
 static inline void writer_reserve(struct writer *w, size_t bytes)
 {
 	if (__builtin_expect((size_t)(w->end - w->at) < bytes, 0))
 		writer_flush(w);
 }
 
-/* Any length. */
+/* Writes bytes of any length. */
 void writer_bytes(struct writer *w, const void *bytes, size_t length);
 static inline void writer_text(struct writer *w, const char *text)
 {
@@ -89,7 +89,7 @@ static inline void writer_end(struct writer *w)
 	output_submit(w->output, (size_t)(w->at - w->block));
 }
 
-/* Bytes written through w, those in the current block included. */
+/* Returns the bytes written through w, including those in the current block. */
 static inline uint64_t writer_count(const struct writer *w)
 {
 	return output_raw_bytes(w->output) + (uint64_t)(w->at - w->block);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * export_chrome.c: the model as Chrome trace JSON in Kineto's dialect, one event per line. Spans are put together from
- * pieces that are made once: per kind, per name, per track. All times are integers until they are digits.
+ * export_chrome.c: writes the model as Chrome trace JSON in Kineto's dialect, one event per line. Spans are assembled
+ * from pieces that are made once: per kind, per name, per track. All times are integers until they become digits.
  */
 #include "output/export/export_chrome.h"
 
@@ -18,12 +18,12 @@
 #define PADDING 16
 #define LONGEST_KEPT_NAME ((size_t)4096)
 #define CACHE_BYTES ((size_t)64 << 20)
-#define VIEWERS_BYTES ((uint64_t)512 * 1000 * 1000) /* longer texts are not opened by what runs in a browser */
-#define LINE_BYTES ((size_t)512)                    /* of a span's line without its name and further args */
+#define VIEWERS_BYTES ((uint64_t)512 * 1000 * 1000) /* viewers in a browser do not open longer texts */
+#define LINE_BYTES ((size_t)512)                    /* of a span's line, without its name and further args */
 #define WEEK_NS (INT64_C(604800) * 1000000000)
 #define PROGRESS_SPANS 65536u
 
-/* ---- pieces -------------------------------------------------------------------------------------------------------- */
+/* ---- pieces ---- */
 
 struct piece {
 	char text[128]; /* readable up to 16 bytes beyond length */
@@ -118,19 +118,19 @@ void chrome_number(struct chrome *chrome, double value)
 	writer_bytes(&chrome->w, chrome->scratch.data, chrome->scratch.length);
 }
 
-/* ---- spans --------------------------------------------------------------------------------------------------------- */
+/* ---- spans ---- */
 
 struct chrome_lane {
 	struct chrome *chrome;
 	uint32_t track;
 	struct track_ids ids;
 	bool is_device;
-	bool is_torch; /* of a process whose operators PyTorch told */
+	bool is_torch; /* of a process whose operators were recorded through PyTorch */
 	bool has_steps;
 	struct piece heads[SPAN_KIND_COUNT]; /* `{"ph": "X", "cat": "cpu_op", "name": "` */
 	struct piece place;                  /* `", "pid": 4242, "tid": 4242, "ts": ` */
 	uint32_t next_arg, next_link;        /* in model.args and chrome.links */
-	uint32_t arg_row, link_row;          /* rows these belong to, MODEL_NONE: no more on this track */
+	uint32_t arg_row, link_row;          /* rows that these belong to, MODEL_NONE: no more on this track */
 	struct export_lane lane;
 };
 
@@ -160,7 +160,7 @@ static char *put_piece(char *to, const struct piece *piece)
 	return put_padded(to, piece->text, piece->length);
 }
 
-/* The name as the file has it where it is not just the span's own: steps, phases and modules. */
+/* Writes the start of a name that differs from the span's own name: for steps, phases and modules. */
 static char *put_special_name(struct chrome_lane *lane, const struct span_chunk *chunk, uint32_t index, char *at)
 {
 	const struct model *model = lane->chrome->model;
@@ -169,7 +169,7 @@ static char *put_special_name(struct chrome_lane *lane, const struct span_chunk 
 		memcpy(at, "stepscope::", 11);
 		return at + 11;
 	}
-	if (chunk->kind[index] == SPAN_MODULE) { /* as torch.profiler calls them */
+	if (chunk->kind[index] == SPAN_MODULE) { /* as torch.profiler names them */
 		memcpy(at, "nn.Module: ", 11);
 		return at + 11;
 	}
@@ -209,7 +209,8 @@ static char *put_name(struct chrome_lane *lane, const struct span_chunk *chunk, 
 	return chrome->w.at;
 }
 
-/* The op whose id a runtime call (and the kernel it launches) carries: the innermost one around it. */
+/* Returns the id that a runtime call (and the kernel it launches) carries: that of the innermost operator around the
+ * call. */
 static uint64_t external_id(const struct chrome *chrome, uint32_t track, uint32_t row)
 {
 	uint32_t at = row;
@@ -227,7 +228,7 @@ static uint64_t external_id(const struct chrome *chrome, uint32_t track, uint32_
 	return chrome->ids.first_id[track] + row;
 }
 
-/* The External id of a span; 0: it has none (a kernel whose launch is not known). */
+/* Returns the External id of a span; 0: it has none (a kernel whose launch is unknown). */
 static uint64_t span_id(const struct chrome_lane *lane, uint32_t row, uint8_t kind)
 {
 	const struct chrome *chrome = lane->chrome;
@@ -309,7 +310,7 @@ static void put_slice(struct chrome_lane *lane, struct span_chunk *chunk, uint32
 	}
 }
 
-/* Args and links of rows that are not written must not hold up those of the rows behind them. */
+/* Skips args and links of a row that is not written, so that later rows find theirs. */
 static void skip_row(struct chrome_lane *lane, uint32_t row)
 {
 	const struct model *model = lane->chrome->model;
@@ -366,7 +367,7 @@ static void chrome_visit_chunk(struct chrome_lane *lane, struct span_chunk *chun
 	export_progress(chrome->options, chrome->done, chrome->total);
 }
 
-/* What crossed an open span goes to a lane of its own, and what crosses there to the next. */
+/* Writes spans that cross an open span to a further lane; those that cross there go to the next one. */
 static void visit_overflow(struct chrome_lane *lane)
 {
 	struct chrome *chrome = lane->chrome;
@@ -408,7 +409,7 @@ static void write_track(struct chrome *chrome, uint32_t number)
 	for (unsigned kind = 0; kind < SPAN_KIND_COUNT; kind++)
 		piece_set(&lane->heads[kind], "{\"ph\": \"X\", \"cat\": \"%s\", \"name\": \"",
 		          export_category((enum span_kind)kind, lane->is_device));
-	chrome_python(chrome, number); /* before the operators, which they are around */
+	chrome_python(chrome, number); /* before the operators, because functions enclose them */
 	lane_begin(lane, 0);
 	for (uint32_t i = 0; i < track->chunk_count && !output_is_failed(chrome->w.output); i++)
 		chrome_visit_chunk(lane, track->chunks[i]);
@@ -417,7 +418,7 @@ static void write_track(struct chrome *chrome, uint32_t number)
 	free(lane);
 }
 
-/* ---- file ------------------------------------------------------------------------------------------------------------ */
+/* ---- file ---- */
 
 static void chrome_init(struct chrome *chrome, const struct model *model, const struct export_options *options,
                         struct export_result *result)
@@ -450,9 +451,9 @@ static void chrome_release(struct chrome *chrome)
 	intern_release(&chrome->modules);
 }
 
-/* Times count from the last turn of a week before the run, so that the files of all ranks agree. (Kineto takes a quarter
- * of a year; but from 2^42 us on, a reader that keeps microseconds in a double is off by a nanosecond now and then, and
- * spans that nest do so no more.) */
+/* Sets the zero of times to the last full week (counted from the epoch) before the run, so that the files of all ranks
+ * agree. Kineto uses a quarter of a year. But from 2^42 us on, readers that keep microseconds in a double are sometimes
+ * off by a nanosecond, and nested spans no longer nest. */
 static void set_base(struct chrome *chrome)
 {
 	int64_t wall_ns = chrome->window.realtime_offset_ns;
@@ -478,7 +479,7 @@ static void chrome_write_all(struct chrome *chrome, struct output *output)
 {
 	const struct model *model = chrome->model;
 
-	intern_release(&chrome->modules); /* a second pass begins anew */
+	intern_release(&chrome->modules); /* a second pass starts again */
 	id_map_release(&chrome->ids);
 	link_index_release(&chrome->links);
 	id_map_init(&chrome->ids, model);
@@ -500,7 +501,7 @@ static void chrome_write_all(struct chrome *chrome, struct output *output)
 	writer_end(&chrome->w);
 }
 
-/* --max-mb: a first pass counts the bytes of every step. */
+/* Cuts the steps for --max-mb: a first pass counts the bytes of every step. */
 static void limit_bytes(struct chrome *chrome)
 {
 	struct export_result *result = chrome->result;

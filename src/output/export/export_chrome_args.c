@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * export_chrome_args.c: args of spans that have any beyond an External id, and the flow events of their links.
+ * export_chrome_args.c: args of spans with more args than an External id, and the flow events of their links.
  */
 #include "model/launch_config.h"
 #include "model/launches.h"
@@ -35,8 +35,8 @@ static void put_integer(struct arg_list *list, const char *key, int64_t value)
 	writer_printf(&list->chrome->w, "%" PRId64, value);
 }
 
-/* Sizes of inputs, "[8, 128] [64]", of which one may be a list of tensors, "[[8], [64]] []"; or all of them in one list,
- * "[[8, 128], [64]]", "[[[8], [64]]]". True when text is nothing else; *is_whole says which. */
+/* Returns true if the text has only sizes of inputs: "[8, 128] [64]", where one input may be a list of tensors, "[[8],
+ * [64]] []". *is_whole is set if one list holds all inputs: "[[8, 128], [64]]", "[[[8], [64]]]". */
 static bool is_dims(const char *text, bool *is_whole)
 {
 	int depth = 0, deepest = 0, inputs = 0;
@@ -57,7 +57,7 @@ static bool is_dims(const char *text, bool *is_whole)
 	return depth == 0 && inputs && (deepest < 3 || inputs == 1);
 }
 
-/* Readers want "Input Dims": [[8, 128], [64]]; what is no list of sizes stays a text. */
+/* Readers expect "Input Dims": [[8, 128], [64]]. Anything that is not a list of sizes stays a text. */
 static void put_shape(struct arg_list *list, uint32_t shape)
 {
 	const char *text = model_text(list->chrome->model, shape);
@@ -83,7 +83,7 @@ static void put_shape(struct arg_list *list, uint32_t shape)
 	writer_text(w, is_whole ? "" : "]");
 }
 
-/* Sizes and strides are written alike: "[3, 5] []" becomes [[3, 5], []]. */
+/* Sizes and strides have the same form: "[3, 5] []" becomes [[3, 5], []]. */
 static void put_strides(struct arg_list *list, const struct inputs_part *line)
 {
 	struct inputs_part part = {0};
@@ -132,7 +132,7 @@ static void put_inputs(struct arg_list *list, uint32_t string)
 		put_texts(list, "Concrete Inputs", &inputs.values);
 }
 
-/* A launch's facts as Kineto calls them. */
+/* Writes three facts of a launch under Kineto's name. */
 static void put_triple(struct arg_list *list, const char *key, const struct launch_config *config,
                        enum launch_fact first)
 {
@@ -168,7 +168,7 @@ static void put_launch_texts(struct arg_list *list, const struct launch_config *
 	}
 }
 
-/* Readers keep these as whole numbers of 64 bits, and stumble over anything else (rule H9 of validate). */
+/* Readers store these as 64-bit integers and fail on other values (rule H9 of validate). */
 static bool is_integer_key(const char *key)
 {
 	static const char *const keys[] = {
@@ -251,7 +251,7 @@ static void chrome_args_put_value(struct arg_list *list, const struct span_arg *
 	}
 }
 
-/* Keys that are written from columns. */
+/* Returns true for keys that are written from columns. */
 static bool is_own_key(const char *key)
 {
 	static const char *const keys[] = {"External id", "Input Dims", "Shape", "device",   "stream",
@@ -263,7 +263,7 @@ static bool is_own_key(const char *key)
 	return false;
 }
 
-/* True when the arg was the type of an op's first input and is written as torch does. */
+/* Writes the type of an op's first input as torch does. Returns false for any other arg. */
 static bool put_input_type(struct arg_list *list, const struct span_arg *arg, const struct chrome_span *span)
 {
 	const struct model *model = list->chrome->model;
@@ -301,7 +301,7 @@ static bool as_integer(const struct span_arg *arg, int64_t *value)
 	}
 }
 
-/* What a program put under a key that means something else to readers keeps its value under another one. */
+/* Writes an arg of the program. If readers expect another type under its key, the value gets a different key. */
 static void chrome_args_put_arg(struct arg_list *list, const struct span_arg *arg)
 {
 	const char *key = model_text(list->chrome->model, arg->key);
@@ -338,13 +338,14 @@ static void put_further(struct arg_list *list, const struct chrome_span *span, u
 	}
 }
 
-/* Two processes may use one number: then the link's place in the model stands for it. */
+/* Returns the number of a link. If several processes are written, their numbers may collide, so the link's index is
+ * used. */
 static uint64_t link_number(const struct chrome *chrome, uint32_t link)
 {
 	return chrome->is_flow_by_index ? (uint64_t)link + 1 : chrome->model->links[link].number;
 }
 
-/* The number that a runtime call and its kernel share. */
+/* Finds the number that a runtime call and its kernel share. */
 static bool find_correlation(const struct chrome *chrome, const struct chrome_span *span, uint32_t next,
                              uint64_t *number)
 {

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * export_chrome_parts.c: what stands around the spans: the envelope (metadata first: HTA stops reading at traceEvents),
- * names of processes and threads, values, marks, memory, and the markers that the TensorBoard plugin looks for at the end.
+ * export_chrome_parts.c: writes everything around the spans: the envelope, names of processes and threads, values,
+ * marks and memory. The metadata comes first, because HTA stops reading at traceEvents. The markers that the
+ * TensorBoard plugin expects come last.
  */
 #include "analysis/operators/torch_trace.h"
 #include "base/json_read.h"
@@ -19,9 +20,10 @@
 #define DEVICE_SORT_INDEX 5000000
 #define SPANS_SORT_INDEX 0x20000000
 
-/* ---- envelope -------------------------------------------------------------------------------------------------------- */
+/* ---- envelope ---- */
 
-/* The process that the file is about: the first trainer, else the first with a rank, else the first. */
+/* Returns the process that the file is about: the first written process with a rank, otherwise the first written
+ * one. */
 static const struct process *main_process(const struct chrome *chrome)
 {
 	const struct model *model = chrome->model;
@@ -47,13 +49,13 @@ static void put_pair(struct chrome *chrome, uint32_t key, uint32_t value, bool i
 	writer_text(&chrome->w, "\"");
 }
 
-/* Is the fact of what is exported? */
+/* Returns true if the fact belongs to an exported process. */
 static bool has_fact(const struct chrome *chrome, const struct model_meta *meta)
 {
 	return meta->process == MODEL_NONE || chrome_has_process(chrome, meta->process);
 }
 
-/* Of several processes the first one speaks. */
+/* Returns true if the fact is exported; if several processes have it, only the first is. */
 static bool is_said(const struct chrome *chrome, uint32_t number)
 {
 	const struct model_meta *meta = chrome->model->meta;
@@ -102,7 +104,8 @@ static void put_quoted(struct chrome *chrome, const char *text)
 	buffer_release(&quoted);
 }
 
-/* What a script gave its profiler to put into the trace, add_metadata_json(), as torch.profiler does: a key of its own. */
+/* Writes data that a script added with its profiler's add_metadata_json(): a top-level key each, as torch.profiler
+ * does. */
 static void put_profiler_facts(struct chrome *chrome)
 {
 	static const char prefix[] = "torch.profiler.";
@@ -148,7 +151,7 @@ bool chrome_finds_shapes(const struct model *model)
 	for (uint32_t i = 0; i < model->steps_count; i++)
 		if (model->steps[i].has_shapes)
 			return true;
-	for (uint32_t i = 0; i < model->tracks_count; i++) /* no steps, or operators outside of them */
+	for (uint32_t i = 0; i < model->tracks_count; i++) /* there may be no steps, or operators outside of steps */
 		for (uint32_t c = 0; c < model->tracks[i]->chunk_count; c++)
 			if (model->tracks[i]->chunks[c]->inputs)
 				return true;
@@ -164,7 +167,7 @@ static bool has_stacks(const struct model *model)
 	return false;
 }
 
-/* Of a fact: is it that option of a profiler in the program, or of the one that wrote the trace? */
+/* Returns true if the fact is that option of a profiler in the program, or of the profiler that wrote the trace. */
 static bool is_option(const char *fact, const char *option)
 {
 	static const char *const places[] = {"torch.profiler.", "trace."};
@@ -178,7 +181,8 @@ static bool is_option(const char *fact, const char *option)
 	return false;
 }
 
-/* Did such a profiler ask for it ("with_flops")? Without one, `otherwise`. */
+/* Returns true if such a profiler enabled the option ("with_flops"). Returns `otherwise` if there is no such
+ * profiler. */
 static bool is_asked_for(const struct chrome *chrome, const char *wanted, bool otherwise)
 {
 	const struct model *model = chrome->model;
@@ -208,7 +212,7 @@ static bool has_modules(const struct chrome *chrome)
 	return false;
 }
 
-/* What is there, under the names that torch.profiler gives the options for it. FLOPs are computed from shapes. */
+/* Writes which data exists, under torch.profiler's names of the options for it. FLOPs are computed from shapes. */
 static void put_options(struct chrome *chrome)
 {
 	const struct model *model = chrome->model;
@@ -226,7 +230,7 @@ static void put_options(struct chrome *chrome)
 		writer_text(&chrome->w, "\"with_modules\": 1,\n");
 }
 
-/* The property that a fact is of a device, "device.0.numSms", and the device's number; NULL: another fact. */
+/* Returns the device property that a fact holds, "device.0.numSms", and the device's number; NULL for other facts. */
 static const char *property_of(const char *fact, int32_t *device)
 {
 	static const char prefix[] = "device.";
@@ -241,7 +245,7 @@ static const char *property_of(const char *fact, int32_t *device)
 	return end + 1;
 }
 
-/* The lowest number above `done` of a device that has a track or properties; INT32_MAX: none. */
+/* Returns the lowest number above `done` of a device that has a track or properties; INT32_MAX if there is none. */
 static int32_t next_device(const struct chrome *chrome, int32_t done)
 {
 	const struct model *model = chrome->model;
@@ -309,8 +313,9 @@ static const char *role_label(const struct process *process)
 	return process->role < sizeof(labels) / sizeof(labels[0]) ? labels[process->role] : "";
 }
 
-/* Its number where another process has it, too, and, not of chosen steps, from when to when it was recorded, which is more than its spans say,
- * and how many events that were: a begin and its end are two there, and one here. importers/kineto/kineto_facts.c reads them. */
+/* Writes the process id if it differs from the one in the file. If no steps are selected, also writes the recorded
+ * extent, which is longer than that of the spans, and the number of events. In that number the start and end of a span
+ * are two events, while the file has one. importers/kineto/kineto_facts.c reads these. */
 static void put_extent(struct chrome *chrome, const struct process *process, struct track_ids ids)
 {
 	if (ids.pid != process->pid)
@@ -323,7 +328,8 @@ static void put_extent(struct chrome *chrome, const struct process *process, str
 		writer_printf(&chrome->w, ", \"stepscope events\": %" PRIu64, process->event_count);
 }
 
-/* Since when, from the event's own time on (-1: nobody knows), it is not known what is alive. */
+/* Writes from when on live memory is unknown, in ns after this event's own time; -1: earlier, or the time is
+ * unknown. */
 static void put_memory_losses(struct chrome *chrome, const struct process *process)
 {
 	int64_t since_ns = process->lost_memory_ns < chrome->window.first_ns
@@ -387,7 +393,7 @@ static void put_device(struct chrome *chrome, uint32_t number)
 	put_sort_index(chrome, "process_sort_index", ids, DEVICE_SORT_INDEX + track->device);
 }
 
-/* What the numbers of Chrome's rows do not say; importers/kineto/kineto_facts.c reads it. */
+/* Writes facts that Chrome's thread numbers do not hold; importers/kineto/kineto_facts.c reads them. */
 static void put_track_facts(struct chrome *chrome, const struct track *track, struct track_ids ids)
 {
 	if (track->kind == TRACK_OTHER)
@@ -421,7 +427,7 @@ void chrome_lane_name(struct chrome *chrome, uint32_t number, struct track_ids i
 	put_sort_index(chrome, "thread_sort_index", ids, export_is_device(track) ? ids.tid : track->sort);
 }
 
-/* Readers want a rank of everybody; "none" says that a process alone has none. */
+/* Returns the backend. Readers require a rank in every file, so "none" marks a single process that has no rank. */
 static const char *backend_of(const struct model *model, const struct process *process)
 {
 	static const char letters[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_:,";
@@ -441,9 +447,9 @@ void chrome_head(struct chrome *chrome)
 	const struct process *process = main_process(chrome);
 	struct writer *w = &chrome->w;
 
-	/* first of all whose file it is: our own reader takes what only others want for no facts */
+	/* first of all the file's origin: stepscope's reader then ignores keys that exist only for other readers */
 	writer_text(w, "{\"schemaVersion\": 1,\n\"stepscope_version\": \"" STEPSCOPE_VERSION "\",\n");
-	/* the blank behind "rank": is what HTA's regular expression wants, and it takes the first match of the file */
+	/* HTA's regular expression requires the blank after "rank": and takes the first match in the file */
 	writer_printf(w, "\"distributedInfo\": {\"backend\": \"%s\", \"rank\": %d, \"world_size\": %d},\n",
 	              backend_of(model, process), process && process->rank >= 0 ? process->rank : 0,
 	              process && process->world_size > 0 ? process->world_size : 1);
@@ -472,7 +478,7 @@ void chrome_head(struct chrome *chrome)
 	}
 }
 
-/* ---- values, marks, memory -------------------------------------------------------------------------------------------- */
+/* ---- values, marks, memory ---- */
 
 /* Counts the bytes written since `before` for the step at that time. */
 static void account(struct chrome *chrome, uint32_t process, int64_t time_ns, uint64_t before)
@@ -489,13 +495,13 @@ static void chrome_parts_put_series(struct chrome *chrome, const struct value_se
 	for (uint32_t i = 0; i < series->count; i++) {
 		uint64_t before = writer_count(w);
 
-		/* JSON has no NaN, and a counter track no gap: such a value is left out */
+		/* JSON has no NaN, and a counter track has no gaps, so such a value is left out */
 		if (!isfinite(series->value[i]) ||
 		    !selection_has(&chrome->selection, series->process, series->time_ns[i]))
 			continue;
 		writer_text(w, series->is_metric ? "{\"ph\": \"C\", \"cat\": \"metric\", \"name\": \""
 		                                 : "{\"ph\": \"C\", \"cat\": \"counter\", \"name\": \"");
-		if (series->subject) { /* else those of two GPUs were one */
+		if (series->subject) { /* otherwise the counters of two GPUs would merge */
 			chrome_string(chrome, series->subject);
 			writer_text(w, ": ");
 		}
@@ -561,7 +567,7 @@ static void put_memory_event(struct chrome *chrome, const struct memory_event *e
 	writer_text(w, ", \"args\": {");
 	if (export_knows_total(chrome->model, event))
 		writer_printf(w, "\"Total Allocated\": %" PRId64 ", ", total);
-	if (event->device < 0) /* as torch writes it: nothing reserves host memory */
+	if (event->device < 0) /* as torch writes it: host memory is never reserved */
 		writer_text(w, "\"Total Reserved\": 0, ");
 	writer_printf(w,
 	              "\"Bytes\": %" PRId64 ", \"Addr\": %" PRIu64
@@ -582,7 +588,8 @@ void chrome_memory(struct chrome *chrome)
 		int64_t total = memory_totals_add(&totals, model, event);
 		uint64_t before = writer_count(&chrome->w);
 
-		/* a release of what was there before, and nobody knows how large: torch.profiler leaves it out, too */
+		/* a free of an allocation from before the recording, of unknown size, is left out as in
+		 * torch.profiler */
 		if (event->is_found || !event->has_bytes || event->track >= model->tracks_count ||
 		    !chrome_has_process(chrome, event->process) ||
 		    !selection_has(&chrome->selection, event->process, event->time_ns))
@@ -593,7 +600,7 @@ void chrome_memory(struct chrome *chrome)
 	memory_totals_release(&totals);
 }
 
-/* ---- end ---------------------------------------------------------------------------------------------------------------- */
+/* ---- end ---- */
 
 void chrome_tail(struct chrome *chrome)
 {

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * export_chrome_python.c: Python functions of a track as Kineto's category python_function, and what it says of them and of modules: which
- * one each lies in. A module's id is its External id; those of reconstructed functions follow behind the numbers of all spans and of memory,
- * so that "Ev Idx" (one lower) is a number of its own everywhere.
+ * export_chrome_python.c: Python functions of a track as Kineto's category python_function, with the parent of each
+ * function and module. A module's id is its External id. Ids of reconstructed functions follow the numbers of all
+ * spans and memory events, so that "Ev Idx" (one lower) is unique everywhere.
  */
 #include "analysis/shared/python_places.h"
 #include "base/lower_bound.h"
@@ -71,7 +71,8 @@ void chrome_python(struct chrome *chrome, uint32_t track)
 	chrome->last_python_id = out.last_id;
 }
 
-/* Where no stacks were recorded: the module around it, or the function where another profiler told of its calls. */
+/* Returns the parent if no stacks were recorded: the innermost module, or function of another profiler, around the
+ * span. */
 static uint64_t parent_row_id(const struct chrome *chrome, const struct chrome_span *span)
 {
 	const struct track *track = chrome->model->tracks[span->track];
@@ -107,7 +108,7 @@ void chrome_python_args(struct chrome *chrome, const struct chrome_span *span)
 	writer_printf(w, ", \"Python id\": %" PRIu64, chrome->ids.first_id[span->track] + span->row);
 	if (parent)
 		writer_printf(w, ", \"Python parent id\": %" PRIu64, parent);
-	if (span->chunk->kind[span->index] == SPAN_MODULE) /* one number for each path, from 0 on */
+	if (span->chunk->kind[span->index] == SPAN_MODULE) /* one number per path, starting at 0 */
 		writer_printf(w, ", \"Python module id\": %" PRIu32,
 		              intern_add(&chrome->modules, model_text(chrome->model, span->chunk->name[span->index])) -
 		                      1);

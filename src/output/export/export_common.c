@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * export_common.c: lanes, links, numbers and words; export_selection.c has the choice of steps.
+ * export_common.c: lanes, links, numbers and words; export_selection.c selects steps.
  */
 #include "output/export/export_common.h"
 
@@ -17,9 +17,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* ---- numbers ------------------------------------------------------------------------------------------------------- */
+/* ---- numbers ---- */
 
-#define FIRST_FREE_PID ((int64_t)1 << 23) /* beyond Linux's largest pid, 2^22 */
+#define FIRST_FREE_PID ((int64_t)1 << 23) /* above Linux's largest pid, 2^22 */
 #define FIRST_FREE_TID ((int64_t)1 << 24)
 
 struct pid_owner {
@@ -34,7 +34,7 @@ struct pid_table {
 	int64_t next_free;
 };
 
-/* The number in the file of a process or of one of its devices: its own one unless somebody else has that. */
+/* Returns the number in the file of a process or of one of its devices: its own number unless another one has it. */
 static int64_t pid_claim(struct pid_table *table, int64_t wanted, uint32_t process, int32_t device)
 {
 	bool is_taken = false;
@@ -51,7 +51,8 @@ static int64_t pid_claim(struct pid_table *table, int64_t wanted, uint32_t proce
 	return wanted;
 }
 
-/* Kineto's readers give stream 0 no step, and CUPTI calls the default stream 7; so do we when 7 is free. */
+/* Kineto's readers assign no step to stream 0, and CUPTI calls the default stream 7. So stream 0 becomes 7 if that is
+ * free. */
 static int64_t stream_tid(const struct model *model, const struct track *track)
 {
 	if (track->tid > 0)
@@ -65,7 +66,7 @@ static int64_t stream_tid(const struct model *model, const struct track *track)
 	return 7;
 }
 
-/* Two tracks of a process may have one tid (a thread and its signal stream, a thread that reused the number). */
+/* Returns true if an earlier track has the number: a thread and its signal stream, or a thread that reused the tid. */
 static bool is_tid_taken(const struct id_map *ids, uint32_t before, struct track_ids wanted)
 {
 	for (uint32_t i = 0; i < before; i++)
@@ -110,7 +111,7 @@ void id_map_release(struct id_map *ids)
 	*ids = (struct id_map){0};
 }
 
-/* ---- lanes --------------------------------------------------------------------------------------------------------- */
+/* ---- lanes ---- */
 
 void lane_release(struct export_lane *lane)
 {
@@ -131,7 +132,7 @@ void lane_overflow(struct export_lane *lane, uint32_t row)
 	lane->overflow[lane->overflow_count++] = row;
 }
 
-/* ---- links and arguments --------------------------------------------------------------------------------------------- */
+/* ---- links and arguments ---- */
 
 static int compare_ends(const void *left, const void *right)
 {
@@ -188,7 +189,7 @@ uint32_t link_index_find(const struct link_index *index, uint32_t track, uint32_
 	                   end->track < track || (end->track == track && end->row < row));
 }
 
-/* ---- memory -------------------------------------------------------------------------------------------------------- */
+/* ---- memory ---- */
 
 int64_t memory_totals_add(struct memory_totals *totals, const struct model *model, const struct memory_event *event)
 {
@@ -234,10 +235,10 @@ void export_note_memory(struct export_result *result, const struct model *model,
 {
 	for (uint32_t i = 0; i < model->processes_count; i++)
 		if ((!processes || processes[i]) && export_note_memory_of(result, model, i))
-			return; /* one is enough */
+			return; /* one note is enough */
 }
 
-/* ---- steps of a profiler in the program ---------------------------------------------------------------------------- */
+/* ---- steps of a profiler in the program ---- */
 
 bool export_has_steps(const struct track *track)
 {
@@ -255,7 +256,7 @@ bool export_is_step_again(const struct model *model, const struct span_chunk *ch
 	       strncmp(model_text(model, chunk->name[index]), profilers, sizeof(profilers) - 1) == 0;
 }
 
-/* ---- words --------------------------------------------------------------------------------------------------------- */
+/* ---- words ---- */
 
 static const char *const host_categories[SPAN_KIND_COUNT] = {
 	[SPAN_RANGE] = "user_annotation",
@@ -361,7 +362,7 @@ void export_note_left_out(struct export_result *result, const struct model *mode
 		            of_subjects);
 }
 
-/* ---- progress -------------------------------------------------------------------------------------------------------- */
+/* ---- progress ---- */
 
 void export_progress(const struct export_options *options, uint64_t done, uint64_t total)
 {

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * export_files.c: see the header. Names follow what the TensorBoard plugin, HTA and torch's own handler agree on.
+ * export_files.c: see the header. Names follow the common pattern of the TensorBoard plugin, HTA and torch's own
+ * handler.
  */
 #include "output/export/export_files.h"
 
@@ -38,7 +39,7 @@ static const struct process *parent_of(const struct model *model, const struct p
 	return NULL;
 }
 
-/* Of those beside a process, or, NULL, of all. */
+/* Returns the lowest rank on the host of a process, or of all hosts if it is NULL. */
 static int32_t lowest_rank(const struct model *model, const struct process *beside)
 {
 	int32_t lowest = -1;
@@ -54,7 +55,7 @@ static int32_t lowest_rank(const struct model *model, const struct process *besi
 	return lowest;
 }
 
-/* The rank whose file the process goes into, -1 when no process has any. */
+/* Returns the rank whose file the process goes into, -1 if no process has a rank. */
 static int32_t export_files_rank_of(const struct model *model, uint32_t number)
 {
 	const struct process *process = &model->processes[number];
@@ -69,7 +70,7 @@ static int32_t export_files_rank_of(const struct model *model, uint32_t number)
 	return lowest >= 0 ? lowest : lowest_rank(model, NULL);
 }
 
-/* The first process of the file gives the name; a host may be called anything. */
+/* Names the file after a process. Characters of the host's name that file names cannot hold become '-'. */
 static void set_name(struct export_file *file, const struct model *model, uint32_t number)
 {
 	const struct process *process = &model->processes[number];

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * export_folded.c: "frame;frame;operator 123" per line: what flamegraph.pl, inferno, speedscope and Perfetto read. Whole microseconds of self
- * time; frames as torch.profiler's export_stacks() writes them, with the operator behind them.
+ * export_folded.c: "frame;frame;operator 123" per line, the format of flamegraph.pl, inferno, speedscope and Perfetto.
+ * Weights are whole microseconds of self time. Frames have the form of torch.profiler's export_stacks(), followed by
+ * the operator.
  */
 #include "analysis/shared/python_places.h"
 #include "base/buffer.h"
@@ -16,13 +17,13 @@ struct export_folded {
 	struct writer w;
 	const char *folder;
 	struct buffer text;
-	uint32_t process; /* MODEL_NONE: only one is written */
+	uint32_t process; /* MODEL_NONE: only one process is written */
 	int64_t rounded_ns;
 	enum stack_unit unit;
 	uint64_t other_unit;
 };
 
-/* Nothing that ends a frame or a line may be in one, nor what a terminal obeys. */
+/* Replaces bytes that would end a frame or a line, or control a terminal. */
 static void put_frame(struct export_folded *folded, const char *text, size_t length, bool is_last)
 {
 	for (size_t i = 0; i < length; i++) {
@@ -36,7 +37,8 @@ static void put_frame(struct export_folded *folded, const char *text, size_t len
 	writer_text(&folded->w, is_last ? " " : ";");
 }
 
-/* Times are microseconds, in export_stacks()'s form; counts are in py-spy's, so that nobody takes one for the other. */
+/* Times are microseconds, with frames in the form of export_stacks(). Counts have frames in the form of py-spy, so that
+ * the two cannot be confused. */
 static void frame_text(struct export_folded *folded, const struct stack_node *frame)
 {
 	const struct model *model = folded->model;
@@ -71,7 +73,7 @@ static void put_line(struct export_folded *folded, const struct stack_weight *we
 	                                                : weight->self_ns);
 }
 
-/* Of a window only what its profiler follows, as in torch.profiler's file. */
+/* Returns false for threads outside of a window's profiler, as in torch.profiler's file. */
 static bool is_followed(const struct model *model, uint32_t track)
 {
 	return !model->tells_profiled || model->tracks[track]->is_profiled;

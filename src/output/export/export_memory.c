@@ -1,12 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * export_memory.c: what torch.profiler's export_memory_timeline() writes, for one device of one process:
+ * export_memory.c: the output of torch.profiler's export_memory_timeline(), for one device of one process:
  *
- *     NAME.raw.json.gz   [[ns, action, bytes, category], ...]; action 1 was there before (ns -1), 2 made, 4 gone (bytes negative)
- *     NAME.html          the plot, drawn here as SVG in torch's colours
- *     anything else      [[us, ...], [[0, bytes of category 0, ..., of category 7], ...]], one of each per microsecond with a change
+ *     NAME.raw.json.gz   [[ns, action, bytes, category], ...]; action 1 existed before (ns -1), 2 created, 4 freed
+ *                        (bytes negative)
+ *     NAME.html          the plot, drawn as SVG in torch's colours
+ *     anything else      [[us, ...], [[0, bytes of category 0, ..., of category 7], ...]], one entry of each list per
+ *                        microsecond with a change
  *
- * Times are wall time. A tensor has no versions here, so action 3 does not occur.
+ * Times are wall time. Tensors have no versions in the model, so action 3 does not occur.
  */
 #include "base/memory.h"
 #include "output/export/compress.h"
@@ -32,10 +34,10 @@ struct timeline {
 	const struct model *model;
 	uint32_t process;
 	int16_t device;
-	int64_t offset_ns; /* to wall time */
+	int64_t offset_ns; /* added to a time, gives wall time */
 };
 
-/* torch's number of the category; what it has no name for is 7, Unknown. */
+/* Returns torch's number of the category; 7, Unknown, if torch has no such category. */
 static int torch_category(uint8_t category)
 {
 	static const int8_t numbers[] = {
@@ -47,9 +49,9 @@ static int torch_category(uint8_t category)
 	return category < sizeof(numbers) ? numbers[category] : 7;
 }
 
-/* ---- changes in order of time ------------------------------------------------------------------------------------------ */
+/* ---- changes in order of time ---- */
 
-/* time_ns -1: was there before. */
+/* time_ns -1: the allocation existed before. */
 typedef void (*use_change)(void *context, int64_t time_ns, enum torch_action action, int64_t bytes, int category);
 
 static bool export_memory_is_of(const struct timeline *timeline, const struct memory_event *event)
@@ -98,7 +100,7 @@ static void each_change(const struct timeline *timeline, use_change use, void *c
 	}
 }
 
-/* ---- raw ------------------------------------------------------------------------------------------------------------------ */
+/* ---- raw ---- */
 
 struct raw {
 	struct writer w;
@@ -124,11 +126,11 @@ static uint64_t write_raw(const struct timeline *timeline, struct output *output
 	return raw.count;
 }
 
-/* ---- rows: the levels after each microsecond ------------------------------------------------------------------------------ */
+/* ---- rows: the levels after each microsecond ---- */
 
 struct rows {
 	int64_t sizes[TORCH_CATEGORIES];
-	int64_t time_us, first_us; /* first_us: of the first change that is not from before */
+	int64_t time_us, first_us; /* first_us: time of the first change after the start */
 	bool has_row, has_first;
 	uint64_t count;
 	void (*row)(void *context, const struct rows *rows); /* (optional) */
@@ -207,7 +209,7 @@ static uint64_t write_coalesced(const struct timeline *timeline, struct output *
 	return count.count;
 }
 
-/* ---- the plot --------------------------------------------------------------------------------------------------------------- */
+/* ---- the plot ---- */
 
 enum {
 	COLUMNS = 1240,
@@ -231,7 +233,7 @@ static const struct {
 	{"Unknown", "grey", 7},
 };
 
-struct export_memory_column { /* of the plot: the largest level of its stretch of time, and the last one */
+struct export_memory_column { /* of the plot: the largest level in its time, and the last level */
 	int64_t sizes[TORCH_CATEGORIES], after[TORCH_CATEGORIES];
 	int64_t total;
 	bool has_row;
@@ -278,7 +280,7 @@ static void note_column(void *context, const struct rows *rows)
 	column->has_row = true;
 }
 
-/* Columns in which nothing changed. */
+/* Fills columns in which nothing changed. */
 static void fill_columns(struct plot *plot)
 {
 	for (int i = 1; i < COLUMNS; i++) {
@@ -374,9 +376,9 @@ static uint64_t write_plot(const struct timeline *timeline, struct output *outpu
 	return extent.count;
 }
 
-/* ---- which device of which process ------------------------------------------------------------------------------------------ */
+/* ---- choice of the device and the process ---- */
 
-/* "cpu", "cuda", "cuda:1" */
+/* Parses "cpu", "cuda" or "cuda:1". */
 static enum status parse_device(const char *text, int16_t *device, struct error *err)
 {
 	int number = 0, length = 0;
@@ -395,7 +397,8 @@ static enum status parse_device(const char *text, int16_t *device, struct error 
 	return STATUS_OK;
 }
 
-/* Nobody allocated where allocations were recorded: a cycle of a profiler that had only just begun. Then the level is 0 throughout. */
+/* Handles recorded memory without any allocation, such as a profiler cycle that had just started: the level is then 0
+ * throughout. */
 static enum status choose_empty(struct timeline *timeline, const struct export_options *options,
                                 struct export_result *result, struct error *err)
 {
@@ -416,7 +419,8 @@ static enum status choose_empty(struct timeline *timeline, const struct export_o
 	                               : "was recorded: run with '--with memory'");
 }
 
-/* Without a wish the first device, else the host: as torch does. Of several processes the one that allocates most often. */
+/* Chooses the first device, otherwise the host, as torch does, if no device is given. Of several processes it takes the
+ * one with the most allocations. */
 static enum status export_memory_choose(struct timeline *timeline, const struct export_options *options,
                                         struct export_result *result, struct error *err)
 {

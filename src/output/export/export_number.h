@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * export_number.h: numbers into text without printf, for the formatters' inner loops. Every function writes at `to`,
- * which must have room, and returns the end.
+ * export_number.h: converts numbers to text without printf, for inner loops. Every function writes at `to`, which must
+ * have room, and returns the end of the text.
  */
 #ifndef OUTPUT_EXPORT_EXPORT_NUMBER_H
 #define OUTPUT_EXPORT_EXPORT_NUMBER_H
@@ -10,7 +10,7 @@
 #include <stdint.h>
 #include <string.h>
 
-#define NUMBER_BYTES 24 /* the longest of the numbers below */
+#define NUMBER_BYTES 24 /* longest text of the functions below */
 
 static const char number_pairs[201] = "00010203040506070809101112131415161718192021222324252627282930313233343536373839"
 				      "40414243444546474849505152535455565758596061626364656667686970717273747576777879"
@@ -46,7 +46,7 @@ static inline char *put_i64(char *to, int64_t value)
 	return put_u64(to, 0 - (uint64_t)value);
 }
 
-/* Nanoseconds as microseconds with exactly three decimals. */
+/* Writes nanoseconds as microseconds with exactly three decimals. */
 static inline char *put_us(char *to, int64_t ns)
 {
 	uint64_t magnitude = ns < 0 ? 0 - (uint64_t)ns : (uint64_t)ns;
@@ -61,7 +61,7 @@ static inline char *put_us(char *to, int64_t ns)
 	return to + 2;
 }
 
-/* Copies in pieces of 16 bytes: both sides must have up to 15 bytes more than `length`. */
+/* Copies in pieces of 16 bytes: both buffers need up to 15 bytes after `length`. */
 static inline char *put_padded(char *to, const char *from, size_t length)
 {
 	for (size_t i = 0; i < length; i += 16)

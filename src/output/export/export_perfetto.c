@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * export_perfetto.c: the model as Perfetto's protobuf. Every lane of spans is a packet sequence of its own with an
- * incremental clock and interned names, so that begin and end take some 25 bytes together. A sequence clears its state
- * and repeats its descriptors every few megabytes: a file that was cut off still opens.
+ * export_perfetto.c: writes the model as Perfetto's protobuf. Every lane of spans is a separate packet sequence with
+ * an incremental clock and interned names, so that start and end of a span take about 25 bytes together. A sequence
+ * clears its state and repeats its descriptors every few megabytes, so that a truncated file still opens.
  */
 #include "output/export/export_perfetto.h"
 
@@ -42,7 +42,7 @@ void perfetto_packet(struct perfetto *perfetto, const struct proto *packet)
 	writer_bytes(&perfetto->w, packet->data, packet->length);
 }
 
-/* ---- interning ------------------------------------------------------------------------------------------------------- */
+/* ---- interning ---- */
 
 static size_t varint_length(uint64_t value)
 {
@@ -51,7 +51,7 @@ static size_t varint_length(uint64_t value)
 	return (size_t)(proto_put_varint(unused, value) - unused);
 }
 
-/* A packet that only defines text as `iid`; the text may be longer than a struct proto. */
+/* Writes a packet that only defines text as `iid`; the text may be longer than a struct proto. */
 static void define(struct perfetto *perfetto, uint32_t field, uint32_t iid, const char *text, size_t length)
 {
 	size_t entry = 1 + varint_length(iid) + 1 + varint_length(length) + length;
@@ -118,7 +118,7 @@ static inline uint32_t intern(struct perfetto *perfetto, struct iid_map *map, ui
 	return define_new(perfetto, map, string < perfetto->model->strings.count ? string : 0);
 }
 
-/* ---- sequences --------------------------------------------------------------------------------------------------------- */
+/* ---- sequences ---- */
 
 struct perfetto_lane {
 	struct perfetto *perfetto;
@@ -128,7 +128,7 @@ struct perfetto_lane {
 	bool has_steps;
 	uint32_t next_arg, next_link;
 	uint32_t arg_row, link_row;
-	char fixed[16]; /* sequence id and flags, as every packet has them */
+	char fixed[16]; /* sequence id and flags, the same in every packet */
 	size_t fixed_length;
 	struct export_lane lane;
 };
@@ -161,7 +161,7 @@ static void define_categories(struct perfetto_lane *lane)
 	}
 }
 
-/* All clock snapshots say the same: the trace's clock must not go backwards from one in the file to the next. */
+/* All clock snapshots have the same time: the trace's clock must not go backwards from one snapshot to the next. */
 static void snapshot(struct perfetto *perfetto, struct proto *packet)
 {
 	uint64_t now = (uint64_t)(perfetto->window.first_ns + perfetto->shift_ns);
@@ -233,9 +233,9 @@ static void lane_begin(struct perfetto_lane *lane, uint32_t first_row)
 	clear_state(lane, true);
 }
 
-/* ---- spans ------------------------------------------------------------------------------------------------------------- */
+/* ---- spans ---- */
 
-/* Writes a packet around a TrackEvent that is ready; both are shorter than 128 bytes. */
+/* Writes a packet around a complete TrackEvent; both are shorter than 128 bytes. */
 static inline char *put_short_packet(struct perfetto_lane *lane, char *at, int64_t time_ns, const char *event,
                                      size_t length)
 {
@@ -439,7 +439,7 @@ static void visit_row(struct perfetto_lane *lane, struct span_chunk *chunk, uint
 		return;
 	}
 	put_begin(lane, chunk, index);
-	if (perfetto->account) /* its end comes later: some 15 bytes that go to the step of a later span */
+	if (perfetto->account) /* its end, about 15 bytes, is written later and counts for the step of a later span */
 		step_bytes_add(perfetto->account, perfetto->model->tracks[lane->track]->process, start_ns,
 		               writer_count(&perfetto->w) - before);
 }
@@ -513,7 +513,7 @@ static void write_track(struct perfetto *perfetto, uint32_t number)
 	lane_release(&lane.lane);
 }
 
-/* ---- file ---------------------------------------------------------------------------------------------------------------- */
+/* ---- file ---- */
 
 static void perfetto_write_all(struct perfetto *perfetto, struct output *output)
 {

@@ -10,7 +10,7 @@
 #include "output/export/export_common.h"
 #include "output/export/protobuf.h"
 
-/* Numbers of fields in Perfetto's messages. */
+/* Field numbers of Perfetto's messages. */
 enum perfetto_field {
 	TRACE_PACKET = 1,
 	PACKET_CLOCK_SNAPSHOT = 6,
@@ -85,7 +85,7 @@ enum {
 	FIRST_SPAN_SEQUENCE = 2
 };
 
-/* What the interning of one sequence knows: string -> iid, valid while `generation` is the current one. */
+/* Interned strings of one sequence: string -> iid, valid while its generation is the current one. */
 struct iid_map {
 	uint32_t field;             /* of InternedData */
 	uint32_t *iid, *generation; /* per string */
@@ -103,10 +103,10 @@ struct perfetto {
 	struct iid_map names, arg_names, arg_texts;
 	uint32_t generation;
 	uint32_t sequence;          /* the current one */
-	uint64_t state_bytes;       /* writer_count() when its state was last cleared */
+	uint64_t state_bytes;       /* writer_count() when the sequence's state was last cleared */
 	int64_t shift_ns;           /* makes all times positive */
 	uint64_t last_ns;           /* of the sequence's incremental clock */
-	struct step_bytes *account; /* (optional) a first pass that counts */
+	struct step_bytes *account; /* (optional) set in the first pass, which counts bytes */
 	uint64_t done, total;
 	struct writer w;
 };
@@ -118,10 +118,10 @@ void perfetto_packet(struct perfetto *perfetto, const struct proto *packet);
 uint64_t perfetto_uuid(const struct perfetto *perfetto, const char *what, uint32_t process, uint64_t number);
 uint64_t perfetto_track_uuid(const struct perfetto *perfetto, uint32_t track);
 
-/* export_perfetto_parts.c */
+/* ---- export_perfetto_parts.c ---- */
 void perfetto_clock(struct perfetto *perfetto);
 void perfetto_describe_process(struct perfetto *perfetto, uint32_t process);
-/* Also describes what it hangs under. lane > 1: a further lane of the track. */
+/* Also describes the track's parent. lane > 1: a further lane of the track. */
 void perfetto_describe_track(struct perfetto *perfetto, uint32_t track, uint64_t uuid, unsigned lane);
 void perfetto_steps(struct perfetto *perfetto);
 void perfetto_values(struct perfetto *perfetto);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * export_perfetto_parts.c: clock, descriptors, and everything that is no span. These packets are of one sequence with
- * absolute times and names written out, so they need no state.
+ * export_perfetto_parts.c: clock, descriptors, and everything except spans. These packets share one sequence with
+ * absolute times and uninterned names, so they need no state.
  */
 #include "base/hash.h"
 #include "base/text.h"
@@ -14,14 +14,15 @@
 
 #define LONGEST_NAME ((size_t)2048)
 
-/* ---- identities -------------------------------------------------------------------------------------------------------- */
+/* ---- identities ---- */
 
 static uint64_t perfetto_parts_mix(uint64_t hash, uint64_t value)
 {
 	return hash_scatter(hash ^ (value + HASH_FACTOR + (hash << 6) + (hash >> 2)));
 }
 
-/* The same in every export of the run, different in another run: files of several ranks can be merged. */
+/* Returns an id that is the same in every export of the run and different in other runs, so that files of several ranks
+ * can be merged. */
 uint64_t perfetto_uuid(const struct perfetto *perfetto, const char *what, uint32_t process, uint64_t number)
 {
 	uint64_t hash = perfetto_parts_mix(0, (uint64_t)perfetto->window.realtime_offset_ns);
@@ -41,7 +42,7 @@ uint64_t perfetto_track_uuid(const struct perfetto *perfetto, uint32_t track)
 	return perfetto_uuid(perfetto, "track", perfetto->model->tracks[track]->process, track);
 }
 
-/* ---- packets of the common sequence -------------------------------------------------------------------------------------- */
+/* ---- packets of the common sequence ---- */
 
 static void put_clock(struct proto *snapshot, uint64_t id, uint64_t now)
 {
@@ -93,7 +94,7 @@ static void put_event(struct perfetto *perfetto, int64_t time_ns, const struct p
 	perfetto_packet(perfetto, &packet);
 }
 
-/* Names here stand in small messages: the longest are cut at a character. */
+/* Cuts a long name at a character, because it must fit into a small message. */
 static void put_name(struct proto *message, uint32_t field, const char *name)
 {
 	size_t length = strlen(name);
@@ -106,7 +107,7 @@ static void put_name(struct proto *message, uint32_t field, const char *name)
 	proto_bytes(message, field, name, length);
 }
 
-/* ---- descriptors ------------------------------------------------------------------------------------------------------------ */
+/* ---- descriptors ---- */
 
 static uint64_t process_uuid(const struct perfetto *perfetto, uint32_t process)
 {
@@ -203,7 +204,7 @@ void perfetto_describe_track(struct perfetto *perfetto, uint32_t number, uint64_
 	describe_plain(perfetto, uuid, parent, name);
 }
 
-/* ---- steps ------------------------------------------------------------------------------------------------------------------- */
+/* ---- steps ---- */
 
 static bool is_step_written(const struct perfetto *perfetto, const struct model_step *step)
 {
@@ -230,7 +231,7 @@ static void put_step(struct perfetto *perfetto, const struct model_step *step, u
 	put_event(perfetto, step->end_ns, &event);
 }
 
-/* One row of steps per process, also of those whose events rotation removed. */
+/* Writes one row of steps per process, including steps whose events were removed by rotation. */
 void perfetto_steps(struct perfetto *perfetto)
 {
 	uint32_t described = MODEL_NONE;
@@ -248,7 +249,7 @@ void perfetto_steps(struct perfetto *perfetto)
 	}
 }
 
-/* ---- values, memory, marks ------------------------------------------------------------------------------------------------------ */
+/* ---- values, memory, marks ---- */
 
 enum {
 	UNIT_NONE = 0,
@@ -309,7 +310,7 @@ static void perfetto_parts_put_series(struct perfetto *perfetto, const struct va
 	}
 }
 
-/* Of a GPU with its name in front, else those of two were alike. */
+/* Describes a counter. The name of a GPU comes first, because otherwise the counters of two GPUs would look alike. */
 static void describe_series(struct perfetto *perfetto, uint64_t uuid, const struct value_series *series)
 {
 	const char *name = model_text(perfetto->model, series->name);
@@ -386,7 +387,7 @@ static void describe_memory(struct perfetto *perfetto, uint32_t process, int32_t
 	                 "bytes");
 }
 
-/* A counter of the bytes allocated per process and device. */
+/* Writes a counter of the bytes allocated per process and device. */
 void perfetto_memory(struct perfetto *perfetto)
 {
 	const struct model *model = perfetto->model;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * export_python.c: see the header. Only operators and modules carry stacks that count (a module's is its caller's); whatever else lies between two
- * of them (a step, a phase, a range) ends all frames at its level, so that nothing sticks out of it. Inside of an operator or a module only
- * what is further in than its own stack is new.
+ * export_python.c: see the header. Only operators and modules carry stacks that count (a module's stack is its
+ * caller's). Any other span between two of them (a step, a phase, a range) ends all frames at its level, so that no
+ * frame crosses it. Inside an operator or a module only the frames below its own stack are new.
  */
 #include "output/export/export_python.h"
 
@@ -12,19 +12,19 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define DEEPEST 4096u /* frames of a stack */
+#define DEEPEST 4096u /* most frames of a stack */
 
-struct python_level {    /* of spans, by depth */
-	uint32_t stack;  /* of the operator around them, 0: none */
-	uint32_t parent; /* row that they lie in */
-	uint32_t first;  /* of their open frames */
-	uint64_t around; /* the frame or module around them, 0: none */
+struct python_level {    /* nesting level of spans, by depth */
+	uint32_t stack;  /* of the operator around them, 0: there is none */
+	uint32_t parent; /* row of the span around them */
+	uint32_t first;  /* index in `open` of their first open frame */
+	uint64_t around; /* id of the frame or module around them, 0: there is none */
 };
 
 struct python_track {
 	const struct model *model;
 	uint32_t track;
-	struct python_slice *slices; /* not given out yet */
+	struct python_slice *slices; /* not passed on yet */
 	uint32_t count, capacity;
 	uint32_t *open; /* indices of slices, outermost first */
 	uint32_t open_count, open_capacity;
@@ -59,7 +59,7 @@ static void close_frames(struct python_track *track, uint32_t first)
 		give_out(track);
 }
 
-/* The frame or module that lies innermost around what begins now. */
+/* Returns the innermost frame or module around a span that starts now. */
 static uint64_t export_python_innermost(const struct python_track *track, const struct python_level *level)
 {
 	if (track->open_count > level->first)
@@ -77,7 +77,7 @@ static void open_frame(struct python_track *track, const struct python_level *le
 	track->open[track->open_count++] = track->count++;
 }
 
-/* The level of a span's siblings; what is deeper has ended. */
+/* Returns the level of a span's siblings, and closes deeper levels. */
 static struct python_level *level_of(struct python_track *track, const struct span_chunk *chunk, uint32_t index)
 {
 	uint32_t depth = chunk->depth[index];
@@ -95,7 +95,7 @@ static struct python_level *level_of(struct python_track *track, const struct sp
 		close_frames(track, track->levels[depth].first);
 		track->level_count = depth;
 	}
-	for (; track->level_count <= depth; track->level_count++) /* the ones between were not chosen */
+	for (; track->level_count <= depth; track->level_count++) /* rows of the levels in between were not selected */
 		track->levels[track->level_count] = (struct python_level){
 			.stack = track->level_count ? track->levels[track->level_count - 1].stack : 0,
 			.parent = chunk->parent[index],
@@ -104,7 +104,8 @@ static struct python_level *level_of(struct python_track *track, const struct sp
 	return &track->levels[depth];
 }
 
-/* The frames of the operator's stack that are further in than `base`: those that are open already go on, the others begin here. */
+/* Follows the operator's stack below the level's own stack: frames that are open already continue, the others start
+ * here. */
 static void follow_stack(struct python_track *track, const struct python_level *level, uint32_t stack, int64_t start_ns,
                          int64_t end_ns)
 {
@@ -143,7 +144,7 @@ static void export_python_add_row(struct python_track *track, const struct span_
 	track->levels[track->level_count++] = (struct python_level){inside, row, track->open_count, around};
 }
 
-/* A trace of another profiler has the calls themselves. */
+/* Returns true for a trace of another profiler, which has the calls themselves. */
 static bool has_calls(const struct track *track)
 {
 	for (uint32_t c = 0; c < track->chunk_count; c++)
@@ -164,7 +165,7 @@ void python_slices(const struct model *model, uint32_t number, const struct sele
 		for (uint32_t i = 0; chunk->stack && i < chunk->count; i++)
 			if (!selection->intervals || selection_has_span(selection, model, columns->process, chunk, i))
 				export_python_add_row(&track, chunk, i);
-		if (!chunk->stack) { /* nothing in it was begun by Python */
+		if (!chunk->stack) { /* Python started nothing in this chunk */
 			close_frames(&track, 0);
 			track.level_count = 0;
 		}

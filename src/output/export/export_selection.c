@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * export_selection.c: the steps to write. A step is chosen as the time from its beginning to its end (--steps) or to the
- * next step's beginning (--max-mb), in its process and on all of that process's tracks.
+ * export_selection.c: selects the steps to write, each in its process and on all tracks of that process. A step covers
+ * the time from its start to its end (--steps), or to the start of the next step (--max-mb).
  */
 #include "analysis/step_times/step_times.h"
 #include "base/compare_numbers.h"
@@ -43,7 +43,7 @@ void selection_init(struct selection *selection, const struct model *model, cons
 	selection->has_range = true;
 	selection->first_step = options->first_step;
 	selection->last_step = options->last_step;
-	for (uint32_t i = 0; i < model->steps_count; i++) { /* by process, then start */
+	for (uint32_t i = 0; i < model->steps_count; i++) { /* sorted by process, then start */
 		const struct model_step *step = &model->steps[i];
 
 		if (step->number >= options->first_step && step->number <= options->last_step)
@@ -60,7 +60,7 @@ void selection_release(struct selection *selection)
 	*selection = (struct selection){0};
 }
 
-/* Leaves out every step numbered `first_dropped` or above, and what follows the beginning of such a step. */
+/* Leaves out every step numbered `first_dropped` or above, and everything after the start of such a step. */
 static void export_selection_cut(struct selection *selection, const struct model *model, int64_t first_dropped)
 {
 	bool was_everything = !selection->intervals;
@@ -115,7 +115,7 @@ bool selection_has_span(const struct selection *selection, const struct model *m
 	return !selection->has_range && selection_has(selection, process, chunk->start_ns[index]);
 }
 
-/* ---- bytes per step ---------------------------------------------------------------------------------------------------- */
+/* ---- bytes per step ---- */
 
 void step_bytes_init(struct step_bytes *steps, const struct model *model)
 {
@@ -156,7 +156,7 @@ void step_bytes_add(struct step_bytes *steps, uint32_t process, int64_t time_ns,
 	steps->bytes[found - steps->numbers] += bytes;
 }
 
-/* Of all steps and base. */
+/* Returns the bytes of all steps and base. */
 static uint64_t export_selection_sum_of(const struct step_bytes *steps)
 {
 	uint64_t sum = steps->base;
@@ -203,7 +203,7 @@ void export_limit(struct step_bytes *steps, uint64_t written, struct selection *
 	}
 }
 
-/* ---- window -------------------------------------------------------------------------------------------------------------- */
+/* ---- window ---- */
 
 static void export_selection_widen(struct export_window *window, bool *has_any, int64_t first_ns, int64_t last_ns)
 {

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * export_speedscope.c: speedscope's own format, one profile per thread: stacks of Python with the operator innermost, weighed by self time.
- * Equal stacks are one sample, so their order says nothing: "left heavy" and "sandwich" are the views.
+ * export_speedscope.c: speedscope's own format, one profile per thread: Python stacks with the operator innermost,
+ * weighted by self time. Equal stacks are one sample, so their order has no meaning: use the views "left heavy" and
+ * "sandwich".
  */
 #include "analysis/shared/python_places.h"
 #include "base/buffer.h"
@@ -21,7 +22,8 @@ struct export_speedscope_state {
 	struct writer w;
 	const char *folder;
 	struct buffer text;
-	uint32_t *frames; /* numbers in the file: of stack nodes, then of strings (operators); UINT32_MAX: not written */
+	/* indices in the file: of stack nodes, then of strings (operators); UINT32_MAX: not written */
+	uint32_t *frames;
 	uint32_t frame_count;
 };
 
@@ -113,7 +115,7 @@ static void put_profile(struct export_speedscope_state *speedscope, uint32_t num
 	writer_text(&speedscope->w, "]}");
 }
 
-/* Frames come first in the file and belong to all profiles, so the tracks are gone through twice. */
+/* Frames come first in the file and belong to all profiles, so there are two passes over the tracks. */
 static void put_all(struct export_speedscope_state *speedscope, struct export_result *result)
 {
 	const struct model *model = speedscope->model;

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * export_ssr.c: the model as a recording of ours, exactly: a segment of ROWS blocks, see docs/file-format.md, "Converted recordings".
+ * export_ssr.c: writes the model as a recording, exactly: a segment of ROWS blocks, see docs/file-format.md,
+ * "Converted recordings".
  */
 #include "base/memory.h"
 #include "format/block.h"
@@ -12,7 +13,7 @@
 #include <stdlib.h>
 
 #define BLOCK_ROWS 65536u
-#define TEXT_BYTES ((size_t)4 << 20) /* of one block of strings, which may have one longer text */
+#define TEXT_BYTES ((size_t)4 << 20) /* of one block of strings; a single longer text is possible */
 #define TEXT_MAX ((uint32_t)15 << 20)
 
 struct ssr {
@@ -41,7 +42,7 @@ static void put(struct ssr *ssr, const void *bytes, size_t length)
 	memcpy(room(ssr, length), bytes, length);
 }
 
-/* What was put since begin_rows() as a block. */
+/* Writes the data since begin_rows() as a block. */
 static void write_block(struct ssr *ssr, enum stepscope_block_kind kind)
 {
 	struct stepscope_block block = {.magic = STEPSCOPE_BLOCK_MAGIC, .kind = (uint8_t)kind};
@@ -71,7 +72,7 @@ static void begin_rows(struct ssr *ssr, uint32_t table, uint32_t owner, uint32_t
 	put(ssr, &head, sizeof head);
 }
 
-/* Rows of structs, column by column. */
+/* Writes rows of structs, column by column. */
 static void put_rows(struct ssr *ssr, uint32_t table, uint32_t owner, const void *rows, uint32_t count)
 {
 	const struct model_field *fields = model_table_fields(table);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * exporters.c: the table of formats. A new one is its file, its line here and its line in meson.build.
+ * exporters.c: the table of formats. A new format needs its file, a line here and a line in meson.build.
  */
 #include "base/text.h"
 #include "output/export/compress.h"

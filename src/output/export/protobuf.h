@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * protobuf.h: Protocol Buffers by hand. Small messages are built in a struct proto (fixed room; the caller knows the
- * sizes) and put into each other; the caller writes the outermost one.
+ * protobuf.h: writes Protocol Buffers. Small messages are built in a struct proto (of fixed size; the caller knows the
+ * sizes) and nested; the caller writes the outermost one.
  */
 #ifndef OUTPUT_EXPORT_PROTOBUF_H
 #define OUTPUT_EXPORT_PROTOBUF_H
@@ -33,7 +33,7 @@ struct proto {
 	char data[4096];
 };
 
-/* Begins a message. (An initialiser would zero all of it.) */
+/* Starts a message. (An initialiser would zero all of it.) */
 static inline void proto_clear(struct proto *proto)
 {
 	proto->length = 0;

@@ -11,7 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define GATHERED (1u << 20) /* sorted and joined when so many have come */
+#define GATHERED (1u << 20) /* number of weights after which they are sorted and joined */
 
 struct gathering {
 	struct stack_weights *weights;
@@ -79,7 +79,7 @@ static enum stack_unit stack_weights_unit_of(const struct model *model, const st
 	return strcmp(what, "time") == 0 ? STACK_NANOSECONDS : strcmp(what, "bytes") == 0 ? STACK_BYTES : STACK_COUNT;
 }
 
-/* Samples are by track. */
+/* Returns the index of the track's first sample; samples are sorted by track. */
 static uint32_t first_sample(const struct model *model, uint32_t track)
 {
 	return LOWER_BOUND(model->samples, model->samples_count, item, item->track < track);

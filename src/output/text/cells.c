@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * cells.c: see the header. Units are those of the column; base/units.h decides how numbers read.
+ * cells.c: see the header. Units are those of the column; base/units.h formats the numbers.
  */
 #include "output/text/cells.h"
 
@@ -23,11 +23,11 @@ static void add_flops(struct buffer *out, double value, enum table_unit unit)
 
 	units_rate(text, value, "FLOP");
 	length = strlen(text);
-	/* the same steps for an amount, without the "/s" of the rate */
+	/* an amount has the same prefixes as a rate, but without "/s" */
 	buffer_add(out, text, unit == UNIT_FLOP && length > 2 ? length - 2 : length);
 }
 
-/* Rates and plain numbers: whole from 100 on, else four digits. */
+/* Formats rates and plain numbers: whole numbers from 100 on, otherwise four digits. */
 static char *plain(char *text, double value)
 {
 	return units_count(text, fabs(value) >= 100 && fabs(value) < 1e15 ? round(value) : value);
@@ -60,14 +60,14 @@ static void cells_add_number(struct buffer *out, double value, enum table_unit u
 	}
 }
 
-/* Marks that turn the direction of what follows, which is not what a terminal should do with a name. */
+/* Returns true for marks that change the direction of text. A name must not do that in a terminal. */
 static bool is_direction(unsigned code)
 {
 	return code == 0x61c || code == 0x200e || code == 0x200f || (code >= 0x202a && code <= 0x202e) ||
 	       (code >= 0x2066 && code <= 0x2069);
 }
 
-/* Code point of a valid sequence of one to three bytes; 0 for four. */
+/* Returns the code point of a valid sequence of one to three bytes; 0 for four bytes. */
 static unsigned code_point(const char *text, size_t bytes)
 {
 	const unsigned char *byte = (const unsigned char *)text;
@@ -106,7 +106,7 @@ void text_for_people(struct buffer *out, const char *text)
 
 	for (const char *at = text; *at && !has_control; at++)
 		has_control = (unsigned char)*at < 0x20 || *at == 0x7f;
-	is_visible |= has_control; /* escaped, it is seen */
+	is_visible |= has_control; /* escaped control characters are visible */
 	buffer_add_text(out, is_visible ? "" : "\"");
 	add_escaped(out, text);
 	buffer_add_text(out, is_visible ? "" : "\"");
@@ -143,7 +143,7 @@ void cell_for_people(struct buffer *out, const struct table *table, int row, int
 		buffer_add_text(out, cell->b ? "yes" : "no");
 		return;
 	case TABLE_INT:
-		if (what->unit == UNIT_NONE) /* a name in digits (step, pid), not an amount */
+		if (what->unit == UNIT_NONE) /* an identifier (step, pid), not an amount */
 			buffer_printf(out, "%" PRId64, cell->i);
 		else
 			cells_add_number(out, (double)cell->i, what->unit);
@@ -187,7 +187,7 @@ const char *column_reason(const struct table *table, int column)
 	const char *candidate = NULL;
 	int lead = 0;
 
-	/* majority vote: one odd row (a rest, a total) must not speak for all */
+	/* majority vote: one odd row (a rest, a total) must not decide the reason */
 	for (int row = 0; row < table->row_count; row++) {
 		const struct table_cell *cell = table_get(table, row, column);
 		bool is_same;

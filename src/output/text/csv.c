@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * csv.c: quotes what needs quotes. Bytes that are not UTF-8 become U+FFFD; control characters other than tab become
- * blanks, so that one record is one line.
+ * csv.c: quotes fields that need quotes. Bytes that are not UTF-8 become U+FFFD; control characters other than tab
+ * become blanks, so that one record is one line.
  */
 #include "output/text/csv.h"
 

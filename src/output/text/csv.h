@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * csv.h: a table as CSV (RFC 4180, UTF-8, first record: names of the columns). Cells that were not measured are empty.
+ * csv.h: a table as CSV (RFC 4180, UTF-8, first record: names of the columns). Missing cells are empty.
  */
 #ifndef OUTPUT_TEXT_CSV_H
 #define OUTPUT_TEXT_CSV_H
@@ -9,7 +9,7 @@
 
 void csv_table(struct buffer *out, const struct table *table);
 
-/* Its parts, for tables that come in pieces. */
+/* The parts of csv_table(), for tables that come in pieces. */
 void csv_heading(struct buffer *out, const struct table *table);
 void csv_rows(struct buffer *out, const struct table *table);
 

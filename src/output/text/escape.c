@@ -11,7 +11,8 @@
 
 #define MOST_BYTES ((size_t)1 << 20)
 
-/* U+FFFE and U+FFFF, which XML forbids, and what hides or turns text: U+200B to U+200F, U+202A to U+202E, U+2066 to U+2069, U+FEFF. */
+/* Returns true for U+FFFE and U+FFFF, which XML forbids, and for characters that hide or turn text. The latter are
+ * U+200B to U+200F, U+202A to U+202E, U+2066 to U+2069, and U+FEFF. */
 static bool is_unwanted(const char *text, size_t length)
 {
 	static const char *const ranges[][2] = {{"\u200b", "\u200f"},
@@ -27,7 +28,7 @@ static bool is_unwanted(const char *text, size_t length)
 	return false;
 }
 
-/* Hands out each character of the text. */
+/* Iterates over the characters of a text. */
 struct escape_walk {
 	struct buffer clean;
 	size_t at;
@@ -65,7 +66,8 @@ static bool is_alnum(char c)
 	return (c >= '0' && c <= '9') || (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z');
 }
 
-/* Of "snake_case", "tokens/s" and "train.py", but not of "__init__", "https://" and "www.": these would be markup or links. */
+/* Returns true within "snake_case", "tokens/s" and "train.py", but not within "__init__", "https://" and "www.", which
+ * would become markup or links. */
 static bool is_within_word(const char *here, bool is_first)
 {
 	if (is_first || !is_alnum(here[-1]))
@@ -75,7 +77,7 @@ static bool is_within_word(const char *here, bool is_first)
 	return (*here == '_' || *here == '/') && is_alnum(here[1]);
 }
 
-/* Whatever could be markup becomes a number, as Markdown and HTML both read it. */
+/* Writes possible markup as a numeric entity, which both Markdown and HTML decode. */
 static void add_markdown(struct buffer *out, const char *here, size_t length, bool is_first)
 {
 	static const char harmless[] = " ,:;()=+-%";
@@ -119,7 +121,7 @@ void escape_xml(struct buffer *out, const char *text)
 			buffer_add_text(out, "&amp;");
 		else if (*here == '<')
 			buffer_add_text(out, "&lt;");
-		else if (*here == '>') /* also for the end of a section, ]]> */
+		else if (*here == '>') /* also because ]]> ends a section */
 			buffer_add_text(out, "&gt;");
 		else if (*here == '"')
 			buffer_add_text(out, "&quot;");
@@ -147,7 +149,7 @@ static void escape_workflow(struct buffer *out, const char *text, const char *al
 	buffer_release(&walk.clean);
 }
 
-/* Line ends are gone already: what follows one would be a command of its own. */
+/* The text has no newlines any more: text after a newline would be a separate command. */
 void escape_workflow_message(struct buffer *out, const char *text)
 {
 	escape_workflow(out, text, "");

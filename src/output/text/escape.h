@@ -1,25 +1,24 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * escape.h: names from other people's programs, made fit for what a CI system reads. Each first becomes valid UTF-8 without control
- * characters (base/text.h), so that one name is one line, and loses the marks that turn the direction of text round. JSON has its own
- * writer.
+ * escape.h: escapes names of other programs for CI systems. Each name first becomes valid UTF-8 without control
+ * characters (base/text.h), so that it is one line, and loses its direction marks. JSON has its own writer.
  */
 #ifndef OUTPUT_TEXT_ESCAPE_H
 #define OUTPUT_TEXT_ESCAPE_H
 
 #include "base/buffer.h"
 
-/* Text of GitHub's Markdown, also in a cell of a table: nothing in it is markup, a link or a mention of somebody. Cut to `most`
- * characters. */
+/* Writes text for GitHub's Markdown, also in a cell of a table: nothing in it becomes markup, a link or a mention. Cuts
+ * it to `most` characters. */
 void escape_markdown(struct buffer *out, const char *text, size_t most);
 
-/* The same as code. */
+/* As escape_markdown(), but as code. */
 void escape_markdown_code(struct buffer *out, const char *text, size_t most);
 
-/* Text or attribute of XML 1.0. */
+/* Writes text or an attribute of XML 1.0. */
 void escape_xml(struct buffer *out, const char *text);
 
-/* The message of a workflow command of GitHub (::error::message), and the value of one of its properties. */
+/* Write the message of a GitHub workflow command (::error::message), and the value of one of its properties. */
 void escape_workflow_message(struct buffer *out, const char *text);
 void escape_workflow_property(struct buffer *out, const char *text);
 

@@ -58,7 +58,7 @@ static void write_line(struct buffer *out, const struct layout_section *section,
 	buffer_release(&line);
 }
 
-/* count: of what there is to show, lines or rows. */
+/* count: number of lines or rows that could be shown. */
 static void write_heading(struct buffer *out, const struct layout_section *section, const struct table *table,
                           int count, const struct report *report, const struct text_style *style)
 {
@@ -73,7 +73,7 @@ static void write_heading(struct buffer *out, const struct layout_section *secti
 	buffer_add_text(out, "\n");
 }
 
-/* Every row as its line, one after the other; numbers[row] is 0 where it stays empty. */
+/* Writes the line of every row into `lines`; numbers[row] is 0 if the line is empty. */
 static void make_lines(struct intern *lines, uint32_t *numbers, const struct layout_section *section,
                        const struct table *table, const struct text_style *style)
 {
@@ -88,7 +88,7 @@ static void make_lines(struct intern *lines, uint32_t *numbers, const struct lay
 	buffer_release(&line);
 }
 
-/* What is said of each rank in the same words is there once. */
+/* Writes equal lines, such as those about several ranks, only once, with their number. */
 static void write_lines(struct buffer *out, const struct layout_section *section, const struct intern *lines,
                         const uint32_t *times, const struct text_style *style)
 {

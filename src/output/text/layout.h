@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * layout.h: what a report shows, as data: which tables, which columns, how many rows. It computes nothing.
+ * layout.h: the content of a report as data: tables, columns and numbers of rows. It computes nothing.
  */
 #ifndef OUTPUT_TEXT_LAYOUT_H
 #define OUTPUT_TEXT_LAYOUT_H
@@ -12,22 +12,24 @@ enum layout_form {
 	LAYOUT_END,
 	LAYOUT_LINE,      /* label and a template over the first row */
 	LAYOUT_TABLE,     /* title, rows and columns */
-	LAYOUT_SENTENCES, /* title, and a template over every row; equal lines are one, empty ones left out */
+	LAYOUT_SENTENCES, /* title, and a template over every row; equal lines are merged, empty ones left out */
 	LAYOUT_SPACE,     /* an empty line */
-	LAYOUT_TEXT,      /* label (may be NULL) and the template as it is, with {run} for the path of the run */
+	LAYOUT_TEXT,      /* label (may be NULL) and the template unchanged, with {run} for the path of the run */
 };
 
 struct layout_section {
 	enum layout_form form;
 	const char *table;
-	const char *label; /* of a line or text; NULL in a table: the table's title; "" of sentences: none, they go on */
+	/* of a line or text. In a table or sentences, NULL means the table's title. "" means that sentences have no
+	 * heading. */
+	const char *label;
 	const char *template; /* of a line or text */
 	const char *columns;  /* of a table */
 	const char *bar;
-	int limit;      /* rows at most; the heading then says "10 of 34 shown", and the option that shows all */
-	int least_rows; /* left out when the table has fewer */
+	int limit;      /* most rows; the heading then says "10 of 34 shown", and the option that shows all */
+	int least_rows; /* left out if the table has fewer */
 	bool has_heading;
-	bool is_all_in_report; /* it is an option of `stepscope report`, this is another command */
+	bool is_all_in_report; /* `stepscope report` has the option that shows all; this is another command */
 	bool is_kept_empty;    /* an empty table is shown, with its reason */
 };
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * layout_info.c: what `stepscope info` prints below the list of files.
+ * layout_info.c: the part of `stepscope info` below the list of files.
  */
 #include "output/text/layout.h"
 

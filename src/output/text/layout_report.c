@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * layout_report.c: what `stepscope report` prints, from top to bottom.
+ * layout_report.c: the output of `stepscope report`, from top to bottom.
  */
 #include "output/text/layout.h"
 

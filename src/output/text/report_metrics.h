@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * report_metrics.h: `stepscope report` of a metrics.json of rlhf-canary. It has no events, so none of the report's tables: the file's own
- * numbers, as text or as one JSON document.
+ * report_metrics.h: `stepscope report` for a metrics.json of rlhf-canary. The file has no events, so the report has
+ * only the file's own numbers, as text or as one JSON document.
  */
 #ifndef OUTPUT_TEXT_REPORT_METRICS_H
 #define OUTPUT_TEXT_REPORT_METRICS_H

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * report_torch.c: see report_torch.h.
+ * report_torch.c: see the header.
  */
 #include "output/text/report_torch.h"
 
@@ -45,7 +45,7 @@ static enum status check_word(const char *option, const char *word, const char *
 	return STATUS_USAGE;
 }
 
-/* "none" for none of them. */
+/* "none" means none of these columns. */
 static enum status check_columns(const char *columns, struct error *err)
 {
 	static const char *const words[] = {"memory", "flops", "none", "no-memory", "no-shapes", "no-stacks",
@@ -91,7 +91,7 @@ static uint32_t frames_of(const struct report_torch *wish)
 	return wish->has_events ? UINT32_MAX : (uint32_t)wish->frames;
 }
 
-/* An empty table says nothing: was there nothing, or did nobody look? */
+/* Explains an empty table: either there were no operators, or they were not recorded. */
 static void say_nothing_recorded(struct buffer *out, const struct model *model)
 {
 	const char *capture = model_meta(model, MODEL_NONE, "capture");
@@ -111,7 +111,7 @@ static void say_nothing_recorded(struct buffer *out, const struct model *model)
 		              capture ? capture : "");
 }
 
-/* What PyTorch's own table says is of the steps that its profiler saw. */
+/* Says which steps the table covers. PyTorch's own table covers the steps that its profiler saw. */
 static void say_from_which_steps(struct buffer *out, const struct model *model, bool is_by_shape)
 {
 	uint32_t with = 0, with_inputs = 0;
@@ -128,7 +128,7 @@ enum status report_torch_write(struct buffer *out, const struct model *model, co
                                struct error *err)
 {
 	static const char *const devices[] = {"cuda", "xpu", "mtia", "hpu"};
-	/* torch computes them when it records, and a trace says whether it did */
+	/* torch computes FLOPs while it records, and a trace says whether it did */
 	bool has_flops = !torch_trace_is(model) || model_meta(model, MODEL_NONE, "trace.with_flops");
 	const char *lost = memory_sums_unknown(model);
 	struct torch_ops ops;
@@ -162,7 +162,7 @@ enum status report_torch_write(struct buffer *out, const struct model *model, co
 	};
 	table.has_flops &= !ops.lacks_flops;
 	if (ops.has_device)
-		table.device = "cuda"; /* of AMD's, too */
+		table.device = "cuda"; /* for AMD devices, too */
 	for (int i = 0; i < 4; i++)
 		if (report_torch_has_word(wish->columns, devices[i]))
 			table.device = devices[i];

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * summary.c: walks the layout and writes JSON; gathers why values are null under "not_measured", by their path.
+ * summary.c: walks the layout and writes JSON; collects the reasons of null values under "not_measured", by their
+ * path.
  */
 #include "output/text/summary.h"
 
@@ -17,7 +18,7 @@
 struct summary_state {
 	struct report *report;
 	struct json_writer json;
-	char prefix[64]; /* of the object that is open: "window." */
+	char prefix[64]; /* of the open object: "window." */
 	struct {
 		const char *path, *reason;
 	} reasons[MAXIMUM_REASONS];
@@ -38,7 +39,7 @@ static const char *path_of(struct summary_state *summary, const char *key, const
 	return arena_printf(&summary->report->arena, "%s%s%s", summary->prefix, key, rest);
 }
 
-/* A column of the first row; null when the table has no rows. False: null was written, for `reason`. */
+/* Writes a column of the first row. Returns false if it wrote null, because of `reason`: no value, or no row. */
 static bool write_cell(struct summary_state *summary, const struct table *table, const char *name, const char **reason)
 {
 	int column = table_find_column(table, name);
@@ -88,7 +89,7 @@ static void write_pair(struct summary_state *summary, const struct summary_entry
 struct summary_member {
 	int column;
 	char key[64];
-	bool is_missed; /* a reason was noted */
+	bool is_missed; /* a reason was added */
 };
 
 static int list_members(const struct table *table, const char *columns, struct summary_member *members)
@@ -190,7 +191,7 @@ static void write_head(struct summary_state *summary)
 	json_string(&summary->json, "stepscope " STEPSCOPE_VERSION);
 }
 
-/* What the notes of tables say against their numbers. */
+/* Writes the caveats in the notes of tables. */
 static void write_caveats(struct summary_state *summary)
 {
 	static const char *const tables[] = {"step_time", "ops", "memory"};

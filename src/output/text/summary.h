@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * summary.h: the JSON summary of a run, schema stepscope.summary/1. Which tables and columns it holds is data, in
+ * summary.h: the JSON summary of a run, schema stepscope.summary/1. Its tables and columns are data, in
  * summary_layout.c.
  */
 #ifndef OUTPUT_TEXT_SUMMARY_H
@@ -29,7 +29,7 @@ struct summary_entry {
 
 extern const struct summary_entry summary_layout[];
 
-/* The whole document, with a line end. */
+/* Writes the whole document, with a final newline. */
 void summary_write(struct buffer *out, struct report *report);
 
 #endif

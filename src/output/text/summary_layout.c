@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * summary_layout.c: what `stepscope report --json` holds, in order. Keys are only ever added.
+ * summary_layout.c: the content of `stepscope report --json`, in order. Keys may only be added.
  */
 #include "output/text/summary.h"
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * text.c: a table as aligned columns. Texts are cut when the line would be wider than the terminal; numbers never are.
+ * text.c: a table as aligned columns. Texts are cut if the line is wider than the terminal; numbers never are.
  */
 #include "output/text/text.h"
 
@@ -23,7 +23,7 @@ struct grid {
 	int columns[MAXIMUM_COLUMNS];
 	size_t widths[MAXIMUM_COLUMNS];
 	int column_count, row_count;
-	int bar; /* column, -1: none */
+	int bar; /* column, -1: no bar */
 	bool is_raw;
 	struct buffer cell;
 	struct demangler demangler;
@@ -40,8 +40,8 @@ static void pad(struct buffer *out, size_t count)
 		buffer_add(out, " ", 1);
 }
 
-/* Lines break at blanks, or only at runs of several where the text has such, so that "p50 409 ms   p95 441 ms" keeps its
- * numbers whole. */
+/* Lines break at blanks. If the text has runs of several blanks, lines break only there, so that "p50 409 ms   p95 441
+ * ms" keeps its numbers whole. */
 void text_wrapped(struct buffer *out, const char *text, int indent, int at, const struct text_style *style)
 {
 	const char *breaks = strstr(text, "  ") ? "  " : " ";
@@ -71,7 +71,7 @@ void text_wrapped(struct buffer *out, const char *text, int indent, int at, cons
 	buffer_add_text(out, "\n");
 }
 
-/* ---- which columns ---- */
+/* ---- choice of columns ---- */
 
 static void choose_named(struct grid *grid, const char *names, bool is_brief)
 {
@@ -88,7 +88,7 @@ static void choose_named(struct grid *grid, const char *names, bool is_brief)
 			    !(is_shy && grid->table->columns[i].is_hidden))
 				grid->columns[grid->column_count++] = i;
 		}
-		if (grid->column_count > before) /* the others were for want of this one */
+		if (grid->column_count > before) /* the others replace it only if it is left out */
 			length = strcspn(names, ",");
 		names += length + (names[length] != '\0');
 	}
@@ -116,7 +116,7 @@ static bool text_is_text(const struct grid *grid, int i)
 	return grid->table->columns[grid->columns[i]].type == TABLE_TEXT;
 }
 
-/* Into grid->cell. */
+/* Writes the cell into grid->cell. */
 static void write_cell(struct grid *grid, int row, int column)
 {
 	bool is_text = grid->table->columns[column].type == TABLE_TEXT;
@@ -145,7 +145,7 @@ static void text_measure(struct grid *grid, const struct text_view *view)
 	}
 }
 
-/* Takes from the widest text until the line fits or no text is wide. */
+/* Narrows the widest text until the line fits or no text is wide. */
 static void fit(struct grid *grid)
 {
 	for (;;) {
@@ -165,7 +165,7 @@ static void fit(struct grid *grid)
 
 /* ---- rows ---- */
 
-/* Bytes of the first characters of text that take at most `width` columns. */
+/* Returns the bytes of the first characters of text that take at most `width` columns. */
 static size_t prefix_bytes(const char *text, size_t width)
 {
 	size_t bytes = 0;
@@ -187,7 +187,7 @@ static size_t prefix_bytes(const char *text, size_t width)
 	return bytes;
 }
 
-/* The last characters of text that take at most `width` columns. */
+/* Returns the last characters of text that take at most `width` columns. */
 static const char *last_columns(const char *text, size_t width)
 {
 	while (text_width(text) > width)
@@ -224,7 +224,7 @@ static void add_aligned(struct buffer *out, const struct grid *grid, int i, cons
 	add_cut(out, grid, i, text);
 }
 
-/* Eighths of a block, so that 24 columns resolve half a per cent; '#' in plain ASCII. */
+/* Uses eighths of a block, so that 24 columns resolve half a per cent; '#' in plain ASCII. */
 static void add_bar(struct buffer *out, double ratio, const struct text_style *style)
 {
 	static const char *const eighths[] = {"", "▏", "▎", "▍", "▌", "▋", "▊", "▉"};
@@ -242,7 +242,7 @@ static void add_bar(struct buffer *out, double ratio, const struct text_style *s
 	buffer_add_text(out, eighths[part]);
 }
 
-/* Blanks at the end of a line help nobody. */
+/* Removes blanks at the end of the line. */
 static void end_line(struct buffer *out)
 {
 	while (out->length && out->data[out->length - 1] == ' ')
@@ -276,7 +276,7 @@ static void add_titles(struct buffer *out, const struct grid *grid)
 	end_line(out);
 }
 
-/* A single row, one line per column. */
+/* Writes a single row, one line per column. */
 static void add_record(struct buffer *out, struct grid *grid)
 {
 	size_t widest = 0;
@@ -297,7 +297,7 @@ static void add_record(struct buffer *out, struct grid *grid)
 	}
 }
 
-/* ---- what follows the rows ---- */
+/* ---- after the rows ---- */
 
 static const char *missing_reason(const struct grid *grid, int column)
 {
@@ -306,7 +306,7 @@ static const char *missing_reason(const struct grid *grid, int column)
 	return column_reason(grid->table, column);
 }
 
-/* One line per reason, with all columns it holds for. */
+/* Writes one line per reason, with all columns it applies to. */
 static void text_add_missing(struct buffer *out, const struct grid *grid)
 {
 	for (int i = 0; i < grid->table->column_count; i++) {

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * text.h: tables and report layouts as text for a terminal. A layout is data (output/text/layout.h); nothing is computed here.
+ * text.h: tables and report layouts as text for a terminal. A layout is data (output/text/layout.h); nothing is
+ * computed here.
  */
 #ifndef OUTPUT_TEXT_TEXT_H
 #define OUTPUT_TEXT_TEXT_H
@@ -14,32 +15,32 @@ struct text_style {
 };
 
 struct text_view {
-	const char *
-		columns; /* names separated by commas, or NULL: all that are not hidden and measured somewhere; a|b: a, or
-	                      * b when a is left out; ?a: a, unless it is hidden */
-	const char *bar;   /* a share that gets a bar, or NULL */
-	int limit;         /* rows at most; 0: all */
+	/* names separated by commas; NULL: all columns that are not hidden and have a value. "a|b" is b if a is left
+	 * out; "?a" leaves a out if it is hidden. */
+	const char *columns;
+	const char *bar;   /* a share shown as a bar, or NULL */
+	int limit;         /* most rows; 0: all */
 	bool has_heading;  /* the row with the columns' titles */
-	bool is_explained; /* definitions of the columns follow */
+	bool is_explained; /* definitions of the columns follow the table */
 	bool is_raw;       /* names of C++ stay mangled */
-	bool is_brief;     /* unmeasured columns are left out without a note, named ones too */
+	bool is_brief;     /* missing columns are left out without a note, even if they are named */
 };
 
-/* Rows and columns, columns without any measured cell left out and named below with the reason. A table of one row is
- * written as a list of its columns, unless columns were given. */
+/* Writes rows and columns. Columns without a value are left out and listed below the table with the reason. A table of
+ * one row is written as a list of its columns, unless columns were given. */
 void text_table(struct buffer *out, const struct table *table, const struct text_view *view,
                 const struct text_style *style);
 
-/* What the table and each of its columns mean. */
+/* Writes the definitions of the table and its columns. */
 void text_definitions(struct buffer *out, const struct table *table, const struct text_style *style);
 
-/* "Title", in bold when there is colour. */
+/* Writes "Title", in bold if colours are on. */
 void text_heading(struct buffer *out, const char *title, const struct text_style *style);
 
-/* A sentence, wrapped and indented by `indent`, the first line being at column `at` already. */
+/* Writes a sentence, wrapped and indented by `indent`; the first line starts at column `at`. */
 void text_wrapped(struct buffer *out, const char *text, int indent, int at, const struct text_style *style);
 
-/* Appends a row of the table through a template (base/template.h) whose gaps are names of columns. */
+/* Appends a row of the table through a template (base/template.h); its gaps are names of columns. */
 void text_template(struct buffer *out, const struct table *table, int row, const char *template,
                    const struct text_style *style);
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * text_template.c: one line of a report: a template (base/template.h) whose gaps are the columns of a row.
+ * text_template.c: one line of a report: a template (base/template.h) with columns of a row in its gaps.
  */
 #include "base/demangle.h"
 #include "base/template.h"

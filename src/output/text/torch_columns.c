@@ -90,7 +90,7 @@ static void torch_add_source(struct torch_columns *columns, const struct torch_o
 		torch_add_column(columns, "Source Location", torch_least((int64_t)longest + 4, table->source_width));
 }
 
-/* The unit is that of the smallest number. */
+/* The unit depends on the smallest number. */
 static void torch_add_flops(struct torch_columns *columns, const struct torch_ops *ops, const struct torch_table *table)
 {
 	static const char *const units[] = {"FLOPs", "KFLOPs", "MFLOPs", "GFLOPs", "TFLOPs", "PFLOPs"};

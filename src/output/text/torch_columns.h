@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * torch_columns.h: which columns torch.profiler's table has, and how wide they are. It depends on the rows: torch
- * writes no column that is empty.
+ * torch_columns.h: the columns of torch.profiler's table and their widths. They depend on the rows, because torch
+ * writes no empty column.
  */
 #ifndef OUTPUT_TEXT_TORCH_COLUMNS_H
 #define OUTPUT_TEXT_TORCH_COLUMNS_H
@@ -16,7 +16,7 @@ struct torch_columns {
 	int64_t widths[TORCH_COLUMNS];
 	int source_column;
 	bool has_flops, has_shapes, has_source, has_device_bytes, has_device_time;
-	double flops_scale; /* times this, numbers are in the unit of the header */
+	double flops_scale; /* factor from FLOP to the unit of the header */
 	char device[16];
 	char titles[7][32]; /* headers that name the device or a unit */
 };

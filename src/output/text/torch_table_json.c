@@ -73,7 +73,7 @@ static void torch_json_row(struct json_writer *json, const struct torch_row *row
 	json_object_end(json);
 }
 
-/* Returns the number that PyTorch has for the thread, or our own if it is unknown. */
+/* Returns PyTorch's number of the thread, or stepscope's own if it is unknown. */
 static int64_t torch_json_thread(const struct torch_ops *ops, uint32_t track)
 {
 	uint32_t number = ops->model->tracks[track]->torch_thread;

@@ -10,11 +10,11 @@
 
 struct torch_sorted_row {
 	const struct torch_row *row;
-	double value; /* that it is sorted by */
+	double value; /* the sort key */
 };
 
-/* Fills `rows`, which has room for all, in the order of torch's sort_by `name`; NULL: in the order of events. Fails if
- * torch cannot sort by it. */
+/* Fills `rows`, which has room for all, in the order of torch's sort_by `name` (NULL: in the order of events). Fails if
+ * torch cannot sort by that name. */
 enum status torch_table_sort(const struct torch_ops *ops, const char *name, struct torch_sorted_row *rows,
                              struct error *err) MUST_CHECK;
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * validate.c: the table of rules, and which kind of file it is.
+ * validate.c: the table of rules, and the detection of the kind of file.
  */
 #include "output/validate/validate.h"
 
@@ -40,7 +40,7 @@ static void check_name(const char *path, struct validation *validation)
 		validate_count(validation, VALIDATE_H1, 0, path);
 }
 
-/* JSON begins with a bracket after blanks; a Perfetto trace with the tag of its first packet, which is a line feed. */
+/* JSON starts with a bracket after blanks. A Perfetto trace starts with the tag of its first packet, a line feed. */
 static char first_letter(const char *head, size_t length)
 {
 	for (size_t i = 0; i < length; i++)

@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * validate.h: does a trace file obey the rules of the programs that will read it? Every rule was found by breaking it in
- * front of the real reader. The file is read once, front to back; memory is bounded by VALIDATE_MOST_SPANS.
+ * validate.h: checks whether a trace file obeys the rules of the programs that read it. Every rule was found by
+ * breaking it and reading the file with the real program. The file is read once, front to back; memory is bounded by
+ * VALIDATE_MOST_SPANS.
  *
- * Offsets are bytes of the decompressed file. Rules are rows of validate_rules; an "error" is a rule whose breach makes
- * a reader refuse the file, lose events or show wrong numbers; a "note" is a breach that readers survive.
+ * Offsets are bytes of the decompressed file. Rules are rows of validate_rules. If an "error" rule is broken, a reader
+ * refuses the file, loses events or shows wrong numbers; readers survive a broken "note" rule.
  */
 #ifndef OUTPUT_VALIDATE_VALIDATE_H
 #define OUTPUT_VALIDATE_VALIDATE_H
@@ -14,7 +15,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-/* Beyond this many spans (or links of one kind) the rules that compare events with each other stop looking: P3, H6, P5,
+/* Beyond this number of spans (or links of one kind), the rules that compare events with each other stop: P3, H6, P5,
  * V1..V6 need 24 to 32 bytes per span. */
 #define VALIDATE_MOST_SPANS 16000000u
 
@@ -92,12 +93,12 @@ extern const struct validate_row validate_rules[VALIDATE_RULE_COUNT];
 struct validate_finding {
 	uint64_t count;
 	uint64_t first_offset;
-	char detail[120]; /* of the first one: a name, a value; "" */
+	char detail[120]; /* of the first breach: a name, a value; "" */
 };
 
 struct validation {
 	const char *format;      /* "chrome" or "perfetto" */
-	const char *form;        /* "object", "array", "packets"; NULL: it is no trace */
+	const char *form;        /* "object", "array", "packets"; NULL: not a trace */
 	const char *compression; /* "none", "gzip", "zstd" */
 	uint64_t bytes;          /* decompressed */
 	uint64_t events, spans, flows;
@@ -105,13 +106,13 @@ struct validation {
 	bool is_partly_checked; /* more than VALIDATE_MOST_SPANS spans */
 };
 
-/* Fails with STATUS_INPUT when the file cannot be read to its end; `validation` then has what was found until there. */
+/* Returns STATUS_INPUT if the file cannot be read to its end; `validation` then has the findings until that point. */
 enum status validate_file(const char *path, struct validation *validation, struct error *err) MUST_CHECK;
 
 void validate_count(struct validation *validation, enum validate_rule rule, uint64_t offset, const char *detail);
 bool validation_has_errors(const struct validation *validation);
 
-/* The two kinds of files; validate_file() finds out which it is. */
+/* The two kinds of files; validate_file() detects the kind. */
 struct input_stream;
 enum status validate_chrome(struct input_stream *input, struct validation *validation, struct error *err) MUST_CHECK;
 enum status validate_perfetto(struct input_stream *input, struct validation *validation, struct error *err) MUST_CHECK;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * validate_chrome.c: reads Chrome trace JSON event by event and checks what one event can break. Events are remembered
+ * validate_chrome.c: reads Chrome trace JSON event by event and checks the rules about one event. It records events
  * for the rules of validate_pairs.c.
  */
 #include "output/validate/validate_chrome.h"
@@ -22,7 +22,7 @@ static const char *const event_keys[CHROME_EVENT_KEYS] = {"ph", "cat", "name", "
 
 static const struct {
 	const char *name;
-	enum json_type type; /* what HTA's own check of types wants */
+	enum json_type type; /* type that HTA's own type check expects */
 } arg_rows[CHROME_ARG_KEYS] = {
 	[CHROME_ARG_EXTERNAL_ID] = {"External id", TYPE_NUMBER},
 	[CHROME_ARG_EV_IDX] = {"Ev Idx", TYPE_NUMBER},
@@ -42,7 +42,7 @@ static const struct {
 	[CHROME_ARG_PYTHON_PARENT] = {"Python parent id", TYPE_NUMBER},
 };
 
-/* ---- values ----------------------------------------------------------------------------------------------------------- */
+/* ---- values ---- */
 
 static enum json_type chrome_type_of(enum json_stream_token token)
 {
@@ -85,7 +85,7 @@ static void chrome_take(struct json_value *value, const struct json_stream *stre
 		parse_integer(value);
 }
 
-/* "" or "." and up to three decimals behind whole microseconds; false for anything else. */
+/* Adds "" or "." and up to three decimals after whole microseconds. Returns false for anything else. */
 static bool add_decimals(const char *at, bool is_negative, int64_t whole, int64_t *ns)
 {
 	int64_t rest = 0;
@@ -98,7 +98,7 @@ static bool add_decimals(const char *at, bool is_negative, int64_t whole, int64_
 	return *at == '\0';
 }
 
-/* Microseconds with any decimals -> nanoseconds; also from a string, as Perfetto does. */
+/* Parses microseconds with any decimals as nanoseconds; also from a string, as Perfetto does. */
 static bool parse_us(const struct json_value *value, int64_t *ns)
 {
 	char *dot, *end;
@@ -119,7 +119,7 @@ static bool parse_us(const struct json_value *value, int64_t *ns)
 	return true;
 }
 
-/* Rules about any piece of text. */
+/* Checks the rules about any text. */
 static void check_text(struct chrome_check *check, const struct json_stream *stream, enum json_stream_token token)
 {
 	if (stream->has_control)
@@ -154,7 +154,7 @@ static bool pass(struct chrome_check *check, struct json_stream *stream, enum js
 	return true;
 }
 
-/* ---- rules about one event ---------------------------------------------------------------------------------------------- */
+/* ---- rules about one event ---- */
 
 static bool is_one_of(const char *text, const char *const *words)
 {
@@ -243,7 +243,7 @@ static void check_args(struct chrome_check *check, const struct chrome_event *ev
 	}
 }
 
-/* What int() of Python takes: blanks, a sign, digits. */
+/* Returns true for a text that Python's int() accepts: blanks, a sign, digits. */
 static bool is_integer(const char *text)
 {
 	size_t digits;
@@ -292,7 +292,7 @@ static void check_event(struct chrome_check *check, struct chrome_event *event)
 	check->validation->flows += event->phase == 'f';
 	if (keys[KEY_NAME].type == TYPE_ABSENT) {
 		check->last_nameless = event->offset;
-		broken(check, VALIDATE_T2, event); /* taken back at the end when the markers are there */
+		broken(check, VALIDATE_T2, event); /* removed at the end if the file has the markers */
 	}
 	if (event->phase == 'X' && keys[KEY_CAT].type != TYPE_TEXT)
 		broken(check, VALIDATE_T1, event);
@@ -319,7 +319,7 @@ static void check_event(struct chrome_check *check, struct chrome_event *event)
 	check_remember(check, event);
 }
 
-/* ---- reading ------------------------------------------------------------------------------------------------------------ */
+/* ---- reading ---- */
 
 static int find_key(const struct json_stream *stream)
 {
@@ -359,7 +359,8 @@ static bool read_args(struct chrome_check *check, struct json_stream *stream, st
 	}
 }
 
-/* After its "{". Keeps only the fields that were set: clearing all of a struct chrome_event would be most of the work. */
+/* Resets the event after its "{". Clears only the start of each text, because clearing the whole struct chrome_event
+ * would take most of the time. */
 static void clear_event(struct chrome_event *event, uint64_t offset)
 {
 	event->offset = offset;
@@ -405,7 +406,7 @@ static bool chrome_read_event(struct chrome_check *check, struct json_stream *st
 	return true;
 }
 
-/* After "[". */
+/* Reads the events after "[". */
 static bool chrome_read_events(struct chrome_check *check, struct json_stream *stream)
 {
 	struct chrome_event event;
@@ -422,7 +423,7 @@ static bool chrome_read_events(struct chrome_check *check, struct json_stream *s
 	}
 }
 
-/* HTA looks for the first `"rank":\s+(\d+)` of the file, wherever it stands. */
+/* HTA uses the first match of `"rank":\s+(\d+)` in the file, wherever it is. */
 static bool read_distributed(struct chrome_check *check, struct json_stream *stream)
 {
 	for (;;) {
@@ -480,13 +481,13 @@ static bool chrome_read_object(struct chrome_check *check, struct json_stream *s
 	}
 }
 
-/* The viewers forgive an array of events that has no "]", also behind a comma. */
+/* Returns true for an array of events without its "]", even after a comma. Viewers accept it. */
 static bool is_open_array(const struct json_stream *stream)
 {
 	return stream->is_unterminated && stream->depth == 1 && !stream->is_object[0];
 }
 
-/* Other JSON: of an object without events, or of a list of anything else, all rules would hold. */
+/* Fails for other JSON. An object without events, or a list of other things, would break no rule. */
 static enum status check_is_trace(const struct chrome_check *check, struct error *err)
 {
 	struct validation *validation = check->validation;
@@ -535,7 +536,8 @@ static void check_whole(struct chrome_check *check)
 	uint64_t tail = check->start_marker_offset < check->end_marker_offset ? check->start_marker_offset
 	                                                                      : check->end_marker_offset;
 
-	if (has_both && check->last_nameless < tail) /* the plugin walks back from the end and never gets there */
+	if (has_both &&
+	    check->last_nameless < tail) /* the plugin walks back from the end and stops at the markers first */
 		validation->findings[VALIDATE_T2] = (struct validate_finding){0};
 	if (has_both && check->end_marker_ns - check->start_marker_ns > MARKER_LIMIT_NS)
 		validate_count(validation, VALIDATE_T13, check->end_marker_offset, NULL);

@@ -19,7 +19,7 @@ enum json_type {
 	TYPE_BOOL
 };
 
-struct json_value {   /* of a key we care for */
+struct json_value {   /* value of a key that is checked */
 	uint8_t type; /* enum json_type */
 	bool is_integer;
 	int64_t integer;
@@ -64,14 +64,14 @@ struct chrome_event {
 	struct json_value keys[CHROME_EVENT_KEYS];
 	struct json_value args[CHROME_ARG_KEYS];
 	uint8_t args_type;
-	bool has_bad_counter; /* an arg that is not a number */
+	bool has_bad_counter; /* an arg is not a number */
 	bool has_ts, has_dur;
 	int64_t ts_ns, dur_ns;
 	char phase;
 	const char *cat, *name;
 };
 
-struct ref { /* something that is compared with others later */
+struct ref { /* a record that is compared with others later */
 	int64_t key;
 	int64_t a, b;
 	uint64_t offset;
@@ -89,7 +89,7 @@ enum ref_kind {
 	REF_STREAM_KERNEL, /* key: device and stream; a, b: start, end */
 	REF_STREAM_SYNC,   /* key: device and stream; a: ts */
 	REF_RECORD,        /* correlation or External id of a cudaEventRecord; a: ts */
-	REF_WAIT,          /* the record a stream wait names; a: ts */
+	REF_WAIT,          /* the record that a stream wait names; a: ts */
 	REF_BACKWARD,      /* sequence number; a: name */
 	REF_CPU_CORR,      /* correlation of a runtime call */
 	REF_GPU_CORR,      /* correlation of a device event */
@@ -103,15 +103,15 @@ struct chrome_check {
 	struct ref_list lists[REF_KINDS];
 	uint64_t last_nameless; /* offset of the last event without a name */
 	bool has_step, has_rank;
-	bool has_events; /* the key traceEvents */
-	bool has_phase;  /* an event with one */
-	bool has_other;  /* what is no object among the events */
+	bool has_events; /* the key traceEvents was found */
+	bool has_phase;  /* an event has a phase */
+	bool has_other;  /* an entry of the events is not an object */
 	bool has_start_marker, has_end_marker;
 	uint64_t start_marker_offset, end_marker_offset;
 	int64_t start_marker_ns, end_marker_ns;
 };
 
-/* A number that stands for two texts. */
+/* Returns a number that stands for two texts. */
 int64_t check_word(const char *first, const char *second);
 void check_remember(struct chrome_check *check, const struct chrome_event *event);
 void check_pairs(struct chrome_check *check);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * validate_pairs.c: rules that compare events with each other. They are kept in short records per kind and sorted at the
- * end, since files are not in order of time.
+ * validate_pairs.c: rules that compare events with each other. Events are kept as short records per kind and sorted at
+ * the end, because files are not in order of time.
  */
 #include "base/hash.h"
 #include "base/lower_bound.h"
@@ -11,7 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* ---- remembering -------------------------------------------------------------------------------------------------------- */
+/* ---- recording ---- */
 
 static void pairs_remember(struct chrome_check *check, enum ref_kind kind, int64_t key, int64_t a, int64_t b,
                            uint64_t offset)
@@ -31,7 +31,7 @@ static void pairs_remember(struct chrome_check *check, enum ref_kind kind, int64
 	list->refs[list->count++] = (struct ref){key, a, b, offset};
 }
 
-/* What stands for a thread or a stream only needs to be told apart. */
+/* Hashes are enough, because threads and streams only need to be distinct. */
 int64_t check_word(const char *first, const char *second)
 {
 	uint64_t hash = hash_byte(hash_bytes(HASH_BYTES, first, strlen(first)), 0x1f);
@@ -130,9 +130,9 @@ void check_remember(struct chrome_check *check, const struct chrome_event *event
 		               check_word(event->name, ""), 0, event->offset);
 }
 
-/* ---- comparing ----------------------------------------------------------------------------------------------------------- */
+/* ---- comparing ---- */
 
-/* By key, then start, then the longer one first (a parent before its children), then place in the file. */
+/* Sorts by key, then start, then the longer one first (a parent before its children), then offset in the file. */
 static int compare_refs(const void *left, const void *right)
 {
 	const struct ref *x = left, *y = right;
@@ -152,7 +152,7 @@ static void sort(struct ref_list *list)
 		qsort(list->refs, list->count, sizeof(*list->refs), compare_refs);
 }
 
-/* First with this key; NULL when there is none. */
+/* Returns the first record with this key; NULL if there is none. */
 static const struct ref *pairs_find(const struct ref_list *list, int64_t key)
 {
 	uint32_t low = LOWER_BOUND(list->refs, list->count, item, item->key < key);

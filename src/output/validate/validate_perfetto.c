@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * validate_perfetto.c: walks the packets of a Perfetto trace and checks what the trace processor would have to skip:
- * wire types, interned names, states of sequences, descriptors, nesting of slices. One packet is in memory at a time.
+ * validate_perfetto.c: walks the packets of a Perfetto trace and finds data that the trace processor would skip. It
+ * checks wire types, interned names, states of sequences, descriptors and the nesting of slices. One packet is in
+ * memory at a time.
  */
 #include "base/hash.h"
 #include "base/input_stream.h"
@@ -19,7 +20,7 @@
 
 struct sequence {
 	bool has_state;      /* cleared at least once */
-	uint32_t generation; /* of the state; part of the keys of what is interned */
+	uint32_t generation; /* of the state; part of the keys of interned data */
 	uint64_t default_track;
 	uint64_t default_clock;
 	bool has_own_clock;
@@ -45,7 +46,7 @@ struct perfetto_check {
 	uint64_t offset; /* of the current packet */
 };
 
-/* ---- fields ------------------------------------------------------------------------------------------------------------ */
+/* ---- fields ---- */
 
 struct perfetto_span { /* part of a packet */
 	const unsigned char *at, *end;
@@ -55,7 +56,7 @@ struct field {
 	uint32_t number;
 	unsigned wire;
 	uint64_t value;             /* of varints and fixed numbers */
-	struct perfetto_span bytes; /* of length-delimited ones */
+	struct perfetto_span bytes; /* of length-delimited fields */
 };
 
 static bool read_varint(struct perfetto_span *span, uint64_t *value)
@@ -113,7 +114,7 @@ static void broken(struct perfetto_check *check, enum validate_rule rule, const 
 	validate_count(check->validation, rule, check->offset, detail);
 }
 
-/* Whether the field has the wire type it should have; counts when not. */
+/* Returns true if the field has the expected wire type; otherwise counts a breach. */
 static bool is_wire(struct perfetto_check *check, const struct field *field, unsigned wire)
 {
 	char text[64];
@@ -125,13 +126,13 @@ static bool is_wire(struct perfetto_check *check, const struct field *field, uns
 	return false;
 }
 
-/* A repeated number may come packed. */
+/* A repeated number may be packed. */
 static bool is_repeated_wire(struct perfetto_check *check, const struct field *field, unsigned wire)
 {
 	return field->wire == PROTO_BYTES || is_wire(check, field, wire);
 }
 
-/* ---- sequences and tracks ------------------------------------------------------------------------------------------------- */
+/* ---- sequences and tracks ---- */
 
 static struct sequence *perfetto_sequence_of(struct perfetto_check *check, uint64_t id)
 {
@@ -163,7 +164,7 @@ static uint64_t interned_key(const struct perfetto_check *check, const struct se
 	return hash_words(parts, sizeof(parts) / sizeof(*parts));
 }
 
-/* ---- parts of a packet ---------------------------------------------------------------------------------------------------- */
+/* ---- parts of a packet ---- */
 
 struct packet {
 	uint64_t sequence_id, flags, timestamp, timestamp_clock;
@@ -255,7 +256,7 @@ static void read_clocks(struct perfetto_check *check, struct sequence *sequence,
 			read_clock(check, sequence, field.bytes);
 }
 
-/* ---- events ----------------------------------------------------------------------------------------------------------------- */
+/* ---- events ---- */
 
 struct event {
 	uint64_t type, track;
@@ -357,7 +358,7 @@ static void place_event(struct perfetto_check *check, const struct sequence *seq
 		broken(check, VALIDATE_W13, NULL);
 }
 
-/* Time of the packet; differences of an incremental clock add up in the order of the file. */
+/* Returns the time of the packet. Differences of an incremental clock add up in the order of the file. */
 static uint64_t packet_time(struct sequence *sequence, const struct packet *packet)
 {
 	uint64_t clock = packet->has_timestamp_clock ? packet->timestamp_clock : sequence->default_clock;
@@ -389,7 +390,7 @@ static void perfetto_read_event(struct perfetto_check *check, struct sequence *s
 	place_event(check, sequence, &event, packet_time(sequence, packet));
 }
 
-/* ---- packets ---------------------------------------------------------------------------------------------------------------- */
+/* ---- packets ---- */
 
 static void take_field(struct perfetto_check *check, const struct field *field, struct packet *packet)
 {
@@ -479,7 +480,7 @@ static void read_packet(struct perfetto_check *check, struct perfetto_span span)
 	check_state(check, sequence, &packet);
 }
 
-/* ---- file --------------------------------------------------------------------------------------------------------------------- */
+/* ---- file ---- */
 
 struct perfetto_window { /* holds at least the current packet */
 	struct input_stream *input;
@@ -489,7 +490,7 @@ struct perfetto_window { /* holds at least the current packet */
 	bool is_at_end;
 };
 
-/* Makes `length` bytes available; false when the file has fewer. */
+/* Makes `length` bytes available; `has` is false if the file has fewer. */
 static enum status need(struct perfetto_window *window, size_t length, bool *has, struct error *err)
 {
 	while (window->end - window->begin < length && !window->is_at_end) {
@@ -525,7 +526,7 @@ static enum status cut_off(struct perfetto_check *check, const struct perfetto_w
 	return error_set(err, STATUS_INPUT, "%s at byte %" PRIu64, what, check->offset);
 }
 
-/* Finds the length of the packet at the window's begin, head included; 0 at the end of the file. */
+/* Finds the length of the packet at the start of the window, including its head; 0 at the end of the file. */
 static enum status next_packet(struct perfetto_check *check, struct perfetto_window *window, size_t *head,
                                size_t *length, struct error *err)
 {
