@@ -55,15 +55,7 @@ int64_t report_cpu_ns(const struct report *report);
 
 const struct step_times *report_step_times(struct report *report);
 
-<<<<<<< HEAD
-/* The same, to sort and cut. */
-=======
-/* Returns the reason in words that fit the tool that recorded the run: advice on our recorder does not help with a
- * trace. */
-const char *report_reason(const struct report *report, const char *reason);
-
 /* Returns the same table as report_table(), for callers that sort or truncate it. */
->>>>>>> text
 struct table *report_table_mutable(struct report *report, const char *name);
 
 #endif

@@ -160,13 +160,8 @@ static void read_steps(struct compared_run *run, struct report *report)
 		memcpy(step->phase_ns, job->phase_ns, sizeof(step->phase_ns));
 	}
 	if (!run->steps_count)
-<<<<<<< HEAD
 		run->no_steps = arena_dup(&run->arena, step_times_empty_reason(times));
-	if (2 * timeless > run->steps_count) { /* their median is 0, of which nothing is a share */
-=======
-		run->no_steps = arena_dup(&run->arena, report_reason(report, step_times_empty_reason(times)));
 	if (2 * timeless > run->steps_count) { /* their median would be 0, and nothing is a share of 0 */
->>>>>>> text
 		run->no_steps = arena_printf(&run->arena, "%zu of %zu steps take no time", timeless, run->steps_count);
 		run->steps_count = 0;
 	}

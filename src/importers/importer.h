@@ -20,20 +20,12 @@
 #define IMPORTED_BASE_MAX (INT64_MAX / 4)
 
 struct importer {
-<<<<<<< HEAD
-	const char *name;   /* "recording", "kineto" */
-	const char *format; /* of the fact trace.format in its models; NULL: the name */
-	const char *kind;   /* "a profile of stacks": what a file is, in errors; NULL: a trace or a recording */
-	const char *
-		looked_for; /* (optional) "traces of torch.profiler (JSON)": in the error about a file of no known format */
-	/* Does a file that starts with these bytes belong to it? is_directory: `path` is one, length is 0. */
-=======
-	const char *name;       /* "recording", "kineto"; also the fact trace.format, except for snapshots */
+	const char *name;       /* "recording", "kineto" */
+	const char *format;     /* the fact trace.format of its models; NULL: the name */
 	const char *kind;       /* names the file in errors: "a profile of stacks"; NULL: a trace or a recording */
 	const char *looked_for; /* (optional) "traces of torch.profiler (JSON)": in the error about an unknown format */
 	/* Returns true if a file that starts with these bytes has this format. If is_directory, `path` is a directory
 	 * and length is 0. */
->>>>>>> text
 	bool (*recognises)(const char *path, bool is_directory, const char *head, size_t length);
 	/* (optional) Like recognises(), for a member of an archive, or to name a file of the wrong kind. Gets the name
 	 * ("": unknown) and the first bytes, decompressed: INPUT_LONG_HEAD_BYTES if the file has that many. */
@@ -48,20 +40,12 @@ struct importer {
 	/* (one importer) Loads two or more files as one run. Its load() also reads standard input and pipes. */
 	enum status (*load_set)(const char *const *paths, uint32_t count, const struct model_filter *filter,
 	                        struct model *model, struct error *err);
-<<<<<<< HEAD
-	const char *const *reasons; /* by enum reason, see model/reasons.h; an entry NULL, or NULL: as in recordings */
-	bool is_rank;               /* several such files are the ranks of one job; load() adds to what the model has */
-	bool has_steps;             /* false: choosing steps is an error of usage */
-	bool selects_steps;         /* load() reads only the chosen steps, and reports it if they are missing */
+	const char *const *reasons; /* by enum reason, see model/reasons.h; NULL, or a NULL entry: as for recordings */
+	bool is_rank;               /* several such files are the ranks of one job; load() adds to the model */
+	bool has_steps;             /* false: choosing steps is a usage error */
+	bool selects_steps;         /* load() reads only the chosen steps, and reports missing ones */
 	bool has_windows;           /* windows of a profiler can be chosen */
-	bool has_telemetry_beside;  /* tables of nvidia-smi in its folder belong to it */
-=======
-	bool is_rank;              /* several such files are the ranks of one job; load() adds to the model */
-	bool has_steps;            /* false: choosing steps is a usage error */
-	bool selects_steps;        /* load() reads only the chosen steps, and reports missing ones */
-	bool has_windows;          /* windows of a profiler can be chosen */
-	bool has_telemetry_beside; /* nvidia-smi tables in its folder belong to it */
->>>>>>> text
+	bool has_telemetry_beside;  /* nvidia-smi tables in its folder belong to it */
 };
 
 extern const struct importer *const importers[]; /* NULL-terminated */

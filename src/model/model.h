@@ -358,19 +358,13 @@ struct ledger_entry {
 
 struct model {
 	struct intern strings;
-<<<<<<< HEAD
-	struct arena arena;        /* small, long-lived things */
-	bool tells_profiled;       /* tracks say whether they are profiled */
-	struct storage *storage;   /* base/storage.h: where all that grows lives */
-	struct model_index *index; /* finds series, metadata; private */
-	/* By enum reason: words of the input's format; NULL, or an entry NULL: those of a recording of ours. See model/reasons.h. */
-	const char *const *reasons;
-=======
 	struct arena arena;        /* small, long-lived objects */
 	bool tells_profiled;       /* tracks know whether they are profiled */
 	struct storage *storage;   /* base/storage.h: holds everything that grows */
 	struct model_index *index; /* finds series and metadata; private */
->>>>>>> text
+	/* By enum reason: words for the input's format. NULL, or a NULL entry: the words for our recordings. See
+	 * model/reasons.h. */
+	const char *const *reasons;
 	MODEL_ARRAY(struct process, processes);
 	MODEL_ARRAY(struct track *, tracks);
 	MODEL_ARRAY(struct model_step, steps); /* by process, then start */

@@ -36,7 +36,6 @@ const char *collective_of_name(const char *name);
 /* Returns true for "Memcpy DtoH (Device -> Pageable)". */
 bool is_copy_to_pageable(const char *name);
 
-<<<<<<< HEAD
 enum copy_direction {
 	COPY_UNKNOWN,
 	COPY_TO_DEVICE,
@@ -46,13 +45,9 @@ enum copy_direction {
 	COPY_ON_HOST,
 };
 
-/* By the name of a copy and by the direction its launch gives ("HtoD"; "": none). */
+/* Returns the direction from the name of a copy and the text in its launch ("HtoD", "": none). */
 enum copy_direction copy_direction(const char *name, const char *said);
-const char *copy_direction_name(enum copy_direction direction); /* "host to device"; NULL: unknown */
-=======
-/* Returns "host to device", ... from the name of a copy and the text in its launch ("HtoD", "": none); NULL if neither
- * tells. */
-const char *copy_direction(const char *name, const char *said);
->>>>>>> text
+/* Returns "host to device", ...; NULL for COPY_UNKNOWN. */
+const char *copy_direction_name(enum copy_direction direction);
 
 #endif

@@ -74,7 +74,6 @@ static const char *kind_name(enum ledger_kind kind)
 	return names[kind];
 }
 
-<<<<<<< HEAD
 static const char *code_name(const struct ledger_entry *entry)
 {
 	static const char *const names[] = {
@@ -85,10 +84,7 @@ static const char *code_name(const struct ledger_entry *entry)
 	return entry->code ? names[entry->code] : kind_name(entry->kind);
 }
 
-/* Importers cannot say it before all is there. */
-=======
 /* Adds a defect that importers cannot know before the whole input is read. */
->>>>>>> text
 static void add_late(struct table *table, const char *what, uint64_t count, const char *where, const char *sentence)
 {
 	int row;

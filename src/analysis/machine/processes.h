@@ -9,19 +9,10 @@
 #include "model/cell_words.h"
 #include "model/model.h"
 
-<<<<<<< HEAD
-/* Last value of the counter; false when the process has none of that name. */
-bool process_counter(const struct model *model, uint32_t process, const char *name, int64_t *value);
-
-/* "exit status 0", "killed by SIGKILL", "closed: exit", "still running" or CELL_END_UNCLOSED */
-=======
-#define PROCESS_DID_NOT_CLOSE "did not close its recording"
-
 /* Gets the last value of the counter. Returns false if the process has no counter of that name. */
 bool process_counter(const struct model *model, uint32_t process, const char *name, int64_t *value);
 
-/* Returns "exit status 0", "killed by SIGKILL", "closed: exit", "still running" or PROCESS_DID_NOT_CLOSE. */
->>>>>>> text
+/* Returns "exit status 0", "killed by SIGKILL", "closed: exit", "still running" or CELL_END_UNCLOSED. */
 const char *process_end(const struct model *model, uint32_t process, struct arena *arena);
 /* Returns true if nothing is known of its end but that its recording is not closed: process_end() is CELL_END_UNCLOSED. */
 bool process_end_is_unclosed(const struct model *model, uint32_t process);

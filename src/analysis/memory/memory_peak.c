@@ -156,18 +156,14 @@ static const struct place_kind lines = {
 	.name_of = frame_of,
 };
 
-<<<<<<< HEAD
-/* Why an allocation has no place of the kind. */
+/* Returns why an allocation has no place of this kind. */
 static const char *no_place(const struct peak_fold *fold)
 {
 	return fold->kind == &lines && fold->model->stacks_count <= 1 ? model_reason(fold->model, REASON_NO_LINES)
 	                                                              : fold->kind->none;
 }
 
-/* ---- the peak -------------------------------------------------------------------------------------------------------------- */
-=======
 /* ---- the peak ---------------------------------------------------------------------------------------------------- */
->>>>>>> text
 
 static int compare_groups(const void *left, const void *right)
 {

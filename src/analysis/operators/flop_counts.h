@@ -64,12 +64,7 @@ struct flop_sum {
 
 void flop_sum_add(struct flop_sum *sum, const struct flop_count *count);
 void flop_sum_merge(struct flop_sum *sum, const struct flop_sum *other);
-<<<<<<< HEAD
-/* Why there is no sum. */
-const char *flop_sum_missing(const struct model *model, const struct flop_sum *sum);
-=======
 /* Returns why there is no sum. */
-const char *flop_sum_missing(const struct flop_sum *sum);
->>>>>>> text
+const char *flop_sum_missing(const struct model *model, const struct flop_sum *sum);
 
 #endif

@@ -55,12 +55,8 @@ void collective_calls_release(struct collective_calls *calls);
 void collective_calls_of(const struct collective_call *list, uint32_t count, uint32_t process, uint32_t *first,
                          uint32_t *end);
 
-<<<<<<< HEAD
-/* Bytes of the tensors in an INPUTS text. If it returns false, `reason` says why the sum is unknown; NULL: the input has no sizes
- * (REASON_NO_SHAPES). */
-=======
-/* Computes the bytes of all tensors in an INPUTS text. Returns false if they are not all known; `reason` says why. */
->>>>>>> text
+/* Computes the bytes of all tensors in an INPUTS text. Returns false if they are not all known; `reason` says why; NULL:
+ * no sizes were recorded (REASON_NO_SHAPES). */
 bool collective_bytes(const char *inputs, double *bytes, const char **reason);
 
 #endif

@@ -230,14 +230,8 @@ static void compute_mean(struct rank_mean *mean, struct analysis_context *contex
 /* Returns why its waits for others are unknown; NULL: they are known. */
 static const char *unknown_communication(const struct step_span *span, const struct rank_mean *mean)
 {
-<<<<<<< HEAD
 	bool is_known = mean->has_kernels || (span->has_waits_in_part && mean->count &&
-	                                      mean->measured == mean->count); /* they are in these steps */
-=======
-	bool is_known = mean->has_kernels ||
-	                (span->no_waits && !strcmp(span->no_waits, STEP_TIMES_PART_WAITS) && mean->count &&
-	                 mean->measured == mean->count); /* its waits are known in these steps */
->>>>>>> text
+	                                      mean->measured == mean->count); /* its waits are known in these steps */
 
 	return is_known ? NULL : span->no_waits;
 }

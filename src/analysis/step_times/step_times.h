@@ -87,14 +87,9 @@ struct step_span {
 	uint32_t complete, open;
 	uint32_t gaps; /* number of gaps between steps that phase_ns covers */
 	bool is_rank;
-<<<<<<< HEAD
-	bool infers_phases;     /* some are not marked */
-	bool has_waits_in_part; /* no_waits, but in the steps with operators it is known */
-	const char *no_waits;   /* why it is not known how long it waits for collectives; NULL: it is */
-=======
-	bool infers_phases;   /* some phases are inferred, not marked */
-	const char *no_waits; /* why its waits for collectives are unknown; NULL: they are known */
->>>>>>> text
+	bool infers_phases;     /* some phases are inferred, not marked */
+	bool has_waits_in_part; /* no_waits is set, but the waits in steps with operators are known */
+	const char *no_waits;   /* why its waits for collectives are unknown; NULL: they are known */
 };
 
 struct step_times {
@@ -119,14 +114,8 @@ struct step_times {
 	struct step_span *spans;     /* processes with selected steps, in the order of the model */
 	uint32_t span_count;
 	struct communication_waits waits; /* of the threads that carry steps */
-<<<<<<< HEAD
-	const char *
-		unseen; /* why a process of the program was not recorded, as `stepscope run` says; NULL: it says nothing */
-	const char *stepless; /* why it has no steps, if it has none */
-=======
 	const char *unseen;               /* why a process was not recorded, from `stepscope run`; NULL: unknown */
-	const char *stepless;             /* why no steps were found in a process; NULL: unknown */
->>>>>>> text
+	const char *stepless;             /* why the run has no steps, if it has none */
 };
 
 void step_times_init(struct step_times *times, struct analysis_context *context);

@@ -248,13 +248,8 @@ static int64_t int_that_fits(uint64_t value)
 	return value < INT64_MAX ? (int64_t)value : INT64_MAX;
 }
 
-<<<<<<< HEAD
-/* Why it is not known, or not all of it, what the step's thread did in it. */
-static const char *no_use(const struct model *model, const struct model_step *step)
-=======
 /* Returns why CPU time, waits or page faults of the step's thread are unknown. */
-static const char *no_use(const struct model_step *step, bool is_trace)
->>>>>>> text
+static const char *no_use(const struct model *model, const struct model_step *step)
 {
 	if (step->has_cpu)
 		return "recorded by a version that did not count them";
@@ -265,13 +260,8 @@ static const char *no_use(const struct model_step *step, bool is_trace)
 	return model_reason(model, REASON_NO_THREAD_USE);
 }
 
-<<<<<<< HEAD
-/* What the thread that marks the step did in it. */
-static void set_use(struct table *table, int row, const struct model *model, const struct model_step *step)
-=======
 /* Sets CPU time, waits and page faults of the thread that marks the step. */
-static void set_use(struct table *table, int row, const struct model_step *step, bool is_trace)
->>>>>>> text
+static void set_use(struct table *table, int row, const struct model *model, const struct model_step *step)
 {
 	const char *why = no_use(model, step);
 
