@@ -86,7 +86,7 @@ def test_the_report_says_from_which_steps(tmp_path):
     said = " ".join(read("report", make(tmp_path / "run", chosen(8), "cost=18", "noise=1", "budget=3 %", "every=8")).split())
     steps = chosen(8).count("o")
     assert f"from {287 - steps} of 287 steps, those without operators" in said
-    assert re.search(rf"recording cost 2\.\d % \({steps} steps with operators against their neighbours, 1[78]\.\d % each \+- 0\.\d\)", said)
+    assert re.search(rf"recording cost 2\.\d % \({steps} steps with operators compared with their neighbours: 1[78]\.\d \+- 0\.\d % each\)", said)
     assert f"from {steps} of 287 steps, those with operators: sums are theirs times" in said
 
 
@@ -104,7 +104,7 @@ def test_two_counts_are_told_apart(tmp_path):
     """Steps that the recorder counted may end elsewhere than those of the report."""
     kinds, said = chosen(8), "captured operators of {} of {} steps (1 of 8): all would cost 18 %"
     whole = kinds.count("o")
-    other = f"; of the steps as the report finds them {whole} of 287 have all of theirs"
+    other = f"; of the steps that the report finds, {whole} of 287 have all their operators"
     for counts, tail in (((whole, 287), ""), ((whole + 9, 287), other), ((whole, 280), other)):
         text = " ".join(read("report", make(tmp_path / str(counts), kinds, "budget=3 %", "every=8", "capture=" + said.format(*counts))).split())
         assert f"capture {said.format(*counts)}{tail} ended " in text, text

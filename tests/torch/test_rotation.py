@@ -44,7 +44,7 @@ def test_phases_are_those_of_the_steps_whose_operators_are_left(tmp_path, python
         mean = sum(step[f"{name}_ns"] for step in left) / len(left)
         assert phases[name]["steps"] == len(left) and abs(phases[name]["mean_ns"] / mean - 1) < 1e-6
     shown = subprocess.run([STEPSCOPE, "report", "run"], cwd=tmp_path, env=environment(COLUMNS=200), capture_output=True, text=True, check=True)
-    assert f"phases are known in {len(left)} of 1200 steps" in shown.stdout and "older ones were removed again" in shown.stdout
+    assert f"phases are known in {len(left)} of 1200 steps" in shown.stdout and "older events were removed later" in shown.stdout
 
 
 UNMARKED = """

@@ -79,7 +79,7 @@ def test_each_stretch_of_a_schedule_begins_with_its_first_step(tmp_path, python)
     assert 3 <= cost["on_steps"] == cost["off_steps"] <= 7
     report = subprocess.run([STEPSCOPE, "report", "run"], cwd=tmp_path, env=environment(), capture_output=True, text=True, check=True).stdout
     said = " ".join(report.split())
-    assert f"{cost['on_steps']} steps with operators against their neighbours" in said and "of the CPU time" not in report
+    assert f"{cost['on_steps']} steps with operators compared with their neighbours" in said and "of the CPU time" not in report
 
 
 def causes(tmp_path):

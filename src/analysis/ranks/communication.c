@@ -114,7 +114,7 @@ static const struct table_column columns[COMM_COLUMNS] = {
                  .definition =
                          "the same, times 2(n-1)/n for an allreduce, (n-1)/n for allgather, reducescatter, alltoall, "
                          "gather and scatter, of n ranks (nccl-tests): what a link carries"},
-	[COMM_KERNEL] = {.name = "kernel", .type = TABLE_TEXT, .role = ROLE_KEY, .definition = "its name"},
+	[COMM_KERNEL] = {.name = "kernel", .type = TABLE_TEXT, .role = ROLE_KEY, .definition = "name of the kernel"},
 };
 
 struct communication_group {

@@ -200,7 +200,7 @@ static void steps_whose_operators_were_removed_are_no_pauses(void **state)
 		model.steps[i].has_any_detail = true;
 	}
 	compute("run", &model, &all_steps, &table);
-	assert_null(strstr(text(&table, 0, "cost"), "against their neighbours"));
+	assert_null(strstr(text(&table, 0, "cost"), "compared with their neighbours"));
 	assert_non_null(strstr(text(&table, 0, "cost"), "% of the CPU time"));
 	table_release(&table);
 	model_release(&model);
