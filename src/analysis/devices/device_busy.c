@@ -345,13 +345,15 @@ static const struct table_column device_columns[DEVICE_COLUMNS] = {
                                  .denominator = "time of the complete steps of its process",
                                  .rules = RULE_NOT_NEGATIVE | RULE_AT_MOST_ONE,
                                  .is_hidden = true},
-	[DEVICE_SIBLINGS] = {.name = "process_devices",
-                             .title = "devices of process",
-                             .type = TABLE_INT,
-                             .unit = UNIT_COUNT,
-                             .role = ROLE_EVIDENCE,
-                             .definition = "devices with work of the same process; several devices may take turns",
-                             .is_hidden = true},
+	[DEVICE_SIBLINGS] =
+		{.name = "process_devices",
+                 .title = "devices of process",
+                 .type = TABLE_INT,
+                 .unit = UNIT_COUNT,
+                 .role = ROLE_EVIDENCE,
+                 .definition =
+                         "number of devices with work of the same process; if there are several, they may take turns",
+                 .is_hidden = true},
 };
 
 struct device_sums {

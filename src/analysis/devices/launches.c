@@ -42,7 +42,7 @@ static const struct table_column columns[LAUNCH_COLUMNS] = {
 	[LAUNCH_CALLS] = {.name = "calls",
                           .type = TABLE_INT,
                           .unit = UNIT_COUNT,
-                          .definition = "calls that launched work; a call for a graph launches several",
+                          .definition = "calls that launched work; one call for a graph launches several",
                           .more = MORE_SUM},
 	[LAUNCH_COUNT] = {.name = "work_count",
                           .title = "work",
@@ -96,7 +96,7 @@ static const struct table_column columns[LAUNCH_COLUMNS] = {
                  .unit = UNIT_COUNT,
                  .definition =
                          "kernels shorter than the call that launched them; if a call launched several (a graph), shorter than "
-                         "an equal part of the call",
+                         "the call's duration divided by their number",
                  .rules = RULE_NOT_NEGATIVE | RULE_AT_MOST_OTHER,
                  .other = "work_count",
                  .more = MORE_SUM},

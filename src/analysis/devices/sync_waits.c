@@ -46,7 +46,7 @@ static const struct table_column columns[SYNC_COLUMNS] = {
 	[SYNC_COUNT] = {.name = "calls",
                         .type = TABLE_INT,
                         .unit = UNIT_COUNT,
-                        .definition = "calls in which a device became idle and that returned while it was idle",
+                        .definition = "calls during which a device became idle and stayed idle until the call returned",
                         .rules = RULE_NOT_NEGATIVE,
                         .more = MORE_SUM},
 	[SYNC_TOTAL] = {.name = "wait_ns",
@@ -62,8 +62,8 @@ static const struct table_column columns[SYNC_COLUMNS] = {
                  .type = TABLE_INT,
                  .unit = UNIT_NS,
                  .definition =
-                         "time from the end of the device's work to its next work, without waits for the next batch. It is at "
-                         "most the call's duration, because without the call the host would launch earlier by that time",
+                         "time from the end of the device's work to its next work, without waits for the next batch. It counts "
+                         "at most the call's duration: without the call, the host would launch earlier by that time",
                  .rules = RULE_NOT_NEGATIVE | RULE_AT_MOST_OTHER,
                  .other = "wait_ns",
                  .more = MORE_SUM},
@@ -240,9 +240,10 @@ static enum status sync_waits_run(struct analysis_context *context, struct table
 	fold.launches = analysis_context_launches(context);
 	fold.times = analysis_context_step_times(context);
 	span_places_init(&fold.spans, model);
-	table_init(table, "sync_waits", "Waits for devices",
-	           "calls in which a thread waits until a device is done and launches nothing for it, by place. Calls "
-	           "that wait for a copy to the host are excluded. With --steps, only calls in these steps count");
+	table_init(
+		table, "sync_waits", "Waits for devices",
+		"calls in which a thread waits until a device is done while nothing is launched for it, by place. "
+		"Calls that wait for a copy to the host are excluded. With --steps, only calls in these steps count");
 	table_columns(table, columns, SYNC_COLUMNS);
 	for (size_t i = 0; i < count; i++)
 		sync_waits_fold_device(&fold, &devices[i]);

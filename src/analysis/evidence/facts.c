@@ -26,7 +26,7 @@ static const struct table_column columns[FACT_COLUMNS] = {
 	[FACT_PROCESS] = {.name = "process",
                           .type = TABLE_TEXT,
                           .role = ROLE_KEY,
-                          .definition = "rank or pid; all is the whole input"},
+                          .definition = "rank or pid; \"all\" is the whole input"},
 };
 
 /* Sorts facts of the whole input first, then those of processes in the model's order, in which trainers come first, by

@@ -135,14 +135,13 @@ static const struct table_column columns[RUN_COLUMNS] = {
                  .title = "steps with operations",
                  .type = TABLE_INT,
                  .unit = UNIT_COUNT,
-                 .definition = "steps of the job in which at least one rank recorded all ranges and operations"},
+                 .definition = "steps of the job in which at least one rank recorded ranges and operations throughout"},
 	[RUN_SKIPPED] =
 		{.name = "skipped_steps",
                  .title = "steps without operations",
                  .type = TABLE_INT,
                  .unit = UNIT_COUNT,
-                 .definition =
-                         "steps of the job in which the recorder, by its schedule, recorded only steps, phases and counters"},
+                 .definition = "steps of the job in which the schedule asked only for steps, phases and counters"},
 	[RUN_CAPTURE] = {.name = "capture",
                          .type = TABLE_TEXT,
                          .definition = "the recorder's sentence about the steps it captured, and why"},

@@ -56,7 +56,7 @@ static const struct table_column columns[PROCESS_COLUMNS] = {
                             .type = TABLE_INT,
                             .definition = "process id of its parent"},
 	[PROCESS_HOST] = {.name = "host", .type = TABLE_TEXT, .definition = "machine"},
-	[PROCESS_NAME] = {.name = "program", .type = TABLE_TEXT, .definition = "name of its program"},
+	[PROCESS_NAME] = {.name = "program", .type = TABLE_TEXT, .definition = "name of the program"},
 	[PROCESS_FIRST] = {.name = "first_ns",
                            .title = "first",
                            .type = TABLE_INT,

@@ -58,7 +58,7 @@ static const struct table_column columns[TOTALS_COLUMNS] = {
                  .type = TABLE_DOUBLE,
                  .unit = UNIT_RATIO,
                  .role = ROLE_SHARE,
-                 .definition = "peak share of the device's memory that was reserved; if that is unknown, allocated",
+                 .definition = "reserved peak as a share of the device's memory; if it is unknown, the allocated peak",
                  .denominator = "capacity_bytes",
                  .rules = RULE_NOT_NEGATIVE},
 };
