@@ -164,8 +164,8 @@ static void note_siblings(struct fold_state *fold, const char *segment)
 		if (strncmp(entry->d_name, stem, strlen(stem)) != 0 || entry->d_name[strlen(stem)] != '.')
 			continue;
 		snprintf(path, sizeof(path), "%s/%s", directory, entry->d_name);
-		if (strcmp(path, segment) != 0)
-			(void)segment_read(path, &visitor, &stats, NULL); /* an unreadable one covers nothing */
+		if (strcmp(path, segment) != 0 && segment_read(path, &visitor, &stats, NULL) != STATUS_OK)
+			continue; /* an unreadable one covers nothing */
 	}
 	closedir(dir);
 }
