@@ -477,7 +477,7 @@ def test_I06_a_rank_that_is_not_here_is_missed(tmp_path):
         straggler, = [check for check in result["checks"] if check["rule"] == "SS602"]
         assert straggler["result"] == "cannot tell" and "ranks of the job are not here" in straggler["reason"]
         report = subprocess.run([STEPSCOPE, "report", operand], capture_output=True, text=True, timeout=60, check=True).stdout
-        told = f"ranks that are not here: how much of the others' communication is waiting for them is not known ({count}, {missing})"
+        told = f"these ranks are missing, so the time that other ranks waited for them in communication is unknown ({count}, {missing})"
         assert told in " ".join(report.split())
 
 

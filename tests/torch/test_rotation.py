@@ -154,4 +154,4 @@ def test_what_is_held_is_told_of_in_what_is_left(tmp_path, python, by):
     parameters = 4 * (32 * 32 + 32)
     assert peaks["parameter"] == peaks["gradient"] == parameters and 2 * parameters <= peaks["optimizer state"] < 2 * parameters + 64
     shown = subprocess.run([STEPSCOPE, "report", "run", "--table", "memory"], cwd=tmp_path, env=environment(COLUMNS=400), capture_output=True, text=True)
-    assert "were alive before what is left of the recording" in shown.stdout
+    assert "were alive before the rest of the recording" in shown.stdout
