@@ -307,7 +307,7 @@ static void add_line_columns(struct table *table, int64_t total_ns)
 	                         "library, or of the innermost frame if there is no such frame. \"(no line of "
 	                         "Python)\": C++ threads, and operators without a recorded stack. In a torch.profiler "
 	                         "trace, the line is the start of the function (or the line it had reached when the "
-	                         "profiler started), and the row covers all calls of the function",
+	                         "profiler started); the row covers everything that the function called",
 	                 .keeps_end = true},
 		[LINE_FUNCTION] = {.name = "function",
 	                           .type = TABLE_TEXT,

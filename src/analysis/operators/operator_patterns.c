@@ -48,7 +48,8 @@ static const struct {
                             "no optimizer step was recorded"},
 	[PATTERN_INDEX] = {CELL_PATTERN_INDEX,
                            "runs of 10 or more aten::select with the same number of operators (at most 8) "
-                           "between them, outside data loaders, which take the samples of a batch one by one",
+                           "between them; data loaders do not count, since they take the samples of a batch one "
+                           "by one",
                            "no operators of PyTorch were recorded"},
 	[PATTERN_NEW_COPY] = {CELL_PATTERN_NEW_COPY,
                               "copies by aten::to() right after an operator that creates a tensor",

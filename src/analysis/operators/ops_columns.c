@@ -128,8 +128,8 @@ const struct table_column operation_columns[OP_COLUMNS] = {
                  .type = TABLE_DOUBLE,
                  .unit = UNIT_FLOP_PER_SECOND,
                  .definition = "floating point operations divided by the time of their work: the total duration of "
-                               "the kernels, copies and fills that a call and its nested spans launched, or the "
-                               "duration of the call if it launched none; calls whose device work is not fully "
+                               "the kernels, copies and fills that a call and its nested spans launched; if it "
+                               "launched none, the duration of the call. Calls whose device work is not fully "
                                "recorded are excluded"},
 	[OP_PROFILER_FLOPS] =
 		{.name = "profiler_flops",

@@ -104,7 +104,7 @@ static const struct table_column columns[COMM_COLUMNS] = {
                            .title = "algbw",
                            .type = TABLE_DOUBLE,
                            .unit = UNIT_BYTES_PER_SECOND,
-                           .definition = "bytes divided by time"},
+                           .definition = "bytes times calls, divided by total_ns"},
 	[COMM_BUS_RATE] = {.name = "bus_bytes_per_s",
                            .title = "busbw",
                            .type = TABLE_DOUBLE,

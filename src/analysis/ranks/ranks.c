@@ -126,16 +126,14 @@ static const struct table_column columns[RANK_COLUMNS] = {
                                "collectives were not recorded, from own_ns, at most the shortest communication of "
                                "the others",
                  .rules = RULE_NOT_NEGATIVE},
-	[RANK_THEN] =
-		{.name = "then_excess_ns",
-                 .title = "then holds up",
-                 .type = TABLE_DOUBLE,
-                 .unit = UNIT_NS,
-                 .definition = "the same as excess_ns, after the slowest rank is made no later than the others: how "
-                               "much shorter the mean step would then be if this rank, too, were no later than the "
-                               "next",
-                 .rules = RULE_NOT_NEGATIVE,
-                 .is_hidden = true},
+	[RANK_THEN] = {.name = "then_excess_ns",
+                       .title = "then holds up",
+                       .type = TABLE_DOUBLE,
+                       .unit = UNIT_NS,
+                       .definition = "excess_ns if the slowest rank were no later than the others: how much shorter the "
+                                     "mean step would then be if this rank, too, were no later than the next",
+                       .rules = RULE_NOT_NEGATIVE,
+                       .is_hidden = true},
 	[RANK_WAITED] =
 		{.name = "waited_ns",
                  .title = "waited",

@@ -226,7 +226,7 @@ static const struct table_column path_columns[PATH_COLUMNS] = {
 	[PATH_PART] = {.name = "part",
                        .type = TABLE_TEXT,
                        .role = ROLE_KEY,
-                       .definition = "part of the path, for which all later work waited; the columns of critical_steps "
+                       .definition = "part of the path that all later work waited for; the columns of critical_steps "
                                      "describe the parts"},
 	[PATH_NAME] = {.name = "name",
                        .type = TABLE_TEXT,
@@ -285,8 +285,8 @@ static enum status run_path(struct analysis_context *context, struct table *tabl
 	for (size_t i = 0; i < fold->count; i++)
 		clamped_add(&total_ns, intervals_length(fold->windows[i].start_ns, fold->windows[i].end_ns));
 	table_init(table, "critical_path", "Critical path of a step",
-	           "activities that the steps had to wait for, one at each instant, from the start of "
-	           "each step to the end of the work that it launched");
+	           "activities that the steps had to wait for, one at each instant; a path goes from "
+	           "the start of a step to the end of the work that it launched");
 	table_columns_of(table, path_columns, PATH_COLUMNS, (double)total_ns);
 	table_bound(table, PATH_TOTAL);
 	for (uint32_t i = 0; i < fold->group_count; i++)
