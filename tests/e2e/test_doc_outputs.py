@@ -45,6 +45,13 @@ def test_a_block_is_written_and_then_right(tmp_path, command, block):
     assert (done.returncode, done.stdout) == (0, "")
 
 
+def test_each_block_is_written_alone(tmp_path):
+    command = "stepscope report a | head -1"
+    text = page(command, "old\n") + page("stepscope query b | head -1", "") + "```\nno output\n```\n"
+    assert run(tree(tmp_path, text)).returncode == 0
+    assert (tmp_path / "docs/page.md").read_text() == page(command, "report a\n") + page("stepscope query b | head -1", "query b\n") + "```\nno output\n```\n"
+
+
 def test_a_wrong_block_fails_and_stays(tmp_path):
     root = tree(tmp_path, page("stepscope report a | head -1", "report b\n"))
     done = run(root, "--check")
