@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Checks that documents and program agree. Each command has a page and golden tests, each option is in its page, each
 format is in its pages, each input format has a fuzz target, and named files exist. tools/table_pages --check checks the
-pages of tables."""
+pages of tables, tools/doc_outputs --check the outputs in documents."""
 import re
 import sys
 from pathlib import Path

@@ -548,6 +548,8 @@ static enum status chrome_write(const struct model *model, const char *path, con
 const struct exporter export_chrome = {
 	.name = "chrome",
 	.suffix = ".json",
+	.what = "Chrome trace JSON as PyTorch's Kineto writes it",
+	.viewers = "Perfetto UI, chrome://tracing, TensorBoard, HTA, torch's trace validator",
 	.write = chrome_write,
 	.honours_max_bytes = true,
 };
