@@ -34,7 +34,7 @@ static const struct table_column columns[LEDGER_COLUMNS] = {
                  .role = ROLE_KEY,
                  .is_hidden = true,
                  .definition =
-                         "several writers (of one file), no events (in a snapshot of memory); otherwise the same as what"},
+                         "several writers (of one file), no events (in a snapshot of memory), ambiguous steps, uncertain steps; otherwise the same as what"},
 	[LEDGER_COUNT] = {.name = "count",
                           .type = TABLE_INT,
                           .unit = UNIT_COUNT,
@@ -79,6 +79,8 @@ static const char *code_name(const struct ledger_entry *entry)
 	static const char *const names[] = {
 		[LEDGER_CODE_WRITERS] = CELL_CODE_WRITERS,
 		[LEDGER_CODE_NO_EVENTS] = CELL_CODE_NO_EVENTS,
+		[LEDGER_CODE_AMBIGUOUS_STEPS] = CELL_CODE_AMBIGUOUS_STEPS,
+		[LEDGER_CODE_UNCERTAIN_STEPS] = CELL_CODE_UNCERTAIN_STEPS,
 	};
 
 	return entry->code ? names[entry->code] : kind_name(entry->kind);

@@ -269,14 +269,16 @@ static uint32_t run_count_ranks(const struct step_times *times)
 }
 
 /* Steps counted by the recorder may end elsewhere than the report's steps, because the report knows the whole run.
- * Then a step has operators in only a part of it. The sentence is from src/recorder/schedule.c. */
-static const char *add_own_count(const char *said, const struct step_times *times, struct arena *arena)
+ * Then a step has operators in only a part of it. */
+static const char *add_own_count(const char *said, const struct model *model, const struct step_times *times,
+                                 struct arena *arena)
 {
+	const char *counted = any_meta(model, "capture.steps");
 	int64_t with, begun, more = times->job_incomplete;
 	bool is_alike;
 
-	if (!said || run_count_ranks(times) != 1 ||
-	    sscanf(said, "captured operators of %" SCNd64 " of %" SCNd64 " step", &with, &begun) != 2)
+	if (!said || !counted || run_count_ranks(times) != 1 ||
+	    sscanf(counted, "%" SCNd64 " of %" SCNd64, &with, &begun) != 2)
 		return said;
 	is_alike = with >= times->job_whole && with <= times->job_whole + more && begun >= times->job_count &&
 	           begun <= times->job_count + more;
@@ -304,19 +306,18 @@ static const char *own_capture(const struct model *model, const struct step_time
 static const char *capture_text(const struct model *model, const struct step_times *times, bool is_window,
                                 struct arena *arena)
 {
-	static const char doubt[] = "the number of steps is ";
 	const char *said = step_times_capture(model);
 
 	if (!is_window)
-		said = said ? add_own_count(said, times, arena) : own_capture(model, times, arena);
+		said = said ? add_own_count(said, model, times, arena) : own_capture(model, times, arena);
 	said = what_is_left(said, model, arena);
 	for (uint32_t i = 0; i < model->ledger_count; i++) {
-		const char *text = model_text(model, model->ledger[i].text);
-		size_t length = strcspn(text, ":");
+		enum ledger_code code = model->ledger[i].code;
 
-		if (model->ledger[i].kind == LEDGER_OTHER && !strncmp(text, doubt, sizeof(doubt) - 1))
-			return arena_printf(arena, "%s%s%.*s, see the ledger", said ? said : "", said ? "; " : "",
-			                    (int)length, text);
+		if (code == LEDGER_CODE_AMBIGUOUS_STEPS || code == LEDGER_CODE_UNCERTAIN_STEPS)
+			return arena_printf(arena, "%s%sthe number of steps is %s, see the ledger", said ? said : "",
+			                    said ? "; " : "",
+			                    code == LEDGER_CODE_AMBIGUOUS_STEPS ? "ambiguous" : "uncertain");
 	}
 	return said;
 }

@@ -121,7 +121,7 @@ static void set_growth(struct memory_fold *fold, int row, const struct growth *g
 		return;
 	}
 	table_set_text(table, row, MEMORY_TREND, verdict);
-	fold->has_growth |= growth == &fold->growths[MEMORY_CATEGORIES] && !strncmp(verdict, "grows", 5);
+	fold->has_growth |= growth == &fold->growths[MEMORY_CATEGORIES] && growth_grows(growth);
 	for (int column = MEMORY_GROWTH; column <= MEMORY_GROWTH_HIGH; column++)
 		table_set_missing(table, row, column, "memory was recorded in fewer than three complete steps");
 	if (!growth_slope(growth, &slope))
