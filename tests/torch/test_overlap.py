@@ -101,7 +101,7 @@ def only(rows, name):
 
 
 def overlaps(tmp_path):
-    return sum(row["count"] for row in table(tmp_path, "ledger") if "overlapped without one being in the other" in row["sentence"])
+    return sum(row["count"] for row in table(tmp_path, "ledger") if "overlapped without being nested" in row["sentence"])
 
 
 HEAD = """
