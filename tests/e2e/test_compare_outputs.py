@@ -75,7 +75,7 @@ def test_markdown_fits_into_a_comment(tmp_path):
     text = (tmp_path / "out.md").read_text(encoding="utf-8")
     assert len(text.encode()) <= 65000
     assert text.count("<details>") == text.count("</details>") and text.rstrip().endswith("</sub>")
-    assert re.search(r"\d+ rows are left out", text)
+    assert re.search(r"\d+ rows were left out", text)
 
 
 def test_junit_is_well_formed_and_valid(tmp_path):
