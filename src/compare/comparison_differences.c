@@ -165,7 +165,7 @@ static const char *meaning_of(const struct compared_fact *fact, const struct amo
 	case FACT_CLOCK:
 		return "computation takes a different time, regardless of the program";
 	default:
-		return "the recordings were made in different ways";
+		return "recorded differently";
 	}
 }
 
