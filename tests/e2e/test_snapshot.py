@@ -238,4 +238,4 @@ def test_names_that_are_no_utf8_are_repaired(tmp_path):
     path = tmp_path / "s.pickle"
     path.write_bytes(pickle.dumps(made_snapshot.snapshot(), 4).replace(b"/repo/model.py", b"/repo/m\xb4\xedel.py"))
     assert "/repo/m\ufffd\ufffdel.py(17)" in report(path, "--table", "memory_lines", "--csv")
-    assert "no UTF-8" in report(path, "--table", "ledger")
+    assert "not UTF-8" in report(path, "--table", "ledger")

@@ -204,7 +204,7 @@ def test_counts_are_at_no_time(tmp_path):
         assert times(tmp_path / "a.json") == expected
 
 
-OTHERS = [("stacks/pyspy.folded", "stacks (collapsed)"), ("stacks/pyspy.speedscope.json", "stacks (speedscope)"), ("nvidia_smi/gpu_usage.csv", "nvidia-smi"),
+OTHERS = [("stacks/pyspy.folded", "stack profile (collapsed)"), ("stacks/pyspy.speedscope.json", "stack profile (speedscope)"), ("nvidia_smi/gpu_usage.csv", "nvidia-smi"),
           ("made_snapshots/train.pickle", "snapshots"), ("made_nsys/train.sqlite", "nsys")]
 
 
