@@ -22,6 +22,7 @@ struct model;
 	X(REASON_NO_MODULES, "no module calls were recorded: they are recorded together with PyTorch's operators")     \
 	X(REASON_NO_ALLOCATIONS, "memory was not recorded: record with --with memory; a program without PyTorch "      \
 	                         "calls stepscope_memory_alloc()")                                                     \
+	X(REASON_NO_TOTALS, "only traces of torch.profiler have allocator totals, with profile_memory=True")           \
 	X(REASON_NO_SHAPES, "input sizes were not recorded: record with --with shapes")                                \
 	X(REASON_NO_FORMULA, "the program gave no FLOP count, and the operator has no formula")                        \
 	X(REASON_NO_FLOPS, "input sizes were not recorded (record with --with shapes), or no operator has a "          \

@@ -171,6 +171,16 @@ def test_hints_are_of_what_was_given(path, tmp_path):
         assert done.returncode == 3 and "--with memory" not in done.stderr and ("stepscope report" in done.stderr) == (command == ["validate"])
 
 
+@pytest.mark.parametrize("path, words", [("stacks/pyspy.folded", "profile of stacks"), ("made_nsys/train.sqlite", "export of nsys"),
+                                         ("nvidia_smi/gpu_usage.csv", "telemetry"), ("made_snapshots/train.pickle", "snapshot")])
+def test_reasons_are_in_the_words_of_the_format(path, words):
+    for name in ("modules", "memory_totals", "metrics", "marks", "lines"):
+        done = subprocess.run([os.environ["STEPSCOPE"], "report", DATA.parent / path, "--table", name], capture_output=True, text=True, timeout=60, check=True)
+        text = " ".join(done.stdout.split())
+        assert not any(word in text for word in ("PyTorch", "torch.profiler", "--with", "stepscope_")), (name, text)
+        assert words in text or name != "metrics", (name, text)
+
+
 def test_callers_may_come_late(tmp_path):
     (tmp_path / "late").write_text("idle 1\n" * 1000 + "a;b 4\n")
     assert "a" in stepscope("report", tmp_path / "late", "--table", "functions", "--csv")

@@ -9,6 +9,7 @@
 #include "base/memory.h"
 #include "base/merge_sort.h"
 #include "base/storage.h"
+#include "model/cell_words.h"
 #include "model/number_map.h"
 #include "table/bound.h"
 
@@ -319,7 +320,7 @@ static void add_rest(struct table *table, int64_t count)
 {
 	int row = table_row(table);
 
-	table_set_text(table, row, LAUNCH_CALL, "(not in the trace)");
+	table_set_text(table, row, LAUNCH_CALL, CELL_NO_LAUNCH);
 	table_set_int(table, row, LAUNCH_COUNT, count);
 	table_set_missing(table, row, LAUNCH_CALLS, "no call in the trace has its correlation");
 	for (int column = LAUNCH_CALL_MEAN; column < LAUNCH_COLUMNS; column++)

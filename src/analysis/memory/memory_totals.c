@@ -8,6 +8,7 @@
 #include "analysis/memory/memory_pool.h"
 #include "analysis/shared/labels.h"
 #include "base/units.h"
+#include "model/reasons.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -164,7 +165,7 @@ static enum status memory_totals_run(struct analysis_context *context, struct ta
 			memory_totals_add_row(table, model, model->meta[i].process, reserved);
 	}
 	if (!table->row_count)
-		table->empty = "no totals of allocators were recorded: traces have them with profile_memory=True";
+		table->empty = model_reason(model, REASON_NO_TOTALS);
 	return STATUS_OK;
 }
 

@@ -185,7 +185,7 @@ static void ops_add_rest(struct table *table, const struct op_fold *fold, const 
 	const struct op_group *rest = &fold->groups.list[OP_GROUP_REST];
 	int row = table_row(table);
 
-	table_set_text(table, row, OP_NAME, "(in no operation or range)");
+	table_set_text(table, row, OP_NAME, CELL_NO_OPERATION);
 	table_set_text(table, row, OP_KIND, CELL_REST);
 	ops_set_self(table, row, rest->self_ns);
 	ops_set_step_self(table, row, totals, rest->step_self_ns);

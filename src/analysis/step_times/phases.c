@@ -313,8 +313,8 @@ static void phases_add_part(struct table *table, const char *part, int64_t part_
 static void add_parts(struct table *table, const struct whole *whole, bool is_window)
 {
 	if (!is_window)
-		phases_add_part(table, "before the first step", whole->before_ns, whole->total_ns);
-	phases_add_part(table, "steps", whole->steps_ns, whole->total_ns);
+		phases_add_part(table, CELL_BEFORE_STEPS, whole->before_ns, whole->total_ns);
+	phases_add_part(table, CELL_STEPS, whole->steps_ns, whole->total_ns);
 	for (int phase = 1; phase < PHASE_COUNT; phase++) {
 		if (whole->between_ns[phase])
 			phases_add_part(table, arena_printf(&table->arena, CELL_BETWEEN_STEPS "%s", phase_name(phase)),
@@ -322,11 +322,11 @@ static void add_parts(struct table *table, const struct whole *whole, bool is_wi
 	}
 	phases_add_part(table, CELL_BETWEEN_STEPS CELL_PHASE_OTHER, whole->between_ns[PHASE_OTHER], whole->total_ns);
 	if (whole->lost_ns)
-		phases_add_part(table, CELL_BETWEEN_STEPS "operators were removed", whole->lost_ns, whole->total_ns);
+		phases_add_part(table, CELL_BETWEEN_REMOVED, whole->lost_ns, whole->total_ns);
 	if (whole->missed_ns)
-		phases_add_part(table, "steps that were not recorded", whole->missed_ns, whole->total_ns);
+		phases_add_part(table, CELL_STEPS_MISSED, whole->missed_ns, whole->total_ns);
 	if (!is_window)
-		phases_add_part(table, "after the last step", whole->after_ns, whole->total_ns);
+		phases_add_part(table, CELL_AFTER_STEPS, whole->after_ns, whole->total_ns);
 }
 
 /* For a program without steps: adds the recorded time of each thread that marks phases. */

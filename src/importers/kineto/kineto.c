@@ -323,6 +323,7 @@ static const char *const kineto_reasons[REASON_COUNT] = {
 	[REASON_NO_OPERATORS] = "the trace has no operators and no ranges",
 	[REASON_NO_MODULES] = "the trace has no module calls: torch.profiler writes them with with_stack=True",
 	[REASON_NO_ALLOCATIONS] = "the trace has no allocations: torch.profiler writes them with profile_memory=True",
+	[REASON_NO_TOTALS] = "the trace has no allocator totals: torch.profiler writes them with profile_memory=True",
 	[REASON_NO_SHAPES] = "the trace has no input sizes: torch.profiler writes them with record_shapes=True",
 	[REASON_NO_FORMULA] = "the trace has no FLOP count, and the operator has no formula",
 	[REASON_NO_FLOPS] =

@@ -303,6 +303,7 @@ static const char *const nsys_reasons[REASON_COUNT] = {
 	[REASON_NO_OPERATORS] = "an nsys export has no operators",
 	[REASON_NO_MODULES] = "an nsys export has no module calls",
 	[REASON_NO_ALLOCATIONS] = "an nsys export has no allocations",
+	[REASON_NO_TOTALS] = "an nsys export has no allocator totals",
 	[REASON_NO_SHAPES] = "an nsys export has no input sizes",
 	[REASON_NO_FORMULA] = "an nsys export has no FLOP or byte counts",
 	[REASON_NO_FLOPS] = "an nsys export has no FLOP or byte counts",

@@ -658,6 +658,7 @@ static const char *const nvidia_smi_reasons[REASON_COUNT] = {
 	[REASON_NO_OPERATORS] = "telemetry has no operators",
 	[REASON_NO_MODULES] = "telemetry has no module calls",
 	[REASON_NO_ALLOCATIONS] = "telemetry has no allocations",
+	[REASON_NO_TOTALS] = "telemetry has no allocator totals",
 	[REASON_NO_SHAPES] = "telemetry has no input sizes",
 	[REASON_NO_FORMULA] = "telemetry has no FLOP or byte counts",
 	[REASON_NO_FLOPS] = "telemetry has no FLOP or byte counts",

@@ -300,6 +300,7 @@ static const char *const snapshot_reasons[REASON_COUNT] = {
 	[REASON_NO_MODULES] = "a memory snapshot has no module calls",
 	[REASON_NO_ALLOCATIONS] =
 		"the snapshot has no allocations: torch.cuda.memory._record_memory_history() records them",
+	[REASON_NO_TOTALS] = "a memory snapshot has no allocator totals",
 	[REASON_NO_SHAPES] = "a memory snapshot has no input sizes",
 	[REASON_NO_FORMULA] = "a memory snapshot has no FLOP or byte counts",
 	[REASON_NO_FLOPS] = "a memory snapshot has no FLOP or byte counts",

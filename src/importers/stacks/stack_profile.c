@@ -164,6 +164,7 @@ const char *const stack_profile_reasons[REASON_COUNT] = {
 	[REASON_NO_OPERATORS] = "a stack profile has no operators: see the table functions",
 	[REASON_NO_MODULES] = "a stack profile has no module calls: see the table functions",
 	[REASON_NO_ALLOCATIONS] = "a stack profile has no allocations",
+	[REASON_NO_TOTALS] = "a stack profile has no allocator totals",
 	[REASON_NO_SHAPES] = "a stack profile has no input sizes",
 	[REASON_NO_FORMULA] = "a stack profile has no FLOP or byte counts",
 	[REASON_NO_FLOPS] = "a stack profile has no FLOP or byte counts",
