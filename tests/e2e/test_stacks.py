@@ -171,7 +171,7 @@ def test_hints_are_of_what_was_given(path, tmp_path):
         assert done.returncode == 3 and "--with memory" not in done.stderr and ("stepscope report" in done.stderr) == (command == ["validate"])
 
 
-@pytest.mark.parametrize("path, words", [("stacks/pyspy.folded", "profile of stacks"), ("made_nsys/train.sqlite", "export of nsys"),
+@pytest.mark.parametrize("path, words", [("stacks/pyspy.folded", "stack profile"), ("made_nsys/train.sqlite", "nsys export"),
                                          ("nvidia_smi/gpu_usage.csv", "telemetry"), ("made_snapshots/train.pickle", "snapshot")])
 def test_reasons_are_in_the_words_of_the_format(path, words):
     for name in ("modules", "memory_totals", "metrics", "marks", "lines"):
