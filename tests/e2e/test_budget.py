@@ -85,9 +85,9 @@ def test_the_step_time_is_that_of_steps_without_operators(tmp_path, every):
 def test_the_report_says_from_which_steps(tmp_path):
     said = " ".join(read("report", make(tmp_path / "run", chosen(8), "cost=18", "noise=1", "budget=3 %", "every=8")).split())
     steps = chosen(8).count("o")
-    assert f"from {287 - steps} of 287 steps, those without operators" in said
+    assert f"from {287 - steps} of 287 steps (those without operators)" in said
     assert re.search(rf"recording cost 2\.\d % \({steps} steps with operators against their neighbours, 1[78]\.\d % each \+- 0\.\d\)", said)
-    assert f"from {steps} of 287 steps, those with operators: sums are theirs times" in said
+    assert f"from {steps} of 287 steps (those with operators); sums are multiplied by" in said
 
 
 def test_a_run_that_was_killed_says_it_too(tmp_path):
@@ -145,7 +145,7 @@ def test_chance_is_no_period(tmp_path):
 def test_of_few_steps_with_operators_rules_cannot_tell(tmp_path):
     kinds = "....o...o.."
     found = checks(make(tmp_path / "run", kinds, "budget=3 %"))
-    said = "operators of 2 of 11 steps; --budget none records all"
+    said = "operators were recorded in 2 of 11 steps; --budget none records all"
     assert found["SS201"]["reason"] == said
     assert {found[rule]["result"] for rule in ("SS202", "SS204", "SS401")} == {"nothing"}  # which are not about operators
     assert said in " ".join(read("report", tmp_path / "run").split())

@@ -172,7 +172,7 @@ static const struct table_column columns[KERNEL_COLUMNS] = {
                           .definition = "frames of Python around its launch, outermost first, with semicolons between "
                                         "them; in a backward those that started it",
                           .keeps_end = true},
-	[KERNEL_NAME] = {.name = "kernel", .type = TABLE_TEXT, .role = ROLE_KEY, .definition = "its name"},
+	[KERNEL_NAME] = {.name = "kernel", .type = TABLE_TEXT, .role = ROLE_KEY, .definition = "name of the kernel"},
 };
 
 /* Columns that are means of facts of the launches. */
