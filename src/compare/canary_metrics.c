@@ -251,7 +251,7 @@ static void keep_value(struct compared_run *run, const char *name, double value)
 	if (isfinite(value))
 		compared_run_add_value(run, name, value);
 	else
-		compared_run_add_missing(run, name, "the file has none");
+		compared_run_add_missing(run, name, "the file has no such value");
 }
 
 /* The writer divided the tokens of a step by the mean step to get tokens per second. This multiplies again. */
@@ -273,7 +273,7 @@ static void keep_loss(const struct metrics_file *file)
 	double not_finite = fmax(file->nan_steps + file->inf_steps, fmax(file->lost_losses, file->lost_norms));
 
 	if (file->is_loss_lost)
-		compared_run_add_missing(file->run, "final_loss", "it is NaN or infinite");
+		compared_run_add_missing(file->run, "final_loss", "the loss is NaN or infinite");
 	else
 		keep_value(file->run, "final_loss", file->loss);
 	keep_value(file->run, COMPARED_DIVERGED, file->diverged);
@@ -362,8 +362,8 @@ static enum status parse(struct compared_run *run, const char *text, size_t leng
 	file.json.takes_nan = true; /* a diverged loss may be NaN, and such a run matters most */
 	if (json_next(&file.json) != JSON_OBJECT_BEGIN || !canary_metrics_read_object(&file) ||
 	    json_next(&file.json) != JSON_END)
-		status = error_set(err, STATUS_INPUT, "'%s' is no whole metrics.json: %s at byte %zu", path,
-		                   file.json.problem ? file.json.problem : "not as expected", file.json.offset);
+		status = error_set(err, STATUS_INPUT, "'%s' is not a complete metrics.json: %s at byte %zu", path,
+		                   file.json.problem ? file.json.problem : "unexpected content", file.json.offset);
 	if (!status)
 		status = keep_numbers(&file, path, err);
 	json_reader_release(&file.json);
@@ -432,7 +432,7 @@ static enum status canary_metrics_read_text(struct buffer *text, const char *pat
 	while (!status && length) {
 		status = input_read(input, bytes, sizeof(bytes), &length, err);
 		if (!status && length && !buffer_add(text, bytes, length))
-			status = error_set(err, STATUS_INPUT, "'%s' is no metrics.json: it is larger than %zu MiB",
+			status = error_set(err, STATUS_INPUT, "'%s' is not a metrics.json: it is larger than %zu MiB",
 			                   path, MOST_BYTES >> 20);
 	}
 	input_close(input);

@@ -24,21 +24,21 @@ static const struct value_column {
 	enum table_unit unit;
 	const char *definition;
 } values[NUMBER_COLUMNS - NUMBER_VALUES] = {
-	{"step_time_mean", "mean_ns", "mean step", UNIT_NS, "mean duration of its steps"},
-	{"step_time_p95", "p95_ns", "p95", UNIT_NS, "95 % of the steps are not longer"},
+	{"step_time_mean", "mean_ns", "mean step", UNIT_NS, "mean duration of the steps"},
+	{"step_time_p95", "p95_ns", "p95", UNIT_NS, "95 % of the steps are at most this long"},
 	{"tokens_per_s", "tokens_per_s", "tokens/s", UNIT_COUNT,
-         "tokens of a step over its mean duration, as its writer estimates them"},
+         "tokens per step divided by the mean step, as estimated by the writer of the file"},
 	{"device_memory", "device_memory_bytes", "device memory", UNIT_BYTES,
-         "largest peak of what PyTorch allocated on a device"},
+         "largest peak of PyTorch's allocations on a device"},
 	{"utilization", "utilization_ratio", "utilization", UNIT_RATIO,
-         "utilization of the GPU, as its writer measured it"},
+         "utilization of the GPU, as measured by the writer of the file"},
 	{"wait_ratio", "wait_ratio", "between steps", UNIT_RATIO,
-         "share of the time between steps: waits for data, and callbacks"},
+         "share of the time between steps: waits for data and callbacks"},
 	{"profiled_device_time", "profiled_device_ns", "CUDA time", UNIT_NS,
-         "of the part that was profiled, of how many steps is not said"},
-	{"profiled_host_time", "profiled_host_ns", "CPU time", UNIT_NS, "of the part that was profiled"},
+         "CUDA time in the profiled part of the run; the file does not tell its number of steps"},
+	{"profiled_host_time", "profiled_host_ns", "CPU time", UNIT_NS, "CPU time in the profiled part of the run"},
 	{"final_loss", "final_loss", "final loss", UNIT_NONE, "the last loss"},
-	{"not_finite", "not_finite", "NaN or infinite", UNIT_COUNT, "steps whose loss was NaN or infinite"},
+	{"not_finite", "not_finite", "NaN or infinite", UNIT_COUNT, "steps with a loss that is NaN or infinite"},
 };
 
 static void add_number_columns(struct table *table)
@@ -47,22 +47,22 @@ static void add_number_columns(struct table *table)
 		[NUMBER_RUN] = {.name = "run",
 	                        .type = TABLE_TEXT,
 	                        .role = ROLE_KEY,
-	                        .definition = "its run_id, else its file"},
-		[NUMBER_CREATED] = {.name = "created", .type = TABLE_TEXT, .definition = "its timestamp"},
+	                        .definition = "run_id, or the file's name if it has no run_id"},
+		[NUMBER_CREATED] = {.name = "created", .type = TABLE_TEXT, .definition = "timestamp in the file"},
 		[NUMBER_STEPS] = {.name = "steps",
 	                          .type = TABLE_INT,
 	                          .unit = UNIT_COUNT,
-	                          .definition = "steps that were measured"},
+	                          .definition = "number of measured steps"},
 		[NUMBER_P50] = {.name = "p50_ns",
 	                        .title = "median step",
 	                        .type = TABLE_DOUBLE,
 	                        .unit = UNIT_NS,
-	                        .definition = "median duration of its steps"},
+	                        .definition = "median duration of the steps"},
 		[NUMBER_TOKENS] = {.name = "tokens",
 	                           .title = "tokens per step",
 	                           .type = TABLE_DOUBLE,
 	                           .unit = UNIT_COUNT,
-	                           .definition = "its tokens per second times its mean step"},
+	                           .definition = "tokens per second times the mean step"},
 	};
 	struct table_column all[NUMBER_COLUMNS];
 
@@ -81,24 +81,24 @@ static void add_number_columns(struct table *table)
 
 static void fill_numbers(struct table *table, const struct compared_run *run)
 {
-	table_init(table, "numbers", "Numbers", "what the file says of the run as a whole");
+	table_init(table, "numbers", "Numbers", "the file's numbers for the whole run");
 	add_number_columns(table);
 	table_row(table);
 	table_set_text(table, 0, NUMBER_RUN, run->name);
-	table_set_text_or(table, 0, NUMBER_CREATED, run->created, "the file has none");
+	table_set_text_or(table, 0, NUMBER_CREATED, run->created, "the file has no such value");
 	table_set_int(table, 0, NUMBER_STEPS, run->summary.steps);
 	table_set_double(table, 0, NUMBER_P50, run->summary.median_ns);
 	if (run->summary.tokens > 0)
 		table_set_double(table, 0, NUMBER_TOKENS, run->summary.tokens);
 	else
-		table_set_missing(table, 0, NUMBER_TOKENS, "the file has none");
+		table_set_missing(table, 0, NUMBER_TOKENS, "the file has no such value");
 	for (int i = NUMBER_VALUES; i < NUMBER_COLUMNS; i++) {
 		const struct compared_value *value = compared_run_value(run, values[i - NUMBER_VALUES].value);
 
 		if (value && value->has_value)
 			table_set_double(table, 0, i, value->value);
 		else
-			table_set_missing(table, 0, i, value ? value->reason : "the file has none");
+			table_set_missing(table, 0, i, value ? value->reason : "the file has no such value");
 	}
 }
 
@@ -112,17 +112,14 @@ enum {
 static void fill_facts(struct table *table, const struct compared_run *run)
 {
 	static const struct table_column columns[FACTS_COLUMNS] = {
-		[FACTS_KIND] = {.name = "kind", .type = TABLE_TEXT, .role = ROLE_KEY, .definition = "what it is about"},
-		[FACTS_NAME] = {.name = "fact",
-	                        .type = TABLE_TEXT,
-	                        .role = ROLE_KEY,
-	                        .definition = "its key in the file"},
-		[FACTS_VALUE] = {.name = "value", .type = TABLE_TEXT, .definition = "what the file says"},
+		[FACTS_KIND] = {.name = "kind", .type = TABLE_TEXT, .role = ROLE_KEY, .definition = "kind of the fact"},
+		[FACTS_NAME] = {.name = "fact", .type = TABLE_TEXT, .role = ROLE_KEY, .definition = "key in the file"},
+		[FACTS_VALUE] = {.name = "value", .type = TABLE_TEXT, .definition = "value in the file"},
 	};
 
-	table_init(table, "facts", "Facts", "what the file says about the run");
+	table_init(table, "facts", "Facts", "the file's facts about the run");
 	table_columns(table, columns, FACTS_COLUMNS);
-	table->empty = run->facts_count ? NULL : "the file says nothing of the machine or the configuration";
+	table->empty = run->facts_count ? NULL : "the file has no facts about the machine or the configuration";
 	for (size_t i = 0; i < run->facts_count; i++) {
 		int row = table_row(table);
 
@@ -146,26 +143,26 @@ static void fill_operators(struct table *table, const struct compared_run *run)
 		[OPERATORS_LIST] = {.name = "list",
 	                            .type = TABLE_TEXT,
 	                            .role = ROLE_KEY,
-	                            .definition = "of which list of the file"},
+	                            .definition = "list in the file"},
 		[OPERATORS_NAME] = {.name = "operation",
 	                            .type = TABLE_TEXT,
 	                            .role = ROLE_KEY,
-	                            .definition = "the operator"},
+	                            .definition = "name of the operator"},
 		[OPERATORS_TIME] =
 			{.name = "self_ns",
 	                 .title = "self",
 	                 .type = TABLE_DOUBLE,
 	                 .unit = UNIT_NS,
-	                 .definition = "its self time in the part that was profiled, on the GPU or on the host"},
+	                 .definition = "self time in the profiled part of the run, on the GPU or on the host"},
 		[OPERATORS_CALLS] = {.name = "calls",
 	                             .type = TABLE_DOUBLE,
 	                             .unit = UNIT_COUNT,
-	                             .definition = "its calls there"},
+	                             .definition = "calls in the profiled part of the run"},
 	};
 
-	table_init(table, "operators", "Operators", "what the lists of its writer's profiler hold");
+	table_init(table, "operators", "Operators", "operators in the profiler's lists of the file");
 	table_columns(table, columns, OPERATORS_COLUMNS);
-	table->empty = run->parts_count ? NULL : "the file has no lists of a profiler's operators";
+	table->empty = run->parts_count ? NULL : "the file has no operator lists of a profiler";
 	for (size_t i = 0; i < run->parts_count; i++) {
 		const struct compared_part *part = &run->parts[i];
 		int row = table_row(table);
@@ -176,7 +173,7 @@ static void fill_operators(struct table *table, const struct compared_run *run)
 		if (part->has_calls)
 			table_set_double(table, row, OPERATORS_CALLS, part->calls);
 		else
-			table_set_missing(table, row, OPERATORS_CALLS, "the file has none");
+			table_set_missing(table, row, OPERATORS_CALLS, "the file has no such value");
 	}
 }
 

@@ -52,7 +52,7 @@ static void read_counted(struct compared_run *run, const struct model *model)
 	struct recording_cost counted;
 
 	if (model_meta(model, MODEL_NONE, "torch.version"))
-		compared_run_add_missing(run, COMPARED_COUNTED, "what PyTorch pays for being observed is not counted");
+		compared_run_add_missing(run, COMPARED_COUNTED, "PyTorch's own cost of being profiled is unknown");
 	else if (recording_cost_all(&counted, model))
 		compared_run_add_value(run, COMPARED_COUNTED, counted.ratio);
 	else
@@ -69,7 +69,7 @@ static void read_calls(struct compared_run *run, struct report *report)
 	if (steps > 0 && calls > 0)
 		compared_run_add_value(run, COMPARED_CALLS, calls / steps);
 	else
-		compared_run_add_missing(run, COMPARED_CALLS, "no operators were recorded");
+		compared_run_add_missing(run, COMPARED_CALLS, "the recording has no operators");
 }
 
 void compared_read_operators(struct compared_run *run, struct report *report)

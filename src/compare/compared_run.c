@@ -360,7 +360,7 @@ static void read_between(struct compared_run *run, const struct report *report, 
 
 	if (compared_run_fact(run, COMPARED_DAMAGE)) {
 		compared_run_add_missing(run, "between_steps",
-		                         "the input is damaged: steps that are missing would be time between steps");
+		                         "the input is damaged: missing steps would count as time between steps");
 	} else if (gaps.count > 0) {
 		double mean = gaps.sum_ns / gaps.count;
 

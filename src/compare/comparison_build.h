@@ -60,13 +60,13 @@ struct compared_sides {
 void comparison_add_runs(struct table *table, struct compared_sides *sides);
 void comparison_add_differences(struct comparison *comparison, struct compared_sides *sides);
 void comparison_add_metrics(struct comparison *comparison, struct compared_sides *sides);
-#define CONTRIBUTION_SHARE_COLUMN                                                                                                       \
-	{                                                                                                                               \
-		.name = "share_ratio", .title = "share", .type = TABLE_DOUBLE, .unit = UNIT_RATIO, .role = ROLE_SHARE,                  \
-		.denominator = "sum of the level's differences",                                                                        \
-		.definition =                                                                                                           \
-			"part of the level's difference; above 1 or negative where rows go against it, not told where they cancel out " \
-			"by more than half"                                                                                             \
+#define CONTRIBUTION_SHARE_COLUMN                                                                                                        \
+	{                                                                                                                                \
+		.name = "share_ratio", .title = "share", .type = TABLE_DOUBLE, .unit = UNIT_RATIO, .role = ROLE_SHARE,                   \
+		.denominator = "sum of the level's differences",                                                                         \
+		.definition =                                                                                                            \
+			"share of the level's difference; above 1 or negative if rows offset each other, missing if they cancel out by " \
+			"more than half"                                                                                                 \
 	}
 /* Adds rows of CONTRIBUTION_COLUMNS; adds no row if a run does not have the level. */
 void comparison_add_level(struct table *table, struct compared_sides *sides, const char *name);

@@ -18,61 +18,65 @@ static const struct table_column columns[CONTRIBUTION_COLUMNS] = {
 		{.name = "level",
                  .type = TABLE_TEXT,
                  .role = ROLE_KEY,
-                 .definition = "how the step is looked at: phase, operator (self time on the threads that mark "
-                               "steps), module (self time), device (what it does, else why it does nothing); "
-                               "or besides it: kernel, call (of the runtime); of metrics.json: top CUDA "
-                               "operators, top CPU operators"},
-	[CONTRIBUTION_NAME] = {.name = "name", .type = TABLE_TEXT, .role = ROLE_KEY, .definition = "which of them"},
+                 .definition = "division of the step: phase, operator (self time on the threads that mark "
+                               "steps), module (self time) or device (its activity, or the reason it is idle). "
+                               "Outside this division: kernel, call (of the runtime). For metrics.json: top "
+                               "CUDA operators, top CPU operators"},
+	[CONTRIBUTION_NAME] = {.name = "name",
+                               .type = TABLE_TEXT,
+                               .role = ROLE_KEY,
+                               .definition = "name of the phase, operator, module and so "
+                                             "on"},
 	[CONTRIBUTION_BASE] = {.name = "base_ns",
                                .title = "base",
                                .type = TABLE_DOUBLE,
                                .unit = UNIT_NS,
-                               .definition = "time in a mean step of the base, mean over its runs; of runs "
-                                             "without steps, in all of a run; of metrics.json, in the part of "
-                                             "the run that was profiled"},
+                               .definition = "time per mean step of the base, mean over its runs. For runs "
+                                             "without steps, time per run; for metrics.json, time in the "
+                                             "profiled part of the run"},
 	[CONTRIBUTION_NEW] = {.name = "new_ns",
                               .title = "new",
                               .type = TABLE_DOUBLE,
                               .unit = UNIT_NS,
-                              .definition = "the same of the new side"},
+                              .definition = "same for the new side"},
 	[CONTRIBUTION_DELTA] =
 		{.name = "delta_ns",
                  .title = "difference",
                  .type = TABLE_DOUBLE,
                  .unit = UNIT_NS,
-                 .definition = "new minus base; of phases, operators and modules the rows sum to the difference "
-                               "of the mean step, of kernels and calls to that of all kernels, or calls"},
+                 .definition = "new minus base. Rows of phases, operators and modules sum to the difference of "
+                               "the mean step; rows of kernels and calls sum to that of all kernels or calls"},
 	[CONTRIBUTION_RATIO] = CONTRIBUTION_SHARE_COLUMN,
 	[CONTRIBUTION_BASE_CALLS] = {.name = "base_calls",
                                      .title = "calls base",
                                      .type = TABLE_DOUBLE,
                                      .unit = UNIT_COUNT,
-                                     .definition = "calls in a mean step of the base, or in all of a run"},
+                                     .definition = "calls per mean step of the base; without steps, per run"},
 	[CONTRIBUTION_NEW_CALLS] = {.name = "new_calls",
                                     .title = "calls new",
                                     .type = TABLE_DOUBLE,
                                     .unit = UNIT_COUNT,
-                                    .definition = "the same of the new side"},
+                                    .definition = "same for the new side"},
 	[CONTRIBUTION_IS_CERTAIN] =
 		{.name = "is_certain",
                  .title = "certain",
                  .type = TABLE_BOOL,
-                 .definition = "the difference is no noise from run to run (Student's t at 95 %, Holm over "
-                               "the rows of the level)"},
+                 .definition = "whether the difference exceeds the noise from run to run (Student's t at "
+                               "95 %, Holm over the rows of the level)"},
 	[CONTRIBUTION_LOW] =
 		{.name = "ci95_low_ns",
                  .title = "low",
                  .type = TABLE_DOUBLE,
                  .unit = UNIT_NS,
                  .role = ROLE_EVIDENCE,
-                 .definition = "lower end of the 95 % interval of the difference, by the scatter of the runs",
+                 .definition = "lower end of the 95 % interval of the difference, from the scatter of the runs",
                  .is_hidden = true},
 	[CONTRIBUTION_HIGH] = {.name = "ci95_high_ns",
                                .title = "high",
                                .type = TABLE_DOUBLE,
                                .unit = UNIT_NS,
                                .role = ROLE_EVIDENCE,
-                               .definition = "upper end of it",
+                               .definition = "upper end of this interval",
                                .is_hidden = true},
 	[CONTRIBUTION_NOTE] = {.name = "note", .type = TABLE_TEXT, .definition = "renamed, or only on one side"},
 };
@@ -95,7 +99,7 @@ static const char *clock_note(const struct compared_sides *sides)
 	if (!compared_run_fact(base, "devices") || !compared_run_fact(new, "devices") ||
 	    (knows_clocks(base) && knows_clocks(new)))
 		return NULL;
-	return "clocks of the devices are not known on both sides: a lower one cannot be told from slower kernels";
+	return "a side has no recorded device clocks, so a lower clock cannot be distinguished from slower kernels";
 }
 
 static bool is_of_metrics(const struct compared_run *run)
@@ -127,18 +131,18 @@ void comparison_add_contributions(struct table *table, struct compared_sides *si
 {
 	bool are_lists = are_of_metrics(sides), has_parts = are_lists || !is_mixed(sides, is_whole);
 
-	table_init(
-		table, "contributions", "Where the difference comes from",
-		are_lists ? "operators that the files of both sides list, in the part of the run that was profiled: of "
-			    "how many steps that is, they do not say"
-		: is_whole ? "the difference of whole recordings, which have no steps, seen in several ways"
-			   : "the difference of a mean step, seen in several ways; warm-up left out");
+	table_init(table, "contributions", "Contributions to the difference",
+	           are_lists
+	                   ? "operators listed in the files of both sides, in the profiled part of the run; the files "
+	                     "do not tell its number of steps"
+	           : is_whole ? "the difference of whole recordings, which have no steps, divided in several ways"
+	                      : "the difference of the mean step, divided in several ways; warm-up steps are excluded");
 	table_columns(table, columns, CONTRIBUTION_COLUMNS);
 	for (size_t i = 0; i < LEVELS && has_parts; i++)
 		comparison_add_level(table, sides, levels[i]);
 	table->note = clock_note(sides);
 	if (!table->row_count)
-		table->empty = are_lists   ? "no operator is in the profiler's lists of both sides"
+		table->empty = are_lists   ? "the profiler's lists of both sides have no operator in common"
 		               : has_parts ? "neither phases nor operators were recorded on both sides"
-		                           : "a run has no steps: what takes how long of a step is not known of it";
+		                           : "a run has no steps, so its time per step is unknown";
 }

@@ -19,20 +19,23 @@ static const struct table_column columns[DIFFERENCE_COLUMNS] = {
 	[DIFFERENCE_KIND] = {.name = "kind",
                              .type = TABLE_TEXT,
                              .role = ROLE_KEY,
-                             .definition = "work (what a step has to do), hardware, software, settings (of the program), "
-                                           "recording, clock (mean over the run)"},
-	[DIFFERENCE_FACT] = {.name = "fact", .type = TABLE_TEXT, .role = ROLE_KEY, .definition = "what is different"},
+                             .definition = "work (of a step), hardware, software, settings (of the program), recording "
+                                           "or clock (mean over the run)"},
+	[DIFFERENCE_FACT] = {.name = "fact",
+                             .type = TABLE_TEXT,
+                             .role = ROLE_KEY,
+                             .definition = "name of the fact that differs"},
 	[DIFFERENCE_BASE] = {.name = "base",
                              .type = TABLE_TEXT,
-                             .definition = "of the base; all values of its runs, of clocks their mean"},
-	[DIFFERENCE_NEW] = {.name = "new", .type = TABLE_TEXT, .definition = "of the new side"},
-	[DIFFERENCE_RATIO] = {.name = "factor", .type = TABLE_DOUBLE, .definition = "new over base, of numbers"},
+                             .definition = "value of the base: all distinct values of its runs; for clocks, their "
+                                           "mean"},
+	[DIFFERENCE_NEW] = {.name = "new", .type = TABLE_TEXT, .definition = "value of the new side"},
+	[DIFFERENCE_RATIO] = {.name = "factor", .type = TABLE_DOUBLE, .definition = "new divided by base, for numbers"},
 	[DIFFERENCE_MATTERS] = {.name = "matters",
                                 .type = TABLE_BOOL,
-                                .definition = "step times cannot be compared without regard to it"},
-	[DIFFERENCE_MEANING] = {.name = "meaning",
-                                .type = TABLE_TEXT,
-                                .definition = "what that means for the comparison"},
+                                .definition = "whether step times cannot be compared without accounting for this "
+                                              "difference"},
+	[DIFFERENCE_MEANING] = {.name = "meaning", .type = TABLE_TEXT, .definition = "consequence for the comparison"},
 };
 
 /* ---- the value of a side ---- */
@@ -150,19 +153,19 @@ static const char *meaning_of(const struct compared_fact *fact, const struct amo
 		if (!is_amount(fact->name))
 			return "the work per step is not the same";
 		if (amounts->is_known && amounts->is_same)
-			return "the same work in other portions";
-		return amounts->is_known ? "the work per step is not the same; compared for the same amount of it"
+			return "the same work per step, divided differently";
+		return amounts->is_known ? "the work per step is not the same; times are compared per amount of work"
 		                         : "the work per step is not the same, and its amount is not known";
 	case FACT_HARDWARE:
 		return "not the same machine";
 	case FACT_SOFTWARE:
 		return "not the same software";
 	case FACT_SETTINGS:
-		return "the program was told otherwise";
+		return "the program's settings differ";
 	case FACT_CLOCK:
-		return "what computes takes another time, whatever the program does";
+		return "computation takes a different time, regardless of the program";
 	default:
-		return "recorded in another way";
+		return "recorded differently";
 	}
 }
 
@@ -285,7 +288,9 @@ static void differences_add_row(struct difference_rows *rows, const struct compa
 	table_set_bool(table, row, DIFFERENCE_MATTERS, matters);
 	if (fact->kind == FACT_CLOCK && factor > 0)
 		table_set_text(table, row, DIFFERENCE_MEANING,
-		               arena_printf(&table->arena, "by that alone what computes may take %.2f times as long",
+		               arena_printf(&table->arena,
+		                            "the clock alone may make computation take %.2f times as "
+		                            "long",
 		                            1 / factor));
 	else
 		table_set_text(table, row, DIFFERENCE_MEANING, meaning_of(fact, amounts));
@@ -315,7 +320,7 @@ static void add_foreign(struct difference_rows *rows)
 		               arena_printf(&table->arena, "%s, ...", operators[side].costliest->name));
 	table_set_missing(table, row, DIFFERENCE_RATIO, "not a number");
 	table_set_bool(table, row, DIFFERENCE_MATTERS, !rows->amounts.is_known);
-	table_set_text(table, row, DIFFERENCE_MEANING, "the sides have none in common");
+	table_set_text(table, row, DIFFERENCE_MEANING, "the sides have no operators in common");
 	sides->is_comparable &= rows->amounts.is_known;
 	sides->is_same_work &= rows->amounts.is_known;
 	sides->wants_amount &= rows->amounts.is_known;
@@ -399,7 +404,8 @@ void comparison_add_differences(struct comparison *comparison, struct compared_s
 	struct table *table = &comparison->differences;
 	struct difference_rows rows = {.table = table, .sides = sides};
 
-	table_init(table, "differences", "What is not the same", "facts that differ between the sides");
+	table_init(table, "differences", "Differences between the sides",
+	           "facts with different values on the two sides");
 	table_columns(table, columns, DIFFERENCE_COLUMNS);
 	rows.kinds = arena_array(&table->arena, first->facts_count + 1, sizeof(*rows.kinds));
 	rows.amounts = find_amounts(sides, &table->arena);
@@ -415,5 +421,5 @@ void comparison_add_differences(struct comparison *comparison, struct compared_s
 	                         has_operators(&sides->runs[SIDE_BASE][0]) && has_operators(&sides->runs[SIDE_NEW][0]);
 	find_unchecked(sides);
 	if (!table->row_count)
-		table->empty = "nothing that was noted on both sides is different";
+		table->empty = "no fact recorded on both sides differs";
 }

@@ -20,45 +20,45 @@
 static const struct table_column columns[FUNCTIONS_COLUMNS] = {
 	[FUNCTIONS_SELF_CHANGE] = {.name = "self_change_ratio",
                                    .title = "points",
-                                   SHARE("new minus base, of the share in which it is the innermost function; all "
-                                         "rows sum to 0")},
+                                   SHARE("new minus base, for the share of samples in which the function is "
+                                         "innermost; all rows sum to 0")},
 	[FUNCTIONS_BASE_SELF_RATIO] = {.name = "base_self_ratio",
                                        .title = "base",
-                                       SHARE("share of the base's samples in which it is the innermost function, "
+                                       SHARE("share of the base's samples in which the function is innermost, "
                                              "mean over the runs")},
-	[FUNCTIONS_NEW_SELF_RATIO] = {.name = "new_self_ratio", .title = "new", SHARE("the same of the new side")},
+	[FUNCTIONS_NEW_SELF_RATIO] = {.name = "new_self_ratio", .title = "new", SHARE("same for the new side")},
 	[FUNCTIONS_TOTAL_CHANGE] = {.name = "total_change_ratio",
                                     .title = "total points",
-                                    SHARE("new minus base, of the share in which it is anywhere in the stack")},
+                                    SHARE("new minus base, for the share of samples with the function anywhere in "
+                                          "the stack")},
 	[FUNCTIONS_BASE_TOTAL_RATIO] = {.name = "base_total_ratio",
                                         .title = "total base",
-                                        SHARE("share of the base's samples in which it is anywhere in the stack, "
-                                              "mean over the runs")},
-	[FUNCTIONS_NEW_TOTAL_RATIO] = {.name = "new_total_ratio",
-                                       .title = "total new",
-                                       SHARE("the same of the new side")},
+                                        SHARE("share of the base's samples with the function anywhere in the "
+                                              "stack, mean over the runs")},
+	[FUNCTIONS_NEW_TOTAL_RATIO] = {.name = "new_total_ratio", .title = "total new", SHARE("same for the new side")},
 	[FUNCTIONS_BASE_SELF] = {.name = "base_self",
                                  .title = "self base",
                                  .type = TABLE_DOUBLE,
-                                 .definition = "what the base's samples count in which it is the innermost function "
-                                               "(ns, bytes, or how many they are: see what), mean over the runs"},
+                                 .definition = "weight of the base's samples in which the function is innermost "
+                                               "(ns, bytes or a count, see what), mean over the runs"},
 	[FUNCTIONS_NEW_SELF] = {.name = "new_self",
                                 .title = "self new",
                                 .type = TABLE_DOUBLE,
-                                .definition = "the same of the new side"},
+                                .definition = "same for the new side"},
 	[FUNCTIONS_BASE_TOTAL] = {.name = "base_total",
                                   .type = TABLE_DOUBLE,
-                                  .definition = "what the base's samples count in which it is anywhere in the stack",
+                                  .definition = "weight of the base's samples with the function anywhere in the "
+                                                "stack",
                                   .is_hidden = true},
 	[FUNCTIONS_NEW_TOTAL] = {.name = "new_total",
                                  .type = TABLE_DOUBLE,
-                                 .definition = "the same of the new side",
+                                 .definition = "same for the new side",
                                  .is_hidden = true},
 	[FUNCTIONS_IS_CERTAIN] = {.name = "is_certain",
                                   .title = "certain",
                                   .type = TABLE_BOOL,
-                                  .definition = "the change of self is no noise from run to run (Student's t at 95 %, "
-                                                "Holm over the rows)"},
+                                  .definition = "whether the change of self exceeds the noise from run to run "
+                                                "(Student's t at 95 %, Holm over the rows)"},
 	[FUNCTIONS_NAME] = {.name = "function",
                             .type = TABLE_TEXT,
                             .role = ROLE_KEY,
@@ -66,16 +66,17 @@ static const struct table_column columns[FUNCTIONS_COLUMNS] = {
 	[FUNCTIONS_FILE] = {.name = "file",
                             .type = TABLE_TEXT,
                             .role = ROLE_KEY,
-                            .definition = "the file that it is in; of one that lies elsewhere on the other side, that "
-                                          "of the new side"},
+                            .definition = "file of the function; if it moved, its file on the new side"},
 	[FUNCTIONS_WHAT] = {.name = "what",
                             .type = TABLE_TEXT,
                             .role = ROLE_KEY,
-                            .definition = "what the samples count: time (ns), bytes, samples, or what the file calls it",
+                            .definition = "unit of the samples: time (ns), bytes, samples, or the file's own name "
+                                          "of a unit",
                             .is_hidden = true},
 	[FUNCTIONS_NOTE] = {.name = "note",
                             .type = TABLE_TEXT,
-                            .definition = "only on one side, or in another folder there"},
+                            .definition = "whether the function is only on one side, or is in another folder on the "
+                                          "other side"},
 };
 
 /* ---- functions of all runs, each once ---- */
@@ -345,11 +346,11 @@ static int functions_compare_changes(const void *left, const void *right)
 static const char *note_of(const struct compared_change *row)
 {
 	if (is_others(row))
-		return "those with the smallest shares, together";
+		return "sum of the functions with the smallest shares";
 	if (row->is_left_out[SIDE_BASE])
-		return "in the base one of the others, or not there";
+		return "in the base, absent or one of the others";
 	if (row->is_left_out[SIDE_NEW])
-		return "on the new side one of the others, or not there";
+		return "on the new side, absent or one of the others";
 	if (!row->is_on[SIDE_BASE])
 		return "only on the new side";
 	if (!row->is_on[SIDE_NEW])
@@ -369,9 +370,9 @@ static void set_side(struct table *table, int row, int side, const struct compar
 
 	for (size_t i = 0; i < sizeof(cells) / sizeof(cells[0]); i++) {
 		if (change->is_left_out[side])
-			table_set_missing(table, row, cells[i].column, "one of the others, or not there");
+			table_set_missing(table, row, cells[i].column, "absent, or one of the others");
 		else if (cells[i].share > 0 && cells[i].value <= 0)
-			table_set_missing(table, row, cells[i].column, "it is more than 64 bits hold");
+			table_set_missing(table, row, cells[i].column, "the value exceeds 64 bits");
 		else
 			table_set_double(table, row, cells[i].column, cells[i].value);
 	}
@@ -386,7 +387,7 @@ static void functions_add_row(struct table *table, const struct compared_change 
 	for (int side = 0; side < SIDES; side++)
 		set_side(table, row, side, change);
 	if (change->is_left_out[SIDE_BASE] || change->is_left_out[SIDE_NEW])
-		table_set_missing(table, row, FUNCTIONS_IS_CERTAIN, "not known of one side");
+		table_set_missing(table, row, FUNCTIONS_IS_CERTAIN, "one side is unknown");
 	else
 		run_values_set_certain(&change->shares, table, row, FUNCTIONS_IS_CERTAIN);
 	table_set_text(table, row, FUNCTIONS_NAME, change->function->name);
@@ -418,9 +419,9 @@ static void set_units(struct table *table, const struct changes *changes)
 	table->columns[FUNCTIONS_WHAT].is_hidden = is_one;
 }
 
-#define POINTS                                                                                                           \
-	"points: share of the side's samples in the new side minus that in the base; who takes as long as before has a " \
-	"smaller share where others take longer"
+#define POINTS                                                                                                            \
+	"points: share of samples on the new side minus share in the base. If other functions take longer, the share of " \
+	"an unchanged function falls"
 
 static const char *note_of_rows(const struct changes *changes, struct arena *arena)
 {
@@ -428,10 +429,11 @@ static const char *note_of_rows(const struct changes *changes, struct arena *are
 
 	for (size_t i = 0; i < changes->count; i++)
 		has_others |= is_others(&changes->rows[i]);
-	return !has_others
-	               ? POINTS
-	               : arena_printf(arena, "%s; of each run the %d functions with the largest shares are compared",
-	                              POINTS, COMPARED_FUNCTIONS);
+	return !has_others ? POINTS
+	                   : arena_printf(arena,
+	                                  "%s; the comparison uses the %d functions with the largest shares of "
+	                                  "each run",
+	                                  POINTS, COMPARED_FUNCTIONS);
 }
 
 static const char *no_rows(const struct compared_sides *sides)
@@ -441,17 +443,16 @@ static const char *no_rows(const struct compared_sides *sides)
 	for (int side = 0; side < SIDES; side++)
 		for (size_t i = 0; i < sides->count[side]; i++)
 			has[side] |= sides->runs[side][i].functions_count > 0;
-	return has[SIDE_BASE] && has[SIDE_NEW]
-	               ? "the samples of the sides do not count the same: time, bytes, or samples"
-	               : "there are no sampled stacks on both sides";
+	return has[SIDE_BASE] && has[SIDE_NEW] ? "the samples of the sides have different units: time, bytes or samples"
+	                                       : "a side has no sampled stacks";
 }
 
 void comparison_add_functions(struct table *table, struct compared_sides *sides)
 {
 	struct changes changes;
 
-	table_init(table, "functions", "Which functions have another share of the samples",
-	           "functions of sampled stacks on both sides: share of the samples, self and total");
+	table_init(table, "functions", "Functions by the change of their share of samples",
+	           "functions in the sampled stacks of both sides: their share of the samples, self and total");
 	table_columns(table, columns, FUNCTIONS_COLUMNS);
 	changes_init(&changes, sides);
 	find_moved(&changes);

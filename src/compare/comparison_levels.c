@@ -131,7 +131,7 @@ static void say_renamed(const struct contribution_level *level, struct contribut
 	if (is_one)
 		row->note = arena_printf(level->arena, "renamed: %s -> %s", row->name, other);
 	else
-		row->note = arena_printf(level->arena, "%zu names of the base, %zu other ones of the new side",
+		row->note = arena_printf(level->arena, "%zu names in the base, %zu different names on the new side",
 		                         names[SIDE_BASE], names[SIDE_NEW]);
 	row->name = arena_printf(level->arena, "%s (renamed)", strcmp(level->name, "module") ? row->family : other);
 }
@@ -245,7 +245,7 @@ static void levels_add_row(struct table *table, const struct contribution_level 
 	if (!(sums->all > 0))
 		table_set_missing(table, row, CONTRIBUTION_RATIO, "there is no difference");
 	else if (fabs(sums->whole) < LEAST_SUM * sums->all)
-		table_set_missing(table, row, CONTRIBUTION_RATIO, "rows of this level cancel out");
+		table_set_missing(table, row, CONTRIBUTION_RATIO, "the rows of this level cancel out");
 	else
 		table_set_double(table, row, CONTRIBUTION_RATIO, contribution->change / sums->whole);
 	set_calls(table, row, contribution);

@@ -23,28 +23,32 @@ static const struct table_column columns[CONTRIBUTION_COLUMNS] = {
                  .type = TABLE_TEXT,
                  .role = ROLE_KEY,
                  .definition =
-                         "how the peak of the fullest device of a process, or else of the fullest process, is looked "
-                         "at: category, operation that allocated it, module, line; reserved: what the allocator of that "
-                         "device had taken when a snapshot was made"},
-	[CONTRIBUTION_NAME] = {.name = "name", .type = TABLE_TEXT, .role = ROLE_KEY, .definition = "which of them"},
+                         "division of the peak of the fullest device of a process (or, without device memory, of the "
+                         "fullest process): category, operation that allocated it, module or line. reserved: memory "
+                         "that the allocator of that device held when the snapshot was made"},
+	[CONTRIBUTION_NAME] = {.name = "name",
+                               .type = TABLE_TEXT,
+                               .role = ROLE_KEY,
+                               .definition = "name of the category, operation, module and "
+                                             "so on"},
 	[CONTRIBUTION_BASE] =
 		{.name = "base_bytes",
                  .title = "base",
                  .type = TABLE_DOUBLE,
                  .unit = UNIT_BYTES,
-                 .definition = "bytes alive at the peak of the base, mean over its runs; reserved: at the end"},
+                 .definition = "bytes alive at the peak of the base, mean over its runs; for reserved, bytes at the "
+                               "end"},
 	[CONTRIBUTION_NEW] = {.name = "new_bytes",
                               .title = "new",
                               .type = TABLE_DOUBLE,
                               .unit = UNIT_BYTES,
-                              .definition = "the same of the new side"},
-	[CONTRIBUTION_DELTA] =
-		{.name = "delta_bytes",
-                 .title = "difference",
-                 .type = TABLE_DOUBLE,
-                 .unit = UNIT_BYTES,
-                 .definition = "new minus base; the rows of a level sum to the difference of the peaks, of "
-                               "reserved to that of what is reserved"},
+                              .definition = "same for the new side"},
+	[CONTRIBUTION_DELTA] = {.name = "delta_bytes",
+                                .title = "difference",
+                                .type = TABLE_DOUBLE,
+                                .unit = UNIT_BYTES,
+                                .definition = "new minus base. The rows of a level sum to the difference of the peaks; "
+                                              "rows of reserved sum to the difference of the reserved memory"},
 	[CONTRIBUTION_RATIO] = CONTRIBUTION_SHARE_COLUMN,
 	[CONTRIBUTION_BASE_CALLS] = {.name = "base_allocations",
                                      .title = "allocations base",
@@ -55,26 +59,26 @@ static const struct table_column columns[CONTRIBUTION_COLUMNS] = {
                                     .title = "allocations new",
                                     .type = TABLE_DOUBLE,
                                     .unit = UNIT_COUNT,
-                                    .definition = "the same of the new side"},
+                                    .definition = "same for the new side"},
 	[CONTRIBUTION_IS_CERTAIN] =
 		{.name = "is_certain",
                  .title = "certain",
                  .type = TABLE_BOOL,
-                 .definition = "the difference is no noise from run to run (Student's t at 95 %, Holm over "
-                               "the rows of the level)"},
+                 .definition = "whether the difference exceeds the noise from run to run (Student's t at "
+                               "95 %, Holm over the rows of the level)"},
 	[CONTRIBUTION_LOW] =
 		{.name = "ci95_low_bytes",
                  .title = "low",
                  .type = TABLE_DOUBLE,
                  .unit = UNIT_BYTES,
                  .role = ROLE_EVIDENCE,
-                 .definition = "lower end of the 95 % interval of the difference, by the scatter of the runs"},
+                 .definition = "lower end of the 95 % interval of the difference, from the scatter of the runs"},
 	[CONTRIBUTION_HIGH] = {.name = "ci95_high_bytes",
                                .title = "high",
                                .type = TABLE_DOUBLE,
                                .unit = UNIT_BYTES,
                                .role = ROLE_EVIDENCE,
-                               .definition = "upper end of it"},
+                               .definition = "upper end of this interval"},
 	[CONTRIBUTION_NOTE] = {.name = "note", .type = TABLE_TEXT, .definition = "only on one side"},
 };
 
@@ -91,14 +95,15 @@ static const char *no_rows(const struct compared_sides *sides)
 	for (int side = 0; side < SIDES; side++)
 		for (size_t i = 0; i < sides->count[side]; i++)
 			if (!has_memory(&sides->runs[side][i]))
-				return "not all runs recorded memory, or its peak is not known: report --table memory";
-	return "one side recorded memory of devices, the other of the host";
+				return "a run did not record memory, or its peak is unknown: see report --table "
+				       "memory";
+	return "one side recorded device memory, the other host memory";
 }
 
 void comparison_add_memory(struct table *table, struct compared_sides *sides)
 {
-	table_init(table, "memory", "Where the difference of the peak of memory comes from",
-	           "what was alive when memory peaked, on both sides, seen in several ways");
+	table_init(table, "memory", "Contributions to the difference in peak memory",
+	           "memory alive at the peak on both sides, divided in several ways");
 	table_columns(table, columns, CONTRIBUTION_COLUMNS);
 	for (size_t i = 0; i < sizeof(levels) / sizeof(levels[0]); i++)
 		comparison_add_level(table, sides, levels[i]);
@@ -106,6 +111,6 @@ void comparison_add_memory(struct table *table, struct compared_sides *sides)
 		table->empty = no_rows(sides);
 	else if (!has_repeats(sides))
 		table->note = sides->count[SIDE_BASE] == 1 && sides->count[SIDE_NEW] == 1
-		                      ? "one run each: no interval, nothing tells how much runs differ"
-		                      : "fewer than four runs: no interval, too little tells how much runs differ";
+		                      ? "no interval: one run per side does not show how much runs differ"
+		                      : "no interval: fewer than four runs do not show how much runs differ";
 }

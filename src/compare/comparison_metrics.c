@@ -14,17 +14,19 @@
 #define CONTENDED 0.25 /* share of the time in which steps or other work waited for a CPU */
 
 static const struct table_column columns[METRIC_COLUMNS] = {
-	[METRIC_NAME] = {.name = "metric", .type = TABLE_TEXT, .role = ROLE_KEY, .definition = "what is compared"},
-	[METRIC_TITLE] = {.name = "title", .type = TABLE_TEXT, .definition = "the same in words"},
+	[METRIC_NAME] = {.name = "metric", .type = TABLE_TEXT, .role = ROLE_KEY, .definition = "name of the metric"},
+	[METRIC_TITLE] = {.name = "title", .type = TABLE_TEXT, .definition = "the metric in words"},
 	[METRIC_UNIT] = {.name = "unit",
                          .type = TABLE_TEXT,
-                         .definition = "of base, new and delta: ns, bytes, ratio, per_s, count or none"},
-	[METRIC_BETTER] = {.name = "better", .type = TABLE_TEXT, .definition = "lower, higher or neither"},
+                         .definition = "unit of base, new and delta: ns, bytes, ratio, per_s, count or none"},
+	[METRIC_BETTER] = {.name = "better",
+                           .type = TABLE_TEXT,
+                           .definition = "better direction: lower, higher or neither"},
 	[METRIC_BASE] = {.name = "base",
                          .type = TABLE_DOUBLE,
-                         .definition = "geometric mean over the runs of the base: of the median step (evened out, where "
-                                       "the title says so), or of the run's number; steps of the warm-up left out"},
-	[METRIC_NEW] = {.name = "new", .type = TABLE_DOUBLE, .definition = "the same of the new side"},
+                         .definition = "geometric mean over the runs of the base, of the median step (evened out if the "
+                                       "title says so) or of the run's value; warm-up steps are excluded"},
+	[METRIC_NEW] = {.name = "new", .type = TABLE_DOUBLE, .definition = "same for the new side"},
 	[METRIC_DELTA] = {.name = "delta", .type = TABLE_DOUBLE, .definition = "new minus base"},
 	[METRIC_RATIO] =
 		{.name = "change_ratio",
@@ -33,8 +35,8 @@ static const struct table_column columns[METRIC_COLUMNS] = {
                  .unit = UNIT_RATIO,
                  .role = ROLE_SHARE,
                  .denominator = "the base",
-                 .definition = "the change; of runs made in turns the mean over the pairs, of many runs the middle of "
-                               "all their differences"},
+                 .definition = "change from base to new. For alternating runs, the mean over the pairs; for many "
+                               "runs, the median of all their differences"},
 	[METRIC_LOW] = {.name = "ci95_low_ratio",
                         .title = "low",
                         .type = TABLE_DOUBLE,
@@ -57,8 +59,8 @@ static const struct table_column columns[METRIC_COLUMNS] = {
                  .role = ROLE_SHARE,
                  .denominator = "the base",
                  .definition =
-                         "lower end of the 90 % interval of the change: where it lies within the tolerance, a change of "
-                         "that size is ruled out by two tests at 5 %, one for either direction",
+                         "lower end of the 90 % interval of the change. If the interval is within the tolerance, two "
+                         "tests at 5 %, one per direction, rule out a change of that size",
                  .is_hidden = true},
 	[METRIC_SAME_HIGH] = {.name = "ci90_high_ratio",
                               .title = "high for none",
@@ -73,29 +75,28 @@ static const struct table_column columns[METRIC_COLUMNS] = {
                  .title = "p",
                  .type = TABLE_DOUBLE,
                  .role = ROLE_EVIDENCE,
-                 .definition = "chance of a change as large when there is none; of all rows but the first adjusted for "
-                               "their number (Holm)",
+                 .definition = "probability of a change of this size if there is none; adjusted for the number of rows "
+                               "(Holm), except in the first row",
                  .is_hidden = true},
 	[METRIC_RESULT] =
 		{.name = "result",
                  .type = TABLE_TEXT,
                  .definition =
                          "regression, improvement, changed, no difference, inconclusive, not comparable or not measured"},
-	[METRIC_NEEDED_RUNS] =
-		{.name = "needed_runs",
-                 .type = TABLE_INT,
-                 .unit = UNIT_COUNT,
-                 .role = ROLE_EVIDENCE,
-                 .definition = "runs a side that tell a change of the tolerance from none in 19 of 20 cases, "
-                               "when it is inconclusive",
-                 .is_hidden = true},
+	[METRIC_NEEDED_RUNS] = {.name = "needed_runs",
+                                .type = TABLE_INT,
+                                .unit = UNIT_COUNT,
+                                .role = ROLE_EVIDENCE,
+                                .definition = "if the result is inconclusive: runs per side that distinguish a change of "
+                                              "the tolerance from no change in 19 of 20 cases",
+                                .is_hidden = true},
 	[METRIC_NEEDED_STEPS] = {.name = "needed_steps",
                                  .type = TABLE_INT,
                                  .unit = UNIT_COUNT,
                                  .role = ROLE_EVIDENCE,
-                                 .definition = "steps a run that do the same, where longer runs are enough",
+                                 .definition = "steps per run that achieve the same, if longer runs are sufficient",
                                  .is_hidden = true},
-	[METRIC_REASON] = {.name = "reason", .type = TABLE_TEXT, .definition = "why the result is that"},
+	[METRIC_REASON] = {.name = "reason", .type = TABLE_TEXT, .definition = "reason for the result"},
 };
 
 /* ---- the result ---- */
@@ -234,12 +235,13 @@ static void metrics_set_estimate(struct table *table, int row, const struct metr
 	if (result->needed_runs)
 		table_set_int(table, row, METRIC_NEEDED_RUNS, result->needed_runs);
 	else
-		table_set_missing(table, row, METRIC_NEEDED_RUNS, "it is settled");
+		table_set_missing(table, row, METRIC_NEEDED_RUNS, "the result is settled");
 	if (result->needed_steps)
 		table_set_int(table, row, METRIC_NEEDED_STEPS, result->needed_steps);
 	else
 		table_set_missing(table, row, METRIC_NEEDED_STEPS,
-		                  result->needed_runs ? "longer runs do not settle it" : "it is settled");
+		                  result->needed_runs ? "longer runs cannot settle the result"
+		                                      : "the result is settled");
 }
 
 /* Sets the cells of a row without an interval. */
@@ -315,8 +317,8 @@ static void metrics_add_note(struct table *table, const struct metric_result *re
 	}
 	if (list)
 		table->note = arena_printf(arena,
-		                           "that there is no difference is told by the 90 %% interval (two tests at "
-		                           "5 %%, one for either direction), which lies within %.3g %%: %s",
+		                           "'no difference' follows from the 90 %% interval (two tests at 5 %%, one "
+		                           "per direction), which is within %.3g %%: %s",
 		                           100 * tolerance, list);
 }
 
@@ -460,7 +462,7 @@ void comparison_add_metrics(struct comparison *comparison, struct compared_sides
 	size_t count;
 
 	table_init(table, "metrics", "Metrics",
-	           "each quantity on both sides; the verdict is about the first, or a mean that is certainly worse");
+	           "each metric on both sides; the first decides the verdict, or a mean that is certainly worse");
 	table_columns(table, columns, METRIC_COLUMNS);
 	sides->is_memory = are_snapshots(sides);
 	count = metrics_ask(questions, sides);

@@ -10,26 +10,26 @@
 static const struct table_column columns[RUNS_COLUMNS] = {
 	[RUNS_SIDE] = {.name = "side", .type = TABLE_TEXT, .role = ROLE_KEY, .definition = "base or new"},
 	[RUNS_RUN] = {.name = "run", .type = TABLE_TEXT, .role = ROLE_KEY, .definition = "name of the run"},
-	[RUNS_CREATED] = {.name = "created", .type = TABLE_TEXT, .definition = "when it began"},
+	[RUNS_CREATED] = {.name = "created", .type = TABLE_TEXT, .definition = "start of the run"},
 	[RUNS_STEPS] = {.name = "steps",
                         .type = TABLE_INT,
                         .unit = UNIT_COUNT,
-                        .definition = "complete steps that are compared",
+                        .definition = "number of complete steps compared",
                         .rules = RULE_NOT_NEGATIVE},
 	[RUNS_SKIPPED] = {.name = "warm_up_steps",
                           .title = "warm-up",
                           .type = TABLE_INT,
                           .unit = UNIT_COUNT,
-                          .definition = "steps left out at the begin: the stretch in the first quarter that consists by "
-                                        "half of steps longer than the median of the second half by 5 * 1.4826 median "
-                                        "absolute deviations and 5 %",
+                          .definition = "steps excluded at the start: the stretch in the first quarter in which at "
+                                        "least half of the steps are slow. A slow step exceeds the median of the second "
+                                        "half by 5 * 1.4826 median absolute deviations and by 5 %",
                           .rules = RULE_NOT_NEGATIVE},
 	[RUNS_MEDIAN] = {.name = "step_ns",
                          .title = "step time",
                          .type = TABLE_DOUBLE,
                          .unit = UNIT_NS,
-                         .definition = "median duration of these steps (evened out, where they are of two kinds), in the "
-                                       "middle of the run when it drifts"},
+                         .definition = "median duration of these steps (evened out if steps are of two kinds; if the run "
+                                       "drifts, in its middle)"},
 	[RUNS_ERROR] = {.name = "error_ratio",
                         .title = "error",
                         .type = TABLE_DOUBLE,
@@ -37,26 +37,24 @@ static const struct table_column columns[RUNS_COLUMNS] = {
                         .role = ROLE_SHARE,
                         .denominator = "the median",
                         .definition = "standard error of the median from the run's own steps, by a stationary bootstrap "
-                                      "of stretches of steps"},
+                                      "of blocks of steps"},
 	[RUNS_TREND] = {.name = "trend_ratio",
                         .title = "drift",
                         .type = TABLE_DOUBLE,
                         .unit = UNIT_RATIO,
                         .role = ROLE_SHARE,
                         .denominator = "the duration of the first step",
-                        .definition = "change of the step time over the run that was taken out before steps were "
-                                      "compared"},
+                        .definition = "change of the step time over the run, removed before the comparison"},
 	[RUNS_DAMAGE] = {.name = "damage",
                          .type = TABLE_TEXT,
-                         .definition = "how the run failed, and what is missing from the input, as the ledger says it",
+                         .definition = "reason for the run's failure, and losses of the input that the ledger lists",
                          .is_hidden = true},
 	[RUNS_BLOCK] = {.name = "block_steps",
                         .title = "block",
                         .type = TABLE_DOUBLE,
                         .unit = UNIT_COUNT,
                         .role = ROLE_EVIDENCE,
-                        .definition = "mean length of the stretches of the bootstrap: 1 when steps do not depend on each "
-                                      "other",
+                        .definition = "mean length of the bootstrap's blocks; 1 if steps are independent of each other",
                         .is_hidden = true},
 };
 
@@ -83,7 +81,7 @@ static void runs_add_row(struct table *table, const struct compared_sides *sides
 	if (level->run.steps > 1)
 		table_set_double(table, row, RUNS_ERROR, level->run.error);
 	else
-		table_set_missing(table, row, RUNS_ERROR, "one step has no spread");
+		table_set_missing(table, row, RUNS_ERROR, "the error needs more than one step");
 	table_set_double(table, row, RUNS_BLOCK, level->block);
 	if (level->has_trend)
 		table_set_double(table, row, RUNS_TREND, level->trend);
@@ -93,7 +91,7 @@ static void runs_add_row(struct table *table, const struct compared_sides *sides
 
 void comparison_add_runs(struct table *table, struct compared_sides *sides)
 {
-	table_init(table, "runs", "Runs", "what of each run is compared");
+	table_init(table, "runs", "Runs", "the runs that are compared");
 	table_columns(table, columns, RUNS_COLUMNS);
 	for (int side = 0; side < SIDES; side++)
 		for (size_t i = 0; i < sides->count[side]; i++)

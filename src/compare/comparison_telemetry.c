@@ -14,22 +14,21 @@
 #include <string.h>
 
 static const struct table_column columns[TELEMETRY_CHANGE_COLUMNS] = {
-	[TELEMETRY_CHANGE_OF] =
-		{.name = "of",
-                 .type = TABLE_TEXT,
-                 .role = ROLE_KEY,
-                 .definition = "the GPU, or a process on it, as the table telemetry of the report names it"},
+	[TELEMETRY_CHANGE_OF] = {.name = "of",
+                                 .type = TABLE_TEXT,
+                                 .role = ROLE_KEY,
+                                 .definition = "the GPU, or a process on it, named as in the report's table telemetry"},
 	[TELEMETRY_CHANGE_QUANTITY] = {.name = "quantity",
                                        .type = TABLE_TEXT,
                                        .role = ROLE_KEY,
-                                       .definition = "what was measured, as nvidia-smi calls it"},
+                                       .definition = "measured quantity, named as in nvidia-smi"},
 	[TELEMETRY_CHANGE_UNIT] = {.name = "unit",
                                    .type = TABLE_TEXT,
-                                   .definition = "of base, new, their difference and its interval"},
+                                   .definition = "unit of base, new, their difference and its interval"},
 	[TELEMETRY_CHANGE_BASE] = {.name = "base",
                                    .type = TABLE_DOUBLE,
-                                   .definition = "median of the base's values, all of the run; mean over its runs"},
-	[TELEMETRY_CHANGE_NEW] = {.name = "new", .type = TABLE_DOUBLE, .definition = "the same of the new side"},
+                                   .definition = "median of all values of a run, mean over the runs of the base"},
+	[TELEMETRY_CHANGE_NEW] = {.name = "new", .type = TABLE_DOUBLE, .definition = "same for the new side"},
 	[TELEMETRY_CHANGE_DELTA] = {.name = "delta",
                                     .title = "difference",
                                     .type = TABLE_DOUBLE,
@@ -39,22 +38,21 @@ static const struct table_column columns[TELEMETRY_CHANGE_COLUMNS] = {
                  .title = "low",
                  .type = TABLE_DOUBLE,
                  .definition =
-                         "lower end of the 95 % interval of the difference: of four runs or more by their scatter "
-                         "(Student's t); of fewer by a stationary bootstrap of stretches of the values, or by how the "
-                         "medians of eight parts of the run differ, where that is more, and the "
-                         "noise that is assumed from run to run"},
+                         "lower end of the 95 % interval of the difference. With four or more runs, from their "
+                         "scatter (Student's t). With fewer, from the assumed noise from run to run and the larger of "
+                         "two errors: a stationary bootstrap of blocks of values, or the scatter of the medians of "
+                         "eight parts of the run"},
 	[TELEMETRY_CHANGE_HIGH] = {.name = "ci95_high",
                                    .title = "high",
                                    .type = TABLE_DOUBLE,
-                                   .definition = "upper end of it"},
-	[TELEMETRY_CHANGE_P] =
-		{.name = "p_value",
-                 .title = "p",
-                 .type = TABLE_DOUBLE,
-                 .role = ROLE_EVIDENCE,
-                 .definition = "chance of a difference as large when there is none, adjusted for the number "
-                               "of rows (Holm)",
-                 .is_hidden = true},
+                                   .definition = "upper end of this interval"},
+	[TELEMETRY_CHANGE_P] = {.name = "p_value",
+                                .title = "p",
+                                .type = TABLE_DOUBLE,
+                                .role = ROLE_EVIDENCE,
+                                .definition = "probability of a difference of this size if there is no change, adjusted "
+                                              "for the number of rows (Holm)",
+                                .is_hidden = true},
 	[TELEMETRY_CHANGE_RESULT] =
 		{.name = "result",
                  .type = TABLE_TEXT,
@@ -74,15 +72,14 @@ static const struct table_column columns[TELEMETRY_CHANGE_COLUMNS] = {
                                          .role = ROLE_EVIDENCE,
                                          .definition = "values of the new side",
                                          .rules = RULE_NOT_NEGATIVE},
-	[TELEMETRY_CHANGE_BLOCK] =
-		{.name = "block_values",
-                 .title = "block",
-                 .type = TABLE_DOUBLE,
-                 .unit = UNIT_COUNT,
-                 .role = ROLE_EVIDENCE,
-                 .definition = "mean length of the stretches of the bootstrap, the longest of any run",
-                 .is_hidden = true},
-	[TELEMETRY_CHANGE_REASON] = {.name = "reason", .type = TABLE_TEXT, .definition = "why the result is that"},
+	[TELEMETRY_CHANGE_BLOCK] = {.name = "block_values",
+                                    .title = "block",
+                                    .type = TABLE_DOUBLE,
+                                    .unit = UNIT_COUNT,
+                                    .role = ROLE_EVIDENCE,
+                                    .definition = "mean length of the bootstrap's blocks, the longest of all runs",
+                                    .is_hidden = true},
+	[TELEMETRY_CHANGE_REASON] = {.name = "reason", .type = TABLE_TEXT, .definition = "reason for the result"},
 };
 
 /* ---- quantities of all runs, each once ---- */
@@ -353,7 +350,7 @@ static void telemetry_add_row(struct table *table, const struct quantity *quanti
 
 	table_set_text(table, row, TELEMETRY_CHANGE_OF, quantity->first->of);
 	table_set_text(table, row, TELEMETRY_CHANGE_QUANTITY, quantity->first->quantity);
-	table_set_text_or(table, row, TELEMETRY_CHANGE_UNIT, quantity->first->unit, "the file gives it none");
+	table_set_text_or(table, row, TELEMETRY_CHANGE_UNIT, quantity->first->unit, "the file names no unit");
 	table_set_double(table, row, TELEMETRY_CHANGE_BLOCK, quantity->block);
 	for (int side = 0; side < SIDES; side++)
 		set_side(table, row, side, quantity, sides, reason);
@@ -382,12 +379,12 @@ void comparison_add_telemetry(struct comparison *comparison, struct compared_sid
 	enum compare_result *results;
 	struct quantities quantities;
 
-	table_init(table, "telemetry", "What GPUs did, seen from outside",
-	           "medians of what nvidia-smi measured while the runs ran");
+	table_init(table, "telemetry", "GPU telemetry",
+	           "medians of the values that nvidia-smi measured during the runs");
 	table_columns(table, columns, TELEMETRY_CHANGE_COLUMNS);
 	comparison->telemetry_results = NULL;
 	if (!has_telemetry(sides, SIDE_BASE) || !has_telemetry(sides, SIDE_NEW)) {
-		table->empty = "there is no telemetry of GPUs on both sides";
+		table->empty = "a side has no GPU telemetry";
 		return;
 	}
 	quantities_init(&quantities, sides, &table->arena);
@@ -402,8 +399,8 @@ void comparison_add_telemetry(struct comparison *comparison, struct compared_sid
 	if (!has_repeats(sides))
 		table->note = arena_printf(
 			&table->arena,
-			"too few runs to know the noise: %.3g %% from run to run is assumed, besides what "
-			"the values themselves tell",
+			"too few runs to measure the noise: intervals assume %.3g %% from run to run, "
+			"plus the scatter of the values",
 			100 * sides->options->assumed_noise);
 	free(quantities.rows);
 }

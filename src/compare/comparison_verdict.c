@@ -10,16 +10,19 @@ static const struct table_column columns[COMPARISON_COLUMNS] = {
 		{.name = "result",
                  .type = TABLE_TEXT,
                  .definition = "regression, improvement, no difference, inconclusive, not comparable or not "
-                               "measured: of the first metric, or of a mean that is a regression when that is none"},
+                               "measured: the result of the first metric, or of a mean that is a regression while "
+                               "the first metric is not"},
 	[COMPARISON_SENTENCE] = {.name = "sentence", .type = TABLE_TEXT, .definition = "the answer in words"},
-	[COMPARISON_METRIC] = {.name = "metric", .type = TABLE_TEXT, .definition = "what the verdict is about"},
+	[COMPARISON_METRIC] = {.name = "metric",
+                               .type = TABLE_TEXT,
+                               .definition = "the metric that decides the verdict"},
 	[COMPARISON_RATIO] = {.name = "change_ratio",
                               .title = "change",
                               .type = TABLE_DOUBLE,
                               .unit = UNIT_RATIO,
                               .role = ROLE_SHARE,
                               .denominator = "the base",
-                              .definition = "its change"},
+                              .definition = "change of this metric"},
 	[COMPARISON_LOW] = {.name = "ci95_low_ratio",
                             .title = "low",
                             .type = TABLE_DOUBLE,
@@ -37,29 +40,32 @@ static const struct table_column columns[COMPARISON_COLUMNS] = {
 	[COMPARISON_IS_COMPARABLE] = {.name = "is_comparable",
                                       .title = "comparable",
                                       .type = TABLE_BOOL,
-                                      .definition = "hardware, software and the work per step are the same, as far as "
-                                                    "both sides noted them"},
+                                      .definition = "whether hardware, software and the work per step are the same, "
+                                                    "as far as both sides recorded them"},
 	[COMPARISON_EXPLANATION] = {.name = "explanation",
                                     .type = TABLE_TEXT,
-                                    .definition = "what of the facts that differ explains the change"},
+                                    .definition = "the differing facts that explain the change"},
 	[COMPARISON_CAUSE] = {.name = "cause",
                               .type = TABLE_TEXT,
-                              .definition = "where most of the difference comes from"},
-	[COMPARISON_NEEDED] = {.name = "needed", .type = TABLE_TEXT, .definition = "what would settle it"},
+                              .definition = "the largest contributions to the difference"},
+	[COMPARISON_NEEDED] = {.name = "needed",
+                               .type = TABLE_TEXT,
+                               .definition = "runs or data that would settle an "
+                                             "inconclusive result"},
 	[COMPARISON_DAMAGE] = {.name = "damage",
                                .type = TABLE_TEXT,
-                               .definition = "what is missing from the inputs: it may look like a difference"},
+                               .definition = "data missing from the inputs, which may look like a difference"},
 	[COMPARISON_WORK] = {.name = "work",
                              .type = TABLE_TEXT,
-                             .definition = "why it is not known whether a step has as much to do on both sides"},
+                             .definition = "reason that the work per step cannot be compared"},
 	[COMPARISON_UNCHECKED] = {.name = "unchecked",
                                   .type = TABLE_TEXT,
-                                  .definition = "what of work, hardware, software and the meaning of a step could not "
-                                                "be compared, since only one side tells of it"},
+                                  .definition = "work, hardware, software or definition of a step that could not be "
+                                                "compared, because only one side records it"},
 	[COMPARISON_NOISE] = {.name = "noise",
                               .type = TABLE_TEXT,
-                              .definition = "how much runs differ from each other, and how that is known"},
-	[COMPARISON_METHOD] = {.name = "method", .type = TABLE_TEXT, .definition = "how the interval was computed"},
+                              .definition = "noise from run to run, and its source"},
+	[COMPARISON_METHOD] = {.name = "method", .type = TABLE_TEXT, .definition = "method that computed the interval"},
 	[COMPARISON_BASE_RUNS] = {.name = "base_runs",
                                   .type = TABLE_INT,
                                   .unit = UNIT_COUNT,
@@ -74,7 +80,7 @@ static const struct table_column columns[COMPARISON_COLUMNS] = {
                                  .unit = UNIT_RATIO,
                                  .role = ROLE_SHARE,
                                  .denominator = "the base",
-                                 .definition = "changes below it are none"},
+                                 .definition = "changes below this limit count as no difference"},
 	[COMPARISON_TOLERANCE] =
 		{.name = "tolerance_ratio",
                  .title = "tolerance",
@@ -82,7 +88,7 @@ static const struct table_column columns[COMPARISON_COLUMNS] = {
                  .unit = UNIT_RATIO,
                  .role = ROLE_SHARE,
                  .denominator = "the base",
-                 .definition = "changes of this size must be ruled out to say that there is no difference"},
+                 .definition = "size of the change that must be ruled out for the result 'no difference'"},
 };
 
 static void verdict_set_number(struct table *table, int column, bool has_value, double value, const char *reason)
@@ -108,11 +114,10 @@ static void verdict_set_grounds(struct table *table, const struct verdict_words 
 {
 	const char *not_measured = "the first metric was not measured";
 
-	table_set_text_or(
-		table, 0, COMPARISON_WORK, verdict_work_text(words),
-		"something on both sides says how much a step has to do, or there are no operators to say it of");
+	table_set_text_or(table, 0, COMPARISON_WORK, verdict_work_text(words),
+	                  "both sides record the work per step, or there are no operators to check");
 	table_set_text_or(table, 0, COMPARISON_UNCHECKED, verdict_unchecked_text(words),
-	                  "what one side tells of, the other does, too");
+	                  "both sides record the same kinds of facts");
 	table_set_text_or(table, 0, COMPARISON_NOISE, verdict_noise_text(words), not_measured);
 	table_set_text_or(table, 0, COMPARISON_METHOD, verdict_method_text(words), not_measured);
 }
@@ -123,7 +128,7 @@ void comparison_add_verdict(struct comparison *comparison, struct compared_sides
 	const struct verdict *decided = &comparison->decided;
 	const struct verdict_words words = {comparison, sides, decided, &table->arena};
 
-	table_init(table, "verdict", "Verdict", "whether the new side is slower, and how sure that is");
+	table_init(table, "verdict", "Verdict", "whether the new side is slower, and how certain the result is");
 	table_columns(table, columns, COMPARISON_COLUMNS);
 	table_row(table);
 	comparison->decided = verdict_decide(comparison, sides);
@@ -134,7 +139,7 @@ void comparison_add_verdict(struct comparison *comparison, struct compared_sides
 	verdict_set_change(table, comparison);
 	table_set_bool(table, 0, COMPARISON_IS_COMPARABLE, sides->is_comparable);
 	table_set_text_or(table, 0, COMPARISON_EXPLANATION, verdict_explanation_text(&words),
-	                  "nothing that was noted on both sides does");
+	                  "no fact recorded on both sides explains the change");
 	table_set_text_or(table, 0, COMPARISON_CAUSE, verdict_cause_text(&words), "nothing stands out");
 	table_set_text_or(table, 0, COMPARISON_NEEDED, verdict_needed_text(&words), verdict_not_needed_text(&words));
 	table_set_text_or(table, 0, COMPARISON_DAMAGE, verdict_damage_text(&words), "the inputs are whole");

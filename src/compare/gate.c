@@ -67,7 +67,7 @@ static void decide_limits(struct gate *gate, const struct comparison *comparison
 	const struct table *limits = &gate->limits;
 	int row = find_limit(gate, RESULT_BROKEN);
 
-	gate_decide(gate, GATE_PASSED, limits->row_count ? "all limits are kept" : "there are no limits");
+	gate_decide(gate, GATE_PASSED, limits->row_count ? "all limits are kept" : "no limits were given");
 	if (row >= 0) {
 		gate_decide(gate, GATE_FAILED, table_text(limits, row, CHECKED_MESSAGE));
 		return;
@@ -97,7 +97,7 @@ void gate_init(struct gate *gate, const struct comparison *comparison, const str
 	decide_limits(gate, comparison);
 	if (rule == GATE_NEVER && gate->result != GATE_PASSED)
 		gate_decide(gate, GATE_PASSED,
-		            arena_printf(&gate->limits.arena, "nothing fails (--fail-on never): %s", gate->sentence));
+		            arena_printf(&gate->limits.arena, "passed because of --fail-on never: %s", gate->sentence));
 	if (rule == GATE_NEVER)
 		return;
 	if (rule == GATE_REGRESSION && gate->result != GATE_FAILED)

@@ -70,7 +70,7 @@ static enum status limits_unknown_key(const char *path, const struct yaml_entry 
 	names[LIMIT_COUNT + 1] = level_key;
 	names[LIMIT_COUNT + 2] = NULL;
 	nearest = nearest_name(entry->key, names);
-	error_set(err, STATUS_USAGE, "'%s', line %d: there is no limit '%s'", path, entry->line, entry->key);
+	error_set(err, STATUS_USAGE, "'%s', line %d: unknown limit '%s'", path, entry->line, entry->key);
 	if (nearest)
 		error_hint(err, "did you mean '%s'?", nearest);
 	return STATUS_USAGE;
@@ -91,7 +91,7 @@ static enum status check_level(const char *path, const struct yaml_entry *entry,
 
 	if (limits_read_number(entry, &value) && fabs(value - 0.95) < 1e-9)
 		return STATUS_OK;
-	return wrong(path, entry, "can only be 0.95", err);
+	return wrong(path, entry, "must be 0.95", err);
 }
 
 static enum status read_limit(struct limits *limits, const char *path, const struct yaml_entry *entry,
@@ -105,12 +105,13 @@ static enum status read_limit(struct limits *limits, const char *path, const str
 		if (strcmp(entry->key, key->key) != 0)
 			continue;
 		if (!limits_read_number(entry, &value))
-			return wrong(path, entry, "is a number", err);
+			return wrong(path, entry, "must be a number", err);
 		if (value < 0 || value > key->largest)
-			return wrong(path, entry, i == LIMIT_TOKENS ? "is from 0 to 100" : "is not negative, nor huge",
+			return wrong(path, entry,
+			             i == LIMIT_TOKENS ? "must be from 0 to 100" : "must be at least 0 and not huge",
 			             err);
 		if (key->is_whole && value != floor(value))
-			return wrong(path, entry, "is a whole number", err);
+			return wrong(path, entry, "must be a whole number", err);
 		limits->values[i] = value;
 		return STATUS_OK;
 	}
@@ -121,7 +122,8 @@ static enum status read_entry(struct limits *limits, const char *path, const str
                               struct error *err)
 {
 	if (entry->document != 1)
-		return error_set(err, STATUS_USAGE, "'%s', line %d: one document is expected", path, entry->line);
+		return error_set(err, STATUS_USAGE, "'%s', line %d: the file must have one document", path,
+		                 entry->line);
 	if (!strcmp(entry->key, level_key))
 		return check_level(path, entry, err);
 	return strcmp(entry->key, tier_key) ? read_limit(limits, path, entry, err) : STATUS_OK;
@@ -136,9 +138,9 @@ static enum status read_tier(struct limits *limits, const char *path, const stru
 		if (entry->document != 1 || strcmp(entry->key, tier_key) != 0)
 			continue;
 		if (entry->is_alias || !limits_init(limits, entry->value)) {
-			error_set(err, STATUS_USAGE, "'%s', line %d: there is no tier '%s'", path, entry->line,
+			error_set(err, STATUS_USAGE, "'%s', line %d: unknown tier '%s'", path, entry->line,
 			          entry->value);
-			error_hint(err, "there are %s", limit_tiers);
+			error_hint(err, "tiers are %s", limit_tiers);
 			return STATUS_USAGE;
 		}
 	}

@@ -13,13 +13,13 @@
 #define MIB (1024.0 * 1024.0)
 
 static const struct table_column columns[CHECKED_COLUMNS] = {
-	[CHECKED_NAME] = {.name = "check", .type = TABLE_TEXT, .role = ROLE_KEY, .definition = "what is limited"},
-	[CHECKED_TITLE] = {.name = "title", .type = TABLE_TEXT, .definition = "the same in words"},
-	[CHECKED_METRIC] = {.name = "metric", .type = TABLE_TEXT, .definition = "the row of metrics it is about"},
-	[CHECKED_LIMIT] = {.name = "limit", .type = TABLE_TEXT, .definition = "how much worse it may be"},
+	[CHECKED_NAME] = {.name = "check", .type = TABLE_TEXT, .role = ROLE_KEY, .definition = "name of the limit"},
+	[CHECKED_TITLE] = {.name = "title", .type = TABLE_TEXT, .definition = "the limit in words"},
+	[CHECKED_METRIC] = {.name = "metric", .type = TABLE_TEXT, .definition = "the limited metric"},
+	[CHECKED_LIMIT] = {.name = "limit", .type = TABLE_TEXT, .definition = "largest allowed change for the worse"},
 	[CHECKED_MOST] = {.name = "most",
                           .type = TABLE_DOUBLE,
-                          .definition = "the same as a number: per cent, MiB, or a count",
+                          .definition = "the limit as a number: per cent, MiB or a count",
                           .is_hidden = true},
 	[CHECKED_RESULT] = {.name = "result",
                             .type = TABLE_TEXT,
@@ -186,17 +186,17 @@ static struct checked_limit limits_check_one(const struct limits *limits, const 
 /* ---- in words ---- */
 
 static const char *const limit_templates[] = {
-	[LIMIT_BY_METRIC] = "{reason|it was not measured}",
+	[LIMIT_BY_METRIC] = "{reason|the metric was not measured}",
 	[LIMIT_OTHER_WORK] = "the work per step is not the same",
 	[LIMIT_OTHER_HARDWARE] = "the hardware is not the same: {fact}",
 	[LIMIT_NO_RATIO] = "the base is 0, so there is no change in per cent",
-	[LIMIT_FEW_STEPS] = "the base has {steps} steps, the limits want at least {least}",
+	[LIMIT_FEW_STEPS] = "the base has {steps} steps, but the limits require at least {least}",
 	[LIMIT_MET] = "{change}, the limit is {most} {unit}",
-	[LIMIT_INSIDE] = "{change}, the limit of {most} {unit} lies within",
-	[LIMIT_NOT_COUNTED] = "the new run has no metrics such as loss",
+	[LIMIT_INSIDE] = "{change}, the limit of {most} {unit} is within the interval",
+	[LIMIT_NOT_COUNTED] = "the new run recorded no metrics such as loss",
 	[LIMIT_COUNTED] = "{new} NaN or infinite values, {most} are allowed",
-	[LIMIT_DIVERGED] = "'{run}' says that it diverged (late loss >> early loss)",
-	[LIMIT_CONVERGED] = "it did not diverge, as the new run says",
+	[LIMIT_DIVERGED] = "'{run}' reports that its loss diverged (late loss >> early loss)",
+	[LIMIT_CONVERGED] = "the new run reports that its loss did not diverge",
 };
 
 /* Returns "increased by 14.1 % (95 % interval +13.0 to +15.2 %)", "dropped by ..." or, if it is not worse, "changed
@@ -288,14 +288,14 @@ static void limits_add_row(struct table *table, const struct checked_limit *chec
 
 static void limits_table_init(struct table *table)
 {
-	table_init(table, "limits", "Limits", "how much worse the new side may be, and whether it is");
+	table_init(table, "limits", "Limits", "the limits of the new side, and whether it keeps them");
 	table_columns(table, columns, CHECKED_COLUMNS);
 }
 
 void limits_none(struct table *table)
 {
 	limits_table_init(table);
-	table->empty = "no limits were given: --tier, --thresholds";
+	table->empty = "no limits were given: use --tier or --thresholds";
 }
 
 void limits_check(const struct limits *limits, const struct comparison *comparison, struct table *table,

@@ -14,29 +14,28 @@
 /* ---- the words ---- */
 
 static const char *const answers[] = {
-	[ANSWER_NOTHING] = "cannot be compared: {reason}",
-	[ANSWER_TABLES] = "which side is faster cannot be told: {reason}",
-	[ANSWER_WHOLE] = "which side is faster cannot be told: {reason}; differences are of whole recordings",
+	[ANSWER_NOTHING] = "the sides cannot be compared: {reason}",
+	[ANSWER_TABLES] = "the faster side is unknown: {reason}",
+	[ANSWER_WHOLE] = "the faster side is unknown: {reason}; differences are those of whole recordings",
 	[ANSWER_PEAK_WITHOUT] = "the peak memory of a device is {new} instead of {base} ({ratio}); {reason}",
-	[ANSWER_PEAK_OPEN] = "cannot tell: the peak memory of a device is {new} instead of {base}, but anything from "
-			     "{range} is possible",
+	[ANSWER_PEAK_OPEN] = "the peak memory of a device is {new} instead of {base}, but the change is uncertain: "
+			     "the 95 % interval is {range}",
 	[ANSWER_PEAK_SAME] = "the peak memory of a device is the same: {same_range} (90 %), a change of {tolerance} % is "
 			     "ruled out",
 	[ANSWER_PEAK_SMALL] = "the peak memory of a device is {new} instead of {base}, {ratio} (95 %: {range}), too "
 			      "little to matter",
 	[ANSWER_PEAK_CHANGED] = "the peak memory of a device is {new} instead of {base}, {ratio} (95 %: {range})",
 	[ANSWER_MEAN] = "steps take {change} longer on average, {new} instead of {base} (95 %: {range}), {first}",
-	[ANSWER_PERIOD] = "from one step to the next it takes {change} longer, {new} instead of {base} (95 %: {range}), "
+	[ANSWER_PERIOD] = "the time between step starts is {change} longer, {new} instead of {base} (95 %: {range}), "
 			  "{first}",
 	[ANSWER_RATE] = "{things} per second are {change} fewer, {new} instead of {base} (95 %: {range}), {first}",
 	[ANSWER_UNLIKE] = "{unlike}",
 	[ANSWER_OTHER_WORK] = "the work per step changed: {work|}; {subject} takes {new} instead of {base} ({ratio}), "
-			      "but it is not the same step",
-	[ANSWER_ONE_STEP] =
-		"cannot tell: {subject} takes {new} instead of {base} ({ratio}), but of a run with one step it "
-		"is not known how much its steps differ",
-	[ANSWER_OPEN] = "cannot tell: {subject} takes {new} instead of {base}, but anything from {range} is possible"
-			"[; {others}][; but {slower}]",
+			      "but these steps are not comparable",
+	[ANSWER_ONE_STEP] = "{subject} takes {new} instead of {base} ({ratio}), but the change is uncertain: a run with "
+			    "one step does not show how much steps vary",
+	[ANSWER_OPEN] = "{subject} takes {new} instead of {base}, but the change is uncertain: the 95 % interval is "
+			"{range}[; {others}][; but {slower}]",
 	[ANSWER_SAME] = "{subject} takes the same time: {same_range} (90 %), a change of {tolerance} % is ruled out"
 			"[; but {slower}]",
 	[ANSWER_SMALL] = "{subject} takes {change} {direction}, {new} instead of {base} (95 %: {range}), too little to "
@@ -53,61 +52,60 @@ static const char *const subjects[] = {
 };
 
 /* {first} of an answer: the result of the first metric for a typical step. */
-static const char first_open[] = "of {one} it cannot be told";
-static const char first_shorter[] = "though {one} takes less time";
-static const char first_same[] = "though {one} takes as long";
+static const char first_open[] = "but the result for {one} is inconclusive";
+static const char first_shorter[] = "although {one} takes less time";
+static const char first_same[] = "although {one} is unchanged";
 
 static const char *const middles[] = {
-	[MIDDLE_STEP] = "one in the middle",
-	[MIDDLE_OF_WORK] = "one in the middle, for its amount of work,",
-	[MIDDLE_EVENED] = "a usual one",
+	[MIDDLE_STEP] = "the median step",
+	[MIDDLE_OF_WORK] = "the median step, adjusted for its work,",
+	[MIDDLE_EVENED] = "a typical step",
 };
 
 /* {others} and {slower} of an answer: lists of these. */
 static const char
-	other_fastest[] = "of the fastest steps, which other work on the machine disturbs least, it is {range}";
-static const char other_cpu_time[] = "the CPU time of a step, which has no waits in it, changed by {range}";
+	other_fastest[] = "the fastest steps, which other work on the machine disturbs least, changed by {range}";
+static const char other_cpu_time[] = "the CPU time of a step, which includes no waits, changed by {range}";
 static const char slower_metric[] = "{metric} changed by {range}";
 
 static const char *const needs[] = {
-	[NEEDED_NOTHING] = "it is settled",
-	[NEEDED_SAME_WORK] = "more runs do not settle it: the work is not the same",
-	[NEEDED_SNAPSHOTS] = "two snapshots of each side or more, of runs of their own: their scatter is the noise",
-	[NEEDED_ALIKE] = "both sides recorded with --budget none, or both without",
+	[NEEDED_NOTHING] = "the result is settled",
+	[NEEDED_SAME_WORK] = "more runs cannot settle the result: the work differs",
+	[NEEDED_SNAPSHOTS] = "two or more snapshots per side, each from a separate run: their scatter is the noise",
+	[NEEDED_ALIKE] = "both sides recorded with --budget none, or both without it",
 	[NEEDED_AMOUNT] = "the amount of work per step on both sides: stepscope.step(tokens=...) in Python, "
 			  "stepscope_step_tokens() in C",
-	[NEEDED_MORE_STEPS] = "more than one step of each run, or four runs together",
-	[NEEDED_QUIET_MACHINE] = "runs in turns (base, new, base, new) on a quieter machine: on this one they differ too "
-				 "much",
-	[NEEDED_LONGER_RUNS] = "runs of about {steps} steps, or about {runs} runs a side, would tell a change of "
-			       "{tolerance} % from none",
-	[NEEDED_RUNS] = "about {runs} runs a side, made in turns (base, new, base, new), would tell a change of "
-			"{tolerance} % from none",
+	[NEEDED_MORE_STEPS] = "more than one step in each run, or at least four runs in total",
+	[NEEDED_QUIET_MACHINE] = "alternating runs (base, new, base, new) on a quieter machine: on this machine runs "
+				 "differ too much",
+	[NEEDED_LONGER_RUNS] = "runs of about {steps} steps, or about {runs} runs per side, would distinguish a "
+			       "change of {tolerance} % from no change",
+	[NEEDED_RUNS] = "about {runs} alternating runs per side (base, new, base, new) would distinguish a "
+			"change of {tolerance} % from no change",
 };
 
 /* {fastest} and {running} are conditions: an empty text, or NULL. */
 static const char noise_template[] =
-	"{scatter}[; {price}][; up to {luck} % more may be luck of the base, the fastest of {best_of} runs]"
-	"[{fastest}; other work competed for the CPUs, so the fastest steps are compared"
-	"[{running}, without their waits for a CPU], which it disturbs least: what slows only some steps does not show "
-	"in them]";
+	"{scatter}[; {price}][; up to {luck} % more may be luck, because the base is the fastest of {best_of} "
+	"runs][{fastest}; other work competed for the CPUs, so the fastest steps are compared[{running}, without their "
+	"waits for a CPU]: they are disturbed least, but do not show a slowdown of only some steps]";
 
 static const char *const scatters[] = {
-	[SCATTER_OF_PAIRS] = "runs made in turns: their differences scatter by {pairs} %",
+	[SCATTER_OF_PAIRS] = "alternating runs: the differences within pairs scatter by {pairs} %",
 	[SCATTER_OF_REPEATS] = "repeated runs: they scatter by {runs} %",
-	[SCATTER_OF_KEPT] = "that of {best_of} kept runs: {runs} % from run to run[{why}]",
-	[SCATTER_ASSUMED] = "assumed, for want of repeated runs: {runs} % from run to run[{why}]",
+	[SCATTER_OF_KEPT] = "scatter of {best_of} kept runs: {runs} % from run to run[{why}]",
+	[SCATTER_ASSUMED] = "assumed without repeated runs: {runs} % from run to run[{why}]",
 };
 
 static const char why_both[] = ", because the steps of the runs were uneven and other work competed for the CPUs";
 static const char why_contended[] = ", because other work competed for the CPUs";
 static const char why_uneven[] = ", because the steps of the runs were uneven";
-static const char why_few[] = "; and 5 % from step to step, as there are few steps";
+static const char why_few[] = "; and 5 % from step to step, because there are few steps";
 
 static const char *const numbers[] = {
-	[NUMBER_MEDIAN] = "medians of steps",
-	[NUMBER_EVENED] = "steps evened out, as they are of two kinds and the median lies between",
-	[NUMBER_MEAN] = "means of steps, as their medians do not show it",
+	[NUMBER_MEDIAN] = "medians of step times",
+	[NUMBER_EVENED] = "evened-out steps, because steps are of two kinds and the median falls between them",
+	[NUMBER_MEAN] = "means of step times, because the medians do not show the change",
 	[NUMBER_FASTEST] = "fastest steps",
 	[NUMBER_PEAK] = "peaks",
 };
@@ -117,7 +115,7 @@ static const char *const tests[] = {
 	[TEST_PAIRS_RANKS] = "Wilcoxon's signed ranks of the pairs",
 	[TEST_REPEATS_STUDENT] = "Student's t of the runs",
 	[TEST_REPEATS_RANKS] = "Wilcoxon's rank sums of the runs",
-	[TEST_BOOTSTRAP] = "error by a stationary bootstrap of stretches of steps, and the assumed noise",
+	[TEST_BOOTSTRAP] = "stationary bootstrap of blocks of steps, plus the assumed noise",
 };
 
 /* ---- the answer ---- */

@@ -16,8 +16,8 @@
 /* ---- the words ---- */
 
 static const char words_between[] = "between steps +{time}";
-static const char words_part[] =
-	"[{level}: ]{rows}[ and {more} more like these][{others}, among others]"; /* {others}: a condition */
+static const char
+	words_part[] = "[{level}: ]{rows}[ and {more} similar ones][{others}, among others]"; /* {others}: a condition */
 static const char words_row[] = "{name} {sign}{amount}[ ({calls} times the calls)]";
 static const char words_function[] = "function: {name} {base} -> {new} of the samples (self)";
 static const char words_memory[] = "{level}: {name} {sign}{amount}";

@@ -19,33 +19,34 @@ static const char *const side_words[SIDES] = {"the base", "the new side"};
 static const char *const side_names[SIDES] = {"base", "new"};
 
 static const char
-	operators_place[] = "in {steps} of {side}[{others}, and the others are compared]"; /* {others}: a condition */
-static const char operators_unlike[] = "operators were recorded {base} and {new}"
-				       "[, and all that is known of their cost is that it is less than {most} %]"
-				       ": record both sides with --budget none, or both without it";
+	operators_place[] = "in {steps} of {side}[{others} (only the others are compared)]"; /* {others}: a condition */
+static const char operators_unlike[] = "operators were recorded {base} and {new}[; their cost is only known to "
+				       "be less than {most} %]: record both sides with --budget none, or both "
+				       "without it";
 
 static const char *const prices[] = {
-	[PRICE_OFF] = "operators were recorded {where}: {off} % (+- {doubt}) were taken off its times",
-	[PRICE_IN] = "operators were recorded {where}: they cost less than {most} %, which is in its times",
+	[PRICE_OFF] = "operators were recorded {where}: their cost, {off} % (+- {doubt}), was subtracted from its "
+		      "times",
+	[PRICE_IN] = "operators were recorded {where}: their cost, less than {most} %, is included in its times",
 };
 
 static const char *const explanations[] = {
 	[EXPLAINED_BY_WORK] = "the work per step changed: {work}",
-	[EXPLAINED_BY_FACTS] = "not the same: {facts}",
+	[EXPLAINED_BY_FACTS] = "these facts differ: {facts}",
 };
 
 static const char work_unknown[] =
-	"it is not known whether a step has as much to do on both sides: neither sizes of inputs (stepscope run --with "
-	"shapes, record_shapes=True of torch.profiler) nor tokens or samples of a step were recorded";
+	"whether both sides do the same work per step is unknown: neither input sizes (stepscope run --with shapes, or "
+	"record_shapes=True of torch.profiler) nor tokens or samples per step were recorded";
 
-static const char unchecked_on_both[] = "{kind} (the sides note other things: {base}, {new})";
-static const char unchecked_on_one[] = "{kind} (only {side} notes any: {one})";
-static const char unchecked_step[] = "what a step is";
+static const char unchecked_on_both[] = "{kind} (the sides record different facts: {base}, {new})";
+static const char unchecked_on_one[] = "{kind} (recorded only in {side}: {one})";
+static const char unchecked_step[] = "the definition of a step";
 static const char unchecked_step_because[] =
-	"what a step is (in a metrics.json without the time between steps, such as waits for data; of the other side with "
-	"it, unless the program marks its steps otherwise)";
+	"the definition of a step (in a metrics.json, steps exclude the time between steps, such as waits for data; on "
+	"the other side they include it, unless the program marks its steps differently)";
 
-static const char damaged_run[] = "{side} '{run}': {damage}[, and {more} more runs of this side]";
+static const char damaged_run[] = "{side} '{run}': {damage}[, and {more} more runs on this side]";
 static const char failed_run[] = "{side} '{run}' did not complete: {end}";
 static const char failed_status[] = "its status is '{status}'";
 

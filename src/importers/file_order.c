@@ -56,7 +56,7 @@ bool file_order_has_text(struct file_order *order, struct input_text text, int64
 void file_order_note_copy(const struct file_order *order, struct model *model)
 {
 	model_add_ledger(model, LEDGER_OTHER, MODEL_NONE, file_name_of(order->files[order->count - 1].name), 1,
-	                 "its text is that of another file: it is read once");
+	                 "the file has the same text as another file: they are read once");
 }
 
 static bool file_order_is_settled(const struct file_order *order)

@@ -69,8 +69,8 @@ static enum status check_window(const struct importer *importer, const struct mo
 {
 	if (!filter || !filter->window || (importer && importer->has_windows))
 		return STATUS_OK;
-	error_set(err, STATUS_USAGE, "'%s' has no windows of a profiler to choose from", path);
-	error_hint(err, "only a recording of 'stepscope run' has them; '--steps' chooses in traces, too");
+	error_set(err, STATUS_USAGE, "'%s' has no profiler windows to choose from", path);
+	error_hint(err, "only a recording of 'stepscope run' has windows; in a trace, choose steps with '--steps'");
 	return STATUS_USAGE;
 }
 
@@ -161,8 +161,7 @@ static enum status import_paths_load_stream(const char *path, const struct model
 	if (status == STATUS_OK)
 		status = import_paths_load(importer_of_sets(), path, filter, model, err);
 	if (status == STATUS_INPUT && !err->hint[0])
-		error_hint(err,
-		           "what comes through a pipe is read as a trace of torch.profiler; give all else as a file");
+		error_hint(err, "standard input is always read as a torch.profiler trace; pass other formats by path");
 	return status;
 }
 
@@ -269,7 +268,7 @@ enum status import_paths(const char *const *paths, uint32_t count, const struct 
 	enum status status = load_paths(once, count, filter, model, err);
 	if (status == STATUS_OK && repeats)
 		model_add_ledger(model, LEDGER_OTHER, MODEL_NONE, "", repeats,
-		                 "files that were given more than once are read once");
+		                 "files were given more than once; each is read once");
 	free(once);
 	return status;
 }

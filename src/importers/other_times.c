@@ -50,10 +50,12 @@ static void other_times_tell(struct model *model, uint32_t number, struct other_
 
 	run->is_left_out = process->rank < 0;
 	snprintf(where, sizeof where, "pid %lld", (long long)process->pid);
-	snprintf(text, sizeof text, "it ran %s apart from the first trace: another run, and no rank of its job, %s",
+	snprintf(text, sizeof text,
+	         "the trace is %s apart from the first trace, so it is from another run and not "
+	         "a rank of the same job%s",
 	         units_time(gap, (double)gap_ns),
-	         run->is_left_out ? "so it is left out; give it by itself"
-	                          : "unless clocks are wrong; numbers of steps are means over both");
+	         run->is_left_out ? ": it was left out; pass it separately"
+	                          : " (unless clocks are wrong): numbers of steps are means over both");
 	if (run->is_left_out) /* the process will be removed, also from the ledger, so the entry names its file */
 		model_add_ledger(model, LEDGER_OTHER, MODEL_NONE,
 		                 process->file ? file_name_of(model_text(model, process->file)) : where, 1, text);

@@ -118,7 +118,7 @@ static void name_processes(struct model *model, uint32_t first, uint32_t end, co
 		is_known &= told < 0;
 		if (told >= 0 && is_taken(model, first, told))
 			model_add_ledger(model, LEDGER_OTHER, i, file_name_of(path), 1,
-			                 "another file says that it is of the same rank");
+			                 "another file has the same rank");
 	}
 	for (uint32_t i = first; i < end; i++) {
 		struct process *process = &model->processes[i];
@@ -129,7 +129,7 @@ static void name_processes(struct model *model, uint32_t first, uint32_t end, co
 	}
 	if (is_known)
 		model_add_ledger(model, LEDGER_OTHER, first, file_name_of(path), 1,
-		                 "the rank is not in the file: it is taken from the file's name");
+		                 "the file does not contain its rank; the rank is from the file's name");
 }
 
 static void note_problem(struct rank_files_loading *loading, const char *path, const struct error *problem)
@@ -145,7 +145,7 @@ static void note_problem(struct rank_files_loading *loading, const char *path, c
 static void pass_over(struct rank_files_loading *loading, const char *path, const char *kind)
 {
 	char text[256];
-	snprintf(text, sizeof text, "%s, which is not read together with the others: give it by itself",
+	snprintf(text, sizeof text, "%s, which was not read together with the others: pass it separately",
 	         kind ? kind : "");
 	if (kind)
 		model_add_ledger(loading->model, LEDGER_OTHER, MODEL_NONE, file_name_of(path), 1, text);
@@ -225,10 +225,10 @@ static enum status rank_files_finish(struct rank_files_loading *loading, const c
 	file_order_release(&loading->order);
 	if (loading->others)
 		model_add_ledger(loading->model, LEDGER_OTHER, MODEL_NONE, file_name_of(path), loading->others,
-		                 "files that are of another kind were not read");
+		                 "files of another kind were not read");
 	if (loading->beyond)
 		model_add_ledger(loading->model, LEDGER_OTHER, MODEL_NONE, file_name_of(path), loading->beyond,
-		                 "files behind the first 10,000 were not read");
+		                 "files after the first 10,000 were not read");
 	if (!loading->loaded)
 		*err = loading->first;
 	if (!loading->loaded && loading->are_members) { /* the members' names alone do not identify the archive */

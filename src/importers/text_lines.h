@@ -14,10 +14,9 @@
 #include "model/model.h"
 
 /* Ledger texts for damaged compressed data, shared by all importers that read text. */
-#define DAMAGED_END "the compressed data is cut off or damaged; what came before is read"
-#define DAMAGED_MEMBERS                                                                                                          \
-	"places where the compressed data is damaged; what came before is read, and what the next part of it holds that can be " \
-	"read"
+#define DAMAGED_END "the compressed data is cut off or damaged; the data before is read"
+#define DAMAGED_MEMBERS                                                                                                \
+	"places where the compressed data is damaged; the data before is read, and reading resumes at the next readable part"
 
 struct repair_count {
 	uint64_t count, first_offset;

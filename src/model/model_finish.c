@@ -202,7 +202,7 @@ static void finish_tracks(struct model *model)
 		if (closed)
 			model_add_ledger(model, LEDGER_OPEN_SPANS, track->process,
 			                 track_title(model, track, title, sizeof title), closed,
-			                 "spans were open when the recording stopped; they end there");
+			                 "spans were open when the recording stopped; they end at that time");
 		if (builder->too_deep)
 			model_add_ledger(model, LEDGER_OTHER, track->process,
 			                 track_title(model, track, title, sizeof title), builder->too_deep,

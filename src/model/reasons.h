@@ -14,29 +14,29 @@ struct model;
 
 /* Name, words for a recording of ours. Importers hold the words for other files: struct importer, `reasons`. */
 #define REASONS(X)                                                                                                     \
-	X(REASON_NO_STEPS, "no steps were recorded: the program marks them with stepscope_step_begin() in C, "         \
+	X(REASON_NO_STEPS, "no steps were recorded: mark steps with stepscope_step_begin() in C, "                     \
 	                   "stepscope.step() in Python")                                                               \
 	X(REASON_NO_PHASES, "no phases were marked: stepscope_phase_begin(), stepscope_phase_switch()")                \
 	X(REASON_NO_OPERATORS, "the program marked no operations and no ranges: stepscope_op_begin(), "                \
 	                       "stepscope_range_push()")                                                               \
-	X(REASON_NO_MODULES, "no calls of modules were recorded: PyTorch's operators are recorded together with them") \
+	X(REASON_NO_MODULES, "no module calls were recorded: they are recorded together with PyTorch's operators")     \
 	X(REASON_NO_ALLOCATIONS, "memory was not recorded: record with --with memory; a program without PyTorch "      \
 	                         "calls stepscope_memory_alloc()")                                                     \
-	X(REASON_NO_TOTALS, "only traces of torch.profiler have totals of allocators, with profile_memory=True")       \
-	X(REASON_NO_SHAPES, "the sizes of inputs were not recorded: record with --with shapes")                        \
-	X(REASON_NO_FORMULA, "neither the program nor a formula for PyTorch's operator gives it")                      \
-	X(REASON_NO_FLOPS, "the sizes of inputs were not recorded (record with --with shapes), or no operator has a "  \
+	X(REASON_NO_TOTALS, "only traces of torch.profiler have allocator totals, with profile_memory=True")           \
+	X(REASON_NO_SHAPES, "input sizes were not recorded: record with --with shapes")                                \
+	X(REASON_NO_FORMULA, "the program gave no FLOP count, and the operator has no formula")                        \
+	X(REASON_NO_FLOPS, "input sizes were not recorded (record with --with shapes), or no operator has a "          \
 	                   "formula")                                                                                  \
-	X(REASON_NO_BYTES, "the program did not give them")                                                            \
-	X(REASON_NO_LINES, "no lines of Python were recorded: record with --with lines")                               \
+	X(REASON_NO_BYTES, "the program gave no byte count")                                                           \
+	X(REASON_NO_LINES, "no Python lines were recorded: record with --with lines")                                  \
 	X(REASON_NO_METRICS, "the program reported no metrics: stepscope_metric() in C, stepscope.metric() in Python") \
 	X(REASON_NO_MARKS, "the program set no marks: stepscope_mark()")                                               \
 	X(REASON_NO_TIMES, "no event has a time")                                                                      \
 	X(REASON_NO_THREAD_USE,                                                                                        \
-	  "CPU time, waits and page faults are recorded of steps that the program marks, except "                      \
+	  "CPU time, waits and page faults are recorded only for steps that the program marks, except "                \
 	  "the first step and steps after very short ones")                                                            \
 	X(REASON_NO_COST, "the recorder did not measure itself")                                                       \
-	X(REASON_NO_CAPTURE, "the recorder writes it when the program ends, and it did not get that far")
+	X(REASON_NO_CAPTURE, "the recorder writes this when the program ends, but the program did not reach its end")
 
 #define REASON_NAME(name, words) name,
 enum reason {

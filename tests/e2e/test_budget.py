@@ -193,7 +193,7 @@ def test_the_sides_are_told_by_how_many_steps_they_have(tmp_path):
     make(tmp_path / "all", "o" * 287, "cost=1", "noise=5", "budget=none", "seed=5")
     for every, words in (("1", "nearly all steps"), ("2", "every 2nd step"), ("8", "every 8th step"), ("2 to 16", "every 2nd to 16th step")):
         make(tmp_path / every, chosen(4), "cost=1", "noise=5", "budget=3 %", f"every={every.split()[0]}", f"range={every}", "seed=9")
-        assert f"in all steps of the base and in {words} of the new side, and all" in verdict(tmp_path / "all", tmp_path / every)["sentence"]
+        assert f"in all steps of the base and in {words} of the new side; their cost" in verdict(tmp_path / "all", tmp_path / every)["sentence"]
 
 
 def gate(*arguments):
@@ -214,9 +214,9 @@ def test_of_a_bound_nothing_is_taken_off(tmp_path, all_first):
     for operands in (sides, ["--tier", "default", *sides], ["--baseline", "last", sides[1], *history]):
         status, text = gate(*operands)
         assert status == 5 and text.startswith("not comparable: operators were recorded in "), text
-        assert "in all steps of the" in text and "in every 8th step of the" in text and "taken off" not in text
-        assert re.search(r"their cost is that it is less than \d\.\d %: record both sides with --budget none, or both without it", text), text
-        assert "to settle both sides recorded with --budget none, or both without" in text
+        assert "in all steps of the" in text and "in every 8th step of the" in text and "subtracted" not in text
+        assert re.search(r"their cost is only known to be less than \d\.\d %: record both sides with --budget none, or both without it", text), text
+        assert "to settle both sides recorded with --budget none, or both without it" in text
     answer = json.loads(read("compare", *sides, "--tier", "default", "--json"))
     assert (answer["verdict"]["result"], answer["verdict"]["is_comparable"]) == ("not comparable", False)
     assert {row["result"] for row in answer["metrics"] if row["metric"] in ("step_time", "step_time_mean", "step_time_p95")} == {"not comparable"}
@@ -229,8 +229,8 @@ def test_a_small_bound_widens_the_answer(tmp_path):
     make(tmp_path / "some", chosen(8), "cost=0.1", "noise=0.5", "budget=3 %", "every=8", "seed=9")
     assert report(tmp_path / "some")["window"]["overhead_all_ratio"] is None
     status, text = gate(tmp_path / "all", tmp_path / "some")
-    assert status == 0 and text.startswith("no difference") and "taken off" not in text
-    assert re.search(r"operators were recorded in all steps of the base: they cost less than 0\.\d %, which is in its times", text), text
+    assert status == 0 and text.startswith("no difference") and "subtracted" not in text
+    assert re.search(r"operators were recorded in all steps of the base: their cost, less than 0\.\d %, is included in its times", text), text
     narrow = verdict(tmp_path / "some", tmp_path / "some2") if make(tmp_path / "some2", chosen(8), "cost=0.1", "noise=0.5", "budget=3 %", "every=8",
                                                                    "seed=13") else None
     wide = verdict(tmp_path / "all", tmp_path / "some")
@@ -243,10 +243,10 @@ def test_the_doubt_of_the_cost_is_in_the_answer(tmp_path):
     make(tmp_path / "all", "o" * 287, "cost=18", "noise=25", "budget=none", "seed=5")
     make(tmp_path / "some", chosen(8), "cost=18", "noise=25", "budget=3 %", "every=8", "seed=9")
     answer = verdict(tmp_path / "all", tmp_path / "some")
-    taken = re.search(r"in all steps of the base: (\d+\.\d) % \(\+- (\d+\.\d)\) were taken off its times", answer["noise"])
+    taken = re.search(r"in all steps of the base: their cost, (\d+\.\d) % \(\+- (\d+\.\d)\), was subtracted from its times", answer["noise"])
     assert abs(float(taken[1]) - 18) < float(taken[2]) and float(taken[2]) > 3
     assert answer["result"] == "inconclusive" and answer["ci95_high_ratio"] - answer["ci95_low_ratio"] > 2 * float(taken[2]) / 100
-    assert answer["needed"] == "both sides recorded with --budget none, or both without"
+    assert answer["needed"] == "both sides recorded with --budget none, or both without it"
 
 
 @pytest.mark.parametrize("base,new", list(itertools.permutations(("all", "every 2nd", "every 8th"), 2)))

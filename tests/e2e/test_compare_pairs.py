@@ -157,7 +157,7 @@ def test_what_is_slower_on_average_fails(tmp_path, count):
     assert (status, answer["verdict"]["result"], answer["verdict"]["metric"]) == (1, "regression", "step_time_mean")
     assert metric_of(answer, "step_time")["result"] == "no difference"
     assert abs(answer["verdict"]["change_ratio"] - 0.2) < 0.01
-    assert "longer on average" in answer["verdict"]["sentence"] and "though one in the middle takes as long" in answer["verdict"]["sentence"]
+    assert "longer on average" in answer["verdict"]["sentence"] and "although the median step is unchanged" in answer["verdict"]["sentence"]
     status, answer = compare(new, base)
     assert (status, answer["verdict"]["result"]) == (0, "no difference")
 
@@ -166,7 +166,7 @@ def test_what_takes_longer_from_step_to_step_fails(tmp_path):
     base, new = (written(tmp_path / f"{gap}.json", [10000 + number % 7 for number in range(60)], [gap] * 60) for gap in (0, 5000))
     status, answer = compare(base, new)
     assert (status, answer["verdict"]["result"], answer["verdict"]["metric"]) == (1, "regression", "step_period")
-    assert "from one step to the next it takes 50.0 % longer" in answer["verdict"]["sentence"]
+    assert "the time between step starts is 50.0 % longer" in answer["verdict"]["sentence"]
     assert answer["verdict"]["cause"] == "between steps +5.000 ms"
 
 

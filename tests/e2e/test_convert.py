@@ -248,10 +248,10 @@ def test_a_copy_of_a_converted_rank_is_said(job):
     *tables, _ = of_all(job / "converted/rank0.ssr")
     shutil.copy(job / "converted/rank0.ssr", job / "converted/rank1.ssr")
     *again, ledger = of_all(job / "converted")
-    assert again == tables and b"its text is that of another file: it is read once" in ledger
+    assert again == tables and b"the file has the same text as another file: they are read once" in ledger
     (job / "other.json").write_text(rank_trace(0).replace("aten::mm", "aten::bmm"))
     assert stepscope("convert", job / "other.json", job / "converted/rank1.ssr").returncode == 0
-    assert b"another file says that it is of the same rank" in of_all(job / "converted")[-1]
+    assert b"another file has the same rank" in of_all(job / "converted")[-1]
 
 
 def test_beside_traces_a_converted_recording_is_not_read_and_that_is_said(job):
@@ -260,7 +260,7 @@ def test_beside_traces_a_converted_recording_is_not_read_and_that_is_said(job):
     shutil.copy(job / "converted/rank0.ssr", job / "traces")
     *again, ledger = of_all(job / "traces")
     assert again == tables
-    assert b"a recording that 'stepscope convert' made among the traces was not read" in ledger and b"rank0.ssr" in ledger
+    assert b"a recording made by 'stepscope convert' among the traces was not read" in ledger and b"rank0.ssr" in ledger
     files = stepscope("info", job / "traces").stdout
     assert b"rank0.ssr" in files and b"rank0.json" in files and b"rank1.json" in files
 
@@ -271,7 +271,7 @@ def test_in_a_run_directory_a_converted_recording_is_no_part_of_the_run(tmp_path
     assert stepscope("convert", tmp_path / "run", tmp_path / "run/run.ssr").returncode == 0
     *again, ledger = of_all(tmp_path / "run")
     assert again == tables
-    assert b"made is no part of the run: give it by itself" in ledger and b"run.ssr" in ledger
+    assert b"is not part of the run: pass it separately" in ledger and b"run.ssr" in ledger
 
 
 def test_again_and_out_of_it(tmp_path):

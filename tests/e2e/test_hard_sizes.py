@@ -46,7 +46,7 @@ def test_S04_nothing_is_cut_without_a_word(trace, tmp_path):
     text = exported(wide(trace, tmp_path / "trace.json.gz", 3))
     assert "exported 5 spans" in text and "note" not in text
     text = exported(trace, "--max-mb", "2")
-    assert "exported 1 span " in text and "leaves room for 1 of 2 steps: nothing is written from step 1 on" in text
+    assert "exported 1 span " in text and "limits the file to 1 of 2 steps: steps from 1 on were left out" in text
     assert "exported 1 span " in exported(trace, "--steps", "0")
 
 
@@ -74,7 +74,7 @@ def test_S06_stacks_of_any_depth(trace, tmp_path, depth):
     trace.path.write_text(";".join(f"f{i}" for i in range(depth)) + " 7\n")
     functions = {row["function"]: row for row in trace.table("functions")}
     assert functions["f0"]["total_count"] == 7 and sum(row["self_count"] for row in functions.values()) == 7
-    assert ("(more frames)" in functions) == (depth > 4096) == any("cut behind 4096 frames" in sentence for sentence in trace.ledger())
+    assert ("(more frames)" in functions) == (depth > 4096) == any("cut after 4096 frames" in sentence for sentence in trace.ledger())
 
 
 def test_M05_memory_that_was_asked_for_and_is_not_there(trace):
@@ -103,7 +103,7 @@ def test_what_is_behind_a_list_that_ends_with_no_event_is_read(tmp_path, last):
     (tmp_path / "trace.json").write_text(f'{{"traceEvents": [{event}, {last}], "distributedInfo": {{"rank": 3, "world_size": 4}}}}')
     done = subprocess.run([os.environ["STEPSCOPE"], "report", tmp_path / "trace.json", "--table", "ledger", "--csv"], capture_output=True, text=True,
                           timeout=60, check=True)
-    assert "places between events that are no event" in done.stdout and "torn" not in done.stdout and "cut" not in done.stdout
+    assert "invalid text between events" in done.stdout and "torn" not in done.stdout and "cut" not in done.stdout
     assert "ranks 0 to 2 of 4" in done.stdout
 
 

@@ -109,7 +109,7 @@ def test_R04_marks_and_counters_that_are_in_the_file_twice(trace):
     assert [len(rows) for rows in told(once)] == [4, 1]
     assert told(once + once) == told(once)
     told(once + once)
-    assert "events that are in the file twice were left out" in trace.ledger()
+    assert "duplicate events in the file were left out" in trace.ledger()
     assert len(told([*once, *once, {**marks[0], "name": "alone"}])[0]) == 9
     assert told([*once, *once, {**counts[0], "ts": 70}])[1][0][1] == 7
     assert len(told([*spans, *marks, *marks, *counts])[0]) == 8, "spans are there once: so are marks"
@@ -124,7 +124,7 @@ def test_R04_a_file_that_holds_all_its_events_twice(trace, path):
     trace.write(events)
     once = trace.query(sql)
     trace.write(events + events)
-    assert trace.query(sql) == once and "events that are in the file twice were left out" in trace.ledger()
+    assert trace.query(sql) == once and "duplicate events in the file were left out" in trace.ledger()
     alone = {"ph": "X", "name": "alone", "cat": events[-1].get("cat", "cpu_op"), "pid": 1, "tid": 1, "ts": events[-1]["ts"], "dur": 1}
     trace.write([alone, *events, *events])
     assert len(trace.query("SELECT start_ns FROM spans")) > sum(int(row[4]) for row in once)
@@ -174,7 +174,7 @@ def test_the_place_where_operators_cross_is_exact(tmp_path, base):
     events = ",".join(f'{{"ph":"X","cat":"cpu_op","name":"{name}","pid":1,"tid":1,"ts":{ts},"dur":100}}' for name, ts in zip("ab", times))
     (tmp_path / "trace.json").write_text(f"[{events}]")
     done = subprocess.run([os.environ["STEPSCOPE"], "report", tmp_path / "trace.json", "--table", "ledger", "--json"], capture_output=True, timeout=60, check=True)
-    line, = [row for row in json.loads(done.stdout)["rows"] if "end later than the one in which they begin" in row["sentence"]]
+    line, = [row for row in json.loads(done.stdout)["rows"] if "end later than the span in which they start" in row["sentence"]]
     assert line["where"] == f"b in a, ts {times[1]}"
 
 
@@ -182,12 +182,12 @@ def test_operators_of_a_thread_that_cross_are_said(trace):
     """Each keeps its duration, neither is a child of the other; where two are open, time is of the one that began last. Up to a microsecond is rounding."""
     trace.write([step(1, 0), span("round", 10, 100), span("inner", 50, 61), span("a", 200, 100), span("b", 250, 100), span("c", 260, 10), span("d", 400, 50),
                  span("e", 430, 60)])
-    line, = [row for row in trace.table("ledger") if "end later than the one in which they begin" in row["sentence"]]
+    line, = [row for row in trace.table("ledger") if "end later than the span in which they start" in row["sentence"]]
     assert line["count"] == 2 and line["where"] == "b in a, ts 250.000"
     rows = {row["name"]: (row["total_ns"], row["self_ns"]) for row in trace.table("ops")}
     assert rows["a"] == (100_000, 50_000) and rows["b"] == (100_000, 90_000) and rows["e"] == (60_000, 60_000)
     trace.write([step(1, 0), kernel("k", 10, 100), kernel("l", 50, 100), span("a", 200, 100)])
-    assert not [text for text in trace.ledger() if "in which they begin" in text]
+    assert not [text for text in trace.ledger() if "in which they start" in text]
 
 
 @pytest.mark.parametrize("end", (200, 950), ids=("crosses", "lies in it"))

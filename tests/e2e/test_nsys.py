@@ -58,7 +58,7 @@ def test_a_device_clock_that_is_30_us_behind(tmp_path, more):
     right = made_nsys.write(str(tmp_path / "right"), steps=10, more=more)
     wrong = made_nsys.write(str(tmp_path / "wrong"), steps=10, more=early + more)
     assert "before its launch" not in ledger(right)
-    sentences = [line for line in ledger(wrong).splitlines() if "before its launch: the device's times are put 27.00 us later, the least" in line]
+    sentences = [line for line in ledger(wrong).splitlines() if "before its launch: device times were shifted later by 27.00 us, the smallest" in line]
     assert len(sentences) == (1 if more else 2)
     starts = "SELECT kind, start_ns, dur_ns FROM spans WHERE kind IN ('kernel', 'memcpy', 'memset', 'sync') ORDER BY 1, 2, 3"
     before, after = query(right, starts), query(wrong, starts)
@@ -70,7 +70,7 @@ def test_a_wait_that_crosses_a_range_is_known_to_a_step(export, tmp_path):
     """It begins within a range of NVTX and ends behind it, so that it is on a further track of the thread."""
     crossing = made_nsys.write(str(tmp_path / "x"), more="UPDATE CUPTI_ACTIVITY_KIND_RUNTIME SET start = start - 12000 WHERE nameId = 102;")
     sql = "SELECT part, total_ns FROM step_breakdown WHERE part LIKE 'idle: s%' OR part = 'compute kernels'"
-    assert "end later than the one in which they begin" in ledger(crossing) and query(crossing, sql) == query(export, sql)
+    assert "end later than the span in which they start" in ledger(crossing) and query(crossing, sql) == query(export, sql)
     assert query(crossing, "SELECT sum(step_self_ns) FROM ops") == query(export, "SELECT sum(step_self_ns) FROM ops")
 
 
@@ -79,7 +79,7 @@ def test_what_is_not_read_or_not_there_is_said(export, tmp_path):
     assert "OSRT_API" in text and "--cuda-graph-trace=node" in text and "Not all events were collected." in text
     path = made_nsys.write(str(tmp_path / "x"), without=("NVTX_EVENTS", "CUPTI_ACTIVITY_KIND_RUNTIME", "TARGET_INFO_GPU", "StringIds"))
     text = ledger(path)
-    assert "no ranges of NVTX" in text and "no calls of the runtime" in text and "no names" in text
+    assert "no NVTX ranges" in text and "no runtime calls" in text and "no names" in text
     assert query(path, "SELECT count(*) FROM spans WHERE kind = 'kernel'") == [[24]]
     path = made_nsys.write(str(tmp_path / "y"), more="ALTER TABLE CUPTI_ACTIVITY_KIND_KERNEL RENAME COLUMN start TO begin; ALTER TABLE NVTX_EVENTS DROP COLUMN text;")
     assert "no column 'start'" in ledger(path)
@@ -90,7 +90,7 @@ def test_rows_that_cannot_be_are_left_out_and_counted(tmp_path):
         ('soon', 5, 0, 1, 7, 1, 0, 105, 106, 1, 1, 1, 1, 1, 1, 1, 0, 0, NULL), (9223372036854775807, 5, 0, 1, 7, 1, 0, 105, 106, 1, 1, 1, 1, 1, 1, 1, 0, 0, NULL),
         (7, 5, 99999, 1, -4, -1, -1, 'x', 99999, -1, -1, 1, 1, 1, 1, 1, -1, 0, NULL);""")
     text = ledger(path)
-    assert "rows without a time" in text and ",2," in text and "rows without an end" in text
+    assert "rows without a readable time" in text and ",2," in text and "rows without an end" in text
     assert stepscope("report", path, "--strict").returncode == 1
 
 
@@ -103,7 +103,7 @@ def test_times_have_the_limits_of_other_traces(tmp_path):
     durations = [row[0] for row in query(path, "SELECT dur_ns FROM spans WHERE kind = 'kernel' ORDER BY start_ns")]
     assert len(durations) == 2 and durations[1] == longest and durations[0] != longest + 1
     text = ledger(path)
-    assert "rows without a time that can be read were left out" in text and "rows without an end" in text
+    assert "rows without a readable time were left out" in text and "rows without an end" in text
 
 
 @pytest.mark.parametrize("harm", [
@@ -153,7 +153,7 @@ def test_pages_that_are_in_a_tree_many_times_end_it(tmp_path):
     first[103:105] = b"\0\0"  # no child but the last: the table; then
     path.write_bytes(bytes(first + data[PAGE:]) + b"".join(map(bytes, pages)))
     sane = stepscope("report", path)
-    assert sane.returncode == 3 and "nothing that can be used" in sane.stderr
+    assert sane.returncode == 3 and "no usable data" in sane.stderr
     data = bytearray(path.read_bytes())
     data[103:105] = b"\0\1"
     data[108:112] = (count + 6).to_bytes(4, "big")
@@ -237,7 +237,7 @@ def test_other_databases_are_no_exports(tmp_path):
     with sqlite3.connect(tmp_path / "x") as database:
         database.execute("CREATE TABLE t (a)")
     done = stepscope("report", tmp_path / "x")
-    assert done.returncode == 3 and "no export of nsys" in done.stderr
+    assert done.returncode == 3 and "not an nsys export" in done.stderr
     (tmp_path / "y").write_bytes(b"SQLite format 3\0" + bytes(200))
     done = stepscope("report", tmp_path / "y")
     assert done.returncode == 3 and done.stdout == ""

@@ -90,7 +90,7 @@ def test_J10_a_file_that_two_ranks_wrote(tmp_path, mixed):
     path = tmp_path / "shared.json"
     path.write_bytes(b"".join(mixed([gzip.decompress(path.read_bytes()) for path in sorted(DLRM.glob("*.json.gz"))[:2]])))
     result = diagnose(tmp_path, path)
-    assert result["verdict"]["headline"].startswith("not whole: the recording: file written by several processes: ")
+    assert result["verdict"]["headline"].startswith("not whole: the recording: places where one of several processes wrote into the text of another")
     found, = [finding for finding in result["findings"] if finding["rule"] == "SS901"]
     assert found["advice"].startswith("give each process a file of its own")
 

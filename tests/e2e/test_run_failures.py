@@ -84,7 +84,7 @@ def test_a_file_that_could_take_nothing_is_not_said_to_miss_a_second(tmp_path):
     done = in_mounts(tmp_path, "(ulimit -f 20; STEPSCOPE=1 STEPSCOPE_RUN_DIR=$PWD/a \"$A\" steps 100000 0 exit 3) || echo rc $?; \"$S\" report a")
     report = " ".join(done.stdout.split())
     assert "rc 3" in report and "or its file could not be written" in report, done
-    assert "more when its file could not be written" in report and "(up to a second)" not in report, report
+    assert "more if its file could not be written" in report and "(up to a second)" not in report, report
 
 
 @needs_mounts

@@ -109,7 +109,7 @@ def test_an_exported_profile_says_the_same(path, suffix, tmp_path):
 def test_what_is_broken_is_said_and_strict_fails(tmp_path):
     file = tmp_path / "broken.txt"
     file.write_text("a;b 3\nno number\na;c 4\n")
-    assert "repaired: lines without a stack and a number behind it were left out (1, broken.txt)" in " ".join(stepscope("report", file).split())
+    assert "repaired: lines without a stack followed by a number were left out (1, broken.txt)" in " ".join(stepscope("report", file).split())
     stepscope("report", "--strict", file, status=1)
     file.write_text("no stacks\n")
     stepscope("report", file, status=3)
@@ -127,7 +127,7 @@ def test_single_frames_are_stacks_in_a_file_that_is_named_so(name, tmp_path):
     stepscope("report", tmp_path / "b.folded")
 
 
-@pytest.mark.parametrize("option, words", [("--steps", "it has no steps to choose from"), ("--window", "has no windows of a profiler to choose from")])
+@pytest.mark.parametrize("option, words", [("--steps", "it has no steps to choose from"), ("--window", "has no profiler windows to choose from")])
 @pytest.mark.parametrize("path", ["stacks/pyspy.folded", "stacks/pyspy.speedscope.json", "nvidia_smi/gpu_usage.csv"])
 def test_what_has_no_steps_is_not_shown_as_some_of_them(path, option, words, tmp_path):
     for arguments in (["report", option, "1"], ["export", option, "1", "-o", tmp_path / "x.json"]):
@@ -171,7 +171,7 @@ def test_hints_are_of_what_was_given(path, tmp_path):
         assert done.returncode == 3 and "--with memory" not in done.stderr and ("stepscope report" in done.stderr) == (command == ["validate"])
 
 
-@pytest.mark.parametrize("path, words", [("stacks/pyspy.folded", "profile of stacks"), ("made_nsys/train.sqlite", "export of nsys"),
+@pytest.mark.parametrize("path, words", [("stacks/pyspy.folded", "stack profile"), ("made_nsys/train.sqlite", "nsys export"),
                                          ("nvidia_smi/gpu_usage.csv", "telemetry"), ("made_snapshots/train.pickle", "snapshot")])
 def test_reasons_are_in_the_words_of_the_format(path, words):
     for name in ("modules", "memory_totals", "metrics", "marks", "lines"):
@@ -198,7 +198,7 @@ def test_what_has_no_stacks_is_not_exported_as_such(path, suffix, tmp_path):
 def test_the_note_of_an_import_has_no_hint_for_recordings(tmp_path):
     done = subprocess.run([os.environ["STEPSCOPE"], "export", DATA.parent / "made_nsys/train.sqlite", "-o", tmp_path / "a.folded"],
                           capture_output=True, text=True, timeout=60, check=True)
-    assert "note: the input has no stacks of Python: each stack is an operator alone" in done.stderr
+    assert "note: the input has no Python stacks: each stack is a single operator" in done.stderr
 
 
 def test_counts_are_at_no_time(tmp_path):
@@ -214,7 +214,7 @@ def test_counts_are_at_no_time(tmp_path):
         assert times(tmp_path / "a.json") == expected
 
 
-OTHERS = [("stacks/pyspy.folded", "stacks (collapsed)"), ("stacks/pyspy.speedscope.json", "stacks (speedscope)"), ("nvidia_smi/gpu_usage.csv", "nvidia-smi"),
+OTHERS = [("stacks/pyspy.folded", "stack profile (collapsed)"), ("stacks/pyspy.speedscope.json", "stack profile (speedscope)"), ("nvidia_smi/gpu_usage.csv", "nvidia-smi"),
           ("made_snapshots/train.pickle", "snapshots"), ("made_nsys/train.sqlite", "nsys")]
 
 
@@ -226,21 +226,21 @@ def test_where_only_traces_are_read_other_files_are_called_what_they_are(path, k
 
     file = DATA.parent / path
     status, words = refused("-", stdin=file.open("rb"))
-    assert status == 3 and kind in words and "give its path" in words
+    assert status == 3 and kind in words and "pass it by path" in words
     is_of_a_rank = "nvidia_smi" not in path and "nsys" not in path  # those are read together
     second = shutil.copy(file, tmp_path)
     status, words = refused(file, second)
-    assert is_of_a_rank or (status == 3 and kind in words and "hint: give that file by itself" in words)
+    assert is_of_a_rank or (status == 3 and kind in words and "hint: pass that file separately" in words)
     (tmp_path / "folder").mkdir()
     (tmp_path / "folder" / file.name).write_bytes(file.read_bytes())
     status, words = refused(tmp_path / "folder")
-    assert is_of_a_rank or (status == 3 and kind in words and "give that file itself" in words)
+    assert is_of_a_rank or (status == 3 and kind in words and "pass that file by path" in words)
     other = DATA.parent / ("stacks/pyspy.folded" if "speedscope" in path else "stacks/pyspy.speedscope.json")
     assert refused(file, other)[0] == 3
     with tarfile.open(tmp_path / "a.tar", "w") as archive:
         archive.add(file, file.name)
     status, words = refused(tmp_path / "a.tar")
-    assert is_of_a_rank or (status == 3 and kind in words and "give that file itself" in words)
+    assert is_of_a_rank or (status == 3 and kind in words and "pass that file by path" in words)
     status, words = refused("-", stdin=(tmp_path / "a.tar").open("rb"))
     assert status == 3 and kind in words
     # of two kinds the first one that is of ranks counts, and the other is said
@@ -250,7 +250,7 @@ def test_where_only_traces_are_read_other_files_are_called_what_they_are(path, k
             archive.add(one, one.name)
     for place in (tmp_path / "folder", tmp_path / "b.tar"):
         text = stepscope("report", place, "--table", "ledger", "--csv")
-        assert sum("which is not read together with the others" in line for line in text.splitlines()) == 1, place
+        assert sum("which was not read together with the others" in line for line in text.splitlines()) == 1, place
 
 
 @pytest.mark.parametrize("path", ["stacks/pyspy.folded", "stacks/pyspy.speedscope.json", "made_snapshots/train.pickle"])
@@ -276,8 +276,8 @@ def test_files_of_ranks_are_one_run(path, tmp_path):
         ranks = [row["rank"] for row in rows("processes", *operands)]
         assert ranks == ["2", "10"]
         assert {row[of_one] for row in together} == {"rank 2", "rank 10"} and len(together) == 2 * len(alone)
-        assert sum("the rank is not in the file" in row["sentence"] for row in rows("ledger", *operands)) == 2
-        assert "the rank is not in the file" in stepscope("report", *operands)
+        assert sum("the file does not contain its rank" in row["sentence"] for row in rows("ledger", *operands)) == 2
+        assert "the file does not contain its rank" in stepscope("report", *operands)
         assert [row for row in rows("ledger", *operands) if row["what"] in ("damaged", "repaired")] == []
     names[0].write_bytes((DATA.parent / path).read_bytes()[:9])
     text = stepscope("report", tmp_path, "--table", "ledger", "--csv")
@@ -304,7 +304,7 @@ def test_R04_a_copy_is_no_rank_of_its_own(path, tmp_path):
             archive.write(name, name.name)
     for operands in ([folder], [tmp_path / "all.zip"], names):
         assert [stepscope("report", *operands, "--table", table, "--csv") for table in tables] == expected
-        assert stepscope("report", *operands, "--table", "ledger", "--csv").count("its text is that of another file: it is read once") == 2
+        assert stepscope("report", *operands, "--table", "ledger", "--csv").count("the file has the same text as another file: they are read once") == 2
 
 
 def test_j19_lines_behind_a_damaged_member_of_gzip_are_read(tmp_path):
@@ -342,7 +342,7 @@ def test_stacks_in_an_archive_may_have_long_lines(tmp_path):
     assert "idle" in stepscope("report", tmp_path / "a.zip", "--table", "functions", "--csv")
     text = stepscope("report", tmp_path / "a.zip", "--table", "sampled_threads", "--csv")
     assert len(text.splitlines()) == 3
-    assert "files that are of another kind were not read" in stepscope("report", tmp_path / "a.zip", "--table", "ledger", "--csv")
+    assert "files of another kind were not read" in stepscope("report", tmp_path / "a.zip", "--table", "ledger", "--csv")
 
 
 def test_of_very_many_stacks_the_heaviest_are_shown(tmp_path):
@@ -364,7 +364,7 @@ def test_units_that_are_not_known_are_not_added_up(tmp_path):
     assert (tmp_path / "b.folded").read_text() == "f 5\n"  # of the first unit alone
 
 
-@pytest.mark.parametrize(("weights", "words"), [([], "none has a weight"), ([9e18], "none has a weight")])
+@pytest.mark.parametrize(("weights", "words"), [([], "no sample has a weight"), ([9e18], "no sample has a weight")])
 def test_profiles_without_weights_are_not_called_empty(weights, words, tmp_path):
     profile = {"type": "sampled", "name": "p", "unit": "bytes", "startValue": 0, "endValue": 5, "samples": [[0]], "weights": weights}
     file = tmp_path / "a.speedscope.json"
@@ -378,7 +378,7 @@ def test_members_behind_the_first_ten_thousand_are_counted(tmp_path):
         for i in range(10003):
             archive.writestr(f"s{i}.folded", "main;f 3\n")
     ledger = stepscope("report", tmp_path / "many.zip", "--table", "ledger", "--csv")
-    assert [line for line in ledger.splitlines() if ",3," in line and "files behind the first 10,000 were not read" in line]
+    assert [line for line in ledger.splitlines() if ",3," in line and "files after the first 10,000 were not read" in line]
 
 
 def test_sums_beyond_64_bits_are_not_measured_and_their_shares_are(tmp_path):

@@ -461,7 +461,7 @@ for n in range(0, 6, 2):
 def test_steps_of_two_threads_are_said_to_be_of_one_process(tmp_path, python):
     done = run(tmp_path, python, "-c", TWO_LOOPS)
     assert done.returncode == 0, done.stderr
-    said = [row["count"] for row in table(tmp_path, "ledger") if "a process has one step at a time, of one thread" in row["sentence"]]
+    said = [row["count"] for row in table(tmp_path, "ledger") if "A process has one step at a time, in one thread" in row["sentence"]]
     assert sum(said) == 3
     assert [row["step"] for row in table(tmp_path, "steps") if row["is_complete"]] == [1, 3, 5]
 

@@ -57,7 +57,7 @@ def test_D11_what_a_recording_without_sizes_tells_of_the_work(tmp_path, python):
 
     answer, _ = compare(tmp_path, "base", "half")
     assert not [row for row in answer["differences"] if row["kind"] == "work"]
-    assert "not known whether a step has as much to do on both sides: neither sizes of inputs" in answer["verdict"]["work"]
+    assert "whether both sides do the same work per step is unknown: neither input sizes" in answer["verdict"]["work"]
 
     answer, status = compare(tmp_path, "base", "added")
     assert answer["verdict"]["result"] == "not comparable" and status == 5

@@ -34,7 +34,7 @@ def expected(python):
 
 def check_ledger(tmp_path):
     sentences = [row["sentence"] for row in table(tmp_path, "ledger")]
-    assert not [each for each in sentences if "number of steps" in each or "no begin" in each or "were open" in each], sentences
+    assert not [each for each in sentences if "number of steps" in each or "no start" in each or "were open" in each], sentences
     assert not differences(tmp_path)
 
 
@@ -101,7 +101,7 @@ def only(rows, name):
 
 
 def overlaps(tmp_path):
-    return sum(row["count"] for row in table(tmp_path, "ledger") if "overlapped without one being in the other" in row["sentence"])
+    return sum(row["count"] for row in table(tmp_path, "ledger") if "overlapped without being nested" in row["sentence"])
 
 
 HEAD = """

@@ -155,15 +155,14 @@ static enum status kineto_check(const struct kineto_loading *loading, struct err
 	if (!loading->file.has_list) {
 		import->is_other_json = kineto_is_whole(&loading->file);
 		return error_set(err, STATUS_INPUT,
-		                 "'%s' is JSON, but no trace: it has no list of events (traceEvents)", import->path);
+		                 "'%s' is JSON, but not a trace: it has no list of events (traceEvents)", import->path);
 	}
 	if (!loading->file.event_count)
 		return error_set(err, STATUS_INPUT, "'%s' has no events: %s", import->path,
-		                 loading->file.repairs.count[REPAIR_GARBAGE] ? "nothing in its list is an object"
+		                 loading->file.repairs.count[REPAIR_GARBAGE] ? "its list contains no object"
 		                                                             : "its list is empty");
-	return error_set(err, STATUS_INPUT,
-	                 "'%s' has no events to show: %llu were read, all of them names or unreadable", import->path,
-	                 (unsigned long long)loading->file.event_count);
+	return error_set(err, STATUS_INPUT, "'%s' has no events to show: all %llu events are names or unreadable",
+	                 import->path, (unsigned long long)loading->file.event_count);
 }
 
 /* Events are in no order, so losses may be of any time. */
@@ -177,9 +176,8 @@ static void note_lost_memory(struct kineto_import *import, const struct kineto_r
 		is_whole &= !repairs->count[losses[i]] && !import->repairs.count[losses[i]];
 	for (uint32_t i = first; i < model->memory_count && !is_whole; i++)
 		if (i == first || model->memory[i].process != model->memory[i - 1].process)
-			model_lose_memory(
-				model, model->memory[i].process, INT64_MIN,
-				"the trace is damaged or cut off: it is not known what was allocated and freed");
+			model_lose_memory(model, model->memory[i].process, INT64_MIN,
+			                  "the trace is damaged or cut off: its allocations and frees are incomplete");
 }
 
 static void note_rest(struct kineto_import *import)
@@ -187,19 +185,19 @@ static void note_rest(struct kineto_import *import)
 	struct model *model = import->model;
 	if (import->stage.duplicates)
 		model_add_ledger(model, LEDGER_REPAIRED, import->main_process, "Ev Idx, External id",
-		                 import->stage.duplicates, "events that are in the file twice were left out");
+		                 import->stage.duplicates, "duplicate events in the file were left out");
 	if (import->rare_count)
 		model_add_ledger(model, LEDGER_OTHER, import->main_process, "ph N, O, V, ...", import->rare_count,
-		                 "objects, samples and other rare events are not read");
+		                 "objects, samples and other rare events were not read");
 	if (import->unknown_count)
 		model_add_ledger(model, LEDGER_OTHER, import->main_process, "ph", import->unknown_count,
-		                 "events of an unknown kind are not read");
+		                 "events of an unknown kind were not read");
 	if (import->args_left_out)
 		model_add_ledger(model, LEDGER_OTHER, import->main_process, "args", import->args_left_out,
-		                 "args beyond 128 of an event are not read");
+		                 "args after the first 128 of an event were not read");
 	if (import->args_cut)
 		model_add_ledger(model, LEDGER_OTHER, import->main_process, "args", import->args_cut,
-		                 "args longer than 4 KiB are cut, inputs longer than 64 KiB are left out");
+		                 "args longer than 4 KiB were cut; inputs longer than 64 KiB were left out");
 }
 
 /* Returns true if an earlier file had the same text, compressed or not. */
@@ -270,7 +268,7 @@ static enum status load_stream_of(const char *path, struct kineto_import *import
 	const char *kind = other_kind(head, length);
 	if (kind) {
 		error_set(err, STATUS_INPUT, "'%s' is %s, which cannot be read through a pipe", path, kind);
-		error_hint(err, "give its path");
+		error_hint(err, "pass it by path");
 		return STATUS_INPUT;
 	}
 	if (archive_is_here(head, length))
@@ -279,8 +277,8 @@ static enum status load_stream_of(const char *path, struct kineto_import *import
 		return kineto_load_input(import, input, 0, 0, err);
 	if (!length)
 		return error_set(err, STATUS_INPUT, "'%s' is empty", path);
-	error_set(err, STATUS_INPUT, "'%s' is no trace: it begins neither like JSON nor like a zip or tar", path);
-	error_hint(err, "only traces can be read through a pipe; of a recording or another file give its path");
+	error_set(err, STATUS_INPUT, "'%s' is not a trace: it starts neither like JSON nor like a zip or tar", path);
+	error_hint(err, "a pipe must contain a trace; pass recordings and other formats by path");
 	return STATUS_INPUT;
 }
 
@@ -323,18 +321,19 @@ static const char *const kineto_reasons[REASON_COUNT] = {
 	[REASON_NO_STEPS] = "the trace has no steps: torch.profiler writes them with a schedule and step()",
 	[REASON_NO_PHASES] = "the trace names no phases",
 	[REASON_NO_OPERATORS] = "the trace has no operators and no ranges",
-	[REASON_NO_MODULES] = "the trace has no calls of modules: torch.profiler writes them with with_stack=True",
+	[REASON_NO_MODULES] = "the trace has no module calls: torch.profiler writes them with with_stack=True",
 	[REASON_NO_ALLOCATIONS] = "the trace has no allocations: torch.profiler writes them with profile_memory=True",
-	[REASON_NO_TOTALS] = "the trace has no totals of allocators: torch.profiler writes them with profile_memory=True",
-	[REASON_NO_SHAPES] = "the trace has no sizes of inputs: torch.profiler writes them with record_shapes=True",
-	[REASON_NO_FORMULA] = "neither the trace nor a formula gives it",
+	[REASON_NO_TOTALS] = "the trace has no allocator totals: torch.profiler writes them with profile_memory=True",
+	[REASON_NO_SHAPES] = "the trace has no input sizes: torch.profiler writes them with record_shapes=True",
+	[REASON_NO_FORMULA] = "the trace has no FLOP count, and the operator has no formula",
 	[REASON_NO_FLOPS] =
-		"the trace has no sizes of inputs (torch.profiler writes them with record_shapes=True), or no operator has a formula",
-	[REASON_NO_BYTES] = "the trace does not have them",
-	[REASON_NO_LINES] = "the trace has no stacks of Python: torch.profiler writes them with with_stack=True",
+		"the trace has no input sizes (torch.profiler writes them with record_shapes=True), or no operator "
+		"has a formula",
+	[REASON_NO_BYTES] = "traces do not contain the bytes of an operator",
+	[REASON_NO_LINES] = "the trace has no Python stacks: torch.profiler writes them with with_stack=True",
 	[REASON_NO_METRICS] = "the trace has no metrics",
 	[REASON_NO_MARKS] = "the trace has no marks",
-	[REASON_NO_THREAD_USE] = "traces do not have the CPU time, waits and page faults of a step",
+	[REASON_NO_THREAD_USE] = "traces do not contain the CPU time, waits and page faults of a step",
 	[REASON_NO_COST] = "another tool recorded this",
 	[REASON_NO_CAPTURE] = "another tool recorded this",
 };

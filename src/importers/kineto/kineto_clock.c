@@ -306,21 +306,20 @@ static void say(struct kineto_import *import, const struct clock_fit *fit, int32
 	if (correction->drift != 0)
 		length = snprintf(
 			text, sizeof text,
-			"work seems to begin before its launch, as the clocks drift by %.3g ppm: the device's times "
-			"are put %s later at first and %s in the end",
+			"work appears to start before its launch because the clocks drift by %.3g ppm: device times "
+			"were shifted later, by %s at the start and %s at the end",
 			correction->drift * 1e6, first, last);
 	else
-		length = snprintf(
-			text, sizeof text,
-			"work seems to begin before its launch: the device's times are put %s later, the least that "
-			"makes it possible",
-			first);
+		length = snprintf(text, sizeof text,
+		                  "work appears to start before its launch: device times were shifted later by %s, the "
+		                  "smallest possible correction",
+		                  first);
 	if (room >= 0)
-		snprintf(text + length, sizeof text - (size_t)length, "; at most %s more would be, too",
+		snprintf(text + length, sizeof text - (size_t)length, "; up to %s more is also possible",
 		         units_time(more, room));
 	else
 		snprintf(text + length, sizeof text - (size_t)length,
-		         "; no synchronisation says how much more would be");
+		         "; no synchronisation limits a larger correction");
 	model_add_ledger(import->model, LEDGER_CLOCK, import->main_process, where, count_early(fit), text);
 }
 

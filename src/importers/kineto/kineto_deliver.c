@@ -284,15 +284,16 @@ static void find_doubted(struct delivery *delivery)
 			model_add_ledger(
 				delivery->model, LEDGER_OTHER, delivery->staged->process,
 				model_text(delivery->model, last->name), 1,
-				"kernels, copies or fills that last beyond all later work of their stream, and more than "
-				"a hundred times as long as any of it: their ends may be wrong, and are left as they are");
+				"kernels, copies or fills last beyond all later work of their stream, and more than 100 "
+				"times as long as any of it: their ends may be wrong, but are kept");
 		return;
 	}
 	delivery->doubted = last;
-	model_add_ledger(
-		delivery->model, LEDGER_DAMAGED, delivery->staged->process, model_text(delivery->model, last->name), 1,
-		"kernels, copies or fills that last beyond all later work of their stream, and more than a "
-		"hundred times as long as others of their name, end where the next begins, and are incomplete");
+	model_add_ledger(delivery->model, LEDGER_DAMAGED, delivery->staged->process,
+	                 model_text(delivery->model, last->name), 1,
+	                 "kernels, copies or fills last beyond all later work of their stream, and more than 100 "
+	                 "times as long as others of their name: they now end at the start of the next work, and are "
+	                 "incomplete");
 }
 
 /* Returns the start of the next work in the stream, which runs one work at a time. INT64_MAX: not a stream, or it was
@@ -371,7 +372,7 @@ static void report_cuts(const struct delivery *delivery, const struct cuts *cuts
 	char text[160];
 	if (!cuts->count)
 		return;
-	snprintf(text, sizeof text, "%s; they were cut there, by %llu ns together", what, (unsigned long long)cuts->ns);
+	snprintf(text, sizeof text, "%s; the excess was cut off, %llu ns in total", what, (unsigned long long)cuts->ns);
 	model_add_ledger(delivery->model, LEDGER_OTHER, delivery->staged->process,
 	                 model_text(delivery->model, delivery->staged->name), cuts->count, text);
 }
@@ -393,9 +394,9 @@ void kineto_deliver(struct kineto_stage *stage, uint32_t number, enum track_kind
 			deliver_span(&delivery, &track->spans[i], shift_ns);
 	}
 	track->track_count = delivery.lane_count;
-	report_cuts(&delivery, &delivery.rounded, "spans ended later than the one around them, by up to a microsecond");
-	static_assert(LANES_MAX == 64, "as the sentence says");
-	report_cuts(&delivery, &delivery.crossed, "spans crossed others in each of 64 lanes");
+	report_cuts(&delivery, &delivery.rounded, "spans ended up to a microsecond later than the enclosing span");
+	static_assert(LANES_MAX == 64, "the message has this number");
+	report_cuts(&delivery, &delivery.crossed, "spans crossed other spans in all 64 lanes");
 	for (uint32_t i = 0; i < delivery.lane_count; i++)
 		free(delivery.lanes[i].open);
 	free(delivery.steps);

@@ -152,12 +152,12 @@ static bool find_problem(const char *name, struct input_stream *input, struct er
 	if (input_peek(input, &head, &length, problem) != STATUS_OK)
 		return true;
 	if (archive_is_here(head, length))
-		error_set(problem, STATUS_INPUT, "'%s' is an archive within: it is not opened; read it by itself",
+		error_set(problem, STATUS_INPUT, "'%s' is a nested archive and was not opened: pass it separately",
 		          name);
 	else if (!length && is_named_like_trace(name))
 		error_set(problem, STATUS_INPUT, "'%s' is empty", name);
 	else if (is_named_like_trace(name) && !kineto_begins_like_json(head, length))
-		error_set(problem, STATUS_INPUT, "'%s' is no trace: it does not begin like JSON", name);
+		error_set(problem, STATUS_INPUT, "'%s' is not a trace: it does not start like JSON", name);
 	else
 		return false;
 	return true;
@@ -204,14 +204,14 @@ static void note_rest(const struct listing *listing, const char *path, struct mo
 {
 	if (listing->folders)
 		model_add_ledger(model, LEDGER_OTHER, MODEL_NONE, path, listing->folders,
-		                 "folders in the directory are not looked into");
+		                 "folders in the directory were not searched");
 	if (listing->closed)
 		model_add_ledger(model, LEDGER_OTHER, MODEL_NONE, path, listing->closed,
-		                 "files cannot be opened: whether they are traces is not known");
+		                 "files cannot be opened: they may be traces");
 	if (listing->beyond)
 		model_add_ledger(model, LEDGER_OTHER, MODEL_NONE, path, listing->beyond,
-		                 "files are not looked at: there are 10,000 others by no name of a trace, or 100,000 "
-		                 "by one");
+		                 "files were not examined: a directory is read up to 100,000 files with a trace's "
+		                 "name and 10,000 other files");
 }
 
 enum status kineto_load_directory(const char *path, struct model *model, struct error *err)
@@ -271,10 +271,12 @@ enum status kineto_load_files(const char *const *given, uint32_t count, struct m
 		if (kineto_is_archive(paths[i]) || !load_file(&set, paths[i])) {
 			const char *kind = other_kind_of_file(paths[i]);
 			status = error_set(err, STATUS_INPUT,
-			                   "'%s' is %s: only traces of torch.profiler (JSON) are read together as one",
-			                   paths[i], kind ? kind : "no trace");
-			error_hint(err,
-			           kind ? "give that file by itself" : "give one recording, or the directory of a run");
+			                   "'%s' is %s: only traces of torch.profiler (JSON) can be read together "
+			                   "as one",
+			                   paths[i], kind ? kind : "not a trace");
+			error_hint(err, kind ? "pass that file separately"
+			                     : "pass one recording, or the directory of a "
+			                       "run");
 		}
 		set.done_bytes += stat(paths[i], &info) == 0 ? (uint64_t)info.st_size : 0;
 	}

@@ -367,8 +367,8 @@ static void report_crossings(const struct finish *finish)
 	         llabs(start_ns % 1000));
 	model_add_ledger(
 		finish->model, LEDGER_OTHER, crossings->process, where, crossings->count,
-		"spans of a thread end later than the one in which they begin: each keeps its duration, on a further "
-		"track of the thread, as if it had not been called there");
+		"spans of a thread end later than the span in which they start: each keeps its duration and moves to "
+		"another track of the thread, as if it were not nested");
 }
 
 static void deliver_tracks(struct finish *finish)
@@ -401,7 +401,8 @@ static void report_of_no_thread(const struct finish *finish)
 		return;
 	struct ledger_entry *entry = model_add_ledger(
 		finish->model, LEDGER_OTHER, finish->main_process, "pid, tid", count,
-		"spans of rows that are no thread and no stream are in no table of operators, only in the spans");
+		"spans in rows that are neither a thread nor a stream appear only in the spans, not in tables of "
+		"operators");
 	entry->has_first_offset = first_offset != UINT64_MAX;
 	entry->first_offset = entry->has_first_offset ? first_offset : 0;
 }

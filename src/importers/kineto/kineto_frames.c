@@ -138,9 +138,9 @@ void kineto_cut_frames(struct kineto_stage *stage, struct staged_track *track, s
 	if (!cutting.count)
 		return;
 	track->is_sorted = false; /* durations changed, and of spans that begin together the longest must come first */
-	snprintf(
-		text, sizeof text,
-		"calls of Python that a step or annotation begins or ends in; they were cut there, by %llu ns together",
-		(unsigned long long)cutting.ns);
+	snprintf(text, sizeof text,
+	         "Python calls in which a step or annotation starts or ends were cut at that point, by %llu ns in "
+	         "total",
+	         (unsigned long long)cutting.ns);
 	model_add_ledger(model, LEDGER_OTHER, track->process, model_text(model, track->name), cutting.count, text);
 }

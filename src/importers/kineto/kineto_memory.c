@@ -97,7 +97,8 @@ void kineto_find_addresses(struct kineto_import *import)
 	storage_release(stage->storage, addresses.list);
 	model_add_ledger(
 		import->model, LEDGER_OTHER, import->main_process, "[memory]", import->without_address,
-		"allocations have no address in the trace: a release is taken to be of the newest one of its size");
+		"allocations have no address in the trace: each release is matched with the newest allocation of "
+		"its size");
 }
 
 /* ---- totals ---- */

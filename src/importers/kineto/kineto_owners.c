@@ -155,10 +155,10 @@ static void take_in_order(struct owners *owners, const uint8_t *kinds)
 	model_add_ledger(
 		owners->import->model, LEDGER_OTHER, MODEL_NONE, "devices", owners->alike_count,
 		is_paired
-			? "processes of one file number their launches alike, so nothing says whose work a device did: "
-			  "devices and processes were taken in the order of their numbers"
-			: "processes of one file number their launches alike, so nothing says whose work a device did: "
-			  "all of it was taken for that of one process");
+			? "processes in one file use the same launch numbers, so the owner of device work is unknown: "
+			  "devices and processes were matched in the order of their numbers"
+			: "processes in one file use the same launch numbers, so the owner of device work is unknown: "
+			  "all of it was assigned to one process");
 }
 
 static void find_owner(struct owners *owners, uint32_t number)

@@ -12,36 +12,36 @@ static const struct {
 	const char *sentence;
 } repairs_rows[REPAIR_COUNT] = {
 	[REPAIR_QUOTES] = {LEDGER_REPAIRED,
-                           "events with unescaped quotes in a text; they are read up to where the event goes on"},
+                           "events with unescaped quotes in a text; the text is read up to the next part of the "
+                           "event"},
 	[REPAIR_CONTROL] = {LEDGER_REPAIRED,
-                            "events with control characters in a text, which JSON does not allow; they are kept"},
-	[REPAIR_ESCAPE] = {LEDGER_REPAIRED, "texts that are no UTF-8, or with backslashes that escape nothing"},
+                            "events with control characters in a text, which JSON does not allow; these are kept"},
+	[REPAIR_ESCAPE] = {LEDGER_REPAIRED, "texts that are not UTF-8, or have invalid escapes"},
 	[REPAIR_WORD] = {LEDGER_REPAIRED,
-                         "events with inf, NaN, another word or nothing in place of a value; it counts as not known"},
-	[REPAIR_COMMA] = {LEDGER_REPAIRED, "commas that are missing or too many"},
-	[REPAIR_TIME] = {LEDGER_REPAIRED, "events without a time that can be read were left out"},
-	[REPAIR_DURATION] = {LEDGER_REPAIRED,
-                             "spans without a duration, or with one that cannot be, end with what is around them"},
-	[REPAIR_WORK] = {LEDGER_DAMAGED, "kernels, copies or fills without a duration, or with one that cannot be, end "
-                                         "where the next of their stream begins, and are incomplete"},
-	[REPAIR_STEP] = {LEDGER_OTHER, "annotations ProfilerStep# without a number of up to 18 digits are no steps"},
-	[REPAIR_UNREADABLE] = {LEDGER_DAMAGED, "events that cannot be read were left out"},
-	[REPAIR_GARBAGE] = {LEDGER_REPAIRED, "places between events that are no event were passed over"},
+                         "events with inf, NaN, another word or nothing as a value; the value counts as unknown"},
+	[REPAIR_COMMA] = {LEDGER_REPAIRED, "missing or surplus commas"},
+	[REPAIR_TIME] = {LEDGER_REPAIRED, "events without a readable time were left out"},
+	[REPAIR_DURATION] = {LEDGER_REPAIRED, "spans without a valid duration; they end with the enclosing span"},
+	[REPAIR_WORK] = {LEDGER_DAMAGED, "kernels, copies or fills without a valid duration; they end at the start of "
+                                         "the next work in their stream, and are incomplete"},
+	[REPAIR_STEP] = {LEDGER_OTHER, "annotations ProfilerStep# without a number of up to 18 digits; they are not "
+                                       "steps"},
+	[REPAIR_UNREADABLE] = {LEDGER_DAMAGED, "unreadable events were left out"},
+	[REPAIR_GARBAGE] = {LEDGER_REPAIRED, "invalid text between events was skipped"},
 	[REPAIR_LIST_END] = {LEDGER_TORN_TAIL, "the list of events has no end: the file may be cut off"},
-	[REPAIR_CUT] = {LEDGER_TORN_TAIL, "the file is cut off; what was complete is read"},
-	[REPAIR_DOCUMENTS] =
-		{LEDGER_REPAIRED,
-                 "more than one document in the file: several processes may have written to it; all are read as one"},
-	[REPAIR_METADATA] = {LEDGER_REPAIRED, "values beside the events that cannot be read were passed over"},
+	[REPAIR_CUT] = {LEDGER_TORN_TAIL, "the file is cut off; its complete events are read"},
+	[REPAIR_DOCUMENTS] = {LEDGER_REPAIRED,
+                              "more than one document in the file, perhaps from several processes; all are read as one"},
+	[REPAIR_METADATA] = {LEDGER_REPAIRED, "unreadable values outside the events were skipped"},
 	[REPAIR_DAMAGED] = {LEDGER_DAMAGED, DAMAGED_END},
 	[REPAIR_MEMBER] = {LEDGER_DAMAGED, DAMAGED_MEMBERS},
 	[REPAIR_UTF16] = {LEDGER_REPAIRED, "the text is UTF-16"},
-	[REPAIR_LOST_TIME] = {LEDGER_REPAIRED, "events of a device without a time, as if at 0, were left out"},
+	[REPAIR_LOST_TIME] = {LEDGER_REPAIRED, "device events without a time (recorded as 0) were left out"},
 	[REPAIR_LARGE] = {LEDGER_REPAIRED,
-                          "events larger than 32 MiB: of their texts the first MiB is kept, longer lists are left out"},
-	[REPAIR_END] = {LEDGER_UNMATCHED_END, "ends without a begin"},
+                          "events larger than 32 MiB; texts are cut to 1 MiB, and longer lists are left out"},
+	[REPAIR_END] = {LEDGER_UNMATCHED_END, "ends without a start"},
 	[REPAIR_BEGIN] = {LEDGER_OPEN_SPANS,
-                          "begins without an end; they last until the recording's end, or that of the span around them"},
+                          "starts without an end; they last until the end of the recording or of the enclosing span"},
 };
 
 void kineto_report_repairs(struct kineto_import *import, const struct kineto_repairs *repairs)

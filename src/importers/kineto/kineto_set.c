@@ -58,12 +58,12 @@ static void settle_ranks(struct model *model, const struct kineto_set *set)
 		struct process *process = &model->processes[number];
 		if (has_rank && is_rank_taken(model, set, i, process->rank)) {
 			model_add_ledger(model, LEDGER_OTHER, number, file_name_of(file->name), 1,
-			                 "another file says that it is of the same rank");
+			                 "another file has the same rank");
 		} else if (!has_rank && rank >= 0 && rank <= INT32_MAX &&
 		           !is_rank_taken(model, set, i, (int32_t)rank)) {
 			process->rank = (int32_t)rank;
 			model_add_ledger(model, LEDGER_OTHER, number, file_name_of(file->name), 1,
-			                 "the rank is not in the file: it is taken from the file's name");
+			                 "the file does not contain its rank; the rank is from the file's name");
 		}
 	}
 }
@@ -77,7 +77,7 @@ static void kineto_set_leave_out(struct kineto_set *set, uint32_t process)
 			const struct ordered_file *file = &set->order.files[i];
 			set->files[file->number].process = MODEL_NONE;
 			model_add_ledger(set->model, LEDGER_OTHER, process, file_name_of(file->name), 1,
-			                 "a later window of a process that another file has, too: they are one");
+			                 "a later window of a process in another file; both are read as one process");
 		}
 }
 
@@ -131,7 +131,7 @@ void kineto_set_problem(struct kineto_set *set, const char *name, const struct e
 void kineto_set_other(struct kineto_set *set, const char *name, const char *kind)
 {
 	char text[256];
-	snprintf(text, sizeof text, "%s among the traces was not read: give it by itself", kind);
+	snprintf(text, sizeof text, "%s among the traces was not read: pass it separately", kind);
 	model_add_ledger(set->model, LEDGER_OTHER, MODEL_NONE, file_name_of(name), 1, text);
 	if (*set->other && !file_order_is_before(&set->order, set->other_file))
 		return;
@@ -171,14 +171,14 @@ void kineto_set_load(struct kineto_set *set, const char *name, struct input_stre
 static enum status nothing_loaded(const struct kineto_set *set, const char *path, struct error *err)
 {
 	if (!set->problems) {
-		error_set(err, STATUS_INPUT, "'%s' has no trace that can be read: none of its files is one", path);
+		error_set(err, STATUS_INPUT, "'%s' has no readable trace: none of its files is a trace", path);
 		if (*set->other)
-			error_hint(err, "%s: give that file itself", set->other);
+			error_hint(err, "%s: pass that file by path", set->other);
 		return STATUS_INPUT;
 	}
 	if (set->problems == 1)
-		return error_set(err, STATUS_INPUT, "'%s' has no trace that can be read: %s", path, set->first.text);
-	return error_set(err, STATUS_INPUT, "'%s' has no trace that can be read: %s (%u problems in all)", path,
+		return error_set(err, STATUS_INPUT, "'%s' has no readable trace: %s", path, set->first.text);
+	return error_set(err, STATUS_INPUT, "'%s' has no readable trace: %s (%u problems in total)", path,
 	                 set->first.text, set->problems);
 }
 

@@ -33,8 +33,8 @@ void kineto_report_writers(struct kineto_import *import)
 	struct ledger_entry *entry = model_add_ledger(
 		import->model, LEDGER_DAMAGED, import->main_process, file_name_of(import->path),
 		is_of_pids ? writers->at_breaks : writers->other_ranks,
-		"file written by several processes: at such places one goes on in what another wrote; what is lost there is "
-		"not known, and work of devices may count for the wrong one");
+		"places where one of several processes wrote into the text of another; events may be lost, and device work "
+		"may count for the wrong process");
 	entry->code = LEDGER_CODE_WRITERS;
 	entry->has_first_offset = is_of_pids;
 	entry->first_offset = writers->first_offset;

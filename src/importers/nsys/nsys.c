@@ -135,7 +135,7 @@ static void tell_unread(struct nsys *nsys)
 	for (int i = 0; unread[i]; i++)
 		if (nsys_has_table(nsys, unread[i]))
 			model_add_ledger(nsys->import.model, LEDGER_OTHER, MODEL_NONE, unread[i], 1,
-			                 "this table is not read");
+			                 "this table was not read");
 }
 
 static void tell_absent(struct nsys *nsys)
@@ -145,12 +145,12 @@ static void tell_absent(struct nsys *nsys)
 		enum ledger_kind kind;
 	} wanted[] = {
 		{"CUPTI_ACTIVITY_KIND_KERNEL",
-	         "the export has no kernels: nsys was not told to trace CUDA (-t cuda), or none ran", LEDGER_OTHER},
-		{"CUPTI_ACTIVITY_KIND_RUNTIME",
-	         "the export has no calls of the runtime: who launched what is not known", LEDGER_OTHER},
+	         "the export has no kernels: nsys did not trace CUDA (-t cuda), or no kernel ran", LEDGER_OTHER},
+		{"CUPTI_ACTIVITY_KIND_RUNTIME", "the export has no runtime calls: the launches of kernels are unknown",
+	         LEDGER_OTHER},
 		{"NVTX_EVENTS",
-	         "the export has no ranges of NVTX: steps and operators are not known (torch.autograd.profiler.emit_nvtx(), "
-	         "or nvtx ranges named 'step 1', ...)",
+	         "the export has no NVTX ranges: steps and operators are unknown (use torch.autograd.profiler.emit_nvtx(), "
+	         "or NVTX ranges named 'step 1', ...)",
 	         LEDGER_OTHER},
 		{"StringIds", "the export has no names (StringIds)", LEDGER_DAMAGED},
 	};
@@ -188,13 +188,13 @@ static void tell_rows(struct nsys *nsys)
 		enum ledger_kind kind;
 		const char *where, *sentence;
 	} lines[] = {
-		{nsys->without_time, LEDGER_REPAIRED, "start", "rows without a time that can be read were left out"},
+		{nsys->without_time, LEDGER_REPAIRED, "start", "rows without a readable time were left out"},
 		{nsys->without_duration, LEDGER_REPAIRED, "end",
-	         "rows without an end, or one before their start, end with what is around them"},
-		{nsys->odd_texts, LEDGER_REPAIRED, "texts", "texts that are no UTF-8"},
+	         "rows without an end, or with an end before their start; they end with the enclosing span"},
+		{nsys->odd_texts, LEDGER_REPAIRED, "texts", "texts that are not UTF-8"},
 		{nsys->unknown_copies, LEDGER_OTHER, "copyKind", "copies of an unknown direction"},
 		{nsys->graphs, LEDGER_OTHER, "CUPTI_ACTIVITY_KIND_GRAPH_TRACE",
-	         "launches of CUDA graphs are one span each, their kernels are not known: nsys profile "
+	         "launches of CUDA graphs; each is one span with unknown kernels: nsys profile "
 	         "--cuda-graph-trace=node records them"},
 	};
 	for (size_t i = 0; i < sizeof lines / sizeof lines[0]; i++)
@@ -203,7 +203,7 @@ static void tell_rows(struct nsys *nsys)
 			                 lines[i].count, lines[i].sentence);
 	if (nsys->import.stage.duplicates)
 		model_add_ledger(model, LEDGER_REPAIRED, nsys->import.main_process, "rows",
-		                 nsys->import.stage.duplicates, "spans that are in the file twice were left out");
+		                 nsys->import.stage.duplicates, "duplicate spans in the file were left out");
 }
 
 /* ---- the importer ----------------------------------------------------------------------------------------------- */
@@ -219,9 +219,9 @@ static enum status nsys_check(struct nsys *nsys, struct error *err)
 	for (int i = 0; tables[i]; i++)
 		if (nsys_has_table(nsys, tables[i]))
 			return STATUS_OK;
-	error_set(err, STATUS_INPUT, "'%s' is an SQLite database, but no export of nsys: it has none of its tables",
+	error_set(err, STATUS_INPUT, "'%s' is an SQLite database, but not an nsys export: it has no nsys tables",
 	          nsys->import.path);
-	error_hint(err, "'nsys export --type sqlite report.nsys-rep' makes one");
+	error_hint(err, "'nsys export --type sqlite report.nsys-rep' creates an export");
 	return STATUS_INPUT;
 }
 
@@ -237,10 +237,9 @@ static enum status nsys_read_all(struct nsys *nsys, struct error *err)
 	read_start(nsys);
 	nsys_read_events(nsys);
 	if (!nsys->import.event_count)
-		return error_set(
-			err, STATUS_INPUT,
-			"'%s' has nothing that can be used: no kernels, copies, calls of the runtime or ranges of NVTX",
-			nsys->import.path);
+		return error_set(err, STATUS_INPUT,
+		                 "'%s' has no usable data: no kernels, copies, runtime calls or NVTX ranges",
+		                 nsys->import.path);
 	read_names(nsys);
 	kineto_finish(&nsys->import);
 	tell_absent(nsys);
@@ -298,28 +297,29 @@ static bool nsys_recognises(const char *path, bool is_directory, const char *hea
 }
 
 static const char *const nsys_reasons[REASON_COUNT] = {
-	[REASON_NO_STEPS] = "no range of NVTX is a step: name them 'step N', torch.cuda.nvtx.range(f\"step {n}\")",
+	[REASON_NO_STEPS] = "no NVTX range is a step: name the ranges of steps 'step N', "
+			    "torch.cuda.nvtx.range(f\"step {n}\")",
 	[REASON_NO_PHASES] = "the export names no phases",
-	[REASON_NO_OPERATORS] = "an export of nsys has no operators",
-	[REASON_NO_MODULES] = "an export of nsys has no calls of modules",
-	[REASON_NO_ALLOCATIONS] = "an export of nsys has no allocations",
-	[REASON_NO_TOTALS] = "an export of nsys has no totals of allocators",
-	[REASON_NO_SHAPES] = "an export of nsys has no sizes of inputs",
-	[REASON_NO_FORMULA] = "an export of nsys does not have them",
-	[REASON_NO_FLOPS] = "an export of nsys does not have them",
-	[REASON_NO_BYTES] = "an export of nsys does not have them",
-	[REASON_NO_LINES] = "an export of nsys has no lines of Python",
-	[REASON_NO_METRICS] = "an export of nsys has no metrics",
-	[REASON_NO_MARKS] = "an export of nsys has no marks",
-	[REASON_NO_THREAD_USE] = "an export of nsys does not have the CPU time, waits and page faults of a step",
+	[REASON_NO_OPERATORS] = "an nsys export has no operators",
+	[REASON_NO_MODULES] = "an nsys export has no module calls",
+	[REASON_NO_ALLOCATIONS] = "an nsys export has no allocations",
+	[REASON_NO_TOTALS] = "an nsys export has no allocator totals",
+	[REASON_NO_SHAPES] = "an nsys export has no input sizes",
+	[REASON_NO_FORMULA] = "an nsys export has no FLOP or byte counts",
+	[REASON_NO_FLOPS] = "an nsys export has no FLOP or byte counts",
+	[REASON_NO_BYTES] = "an nsys export has no FLOP or byte counts",
+	[REASON_NO_LINES] = "an nsys export has no Python lines",
+	[REASON_NO_METRICS] = "an nsys export has no metrics",
+	[REASON_NO_MARKS] = "an nsys export has no marks",
+	[REASON_NO_THREAD_USE] = "an nsys export does not contain the CPU time, waits and page faults of a step",
 	[REASON_NO_COST] = "another tool recorded this",
 	[REASON_NO_CAPTURE] = "another tool recorded this",
 };
 
 const struct importer importer_nsys = {
 	.name = "nsys",
-	.kind = "an export of nsys (SQLite)",
-	.looked_for = "an export of nsys (SQLite)",
+	.kind = "an nsys export (SQLite)",
+	.looked_for = "an nsys export (SQLite)",
 	.begins = nsys_begins,
 	.has_steps = true,
 	.reasons = nsys_reasons,

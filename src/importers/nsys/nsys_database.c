@@ -80,7 +80,7 @@ static const char *problem_of(const struct nsys *nsys)
 static void nsys_database_note_damage(struct nsys *nsys, const char *where)
 {
 	char text[256];
-	snprintf(text, sizeof text, "the table is damaged (%.100s); what came before is read", problem_of(nsys));
+	snprintf(text, sizeof text, "the table is damaged (%.100s); rows before the damage are read", problem_of(nsys));
 	model_add_ledger(nsys->import.model, LEDGER_DAMAGED, MODEL_NONE, where, 1, text);
 }
 
@@ -118,7 +118,7 @@ static void allow_cut(struct nsys *nsys, const char *path)
 	sqlite3_db_config(nsys->database, SQLITE_DBCONFIG_DEFENSIVE, 0, NULL);
 	sqlite3_exec(nsys->database, "PRAGMA writable_schema = ON", NULL, NULL, NULL);
 	model_add_ledger(nsys->import.model, LEDGER_DAMAGED, MODEL_NONE, file_name_of(path), missing,
-	                 "the file is cut off: bytes at its end are missing; what its pages still have is read");
+	                 "the file is cut off: bytes at its end are missing; the remaining pages are read");
 }
 
 /* Reports logs that SQLite would apply before reading, if it could write. */
@@ -130,17 +130,16 @@ static void tell_logs(const struct nsys *nsys, const char *path)
 	for (size_t i = 0; i < sizeof logs / sizeof logs[0]; i++)
 		if (snprintf(name, sizeof name, "%s%s", path, logs[i]) < (int)sizeof name && stat(name, &info) == 0 &&
 		    info.st_size > 0)
-			model_add_ledger(
-				nsys->import.model, LEDGER_DAMAGED, MODEL_NONE, file_name_of(name), 1,
-				"the database was not closed: changes in this file beside it are not read (let "
-				"nsys finish, or open it once with sqlite3)");
+			model_add_ledger(nsys->import.model, LEDGER_DAMAGED, MODEL_NONE, file_name_of(name), 1,
+			                 "the database was not closed: changes in this second file are not read (let "
+			                 "nsys finish, or open the database once with sqlite3)");
 }
 
 enum status nsys_open(struct nsys *nsys, const char *path, struct error *err)
 {
 	char address[PATH_BYTES];
 	if (!write_address(address, sizeof address, path))
-		return error_set(err, STATUS_INPUT, "'%s' is too long a path", path);
+		return error_set(err, STATUS_INPUT, "the path '%s' is too long", path);
 	int flags = SQLITE_OPEN_READONLY | SQLITE_OPEN_URI | SQLITE_OPEN_PRIVATECACHE;
 	if (sqlite3_open_v2(address, &nsys->database, flags, NULL) != SQLITE_OK)
 		return error_set(err, STATUS_INPUT, "cannot open '%s': %s", path, problem_of(nsys));
@@ -157,7 +156,7 @@ enum status nsys_open(struct nsys *nsys, const char *path, struct error *err)
 	if (sqlite3_exec(nsys->database, "SELECT 1 FROM sqlite_schema LIMIT 1", NULL, NULL, NULL) != SQLITE_OK) {
 		error_set(err, STATUS_INPUT, "'%s' is an SQLite database that cannot be read: %s", path,
 		          problem_of(nsys));
-		error_hint(err, "'nsys export --type sqlite --force-overwrite true report.nsys-rep' makes it again");
+		error_hint(err, "'nsys export --type sqlite --force-overwrite true report.nsys-rep' creates it again");
 		return STATUS_INPUT;
 	}
 	tell_logs(nsys, path);
@@ -205,8 +204,8 @@ static void note_column(struct nsys *nsys, const char *table, const char *column
 {
 	char text[192];
 	snprintf(text, sizeof text,
-	         nsys->is_cut ? "the table lies beyond where the file is cut off, or has no column '%s'"
-	                      : "the table has no column '%s': nothing of it is read",
+	         nsys->is_cut ? "the table is after the point where the file is cut off, or has no column '%s'"
+	                      : "the table has no column '%s' and was not read",
 	         column);
 	model_add_ledger(nsys->import.model, nsys->is_cut ? LEDGER_DAMAGED : LEDGER_OTHER, MODEL_NONE, table, 1, text);
 }
@@ -249,10 +248,9 @@ static void count_texts(struct nsys *nsys, const struct nsys_rows *rows)
 
 static const char *nsys_database_excess_of(const struct nsys *nsys)
 {
-	return nsys->rows > nsys->file_bytes
-	               ? "the table has more rows than the file has bytes: what came before is read"
+	return nsys->rows > nsys->file_bytes ? "the table has more rows than the file has bytes: the rest was not read"
 	       : nsys->text_bytes > TEXTS_MAX(nsys->file_bytes)
-	               ? "the table has more text than the file has bytes: what came before is read"
+	               ? "the table has more text than the file has bytes: the rest was not read"
 	               : NULL;
 }
 

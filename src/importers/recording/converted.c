@@ -508,10 +508,10 @@ static void converted_note_damage(struct converted *converted, const struct segm
 		                 "bytes could not be read and were skipped");
 	if (stats->torn_bytes || !stats->is_closed)
 		model_add_ledger(model, LEDGER_TORN_TAIL, MODEL_NONE, name, stats->torn_bytes,
-		                 "bytes of a last block that was cut off, and what followed it");
+		                 "bytes from the last block on, which is cut off, were not read");
 	if (converted->refused)
 		model_add_ledger(model, LEDGER_DAMAGED, MODEL_NONE, name, converted->refused,
-		                 "rows that refer to what is not in the file were left out");
+		                 "rows that refer to missing data were left out");
 }
 
 /* Rows are not in order of time, so anything of any time may be missing. */
@@ -521,9 +521,8 @@ static void note_lost_memory(struct converted *converted, const struct segment_s
 	bool is_whole = !stats->damaged_bytes && !stats->torn_bytes && stats->is_closed && !converted->refused;
 	for (uint32_t i = converted->first.memory; i < model->memory_count && !is_whole; i++)
 		if (i == converted->first.memory || model->memory[i].process != model->memory[i - 1].process)
-			model_lose_memory(
-				model, model->memory[i].process, INT64_MIN,
-				"the file is damaged or cut off: it is not known what was allocated and freed");
+			model_lose_memory(model, model->memory[i].process, INT64_MIN,
+			                  "the file is damaged or cut off: its allocations and frees are incomplete");
 }
 
 static enum status converted_load(const char *path, const struct model_filter *filter, struct model *model,
@@ -541,7 +540,7 @@ static enum status converted_load(const char *path, const struct model_filter *f
 		return status;
 	settle_time(&converted);
 	if (model->processes_count == converted.first.processes)
-		return error_set(err, STATUS_INPUT, "'%s' has nothing that can be used", path);
+		return error_set(err, STATUS_INPUT, "'%s' has no usable data", path);
 	converted_note_damage(&converted, &stats, file_name_of(path));
 	note_lost_memory(&converted, &stats);
 	return STATUS_OK;
@@ -549,7 +548,7 @@ static enum status converted_load(const char *path, const struct model_filter *f
 
 const struct importer importer_converted = {
 	.name = "converted",
-	.kind = "a recording that 'stepscope convert' made",
+	.kind = "a recording made by 'stepscope convert'",
 	.begins = converted_takes,
 	.has_steps = true,
 	.recognises = converted_recognises,

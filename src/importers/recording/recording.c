@@ -55,7 +55,7 @@ static void second_pass(struct recording *recording)
 		struct error problem;
 		if (recording_read(file, &visitor, &problem) != STATUS_OK)
 			model_add_ledger(recording->model, LEDGER_DAMAGED, recording->process->process, file->name, 1,
-			                 "file changed while it was read");
+			                 "the file changed while it was read");
 		if (!(file->header.flags & STEPSCOPE_SEGMENT_COARSE)) { /* files are in order: the last one decides */
 			recording->process->is_closed = file->stats.is_closed;
 			recording->process->end_reason = file->end_reason;
@@ -81,10 +81,10 @@ static void finish_recording(struct recording *recording)
 	recording_add_groups(recording);
 	if (recording->refused_tracks)
 		model_add_ledger(model, LEDGER_OTHER, MODEL_NONE, "", recording->refused_tracks,
-		                 "mentions of threads beyond the first million were left out");
+		                 "references to threads after the first million were left out");
 	if (recording->refused_symbols)
 		model_add_ledger(model, LEDGER_OTHER, MODEL_NONE, "", recording->refused_symbols,
-		                 "names beyond the first million of a process were left out");
+		                 "names after the first million of a process were left out");
 }
 
 static void release_recording(struct recording *recording)
@@ -169,7 +169,7 @@ static bool recording_recognises(const char *path, bool is_directory, const char
 
 const struct importer importer_recording = {
 	.name = "recording",
-	.looked_for = "a run directory with *.ssr files, one of those files",
+	.looked_for = "a run directory with *.ssr files, one of these files",
 	.has_steps = true,
 	.selects_steps = true,
 	.has_windows = true,

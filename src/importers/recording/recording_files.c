@@ -88,7 +88,7 @@ static enum status scan_directory(const char *path, struct recording *recording,
 		if (is_converted)
 			model_add_ledger(
 				recording->model, LEDGER_OTHER, MODEL_NONE, entry->d_name, 1,
-				"a recording that 'stepscope convert' made is no part of the run: give it by itself");
+				"a recording made by 'stepscope convert' is not part of the run: pass it separately");
 		if (is_segment)
 			recording_add_file(recording, entry->d_name)->path = name;
 		else
@@ -123,19 +123,18 @@ static enum status nothing_found(const char *path, const struct directory_count 
 	char name[256], folders[64] = "";
 	const char *kind;
 	if (count->folders)
-		snprintf(folders, sizeof folders, " and %" PRIu64 " folders, which are not looked into",
-		         count->folders);
+		snprintf(folders, sizeof folders, " and %" PRIu64 " folders, which are not searched", count->folders);
 	error_set(err, STATUS_INPUT,
 	          "no recording in '%s': looked for *.ssr and traces of torch.profiler, found %" PRIu64
 	          " other files%s",
 	          path, count->others, folders);
 	if (count->others && find_other(path, name, sizeof name, &kind))
-		error_hint(err, "'%s' is %s: give that file itself", name, kind);
+		error_hint(err, "'%s' is %s: pass that file by path", name, kind);
 	else if (count->folders)
-		error_hint(err, "give the folder of one run, or the traces of several ranks one by one: "
+		error_hint(err, "pass the folder of one run, or the traces of several ranks as files: "
 		                "'stepscope report DIR/*/*.json'");
 	else
-		error_hint(err, "'stepscope run -- PROGRAM' makes a recording; its run directory is what to give here");
+		error_hint(err, "'stepscope run -- PROGRAM' makes a recording; pass its run directory");
 	return STATUS_INPUT;
 }
 

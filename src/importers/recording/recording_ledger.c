@@ -30,26 +30,27 @@ void recording_ledger_stream(struct recording *recording, const struct recorded_
 		if (count && !__builtin_add_overflow(total, count, &total))
 			model_add_ledger(
 				model, LEDGER_DROPPED, process, event_names[type], count,
-				"events were dropped: the buffers or the table of names were full, or they lay too deep in others");
+				"events were dropped: the buffers or the table of names were full, or the events "
+				"were nested too deep");
 	}
 	if (stream->gap_events > total)
-		model_add_ledger(
-			model, LEDGER_DROPPED, process, CELL_UNKNOWN_TYPE, stream->gap_events - total,
-			"events were dropped: the buffers or the table of names were full, or they lay too deep in others");
+		model_add_ledger(model, LEDGER_DROPPED, process, CELL_UNKNOWN_TYPE, stream->gap_events - total,
+		                 "events were dropped: the buffers or the table of names were full, or the events were "
+		                 "nested too deep");
 	if (stream->unmatched)
 		model_add_ledger(model, LEDGER_UNMATCHED_END, process, where, stream->unmatched,
-		                 "ends had no begin; they were ignored");
+		                 "ends had no start; they were ignored");
 	if (stream->unmatched_steps)
 		model_add_ledger(
 			model, LEDGER_UNMATCHED_END, process, where, stream->unmatched_steps,
-			"steps were ended in another thread than they were begun in, or a step of another thread was "
-			"open as the next began: those are incomplete; a process has one step at a time, of one thread");
+			"steps ended in another thread than they started in, or were open when another thread started "
+			"a step: they are incomplete. A process has one step at a time, in one thread");
 	if (stream->overlaps)
 		model_add_ledger(
 			model, LEDGER_OTHER, process, where, stream->overlaps,
 			arena_printf(&model->arena,
-		                     "ranges of one thread overlapped without one being in the other: the one that "
-		                     "ended first was cut where the other began, by %" PRIu64 " ns together",
+		                     "ranges of one thread overlapped without being nested: the range that ended "
+		                     "first was cut at the start of the other, by %" PRIu64 " ns in total",
 		                     stream->overlap_ns));
 }
 
@@ -74,16 +75,17 @@ void recording_ledger_file(struct recording *recording, const struct recorded_fi
 	if (stats->torn_bytes && !owner->is_alive) {
 		struct ledger_entry *entry = model_add_ledger(model, LEDGER_TORN_TAIL, owner->process, file->name,
 		                                              stats->torn_bytes,
-		                                              "bytes of a last block that was cut off");
+		                                              "bytes of the last block, which is cut off, were not "
+		                                              "read");
 		entry->has_first_offset = true;
 		entry->first_offset = stats->file_bytes - stats->torn_bytes;
 	}
 	if (stats->rescued_events)
 		model_add_ledger(model, LEDGER_RESCUED, owner->process, file->name, stats->rescued_events,
-		                 "events were brought back from the buffers after the process died");
+		                 "events were recovered from the buffers after the process died");
 	if (stats->unknown_blocks)
 		model_add_ledger(model, LEDGER_OTHER, owner->process, file->name, stats->unknown_blocks,
-		                 "blocks are of a kind that this version does not know");
+		                 "blocks are of a kind unknown to this version");
 }
 
 /* Returns the reason why the buffers of a dead process are not in its recording; NULL if it is unknown. */
@@ -100,14 +102,15 @@ static void ledger_missing_tail(struct recording *recording, const struct record
 	const char *problem = unfolded_problem(recording, process);
 	char text[500];
 	if (problem)
-		snprintf(
-			text, sizeof text,
-			"its last events are still in memory, in /dev/shm, and could not be added: %s; make room there and repeat this command",
-			problem);
+		snprintf(text, sizeof text,
+		         "the last events of the process are still in /dev/shm and could not be added: %s; free some "
+		         "space and repeat this command",
+		         problem);
 	else
-		snprintf(
-			text, sizeof text,
-			"the process ended without closing its recording and its buffers are gone: what it recorded after the last event here is missing (up to a second after a kill; more when its file could not be written)");
+		snprintf(text, sizeof text,
+		         "the process ended without closing its recording, and its buffers are gone: events after "
+		         "the last recorded one are missing (up to a second after a kill; more if its file could not "
+		         "be written)");
 	model_add_ledger(recording->model, LEDGER_MISSING_TAIL, process->process, process->host, 1, text);
 }
 
@@ -117,14 +120,15 @@ void recording_ledger_process(struct recording *recording, const struct recorded
 	const char *where = process->host;
 	if (process->is_alive && !process->is_closed)
 		model_add_ledger(model, LEDGER_OTHER, process->process, where, 1,
-		                 "the process is still running: this is what it has recorded so far");
+		                 "the process is still running: the recording contains its events so far");
 	else if (!process->is_closed && (!process->has_rescue || unfolded_problem(recording, process)))
 		ledger_missing_tail(recording, process);
 	if (process->line_count > 1)
 		model_add_ledger(model, LEDGER_CLOCK, process->process, where, process->line_count - 1,
-		                 "changes of the clock while it was recorded");
+		                 "changes of the clock during the recording");
 	for (uint32_t i = 0; i < process->line_count; i++)
 		if (process->lines[i]->jumps)
 			model_add_ledger(model, LEDGER_CLOCK, process->process, where, process->lines[i]->jumps,
-			                 "places where the clock's rate changed by more than 0.1 % or time went back");
+			                 "times at which the clock's rate changed by more than 0.1 % or the clock "
+			                 "went backwards");
 }

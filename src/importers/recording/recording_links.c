@@ -170,7 +170,8 @@ void links_finish(struct recording *recording, struct recorded_session *session)
 	if (links->lost)
 		model_add_ledger(
 			recording->model, LEDGER_OTHER, recording->process->process, "links", links->lost,
-			"operations of a backward have no link: too many operations lie between them and their forward");
+			"operations of a backward have no link: too many operations are between them and their "
+			"forward");
 	for (uint32_t i = 0; i < links->count; i++)
 		free(links->forwards[i].slots);
 	free(links->forwards);

@@ -14,11 +14,10 @@
 #define LATE_NS 250000000
 
 #define LOST_BY_DROPS                                                                                                  \
-	"allocations or frees were dropped (a larger buffer: --pool): from then on it is not known what is alive"
-#define LOST_WITH_TAIL                                                                                                 \
-	"the recording has no end: what was allocated and freed last is missing, and with it what is alive"
+	"allocations or frees were dropped (use a larger buffer: --pool): live memory is unknown from then on"
+#define LOST_WITH_TAIL "the recording has no end: its last allocations and frees are missing, so live memory is unknown"
 #define REMOVED_MEMORY                                                                                                 \
-	"older allocations and frees were removed again (--keep-size 0 keeps all): it is not known what else was alive"
+	"older allocations and frees were removed (--keep-size 0 keeps all): their live memory is unknown"
 
 void recording_lose(struct recorded_process *process, int64_t since_ns, const char *why)
 {

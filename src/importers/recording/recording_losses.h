@@ -8,7 +8,7 @@
 #include "importers/recording/recording.h"
 
 #define LOST_BY_DAMAGE                                                                                                 \
-	"a part of the recording is damaged or missing: from then on it is not known what was allocated and freed"
+	"a part of the recording is damaged or missing: allocations and frees are incomplete from then on"
 
 /* Notes that events after since_ns are missing. `process` is the one being read. */
 void recording_lose(struct recorded_process *process, int64_t since_ns, const char *why);

@@ -65,13 +65,15 @@ void recording_end_session(struct recording *recording, struct recorded_session 
 	if (session->unnamed)
 		model_add_ledger(
 			recording->model, LEDGER_DAMAGED, recording->process->process, "names", session->unnamed,
-			"times a name is not in the recording, and '(unknown)' stands in its place: most likely the process was killed before it was written");
+			"names are missing from the recording and shown as '(unknown)': most likely the process was "
+			"killed before it wrote them");
 	if (session->removed_words)
 		model_add_ledger(
 			recording->model, LEDGER_REMOVED, recording->process->process, recording->process->host,
 			session->removed_words,
 			session->has_coarse
-				? "words of older events were removed to keep the recording small; marked steps and phases, and values, are kept"
-				: "words of older events were removed to keep the recording small");
+				? "words of older events were removed to limit the recording's size; marked steps, "
+				  "phases and values are kept"
+				: "words of older events were removed to limit the recording's size");
 	recording_empty_session(session);
 }

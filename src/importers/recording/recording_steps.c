@@ -568,7 +568,7 @@ enum status recording_find_profiled(struct recording *recording, struct error *e
 	open_profiled(&search, count);
 	free(search.profiled);
 	if (!search.windows)
-		return error_set(err, STATUS_INPUT, "no profiler in the program recorded anything%s",
+		return error_set(err, STATUS_INPUT, "no profiler in the program recorded a window%s",
 		                 recording->filter->pid ? " in that process" : "");
 	if (!search.profiler)
 		return error_set(

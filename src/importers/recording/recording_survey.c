@@ -190,12 +190,12 @@ enum status recording_survey(struct recording *recording, struct error *err)
 		if (first_error.status == STATUS_OK)
 			first_error = problem;
 		model_add_ledger(recording->model, LEDGER_DAMAGED, MODEL_NONE, file->name, file->stats.file_bytes,
-		                 "bytes are in a file that is not a readable recording; it was left out");
+		                 "bytes of a file that is not a readable recording were left out");
 	}
 	if (usable)
 		return STATUS_OK;
 	if (err)
 		*err = first_error;
-	return first_error.status == STATUS_OK ? error_set(err, STATUS_INPUT, "there is no recording to read")
+	return first_error.status == STATUS_OK ? error_set(err, STATUS_INPUT, "no recording can be read")
 	                                       : first_error.status;
 }

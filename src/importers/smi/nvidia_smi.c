@@ -405,22 +405,25 @@ static void report(struct telemetry *telemetry)
 {
 	struct model *model = telemetry->model;
 	repair_report(&telemetry->unreadable, model, telemetry->path,
-	              "lines that do not have as many values as the line of names were left out");
-	repair_report(&telemetry->cut, model, telemetry->path, "the last line is cut off; it was left out");
+	              "lines with another number of values than the header were left out");
+	repair_report(&telemetry->cut, model, telemetry->path, "the last line is cut off and was left out");
 	repair_report(&telemetry->cut_values, model, telemetry->path,
-	              "the last line does not end, so its last value may be cut off; that was left out");
+	              "the last line has no end, so its last value may be cut off and was left out");
 	nvidia_smi_note(telemetry, telemetry->ordered,
-	                "rows do not say which GPU they are of: those of one tick are numbered in their order");
-	nvidia_smi_note(telemetry, telemetry->left_out, "rows beyond 32 million values are left out");
-	nvidia_smi_note(telemetry, telemetry->layout.beyond, "columns beyond 512 are not read");
+	                "rows do not name their GPU: rows of one tick are numbered in their order");
+	nvidia_smi_note(telemetry, telemetry->left_out, "rows after 32 million values were left out");
+	nvidia_smi_note(telemetry, telemetry->layout.beyond, "columns after the first 512 were not read");
 	nvidia_smi_note(telemetry, telemetry->odd_times,
-	                "times are none, or not of 1990 to 2200: their rows are as late as the one before");
+	                "times are invalid or outside the years 1990 to 2200: their rows have the time of the row "
+	                "before");
 	nvidia_smi_note(telemetry, telemetry->changed_texts,
-	                "texts are others than the first one of their column, which is the fact that is kept");
-	nvidia_smi_note(telemetry, !telemetry->layout.has_header, "the file has no names: its columns are numbered");
-	nvidia_smi_note(telemetry, !telemetry->has_times, "the file has no times: only how often, not when");
+	                "texts differ from the first text of their column; only the first is kept, as a fact");
+	nvidia_smi_note(telemetry, !telemetry->layout.has_header,
+	                "the file has no column names: its columns are "
+	                "numbered");
+	nvidia_smi_note(telemetry, !telemetry->has_times, "the file has no times: only the number of values is known");
 	nvidia_smi_note(telemetry, telemetry->is_dateless,
-	                "the file has times of day without a date: where they go back the next day begins");
+	                "the file has times of day without a date: if a time goes back, the next day starts");
 }
 
 static void nvidia_smi_add_process(struct telemetry *telemetry)
@@ -445,7 +448,7 @@ static enum status nvidia_smi_load(const char *path, const struct model_filter *
 		status = nvidia_smi_read_file(&telemetry, TAKE_VALUES, err);
 	}
 	if (status == STATUS_OK && !telemetry.values)
-		status = error_set(err, STATUS_INPUT, "'%s' has no values of nvidia-smi that can be read", path);
+		status = error_set(err, STATUS_INPUT, "'%s' has no readable nvidia-smi values", path);
 	if (status == STATUS_OK) {
 		struct process *process = &model->processes[telemetry.process];
 		process->event_count = telemetry.values;
@@ -564,8 +567,9 @@ static void nvidia_smi_add_file(struct model *model, const char *path, bool is_o
 	bool is_dated = times.has_times && !times.is_dateless;
 	if (!is_dated || !find_zone(&times, run, &zone_ns)) {
 		model_add_ledger(model, LEDGER_OTHER, MODEL_NONE, file_name_of(path), 1,
-		                 is_dated ? "telemetry beside it is of another time; it is not shown"
-		                          : "telemetry beside it has no times with a date; it is not shown");
+		                 is_dated ? "the telemetry next to the input is from another time and is not shown"
+		                          : "the telemetry next to the input has no times with a date and is not "
+		                            "shown");
 		goto out;
 	}
 	nvidia_smi_add_process(&telemetry);
@@ -627,7 +631,8 @@ void smi_add_beside(struct model *model, const char *folder)
 			nvidia_smi_add_file(model, paths[i], count == 1, &run, offset_ns);
 		else
 			model_add_ledger(model, LEDGER_OTHER, MODEL_NONE, file_name_of(paths[i]), 1,
-			                 "telemetry beside it is not shown: what it lies beside says no time of day");
+			                 "the telemetry next to the input is not shown, because the input has no "
+			                 "time of day");
 		free(paths[i]);
 	}
 	if (model->series_count > before)
@@ -648,29 +653,29 @@ static bool nvidia_smi_begins(const char *name, const char *head, size_t length)
 }
 
 static const char *const nvidia_smi_reasons[REASON_COUNT] = {
-	[REASON_NO_STEPS] = "telemetry has no steps: a trace or a recording of the run has those",
+	[REASON_NO_STEPS] = "telemetry has no steps: use a trace or a recording of the run",
 	[REASON_NO_PHASES] = "telemetry has no phases",
 	[REASON_NO_OPERATORS] = "telemetry has no operators",
-	[REASON_NO_MODULES] = "telemetry has no calls of modules",
+	[REASON_NO_MODULES] = "telemetry has no module calls",
 	[REASON_NO_ALLOCATIONS] = "telemetry has no allocations",
-	[REASON_NO_TOTALS] = "telemetry has no totals of allocators",
-	[REASON_NO_SHAPES] = "telemetry has no sizes of inputs",
-	[REASON_NO_FORMULA] = "telemetry does not have them",
-	[REASON_NO_FLOPS] = "telemetry does not have them",
-	[REASON_NO_BYTES] = "telemetry does not have them",
-	[REASON_NO_LINES] = "telemetry has no lines of Python",
+	[REASON_NO_TOTALS] = "telemetry has no allocator totals",
+	[REASON_NO_SHAPES] = "telemetry has no input sizes",
+	[REASON_NO_FORMULA] = "telemetry has no FLOP or byte counts",
+	[REASON_NO_FLOPS] = "telemetry has no FLOP or byte counts",
+	[REASON_NO_BYTES] = "telemetry has no FLOP or byte counts",
+	[REASON_NO_LINES] = "telemetry has no Python lines",
 	[REASON_NO_METRICS] = "telemetry has no metrics",
 	[REASON_NO_MARKS] = "telemetry has no marks",
 	[REASON_NO_TIMES] = "the file has no times",
-	[REASON_NO_THREAD_USE] = "telemetry does not have the CPU time, waits and page faults of a step",
+	[REASON_NO_THREAD_USE] = "telemetry does not contain the CPU time, waits and page faults of a step",
 	[REASON_NO_COST] = "another tool recorded this",
 	[REASON_NO_CAPTURE] = "another tool recorded this",
 };
 
 const struct importer importer_nvidia_smi = {
 	.name = "nvidia-smi",
-	.kind = "a table of nvidia-smi",
-	.looked_for = "a table of nvidia-smi",
+	.kind = "an nvidia-smi table",
+	.looked_for = "an nvidia-smi table",
 	.recognises = nvidia_smi_recognises,
 	.load = nvidia_smi_load,
 	.begins = nvidia_smi_begins,

@@ -22,24 +22,21 @@ static const struct {
 	enum ledger_kind kind;
 	const char *sentence;
 } repair_rows[SNAPSHOT_REPAIRS] = {
-	[SNAPSHOT_CUT] = {LEDGER_REPAIRED, "the file is cut off; what was complete is read"},
-	[SNAPSHOT_MALFORMED] = {LEDGER_REPAIRED,
-                                "what follows in the pickle makes no sense and is not read; what was complete is"},
-	[SNAPSHOT_DAMAGED] = {LEDGER_DAMAGED, "the compressed data is cut off or damaged; what came before is read"},
-	[SNAPSHOT_EVENTS] = {LEDGER_REPAIRED, "events without an address or a size that can be read were left out"},
-	[SNAPSHOT_ACTIONS] = {LEDGER_OTHER, "events of an unknown kind are not read"},
-	[SNAPSHOT_BLOCKS] = {LEDGER_REPAIRED, "blocks without a size that can be read count as empty"},
-	[SNAPSHOT_SEGMENTS] = {LEDGER_REPAIRED, "segments without a size or device that can be read were left out"},
+	[SNAPSHOT_CUT] = {LEDGER_REPAIRED, "the file is cut off; its complete part is read"},
+	[SNAPSHOT_MALFORMED] = {LEDGER_REPAIRED, "the pickle is invalid from here on; the part before is read"},
+	[SNAPSHOT_DAMAGED] = {LEDGER_DAMAGED, "the compressed data is cut off or damaged; the data before is read"},
+	[SNAPSHOT_EVENTS] = {LEDGER_REPAIRED, "events without a readable address or size were left out"},
+	[SNAPSHOT_ACTIONS] = {LEDGER_OTHER, "events of an unknown kind were not read"},
+	[SNAPSHOT_BLOCKS] = {LEDGER_REPAIRED, "blocks without a readable size count as empty"},
+	[SNAPSHOT_SEGMENTS] = {LEDGER_REPAIRED, "segments without a readable size or device were left out"},
 	[SNAPSHOT_TILES] = {LEDGER_REPAIRED,
-                            "segments are not as large as their blocks together: blocks beyond the end of "
-                            "one are left out, what is missing is neither used nor free"},
-	[SNAPSHOT_ITEMS] =
-		{LEDGER_REPAIRED,
-                 "values in lists or dictionaries where nothing like them belongs, or for a second time, were left out"},
+                            "segments differ in size from the sum of their blocks: blocks after the "
+                            "segment's end were left out, and missing parts are neither used nor free"},
+	[SNAPSHOT_ITEMS] = {LEDGER_REPAIRED, "unexpected or duplicate values in lists or dictionaries were left out"},
 	[SNAPSHOT_TEXTS] = {LEDGER_REPAIRED, "texts longer than 1 MiB were cut"},
-	[SNAPSHOT_ODD_TEXTS] = {LEDGER_REPAIRED, "texts that are no UTF-8"},
-	[SNAPSHOT_ORDER] = {LEDGER_CLOCK, "events are earlier than the one before them: they count as at its time"},
-	[SNAPSHOT_NOTES] = {LEDGER_REPAIRED, "annotations without a begin, a name or a time were left out"},
+	[SNAPSHOT_ODD_TEXTS] = {LEDGER_REPAIRED, "texts that are not UTF-8"},
+	[SNAPSHOT_ORDER] = {LEDGER_CLOCK, "events are earlier than the event before: they get its time"},
+	[SNAPSHOT_NOTES] = {LEDGER_REPAIRED, "annotations without a start, a name or a time were left out"},
 };
 
 void snapshot_repair(struct snapshot *snapshot, enum snapshot_repair repair, uint64_t count)
@@ -166,14 +163,14 @@ static void tell_what_is_missing(struct snapshot *snapshot)
 	if (!snapshot->events_count)
 		model_add_ledger(
 			model, LEDGER_OTHER, snapshot->process, file_name_of(snapshot->path), 1,
-			"no events are in the snapshot: torch.cuda.memory._record_memory_history() was not called before; "
-			"what is alive is known, but not since when, nor what was alive at the peak")
+			"the snapshot has no events, because torch.cuda.memory._record_memory_history() was not called "
+			"before: live memory is known, but not its age nor the memory alive at the peak")
 			->code = LEDGER_CODE_NO_EVENTS;
 	else if (!snapshot->has_times)
 		model_add_ledger(
 			model, LEDGER_OTHER, snapshot->process, file_name_of(snapshot->path), snapshot->events_count,
-			"events have no times (PyTorch before 2.2): they are in their order, and times and ages of "
-			"allocations are not known");
+			"events have an order but no times (PyTorch before 2.2): times and ages of allocations are "
+			"unknown");
 }
 
 static void deliver(struct snapshot *snapshot, const struct pickle_object *top, const struct pickle_object *traces)
@@ -202,16 +199,18 @@ static enum status snapshot_check(const struct snapshot *snapshot, const struct 
 	if (snapshot->segments_count || snapshot->events_count)
 		return STATUS_OK;
 	if (top && traces)
-		return error_set(err, STATUS_INPUT, "'%s' is empty: the allocator had no memory and did nothing",
+		return error_set(err, STATUS_INPUT,
+		                 "'%s' is empty: the allocator had no memory and recorded no "
+		                 "events",
 		                 snapshot->path);
 	if (pickle->input_error.status != STATUS_OK) {
 		*err = pickle->input_error;
 		return STATUS_INPUT;
 	}
 	error_set(err, STATUS_INPUT,
-	          "'%s' is a pickle, but no memory snapshot: it has no segments and no device_traces%s", snapshot->path,
-	          pickle->end == PICKLE_COMPLETE ? "" : ", as far as it can be read");
-	error_hint(err, "torch.cuda.memory._dump_snapshot('snapshot.pickle') makes one");
+	          "'%s' is a pickle, but not a memory snapshot: it has no segments and no device_traces%s",
+	          snapshot->path, pickle->end == PICKLE_COMPLETE ? "" : " in its readable part");
+	error_hint(err, "torch.cuda.memory._dump_snapshot('snapshot.pickle') writes a snapshot");
 	return STATUS_INPUT;
 }
 
@@ -295,21 +294,21 @@ static bool snapshot_begins(const char *name, const char *head, size_t length)
 }
 
 static const char *const snapshot_reasons[REASON_COUNT] = {
-	[REASON_NO_STEPS] = "the snapshot has no steps: annotations ProfilerStep#N make them",
+	[REASON_NO_STEPS] = "the snapshot has no steps: annotations ProfilerStep#N mark them",
 	[REASON_NO_PHASES] = "the snapshot names no phases",
-	[REASON_NO_OPERATORS] = "a snapshot of memory has no operators",
-	[REASON_NO_MODULES] = "a snapshot of memory has no calls of modules",
+	[REASON_NO_OPERATORS] = "a memory snapshot has no operators",
+	[REASON_NO_MODULES] = "a memory snapshot has no module calls",
 	[REASON_NO_ALLOCATIONS] =
 		"the snapshot has no allocations: torch.cuda.memory._record_memory_history() records them",
-	[REASON_NO_TOTALS] = "a snapshot of memory has no totals of allocators",
-	[REASON_NO_SHAPES] = "a snapshot of memory has no sizes of inputs",
-	[REASON_NO_FORMULA] = "a snapshot of memory does not have them",
-	[REASON_NO_FLOPS] = "a snapshot of memory does not have them",
-	[REASON_NO_BYTES] = "a snapshot of memory does not have them",
-	[REASON_NO_LINES] = "a snapshot of memory has no lines of Python",
-	[REASON_NO_METRICS] = "a snapshot of memory has no metrics",
-	[REASON_NO_MARKS] = "a snapshot of memory has no marks",
-	[REASON_NO_THREAD_USE] = "a snapshot of memory does not have the CPU time, waits and page faults of a step",
+	[REASON_NO_TOTALS] = "a memory snapshot has no allocator totals",
+	[REASON_NO_SHAPES] = "a memory snapshot has no input sizes",
+	[REASON_NO_FORMULA] = "a memory snapshot has no FLOP or byte counts",
+	[REASON_NO_FLOPS] = "a memory snapshot has no FLOP or byte counts",
+	[REASON_NO_BYTES] = "a memory snapshot has no FLOP or byte counts",
+	[REASON_NO_LINES] = "a memory snapshot has no Python lines",
+	[REASON_NO_METRICS] = "a memory snapshot has no metrics",
+	[REASON_NO_MARKS] = "a memory snapshot has no marks",
+	[REASON_NO_THREAD_USE] = "a memory snapshot does not contain the CPU time, waits and page faults of a step",
 	[REASON_NO_COST] = "another tool recorded this",
 	[REASON_NO_CAPTURE] = "another tool recorded this",
 };
@@ -317,8 +316,8 @@ static const char *const snapshot_reasons[REASON_COUNT] = {
 const struct importer importer_snapshot = {
 	.name = "snapshot",
 	.format = SNAPSHOT_FORMAT,
-	.kind = "a pickle, as snapshots of CUDA memory are",
-	.looked_for = "a snapshot of CUDA memory (pickle)",
+	.kind = "a pickle, like CUDA memory snapshots",
+	.looked_for = "a CUDA memory snapshot (pickle)",
 	.has_steps = true,
 	.reasons = snapshot_reasons,
 	.recognises = snapshot_recognises,

@@ -306,19 +306,19 @@ static void snapshot_events_tell(const struct replay *replay)
 	if (replay->forgotten)
 		model_add_ledger(
 			model, LEDGER_DROPPED, replay->snapshot->process, where, replay->forgotten,
-			"blocks that are alive were allocated while it was recorded, but before the first event that is "
-			"left: the ring of events (max_entries) was full. What was freed before is not known");
+			"live blocks were allocated during the recording, but before its first kept event: the ring of "
+			"events (max_entries) was full. Blocks freed before are unknown");
 	if (replay->unplaced)
 		model_add_ledger(
 			model, LEDGER_OTHER, replay->snapshot->process, where, replay->unplaced,
-			"blocks were alive in the end that were allocated before the first event or in the part that is "
-			"cut off: they are in the segments, but not in what was alive when");
+			"blocks alive at the end were allocated before the first event or in the cut-off part: they are "
+			"in the segments, but not in the memory over time");
 	if (replay->unseen)
 		model_add_ledger(model, LEDGER_OTHER, replay->snapshot->process, where, replay->unseen,
-		                 "allocations are alive by the events, but not in the segments");
+		                 "allocations are alive according to the events, but are not in the segments");
 	if (replay->ooms)
 		model_add_ledger(model, LEDGER_OTHER, replay->snapshot->process, where, replay->ooms,
-		                 "times the allocator ran out of memory: --table memory_failures");
+		                 "times the allocator ran out of memory: see --table memory_failures");
 }
 
 static void deliver_device(struct replay *replay)

@@ -314,20 +314,21 @@ static void folded_finish(struct folded_state *folded, uint32_t first_sample)
 		if (folded->is_torch && __builtin_mul_overflow(sample->weight, 1000, &sample->weight))
 			sample->weight = UINT64_MAX;
 	}
-	repair_report(&folded->unreadable, model, path, "lines without a stack and a number behind it were left out");
-	repair_report(&folded->cut, model, path, "the last line is cut off; it was left out");
+	repair_report(&folded->unreadable, model, path, "lines without a stack followed by a number were left out");
+	repair_report(&folded->cut, model, path, "the last line is cut off and was left out");
 	repair_report(&folded->nameless, model, path, "frames without a name were left out");
 	text_lines_report(&folded->lines, model, path);
 	if (folded->fractions.count)
 		model_add_ledger(model, LEDGER_OTHER, MODEL_NONE, file_name_of(path), folded->fractions.count,
-		                 "numbers with a fraction are rounded");
+		                 "numbers with a fraction were rounded");
 	if (folded->is_differential)
 		model_add_ledger(model, LEDGER_OTHER, MODEL_NONE, file_name_of(path), folded->stacks,
-		                 "lines have two numbers, as difffolded.pl writes them: the second is what is shown");
+		                 "lines have two numbers, as written by difffolded.pl: the second is shown");
 	stack_profile_finish(&folded->profile, "folded",
 	                     folded->is_torch
-	                             ? "microseconds, as torch.profiler's export_stacks() writes; the file does not say"
-	                             : "what the writer counted, mostly samples: the file does not say");
+	                             ? "assumed microseconds, as written by export_stacks() of torch.profiler; the "
+	                               "file has no unit"
+	                             : "unknown, mostly samples: the file has no unit");
 }
 
 static enum status folded_load_input(struct input_stream *input, const char *path, const struct model_filter *filter,
@@ -342,7 +343,7 @@ static enum status folded_load_input(struct input_stream *input, const char *pat
 	while (text_lines_next(&folded.lines))
 		read_line(&folded);
 	if (folded.stacks == 0)
-		status = error_set(err, STATUS_INPUT, "'%s' has no stacks that can be read", path);
+		status = error_set(err, STATUS_INPUT, "'%s' has no readable stacks", path);
 	else
 		folded_finish(&folded, first_sample);
 	stack_profile_release(&folded.profile);
@@ -352,7 +353,7 @@ static enum status folded_load_input(struct input_stream *input, const char *pat
 
 const struct importer importer_folded = {
 	.name = "folded",
-	.kind = "a profile of stacks (collapsed)",
+	.kind = "a stack profile (collapsed)",
 	.looked_for = "stacks of a sampler",
 	.recognises = folded_recognises,
 	.begins = file_begins,

@@ -10,16 +10,17 @@
 #include <string.h>
 
 static const char *const sentences[SPEEDSCOPE_REPAIRS] = {
-	[SPEEDSCOPE_CUT] = "the file is cut off; what was complete is read",
-	[SPEEDSCOPE_JSON] = "from here on the file is no JSON; what came before is read",
-	[SPEEDSCOPE_FRAME] = "frames that the file does not name, or no numbers of frames",
-	[SPEEDSCOPE_WEIGHT] = "samples without a weight that can be read, or with a negative one, were left out",
-	[SPEEDSCOPE_CLOSE] = "frames close that are not the innermost: those inside of them close, too, or nothing does",
-	[SPEEDSCOPE_OPEN] = "frames that never close last until their profile ends",
-	[SPEEDSCOPE_BACK] = "events before the one that they follow, or without a time, count as at its time",
-	[SPEEDSCOPE_LONG] = "texts of more than 4096 bytes are cut",
-	[SPEEDSCOPE_BOTH] = "samples or weights of a profile that has events, too, were left out",
-	[SPEEDSCOPE_LARGE] = "numbers beyond 2e18 (2e9 seconds) count as that",
+	[SPEEDSCOPE_CUT] = "the file is cut off; its complete part is read",
+	[SPEEDSCOPE_JSON] = "the file is not JSON from here on; the part before is read",
+	[SPEEDSCOPE_FRAME] = "frames without a name in the file, or with an invalid number",
+	[SPEEDSCOPE_WEIGHT] = "samples with an unreadable or negative weight were left out",
+	[SPEEDSCOPE_CLOSE] = "closed frames that are not innermost; the frames inside them close too, or nothing "
+			     "closes",
+	[SPEEDSCOPE_OPEN] = "frames that never close; they last until the end of their profile",
+	[SPEEDSCOPE_BACK] = "events without a time, or earlier than the event before, get its time",
+	[SPEEDSCOPE_LONG] = "texts of more than 4096 bytes were cut",
+	[SPEEDSCOPE_BOTH] = "samples or weights of a profile that also has events were left out",
+	[SPEEDSCOPE_LARGE] = "numbers above 2e18 (2e9 seconds) count as 2e18",
 	[SPEEDSCOPE_SURPLUS] = "weights without a sample were left out",
 };
 
@@ -69,7 +70,7 @@ static void speedscope_finish(struct speedscope *scope)
 	if (scope->unknown_units)
 		model_add_ledger(model, LEDGER_OTHER, MODEL_NONE, file_name_of(scope->profile.path),
 		                 scope->unknown_units,
-		                 "profiles have a unit that is not known; each such unit is kept apart");
+		                 "profiles have an unknown unit; each such unit is kept separate");
 	stack_profile_finish(&scope->profile, "speedscope", NULL);
 }
 
@@ -101,14 +102,13 @@ static enum status speedscope_load_input(struct input_stream *input, const char 
 	if (model->samples_count > scope.first_sample)
 		speedscope_finish(&scope);
 	else if (scope.json.error.status != STATUS_OK)
-		status = error_set(err, STATUS_INPUT, "'%s' has no samples that can be read: %s", path,
-		                   scope.json.error.text);
+		status = error_set(err, STATUS_INPUT, "'%s' has no readable samples: %s", path, scope.json.error.text);
 	else if (scope.repairs[SPEEDSCOPE_WEIGHT].count)
-		status = error_set(err, STATUS_INPUT, "'%s' has no samples that can be read: %s", path,
-		                   "none has a weight from 0 to 2e18");
+		status = error_set(err, STATUS_INPUT, "'%s' has no readable samples: %s", path,
+		                   "no sample has a weight from 0 to 2e18");
 	else if (scope.repairs[SPEEDSCOPE_LARGE].count)
-		status = error_set(err, STATUS_INPUT, "'%s' has no samples that can be read: %s", path,
-		                   "its times are beyond 2e9 seconds");
+		status = error_set(err, STATUS_INPUT, "'%s' has no readable samples: %s", path,
+		                   "the times exceed 2e9 seconds");
 	else
 		status = error_set(err, STATUS_INPUT, "'%s' has no samples: its %u profiles are empty", path,
 		                   scope.profile_count);
@@ -163,7 +163,7 @@ static bool speedscope_takes(const char *name, const char *head, size_t length)
 
 const struct importer importer_speedscope = {
 	.name = "speedscope",
-	.kind = "a profile of stacks (speedscope)",
+	.kind = "a stack profile (speedscope)",
 	.recognises = speedscope_recognises,
 	.begins = speedscope_takes,
 	.load_input = speedscope_load_input,

@@ -142,11 +142,11 @@ void stack_profile_finish(struct stack_profile *profile, const char *format, con
 		const char *sentence;
 	} losses[] = {
 		{profile->cut, LEDGER_OTHER,
-	         "stacks are cut behind 4096 frames, or where the file has more than 8 million different ones; the rest is one "
-	         "frame, \"(more frames)\""},
-		{profile->left_out, LEDGER_OTHER, "samples beyond 16 million are left out"},
-		{profile->trackless, LEDGER_OTHER, "samples of threads beyond 1 million are left out"},
-		{profile->textless, LEDGER_OTHER, "texts beyond 512 MB of different ones are left out"},
+	         "stacks were cut after 4096 frames, or because the file has more than 8 million distinct stacks; the rest is "
+	         "one frame, \"(more frames)\""},
+		{profile->left_out, LEDGER_OTHER, "samples after the first 16 million were left out"},
+		{profile->trackless, LEDGER_OTHER, "samples of threads after the first million were left out"},
+		{profile->textless, LEDGER_OTHER, "texts after 512 MB of distinct texts were left out"},
 	};
 	struct model *model = profile->model;
 	for (size_t i = 0; i < sizeof losses / sizeof *losses; i++)
@@ -159,21 +159,21 @@ void stack_profile_finish(struct stack_profile *profile, const char *format, con
 }
 
 const char *const stack_profile_reasons[REASON_COUNT] = {
-	[REASON_NO_STEPS] = "a profile of stacks has no steps: a trace or a recording has those",
-	[REASON_NO_PHASES] = "a profile of stacks has no phases",
-	[REASON_NO_OPERATORS] = "a profile of stacks has no operators: its functions are in the table functions",
-	[REASON_NO_MODULES] = "a profile of stacks has no calls of modules: its functions are in the table functions",
-	[REASON_NO_ALLOCATIONS] = "a profile of stacks has no allocations",
-	[REASON_NO_TOTALS] = "a profile of stacks has no totals of allocators",
-	[REASON_NO_SHAPES] = "a profile of stacks has no sizes of inputs",
-	[REASON_NO_FORMULA] = "a profile of stacks does not have them",
-	[REASON_NO_FLOPS] = "a profile of stacks does not have them",
-	[REASON_NO_BYTES] = "a profile of stacks does not have them",
-	[REASON_NO_LINES] = "a profile of stacks has no operators with lines: its functions are in the table functions",
-	[REASON_NO_METRICS] = "a profile of stacks has no metrics",
-	[REASON_NO_MARKS] = "a profile of stacks has no marks",
-	[REASON_NO_TIMES] = "the file has no times, only how often stacks were seen",
-	[REASON_NO_THREAD_USE] = "a profile of stacks does not have the CPU time, waits and page faults of a step",
+	[REASON_NO_STEPS] = "a stack profile has no steps: use a trace or a recording",
+	[REASON_NO_PHASES] = "a stack profile has no phases",
+	[REASON_NO_OPERATORS] = "a stack profile has no operators: see the table functions",
+	[REASON_NO_MODULES] = "a stack profile has no module calls: see the table functions",
+	[REASON_NO_ALLOCATIONS] = "a stack profile has no allocations",
+	[REASON_NO_TOTALS] = "a stack profile has no allocator totals",
+	[REASON_NO_SHAPES] = "a stack profile has no input sizes",
+	[REASON_NO_FORMULA] = "a stack profile has no FLOP or byte counts",
+	[REASON_NO_FLOPS] = "a stack profile has no FLOP or byte counts",
+	[REASON_NO_BYTES] = "a stack profile has no FLOP or byte counts",
+	[REASON_NO_LINES] = "a stack profile has no operators with lines: see the table functions",
+	[REASON_NO_METRICS] = "a stack profile has no metrics",
+	[REASON_NO_MARKS] = "a stack profile has no marks",
+	[REASON_NO_TIMES] = "the file has no times, only the number of samples per stack",
+	[REASON_NO_THREAD_USE] = "a stack profile does not contain the CPU time, waits and page faults of a step",
 	[REASON_NO_COST] = "another tool recorded this",
 	[REASON_NO_CAPTURE] = "another tool recorded this",
 };

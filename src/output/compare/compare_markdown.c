@@ -172,10 +172,10 @@ static void add_differences(struct page *page)
 
 	if (!differences->row_count)
 		return;
-	buffer_printf(
-		page->out,
-		"\n<details><summary>What was not the same (%d)</summary>\n\n| | base | new | matters |\n|:--|:--|:--|:--|\n",
-		differences->row_count);
+	buffer_printf(page->out,
+	              "\n<details><summary>Differences between the sides (%d)</summary>\n\n| | base | new | matters "
+	              "|\n|:--|:--|:--|:--|\n",
+	              differences->row_count);
 	for (int row = 0; row < differences->row_count; row++)
 		add_difference(page, row);
 	buffer_add_text(page->out, "\n</details>\n");
@@ -212,8 +212,8 @@ static void add_levels(struct page *page, const struct table *contributions, con
 	if (!contributions->row_count)
 		return;
 	buffer_printf(page->out,
-	              "\n<details><summary>Where %s changed</summary>\n\n| | | base | new | difference "
-	              "|\n|:--|:--|--:|--:|--:|\n",
+	              "\n<details><summary>Contributions to the change of %s</summary>\n\n| | | base | "
+	              "new | difference |\n|:--|:--|--:|--:|--:|\n",
 	              changed);
 	for (int row = 0; row < contributions->row_count; row++) {
 		const struct table_cell *delta = table_get(contributions, row, CONTRIBUTION_DELTA);
@@ -267,12 +267,12 @@ static void compare_markdown_add_functions(struct page *page)
 	if (!functions->row_count)
 		return;
 	if (!changed) {
-		buffer_add_text(page->out, "\nProfiles of stacks: " FUNCTIONS_ARE_THE_SAME ".\n");
+		buffer_add_text(page->out, "\nStack profiles: " FUNCTIONS_ARE_THE_SAME ".\n");
 		return;
 	}
-	buffer_add_text(page->out,
-	                "\n<details><summary>Which functions have another share of the samples (self)</summary>"
-	                "\n\n| | base | new | points | with what it calls |\n|:--|--:|--:|--:|--:|\n");
+	buffer_add_text(page->out, "\n<details><summary>Functions by the change of their share of samples "
+	                           "(self)</summary>\n\n| | base | new | points | total points "
+	                           "|\n|:--|--:|--:|--:|--:|\n");
 	for (int row = 0, shown = 0; row < functions->row_count; row++) {
 		if (!function_has_changed(functions, row))
 			continue;
@@ -315,8 +315,8 @@ static void add_telemetry(struct page *page)
 
 	if (!telemetry->row_count)
 		return;
-	buffer_add_text(page->out, "\n<details><summary>What GPUs did, seen from outside</summary>"
-	                           "\n\n| | | base | new | | |\n|:--|:--|--:|--:|:--|:--|\n");
+	buffer_add_text(page->out, "\n<details><summary>GPU telemetry</summary>\n\n| | | base | "
+	                           "new | | |\n|:--|:--|--:|--:|:--|:--|\n");
 	for (int row = 0; row < telemetry->row_count; row++) {
 		if (page->of->comparison->telemetry_results[row] == RESULT_SAME)
 			same++;
@@ -361,7 +361,7 @@ static void add_end(struct page *page)
 	const struct table *verdict = &page->of->comparison->verdict;
 
 	if (page->left_out)
-		buffer_printf(page->out, "\n%d rows are left out.\n", page->left_out);
+		buffer_printf(page->out, "\n%d rows were left out.\n", page->left_out);
 	buffer_add_text(page->out, "\n<sub>");
 	escape_markdown(page->out, compare_text(verdict, 0, COMPARISON_NOISE), SENTENCE_CHARACTERS);
 	buffer_add_text(page->out, " · stepscope " STEPSCOPE_VERSION "</sub>\n");
@@ -377,13 +377,13 @@ void compare_markdown(struct buffer *out, const struct compare_output *of, size_
 	compare_markdown_add_metrics(&page);
 	add_broken(&page);
 	add_sentence(&page, "Explained by: ", compare_text(verdict, 0, COMPARISON_EXPLANATION));
-	add_sentence(&page, "Where it went: ", compare_text(verdict, 0, COMPARISON_CAUSE));
+	add_sentence(&page, "Largest contributions: ", compare_text(verdict, 0, COMPARISON_CAUSE));
 	add_sentence(&page, "Work: ", compare_text(verdict, 0, COMPARISON_WORK));
 	add_sentence(&page, "Unchecked: ", compare_text(verdict, 0, COMPARISON_UNCHECKED));
-	add_sentence(&page, "What would settle it: ", compare_text(verdict, 0, COMPARISON_NEEDED));
+	add_sentence(&page, "To settle: ", compare_text(verdict, 0, COMPARISON_NEEDED));
 	add_differences(&page);
 	add_levels(&page, &of->comparison->contributions, of->comparison->is_whole ? "the whole recording" : "a step");
-	add_levels(&page, &of->comparison->memory, "the peak of memory");
+	add_levels(&page, &of->comparison->memory, "peak memory");
 	compare_markdown_add_functions(&page);
 	add_telemetry(&page);
 	add_end(&page);

@@ -45,7 +45,7 @@ void compare_canary_report(struct buffer *out, const struct compare_output *of);
 void change_for_people(struct buffer *out, const struct table *metrics, int row);
 /* Returns true if the function's self share changed by at least 0.1 points, or its total share by at least 1. */
 bool function_has_changed(const struct table *functions, int row);
-#define FUNCTIONS_ARE_THE_SAME "no function's share of the samples changed by 0.1 points, or by 1 with what it calls"
+#define FUNCTIONS_ARE_THE_SAME "no function's share of the samples changed by 0.1 points (self) or 1 point (total)"
 /* Returns a cell of text, or "" if it is missing. */
 const char *compare_text(const struct table *table, int row, int column);
 

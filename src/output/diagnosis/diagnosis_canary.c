@@ -133,9 +133,9 @@ enum status diagnosis_canary_metrics(struct buffer *out, const struct compared_r
 	struct quick quick = quick_of_metrics(run);
 
 	if (!(quick.cpu_ms > 0) && !(quick.cuda_ms > 0)) {
-		error_set(err, STATUS_INPUT,
-		          "'%s' has no times of a profiler: profiler.cpu_time_total_ms is not in it, or 0", run->path);
-		error_hint(err, "rlhf-canary writes that block when it ran with its profiler");
+		error_set(err, STATUS_INPUT, "'%s' has no profiler times: profiler.cpu_time_total_ms is missing or 0",
+		          run->path);
+		error_hint(err, "rlhf-canary writes this block only if its profiler ran");
 		return STATUS_INPUT;
 	}
 	add_title(out);

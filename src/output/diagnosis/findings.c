@@ -51,7 +51,7 @@ static void add_saving(struct buffer *out, const struct table *findings, int row
 	buffer_init(&text, 1 << 14);
 	say_saving(&text, findings, row, FINDING_SAVING, FINDING_RATIO, whole);
 	if (table_text(findings, row, FINDING_SAME))
-		buffer_printf(&text, "; may be the same time as %s", table_text(findings, row, FINDING_SAME));
+		buffer_printf(&text, "; may overlap with %s", table_text(findings, row, FINDING_SAME));
 	findings_add_line(out, "saves", text.data, style);
 	buffer_release(&text);
 }
@@ -136,9 +136,9 @@ static void add_together(struct buffer *out, const struct diagnosis *diagnosis, 
 	if (count < 2)
 		return;
 	buffer_init(&text, 1 << 10);
-	buffer_add_text(&text, "Together they save ");
+	buffer_add_text(&text, "Combined saving: ");
 	say_saving(&text, verdict, 0, VERDICT_SAVING, VERDICT_SAVING_RATIO, table_text(verdict, 0, VERDICT_SAVING_OF));
-	buffer_add_text(&text, ": what may be the same time counts once");
+	buffer_add_text(&text, "; overlapping findings are counted once");
 	text_wrapped(out, text.data, 2, 0, style);
 	buffer_release(&text);
 }
@@ -182,8 +182,7 @@ static void add_silent(struct buffer *out, const struct table *checks, const str
 		if (!table_text(checks, row, CHECK_REASON) || !is_first_of_its_reason(checks, row))
 			continue;
 		if (is_first)
-			buffer_add_text(out,
-			                "\nCannot tell (stepscope diagnose --list says what each rule looks for)\n");
+			buffer_add_text(out, "\nCannot tell (stepscope diagnose --list describes each rule)\n");
 		is_first = false;
 		buffer_add_text(out, "  ");
 		text_wrapped(out, table_text(checks, row, CHECK_REASON), 2, 2, style);

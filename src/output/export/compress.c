@@ -375,8 +375,8 @@ static enum status failure_status(const struct output *output, int number, struc
 		return error_set(err, STATUS_IO, "cannot compress '%s'", name);
 	error_errno(err, STATUS_IO, number, "cannot write '%s'", name);
 	if (number == ENOSPC || number == EDQUOT || number == EFBIG)
-		error_hint(err, "no partial file was left; make room, give another directory with -o, or export fewer "
-		                "steps with --steps");
+		error_hint(err, "no partial file was left; free some space, choose another directory with -o, or "
+		                "export fewer steps with --steps");
 	return STATUS_IO;
 }
 

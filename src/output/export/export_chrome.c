@@ -537,8 +537,8 @@ static enum status chrome_write(const struct model *model, const char *path, con
 	result->bytes_raw = output_raw_bytes(output);
 	if (result->bytes_raw > VIEWERS_BYTES)
 		export_note(result,
-		            "viewers of this form open at most 512 MB of text: --steps A-B or --max-mb 480 writes a "
-		            "part, and a .pftrace may be larger");
+		            "viewers of this format open at most 512 MB of text: use --steps A-B or --max-mb 480 to "
+		            "write a part, or write a .pftrace, which may be larger");
 	export_note_left_out(result, model);
 	export_note_memory(result, model, options->processes);
 	chrome_release(&chrome);

@@ -223,10 +223,10 @@ bool export_note_memory_of(struct export_result *result, const struct model *mod
 	int64_t known_ns = is_never ? 0 : process->lost_memory_ns - process->origin_ns;
 
 	if (process->has_lost_memory)
-		export_note(result, "levels of memory of process %" PRId64 " end %.3f ms behind its begin: %s",
+		export_note(result, "levels of memory of process %" PRId64 " end %.3f ms after its start: %s",
 		            process->pid, (double)known_ns / 1e6, model_text(model, process->lost_memory));
 	else if (process->removed_memory)
-		export_note(result, "levels of memory of process %" PRId64 " lack what is older: %s", process->pid,
+		export_note(result, "levels of memory of process %" PRId64 " lack older allocations: %s", process->pid,
 		            model_text(model, process->removed_memory));
 	return process->has_lost_memory || process->removed_memory;
 }
@@ -356,9 +356,9 @@ void export_note_left_out(struct export_result *result, const struct model *mode
 	for (uint32_t i = 0; i < model->series_count; i++)
 		of_subjects += model->series[i]->subject != 0;
 	if (model->samples_count)
-		export_note(result, "%u samples are left out: this format has no place for them", model->samples_count);
+		export_note(result, "%u samples were left out: this format cannot hold them", model->samples_count);
 	if (of_subjects)
-		export_note(result, "telemetry is counters in this format (%u), which do not read back as such",
+		export_note(result, "telemetry is written as counters (%u), which are not read back as telemetry",
 		            of_subjects);
 }
 
@@ -382,11 +382,11 @@ uint64_t export_span_total(const struct model *model)
 void export_note_stacks(struct export_result *result, const struct model *model)
 {
 	if (!result->slices)
-		export_note(result, "nothing that was chosen is an operator or a sample: there are no stacks");
+		export_note(result, "the selection has no operators and no samples: there are no stacks");
 	else if (model->stacks_count <= 1 && model_meta(model, MODEL_NONE, "trace.format"))
-		export_note(result, "the input has no stacks of Python: each stack is an operator alone");
+		export_note(result, "the input has no Python stacks: each stack is a single operator");
 	else if (model->stacks_count <= 1)
 		export_note(
 			result,
-			"no lines of Python were recorded (stepscope run --with lines): each stack is an operator alone");
+			"no Python lines were recorded (stepscope run --with lines): each stack is a single operator");
 }

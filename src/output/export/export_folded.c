@@ -137,10 +137,10 @@ static enum status folded_write(const struct model *model, const char *path, con
 	if (!model->samples_count)
 		export_note_stacks(result, model);
 	if (folded.other_unit)
-		export_note(result, "%" PRIu64 " samples of another unit than the first are left out",
+		export_note(result, "%" PRIu64 " samples in another unit than the first were left out",
 		            folded.other_unit);
 	if (folded.rounded_ns >= 1000)
-		export_note(result, "%" PRId64 " us in stacks of less than half a microsecond are left out",
+		export_note(result, "%" PRId64 " us in stacks of less than half a microsecond were left out",
 		            folded.rounded_ns / 1000);
 	return output_close(output, &result->bytes_file, err);
 }

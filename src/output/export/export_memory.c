@@ -390,7 +390,7 @@ static enum status parse_device(const char *text, int16_t *device, struct error 
 	if (strcmp(text, "cuda") != 0 &&
 	    (sscanf(text, "cuda:%d%n", &number, &length) != 1 || text[length] || number < 0 || number > INT16_MAX)) {
 		error_set(err, STATUS_USAGE, "unknown device '%s'", text);
-		error_hint(err, "cpu, cuda or cuda:N");
+		error_hint(err, "devices are cpu, cuda or cuda:N");
 		return STATUS_USAGE;
 	}
 	*device = (int16_t)number;
@@ -454,7 +454,8 @@ static enum status export_memory_choose(struct timeline *timeline, const struct 
 	export_note_memory_of(result, model, timeline->process);
 	if (others > 1)
 		export_note(result,
-		            "only of process %" PRId64 ", which allocates most often; -o DIR/ writes one file per rank",
+		            "only of process %" PRId64 ", which has the most allocations; -o DIR/ writes one file "
+		            "per rank",
 		            model->processes[timeline->process].pid);
 	return STATUS_OK;
 }

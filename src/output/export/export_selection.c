@@ -192,14 +192,14 @@ void export_limit(struct step_bytes *steps, uint64_t written, struct selection *
 	steps->base += written - export_selection_sum_of(steps);
 	if (!step_bytes_fit(steps, limit, &first_dropped, &kept)) {
 		export_selection_cut(selection, steps->model, first_dropped);
-		export_note(result, "--max-mb leaves room for %u of %u steps: nothing is written from step %lld on",
+		export_note(result, "--max-mb limits the file to %u of %u steps: steps from %lld on were left out",
 		            kept, steps->count, (long long)first_dropped);
 		if (steps->base > limit)
 			export_note(result,
-			            "still larger than --max-mb: what is not of steps (names, processes, time before "
+			            "still larger than --max-mb: data outside steps (names, processes, time before "
 			            "and after) is always written");
 	} else if (written > limit) {
-		export_note(result, "larger than --max-mb, but there are no steps that could be left out");
+		export_note(result, "larger than --max-mb, but there are no steps to leave out");
 	}
 }
 

@@ -253,7 +253,9 @@ static enum status ssr_write(const struct model *model, const char *path, const 
 	struct output *output;
 	*result = (struct export_result){0};
 	if (options->has_steps || options->processes || options->max_bytes)
-		return error_set(err, STATUS_USAGE, "a recording (.ssr) holds everything: no steps, ranks or sizes");
+		return error_set(err, STATUS_USAGE,
+		                 "a recording (.ssr) contains the whole input: options for "
+		                 "steps, ranks and sizes do not apply");
 	if (output_stem_length(path) != strlen(path))
 		return error_set(err, STATUS_USAGE, "a recording (.ssr) is compressed already: '%s'", path);
 	enum status status = output_open(path, &output, err);

@@ -129,8 +129,8 @@ enum status stack_weights_check(const struct model *model, struct error *err)
 		model_visit_spans(model, i, find_any, &has_any);
 	if (has_any)
 		return STATUS_OK;
-	error_set(err, STATUS_INPUT, "there is nothing to write stacks of: the input has no operators and no samples");
-	error_hint(err, "end the name in .json or .pftrace for its timeline");
+	error_set(err, STATUS_INPUT, "cannot write stacks: the input has no operators and no samples");
+	error_hint(err, "to write its timeline, end the file name in .json or .pftrace");
 	return STATUS_INPUT;
 }
 

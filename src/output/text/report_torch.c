@@ -37,7 +37,7 @@ static enum status check_word(const char *option, const char *word, const char *
 	for (int i = 0; words[i]; i++)
 		if (!strcmp(words[i], word))
 			return STATUS_OK;
-	error_set(err, STATUS_USAGE, "option '%s' does not know '%s'", option, word);
+	error_set(err, STATUS_USAGE, "option '%s' has no value '%s'", option, word);
 	if (nearest)
 		error_hint(err, "did you mean '%s %s'?", option, nearest);
 	else
@@ -75,7 +75,7 @@ enum status report_torch_check(const struct report_torch *wish, struct error *er
 	if (check_columns(wish->columns, err))
 		return err->status;
 	if (wish->frames < 0 || wish->frames > 1000000)
-		return error_set(err, STATUS_USAGE, "option '--frames' wants a number of frames");
+		return error_set(err, STATUS_USAGE, "option '--frames' needs a number of frames");
 	return STATUS_OK;
 }
 
@@ -105,10 +105,10 @@ static void say_nothing_recorded(struct buffer *out, const struct model *model)
 	for (uint32_t i = 0; i < model->steps_count; i++)
 		has_detail |= model->steps[i].has_detail;
 	if (has_detail || (!model->steps_count && !capture))
-		buffer_add_text(out, "operators: none were run in what was recorded\n");
+		buffer_add_text(out, "operators: the recording contains none\n");
 	else
-		buffer_printf(out, "operators: not measured: no step was recorded with them%s%s\n", capture ? "; " : "",
-		              capture ? capture : "");
+		buffer_printf(out, "operators: not measured: no step was recorded with operators%s%s\n",
+		              capture ? "; " : "", capture ? capture : "");
 }
 
 /* Says which steps the table covers. PyTorch's own table covers the steps that its profiler saw. */

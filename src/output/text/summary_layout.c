@@ -51,7 +51,7 @@ const struct summary_entry summary_layout[] = {
 	{SUMMARY_VALUE, "samples_per_s", "step_time", "samples_per_s", NULL, NULL},
 	{SUMMARY_CLOSE, NULL, NULL, NULL, NULL, NULL},
 	{SUMMARY_NULL, "gpu", NULL, NULL, NULL,
-         "telemetry of GPUs is below telemetry, what they did in device_busy and kernels"},
+         "see telemetry for GPU telemetry, and device_busy and kernels for GPU work"},
 	{SUMMARY_ROWS, "phases", "phases", NULL, NULL, NULL},
 	{SUMMARY_ROWS, "between_steps", "between_steps", NULL, NULL, NULL},
 	{SUMMARY_ROWS, "ops", "ops",
@@ -79,6 +79,6 @@ const struct summary_entry summary_layout[] = {
 	{SUMMARY_ROWS, "telemetry", "telemetry", NULL, NULL, NULL},
 	{SUMMARY_ROWS, "cost", "cost", NULL, NULL, NULL},
 	{SUMMARY_ROWS, "ledger", "ledger", NULL, NULL, NULL},
-	{SUMMARY_NULL, "findings", NULL, NULL, NULL, "they take longer: stepscope diagnose --json has them"},
+	{SUMMARY_NULL, "findings", NULL, NULL, NULL, "findings take longer to compute: see stepscope diagnose --json"},
 	{SUMMARY_END, NULL, NULL, NULL, NULL, NULL},
 };

@@ -51,9 +51,9 @@ static char first_letter(const char *head, size_t length)
 
 static enum status validate_refuse(const char *path, const char *problem, bool has_contents, struct error *err)
 {
-	error_set(err, STATUS_INPUT, "'%s' is no Chrome or Perfetto trace: %s", path, problem);
+	error_set(err, STATUS_INPUT, "'%s' is not a Chrome or Perfetto trace: %s", path, problem);
 	if (has_contents)
-		error_hint(err, "only those two are checked; 'stepscope report' reads other files, too");
+		error_hint(err, "only these formats are checked; 'stepscope report' also reads other files");
 	return STATUS_INPUT;
 }
 
@@ -71,7 +71,7 @@ static enum status recognise(const char *path, struct input_stream *input, struc
 	validation->format = *first == '{' || *first == '[' ? "chrome" : "perfetto";
 	if (strcmp(validation->format, "chrome") == 0 || (length >= 2 && head[0] == '\n'))
 		return STATUS_OK;
-	return validate_refuse(path, length ? "it begins with neither {, [ nor a packet" : "it is empty", length > 0,
+	return validate_refuse(path, length ? "it starts with neither {, [ nor a packet" : "it is empty", length > 0,
 	                       err);
 }
 

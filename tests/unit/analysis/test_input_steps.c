@@ -243,7 +243,7 @@ static void without_any_inputs_there_is_one_row(void **state)
 	assert_int_equal(cell(&table, row, "calls")->i, 64);
 	assert_non_null(strstr(table.note, "from 32 of 64 steps (those with operators)"));
 	assert_string_equal(cell(&table, row, "flops")->reason,
-	                    "the sizes of inputs were not recorded: record with --with shapes");
+	                    "input sizes were not recorded: record with --with shapes");
 	table_release(&table);
 	model_release(&model);
 }

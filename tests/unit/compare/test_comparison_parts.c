@@ -61,7 +61,7 @@ static void rows_that_cancel_out_have_no_shares(void **state)
 		const struct table_cell *share = table_get(table, row, CONTRIBUTION_RATIO);
 
 		assert_false(share->has_value);
-		assert_string_equal(share->reason, "rows of this level cancel out");
+		assert_string_equal(share->reason, "the rows of this level cancel out");
 	}
 	assert_string_equal(verdict_text(&pair, COMPARISON_CAUSE), "operator: mm +4.500 ms");
 	release(&pair);
@@ -92,7 +92,7 @@ static void all_that_is_to_blame_alike_is_named(void **state)
 	struct pair pair;
 
 	assert_string_equal(cause_of_changes(&pair, five, 6),
-	                    "operator: b +210.0 us, a +200.0 us, d +200.0 us and 2 more like these");
+	                    "operator: b +210.0 us, a +200.0 us, d +200.0 us and 2 similar ones");
 	release(&pair);
 	assert_string_equal(cause_of_changes(&pair, two, 5), "operator: a +500.0 us, c +300.0 us");
 	release(&pair);

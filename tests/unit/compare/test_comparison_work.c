@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Which runs can be compared: the same work in other portions, other work, hardware, clocks and programs.
+ * Which runs can be compared: the same work per step, divided differently, other work, hardware, clocks and programs.
  */
 #include "compared_pair.h"
 #include "near.h"
@@ -83,7 +83,7 @@ static void other_hardware_is_said_and_does_not_hide_the_change(void **state)
 	compared_run_add_fact(&pair.base, FACT_SOFTWARE, "torch.version", "2.13.0"); /* on one side only */
 	compare(&pair);
 	assert_string_equal(verdict_text(&pair, COMPARISON_RESULT), "regression");
-	assert_string_equal(verdict_text(&pair, COMPARISON_EXPLANATION), "not the same: devices 8 -> 4");
+	assert_string_equal(verdict_text(&pair, COMPARISON_EXPLANATION), "these facts differ: devices 8 -> 4");
 	assert_int_equal(pair.comparison.differences.row_count, 1);
 	release(&pair);
 }
@@ -163,7 +163,7 @@ static void clocks_of_processors_are_none_of_devices(void **state)
 		compare(&pair);
 		assert_int_equal(pair.comparison.contributions.note != NULL, !is_device);
 		if (!is_device)
-			assert_non_null(strstr(pair.comparison.contributions.note, "clocks of the devices"));
+			assert_non_null(strstr(pair.comparison.contributions.note, "device clocks"));
 		release(&pair);
 	}
 }

@@ -65,20 +65,20 @@ static void refused(const char *text, const char *expected)
 
 static void nonsense_is_refused_with_its_line(void **state)
 {
-	refused("a: 1\n", "line 1: there is no limit 'a'");
-	refused("\nmax_tps_drop_percent: 1\n", "line 2: there is no limit 'max_tps_drop_percent'");
-	refused("max_tps_drop_pct: much\n", "line 1: max_tps_drop_pct is a number, got 'much'");
+	refused("a: 1\n", "line 1: unknown limit 'a'");
+	refused("\nmax_tps_drop_percent: 1\n", "line 2: unknown limit 'max_tps_drop_percent'");
+	refused("max_tps_drop_pct: much\n", "line 1: max_tps_drop_pct must be a number, got 'much'");
 	refused("max_tps_drop_pct: 101\n", "from 0 to 100, got '101'");
-	refused("max_mem_increase_mb: -1\n", "is not negative");
-	refused("max_mem_increase_mb: .nan\n", "is a number");
-	refused("max_mem_increase_mb: nan\n", "is a number");
-	refused("max_mem_increase_mb: 1e400\n", "is a number");
-	refused("max_mem_increase_mb:\n", "is a number, got ''");
-	refused("nan_steps_allowed: 0.5\n", "is a whole number");
-	refused("base_tier: fast\n", "line 1: there is no tier 'fast'");
-	refused("confidence_level: 0.99\n", "can only be 0.95");
-	refused("max_tps_drop_pct: {a: 1}\n", "there is no limit 'max_tps_drop_pct.a'");
-	refused("x: &a 5\nmax_tps_drop_pct: *a\n", "there is no limit 'x'");
+	refused("max_mem_increase_mb: -1\n", "must be at least 0");
+	refused("max_mem_increase_mb: .nan\n", "must be a number");
+	refused("max_mem_increase_mb: nan\n", "must be a number");
+	refused("max_mem_increase_mb: 1e400\n", "must be a number");
+	refused("max_mem_increase_mb:\n", "must be a number, got ''");
+	refused("nan_steps_allowed: 0.5\n", "must be a whole number");
+	refused("base_tier: fast\n", "line 1: unknown tier 'fast'");
+	refused("confidence_level: 0.99\n", "must be 0.95");
+	refused("max_tps_drop_pct: {a: 1}\n", "unknown limit 'max_tps_drop_pct.a'");
+	refused("x: &a 5\nmax_tps_drop_pct: *a\n", "unknown limit 'x'");
 	refused("max_tps_drop_pct: 5\n---\nmax_tps_drop_pct: 6\n", "one document");
 }
 

@@ -72,10 +72,10 @@ static void each_answer_has_a_sentence(void **state)
 	struct stage stage;
 
 	stage_init(&stage);
-	check_sentence(&stage, ANSWER_NOTHING, "cannot be compared: it had none");
-	check_sentence(&stage, ANSWER_TABLES, "which side is faster cannot be told: it had none");
+	check_sentence(&stage, ANSWER_NOTHING, "the sides cannot be compared: it had none");
+	check_sentence(&stage, ANSWER_TABLES, "the faster side is unknown: it had none");
 	check_sentence(&stage, ANSWER_WHOLE,
-	               "which side is faster cannot be told: it had none; differences are of whole recordings");
+	               "the faster side is unknown: it had none; differences are those of whole recordings");
 	check_sentence(&stage, ANSWER_CHANGED,
 	               "a step takes 10.0 % longer, 11.00 ms instead of 10.00 ms (95 %: +9.0 % to +11.0 %)");
 	check_sentence(&stage, ANSWER_SMALL,
@@ -83,16 +83,17 @@ static void each_answer_has_a_sentence(void **state)
 	               "to matter");
 	check_sentence(&stage, ANSWER_SAME,
 	               "a step takes the same time: -1.0 % to +2.0 % (90 %), a change of 3 % is ruled out");
-	check_sentence(&stage, ANSWER_OPEN,
-	               "cannot tell: a step takes 11.00 ms instead of 10.00 ms, but anything from +9.0 % to +11.0 % is "
-	               "possible");
+	check_sentence(
+		&stage, ANSWER_OPEN,
+		"a step takes 11.00 ms instead of 10.00 ms, but the change is uncertain: the 95 % interval is +9.0 % "
+		"to +11.0 %");
 	check_sentence(
 		&stage, ANSWER_ONE_STEP,
-		"cannot tell: a step takes 11.00 ms instead of 10.00 ms (+10.0 %), but of a run with one step it is "
-		"not known how much its steps differ");
+		"a step takes 11.00 ms instead of 10.00 ms (+10.0 %), but the change is uncertain: a run with one step "
+		"does not show how much steps vary");
 	check_sentence(&stage, ANSWER_MEAN,
 	               "steps take 10.0 % longer on average, 11.00 ms instead of 10.00 ms (95 %: +9.0 % to +11.0 %), "
-	               "though one in the middle takes as long");
+	               "although the median step is unchanged");
 	stage.verdict.ratio = -0.1;
 	check_sentence(&stage, ANSWER_CHANGED,
 	               "a step takes 10.0 % less time, 11.00 ms instead of 10.00 ms (95 %: +9.0 % to +11.0 %)");
@@ -136,9 +137,9 @@ static void other_metrics_follow_an_open_answer(void **state)
 	stage.sides.is_step_unchecked = stage.verdict.is_unchecked = true;
 	check_sentence(
 		&stage, ANSWER_OPEN,
-		"cannot tell: a step takes 11.00 ms instead of 10.00 ms, but anything from +9.0 % to +11.0 % is "
-		"possible; the CPU time of a step, which has no waits in it, changed by +9.0 % to +11.0 % (95 %); but "
-		"step time mean changed by +9.0 % to +11.0 % (95 %); unchecked: what a step is");
+		"a step takes 11.00 ms instead of 10.00 ms, but the change is uncertain: the 95 % interval is +9.0 % to "
+		"+11.0 %; the CPU time of a step, which includes no waits, changed by +9.0 % to +11.0 % (95 %); but "
+		"step time mean changed by +9.0 % to +11.0 % (95 %); unchecked: the definition of a step");
 	stage_release(&stage);
 }
 
@@ -154,14 +155,14 @@ static void noise_is_said_with_its_reason(void **state)
 	*noise = (struct verdict_noise){.scatter = SCATTER_ASSUMED, .ratio = 0.02, .is_uneven = true, .is_few = true};
 	assert_string_equal(
 		verdict_noise_text(&stage.words),
-		"assumed, for want of repeated runs: 2 % from run to run, because the steps of the runs were uneven");
+		"assumed without repeated runs: 2 % from run to run, because the steps of the runs were uneven");
 	*noise = (struct verdict_noise){.scatter = SCATTER_OF_PAIRS, .ratio = 0.01, .luck = 0.014, .best_of = 8};
 	stage.verdict.subject = SUBJECT_FASTEST;
 	assert_string_equal(
 		verdict_noise_text(&stage.words),
-		"runs made in turns: their differences scatter by 1.4 %; up to 1.4 % more may be luck of the base, "
-		"the fastest of 8 runs; other work competed for the CPUs, so the fastest steps are compared, which "
-		"it disturbs least: what slows only some steps does not show in them");
+		"alternating runs: the differences within pairs scatter by 1.4 %; up to 1.4 % more may be luck, because "
+		"the base is the fastest of 8 runs; other work competed for the CPUs, so the fastest steps are "
+		"compared: they are disturbed least, but do not show a slowdown of only some steps");
 	stage_release(&stage);
 }
 
@@ -180,7 +181,7 @@ static void runs_with_trouble_are_named(void **state)
 	stage.verdict.damage[SIDE_BASE].count = 3;
 	stage.verdict.failure[SIDE_NEW].count = 1;
 	assert_string_equal(verdict_damage_text(&stage.words),
-	                    "base 'main': events are missing, and 2 more runs of this side");
+	                    "base 'main': events are missing, and 2 more runs on this side");
 	assert_string_equal(verdict_failure_text(&stage.words), "new 'mine' did not complete: its status is 'failed'");
 	stage_release(&stage);
 }

@@ -26,12 +26,12 @@ static void kernels_without_an_end(void **state)
 		{"T03 a kernel without a duration, others after it",
 	         HEAD KERNEL("k", "1", "-1") "," KERNEL("k", "2", "1e300") "," KERNEL("k", "3", "2") TAIL,
 	         "k 1000+1000 lost\nk 2000+1000 lost\nk 3000+2000\n",
-	         "2 kernels, copies or fills without a duration, or with one that cannot be", 0},
+	         "2 kernels, copies or fills without a valid duration", 0},
 		{"T06 a kernel beyond all later ones, far longer than others of its name",
 	         HEAD KERNEL("k", "1", "1600000") "," EIGHT_KERNELS TAIL, "k 1000+1000 clipped lost\n" EIGHT_SPANS,
-	         "1 kernels, copies or fills that last beyond all later work of their stream", 0},
+	         "1 kernels, copies or fills last beyond all later work of their stream", 0},
 		{"T06 the only one of its name", HEAD KERNEL("long", "1", "1600000") "," EIGHT_KERNELS TAIL,
-	         "long 1000+1600000000\n" EIGHT_SPANS, "their ends may be wrong, and are left as they are", 0},
+	         "long 1000+1600000000\n" EIGHT_SPANS, "their ends may be wrong, but are kept", 0},
 		{"T06 the last one may be long", HEAD EIGHT_KERNELS "," KERNEL("k", "18", "1600000") TAIL,
 	         EIGHT_SPANS "k 18000+1600000000\n", NULL, 0},
 	};
@@ -44,7 +44,7 @@ static void spans_that_do_not_nest(void **state)
 	static const struct test_case cases[] = {
 		{"T01 a device's work without a time",
 	         HEAD KERNEL("k", "0", "0") "," KERNEL("k", "1600000000000000", "1") TAIL,
-	         "k 1600000000000000000+1000\n", "1 events of a device without a time", 0},
+	         "k 1600000000000000000+1000\n", "1 device events without a time", 0},
 		{"I03 process 0 and device 0",
 	         HEAD
 	         "{\"ph\":\"X\",\"cat\":\"cpu_op\",\"name\":\"op\",\"pid\":0,\"tid\":7,\"ts\":1,\"dur\":9}," KERNEL(
@@ -54,13 +54,13 @@ static void spans_that_do_not_nest(void **state)
 	         HEAD OP("out", "1", "5") "," OP(
 			 "a", "2",
 			 "-1") ",{\"ph\":\"X\",\"cat\":\"cpu_op\",\"name\":\"b\",\"pid\":1,\"tid\":1,\"ts\":3}" TAIL,
-	         "out 1000+5000\na 2000+4000 lost\nb 3000+3000 lost\n", "2 spans without a duration", 0},
+	         "out 1000+5000\na 2000+4000 lost\nb 3000+3000 lost\n", "2 spans without a valid duration", 0},
 		{"T03 begin and end",
 	         HEAD
 	         "{\"ph\":\"B\",\"name\":\"a\",\"pid\":1,\"tid\":1,\"ts\":1},{\"ph\":\"B\",\"name\":\"b\",\"pid\":1,"
 	         "\"tid\":1,\"ts\":2},{\"ph\":\"E\",\"pid\":1,\"tid\":1,\"ts\":3},{\"ph\":\"E\",\"pid\":1,\"tid\":1,\"ts\":4}"
 	         ",{\"ph\":\"E\",\"pid\":1,\"tid\":1,\"ts\":5}" TAIL,
-	         "a 1000+3000\nb 2000+1000\n", "1 ends without a begin", 0},
+	         "a 1000+3000\nb 2000+1000\n", "1 ends without a start", 0},
 		{"T08 begins and ends in any order",
 	         HEAD BOUND("E", "a", "4") "," BOUND("B", "b", "2") "," BOUND("E", "b", "3") "," BOUND("B", "a", "1")
 	                 TAIL,
@@ -101,13 +101,15 @@ static void spans_that_do_not_nest(void **state)
 	         "out 1000+2000\nin 1000+1000\n", NULL, 0},
 		{"an end without a name, and its begin",
 	         HEAD "{\"ph\":\"E\",\"pid\":1,\"tid\":1,\"ts\":2}," BOUND("B", "a", "2") TAIL, "a 2000+0 lost\n",
-	         "1 ends without a begin", 0},
+	         "1 ends without a start", 0},
 		{"T04 kernels that overlap on a stream", HEAD KERNEL("a", "3", "3.776") "," KERNEL("b", "5", "2") TAIL,
 	         "a 3000+3776\nb 5000+2000\n", NULL, 0},
 		{"T05 an end behind its parent's, by rounding", HEAD OP("out", "1", "5") "," OP("in", "2", "4.5") TAIL,
-	         "out 1000+5000\nin 2000+4000 clipped\n", "1 spans ended later than the one around them", 0},
+	         "out 1000+5000\nin 2000+4000 clipped\n",
+	         "1 spans ended up to a microsecond later than the enclosing span", 0},
 		{"T05 an end behind its parent's", HEAD OP("out", "1", "5") "," OP("in", "2", "40") TAIL,
-	         "out 1000+5000\nin 2000+40000\n", "1 spans of a thread end later than the one in which they begin", 0},
+	         "out 1000+5000\nin 2000+40000\n", "1 spans of a thread end later than the span in which they start",
+	         0},
 		{"T07 equal times", HEAD OP("first", "1", "10") "," OP("second", "1", "20") TAIL,
 	         "second 1000+20000\nfirst 1000+10000\n", NULL, 0},
 		{"T08 out of order", HEAD B "," A TAIL, A_AND_B, NULL, 0},
@@ -121,7 +123,7 @@ static void spans_that_do_not_nest(void **state)
 static void spans_that_cross_in_every_lane(void **state)
 {
 	static const char
-		sentence[] = "spans crossed others in each of 64 lanes; they were cut there, by 3000 ns together";
+		sentence[] = "spans crossed other spans in all 64 lanes; the excess was cut off, 3000 ns in total";
 	struct buffer text;
 	struct model model;
 	struct error err = {0};
@@ -145,7 +147,7 @@ static void spans_that_cross_in_every_lane(void **state)
 #define HALF(ph, name, id, ts)                                                                                         \
 	"{\"ph\":\"" ph "\",\"cat\":\"io\",\"name\":\"" name "\",\"pid\":1,\"tid\":1," id ",\"ts\":" ts "}"
 
-#define LOOSE "spans of rows that are no thread"
+#define LOOSE "spans in rows that are neither a thread"
 #define BEGUN_AT_ONCE "y 1000+3000\nx 1000+1000\n"
 
 /* T18: pairs by category and id, in any order of the file; what does not pair is said. */
@@ -178,16 +180,16 @@ static void asynchronous_events(void **state)
 	         "[" HALF("b", "x", "\"id\":1", "1") "," HALF("n", "i", "\"id\":1", "2") "," HALF("e", "x", "\"id\":1",
 	                                                                                          "3") "]",
 	         "x 1000+2000\n", "1 " LOOSE, 0},
-		{"no begin", "[" A "," HALF("e", "x", "\"id\":1", "3") "]", "a 1000+1000\n", "1 ends without a begin",
+		{"no begin", "[" A "," HALF("e", "x", "\"id\":1", "3") "]", "a 1000+1000\n", "1 ends without a start",
 	         0},
 		{"no end",
 	         "[" HALF("b", "x", "\"id\":1", "1") "," HALF("b", "y", "\"id\":2", "2") "," HALF("e", "y", "\"id\":2",
 	                                                                                          "9") "]",
-	         "x 1000+8000 lost\ny 2000+7000\n", "1 begins without an end", 0},
+	         "x 1000+8000 lost\ny 2000+7000\n", "1 starts without an end", 0},
 		{"no end, until the recording's",
 	         "[" A "," HALF("b", "x", "\"id\":1", "1") "," HALF("b", "y", "\"id\":2", "1") "," HALF(
 			 "e", "y", "\"id\":2", "2") "," OP("b", "3", "7") "]",
-	         "a 1000+1000\nb 3000+7000\nx 1000+9000 lost\ny 1000+1000\n", "1 begins without an end", 0},
+	         "a 1000+1000\nb 3000+7000\nx 1000+9000 lost\ny 1000+1000\n", "1 starts without an end", 0},
 		{"of a process and of all",
 	         "[" HALF("b", "x", "\"id2\":{\"local\":1}",
 	                  "1") "," HALF("b", "y", "\"id2\":{\"global\":1}",
@@ -196,7 +198,7 @@ static void asynchronous_events(void **state)
 	         "x 1000+2000\ny 2000+7000\n", "2 " LOOSE, 0},
 		{"a begin on a thread of its own",
 	         "[" A ",{\"ph\":\"B\",\"name\":\"x\",\"pid\":1,\"tid\":2,\"ts\":1}," OP("b", "3", "7") "]",
-	         "a 1000+1000\nb 3000+7000\nx 1000+9000 lost\n", "1 begins without an end", 0},
+	         "a 1000+1000\nb 3000+7000\nx 1000+9000 lost\n", "1 starts without an end", 0},
 	};
 	CHECK_CASES(cases);
 }

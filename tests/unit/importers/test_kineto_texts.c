@@ -19,10 +19,10 @@ static void forms_of_files(void **state)
 		{"an object", HEAD A "," B TAIL, A_AND_B, NULL, 0},
 		{"a list", "[" A "," B "]", A_AND_B, NULL, 0},
 		{"J09 a list without an end", "[" A "," B, A_AND_B, "1 the list of events has no end", 0},
-		{"J09 a comma at the end", "[" A "," B ",\n]", A_AND_B, "1 commas", 0},
-		{"J09 a comma at the beginning", "[," A "," B "]", A_AND_B, "1 commas", 0},
+		{"J09 a comma at the end", "[" A "," B ",\n]", A_AND_B, "1 missing or surplus commas", 0},
+		{"J09 a comma at the beginning", "[," A "," B "]", A_AND_B, "1 missing or surplus commas", 0},
 		{"J09 no end behind a comma", "[" A "," B ",\n", A_AND_B, "1 the list of events has no end", 0},
-		{"no comma between events", HEAD A "\n" B TAIL, A_AND_B, "1 commas", 0},
+		{"no comma between events", HEAD A "\n" B TAIL, A_AND_B, "1 missing or surplus commas", 0},
 		{"a line each", A "\n" B "\n", A_AND_B, NULL, 0},
 		{"J19 a byte order mark", "\xef\xbb\xbf" HEAD A "," B TAIL, A_AND_B, NULL, 0},
 		{"J19 carriage returns", "{\r\n\"traceEvents\": [\r\n" A ",\r\n" B "\r\n]\r\n}\r\n", A_AND_B, NULL, 0},
@@ -60,7 +60,7 @@ static void texts_that_are_not_escaped(void **state)
 	         "Library(\"_x\", \"IMPL\")\n(1): <module> 1000+1000\nb 3000+1000\n", "1 events with unescaped quotes",
 	         0},
 		{"J03 backslashes of Windows", HEAD OP("torch\\cuda\\__init__.py\\utils", "1", "1") "," B TAIL,
-	         "torch\\cuda\\__init__.py\\utils 1000+1000\nb 3000+1000\n", "1 texts that are no UTF-8", 0},
+	         "torch\\cuda\\__init__.py\\utils 1000+1000\nb 3000+1000\n", "1 texts that are not UTF-8", 0},
 		{"J04 control characters", HEAD OP("|S\x01(1)", "1", "1") "," B TAIL,
 	         "|S\x01(1) 1000+1000\nb 3000+1000\n", "1 events with control characters", 0},
 		{"J04 a NUL", HEAD OP("a\0b", "1", "1") "," B TAIL,
@@ -68,24 +68,25 @@ static void texts_that_are_not_escaped(void **state)
 	         "b 1000+1000\nb 3000+1000\n",
 	         "1 events with control characters", sizeof(HEAD OP("a\0b", "1", "1") "," B TAIL) - 1},
 		{"J05 no UTF-8", HEAD OP("a\xb9\xc0", "1", "1") "," B TAIL,
-	         "a\xef\xbf\xbd\xef\xbf\xbd 1000+1000\nb 3000+1000\n", "1 texts that are no UTF-8", 0},
+	         "a\xef\xbf\xbd\xef\xbf\xbd 1000+1000\nb 3000+1000\n", "1 texts that are not UTF-8", 0},
 		{"J05 halves of characters", HEAD OP("a\\ud800b\\ude00", "1", "1") TAIL,
 	         "a\xef\xbf\xbd"
 	         "b\xef\xbf\xbd 1000+1000\n",
-	         "1 texts that are no UTF-8", 0},
+	         "1 texts that are not UTF-8", 0},
 		{"escapes", HEAD OP("\\u0061\\ud83d\\ude00\\\"\\\\\\/\\n", "1", "1") TAIL,
 	         "a\xf0\x9f\x98\x80\"\\/\n 1000+1000\n", NULL, 0},
 		{"J14 a backslash at the end", HEAD OP("C:\\\\", "1", "1") "," B TAIL, "C:\\ 1000+1000\nb 3000+1000\n",
 	         NULL, 0},
 		{"a path that ends in a backslash", HEAD OP("C:\\dir\\", "1", "1") "," B TAIL,
-	         "C:\\dir\\ 1000+1000\nb 3000+1000\n", "1 texts that are no UTF-8", 0},
+	         "C:\\dir\\ 1000+1000\nb 3000+1000\n", "1 texts that are not UTF-8", 0},
 		{"J24 entities", HEAD OP("&quot;x&quot;", "1", "1") TAIL, "&quot;x&quot; 1000+1000\n", NULL, 0},
 		{"J22 quotes of a shell", "{\"cmd\":\"print(\\'Hello\\')\",\"traceEvents\":[" A "," B "]}", A_AND_B,
 	         NULL, 0},
 		{"quotes in a value beside the events", "{\"cmd\":\"echo \"hi\" there\",\"traceEvents\":[" A "," B "]}",
-	         A_AND_B, "1 values beside the events", 0},
+	         A_AND_B, "1 unreadable values outside the events", 0},
 		{"a bracket in a broken value beside the events",
-	         "{\"cmd\":{\"a\":\"x\"y\"},\"traceEvents\":[" A "," B "]}", A_AND_B, "1 values beside the events", 0},
+	         "{\"cmd\":{\"a\":\"x\"y\"},\"traceEvents\":[" A "," B "]}", A_AND_B,
+	         "1 unreadable values outside the events", 0},
 	};
 	CHECK_CASES(cases);
 }
@@ -116,16 +117,16 @@ static void events_that_are_broken(void **state)
 		{"J08 cut in an event", HEAD A "," B ",{\"ph\":\"X\",\"na", A_AND_B, "1 the file is cut off", 0},
 		{"J10 torn lines of two processes",
 	         HEAD A ",{\"ph\":\"X\",\"cat\":\"cpu_op\",\"name\":\"tor" OP("b", "3", "1") "\n]}", A_AND_B,
-	         "1 events that cannot be read", 0},
+	         "1 unreadable events", 0},
 		{"J11 a key without a quote",
 	         HEAD "{\"ph\":\"X\",\"name\":\"c\",\"pid\":1,\ttid\": 0,\"ts\":1,\"dur\":1}," A "," B TAIL, A_AND_B,
-	         "1 events that cannot be read", 0},
+	         "1 unreadable events", 0},
 		{"J12 times as texts", HEAD OP("a", "\"1\"", "\"1.000\"") "," B TAIL, A_AND_B, NULL, 0},
 		{"J12 no times", HEAD OP("c", "null", "1") "," OP("c", "true", "1") "," A "," B TAIL, A_AND_B,
-	         "2 events without a time", 0},
+	         "2 events without a readable time", 0},
 		{"times that are too far from each other",
 	         HEAD OP("c", "-4.6e15", "1") "," OP("c", "4.6e15", "1") "," A "," B TAIL, A_AND_B,
-	         "2 events without a time", 0},
+	         "2 events without a readable time", 0},
 		{"J13 times with exponents",
 	         HEAD OP("a", "1.6921085481321545e+15", "1") "," OP("b", "1692108548132160.5", "1") TAIL,
 	         "a 1692108548132154500+1000\nb 1692108548132160500+1000\n", NULL, 0},
@@ -141,14 +142,14 @@ static void events_that_are_broken(void **state)
 	         HEAD
 	         "{\"ph\":\"X\",\"cat\":\"cpu_op\",\"name\":\"a\",\"pid\":1,\"tid\":1,\"ts\":1,\"dur\":1,\"args\":{\"x\":1,},}"
 	         "," B TAIL,
-	         A_AND_B, "1 commas", 0},
+	         A_AND_B, "1 missing or surplus commas", 0},
 		{"no args",
 	         HEAD
 	         "{\"ph\":\"X\",\"cat\":\"cpu_op\",\"name\":\"a\",\"pid\":1,\"tid\":1,\"ts\":1,\"dur\":1,\"args\":null}"
 	         "," B TAIL,
 	         A_AND_B, NULL, 0},
 		{"garbage between events", HEAD A ", %%% \"x\" 12 ] [ garbage " B TAIL, A_AND_B,
-	         "places between events", 0},
+	         "invalid text between events", 0},
 		{"T18 kinds that are not read",
 	         HEAD "{\"ph\":\"Z\"},{\"ph\":\"\"},{\"ph\":\"\",\"ts\":1}," A "," B TAIL, A_AND_B,
 	         "3 events of an unknown kind", 0},
@@ -168,7 +169,7 @@ static void processes_that_wrote_one_file(void **state)
 #define BY(pid, name, ts)                                                                                              \
 	"{\"ph\":\"X\",\"cat\":\"cpu_op\",\"name\":\"" name "\",\"pid\":" pid ",\"tid\":1,\"ts\":" ts ",\"dur\":1}"
 #define TORN "{\"ph\":\"X\",\"cat\":\"cpu_op\",\"name\":\"tor"
-#define WRITERS "file written by several processes"
+#define WRITERS "places where one of several processes wrote into the text of another"
 #define OF_RANK(rank) "{\"distributedInfo\":{\"backend\":\"nccl\",\"rank\":" rank ",\"world_size\":2},\"traceEvents\":["
 	static const struct test_case cases[] = {
 		{"J10 in turns", HEAD BY("1", "a", "1") "," TORN BY("2", "b", "3") "," TORN BY("1", "c", "5") TAIL,
@@ -273,7 +274,7 @@ static void a_hole_anywhere_is_said(void **state)
 /* J17, J18: values of any size and depth are passed over. */
 static void large_values(void **state)
 {
-	static const struct test_case expected = {"large", "", A_AND_B, "args longer than 4 KiB are cut", 0};
+	static const struct test_case expected = {"large", "", A_AND_B, "args longer than 4 KiB were cut", 0};
 	struct buffer text;
 	buffer_init(&text, (size_t)64 << 20);
 	buffer_add_text(&text, "{\"big\":\"");
@@ -302,7 +303,7 @@ static void large_values(void **state)
 static void large_events(void **state)
 {
 	static const char *const values[] = {"{\\\"a\\\": {\\\"b\\\": \\\"c\\\"}, \\\"d\\\": 1}", "say \\\"hi\\\" now"};
-	static const struct test_case expected = {"a large event", "", A_AND_B, "args longer than 4 KiB are cut", 0};
+	static const struct test_case expected = {"a large event", "", A_AND_B, "args longer than 4 KiB were cut", 0};
 	for (size_t i = 0; i < 2; i++) {
 		struct buffer text;
 		buffer_init(&text, 1 << 20);
@@ -319,9 +320,8 @@ static void large_events(void **state)
 /* An event's args may hold what looks like events: they are none. Where the list does not end they are. */
 static void events_in_args(void **state)
 {
-	static const struct test_case inside = {"events in args", "", A_AND_B, "1 args longer than 4 KiB are cut", 0};
-	static const struct test_case cut = {"a list that does not end", "", "b 3000+1000\n", "1 events that cannot",
-	                                     0};
+	static const struct test_case inside = {"events in args", "", A_AND_B, "1 args longer than 4 KiB were cut", 0};
+	static const struct test_case cut = {"a list that does not end", "", "b 3000+1000\n", "1 unreadable events", 0};
 	for (int is_cut = 0; is_cut < 2; is_cut++) {
 		struct buffer text;
 		buffer_init(&text, 1 << 20);
@@ -342,7 +342,7 @@ static void events_beyond_the_window(void **state)
 {
 	static const char *const fills[] = {"[1,[2,\"]\"]],", "0,", "\\u00e9\xc3\xa9", "\\\\\\\""};
 	static const struct test_case expected = {"beyond the window", "", A_AND_B,
-	                                          "1 events larger than 32 MiB: of their texts the first MiB", 0};
+	                                          "1 events larger than 32 MiB; texts are cut to 1 MiB", 0};
 	for (size_t i = 0; i < 4; i++) {
 		struct buffer text;
 		buffer_init(&text, (size_t)64 << 20);

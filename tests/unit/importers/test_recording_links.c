@@ -155,7 +155,7 @@ static void links_of_very_many_operators_are_left_out(void **state)
 	load(&segment);
 	uint64_t lost = 0;
 	for (uint32_t i = 0; i < model.ledger_count; i++)
-		if (strstr(model_text(&model, model.ledger[i].text), "too many operations lie between"))
+		if (strstr(model_text(&model, model.ledger[i].text), "too many operations are between"))
 			lost += model.ledger[i].count;
 	assert_int_equal(model.links_count + lost, LINKED_THREADS);
 	assert_true(model.links_count >= 8 && model.links_count <= 16);

@@ -309,7 +309,7 @@ static void a_directory_is_scanned(void **state)
 	assert_non_null(strstr(err.text, "looked for *.ssr"));
 	write_file(folder, "a.pt.trace.json", "{}", 2);
 	assert_int_equal(import_path(folder, NULL, &model, &err), STATUS_INPUT);
-	assert_non_null(strstr(err.text, "no trace that can be read"));
+	assert_non_null(strstr(err.text, "no readable trace"));
 	write_file(folder, "broken.ssr", "no segment", 10);
 	assert_int_equal(import_path(folder, NULL, &model, &err), STATUS_INPUT);
 	assert_non_null(strstr(err.text, "broken.ssr"));

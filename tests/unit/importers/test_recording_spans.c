@@ -35,7 +35,7 @@ static void a_range_that_ends_in_another_one_is_cut(void **state)
 	CHECK_SPANS(0, {10, 10, "layer", 0, SPAN_IS_CLIPPED}, {20, 60, "layer", 0, 0}, {30, 10, "matmul", 1, 0},
 	            {50, 20, "matmul", 1, 0});
 	assert_int_equal(ledger_count(LEDGER_OTHER), 1);
-	assert_non_null(strstr(model_text(&model, model.ledger[0].text), "by 40 ns together"));
+	assert_non_null(strstr(model_text(&model, model.ledger[0].text), "by 40 ns in total"));
 	assert_int_equal(model.args_count, 1);
 	assert_int_equal(model.args[0].i64, 40);
 	model_release(&model);

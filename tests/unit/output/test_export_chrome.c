@@ -273,7 +273,7 @@ static void S04_more_than_viewers_open_is_said(void **state)
 	more_bytes = (uint64_t)512 * 1000 * 1000;
 	test_export(test, "chrome", "b.json");
 	more_bytes = 0;
-	assert_non_null(strstr(test->result.note, "at most 512 MB of text: --steps A-B or --max-mb 480"));
+	assert_non_null(strstr(test->result.note, "at most 512 MB of text: use --steps A-B or --max-mb 480"));
 	test_end(test);
 }
 
