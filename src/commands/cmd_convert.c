@@ -19,11 +19,10 @@ static int64_t memory_bytes;
 static bool is_strict, is_no_progress;
 
 static const struct option options[] = {
-	OPTION_TEXT("steps", 0, &steps, "A-B", "only these step numbers; not with .ssr"),
-	OPTION_FLAG("strict", 0, &is_strict, "exit with 1 when something in the input is missing, damaged or repaired"),
-	OPTION_BYTES("memory", 0, &memory_bytes, "SIZE",
-                     "memory for the trace before it goes to a temporary file (256M)"),
-	OPTION_FLAG("no-progress", 0, &is_no_progress, "no progress bar"),
+	OPTION_TEXT("steps", 0, &steps, "A-B", STEPS_HELP "; not for .ssr files"),
+	OPTION_FLAG("strict", 0, &is_strict, "exit with 1 if part of the input is missing, damaged or repaired"),
+	OPTION_BYTES("memory", 0, &memory_bytes, "SIZE", MEMORY_HELP("256M")),
+	OPTION_FLAG("no-progress", 0, &is_no_progress, "hide the progress bar"),
 	OPTION_END,
 };
 
@@ -134,7 +133,7 @@ static int cmd_convert_run(const struct options_result *arguments, struct error 
 
 const struct command command_convert = {
 	.name = "convert",
-	.summary = "Turn any input into a recording of ours or a file for another viewer, and mend it",
+	.summary = "Convert any supported input to a .ssr recording or another viewer's format, repairing it",
 	.usage = "stepscope convert [options] IN... OUT",
 	.examples = "  stepscope convert trace.json.gz trace.ssr\n"
 		    "  stepscope convert broken.json whole.json.gz\n"

@@ -29,18 +29,17 @@ static char format_help[EXPORTER_WORDS_BYTES + 100], output_help[EXPORTER_WORDS_
 static const struct option options[] = {
 	OPTION_TEXT("format", 'f', &format_name, "NAME", format_help),
 	OPTION_TEXT("output", 'o', &output, "FILE", output_help),
-	OPTION_TEXT("steps", 0, &steps, "A-B", "only these step numbers"),
+	OPTION_TEXT("steps", 0, &steps, "A-B", STEPS_HELP),
 	OPTION_TEXT("device", 0, &device, "NAME",
-                    "of a memory timeline: cpu or cuda:N; without it the first GPU, or cpu"),
-	OPTION_TEXT("window", 0, &window, "N",
-                    "only what a profiler in the program recorded as its Nth, or N-M; N@PID: the one in that process"),
+                    "device of a memory timeline: cpu or cuda:N (default: the first GPU, otherwise cpu)"),
+	OPTION_TEXT("window", 0, &window, "N", WINDOW_HELP),
 	OPTION_FLAG("all-threads", 0, &has_all_threads,
-                    "with --window folded stacks also of threads that its profiler does not follow"),
+                    "with --window, add threads that its profiler does not follow (folded stacks only)"),
 	OPTION_DOUBLE("max-mb", 0, &max_mb, "N",
-                      "leave out whole steps from the end so that N MiB are not exceeded (uncompressed); 0: no limit"),
-	OPTION_BYTES("memory", 0, &memory_bytes, "SIZE",
-                     "memory for the trace before it goes to a temporary file (256M)"),
-	OPTION_FLAG("no-progress", 0, &is_no_progress, "no progress bar"),
+                      "leave out whole steps at the end until the uncompressed file has at most N MiB (0 "
+                      "sets no limit)"),
+	OPTION_BYTES("memory", 0, &memory_bytes, "SIZE", MEMORY_HELP("256M")),
+	OPTION_FLAG("no-progress", 0, &is_no_progress, "hide the progress bar"),
 	OPTION_END,
 };
 
@@ -50,11 +49,11 @@ static const struct option *make_options(void)
 	char words[EXPORTER_WORDS_BYTES];
 
 	exporter_list_names(words);
-	snprintf(format_help, sizeof(format_help), "%s (default: by the suffix of --output)", words);
+	snprintf(format_help, sizeof(format_help), "%s (default: the format of the suffix of --output)", words);
 	exporter_list_suffixes(words);
 	snprintf(output_help, sizeof(output_help),
-	         "file to write: NAME%s; append .gz or .zst to compress; DIR/ writes one file per rank; - is standard "
-	         "output (default: a file in the run's directory)",
+	         "file to write: NAME%s; append .gz or .zst to compress; DIR/ writes one file per rank; "
+	         "- writes to standard output (default: a file in the run directory)",
 	         words);
 	return options;
 }
@@ -293,7 +292,7 @@ static int cmd_export_run(const struct options_result *arguments, struct error *
 
 const struct command command_export = {
 	.name = "export",
-	.summary = "Write the timeline as a file for Perfetto, chrome://tracing, TensorBoard or HTA",
+	.summary = "Write the timeline of a run for Perfetto, chrome://tracing, TensorBoard or HTA",
 	.usage = "stepscope export [options] [RUN...]",
 	.examples = "  stepscope export latest -o trace.json.gz\n"
 		    "  stepscope export latest -o trace.pftrace --steps 10-12\n"

@@ -28,19 +28,20 @@ static int64_t memory_bytes, limit;
 static bool is_json, is_csv;
 
 static const struct option options[] = {
-	OPTION_GROUP("Which history, which runs"),
+	OPTION_GROUP("History and runs"),
 	OPTION_TEXT("history", 0, &history_file, "FILE",
-                    "the file; else $STEPSCOPE_HISTORY, else stepscope/history.db in the user's data directory"),
+                    "history file (default: $STEPSCOPE_HISTORY, otherwise stepscope/history.db in the "
+                    "user's data directory)"),
 	OPTION_TEXT("series", 0, &series, "NAME",
-                    "add: the runs it is to be compared with (the program's name); else: only runs of this series"),
-	OPTION_TEXT("name", 0, &name, "NAME", "add: what to call the run, for example a commit"),
-	OPTION_INT("limit", 'n', &limit, "N", "list: only the newest N"),
+                    "add: series of the run (default: the program's name); other actions: only runs of this series"),
+	OPTION_TEXT("name", 0, &name, "NAME",
+                    "add: name of the run, such as a commit (default: the name of its directory)"),
+	OPTION_INT("limit", 'n', &limit, "N", "list: only the newest N runs"),
 	OPTION_GROUP("Form"),
-	OPTION_FLAG("json", 0, &is_json, "one JSON document: stepscope.table/1"),
-	OPTION_FLAG("csv", 0, &is_csv, "CSV"),
-	OPTION_TEXT("output", 'o', &output, "FILE", "write there"),
-	OPTION_BYTES("memory", 0, &memory_bytes, "SIZE",
-                     "add: memory for the trace before it goes to a temporary file (512M)"),
+	OPTION_FLAG("json", 0, &is_json, "print one JSON document: stepscope.table/1, or stepscope.history/1 of show"),
+	OPTION_FLAG("csv", 0, &is_csv, "print CSV"),
+	OPTION_TEXT("output", 'o', &output, "FILE", "write to FILE instead of standard output"),
+	OPTION_BYTES("memory", 0, &memory_bytes, "SIZE", "add: " MEMORY_HELP("512M")),
 	OPTION_END,
 };
 
@@ -495,7 +496,7 @@ static int cmd_history_run(const struct options_result *arguments, struct error 
 
 const struct command command_history = {
 	.name = "history",
-	.summary = "Keep the numbers of runs, to compare later ones with them",
+	.summary = "Keep the key numbers of runs for later comparisons",
 	.usage = "stepscope history [options] [add RUN... | list | show RUN | baseline set NAME RUN | remove RUN...]",
 	.examples = "  stepscope history add latest --name $(git rev-parse --short HEAD)\n"
 		    "  stepscope history list --series train\n"

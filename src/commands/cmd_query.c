@@ -23,22 +23,21 @@ static double seconds = 60;
 static bool is_list, is_json, is_csv;
 
 static const struct option options[] = {
-	OPTION_GROUP("What can be asked"),
+	OPTION_GROUP("Tables"),
 	OPTION_FLAG("tables", 0, &is_list, "list the tables"),
-	OPTION_TEXT("schema", 0, &schema_name, "TABLE", "the columns of a table, and what they mean"),
+	OPTION_TEXT("schema", 0, &schema_name, "TABLE", "list the columns of TABLE and their definitions"),
 	OPTION_TEXT("steps", 0, &steps, "A-B",
-                    "tables of report are of these step numbers; spans and the like of all that is read"),
-	OPTION_TEXT("window", 0, &window, "N",
-                    "only what a profiler in the program recorded as its Nth, or N-M; N@PID: the one in that process"),
+                    "restrict the report's tables to these steps; 'spans' and other raw tables are not restricted"),
+	OPTION_TEXT("window", 0, &window, "N", WINDOW_HELP),
 	OPTION_GROUP("Form"),
-	OPTION_FLAG("json", 0, &is_json, "one JSON document, schema stepscope.table/1"),
-	OPTION_FLAG("csv", 0, &is_csv, "CSV, however many rows"),
-	OPTION_TEXT("output", 'o', &output, "FILE", "write there"),
+	OPTION_FLAG("json", 0, &is_json, "print one JSON document: stepscope.table/1"),
+	OPTION_FLAG("csv", 0, &is_csv, "print CSV, with any number of rows"),
+	OPTION_TEXT("output", 'o', &output, "FILE", "write to FILE instead of standard output"),
 	OPTION_GROUP("Limits"),
-	OPTION_DOUBLE("time-limit", 0, &seconds, "SECONDS", "for the query, 0: none (60)"),
-	OPTION_BYTES("query-memory", 0, &query_memory_bytes, "SIZE", "for the query, 0: no limit (256M)"),
-	OPTION_BYTES("memory", 0, &memory_bytes, "SIZE",
-                     "memory for the trace before it goes to a temporary file (512M)"),
+	OPTION_DOUBLE("time-limit", 0, &seconds, "SECONDS", "time limit of the query (0 sets no limit; default: 60)"),
+	OPTION_BYTES("query-memory", 0, &query_memory_bytes, "SIZE",
+                     "memory limit of the query (0 sets no limit; default: 256M)"),
+	OPTION_BYTES("memory", 0, &memory_bytes, "SIZE", MEMORY_HELP("512M")),
 	OPTION_END,
 };
 
@@ -222,7 +221,7 @@ static int cmd_query_run(const struct options_result *arguments, struct error *e
 
 const struct command command_query = {
 	.name = "query",
-	.summary = "Ask a run in SQL",
+	.summary = "Query the tables of a run in SQL",
 	.usage = "stepscope query [options] RUN \"SELECT ...\"",
 	.examples = "  stepscope query latest \"SELECT name, self_ns FROM ops ORDER BY self_ns DESC LIMIT 10\"\n"
 		    "  stepscope query latest --schema spans\n"

@@ -219,7 +219,7 @@ static int run_program(const struct options_result *arguments, struct error *err
 
 const struct command command_run = {
 	.name = "run",
-	.summary = "Run a program and record its steps and the machine around it",
+	.summary = "Run a program and record its steps and the machine",
 	.usage = "stepscope run [options] -- PROGRAM [arguments]",
 	.examples = "  stepscope run -- ./train\n"
 		    "  stepscope run --steps 50-69 --with shapes,memory -- ./train --epochs 3\n"

@@ -19,8 +19,8 @@
 static bool is_json, is_rules;
 
 static const struct option options[] = {
-	OPTION_FLAG("json", 0, &is_json, "one JSON document: stepscope.validate/1"),
-	OPTION_FLAG("rules", 0, &is_rules, "list the rules instead"),
+	OPTION_FLAG("json", 0, &is_json, "print one JSON document: stepscope.validate/1"),
+	OPTION_FLAG("rules", 0, &is_rules, "list the rules instead of checking files"),
 	OPTION_END,
 };
 
@@ -257,7 +257,7 @@ static int cmd_validate_run(const struct options_result *arguments, struct error
 
 const struct command command_validate = {
 	.name = "validate",
-	.summary = "Check trace files against what their readers can take",
+	.summary = "Check whether the readers of trace files can load them",
 	.usage = "stepscope validate [options] FILE...",
 	.examples = "  stepscope validate trace.json.gz\n"
 		    "  stepscope validate --json traces/*.gz\n"
