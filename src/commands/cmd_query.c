@@ -48,9 +48,9 @@ static enum status cmd_query_check_usage(const struct options_result *arguments,
 	if (is_json && is_csv)
 		return error_set(err, STATUS_USAGE, "options '--json' and '--csv' exclude each other");
 	if (seconds < 0 || query_memory_bytes < 0)
-		return error_set(err, STATUS_USAGE, "a limit is not negative");
+		return error_set(err, STATUS_USAGE, "options '--time-limit' and '--query-memory' want 0 or more");
 	if (arguments->operand_count > wanted)
-		return error_set(err, STATUS_USAGE, "query takes a run and one statement, got '%s', too",
+		return error_set(err, STATUS_USAGE, "query takes a run and one statement, got also '%s'",
 		                 arguments->operands[wanted]);
 	if (arguments->operand_count == wanted)
 		return STATUS_OK;
@@ -88,8 +88,8 @@ static enum status write_rows(FILE *file, struct query *query, struct error *err
 		return status;
 	buffer_init(&text, MAXIMUM_OUTPUT);
 	if (!query->is_done) {
-		status = error_set(err, STATUS_LIMIT, "the query gives more than %d rows", MAXIMUM_ROWS);
-		error_hint(err, "'--csv' writes any number, LIMIT in the statement asks for fewer");
+		status = error_set(err, STATUS_LIMIT, "the query returns more than %d rows", MAXIMUM_ROWS);
+		error_hint(err, "'--csv' writes any number of rows; LIMIT in the statement reduces their number");
 	} else {
 		cmd_query_add_table(&text, &rows);
 		status = write_text(file, &text, err);
@@ -170,7 +170,7 @@ static enum status write_schema(struct query *query, struct error *err)
 static void tell_steps(const char *sql)
 {
 	if (steps && sql && !common.is_quiet && strcasestr(sql, "spans"))
-		say("note: 'spans' is not restricted by --steps: WHERE step BETWEEN A AND B does that\n");
+		say("note: --steps does not restrict 'spans': use WHERE step BETWEEN A AND B\n");
 }
 
 static enum status cmd_query_answer(struct report *report, const char *sql, struct error *err)

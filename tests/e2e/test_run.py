@@ -117,7 +117,7 @@ def test_program_that_never_calls_us(tmp_path):
     done = run(tmp_path, "python3", "-c", "x = bytearray(64 << 20); sum(range(2000000))")
     first, second, third = done.stderr.splitlines()
     assert first.startswith("stepscope: captured no steps: the program did not call stepscope, or could not record "
-                            "(it would have said so above); wall ")
+                            "(then a message above says why); wall ")
     assert "peak memory" in first and "CPU" in first
     assert second.startswith("stepscope: report: stepscope report ")
     assert "stepscope_step_begin()" in third

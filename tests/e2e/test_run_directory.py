@@ -49,7 +49,7 @@ def test_latest_points_to_a_given_directory_too(tmp_path):
     assert latest.stdout.startswith(f"run        {tmp_path}/other\n"), latest
     shutil.rmtree(tmp_path / "other")
     gone = subprocess.run([STEPSCOPE, "report"], cwd=tmp_path, capture_output=True, text=True, timeout=60, check=False)
-    assert gone.returncode == 3 and f"the latest run is gone: 'stepscope-runs/latest' leads to '{tmp_path}/other'" in gone.stderr
+    assert gone.returncode == 3 and f"the latest run is missing: 'stepscope-runs/latest' points to '{tmp_path}/other'" in gone.stderr
 
 
 def test_something_else_called_latest_is_left_alone(tmp_path):

@@ -199,7 +199,7 @@ def test_what_keeps_us_out_is_said_when_torch_was_there(tmp_path, flag):
 def test_a_lost_environment_is_said(tmp_path, start):
     done = run(tmp_path, *start, PYTHON, "-c", "import torch, time; time.sleep(2.5)")
     said = [line for line in done.stderr.splitlines() if "unobserved" in line]
-    assert len(said) == 1 and "its PYTHONPATH lacks what `stepscope run` put there" in said[0], done.stderr
+    assert len(said) == 1 and "its PYTHONPATH lacks the directory that `stepscope run` added" in said[0], done.stderr
     assert "stepscope_step_begin()" not in done.stderr
 
 
@@ -236,7 +236,7 @@ def test_a_process_that_ends_while_it_imports_is_named_so(tmp_path):
     shutil.copy(library.strip(), tmp_path / "libtorch_cpu.so")
     (tmp_path / "train.py").write_text("import torch")
     done = run(tmp_path, PYTHON, "train.py")
-    assert done.returncode == 143 and "was still importing PyTorch when it was last looked at: nothing of it is recorded" in done.stderr, done.stderr
+    assert done.returncode == 143 and "was still importing PyTorch at the last check: it is not recorded" in done.stderr, done.stderr
     assert "ran PyTorch" not in done.stderr and "stepscope_step_begin()" not in done.stderr
 
 
