@@ -148,19 +148,20 @@ static enum status split_operands(const struct options_result *arguments, int *b
 		if (steps)
 			return error_set(
 				err, STATUS_USAGE,
-				"options '--baseline' and '--steps' exclude each other: of the base all steps were kept");
+				"options '--baseline' and '--steps' exclude each other: the history keeps all steps of "
+				"the base");
 		if (arguments->operand_count && !arguments->has_terminator)
 			return STATUS_OK;
-		return error_set(err, STATUS_USAGE, "compare --baseline takes the runs of the new side only");
+		return error_set(err, STATUS_USAGE, "compare --baseline takes only the runs of the new side");
 	}
 	*base_count = arguments->has_terminator ? arguments->before_terminator : 1;
 	for (int i = *base_count; arguments->has_terminator && i < arguments->operand_count; i++)
 		if (arguments->operands[i][0] == '-' && arguments->operands[i][1] &&
 		    access(arguments->operands[i], F_OK) != 0)
-			return error_set(err, STATUS_USAGE, "options go before the runs: '%s' stands behind '--'",
+			return error_set(err, STATUS_USAGE, "options go before the runs, but '%s' is after '--'",
 			                 arguments->operands[i]);
 	if (count_of_standard_input(arguments) > 1)
-		return error_set(err, STATUS_USAGE, "compare can read standard input ('-') once only");
+		return error_set(err, STATUS_USAGE, "compare can read standard input ('-') only once");
 	if (*base_count >= 1 && arguments->operand_count > *base_count &&
 	    (arguments->has_terminator || arguments->operand_count == 2))
 		return STATUS_OK;
@@ -203,10 +204,10 @@ static enum status check_repeats(const struct sides *sides, int first, int end, 
 		for (int k = first; k < i; k++) {
 			if (strcmp(sides->identities[i], sides->identities[k]) != 0)
 				continue;
-			error_set(err, STATUS_USAGE,
-			          "'%s' and '%s' are the same recording, which is no repeat of the run",
+			error_set(err, STATUS_USAGE, "'%s' and '%s' are the same recording, not repeated runs",
 			          sides->files[k].path, sides->files[i].path);
-			error_hint(err, "give each run once: what they differ by tells how sure the answer is");
+			error_hint(err,
+			           "give each run once: the variation between runs decides how certain the answer is");
 			return STATUS_USAGE;
 		}
 	return STATUS_OK;
@@ -265,7 +266,7 @@ static enum status read_job(struct sides *sides, int first, const int *job, cons
 	take_run(sides, first, &loaded, analysis);
 	run->name = job_files_name(&run->arena, run->name, count);
 	if (!common.is_quiet)
-		say("stepscope: note: %u files of the %s side are ranks of one job: one run, '%s'\n", count,
+		say("stepscope: note: %u files of the %s side are ranks of one job and count as one run, '%s'\n", count,
 		    first < sides->base_count ? "base" : "new", run->name);
 	return STATUS_OK;
 }
@@ -296,8 +297,8 @@ static void tell_one_job(const struct sides *sides)
 		for (int k = sides->base_count; k < sides->count; k++) {
 			if (!job_files_are_one(&sides->files[i], &sides->files[k]))
 				continue;
-			say("stepscope: note: '%s' and '%s' are ranks of one job: they wait for one another, and "
-			    "differ as ranks do, not as runs\n",
+			say("stepscope: note: '%s' and '%s' are ranks of one job: they wait for one another, so "
+			    "their difference is between ranks, not between runs\n",
 			    sides->files[i].path, sides->files[k].path);
 			return;
 		}
@@ -413,9 +414,8 @@ static enum status cmd_compare_add_table(struct buffer *text, const struct compa
 
 	if (!table) {
 		error_set(err, STATUS_USAGE, "unknown table '%s'", table_name);
-		error_hint(
-			err,
-			"there are verdict, metrics, limits, differences, contributions, memory, functions, telemetry and runs");
+		error_hint(err, "the tables are verdict, metrics, limits, differences, contributions, memory, "
+		                "functions, telemetry and runs");
 		return STATUS_USAGE;
 	}
 	if (is_csv) {

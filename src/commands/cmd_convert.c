@@ -35,14 +35,15 @@ static enum status choose_exporter(const struct options_result *arguments, const
                                    struct error *err)
 {
 	if (arguments->operand_count < 2) {
-		error_set(err, STATUS_USAGE, "convert wants what to read and where to write it");
+		error_set(err, STATUS_USAGE, "convert wants an input and an output file");
 		error_hint(err, "for example 'stepscope convert trace.json.gz trace.ssr'");
 		return STATUS_USAGE;
 	}
 	const char *path = arguments->operands[arguments->operand_count - 1];
 	*exporter = exporter_by_suffix(path);
 	if (*exporter && (*exporter)->is_whole && steps)
-		return error_set(err, STATUS_USAGE, "a recording (%s) holds everything that was read: no --steps",
+		return error_set(err, STATUS_USAGE,
+		                 "option '--steps' is not for recordings (%s), which hold the whole input",
 		                 (*exporter)->suffix);
 	if (*exporter)
 		return STATUS_OK;
@@ -126,7 +127,7 @@ static int cmd_convert_run(const struct options_result *arguments, struct error 
 	bool is_good = tell_evidence(&loaded.model);
 	status = write_file(&loaded, exporter, arguments->operands[arguments->operand_count - 1], &selected, err);
 	if (status == STATUS_OK && is_strict && !is_good)
-		status = error_set(err, STATUS_LIMIT, "the input is not as it should be");
+		status = error_set(err, STATUS_LIMIT, "part of the input is missing, damaged or repaired");
 	loaded_run_release(&loaded);
 	return status_exit(status);
 }

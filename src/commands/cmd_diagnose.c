@@ -49,9 +49,9 @@ static enum status cmd_diagnose_check_usage(const struct options_result *argumen
 	if (style_name && strcmp(style_name, "canary") != 0)
 		return error_set(err, STATUS_USAGE, "option '--style' wants canary, got '%s'", style_name);
 	if (is_json + is_sarif + !!style_name > 1)
-		return error_set(err, STATUS_USAGE, "'--json', '--sarif' and '--style' are three forms: one at a time");
+		return error_set(err, STATUS_USAGE, "options '--json', '--sarif' and '--style' exclude each other");
 	if (has_times && (is_sarif || style_name))
-		return error_set(err, STATUS_USAGE, "'--times' goes with text and '--json'");
+		return error_set(err, STATUS_USAGE, "option '--times' works with text and '--json' only");
 	return STATUS_OK;
 }
 

@@ -112,7 +112,7 @@ static enum status cmd_export_check_usage(const struct options_result *arguments
 	if (check_operands(arguments, "export", err))
 		return err->status;
 	if (device && !exporter->is_of_a_device) {
-		error_set(err, STATUS_USAGE, "option '--device' is for a memory timeline, not for the format %s",
+		error_set(err, STATUS_USAGE, "option '--device' is for memory timelines, not for the format %s",
 		          exporter->name);
 		error_hint(err, "'--format memory-timeline'");
 		return STATUS_USAGE;
@@ -196,7 +196,7 @@ static enum status write_ranks(const struct model *model, const struct exporter 
 	if (length > PATH_MAX)
 		return error_set(err, STATUS_USAGE, "the name of the output directory is too long");
 	if (mkdir(directory, 0777) < 0 && errno != EEXIST)
-		return error_errno(err, STATUS_IO, errno, "cannot make the directory '%s'", directory);
+		return error_errno(err, STATUS_IO, errno, "cannot create the directory '%s'", directory);
 	export_files_init(&files, model);
 	for (uint32_t i = 0; i < files.count && status == STATUS_OK; i++) {
 		snprintf(path, sizeof(path), "%s%s%s%s", directory, directory[length - 1] == '/' ? "" : "/",
@@ -214,8 +214,8 @@ static enum status write_into_run(const struct loaded_run *run, const struct exp
 	char path[PATH_MAX + 64];
 
 	if (!is_directory(run->path)) {
-		error_set(err, STATUS_USAGE, "option '--output' is missing: '%s' is no run directory to write into",
-		          run->path);
+		error_set(err, STATUS_USAGE,
+		          "option '--output' is missing, and '%s' is not a run directory to write into", run->path);
 		error_hint(err, "for example '-o trace.json.gz'");
 		return STATUS_USAGE;
 	}
@@ -238,7 +238,7 @@ static enum status export_run(const struct loaded_run *run, const struct exporte
 		return write_ranks(&run->model, exporter, output, selected, err);
 	status = write_one(&run->model, exporter, output, selected, NULL, err);
 	if (status == STATUS_OK && !common.is_quiet && export_rank_count(&run->model) > 1)
-		say("hint: several ranks are in one file; -o DIR/ writes one per rank, as HTA wants it\n");
+		say("hint: several ranks are in one file; -o DIR/ writes one file per rank, as HTA needs it\n");
 	return status;
 }
 

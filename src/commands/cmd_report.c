@@ -188,10 +188,9 @@ static enum status cmd_report_check_usage(const struct options_result *arguments
 	if (header || is_top_level || time_unit || has_events || has_all_threads || frames ||
 	    name_width != REPORT_TORCH_WIDTH || shapes_width != REPORT_TORCH_WIDTH ||
 	    source_width != REPORT_TORCH_WIDTH) {
-		error_set(
-			err, STATUS_USAGE,
-			"options '--header', '--top-level', '--time-unit', '--frames', '--events', '--all-threads' and "
-			"'--...-width' want '--style'");
+		error_set(err, STATUS_USAGE,
+		          "options '--header', '--top-level', '--time-unit', '--frames', '--events', "
+		          "'--all-threads' and '--...-width' want '--style'");
 		error_hint(err, "for example 'stepscope report RUN --style torch --top-level'");
 		return STATUS_USAGE;
 	}
@@ -204,7 +203,7 @@ static enum status cmd_report_check_usage(const struct options_result *arguments
 	if (is_json && is_csv)
 		return exclude("--json", "--csv", err);
 	if (is_csv && !table_name && !output) {
-		error_set(err, STATUS_USAGE, "option '--csv' wants a directory for all tables, or one table");
+		error_set(err, STATUS_USAGE, "option '--csv' wants one table, or a directory for all tables");
 		error_hint(err, "add '-o DIR', or '--table NAME'");
 		return STATUS_USAGE;
 	}
@@ -396,7 +395,7 @@ static enum status write_csv_directory(struct report *report, struct error *err)
 	char path[PATH_MAX];
 
 	if (mkdir(output, 0777) != 0 && errno != EEXIST)
-		return error_errno(err, STATUS_IO, errno, "cannot make directory '%s'", output);
+		return error_errno(err, STATUS_IO, errno, "cannot create the directory '%s'", output);
 	for (int i = 0; analyses[i]; i++) {
 		const struct table *table = report_table(report, analyses[i]->name);
 
@@ -465,7 +464,7 @@ static enum status print_metrics(const char *path, struct error *err)
 	if (table_name || is_csv || steps || window || style_name || by.count)
 		return error_set(
 			err, STATUS_USAGE,
-			"'%s' is a metrics.json: of the options only '--json', '--explain' and '--output' are for it",
+			"'%s' is a metrics.json: only the options '--json', '--explain' and '--output' work with it",
 			path);
 	if (result_open(&result, output, err))
 		return err->status;
@@ -483,9 +482,9 @@ static enum status check_evidence(const struct model *model, struct error *err)
 {
 	for (uint32_t i = 0; is_strict && i < model->ledger_count; i++) {
 		if (ledger_is_defect(model->ledger[i].kind))
-			return error_set(err, STATUS_LIMIT, "the input is not as it should be: %s (%llu)",
-			                 model_text(model, model->ledger[i].text),
-			                 (unsigned long long)model->ledger[i].count);
+			return error_set(
+				err, STATUS_LIMIT, "part of the input is missing, damaged or repaired: %s (%llu)",
+				model_text(model, model->ledger[i].text), (unsigned long long)model->ledger[i].count);
 	}
 	return STATUS_OK;
 }

@@ -120,7 +120,7 @@ static int close_output(int exit_status)
 
 	if (!ferror(stdout) && fflush(stdout) == 0)
 		return exit_status;
-	error_errno(&err, STATUS_IO, errno, "cannot write to the standard output");
+	error_errno(&err, STATUS_IO, errno, "cannot write to standard output");
 	return print_error(&err);
 }
 

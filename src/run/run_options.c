@@ -242,10 +242,11 @@ static enum status read_entry(struct record_settings *given, struct config *conf
 	if ((entry->is_alias || entry->document > 1) && !is_ours)
 		return STATUS_OK;
 	if (entry->is_alias)
-		return error_set(err, STATUS_USAGE, "'%s' line %d: an alias (*name); write the value out", path,
-		                 entry->line);
+		return error_set(err, STATUS_USAGE, "'%s' line %d: aliases (*name) are not supported; write the value",
+		                 path, entry->line);
 	if (entry->document > 1)
-		return error_set(err, STATUS_USAGE, "'%s' line %d: a second document; options stand in the first", path,
+		return error_set(err, STATUS_USAGE,
+		                 "'%s' line %d: the file has a second document; write all options in the first", path,
 		                 entry->line);
 	if (is_empty_block(entry)) {
 		config->taken++;
@@ -270,9 +271,9 @@ static enum status read_config(struct record_settings *given, const char *path, 
 	for (int i = 0; !status && i < file->count; i++)
 		status = read_entry(given, &config, &file->entries[i], err);
 	if (!status && config.is_lenient && !config.taken) {
-		error_set(err, STATUS_USAGE, "'%s' holds no options for stepscope", path);
-		error_hint(err, "they belong into a block 'stepscope:', 'profiler:' or 'profiling:', or alone into a "
-		                "file; see stepscope help run");
+		error_set(err, STATUS_USAGE, "'%s' has no options for stepscope", path);
+		error_hint(err, "write them in a block 'stepscope:', 'profiler:' or 'profiling:', or in a file without "
+		                "other keys; see stepscope help run");
 		return STATUS_USAGE;
 	}
 	return status;

@@ -107,7 +107,7 @@ def test_out_may_hold_other_files(tmp_path):
 
 def test_inherited_directory_wins(tmp_path):
     done = run(tmp_path, ACTOR, "steps", "1", "0", options=["--out", "b"], env={"STEPSCOPE_RUN_DIR": tmp_path / "a"})
-    assert done.stderr.startswith(f"stepscope: --out b is not used: this run joins the one in {tmp_path}/a (STEPSCOPE_RUN_DIR)\n")
+    assert done.stderr.startswith(f"stepscope: --out b has no effect: this run joins the one in {tmp_path}/a (STEPSCOPE_RUN_DIR)\n")
     assert segments(tmp_path / "a", TRAINER) and not (tmp_path / "b").exists()
 
 

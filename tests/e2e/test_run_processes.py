@@ -115,7 +115,7 @@ def test_a_daemon_does_not_hold_the_run(tmp_path):
 def test_more_names_than_fit_do_not_hide_the_sentence(tmp_path):
     done = run(tmp_path, ACTOR, "steps", "3", "0", "names", "140000", "steps", "2", "0")
     told, captured = done.stderr.splitlines()[:2]
-    assert "uses more names than there is room for" in told
+    assert "uses more names than the recorder can hold" in told
     assert re.match(r"stepscope: captured all 5 steps \(0-2\) with operators; \d+ events were dropped \(0 of steps and phases\)", captured)
 
 

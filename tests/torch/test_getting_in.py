@@ -278,7 +278,7 @@ def test_a_module_that_is_called_stepscope_runs_once_and_keeps_us_out(tmp_path):
         shutil.rmtree(tmp_path / "run", ignore_errors=True)
         done = run(tmp_path, PYTHON, script)
         assert (done.returncode, done.stdout) == (0, "once\n"), done.stderr
-        assert f"module of its own called stepscope: {tmp_path}/stepscope.py" in done.stderr
+        assert f"another module called stepscope: {tmp_path}/stepscope.py" in done.stderr
 
 
 def test_what_keeps_us_out_is_not_said_without_torch(tmp_path):
@@ -402,4 +402,4 @@ def test_notebooks(tmp_path, python):
     assert len(lines) == 2 and all(line.startswith("True True ") for line in lines), done.stdout + done.stderr
     assert lines[0] != lines[1] and "ZeroDivisionError" in done.stdout
     assert len(rows(tmp_path / "whole", "steps")) == 3
-    assert done.stderr.count("this session is recorded already, into ") == 1 and not (tmp_path / "again").exists()
+    assert done.stderr.count("this session is already recorded, into ") == 1 and not (tmp_path / "again").exists()
