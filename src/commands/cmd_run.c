@@ -20,7 +20,7 @@
 #include <sys/resource.h>
 #include <unistd.h>
 
-#define PROGRAM_HINT "write the program and its arguments behind '--': stepscope run -- ./train --epochs 3"
+#define PROGRAM_HINT "write the program and its arguments after '--': stepscope run -- ./train --epochs 3"
 
 static enum status check_program(const struct options_result *arguments, struct error *err)
 {

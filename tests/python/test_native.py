@@ -383,7 +383,7 @@ def test_a_library_of_another_version_is_refused(tmp_path):
     subprocess.run(["gcc", "-shared", "-fPIC", "-Wl,-soname,libstepscope.so.0", "-o", library, tmp_path / "old.c"], check=True,
                    env=environment(), timeout=60)
     done = plain(tmp_path, "/usr/bin/python3", "-c", "import stepscope; print(stepscope.unavailable)", STEPSCOPE_LIBRARY=library)
-    assert "is of another version than this Python package: it has no stepscope_init" in done.stdout
+    assert "has another version than this Python package: it has no stepscope_init" in done.stdout
 
 
 OBJECTS = """
