@@ -298,7 +298,7 @@ static void tell_one_job(const struct sides *sides)
 			if (!job_files_are_one(&sides->files[i], &sides->files[k]))
 				continue;
 			say("stepscope: note: '%s' and '%s' are ranks of one job: they wait for one another, so "
-			    "their difference is between ranks, not between runs\n",
+			    "they differ as ranks, not as runs\n",
 			    sides->files[i].path, sides->files[k].path);
 			return;
 		}

@@ -58,8 +58,8 @@ static enum status open_history(struct history *history, enum history_access acc
 	status = path ? history_open(history, path, access, err) : STATUS_ENVIRONMENT;
 	arena_release(&arena);
 	if (!status && history->network && access == HISTORY_WRITE && !common.is_quiet)
-		say("stepscope: note: the run history is on a network file system (%s): its locks decide "
-		    "whether several machines may write at once\n",
+		say("stepscope: note: the run history is on a network file system (%s): concurrent writes "
+		    "from several machines depend on its locks\n",
 		    history->network);
 	return status;
 }

@@ -9,7 +9,7 @@
 
 const struct query_table query_model_tables[] = {
 	{"spans", "what ran when (operators, calls of modules, phases, steps, kernels, ...)?"},
-	{"tracks", "which threads and streams are there?"},
+	{"tracks", "which threads and streams exist?"},
 	{"links", "which launch belongs to which device work, and which forward to which backward?"},
 	{"span_args", "which further arguments do spans have?"},
 	{"frames", "which Python frames are in the stacks of spans and samples?"},

@@ -97,7 +97,7 @@ static void tell_full_table(struct drain *drain)
 	if (drain->is_full_told || !symbols_are_full())
 		return;
 	drain->is_full_told = true;
-	recorder_say("the program uses more names than the recorder can hold (about 250,000); it records "
+	recorder_say("the program uses more names than the recorder can hold (about 250,000). It records "
 	             "further names as '(too many names)', and drops and counts values of further counters");
 }
 

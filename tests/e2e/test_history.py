@@ -168,7 +168,7 @@ def test_a_damaged_file_is_told_and_never_fatal(tmp_path):
 def test_a_file_of_another_version_is_refused_and_left_alone(tmp_path):
     path = trace(tmp_path / "a.json", 10)
     assert history(tmp_path, "add", path).returncode == 0
-    for version, said in ((1, "made by an earlier stepscope"), (4, "of a later stepscope"),
+    for version, said in ((1, "from an earlier stepscope"), (4, "from a later stepscope"),
                           (0, "damaged: it has no version")):
         with sqlite3.connect(tmp_path / "history.db") as database:
             database.execute(f"PRAGMA user_version = {version}")
@@ -194,7 +194,7 @@ def test_a_file_of_version_2_is_brought_up_to_date_by_who_writes(tmp_path):
         kept = list(database.execute("SELECT * FROM parts"))
     before = (tmp_path / "history.db").read_bytes()
     done = history(tmp_path, "list")
-    assert done.returncode == 3 and "'stepscope history add' brings it up to date" in done.stderr, done.stderr
+    assert done.returncode == 3 and "'stepscope history add' updates it" in done.stderr, done.stderr
     assert (tmp_path / "history.db").read_bytes() == before
     assert history(tmp_path, "add", "--series", "train", second).returncode == 0
     with sqlite3.connect(tmp_path / "history.db") as database:

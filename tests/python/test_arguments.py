@@ -138,10 +138,10 @@ try:
     import yaml
 except ImportError:
     yaml = None
-for text, wanted in (("profiler: {wait: soon}", "bad.yaml: profiler.wait wants a whole number"), ("[1, 2]", "bad.yaml: keys with values"),
+for text, wanted in (("profiler: {wait: soon}", "bad.yaml: profiler.wait wants a whole number"), ("[1, 2]", "bad.yaml: expected keys with values"),
                      ("profiler: {", "bad.yaml: invalid YAML: "),
                      ("profiler: {wait: 1}\\nlr: 1\\nprofiler: {active: 1}", "bad.yaml: line 3: duplicate key 'profiler'"),
-                     ("a:\\n- profiler: {wait: 1, wait: 2}", "bad.yaml: line 2: duplicate key 'a.profiler.wait'"), ("only a word", "bad.yaml: keys with values"), ("\\xff", "bad.yaml: ")):
+                     ("a:\\n- profiler: {wait: 1, wait: 2}", "bad.yaml: line 2: duplicate key 'a.profiler.wait'"), ("only a word", "bad.yaml: expected keys with values"), ("\\xff", "bad.yaml: ")):
     with open("bad.yaml", "wb") as file:
         file.write(text.encode("latin-1"))
     assert not yaml or wanted in answer("bad.yaml"), (text, answer("bad.yaml"))

@@ -373,7 +373,7 @@ def test_a_free_threaded_python_goes_on_without_us(tmp_path):
     program = "import stepscope\nprint(stepscope.unavailable)\nwith stepscope.range('x'): print('runs')\nprint(repr(stepscope.auto()))"
     done = plain(tmp_path, python, "-c", program)
     reason, *rest = done.stdout.splitlines()
-    assert (done.returncode, rest) == (0, ["runs", "''"]) and "this one is free-threaded" in reason
+    assert (done.returncode, rest) == (0, ["runs", "''"]) and "this Python is free-threaded" in reason
     assert [line for line in done.stderr.splitlines() if "stepscope" in line] == [f"stepscope: nothing is recorded: {reason}"]
 
 

@@ -159,7 +159,7 @@ if __name__ == "__main__":
         child.start()
         child.join()
 """)
-    for children, said in (0, "mark them with stepscope_step_begin()"), (1, "captured no operators in this process; others that it started recorded"):
+    for children, said in (0, "mark them with stepscope_step_begin()"), (1, "captured no operators in this process; processes that it started recorded"):
         shutil.rmtree(tmp_path / "run", ignore_errors=True)
         done = subprocess.run([python, "program.py", str(children)], cwd=tmp_path, env=environment(PYTHONPATH=PACKAGE), capture_output=True,
                               text=True, timeout=300, check=True)

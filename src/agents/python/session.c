@@ -76,7 +76,7 @@ PyMethodDef native_session_methods[] = {
 	{"init", init, METH_VARARGS,
          "init(options=None): starts recording now, or raises RuntimeError with the reason. "
          "Options are a list such as 'with=shapes,out=runs/a' in the names of `stepscope run "
-         "--help`; the environment overrides them."},
+         "--help`. The environment overrides them."},
 	{"shutdown", shutdown, METH_NOARGS, "shutdown(): writes pending data and closes the recording."},
 	{"flush", flush, METH_NOARGS, "flush(): returns when everything recorded so far is in the file."},
 	{"active", active, METH_NOARGS,
