@@ -269,7 +269,7 @@ static struct evidence look_around(struct report *report, double step_ns, double
 	static const char *const works[] = {CELL_COMPUTE, CELL_EXPOSED_COMMUNICATION, CELL_EXPOSED_COPIES, NULL},
 				 *const kernels[] = {CELL_COMPUTE, NULL}, *const nothing[] = {CELL_IDLE_NOTHING, NULL},
 				 *const phases[] = {"forward", "backward", "optimizer", NULL},
-				 *const other[] = {"other", NULL}, *const rest[] = {"(in no operation or range)", NULL};
+				 *const other[] = {"other", NULL}, *const rest[] = {CELL_NO_OPERATION, NULL};
 	struct evidence evidence = {
 		.has_device = report_table(report, "step_breakdown")->row_count,
 		.has_steps = report_table(report, "step_time")->row_count,

@@ -21,6 +21,11 @@
 
 /* between_steps.part */
 #define CELL_BETWEEN_STEPS "between steps: "
+#define CELL_BETWEEN_REMOVED "between steps: operators were removed"
+#define CELL_BEFORE_STEPS "before the first step"
+#define CELL_STEPS "steps"
+#define CELL_STEPS_MISSED "steps that were not recorded"
+#define CELL_AFTER_STEPS "after the last step"
 
 /* phases.name, rank_phases.phase, steps.phase */
 #define CELL_PHASE_DATA "data"
@@ -85,6 +90,11 @@
 
 /* copies.direction */
 #define CELL_COPY_FILL "fill"
+#define CELL_COPY_TO_DEVICE "host to device"
+#define CELL_COPY_TO_HOST "device to host"
+#define CELL_COPY_ON_DEVICES "device to device"
+#define CELL_COPY_TO_PEER "peer to peer"
+#define CELL_COPY_ON_HOST "host to host"
 
 /* memory_failures.why */
 #define CELL_FAILURE_FRAGMENTED "fragmented"
@@ -98,6 +108,12 @@
 #define CELL_KIND_RANGE "range"
 #define CELL_KIND_ANNOTATION "annotation"
 #define CELL_REST "rest"
+
+/* ops.name */
+#define CELL_NO_OPERATION "(in no operation or range)"
+
+/* launches.call */
+#define CELL_NO_LAUNCH "(not in the trace)"
 
 /* processes.role */
 #define CELL_ROLE_TRAINER "trainer"

@@ -22,6 +22,7 @@ struct model;
 	X(REASON_NO_MODULES, "no calls of modules were recorded: PyTorch's operators are recorded together with them") \
 	X(REASON_NO_ALLOCATIONS, "memory was not recorded: record with --with memory; a program without PyTorch "      \
 	                         "calls stepscope_memory_alloc()")                                                     \
+	X(REASON_NO_TOTALS, "only traces of torch.profiler have totals of allocators, with profile_memory=True")       \
 	X(REASON_NO_SHAPES, "the sizes of inputs were not recorded: record with --with shapes")                        \
 	X(REASON_NO_FORMULA, "neither the program nor a formula for PyTorch's operator gives it")                      \
 	X(REASON_NO_FLOPS, "the sizes of inputs were not recorded (record with --with shapes), or no operator has a "  \

@@ -48,6 +48,11 @@ def test_texts_may_differ(tmp_path, says):
     assert (done.returncode, done.stderr) == (0, "") and done.stdout.endswith(" 0 differences\n"), done.stdout
 
 
+def test_what_the_list_of_renamed_words_adds_may_be_new(tmp_path):
+    done = compared(tmp_path, ledger_csv="what,code,sentence\ndropped,dropped,some\ndamaged,several writers,more\n")
+    assert (done.returncode, done.stderr) == (0, "") and done.stdout.endswith(" 0 differences\n"), done.stdout
+
+
 @pytest.mark.parametrize("says, told", (
     ({"report_json": SAYS["report.json"].replace("10", "11")}, "'number 10' became 'number 11'"),
     ({"report_json": SAYS["report.json"].replace("10", "10.0")}, "'number 10' became 'number 10.0'"),

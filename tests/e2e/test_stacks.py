@@ -171,6 +171,16 @@ def test_hints_are_of_what_was_given(path, tmp_path):
         assert done.returncode == 3 and "--with memory" not in done.stderr and ("stepscope report" in done.stderr) == (command == ["validate"])
 
 
+@pytest.mark.parametrize("path, words", [("stacks/pyspy.folded", "profile of stacks"), ("made_nsys/train.sqlite", "export of nsys"),
+                                         ("nvidia_smi/gpu_usage.csv", "telemetry"), ("made_snapshots/train.pickle", "snapshot")])
+def test_reasons_are_in_the_words_of_the_format(path, words):
+    for name in ("modules", "memory_totals", "metrics", "marks", "lines"):
+        done = subprocess.run([os.environ["STEPSCOPE"], "report", DATA.parent / path, "--table", name], capture_output=True, text=True, timeout=60, check=True)
+        text = " ".join(done.stdout.split())
+        assert not any(word in text for word in ("PyTorch", "torch.profiler", "--with", "stepscope_")), (name, text)
+        assert words in text or name != "metrics", (name, text)
+
+
 def test_callers_may_come_late(tmp_path):
     (tmp_path / "late").write_text("idle 1\n" * 1000 + "a;b 4\n")
     assert "a" in stepscope("report", tmp_path / "late", "--table", "functions", "--csv")
@@ -380,7 +390,7 @@ def test_sums_beyond_64_bits_are_not_measured_and_their_shares_are(tmp_path):
     assert {name: (row["self_ratio"], row["total_ratio"]) for name, row in rows.items()} == {"a": (0.75, 0.75), "b": (0.25, 0.25), "main": (0, 1)}
     assert {name: (row["self_count"], row["total_count"]) for name, row in rows.items()} == {"a": (None, None), "b": (most, most), "main": (0, None)}
     [row] = csv.DictReader(io.StringIO(stepscope("report", path, "--table", "ledger", "--csv")))
-    assert row["count"] == "4" and "more than 9.2e18" in row["sentence"]
+    assert row["count"] == "4" and "exceeds 9.2e18" in row["sentence"]
     stacks = csv.DictReader(io.StringIO(stepscope("report", path, "--table", "sampled_stacks", "--csv")))
     assert [(row["stack"], row["self_count"], row["ratio"]) for row in stacks] == [("main;a", "", "0.75"), ("main;b", str(most), "0.25")]
     stepscope("export", path, "-o", tmp_path / "again.folded")  # nothing of it is lost

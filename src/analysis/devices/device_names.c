@@ -218,11 +218,11 @@ const char *copy_direction_name(enum copy_direction direction)
 {
 	static const char *const names[] = {
 		[COPY_UNKNOWN] = NULL,
-		[COPY_TO_DEVICE] = "host to device",
-		[COPY_TO_HOST] = "device to host",
-		[COPY_ON_DEVICES] = "device to device",
-		[COPY_TO_PEER] = "peer to peer",
-		[COPY_ON_HOST] = "host to host",
+		[COPY_TO_DEVICE] = CELL_COPY_TO_DEVICE,
+		[COPY_TO_HOST] = CELL_COPY_TO_HOST,
+		[COPY_ON_DEVICES] = CELL_COPY_ON_DEVICES,
+		[COPY_TO_PEER] = CELL_COPY_TO_PEER,
+		[COPY_ON_HOST] = CELL_COPY_ON_HOST,
 	};
 
 	return names[direction];

@@ -325,6 +325,7 @@ static const char *const kineto_reasons[REASON_COUNT] = {
 	[REASON_NO_OPERATORS] = "the trace has no operators and no ranges",
 	[REASON_NO_MODULES] = "the trace has no calls of modules: torch.profiler writes them with with_stack=True",
 	[REASON_NO_ALLOCATIONS] = "the trace has no allocations: torch.profiler writes them with profile_memory=True",
+	[REASON_NO_TOTALS] = "the trace has no totals of allocators: torch.profiler writes them with profile_memory=True",
 	[REASON_NO_SHAPES] = "the trace has no sizes of inputs: torch.profiler writes them with record_shapes=True",
 	[REASON_NO_FORMULA] = "neither the trace nor a formula gives it",
 	[REASON_NO_FLOPS] =

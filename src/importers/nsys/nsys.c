@@ -303,6 +303,7 @@ static const char *const nsys_reasons[REASON_COUNT] = {
 	[REASON_NO_OPERATORS] = "an export of nsys has no operators",
 	[REASON_NO_MODULES] = "an export of nsys has no calls of modules",
 	[REASON_NO_ALLOCATIONS] = "an export of nsys has no allocations",
+	[REASON_NO_TOTALS] = "an export of nsys has no totals of allocators",
 	[REASON_NO_SHAPES] = "an export of nsys has no sizes of inputs",
 	[REASON_NO_FORMULA] = "an export of nsys does not have them",
 	[REASON_NO_FLOPS] = "an export of nsys does not have them",

@@ -653,6 +653,7 @@ static const char *const nvidia_smi_reasons[REASON_COUNT] = {
 	[REASON_NO_OPERATORS] = "telemetry has no operators",
 	[REASON_NO_MODULES] = "telemetry has no calls of modules",
 	[REASON_NO_ALLOCATIONS] = "telemetry has no allocations",
+	[REASON_NO_TOTALS] = "telemetry has no totals of allocators",
 	[REASON_NO_SHAPES] = "telemetry has no sizes of inputs",
 	[REASON_NO_FORMULA] = "telemetry does not have them",
 	[REASON_NO_FLOPS] = "telemetry does not have them",

@@ -301,6 +301,7 @@ static const char *const snapshot_reasons[REASON_COUNT] = {
 	[REASON_NO_MODULES] = "a snapshot of memory has no calls of modules",
 	[REASON_NO_ALLOCATIONS] =
 		"the snapshot has no allocations: torch.cuda.memory._record_memory_history() records them",
+	[REASON_NO_TOTALS] = "a snapshot of memory has no totals of allocators",
 	[REASON_NO_SHAPES] = "a snapshot of memory has no sizes of inputs",
 	[REASON_NO_FORMULA] = "a snapshot of memory does not have them",
 	[REASON_NO_FLOPS] = "a snapshot of memory does not have them",

@@ -164,6 +164,7 @@ const char *const stack_profile_reasons[REASON_COUNT] = {
 	[REASON_NO_OPERATORS] = "a profile of stacks has no operators: its functions are in the table functions",
 	[REASON_NO_MODULES] = "a profile of stacks has no calls of modules: its functions are in the table functions",
 	[REASON_NO_ALLOCATIONS] = "a profile of stacks has no allocations",
+	[REASON_NO_TOTALS] = "a profile of stacks has no totals of allocators",
 	[REASON_NO_SHAPES] = "a profile of stacks has no sizes of inputs",
 	[REASON_NO_FORMULA] = "a profile of stacks does not have them",
 	[REASON_NO_FLOPS] = "a profile of stacks does not have them",
