@@ -11,7 +11,7 @@ def wrap(span, function):
     span of the other.
     """
     if inspect.iscoroutinefunction(function) or inspect.isasyncgenfunction(function) or inspect.isgeneratorfunction(function):
-        raise TypeError(f"{span!r} cannot decorate {function!r}, which runs in pieces: use a `with` block inside of it")
+        raise TypeError(f"{span!r} cannot decorate {function!r}, which is a generator or coroutine: use a `with` block in it")
     if not callable(function):
         raise TypeError(f"{span!r} can decorate a function, not {function!r}")
 

@@ -303,7 +303,7 @@ class EventList(list):
 
     def _asked(self, what):
         if self._window is None:
-            raise RuntimeError(f"stepscope: {what} wants the list that the profiler gave, not a copy of it")
+            raise RuntimeError(f"stepscope: {what} needs the list that the profiler returned, not a copy of it")
         return self._window
 
     def key_averages(self, group_by_input_shapes=False, group_by_stack_n=0, group_by_overload_name=False):

@@ -161,7 +161,7 @@ def _load_package():
     if hasattr(theirs, "unavailable") or spec is not None and _is_ours(spec):
         import stepscope  # noqa: F401
     elif theirs is not None and spec is None or spec is not None and spec.has_location:  # do not import it: it may be the running script
-        raise ImportError(f"the program has a module of its own called stepscope: {spec and spec.origin}")
+        raise ImportError(f"the program has another module called stepscope: {spec and spec.origin}")
     else:
         _load_from_folders(theirs, spec.submodule_search_locations if spec is not None else ())
 
@@ -177,7 +177,7 @@ def _load_from_folders(theirs, their_folders):
 
     spec = PathFinder.find_spec("stepscope", list(TorchFinder.folders))
     if spec is None:
-        raise ImportError("the package stepscope is not to be found")
+        raise ImportError("cannot find the package stepscope")
     ours = sys.modules["stepscope"] = module_from_spec(spec)
     try:
         spec.loader.exec_module(ours)

@@ -26,7 +26,7 @@ def _options(line):
 def _report(directory):
     program = _program.find()
     if not program:
-        return Report(directory, f"recorded into {directory}; the program `stepscope` is not there to report on it")
+        return Report(directory, f"recorded into {directory}; the program `stepscope`, which prints the report, was not found")
     done = subprocess.run([program, "report", directory], capture_output=True, text=True, check=False)
     return Report(directory, done.stdout or done.stderr)
 
@@ -49,12 +49,12 @@ def load(shell):
         """
         if cell is None:
             if stepscope.is_recording():
-                _auto.say(f"this session is recorded already, into {stepscope.run_directory()}")
+                _auto.say(f"this session is already recorded, into {stepscope.run_directory()}")
                 return None
             directory = _hook.record(_options(line))
             return None if directory else "nothing is recorded"
         if os.environ.get("STEPSCOPE_RUN_DIR") or stepscope.is_recording():
-            _auto.say("this session is recorded as a whole already: the cell runs as part of it")
+            _auto.say("the whole session is already recorded: the cell runs as part of it")
             shell.run_cell(cell)
             return None
         options = _options(line)

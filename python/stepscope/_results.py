@@ -22,8 +22,8 @@ def program():
     """Returns the path of the program `stepscope`. Raises RuntimeError if it is missing."""
     found = _program.find()
     if not found:
-        raise RuntimeError("stepscope: the program 'stepscope', which reads the recording, is neither beside the library nor on "
-                           "PATH; STEPSCOPE_PROGRAM may name it")
+        raise RuntimeError("stepscope: cannot find the program 'stepscope', which reads the recording, beside the library or on "
+                           "PATH; set STEPSCOPE_PROGRAM to its path")
     return found
 
 
@@ -74,7 +74,7 @@ def wait_for_all():
             import warnings
 
             text = done[0][1].decode(errors="replace").strip() if done else ""
-            warnings.warn(f"stepscope: a trace was not written: {text}", stacklevel=2)
+            warnings.warn(f"stepscope: cannot write a trace: {text}", stacklevel=2)
 
 
 os.register_at_fork(after_in_child=_running.clear)  # the parent waits for its exports
@@ -103,7 +103,7 @@ class Window:
         if not self.is_finished:
             raise RuntimeError("Profiler didn't finish running")
         if not self.first:
-            raise RuntimeError("stepscope: nothing was recorded here; a warning said why")
+            raise RuntimeError("stepscope: nothing was recorded; a previous warning gives the reason")
         stepscope.flush()
         return [self.directory, "--window", f"{self.first}-{self.last}@{self.pid}"]
 

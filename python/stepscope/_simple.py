@@ -36,7 +36,7 @@ class Simple(Nothing):
         try:
             return tempfile.mkdtemp(prefix=f"{name}-", dir=folder)
         except OSError as problem:
-            _windows.warn_once(f"the recording goes with the program: {problem}")
+            _windows.warn_once(f"the recording will be removed when the program ends: {problem}")
             return None
 
     def step(self):

@@ -75,7 +75,7 @@ def _lean_parts(torch):
     wanted = os.environ.get("STEPSCOPE_LEAN")
     unknown = set((wanted or "none").split(",")) - {*_LEAN_PARTS.split(","), "get", "none"}  # `get` is accepted and has no effect
     if unknown and _is_first():
-        print(f"stepscope: STEPSCOPE_LEAN must be of {_LEAN_PARTS} or none, got '{sorted(unknown)[0]}'; it is left out of account", file=sys.stderr)
+        print(f"stepscope: STEPSCOPE_LEAN must be of {_LEAN_PARTS} or none, got '{sorted(unknown)[0]}'; the value is ignored", file=sys.stderr)
     if wanted and not unknown:
         return wanted
     version = ".".join(str(torch.__version__).split(".")[:2])

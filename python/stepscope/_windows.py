@@ -54,7 +54,7 @@ def _start_own(words, out):
         atexit.register(_end_own)
     else:
         if out and os.path.abspath(out) != _own.directory:
-            warn_once(f"out={out!r}: a program has one recording, and this one's is in {_own.directory!r}")
+            warn_once(f"out={out!r}: a program has one recording, and this program records into {_own.directory!r}")
         if _own.is_running and (_own.words >= set(words) or _observers):
             return  # a new start would end the windows of other profilers; shapes and memory need none
         stepscope.shutdown()
@@ -106,7 +106,7 @@ def _get_ready(words, out):
         if "memory" in words:
             _torch.want_memory()
         if "lines" in words and _own is not None and "lines" not in _own.words:
-            warn_once("with_stack: no Python lines, because a profiler that began before without them still records")
+            warn_once("with_stack: no Python lines, because an earlier profiler without Python lines still records")
         elif "lines" in words and not _finds_lines():
             warn_once("with_stack: Python lines are not read in this recording (`stepscope run --with lines` reads them)")
     except Exception as problem:  # the program continues
@@ -176,7 +176,7 @@ def end(number):
         if had_inputs and not _native.active() & SHAPES:
             _restart_observer()
     if deep is not None and _native.torch_too_deep() != deep:
-        warn_once("operators and ranges that lie more than 256 deep in each other are not recorded")
+        warn_once("operators and ranges nested more than 256 deep are not recorded")
 
 
 def _flush_before_fork():

@@ -24,12 +24,12 @@ STYLES = {
     # flags from guides for Hugging Face trainers: --profiler-wait-steps, ...
     "hf": (
         ("enable_profiling", bool, False, "record operators by the schedule below"),
-        ("enable_memory_logging", bool, False, "print the memory of each GPU now and then"),
+        ("enable_memory_logging", bool, False, "print the memory of each GPU every --memory_log_steps steps"),
         ("profiler_output_dir", str, "./profiler_traces", "directory of the traces"),
         ("profiler_wait_steps", int, 5, f"{_SCHEDULE} without recording"),
-        ("profiler_warmup_steps", int, 2, f"{_SCHEDULE} in which recording warms up"),
+        ("profiler_warmup_steps", int, 2, f"{_SCHEDULE} for warm-up of the recording"),
         ("profiler_active_steps", int, 3, f"{_SCHEDULE} that are recorded"),
-        ("profiler_repeat", int, 1, "number of cycles; 0: to the end"),
+        ("profiler_repeat", int, 1, "number of cycles (0 repeats until the program ends)"),
         ("memory_log_steps", int, 10, "steps between two lines about memory"),
         ("stacks", bool, True, "record lines of Python"),
         ("shapes", bool, True, "record shapes of inputs"),
@@ -40,23 +40,23 @@ STYLES = {
         ("prof_dir", str, "./prof", "directory of the results"),
         ("ptensorboard", bool, False, "traces for TensorBoard instead of files"),
         ("wait", int, 0, f"{_SCHEDULE} without recording"),
-        ("warmup", int, 1, f"{_SCHEDULE} in which recording warms up"),
+        ("warmup", int, 1, f"{_SCHEDULE} for warm-up of the recording"),
         ("active", int, 1, f"{_SCHEDULE} that are recorded"),
-        ("repeat", int, 1, "number of cycles; 0: to the end"),
+        ("repeat", int, 1, "number of cycles (0 repeats until the program ends)"),
         ("skip_first", int, 0, "steps before the first cycle"),
     ),
     # --profile true --profiling_frequency 10 ...
     "frequency": (
         ("profile", bool, False, "record operators"),
-        ("profiling_output", str, "", "directory of the results; default: ./MODEL_TYPE-RANK"),
+        ("profiling_output", str, "", "directory of the results; empty uses ./MODEL_TYPE-RANK"),
         ("with_stack", bool, False, "record lines of Python"),
         ("with_shapes", bool, False, "record shapes of inputs"),
         ("export_trace", bool, True, "write a trace for each cycle"),
-        ("export_memory_timeline", bool, False, "write memory by category over time; brings stacks and shapes with it"),
+        ("export_memory_timeline", bool, False, "write memory by category over time; implies stacks and shapes"),
         ("wait_steps", int, 7, f"{_SCHEDULE} without recording; not with --repeat 0"),
-        ("warmup_steps", int, 2, f"{_SCHEDULE} in which recording warms up"),
+        ("warmup_steps", int, 2, f"{_SCHEDULE} for warm-up of the recording"),
         ("active_steps", int, 1, f"{_SCHEDULE} that are recorded"),
-        ("repeat", int, 0, "number of cycles; 0: one every --profiling_frequency steps"),
+        ("repeat", int, 0, "number of cycles (0 records one every --profiling_frequency steps)"),
         ("profiling_frequency", int, 10, "length of a cycle with --repeat 0"),
         ("max_steps", int, -1, "steps of an epoch; raised to the length of a cycle"),
     ),
@@ -141,7 +141,7 @@ def add_arguments(parser, style="hf", **defaults):
             raise TypeError(f"style {style!r} has no option {name!r}")
     for name, kind, default, text in STYLES[style]:
         default = defaults.get(name, default)
-        shown = f"{text} ({str(default).lower() if kind is bool else default})"
+        shown = f"{text} (default: {str(default).lower() if kind is bool else repr(default) if default == '' else default})"
         if kind is bool:
             group.add_argument(*_spellings(name), dest=name, nargs="?", const=True, default=default, type=_bool, metavar="BOOL",
                                help=shown)
@@ -182,8 +182,8 @@ def _problem_with(directory):
     try:
         os.makedirs(directory, exist_ok=True)
     except OSError as problem:
-        return f"the directory {str(directory)!r} cannot be made: {problem.strerror}"
-    return "" if os.access(directory, os.W_OK | os.X_OK) else f"the directory {str(directory)!r} cannot be written to"
+        return f"cannot create the directory {str(directory)!r}: {problem.strerror}"
+    return "" if os.access(directory, os.W_OK | os.X_OK) else f"cannot write to the directory {str(directory)!r}"
 
 
 class _Guarded:
@@ -196,7 +196,7 @@ class _Guarded:
         try:
             self.handler(prof)
         except Exception as problem:
-            _say(f"the files of a cycle were not written: {problem}")
+            _say(f"cannot write the files of a cycle: {problem}")
 
 
 class Settings:
@@ -307,7 +307,7 @@ def _say_what_is_idle(style, given):
         if not given[switch] and not name.startswith("enable_") and name != "max_steps":  # the script itself uses max_steps
             idle.setdefault(switch, []).append(f"--{'no-' if given[name] is False else ''}{name.replace('_', '-')}")
     for switch, names in idle.items():
-        _say(f"{', '.join(names)} {'does' if len(names) == 1 else 'do'} nothing without --{switch.replace('_', '-')}")
+        _say(f"{', '.join(names)} {'has' if len(names) == 1 else 'have'} no effect without --{switch.replace('_', '-')}")
 
 
 def from_args(arguments, model_name=None, train_type=None):
@@ -372,14 +372,14 @@ class _Block:
         steps = [key for key in self.content if key in ("wait", "warmup", "active") or key.endswith("_steps") and key != "num_steps"]
         windows = [key for key in ("start_step", "num_steps") if key in self.content]
         if steps and windows:
-            raise ValueError(f"stepscope: {self.place}{self.name}.{windows[0]} and {self.name}.{steps[0]} contradict each other: a window of "
+            raise ValueError(f"stepscope: {self.place}{self.name}.{windows[0]} and {self.name}.{steps[0]} contradict each other: use a window of "
                              "steps, or a schedule")
         cycles = steps + windows + [key for key in ("repeat", "skip_first") if key in self.content]
         if cycles and self.content.get("type") == "simple":
-            raise ValueError(f"stepscope: {self.place}{self.name}.{cycles[0]} has no use with {self.name}.type simple, which records steps and "
+            raise ValueError(f"stepscope: {self.place}{self.name}.{cycles[0]} has no effect with {self.name}.type simple, which records steps and "
                              "phases of the whole training and no operators: use advanced or pytorch")
         if self.content.get("repeat") and not steps and not windows:
-            raise ValueError(f"stepscope: {self.place}{self.name}.repeat counts cycles, and nothing says what a cycle is: add active, wait or "
+            raise ValueError(f"stepscope: {self.place}{self.name}.repeat counts cycles, but no option defines a cycle: add active, wait or "
                              "warmup")
 
     def _convert(self, key, value):
@@ -445,7 +445,7 @@ def _find_block(tree, place):
     A name without keys (Lightning's `profiler: simple`) is not a block, and is an error if there is no other.
     """
     if not isinstance(tree, dict):
-        raise ValueError(f"stepscope: {place}keys with values are expected, got {tree!r:.60}")
+        raise ValueError(f"stepscope: {place}expected keys with values, got {tree!r:.60}")
     found = list(_blocks(tree))
     chosen = _choose_block(found, place)
     if chosen:
@@ -519,7 +519,7 @@ def _refuse_doubles(node, place, path=(), seen=None):
         name = key.value if key is not None and isinstance(key.value, str) else ""
         below = (*path, name)
         if name in keys and any(each in _BLOCKS for each in below):
-            raise ValueError(f"stepscope: {place}line {key.start_mark.line + 1}: {'.'.join(filter(None, below))} is there twice")
+            raise ValueError(f"stepscope: {place}line {key.start_mark.line + 1}: duplicate key '{'.'.join(filter(None, below))}'")
         keys.update({name} - {"", "<<"})
         _refuse_doubles(value, place, below, seen)
 
@@ -541,7 +541,7 @@ def _read_yaml(path):
             finally:
                 loader.dispose()
     except (yaml.YAMLError, UnicodeDecodeError) as problem:
-        raise ValueError(f"stepscope: {os.fspath(path)}: no YAML: {' '.join(str(problem).split())}") from problem
+        raise ValueError(f"stepscope: {os.fspath(path)}: invalid YAML: {' '.join(str(problem).split())}") from problem
 
 
 def from_yaml(source, overrides=()):
@@ -635,7 +635,7 @@ def profiler_end(prof, settings):
     try:
         table = prof.key_averages().table(sort_by="self_cpu_time_total", row_limit=-1)
     except (AssertionError, RuntimeError) as problem:  # no step was recorded, or the program `stepscope` is missing
-        _say(f"there are no results of the profiler: {problem}")
+        _say(f"the profiler has no results: {problem}")
         return ""
     text = "Profiler results:\n" + table
     print(text)
@@ -644,7 +644,7 @@ def profiler_end(prof, settings):
         with open(os.path.join(settings.output_dir, "profiler_list.dat"), "w", encoding="utf-8") as file:
             file.write(text)
     except OSError as problem:
-        _say(f"profiler_list.dat was not written: {problem}")
+        _say(f"cannot write profiler_list.dat: {problem}")
     return text
 
 

@@ -236,8 +236,8 @@ class profile:
 
     def _choose(self, wish):
         if wish == "auto" and self.use_device:
-            _windows.warn_once(f"{self.use_device.upper()} is not recorded by stepscope yet: torch.profiler records, and the results "
-                               "are its own (backend='stepscope' records the CPU)", stacklevel=5)
+            _windows.warn_once(f"{self.use_device.upper()} is not recorded by stepscope yet: torch.profiler records and returns "
+                               "the results (backend='stepscope' records the CPU)", stacklevel=5)
             return "torch"
         return "torch" if wish == "torch" else "stepscope"
 
@@ -336,9 +336,9 @@ class profile:
 
     def _say_what_is_missing(self):
         if self.with_modules:
-            _windows.warn_once("with_modules: not in these tables; `stepscope report` has the modules of a run")
+            _windows.warn_once("with_modules: these tables have no modules; `stepscope report` has the modules of a run")
         if self.activity_filters:
-            _windows.warn_once("activities: the types of events are not chosen, a trace has all of them")
+            _windows.warn_once("activities: types of events cannot be selected; a trace has all of them")
         if _asks_for(self.experimental_config, "capture_overload_names"):
             _windows.warn_once("experimental_config: overload names are not recorded")
 
@@ -474,7 +474,7 @@ class profile:
         try:
             self._finished("exporting chrome trace").export_chrome_trace(path, is_awaited=False)
         except RuntimeError as problem:  # nothing was recorded, or `stepscope` is missing: the training continues
-            _windows.warn_once(f"no trace is written: {problem}")
+            _windows.warn_once(f"cannot write the trace: {problem}")
 
     def export_stacks(self, path, metric="self_cpu_time_total"):
         """Writes lines for flamegraph.pl: the stack, operator innermost, a blank, and the self time in microseconds."""

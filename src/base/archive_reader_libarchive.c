@@ -62,9 +62,7 @@ static enum status failed(const struct archive_reader *archive, struct error *er
 	}
 	error_set(err, STATUS_INPUT, "cannot read '%s': %s", archive->path, text ? text : "damaged archive");
 	if (text && strstr(text, "Unrecognized"))
-		error_hint(
-			err,
-			"archives are zip and tar; a single file that was compressed with xz must be decompressed first");
+		error_hint(err, "supported archives are zip and tar; decompress single files in xz format first");
 	return STATUS_INPUT;
 }
 
@@ -221,11 +219,10 @@ enum status archive_read(struct archive_reader *archive, char *bytes, size_t cap
 	archive->bytes += *length;
 	if (archive->bytes > ARCHIVE_FREE_BYTES + ARCHIVE_RATIO_MAX * archive_file_bytes(archive)) {
 		*length = 0;
-		return error_set(
-			err, STATUS_INPUT,
-			"cannot read '%s': its contents are more than %u times its size; unpack it, if that is "
-			"so",
-			archive->path, ARCHIVE_RATIO_MAX);
+		return error_set(err, STATUS_INPUT,
+		                 "cannot read '%s': its contents are more than %u times its size; if that is correct, "
+		                 "unpack it first",
+		                 archive->path, ARCHIVE_RATIO_MAX);
 	}
 	return STATUS_OK;
 }

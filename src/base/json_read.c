@@ -208,16 +208,16 @@ static bool json_read_read_string(struct json_reader *reader, bool keep)
 		if (keep)
 			buffer_add(&reader->text, reader->data + from, reader->offset - from);
 		if (is_at_end(reader))
-			return json_read_fail(reader, "the text ends within a string"), false;
+			return json_read_fail(reader, "the text ends in a string"), false;
 		c = (unsigned char)reader->data[reader->offset];
 		if (c == '"')
 			break;
 		if (c < 0x20)
-			return json_read_fail(reader, "a control character within a string"), false;
+			return json_read_fail(reader, "a control character in a string"), false;
 		if (c >= 0x80)
 			read_wide(reader, keep);
 		else if (!read_escape(reader, keep))
-			return json_read_fail(reader, "an escape that JSON does not know"), false;
+			return json_read_fail(reader, "an escape sequence that JSON does not have"), false;
 	}
 	if (reader->text.is_overflown)
 		return json_read_fail(reader, "a string longer than 64 MiB"), false;
@@ -274,7 +274,7 @@ static enum json_token json_read_read_word(struct json_reader *reader, const cha
 	size_t length = strlen(word);
 
 	if (reader->length - reader->offset < length || memcmp(reader->data + reader->offset, word, length) != 0)
-		return json_read_fail(reader, "a word that JSON does not know");
+		return json_read_fail(reader, "a word that JSON does not have");
 	reader->offset += length;
 	end_value(reader);
 	return token;

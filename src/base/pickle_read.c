@@ -550,9 +550,8 @@ static enum status pickle_read_refuse(struct pickle *pickle, const char *path, s
 	enum status status = error_set(
 		err, STATUS_INPUT, "'%s' is refused: byte %" PRIu64 " of the pickle is the opcode %s%s%s%s", path,
 		pickle->offset, refused[pickle->opcode], name[0] ? " (" : "", name, name[0] ? ")" : "");
-	error_hint(err,
-	           "with it Python would run code of the file; only data is read, and nothing was run: do not load it "
-	           "with Python unless you know where it is from");
+	error_hint(err, "this opcode makes Python run code from the file. stepscope ran nothing. Do not load "
+	                "the file with Python unless you trust its source");
 	return status;
 }
 

@@ -30,7 +30,7 @@ static bool storage_file_reserve(int fd, uint64_t offset, uint64_t bytes, struct
 {
 	int number = posix_fallocate(fd, (off_t)offset, (off_t)bytes);
 	if (number)
-		error_errno(err, STATUS_IO, number, "cannot make room for %llu MiB in a temporary file",
+		error_errno(err, STATUS_IO, number, "cannot reserve %llu MiB in a temporary file",
 		            (unsigned long long)(bytes >> 20));
 	return number == 0;
 }
@@ -50,7 +50,7 @@ int storage_file_open(size_t bytes, struct error *err)
 		close(fd);
 	}
 	if (!is_full)
-		error_errno(err, STATUS_IO, errno, "cannot make a temporary file in $TMPDIR, /var/tmp or /tmp");
+		error_errno(err, STATUS_IO, errno, "cannot create a temporary file in $TMPDIR, /var/tmp or /tmp");
 	return -1;
 }
 

@@ -140,7 +140,7 @@ static enum status remember_key(struct flattener *state, const yaml_event_t *eve
 	if (event->data.scalar.length == 2 && !memcmp(event->data.scalar.value, "<<", 2))
 		return STATUS_OK;
 	if (intern_find(&state->keys, key))
-		return error_set(state->err, STATUS_USAGE, "'%s' line %zu: key '%s' is there twice", state->what,
+		return error_set(state->err, STATUS_USAGE, "'%s' line %zu: duplicate key '%s'", state->what,
 		                 event->start_mark.line + 1, key);
 	intern_add(&state->keys, key);
 	return STATUS_OK;
@@ -153,7 +153,7 @@ static enum status on_alias_key(struct flattener *state, struct yaml_flat_level 
 
 	cut_path(state, level->path_length);
 	if (!yaml_flat_add_part(state, "*", 1) || !buffer_add_text(&state->path, anchor))
-		return yaml_flat_refuse(state, event, "a key longer than 4096 bytes");
+		return yaml_flat_refuse(state, event, "a key is longer than 4096 bytes");
 	level->is_key_next = false;
 	return STATUS_OK;
 }
@@ -164,12 +164,12 @@ static enum status on_key(struct flattener *state, struct yaml_flat_level *level
 	if (event->type == YAML_ALIAS_EVENT)
 		return on_alias_key(state, level, event);
 	if (event->type != YAML_SCALAR_EVENT)
-		return yaml_flat_refuse(state, event, "a key that is not plain text");
+		return yaml_flat_refuse(state, event, "a key is not plain text");
 	if (!event->data.scalar.length || has_nul(event))
-		return yaml_flat_refuse(state, event, "a key that is empty or holds a NUL");
+		return yaml_flat_refuse(state, event, "a key is empty or contains a NUL");
 	cut_path(state, level->path_length);
 	if (!yaml_flat_add_part(state, (const char *)event->data.scalar.value, event->data.scalar.length))
-		return yaml_flat_refuse(state, event, "a key longer than 4096 bytes");
+		return yaml_flat_refuse(state, event, "a key is longer than 4096 bytes");
 	level->is_key_next = false;
 	return remember_key(state, event);
 }
@@ -187,9 +187,9 @@ static enum status on_scalar(struct flattener *state, const yaml_event_t *event)
 	if (!state->depth) /* an empty file is one empty value */
 		return event->data.scalar.length ? refuse_bare(state, event) : STATUS_OK;
 	if (has_nul(event))
-		return yaml_flat_refuse(state, event, "a value that holds a NUL");
+		return yaml_flat_refuse(state, event, "a value contains a NUL");
 	if (!yaml_flat_begin_value(state))
-		return yaml_flat_refuse(state, event, "a key longer than 4096 bytes");
+		return yaml_flat_refuse(state, event, "a key is longer than 4096 bytes");
 	status = yaml_flat_add_entry(state, event, (const char *)event->data.scalar.value, event->data.scalar.length);
 	end_value(state);
 	return status;
@@ -202,7 +202,7 @@ static enum status on_alias(struct flattener *state, const yaml_event_t *event)
 	if (!state->depth)
 		return refuse_bare(state, event);
 	if (!yaml_flat_begin_value(state))
-		return yaml_flat_refuse(state, event, "a key longer than 4096 bytes");
+		return yaml_flat_refuse(state, event, "a key is longer than 4096 bytes");
 	status = yaml_flat_add_entry(state, event, "", 0);
 	end_value(state);
 	return status;
@@ -213,7 +213,7 @@ static enum status yaml_flat_on_begin(struct flattener *state, const yaml_event_
 	if (state->depth == MAXIMUM_DEPTH)
 		return yaml_flat_refuse(state, event, "nested more than 32 deep");
 	if (!yaml_flat_begin_value(state))
-		return yaml_flat_refuse(state, event, "a key longer than 4096 bytes");
+		return yaml_flat_refuse(state, event, "a key is longer than 4096 bytes");
 	state->levels[state->depth++] = (struct yaml_flat_level){
 		.path_length = state->path.length,
 		.index = event->type == YAML_SEQUENCE_START_EVENT ? 0 : -1,
@@ -279,7 +279,7 @@ static enum status parser_failed(struct flattener *state, const yaml_parser_t *p
 	if (parser->error == YAML_MEMORY_ERROR)
 		return error_set(state->err, STATUS_NO_MEMORY, "'%s': out of memory", state->what);
 	return error_set(state->err, STATUS_USAGE, "'%s' line %zu: %s", state->what, line + 1,
-	                 parser->problem ? parser->problem : "not YAML");
+	                 parser->problem ? parser->problem : "invalid YAML");
 }
 
 static enum status flatten(struct flattener *state, yaml_parser_t *parser)

@@ -32,44 +32,49 @@ static struct compare_baseline baseline;
 static struct compare_files files;
 
 static const struct option options[] = {
-	OPTION_GROUP("What is compared"),
-	OPTION_TEXT("steps", 0, &steps, "A-B", "only these step numbers"),
-	OPTION_TEXT("smallest", 0, &smallest, "PERCENT", "changes below it do not count, however certain (1)"),
-	OPTION_TEXT("tolerance", 0, &tolerance, "PERCENT", "\"no difference\" must rule out changes of this size (3)"),
+	OPTION_GROUP("Comparison"),
+	OPTION_TEXT("steps", 0, &steps, "A-B", STEPS_HELP),
+	OPTION_TEXT("smallest", 0, &smallest, "PERCENT",
+                    "ignore changes smaller than this, however certain (default: 1)"),
+	OPTION_TEXT("tolerance", 0, &tolerance, "PERCENT", "change that \"no difference\" must rule out (default: 3)"),
 	OPTION_TEXT("noise", 0, &noise, "PERCENT",
-                    "how much runs differ from each other, assumed where no repeats tell it (1; 100 at most)"),
+                    "variation between runs to assume if no repeats measure it, at most 100 (default: 1)"),
 	OPTION_GROUP("Limits"),
-	OPTION_TEXT("tier", 0, &tier, "NAME", "the limits of rlhf-canary: default, smoke, perf or nightly"),
-	OPTION_TEXT("thresholds", 0, &thresholds, "FILE", "YAML with limits: max_step_time_increase_pct: 5"),
+	OPTION_TEXT("tier", 0, &tier, "NAME", "limits of rlhf-canary: default, smoke, perf or nightly"),
+	OPTION_TEXT("thresholds", 0, &thresholds, "FILE",
+                    "YAML file with limits, such as max_step_time_increase_pct: 5"),
 	OPTION_TEXT("fail-on", 0, &fail_on, "WHAT",
-                    "regression, limits (when limits are given) or never: when to exit with 1, or with 5"),
-	OPTION_GROUP("A base from the run history"),
+                    "what makes the exit status 1 (5 if inconclusive): regression, limits or never "
+                    "(default: limits if any are given, otherwise regression)"),
+	OPTION_GROUP("Base from the run history"),
 	OPTION_TEXT("baseline", 0, &baseline.word, "KEPT",
-                    "best, last, last:N (the last N runs), a number or a name: all operands are the new side then"),
-	OPTION_TEXT("history", 0, &baseline.history, "FILE", "the history, as in 'stepscope history'"),
-	OPTION_TEXT("series", 0, &baseline.series, "NAME", "the series to look in; by default that of the new run"),
+                    "base: best, last, last:N (the last N runs), or the number or name of a run; all "
+                    "operands are then new runs"),
+	OPTION_TEXT("history", 0, &baseline.history, "FILE", "history file, as in 'stepscope history'"),
+	OPTION_TEXT("series", 0, &baseline.series, "NAME", "series to search (default: the series of the new run)"),
 	OPTION_GROUP("For CI"),
-	OPTION_TEXT("markdown", 0, &files.markdown, "FILE", "a comment for a pull request, at most 65,000 bytes"),
-	OPTION_TEXT("junit", 0, &files.junit, "FILE", "JUnit XML: a case per quantity and limit"),
+	OPTION_TEXT("markdown", 0, &files.markdown, "FILE", "write a comment for a pull request, at most 65,000 bytes"),
+	OPTION_TEXT("junit", 0, &files.junit, "FILE", "write JUnit XML with one test case per quantity and limit"),
 	OPTION_TEXT("benchmark-smaller", 0, &files.smaller, "FILE",
-                    "the new side for github-action-benchmark: customSmallerIsBetter"),
-	OPTION_TEXT("benchmark-bigger", 0, &files.bigger, "FILE", "the same: customBiggerIsBetter"),
-	OPTION_TEXT("canary-report", 0, &files.canary, "FILE", "the limits as a ComparisonReport of rlhf-canary, JSON"),
+                    "write the new side for github-action-benchmark, as customSmallerIsBetter"),
+	OPTION_TEXT("benchmark-bigger", 0, &files.bigger, "FILE", "write the same as customBiggerIsBetter"),
+	OPTION_TEXT("canary-report", 0, &files.canary, "FILE",
+                    "write the limits as a ComparisonReport of rlhf-canary (JSON)"),
 	OPTION_FLAG("github", 0, &files.is_github,
-                    "annotations on stderr, the job's summary and outputs where GitHub's variables say"),
-	OPTION_TEXT("name", 0, &called, "NAME", "what these files call the comparison; by default the series"),
+                    "write annotations to stderr, and the job summary and outputs to the files of GitHub's variables"),
+	OPTION_TEXT("name", 0, &called, "NAME", "name of the comparison in these files (default: the series)"),
 	OPTION_GROUP("Form"),
-	OPTION_TEXT("style", 0, &style_name, "NAME", "canary: the tables of rlhf-canary's notebook"),
-	OPTION_FLAG("long", 0, &is_long, "everything that contributes to the difference"),
-	OPTION_TEXT(
-		"table", 't', &table_name, "NAME",
-		"one table: verdict, metrics, limits, differences, contributions, memory, functions, telemetry or runs"),
-	OPTION_FLAG("explain", 0, &is_explained, "with --table: say how each column is defined"),
-	OPTION_FLAG("json", 0, &is_json, "one JSON document: stepscope.compare/1, with --table stepscope.table/1"),
-	OPTION_FLAG("csv", 0, &is_csv, "with --table: CSV"),
-	OPTION_TEXT("output", 'o', &output, "FILE", "write there"),
-	OPTION_BYTES("memory", 0, &memory_bytes, "SIZE",
-                     "memory for a trace before it goes to a temporary file (512M)"),
+	OPTION_TEXT("style", 0, &style_name, "NAME", "canary: print the tables of rlhf-canary's notebook"),
+	OPTION_FLAG("long", 0, &is_long, "list everything that contributes to the difference"),
+	OPTION_TEXT("table", 't', &table_name, "NAME",
+                    "print one table: verdict, metrics, limits, differences, contributions, memory, "
+                    "functions, telemetry or runs"),
+	OPTION_FLAG("explain", 0, &is_explained, "with --table: print the definition of each column"),
+	OPTION_FLAG("json", 0, &is_json,
+                    "print one JSON document: stepscope.compare/1, or stepscope.table/1 with --table"),
+	OPTION_FLAG("csv", 0, &is_csv, "with --table: print CSV"),
+	OPTION_TEXT("output", 'o', &output, "FILE", "write to FILE instead of standard output"),
+	OPTION_BYTES("memory", 0, &memory_bytes, "SIZE", MEMORY_HELP("512M")),
 	OPTION_END,
 };
 
@@ -143,19 +148,20 @@ static enum status split_operands(const struct options_result *arguments, int *b
 		if (steps)
 			return error_set(
 				err, STATUS_USAGE,
-				"options '--baseline' and '--steps' exclude each other: of the base all steps were kept");
+				"options '--baseline' and '--steps' exclude each other: the history keeps all steps of "
+				"the base");
 		if (arguments->operand_count && !arguments->has_terminator)
 			return STATUS_OK;
-		return error_set(err, STATUS_USAGE, "compare --baseline takes the runs of the new side only");
+		return error_set(err, STATUS_USAGE, "compare --baseline takes only the runs of the new side");
 	}
 	*base_count = arguments->has_terminator ? arguments->before_terminator : 1;
 	for (int i = *base_count; arguments->has_terminator && i < arguments->operand_count; i++)
 		if (arguments->operands[i][0] == '-' && arguments->operands[i][1] &&
 		    access(arguments->operands[i], F_OK) != 0)
-			return error_set(err, STATUS_USAGE, "options go before the runs: '%s' stands behind '--'",
+			return error_set(err, STATUS_USAGE, "options go before the runs, but '%s' is after '--'",
 			                 arguments->operands[i]);
 	if (count_of_standard_input(arguments) > 1)
-		return error_set(err, STATUS_USAGE, "compare can read standard input ('-') once only");
+		return error_set(err, STATUS_USAGE, "compare can read standard input ('-') only once");
 	if (*base_count >= 1 && arguments->operand_count > *base_count &&
 	    (arguments->has_terminator || arguments->operand_count == 2))
 		return STATUS_OK;
@@ -198,10 +204,10 @@ static enum status check_repeats(const struct sides *sides, int first, int end, 
 		for (int k = first; k < i; k++) {
 			if (strcmp(sides->identities[i], sides->identities[k]) != 0)
 				continue;
-			error_set(err, STATUS_USAGE,
-			          "'%s' and '%s' are the same recording, which is no repeat of the run",
+			error_set(err, STATUS_USAGE, "'%s' and '%s' are the same recording, not repeated runs",
 			          sides->files[k].path, sides->files[i].path);
-			error_hint(err, "give each run once: what they differ by tells how sure the answer is");
+			error_hint(err,
+			           "give each run once: the variation between runs decides how certain the answer is");
 			return STATUS_USAGE;
 		}
 	return STATUS_OK;
@@ -260,7 +266,7 @@ static enum status read_job(struct sides *sides, int first, const int *job, cons
 	take_run(sides, first, &loaded, analysis);
 	run->name = job_files_name(&run->arena, run->name, count);
 	if (!common.is_quiet)
-		say("stepscope: note: %u files of the %s side are ranks of one job: one run, '%s'\n", count,
+		say("stepscope: note: %u files of the %s side are ranks of one job and count as one run, '%s'\n", count,
 		    first < sides->base_count ? "base" : "new", run->name);
 	return STATUS_OK;
 }
@@ -291,8 +297,8 @@ static void tell_one_job(const struct sides *sides)
 		for (int k = sides->base_count; k < sides->count; k++) {
 			if (!job_files_are_one(&sides->files[i], &sides->files[k]))
 				continue;
-			say("stepscope: note: '%s' and '%s' are ranks of one job: they wait for one another, and "
-			    "differ as ranks do, not as runs\n",
+			say("stepscope: note: '%s' and '%s' are ranks of one job: they wait for one another, so "
+			    "they differ as ranks, not as runs\n",
 			    sides->files[i].path, sides->files[k].path);
 			return;
 		}
@@ -408,9 +414,8 @@ static enum status cmd_compare_add_table(struct buffer *text, const struct compa
 
 	if (!table) {
 		error_set(err, STATUS_USAGE, "unknown table '%s'", table_name);
-		error_hint(
-			err,
-			"there are verdict, metrics, limits, differences, contributions, memory, functions, telemetry and runs");
+		error_hint(err, "the tables are verdict, metrics, limits, differences, contributions, memory, "
+		                "functions, telemetry and runs");
 		return STATUS_USAGE;
 	}
 	if (is_csv) {
@@ -507,7 +512,7 @@ static int cmd_compare_run(const struct options_result *arguments, struct error 
 
 const struct command command_compare = {
 	.name = "compare",
-	.summary = "Say whether a run is slower than another, how sure that is, and why",
+	.summary = "Show whether one run is slower than another, how certain that is, and why",
 	.usage = "stepscope compare [options] BASE NEW\n       stepscope compare [options] BASE... -- NEW...\n       stepscope compare [options] --baseline KEPT NEW...",
 	.examples = "  stepscope compare runs/main runs/mine\n"
 		    "  stepscope compare runs/main.* -- runs/mine.*\n"

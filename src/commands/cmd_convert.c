@@ -19,11 +19,10 @@ static int64_t memory_bytes;
 static bool is_strict, is_no_progress;
 
 static const struct option options[] = {
-	OPTION_TEXT("steps", 0, &steps, "A-B", "only these step numbers; not with .ssr"),
-	OPTION_FLAG("strict", 0, &is_strict, "exit with 1 when something in the input is missing, damaged or repaired"),
-	OPTION_BYTES("memory", 0, &memory_bytes, "SIZE",
-                     "memory for the trace before it goes to a temporary file (256M)"),
-	OPTION_FLAG("no-progress", 0, &is_no_progress, "no progress bar"),
+	OPTION_TEXT("steps", 0, &steps, "A-B", STEPS_HELP "; not for .ssr files"),
+	OPTION_FLAG("strict", 0, &is_strict, "exit with 1 if part of the input is missing, damaged or repaired"),
+	OPTION_BYTES("memory", 0, &memory_bytes, "SIZE", MEMORY_HELP("256M")),
+	OPTION_FLAG("no-progress", 0, &is_no_progress, "hide the progress bar"),
 	OPTION_END,
 };
 
@@ -36,14 +35,15 @@ static enum status choose_exporter(const struct options_result *arguments, const
                                    struct error *err)
 {
 	if (arguments->operand_count < 2) {
-		error_set(err, STATUS_USAGE, "convert wants what to read and where to write it");
+		error_set(err, STATUS_USAGE, "convert wants an input and an output file");
 		error_hint(err, "for example 'stepscope convert trace.json.gz trace.ssr'");
 		return STATUS_USAGE;
 	}
 	const char *path = arguments->operands[arguments->operand_count - 1];
 	*exporter = exporter_by_suffix(path);
 	if (*exporter && (*exporter)->is_whole && steps)
-		return error_set(err, STATUS_USAGE, "a recording (%s) holds everything that was read: no --steps",
+		return error_set(err, STATUS_USAGE,
+		                 "option '--steps' is not for recordings (%s), which hold the whole input",
 		                 (*exporter)->suffix);
 	if (*exporter)
 		return STATUS_OK;
@@ -127,14 +127,14 @@ static int cmd_convert_run(const struct options_result *arguments, struct error 
 	bool is_good = tell_evidence(&loaded.model);
 	status = write_file(&loaded, exporter, arguments->operands[arguments->operand_count - 1], &selected, err);
 	if (status == STATUS_OK && is_strict && !is_good)
-		status = error_set(err, STATUS_LIMIT, "the input is not as it should be");
+		status = error_set(err, STATUS_LIMIT, "part of the input is missing, damaged or repaired");
 	loaded_run_release(&loaded);
 	return status_exit(status);
 }
 
 const struct command command_convert = {
 	.name = "convert",
-	.summary = "Turn any input into a recording of ours or a file for another viewer, and mend it",
+	.summary = "Convert any supported input to a .ssr recording or another viewer's format, repairing it",
 	.usage = "stepscope convert [options] IN... OUT",
 	.examples = "  stepscope convert trace.json.gz trace.ssr\n"
 		    "  stepscope convert broken.json whole.json.gz\n"

@@ -20,24 +20,23 @@ static int64_t memory_bytes;
 static bool is_list, is_json, is_sarif, has_times;
 
 static const struct option options[] = {
-	OPTION_GROUP("What is looked for"),
+	OPTION_GROUP("Diagnosis"),
 	OPTION_FLAG("list", 0, &is_list, "list the rules and their thresholds"),
-	OPTION_TEXT("rules", 0, &rules_folder, "DIR", "more rules: the files *.sql in DIR"),
-	OPTION_TEXT("thresholds", 0, &thresholds, "FILE", "YAML: other thresholds, SS101: {share: 0.1}"),
-	OPTION_TEXT("steps", 0, &steps, "A-B", "only these step numbers"),
-	OPTION_TEXT("window", 0, &window, "N",
-                    "only what a profiler in the program recorded as its Nth, or N-M; N@PID: the one in that process"),
+	OPTION_TEXT("rules", 0, &rules_folder, "DIR", "add the rules in DIR/*.sql"),
+	OPTION_TEXT("thresholds", 0, &thresholds, "FILE", "YAML file with thresholds, such as SS101: {share: 0.1}"),
+	OPTION_TEXT("steps", 0, &steps, "A-B", STEPS_HELP),
+	OPTION_TEXT("window", 0, &window, "N", WINDOW_HELP),
 	OPTION_GROUP("Form"),
-	OPTION_FLAG("json", 0, &is_json, "one JSON document: stepscope.diagnosis/1"),
-	OPTION_FLAG("sarif", 0, &is_sarif, "SARIF 2.1.0, for what shows findings beside the code"),
+	OPTION_FLAG("json", 0, &is_json, "print one JSON document: stepscope.diagnosis/1"),
+	OPTION_FLAG("sarif", 0, &is_sarif, "print SARIF 2.1.0, for code-scanning viewers"),
 	OPTION_TEXT("style", 0, &style_name, "NAME",
-                    "canary: the block QUICK DIAGNOSIS of rlhf-canary's notebook; RUN may be its metrics.json"),
-	OPTION_FLAG("times", 0, &has_times, "also the CPU time of each rule, and of the tables made for them"),
-	OPTION_TEXT("output", 'o', &output, "FILE", "write there"),
+                    "canary: print the block QUICK DIAGNOSIS of rlhf-canary's notebook; RUN may be its metrics.json"),
+	OPTION_FLAG("times", 0, &has_times,
+                    "print also the CPU time of each rule, and of the tables computed for the rules"),
+	OPTION_TEXT("output", 'o', &output, "FILE", "write to FILE instead of standard output"),
 	OPTION_TEXT("fail-on", 0, &fail_on, "LEVEL",
-                    "exit with 1 when there is a problem, or a hint; with 5 when the verdict is unknown"),
-	OPTION_BYTES("memory", 0, &memory_bytes, "SIZE",
-                     "memory for the trace before it goes to a temporary file (512M)"),
+                    "exit with 1 on findings of this level (problem; hint: any), with 5 if the verdict is unknown"),
+	OPTION_BYTES("memory", 0, &memory_bytes, "SIZE", MEMORY_HELP("512M")),
 	OPTION_END,
 };
 
@@ -50,9 +49,9 @@ static enum status cmd_diagnose_check_usage(const struct options_result *argumen
 	if (style_name && strcmp(style_name, "canary") != 0)
 		return error_set(err, STATUS_USAGE, "option '--style' wants canary, got '%s'", style_name);
 	if (is_json + is_sarif + !!style_name > 1)
-		return error_set(err, STATUS_USAGE, "'--json', '--sarif' and '--style' are three forms: one at a time");
+		return error_set(err, STATUS_USAGE, "options '--json', '--sarif' and '--style' exclude each other");
 	if (has_times && (is_sarif || style_name))
-		return error_set(err, STATUS_USAGE, "'--times' goes with text and '--json'");
+		return error_set(err, STATUS_USAGE, "option '--times' works with text and '--json' only");
 	return STATUS_OK;
 }
 
@@ -213,7 +212,7 @@ static int cmd_diagnose_run(const struct options_result *arguments, struct error
 
 const struct command command_diagnose = {
 	.name = "diagnose",
-	.summary = "Say what is wrong with a run, how sure that is, and what to do",
+	.summary = "List the performance problems of a run, how certain each is, and its remedy",
 	.usage = "stepscope diagnose [options] [RUN...]",
 	.examples = "  stepscope diagnose latest\n"
 		    "  stepscope diagnose runs/a --steps 20-99 --json > diagnosis.json\n"

@@ -30,18 +30,17 @@ static const struct option options[] = {
 	OPTION_TEXT("format", 'f', &format_name, "NAME", format_help),
 	OPTION_FLAG("formats", 0, &is_list, "list the formats with their viewers"),
 	OPTION_TEXT("output", 'o', &output, "FILE", output_help),
-	OPTION_TEXT("steps", 0, &steps, "A-B", "only these step numbers"),
+	OPTION_TEXT("steps", 0, &steps, "A-B", STEPS_HELP),
 	OPTION_TEXT("device", 0, &device, "NAME",
-                    "of a memory timeline: cpu or cuda:N; without it the first GPU, or cpu"),
-	OPTION_TEXT("window", 0, &window, "N",
-                    "only what a profiler in the program recorded as its Nth, or N-M; N@PID: the one in that process"),
+                    "device of a memory timeline: cpu or cuda:N (default: the first GPU, otherwise cpu)"),
+	OPTION_TEXT("window", 0, &window, "N", WINDOW_HELP),
 	OPTION_FLAG("all-threads", 0, &has_all_threads,
-                    "with --window folded stacks also of threads that its profiler does not follow"),
+                    "with --window, add threads that its profiler does not follow (folded stacks only)"),
 	OPTION_DOUBLE("max-mb", 0, &max_mb, "N",
-                      "leave out whole steps from the end so that N MiB are not exceeded (uncompressed); 0: no limit"),
-	OPTION_BYTES("memory", 0, &memory_bytes, "SIZE",
-                     "memory for the trace before it goes to a temporary file (256M)"),
-	OPTION_FLAG("no-progress", 0, &is_no_progress, "no progress bar"),
+                      "leave out whole steps at the end until the uncompressed file has at most N MiB (0 "
+                      "sets no limit)"),
+	OPTION_BYTES("memory", 0, &memory_bytes, "SIZE", MEMORY_HELP("256M")),
+	OPTION_FLAG("no-progress", 0, &is_no_progress, "hide the progress bar"),
 	OPTION_END,
 };
 
@@ -51,11 +50,11 @@ static const struct option *make_options(void)
 	char words[EXPORTER_WORDS_BYTES];
 
 	exporter_list_names(words);
-	snprintf(format_help, sizeof(format_help), "%s (default: by the suffix of --output)", words);
+	snprintf(format_help, sizeof(format_help), "%s (default: the format of the suffix of --output)", words);
 	exporter_list_suffixes(words);
 	snprintf(output_help, sizeof(output_help),
-	         "file to write: NAME%s; append .gz or .zst to compress; DIR/ writes one file per rank; - is standard "
-	         "output (default: a file in the run's directory)",
+	         "file to write: NAME%s; append .gz or .zst to compress; DIR/ writes one file per rank; "
+	         "- writes to standard output (default: a file in the run directory)",
 	         words);
 	return options;
 }
@@ -114,7 +113,7 @@ static enum status cmd_export_check_usage(const struct options_result *arguments
 	if (check_operands(arguments, "export", err))
 		return err->status;
 	if (device && !exporter->is_of_a_device) {
-		error_set(err, STATUS_USAGE, "option '--device' is for a memory timeline, not for the format %s",
+		error_set(err, STATUS_USAGE, "option '--device' is for memory timelines, not for the format %s",
 		          exporter->name);
 		error_hint(err, "'--format memory-timeline'");
 		return STATUS_USAGE;
@@ -198,7 +197,7 @@ static enum status write_ranks(const struct model *model, const struct exporter 
 	if (length > PATH_MAX)
 		return error_set(err, STATUS_USAGE, "the name of the output directory is too long");
 	if (mkdir(directory, 0777) < 0 && errno != EEXIST)
-		return error_errno(err, STATUS_IO, errno, "cannot make the directory '%s'", directory);
+		return error_errno(err, STATUS_IO, errno, "cannot create the directory '%s'", directory);
 	export_files_init(&files, model);
 	for (uint32_t i = 0; i < files.count && status == STATUS_OK; i++) {
 		snprintf(path, sizeof(path), "%s%s%s%s", directory, directory[length - 1] == '/' ? "" : "/",
@@ -216,8 +215,8 @@ static enum status write_into_run(const struct loaded_run *run, const struct exp
 	char path[PATH_MAX + 64];
 
 	if (!is_directory(run->path)) {
-		error_set(err, STATUS_USAGE, "option '--output' is missing: '%s' is no run directory to write into",
-		          run->path);
+		error_set(err, STATUS_USAGE,
+		          "option '--output' is missing, and '%s' is not a run directory to write into", run->path);
 		error_hint(err, "for example '-o trace.json.gz'");
 		return STATUS_USAGE;
 	}
@@ -240,7 +239,7 @@ static enum status export_run(const struct loaded_run *run, const struct exporte
 		return write_ranks(&run->model, exporter, output, selected, err);
 	status = write_one(&run->model, exporter, output, selected, NULL, err);
 	if (status == STATUS_OK && !common.is_quiet && export_rank_count(&run->model) > 1)
-		say("hint: several ranks are in one file; -o DIR/ writes one per rank, as HTA wants it\n");
+		say("hint: several ranks are in one file; -o DIR/ writes one file per rank, as HTA needs it\n");
 	return status;
 }
 
@@ -307,7 +306,7 @@ static int cmd_export_run(const struct options_result *arguments, struct error *
 
 const struct command command_export = {
 	.name = "export",
-	.summary = "Write the timeline as a file for Perfetto, chrome://tracing, TensorBoard or HTA",
+	.summary = "Write the timeline of a run for Perfetto, chrome://tracing, TensorBoard or HTA",
 	.usage = "stepscope export [options] [RUN...]",
 	.examples = "  stepscope export latest -o trace.json.gz\n"
 		    "  stepscope export latest -o trace.pftrace --steps 10-12\n"

@@ -28,19 +28,20 @@ static int64_t memory_bytes, limit;
 static bool is_json, is_csv;
 
 static const struct option options[] = {
-	OPTION_GROUP("Which history, which runs"),
+	OPTION_GROUP("History and runs"),
 	OPTION_TEXT("history", 0, &history_file, "FILE",
-                    "the file; else $STEPSCOPE_HISTORY, else stepscope/history.db in the user's data directory"),
+                    "history file (default: $STEPSCOPE_HISTORY, otherwise stepscope/history.db in the "
+                    "user's data directory)"),
 	OPTION_TEXT("series", 0, &series, "NAME",
-                    "add: the runs it is to be compared with (the program's name); else: only runs of this series"),
-	OPTION_TEXT("name", 0, &name, "NAME", "add: what to call the run, for example a commit"),
-	OPTION_INT("limit", 'n', &limit, "N", "list: only the newest N"),
+                    "add: series of the run (default: the program's name); other actions: only runs of this series"),
+	OPTION_TEXT("name", 0, &name, "NAME",
+                    "add: name of the run, such as a commit (default: the name of its directory)"),
+	OPTION_INT("limit", 'n', &limit, "N", "list: only the newest N runs"),
 	OPTION_GROUP("Form"),
-	OPTION_FLAG("json", 0, &is_json, "one JSON document: stepscope.table/1"),
-	OPTION_FLAG("csv", 0, &is_csv, "CSV"),
-	OPTION_TEXT("output", 'o', &output, "FILE", "write there"),
-	OPTION_BYTES("memory", 0, &memory_bytes, "SIZE",
-                     "add: memory for the trace before it goes to a temporary file (512M)"),
+	OPTION_FLAG("json", 0, &is_json, "print one JSON document: stepscope.table/1, or stepscope.history/1 of show"),
+	OPTION_FLAG("csv", 0, &is_csv, "print CSV"),
+	OPTION_TEXT("output", 'o', &output, "FILE", "write to FILE instead of standard output"),
+	OPTION_BYTES("memory", 0, &memory_bytes, "SIZE", "add: " MEMORY_HELP("512M")),
 	OPTION_END,
 };
 
@@ -57,8 +58,8 @@ static enum status open_history(struct history *history, enum history_access acc
 	status = path ? history_open(history, path, access, err) : STATUS_ENVIRONMENT;
 	arena_release(&arena);
 	if (!status && history->network && access == HISTORY_WRITE && !common.is_quiet)
-		say("stepscope: note: the run history is on a network file system (%s): whether several machines may "
-		    "write at once depends on its locks\n",
+		say("stepscope: note: the run history is on a network file system (%s): concurrent writes "
+		    "from several machines depend on its locks\n",
 		    history->network);
 	return status;
 }
@@ -74,9 +75,8 @@ static const char *kept_of(const struct compared_run *run)
 		return "its telemetry of GPUs";
 	if (!run->parts_count)
 		return NULL;
-	return strncmp(run->parts[0].level, COMPARED_MEMORY, strlen(COMPARED_MEMORY)) != 0
-	               ? "what the whole of it takes"
-	               : "its memory";
+	return strncmp(run->parts[0].level, COMPARED_MEMORY, strlen(COMPARED_MEMORY)) != 0 ? "the cost of the whole run"
+	                                                                                   : "its memory";
 }
 
 static void tell_without_steps(const struct history_entry *entry)
@@ -86,8 +86,8 @@ static void tell_without_steps(const struct history_entry *entry)
 	if (kept)
 		say("stepscope: note: '%s' has no steps: later runs are compared with it by %s\n", entry->name, kept);
 	else
-		say("stepscope: note: '%s' has no step that a later run could be compared with: %s\n", entry->name,
-		    entry->run->no_steps ? entry->run->no_steps : "none was completed");
+		say("stepscope: note: later runs cannot be compared with '%s', which has no usable step: %s\n",
+		    entry->name, entry->run->no_steps ? entry->run->no_steps : "no step was completed");
 }
 
 static enum status cmd_history_add_entry(struct history *history, const struct history_entry *entry, struct error *err)
@@ -98,8 +98,8 @@ static enum status cmd_history_add_entry(struct history *history, const struct h
 	if (status || common.is_quiet)
 		return status;
 	bool is_moved = added.from && strcmp(added.from, entry->series) != 0;
-	say("stepscope: %s as run %lld of series '%s'%s%s%s\n", added.is_known ? "kept again" : "added",
-	    (long long)added.run, entry->series, is_moved ? ", no more of '" : "", is_moved ? added.from : "",
+	say("stepscope: %s as run %lld of series '%s'%s%s%s\n", added.is_known ? "updated" : "added",
+	    (long long)added.run, entry->series, is_moved ? ", moved from '" : "", is_moved ? added.from : "",
 	    is_moved ? "'" : "");
 	if (!entry->run->steps_count && !entry->run->summary.steps)
 		tell_without_steps(entry);
@@ -111,7 +111,7 @@ static void tell_trouble(const struct compared_run *run, const char *fact, const
 	const char *trouble = compared_run_fact(run, fact);
 
 	if (trouble && !common.is_quiet)
-		say("stepscope: note: '%s' is kept, but %s%s\n", operand, lead, trouble);
+		say("stepscope: note: '%s' is added, but %s%s\n", operand, lead, trouble);
 }
 
 /* Adds a metrics.json of rlhf-canary. */
@@ -157,7 +157,7 @@ static enum status add_report(struct history *history, struct report *report, ui
 	compared_run_init(&run, report);
 	tell_trouble(&run, COMPARED_END, "the run did not complete: ", called);
 	if (count > 1 && !common.is_quiet)
-		say("stepscope: note: %u files are ranks of one job: one run, '%s'\n", count, called);
+		say("stepscope: note: %u files are ranks of one job and count as one run, '%s'\n", count, called);
 	status = cmd_history_add_entry(history, &entry, err);
 	compared_run_release(&run);
 	table_release(&numbers);
@@ -469,7 +469,7 @@ static enum status unknown_action(const char *action, struct error *err)
 	if (nearest)
 		error_hint(err, "did you mean '%s'?", nearest);
 	else
-		error_hint(err, "there are add, list, show, baseline and remove");
+		error_hint(err, "the actions are add, list, show, baseline and remove");
 	return STATUS_USAGE;
 }
 
@@ -495,7 +495,7 @@ static int cmd_history_run(const struct options_result *arguments, struct error 
 
 const struct command command_history = {
 	.name = "history",
-	.summary = "Keep the numbers of runs, to compare later ones with them",
+	.summary = "Keep the key numbers of runs for later comparisons",
 	.usage = "stepscope history [options] [add RUN... | list | show RUN | baseline set NAME RUN | remove RUN...]",
 	.examples = "  stepscope history add latest --name $(git rev-parse --short HEAD)\n"
 		    "  stepscope history list --series train\n"

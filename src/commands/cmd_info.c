@@ -15,9 +15,8 @@ static bool is_json;
 static int64_t memory_bytes;
 
 static const struct option options[] = {
-	OPTION_FLAG("json", 0, &is_json, "one JSON document: stepscope.info/1, the same tables"),
-	OPTION_BYTES("memory", 0, &memory_bytes, "SIZE",
-                     "memory for the trace before it goes to a temporary file (512M)"),
+	OPTION_FLAG("json", 0, &is_json, "print one JSON document with the same tables: stepscope.info/1"),
+	OPTION_BYTES("memory", 0, &memory_bytes, "SIZE", MEMORY_HELP("512M")),
 	OPTION_END,
 };
 
@@ -81,7 +80,7 @@ static int cmd_info_run(const struct options_result *arguments, struct error *er
 
 const struct command command_info = {
 	.name = "info",
-	.summary = "Show what is in a recording, what is missing from it, and what it cost",
+	.summary = "Show the contents of a recording, its missing data and its cost",
 	.usage = "stepscope info [options] [RUN...]",
 	.examples = "  stepscope info latest\n"
 		    "  stepscope info runs/a\n"

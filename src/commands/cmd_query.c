@@ -23,22 +23,21 @@ static double seconds = 60;
 static bool is_list, is_json, is_csv;
 
 static const struct option options[] = {
-	OPTION_GROUP("What can be asked"),
+	OPTION_GROUP("Tables"),
 	OPTION_FLAG("tables", 0, &is_list, "list the tables"),
-	OPTION_TEXT("schema", 0, &schema_name, "TABLE", "the columns of a table, and what they mean"),
+	OPTION_TEXT("schema", 0, &schema_name, "TABLE", "list the columns of TABLE and their definitions"),
 	OPTION_TEXT("steps", 0, &steps, "A-B",
-                    "tables of report are of these step numbers; spans and the like of all that is read"),
-	OPTION_TEXT("window", 0, &window, "N",
-                    "only what a profiler in the program recorded as its Nth, or N-M; N@PID: the one in that process"),
+                    "restrict the report's tables to these steps; 'spans' and other raw tables are not restricted"),
+	OPTION_TEXT("window", 0, &window, "N", WINDOW_HELP),
 	OPTION_GROUP("Form"),
-	OPTION_FLAG("json", 0, &is_json, "one JSON document, schema stepscope.table/1"),
-	OPTION_FLAG("csv", 0, &is_csv, "CSV, however many rows"),
-	OPTION_TEXT("output", 'o', &output, "FILE", "write there"),
+	OPTION_FLAG("json", 0, &is_json, "print one JSON document: stepscope.table/1"),
+	OPTION_FLAG("csv", 0, &is_csv, "print CSV, with any number of rows"),
+	OPTION_TEXT("output", 'o', &output, "FILE", "write to FILE instead of standard output"),
 	OPTION_GROUP("Limits"),
-	OPTION_DOUBLE("time-limit", 0, &seconds, "SECONDS", "for the query, 0: none (60)"),
-	OPTION_BYTES("query-memory", 0, &query_memory_bytes, "SIZE", "for the query, 0: no limit (256M)"),
-	OPTION_BYTES("memory", 0, &memory_bytes, "SIZE",
-                     "memory for the trace before it goes to a temporary file (512M)"),
+	OPTION_DOUBLE("time-limit", 0, &seconds, "SECONDS", "time limit of the query (0 sets no limit; default: 60)"),
+	OPTION_BYTES("query-memory", 0, &query_memory_bytes, "SIZE",
+                     "memory limit of the query (0 sets no limit; default: 256M)"),
+	OPTION_BYTES("memory", 0, &memory_bytes, "SIZE", MEMORY_HELP("512M")),
 	OPTION_END,
 };
 
@@ -49,9 +48,9 @@ static enum status cmd_query_check_usage(const struct options_result *arguments,
 	if (is_json && is_csv)
 		return error_set(err, STATUS_USAGE, "options '--json' and '--csv' exclude each other");
 	if (seconds < 0 || query_memory_bytes < 0)
-		return error_set(err, STATUS_USAGE, "a limit is not negative");
+		return error_set(err, STATUS_USAGE, "options '--time-limit' and '--query-memory' want 0 or more");
 	if (arguments->operand_count > wanted)
-		return error_set(err, STATUS_USAGE, "query takes a run and one statement, got '%s', too",
+		return error_set(err, STATUS_USAGE, "query takes a run and one statement, got also '%s'",
 		                 arguments->operands[wanted]);
 	if (arguments->operand_count == wanted)
 		return STATUS_OK;
@@ -89,8 +88,8 @@ static enum status write_rows(FILE *file, struct query *query, struct error *err
 		return status;
 	buffer_init(&text, MAXIMUM_OUTPUT);
 	if (!query->is_done) {
-		status = error_set(err, STATUS_LIMIT, "the query gives more than %d rows", MAXIMUM_ROWS);
-		error_hint(err, "'--csv' writes any number, LIMIT in the statement asks for fewer");
+		status = error_set(err, STATUS_LIMIT, "the query returns more than %d rows", MAXIMUM_ROWS);
+		error_hint(err, "'--csv' writes any number of rows; LIMIT in the statement reduces their number");
 	} else {
 		cmd_query_add_table(&text, &rows);
 		status = write_text(file, &text, err);
@@ -171,7 +170,7 @@ static enum status write_schema(struct query *query, struct error *err)
 static void tell_steps(const char *sql)
 {
 	if (steps && sql && !common.is_quiet && strcasestr(sql, "spans"))
-		say("note: 'spans' is not restricted by --steps: WHERE step BETWEEN A AND B does that\n");
+		say("note: --steps does not restrict 'spans': use WHERE step BETWEEN A AND B\n");
 }
 
 static enum status cmd_query_answer(struct report *report, const char *sql, struct error *err)
@@ -222,7 +221,7 @@ static int cmd_query_run(const struct options_result *arguments, struct error *e
 
 const struct command command_query = {
 	.name = "query",
-	.summary = "Ask a run in SQL",
+	.summary = "Query the tables of a run in SQL",
 	.usage = "stepscope query [options] RUN \"SELECT ...\"",
 	.examples = "  stepscope query latest \"SELECT name, self_ns FROM ops ORDER BY self_ns DESC LIMIT 10\"\n"
 		    "  stepscope query latest --schema spans\n"

@@ -28,40 +28,43 @@ static bool is_list, is_json, is_csv, is_explained, is_top_level, has_events, ha
 static struct option_list by;
 
 static const struct option options[] = {
-	OPTION_GROUP("What is shown"),
-	OPTION_TEXT("table", 't', &table_name, "NAME", "one table in full instead of the report"),
+	OPTION_GROUP("Contents"),
+	OPTION_TEXT("table", 't', &table_name, "NAME", "print one table in full instead of the report"),
 	OPTION_FLAG("tables", 0, &is_list, "list the tables"),
-	OPTION_TEXT("columns", 0, &column_names, "A,B", "only these columns of the table"),
+	OPTION_TEXT("columns", 0, &column_names, "A,B", "print only these columns of the table"),
 	OPTION_TEXT("sort", 0, &sort_column, "COLUMN",
-                    "sort the table: largest first, texts by the alphabet; -COLUMN: the other way round"),
-	OPTION_INT("limit", 'n', &limit, "N", "at most N rows of the table"),
+                    "sort the table by COLUMN, numbers from the largest, texts alphabetically; -COLUMN "
+                    "reverses the order"),
+	OPTION_INT("limit", 'n', &limit, "N", "print at most N rows of the table"),
 	OPTION_LIST("by", 0, &by, "WHAT",
-                    "split operations by shape, thread, phase, and kernels by shape, module, line, stack; or a table "
-                    "by line or stack of Python, or by module"),
-	OPTION_TEXT("steps", 0, &steps, "A-B", "only these step numbers"),
-	OPTION_TEXT("window", 0, &window, "N",
-                    "only what a profiler in the program recorded as its Nth, or N-M; N@PID: the one in that process"),
-	OPTION_FLAG("explain", 0, &is_explained, "say how each column is defined"),
-	OPTION_FLAG("strict", 0, &is_strict, "exit with 1 when something in the input is missing, damaged or repaired"),
-	OPTION_GROUP("As torch.profiler prints it"),
+                    "split operations by shape, thread or phase; with --table kernels by shape, module, "
+                    "line or stack; without --table, print the table lines, stacks or modules"),
+	OPTION_TEXT("steps", 0, &steps, "A-B", STEPS_HELP),
+	OPTION_TEXT("window", 0, &window, "N", WINDOW_HELP),
+	OPTION_FLAG("explain", 0, &is_explained, "print the definition of each column"),
+	OPTION_FLAG("strict", 0, &is_strict, "exit with 1 if part of the input is missing, damaged or repaired"),
+	OPTION_GROUP("In the style of torch.profiler"),
 	OPTION_TEXT("style", 0, &style_name, "NAME",
-                    "torch: operators as key_averages().table() prints them; torch-1.13: as PyTorch 1.13 does; "
-                    "with --sort, --limit (-1: all rows), --by shape, --columns memory,flops"),
-	OPTION_TEXT("header", 0, &header, "TEXT", "a line above the table"),
-	OPTION_FLAG("top-level", 0, &is_top_level, "only operators that lie in no other"),
-	OPTION_TEXT("time-unit", 0, &time_unit, "UNIT", "us, ms or s for all times"),
-	OPTION_INT("name-width", 0, &name_width, "N", "names are cut at so many characters (55); -1: never"),
-	OPTION_INT("shapes-width", 0, &shapes_width, "N", "the same for shapes (80)"),
-	OPTION_INT("source-width", 0, &source_width, "N", "the same for frames of Python, at their beginning (75)"),
-	OPTION_INT("frames", 0, &frames, "N", "a row for each stack of Python, as far as N frames"),
-	OPTION_FLAG("events", 0, &has_events, "every call by itself instead of rows"),
-	OPTION_FLAG("all-threads", 0, &has_all_threads, "with --window also threads that its profiler does not follow"),
+                    "torch: print operators like key_averages().table(); torch-1.13: like PyTorch 1.13; "
+                    "also with --sort, --limit (-1 prints all rows), --by shape, --columns memory,flops"),
+	OPTION_TEXT("header", 0, &header, "TEXT", "print TEXT above the table"),
+	OPTION_FLAG("top-level", 0, &is_top_level, "only operators not nested in another operator"),
+	OPTION_TEXT("time-unit", 0, &time_unit, "UNIT", "unit of all times: us, ms or s"),
+	OPTION_INT("name-width", 0, &name_width, "N", "cut names after N characters (-1 never cuts; default: 55)"),
+	OPTION_INT("shapes-width", 0, &shapes_width, "N", "cut shapes after N characters (-1 never cuts; default: 80)"),
+	OPTION_INT("source-width", 0, &source_width, "N",
+                   "cut Python frames to their last N characters (-1 never cuts; default: 75)"),
+	OPTION_INT("frames", 0, &frames, "N", "print one row per Python stack, using its innermost N frames"),
+	OPTION_FLAG("events", 0, &has_events, "list every call instead of one row per operator"),
+	OPTION_FLAG("all-threads", 0, &has_all_threads, "with --window, add threads that its profiler does not follow"),
 	OPTION_GROUP("Form"),
-	OPTION_FLAG("json", 0, &is_json, "one JSON document: stepscope.summary/1, with --table stepscope.table/1"),
-	OPTION_FLAG("csv", 0, &is_csv, "CSV: one table, or with -o one file per table"),
-	OPTION_TEXT("output", 'o', &output, "PATH", "write there: a file, with --csv a directory"),
-	OPTION_BYTES("memory", 0, &memory_bytes, "SIZE",
-                     "memory for the trace before it goes to a temporary file (512M)"),
+	OPTION_FLAG("json", 0, &is_json,
+                    "print one JSON document: stepscope.summary/1, or stepscope.table/1 with --table"),
+	OPTION_FLAG("csv", 0, &is_csv, "print CSV: one table, or with -o one file per table"),
+	OPTION_TEXT("output", 'o', &output, "PATH",
+                    "write to PATH instead of standard output: a file, or the directory for the CSV of all "
+                    "tables"),
+	OPTION_BYTES("memory", 0, &memory_bytes, "SIZE", MEMORY_HELP("512M")),
 	OPTION_END,
 };
 
@@ -185,10 +188,9 @@ static enum status cmd_report_check_usage(const struct options_result *arguments
 	if (header || is_top_level || time_unit || has_events || has_all_threads || frames ||
 	    name_width != REPORT_TORCH_WIDTH || shapes_width != REPORT_TORCH_WIDTH ||
 	    source_width != REPORT_TORCH_WIDTH) {
-		error_set(
-			err, STATUS_USAGE,
-			"options '--header', '--top-level', '--time-unit', '--frames', '--events', '--all-threads' and "
-			"'--...-width' want '--style'");
+		error_set(err, STATUS_USAGE,
+		          "options '--header', '--top-level', '--time-unit', '--frames', '--events', "
+		          "'--all-threads' and '--...-width' want '--style'");
 		error_hint(err, "for example 'stepscope report RUN --style torch --top-level'");
 		return STATUS_USAGE;
 	}
@@ -201,7 +203,7 @@ static enum status cmd_report_check_usage(const struct options_result *arguments
 	if (is_json && is_csv)
 		return exclude("--json", "--csv", err);
 	if (is_csv && !table_name && !output) {
-		error_set(err, STATUS_USAGE, "option '--csv' wants a directory for all tables, or one table");
+		error_set(err, STATUS_USAGE, "option '--csv' wants one table, or a directory for all tables");
 		error_hint(err, "add '-o DIR', or '--table NAME'");
 		return STATUS_USAGE;
 	}
@@ -393,7 +395,7 @@ static enum status write_csv_directory(struct report *report, struct error *err)
 	char path[PATH_MAX];
 
 	if (mkdir(output, 0777) != 0 && errno != EEXIST)
-		return error_errno(err, STATUS_IO, errno, "cannot make directory '%s'", output);
+		return error_errno(err, STATUS_IO, errno, "cannot create the directory '%s'", output);
 	for (int i = 0; analyses[i]; i++) {
 		const struct table *table = report_table(report, analyses[i]->name);
 
@@ -462,7 +464,7 @@ static enum status print_metrics(const char *path, struct error *err)
 	if (table_name || is_csv || steps || window || style_name || by.count)
 		return error_set(
 			err, STATUS_USAGE,
-			"'%s' is a metrics.json: of the options only '--json', '--explain' and '--output' are for it",
+			"'%s' is a metrics.json: only the options '--json', '--explain' and '--output' work with it",
 			path);
 	if (result_open(&result, output, err))
 		return err->status;
@@ -480,9 +482,9 @@ static enum status check_evidence(const struct model *model, struct error *err)
 {
 	for (uint32_t i = 0; is_strict && i < model->ledger_count; i++) {
 		if (ledger_is_defect(model->ledger[i].kind))
-			return error_set(err, STATUS_LIMIT, "the input is not as it should be: %s (%llu)",
-			                 model_text(model, model->ledger[i].text),
-			                 (unsigned long long)model->ledger[i].count);
+			return error_set(
+				err, STATUS_LIMIT, "part of the input is missing, damaged or repaired: %s (%llu)",
+				model_text(model, model->ledger[i].text), (unsigned long long)model->ledger[i].count);
 	}
 	return STATUS_OK;
 }
@@ -536,7 +538,7 @@ static int cmd_report_run(const struct options_result *arguments, struct error *
 
 const struct command command_report = {
 	.name = "report",
-	.summary = "Show where each step of a recorded run went",
+	.summary = "Show where each step of a run spends its time",
 	.usage = "stepscope report [options] [RUN...]",
 	.examples = "  stepscope report latest\n"
 		    "  stepscope report latest --table ops --by shape --sort total_ns --limit 20\n"

@@ -20,7 +20,7 @@
 #include <sys/resource.h>
 #include <unistd.h>
 
-#define PROGRAM_HINT "write the program and its arguments behind '--': stepscope run -- ./train --epochs 3"
+#define PROGRAM_HINT "write the program and its arguments after '--': stepscope run -- ./train --epochs 3"
 
 static enum status check_program(const struct options_result *arguments, struct error *err)
 {
@@ -29,9 +29,9 @@ static enum status check_program(const struct options_result *arguments, struct 
 	if (arguments->has_terminator && !before && arguments->operand_count > 0)
 		return STATUS_OK;
 	if (before > 0)
-		error_set(err, STATUS_USAGE, "'%s' stands before the '--'", arguments->operands[0]);
+		error_set(err, STATUS_USAGE, "'%s' is before the '--'", arguments->operands[0]);
 	else
-		error_set(err, STATUS_USAGE, "no program was given");
+		error_set(err, STATUS_USAGE, "the program is missing");
 	error_hint(err, PROGRAM_HINT);
 	return STATUS_USAGE;
 }
@@ -51,7 +51,7 @@ static void say_unused_out(const struct run *run)
 	if (!run->directory.is_inherited || !out || common.is_quiet || !strcmp(out, run->directory.shown) ||
 	    (realpath(out, path) && !strcmp(path, run->directory.path)))
 		return;
-	say("stepscope: --out %s is not used: this run joins the one in %s (STEPSCOPE_RUN_DIR)\n", out,
+	say("stepscope: --out %s has no effect: this run joins the one in %s (STEPSCOPE_RUN_DIR)\n", out,
 	    run->directory.shown);
 }
 
@@ -124,7 +124,7 @@ static int fail_to_start(struct run *run)
 		say("stepscope: error: cannot start '%s': the interpreter that its first line names does not exist\n",
 		    name);
 	else if (number == ENOENT)
-		say("stepscope: error: cannot start '%s': there is no such program%s\n", name,
+		say("stepscope: error: cannot start '%s': no such program%s\n", name,
 		    strchr(name, '/') ? "" : " in PATH");
 	else
 		say("stepscope: error: cannot start '%s': %s\n", name, strerror(number));
@@ -219,7 +219,7 @@ static int run_program(const struct options_result *arguments, struct error *err
 
 const struct command command_run = {
 	.name = "run",
-	.summary = "Run a program and record its steps and the machine around it",
+	.summary = "Run a program and record its steps and the machine",
 	.usage = "stepscope run [options] -- PROGRAM [arguments]",
 	.examples = "  stepscope run -- ./train\n"
 		    "  stepscope run --steps 50-69 --with shapes,memory -- ./train --epochs 3\n"

@@ -19,8 +19,8 @@
 static bool is_json, is_rules;
 
 static const struct option options[] = {
-	OPTION_FLAG("json", 0, &is_json, "one JSON document: stepscope.validate/1"),
-	OPTION_FLAG("rules", 0, &is_rules, "list the rules instead"),
+	OPTION_FLAG("json", 0, &is_json, "print one JSON document: stepscope.validate/1"),
+	OPTION_FLAG("rules", 0, &is_rules, "list the rules instead of checking files"),
 	OPTION_END,
 };
 
@@ -46,7 +46,7 @@ static void print_finding(struct buffer *out, const struct validate_row *rule, c
 		text_clean(out, finding->detail, strlen(finding->detail));
 		buffer_add_text(out, ")");
 	}
-	buffer_printf(out, "; matters to %s\n", rule->reader);
+	buffer_printf(out, "; affects %s\n", rule->reader);
 }
 
 static void count_rules(const struct validation *validation, int *errors, int *notes)
@@ -86,7 +86,7 @@ static void print_validation(struct buffer *out, const char *path, const struct 
 		buffer_printf(out, "  not all pairs of events were compared: more than %u spans\n",
 		              VALIDATE_MOST_SPANS);
 	if (failure)
-		buffer_printf(out, "  unreadable: %s; until there %d rule%s broken\n", failure->text, errors,
+		buffer_printf(out, "  unreadable: %s; before that, %d rule%s broken\n", failure->text, errors,
 		              errors == 1 ? " is" : "s are");
 	else if (errors)
 		buffer_printf(out, "  %d rule%s broken\n", errors, cmd_validate_plural((uint64_t)errors));
@@ -156,9 +156,9 @@ static enum status refuse_directory(const char *path, struct error *err)
 
 	if (stat(path, &info) != 0 || !S_ISDIR(info.st_mode))
 		return STATUS_OK;
-	error_set(err, STATUS_INPUT, "'%s' is a directory, validate checks trace files", path);
+	error_set(err, STATUS_INPUT, "'%s' is a directory, and validate checks trace files", path);
 	error_hint(err,
-	           "give the files in it; of a run, 'stepscope report --strict %s' says what is missing or damaged",
+	           "give the files in it; for a run, 'stepscope report --strict %s' lists missing and damaged data",
 	           path);
 	return STATUS_INPUT;
 }
@@ -171,8 +171,8 @@ static enum status refuse_other_kind(const char *path, struct error *err)
 
 	if (!kind)
 		return STATUS_OK;
-	error_set(err, STATUS_INPUT, "'%s' is no Chrome or Perfetto trace but %s", path, kind);
-	error_hint(err, "only those two are checked; 'stepscope report' reads it");
+	error_set(err, STATUS_INPUT, "'%s' is %s, not a Chrome or Perfetto trace", path, kind);
+	error_hint(err, "validate checks only those two; 'stepscope report' reads this file");
 	return STATUS_INPUT;
 }
 
@@ -257,7 +257,7 @@ static int cmd_validate_run(const struct options_result *arguments, struct error
 
 const struct command command_validate = {
 	.name = "validate",
-	.summary = "Check trace files against what their readers can take",
+	.summary = "Check whether the readers of trace files can load them",
 	.usage = "stepscope validate [options] FILE...",
 	.examples = "  stepscope validate trace.json.gz\n"
 		    "  stepscope validate --json traces/*.gz\n"

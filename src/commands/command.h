@@ -23,6 +23,11 @@ struct command {
 	int (*run)(const struct options_result *arguments, struct error *err);
 };
 
+/* Help texts of options that several commands have. */
+#define STEPS_HELP "only steps A to B, or one step"
+#define WINDOW_HELP "only the Nth window (or windows N to M) recorded by stepscope.profile; N@PID selects the process"
+#define MEMORY_HELP(size) "memory for the trace; parts of a larger trace go to temporary files (default: " size ")"
+
 /* Options of every command; main parses them before it calls `run`. */
 struct common_options {
 	bool is_quiet, is_verbose;

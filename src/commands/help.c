@@ -54,18 +54,17 @@ void help_version(void)
 
 void help_program(void)
 {
-	printf("usage: stepscope COMMAND [options]\n\n"
-	       "Shows where each step of a training run goes.\n\n"
-	       "  stepscope run -- ./train      record a program\n"
-	       "  stepscope report latest       read where its steps went\n"
-	       "  stepscope help report         options of a command\n\n"
-	       "Commands:\n");
+	printf("usage: stepscope COMMAND [options]\n\nShows where each step of a training run "
+	       "goes.\n\n  stepscope run -- ./train      record a program\n  stepscope report latest  "
+	       "     show where its step time went\n  stepscope help report         list the options "
+	       "of a command\n\nCommands:\n");
 	for (int i = 0; commands[i]; i++)
 		printf("  %-10s %s\n", commands[i]->name, commands[i]->summary);
-	printf("  %-10s %s\n", "help", "explain a command");
-	printf("  %-10s %s\n\n", "version", "print the version");
-	printf("Exit status: 0 ok, 1 a limit is broken, 2 wrong command line, 3 unusable input, 4 the machine lacks something,\n"
-	       "5 no verdict; 'run' exits with the program's own. stepscope sends nothing anywhere: no telemetry.\n");
+	printf("  %-10s %s\n", "help", "Explain a command");
+	printf("  %-10s %s\n\n", "version", "Print the version");
+	printf("Exit status: 0 success, 1 a limit is broken, 2 invalid command line, 3 unusable "
+	       "input,\n4 the machine lacks something needed, 5 no verdict. 'run' exits with the "
+	       "program's status.\nstepscope sends no data anywhere (no telemetry).\n");
 }
 
 void help_command(const struct command *command, const struct option *options, bool is_short)

@@ -38,12 +38,12 @@ static bool is_help, is_short_help, is_version;
 
 static const struct option common_rows[] = {
 	OPTION_GROUP("Common options"),
-	OPTION_FLAG("help", 0, &is_help, "explain the command"),
-	OPTION_FLAG("short-help", 'h', &is_short_help, "three examples"),
+	OPTION_FLAG("help", 0, &is_help, "print this help"),
+	OPTION_FLAG("short-help", 'h', &is_short_help, "print three examples"),
 	OPTION_FLAG("version", 0, &is_version, "print the version"),
-	OPTION_FLAG("quiet", 'q', &common.is_quiet, "no notes on stderr"),
-	OPTION_FLAG("verbose", 'v', &common.is_verbose, "more notes on stderr"),
-	OPTION_TEXT("color", 0, &color, "WHEN", "auto, always or never"),
+	OPTION_FLAG("quiet", 'q', &common.is_quiet, "print no notes to stderr"),
+	OPTION_FLAG("verbose", 'v', &common.is_verbose, "print more notes to stderr"),
+	OPTION_TEXT("color", 0, &color, "WHEN", "color the output: auto, always or never (default: auto)"),
 	OPTION_END,
 };
 
@@ -120,7 +120,7 @@ static int close_output(int exit_status)
 
 	if (!ferror(stdout) && fflush(stdout) == 0)
 		return exit_status;
-	error_errno(&err, STATUS_IO, errno, "cannot write to the standard output");
+	error_errno(&err, STATUS_IO, errno, "cannot write to standard output");
 	return print_error(&err);
 }
 

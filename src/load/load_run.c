@@ -27,7 +27,7 @@ static void tell_memory(const struct storage *storage)
 {
 	say("stepscope: the trace takes %llu MiB of memory, more than --memory: %s\n",
 	    (unsigned long long)(storage_memory_bytes(storage) >> 20), storage_problem(storage)->text);
-	say("hint: set TMPDIR to a folder on a disk with more room\n");
+	say("hint: set TMPDIR to a directory on a disk with more space\n");
 }
 
 /* A metrics.json is JSON like a trace, but has no events. An error that names its kind is more useful. */
@@ -36,11 +36,10 @@ static void explain_metrics(const char *const *paths, uint32_t count, struct err
 	for (uint32_t i = 0; i < count; i++) {
 		if (!canary_metrics_probe(paths[i]))
 			continue;
-		error_set(err, STATUS_INPUT, "'%s' is a metrics.json of rlhf-canary: numbers of a whole run, no trace",
-		          paths[i]);
-		error_hint(err,
-		           "'stepscope report' shows them; 'stepscope compare', 'stepscope history add' and 'stepscope "
-		           "diagnose --style canary' take it; its profiler.trace_path, if it has one, names the trace");
+		error_set(err, STATUS_INPUT,
+		          "'%s' is a metrics.json of rlhf-canary: numbers of a whole run, not a trace", paths[i]);
+		error_hint(err, "read it with 'stepscope report', 'compare', 'history add' or 'diagnose --style "
+		                "canary'; its profiler.trace_path, if present, names the trace");
 		return;
 	}
 }
@@ -116,7 +115,7 @@ enum status check_operands(const struct options_result *arguments, const char *c
 			continue;
 		error_set(err, STATUS_USAGE, "%s takes one run, got '%s' and '%s'", command, arguments->operands[0],
 		          arguments->operands[1]);
-		error_hint(err, "several files are one run when they are traces of its ranks");
+		error_hint(err, "several files are one run if they are traces of its ranks");
 		return STATUS_USAGE;
 	}
 	return STATUS_OK;
@@ -160,7 +159,7 @@ static bool parse_number(const char **text, int64_t *number)
 void tell_defects(const struct report *report)
 {
 	for (int i = 0; i < report->defect_count; i++)
-		say("stepscope: defect: %s; please report this\n", report->defects[i]);
+		say("stepscope: internal error: %s; please report this\n", report->defects[i]);
 }
 
 enum status parse_steps(const char *text, struct analysis_options *options, struct error *err)

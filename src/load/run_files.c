@@ -28,13 +28,20 @@ enum {
 
 static const struct table_column columns[FILE_COLUMNS] = {
 	[FILE_NAME] = {.name = "file", .type = TABLE_TEXT, .role = ROLE_KEY, .definition = "name of the file"},
-	[FILE_BYTES] =
-		{.name = "bytes", .title = "size", .type = TABLE_INT, .unit = UNIT_BYTES, .definition = "its size"},
+	[FILE_BYTES] = {.name = "bytes",
+                        .title = "size",
+                        .type = TABLE_INT,
+                        .unit = UNIT_BYTES,
+                        .definition = "size of the file"},
 	[FILE_PID] = {.name = "pid", .type = TABLE_INT, .definition = "process that recorded it"},
-	[FILE_ROLE] = {.name = "role", .type = TABLE_TEXT, .definition = "trainer, worker, launcher, host, imported"},
+	[FILE_ROLE] = {.name = "role",
+                       .type = TABLE_TEXT,
+                       .definition = "role of the process: trainer, worker, launcher, host, imported"},
 	[FILE_RANK] = {.name = "rank", .type = TABLE_INT, .definition = "rank of the process"},
-	[FILE_SEGMENT] = {.name = "segment", .type = TABLE_INT, .definition = "number of the segment in its process"},
-	[FILE_CLOCK] = {.name = "clock", .type = TABLE_TEXT, .definition = "where the times come from"},
+	[FILE_SEGMENT] = {.name = "segment",
+                          .type = TABLE_INT,
+                          .definition = "number of the file among those of its process"},
+	[FILE_CLOCK] = {.name = "clock", .type = TABLE_TEXT, .definition = "source of the times"},
 };
 
 static void set_header(struct table *table, int row, const struct stepscope_segment_header *header)
@@ -50,11 +57,11 @@ static void set_header(struct table *table, int row, const struct stepscope_segm
 	if (header->rank >= 0)
 		table_set_int(table, row, FILE_RANK, header->rank);
 	else
-		table_set_missing(table, row, FILE_RANK, "no launcher gave one");
+		table_set_missing(table, row, FILE_RANK, "no launcher set a rank");
 	if (header->clock > 0 && header->clock < sizeof(clocks) / sizeof(clocks[0]))
 		table_set_text(table, row, FILE_CLOCK, clocks[header->clock]);
 	else
-		table_set_missing(table, row, FILE_CLOCK, "not known to this version");
+		table_set_missing(table, row, FILE_CLOCK, "unknown to this version");
 }
 
 /* Returns true if it is not a file, or if `stepscope convert` made it from other files, which may be in the same
@@ -81,7 +88,7 @@ static bool run_files_add_file(struct table *table, int directory, const char *n
 		for (int column = FILE_PID; column < FILE_COLUMNS; column++)
 			table_set_missing(table, row, column,
 			                  text_ends_with(name, ".ssr") ? "the file has no readable header"
-			                                               : "it is no recording of stepscope");
+			                                               : "it is not a recording of stepscope");
 	close(fd);
 	return header.flags & STEPSCOPE_SEGMENT_CONVERTED;
 }
@@ -116,10 +123,10 @@ void run_files_table(struct table *table, const char *path)
 {
 	DIR *directory = opendir(path);
 
-	table_init(table, "files", "Files", "the recordings of the run");
+	table_init(table, "files", "Files", "recordings of the run");
 	table_columns(table, columns, FILE_COLUMNS);
 	if (strcmp(path, "-") == 0)
-		table->empty = "it was read from the standard input";
+		table->empty = "it was read from standard input";
 	else if (!directory)
 		run_files_add_file(table, AT_FDCWD, path);
 	if (!directory)

@@ -39,8 +39,8 @@ static const char *no_latest(const char *directory, struct error *err)
 	snprintf(link, sizeof(link), "%s/latest", directory);
 	length = readlink(link, target, sizeof(target) - 1);
 	if (length > 0)
-		error_set(err, STATUS_INPUT, "the latest run is gone: '%s' leads to '%.*s', which does not exist", link,
-		          (int)length, target);
+		error_set(err, STATUS_INPUT, "the latest run is missing: '%s' points to '%.*s', which does not exist",
+		          link, (int)length, target);
 	else
 		error_set(err, STATUS_INPUT, "there is no latest run: '%s' does not exist", link);
 	error_hint(err, "give the path of a run");

@@ -135,16 +135,16 @@ static const struct pyframes_layout *versions_refuse(const char *why, const char
 const struct pyframes_layout *pyframes_layout_find(const char *version, char *problem, size_t problem_bytes)
 {
 	if (sizeof(void *) != 8)
-		return versions_refuse("stacks are read in 64-bit programs only", version, problem, problem_bytes);
+		return versions_refuse("stacks are supported in 64-bit programs only", version, problem, problem_bytes);
 	if (strstr(version, "PyPy") || strstr(version, "GraalVM"))
 		return versions_refuse("this Python is not CPython", version, problem, problem_bytes);
 	if (strstr(version, "free-threading"))
-		return versions_refuse("stacks of a free-threaded Python are not known", version, problem,
+		return versions_refuse("stacks of free-threaded Python are not supported", version, problem,
 		                       problem_bytes);
 	char *end;
 	long minor = strncmp(version, "3.", 2) == 0 ? strtol(version + 2, &end, 10) : -1;
 	for (size_t i = 0; i < sizeof(layouts) / sizeof(layouts[0]); i++)
 		if (layouts[i].minor == minor)
 			return &layouts[i];
-	return versions_refuse("stacks are known of Python 3.8 to 3.14 only", version, problem, problem_bytes);
+	return versions_refuse("stacks are supported for Python 3.8 to 3.14 only", version, problem, problem_bytes);
 }

@@ -13,7 +13,7 @@
 	{                                                                                                              \
 		"track", "INTEGER", "number of the track, as in tracks"                                                \
 	}
-#define TIME_DEFINITION "since the recording of its process began"
+#define TIME_DEFINITION "time since the recording of its process started"
 
 int64_t query_since_start(const struct model *model, uint32_t process, int64_t time_ns)
 {
@@ -39,12 +39,12 @@ static void result_number(sqlite3_context *out, uint32_t number)
 static const struct query_column track_columns[] = {
 	TRACK_COLUMN,
 	{"process", "TEXT", "rank, or pid"},
-	{"name", "TEXT", "of the thread or stream, as in threads"},
+	{"name", "TEXT", "name of the thread or stream, as in threads"},
 	{"kind", "TEXT", "thread, signal, self, device or other"},
-	{"tid", "INTEGER", "number of the thread, or of the device's stream"},
-	{"device", "INTEGER", "which device"},
-	{"is_main", "INTEGER", "1: the main thread"},
-	{"spans", "INTEGER", "how many spans it has"},
+	{"tid", "INTEGER", "id of the thread, or number of the device's stream"},
+	{"device", "INTEGER", "number of the device"},
+	{"is_main", "INTEGER", "1 for the main thread"},
+	{"spans", "INTEGER", "number of its spans"},
 	{NULL, NULL, NULL},
 };
 
@@ -89,11 +89,13 @@ static void track_cell(const struct query_source *source, uint32_t row, int colu
 /* ---- links ---- */
 
 static const struct query_column link_columns[] = {
-	{"kind", "TEXT", "launch: from a call to its work on a device; backward: from a forward to its backward"},
-	{"number", "INTEGER", "what both ends share"},
-	{"from_track", "INTEGER", "track of the span it starts from; NULL: that half is missing"},
+	{"kind", "TEXT",
+         "launch (from a call to its work on a device), backward (from a forward to its "
+         "backward) or other"},
+	{"number", "INTEGER", "number that both ends share"},
+	{"from_track", "INTEGER", "track of the span at its start; NULL if that span is missing"},
 	{"from_span", "INTEGER", "span of that track"},
-	{"to_track", "INTEGER", "track of the span it leads to; NULL: that half is missing"},
+	{"to_track", "INTEGER", "track of the span at its end; NULL if that span is missing"},
 	{"to_span", "INTEGER", "span of that track"},
 	{NULL, NULL, NULL},
 };
@@ -135,8 +137,8 @@ static void link_cell(const struct query_source *source, uint32_t row, int colum
 static const struct query_column arg_columns[] = {
 	TRACK_COLUMN,
 	{"span", "INTEGER", "span of that track"},
-	{"key", "TEXT", "which fact"},
-	{"value", "", "a number or a text"},
+	{"key", "TEXT", "name of the argument"},
+	{"value", "", "number or text"},
 	{NULL, NULL, NULL},
 };
 
@@ -183,10 +185,10 @@ static void arg_cell(const struct query_source *source, uint32_t row, int column
 
 static const struct query_column frame_columns[] = {
 	{"stack", "INTEGER", "number of the stack whose innermost frame this is"},
-	{"caller", "INTEGER", "stack of the caller; NULL: nobody"},
+	{"caller", "INTEGER", "stack of the caller; NULL if it has no caller"},
 	{"function", "TEXT", "name of the function"},
-	{"file", "TEXT", "its file"},
-	{"line", "INTEGER", "line in it"},
+	{"file", "TEXT", "file of the function"},
+	{"line", "INTEGER", "line in the file"},
 	{NULL, NULL, NULL},
 };
 
@@ -226,14 +228,14 @@ static const struct query_column memory_columns[] = {
 	{"process", "TEXT", "rank, or pid"},
 	{"time_ns", "INTEGER", TIME_DEFINITION},
 	TRACK_COLUMN,
-	{"span", "INTEGER", "innermost span of that track then"},
-	{"device", "INTEGER", "which device; NULL: memory of the host"},
-	{"address", "INTEGER", "where"},
-	{"bytes", "INTEGER", "size; of a free that of its allocation"},
-	{"is_free", "INTEGER", "1: it was given back"},
-	{"category", "TEXT", "what it was for, as in memory"},
-	{"lifetime_ns", "INTEGER", "of an allocation: until it was given back"},
-	{"stack", "INTEGER", "who asked for it, as in frames; NULL: that of its span, or not known"},
+	{"span", "INTEGER", "innermost span of that track at that time"},
+	{"device", "INTEGER", "number of the device; NULL for host memory"},
+	{"address", "INTEGER", "address of the memory"},
+	{"bytes", "INTEGER", "size of the allocation; a free has the size of its allocation"},
+	{"is_free", "INTEGER", "1 for a free, 0 for an allocation"},
+	{"category", "TEXT", "category of the memory, as in the table memory"},
+	{"lifetime_ns", "INTEGER", "time from the allocation to its free"},
+	{"stack", "INTEGER", "stack that asked for it, as in frames; NULL if it is the stack of its span or unknown"},
 	{NULL, NULL, NULL},
 };
 
@@ -297,21 +299,21 @@ static void memory_cell(const struct query_source *source, uint32_t row, int col
 
 static const struct query_column segment_columns[] = {
 	{"process", "TEXT", "rank, or pid"},
-	{"device", "INTEGER", "which device"},
-	{"address", "INTEGER", "where it begins"},
-	{"bytes", "INTEGER", "its size"},
-	{"active_bytes", "INTEGER", "of blocks that the program has"},
-	{"requested_bytes", "INTEGER", "what it asked for of these"},
-	{"pending_bytes", "INTEGER", "of blocks that it gave back, while a stream may still use them"},
-	{"largest_free_bytes", "INTEGER", "largest free block"},
-	{"active_blocks", "INTEGER", "blocks that the program has"},
-	{"free_blocks", "INTEGER", "free blocks"},
+	{"device", "INTEGER", "number of the device"},
+	{"address", "INTEGER", "start address"},
+	{"bytes", "INTEGER", "size of the segment"},
+	{"active_bytes", "INTEGER", "bytes in blocks that the program uses"},
+	{"requested_bytes", "INTEGER", "bytes that the program requested for these blocks"},
+	{"pending_bytes", "INTEGER", "bytes in freed blocks that a stream may still use"},
+	{"largest_free_bytes", "INTEGER", "size of the largest free block"},
+	{"active_blocks", "INTEGER", "number of blocks that the program uses"},
+	{"free_blocks", "INTEGER", "number of free blocks"},
 	{"stream", "INTEGER", "stream that may use it"},
 	{"pool", "INTEGER",
-         "0: the common one; else both numbers of a private pool, the first one in the upper 32 bits"},
+         "0 for the common pool, otherwise both numbers of a private pool, the first one in the upper 32 bits"},
 	{"type", "TEXT", "small or large"},
-	{"is_expandable", "INTEGER", "1: it grows and shrinks"},
-	{"stack", "INTEGER", "who made the allocator take it, as in frames"},
+	{"is_expandable", "INTEGER", "1 if it grows and shrinks"},
+	{"stack", "INTEGER", "stack that made the allocator take the segment, as in frames"},
 	{NULL, NULL, NULL},
 };
 
@@ -345,13 +347,13 @@ static void segment_cell(const struct query_source *source, uint32_t row, int co
 
 static const struct query_column value_columns[] = {
 	{"process", "TEXT", "rank, or pid"},
-	{"name", "TEXT", "of the counter or metric"},
-	{"is_metric", "INTEGER", "1: a metric, such as loss"},
+	{"name", "TEXT", "name of the counter or metric"},
+	{"is_metric", "INTEGER", "1 for a metric, such as loss"},
 	{"time_ns", "INTEGER", TIME_DEFINITION},
-	{"step", "INTEGER", "number of the step it falls into"},
-	{"value", "REAL", "the value"},
-	{"subject", "TEXT", "the GPU or other thing it is of; NULL: the process"},
-	{"unit", "TEXT", "of the value; NULL: it has none, or the name says it"},
+	{"step", "INTEGER", "number of the step it belongs to"},
+	{"value", "REAL", "value"},
+	{"subject", "TEXT", "GPU or other subject of the value; NULL for the process"},
+	{"unit", "TEXT", "unit of the value; NULL if it has none or the name contains it"},
 	{NULL, NULL, NULL},
 };
 
@@ -411,10 +413,10 @@ static void value_cell(const struct query_source *source, uint32_t row, int colu
 
 static const struct query_column sample_columns[] = {
 	TRACK_COLUMN,
-	{"time_ns", "INTEGER", TIME_DEFINITION "; NULL: the file has no times"},
-	{"stack", "INTEGER", "as in frames"},
-	{"name", "TEXT", "what was sampled"},
-	{"weight", "INTEGER", "how much it stands for"},
+	{"time_ns", "INTEGER", TIME_DEFINITION "; NULL if the file has no times"},
+	{"stack", "INTEGER", "stack of the sample, as in frames"},
+	{"name", "TEXT", "kind of the sample, such as time"},
+	{"weight", "INTEGER", "weight of the sample: time, bytes or a count"},
 	{NULL, NULL, NULL},
 };
 

@@ -188,7 +188,7 @@ enum status query_init(struct query *query, struct report *report, const struct 
 	if (sqlite3_open_v2(":memory:", &query->database, SQLITE_OPEN_READWRITE | SQLITE_OPEN_MEMORY, NULL) !=
 	            SQLITE_OK ||
 	    query_add_functions(query) != SQLITE_OK || add_tables(query) != SQLITE_OK) {
-		error_set(err, STATUS_ENVIRONMENT, "SQLite does not start: %s", sqlite3_errmsg(query->database));
+		error_set(err, STATUS_ENVIRONMENT, "cannot start SQLite: %s", sqlite3_errmsg(query->database));
 		query_release(query);
 		return STATUS_ENVIRONMENT;
 	}
@@ -275,15 +275,15 @@ enum status query_failure(struct query *query, struct error *err)
 	switch (sqlite3_errcode(query->database) & 0xff) {
 	case SQLITE_INTERRUPT:
 		error_set(err, STATUS_LIMIT, "the query took longer than %g s", query->limits.seconds);
-		error_hint(err, "'--time-limit SECONDS' gives it more; 0: no limit");
+		error_hint(err, "'--time-limit SECONDS' allows a longer time; 0 sets no limit");
 		return STATUS_LIMIT;
 	case SQLITE_NOMEM:
 		return error_set(err, STATUS_LIMIT, "the query needs more than %lld MiB of memory",
 		                 (long long)(query->limits.memory_bytes >> 20));
 	case SQLITE_TOOBIG:
-		return error_set(err, STATUS_LIMIT, "the query makes a value or is itself larger than allowed");
+		return error_set(err, STATUS_LIMIT, "the query, or a value that it computes, is too large");
 	case SQLITE_AUTH:
-		return error_set(err, STATUS_USAGE, "not allowed in a query, which only reads: %s", message);
+		return error_set(err, STATUS_USAGE, "queries may only read: %s", message);
 	default:
 		error_set(err, STATUS_USAGE, "the query is wrong: %s", message);
 		hint_table(message, err);
@@ -311,9 +311,10 @@ enum status query_begin(struct query *query, const char *sql, struct error *err)
 	is_alone = sqlite3_prepare_v3(query->database, rest, -1, 0, &second, NULL) == SQLITE_OK && !second;
 	sqlite3_finalize(second); /* comments and blanks are no statement; an invalid second one is an error */
 	if (!is_alone)
-		return error_set(err, STATUS_USAGE, "one statement at a time");
+		return error_set(err, STATUS_USAGE, "the query has several statements; give one");
 	if (!sqlite3_stmt_readonly(query->statement) || !sqlite3_column_count(query->statement))
-		return error_set(err, STATUS_USAGE, "a query only reads: it begins with SELECT, WITH or VALUES");
+		return error_set(err, STATUS_USAGE,
+		                 "queries may only read: start the query with SELECT, WITH or VALUES");
 	return STATUS_OK;
 }
 

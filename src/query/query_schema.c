@@ -8,15 +8,15 @@
 #include <string.h>
 
 const struct query_table query_model_tables[] = {
-	{"spans", "what ran when: operators, calls of modules, phases, steps, kernels, ..."},
-	{"tracks", "which threads and streams are there?"},
-	{"links", "which launch led to which work, which forward to which backward?"},
-	{"span_args", "what else is known of spans?"},
-	{"frames", "which frames of Python do the stacks of spans and samples have?"},
-	{"memory_events", "which memory was taken and given back, when?"},
-	{"allocator_segments", "which pieces of memory had allocators taken from devices?"},
+	{"spans", "what ran when (operators, calls of modules, phases, steps, kernels, ...)?"},
+	{"tracks", "which threads and streams exist?"},
+	{"links", "which launch belongs to which device work, and which forward to which backward?"},
+	{"span_args", "which further arguments do spans have?"},
+	{"frames", "which Python frames are in the stacks of spans and samples?"},
+	{"memory_events", "when was which memory allocated and freed?"},
+	{"allocator_segments", "which segments of memory did allocators take from devices?"},
 	{"series_values", "which values did counters and metrics have?"},
-	{"samples", "what was sampled?"},
+	{"samples", "which samples were taken?"},
 	{NULL, NULL},
 };
 
@@ -30,12 +30,12 @@ enum {
 
 static const struct table_column schema_columns[SCHEMA_COLUMNS] = {
 	[SCHEMA_COLUMN] = {.name = "column", .type = TABLE_TEXT, .role = ROLE_KEY, .definition = "name of the column"},
-	[SCHEMA_TYPE] = {.name = "type", .type = TABLE_TEXT, .definition = "type of its values in SQL"},
+	[SCHEMA_TYPE] = {.name = "type", .type = TABLE_TEXT, .definition = "SQL type of its values"},
 	[SCHEMA_MEASURED] = {.name = "measured",
                              .type = TABLE_INT,
                              .unit = UNIT_COUNT,
-                             .definition = "rows in which it is not NULL"},
-	[SCHEMA_DEFINITION] = {.name = "definition", .type = TABLE_TEXT, .definition = "what it says"},
+                             .definition = "number of rows in which it is not NULL"},
+	[SCHEMA_DEFINITION] = {.name = "definition", .type = TABLE_TEXT, .definition = "definition of the column"},
 };
 
 static int query_schema_add_row(struct table *schema, const char *name, const char *type, const char *definition)
@@ -44,7 +44,7 @@ static int query_schema_add_row(struct table *schema, const char *name, const ch
 
 	table_set_text(schema, row, SCHEMA_COLUMN, name);
 	table_set_text(schema, row, SCHEMA_TYPE, type);
-	table_set_missing(schema, row, SCHEMA_MEASURED, "rows are counted in tables of analyses only");
+	table_set_missing(schema, row, SCHEMA_MEASURED, "rows are counted only in tables of the report");
 	if (definition)
 		table_set_text(schema, row, SCHEMA_DEFINITION, definition);
 	return row;
@@ -87,7 +87,7 @@ bool query_schema(struct query *query, const char *name, struct table *columns)
 
 	if (!array && !table && strcmp(name, "spans") != 0)
 		return false;
-	table_init(columns, name, name, "the columns of a table");
+	table_init(columns, name, name, "columns of a table");
 	table_columns(columns, schema_columns, SCHEMA_COLUMNS);
 	if (array)
 		query_schema_add_columns(columns, array->columns);

@@ -333,7 +333,7 @@ bool drain_stop(struct drain *drain, const char *reason)
 		drain_once(drain);
 		drain_put_end(drain);
 	} else if (pthread_timedjoin_np(drain->thread, NULL, &deadline) != 0) {
-		recorder_say("'%s' could not be finished within %d s; the rest of it stays in memory for the rescue",
+		recorder_say("cannot finish '%s' within %d s; its rest stays in memory for the rescue",
 		             drain->file.path, STOP_SECONDS);
 		return false;
 	}

@@ -147,8 +147,8 @@ void drain_put_anchor(struct drain *drain, int64_t now_ns)
 	drain->anchor_gap_ns = drain->anchor_gap_ns * 10 < ANCHOR_GAP_NS ? drain->anchor_gap_ns * 10 : ANCHOR_GAP_NS;
 	drain->next_anchor_ns = now_ns + drain->anchor_gap_ns;
 	if (was_replaced)
-		recorder_say(
-			"the kernel does not trust the processor's time stamp counter any more; going on with the system clock");
+		recorder_say("the kernel no longer trusts the processor's time stamp counter; recording continues "
+		             "with the system clock");
 }
 
 void drain_begin_segment(struct drain *drain, bool is_new)

@@ -52,7 +52,7 @@ void drain_rotate_if_due(struct drain *drain, int64_t now_ns)
 	drain->next_rotation_ns = reason ? now_ns + ROTATION_RETRY_NS : 0;
 	if (reason < 0) {
 		file->is_lost = true;
-		recorder_say("cannot make the next file in '%s': %s; training goes on, nothing more is recorded",
+		recorder_say("cannot create the next file in '%s': %s; training continues, but recording has stopped",
 		             file->directory, strerror(-reason));
 	}
 	if (reason)
@@ -97,9 +97,8 @@ static void tell_full_table(struct drain *drain)
 	if (drain->is_full_told || !symbols_are_full())
 		return;
 	drain->is_full_told = true;
-	recorder_say(
-		"the program uses more names than there is room for (about 250,000); further ones are recorded as '(too many "
-		"names)', values of further counters are dropped and counted");
+	recorder_say("the program uses more names than the recorder can hold (about 250,000). It records "
+	             "further names as '(too many names)', and drops and counts values of further counters");
 }
 
 /* Runs one pass over all streams. Returns true if more data are waiting. */

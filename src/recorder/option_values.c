@@ -168,10 +168,10 @@ bool report_refuse_word(const struct option_report *report, const char *word, si
 
 	nearest_offer_words(&nearest, words);
 	if (nearest.name)
-		return report_refuse(report, "does not know '%.*s'; did you mean '%s'?",
+		return report_refuse(report, "does not accept '%.*s'; did you mean '%s'?",
 		                     (int)(length > 60 ? 60 : length), word, nearest.name);
-	return report_refuse(report, "does not know '%.*s'; it takes %s, %s and %s", (int)(length > 60 ? 60 : length),
-	                     word, words[0], words[1], words[2]);
+	return report_refuse(report, "does not accept '%.*s'; it accepts %s, %s and %s",
+	                     (int)(length > 60 ? 60 : length), word, words[0], words[1], words[2]);
 }
 
 /* ---- values: parsers ---- */

@@ -90,7 +90,7 @@ static bool keep_share(const struct option_report *report, char *value, size_t b
 	if (value_is_word(value, length, "none"))
 		return options_copy_text(value, bytes, "none", 4);
 	if (share == 0 || share == -1 || share > 100000)
-		return report_refuse(report, "must be more than 0 and at most 100 percent, got '%.60s'; none: no limit",
+		return report_refuse(report, "must be more than 0 and at most 100 percent, or none, got '%.60s'",
 		                     value);
 	if (share < 0)
 		return report_refuse(report, "wants a share such as 3%% or 0.5%%, or none, got '%.60s'", value);
@@ -119,7 +119,7 @@ static bool check_words(const struct option_report *report, const char *text, co
 	size_t length;
 
 	if (value_has_empty_item(text))
-		return report_refuse(report, "has an empty name in '%.60s'; it takes %s, %s and %s", text, words[0],
+		return report_refuse(report, "has an empty name in '%.60s'; it accepts %s, %s and %s", text, words[0],
 		                     words[1], words[2]);
 	while (value_next_item(&text, &item, &length)) {
 		if (value_find_word(item, length, words) < 0)

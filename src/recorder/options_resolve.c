@@ -93,9 +93,9 @@ static bool check_modes(const struct resolver *resolver)
 
 	if (list != ROW_COUNT && !strcmp(settings->value[list], "none"))
 		simple = ROW_COUNT;
-	return contradict(resolver, list, schedule, "one is a list of steps, the other a schedule") &&
-	       contradict(resolver, list, window, "both say which steps to record") &&
-	       contradict(resolver, window, schedule, "one is a window of steps, the other a schedule") &&
+	return contradict(resolver, list, schedule, "the first is a list of steps, the second a schedule") &&
+	       contradict(resolver, list, window, "both select the steps to record") &&
+	       contradict(resolver, window, schedule, "the first is a window of steps, the second a schedule") &&
 	       contradict(resolver, simple, list, no_steps) && contradict(resolver, simple, window, no_steps) &&
 	       contradict(resolver, simple, schedule, no_steps);
 }
@@ -132,10 +132,10 @@ static bool check_cycle(const struct resolver *resolver)
 	struct option_report skip = report_on(resolver, ROW_SKIP_FIRST_WAIT);
 
 	if (!has_cycle && options_resolve_count_of(settings, ROW_REPEAT, 0) > 0)
-		return report_refuse(&repeat, "counts cycles, and nothing says what a cycle is: add active, wait or "
-		                              "warmup");
+		return report_refuse(&repeat,
+		                     "counts cycles, but no option defines a cycle: add active, wait or warmup");
 	if (!has_wait && options_resolve_count_of(settings, ROW_SKIP_FIRST_WAIT, 0) > 0)
-		return report_refuse(&skip, "leaves out the first wait, and there is none: add wait");
+		return report_refuse(&skip, "leaves out the first wait, but the cycle has no wait: add wait");
 	return true;
 }
 
@@ -275,9 +275,9 @@ static bool resolve_budget(const struct resolver *resolver)
 	enum row asked = asked_by(settings);
 
 	if (options->mode != RECORD_OFF && every && settings->is_set[ROW_BUDGET])
-		return contradict(
-			resolver, ROW_BUDGET, ROW_COST_EVERY,
-			"one says what recording may cost, the other in how many steps operators are recorded");
+		return contradict(resolver, ROW_BUDGET, ROW_COST_EVERY,
+		                  "the first limits the cost of recording, the second sets in how many steps operators "
+		                  "are recorded");
 	options->asked = asked == ROW_COUNT ? NULL : record_options_table[asked].flag;
 	options->budget = DEFAULT_BUDGET;
 	if (settings->is_set[ROW_BUDGET])
@@ -304,7 +304,8 @@ static bool resolve_storage(const struct resolver *resolver)
 	options->is_self_sampled = !settings->is_set[ROW_SAMPLE_PROCESS] || is_true(settings, ROW_SAMPLE_PROCESS);
 	memcpy(options->run_directory, settings->run_directory, sizeof(options->run_directory));
 	if (settings->is_set[ROW_KEEP_SIZE] && options->keep_bytes && options->segment_bytes > options->keep_bytes)
-		return contradict(resolver, ROW_SEGMENT_SIZE, ROW_KEEP_SIZE, "one file would be more than is kept");
+		return contradict(resolver, ROW_SEGMENT_SIZE, ROW_KEEP_SIZE,
+		                  "one file would be larger than the kept data");
 	return true;
 }
 

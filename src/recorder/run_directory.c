@@ -94,7 +94,7 @@ bool run_directory_get(struct record_options *options, const char *wanted, pid_t
 		return false;
 	}
 	if (!make_directories(path)) {
-		snprintf(problem, bytes, "cannot make the run directory '%s': %s", path, strerror(errno));
+		snprintf(problem, bytes, "cannot create the run directory '%s': %s", path, strerror(errno));
 		return false;
 	}
 	if (!wanted)

@@ -233,7 +233,7 @@ static void say_captured(struct sentence *sentence, const struct record_options 
 	say(sentence, " with operators");
 	say_others(sentence, progress);
 	if (options->mode == RECORD_STEPS && steps_asked(options) > recorded)
-		say(sentence, "; asked for were %" PRId64 " steps, the program's last one was %" PRId64,
+		say(sentence, "; %" PRId64 " steps were requested, but the program's last step was %" PRId64,
 		    steps_asked(options), progress->last_number);
 }
 
@@ -289,15 +289,14 @@ static void say_nothing(struct sentence *sentence, const struct record_options *
 	int64_t begun = progress->steps_begun;
 
 	if (options->mode == RECORD_STEPS && !options->step_range_count) {
-		say(sentence, "captured %" PRId64 " step%s with steps and phases only, as asked", begun,
+		say(sentence, "captured %" PRId64 " step%s with steps and phases only, as requested", begun,
 		    schedule_plural(begun));
 		return;
 	}
 	say(sentence, "captured no operators: ");
 	if (options->mode == RECORD_STEPS) {
 		say_list(sentence, options);
-		say(sentence, " %s asked for and the program's %s ", is_one_step(options) ? "was" : "were",
-		    begun == 1 ? "was" : "were");
+		say(sentence, " %s requested, but the program ran ", is_one_step(options) ? "was" : "were");
 		say_steps(sentence, progress->first_number, progress->last_number);
 	} else {
 		say_schedule(sentence, options);
@@ -314,7 +313,7 @@ static void say_noted(struct sentence *sentence, const struct schedule_progress 
 	bool is_counted = progress->steps_noted || progress->has_uncounted;
 
 	if (progress->profiler)
-		say(sentence, "the report takes the steps that %s marks in the program", progress->profiler);
+		say(sentence, "the report uses the steps that %s marks", progress->profiler);
 	else
 		say(sentence, "the program marked no steps");
 	if (is_counted)
@@ -323,7 +322,8 @@ static void say_noted(struct sentence *sentence, const struct schedule_progress 
 		    progress->steps_noted, progress->steps_noted == 1 ? "was counted" : "were counted",
 		    progress->has_uncounted ? "; those of compiled optimizers are not counted" : "");
 	else if (!progress->profiler)
-		say(sentence, " and none were counted; the report says what it finds, stepscope.step() marks them");
+		say(sentence, ", and none were counted; the report infers steps if it can; mark steps with "
+		              "stepscope.step()");
 }
 
 /* For a recording of all steps. */
@@ -340,7 +340,7 @@ static void say_no_steps_in_all(struct sentence *sentence, const struct schedule
 		say(sentence, "captured no operators: %s ran none, and the program marked no steps",
 		    progress->observer);
 	else if (progress->has_operators || progress->has_ranges)
-		say(sentence, "the program marked no steps: captured its %s, but not by step; %s", what, advice);
+		say(sentence, "the program marked no steps: captured its %s without steps; %s", what, advice);
 	else
 		say(sentence, "the program marked no steps, operators or ranges: %s", advice);
 }
@@ -349,7 +349,7 @@ static void say_no_steps(struct sentence *sentence, const struct record_options 
                          const struct schedule_progress *progress)
 {
 	if (options->mode == RECORD_STEPS && !options->step_range_count)
-		say(sentence, "the program marked no steps: captured phases only, as asked; %s", advice);
+		say(sentence, "the program marked no steps: captured phases only, as requested; %s", advice);
 	else if (schedule_before_first(options) == STEPSCOPE_CAPTURE_RECORD)
 		say_no_steps_in_all(sentence, progress);
 	else if (progress->observer)
@@ -359,13 +359,13 @@ static void say_no_steps(struct sentence *sentence, const struct record_options 
 		    progress->observer, advice);
 	else if (options->mode == RECORD_SCHEDULE)
 		say(sentence,
-		    "captured no operators: the program marked no steps, so the schedule never began; %s, or use "
-		    "--steps all",
+		    "captured no operators: the program marked no steps, so the schedule never started; "
+		    "%s, or use --steps all",
 		    advice);
 	else
 		say(sentence,
-		    "captured no operators: the program marked no steps, so none of those asked for came; %s, "
-		    "or use --steps all",
+		    "captured no operators: the program marked no steps, so none of the requested steps "
+		    "occurred; %s, or use --steps all",
 		    advice);
 }
 
@@ -415,7 +415,7 @@ static void say_count(struct sentence *sentence, const struct record_options *op
 	if (progress->counted_by && progress->steps_begun)
 		say(sentence, "; steps were counted by %s", progress->counted_by);
 	if (progress->counted_before)
-		say(sentence, "; %" PRId64 " step%s before the first marked one %s counted apart",
+		say(sentence, "; %" PRId64 " step%s before the first marked step %s counted separately",
 		    progress->counted_before, schedule_plural(progress->counted_before),
 		    progress->counted_before == 1 ? "was" : "were");
 }
@@ -452,7 +452,7 @@ static void say_all(struct sentence *sentence, const struct schedule_progress *p
 		say(sentence, ") with operators");
 	}
 	if (progress->every && progress->cost != COST_UNKNOWN) {
-		say(sentence, ", which --with memory needs: they cost ");
+		say(sentence, ", as --with memory requires; operators cost ");
 		say_cost(sentence, progress);
 	}
 }

@@ -123,9 +123,9 @@ static void report_failure(struct segment_file *file, int reason)
 	if (file->was_reported)
 		return;
 	file->was_reported = true;
-	recorder_say(
-		"cannot write '%s': %s; training goes on, further events are counted but not kept until there is room again",
-		file->path, strerror(reason));
+	recorder_say("cannot write '%s': %s; training continues, but events are only counted, not kept, "
+	             "until the disk has space",
+	             file->path, strerror(reason));
 }
 
 static bool segment_file_add(struct segment_file *file, const void *first, size_t first_bytes, const void *second,
@@ -141,9 +141,9 @@ static bool segment_file_add(struct segment_file *file, const void *first, size_
 		}
 		file->file.fd = -1;
 		file->is_lost = true;
-		recorder_say(
-			"the program closed the descriptor of '%s', and it is not there any more; training goes on, nothing more is recorded",
-			file->path);
+		recorder_say("the program closed the descriptor of '%s', and the file no longer exists; training "
+		             "continues, but recording has stopped",
+		             file->path);
 		return false;
 	}
 	while (done < total) {
@@ -187,7 +187,7 @@ void segment_file_check(struct segment_file *file)
 	if (file->is_lost || !own_fd_is_ours(&file->file) || fstat(file->file.fd, &info) != 0 || info.st_nlink > 0)
 		return;
 	file->is_lost = file->is_removed = true;
-	recorder_say("'%s' was removed while it was being written; training goes on, nothing more is recorded",
+	recorder_say("'%s' was removed during the recording; training continues, but recording has stopped",
 	             file->path);
 }
 

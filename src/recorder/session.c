@@ -99,16 +99,16 @@ static enum start_problem start_parts(const struct session_start *how, bool is_f
 	                       sizeof(session.problem)))
 		return START_NO_DIRECTORY;
 	if (!symbols_start())
-		return fail_to_start(START_NO_MEMORY, "no memory for names");
+		return fail_to_start(START_NO_MEMORY, "not enough memory for names");
 	if (!pool_create(&session.pool, (size_t)pool_bytes(), (unsigned)session.identity.pid,
 	                 session.identity.start_time))
-		return fail_to_start(START_NO_MEMORY, "no memory for events");
+		return fail_to_start(START_NO_MEMORY, "not enough memory for events");
 	session_fill_identity(&identity);
 	drain.directory = session.options.run_directory;
 	drain.identity = &identity;
 	if (!streams_start(&session.pool, is_forked)) {
 		pool_destroy(&session.pool, true);
-		return fail_to_start(START_NO_MEMORY, "no memory for threads");
+		return fail_to_start(START_NO_MEMORY, "not enough memory for threads");
 	}
 	enum start_problem problem = drain_start(&session.drain, &drain, &reason);
 	if (problem != START_OK) {
@@ -169,7 +169,7 @@ static enum start_problem start_session(const struct session_start *how, bool is
 	/* a mapping that an earlier stop could not remove is ours */
 	if (session.leaked_in != session.identity.pid &&
 	    pool_exists_in_process((unsigned)session.identity.pid, session.identity.start_time))
-		return fail_to_start(START_HAS_OTHER, "another copy of libstepscope records in this process already");
+		return fail_to_start(START_HAS_OTHER, "another copy of libstepscope already records this process");
 	clock_start();
 	session_choose_identity(how->role, is_forked);
 	step_budget_start(&session.budget, &session.options, session.identity.role == STEPSCOPE_ROLE_WORKER);
@@ -193,7 +193,7 @@ static enum start_problem begin_recording(const struct session_start *how, bool 
 	if (problem != START_OK) {
 		session_set_active(0);
 		if (!how->is_explicit && is_complaint(problem))
-			recorder_say("%s; the program runs on unrecorded", session.problem);
+			recorder_say("%s; the program continues unrecorded", session.problem);
 		session_set_phase(SESSION_FAILED);
 		return problem;
 	}

@@ -42,7 +42,7 @@ static void say_end(const char *sentence)
 	shell_quote(word, sizeof(word), directory);
 	if (session.progress.captured == CAPTURED_NOTHING &&
 	    run_directory_has_others(directory, session.identity.pid, session.identity.start_time))
-		sentence = "captured no operators in this process; others that it started recorded, too";
+		sentence = "captured no operators in this process; processes that it started recorded too";
 	recorder_say("%s; see: stepscope report %s", sentence, word);
 }
 

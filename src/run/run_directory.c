@@ -118,14 +118,14 @@ static enum status make_all(const char *path, mode_t mode, struct error *err)
 	size_t length = strlen(path);
 
 	if (!length || length >= sizeof(part))
-		return error_errno(err, STATUS_IO, length ? ENAMETOOLONG : ENOENT, "cannot make '%s'", path);
+		return error_errno(err, STATUS_IO, length ? ENAMETOOLONG : ENOENT, "cannot create '%s'", path);
 	for (size_t i = 1; i <= length; i++) {
 		if (path[i] != '/' && path[i] != '\0')
 			continue;
 		memcpy(part, path, i);
 		part[i] = '\0';
 		if (mkdir(part, i == length ? mode : 0777) != 0 && errno != EEXIST)
-			return error_errno(err, STATUS_IO, errno, "cannot make the directory '%s'", part);
+			return error_errno(err, STATUS_IO, errno, "cannot create the directory '%s'", part);
 	}
 	return STATUS_OK;
 }
@@ -260,7 +260,7 @@ static enum status open_given(struct run_directory *directory, const char *out, 
 	if (directory->job[0] && run_manifest_read_ids(&ids, directory->fd) && !strcmp(ids.job, directory->job))
 		return STATUS_OK;
 	error_set(err, STATUS_USAGE, "'%s' already holds the recordings of another run", out);
-	error_hint(err, "give --out a new or empty directory, or remove that one");
+	error_hint(err, "give --out a new or empty directory, or remove this directory");
 	return STATUS_USAGE;
 }
 
@@ -287,11 +287,11 @@ static enum status open_default(struct run_directory *directory, char *const *ar
 			snprintf(suffix, sizeof(suffix), "-%d", attempt);
 		if (snprintf(directory->shown, sizeof(directory->shown), "%s/%s%s", base, name, suffix) >=
 		    (int)sizeof(directory->shown))
-			return error_errno(err, STATUS_IO, ENAMETOOLONG, "cannot make a run directory in '%s'", base);
+			return error_errno(err, STATUS_IO, ENAMETOOLONG, "cannot create a run directory in '%s'", base);
 		if (mkdir(directory->shown, 0700) == 0 || (errno == EEXIST && directory->job[0]))
 			break;
 		if (errno != EEXIST)
-			return error_errno(err, STATUS_IO, errno, "cannot make the run directory '%s'",
+			return error_errno(err, STATUS_IO, errno, "cannot create the run directory '%s'",
 			                   directory->shown);
 	}
 	directory->is_default = true;

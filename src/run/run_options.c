@@ -28,10 +28,12 @@ static bool is_host_off;
 static const struct option own_options[] = {
 	OPTION_GROUP("Run"),
 	OPTION_TEXT("out", 'o', &out_directory, "DIR", "run directory (default: stepscope-runs/<time>_<program>_<pid>)"),
-	OPTION_TEXT("config", 'c', &config_file, "FILE", "YAML file with the options below (default: ./stepscope.yaml when it exists)"),
-	OPTION_LIST("set", 0, &overrides, "KEY=VALUE", "one setting by its name in a YAML file, such as profiler.enabled=true; repeatable"),
+	OPTION_TEXT("config", 'c', &config_file, "FILE",
+		"YAML file with the options below (default: ./stepscope.yaml if it exists)"),
+	OPTION_LIST("set", 0, &overrides, "KEY=VALUE",
+		"set an option by its name in a YAML file, such as profiler.enabled=true; repeatable"),
 	OPTION_FLAG("no-host", 0, &is_host_off, "do not record the machine (CPU, memory, disk, network, pressure, cgroup)"),
-	OPTION_GROUP("What to record"),
+	OPTION_GROUP("Recording"),
 	OPTION_END,
 };
 /* clang-format on */
@@ -53,10 +55,14 @@ static void make_row(struct option *option, int row)
 	const struct record_option *source = &record_options_table[row];
 	bool is_flag = source->type == RECORD_BOOL;
 	const char *name = source->flag + strlen("--");
+	size_t length = strlen(source->help);
 
 	if (is_flag && !strcmp(source->fallback, "true"))
 		snprintf(helps[row], sizeof(helps[row]), "%s (on; --no-%s turns it off)", source->help, name);
-	else if (!is_flag && source->fallback[0] && !strstr(source->help, "default"))
+	else if (!is_flag && source->fallback[0] && length && source->help[length - 1] == ')')
+		snprintf(helps[row], sizeof(helps[row]), "%.*s; default: %s)", (int)length - 1, source->help,
+		         source->fallback);
+	else if (!is_flag && source->fallback[0])
 		snprintf(helps[row], sizeof(helps[row]), "%s (default: %s)", source->help, source->fallback);
 	else
 		snprintf(helps[row], sizeof(helps[row]), "%s", source->help);
@@ -236,10 +242,11 @@ static enum status read_entry(struct record_settings *given, struct config *conf
 	if ((entry->is_alias || entry->document > 1) && !is_ours)
 		return STATUS_OK;
 	if (entry->is_alias)
-		return error_set(err, STATUS_USAGE, "'%s' line %d: an alias (*name); write the value out", path,
-		                 entry->line);
+		return error_set(err, STATUS_USAGE, "'%s' line %d: aliases (*name) are not supported; write the value",
+		                 path, entry->line);
 	if (entry->document > 1)
-		return error_set(err, STATUS_USAGE, "'%s' line %d: a second document; options stand in the first", path,
+		return error_set(err, STATUS_USAGE,
+		                 "'%s' line %d: the file has a second document; write all options in the first", path,
 		                 entry->line);
 	if (is_empty_block(entry)) {
 		config->taken++;
@@ -264,9 +271,9 @@ static enum status read_config(struct record_settings *given, const char *path, 
 	for (int i = 0; !status && i < file->count; i++)
 		status = read_entry(given, &config, &file->entries[i], err);
 	if (!status && config.is_lenient && !config.taken) {
-		error_set(err, STATUS_USAGE, "'%s' holds no options for stepscope", path);
-		error_hint(err, "they belong into a block 'stepscope:', 'profiler:' or 'profiling:', or alone into a "
-		                "file; see stepscope help run");
+		error_set(err, STATUS_USAGE, "'%s' has no options for stepscope", path);
+		error_hint(err, "write them in a block 'stepscope:', 'profiler:' or 'profiling:', or in a file without "
+		                "other keys; see stepscope help run");
 		return STATUS_USAGE;
 	}
 	return status;

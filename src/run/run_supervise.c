@@ -205,5 +205,5 @@ void run_supervise(struct run *run)
 	if (run->unnamed)
 		say("stepscope: %u more processes were killed or failed\n", run->unnamed);
 	if (run->unknown)
-		say("stepscope: %u more processes ended without a word\n", run->unknown);
+		say("stepscope: %u more processes ended with unknown exit status\n", run->unknown);
 }

@@ -32,13 +32,13 @@ static void words_add_status(struct buffer *out, const struct run_end *end)
 	char name[RUN_SIGNAL_BYTES];
 
 	if (!end->has_status)
-		buffer_add_text(out, "ended without a word (its exit status is not known)");
+		buffer_add_text(out, "ended with unknown exit status");
 	else if (WIFSIGNALED(end->wait_status))
 		buffer_printf(out, "was killed by %s", run_signal_name(name, WTERMSIG(end->wait_status)));
 	else
 		buffer_printf(out, "exited with status %d", WEXITSTATUS(end->wait_status));
 	if (end->is_out_of_memory)
-		buffer_add_text(out, " (out of memory: the kernel has killed meanwhile)");
+		buffer_add_text(out, " (out of memory: the kernel killed a process meanwhile)");
 }
 
 static void words_add_place(struct buffer *out, const struct fold_result *place)
@@ -46,7 +46,8 @@ static void words_add_place(struct buffer *out, const struct fold_result *place)
 	if (place->has_step)
 		buffer_printf(out, ", last step %" PRId64, place->last_step);
 	else if (place->steps_counted)
-		buffer_printf(out, ", after %" PRIu64 " steps (counted: the program marks none)", place->steps_counted);
+		buffer_printf(out, ", after %" PRIu64 " steps (counted; the program marks no steps)",
+		              place->steps_counted);
 	if (place->last_op[0])
 		buffer_printf(out, ", last op '%s'", place->last_op);
 	if (place->last_op[0] && place->is_earlier_op)
@@ -82,10 +83,7 @@ void run_words_unseen(struct buffer *out, const struct unseen_found *unseen)
 	case UNSEEN_NONE:
 		break;
 	case UNSEEN_IMPORTING:
-		buffer_printf(
-			out,
-			"process %d was still importing PyTorch when it was last looked at: nothing of it is recorded",
-			pid);
+		buffer_printf(out, "process %d was still importing PyTorch at the last check: it is not recorded", pid);
 		break;
 	case UNSEEN_FLAG:
 		buffer_printf(out, "process %d ran PyTorch unobserved: Python was started with -%c; " AUTO INSTALLED,
@@ -93,8 +91,8 @@ void run_words_unseen(struct buffer *out, const struct unseen_found *unseen)
 		break;
 	case UNSEEN_OFF_PATH:
 		buffer_printf(out,
-		              "process %d ran PyTorch unobserved: its PYTHONPATH lacks what `stepscope run` put there "
-		              "(PYTHONPATH=src:$PYTHONPATH keeps it); " AUTO INSTALLED,
+		              "process %d ran PyTorch unobserved: its PYTHONPATH lacks the directory that `stepscope "
+		              "run` added (PYTHONPATH=src:$PYTHONPATH keeps it); " AUTO INSTALLED,
 		              pid);
 		break;
 	case UNSEEN_NO_PACKAGE:
@@ -108,7 +106,7 @@ void run_words_unseen(struct buffer *out, const struct unseen_found *unseen)
 
 static void words_add_counted(struct buffer *out, const struct captured_steps *steps)
 {
-	buffer_printf(out, ", after %" PRIu64 " step%s (counted: the program marks none)", steps->counted,
+	buffer_printf(out, ", after %" PRIu64 " step%s (counted; the program marks no steps)", steps->counted,
 	              words_plural(steps->counted));
 	if (!steps->has_schedule)
 		return;
@@ -134,7 +132,7 @@ static void words_add_process(struct buffer *out, const struct captured_process 
 		buffer_add_text(out, "its process still records");
 		break;
 	case CAPTURED_END_LOST:
-		buffer_add_text(out, "the end of the recording is missing, its buffers are gone");
+		buffer_add_text(out, "the end of the recording is missing, because its buffers are gone");
 		break;
 	case CAPTURED_END_COMPLETE:
 		buffer_add_text(out, "recorded up to its end");
@@ -147,11 +145,10 @@ static void words_add_process(struct buffer *out, const struct captured_process 
 		break;
 	}
 	if (process->unwritten_reason)
-		buffer_printf(
-			out,
-			"%sthe end of the recording could not be written: %s; it waits in memory: make room, then run "
-			"stepscope report",
-			process->end == CAPTURED_END_TOLD ? "; " : "", process->unwritten_reason);
+		buffer_printf(out,
+		              "%sthe end of the recording could not be written: %s; it is still in memory: free disk "
+		              "space, then run stepscope report",
+		              process->end == CAPTURED_END_TOLD ? "; " : "", process->unwritten_reason);
 }
 
 static char *words_of_process(const struct captured_process *process)
@@ -316,10 +313,8 @@ static void words_add_captured(struct buffer *out, const struct run_closing *clo
 		buffer_add_text(out, "; ");
 	}
 	if (run_captured_is_empty(captured)) {
-		buffer_add_text(
-			out,
-			"captured no steps: the program did not call stepscope, or could not record (it would have "
-			"said so above); ");
+		buffer_add_text(out, "captured no steps: the program did not call stepscope, or could not record "
+		                     "(then a message above says why); ");
 		words_add_usage(out, &closing->usage);
 		return;
 	}

@@ -50,7 +50,7 @@ static enum status load_runs(struct history *history, struct history_wanted want
 	if (!known || (status && status != STATUS_INPUT))
 		return status;
 	if (found[0].has_no_speed)
-		buffer_printf(note, "no other run of the series has a speed: 'best' is the last one, '%s'",
+		buffer_printf(note, "no other run of the series has a speed, so 'best' is the last run, '%s'",
 		              found[0].name);
 	for (*count = 0; *count < known; (*count)++) {
 		if (history_load(history, &found[known - 1 - *count], &base[*count], err))

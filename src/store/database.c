@@ -20,7 +20,7 @@ enum status database_damaged(const struct history *history, const char *said, st
 	error_set(err, STATUS_INPUT, "the run history '%s' is damaged: %.200s", history->path,
 	          clean.data ? clean.data : "not readable");
 	buffer_release(&clean);
-	error_hint(err, "'sqlite3 FILE .recover' may save what is left; without the file a new history begins");
+	error_hint(err, "'sqlite3 FILE .recover' may save the rest; if you remove the file, a new history starts");
 	return STATUS_INPUT;
 }
 
@@ -159,7 +159,8 @@ bool database_has_numbers(const struct history *history, sqlite3_stmt *statement
 
 		if (type == SQLITE_NULL || type == SQLITE_INTEGER || type == SQLITE_FLOAT)
 			continue;
-		snprintf(said, sizeof(said), "'%.40s' of a run is no number", sqlite3_column_name(statement, column));
+		snprintf(said, sizeof(said), "'%.40s' of a run is not a number",
+		         sqlite3_column_name(statement, column));
 		*status = database_damaged(history, said, err);
 		return false;
 	}

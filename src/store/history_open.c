@@ -69,7 +69,7 @@ const char *history_default_path(struct arena *arena, struct error *err)
 		return arena_printf(arena, "%s/stepscope/history.db", data);
 	if (home && home[0])
 		return arena_printf(arena, "%s/.local/share/stepscope/history.db", home);
-	error_set(err, STATUS_ENVIRONMENT, "there is no place for the run history: HOME is not set");
+	error_set(err, STATUS_ENVIRONMENT, "cannot find a directory for the run history: HOME is not set");
 	error_hint(err, "give a file with --history");
 	return NULL;
 }
@@ -84,7 +84,7 @@ static enum status make_folders(const char *path, struct error *err)
 	for (char *slash = strchr(folder + 1, '/'); slash; slash = strchr(slash + 1, '/')) {
 		*slash = '\0';
 		if (mkdir(folder, 0700) != 0 && errno != EEXIST)
-			return error_errno(err, STATUS_ENVIRONMENT, errno, "cannot make the folder '%s'", folder);
+			return error_errno(err, STATUS_ENVIRONMENT, errno, "cannot create the directory '%s'", folder);
 		*slash = '/';
 	}
 	return STATUS_OK;
@@ -142,7 +142,7 @@ static enum status no_history(const struct history *history, struct error *err)
 {
 	error_set(err, STATUS_INPUT, "there is no run history yet: '%s' %s", history->path,
 	          history->database ? "is empty" : "does not exist");
-	error_hint(err, "'stepscope history add RUN' begins one");
+	error_hint(err, "'stepscope history add RUN' creates it");
 	return STATUS_INPUT;
 }
 
@@ -158,23 +158,25 @@ static enum status check_contents(const struct history *history, const struct hi
 	if (is_empty(contents))
 		return no_history(history, err);
 	if (contents->application != APPLICATION_ID)
-		return error_set(err, STATUS_INPUT, "'%s' is no run history but a database of something else",
-		                 history->path);
+		return error_set(err, STATUS_INPUT, "'%s' is a database, but not a run history", history->path);
 	if (contents->version > HISTORY_SCHEMA)
 		return error_set(err, STATUS_INPUT,
-		                 "the run history '%s' is of a later stepscope: version %lld, this one knows %d",
+		                 "the run history '%s' is from a later stepscope: it has version %lld, this stepscope "
+		                 "knows %d",
 		                 history->path, (long long)contents->version, HISTORY_SCHEMA);
 	if (contents->version < 1)
 		return error_set(err, STATUS_INPUT, "the run history '%s' is damaged: it has no version",
 		                 history->path);
 	if (contents->version < HISTORY_SCHEMA) {
 		error_set(err, STATUS_INPUT,
-		          "the run history '%s' was made by an earlier stepscope: version %lld, this one knows %d",
+		          "the run history '%s' is from an earlier stepscope: it has version %lld, this "
+		          "stepscope knows %d",
 		          history->path, (long long)contents->version, HISTORY_SCHEMA);
-		error_hint(err,
-		           contents->version == UPGRADED
-		                   ? "'stepscope history add' brings it up to date; earlier ones cannot read it then"
-		                   : "add the runs to a new file: --history FILE, or move this one away");
+		error_hint(
+			err,
+			contents->version == UPGRADED
+				? "'stepscope history add' updates it; earlier versions of stepscope then cannot read it"
+				: "add the runs to a new file with --history FILE, or move this file away");
 		return STATUS_INPUT;
 	}
 	return STATUS_OK;
@@ -255,7 +257,7 @@ static enum status open_database(struct history *history, enum history_access ac
 	enum status status;
 
 	if (stat(history->path, &info) == 0 && !S_ISREG(info.st_mode))
-		return error_set(err, STATUS_INPUT, "'%s' is no run history: it is no file", history->path);
+		return error_set(err, STATUS_INPUT, "'%s' is not a run history: it is not a file", history->path);
 	status = access == HISTORY_WRITE ? prepare_writing(history, err) : prepare_reading(history, err);
 	if (status)
 		return status;

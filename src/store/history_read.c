@@ -94,7 +94,7 @@ static enum status not_found(const struct history *history, const struct history
 
 	error_set(err, STATUS_INPUT, "there is no run '%s' in the history '%s'%s%s%s", wanted->word, history->path,
 	          series ? " in the series '" : "", series ? series : "", series ? "'" : "");
-	error_hint(err, "'stepscope history list' shows all: their numbers, names and baselines");
+	error_hint(err, "'stepscope history list' shows the number, name and baselines of each run");
 	return STATUS_INPUT;
 }
 
@@ -110,17 +110,16 @@ static enum status no_other(struct history *history, const struct history_wanted
 		return status;
 	if (!count || wanted->skip)
 		return not_found(history, wanted, err);
-	error_set(err, STATUS_INPUT,
-	          "the history '%s' holds no other run of the series '%s' than the one that is compared", history->path,
-	          kept.series);
-	error_hint(err, "keep the runs to compare with first: 'stepscope history add RUN...'");
+	error_set(err, STATUS_INPUT, "the history '%s' has no other run of the series '%s' than the compared run",
+	          history->path, kept.series);
+	error_hint(err, "first add the runs to compare with: 'stepscope history add RUN...'");
 	return STATUS_INPUT;
 }
 
 static enum status ambiguous(const char *word, struct error *err)
 {
 	error_set(err, STATUS_INPUT, "several series have a baseline '%s'", word);
-	error_hint(err, "say which with --series");
+	error_hint(err, "select one with --series");
 	return STATUS_INPUT;
 }
 
@@ -168,18 +167,23 @@ static const struct table_column list_columns[LIST_COLUMNS] = {
                       .type = TABLE_INT,
                       .role = ROLE_KEY,
                       .definition = "number of the run in the history"},
-	[LIST_SERIES] = {.name = "series", .type = TABLE_TEXT, .definition = "the runs it is compared with"},
+	[LIST_SERIES] = {.name = "series",
+                         .type = TABLE_TEXT,
+                         .definition = "series of runs that are compared with each other"},
 	[LIST_NAME] = {.name = "name", .type = TABLE_TEXT, .definition = "name of the run"},
 	[LIST_BASELINE] = {.name = "baseline",
                            .type = TABLE_TEXT,
-                           .definition = "baselines of its series that are this run"},
+                           .definition = "names of the series' baselines that select this run"},
 	[LIST_ADDED] = {.name = "added", .type = TABLE_TEXT, .definition = "when it was added to the history, UTC"},
 	[LIST_CREATED] = {.name = "created",
                           .title = "started",
                           .type = TABLE_TEXT,
-                          .definition = "wall clock time of the first recorded instant, UTC",
+                          .definition = "wall clock time at the start of the recording, UTC",
                           .is_hidden = true},
-	[LIST_PATH] = {.name = "path", .type = TABLE_TEXT, .definition = "where it was read", .is_hidden = true},
+	[LIST_PATH] = {.name = "path",
+                       .type = TABLE_TEXT,
+                       .definition = "path from which it was read",
+                       .is_hidden = true},
 };
 
 static const char
@@ -189,7 +193,7 @@ static const char
 		     "ORDER BY run DESC LIMIT ?3";
 
 static const char *const missing_texts[LIST_COLUMNS] = {
-	[LIST_BASELINE] = "no baseline was set",
+	[LIST_BASELINE] = "no baseline is set",
 	[LIST_CREATED] = "the recording has no wall clock",
 };
 
@@ -201,7 +205,8 @@ static enum status add_numbers(struct history *history, struct table *runs, int 
 	                                      table_get(runs, row, LIST_RUN)->i);
 
 	for (int column = LIST_COLUMNS; column < runs->column_count; column++)
-		table_set_missing(runs, row, column, "the version that added it did not keep it");
+		table_set_missing(runs, row, column,
+		                  "the stepscope version that added the run did not keep this number");
 	while (database_step(history, &statement, &status, err)) {
 		const char *key = column_text(statement, 0);
 		const char *reason = column_text(statement, 2);
@@ -235,7 +240,7 @@ enum status history_list(struct history *history, const char *series, int64_t ru
 	enum status status = database_prepare(history, &statement, err, list_sql, "tii", series, run,
 	                                      limit > 0 ? limit : (int64_t)-1);
 
-	table_init(runs, "history", "Run history", "the runs of the history, the newest first");
+	table_init(runs, "history", "Run history", "runs of the history, newest first");
 	table_columns(runs, list_columns, LIST_COLUMNS);
 	key_numbers_columns(runs);
 	while (database_step(history, &statement, &status, err))
@@ -248,9 +253,9 @@ enum status history_list(struct history *history, const char *series, int64_t ru
 enum status history_baselines(struct history *history, const char *series, struct table *baselines, struct error *err)
 {
 	static const struct table_column columns[] = {
-		{.name = "baseline", .type = TABLE_TEXT, .role = ROLE_KEY, .definition = "its name"},
-		{.name = "series", .type = TABLE_TEXT, .role = ROLE_KEY, .definition = "whose baseline it is"},
-		{.name = "run", .type = TABLE_INT, .definition = "number of the run it is"},
+		{.name = "baseline", .type = TABLE_TEXT, .role = ROLE_KEY, .definition = "name of the baseline"},
+		{.name = "series", .type = TABLE_TEXT, .role = ROLE_KEY, .definition = "series of the baseline"},
+		{.name = "run", .type = TABLE_INT, .definition = "number of its run"},
 		{.name = "name", .type = TABLE_TEXT, .definition = "name of that run"},
 	};
 	sqlite3_stmt *statement = NULL;
@@ -260,9 +265,9 @@ enum status history_baselines(struct history *history, const char *series, struc
 		"WHERE (?1 IS NULL OR baselines.series = ?1) ORDER BY baselines.series, baselines.name",
 		"t", series);
 
-	table_init(baselines, "baselines", "Baselines", "runs that others are compared with, by name");
+	table_init(baselines, "baselines", "Baselines", "named runs that other runs are compared with");
 	table_columns(baselines, columns, 4);
-	baselines->empty = "no baselines were set: stepscope history baseline set NAME RUN";
+	baselines->empty = "no baselines are set; set one with 'stepscope history baseline set NAME RUN'";
 	while (database_step(history, &statement, &status, err)) {
 		int row = table_row(baselines);
 
@@ -283,16 +288,16 @@ enum status history_facts(struct history *history, int64_t run, struct table *fa
 	         .type = TABLE_TEXT,
 	         .role = ROLE_KEY,
 	         .definition = "work (of a step), hardware, software, settings or recording"},
-		{.name = "fact", .type = TABLE_TEXT, .role = ROLE_KEY, .definition = "what it is"},
-		{.name = "value", .type = TABLE_TEXT, .definition = "as the recording has it"},
+		{.name = "fact", .type = TABLE_TEXT, .role = ROLE_KEY, .definition = "name of the fact"},
+		{.name = "value", .type = TABLE_TEXT, .definition = "value in the recording"},
 	};
 	sqlite3_stmt *statement = NULL;
 	enum status status = database_prepare(
 		history, &statement, err, "SELECT kind, name, value FROM facts WHERE run = ? ORDER BY place", "i", run);
 
-	table_init(facts, "facts", "Facts", "what comparisons look at before they compare");
+	table_init(facts, "facts", "Facts", "facts that comparisons check before they compare");
 	table_columns(facts, columns, 3);
-	facts->empty = "the recording has none";
+	facts->empty = "the recording has no such facts";
 	while (database_step(history, &statement, &status, err)) {
 		int row = table_row(facts);
 

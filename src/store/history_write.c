@@ -105,7 +105,8 @@ static enum status refuse_baseline(const struct history *history, int64_t run, s
 		status = error_set(err, STATUS_USAGE, "run %lld is the baseline '%s' of series '%s'", (long long)run,
 		                   (const char *)sqlite3_column_text(statement, 0),
 		                   (const char *)sqlite3_column_text(statement, 1));
-		error_hint(err, "'stepscope history baseline remove NAME' first, or set it to another run");
+		error_hint(err, "first remove it with 'stepscope history baseline remove NAME', or set it to another "
+		                "run");
 		sqlite3_finalize(statement);
 	}
 	return status;

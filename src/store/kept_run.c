@@ -336,7 +336,7 @@ static enum status check_sum(const struct history *history, int64_t number, cons
 	while (database_step(history, &statement, &status, err))
 		is_right = sqlite3_column_int64(statement, 0) == (int64_t)sum_run(run);
 	if (!status && !is_right)
-		status = database_damaged(history, "a number of the run is not the one that was kept", err);
+		status = database_damaged(history, "a number of the run has changed since it was added", err);
 	return status;
 }
 

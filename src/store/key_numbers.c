@@ -27,37 +27,39 @@ static const struct key_number {
          "step_time", "mean_ns", false},
 	{"step_time_std_ns", "deviation of steps", UNIT_NS, "standard deviation of the duration of steps",
          "SELECT std_ns FROM step_time LIMIT 1", "step_time", "std_ns", false},
-	{"step_time_p95_ns", "step p95", UNIT_NS, "95 % of the steps are not longer",
+	{"step_time_p95_ns", "step p95", UNIT_NS, "95th percentile of the duration of steps",
          "SELECT p95_ns FROM step_time LIMIT 1", "step_time", "p95_ns", false},
-	{"step_time_p99_ns", "step p99", UNIT_NS, "99 % of the steps are not longer",
+	{"step_time_p99_ns", "step p99", UNIT_NS, "99th percentile of the duration of steps",
          "SELECT p99_ns FROM step_time LIMIT 1", "step_time", "p99_ns", false},
-	{"step_time_min_ns", "shortest step", UNIT_NS, "the shortest step", "SELECT min_ns FROM step_time LIMIT 1",
-         "step_time", "min_ns", false},
-	{"step_time_max_ns", "longest step", UNIT_NS, "the longest step", "SELECT max_ns FROM step_time LIMIT 1",
-         "step_time", "max_ns", false},
-	{"tokens_per_s", "tokens/s", UNIT_COUNT, "tokens of the steps over their duration",
+	{"step_time_min_ns", "shortest step", UNIT_NS, "duration of the shortest step",
+         "SELECT min_ns FROM step_time LIMIT 1", "step_time", "min_ns", false},
+	{"step_time_max_ns", "longest step", UNIT_NS, "duration of the longest step",
+         "SELECT max_ns FROM step_time LIMIT 1", "step_time", "max_ns", false},
+	{"tokens_per_s", "tokens/s", UNIT_COUNT, "tokens of the steps per second of their duration",
          "SELECT tokens_per_s FROM step_time LIMIT 1", "step_time", "tokens_per_s", true},
-	{"samples_per_s", "samples/s", UNIT_COUNT, "samples of the steps over their duration",
+	{"samples_per_s", "samples/s", UNIT_COUNT, "samples of the steps per second of their duration",
          "SELECT samples_per_s FROM step_time LIMIT 1", "step_time", "samples_per_s", false},
-	{"device_memory_peak_bytes", "device memory", UNIT_BYTES, "largest peak of what one process held on one device",
+	{"device_memory_peak_bytes", "device memory", UNIT_BYTES, "largest peak memory of one process on one device",
          "SELECT CASE WHEN count(*) = count(peak_bytes) THEN max(peak_bytes) END FROM memory "
          "WHERE category = 'all' AND device NOT LIKE 'host%'",
          "memory", "peak_bytes", true},
-	{"host_memory_peak_bytes", "host memory", UNIT_BYTES, "largest peak of what one process allocated on the host",
+	{"host_memory_peak_bytes", "host memory", UNIT_BYTES,
+         "largest peak of the host memory that one process allocated",
          "SELECT CASE WHEN count(*) = count(peak_bytes) THEN max(peak_bytes) END FROM memory "
          "WHERE category = 'all' AND device LIKE 'host%'",
          "memory", "peak_bytes", false},
 	{"resident_peak_bytes", "resident memory", UNIT_BYTES, "largest resident memory of one process",
          "SELECT max(rss_peak_bytes) FROM processes", "processes", "rss_peak_bytes", false},
-	{"loss_last", "last loss", UNIT_NONE, "last value of the metric 'loss', mean over the processes that gave one",
+	{"loss_last", "last loss", UNIT_NONE,
+         "last value of the metric 'loss', as mean over the processes that reported it",
          "SELECT avg(last) FROM metrics WHERE name = 'loss'", "metrics", "last", false},
 	{"values_not_finite", "values not finite", UNIT_COUNT, "values of metrics that were NaN or infinite",
          "SELECT sum(nan_count) FROM metrics", "metrics", "nan_count", false},
 	{"incomplete_steps", "incomplete steps", UNIT_COUNT, "steps without a recorded end",
          "SELECT incomplete_steps FROM run", "run", "incomplete_steps", false},
-	{"lost_events", "dropped events", UNIT_COUNT, "events the recorder had no room for",
+	{"lost_events", "dropped events", UNIT_COUNT, "events that the recorder had no space for",
          "SELECT lost_events FROM run", "run", "lost_events", false},
-	{"overhead_ratio", "recording cost", UNIT_RATIO, "what recording cost", "SELECT overhead_ratio FROM run", "run",
+	{"overhead_ratio", "recording cost", UNIT_RATIO, "cost of recording", "SELECT overhead_ratio FROM run", "run",
          "overhead_ratio", false},
 };
 
@@ -90,7 +92,7 @@ static const char *reason_of(struct report *report, const struct key_number *num
 	}
 	if (!table->row_count && table->empty)
 		return table->empty;
-	return "there was none in the run";
+	return "the run has no such value";
 }
 
 static enum status pick(struct query *query, struct table *numbers, int column, struct error *err)
@@ -117,7 +119,7 @@ enum status key_numbers_pick(struct table *numbers, struct report *report, struc
 	struct query query;
 	enum status status = query_init(&query, report, &no_limits, err);
 
-	table_init(numbers, "key_numbers", "Key numbers", "what the history shows of a run");
+	table_init(numbers, "key_numbers", "Key numbers", "numbers of a run that the history shows");
 	key_numbers_columns(numbers);
 	table_row(numbers);
 	for (int i = 0; i < KEY_COUNT && !status; i++)
@@ -158,14 +160,14 @@ void key_numbers_of_run(struct table *numbers, const struct compared_run *run)
 {
 	double value = 0;
 
-	table_init(numbers, "key_numbers", "Key numbers", "what the history shows of a run");
+	table_init(numbers, "key_numbers", "Key numbers", "numbers of a run that the history shows");
 	key_numbers_columns(numbers);
 	table_row(numbers);
 	for (int i = 0; i < KEY_COUNT; i++) {
 		if (find_known(run, key_numbers[i].key, &value))
 			table_set_double(numbers, 0, i, value);
 		else
-			table_set_missing(numbers, 0, i, "the file does not hold it");
+			table_set_missing(numbers, 0, i, "the file does not contain it");
 	}
 }
 

@@ -216,7 +216,7 @@ int table_add_more(struct table *table, int name_column)
 		else
 			table_set_missing(table, row, i,
 			                  table->more[i].reason ? table->more[i].reason
-			                                        : "of several rows, which are shown as one");
+			                                        : "of several rows that are shown as one row");
 	}
 	table_set_text(table, row, name_column, "(more names)");
 	return row;

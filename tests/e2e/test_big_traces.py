@@ -153,5 +153,5 @@ def test_the_kernel_holds_it_to_its_memory(long_trace):
 def test_a_full_disk_is_said_and_changes_no_answer(long_trace):
     rows, err, _ = query(long_trace, SUMS, "--memory", "1M", limit=(resource.RLIMIT_FSIZE, 64 * 1024))
     assert rows == query(long_trace, SUMS)[0]
-    assert re.search(r"MiB of memory, more than --memory: cannot make room for \d+ MiB in a temporary file: File too large", err)
-    assert "hint: set TMPDIR to a folder on a disk with more room" in err
+    assert re.search(r"MiB of memory, more than --memory: cannot reserve \d+ MiB in a temporary file: File too large", err)
+    assert "hint: set TMPDIR to a directory on a disk with more space" in err

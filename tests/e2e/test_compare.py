@@ -167,7 +167,7 @@ def test_a_run_that_failed_passes_no_gate(tmp_path, end, words):
     assert compare(tmp_path, "run", "copy", "--fail-on", "never")[1] == 0
     done = subprocess.run([STEPSCOPE, "history", "add", "--series", "s", "copy"], check=True, capture_output=True, text=True, timeout=60, cwd=tmp_path,
                           env={**os.environ, "STEPSCOPE_HISTORY": str(tmp_path / "history.db")})
-    assert (f"'copy' is kept, but the run did not complete: {words}" in done.stderr) == bool(words)
+    assert (f"'copy' is added, but the run did not complete: {words}" in done.stderr) == bool(words)
 
 
 def test_a_run_whose_end_nobody_saw_passes_no_gate(tmp_path):

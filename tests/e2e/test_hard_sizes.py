@@ -87,7 +87,7 @@ def test_M05_memory_that_was_asked_for_and_is_not_there(trace):
 def test_what_is_only_compressed_with_xz_is_told_from_an_archive(tmp_path):
     (tmp_path / "trace.json.xz").write_bytes(lzma.compress(b'{"traceEvents": []}'))
     done = subprocess.run([os.environ["STEPSCOPE"], "report", tmp_path / "trace.json.xz"], capture_output=True, text=True, timeout=60, check=False)
-    assert done.returncode == 3 and "compressed with xz must be decompressed first" in done.stderr
+    assert done.returncode == 3 and "decompress single files in xz format first" in done.stderr
 
 
 def test_compressed_data_that_begins_damaged_is_no_unknown_kind(tmp_path):

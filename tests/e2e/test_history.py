@@ -168,7 +168,7 @@ def test_a_damaged_file_is_told_and_never_fatal(tmp_path):
 def test_a_file_of_another_version_is_refused_and_left_alone(tmp_path):
     path = trace(tmp_path / "a.json", 10)
     assert history(tmp_path, "add", path).returncode == 0
-    for version, said in ((1, "made by an earlier stepscope"), (4, "of a later stepscope"),
+    for version, said in ((1, "from an earlier stepscope"), (4, "from a later stepscope"),
                           (0, "damaged: it has no version")):
         with sqlite3.connect(tmp_path / "history.db") as database:
             database.execute(f"PRAGMA user_version = {version}")
@@ -194,7 +194,7 @@ def test_a_file_of_version_2_is_brought_up_to_date_by_who_writes(tmp_path):
         kept = list(database.execute("SELECT * FROM parts"))
     before = (tmp_path / "history.db").read_bytes()
     done = history(tmp_path, "list")
-    assert done.returncode == 3 and "'stepscope history add' brings it up to date" in done.stderr, done.stderr
+    assert done.returncode == 3 and "'stepscope history add' updates it" in done.stderr, done.stderr
     assert (tmp_path / "history.db").read_bytes() == before
     assert history(tmp_path, "add", "--series", "train", second).returncode == 0
     with sqlite3.connect(tmp_path / "history.db") as database:
@@ -293,10 +293,10 @@ def test_files_of_one_job_are_kept_as_one_run(tmp_path):
     """And known again by any order of them, and by their directory."""
     base, new = write_job(tmp_path / "base"), write_job(tmp_path / "new", second=60)
     done = history(tmp_path, "add", "--series", "job", *base, *new)
-    assert done.returncode == 0 and done.stderr.count("4 files are ranks of one job: one run, 'rank0.json and 3 more ranks'") == 2
+    assert done.returncode == 0 and done.stderr.count("4 files are ranks of one job and count as one run, 'rank0.json and 3 more ranks'") == 2
     assert [row["name"] for row in listed(tmp_path)] == ["rank0.json and 3 more ranks"] * 2
-    assert "kept again as run 1 " in history(tmp_path, "add", "--series", "job", *reversed(base)).stderr
-    assert "kept again as run 2 " in history(tmp_path, "add", "--series", "job", tmp_path / "new").stderr
+    assert "updated as run 1 " in history(tmp_path, "add", "--series", "job", *reversed(base)).stderr
+    assert "updated as run 2 " in history(tmp_path, "add", "--series", "job", tmp_path / "new").stderr
 
 
 def test_ranks_of_jobs_of_other_times_stay_runs(tmp_path):
@@ -317,7 +317,7 @@ def test_a_baseline_stays_in_its_series(tmp_path):
     add = lambda *words: subprocess.run([STEPSCOPE, "history", "--history", tmp_path / "h.db", *words], capture_output=True, text=True, timeout=60, check=False)
     assert add("add", "--series", "t", tmp_path / "a.json").returncode == 0
     moved = add("add", "--series", "u", tmp_path / "a.json")
-    assert moved.returncode == 0 and "series 'u', no more of 't'" in moved.stderr
+    assert moved.returncode == 0 and "series 'u', moved from 't'" in moved.stderr
     assert add("baseline", "set", "main", "last", "--series", "u").returncode == 0
     refused = add("add", "--series", "t", tmp_path / "a.json")
     assert refused.returncode == 2 and "run 1 is the baseline 'main' of series 'u'" in refused.stderr

@@ -25,7 +25,7 @@ def test_exit_status_is_the_programs_own(tmp_path, program, status):
 def test_program_that_does_not_exist(tmp_path):
     done = run(tmp_path, "no-such-program-here")
     assert done.returncode == 127
-    assert done.stderr == "stepscope: error: cannot start 'no-such-program-here': there is no such program in PATH\n"
+    assert done.stderr == "stepscope: error: cannot start 'no-such-program-here': no such program in PATH\n"
     assert not list((tmp_path / "stepscope-runs").iterdir()), "an empty run must not stay"
 
 
@@ -117,7 +117,7 @@ def test_program_that_never_calls_us(tmp_path):
     done = run(tmp_path, "python3", "-c", "x = bytearray(64 << 20); sum(range(2000000))")
     first, second, third = done.stderr.splitlines()
     assert first.startswith("stepscope: captured no steps: the program did not call stepscope, or could not record "
-                            "(it would have said so above); wall ")
+                            "(then a message above says why); wall ")
     assert "peak memory" in first and "CPU" in first
     assert second.startswith("stepscope: report: stepscope report ")
     assert "stepscope_step_begin()" in third
@@ -145,10 +145,10 @@ def test_verbose_names_the_directory_first(tmp_path):
 
 
 @pytest.mark.parametrize("arguments, text", [
-    ([], "no program was given"),
-    (["--"], "no program was given"),
-    (["train", "--steps", "5"], "'train' stands before the '--'"),
-    (["train", "--", "more"], "'train' stands before the '--'"),
+    ([], "the program is missing"),
+    (["--"], "the program is missing"),
+    (["train", "--steps", "5"], "'train' is before the '--'"),
+    (["train", "--", "more"], "'train' is before the '--'"),
     (["--wiat", "3", "--", "true"], "--wiat"),
     (["--wait", "soon", "--", "true"], "soon"),
     (["--wait", "1", "--steps", "5-6", "--", "true"], "--steps"),
@@ -192,21 +192,21 @@ def test_configurations_of_all_shapes(tmp_path, text, expected):
 
 
 @pytest.mark.parametrize("text, message", [
-    ("wait: 5\nmodel: x\n", "'mine.yaml' holds no options for stepscope"),  # a training's own `wait`
+    ("wait: 5\nmodel: x\n", "'mine.yaml' has no options for stepscope"),  # a training's own `wait`
     ("profilr: {wait: 5}\n", "did you mean 'profiler.wait'?"),
-    ("w: &w 3\nprofiler: {wait: *w}\n", "'mine.yaml' line 2: an alias (*name); write the value out"),
-    ("p: &p {wait: 3}\nprofiler: *p\n", "'mine.yaml' line 2: an alias (*name); write the value out"),
-    ("p: &p {wait: 3}\nprofiler:\n  <<: *p\n", "'mine.yaml' line 3: an alias (*name); write the value out"),
-    ("wait: 1\n---\nwarmup: 3\n", "'mine.yaml' line 3: a second document"),
-    ("model: x\n---\nprofiler: {wait: 3}\n", "'mine.yaml' line 3: a second document"),
+    ("w: &w 3\nprofiler: {wait: *w}\n", "'mine.yaml' line 2: aliases (*name) are not supported; write the value"),
+    ("p: &p {wait: 3}\nprofiler: *p\n", "'mine.yaml' line 2: aliases (*name) are not supported; write the value"),
+    ("p: &p {wait: 3}\nprofiler:\n  <<: *p\n", "'mine.yaml' line 3: aliases (*name) are not supported; write the value"),
+    ("wait: 1\n---\nwarmup: 3\n", "'mine.yaml' line 3: the file has a second document"),
+    ("model: x\n---\nprofiler: {wait: 3}\n", "'mine.yaml' line 3: the file has a second document"),
     ("profiler:\n  wait: 3\na: {b: {profiling: {active: 2}}}\n",
      "'mine.yaml' has two blocks of options: 'profiler' (line 2) and 'a.b.profiling' (line 3)"),
     ("runs:\n- profiler: {wait: 3}\n- profiler: {wait: 3}\n", "'runs.0.profiler' (line 2) and 'runs.1.profiler' (line 3)"),
-    ("profiler: {wait: 3}\nprofiler: {active: 3}\n", "'mine.yaml' line 2: key 'profiler' is there twice"),
+    ("profiler: {wait: 3}\nprofiler: {active: 3}\n", "'mine.yaml' line 2: duplicate key 'profiler'"),
     ("profiler:\n  wait: 3\n  wait_steps: 4\n",
      "'mine.yaml' line 3: 'profiler.wait_steps' is the same option as 'profiler.wait' in line 2"),
     ("profiler_wait_steps: 4\nprofiler: {wait: 3}\n", "'profiler.wait' is the same option as 'profiler_wait_steps' in line 1"),
-    ("profiler: {repeat: 2}\n", "repeat (mine.yaml:1) counts cycles, and nothing says what a cycle is: add active, wait or warmup"),
+    ("profiler: {repeat: 2}\n", "repeat (mine.yaml:1) counts cycles, but no option defines a cycle: add active, wait or warmup"),
     ("profiler: {with: [shapes, '']}\n", "profiler.with.1 (mine.yaml:1) is an empty item of a list"),
 ])
 def test_configurations_that_are_refused(tmp_path, text, message):
@@ -245,7 +245,7 @@ def test_nested_run_joins(tmp_path):
 def test_nested_run_does_not_use_its_out(tmp_path):
     done = run(tmp_path, STEPSCOPE, "run", "--out", "b", "--", ACTOR, "steps", "5", "0")
     first, second, _ = done.stderr.splitlines()
-    assert first == f"stepscope: --out b is not used: this run joins the one in {run_directory(tmp_path)} (STEPSCOPE_RUN_DIR)"
+    assert first == f"stepscope: --out b has no effect: this run joins the one in {run_directory(tmp_path)} (STEPSCOPE_RUN_DIR)"
     assert second == "stepscope: captured all 5 steps (0-4) with operators"
     assert not (tmp_path / "b").exists()
 

@@ -49,7 +49,7 @@ def test_latest_points_to_a_given_directory_too(tmp_path):
     assert latest.stdout.startswith(f"run        {tmp_path}/other\n"), latest
     shutil.rmtree(tmp_path / "other")
     gone = subprocess.run([STEPSCOPE, "report"], cwd=tmp_path, capture_output=True, text=True, timeout=60, check=False)
-    assert gone.returncode == 3 and f"the latest run is gone: 'stepscope-runs/latest' leads to '{tmp_path}/other'" in gone.stderr
+    assert gone.returncode == 3 and f"the latest run is missing: 'stepscope-runs/latest' points to '{tmp_path}/other'" in gone.stderr
 
 
 def test_something_else_called_latest_is_left_alone(tmp_path):
@@ -107,7 +107,7 @@ def test_out_may_hold_other_files(tmp_path):
 
 def test_inherited_directory_wins(tmp_path):
     done = run(tmp_path, ACTOR, "steps", "1", "0", options=["--out", "b"], env={"STEPSCOPE_RUN_DIR": tmp_path / "a"})
-    assert done.stderr.startswith(f"stepscope: --out b is not used: this run joins the one in {tmp_path}/a (STEPSCOPE_RUN_DIR)\n")
+    assert done.stderr.startswith(f"stepscope: --out b has no effect: this run joins the one in {tmp_path}/a (STEPSCOPE_RUN_DIR)\n")
     assert segments(tmp_path / "a", TRAINER) and not (tmp_path / "b").exists()
 
 

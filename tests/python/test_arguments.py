@@ -94,7 +94,7 @@ for block, text in (({"tipe": 1}, "profiler has no key 'tipe' (did you mean 'typ
                     ({"output_dir": 3}, "profiler.output_dir wants a path, got 3"),
                     ({"output_dir": ["a"]}, "profiler.output_dir wants a path, got ['a']"),
                     ({"filename": "a/b"}, "profiler.filename wants a name; output_dir has the path, got 'a/b'"),
-                    ({"type": "simple", "num_steps": 3}, "profiler.num_steps has no use with profiler.type simple"),
+                    ({"type": "simple", "num_steps": 3}, "profiler.num_steps has no effect with profiler.type simple"),
                     ({3: 4}, "profiler has no key 3"),
                     ({"start_step": 1, "wait": 2}, "profiler.start_step and profiler.wait contradict each other")):
     assert text in answer({"profiler": block}), (block, answer({"profiler": block}))
@@ -105,7 +105,7 @@ one = {"wait": 2, "wait_steps": 2}
 assert answer({"profiler": one, "training": {"profiler": {}}, "trainer": {"profiler": one}}) == (False, 2, 0, 1, 0)
 assert "two blocks of options, 'profiling' and 'a.b.profiler': keep one" in answer({"a": {"b": {"profiler": {"wait": 2}}}, "profiling": one})
 assert "profiler.wait and profiler.wait_steps are the same option: 2 and 3" in answer({"profiler": {**one, "wait_steps": 3}})
-assert "profiler.repeat counts cycles, and nothing says what a cycle is" in answer({"profiler": {"repeat": 2, "skip_first": 3}})
+assert "profiler.repeat counts cycles, but no option defines a cycle" in answer({"profiler": {"repeat": 2, "skip_first": 3}})
 assert "profiler.repeat counts cycles" in answer({}, "profiler.repeat=2") and answer({"profiler": {"repeat": 0}}) == (False, 0, 0, 1, 0)
 assert answer({"profiler": {"repeat": 2, "num_steps": 3}}) == (False, 49, 1, 3, 2) and answer({}, ["profiler.repeat=2", "profiler.active=1"])[4] == 2
 assert "there is no block 'profilr' (did you mean 'profiler'?)" in answer({"profilr": {"enabled": True}})
@@ -138,10 +138,10 @@ try:
     import yaml
 except ImportError:
     yaml = None
-for text, wanted in (("profiler: {wait: soon}", "bad.yaml: profiler.wait wants a whole number"), ("[1, 2]", "bad.yaml: keys with values"),
-                     ("profiler: {", "bad.yaml: no YAML: "),
-                     ("profiler: {wait: 1}\\nlr: 1\\nprofiler: {active: 1}", "bad.yaml: line 3: profiler is there twice"),
-                     ("a:\\n- profiler: {wait: 1, wait: 2}", "bad.yaml: line 2: a.profiler.wait is there twice"), ("only a word", "bad.yaml: keys with values"), ("\\xff", "bad.yaml: ")):
+for text, wanted in (("profiler: {wait: soon}", "bad.yaml: profiler.wait wants a whole number"), ("[1, 2]", "bad.yaml: expected keys with values"),
+                     ("profiler: {", "bad.yaml: invalid YAML: "),
+                     ("profiler: {wait: 1}\\nlr: 1\\nprofiler: {active: 1}", "bad.yaml: line 3: duplicate key 'profiler'"),
+                     ("a:\\n- profiler: {wait: 1, wait: 2}", "bad.yaml: line 2: duplicate key 'a.profiler.wait'"), ("only a word", "bad.yaml: expected keys with values"), ("\\xff", "bad.yaml: ")):
     with open("bad.yaml", "wb") as file:
         file.write(text.encode("latin-1"))
     assert not yaml or wanted in answer("bad.yaml"), (text, answer("bad.yaml"))
@@ -160,10 +160,10 @@ def said(style, *words, **defaults):
         stepscope.from_args(copy.deepcopy(parser.parse_args(words)))
     return lines.getvalue()
 
-assert said("hf", "--profiler-repeat", "2", "--no-stacks") == "stepscope: --profiler-repeat, --no-stacks do nothing without --enable-profiling\\n"
-assert said("hf", "--memory-log-steps", "5") == "stepscope: --memory-log-steps does nothing without --enable-memory-logging\\n"
-assert said("trainer", "--wait", "5", "--profiling", "false") == "stepscope: --wait does nothing without --profiling\\n"
-assert said("frequency", "--export_memory_timeline", "true") == "stepscope: --export-memory-timeline does nothing without --profile\\n"
+assert said("hf", "--profiler-repeat", "2", "--no-stacks") == "stepscope: --profiler-repeat, --no-stacks have no effect without --enable-profiling\\n"
+assert said("hf", "--memory-log-steps", "5") == "stepscope: --memory-log-steps has no effect without --enable-memory-logging\\n"
+assert said("trainer", "--wait", "5", "--profiling", "false") == "stepscope: --wait has no effect without --profiling\\n"
+assert said("frequency", "--export_memory_timeline", "true") == "stepscope: --export-memory-timeline has no effect without --profile\\n"
 for words, defaults in (((), {"wait_steps": 3}), (("--wait-steps", "3"), {"wait_steps": 3}), (("--profile", "--repeat", "2"), {})):
     assert said("frequency", *words, **defaults) == "", words
 assert said("hf") == said("trainer") == said("hf", "--enable-memory-logging", "--memory-log-steps", "5") == ""

@@ -373,7 +373,7 @@ def test_a_free_threaded_python_goes_on_without_us(tmp_path):
     program = "import stepscope\nprint(stepscope.unavailable)\nwith stepscope.range('x'): print('runs')\nprint(repr(stepscope.auto()))"
     done = plain(tmp_path, python, "-c", program)
     reason, *rest = done.stdout.splitlines()
-    assert (done.returncode, rest) == (0, ["runs", "''"]) and "this one is free-threaded" in reason
+    assert (done.returncode, rest) == (0, ["runs", "''"]) and "this Python is free-threaded" in reason
     assert [line for line in done.stderr.splitlines() if "stepscope" in line] == [f"stepscope: nothing is recorded: {reason}"]
 
 
@@ -383,7 +383,7 @@ def test_a_library_of_another_version_is_refused(tmp_path):
     subprocess.run(["gcc", "-shared", "-fPIC", "-Wl,-soname,libstepscope.so.0", "-o", library, tmp_path / "old.c"], check=True,
                    env=environment(), timeout=60)
     done = plain(tmp_path, "/usr/bin/python3", "-c", "import stepscope; print(stepscope.unavailable)", STEPSCOPE_LIBRARY=library)
-    assert "is of another version than this Python package: it has no stepscope_init" in done.stdout
+    assert "has another version than this Python package: it has no stepscope_init" in done.stdout
 
 
 OBJECTS = """

@@ -115,7 +115,7 @@ static void fill_disk_and_go_on(const char *options)
 	grow_disk();
 	harness_await(pid, 0, harness.counters[0] + 1000000);
 	end_training(pid);
-	check_one_line("No space left on device; training goes on");
+	check_one_line("No space left on device; training continues");
 	check_all_declared(true);
 }
 
@@ -139,7 +139,7 @@ static void a_disk_that_stays_full_leaves_a_good_file(void)
 	await_line("No space left");
 	harness_await(pid, 0, harness.counters[0] + 500000);
 	end_training(pid);
-	check_one_line("No space left on device; training goes on");
+	check_one_line("No space left on device; training continues");
 	grow_disk();
 	check_all_declared(false); /* the rescue brings the rest */
 }
@@ -152,7 +152,7 @@ static void a_disk_that_is_full_before_the_start_is_said(void)
 	pid_t pid = start_training();
 	harness_await(pid, 0, 100000);
 	end_training(pid);
-	check_one_line("No space left on device; the program runs on unrecorded");
+	check_one_line("No space left on device; the program continues unrecorded");
 	CHECK(umount(harness.directory) == 0);
 }
 
@@ -164,7 +164,7 @@ static void a_read_only_directory_is_said(void)
 	pid_t pid = start_training();
 	harness_await(pid, 0, 100000);
 	end_training(pid);
-	check_one_line("Read-only file system; the program runs on unrecorded");
+	check_one_line("Read-only file system; the program continues unrecorded");
 }
 
 static void victim_step(int argc, char **argv)
@@ -177,8 +177,8 @@ static void a_directory_that_cannot_be_made_is_said(void)
 {
 	snprintf(harness.directory, sizeof(harness.directory), "/proc/already");
 	CHECK_EQUAL(harness_run("step", NULL), 0);
-	check_one_line("cannot make the run directory '/proc/already': No such file or directory; the program runs on "
-	               "unrecorded");
+	check_one_line("cannot create the run directory '/proc/already': No such file or directory; the program "
+	               "continues unrecorded");
 }
 
 static unsigned count_pools(pid_t pid)
@@ -206,7 +206,7 @@ static void a_directory_may_be_removed(void)
 	await_line("removed");
 	harness_await(pid, 0, harness.counters[0] + 2000000);
 	end_training(pid);
-	check_one_line("was removed while it was being written; training goes on");
+	check_one_line("was removed during the recording; training continues");
 	CHECK_EQUAL(count_pools(pid), 0);
 }
 

@@ -517,7 +517,7 @@ static void more_names_than_fit_keep_begins_and_ends(void)
 	CHECK_EQUAL(recording_drops(recording, STEPSCOPE_EVENT_ARG), 1000);
 	CHECK(recording_drops(recording, STEPSCOPE_EVENT_MARK) > 1000);
 	CHECK_EQUAL(recording->unnamed, 0);
-	CHECK_EQUAL(harness_count_lines(harness_text(harness.errors), "more names than there is room for"), 1);
+	CHECK_EQUAL(harness_count_lines(harness_text(harness.errors), "more names than the recorder can hold"), 1);
 	recording_free(recording);
 }
 

@@ -66,7 +66,7 @@ def test_what_a_profiler_asks_for_is_whole(tmp_path, python):
 def test_memory_has_operators_in_all_steps_and_says_what_they_cost(tmp_path, python):
     done = record(tmp_path, python, options=["--with", "memory"])
     assert with_operators(tmp_path) == list(range(160))
-    assert re.search(r"captured all 160 steps \(0-159\) with operators, which --with memory needs: they cost (?:about |less than )", done.stderr), done.stderr
+    assert re.search(r"captured all 160 steps \(0-159\) with operators, as --with memory requires; operators cost (?:about |less than )", done.stderr), done.stderr
 
 
 @every_python

@@ -199,7 +199,7 @@ def test_what_keeps_us_out_is_said_when_torch_was_there(tmp_path, flag):
 def test_a_lost_environment_is_said(tmp_path, start):
     done = run(tmp_path, *start, PYTHON, "-c", "import torch, time; time.sleep(2.5)")
     said = [line for line in done.stderr.splitlines() if "unobserved" in line]
-    assert len(said) == 1 and "its PYTHONPATH lacks what `stepscope run` put there" in said[0], done.stderr
+    assert len(said) == 1 and "its PYTHONPATH lacks the directory that `stepscope run` added" in said[0], done.stderr
     assert "stepscope_step_begin()" not in done.stderr
 
 
@@ -236,7 +236,7 @@ def test_a_process_that_ends_while_it_imports_is_named_so(tmp_path):
     shutil.copy(library.strip(), tmp_path / "libtorch_cpu.so")
     (tmp_path / "train.py").write_text("import torch")
     done = run(tmp_path, PYTHON, "train.py")
-    assert done.returncode == 143 and "was still importing PyTorch when it was last looked at: nothing of it is recorded" in done.stderr, done.stderr
+    assert done.returncode == 143 and "was still importing PyTorch at the last check: it is not recorded" in done.stderr, done.stderr
     assert "ran PyTorch" not in done.stderr and "stepscope_step_begin()" not in done.stderr
 
 
@@ -278,7 +278,7 @@ def test_a_module_that_is_called_stepscope_runs_once_and_keeps_us_out(tmp_path):
         shutil.rmtree(tmp_path / "run", ignore_errors=True)
         done = run(tmp_path, PYTHON, script)
         assert (done.returncode, done.stdout) == (0, "once\n"), done.stderr
-        assert f"module of its own called stepscope: {tmp_path}/stepscope.py" in done.stderr
+        assert f"another module called stepscope: {tmp_path}/stepscope.py" in done.stderr
 
 
 def test_what_keeps_us_out_is_not_said_without_torch(tmp_path):
@@ -402,4 +402,4 @@ def test_notebooks(tmp_path, python):
     assert len(lines) == 2 and all(line.startswith("True True ") for line in lines), done.stdout + done.stderr
     assert lines[0] != lines[1] and "ZeroDivisionError" in done.stdout
     assert len(rows(tmp_path / "whole", "steps")) == 3
-    assert done.stderr.count("this session is recorded already, into ") == 1 and not (tmp_path / "again").exists()
+    assert done.stderr.count("this session is already recorded, into ") == 1 and not (tmp_path / "again").exists()

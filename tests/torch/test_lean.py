@@ -118,7 +118,7 @@ def test_parts_that_are_asked_for_and_cannot_be_are_left(tmp_path, python):
         pytest.skip("all can be")
     printed, normal, _ = recorded(tmp_path / "normal", python, "none", "step", "nested")
     told_too, asked, fact = recorded(tmp_path / "asked", python, ALL, "step", "nested")
-    assert fact.split("; ") == [parts_of(python), *(f"no {part}: its records do not keep what they are of as known" for part in missing)]
+    assert fact.split("; ") == [parts_of(python), *(f"no {part}: its records keep their contents in an unknown way" for part in missing)]
     assert (told_too, asked) == (printed, normal)
 
 
@@ -151,9 +151,9 @@ CONSTRUCT, SCOPE = "_ZN2at14RecordFunctionC1EONS_13StepCallbacksE", "_ZN2at14Rec
 END, DESTROY = "_ZN2at14RecordFunction3endEv", "_ZN2at14RecordFunctionD1Ev"
 EVALUATE = ("_ZN5torch8autograd6Engine17evaluate_functionERSt10shared_ptrINS0_9GraphTaskEEPNS0_4NodeERNS0_11InputBufferERKS2_INS0_10ReadyQueue"
             "EE")
-BEGIN, FUNCTIONS = "its records do not begin as known, or somebody else observes", "this PyTorch has not all of its functions"
-NO_ENGINE = {"engine": "not all calls of the engine go through slots that can be written to"}
-NO_OBJECT = {"object": f"{FUNCTIONS}, or not all are called through slots that can be written to"}
+BEGIN, FUNCTIONS = "its records start in an unknown way, or another observer is active", "this PyTorch does not have all of its functions"
+NO_ENGINE = {"engine": "not all calls of the engine go through writable slots"}
+NO_OBJECT = {"object": f"{FUNCTIONS}, or does not call all of them through writable slots"}
 # What doctored.py does to libtorch_cpu -> the parts that are left, and why.
 DOCTORED = {
     "nothing": {},
@@ -168,9 +168,9 @@ DOCTORED = {
     f"no_function={END}": NO_OBJECT,
     f"moved={TABLE}=8": {"engine": BEGIN, "object": BEGIN},
     f"other={ASK}={ASK_ALL}": {"engine": BEGIN, "object": BEGIN},
-    f"other={GET}=_ZN2at13globalContextEv": {"tls": "who observes a thread is not kept as known"},
-    f"read_only={SET}=told": {"tls": "the slots cannot be written to"},
-    f"read_only={SET}=untold": {"tls": "the slots cannot be written to"},
+    f"other={GET}=_ZN2at13globalContextEv": {"tls": "the observers of a thread are kept in an unknown way"},
+    f"read_only={SET}=told": {"tls": "the slots are read-only"},
+    f"read_only={SET}=untold": {"tls": "the slots are read-only"},
     f"read_only={DESTROY}=told": NO_ENGINE | NO_OBJECT,
 }
 

@@ -276,6 +276,6 @@ def test_one_difference_and_lines_are_off(tmp_path, python):
     done = run(tmp_path, python, "program.py", options=["--with", "lines"])
     assert done.returncode == 0 and not done.stdout
     fact = next(row["value"] for row in table(tmp_path, "facts") if row["key"] == "torch.lines")
-    assert re.match("a stack was read as '.*' where this Python says '.*'", fact)
+    assert re.match("a stack was read as '.*', but this Python reports '.*'", fact)
     assert not table(tmp_path, "lines")
     assert any(event["name"] == "aten::ones" for event in export(tmp_path))

@@ -48,7 +48,7 @@ def test_what_torchs_profiler_marks_are_the_steps(tmp_path, python, name, how):
 @every_python
 def test_their_phases_are_inferred(tmp_path, python):
     done = warm(tmp_path, python, HERE / "profiled_steps.py", "accumulated")
-    assert "; the report takes the steps that torch.profiler marks in the program, and infers others (4 were counted" in done.stderr
+    assert "; the report uses the steps that torch.profiler marks, and infers others (4 were counted" in done.stderr
     steps = table(tmp_path, "steps")
     assert [step["optimizer_ns"] > 0 for step in steps] == [number % 3 == 2 for number in range(12)]
     assert all(step["data_ns"] > 0 and step["forward_ns"] > 0 and step["backward_ns"] > 0 for step in steps)

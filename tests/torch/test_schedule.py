@@ -129,7 +129,7 @@ def test_marked_steps_win(tmp_path, python):
         done = run(tmp_path, python, "train.py", options=["--wait", "2", "--active", "2", "--repeat", "1", "--out", f"run{before}"])
         assert done.returncode == 0, done.stderr
         assert "captured steps 12-13 (2 steps) with operators" in done.stderr
-        assert ("; 4 steps before the first marked one were counted apart" in done.stderr) == (before > 0)
+        assert ("; 4 steps before the first marked step were counted separately" in done.stderr) == (before > 0)
         assert "counted by" not in done.stderr
 
 

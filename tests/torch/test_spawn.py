@@ -11,8 +11,8 @@ from torch_tools import HERE, PACKAGE, environment, every_python, run, run_ranks
 CAPTURED = "captured the operators of PyTorch; the program marked no steps, the report infers them (5 were counted by the calls of optimizers)"
 WINDOW = ("captured steps 2-3 (2 steps) with operators; 2 steps before them and 1 after with steps and phases only; "
           "steps were counted by the calls of optimizers")
-FORKED = "recorded up to its end, after 5 steps (counted: the program marks none), with operators"
-FORKED_WINDOW = "recorded up to its end, after 5 steps (counted: the program marks none), those from 2 to 3 with operators"
+FORKED = "recorded up to its end, after 5 steps (counted; the program marks no steps), with operators"
+FORKED_WINDOW = "recorded up to its end, after 5 steps (counted; the program marks no steps), those from 2 to 3 with operators"
 
 
 def closing(done):
@@ -111,10 +111,10 @@ ended(in_child(lambda: train(4)))
 """, options=["--steps", "2-3"])
     assert steps_by_process(tmp_path) == [(5, [2, 3]), (6, [2, 3]), (4, [2, 3])]
     assert roles(tmp_path) == ["trainer"] * 3 + ["worker"] * 2
-    assert closing(done) == ("3 processes, pid: captured steps 2-3 (2 steps) with operators; 2 steps before them and 1 after with steps and phases "
-                             "only; steps were counted by the calls of optimizers; pid: recorded up to its end, after 6 steps (counted: the program "
-                             "marks none), those from 2 to 3 with operators; pid: recorded up to its end, after 4 steps (counted: the program marks "
-                             "none), those from 2 to 3 with operators, and 2 worker processes")
+    assert closing(done) == ("3 processes, pid: captured steps 2-3 (2 steps) with operators; 2 steps before them and 1 after with steps and "
+                             "phases only; steps were counted by the calls of optimizers; pid: recorded up to its end, after 6 steps (counted; "
+                             "the program marks no steps), those from 2 to 3 with operators; pid: recorded up to its end, after 4 steps "
+                             "(counted; the program marks no steps), those from 2 to 3 with operators, and 2 worker processes")
 
 
 @every_python
@@ -138,8 +138,8 @@ def test_advice_where_nothing_was_captured_in_the_whole_run(tmp_path, python):
     done = record(tmp_path, python, "ended(in_child(lambda: torch.ones(2).neg()))", options=["--steps", "2-3"])
     assert "captured no operators: the program marked no steps and PyTorch called no optimizer" in done.stderr
     done = record(tmp_path, python, "subprocess.run([sys.executable, '-c', 'import torch; torch.ones(2).neg()'], check=True)")
-    assert closing(done) == ("2 processes, pid, pid: captured the operators of PyTorch; the program marked no steps and "
-                             "none were counted; the report says what it finds, stepscope.step() marks them")
+    assert closing(done) == ("2 processes, pid, pid: captured the operators of PyTorch; the program marked no steps, and none were counted; the "
+                             "report infers steps if it can; mark steps with stepscope.step()")
 
 
 @every_python
@@ -159,7 +159,7 @@ if __name__ == "__main__":
         child.start()
         child.join()
 """)
-    for children, said in (0, "mark them with stepscope_step_begin()"), (1, "captured no operators in this process; others that it started recorded"):
+    for children, said in (0, "mark them with stepscope_step_begin()"), (1, "captured no operators in this process; processes that it started recorded"):
         shutil.rmtree(tmp_path / "run", ignore_errors=True)
         done = subprocess.run([python, "program.py", str(children)], cwd=tmp_path, env=environment(PYTHONPATH=PACKAGE), capture_output=True,
                               text=True, timeout=300, check=True)

@@ -113,7 +113,7 @@ def test_it_is_said_why_backwards_make_no_steps(tmp_path, python):
     done = warm(tmp_path, python, script("rebuilt"), "rebuilt")
     assert done.returncode == 0 and not table(tmp_path, "steps")
     truth = json.loads(done.stdout.splitlines()[-1])
-    assert "none were counted; the report says what it finds, stepscope.step() marks them" in done.stderr
+    assert "none were counted; the report infers steps if it can; mark steps with stepscope.step()" in done.stderr
     said = " ".join(report(tmp_path).split())
     assert f"Step time no steps were found: none of the {len(truth['steps'])} backwards leaves gradients, and neither" in said
     assert "stepscope.step() says what a step is" in said and "infers them" not in said

@@ -191,4 +191,4 @@ def test_operators_that_were_not_recorded_are_not_none(tmp_path, python):
     done = run(tmp_path, python, "-c", TRAINING, options=["--steps", "none"])
     assert done.returncode == 0, done.stderr
     assert report(tmp_path, "--style", "torch").startswith(
-        "operators: not measured: no step was recorded with operators; captured 3 steps with steps and phases only, as asked")
+        "operators: not measured: no step was recorded with operators; captured 3 steps with steps and phases only, as requested")

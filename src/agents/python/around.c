@@ -238,7 +238,9 @@ static PyObject *around(PyObject *self, PyObject *arguments, PyObject *keywords)
 
 static PyMethodDef methods[] = {
 	{"around", NATIVE_FAST(around), METH_VARARGS | METH_KEYWORDS,
-         "around(function, name=None, before=None, after=None, is_optimizer=False, is_save=False, is_loader_start=False, is_loader_end=False, idle=None, is_recursive=False, outer=None, argument=0, is_rare=False): stands in the function's place."},
+         "around(function, name=None, before=None, after=None, is_optimizer=False, "
+         "is_save=False, is_loader_start=False, is_loader_end=False, idle=None, "
+         "is_recursive=False, outer=None, argument=0, is_rare=False): replaces the function."},
 	{NULL, NULL, 0, NULL},
 };
 

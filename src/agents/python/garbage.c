@@ -94,6 +94,6 @@ static PyObject *garbage_notice(PyObject *self, PyObject *function)
 PyMethodDef native_garbage_methods[] = {
 	{"garbage_callback", NATIVE_FAST(garbage_callback), METH_FASTCALL, "For gc.callbacks."},
 	{"garbage_notice", garbage_notice, METH_O,
-         "garbage_notice(function): called behind collections until it returns true."},
+         "garbage_notice(function): calls the function after collections until it returns true."},
 	{NULL, NULL, 0, NULL},
 };

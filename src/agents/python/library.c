@@ -69,9 +69,8 @@ bool library_open(char *problem, size_t problem_bytes)
 	LIBRARY_FUNCTIONS(FIND)
 #undef FIND
 	if (missing) {
-		snprintf(problem, problem_bytes,
-		         "'%.400s' is of another version than this Python package: it has no %s", library.path,
-		         missing);
+		snprintf(problem, problem_bytes, "'%.400s' has another version than this Python package: it has no %s",
+		         library.path, missing);
 		return false;
 	}
 	library.active = active;

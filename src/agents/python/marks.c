@@ -68,7 +68,8 @@ static PyObject *step_begin(PyObject *self, PyObject *const *arguments, Py_ssize
 	struct step_counts counts;
 	if (count < 1 || count > 3)
 		return PyErr_Format(PyExc_TypeError,
-		                    "step_begin() takes a number, and perhaps tokens and samples (%zd given)", count);
+		                    "step_begin() takes a number, and optionally tokens and samples (%zd given)",
+		                    count);
 	long long value = PyLong_AsLongLong(arguments[0]);
 	if ((value == -1 && PyErr_Occurred()) || !get_counts(given, &counts))
 		return NULL;
@@ -195,8 +196,8 @@ static int marks_category_of(const char *word)
 		if (strcmp(word, words[i]) == 0)
 			return i;
 	PyErr_Format(PyExc_ValueError,
-	             "there is no memory category '%s': other, parameter, gradient, optimizer, activation, input, "
-	             "temporary, autograd or buffer",
+	             "unknown memory category '%s': use other, parameter, gradient, optimizer, activation, "
+	             "input, temporary, autograd or buffer",
 	             word);
 	return -1;
 }
@@ -216,7 +217,7 @@ static int to_bytes(PyObject *object, void *bytes)
 		return 0;
 	if (*(unsigned long long *)bytes <= INT64_MAX)
 		return 1;
-	PyErr_SetString(PyExc_OverflowError, "so many bytes do not fit in 63 bits");
+	PyErr_SetString(PyExc_OverflowError, "the number of bytes does not fit in 63 bits");
 	return 0;
 }
 
@@ -251,24 +252,24 @@ static PyObject *memory_free(PyObject *self, PyObject *arguments, PyObject *keyw
 
 PyMethodDef native_mark_methods[] = {
 	{"step_begin", NATIVE_FAST(step_begin), METH_FASTCALL,
-         "step_begin(number, tokens=None, samples=None, /): begins a step; an open one is ended first."},
+         "step_begin(number, tokens=None, samples=None, /): starts a step; first ends an open step."},
 	{"step_end", step_end, METH_NOARGS, "step_end(): ends the open step."},
 	{"step_announce", step_announce, METH_O,
-         "step_announce(number): step_begin() for a profiler; a step that the program begins itself takes its place."},
+         "step_announce(number): step_begin() for a profiler; a step that the program itself starts replaces it."},
 	{"step_is_announced", step_is_announced, METH_NOARGS,
-         "step_is_announced(): no step was begun by the program itself since step_announce()."},
+         "step_is_announced(): returns true if the program itself started no step since step_announce()."},
 	{"step_abandon", step_abandon, METH_NOARGS,
-         "step_abandon(): ends the open step, which does not count as a complete one."},
+         "step_abandon(): ends the open step, which then does not count as complete."},
 	{"step_count", NATIVE_FAST(step_count), METH_VARARGS | METH_KEYWORDS,
-         "step_count(tokens=None, samples=None): adds them to the open step."},
-	{"counter", NATIVE_FAST(counter), METH_FASTCALL, "counter(name, value): a quantity over time."},
-	{"metric", NATIVE_FAST(metric), METH_FASTCALL, "metric(name, value): a result of the open step."},
-	{"mark", mark, METH_O, "mark(name): something that happened now."},
-	{"metadata", metadata, METH_VARARGS, "metadata(key, value): a fact about the run, both strings."},
+         "step_count(tokens=None, samples=None): adds tokens and samples to the open step."},
+	{"counter", NATIVE_FAST(counter), METH_FASTCALL, "counter(name, value): records a quantity over time."},
+	{"metric", NATIVE_FAST(metric), METH_FASTCALL, "metric(name, value): records a result of the open step."},
+	{"mark", mark, METH_O, "mark(name): records an event at this instant."},
+	{"metadata", metadata, METH_VARARGS, "metadata(key, value): records a fact about the run; both are strings."},
 	{"thread_name", thread_name, METH_VARARGS, "thread_name(name): names the calling thread in reports."},
 	{"memory_alloc", NATIVE_FAST(memory_alloc), METH_VARARGS | METH_KEYWORDS,
-         "memory_alloc(address, bytes, category='other', device=-1): memory that was allocated."},
+         "memory_alloc(address, bytes, category='other', device=-1): records allocated memory."},
 	{"memory_free", NATIVE_FAST(memory_free), METH_VARARGS | METH_KEYWORDS,
-         "memory_free(address, device=-1): memory that was released."},
+         "memory_free(address, device=-1): records released memory."},
 	{NULL, NULL, 0, NULL},
 };

@@ -30,7 +30,7 @@ PyObject *PyInit__native(void)
 	/* objects of this Python differ from ours, and it would load us all the same */
 	if (strstr(Py_GetVersion(), "free-threading")) {
 		PyErr_SetString(PyExc_ImportError,
-		                "it needs a Python with a global lock, and this one is free-threaded");
+		                "it needs a Python with a global lock, but this Python is free-threaded");
 		return NULL;
 	}
 	if (!library_open(problem, sizeof(problem))) {

@@ -196,7 +196,7 @@ static PyType_Slot span_slots[] = {
 	{Py_tp_methods, span_methods},
 	{Py_tp_call, (void *)span_call},
 	{Py_tp_repr, (void *)span_repr},
-	{Py_tp_doc, (void *)"A context manager and decorator: what runs in it is a span of the recording."},
+	{Py_tp_doc, (void *)"A context manager and decorator that records a span."},
 	{0, NULL},
 };
 
@@ -244,8 +244,8 @@ static PyObject *ranges_phase_of(PyObject *self, PyObject *name)
 	if (!PyUnicode_Check(name))
 		return PyErr_Format(PyExc_TypeError, "phase() takes a string, not %R", Py_TYPE(name));
 	return PyErr_Format(PyExc_ValueError,
-	                    "there is no phase %R: data, forward, backward, optimizer, communication, checkpoint or "
-	                    "evaluation",
+	                    "unknown phase %R: use data, forward, backward, optimizer, communication, checkpoint "
+	                    "or evaluation",
 	                    name);
 }
 
@@ -266,7 +266,7 @@ static PyObject *profiler_step(PyObject *self, PyObject *arguments)
 	if (!PyArg_ParseTuple(arguments, "Lp:profiler_step", &value, &has_schedule))
 		return NULL;
 	if (value < 0 || value >= INT32_MAX - 1)
-		return PyErr_Format(PyExc_ValueError, "profiler_step() takes a number from 0 on, not %lld", value);
+		return PyErr_Format(PyExc_ValueError, "profiler_step() takes a number of 0 or more, not %lld", value);
 	PyObject *name = PyUnicode_FromFormat("ProfilerStep#%lld", value);
 	PyObject *made = name ? span_new(SPAN_OF_RANGE, name, value + 1) : NULL;
 	Py_XDECREF(name);
@@ -324,16 +324,17 @@ static PyObject *ranges_pop(PyObject *self, PyObject *nothing)
 }
 
 static PyMethodDef methods[] = {
-	{"range", range_of, METH_O, "range(name): a context manager and decorator; what runs in it is a range."},
+	{"range", range_of, METH_O, "range(name): returns a context manager and decorator that records a range."},
 	{"profiler_step", profiler_step, METH_VARARGS, NULL},
 	{"rare_range", rare_range, METH_O, NULL},
 	{"phase", ranges_phase_of, METH_O,
-         "phase(name): a context manager and decorator: data, forward, backward, optimizer, communication, checkpoint or "
-         "evaluation."},
+         "phase(name): returns a context manager and decorator that records a phase: data, "
+         "forward, backward, optimizer, communication, checkpoint or evaluation."},
 	{"micro_batch", micro_batch, METH_O,
-         "micro_batch(index): a context manager: one forward and backward pass of gradient accumulation."},
-	{"push", ranges_push, METH_O, "push(name): begins a range, which the next pop() of this thread ends."},
-	{"pop", ranges_pop, METH_NOARGS, "pop(): ends what the newest push() of this thread began."},
+         "micro_batch(index): returns a context manager that records one forward and backward "
+         "pass of gradient accumulation."},
+	{"push", ranges_push, METH_O, "push(name): starts a range; the next pop() of this thread ends it."},
+	{"pop", ranges_pop, METH_NOARGS, "pop(): ends the range of the newest push() of this thread."},
 	{NULL, NULL, 0, NULL},
 };
 

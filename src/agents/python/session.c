@@ -74,19 +74,21 @@ static PyObject *run_directory(PyObject *self, PyObject *nothing)
 
 PyMethodDef native_session_methods[] = {
 	{"init", init, METH_VARARGS,
-         "init(options=None): starts recording now; RuntimeError says why that is not possible. Options are a list such as "
-         "'with=shapes,out=runs/a' in the names of `stepscope run --help`; the environment wins over it."},
-	{"shutdown", shutdown, METH_NOARGS, "shutdown(): writes out what is pending and closes the recording."},
+         "init(options=None): starts recording now, or raises RuntimeError with the reason. "
+         "Options are a list such as 'with=shapes,out=runs/a' in the names of `stepscope run "
+         "--help`. The environment overrides them."},
+	{"shutdown", shutdown, METH_NOARGS, "shutdown(): writes pending data and closes the recording."},
 	{"flush", flush, METH_NOARGS, "flush(): returns when everything recorded so far is in the file."},
 	{"active", active, METH_NOARGS,
-         "active(): bits of what is recorded now: 1 steps, 2 detail, 4 shapes, 8 memory."},
-	{"is_recording", is_recording, METH_NOARGS, "is_recording(): are ranges and operators recorded now?"},
+         "active(): bits of the data recorded now: 1 steps, 2 detail, 4 shapes, 8 memory."},
+	{"is_recording", is_recording, METH_NOARGS,
+         "is_recording(): returns true if ranges and operators are recorded now."},
 	{"window_begin", window_begin, METH_VARARGS,
-         "window_begin(bits=0): records detail from now on, whatever the schedule says; bits as of active(). Its number, 0: "
-         "nothing is recorded."},
+         "window_begin(bits=0): records detail from now on, regardless of the schedule; bits as "
+         "in active(). Returns the number of the window, or 0 if nothing is recorded."},
 	{"window_end", window_end, METH_VARARGS, "window_end(number)"},
 	{"run_directory", run_directory, METH_NOARGS,
-         "run_directory(): where this process records, '' when it has not yet."},
+         "run_directory(): the directory of this process's recording, or '' before it starts."},
 	{"library_path", library_path, METH_NOARGS, "library_path(): the libstepscope that this process uses."},
 	{NULL, NULL, 0, NULL},
 };

@@ -143,7 +143,7 @@ static PyObject *leave_uncompiled(PyObject *self, PyObject *function)
 
 static PyMethodDef methods[] = {
 	{"unseen", unseen, METH_O,
-         "unseen(function): calls it, and profilers and debuggers of the program see nothing of it."},
+         "unseen(function): calls the function, hidden from profilers and debuggers of the program."},
 	{"stand_in", stand_in, METH_VARARGS, NULL},
 	{"leave_uncompiled", leave_uncompiled, METH_O, NULL},
 	{NULL, NULL, 0, NULL},

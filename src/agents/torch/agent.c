@@ -52,7 +52,7 @@ int stepscope_torch_probe_begin(void)
 	agent.is_probing = agent.is_found && layout_probe_begin(&agent.entry);
 	if (!agent.is_probing)
 		snprintf(agent.problem, sizeof(agent.problem),
-		         "this PyTorch does not tell sequence and thread numbers");
+		         "this PyTorch does not report sequence and thread numbers");
 	else
 		lean_probe_begin(&agent.entry);
 	return agent.is_probing ? 0 : -1;
@@ -170,7 +170,7 @@ void stepscope_torch_want_inputs(int is_wanted)
 int stepscope_torch_lines_find(void)
 {
 	snprintf(agent.lines_problem, sizeof(agent.lines_problem),
-	         "they were not compared with the interpreter's own story");
+	         "they were not compared with a stack that the interpreter reported");
 	if (!emit_wants_lines())
 		return -1;
 	return lines_find(agent.lines_problem, sizeof(agent.lines_problem)) ? 0 : -1;
@@ -188,7 +188,7 @@ void stepscope_torch_lines_stop(void)
 	lines_stop();
 	if (!lost)
 		return;
-	snprintf(text, sizeof(text), "yes, but not those of %llu operators, which found no room",
+	snprintf(text, sizeof(text), "yes, except those of %llu operators, because there was no space",
 	         (unsigned long long)lost);
 	stepscope_metadata("torch.lines", text);
 }

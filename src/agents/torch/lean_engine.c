@@ -165,8 +165,8 @@ static const char *doubt(const char *problem)
 	if (problem)
 		return problem;
 	if (!engine.is_led)
-		return "not all calls of the engine go through slots that can be written to";
-	return learnt.bad || learnt.good < LEAST_LEARNED ? "the engine does not work as known" : NULL;
+		return "not all calls of the engine go through writable slots";
+	return learnt.bad || learnt.good < LEAST_LEARNED ? "the engine works in an unknown way" : NULL;
 }
 
 const char *lean_engine_start(const char *problem)
@@ -174,7 +174,7 @@ const char *lean_engine_start(const char *problem)
 	problem = doubt(problem);
 	bool is_done = !engine.is_led ||
 	               lean_engine_lead(problem ? engine.construct : construct, problem ? engine.evaluate : evaluate);
-	return problem || is_done ? problem : "the slots cannot be written to";
+	return problem || is_done ? problem : "the slots are read-only";
 }
 
 void lean_engine_tells(torch_start *start)

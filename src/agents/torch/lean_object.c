@@ -233,10 +233,11 @@ static const char *doubt(const char *problem)
 	if (problem)
 		return problem;
 	if (!object.is_led)
-		return "this PyTorch has not all of its functions, or not all are called through slots that can be written to";
+		return "this PyTorch does not have all of its functions, or does not call all of them through "
+		       "writable slots";
 	bool is_good = !learnt.bad && !learnt.depth && learnt.good[0] >= LEAST_LEARNED &&
 	               learnt.good[1] >= LEAST_LEARNED;
-	return is_good ? NULL : "its records are not used as known";
+	return is_good ? NULL : "its records are used in an unknown way";
 }
 
 const char *lean_object_start(const char *problem)
@@ -247,7 +248,7 @@ const char *lean_object_start(const char *problem)
 	if (problem)
 		(void)lead_all(object.construct, object.before, object.end);
 	else if (!lead_all(construct, before, lean_object_end))
-		return "the slots cannot be written to";
+		return "the slots are read-only";
 	return problem;
 }
 

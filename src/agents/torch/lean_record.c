@@ -232,12 +232,12 @@ const char *lean_record_prove(const struct torch_entry *entry, const struct torc
 	lean_places.inputs = inputs_layout.is_known ? (int)inputs_layout.inputs : -1;
 	memset(&none, NOISE, sizeof(none));
 	if (!known.functions)
-		return "this PyTorch has not all of its functions";
+		return "this PyTorch does not have all of its functions";
 	lean_places.ask(&none, TORCH_SCOPE_FUNCTION);
 	if (known.bad || !known.good[0] || !known.good[1] || none.is_any)
-		return "its records do not begin as known, or somebody else observes";
+		return "its records start in an unknown way, or another observer is active";
 	if (!has_places() || !has_name(entry))
-		return "its records do not keep what they are of as known";
+		return "its records keep their contents in an unknown way";
 	memcpy(lean_table, known.functions - 2, 2 * sizeof(lean_table[0]));
 	lean_table[2] = (const void *)(uintptr_t)destroy;
 	lean_table[3] = (const void *)(uintptr_t)destroy_and_free;

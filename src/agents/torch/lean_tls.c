@@ -109,14 +109,14 @@ const char *lean_tls_start(const struct torch_entry *entry, const struct loaded 
 	void *get = loaded->handle ? dlsym(loaded->handle, get_name) : NULL;
 	void *set = loaded->handle ? dlsym(loaded->handle, set_name) : NULL;
 	if (!get || !set || !entry->add_thread_callback || !entry->makes_records)
-		return "this PyTorch has not all of its functions";
+		return "this PyTorch does not have all of its functions";
 	*(void **)&torch.get = get;
 	*(void **)&torch.set = set;
 	if (entry->has_thread_callbacks())
-		return "a profiler of the program is at work";
+		return "a profiler of the program is active";
 	if (!is_proven(entry))
-		return "who observes a thread is not kept as known";
+		return "the observers of a thread are kept in an unknown way";
 	if (slots_find_each(&slots, loaded, names, 1) != 1)
 		return "libtorch_cpu calls it without slots";
-	return slots_lead(&slots, function.address) ? NULL : "the slots cannot be written to";
+	return slots_lead(&slots, function.address) ? NULL : "the slots are read-only";
 }

@@ -335,8 +335,7 @@ bool lines_find(char *problem, size_t problem_bytes)
 	*(void **)&lines.thread_state = dlsym(RTLD_DEFAULT, "PyGILState_GetThisThreadState");
 	char *code_type = dlsym(RTLD_DEFAULT, "PyCode_Type");
 	if (!version || !lines.thread_state || !code_type) {
-		snprintf(problem, problem_bytes,
-		         "the Python interpreter's functions are not to be found in this process");
+		snprintf(problem, problem_bytes, "cannot find the Python interpreter's functions in this process");
 		return false;
 	}
 	const struct pyframes_layout *layout = pyframes_layout_find(version(), problem, problem_bytes);
@@ -362,7 +361,7 @@ static bool read_safely(void *context, uint64_t address, void *to, size_t bytes)
 static bool tell_difference(const char *ours, const char *story, char *problem, size_t problem_bytes)
 {
 	lines.is_wrong = true;
-	snprintf(problem, problem_bytes, "a stack was read as '%.*s' where this Python says '%.*s'",
+	snprintf(problem, problem_bytes, "a stack was read as '%.*s', but this Python reports '%.*s'",
 	         (int)strcspn(ours, "\n"), ours, (int)strcspn(story, "\n"), story);
 	return false;
 }

@@ -68,7 +68,7 @@ bool memory_start(char *problem, size_t problem_bytes)
 	if (!allocate || !release) {
 		snprintf(problem, problem_bytes, "%s",
 		         loaded.count == 1 ? "this PyTorch does not report its allocations"
-		                           : "there is not just one libc10 in the process");
+		                           : "the process does not have exactly one libc10");
 		return false;
 	}
 	*(void **)&originals.allocate = allocate;

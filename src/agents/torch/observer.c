@@ -453,7 +453,7 @@ static void note_kept(unsigned bits)
 	if (!bits)
 		registered.kept = 0; /* the recording ends */
 	else if (registered.is_on && !registered.has_detail && ++registered.kept == KEPT_LEAST)
-		stepscope_metadata("torch.callbacks", "in all steps: nothing but operators tells of steps");
+		stepscope_metadata("torch.callbacks", "in all steps: only operators show the steps");
 }
 
 static unsigned on_switch(unsigned bits)

@@ -124,7 +124,7 @@ static void expect(const char *library, enum fake_kind kind, const char *problem
 	}
 
 #define LIBRARY "libfake_observers.so"
-static const char not_as_known[] = "who observes a thread is not kept as known";
+static const char not_as_known[] = "the observers of a thread are kept in an unknown way";
 EXPECT(what_changes_nothing_is_left_out, LIBRARY, FAKE_AS_KNOWN, is_led)
 EXPECT(protected_slots_are_led, "libfake_observers_protected.so", FAKE_AS_KNOWN, is_led)
 EXPECT(a_moved_flag_is_seen, LIBRARY, FAKE_FLAG_MOVED, not_as_known)
@@ -154,7 +154,7 @@ static void expect_read_only(void)
 	if (!forbid_writable())
 		_exit(0);
 	const char *problem = lean_tls_start(&entry, &loaded);
-	_exit(!problem || strcmp(problem, "the slots cannot be written to") != 0 || set_all() != SETS);
+	_exit(!problem || strcmp(problem, "the slots are read-only") != 0 || set_all() != SETS);
 }
 
 static void slots_that_stay_read_only_are_left_alone(void **state)
@@ -170,7 +170,7 @@ static void expect_made_read_only(void)
 
 	loaded.relro_start = loaded.relro_end = 0;
 	const char *problem = lean_tls_start(&entry, &loaded);
-	_exit(!problem || strcmp(problem, "the slots cannot be written to") != 0 || set_all() != SETS);
+	_exit(!problem || strcmp(problem, "the slots are read-only") != 0 || set_all() != SETS);
 }
 
 static void slots_that_were_made_read_only_are_left_alone(void **state)

@@ -153,8 +153,8 @@ static void what_is_told_is_the_same(void **state)
 	check("engine,object", FAKE_NOISY, "engine,object");
 }
 
-#define BEGIN "its records do not begin as known, or somebody else observes"
-#define KEEP "its records do not keep what they are of as known"
+#define BEGIN "its records start in an unknown way, or another observer is active"
+#define KEEP "its records keep their contents in an unknown way"
 #define BOTH(problem) "none; no engine: " problem "; no object: " problem
 
 static void records_that_are_not_as_known_are_left_alone(void **state)
@@ -167,10 +167,10 @@ static void records_that_are_not_as_known_are_left_alone(void **state)
 
 static void calls_that_are_not_as_known_are_left_alone(void **state)
 {
-	check("engine,object", FAKE_OTHER_TEXT, "engine; no object: its records are not used as known");
-	check("object", FAKE_KEPT, "none; no object: its records are not used as known");
-	check("engine", FAKE_NODE_FIRST, "none; no engine: the engine does not work as known");
-	check("engine,object", FAKE_NAME_OF_ENGINE, "object; no engine: the engine does not work as known");
+	check("engine,object", FAKE_OTHER_TEXT, "engine; no object: its records are used in an unknown way");
+	check("object", FAKE_KEPT, "none; no object: its records are used in an unknown way");
+	check("engine", FAKE_NODE_FIRST, "none; no engine: the engine works in an unknown way");
+	check("engine,object", FAKE_NAME_OF_ENGINE, "object; no engine: the engine works in an unknown way");
 }
 
 int main(void)

@@ -154,19 +154,19 @@ static void documents_are_numbered(void **state)
 
 static void what_cannot_be_flat_is_refused(void **state)
 {
-	REFUSED("a: 1\n[b, c]: 2\n", "'x.yaml' line 2: a key that is not plain text");
-	REFUSED("? {a: b}\n: 2\n", "'x.yaml' line 1: a key that is not plain text");
+	REFUSED("a: 1\n[b, c]: 2\n", "'x.yaml' line 2: a key is not plain text");
+	REFUSED("? {a: b}\n: 2\n", "'x.yaml' line 1: a key is not plain text");
 	REFUSED("just text\n", "'x.yaml' line 1: 'key: value' is expected");
 	REFUSED("*a\n", "'x.yaml' line 1: 'key: value' is expected");
-	REFUSED("a: 1\nb: 2\na: 3\n", "'x.yaml' line 3: key 'a' is there twice");
-	REFUSED("a: {b: 1}\nc: 1\na: {d: 2}\n", "'x.yaml' line 3: key 'a' is there twice");
-	REFUSED("a: {b: 1}\na: 2\n", "'x.yaml' line 2: key 'a' is there twice");
-	REFUSED("a: []\na: [2]\n", "'x.yaml' line 2: key 'a' is there twice");
-	REFUSED("- {a: 1, a: {b: 1}}\n", "'x.yaml' line 1: key '0.a' is there twice");
-	REFUSED("a:\n  b: 1\na.b: 2\n", "'x.yaml' line 3: key 'a.b' is there twice");
-	REFUSED("'': 1\n", "'x.yaml' line 1: a key that is empty or holds a NUL");
-	REFUSED("\"a\\0b\": 1\n", "'x.yaml' line 1: a key that is empty or holds a NUL");
-	REFUSED("a: \"b\\0c\"\n", "'x.yaml' line 1: a value that holds a NUL");
+	REFUSED("a: 1\nb: 2\na: 3\n", "'x.yaml' line 3: duplicate key 'a'");
+	REFUSED("a: {b: 1}\nc: 1\na: {d: 2}\n", "'x.yaml' line 3: duplicate key 'a'");
+	REFUSED("a: {b: 1}\na: 2\n", "'x.yaml' line 2: duplicate key 'a'");
+	REFUSED("a: []\na: [2]\n", "'x.yaml' line 2: duplicate key 'a'");
+	REFUSED("- {a: 1, a: {b: 1}}\n", "'x.yaml' line 1: duplicate key '0.a'");
+	REFUSED("a:\n  b: 1\na.b: 2\n", "'x.yaml' line 3: duplicate key 'a.b'");
+	REFUSED("'': 1\n", "'x.yaml' line 1: a key is empty or contains a NUL");
+	REFUSED("\"a\\0b\": 1\n", "'x.yaml' line 1: a key is empty or contains a NUL");
+	REFUSED("a: \"b\\0c\"\n", "'x.yaml' line 1: a value contains a NUL");
 }
 
 static void what_is_not_yaml_is_refused_with_its_line(void **state)
@@ -228,7 +228,7 @@ static void a_long_key_is_refused(void **state)
 
 	buffer_init(&text, 100000);
 	buffer_printf(&text, "? \"%05000d\"\n: 1\n", 1);
-	check_refused(text.data, text.length, "'x.yaml' line 1: a key longer than 4096 bytes");
+	check_refused(text.data, text.length, "'x.yaml' line 1: a key is longer than 4096 bytes");
 	buffer_release(&text);
 }
 

@@ -259,7 +259,7 @@ static void without_room_it_stays_in_memory_and_says_so(void **state)
 	assert_int_equal(storage_file_bytes(storage), 0);
 	const struct error *problem = storage_problem(storage);
 	assert_non_null(problem);
-	assert_string_equal(problem->text, "cannot make room for 16 MiB in a temporary file: File too large");
+	assert_string_equal(problem->text, "cannot reserve 16 MiB in a temporary file: File too large");
 	storage_release(storage, other);
 	storage_release(storage, array);
 	storage_free(storage);

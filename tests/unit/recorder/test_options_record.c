@@ -322,14 +322,14 @@ static void a_malformed_value_is_refused(void **state)
 	check_refused("steps=:", "steps wants numbers and ranges such as 50-60,100, got ':'");
 	check_refused("steps=1::2", "steps wants numbers and ranges such as 50-60,100, got '1::2'");
 	check_refused("ranks=local1", "ranks wants numbers and ranges such as 50-60,100, got 'local1'");
-	check_refused("type=pitorch", "type does not know 'pitorch'; did you mean 'pytorch'?");
-	check_refused("type=kineto", "type does not know 'kineto'; it takes simple, advanced and pytorch");
-	check_refused("with=shapes:line", "with does not know 'line'; did you mean 'lines'?");
+	check_refused("type=pitorch", "type does not accept 'pitorch'; did you mean 'pytorch'?");
+	check_refused("type=kineto", "type does not accept 'kineto'; it accepts simple, advanced and pytorch");
+	check_refused("with=shapes:line", "with does not accept 'line'; did you mean 'lines'?");
 	for (size_t i = 0; i < sizeof(empty_names) / sizeof(empty_names[0]); i++) {
 		char list[64], line[128];
 
 		snprintf(list, sizeof(list), "with=%s", empty_names[i][0]);
-		snprintf(line, sizeof(line), "with has an empty name in '%s'; it takes shapes, memory and lines",
+		snprintf(line, sizeof(line), "with has an empty name in '%s'; it accepts shapes, memory and lines",
 		         empty_names[i][1]);
 		check_refused(list, line);
 	}
@@ -339,9 +339,8 @@ static void a_malformed_value_is_refused(void **state)
 
 static void what_would_mean_nothing_is_refused(void **state)
 {
-	static const char
-		no_cycle[] = "repeat counts cycles, and nothing says what a cycle is: add active, wait or warmup";
-	static const char no_wait[] = "skip_first_wait leaves out the first wait, and there is none: add wait";
+	static const char no_cycle[] = "repeat counts cycles, but no option defines a cycle: add active, wait or warmup";
+	static const char no_wait[] = "skip_first_wait leaves out the first wait, but the cycle has no wait: add wait";
 
 	check_refused("repeat=2", no_cycle);
 	check_refused("repeat=2,skip_first=10", no_cycle);
@@ -415,14 +414,15 @@ static void contradictions_name_both_origins(void **state)
 	set(&settings, "steps", "50-60", "--steps");
 	assert_false(record_options_resolve(&options, &settings, problem, sizeof(problem)));
 	assert_string_equal(problem,
-	                    "--steps and STEPSCOPE_WAIT contradict each other: one is a list of steps, the other a "
-	                    "schedule");
+	                    "--steps and STEPSCOPE_WAIT contradict each other: the first is a list of steps, the "
+	                    "second a schedule");
 	check_refused("steps=1,start_step=2",
-	              "steps and start_step contradict each other: both say which steps to record");
-	check_refused("num_steps=1,repeat=2",
-	              "num_steps and repeat contradict each other: one is a window of steps, the other a schedule");
+	              "steps and start_step contradict each other: both select the steps to record");
+	check_refused(
+		"num_steps=1,repeat=2",
+		"num_steps and repeat contradict each other: the first is a window of steps, the second a schedule");
 	check_refused("steps=all,active=2",
-	              "steps and active contradict each other: one is a list of steps, the other a schedule");
+	              "steps and active contradict each other: the first is a list of steps, the second a schedule");
 	check_refused("type=simple,active=2",
 	              "type and active contradict each other: type=simple records steps and phases only");
 	check_refused("type=simple,steps=1-2",
@@ -430,14 +430,14 @@ static void contradictions_name_both_origins(void **state)
 	check_refused("with=lines,with_stack=no",
 	              "with and with_stack contradict each other: one records it, the other does not");
 	check_refused("segment_size=2G,keep_size=1G",
-	              "segment_size and keep_size contradict each other: one file would be more than is kept");
+	              "segment_size and keep_size contradict each other: one file would be larger than the kept data");
 	memset(&settings, 0, sizeof(settings));
 	set(&settings, "profiler.start_step", "3", "train.yaml:12");
 	set(&settings, "wait", "3", "--wait");
 	assert_false(record_options_resolve(&options, &settings, problem, sizeof(problem)));
 	assert_string_equal(problem,
-	                    "start_step (train.yaml:12) and --wait contradict each other: one is a window of steps, "
-	                    "the other a schedule");
+	                    "start_step (train.yaml:12) and --wait contradict each other: the first is a window of "
+	                    "steps, the second a schedule");
 	assert_int_equal(resolved_list("enabled=false,steps=1,wait=3").mode, RECORD_OFF);
 	assert_int_equal(resolved_list("type=simple,steps=none").mode, RECORD_STEPS);
 }
@@ -523,17 +523,17 @@ static void wrong_budgets_are_refused(void **state)
 	struct record_options options;
 	char problem[256];
 
-	check_refused("budget=0", "budget must be more than 0 and at most 100 percent, got '0'; none: no limit");
-	check_refused("budget=101%", "budget must be more than 0 and at most 100 percent, got '101%'; none: no limit");
+	check_refused("budget=0", "budget must be more than 0 and at most 100 percent, or none, got '0'");
+	check_refused("budget=101%", "budget must be more than 0 and at most 100 percent, or none, got '101%'");
 	check_refused("budget=much", "budget wants a share such as 3% or 0.5%, or none, got 'much'");
 	check_refused("budget=3%%", "budget wants a share such as 3% or 0.5%, or none, got '3%%'");
 	check_refused("budget=-1", "budget wants a share such as 3% or 0.5%, or none, got '-1'");
 	set(&settings, "budget", "1%", "--budget");
 	set(&settings, "cost_every", "8", "STEPSCOPE_COST_EVERY");
 	assert_false(record_options_resolve(&options, &settings, problem, sizeof(problem)));
-	assert_string_equal(
-		problem, "--budget and STEPSCOPE_COST_EVERY contradict each other: one says what recording may cost, "
-			 "the other in how many steps operators are recorded");
+	assert_string_equal(problem,
+	                    "--budget and STEPSCOPE_COST_EVERY contradict each other: the first limits the cost of "
+	                    "recording, the second sets in how many steps operators are recorded");
 }
 
 static void ranges_are_sorted_and_joined(void **state)

@@ -196,8 +196,8 @@ static void it_says_what_was_captured(void **state)
 	check_sentence(
 		"start_step=50,num_steps=20", 0, 55,
 		"captured steps 50-54 (5 steps) with operators; 50 steps before them with steps and phases only; "
-		"asked for were 20 steps, the program's last one was 54");
-	check_sentence("steps=none", 0, 3, "captured 3 steps with steps and phases only, as asked");
+		"20 steps were requested, but the program's last step was 54");
+	check_sentence("steps=none", 0, 3, "captured 3 steps with steps and phases only, as requested");
 }
 
 static void it_names_the_lowest_and_the_highest_number(void **state)
@@ -241,12 +241,12 @@ static void it_says_why_nothing_was_captured(void **state)
 		"captured no operators: the schedule waits for 97 steps and warms up for 2, and the program ended "
 		"after 12; use --profiling-frequency 12 or --steps 0-11");
 	check_sentence("steps=50-60:100", 0, 12,
-	               "captured no operators: steps 50-60,100 were asked for and the program's were steps 0-11; use "
+	               "captured no operators: steps 50-60,100 were requested, but the program ran steps 0-11; use "
 	               "--steps 0-11");
 	check_sentence("steps=50-", 7, 1,
-	               "captured no operators: steps 50- were asked for and the program's was step 7; use --steps 7");
+	               "captured no operators: steps 50- were requested, but the program ran step 7; use --steps 7");
 	check_sentence("steps=7", 8, 2,
-	               "captured no operators: step 7 was asked for and the program's were steps 8-9; use --steps 8-9");
+	               "captured no operators: step 7 was requested, but the program ran steps 8-9; use --steps 8-9");
 	check_sentence("enabled=false,wait=5", 0, 12, "captured nothing: recording is off (enabled=false)");
 }
 
@@ -257,25 +257,25 @@ static void it_says_what_there_was_without_steps(void **state)
 		const char *sentence;
 	} cases[] = {
 		{{.observer = "PyTorch", .has_operators = true},
-	         "captured the operators of PyTorch; the program marked no steps and none were counted; the report says what it "
-	         "finds, stepscope.step() marks them"},
+	         "captured the operators of PyTorch; the program marked no steps, and none were "
+	         "counted; the report infers steps if it can; mark steps with stepscope.step()"},
 		{{.observer = "PyTorch", .has_operators = true, .steps_noted = 1},
 	         "captured the operators of PyTorch; the program marked no steps, the report infers them (1 was counted by the calls of optimizers)"},
 		{{.observer = "PyTorch", .has_operators = true, .steps_noted = 3, .has_uncounted = true},
 	         "captured the operators of PyTorch; the program marked no steps, the report infers them (3 were counted by the calls of optimizers; those of "
 	         "compiled optimizers are not counted)"},
 		{{.observer = "PyTorch", .has_operators = true, .steps_noted = 3, .profiler = "torch.profiler"},
-	         "captured the operators of PyTorch; the report takes the steps that torch.profiler marks in the program, and infers others (3 were counted by "
+	         "captured the operators of PyTorch; the report uses the steps that torch.profiler marks, and infers others (3 were counted by "
 	         "the calls of optimizers)"},
 		{{.observer = "PyTorch", .has_operators = true, .profiler = "torch.profiler"},
-	         "captured the operators of PyTorch; the report takes the steps that torch.profiler marks in the program"},
+	         "captured the operators of PyTorch; the report uses the steps that torch.profiler marks"},
 		{{.observer = "PyTorch", .has_ranges = true},
 	         "captured no operators: PyTorch ran none, and the program marked no steps"},
 		{{.has_ranges = true},
-	         "the program marked no steps: captured its ranges, but not by step; mark them with "
+	         "the program marked no steps: captured its ranges without steps; mark them with "
 	         "stepscope_step_begin() and stepscope_step_end()"},
 		{{.has_operators = true, .has_ranges = true},
-	         "the program marked no steps: captured its operators and ranges, but not by step; mark them with "
+	         "the program marked no steps: captured its operators and ranges without steps; mark them with "
 	         "stepscope_step_begin() and stepscope_step_end()"},
 	};
 	struct record_options options = resolved("");
@@ -340,13 +340,14 @@ static void it_says_when_no_steps_were_marked(void **state)
 	               "stepscope_step_end()");
 	check_sentence(
 		"wait=5", 0, 0,
-		"captured no operators: the program marked no steps, so the schedule never began; mark them with "
+		"captured no operators: the program marked no steps, so the schedule never started; mark them with "
 		"stepscope_step_begin() and stepscope_step_end(), or use --steps all");
-	check_sentence("steps=5", 0, 0,
-	               "captured no operators: the program marked no steps, so none of those asked for came; mark them "
-	               "with stepscope_step_begin() and stepscope_step_end(), or use --steps all");
+	check_sentence(
+		"steps=5", 0, 0,
+		"captured no operators: the program marked no steps, so none of the requested steps occurred; mark them "
+		"with stepscope_step_begin() and stepscope_step_end(), or use --steps all");
 	check_sentence("type=simple", 0, 0,
-	               "the program marked no steps: captured phases only, as asked; mark them with "
+	               "the program marked no steps: captured phases only, as requested; mark them with "
 	               "stepscope_step_begin() and stepscope_step_end()");
 }
 
@@ -485,10 +486,11 @@ static void the_sentence_says_what_memory_costs(void **state)
 		schedule_note(&progress, STEPSCOPE_CAPTURE_RECORD, step);
 	schedule_describe(&options, &progress, out, sizeof(out));
 	assert_string_equal(
-		out, "captured all 20 steps (0-19) with operators, which --with memory needs: they cost about 8.3 %");
+		out,
+		"captured all 20 steps (0-19) with operators, as --with memory requires; operators cost about 8.3 %");
 	progress.cost_ratio = 0.0004;
 	schedule_describe(&options, &progress, out, sizeof(out));
-	assert_non_null(strstr(out, "they cost less than about 0.1 %"));
+	assert_non_null(strstr(out, "operators cost less than about 0.1 %"));
 }
 
 static void the_sentence_counts_earlier_recordings(void **state)

@@ -24,10 +24,10 @@
 #define ADVICE                                                                                                         \
 	"\nto see steps, mark them with stepscope_step_begin() in C (stepscope/stepscope.h), stepscope.step() in Python"
 #define NO_CALLS                                                                                                       \
-	"captured no steps: the program did not call stepscope, or could not record (it would have said so above); "
+	"captured no steps: the program did not call stepscope, or could not record (then a message above says why); "
 #define UNWRITTEN(reason)                                                                                              \
 	"the end of the recording could not be written: " reason                                                       \
-	"; it waits in memory: make room, then run stepscope report"
+	"; it is still in memory: free disk space, then run stepscope report"
 
 /* All lines of a closing, without "stepscope: ". The caller frees them. */
 static char *lines_of(const struct run_closing *closing)
@@ -95,7 +95,7 @@ static void one_process_speaks_for_itself(void **state)
 		{"its process still records" REPORT,
 	         {{.rank = -1, .outcome = CAPTURED_DETAIL, .end = CAPTURED_END_OPEN}},
 	         {0}},
-		{"the end of the recording is missing, its buffers are gone" REPORT,
+		{"the end of the recording is missing, because its buffers are gone" REPORT,
 	         {{.rank = -1, .outcome = CAPTURED_DETAIL, .end = CAPTURED_END_LOST}},
 	         {0}},
 		{UNWRITTEN("disk full") REPORT,
@@ -122,15 +122,15 @@ static void a_killed_process_is_told_by_its_steps(void **state)
 		{"", {0}},
 		{" at step 0", {.has_last = true}},
 		{" at step -2", {.has_last = true, .last = -2, .counted = 4}},
-		{", after 1 step (counted: the program marks none)", {.counted = 1}},
-		{", after 9 steps (counted: the program marks none)", {.counted = 9, .detailed = 9}},
-		{", after 9 steps (counted: the program marks none), none of them with operators",
+		{", after 1 step (counted; the program marks no steps)", {.counted = 1}},
+		{", after 9 steps (counted; the program marks no steps)", {.counted = 9, .detailed = 9}},
+		{", after 9 steps (counted; the program marks no steps), none of them with operators",
 	         {.counted = 9, .has_schedule = true}},
-		{", after 9 steps (counted: the program marks none), with operators",
+		{", after 9 steps (counted; the program marks no steps), with operators",
 	         {.counted = 9, .has_schedule = true, .detailed = 9, .last_detailed = 8}},
-		{", after 9 steps (counted: the program marks none), those from 3 to 5 with operators",
+		{", after 9 steps (counted; the program marks no steps), those from 3 to 5 with operators",
 	         {.counted = 9, .has_schedule = true, .detailed = 3, .first_detailed = 3, .last_detailed = 5}},
-		{", after 9 steps (counted: the program marks none), 2 of them from 3 to 5 with operators",
+		{", after 9 steps (counted; the program marks no steps), 2 of them from 3 to 5 with operators",
 	         {.counted = 9, .has_schedule = true, .detailed = 2, .first_detailed = 3, .last_detailed = 5}},
 	};
 
@@ -268,14 +268,13 @@ static void the_kind_decides_which_lines_there_are(void **state)
 	          .directory = "run",
 	          .usage = {.wall_ns = 1500000000, .io = {.is_known = true, .read_bytes = 512}},
 	          .has_recordings = true}},
-		{NO_CALLS
-	         "wall 0 ns, CPU 0 ns, peak memory 0 B\nprocess 7 was still importing PyTorch when it was last "
-	         "looked at: nothing of it is recorded\nreport: stepscope report './-a b'",
+		{NO_CALLS "wall 0 ns, CPU 0 ns, peak memory 0 B\nprocess 7 was still importing PyTorch at the "
+	                  "last check: it is not recorded\nreport: stepscope report './-a b'",
 	         {.kind = CLOSING_CAPTURED,
 	          .directory = "./-a b",
 	          .unseen = {.reason = UNSEEN_IMPORTING, .pid = 7},
 	          .has_recordings = true}},
-		{"the program was killed by SIGKILL (out of memory: the kernel has killed meanwhile), last step 17, last op "
+		{"the program was killed by SIGKILL (out of memory: the kernel killed a process meanwhile), last step 17, last op "
 	         "'matmul'; captured 3 worker processes\nreport: stepscope report ./-run",
 	         {.kind = CLOSING_CAPTURED,
 	          .directory = "-run",
@@ -304,10 +303,9 @@ static void a_death_names_the_process_and_its_place(void **state)
 	         {.pid = 42, .rank = 3, .has_status = true, .wait_status = SIGSEGV, .place = &at_matmul}},
 		{"process 42 exited with status 7, last step 17, last op 'matmul' of step 16",
 	         {.pid = 42, .rank = -1, .has_status = true, .wait_status = EXITED(7), .place = &after_matmul}},
-		{"process 42 ended without a word (its exit status is not known), after 4 steps (counted: the program marks "
-	         "none)",
+		{"process 42 ended with unknown exit status, after 4 steps (counted; the program marks no steps)",
 	         {.pid = 42, .rank = -1, .place = &after_steps}},
-		{"worker 42 was killed by SIGKILL (out of memory: the kernel has killed meanwhile)",
+		{"worker 42 was killed by SIGKILL (out of memory: the kernel killed a process meanwhile)",
 	         {.pid = 42,
 	          .rank = 3,
 	          .is_worker = true,
@@ -336,12 +334,12 @@ static void an_unseen_process_comes_with_the_remedy(void **state)
 		struct unseen_found unseen;
 	} cases[] = {
 		{"", {UNSEEN_NONE, 0, 0}},
-		{"process 7 was still importing PyTorch when it was last looked at: nothing of it is recorded",
+		{"process 7 was still importing PyTorch at the last check: it is not recorded",
 	         {UNSEEN_IMPORTING, 7, 'E'}},
 		{"process 7 ran PyTorch unobserved: Python was started with -E; put `import stepscope; stepscope.auto()` at "
 	         "the top of its script, with stepscope installed for that Python",
 	         {UNSEEN_FLAG, 7, 'E'}},
-		{"process 7 ran PyTorch unobserved: its PYTHONPATH lacks what `stepscope run` put there "
+		{"process 7 ran PyTorch unobserved: its PYTHONPATH lacks the directory that `stepscope run` added "
 	         "(PYTHONPATH=src:$PYTHONPATH keeps it); put `import stepscope; stepscope.auto()` at the top of its "
 	         "script, with stepscope installed for that Python",
 	         {UNSEEN_OFF_PATH, 7, 0}},
