@@ -500,7 +500,7 @@ AS_OPERATOR = [("op", ("record_param_comms", 5, 50), {**GROUP, "Process Group Ra
 
 
 @pytest.mark.parametrize("names, events, missing", [
-    (["rank0", "rank1", "rank3"], [], "rank 2 of at least 4 (the input contains rank 3)"), (["rank0", "rank1"], [], None), (["trace"], [], None),
+    (["rank0", "rank1", "rank3"], [], "rank 2 of at least 4 (there is rank 3)"), (["rank0", "rank1"], [], None), (["trace"], [], None),
     (["rank0", "rank1"], AS_WORK, "ranks 2, 3 of at least 4 (a process group has size 4)"), (["trace"], AS_WORK, "3 of at least 4 ranks (a process group has size 4)"),
     (["rank0", "rank2"], AS_OPERATOR, "ranks 1, 3 of at least 4 (a process group has size 4)"),
     (["rank0", "rank1", "rank2", "rank3"], AS_WORK + AS_OPERATOR, None), (["a", "bb", "ccc", "dddd"], AS_WORK + AS_OPERATOR, None),

@@ -88,7 +88,7 @@ static struct least least_of(const struct model *model)
 	struct least least = {.world = 1};
 
 	for (uint32_t i = 0; i < model->processes_count; i++)
-		missing_ranks_take(&least, (int64_t)model->processes[i].rank + 1, "the input contains rank ",
+		missing_ranks_take(&least, (int64_t)model->processes[i].rank + 1, "there is rank ",
 		                   model->processes[i].rank);
 	for (uint32_t i = 0; i < model->strings.count; i++)
 		take_group_of_work(&least, intern_text(&model->strings, i));
