@@ -54,7 +54,7 @@ static void module_resize_groups(struct module_fold *fold, uint32_t capacity)
 	fold->group_capacity = capacity;
 	fold->groups = storage_resize(storage, fold->groups, capacity, sizeof(*fold->groups));
 	fold->sums[0] = storage_resize(storage, fold->sums[0], capacity, sizeof(*fold->sums[0]));
-	if (fold->times->factor == 1)
+	if (fold->times->scale.factor == 1)
 		return;
 	fold->sums[1] = storage_resize(storage, fold->sums[1], capacity, sizeof(*fold->sums[1]));
 	fold->seen = storage_resize(storage, fold->seen, capacity, sizeof(*fold->seen));

@@ -420,7 +420,7 @@ static void op_walk_init(struct op_walk *walk, struct op_fold *fold, const struc
 	                         .bytes_key = intern_find(&model->strings, "bytes"),
 	                         .launching = {.classify = op_classify_launching},
 	                         .rare = {.classify = op_classify_rare},
-	                         .counts_rare = fold->times->factor != 1 && fold->times->knows_rare};
+	                         .counts_rare = fold->times->scale.factor != 1 && fold->times->scale.knows_rare};
 	walk->flop_counts = (struct flop_counts){
 		.flops = {.model = model}, .walk = {.likeness = likeness}, .use = op_use_flop_count, .context = walk};
 	span_memory_init(&walk->span_memory, model);

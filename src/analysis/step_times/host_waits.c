@@ -517,8 +517,8 @@ static void host_waits_add_note(struct table *table, const struct host_waits_fol
 	table->note = arena_printf(
 		&table->arena, "%s%scollections, compilations, files and workers of loaders: from %s",
 		has_others ? table->note : "", has_others ? "; " : "",
-		fold->times->knows_rare ? "all steps"
-					: arena_printf(&table->arena, "%u steps", fold->known[KNOWN_RARE].count));
+		fold->times->scale.knows_rare ? "all steps"
+					      : arena_printf(&table->arena, "%u steps", fold->known[KNOWN_RARE].count));
 }
 
 static enum status host_waits_run(struct analysis_context *context, struct table *table, struct error *err)

@@ -374,7 +374,7 @@ static void weigh_job(struct step_times *times, struct weighed *steps)
 
 static void weigh_nothing(struct step_times *times)
 {
-	times->factor = 1;
+	times->scale.factor = 1;
 	for (uint32_t i = 0; i < times->count; i++) {
 		times->steps[i].weight = 1;
 		times->steps[i].is_sampled = false;
@@ -389,7 +389,7 @@ void step_kinds_weigh(struct step_times *times, const struct model *model)
 	double weight = 0;
 
 	weigh_nothing(times);
-	if (!times->is_scaled || step_kinds_measured(times) >= times->complete)
+	if (!times->scale.is_wanted || step_kinds_measured(times) >= times->complete)
 		return;
 	struct weighed *steps = storage_resize(times->storage, NULL, (size_t)times->count + 1, sizeof(*steps));
 	for (uint32_t s = 0; s < times->span_count; s++)
@@ -403,7 +403,7 @@ void step_kinds_weigh(struct step_times *times, const struct model *model)
 	if (sampled < STEP_KINDS_LEAST)
 		weigh_nothing(times);
 	else
-		times->factor = weight / sampled;
+		times->scale.factor = weight / sampled;
 }
 
 void step_sightings_add(struct step_sightings *seen, uint32_t number, double amount, double weight)
@@ -469,7 +469,7 @@ void step_kinds_sight(struct step_sightings *seen, const struct step_times *time
 
 double step_kinds_factor(const struct step_times *times, const struct step_sightings *seen)
 {
-	return times->factor == 1 ? 1 : step_sightings_factor(seen);
+	return times->scale.factor == 1 ? 1 : step_sightings_factor(seen);
 }
 
 void step_kinds_join(int64_t *certain, int64_t sampled, double factor)
@@ -486,13 +486,13 @@ double step_kinds_dur_ns(const struct step_times *times, uint32_t step)
 
 double step_kinds_sum_steps(const struct step_times *times)
 {
-	return times->factor != 1 ? times->complete : step_kinds_measured(times);
+	return times->scale.factor != 1 ? times->complete : step_kinds_measured(times);
 }
 
 void step_kinds_set_least(struct table *table, int row, int column, const struct step_times *times,
                           const struct step_sightings *seen)
 {
-	step_sightings_set_least(table, row, column, seen, times->factor);
+	step_sightings_set_least(table, row, column, seen, times->scale.factor);
 }
 
 const char *step_kinds_operators_note(const struct step_times *times, struct arena *arena)
@@ -512,7 +512,8 @@ const char *step_kinds_operators_note(const struct step_times *times, struct are
 static bool is_uneven(const struct step_times *times)
 {
 	for (uint32_t i = 0; i < times->count; i++)
-		if (times->steps[i].is_sampled && fabs(times->steps[i].weight - times->factor) > 0.1 * times->factor)
+		if (times->steps[i].is_sampled &&
+		    fabs(times->steps[i].weight - times->scale.factor) > 0.1 * times->scale.factor)
 			return true;
 	return false;
 }
@@ -520,10 +521,10 @@ static bool is_uneven(const struct step_times *times)
 void step_kinds_note_sums(struct table *table, const struct step_times *times, int least_column)
 {
 	table->note = step_kinds_operators_note(times, &table->arena);
-	if (times->factor == 1 || !table->note)
+	if (times->scale.factor == 1 || !table->note)
 		return;
-	table->note = arena_printf(&table->arena, "%s: sums are theirs times %.3g%s%s", table->note, times->factor,
-	                           is_uneven(times) ? " on the mean" : "",
+	table->note = arena_printf(&table->arena, "%s: sums are theirs times %.3g%s%s", table->note,
+	                           times->scale.factor, is_uneven(times) ? " on the mean" : "",
 	                           step_sightings_note(table, least_column, &table->arena));
 }
 

@@ -138,7 +138,7 @@ static void step_times_find_rare(struct step_times *times, const struct model *m
 		                 (time->is_complete || !times->complete);
 		known += time->has_rare && time->is_complete;
 	}
-	times->knows_rare = known && known == times->complete;
+	times->scale.knows_rare = known && known == times->complete;
 }
 
 /* Finds why waits for collectives are unknown. If the program marks phases, they include such waits. */
@@ -228,7 +228,7 @@ void step_times_init(struct step_times *times, struct analysis_context *context)
 	job_steps_find_ranks(times, model);
 	job_steps_fill(times, model);
 	step_kinds_find(times, model);
-	times->is_scaled = times->by_budget && !context->options.keeps_recorded;
+	times->scale.is_wanted = times->by_budget && !context->options.keeps_recorded;
 	step_kinds_weigh(times, model);
 }
 
