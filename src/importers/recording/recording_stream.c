@@ -835,11 +835,12 @@ bool recording_wants_events(void *context, const struct stepscope_block *block)
 
 static void note_time(struct recorded_process *process, int64_t first_ns, int64_t last_ns)
 {
-	if (!process->has_times || first_ns < process->first_ns)
-		process->first_ns = first_ns;
-	if (!process->has_times || last_ns > process->last_ns)
-		process->last_ns = last_ns;
-	process->has_times = true;
+	struct time_range *times = &process->times;
+	if (!times->is_known || first_ns < times->first_ns)
+		times->first_ns = first_ns;
+	if (!times->is_known || last_ns > times->last_ns)
+		times->last_ns = last_ns;
+	times->is_known = true;
 }
 
 /* While no detail is recorded its ends are missing too: what is open of it ends here, as far as no step or phase lies inside. What is rare has its
@@ -971,7 +972,8 @@ void recording_close_session(struct recording *recording, struct recorded_sessio
 		    recording->sessions[i]->first_segment > session->first_segment)
 			is_last = false;
 	if (!is_last)
-		recording_lose(recording->processes[session->process], recording->processes[session->process]->last_ns,
+		recording_lose(recording->processes[session->process],
+		               recording->processes[session->process]->times.last_ns,
 		               "the recording was stopped and started again: in between it is not known what was "
 		               "allocated and freed");
 	for (uint32_t i = 0; i < session->stream_count; i++) {
