@@ -12,6 +12,7 @@
 #include "base/storage.h"
 #include "pytorch/names.h"
 
+#include <assert.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -62,6 +63,7 @@ static void module_resize_groups(struct module_fold *fold, uint32_t capacity)
 
 static uint32_t module_new_group(struct module_fold *fold, const struct module_group *group)
 {
+	assert(fold->group_count < fold->group_capacity);
 	uint32_t number = fold->group_count++;
 
 	fold->groups[number] = *group;
@@ -121,6 +123,7 @@ static void module_leave_calls(struct module_walk *walk, uint32_t depth)
 
 static void module_enter_call(struct module_walk *walk, uint32_t value, uint16_t depth)
 {
+	assert((value & ~MODULE_ROW_FLAGS) < walk->fold->group_count);
 	if (walk->open_count == walk->open_capacity) {
 		walk->open_capacity = walk->open_capacity ? 2 * walk->open_capacity : 64;
 		walk->open = memory_resize(walk->open, walk->open_capacity, sizeof(*walk->open));

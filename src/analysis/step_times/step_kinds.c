@@ -8,6 +8,7 @@
 #include "base/storage.h"
 #include "base/units.h"
 
+#include <assert.h>
 #include <math.h>
 #include <string.h>
 
@@ -165,6 +166,7 @@ static bool is_of_kind(const struct job_step *job, enum mean_of kind)
 	case OF_PHASES:
 		return job->has_phases;
 	}
+	assert(!"a kind of steps");
 	return false;
 }
 
@@ -261,6 +263,8 @@ static void find_asked_for(struct weighed *steps, uint32_t count, uint32_t measu
 {
 	uint32_t run = 0;
 
+	assert(measured <= count);
+
 	if (measured >= NEARLY_ALL * count)
 		return;
 	for (uint32_t i = 0; i <= count; i++) {
@@ -293,6 +297,8 @@ static void set_weights(struct weighed *steps, uint32_t count)
 {
 	uint32_t represented, chosen = count_chosen(steps, count, &represented);
 
+	assert(chosen <= represented && represented <= count);
+
 	for (uint32_t i = 0; i < count; i++)
 		steps[i].weight = steps[i].is_measured && !steps[i].is_certain ? (double)represented / chosen : 1;
 }
@@ -301,6 +307,7 @@ static uint32_t end_of_stretch(const struct weighed *steps, uint32_t begin, uint
 {
 	uint32_t end = begin + 1;
 
+	assert(begin < count);
 	while (end < count && steps[end].number / STRETCH == steps[begin].number / STRETCH)
 		end++;
 	return end;

@@ -6,6 +6,7 @@
 
 #include "base/hex_id.h"
 
+#include <assert.h>
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -45,6 +46,7 @@ static void fill_origin(struct process *process, const struct recorded_process *
 
 void recording_fill_process(struct recording *recording, struct recorded_process *from)
 {
+	assert(from->line_count > 0 && from->process < recording->model->processes_count);
 	struct model *model = recording->model;
 	struct process *process = &model->processes[from->process];
 	const struct clock_line *line = from->lines[0];
