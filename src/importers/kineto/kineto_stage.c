@@ -47,7 +47,7 @@ static uint32_t kineto_stage_hash_of(const struct staged_place *pid, const struc
 static uint32_t *kineto_stage_find_slot(const struct kineto_stage *stage, const struct staged_place *pid,
                                         const struct staged_place *tid)
 {
-	assert(stage->slot_count > stage->tracks_count && !(stage->slot_count & (stage->slot_count - 1)));
+	assert(stage->slot_count && !(stage->slot_count & (stage->slot_count - 1)));
 	uint32_t slot = kineto_stage_hash_of(pid, tid) & (stage->slot_count - 1);
 	while (stage->slots[slot]) {
 		const struct staged_track *track = &stage->tracks[stage->slots[slot] - 1];
