@@ -10,7 +10,7 @@
             settings.log_memory(number)
             prof.step()
 
-docs/python-profiler.md lists the options. `stepscope run` has the same options for whole programs.
+docs/script-options.md lists the options. `stepscope run` has the same options for whole programs.
 """
 import argparse
 import numbers
@@ -128,7 +128,7 @@ def _spellings(name, prefixes=("--",)):
 def add_arguments(parser, style="hf", **defaults):
     """Adds a group of options to an argparse parser and returns the parser.
 
-    `style` is "hf", "trainer" or "frequency" (see docs/python-profiler.md). Dashes and underscores in options are
+    `style` is "hf", "trainer" or "frequency" (see docs/script-options.md). Dashes and underscores in options are
     equivalent. A switch is given as --x, --no-x, --x true or --no-x true. Keyword arguments replace defaults by name.
     Raises ValueError for an unknown style and TypeError for an unknown option.
     """

@@ -655,7 +655,8 @@ const struct pickle_value *pickle_find(const struct pickle *pickle, const struct
                                        const char *key)
 {
 	uint32_t number = intern_find(&pickle->texts, key);
-	for (uint32_t i = 0; dictionary && i + 1 < dictionary->count && i < 2 * KEYS_LOOKED_AT; i += 2)
+	bool is_known = number || !*key; /* 0 is "" */
+	for (uint32_t i = 0; dictionary && is_known && i + 1 < dictionary->count && i < 2 * KEYS_LOOKED_AT; i += 2)
 		if (dictionary->items[i].type == PICKLE_TEXT && dictionary->items[i].number == number)
 			return &dictionary->items[i + 1];
 	return NULL;

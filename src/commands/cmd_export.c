@@ -22,12 +22,13 @@
 static const char *format_name, *output, *steps, *device, *window;
 static int64_t memory_bytes;
 static double max_mb;
-static bool is_no_progress, has_all_threads;
+static bool is_no_progress, has_all_threads, is_list;
 
 static char format_help[EXPORTER_WORDS_BYTES + 100], output_help[EXPORTER_WORDS_BYTES + 200];
 
 static const struct option options[] = {
 	OPTION_TEXT("format", 'f', &format_name, "NAME", format_help),
+	OPTION_FLAG("formats", 0, &is_list, "list the formats with their viewers"),
 	OPTION_TEXT("output", 'o', &output, "FILE", output_help),
 	OPTION_TEXT("steps", 0, &steps, "A-B", "only these step numbers"),
 	OPTION_TEXT("device", 0, &device, "NAME",
@@ -264,6 +265,15 @@ static enum status check_steps(const struct model *model, const struct analysis_
 	return STATUS_INPUT;
 }
 
+static void list_formats(void)
+{
+	for (int i = 0; exporters[i]; i++)
+		printf("%-16s %s%s%s\n%-16s %s\n%-16s viewers: %s\n", exporters[i]->name, exporters[i]->suffix,
+		       exporters[i]->other_suffix ? ", " : "",
+		       exporters[i]->other_suffix ? exporters[i]->other_suffix : "", "", exporters[i]->what, "",
+		       exporters[i]->viewers);
+}
+
 static int cmd_export_run(const struct options_result *arguments, struct error *err)
 {
 	struct analysis_options selected = {0};
@@ -271,6 +281,10 @@ static int cmd_export_run(const struct options_result *arguments, struct error *
 	struct loaded_run loaded;
 	enum status status;
 
+	if (is_list) {
+		list_formats();
+		return 0;
+	}
 	status = choose_exporter(&exporter, err);
 	if (status == STATUS_OK)
 		status = cmd_export_check_usage(arguments, exporter, err);

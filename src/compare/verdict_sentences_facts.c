@@ -8,6 +8,7 @@
 
 #include <math.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #define FACTS_LISTED 4 /* most differences of work in a sentence */
@@ -52,9 +53,11 @@ static const char failed_status[] = "its status is '{status}'";
 
 static const char *ordinal_text(const char *number, struct arena *arena)
 {
-	if (!strcmp(number, "1"))
-		return "1st";
-	return !strcmp(number, "2") ? "2nd" : arena_printf(arena, "%.12sth", number);
+	static const char *const ends[] = {"th", "st", "nd", "rd"};
+	unsigned long value = strtoul(number, NULL, 10), last = value % 10;
+	bool is_teen = value % 100 / 10 == 1;
+
+	return arena_printf(arena, "%.12s%s", number, last <= 3 && !is_teen ? ends[last] : "th");
 }
 
 /* Returns "every 8th step", or "every 8th to 16th step" if it changed while the program ran. */

@@ -41,7 +41,7 @@ struct fold_state {
 	struct encoder *encoder;
 	uint8_t *block;
 	struct fold_result *result;
-	bool is_write_error;
+	int write_error; /* errno of the first write that failed; 0: none did */
 };
 
 /* ---- the pool ---------------------------------------------------------------------------------------------------- */
@@ -165,7 +165,7 @@ static void note_siblings(struct fold_state *fold, const char *segment)
 			continue;
 		snprintf(path, sizeof(path), "%s/%s", directory, entry->d_name);
 		if (strcmp(path, segment) != 0 && segment_read(path, &visitor, &stats, NULL) != STATUS_OK)
-			continue;
+			continue; /* an unreadable one covers nothing */
 	}
 	closedir(dir);
 }
@@ -222,12 +222,12 @@ static void fold_append(struct fold_state *fold, size_t bytes)
 {
 	if (bytes)
 		block_mark_rescued(fold->block, pool_number(fold));
-	for (size_t at = 0; at < bytes && !fold->is_write_error;) {
+	for (size_t at = 0; at < bytes && !fold->write_error;) {
 		ssize_t n = write(fold->out, fold->block + at, bytes - at);
 		if (n < 0 && errno == EINTR)
 			continue;
 		if (n <= 0)
-			fold->is_write_error = true;
+			fold->write_error = n < 0 ? errno : ENOSPC;
 		else
 			at += (size_t)n;
 	}
@@ -404,8 +404,8 @@ static enum status fold_into(struct fold_state *fold, const char *segment, struc
 	status = append_chunks(fold, err);
 	append_slots(fold);
 	file_limit_leave(&limit);
-	if (status == STATUS_OK && fold->is_write_error)
-		return error_errno(err, STATUS_IO, errno, "cannot append to '%s'", segment);
+	if (status == STATUS_OK && fold->write_error)
+		return error_errno(err, STATUS_IO, fold->write_error, "cannot append to '%s'", segment);
 	if (status == STATUS_OK && fdatasync(fold->out) != 0)
 		return error_errno(err, STATUS_IO, errno, "cannot write '%s' to the disk", segment);
 	return status;

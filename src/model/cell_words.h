@@ -134,6 +134,8 @@
 /* ledger.code */
 #define CELL_CODE_WRITERS "several writers"
 #define CELL_CODE_NO_EVENTS "no events"
+#define CELL_CODE_AMBIGUOUS_STEPS "ambiguous steps"
+#define CELL_CODE_UNCERTAIN_STEPS "uncertain steps"
 
 /* ledger.where */
 #define CELL_UNKNOWN_TYPE "unknown type"

@@ -344,8 +344,11 @@ static inline bool ledger_is_loss(enum ledger_kind kind)
 /* What rules look for, where the kind is not enough. */
 enum ledger_code {
 	LEDGER_CODE_NONE,
-	LEDGER_CODE_WRITERS,  /* several processes wrote into one file */
-	LEDGER_CODE_NO_EVENTS /* a snapshot of memory without its history */
+	LEDGER_CODE_WRITERS,         /* several processes wrote into one file */
+	LEDGER_CODE_NO_EVENTS,       /* a snapshot of memory without its history */
+	LEDGER_CODE_AMBIGUOUS_STEPS, /* the program can be read as several numbers of steps */
+	LEDGER_CODE_UNCERTAIN_STEPS, /* the number of steps rests on a guess */
+	LEDGER_CODE_END
 };
 
 struct ledger_entry {

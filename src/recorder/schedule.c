@@ -485,6 +485,12 @@ static void say_part(struct sentence *sentence, const struct schedule_progress *
 	}
 }
 
+bool schedule_is_part(const struct record_options *options, const struct schedule_progress *progress)
+{
+	return options->mode != RECORD_OFF && !progress->is_left_out && progress->every &&
+	       progress->steps_recorded < progress->steps_begun;
+}
+
 size_t schedule_describe(const struct record_options *options, const struct schedule_progress *progress, char *out,
                          size_t bytes)
 {
@@ -503,7 +509,7 @@ size_t schedule_describe(const struct record_options *options, const struct sche
 		    progress->steps_begun, schedule_plural(progress->steps_begun), progress->rank);
 	else if (!progress->steps_begun)
 		say_no_steps(&sentence, options, progress);
-	else if (progress->every && progress->steps_recorded < progress->steps_begun)
+	else if (schedule_is_part(options, progress))
 		say_part(&sentence, progress);
 	else if (!progress->steps_recorded)
 		say_nothing(&sentence, options, progress);

@@ -78,6 +78,9 @@ void schedule_restart(struct schedule_progress *progress);
 /* Returns the best result of all recordings of the process, including this one. */
 enum captured schedule_captured(const struct record_options *options, const struct schedule_progress *progress);
 
+/* Returns true if operators of only some of the counted steps were recorded, because the budget chose them. */
+bool schedule_is_part(const struct record_options *options, const struct schedule_progress *progress);
+
 /* Writes one line about the capture, or about the reason why nothing was captured and what to change ("captured no
  * operators: the schedule waits for 50 steps and the program ended after 12; ..."). Returns its length; the line is cut
  * if it does not fit. */

@@ -14,6 +14,7 @@
 #include "recorder/step_budget.h"
 #include "recorder/symbols.h"
 
+#include <inttypes.h>
 #include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -53,6 +54,17 @@ static void tell_captured(void)
 	session_meta_own("captured", what);
 }
 
+/* The numbers of the sentence, for readers: "36 of 40". */
+static void tell_steps(void)
+{
+	char numbers[64];
+	if (!schedule_is_part(&session.options, &session.progress))
+		return;
+	snprintf(numbers, sizeof(numbers), "%" PRId64 " of %" PRId64, session.progress.steps_recorded,
+	         session.progress.steps_begun);
+	session_meta("capture.steps", numbers);
+}
+
 void session_put_closing(void)
 {
 	char sentence[1024];
@@ -71,6 +83,7 @@ void session_put_closing(void)
 	step_budget_describe(&session.budget, &session.progress);
 	schedule_describe(&session.options, &session.progress, sentence, sizeof(sentence));
 	session_meta("capture", sentence);
+	tell_steps();
 	tell_captured();
 	bool is_windows_only = session.windows.count && session.options.mode == RECORD_STEPS &&
 	                       !session.options.step_range_count;

@@ -89,8 +89,11 @@ char **run_environment_new(const struct run_directory *directory, const struct r
 		environment[n++] = make_python_path(python.startup);
 	}
 	for (size_t i = 0; i < count; i++) {
-		if (!is_replaced(environ[i], has_python))
-			environment[n++] = strdup(environ[i]);
+		if (!is_replaced(environ[i], has_python)) {
+			size_t bytes = strlen(environ[i]) + 1;
+
+			environment[n++] = memcpy(memory_resize(NULL, bytes, 1), environ[i], bytes);
+		}
 	}
 	environment[n] = NULL;
 	return environment;

@@ -178,10 +178,13 @@ static bool number_before(const char *name, const char **end, uint64_t *number)
 bool run_segment_parse_name(struct run_segment_name *parts, const char *name)
 {
 	size_t length = strlen(name);
-	const char *end = name + length - 4;
+	const char *end;
 	uint64_t number, start_time, pid;
 
-	if (length < 5 || strcmp(end, ".ssr") != 0)
+	if (length < 5)
+		return false;
+	end = name + length - 4;
+	if (strcmp(end, ".ssr") != 0)
 		return false;
 	if (!number_before(name, &end, &number))
 		return false;

@@ -85,9 +85,9 @@ def test_the_step_time_is_that_of_steps_without_operators(tmp_path, every):
 def test_the_report_says_from_which_steps(tmp_path):
     said = " ".join(read("report", make(tmp_path / "run", chosen(8), "cost=18", "noise=1", "budget=3 %", "every=8")).split())
     steps = chosen(8).count("o")
-    assert f"from {287 - steps} of 287 steps, those without operators" in said
-    assert re.search(rf"recording cost 2\.\d % \({steps} steps with operators against their neighbours, 1[78]\.\d % each \+- 0\.\d\)", said)
-    assert f"from {steps} of 287 steps, those with operators: sums are theirs times" in said
+    assert f"from {287 - steps} of 287 steps (those without operators)" in said
+    assert re.search(rf"recording cost 2\.\d % \({steps} steps with operators compared with their neighbours: 1[78]\.\d \+- 0\.\d % each\)", said)
+    assert f"from {steps} of 287 steps (those with operators); sums are multiplied by" in said
 
 
 def test_a_run_that_was_killed_says_it_too(tmp_path):
@@ -104,7 +104,7 @@ def test_two_counts_are_told_apart(tmp_path):
     """Steps that the recorder counted may end elsewhere than those of the report."""
     kinds, said = chosen(8), "captured operators of {} of {} steps (1 of 8): all would cost 18 %"
     whole = kinds.count("o")
-    other = f"; of the steps as the report finds them {whole} of 287 have all of theirs"
+    other = f"; of the steps that the report finds, {whole} of 287 have all their operators"
     for counts, tail in (((whole, 287), ""), ((whole + 9, 287), other), ((whole, 280), other)):
         text = " ".join(read("report", make(tmp_path / str(counts), kinds, "budget=3 %", "every=8", "capture=" + said.format(*counts))).split())
         assert f"capture {said.format(*counts)}{tail} ended " in text, text
@@ -145,7 +145,7 @@ def test_chance_is_no_period(tmp_path):
 def test_of_few_steps_with_operators_rules_cannot_tell(tmp_path):
     kinds = "....o...o.."
     found = checks(make(tmp_path / "run", kinds, "budget=3 %"))
-    said = "operators of 2 of 11 steps; --budget none records all"
+    said = "operators were recorded in 2 of 11 steps; --budget none records all"
     assert found["SS201"]["reason"] == said
     assert {found[rule]["result"] for rule in ("SS202", "SS204", "SS401")} == {"nothing"}  # which are not about operators
     assert said in " ".join(read("report", tmp_path / "run").split())

@@ -94,7 +94,7 @@ def test_json_reads_back_as_the_same_report(tmp_path, made):
             (path / f"rank{rank}.json").write_text(rank_trace(rank))
     assert stepscope("convert", path, tmp_path / "a.json").returncode == 0
     for options in ([], ["--table", "marks"], ["--table", "device_busy"], ["--table", "ops", "--by", "thread"]):
-        texts = [stepscope("report", name, *options).stdout.decode().split("\nmore:")[0].split("\nWhat is missing")[0] for name in (path, tmp_path / "a.json")]
+        texts = [stepscope("report", name, *options).stdout.decode().split("\nmore:")[0].split("\nMissing and repaired")[0] for name in (path, tmp_path / "a.json")]
         before, after = (text.split("\n")[not options:] for text in texts)
         assert before == after and len(before) > 3
 

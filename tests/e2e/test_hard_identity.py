@@ -150,8 +150,8 @@ def test_I06_trainings_one_after_the_other_are_no_ranks(trace, tmp_path, late, o
     ranks = json.loads(trace.run(*options, "--table", "ranks", "--json"))["rows"]
     assert [row["is_slowest"] for row in ranks] == ([None, None] if is_apart else [False, True]) and all(row["mean_ns"] for row in ranks)
     phases = " ".join(trace.run(*options, "--table", "rank_phases").split())
-    assert ("no ranks of one job: they are not compared" in phases) == is_apart == ("pid 12" not in phases)
-    assert ("not all at the same time, are one job here" in " ".join(trace.run(*options).split())) == is_apart
+    assert ("not ranks of one job, so they are not compared" in phases) == is_apart == ("pid 12" not in phases)
+    assert ("did not all run at the same time are shown as one job" in " ".join(trace.run(*options).split())) == is_apart
     done = subprocess.run([os.environ["STEPSCOPE"], "diagnose", tmp_path, *options, "--json"], capture_output=True, timeout=60, check=True)
     assert ("SS602" in [finding["rule"] for finding in json.loads(done.stdout)["findings"]]) != is_apart
 

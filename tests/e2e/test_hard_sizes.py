@@ -79,7 +79,7 @@ def test_S06_stacks_of_any_depth(trace, tmp_path, depth):
 
 def test_M05_memory_that_was_asked_for_and_is_not_there(trace):
     trace.write([step(0, 0), span("aten::mm", 10, 100)], profile_memory=1)
-    assert "PyTorch has lost them (its issue 166121)" in trace.run("--table", "memory", "--json")
+    assert "PyTorch lost them (PyTorch issue 166121)" in trace.run("--table", "memory", "--json")
     trace.write([step(0, 0), span("aten::mm", 10, 100)], profile_memory=0)
     assert "torch.profiler writes them with profile_memory=True" in trace.run("--table", "memory", "--json")
 

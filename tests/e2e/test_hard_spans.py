@@ -15,7 +15,7 @@ def test_T02_a_kernel_before_its_launch(trace):
     trace.write([span("a", 0, 90), launch(50, 3), kernel("k", 20, 5, correlation=3)])
     assert [row["kernel"] for row in trace.table("kernels")] == ["k"]
     assert [(row["early_count"], row["delay_mean_ns"]) for row in trace.table("launches")] == [(1, None)]
-    assert any("begin before their launches" in text for text in trace.ledger())
+    assert any("start before their launches" in text for text in trace.ledger())
 
 
 def test_R01_copies_of_one_name(trace):

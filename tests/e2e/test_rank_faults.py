@@ -434,7 +434,7 @@ def test_D01_groups_that_cannot_be_told_apart_are_said(tmp_path, told):
     """They are four pairs, and no collective of four ranks; that there was none is not true, either."""
     write_grid(tmp_path, [0, 0, 0, 400], told)
     done = subprocess.run([STEPSCOPE, "report", tmp_path, "--table", "rank_collectives"], capture_output=True, text=True, timeout=60, check=True)
-    assert "collectives of several process groups cannot be told apart" in " ".join(done.stdout.split())
+    assert "collectives of several process groups cannot be distinguished" in " ".join(done.stdout.split())
 
 
 def test_ranks_that_have_other_numbers_of_collectives_are_said(tmp_path):
@@ -445,7 +445,7 @@ def test_ranks_that_have_other_numbers_of_collectives_are_said(tmp_path):
             trace.launch("cudaLaunchKernel", 10 * number, 2, "ncclDevKernel_AllReduce_Sum_f32_RING_LL(...)", 100 + 100 * number, 50)
         trace.write(tmp_path / f"rank{rank}.json")
     done = subprocess.run([STEPSCOPE, "report", tmp_path, "--table", "rank_collectives"], capture_output=True, text=True, timeout=60, check=True)
-    assert "the ranks have other collectives, or not as many" in " ".join(done.stdout.split())
+    assert "the ranks recorded different collectives, or different numbers of them" in " ".join(done.stdout.split())
 
 
 def test_a_pipeline_is_told_of_its_bubble_and_not_of_buckets(tmp_path):
@@ -462,7 +462,7 @@ def test_a_pipeline_is_told_of_its_bubble_and_not_of_buckets(tmp_path):
     assert "sends and receives" in found["SS601"]["evidence"]
     assert "bubble" in found["SS601"]["advice"] and "buckets" not in found["SS601"]["advice"]
     done = subprocess.run([STEPSCOPE, "report", tmp_path, "--table", "rank_collectives"], capture_output=True, text=True, timeout=60, check=True)
-    assert "sends, receives and broadcasts do not tell who waits for whom" in " ".join(done.stdout.split())
+    assert "sends, receives and broadcasts do not show which rank waits for which" in " ".join(done.stdout.split())
 
 
 def test_I06_a_rank_that_is_not_here_is_missed(tmp_path):
@@ -477,7 +477,7 @@ def test_I06_a_rank_that_is_not_here_is_missed(tmp_path):
         straggler, = [check for check in result["checks"] if check["rule"] == "SS602"]
         assert straggler["result"] == "cannot tell" and "ranks of the job are not here" in straggler["reason"]
         report = subprocess.run([STEPSCOPE, "report", operand], capture_output=True, text=True, timeout=60, check=True).stdout
-        told = f"ranks that are not here: how much of the others' communication is waiting for them is not known ({count}, {missing})"
+        told = f"these ranks are missing, so the time that other ranks waited for them in communication is unknown ({count}, {missing})"
         assert told in " ".join(report.split())
 
 
@@ -500,13 +500,13 @@ AS_OPERATOR = [("op", ("record_param_comms", 5, 50), {**GROUP, "Process Group Ra
 
 
 @pytest.mark.parametrize("names, events, missing", [
-    (["rank0", "rank1", "rank3"], [], "rank 2 of at least 4 (there is rank 3)"), (["rank0", "rank1"], [], None), (["trace"], [], None),
-    (["rank0", "rank1"], AS_WORK, "ranks 2, 3 of at least 4 (collectives are of a group of 4)"), (["trace"], AS_WORK, "3 of at least 4 ranks (collectives are of a group of 4)"),
-    (["rank0", "rank2"], AS_OPERATOR, "ranks 1, 3 of at least 4 (collectives are of a group of 4)"),
+    (["rank0", "rank1", "rank3"], [], "rank 2 of at least 4 (the input contains rank 3)"), (["rank0", "rank1"], [], None), (["trace"], [], None),
+    (["rank0", "rank1"], AS_WORK, "ranks 2, 3 of at least 4 (a process group has size 4)"), (["trace"], AS_WORK, "3 of at least 4 ranks (a process group has size 4)"),
+    (["rank0", "rank2"], AS_OPERATOR, "ranks 1, 3 of at least 4 (a process group has size 4)"),
     (["rank0", "rank1", "rank2", "rank3"], AS_WORK + AS_OPERATOR, None), (["a", "bb", "ccc", "dddd"], AS_WORK + AS_OPERATOR, None),
-    (["a", "bb", "ccc"], AS_WORK, "1 of at least 4 ranks (collectives are of a group of 4)"),
+    (["a", "bb", "ccc"], AS_WORK, "1 of at least 4 ranks (a process group has size 4)"),
     (["rank1", "rank0"], [("op", ("record_param_comms", 5, 50), {"Process Group Ranks": "[0, 2, ..., 5]"})],
-     "ranks 2 to 5 of at least 6 (a group of collectives has rank 5)")])
+     "ranks 2 to 5 of at least 6 (a process group contains rank 5)")])
 def test_I06_who_is_missing_where_nobody_says_how_many_there_are(tmp_path, names, events, missing):
     for name in names:
         trace = Trace(deviceProperties=[{"id": 0, "name": "a device"}])

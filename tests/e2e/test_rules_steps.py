@@ -175,4 +175,4 @@ def test_a_trace_has_waits_for_a_loader_and_nothing_of_its_batches(tmp_path):
     assert result_of(tmp_path, lambda: trace, "SS102") == "found"
     trace.write(path)
     done = subprocess.run([STEPSCOPE, "report", path, "--table", "data_loader"], capture_output=True, text=True, timeout=60, check=True)
-    assert "waits for a data loader were recorded, but not what its batches and workers do" in " ".join(done.stdout.split())
+    assert "waits for a data loader were recorded, but not its batches and workers" in " ".join(done.stdout.split())

@@ -222,7 +222,7 @@ def test_trainings_one_after_the_other_count_alike(tmp_path, last):
     report = [STEPSCOPE, "report", run_directory(tmp_path)]
     text = " ".join(subprocess.run(report, capture_output=True, check=True, text=True).stdout.split())
     assert "steps 0 to 4: 5 complete steps" in text
-    assert "3 trainings, not all at the same time, are one job here: the mean over them, step by step; --table step_time has each" in text
+    assert "3 trainings that did not all run at the same time are shown as one job: the mean over them, step by step; --table step_time lists each" in text
     ranks = json.loads(subprocess.run([*report, "--table", "ranks", "--json"], capture_output=True, check=True).stdout)
     assert sorted(row["steps"] for row in ranks["rows"]) == [3, 4, 5]
     assert not any(row["is_slowest"] is not None or row["behind_ns"] is not None for row in ranks["rows"])

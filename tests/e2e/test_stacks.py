@@ -390,7 +390,7 @@ def test_sums_beyond_64_bits_are_not_measured_and_their_shares_are(tmp_path):
     assert {name: (row["self_ratio"], row["total_ratio"]) for name, row in rows.items()} == {"a": (0.75, 0.75), "b": (0.25, 0.25), "main": (0, 1)}
     assert {name: (row["self_count"], row["total_count"]) for name, row in rows.items()} == {"a": (None, None), "b": (most, most), "main": (0, None)}
     [row] = csv.DictReader(io.StringIO(stepscope("report", path, "--table", "ledger", "--csv")))
-    assert row["count"] == "4" and "more than 9.2e18" in row["sentence"]
+    assert row["count"] == "4" and "exceeds 9.2e18" in row["sentence"]
     stacks = csv.DictReader(io.StringIO(stepscope("report", path, "--table", "sampled_stacks", "--csv")))
     assert [(row["stack"], row["self_count"], row["ratio"]) for row in stacks] == [("main;a", "", "0.75"), ("main;b", str(most), "0.25")]
     stepscope("export", path, "-o", tmp_path / "again.folded")  # nothing of it is lost

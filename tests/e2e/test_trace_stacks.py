@@ -142,7 +142,7 @@ def test_a_line_of_a_trace_is_where_its_function_begins(tmp_path):
     for name in ("trace.json", "converted.ssr", "converted.json"):
         document, (row,) = lines_of(tmp_path / name)
         assert row["function"] == "train_step" and row["line"].endswith("train.py:1") and row["source"] is None
-        assert "does not say which line called" in json.dumps(document)
+        assert "do not record the calling line" in json.dumps(document)
 
 
 def test_lines_of_our_own_recordings_are_those_that_called_also_in_their_traces(tmp_path):

@@ -103,7 +103,7 @@ def test_by_shape_the_steps_with_inputs_stand_for_the_run(tmp_path, python):
                           text=True, check=True).stdout
     sized = steps_by_inputs(tmp_path)[0]
     early = sum(step < 3 for step in sized)  # stand for themselves
-    times = re.search(rf"from {len(sized)} of {STEPS} steps, those with inputs: sums are theirs times ([0-9.]+)", re.sub(r"\s+", " ", text))
+    times = re.search(rf"from {len(sized)} of {STEPS} steps \(those with inputs\); sums are multiplied by ([0-9.]+)", re.sub(r"\s+", " ", text))
     assert float(times[1]) == pytest.approx((STEPS - early) / (len(sized) - early), rel=0.01), text
 
 

@@ -340,7 +340,7 @@ def test_batches_of_workers_are_not_counted_and_that_is_said(tmp_path, python, w
     done = run(tmp_path, python, "-c", LOADED, workers, options=["--with", "memory"])
     assert done.returncode == 0, done.stderr
     printed = subprocess.run([STEPSCOPE, "report", tmp_path / "run", "--table", "memory"], capture_output=True, text=True, timeout=60, check=True).stdout
-    assert ("batches from workers of a loader lie in shared memory" in printed) == (workers == "1")
+    assert ("batches from data loader workers are in shared memory" in printed) == (workers == "1")
 
 
 BY_HAND = """

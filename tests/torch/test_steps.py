@@ -329,7 +329,7 @@ def test_starting_workers_is_data(tmp_path, python):
     assert len(first) == 3 and all(step["data_ns"] >= 50e6 for step in first)  # each iter() slept so long
     loop = table(tmp_path, "data_loader")[0]
     assert 3 * 50e6 <= loop["workers_ns"] <= sum(truth["starts_ns"])
-    assert "starting workers anew for 3 loops" in loop["sentence"]
+    assert "starting workers again for 3 loops" in loop["sentence"]
 
 
 @every_python

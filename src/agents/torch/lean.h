@@ -25,7 +25,7 @@ void lean_probe_end(const struct torch_entry *entry, const struct torch_layout *
  * callback has it. Call before the first callback is registered. */
 void lean_observer(torch_start *start, void (*end)(const void *record, void *context));
 /* Returns the cost of records with the active parts, as a share of the cost without them. It was measured in a step of
- * 11,000 small operators (docs/pytorch.md). */
+ * 11,000 small operators (README.md). */
 double lean_cost_share(void);
 /* Returns the active parts, and the reasons why other wanted parts are not active. */
 const char *lean_text(void);

@@ -34,33 +34,37 @@ enum {
 };
 
 static const struct table_column columns[COPY_COLUMNS] = {
-	[COPY_NAME] = {.name = "copy", .type = TABLE_TEXT, .role = ROLE_KEY, .definition = "its name in the trace"},
+	[COPY_NAME] = {.name = "copy",
+                       .type = TABLE_TEXT,
+                       .role = ROLE_KEY,
+                       .definition = "name of the copy or fill in the trace"},
 	[COPY_DIRECTION] = {.name = "direction",
                             .type = TABLE_TEXT,
                             .definition = "host to device, device to host, device to device, peer to peer, or fill"},
 	[COPY_FROM] =
 		{.name = "from",
                  .type = TABLE_TEXT,
-                 .definition = "memory it reads; Pageable: the driver copies it through a buffer of its own, and the "
-                               "program waits"},
-	[COPY_TO] = {.name = "to", .type = TABLE_TEXT, .definition = "memory it writes"},
+                 .definition =
+                         "memory that the copy reads; Pageable: the driver copies through its own buffer, and the program "
+                         "waits"},
+	[COPY_TO] = {.name = "to", .type = TABLE_TEXT, .definition = "memory that the copy writes"},
 	[COPY_COUNT] = {.name = "calls",
                         .type = TABLE_INT,
                         .unit = UNIT_COUNT,
-                        .definition = "how many there were",
+                        .definition = "number of copies or fills",
                         .rules = RULE_NOT_NEGATIVE,
                         .more = MORE_SUM},
 	[COPY_BYTES] = {.name = "total_bytes",
                         .title = "bytes",
                         .type = TABLE_INT,
                         .unit = UNIT_BYTES,
-                        .definition = "bytes of all of them",
+                        .definition = "total bytes",
                         .rules = RULE_NOT_NEGATIVE},
 	[COPY_TOTAL] = {.name = "total_ns",
                         .title = "total",
                         .type = TABLE_INT,
                         .unit = UNIT_NS,
-                        .definition = "sum of their durations, also of those that ran at the same time",
+                        .definition = "sum of the durations, including those that overlap",
                         .rules = RULE_NOT_NEGATIVE | RULE_SUMS_TO_TOTAL,
                         .more = MORE_SUM},
 	[COPY_RATIO] = {.name = "ratio",
@@ -94,7 +98,7 @@ static const struct table_column columns[COPY_COLUMNS] = {
                        .title = "bytes/s",
                        .type = TABLE_DOUBLE,
                        .unit = UNIT_BYTES_PER_SECOND,
-                       .definition = "bytes over time, of those whose bytes are known"},
+                       .definition = "bytes per time, over the copies with known bytes"},
 };
 
 struct copy {
@@ -187,7 +191,7 @@ static const char *direction_of(const struct copy *copy, const char *name)
 /* "Memcpy HtoD (Pageable -> Device)": takes the words before and after the arrow. */
 static void set_memory(struct table *table, int row, const char *name)
 {
-	static const char reason[] = "its name does not say it";
+	static const char reason[] = "not in the name";
 	const char *open = strchr(name, '('), *arrow = open ? strstr(open, " -> ") : NULL;
 	const char *close = arrow ? strchr(arrow, ')') : NULL;
 
@@ -201,7 +205,7 @@ static void set_memory(struct table *table, int row, const char *name)
 
 static void copies_set_bytes(struct table *table, int row, const struct copy *copy)
 {
-	static const char reason[] = "the trace does not say the bytes of all of them";
+	static const char reason[] = "the trace does not give the bytes of every copy";
 
 	if (copy->sized == copy->calls.count && copy->bytes < 0x1p63)
 		table_set_int(table, row, COPY_BYTES, (int64_t)copy->bytes);
@@ -210,7 +214,8 @@ static void copies_set_bytes(struct table *table, int row, const struct copy *co
 	if (copy->rated_ns > 0)
 		table_set_double(table, row, COPY_RATE, copy->rated_bytes / ((double)copy->rated_ns / 1e9));
 	else
-		table_set_missing(table, row, COPY_RATE, copy->sized ? "they took no measurable time" : reason);
+		table_set_missing(table, row, COPY_RATE,
+		                  copy->sized ? "these copies have no measurable duration" : reason);
 }
 
 static void set_times(struct table *table, int row, const struct copy *copy)
@@ -225,7 +230,7 @@ static void set_times(struct table *table, int row, const struct copy *copy)
 		return;
 	}
 	for (int column = COPY_MEAN; column <= COPY_MAX; column++)
-		table_set_missing(table, row, column, "no call has a begin and an end in the trace");
+		table_set_missing(table, row, column, "no call has a start and an end in the trace");
 }
 
 static void copies_add_row(struct table *table, const struct model *model, const struct copy *copy, int64_t total_ns)
@@ -238,15 +243,15 @@ static void copies_add_row(struct table *table, const struct model *model, const
 		table_set_text(table, row, COPY_DIRECTION, direction);
 	else
 		table_set_missing(table, row, COPY_DIRECTION,
-		                  copy->has_directions ? "those of this name go in several directions"
-		                                       : "the trace does not say it");
+		                  copy->has_directions ? "copies with this name go in several directions"
+		                                       : "not in the trace");
 	set_memory(table, row, name);
 	copies_set_bytes(table, row, copy);
 	set_times(table, row, copy);
 	if (total_ns > 0)
 		table_set_double(table, row, COPY_RATIO, (double)copy->calls.total_ns / (double)total_ns);
 	else
-		table_set_missing(table, row, COPY_RATIO, "they took no time");
+		table_set_missing(table, row, COPY_RATIO, "the copies and fills have no duration");
 }
 
 static void copies_fill(struct table *table, const struct copies_fold *fold)
@@ -275,15 +280,15 @@ static enum status copies_run(struct analysis_context *context, struct table *ta
 			copies_fold_track(&fold, context, track);
 	table_init(
 		table, "copies", "Copies and fills",
-		"copies to, from and within devices, and fills, by name; with --steps those launched in these steps");
+		"copies to, from and within devices, and fills, by name; with --steps, those launched in these steps");
 	copies_fill(table, &fold);
 	if (fold.outside)
-		table->note = arena_printf(
-			&table->arena, "%" PRIu64 " were launched outside of the selected steps and are not counted",
-			fold.outside);
+		table->note = arena_printf(&table->arena,
+		                           "%" PRIu64 " were launched outside the selected steps and are not counted",
+		                           fold.outside);
 	if (!fold.count)
-		table->empty = fold.outside ? "nothing was copied in the selected steps"
-		                            : "no copies or fills of a device were recorded";
+		table->empty = fold.outside ? "no copy or fill was launched in the selected steps"
+		                            : "no device copies or fills were recorded";
 	number_map_release(&fold.by_name);
 	launch_configs_release(&fold.configs);
 	storage_release(model->storage, fold.copies);
@@ -293,7 +298,7 @@ static enum status copies_run(struct analysis_context *context, struct table *ta
 const struct analysis analysis_copies = {
 	.name = "copies",
 	.row = "name of a copy or fill",
-	.question = "what is copied to and from devices?",
+	.question = "which copies and fills run, and how long do they take?",
 	.run = copies_run,
 	.is_of_devices = true,
 };

@@ -42,15 +42,15 @@ static const struct table_column columns[WAIT_COLUMNS] = {
 	[WAIT_OPERATION] = {.name = "operation",
                             .type = TABLE_TEXT,
                             .role = ROLE_KEY,
-                            .definition = "operator or range that asks for the copy"},
+                            .definition = "operator or range that requests the copy"},
 	[WAIT_MODULE] = {.name = "module",
                          .type = TABLE_TEXT,
                          .role = ROLE_KEY,
-                         .definition = "innermost module around it"},
+                         .definition = "innermost module around the call"},
 	[WAIT_LINE] = {.name = "line",
                        .type = TABLE_TEXT,
                        .role = ROLE_KEY,
-                       .definition = "innermost line of the user's own program around it"},
+                       .definition = "innermost line of the user's own program around the call"},
 	[WAIT_COUNT] = {.name = "calls",
                         .type = TABLE_INT,
                         .unit = UNIT_COUNT,
@@ -62,26 +62,25 @@ static const struct table_column columns[WAIT_COLUMNS] = {
                  .title = "waited",
                  .type = TABLE_INT,
                  .unit = UNIT_COUNT,
-                 .definition = "those that the thread waited for, in the call itself or a synchronizing one behind "
-                               "it in the same operator",
+                 .definition =
+                         "copies that the thread waited for, in the call itself or in a later synchronizing call of the same "
+                         "operator",
                  .rules = RULE_NOT_NEGATIVE | RULE_AT_MOST_OTHER,
                  .other = "calls",
                  .more = MORE_SUM},
-	[WAIT_PAGEABLE] =
-		{.name = "pageable_count",
-                 .title = "pageable",
-                 .type = TABLE_INT,
-                 .unit = UNIT_COUNT,
-                 .definition = "those into pageable memory, of which the thread waits even when it does not ask "
-                               "to",
-                 .rules = RULE_NOT_NEGATIVE | RULE_AT_MOST_OTHER,
-                 .other = "calls",
-                 .more = MORE_SUM},
+	[WAIT_PAGEABLE] = {.name = "pageable_count",
+                           .title = "pageable",
+                           .type = TABLE_INT,
+                           .unit = UNIT_COUNT,
+                           .definition = "copies into pageable memory; the thread waits for them even without asking to",
+                           .rules = RULE_NOT_NEGATIVE | RULE_AT_MOST_OTHER,
+                           .other = "calls",
+                           .more = MORE_SUM},
 	[WAIT_BYTES] = {.name = "total_bytes",
                         .title = "bytes",
                         .type = TABLE_INT,
                         .unit = UNIT_BYTES,
-                        .definition = "bytes of all of them",
+                        .definition = "total bytes of the copies",
                         .rules = RULE_NOT_NEGATIVE},
 	[WAIT_COPY] = {.name = "copy_ns",
                        .title = "copying",
@@ -95,25 +94,28 @@ static const struct table_column columns[WAIT_COLUMNS] = {
                  .title = "host waits",
                  .type = TABLE_INT,
                  .unit = UNIT_NS,
-                 .definition = "from the begin of the call that asks for a copy to the end of the one that waits for "
-                               "it, work that was launched before included",
+                 .definition =
+                         "time from the start of the call that requests a copy to the end of the call that waits for it, "
+                         "including earlier launched work",
                  .rules = RULE_NOT_NEGATIVE,
                  .more = MORE_SUM},
-	[WAIT_IDLE] = {.name = "idle_after_ns",
-                       .title = "idle after",
-                       .type = TABLE_INT,
-                       .unit = UNIT_NS,
-                       .definition = "time from the ends of the copies to the next work of the device, when nothing else "
-                                     "runs, without what is spent on waiting for the next batch",
-                       .rules = RULE_NOT_NEGATIVE,
-                       .more = MORE_SUM},
+	[WAIT_IDLE] =
+		{.name = "idle_after_ns",
+                 .title = "idle after",
+                 .type = TABLE_INT,
+                 .unit = UNIT_NS,
+                 .definition =
+                         "time from the end of a copy to the next work of the device, if no other work runs, without waits for "
+                         "the next batch",
+                 .rules = RULE_NOT_NEGATIVE,
+                 .more = MORE_SUM},
 	[WAIT_IDLE_RATIO] = {.name = "idle_after_ratio",
                              .title = "idle %",
                              .type = TABLE_DOUBLE,
                              .unit = UNIT_RATIO,
                              .role = ROLE_SHARE,
-                             .definition = "share of the time of the devices in which they are idle behind such a copy",
-                             .denominator = "time from first to last work of all devices",
+                             .definition = "share of the devices' time in which they are idle after such a copy",
+                             .denominator = "time from first to last work, summed over all devices",
                              .rules = RULE_NOT_NEGATIVE | RULE_AT_MOST_ONE,
                              .more = MORE_SUM},
 };
@@ -269,7 +271,7 @@ static void copy_waits_add_row(struct table *table, struct copy_waits_fold *fold
 	int row = table_row(table);
 
 	table_set_text_or(table, row, WAIT_OPERATION, place->operation ? model_text(model, place->operation) : NULL,
-	                  "its launch is not in the trace, or in no operator or range");
+	                  "the trace lacks its launch, or the launch is outside every operator and range");
 	span_places_set(&fold->spans, table, row, WAIT_MODULE, place->module, WAIT_LINE, place->line);
 	table_set_int(table, row, WAIT_COUNT, place->count);
 	table_set_int(table, row, WAIT_WAITED, place->waited);
@@ -277,14 +279,14 @@ static void copy_waits_add_row(struct table *table, struct copy_waits_fold *fold
 	if (place->sized == place->count && place->bytes < 0x1p63)
 		table_set_int(table, row, WAIT_BYTES, (int64_t)place->bytes);
 	else
-		table_set_missing(table, row, WAIT_BYTES, "the trace does not say the bytes of all of them");
+		table_set_missing(table, row, WAIT_BYTES, "the trace does not give the bytes of every copy");
 	table_set_int(table, row, WAIT_COPY, place->copy_ns);
 	table_set_int(table, row, WAIT_HOST, place->wait_ns);
 	table_set_int(table, row, WAIT_IDLE, place->idle_ns);
 	if (fold->all_ns > 0)
 		table_set_double(table, row, WAIT_IDLE_RATIO, (double)place->idle_ns / (double)fold->all_ns);
 	else
-		table_set_missing(table, row, WAIT_IDLE_RATIO, "the work took no time");
+		table_set_missing(table, row, WAIT_IDLE_RATIO, "no work has a duration");
 }
 
 static void copy_waits_fold_release(struct copy_waits_fold *fold)
@@ -305,10 +307,9 @@ static enum status copy_waits_run(struct analysis_context *context, struct table
 
 	fold.launches = analysis_context_launches(context);
 	span_places_init(&fold.spans, model);
-	table_init(
-		table, "copy_waits", "Copies to the host",
-		"copies from a device to the host by the place that asks for them; with --steps those launched in these "
-		"steps");
+	table_init(table, "copy_waits", "Copies to the host",
+	           "copies from a device to the host, by the place that requests them; with --steps, those launched in "
+	           "these steps");
 	table_columns(table, columns, WAIT_COLUMNS);
 	for (size_t i = 0; i < count; i++)
 		copy_waits_fold_device(&fold, &devices[i]);
@@ -319,7 +320,7 @@ static enum status copy_waits_run(struct analysis_context *context, struct table
 	table_sort(table, WAIT_HOST, false);
 	table_sort(table, WAIT_IDLE, false);
 	if (!table->row_count)
-		table->empty = count ? "nothing was copied from a device to the host" : DEVICE_NOTHING;
+		table->empty = count ? "no copy from a device to the host was recorded" : DEVICE_NOTHING;
 	free(devices);
 	copy_waits_fold_release(&fold);
 	return STATUS_OK;
@@ -328,7 +329,7 @@ static enum status copy_waits_run(struct analysis_context *context, struct table
 const struct analysis analysis_copy_waits = {
 	.name = "copy_waits",
 	.row = "operator, module and line",
-	.question = "which places wait for values of a device (.cpu(), .item())?",
+	.question = "where does the program wait for values from a device (.cpu(), .item())?",
 	.run = copy_waits_run,
 	.is_of_devices = true,
 };

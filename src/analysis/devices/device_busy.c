@@ -145,7 +145,7 @@ static const struct table_column busy_columns[BUSY_COLUMNS] = {
                         .type = TABLE_DOUBLE,
                         .unit = UNIT_RATIO,
                         .role = ROLE_SHARE,
-                        .definition = "share of the time in which it was busy",
+                        .definition = "share of the time in which the device was busy",
                         .rules = RULE_NOT_NEGATIVE | RULE_AT_MOST_ONE},
 	[BUSY_KERNELS] = {.name = "kernel_ns",
                           .title = "kernels",
@@ -158,7 +158,7 @@ static const struct table_column busy_columns[BUSY_COLUMNS] = {
                           .title = "compute",
                           .type = TABLE_INT,
                           .unit = UNIT_NS,
-                          .definition = "time in which at least one kernel that computes ran",
+                          .definition = "time in which at least one compute kernel ran",
                           .rules = RULE_NOT_NEGATIVE | RULE_AT_MOST_OTHER,
                           .other = "kernel_ns"},
 	[BUSY_COMMUNICATION] =
@@ -166,15 +166,15 @@ static const struct table_column busy_columns[BUSY_COLUMNS] = {
                  .title = "communication",
                  .type = TABLE_INT,
                  .unit = UNIT_NS,
-                 .definition = "time in which at least one kernel that communicates ran, waiting for other "
-                               "devices included",
+                 .definition =
+                         "time in which at least one communication kernel ran, including its waits for other devices",
                  .rules = RULE_NOT_NEGATIVE | RULE_AT_MOST_OTHER,
                  .other = "kernel_ns"},
 	[BUSY_EXPOSED] = {.name = "exposed_communication_ns",
                           .title = "exposed",
                           .type = TABLE_INT,
                           .unit = UNIT_NS,
-                          .definition = "part of communication in which no kernel computed",
+                          .definition = "part of communication_ns in which no compute kernel ran",
                           .rules = RULE_NOT_NEGATIVE | RULE_AT_MOST_OTHER,
                           .other = "communication_ns"},
 	[BUSY_COPIES] = {.name = "copies_ns",
@@ -188,22 +188,23 @@ static const struct table_column busy_columns[BUSY_COLUMNS] = {
                                 .title = "hidden copies",
                                 .type = TABLE_INT,
                                 .unit = UNIT_NS,
-                                .definition = "part of it in which a kernel ran, too",
+                                .definition = "part of copies_ns in which a kernel also ran",
                                 .rules = RULE_NOT_NEGATIVE | RULE_AT_MOST_OTHER,
                                 .other = "copies_ns"},
 	[BUSY_IDLE] = {.name = "idle_ns",
                        .title = "idle",
                        .type = TABLE_INT,
                        .unit = UNIT_NS,
-                       .definition = "time in which nothing ran",
+                       .definition = "time in which no work ran",
                        .rules = RULE_NOT_NEGATIVE | RULE_PART_OF_OTHER},
 	[BUSY_QUEUED] =
 		{.name = "idle_queued_ns",
                  .title = "idle: queued",
                  .type = TABLE_INT,
                  .unit = UNIT_NS,
-                 .definition = "idle, though the launch of the next work was over when the device stopped: it waited for "
-                               "another stream, an event or the device itself",
+                 .definition =
+                         "idle although the launch of the next work had ended when the device stopped: the work waited for "
+                         "another stream, an event or the device itself",
                  .rules = RULE_NOT_NEGATIVE | RULE_PART_OF_OTHER,
                  .other = "idle_ns"},
 	[BUSY_LAUNCH] =
@@ -212,24 +213,26 @@ static const struct table_column busy_columns[BUSY_COLUMNS] = {
                  .type = TABLE_INT,
                  .unit = UNIT_NS,
                  .definition =
-                         "idle within the launch of the next work: from the begin of the call to the begin of that work",
+                         "idle during the launch of the next work: from the start of the call to the start of the work",
                  .rules = RULE_NOT_NEGATIVE | RULE_PART_OF_OTHER,
                  .other = "idle_ns"},
 	[BUSY_UNLAUNCHED] = {.name = "idle_unlaunched_ns",
                              .title = "idle: not launched",
                              .type = TABLE_INT,
                              .unit = UNIT_NS,
-                             .definition = "idle until that call: the host had not come to it yet",
+                             .definition = "idle before that call: the host had not reached it yet",
                              .rules = RULE_NOT_NEGATIVE | RULE_PART_OF_OTHER,
                              .other = "idle_ns"},
-	[BUSY_UNKNOWN] = {.name = "idle_unknown_ns",
-                          .title = "idle: unknown",
-                          .type = TABLE_INT,
-                          .unit = UNIT_NS,
-                          .definition = "idle before the first and behind the last work that took time, and before work "
-                                        "whose launch is not in the trace",
-                          .rules = RULE_NOT_NEGATIVE | RULE_PART_OF_OTHER,
-                          .other = "idle_ns"},
+	[BUSY_UNKNOWN] =
+		{.name = "idle_unknown_ns",
+                 .title = "idle: unknown",
+                 .type = TABLE_INT,
+                 .unit = UNIT_NS,
+                 .definition =
+                         "idle before the first and after the last work with a duration, and before work without a launch in "
+                         "the trace",
+                 .rules = RULE_NOT_NEGATIVE | RULE_PART_OF_OTHER,
+                 .other = "idle_ns"},
 };
 
 /* Adds the columns. Returns the number of the first. */
@@ -300,15 +303,12 @@ enum {
 
 static const struct table_column device_columns[DEVICE_COLUMNS] = {
 	[DEVICE_LABEL] = DEVICE_COLUMN,
-	[DEVICE_STREAMS] = {.name = "streams",
-                            .type = TABLE_INT,
-                            .unit = UNIT_COUNT,
-                            .definition = "streams that had work"},
+	[DEVICE_STREAMS] = {.name = "streams", .type = TABLE_INT, .unit = UNIT_COUNT, .definition = "streams with work"},
 	[DEVICE_KERNELS] = {.name = "kernel_count",
                             .title = "kernels",
                             .type = TABLE_INT,
                             .unit = UNIT_COUNT,
-                            .definition = "kernels that ran"},
+                            .definition = "number of kernels"},
 	[DEVICE_COPIES] = {.name = "copy_count",
                            .title = "copies",
                            .type = TABLE_INT,
@@ -319,21 +319,21 @@ static const struct table_column device_columns[DEVICE_COLUMNS] = {
                                .type = TABLE_INT,
                                .unit = UNIT_COUNT,
                                .role = ROLE_EVIDENCE,
-                               .definition = "kernels, copies and fills whose launch is not in the trace"},
+                               .definition = "kernels, copies and fills without a launch in the trace"},
 	[DEVICE_SUM] =
 		{.name = "sum_ns",
                  .title = "sum",
                  .type = TABLE_INT,
                  .unit = UNIT_NS,
-                 .definition = "sum of the durations of all kernels, copies and fills; more than busy when some ran at "
-                               "the same time",
+                 .definition =
+                         "sum of the durations of all kernels, copies and fills; exceeds busy_ns if some of them overlap",
                  .rules = RULE_NOT_NEGATIVE},
 	[DEVICE_STEP_RATIO] = {.name = "step_kernel_ratio",
                                .title = "kernels % of steps",
                                .type = TABLE_DOUBLE,
                                .unit = UNIT_RATIO,
                                .role = ROLE_SHARE,
-                               .definition = "share of the steps in which a kernel ran",
+                               .definition = "share of the steps' time in which a kernel ran",
                                .denominator = "time of the complete steps of its process",
                                .rules = RULE_NOT_NEGATIVE | RULE_AT_MOST_ONE},
 	[DEVICE_STEP_COMPUTE] = {.name = "step_compute_ratio",
@@ -341,17 +341,19 @@ static const struct table_column device_columns[DEVICE_COLUMNS] = {
                                  .type = TABLE_DOUBLE,
                                  .unit = UNIT_RATIO,
                                  .role = ROLE_SHARE,
-                                 .definition = "share of the steps in which a kernel that computes ran",
+                                 .definition = "share of the steps' time in which a compute kernel ran",
                                  .denominator = "time of the complete steps of its process",
                                  .rules = RULE_NOT_NEGATIVE | RULE_AT_MOST_ONE,
                                  .is_hidden = true},
-	[DEVICE_SIBLINGS] = {.name = "process_devices",
-                             .title = "devices of process",
-                             .type = TABLE_INT,
-                             .unit = UNIT_COUNT,
-                             .role = ROLE_EVIDENCE,
-                             .definition = "devices that its process has work on: where several may take turns",
-                             .is_hidden = true},
+	[DEVICE_SIBLINGS] =
+		{.name = "process_devices",
+                 .title = "devices of process",
+                 .type = TABLE_INT,
+                 .unit = UNIT_COUNT,
+                 .role = ROLE_EVIDENCE,
+                 .definition =
+                         "number of devices with work of the same process; if there are several, they may take turns",
+                 .is_hidden = true},
 };
 
 struct device_sums {
@@ -427,11 +429,11 @@ static enum status run_devices(struct analysis_context *context, struct table *t
 
 	fold_begin(&fold, context);
 	table_init(table, "device_busy", "Devices",
-	           "what each device did from its first to its last work in the trace");
+	           "busy and idle time of each device, from its first to its last work in the trace");
 	table_columns(table, device_columns, DEVICE_COLUMNS);
 	table_columns(table, device_use_columns, USE_COLUMNS);
 	first = add_busy_columns(table, "extent_ns", "first to last",
-	                         "time from the begin of its first to the end of its last work");
+	                         "time from the start of its first to the end of its last work");
 	if (!fold_devices(&fold, table, first, add_device))
 		table->empty = DEVICE_NOTHING;
 	device_busy_fold_release(&fold);
@@ -441,7 +443,7 @@ static enum status run_devices(struct analysis_context *context, struct table *t
 const struct analysis analysis_device_busy = {
 	.name = "device_busy",
 	.row = "device",
-	.question = "how busy are devices, and what keeps them idle?",
+	.question = "how busy are the devices, and why are they idle?",
 	.run = run_devices,
 	.is_of_devices = true,
 };
@@ -476,7 +478,7 @@ static void add_steps(struct table *table, const struct device_busy_fold *fold, 
 		table_set_text(table, row, STEP_DEVICE,
 		               device_label(fold->model, device->process, device->device, &table->arena));
 		table_set_int(table, row, STEP_NUMBER, step->number);
-		device_use_set(table, row, STEP_USE, &window->use, busy.all_ns, "the step took no time");
+		device_use_set(table, row, STEP_USE, &window->use, busy.all_ns, "the step has no duration");
 		set_busy(table, row, first, &busy);
 		window++;
 	}
@@ -491,7 +493,7 @@ static enum status run_steps(struct analysis_context *context, struct table *tab
 
 	fold_begin(&fold, context);
 	table_init(table, "device_steps", "Devices by step",
-	           "what each device did between begin and end of each complete step, whoever launched it");
+	           "busy and idle time of each device in each complete step, whichever step launched the work");
 	table_columns(table, step_columns, STEP_COLUMNS);
 	table_columns(table, device_use_columns, USE_COLUMNS);
 	table_keep_in(table, model->storage);
@@ -506,7 +508,7 @@ static enum status run_steps(struct analysis_context *context, struct table *tab
 const struct analysis analysis_device_steps = {
 	.name = "device_steps",
 	.row = "device and step",
-	.question = "how busy are devices in each step?",
+	.question = "how busy are the devices in each step?",
 	.run = run_steps,
 	.is_of_devices = true,
 };

@@ -44,36 +44,39 @@ static const struct table_column columns[GAP_COLUMNS] = {
 	[GAP_STEP] = {.name = "step",
                       .type = TABLE_INT,
                       .role = ROLE_KEY,
-                      .definition = "number of the step in which it begins"},
+                      .definition = "number of the step in which the gap starts"},
 	[GAP_START] = {.name = "start_ns",
                        .title = "start",
                        .type = TABLE_INT,
                        .unit = UNIT_NS_SINCE_START,
                        .role = ROLE_KEY,
-                       .definition = "when the device stopped, since the first known instant of its process"},
+                       .definition = "start of the gap, since the first known instant of the device's process"},
 	[GAP_TIME] = {.name = "gap_ns",
                       .title = "gap",
                       .type = TABLE_INT,
                       .unit = UNIT_NS,
-                      .definition = "how long it did nothing",
+                      .definition = "duration of the gap",
                       .rules = RULE_NOT_NEGATIVE},
-	[GAP_CAUSE] = {.name = "cause",
-                       .type = TABLE_TEXT,
-                       .definition = "what most of it goes to, a part of step_breakdown: queued, launch, data wait, "
-                                     "synchronization, runtime calls, host, nothing recorded"},
-	[GAP_HOST] = {.name = "host_call",
-                      .title = "host",
-                      .type = TABLE_TEXT,
-                      .definition = "innermost call that takes more than half of it, on the thread that launched the "
-                                    "next work"},
+	[GAP_CAUSE] =
+		{.name = "cause",
+                 .type = TABLE_TEXT,
+                 .definition =
+                         "part of step_breakdown that covers most of the gap: queued, launch, data wait, synchronization, "
+                         "runtime calls, host, nothing recorded"},
+	[GAP_HOST] =
+		{.name = "host_call",
+                 .title = "host",
+                 .type = TABLE_TEXT,
+                 .definition =
+                         "innermost call that covers more than half of the gap, on the thread that launched the next work"},
 	[GAP_BEFORE] = {.name = "operation_before",
                         .title = "before",
                         .type = TABLE_TEXT,
-                        .definition = "operator or range that launched the work before it"},
+                        .definition = "operator or range that launched the work before the gap"},
 	[GAP_AFTER] = {.name = "operation_after",
                        .title = "after",
                        .type = TABLE_TEXT,
-                       .definition = "operator or range that launched the work behind it"},
+                       .definition = "operator or range that launched the work after the gap"},
 	[GAP_MODULE] = {.name = "module",
                         .type = TABLE_TEXT,
                         .definition = "innermost module around `host_call`, or around the launch of the next work"},
@@ -84,11 +87,11 @@ static const struct table_column columns[GAP_COLUMNS] = {
                                "the next work"},
 	[GAP_WORK_BEFORE] = {.name = "work_before",
                              .type = TABLE_TEXT,
-                             .definition = "the kernel, copy or fill before it",
+                             .definition = "kernel, copy or fill before the gap",
                              .is_hidden = true},
 	[GAP_WORK_AFTER] = {.name = "work_after",
                             .type = TABLE_TEXT,
-                            .definition = "the one behind it",
+                            .definition = "kernel, copy or fill after the gap",
                             .is_hidden = true},
 };
 
@@ -216,14 +219,14 @@ static void set_operation(struct table *table, int row, int column, const struct
 
 	table_set_text_or(table, row, column,
 	                  is_known ? span_name(fold->model, launch->track, launch->operation) : NULL,
-	                  "its launch is not in the trace, or in no operator or range");
+	                  "the trace lacks its launch, or the launch is outside every operator and range");
 }
 
 static void set_host(struct table *table, int row, struct device_gaps_fold *fold, const struct device_gap *gap)
 {
 	const struct work *after = &fold->parts.work.items[gap->after];
 	const struct launch *launch = launches_of(fold->launches, after->track, after->row);
-	static const char reason[] = "the launch of the next work is not in the trace";
+	static const char reason[] = "the trace lacks the launch of the next work";
 	uint32_t host, place, module, line;
 
 	if (!launch || launch->track == MODEL_NONE) {
@@ -234,7 +237,7 @@ static void set_host(struct table *table, int row, struct device_gaps_fold *fold
 	}
 	host = host_span(fold->model, launch->track, gap);
 	table_set_text_or(table, row, GAP_HOST, host == MODEL_NONE ? NULL : span_name(fold->model, launch->track, host),
-	                  "no call takes more than half of it");
+	                  "no call covers more than half of the gap");
 	place = host == MODEL_NONE ? launch->row : host;
 	module = span_module_of(&fold->places, launch->track, place);
 	module = module ? module : span_module_of(&fold->places, launch->track, launch->row);
@@ -268,7 +271,7 @@ static void device_gaps_add_row(struct table *table, struct device_gaps_fold *fo
 	if (step)
 		table_set_int(table, row, GAP_STEP, step->number);
 	else
-		table_set_missing(table, row, GAP_STEP, "it begins in no step");
+		table_set_missing(table, row, GAP_STEP, "the gap starts outside every step");
 	table_set_int(table, row, GAP_START,
 	              intervals_length(model->processes[device->process].origin_ns, gap->start_ns));
 	table_set_int(table, row, GAP_TIME, gap->end_ns - gap->start_ns);
@@ -317,7 +320,7 @@ static void device_gaps_add_rows(struct table *table, struct device_gaps_fold *f
 	if (!count)
 		table->empty = DEVICE_NOTHING;
 	else if (!table->row_count)
-		table->empty = "from its first to its last work no device stopped";
+		table->empty = "no device was idle between its first and its last work";
 	free(devices);
 }
 
@@ -328,10 +331,9 @@ static enum status device_gaps_run(struct analysis_context *context, struct tabl
 
 	fold.launches = analysis_context_launches(context);
 	span_places_init(&fold.places, model);
-	table_init(
-		table, "device_gaps", "Gaps of devices",
-		"the longest stretches between a device's first and last work in which it did nothing; with --steps those "
-		"that begin in these steps");
+	table_init(table, "device_gaps", "Gaps of devices",
+	           "longest idle times between a device's first and last work; with --steps, those that start in these "
+	           "steps");
 	device_gaps_add_columns(table);
 	device_gaps_add_rows(table, &fold);
 	span_places_release(&fold.places);
@@ -343,7 +345,7 @@ static enum status device_gaps_run(struct analysis_context *context, struct tabl
 const struct analysis analysis_device_gaps = {
 	.name = "device_gaps",
 	.row = "gap, at most 100",
-	.question = "when did a device do nothing for long, and why?",
+	.question = "when was a device idle for long, and why?",
 	.run = device_gaps_run,
 	.is_of_devices = true,
 };

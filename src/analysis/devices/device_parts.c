@@ -15,27 +15,29 @@
 #include <string.h>
 
 const struct part_text device_part_texts[PARTS] = {
-	[PART_COMPUTE] = {CELL_COMPUTE, "compute_ns", "a kernel that computes runs on a device"},
+	[PART_COMPUTE] = {CELL_COMPUTE, "compute_ns", "a compute kernel runs on a device"},
 	[PART_COMMUNICATION] = {CELL_EXPOSED_COMMUNICATION, "communication_ns",
-                                "a kernel that communicates runs, and none that computes"},
+                                "a communication kernel runs, and no compute kernel"},
 	[PART_COPIES] = {CELL_EXPOSED_COPIES, "copies_ns", "a copy or fill runs, and no kernel"},
 	[PART_QUEUED] =
 		{CELL_IDLE_QUEUED, "queued_ns",
-                 "no device works, though the launch of the next work was over when they stopped: it waits for another "
-                 "stream, an event or the device itself"},
+                 "no device works although the launch of the next work had ended when the devices stopped: the work "
+                 "waits for another stream, an event or the device itself"},
 	[PART_LAUNCH] =
 		{CELL_IDLE_LAUNCH, "launch_ns",
-                 "no device works; within the launch of the next work: from the begin of the call to the begin of that work"},
-	[PART_DATA] = {CELL_IDLE_DATA, "data_ns",
-                       "no device works, nothing is launched; a thread that drives them waits for the next batch"},
+                 "no device works during the launch of the next work: from the start of the call to the start of the "
+                 "work"},
+	[PART_DATA] =
+		{CELL_IDLE_DATA, "data_ns",
+                 "no device works and nothing is launched; a thread that drives the devices waits for the next batch"},
 	[PART_SYNC] = {CELL_IDLE_SYNC, "sync_ns",
-                       "no device works any more; a thread is still in a call that waits for it"},
+                       "no device works any more; a thread is still in a call that waits for the devices"},
 	[PART_RUNTIME] = {CELL_IDLE_RUNTIME, "runtime_ns",
                           "no device works; a thread is in another call of the runtime or driver"},
 	[PART_HOST] = {CELL_IDLE_HOST, "host_ns",
-                       "no device works; a thread runs operators, ranges or Python that were recorded"},
+                       "no device works; a thread runs recorded operators, ranges or Python"},
 	[PART_OTHER] = {CELL_IDLE_NOTHING, "other_ns",
-                        "no device works, and nothing was recorded of the threads that drive them"},
+                        "no device works, and no recorded span runs on the threads that drive the devices"},
 };
 
 static uint8_t device_parts_classify_name(const char *name)

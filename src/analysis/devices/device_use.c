@@ -164,20 +164,22 @@ enum {
 };
 
 const struct table_column device_use_columns[USE_COLUMNS] = {
-	[USE_SM_EFFICIENCY] = {.name = "sm_efficiency_ratio",
-                               .title = "SM efficiency",
-                               .type = TABLE_DOUBLE,
-                               .unit = UNIT_RATIO,
-                               .role = ROLE_SHARE,
-                               .definition = "multiprocessors that have a block while a kernel runs: smaller of 1 and "
-                                             "blocks per multiprocessor, mean by time",
-                               .denominator = "sum of the durations of the kernels whose launch says it",
-                               .rules = RULE_NOT_NEGATIVE | RULE_AT_MOST_ONE},
+	[USE_SM_EFFICIENCY] =
+		{.name = "sm_efficiency_ratio",
+                 .title = "SM efficiency",
+                 .type = TABLE_DOUBLE,
+                 .unit = UNIT_RATIO,
+                 .role = ROLE_SHARE,
+                 .definition =
+                         "share of multiprocessors with a block while a kernel runs: the smaller of 1 and blocks per "
+                         "multiprocessor, mean over time",
+                 .denominator = "sum of the durations of the kernels with blocks per multiprocessor in the trace",
+                 .rules = RULE_NOT_NEGATIVE | RULE_AT_MOST_ONE},
 	[USE_OCCUPANCY] = {.name = "occupancy_ratio",
                            .title = "occupancy",
                            .type = TABLE_DOUBLE,
                            .unit = UNIT_RATIO,
-                           .definition = "occupancy of the kernels as the trace estimates it, mean by time",
+                           .definition = "occupancy of the kernels as estimated in the trace, mean over time",
                            .rules = RULE_NOT_NEGATIVE},
 	[USE_TENSOR_CORES] =
 		{.name = "tensor_core_ratio",
@@ -185,20 +187,23 @@ const struct table_column device_use_columns[USE_COLUMNS] = {
                  .type = TABLE_DOUBLE,
                  .unit = UNIT_RATIO,
                  .role = ROLE_SHARE,
-                 .definition = "share of the time of kernels whose names are of a family known to compute on tensor "
-                               "cores (AMD: matrix cores)",
+                 .definition =
+                         "share of the kernels' time in families known, by name, to compute on tensor cores (AMD: matrix "
+                         "cores)",
                  .denominator = "sum of the durations of all kernels",
                  .rules = RULE_NOT_NEGATIVE | RULE_AT_MOST_ONE},
-	[USE_STEP_SM] = {.name = "step_sm_ratio",
-                         .title = "SMs % of steps",
-                         .type = TABLE_DOUBLE,
-                         .unit = UNIT_RATIO,
-                         .role = ROLE_SHARE,
-                         .definition = "multiprocessors that have a block, mean over the steps: blocks per "
-                                       "multiprocessor of the kernels that run at an instant, together at most 1; 0 "
-                                       "while none runs and of kernels whose launch does not say it",
-                         .denominator = "multiprocessors in the time of the complete steps of its process",
-                         .rules = RULE_NOT_NEGATIVE | RULE_AT_MOST_ONE},
+	[USE_STEP_SM] =
+		{.name = "step_sm_ratio",
+                 .title = "SMs % of steps",
+                 .type = TABLE_DOUBLE,
+                 .unit = UNIT_RATIO,
+                 .role = ROLE_SHARE,
+                 .definition =
+                         "share of multiprocessors with a block, mean over the steps: sum of blocks per multiprocessor over "
+                         "the running kernels, at most 1. It is 0 while no kernel runs, and for kernels without blocks per "
+                         "multiprocessor in the trace",
+                 .denominator = "multiprocessors over the time of the complete steps of the device's process",
+                 .rules = RULE_NOT_NEGATIVE | RULE_AT_MOST_ONE},
 };
 
 static void set_mean(struct table *table, int row, int column, double sum, double weight, const char *otherwise)
@@ -218,7 +223,7 @@ void device_use_set(struct table *table, int row, int first, const struct device
                     const char *no_time)
 {
 	const char *no_kernel = "no kernel ran for a measurable time";
-	const char *unknown = use->kernel_ns > 0 ? "the trace does not say it" : no_kernel;
+	const char *unknown = use->kernel_ns > 0 ? "not in the trace" : no_kernel;
 
 	set_mean(table, row, first + USE_SM_EFFICIENCY, at_most(use->efficiency_ns, use->efficiency_of_ns),
 	         use->efficiency_of_ns, unknown);

@@ -104,12 +104,12 @@ bool device_work_is_selected(struct analysis_context *context, uint32_t track, u
 
 /* Returns "rank 0, device 1", or "device 0" if there is one process. */
 const char *device_label(const struct model *model, uint32_t process, int32_t device, struct arena *arena);
-#define DEVICE_DEFINITION "the device by its number; where there are several processes, behind the rank or pid"
+#define DEVICE_DEFINITION "number of the device; if there are several processes, after the rank or pid"
 #define DEVICE_COLUMN                                                                                                  \
 	{                                                                                                              \
 		.name = "device", .type = TABLE_TEXT, .role = ROLE_KEY, .definition = DEVICE_DEFINITION                \
 	}
 
-#define DEVICE_NOTHING "no kernels, copies or fills of a device were recorded"
+#define DEVICE_NOTHING "no device kernels, copies or fills were recorded"
 
 #endif

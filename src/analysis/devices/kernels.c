@@ -53,21 +53,22 @@ enum {
 };
 
 static const struct table_column columns[KERNEL_COLUMNS] = {
-	[KERNEL_CLASS] = {.name = "class",
-                          .type = TABLE_TEXT,
-                          .role = ROLE_KEY,
-                          .definition = "compute, or communication when its name is one of a library for that"},
+	[KERNEL_CLASS] =
+		{.name = "class",
+                 .type = TABLE_TEXT,
+                 .role = ROLE_KEY,
+                 .definition = "communication if the name is one of a communication library, otherwise compute"},
 	[KERNEL_COUNT] = {.name = "calls",
                           .type = TABLE_INT,
                           .unit = UNIT_COUNT,
-                          .definition = "times it ran",
+                          .definition = "number of calls",
                           .rules = RULE_NOT_NEGATIVE,
                           .more = MORE_SUM},
 	[KERNEL_TOTAL] = {.name = "total_ns",
                           .title = "total",
                           .type = TABLE_INT,
                           .unit = UNIT_NS,
-                          .definition = "sum of its durations, also of those that ran at the same time",
+                          .definition = "sum of the durations, including those that overlap",
                           .rules = RULE_NOT_NEGATIVE | RULE_SUMS_TO_TOTAL,
                           .more = MORE_SUM},
 	[KERNEL_RATIO] = {.name = "ratio",
@@ -75,7 +76,7 @@ static const struct table_column columns[KERNEL_COLUMNS] = {
                           .type = TABLE_DOUBLE,
                           .unit = UNIT_RATIO,
                           .role = ROLE_SHARE,
-                          .definition = "share of the time of kernels",
+                          .definition = "share of the time of all kernels",
                           .denominator = "sum of the durations of all kernels",
                           .rules = RULE_NOT_NEGATIVE | RULE_AT_MOST_ONE | RULE_SUMS_TO_ONE,
                           .more = MORE_SUM},
@@ -97,83 +98,97 @@ static const struct table_column columns[KERNEL_COLUMNS] = {
                         .definition = "longest",
                         .more = MORE_MOST},
 	[KERNEL_INCOMPLETE] = DURATIONS_INCOMPLETE,
-	[KERNEL_TENSOR_CORES] = {.name = "is_tensor_core",
-                                 .title = "tensor cores",
-                                 .type = TABLE_BOOL,
-                                 .definition = "its name is of a family known to compute on tensor cores (AMD: matrix "
-                                               "cores); another name proves nothing"},
-	[KERNEL_WORK] = {.name = "work",
-                         .type = TABLE_TEXT,
-                         .definition = "matrix: products, convolutions and attention; memory: elementwise, norms, "
-                                       "reductions and copies, which memory limits; told by its name"},
-	[KERNEL_STREAMS] = {.name = "stream", .type = TABLE_TEXT, .definition = "the stream it ran on, or how many"},
+	[KERNEL_TENSOR_CORES] =
+		{.name = "is_tensor_core",
+                 .title = "tensor cores",
+                 .type = TABLE_BOOL,
+                 .definition =
+                         "true if the name is of a family known to compute on tensor cores (AMD: matrix cores); false proves "
+                         "nothing"},
+	[KERNEL_WORK] =
+		{.name = "work",
+                 .type = TABLE_TEXT,
+                 .definition =
+                         "kind of work, judged by name. matrix: products, convolutions and attention. memory: elementwise, "
+                         "norms, reductions and copies, limited by memory"},
+	[KERNEL_STREAMS] = {.name = "stream", .type = TABLE_TEXT, .definition = "stream of the kernel, or several"},
 	[KERNEL_OPERATIONS] = {.name = "operation",
                                .type = TABLE_TEXT,
-                               .definition = "the operator or range that launched it, or how many different ones"},
+                               .definition = "operator or range that launched the kernel, or several"},
 	[KERNEL_GRID] = {.name = "grid",
                          .type = TABLE_TEXT,
-                         .definition = "blocks of the launch, when all launches have the same"},
+                         .definition = "blocks of the launch, if all launches agree"},
 	[KERNEL_BLOCK] = {.name = "block",
                           .type = TABLE_TEXT,
-                          .definition = "threads of a block, when all launches have the same"},
+                          .definition = "threads of a block, if all launches agree"},
 	[KERNEL_REGISTERS] = {.name = "registers",
                               .type = TABLE_DOUBLE,
                               .unit = UNIT_COUNT,
-                              .definition = "registers of a thread, mean by time"},
+                              .definition = "registers of a thread, mean over time"},
 	[KERNEL_SHARED] = {.name = "shared_bytes",
                            .title = "shared",
                            .type = TABLE_DOUBLE,
                            .unit = UNIT_BYTES,
-                           .definition = "shared memory of a block, mean by time"},
-	[KERNEL_BLOCKS_PER_SM] = {.name = "blocks_per_sm",
-                                  .title = "blocks/SM",
-                                  .type = TABLE_DOUBLE,
-                                  .definition = "blocks of the launch over multiprocessors of the device, mean by time; "
-                                                "below 1 some have nothing to do"},
-	[KERNEL_SM_EFFICIENCY] = {.name = "sm_efficiency_ratio",
-                                  .title = "SM efficiency",
-                                  .type = TABLE_DOUBLE,
-                                  .unit = UNIT_RATIO,
-                                  .role = ROLE_SHARE,
-                                  .definition = "multiprocessors that have a block while it runs: smaller of 1 and "
-                                                "blocks per multiprocessor, mean by time",
-                                  .denominator = "sum of its durations",
-                                  .rules = RULE_NOT_NEGATIVE | RULE_AT_MOST_ONE},
+                           .definition = "shared memory of a block, mean over time"},
+	[KERNEL_BLOCKS_PER_SM] =
+		{.name = "blocks_per_sm",
+                 .title = "blocks/SM",
+                 .type = TABLE_DOUBLE,
+                 .definition =
+                         "blocks of the launch per multiprocessor of the device, mean over time; below 1, some multiprocessors "
+                         "have no work"},
+	[KERNEL_SM_EFFICIENCY] =
+		{.name = "sm_efficiency_ratio",
+                 .title = "SM efficiency",
+                 .type = TABLE_DOUBLE,
+                 .unit = UNIT_RATIO,
+                 .role = ROLE_SHARE,
+                 .definition =
+                         "share of multiprocessors with a block while the kernel runs: the smaller of 1 and blocks per "
+                         "multiprocessor, mean over time",
+                 .denominator = "sum of the kernel's durations",
+                 .rules = RULE_NOT_NEGATIVE | RULE_AT_MOST_ONE},
 	[KERNEL_WARPS_PER_SM] = {.name = "warps_per_sm",
                                  .title = "warps/SM",
                                  .type = TABLE_DOUBLE,
-                                 .definition = "warps of the launch over multiprocessors, mean by time"},
+                                 .definition = "warps of the launch per multiprocessor, mean over time"},
 	[KERNEL_OCCUPANCY] =
 		{.name = "occupancy_ratio",
                  .title = "occupancy",
                  .type = TABLE_DOUBLE,
                  .unit = UNIT_RATIO,
-                 .definition = "warps that a multiprocessor holds over those it could, as the trace estimates "
-                               "it, mean by time; 0 of a launch that cannot have so little is no estimate",
+                 .definition =
+                         "warps that a multiprocessor holds, divided by its maximum, as estimated in the trace, mean over "
+                         "time. An estimate of 0 is ignored if the launch needs more",
                  .rules = RULE_NOT_NEGATIVE},
 	[KERNEL_SHAPE] = {.name = "shape",
                           .type = TABLE_TEXT,
                           .role = ROLE_KEY,
-                          .definition = "shapes of the inputs of the operator that launched it"},
-	[KERNEL_MODULE] = {.name = "module",
-                           .type = TABLE_TEXT,
-                           .role = ROLE_KEY,
-                           .definition = "path of the innermost module around its launch; in a node of a backward, of "
-                                         "the module whose operator made the node",
-                           .keeps_end = true},
-	[KERNEL_LINE] = {.name = "line",
-                         .type = TABLE_TEXT,
-                         .role = ROLE_KEY,
-                         .definition = "innermost line of the user's own program around its launch; in a backward, "
-                                       "around the forward of it",
-                         .keeps_end = true},
-	[KERNEL_STACK] = {.name = "stack",
-                          .type = TABLE_TEXT,
-                          .role = ROLE_KEY,
-                          .definition = "frames of Python around its launch, outermost first, with semicolons between "
-                                        "them; in a backward those that started it",
-                          .keeps_end = true},
-	[KERNEL_NAME] = {.name = "kernel", .type = TABLE_TEXT, .role = ROLE_KEY, .definition = "its name"},
+                          .definition = "input shapes of the operator that launched the kernel"},
+	[KERNEL_MODULE] =
+		{.name = "module",
+                 .type = TABLE_TEXT,
+                 .role = ROLE_KEY,
+                 .definition =
+                         "path of the innermost module around the launch; in a backward node, of the module whose operator "
+                         "created the node",
+                 .keeps_end = true},
+	[KERNEL_LINE] =
+		{.name = "line",
+                 .type = TABLE_TEXT,
+                 .role = ROLE_KEY,
+                 .definition =
+                         "innermost line of the user's own program around the launch; in a backward, around its forward",
+                 .keeps_end = true},
+	[KERNEL_STACK] =
+		{.name = "stack",
+                 .type = TABLE_TEXT,
+                 .role = ROLE_KEY,
+                 .definition =
+                         "Python frames around the launch, outermost first, separated by semicolons; in a backward, the frames "
+                         "that started it",
+                 .keeps_end = true},
+	[KERNEL_NAME] = {.name = "kernel", .type = TABLE_TEXT, .role = ROLE_KEY, .definition = "name of the kernel"},
 };
 
 /* Columns that are means of facts of the launches. */
@@ -273,17 +288,17 @@ static const struct split {
 	const char *none, *not_split;
 } splits[SPLITS] = {
 	{BY_SHAPE, KERNEL_SHAPE, shape_of, string_text,
-         "the trace does not have its launch, or no shapes of an operator around that (record_shapes=True)",
-         "rows are not by shape: --by shape"},
+         "the trace lacks its launch, or the operator's shapes (record_shapes=True)",
+         "rows are not split by shape; add --by shape"},
 	{BY_MODULE, KERNEL_MODULE, module_of, string_text,
-         "the trace does not have its launch, or no call of a module around that (with_stack=True)",
-         "rows are not by module: --by module"},
+         "the trace lacks its launch, or a module call around the launch (with_stack=True)",
+         "rows are not split by module; add --by module"},
 	{BY_LINE, KERNEL_LINE, kernels_line_of, line_text,
-         "the trace does not have its launch, or no line of the program around that (with_stack=True)",
-         "rows are not by line: --by line"},
+         "the trace lacks its launch, or a program line around the launch (with_stack=True)",
+         "rows are not split by line; add --by line"},
 	{BY_STACK, KERNEL_STACK, stack_of, stack_text,
-         "the trace does not have its launch, or no stack of Python around that (with_stack=True)",
-         "rows are not by stack: --by stack"},
+         "the trace lacks its launch, or a Python stack around the launch (with_stack=True)",
+         "rows are not split by stack; add --by stack"},
 };
 
 /* Returns one number for a pair. */
@@ -410,14 +425,14 @@ static void kernels_fold_track(struct kernels_fold *fold, uint32_t number)
 
 static void set_launch(struct table *table, int row, const struct kernel *kernel)
 {
-	static const char reason[] = "the trace does not say it";
+	static const char reason[] = "not in the trace";
 
 	for (int which = 0; which < 2; which++) {
 		const double *sizes = kernel->shapes[which];
 		int column = which ? KERNEL_BLOCK : KERNEL_GRID;
 
 		if (kernel->is_mixed[which])
-			table_set_missing(table, row, column, "its launches differ, or the trace does not say it");
+			table_set_missing(table, row, column, "its launches differ, or are not in the trace");
 		else
 			table_set_text(table, row, column,
 			               arena_printf(&table->arena, "%.0f,%.0f,%.0f", sizes[0], sizes[1], sizes[2]));
@@ -446,14 +461,14 @@ static void set_few(struct table *table, int row, const struct kernels_fold *fol
 	else if (kernel->operations.count)
 		table_set_text(table, row, KERNEL_OPERATIONS, "several");
 	else
-		table_set_missing(table, row, KERNEL_OPERATIONS, "no operator or range was around its launch");
+		table_set_missing(table, row, KERNEL_OPERATIONS, "its launch is outside every operator and range");
 }
 
 static void set_durations(struct table *table, int row, const struct kernel *kernel)
 {
 	table_set_int(table, row, KERNEL_INCOMPLETE, kernel->calls.count - kernel->calls.timed);
 	for (int column = KERNEL_MEAN; column <= KERNEL_MAX; column++)
-		table_set_missing(table, row, column, "no call has a begin and an end in the trace");
+		table_set_missing(table, row, column, "no call has a start and an end in the trace");
 	if (!kernel->calls.timed)
 		return;
 	table_set_double(table, row, KERNEL_MEAN, (double)kernel->calls.timed_ns / (double)kernel->calls.timed);
@@ -492,11 +507,11 @@ static void kernels_add_row(struct table *table, struct kernels_fold *fold, cons
 	if (work_of_kernel(name))
 		table_set_text(table, row, KERNEL_WORK, work_of_kernel(name));
 	else
-		table_set_missing(table, row, KERNEL_WORK, "its name does not say it");
+		table_set_missing(table, row, KERNEL_WORK, "not in the name");
 	if (total_ns > 0)
 		table_set_double(table, row, KERNEL_RATIO, (double)kernel->calls.total_ns / (double)total_ns);
 	else
-		table_set_missing(table, row, KERNEL_RATIO, "the kernels took no time");
+		table_set_missing(table, row, KERNEL_RATIO, "the kernels have no duration");
 	set_few(table, row, fold, kernel);
 	set_launch(table, row, kernel);
 }
@@ -535,18 +550,17 @@ static enum status kernels_run(struct analysis_context *context, struct table *t
 		if (model->tracks[track]->kind == TRACK_DEVICE)
 			kernels_fold_track(&fold, track);
 	table_init(table, "kernels", "Kernels",
-	           "kernels of all devices by name, as many as the trace holds; with --steps those launched in these "
-	           "steps; with --by also by what the operator that launched them says");
+	           "kernels of all devices in the trace, by name; with --steps, those launched in these steps; with "
+	           "--by, also split by a property of the launching operator");
 	kernels_add_rows(table, &fold);
 	if (fold.outside)
 		table->note = arena_printf(&table->arena,
 		                           "%" PRIu64
-		                           " kernels were launched outside of the selected steps and are not "
-		                           "counted",
+		                           " kernels were launched outside the selected steps and are not counted",
 		                           fold.outside);
 	if (!fold.count)
 		table->empty = fold.outside ? "no kernel was launched in the selected steps"
-		                            : "no kernels of a device were recorded";
+		                            : "no device kernels were recorded";
 	device_work_release(&fold.work);
 	launch_configs_release(&fold.configs);
 	for (int i = 0; i < SPLITS; i++)
@@ -560,7 +574,7 @@ static enum status kernels_run(struct analysis_context *context, struct table *t
 const struct analysis analysis_kernels = {
 	.name = "kernels",
 	.row = "kernel name",
-	.question = "which kernels take the time of devices?",
+	.question = "which kernels take the device time?",
 	.run = kernels_run,
 	.splits = BY_SHAPE | BY_LINE | BY_STACK | BY_MODULE,
 	.is_of_devices = true,

@@ -35,20 +35,21 @@ enum {
 };
 
 static const struct table_column columns[LAUNCH_COLUMNS] = {
-	[LAUNCH_CALL] = {.name = "call",
-                         .type = TABLE_TEXT,
-                         .role = ROLE_KEY,
-                         .definition = "call of the runtime or driver; \"(not in the trace)\": work without one"},
+	[LAUNCH_CALL] =
+		{.name = "call",
+                 .type = TABLE_TEXT,
+                 .role = ROLE_KEY,
+                 .definition = "call of the runtime or driver; \"(not in the trace)\" holds the work without a call"},
 	[LAUNCH_CALLS] = {.name = "calls",
                           .type = TABLE_INT,
                           .unit = UNIT_COUNT,
-                          .definition = "calls that launched work; one of a graph launches many",
+                          .definition = "calls that launched work; one call for a graph launches several",
                           .more = MORE_SUM},
 	[LAUNCH_COUNT] = {.name = "work_count",
                           .title = "work",
                           .type = TABLE_INT,
                           .unit = UNIT_COUNT,
-                          .definition = "kernels, copies and fills that it launched",
+                          .definition = "kernels, copies and fills that the calls launched",
                           .more = MORE_SUM},
 	[LAUNCH_CALL_MEAN] = {.name = "call_ns",
                               .title = "call",
@@ -59,51 +60,54 @@ static const struct table_column columns[LAUNCH_COLUMNS] = {
                                .title = "delay",
                                .type = TABLE_DOUBLE,
                                .unit = UNIT_NS,
-                               .definition = "mean time from the begin of the call to the begin of the work"},
+                               .definition = "mean time from the start of the call to the start of the work"},
 	[LAUNCH_DELAY_P50] = {.name = "delay_p50_ns",
                               .title = "p50",
                               .type = TABLE_DOUBLE,
                               .unit = UNIT_NS,
-                              .definition = "median of that"},
+                              .definition = "median of this time"},
 	[LAUNCH_DELAY_P95] = {.name = "delay_p95_ns",
                               .title = "p95",
                               .type = TABLE_DOUBLE,
                               .unit = UNIT_NS,
-                              .definition = "95 % of that are shorter"},
+                              .definition = "95th percentile of this time"},
 	[LAUNCH_DELAY_MAX] = {.name = "delay_max_ns",
                               .title = "max",
                               .type = TABLE_DOUBLE,
                               .unit = UNIT_NS,
-                              .definition = "longest of that",
+                              .definition = "maximum of this time",
                               .more = MORE_MOST},
 	[LAUNCH_DEPTH_MEAN] =
 		{.name = "depth_mean",
                  .title = "queue",
                  .type = TABLE_DOUBLE,
-                 .definition = "work of the device that was launched and had not begun when the call began, mean "
-                               "over calls; near 0 the device waits for launches"},
+                 .definition =
+                         "device work launched but not started when the call starts, mean over the calls; near 0, the device "
+                         "waits for launches"},
 	[LAUNCH_DEPTH_MAX] = {.name = "depth_max",
                               .title = "queue max",
                               .type = TABLE_INT,
                               .unit = UNIT_COUNT,
-                              .definition = "most of that",
+                              .definition = "maximum of this work",
                               .more = MORE_MOST},
-	[LAUNCH_SHORT] = {.name = "short_count",
-                          .title = "short",
-                          .type = TABLE_INT,
-                          .unit = UNIT_COUNT,
-                          .definition = "kernels that took less time than the call that launched them, of a call that "
-                                        "launched several (a graph) than their part of it, the same for each",
-                          .rules = RULE_NOT_NEGATIVE | RULE_AT_MOST_OTHER,
-                          .other = "work_count",
-                          .more = MORE_SUM},
+	[LAUNCH_SHORT] =
+		{.name = "short_count",
+                 .title = "short",
+                 .type = TABLE_INT,
+                 .unit = UNIT_COUNT,
+                 .definition =
+                         "kernels shorter than the call that launched them; if a call launched several (a graph), shorter than "
+                         "the call's duration divided by their number",
+                 .rules = RULE_NOT_NEGATIVE | RULE_AT_MOST_OTHER,
+                 .other = "work_count",
+                 .more = MORE_SUM},
 	[LAUNCH_SHORT_RATIO] = {.name = "short_ratio",
                                 .title = "short %",
                                 .type = TABLE_DOUBLE,
                                 .unit = UNIT_RATIO,
                                 .role = ROLE_SHARE,
-                                .definition = "share of its kernels that are short",
-                                .denominator = "kernels that it launched",
+                                .definition = "share of the launched kernels that are short",
+                                .denominator = "kernels that the calls launched",
                                 .rules = RULE_NOT_NEGATIVE | RULE_AT_MOST_ONE},
 	[LAUNCH_EARLY] =
 		{.name = "early_count",
@@ -111,8 +115,9 @@ static const struct table_column columns[LAUNCH_COLUMNS] = {
                  .type = TABLE_INT,
                  .unit = UNIT_COUNT,
                  .role = ROLE_EVIDENCE,
-                 .definition = "work that began before its launch, which cannot be: the clocks of device and host "
-                               "disagree; it is in no delay",
+                 .definition =
+                         "work that started before its launch because the clocks of device and host disagree; excluded from "
+                         "the delays",
                  .rules = RULE_NOT_NEGATIVE | RULE_AT_MOST_OTHER,
                  .other = "work_count",
                  .more = MORE_SUM},
@@ -285,7 +290,7 @@ static void set_delays(struct table *table, int row, struct launches_group *grou
 
 	if (!group->delay_count) {
 		for (int column = LAUNCH_DELAY_MEAN; column <= LAUNCH_DELAY_MAX; column++)
-			table_set_missing(table, row, column, "all of it began before its launch");
+			table_set_missing(table, row, column, "all its work started before its launch");
 		return;
 	}
 	sort_doubles(group->delays, group->delay_count);
@@ -313,7 +318,7 @@ static void launches_add_row(struct table *table, const struct model *model, str
 	if (group->kernels)
 		table_set_double(table, row, LAUNCH_SHORT_RATIO, (double)group->short_count / (double)group->kernels);
 	else
-		table_set_missing(table, row, LAUNCH_SHORT_RATIO, "it launched no kernels");
+		table_set_missing(table, row, LAUNCH_SHORT_RATIO, "the call launched no kernels");
 }
 
 static void add_rest(struct table *table, int64_t count)
@@ -322,9 +327,9 @@ static void add_rest(struct table *table, int64_t count)
 
 	table_set_text(table, row, LAUNCH_CALL, CELL_NO_LAUNCH);
 	table_set_int(table, row, LAUNCH_COUNT, count);
-	table_set_missing(table, row, LAUNCH_CALLS, "no call in the trace has its correlation");
+	table_set_missing(table, row, LAUNCH_CALLS, "no call in the trace has the correlation of this work");
 	for (int column = LAUNCH_CALL_MEAN; column < LAUNCH_COLUMNS; column++)
-		table_set_missing(table, row, column, "no call in the trace has its correlation");
+		table_set_missing(table, row, column, "no call in the trace has the correlation of this work");
 }
 
 static enum status launches_run(struct analysis_context *context, struct table *table, struct error *err)
@@ -334,9 +339,9 @@ static enum status launches_run(struct analysis_context *context, struct table *
 
 	fold.launches = analysis_context_launches(context);
 	launches_fold_run(&fold);
-	table_init(
-		table, "launches", "Launches",
-		"kernels, copies and fills by the call that launched them; with --steps those launched in these steps");
+	table_init(table, "launches", "Launches",
+	           "kernels, copies and fills by the call that launched them; with --steps, those launched in these "
+	           "steps");
 	table_columns(table, columns, LAUNCH_COLUMNS);
 	table_bound(table, LAUNCH_COUNT);
 	for (uint32_t i = 0; i < fold.count; i++) {
@@ -361,7 +366,7 @@ static enum status launches_run(struct analysis_context *context, struct table *
 const struct analysis analysis_launches = {
 	.name = "launches",
 	.row = "call that launches",
-	.question = "how long does a device's work wait behind its launch?",
+	.question = "how long after its launch does device work start?",
 	.run = launches_run,
 	.is_of_devices = true,
 };

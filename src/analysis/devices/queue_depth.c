@@ -42,35 +42,36 @@ static const struct table_column columns[QUEUE_COLUMNS] = {
                  .unit = UNIT_NS_SINCE_START,
                  .role = ROLE_KEY,
                  .definition =
-                         "begin of the step, or of a twentieth of the time from the first launch to the last begin of work, since the first known instant of its process"},
+                         "start of the step, since the first known instant of its process. Without steps: start of a twentieth "
+                         "of the time from the first launch to the last start of work"},
 	[QUEUE_TIME] = {.name = "duration_ns",
                         .title = "time",
                         .type = TABLE_INT,
                         .unit = UNIT_NS,
-                        .definition = "how long it is",
+                        .definition = "duration of the row's time",
                         .rules = RULE_NOT_NEGATIVE},
 	[QUEUE_LAUNCHED] = {.name = "launched_count",
                             .title = "launched",
                             .type = TABLE_INT,
                             .unit = UNIT_COUNT,
-                            .definition = "kernels, copies and fills of the device that were launched in it",
+                            .definition = "kernels, copies and fills of the device that were launched in this time",
                             .rules = RULE_NOT_NEGATIVE},
 	[QUEUE_MEAN] = {.name = "depth_mean",
                         .title = "queue",
                         .type = TABLE_DOUBLE,
-                        .definition = "work that was launched and had not begun, all streams, mean over the time",
+                        .definition = "work launched but not started, on all streams, mean over the time",
                         .rules = RULE_NOT_NEGATIVE},
 	[QUEUE_MAX] = {.name = "depth_max",
                        .title = "queue max",
                        .type = TABLE_INT,
                        .unit = UNIT_COUNT,
-                       .definition = "most of that",
+                       .definition = "maximum of this work",
                        .rules = RULE_NOT_NEGATIVE},
 	[QUEUE_EMPTY] = {.name = "empty_ns",
                          .title = "empty",
                          .type = TABLE_INT,
                          .unit = UNIT_NS,
-                         .definition = "time in which nothing waited: the device goes idle when what runs then ends",
+                         .definition = "time in which no work waited; the device goes idle when its running work ends",
                          .rules = RULE_NOT_NEGATIVE | RULE_AT_MOST_OTHER,
                          .other = "duration_ns"},
 	[QUEUE_EMPTY_RATIO] = {.name = "empty_ratio",
@@ -78,17 +79,18 @@ static const struct table_column columns[QUEUE_COLUMNS] = {
                                .type = TABLE_DOUBLE,
                                .unit = UNIT_RATIO,
                                .role = ROLE_SHARE,
-                               .definition = "share of the time in which nothing waited",
-                               .denominator = "the time of the row",
+                               .definition = "share of the time in which no work waited",
+                               .denominator = "duration of the row's time",
                                .rules = RULE_NOT_NEGATIVE | RULE_AT_MOST_ONE},
-	[QUEUE_FULL_TIME] = {.name = "full_ns",
-                             .title = "full",
-                             .type = TABLE_INT,
-                             .unit = UNIT_NS,
-                             .definition = "time in which 1024 or more waited on one stream: the next launch blocks its "
-                                           "thread",
-                             .rules = RULE_NOT_NEGATIVE | RULE_AT_MOST_OTHER,
-                             .other = "duration_ns"},
+	[QUEUE_FULL_TIME] =
+		{.name = "full_ns",
+                 .title = "full",
+                 .type = TABLE_INT,
+                 .unit = UNIT_NS,
+                 .definition =
+                         "time in which at least 1024 launches waited on one stream; the next launch blocks its thread",
+                 .rules = RULE_NOT_NEGATIVE | RULE_AT_MOST_OTHER,
+                 .other = "duration_ns"},
 };
 
 struct queue_depth_window {
@@ -262,7 +264,7 @@ static void queue_depth_add_rows(struct table *table, const struct queue_depth_f
 			table_set_int(table, row, QUEUE_STEP, window->step);
 		else
 			table_set_missing(table, row, QUEUE_STEP,
-			                  "no steps were marked: a row is a twentieth of the time");
+			                  "no steps were marked, so each row covers a twentieth of the time");
 		table_set_int(table, row, QUEUE_START, intervals_length(origin_ns, window->start_ns));
 		table_set_int(table, row, QUEUE_TIME, time_ns);
 		table_set_int(table, row, QUEUE_LAUNCHED, window->launched);
@@ -273,8 +275,8 @@ static void queue_depth_add_rows(struct table *table, const struct queue_depth_f
 			table_set_double(table, row, QUEUE_MEAN, window->depth_ns / (double)time_ns);
 			table_set_double(table, row, QUEUE_EMPTY_RATIO, (double)window->empty_ns / (double)time_ns);
 		} else {
-			table_set_missing(table, row, QUEUE_MEAN, "the step took no time");
-			table_set_missing(table, row, QUEUE_EMPTY_RATIO, "the step took no time");
+			table_set_missing(table, row, QUEUE_MEAN, "the step has no duration");
+			table_set_missing(table, row, QUEUE_EMPTY_RATIO, "the step has no duration");
 		}
 	}
 }
@@ -290,7 +292,7 @@ static enum status queue_depth_run(struct analysis_context *context, struct tabl
 	fold.launches = analysis_context_launches(context);
 	fold.waiting = memory_resize(NULL, (size_t)model->tracks_count + 1, sizeof(*fold.waiting));
 	table_init(table, "queue_depth", "Queues of devices over time",
-	           "work that was launched and had not begun, in each complete step, whoever launched it");
+	           "work launched but not started, in each complete step, whichever step launched it");
 	table_columns(table, columns, QUEUE_COLUMNS);
 	table_keep_in(table, model->storage);
 	for (size_t i = 0; i < count; i++) {
@@ -300,7 +302,7 @@ static enum status queue_depth_run(struct analysis_context *context, struct tabl
 	}
 	if (!table->row_count)
 		table->empty = !count               ? DEVICE_NOTHING
-		               : !fold.times->count ? "no work of a device has its launch in the trace"
+		               : !fold.times->count ? "no device work has its launch in the trace"
 		                                    : step_times_empty_reason(fold.times);
 	device_work_release(&fold.work);
 	free(devices);
@@ -313,7 +315,7 @@ static enum status queue_depth_run(struct analysis_context *context, struct tabl
 const struct analysis analysis_queue_depth = {
 	.name = "queue_depth",
 	.row = "device and step",
-	.question = "how much work waits for a device, step by step?",
+	.question = "how much launched work waits for a device in each step?",
 	.run = queue_depth_run,
 	.is_of_devices = true,
 };

@@ -27,14 +27,14 @@ static const struct table_column columns[CALL_COLUMNS] = {
 	[CALL_COUNT] = {.name = "calls",
                         .type = TABLE_INT,
                         .unit = UNIT_COUNT,
-                        .definition = "times it was called",
+                        .definition = "number of calls",
                         .rules = RULE_NOT_NEGATIVE,
                         .more = MORE_SUM},
 	[CALL_TOTAL] = {.name = "total_ns",
                         .title = "total",
                         .type = TABLE_INT,
                         .unit = UNIT_NS,
-                        .definition = "time in it, all threads",
+                        .definition = "time in the call, summed over all threads",
                         .rules = RULE_NOT_NEGATIVE | RULE_SUMS_TO_TOTAL,
                         .more = MORE_SUM},
 	[CALL_RATIO] = {.name = "ratio",
@@ -63,11 +63,12 @@ static const struct table_column columns[CALL_COLUMNS] = {
                       .unit = UNIT_NS,
                       .definition = "longest",
                       .more = MORE_MOST},
-	[CALL_SYNCHRONIZES] = {.name = "is_synchronizing",
-                               .title = "waits",
-                               .type = TABLE_BOOL,
-                               .definition = "it comes back when the device is done with something; told by its name"},
-	[CALL_NAME] = {.name = "call", .type = TABLE_TEXT, .role = ROLE_KEY, .definition = "its name"},
+	[CALL_SYNCHRONIZES] =
+		{.name = "is_synchronizing",
+                 .title = "waits",
+                 .type = TABLE_BOOL,
+                 .definition = "true if the call waits until the device has finished some work; judged by name"},
+	[CALL_NAME] = {.name = "call", .type = TABLE_TEXT, .role = ROLE_KEY, .definition = "name of the call"},
 };
 
 struct runtime_call {
@@ -134,7 +135,7 @@ static void runtime_calls_add_row(struct table *table, const struct model *model
 	if (total_ns > 0)
 		table_set_double(table, row, CALL_RATIO, (double)call->total_ns / (double)total_ns);
 	else
-		table_set_missing(table, row, CALL_RATIO, "the calls took no time");
+		table_set_missing(table, row, CALL_RATIO, "the calls have no duration");
 }
 
 static void runtime_calls_fill(struct table *table, const struct runtime_calls_fold *fold)
@@ -162,12 +163,11 @@ static enum status runtime_calls_run(struct analysis_context *context, struct ta
 
 	for (uint32_t track = 0; track < model->tracks_count; track++)
 		runtime_calls_fold_track(&fold, model->tracks[track]);
-	table_init(
-		table, "runtime_calls", "Calls of the runtime and driver",
-		"calls of the runtime or driver of devices on all threads, by name; with --steps those in these steps");
+	table_init(table, "runtime_calls", "Calls of the runtime and driver",
+	           "calls of the device runtime or driver on all threads, by name; with --steps, those in these steps");
 	runtime_calls_fill(table, &fold);
 	if (!fold.count)
-		table->empty = "no calls of a device's runtime or driver were recorded";
+		table->empty = "no calls of a device runtime or driver were recorded";
 	number_map_release(&fold.by_name);
 	storage_release(model->storage, fold.calls);
 	return STATUS_OK;
@@ -176,7 +176,7 @@ static enum status runtime_calls_run(struct analysis_context *context, struct ta
 const struct analysis analysis_runtime_calls = {
 	.name = "runtime_calls",
 	.row = "call of the runtime or driver",
-	.question = "which calls of the runtime take threads' time?",
+	.question = "which runtime and driver calls take the threads' time?",
 	.run = runtime_calls_run,
 	.is_of_operators = true,
 };

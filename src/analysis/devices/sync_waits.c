@@ -34,45 +34,46 @@ static const struct table_column columns[SYNC_COLUMNS] = {
 	[SYNC_CALL] = {.name = "call",
                        .type = TABLE_TEXT,
                        .role = ROLE_KEY,
-                       .definition = "the call that waits; told by its name"},
+                       .definition = "call that waits, judged by name"},
 	[SYNC_MODULE] = {.name = "module",
                          .type = TABLE_TEXT,
                          .role = ROLE_KEY,
-                         .definition = "innermost module around it"},
+                         .definition = "innermost module around the call"},
 	[SYNC_LINE] = {.name = "line",
                        .type = TABLE_TEXT,
                        .role = ROLE_KEY,
-                       .definition = "innermost line of the user's own program around it"},
+                       .definition = "innermost line of the user's own program around the call"},
 	[SYNC_COUNT] = {.name = "calls",
                         .type = TABLE_INT,
                         .unit = UNIT_COUNT,
-                        .definition = "calls in which a device became idle, and was when they came back",
+                        .definition = "calls during which a device became idle and stayed idle until the call returned",
                         .rules = RULE_NOT_NEGATIVE,
                         .more = MORE_SUM},
 	[SYNC_TOTAL] = {.name = "wait_ns",
                         .title = "host waits",
                         .type = TABLE_INT,
                         .unit = UNIT_NS,
-                        .definition = "time in them",
+                        .definition = "time in these calls",
                         .rules = RULE_NOT_NEGATIVE,
                         .more = MORE_SUM},
-	[SYNC_IDLE] = {.name = "kept_idle_ns",
-                       .title = "kept idle",
-                       .type = TABLE_INT,
-                       .unit = UNIT_NS,
-                       .definition = "time from when the device was done to its next work, without what is spent on "
-                                     "waiting for the next batch; of each call no more than it took, as without it the "
-                                     "host would have launched sooner by that",
-                       .rules = RULE_NOT_NEGATIVE | RULE_AT_MOST_OTHER,
-                       .other = "wait_ns",
-                       .more = MORE_SUM},
+	[SYNC_IDLE] =
+		{.name = "kept_idle_ns",
+                 .title = "kept idle",
+                 .type = TABLE_INT,
+                 .unit = UNIT_NS,
+                 .definition =
+                         "time from the end of the device's work to its next work, without waits for the next batch. It counts "
+                         "at most the call's duration: without the call, the host would launch earlier by that time",
+                 .rules = RULE_NOT_NEGATIVE | RULE_AT_MOST_OTHER,
+                 .other = "wait_ns",
+                 .more = MORE_SUM},
 	[SYNC_IDLE_RATIO] = {.name = "kept_idle_ratio",
                              .title = "idle %",
                              .type = TABLE_DOUBLE,
                              .unit = UNIT_RATIO,
                              .role = ROLE_SHARE,
-                             .definition = "share of the time of the devices in which they are idle behind such a call",
-                             .denominator = "time from first to last work of all devices",
+                             .definition = "share of the devices' time in which they are idle after such a call",
+                             .denominator = "time from first to last work, summed over all devices",
                              .rules = RULE_NOT_NEGATIVE | RULE_AT_MOST_ONE,
                              .more = MORE_SUM},
 };
@@ -212,7 +213,7 @@ static void sync_waits_add_row(struct table *table, struct sync_waits_fold *fold
 	if (fold->all_ns > 0)
 		table_set_double(table, row, SYNC_IDLE_RATIO, (double)place->idle_ns / (double)fold->all_ns);
 	else
-		table_set_missing(table, row, SYNC_IDLE_RATIO, "the work took no time");
+		table_set_missing(table, row, SYNC_IDLE_RATIO, "no work has a duration");
 }
 
 static void sync_waits_fold_release(struct sync_waits_fold *fold)
@@ -241,9 +242,8 @@ static enum status sync_waits_run(struct analysis_context *context, struct table
 	span_places_init(&fold.spans, model);
 	table_init(
 		table, "sync_waits", "Waits for devices",
-		"calls in which a thread waits until a device is done, and nothing is launched for it meanwhile, by the "
-		"place that makes them, without those that wait for a copy to the host; with --steps those in these "
-		"steps");
+		"calls in which a thread waits until a device is done while nothing is launched for it, by place. "
+		"Calls that wait for a copy to the host are excluded. With --steps, only calls in these steps count");
 	table_columns(table, columns, SYNC_COLUMNS);
 	for (size_t i = 0; i < count; i++)
 		sync_waits_fold_device(&fold, &devices[i]);
@@ -254,7 +254,7 @@ static enum status sync_waits_run(struct analysis_context *context, struct table
 	table_sort(table, SYNC_TOTAL, false);
 	table_sort(table, SYNC_IDLE, false);
 	if (!table->row_count)
-		table->empty = count ? "no thread waited in a call until a device was done" : DEVICE_NOTHING;
+		table->empty = count ? "no thread waited in a call for a device to finish" : DEVICE_NOTHING;
 	free(devices);
 	sync_waits_fold_release(&fold);
 	return STATUS_OK;
@@ -263,7 +263,7 @@ static enum status sync_waits_run(struct analysis_context *context, struct table
 const struct analysis analysis_sync_waits = {
 	.name = "sync_waits",
 	.row = "call, module and line",
-	.question = "which places wait until a device is done (torch.cuda.synchronize())?",
+	.question = "where does the program wait for a device to finish (torch.cuda.synchronize())?",
 	.run = sync_waits_run,
 	.is_of_devices = true,
 };

@@ -159,7 +159,7 @@ struct recording_price recording_price_find(const struct model *model, const str
 
 	if (operators->with < operators->count && is_observed(model)) {
 		price.unknown =
-			"PyTorch was observed in the steps without operators, too: nothing else tells of its steps";
+			"PyTorch's callbacks also ran in the steps without operators, because only operators reveal the steps";
 		return price;
 	}
 	price.unknown = operators->unknown;
@@ -218,15 +218,14 @@ static const struct table_column columns[COST_COLUMNS] = {
                               .title = "in threads",
                               .type = TABLE_DOUBLE,
                               .unit = UNIT_NS,
-                              .definition = "events times the cost of one, in the program's threads"},
+                              .definition = "events times the cost of one event, in the program's threads"},
 	[COST_STACKS] =
 		{.name = "stacks_ns",
                  .title = "lines",
                  .type = TABLE_DOUBLE,
                  .unit = UNIT_NS,
                  .definition =
-                         "frames of Python that were read for lines times the cost of one, calibrated at start, in the "
-                         "program's threads"},
+                         "Python frames read for lines, times the calibrated cost of one frame, in the program's threads"},
 	[COST_DRAINER] = {.name = "drainer_cpu_ns",
                           .title = "own thread",
                           .type = TABLE_DOUBLE,
@@ -236,13 +235,15 @@ static const struct table_column columns[COST_COLUMNS] = {
                        .title = "recorded",
                        .type = TABLE_DOUBLE,
                        .unit = UNIT_NS,
-                       .definition = "from the first to the last known instant of the process"},
-	[COST_CPU] = {.name = "cpu_ns",
-                      .title = "CPU",
-                      .type = TABLE_DOUBLE,
-                      .unit = UNIT_NS,
-                      .definition = "CPU time of the process; where that was not sampled, its recorded time times the "
-                                    "number of threads that recorded and the recorder's own"},
+                       .definition = "time from the first to the last known instant of the process"},
+	[COST_CPU] =
+		{.name = "cpu_ns",
+                 .title = "CPU",
+                 .type = TABLE_DOUBLE,
+                 .unit = UNIT_NS,
+                 .definition =
+                         "CPU time of the process; if it was not sampled, recorded time times the number of recording threads "
+                         "plus the recorder's thread"},
 	[COST_RATIO] = {.name = "ratio",
                         .title = "%",
                         .type = TABLE_DOUBLE,
@@ -257,43 +258,47 @@ static const struct table_column columns[COST_COLUMNS] = {
                  .type = TABLE_INT,
                  .unit = UNIT_COUNT,
                  .role = ROLE_EVIDENCE,
-                 .definition = "complete steps with operators that have a step without beside them; none of the first "
-                               "three, and none with an evaluation in it or a gap between the two"},
+                 .definition =
+                         "complete steps with operators that have a neighbour without; excludes the first three steps, steps "
+                         "with an evaluation, and neighbours across a gap"},
 	[COST_OFF] = {.name = "off_steps",
                       .title = "steps without",
                       .type = TABLE_INT,
                       .unit = UNIT_COUNT,
                       .role = ROLE_EVIDENCE,
-                      .definition = "those steps without operators"},
+                      .definition = "steps without operators that these steps are compared with"},
 	[COST_ON_MEAN] = {.name = "on_mean_ns",
                           .title = "mean with",
                           .type = TABLE_DOUBLE,
                           .unit = UNIT_NS,
                           .definition = "mean duration of the steps with operators"},
-	[COST_OFF_MEAN] = {.name = "off_mean_ns",
-                           .title = "mean without",
-                           .type = TABLE_DOUBLE,
-                           .unit = UNIT_NS,
-                           .definition = "mean over them of the mean duration of the steps beside each"},
+	[COST_OFF_MEAN] =
+		{.name = "off_mean_ns",
+                 .title = "mean without",
+                 .type = TABLE_DOUBLE,
+                 .unit = UNIT_NS,
+                 .definition = "mean, over the steps with operators, of the mean duration of their neighbours without"},
 	[COST_DIFFERENCE] =
 		{.name = "difference_ratio",
                  .title = "difference",
                  .type = TABLE_DOUBLE,
                  .unit = UNIT_RATIO,
-                 .definition = "how much longer a step with operators takes than those beside it: the mean of "
-                               "the differences, of the mean without"},
-	[COST_DIFFERENCE_LOW] = {.name = "difference_low_ratio",
-                                 .title = "low",
-                                 .type = TABLE_DOUBLE,
-                                 .unit = UNIT_RATIO,
-                                 .role = ROLE_EVIDENCE,
-                                 .definition = "lower end of the 95 % interval of it (Student t on the differences)"},
+                 .definition =
+                         "extra time of a step with operators over its neighbours without: mean difference divided by the mean "
+                         "without"},
+	[COST_DIFFERENCE_LOW] =
+		{.name = "difference_low_ratio",
+                 .title = "low",
+                 .type = TABLE_DOUBLE,
+                 .unit = UNIT_RATIO,
+                 .role = ROLE_EVIDENCE,
+                 .definition = "lower end of the 95 % interval of difference_ratio (Student's t on the differences)"},
 	[COST_DIFFERENCE_HIGH] = {.name = "difference_high_ratio",
                                   .title = "high",
                                   .type = TABLE_DOUBLE,
                                   .unit = UNIT_RATIO,
                                   .role = ROLE_EVIDENCE,
-                                  .definition = "upper end of the 95 % interval of it"},
+                                  .definition = "upper end of the 95 % interval of difference_ratio"},
 };
 
 static void set_difference(struct table *table, int row, const struct operator_cost *cost)
@@ -333,7 +338,7 @@ static void cost_add_row(struct table *table, const struct model *model, const s
 	if (cost.stacks_ns > 0)
 		table_set_double(table, row, COST_STACKS, cost.stacks_ns);
 	else
-		table_set_missing(table, row, COST_STACKS, "no lines of Python were recorded");
+		table_set_missing(table, row, COST_STACKS, "no Python lines were recorded");
 	table_set_double(table, row, COST_DRAINER, cost.drainer_ns);
 	table_set_double(table, row, COST_WALL, cost.wall_ns);
 	table_set_double(table, row, COST_CPU, cost.cpu_ns);
@@ -346,7 +351,8 @@ static enum status cost_run(struct analysis_context *context, struct table *tabl
 	const struct step_times *times = analysis_context_step_times(context);
 	bool is_ours = false;
 
-	table_init(table, "cost", "Cost of recording", "what the recorder cost each process, as it measured itself");
+	table_init(table, "cost", "Cost of recording",
+	           "cost of the recorder in each process, measured by the recorder itself");
 	table_columns(table, columns, COST_COLUMNS);
 	for (uint32_t i = 0; i < model->processes_count; i++) {
 		is_ours |= model->processes[i].role == STEPSCOPE_ROLE_HOST;
@@ -363,6 +369,6 @@ static enum status cost_run(struct analysis_context *context, struct table *tabl
 const struct analysis analysis_cost = {
 	.name = "cost",
 	.row = "process",
-	.question = "what did recording cost?",
+	.question = "how much did the recording cost?",
 	.run = cost_run,
 };

@@ -9,13 +9,14 @@
 
 /* Work in the program's threads and beside them is CPU time, so it is compared with CPU time. On several cores, the
  * sum may exceed the wall time. */
-#define RECORDING_COST_DEFINITION                                                                                       \
-	"the recorder's own work: events and frames of Python times the cost of one calibrated at start, plus the CPU " \
-	"time of its thread"
+#define RECORDING_COST_DEFINITION                                                                                      \
+	"the recorder's own work: events and Python frames, times their costs calibrated at start, plus the "          \
+	"CPU time of its thread"
 #define RECORDING_COST_DENOMINATOR                                                                                     \
-	"CPU time of the processes that measured it; of a process that did not sample that, its recorded time times "  \
-	"the number of its threads"
-#define RECORDING_COST_OF_A_PART "--steps: only a part was read, and the recorder measures itself over the whole"
+	"CPU time of the processes that measured the cost; for a process without sampled CPU time, recorded "          \
+	"time times the number of its threads"
+#define RECORDING_COST_OF_A_PART                                                                                       \
+	"--steps reads only a part of the run; the recorder measures its cost over the whole run"
 
 struct recording_cost {
 	uint64_t events;
@@ -38,11 +39,13 @@ struct recording_price {
 	double all; /* the same if all steps had operators */
 };
 
-#define RECORDING_PRICE_DEFINITION                                                                                       \
-	"how much longer the program's steps took for being recorded: steps with operators against the steps without "   \
-	"beside them, times the share of steps with operators, plus the CPU time of the recorder's own threads and its " \
-	"events in the other steps. Where no steps tell it, of programs without PyTorch the recorder's own work, of CPU time"
-#define RECORDING_PRICE_BOUND "the 95 % interval is wider than a third of it to a side: overhead_high_ratio is a bound"
+#define RECORDING_PRICE_DEFINITION                                                                                     \
+	"extra time of the program's steps because they were recorded: difference between steps with "                 \
+	"operators and their neighbours without, times the share of steps with operators, plus the CPU time "          \
+	"of the recorder's threads and its events in the other steps. If no steps reveal the cost of a "               \
+	"program without PyTorch: the recorder's own work as a share of CPU time"
+#define RECORDING_PRICE_BOUND                                                                                          \
+	"the 95 % interval is wider than +- a third of the value: overhead_high_ratio is an upper bound"
 
 /* Returns the price of the job, over all ranks. */
 struct recording_price recording_price_find(const struct model *model, const struct step_times *times);

@@ -22,11 +22,11 @@ static const struct table_column columns[FACT_COLUMNS] = {
                       .type = TABLE_TEXT,
                       .role = ROLE_KEY,
                       .definition = "name of the fact; programs add theirs with stepscope_metadata()"},
-	[FACT_VALUE] = {.name = "value", .type = TABLE_TEXT, .definition = "its last value"},
+	[FACT_VALUE] = {.name = "value", .type = TABLE_TEXT, .definition = "last value of the fact"},
 	[FACT_PROCESS] = {.name = "process",
                           .type = TABLE_TEXT,
                           .role = ROLE_KEY,
-                          .definition = "rank, pid, or all of the input"},
+                          .definition = "rank or pid; \"all\" is the whole input"},
 };
 
 /* Sorts facts of the whole input first, then those of processes in the model's order, in which trainers come first, by
@@ -48,7 +48,7 @@ static enum status facts_run(struct analysis_context *context, struct table *tab
 	const struct model *model = context->model;
 	const struct model_meta **sorted = memory_resize(NULL, (size_t)model->meta_count + 1, sizeof(*sorted));
 
-	table_init(table, "facts", "Facts", "what was noted about the run, by process");
+	table_init(table, "facts", "Facts", "facts recorded about the run, by process");
 	table_columns(table, columns, FACT_COLUMNS);
 	for (uint32_t i = 0; i < model->meta_count; i++)
 		sorted[i] = &model->meta[i];
@@ -62,13 +62,13 @@ static enum status facts_run(struct analysis_context *context, struct table *tab
 	}
 	free(sorted);
 	if (!table->row_count)
-		table->empty = "nothing was noted";
+		table->empty = "no facts were recorded";
 	return STATUS_OK;
 }
 
 const struct analysis analysis_facts = {
 	.name = "facts",
 	.row = "key and process",
-	.question = "what was noted about the run?",
+	.question = "which facts were recorded about the run?",
 	.run = facts_run,
 };

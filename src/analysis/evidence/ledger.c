@@ -34,7 +34,7 @@ static const struct table_column columns[LEDGER_COLUMNS] = {
                  .role = ROLE_KEY,
                  .is_hidden = true,
                  .definition =
-                         "several writers (of one file), no events (in a snapshot of memory); otherwise the same as what"},
+                         "several writers (of one file), no events (in a snapshot of memory), ambiguous steps, uncertain steps; otherwise the same as what"},
 	[LEDGER_COUNT] = {.name = "count",
                           .type = TABLE_INT,
                           .unit = UNIT_COUNT,
@@ -48,11 +48,11 @@ static const struct table_column columns[LEDGER_COLUMNS] = {
 	[LEDGER_OFFSET] = {.name = "first_offset",
                            .title = "at byte",
                            .type = TABLE_INT,
-                           .definition = "offset of the first one in the file"},
+                           .definition = "byte offset of the first defect in the file"},
 	[LEDGER_SENTENCE] = {.name = "sentence",
                              .title = "means",
                              .type = TABLE_TEXT,
-                             .definition = "what happened, in plain words"},
+                             .definition = "what happened, in one sentence"},
 };
 
 static const char *kind_name(enum ledger_kind kind)
@@ -79,6 +79,8 @@ static const char *code_name(const struct ledger_entry *entry)
 	static const char *const names[] = {
 		[LEDGER_CODE_WRITERS] = CELL_CODE_WRITERS,
 		[LEDGER_CODE_NO_EVENTS] = CELL_CODE_NO_EVENTS,
+		[LEDGER_CODE_AMBIGUOUS_STEPS] = CELL_CODE_AMBIGUOUS_STEPS,
+		[LEDGER_CODE_UNCERTAIN_STEPS] = CELL_CODE_UNCERTAIN_STEPS,
 	};
 
 	return entry->code ? names[entry->code] : kind_name(entry->kind);
@@ -97,7 +99,7 @@ static void add_late(struct table *table, const char *what, uint64_t count, cons
 	table_set_int(table, row, LEDGER_COUNT, (int64_t)count);
 	table_set_text(table, row, LEDGER_PROCESS, "all");
 	table_set_text(table, row, LEDGER_WHERE, where);
-	table_set_missing(table, row, LEDGER_OFFSET, "not at a place in a file");
+	table_set_missing(table, row, LEDGER_OFFSET, "not at one place in a file");
 	table_set_text(table, row, LEDGER_SENTENCE, sentence);
 }
 
@@ -106,13 +108,12 @@ static void add_launches(struct table *table, struct analysis_context *context)
 	const struct model *model = context->model;
 	const struct launches *launches = analysis_context_launches(context);
 
-	add_late(
-		table, "other", launches_without_work(model, launches), "launches",
-		"the kernels that they launched are not in the trace: the profiler lost them, or they ran behind its end");
+	add_late(table, "other", launches_without_work(model, launches), "launches",
+	         "the trace lacks the kernels of these launches: the profiler lost them, or they ran after its end");
 	add_late(table, "other", launches->unlaunched, "kernels, copies and fills",
-	         "their launches are not in the trace: it is not known which operators they belong to");
+	         "the trace lacks their launches, so their operators are unknown");
 	add_late(table, "clock", launches->out_of_order, "kernels, copies and fills",
-	         "they begin before their launches: the clocks of device and host disagree");
+	         "they start before their launches: the clocks of device and host disagree");
 }
 
 static void add_missing_ranks(struct table *table, const struct model *model)
@@ -120,15 +121,15 @@ static void add_missing_ranks(struct table *table, const struct model *model)
 	struct missing_ranks missing = missing_ranks_find(model, &table->arena);
 
 	add_late(table, "other", missing.count, missing.text,
-	         "ranks that are not here: how much of the others' communication is waiting for them is not known");
+	         "these ranks are missing, so the time that other ranks waited for them in communication is unknown");
 }
 
 static enum status ledger_run(struct analysis_context *context, struct table *table, struct error *err)
 {
 	const struct model *model = context->model;
 
-	table_init(table, "ledger", "What is missing or repaired",
-	           "everything that makes the evidence less than complete, over the whole recording");
+	table_init(table, "ledger", "Missing and repaired data",
+	           "all gaps and defects of the evidence, over the whole recording");
 	table_columns(table, columns, LEDGER_COLUMNS);
 	for (uint32_t i = 0; i < model->ledger_count; i++) {
 		const struct ledger_entry *entry = &model->ledger[i];
@@ -151,14 +152,13 @@ static enum status ledger_run(struct analysis_context *context, struct table *ta
 		if (entry->has_first_offset)
 			table_set_int(table, row, LEDGER_OFFSET, (int64_t)entry->first_offset);
 		else
-			table_set_missing(table, row, LEDGER_OFFSET, "not at a place in a file");
+			table_set_missing(table, row, LEDGER_OFFSET, "not at one place in a file");
 		table_set_text(table, row, LEDGER_SENTENCE, model_text(model, entry->text));
 	}
 	add_launches(table, context);
 	add_missing_ranks(table, model);
-	add_late(
-		table, "other", sampled_beyond(model), "samples",
-		"together they count more than 9.2e18: sums that do not fit are not measured, shares are those of all");
+	add_late(table, "other", sampled_beyond(model), "samples",
+	         "their total exceeds 9.2e18: sums that do not fit are missing, and shares refer to the total");
 	if (!table->row_count)
 		table->empty = "nothing was dropped, damaged or left open";
 	return STATUS_OK;
@@ -167,6 +167,6 @@ static enum status ledger_run(struct analysis_context *context, struct table *ta
 const struct analysis analysis_ledger = {
 	.name = "ledger",
 	.row = "kind of problem and place",
-	.question = "what is missing from the recording?",
+	.question = "which data is missing, damaged or repaired?",
 	.run = ledger_run,
 };

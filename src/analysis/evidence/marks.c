@@ -22,14 +22,17 @@ static const struct table_column columns[MARK_COLUMNS] = {
                        .type = TABLE_INT,
                        .unit = UNIT_NS_SINCE_START,
                        .role = ROLE_KEY,
-                       .definition = "when it was set, since the first known instant of its process"},
-	[MARK_NAME] = {.name = "name", .type = TABLE_TEXT, .role = ROLE_KEY, .definition = "name the program gave it"},
+                       .definition = "time of the mark, since the first known instant of its process"},
+	[MARK_NAME] = {.name = "name", .type = TABLE_TEXT, .role = ROLE_KEY, .definition = "name given by the program"},
 	[MARK_PROCESS] = PROCESS_COLUMN,
-	[MARK_THREAD] = {.name = "thread", .type = TABLE_TEXT, .role = ROLE_KEY, .definition = "thread that set it"},
+	[MARK_THREAD] = {.name = "thread",
+                         .type = TABLE_TEXT,
+                         .role = ROLE_KEY,
+                         .definition = "thread that set the mark"},
 	[MARK_STEP] = {.name = "step",
                        .type = TABLE_INT,
                        .role = ROLE_EVIDENCE,
-                       .definition = "number of the step of its process that was open then"},
+                       .definition = "number of the step that was open in the process"},
 };
 
 static enum status marks_run(struct analysis_context *context, struct table *table, struct error *err)
@@ -38,7 +41,7 @@ static enum status marks_run(struct analysis_context *context, struct table *tab
 	const struct step_times *times = analysis_context_step_times(context);
 	struct labels labels;
 
-	table_init(table, "marks", "Marks", "what the program marked as happening at one instant");
+	table_init(table, "marks", "Marks", "single instants that the program marked");
 	table_columns(table, columns, MARK_COLUMNS);
 	table_keep_in(table, model->storage);
 	labels_init(&labels, model, &table->arena);
@@ -58,7 +61,7 @@ static enum status marks_run(struct analysis_context *context, struct table *tab
 		if (step)
 			table_set_int(table, row, MARK_STEP, step->number);
 		else
-			table_set_missing(table, row, MARK_STEP, "outside the steps");
+			table_set_missing(table, row, MARK_STEP, "outside every step");
 	}
 	labels_release(&labels);
 	table_sort(table, MARK_NAME, true);
@@ -71,6 +74,6 @@ static enum status marks_run(struct analysis_context *context, struct table *tab
 const struct analysis analysis_marks = {
 	.name = "marks",
 	.row = "mark",
-	.question = "what happened at single instants?",
+	.question = "which marks did the program set, and when?",
 	.run = marks_run,
 };

@@ -402,8 +402,8 @@ static const char *why_unknown(const struct operator_cost *cost, const struct mo
 	if (cost->with == cost->count)
 		return OPERATOR_COST_ALL;
 	if (has_dropped(model, process))
-		return "events were dropped, so it is not known which steps have all of theirs";
-	return compared < STEP_KINDS_LEAST ? "fewer than three steps with operators are beside steps without" : NULL;
+		return "events were dropped, so the steps with all their operators are unknown";
+	return compared < STEP_KINDS_LEAST ? "fewer than three steps with operators have a neighbour without" : NULL;
 }
 
 struct operator_cost operator_cost_find(const struct model *model, const struct step_times *times, uint32_t process)

@@ -31,7 +31,7 @@ struct operator_cost {
 
 #define OPERATOR_COST_NO_STEPS "no steps"
 #define OPERATOR_COST_ALL "operators were recorded in all steps"
-#define OPERATOR_COST_NONE "operators were recorded in none of the steps"
+#define OPERATOR_COST_NONE "operators were recorded in no step"
 
 /* Returns the cost in one process; MODEL_NONE: in the job, over all ranks. */
 struct operator_cost operator_cost_find(const struct model *model, const struct step_times *times, uint32_t process);

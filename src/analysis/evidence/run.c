@@ -58,18 +58,19 @@ static const struct table_column columns[RUN_COLUMNS] = {
 	[RUN_PROGRAM] = {.name = "program", .type = TABLE_TEXT, .definition = "name of the recorded program"},
 	[RUN_COMMAND] = {.name = "command",
                          .type = TABLE_TEXT,
-                         .definition = "command line as recorded, secrets masked; the program's name when it was not"},
-	[RUN_HOSTS] = {.name = "host", .type = TABLE_TEXT, .definition = "machines the recorded processes ran on"},
-	[RUN_RANK] = {.name = "rank", .type = TABLE_INT, .definition = "rank, when the recording has only one"},
+                         .definition = "recorded command line with secrets masked; otherwise the program's name"},
+	[RUN_HOSTS] = {.name = "host", .type = TABLE_TEXT, .definition = "machines of the recorded processes"},
+	[RUN_RANK] = {.name = "rank", .type = TABLE_INT, .definition = "rank, if the recording has only one"},
 	[RUN_WORLD_SIZE] = {.name = "world_size",
                             .title = "world size",
                             .type = TABLE_INT,
-                            .definition = "number of ranks of the job, as its launcher said"},
-	[RUN_MISSING_RANKS] = {.name = "missing_ranks",
-                               .title = "missing ranks",
-                               .type = TABLE_TEXT,
-                               .definition = "ranks of the job that are not here: whoever waits in communication may "
-                                             "wait for them"},
+                            .definition = "number of ranks of the job, given by its launcher"},
+	[RUN_MISSING_RANKS] =
+		{.name = "missing_ranks",
+                 .title = "missing ranks",
+                 .type = TABLE_TEXT,
+                 .definition =
+                         "ranks of the job that the input lacks; other ranks that wait in communication may wait for them"},
 	[RUN_PROCESSES] = {.name = "processes",
                            .type = TABLE_INT,
                            .unit = UNIT_COUNT,
@@ -83,15 +84,17 @@ static const struct table_column columns[RUN_COLUMNS] = {
 		{.name = "created",
                  .title = "started",
                  .type = TABLE_TEXT,
-                 .definition = "wall clock time of the first recorded instant (UTC); with --steps of the begin of "
-                               "the first selected step"},
+                 .definition =
+                         "wall clock time (UTC) of the first recorded instant; with --steps, of the start of the first "
+                         "selected step"},
 	[RUN_DURATION] =
 		{.name = "duration_ns",
                  .title = "recorded",
                  .type = TABLE_INT,
                  .unit = UNIT_NS,
-                 .definition = "from the first to the last recorded instant of the program's processes; with --steps "
-                               "from the begin of the first to the end of the last selected step",
+                 .definition =
+                         "time from the first to the last recorded instant of the program's processes; with --steps, from the "
+                         "start of the first to the end of the last selected step",
                  .rules = RULE_NOT_NEGATIVE},
 	[RUN_FIRST_STEP] = {.name = "first_step",
                             .title = "first step",
@@ -101,51 +104,55 @@ static const struct table_column columns[RUN_COLUMNS] = {
                            .title = "last step",
                            .type = TABLE_INT,
                            .definition = "largest number of a selected step"},
-	[RUN_STEPS] = {.name = "steps",
-                       .title = "complete steps",
-                       .type = TABLE_INT,
-                       .unit = UNIT_COUNT,
-                       .definition = "complete steps of the job; steps of several processes with one number are one"},
+	[RUN_STEPS] =
+		{.name = "steps",
+                 .title = "complete steps",
+                 .type = TABLE_INT,
+                 .unit = UNIT_COUNT,
+                 .definition = "complete steps of the job; steps with the same number in several processes count once"},
 	[RUN_RANK_STEPS] = {.name = "rank_steps",
                             .title = "steps of processes",
                             .type = TABLE_INT,
                             .unit = UNIT_COUNT,
-                            .definition = "complete steps of all processes, each counted by itself",
+                            .definition = "complete steps of all processes, counted in each process",
                             .is_hidden = true},
-	[RUN_RANK_GAPS] = {.name = "rank_gaps",
-                           .title = "gaps of processes",
-                           .type = TABLE_INT,
-                           .unit = UNIT_COUNT,
-                           .definition = "of all processes, how often one step follows the one before; what lies between "
-                                         "steps is shared out among these",
-                           .is_hidden = true},
+	[RUN_RANK_GAPS] =
+		{.name = "rank_gaps",
+                 .title = "gaps of processes",
+                 .type = TABLE_INT,
+                 .unit = UNIT_COUNT,
+                 .definition =
+                         "gaps between consecutive steps, counted in each process; the time between steps is divided by this "
+                         "number",
+                 .is_hidden = true},
 	[RUN_INCOMPLETE] = {.name = "incomplete_steps",
                             .title = "incomplete steps",
                             .type = TABLE_INT,
                             .unit = UNIT_COUNT,
-                            .definition = "steps of the job without a recorded end in any of its ranks"},
-	[RUN_DETAILED] = {.name = "detail_steps",
-                          .title = "steps with operations",
-                          .type = TABLE_INT,
-                          .unit = UNIT_COUNT,
-                          .definition = "steps of the job in which ranges and operations were "
-                                        "recorded throughout, by any of its ranks"},
-	[RUN_SKIPPED] = {.name = "skipped_steps",
-                         .title = "steps without operations",
-                         .type = TABLE_INT,
-                         .unit = UNIT_COUNT,
-                         .definition = "steps of the job in which only steps, phases and counters "
-                                       "were recorded, as the schedule asked"},
+                            .definition = "steps of the job without a recorded end in at least one rank"},
+	[RUN_DETAILED] =
+		{.name = "detail_steps",
+                 .title = "steps with operations",
+                 .type = TABLE_INT,
+                 .unit = UNIT_COUNT,
+                 .definition = "steps of the job in which at least one rank recorded ranges and operations throughout"},
+	[RUN_SKIPPED] =
+		{.name = "skipped_steps",
+                 .title = "steps without operations",
+                 .type = TABLE_INT,
+                 .unit = UNIT_COUNT,
+                 .definition = "steps of the job in which the schedule asked only for steps, phases and counters"},
 	[RUN_CAPTURE] = {.name = "capture",
                          .type = TABLE_TEXT,
-                         .definition = "what the recorder said it captured, and why"},
+                         .definition = "the recorder's sentence about the steps it captured, and why"},
 	[RUN_ENDED] = {.name = "ended", .type = TABLE_TEXT, .definition = "how the recorded processes ended"},
 	[RUN_EVENTS] =
 		{.name = "events",
                  .type = TABLE_INT,
                  .unit = UNIT_COUNT,
                  .definition =
-                         "recorded events, of a span its begin and its end; of a trace of another tool what it holds: spans, marks, values and allocations; with --steps those that were read to show the selected steps"},
+                         "recorded events; a span counts twice, for its start and its end. In another tool's trace: spans, "
+                         "marks, values and allocations. With --steps: the events read to show the selected steps"},
 	[RUN_COST] = {.name = "overhead_ratio",
                       .title = "recording cost",
                       .type = TABLE_DOUBLE,
@@ -162,14 +169,16 @@ static const struct table_column columns[RUN_COLUMNS] = {
                           .definition = "lower end of the 95 % interval of overhead_ratio, at least 0",
                           .rules = RULE_NOT_NEGATIVE,
                           .is_hidden = true},
-	[RUN_COST_HIGH] = {.name = "overhead_high_ratio",
-                           .title = "recording cost, high",
-                           .type = TABLE_DOUBLE,
-                           .unit = UNIT_RATIO,
-                           .role = ROLE_EVIDENCE,
-                           .definition = "upper end of it: a bound where overhead_ratio is not told",
-                           .rules = RULE_NOT_NEGATIVE,
-                           .is_hidden = true},
+	[RUN_COST_HIGH] =
+		{.name = "overhead_high_ratio",
+                 .title = "recording cost, high",
+                 .type = TABLE_DOUBLE,
+                 .unit = UNIT_RATIO,
+                 .role = ROLE_EVIDENCE,
+                 .definition =
+                         "upper end of the 95 % interval of overhead_ratio; an upper bound if overhead_ratio is missing",
+                 .rules = RULE_NOT_NEGATIVE,
+                 .is_hidden = true},
 	[RUN_OPERATOR_STEPS] = {.name = "operator_steps",
                                 .title = "steps with operators",
                                 .type = TABLE_INT,
@@ -183,15 +192,16 @@ static const struct table_column columns[RUN_COLUMNS] = {
                  .type = TABLE_DOUBLE,
                  .unit = UNIT_COUNT,
                  .role = ROLE_EVIDENCE,
-                 .definition = "steps of all processes, each counted by itself, that sums in tables of "
-                               "operators are of: those with operators; where a budget chose them all",
+                 .definition =
+                         "steps that the sums in operator tables cover, counted in each process: steps with operators; all "
+                         "complete steps if a budget chose them",
                  .is_hidden = true},
 	[RUN_OPERATORS_EVERY] =
 		{.name = "operators_every",
                  .title = "operators every",
                  .type = TABLE_INT,
                  .role = ROLE_EVIDENCE,
-                 .definition = "operators are recorded in one of so many steps, as the budget last had it",
+                 .definition = "N if operators are recorded in one of N steps, as last set by the budget",
                  .is_hidden = true},
 	[RUN_COST_ALL] = {.name = "overhead_all_ratio",
                           .title = "recording cost of all",
@@ -203,20 +213,22 @@ static const struct table_column columns[RUN_COLUMNS] = {
 	[RUN_COST_TEXT] =
 		{.name = "cost",
                  .type = TABLE_TEXT,
-                 .definition = "what recording cost, in one sentence: overhead_ratio and where it is from, or a "
-                               "bound, or why it was not measured and what is known instead",
+                 .definition =
+                         "the cost of recording in one sentence: overhead_ratio and its source, or a bound, or the reason why "
+                         "it was not measured, with the known part",
                  .is_hidden = true},
 	[RUN_DROPPED] = {.name = "lost_events",
                          .title = "dropped events",
                          .type = TABLE_INT,
                          .unit = UNIT_COUNT,
-                         .definition = "events the recorder counted but had no room for"},
-	[RUN_MISSING_ENDS] = {.name = "missing_ends",
-                              .title = "missing ends",
-                              .type = TABLE_INT,
-                              .unit = UNIT_COUNT,
-                              .definition = "processes whose last events are missing, and with them the count of what "
-                                            "was dropped there"},
+                         .definition = "events that the recorder counted and dropped because it had no room"},
+	[RUN_MISSING_ENDS] =
+		{.name = "missing_ends",
+                 .title = "missing ends",
+                 .type = TABLE_INT,
+                 .unit = UNIT_COUNT,
+                 .definition =
+                         "processes without their last events; the number of events dropped near the end is unknown"},
 };
 
 static bool is_program(const struct process *process)
@@ -242,7 +254,7 @@ static const char *what_is_left(const char *said, const struct model *model, str
 {
 	for (uint32_t i = 0; said && i < model->ledger_count; i++) {
 		if (model->ledger[i].kind == LEDGER_REMOVED)
-			return arena_printf(arena, "%s; older ones were removed again, see the ledger", said);
+			return arena_printf(arena, "%s; older events were removed later, see the ledger", said);
 	}
 	return said;
 }
@@ -257,19 +269,22 @@ static uint32_t run_count_ranks(const struct step_times *times)
 }
 
 /* Steps counted by the recorder may end elsewhere than the report's steps, because the report knows the whole run.
- * Then a step has operators in only a part of it. The sentence is from src/recorder/schedule.c. */
-static const char *add_own_count(const char *said, const struct step_times *times, struct arena *arena)
+ * Then a step has operators in only a part of it. */
+static const char *add_own_count(const char *said, const struct model *model, const struct step_times *times,
+                                 struct arena *arena)
 {
+	const char *counted = any_meta(model, "capture.steps");
 	int64_t with, begun, more = times->job_incomplete;
 	bool is_alike;
 
-	if (!said || run_count_ranks(times) != 1 ||
-	    sscanf(said, "captured operators of %" SCNd64 " of %" SCNd64 " step", &with, &begun) != 2)
+	if (!said || !counted || run_count_ranks(times) != 1 ||
+	    sscanf(counted, "%" SCNd64 " of %" SCNd64, &with, &begun) != 2)
 		return said;
 	is_alike = with >= times->job_whole && with <= times->job_whole + more && begun >= times->job_count &&
 	           begun <= times->job_count + more;
 	return is_alike ? said
-	                : arena_printf(arena, "%s; of the steps as the report finds them %u of %u have all of theirs",
+	                : arena_printf(arena,
+	                               "%s; of the steps that the report finds, %u of %u have all their operators",
 	                               said, times->job_whole, times->job_count);
 }
 
@@ -291,19 +306,18 @@ static const char *own_capture(const struct model *model, const struct step_time
 static const char *capture_text(const struct model *model, const struct step_times *times, bool is_window,
                                 struct arena *arena)
 {
-	static const char doubt[] = "the number of steps is ";
 	const char *said = step_times_capture(model);
 
 	if (!is_window)
-		said = said ? add_own_count(said, times, arena) : own_capture(model, times, arena);
+		said = said ? add_own_count(said, model, times, arena) : own_capture(model, times, arena);
 	said = what_is_left(said, model, arena);
 	for (uint32_t i = 0; i < model->ledger_count; i++) {
-		const char *text = model_text(model, model->ledger[i].text);
-		size_t length = strcspn(text, ":");
+		enum ledger_code code = model->ledger[i].code;
 
-		if (model->ledger[i].kind == LEDGER_OTHER && !strncmp(text, doubt, sizeof(doubt) - 1))
-			return arena_printf(arena, "%s%s%.*s, see the ledger", said ? said : "", said ? "; " : "",
-			                    (int)length, text);
+		if (code == LEDGER_CODE_AMBIGUOUS_STEPS || code == LEDGER_CODE_UNCERTAIN_STEPS)
+			return arena_printf(arena, "%s%sthe number of steps is %s, see the ledger", said ? said : "",
+			                    said ? "; " : "",
+			                    code == LEDGER_CODE_AMBIGUOUS_STEPS ? "ambiguous" : "uncertain");
 	}
 	return said;
 }
@@ -363,11 +377,11 @@ static void set_who(struct table *table, const struct model *model)
 		table_set_int(table, 0, RUN_RANK, rank);
 	else
 		table_set_missing(table, 0, RUN_RANK,
-		                  rank < 0 ? "no launcher gave one" : "several ranks were recorded");
+		                  rank < 0 ? "not set by a launcher" : "several ranks were recorded");
 	if (world_size >= 0)
 		table_set_int(table, 0, RUN_WORLD_SIZE, world_size);
 	else
-		table_set_missing(table, 0, RUN_WORLD_SIZE, "no launcher gave one");
+		table_set_missing(table, 0, RUN_WORLD_SIZE, "not set by a launcher");
 	missing = missing_ranks_find(model, &table->arena);
 	table_set_text_or(table, 0, RUN_MISSING_RANKS, missing.text, "no rank is known to be missing");
 }
@@ -514,7 +528,7 @@ static const char *describe_end(const struct model *model, struct arena *arena)
 		return NULL;
 	if (!ends.badly)
 		return ends.well - ends.workers <= 1 ? process_end(model, ends.one, arena)
-		                                     : "all processes ended by themselves";
+		                                     : "all processes ended normally";
 	words = process_end(model, ends.one, arena);
 	if (process_end_is_unclosed(model, ends.one))
 		words = CELL_END_UNCLOSED " (killed, crashed, or its file could not be written)";
@@ -536,14 +550,17 @@ static const char *measured_text(const struct recording_price *price, struct are
 	char text[UNITS_BYTES];
 
 	if (price->is_counted)
-		return arena_printf(arena, "recording cost %s (no operators were recorded; its own work, as counted)",
-		                    units_ratio(text, price->ratio));
+		return arena_printf(
+			arena, "recording cost %s (no operators were recorded; counted from the recorder's own work)",
+			units_ratio(text, price->ratio));
 	if (price->unknown)
 		return arena_printf(
-			arena, "recording cost less than %.1f %% (%u steps with operators against their neighbours)",
+			arena,
+			"recording cost less than %.1f %% (%u steps with operators compared with their neighbours)",
 			ceil(1000 * fmax(price->high, 0.001)) / 10, operators->pairs);
 	return arena_printf(
-		arena, "recording cost %s (%u steps with operators against their neighbours, %.1f %% each +- %.1f)",
+		arena,
+		"recording cost %s (%u steps with operators compared with their neighbours: %.1f +- %.1f %% each)",
 		units_ratio(text, price->ratio), operators->pairs, 100 * operators->ratio, 100 * operators->half);
 }
 
@@ -557,10 +574,10 @@ static const char *counted_text(const struct recording_price *price, const struc
 		return arena_printf(arena, "recording took %s of the CPU time", units_ratio(text, cost->ratio));
 	if (!cost)
 		return arena_printf(arena, "cost not measured: %s", price->unknown);
-	return arena_printf(arena,
-	                    "cost not measured: %s; events alone took %s of the CPU time; what PyTorch pays for being "
-	                    "observed is not in it",
-	                    price->unknown, units_ratio(text, cost->ratio));
+	return arena_printf(
+		arena,
+		"cost not measured: %s; events alone took %s of the CPU time, without the cost of PyTorch's callbacks",
+		price->unknown, units_ratio(text, cost->ratio));
 }
 
 static void set_missing_cost(struct table *table, const char *reason)
@@ -652,7 +669,7 @@ static enum status run_run(struct analysis_context *context, struct table *table
 	const struct model *model = context->model;
 	const struct step_times *times = analysis_context_step_times(context);
 
-	table_init(table, "run", "Run", "what was run, what of it was recorded, and how");
+	table_init(table, "run", "Run", "the run, its recorded part, and the quality of the evidence");
 	table_columns(table, columns, RUN_COLUMNS);
 	table_row(table);
 	set_who(table, model);
@@ -667,6 +684,6 @@ static enum status run_run(struct analysis_context *context, struct table *table
 const struct analysis analysis_run = {
 	.name = "run",
 	.row = "run",
-	.question = "what was run and recorded?",
+	.question = "which program was recorded, and how completely?",
 	.run = run_run,
 };

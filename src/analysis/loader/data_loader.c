@@ -15,7 +15,7 @@
 #include <inttypes.h>
 #include <math.h>
 
-#define REMOVED "what was first was removed again (keep_size, keep_time)"
+#define REMOVED "the earliest events were removed (keep_size, keep_time)"
 
 static void data_loader_set_ratio(struct table *table, int row, int column, int64_t part_ns, int64_t whole_ns)
 {
@@ -37,7 +37,7 @@ static void data_loader_set_work(struct table *table, int row, const struct load
 		data_loader_set_ratio(table, row, LOADER_IDLE_RATIO,
 		                      work->window_ns > busy_ns ? work->window_ns - busy_ns : 0, work->window_ns);
 	else
-		table_set_missing(table, row, LOADER_IDLE_RATIO, "there are no workers");
+		table_set_missing(table, row, LOADER_IDLE_RATIO, "the loader has no workers");
 }
 
 static void data_loader_set_sampler(struct table *table, int row, const struct loader_sums *sums)
@@ -56,8 +56,8 @@ static void data_loader_set_sampler(struct table *table, int row, const struct l
 static void data_loader_set_pinning(struct table *table, int row, const struct loader_sums *sums)
 {
 	if (!sums->pinned) {
-		table_set_missing(table, row, LOADER_PIN, "no batch was seen being pinned");
-		table_set_missing(table, row, LOADER_PIN_RATIO, "no batch was seen being pinned");
+		table_set_missing(table, row, LOADER_PIN, "no pinned batch was recorded");
+		table_set_missing(table, row, LOADER_PIN_RATIO, "no pinned batch was recorded");
 		return;
 	}
 	table_set_int(table, row, LOADER_PIN, sums->pin_ns);
@@ -94,8 +94,8 @@ static void data_loader_set_waits(struct table *table, int row, const struct loa
 		table_set_double(table, row, LOADER_WAIT_P50, sums->wait.p50);
 		table_set_double(table, row, LOADER_WAIT_MAX, sums->wait.max);
 	} else {
-		table_set_missing(table, row, LOADER_WAIT_P50, "no batch came");
-		table_set_missing(table, row, LOADER_WAIT_MAX, "no batch came");
+		table_set_missing(table, row, LOADER_WAIT_P50, "the loop received no batch");
+		table_set_missing(table, row, LOADER_WAIT_MAX, "the loop received no batch");
 	}
 }
 
@@ -106,7 +106,7 @@ static void data_loader_set_starts(struct table *table, int row, const struct lo
 	else
 		table_set_int(table, row, LOADER_START, sums->first_wait_ns);
 	if (!sums->work.workers)
-		table_set_missing(table, row, LOADER_WORKERS, "no batches of workers were recorded");
+		table_set_missing(table, row, LOADER_WORKERS, "no batches from workers were recorded");
 	else if (sums->has_rest && !sums->starts)
 		table_set_missing(table, row, LOADER_WORKERS, REMOVED);
 	else
@@ -115,7 +115,7 @@ static void data_loader_set_starts(struct table *table, int row, const struct lo
 		table_set_double(table, row, LOADER_READY, sums->ready);
 	else
 		table_set_missing(table, row, LOADER_READY,
-		                  sums->has_rest ? REMOVED : "no batches of workers were recorded");
+		                  sums->has_rest ? REMOVED : "no batches from workers were recorded");
 }
 
 /* Sets the cells of the work on batches and of the limit. They are unknown if the workers were not recorded. */
@@ -133,7 +133,7 @@ static void data_loader_set_limit(struct table *table, int row, const struct loa
 		return;
 	}
 	for (size_t i = 0; i < sizeof(of_work) / sizeof(of_work[0]); i++)
-		table_set_missing(table, row, of_work[i], "its batches were made where nothing was recorded");
+		table_set_missing(table, row, of_work[i], "the making of its batches was not recorded");
 }
 
 static void data_loader_add_loop(struct table *table, const struct model *model, const struct loader_sums *sums)
@@ -146,7 +146,7 @@ static void data_loader_add_loop(struct table *table, const struct model *model,
 	data_loader_set_sampler(table, row, sums);
 	data_loader_set_pinning(table, row, sums);
 	data_loader_set_limit(table, row, sums);
-	table_set_missing(table, row, LOADER_END, "it is no worker");
+	table_set_missing(table, row, LOADER_END, "the loop is not a worker");
 }
 
 static void data_loader_add_worker(struct table *table, const struct model *model, const struct loader_sums *sums,
@@ -175,9 +175,9 @@ static void data_loader_add_worker(struct table *table, const struct model *mode
 	if (end)
 		table_set_text(table, row, LOADER_END, end);
 	else
-		table_set_missing(table, row, LOADER_END, "it did not fail, as far as is known");
+		table_set_missing(table, row, LOADER_END, "no failure of the worker was recorded");
 	for (size_t i = 0; i < sizeof(of_loop) / sizeof(of_loop[0]); i++)
-		table_set_missing(table, row, of_loop[i], "of the loop, not of one worker");
+		table_set_missing(table, row, of_loop[i], "known for the whole loop only");
 }
 
 static void data_loader_add_rows(struct table *table, const struct model *model, const struct loader_batches *part)
@@ -201,9 +201,9 @@ static const char *data_loader_why_empty(const struct model *model)
 {
 	for (uint32_t string = 1; string <= model->strings.count; string++)
 		if (is_data_wait(intern_text(&model->strings, string)))
-			return "waits for a data loader were recorded, but not what its batches and workers do: see the phase data, "
-			       "and the operators enumerate(DataLoader)#...";
-	return "no loop over a data loader of PyTorch was recorded";
+			return "waits for a data loader were recorded, but not its batches and workers: see the phase data, and the "
+			       "operators enumerate(DataLoader)#...";
+	return "no loop over a PyTorch data loader was recorded";
 }
 
 static enum status data_loader_run(struct analysis_context *context, struct table *table, struct error *err)
@@ -212,7 +212,7 @@ static enum status data_loader_run(struct analysis_context *context, struct tabl
 	struct loader_batches batches, part = {0};
 
 	table_init(table, "data_loader", "Data loaders",
-	           "what loops over PyTorch's data loaders wait for, where their steps are recorded with operators");
+	           "waits of loops over PyTorch's data loaders and their causes, in steps recorded with operators");
 	table_columns(table, data_loader_columns, LOADER_COLUMNS);
 	table->columns[LOADER_PIN_RATIO].is_hidden = true; /* until a batch is pinned */
 	loader_batches_find(&batches, model);

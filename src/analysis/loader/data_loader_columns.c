@@ -5,31 +5,33 @@
 #include "analysis/loader/data_loader_columns.h"
 
 #define OF_PARTS                                                                                                       \
-	"of a loader: time from the first wait to the last, loop by loop, without workers; of a worker: time from its first batch to its last"
+	"without workers, time from the first wait to the last, loop by loop; with workers, time from each worker's "  \
+	"first batch to its last"
 
 const struct table_column data_loader_columns[LOADER_COLUMNS] = {
 	[LOADER_PROCESS] = {.name = "process",
                             .type = TABLE_TEXT,
                             .role = ROLE_KEY,
-                            .definition = "process that loops over it: rank, or pid"},
+                            .definition = "process that loops over the loader: rank, or pid"},
 	[LOADER_NAME] = {.name = "loader",
                          .type = TABLE_TEXT,
                          .role = ROLE_KEY,
-                         .definition = "its number in the process, and what it loads"},
-	[LOADER_PART] = {.name = "part",
-                         .type = TABLE_TEXT,
-                         .role = ROLE_KEY,
-                         .definition = "loop: where batches are awaited, and all its workers; else one worker"},
+                         .definition = "number of the loader in the process, and its data"},
+	[LOADER_PART] =
+		{.name = "part",
+                 .type = TABLE_TEXT,
+                 .role = ROLE_KEY,
+                 .definition = "loop: the loop that waits for batches, with all its workers; otherwise one worker"},
 	[LOADER_BATCHES] = {.name = "batches",
                             .type = TABLE_INT,
                             .unit = UNIT_COUNT,
-                            .definition = "batches that came; of a worker: that it made",
+                            .definition = "batches that the loop received; for a worker, batches that it made",
                             .rules = RULE_NOT_NEGATIVE},
 	[LOADER_WAIT] = {.name = "wait_ns",
                          .title = "wait",
                          .type = TABLE_INT,
                          .unit = UNIT_NS,
-                         .definition = "time the loop waited for them",
+                         .definition = "time that the loop waited for batches",
                          .rules = RULE_NOT_NEGATIVE | RULE_AT_MOST_OTHER,
                          .other = "loop_ns"},
 	[LOADER_WAIT_P50] = {.name = "wait_p50_ns",
@@ -48,9 +50,10 @@ const struct table_column data_loader_columns[LOADER_COLUMNS] = {
                  .type = TABLE_DOUBLE,
                  .unit = UNIT_RATIO,
                  .role = ROLE_SHARE,
-                 .definition = "share of the loop's time that it waited",
+                 .definition = "share of the loop's time in which it waited",
                  .denominator =
-                         "time from the first wait to the last, loop by loop; without steps in which no waits were recorded, as they have no operators",
+                         "time from the first wait to the last, loop by loop, without steps that have no operators and so no "
+                         "recorded waits",
                  .rules = RULE_NOT_NEGATIVE | RULE_AT_MOST_ONE},
 	[LOADER_LOOP] = {.name = "loop_ns",
                          .title = "loop",
@@ -83,16 +86,18 @@ const struct table_column data_loader_columns[LOADER_COLUMNS] = {
                                   .type = TABLE_DOUBLE,
                                   .unit = UNIT_RATIO,
                                   .role = ROLE_SHARE,
-                                  .definition = "share of time in that function",
+                                  .definition = "share of time in the function that makes a batch of samples",
                                   .denominator = OF_PARTS,
                                   .rules = RULE_NOT_NEGATIVE | RULE_AT_MOST_ONE},
-	[LOADER_SAMPLER] = {.name = "sampler_ns",
-                            .title = "sampler",
-                            .type = TABLE_INT,
-                            .unit = UNIT_NS,
-                            .definition = "time of the waits in the sampler, which says what samples a batch is made "
-                                          "of: in the loop's process, also with workers",
-                            .rules = RULE_NOT_NEGATIVE},
+	[LOADER_SAMPLER] =
+		{.name = "sampler_ns",
+                 .title = "sampler",
+                 .type = TABLE_INT,
+                 .unit = UNIT_NS,
+                 .definition =
+                         "part of the waits in the sampler, which chooses the samples of a batch; it runs in the loop's "
+                         "process, even with workers",
+                 .rules = RULE_NOT_NEGATIVE},
 	[LOADER_SAMPLER_RATIO] = {.name = "sampler_ratio",
                                   .title = "sampler %",
                                   .type = TABLE_DOUBLE,
@@ -107,7 +112,7 @@ const struct table_column data_loader_columns[LOADER_COLUMNS] = {
                  .type = TABLE_INT,
                  .unit = UNIT_NS,
                  .definition =
-                         "time in pinning batches for the device: in the waits, with workers in a thread of its own",
+                         "time in pinning batches for the device: part of the waits; with workers, in a separate thread",
                  .rules = RULE_NOT_NEGATIVE},
 	[LOADER_PIN_RATIO] =
 		{.name = "pin_ratio",
@@ -117,7 +122,8 @@ const struct table_column data_loader_columns[LOADER_COLUMNS] = {
                  .role = ROLE_SHARE,
                  .definition = "share of time in pinning",
                  .denominator =
-                         "time from the first wait to the last, loop by loop; with workers: the thread's, from its first batch to its last",
+                         "time from the first wait to the last, loop by loop; with workers, time of the pinning thread from "
+                         "its first batch to its last",
                  .rules = RULE_NOT_NEGATIVE | RULE_AT_MOST_ONE},
 	[LOADER_IDLE_RATIO] = {.name = "idle_ratio",
                                .title = "idle %",
@@ -125,19 +131,20 @@ const struct table_column data_loader_columns[LOADER_COLUMNS] = {
                                .unit = UNIT_RATIO,
                                .role = ROLE_SHARE,
                                .definition = "share of time in which a worker made no batch",
-                               .denominator = "time from its first batch to its last",
+                               .denominator = "time from the worker's first batch to its last",
                                .rules = RULE_NOT_NEGATIVE | RULE_AT_MOST_ONE},
 	[LOADER_READY] = {.name = "ready",
                           .type = TABLE_DOUBLE,
                           .unit = UNIT_NONE,
-                          .definition = "batches that workers had made and the loop had not taken, when it asked: mean"},
+                          .definition = "mean number of batches that were ready when the loop asked for one"},
 	[LOADER_START] =
 		{.name = "startup_ns",
                  .title = "start",
                  .type = TABLE_INT,
                  .unit = UNIT_NS,
-                 .definition = "of a worker: from its first instant to its first batch; of a loader: waits for the "
-                               "first batches of its loops, one per worker",
+                 .definition =
+                         "for a worker, time from its first instant to its first batch; for a loader, waits for the first "
+                         "batches of its loops, one per worker",
                  .rules = RULE_NOT_NEGATIVE},
 	[LOADER_WORKERS] =
 		{.name = "workers_ns",
@@ -145,11 +152,11 @@ const struct table_column data_loader_columns[LOADER_COLUMNS] = {
                  .type = TABLE_INT,
                  .unit = UNIT_NS,
                  .definition =
-                         "time in iter(loader), before the first waits: starting the workers, which each loop "
-                         "does without persistent_workers, and the sampler for their first batches; of all steps, also those "
-                         "in which no waits were recorded",
+                         "time in iter(loader), before the first waits: starting the workers (in each loop, without "
+                         "persistent_workers) and the sampler for their first batches. It covers all steps, including those "
+                         "without recorded waits",
                  .rules = RULE_NOT_NEGATIVE},
-	[LOADER_END] = {.name = "end", .type = TABLE_TEXT, .definition = "how the worker ended, when it failed"},
+	[LOADER_END] = {.name = "end", .type = TABLE_TEXT, .definition = "how the worker ended, if it failed"},
 	[LOADER_LIMIT] =
 		{.name = "limited_by",
                  .title = "limited by",
@@ -158,5 +165,5 @@ const struct table_column data_loader_columns[LOADER_COLUMNS] = {
                          "dataset code, collate, sampler, pinning memory, handing over, main process, too few workers, start of workers, or nothing"},
 	[LOADER_SENTENCE] = {.name = "sentence",
                              .type = TABLE_TEXT,
-                             .definition = "the same in words, with the numbers"},
+                             .definition = "the limit in one sentence, with the numbers"},
 };

@@ -6,7 +6,7 @@
 
 #include "base/units.h"
 
-static const char in_the_loop[] = "; the sampler runs in the process of the loop, also with workers";
+static const char in_the_loop[] = "; the sampler runs in the loop's process, even with workers";
 
 static const char *loader_time_text(struct arena *arena, double ns)
 {
@@ -54,7 +54,7 @@ static const char *loader_of_parts(const struct loader_sums *sums, enum loader_l
 		end = in_the_loop;
 	return arena_printf(
 		arena,
-		"the loop spends %.1f %% of its time on its batches, as there are no workers: %sthe rest in "
+		"the loop spends %.1f %% of its time on making batches because there are no workers: %sthe rest in "
 		"%shanding over%s",
 		100 * loader_wait_ratio(sums), text, sums->has_sampler ? "" : "sampling and ", end);
 }
@@ -73,15 +73,15 @@ static const char *loader_of_workers(const struct loader_sums *sums, enum loader
 	case LOADER_BY_PINNING:
 		return arena_printf(
 			arena,
-			"%sthe loop waits %.1f %% of its time although workers are idle for %.1f %% of theirs: the "
-			"thread that pins what they made is busy for %.1f %% of its",
+			"%sthe loop waits %.1f %% of its time although workers are idle for %.1f %% of theirs: the thread "
+			"that pins their batches is busy for %.1f %% of its time",
 			loader_apart(sums, arena), 100 * loader_steady_ratio(sums), 100 * (1 - busy),
 			100 * loader_pin_ratio(sums));
 	case LOADER_BY_HANDING_OVER:
 		return arena_printf(
 			arena,
-			"%sthe loop waits %.1f %% of its time although workers are idle for %.1f %% of theirs: what "
-			"is slow lies between them: pickling, queues, pinning memory, asking for batches",
+			"%sthe loop waits %.1f %% of its time although workers are idle for %.1f %% of theirs: the slow part "
+			"is between them (pickling, queues, pinning memory, asking for batches)",
 			loader_apart(sums, arena), 100 * loader_steady_ratio(sums), 100 * (1 - busy));
 	default:
 		return arena_printf(
@@ -101,11 +101,12 @@ static const char *loader_of_the_loop(const struct loader_sums *sums, struct are
 		return arena_printf(
 			arena,
 			"%sthe loop waits %.1f %% of its time, usually %s for a batch, and takes %s for a batch itself: "
-			"loading does not limit it",
+			"loading does not limit the loop",
 			loader_apart(sums, arena), 100 * loader_steady_ratio(sums),
 			loader_time_text(arena, sums->wait.p50), loader_time_text(arena, own_ns));
 	return arena_printf(
-		arena, "the loop waits %.1f %% of its time and takes %s for a batch itself: loading does not limit it",
+		arena,
+		"the loop waits %.1f %% of its time and takes %s for a batch itself: loading does not limit the loop",
 		100 * loader_wait_ratio(sums), loader_time_text(arena, own_ns));
 }
 
@@ -145,8 +146,7 @@ const char *loader_sentence(const struct loader_sums *sums, const struct loader_
 	if (loader_starts_long_again(sums))
 		sentence = arena_printf(
 			arena,
-			"%s; starting workers anew for %u loops takes %s more (persistent_workers=True starts "
-			"them once)",
+			"%s; starting workers again for %u loops takes %s more (persistent_workers=True starts them once)",
 			sentence, sums->starts, loader_time_text(arena, (double)sums->workers_ns));
 	return sentence;
 }

@@ -46,7 +46,7 @@ enum {
 	}
 
 static const struct table_column columns[VALUE_COLUMNS] = {
-	[VALUE_NAME] = {.name = "name", .type = TABLE_TEXT, .role = ROLE_KEY, .definition = "name the program gave it"},
+	[VALUE_NAME] = {.name = "name", .type = TABLE_TEXT, .role = ROLE_KEY, .definition = "name given by the program"},
 	[VALUE_PROCESS] = PROCESS_COLUMN,
 	[VALUE_COUNT] = {.name = "count",
                          .title = "values",
@@ -58,10 +58,10 @@ static const struct table_column columns[VALUE_COLUMNS] = {
                          .more = MORE_SUM},
 	[VALUE_FIRST] = NUMBER("first", "first value, NaN and infinities included"),
 	[VALUE_LAST] = NUMBER("last", "last value, NaN and infinities included"),
-	[VALUE_MIN] = NUMBER("min", "smallest value that is a number"),
-	[VALUE_MAX] = NUMBER("max", "largest value that is a number"),
+	[VALUE_MIN] = NUMBER("min", "smallest finite value"),
+	[VALUE_MAX] = NUMBER("max", "largest finite value"),
 	[VALUE_MEAN] = NUMBER("mean", "mean of the finite values, each with the same weight"),
-	[VALUE_P95] = HIDDEN("p95", "95 % of the finite values are not larger"),
+	[VALUE_P95] = HIDDEN("p95", "95th percentile of the finite values"),
 	[VALUE_NAN] = {.name = "nan_count",
                        .title = "not finite",
                        .type = TABLE_INT,
@@ -73,12 +73,12 @@ static const struct table_column columns[VALUE_COLUMNS] = {
                              .title = "first at step",
                              .type = TABLE_INT,
                              .role = ROLE_EVIDENCE,
-                             .definition = "number of the step of the first value that is NaN or infinite"},
-	[VALUE_FIRST_TEN] = HIDDEN("first_ten_mean", "mean of the finite ones of the first ten values"),
-	[VALUE_LAST_TEN] = HIDDEN("last_ten_mean", "mean of the finite ones of the last ten values"),
-	[VALUE_FIRST_THIRD] = HIDDEN("first_third_mean", "mean of the finite ones of the first third of the values"),
-	[VALUE_LAST_THIRD] = HIDDEN("last_third_mean", "mean of the finite ones of the last third of the values"),
-	[VALUE_DEVIATION] = HIDDEN("deviation", "standard deviation of the finite values, as of a sample"),
+                             .definition = "number of the step with the first NaN or infinite value"},
+	[VALUE_FIRST_TEN] = HIDDEN("first_ten_mean", "mean of the finite values among the first ten"),
+	[VALUE_LAST_TEN] = HIDDEN("last_ten_mean", "mean of the finite values among the last ten"),
+	[VALUE_FIRST_THIRD] = HIDDEN("first_third_mean", "mean of the finite values in the first third"),
+	[VALUE_LAST_THIRD] = HIDDEN("last_third_mean", "mean of the finite values in the last third"),
+	[VALUE_DEVIATION] = HIDDEN("deviation", "sample standard deviation of the finite values"),
 };
 
 struct value_fold {
@@ -129,7 +129,7 @@ static void set_mean(struct table *table, int row, int column, const double *val
 	if (finite)
 		table_set_double(table, row, column, sum / (double)finite);
 	else
-		table_set_missing(table, row, column, count ? "none of them is finite" : "there are too few values");
+		table_set_missing(table, row, column, count ? "none of these values is finite" : "too few values");
 }
 
 /* Computed from the mean, so that values that differ little from each other keep their precision. */
@@ -139,7 +139,7 @@ static void set_deviation(struct table *table, int row, const struct value_fold 
 	double mean = fold->sum / (double)finite, sum = 0;
 
 	if (finite < 2) {
-		table_set_missing(table, row, VALUE_DEVIATION, "there are too few values");
+		table_set_missing(table, row, VALUE_DEVIATION, "too few values");
 		return;
 	}
 	for (int64_t i = 0; i < fold->count; i++)
@@ -186,7 +186,7 @@ static void counters_add_row(struct table *table, const struct model *model, con
 		table_set_int(table, row, VALUE_FIRST_NAN, model->steps[fold->odd_step].number);
 	else
 		table_set_missing(table, row, VALUE_FIRST_NAN,
-		                  fold->odd ? "the value was set outside the steps" : "all values are finite");
+		                  fold->odd ? "the value was set outside every step" : "all values are finite");
 	if (series->is_metric)
 		set_means(table, row, fold);
 	if (fold->count == fold->odd) {
@@ -233,7 +233,7 @@ static void add_series(struct table *table, struct analysis_context *context, bo
 
 static enum status run_counters(struct analysis_context *context, struct table *table, struct error *err)
 {
-	table_init(table, "counters", "Counters", "quantities over time, of the program, the recorder and the machine");
+	table_init(table, "counters", "Counters", "values over time, from the program, the recorder and the machine");
 	table->empty = "no counters were recorded";
 	add_series(table, context, false);
 	return STATUS_OK;
@@ -241,7 +241,8 @@ static enum status run_counters(struct analysis_context *context, struct table *
 
 static enum status run_metrics(struct analysis_context *context, struct table *table, struct error *err)
 {
-	table_init(table, "metrics", "Metrics", "results of steps as the program reported them: loss, gradient norm");
+	table_init(table, "metrics", "Metrics",
+	           "results of steps that the program reported, such as loss or gradient norm");
 	table->empty = model_reason(context->model, REASON_NO_METRICS);
 	add_series(table, context, true);
 	return STATUS_OK;
@@ -256,6 +257,6 @@ const struct analysis analysis_counters = {
 const struct analysis analysis_metrics = {
 	.name = "metrics",
 	.row = "name and process",
-	.question = "how did loss and other results develop?",
+	.question = "how did the loss and other metrics develop?",
 	.run = run_metrics,
 };

@@ -47,52 +47,57 @@ static const struct table_column columns[PROCESS_COLUMNS] = {
 		{.name = "role",
                  .type = TABLE_TEXT,
                  .role = ROLE_KEY,
-                 .definition = "trainer, worker (forked by a trainer), launcher, host (stepscope run itself), imported, "
-                               "program (recorded nothing itself)"},
+                 .definition =
+                         "trainer, worker (forked by a trainer), launcher, host (stepscope run itself), imported, program (did "
+                         "not record itself)"},
 	[PROCESS_RANK] = {.name = "rank", .type = TABLE_INT, .role = ROLE_KEY, .definition = "rank"},
 	[PROCESS_PARENT] = {.name = "parent_pid",
                             .title = "parent",
                             .type = TABLE_INT,
                             .definition = "process id of its parent"},
 	[PROCESS_HOST] = {.name = "host", .type = TABLE_TEXT, .definition = "machine"},
-	[PROCESS_NAME] = {.name = "program", .type = TABLE_TEXT, .definition = "name of its program"},
+	[PROCESS_NAME] = {.name = "program", .type = TABLE_TEXT, .definition = "name of the program"},
 	[PROCESS_FIRST] = {.name = "first_ns",
                            .title = "first",
                            .type = TABLE_INT,
                            .unit = UNIT_NS_SINCE_START,
-                           .definition = "first instant known of it, since the first known of the whole run",
+                           .definition = "first known instant of the process, since the first known instant of the run",
                            .is_hidden = true},
-	[PROCESS_WALL] = {.name = "wall_ns",
-                          .title = "wall",
-                          .type = TABLE_INT,
-                          .unit = UNIT_NS,
-                          .definition = "from the first to the last instant known of it; with --steps not measured, like "
-                                        "all that is of the whole process",
-                          .rules = RULE_NOT_NEGATIVE},
-	[PROCESS_END] = {.name = "end", .type = TABLE_TEXT, .definition = "how it ended, in words"},
+	[PROCESS_WALL] =
+		{.name = "wall_ns",
+                 .title = "wall",
+                 .type = TABLE_INT,
+                 .unit = UNIT_NS,
+                 .definition =
+                         "time from the first to the last known instant of the process; missing with --steps, like all values "
+                         "of whole processes",
+                 .rules = RULE_NOT_NEGATIVE},
+	[PROCESS_END] = {.name = "end", .type = TABLE_TEXT, .definition = "how the process ended, in words"},
 	[PROCESS_EXIT] = {.name = "exit_status",
                           .title = "exit",
                           .type = TABLE_INT,
-                          .definition = "its exit status",
+                          .definition = "exit status of the process",
                           .is_hidden = true},
 	[PROCESS_SIGNAL] = {.name = "signal",
                             .type = TABLE_TEXT,
-                            .definition = "name of the signal that ended it",
+                            .definition = "name of the signal that ended the process",
                             .is_hidden = true},
 	[PROCESS_LAST_STEP] = {.name = "last_step",
                                .title = "last step",
                                .type = TABLE_INT,
-                               .definition = "number of the last step it began"},
+                               .definition = "number of the last step that the process started"},
 	[PROCESS_LAST_OP] = {.name = "last_open",
                              .title = "was in",
                              .type = TABLE_TEXT,
-                             .definition = "innermost span that was open when its recording stopped"},
-	[PROCESS_CPU] = {.name = "cpu_ns",
-                         .title = "CPU",
-                         .type = TABLE_INT,
-                         .unit = UNIT_NS,
-                         .definition = "CPU time of all its threads; of a program that recorded nothing itself with the "
-                                       "processes it waited for"},
+                             .definition = "innermost span that was open when the recording of the process stopped"},
+	[PROCESS_CPU] =
+		{.name = "cpu_ns",
+                 .title = "CPU",
+                 .type = TABLE_INT,
+                 .unit = UNIT_NS,
+                 .definition =
+                         "CPU time of all threads of the process; for a program that did not record itself, including the "
+                         "processes it waited for"},
 	[PROCESS_RSS] = {.name = "rss_peak_bytes",
                          .title = "peak RSS",
                          .type = TABLE_INT,
@@ -117,12 +122,12 @@ static const struct table_column columns[PROCESS_COLUMNS] = {
                               .title = "waits",
                               .type = TABLE_INT,
                               .unit = UNIT_COUNT,
-                              .definition = "context switches because it waited"},
+                              .definition = "context switches because the process waited"},
 	[PROCESS_PREEMPTED] = {.name = "involuntary_switches",
                                .title = "preempted",
                                .type = TABLE_INT,
                                .unit = UNIT_COUNT,
-                               .definition = "context switches because others wanted the processor"},
+                               .definition = "context switches because another task took the CPU"},
 };
 
 /* Columns with the last value of a counter of the process or, without it, the sum of facts that its parent noted. */
@@ -235,7 +240,7 @@ static bool child_sum(const struct model *model, const struct child *child, cons
 }
 
 /* With --steps only a part of the recording was read: values of the whole process would contradict it. */
-static const char *const of_a_part = "--steps: only a part of the process was read";
+static const char *const of_a_part = "--steps reads only a part of the process";
 
 static void set_used(struct table *table, int row, const struct model *model, uint32_t process,
                      const struct child *child)
@@ -247,7 +252,7 @@ static void set_used(struct table *table, int row, const struct model *model, ui
 		    child_sum(model, child, sources[i].facts, &number))
 			table_set_int(table, row, sources[i].column, number);
 		else
-			table_set_missing(table, row, sources[i].column, "nobody sampled the process");
+			table_set_missing(table, row, sources[i].column, "the process was not sampled");
 	}
 }
 
@@ -352,8 +357,8 @@ static void set_end(struct table *table, int row, const struct model *model, con
 	const char *signal = child_fact(model, child, "signal");
 	int64_t number;
 
-	table_set_missing(table, row, PROCESS_EXIT, "nobody waited for the process");
-	table_set_missing(table, row, PROCESS_SIGNAL, "it was not seen to be ended by a signal");
+	table_set_missing(table, row, PROCESS_EXIT, "no exit status was recorded");
+	table_set_missing(table, row, PROCESS_SIGNAL, "no fatal signal was recorded");
 	if (signal && signal[0])
 		table_set_text(table, row, PROCESS_SIGNAL, signal);
 	else if (child_number(model, child, "status", &number))
@@ -393,7 +398,7 @@ static void set_last(struct table *table, int row, const struct model *model, ui
 {
 	uint32_t open = model->processes[process].is_closed ? 0 : last_open(model, process);
 
-	table_set_missing(table, row, PROCESS_LAST_STEP, "it marked no steps");
+	table_set_missing(table, row, PROCESS_LAST_STEP, "the process marked no steps");
 	for (uint32_t i = 0; i < model->steps_count; i++) {
 		if (model->steps[i].process == process)
 			table_set_int(table, row, PROCESS_LAST_STEP, model->steps[i].number);
@@ -401,7 +406,7 @@ static void set_last(struct table *table, int row, const struct model *model, ui
 	if (open)
 		table_set_text(table, row, PROCESS_LAST_OP, model_text(model, open));
 	else
-		table_set_missing(table, row, PROCESS_LAST_OP, "nothing was open when its recording stopped");
+		table_set_missing(table, row, PROCESS_LAST_OP, "no span was open when the recording stopped");
 }
 
 static void set_optional(struct table *table, int row, int column, bool has_value, int64_t value, const char *reason)
@@ -454,11 +459,11 @@ static int processes_add_row(struct table *table, const struct model *model, uin
 	if (process->pid)
 		table_set_int(table, row, PROCESS_PID, process->pid);
 	else
-		table_set_missing(table, row, PROCESS_PID, "the input does not say it");
+		table_set_missing(table, row, PROCESS_PID, "not in the input");
 	/* a worker that was spawned, not forked, does not know its role from the start */
 	table_set_text(table, row, PROCESS_ROLE,
 	               role_name(loader_worker_number(model, number, &worker) ? STEPSCOPE_ROLE_WORKER : process->role));
-	set_optional(table, row, PROCESS_RANK, process->rank >= 0, process->rank, "no launcher gave one");
+	set_optional(table, row, PROCESS_RANK, process->rank >= 0, process->rank, "not set by a launcher");
 	set_optional(table, row, PROCESS_PARENT, process->parent_pid > 0, process->parent_pid, "not recorded");
 	table_set_text(table, row, PROCESS_HOST, model_text(model, process->host));
 	if (process->role == STEPSCOPE_ROLE_HOST) /* its fact "program" names the program that it ran */
@@ -508,12 +513,12 @@ static void add_child(struct table *table, const struct model *model, uint32_t h
 	table_set_int(table, row, PROCESS_PID, pid);
 	table_set_text(table, row, PROCESS_ROLE, "program");
 	for (size_t i = 0; i < sizeof(unknown) / sizeof(unknown[0]); i++)
-		table_set_missing(table, row, unknown[i], "it recorded nothing itself");
+		table_set_missing(table, row, unknown[i], "the process did not record itself");
 	if (name)
 		table_set_text(table, row, PROCESS_NAME, name);
 	else
-		table_set_missing(table, row, PROCESS_NAME, "it recorded nothing itself");
-	set_optional(table, row, PROCESS_WALL, has_wall, wall_ns, "nobody waited for it");
+		table_set_missing(table, row, PROCESS_NAME, "the process did not record itself");
+	set_optional(table, row, PROCESS_WALL, has_wall, wall_ns, "no process waited for its end");
 	set_end(table, row, model, &child);
 	set_used(table, row, model, MODEL_NONE, &child);
 }

@@ -34,39 +34,43 @@ enum {
 	}
 
 static const struct table_column columns[TELEMETRY_COLUMNS] = {
-	[TELEMETRY_OF] = {.name = "of",
-                          .type = TABLE_TEXT,
-                          .role = ROLE_KEY,
-                          .definition = "the GPU, as the file names it, or a process on it; \"#2\": the second in the "
-                                        "order of the rows, because they have no number"},
-	[TELEMETRY_NAME] = {.name = "quantity",
-                            .type = TABLE_TEXT,
-                            .role = ROLE_KEY,
-                            .definition = "what was measured, as nvidia-smi calls it; utilization.gpu is the share of "
-                                          "time in which any kernel ran, however small"},
+	[TELEMETRY_OF] =
+		{.name = "of",
+                 .type = TABLE_TEXT,
+                 .role = ROLE_KEY,
+                 .definition =
+                         "name of the GPU in the file, or a process on the GPU; \"#2\" is the second GPU in row order if the "
+                         "rows have no GPU number"},
+	[TELEMETRY_NAME] =
+		{.name = "quantity",
+                 .type = TABLE_TEXT,
+                 .role = ROLE_KEY,
+                 .definition =
+                         "measured quantity, with nvidia-smi's name; utilization.gpu is the share of time in which any kernel "
+                         "ran, however small"},
 	[TELEMETRY_UNIT] = {.name = "unit",
                             .type = TABLE_TEXT,
                             .role = ROLE_EVIDENCE,
-                            .definition = "unit of the values, as the file says it"},
-	[TELEMETRY_MIN] = NUMBER("min", "smallest value that is a number"),
+                            .definition = "unit of the values in the file"},
+	[TELEMETRY_MIN] = NUMBER("min", "smallest finite value"),
 	[TELEMETRY_MEAN] = NUMBER("mean", "mean of the finite values, each with the same weight"),
-	[TELEMETRY_MAX] = NUMBER("max", "largest value that is a number"),
-	[TELEMETRY_LAST] = NUMBER("last", "last value, NaN and infinities included"),
-	[TELEMETRY_P5] = NUMBER("p5", "5 % of the values are not larger"),
-	[TELEMETRY_P95] = NUMBER("p95", "95 % of the finite values are not larger"),
+	[TELEMETRY_MAX] = NUMBER("max", "largest finite value"),
+	[TELEMETRY_LAST] = NUMBER("last", "last finite value"),
+	[TELEMETRY_P5] = NUMBER("p5", "5th percentile of the finite values"),
+	[TELEMETRY_P95] = NUMBER("p95", "95th percentile of the finite values"),
 	[TELEMETRY_COUNT] = {.name = "count",
                              .title = "values",
                              .type = TABLE_INT,
                              .unit = UNIT_COUNT,
                              .role = ROLE_EVIDENCE,
-                             .definition = "values that were measured",
+                             .definition = "measured values",
                              .rules = RULE_NOT_NEGATIVE},
 	[TELEMETRY_MISSING] = {.name = "missing_count",
                                .title = "missing",
                                .type = TABLE_INT,
                                .unit = UNIT_COUNT,
                                .role = ROLE_EVIDENCE,
-                               .definition = "rows in which the driver had no value: [N/A], [Not Supported]",
+                               .definition = "rows without a value from the driver: [N/A], [Not Supported]",
                                .rules = RULE_NOT_NEGATIVE},
 };
 
@@ -134,10 +138,10 @@ static const char *why_missing(struct table *table, const struct model *model, c
 	const char *said;
 
 	if (!fold->missing)
-		return "no value was taken in the time of the recording";
+		return "no value was measured during the recording";
 	snprintf(key, sizeof(key), "%s.%s", model_text(model, series->subject), model_text(model, series->name));
 	said = model_meta(model, series->process, key);
-	return said ? arena_printf(&table->arena, "the driver said %s", said) : "the driver had no value";
+	return said ? arena_printf(&table->arena, "the driver reported %s", said) : "the driver reported no value";
 }
 
 static void telemetry_add_row(struct table *table, const struct model *model, const struct value_series *series,
@@ -150,7 +154,7 @@ static void telemetry_add_row(struct table *table, const struct model *model, co
 	if (series->unit)
 		table_set_text(table, row, TELEMETRY_UNIT, model_text(model, series->unit));
 	else
-		table_set_missing(table, row, TELEMETRY_UNIT, "the file gives it none");
+		table_set_missing(table, row, TELEMETRY_UNIT, "the file gives no unit");
 	table_set_int(table, row, TELEMETRY_COUNT, fold->count);
 	table_set_int(table, row, TELEMETRY_MISSING, fold->missing);
 	if (!fold->count) {
@@ -176,7 +180,8 @@ static enum status telemetry_run(struct analysis_context *context, struct table 
 	struct telemetry_window window = telemetry_window_find(model, times, context->options.filter.has_steps);
 	int64_t outside = 0, values = 0;
 
-	table_init(table, "telemetry", "GPU telemetry", "what was measured of GPUs from outside, while the run ran");
+	table_init(table, "telemetry", "GPU telemetry",
+	           "values that an outside tool measured of the GPUs during the run");
 	table_columns(table, columns, TELEMETRY_COLUMNS);
 	for (uint32_t i = 0; i < model->series_count; i++) {
 		struct telemetry_fold fold = {0};
@@ -193,11 +198,13 @@ static enum status telemetry_run(struct analysis_context *context, struct table 
 	}
 	table_sort(table, TELEMETRY_OF, true);
 	if (!table->row_count)
-		table->empty = "no telemetry of GPUs was found: nvidia-smi --query-gpu=... --format=csv -l 1 > gpu.csv "
-			       "beside the recording";
+		table->empty =
+			"no GPU telemetry was found; record it beside the recording: nvidia-smi --query-gpu=... --format=csv "
+			"-l 1 > gpu.csv";
 	else if (outside)
 		table->note = arena_printf(&table->arena,
-		                           "%" PRId64 " of %" PRId64 " values are of another time and are not counted",
+		                           "%" PRId64 " of %" PRId64
+		                           " values were measured at another time and are not counted",
 		                           outside, outside + values);
 	return STATUS_OK;
 }
@@ -205,6 +212,6 @@ static enum status telemetry_run(struct analysis_context *context, struct table 
 const struct analysis analysis_telemetry = {
 	.name = "telemetry",
 	.row = "GPU and quantity",
-	.question = "what did GPUs do, seen from outside: nvidia-smi?",
+	.question = "which values did nvidia-smi measure on the GPUs?",
 	.run = telemetry_run,
 };

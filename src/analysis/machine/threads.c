@@ -33,7 +33,7 @@ static const struct table_column columns[THREAD_COLUMNS] = {
                          .title = "main",
                          .type = TABLE_BOOL,
                          .role = ROLE_EVIDENCE,
-                         .definition = "the process's first thread"},
+                         .definition = "true for the process's first thread"},
 	[THREAD_SPANS] = {.name = "spans",
                           .type = TABLE_INT,
                           .unit = UNIT_COUNT,
@@ -51,18 +51,19 @@ static const struct table_column columns[THREAD_COLUMNS] = {
                           .unit = UNIT_RATIO,
                           .role = ROLE_SHARE,
                           .definition = "share of time inside any span",
-                          .denominator = "recorded time of its process",
+                          .denominator = "recorded time of the thread's process",
                           .rules = RULE_NOT_NEGATIVE | RULE_AT_MOST_ONE},
-	[THREAD_FIRST] = {.name = "first_ns",
-                          .title = "first",
-                          .type = TABLE_INT,
-                          .unit = UNIT_NS_SINCE_START,
-                          .definition = "begin of its first span, since the first known instant of its process"},
+	[THREAD_FIRST] =
+		{.name = "first_ns",
+                 .title = "first",
+                 .type = TABLE_INT,
+                 .unit = UNIT_NS_SINCE_START,
+                 .definition = "start of the thread's first span, since the first known instant of its process"},
 	[THREAD_LAST] = {.name = "last_ns",
                          .title = "last",
                          .type = TABLE_INT,
                          .unit = UNIT_NS_SINCE_START,
-                         .definition = "end of its last span, since the first known instant of its process"},
+                         .definition = "end of the thread's last span, since the first known instant of its process"},
 };
 
 /* Spans of a track nest, so the spans at top level cover all others. */
@@ -123,7 +124,7 @@ static enum status threads_run(struct analysis_context *context, struct table *t
 	struct labels labels;
 
 	table_init(table, "threads", "Threads",
-	           "threads and other tracks, over all that was read (with --steps: around them)");
+	           "threads and other tracks, over all data that was read (with --steps, the data around the steps)");
 	table_columns(table, columns, THREAD_COLUMNS);
 	table_keep_in(table, model->storage);
 	labels_init(&labels, model, &table->arena);
@@ -142,7 +143,7 @@ static enum status threads_run(struct analysis_context *context, struct table *t
 const struct analysis analysis_threads = {
 	.name = "threads",
 	.row = "thread",
-	.question = "which threads recorded what?",
+	.question = "which threads recorded spans, and how busy were they?",
 	.run = threads_run,
 	.splits = BY_THREAD,
 };

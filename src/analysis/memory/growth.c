@@ -93,6 +93,14 @@ static const char *verdict_of(struct arena *arena, const char *verb, double byte
 	return arena_printf(arena, "%s by %s per step", verb, units_bytes(text, bytes));
 }
 
+bool growth_grows(const struct growth *growth)
+{
+	struct slope slope;
+
+	return growth->steps >= GROWTH_LEAST_STEPS && growth_slope(growth, &slope) && slope.low > 0 &&
+	       is_steady(growth, 1);
+}
+
 const char *growth_verdict(const struct growth *growth, struct arena *arena)
 {
 	char text[UNITS_BYTES];

@@ -41,6 +41,8 @@ bool growth_wants(const struct growth *growth, uint32_t ordinal);
 /* Returns false with fewer than three steps. */
 bool growth_slope(const struct growth *growth, struct slope *slope);
 
+/* Returns true if the verdict is that memory grows. */
+bool growth_grows(const struct growth *growth);
 /* Returns "grows by 1.2 MiB per step", "does not grow" or "cannot tell: < 8 steps". */
 const char *growth_verdict(const struct growth *growth, struct arena *arena);
 

@@ -34,8 +34,9 @@ static const struct table_column columns[MEMORY_COLUMNS] = {
 		{.name = "category",
                  .type = TABLE_TEXT,
                  .role = ROLE_KEY,
-                 .definition = "what it is for, as the program says or as was inferred of PyTorch's; \"all\": "
-                               "their sum"},
+                 .definition =
+                         "purpose of the memory, given by the program or inferred for PyTorch; \"all\" is the sum of the "
+                         "categories"},
 	[MEMORY_AT_PEAK] = {.name = "at_peak_bytes",
                             .title = "at peak",
                             .type = TABLE_INT,
@@ -60,19 +61,21 @@ static const struct table_column columns[MEMORY_COLUMNS] = {
                               .title = "allocated",
                               .type = TABLE_INT,
                               .unit = UNIT_BYTES,
-                              .definition = "bytes of all allocations together, those before the selected steps, too",
+                              .definition = "total bytes of all allocations, including those before the selected steps",
                               .rules = RULE_NOT_NEGATIVE},
 	[MEMORY_COUNT] = {.name = "allocations",
                           .type = TABLE_INT,
                           .unit = UNIT_COUNT,
-                          .definition = "number of allocations, likewise",
+                          .definition = "number of allocations, including those before the selected steps",
                           .rules = RULE_NOT_NEGATIVE},
-	[MEMORY_GROWTH] = {.name = "growth_bytes_per_step",
-                           .title = "growth per step",
-                           .type = TABLE_DOUBLE,
-                           .unit = UNIT_BYTES,
-                           .definition = "slope of the bytes alive at the ends of the last half of the complete steps, "
-                                         "at least three (least squares)"},
+	[MEMORY_GROWTH] =
+		{.name = "growth_bytes_per_step",
+                 .title = "growth per step",
+                 .type = TABLE_DOUBLE,
+                 .unit = UNIT_BYTES,
+                 .definition =
+                         "least-squares slope of the bytes alive at the step ends, over the last half of the complete steps "
+                         "(at least three)"},
 	[MEMORY_GROWTH_LOW] = {.name = "growth_low_bytes_per_step",
                                .title = "low",
                                .type = TABLE_DOUBLE,
@@ -90,8 +93,9 @@ static const struct table_column columns[MEMORY_COLUMNS] = {
 	[MEMORY_TREND] =
 		{.name = "trend",
                  .type = TABLE_TEXT,
-                 .definition = "grows: all of that interval is above 0, and so it goes in each third of the steps "
-                               "looked at; does not grow: it holds 0 and is narrow"},
+                 .definition =
+                         "grows: the whole interval is above 0, and the mean rises from third to third of these steps; "
+                         "shrinks: the reverse; does not grow: both ends of the interval are near 0; otherwise cannot tell"},
 };
 
 struct memory_fold {
@@ -117,9 +121,9 @@ static void set_growth(struct memory_fold *fold, int row, const struct growth *g
 		return;
 	}
 	table_set_text(table, row, MEMORY_TREND, verdict);
-	fold->has_growth |= growth == &fold->growths[MEMORY_CATEGORIES] && !strncmp(verdict, "grows", 5);
+	fold->has_growth |= growth == &fold->growths[MEMORY_CATEGORIES] && growth_grows(growth);
 	for (int column = MEMORY_GROWTH; column <= MEMORY_GROWTH_HIGH; column++)
-		table_set_missing(table, row, column, "fewer than three complete steps recorded memory");
+		table_set_missing(table, row, column, "memory was recorded in fewer than three complete steps");
 	if (!growth_slope(growth, &slope))
 		return;
 	table_set_double(table, row, MEMORY_GROWTH, slope.slope);
@@ -227,19 +231,19 @@ static const char *note_of(struct table *table, const struct model *model, const
 		without += !model->steps[i].has_memory;
 	if (without)
 		return arena_printf(
-			&table->arena, "memory %s in %u of %u steps: what was allocated or freed in them is unknown%s",
-			has_removed(model) ? "was not recorded, or was removed again" : "was not recorded", without,
+			&table->arena, "memory %s in %u of %u steps, so their allocations and frees are unknown%s",
+			has_removed(model) ? "was not recorded, or was removed later," : "was not recorded", without,
 			model->steps_count,
 			fold->has_gaps
-				? ", so behind them counts only what a program holds for good, as parameters and "
-				  "optimizer state, what was seen again, and what is new"
+				? "; after such steps, only permanent memory (such as parameters and optimizer state), memory seen "
+				  "again, and new memory count"
 				: "");
 	if (fold->unknown_frees)
-		return arena_printf(&table->arena, "%s of memory that nobody was seen to allocate: not counted",
+		return arena_printf(&table->arena, "%s without a recorded allocation: not counted",
 		                    counted(&table->arena, (uint64_t)fold->unknown_frees, "free"));
 	if (fold->lost_frees)
 		return arena_printf(&table->arena,
-		                    "%s without a free: taken for freed when the address was allocated again",
+		                    "%s without a recorded free: counted as freed when the address was allocated again",
 		                    counted(&table->arena, (uint64_t)fold->lost_frees, "allocation"));
 	return NULL;
 }
@@ -276,7 +280,7 @@ static enum status run_memory(struct analysis_context *context, struct table *ta
 		.context = &fold, .begin = begin_pool, .step_end = memory_end_step, .end = memory_end_pool};
 	char bytes[UNITS_BYTES];
 
-	table_init(table, "memory", "Memory", "bytes the program allocated, by category and device");
+	table_init(table, "memory", "Memory", "bytes that the program allocated, by category and device");
 	table_columns(table, columns, MEMORY_COLUMNS);
 	memory_pools_each(context, &visitor);
 	for (int i = 0; i <= MEMORY_CATEGORIES; i++)
@@ -286,25 +290,27 @@ static enum status run_memory(struct analysis_context *context, struct table *ta
 	else
 		table->note = note_of(table, model, &context->options, &fold);
 	if (table->row_count && !has_owners(model))
-		memory_add_note(table,
-		                "a trace does not tell parameters, gradients and optimizer state: they are in other");
+		memory_add_note(
+			table,
+			"a trace does not distinguish parameters, gradients and optimizer state, so they count as other");
 	if (fold.found)
-		memory_add_note(table,
-		                arena_printf(&table->arena, "%s were alive before %s, or are of another allocator",
-		                             units_bytes(bytes, (double)fold.found),
-		                             has_removed(model) ? "what is left of the recording" : "recording began"));
+		memory_add_note(
+			table,
+			arena_printf(&table->arena, "%s were alive before %s, or belong to another allocator",
+		                     units_bytes(bytes, (double)fold.found),
+		                     has_removed(model) ? "the rest of the recording" : "the recording started"));
 	if (table->row_count && loader_has_workers(model)) /* workers map it without an allocator */
-		memory_add_note(table, "batches from workers of a loader lie in shared memory, which is not counted");
+		memory_add_note(table, "batches from data loader workers are in shared memory, which is not counted");
 	memory_unknown_tell(&fold.unknown, table);
 	if (fold.has_growth)
-		memory_add_note(table, "what grows: --table memory_growth");
+		memory_add_note(table, "--table memory_growth shows the growing allocations");
 	return STATUS_OK;
 }
 
 const struct analysis analysis_memory = {
 	.name = "memory",
 	.row = "device and category",
-	.question = "how much memory, what for, and does it grow?",
+	.question = "how much memory does each category use, and does it grow?",
 	.run = run_memory,
 	.with_past = true,
 };

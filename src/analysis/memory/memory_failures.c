@@ -35,44 +35,46 @@ static const struct table_column columns[FAILURES_COLUMNS] = {
                            .title = "time",
                            .type = TABLE_INT,
                            .unit = UNIT_NS_SINCE_START,
-                           .definition = "when it was asked for, since the first known instant of its process"},
+                           .definition = "time of the request, since the first known instant of its process"},
 	[FAILURES_ASKED] = {.name = "asked_bytes",
                             .title = "asked for",
                             .type = TABLE_INT,
                             .unit = UNIT_BYTES,
-                            .definition = "that there was no room for"},
+                            .definition = "requested bytes that did not fit"},
 	[FAILURES_DEVICE_FREE] = {.name = "device_free_bytes",
                                   .title = "free on device",
                                   .type = TABLE_INT,
                                   .unit = UNIT_BYTES,
-                                  .definition = "that no program had taken"},
+                                  .definition = "bytes of the device that no program had taken"},
 	[FAILURES_ALLOCATED] = {.name = "used_bytes",
                                 .title = "allocated",
                                 .type = TABLE_INT,
                                 .unit = UNIT_BYTES,
-                                .definition = "that the program had and used"},
+                                .definition = "bytes that the program used"},
 	[FAILURES_RESERVED] = {.name = "reserved_bytes",
                                .title = "reserved",
                                .type = TABLE_INT,
                                .unit = UNIT_BYTES,
-                               .definition = "that the allocator had taken from the device"},
-	[FAILURES_UNUSED] = {.name = "unused_bytes",
-                             .title = "reserved, not used",
-                             .type = TABLE_INT,
-                             .unit = UNIT_BYTES,
-                             .definition = "reserved less allocated: free, rounding, or still in use by a stream"},
+                               .definition = "bytes that the allocator had taken from the device"},
+	[FAILURES_UNUSED] =
+		{.name = "unused_bytes",
+                 .title = "reserved, not used",
+                 .type = TABLE_INT,
+                 .unit = UNIT_BYTES,
+                 .definition = "reserved minus allocated bytes: free, rounding, or still in use by a stream"},
 	[FAILURES_BY] = {.name = "allocated_by",
                          .title = "asked by",
                          .type = TABLE_TEXT,
-                         .definition = "operation, or innermost function, that asked"},
+                         .definition = "operation, or innermost function, that requested the memory"},
 	[FAILURES_LINE] = {.name = "line",
                            .type = TABLE_TEXT,
-                           .definition = "innermost line of the user's own program then"},
+                           .definition = "innermost line of the user's own program at the request"},
 	[FAILURES_WHY] =
 		{.name = "why",
                  .type = TABLE_TEXT,
                  .definition =
-                         "fragmented: what is reserved and not used, with what the device has free, is as much as was asked for; full: it is less"},
+                         "fragmented: the unused reserved bytes plus the free bytes of the device cover the request; full: "
+                         "they do not"},
 };
 
 struct failure {
@@ -117,7 +119,7 @@ static void memory_failures_add_row(struct table *table, const struct model *mod
 	table_set_int(table, row, FAILURES_RESERVED, failure->reserved);
 	table_set_int(table, row, FAILURES_UNUSED, bytes_that_fit(unused));
 	table_set_missing(table, row, FAILURES_BY, "no stack was recorded");
-	table_set_missing(table, row, FAILURES_LINE, "no line of the program is in its stack");
+	table_set_missing(table, row, FAILURES_LINE, "the stack has no line of the program");
 	if (by)
 		table_set_text(table, row, FAILURES_BY, model_text(model, by));
 	if (line)
@@ -134,7 +136,7 @@ static enum status memory_failures_run(struct analysis_context *context, struct 
 	struct failure failure = {0};
 
 	table_init(table, "memory_failures", "Out of memory",
-	           "when an allocator could not give what was asked for, and what it had then");
+	           "failed allocations, and the allocator's memory at that time");
 	table_columns(table, columns, FAILURES_COLUMNS);
 	span_places_init(&places, model);
 	for (uint32_t i = 0; i < model->args_count; i++) {
@@ -151,15 +153,16 @@ static enum status memory_failures_run(struct analysis_context *context, struct 
 	}
 	span_places_release(&places);
 	if (!table->row_count)
-		table->empty = model->segments_count
-		                       ? "the allocator did not run out of memory, as far as its events go back"
-		                       : "only memory snapshots say it: torch.cuda.memory._dump_snapshot()";
+		table->empty =
+			model->segments_count
+				? "no allocation failed in the recorded events of the allocator"
+				: "only memory snapshots have failed allocations: torch.cuda.memory._dump_snapshot()";
 	return STATUS_OK;
 }
 
 const struct analysis analysis_memory_failures = {
 	.name = "memory_failures",
 	.row = "failed allocation",
-	.question = "when was there not enough memory, and why?",
+	.question = "when did an allocation fail, and why?",
 	.run = memory_failures_run,
 };

@@ -38,25 +38,27 @@ static const struct table_column columns[GROWTH_COLUMNS] = {
 	[GROWTH_CATEGORY] = {.name = "category",
                              .type = TABLE_TEXT,
                              .role = ROLE_KEY,
-                             .definition = "what it is for, see the table memory"},
+                             .definition = "purpose of the memory, see the table memory"},
 	[GROWTH_BY] = {.name = "allocated_by",
                        .title = "allocated by",
                        .type = TABLE_TEXT,
                        .role = ROLE_KEY,
-                       .definition = "what allocated it, see the table memory_peak"},
+                       .definition = "operation that allocated the memory, see the table memory_peak"},
 	[GROWTH_LINE] =
 		{.name = "line",
                  .type = TABLE_TEXT,
                  .role = ROLE_KEY,
-                 .definition = "innermost line of the user's own program that was running when it was allocated; in a "
-                               "backward, when its forward ran"},
-	[GROWTH_SLOPE] = {.name = "growth_bytes_per_step",
-                          .title = "growth per step",
-                          .type = TABLE_DOUBLE,
-                          .unit = UNIT_BYTES,
-                          .definition = "slope of the bytes alive at the ends of the last half of the complete steps, at "
-                                        "least three (least squares)",
-                          .more = MORE_SUM},
+                 .definition =
+                         "innermost line of the user's own program during the allocation; in a backward, during its forward"},
+	[GROWTH_SLOPE] =
+		{.name = "growth_bytes_per_step",
+                 .title = "growth per step",
+                 .type = TABLE_DOUBLE,
+                 .unit = UNIT_BYTES,
+                 .definition =
+                         "least-squares slope of the bytes alive at the step ends, over the last half of the complete steps "
+                         "(at least three)",
+                 .more = MORE_SUM},
 	[GROWTH_LOW] = {.name = "growth_low_bytes_per_step",
                         .title = "low",
                         .type = TABLE_DOUBLE,
@@ -71,12 +73,13 @@ static const struct table_column columns[GROWTH_COLUMNS] = {
                          .role = ROLE_EVIDENCE,
                          .definition = "upper end of the 95 % interval of the slope",
                          .is_hidden = true},
-	[GROWTH_COUNT_SLOPE] = {.name = "growth_allocations_per_step",
-                                .title = "allocations per step",
-                                .type = TABLE_DOUBLE,
-                                .unit = UNIT_COUNT,
-                                .definition = "the same slope of the number of allocations alive",
-                                .more = MORE_SUM},
+	[GROWTH_COUNT_SLOPE] =
+		{.name = "growth_allocations_per_step",
+                 .title = "allocations per step",
+                 .type = TABLE_DOUBLE,
+                 .unit = UNIT_COUNT,
+                 .definition = "least-squares slope of the number of allocations alive, over the same steps",
+                 .more = MORE_SUM},
 	[GROWTH_LIVE] = {.name = "live_bytes",
                          .title = "at last step",
                          .type = TABLE_INT,
@@ -91,7 +94,7 @@ static const struct table_column columns[GROWTH_COLUMNS] = {
                           .definition = "allocations alive at the end of the last complete step",
                           .rules = RULE_NOT_NEGATIVE,
                           .more = MORE_SUM},
-	[GROWTH_TREND] = {.name = "trend", .type = TABLE_TEXT, .definition = "the verdict, see the table memory"},
+	[GROWTH_TREND] = {.name = "trend", .type = TABLE_TEXT, .definition = "verdict, see the table memory"},
 };
 
 struct memory_growth_group {
@@ -255,7 +258,7 @@ static void set_line(struct growth_fold *fold, int row, uint32_t line)
 		table_set_text(table, row, GROWTH_LINE, span_line_text(&fold->places, line, &table->arena));
 	else
 		table_set_missing(table, row, GROWTH_LINE,
-		                  fold->has_lines ? "no line of the program was running when it was allocated"
+		                  fold->has_lines ? "no line of the program was running during the allocation"
 		                                  : model_reason(fold->model, REASON_NO_LINES));
 }
 
@@ -276,7 +279,7 @@ static void memory_growth_end_pool(void *context, const struct memory_pool *pool
 		table_set_text(table, row, GROWTH_PROCESS, process_label(fold->model, pool->process, &table->arena));
 		table_set_text(table, row, GROWTH_DEVICE, memory_device_name(&table->arena, pool->device));
 		table_set_text(table, row, GROWTH_CATEGORY, memory_category_name(group->category));
-		table_set_missing(table, row, GROWTH_BY, "nothing was open when it was allocated");
+		table_set_missing(table, row, GROWTH_BY, "no span was open during the allocation");
 		if (group->by)
 			table_set_text(table, row, GROWTH_BY, model_text(fold->model, group->by));
 		set_line(fold, row, group->line);
@@ -302,8 +305,8 @@ static enum status memory_growth_run(struct analysis_context *context, struct ta
 	                                       .end = memory_growth_end_pool};
 	uint32_t steps = 0;
 
-	table_init(table, "memory_growth", "What memory grows by",
-	           "bytes alive at the ends of steps, of what there was not always the same of");
+	table_init(table, "memory_growth", "Memory growth",
+	           "bytes alive at the step ends, for allocations that change from step to step");
 	table_columns(table, columns, GROWTH_COLUMNS);
 	table_bound(table, GROWTH_SLOPE);
 	table->columns[GROWTH_LINE].is_hidden = !fold.has_lines;
@@ -322,8 +325,8 @@ static enum status memory_growth_run(struct analysis_context *context, struct ta
 		steps += model->steps[i].has_memory;
 	if (!table->row_count)
 		table->empty = !model->memory_count ? memory_not_recorded(context, &table->arena)
-		               : steps < 3          ? "fewer than three steps recorded memory"
-		                           : "the same was alive at the end of each of the last half of the steps";
+		               : steps < 3          ? "memory was recorded in fewer than three steps"
+		                           : "the same memory was alive at the end of every step in the last half";
 	else
 		table->note = memory_lacks(model, &context->options);
 	memory_unknown_tell(&fold.unknown, table);
@@ -333,7 +336,7 @@ static enum status memory_growth_run(struct analysis_context *context, struct ta
 const struct analysis analysis_memory_growth = {
 	.name = "memory_growth",
 	.row = "category, allocating operation and, if recorded, line",
-	.question = "what is there more of from step to step?",
+	.question = "which allocations grow from step to step?",
 	.run = memory_growth_run,
 	.with_past = true,
 };

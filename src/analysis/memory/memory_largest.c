@@ -34,25 +34,25 @@ static const struct table_column columns[LARGE_COLUMNS] = {
                          .rules = RULE_NOT_NEGATIVE},
 	[LARGE_CATEGORY] = {.name = "category",
                             .type = TABLE_TEXT,
-                            .definition = "what it is for, see the table memory"},
+                            .definition = "purpose of the memory, see the table memory"},
 	[LARGE_BY] = {.name = "allocated_by",
                       .title = "allocated by",
                       .type = TABLE_TEXT,
-                      .definition = "what allocated it, see the table memory_peak"},
+                      .definition = "operation that allocated the memory, see the table memory_peak"},
 	[LARGE_BORN] = {.name = "born_ns",
                         .title = "allocated",
                         .type = TABLE_INT,
                         .unit = UNIT_NS_SINCE_START,
-                        .definition = "when it was allocated, since the first known instant of its process"},
+                        .definition = "time of the allocation, since the first known instant of its process"},
 	[LARGE_STEP] = {.name = "born_step",
                         .title = "in step",
                         .type = TABLE_INT,
-                        .definition = "number of the step in which it was allocated"},
+                        .definition = "number of the step of the allocation"},
 	[LARGE_AGE] = {.name = "age_ns",
                        .title = "age",
                        .type = TABLE_INT,
                        .unit = UNIT_NS,
-                       .definition = "how long it had been alive at the peak",
+                       .definition = "time from the allocation to the peak",
                        .rules = RULE_NOT_NEGATIVE},
 };
 
@@ -90,17 +90,17 @@ static void memory_largest_add_row(const struct large_fold *fold, const struct m
 	uint32_t by = memory_allocated_by(fold->model, event);
 	const struct model_step *step = step_times_step_at(fold->model, event->process, event->time_ns);
 	const char *before = fold->model->processes[pool->process].has_removed
-	                             ? "before what is left of the recording, or by another allocator"
-	                             : "before recording began, or by another allocator";
+	                             ? "allocated before the rest of the recording, or by another allocator"
+	                             : "allocated before the recording started, or by another allocator";
 
 	table_set_text(table, row, LARGE_PROCESS, process_label(fold->model, pool->process, &table->arena));
 	table_set_text(table, row, LARGE_DEVICE, memory_device_name(&table->arena, pool->device));
 	table_set_int(table, row, LARGE_BYTES, bytes_that_fit((wide_bytes)event->bytes));
 	table_set_text(table, row, LARGE_CATEGORY, memory_category_name(event->category));
-	table_set_missing(table, row, LARGE_BY, event->is_found ? before : "nothing was open when it was allocated");
+	table_set_missing(table, row, LARGE_BY, event->is_found ? before : "no span was open during the allocation");
 	table_set_missing(table, row, LARGE_BORN, before);
 	table_set_missing(table, row, LARGE_AGE, before);
-	table_set_missing(table, row, LARGE_STEP, event->is_found ? before : "in no step");
+	table_set_missing(table, row, LARGE_STEP, event->is_found ? before : "allocated outside every step");
 	if (by)
 		table_set_text(table, row, LARGE_BY, model_text(fold->model, by));
 	if (event->is_found)
@@ -131,7 +131,8 @@ static void memory_largest_end_pool(void *context, const struct memory_pool *poo
 	for (size_t i = 0; i < fold->count && i < ROWS_MAX; i++)
 		memory_largest_add_row(fold, pool, fold->alive[i]);
 	if (fold->count > ROWS_MAX)
-		fold->table->note = arena_printf(&fold->table->arena, "the %u largest of each device of each process",
+		fold->table->note = arena_printf(&fold->table->arena,
+		                                 "only the %u largest allocations of each device of each process",
 		                                 ROWS_MAX);
 }
 
@@ -141,7 +142,7 @@ static enum status memory_largest_run(struct analysis_context *context, struct t
 	struct large_fold fold = {.model = model, .table = table};
 
 	table_init(table, "memory_largest", "Largest allocations at the peak",
-	           "single allocations that were alive when each device of each process held most");
+	           "single allocations alive at the memory peak of each device of each process");
 	table_columns(table, columns, LARGE_COLUMNS);
 	memory_pools_each(context, &(struct memory_visitor){.context = &fold, .end = memory_largest_end_pool});
 	free(fold.alive);
@@ -158,7 +159,7 @@ static enum status memory_largest_run(struct analysis_context *context, struct t
 const struct analysis analysis_memory_largest = {
 	.name = "memory_largest",
 	.row = "allocation",
-	.question = "which allocations are the largest at the peak?",
+	.question = "which allocations alive at the peak are the largest?",
 	.run = memory_largest_run,
 	.with_past = true,
 };

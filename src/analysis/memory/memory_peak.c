@@ -29,7 +29,7 @@ static const struct table_column peak_columns[PEAK_COLUMNS] = {
 	[PEAK_CATEGORY] = {.name = "category",
                            .type = TABLE_TEXT,
                            .role = ROLE_KEY,
-                           .definition = "what it is for, see the table memory"},
+                           .definition = "purpose of the memory, see the table memory"},
 	[PEAK_BY] = {.type = TABLE_TEXT, .role = ROLE_KEY}, /* see struct place_kind */
 	[PEAK_BYTES] =
 		{.name = "alive_bytes",
@@ -45,13 +45,13 @@ static const struct table_column peak_columns[PEAK_COLUMNS] = {
                         .unit = UNIT_RATIO,
                         .role = ROLE_SHARE,
                         .definition = "share of the peak",
-                        .denominator = "all bytes alive then on that device of that process",
+                        .denominator = "all bytes alive at the peak on this device of this process",
                         .rules = RULE_NOT_NEGATIVE | RULE_AT_MOST_ONE},
 	[PEAK_COUNT] = {.name = "live_allocations",
                         .title = "allocations",
                         .type = TABLE_INT,
                         .unit = UNIT_COUNT,
-                        .definition = "number of allocations that were alive",
+                        .definition = "number of allocations alive at the peak",
                         .more = MORE_SUM},
 };
 
@@ -116,13 +116,14 @@ static const char *frame_of(struct peak_fold *fold, uint32_t place)
 static const struct place_kind operations = {
 	.table = "memory_peak",
 	.title = "Memory alive at the peak",
-	.text = "what was alive when each device of each process held most, by category and by what allocated it",
+	.text = "memory alive at the peak of each device of each process, by category and allocating operation",
 	.column = "allocated_by",
 	.column_title = "allocated by",
 	.definition =
-		"innermost operation, range or phase that was open when it was allocated, but for those that only get "
-		"memory for another one (aten::empty); of a memory snapshot, that of its stack, else the innermost function of Python",
-	.none = "nothing was open when it was allocated",
+		"innermost operation, range or phase open during the allocation, except operations that only allocate "
+		"for another one (aten::empty). In a memory snapshot: the operation in the stack, otherwise the "
+		"innermost Python function",
+	.none = "no span was open during the allocation",
 	.place_of = operation_of,
 	.name_of = string_of,
 };
@@ -130,13 +131,13 @@ static const struct place_kind operations = {
 static const struct place_kind modules = {
 	.table = "memory_modules",
 	.title = "Memory alive at the peak, by module",
-	.text = "what was alive when each device of each process held most, by category and by the module that allocated it",
+	.text = "memory alive at the peak of each device of each process, by category and allocating module",
 	.column = "module",
 	.column_title = "module",
 	.keeps_end = true,
 	.definition =
-		"innermost module whose forward was running when it was allocated; in a backward, when its forward ran",
-	.none = "no module's forward was running when it was allocated",
+		"innermost module whose forward was running during the allocation; in a backward, during its forward",
+	.none = "no module's forward was running during the allocation",
 	.place_of = module_of,
 	.name_of = string_of,
 };
@@ -144,14 +145,12 @@ static const struct place_kind modules = {
 static const struct place_kind lines = {
 	.table = "memory_lines",
 	.title = "Memory alive at the peak, by line",
-	.text = "what was alive when each device of each process held most, by category and by the line that allocated it",
+	.text = "memory alive at the peak of each device of each process, by category and allocating line",
 	.column = "line",
 	.column_title = "line",
 	.keeps_end = true,
-	.definition =
-		"innermost line of the user's own program that was running when it was allocated; in a backward, when its "
-		"forward ran",
-	.none = "no line of the program was running when it was allocated",
+	.definition = "innermost line of the user's own program during the allocation; in a backward, during its forward",
+	.none = "no line of the program was running during the allocation",
 	.place_of = memory_peak_line_of,
 	.name_of = frame_of,
 };
@@ -292,21 +291,21 @@ static enum status run_lines(struct analysis_context *context, struct table *tab
 const struct analysis analysis_memory_peak = {
 	.name = "memory_peak",
 	.row = "category and allocating operation",
-	.question = "what was alive when memory peaked?",
+	.question = "which operations allocated the memory alive at the peak?",
 	.run = run_operations,
 	.with_past = true,
 };
 const struct analysis analysis_memory_modules = {
 	.name = "memory_modules",
 	.row = "category and module",
-	.question = "which modules' memory was alive at the peak?",
+	.question = "which modules allocated the memory alive at the peak?",
 	.run = run_modules,
 	.with_past = true,
 };
 const struct analysis analysis_memory_lines = {
 	.name = "memory_lines",
 	.row = "category and Python line",
-	.question = "which lines' memory was alive at the peak?",
+	.question = "which lines allocated the memory alive at the peak?",
 	.run = run_lines,
 	.with_past = true,
 };

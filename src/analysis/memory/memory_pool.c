@@ -84,10 +84,10 @@ uint32_t memory_allocated_by(const struct model *model, const struct memory_even
 
 /* Reasons for unknown growth: the pool has gaps, or not all frees and allocations were seen. */
 #define MEMORY_GROWTH_OVER_GAPS                                                                                        \
-	"memory was not recorded in steps between these: what was freed in them is unknown, and with it what grows"
+	"memory was not recorded in steps between these, so their frees and the growth are unknown"
 #define MEMORY_GROWTH_OF_OTHERS                                                                                        \
-	"in these steps memory was freed that nobody was seen to allocate, or allocated again without a free: what "   \
-	"grows is not known"
+	"memory was freed in these steps without a recorded allocation, or allocated again without a free, so "        \
+	"the growth is unknown"
 
 /* ---- one pool ---------------------------------------------------------------------------------------------------- */
 
@@ -365,7 +365,7 @@ void memory_unknown_tell(const struct memory_unknown *unknown, struct table *tab
 		table->empty = unknown->reason;
 		return;
 	}
-	table->note = arena_printf(&table->arena, "%s%snot known of %s%s: %s", table->note ? table->note : "",
+	table->note = arena_printf(&table->arena, "%s%sunknown for %s%s: %s", table->note ? table->note : "",
 	                           table->note ? "; " : "", unknown->of, unknown->count > 1 ? " and others" : "",
 	                           unknown->reason);
 }
@@ -407,8 +407,8 @@ const char *memory_lacks(const struct model *model, const struct analysis_option
 		    step->process == process)
 			continue;
 		if (!is_read_before(model, step))
-			return "of a part of the steps: what was allocated before it and is still alive is not counted; "
-			       "--table memory and the like count it";
+			return "covers only a part of the steps: earlier allocations that are still alive are not counted; --table "
+			       "memory and similar tables count them";
 		process = step->process;
 	}
 	return NULL;
@@ -431,7 +431,7 @@ const char *memory_not_recorded(struct analysis_context *context, struct arena *
 	if (find_loss(model, true))
 		return find_loss(model, true);
 	if (is_memory_lost(model))
-		return "the trace was written with profile_memory=True and has no allocations: PyTorch has lost them (its "
+		return "the trace was written with profile_memory=True but has no allocations: PyTorch lost them (PyTorch "
 		       "issue 166121)";
 	return step_times_no_operations(context, arena, model_reason(model, REASON_NO_ALLOCATIONS));
 }

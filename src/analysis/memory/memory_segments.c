@@ -42,55 +42,56 @@ static const struct table_column columns[SEGMENTS_COLUMNS] = {
 		{.name = "pool",
                  .type = TABLE_TEXT,
                  .role = ROLE_KEY,
-                 .definition = "common, the private pool of a graph or MemPool by its two numbers, or all of the device"},
+                 .definition =
+                         "common; the two numbers of a graph's or MemPool's private pool; or all for the whole device"},
 	[SEGMENTS_STREAM] = {.name = "stream",
                              .type = TABLE_TEXT,
                              .role = ROLE_KEY,
-                             .definition = "blocks are given to work on this stream only; 0: the default one"},
+                             .definition = "only work on this stream gets the blocks; 0 is the default stream"},
 	[SEGMENTS_TYPE] = {.name = "type",
                            .type = TABLE_TEXT,
                            .role = ROLE_KEY,
-                           .definition = "small: of blocks up to 1 MiB; large; expandable: one that grows and shrinks"},
+                           .definition = "small (blocks up to 1 MiB), large, or expandable (grows and shrinks)"},
 	[SEGMENTS_COUNT] = {.name = "segments",
                             .type = TABLE_INT,
                             .unit = UNIT_COUNT,
-                            .definition = "pieces that were taken from the device"},
+                            .definition = "number of segments that the allocator had taken from the device"},
 	[SEGMENTS_RESERVED] = {.name = "reserved_bytes",
                                .title = "reserved",
                                .type = TABLE_INT,
                                .unit = UNIT_BYTES,
-                               .definition = "that the allocator had taken from the device",
+                               .definition = "bytes that the allocator had taken from the device",
                                .rules = RULE_NOT_NEGATIVE},
 	[SEGMENTS_REQUESTED] = {.name = "used_bytes",
                                 .title = "allocated",
                                 .type = TABLE_INT,
                                 .unit = UNIT_BYTES,
-                                .definition = "of this: what the program had asked for and not given back",
+                                .definition = "part of reserved_bytes that the program had requested and not freed",
                                 .rules = RULE_NOT_NEGATIVE},
 	[SEGMENTS_ROUNDING] = {.name = "rounding_bytes",
                                .title = "rounding",
                                .type = TABLE_INT,
                                .unit = UNIT_BYTES,
-                               .definition = "of this: by how much the blocks are larger than what was asked for",
+                               .definition = "part of reserved_bytes by which the blocks exceed the requests",
                                .rules = RULE_NOT_NEGATIVE},
 	[SEGMENTS_PENDING] = {.name = "pending_bytes",
                               .title = "pending",
                               .type = TABLE_INT,
                               .unit = UNIT_BYTES,
-                              .definition = "of this: given back, while a stream may still use it",
+                              .definition = "part of reserved_bytes that was freed while a stream may still use it",
                               .rules = RULE_NOT_NEGATIVE},
 	[SEGMENTS_FREE] = {.name = "free_bytes",
                            .title = "free",
                            .type = TABLE_INT,
                            .unit = UNIT_BYTES,
-                           .definition = "of this: the rest",
+                           .definition = "rest of reserved_bytes",
                            .rules = RULE_NOT_NEGATIVE},
 	[SEGMENTS_UNUSED_RATIO] = {.name = "free_ratio",
                                    .title = "free %",
                                    .type = TABLE_DOUBLE,
                                    .unit = UNIT_RATIO,
                                    .role = ROLE_SHARE,
-                                   .definition = "share that is free",
+                                   .definition = "free share of the reserved bytes",
                                    .denominator = "reserved_bytes",
                                    .rules = RULE_NOT_NEGATIVE | RULE_AT_MOST_ONE},
 	[SEGMENTS_LARGEST] =
@@ -98,14 +99,15 @@ static const struct table_column columns[SEGMENTS_COLUMNS] = {
                  .title = "largest free",
                  .type = TABLE_INT,
                  .unit = UNIT_BYTES,
-                 .definition = "largest free block: more than this needs new memory of the device, however much is free",
+                 .definition = "largest free block; a larger allocation needs new device memory, however much is free",
                  .rules = RULE_NOT_NEGATIVE},
 	[SEGMENTS_RELEASABLE] =
 		{.name = "releasable_bytes",
                  .title = "releasable",
                  .type = TABLE_INT,
                  .unit = UNIT_BYTES,
-                 .definition = "of segments in which nothing is used: torch.cuda.empty_cache() would give it back",
+                 .definition =
+                         "bytes of segments without blocks in use; torch.cuda.empty_cache() would return them to the device",
                  .rules = RULE_NOT_NEGATIVE},
 };
 
@@ -179,7 +181,7 @@ static void memory_segments_add_row(struct table *table, const struct model *mod
 	if (is_all || *memory_segments_type_of(model, first))
 		table_set_text(table, row, SEGMENTS_TYPE, is_all ? CELL_ALL : memory_segments_type_of(model, first));
 	else
-		table_set_missing(table, row, SEGMENTS_TYPE, "the snapshot does not say it");
+		table_set_missing(table, row, SEGMENTS_TYPE, "not in the snapshot");
 	table_set_int(table, row, SEGMENTS_COUNT, pile->count);
 	table_set_int(table, row, SEGMENTS_RESERVED, bytes_that_fit(pile->reserved));
 	table_set_int(table, row, SEGMENTS_REQUESTED, bytes_that_fit(pile->requested));
@@ -191,7 +193,7 @@ static void memory_segments_add_row(struct table *table, const struct model *mod
 	if (pile->reserved > 0)
 		table_set_double(table, row, SEGMENTS_UNUSED_RATIO, (double)unused / (double)pile->reserved);
 	else
-		table_set_missing(table, row, SEGMENTS_UNUSED_RATIO, "nothing is reserved");
+		table_set_missing(table, row, SEGMENTS_UNUSED_RATIO, "no memory is reserved");
 }
 
 /* Adds the rows of one device, whose segments start at `first`. Returns the end of its segments. */
@@ -220,8 +222,8 @@ static enum status memory_segments_run(struct analysis_context *context, struct 
 	const struct model *model = context->model;
 	struct segments_sorted *segments = memory_resize(NULL, (size_t)model->segments_count + 1, sizeof(*segments));
 
-	table_init(table, "memory_segments", "Memory that the allocator had taken from devices",
-	           "when the snapshot was made: how much of it was used, and how the free part is cut up");
+	table_init(table, "memory_segments", "Memory reserved by the allocator",
+	           "use and fragmentation of the reserved memory when the snapshot was made");
 	table_columns(table, columns, SEGMENTS_COLUMNS);
 	for (uint32_t i = 0; i < model->segments_count; i++)
 		segments[i] = (struct segments_sorted){model, &model->segments[i]};
@@ -230,13 +232,13 @@ static enum status memory_segments_run(struct analysis_context *context, struct 
 		i = add_device(table, segments, i, model->segments_count);
 	free(segments);
 	if (!table->row_count)
-		table->empty = "only memory snapshots have it: torch.cuda.memory._dump_snapshot()";
+		table->empty = "only memory snapshots have segments: torch.cuda.memory._dump_snapshot()";
 	return STATUS_OK;
 }
 
 const struct analysis analysis_memory_segments = {
 	.name = "memory_segments",
 	.row = "device, pool, stream and type of segment",
-	.question = "how is the memory used that the allocator took from devices?",
+	.question = "how much of the memory that the allocator reserved is in use?",
 	.run = memory_segments_run,
 };

@@ -101,7 +101,7 @@ static enum status memory_steps_run(struct analysis_context *context, struct tab
 	struct step_fold fold = {.table = table};
 
 	table_init(table, "memory_steps", "Memory by step",
-	           "complete steps in which memory was recorded: the peak and what it was for");
+	           "complete steps with recorded memory: the peak and its categories");
 	memory_steps_add_columns(table);
 	table_keep_in(table, model->storage);
 	memory_pools_each(context, &(struct memory_visitor){.context = &fold, .step_end = memory_steps_end_step});
@@ -118,7 +118,7 @@ static enum status memory_steps_run(struct analysis_context *context, struct tab
 const struct analysis analysis_memory_steps = {
 	.name = "memory_steps",
 	.row = "step and device",
-	.question = "how much memory did each step take, and what for?",
+	.question = "how much memory did each step use, by category?",
 	.run = memory_steps_run,
 	.with_past = true,
 };

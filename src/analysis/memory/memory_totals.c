@@ -27,30 +27,31 @@ enum {
 static const struct table_column columns[TOTALS_COLUMNS] = {
 	[TOTALS_PROCESS] = PROCESS_COLUMN,
 	[TOTALS_DEVICE] = MEMORY_DEVICE_COLUMN,
-	[TOTALS_ALLOCATED] = {.name = "allocated_peak_bytes",
-                              .title = "allocated",
-                              .type = TABLE_INT,
-                              .unit = UNIT_BYTES,
-                              .definition = "most that PyTorch's allocator had given out at any event of the trace, also "
-                                            "what it gave out before",
-                              .rules = RULE_NOT_NEGATIVE},
+	[TOTALS_ALLOCATED] =
+		{.name = "allocated_peak_bytes",
+                 .title = "allocated",
+                 .type = TABLE_INT,
+                 .unit = UNIT_BYTES,
+                 .definition =
+                         "peak bytes allocated by PyTorch's allocator at any event of the trace, including allocations from "
+                         "before the trace",
+                 .rules = RULE_NOT_NEGATIVE},
 	[TOTALS_RESERVED] = {.name = "reserved_peak_bytes",
                              .title = "reserved",
                              .type = TABLE_INT,
                              .unit = UNIT_BYTES,
-                             .definition = "most that it had taken from the device",
+                             .definition = "peak bytes that the allocator had taken from the device",
                              .rules = RULE_NOT_NEGATIVE},
-	[TOTALS_UNUSED] =
-		{.name = "unused_peak_bytes",
-                 .title = "unused",
-                 .type = TABLE_INT,
-                 .unit = UNIT_BYTES,
-                 .definition = "reserved less allocated, of both their peaks: cached, or too fragmented to use"},
+	[TOTALS_UNUSED] = {.name = "unused_peak_bytes",
+                           .title = "unused",
+                           .type = TABLE_INT,
+                           .unit = UNIT_BYTES,
+                           .definition = "peak reserved minus peak allocated bytes: cached, or too fragmented to use"},
 	[TOTALS_CAPACITY] = {.name = "capacity_bytes",
                              .title = "capacity",
                              .type = TABLE_INT,
                              .unit = UNIT_BYTES,
-                             .definition = "memory of the device, as the trace says it",
+                             .definition = "memory of the device, given in the trace",
                              .rules = RULE_NOT_NEGATIVE},
 	[TOTALS_RATIO] =
 		{.name = "used_ratio",
@@ -58,8 +59,7 @@ static const struct table_column columns[TOTALS_COLUMNS] = {
                  .type = TABLE_DOUBLE,
                  .unit = UNIT_RATIO,
                  .role = ROLE_SHARE,
-                 .definition = "share of the device's memory that was reserved at most; where that is not known, "
-                               "allocated",
+                 .definition = "reserved peak as a share of the device's memory; if it is unknown, the allocated peak",
                  .denominator = "capacity_bytes",
                  .rules = RULE_NOT_NEGATIVE},
 };
@@ -127,7 +127,7 @@ static void memory_totals_add_row(struct table *table, const struct model *model
 	table_set_text(table, row, TOTALS_DEVICE,
 	               strcmp(device, "host") != 0 ? arena_printf(arena, "device %s", device) : device);
 	for (int column = TOTALS_ALLOCATED; column < TOTALS_COLUMNS; column++)
-		table_set_missing(table, row, column, "the trace does not say it");
+		table_set_missing(table, row, column, "not in the trace");
 	if (has_allocated)
 		table_set_int(table, row, TOTALS_ALLOCATED, allocated);
 	if (has_reserved)
@@ -149,8 +149,8 @@ static enum status memory_totals_run(struct analysis_context *context, struct ta
 {
 	const struct model *model = context->model;
 
-	table_init(table, "memory_totals", "Memory in all",
-	           "the most that allocators say they had, of the whole trace: also what was there before it began");
+	table_init(table, "memory_totals", "Memory totals",
+	           "peaks that the allocators reported over the whole trace, including memory from before the trace");
 	table_columns(table, columns, TOTALS_COLUMNS);
 	for (uint32_t i = 0; i < model->meta_count; i++) {
 		const char *key = model_text(model, model->meta[i].key);
@@ -172,6 +172,6 @@ static enum status memory_totals_run(struct analysis_context *context, struct ta
 const struct analysis analysis_memory_totals = {
 	.name = "memory_totals",
 	.row = "device",
-	.question = "how full was the memory of devices?",
+	.question = "how full was the device memory?",
 	.run = memory_totals_run,
 };

@@ -150,9 +150,9 @@ const char *flop_sum_missing(const struct model *model, const struct flop_sum *s
 	case FLOPS_NO_SIZES:
 		return model_reason(model, REASON_NO_SHAPES);
 	case FLOPS_UNKNOWN:
-		return "the inputs that were recorded do not say it";
+		return "the recorded inputs do not give the number of operations";
 	case FLOPS_KNOWN:
-		return "no operator that has a formula has both begin and end";
+		return "no operator with a formula has both a recorded start and end";
 	case FLOPS_NO_FORMULA:
 		break;
 	}

@@ -21,7 +21,7 @@
 #include "model/number_map.h"
 
 #define FLOP_LIKENESS_LEAST 8 /* least number of steps with inputs that must compute the same */
-#define FLOP_LIKENESS_MISSING "inputs were recorded in a part of the steps, which does not tell those of the others"
+#define FLOP_LIKENESS_MISSING "inputs were recorded in only some steps, and those of the other steps cannot be inferred"
 
 struct flop_likeness {
 	const struct model *model;

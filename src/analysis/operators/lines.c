@@ -166,8 +166,8 @@ static const char *why_none(const struct model *model, struct arena *arena)
 {
 	const char *reason = model_meta(model, MODEL_NONE, "torch.lines");
 	if (reason && strcmp(reason, "yes") != 0)
-		return arena_printf(arena, "no lines of Python were recorded: %s", reason);
-	return reason ? "no operator was issued by Python" : model_reason(model, REASON_NO_LINES);
+		return arena_printf(arena, "no Python lines were recorded: %s", reason);
+	return reason ? "no operator was called from Python" : model_reason(model, REASON_NO_LINES);
 }
 
 static bool has_any(const struct costs *costs)
@@ -190,12 +190,11 @@ static void say_what_is_missing(const struct line_fold *fold, struct table *tabl
 {
 	const char *lines = "", *steps = "";
 	if (table->row_count && python_lines_are_of_functions(fold->model))
-		lines = "lines are where functions begin: a trace of torch.profiler does not say which line called";
+		lines = "lines are the starts of functions: torch.profiler traces do not record the calling line";
 	if (!fold->times->count)
 		steps = "no steps were marked: all recorded operators are counted";
 	else if (fold->outside)
-		steps = arena_printf(&table->arena,
-		                     "%" PRIu64 " operators lie outside of the measured steps and are not counted",
+		steps = arena_printf(&table->arena, "%" PRIu64 " operators outside the measured steps are not counted",
 		                     fold->outside);
 	step_kinds_note_sums(table, fold->times, least);
 	const char *part = table->note ? table->note : "";
@@ -241,8 +240,8 @@ static const struct table_column self_column = {
 	.title = "self",
 	.type = TABLE_INT,
 	.unit = UNIT_NS,
-	.definition = "time in the operators that it issued and in nothing inside them that is "
-		      "another operator; the rows sum to all time in operators",
+	.definition = "time in the row's operators, without operators nested in them; the rows sum to all "
+		      "time in operators",
 	.rules = RULE_NOT_NEGATIVE | RULE_SUMS_TO_TOTAL,
 	.more = MORE_SUM};
 static const struct table_column share_column = {
@@ -259,7 +258,7 @@ static const struct table_column calls_column = {
 	.name = "calls",
 	.type = TABLE_INT,
 	.unit = UNIT_COUNT,
-	.definition = "operators that it issued, those inside of others included",
+	.definition = "number of operators that the row issued, including nested operators",
 	.rules = RULE_NOT_NEGATIVE,
 	.more = MORE_SUM};
 
@@ -268,7 +267,7 @@ static const struct table_column device_column = {
 	.title = "device",
 	.type = TABLE_INT,
 	.unit = UNIT_NS,
-	.definition = "sum of the durations of kernels, copies and fills that these operators launched",
+	.definition = "total duration of the kernels, copies and fills that these operators launched",
 	.rules = RULE_NOT_NEGATIVE,
 	.more = MORE_SUM};
 
@@ -306,15 +305,16 @@ static void add_line_columns(struct table *table, int64_t total_ns)
 	                 .type = TABLE_TEXT,
 	                 .role = ROLE_KEY,
 	                 .definition =
-	                         "file and line: the innermost frame that is of no installed package and not of Python's own "
-	                         "library; where there is none, the innermost one; \"(no line of Python)\": threads of C++, and "
-	                         "what was not recorded. In a trace of torch.profiler the line is where the function begins (or where "
-	                         "one was when the profiler began), and the row is all that the function called",
+	                         "file and line of the innermost frame outside installed packages and Python's "
+	                         "library, or of the innermost frame if there is no such frame. \"(no line of "
+	                         "Python)\": C++ threads, and operators without a recorded stack. In a torch.profiler "
+	                         "trace, the line is the start of the function (or the line it had reached when the "
+	                         "profiler started); the row covers everything that the function called",
 	                 .keeps_end = true},
 		[LINE_FUNCTION] = {.name = "function",
 	                           .type = TABLE_TEXT,
 	                           .role = ROLE_KEY,
-	                           .definition = "the function that the line is in"},
+	                           .definition = "function that contains the line"},
 		[LINE_SELF] = self,
 		[LINE_RATIO] = share_column,
 		[LINE_ISSUED] =
@@ -323,7 +323,7 @@ static void add_line_columns(struct table *table, int64_t total_ns)
 	                 .type = TABLE_INT,
 	                 .unit = UNIT_NS,
 	                 .definition =
-	                         "of the self time: operators that the line called, or the function where only that is known",
+	                         "part of self_ns in operators that the line called (or its function, if the line is unknown)",
 	                 .rules = RULE_NOT_NEGATIVE | RULE_PART_OF_OTHER,
 	                 .other = "self_ns",
 	                 .more = MORE_SUM},
@@ -332,8 +332,8 @@ static void add_line_columns(struct table *table, int64_t total_ns)
 	                 .title = "backward",
 	                 .type = TABLE_INT,
 	                 .unit = UNIT_NS,
-	                 .definition =
-	                         "of the self time: the backward of operators that the line called, whoever started it",
+	                 .definition = "part of self_ns in the backward of operators that the line called, whichever line "
+	                               "started the backward",
 	                 .rules = RULE_NOT_NEGATIVE | RULE_PART_OF_OTHER,
 	                 .other = "self_ns",
 	                 .more = MORE_SUM},
@@ -344,7 +344,7 @@ static void add_line_columns(struct table *table, int64_t total_ns)
 	                 .type = TABLE_TEXT,
 	                 .role = ROLE_EVIDENCE,
 	                 .definition =
-	                         "the line's text, when the file is on this machine and has not changed since the run"},
+	                         "text of the line, if the file is on this machine and has not changed since the run"},
 		[LINE_LEAST] = STEP_KINDS_LEAST_COLUMN,
 	};
 	table_columns(table, columns, LINE_COLUMNS);
@@ -407,8 +407,8 @@ static void lines_set_place(struct table *table, int row, const struct line_fold
 	const char *file = model_text(fold->model, place->file), *reason;
 	if (!*file) {
 		table_set_text(table, row, LINE_PLACE, "(no line of Python)");
-		table_set_missing(table, row, LINE_FUNCTION, "no Python function is known");
-		table_set_missing(table, row, LINE_SOURCE, "no line of Python is known");
+		table_set_missing(table, row, LINE_FUNCTION, "the Python function is unknown");
+		table_set_missing(table, row, LINE_SOURCE, "the Python line is unknown");
 		return;
 	}
 	if (place->line)
@@ -460,9 +460,9 @@ static enum status run_lines(struct analysis_context *context, struct table *tab
 	const struct model *model = context->model;
 	struct line_fold fold;
 	lines_fold_run(&fold, context, false);
-	table_init(
-		table, "lines", "Operators by line of Python",
-		"operators that start in steps with operator detail, by the user's line that issued them or their forward");
+	table_init(table, "lines", "Operators by Python line",
+	           "operators that start in steps with recorded operators, by the user's line that "
+	           "issued them or their forward");
 	add_line_columns(table, fold.total_ns);
 	table->columns[LINE_DEVICE].is_hidden = !fold.launched.count;
 	if (has_stacks(model, fold.costs))
@@ -477,7 +477,7 @@ static enum status run_lines(struct analysis_context *context, struct table *tab
 const struct analysis analysis_lines = {
 	.name = "lines",
 	.row = "line of the user's program",
-	.question = "which lines of the program issue the costly operators?",
+	.question = "which lines of the program issue the most expensive operators?",
 	.run = run_lines,
 	.is_of_operators = true,
 };
@@ -508,8 +508,8 @@ static void add_stack_columns(struct table *table, int64_t total_ns)
 	                 .type = TABLE_TEXT,
 	                 .role = ROLE_KEY,
 	                 .definition =
-	                         "frames of Python that issued the operators, outermost first, with semicolons between them; in a "
-	                         "backward those that started it"},
+	                         "Python frames that issued the operators, outermost first, separated by semicolons; "
+	                         "for a backward, the frames that started it"},
 		[STACK_LEAST] = STEP_KINDS_LEAST_COLUMN,
 	};
 	table_columns(table, columns, STACK_COLUMNS);
@@ -546,8 +546,8 @@ static enum status run_stacks(struct analysis_context *context, struct table *ta
 	const struct model *model = context->model;
 	struct line_fold fold;
 	lines_fold_run(&fold, context, true);
-	table_init(table, "stacks", "Operators by stack of Python",
-	           "operators that start in steps with operator detail, by the stack of Python that issued them");
+	table_init(table, "stacks", "Operators by Python stack",
+	           "operators that start in steps with recorded operators, by the Python stack that issued them");
 	add_stack_columns(table, fold.total_ns);
 	table->columns[STACK_DEVICE].is_hidden = !fold.launched.count;
 	if (has_stacks(model, fold.costs))
@@ -562,7 +562,7 @@ static enum status run_stacks(struct analysis_context *context, struct table *ta
 const struct analysis analysis_stacks = {
 	.name = "stacks",
 	.row = "Python stack",
-	.question = "which stacks of Python issue the costly operators?",
+	.question = "which Python stacks issue the most expensive operators?",
 	.run = run_stacks,
 	.is_of_operators = true,
 };

@@ -44,48 +44,47 @@ static const struct table_column columns[MFU_COLUMNS] = {
                         .title = "device",
                         .type = TABLE_TEXT,
                         .role = ROLE_KEY,
-                        .definition = "what its device is called, and how many it uses when there are several"},
+                        .definition = "name of the process's device, with the number of devices if it uses several"},
 	[MFU_ELEMENTS] = {.name = "elements",
                           .type = TABLE_TEXT,
                           .role = ROLE_KEY,
-                          .definition = "type of the elements of an operator's first tensor; all: of all types"},
-	[MFU_FLOPS] =
-		{.name = "flops",
-                 .title = "FLOP",
-                 .type = TABLE_DOUBLE,
-                 .unit = UNIT_FLOP,
-                 .definition = "floating point operations of the operators in the measured steps, by the formulas "
-                               "of PyTorch's flop_counter, what a checkpoint computes again included; not measured "
-                               "where the inputs of operators behind a twentieth of the kernels' time do not say it",
-                 .rules = RULE_NOT_NEGATIVE},
+                          .definition = "element type of the operators' first tensor; all: sum over all types"},
+	[MFU_FLOPS] = {.name = "flops",
+                       .title = "FLOP",
+                       .type = TABLE_DOUBLE,
+                       .unit = UNIT_FLOP,
+                       .definition = "floating point operations of the operators in the measured steps, by the formulas "
+                                     "of PyTorch's flop_counter, including recomputation by checkpoints. Missing if "
+                                     "operators whose inputs do not give the number take over 5 % of the kernel time",
+                       .rules = RULE_NOT_NEGATIVE},
 	[MFU_TIME] = {.name = "measured_ns",
                       .title = "time",
                       .type = TABLE_INT,
                       .unit = UNIT_NS,
-                      .definition = "time of these steps; without steps, of the process",
+                      .definition = "duration of these steps, or of the process if no steps are marked",
                       .rules = RULE_NOT_NEGATIVE},
 	[MFU_RATE] = {.name = "flops_per_s",
                       .title = "FLOP/s",
                       .type = TABLE_DOUBLE,
                       .unit = UNIT_FLOP_PER_SECOND,
-                      .definition = "flops over time"},
+                      .definition = "flops divided by measured_ns"},
 	[MFU_KERNELS] = {.name = "kernel_ns",
                          .title = "kernels",
                          .type = TABLE_INT,
                          .unit = UNIT_NS,
-                         .definition = "sum of the durations of the kernels that these operators launched",
+                         .definition = "total duration of the kernels that these operators launched",
                          .rules = RULE_NOT_NEGATIVE},
 	[MFU_KERNEL_RATE] = {.name = "kernel_flops_per_s",
                              .title = "FLOP/s in kernels",
                              .type = TABLE_DOUBLE,
                              .unit = UNIT_FLOP_PER_SECOND,
-                             .definition = "flops over kernel_ns"},
+                             .definition = "flops divided by kernel_ns"},
 	[MFU_TENSOR_CORES] = {.name = "tensor_core_ratio",
                               .title = "tensor cores",
                               .type = TABLE_DOUBLE,
                               .unit = UNIT_RATIO,
                               .role = ROLE_SHARE,
-                              .definition = "share of these kernels' time on tensor cores, by their names",
+                              .definition = "share of kernel_ns in tensor-core kernels, recognized by name",
                               .denominator = "kernel_ns",
                               .rules = RULE_NOT_NEGATIVE | RULE_AT_MOST_ONE},
 	[MFU_PEAK] =
@@ -93,28 +92,29 @@ static const struct table_column columns[MFU_COLUMNS] = {
                  .title = "peak",
                  .type = TABLE_DOUBLE,
                  .unit = UNIT_FLOP_PER_SECOND,
-                 .definition = "most the devices can do with such elements, dense: float32 counts against TF32 where "
-                               "more than half of kernel_ns ran on tensor cores, others against tensor cores always"},
+                 .definition = "dense peak rate of the devices for this element type. float32 is compared with TF32 "
+                               "if more than half of kernel_ns ran on tensor cores; other types are always compared "
+                               "with tensor cores"},
 	[MFU_RATIO] = {.name = "mfu_ratio",
                        .title = "MFU",
                        .type = TABLE_DOUBLE,
                        .unit = UNIT_RATIO,
                        .role = ROLE_SHARE,
-                       .definition = "flops over (measured_ns times peak); all: the sum over the types",
-                       .denominator = "what the devices could do in the time",
+                       .definition = "flops divided by (measured_ns times peak); all: the sum over the types",
+                       .denominator = "the operations that the devices could do in measured_ns",
                        .rules = RULE_NOT_NEGATIVE},
 	[MFU_KERNEL_RATIO] = {.name = "kernel_mfu_ratio",
                               .title = "MFU in kernels",
                               .type = TABLE_DOUBLE,
                               .unit = UNIT_RATIO,
                               .role = ROLE_SHARE,
-                              .definition = "flops over (kernel_ns times peak): how near the kernels alone come to it",
-                              .denominator = "what the devices could do in kernel_ns",
+                              .definition = "flops divided by (kernel_ns times peak): utilization while the kernels run",
+                              .denominator = "the operations that the devices could do in kernel_ns",
                               .rules = RULE_NOT_NEGATIVE},
 	[MFU_SOURCE] = {.name = "peak_source",
                         .title = "peak of",
                         .type = TABLE_TEXT,
-                        .definition = "the device that the peak is of, and who says so"},
+                        .definition = "device that has this peak, and the source of the value"},
 };
 
 /* After the types: unknown types, and operators with an unknown number of operations. */
@@ -264,9 +264,9 @@ static void find_devices(struct use *use, const struct mfu_fold *fold, uint32_t 
 			continue;
 		name = model_meta(fold->model, process, arena_printf(arena, "device.%d.name", fold->devices[i].device));
 		if (!name)
-			use->reason = "the trace does not say what its device is";
+			use->reason = "the trace does not name its device";
 		else if (use->name && strcmp(use->name, name) != 0)
-			use->reason = "its devices are of several kinds";
+			use->reason = "the process uses devices of several kinds";
 		use->name = name ? name : use->name;
 		use->devices++;
 	}
@@ -338,7 +338,7 @@ static void set_flops(struct table *table, int row, const struct use *use, const
 	set_rate(table, row, MFU_RATE, group->flops, use->time_ns, "no time passed");
 }
 
-#define NO_KERNELS "no kernel of theirs has its launch in the trace"
+#define NO_KERNELS "the trace has no launch of a kernel by these operators"
 
 static int mfu_add_row(struct table *table, const struct mfu_fold *fold, uint32_t process, const struct use *use,
                        const struct mfu_group *group)
@@ -400,7 +400,7 @@ static double set_peak(struct table *table, int row, const struct use *use, cons
 	}
 	if (!device_peak_find(&peak, use->name, pytorch_type(type)->dtype,
 	                      2 * (double)group->tensor_core_ns > (double)group->kernel_ns)) {
-		miss_peak(table, row, "no peak is known of this device with such elements");
+		miss_peak(table, row, "the peak of this device is unknown for this element type");
 		return 0;
 	}
 	all = peak.flops_per_s * (double)use->devices;
@@ -444,7 +444,8 @@ static void mfu_add_process(struct table *table, const struct mfu_fold *fold, ui
 		return;
 	row = mfu_add_row(table, fold, process, &use, &all);
 	table_set_text(table, row, MFU_ELEMENTS, "all");
-	miss_peak(table, row, is_known ? "it is another for each type" : "the peak is not known for each type");
+	miss_peak(table, row,
+	          is_known ? "each element type has its own peak" : "the peak is unknown for some element types");
 	if (!is_known)
 		return;
 	set_ratios(table, row, could_ns, &use, &all);
@@ -458,7 +459,7 @@ static enum status mfu_run(struct analysis_context *context, struct table *table
 	fold.launches = analysis_context_launches(context);
 	mfu_fold_run(&fold);
 	table_init(table, "mfu", "Floating point operations against the peak",
-	           "what the operators of the measured steps compute, over what the devices could do in that time");
+	           "operations in the measured steps, compared with the peak of the devices");
 	table_columns(table, columns, MFU_COLUMNS);
 	for (uint32_t process = 0; process < model->processes_count; process++)
 		mfu_add_process(table, &fold, process);
@@ -471,7 +472,7 @@ static enum status mfu_run(struct analysis_context *context, struct table *table
 const struct analysis analysis_mfu = {
 	.name = "mfu",
 	.row = "process and element type",
-	.question = "how much of what devices could compute do the steps use?",
+	.question = "how much of the devices' peak do the steps use?",
 	.run = mfu_run,
 	.is_of_devices = true,
 };

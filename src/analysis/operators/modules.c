@@ -19,7 +19,7 @@
 #include <stepscope/format.h>
 #include <string.h>
 
-#define NO_BACKWARD "no backward was linked to its operators"
+#define NO_BACKWARD "no backward is linked to the operators of a forward"
 
 static void modules_set_times(struct table *table, int row, const struct module_fold *fold,
                               const struct module_sums *group)
@@ -30,7 +30,7 @@ static void modules_set_times(struct table *table, int row, const struct module_
 	if (fold->steps_ns > 0)
 		table_set_double(table, row, MODULE_RATIO, (double)group->step_self_ns / fold->steps_ns);
 	else
-		table_set_missing(table, row, MODULE_RATIO, "there are no complete steps with operations");
+		table_set_missing(table, row, MODULE_RATIO, "no complete step has recorded operations");
 	if (fold->linked) {
 		table_set_int(table, row, MODULE_BACKWARD, group->backward_ns);
 		table_set_int(table, row, MODULE_BACKWARD_SELF, group->backward_self_ns);
@@ -41,7 +41,7 @@ static void modules_set_times(struct table *table, int row, const struct module_
 	if (group->recompute_calls)
 		table_set_int(table, row, MODULE_RECOMPUTE, group->recompute_ns);
 	else
-		table_set_missing(table, row, MODULE_RECOMPUTE, "it was not called inside of a backward");
+		table_set_missing(table, row, MODULE_RECOMPUTE, "the module was not called inside a backward");
 	if (memory_sums_unknown(fold->model))
 		table_set_missing(table, row, MODULE_ALLOCATED, memory_sums_unknown(fold->model));
 	else if (fold->model->memory_count)
@@ -92,7 +92,7 @@ static void modules_set_operators(struct table *table, int row, const struct mod
 	for (int i = 0; i < MODULE_OPERATOR_NAMES && group->operators[i]; i++)
 		list = arena_printf(&table->arena, "%s%s%s", list ? list : "", list ? ", " : "",
 		                    model_text(fold->model, group->operators[i]));
-	table_set_text_or(table, row, MODULE_OPERATORS, list, "it calls none itself");
+	table_set_text_or(table, row, MODULE_OPERATORS, list, "the module calls no operators itself");
 }
 
 static void modules_add_row(struct table *table, const struct module_fold *fold, const struct module_group *group)
@@ -159,14 +159,15 @@ static void modules_fill(struct analysis_context *context, struct table *table, 
 
 static enum status modules_run(struct analysis_context *context, struct table *table, struct error *err)
 {
-	table_init(table, "modules", "Modules", "what each module of the model takes, forward and backward");
+	table_init(table, "modules", "Modules",
+	           "time, memory and operations of each module of the model, forward and backward");
 	modules_fill(context, table, MODULE_FORWARD); /* a caller takes more time than the modules it calls */
 	return STATUS_OK;
 }
 
 static enum status top_modules_run(struct analysis_context *context, struct table *table, struct error *err)
 {
-	table_init(table, "top_modules", "Modules by self time", "the table modules, largest first");
+	table_init(table, "top_modules", "Modules by self time", "the rows of the table modules, sorted by self time");
 	modules_fill(context, table, MODULE_FORWARD_SELF);
 	table_sort(table, MODULE_FORWARD_SELF, false);
 	table_sort(table, MODULE_RATIO, false);
@@ -176,14 +177,14 @@ static enum status top_modules_run(struct analysis_context *context, struct tabl
 const struct analysis analysis_modules = {
 	.name = "modules",
 	.row = "module, as a tree",
-	.question = "which modules of the model take the time?",
+	.question = "which modules of the model take the most time?",
 	.run = modules_run,
 	.is_of_operators = true,
 };
 const struct analysis analysis_top_modules = {
 	.name = "top_modules",
-	.row = "module, the largest self time first",
-	.question = "which modules take the time themselves?",
+	.row = "module, largest self time first",
+	.question = "which modules take the most self time?",
 	.run = top_modules_run,
 	.is_of_operators = true,
 };

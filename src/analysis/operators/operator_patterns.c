@@ -41,24 +41,24 @@ static const struct {
 	const char *name, *meaning, *cannot_tell;
 } texts[PATTERNS] = {
 	[PATTERN_ZERO] = {CELL_PATTERN_ZERO,
-                          "fills inside of an optimizer's zero_grad(), where set_to_none would drop the gradients",
+                          "fills inside an optimizer's zero_grad(), where set_to_none would drop the gradients instead",
                           "no zero_grad() of an optimizer was recorded"},
-	[PATTERN_SINGLE] =
-		{CELL_PATTERN_SINGLE,
-                 "steps of an optimizer with 20 or more operators on single tensors and none on lists of them",
-                 "no step of an optimizer was recorded"},
+	[PATTERN_SINGLE] = {CELL_PATTERN_SINGLE,
+                            "optimizer steps with 20 or more operators on single tensors and none on tensor lists",
+                            "no optimizer step was recorded"},
 	[PATTERN_INDEX] = {CELL_PATTERN_INDEX,
-                           "runs of 10 or more aten::select with the same number of operators, at most 8, between "
-                           "them, but in a data loader, which takes the samples of a batch one by one",
+                           "runs of 10 or more aten::select with the same number of operators (at most 8) "
+                           "between them; data loaders do not count, since they take the samples of a batch one "
+                           "by one",
                            "no operators of PyTorch were recorded"},
 	[PATTERN_NEW_COPY] = {CELL_PATTERN_NEW_COPY,
-                              "copies of aten::to() right behind an operator that makes a tensor",
-                              "no copies of a device's runtime were recorded"},
+                              "copies by aten::to() right after an operator that creates a tensor",
+                              "no copy calls of a device runtime were recorded"},
 	[PATTERN_CONV_BIAS] = {CELL_PATTERN_CONV_BIAS,
-                               "convolutions with a bias right before a batch norm, which takes it away again",
+                               "convolutions with a bias right before a batch norm, which cancels the bias",
                                "shapes of inputs were not recorded"},
 	[PATTERN_ODD_SIZES] = {CELL_PATTERN_ODD_SIZES,
-                               "matrix products in half precision with a size that is no multiple of 8",
+                               "matrix products in half precision with a size that is not a multiple of 8",
                                "shapes and types of inputs were not recorded"},
 };
 
@@ -441,34 +441,39 @@ enum {
 };
 
 static const struct table_column columns[COLUMNS] = {
-	[COLUMN_PATTERN] = {.name = "pattern", .type = TABLE_TEXT, .role = ROLE_KEY, .definition = "what is looked for"},
+	[COLUMN_PATTERN] = {.name = "pattern",
+                            .type = TABLE_TEXT,
+                            .role = ROLE_KEY,
+                            .definition = "name of the pattern"},
 	[COLUMN_COUNT] = {.name = "count",
                           .type = TABLE_INT,
                           .unit = UNIT_COUNT,
-                          .definition = "how often it was found, in the steps that count",
+                          .definition = "number of occurrences in the measured steps",
                           .rules = RULE_NOT_NEGATIVE},
 	[COLUMN_TOTAL] = {.name = "total_ns",
                           .title = "total",
                           .type = TABLE_INT,
                           .unit = UNIT_NS,
-                          .definition = "time of the host in it",
+                          .definition = "host time in it",
                           .rules = RULE_NOT_NEGATIVE},
 	[COLUMN_RATIO] = {.name = "ratio",
                           .title = "% of steps",
                           .type = TABLE_DOUBLE,
                           .unit = UNIT_RATIO,
                           .role = ROLE_SHARE,
-                          .definition = "share of the time of steps; of several threads, each its own",
-                          .denominator = "time of the steps that count, all processes",
+                          .definition = "share of the time of steps; times on several threads add up",
+                          .denominator = "time of the measured steps, all processes",
                           .rules = RULE_NOT_NEGATIVE},
-	[COLUMN_OPERATION] = {.name = "operation", .type = TABLE_TEXT, .definition = "the longest: its operator"},
+	[COLUMN_OPERATION] = {.name = "operation",
+                              .type = TABLE_TEXT,
+                              .definition = "operator of the longest occurrence"},
 	[COLUMN_MODULE] = {.name = "module",
                            .type = TABLE_TEXT,
-                           .definition = "the longest: the innermost module around it"},
+                           .definition = "innermost module around the longest occurrence"},
 	[COLUMN_LINE] = {.name = "line",
                          .type = TABLE_TEXT,
-                         .definition = "the longest: innermost line of the user's own program around it"},
-	[COLUMN_MEANING] = {.name = "meaning", .type = TABLE_TEXT, .definition = "what counts"},
+                         .definition = "innermost line of the user's program around the longest occurrence"},
+	[COLUMN_MEANING] = {.name = "meaning", .type = TABLE_TEXT, .definition = "definition of the pattern"},
 	[COLUMN_LEAST] = STEP_KINDS_LEAST_COLUMN,
 };
 
@@ -492,7 +497,8 @@ static void patterns_set_place(struct table *table, int row, struct span_places 
 		module = span_module_of(places, found->track, found->row);
 		line = span_line_of(places, found->track, found->row);
 	}
-	table_set_text_or(table, row, COLUMN_OPERATION, name ? model_text(model, name) : NULL, "it was not found");
+	table_set_text_or(table, row, COLUMN_OPERATION, name ? model_text(model, name) : NULL,
+	                  "the pattern was not found");
 	span_places_set(places, table, row, COLUMN_MODULE, module, COLUMN_LINE, line);
 }
 
@@ -545,7 +551,8 @@ static enum status patterns_run(struct analysis_context *context, struct table *
 	fold.found[PATTERN_ODD_SIZES].can_tell = has_operators && !fold.unsized[1];
 	span_places_init(&places, model);
 	table_init(table, "operator_patterns", "Patterns of operators",
-	           "habits that PyTorch's own pattern matcher looks for, by the order and nesting of operators");
+	           "slow patterns that PyTorch's own pattern matcher searches for, by the order and "
+	           "nesting of operators");
 	table_columns(table, columns, COLUMNS);
 	for (int pattern = 0; pattern < PATTERNS && has_operators; pattern++)
 		patterns_add_row(table, &places, (enum pattern)pattern, &fold.found[pattern],
@@ -563,7 +570,7 @@ static enum status patterns_run(struct analysis_context *context, struct table *
 const struct analysis analysis_operator_patterns = {
 	.name = "operator_patterns",
 	.row = "pattern",
-	.question = "which habits cost time that PyTorch has a better way for?",
+	.question = "which known-slow operator patterns occur, and what do they cost?",
 	.run = patterns_run,
 	.is_of_operators = true,
 };

@@ -54,14 +54,13 @@ static void ops_add_note(struct table *table, const struct op_fold *fold)
 	if (fold->outside)
 		table->note = arena_printf(
 			&table->arena,
-			"%s%s%" PRId64 " of %" PRId64 " calls lie outside of the measured steps and are "
-			"not counted",
+			"%s%s%" PRId64 " of %" PRId64 " calls are outside the measured steps and are not counted",
 			table->note ? table->note : "", table->note ? "; " : "", fold->outside, fold->calls);
 	if (fold->groups.count > OP_GROUP_FIRST)
 		return;
 	table->empty = step_times_no_operations(
 		fold->context, &table->arena,
-		fold->outside ? "all recorded operations and ranges lie outside of the measured steps"
+		fold->outside ? "all recorded operations and ranges are outside the measured steps"
 			      : model_reason(fold->model, REASON_NO_OPERATORS));
 }
 
@@ -73,7 +72,7 @@ static enum status ops_run(struct analysis_context *context, struct table *table
 	op_fold_init(&fold, context);
 	op_totals_compute(&totals, &fold);
 	table_init(table, "ops", "Top operations by self time",
-	           "operations and ranges that start in steps with operator detail, by name and kind");
+	           "operations and ranges that start in steps with recorded operators, by name and kind");
 	ops_add_columns(table, &fold, &totals);
 	if (fold.groups.count > OP_GROUP_FIRST)
 		ops_rows_add(table, &fold, &totals);
@@ -85,7 +84,7 @@ static enum status ops_run(struct analysis_context *context, struct table *table
 const struct analysis analysis_ops = {
 	.name = "ops",
 	.row = "name and kind of operation or range",
-	.question = "which operations take the time?",
+	.question = "which operations take the most time?",
 	.run = ops_run,
 	.splits = BY_SHAPE | BY_THREAD | BY_PHASE,
 	.is_of_operators = true,

@@ -24,17 +24,17 @@ static void ops_set_key(struct table *table, int row, const struct op_fold *fold
 	if (by & BY_THREAD)
 		table_set_text(table, row, OP_THREAD, track_label(model, key->track, &table->arena));
 	else
-		table_set_missing(table, row, OP_THREAD, "rows are not by thread: --by thread");
+		table_set_missing(table, row, OP_THREAD, "rows are not split by thread; use --by thread");
 	if (by & BY_PHASE)
 		table_set_text(table, row, OP_PHASE, key->phase ? phase_name(key->phase) : "none");
 	else
-		table_set_missing(table, row, OP_PHASE, "rows are not by phase: --by phase");
+		table_set_missing(table, row, OP_PHASE, "rows are not split by phase; use --by phase");
 	if (key->shape)
 		table_set_text(table, row, OP_SHAPE, model_text(model, key->shape));
 	else
 		table_set_missing(table, row, OP_SHAPE,
 		                  by & BY_SHAPE ? model_reason(model, REASON_NO_SHAPES)
-		                                : "rows are not by shape: --by shape");
+		                                : "rows are not split by shape; use --by shape");
 }
 
 static void ops_set_memory(struct table *table, int row, const struct op_fold *fold, const struct op_group *group)
@@ -67,14 +67,14 @@ static const char *ops_why_no_flops(const struct model *model, const struct op_g
 	if (group->lacking_calls)
 		return FLOP_LIKENESS_MISSING;
 	if (group->has_inner_flops)
-		return "counted at the operations inside of it";
+		return "the operations nested in it are counted instead";
 	switch (group->flops_result) {
 	case FLOPS_NO_SIZES:
 		return model_reason(model, REASON_NO_SHAPES);
 	case FLOPS_UNKNOWN:
-		return "the inputs that were recorded do not say it";
+		return "the recorded inputs do not give the number of operations";
 	case FLOPS_KNOWN:
-		return "no call has both begin and end";
+		return "no call has both a recorded start and end";
 	case FLOPS_NO_FORMULA:
 		break;
 	}
@@ -86,7 +86,7 @@ static const char *ops_why_no_rate(const struct op_group *group)
 	if (!group->flop_calls)
 		return "no floating point operations were recorded";
 	if (!group->rated_calls)
-		return "the work of devices that its calls launched is not recorded, and they do not wait for it";
+		return "the device work that its calls launched was not recorded, and the calls do not wait for it";
 	return "the calls took no measurable time";
 }
 
@@ -99,10 +99,11 @@ static void ops_set_work(struct table *table, int row, const struct model *model
 	if (group->profiler_calls && !group->lacking_profiler_calls)
 		table_set_double(table, row, OP_PROFILER_FLOPS, group->profiler_flops);
 	else
-		table_set_missing(table, row, OP_PROFILER_FLOPS,
-		                  group->lacking_profiler_calls
-		                          ? FLOP_LIKENESS_MISSING
-		                          : "torch.profiler counts none for it, or its inputs were not recorded");
+		table_set_missing(
+			table, row, OP_PROFILER_FLOPS,
+			group->lacking_profiler_calls
+				? FLOP_LIKENESS_MISSING
+				: "torch.profiler counts no operations for it, or its inputs were not recorded");
 	if (group->rated_ns > 0)
 		table_set_double(table, row, OP_FLOP_RATE, group->rated_flops / ((double)group->rated_ns / 1e9));
 	else
@@ -125,7 +126,7 @@ static void ops_set_times(struct table *table, int row, const struct op_group *g
 		return;
 	}
 	for (int column = OP_MEAN; column <= OP_MAX; column++)
-		table_set_missing(table, row, column, "no call has both begin and end");
+		table_set_missing(table, row, column, "no call has both a recorded start and end");
 }
 
 static void ops_set_step_self(struct table *table, int row, const struct op_totals *totals, int64_t step_self_ns)
@@ -172,7 +173,7 @@ static void ops_add_group(struct table *table, const struct op_fold *fold, const
 	ops_set_device(table, row, fold, group);
 	ops_set_self(table, row, group->self_ns);
 	ops_set_step_self(table, row, totals, group->step_self_ns);
-	table_set_missing(table, row, OP_UNSEEN, "an operation or range");
+	table_set_missing(table, row, OP_UNSEEN, "the row is an operation or range");
 	step_kinds_set_least(table, row, OP_LEAST, fold->times, &group->seen);
 }
 

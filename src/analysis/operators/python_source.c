@@ -66,7 +66,7 @@ static const char *source_open_file(const struct python_source *source, struct s
 	size_t length = strlen(path);
 	struct stat info;
 	if (length < 3 || strcmp(path + length - 3, ".py") != 0)
-		return "it is of no file";
+		return "the frame has no source file";
 	int fd = open(path, O_RDONLY | O_NONBLOCK | O_CLOEXEC | O_NOCTTY);
 	if (fd < 0)
 		return not_here;
@@ -76,7 +76,7 @@ static const char *source_open_file(const struct python_source *source, struct s
 	else if (source->has_time && info.st_mtim.tv_sec > source->started_s)
 		reason = "its file has changed since the run";
 	else if (info.st_size > LARGEST)
-		reason = "its file is very large";
+		reason = "its file is larger than 4 MiB";
 	else if (!source_read_all(fd, file, info.st_size))
 		reason = "its file cannot be read";
 	close(fd);
@@ -100,11 +100,11 @@ static const struct source_file *find_file(struct python_source *source, const c
 
 const char *python_source_line(struct python_source *source, const char *file, uint32_t line, const char **reason)
 {
-	*reason = "the trace says where the function begins, not which of its lines called";
+	*reason = "the trace records the start of the function, not the calling line";
 	if (source->is_of_functions)
 		return NULL;
 	const struct source_file *found = find_file(source, file);
-	*reason = line ? found->reason : "the line is not known";
+	*reason = line ? found->reason : "the line is unknown";
 	if (*reason)
 		return NULL;
 	const char *at = found->text;

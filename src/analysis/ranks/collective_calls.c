@@ -403,10 +403,10 @@ bool collective_bytes(const char *inputs, double *bytes, const char **reason)
 	*reason = NULL;
 	if (!inputs || !inputs[0])
 		return false;
-	*reason = "types of inputs were not recorded";
+	*reason = "input types were not recorded";
 	if (!types)
 		return false;
-	*reason = "the size of one of its types is not known";
+	*reason = "the size of one of its element types is unknown";
 	for (types += 3; *inputs == '['; types += types[0] == ';') {
 		size_t length = strcspn(types, ";\n");
 		bool is_tensor = length && !collective_calls_is_number(types, length), has_sizes = inputs[1] != ']';

@@ -248,15 +248,16 @@ static const char *why_unmatched(const struct matches_search *search, uint32_t c
 	bool is_in_several = false;
 
 	if (!count)
-		return search->has_others ? "no collective was recorded that ranks leave together: sends, receives and "
-		                            "broadcasts do not tell who waits for whom"
+		return search->has_others ? "no collective was recorded that ranks leave together; sends, receives and "
+		                            "broadcasts do not show which rank waits for which"
 		                          : "no collective was recorded";
 	if (matches->has_unnamed_groups)
 		return COLLECTIVES_UNNAMED;
 	for (uint32_t i = 1; i < count; i++)
 		is_in_several |= matches->list[i].process != matches->list[0].process;
-	return is_in_several ? "the ranks have other collectives, or not as many: which is which is not known"
-	                     : "no collective was recorded in several ranks";
+	return is_in_several ? "the ranks recorded different collectives, or different numbers of them, so they "
+	                       "cannot be matched"
+	                     : "no collective was recorded in more than one rank";
 }
 
 /* ---- one clock ---- */

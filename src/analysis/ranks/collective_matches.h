@@ -30,8 +30,8 @@
 #include "analysis/ranks/communication_sizes.h"
 #include "base/arena.h"
 
-#define COLLECTIVES_UNNAMED                                                                                            \
-	"collectives of several process groups cannot be told apart: their names, or which ranks they have, were not " \
+#define COLLECTIVES_UNNAMED                                                                                             \
+	"collectives of several process groups cannot be distinguished: the names or the ranks of the groups were not " \
 	"recorded"              /* has_unnamed_groups */
 #define COLLECTIVES_FOLLOWED 24 /* with fewer, a clock has one offset */
 

@@ -47,8 +47,8 @@ static const struct table_column columns[COLLECTIVE_COLUMNS] = {
 		{.name = "collective",
                  .type = TABLE_TEXT,
                  .role = ROLE_KEY,
-                 .definition = "as the backend executes it; with c10d:: as it was issued, where its execution "
-                               "was not recorded or is not known"},
+                 .definition = "name of the collective in the backend; with c10d::, name of the issued call, if its "
+                               "execution was not recorded or is unknown"},
 	[COLLECTIVE_GROUP] = {.name = "group",
                               .type = TABLE_TEXT,
                               .role = ROLE_KEY,
@@ -57,75 +57,74 @@ static const struct table_column columns[COLLECTIVE_COLUMNS] = {
                               .type = TABLE_INT,
                               .unit = UNIT_BYTES,
                               .role = ROLE_KEY,
-                              .definition = "bytes of its tensors in this rank, each time"},
+                              .definition = "bytes of its tensors in this rank, per collective"},
 	[COLLECTIVE_RANKS] = {.name = "group_ranks",
                               .title = "ranks",
                               .type = TABLE_INT,
                               .unit = UNIT_COUNT,
-                              .definition = "ranks of its process group"},
+                              .definition = "number of ranks in its process group"},
 	[COLLECTIVE_COUNT] = {.name = "count",
                               .type = TABLE_INT,
                               .unit = UNIT_COUNT,
-                              .definition = "how often",
+                              .definition = "number of collectives",
                               .rules = RULE_NOT_NEGATIVE,
                               .more = MORE_SUM},
 	[COLLECTIVE_TOTAL_BYTES] = {.name = "total_bytes",
                                     .title = "total",
                                     .type = TABLE_INT,
                                     .unit = UNIT_BYTES,
-                                    .definition = "bytes of all of them",
+                                    .definition = "bytes of all these collectives",
                                     .more = MORE_SUM},
 	[COLLECTIVE_ISSUE] = {.name = "issue_ns",
                               .title = "issue",
                               .type = TABLE_DOUBLE,
                               .unit = UNIT_NS,
-                              .definition = "mean time of the call that issues it, on the caller's thread",
+                              .definition = "mean duration of the call that issues it, on the caller's thread",
                               .rules = RULE_NOT_NEGATIVE},
 	[COLLECTIVE_QUEUE] = {.name = "queue_ns",
                               .title = "queue",
                               .type = TABLE_DOUBLE,
                               .unit = UNIT_NS,
-                              .definition = "mean time from its issue to the begin of its execution"},
+                              .definition = "mean time from its issue to the start of its execution"},
 	[COLLECTIVE_TIME] = {.name = "total_ns",
                              .title = "execution",
                              .type = TABLE_INT,
                              .unit = UNIT_NS,
-                             .definition = "time of executions, waiting for other ranks included",
+                             .definition = "total duration of the executions, including waits for other ranks",
                              .rules = RULE_NOT_NEGATIVE,
                              .more = MORE_SUM},
 	[COLLECTIVE_MEAN] = {.name = "mean_ns",
                              .title = "mean",
                              .type = TABLE_DOUBLE,
                              .unit = UNIT_NS,
-                             .definition = "mean execution"},
+                             .definition = "mean duration of an execution"},
 	[COLLECTIVE_MAX] = {.name = "max_ns",
                             .title = "max",
                             .type = TABLE_INT,
                             .unit = UNIT_NS,
                             .definition = "longest execution",
                             .more = MORE_MOST},
-	[COLLECTIVE_EXPOSED] =
-		{.name = "exposed_ns",
-                 .title = "exposed",
-                 .type = TABLE_INT,
-                 .unit = UNIT_NS,
-                 .definition = "time of executions in which the thread that issued them ran no other operator",
-                 .rules = RULE_NOT_NEGATIVE | RULE_AT_MOST_OTHER,
-                 .other = "total_ns",
-                 .more = MORE_SUM},
+	[COLLECTIVE_EXPOSED] = {.name = "exposed_ns",
+                                .title = "exposed",
+                                .type = TABLE_INT,
+                                .unit = UNIT_NS,
+                                .definition = "part of total_ns in which the issuing thread ran no other operator",
+                                .rules = RULE_NOT_NEGATIVE | RULE_AT_MOST_OTHER,
+                                .other = "total_ns",
+                                .more = MORE_SUM},
 	[COLLECTIVE_EXPOSED_RATIO] = {.name = "exposed_ratio",
                                       .title = "exposed %",
                                       .type = TABLE_DOUBLE,
                                       .unit = UNIT_RATIO,
                                       .role = ROLE_SHARE,
-                                      .definition = "share of its executions that is exposed",
-                                      .denominator = "time of its executions whose issue is known",
+                                      .definition = "exposed share of its execution time",
+                                      .denominator = "duration of its executions whose issuing call is known",
                                       .rules = RULE_NOT_NEGATIVE | RULE_AT_MOST_ONE},
 	[COLLECTIVE_STEP_EXPOSED] = {.name = "step_exposed_ns",
                                      .title = "in steps",
                                      .type = TABLE_INT,
                                      .unit = UNIT_NS,
-                                     .definition = "the exposed time of those that were issued in measured steps",
+                                     .definition = "exposed time of the collectives that were issued in measured steps",
                                      .rules = RULE_NOT_NEGATIVE | RULE_AT_MOST_OTHER,
                                      .other = "exposed_ns",
                                      .more = MORE_SUM},
@@ -302,10 +301,9 @@ static void collectives_add_row(struct table *table, const struct collectives_fo
 	const struct collectives_sums recorded = collectives_join(group->sums, 1);
 	const struct collectives_sums sums = collectives_join(
 		group->sums, fold->factor == 1 ? 1 : step_sightings_factor(&group->seen));
-	static const char unmatched[] =
-		"which call issued which cannot be known: there are not as many of both of this kind and size, or one "
-		"is executed before its call";
-	static const char no_group[] = "which process group it is of is not known";
+	static const char unmatched[] = "calls and executions cannot be matched: their numbers differ for this kind and "
+					"size, or one was executed before its call";
+	static const char no_group[] = "its process group is unknown";
 	int row = table_row(table);
 
 	table_set_text(table, row, COLLECTIVE_PROCESS, process_label(model, group->process, &table->arena));
@@ -347,8 +345,8 @@ static const char *removed_note(const struct collectives_fold *fold, struct aren
 			without += collectives_join(fold->groups[i].sums, 1).count - fold->groups[i].issued;
 	return without ? arena_printf(
 				 arena,
-				 "%s begun by calls that were removed again: issue, queue and exposed are of the others",
-				 without == 1 ? "1 was" : arena_printf(arena, "%" PRId64 " were", without))
+				 "the calls that issued %s were removed again: issue, queue and exposed cover the others",
+				 counted(arena, (uint64_t)without, "collective"))
 	               : NULL;
 }
 
@@ -357,11 +355,11 @@ static const char *notes(const struct collectives_fold *fold, const struct table
 	const char *removed = removed_note(fold, arena), *part = step_kinds_whole_note(fold->times, arena);
 
 	if (part && fold->factor != 1)
-		part = arena_printf(arena, "%s: sums are theirs times %.3g%s", part, fold->factor,
+		part = arena_printf(arena, "%s; sums are multiplied by %.3g%s", part, fold->factor,
 		                    step_sightings_note(table, COLLECTIVE_LEAST, arena));
 	if (fold->left_out)
-		part = arena_printf(arena, "%s; %" PRIu32 " in other steps or outside of steps are not counted", part,
-		                    fold->left_out);
+		part = arena_printf(arena, "%s; not counted: %s in other steps or outside steps", part,
+		                    counted(arena, fold->left_out, "collective"));
 	return removed && part ? arena_printf(arena, "%s; %s", part, removed) : part ? part : removed;
 }
 
@@ -375,7 +373,7 @@ static enum status collectives_run(struct analysis_context *context, struct tabl
 	struct step_times with_inputs = {0};
 
 	table_init(table, "collectives", "Collectives",
-	           "what ranks exchange through torch.distributed, where operators were recorded");
+	           "data that ranks exchange through torch.distributed, while operators were recorded");
 	table_columns(table, columns, COLLECTIVE_COLUMNS);
 	fold.calls = analysis_context_collective_calls(context);
 	fold.times = analysis_context_step_times(context);
@@ -412,7 +410,7 @@ static enum status collectives_run(struct analysis_context *context, struct tabl
 const struct analysis analysis_collectives = {
 	.name = "collectives",
 	.row = "process, collective and size",
-	.question = "what do ranks exchange, and who waits for it?",
+	.question = "which data do ranks exchange, and how long do threads wait for it?",
 	.run = collectives_run,
 	.is_of_operators = true,
 };

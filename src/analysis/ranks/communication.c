@@ -40,32 +40,31 @@ static const struct table_column columns[COMM_COLUMNS] = {
 	[COMM_COLLECTIVE] = {.name = "collective",
                              .type = TABLE_TEXT,
                              .role = ROLE_KEY,
-                             .definition = "what it does, as the trace or the name of the kernel says it"},
-	[COMM_BYTES] =
-		{.name = "bytes",
-                 .type = TABLE_INT,
-                 .unit = UNIT_BYTES,
-                 .role = ROLE_KEY,
-                 .definition =
-                         "size of each as nccl-tests count it: of allgather and gather what a rank gets (of a gather the "
-                         "root), of the others what it gives (of a scatter the root)"},
+                             .definition = "kind of collective, from the trace or from the name of the kernel"},
+	[COMM_BYTES] = {.name = "bytes",
+                        .type = TABLE_INT,
+                        .unit = UNIT_BYTES,
+                        .role = ROLE_KEY,
+                        .definition = "size of each as nccl-tests count it: for allgather and gather, the bytes that a "
+                                      "rank (gather: the root) receives; otherwise the bytes that a rank (scatter: the "
+                                      "root) sends"},
 	[COMM_DTYPE] = {.name = "dtype", .type = TABLE_TEXT, .role = ROLE_KEY, .definition = "type of the elements"},
 	[COMM_RANKS] = {.name = "ranks",
                         .type = TABLE_INT,
                         .unit = UNIT_COUNT,
                         .role = ROLE_KEY,
-                        .definition = "ranks of its process group"},
+                        .definition = "number of ranks in its process group"},
 	[COMM_COUNT] = {.name = "calls",
                         .type = TABLE_INT,
                         .unit = UNIT_COUNT,
-                        .definition = "times it ran",
+                        .definition = "number of executions",
                         .rules = RULE_NOT_NEGATIVE,
                         .more = MORE_SUM},
 	[COMM_TOTAL] = {.name = "total_ns",
                         .title = "total",
                         .type = TABLE_INT,
                         .unit = UNIT_NS,
-                        .definition = "sum of its durations, waiting for other ranks included",
+                        .definition = "total duration, including waits for other ranks",
                         .rules = RULE_NOT_NEGATIVE,
                         .more = MORE_SUM},
 	[COMM_MEAN] = {.name = "mean_ns",
@@ -77,19 +76,19 @@ static const struct table_column columns[COMM_COLUMNS] = {
                       .title = "min",
                       .type = TABLE_INT,
                       .unit = UNIT_NS,
-                      .definition = "shortest: the least that waited for others",
+                      .definition = "shortest duration: the execution that waited least for others",
                       .more = MORE_LEAST},
 	[COMM_MAX] = {.name = "max_ns",
                       .title = "max",
                       .type = TABLE_INT,
                       .unit = UNIT_NS,
-                      .definition = "longest",
+                      .definition = "longest duration",
                       .more = MORE_MOST},
 	[COMM_EXPOSED] = {.name = "exposed_ns",
                           .title = "exposed",
                           .type = TABLE_INT,
                           .unit = UNIT_NS,
-                          .definition = "part of it in which the device computed nothing",
+                          .definition = "part of total_ns in which the device ran no compute kernel",
                           .rules = RULE_NOT_NEGATIVE | RULE_AT_MOST_OTHER,
                           .other = "total_ns",
                           .more = MORE_SUM},
@@ -98,23 +97,20 @@ static const struct table_column columns[COMM_COLUMNS] = {
                                 .type = TABLE_DOUBLE,
                                 .unit = UNIT_RATIO,
                                 .role = ROLE_SHARE,
-                                .definition = "share of its time that is exposed",
-                                .denominator = "sum of its durations",
+                                .definition = "exposed share of its time",
+                                .denominator = "total duration",
                                 .rules = RULE_NOT_NEGATIVE | RULE_AT_MOST_ONE},
 	[COMM_ALG_RATE] = {.name = "algorithm_bytes_per_s",
                            .title = "algbw",
                            .type = TABLE_DOUBLE,
                            .unit = UNIT_BYTES_PER_SECOND,
-                           .definition = "bytes over time"},
-	[COMM_BUS_RATE] =
-		{.name = "bus_bytes_per_s",
-                 .title = "busbw",
-                 .type = TABLE_DOUBLE,
-                 .unit = UNIT_BYTES_PER_SECOND,
-                 .definition =
-                         "the same, times 2(n-1)/n for an allreduce, (n-1)/n for allgather, reducescatter, alltoall, "
-                         "gather and scatter, of n ranks (nccl-tests): what a link carries"},
-	[COMM_KERNEL] = {.name = "kernel", .type = TABLE_TEXT, .role = ROLE_KEY, .definition = "its name"},
+                           .definition = "bytes times calls, divided by total_ns"},
+	[COMM_BUS_RATE] = {.name = "bus_bytes_per_s",
+                           .title = "busbw",
+                           .type = TABLE_DOUBLE,
+                           .unit = UNIT_BYTES_PER_SECOND,
+                           .definition = COMMUNICATION_BUS_RATE_DEFINITION},
+	[COMM_KERNEL] = {.name = "kernel", .type = TABLE_TEXT, .role = ROLE_KEY, .definition = "name of the kernel"},
 };
 
 struct communication_group {
@@ -207,7 +203,7 @@ static void communication_fold_run(struct communication_fold *fold)
 
 static void set_size(struct table *table, int row, const struct communication_size *size)
 {
-	static const char reason[] = "neither the trace nor the name of the kernel says it";
+	static const char reason[] = "neither the trace nor the name of the kernel tells it";
 
 	if (size->collective[0])
 		table_set_text(table, row, COMM_COLLECTIVE, size->collective);
@@ -232,10 +228,10 @@ static void set_rates(struct table *table, int row, const struct communication_g
 	const struct communication_size *size = &group->size;
 	double rate;
 
-	table_set_missing(table, row, COMM_BUS_RATE, "its bytes or its ranks are not in the trace");
+	table_set_missing(table, row, COMM_BUS_RATE, "the trace does not give its bytes or its ranks");
 	if (!size->has_bytes || group->total_ns <= 0) {
 		table_set_missing(table, row, COMM_ALG_RATE,
-		                  size->has_bytes ? "it took no measurable time" : "its bytes are not in the trace");
+		                  size->has_bytes ? "it took no measurable time" : "the trace does not give its bytes");
 		return;
 	}
 	rate = size->bytes * (double)group->count / ((double)group->total_ns / 1e9);
@@ -272,10 +268,9 @@ static enum status communication_run(struct analysis_context *context, struct ta
 
 	fold.launches = analysis_context_launches(context);
 	communication_fold_run(&fold);
-	table_init(
-		table, "communication", "Communication on devices",
-		"kernels that exchange data between devices, by collective and size; with --steps those launched in these "
-		"steps");
+	table_init(table, "communication", "Communication on devices",
+	           "kernels that exchange data between devices, by collective and size; with --steps, "
+	           "only those launched in these steps");
 	table_columns(table, columns, COMM_COLUMNS);
 	table_bound(table, COMM_TOTAL);
 	for (uint32_t i = 0; i < fold.count; i++)
@@ -284,7 +279,7 @@ static enum status communication_run(struct analysis_context *context, struct ta
 	table_sort(table, COMM_KERNEL, true);
 	table_sort(table, COMM_TOTAL, false);
 	if (!fold.count)
-		table->empty = "no kernel has the name of one that communicates";
+		table->empty = "no kernel has the name of a communication kernel";
 	device_work_release(&fold.work);
 	device_times_release(&fold.device);
 	number_map_release(&fold.by_key);
@@ -296,7 +291,7 @@ static enum status communication_run(struct analysis_context *context, struct ta
 const struct analysis analysis_communication = {
 	.name = "communication",
 	.row = "device, collective and size",
-	.question = "what do devices exchange, and what does it hold up?",
+	.question = "which data do devices exchange, and how much of that time is exposed?",
 	.run = communication_run,
 	.is_of_devices = true,
 };

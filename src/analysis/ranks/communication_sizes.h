@@ -27,8 +27,8 @@ void communication_size_of_inputs(struct communication_size *size, const char *i
 
 /* Returns the bytes over a link per byte of the size, as in nccl-tests (PERFORMANCE.md, gather.cu, scatter.cu). */
 double communication_bus_factor(const struct communication_size *size);
-#define COMMUNICATION_BUS_RATE_DEFINITION                                                                                 \
-	"the same, times 2(n-1)/n for an allreduce, (n-1)/n for allgather, reducescatter, alltoall, gather and scatter, " \
-	"of n ranks (nccl-tests): what a link carries"
+#define COMMUNICATION_BUS_RATE_DEFINITION                                                                              \
+	"algorithm_bytes_per_s times 2(n-1)/n for allreduce, (n-1)/n for allgather, reducescatter, alltoall, gather "  \
+	"and scatter, with n ranks (as in nccl-tests): rate over one link"
 
 #endif

@@ -61,7 +61,7 @@ static void take_group_of_work(struct least *least, const char *inputs)
 
 	if (strstr(inputs, LAUNCH_GROUP_RANKS_NAME "=") && launch_config_read(&config, inputs) &&
 	    launch_config_has(&config, LAUNCH_GROUP_RANKS))
-		missing_ranks_take(least, (int64_t)config.numbers[LAUNCH_GROUP_RANKS], "collectives are of a group of ",
+		missing_ranks_take(least, (int64_t)config.numbers[LAUNCH_GROUP_RANKS], "a process group has size ",
 		                   (int64_t)config.numbers[LAUNCH_GROUP_RANKS]);
 }
 
@@ -74,11 +74,11 @@ static void take_groups_of_operators(struct least *least, const struct model *mo
 		const struct span_arg *arg = &model->args[i];
 
 		if (size && arg->key == size && arg->type == STEPSCOPE_ARG_I64)
-			missing_ranks_take(least, arg->i64, "collectives are of a group of ", arg->i64);
+			missing_ranks_take(least, arg->i64, "a process group has size ", arg->i64);
 		if (ranks && arg->key == ranks && arg->type == STEPSCOPE_ARG_SYMBOL) {
 			int64_t largest = largest_of(model_text(model, arg->text));
 
-			missing_ranks_take(least, largest + 1, "a group of collectives has rank ", largest);
+			missing_ranks_take(least, largest + 1, "a process group contains rank ", largest);
 		}
 	}
 }
@@ -89,7 +89,7 @@ static struct least least_of(const struct model *model)
 	struct least least = {.world = 1};
 
 	for (uint32_t i = 0; i < model->processes_count; i++)
-		missing_ranks_take(&least, (int64_t)model->processes[i].rank + 1, "there is rank ",
+		missing_ranks_take(&least, (int64_t)model->processes[i].rank + 1, "the input contains rank ",
 		                   model->processes[i].rank);
 	for (uint32_t i = 0; i < model->strings.count; i++)
 		take_group_of_work(&least, intern_text(&model->strings, i));

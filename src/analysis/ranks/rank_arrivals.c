@@ -166,9 +166,8 @@ static void rank_arrivals_find_calls(struct rank_arrivals *arrivals, struct anal
 	if (matches->has_unnamed_groups) {
 		arrivals->no_calls = COLLECTIVES_UNNAMED;
 	} else if (!share_a_clock(model, times) && !are_all_matched(matches, times)) {
-		arrivals->no_calls =
-			"ranks of several machines, or of traces that do not say where they are from: their clocks are not "
-			"compared without collectives that all of them have";
+		arrivals->no_calls = "the ranks ran on several or unknown machines, and some share no collective with "
+				     "others, so their clocks cannot be aligned";
 	} else {
 		if (!share_a_clock(model, times))
 			put_clocks_right(list, count, matches, times);
@@ -245,7 +244,8 @@ static void find_then(struct rank_arrivals *arrivals, const struct model *model,
 	arrivals->no_then = ranks < 3 ? "there are only two ranks" : NULL;
 	for (uint32_t g = 0; g < matches->group_count; g++)
 		if (is_counted[g] && matches->groups[g].count != ranks)
-			arrivals->no_then = "collectives of some of the ranks: who is late in them is not told apart";
+			arrivals->no_then =
+				"some collectives involve only some of the ranks, so it is unknown which rank is late in them";
 	if (arrivals->no_then)
 		return;
 	rest = without(matches, slowest);
@@ -283,9 +283,9 @@ static void rank_arrivals_find_waits(struct rank_arrivals *arrivals, const struc
 	}
 	arrivals->no_waits = matches->reason               ? matches->reason
 	                     : matches->has_unnamed_groups ? COLLECTIVES_UNNAMED /* it is unknown who waited for whom */
-	                     : !are_all_matched(matches, times) ? "not all ranks have collectives with others"
+	                     : !are_all_matched(matches, times) ? "some ranks share no collective with others"
 	                     : !arrivals->steps                 ? "no step was completed by all ranks"
-	                     : !steps                           ? "operators were recorded in no step of all ranks"
+	                     : !steps                           ? "no step has operators recorded in all ranks"
 	                                                        : NULL;
 	arrivals->no_then = arrivals->no_waits;
 	if (!arrivals->no_waits)

@@ -24,11 +24,11 @@ static const char *unmatched_note(const struct collective_matches *matches, stru
 	const char *note = "";
 
 	if (matches->unmatched)
-		note = arena_printf(arena, "; %s in one rank only, or not as often in the others",
+		note = arena_printf(arena, "; %s not matched (in one rank only, or in different numbers)",
 		                    counted(arena, matches->unmatched, "execution"));
 	if (matches->unnamed)
-		note = arena_printf(arena, "%s; %s of process groups whose names were not recorded", note,
-		                    counted(arena, matches->unnamed, "execution"));
+		note = arena_printf(arena, "%s; %s not matched (the names of their process groups were not recorded)",
+		                    note, counted(arena, matches->unnamed, "execution"));
 	return note;
 }
 
@@ -42,16 +42,16 @@ static const char *clock_note(const struct collective_matches *matches, uint32_t
 		changing += matches->clocks[i].has_change;
 	}
 	if (matches->has_one_clock)
-		return arena_printf(arena, "all ranks have the clock of one machine%s", unmatched_note(matches, arena));
-	return arena_printf(
-		arena,
-		"clocks of the ranks were put right by the ends of %s, %swhich then lie %.1f us apart: shorter "
-		"times mean nothing%s",
-		counted(arena, matches->group_count, "collective"),
-		changing ? arena_printf(arena, "of %s piece by piece, since they drift or were set, ",
-	                                counted(arena, changing, "rank"))
-			 : "",
-		(double)most_ns / 1000, unmatched_note(matches, arena));
+		return arena_printf(arena, "all ranks share the clock of one machine%s",
+		                    unmatched_note(matches, arena));
+	return arena_printf(arena,
+	                    "rank clocks were aligned at the ends of %s%s; these ends still differ by %.1f us, "
+	                    "so shorter times mean nothing%s",
+	                    counted(arena, matches->group_count, "collective"),
+	                    changing ? arena_printf(arena, " (piecewise for %s, because of drift or clock changes)",
+	                                            counted(arena, changing, "rank"))
+	                             : "",
+	                    (double)most_ns / 1000, unmatched_note(matches, arena));
 }
 
 /* The steps of a collective are those in which all its ranks recorded it. */
@@ -86,19 +86,19 @@ static const struct table_column rank_columns[RANK_COLUMNS] = {
                               .type = TABLE_INT,
                               .unit = UNIT_COUNT,
                               .role = ROLE_EVIDENCE,
-                              .definition = "collectives that were recorded in it and in other ranks",
+                              .definition = "number of collectives recorded in this rank and in other ranks",
                               .rules = RULE_NOT_NEGATIVE},
 	[RANK_LATE] = {.name = "late_mean_ns",
                        .title = "late",
                        .type = TABLE_DOUBLE,
                        .unit = UNIT_NS,
-                       .definition = "mean time by which it comes to them behind the first rank",
+                       .definition = "mean time from the arrival of the first rank to its own arrival",
                        .rules = RULE_NOT_NEGATIVE},
 	[RANK_LAST] = {.name = "last_count",
                        .title = "last",
                        .type = TABLE_INT,
                        .unit = UNIT_COUNT,
-                       .definition = "to how many it comes last",
+                       .definition = "number of collectives at which it arrives last",
                        .rules = RULE_NOT_NEGATIVE | RULE_AT_MOST_OTHER,
                        .other = "collectives"},
 	[RANK_LAST_RATIO] = {.name = "last_ratio",
@@ -106,56 +106,56 @@ static const struct table_column rank_columns[RANK_COLUMNS] = {
                              .type = TABLE_DOUBLE,
                              .unit = UNIT_RATIO,
                              .role = ROLE_SHARE,
-                             .definition = "share of them to which it comes last",
+                             .definition = "share of collectives at which it arrives last",
                              .denominator = "its collectives",
                              .rules = RULE_NOT_NEGATIVE | RULE_AT_MOST_ONE},
-	[RANK_CAUSED] = {.name = "caused_total_ns",
-                         .title = "makes wait",
-                         .type = TABLE_INT,
-                         .unit = UNIT_NS,
-                         .definition = "time that all others together wait in those to which it comes last: the culprit "
-                                       "has most of it",
-                         .rules = RULE_NOT_NEGATIVE},
-	[RANK_WAITS] =
-		{.name = "waits_mean_ns",
-                 .title = "waits",
-                 .type = TABLE_DOUBLE,
+	[RANK_CAUSED] =
+		{.name = "caused_total_ns",
+                 .title = "makes wait",
+                 .type = TABLE_INT,
                  .unit = UNIT_NS,
-                 .definition = "mean time that it waits in a collective for the last rank to come; where it is in several "
-                               "at once, in the one whose last rank came first",
+                 .definition = "total wait of all other ranks in the collectives at which it arrives last; the rank "
+                               "at fault has the largest value",
                  .rules = RULE_NOT_NEGATIVE},
+	[RANK_WAITS] = {.name = "waits_mean_ns",
+                        .title = "waits",
+                        .type = TABLE_DOUBLE,
+                        .unit = UNIT_NS,
+                        .definition = "mean time that it waits in a collective for the last rank to arrive. If it is in "
+                                      "several at once, the wait counts once, in the one whose last rank arrived first",
+                        .rules = RULE_NOT_NEGATIVE},
 	[RANK_WAITS_TOTAL] = {.name = "waits_total_ns",
                               .title = "waits, all",
                               .type = TABLE_INT,
                               .unit = UNIT_NS,
-                              .definition = "the same, sum over all of them",
+                              .definition = "sum of these waits over all collectives",
                               .rules = RULE_NOT_NEGATIVE},
 	[RANK_WAITS_FOR] = {.name = "waits_for",
                             .type = TABLE_TEXT,
-                            .definition = "the rank that it waits for longest, and how long"},
+                            .definition = "rank that it waits for longest, and the total wait"},
 	[RANK_AHEAD] = {.name = "clock_ahead_ns",
                         .title = "clock ahead",
                         .type = TABLE_INT,
                         .unit = UNIT_NS,
-                        .definition = "how far its clock is ahead of the others', by the ends of the collectives, which "
-                                      "are taken to be at the same time; the other columns have it taken off. Where it "
-                                      "changes: the median. 0 where all are threads of one machine"},
-	[RANK_CHANGE] =
-		{.name = "clock_change_ns",
-                 .title = "change",
+                        .definition = "how far its clock is ahead of the others', measured at the ends of collectives, "
+                                      "which are taken as simultaneous; the other columns are corrected by it. If it "
+                                      "changes, the median; 0 if threads of one machine executed all collectives"},
+	[RANK_CHANGE] = {.name = "clock_change_ns",
+                         .title = "change",
+                         .type = TABLE_INT,
+                         .unit = UNIT_NS,
+                         .role = ROLE_EVIDENCE,
+                         .definition = "increase of clock_ahead_ns from its first collective to its last, if its clock "
+                                       "drifts or was set: each time is corrected by the offset around it; 0: one offset "
+                                       "corrects all times equally well"},
+	[RANK_RESIDUAL] =
+		{.name = "clock_residual_ns",
+                 .title = "residual",
                  .type = TABLE_INT,
                  .unit = UNIT_NS,
                  .role = ROLE_EVIDENCE,
-                 .definition =
-                         "by how much that is more at its last collective than at its first, where its "
-                         "clock drifts or was set: each time has taken off what holds around it; 0: one number puts all of them right as well"},
-	[RANK_RESIDUAL] = {.name = "clock_residual_ns",
-                           .title = "residual",
-                           .type = TABLE_INT,
-                           .unit = UNIT_NS,
-                           .role = ROLE_EVIDENCE,
-                           .definition = "median of how far the ends of its collectives then lie from the others'",
-                           .rules = RULE_NOT_NEGATIVE},
+                 .definition = "median distance of the ends of its collectives from the others' after the correction",
+                 .rules = RULE_NOT_NEGATIVE},
 };
 
 #define PROCESSES_PAIRED 4096 /* with more processes the table does not say who waits for whom */
@@ -207,7 +207,8 @@ static void set_waits_for(struct table *table, int row, const struct model *mode
 	uint32_t longest = 0;
 
 	if (!waits) {
-		table_set_missing(table, row, RANK_WAITS_FOR, "there are too many processes to tell");
+		table_set_missing(table, row, RANK_WAITS_FOR,
+		                  "the input has too many processes to compute waits for each pair");
 		return;
 	}
 	for (uint32_t i = 1; i < model->processes_count; i++)
@@ -217,7 +218,7 @@ static void set_waits_for(struct table *table, int row, const struct model *mode
 		               arena_printf(&table->arena, "%s (%.3f ms)", process_label(model, longest, &table->arena),
 		                            (double)waits[longest] / 1e6));
 	else
-		table_set_missing(table, row, RANK_WAITS_FOR, "it waits for none");
+		table_set_missing(table, row, RANK_WAITS_FOR, "it waits for no rank");
 }
 
 static void add_rank(struct table *table, const struct model *model, const struct collective_matches *matches,
@@ -239,7 +240,7 @@ static void add_rank(struct table *table, const struct model *model, const struc
 	if (clock->matches >= COLLECTIVES_FOLLOWED)
 		table_set_int(table, row, RANK_CHANGE, clock->has_change ? clock->change_ns : 0);
 	else
-		table_set_missing(table, row, RANK_CHANGE, "too few collectives to tell");
+		table_set_missing(table, row, RANK_CHANGE, "it has too few collectives to detect a change");
 	table_set_int(table, row, RANK_RESIDUAL, clock->residual_ns);
 }
 
@@ -269,14 +270,15 @@ static enum status run_ranks(struct analysis_context *context, struct table *tab
 
 	collective_matches_find(&matches, context);
 	table_init(table, "rank_collectives", "Ranks at collectives",
-	           "who comes late to the collectives that no rank leaves before all have come, and who waits for it");
+	           "which ranks arrive late at the collectives that no rank leaves before all have "
+	           "arrived, and which ranks wait for them");
 	table_columns(table, rank_columns, RANK_COLUMNS);
 	if (!matches.reason) {
 		add_ranks(table, model, &context->options, &matches);
 		table->note = rank_collectives_add_part(clock_note(&matches, model->processes_count, &table->arena),
 		                                        context, &table->arena);
 	}
-	table->empty = matches.reason ? matches.reason : "no collective of several ranks is in the chosen steps";
+	table->empty = matches.reason ? matches.reason : "the selected steps have no collective of several ranks";
 	collective_matches_release(&matches);
 	return STATUS_OK;
 }
@@ -309,7 +311,10 @@ enum {
 };
 
 static const struct table_column times_columns[TIMES_COLUMNS] = {
-	[TIMES_COLLECTIVE] = {.name = "collective", .type = TABLE_TEXT, .role = ROLE_KEY, .definition = "what it does"},
+	[TIMES_COLLECTIVE] = {.name = "collective",
+                              .type = TABLE_TEXT,
+                              .role = ROLE_KEY,
+                              .definition = "kind of collective"},
 	[TIMES_GROUP] = {.name = "group",
                          .type = TABLE_TEXT,
                          .role = ROLE_KEY,
@@ -318,63 +323,63 @@ static const struct table_column times_columns[TIMES_COLUMNS] = {
                            .title = "members",
                            .type = TABLE_TEXT,
                            .role = ROLE_EVIDENCE,
-                           .definition = "the ranks of that group"},
+                           .definition = "ranks of the process group"},
 	[TIMES_BYTES] = {.name = "bytes",
                          .type = TABLE_INT,
                          .unit = UNIT_BYTES,
                          .role = ROLE_KEY,
-                         .definition = "size of each, as in the table communication, mean over the ranks"},
+                         .definition = "size of each, as in the table communication; mean over the ranks"},
 	[TIMES_RANKS] = {.name = "recorded_ranks",
                          .title = "ranks",
                          .type = TABLE_INT,
                          .unit = UNIT_COUNT,
                          .role = ROLE_KEY,
-                         .definition = "ranks that it was recorded in"},
+                         .definition = "number of ranks in which it was recorded"},
 	[TIMES_COUNT] = {.name = "count",
                          .type = TABLE_INT,
                          .unit = UNIT_COUNT,
-                         .definition = "how often all of them carried it out",
+                         .definition = "number of times that all these ranks executed it",
                          .rules = RULE_NOT_NEGATIVE,
                          .more = MORE_SUM},
 	[TIMES_MEAN] = {.name = "mean_ns",
                         .title = "mean",
                         .type = TABLE_DOUBLE,
                         .unit = UNIT_NS,
-                        .definition = "mean duration in a rank, waiting included",
+                        .definition = "mean duration in a rank, including waits",
                         .rules = RULE_NOT_NEGATIVE},
 	[TIMES_SKEW] = {.name = "skew_mean_ns",
                         .title = "skew",
                         .type = TABLE_DOUBLE,
                         .unit = UNIT_NS,
-                        .definition = "mean time from the first rank to come to the last",
+                        .definition = "mean time from the arrival of the first rank to that of the last",
                         .rules = RULE_NOT_NEGATIVE},
 	[TIMES_SKEW_MAX] = {.name = "skew_max_ns",
                             .title = "skew max",
                             .type = TABLE_INT,
                             .unit = UNIT_NS,
-                            .definition = "most of that",
+                            .definition = "longest time from the arrival of the first rank to that of the last",
                             .rules = RULE_NOT_NEGATIVE,
                             .more = MORE_MOST},
 	[TIMES_EXCHANGE] = {.name = "exchange_mean_ns",
                             .title = "exchange",
                             .type = TABLE_DOUBLE,
                             .unit = UNIT_NS,
-                            .definition = "mean time from the last rank to come to the first that is through: data "
-                                          "moves, nobody waits for a rank",
+                            .definition = "mean time from the arrival of the last rank until the first rank leaves: data "
+                                          "moves, and no rank waits for another",
                             .rules = RULE_NOT_NEGATIVE},
 	[TIMES_EXCHANGE_RATIO] = {.name = "exchange_ratio",
                                   .title = "exchange %",
                                   .type = TABLE_DOUBLE,
                                   .unit = UNIT_RATIO,
                                   .role = ROLE_SHARE,
-                                  .definition = "share of the time in it that is no waiting",
+                                  .definition = "share of the mean duration without waits",
                                   .denominator = "mean duration",
                                   .rules = RULE_NOT_NEGATIVE | RULE_AT_MOST_ONE},
 	[TIMES_ALG_RATE] = {.name = "algorithm_bytes_per_s",
                             .title = "algbw",
                             .type = TABLE_DOUBLE,
                             .unit = UNIT_BYTES_PER_SECOND,
-                            .definition = "bytes over the time of the exchange"},
+                            .definition = "bytes divided by exchange_mean_ns"},
 	[TIMES_BUS_RATE] = {.name = "bus_bytes_per_s",
                             .title = "busbw",
                             .type = TABLE_DOUBLE,
@@ -458,7 +463,7 @@ static void add_times(struct table *table, const struct collective_times *times)
 	if (size.has_bytes && size.bytes < 0x1p63)
 		table_set_int(table, row, TIMES_BYTES, (int64_t)size.bytes);
 	else
-		table_set_missing(table, row, TIMES_BYTES, "the trace does not say it of all ranks");
+		table_set_missing(table, row, TIMES_BYTES, "the trace does not say it for all ranks");
 	table_set_int(table, row, TIMES_RANKS, times->ranks);
 	table_set_int(table, row, TIMES_COUNT, times->count);
 	table_set_double(table, row, TIMES_MEAN, mean_ns);
@@ -469,8 +474,10 @@ static void add_times(struct table *table, const struct collective_times *times)
 		table_set_double(table, row, TIMES_EXCHANGE_RATIO, exchange_ns < mean_ns ? exchange_ns / mean_ns : 1);
 	else
 		table_set_missing(table, row, TIMES_EXCHANGE_RATIO, "it took no measurable time");
-	table_set_missing(table, row, TIMES_ALG_RATE, "its bytes are not known, or ranks were never in it together");
-	table_set_missing(table, row, TIMES_BUS_RATE, "its bytes are not known, or ranks were never in it together");
+	table_set_missing(table, row, TIMES_ALG_RATE,
+	                  "its bytes are unknown, or its ranks never executed it at the same time");
+	table_set_missing(table, row, TIMES_BUS_RATE,
+	                  "its bytes are unknown, or its ranks never executed it at the same time");
 	if (!size.has_bytes || exchange_ns <= 0)
 		return;
 	size.ranks = size.ranks ? size.ranks : times->ranks;
@@ -532,7 +539,7 @@ static enum status run_times(struct analysis_context *context, struct table *tab
 
 	collective_matches_find(&matches, context);
 	table_init(table, "collective_times", "Collectives over the ranks",
-	           "collectives as all their ranks carried them out: waiting for the last rank, and exchanging");
+	           "collectives over all their ranks: waiting for the last rank, and exchanging data");
 	table_columns(table, times_columns, TIMES_COLUMNS);
 	if (!matches.reason) {
 		bool is_part = input_steps_are_part(analysis_context_step_times(context), model);
@@ -542,11 +549,10 @@ static enum status run_times(struct analysis_context *context, struct table *tab
 		                                        context, &table->arena);
 		if (left_out)
 			table->note = arena_printf(&table->arena,
-			                           "%s; %" PRIu32
-			                           " in steps without inputs, which tell sizes, are not counted",
-			                           table->note, left_out);
+			                           "%s; not counted: %s in steps without inputs, which give the sizes",
+			                           table->note, counted(&table->arena, left_out, "collective"));
 	}
-	table->empty = matches.reason ? matches.reason : "no collective of several ranks is in the chosen steps";
+	table->empty = matches.reason ? matches.reason : "the selected steps have no collective of several ranks";
 	collective_matches_release(&matches);
 	return STATUS_OK;
 }

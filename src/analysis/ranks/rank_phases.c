@@ -22,41 +22,41 @@ static const struct table_column columns[SPREAD_COLUMNS] = {
 	[SPREAD_PHASE] = {.name = "phase",
                           .type = TABLE_TEXT,
                           .role = ROLE_KEY,
-                          .definition = "phase; other: outside all phases; step: all of it"},
+                          .definition = "phase; other: time outside all phases; step: the whole step"},
 	[SPREAD_MEAN] = {.name = "mean_ns",
                          .title = "mean",
                          .type = TABLE_DOUBLE,
                          .unit = UNIT_NS,
-                         .definition = "mean over the ranks of their mean time per complete step in it",
+                         .definition = "mean over the ranks of the mean time in it per complete step",
                          .rules = RULE_NOT_NEGATIVE},
 	[SPREAD_MIN] = {.name = "min_ns",
                         .title = "fastest",
                         .type = TABLE_DOUBLE,
                         .unit = UNIT_NS,
-                        .definition = "smallest such time of a rank",
+                        .definition = "smallest mean time of a rank",
                         .rules = RULE_NOT_NEGATIVE | RULE_AT_MOST_OTHER,
                         .other = "max_ns"},
 	[SPREAD_MAX] = {.name = "max_ns",
                         .title = "slowest",
                         .type = TABLE_DOUBLE,
                         .unit = UNIT_NS,
-                        .definition = "largest such time of a rank",
+                        .definition = "largest mean time of a rank",
                         .rules = RULE_NOT_NEGATIVE},
 	[SPREAD_NS] = {.name = "spread_ns",
                        .title = "spread",
                        .type = TABLE_DOUBLE,
                        .unit = UNIT_NS,
-                       .definition = "what lies between them",
+                       .definition = "difference between max_ns and min_ns",
                        .rules = RULE_NOT_NEGATIVE},
 	[SPREAD_RATIO] = {.name = "spread_ratio",
                           .title = "spread %",
                           .type = TABLE_DOUBLE,
                           .unit = UNIT_RATIO,
-                          .definition = "the same, of the mean"},
+                          .definition = "spread_ns divided by mean_ns"},
 	[SPREAD_SLOWEST] = {.name = "slowest",
                             .title = "rank",
                             .type = TABLE_TEXT,
-                            .definition = "rank with the largest time"},
+                            .definition = "rank with the largest mean time"},
 };
 
 /* Computes the mean time in the phase (PHASE_COUNT: in the whole step) over the rank's complete selected steps with
@@ -125,14 +125,14 @@ static enum status rank_phases_run(struct analysis_context *context, struct tabl
 	const struct model *model = context->model;
 	const struct step_times *times = analysis_context_step_times(context);
 
-	table_init(table, "rank_phases", "Phases over the ranks", "how far ranks lie apart in each phase of a step");
+	table_init(table, "rank_phases", "Phases over the ranks", "differences between ranks in each phase of a step");
 	table_columns(table, columns, SPREAD_COLUMNS);
 	if (step_times_trainings(times, model))
 		table->empty = STEP_TIMES_NO_RANKS;
 	else
 		rank_phases_add_rows(table, model, times);
 	if (!table->row_count && !table->empty)
-		table->empty = "there are not two ranks that completed a step";
+		table->empty = "fewer than two ranks completed a step";
 	else if (table->row_count)
 		table->note = step_kinds_phases_note(times, &table->arena);
 	return STATUS_OK;

@@ -53,9 +53,8 @@ static const struct table_column columns[RANK_COLUMNS] = {
                  .type = TABLE_INT,
                  .unit = UNIT_COUNT,
                  .role = ROLE_EVIDENCE,
-                 .definition =
-                         "complete steps that the row is of: where operators were recorded in some, and phases are inferred "
-                         "from them, those with operators in all ranks"},
+                 .definition = "number of complete steps that the row covers. If phases are inferred from operators "
+                               "that were recorded in only some steps, only steps with operators in all ranks"},
 	[RANK_MEAN] = {.name = "mean_ns",
                        .title = "mean step",
                        .type = TABLE_DOUBLE,
@@ -79,8 +78,9 @@ static const struct table_column columns[RANK_COLUMNS] = {
                  .title = "communication",
                  .type = TABLE_DOUBLE,
                  .unit = UNIT_NS,
-                 .definition = "mean time per step in the phase communication, waiting for others included; where kernels "
-                               "communicate: while such a kernel runs on a device and none that computes",
+                 .definition = "mean time per step in the phase communication, including waits for others. If "
+                               "kernels communicate, the time in which a communication kernel and no compute kernel "
+                               "runs on a device",
                  .rules = RULE_NOT_NEGATIVE | RULE_AT_MOST_OTHER,
                  .other = "mean_ns"},
 	[RANK_OWN] = {.name = "own_ns",
@@ -94,65 +94,66 @@ static const struct table_column columns[RANK_COLUMNS] = {
                          .title = "behind",
                          .type = TABLE_DOUBLE,
                          .unit = UNIT_NS,
-                         .definition = "own time beyond the median of the other ranks; negative: faster"},
+                         .definition = "own_ns minus the median of the other ranks; negative: faster"},
 	[RANK_BEHIND_RATIO] = {.name = "behind_ratio",
                                .title = "behind %",
                                .type = TABLE_DOUBLE,
                                .unit = UNIT_RATIO,
-                               .definition = "own time beyond the median of the other ranks, of that median"},
-	[RANK_SLOWEST] = {.name = "is_slowest",
-                          .title = "slowest",
-                          .type = TABLE_BOOL,
-                          .role = ROLE_EVIDENCE,
-                          .definition = "the others wait for it longest (caused_ns); where that is not known: calls the "
-                                        "last collective of a step last (late_ns); else: has the longest own time"},
+                               .definition = "behind_ns divided by the median of the other ranks"},
+	[RANK_SLOWEST] =
+		{.name = "is_slowest",
+                 .title = "slowest",
+                 .type = TABLE_BOOL,
+                 .role = ROLE_EVIDENCE,
+                 .definition = "the others wait longest for this rank (caused_ns). If that is unknown, it is the "
+                               "last to call the last collective of a step (late_ns); otherwise it has the longest "
+                               "own time"},
 	[RANK_CAUSED] =
 		{.name = "caused_ns",
                  .title = "makes wait",
                  .type = TABLE_DOUBLE,
                  .unit = UNIT_NS,
-                 .definition =
-                         "mean time per step and other rank that is waited in collectives for it to come, or for one "
-                         "that it held up before, in the steps that all ranks completed, with operators in all of them",
+                 .definition = "mean wait in collectives, per step and other rank, for this rank or for a rank that "
+                               "it held up before; over the steps that all ranks completed, with operators in all "
+                               "ranks",
                  .rules = RULE_NOT_NEGATIVE},
 	[RANK_EXCESS] =
 		{.name = "excess_ns",
                  .title = "holds up",
                  .type = TABLE_DOUBLE,
                  .unit = UNIT_NS,
-                 .definition =
-                         "how much shorter a mean step would be were it no slower than the next: of caused_ns what is after the last of the "
-                         "others has come; where collectives were not recorded, own time, at most the shortest "
-                         "communication of the others; beyond the largest such time of another rank",
+                 .definition = "how much shorter the mean step would be if this rank were as fast as the next "
+                               "slowest. Computed from the part of caused_ns after all other ranks arrived; if "
+                               "collectives were not recorded, from own_ns, at most the shortest communication of "
+                               "the others",
                  .rules = RULE_NOT_NEGATIVE},
-	[RANK_THEN] =
-		{.name = "then_excess_ns",
-                 .title = "then holds up",
+	[RANK_THEN] = {.name = "then_excess_ns",
+                       .title = "then holds up",
+                       .type = TABLE_DOUBLE,
+                       .unit = UNIT_NS,
+                       .definition = "excess_ns if the slowest rank were no later than the others: how much shorter the "
+                                     "mean step would then be if this rank, too, were no later than the next",
+                       .rules = RULE_NOT_NEGATIVE,
+                       .is_hidden = true},
+	[RANK_WAITED] =
+		{.name = "waited_ns",
+                 .title = "waited",
                  .type = TABLE_DOUBLE,
                  .unit = UNIT_NS,
-                 .definition =
-                         "the same once the slowest rank is no later than the others: how much shorter a mean step would be then were "
-                         "this one, too, no later than the next",
+                 .definition = "mean time per step that it waits in collectives for other ranks, or for ranks that "
+                               "held those up before",
                  .rules = RULE_NOT_NEGATIVE,
                  .is_hidden = true},
-	[RANK_WAITED] = {.name = "waited_ns",
-                         .title = "waited",
-                         .type = TABLE_DOUBLE,
-                         .unit = UNIT_NS,
-                         .definition = "mean time per step that it waits in collectives for others to come, or for "
-                                       "those that held these up before",
-                         .rules = RULE_NOT_NEGATIVE,
-                         .is_hidden = true},
 	[RANK_MOST_STEP] = {.name = "worst_step",
                             .title = "in step",
                             .type = TABLE_INT,
-                            .definition = "the step in which the others wait for it longest",
+                            .definition = "step in which the others wait longest for it",
                             .is_hidden = true},
 	[RANK_MOST_RATIO] = {.name = "worst_step_ratio",
                              .title = "in step %",
                              .type = TABLE_DOUBLE,
                              .unit = UNIT_RATIO,
-                             .definition = "share of that step in all the time that the others wait for it",
+                             .definition = "share of worst_step in the total time that the others wait for it",
                              .rules = RULE_NOT_NEGATIVE | RULE_AT_MOST_ONE,
                              .is_hidden = true},
 	[RANK_LATE] =
@@ -160,15 +161,16 @@ static const struct table_column columns[RANK_COLUMNS] = {
                  .title = "late",
                  .type = TABLE_DOUBLE,
                  .unit = UNIT_NS,
-                 .definition = "mean time by which its host calls the last collective of a step behind the first rank's",
+                 .definition = "mean time from the first rank's call of the last collective of a step, on the host, "
+                               "to its own call",
                  .rules = RULE_NOT_NEGATIVE},
 	[RANK_WAITS] = {.name = "waits_ns",
                         .title = "waits",
                         .type = TABLE_DOUBLE,
                         .unit = UNIT_NS,
-                        .definition = "mean time from that call to the last rank's",
+                        .definition = "mean time from its own call to the last rank's call",
                         .rules = RULE_NOT_NEGATIVE},
-	[RANK_END] = {.name = "end", .type = TABLE_TEXT, .definition = "how it ended, when it failed"},
+	[RANK_END] = {.name = "end", .type = TABLE_TEXT, .definition = "how the process ended, if it failed"},
 };
 
 struct rank_mean {
@@ -251,7 +253,7 @@ static void ranks_add_row(struct table *table, const struct model *model, const 
 	if (which->rank >= 0)
 		table_set_int(table, row, RANK_RANK, which->rank);
 	else
-		table_set_missing(table, row, RANK_RANK, "no launcher gave one");
+		table_set_missing(table, row, RANK_RANK, "no launcher set a rank");
 	if (!mean->count) {
 		for (int column = RANK_MEAN; column <= RANK_SLOWEST; column++)
 			table_set_missing(table, row, column, "no step was completed");
@@ -263,7 +265,7 @@ static void ranks_add_row(struct table *table, const struct model *model, const 
 		table_set_double(table, row, RANK_DATA, mean->data_ns);
 	else
 		table_set_missing(table, row, RANK_DATA,
-		                  "its steps have no phase data: no wait for data was seen or marked");
+		                  "its steps have no phase data: no wait for data was recorded or marked");
 	if (unknown_communication(span, mean)) {
 		table_set_missing(table, row, RANK_COMMUNICATION, span->no_waits);
 		table_set_missing(table, row, RANK_OWN, span->no_waits);
@@ -272,9 +274,8 @@ static void ranks_add_row(struct table *table, const struct model *model, const 
 	if (mean->has_kernels || mean->communication_ns > 0)
 		table_set_double(table, row, RANK_COMMUNICATION, mean->communication_ns);
 	else
-		table_set_missing(
-			table, row, RANK_COMMUNICATION,
-			"its steps have no phase communication, and no kernel communicates: none was seen or marked");
+		table_set_missing(table, row, RANK_COMMUNICATION,
+		                  "its steps have no phase communication, and it ran no communication kernel");
 	table_set_double(table, row, RANK_OWN, mean->own_ns);
 }
 
@@ -354,7 +355,7 @@ static void set_waits(struct table *table, int row, const struct rank_arrivals *
 		return;
 	}
 	for (int column = RANK_MOST_STEP; column <= RANK_MOST_RATIO; column++)
-		table_set_missing(table, row, column, arrivals->no_waits ? arrivals->no_waits : "nobody waits for it");
+		table_set_missing(table, row, column, arrivals->no_waits ? arrivals->no_waits : "no rank waits for it");
 }
 
 static void set_arrival(struct table *table, int row, const struct rank_arrivals *arrivals, uint32_t span)
@@ -410,7 +411,8 @@ static void set_excess(struct table *table, const struct rank_mean *means, bool 
 	for (int row = 0; row < table->row_count; row++)
 		has_communication |= means[row].count && (means[row].has_kernels || means[row].communication_ns > 0);
 	if (!unknown && !has_communication)
-		unknown = "no communication between ranks was recorded: whether others wait for it is not known";
+		unknown = "no communication between ranks was recorded, so it is unknown whether other ranks "
+			  "wait for this one";
 	for (int row = 0; row < table->row_count; row++) {
 		if (table->row_count < 2)
 			table_set_missing(table, row, RANK_EXCESS, "there is no other rank");
@@ -448,7 +450,7 @@ static void set_arrivals(struct table *table, struct analysis_context *context, 
 		if (end)
 			table_set_text(table, row, RANK_END, end);
 		else
-			table_set_missing(table, row, RANK_END, "it did not fail, as far as is known");
+			table_set_missing(table, row, RANK_END, "no failure is known");
 		set_arrival(table, row, &arrivals, i);
 		means[row].alone_ns = arrivals.list[i].alone_ns;
 		means[row].then_ns = arrivals.list[i].then_ns;
@@ -457,10 +459,10 @@ static void set_arrivals(struct table *table, struct analysis_context *context, 
 		row++;
 	}
 	if (!arrivals.no_waits && arrivals.measured < arrivals.steps)
-		table->note = arena_printf(&table->arena,
-		                           "how long ranks wait for one another is from %u of %u steps, those with "
-		                           "operators in all ranks",
-		                           arrivals.measured, arrivals.steps);
+		table->note = arena_printf(
+			&table->arena,
+			"waits between ranks are from %u of %u steps (those with operators in all ranks)",
+			arrivals.measured, arrivals.steps);
 	else
 		table->note = step_kinds_phases_note(times, &table->arena);
 	set_excess(table, means, !arrivals.no_waits, unknown);
@@ -476,7 +478,7 @@ static enum status ranks_run(struct analysis_context *context, struct table *tab
 	struct rank_mean *means = memory_resize(NULL, (size_t)times->span_count + 1, sizeof(*means));
 	const char *unknown = NULL;
 
-	table_init(table, "ranks", "Ranks", "the trainers that mark steps, side by side");
+	table_init(table, "ranks", "Ranks", "comparison of the trainers that mark steps");
 	table_columns(table, columns, RANK_COLUMNS);
 	for (uint32_t i = 0; i < times->span_count; i++) {
 		struct rank_mean *mean = &means[table->row_count];

@@ -138,7 +138,7 @@ void sampled_set_weight(struct table *table, int row, int column, enum sampled_u
 	if (weight <= INT64_MAX)
 		table_set_int(table, row, column + (int)unit, (int64_t)weight);
 	else
-		table_set_missing(table, row, column + (int)unit, "it is more than 64 bits hold");
+		table_set_missing(table, row, column + (int)unit, "the sum does not fit in 64 bits");
 }
 
 void sampled_hide(struct table *table, int column, const struct sampled_stacks *stacks)
@@ -170,7 +170,7 @@ void sampled_set_thread(struct table *table, int row, int column, const struct m
 	if (track < model->tracks_count)
 		table_set_text(table, row, column, track_label(model, track, &table->arena));
 	else
-		table_set_missing(table, row, column, "rows are of all threads: --by thread");
+		table_set_missing(table, row, column, "rows cover all threads; use --by thread");
 }
 
 /* ---- by thread ---- */
@@ -187,8 +187,7 @@ enum {
 #define SAMPLES_COLUMN                                                                                                 \
 	{                                                                                                              \
 		.name = "sample_rows", .title = "samples", .type = TABLE_INT, .unit = UNIT_COUNT,                      \
-		.role = ROLE_EVIDENCE, .definition = "rows of samples that these numbers are sums of",                 \
-		.rules = RULE_NOT_NEGATIVE                                                                             \
+		.role = ROLE_EVIDENCE, .definition = "number of sample rows in these sums", .rules = RULE_NOT_NEGATIVE \
 	}
 
 #define RATIO_COLUMN(text)                                                                                             \
@@ -199,13 +198,13 @@ enum {
 	}
 
 static const struct table_column thread_columns[THREAD_COLUMNS] = {
-	SAMPLED_COLUMNS(THREAD_WEIGHT, "total", "total", "what its samples count, in sum", 0, false, MORE_SUM),
+	SAMPLED_COLUMNS(THREAD_WEIGHT, "total", "total", "total weight of its samples", 0, false, MORE_SUM),
 	[THREAD_RATIO] = RATIO_COLUMN("share of the thread"),
 	[THREAD_SAMPLES] = SAMPLES_COLUMN,
 	[THREAD_PROCESS] = {.name = "process",
                             .type = TABLE_TEXT,
                             .role = ROLE_KEY,
-                            .definition = "the process, as far as the file says it"},
+                            .definition = "process, if the file names it"},
 	[THREAD_NAME] = {.name = "thread",
                          .type = TABLE_TEXT,
                          .role = ROLE_KEY,
@@ -248,7 +247,7 @@ static enum status run_threads(struct analysis_context *context, struct table *t
 	uint32_t what = MODEL_NONE;
 	wide_weight whole = 0, weight;
 
-	table_init(table, "sampled_threads", "Sampled threads", "what the samples of each thread count");
+	table_init(table, "sampled_threads", "Sampled threads", "weight of the samples of each thread");
 	table_columns(table, thread_columns, THREAD_COLUMNS);
 	sampled_stacks_init(&stacks, model, true);
 	sampled_hide(table, THREAD_WEIGHT, &stacks);
@@ -285,7 +284,7 @@ enum {
 };
 
 static const struct table_column stack_columns[STACK_COLUMNS] = {
-	SAMPLED_COLUMNS(STACK_WEIGHT, "self", "self", "what the samples of the stack count", 0, false, MORE_SUM),
+	SAMPLED_COLUMNS(STACK_WEIGHT, "self", "self", "weight of the samples of the stack", 0, false, MORE_SUM),
 	[STACK_RATIO] = RATIO_COLUMN("share of the stack"),
 	[STACK_SAMPLES] = SAMPLES_COLUMN,
 	[STACK_THREAD] = {.name = "thread",
@@ -295,7 +294,7 @@ static const struct table_column stack_columns[STACK_COLUMNS] = {
 	[STACK_TEXT] = {.name = "stack",
                         .type = TABLE_TEXT,
                         .role = ROLE_KEY,
-                        .definition = "frames, outermost first, with semicolons between them"},
+                        .definition = "frames, outermost first, separated by semicolons"},
 };
 
 static void sampled_stacks_add_stack(struct table *table, const struct model *model, const struct sampled_stack *stack,
@@ -316,7 +315,7 @@ static enum status run_stacks(struct analysis_context *context, struct table *ta
 	struct sampled_stacks stacks;
 	wide_weight whole;
 
-	table_init(table, "sampled_stacks", "Hottest stacks", "sampled stacks, equal ones as one");
+	table_init(table, "sampled_stacks", "Hottest stacks", "sampled stacks; equal stacks are merged");
 	table_columns(table, stack_columns, STACK_COLUMNS);
 	sampled_stacks_init(&stacks, model, context->options.by & BY_THREAD);
 	sampled_hide(table, STACK_WEIGHT, &stacks);
@@ -340,7 +339,7 @@ static enum status run_stacks(struct analysis_context *context, struct table *ta
 const struct analysis analysis_sampled_stacks = {
 	.name = "sampled_stacks",
 	.row = "stack",
-	.question = "which stacks were seen most?",
+	.question = "which stacks were sampled most?",
 	.run = run_stacks,
 	.splits = BY_THREAD,
 };

@@ -37,13 +37,13 @@ static inline void durations_add(struct durations *calls, int64_t dur_ns, bool i
 }
 
 /* The column with the number of calls left out of mean, min and max. */
-#define DURATIONS_INCOMPLETE                                                                                                 \
-	{                                                                                                                    \
-		.name = "incomplete_calls", .title = "incomplete", .type = TABLE_INT, .unit = UNIT_COUNT,                    \
-		.role = ROLE_EVIDENCE,                                                                                       \
-		.definition =                                                                                                \
-			"calls whose begin or end was not recorded: in sums of time as far as known, not in mean, min, max", \
-		.is_hidden = true, .more = MORE_SUM                                                                          \
+#define DURATIONS_INCOMPLETE                                                                                           \
+	{                                                                                                              \
+		.name = "incomplete_calls", .title = "incomplete", .type = TABLE_INT, .unit = UNIT_COUNT,              \
+		.role = ROLE_EVIDENCE,                                                                                 \
+		.definition = "calls whose start or end was not recorded: sums of time include their known part; "     \
+			      "mean, min and max leave them out",                                                      \
+		.is_hidden = true, .more = MORE_SUM                                                                    \
 	}
 
 #endif

@@ -63,15 +63,14 @@ const char *ranks_apart(const struct model *model, const bool *is_counted)
 		if (!is_counted[i] || process->role != STEPSCOPE_ROLE_TRAINER || process->rank < 0)
 			continue;
 		if (process->rank == last)
-			return "several processes have the same rank: jobs that were started again, or beside each other, are "
-			       "not compared";
+			return "several processes have the same rank: restarted or concurrent jobs are not compared";
 		has_others |= last >= 0;
 		has_lost_numbers |= process->has_lost_numbers;
 		last = process->rank;
 	}
 	return has_others && has_lost_numbers
-	               ? "steps of a rank are counted from the first one that was not removed again, so it is not known which "
-	                 "of them are the same in other ranks"
+	               ? "a rank's steps are numbered from the first one that was not removed, so they cannot "
+	                 "be matched with steps of other ranks"
 	               : NULL;
 }
 

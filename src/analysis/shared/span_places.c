@@ -123,9 +123,9 @@ void span_places_set(struct span_places *places, struct table *table, int row, i
                      int line_column, uint32_t line)
 {
 	table_set_text_or(table, row, module_column, module ? model_text(places->model, module) : NULL,
-	                  "it lies in no module");
+	                  "it is outside every module");
 	table_set_text_or(table, row, line_column, line ? span_line_text(places, line, &table->arena) : NULL,
-	                  "no line of Python was recorded for it");
+	                  "no Python line was recorded for it");
 }
 
 void span_places_init(struct span_places *places, const struct model *model)

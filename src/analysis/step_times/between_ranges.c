@@ -30,31 +30,30 @@ enum {
 };
 
 static const struct table_column columns[RANGE_COLUMNS] = {
-	[RANGE_NAME] =
-		{.name = "name",
-                 .type = TABLE_TEXT,
-                 .role = ROLE_KEY,
-                 .definition = "name of the range or annotation; \"(more names)\": all but the 100000 rows with the "
-                               "most self time, as one"},
+	[RANGE_NAME] = {.name = "name",
+                        .type = TABLE_TEXT,
+                        .role = ROLE_KEY,
+                        .definition = "name of the range or annotation; \"(more names)\": sum of all rows except the "
+                                      "100000 with the most self time"},
 	[RANGE_KIND] = {.name = "kind", .type = TABLE_TEXT, .role = ROLE_KEY, .definition = "range or annotation"},
 	[RANGE_CALLS] = {.name = "calls",
                          .type = TABLE_INT,
                          .unit = UNIT_COUNT,
-                         .definition = "times that some of it lay in no step",
+                         .definition = "number of times that at least a part of it was outside steps",
                          .rules = RULE_NOT_NEGATIVE,
                          .more = MORE_SUM},
 	[RANGE_TOTAL] = {.name = "total_ns",
                          .title = "total",
                          .type = TABLE_INT,
                          .unit = UNIT_NS,
-                         .definition = "time in it and in no step; one inside of one of the same name counts twice",
+                         .definition = "time in it outside steps; a range nested in one of the same name counts twice",
                          .rules = RULE_NOT_NEGATIVE,
                          .more = MORE_SUM},
 	[RANGE_SELF] = {.name = "self_ns",
                         .title = "self",
                         .type = TABLE_INT,
                         .unit = UNIT_NS,
-                        .definition = "of that in no other range, annotation or phase inside it",
+                        .definition = "part of total_ns outside nested ranges, annotations and phases",
                         .rules = RULE_NOT_NEGATIVE | RULE_AT_MOST_OTHER,
                         .other = "total_ns",
                         .more = MORE_SUM},
@@ -62,7 +61,7 @@ static const struct table_column columns[RANGE_COLUMNS] = {
                            .title = "between steps",
                            .type = TABLE_INT,
                            .unit = UNIT_NS,
-                           .definition = "of the self time behind the first step of the process and before its last",
+                           .definition = "part of self_ns between the first and the last step of the process",
                            .rules = RULE_NOT_NEGATIVE | RULE_AT_MOST_OTHER,
                            .other = "self_ns",
                            .more = MORE_SUM},
@@ -70,7 +69,7 @@ static const struct table_column columns[RANGE_COLUMNS] = {
                        .title = "max",
                        .type = TABLE_INT,
                        .unit = UNIT_NS,
-                       .definition = "longest time in one and in no step",
+                       .definition = "longest time outside steps in one occurrence",
                        .rules = RULE_NOT_NEGATIVE,
                        .more = MORE_MOST},
 };
@@ -262,14 +261,14 @@ static enum status between_ranges_run(struct analysis_context *context, struct t
 	                            .is_window = context->options.filter.has_steps,
 	                            .by_name = {.storage = model->storage}};
 
-	table_init(table, "between_ranges", "Ranges outside of the steps",
-	           "ranges and annotations of the threads that mark steps, as far as they lie in no step");
+	table_init(table, "between_ranges", "Ranges outside steps",
+	           "time outside steps in ranges and annotations, on the threads that mark steps");
 	table_columns(table, columns, RANGE_COLUMNS);
 	between_ranges_fold_run(&fold);
 	if (fold.group_count)
 		between_ranges_add_rows(table, &fold);
 	else
-		table->empty = fold.times->span_count ? "the program is in no range or annotation outside of the steps"
+		table->empty = fold.times->span_count ? "the program has no range or annotation outside steps"
 		                                      : step_times_empty_reason(fold.times);
 	between_ranges_fold_release(&fold);
 	return STATUS_OK;
@@ -278,6 +277,6 @@ static enum status between_ranges_run(struct analysis_context *context, struct t
 const struct analysis analysis_between_ranges = {
 	.name = "between_ranges",
 	.row = "range or annotation between steps",
-	.question = "what is the program in between the steps?",
+	.question = "in which ranges does the program spend time between steps?",
 	.run = between_ranges_run,
 };

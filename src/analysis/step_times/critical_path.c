@@ -21,21 +21,21 @@
 static const struct {
 	const char *name, *column, *meaning;
 } parts[PATH_PARTS] = {
-	[PATH_COMPUTE] = {"compute kernel", "compute_ns", "a kernel that computes"},
+	[PATH_COMPUTE] = {"compute kernel", "compute_ns", "a compute kernel"},
 	[PATH_COMMUNICATION] = {"communication kernel", "communication_ns",
-                                "a kernel that communicates, waiting for other ranks included"},
+                                "a communication kernel, including waits for other ranks"},
 	[PATH_COPY] = {"copy", "copies_ns", "a copy or fill"},
 	[PATH_QUEUED] = {"queued", "queued_ns",
-                         "from the end of the work before to the begin of work that was launched by then"},
+                         "gap between the previous work's end and the start of work already launched"},
 	[PATH_LAUNCH] = {"launch", "launch_ns",
-                         "from the begin of the call that launches to the begin of the work, by operator"},
+                         "from the start of the launching call to the start of the work, by operator"},
 	[PATH_SYNC] = {"synchronization", "sync_ns",
-                       "in a call that waits for the device, behind the end of the work it waits for"},
+                       "in a call that waits for the device, after the end of the work that it waits for"},
 	[PATH_DATA] = {"data wait", "data_ns", "a thread waits for the next batch"},
 	[PATH_RUNTIME] = {"runtime call", "runtime_ns", "another call of the runtime or driver"},
-	[PATH_OPERATOR] = {"operator", "operator_ns", "an operator on the host, without what it calls"},
-	[PATH_HOST] = {"host", "host_ns", "a range, annotation, module or call of Python, without what it calls"},
-	[PATH_OTHER] = {"nothing recorded", "other_ns", "nothing was recorded of the threads that launch work"},
+	[PATH_OPERATOR] = {"operator", "operator_ns", "an operator on the host, without nested calls"},
+	[PATH_HOST] = {"host", "host_ns", "a range, annotation, module or Python call, without nested calls"},
+	[PATH_OTHER] = {"nothing recorded", "other_ns", "nothing was recorded on the threads that launch work"},
 };
 
 struct critical_window {
@@ -207,7 +207,7 @@ static const char *critical_path_why_empty(const struct critical_fold *fold)
 {
 	return !fold->has_work      ? DEVICE_NOTHING
 	       : fold->times->count ? step_times_empty_reason(fold->times)
-	                            : "no work of a device has its launch in the trace";
+	                            : "the trace has no launch of any device work";
 }
 
 /* ---- by part and name ---- */
@@ -226,11 +226,12 @@ static const struct table_column path_columns[PATH_COLUMNS] = {
 	[PATH_PART] = {.name = "part",
                        .type = TABLE_TEXT,
                        .role = ROLE_KEY,
-                       .definition = "what everything behind it waited for, as the columns of critical_steps"},
+                       .definition = "part of the path that all later work waited for; the columns of critical_steps "
+                                     "describe the parts"},
 	[PATH_NAME] = {.name = "name",
                        .type = TABLE_TEXT,
                        .role = ROLE_KEY,
-                       .definition = "of the kernel, copy, call, operator or range; of a launch the operator"},
+                       .definition = "name of the kernel, copy, call, operator or range; for a launch, of the operator"},
 	[PATH_MEAN] = {.name = "mean_ns",
                        .title = "mean",
                        .type = TABLE_DOUBLE,
@@ -244,7 +245,7 @@ static const struct table_column path_columns[PATH_COLUMNS] = {
                         .unit = UNIT_RATIO,
                         .role = ROLE_SHARE,
                         .definition = "share of the critical paths",
-                        .denominator = "time from the begin of each complete step to the end of its work",
+                        .denominator = "time from the start of each complete step to the end of its work",
                         .rules = RULE_NOT_NEGATIVE | RULE_AT_MOST_ONE | RULE_SUMS_TO_ONE,
                         .more = MORE_SUM},
 	[PATH_TOTAL] = {.name = "total_ns",
@@ -258,7 +259,7 @@ static const struct table_column path_columns[PATH_COLUMNS] = {
                          .type = TABLE_INT,
                          .unit = UNIT_COUNT,
                          .role = ROLE_EVIDENCE,
-                         .definition = "how often the paths go through it",
+                         .definition = "number of pieces of the paths",
                          .more = MORE_SUM},
 };
 
@@ -283,10 +284,9 @@ static enum status run_path(struct analysis_context *context, struct table *tabl
 
 	for (size_t i = 0; i < fold->count; i++)
 		clamped_add(&total_ns, intervals_length(fold->windows[i].start_ns, fold->windows[i].end_ns));
-	table_init(
-		table, "critical_path", "Critical path of a step",
-		"what the steps had to wait for, from the begin of each to the end of the work that it launched: one "
-		"thing at each instant");
+	table_init(table, "critical_path", "Critical path of a step",
+	           "activities that the steps had to wait for, one at each instant; a path goes from "
+	           "the start of a step to the end of the work that it launched");
 	table_columns_of(table, path_columns, PATH_COLUMNS, (double)total_ns);
 	table_bound(table, PATH_TOTAL);
 	for (uint32_t i = 0; i < fold->group_count; i++)
@@ -327,21 +327,21 @@ static const struct table_column step_columns[STEP_COLUMNS] = {
                        .title = "step",
                        .type = TABLE_INT,
                        .unit = UNIT_NS,
-                       .definition = "its duration",
+                       .definition = "duration of the step",
                        .rules = RULE_NOT_NEGATIVE | RULE_AT_MOST_OTHER,
                        .other = "path_ns"},
 	[STEP_PATH] = {.name = "path_ns",
                        .title = "path",
                        .type = TABLE_INT,
                        .unit = UNIT_NS,
-                       .definition = "from its begin to the end of the last work that it launched, or to its own end, "
-                                     "whichever is later; the parts sum to it",
+                       .definition = "from the start of the step to its end or to the end of the last work that it "
+                                     "launched, whichever is later; the parts sum to it",
                        .rules = RULE_NOT_NEGATIVE},
 	[STEP_PIECES] = {.name = "pieces",
                          .type = TABLE_INT,
                          .unit = UNIT_COUNT,
                          .role = ROLE_EVIDENCE,
-                         .definition = "pieces that the path consists of",
+                         .definition = "number of pieces of the path",
                          .is_hidden = true},
 };
 
@@ -380,9 +380,9 @@ static enum status run_steps(struct analysis_context *context, struct table *tab
 	const struct model *model = context->model;
 	const struct critical_fold *fold = analysis_context_fold(context, &shared_critical_path);
 
-	table_init(
-		table, "critical_steps", "Critical path of each step",
-		"what each complete step had to wait for, by part, from its begin to the end of the work that it launched");
+	table_init(table, "critical_steps", "Critical path of each step",
+	           "activities that each complete step had to wait for, by part, from its start to the "
+	           "end of the work that it launched");
 	add_step_columns(table);
 	table_keep_in(table, model->storage);
 	for (size_t i = 0; i < fold->count; i++)

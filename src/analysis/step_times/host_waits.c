@@ -33,63 +33,61 @@ enum {
 };
 
 static const struct table_column columns[WAIT_COLUMNS] = {
-	[WAIT_CAUSE] =
-		{.name = "cause",
-                 .type = TABLE_TEXT,
-                 .role = ROLE_KEY,
-                 .definition = "what the thread was held up by; waiting for communication: it ran no operator while a "
-                               "collective was executed, and went on with the end of that"},
+	[WAIT_CAUSE] = {.name = "cause",
+                        .type = TABLE_TEXT,
+                        .role = ROLE_KEY,
+                        .definition = "cause that held up the thread. Waiting for communication: the thread ran no "
+                                      "operator while a collective was executed, and went on when the collective ended"},
 	[WAIT_COUNT] = {.name = "count",
                         .type = TABLE_INT,
                         .unit = UNIT_COUNT,
-                        .definition = "how often, one inside of another of the same cause counted once",
+                        .definition = "number of occurrences; one nested in another of the same cause does not count",
                         .rules = RULE_NOT_NEGATIVE},
 	[WAIT_OWN] = {.name = "own_ns",
                       .title = "own",
                       .type = TABLE_INT,
                       .unit = UNIT_NS,
-                      .definition = "time whose innermost cause it is; the rows do not overlap",
+                      .definition = "time with this innermost cause; the rows do not overlap",
                       .rules = RULE_NOT_NEGATIVE | RULE_AT_MOST_OTHER,
                       .other = "total_ns"},
 	[WAIT_TOTAL] = {.name = "total_ns",
                         .title = "total",
                         .type = TABLE_INT,
                         .unit = UNIT_NS,
-                        .definition = "time in it, with other causes inside",
+                        .definition = "time in it, including nested causes",
                         .rules = RULE_NOT_NEGATIVE},
 	[WAIT_MAX] = {.name = "max_ns",
                       .title = "max",
                       .type = TABLE_INT,
                       .unit = UNIT_NS,
-                      .definition = "longest one",
+                      .definition = "longest occurrence",
                       .rules = RULE_NOT_NEGATIVE},
 	[WAIT_STEP] = {.name = "step_own_ns",
                        .title = "in steps",
                        .type = TABLE_INT,
                        .unit = UNIT_NS,
-                       .definition = "own time of those that begin in a step in which this cause is recorded",
+                       .definition = "own time of the occurrences that start in a step in which this cause is recorded",
                        .rules = RULE_NOT_NEGATIVE | RULE_AT_MOST_OTHER,
                        .other = "own_ns"},
-	[WAIT_RATIO] =
-		{.name = "step_ratio",
-                 .title = "% of steps",
-                 .type = TABLE_DOUBLE,
-                 .unit = UNIT_RATIO,
-                 .role = ROLE_SHARE,
-                 .definition = "share of the time of steps",
-                 .denominator =
-                         "time of the complete steps that this cause is known of, all processes: of what happens rarely all "
-                         "steps, else those with operators",
-                 .rules = RULE_NOT_NEGATIVE | RULE_AT_MOST_ONE},
-	[WAIT_WHERE] = {.name = "where",
-                        .type = TABLE_TEXT,
-                        .definition = "the program's line with the longest one, when Python lines were recorded; where "
-                                      "it has none itself that of the first operator in it"},
+	[WAIT_RATIO] = {.name = "step_ratio",
+                        .title = "% of steps",
+                        .type = TABLE_DOUBLE,
+                        .unit = UNIT_RATIO,
+                        .role = ROLE_SHARE,
+                        .definition = "share of the time of steps",
+                        .denominator = "time of the complete steps in which this cause is recorded, all processes: all "
+                                       "steps for rare causes, otherwise the steps with operators",
+                        .rules = RULE_NOT_NEGATIVE | RULE_AT_MOST_ONE},
+	[WAIT_WHERE] =
+		{.name = "where",
+                 .type = TABLE_TEXT,
+                 .definition = "program line of the longest occurrence, if Python lines were recorded; if it has no "
+                               "line, that of the first operator in it"},
 	[WAIT_KNOWN] = {.name = "known_steps",
                         .type = TABLE_INT,
                         .unit = UNIT_COUNT,
                         .role = ROLE_EVIDENCE,
-                        .definition = "complete steps in which this cause is recorded, all processes",
+                        .definition = "number of complete steps in which this cause is recorded, all processes",
                         .is_hidden = true},
 	[WAIT_LEAST] = STEP_KINDS_LEAST_COLUMN,
 };
@@ -474,7 +472,7 @@ static void host_waits_add_row(struct table *table, const struct host_waits_fold
 	if (known->dur_ns > 0)
 		table_set_double(table, row, WAIT_RATIO, fmin(1, (double)sums.step_ns / known->dur_ns));
 	else
-		table_set_missing(table, row, WAIT_RATIO, "it was recorded in no complete step");
+		table_set_missing(table, row, WAIT_RATIO, "the cause was recorded in no complete step");
 	if (held->stack) {
 		struct buffer text;
 
@@ -486,7 +484,7 @@ static void host_waits_add_row(struct table *table, const struct host_waits_fold
 		buffer_release(&text);
 	} else {
 		table_set_missing(table, row, WAIT_WHERE,
-		                  fold->model->stacks_count > 1 ? "nothing in it told its line"
+		                  fold->model->stacks_count > 1 ? "no line was recorded for it or for operators in it"
 		                                                : model_reason(fold->model, REASON_NO_LINES));
 	}
 }
@@ -521,7 +519,7 @@ static void host_waits_add_note(struct table *table, const struct host_waits_fol
 	if (!table->note || !has_rare || fold->known[KNOWN_RARE].count <= fold->known[KNOWN_WITH_OPERATORS].count)
 		return;
 	table->note = arena_printf(
-		&table->arena, "%s%scollections, compilations, files and workers of loaders: from %s",
+		&table->arena, "%s%sgarbage collections, compilations, files and loader workers are from %s",
 		has_others ? table->note : "", has_others ? "; " : "",
 		fold->times->scale.knows_rare ? "all steps"
 					      : arena_printf(&table->arena, "%u steps", fold->known[KNOWN_RARE].count));
@@ -535,8 +533,8 @@ static enum status host_waits_run(struct analysis_context *context, struct table
 		.model = model, .times = times, .is_of_steps = is_part_of_run(&context->options)};
 	uint32_t *users = python_user_frames(model);
 
-	table_init(table, "host_waits", "What holds up the loop",
-	           "time of the threads that carry steps, by what they were held up by");
+	table_init(table, "host_waits", "Waits of the training loop",
+	           "time of the threads that mark steps, by the cause that held them up");
 	table_columns(table, columns, WAIT_COLUMNS);
 	fold_tracks(&fold);
 	find_known_steps(&fold);
@@ -547,7 +545,7 @@ static enum status host_waits_run(struct analysis_context *context, struct table
 	table_sort(table, WAIT_OWN, false);
 	if (!table->row_count)
 		table->empty = step_times_no_operations(context, &table->arena,
-		                                        "none of the causes that are known by name was recorded");
+		                                        "no known cause of waiting was recorded");
 	else
 		host_waits_add_note(table, &fold);
 	free(users);
@@ -559,7 +557,7 @@ static enum status host_waits_run(struct analysis_context *context, struct table
 const struct analysis analysis_host_waits = {
 	.name = "host_waits",
 	.row = "cause of waiting",
-	.question = "what holds up the training loop?",
+	.question = "which causes hold up the training loop?",
 	.run = host_waits_run,
 	.is_of_operators = true,
 };

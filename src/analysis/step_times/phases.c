@@ -33,23 +33,22 @@ enum {
 	PHASE_COLUMNS,
 };
 
-#define KNOWN_STEPS "complete steps whose phases are known"
-#define OF_STEPS "over all " KNOWN_STEPS "; 0 in a step without it"
+#define KNOWN_STEPS "complete steps with known phases"
+#define OF_STEPS "over all " KNOWN_STEPS "; 0 in a step without this phase"
 
 static const struct table_column phase_columns[PHASE_COLUMNS] = {
-	[PHASE_NAME] =
-		{.name = "name",
-                 .title = "phase",
-                 .type = TABLE_TEXT,
-                 .role = ROLE_KEY,
-                 .definition = "phase as the program marked it, or as it was inferred; communication, when inferred: "
-                               "stretches without operators in which a collective is executed and with whose end "
-                               "they end; other: time of steps outside all phases"},
+	[PHASE_NAME] = {.name = "name",
+                        .title = "phase",
+                        .type = TABLE_TEXT,
+                        .role = ROLE_KEY,
+                        .definition = "phase that the program marked or that was inferred. Inferred communication: "
+                                      "stretches without operators during a collective, up to its end; other: time of "
+                                      "steps outside all phases"},
 	[PHASE_MEAN] = {.name = "mean_ns",
                         .title = "mean",
                         .type = TABLE_DOUBLE,
                         .unit = UNIT_NS,
-                        .definition = "mean time per step whose innermost phase is this one, " OF_STEPS
+                        .definition = "mean time per step with this innermost phase, " OF_STEPS
                                       "; the rows sum to the mean step",
                         .rules = RULE_NOT_NEGATIVE | RULE_SUMS_TO_TOTAL},
 	[PHASE_RATIO] = {.name = "ratio",
@@ -65,8 +64,8 @@ static const struct table_column phase_columns[PHASE_COLUMNS] = {
                        .type = TABLE_DOUBLE,
                        .unit = UNIT_NS,
                        .role = ROLE_EVIDENCE,
-                       .definition = "lower end of the 95 % interval of the mean, at least 0 (Student t on "
-                                     "the steps, taken as independent)"},
+                       .definition = "lower end of the 95 % interval of the mean, at least 0 (Student t; steps are taken "
+                                     "as independent)"},
 	[PHASE_HIGH] = {.name = "ci95_high_ns",
                         .title = "high",
                         .type = TABLE_DOUBLE,
@@ -98,13 +97,14 @@ static const struct table_column phase_columns[PHASE_COLUMNS] = {
                          .type = TABLE_INT,
                          .unit = UNIT_COUNT,
                          .role = ROLE_EVIDENCE,
-                         .definition = KNOWN_STEPS " and that spent any time in it"},
+                         .definition = KNOWN_STEPS " that spent time in it"},
 	[PHASE_OF_STEPS] = {.name = "of_steps",
                             .type = TABLE_INT,
                             .unit = UNIT_COUNT,
                             .role = ROLE_EVIDENCE,
-                            .definition = KNOWN_STEPS "; where operators were recorded in some: of phases that the "
-                                                      "program marks those without, of others those with operators",
+                            .definition = KNOWN_STEPS
+                            "; if operators were recorded in only some of them: the steps without operators for "
+                            "marked phases, the steps with operators for inferred phases",
                             .is_hidden = true},
 };
 
@@ -188,7 +188,7 @@ static const char *waits_note(const struct model *model, const struct step_times
 	for (uint32_t i = 0; i < times->job_count; i++)
 		waits_ns += times->job[i].phase_ns[STEPSCOPE_PHASE_COMMUNICATION];
 	return part && is_inferred && waits_ns > 0
-	               ? arena_printf(arena, "communication is known where operators are: %s", part)
+	               ? arena_printf(arena, "communication is known only with operators: %s", part)
 	               : NULL;
 }
 
@@ -202,8 +202,8 @@ static enum status run_phases(struct analysis_context *context, struct table *ta
 	bool is_by_calls = knows_calls_only(times);
 
 	table_init(table, "phases", "Where a step goes",
-	           "mean time per step in each phase of the thread that marks the steps; several processes: the mean "
-	           "over them, step by step");
+	           "mean time per step in each phase, on the thread that marks the steps; with several "
+	           "processes, the mean over them, step by step");
 	for (uint32_t i = 0; i < times->job_count; i++) {
 		bool is_here = is_known(&times->job[i], is_by_calls);
 
@@ -226,7 +226,7 @@ static enum status run_phases(struct analysis_context *context, struct table *ta
 		table->empty = times->job_count ? "not measured, because " STEP_TIMES_LOST_PHASES
 		                                : step_times_empty_reason(times);
 	if (is_by_calls)
-		table->note = "no operators were recorded, so forward is not told from the rest";
+		table->note = "no operators were recorded, so forward cannot be separated from the rest";
 	else if (table->row_count == 1)
 		table->note = model_reason(context->model, REASON_NO_PHASES);
 	else if (count < times->job_count)
@@ -258,7 +258,7 @@ static const struct table_column between_columns[BETWEEN_COLUMNS] = {
 	[BETWEEN_PART] = {.name = "part",
                           .type = TABLE_TEXT,
                           .role = ROLE_KEY,
-                          .definition = "stretch of the recorded time of the processes that mark steps"},
+                          .definition = "part of the recorded time of the processes that mark steps"},
 	[BETWEEN_TIME] = {.name = "total_ns",
                           .title = "time",
                           .type = TABLE_INT,
@@ -272,10 +272,9 @@ static const struct table_column between_columns[BETWEEN_COLUMNS] = {
                  .unit = UNIT_RATIO,
                  .role = ROLE_SHARE,
                  .definition = "share of the recorded time",
-                 .denominator =
-                         "time from the first to the last instant known of each process; with --steps "
-                         "from the begin of the first to the end of the last selected step; without steps that time of "
-                         "each thread that marks phases",
+                 .denominator = "time from the first to the last known instant of each process; with --steps, from "
+                                "the start of the first to the end of the last selected step; without steps, that "
+                                "time of each thread that marks phases",
                  .rules = RULE_NOT_NEGATIVE | RULE_AT_MOST_ONE | RULE_SUMS_TO_ONE},
 };
 
@@ -361,10 +360,9 @@ static enum status run_between(struct analysis_context *context, struct table *t
 	const struct step_times *times = analysis_context_step_times(context);
 	struct whole whole = {0};
 
-	table_init(
-		table, "between_steps", "Where the recorded time goes",
-		"recorded time inside steps, between them and around them, of all processes that mark steps; when none "
-		"does, of the threads that mark phases, by phase");
+	table_init(table, "between_steps", "Where the recorded time goes",
+	           "recorded time inside, between and around steps, of all processes that mark steps; "
+	           "if none does, by phase, of the threads that mark phases");
 	table_columns(table, between_columns, BETWEEN_COLUMNS);
 	for (uint32_t i = 0; i < times->span_count; i++)
 		whole_add(&whole, &model->processes[times->spans[i].process], &times->spans[i],
@@ -380,7 +378,7 @@ static enum status run_between(struct analysis_context *context, struct table *t
 
 const struct analysis analysis_between_steps = {
 	.name = "between_steps",
-	.row = "stretch of the recorded time",
+	.row = "part of the recorded time",
 	.question = "what happens outside the steps?",
 	.run = run_between,
 };

@@ -118,11 +118,10 @@ enum {
 };
 
 static const struct table_column breakdown_columns[BREAKDOWN_COLUMNS] = {
-	[BREAKDOWN_PART] =
-		{.name = "part",
-                 .type = TABLE_TEXT,
-                 .role = ROLE_KEY,
-                 .definition = "what the time goes to; an instant belongs to the first part that is true of it"},
+	[BREAKDOWN_PART] = {.name = "part",
+                            .type = TABLE_TEXT,
+                            .role = ROLE_KEY,
+                            .definition = "use of the time; an instant belongs to the first part that applies"},
 	[BREAKDOWN_MEAN] = {.name = "mean_ns",
                             .title = "mean",
                             .type = TABLE_DOUBLE,
@@ -143,10 +142,12 @@ static const struct table_column breakdown_columns[BREAKDOWN_COLUMNS] = {
                              .unit = UNIT_NS,
                              .definition = "time in all steps; the rows sum to the time of the steps",
                              .rules = RULE_NOT_NEGATIVE | RULE_SUMS_TO_TOTAL},
-	[BREAKDOWN_MEANING] = {.name = "meaning", .type = TABLE_TEXT, .definition = "when an instant belongs to it"},
+	[BREAKDOWN_MEANING] = {.name = "meaning",
+                               .type = TABLE_TEXT,
+                               .definition = "condition for an instant to belong to the part"},
 	[BREAKDOWN_MOST] = {.name = "most_process",
                             .type = TABLE_TEXT,
-                            .definition = "rank, or pid, whose steps it takes the largest share of",
+                            .definition = "rank or pid in whose steps the part has the largest share",
                             .is_hidden = true},
 	[BREAKDOWN_MOST_MEAN] = {.name = "most_ns",
                                  .type = TABLE_DOUBLE,
@@ -166,14 +167,14 @@ static const struct table_column breakdown_columns[BREAKDOWN_COLUMNS] = {
 		{.name = "gain_ns",
                  .type = TABLE_DOUBLE,
                  .unit = UNIT_NS,
-                 .definition = "how much shorter a mean step would be without it: of processes that wait for one "
-                               "another (exposed communication) by how much the longest mean time outside of that "
-                               "would be; else mean_ns",
+                 .definition = "how much shorter the mean step would be without this part. If processes wait for "
+                               "each other (exposed communication), how much shorter the longest mean time outside "
+                               "communication would be; otherwise mean_ns",
                  .rules = RULE_NOT_NEGATIVE,
                  .is_hidden = true},
 	[BREAKDOWN_WHOLE] = {.name = "whole",
                              .type = TABLE_TEXT,
-                             .definition = "what it is a part of: a step, or the whole trace where that has no steps",
+                             .definition = "whole that the parts divide: a step, or the whole trace if it has no steps",
                              .is_hidden = true},
 };
 
@@ -259,9 +260,9 @@ static enum status run_breakdown(struct analysis_context *context, struct table 
 
 	for (size_t i = 0; i < fold->count; i++)
 		clamped_add(&total_ns, intervals_length(fold->windows[i].start_ns, fold->windows[i].end_ns));
-	table_init(
-		table, "step_breakdown", "Where a step goes, seen from the device",
-		"time of the complete steps of processes with a device: what the device does, else why it does nothing");
+	table_init(table, "step_breakdown", "Where a step goes, seen from the device",
+	           "time of the complete steps of processes with a device, by activity of the device or "
+	           "by the reason why it is idle");
 	table_columns_of(table, breakdown_columns, BREAKDOWN_COLUMNS, (double)total_ns);
 	if (fold->count)
 		add_part_rows(table, fold, total_ns);
@@ -274,7 +275,7 @@ static enum status run_breakdown(struct analysis_context *context, struct table 
 const struct analysis analysis_step_breakdown = {
 	.name = "step_breakdown",
 	.row = "part of a step",
-	.question = "what does a step's time go to, seen from the device?",
+	.question = "where does the time of a step go, seen from the device?",
 	.run = run_breakdown,
 	.is_of_devices = true,
 };
@@ -296,7 +297,7 @@ static void add_step_columns(struct table *table)
 	                                           .title = "step",
 	                                           .type = TABLE_INT,
 	                                           .unit = UNIT_NS,
-	                                           .definition = "its duration; the parts sum to it",
+	                                           .definition = "duration of the step; the parts sum to it",
 	                                           .rules = RULE_NOT_NEGATIVE});
 	for (int part = 0; part < PARTS; part++)
 		table_column(table, &(struct table_column){.name = device_part_texts[part].column,
@@ -313,8 +314,9 @@ static enum status run_parts(struct analysis_context *context, struct table *tab
 	const struct model *model = context->model;
 	const struct breakdown_fold *fold = analysis_context_fold(context, &shared_breakdown);
 
-	table_init(table, "step_parts", "Steps by what the device did",
-	           "complete steps of processes with a device, each in the parts of the table step_breakdown");
+	table_init(table, "step_parts", "Steps by device activity",
+	           "complete steps of processes with a device, divided into the parts of the table "
+	           "step_breakdown");
 	add_step_columns(table);
 	table_keep_in(table, model->storage);
 	for (size_t i = 0; i < fold->count; i++) {
@@ -338,7 +340,7 @@ static enum status run_parts(struct analysis_context *context, struct table *tab
 const struct analysis analysis_step_parts = {
 	.name = "step_parts",
 	.row = "step",
-	.question = "what does each step's time go to, seen from the device?",
+	.question = "where does the time of each step go, seen from the device?",
 	.run = run_parts,
 	.is_of_devices = true,
 };

@@ -198,7 +198,7 @@ const char *step_kinds_note(const struct step_times *times, struct arena *arena)
 
 	if (!times->has_plain)
 		return NULL;
-	return arena_printf(arena, "from %u of %u steps, those without operators; the others take %s on the mean",
+	return arena_printf(arena, "from %u of %u steps (those without operators); the others take %s on average",
 	                    times->job_program, times->job_count, units_time(text, mean_of_others(times)));
 }
 
@@ -206,12 +206,13 @@ const char *step_kinds_note(const struct step_times *times, struct arena *arena)
 static const char *note_of_inferred(const struct step_times *times, uint32_t known, struct arena *arena)
 {
 	char with[UNITS_BYTES], without[UNITS_BYTES];
-	const char *part = arena_printf(arena, "from %u of %u steps, those with operators, which tell phases", known,
-	                                times->job_count);
+	const char *part = arena_printf(arena,
+	                                "from %u of %u steps (those with operators, from which phases are inferred)",
+	                                known, times->job_count);
 
 	if (!times->has_plain)
 		return part;
-	return arena_printf(arena, "%s: they take %s on the mean, the others %s", part,
+	return arena_printf(arena, "%s; these take %s on average, the others %s", part,
 	                    units_time(with, mean_ns(times, OF_PHASES)),
 	                    units_time(without, mean_ns(times, OF_PROGRAM)));
 }
@@ -461,8 +462,9 @@ const char *step_sightings_note(const struct table *table, int column, struct ar
 		least += table_get(table, row, column)->has_value && table_get(table, row, column)->b;
 	if (!least)
 		return "";
-	return arena_printf(arena, "; %d row%s, seen in fewer than %d of them, %s not multiplied: at least", least,
-	                    least == 1 ? "" : "s", STEP_KINDS_LEAST, least == 1 ? "is" : "are");
+	return arena_printf(arena, "; %d row%s seen in fewer than %d of these steps %s (not multiplied)", least,
+	                    least == 1 ? "" : "s", STEP_KINDS_LEAST,
+	                    least == 1 ? "is a lower bound" : "are lower bounds");
 }
 
 void step_kinds_sight(struct step_sightings *seen, const struct step_times *times, int32_t step, double amount)
@@ -509,9 +511,9 @@ const char *step_kinds_operators_note(const struct step_times *times, struct are
 	if (times->job_detailed >= times->job_selected)
 		return NULL;
 	if (times->job_detailed < STEP_KINDS_LEAST)
-		return arena_printf(arena, "%s of %u of %u steps%s", what, times->job_detailed, times->job_selected,
-		                    times->by_budget ? "; --budget none records all" : "");
-	return arena_printf(arena, "from %u of %u steps, those with %s", times->job_detailed, times->job_selected,
+		return arena_printf(arena, "%s were recorded in %u of %u steps%s", what, times->job_detailed,
+		                    times->job_selected, times->by_budget ? "; --budget none records all" : "");
+	return arena_printf(arena, "from %u of %u steps (those with %s)", times->job_detailed, times->job_selected,
 	                    what);
 }
 
@@ -530,8 +532,8 @@ void step_kinds_note_sums(struct table *table, const struct step_times *times, i
 	table->note = step_kinds_operators_note(times, &table->arena);
 	if (times->scale.factor == 1 || !table->note)
 		return;
-	table->note = arena_printf(&table->arena, "%s: sums are theirs times %.3g%s%s", table->note,
-	                           times->scale.factor, is_uneven(times) ? " on the mean" : "",
+	table->note = arena_printf(&table->arena, "%s; sums are multiplied by %.3g%s%s", table->note,
+	                           times->scale.factor, is_uneven(times) ? " on average" : "",
 	                           step_sightings_note(table, least_column, &table->arena));
 }
 
@@ -580,7 +582,7 @@ void step_kinds_sight_job(struct step_sightings *seen, const struct step_times *
 const char *step_kinds_whole_note(const struct step_times *times, struct arena *arena)
 {
 	return times->job_whole < times->job_count
-	               ? arena_printf(arena, "from %u of %u steps, those with %s in all ranks", times->job_whole,
+	               ? arena_printf(arena, "from %u of %u steps (those with %s in all ranks)", times->job_whole,
 	                              times->job_count, times->is_of_inputs ? "inputs" : "operators")
 	               : NULL;
 }

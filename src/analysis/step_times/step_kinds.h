@@ -88,13 +88,13 @@ void step_kinds_join(int64_t *certain, int64_t sampled, double factor);
 double step_kinds_dur_ns(const struct step_times *times, uint32_t step);
 /* Returns the number of steps, of all processes, that the sums in tables of operators cover. */
 double step_kinds_sum_steps(const struct step_times *times);
-#define STEP_KINDS_LEAST_COLUMN                                                                                                                 \
-	{                                                                                                                                       \
-		.name = "is_least", .title = "at least", .type = TABLE_BOOL, .role = ROLE_EVIDENCE,                                             \
-		.definition =                                                                                                                   \
-			"its sums are at least these: operators were recorded in some steps, it was seen in one or two of them, and so is not " \
-			"multiplied",                                                                                                           \
-		.is_hidden = true                                                                                                               \
+#define STEP_KINDS_LEAST_COLUMN                                                                                                      \
+	{                                                                                                                            \
+		.name = "is_least", .title = "at least", .type = TABLE_BOOL, .role = ROLE_EVIDENCE,                                  \
+		.definition =                                                                                                        \
+			"the sums are lower bounds: operators were recorded in only some steps, and the row, seen in one or two of " \
+			"them, is not multiplied",                                                                                   \
+		.is_hidden = true                                                                                                    \
 	}
 void step_kinds_set_least(struct table *table, int row, int column, const struct step_times *times,
                           const struct step_sightings *seen);

@@ -42,28 +42,29 @@ enum {
 	}
 
 static const struct table_column columns[TIME_COLUMNS] = {
-	[TIME_PROCESS] = {.name = "process",
-                          .type = TABLE_TEXT,
-                          .role = ROLE_KEY,
-                          .definition = "rank or pid; \"all\": the job, one value per step number, the mean over the "
-                                        "ranks that completed the step"},
+	[TIME_PROCESS] =
+		{.name = "process",
+                 .type = TABLE_TEXT,
+                 .role = ROLE_KEY,
+                 .definition = "rank or pid; \"all\": the job, with one value per step number, the mean over the "
+                               "ranks that completed the step"},
 	[TIME_COUNT] =
 		{.name = "count",
                  .title = "steps",
                  .type = TABLE_INT,
                  .unit = UNIT_COUNT,
                  .role = ROLE_EVIDENCE,
-                 .definition = "complete steps that the statistics are of: all, the first included; where operators "
-                               "were recorded in some, those without"},
+                 .definition = "number of complete steps in the statistics, including the first; if operators were "
+                               "recorded in only some steps, those without operators"},
 	[TIME_INCOMPLETE] = {.name = "incomplete",
                              .type = TABLE_INT,
                              .unit = UNIT_COUNT,
                              .role = ROLE_EVIDENCE,
-                             .definition = "steps without a recorded end, left out"},
+                             .definition = "number of steps without a recorded end, which are left out"},
 	[TIME_MEAN] = NS_COLUMN("mean_ns", "mean", "mean duration of the complete steps"),
 	[TIME_LOW] = NS_COLUMN("ci95_low_ns", "low",
-                               "lower end of the 95 % interval of the mean, at least 0 (Student t on the "
-                               "durations of the steps, taken as independent)"),
+                               "lower end of the 95 % interval of the mean, at least 0 (Student t; durations are "
+                               "taken as independent)"),
 	[TIME_HIGH] = NS_COLUMN("ci95_high_ns", "high", "upper end of the 95 % interval of the mean"),
 	[TIME_HALF] = NS_COLUMN("ci95_half_ns", "+-", "half the width of the 95 % interval of the mean"),
 	[TIME_P50] = NS_COLUMN("p50_ns", "p50", "median duration"),
@@ -72,29 +73,30 @@ static const struct table_column columns[TIME_COLUMNS] = {
 	[TIME_MIN] = NS_COLUMN("min_ns", "min", "shortest step"),
 	[TIME_MAX] = NS_COLUMN("max_ns", "max", "longest step"),
 	[TIME_STD] = NS_COLUMN("std_ns", "std", "sample standard deviation of the durations"),
-	[TIME_FIRST] = {.name = "first_step_ns",
-                        .title = "first",
-                        .type = TABLE_DOUBLE,
-                        .unit = UNIT_NS,
-                        .role = ROLE_EVIDENCE,
-                        .definition = "duration of the first complete step, which often warms up caches; it is "
-                                      "included in the statistics"},
+	[TIME_FIRST] =
+		{.name = "first_step_ns",
+                 .title = "first",
+                 .type = TABLE_DOUBLE,
+                 .unit = UNIT_NS,
+                 .role = ROLE_EVIDENCE,
+                 .definition =
+                         "duration of the first complete step, which often warms up caches; the statistics include it"},
 	[TIME_OUTLIERS] = {.name = "outliers",
                            .type = TABLE_INT,
                            .unit = UNIT_COUNT,
                            .role = ROLE_EVIDENCE,
-                           .definition = "steps longer than the median by more than 5 * 1.4826 median absolute "
+                           .definition = "number of steps longer than the median by more than 5 * 1.4826 median absolute "
                                          "deviations and by at least 5 %"},
 	[TIME_TOKENS] = {.name = "tokens_per_s",
                          .title = "tokens/s",
                          .type = TABLE_DOUBLE,
                          .unit = UNIT_PER_SECOND,
-                         .definition = "tokens of the complete steps over the time spent in them"},
+                         .definition = "tokens of the complete steps divided by their time"},
 	[TIME_SAMPLES] = {.name = "samples_per_s",
                           .title = "samples/s",
                           .type = TABLE_DOUBLE,
                           .unit = UNIT_PER_SECOND,
-                          .definition = "samples of the complete steps over the time spent in them"},
+                          .definition = "samples of the complete steps divided by their time"},
 };
 
 /* Durations of the steps of one row of the table, with their tokens and samples. */
@@ -223,17 +225,19 @@ static const char *losses(const struct model *model, struct arena *arena)
 			unknown += entry->count;
 	}
 	if (steps)
-		return arena_printf(arena,
-		                    "steps were lost (%" PRIu64
-		                    " dropped events of steps and phases): the figures are of "
-		                    "those that are left and may not be typical",
-		                    steps + switches);
+		return arena_printf(
+			arena,
+			"steps were lost (%" PRIu64
+			" dropped events of steps and phases): the figures cover the remaining steps, which "
+			"may not be typical",
+			steps + switches);
 	if (unknown)
-		return arena_printf(arena,
-		                    "steps may have been lost (%" PRIu64
-		                    " dropped events of unknown type): the figures "
-		                    "are of those that are left and may not be typical",
-		                    unknown);
+		return arena_printf(
+			arena,
+			"steps may have been lost (%" PRIu64
+			" dropped events of unknown type): the figures cover the remaining steps, which may "
+			"not be typical",
+			unknown);
 	return NULL;
 }
 
@@ -248,8 +252,8 @@ static const char *caveat(const struct model *model, const struct step_times *ti
 		return step_kinds_note(times, arena);
 	return arena_printf(arena,
 	                    "%" PRIu32
-	                    " trainings, not all at the same time, are one job here: the mean over them, step "
-	                    "by step; --table step_time has each",
+	                    " trainings that did not all run at the same time are shown as one job: the mean "
+	                    "over them, step by step; --table step_time lists each",
 	                    trainings);
 }
 
@@ -261,7 +265,7 @@ static enum status step_time_run(struct analysis_context *context, struct table 
 	struct step_time_series series = {.values = values, .scratch = values + times->count + 1};
 
 	table_init(table, "step_time", "Step time",
-	           "duration of complete steps, of the job and of each process that marks steps");
+	           "duration of complete steps, for the job and for each process that marks steps");
 	table_columns(table, columns, TIME_COLUMNS);
 	for (uint32_t i = 0; i < times->job_count; i++) {
 		const struct job_step *job = &times->job[i];

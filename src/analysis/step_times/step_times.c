@@ -162,14 +162,14 @@ static void step_times_find_waits(struct step_times *times, const struct model *
 			is_known |= times->steps[i].phase_ns[STEPSCOPE_PHASE_COMMUNICATION] > 0;
 		}
 		if (is_measured && is_part)
-			span->no_waits = "operators were recorded in a part of its steps only";
+			span->no_waits = "operators were recorded in only some of its steps";
 		span->has_waits_in_part = is_measured && is_part;
 		if (is_known || span->no_waits)
 			continue;
 		if (times->waits.is_unknown && times->waits.is_unknown[span->process])
-			span->no_waits = "the backend did not tell when it executes collectives";
+			span->no_waits = "the backend did not report when it executes collectives";
 		else if (!is_measured && model_meta(model, span->process, "torch.version"))
-			span->no_waits = "operators were recorded in none of its steps";
+			span->no_waits = "no operators were recorded in its steps";
 	}
 }
 
@@ -308,8 +308,9 @@ const char *step_times_no_operations(struct analysis_context *context, struct ar
 	const char *sentence = step_times_capture(model), *reason = otherwise;
 
 	if (!has_operations(model, times, sentence))
-		reason = arena_printf(arena, "not measured, because operators were recorded in none of the %s%s%s",
-		                      times->count ? "steps" : "time", sentence ? ": " : "", sentence ? sentence : "");
+		reason = arena_printf(arena, "not measured, because no operators were recorded in the %s%s%s",
+		                      times->count ? "steps" : "recorded time", sentence ? ": " : "",
+		                      sentence ? sentence : "");
 	return reason;
 }
 

@@ -166,10 +166,12 @@ const char *step_times_no_operations(struct analysis_context *context, struct ar
 /* Returns true if the phase consists of nothing but calls of the loader, backward(), an optimizer or torch.save. */
 bool step_times_is_told_by_calls(int phase);
 
-#define STEP_TIMES_UNTOLD_PHASES "the operators that tell phases were not recorded in it"
-#define STEP_TIMES_LOST_PHASES "the operators that tell phases were removed again: keep_size, keep_time"
+#define STEP_TIMES_UNTOLD_PHASES "the operators from which phases are inferred were not recorded in it"
+#define STEP_TIMES_LOST_PHASES "the operators from which phases are inferred were removed again (keep_size, keep_time)"
 
-#define STEP_TIMES_NO_RANKS "trainings that are not all at the same time are no ranks of one job: they are not compared"
+#define STEP_TIMES_NO_RANKS                                                                                            \
+	"trainings that did not all run at the same time are not ranks of one job, so they "                           \
+	"are not compared"
 /* Returns why the ranks are not compared with each other: separate trainings, see step_times_trainings(), or the
  * reason of ranks_apart(). */
 const char *step_times_ranks_apart(const struct step_times *times, const struct model *model);
@@ -181,6 +183,6 @@ uint32_t step_times_trainings(const struct step_times *times, const struct model
 /* Returns why there are no steps, for tables that need them. */
 const char *step_times_empty_reason(const struct step_times *times);
 /* The note of tables that then have a row for the whole trace. */
-#define STEP_TIMES_ONE_NOTE "no steps were marked: the whole trace counts as one"
+#define STEP_TIMES_ONE_NOTE "no steps were marked: the whole trace counts as one step"
 
 #endif

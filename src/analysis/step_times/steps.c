@@ -42,7 +42,7 @@ enum {
 		.name = phase "_ns", .title = phase, .type = TABLE_INT, .unit = UNIT_NS, .definition = text,           \
 		.rules = RULE_NOT_NEGATIVE | RULE_PART_OF_OTHER, .other = "duration_ns"                                \
 	}
-#define INNERMOST "time of the step whose innermost phase is "
+#define INNERMOST "time of the step with the innermost phase "
 
 static const struct table_column columns[STEP_COLUMNS] = {
 	[STEP_NUMBER] = STEP_NUMBER_COLUMN,
@@ -51,15 +51,16 @@ static const struct table_column columns[STEP_COLUMNS] = {
                         .title = "start",
                         .type = TABLE_INT,
                         .unit = UNIT_NS_SINCE_START,
-                        .definition = "begin of the step, since the first known instant of its process",
+                        .definition = "start of the step, since the first known instant of its process",
                         .is_hidden = true},
-	[STEP_DURATION] = {.name = "duration_ns",
-                           .title = "duration",
-                           .type = TABLE_INT,
-                           .unit = UNIT_NS,
-                           .definition = "from the step's begin to its end; of an incomplete step to the last known "
-                                         "instant",
-                           .rules = RULE_NOT_NEGATIVE},
+	[STEP_DURATION] =
+		{.name = "duration_ns",
+                 .title = "duration",
+                 .type = TABLE_INT,
+                 .unit = UNIT_NS,
+                 .definition = "time from the start of the step to its end, or to the last known instant if the "
+                               "step is incomplete",
+                 .rules = RULE_NOT_NEGATIVE},
 	[STEP_DATA] = PHASE_COLUMN("data", INNERMOST "data"),
 	[STEP_DATA + 1] = PHASE_COLUMN("forward", INNERMOST "forward"),
 	[STEP_DATA + 2] = PHASE_COLUMN("backward", INNERMOST "backward"),
@@ -72,46 +73,45 @@ static const struct table_column columns[STEP_COLUMNS] = {
                       .title = "CPU time",
                       .type = TABLE_INT,
                       .unit = UNIT_NS,
-                      .definition = "CPU time that the thread which marks the step spent in it: the rest it waited, for "
-                                    "data, for a device or for a processor",
+                      .definition = "CPU time of the thread that marks the step, in the step; for the rest of the "
+                                    "duration, the thread waited for data, a device or a processor",
                       .rules = RULE_NOT_NEGATIVE | RULE_AT_MOST_OTHER,
                       .other = "duration_ns",
                       .is_hidden = true},
-	[STEP_WAITS] =
-		{.name = "waits",
-                 .type = TABLE_INT,
-                 .unit = UNIT_COUNT,
-                 .definition = "how often that thread stopped in the step to wait for something: a lock, a file, "
-                               "a pipe, a device; with 0 all of the duration that is not CPU time was spent waiting "
-                               "for a processor",
-                 .rules = RULE_NOT_NEGATIVE,
-                 .is_hidden = true},
+	[STEP_WAITS] = {.name = "waits",
+                        .type = TABLE_INT,
+                        .unit = UNIT_COUNT,
+                        .definition = "number of times that the thread stopped in the step to wait for a lock, a file, a "
+                                      "pipe, a device or the like; if 0, all of the duration that is not CPU time was "
+                                      "spent waiting for a processor",
+                        .rules = RULE_NOT_NEGATIVE,
+                        .is_hidden = true},
 	[STEP_PAGE_FAULTS] =
 		{.name = "page_faults",
                  .title = "page faults",
                  .type = TABLE_INT,
                  .unit = UNIT_COUNT,
-                 .definition = "page faults of that thread in the step that read from no disk: memory that it touched for "
-                               "the first time since it got it from the kernel, as a rule; those of other threads are "
-                               "not in it",
+                 .definition = "page faults of the thread in the step that read nothing from disk, usually the "
+                               "first access to memory that it got from the kernel; those of other threads do not "
+                               "count",
                  .rules = RULE_NOT_NEGATIVE,
                  .is_hidden = true},
 	[STEP_TOKENS] = {.name = "tokens",
                          .type = TABLE_INT,
                          .unit = UNIT_COUNT,
-                         .definition = "tokens the program reported for the step"},
+                         .definition = "tokens that the program reported for the step"},
 	[STEP_SAMPLES] = {.name = "samples",
                           .type = TABLE_INT,
                           .unit = UNIT_COUNT,
-                          .definition = "samples the program reported for the step"},
+                          .definition = "samples that the program reported for the step"},
 	[STEP_FLOPS] =
 		{.name = "flops",
                  .title = "FLOP",
                  .type = TABLE_DOUBLE,
                  .unit = UNIT_FLOP,
-                 .definition =
-                         "floating point operations of its PyTorch operators, in all threads, by the formulas of "
-                         "PyTorch's flop_counter, as in the table ops, but without what calls of the program reported themselves",
+                 .definition = "floating point operations of the step's PyTorch operators, in all threads, by the "
+                               "formulas of PyTorch's flop_counter, as in the table ops; operations that calls of "
+                               "the program reported do not count",
                  .rules = RULE_NOT_NEGATIVE},
 	[STEP_UNCOUNTED] =
 		{.name = "uncounted_operators",
@@ -119,34 +119,33 @@ static const struct table_column columns[STEP_COLUMNS] = {
                  .type = TABLE_INT,
                  .unit = UNIT_COUNT,
                  .role = ROLE_EVIDENCE,
-                 .definition = "operators that have a formula but whose inputs, or whose end, were not recorded: "
-                               "their work is not in flops",
+                 .definition = "number of operators with a formula whose inputs or end were not recorded: flops "
+                               "leaves them out",
                  .rules = RULE_NOT_NEGATIVE,
                  .is_hidden = true},
-	[STEP_CAPTURE] = {.name = "capture",
-                          .type = TABLE_TEXT,
-                          .role = ROLE_EVIDENCE,
-                          .definition = "what the schedule asked for when the step began: none, warmup, record, save"},
+	[STEP_CAPTURE] =
+		{.name = "capture",
+                 .type = TABLE_TEXT,
+                 .role = ROLE_EVIDENCE,
+                 .definition = "action that the schedule requested at the start of the step: none, warmup, record, save"},
 	[STEP_DETAIL] = {.name = "has_detail",
                          .title = "detail",
                          .type = TABLE_BOOL,
                          .role = ROLE_EVIDENCE,
-                         .definition = "ranges and operations were recorded in all of the step"},
-	[STEP_RARE] =
-		{.name = "has_rare",
-                 .title = "rare",
-                 .type = TABLE_BOOL,
-                 .role = ROLE_EVIDENCE,
-                 .definition =
-                         "what happens rarely was recorded in all of the step: collections of garbage, compilations, torch.save "
-                         "and torch.load, the start and end of a loader's workers",
-                 .is_hidden = true},
+                         .definition = "ranges and operations were recorded in the whole step"},
+	[STEP_RARE] = {.name = "has_rare",
+                       .title = "rare",
+                       .type = TABLE_BOOL,
+                       .role = ROLE_EVIDENCE,
+                       .definition = "rare events were recorded in the whole step: garbage collections, compilations, "
+                                     "torch.save and torch.load, the start and end of a loader's workers",
+                       .is_hidden = true},
 	[STEP_PROGRAM] = {.name = "is_program",
                           .title = "program",
                           .type = TABLE_BOOL,
                           .role = ROLE_EVIDENCE,
-                          .definition = "durations are looked at in such steps: the complete ones, and where operators "
-                                        "were recorded in some, those without"},
+                          .definition = "statistics of durations include the step: it is complete and, if operators were "
+                                        "recorded in only some steps, has no operators"},
 	[STEP_COMPLETE] = {.name = "is_complete",
                            .title = "complete",
                            .type = TABLE_BOOL,
@@ -192,7 +191,7 @@ static void set_flops(struct table *table, int row, const struct step_flops *flo
 	const char *why = NULL;
 
 	if (!step->has_detail)
-		why = "its operations were not all recorded";
+		why = "not all of its operations were recorded";
 	else if (!sum->counted || sum->lacking)
 		why = flop_sum_missing(flops->model, sum);
 	else if (sum->uncounted && !step->has_shapes)
@@ -252,7 +251,7 @@ static int64_t int_that_fits(uint64_t value)
 static const char *no_use(const struct model *model, const struct model_step *step)
 {
 	if (step->has_cpu)
-		return "recorded by a version that did not count them";
+		return "the recording is from a version that did not count them";
 	if (step->is_inferred)
 		return "the program did not mark the step";
 	if (step->is_open)
@@ -314,7 +313,7 @@ static void steps_add_row(struct table *table, struct labels *labels, const stru
 	if (!time->is_complete)
 		table_set_missing(table, row, STEP_OUTLIER, "the step is incomplete");
 	else if (!time->is_program)
-		table_set_missing(table, row, STEP_OUTLIER, "operators were recorded in it, which takes time");
+		table_set_missing(table, row, STEP_OUTLIER, "operators were recorded in it, which takes extra time");
 	else
 		table_set_bool(table, row, STEP_OUTLIER, (double)time->dur_ns > limit_ns);
 }
@@ -376,6 +375,6 @@ static enum status steps_run(struct analysis_context *context, struct table *tab
 const struct analysis analysis_steps = {
 	.name = "steps",
 	.row = "step and process",
-	.question = "how long did each step take, and its phases?",
+	.question = "how long did each step and its phases take?",
 	.run = steps_run,
 };

@@ -206,11 +206,13 @@ static void say_doubts(struct model *model, const struct staged_track *track, co
 	if (inference->is_joined)
 		model_add_ledger(model, LEDGER_OTHER, track->process, "steps", 1,
 		                 "the number of steps is uncertain: optimizers that step without data between them "
-		                 "were taken for one step");
+		                 "were taken for one step")
+			->code = LEDGER_CODE_UNCERTAIN_STEPS;
 	if (inference->is_each_update)
 		model_add_ledger(model, LEDGER_OTHER, track->process, "steps", 1,
 		                 "the number of steps is uncertain: a trace does not tell optimizers apart, so every "
-		                 "update was taken for a step");
+		                 "update was taken for a step")
+			->code = LEDGER_CODE_UNCERTAIN_STEPS;
 }
 
 static void infer(struct inference *inference, const struct kineto_tokens *tokens)

@@ -319,7 +319,7 @@ static bool add_ledger(struct converted *converted, void *bytes)
 	struct ledger_entry *entry = bytes;
 	struct model *model = converted->model;
 	if (!place_process_or_none(converted, &entry->process) || entry->kind > LEDGER_OTHER ||
-	    entry->code > LEDGER_CODE_NO_EVENTS)
+	    entry->code >= LEDGER_CODE_END)
 		return false;
 	struct ledger_entry *added = model_add_ledger(model, entry->kind, entry->process,
 	                                              model_text(model, entry->where), entry->count,

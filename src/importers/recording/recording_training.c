@@ -70,7 +70,8 @@ static void note_other_threads(struct recording *recording, uint32_t process, co
 		                     "the number of steps is ambiguous: they are those of the thread that calls "
 		                     "optimizers most often; %" PRIu64 " more called them %" PRIu64
 		                     " times, and those steps are in no table",
-		                     training->other_threads, training->other_calls));
+		                     training->other_threads, training->other_calls))
+			->code = LEDGER_CODE_AMBIGUOUS_STEPS;
 }
 
 /* Of steps without optimizers. */
@@ -119,7 +120,8 @@ static void note_doubt(struct recording *recording, uint32_t process, const stru
 		                 arena_printf(arena,
 		                              "the number of steps is ambiguous: no optimizer is called; %s; "
 		                              "stepscope.step() says it otherwise",
-		                              reason));
+		                              reason))
+			->code = LEDGER_CODE_AMBIGUOUS_STEPS;
 }
 
 static void note_limits(struct recording *recording, const struct recorded_session *session,
@@ -130,12 +132,14 @@ static void note_limits(struct recording *recording, const struct recorded_sessi
 		model_add_ledger(
 			recording->model, LEDGER_OTHER, process, "steps", 1,
 			"the number of steps is uncertain: optimizers that step without data between them were taken "
-			"for one step");
+			"for one step")
+			->code = LEDGER_CODE_UNCERTAIN_STEPS;
 	if (inference->is_each_update)
 		model_add_ledger(
 			recording->model, LEDGER_OTHER, process, "steps", 1,
 			"the number of steps is uncertain: this PyTorch does not tell optimizers apart, so every "
-			"update was taken for a step");
+			"update was taken for a step")
+			->code = LEDGER_CODE_UNCERTAIN_STEPS;
 	if (inference->rare_calls)
 		model_add_ledger(
 			recording->model, LEDGER_OTHER, process, "steps", 1,
@@ -143,7 +147,8 @@ static void note_limits(struct recording *recording, const struct recorded_sessi
 				&recording->model->arena,
 				"the number of steps is ambiguous: not all optimizers are called in the same ones; one is in %zu "
 				"of the %zu steps from its first to its last only; stepscope.step() says what a step is",
-				inference->rare_calls, inference->rare_steps));
+				inference->rare_calls, inference->rare_steps))
+			->code = LEDGER_CODE_AMBIGUOUS_STEPS;
 	if (inference->thrown_away)
 		model_add_ledger(
 			recording->model, LEDGER_OTHER, process, "steps", 1,
@@ -151,7 +156,8 @@ static void note_limits(struct recording *recording, const struct recorded_sessi
 				&recording->model->arena,
 				"the number of steps is ambiguous: gradients were thrown away behind %zu backward%s, before an update, and "
 				"each was taken for a step whose update was left out; stepscope.step() says what a step is",
-				inference->thrown_away, inference->thrown_away == 1 ? "" : "s"));
+				inference->thrown_away, inference->thrown_away == 1 ? "" : "s"))
+			->code = LEDGER_CODE_AMBIGUOUS_STEPS;
 	note_doubt(recording, process, inference);
 	if (scan->record_count == TORCH_SCAN_MAX_RECORDS)
 		model_add_ledger(recording->model, LEDGER_OTHER, process, "steps", 1,

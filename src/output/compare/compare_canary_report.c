@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * compare_canary_report.c: limits and their results as rlhf-canary's ComparisonReport, for programs that read it.
- * Keys, names of checks and units are rlhf-canary's. docs/commands/compare.md lists the differences: medians,
+ * Keys, names of checks and units are rlhf-canary's. docs/compare-inputs.md lists the differences: medians,
  * intervals, and that an open answer is not a pass.
  */
 #include "base/json_write.h"

@@ -21,7 +21,6 @@
 #define VIEWERS_BYTES ((uint64_t)512 * 1000 * 1000) /* viewers in a browser do not open longer texts */
 #define LINE_BYTES ((size_t)512)                    /* of a span's line, without its name and further args */
 #define WEEK_NS (INT64_C(604800) * 1000000000)
-#define PROGRESS_SPANS 65536u
 
 /* ---- pieces ---- */
 
@@ -549,6 +548,8 @@ static enum status chrome_write(const struct model *model, const char *path, con
 const struct exporter export_chrome = {
 	.name = "chrome",
 	.suffix = ".json",
+	.what = "Chrome trace JSON as PyTorch's Kineto writes it",
+	.viewers = "Perfetto UI, chrome://tracing, TensorBoard, HTA, torch's trace validator",
 	.write = chrome_write,
 	.honours_max_bytes = true,
 };

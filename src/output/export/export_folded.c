@@ -149,5 +149,7 @@ const struct exporter export_folded = {
 	.name = "folded",
 	.suffix = ".folded",
 	.other_suffix = ".txt",
+	.what = "Python stacks with the operator innermost, and its self time in us",
+	.viewers = "flamegraph.pl, inferno, speedscope, Perfetto UI",
 	.write = folded_write,
 };

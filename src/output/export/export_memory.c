@@ -493,5 +493,7 @@ const struct exporter export_memory = {
 	.name = "memory-timeline",
 	.is_of_a_device = true,
 	.suffix = ".memory.html",
+	.what = "memory by category over time, as in torch.profiler",
+	.viewers = "any browser, or scripts",
 	.write = memory_write,
 };

@@ -598,6 +598,8 @@ static enum status perfetto_write(const struct model *model, const char *path, c
 const struct exporter export_perfetto = {
 	.name = "perfetto",
 	.suffix = ".pftrace",
+	.what = "TrackEvent protobuf",
+	.viewers = "Perfetto UI and trace processor",
 	.write = perfetto_write,
 	.honours_max_bytes = true,
 };

@@ -174,5 +174,7 @@ static enum status speedscope_write(const struct model *model, const char *path,
 const struct exporter export_speedscope = {
 	.name = "speedscope",
 	.suffix = ".speedscope.json",
+	.what = "Python stacks per thread, and self time in ns",
+	.viewers = "speedscope.app",
 	.write = speedscope_write,
 };

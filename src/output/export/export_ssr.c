@@ -278,6 +278,8 @@ static enum status ssr_write(const struct model *model, const char *path, const 
 const struct exporter export_ssr = {
 	.name = "ssr",
 	.suffix = ".ssr",
+	.what = "a recording with all data of the input",
+	.viewers = "stepscope",
 	.is_whole = true,
 	.write = ssr_write,
 };

@@ -29,6 +29,8 @@ struct exporter {
 	const char *name;         /* "chrome", "perfetto" */
 	const char *suffix;       /* ".pt.trace.json", ".pftrace"; -o picks the exporter by it */
 	const char *other_suffix; /* (optional) also picks it */
+	const char *what;         /* what a file holds, for `export --formats` and the pages of commands */
+	const char *viewers;      /* programs that open such a file */
 	bool is_whole;            /* it has no options and writes the whole model */
 	bool is_of_a_device;      /* it writes the device in export_options.device; other exporters write all devices */
 	bool honours_max_bytes;   /* it leaves out steps for export_options.max_bytes */

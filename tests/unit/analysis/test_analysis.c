@@ -174,6 +174,7 @@ static const struct {
 	{"of an exchange alone, or with the waits before it; as it was issued, or as it is executed",
          "algorithm_bytes_per_s bytes call collective depth_mean"},
 	{"of steps, or of phases, where a lower end is at least 0", "ci95_low_ns"},
+	{"of all values, or of the finite ones, as telemetry has no others", "last"},
 };
 
 static bool has_word(const char *words, const char *word)

@@ -198,7 +198,7 @@ static void the_table_is_of_what_has_both(void **state)
 	assert_true(number_at(&table, 0, "count") == 4 && number_at(&table, 0, "total_ns") == 4 + 5 + 16 + 9);
 	assert_true(number_at(&table, 0, "queue_ns") == (4 + 18) / 2.0);
 	assert_true(number_at(&table, 0, "exposed_ratio") == (16 - 10 + 9) / 25.0);
-	assert_non_null(strstr(table.note, "2 were begun by calls that were removed again"));
+	assert_non_null(strstr(table.note, "the calls that issued 2 collectives were removed again"));
 	table_release(&table);
 	job_release(&job);
 }

@@ -538,7 +538,7 @@ static void waits_for_a_rank_are_those_of_steps_with_operators(void **state)
 	check(&run.table, row, "steps", 4);
 	check(&run.table, row, "caused_ns", 1000 * US);
 	check(&run.table, row, "excess_ns", 1000 * US);
-	assert_non_null(strstr(run.table.note, "is from 2 of 4 steps"));
+	assert_non_null(strstr(run.table.note, "are from 2 of 4 steps"));
 	run_release(&run);
 }
 

@@ -173,7 +173,8 @@ static void each_module_says_why_it_has_no_sum(void **state)
 	check_missing(&table, find_module(&table, "sized"), "flops",
 	              FLOP_LIKENESS_MISSING); /* 60 in one of two calls */
 	check(&table, find_module(&table, "sized"), "uncounted_operators", 1);
-	check_missing(&table, find_module(&table, "odd"), "flops", "the inputs that were recorded do not say it");
+	check_missing(&table, find_module(&table, "odd"), "flops",
+	              "the recorded inputs do not give the number of operations");
 	check_missing(&table, find_module(&table, "bare"), "flops", FLOP_LIKENESS_MISSING);
 	check_missing(&table, find_module(&table, "plain"), "self_flops", "no operator in it has a formula");
 	table_release(&table);

@@ -224,7 +224,7 @@ static void rows_by_shape_stand_for_the_run(void **state)
 	assert_int_equal(cell(&table, find(&table, "aten::mm", LARGE), "calls")->i, 64);
 	assert_int_equal(cell(&table, find(&table, "aten::mm", SMALL), "self_ns")->i, 64 * NS_OF_OP);
 	assert_double_equal(cell(&table, find(&table, "aten::mm", LARGE), "flops")->d, 64 * 120.0, 1e-6);
-	assert_non_null(strstr(table.note, "from 8 of 64 steps, those with inputs: sums are theirs times 9"));
+	assert_non_null(strstr(table.note, "from 8 of 64 steps (those with inputs); sums are multiplied by 9"));
 	table_release(&table);
 	model_release(&model);
 }
@@ -241,7 +241,7 @@ static void without_any_inputs_there_is_one_row(void **state)
 	int row = find(&table, "aten::mm", NULL);
 
 	assert_int_equal(cell(&table, row, "calls")->i, 64);
-	assert_non_null(strstr(table.note, "from 32 of 64 steps, those with operators"));
+	assert_non_null(strstr(table.note, "from 32 of 64 steps (those with operators)"));
 	assert_string_equal(cell(&table, row, "flops")->reason,
 	                    "the sizes of inputs were not recorded: record with --with shapes");
 	table_release(&table);
@@ -283,7 +283,7 @@ static void collectives_by_size_stand_for_the_run(void **state)
 	assert_int_equal(cell(&table, 0, "bytes")->i, 400);
 	assert_int_equal(cell(&table, 0, "count")->i, 64);
 	assert_non_null(
-		strstr(table.note, "from 8 of 64 steps, those with inputs in all ranks: sums are theirs times 9"));
+		strstr(table.note, "from 8 of 64 steps (those with inputs in all ranks); sums are multiplied by 9"));
 	table_release(&table);
 	model_release(&model);
 }

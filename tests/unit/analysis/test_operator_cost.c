@@ -269,8 +269,8 @@ static void the_run_says_what_recording_cost(void **state)
 
 	mixed_model_init(&model, "....o...o....o..o...", STEP_MS, 20);
 	assert_string_equal(cost_text(&model, &table),
-	                    "recording cost 4.0 % (4 steps with operators against their neighbours, "
-	                    "20.0 % each +- 0.0)");
+	                    "recording cost 4.0 % (4 steps with operators compared with their neighbours: "
+	                    "20.0 +- 0.0 % each)");
 	assert_double_equal(table_get(&table, 0, table_find_column(&table, "overhead_ratio"))->d, 0.04, 1e-9);
 	assert_double_equal(table_get(&table, 0, table_find_column(&table, "overhead_all_ratio"))->d, 0.2, 1e-9);
 	assert_int_equal(table_get(&table, 0, table_find_column(&table, "operator_steps"))->i, 4);
@@ -318,7 +318,7 @@ static void events_alone_are_a_part_of_it_with_pytorch(void **state)
 	model_add_meta(&model, 0, "torch.version", "2.13.0");
 	text = cost_text(&model, &table);
 	assert_non_null(strstr(text, "cost not measured: operators were recorded in all steps; events alone took"));
-	assert_non_null(strstr(text, "what PyTorch pays for being observed is not in it"));
+	assert_non_null(strstr(text, "without the cost of PyTorch's callbacks"));
 	assert_false(table_get(&table, 0, table_find_column(&table, "overhead_ratio"))->has_value);
 	table_release(&table);
 	model_release(&model);

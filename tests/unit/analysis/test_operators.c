@@ -69,10 +69,10 @@ static void calls_outside_of_the_measured_steps_are_counted_in_the_note(void **s
 
 	hand_model_init(&model);
 	compute("ops", &model, &all_steps, &table); /* the step that was cut off is not measured */
-	assert_string_equal(table.note, "3 of 30 calls lie outside of the measured steps and are not counted");
+	assert_string_equal(table.note, "3 of 30 calls are outside the measured steps and are not counted");
 	table_release(&table);
 	compute("ops", &model, &some, &table); /* a step has two calls of matmul and one of layer */
-	assert_string_equal(table.note, "6 of 30 calls lie outside of the measured steps and are not counted");
+	assert_string_equal(table.note, "6 of 30 calls are outside the measured steps and are not counted");
 	table_release(&table);
 	model_release(&model);
 }

@@ -100,7 +100,7 @@ static void phases_that_are_marked_are_of_the_program(void **state)
 	compute("phases", &model, &all_steps, &table);
 	assert_double_equal(number(&table, 0, "of_steps"), 10, 0);
 	assert_double_equal(number(&table, find_row(&table, "name", "forward"), "mean_ns"), 9e6, 1);
-	assert_non_null(strstr(table.note, "from 10 of 12 steps, those without operators"));
+	assert_non_null(strstr(table.note, "from 10 of 12 steps (those without operators)"));
 	table_release(&table);
 	model_release(&model);
 }
@@ -117,7 +117,7 @@ static void phases_that_are_inferred_are_of_the_steps_with_operators(void **stat
 	compute("phases", &model, &all_steps, &table);
 	assert_double_equal(number(&table, 0, "of_steps"), 2, 0);
 	assert_double_equal(number(&table, find_row(&table, "name", "forward"), "mean_ns"), 14e6, 1);
-	assert_non_null(strstr(table.note, "from 2 of 12 steps, those with operators"));
+	assert_non_null(strstr(table.note, "from 2 of 12 steps (those with operators, from"));
 	table_release(&table);
 	compute("steps", &model, &all_steps, &table);
 	assert_false(table_get(&table, 0, table_find_column(&table, "forward_ns"))->has_value);
@@ -134,8 +134,8 @@ static void phases_of_a_sample_are_without_the_first_steps(void **state)
 	static const double more_ms[16] = {500};
 	static const char *const budgets[] = {"3 %", "none: --steps"};
 	static const double counts[] = {3, 4}, means[] = {14e6, (3 * 14e6 + 514e6) / 4};
-	static const char *const notes[] = {"they take 15.00 ms on the mean, the others 10.00 ms",
-	                                    "they take 140.0 ms on the mean, the others 10.00 ms"};
+	static const char *const notes[] = {"these take 15.00 ms on average, the others 10.00 ms",
+	                                    "these take 140.0 ms on average, the others 10.00 ms"};
 
 	for (int i = 0; i < 2; i++) {
 		struct table table;
@@ -178,7 +178,7 @@ static void ranks_are_compared_in_the_steps_with_operators_in_all(void **state)
 	assert_double_equal(number(&table, 0, "mean_ns"), 17e6, 1);
 	assert_double_equal(number(&table, 1, "mean_ns"), 15e6, 1);
 	assert_double_equal(number(&table, 0, "behind_ns"), 2e6, 1);
-	assert_non_null(strstr(table.note, "from 2 of 16 steps, those with operators"));
+	assert_non_null(strstr(table.note, "from 2 of 16 steps (those with operators, from"));
 	table_release(&table);
 	compute("rank_phases", &model, &all_steps, &table);
 	assert_double_equal(number(&table, find_row(&table, "phase", "step"), "mean_ns"), 16e6, 1);
@@ -210,7 +210,7 @@ static void what_a_budget_chose_stands_for_the_run(void **state)
 	assert_double_equal(number(&table, row, "mean_ns"), 4e6, 0);
 	assert_double_equal(number(&table, row, "step_mean_ns"), 4e6, 0);
 	assert_double_equal(number(&table, row, "step_self_ratio"), 4.0 / 15, 1e-9);
-	assert_string_equal(table.note, "from 3 of 16 steps, those with operators: sums are theirs times 5.33");
+	assert_string_equal(table.note, "from 3 of 16 steps (those with operators); sums are multiplied by 5.33");
 	table_release(&table);
 	compute("run", &model, &all_steps, &table);
 	assert_double_equal(number(&table, 0, "operator_sum_steps"), 16, 1e-9);
@@ -298,7 +298,7 @@ static void a_table_that_is_not_multiplied_does_not_say_so(void **state)
 	arena_init(&arena, 0);
 	analysis_context_init(&context, &model, &all_steps);
 	times = analysis_context_step_times(&context);
-	assert_string_equal(step_kinds_operators_note(times, &arena), "from 3 of 16 steps, those with operators");
+	assert_string_equal(step_kinds_operators_note(times, &arena), "from 3 of 16 steps (those with operators)");
 	arena_release(&arena);
 	analysis_context_release(&context);
 	table_release(&table);
@@ -314,7 +314,7 @@ static void steps_that_were_asked_for_stand_for_themselves(void **state)
 	for (int i = 0; i < 3; i++) {
 		compute_ops(budgets[i], "....o...o..o....", &model, &table);
 		assert_double_equal(number(&table, find_row(&table, "name", "matmul"), "calls"), 3, 0);
-		assert_string_equal(table.note, "from 3 of 16 steps, those with operators");
+		assert_string_equal(table.note, "from 3 of 16 steps (those with operators)");
 		table_release(&table);
 		model_release(&model);
 	}
@@ -357,7 +357,7 @@ static void what_is_known_of_all_steps_is_not_multiplied(void **state)
 	assert_double_equal(number(&table, row, "step_mean_ns"), 4e6 / 16, 1);
 	assert_false(is_least(&table, row));
 	assert_double_equal(number(&table, find_row(&table, "name", "matmul"), "calls"), 16, 0);
-	assert_string_equal(table.note, "from 3 of 16 steps, those with operators: sums are theirs times 5.33");
+	assert_string_equal(table.note, "from 3 of 16 steps (those with operators); sums are multiplied by 5.33");
 	table_release(&table);
 	compute("host_waits", &model, &all_steps, &table);
 	row = find_row(&table, "cause", "garbage collection");
@@ -365,7 +365,8 @@ static void what_is_known_of_all_steps_is_not_multiplied(void **state)
 	assert_double_equal(number(&table, row, "step_own_ns"), 4e6, 0);
 	assert_double_equal(number(&table, row, "known_steps"), 16, 0);
 	assert_double_equal(number(&table, row, "step_ratio"), 4.0 / (16 * 10 + 3 * 5), 1e-9);
-	assert_string_equal(table.note, "collections, compilations, files and workers of loaders: from all steps");
+	assert_string_equal(table.note,
+	                    "garbage collections, compilations, files and loader workers are from all steps");
 	table_release(&table);
 	model_release(&model);
 }
@@ -382,7 +383,7 @@ static void where_it_is_not_known_it_is_of_the_steps_with_operators(void **state
 	row = find_row(&table, "cause", "garbage collection");
 	assert_double_equal(number(&table, row, "known_steps"), 3, 0);
 	assert_double_equal(number(&table, row, "step_ratio"), 1.0 / 45, 1e-9);
-	assert_string_equal(table.note, "from 3 of 16 steps, those with operators");
+	assert_string_equal(table.note, "from 3 of 16 steps (those with operators)");
 	table_release(&table);
 	compute("ops", &model, &all_steps, &table);
 	assert_double_equal(number(&table, find_row(&table, "name", "garbage collection 2"), "calls"), 1, 0);
@@ -405,8 +406,8 @@ static void what_is_seen_in_few_steps_is_at_least_so_much(void **state)
 	assert_false(is_least(&table, find_row(&table, "name", "matmul")));
 	assert_false(table.columns[table_find_column(&table, "is_least")].is_hidden);
 	assert_string_equal(table.note,
-	                    "from 3 of 16 steps, those with operators: sums are theirs times 5.33; 1 row, seen in "
-	                    "fewer than 3 of them, is not multiplied: at least");
+	                    "from 3 of 16 steps (those with operators); sums are multiplied by 5.33; 1 row seen in "
+	                    "fewer than 3 of these steps is a lower bound (not multiplied)");
 	table_release(&table);
 	model_release(&model);
 	add_rare(&model, "....o...o..o....", NULL, "....s...s..s....", "3 %");
@@ -431,14 +432,14 @@ static void the_first_steps_stand_for_themselves(void **state)
 	assert_double_equal(number(&table, row, "calls"), 1, 0);
 	assert_false(is_least(&table, row));
 	assert_double_equal(number(&table, find_row(&table, "name", "matmul"), "calls"), 16, 0);
-	assert_string_equal(table.note, "from 4 of 16 steps, those with operators: sums are theirs times 5");
+	assert_string_equal(table.note, "from 4 of 16 steps (those with operators); sums are multiplied by 5");
 	table_release(&table);
 	model_release(&model);
 	/* with two others nothing is told of the run */
 	add_rare(&model, "o...o...o.......", NULL, NULL, "3 %");
 	compute("ops", &model, &all_steps, &table);
 	assert_double_equal(number(&table, find_row(&table, "name", "matmul"), "calls"), 3, 0);
-	assert_string_equal(table.note, "from 3 of 16 steps, those with operators");
+	assert_string_equal(table.note, "from 3 of 16 steps (those with operators)");
 	table_release(&table);
 	model_release(&model);
 }
@@ -449,7 +450,7 @@ static void few_steps_with_operators_are_said(void **state)
 	struct model model;
 
 	compute_ops("3 %", "....o...o..", &model, &table);
-	assert_string_equal(table.note, "operators of 2 of 11 steps; --budget none records all");
+	assert_string_equal(table.note, "operators were recorded in 2 of 11 steps; --budget none records all");
 	table_release(&table);
 	model_release(&model);
 	compute_ops("3 %", "ooooooooooo", &model, &table);

@@ -99,8 +99,8 @@ static void lost_steps_are_said_with_the_step_time(void **state)
 	model_add_ledger(&model, LEDGER_DROPPED, 0, "switch", 3, "events were dropped");
 	compute("step_time", &model, &all_steps, &table);
 	assert_string_equal(table.note,
-	                    "steps were lost (12 dropped events of steps and phases): the figures are of those "
-	                    "that are left and may not be typical");
+	                    "steps were lost (12 dropped events of steps and phases): the figures cover the "
+	                    "remaining steps, which may not be typical");
 	table_release(&table);
 	model_release(&model);
 }

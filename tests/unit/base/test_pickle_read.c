@@ -103,6 +103,17 @@ static void containers_are_filled_in_all_ways(void **state)
 	pickle_release(&reading.pickle);
 }
 
+static void an_empty_key_is_found_by_its_name_only(void **state)
+{
+	struct reading reading;
+	/* {"": 1} */
+	READ(&reading, "\x80\x02}\x8c\x00K\x01s.");
+	assert_int_equal(reading.pickle.end, PICKLE_COMPLETE);
+	assert_int_equal(find(&reading, "")->i64, 1);
+	assert_null(find(&reading, "nothing"));
+	pickle_release(&reading.pickle);
+}
+
 static void bytes_have_a_number_in_the_memo(void **state)
 {
 	struct reading reading;
@@ -252,6 +263,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(numbers_have_their_values),
 		cmocka_unit_test(containers_are_filled_in_all_ways),
+		cmocka_unit_test(an_empty_key_is_found_by_its_name_only),
 		cmocka_unit_test(bytes_have_a_number_in_the_memo),
 		cmocka_unit_test(what_would_run_is_refused_by_name_and_place),
 		cmocka_unit_test(what_was_complete_is_kept_when_it_breaks_off),
