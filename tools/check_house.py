@@ -1,7 +1,8 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: Apache-2.0
 """Checks the structure of the source as CONTRIBUTING requires it: sizes of folders and files, headers that compile
-alone and together, the place of declarations, names of structs and static functions, and mutable globals.
+alone and together, the place of declarations, names of structs and static functions, mutable globals, and structs
+with many bools.
 
     tools/check_house.py            prints one line per problem
     tools/check_house.py --numbers  prints the number of problems of each check
@@ -26,6 +27,7 @@ LINES_OF_A_FILE = 700
 LINES_OF_A_TEST = 1000
 LINES_OF_AN_INTERNAL_HEADER = 200
 FILES_OF_A_STATIC_NAME = 2
+BOOLS_OF_A_STRUCT = 5
 
 # Longer than LINES_OF_A_FILE, until the one definition of the step replaces them.
 LONG_FILES = {"src/importers/recording/recording_stream.c", "src/importers/recording/recording_torch.c",
@@ -66,11 +68,25 @@ COMMENT = re.compile(r"/\*.*?\*/|//[^\n]*", re.S)
 FUNCTION = re.compile(r"^((?:[A-Za-z_][\w \*]*?)?[ \*](\w+))\((?:[^;{}]|\n)*?\)(?:\s*__attribute__\(\(.*?\)\))?\n\{", re.M)
 DECLARATION = re.compile(r"^(?!static\b|#|typedef\b)[A-Za-z_][\w \*]*?[ \*](\w+)\(", re.M)
 TAG = re.compile(r"\b(?:struct|union|enum) (\w+)\s*\{")
+STRUCT = re.compile(r"\bstruct (\w+)\s*\{")
+BOOLS = re.compile(r"\bbool\s+([^;()]+);")
 
 
 def text_of(path):
     """Returns the text without comments; the number of lines is unchanged."""
     return COMMENT.sub(lambda match: "\n" * match.group(0).count("\n"), path.read_text(encoding="utf-8"))
+
+
+def own_members(text, start):
+    """Returns the members of the struct whose body starts there, without those of structs inside it."""
+    depth, own = 1, []
+    for character in text[start:]:
+        depth += (character == "{") - (character == "}")
+        if not depth:
+            break
+        if depth == 1 and character != "}":
+            own.append(character)
+    return "".join(own)
 
 
 def written(path):
@@ -199,6 +215,27 @@ class House:
             if len(variables) > allowed[name]:
                 yield f"{name}: {len(variables)} mutable globals, more than {allowed[name]} (tools/globals.list): {', '.join(sorted(variables))}"
 
+    def bools(self):
+        """Checks the number of bools in each struct: they exclude no combination, an enum or a smaller struct does."""
+        listed, found = {}, {}
+        listing = self.root / "tools/bools.list"
+        for line in listing.read_text(encoding="utf-8").splitlines() if listing.exists() else []:
+            if line and not line.startswith("#"):
+                tag, count, *reason = line.split(maxsplit=2)
+                listed[tag] = int(count)
+                if not reason:
+                    yield f"tools/bools.list: {tag} has no reason"
+        for path, text in self.texts.items():
+            for match in STRUCT.finditer(text):
+                count = sum(len(names.split(",")) for names in BOOLS.findall(own_members(text, match.end())))
+                allowed = listed.get(match.group(1), BOOLS_OF_A_STRUCT)
+                found[match.group(1)] = count
+                if count > allowed:
+                    yield f"{self.name(path)}: struct {match.group(1)} has {count} bools, more than {allowed}: group them, or use an enum (tools/bools.list)"
+        for tag, count in listed.items():
+            if found.get(tag, 0) < count:
+                yield f"tools/bools.list: struct {tag} has {found.get(tag, 0)} bools, not {count}: lower the number"
+
     # ---- Python ----
 
     def python_cycles(self):
@@ -240,7 +277,7 @@ class House:
                 yield f"{name}() is a static function of {len(paths)} files: {', '.join(sorted(map(self.name, paths))[:4])}, ..."
 
 
-CHECKS = ("folders", "lengths", "standalone", "declarations", "globals", "python_cycles", "tags", "static_names")
+CHECKS = ("folders", "lengths", "standalone", "declarations", "globals", "bools", "python_cycles", "tags", "static_names")
 
 
 def main():

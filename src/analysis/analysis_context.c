@@ -12,6 +12,7 @@
 #include "base/time_now.h"
 #include "model/launches.h"
 
+#include <assert.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -77,6 +78,7 @@ static void *begin_making(struct analysis_context *context, size_t size)
 
 static void end_making(struct analysis_context *context)
 {
+	assert(context->making > 0);
 	if (!--context->making)
 		context->shared_cpu_ns += analysis_cpu_clock_ns() - context->making_cpu_ns;
 }
@@ -144,6 +146,8 @@ void *analysis_context_fold(struct analysis_context *context, const struct analy
 void analysis_context_choose_steps(struct analysis_context *context, int64_t first, int64_t last)
 {
 	struct model_filter *filter = &context->options.filter;
+
+	assert(first <= last && !context->making);
 
 	context->options.leaves_steps |= !filter->has_steps;
 	filter->has_steps = true;

@@ -64,6 +64,8 @@ static void compute(struct report *report, int number)
 	struct error err = {0};
 	int64_t before_ns = unshared_clock_ns(report);
 
+	assert(number >= 0 && number < ANALYSIS_COUNT && !report->tables[number].is_ready);
+
 	if (analyses[number]->run(&report->context, table, &err)) {
 		table_release(table);
 		table_init(table, analyses[number]->name, analyses[number]->name, analyses[number]->question);

@@ -13,7 +13,7 @@ enum status json_stream_init(struct json_stream *stream, struct input_stream *in
 {
 	memset(stream, 0, sizeof(*stream));
 	stream->input = input;
-	stream->is_first = true;
+	stream->next = NEXT_VALUE;
 	stream->window = malloc(WINDOW_BYTES);
 	return stream->window ? STATUS_OK : error_set(err, STATUS_NO_MEMORY, "out of memory");
 }
@@ -217,8 +217,7 @@ static enum json_stream_token json_stream_read_key(struct json_stream *stream)
 		return json_stream_fail(stream, "':' was expected");
 	stream->colon_offset = here(stream);
 	stream->begin++;
-	stream->is_key_next = false;
-	stream->is_first = false;
+	stream->next = NEXT_VALUE;
 	return STREAM_KEY;
 }
 
@@ -228,9 +227,7 @@ static enum json_stream_token open_container(struct json_stream *stream, bool is
 		return json_stream_fail(stream, "nested more than 512 deep");
 	stream->begin++;
 	stream->is_object[stream->depth++] = is_object;
-	stream->is_key_next = is_object;
-	stream->is_first = true;
-	stream->is_item_done = false;
+	stream->next = NEXT_FIRST;
 	return is_object ? STREAM_OBJECT_BEGIN : STREAM_ARRAY_BEGIN;
 }
 
@@ -239,8 +236,7 @@ static enum json_stream_token close_container(struct json_stream *stream)
 	bool is_object = stream->is_object[--stream->depth];
 
 	stream->begin++;
-	stream->is_item_done = true;
-	stream->is_first = false;
+	stream->next = NEXT_COMMA;
 	return is_object ? STREAM_OBJECT_END : STREAM_ARRAY_END;
 }
 
@@ -256,8 +252,7 @@ static enum json_stream_token json_stream_read_value(struct json_stream *stream,
 	else
 		token = json_stream_read_word(stream);
 	stream->text[stream->length] = '\0';
-	stream->is_item_done = true;
-	stream->is_first = false;
+	stream->next = NEXT_COMMA;
 	return token;
 }
 
@@ -271,25 +266,24 @@ enum json_stream_token json_stream_next(struct json_stream *stream)
 	stream->text[0] = '\0';
 	stream->is_cut = stream->has_control = stream->has_unicode_escape = false;
 	c = peek_beyond_blanks(stream);
-	if (stream->depth == 0 && stream->is_item_done)
+	bool is_in_object = stream->depth && stream->is_object[stream->depth - 1];
+	if (stream->depth == 0 && stream->next == NEXT_COMMA)
 		return c < 0 && stream->error.status == STATUS_OK ? STREAM_END
 		                                                  : json_stream_fail(stream, "the end was expected");
-	if (stream->depth && stream->is_item_done && c == ',') {
+	if (stream->next == NEXT_COMMA && c == ',') {
 		stream->begin++;
-		stream->is_item_done = false;
-		stream->is_key_next = stream->is_object[stream->depth - 1];
+		stream->next = NEXT_ITEM;
 		c = peek_beyond_blanks(stream);
-	} else if (stream->depth && (stream->is_item_done || stream->is_first) &&
-	           c == (stream->is_object[stream->depth - 1] ? '}' : ']')) {
+	} else if ((stream->next == NEXT_COMMA || stream->next == NEXT_FIRST) && c == (is_in_object ? '}' : ']')) {
 		stream->offset = here(stream);
 		return close_container(stream);
-	} else if (stream->is_item_done) {
+	} else if (stream->next == NEXT_COMMA) {
 		return json_stream_fail(stream, "',' or the end of the list was expected");
 	}
 	stream->offset = here(stream);
 	if (c < 0)
 		return json_stream_fail(stream, "a value was expected");
-	if (stream->depth && stream->is_object[stream->depth - 1] && stream->is_key_next)
+	if (is_in_object && (stream->next == NEXT_FIRST || stream->next == NEXT_ITEM))
 		return c == '"' ? json_stream_read_key(stream) : json_stream_fail(stream, "a key was expected");
 	return json_stream_read_value(stream, c);
 }

@@ -32,6 +32,14 @@ enum json_stream_token {
 	STREAM_BARE, /* NaN, Infinity, N/A */
 };
 
+/* What may come next. An item is a key in an object, otherwise a value. */
+enum json_stream_next {
+	NEXT_VALUE, /* the text starts, or a key was read: a value */
+	NEXT_FIRST, /* a container starts: an item, or its end */
+	NEXT_ITEM,  /* a "," was read: an item */
+	NEXT_COMMA, /* a value is complete: a ",", or the end of the container or of the text */
+};
+
 struct json_stream {
 	struct input_stream *input;
 	char *window;
@@ -40,9 +48,7 @@ struct json_stream {
 	bool is_at_end;
 	int depth;
 	uint8_t is_object[JSON_STREAM_DEPTH];
-	bool is_key_next;  /* in an object: a key is next, otherwise a value */
-	bool is_first;     /* the container is empty so far */
-	bool is_item_done; /* a value is complete: "," or the end must follow */
+	enum json_stream_next next;
 	/* fields of the last token */
 	uint64_t offset;       /* of the token's first byte */
 	uint64_t colon_offset; /* KEY: of the ":" after it */

@@ -106,7 +106,7 @@ static void read_phases(struct compared_run *run)
 /* Returns true for rare operators, which are known for all steps even if operators are recorded only in some. */
 static bool is_of_all_steps(const struct part_source *source, const struct step_times *times, const char *name)
 {
-	bool is_told = strcmp(source->table, "ops") == 0 && times->factor != 1 && times->knows_rare;
+	bool is_told = strcmp(source->table, "ops") == 0 && times->scale.factor != 1 && times->scale.knows_rare;
 
 	return is_told && name && pytorch_is_rare(name, strlen(name));
 }

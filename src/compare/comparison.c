@@ -25,19 +25,19 @@ static void comparison_find_gaps(struct compared_sides *sides)
 			const struct compared_run *run = &sides->runs[side][i];
 
 			has_steps &= run->steps_count > 0;
-			sides->is_cpu_evened |= step_level_cpu_has_gap(run);
+			sides->steps.is_cpu_evened |= step_level_cpu_has_gap(run);
 			for (int amount = 0; amount < STEP_AMOUNTS; amount++)
-				sides->is_evened[amount] |= step_level_has_gap(run, (enum step_amount)amount);
+				sides->steps.is_evened[amount] |= step_level_has_gap(run, (enum step_amount)amount);
 		}
 	}
 	for (int amount = 0; amount < STEP_AMOUNTS; amount++)
-		sides->is_evened[amount] &= has_steps;
+		sides->steps.is_evened[amount] &= has_steps;
 }
 
 static void sides_init(struct compared_sides *sides)
 {
 	comparison_find_gaps(sides);
-	sides->is_running = true;
+	sides->steps.is_running = true;
 	for (int side = 0; side < SIDES; side++) {
 		size_t count = sides->count[side];
 
@@ -47,8 +47,8 @@ static void sides_init(struct compared_sides *sides)
 			const struct compared_run *run = &sides->runs[side][i];
 
 			sides->has_level[side][i] = step_level_compute(&sides->levels[side][i], run, PER_STEP,
-			                                               sides->is_evened[PER_STEP]);
-			sides->is_running &= step_level_is_running(run);
+			                                               sides->steps.is_evened[PER_STEP]);
+			sides->steps.is_running &= step_level_is_running(run);
 		}
 	}
 }

@@ -23,38 +23,55 @@ struct taken_price {
 	double doubt_ratio; /* PRICE_OFF: half its 95 % interval */
 };
 
-struct compared_sides {
-	const struct compared_run *runs[SIDES];
-	size_t count[SIDES];
-	const struct comparison_options *options;
-	struct step_level *levels[SIDES]; /* of the steps, indexed like `runs`; valid only if `has_level` */
-	bool *has_level[SIDES];
-	/* set by taken_prices_init(): */
+/* set by taken_prices_init(): */
+struct side_prices {
 	bool is_unlike; /* operators were recorded on one side only, and their cost is not known well enough */
 	bool has_bound; /* ... but it is less than `bound_ratio` of a step */
 	double bound_ratio;
-	struct taken_price price[SIDES];
-	double doubt;    /* of both prices together: half an interval of the change, in logarithms */
+	struct taken_price of[SIDES];
+	double doubt; /* of both prices together: half an interval of the change, in logarithms */
+};
+
+/* How the times of steps are compared on both sides, set by comparison_init(): */
+struct side_steps {
 	bool is_running; /* step_level_is_running() for all runs: the fastest steps exclude waits for a CPU */
 	bool is_evened[STEP_AMOUNTS]; /* the median of a run is in a gap: steps are evened out (compare/step_level.h) */
 	bool is_cpu_evened;           /* ... and the same for their CPU times */
-	/* set by comparison_add_differences(): */
+};
+
+/* set by comparison_add_differences(): */
+struct side_work {
 	bool is_comparable;      /* nothing that matters differs */
-	bool is_same_work;       /* a step has the same work on both sides */
+	bool is_same;            /* a step has the same work on both sides */
 	bool wants_amount;       /* the work differs, but steps could be compared if its amount were known */
+	bool is_unknown;         /* no fact that both sides note says how much work a step has */
+	bool is_step_unchecked;  /* the summary of one side may define a step differently */
 	enum step_amount amount; /* the unit of work of the first metric */
-	bool is_work_unknown;    /* no fact that both sides note says how much work a step has */
 	/* by kind of fact: if facts of this kind could not be compared, the first fact that a side notes; otherwise
 	 * NULL */
 	const struct compared_fact *unchecked[FACT_KINDS][SIDES];
-	bool is_step_unchecked; /* the summary of one side may define a step differently */
-	/* set by comparison_add_metrics(): */
+};
+
+/* set by comparison_add_metrics(): */
+struct side_metrics {
 	bool is_memory;        /* only memory is known of the runs: the first metric is the peak */
 	bool is_fastest;       /* the first metric is of the fastest steps */
 	struct estimate first; /* of the first metric */
 	bool has_first;
 	int deciding;            /* the row that the verdict is about: the first, or a mean that is certainly worse */
 	struct estimate decided; /* of that row */
+};
+
+struct compared_sides {
+	const struct compared_run *runs[SIDES];
+	size_t count[SIDES];
+	const struct comparison_options *options;
+	struct step_level *levels[SIDES]; /* of the steps, indexed like `runs`; valid only if `has_level` */
+	bool *has_level[SIDES];
+	struct side_prices prices;
+	struct side_steps steps;
+	struct side_work work;
+	struct side_metrics metrics;
 };
 
 void comparison_add_runs(struct table *table, struct compared_sides *sides);

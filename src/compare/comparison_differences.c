@@ -142,7 +142,7 @@ static struct amounts find_amounts(struct compared_sides *sides, struct arena *a
 		amounts.is_known = find_amount(sides, "samples per step", arena, &amounts.is_same);
 		amount = PER_SAMPLE;
 	}
-	sides->amount = amounts.is_known && !amounts.is_same ? amount : PER_STEP;
+	sides->work.amount = amounts.is_known && !amounts.is_same ? amount : PER_STEP;
 	return amounts;
 }
 
@@ -294,11 +294,11 @@ static void differences_add_row(struct difference_rows *rows, const struct compa
 		                            1 / factor));
 	else
 		table_set_text(table, row, DIFFERENCE_MEANING, meaning_of(fact, amounts));
-	sides->is_comparable &= !matters;
+	sides->work.is_comparable &= !matters;
 	if (fact->kind != FACT_WORK || (is_amount(fact->name) && amounts->is_known))
 		return;
-	sides->wants_amount = is_amount(fact->name) && (sides->is_same_work || sides->wants_amount);
-	sides->is_same_work = false;
+	sides->work.wants_amount = is_amount(fact->name) && (sides->work.is_same || sides->work.wants_amount);
+	sides->work.is_same = false;
 }
 
 /* Adds a row if the sides are different programs that have no operators in common. If kernels were recorded on both
@@ -321,9 +321,9 @@ static void add_foreign(struct difference_rows *rows)
 	table_set_missing(table, row, DIFFERENCE_RATIO, "not a number");
 	table_set_bool(table, row, DIFFERENCE_MATTERS, !rows->amounts.is_known);
 	table_set_text(table, row, DIFFERENCE_MEANING, "the sides have no operators in common");
-	sides->is_comparable &= rows->amounts.is_known;
-	sides->is_same_work &= rows->amounts.is_known;
-	sides->wants_amount &= rows->amounts.is_known;
+	sides->work.is_comparable &= rows->amounts.is_known;
+	sides->work.is_same &= rows->amounts.is_known;
+	sides->work.wants_amount &= rows->amounts.is_known;
 }
 
 /* Returns true if the run has operators in steps, because these have inputs. */
@@ -371,7 +371,7 @@ static bool is_checked(const struct compared_sides *sides, enum fact_kind kind)
 {
 	const struct compared_run *base = &sides->runs[SIDE_BASE][0], *new = &sides->runs[SIDE_NEW][0];
 
-	if (kind == FACT_WORK && sides->is_work_unknown) /* the verdict's column `work` says so already */
+	if (kind == FACT_WORK && sides->work.is_unknown) /* the verdict's column `work` says so already */
 		return true;
 	for (size_t i = 0; i < base->facts_count; i++)
 		if (tells_of(&base->facts[i], kind) && compared_run_fact(new, base->facts[i].name))
@@ -392,10 +392,12 @@ static void find_unchecked(struct compared_sides *sides)
 		bool is_told = kind <= FACT_SOFTWARE && !is_checked(sides, (enum fact_kind)kind);
 
 		for (int side = 0; side < SIDES; side++)
-			sides->unchecked[kind][side] = is_told ? first_fact(&sides->runs[side][0], (enum fact_kind)kind)
-			                                       : NULL;
+			sides->work.unchecked[kind][side] = is_told ? first_fact(&sides->runs[side][0],
+			                                                         (enum fact_kind)kind)
+			                                            : NULL;
 	}
-	sides->is_step_unchecked = (has_summary(base) && new->steps_count) || (base->steps_count && has_summary(new));
+	sides->work.is_step_unchecked = (has_summary(base) && new->steps_count) ||
+	                                (base->steps_count && has_summary(new));
 }
 
 void comparison_add_differences(struct comparison *comparison, struct compared_sides *sides)
@@ -410,14 +412,14 @@ void comparison_add_differences(struct comparison *comparison, struct compared_s
 	rows.kinds = arena_array(&table->arena, first->facts_count + 1, sizeof(*rows.kinds));
 	rows.amounts = find_amounts(sides, &table->arena);
 	comparison->difference_kinds = rows.kinds;
-	sides->is_comparable = !sides->is_unlike;
-	sides->is_same_work = true;
+	sides->work.is_comparable = !sides->prices.is_unlike;
+	sides->work.is_same = true;
 	for (int kind = FACT_WORK; kind <= FACT_CLOCK; kind++)
 		for (size_t i = 0; i < first->facts_count; i++)
 			if ((int)first->facts[i].kind == kind)
 				differences_add_row(&rows, &first->facts[i]);
 	add_foreign(&rows);
-	sides->is_work_unknown = sides->is_same_work && !tells_amount(sides) &&
+	sides->work.is_unknown = sides->work.is_same && !tells_amount(sides) &&
 	                         has_operators(&sides->runs[SIDE_BASE][0]) && has_operators(&sides->runs[SIDE_NEW][0]);
 	find_unchecked(sides);
 	if (!table->row_count)

@@ -142,9 +142,9 @@ static void metrics_decide_estimate(struct metric_result *result, const struct m
 		result->needed_runs = (int64_t)estimate->needed_runs;
 		result->needed_steps = (int64_t)estimate->needed_steps;
 	}
-	if (metric_is_time(question->metric) && (sides->is_unlike || !sides->is_same_work)) {
+	if (metric_is_time(question->metric) && (sides->prices.is_unlike || !sides->work.is_same)) {
 		result->result = RESULT_NOT_COMPARABLE;
-		result->reason = sides->is_unlike ? REASON_UNLIKE : REASON_OTHER_WORK;
+		result->reason = sides->prices.is_unlike ? REASON_UNLIKE : REASON_OTHER_WORK;
 	}
 	result->is_told_same = result->result == RESULT_SAME && question->outside >= SURE;
 }
@@ -183,7 +183,7 @@ static struct metric_result metrics_decide(const struct metric_question *questio
 	result.new = metric_question_mean(question, sides, SIDE_NEW);
 	if (question->has_estimate) {
 		metrics_decide_estimate(&result, question, sides);
-	} else if (sides->is_memory && result.base > 0 && result.new > 0) { /* the noise is unknown */
+	} else if (sides->metrics.is_memory && result.base > 0 && result.new > 0) { /* the noise is unknown */
 		result.result = RESULT_INCONCLUSIVE;
 		result.reason = REASON_NO_INTERVAL;
 		result.has_ratio = true;
@@ -261,8 +261,8 @@ static void metrics_set_without(struct table *table, int row, const struct metri
 static const char *metrics_title(const struct metric_kind *kind, const struct compared_sides *sides,
                                  struct arena *arena)
 {
-	bool is_evened = (kind->source == FROM_STEPS && sides->is_evened[kind->amount]) ||
-	                 (kind->source == FROM_CPU && sides->is_cpu_evened);
+	bool is_evened = (kind->source == FROM_STEPS && sides->steps.is_evened[kind->amount]) ||
+	                 (kind->source == FROM_CPU && sides->steps.is_cpu_evened);
 	const struct template_text middle = {"middle", is_evened ? "evened out" : "p50"};
 
 	return template_write(arena, kind->title, &middle, 1);
@@ -335,12 +335,12 @@ static bool is_contended(const struct compared_sides *sides)
 			struct step_level level = sides->levels[side][i];
 
 			if (!sides->has_level[side][i] ||
-			    !step_level_fastest(&level, &sides->runs[side][i], sides->is_running))
+			    !step_level_fastest(&level, &sides->runs[side][i], sides->steps.is_running))
 				return false;
 			is_contended |= sides->levels[side][i].contended > CONTENDED;
 		}
 	}
-	return is_contended && sides->amount == PER_STEP && sides->is_same_work;
+	return is_contended && sides->work.amount == PER_STEP && sides->work.is_same;
 }
 
 /* Moves the question about a metric to the first place. */
@@ -409,10 +409,11 @@ static int find_deciding(const struct metric_result *results, size_t count, cons
 	             {COMPARE_TOKENS_PER_S, PER_TOKEN},
 	             {COMPARE_SAMPLES_PER_S, PER_SAMPLE}};
 
-	if (sides->is_memory || sides->is_fastest || !sides->has_first || results[0].result == RESULT_REGRESSION)
+	if (sides->metrics.is_memory || sides->metrics.is_fastest || !sides->metrics.has_first ||
+	    results[0].result == RESULT_REGRESSION)
 		return 0;
 	for (size_t i = 0; i < sizeof(means) / sizeof(means[0]); i++) {
-		if (means[i].amount != sides->amount || !is_mean_known(sides, means[i].metric))
+		if (means[i].amount != sides->work.amount || !is_mean_known(sides, means[i].metric))
 			continue;
 		for (size_t row = 1; row < count; row++)
 			if (results[row].metric == means[i].metric && results[row].result == RESULT_REGRESSION)
@@ -445,10 +446,10 @@ static size_t metrics_ask(struct metric_question *questions, struct compared_sid
 		metric_question_init(&questions[count], (enum compare_metric)metric, sides);
 		metric_question_answer(&questions[count++], sides);
 	}
-	sides->is_fastest = is_contended(sides);
-	if (sides->is_fastest)
+	sides->metrics.is_fastest = is_contended(sides);
+	if (sides->metrics.is_fastest)
 		put_first(questions, count, COMPARE_STEP_TIME_FASTEST);
-	if (sides->is_memory)
+	if (sides->metrics.is_memory)
 		put_first(questions, count, COMPARE_DEVICE_MEMORY);
 	metrics_adjust(questions, count);
 	return count;
@@ -464,7 +465,7 @@ void comparison_add_metrics(struct comparison *comparison, struct compared_sides
 	table_init(table, "metrics", "Metrics",
 	           "each metric on both sides; the first decides the verdict, or a mean that is certainly worse");
 	table_columns(table, columns, METRIC_COLUMNS);
-	sides->is_memory = are_snapshots(sides);
+	sides->metrics.is_memory = are_snapshots(sides);
 	count = metrics_ask(questions, sides);
 	comparison->metric_results = results = arena_array(&table->arena, count, sizeof(*results));
 	for (size_t i = 0; i < count; i++) {
@@ -472,10 +473,10 @@ void comparison_add_metrics(struct comparison *comparison, struct compared_sides
 		metrics_add_row(table, &results[i], &questions[i], sides);
 	}
 	metrics_add_note(table, results, sides->options->tolerance);
-	sides->has_first = questions[0].has_estimate;
-	sides->first = questions[0].estimate;
-	sides->deciding = find_deciding(results, count, sides);
-	sides->decided = questions[sides->deciding].estimate;
+	sides->metrics.has_first = questions[0].has_estimate;
+	sides->metrics.first = questions[0].estimate;
+	sides->metrics.deciding = find_deciding(results, count, sides);
+	sides->metrics.decided = questions[sides->metrics.deciding].estimate;
 	for (size_t i = 0; i < count; i++)
 		metric_question_release(&questions[i]);
 }

@@ -220,8 +220,8 @@ static bool take_run(struct taking *taking, struct compared_sides *sides, struct
 	if (price.is_bound) {
 		double bound = most_ns(&price) / mean_ns;
 
-		sides->has_bound = true;
-		sides->bound_ratio = bound;
+		sides->prices.has_bound = true;
+		sides->prices.bound_ratio = bound;
 		taking->bound = fmax(taking->bound, bound);
 		return bound <= sides->options->smallest; /* such changes do not count */
 	}
@@ -249,8 +249,8 @@ static bool take_side(struct taken_prices *prices, struct compared_sides *sides,
 	for (size_t i = 0; i < count; i++)
 		if (operators_kind_of(&runs[i]) == STEPS_WITH && !take_run(&taking, sides, &prices->runs[side][i]))
 			return false;
-	sides->doubt += log1p(fmax(taking.doubt, taking.bound));
-	sides->price[side] = taken_price(&taking);
+	sides->prices.doubt += log1p(fmax(taking.doubt, taking.bound));
+	sides->prices.of[side] = taken_price(&taking);
 	return true;
 }
 
@@ -275,12 +275,12 @@ void taken_prices_init(struct taken_prices *prices, struct compared_sides *sides
 	if ((!has_kind(sides, SIDE_BASE, STEPS_WITH) && !has_kind(sides, SIDE_NEW, STEPS_WITH)) ||
 	    (!has_kind(sides, SIDE_BASE, STEPS_WITHOUT) && !has_kind(sides, SIDE_NEW, STEPS_WITHOUT)))
 		return;
-	for (int side = 0; side < SIDES && !sides->is_unlike; side++)
-		sides->is_unlike = !take_side(prices, sides, side);
-	if (sides->is_unlike) {
+	for (int side = 0; side < SIDES && !sides->prices.is_unlike; side++)
+		sides->prices.is_unlike = !take_side(prices, sides, side);
+	if (sides->prices.is_unlike) {
 		release_runs(prices, sides);
-		sides->doubt = 0;
-		sides->price[SIDE_BASE] = sides->price[SIDE_NEW] = (struct taken_price){0};
+		sides->prices.doubt = 0;
+		sides->prices.of[SIDE_BASE] = sides->prices.of[SIDE_NEW] = (struct taken_price){0};
 		return;
 	}
 	for (int side = 0; side < SIDES; side++)

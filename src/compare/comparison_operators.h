@@ -16,8 +16,8 @@ struct taken_prices { /* owns copies of the runs whose times were changed */
 	struct compared_run *runs[SIDES];
 };
 
-/* Changes sides->runs before anything is computed from them. sides->price says how much was subtracted;
- * sides->is_unlike says that the cost is not known well enough. `sides` holds only its runs and options at this
+/* Changes sides->runs before anything is computed from them. sides->prices.of says how much was subtracted;
+ * sides->prices.is_unlike says that the cost is not known well enough. `sides` holds only its runs and options at this
  * time. */
 void taken_prices_init(struct taken_prices *prices, struct compared_sides *sides);
 void taken_prices_release(struct taken_prices *prices, const struct compared_sides *sides);

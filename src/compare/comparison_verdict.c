@@ -137,7 +137,7 @@ void comparison_add_verdict(struct comparison *comparison, struct compared_sides
 	table_set_text(table, 0, COMPARISON_SENTENCE, verdict_sentence(&words));
 	table_set_text(table, 0, COMPARISON_METRIC, compare_metric_name(decided->metric));
 	verdict_set_change(table, comparison);
-	table_set_bool(table, 0, COMPARISON_IS_COMPARABLE, sides->is_comparable);
+	table_set_bool(table, 0, COMPARISON_IS_COMPARABLE, sides->work.is_comparable);
 	table_set_text_or(table, 0, COMPARISON_EXPLANATION, verdict_explanation_text(&words),
 	                  "no fact recorded on both sides explains the change");
 	table_set_text_or(table, 0, COMPARISON_CAUSE, verdict_cause_text(&words), "nothing stands out");

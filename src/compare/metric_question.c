@@ -128,7 +128,7 @@ static void set_steps(struct metric_question *question, const struct compared_si
 		question->sums[side] += run->steps_count ? 0 : run->summary.median_ns;
 		if (!sides->has_level[side][i])
 			question->missing = run->no_steps ? run->no_steps : "no step was completed";
-	} else if (!step_level_compute(&level, run, amount, sides->is_evened[amount])) {
+	} else if (!step_level_compute(&level, run, amount, sides->steps.is_evened[amount])) {
 		question->missing = "not every step says how much work it had";
 	}
 	question->levels[side][i] = level.run;
@@ -138,7 +138,7 @@ static void set_fastest(struct metric_question *question, const struct compared_
 {
 	struct step_level level = sides->levels[side][i];
 
-	if (!sides->has_level[side][i] || !step_level_fastest(&level, &sides->runs[side][i], sides->is_running))
+	if (!sides->has_level[side][i] || !step_level_fastest(&level, &sides->runs[side][i], sides->steps.is_running))
 		question->missing = "fewer than 30 steps";
 	question->levels[side][i] = level.run;
 }
@@ -147,7 +147,7 @@ static void set_cpu(struct metric_question *question, const struct compared_side
 {
 	struct step_level level = {0};
 
-	if (!step_level_cpu(&level, &sides->runs[side][i], sides->is_cpu_evened))
+	if (!step_level_cpu(&level, &sides->runs[side][i], sides->steps.is_cpu_evened))
 		question->missing = "recorded only of steps that the program marks and that are long enough";
 	question->levels[side][i] = level.run;
 }
@@ -207,10 +207,10 @@ void metric_question_answer(struct metric_question *question, const struct compa
 	const struct metric_kind *kind = &metric_kinds[question->metric];
 	const struct estimate_options options = {sides->options->assumed_noise, log1p(sides->options->tolerance),
 	                                         luck_of(kind, sides->options),
-	                                         metric_is_time(question->metric) ? sides->doubt : 0};
+	                                         metric_is_time(question->metric) ? sides->prices.doubt : 0};
 
 	if (question->missing || kind->source == FROM_COUNT || question->is_zero[SIDE_BASE] ||
-	    question->is_zero[SIDE_NEW] || (sides->is_memory && !has_repeats(sides)))
+	    question->is_zero[SIDE_NEW] || (sides->metrics.is_memory && !has_repeats(sides)))
 		return;
 	estimate_compute(&question->estimate, question->levels[SIDE_BASE], sides->count[SIDE_BASE],
 	                 question->levels[SIDE_NEW], sides->count[SIDE_NEW], &options);
@@ -246,5 +246,5 @@ bool metric_is_asked(enum compare_metric metric, const struct compared_sides *si
 
 	if (kind->source == FROM_FEW && !has_value(sides, compare_metric_name(metric)))
 		return false;
-	return kind->source != FROM_STEPS || kind->amount == PER_STEP || kind->amount == sides->amount;
+	return kind->source != FROM_STEPS || kind->amount == PER_STEP || kind->amount == sides->work.amount;
 }

@@ -37,9 +37,9 @@ static enum verdict_answer verdict_first_answer(const struct metric_result *firs
 {
 	switch (first->result) {
 	case RESULT_NOT_COMPARABLE:
-		return sides->is_unlike ? ANSWER_UNLIKE : ANSWER_OTHER_WORK;
+		return sides->prices.is_unlike ? ANSWER_UNLIKE : ANSWER_OTHER_WORK;
 	case RESULT_INCONCLUSIVE:
-		return sides->first.is_single ? ANSWER_ONE_STEP : ANSWER_OPEN;
+		return sides->metrics.first.is_single ? ANSWER_ONE_STEP : ANSWER_OPEN;
 	case RESULT_SAME:
 		return first->is_told_same ? ANSWER_SAME : ANSWER_SMALL;
 	default:
@@ -51,13 +51,13 @@ static enum verdict_answer verdict_find_answer(const struct comparison *comparis
 {
 	const struct metric_result *results = comparison->metric_results;
 
-	if (sides->is_memory)
-		return verdict_peak_answer(&results[0], sides->has_first);
-	if (!sides->has_first)
+	if (sides->metrics.is_memory)
+		return verdict_peak_answer(&results[0], sides->metrics.has_first);
+	if (!sides->metrics.has_first)
 		return verdict_answer_without_steps(comparison);
-	if (!sides->deciding)
+	if (!sides->metrics.deciding)
 		return verdict_first_answer(&results[0], sides);
-	switch (results[sides->deciding].metric) {
+	switch (results[sides->metrics.deciding].metric) {
 	case COMPARE_STEP_TIME_MEAN:
 		return ANSWER_MEAN;
 	case COMPARE_STEP_PERIOD:
@@ -69,9 +69,9 @@ static enum verdict_answer verdict_find_answer(const struct comparison *comparis
 
 static enum verdict_subject verdict_find_subject(const struct compared_sides *sides)
 {
-	if (sides->is_fastest)
+	if (sides->metrics.is_fastest)
 		return SUBJECT_FASTEST;
-	switch (sides->amount) {
+	switch (sides->work.amount) {
 	case PER_TOKEN:
 		return SUBJECT_TOKEN;
 	case PER_SAMPLE:
@@ -83,9 +83,9 @@ static enum verdict_subject verdict_find_subject(const struct compared_sides *si
 
 static enum verdict_middle verdict_find_middle(const struct compared_sides *sides)
 {
-	if (sides->is_evened[sides->amount])
+	if (sides->steps.is_evened[sides->work.amount])
 		return MIDDLE_EVENED;
-	return sides->amount == PER_STEP ? MIDDLE_STEP : MIDDLE_OF_WORK;
+	return sides->work.amount == PER_STEP ? MIDDLE_STEP : MIDDLE_OF_WORK;
 }
 
 /* Finds the metrics that are settled although the first is not. */
@@ -94,7 +94,7 @@ static void verdict_find_others(struct verdict *verdict, const struct comparison
 {
 	static const enum compare_metric others[VERDICT_OTHERS] = {COMPARE_STEP_TIME_FASTEST, COMPARE_STEP_CPU_TIME};
 
-	for (int i = 0; i < VERDICT_OTHERS && sides->amount == PER_STEP; i++) {
+	for (int i = 0; i < VERDICT_OTHERS && sides->work.amount == PER_STEP; i++) {
 		int row = comparison_row(comparison, others[i]);
 
 		if (row > 0 && compare_result_is_settled(comparison->metric_results[row].result))
@@ -109,7 +109,7 @@ static void verdict_find_slower(struct verdict *verdict, const struct comparison
 	static const enum compare_metric slower[VERDICT_SLOWER] = {COMPARE_STEP_TIME_MEAN, COMPARE_STEP_TIME_P95,
 	                                                           COMPARE_STEP_PERIOD};
 
-	for (int i = 0; i < VERDICT_SLOWER && !sides->is_fastest && sides->amount == PER_STEP; i++) {
+	for (int i = 0; i < VERDICT_SLOWER && !sides->metrics.is_fastest && sides->work.amount == PER_STEP; i++) {
 		int row = comparison_row(comparison, slower[i]);
 
 		if (row > 0 && comparison->metric_results[row].result == RESULT_REGRESSION)
@@ -121,9 +121,9 @@ static bool has_unchecked(const struct compared_sides *sides)
 {
 	for (int kind = 0; kind < FACT_KINDS; kind++)
 		for (int side = 0; side < SIDES; side++)
-			if (sides->unchecked[kind][side])
+			if (sides->work.unchecked[kind][side])
 				return true;
-	return sides->is_step_unchecked;
+	return sides->work.is_step_unchecked;
 }
 
 static void verdict_set_answer(struct verdict *verdict, const struct comparison *comparison,
@@ -163,22 +163,22 @@ static enum verdict_explanation verdict_find_explanation(const struct comparison
 /* Returns true if the doubt about the cost of recording prevents an answer: more runs do not reduce it. */
 static bool wants_alike(const struct compared_sides *sides)
 {
-	return sides->doubt > log1p(sides->options->tolerance) / 2;
+	return sides->prices.doubt > log1p(sides->options->tolerance) / 2;
 }
 
 static enum verdict_needed verdict_find_needed(const struct metric_result *first, const struct compared_sides *sides)
 {
-	enum verdict_needed nothing = sides->is_same_work ? NEEDED_NOTHING : NEEDED_SAME_WORK;
+	enum verdict_needed nothing = sides->work.is_same ? NEEDED_NOTHING : NEEDED_SAME_WORK;
 
-	if (sides->is_memory && !sides->has_first)
+	if (sides->metrics.is_memory && !sides->metrics.has_first)
 		return NEEDED_SNAPSHOTS;
-	if (sides->is_unlike)
+	if (sides->prices.is_unlike)
 		return NEEDED_ALIKE;
 	if (first->result == RESULT_NOT_COMPARABLE)
-		return sides->wants_amount ? NEEDED_AMOUNT : nothing;
-	if (sides->has_first && sides->first.is_single)
+		return sides->work.wants_amount ? NEEDED_AMOUNT : nothing;
+	if (sides->metrics.has_first && sides->metrics.first.is_single)
 		return NEEDED_MORE_STEPS;
-	if (!first->needed_runs || sides->deciding)
+	if (!first->needed_runs || sides->metrics.deciding)
 		return nothing;
 	if (wants_alike(sides))
 		return NEEDED_ALIKE;
@@ -189,9 +189,9 @@ static enum verdict_needed verdict_find_needed(const struct metric_result *first
 
 static enum verdict_scatter verdict_find_scatter(const struct compared_sides *sides)
 {
-	if (!sides->has_first)
+	if (!sides->metrics.has_first)
 		return SCATTER_UNKNOWN;
-	switch (sides->decided.way) {
+	switch (sides->metrics.decided.way) {
 	case ESTIMATE_PAIRS:
 		return SCATTER_OF_PAIRS;
 	case ESTIMATE_REPEATS:
@@ -204,7 +204,7 @@ static enum verdict_scatter verdict_find_scatter(const struct compared_sides *si
 static struct verdict_noise verdict_find_noise(const struct compared_sides *sides)
 {
 	const struct comparison_options *options = sides->options;
-	const struct estimate *decided = &sides->decided;
+	const struct estimate *decided = &sides->metrics.decided;
 
 	return (struct verdict_noise){
 		.scatter = verdict_find_scatter(sides),
@@ -212,29 +212,29 @@ static struct verdict_noise verdict_find_noise(const struct compared_sides *side
 		.is_uneven = decided->is_uneven,
 		.is_contended = decided->is_contended,
 		.is_few = decided->is_few,
-		.luck = sides->is_memory ? 0 : estimate_luck(options->best_of, options->assumed_noise),
+		.luck = sides->metrics.is_memory ? 0 : estimate_luck(options->best_of, options->assumed_noise),
 		.best_of = options->best_of,
-		.is_running = sides->is_running};
+		.is_running = sides->steps.is_running};
 }
 
 static enum verdict_number verdict_find_number(const struct compared_sides *sides)
 {
-	if (sides->is_memory)
+	if (sides->metrics.is_memory)
 		return NUMBER_PEAK;
-	if (sides->is_fastest)
+	if (sides->metrics.is_fastest)
 		return NUMBER_FASTEST;
-	if (sides->deciding)
+	if (sides->metrics.deciding)
 		return NUMBER_MEAN;
-	return sides->is_evened[sides->amount] ? NUMBER_EVENED : NUMBER_MEDIAN;
+	return sides->steps.is_evened[sides->work.amount] ? NUMBER_EVENED : NUMBER_MEDIAN;
 }
 
 static enum verdict_test verdict_find_test(const struct compared_sides *sides)
 {
-	bool has_ranks = sides->decided.has_ranks;
+	bool has_ranks = sides->metrics.decided.has_ranks;
 
-	if (!sides->has_first)
+	if (!sides->metrics.has_first)
 		return TEST_UNKNOWN;
-	switch (sides->decided.way) {
+	switch (sides->metrics.decided.way) {
 	case ESTIMATE_PAIRS:
 		return has_ranks ? TEST_PAIRS_RANKS : TEST_PAIRS_STUDENT;
 	case ESTIMATE_REPEATS:
@@ -292,10 +292,10 @@ static struct verdict_trouble verdict_find_trouble(const struct compared_sides *
 struct verdict verdict_decide(const struct comparison *comparison, const struct compared_sides *sides)
 {
 	const struct metric_result *first = &comparison->metric_results[0];
-	const struct metric_result *about = &comparison->metric_results[sides->deciding];
+	const struct metric_result *about = &comparison->metric_results[sides->metrics.deciding];
 	struct verdict verdict = {.result = about->result,
 	                          .metric = about->metric,
-	                          .row = sides->deciding,
+	                          .row = sides->metrics.deciding,
 	                          .first = first->result,
 	                          .number = verdict_find_number(sides),
 	                          .base = about->base,

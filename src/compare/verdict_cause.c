@@ -96,13 +96,13 @@ static struct verdict_cause cause_between_steps(const struct comparison *compari
 
 static struct verdict_cause cause_of_steps(const struct comparison *comparison, const struct compared_sides *sides)
 {
-	const struct metric_result *about = &comparison->metric_results[sides->deciding];
+	const struct metric_result *about = &comparison->metric_results[sides->metrics.deciding];
 	bool is_slower = about->result == RESULT_REGRESSION;
 	struct verdict_cause cause = {.kind = CAUSE_UNKNOWN};
 
 	if (!is_slower && about->result != RESULT_IMPROVEMENT)
 		return cause;
-	if (sides->amount != PER_STEP) /* contributions are per step, and the work of a step differs */
+	if (sides->work.amount != PER_STEP) /* contributions are per step, and the work of a step differs */
 		return cause;
 	if (about->metric == COMPARE_STEP_PERIOD) /* the time between steps is not part of any step */
 		return cause_between_steps(comparison);
@@ -191,7 +191,7 @@ static struct verdict_cause cause_without_steps(const struct comparison *compari
 
 struct verdict_cause verdict_find_cause(const struct comparison *comparison, const struct compared_sides *sides)
 {
-	if (sides->is_memory || !sides->has_first)
+	if (sides->metrics.is_memory || !sides->metrics.has_first)
 		return cause_without_steps(comparison);
 	return cause_of_steps(comparison, sides);
 }

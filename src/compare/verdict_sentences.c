@@ -191,7 +191,7 @@ const char *verdict_sentence(const struct verdict_words *words)
 		{"same_range", percent_range_text(arena, verdict->same_low, verdict->same_high)},
 		{"tolerance", arena_printf(arena, "%.3g", 100 * words->sides->options->tolerance)},
 		{"reason", table_text(&words->comparison->metrics, 0, METRIC_REASON)},
-		{"unlike", words->sides->is_unlike ? operators_unlike_text(words->sides, arena) : NULL},
+		{"unlike", words->sides->prices.is_unlike ? operators_unlike_text(words->sides, arena) : NULL},
 		{"work", work_changes_text(words->comparison, arena)},
 		{"first", first_text(verdict, arena)},
 		{"others", metrics_text(words, verdict->others, verdict->others_count, "; ", NULL)},

@@ -54,7 +54,7 @@ const char *verdict_noise_text(const struct verdict_words *words);
 /* "medians of steps; Student's t of the runs" */
 const char *verdict_method_text(const struct verdict_words *words);
 
-/* Returns why times of steps are not comparable: operators were recorded on one side only. For sides with is_unlike. */
+/* Returns why times of steps are not comparable: operators were recorded on one side only. For sides with prices.is_unlike. */
 const char *operators_unlike_text(const struct compared_sides *sides, struct arena *arena);
 
 /* ---- parts of these, for the files that implement this header ---- */

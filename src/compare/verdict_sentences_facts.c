@@ -102,7 +102,7 @@ const char *operators_unlike_text(const struct compared_sides *sides, struct are
 	const struct template_text texts[] = {
 		{"base", operators_where(sides, SIDE_BASE, arena)},
 		{"new", operators_where(sides, SIDE_NEW, arena)},
-		{"most", sides->has_bound ? most_text(sides->bound_ratio, arena) : NULL},
+		{"most", sides->prices.has_bound ? most_text(sides->prices.bound_ratio, arena) : NULL},
 	};
 
 	return WRITE_TEXTS(arena, operators_unlike, texts);
@@ -113,7 +113,7 @@ const char *operators_price_text(const struct compared_sides *sides, struct aren
 	const char *list = NULL;
 
 	for (int side = 0; side < SIDES; side++) {
-		const struct taken_price *price = &sides->price[side];
+		const struct taken_price *price = &sides->prices.of[side];
 		const struct template_text texts[] = {
 			{"where", operators_where(sides, side, arena)},
 			{"off", arena_printf(arena, "%.1f", 100 * price->ratio)},
@@ -175,7 +175,7 @@ const char *verdict_explanation_text(const struct verdict_words *words)
 
 const char *verdict_work_text(const struct verdict_words *words)
 {
-	return words->sides->is_work_unknown ? work_unknown : NULL;
+	return words->sides->work.is_unknown ? work_unknown : NULL;
 }
 
 static const char *fact_text(const struct compared_fact *fact, struct arena *arena)
@@ -186,8 +186,8 @@ static const char *fact_text(const struct compared_fact *fact, struct arena *are
 /* Returns NULL if facts of this kind were compared, or no side notes one. */
 static const char *unchecked_kind(const struct compared_sides *sides, int kind, struct arena *arena)
 {
-	const char *base = fact_text(sides->unchecked[kind][SIDE_BASE], arena);
-	const char *new = fact_text(sides->unchecked[kind][SIDE_NEW], arena);
+	const char *base = fact_text(sides->work.unchecked[kind][SIDE_BASE], arena);
+	const char *new = fact_text(sides->work.unchecked[kind][SIDE_NEW], arena);
 	const struct template_text texts[] = {
 		{"kind", fact_kind_names[kind]},
 		{"side", side_words[base ? SIDE_BASE : SIDE_NEW]},
@@ -211,7 +211,7 @@ const char *verdict_unchecked_text(const struct verdict_words *words)
 		if (unchecked)
 			list = sentences_join(words->arena, list, "; ", unchecked);
 	}
-	if (words->sides->is_step_unchecked)
+	if (words->sides->work.is_step_unchecked)
 		list = sentences_join(words->arena, list, "; ", unchecked_step_because);
 	return list;
 }
@@ -221,9 +221,9 @@ const char *unchecked_kinds_text(const struct verdict_words *words)
 	const char *list = NULL;
 
 	for (int kind = 0; kind < FACT_KINDS; kind++)
-		if (words->sides->unchecked[kind][SIDE_BASE] || words->sides->unchecked[kind][SIDE_NEW])
+		if (words->sides->work.unchecked[kind][SIDE_BASE] || words->sides->work.unchecked[kind][SIDE_NEW])
 			list = sentences_join(words->arena, list, ", ", fact_kind_names[kind]);
-	if (words->sides->is_step_unchecked)
+	if (words->sides->work.is_step_unchecked)
 		list = sentences_join(words->arena, list, ", ", unchecked_step);
 	return list;
 }

@@ -8,6 +8,7 @@
 #include "base/merge_sort.h"
 #include "importers/text_lines.h"
 
+#include <assert.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -29,11 +30,13 @@ static int file_order_compare(const void *left, const void *right)
 
 bool file_order_is_before(const struct file_order *order, uint32_t number)
 {
+	assert(number < order->count);
 	return file_order_compare(&order->files[order->count - 1], &order->files[number]) < 0;
 }
 
 bool file_order_has_text(struct file_order *order, struct input_text text, int64_t rank)
 {
+	assert(order->count > 0);
 	struct ordered_file *last = &order->files[order->count - 1];
 	for (uint32_t i = 0; i + 1 < order->count; i++) {
 		struct ordered_file *file = &order->files[i];

@@ -13,6 +13,7 @@
 #include "importers/recording/converted.h"
 #include "importers/text_lines.h"
 
+#include <assert.h>
 #include <dirent.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -112,6 +113,7 @@ static int64_t rank_files_rank_of(const char *name, bool is_member)
 
 static void name_processes(struct model *model, uint32_t first, uint32_t end, const char *path, int64_t rank)
 {
+	assert(first <= end && end <= model->processes_count);
 	bool is_known = first < end && rank >= 0 && rank <= INT32_MAX && !is_taken(model, model->processes_count, rank);
 	for (uint32_t i = first; i < end; i++) {
 		int32_t told = model->processes[i].rank;

@@ -86,6 +86,7 @@ static bool take_line(struct text_lines *lines)
 		pass_over(lines);
 	}
 	lines->line = text->window + text->begin;
+	assert(end >= lines->line);
 	lines->offset = text->offset + text->begin;
 	lines->is_terminated = end < text->window + text->end;
 	if (!lines->is_terminated && end == lines->line)

@@ -14,6 +14,7 @@
 #include "model/pieces.h"
 #include "model/track_builder.h"
 
+#include <assert.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -189,6 +190,7 @@ static void place_process(const struct joining *joining, uint32_t *process)
 {
 	if (*process != MODEL_NONE)
 		*process = joining->processes[*process];
+	assert(*process == MODEL_NONE || *process < joining->model->processes_count);
 }
 
 /* row: NULL, or a row of the track. */

@@ -9,6 +9,7 @@
 #include "base/merge_sort.h"
 #include "base/storage.h"
 
+#include <assert.h>
 #include <stdlib.h>
 #include <stepscope/stepscope.h>
 
@@ -167,6 +168,8 @@ static struct launches_call *linked_call(struct call_list *list, const struct la
 	const struct span_chunk *chunk;
 	struct launches_call *listed;
 	uint32_t i;
+
+	assert(link->track == MODEL_NONE || link->track < list->model->tracks_count);
 
 	if (link->track == MODEL_NONE)
 		return NULL;

@@ -307,6 +307,7 @@ static void find_unseen(struct model *model)
 static void pair_free(struct memory_walk *walk, struct memory_event *release, uint32_t found)
 {
 	struct memory_event *allocation = &walk->model->memory[found];
+	assert(release->is_free && !allocation->is_free);
 	release->partner = found;
 	allocation->partner = walk->event;
 	if (!release->has_bytes && allocation->has_bytes) {

@@ -90,6 +90,7 @@ uint32_t model_add_process(struct model *model)
 
 uint32_t model_add_track(struct model *model, uint32_t process, enum track_kind kind)
 {
+	assert(process < model->processes_count);
 	MODEL_ARRAY_GROW(model, tracks);
 	struct track_builder *builder = memory_resize(NULL, 1, sizeof *builder);
 	*builder = (struct track_builder){.track = {.process = process, .kind = kind, .device = -1}};

@@ -94,6 +94,7 @@ static int64_t clamp_start(struct track_builder *builder, int64_t start_ns)
 static uint32_t model_spans_append(struct model *model, struct track_builder *builder, int64_t start_ns,
                                    enum span_kind kind, uint32_t name)
 {
+	assert(builder->open_count < MODEL_MAX_DEPTH);
 	struct span_chunk *chunk = builder->last;
 	if (!chunk || chunk->count == chunk->capacity)
 		chunk = add_chunk(model, builder);
@@ -148,6 +149,7 @@ static void note_end(struct track_builder *builder, int64_t end_ns)
 
 bool model_span_end(struct model *model, uint32_t track, int64_t end_ns, uint8_t flags)
 {
+	assert(track < model->tracks_count);
 	struct track_builder *builder = track_builder_of(model, track);
 	if (builder->deeper) {
 		builder->deeper--;
@@ -168,6 +170,7 @@ bool model_span_end(struct model *model, uint32_t track, int64_t end_ns, uint8_t
 	uint32_t i;
 	struct span_chunk *chunk = track_chunk(&builder->track, span.row, &i);
 	chunk->dur_ns[i] = end_ns - chunk->start_ns[i];
+	assert(chunk->dur_ns[i] >= 0);
 	chunk->flags[i] |= flags;
 	return true;
 }
@@ -189,6 +192,7 @@ static void lift(struct track_builder *builder, uint32_t row, uint32_t parent)
 
 static void forget_open(struct track_builder *builder, uint32_t index)
 {
+	assert(index < builder->open_count);
 	struct open_span *open = builder->open;
 	builder->open_count--;
 	memmove(&open[index], &open[index + 1], (builder->open_count - index) * sizeof *open);

@@ -8,6 +8,7 @@
 #include "base/memory.h"
 #include "model/model_index.h"
 
+#include <assert.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -103,6 +104,7 @@ static struct model_place *find_places(const struct model_place *places, uint32_
 {
 	struct model_place *found = memory_resize(NULL, (size_t)count + 1, sizeof *found), next = places[0];
 	for (uint32_t k = 0; k < count; k++) {
+		assert(order[k] < count);
 		const struct model_place *from = &places[order[k]], *to = from + 1;
 		found[order[k]] = next;
 #define X(name) next.name += to->name - from->name;

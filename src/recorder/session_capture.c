@@ -36,16 +36,16 @@ unsigned session_ask_agent(unsigned bits)
  * leaves the operators out, rare events are still recorded. */
 static unsigned capture_bits(enum stepscope_capture capture)
 {
-	unsigned bits = session.budget.has_inputs ? session.capture.mask_detail
-	                                          : session.capture.mask_detail & ~STEPSCOPE_ACTIVE_SHAPES;
+	unsigned bits = session.budget.step.has_inputs ? session.capture.mask_detail
+	                                               : session.capture.mask_detail & ~STEPSCOPE_ACTIVE_SHAPES;
 	if (!captures_detail(capture) || !session.capture.mask_detail)
 		return STEPSCOPE_ACTIVE_STEPS;
-	return STEPSCOPE_ACTIVE_STEPS | (session.budget.is_paused ? STEPSCOPE_ACTIVE_RARE : bits);
+	return STEPSCOPE_ACTIVE_STEPS | (session.budget.step.is_paused ? STEPSCOPE_ACTIVE_RARE : bits);
 }
 
 void session_switch_capture(enum stepscope_capture capture, bool is_first)
 {
-	bool has_detail = captures_detail(capture) && !session.budget.is_paused;
+	bool has_detail = captures_detail(capture) && !session.budget.step.is_paused;
 	bool is_window = session.windows.mask && !has_detail;
 	unsigned bits = capture_bits(capture) | session.windows.mask;
 	bits |= session_ask_agent(bits);
@@ -88,14 +88,14 @@ void session_apply_capture(void)
 /* A step that the budget leaves out has operators if a window of a profiler in the program is open. */
 enum stepscope_capture session_capture_of_step(enum stepscope_capture asked)
 {
-	if (!session.budget.is_paused)
+	if (!session.budget.step.is_paused)
 		return asked;
 	return session.windows.mask ? STEPSCOPE_CAPTURE_RECORD : STEPSCOPE_CAPTURE_NONE;
 }
 
 bool session_captures_inputs(enum stepscope_capture asked)
 {
-	bool is_of_schedule = captures_detail(asked) && !session.budget.is_paused;
+	bool is_of_schedule = captures_detail(asked) && !session.budget.step.is_paused;
 	unsigned bits = (is_of_schedule ? capture_bits(asked) : 0) | session.windows.mask;
 	return bits & STEPSCOPE_ACTIVE_SHAPES;
 }

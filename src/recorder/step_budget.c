@@ -28,13 +28,13 @@
 
 void step_budget_start(struct step_budget *budget, const struct record_options *options, bool is_worker)
 {
-	bool is_paused = is_worker && budget->is_paused, has_inputs = !is_worker || budget->has_inputs;
+	bool is_paused = is_worker && budget->step.is_paused, has_inputs = !is_worker || budget->step.has_inputs;
 	host_share_forget(&budget->share);
 	*budget = (struct step_budget){.is_on = options->mode == RECORD_ALWAYS && options->budget > 0,
 	                               .told = -1,
 	                               .told_most = BUDGET_MOST_BITS + 1};
-	budget->is_paused = is_paused && budget->is_on;
-	budget->has_inputs = has_inputs || !budget->is_on;
+	budget->step.is_paused = is_paused && budget->is_on;
+	budget->step.has_inputs = has_inputs || !budget->is_on;
 	budget->is_whole = options->with_memory;
 	if (budget->is_on)
 		budget_start(&budget->rule, options->budget, budget->is_whole ? 1 : options->cost_every);
@@ -48,7 +48,7 @@ void step_budget_forget(struct step_budget *budget)
 void step_budget_stop(struct step_budget *budget, const char *directory)
 {
 	host_share_close(&budget->share, directory);
-	budget->is_on = budget->is_paused = false;
+	budget->is_on = budget->step.is_paused = false;
 }
 
 static double ns_since(uint64_t ticks)
@@ -69,9 +69,10 @@ static double word_ns(bool has_inputs)
 
 static enum budget_kind step_budget_kind_of(const struct step_budget *budget)
 {
-	if (!budget->has_begun || budget->is_mixed || session.windows.open || budget->windows != session.windows.count)
+	if (!budget->step.has_begun || budget->step.is_mixed || session.windows.open ||
+	    budget->step.windows != session.windows.count)
 		return BUDGET_OTHER;
-	return budget->is_paused ? BUDGET_WITHOUT : BUDGET_WITH;
+	return budget->step.is_paused ? BUDGET_WITHOUT : BUDGET_WITH;
 }
 
 static void ask_background(struct step_budget *budget)
@@ -134,11 +135,12 @@ void step_budget_end(struct step_budget *budget, int64_t number, bool is_odd)
 	if (!budget->is_on || !session.capture.mask_detail)
 		return;
 	struct budget_step step = {.number = number, .kind = is_odd ? BUDGET_OTHER : step_budget_kind_of(budget)};
-	step.ns = budget->has_begun ? ns_since(budget->ticks) : 0;
+	step.ns = budget->step.has_begun ? ns_since(budget->step.ticks) : 0;
 	if (step.kind == BUDGET_WITH) {
 		uint64_t words = streams_words();
-		step.table_ns = words > budget->words ? (double)(words - budget->words) * word_ns(budget->has_inputs)
-		                                      : 0;
+		step.table_ns = words > budget->step.words
+		                        ? (double)(words - budget->step.words) * word_ns(budget->step.has_inputs)
+		                        : 0;
 	}
 	unsigned own = budget->rule.own;
 	if (budget->rule.ended >= BUDGET_SKIPPED)
@@ -149,7 +151,7 @@ void step_budget_end(struct step_budget *budget, int64_t number, bool is_odd)
 		host_share_open(&budget->share, session.options.run_directory);
 	if (own < budget->rule.own)
 		host_share_put(&budget->share, (number >> BUDGET_EPOCH) + 1, budget->rule.own);
-	budget->has_begun = false;
+	budget->step.has_begun = false;
 }
 
 static void step_budget_enter(struct step_budget *budget, int64_t number)
@@ -171,22 +173,23 @@ static bool wants_inputs(const struct step_budget *budget, int64_t number)
 
 void step_budget_choose(struct step_budget *budget, int64_t number)
 {
-	if (!budget->is_on || !session.capture.mask_detail || (budget->has_begun && budget->number == number))
+	struct chosen_step *step = &budget->step;
+	if (!budget->is_on || !session.capture.mask_detail || (step->has_begun && step->number == number))
 		return;
 	step_budget_enter(budget, number);
 	bool is_paused = !budget->is_whole && !budget_wants(&budget->rule, number);
 	bool has_inputs = wants_inputs(budget, number);
-	budget->is_mixed = budget->has_begun && (is_paused != budget->is_paused || has_inputs != budget->has_inputs);
-	budget->is_paused = is_paused;
-	budget->has_inputs = has_inputs;
-	budget->number = number;
+	step->is_mixed = step->has_begun && (is_paused != step->is_paused || has_inputs != step->has_inputs);
+	step->is_paused = is_paused;
+	step->has_inputs = has_inputs;
+	step->number = number;
 	tell_every(budget);
-	if (budget->has_begun)
+	if (step->has_begun)
 		return;
-	budget->has_begun = true;
-	budget->windows = session.windows.count;
-	budget->words = is_paused ? 0 : streams_words();
-	budget->ticks = clock_ticks();
+	step->has_begun = true;
+	step->windows = session.windows.count;
+	step->words = is_paused ? 0 : streams_words();
+	step->ticks = clock_ticks();
 }
 
 /* ---- facts and closing line -------------------------------------------------------------------------------------- */

@@ -11,19 +11,24 @@
 #include "recorder/options.h"
 #include "recorder/schedule.h"
 
+/* A step, with what step_budget_choose() decided for it. */
+struct chosen_step {
+	bool is_paused;        /* it has no operators; before the first step nothing is left out */
+	bool has_inputs;       /* if it has operators, they have inputs, if inputs are recorded at all */
+	bool has_begun;        /* the previous step has ended, or this one was announced */
+	bool is_mixed;         /* its number differs from the expected one, and so does the choice for it */
+	int64_t number;        /* expected number */
+	uint64_t ticks, words; /* ticks and words at its start; words: only if operators are recorded */
+	uint32_t windows;      /* number of windows that had been opened at its start */
+};
+
 struct step_budget {
 	struct budget rule;
 	struct host_share share;
 	bool is_on; /* the budget may leave the operators of some steps out */
 	/* All steps have operators, because live memory is known only from allocations and releases without a gap. */
 	bool is_whole;
-	bool is_paused;        /* this step has no operators; before the first step nothing is left out */
-	bool has_inputs;       /* if the step has operators, they have inputs, if inputs are recorded at all */
-	bool has_begun;        /* the previous step has ended, or this one was announced */
-	bool is_mixed;         /* its number differs from the expected one, and so does the choice for it */
-	int64_t number;        /* expected number of the step */
-	uint64_t ticks, words; /* ticks and words at its start; words: only if operators are recorded */
-	uint32_t windows;
+	struct chosen_step step;                /* the step that runs now */
 	int told;                               /* bits in the recording; -1: none yet */
 	int64_t steps_of[BUDGET_MOST_BITS + 1]; /* number of steps, indexed by bits */
 	unsigned told_least, told_most;         /* range of bits in the recording */

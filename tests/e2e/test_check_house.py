@@ -16,6 +16,8 @@ FILES = {
     "include/own.h": "#ifndef OWN_H\n#define OWN_H\n#endif\n",
     "tests/test_list.py": "pass\n",
 }
+BOOLS = "#ifndef STATE_H\n#define STATE_H\n#include <stdbool.h>\nstruct state {\n\tbool is_one, is_two, is_three;\n\tstruct {\n\t\tbool is_inner;\n\t} inner;\n" \
+        "\tbool (*is_call)(bool is_argument);\n\tbool *is_four; /* bool is_no_member; */\n\tbool is_five[2];\n%s};\n#endif\n"
 STATIC = "static void fold(void)\n{\n}\n"
 
 
@@ -47,10 +49,16 @@ def test_a_good_tree_passes(tmp_path):
      "src/base/next.c: list_next() is declared in src/base/other.h, not in next.h"),
     ({"src/model/list.c": "struct list {\n\tint other;\n};\n"}, "struct list is in src/base/list.h, src/model/list.c"),
     ({f"src/base/{name}.c": STATIC for name in "abc"}, "fold() is a static function of 3 files"),
+    ({"src/base/state.h": BOOLS % "\tbool is_six : 1;\n"}, "src/base/state.h: struct state has 6 bools, more than 5"),
+    ({"src/base/state.h": BOOLS % "\tbool is_six, is_seven;\n", "tools/bools.list": "state 6 options\n"}, "struct state has 7 bools, more than 6"),
+    ({"src/base/state.h": BOOLS % "\tbool is_six;\n", "tools/bools.list": "state 7 options\n"}, "tools/bools.list: struct state has 6 bools, not 7"),
+    ({"tools/bools.list": "absent 6 options\n"}, "tools/bools.list: struct absent has 0 bools, not 6"),
+    ({"src/base/state.h": BOOLS % "\tbool is_six;\n", "tools/bools.list": "state 6\n"}, "tools/bools.list: state has no reason"),
     ({"python/stepscope/a.py": "from stepscope import b\n", "python/stepscope/b.py": "def f():\n    from stepscope.a import g\n"},
      "python/stepscope: modules import each other: a -> b -> a"),
     ({"src/store/history.h": "\n" * 201}, "src/store/history.h: 201 lines, more than 200"),
-), ids=("folder", "length", "test", "alone", "together", "undeclared", "elsewhere", "tag", "static", "Python", "internal header"))
+), ids=("folder", "length", "test", "alone", "together", "undeclared", "elsewhere", "tag", "static", "bools", "more bools",
+         "fewer bools", "no such struct", "bools without a reason", "Python", "internal header"))
 def test_each_fault_is_found(tmp_path, more, told):
     done = checked(tree(tmp_path, **more))
     assert done.returncode == 1 and told in done.stdout, done.stdout + done.stderr
@@ -74,3 +82,12 @@ def test_a_mutable_global_is_found(tmp_path):
 def test_two_files_may_have_one_name_and_alternatives_one_tag(tmp_path):
     both = {f"src/base/inflate_{name}.c": "struct inflater {\n\tint state;\n};\n" + STATIC for name in ("isal", "zlib")}
     assert checked(tree(tmp_path, **both)).stdout == ""
+
+
+def test_a_struct_may_have_few_bools_or_a_reason(tmp_path):
+    root = tree(tmp_path, **{"src/base/state.h": BOOLS % ""})
+    assert checked(root).stdout == ""
+    (root / "src/base/state.h").write_text(BOOLS % "\tbool is_six;\n")
+    (root / "tools").mkdir()
+    (root / "tools/bools.list").write_text("# why\n\nstate 6 options, each by itself\n")
+    assert checked(root).stdout == ""

@@ -11,6 +11,7 @@
 #include "base/memory.h"
 #include "base/merge_sort.h"
 
+#include <assert.h>
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
@@ -133,6 +134,7 @@ static bool is_selected(const struct device_gaps_fold *fold, uint32_t process, i
 
 static void add_gap(struct device_gaps_fold *fold, const struct device_gap *gap)
 {
+	assert(gap->start_ns < gap->end_ns && gap->before < gap->after);
 	MEMORY_GROW(fold->gaps, fold->count, fold->capacity, 1024);
 	fold->gaps[fold->count++] = *gap;
 	fold->all_count++;

@@ -202,6 +202,8 @@ static void device_work_find_times(struct device_times *times, const struct devi
 	for (size_t i = 0; i < work->count; i++) {
 		const struct work *item = &work->items[i];
 
+		assert(!i || work->items[i - 1].start_ns <= item->start_ns);
+
 		intervals_add(item->class == WORK_COMPUTE         ? &times->compute
 		              : item->class == WORK_COMMUNICATION ? &times->communication
 		                                                  : &times->copies,

@@ -19,6 +19,7 @@
 #include "model/number_map.h"
 #include "table/bound.h"
 
+#include <assert.h>
 #include <inttypes.h>
 #include <string.h>
 
@@ -339,6 +340,7 @@ static void few_add(struct few *few, uint32_t number)
 /* Grid (0) or block (1): kept if all launches have the same. */
 static void add_shape(struct kernel *kernel, int which, const double *numbers)
 {
+	assert(which == 0 || which == 1);
 	for (int i = 0; i < 3; i++) {
 		if (kernel->calls.count == 1)
 			kernel->shapes[which][i] = numbers[i];

@@ -11,6 +11,7 @@
 #include "base/merge_sort.h"
 #include "model/lanes.h"
 
+#include <assert.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -193,6 +194,7 @@ static void find_windows(struct queue_depth_fold *fold, uint32_t process)
 		add_steps(fold, process);
 	else
 		add_parts(fold);
+	assert(fold->count <= (size_t)fold->times->count + PARTS);
 	for (size_t i = 0; i < fold->count; i++) /* less the time in which work waits */
 		fold->windows[i].empty_ns = intervals_length(fold->windows[i].start_ns, fold->windows[i].end_ns);
 }
@@ -242,6 +244,7 @@ static void queue_depth_fold_device(struct queue_depth_fold *fold, const struct 
 		*waiting += change->by;
 		fold->full_streams += *waiting >= QUEUE_FULL;
 		fold->depth += change->by;
+		assert(*waiting >= 0 && fold->depth >= *waiting && fold->full_streams >= 0);
 	}
 }
 

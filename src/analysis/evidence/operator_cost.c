@@ -9,6 +9,7 @@
 #include "analysis/step_times/step_kinds.h"
 #include "base/memory.h"
 
+#include <assert.h>
 #include <math.h>
 #include <stdlib.h>
 #include <stepscope/stepscope.h>
@@ -151,6 +152,8 @@ static void add_neighbour(struct operator_cost_pairing *pairing, struct operator
 {
 	const struct model_step *steps = pairing->model->steps;
 
+	assert(behind > 0 && (other == behind || other == behind - 1));
+
 	if (!follows(&steps[behind], &steps[behind - 1]) || gap_ns(pairing, behind) > pairing->gap_limit_ns ||
 	    !is_usable(pairing, other) || !is_plain(pairing, other))
 		return;
@@ -164,6 +167,8 @@ static void pair_step(struct operator_cost_pairing *pairing, uint32_t i, uint32_
 	const struct step_time *time = &pairing->times->steps[i];
 	struct operator_cost_pair pair = {
 		.key = time->job == MODEL_NONE ? i : time->job, .with_ns = (double)time->dur_ns, .steps = 1};
+
+	assert(first <= i && i < end);
 
 	if (!is_usable(pairing, i) || !is_with(pairing, i))
 		return;

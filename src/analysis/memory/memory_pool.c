@@ -13,6 +13,7 @@
 #include "model/reasons.h"
 #include "pytorch/names.h"
 
+#include <assert.h>
 #include <stepscope/stepscope.h>
 #include <string.h>
 
@@ -121,6 +122,7 @@ static void note_peaks(struct memory_pool *pool, struct memory_level *level, uin
 static void memory_pool_take_off(struct memory_pool *pool, const struct memory_event *allocation,
                                  const struct memory_visitor *visitor)
 {
+	assert(!allocation->is_free);
 	pool->levels[memory_pool_category_of(allocation)].now -= (wide_bytes)allocation->bytes;
 	pool->now -= (wide_bytes)allocation->bytes;
 	if (visitor->change)
@@ -132,6 +134,9 @@ static void replay_event(struct memory_pool *pool, const struct memory_visitor *
 	uint32_t number = pool->replayed++;
 	const struct memory_event *event = &pool->model->memory[number];
 	struct memory_level *level = &pool->levels[memory_pool_category_of(event)];
+
+	assert(number < pool->last);
+	assert(event->partner == MODEL_NONE || (event->partner < number) == event->is_free);
 
 	if (event->device != pool->device)
 		return;
@@ -220,6 +225,7 @@ static void look_at_frees(struct memory_pool *pool)
 
 static void tell_step(struct memory_pool *pool, uint32_t step, const struct memory_visitor *visitor)
 {
+	assert(pool->ordinal < pool->step_count);
 	pool->unknown = unknown_at(pool, pool->model->steps[step].end_ns);
 	look_at_frees(pool);
 	if (visitor->step_end)

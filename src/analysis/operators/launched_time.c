@@ -8,6 +8,7 @@
 #include "base/merge_sort.h"
 #include "base/storage.h"
 
+#include <assert.h>
 #include <string.h>
 
 static int launched_time_compare_calls(const void *left, const void *right)
@@ -86,6 +87,9 @@ void launched_time_release(struct launched_time *time)
 const struct launched_call *launched_time_at(struct launched_time *time, uint32_t track, uint32_t row)
 {
 	struct launched_call wanted = {.track = track, .row = row};
+
+	/* spans are asked for in their order, or calls before `next` would be missed */
+	assert(!time->next || launched_time_compare_calls(&time->calls[time->next - 1], &wanted) < 0);
 
 	while (time->next < time->count && launched_time_compare_calls(&time->calls[time->next], &wanted) < 0)
 		time->next++;

@@ -17,6 +17,7 @@
 #include "model/reasons.h"
 #include "table/bound.h"
 
+#include <assert.h>
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
@@ -86,6 +87,7 @@ static uint32_t forward_stack(struct line_fold *fold, const struct span_view *sp
 
 static struct cost *cost_of(const struct line_fold *fold, uint32_t stack, int32_t step)
 {
+	assert(stack < fold->model->stacks_count || !stack);
 	struct costs *costs = &fold->costs[stack];
 	return step_kinds_is_sampled(fold->times, step) ? &costs->sampled : &costs->certain;
 }

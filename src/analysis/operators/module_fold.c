@@ -12,6 +12,7 @@
 #include "base/storage.h"
 #include "pytorch/names.h"
 
+#include <assert.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -54,7 +55,7 @@ static void module_resize_groups(struct module_fold *fold, uint32_t capacity)
 	fold->group_capacity = capacity;
 	fold->groups = storage_resize(storage, fold->groups, capacity, sizeof(*fold->groups));
 	fold->sums[0] = storage_resize(storage, fold->sums[0], capacity, sizeof(*fold->sums[0]));
-	if (fold->times->factor == 1)
+	if (fold->times->scale.factor == 1)
 		return;
 	fold->sums[1] = storage_resize(storage, fold->sums[1], capacity, sizeof(*fold->sums[1]));
 	fold->seen = storage_resize(storage, fold->seen, capacity, sizeof(*fold->seen));
@@ -62,6 +63,7 @@ static void module_resize_groups(struct module_fold *fold, uint32_t capacity)
 
 static uint32_t module_new_group(struct module_fold *fold, const struct module_group *group)
 {
+	assert(fold->group_count < fold->group_capacity);
 	uint32_t number = fold->group_count++;
 
 	fold->groups[number] = *group;
@@ -121,6 +123,7 @@ static void module_leave_calls(struct module_walk *walk, uint32_t depth)
 
 static void module_enter_call(struct module_walk *walk, uint32_t value, uint16_t depth)
 {
+	assert((value & ~MODULE_ROW_FLAGS) < walk->fold->group_count);
 	if (walk->open_count == walk->open_capacity) {
 		walk->open_capacity = walk->open_capacity ? 2 * walk->open_capacity : 64;
 		walk->open = memory_resize(walk->open, walk->open_capacity, sizeof(*walk->open));

@@ -17,6 +17,7 @@
 #include "model/lanes.h"
 #include "pytorch/names.h"
 
+#include <assert.h>
 #include <stdlib.h>
 #include <stepscope/format.h>
 #include <string.h>
@@ -136,12 +137,15 @@ static void op_leave_call(struct op_walk *walk)
 	struct open_op *call = &walk->left;
 	struct op_group *group;
 
+	assert(walk->stack_depth > 0);
+
 	*call = walk->stack[--walk->stack_depth];
 	group = op_group_at(walk, call->group);
 	op_find_lost(walk, call);
 	if (call->has_flops)
 		op_group_add_flops(walk, group, call->flops);
 	flop_counts_leave(&walk->flop_counts, call->depth); /* calls back with this call as walk->left */
+	assert(group->open > 0);
 	if (--group->open == 0) {
 		clamped_add(&group->memory, call->memory);
 		clamped_add(&group->device_ns, call->device_ns);
@@ -420,7 +424,7 @@ static void op_walk_init(struct op_walk *walk, struct op_fold *fold, const struc
 	                         .bytes_key = intern_find(&model->strings, "bytes"),
 	                         .launching = {.classify = op_classify_launching},
 	                         .rare = {.classify = op_classify_rare},
-	                         .counts_rare = fold->times->factor != 1 && fold->times->knows_rare};
+	                         .counts_rare = fold->times->scale.factor != 1 && fold->times->scale.knows_rare};
 	walk->flop_counts = (struct flop_counts){
 		.flops = {.model = model}, .walk = {.likeness = likeness}, .use = op_use_flop_count, .context = walk};
 	span_memory_init(&walk->span_memory, model);

@@ -61,7 +61,7 @@ static int64_t op_sum_memory(const struct op_fold *fold)
 
 static double op_rest_factor(const struct op_fold *fold, const struct op_group *rest)
 {
-	return rest->seen.amount > 0 ? rest->seen.weighted / rest->seen.amount : fold->times->factor;
+	return rest->seen.amount > 0 ? rest->seen.weighted / rest->seen.amount : fold->times->scale.factor;
 }
 
 /* Joins each sampled group with the group of the same row. The totals of memory and devices grow by as much as the

@@ -12,6 +12,7 @@
 #include "model/number_map.h"
 #include "pytorch/names.h"
 
+#include <assert.h>
 #include <string.h>
 
 bool torch_trace_is(const struct model *model)
@@ -147,6 +148,7 @@ static void add_orphans(struct torch_ops *ops, const struct torch_trace_change *
 		const struct memory_event *memory = changes[i].memory;
 
 		open += changes[i].opened;
+		assert(open >= 0);
 		if (open)
 			continue;
 		struct torch_event *event = torch_ops_add_event(ops);

@@ -9,6 +9,7 @@
 #include "base/text.h"
 #include "pytorch/names.h"
 
+#include <assert.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -20,6 +21,7 @@ enum { /* by string, in busy->counts; 0: not classified yet */
 
 static void busy_times_append(struct busy_times *busy, int64_t start_ns, int64_t end_ns)
 {
+	assert(!busy->count || busy->list[busy->count - 1].end_ns <= start_ns);
 	MEMORY_GROW(busy->list, busy->count, busy->capacity, 1024);
 	busy->list[busy->count++] = (struct busy_time){start_ns, end_ns};
 }

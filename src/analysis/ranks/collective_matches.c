@@ -17,6 +17,7 @@
 #include "model/launch_config.h"
 #include "pytorch/names.h"
 
+#include <assert.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -424,6 +425,7 @@ static int compare_points(const void *left, const void *right)
  * number before i and after it, so that a drift does not bias the median. */
 static double median_around(const struct distance *distances, uint32_t count, uint32_t i, double *values)
 {
+	assert(i < count);
 	uint32_t radius = i < count - 1 - i ? i : count - 1 - i, n = 0;
 
 	radius = radius < AROUND ? radius : AROUND;
@@ -480,6 +482,7 @@ static void follow_clocks(struct clocks *clocks)
 			struct rank_clock *clock = &matches->clocks[distances->process];
 
 			end = first + clock->matches;
+			assert(clock->matches > 0 && end <= matches->count);
 			if (!round)
 				clock->has_change = must_be_followed(distances, clock->matches);
 			if (clock->has_change)
@@ -546,6 +549,7 @@ static void describe_clocks(struct clocks *clocks, uint32_t processes)
 		clock->ahead_ns = median_ahead(matches->points + first, clock->matches);
 		find_change(matches, clocks->distances + first, clock);
 		first += clock->matches;
+		assert(first <= matches->count);
 	}
 	take_medians(matches, clocks->distances, clocks->medians);
 	for (uint32_t process = 0; process < processes; process++)

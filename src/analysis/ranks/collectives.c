@@ -378,9 +378,9 @@ static enum status collectives_run(struct analysis_context *context, struct tabl
 	fold.calls = analysis_context_collective_calls(context);
 	fold.times = analysis_context_step_times(context);
 	const struct step_times *sized = input_steps_only(&with_inputs, fold.times, model);
-	if (fold.times->is_scaled && sized->job_whole) /* rows are by size */
+	if (fold.times->scale.is_wanted && sized->job_whole) /* rows are by size */
 		fold.times = sized;
-	fold.is_sample = fold.times->is_scaled && fold.times->job_whole &&
+	fold.is_sample = fold.times->scale.is_wanted && fold.times->job_whole &&
 	                 fold.times->job_whole < fold.times->job_count;
 	fold.factor = fold.is_sample ? step_kinds_job_factor(fold.times) : 1;
 	add_executions(&fold);

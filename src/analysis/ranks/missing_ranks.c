@@ -9,6 +9,7 @@
 #include "model/launch_config.h"
 #include "pytorch/names.h"
 
+#include <assert.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -136,6 +137,8 @@ static const char *name_gaps(const int32_t *ranks, uint32_t count, int32_t world
 
 	for (uint32_t i = 0; i <= count; i++) {
 		int32_t here = i < count ? ranks[i] : world, first = next;
+
+		assert(here >= next); /* they are sorted, each once, and in the world */
 
 		next = here + 1;
 		if (here == first)

@@ -12,6 +12,7 @@
 #include "base/clamped.h"
 #include "base/memory.h"
 
+#include <assert.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -217,6 +218,7 @@ static struct collective_matches without(const struct collective_matches *matche
 				rest.list[rest.count++] = matches->list[i];
 		rest.groups[g].count = rest.count - rest.groups[g].first;
 	}
+	assert(rest.count <= matches->count);
 	return rest;
 }
 

@@ -9,6 +9,7 @@
 #include "base/lower_bound.h"
 #include "base/memory.h"
 
+#include <assert.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -51,6 +52,7 @@ static void add_fault(struct faults *faults, uint32_t culprit, double ns)
 	faults->sum_ns += ns;
 	while (i < faults->count && faults->list[i].culprit != culprit)
 		i++;
+	assert(i < WAITS_KEPT);
 	if (i == faults->count)
 		faults->list[faults->count++] = (struct blamed_wait){.culprit = culprit};
 	faults->list[i].ns += ns;
@@ -123,6 +125,7 @@ static void share_out(struct blaming *blaming, uint32_t group, uint32_t process,
 		of_last.count = 0;
 	if (of_last.count == WAITS_KEPT) /* no room for one more */
 		of_last.count--;
+	assert(of_last.count < WAITS_KEPT);
 	add_fault(&of_last, last, wait_ns - inherited_ns);
 	for (uint32_t i = 0; i < of_last.count; i++) {
 		const struct blamed_wait *fault = &of_last.list[i];

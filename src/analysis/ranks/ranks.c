@@ -13,6 +13,7 @@
 #include "analysis/step_times/step_kinds.h"
 #include "base/memory.h"
 
+#include <assert.h>
 #include <math.h>
 #include <stdlib.h>
 #include <stepscope/stepscope.h>
@@ -283,6 +284,8 @@ static void ranks_add_row(struct table *table, const struct model *model, const 
 static double median_of_others(const double *values, size_t count, double left_out)
 {
 	size_t place = 0, others = count - 1, low = (others - 1) / 2, high = others / 2;
+
+	assert(count > 1 && left_out <= values[count - 1]);
 
 	while (values[place] < left_out)
 		place++;

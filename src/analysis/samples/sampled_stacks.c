@@ -12,6 +12,7 @@
 #include "base/storage.h"
 #include "table/bound.h"
 
+#include <assert.h>
 #include <string.h>
 
 const char sampled_none[] = "the input has no sampled stacks";
@@ -128,6 +129,9 @@ void sampled_set_weight(struct table *table, int row, int column, enum sampled_u
 {
 	static const char *const reasons[] = {"the samples do not count time", "the samples do not count bytes",
 	                                      "the samples count time or bytes"};
+
+	static_assert(sizeof(reasons) / sizeof(reasons[0]) == SAMPLED_UNITS, "a reason for each unit");
+	assert(unit < SAMPLED_UNITS);
 
 	for (int i = 0; i < SAMPLED_UNITS; i++)
 		table_set_missing(table, row, column + i, reasons[i]);

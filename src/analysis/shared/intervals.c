@@ -7,6 +7,7 @@
 #include "base/lower_bound.h"
 #include "base/storage.h"
 
+#include <assert.h>
 #include <string.h>
 
 void intervals_release(struct intervals *list)
@@ -25,6 +26,7 @@ void intervals_lend(struct intervals *to, const struct intervals *from)
 
 static void intervals_reserve(struct intervals *list, size_t capacity)
 {
+	assert(!list->is_lent);
 	if (capacity <= list->capacity)
 		return;
 	list->capacity = capacity > 2 * list->capacity ? capacity : 2 * list->capacity;
@@ -38,6 +40,7 @@ void intervals_grow(struct intervals *list)
 
 static void intervals_begin(struct intervals *out, const struct intervals *a, const struct intervals *b)
 {
+	assert(out != a && out != b); /* it is cleared before they are read */
 	if (out->is_lent)
 		intervals_release(out);
 	intervals_live_in(out, a->storage ? a->storage : b->storage);

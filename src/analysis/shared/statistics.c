@@ -7,6 +7,7 @@
 #include "base/compare_numbers.h"
 #include "base/memory.h"
 
+#include <assert.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -21,6 +22,7 @@ double quantile(const double *sorted, size_t count, double p)
 {
 	double place = p * (double)(count - 1);
 	size_t below = (size_t)place;
+	assert(count > 0 && p >= 0 && p <= 1);
 
 	if (below + 1 >= count)
 		return sorted[count - 1];
@@ -30,6 +32,7 @@ double quantile(const double *sorted, size_t count, double p)
 double *sorted_copy(const double *values, size_t count)
 {
 	double *sorted = memory_resize(NULL, count, sizeof(*sorted));
+	assert(count > 0);
 
 	memcpy(sorted, values, count * sizeof(*sorted));
 	sort_doubles(sorted, count);
@@ -38,6 +41,7 @@ double *sorted_copy(const double *values, size_t count)
 
 double *clipped_copy(const double *values, size_t count, double share)
 {
+	assert(share >= 0 && share <= 0.5);
 	double *clipped = sorted_copy(values, count);
 	double low = quantile(clipped, count, share), high = quantile(clipped, count, 1 - share);
 

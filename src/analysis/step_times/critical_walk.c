@@ -12,6 +12,7 @@
 #include "base/merge_sort.h"
 #include "model/lanes.h"
 
+#include <assert.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -67,6 +68,8 @@ static void find_before(struct critical_walk *walk)
 		const struct work *item = &walk->work.items[i];
 		size_t *mine = &last[first_lane(walk->model, item->track)];
 
+		assert(item->track < walk->model->tracks_count);
+
 		walk->before[i] = *mine;
 		if (takes_time(item) && (*mine == NO_WORK || item->end_ns >= walk->work.items[*mine].end_ns))
 			*mine = i;
@@ -93,6 +96,8 @@ static const struct launch *launch_of(const struct critical_walk *walk, const st
 static void critical_walk_add_thread(struct critical_walk *walk, uint32_t track, const uint32_t *counts)
 {
 	uint32_t place = walk->thread_count;
+
+	assert(walk->thread_count <= CRITICAL_THREADS);
 
 	if (place == CRITICAL_THREADS && counts[track] <= counts[walk->threads[--place]])
 		return;

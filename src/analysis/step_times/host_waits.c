@@ -12,6 +12,7 @@
 #include "model/reasons.h"
 #include "pytorch/names.h"
 
+#include <assert.h>
 #include <math.h>
 #include <stdlib.h>
 #include <stepscope/stepscope.h>
@@ -253,6 +254,8 @@ static const struct host_waits_level *host_waits_innermost(const struct host_wai
 {
 	const struct host_waits_level *found = &fold->levels[0];
 
+	assert(fold->depth > 0);
+
 	for (uint32_t i = 1; i < fold->depth; i++) {
 		if (fold->levels[i].start_ns >= found->start_ns)
 			found = &fold->levels[i];
@@ -281,6 +284,8 @@ static void host_waits_leave(struct host_waits_fold *fold, int64_t now_ns)
 		struct host_waits_level top = fold->levels[fold->depth - 1];
 		struct held *held = &fold->held[top.cause];
 
+		assert(held->open > 0);
+
 		give(fold, top.end_ns);
 		fold->depth--;
 		if (--held->open)
@@ -300,6 +305,7 @@ static void host_waits_leave(struct host_waits_fold *fold, int64_t now_ns)
 static struct host_waits_level *host_waits_enter(struct host_waits_fold *fold, enum cause cause, int64_t start_ns,
                                                  int64_t end_ns)
 {
+	assert(cause > CAUSE_NONE && cause < CAUSE_COUNT);
 	host_waits_leave(fold, start_ns);
 	give(fold, start_ns);
 	MEMORY_GROW(fold->levels, fold->depth, fold->capacity, 16);
@@ -515,8 +521,8 @@ static void host_waits_add_note(struct table *table, const struct host_waits_fol
 	table->note = arena_printf(
 		&table->arena, "%s%sgarbage collections, compilations, files and loader workers are from %s",
 		has_others ? table->note : "", has_others ? "; " : "",
-		fold->times->knows_rare ? "all steps"
-					: arena_printf(&table->arena, "%u steps", fold->known[KNOWN_RARE].count));
+		fold->times->scale.knows_rare ? "all steps"
+					      : arena_printf(&table->arena, "%u steps", fold->known[KNOWN_RARE].count));
 }
 
 static enum status host_waits_run(struct analysis_context *context, struct table *table, struct error *err)

@@ -9,6 +9,7 @@
 #include "base/merge_sort.h"
 #include "base/storage.h"
 
+#include <assert.h>
 #include <stepscope/format.h>
 #include <string.h>
 
@@ -90,8 +91,10 @@ static uint32_t job_number_steps(const struct step_times *times, const struct mo
 
 		if (!times->steps[i].is_selected)
 			continue;
-		while (span->process != step->process) /* both are in the order of the model */
+		while (span->process != step->process) { /* both are in the order of the model */
 			span++;
+			assert(span < times->spans + times->span_count);
+		}
 		if (span->is_rank)
 			numbered[count++] = (struct numbered_step){step->number, 0,
 			                                           rank >= 0 ? rank : -1 - (int64_t)step->process, i};
@@ -131,6 +134,7 @@ static void job_step_add(struct job_step *job, const struct model_step *step, co
 
 static void job_step_divide(struct job_step *job)
 {
+	assert(job->processes > 0 && job->with_cpu <= job->processes);
 	job->has_phases = job->with_phases == job->processes;
 	job->has_calls = !job->has_phases && job->with_calls == job->processes;
 	job->dur_ns /= job->processes;

@@ -7,6 +7,7 @@
 #include "base/memory.h"
 #include "base/storage.h"
 
+#include <assert.h>
 #include <stdlib.h>
 #include <stepscope/stepscope.h>
 #include <string.h>
@@ -58,6 +59,8 @@ static void sweep_give(struct phase_sweep *sweep, int64_t start_ns, int64_t end_
 {
 	const struct model_step *steps = sweep->model->steps;
 	uint32_t i;
+
+	assert(phase >= 0 && phase < PHASE_COUNT);
 
 	while (sweep->next_step < sweep->last_step && steps[sweep->next_step].end_ns <= start_ns)
 		sweep->next_step++;
@@ -172,6 +175,8 @@ static void sweep_process(struct phase_sweep *sweep, uint32_t first, uint32_t en
 	const struct model *model = sweep->model;
 	uint32_t process = model->steps[first].process;
 
+	assert(first < end);
+
 	sweep->span = sweep_span(sweep->times, process);
 	for (uint32_t i = first; i < end; i++) {
 		uint32_t track = model->steps[i].track;
@@ -205,6 +210,7 @@ static void sweep_fill_others(struct step_times *times)
 
 		for (int phase = 1; phase < PHASE_COUNT; phase++)
 			named += time->phase_ns[phase];
+		assert(named >= 0 && named <= time->dur_ns); /* an instant has one phase at most */
 		time->phase_ns[PHASE_OTHER] = time->dur_ns - named;
 	}
 	for (uint32_t i = 0; i < times->span_count; i++)

@@ -11,6 +11,7 @@
 #include "base/clamped.h"
 #include "base/storage.h"
 
+#include <assert.h>
 #include <math.h>
 #include <stdlib.h>
 
@@ -186,6 +187,8 @@ static double mean_part(const struct breakdown_fold *fold, const struct process_
 {
 	double sum_ns = 0;
 
+	assert(of->first < of->end && of->end <= fold->count);
+
 	for (size_t i = of->first; i < of->end; i++)
 		sum_ns += (double)fold->windows[i].parts_ns[part];
 	return sum_ns / (double)(of->end - of->first);
@@ -194,6 +197,8 @@ static double mean_part(const struct breakdown_fold *fold, const struct process_
 static struct process_parts next_process(const struct breakdown_fold *fold, size_t first)
 {
 	struct process_parts of = {.first = first, .end = first};
+
+	assert(first < fold->count);
 
 	for (; of.end < fold->count && fold->windows[of.end].process == fold->windows[first].process; of.end++)
 		of.steps_ns += (double)intervals_length(fold->windows[of.end].start_ns, fold->windows[of.end].end_ns);

@@ -8,6 +8,7 @@
 #include "base/storage.h"
 #include "base/units.h"
 
+#include <assert.h>
 #include <math.h>
 #include <string.h>
 
@@ -165,6 +166,7 @@ static bool is_of_kind(const struct job_step *job, enum mean_of kind)
 	case OF_PHASES:
 		return job->has_phases;
 	}
+	assert(!"a kind of steps");
 	return false;
 }
 
@@ -262,6 +264,8 @@ static void find_asked_for(struct weighed *steps, uint32_t count, uint32_t measu
 {
 	uint32_t run = 0;
 
+	assert(measured <= count);
+
 	if (measured >= NEARLY_ALL * count)
 		return;
 	for (uint32_t i = 0; i <= count; i++) {
@@ -294,6 +298,8 @@ static void set_weights(struct weighed *steps, uint32_t count)
 {
 	uint32_t represented, chosen = count_chosen(steps, count, &represented);
 
+	assert(chosen <= represented && represented <= count);
+
 	for (uint32_t i = 0; i < count; i++)
 		steps[i].weight = steps[i].is_measured && !steps[i].is_certain ? (double)represented / chosen : 1;
 }
@@ -302,6 +308,7 @@ static uint32_t end_of_stretch(const struct weighed *steps, uint32_t begin, uint
 {
 	uint32_t end = begin + 1;
 
+	assert(begin < count);
 	while (end < count && steps[end].number / STRETCH == steps[begin].number / STRETCH)
 		end++;
 	return end;
@@ -375,7 +382,7 @@ static void weigh_job(struct step_times *times, struct weighed *steps)
 
 static void weigh_nothing(struct step_times *times)
 {
-	times->factor = 1;
+	times->scale.factor = 1;
 	for (uint32_t i = 0; i < times->count; i++) {
 		times->steps[i].weight = 1;
 		times->steps[i].is_sampled = false;
@@ -390,7 +397,7 @@ void step_kinds_weigh(struct step_times *times, const struct model *model)
 	double weight = 0;
 
 	weigh_nothing(times);
-	if (!times->is_scaled || step_kinds_measured(times) >= times->complete)
+	if (!times->scale.is_wanted || step_kinds_measured(times) >= times->complete)
 		return;
 	struct weighed *steps = storage_resize(times->storage, NULL, (size_t)times->count + 1, sizeof(*steps));
 	for (uint32_t s = 0; s < times->span_count; s++)
@@ -404,7 +411,7 @@ void step_kinds_weigh(struct step_times *times, const struct model *model)
 	if (sampled < STEP_KINDS_LEAST)
 		weigh_nothing(times);
 	else
-		times->factor = weight / sampled;
+		times->scale.factor = weight / sampled;
 }
 
 void step_sightings_add(struct step_sightings *seen, uint32_t number, double amount, double weight)
@@ -471,7 +478,7 @@ void step_kinds_sight(struct step_sightings *seen, const struct step_times *time
 
 double step_kinds_factor(const struct step_times *times, const struct step_sightings *seen)
 {
-	return times->factor == 1 ? 1 : step_sightings_factor(seen);
+	return times->scale.factor == 1 ? 1 : step_sightings_factor(seen);
 }
 
 void step_kinds_join(int64_t *certain, int64_t sampled, double factor)
@@ -488,13 +495,13 @@ double step_kinds_dur_ns(const struct step_times *times, uint32_t step)
 
 double step_kinds_sum_steps(const struct step_times *times)
 {
-	return times->factor != 1 ? times->complete : step_kinds_measured(times);
+	return times->scale.factor != 1 ? times->complete : step_kinds_measured(times);
 }
 
 void step_kinds_set_least(struct table *table, int row, int column, const struct step_times *times,
                           const struct step_sightings *seen)
 {
-	step_sightings_set_least(table, row, column, seen, times->factor);
+	step_sightings_set_least(table, row, column, seen, times->scale.factor);
 }
 
 const char *step_kinds_operators_note(const struct step_times *times, struct arena *arena)
@@ -514,7 +521,8 @@ const char *step_kinds_operators_note(const struct step_times *times, struct are
 static bool is_uneven(const struct step_times *times)
 {
 	for (uint32_t i = 0; i < times->count; i++)
-		if (times->steps[i].is_sampled && fabs(times->steps[i].weight - times->factor) > 0.1 * times->factor)
+		if (times->steps[i].is_sampled &&
+		    fabs(times->steps[i].weight - times->scale.factor) > 0.1 * times->scale.factor)
 			return true;
 	return false;
 }
@@ -522,10 +530,10 @@ static bool is_uneven(const struct step_times *times)
 void step_kinds_note_sums(struct table *table, const struct step_times *times, int least_column)
 {
 	table->note = step_kinds_operators_note(times, &table->arena);
-	if (times->factor == 1 || !table->note)
+	if (times->scale.factor == 1 || !table->note)
 		return;
-	table->note = arena_printf(&table->arena, "%s; sums are multiplied by %.3g%s%s", table->note, times->factor,
-	                           is_uneven(times) ? " on average" : "",
+	table->note = arena_printf(&table->arena, "%s; sums are multiplied by %.3g%s%s", table->note,
+	                           times->scale.factor, is_uneven(times) ? " on average" : "",
 	                           step_sightings_note(table, least_column, &table->arena));
 }
 

@@ -17,6 +17,7 @@
 #include "model/lanes.h"
 #include "model/reasons.h"
 
+#include <assert.h>
 #include <stdlib.h>
 #include <stepscope/format.h>
 #include <stepscope/stepscope.h>
@@ -28,6 +29,7 @@ static const char *const phase_names[PHASE_COUNT] = {
 
 const char *phase_name(int phase)
 {
+	static_assert(PHASE_COUNT == STEPSCOPE_PHASE_EVALUATION + 1, "a name for each phase");
 	return phase >= 0 && phase < PHASE_COUNT ? phase_names[phase] : phase_names[PHASE_OTHER];
 }
 
@@ -83,6 +85,7 @@ static struct step_span *step_times_add_span(struct step_times *times, uint32_t 
 {
 	if (times->span_count && times->spans[times->span_count - 1].process == process)
 		return &times->spans[times->span_count - 1];
+	assert(!times->span_count || times->spans[times->span_count - 1].process < process); /* like the steps */
 	times->spans[times->span_count] = (struct step_span){.process = process};
 	return &times->spans[times->span_count++];
 }
@@ -138,7 +141,8 @@ static void step_times_find_rare(struct step_times *times, const struct model *m
 		                 (time->is_complete || !times->complete);
 		known += time->has_rare && time->is_complete;
 	}
-	times->knows_rare = known && known == times->complete;
+	assert(known <= times->complete);
+	times->scale.knows_rare = known && known == times->complete;
 }
 
 /* Finds why waits for collectives are unknown. If the program marks phases, they include such waits. */
@@ -228,7 +232,7 @@ void step_times_init(struct step_times *times, struct analysis_context *context)
 	job_steps_find_ranks(times, model);
 	job_steps_fill(times, model);
 	step_kinds_find(times, model);
-	times->is_scaled = times->by_budget && !context->options.keeps_recorded;
+	times->scale.is_wanted = times->by_budget && !context->options.keeps_recorded;
 	step_kinds_weigh(times, model);
 }
 

@@ -92,6 +92,13 @@ struct step_span {
 	const char *no_waits;   /* why its waits for collectives are unknown; NULL: they are known */
 };
 
+/* How values of the steps with operators stand for the run. */
+struct step_scale {
+	bool is_wanted;  /* sums in tables of operators are multiplied to the run */
+	bool knows_rare; /* rare events are known in all complete steps */
+	double factor;   /* mean factor of values in sampled steps; 1: nothing is multiplied */
+};
+
 struct step_times {
 	struct storage *storage; /* of the model, for data that grows with the model */
 	struct step_time *steps; /* like model->steps */
@@ -102,12 +109,10 @@ struct step_times {
 	uint32_t job_program; /* of these: the program */
 	uint32_t job_whole;   /* of these: with operators in all ranks */
 	bool has_job_phases;  /* some of the job's steps have phases */
-	bool is_scaled;       /* sums in tables of operators are multiplied to the run */
-	double factor;        /* mean factor of values in sampled steps; 1: nothing is multiplied */
-	bool knows_rare;      /* rare events are known in all complete steps */
-	bool is_of_inputs;    /* the measured steps are those with inputs: see input_steps.h */
-	bool by_budget;       /* a budget, not the user, chose the steps with operators */
-	bool has_plain;       /* durations are those of steps without operators, because other steps have them */
+	struct step_scale scale;
+	bool is_of_inputs; /* the measured steps are those with inputs: see input_steps.h */
+	bool by_budget;    /* a budget, not the user, chose the steps with operators */
+	bool has_plain;    /* durations are those of steps without operators, because other steps have them */
 	/* numbers of selected steps of the job: all; with detail in any rank; without an end in any rank */
 	uint32_t job_selected, job_detailed, job_incomplete;
 	int64_t job_first, job_last; /* smallest and largest of their numbers, if there are any */

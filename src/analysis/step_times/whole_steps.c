@@ -11,6 +11,7 @@
 #include "base/lower_bound.h"
 #include "base/memory.h"
 
+#include <assert.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -86,6 +87,7 @@ static void mark_calls(struct whole_steps_counting *counting)
 static void count_span(struct whole_steps_counting *counting, uint32_t track, const struct span_chunk *chunk,
                        uint32_t i)
 {
+	assert(chunk->step[i] < (int64_t)counting->model->steps_count);
 	struct whole_steps_count
 		*step = &counting->steps[chunk->step[i] < 0 ? counting->model->steps_count : (uint32_t)chunk->step[i]];
 	bool has_work;

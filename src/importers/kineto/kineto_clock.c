@@ -18,6 +18,7 @@
 #include "importers/kineto/kineto_import.h"
 #include "model/launches.h"
 
+#include <assert.h>
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
@@ -190,6 +191,7 @@ static void find_least(struct clock_fit *fit)
 	fit->window_count = count < WINDOWS_MOST ? count : WINDOWS_MOST;
 	for (uint32_t i = 0; i < fit->pair_count; i++) {
 		const struct kineto_clock_pair *pair = &fit->pairs[i];
+		assert(!i || fit->pairs[i - 1].start_ns <= pair->start_ns);
 		struct bound least = {pair->start_ns, (double)(pair->launch_ns - pair->start_ns)};
 		uint32_t window = (uint32_t)((uint64_t)i * fit->window_count / fit->pair_count);
 		bool is_first = !i || (uint64_t)(i - 1) * fit->window_count / fit->pair_count != window;

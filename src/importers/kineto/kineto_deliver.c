@@ -117,6 +117,7 @@ static void kineto_deliver_enter(struct delivered_lane *lane, uint32_t name, int
 
 static struct delivered_lane *kineto_deliver_add_lane(struct delivery *delivery)
 {
+	assert(delivery->lane_count < LANES_MAX);
 	const struct staged_track *staged = delivery->staged;
 	struct delivered_lane *lane = &delivery->lanes[delivery->lane_count++];
 	lane->track = model_add_track(delivery->model, staged->process, delivery->kind);
@@ -207,6 +208,7 @@ static void set_columns(struct delivery *delivery, const struct staged_span *spa
 	if (!span->extra)
 		return;
 	const struct staged_extra *extra = &delivery->stage->extras[span->extra - 1];
+	assert(span->extra <= delivery->stage->extras_count);
 	if (extra->sequence != STEPSCOPE_NO_SEQUENCE)
 		model_span_set_sequence(model, track, row, extra->sequence);
 	if (extra->step) {

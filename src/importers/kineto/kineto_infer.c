@@ -14,6 +14,7 @@
 #include "model/number_map.h"
 #include "pytorch/names.h"
 
+#include <assert.h>
 #include <ctype.h>
 #include <inttypes.h>
 #include <stdlib.h>
@@ -263,6 +264,7 @@ static void kineto_infer_merge(struct storage *storage, struct staged_track *tra
 		left -= is_behind;
 		from -= !is_behind;
 	}
+	assert(to == from); /* what is left is in its place */
 }
 
 /* Without sequence numbers. */
@@ -350,8 +352,10 @@ static uint32_t *group_tracks(const struct kineto_import *import, uint32_t *orde
 	uint32_t count = import->model->processes_count - import->first_process;
 	uint32_t *ends = memory_resize(NULL, (size_t)count + 1, sizeof *ends);
 	memset(ends, 0, ((size_t)count + 1) * sizeof *ends);
-	for (uint32_t i = 0; i < stage->tracks_count; i++)
+	for (uint32_t i = 0; i < stage->tracks_count; i++) {
+		assert(stage->tracks[i].process - import->first_process < count);
 		ends[stage->tracks[i].process - import->first_process + 1]++;
+	}
 	for (uint32_t i = 1; i <= count; i++)
 		ends[i] += ends[i - 1];
 	for (uint32_t i = 0; i < stage->tracks_count; i++) /* what were begins become ends */

@@ -8,6 +8,7 @@
 #include "base/memory.h"
 #include "base/merge_sort.h"
 
+#include <assert.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -46,6 +47,7 @@ static uint32_t kineto_stage_hash_of(const struct staged_place *pid, const struc
 static uint32_t *kineto_stage_find_slot(const struct kineto_stage *stage, const struct staged_place *pid,
                                         const struct staged_place *tid)
 {
+	assert(stage->slot_count && !(stage->slot_count & (stage->slot_count - 1)));
 	uint32_t slot = kineto_stage_hash_of(pid, tid) & (stage->slot_count - 1);
 	while (stage->slots[slot]) {
 		const struct staged_track *track = &stage->tracks[stage->slots[slot] - 1];
@@ -92,6 +94,7 @@ const struct staged_track *kineto_stage_find(const struct kineto_stage *stage, s
 
 struct staged_span *kineto_stage_span(struct kineto_stage *stage, uint32_t number)
 {
+	assert(number < stage->tracks_count);
 	struct staged_track *track = &stage->tracks[number];
 	STORAGE_GROW(stage->storage, track->spans, track->count, track->capacity, 4);
 	track->is_sorted = false;
@@ -101,6 +104,7 @@ struct staged_span *kineto_stage_span(struct kineto_stage *stage, uint32_t numbe
 
 uint32_t kineto_stage_split(struct kineto_stage *stage, uint32_t number, uint64_t kinds)
 {
+	assert(number < stage->tracks_count);
 	uint32_t other = stage->tracks_count, kept = 0;
 	STAGE_ARRAY_GROW(stage, tracks);
 	stage->tracks[stage->tracks_count++] = (struct staged_track){.pid = stage->tracks[number].pid,
@@ -132,6 +136,7 @@ static void add_bound(struct kineto_stage *stage, const struct staged_bound *bou
 void kineto_stage_begin(struct kineto_stage *stage, uint32_t number, uint64_t offset)
 {
 	const struct staged_track *track = &stage->tracks[number];
+	assert(track->count > 0); /* its span was added just before */
 	const struct staged_span *span = &track->spans[track->count - 1];
 	add_bound(stage, &(struct staged_bound){.time_ns = span->start_ns,
 	                                        .offset = offset,
@@ -187,6 +192,7 @@ static const struct staged_bound *open_at(const struct kineto_stage_pairing *pai
  * inner one. */
 static void raise_named(struct kineto_stage_pairing *pairing, uint32_t name)
 {
+	assert(pairing->depth > 0);
 	uint32_t top = pairing->depth - 1;
 	for (uint32_t i = top + 1; name && i-- > 0 && top - i < ALIKE;) {
 		const struct staged_bound *begin = open_at(pairing, i);

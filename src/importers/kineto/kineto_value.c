@@ -6,6 +6,7 @@
 
 #include "base/utf8.h"
 
+#include <assert.h>
 #include <endian.h>
 #include <math.h>
 #include <stdlib.h>
@@ -61,6 +62,7 @@ static bool read_eight(uint64_t text, uint64_t *number)
 /* Appends n digits, at least one, to the number. Returns false if other bytes are among them. */
 static inline bool read_run(const char *at, size_t n, uint64_t *number)
 {
+	assert(n > 0);
 	static const uint32_t powers[] = {1, 10, 100, 1000, 10000, 100000, 1000000, 10000000, 100000000};
 	size_t head = (n - 1) % 8 + 1;
 	uint64_t text, eight;
@@ -103,6 +105,7 @@ static inline bool read_plain_time(const struct kineto_value *value, uint64_t *n
  * be another number. The text must not be empty. */
 static bool kineto_value_read_plain(const char *at, const char *end, struct decimal *decimal)
 {
+	assert(at < end);
 	size_t length = (size_t)(end - at);
 	if (length > DIGITS_MAX + 1)
 		return false;

@@ -7,6 +7,7 @@
 #include "importers/nsys/nsys.h"
 #include "model/launch_config.h"
 
+#include <assert.h>
 #include <ctype.h>
 #include <inttypes.h>
 #include <stdio.h>
@@ -157,6 +158,7 @@ static bool nsys_rows_set_number(const struct nsys_rows *rows, int column, struc
 
 static void set_launch(struct nsys *nsys, const struct nsys_rows *rows, struct staged_span *span, int32_t device)
 {
+	static_assert(LAUNCH_GRID_X + 5 == LAUNCH_BLOCK_Z, "columns and facts have one order");
 	struct launch_config config = {0};
 	int64_t of_code, of_launch;
 	bool has_shape = true;

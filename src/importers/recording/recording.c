@@ -57,7 +57,7 @@ static void second_pass(struct recording *recording)
 			model_add_ledger(recording->model, LEDGER_DAMAGED, recording->process->process, file->name, 1,
 			                 "the file changed while it was read");
 		if (!(file->header.flags & STEPSCOPE_SEGMENT_COARSE)) { /* files are in order: the last one decides */
-			recording->process->is_closed = file->stats.is_closed;
+			recording->process->end = file->stats.is_closed ? RECORDED_CLOSED : RECORDED_UNCLOSED;
 			recording->process->end_reason = file->end_reason;
 			recording->process->has_rescue = file->stats.rescue_offset != 0;
 		}

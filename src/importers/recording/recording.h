@@ -168,21 +168,31 @@ struct memory_loss {
 	const char *why;
 };
 
+/* The first and the last of some times. */
+struct time_range {
+	bool is_known; /* there is one */
+	int64_t first_ns, last_ns;
+};
+
+enum recorded_end {
+	RECORDED_UNCLOSED, /* the process ended without closing its recording, or it is not known yet whether it lives */
+	RECORDED_CLOSED,
+	RECORDED_ALIVE, /* it still records. Set by recording_fill_process() */
+};
+
 struct recorded_process {
 	uint32_t process; /* in the model */
 	const char *host;
 	struct stepscope_segment_header header; /* header of its first segment */
 	struct clock_line *lines[4];            /* clocks in the order they were used */
 	uint32_t line_count;
-	bool has_times;
-	int64_t first_ns, last_ns; /* first and last of its events */
+	struct time_range times;   /* of its loaded events */
+	struct time_range anchors; /* of its anchors, as written in them */
 	bool has_begin;
 	int64_t begin_ns; /* its first event, even if that is not loaded */
-	bool has_anchors;
-	int64_t first_raw_ns, last_raw_ns; /* first and last of its anchors */
 	uint64_t events;
 	uint64_t stack_frames; /* number of frames in the stacks that were read */
-	bool is_closed, is_alive;
+	enum recorded_end end;
 	bool infers_phases;     /* in any of its sessions */
 	const char *end_reason; /* in the model's arena, NULL: none */
 	struct capture_change *captures;

@@ -9,6 +9,7 @@
 #include "base/memory.h"
 #include "base/merge_sort.h"
 
+#include <assert.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -143,6 +144,7 @@ static void make_pieces(struct clock_line *line)
 		line->jumps = jumps;
 		n = thin_out(line, APART_SHORT_NS, kept);
 	}
+	assert(n > 0 && n <= line->anchor_count);
 	for (uint32_t i = 0; i < n; i++)
 		line->pieces[i] = (struct clock_piece){kept[i].tick, kept[i].raw_ns,
 		                                       i + 1 < n ? slope_between(&kept[i], &kept[i + 1]) : 0};
@@ -200,6 +202,7 @@ void clock_seek(struct clock_cursor *cursor, uint64_t tick)
 {
 	const struct clock_line *line = cursor->line;
 	uint32_t low = 0, high = line->piece_count;
+	assert(high > 0); /* clock_set_finish() makes at least one piece */
 	while (high - low > 1) {
 		uint32_t middle = low + (high - low) / 2;
 		if (line->pieces[middle].tick <= tick)
@@ -213,6 +216,7 @@ void clock_seek(struct clock_cursor *cursor, uint64_t tick)
 int64_t clock_extrapolate_back(const struct clock_line *line, uint64_t tick)
 {
 	const struct clock_piece *first = &line->pieces[0];
+	assert(line->piece_count > 0 && tick <= first->tick);
 	wide_uint ns = ((wide_uint)(first->tick - tick) * first->slope) >> SLOPE_SHIFT;
 	int64_t start_ns = clock_clamp(first->raw_ns + line->offset_ns, 0);
 	return ns > (wide_uint)(INT64_MAX / 4) ? -(INT64_MAX / 4) : clock_clamp(start_ns - (int64_t)ns, 0);

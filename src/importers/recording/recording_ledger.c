@@ -72,7 +72,7 @@ void recording_ledger_file(struct recording *recording, const struct recorded_fi
 	const struct recorded_process *owner = recording->processes[recording->sessions[file->session]->process];
 	if (stats->damaged_bytes)
 		ledger_damage(model, owner->process, file);
-	if (stats->torn_bytes && !owner->is_alive) {
+	if (stats->torn_bytes && owner->end != RECORDED_ALIVE) {
 		struct ledger_entry *entry = model_add_ledger(model, LEDGER_TORN_TAIL, owner->process, file->name,
 		                                              stats->torn_bytes,
 		                                              "bytes of the last block, which is cut off, were not "
@@ -118,10 +118,10 @@ void recording_ledger_process(struct recording *recording, const struct recorded
 {
 	struct model *model = recording->model;
 	const char *where = process->host;
-	if (process->is_alive && !process->is_closed)
+	if (process->end == RECORDED_ALIVE)
 		model_add_ledger(model, LEDGER_OTHER, process->process, where, 1,
 		                 "the process is still running: the recording contains its events so far");
-	else if (!process->is_closed && (!process->has_rescue || unfolded_problem(recording, process)))
+	else if (process->end == RECORDED_UNCLOSED && (!process->has_rescue || unfolded_problem(recording, process)))
 		ledger_missing_tail(recording, process);
 	if (process->line_count > 1)
 		model_add_ledger(model, LEDGER_CLOCK, process->process, where, process->line_count - 1,

@@ -10,6 +10,7 @@
 #include "base/memory.h"
 #include "importers/recording/recording_stream.h"
 
+#include <assert.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -73,6 +74,7 @@ void links_thread(struct recording *recording, struct stream *stream, uint64_t n
 
 static struct forward *recording_links_slot_of(const struct forwards *forwards, uint32_t sequence)
 {
+	assert(forwards->capacity && !(forwards->capacity & (forwards->capacity - 1)));
 	return &forwards->slots[sequence & (forwards->capacity - 1)];
 }
 
@@ -99,6 +101,7 @@ void links_forward(struct recording *recording, const struct stream *stream, uin
 	if (!stream->forwards)
 		return;
 	struct torch_links *links = recording->session->links;
+	assert(links && stream->forwards <= links->count);
 	struct forwards *forwards = &links->forwards[stream->forwards - 1];
 	uint32_t wanted = (uint32_t)sequence;
 	if (!forwards->capacity && !recording_links_grow(links, forwards)) {
@@ -138,6 +141,7 @@ static void link_node(struct model *model, struct torch_links *links, const stru
 
 static void link_waiting(struct model *model, struct torch_links *links, uint32_t count)
 {
+	assert(count <= links->waiting_count);
 	for (uint32_t i = 0; i < count; i++)
 		link_node(model, links, &links->waiting[i]);
 	links->waiting_count -= count;

@@ -57,7 +57,7 @@ static void lose_damaged(struct recording *recording, uint32_t number)
 	struct clock_cursor clock = {process->lines[0], 0};
 	bool has_before = before && before->session == file->session &&
 	                  !(before->header.flags & STEPSCOPE_SEGMENT_COARSE);
-	bool is_damaged = file->stats.damaged_bytes || (file->stats.torn_bytes && process->is_closed);
+	bool is_damaged = file->stats.damaged_bytes || (file->stats.torn_bytes && process->end == RECORDED_CLOSED);
 	if (is_damaged && !(file->header.flags & STEPSCOPE_SEGMENT_COARSE))
 		recording_lose(process,
 		               has_before && process->line_count == 1 ? clock_ns(&clock, before->header.first_tick)
@@ -69,8 +69,8 @@ static bool has_missing_tail(const struct recording *recording, const struct rec
 {
 	for (uint32_t i = 0; i < recording->unfolded_count; i++)
 		if (recording->unfolded[i].pid == process->header.pid)
-			return !process->is_closed && !process->is_alive;
-	return !process->is_closed && !process->is_alive && !process->has_rescue;
+			return process->end == RECORDED_UNCLOSED;
+	return process->end == RECORDED_UNCLOSED && !process->has_rescue;
 }
 
 /* Returns true if memory was recorded at that time or later. Without any CAPTURE event, the whole recording counts. */
@@ -112,7 +112,7 @@ void recording_finish_losses(struct recording *recording)
 		struct recorded_process *process = recording->processes[i];
 		bool has_only_lost_end = !process->memory_loss.has_any;
 		if (has_missing_tail(recording, process))
-			recording_lose(process, process->has_times ? process->last_ns - LATE_NS : INT64_MIN,
+			recording_lose(process, process->times.is_known ? process->times.last_ns - LATE_NS : INT64_MIN,
 			               LOST_WITH_TAIL);
 		const struct memory_loss *loss = &process->memory_loss;
 		if (!loss->has_any || !is_recorded_behind(process, loss->since_ns))

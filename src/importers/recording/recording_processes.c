@@ -6,6 +6,7 @@
 
 #include "base/hex_id.h"
 
+#include <assert.h>
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -37,32 +38,37 @@ static bool is_process_alive(const struct stepscope_segment_header *header)
 /* If only windows are loaded, times are still relative to the start of the whole recording. */
 static void fill_origin(struct process *process, const struct recorded_process *from)
 {
-	int64_t anchor_ns = from->first_raw_ns + from->lines[0]->offset_ns;
-	bool is_anchor_first = from->has_anchors && (!from->has_begin || anchor_ns < from->begin_ns);
-	process->has_origin = from->has_begin || from->has_anchors;
+	int64_t anchor_ns = from->anchors.first_ns + from->lines[0]->offset_ns;
+	bool is_anchor_first = from->anchors.is_known && (!from->has_begin || anchor_ns < from->begin_ns);
+	process->has_origin = from->has_begin || from->anchors.is_known;
 	process->origin_ns = is_anchor_first ? anchor_ns : from->begin_ns;
 }
 
 void recording_fill_process(struct recording *recording, struct recorded_process *from)
 {
+	assert(from->line_count > 0 && from->process < recording->model->processes_count);
 	struct model *model = recording->model;
 	struct process *process = &model->processes[from->process];
 	const struct clock_line *line = from->lines[0];
-	from->is_alive = !from->is_closed && is_process_alive(&from->header);
+	if (from->end == RECORDED_UNCLOSED && is_process_alive(&from->header))
+		from->end = RECORDED_ALIVE;
 	process->realtime_offset_ns = line->realtime_offset_ns;
-	process->first_ns = from->has_times ? from->first_ns : 0;
-	process->last_ns = from->has_times ? from->last_ns : 0;
-	if (from->has_anchors && !recording->has_windows) {
-		int64_t first_ns = from->first_raw_ns + line->offset_ns, last_ns = from->last_raw_ns + line->offset_ns;
-		process->first_ns = from->has_times && from->first_ns < first_ns ? from->first_ns : first_ns;
-		process->last_ns = from->has_times && from->last_ns > last_ns ? from->last_ns : last_ns;
+	process->first_ns = from->times.is_known ? from->times.first_ns : 0;
+	process->last_ns = from->times.is_known ? from->times.last_ns : 0;
+	if (from->anchors.is_known && !recording->has_windows) {
+		int64_t first_ns = from->anchors.first_ns + line->offset_ns,
+			last_ns = from->anchors.last_ns + line->offset_ns;
+		process->first_ns = from->times.is_known && from->times.first_ns < first_ns ? from->times.first_ns
+		                                                                            : first_ns;
+		process->last_ns = from->times.is_known && from->times.last_ns > last_ns ? from->times.last_ns
+		                                                                         : last_ns;
 	}
 	if (recording->has_windows)
 		fill_origin(process, from);
 	process->event_count = from->events;
-	process->is_closed = from->is_closed;
-	process->is_alive = from->is_alive;
-	if (from->is_closed && from->end_reason)
+	process->is_closed = from->end == RECORDED_CLOSED;
+	process->is_alive = from->end == RECORDED_ALIVE;
+	if (from->end == RECORDED_CLOSED && from->end_reason)
 		process->end_reason = intern_add(&model->strings, from->end_reason);
 	const char *program = model_meta(model, from->process, "program");
 	const char *host = model_meta(model, from->process, "host");

@@ -8,6 +8,7 @@
 #include "base/memory.h"
 #include "base/merge_sort.h"
 
+#include <assert.h>
 #include <stdlib.h>
 
 uint32_t span_queue_add(struct span_queue *queue, const struct queued_span *span)
@@ -39,6 +40,7 @@ static void settle_notes(struct span_queue *queue, const uint32_t *rows, const u
 	uint32_t kept = 0;
 	for (uint32_t i = 0; i < queue->note_count; i++) {
 		struct queued_note *note = &queue->notes[i];
+		assert(note->entry < queue->count);
 		if (entries[note->entry] != MODEL_NONE) {
 			queue->notes[kept] = *note;
 			queue->notes[kept++].entry = entries[note->entry];
@@ -67,6 +69,7 @@ void span_queue_flush(struct span_queue *queue, uint32_t count, struct model *mo
 	uint32_t *rows = memory_resize(NULL, 2 * (size_t)queue->count, sizeof *rows), *entries = rows + queue->count;
 	for (uint32_t i = 0; i < queue->count; i++) {
 		struct queued_span *span = &queue->spans[i];
+		assert(span->entry < queue->count);
 		rows[span->entry] = MODEL_NONE;
 		entries[span->entry] = i < count ? MODEL_NONE : i - count;
 		if (i >= count) {

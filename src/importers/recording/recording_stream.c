@@ -12,6 +12,7 @@
 #include "importers/recording/recording_losses.h"
 #include "importers/recording/recording_steps.h"
 
+#include <assert.h>
 #include <stdlib.h>
 #include <stepscope/stepscope.h>
 #include <string.h>
@@ -109,6 +110,7 @@ static struct level *push_level(struct stream *stream, uint8_t kind)
 /* Takes out one that is no step, phase or micro-batch. */
 static void drop_level(struct stream *stream, uint32_t index)
 {
+	assert(index < stream->level_count);
 	struct level *levels = stream->levels;
 	uint32_t rare = levels[index].rare - (index ? levels[index - 1].rare : 0);
 	stream->level_count--;
@@ -139,6 +141,7 @@ static void recording_stream_end_step(struct recording *recording, struct stream
 {
 	if (stream->step == MODEL_NONE)
 		return;
+	assert(stream->step < recording->model->steps_count);
 	struct model_step *step = &recording->model->steps[stream->step];
 	step->end_ns = time_ns > step->start_ns ? time_ns : step->start_ns;
 	step->is_open = (flags & (SPAN_END_IS_LOST | SPAN_IS_CLIPPED)) != 0;
@@ -147,6 +150,7 @@ static void recording_stream_end_step(struct recording *recording, struct stream
 
 static inline void end_top(struct recording *recording, struct stream *stream, int64_t time_ns, uint8_t flags)
 {
+	assert(stream->level_count > 0);
 	const struct level *top = &stream->levels[--stream->level_count];
 	if (top->is_over)
 		return;
@@ -164,6 +168,7 @@ static void end_deeper(struct recording *recording, struct stream *stream, int64
 /* Ends levels down to `level` (an index), which is ended in order; what is still open inside lost its end. */
 static void end_down_to(struct recording *recording, struct stream *stream, uint32_t level, int64_t time_ns)
 {
+	assert(level < stream->level_count);
 	end_deeper(recording, stream, time_ns);
 	while (stream->level_count > level + 1)
 		end_top(recording, stream, time_ns, SPAN_END_IS_LOST);
@@ -173,6 +178,7 @@ static void end_down_to(struct recording *recording, struct stream *stream, uint
 /* Ends an inferred level; what goes on behind it is cut, but stays here until its END comes. */
 static void end_inferred_level(struct recording *recording, struct stream *stream, uint32_t level, int64_t time_ns)
 {
+	assert(level < stream->level_count);
 	uint32_t count = stream->level_count;
 	if (stream->levels[count - 1].coarse != level + 1 || stream->deeper || count > MAX_LEVELS / 2) {
 		end_down_to(recording, stream, level, time_ns);
@@ -315,6 +321,7 @@ static void note_cuts(struct recording *recording, struct stream *stream, uint32
 static void end_under(struct recording *recording, struct stream *stream, uint32_t index, int64_t time_ns,
                       uint8_t flags)
 {
+	assert(index < stream->level_count);
 	const struct level *levels = stream->levels;
 	uint32_t above = 0;
 	bool has_op = levels[index].kind == SPAN_OP;
@@ -835,11 +842,12 @@ bool recording_wants_events(void *context, const struct stepscope_block *block)
 
 static void note_time(struct recorded_process *process, int64_t first_ns, int64_t last_ns)
 {
-	if (!process->has_times || first_ns < process->first_ns)
-		process->first_ns = first_ns;
-	if (!process->has_times || last_ns > process->last_ns)
-		process->last_ns = last_ns;
-	process->has_times = true;
+	struct time_range *times = &process->times;
+	if (!times->is_known || first_ns < times->first_ns)
+		times->first_ns = first_ns;
+	if (!times->is_known || last_ns > times->last_ns)
+		times->last_ns = last_ns;
+	times->is_known = true;
 }
 
 /* While no detail is recorded its ends are missing too: what is open of it ends here, as far as no step or phase lies inside. What is rare has its
@@ -971,7 +979,8 @@ void recording_close_session(struct recording *recording, struct recorded_sessio
 		    recording->sessions[i]->first_segment > session->first_segment)
 			is_last = false;
 	if (!is_last)
-		recording_lose(recording->processes[session->process], recording->processes[session->process]->last_ns,
+		recording_lose(recording->processes[session->process],
+		               recording->processes[session->process]->times.last_ns,
 		               "the recording was stopped and started again: in between it is not known what was "
 		               "allocated and freed");
 	for (uint32_t i = 0; i < session->stream_count; i++) {

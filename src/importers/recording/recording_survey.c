@@ -120,11 +120,11 @@ static bool first_clock(void *context, const struct stepscope_anchor *anchor)
 	clock_line_add(find_clock_line(recording, is_known ? anchor->clock : recording->file->header.clock), anchor);
 	if (anchor->raw_ns < 0 || anchor->raw_ns > INT64_MAX / 4)
 		return true;
-	if (!process->has_anchors || anchor->raw_ns < process->first_raw_ns)
-		process->first_raw_ns = anchor->raw_ns;
-	if (!process->has_anchors || anchor->raw_ns > process->last_raw_ns)
-		process->last_raw_ns = anchor->raw_ns;
-	process->has_anchors = true;
+	if (!process->anchors.is_known || anchor->raw_ns < process->anchors.first_ns)
+		process->anchors.first_ns = anchor->raw_ns;
+	if (!process->anchors.is_known || anchor->raw_ns > process->anchors.last_ns)
+		process->anchors.last_ns = anchor->raw_ns;
+	process->anchors.is_known = true;
 	return true;
 }
 

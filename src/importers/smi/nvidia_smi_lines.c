@@ -4,6 +4,7 @@
  */
 #include "importers/smi/nvidia_smi.h"
 
+#include <assert.h>
 #include <ctype.h>
 #include <math.h>
 #include <stdio.h>
@@ -160,6 +161,7 @@ static bool take_names(struct smi_layout *layout, const char *at, const char *en
 	size_t bytes;
 	while (next_cell(layout, &at, end, &text, &bytes)) {
 		struct smi_column *column = &layout->columns[layout->count];
+		assert(layout->count <= SMI_COLUMNS);
 		if (!bytes || !isalpha((unsigned char)*text))
 			return false;
 		if (layout->count == SMI_COLUMNS) {

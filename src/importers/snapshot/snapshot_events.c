@@ -11,6 +11,7 @@
 #include "base/memory.h"
 #include "importers/snapshot/snapshot.h"
 
+#include <assert.h>
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -62,6 +63,7 @@ static void open_note(struct replay *replay, const struct snapshot_note *note)
 	int64_t end_ns = note->time_ns + note->dur_ns;
 	if (note->row == MODEL_NONE)
 		return;
+	assert(!replay->open_count || replay->open[replay->open_count - 1].end_ns > note->time_ns);
 	MEMORY_GROW(replay->open, replay->open_count, replay->open_capacity, 16);
 	if (replay->open_count && replay->open[replay->open_count - 1].end_ns < end_ns)
 		end_ns = replay->open[replay->open_count - 1].end_ns;

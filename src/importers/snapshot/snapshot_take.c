@@ -12,6 +12,7 @@
 #include "base/memory.h"
 #include "importers/snapshot/snapshot.h"
 
+#include <assert.h>
 #include <stdlib.h>
 #include <stepscope/stepscope.h>
 #include <string.h>
@@ -73,8 +74,11 @@ _Static_assert(KEY_END <= SNAPSHOT_KEYS, "every key has a place");
 
 void snapshot_add_keys(struct pickle *pickle)
 {
-	for (int key = 1; key < KEY_END; key++)
-		(void)intern_add(&pickle->texts, key_names[key]);
+	for (uint32_t key = 1; key < KEY_END; key++) {
+		uint32_t number = intern_add(&pickle->texts, key_names[key]);
+		assert(number == key);
+		(void)number;
+	}
 }
 
 struct snapshot_take_row { /* values of a dictionary by key; NULL: the key is absent */
@@ -199,6 +203,7 @@ static struct snapshot_frame texts_of_frame(struct snapshot *snapshot, const str
 	               (file->type == PICKLE_TEXT ? file->number : 0);
 	uint32_t found = number_map_find(&snapshot->frame_texts, key);
 	if (found != NUMBER_MAP_NONE) {
+		assert(found < snapshot->frames_count);
 		frame = snapshot->frames[found];
 		frame.line = 0;
 		return frame;
@@ -243,6 +248,7 @@ static uint32_t push_frame(struct snapshot *snapshot, uint32_t parent, const str
 static const struct snapshot_frame *frame_of(const struct snapshot *snapshot, const struct pickle_value *value)
 {
 	const struct pickle_object *taken = pickle_taken(&snapshot->pickle, value, SNAPSHOT_FRAME);
+	assert(!taken || taken->taken < snapshot->frames_count);
 	return taken ? &snapshot->frames[taken->taken] : NULL;
 }
 

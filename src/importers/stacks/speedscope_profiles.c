@@ -5,6 +5,7 @@
 #include "base/memory.h"
 #include "importers/stacks/speedscope.h"
 
+#include <assert.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -89,6 +90,7 @@ static void open_frame(struct speedscope *scope, struct speedscope_profile *one,
 static void close_frame(struct speedscope *scope, struct speedscope_profile *one, uint32_t number)
 {
 	const struct stack_node *stacks = scope->profile.model->stacks;
+	assert(one->open < scope->profile.model->stacks_count);
 	if (one->deeper) {
 		if (--one->deeper == 0)
 			one->open = stacks[one->open].parent;

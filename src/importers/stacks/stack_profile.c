@@ -7,6 +7,7 @@
 #include "importers/kineto/kineto_value.h"
 #include "model/reasons.h"
 
+#include <assert.h>
 #include <string.h>
 
 #define STACKS_MAX (8u << 20)
@@ -123,6 +124,7 @@ bool stack_profile_add(struct stack_profile *profile, const struct sample *sampl
 {
 	uint64_t key = (uint64_t)sample->track << 32 | sample->stack;
 	uint32_t found = number_map_find(&profile->samples, key);
+	assert(found == NUMBER_MAP_NONE || found < profile->model->samples_count);
 	uint64_t *weight = found != NUMBER_MAP_NONE ? &profile->model->samples[found].weight : NULL;
 	if (weight && sample->weight <= INT64_MAX && *weight <= INT64_MAX - sample->weight) {
 		*weight += sample->weight;

@@ -269,13 +269,13 @@ static void check_step(struct chrome_check *check, const struct chrome_event *ev
 static void check_markers(struct chrome_check *check, const struct chrome_event *event)
 {
 	if (strcmp(event->name, "Record Window End") == 0) {
-		check->has_end_marker = true;
-		check->end_marker_offset = event->offset;
-		check->end_marker_ns = event->ts_ns;
+		check->end_marker.is_found = true;
+		check->end_marker.offset = event->offset;
+		check->end_marker.ns = event->ts_ns;
 	} else if (strncmp(event->name, "Iteration Start:", 16) == 0) {
-		check->has_start_marker = true;
-		check->start_marker_offset = event->offset;
-		check->start_marker_ns = event->ts_ns;
+		check->start_marker.is_found = true;
+		check->start_marker.offset = event->offset;
+		check->start_marker.ns = event->ts_ns;
 	}
 }
 
@@ -532,15 +532,15 @@ static enum status chrome_read_file(struct chrome_check *check, struct json_stre
 static void check_whole(struct chrome_check *check)
 {
 	struct validation *validation = check->validation;
-	bool has_both = check->has_start_marker && check->has_end_marker;
-	uint64_t tail = check->start_marker_offset < check->end_marker_offset ? check->start_marker_offset
-	                                                                      : check->end_marker_offset;
+	bool has_both = check->start_marker.is_found && check->end_marker.is_found;
+	uint64_t tail = check->start_marker.offset < check->end_marker.offset ? check->start_marker.offset
+	                                                                      : check->end_marker.offset;
 
 	if (has_both &&
 	    check->last_nameless < tail) /* the plugin walks back from the end and stops at the markers first */
 		validation->findings[VALIDATE_T2] = (struct validate_finding){0};
-	if (has_both && check->end_marker_ns - check->start_marker_ns > MARKER_LIMIT_NS)
-		validate_count(validation, VALIDATE_T13, check->end_marker_offset, NULL);
+	if (has_both && check->end_marker.ns - check->start_marker.ns > MARKER_LIMIT_NS)
+		validate_count(validation, VALIDATE_T13, check->end_marker.offset, NULL);
 	if (!check->has_step)
 		validate_count(validation, VALIDATE_T10, 0, NULL);
 	if (!check->has_rank)

@@ -98,6 +98,12 @@ enum ref_kind {
 	REF_KINDS
 };
 
+struct chrome_marker { /* of the TensorBoard plugin: the first or the last instant of the recording */
+	bool is_found;
+	uint64_t offset;
+	int64_t ns;
+};
+
 struct chrome_check {
 	struct validation *validation;
 	struct ref_list lists[REF_KINDS];
@@ -106,9 +112,7 @@ struct chrome_check {
 	bool has_events; /* the key traceEvents was found */
 	bool has_phase;  /* an event has a phase */
 	bool has_other;  /* an entry of the events is not an object */
-	bool has_start_marker, has_end_marker;
-	uint64_t start_marker_offset, end_marker_offset;
-	int64_t start_marker_ns, end_marker_ns;
+	struct chrome_marker start_marker, end_marker;
 };
 
 /* Returns a number that stands for two texts. */

@@ -36,7 +36,7 @@ struct decision {
 	bool is_unchecked;
 };
 
-#define SIDES_OF_STEPS .has_first = true, .is_same_work = true
+#define SIDES_OF_STEPS .metrics.has_first = true, .work.is_same = true
 
 /* A metric that takes 10 ms on the base and `change` more or less on the new side. */
 #define METRIC(name, found, change, ...)                                                                               \
@@ -79,7 +79,7 @@ static const struct decision decisions[] = {
          .metrics = {METRIC(COMPARE_TIME_PER_TOKEN, RESULT_INCONCLUSIVE, 0.02, .needed_runs = 7),
                      METRIC(COMPARE_STEP_CPU_TIME, RESULT_REGRESSION, 0.03),
                      METRIC(COMPARE_STEP_TIME_P95, RESULT_REGRESSION, 0.3)},
-         .sides = {SIDES_OF_STEPS, .amount = PER_TOKEN}, .answer = ANSWER_OPEN, .result = RESULT_INCONCLUSIVE,
+         .sides = {SIDES_OF_STEPS, .work.amount = PER_TOKEN}, .answer = ANSWER_OPEN, .result = RESULT_INCONCLUSIVE,
          .metric = COMPARE_TIME_PER_TOKEN, .needed = NEEDED_RUNS},
 	{"longer runs settle it",
          .metrics = {METRIC(COMPARE_STEP_TIME, RESULT_INCONCLUSIVE, 0.02, .needed_runs = 7, .needed_steps = 300)},
@@ -91,74 +91,75 @@ static const struct decision decisions[] = {
          .needed = NEEDED_QUIET_MACHINE},
 	{"the cost of recording is in doubt",
          .metrics = {METRIC(COMPARE_STEP_TIME, RESULT_INCONCLUSIVE, 0.02, .needed_runs = 7)},
-         .sides = {SIDES_OF_STEPS, .doubt = 0.02}, .answer = ANSWER_OPEN, .result = RESULT_INCONCLUSIVE,
+         .sides = {SIDES_OF_STEPS, .prices.doubt = 0.02}, .answer = ANSWER_OPEN, .result = RESULT_INCONCLUSIVE,
          .metric = COMPARE_STEP_TIME, .needed = NEEDED_ALIKE},
 	{"one step a run", .metrics = {METRIC(COMPARE_STEP_TIME, RESULT_INCONCLUSIVE, 0.2, .needed_runs = 7)},
-         .sides = {SIDES_OF_STEPS, .first = {.is_single = true}}, .answer = ANSWER_ONE_STEP,
+         .sides = {SIDES_OF_STEPS, .metrics.first = {.is_single = true}}, .answer = ANSWER_ONE_STEP,
          .result = RESULT_INCONCLUSIVE, .metric = COMPARE_STEP_TIME, .needed = NEEDED_MORE_STEPS},
 	{"operators on one side only", .metrics = {METRIC(COMPARE_STEP_TIME, RESULT_NOT_COMPARABLE, 0.2)},
-         .sides = {SIDES_OF_STEPS, .is_unlike = true, .unchecked = {[FACT_HARDWARE] = {&fact}}},
+         .sides = {SIDES_OF_STEPS, .prices.is_unlike = true, .work.unchecked = {[FACT_HARDWARE] = {&fact}}},
          .answer = ANSWER_UNLIKE, .result = RESULT_NOT_COMPARABLE, .metric = COMPARE_STEP_TIME, .needed = NEEDED_ALIKE},
 	{"other work of an unknown amount", .metrics = {METRIC(COMPARE_STEP_TIME, RESULT_NOT_COMPARABLE, -0.4)},
-         .sides = {.has_first = true, .wants_amount = true}, .answer = ANSWER_OTHER_WORK,
+         .sides = {.metrics.has_first = true, .work.wants_amount = true}, .answer = ANSWER_OTHER_WORK,
          .result = RESULT_NOT_COMPARABLE, .metric = COMPARE_STEP_TIME, .needed = NEEDED_AMOUNT},
 	{"other work whose amount would not help", .metrics = {METRIC(COMPARE_STEP_TIME, RESULT_NOT_COMPARABLE, -0.4)},
-         .sides = {.has_first = true}, .answer = ANSWER_OTHER_WORK, .result = RESULT_NOT_COMPARABLE,
+         .sides = {.metrics.has_first = true}, .answer = ANSWER_OTHER_WORK, .result = RESULT_NOT_COMPARABLE,
          .metric = COMPARE_STEP_TIME, .needed = NEEDED_SAME_WORK},
 	{"a mean decides",
          .metrics = {METRIC(COMPARE_STEP_TIME, RESULT_INCONCLUSIVE, 0, .needed_runs = 7),
                      METRIC(COMPARE_STEP_TIME_MEAN, RESULT_REGRESSION, 0.2)},
-         .sides = {SIDES_OF_STEPS, .deciding = 1}, .answer = ANSWER_MEAN, .result = RESULT_REGRESSION,
+         .sides = {SIDES_OF_STEPS, .metrics.deciding = 1}, .answer = ANSWER_MEAN, .result = RESULT_REGRESSION,
          .metric = COMPARE_STEP_TIME_MEAN},
 	{"the time between steps decides",
          .metrics = {METRIC(COMPARE_STEP_TIME, RESULT_SAME, 0), METRIC(COMPARE_STEP_TIME_MEAN, RESULT_SAME, 0),
                      METRIC(COMPARE_STEP_PERIOD, RESULT_REGRESSION, 0.2)},
-         .sides = {SIDES_OF_STEPS, .deciding = 2}, .answer = ANSWER_PERIOD, .result = RESULT_REGRESSION,
+         .sides = {SIDES_OF_STEPS, .metrics.deciding = 2}, .answer = ANSWER_PERIOD, .result = RESULT_REGRESSION,
          .metric = COMPARE_STEP_PERIOD},
 	{"tokens per second decide",
          .metrics = {METRIC(COMPARE_TIME_PER_TOKEN, RESULT_SAME, 0),
                      METRIC(COMPARE_TOKENS_PER_S, RESULT_REGRESSION, -0.2)},
-         .sides = {SIDES_OF_STEPS, .deciding = 1, .amount = PER_TOKEN}, .answer = ANSWER_RATE,
+         .sides = {SIDES_OF_STEPS, .metrics.deciding = 1, .work.amount = PER_TOKEN}, .answer = ANSWER_RATE,
          .result = RESULT_REGRESSION, .metric = COMPARE_TOKENS_PER_S},
 	{"on a contended machine other metrics of steps say nothing",
          .metrics = {METRIC(COMPARE_STEP_TIME_FASTEST, RESULT_SAME, 0, .is_told_same = true),
                      METRIC(COMPARE_STEP_TIME_MEAN, RESULT_REGRESSION, 0.2)},
-         .sides = {SIDES_OF_STEPS, .is_fastest = true}, .answer = ANSWER_SAME, .result = RESULT_SAME,
+         .sides = {SIDES_OF_STEPS, .metrics.is_fastest = true}, .answer = ANSWER_SAME, .result = RESULT_SAME,
          .metric = COMPARE_STEP_TIME_FASTEST},
 	{"what could not be compared is said with the answer",
          .metrics = {METRIC(COMPARE_STEP_TIME, RESULT_SAME, 0, .is_told_same = true)},
-         .sides = {SIDES_OF_STEPS, .unchecked = {[FACT_HARDWARE] = {[SIDE_NEW] = &fact}}}, .answer = ANSWER_SAME,
+         .sides = {SIDES_OF_STEPS, .work.unchecked = {[FACT_HARDWARE] = {[SIDE_NEW] = &fact}}}, .answer = ANSWER_SAME,
          .result = RESULT_SAME, .metric = COMPARE_STEP_TIME, .is_unchecked = true},
 	{"also that a step may be something else",
          .metrics = {METRIC(COMPARE_STEP_TIME, RESULT_INCONCLUSIVE, 0, .needed_runs = 2)},
-         .sides = {SIDES_OF_STEPS, .is_step_unchecked = true}, .answer = ANSWER_OPEN, .result = RESULT_INCONCLUSIVE,
-         .metric = COMPARE_STEP_TIME, .needed = NEEDED_RUNS, .is_unchecked = true},
+         .sides = {SIDES_OF_STEPS, .work.is_step_unchecked = true}, .answer = ANSWER_OPEN,
+         .result = RESULT_INCONCLUSIVE, .metric = COMPARE_STEP_TIME, .needed = NEEDED_RUNS, .is_unchecked = true},
 	{"no steps and no tables", .metrics = {METRIC(COMPARE_STEP_TIME, RESULT_NOT_MEASURED, 0)},
-         .sides = {.is_same_work = true, .is_step_unchecked = true}, .contributions = 3, .answer = ANSWER_NOTHING,
+         .sides = {.work.is_same = true, .work.is_step_unchecked = true}, .contributions = 3, .answer = ANSWER_NOTHING,
          .result = RESULT_NOT_MEASURED, .metric = COMPARE_STEP_TIME},
 	{"whole recordings", .metrics = {METRIC(COMPARE_STEP_TIME, RESULT_NOT_MEASURED, 0)},
-         .sides = {.is_same_work = true}, .is_whole = true, .contributions = 3, .answer = ANSWER_WHOLE,
+         .sides = {.work.is_same = true}, .is_whole = true, .contributions = 3, .answer = ANSWER_WHOLE,
          .result = RESULT_NOT_MEASURED, .metric = COMPARE_STEP_TIME},
 	{"telemetry alone", .metrics = {METRIC(COMPARE_STEP_TIME, RESULT_NOT_MEASURED, 0)},
-         .sides = {.is_same_work = true}, .is_whole = true, .telemetry = 2, .answer = ANSWER_TABLES,
+         .sides = {.work.is_same = true}, .is_whole = true, .telemetry = 2, .answer = ANSWER_TABLES,
          .result = RESULT_NOT_MEASURED, .metric = COMPARE_STEP_TIME},
 	{"one snapshot a side", .metrics = {METRIC(COMPARE_DEVICE_MEMORY, RESULT_INCONCLUSIVE, 0.1, .needed_runs = 2)},
-         .sides = {.is_same_work = true, .is_memory = true}, .answer = ANSWER_PEAK_WITHOUT,
+         .sides = {.work.is_same = true, .metrics.is_memory = true}, .answer = ANSWER_PEAK_WITHOUT,
          .result = RESULT_INCONCLUSIVE, .metric = COMPARE_DEVICE_MEMORY, .needed = NEEDED_SNAPSHOTS},
 	{"snapshots whose peaks scatter",
          .metrics = {METRIC(COMPARE_DEVICE_MEMORY, RESULT_INCONCLUSIVE, 0.1, .needed_runs = 9)},
-         .sides = {SIDES_OF_STEPS, .is_memory = true}, .answer = ANSWER_PEAK_OPEN, .result = RESULT_INCONCLUSIVE,
-         .metric = COMPARE_DEVICE_MEMORY, .needed = NEEDED_RUNS},
+         .sides = {SIDES_OF_STEPS, .metrics.is_memory = true}, .answer = ANSWER_PEAK_OPEN,
+         .result = RESULT_INCONCLUSIVE, .metric = COMPARE_DEVICE_MEMORY, .needed = NEEDED_RUNS},
 	{"snapshots with the same peak",
          .metrics = {METRIC(COMPARE_DEVICE_MEMORY, RESULT_SAME, 0, .is_told_same = true)},
-         .sides = {SIDES_OF_STEPS, .is_memory = true}, .answer = ANSWER_PEAK_SAME, .result = RESULT_SAME,
+         .sides = {SIDES_OF_STEPS, .metrics.is_memory = true}, .answer = ANSWER_PEAK_SAME, .result = RESULT_SAME,
          .metric = COMPARE_DEVICE_MEMORY},
 	{"snapshots with a peak that is a little larger",
-         .metrics = {METRIC(COMPARE_DEVICE_MEMORY, RESULT_SAME, 0.002)}, .sides = {SIDES_OF_STEPS, .is_memory = true},
-         .answer = ANSWER_PEAK_SMALL, .result = RESULT_SAME, .metric = COMPARE_DEVICE_MEMORY},
-	{"snapshots with a larger peak", .metrics = {METRIC(COMPARE_DEVICE_MEMORY, RESULT_REGRESSION, 0.2)},
-         .sides = {SIDES_OF_STEPS, .is_memory = true}, .answer = ANSWER_PEAK_CHANGED, .result = RESULT_REGRESSION,
+         .metrics = {METRIC(COMPARE_DEVICE_MEMORY, RESULT_SAME, 0.002)},
+         .sides = {SIDES_OF_STEPS, .metrics.is_memory = true}, .answer = ANSWER_PEAK_SMALL, .result = RESULT_SAME,
          .metric = COMPARE_DEVICE_MEMORY},
+	{"snapshots with a larger peak", .metrics = {METRIC(COMPARE_DEVICE_MEMORY, RESULT_REGRESSION, 0.2)},
+         .sides = {SIDES_OF_STEPS, .metrics.is_memory = true}, .answer = ANSWER_PEAK_CHANGED,
+         .result = RESULT_REGRESSION, .metric = COMPARE_DEVICE_MEMORY},
 };
 
 static struct verdict decide(const struct decision *decision)
@@ -193,7 +194,7 @@ static void the_answer_follows_from_the_results(void **state)
 		expect(decision->name, "answer", (int)verdict.answer, (int)decision->answer);
 		expect(decision->name, "result", (int)verdict.result, (int)decision->result);
 		expect(decision->name, "metric", (int)verdict.metric, (int)decision->metric);
-		expect(decision->name, "row", verdict.row, decision->sides.deciding);
+		expect(decision->name, "row", verdict.row, decision->sides.metrics.deciding);
 		expect(decision->name, "needed", (int)verdict.needed, (int)decision->needed);
 		expect(decision->name, "others_count", verdict.others_count, decision->others_count);
 		expect(decision->name, "slower_count", verdict.slower_count, decision->slower_count);
@@ -206,7 +207,7 @@ static void the_numbers_are_those_of_the_metric_that_decides(void **state)
 	const struct decision decision = {.metrics = {METRIC(COMPARE_STEP_TIME, RESULT_SAME, 0),
 	                                              METRIC(COMPARE_STEP_TIME_MEAN, RESULT_REGRESSION, 0.2, .low = 0.1,
 	                                                     .high = 0.3, .same_low = 0.12, .same_high = 0.28)},
-	                                  .sides = {SIDES_OF_STEPS, .deciding = 1}};
+	                                  .sides = {SIDES_OF_STEPS, .metrics.deciding = 1}};
 	struct verdict verdict = decide(&decision);
 
 	assert_int_equal(verdict.first, RESULT_SAME);
@@ -237,7 +238,7 @@ static void the_way_of_the_estimate_says_how_sure_it_is(void **state)
 		const struct metric_result result = METRIC(COMPARE_STEP_TIME, RESULT_SAME, 0);
 		struct comparison comparison = {.metric_results = &result, .metrics = {.row_count = 1}};
 		struct compared_sides sides = {SIDES_OF_STEPS, .options = &options,
-		                               .decided = {.way = ways[i].way, .has_ranks = ways[i].has_ranks}};
+		                               .metrics.decided = {.way = ways[i].way, .has_ranks = ways[i].has_ranks}};
 		struct verdict verdict = verdict_decide(&comparison, &sides);
 
 		assert_int_equal(verdict.noise.scatter, ways[i].scatter);
@@ -254,13 +255,13 @@ static void the_number_of_a_run_is_said(void **state)
 		enum verdict_middle middle;
 	} numbers[] = {
 		{{SIDES_OF_STEPS}, NUMBER_MEDIAN, SUBJECT_STEP, MIDDLE_STEP},
-		{{SIDES_OF_STEPS, .amount = PER_TOKEN}, NUMBER_MEDIAN, SUBJECT_TOKEN, MIDDLE_OF_WORK},
-		{{SIDES_OF_STEPS, .amount = PER_SAMPLE}, NUMBER_MEDIAN, SUBJECT_SAMPLE, MIDDLE_OF_WORK},
-		{{SIDES_OF_STEPS, .is_evened = {[PER_STEP] = true}}, NUMBER_EVENED, SUBJECT_STEP, MIDDLE_EVENED},
-		{{SIDES_OF_STEPS, .is_evened = {[PER_TOKEN] = true}}, NUMBER_MEDIAN, SUBJECT_STEP, MIDDLE_STEP},
-		{{SIDES_OF_STEPS, .deciding = 1}, NUMBER_MEAN, SUBJECT_STEP, MIDDLE_STEP},
-		{{SIDES_OF_STEPS, .is_fastest = true}, NUMBER_FASTEST, SUBJECT_FASTEST, MIDDLE_STEP},
-		{{SIDES_OF_STEPS, .is_memory = true}, NUMBER_PEAK, SUBJECT_STEP, MIDDLE_STEP},
+		{{SIDES_OF_STEPS, .work.amount = PER_TOKEN}, NUMBER_MEDIAN, SUBJECT_TOKEN, MIDDLE_OF_WORK},
+		{{SIDES_OF_STEPS, .work.amount = PER_SAMPLE}, NUMBER_MEDIAN, SUBJECT_SAMPLE, MIDDLE_OF_WORK},
+		{{SIDES_OF_STEPS, .steps.is_evened = {[PER_STEP] = true}}, NUMBER_EVENED, SUBJECT_STEP, MIDDLE_EVENED},
+		{{SIDES_OF_STEPS, .steps.is_evened = {[PER_TOKEN] = true}}, NUMBER_MEDIAN, SUBJECT_STEP, MIDDLE_STEP},
+		{{SIDES_OF_STEPS, .metrics.deciding = 1}, NUMBER_MEAN, SUBJECT_STEP, MIDDLE_STEP},
+		{{SIDES_OF_STEPS, .metrics.is_fastest = true}, NUMBER_FASTEST, SUBJECT_FASTEST, MIDDLE_STEP},
+		{{SIDES_OF_STEPS, .metrics.is_memory = true}, NUMBER_PEAK, SUBJECT_STEP, MIDDLE_STEP},
 	};
 
 	for (size_t i = 0; i < sizeof(numbers) / sizeof(numbers[0]); i++) {
@@ -283,7 +284,7 @@ static void a_base_that_was_chosen_for_its_speed_was_lucky(void **state)
 	struct compared_sides sides = {SIDES_OF_STEPS, .options = &options};
 
 	assert_true(verdict_decide(&comparison, &sides).noise.luck > 0.01);
-	sides.is_memory = true; /* which says nothing about speed */
+	sides.metrics.is_memory = true; /* which says nothing about speed */
 	assert_true(verdict_decide(&comparison, &sides).noise.luck == 0);
 }
 

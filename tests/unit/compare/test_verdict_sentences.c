@@ -108,7 +108,7 @@ static void a_sentence_has_no_gap(void **state)
 	for (int answer = ANSWER_NOTHING; answer <= ANSWER_CHANGED; answer++) {
 		const char *sentence;
 
-		stage.sides.is_unlike = answer == ANSWER_UNLIKE;
+		stage.sides.prices.is_unlike = answer == ANSWER_UNLIKE;
 		stage.verdict.answer = (enum verdict_answer)answer;
 		sentence = verdict_sentence(&stage.words);
 		assert_true(*sentence && !strpbrk(sentence, "{}[]") && !strstr(sentence, "not measured"));
@@ -134,7 +134,7 @@ static void other_metrics_follow_an_open_answer(void **state)
 	stage.results[1].metric = COMPARE_STEP_CPU_TIME;
 	stage.verdict.others[stage.verdict.others_count++] = 1;
 	stage.verdict.slower[stage.verdict.slower_count++] = 1;
-	stage.sides.is_step_unchecked = stage.verdict.is_unchecked = true;
+	stage.sides.work.is_step_unchecked = stage.verdict.is_unchecked = true;
 	check_sentence(
 		&stage, ANSWER_OPEN,
 		"a step takes 11.00 ms instead of 10.00 ms, but the change is uncertain: the 95 % interval is +9.0 % to "
