@@ -59,7 +59,7 @@ enum span_flag {
 	SPAN_IS_INFERRED = 32,  /* a phase or step that the program did not mark */
 	SPAN_ENDS_ELSEWHERE = 128, /* ended in another thread, or after the loaded window of a profiler */
 };
-/* Numbers add up to what they are together only if no two share a bit. One bit has two meanings, since a node of a
+/* The numbers add up to their union only if no two share a bit. One bit has two meanings, since a node of a
  * backward is no phase or step. */
 static_assert(SPAN_IS_OPEN + SPAN_END_IS_LOST + SPAN_START_IS_LOST + SPAN_IS_CLIPPED + SPAN_IS_CUT + SPAN_IS_BACKWARD +
                               SPAN_IS_SCRIPT + SPAN_ENDS_ELSEWHERE ==

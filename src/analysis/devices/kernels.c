@@ -288,16 +288,16 @@ static const struct split {
 	const char *none, *not_split;
 } splits[SPLITS] = {
 	{BY_SHAPE, KERNEL_SHAPE, shape_of, string_text,
-         "the trace lacks its launch, or the operator's shapes (record_shapes=True)",
+         "the trace lacks its launch, or the operator's shapes (torch.profiler: record_shapes=True)",
          "rows are not split by shape; add --by shape"},
 	{BY_MODULE, KERNEL_MODULE, module_of, string_text,
-         "the trace lacks its launch, or a module call around the launch (with_stack=True)",
+         "the trace lacks its launch, or a module call around the launch (torch.profiler: with_stack=True)",
          "rows are not split by module; add --by module"},
 	{BY_LINE, KERNEL_LINE, kernels_line_of, line_text,
-         "the trace lacks its launch, or a program line around the launch (with_stack=True)",
+         "the trace lacks its launch, or a program line around the launch (torch.profiler: with_stack=True)",
          "rows are not split by line; add --by line"},
 	{BY_STACK, KERNEL_STACK, stack_of, stack_text,
-         "the trace lacks its launch, or a Python stack around the launch (with_stack=True)",
+         "the trace lacks its launch, or a Python stack around the launch (torch.profiler: with_stack=True)",
          "rows are not split by stack; add --by stack"},
 };
 
