@@ -11,8 +11,8 @@ static const char *const templates[] = {
 	[REASON_MISSING] = "{what}",
 	[REASON_IN_PART] = "{what}",
 	[REASON_ONE_STEP] = "a run with one step does not show how much steps vary",
-	[REASON_BY_CHANCE] = "{range} alone, but among this number of metrics one change of this size is likely by "
-			     "chance",
+	[REASON_BY_CHANCE] = ("{range} alone, but among this number of metrics one change of this size is likely by "
+                              "chance"),
 	[REASON_OPEN] = "the 95 % interval is {range}: neither 0 nor a change of {tolerance} % is ruled out",
 	[REASON_NOT_ZERO] = "0 is ruled out: {range}",
 	[REASON_SMALL] = "certain, but less than {smallest} %: {range}",

@@ -54,11 +54,11 @@ static const char failed_status[] = "its status is '{status}'";
 
 static const char *ordinal_text(const char *number, struct arena *arena)
 {
-	static const char *const ends[] = {"th", "st", "nd", "rd"};
+	static const char ends[] = "thstndrd"; /* two letters for each last digit from 0 to 3 */
 	unsigned long value = strtoul(number, NULL, 10), last = value % 10;
 	bool is_teen = value % 100 / 10 == 1;
 
-	return arena_printf(arena, "%.12s%s", number, last <= 3 && !is_teen ? ends[last] : "th");
+	return arena_printf(arena, "%.12s%.2s", number, last <= 3 && !is_teen ? &ends[2 * last] : ends);
 }
 
 /* Returns "every 8th step", or "every 8th to 16th step" if it changed while the program ran. */

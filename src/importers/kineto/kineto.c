@@ -327,8 +327,8 @@ static const char *const kineto_reasons[REASON_COUNT] = {
 	[REASON_NO_SHAPES] = "the trace has no input sizes: torch.profiler writes them with record_shapes=True",
 	[REASON_NO_FORMULA] = "the trace has no FLOP count, and the operator has no formula",
 	[REASON_NO_FLOPS] =
-		"the trace has no input sizes (torch.profiler writes them with record_shapes=True), or no operator "
-		"has a formula",
+		("the trace has no input sizes (torch.profiler writes them with record_shapes=True), or no operator "
+                 "has a formula"),
 	[REASON_NO_BYTES] = "traces do not contain the bytes of an operator",
 	[REASON_NO_LINES] = "the trace has no Python stacks: torch.profiler writes them with with_stack=True",
 	[REASON_NO_METRICS] = "the trace has no metrics",

@@ -297,8 +297,8 @@ static bool nsys_recognises(const char *path, bool is_directory, const char *hea
 }
 
 static const char *const nsys_reasons[REASON_COUNT] = {
-	[REASON_NO_STEPS] = "no NVTX range is a step: name the ranges of steps 'step N', "
-			    "torch.cuda.nvtx.range(f\"step {n}\")",
+	[REASON_NO_STEPS] = ("no NVTX range is a step: name the ranges of steps 'step N', "
+                             "torch.cuda.nvtx.range(f\"step {n}\")"),
 	[REASON_NO_PHASES] = "the export names no phases",
 	[REASON_NO_OPERATORS] = "an nsys export has no operators",
 	[REASON_NO_MODULES] = "an nsys export has no module calls",

@@ -14,8 +14,8 @@ static const char *const sentences[SPEEDSCOPE_REPAIRS] = {
 	[SPEEDSCOPE_JSON] = "the file is not JSON from here on; the part before is read",
 	[SPEEDSCOPE_FRAME] = "frames without a name in the file, or with an invalid number",
 	[SPEEDSCOPE_WEIGHT] = "samples with an unreadable or negative weight were left out",
-	[SPEEDSCOPE_CLOSE] = "closed frames that are not innermost; the frames inside them close too, or nothing "
-			     "closes",
+	[SPEEDSCOPE_CLOSE] = ("closed frames that are not innermost; the frames inside them close too, or nothing "
+                              "closes"),
 	[SPEEDSCOPE_OPEN] = "frames that never close; they last until the end of their profile",
 	[SPEEDSCOPE_BACK] = "events without a time, or earlier than the event before, get its time",
 	[SPEEDSCOPE_LONG] = "texts of more than 4096 bytes were cut",
