@@ -119,6 +119,8 @@ static int cmd_convert_run(const struct options_result *arguments, struct error 
 	if (status == STATUS_OK)
 		status = check_operands(&inputs, "convert", err);
 	if (status == STATUS_OK)
+		status = check_output(&inputs, arguments->operands[inputs.operand_count], err);
+	if (status == STATUS_OK)
 		status = parse_steps(steps, &selected, err);
 	if (status == STATUS_OK)
 		status = load_operands(&loaded, &inputs, &selected, memory_bytes ? memory_bytes : DEFAULT_MEMORY, err);

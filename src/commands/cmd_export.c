@@ -288,6 +288,8 @@ static int cmd_export_run(const struct options_result *arguments, struct error *
 	if (status == STATUS_OK)
 		status = cmd_export_check_usage(arguments, exporter, err);
 	if (status == STATUS_OK)
+		status = check_output(arguments, output, err);
+	if (status == STATUS_OK)
 		status = parse_steps(steps, &selected, err);
 	if (status == STATUS_OK)
 		status = parse_window(window, &selected, err);

@@ -403,7 +403,7 @@ static enum status change_baseline(struct history *history, int count, const cha
 		return set_baseline(history, operands[1], count == 3 ? operands[2] : "last", err);
 	if (count == 2 && !strcmp(operands[0], "remove"))
 		return history_remove_baseline(history, series, operands[1], err);
-	error_set(err, STATUS_USAGE, "history baseline wants 'set NAME [RUN]' or 'remove NAME'");
+	error_set(err, STATUS_USAGE, "history baseline wants 'set NAME [KEPT]' or 'remove NAME'");
 	error_hint(err, "'stepscope history baseline' alone lists them");
 	return STATUS_USAGE;
 }
@@ -496,7 +496,7 @@ static int cmd_history_run(const struct options_result *arguments, struct error 
 const struct command command_history = {
 	.name = "history",
 	.summary = "Keep the key numbers of runs for later comparisons",
-	.usage = "stepscope history [options] [add RUN... | list | show RUN | baseline set NAME RUN | remove RUN...]",
+	.usage = "stepscope history [options] [add [RUN...] | list | show [KEPT] | baseline [set NAME [KEPT] | remove NAME] | remove KEPT...]",
 	.examples = "  stepscope history add latest --name $(git rev-parse --short HEAD)\n"
 		    "  stepscope history list --series train\n"
 		    "  stepscope history baseline set main last",

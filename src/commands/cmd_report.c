@@ -38,7 +38,7 @@ static const struct option options[] = {
 	OPTION_INT("limit", 'n', &limit, "N", "print at most N rows of the table"),
 	OPTION_LIST("by", 0, &by, "WHAT",
                     "split operations by shape, thread or phase; with --table kernels by shape, module, "
-                    "line or stack; without --table, print the table lines, stacks or modules"),
+                    "line or stack; without --table, line, stack and module print those tables"),
 	OPTION_TEXT("steps", 0, &steps, "A-B", STEPS_HELP),
 	OPTION_TEXT("window", 0, &window, "N", WINDOW_HELP),
 	OPTION_FLAG("explain", 0, &is_explained, "print the definition of each column"),

@@ -43,6 +43,18 @@ static enum status check_filter(const struct model *model, const struct model_fi
 	return error_set(err, STATUS_USAGE, "'%s' is %s: it has no steps to choose from", path, importer->kind);
 }
 
+enum status error_no_step(struct error *err, const char *input, const struct model_filter *filter, int64_t lowest,
+                          int64_t highest)
+{
+	if (filter->first_step == filter->last_step)
+		return error_set(err, STATUS_INPUT,
+		                 "the %s has no step %" PRId64 ": its steps are %" PRId64 " to %" PRId64, input,
+		                 filter->first_step, lowest, highest);
+	return error_set(err, STATUS_INPUT,
+	                 "the %s has no step from %" PRId64 " to %" PRId64 ": its steps are %" PRId64 " to %" PRId64,
+	                 input, filter->first_step, filter->last_step, lowest, highest);
+}
+
 /* Only for importers that read all steps. The others report a missing step themselves. */
 static enum status check_steps(const struct model *model, const struct model_filter *filter, struct error *err)
 {
@@ -58,9 +70,7 @@ static enum status check_steps(const struct model *model, const struct model_fil
 	}
 	if (!model->steps_count)
 		return error_set(err, STATUS_INPUT, "the trace has no steps to choose from");
-	return error_set(err, STATUS_INPUT,
-	                 "the trace has no step from %" PRId64 " to %" PRId64 ", only from %" PRId64 " to %" PRId64,
-	                 filter->first_step, filter->last_step, lowest, highest);
+	return error_no_step(err, "trace", filter, lowest, highest);
 }
 
 /* importer is NULL for several files or a stream. */

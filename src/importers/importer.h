@@ -54,6 +54,11 @@ extern const struct importer *const importers[]; /* NULL-terminated */
 enum status importer_load(const struct importer *importer, const char *path, const struct model_filter *filter,
                           struct model *model, struct error *err) MUST_CHECK;
 
+/* Says that no step was chosen, and that the input has the steps lowest to highest. input: "trace" or "recording".
+ * Returns STATUS_INPUT. */
+enum status error_no_step(struct error *err, const char *input, const struct model_filter *filter, int64_t lowest,
+                          int64_t highest);
+
 /* Loads `path` with the importer that recognises it, then calls model_finish(). The caller resolves "latest". If no
  * importer recognises the path, returns STATUS_INPUT, and the error lists the formats that were tried. */
 enum status import_path(const char *path, const struct model_filter *filter, struct model *model,

@@ -139,6 +139,22 @@ bool ledger_is_defect(enum ledger_kind kind)
 	return ledger_is_loss(kind) || kind == LEDGER_UNMATCHED_END || kind == LEDGER_REPAIRED;
 }
 
+enum status check_output(const struct options_result *arguments, const char *output, struct error *err)
+{
+	struct stat out, in;
+
+	if (!output || stat(output, &out) != 0 || !S_ISREG(out.st_mode))
+		return STATUS_OK;
+	for (int i = 0; i < arguments->operand_count; i++) {
+		if (stat(arguments->operands[i], &in) != 0 || in.st_dev != out.st_dev || in.st_ino != out.st_ino)
+			continue;
+		error_set(err, STATUS_USAGE, "'%s' is an input: the output would overwrite it", output);
+		error_hint(err, "give another name for the output");
+		return STATUS_USAGE;
+	}
+	return STATUS_OK;
+}
+
 void loaded_run_release(struct loaded_run *run)
 {
 	model_release(&run->model);

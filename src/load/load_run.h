@@ -28,6 +28,8 @@ enum status load_operands(struct loaded_run *run, const struct options_result *a
                           const struct analysis_options *options, int64_t memory_bytes, struct error *err) MUST_CHECK;
 /* Call it before load_operands(): several operands must be files, otherwise it is an error of usage. */
 enum status check_operands(const struct options_result *arguments, const char *command, struct error *err) MUST_CHECK;
+/* Refuses an output that is one of the operands: writing would destroy the input. */
+enum status check_output(const struct options_result *arguments, const char *output, struct error *err) MUST_CHECK;
 void loaded_run_release(struct loaded_run *run);
 
 /* For --strict: returns true if the entry shows that the input differs from what its writer meant. */

@@ -57,8 +57,8 @@ const struct record_option record_options_table[] = {
 	[ROW_POOL] = {"pool", "--pool", "STEPSCOPE_POOL", "", RECORD_BYTES,
 		"SIZE", "16M", "memory per process for events not yet on disk"},
 	[ROW_KEEP_SIZE] = {"keep_size", "--keep-size", "STEPSCOPE_KEEP_SIZE", "", RECORD_BYTES,
-		"SIZE", "", "newest operators to keep on disk per process (0 keeps all; default: 256M if every "
-		"step is recorded, otherwise 0)"},
+		"SIZE", "", "newest operators to keep on disk per process (0 keeps all; default: 256M, or 0 if "
+		"--steps or a schedule selects steps)"},
 	[ROW_KEEP_TIME] = {"keep_time", "--keep-time", "STEPSCOPE_KEEP_TIME", "", RECORD_DURATION,
 		"TIME", "0", "delete operators older than TIME, such as 10m (0 keeps all)"},
 	[ROW_SEGMENT_SIZE] = {"segment_size", "--segment-size", "STEPSCOPE_SEGMENT_SIZE", "", RECORD_BYTES,

@@ -15,6 +15,11 @@ enum status database_damaged(const struct history *history, const char *said, st
 {
 	struct buffer clean;
 
+	if (sqlite3_errcode(history->database) == SQLITE_NOTADB) {
+		error_set(err, STATUS_INPUT, "'%s' is not a run history: it is not an SQLite file", history->path);
+		error_hint(err, "name another file with --history");
+		return STATUS_INPUT;
+	}
 	buffer_init(&clean, 1 << 16);
 	text_clean(&clean, said, strlen(said));
 	error_set(err, STATUS_INPUT, "the run history '%s' is damaged: %.200s", history->path,

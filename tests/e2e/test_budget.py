@@ -106,7 +106,8 @@ def test_two_counts_are_told_apart(tmp_path):
     whole = kinds.count("o")
     other = f"; of the steps that the report finds, {whole} of 287 have all their operators"
     for counts, tail in (((whole, 287), ""), ((whole + 9, 287), other), ((whole, 280), other)):
-        text = " ".join(read("report", make(tmp_path / str(counts), kinds, "budget=3 %", "every=8", "capture=" + said.format(*counts))).split())
+        text = " ".join(read("report", make(tmp_path / str(counts), kinds, "budget=3 %", "every=8", "capture=" + said.format(*counts),
+                                                "capture_steps={} of {}".format(*counts))).split())
         assert f"capture {said.format(*counts)}{tail} ended " in text, text
 
 

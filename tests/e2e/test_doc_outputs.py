@@ -63,9 +63,9 @@ def test_a_wrong_block_fails_and_stays(tmp_path):
     (page("stepscope fail", "old\n"), "exit status 3"),
     (page("python3 -c 1", "old\n"), "is no command of stepscope"),
     (page("stepscope report a | sort", "old\n"), "only head -N and sed -n A,Bp"),
-    (page("stepscope report a | sed -n 90,99p", "old\n"), "prints nothing"),
+    (page("stepscope report a | sed -n 90,99p", "old\n"), "no line is at 90"), (page("stepscope report a | sed -n 1p;/x/p", "old\n"), "no line is at /x/"),
     ("<!-- output: stepscope report a -->\n\nText.\n", "no fenced block follows"),
-), ids=("exit status", "another program", "another filter", "nothing", "no block"))
+), ids=("exit status", "another program", "another filter", "no line", "no pattern", "no block"))
 @pytest.mark.parametrize("way", ((), ("--check",)), ids=("write", "check"))
 def test_a_command_that_cannot_be_used_is_named(tmp_path, text, told, way):
     root = tree(tmp_path, text)

@@ -162,7 +162,7 @@ def test_T16_a_rank_whose_clock(trace, tmp_path, name, ranks):
     assert max(row["clock_residual_ns"] for row in rows) <= 1000
     changes = [row["clock_change_ns"] for row in rows]
     assert changes[-1] - changes[0] == pytest.approx(change_ns, abs=4000)  # of two ranks nobody knows whose: half of it is each one's
-    assert "piece by piece" in trace.run("--table", "rank_collectives")
+    assert "piecewise for" in trace.run("--table", "rank_collectives")
     slowest = {row["process"]: row["is_slowest"] for row in trace.table("ranks")}
     assert slowest == {f"rank {rank}": rank == 1 for rank in range(ranks)}
 

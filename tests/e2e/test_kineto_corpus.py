@@ -222,7 +222,7 @@ RANKS = DATA / "traces/param/et_replay/tests/inputs/dlrm_kineto"
 
 def test_what_is_said_of_each_rank_alike_is_said_once():
     text = " ".join(report(RANKS).stdout.decode().split())
-    assert text.count("the trace names no phases") == 1 and "waits for data (9, phases), 8 times other: their launches" in text
+    assert text.count("the trace names no phases") == 1 and "waits for data (9, phases), 8 times other: the trace lacks their launches" in text
 
 
 def test_a_directory_is_one_run_with_ranks():
@@ -379,7 +379,7 @@ def test_steps_and_files():
     path = DATA / "hta_ns_resolution/rank-0.Apr_03_18_51_38.1102.pt.trace.json.gz"
     assert b"2 complete steps" in report(path, "--steps", "102-103").stdout
     done = report(path, "--steps", "7")
-    assert done.returncode == 3 and b"only from 101 to 105" in done.stderr
+    assert done.returncode == 3 and b"its steps are 101 to 105" in done.stderr
     info = subprocess.run([os.environ["STEPSCOPE"], "info", RANKS], capture_output=True, timeout=60, check=True).stdout
     assert info.count(b"_step_12.") == 8
 

@@ -16,7 +16,7 @@
  *     seldom=9     in step 9 another operator, of 1 ms
  *     torch=2.13   the version of PyTorch that the program uses
  *     budget=3 %   what the recorder said of its budget, and every=8, range=4 to 8
- *     capture=...  what it said at its end
+ *     capture=...  its closing sentence; capture_steps="N of M": the numbers of that
  */
 #include "segment_builder.h"
 
@@ -37,7 +37,7 @@ enum {
 
 struct run {
 	struct segment_builder segment;
-	const char *steps, *budget, *every, *range, *capture, *torch;
+	const char *steps, *budget, *every, *range, *capture, *capture_steps, *torch;
 	double step, cost, slow_ms, odd, odd_ms, noise, first, wait;
 	long slow_every, rank, garbage_every, seldom;
 	uint64_t seed, now;
@@ -172,6 +172,8 @@ static bool take_option(struct run *run, const char *option)
 		run->range = value;
 	} else if (!strncmp(option, "capture=", 8)) {
 		run->capture = value;
+	} else if (!strncmp(option, "capture_steps=", 14)) {
+		run->capture_steps = value;
 	} else {
 		return false;
 	}
@@ -209,6 +211,8 @@ int main(int argc, char **argv)
 		segment_meta(&run.segment, "budget.range", run.range);
 	if (run.capture)
 		segment_meta(&run.segment, "capture", run.capture);
+	if (run.capture_steps)
+		segment_meta(&run.segment, "capture.steps", run.capture_steps);
 	for (int64_t number = 0; run.steps[number]; number++)
 		put_step(&run, number);
 	segment_end(&run.segment, "exit");

@@ -155,7 +155,10 @@ static enum status kineto_check(const struct kineto_loading *loading, struct err
 	if (!loading->file.has_list) {
 		import->is_other_json = kineto_is_whole(&loading->file);
 		return error_set(err, STATUS_INPUT,
-		                 "'%s' is JSON, but not a trace: it has no list of events (traceEvents)", import->path);
+		                 strcmp(import->path, "-") == 0
+		                         ? "standard input is not a trace: it has no list of events (traceEvents)"
+		                         : "'%s' is JSON, but not a trace: it has no list of events (traceEvents)",
+		                 import->path);
 	}
 	if (!loading->file.event_count)
 		return error_set(err, STATUS_INPUT, "'%s' has no events: %s", import->path,

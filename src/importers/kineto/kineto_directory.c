@@ -271,8 +271,9 @@ enum status kineto_load_files(const char *const *given, uint32_t count, struct m
 		if (kineto_is_archive(paths[i]) || !load_file(&set, paths[i])) {
 			const char *kind = other_kind_of_file(paths[i]);
 			status = error_set(err, STATUS_INPUT,
-			                   "'%s' is %s: only traces of torch.profiler (JSON) can be read together "
-			                   "as one",
+			                   "'%s' is %s: it cannot be read together with other files. Traces of "
+			                   "torch.profiler can, and .ssr files of 'convert', stack profiles or "
+			                   "memory snapshots of several ranks",
 			                   paths[i], kind ? kind : "not a trace");
 			error_hint(err, kind ? "pass that file separately"
 			                     : "pass one recording, or the directory of a "

@@ -7,6 +7,7 @@
 #include "base/lower_bound.h"
 #include "base/memory.h"
 #include "base/merge_sort.h"
+#include "importers/importer.h"
 #include "importers/recording/recording_facts.h"
 #include "importers/recording/recording_files.h"
 #include "importers/recording/recording_stream.h"
@@ -530,10 +531,7 @@ enum status recording_find_windows(struct recording *recording, struct error *er
 	if (!search.has_any)
 		return error_set(err, STATUS_INPUT, "the recording has no steps to choose from");
 	if (!found)
-		return error_set(
-			err, STATUS_INPUT,
-			"the recording has no step from %" PRId64 " to %" PRId64 ", only from %" PRId64 " to %" PRId64,
-			recording->filter->first_step, recording->filter->last_step, search.lowest, search.highest);
+		return error_no_step(err, "recording", recording->filter, search.lowest, search.highest);
 	share_windows(recording);
 	visit_inferred(&search, false);
 	recording->has_windows = true;

@@ -413,10 +413,14 @@ static enum status choose_empty(struct timeline *timeline, const struct export_o
 		export_note(result, "no memory was allocated or released");
 		return STATUS_OK;
 	}
-	return error_set(err, STATUS_INPUT, "no memory of %s %s", options->device ? options->device : "the program",
-	                 is_imported   ? "is in the input"
-	                 : is_recorded ? "was recorded"
-	                               : "was recorded: run with '--with memory'");
+	error_set(err, STATUS_INPUT, "no memory of %s %s", options->device ? options->device : "the program",
+	          is_imported ? "is in the input" : "was recorded");
+	if (timeline->device >= 0 && !is_imported)
+		error_hint(err, "stepscope records memory of the CPU only; export a trace of torch.profiler that has "
+		                "profile_memory=True, or a snapshot of CUDA memory");
+	else if (!is_imported && !is_recorded)
+		error_hint(err, "'stepscope run --with memory' records it");
+	return STATUS_INPUT;
 }
 
 /* Chooses the first device, otherwise the host, as torch does, if no device is given. Of several processes it takes the

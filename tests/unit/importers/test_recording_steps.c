@@ -300,7 +300,7 @@ static void a_filter_without_a_match_says_what_there_is(void **state)
 	struct error err;
 	model_init(&model, 0);
 	assert_int_equal(recording_load_memory(&bytes, 1, &filter, &model, &err), STATUS_INPUT);
-	assert_string_equal(err.text, "the recording has no step from 30 to 40, only from 5 to 5");
+	assert_string_equal(err.text, "the recording has no step from 30 to 40: its steps are 5 to 5");
 	model_release(&model);
 	segment_release(&segment);
 	(void)state;
