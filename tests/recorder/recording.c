@@ -12,6 +12,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 
 #define MAX_SYMBOLS (1u << 18)
 #define IS_SEQ 2
@@ -233,7 +234,10 @@ static void read_file(struct recording *recording, const char *path)
 	};
 	struct segment_stats stats;
 	struct error error = {0};
+	struct stat info;
 
+	if (stat(path, &info) == 0 && info.st_size == 0)
+		return; /* killed between creating the file and writing its header: its events are in the pool */
 	reading.has_name = calloc(1, MAX_SYMBOLS);
 	CHECK(reading.has_name);
 	if (segment_read(path, &visitor, &stats, &error) != STATUS_OK)
