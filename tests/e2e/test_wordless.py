@@ -9,7 +9,7 @@ import pytest
 
 ROOT = Path(__file__).parents[2]
 # One input of each format, cut and damaged ones, and recordings that golden tests read.
-INPUTS = ("made_snapshots", "made_nsys", "nvidia_smi", "with_stack", "stacks", "gpu_metrics_input", "tests/data/gpu/")
+INPUTS = ("made_snapshots", "made_nsys", "nvidia_smi", "with_stack", "stacks", "gpu_metrics_input", "guides/train")
 
 
 @pytest.fixture(name="wordless", scope="module")
