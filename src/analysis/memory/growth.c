@@ -93,12 +93,16 @@ static const char *verdict_of(struct arena *arena, const char *verb, double byte
 	return arena_printf(arena, "%s by %s per step", verb, units_bytes(text, bytes));
 }
 
+static bool is_growing(const struct growth *growth, const struct slope *slope)
+{
+	return slope->low > 0 && is_steady(growth, 1);
+}
+
 bool growth_grows(const struct growth *growth)
 {
 	struct slope slope;
 
-	return growth->steps >= GROWTH_LEAST_STEPS && growth_slope(growth, &slope) && slope.low > 0 &&
-	       is_steady(growth, 1);
+	return growth->steps >= GROWTH_LEAST_STEPS && growth_slope(growth, &slope) && is_growing(growth, &slope);
 }
 
 const char *growth_verdict(const struct growth *growth, struct arena *arena)
@@ -109,7 +113,7 @@ const char *growth_verdict(const struct growth *growth, struct arena *arena)
 
 	if (growth->steps < GROWTH_LEAST_STEPS || !growth_slope(growth, &slope))
 		return arena_printf(arena, "cannot tell: < %u steps", GROWTH_LEAST_STEPS);
-	if (slope.low > 0 && is_steady(growth, 1))
+	if (is_growing(growth, &slope))
 		return verdict_of(arena, "grows", slope.slope);
 	if (slope.high < 0 && is_steady(growth, -1))
 		return verdict_of(arena, "shrinks", -slope.slope);
