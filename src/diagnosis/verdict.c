@@ -473,11 +473,36 @@ static void decide_by_shares(struct diagnosis *diagnosis, struct report *report,
 	                            also_unseen(evidence, arena)));
 }
 
+/* Of all cuts at once, but not of choices. Returns false if no finding names one. */
+static bool replay_together(struct diagnosis *diagnosis, struct what_if_cut *together)
+{
+	bool is_cut[CUT_COUNT] = {false}, is_any = false;
+
+	for (int row = 0; row < diagnosis->findings.row_count && diagnosis->what_if; row++) {
+		const char *name = table_text(&diagnosis->findings, row, FINDING_CUT);
+		const char *place = table_text(&diagnosis->findings, row, FINDING_CUT_PLACE);
+		enum replay_cut cut = name ? replay_cut_find(name, place) : CUT_COUNT;
+
+		if (cut < CUT_COUNT && !replay_cuts[cut].is_choice)
+			is_cut[cut] = is_any = true;
+	}
+	if (is_any)
+		what_if_together(diagnosis->what_if, is_cut, together);
+	return is_any;
+}
+
 static void set_saving(struct diagnosis *diagnosis, double step_ns)
 {
+	struct what_if_cut together;
+
 	struct table *table = &diagnosis->verdict;
 	double together_ns;
 
+	if (replay_together(diagnosis, &together)) {
+		table_set_double(table, 0, VERDICT_SAVING, together.saving_ns);
+		table_set_double(table, 0, VERDICT_SAVING_RATIO, together.saving_ratio);
+		return;
+	}
 	if (!diagnosis_savings(&diagnosis->findings, step_ns, &together_ns)) {
 		table_set_missing(table, 0, VERDICT_SAVING, "no finding saves time");
 		table_set_missing(table, 0, VERDICT_SAVING_RATIO, "no finding saves time");
