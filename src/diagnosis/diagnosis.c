@@ -20,6 +20,7 @@
 
 #define FINDINGS_OF_A_RULE 20
 #define RULE_SECONDS 30
+#define PROBLEM_RATIO 0.05 /* of a step: a cut that saves less is a hint */
 #define MAXIMUM_TEXT ((size_t)2 << 20)
 #define HEAD_BYTES 3000 /* of a sentence that is longer than both */
 #define TAIL_BYTES 1000
@@ -378,6 +379,8 @@ static void set_replayed(struct running *running, int row, enum replay_cut numbe
 	table_set_double(findings, row, FINDING_RATIO, cut->saving_ratio);
 	table_set_double(findings, row, FINDING_LOW, cut->low_ratio);
 	table_set_double(findings, row, FINDING_HIGH, cut->high_ratio);
+	if (cut->saving_ratio < PROBLEM_RATIO)
+		table_set_text(findings, row, FINDING_SEVERITY, rule_severity_name(RULE_HINT));
 }
 
 static void set_no_saving(struct table *findings, int row, const char *reason)
@@ -637,10 +640,12 @@ static void find_few(struct running *running, struct arena *arena)
 	                       : NULL;
 }
 
-/* Problems before hints; in both the largest saving first, those that save no time last. */
+/* Problems before hints; in both the largest saving first, those that save no time last. Savings of replays are in the
+ * order of the lower ends of their intervals. */
 static void rank(struct table *findings)
 {
 	table_sort(findings, FINDING_SAVING, false);
+	table_sort(findings, FINDING_LOW, false);
 	table_sort(findings, FINDING_SEVERITY, false);
 }
 

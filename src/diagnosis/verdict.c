@@ -8,6 +8,7 @@
 #include "base/units.h"
 #include "diagnosis/diagnosis.h"
 #include "diagnosis/savings.h"
+#include "diagnosis/verdict_replay.h"
 #include "model/cell_words.h"
 
 #include <inttypes.h>
@@ -473,22 +474,22 @@ static void decide_by_shares(struct diagnosis *diagnosis, struct report *report,
 	                            also_unseen(evidence, arena)));
 }
 
-/* Of all cuts at once, but not of choices. Returns false if no finding names one. */
-static bool replay_together(struct diagnosis *diagnosis, struct what_if_cut *together)
+static void decide_by_replay(struct diagnosis *diagnosis, const struct evidence *evidence)
 {
-	bool is_cut[CUT_COUNT] = {false}, is_any = false;
+	struct table *table = &diagnosis->verdict;
+	struct replay_verdict decided;
 
-	for (int row = 0; row < diagnosis->findings.row_count && diagnosis->what_if; row++) {
-		const char *name = table_text(&diagnosis->findings, row, FINDING_CUT);
-		const char *place = table_text(&diagnosis->findings, row, FINDING_CUT_PLACE);
-		enum replay_cut cut = name ? replay_cut_find(name, place) : CUT_COUNT;
+	if (replay_verdict_decide(&decided, diagnosis, evidence->unseen))
+		verdict_decide(table, decided.verdict, decided.ratio, decided.margin_ratio, decided.sentence);
+	else
+		decide_unknown(table, arena_printf(&table->arena, "%s; %s", what_is_unseen(evidence, &table->arena),
+		                                   how_to_see(evidence)));
+}
 
-		if (cut < CUT_COUNT && !replay_cuts[cut].is_choice)
-			is_cut[cut] = is_any = true;
-	}
-	if (is_any)
-		what_if_together(diagnosis->what_if, is_cut, together);
-	return is_any;
+static void set_no_overlap(struct table *findings)
+{
+	for (int row = 0; row < findings->row_count; row++)
+		table_set_missing(findings, row, FINDING_SAME, "savings come from replays");
 }
 
 static void set_saving(struct diagnosis *diagnosis, double step_ns)
@@ -498,7 +499,8 @@ static void set_saving(struct diagnosis *diagnosis, double step_ns)
 	struct table *table = &diagnosis->verdict;
 	double together_ns;
 
-	if (replay_together(diagnosis, &together)) {
+	if (replay_verdict_together(diagnosis, &together)) {
+		set_no_overlap(&diagnosis->findings);
 		table_set_double(table, 0, VERDICT_SAVING, together.saving_ns);
 		table_set_double(table, 0, VERDICT_SAVING_RATIO, together.saving_ratio);
 		return;
@@ -615,6 +617,8 @@ void diagnosis_decide(struct diagnosis *diagnosis, struct report *report, const 
 		decide_unknown(table, diagnosis->torn);
 	else if (step_ns <= 0)
 		decide_unknown(table, times->empty ? times->empty : "no complete step was recorded");
+	else if (diagnosis->what_if)
+		decide_by_replay(diagnosis, &evidence);
 	else if (!told)
 		decide_unknown(table, "no rule about time could tell");
 	else

@@ -28,6 +28,7 @@ const struct cut_kind replay_cuts[CUT_COUNT] = {
 	              .apply = cut_sync},
 	[CUT_LAUNCH] = {.name = CELL_CUT_LAUNCH,
 	                .verdict = "launch-bound",
+	                .doubt_ratio = 0.25,
 	                .without = "the usual host time and calls of a step, as if the step were one graph",
 	                .not_known = "whether the step can be recorded as a graph",
 	                .apply = cut_launch},

@@ -183,10 +183,11 @@ static double scatter(const struct replays *replays, const struct replay_run *ba
 	return 1.96 * error_ns / step_of(replays, base);
 }
 
-static void set_interval(const struct replays *replays, struct what_if_cut *cut, double scatter_ratio)
+static void set_interval(const struct replays *replays, struct what_if_cut *cut, double scatter_ratio,
+                         double doubt_ratio)
 {
 	double doubt = scatter_ratio + fabs(replays->what_if->usual_ratio) * (1 - cut->saving_ratio) +
-	               CUT_DOUBT_RATIO * cut->saving_ratio + CUT_DOUBT;
+	               doubt_ratio * cut->saving_ratio + CUT_DOUBT;
 
 	cut->low_ratio = fmax(0, cut->saving_ratio - doubt);
 	cut->high_ratio = fmin(1, cut->saving_ratio + doubt);
@@ -206,8 +207,13 @@ static bool apply(struct replays *replays, const struct cut_kind *kind)
 	return is_any;
 }
 
+static double doubt_of(enum replay_cut cut)
+{
+	return replay_cuts[cut].doubt_ratio > 0 ? replay_cuts[cut].doubt_ratio : CUT_DOUBT_RATIO;
+}
+
 /* The plans have the cut. */
-static void measure(struct replays *replays, struct what_if_cut *cut)
+static void measure(struct replays *replays, struct what_if_cut *cut, double doubt_ratio)
 {
 	struct what_if *what_if = replays->what_if;
 
@@ -218,21 +224,24 @@ static void measure(struct replays *replays, struct what_if_cut *cut)
 	cut->step_ns = fmin(what_if->step_ns, step_of(replays, &runs[rank]));
 	cut->saving_ns = what_if->step_ns - cut->step_ns;
 	cut->saving_ratio = what_if->step_ns > 0 ? cut->saving_ns / what_if->step_ns : 0;
-	set_interval(replays, cut, scatter(replays, &replays->base[rank], &runs[rank]));
+	set_interval(replays, cut, scatter(replays, &replays->base[rank], &runs[rank]), doubt_ratio);
 	release_runs(replays, runs);
 }
 
 void what_if_together(struct what_if *what_if, const bool is_cut[CUT_COUNT], struct what_if_cut *together)
 {
 	struct replays *replays = what_if->replays;
+	double doubt_ratio = CUT_DOUBT_RATIO;
 
 	replays->what_if = what_if;
 	*together = (struct what_if_cut){0};
 	reset(replays);
 	for (enum replay_cut cut = 0; cut < CUT_COUNT; cut++)
-		if (is_cut[cut])
+		if (is_cut[cut]) {
 			together->is_there |= apply(replays, &replay_cuts[cut]);
-	measure(replays, together);
+			doubt_ratio = fmax(doubt_ratio, doubt_of(cut));
+		}
+	measure(replays, together, doubt_ratio);
 }
 
 static double step_at_cost(struct replays *replays, double factor)
@@ -259,7 +268,7 @@ static void replay_cuts_of(struct replays *replays)
 		reset(replays);
 		what_if->cuts[cut].is_there = apply(replays, &replay_cuts[cut]);
 		if (what_if->cuts[cut].is_there)
-			measure(replays, &what_if->cuts[cut]);
+			measure(replays, &what_if->cuts[cut], doubt_of(cut));
 	}
 }
 
