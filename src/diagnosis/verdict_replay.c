@@ -79,7 +79,8 @@ static enum replay_cut largest_cut(const struct diagnosis *diagnosis, double lea
 	for (int row = 0; row < diagnosis->findings.row_count; row++) {
 		enum replay_cut cut = cut_of_finding(&diagnosis->findings, row);
 
-		if (cut < CUT_COUNT && diagnosis->what_if->cuts[cut].saving_ratio >= least_ratio &&
+		if (cut < CUT_COUNT && !replay_cuts[cut].is_bound &&
+		    diagnosis->what_if->cuts[cut].saving_ratio >= least_ratio &&
 		    (found == CUT_COUNT ||
 		     diagnosis->what_if->cuts[cut].saving_ratio > diagnosis->what_if->cuts[found].saving_ratio))
 			found = cut;
@@ -176,7 +177,7 @@ bool replay_verdict_together(struct diagnosis *diagnosis, struct what_if_cut *to
 	for (int row = 0; row < diagnosis->findings.row_count && diagnosis->what_if; row++) {
 		enum replay_cut cut = cut_of_finding(&diagnosis->findings, row);
 
-		if (cut < CUT_COUNT && !replay_cuts[cut].is_choice)
+		if (cut < CUT_COUNT && !replay_cuts[cut].is_choice && !replay_cuts[cut].is_bound)
 			is_cut[cut] = is_any = true;
 	}
 	if (is_any)

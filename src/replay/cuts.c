@@ -36,13 +36,18 @@ const struct cut_kind replay_cuts[CUT_COUNT] = {
 	              .verdict = "host-bound",
 	              .without = "long stretches of host time in each step, outside of operators and waits for batches",
 	              .not_known = "what of it the program needs",
-	              .apply = cut_host},
+	              .apply_ranks = cut_host},
 	[CUT_BETWEEN] = {.name = CELL_CUT_HOST,
 	                 .verdict = "host-bound",
 	                 .place = CELL_CUT_BETWEEN,
 	                 .without = "long stretches of host time between the steps",
 	                 .not_known = "what of it the program needs",
-	                 .apply = cut_between},
+	                 .apply_ranks = cut_between},
+	[CUT_ONCE] = {.name = CELL_CUT_HOST,
+	              .place = CELL_CUT_ONCE,
+	              .without = "calls and host time of one step that the usual step does not have",
+	              .not_known = "whether it comes again, and when",
+	              .apply = cut_once},
 	[CUT_PERIODIC] = {.name = CELL_CUT_PERIODIC,
 	                  .without = "calls and host time that the usual step does not have",
 	                  .not_known = "what of it the program needs",
@@ -80,6 +85,12 @@ const struct cut_kind replay_cuts[CUT_COUNT] = {
 	                   .without = "the kernels of an optimizer, but for one fused kernel",
 	                   .not_known = "how long the fused kernel takes",
 	                   .apply = cut_optimizer},
+	[CUT_OPTIMIZER_ALL] = {.name = CELL_CUT_OPTIMIZER,
+	                       .place = CELL_CUT_WHOLE,
+	                       .is_bound = true,
+	                       .without = "the whole call of the optimizer",
+	                       .not_known = "how much of it is needed: the saving is an upper bound",
+	                       .apply = cut_optimizer_all},
 	[CUT_PRECISION] = {.name = CELL_CUT_PRECISION,
 	                   .without = "products in float32: they run at the rate of TF32",
 	                   .not_known = "whether the model trains as well with less precision",
@@ -205,7 +216,7 @@ static bool cut_waits_of(struct replay_plan *plan, uint32_t thread)
 	for (uint32_t i = 0; i < graph->item_count; i++) {
 		const struct replay_item *item = &graph->items[i];
 
-		if (item->thread != thread || !waits_for_device(graph, item) ||
+		if (item->thread != thread || !waits_for_device(graph, item) || replay_is_extra(graph->places, i) ||
 		    (item->around != REPLAY_NONE && copies[item->around]))
 			continue;
 		if (item->around == REPLAY_NONE)
@@ -226,6 +237,7 @@ bool cut_sync(struct replay_plan *plan)
 
 	for (uint32_t t = 0; t < plan->graph->thread_count; t++)
 		is_any |= cut_waits_of(plan, t);
+	plan->keeps_pace = is_any;
 	return is_any;
 }
 
@@ -244,12 +256,8 @@ static void launch_as_graph(struct replay_plan *plan, uint32_t i, double kept_ns
 	struct plan_item *planned = &plan->items[i];
 	bool is_blocking = item->work != REPLAY_NONE && plan->graph->works[item->work].is_blocking;
 
-	if (item->is_allocation) {
-		planned->own_ns = planned->after_ns = 0;
-		planned->is_free = true;
-	} else if (item->kind != REPLAY_BATCH && !item->has_target && !is_blocking) {
+	if (item->kind != REPLAY_BATCH && !item->has_target && !item->is_allocation && !is_blocking)
 		planned->own_ns *= LEFT_OF_HOST;
-	}
 	planned->gap_ns = kept_ns + LEFT_OF_HOST * (planned->gap_ns - kept_ns);
 	planned->rows = planned->triton = planned->hidden = 0;
 }
