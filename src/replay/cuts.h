@@ -34,6 +34,7 @@ enum replay_cut {
 struct cut_kind {
 	const char *name;       /* findings[].cut */
 	const char *place;      /* findings[].place; NULL: everywhere */
+	const char *noun;       /* what it is, for sentences: "waits for batches" */
 	const char *without;    /* the words of --explain: what is removed */
 	const char *not_known;  /* and what a replay cannot know */
 	double doubt_ratio;     /* doubt of its saving, as share of the saving; 0: CUT_DOUBT_RATIO */

@@ -15,6 +15,7 @@
 
 #define LESS_COST 0.7 /* of the profiler: the range of its estimates */
 #define MORE_COST 1.35
+#define RUN_DIFFERENCE 0.02 /* of a device's time, between runs of one program */
 #define TURN_DIFFERENCE 0.02
 #define LARGEST_BLOCK 10u
 #define LEAST_BLOCKS 6u
@@ -273,8 +274,8 @@ static void replay_cuts_of(struct replays *replays)
 	struct what_if *what_if = replays->what_if;
 
 	if (what_if->has_profiler) {
-		what_if->low_ns = step_at_cost(replays, MORE_COST);
-		what_if->high_ns = step_at_cost(replays, LESS_COST);
+		what_if->low_ns = step_at_cost(replays, MORE_COST) * (1 - RUN_DIFFERENCE);
+		what_if->high_ns = step_at_cost(replays, LESS_COST) * (1 + RUN_DIFFERENCE);
 	}
 	reset(replays);
 	if (what_if->has_profiler)
