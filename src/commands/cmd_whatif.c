@@ -133,7 +133,8 @@ static enum status cmd_whatif_answer(struct report *report, const bool *is_cut, 
 	report_leave_out_start_up(report);
 	what_if = replayed_get(&report->context);
 	if (what_if->problem)
-		return error_set(err, STATUS_INCONCLUSIVE, "'%s' cannot be replayed: %s", report->path, what_if->problem);
+		return error_set(err, STATUS_INCONCLUSIVE, "'%s' cannot be replayed: %s", report->path,
+		                 what_if->problem);
 	what_if_table_init(&table, what_if);
 	if (without) {
 		struct what_if_cut together;

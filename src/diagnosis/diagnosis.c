@@ -277,7 +277,7 @@ static enum status diagnosis_ask(struct running *running, const struct rule *rul
 
 /* ---- findings ---- */
 
-static const char *const result_columns[] = {"place",  "evidence", "saving_ns", "confidence", "advice",
+static const char *const result_columns[] = {"place",   "evidence", "saving_ns", "confidence", "advice",
                                              "time_of", "cut",      "cut_place", NULL};
 
 /* A text would be as if there was no time to save. */
@@ -309,7 +309,9 @@ static enum status check_columns_of(const struct rule *rule, const struct table 
 		if (nearest)
 			error_hint(err, "did you mean '%s'?", nearest);
 		else
-			error_hint(err, "a rule gives place, evidence, cut, cut_place, saving_ns, time_of, confidence and advice");
+			error_hint(
+				err,
+				"a rule gives place, evidence, cut, cut_place, saving_ns, time_of, confidence and advice");
 		return STATUS_USAGE;
 	}
 	return check_saving(rule, rows, err);
@@ -363,9 +365,8 @@ static enum replay_cut cut_called(const struct running *running, const struct ta
 {
 	const char *name = text_called(rows, from_row, "cut");
 
-	return name && running->diagnosis->what_if
-	               ? replay_cut_find(name, text_called(rows, from_row, "cut_place"))
-	               : CUT_COUNT;
+	return name && running->diagnosis->what_if ? replay_cut_find(name, text_called(rows, from_row, "cut_place"))
+	                                           : CUT_COUNT;
 }
 
 static void set_replayed(struct running *running, int row, enum replay_cut number)
@@ -396,7 +397,8 @@ static void set_no_cut(struct table *findings, int row, const char *reason)
 }
 
 /* The saving is that of the replay, if the run has one; a user's rule may say its own. */
-static void set_saving(struct running *running, const struct rule *rule, int row, const struct table *rows, int from_row)
+static void set_saving(struct running *running, const struct rule *rule, int row, const struct table *rows,
+                       int from_row)
 {
 	struct table *findings = &running->diagnosis->findings;
 	enum replay_cut cut = cut_called(running, rows, from_row);
@@ -507,7 +509,8 @@ static void add_finding(struct running *running, const struct rule *rule, const 
 	set_saving(running, rule, row, rows, from_row);
 	diagnosis_copy_text(running, row, FINDING_TIME, rows, from_row, "time_of");
 	set_confidence(findings, row, rows, from_row);
-	table_set_text_or(findings, row, FINDING_VERDICT, verdict_of(running, rule, rows, from_row), "it makes no verdict");
+	table_set_text_or(findings, row, FINDING_VERDICT, verdict_of(running, rule, rows, from_row),
+	                  "it makes no verdict");
 	diagnosis_copy_text(running, row, FINDING_ADVICE, rows, from_row, "advice");
 	if (!table_get(findings, row, FINDING_ADVICE)->has_value) /* nothing of its own */
 		table_set_text(findings, row, FINDING_ADVICE, rule->advice);

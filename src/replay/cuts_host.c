@@ -12,7 +12,7 @@
 
 #define LONG_NS 50e3 /* of host time that is more than launching; and LONG_TIMES the usual stretch */
 #define LONG_TIMES 5
-#define USUAL_NS 6000 /* where there is none */
+#define USUAL_NS 6000     /* where there is none */
 #define IRREGULAR_NS 20e3 /* above the median of the place; and shares of that and of a step */
 #define IRREGULAR_RATIO 0.2
 #define IRREGULAR_STEP_RATIO 0.005
@@ -157,7 +157,8 @@ double irregular_gap(const struct replay_graph *graph, uint32_t item)
 	if (!places->is_known || !item || places->of_items[item] == REPLAY_NONE)
 		return 0;
 	double median_ns = places->places[places->of_items[item]].gap_ns;
-	return graph->items[item].gap_ns > irregular_limit(graph, median_ns) ? graph->items[item].gap_ns - median_ns : 0;
+	return graph->items[item].gap_ns > irregular_limit(graph, median_ns) ? graph->items[item].gap_ns - median_ns
+	                                                                     : 0;
 }
 
 /* A call or wait that takes longer than at its place in other steps. */
@@ -202,7 +203,8 @@ static double *irregular_steps(const struct replay_graph *graph)
 		const struct replay_item *item = &graph->items[i];
 		bool is_extra = replay_is_extra(graph->places, i);
 
-		steps_ns[item->step] += is_extra ? item->gap_ns + item->end_ns - item->start_ns : irregular_gap(graph, i);
+		steps_ns[item->step] += is_extra ? item->gap_ns + item->end_ns - item->start_ns
+		                                 : irregular_gap(graph, i);
 	}
 	return steps_ns;
 }

@@ -11,11 +11,11 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define FALLS_RATIO 1.02  /* a step that much slower than the fastest */
-#define FASTEST_PART 6u   /* the fastest run of that part of the steps */
+#define FALLS_RATIO 1.02 /* a step that much slower than the fastest */
+#define FASTEST_PART 6u  /* the fastest run of that part of the steps */
 #define LEAST_FASTEST 3u
 #define LEAST_STEPS 4u
-#define LEAST_PART 2u      /* steps of each part that is compared */
+#define LEAST_PART 2u       /* steps of each part that is compared */
 #define FALL_DEVIATIONS 3.0 /* a linear fall has 3.5, steps that only scatter about 2 */
 #define SLOW_DATA_RATIO 1.3 /* waits of a rank for data, against the median of the ranks */
 #define SLOW_DATA_NS 100e3
@@ -62,7 +62,8 @@ bool replay_ranks_are_alike(const struct replay_plan *plans, uint32_t count)
 		if (graph->item_count != first->item_count)
 			return false;
 		for (uint32_t i = 0; i < first->item_count; i++)
-			if (graph->items[i].kind != first->items[i].kind || graph->items[i].name != first->items[i].name)
+			if (graph->items[i].kind != first->items[i].kind ||
+			    graph->items[i].name != first->items[i].name)
 				return false;
 	}
 	return true;

@@ -15,7 +15,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define TOUCHING_NS 10.0     /* rows that overlap by less follow each other: traces are rounded */
+#define TOUCHING_NS 10.0      /* rows that overlap by less follow each other: traces are rounded */
 #define BEHIND_WINDOW_NS 50.0 /* a call that starts less before the end of the last step lies behind it */
 
 static double since_origin(const struct replay_graph *graph, int64_t time_ns)
@@ -69,7 +69,8 @@ static int32_t step_at(const struct replay_graph *graph, double time_ns)
 /* ---- threads ---- */
 
 /* Adds an outermost operator, unless it lies within the one before (in another lane). */
-static void add_operator(struct replay_graph *graph, struct replay_thread *thread, const struct replay_operator *operator)
+static void add_operator(struct replay_graph *graph, struct replay_thread *thread,
+                         const struct replay_operator *operator)
 {
 	STORAGE_GROW(graph->model->storage, thread->operators, thread->operator_count, thread->operator_capacity, 64);
 	thread->operators[thread->operator_count++] = *operator;
@@ -216,8 +217,12 @@ static void add_item(struct replay_graph *graph, const struct replay_item *item)
 	graph->items[graph->item_count++] = *item;
 }
 
-static const struct replay_item no_item = {.follows = REPLAY_NONE, .work = REPLAY_NONE, .target = REPLAY_NONE,
-                                           .around = REPLAY_NONE, .row = MODEL_NONE, .track = MODEL_NONE};
+static const struct replay_item no_item = {.follows = REPLAY_NONE,
+                                           .work = REPLAY_NONE,
+                                           .target = REPLAY_NONE,
+                                           .around = REPLAY_NONE,
+                                           .row = MODEL_NONE,
+                                           .track = MODEL_NONE};
 
 static void add_marks(struct replay_graph *graph)
 {
@@ -242,9 +247,12 @@ static bool is_in_window(const struct replay_graph *graph, double start_ns)
 static void classify_call(struct replay_graph *graph, struct replay_item *item)
 {
 	static const uint8_t kinds[] = {
-		[CALL_OTHER] = REPLAY_OTHER,          [CALL_WAITS_ALL] = REPLAY_WAIT_ALL,
-		[CALL_WAITS_STREAM] = REPLAY_WAIT_STREAM, [CALL_WAITS_EVENT] = REPLAY_WAIT_EVENT,
-		[CALL_STREAM_WAITS] = REPLAY_STREAM_WAIT, [CALL_ALLOCATES] = REPLAY_OTHER,
+		[CALL_OTHER] = REPLAY_OTHER,
+		[CALL_WAITS_ALL] = REPLAY_WAIT_ALL,
+		[CALL_WAITS_STREAM] = REPLAY_WAIT_STREAM,
+		[CALL_WAITS_EVENT] = REPLAY_WAIT_EVENT,
+		[CALL_STREAM_WAITS] = REPLAY_STREAM_WAIT,
+		[CALL_ALLOCATES] = REPLAY_OTHER,
 		[CALL_FREES] = REPLAY_WAIT_ALL,
 	};
 	uint8_t call = name_class(&graph->call_kinds, graph->model, item->name);
@@ -323,7 +331,8 @@ static void add_batches_of_track(struct replay_graph *graph, uint32_t thread, ui
 		const struct span_chunk *chunk = track->chunks[c];
 
 		for (uint32_t i = 0; i < chunk->count; i++)
-			if (is_from_workers(graph, chunk, i) && !has_calls(track, chunk->first_row + i, chunk->depth[i]))
+			if (is_from_workers(graph, chunk, i) &&
+			    !has_calls(track, chunk->first_row + i, chunk->depth[i]))
 				add_row(graph, thread, number, chunk, i, REPLAY_BATCH);
 		model_chunk_done(graph->model, chunk);
 	}
@@ -342,7 +351,7 @@ static void add_operators_as_items(struct replay_graph *graph)
 {
 	for (uint32_t t = 0; t < graph->thread_count; t++)
 		for (uint32_t k = 0; k < graph->threads[t].operator_count; k++) {
-			const struct replay_operator *operator= &graph->threads[t].operators[k];
+			const struct replay_operator *operator= & graph->threads[t].operators[k];
 			struct replay_item item = no_item;
 
 			if (!is_in_window(graph, operator->start_ns))
@@ -389,8 +398,8 @@ void replay_add_items(struct replay_graph *graph)
 bool replay_graph_make(struct replay_graph *graph, const struct model *model, const struct launches *launches,
                        const struct replay_window *window)
 {
-	*graph = (struct replay_graph){.model = model, .process = window->process,
-	                               .call_kinds = {.classify = replay_call_kind}};
+	*graph = (struct replay_graph){
+		.model = model, .process = window->process, .call_kinds = {.classify = replay_call_kind}};
 	if (window->step_count < 2)
 		return false;
 	add_steps(graph, window);

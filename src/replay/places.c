@@ -112,8 +112,7 @@ static int32_t furthest(const struct comparison *pair, const int32_t *before, in
 
 	if (d > 0)
 		x = k == -d || (k != d && before[k - 1] < before[k + 1]) ? before[k + 1] : before[k - 1] + 1;
-	while (x < pair->usual_count && x - k < pair->other_count && x - k >= 0 &&
-	       pair->usual[x] == pair->other[x - k])
+	while (x < pair->usual_count && x - k < pair->other_count && x - k >= 0 && pair->usual[x] == pair->other[x - k])
 		x++;
 	return x;
 }
@@ -150,8 +149,7 @@ static void compare(const struct sequence *usual, const struct sequence *other, 
 		matches[i] = REPLAY_NONE;
 	for (; first < least && usual->words[first] == other->words[first]; first++)
 		matches[first] = first;
-	for (; last < least - first &&
-	       usual->words[usual->count - 1 - last] == other->words[other->count - 1 - last];
+	for (; last < least - first && usual->words[usual->count - 1 - last] == other->words[other->count - 1 - last];
 	     last++)
 		matches[other->count - 1 - last] = usual->count - 1 - last;
 	struct comparison pair = {.usual = usual->words + first,
@@ -195,8 +193,8 @@ static void find_medians(struct replay_places *places, const struct replay_graph
 		places->places[p].count = count;
 		for (int k = 0; k < 2 && count; k++) {
 			sort_doubles(values[k] + first, count);
-			*(k ? &places->places[p].own_ns : &places->places[p].gap_ns) =
-				quantile(values[k] + first, count, 0.5);
+			*(k ? &places->places[p].own_ns : &places->places[p].gap_ns) = quantile(values[k] + first,
+			                                                                        count, 0.5);
 		}
 	}
 	free(values[0]);

@@ -68,7 +68,8 @@ void replay_plan_usual(struct replay_plan *plan)
 
 /* ---- stretches ---- */
 
-void plan_stretches_add(struct plan_stretches *stretches, const struct replay_plan *plan, double start_ns, double end_ns)
+void plan_stretches_add(struct plan_stretches *stretches, const struct replay_plan *plan, double start_ns,
+                        double end_ns)
 {
 	if (end_ns <= start_ns)
 		return;
@@ -131,7 +132,8 @@ bool replay_plan_remove(struct replay_plan *plan, uint32_t thread, struct plan_s
 {
 	const struct replay_graph *graph = plan->graph;
 	struct row_points points;
-	uint32_t in = 0, gap = 0; /* first stretches that end behind the item's start, and behind the begin of its gap */
+	uint32_t in = 0,
+		 gap = 0; /* first stretches that end behind the item's start, and behind the begin of its gap */
 
 	if (!stretches->count)
 		return false;

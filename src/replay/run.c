@@ -142,8 +142,7 @@ static double start_of_work(const struct state *state, uint32_t number, double b
 
 	start_ns = fmax(start_ns, state->streams_ns[work->stream] + planned->stream_ns);
 	for (uint32_t i = 0; i < work->dependency_count; i++) {
-		const struct replay_dependency *dependency =
-			&state->graph->dependencies[work->first_dependency + i];
+		const struct replay_dependency *dependency = &state->graph->dependencies[work->first_dependency + i];
 
 		start_ns = fmax(start_ns, state->works_ns[dependency->work] + dependency->lag_ns);
 	}

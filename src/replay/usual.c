@@ -52,15 +52,17 @@ static void find_lags(struct replay_graph *graph)
 	uint32_t *last = storage_resize(graph->model->storage, NULL, graph->stream_count + 1, sizeof(*last));
 
 	for (uint32_t s = 0; s < graph->stream_count; s++)
-		last[s] = graph->streams[s].before ? graph->streams[s].works[graph->streams[s].before - 1] : REPLAY_NONE;
+		last[s] = graph->streams[s].before ? graph->streams[s].works[graph->streams[s].before - 1]
+		                                   : REPLAY_NONE;
 	for (uint32_t i = 0; i < graph->item_count; i++) {
 		const struct replay_item *item = &graph->items[i];
 		const struct replay_work *work = item->work == REPLAY_NONE ? NULL : &graph->works[item->work];
 
 		if (!work || work->rows > 1 || work->is_pageable)
 			continue;
-		const struct replay_work *before =
-			last[work->stream] == REPLAY_NONE ? NULL : &graph->works[last[work->stream]];
+		const struct replay_work *before = last[work->stream] == REPLAY_NONE
+		                                           ? NULL
+		                                           : &graph->works[last[work->stream]];
 		if (before && before->end_ns < item->start_ns && before->item != REPLAY_NONE &&
 		    work->collective == REPLAY_NONE)
 			add(&launch, work->start_ns - item->end_ns);
@@ -140,11 +142,11 @@ static void find_calls(struct usual *usual, struct replay_graph *graph)
 
 		if (item->kind == REPLAY_MARK)
 			continue;
-		calls[count++] = (struct call_time){.name = item->name,
-		                                    .ns = item->end_ns - item->start_ns,
-		                                    .is_free = item->work != REPLAY_NONE &&
-		                                               queued_at(graph, &graph->works[item->work],
-		                                                         item->start_ns) < FEW_QUEUED};
+		calls[count++] = (struct call_time){
+			.name = item->name,
+			.ns = item->end_ns - item->start_ns,
+			.is_free = item->work != REPLAY_NONE &&
+		                   queued_at(graph, &graph->works[item->work], item->start_ns) < FEW_QUEUED};
 	}
 	merge_sort_in(storage, calls, count, sizeof(*calls), compare_calls);
 	for (uint32_t i = 0, next; i < count; i = next) {
