@@ -73,6 +73,15 @@ static bool is_between_steps(const struct replay_item *item)
 	return item->kind == REPLAY_MARK && !item->is_end;
 }
 
+/* The device has nothing to do in a stretch behind a wait for it: the wait is the cause, if launches of the step follow. */
+static bool is_behind_wait(const struct replay_graph *graph, const struct replay_item *item)
+{
+	const struct replay_item *before = &graph->items[item->follows];
+
+	return item->kind != REPLAY_MARK && before->has_target && before->kind != REPLAY_BATCH &&
+	       !before->is_allocation;
+}
+
 /* Sets long_ns[item] of each rank. */
 static double **find_long(const struct replay_plan *plans, uint32_t count, bool is_between)
 {
@@ -86,7 +95,8 @@ static double **find_long(const struct replay_plan *plans, uint32_t count, bool 
 		long_ns[rank] = memory_resize(NULL, graph->item_count + 1, sizeof(double));
 		for (uint32_t i = 0; i < graph->item_count; i++)
 			long_ns[rank][i] = graph->items[i].follows != REPLAY_NONE &&
-			                                   is_between_steps(&graph->items[i]) == is_between
+			                                   is_between_steps(&graph->items[i]) == is_between &&
+			                                   !is_behind_wait(graph, &graph->items[i])
 			                           ? free_time_long(&time, graph, i)
 			                           : 0;
 		free_time_release(&time);
@@ -168,7 +178,8 @@ static bool shorten_call(struct replay_plan *plan, uint32_t i)
 	const struct replay_item *item = &graph->items[i];
 	double median_ns = graph->places->places[graph->places->of_items[i]].own_ns;
 
-	if ((item->kind != REPLAY_BATCH && item->kind != REPLAY_OTHER) ||
+	bool is_call = item->kind == REPLAY_OTHER && graph->has_device;
+	if ((item->kind != REPLAY_BATCH && !is_call) ||
 	    item->end_ns - item->start_ns <= irregular_limit(graph, median_ns))
 		return false;
 	plan->items[i].own_ns = median_ns;
