@@ -6,6 +6,7 @@
 #include "diagnosis/verdict_replay.h"
 
 #include "base/units.h"
+#include "diagnosis/finding_cut.h"
 
 #include <math.h>
 #include <string.h>
@@ -26,13 +27,6 @@ struct groups {
 	int count;
 };
 
-static enum replay_cut cut_of_finding(const struct table *findings, int row)
-{
-	const char *name = table_text(findings, row, FINDING_CUT);
-
-	return name ? replay_cut_find(name, table_text(findings, row, FINDING_CUT_PLACE)) : CUT_COUNT;
-}
-
 static void add_to_group(struct groups *groups, enum replay_cut cut)
 {
 	int i = 0;
@@ -47,7 +41,7 @@ static void add_to_group(struct groups *groups, enum replay_cut cut)
 static void find_groups(struct groups *groups, struct diagnosis *diagnosis)
 {
 	for (int row = 0; row < diagnosis->findings.row_count; row++) {
-		enum replay_cut cut = cut_of_finding(&diagnosis->findings, row);
+		enum replay_cut cut = finding_cut_of(&diagnosis->findings, row);
 
 		if (cut < CUT_COUNT && replay_cuts[cut].verdict)
 			add_to_group(groups, cut);
@@ -86,7 +80,7 @@ static enum replay_cut largest_cut(const struct diagnosis *diagnosis, double lea
 	enum replay_cut found = CUT_COUNT;
 
 	for (int row = 0; row < diagnosis->findings.row_count; row++) {
-		enum replay_cut cut = cut_of_finding(&diagnosis->findings, row);
+		enum replay_cut cut = finding_cut_of(&diagnosis->findings, row);
 
 		if (cut < CUT_COUNT && cuts[cut].saving_ratio >= least_of(cut, least_ratio) &&
 		    (least_ratio <= 0 || cuts[cut].low_ratio > 0) &&
@@ -198,7 +192,7 @@ bool replay_verdict_together(struct diagnosis *diagnosis, struct what_if_cut *to
 	bool is_cut[CUT_COUNT] = {false}, is_any = false;
 
 	for (int row = 0; row < diagnosis->findings.row_count && diagnosis->what_if; row++) {
-		enum replay_cut cut = cut_of_finding(&diagnosis->findings, row);
+		enum replay_cut cut = finding_cut_of(&diagnosis->findings, row);
 
 		if (cut < CUT_COUNT && !replay_cuts[cut].is_choice && !replay_cuts[cut].is_bound)
 			is_cut[cut] = is_any = true;

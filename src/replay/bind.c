@@ -4,11 +4,12 @@
  * measured lag. All others take the usual one, if that is less. So a replay with nothing removed gives the measured
  * times, and another edge takes over where a cut removes the one that bound.
  */
+#include "replay/bind.h"
+
 #include "base/memory.h"
 #include "base/merge_sort.h"
 #include "base/statistics.h"
 #include "base/storage.h"
-#include "replay/graph.h"
 #include "replay/usual.h"
 
 #include <math.h>
@@ -29,7 +30,7 @@ struct bind {
 	uint32_t *last;     /* by stream: the work launched last, REPLAY_NONE: none */
 	uint32_t *launched; /* by stream: number of works launched so far */
 	bool *is_waiting;   /* by thread: a stream waits for an event */
-	struct usual usual;
+	struct usual_times usual;
 };
 
 /* ---- works ---- */

@@ -6,6 +6,7 @@
 
 #include "base/memory.h"
 #include "model/cell_words.h"
+#include "replay/gaps.h"
 #include "replay/places.h"
 
 #include <math.h>

@@ -72,11 +72,6 @@ bool cut_precision(struct replay_plan *plan);
 /* Returns true if all ranks have the same items. */
 bool replay_ranks_are_alike(const struct replay_plan *plans, uint32_t count);
 
-/* Sets covered_ns[item] to the part of the gap before the item that lies in the stretches of its thread: waits for
- * batches, or outermost operators. The caller frees it. */
-double *gaps_in_loads(const struct replay_graph *graph);
-double *gaps_in_operators(const struct replay_graph *graph);
-
 /* Host time outside of operators and waits for batches, before each item. */
 struct free_time {
 	double *free_ns; /* by item */

@@ -49,7 +49,7 @@ bool cut_copy(struct replay_plan *plan)
 
 /* ---- operators that convert or copy ---- */
 
-static bool is_one_of(const char *name, const char *const *names)
+static bool is_in_list(const char *name, const char *const *names)
 {
 	for (; *names; names++)
 		if (!strcmp(name, *names))
@@ -62,8 +62,8 @@ static bool converts_or_copies(const char *name, const struct replay_work *work)
 	static const char *const clones[] = {"aten::clone", "aten::contiguous", "aten::copy_", NULL};
 	static const char *const conversions[] = {"aten::to", "aten::_to_copy", "aten::type_as", NULL};
 
-	return (work->copy == REPLAY_ON_DEVICE && is_one_of(name, clones)) ||
-	       (work->kind == SPAN_KERNEL && is_one_of(name, conversions));
+	return (work->copy == REPLAY_ON_DEVICE && is_in_list(name, clones)) ||
+	       (work->kind == SPAN_KERNEL && is_in_list(name, conversions));
 }
 
 /* Removes outermost operators of which all works convert or copy. */

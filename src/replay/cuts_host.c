@@ -5,6 +5,7 @@
 #include "base/memory.h"
 #include "base/statistics.h"
 #include "replay/cuts.h"
+#include "replay/gaps.h"
 #include "replay/places.h"
 
 #include <math.h>

@@ -5,8 +5,9 @@
  * then. So the thread of a backward and the thread that called it follow each other in both directions, without names or
  * flows.
  */
+#include "replay/follow.h"
+
 #include "base/memory.h"
-#include "replay/graph.h"
 #include "replay/row_points.h"
 
 #include <math.h>

@@ -170,14 +170,4 @@ bool replay_graph_make(struct replay_graph *graph, const struct model *model, co
                        const struct replay_window *window);
 void replay_graph_release(struct replay_graph *graph);
 
-/* ---- parts of replay_graph_make(), in their order; private to src/replay/ ---------------------------------------------- */
-
-struct replay_calls; /* calls.c: which item a call of the runtime belongs to */
-
-void replay_add_threads(struct replay_graph *graph, const struct launches *launches); /* threads and their operators */
-void replay_add_items(struct replay_graph *graph);
-void replay_add_works(struct replay_graph *graph, const struct launches *launches);
-void replay_follow(struct replay_graph *graph); /* which item each item follows */
-void replay_bind(struct replay_graph *graph);   /* lags of all edges */
-
 #endif

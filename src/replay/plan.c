@@ -90,7 +90,7 @@ static int compare_starts(const void *left, const void *right)
 	return (a->start_ns > b->start_ns) - (a->start_ns < b->start_ns);
 }
 
-static void order(struct plan_stretches *stretches, struct storage *storage)
+static void merge_stretches(struct plan_stretches *stretches, struct storage *storage)
 {
 	uint32_t kept = 0;
 
@@ -137,7 +137,7 @@ bool replay_plan_remove(struct replay_plan *plan, uint32_t thread, struct plan_s
 
 	if (!stretches->count)
 		return false;
-	order(stretches, graph->model->storage);
+	merge_stretches(stretches, graph->model->storage);
 	row_points_init(&points, graph, &graph->threads[thread]);
 	for (uint32_t i = 0; i < graph->item_count; i++) {
 		const struct replay_item *item = &graph->items[i];

@@ -41,7 +41,7 @@ void replay_plan_release(struct replay_plan *plan);
 /* Gives all edges their usual lags: the time that the graph explains without what was measured at the edges. */
 void replay_plan_usual(struct replay_plan *plan);
 
-/* Stretches of a host thread that vanish, in order and apart from each other (plan_stretches_order()). */
+/* Stretches of a host thread that vanish. */
 struct plan_stretches {
 	struct replay_stretch *stretches;
 	uint32_t count, capacity;

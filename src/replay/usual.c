@@ -131,7 +131,7 @@ static double usual_of(const struct call_time *calls, uint32_t count, struct sto
 	return is_known ? of_free : of_all;
 }
 
-static void find_calls(struct usual *usual, struct replay_graph *graph)
+static void find_calls(struct usual_times *usual, struct replay_graph *graph)
 {
 	struct storage *storage = graph->model->storage;
 	struct call_time *calls = storage_resize(storage, NULL, graph->item_count + 1, sizeof(*calls));
@@ -161,7 +161,7 @@ static void find_calls(struct usual *usual, struct replay_graph *graph)
 
 /* ---- queue ---- */
 
-static void find_depth(const struct usual *usual, struct replay_graph *graph)
+static void find_depth(const struct usual_times *usual, struct replay_graph *graph)
 {
 	struct doubles depths = {.storage = graph->model->storage};
 
@@ -180,24 +180,24 @@ static void find_depth(const struct usual *usual, struct replay_graph *graph)
 	graph->depth = (uint32_t)take_quantile(&depths, 0.5, USUAL_DEPTH);
 }
 
-void usual_find(struct usual *usual, struct replay_graph *graph)
+void usual_find(struct usual_times *usual, struct replay_graph *graph)
 {
-	*usual = (struct usual){0};
+	*usual = (struct usual_times){0};
 	find_lags(graph);
 	find_calls(usual, graph);
 	find_depth(usual, graph);
 }
 
-double usual_call_ns(const struct usual *usual, uint32_t name)
+double usual_call_ns(const struct usual_times *usual, uint32_t name)
 {
 	uint32_t found = number_map_find(&usual->names, name);
 
 	return found == NUMBER_MAP_NONE ? 0 : usual->calls_ns[found];
 }
 
-void usual_release(struct usual *usual)
+void usual_release(struct usual_times *usual)
 {
 	number_map_release(&usual->names);
 	free(usual->calls_ns);
-	*usual = (struct usual){0};
+	*usual = (struct usual_times){0};
 }

@@ -2,11 +2,12 @@
  *
  * works.c: the works of the devices of a process, and their order on each stream.
  */
+#include "replay/works.h"
+
 #include "base/memory.h"
 #include "base/merge_sort.h"
 #include "base/storage.h"
 #include "model/lanes.h"
-#include "replay/graph.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -40,7 +41,7 @@ static int compare_places(const void *left, const void *right)
 	return (a->row > b->row) - (a->row < b->row);
 }
 
-static void find_places(struct works_search *search)
+static void find_calls_of_items(struct works_search *search)
 {
 	const struct replay_graph *graph = search->graph;
 
@@ -222,7 +223,7 @@ void replay_add_works(struct replay_graph *graph, const struct launches *launche
 	const struct model *model = graph->model;
 	struct works_search search = {.graph = graph};
 
-	find_places(&search);
+	find_calls_of_items(&search);
 	search.streams = memory_resize(NULL, model->tracks_count, sizeof(*search.streams));
 	memset(search.streams, 0, model->tracks_count * sizeof(*search.streams));
 	for (uint32_t track = 0; track < launches->track_count; track++)

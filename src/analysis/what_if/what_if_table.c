@@ -120,7 +120,7 @@ static void add_baseline(struct table *table, const struct what_if *what_if)
 	table_set_text(table, row, WHAT_IF_WITHOUT, what_if->has_profiler ? "the profiler's own cost" : "nothing");
 }
 
-static void set_saving(struct table *table, int row, const struct what_if_cut *cut)
+static void set_numbers(struct table *table, int row, const struct what_if_cut *cut)
 {
 	table_set_double(table, row, WHAT_IF_STEP, cut->step_ns);
 	table_set_double(table, row, WHAT_IF_SAVING, cut->saving_ns);
@@ -141,7 +141,7 @@ void what_if_table_add_cuts(struct table *table, const struct what_if *what_if)
 		int row = table_row(table);
 		table_set_text(table, row, WHAT_IF_CUT, kind->name);
 		table_set_text_or(table, row, WHAT_IF_PLACE, kind->place, "everywhere");
-		set_saving(table, row, &what_if->cuts[number]);
+		set_numbers(table, row, &what_if->cuts[number]);
 		table_set_bool(table, row, WHAT_IF_CHOICE, kind->is_choice);
 		table_set_bool(table, row, WHAT_IF_BOUND, kind->is_bound);
 		table_set_text(table, row, WHAT_IF_WITHOUT, kind->without);
@@ -154,7 +154,7 @@ void what_if_table_add_together(struct table *table, const char *cut, const stru
 
 	table_set_text(table, row, WHAT_IF_CUT, cut);
 	table_set_missing(table, row, WHAT_IF_PLACE, "several cuts");
-	set_saving(table, row, saving);
+	set_numbers(table, row, saving);
 	table_set_missing(table, row, WHAT_IF_CHOICE, "several cuts");
 	table_set_missing(table, row, WHAT_IF_BOUND, "several cuts");
 	table_set_text(table, row, WHAT_IF_WITHOUT, "all of them at once");
