@@ -631,7 +631,7 @@ enum status diagnosis_run(struct diagnosis *diagnosis, struct report *report, co
 		return status;
 	arena_init(&arena, 0);
 	diagnosis->what_if = replayed_get(&report->context);
-	if (diagnosis->what_if->problem)
+	if (diagnosis->what_if->problem || !whole.has_any)
 		diagnosis->what_if = NULL;
 	diagnosis->torn = why_torn(&whole);
 	find_few(&running, &arena);

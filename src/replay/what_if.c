@@ -15,6 +15,8 @@
 
 #define LESS_COST 0.7 /* of the profiler: the range of its estimates */
 #define MORE_COST 1.35
+#define MOST_UNEXPLAINED 0.2  /* of a step: with usual lags on all edges it differs by more */
+#define MOST_AGAINST 0.01     /* of the edges: clocks or ids are wrong */
 #define RUN_DIFFERENCE 0.02 /* of a device's time, between runs of one program */
 #define TURN_DIFFERENCE 0.02
 #define LARGEST_BLOCK 10u
@@ -301,16 +303,43 @@ static bool make_graphs(struct replays *replays, const struct model *model, cons
 	return true;
 }
 
+/* Why several ranks cannot be replayed together; NULL: they can. */
+static const char *why_apart(const struct replays *replays, bool are_joined)
+{
+	if (replays->count < 2)
+		return NULL;
+	if (!are_joined)
+		return "the ranks do not have the same collectives";
+	return replays->graphs[0].collectives ? NULL
+	                                      : "no collective on a device shows where the ranks wait for each other";
+}
+
+/* Why the graph does not hold; NULL: it does. */
+static const char *why_unexplained(const struct what_if *what_if)
+{
+	if (what_if->against_ratio > MOST_AGAINST)
+		return "works end before what they wait for, so clocks or ids of the trace are wrong";
+	return fabs(what_if->usual_ratio) > MOST_UNEXPLAINED
+	               ? "the replay of the trace does not explain the measured step"
+	               : NULL;
+}
+
 static void replay_all(struct replays *replays)
 {
-	replay_ranks_join(replays->graphs, replays->count);
+	bool are_joined = replay_ranks_join(replays->graphs, replays->count);
+
+	replays->what_if->problem = why_apart(replays, are_joined);
+	if (replays->what_if->problem)
+		return;
 	for (uint32_t rank = 0; rank < replays->count; rank++) {
 		replays->what_if->item_count += replays->graphs[rank].item_count;
 		profiler_cost_measure(&replays->graphs[rank]);
 		replay_plan_init(&replays->plans[rank], &replays->graphs[rank]);
 	}
 	replay_baseline(replays);
-	replay_cuts_of(replays);
+	replays->what_if->problem = why_unexplained(replays->what_if);
+	if (!replays->what_if->problem)
+		replay_cuts_of(replays);
 }
 
 void what_if_make(struct what_if *what_if, const struct model *model, const struct launches *launches,
