@@ -9,7 +9,7 @@ import pytest
 from made_trace import Trace
 
 STEPSCOPE = os.environ["STEPSCOPE"]
-STEPS, DATA, FORWARD, EXCHANGE = 6, 20, 900, 30
+STEPS, DATA, FORWARD, EXCHANGE, HANDOVER, UPDATE = 6, 20, 900, 30, 10, 10
 
 
 def write_ranks(directory, ranks):
@@ -84,20 +84,34 @@ def test_a_rank_is_measured_by_the_next_slowest(tmp_path):
     assert found["SS602"]["saving_ns"] == pytest.approx(600_000) and "800.0 us behind the others" in found["SS602"]["evidence"]
 
 
+def wait_for_device(trace, start, end):
+    """The step of the host ends with that of the device."""
+    trace.call("cudaDeviceSynchronize", start, end - start)
+
+
+def update(trace, launched, start):
+    """A kernel that waits for the collectives on the other streams, and the host for it: a step ends UPDATE after its collectives."""
+    trace.call("cudaStreamWaitEvent", launched, 1)
+    trace.launch("cudaLaunchKernel", launched + 1, 1, "adam", start, UPDATE - 1)
+    wait_for_device(trace, launched + 3, start + UPDATE - 1)
+
+
 def write_devices(directory, ranks, exchanges=1):
-    """As write_ranks(), of (wait for data, kernel): collectives begin on each device behind its kernel, all at once, and end when the last one has
-    come."""
-    last = max(data + kernel for data, kernel in ranks)
+    """As write_ranks(), of (wait for data, kernel), after HANDOVER: collectives begin on each device after its kernel, all at once, and end when
+    the last one has come."""
+    last = HANDOVER + max(data + kernel for data, kernel in ranks)
     for rank, (data, kernel) in enumerate(ranks):
         trace = Trace(deviceProperties=[{"id": 0, "name": "a device"}], distributedInfo={"backend": "nccl", "rank": rank, "world_size": len(ranks)})
         for number in range(STEPS):
-            start = number * (last + EXCHANGE)
-            trace.step(number, start, last + EXCHANGE)
-            trace.op("enumerate(DataLoader)#_MultiProcessingDataLoaderIter.__next__", start, data)
-            trace.launch("cudaLaunchKernel", start + data, 2, "gemm", start + data, kernel)
+            start = number * (last + EXCHANGE + UPDATE)
+            ready, end = start + HANDOVER + data, start + last + EXCHANGE
+            trace.step(number, start, last + EXCHANGE + UPDATE)
+            trace.op("enumerate(DataLoader)#_MultiProcessingDataLoaderIter.__next__", start, HANDOVER + data)
+            trace.launch("cudaLaunchKernel", ready, 2, "gemm", ready, kernel)
             for n in range(exchanges):
-                trace.launch("cudaLaunchKernel", start + data + 3 + n, 1, "ncclDevKernel_AllReduce_Sum_f32_RING_LL(...)", start + data + kernel,
-                             last + EXCHANGE - data - kernel, stream=20 + n)
+                trace.launch("cudaLaunchKernel", ready + 3 + n, 1, "ncclDevKernel_AllReduce_Sum_f32_RING_LL(...)", ready + kernel,
+                             end - ready - kernel, stream=20 + n)
+            update(trace, ready + 4 + exchanges, end)
         trace.write(directory / f"rank{rank}.json")
 
 
@@ -211,6 +225,7 @@ def write_grid(directory, late, told=lambda group, ranks: {"Process Group Name":
                                       (f"data {rank % 2}", together[rank], meet + 200)):
                 trace.launch("cudaLaunchKernel", start + 3, 2, "ncclDevKernel_AllReduce_Sum_f32_RING_LL(...)", start + begin, end - begin,
                              **{"Collective name": "allreduce", "Group size": 2, **told(group, group_ranks(rank, group))})
+            wait_for_device(trace, start + 10, start + meet + 200)
         trace.write(directory / f"rank{rank}.json")
 
 
@@ -537,10 +552,11 @@ def write_turns(directory, late):
         trace = Trace(deviceProperties=[{"id": 0, "name": "a device"}], distributedInfo={"backend": "nccl", "rank": rank, "world_size": 4})
         for number in range(20):
             own, last = 900 + late(rank, number), 900 + max(late(other, number) for other in range(4))
-            trace.step(number, start, last + EXCHANGE)
+            trace.step(number, start, last + EXCHANGE + UPDATE)
             trace.launch("cudaLaunchKernel", start, 2, "gemm", start, own)
             trace.launch("cudaLaunchKernel", start + 3, 1, "ncclDevKernel_AllReduce_Sum_f32_RING_LL(...)", start + own, last - own + EXCHANGE, stream=20)
-            start += last + EXCHANGE
+            update(trace, start + 5, start + last + EXCHANGE)
+            start += last + EXCHANGE + UPDATE
         trace.write(directory / f"rank{rank}.json")
 
 
