@@ -1,0 +1,198 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * cuts.c: the cuts of waits: for data, for the device, for launches. See cuts.h.
+ */
+#include "replay/cuts.h"
+
+#include "base/memory.h"
+
+#include <math.h>
+#include <stdlib.h>
+
+#define MOST_HANDOVER_NS 100e3 /* of a loader without workers */
+#define LEFT_OF_HOST 0.02      /* of the host time of a step that is one graph */
+#define ALLOCATION_NS 0.0
+
+const struct cut_kind replay_cuts[CUT_COUNT] = {
+	[CUT_DATA] = {"data", "waits for batches; handing a batch over stays",
+                      "whether workers, disks or processors can be that fast", false, cut_data},
+	[CUT_SYNC] = {"sync", "waits for the device in calls and operators",
+                      "whether the program can do without the value that it reads", false, cut_sync},
+	[CUT_LAUNCH] = {"launch", "the host time and the calls of a step, as if it were one graph",
+                        "whether the step can be recorded as a graph", false, cut_launch},
+	[CUT_HOST] = {"host", "long stretches of host time outside of operators and waits for batches",
+                      "what of it the program needs", false, cut_host},
+	[CUT_DEVICE] = {"device", "operators that only convert or copy on the device",
+                        "whether the next operator can read the original", false, cut_device},
+	[CUT_COPY] = {"copy", "copies to the device, and waits for them", "whether the memory can be pinned", false, cut_copy},
+	[CUT_ALLOC] = {"alloc", "calls that take memory of the device or give it back",
+                       "how much faster operators are in memory that is not new", false, cut_alloc},
+	[CUT_OPTIMIZER] = {"optimizer", "the kernels of an optimizer as one fused kernel",
+                           "how long the fused kernel takes", false, cut_optimizer},
+	[CUT_PRECISION] = {"precision", "products of float32 at the rate of TF32 or bfloat16",
+                           "whether the model trains as well with less precision", true, cut_precision},
+};
+
+/* ---- data ---- */
+
+static double least_load(const struct replay_thread *thread)
+{
+	double least_ns = MOST_HANDOVER_NS;
+
+	for (uint32_t i = 0; i < thread->load_count; i++)
+		least_ns = fmin(least_ns, thread->loads[i].end_ns - thread->loads[i].start_ns);
+	return least_ns;
+}
+
+/* Items that are batches lose their wait themselves; what is left are waits that contain calls. */
+static void free_batches(struct replay_plan *plan, bool *is_any)
+{
+	for (uint32_t i = 0; i < plan->graph->item_count; i++)
+		if (plan->graph->items[i].kind == REPLAY_BATCH) {
+			plan->items[i].own_ns = fmin(plan->items[i].own_ns, plan->graph->handover_ns);
+			plan->items[i].is_free = *is_any = true;
+		}
+}
+
+/* Returns the first batch of the thread at or after item `from`. */
+static uint32_t next_batch(const struct replay_graph *graph, uint32_t thread, uint32_t from)
+{
+	while (from < graph->item_count &&
+	       (graph->items[from].kind != REPLAY_BATCH || graph->items[from].thread != thread))
+		from++;
+	return from;
+}
+
+static bool cut_loads(struct replay_plan *plan, uint32_t number)
+{
+	const struct replay_thread *thread = &plan->graph->threads[number];
+	struct plan_stretches stretches = {0};
+	double handover_ns = least_load(thread);
+	uint32_t batch = next_batch(plan->graph, number, 0);
+
+	for (uint32_t i = 0; i < thread->load_count; i++) {
+		const struct replay_stretch *load = &thread->loads[i];
+
+		while (batch < plan->graph->item_count && plan->graph->items[batch].start_ns < load->start_ns)
+			batch = next_batch(plan->graph, number, batch + 1);
+		if (batch < plan->graph->item_count && plan->graph->items[batch].start_ns == load->start_ns)
+			continue;
+		plan_stretches_add(&stretches, plan, load->start_ns + handover_ns, load->end_ns);
+	}
+	bool is_any = replay_plan_remove(plan, number, &stretches);
+	plan_stretches_release(&stretches, plan);
+	return is_any;
+}
+
+bool cut_data(struct replay_plan *plan)
+{
+	bool is_any = false;
+
+	free_batches(plan, &is_any);
+	for (uint32_t t = 0; t < plan->graph->thread_count; t++)
+		is_any |= cut_loads(plan, t);
+	return is_any;
+}
+
+/* ---- synchronization ---- */
+
+static bool waits_for_device(const struct replay_graph *graph, const struct replay_item *item)
+{
+	bool is_wait = item->kind == REPLAY_WAIT_ALL || item->kind == REPLAY_WAIT_STREAM ||
+	               item->kind == REPLAY_WAIT_EVENT;
+	const struct replay_work *work = item->work == REPLAY_NONE ? NULL : &graph->works[item->work];
+
+	return (is_wait && !item->is_allocation) || (work && work->is_blocking && work->copy == REPLAY_TO_HOST);
+}
+
+/* Marks the operators of a thread that copy to the device: they wait for their copy, not for a value. */
+static bool *copying_operators(const struct replay_graph *graph, uint32_t thread)
+{
+	uint32_t count = graph->threads[thread].operator_count;
+	bool *copies = memory_resize(NULL, count + 1, sizeof(*copies));
+
+	for (uint32_t i = 0; i <= count; i++)
+		copies[i] = false;
+	for (uint32_t i = 0; i < graph->item_count; i++) {
+		const struct replay_item *item = &graph->items[i];
+
+		if (item->thread == thread && item->around != REPLAY_NONE && item->work != REPLAY_NONE &&
+		    graph->works[item->work].copy == REPLAY_TO_DEVICE)
+			copies[item->around] = true;
+	}
+	return copies;
+}
+
+/* Removes the outermost operator around each wait, or the call alone. */
+static bool cut_waits_of(struct replay_plan *plan, uint32_t thread)
+{
+	const struct replay_graph *graph = plan->graph;
+	struct plan_stretches stretches = {0};
+	bool *copies = copying_operators(graph, thread);
+
+	for (uint32_t i = 0; i < graph->item_count; i++) {
+		const struct replay_item *item = &graph->items[i];
+
+		if (item->thread != thread || !waits_for_device(graph, item) ||
+		    (item->around != REPLAY_NONE && copies[item->around]))
+			continue;
+		if (item->around == REPLAY_NONE)
+			plan_stretches_add(&stretches, plan, item->start_ns, item->end_ns);
+		else
+			plan_stretches_add(&stretches, plan, graph->threads[thread].operators[item->around].start_ns,
+			                   graph->threads[thread].operators[item->around].end_ns);
+	}
+	bool is_any = replay_plan_remove(plan, thread, &stretches);
+	plan_stretches_release(&stretches, plan);
+	free(copies);
+	return is_any;
+}
+
+bool cut_sync(struct replay_plan *plan)
+{
+	bool is_any = false;
+
+	for (uint32_t t = 0; t < plan->graph->thread_count; t++)
+		is_any |= cut_waits_of(plan, t);
+	return is_any;
+}
+
+/* ---- launches ---- */
+
+bool cut_launch(struct replay_plan *plan)
+{
+	const struct replay_graph *graph = plan->graph;
+	double *loads_ns = gaps_in_loads(graph);
+
+	for (uint32_t i = 0; i < graph->item_count; i++) {
+		const struct replay_item *item = &graph->items[i];
+		struct plan_item *planned = &plan->items[i];
+		bool is_blocking = item->work != REPLAY_NONE && graph->works[item->work].is_blocking;
+		double kept_ns = fmin(loads_ns[i], planned->gap_ns);
+
+		if (item->is_allocation) {
+			planned->own_ns = planned->after_ns = ALLOCATION_NS;
+			planned->is_free = true;
+		} else if (item->kind != REPLAY_BATCH && !item->has_target && !is_blocking) {
+			planned->own_ns *= LEFT_OF_HOST;
+		}
+		planned->gap_ns = kept_ns + LEFT_OF_HOST * (planned->gap_ns - kept_ns);
+		planned->rows = planned->triton = planned->hidden = 0;
+	}
+	free(loads_ns);
+	return graph->has_device;
+}
+
+/* ---- allocations ---- */
+
+bool cut_alloc(struct replay_plan *plan)
+{
+	bool is_any = false;
+
+	for (uint32_t i = 0; i < plan->graph->item_count; i++)
+		if (plan->graph->items[i].is_allocation) {
+			plan->items[i].own_ns = plan->items[i].after_ns = ALLOCATION_NS;
+			plan->items[i].is_free = is_any = true;
+		}
+	return is_any;
+}
