@@ -6,7 +6,8 @@
     oracle.py --compare STEPSCOPE TRACE...      prints both side by side, and marks differences
 
 TRACE is a trace, a folder of one file per rank (named rank*), or a folder of traces. With --compare, the exit status is
-1 if a difference is marked: steps by more than 0.1 %, savings by more than 0.5 points. --skip CUT leaves a cut out.
+1 if a difference is marked: steps by more than 0.1 %, savings by more than 0.5 points. Savings of the cuts in NARROWER
+may also be smaller.
 
 Keys of the JSON document; times are in us, shares are of the step:
 
@@ -30,6 +31,7 @@ from replay_trace import load  # noqa: E402
 
 NOTHING = "nothing removed"
 BETWEEN = "between the steps"
+EVERYWHERE = "everywhere"
 STEP_LIMIT, CUT_LIMIT = 0.001, 0.005
 # (cut, place) of stepscope: the cuts of the replay in Python
 CUTS = {
@@ -38,6 +40,9 @@ CUTS = {
     ("alloc", None): ("malloc",), ("device", None): ("clone", "dtype"), ("optimizer", None): ("optimizer",), ("precision", None): ("precision",),
     ("recompute", None): ("recompute",), ("comm", None): ("communication",), ("rank", None): ("equal ranks",),
 }
+# Cuts that stepscope defines more narrowly. Their savings may be smaller than those in Python.
+NARROWER = {("launch", None): "long stretches of host time and items that only some steps have are not in it",
+            ("host", None): "a stretch counts as far as each step has it"}
 SUFFIXES = (".json", ".json.gz", ".json.zst")
 
 
@@ -105,7 +110,7 @@ def answer(path, files):
     n = len(ends)
     mean = (ends[-1] - ends[0]) / max(1, n - 1)
     run, lags = replay_ranks(ts, [plain(x) for x in ts])[0], replay(t, usual(t)) if len(ts) == 1 else None
-    return {"trace": str(path), "ranks": len(ts), "steps": n, "items": [len(x.items) for x in ts],
+    return {"trace": Path(path).name, "ranks": len(ts), "steps": n, "items": [len(x.items) for x in ts],
             "step_us": {"measured": mean, "window": run.first, "circle": run.step, "is_circle": replay_is_circle(t) if len(ts) == 1 else True},
             "usual_ratio": lags.first / mean - 1 if lags and n > 1 else None, "violations": sum(x.violations for x in ts),
             "recorded": savings(ts, False), "without_profiler": savings(ts, True),
@@ -123,7 +128,7 @@ def rows_of(stepscope, path):
     done = subprocess.run([stepscope, "query", str(path), "SELECT * FROM what_if", "--json"], capture_output=True, text=True, check=False)
     if done.returncode != 0:
         raise RuntimeError(done.stderr.strip()[-300:])
-    return {(row["cut"], row["place"] or None): row for row in json.loads(done.stdout)["rows"]}
+    return {(row["cut"], None if row["place"] in (None, EVERYWHERE) else row["place"]): row for row in json.loads(done.stdout)["rows"]}
 
 
 class Sides:
@@ -132,9 +137,9 @@ class Sides:
     def __init__(self):
         self.differences = 0
 
-    def show(self, text, ours, theirs, is_equal, form):
-        mark = "" if is_equal else "  <-- differs"
-        self.differences += not is_equal
+    def show(self, text, ours, theirs, is_equal, form, reason=None):
+        mark = "" if is_equal else "  <-- differs" if reason is None else f"  ({reason})"
+        self.differences += not is_equal and reason is None
         print(f"    {text:28} {form(ours):>14} {form(theirs):>14}{mark}")
 
 
@@ -151,13 +156,8 @@ def is_near(a, b, limit):
     return abs((a or 0) - (b or 0)) <= limit
 
 
-def compare(stepscope, path, files, skip):
-    """Prints both replays of a trace. Returns the number of differences."""
-    try:
-        theirs = answer(path, files)
-    except ValueError as error:
-        print(f"{path}: {error}")
-        return 0
+def compare(stepscope, path, theirs, skip=()):
+    """Prints both replays of a trace. `theirs` is that in Python. Returns the number of differences."""
     try:
         ours = rows_of(stepscope, path)
     except RuntimeError as error:
@@ -179,7 +179,9 @@ def compare(stepscope, path, files, skip):
         mine, other = ours.get(key, {}).get("saving_ratio"), known.get(key)
         if (mine is None and other is None) or key[0] in skip:
             continue
-        sides.show(" ".join(word for word in key if word), mine, other, key not in CUTS or is_near(mine, other, CUT_LIMIT), points)
+        is_narrower = key in NARROWER and (mine or 0) < (other or 0)
+        sides.show(" ".join(word for word in key if word), mine, other, key not in CUTS or is_near(mine, other, CUT_LIMIT), points,
+                   NARROWER[key] if is_narrower else None)
     return sides.differences
 
 
@@ -191,10 +193,15 @@ def main():
     chosen = parser.parse_args()
     differences = 0
     for path, files in traces(chosen.traces):
+        try:
+            found = answer(path, files)
+        except ValueError as error:
+            print(f"{path}: {error}", file=sys.stderr)
+            continue
         if chosen.compare:
-            differences += compare(chosen.compare, path, files, chosen.skip)
+            differences += compare(chosen.compare, path, found, chosen.skip)
         else:
-            print(json.dumps(answer(path, files)), flush=True)
+            print(json.dumps(found), flush=True)
     if chosen.compare:
         print(f"{differences} differences")
     sys.exit(1 if differences else 0)

@@ -52,7 +52,9 @@ CHANGES = {
     "step 0.2 % longer": (lambda by_cut, rows: by_cut[oracle.NOTHING, None].update(step_ns=by_cut[oracle.NOTHING, None]["step_ns"] * 1.002), 1),
     "saving 0.4 points off": (lambda by_cut, rows: by_cut["sync", None].update(saving_ratio=by_cut["sync", None]["saving_ratio"] + 0.004), 0),
     "saving 0.6 points off": (lambda by_cut, rows: by_cut["sync", None].update(saving_ratio=by_cut["sync", None]["saving_ratio"] + 0.006), 1),
-    "cut missing": (lambda by_cut, rows: rows.remove(by_cut["launch", None]), 1),
+    "cut missing": (lambda by_cut, rows: rows.remove(by_cut["sync", None]), 1),
+    "a narrower cut saves less": (lambda by_cut, rows: by_cut["launch", None].update(saving_ratio=0.0), 0),
+    "a narrower cut saves more": (lambda by_cut, rows: by_cut["launch", None].update(saving_ratio=0.5), 1),
     "a cut that the replay in Python does not have": (lambda by_cut, rows: rows.append({"cut": "magic", "place": None, "saving_ratio": 0.5}), 0),
     "no table": (lambda by_cut, rows: rows.clear(), 1),
 }
@@ -61,10 +63,11 @@ CHANGES = {
 @pytest.mark.parametrize("name", CHANGES)
 def test_differences_are_counted(name, path, tmp_path, capsys):
     change, expected = CHANGES[name]
-    assert oracle.compare(fake(tmp_path, oracle.answer(path, [path]), change), path, [path], []) == expected
+    answer = oracle.answer(path, [path])
+    assert oracle.compare(fake(tmp_path, answer, change), path, answer) == expected
     assert ("differs" in capsys.readouterr().out) == (expected > 0 and name != "no table")
 
 
 def test_a_program_that_fails_is_a_difference(path, capsys):
-    assert oracle.compare("false", path, [path], []) == 1
+    assert oracle.compare("false", path, oracle.answer(path, [path])) == 1
     assert "stepscope:" in capsys.readouterr().out
