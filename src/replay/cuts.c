@@ -5,32 +5,78 @@
 #include "replay/cuts.h"
 
 #include "base/memory.h"
+#include "replay/places.h"
 
 #include <math.h>
 #include <stdlib.h>
 
 #define MOST_HANDOVER_NS 100e3 /* of a loader without workers */
 #define LEFT_OF_HOST 0.02      /* of the host time of a step that is one graph */
-#define ALLOCATION_NS 0.0
 
 const struct cut_kind replay_cuts[CUT_COUNT] = {
-	[CUT_DATA] = {"data", "waits for batches; handing a batch over stays",
-                      "whether workers, disks or processors can be that fast", false, cut_data},
-	[CUT_SYNC] = {"sync", "waits for the device in calls and operators",
-                      "whether the program can do without the value that it reads", false, cut_sync},
-	[CUT_LAUNCH] = {"launch", "the host time and the calls of a step, as if it were one graph",
-                        "whether the step can be recorded as a graph", false, cut_launch},
-	[CUT_HOST] = {"host", "long stretches of host time outside of operators and waits for batches",
-                      "what of it the program needs", false, cut_host},
-	[CUT_DEVICE] = {"device", "operators that only convert or copy on the device",
-                        "whether the next operator can read the original", false, cut_device},
-	[CUT_COPY] = {"copy", "copies to the device, and waits for them", "whether the memory can be pinned", false, cut_copy},
-	[CUT_ALLOC] = {"alloc", "calls that take memory of the device or give it back",
-                       "how much faster operators are in memory that is not new", false, cut_alloc},
-	[CUT_OPTIMIZER] = {"optimizer", "the kernels of an optimizer as one fused kernel",
-                           "how long the fused kernel takes", false, cut_optimizer},
-	[CUT_PRECISION] = {"precision", "products of float32 at the rate of TF32 or bfloat16",
-                           "whether the model trains as well with less precision", true, cut_precision},
+	[CUT_DATA] = {.name = "data",
+	              .without = "waits for batches; handing a batch over stays",
+	              .not_known = "whether workers, disks or processors can be that fast",
+	              .apply = cut_data},
+	[CUT_SYNC] = {.name = "sync",
+	              .without = "waits for the device in calls and operators",
+	              .not_known = "whether the program can do without the value that it reads",
+	              .apply = cut_sync},
+	[CUT_LAUNCH] = {.name = "launch",
+	                .without = "the usual host time and calls of a step, as if the step were one graph",
+	                .not_known = "whether the step can be recorded as a graph",
+	                .apply = cut_launch},
+	[CUT_HOST] = {.name = "host",
+	              .without = "long stretches of host time in each step, outside of operators and waits for batches",
+	              .not_known = "what of it the program needs",
+	              .apply = cut_host},
+	[CUT_BETWEEN] = {.name = "host",
+	                 .place = "between the steps",
+	                 .without = "long stretches of host time between the steps",
+	                 .not_known = "what of it the program needs",
+	                 .apply = cut_between},
+	[CUT_PERIODIC] = {.name = "periodic",
+	                  .without = "calls and host time that the usual step does not have",
+	                  .not_known = "what of it the program needs",
+	                  .apply = cut_periodic},
+	[CUT_GROWTH] = {.name = "growth",
+	                .without = "the slower rate of later steps: each step at the rate of the fastest",
+	                .not_known = "why the rate falls",
+	                .apply = cut_growth},
+	[CUT_COMM] = {.name = "comm",
+	              .without = "collectives, with their calls",
+	              .not_known = "how fast the network could be",
+	              .apply = cut_comm},
+	[CUT_RANK] = {.name = "rank",
+	              .without = "differences between ranks: each place of a step at the median of the ranks",
+	              .not_known = "why a rank is slower",
+	              .apply_ranks = cut_rank},
+	[CUT_DEVICE] = {.name = "device",
+	                .without = "operators that only convert or copy on the device",
+	                .not_known = "whether the next operator can read the original",
+	                .apply = cut_device},
+	[CUT_COPY] = {.name = "copy",
+	              .without = "copies to the device, and waits for them",
+	              .not_known = "whether the memory can be pinned",
+	              .apply = cut_copy},
+	[CUT_ALLOC] = {.name = "alloc",
+	               .without = "calls that take memory of the device or give it back",
+	               .not_known = "how much faster operators are in memory that is not new",
+	               .apply = cut_alloc},
+	[CUT_OPTIMIZER] = {.name = "optimizer",
+	                   .without = "the kernels of an optimizer, but for one fused kernel",
+	                   .not_known = "how long the fused kernel takes",
+	                   .apply = cut_optimizer},
+	[CUT_PRECISION] = {.name = "precision",
+	                   .without = "products in float32: they run at the rate of TF32",
+	                   .not_known = "whether the model trains as well with less precision",
+	                   .is_choice = true,
+	                   .apply = cut_precision},
+	[CUT_RECOMPUTE] = {.name = "recompute",
+	                   .without = "forward operators that the backward runs again",
+	                   .not_known = "whether there is memory for their results",
+	                   .is_choice = true,
+	                   .apply = cut_recompute},
 };
 
 /* ---- data ---- */
@@ -159,26 +205,40 @@ bool cut_sync(struct replay_plan *plan)
 
 /* ---- launches ---- */
 
+/* Long stretches, waits for batches and items that the usual step does not have stay. */
+static double kept_of_gap(const struct replay_graph *graph, const struct free_time *time, const double *loads_ns,
+                          uint32_t item)
+{
+	return loads_ns[item] + fmax(free_time_long(time, graph, item), irregular_gap(graph, item));
+}
+
+static void launch_as_graph(struct replay_plan *plan, uint32_t i, double kept_ns)
+{
+	const struct replay_item *item = &plan->graph->items[i];
+	struct plan_item *planned = &plan->items[i];
+	bool is_blocking = item->work != REPLAY_NONE && plan->graph->works[item->work].is_blocking;
+
+	if (item->is_allocation) {
+		planned->own_ns = planned->after_ns = 0;
+		planned->is_free = true;
+	} else if (item->kind != REPLAY_BATCH && !item->has_target && !is_blocking) {
+		planned->own_ns *= LEFT_OF_HOST;
+	}
+	planned->gap_ns = kept_ns + LEFT_OF_HOST * (planned->gap_ns - kept_ns);
+	planned->rows = planned->triton = planned->hidden = 0;
+}
+
 bool cut_launch(struct replay_plan *plan)
 {
 	const struct replay_graph *graph = plan->graph;
 	double *loads_ns = gaps_in_loads(graph);
+	struct free_time time;
 
-	for (uint32_t i = 0; i < graph->item_count; i++) {
-		const struct replay_item *item = &graph->items[i];
-		struct plan_item *planned = &plan->items[i];
-		bool is_blocking = item->work != REPLAY_NONE && graph->works[item->work].is_blocking;
-		double kept_ns = fmin(loads_ns[i], planned->gap_ns);
-
-		if (item->is_allocation) {
-			planned->own_ns = planned->after_ns = ALLOCATION_NS;
-			planned->is_free = true;
-		} else if (item->kind != REPLAY_BATCH && !item->has_target && !is_blocking) {
-			planned->own_ns *= LEFT_OF_HOST;
-		}
-		planned->gap_ns = kept_ns + LEFT_OF_HOST * (planned->gap_ns - kept_ns);
-		planned->rows = planned->triton = planned->hidden = 0;
-	}
+	free_time_find(&time, graph);
+	for (uint32_t i = 0; i < graph->item_count; i++)
+		if (!replay_is_extra(graph->places, i))
+			launch_as_graph(plan, i, fmin(kept_of_gap(graph, &time, loads_ns, i), plan->items[i].gap_ns));
+	free_time_release(&time);
 	free(loads_ns);
 	return graph->has_device;
 }
@@ -191,7 +251,7 @@ bool cut_alloc(struct replay_plan *plan)
 
 	for (uint32_t i = 0; i < plan->graph->item_count; i++)
 		if (plan->graph->items[i].is_allocation) {
-			plan->items[i].own_ns = plan->items[i].after_ns = ALLOCATION_NS;
+			plan->items[i].own_ns = plan->items[i].after_ns = 0;
 			plan->items[i].is_free = is_any = true;
 		}
 	return is_any;

@@ -15,20 +15,28 @@ enum replay_cut {
 	CUT_SYNC,
 	CUT_LAUNCH,
 	CUT_HOST,
+	CUT_BETWEEN,
+	CUT_PERIODIC,
+	CUT_GROWTH,
+	CUT_COMM,
+	CUT_RANK,
 	CUT_DEVICE,
 	CUT_COPY,
 	CUT_ALLOC,
 	CUT_OPTIMIZER,
 	CUT_PRECISION,
+	CUT_RECOMPUTE,
 	CUT_COUNT,
 };
 
 struct cut_kind {
 	const char *name;       /* findings[].cut */
+	const char *place;      /* findings[].place; NULL: everywhere */
 	const char *without;    /* the words of --explain: what is removed */
 	const char *not_known;  /* and what a replay cannot know */
 	bool is_choice;         /* it changes results or memory, so it is never waste */
-	bool (*apply)(struct replay_plan *plan); /* Returns false if there is nothing to remove. */
+	bool (*apply)(struct replay_plan *plan); /* returns false if there is nothing to remove; NULL: see apply_ranks */
+	bool (*apply_ranks)(struct replay_plan *plans, uint32_t count); /* the same, for all ranks together */
 };
 extern const struct cut_kind replay_cuts[CUT_COUNT];
 
@@ -38,6 +46,12 @@ bool cut_data(struct replay_plan *plan);
 bool cut_sync(struct replay_plan *plan);
 bool cut_launch(struct replay_plan *plan);
 bool cut_host(struct replay_plan *plan);
+bool cut_between(struct replay_plan *plan);
+bool cut_periodic(struct replay_plan *plan);
+bool cut_growth(struct replay_plan *plan);
+bool cut_comm(struct replay_plan *plan);
+bool cut_rank(struct replay_plan *plans, uint32_t count);
+bool cut_recompute(struct replay_plan *plan);
 bool cut_device(struct replay_plan *plan);
 bool cut_copy(struct replay_plan *plan);
 bool cut_alloc(struct replay_plan *plan);
@@ -48,5 +62,18 @@ bool cut_precision(struct replay_plan *plan);
  * batches, or outermost operators. The caller frees it. */
 double *gaps_in_loads(const struct replay_graph *graph);
 double *gaps_in_operators(const struct replay_graph *graph);
+
+/* Host time outside of operators and waits for batches, before each item. */
+struct free_time {
+	double *free_ns;  /* by item */
+	double usual_ns;  /* median of those that have any */
+	double long_ns;   /* a longer stretch is more than launching */
+};
+void free_time_find(struct free_time *time, const struct replay_graph *graph);
+void free_time_release(struct free_time *time);
+/* Returns the part of the gap before the item that is host work of its own: a long stretch that comes in each step. */
+double free_time_long(const struct free_time *time, const struct replay_graph *graph, uint32_t item);
+/* Returns the part of the gap before the item that the usual step does not have; 0: it is usual. */
+double irregular_gap(const struct replay_graph *graph, uint32_t item);
 
 #endif

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * cuts_device.c: the cuts of work on the device, and of host time between it. See cuts.h.
+ * cuts_device.c: the cuts of work on the device. See cuts.h.
  */
 #include "base/memory.h"
 #include "base/statistics.h"
@@ -13,7 +13,6 @@
 
 #define COPY_NS 2000.0 /* a copy from pinned memory, beside the works of the step */
 #define COPY_CALL_NS 10e3
-#define LONG_STRETCH_NS 50e3 /* of host time that is not launching; and five times the usual one */
 #define SMALL_KERNEL_NS 10e3
 #define SMALL_KERNELS 40u /* of an optimizer without fused kernels */
 #define KERNEL_START_NS 1500.0
@@ -101,49 +100,6 @@ bool cut_device(struct replay_plan *plan)
 
 	for (uint32_t t = 0; t < plan->graph->thread_count; t++)
 		is_any |= cut_operators_of(plan, t);
-	return is_any;
-}
-
-/* ---- host stretches ---- */
-
-/* Sets free_ns[item] to the host time before it, outside of operators and waits for batches. */
-static double *free_host_time(const struct replay_graph *graph)
-{
-	double *loads_ns = gaps_in_loads(graph), *operators_ns = gaps_in_operators(graph);
-
-	for (uint32_t i = 0; i < graph->item_count; i++)
-		loads_ns[i] = fmax(0, graph->items[i].gap_ns - loads_ns[i] - operators_ns[i]);
-	free(operators_ns);
-	return loads_ns;
-}
-
-static double usual_stretch(const struct replay_graph *graph, const double *free_ns)
-{
-	double *values = memory_resize(NULL, graph->item_count + 1, sizeof(*values)), usual_ns = 6000;
-	uint32_t count = 0;
-
-	for (uint32_t i = 0; i < graph->item_count; i++)
-		if (free_ns[i] > 0)
-			values[count++] = free_ns[i];
-	sort_doubles(values, count);
-	if (count)
-		usual_ns = quantile(values, count, 0.5);
-	free(values);
-	return usual_ns;
-}
-
-bool cut_host(struct replay_plan *plan)
-{
-	const struct replay_graph *graph = plan->graph;
-	double *free_ns = free_host_time(graph), usual_ns = usual_stretch(graph, free_ns);
-	bool is_any = false;
-
-	for (uint32_t i = 0; i < graph->item_count; i++)
-		if (free_ns[i] > fmax(LONG_STRETCH_NS, 5 * usual_ns) && graph->items[i].follows != REPLAY_NONE) {
-			plan->items[i].gap_ns = fmax(0, plan->items[i].gap_ns - (free_ns[i] - usual_ns));
-			is_any = true;
-		}
-	free(free_ns);
 	return is_any;
 }
 
@@ -284,5 +240,48 @@ bool cut_optimizer(struct replay_plan *plan)
 	for (uint32_t t = 0; t < graph->thread_count; t++)
 		for (uint32_t k = 0; k < graph->threads[t].tracks; k++)
 			is_any |= cut_optimizer_of(plan, t, graph->model->tracks[graph->threads[t].first_track + k]);
+	return is_any;
+}
+
+/* ---- forward again ---- */
+
+/* Adds the hull of the rows in a node of the backward that a forward recorded: they have a number, and no thread of a
+ * forward. */
+static void add_recomputed(struct replay_plan *plan, struct plan_stretches *stretches,
+                           const struct replay_operator *operator)
+{
+	const struct track *track = plan->graph->model->tracks[operator->track];
+	double first_ns = INFINITY, last_ns = -INFINITY;
+
+	for (uint32_t row = operator->row + 1, i; row < track->span_count; row++) {
+		const struct span_chunk *chunk = track_chunk(track, row, &i);
+		double start_ns = (double)(chunk->start_ns[i] - plan->graph->origin_ns);
+		uint64_t sequence = span_sequence(chunk, i);
+
+		if (start_ns >= operator->end_ns)
+			break;
+		if (chunk->kind[i] != SPAN_OP || chunk->flags[i] & SPAN_IS_BACKWARD ||
+		    sequence == STEPSCOPE_NO_SEQUENCE || sequence >> 48)
+			continue;
+		first_ns = fmin(first_ns, start_ns);
+		last_ns = fmax(last_ns, start_ns + (double)chunk->dur_ns[i]);
+	}
+	plan_stretches_add(stretches, plan, first_ns, last_ns);
+}
+
+bool cut_recompute(struct replay_plan *plan)
+{
+	const struct replay_graph *graph = plan->graph;
+	bool is_any = false;
+
+	for (uint32_t t = 0; t < graph->thread_count; t++) {
+		struct plan_stretches stretches = {0};
+
+		for (uint32_t i = 0; i < graph->threads[t].operator_count; i++)
+			if (pytorch_begins(model_text(graph->model, graph->threads[t].operators[i].name), PYTORCH_ENGINE))
+				add_recomputed(plan, &stretches, &graph->threads[t].operators[i]);
+		is_any |= replay_plan_remove(plan, t, &stretches);
+		plan_stretches_release(&stretches, plan);
+	}
 	return is_any;
 }

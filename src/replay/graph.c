@@ -10,6 +10,7 @@
 #include "model/lanes.h"
 #include "pytorch/names.h"
 #include "replay/call_kinds.h"
+#include "replay/places.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -402,6 +403,8 @@ bool replay_graph_make(struct replay_graph *graph, const struct model *model, co
 	replay_add_works(graph, launches);
 	replay_follow(graph);
 	replay_bind(graph);
+	graph->places = memory_resize(NULL, 1, sizeof(*graph->places));
+	replay_places_find(graph->places, graph);
 	return true;
 }
 
@@ -415,6 +418,9 @@ void replay_graph_release(struct replay_graph *graph)
 	}
 	for (uint32_t i = 0; i < graph->stream_count; i++)
 		storage_release(storage, graph->streams[i].works);
+	if (graph->places)
+		replay_places_release(graph->places);
+	free(graph->places);
 	free(graph->threads);
 	free(graph->streams);
 	free(graph->steps);

@@ -25,6 +25,8 @@
 
 #define REPLAY_NONE UINT32_MAX
 
+struct replay_places;
+
 enum replay_kind {
 	REPLAY_OTHER, /* it only takes time */
 	REPLAY_MARK,  /* the begin or end of a step */
@@ -152,6 +154,7 @@ struct replay_graph {
 	uint32_t blocked;               /* launches that waited for room in it */
 	uint32_t edges, against_order;  /* edges, and those that end before what they wait for */
 	struct name_classes call_kinds; /* of names of calls */
+	struct replay_places *places;   /* the usual step, see places.h */
 };
 
 /* The steps of one process that are replayed: model->steps[first, first + count), all complete. */

@@ -36,7 +36,7 @@ static bool is_triton_row(const struct replay_graph *graph, uint32_t name)
 	return !strncmp(model_text(graph->model, name), "triton_", 7);
 }
 
-/* A begin comes before an end at the same time. */
+/* At one time ends come first: a row that begins at the end of another one is not in it. */
 static void find_next(struct row_points *points, struct row_lane *lane)
 {
 	const struct replay_graph *graph = points->graph;
@@ -45,7 +45,7 @@ static void find_next(struct row_points *points, struct row_lane *lane)
 	double start_ns = chunk ? (double)(chunk->start_ns[i] - graph->origin_ns) : 0;
 
 	lane->has_next = chunk || lane->end_count;
-	if (chunk && (!lane->end_count || start_ns <= lane->ends[lane->end_count - 1]))
+	if (chunk && (!lane->end_count || start_ns < lane->ends[lane->end_count - 1]))
 		lane->next = (struct row_point){start_ns, false, is_triton_row(graph, chunk->name[i])};
 	else if (lane->end_count)
 		lane->next = (struct row_point){lane->ends[lane->end_count - 1], true, false};

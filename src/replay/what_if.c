@@ -199,8 +199,10 @@ static void replay_cut(struct replays *replays, enum replay_cut number)
 	struct what_if_cut *cut = &what_if->cuts[number];
 
 	reset(replays);
-	for (uint32_t rank = 0; rank < replays->count; rank++)
+	for (uint32_t rank = 0; rank < replays->count && replay_cuts[number].apply; rank++)
 		cut->is_there |= replay_cuts[number].apply(&replays->plans[rank]);
+	if (replay_cuts[number].apply_ranks)
+		cut->is_there = replay_cuts[number].apply_ranks(replays->plans, replays->count);
 	if (!cut->is_there)
 		return;
 	if (what_if->has_profiler)

@@ -9,6 +9,7 @@
 
 enum {
 	WHAT_IF_CUT,
+	WHAT_IF_PLACE,
 	WHAT_IF_STEP,
 	WHAT_IF_SAVING,
 	WHAT_IF_RATIO,
@@ -26,6 +27,8 @@ enum {
 static const struct table_column what_if_columns[WHAT_IF_COLUMNS] = {
 	[WHAT_IF_CUT] = {.name = "cut", .type = TABLE_TEXT, .role = ROLE_KEY,
 	                 .definition = "the cost that the replay leaves out"},
+	[WHAT_IF_PLACE] = {.name = "place", .type = TABLE_TEXT, .role = ROLE_KEY,
+	                   .definition = "where, if the cut is only of one place"},
 	[WHAT_IF_STEP] = {.name = "step_ns", .title = "step", .type = TABLE_DOUBLE, .unit = UNIT_NS,
 	                  .definition = "the mean step without it", .rules = RULE_NOT_NEGATIVE},
 	[WHAT_IF_SAVING] = {.name = "saving_ns", .title = "saves", .type = TABLE_DOUBLE, .unit = UNIT_NS,
@@ -62,6 +65,7 @@ static void add_baseline(struct table *table, const struct what_if *what_if)
 	int row = table_row(table);
 
 	table_set_text(table, row, WHAT_IF_CUT, WHAT_IF_NOTHING);
+	table_set_missing(table, row, WHAT_IF_PLACE, "nothing is removed");
 	table_set_double(table, row, WHAT_IF_STEP, what_if->step_ns);
 	for (int column = WHAT_IF_SAVING; column <= WHAT_IF_CHOICE; column++)
 		table_set_missing(table, row, column, "nothing is removed");
@@ -80,6 +84,7 @@ static void add_cut(struct table *table, const struct what_if *what_if, enum rep
 		return;
 	row = table_row(table);
 	table_set_text(table, row, WHAT_IF_CUT, replay_cuts[number].name);
+	table_set_text_or(table, row, WHAT_IF_PLACE, replay_cuts[number].place, "everywhere");
 	table_set_double(table, row, WHAT_IF_STEP, cut->step_ns);
 	table_set_double(table, row, WHAT_IF_SAVING, cut->saving_ns);
 	table_set_double(table, row, WHAT_IF_RATIO, cut->saving_ratio);
