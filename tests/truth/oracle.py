@@ -42,7 +42,7 @@ CUTS = {
 }
 # Cuts that stepscope defines more narrowly. Their savings may be smaller than those in Python.
 NARROWER = {("launch", None): "long stretches of host time and items that only some steps have are not in it",
-            ("host", None): "a stretch counts as far as each step has it"}
+            ("host", None): "a stretch counts as far as each step has it", ("host", BETWEEN): "a stretch counts as far as each step has it"}
 SUFFIXES = (".json", ".json.gz", ".json.zst")
 
 
