@@ -5,79 +5,105 @@
 #include "replay/cuts.h"
 
 #include "base/memory.h"
+#include "model/cell_words.h"
 #include "replay/places.h"
 
 #include <math.h>
 #include <stdlib.h>
+#include <string.h>
 
 #define MOST_HANDOVER_NS 100e3 /* of a loader without workers */
 #define LEFT_OF_HOST 0.02      /* of the host time of a step that is one graph */
 
 const struct cut_kind replay_cuts[CUT_COUNT] = {
-	[CUT_DATA] = {.name = "data",
+	[CUT_DATA] = {.name = CELL_CUT_DATA,
+	              .verdict = "data-bound",
 	              .without = "waits for batches; handing a batch over stays",
 	              .not_known = "whether workers, disks or processors can be that fast",
 	              .apply = cut_data},
-	[CUT_SYNC] = {.name = "sync",
+	[CUT_SYNC] = {.name = CELL_CUT_SYNC,
+	              .verdict = "sync-bound",
 	              .without = "waits for the device in calls and operators",
 	              .not_known = "whether the program can do without the value that it reads",
 	              .apply = cut_sync},
-	[CUT_LAUNCH] = {.name = "launch",
+	[CUT_LAUNCH] = {.name = CELL_CUT_LAUNCH,
+	                .verdict = "launch-bound",
+	                .doubt_ratio = 0.25,
 	                .without = "the usual host time and calls of a step, as if the step were one graph",
 	                .not_known = "whether the step can be recorded as a graph",
 	                .apply = cut_launch},
-	[CUT_HOST] = {.name = "host",
+	[CUT_HOST] = {.name = CELL_CUT_HOST,
+	              .verdict = "host-bound",
 	              .without = "long stretches of host time in each step, outside of operators and waits for batches",
 	              .not_known = "what of it the program needs",
 	              .apply = cut_host},
-	[CUT_BETWEEN] = {.name = "host",
-	                 .place = "between the steps",
+	[CUT_BETWEEN] = {.name = CELL_CUT_HOST,
+	                 .verdict = "host-bound",
+	                 .place = CELL_CUT_BETWEEN,
 	                 .without = "long stretches of host time between the steps",
 	                 .not_known = "what of it the program needs",
 	                 .apply = cut_between},
-	[CUT_PERIODIC] = {.name = "periodic",
+	[CUT_PERIODIC] = {.name = CELL_CUT_PERIODIC,
 	                  .without = "calls and host time that the usual step does not have",
 	                  .not_known = "what of it the program needs",
 	                  .apply = cut_periodic},
-	[CUT_GROWTH] = {.name = "growth",
+	[CUT_GROWTH] = {.name = CELL_CUT_GROWTH,
 	                .without = "the slower rate of later steps: each step at the rate of the fastest",
 	                .not_known = "why the rate falls",
 	                .apply = cut_growth},
-	[CUT_COMM] = {.name = "comm",
+	[CUT_COMM] = {.name = CELL_CUT_COMM,
+	              .verdict = "communication-bound",
 	              .without = "collectives, with their calls",
 	              .not_known = "how fast the network could be",
 	              .apply = cut_comm},
-	[CUT_RANK] = {.name = "rank",
+	[CUT_RANK] = {.name = CELL_CUT_RANK,
+	              .verdict = "straggler-bound",
 	              .without = "differences between ranks: each place of a step at the median of the ranks",
 	              .not_known = "why a rank is slower",
 	              .apply_ranks = cut_rank},
-	[CUT_DEVICE] = {.name = "device",
+	[CUT_DEVICE] = {.name = CELL_CUT_DEVICE,
 	                .without = "operators that only convert or copy on the device",
 	                .not_known = "whether the next operator can read the original",
 	                .apply = cut_device},
-	[CUT_COPY] = {.name = "copy",
+	[CUT_COPY] = {.name = CELL_CUT_COPY,
+	              .verdict = "copy-bound",
 	              .without = "copies to the device, and waits for them",
 	              .not_known = "whether the memory can be pinned",
 	              .apply = cut_copy},
-	[CUT_ALLOC] = {.name = "alloc",
+	[CUT_ALLOC] = {.name = CELL_CUT_ALLOC,
+	               .verdict = "memory-bound",
 	               .without = "calls that take memory of the device or give it back",
 	               .not_known = "how much faster operators are in memory that is not new",
 	               .apply = cut_alloc},
-	[CUT_OPTIMIZER] = {.name = "optimizer",
+	[CUT_OPTIMIZER] = {.name = CELL_CUT_OPTIMIZER,
+	                   .verdict = "launch-bound",
 	                   .without = "the kernels of an optimizer, but for one fused kernel",
 	                   .not_known = "how long the fused kernel takes",
 	                   .apply = cut_optimizer},
-	[CUT_PRECISION] = {.name = "precision",
+	[CUT_PRECISION] = {.name = CELL_CUT_PRECISION,
 	                   .without = "products in float32: they run at the rate of TF32",
 	                   .not_known = "whether the model trains as well with less precision",
 	                   .is_choice = true,
 	                   .apply = cut_precision},
-	[CUT_RECOMPUTE] = {.name = "recompute",
+	[CUT_RECOMPUTE] = {.name = CELL_CUT_RECOMPUTE,
 	                   .without = "forward operators that the backward runs again",
 	                   .not_known = "whether there is memory for their results",
 	                   .is_choice = true,
 	                   .apply = cut_recompute},
 };
+
+enum replay_cut replay_cut_find(const char *name, const char *place)
+{
+	enum replay_cut cut = 0;
+
+	for (; cut < CUT_COUNT; cut++) {
+		const char *own = replay_cuts[cut].place;
+
+		if (!strcmp(replay_cuts[cut].name, name) && (own && place ? !strcmp(own, place) : own == place))
+			break;
+	}
+	return cut;
+}
 
 /* ---- data ---- */
 

@@ -34,11 +34,16 @@ struct cut_kind {
 	const char *place;      /* findings[].place; NULL: everywhere */
 	const char *without;    /* the words of --explain: what is removed */
 	const char *not_known;  /* and what a replay cannot know */
+	double doubt_ratio;     /* doubt of its saving, as share of the saving; 0: CUT_DOUBT_RATIO */
+	const char *verdict;    /* what a run is when it takes a fifth of its steps; NULL: none */
 	bool is_choice;         /* it changes results or memory, so it is never waste */
 	bool (*apply)(struct replay_plan *plan); /* returns false if there is nothing to remove; NULL: see apply_ranks */
 	bool (*apply_ranks)(struct replay_plan *plans, uint32_t count); /* the same, for all ranks together */
 };
 extern const struct cut_kind replay_cuts[CUT_COUNT];
+
+/* Returns the cut of that name and place (NULL: everywhere); CUT_COUNT: there is none. */
+enum replay_cut replay_cut_find(const char *name, const char *place);
 
 /* ---- private to src/replay/ ---- */
 

@@ -11,6 +11,7 @@
 
 #include <math.h>
 #include <stdlib.h>
+#include <string.h>
 
 #define LESS_COST 0.7 /* of the profiler: the range of its estimates */
 #define MORE_COST 1.35
@@ -182,10 +183,11 @@ static double scatter(const struct replays *replays, const struct replay_run *ba
 	return 1.96 * error_ns / step_of(replays, base);
 }
 
-static void set_interval(const struct replays *replays, struct what_if_cut *cut, double scatter_ratio)
+static void set_interval(const struct replays *replays, struct what_if_cut *cut, double scatter_ratio,
+                         double doubt_ratio)
 {
 	double doubt = scatter_ratio + fabs(replays->what_if->usual_ratio) * (1 - cut->saving_ratio) +
-	               CUT_DOUBT_RATIO * cut->saving_ratio + CUT_DOUBT;
+	               doubt_ratio * cut->saving_ratio + CUT_DOUBT;
 
 	cut->low_ratio = fmax(0, cut->saving_ratio - doubt);
 	cut->high_ratio = fmin(1, cut->saving_ratio + doubt);
@@ -193,27 +195,53 @@ static void set_interval(const struct replays *replays, struct what_if_cut *cut,
 
 /* ---- cuts ---- */
 
-static void replay_cut(struct replays *replays, enum replay_cut number)
+/* Applies a cut to the plans of all ranks. */
+static bool apply(struct replays *replays, const struct cut_kind *kind)
+{
+	bool is_any = false;
+
+	if (kind->apply_ranks)
+		return kind->apply_ranks(replays->plans, replays->count);
+	for (uint32_t rank = 0; rank < replays->count; rank++)
+		is_any |= kind->apply(&replays->plans[rank]);
+	return is_any;
+}
+
+static double doubt_of(enum replay_cut cut)
+{
+	return replay_cuts[cut].doubt_ratio > 0 ? replay_cuts[cut].doubt_ratio : CUT_DOUBT_RATIO;
+}
+
+/* The plans have the cut. */
+static void measure(struct replays *replays, struct what_if_cut *cut, double doubt_ratio)
 {
 	struct what_if *what_if = replays->what_if;
-	struct what_if_cut *cut = &what_if->cuts[number];
 
-	reset(replays);
-	for (uint32_t rank = 0; rank < replays->count && replay_cuts[number].apply; rank++)
-		cut->is_there |= replay_cuts[number].apply(&replays->plans[rank]);
-	if (replay_cuts[number].apply_ranks)
-		cut->is_there = replay_cuts[number].apply_ranks(replays->plans, replays->count);
-	if (!cut->is_there)
-		return;
 	if (what_if->has_profiler)
 		remove_profiler(replays, 1);
 	struct replay_run *runs = replay(replays);
 	uint32_t rank = slowest(replays, runs);
-	cut->step_ns = step_of(replays, &runs[rank]);
-	cut->saving_ns = fmax(0, what_if->step_ns - cut->step_ns);
+	cut->step_ns = fmin(what_if->step_ns, step_of(replays, &runs[rank]));
+	cut->saving_ns = what_if->step_ns - cut->step_ns;
 	cut->saving_ratio = what_if->step_ns > 0 ? cut->saving_ns / what_if->step_ns : 0;
-	set_interval(replays, cut, scatter(replays, &replays->base[rank], &runs[rank]));
+	set_interval(replays, cut, scatter(replays, &replays->base[rank], &runs[rank]), doubt_ratio);
 	release_runs(replays, runs);
+}
+
+void what_if_together(struct what_if *what_if, const bool is_cut[CUT_COUNT], struct what_if_cut *together)
+{
+	struct replays *replays = what_if->replays;
+	double doubt_ratio = CUT_DOUBT_RATIO;
+
+	replays->what_if = what_if;
+	*together = (struct what_if_cut){0};
+	reset(replays);
+	for (enum replay_cut cut = 0; cut < CUT_COUNT; cut++)
+		if (is_cut[cut]) {
+			together->is_there |= apply(replays, &replay_cuts[cut]);
+			doubt_ratio = fmax(doubt_ratio, doubt_of(cut));
+		}
+	measure(replays, together, doubt_ratio);
 }
 
 static double step_at_cost(struct replays *replays, double factor)
@@ -236,10 +264,15 @@ static void replay_cuts_of(struct replays *replays)
 		remove_profiler(replays, 1);
 	replays->base = replay(replays);
 	what_if->step_ns = step_of(replays, &replays->base[slowest(replays, replays->base)]);
-	for (enum replay_cut cut = 0; cut < CUT_COUNT; cut++)
-		replay_cut(replays, cut);
-	release_runs(replays, replays->base);
+	for (enum replay_cut cut = 0; cut < CUT_COUNT; cut++) {
+		reset(replays);
+		what_if->cuts[cut].is_there = apply(replays, &replay_cuts[cut]);
+		if (what_if->cuts[cut].is_there)
+			measure(replays, &what_if->cuts[cut], doubt_of(cut));
+	}
 }
+
+/* ---- the whole ---- */
 
 static bool make_graphs(struct replays *replays, const struct model *model, const struct launches *launches,
                         const struct replay_window *windows)
@@ -260,14 +293,12 @@ static void replay_all(struct replays *replays)
 	}
 	replay_baseline(replays);
 	replay_cuts_of(replays);
-	for (uint32_t rank = 0; rank < replays->count; rank++)
-		replay_plan_release(&replays->plans[rank]);
 }
 
 void what_if_make(struct what_if *what_if, const struct model *model, const struct launches *launches,
                   const struct replay_window *windows, uint32_t count, bool has_profiler)
 {
-	struct replays replays = {.what_if = what_if};
+	struct replays *replays;
 
 	*what_if = (struct what_if){.ranks = count, .has_profiler = has_profiler};
 	what_if->step_count = count ? windows[0].step_count : 0;
@@ -275,14 +306,32 @@ void what_if_make(struct what_if *what_if, const struct model *model, const stru
 		what_if->problem = "a replay needs two complete steps";
 		return;
 	}
-	replays.graphs = memory_resize(NULL, count, sizeof(*replays.graphs));
-	replays.plans = memory_resize(NULL, count, sizeof(*replays.plans));
-	if (make_graphs(&replays, model, launches, windows))
-		replay_all(&replays);
+	what_if->replays = replays = memory_resize(NULL, 1, sizeof(*replays));
+	*replays = (struct replays){.what_if = what_if};
+	replays->graphs = memory_resize(NULL, count, sizeof(*replays->graphs));
+	replays->plans = memory_resize(NULL, count, sizeof(*replays->plans));
+	memset(replays->plans, 0, count * sizeof(*replays->plans));
+	if (make_graphs(replays, model, launches, windows))
+		replay_all(replays);
 	else
 		what_if->problem = "the steps are on no thread of which events were recorded";
-	for (uint32_t rank = 0; rank < replays.count; rank++)
-		replay_graph_release(&replays.graphs[rank]);
-	free(replays.graphs);
-	free(replays.plans);
+}
+
+void what_if_release(struct what_if *what_if)
+{
+	struct replays *replays = what_if->replays;
+
+	if (!replays)
+		return;
+	if (replays->base)
+		release_runs(replays, replays->base);
+	for (uint32_t rank = 0; rank < replays->count; rank++) {
+		if (replays->plans[rank].graph)
+			replay_plan_release(&replays->plans[rank]);
+		replay_graph_release(&replays->graphs[rank]);
+	}
+	free(replays->graphs);
+	free(replays->plans);
+	free(replays);
+	*what_if = (struct what_if){0};
 }

@@ -5,6 +5,10 @@
  *     struct what_if what_if;
  *     what_if_make(&what_if, model, launches, windows, count, has_profiler);
  *     what_if.cuts[CUT_DATA].saving_ratio
+ *     what_if_together(&what_if, is_cut, &together); // of several cuts at once
+ *     what_if_release(&what_if);
+ *
+ * The model must outlive it.
  */
 #ifndef REPLAY_WHAT_IF_H
 #define REPLAY_WHAT_IF_H
@@ -18,7 +22,10 @@ struct what_if_cut {
 	double low_ratio, high_ratio;   /* 95 % interval of the saving */
 };
 
+struct replays; /* private */
+
 struct what_if {
+	struct replays *replays;
 	const char *problem; /* why nothing can be told; NULL: the rest holds */
 	uint32_t ranks, step_count, item_count;
 	bool is_of_device;
@@ -35,5 +42,8 @@ struct what_if {
 /* windows: one for each rank. has_profiler: the trace was written by a profiler whose cost its rows carry. */
 void what_if_make(struct what_if *what_if, const struct model *model, const struct launches *launches,
                   const struct replay_window *windows, uint32_t count, bool has_profiler);
+void what_if_release(struct what_if *what_if);
+/* Replays the run without all these costs at once. There is no problem. */
+void what_if_together(struct what_if *what_if, const bool is_cut[CUT_COUNT], struct what_if_cut *together);
 
 #endif

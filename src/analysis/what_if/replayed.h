@@ -8,9 +8,7 @@
 #include "analysis/analysis_context.h"
 #include "replay/what_if.h"
 
-#define WHAT_IF_NOTHING "nothing removed"
-
 /* Replays the selected complete steps of all ranks. The context owns the result. */
-const struct what_if *replayed_get(struct analysis_context *context);
+struct what_if *replayed_get(struct analysis_context *context);
 
 #endif

@@ -3,9 +3,9 @@
  * what_if.c: the table `what_if`: the step without each cost that a replay can remove.
  */
 #include "analysis/analysis_context.h"
-#include "analysis/operators/torch_trace.h"
 #include "analysis/step_times/step_times.h"
 #include "analysis/what_if/replayed.h"
+#include "model/cell_words.h"
 
 enum {
 	WHAT_IF_CUT,
@@ -64,7 +64,7 @@ static void add_baseline(struct table *table, const struct what_if *what_if)
 {
 	int row = table_row(table);
 
-	table_set_text(table, row, WHAT_IF_CUT, WHAT_IF_NOTHING);
+	table_set_text(table, row, WHAT_IF_CUT, CELL_CUT_NOTHING);
 	table_set_missing(table, row, WHAT_IF_PLACE, "nothing is removed");
 	table_set_double(table, row, WHAT_IF_STEP, what_if->step_ns);
 	for (int column = WHAT_IF_SAVING; column <= WHAT_IF_CHOICE; column++)
