@@ -71,6 +71,28 @@ def counted(keys):
     return ", ".join(f"{key} {keys.count(key)}" for key in sorted(set(keys)))
 
 
+def text_of(row):
+    kinds = " + ".join(row[key] for key in ("kind", "kind2") if key in row)
+    return f"{row['part']} {row['seed']}, {kinds}{' ' + str(row['target']) if 'target' in row else ''}, {group_of(row)}"
+
+
+def wrong_cases(rows):
+    """Yields (case, text) of the wrong answers: faults that are not named, promises that are wrong, wrong verdicts."""
+    for row in rows:
+        faults = [(row["kind"], row["true"])] + ([(row["kind2"], row["true2"])] if "kind2" in row else [])
+        for kind, true in faults if row["part"] != "healthy" else ():
+            if true >= 0.05 and not is_named(row, kind):
+                yield text_of(row), f"{kind} of {100 * true:.1f} % is not named"
+        for key, promised, true in promises(row):
+            is_false = promised > true + 0.02 if row["part"] == "healthy" else promised > 1.5 * true + 0.02 or promised < 0.5 * true - 0.02
+            if is_false:
+                yield text_of(row), f"{key} promises {100 * promised:.1f} %, at most {100 * true:.1f} % are true"
+        if (row["out"]["verdict"] == "healthy") != (row["part"] == "healthy") and not 0 < row["true"] < 0.10:
+            yield text_of(row), row["out"]["sentence"]
+        if row["part"] == "pair" and (row["out"]["saving"] or 0) > row["both"] + 0.05:
+            yield text_of(row), f"together {100 * row['out']['saving']:.1f} %, at most {100 * row['both']:.1f} % are possible"
+
+
 def of_single(rows):
     for group in GROUPS:
         chosen = [row for row in rows if group in (group_of(row), "all")]

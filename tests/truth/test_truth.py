@@ -85,7 +85,7 @@ def row_of(true, found, verdict="healthy", kind="malloc", **more):
     """A measured case whose findings are (cut, promised, true)."""
     findings = [{"rule": "SS206", "cut": cut, "s": promised} for cut, promised, _ in found]
     return {"part": "single", "seed": 2, "kind": kind, "variant": {}, "true": true,
-            "out": {"verdict": verdict, "saving": sum(promised for _, promised, _ in found), "findings": findings,
+            "out": {"verdict": verdict, "sentence": f"it is {verdict}", "saving": sum(promised for _, promised, _ in found), "findings": findings,
                     "rule_truth": {cut: most for cut, _, most in found}}, **more}
 
 
@@ -105,6 +105,9 @@ def test_shares_count_what_the_claims_say():
     assert found["healthy trainings called healthy", "all"] == (1, 1)
     assert found["faults of pairs of 5 % and more named", "all"] == (1, 1)
     assert found["together above the possible + 5 points", "all"] == (1, 1)
+    assert [text for _, text in shares.wrong_cases(rows)] == [
+        "alloc promises 18.0 %, at most 10.0 % are true", "alloc promises 2.9 %, at most 10.0 % are true", "it is healthy",
+        "malloc of 6.0 % is not named", "alloc promises 30.0 %, at most 10.0 % are true", "it is healthy", "together 30.0 %, at most 20.0 % are possible"]
 
 
 def test_a_share_of_right_answers_is_claimed_by_the_wrong_ones():
