@@ -11,6 +11,7 @@ import subprocess
 import sys
 import tempfile
 import traceback
+import warnings
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 # The fault's own cut. `data` names the loaders, too.
@@ -38,6 +39,7 @@ def fork(program, variant):
             try:
                 os.environ.update(WHATIF_OUT=file.name, WHATIF_FORK="1")
                 sys.argv = [program, variant]
+                warnings.simplefilter("ignore")  # more workers than processors
                 runpy.run_path(program, run_name="__main__")
                 sys.stdout.flush()
                 status = 0
