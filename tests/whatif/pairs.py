@@ -133,6 +133,6 @@ def claims(rows):
     yield "width of an interval, median", median(widths) if widths else 100, 25, "points"
     yield "width of an interval, largest", max(widths, default=100), 45, "points"
     yield "recordings whose fault is not the largest cut", sum(not is_largest(row) for row in gains), len(gains) // 9, f"of {len(gains)}"
-    values = [100 * row["cuts"].get("sync", [0])[0] for row in rows if row["program"] in NO_GAIN]
+    values = [100 * row["cuts"].get("sync", [0])[0] if row["cuts"] else 100 for row in rows if row["program"] in NO_GAIN]
     if values:
         yield "`sync` of reads_values", max(values), 1, "%"

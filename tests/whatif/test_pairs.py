@@ -48,3 +48,7 @@ def test_wrong_savings_are_counted():
     assert round(found["width of an interval, largest"][0]) == 80 and round(found["width of an interval, median"][0], 6) == 15
     assert found["recordings whose fault is not the largest cut"] == (1, 0, "of 4")
     assert found["`sync` of reads_values"] == (2, 1, "%")
+
+
+def test_no_answer_is_not_a_saving_of_0():
+    assert claims(row("reads_values", [0.0, -0.1, 0.1], None))["`sync` of reads_values"] == (100, 1, "%")
