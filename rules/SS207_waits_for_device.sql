@@ -7,7 +7,7 @@
 -- threshold: share = 0.02 (of a step, ours: copies to the host cost little where the device has other work. Guide 004's pattern of
 --   .cpu(): kernel, gap, copy to the host, work of the processor, kernel; its table: synchronizations)
 -- threshold: call_share = 0.05 (of a step, ours, as SS206's: who needs a result at the end of a step or request waits for it once)
--- threshold: saves = 0.02 (of a step, ours: what the step would be shorter without it)
+-- threshold: saves = 0.005 (of a step, ours: what the step would be shorter without it)
 -- advice: keep sums on the device and read them every 50 steps; copy with non_blocking=True into pinned memory and read it a step later,
 --   behind a synchronization; no item(), cpu(), nonzero() or "if tensor" in the loop
 -- wrong: the value decides what is launched next

@@ -17,4 +17,4 @@ FROM operator_patterns WHERE pattern = 'optimizer tensor by tensor' AND ratio > 
 UNION ALL
 SELECT coalesce((SELECT coalesce(line, module || ', ' || operation, operation) FROM operator_patterns WHERE pattern = 'optimizer tensor by tensor'), 'optimizer'),
        'with one fused kernel a step takes ' || as_time(w.step_ns), NULL, NULL, CASE WHEN w.saving_low_ratio > 0.5 * w.saving_ratio THEN 0.9 ELSE 0.6 END, w.cut
-FROM what_if w WHERE w.cut = 'optimizer' AND w.saving_ratio > :saves
+FROM what_if w WHERE w.cut = 'optimizer' AND w.place IS NULL AND w.saving_ratio > :saves

@@ -79,7 +79,8 @@ static enum replay_cut largest_cut(const struct diagnosis *diagnosis, double lea
 	for (int row = 0; row < diagnosis->findings.row_count; row++) {
 		enum replay_cut cut = cut_of_finding(&diagnosis->findings, row);
 
-		if (cut < CUT_COUNT && diagnosis->what_if->cuts[cut].saving_ratio >= least_ratio &&
+		if (cut < CUT_COUNT && !replay_cuts[cut].is_bound &&
+		    diagnosis->what_if->cuts[cut].saving_ratio >= least_ratio &&
 		    (found == CUT_COUNT ||
 		     diagnosis->what_if->cuts[cut].saving_ratio > diagnosis->what_if->cuts[found].saving_ratio))
 			found = cut;
@@ -98,6 +99,19 @@ static const char *saving_text(struct arena *arena, const struct what_if_cut *cu
 	return arena_printf(arena, "%s of a step (%s to %s)", best, low, high);
 }
 
+/* The noun of the largest cut of the group. */
+static const char *noun_of(const struct diagnosis *diagnosis, const struct group *group)
+{
+	enum replay_cut largest = CUT_COUNT;
+
+	for (enum replay_cut cut = 0; cut < CUT_COUNT; cut++)
+		if (group->is_cut[cut] &&
+		    (largest == CUT_COUNT ||
+		     diagnosis->what_if->cuts[cut].saving_ns > diagnosis->what_if->cuts[largest].saving_ns))
+			largest = cut;
+	return replay_cuts[largest].noun;
+}
+
 static void decide_bound(struct replay_verdict *verdict, const struct diagnosis *diagnosis, const struct group *first,
                          const struct group *second, struct arena *arena)
 {
@@ -111,8 +125,8 @@ static void decide_bound(struct replay_verdict *verdict, const struct diagnosis 
 		.verdict = first->verdict,
 		.ratio = first->saving.saving_ratio,
 		.margin_ratio = first->saving.saving_ratio - fmax(BOUND_RATIO, next_ratio),
-		.sentence = arena_printf(arena, "without this cost a step takes %s instead of %s, a saving of %s%s%s%s%s",
-	                                 then, now, saving_text(arena, &first->saving), second ? "; next " : "",
+		.sentence = arena_printf(arena, "without %s a step takes %s instead of %s, a saving of %s%s%s%s%s",
+	                                 noun_of(diagnosis, first), then, now, saving_text(arena, &first->saving), second ? "; next " : "",
 	                                 second ? second->verdict : "", second ? " " : "", second ? next : ""),
 	};
 }
@@ -127,8 +141,8 @@ static void decide_compute(struct replay_verdict *verdict, const struct diagnosi
 		.verdict = "compute-bound",
 		.ratio = saving->saving_ratio,
 		.margin_ratio = fabs(BOUND_RATIO - saving->saving_ratio),
-		.sentence = arena_printf(arena, "no waste takes a fifth of a step; %s '%s' would save %s",
-	                                 replay_cuts[cut].is_choice ? "the choice" : "the cut", replay_cuts[cut].name,
+		.sentence = arena_printf(arena, "no waste takes a fifth of a step; without %s%s it is shorter by %s",
+	                                 replay_cuts[cut].noun, replay_cuts[cut].is_choice ? ", a choice," : "",
 	                                 saving_text(arena, saving)),
 	};
 }
@@ -142,10 +156,10 @@ static void decide_healthy(struct replay_verdict *verdict, const struct diagnosi
 		.verdict = "healthy",
 		.ratio = ratio,
 		.margin_ratio = WORTH_RATIO - ratio,
-		.sentence = cut < CUT_COUNT ? arena_printf(arena, "no cut saves a twentieth of a step; '%s' saves most, %s",
-	                                                   replay_cuts[cut].name,
+		.sentence = cut < CUT_COUNT ? arena_printf(arena, "no waste takes a twentieth of a step; the most are %s, %s",
+	                                                   replay_cuts[cut].noun,
 	                                                   saving_text(arena, &diagnosis->what_if->cuts[cut]))
-	                                    : "no cut saves a fiftieth of a step",
+	                                    : "no waste takes a fiftieth of a step",
 	};
 }
 
@@ -176,7 +190,7 @@ bool replay_verdict_together(struct diagnosis *diagnosis, struct what_if_cut *to
 	for (int row = 0; row < diagnosis->findings.row_count && diagnosis->what_if; row++) {
 		enum replay_cut cut = cut_of_finding(&diagnosis->findings, row);
 
-		if (cut < CUT_COUNT && !replay_cuts[cut].is_choice)
+		if (cut < CUT_COUNT && !replay_cuts[cut].is_choice && !replay_cuts[cut].is_bound)
 			is_cut[cut] = is_any = true;
 	}
 	if (is_any)

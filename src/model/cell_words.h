@@ -38,6 +38,8 @@
 
 /* what_if.place */
 #define CELL_CUT_BETWEEN "between the steps"
+#define CELL_CUT_ONCE "once"
+#define CELL_CUT_WHOLE "the whole call"
 
 /* between_steps.part */
 #define CELL_BETWEEN_STEPS "between steps: "

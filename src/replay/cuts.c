@@ -17,75 +17,103 @@
 
 const struct cut_kind replay_cuts[CUT_COUNT] = {
 	[CUT_DATA] = {.name = CELL_CUT_DATA,
+	              .noun = "waits for batches",
 	              .verdict = "data-bound",
 	              .without = "waits for batches; handing a batch over stays",
 	              .not_known = "whether workers, disks or processors can be that fast",
 	              .apply = cut_data},
 	[CUT_SYNC] = {.name = CELL_CUT_SYNC,
+	              .noun = "waits for the device",
 	              .verdict = "sync-bound",
 	              .without = "waits for the device in calls and operators",
 	              .not_known = "whether the program can do without the value that it reads",
 	              .apply = cut_sync},
 	[CUT_LAUNCH] = {.name = CELL_CUT_LAUNCH,
+	                .noun = "launches",
 	                .verdict = "launch-bound",
 	                .doubt_ratio = 0.25,
 	                .without = "the usual host time and calls of a step, as if the step were one graph",
 	                .not_known = "whether the step can be recorded as a graph",
 	                .apply = cut_launch},
 	[CUT_HOST] = {.name = CELL_CUT_HOST,
+	              .noun = "long stretches of the host",
 	              .verdict = "host-bound",
 	              .without = "long stretches of host time in each step, outside of operators and waits for batches",
 	              .not_known = "what of it the program needs",
-	              .apply = cut_host},
+	              .apply_ranks = cut_host},
 	[CUT_BETWEEN] = {.name = CELL_CUT_HOST,
+	                 .noun = "host time between the steps",
 	                 .verdict = "host-bound",
 	                 .place = CELL_CUT_BETWEEN,
 	                 .without = "long stretches of host time between the steps",
 	                 .not_known = "what of it the program needs",
-	                 .apply = cut_between},
+	                 .apply_ranks = cut_between},
+	[CUT_ONCE] = {.name = CELL_CUT_HOST,
+	              .noun = "the stretch of one step",
+	              .place = CELL_CUT_ONCE,
+	              .without = "calls and host time of one step that the usual step does not have",
+	              .not_known = "whether it comes again, and when",
+	              .apply = cut_once},
 	[CUT_PERIODIC] = {.name = CELL_CUT_PERIODIC,
+	                  .noun = "what only some steps do",
 	                  .without = "calls and host time that the usual step does not have",
 	                  .not_known = "what of it the program needs",
 	                  .apply = cut_periodic},
 	[CUT_GROWTH] = {.name = CELL_CUT_GROWTH,
+	                .noun = "the falling rate of the device",
 	                .without = "the slower rate of later steps: each step at the rate of the fastest",
 	                .not_known = "why the rate falls",
 	                .apply = cut_growth},
 	[CUT_COMM] = {.name = CELL_CUT_COMM,
+	              .noun = "collectives",
 	              .verdict = "communication-bound",
 	              .without = "collectives, with their calls",
 	              .not_known = "how fast the network could be",
 	              .apply = cut_comm},
 	[CUT_RANK] = {.name = CELL_CUT_RANK,
+	              .noun = "slower ranks",
 	              .verdict = "straggler-bound",
 	              .without = "differences between ranks: each place of a step at the median of the ranks",
 	              .not_known = "why a rank is slower",
 	              .apply_ranks = cut_rank},
 	[CUT_DEVICE] = {.name = CELL_CUT_DEVICE,
+	                .noun = "conversions and copies on the device",
 	                .without = "operators that only convert or copy on the device",
 	                .not_known = "whether the next operator can read the original",
 	                .apply = cut_device},
 	[CUT_COPY] = {.name = CELL_CUT_COPY,
+	              .noun = "copies to the device",
 	              .verdict = "copy-bound",
 	              .without = "copies to the device, and waits for them",
 	              .not_known = "whether the memory can be pinned",
 	              .apply = cut_copy},
 	[CUT_ALLOC] = {.name = CELL_CUT_ALLOC,
+	               .noun = "allocations of device memory",
 	               .verdict = "memory-bound",
 	               .without = "calls that take memory of the device or give it back",
 	               .not_known = "how much faster operators are in memory that is not new",
 	               .apply = cut_alloc},
 	[CUT_OPTIMIZER] = {.name = CELL_CUT_OPTIMIZER,
+	                   .noun = "the small kernels of the optimizer",
 	                   .verdict = "launch-bound",
 	                   .without = "the kernels of an optimizer, but for one fused kernel",
 	                   .not_known = "how long the fused kernel takes",
 	                   .apply = cut_optimizer},
+	[CUT_OPTIMIZER_ALL] = {.name = CELL_CUT_OPTIMIZER,
+	                       .noun = "the optimizer",
+	                       .place = CELL_CUT_WHOLE,
+	                       .is_bound = true,
+	                       .without = "the whole call of the optimizer",
+	                       .not_known = "how much of it is needed: the saving is an upper bound",
+	                       .apply = cut_optimizer_all},
 	[CUT_PRECISION] = {.name = CELL_CUT_PRECISION,
+	                   .noun = "full precision",
 	                   .without = "products in float32: they run at the rate of TF32",
 	                   .not_known = "whether the model trains as well with less precision",
 	                   .is_choice = true,
 	                   .apply = cut_precision},
 	[CUT_RECOMPUTE] = {.name = CELL_CUT_RECOMPUTE,
+	                   .noun = "the second forward",
 	                   .without = "forward operators that the backward runs again",
 	                   .not_known = "whether there is memory for their results",
 	                   .is_choice = true,
@@ -205,7 +233,7 @@ static bool cut_waits_of(struct replay_plan *plan, uint32_t thread)
 	for (uint32_t i = 0; i < graph->item_count; i++) {
 		const struct replay_item *item = &graph->items[i];
 
-		if (item->thread != thread || !waits_for_device(graph, item) ||
+		if (item->thread != thread || !waits_for_device(graph, item) || replay_is_extra(graph->places, i) ||
 		    (item->around != REPLAY_NONE && copies[item->around]))
 			continue;
 		if (item->around == REPLAY_NONE)
@@ -226,6 +254,7 @@ bool cut_sync(struct replay_plan *plan)
 
 	for (uint32_t t = 0; t < plan->graph->thread_count; t++)
 		is_any |= cut_waits_of(plan, t);
+	plan->keeps_pace = is_any;
 	return is_any;
 }
 
@@ -244,12 +273,8 @@ static void launch_as_graph(struct replay_plan *plan, uint32_t i, double kept_ns
 	struct plan_item *planned = &plan->items[i];
 	bool is_blocking = item->work != REPLAY_NONE && plan->graph->works[item->work].is_blocking;
 
-	if (item->is_allocation) {
-		planned->own_ns = planned->after_ns = 0;
-		planned->is_free = true;
-	} else if (item->kind != REPLAY_BATCH && !item->has_target && !is_blocking) {
+	if (item->kind != REPLAY_BATCH && !item->has_target && !item->is_allocation && !is_blocking)
 		planned->own_ns *= LEFT_OF_HOST;
-	}
 	planned->gap_ns = kept_ns + LEFT_OF_HOST * (planned->gap_ns - kept_ns);
 	planned->rows = planned->triton = planned->hidden = 0;
 }

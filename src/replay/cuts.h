@@ -16,6 +16,7 @@ enum replay_cut {
 	CUT_LAUNCH,
 	CUT_HOST,
 	CUT_BETWEEN,
+	CUT_ONCE,
 	CUT_PERIODIC,
 	CUT_GROWTH,
 	CUT_COMM,
@@ -24,6 +25,7 @@ enum replay_cut {
 	CUT_COPY,
 	CUT_ALLOC,
 	CUT_OPTIMIZER,
+	CUT_OPTIMIZER_ALL,
 	CUT_PRECISION,
 	CUT_RECOMPUTE,
 	CUT_COUNT,
@@ -32,10 +34,12 @@ enum replay_cut {
 struct cut_kind {
 	const char *name;       /* findings[].cut */
 	const char *place;      /* findings[].place; NULL: everywhere */
+	const char *noun;       /* what it is, for sentences: "waits for batches" */
 	const char *without;    /* the words of --explain: what is removed */
 	const char *not_known;  /* and what a replay cannot know */
 	double doubt_ratio;     /* doubt of its saving, as share of the saving; 0: CUT_DOUBT_RATIO */
 	const char *verdict;    /* what a run is when it takes a fifth of its steps; NULL: none */
+	bool is_bound;          /* it is part of the model: an upper bound, which makes no verdict */
 	bool is_choice;         /* it changes results or memory, so it is never waste */
 	bool (*apply)(struct replay_plan *plan); /* returns false if there is nothing to remove; NULL: see apply_ranks */
 	bool (*apply_ranks)(struct replay_plan *plans, uint32_t count); /* the same, for all ranks together */
@@ -50,8 +54,9 @@ enum replay_cut replay_cut_find(const char *name, const char *place);
 bool cut_data(struct replay_plan *plan);
 bool cut_sync(struct replay_plan *plan);
 bool cut_launch(struct replay_plan *plan);
-bool cut_host(struct replay_plan *plan);
-bool cut_between(struct replay_plan *plan);
+bool cut_host(struct replay_plan *plans, uint32_t count);
+bool cut_between(struct replay_plan *plans, uint32_t count);
+bool cut_once(struct replay_plan *plan);
 bool cut_periodic(struct replay_plan *plan);
 bool cut_growth(struct replay_plan *plan);
 bool cut_comm(struct replay_plan *plan);
@@ -61,7 +66,11 @@ bool cut_device(struct replay_plan *plan);
 bool cut_copy(struct replay_plan *plan);
 bool cut_alloc(struct replay_plan *plan);
 bool cut_optimizer(struct replay_plan *plan);
+bool cut_optimizer_all(struct replay_plan *plan);
 bool cut_precision(struct replay_plan *plan);
+
+/* Returns true if all ranks have the same items. */
+bool replay_ranks_are_alike(const struct replay_plan *plans, uint32_t count);
 
 /* Sets covered_ns[item] to the part of the gap before the item that lies in the stretches of its thread: waits for
  * batches, or outermost operators. The caller frees it. */

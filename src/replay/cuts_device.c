@@ -205,9 +205,14 @@ static struct optimizer_call items_in(const struct replay_graph *graph, uint32_t
 	return call;
 }
 
-static bool cut_optimizer_of(struct replay_plan *plan, uint32_t thread, const struct track *track)
+typedef bool (*optimizer_cut)(struct replay_plan *plan, uint32_t thread, double start_ns, double end_ns, void *context);
+
+/* Calls `cut` for each outermost call of an optimizer on the track. */
+static bool each_optimizer(struct replay_plan *plan, uint32_t thread, const struct track *track, optimizer_cut cut,
+                           void *context)
 {
 	const struct replay_graph *graph = plan->graph;
+	double until_ns = -INFINITY;
 	bool is_any = false;
 
 	for (uint32_t c = 0; c < track->chunk_count; c++) {
@@ -215,21 +220,35 @@ static bool cut_optimizer_of(struct replay_plan *plan, uint32_t thread, const st
 
 		for (uint32_t i = 0; i < chunk->count; i++) {
 			double start_ns = (double)(chunk->start_ns[i] - graph->origin_ns);
-			double end_ns = start_ns + (double)chunk->dur_ns[i];
 
-			if ((chunk->kind[i] != SPAN_ANNOTATION && chunk->kind[i] != SPAN_RANGE) ||
+			if ((chunk->kind[i] != SPAN_ANNOTATION && chunk->kind[i] != SPAN_RANGE) || start_ns < until_ns ||
 			    !pytorch_begins(model_text(graph->model, chunk->name[i]), PYTORCH_OPTIMIZER_STEP))
 				continue;
-			struct optimizer_call call = items_in(graph, thread, start_ns, end_ns);
-			measure_call(graph, thread, &call);
-			if (call.kernels < SMALL_KERNELS || call.median_ns > SMALL_KERNEL_NS)
-				continue;
-			fuse_call(plan, thread, &call);
-			is_any = true;
+			until_ns = start_ns + (double)chunk->dur_ns[i];
+			is_any |= cut(plan, thread, start_ns, until_ns, context);
 		}
 		model_chunk_done(graph->model, chunk);
 	}
 	return is_any;
+}
+
+static bool fuse(struct replay_plan *plan, uint32_t thread, double start_ns, double end_ns, void *context)
+{
+	struct optimizer_call call = items_in(plan->graph, thread, start_ns, end_ns);
+
+	(void)context;
+	measure_call(plan->graph, thread, &call);
+	if (call.kernels < SMALL_KERNELS || call.median_ns > SMALL_KERNEL_NS)
+		return false;
+	fuse_call(plan, thread, &call);
+	return true;
+}
+
+static bool add_call(struct replay_plan *plan, uint32_t thread, double start_ns, double end_ns, void *context)
+{
+	(void)thread;
+	plan_stretches_add(context, plan, start_ns, end_ns);
+	return true;
 }
 
 bool cut_optimizer(struct replay_plan *plan)
@@ -239,7 +258,23 @@ bool cut_optimizer(struct replay_plan *plan)
 
 	for (uint32_t t = 0; t < graph->thread_count; t++)
 		for (uint32_t k = 0; k < graph->threads[t].tracks; k++)
-			is_any |= cut_optimizer_of(plan, t, graph->model->tracks[graph->threads[t].first_track + k]);
+			is_any |= each_optimizer(plan, t, graph->model->tracks[graph->threads[t].first_track + k], fuse, NULL);
+	return is_any;
+}
+
+bool cut_optimizer_all(struct replay_plan *plan)
+{
+	const struct replay_graph *graph = plan->graph;
+	bool is_any = false;
+
+	for (uint32_t t = 0; t < graph->thread_count; t++) {
+		struct plan_stretches stretches = {0};
+
+		for (uint32_t k = 0; k < graph->threads[t].tracks; k++)
+			each_optimizer(plan, t, graph->model->tracks[graph->threads[t].first_track + k], add_call, &stretches);
+		is_any |= replay_plan_remove(plan, t, &stretches);
+		plan_stretches_release(&stretches, plan);
+	}
 	return is_any;
 }
 

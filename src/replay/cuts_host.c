@@ -16,6 +16,7 @@
 #define IRREGULAR_NS 20e3 /* above the median of the place; and shares of that and of a step */
 #define IRREGULAR_RATIO 0.2
 #define IRREGULAR_STEP_RATIO 0.005
+#define ONCE_RATIO 0.8 /* of what the usual step does not have, in one step: it comes once */
 
 /* ---- free time ---- */
 
@@ -72,34 +73,72 @@ static bool is_between_steps(const struct replay_item *item)
 	return item->kind == REPLAY_MARK && !item->is_end;
 }
 
-static bool cut_long(struct replay_plan *plan, bool is_between)
+/* Sets long_ns[item] of each rank. */
+static double **find_long(const struct replay_plan *plans, uint32_t count, bool is_between)
 {
-	const struct replay_graph *graph = plan->graph;
-	struct free_time time;
+	double **long_ns = memory_resize(NULL, count, sizeof(double *));
+
+	for (uint32_t rank = 0; rank < count; rank++) {
+		const struct replay_graph *graph = plans[rank].graph;
+		struct free_time time;
+
+		free_time_find(&time, graph);
+		long_ns[rank] = memory_resize(NULL, graph->item_count + 1, sizeof(double));
+		for (uint32_t i = 0; i < graph->item_count; i++)
+			long_ns[rank][i] = graph->items[i].follows != REPLAY_NONE &&
+			                                   is_between_steps(&graph->items[i]) == is_between
+			                           ? free_time_long(&time, graph, i)
+			                           : 0;
+		free_time_release(&time);
+	}
+	return long_ns;
+}
+
+/* A stretch that one rank alone has makes it a slow rank: it is of that cut. */
+static void limit_to_median(double *const *long_ns, const struct replay_plan *plans, uint32_t count)
+{
+	double *values = memory_resize(NULL, count, sizeof(*values));
+
+	for (uint32_t i = 0; i < plans[0].graph->item_count; i++) {
+		for (uint32_t rank = 0; rank < count; rank++)
+			values[rank] = long_ns[rank][i];
+		sort_doubles(values, count);
+		double median_ns = quantile(values, count, 0.5);
+		for (uint32_t rank = 0; rank < count; rank++)
+			long_ns[rank][i] = fmin(long_ns[rank][i], median_ns);
+	}
+	free(values);
+}
+
+static bool cut_long(struct replay_plan *plans, uint32_t count, bool is_between)
+{
+	double **long_ns = find_long(plans, count, is_between);
 	bool is_any = false;
 
-	free_time_find(&time, graph);
-	for (uint32_t i = 0; i < graph->item_count; i++) {
-		double long_ns = free_time_long(&time, graph, i);
+	if (count > 1 && replay_ranks_are_alike(plans, count))
+		limit_to_median(long_ns, plans, count);
+	for (uint32_t rank = 0; rank < count; rank++) {
+		for (uint32_t i = 0; i < plans[rank].graph->item_count; i++)
+			if (long_ns[rank][i] > 0) {
+				struct plan_item *planned = &plans[rank].items[i];
 
-		if (long_ns <= 0 || graph->items[i].follows == REPLAY_NONE ||
-		    is_between_steps(&graph->items[i]) != is_between)
-			continue;
-		plan->items[i].gap_ns = fmax(0, plan->items[i].gap_ns - long_ns);
-		is_any = true;
+				planned->gap_ns = fmax(0, planned->gap_ns - long_ns[rank][i]);
+				is_any = true;
+			}
+		free(long_ns[rank]);
 	}
-	free_time_release(&time);
+	free(long_ns);
 	return is_any;
 }
 
-bool cut_host(struct replay_plan *plan)
+bool cut_host(struct replay_plan *plans, uint32_t count)
 {
-	return cut_long(plan, false);
+	return cut_long(plans, count, false);
 }
 
-bool cut_between(struct replay_plan *plan)
+bool cut_between(struct replay_plan *plans, uint32_t count)
 {
-	return cut_long(plan, true);
+	return cut_long(plans, count, true);
 }
 
 /* ---- in some steps ---- */
@@ -135,27 +174,72 @@ static bool shorten_call(struct replay_plan *plan, uint32_t i)
 	return plan->items[i].is_free = true;
 }
 
-bool cut_periodic(struct replay_plan *plan)
+/* Removes from the item what the usual step does not have. */
+static bool remove_irregular(struct replay_plan *plan, uint32_t i)
+{
+	const struct replay_graph *graph = plan->graph;
+	struct plan_item *planned = &plan->items[i];
+
+	if (replay_is_extra(graph->places, i)) {
+		planned->is_gone |= graph->items[i].kind != REPLAY_MARK;
+		planned->gap_ns = 0;
+		planned->rows = 0;
+		return true;
+	}
+	double excess_ns = irregular_gap(graph, i);
+	planned->gap_ns -= fmin(excess_ns, fmax(0, planned->gap_ns));
+	return shorten_call(plan, i) || excess_ns > 0;
+}
+
+/* The host time and calls of each step that the usual step does not have. The caller frees it. */
+static double *irregular_steps(const struct replay_graph *graph)
+{
+	double *steps_ns = memory_resize(NULL, graph->step_count, sizeof(*steps_ns));
+
+	for (uint32_t s = 0; s < graph->step_count; s++)
+		steps_ns[s] = 0;
+	for (uint32_t i = 1; i < graph->item_count; i++) {
+		const struct replay_item *item = &graph->items[i];
+		bool is_extra = replay_is_extra(graph->places, i);
+
+		steps_ns[item->step] += is_extra ? item->gap_ns + item->end_ns - item->start_ns : irregular_gap(graph, i);
+	}
+	return steps_ns;
+}
+
+/* Returns the step that has nearly all of what the usual step does not have; REPLAY_NONE: several have. */
+static uint32_t only_step(const struct replay_graph *graph)
+{
+	double *steps_ns = irregular_steps(graph), sum_ns = 0;
+	uint32_t most = 0;
+
+	for (uint32_t s = 0; s < graph->step_count; s++) {
+		sum_ns += steps_ns[s];
+		most = steps_ns[s] > steps_ns[most] ? s : most;
+	}
+	bool is_only = sum_ns > 0 && steps_ns[most] >= ONCE_RATIO * sum_ns;
+	free(steps_ns);
+	return is_only ? most : REPLAY_NONE;
+}
+
+static bool cut_irregular(struct replay_plan *plan, bool is_once)
 {
 	const struct replay_graph *graph = plan->graph;
 	bool is_any = false;
 
-	if (!graph->places->is_known)
+	if (!graph->places->is_known || (only_step(graph) != REPLAY_NONE) != is_once)
 		return false;
-	for (uint32_t i = 1; i < graph->item_count; i++) {
-		struct plan_item *planned = &plan->items[i];
-
-		if (replay_is_extra(graph->places, i)) {
-			planned->is_gone |= graph->items[i].kind != REPLAY_MARK;
-			planned->gap_ns = 0;
-			planned->rows = 0;
-			is_any = true;
-			continue;
-		}
-		double excess_ns = irregular_gap(graph, i);
-		planned->gap_ns -= fmin(excess_ns, fmax(0, planned->gap_ns));
-		is_any |= excess_ns > 0;
-		is_any |= shorten_call(plan, i);
-	}
+	for (uint32_t i = 1; i < graph->item_count; i++)
+		is_any |= remove_irregular(plan, i);
 	return is_any;
+}
+
+bool cut_periodic(struct replay_plan *plan)
+{
+	return cut_irregular(plan, false);
+}
+
+bool cut_once(struct replay_plan *plan)
+{
+	return cut_irregular(plan, true);
 }

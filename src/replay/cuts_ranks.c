@@ -15,6 +15,8 @@
 #define FASTEST_PART 6u   /* the fastest run of that part of the steps */
 #define LEAST_FASTEST 3u
 #define LEAST_STEPS 4u
+#define LEAST_PART 2u      /* steps of each part that is compared */
+#define FALL_DEVIATIONS 3.0 /* a linear fall has 3.5, steps that only scatter about 2 */
 #define SLOW_DATA_RATIO 1.3 /* waits of a rank for data, against the median of the ranks */
 #define SLOW_DATA_NS 100e3
 
@@ -50,7 +52,7 @@ bool cut_comm(struct replay_plan *plan)
 
 /* ---- ranks ---- */
 
-static bool are_alike(const struct replay_plan *plans, uint32_t count)
+bool replay_ranks_are_alike(const struct replay_plan *plans, uint32_t count)
 {
 	const struct replay_graph *first = plans[0].graph;
 
@@ -133,7 +135,7 @@ static void level_work(struct replay_plan *plans, uint32_t count, uint32_t i, do
 
 bool cut_rank(struct replay_plan *plans, uint32_t count)
 {
-	if (count < 2 || !are_alike(plans, count))
+	if (count < 2 || !replay_ranks_are_alike(plans, count))
 		return false;
 	bool *slow = slow_loaders(plans, count);
 	double *values = memory_resize(NULL, count, sizeof(*values));
@@ -179,6 +181,33 @@ static double fastest_run(const double *values, uint32_t count)
 	return least;
 }
 
+/* Returns true if two parts of the run differ by far more than the steps in each of them: the rate falls or rises, it does
+ * not only scatter. */
+static bool falls(const double *values, uint32_t count)
+{
+	double sums[2] = {0, 0}, squares[2] = {0, 0}, most = 0;
+
+	for (uint32_t i = 0; i < count; i++) {
+		sums[1] += values[i];
+		squares[1] += values[i] * values[i];
+	}
+	for (uint32_t i = 0; i + LEAST_PART <= count; i++) {
+		double n = i, m = count - i;
+
+		if (i >= LEAST_PART) {
+			double within = squares[0] - sums[0] * sums[0] / n + squares[1] - sums[1] * sums[1] / m;
+			double difference = fabs(sums[0] / n - sums[1] / m);
+
+			most = fmax(most, difference / sqrt(fmax(within, 1) / (count - 2)));
+		}
+		sums[0] += values[i];
+		squares[0] += values[i] * values[i];
+		sums[1] -= values[i];
+		squares[1] -= values[i] * values[i];
+	}
+	return most >= FALL_DEVIATIONS;
+}
+
 static bool scale_items(struct replay_plan *plan, const double *factors)
 {
 	const struct replay_graph *graph = plan->graph;
@@ -209,7 +238,8 @@ bool cut_growth(struct replay_plan *plan)
 		sums[s] = 0;
 	for (uint32_t i = 0; i < graph->item_count; i++)
 		sums[graph->items[i].step] += clocked_ns(graph, i);
-	if (graph->step_count >= LEAST_STEPS && graph->places->alike * 2 >= graph->step_count) {
+	if (graph->step_count >= LEAST_STEPS && graph->places->alike * 2 >= graph->step_count &&
+	    falls(sums, graph->step_count)) {
 		double fastest = fastest_run(sums, graph->step_count);
 
 		for (uint32_t s = 0; s < graph->step_count; s++)

@@ -46,6 +46,8 @@ struct replay_item {
 	uint32_t follows;        /* item; REPLAY_NONE: none */
 	uint32_t work;           /* the work that it launched; REPLAY_NONE: none */
 	uint32_t target;         /* of a wait: stream or work; of a batch: the item of an earlier batch; REPLAY_NONE: none */
+	uint32_t late_target;    /* of a late batch: the late batch before it, however far; REPLAY_NONE: it is not late */
+	double late_after_ns;    /* time from its end to that of this one */
 	uint32_t thread;         /* index into threads */
 	uint32_t track, row;     /* its span; row MODEL_NONE: a mark */
 	uint32_t name;           /* string */

@@ -31,6 +31,7 @@ struct replay_plan {
 	const struct replay_graph *graph;
 	struct plan_item *items;
 	struct plan_work *works;
+	bool keeps_pace; /* late batches come no earlier against each other: the lead of the host does not hide them */
 	bool is_alone; /* collectives do not wait for other ranks */
 };
 

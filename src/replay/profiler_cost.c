@@ -11,6 +11,7 @@
 #include <math.h>
 
 #define USUAL_UNIT_NS 1400.0 /* of a thread with too few rows */
+#define MOST_UNIT_NS 2500.0  /* the largest of all measured ones: beyond it, rows are apart for another reason */
 #define ENOUGH_PAIRS 20u
 #define UNIT_SHARE 0.1
 #define ROW_UNITS 1.4      /* a row of an operator, if a device was recorded too */
@@ -68,7 +69,7 @@ static double measure_unit(const struct replay_graph *graph, uint32_t thread)
 			add_pair(storage, point.is_end ? &ends : &begins, point.time_ns - before.time_ns);
 	row_points_release(&points);
 	if (begins.count > ENOUGH_PAIRS && ends.count > ENOUGH_PAIRS)
-		unit_ns = low_of(&begins) + low_of(&ends);
+		unit_ns = fmin(low_of(&begins) + low_of(&ends), MOST_UNIT_NS);
 	storage_release(storage, begins.values);
 	storage_release(storage, ends.values);
 	return unit_ns;
