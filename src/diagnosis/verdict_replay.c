@@ -12,6 +12,7 @@
 
 #define BOUND_RATIO 0.20     /* a run is bound by a cost that takes so much of a step */
 #define WORTH_RATIO 0.05     /* less is nothing to fix */
+#define LARGE_BOUND_RATIO 0.15 /* guide 000: an optimizer that takes more is large */
 #define EXPLAINED_RATIO 0.80 /* a healthy step is known by so much */
 
 struct group { /* cuts that make one verdict */
@@ -71,6 +72,12 @@ static void find_first(const struct groups *groups, const struct group **first, 
 	}
 }
 
+/* A part of the model is worth a word only if it is large. */
+static double least_of(enum replay_cut cut, double least_ratio)
+{
+	return replay_cuts[cut].is_bound ? LARGE_BOUND_RATIO : least_ratio;
+}
+
 /* The cut with the largest saving of those that are found; with choices. CUT_COUNT: none saves that much. */
 static enum replay_cut largest_cut(const struct diagnosis *diagnosis, double least_ratio)
 {
@@ -79,8 +86,7 @@ static enum replay_cut largest_cut(const struct diagnosis *diagnosis, double lea
 	for (int row = 0; row < diagnosis->findings.row_count; row++) {
 		enum replay_cut cut = cut_of_finding(&diagnosis->findings, row);
 
-		if (cut < CUT_COUNT && !replay_cuts[cut].is_bound &&
-		    diagnosis->what_if->cuts[cut].saving_ratio >= least_ratio &&
+		if (cut < CUT_COUNT && diagnosis->what_if->cuts[cut].saving_ratio >= least_of(cut, least_ratio) &&
 		    (found == CUT_COUNT ||
 		     diagnosis->what_if->cuts[cut].saving_ratio > diagnosis->what_if->cuts[found].saving_ratio))
 			found = cut;
@@ -141,8 +147,9 @@ static void decide_compute(struct replay_verdict *verdict, const struct diagnosi
 		.verdict = "compute-bound",
 		.ratio = saving->saving_ratio,
 		.margin_ratio = fabs(BOUND_RATIO - saving->saving_ratio),
-		.sentence = arena_printf(arena, "no waste takes a fifth of a step; without %s%s it is shorter by %s",
+		.sentence = arena_printf(arena, "no waste takes a fifth of a step; without %s%s it is shorter by %s%s",
 	                                 replay_cuts[cut].noun, replay_cuts[cut].is_choice ? ", a choice," : "",
+	                                 replay_cuts[cut].is_bound ? "at most " : "",
 	                                 saving_text(arena, saving)),
 	};
 }

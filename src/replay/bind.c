@@ -262,19 +262,6 @@ static double batch_ns(const struct replay_graph *graph, uint32_t item)
 	return graph->items[item].end_ns - graph->items[item].start_ns;
 }
 
-/* Batch k waits for batch `other`; below 0: of the turn before. Returns false if that is the batch itself. */
-static bool chain(const struct replay_graph *graph, const uint32_t *batches, uint32_t count, int64_t k, int64_t other,
-                  uint32_t *target, double *after_ns)
-{
-	double turn_ns = graph->steps[graph->step_count - 1].end_ns + graph->between_ns;
-
-	if (other < -(int64_t)count || (other + count) % count == k)
-		return false;
-	*target = batches[(other + count) % count];
-	*after_ns = graph->items[batches[k]].end_ns - graph->items[*target].end_ns + (other < 0 ? turn_ns : 0);
-	return true;
-}
-
 /* A late batch is ready some time after the late batch before it, or after the eighth batch before. If a fifth of all
  * are late, the loader sets the pace: then all of them count. */
 static void bind_batches(struct replay_graph *graph)
@@ -298,11 +285,16 @@ static void bind_batches(struct replay_graph *graph)
 	for (uint32_t j = 0; j < late_count; j++) { /* the first one waits for the last one of the turn before */
 		int64_t k = late[j], other = j ? (int64_t)late[j - 1] : (int64_t)late[late_count - 1] - count;
 
-		int64_t near = other < k - (int64_t)LATE_BATCHES ? k - (int64_t)LATE_BATCHES : other;
+		other = other < k - (int64_t)LATE_BATCHES ? k - (int64_t)LATE_BATCHES : other;
+		graph->items[batches[k]].is_late = true;
+		if (other < -(int64_t)count || (other + count) % count == k)
+			continue;
 		struct replay_item *item = &graph->items[batches[k]];
-		item->has_target = chain(graph, batches, count, k, near, &item->target, &item->after_ns);
-		chain(graph, batches, count, k, other, &item->late_target, &item->late_after_ns);
-		graph->edges += item->has_target;
+		item->has_target = true;
+		item->target = batches[(other + count) % count];
+		item->after_ns = item->end_ns - graph->items[item->target].end_ns +
+		                 (other < 0 ? whole_ns + graph->between_ns : 0);
+		graph->edges++;
 	}
 	free(batches);
 	free(late);
@@ -319,11 +311,22 @@ static double mean_between(const struct replay_graph *graph)
 	return graph->step_count > 1 ? sum_ns / (graph->step_count - 1) : 0;
 }
 
+/* How long the devices had nothing to do when the late batch came. */
+static double exposed_by(const struct bind *bind, const struct replay_item *item)
+{
+	uint32_t work = last_ended(bind, -INFINITY, INFINITY);
+	double since_ns = work == REPLAY_NONE ? item->start_ns : fmax(item->start_ns, bind->graph->works[work].end_ns);
+
+	return fmax(0, item->end_ns - since_ns);
+}
+
 static void bind_item(struct bind *bind, struct replay_item *item)
 {
 	item->own_ns = item->end_ns - item->start_ns;
 	if (item->work != REPLAY_NONE)
 		bind_launch(bind, item);
+	else if (item->is_late)
+		item->exposed_ns = exposed_by(bind, item);
 	else if (item->kind == REPLAY_STREAM_WAIT)
 		bind->is_waiting[item->thread] = true;
 	else if (item->kind == REPLAY_WAIT_ALL || item->kind == REPLAY_WAIT_STREAM || item->kind == REPLAY_WAIT_EVENT)

@@ -254,7 +254,7 @@ bool cut_sync(struct replay_plan *plan)
 
 	for (uint32_t t = 0; t < plan->graph->thread_count; t++)
 		is_any |= cut_waits_of(plan, t);
-	plan->keeps_pace = is_any;
+	plan->shows_late = is_any;
 	return is_any;
 }
 

@@ -216,7 +216,7 @@ static void add_item(struct replay_graph *graph, const struct replay_item *item)
 	graph->items[graph->item_count++] = *item;
 }
 
-static const struct replay_item no_item = {.follows = REPLAY_NONE, .work = REPLAY_NONE, .target = REPLAY_NONE, .late_target = REPLAY_NONE,
+static const struct replay_item no_item = {.follows = REPLAY_NONE, .work = REPLAY_NONE, .target = REPLAY_NONE,
                                            .around = REPLAY_NONE, .row = MODEL_NONE, .track = MODEL_NONE};
 
 static void add_marks(struct replay_graph *graph)

@@ -46,8 +46,7 @@ struct replay_item {
 	uint32_t follows;        /* item; REPLAY_NONE: none */
 	uint32_t work;           /* the work that it launched; REPLAY_NONE: none */
 	uint32_t target;         /* of a wait: stream or work; of a batch: the item of an earlier batch; REPLAY_NONE: none */
-	uint32_t late_target;    /* of a late batch: the late batch before it, however far; REPLAY_NONE: it is not late */
-	double late_after_ns;    /* time from its end to that of this one */
+	double exposed_ns;       /* of a late batch: time for which all devices had nothing to do, at its end */
 	uint32_t thread;         /* index into threads */
 	uint32_t track, row;     /* its span; row MODEL_NONE: a mark */
 	uint32_t name;           /* string */
@@ -62,6 +61,7 @@ struct replay_item {
 	bool is_full;            /* a launch that waited for room in the queue */
 	bool is_allocation;      /* it takes memory of the device or gives it back */
 	bool has_target;         /* it waits for something */
+	bool is_late;            /* a batch that was waited for */
 };
 
 struct replay_dependency {

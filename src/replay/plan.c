@@ -28,7 +28,7 @@ void replay_plan_reset(struct replay_plan *plan)
 		plan->works[i] = (struct plan_work){.dur_ns = graph->works[i].dur_ns,
 		                                    .launch_ns = graph->works[i].launch_ns,
 		                                    .stream_ns = graph->works[i].stream_ns};
-	plan->is_alone = plan->keeps_pace = false;
+	plan->is_alone = plan->shows_late = false;
 }
 
 void replay_plan_init(struct replay_plan *plan, const struct replay_graph *graph)

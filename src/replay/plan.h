@@ -31,7 +31,7 @@ struct replay_plan {
 	const struct replay_graph *graph;
 	struct plan_item *items;
 	struct plan_work *works;
-	bool keeps_pace; /* late batches come no earlier against each other: the lead of the host does not hide them */
+	bool shows_late; /* late batches keep the devices waiting as they did: no lead of the host hides them */
 	bool is_alone; /* collectives do not wait for other ranks */
 };
 

@@ -166,16 +166,17 @@ static double finish_work(struct state *state, const struct replay_item *item, c
 
 /* ---- items ---- */
 
-/* end_ns: without a batch before it. */
+/* end_ns: without waiting for a batch before it. */
 static double end_of_batch(const struct state *state, const struct replay_item *item, const struct plan_item *planned,
                            double begin_ns, double end_ns)
 {
-	bool is_far = state->plan->keeps_pace && item->late_target != REPLAY_NONE;
-	double done_ns = state->batches_ns[is_far ? item->late_target : item->target];
+	double done_ns = item->has_target ? state->batches_ns[item->target] : NEVER;
 
-	if (done_ns == NEVER)
-		return end_ns;
-	return fmax(begin_ns + state->graph->handover_ns, done_ns + (is_far ? item->late_after_ns : planned->after_ns));
+	if (done_ns != NEVER)
+		end_ns = fmax(begin_ns + state->graph->handover_ns, done_ns + planned->after_ns);
+	if (state->plan->shows_late && item->exposed_ns > 0)
+		end_ns = fmax(end_ns, latest(state->streams_ns, state->graph->stream_count) + item->exposed_ns);
+	return end_ns;
 }
 
 static double end_of_wait(const struct state *state, const struct replay_item *item, const struct plan_item *planned,
@@ -183,10 +184,10 @@ static double end_of_wait(const struct state *state, const struct replay_item *i
 {
 	double end_ns = begin_ns + planned->own_ns, done_ns;
 
+	if (item->kind == REPLAY_BATCH && !planned->is_free)
+		return end_of_batch(state, item, planned, begin_ns, end_ns);
 	if (!item->has_target || planned->is_free)
 		return end_ns;
-	if (item->kind == REPLAY_BATCH)
-		return end_of_batch(state, item, planned, begin_ns, end_ns);
 	done_ns = item->kind == REPLAY_WAIT_ALL      ? latest(state->streams_ns, state->graph->stream_count)
 	          : item->kind == REPLAY_WAIT_STREAM ? state->streams_ns[item->target]
 	                                             : state->works_ns[item->target];

@@ -220,8 +220,8 @@ static void raise_upper_end(struct replays *replays, struct what_if_cut *cut)
 	bool is_any = false;
 
 	for (uint32_t rank = 0; rank < replays->count; rank++) {
-		is_any |= replays->plans[rank].keeps_pace;
-		replays->plans[rank].keeps_pace = false;
+		is_any |= replays->plans[rank].shows_late;
+		replays->plans[rank].shows_late = false;
 	}
 	if (!is_any)
 		return;
