@@ -1,8 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Causes, savings and the step without the profiler, on traces of one GPU whose true step times are known.
 
-tests/data/gpu_truth/SOURCES.md describes the traces. A claim that the program does not keep yet is in TODO, with the
-reason: it must fail, so that it leaves TODO when it passes.
+tests/data/gpu_truth/SOURCES.md describes the traces.
 """
 import functools
 import json
@@ -25,27 +24,11 @@ FIRST_CUT = {"base": {"launch"}, "compile": {"launch"}, "tiny": {"launch", "opti
 SAVINGS = {("loader", "data"): "base", ("gap", "host"): "base", ("fp32", "precision"): "base", ("pageable", "data,copy,host"): "base",
            ("tiny", "optimizer,launch"): "tiny_graph"}
 
-NO_STEP = "diagnose does not print step_without_profiler_ns yet"
-NO_COMMAND = "the command whatif does not exist yet"
-TODO = {
-    "among-item-sync-0-2": "a saving of 1 % is no finding yet",
-    **{f"width-{name}": NO_STEP for name in TRUTH},
-    "holds-10 of 11": NO_STEP,
-    "saving-pageable-data,copy,host": NO_COMMAND,
-    "saving-tiny-optimizer,launch": NO_COMMAND,
-}
 
-
-def claims(test, *cases):
-    """Returns the cases as parameters. Cases in TODO are expected to fail."""
-    found = []
-    for case in cases:
-        words = case if isinstance(case, tuple) else (case,)
-        name = "-".join(str(word) for word in words)
-        reason = TODO.get(f"{test}-{name}")
-        marks = [pytest.mark.xfail(reason=reason, strict=True)] if reason else []
-        found.append(pytest.param(*words, id=name, marks=marks))
-    return found
+def claims(*cases):
+    """Returns the cases as parameters with readable ids."""
+    words = [case if isinstance(case, tuple) else (case,) for case in cases]
+    return [pytest.param(*case, id="-".join(map(str, case))) for case in words]
 
 
 def call(*words):
@@ -102,24 +85,24 @@ def test_all_traces_are_here():
 
 # ---- causes ----
 
-@pytest.mark.parametrize("name", claims("cut", *FIRST_CUT))
+@pytest.mark.parametrize("name", claims(*FIRST_CUT))
 def test_the_first_cut_is_the_cause(name):
     assert cuts_of(name) and cuts_of(name)[0]["cut"] in FIRST_CUT[name]
 
 
-@pytest.mark.parametrize("name", claims("healthy", *GRAPHS))
+@pytest.mark.parametrize("name", claims(*GRAPHS))
 def test_a_step_in_one_graph_is_healthy(name):
     assert diagnosis(name)["verdict"]["verdict"] == "healthy"
 
 
-@pytest.mark.parametrize("name", claims("choice", "fp32"))
+@pytest.mark.parametrize("name", claims("fp32"))
 def test_precision_is_a_choice_of_a_compute_bound_program(name):
     assert diagnosis(name)["verdict"]["verdict"] == "compute-bound"
     severities = [finding["severity"] for finding in cuts_of(name) if finding["cut"] == "precision"]
     assert severities and "problem" not in severities
 
 
-@pytest.mark.parametrize("name, cut, least_ms, most_ms", claims("among", ("item", "sync", 0, 2), ("empty", "alloc", 5, 27)))
+@pytest.mark.parametrize("name, cut, least_ms, most_ms", claims(("item", "sync", 0, 2), ("empty", "alloc", 5, 27)))
 def test_a_smaller_cause_is_among_the_findings(name, cut, least_ms, most_ms):
     savings = [finding["saving_ns"] / MS for finding in cuts_of(name) if finding["cut"] == cut]
     assert savings and least_ms <= max(savings) <= most_ms
@@ -132,26 +115,25 @@ def interval_ms(name):
     return found["low"] / MS, found["high"] / MS
 
 
-@pytest.mark.parametrize("name", claims("width", *sorted(TRUTH)))
+@pytest.mark.parametrize("name", claims(*sorted(TRUTH)))
 def test_the_step_without_the_profiler_is_known_within_20_per_cent(name):
     low, high = interval_ms(name)
     assert 0 < low <= high and (high - low) / 2 <= 0.2 * (high + low) / 2
 
 
-@pytest.mark.parametrize("of", claims("holds", "10 of 11"))
-def test_the_step_without_the_profiler_holds_untraced_steps(of):
+def test_the_step_without_the_profiler_holds_untraced_steps_in_10_of_11():
     held = [name for name in TRUTH if any(interval_ms(name)[0] <= ms <= interval_ms(name)[1] for ms in untraced_ms(name))]
-    assert len(held) >= 10, (of, sorted(set(TRUTH) - set(held)))
+    assert len(held) >= 10, sorted(set(TRUTH) - set(held))
 
 
 # ---- savings ----
 
-@pytest.mark.parametrize("name, cuts", claims("saving", *SAVINGS))
+@pytest.mark.parametrize("name, cuts", claims(*SAVINGS))
 def test_a_saving_is_within_a_quarter_of_the_true_one(name, cuts):
     true_ms = step_ms(name) - step_ms(SAVINGS[name, cuts])
     assert saving_ns(name, cuts) / MS == pytest.approx(true_ms, rel=0.25)
 
 
-@pytest.mark.parametrize("name, cut", claims("step", ("base", "launch")))
+@pytest.mark.parametrize("name, cut", claims(("base", "launch")))
 def test_a_step_as_one_graph_takes_the_time_of_the_real_graph(name, cut):
     assert what_if(name)[cut]["step_ns"] / MS == pytest.approx(step_ms("graph"), rel=0.05)

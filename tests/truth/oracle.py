@@ -41,8 +41,10 @@ CUTS = {
     ("recompute", None): ("recompute",), ("comm", None): ("communication",), ("rank", None): ("equal ranks",),
 }
 # Cuts that stepscope defines more narrowly. Their savings may be smaller than those in Python.
+EACH = "a stretch counts as far as each step has it"
 NARROWER = {("launch", None): "long stretches of host time and items that only some steps have are not in it",
-            ("host", None): "a stretch counts as far as each step has it", ("host", BETWEEN): "a stretch counts as far as each step has it"}
+            ("host", None): EACH, ("host", BETWEEN): EACH, ("sync", None): "waits that only some steps have are not in it"}
+ONCE = ("host", "once")    # stepscope names the periodic costs of a single step differently
 SUFFIXES = (".json", ".json.gz", ".json.zst")
 
 
@@ -175,7 +177,8 @@ def compare(stepscope, path, theirs, skip=()):
     sides.show("error with usual lags", base["usual_error_ratio"], theirs["usual_ratio"],
                theirs["usual_ratio"] is None or is_near(base["usual_error_ratio"], theirs["usual_ratio"], STEP_LIMIT), points)
     known = {(row["cut"], row["place"]): row["saving_ratio"] for row in without["cuts"]}
-    for key in [*CUTS, *(key for key in ours if key not in CUTS and key[0] != NOTHING)]:
+    ours.setdefault(("periodic", None), ours.get(ONCE, {}))
+    for key in [*CUTS, *(key for key in ours if key not in CUTS and key not in (ONCE, (NOTHING, None)))]:
         mine, other = ours.get(key, {}).get("saving_ratio"), known.get(key)
         if (mine is None and other is None) or key[0] in skip:
             continue

@@ -22,7 +22,7 @@ def test_traces_and_ranks_of_a_folder(tmp_path):
 
 @pytest.fixture(name="path", scope="module")
 def written(tmp_path_factory):
-    p = Params(seed=2, steps=6, fault={"sync_call": 300.0})
+    p = Params(seed=2, steps=6, fault={"sync_call": 300.0}, fault2={"malloc": 200.0, "gc": 2000.0})
     return gpusim_trace.write(simulate(p, emit=True), str(tmp_path_factory.mktemp("oracle") / "trace.json"))
 
 
@@ -52,9 +52,10 @@ CHANGES = {
     "step 0.2 % longer": (lambda by_cut, rows: by_cut[oracle.NOTHING, None].update(step_ns=by_cut[oracle.NOTHING, None]["step_ns"] * 1.002), 1),
     "saving 0.4 points off": (lambda by_cut, rows: by_cut["sync", None].update(saving_ratio=by_cut["sync", None]["saving_ratio"] + 0.004), 0),
     "saving 0.6 points off": (lambda by_cut, rows: by_cut["sync", None].update(saving_ratio=by_cut["sync", None]["saving_ratio"] + 0.006), 1),
-    "cut missing": (lambda by_cut, rows: rows.remove(by_cut["sync", None]), 1),
+    "cut missing": (lambda by_cut, rows: rows.remove(by_cut["alloc", None]), 1),
     "a narrower cut saves less": (lambda by_cut, rows: by_cut["launch", None].update(saving_ratio=0.0), 0),
     "a narrower cut saves more": (lambda by_cut, rows: by_cut["launch", None].update(saving_ratio=0.5), 1),
+    "a periodic cost of one step": (lambda by_cut, rows: by_cut["periodic", None].update(cut="host", place="once"), 0),
     "a cut that the replay in Python does not have": (lambda by_cut, rows: rows.append({"cut": "magic", "place": None, "saving_ratio": 0.5}), 0),
     "no table": (lambda by_cut, rows: rows.clear(), 1),
 }
