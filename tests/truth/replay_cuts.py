@@ -351,6 +351,7 @@ def equal_ranks(ts, ps):
 # The profiler's own cost. CALL: us of each call of the runtime or driver, with or without a row. ROW: each row of an
 # operator, in the unit of row_unit(). TRITON: us of a launch of Triton. NODE: us of a node of a CUDA graph on the device.
 CALL, ROW, TRITON, NODE = 0.27, 1.4, 20.0, 0.35
+MOST_UNIT = 2.5  # us of the largest unit that was measured: beyond it, rows are apart for another reason
 ROW_CPU = 2.35   # in traces without a device, rows have all of the cost
 
 
@@ -368,7 +369,7 @@ def row_unit(t):
             n = np.searchsorted(c, x[1:]) - np.searchsorted(c, x[:-1]) if len(c) else np.zeros(max(0, len(x) - 1))
             d = np.diff(x)
             bb, ee = d[(k[:-1] == 0) & (k[1:] == 0) & (n == 0)], d[(k[:-1] == 1) & (k[1:] == 1) & (n == 0)]
-            t.unit[th] = float(np.percentile(bb, 10) + np.percentile(ee, 10)) if len(bb) > 20 and len(ee) > 20 else 1.4
+            t.unit[th] = min(MOST_UNIT, float(np.percentile(bb, 10) + np.percentile(ee, 10))) if len(bb) > 20 and len(ee) > 20 else 1.4
     return t.unit
 
 

@@ -121,8 +121,8 @@ def read_rows(t, events):
         if e.get("ph") != "X":
             continue
         t.rows += 1
-        cat, a = e.get("cat"), e["ts"] - t.ts0
-        b = a + e["dur"]
+        cat, a = e.get("cat"), round(e["ts"] - t.ts0, 3)    # whole ns: a row that ends where another starts keeps its place
+        b = round(a + e["dur"], 3)
         args = e.get("args") or {}
         if cat == "cpu_op":
             t.ops[e["tid"]].append((a, b, e["name"]))

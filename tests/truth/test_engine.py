@@ -28,13 +28,6 @@ SIMULATED = {
     "throttle": ("throttle", 0.5, {"steps": 12}), "python": ("py_gap", 6000.0, {"python": True}), "cpu": ("callback", 3000.0, {"device": False}),
     "straggler_host": ("straggler_host", 6000.0, {"ranks": 2}), "net_slow": ("net_slow", 8.0, {"ranks": 2}),
 }
-TODO = {"cpu": "without a device, the profiler's cost differs by 0.4 % of the step",
-        "item": "the step without the profiler is 0.3 % longer than in Python",
-        "python": "the step without the profiler is 0.4 % longer than in Python"}
-
-
-def expected(names):
-    return [pytest.param(name, marks=[pytest.mark.xfail(reason=TODO[name], strict=True)] if name in TODO else []) for name in names]
 
 
 def test_each_trace_has_its_replay():
@@ -49,12 +42,12 @@ def test_the_kept_replay_is_that_of_python(name):
         [row["saving_ratio"] for row in REPLAYED[name]["without_profiler"]["cuts"]], abs=1e-9)
 
 
-@pytest.mark.parametrize("name", expected(REPLAYED))
+@pytest.mark.parametrize("name", REPLAYED)
 def test_a_real_trace_is_replayed_as_in_python(name):
     assert oracle.compare(STEPSCOPE, DATA / name, REPLAYED[name]) == 0
 
 
-@pytest.mark.parametrize("name", expected(SIMULATED))
+@pytest.mark.parametrize("name", SIMULATED)
 def test_a_simulated_trace_is_replayed_as_in_python(name, tmp_path):
     kind, size, changed = SIMULATED[name]
     p = with_fault(base_of(kind, 2, {"layers": 3, "steps": 7, **changed}), kind, size)
