@@ -3,7 +3,7 @@
 -- title: The loop waits for data
 -- severity: problem
 -- verdict: data-bound
--- needs: what_if.saving_ratio|phases.ratio|step_breakdown.ratio
+-- needs: phases.ratio|step_breakdown.ratio|what_if.saving_ratio
 -- tells if: EXISTS (SELECT 1 FROM what_if) OR EXISTS (SELECT 1 FROM phases WHERE name = 'data')
 --   OR EXISTS (SELECT 1 FROM between_steps WHERE part = 'between steps: data') OR EXISTS (SELECT 1 FROM step_breakdown)
 -- cannot tell: no waits for data were recorded: the program marks none and uses no DataLoader of PyTorch

@@ -3,7 +3,7 @@
 -- title: Time goes between the steps
 -- severity: problem
 -- verdict: host-bound
--- needs: what_if.saving_ratio|between_steps.ratio, step_time.mean_ns
+-- needs: between_steps.ratio|what_if.saving_ratio, step_time.mean_ns
 -- tells if: coalesce((SELECT value <> 'cuda memory snapshot' FROM facts WHERE key = 'trace.format'),
 --   NOT EXISTS (SELECT 1 FROM ledger WHERE what IN ('dropped', 'damaged')))
 -- cannot tell: events are missing from the recording, so that lost steps would look like time between steps; or it is a

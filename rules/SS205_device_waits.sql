@@ -3,7 +3,7 @@
 -- title: The device waits for the host
 -- severity: problem
 -- verdict: launch-bound
--- needs: what_if.saving_ratio|step_breakdown.ratio
+-- needs: step_breakdown.ratio|what_if.saving_ratio
 -- tells if: EXISTS (SELECT 1 FROM what_if) OR (SELECT ratio < 0.5 FROM step_breakdown WHERE part = 'idle: nothing recorded')
 --   OR (SELECT sum(ratio) > :share FROM step_breakdown WHERE part IN ('idle: launch', 'idle: host'))
 -- cannot tell: for more than half of the time nothing was recorded of the threads that drive the device

@@ -3,7 +3,7 @@
 -- title: The host waits for the device, and then the device for the host
 -- severity: problem
 -- verdict: sync-bound
--- needs: what_if.saving_ratio|step_breakdown.ratio
+-- needs: step_breakdown.ratio|what_if.saving_ratio
 -- threshold: share = 0.02 (of a step, ours: copies to the host cost little where the device has other work. Guide 004's pattern of
 --   .cpu(): kernel, gap, copy to the host, work of the processor, kernel; its table: synchronizations)
 -- threshold: call_share = 0.05 (of a step, ours, as SS206's: who needs a result at the end of a step or request waits for it once)

@@ -2,7 +2,7 @@
 -- id: SS302
 -- title: Matrix products and convolutions do without tensor cores
 -- severity: hint
--- needs: what_if.saving_ratio|kernels.is_tensor_core
+-- needs: kernels.is_tensor_core|what_if.saving_ratio
 -- tells if: EXISTS (SELECT 1 FROM what_if WHERE cut = 'precision') OR (SELECT max(CAST(value AS INTEGER)) >= 7 FROM facts WHERE key LIKE 'device.%.computeMajor')
 -- cannot tell: the trace does not say that the device has tensor cores
 -- threshold: share = 0.20 (of the time of kernels, ours; the TensorBoard plugin asks for no tensor core kernel at all)

@@ -3,7 +3,7 @@
 -- title: The device copies and computes nothing
 -- severity: problem
 -- verdict: copy-bound
--- needs: what_if.saving_ratio|step_breakdown.ratio
+-- needs: step_breakdown.ratio|what_if.saving_ratio
 -- threshold: share = 0.10 (of a step, ours; guide 001 warns at 0.30 of the time of its ten largest operators, XProf at 0.30)
 -- threshold: saves = 0.02 (of a step, ours: what the step would be shorter without it)
 -- advice: copies from and to the host: pinned memory and non_blocking=True, so that the next batch is copied beside the computation; keep

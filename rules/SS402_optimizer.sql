@@ -2,7 +2,7 @@
 -- id: SS402
 -- title: The optimizer takes a large part of a step
 -- severity: hint
--- needs: what_if.saving_ratio|phases.ratio
+-- needs: phases.ratio|what_if.saving_ratio
 -- tells if: EXISTS (SELECT 1 FROM what_if WHERE cut = 'optimizer') OR EXISTS (SELECT 1 FROM phases WHERE name = 'optimizer')
 -- cannot tell: the optimizer's step was not recorded
 -- threshold: share = 0.15 (of a step: guide 000; guide 004 says 0.20)

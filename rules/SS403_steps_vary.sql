@@ -2,7 +2,7 @@
 -- id: SS403
 -- title: Steps take differently long
 -- severity: hint
--- needs: what_if.saving_ratio|step_time.std_ns
+-- needs: step_time.std_ns|what_if.saving_ratio
 -- tells if: EXISTS (SELECT 1 FROM what_if WHERE place = 'once') OR (SELECT count >= 10 FROM step_time WHERE process = 'all')
 -- cannot tell: fewer than 10 complete steps were recorded
 -- threshold: spread = 0.10 (of the mean step: guide 000)

@@ -2,7 +2,7 @@
 -- id: SS406
 -- title: The optimizer works on one tensor at a time
 -- severity: hint
--- needs: what_if.saving_ratio|operator_patterns
+-- needs: operator_patterns|what_if.saving_ratio
 -- tells if: EXISTS (SELECT 1 FROM what_if) OR (SELECT count IS NOT NULL FROM operator_patterns WHERE pattern = 'optimizer tensor by tensor')
 --   AND EXISTS (SELECT 1 FROM step_breakdown)
 -- cannot tell: no step of an optimizer was recorded, or no device, without which it makes no difference

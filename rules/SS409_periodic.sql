@@ -2,7 +2,7 @@
 -- id: SS409
 -- title: Every so many steps one is slow
 -- severity: hint
--- needs: what_if.saving_ratio|steps.is_outlier
+-- needs: steps.is_outlier|what_if.saving_ratio
 -- tells if: EXISTS (SELECT 1 FROM what_if) OR (SELECT count >= 10 FROM step_time WHERE process = 'all')
 -- cannot tell: fewer than 10 complete steps were recorded
 -- threshold: times = 3 (slow steps at the same distance, where no other step is slow, ours)

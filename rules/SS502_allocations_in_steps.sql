@@ -2,7 +2,7 @@
 -- id: SS502
 -- title: Memory of the device is taken from the driver in the loop
 -- severity: problem
--- needs: what_if.saving_ratio|runtime_calls, step_breakdown
+-- needs: runtime_calls|what_if.saving_ratio, step_breakdown
 -- threshold: share = 0.01 (of steps, ours; guide 000: frequent cudaMalloc and cudaFree inside steps)
 -- threshold: saves = 0.02 (of a step, ours: what the step would be shorter without it)
 -- advice: no empty_cache() in the loop; sizes that do not change; PYTORCH_CUDA_ALLOC_CONF=expandable_segments:True

@@ -3,7 +3,7 @@
 -- title: Steps wait for communication
 -- severity: problem
 -- verdict: communication-bound
--- needs: what_if.saving_ratio|phases.ratio|step_breakdown.ratio
+-- needs: phases.ratio|step_breakdown.ratio|what_if.saving_ratio
 -- tells if: EXISTS (SELECT 1 FROM what_if) OR EXISTS (SELECT 1 FROM phases WHERE name = 'communication')
 --   OR EXISTS (SELECT 1 FROM step_breakdown) OR (SELECT step_processes = 1 AND coalesce(world_size, 1) = 1 FROM run)
 -- cannot tell: several processes train, but no communication was recorded

@@ -3,7 +3,7 @@
 -- title: Ranks wait for slower ones
 -- severity: problem
 -- verdict: straggler-bound
--- needs: what_if.saving_ratio|ranks
+-- needs: ranks|what_if.saving_ratio
 -- tells if: CASE WHEN EXISTS (SELECT 1 FROM what_if WHERE cut = 'rank') THEN 1 WHEN (SELECT missing_ranks FROM run) IS NULL
 --   THEN (SELECT count(*) FROM ranks) = 1 OR EXISTS (SELECT 1 FROM ranks WHERE excess_ns IS NOT NULL)
 --   ELSE EXISTS (SELECT 1 FROM ranks WHERE is_slowest AND excess_ns > :share * mean_ns) END

@@ -25,7 +25,7 @@ static const struct option options[] = {
 	OPTION_GROUP("Costs"),
 	OPTION_TEXT("without", 0, &without, "CUT,...",
                     "replay without these costs at once; a cut is a name, or NAME:PLACE as in the table"),
-	OPTION_FLAG("explain", 0, &is_explain, "list the cuts: what each removes, and what a replay cannot know"),
+	OPTION_FLAG("explain", 0, &is_explain, "list the cuts: the part of a step that each removes, and the limits of its replay"),
 	OPTION_TEXT("steps", 0, &steps, "A-B", STEPS_HELP),
 	OPTION_TEXT("window", 0, &window, "N", WINDOW_HELP),
 	OPTION_GROUP("Form"),
@@ -133,7 +133,8 @@ static enum status cmd_whatif_answer(struct report *report, const bool *is_cut, 
 	report_leave_out_start_up(report);
 	what_if = replayed_get(&report->context);
 	if (what_if->problem)
-		return error_set(err, STATUS_INCONCLUSIVE, "'%s' cannot be replayed: %s", report->path, what_if->problem);
+		return error_set(err, STATUS_INCONCLUSIVE, "'%s' cannot be replayed: %s", report->path,
+		                 what_if->problem);
 	what_if_table_init(&table, what_if);
 	if (without) {
 		struct what_if_cut together;

@@ -9,6 +9,7 @@
 #include "base/demangle.h"
 #include "base/options.h"
 #include "base/text.h"
+#include "diagnosis/finding_cut.h"
 #include "diagnosis/verdict.h"
 #include "model/cell_words.h"
 #include "query/query.h"
@@ -20,7 +21,6 @@
 
 #define FINDINGS_OF_A_RULE 20
 #define RULE_SECONDS 30
-#define PROBLEM_RATIO 0.05 /* of a step: a cut that saves less is a hint */
 #define MAXIMUM_TEXT ((size_t)2 << 20)
 #define HEAD_BYTES 3000 /* of a sentence that is longer than both */
 #define TAIL_BYTES 1000
@@ -277,7 +277,7 @@ static enum status diagnosis_ask(struct running *running, const struct rule *rul
 
 /* ---- findings ---- */
 
-static const char *const result_columns[] = {"place",  "evidence", "saving_ns", "confidence", "advice",
+static const char *const result_columns[] = {"place",   "evidence", "saving_ns", "confidence", "advice",
                                              "time_of", "cut",      "cut_place", NULL};
 
 /* A text would be as if there was no time to save. */
@@ -309,7 +309,9 @@ static enum status check_columns_of(const struct rule *rule, const struct table 
 		if (nearest)
 			error_hint(err, "did you mean '%s'?", nearest);
 		else
-			error_hint(err, "a rule gives place, evidence, cut, cut_place, saving_ns, time_of, confidence and advice");
+			error_hint(
+				err,
+				"a rule gives place, evidence, cut, cut_place, saving_ns, time_of, confidence and advice");
 		return STATUS_USAGE;
 	}
 	return check_saving(rule, rows, err);
@@ -351,62 +353,26 @@ static bool number_called(const struct table *table, int row, const char *name, 
 	return column >= 0 && table_number(table, row, column, value);
 }
 
-static const char *text_called(const struct table *table, int row, const char *name)
-{
-	int column = table_find_column(table, name);
-
-	return column >= 0 && table->columns[column].type == TABLE_TEXT ? table_text(table, row, column) : NULL;
-}
-
-/* The cut that the row names; CUT_COUNT: none, or the run has no replay. */
-static enum replay_cut cut_called(const struct running *running, const struct table *rows, int from_row)
-{
-	const char *name = text_called(rows, from_row, "cut");
-
-	return name && running->diagnosis->what_if
-	               ? replay_cut_find(name, text_called(rows, from_row, "cut_place"))
-	               : CUT_COUNT;
-}
-
-static void set_replayed(struct running *running, int row, enum replay_cut number)
-{
-	const struct what_if_cut *cut = &running->diagnosis->what_if->cuts[number];
-	struct table *findings = &running->diagnosis->findings;
-
-	table_set_text(findings, row, FINDING_CUT, replay_cuts[number].name);
-	table_set_text_or(findings, row, FINDING_CUT_PLACE, replay_cuts[number].place, "everywhere");
-	table_set_double(findings, row, FINDING_SAVING, cut->saving_ns);
-	table_set_double(findings, row, FINDING_RATIO, cut->saving_ratio);
-	table_set_double(findings, row, FINDING_LOW, cut->low_ratio);
-	table_set_double(findings, row, FINDING_HIGH, cut->high_ratio);
-	if (cut->saving_ratio < PROBLEM_RATIO)
-		table_set_text(findings, row, FINDING_SEVERITY, rule_severity_name(RULE_HINT));
-}
-
 static void set_no_saving(struct table *findings, int row, const char *reason)
 {
 	table_set_missing(findings, row, FINDING_SAVING, reason);
 	table_set_missing(findings, row, FINDING_RATIO, reason);
 }
 
-static void set_no_cut(struct table *findings, int row, const char *reason)
-{
-	for (int column = FINDING_CUT; column <= FINDING_HIGH; column++)
-		table_set_missing(findings, row, column, reason);
-}
-
 /* The saving is that of the replay, if the run has one; a user's rule may say its own. */
-static void set_saving(struct running *running, const struct rule *rule, int row, const struct table *rows, int from_row)
+static void set_saving(struct running *running, const struct rule *rule, int row, const struct table *rows,
+                       int from_row)
 {
 	struct table *findings = &running->diagnosis->findings;
-	enum replay_cut cut = cut_called(running, rows, from_row);
+	enum replay_cut cut = finding_cut_called(running->diagnosis, rows, from_row);
 	double saving_ns;
 
 	if (cut < CUT_COUNT) {
-		set_replayed(running, row, cut);
+		finding_cut_set(running->diagnosis, row, cut);
 		return;
 	}
-	set_no_cut(findings, row, running->diagnosis->what_if ? "the rule names no cut" : "the run has no replay");
+	finding_cut_set_none(findings, row,
+	                     running->diagnosis->what_if ? "the rule names no cut" : "the run has no replay");
 	if (!number_called(rows, from_row, "saving_ns", &saving_ns) || !(saving_ns >= 0 && isfinite(saving_ns)))
 		set_no_saving(findings, row, "it is not about time");
 	else if (running->diagnosis->what_if && !rule->folder)
@@ -489,7 +455,7 @@ static void set_confidence(struct table *findings, int row, const struct table *
 static const char *verdict_of(const struct running *running, const struct rule *rule, const struct table *rows,
                               int from_row)
 {
-	enum replay_cut cut = cut_called(running, rows, from_row);
+	enum replay_cut cut = finding_cut_called(running->diagnosis, rows, from_row);
 
 	return cut < CUT_COUNT ? replay_cuts[cut].verdict : rule->verdict;
 }
@@ -507,7 +473,8 @@ static void add_finding(struct running *running, const struct rule *rule, const 
 	set_saving(running, rule, row, rows, from_row);
 	diagnosis_copy_text(running, row, FINDING_TIME, rows, from_row, "time_of");
 	set_confidence(findings, row, rows, from_row);
-	table_set_text_or(findings, row, FINDING_VERDICT, verdict_of(running, rule, rows, from_row), "it makes no verdict");
+	table_set_text_or(findings, row, FINDING_VERDICT, verdict_of(running, rule, rows, from_row),
+	                  "it makes no verdict");
 	diagnosis_copy_text(running, row, FINDING_ADVICE, rows, from_row, "advice");
 	if (!table_get(findings, row, FINDING_ADVICE)->has_value) /* nothing of its own */
 		table_set_text(findings, row, FINDING_ADVICE, rule->advice);

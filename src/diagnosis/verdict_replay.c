@@ -6,14 +6,15 @@
 #include "diagnosis/verdict_replay.h"
 
 #include "base/units.h"
+#include "diagnosis/finding_cut.h"
 
 #include <math.h>
 #include <string.h>
 
-#define BOUND_RATIO 0.20     /* a run is bound by a cost that takes so much of a step */
-#define WORTH_RATIO 0.05     /* less is nothing to fix */
+#define BOUND_RATIO 0.20       /* a run is bound by a cost that takes so much of a step */
+#define WORTH_RATIO 0.05       /* less is nothing to fix */
 #define LARGE_BOUND_RATIO 0.15 /* guide 000: an optimizer that takes more is large */
-#define EXPLAINED_RATIO 0.80 /* a healthy step is known by so much */
+#define EXPLAINED_RATIO 0.80   /* a healthy step is known by so much */
 
 struct group { /* cuts that make one verdict */
 	const char *verdict;
@@ -25,13 +26,6 @@ struct groups {
 	struct group of[CUT_COUNT];
 	int count;
 };
-
-static enum replay_cut cut_of_finding(const struct table *findings, int row)
-{
-	const char *name = table_text(findings, row, FINDING_CUT);
-
-	return name ? replay_cut_find(name, table_text(findings, row, FINDING_CUT_PLACE)) : CUT_COUNT;
-}
 
 static void add_to_group(struct groups *groups, enum replay_cut cut)
 {
@@ -47,7 +41,7 @@ static void add_to_group(struct groups *groups, enum replay_cut cut)
 static void find_groups(struct groups *groups, struct diagnosis *diagnosis)
 {
 	for (int row = 0; row < diagnosis->findings.row_count; row++) {
-		enum replay_cut cut = cut_of_finding(&diagnosis->findings, row);
+		enum replay_cut cut = finding_cut_of(&diagnosis->findings, row);
 
 		if (cut < CUT_COUNT && replay_cuts[cut].verdict)
 			add_to_group(groups, cut);
@@ -78,17 +72,19 @@ static double least_of(enum replay_cut cut, double least_ratio)
 	return replay_cuts[cut].is_bound ? LARGE_BOUND_RATIO : least_ratio;
 }
 
-/* The cut with the largest saving of those that are found; with choices. CUT_COUNT: none saves that much. */
+/* The cut with the largest saving of those that are found, with choices; where a least saving is wanted, one whose interval
+ * is above 0. CUT_COUNT: none saves that much. */
 static enum replay_cut largest_cut(const struct diagnosis *diagnosis, double least_ratio)
 {
+	const struct what_if_cut *cuts = diagnosis->what_if->cuts;
 	enum replay_cut found = CUT_COUNT;
 
 	for (int row = 0; row < diagnosis->findings.row_count; row++) {
-		enum replay_cut cut = cut_of_finding(&diagnosis->findings, row);
+		enum replay_cut cut = finding_cut_of(&diagnosis->findings, row);
 
-		if (cut < CUT_COUNT && diagnosis->what_if->cuts[cut].saving_ratio >= least_of(cut, least_ratio) &&
-		    (found == CUT_COUNT ||
-		     diagnosis->what_if->cuts[cut].saving_ratio > diagnosis->what_if->cuts[found].saving_ratio))
+		if (cut < CUT_COUNT && cuts[cut].saving_ratio >= least_of(cut, least_ratio) &&
+		    (least_ratio <= 0 || cuts[cut].low_ratio > 0) &&
+		    (found == CUT_COUNT || cuts[cut].saving_ratio > cuts[found].saving_ratio))
 			found = cut;
 	}
 	return found;
@@ -111,9 +107,8 @@ static const char *noun_of(const struct diagnosis *diagnosis, const struct group
 	enum replay_cut largest = CUT_COUNT;
 
 	for (enum replay_cut cut = 0; cut < CUT_COUNT; cut++)
-		if (group->is_cut[cut] &&
-		    (largest == CUT_COUNT ||
-		     diagnosis->what_if->cuts[cut].saving_ns > diagnosis->what_if->cuts[largest].saving_ns))
+		if (group->is_cut[cut] && (largest == CUT_COUNT || diagnosis->what_if->cuts[cut].saving_ns >
+		                                                           diagnosis->what_if->cuts[largest].saving_ns))
 			largest = cut;
 	return replay_cuts[largest].noun;
 }
@@ -132,8 +127,9 @@ static void decide_bound(struct replay_verdict *verdict, const struct diagnosis 
 		.ratio = first->saving.saving_ratio,
 		.margin_ratio = first->saving.saving_ratio - fmax(BOUND_RATIO, next_ratio),
 		.sentence = arena_printf(arena, "without %s a step takes %s instead of %s, a saving of %s%s%s%s%s",
-	                                 noun_of(diagnosis, first), then, now, saving_text(arena, &first->saving), second ? "; next " : "",
-	                                 second ? second->verdict : "", second ? " " : "", second ? next : ""),
+	                                 noun_of(diagnosis, first), then, now, saving_text(arena, &first->saving),
+	                                 second ? "; next " : "", second ? second->verdict : "", second ? " " : "",
+	                                 second ? next : ""),
 	};
 }
 
@@ -149,8 +145,7 @@ static void decide_compute(struct replay_verdict *verdict, const struct diagnosi
 		.margin_ratio = fabs(BOUND_RATIO - saving->saving_ratio),
 		.sentence = arena_printf(arena, "no waste takes a fifth of a step; without %s%s it is shorter by %s%s",
 	                                 replay_cuts[cut].noun, replay_cuts[cut].is_choice ? ", a choice," : "",
-	                                 replay_cuts[cut].is_bound ? "at most " : "",
-	                                 saving_text(arena, saving)),
+	                                 replay_cuts[cut].is_bound ? "at most " : "", saving_text(arena, saving)),
 	};
 }
 
@@ -163,10 +158,12 @@ static void decide_healthy(struct replay_verdict *verdict, const struct diagnosi
 		.verdict = "healthy",
 		.ratio = ratio,
 		.margin_ratio = WORTH_RATIO - ratio,
-		.sentence = cut < CUT_COUNT ? arena_printf(arena, "no waste takes a twentieth of a step; the most are %s, %s",
-	                                                   replay_cuts[cut].noun,
-	                                                   saving_text(arena, &diagnosis->what_if->cuts[cut]))
-	                                    : "no waste takes a fiftieth of a step",
+		.sentence = cut < CUT_COUNT
+	                            ? arena_printf(arena, "no waste %s a twentieth of a step; the most are %s, %s",
+	                                           ratio < WORTH_RATIO ? "takes" : "is sure to take",
+	                                           replay_cuts[cut].noun,
+	                                           saving_text(arena, &diagnosis->what_if->cuts[cut]))
+	                            : "no waste takes a fiftieth of a step",
 	};
 }
 
@@ -179,7 +176,7 @@ bool replay_verdict_decide(struct replay_verdict *verdict, struct diagnosis *dia
 
 	find_groups(&groups, diagnosis);
 	find_first(&groups, &first, &second);
-	if (first && first->saving.saving_ratio >= BOUND_RATIO)
+	if (first && first->saving.saving_ratio >= BOUND_RATIO && first->saving.low_ratio > 0)
 		decide_bound(verdict, diagnosis, first, second, arena);
 	else if (cut < CUT_COUNT)
 		decide_compute(verdict, diagnosis, cut, arena);
@@ -195,7 +192,7 @@ bool replay_verdict_together(struct diagnosis *diagnosis, struct what_if_cut *to
 	bool is_cut[CUT_COUNT] = {false}, is_any = false;
 
 	for (int row = 0; row < diagnosis->findings.row_count && diagnosis->what_if; row++) {
-		enum replay_cut cut = cut_of_finding(&diagnosis->findings, row);
+		enum replay_cut cut = finding_cut_of(&diagnosis->findings, row);
 
 		if (cut < CUT_COUNT && !replay_cuts[cut].is_choice && !replay_cuts[cut].is_bound)
 			is_cut[cut] = is_any = true;

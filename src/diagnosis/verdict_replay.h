@@ -9,8 +9,8 @@
 
 struct replay_verdict {
 	const char *verdict;
-	double ratio;         /* saving of its cuts, as share of a step; healthy and compute-bound: of the largest cut */
-	double margin_ratio;  /* to the next verdict */
+	double ratio;        /* saving of its cuts, as share of a step; healthy and compute-bound: of the largest cut */
+	double margin_ratio; /* to the next verdict */
 	const char *sentence; /* in the arena of the findings */
 };
 

@@ -4,11 +4,12 @@
  * measured lag. All others take the usual one, if that is less. So a replay with nothing removed gives the measured
  * times, and another edge takes over where a cut removes the one that bound.
  */
+#include "replay/bind.h"
+
 #include "base/memory.h"
 #include "base/merge_sort.h"
 #include "base/statistics.h"
 #include "base/storage.h"
-#include "replay/graph.h"
 #include "replay/usual.h"
 
 #include <math.h>
@@ -26,17 +27,18 @@
 
 struct bind {
 	struct replay_graph *graph;
-	uint32_t *last;      /* by stream: the work launched last, REPLAY_NONE: none */
-	uint32_t *launched;  /* by stream: number of works launched so far */
-	bool *is_waiting;    /* by thread: a stream waits for an event */
-	struct usual usual;
+	uint32_t *last;     /* by stream: the work launched last, REPLAY_NONE: none */
+	uint32_t *launched; /* by stream: number of works launched so far */
+	bool *is_waiting;   /* by thread: a stream waits for an event */
+	struct usual_times usual;
 };
 
 /* ---- works ---- */
 
 static void add_dependency(struct replay_graph *graph, struct replay_work *work, uint32_t other, double lag_ns)
 {
-	STORAGE_GROW(graph->model->storage, graph->dependencies, graph->dependency_count, graph->dependency_capacity, 256);
+	STORAGE_GROW(graph->model->storage, graph->dependencies, graph->dependency_count, graph->dependency_capacity,
+	             256);
 	graph->dependencies[graph->dependency_count++] = (struct replay_dependency){other, lag_ns};
 	work->dependency_count++;
 	graph->edges++;
@@ -91,7 +93,8 @@ static double explained_start(const struct replay_graph *graph, const struct rep
 	for (uint32_t i = 0; i < work->dependency_count; i++) {
 		const struct replay_dependency *dependency = &graph->dependencies[work->first_dependency + i];
 
-		start_ns = fmax(start_ns, graph->works[dependency->work].end_ns + fmin(dependency->lag_ns, USUAL_EVENT_NS));
+		start_ns = fmax(start_ns,
+		                graph->works[dependency->work].end_ns + fmin(dependency->lag_ns, USUAL_EVENT_NS));
 	}
 	return start_ns;
 }
@@ -104,8 +107,7 @@ static void bind_other_stream(struct bind *bind, struct replay_work *work, doubl
 	if (unexplained_ns <= EVENT_LAG_NS || stream_lag_ns <= EVENT_LAG_NS || least_lag(graph, work) < EVENT_LAG_NS)
 		return;
 	for (uint32_t s = 0; s < graph->stream_count; s++) {
-		double lag_ns = bind->last[s] == REPLAY_NONE ? -1
-		                                              : work->start_ns - graph->works[bind->last[s]].end_ns;
+		double lag_ns = bind->last[s] == REPLAY_NONE ? -1 : work->start_ns - graph->works[bind->last[s]].end_ns;
 
 		if (s != work->stream && lag_ns >= 0 && lag_ns < OTHER_STREAM_NS)
 			add_dependency(graph, work, bind->last[s], lag_ns);
@@ -153,8 +155,9 @@ static void bind_launch(struct bind *bind, struct replay_item *item)
 {
 	struct replay_graph *graph = bind->graph;
 	struct replay_work *work = &graph->works[item->work];
-	const struct replay_work *before =
-		bind->last[work->stream] == REPLAY_NONE ? NULL : &graph->works[bind->last[work->stream]];
+	const struct replay_work *before = bind->last[work->stream] == REPLAY_NONE
+	                                           ? NULL
+	                                           : &graph->works[bind->last[work->stream]];
 
 	bind_queue(bind, item, work);
 	work->is_from_end = work->start_ns >= item->end_ns - NEAR_END_NS || item->is_full;
@@ -184,7 +187,8 @@ static uint32_t last_ended(const struct bind *bind, double from_ns, double until
 	for (uint32_t s = 0; s < graph->stream_count; s++) {
 		uint32_t work = bind->last[s];
 
-		if (work != REPLAY_NONE && graph->works[work].end_ns > from_ns && graph->works[work].end_ns <= until_ns &&
+		if (work != REPLAY_NONE && graph->works[work].end_ns > from_ns &&
+		    graph->works[work].end_ns <= until_ns &&
 		    (found == REPLAY_NONE || graph->works[work].end_ns > graph->works[found].end_ns))
 			found = work;
 	}

@@ -32,15 +32,15 @@ enum replay_cut {
 };
 
 struct cut_kind {
-	const char *name;       /* findings[].cut */
-	const char *place;      /* findings[].place; NULL: everywhere */
-	const char *noun;       /* what it is, for sentences: "waits for batches" */
-	const char *without;    /* the words of --explain: what is removed */
-	const char *not_known;  /* and what a replay cannot know */
-	double doubt_ratio;     /* doubt of its saving, as share of the saving; 0: CUT_DOUBT_RATIO */
-	const char *verdict;    /* what a run is when it takes a fifth of its steps; NULL: none */
-	bool is_bound;          /* it is part of the model: an upper bound, which makes no verdict */
-	bool is_choice;         /* it changes results or memory, so it is never waste */
+	const char *name;                        /* findings[].cut */
+	const char *place;                       /* findings[].place; NULL: everywhere */
+	const char *noun;                        /* what it is, for sentences: "waits for batches" */
+	const char *without;                     /* the words of --explain: what is removed */
+	const char *not_known;                   /* and what a replay cannot know */
+	double doubt_ratio;                      /* doubt of its saving, as share of the saving; 0: CUT_DOUBT_RATIO */
+	const char *verdict;                     /* what a run is when it takes a fifth of its steps; NULL: none */
+	bool is_bound;                           /* it is part of the model: an upper bound, which makes no verdict */
+	bool is_choice;                          /* it changes results or memory, so it is never waste */
 	bool (*apply)(struct replay_plan *plan); /* returns false if there is nothing to remove; NULL: see apply_ranks */
 	bool (*apply_ranks)(struct replay_plan *plans, uint32_t count); /* the same, for all ranks together */
 };
@@ -72,16 +72,11 @@ bool cut_precision(struct replay_plan *plan);
 /* Returns true if all ranks have the same items. */
 bool replay_ranks_are_alike(const struct replay_plan *plans, uint32_t count);
 
-/* Sets covered_ns[item] to the part of the gap before the item that lies in the stretches of its thread: waits for
- * batches, or outermost operators. The caller frees it. */
-double *gaps_in_loads(const struct replay_graph *graph);
-double *gaps_in_operators(const struct replay_graph *graph);
-
 /* Host time outside of operators and waits for batches, before each item. */
 struct free_time {
-	double *free_ns;  /* by item */
-	double usual_ns;  /* median of those that have any */
-	double long_ns;   /* a longer stretch is more than launching */
+	double *free_ns; /* by item */
+	double usual_ns; /* median of those that have any */
+	double long_ns;  /* a longer stretch is more than launching */
 };
 void free_time_find(struct free_time *time, const struct replay_graph *graph);
 void free_time_release(struct free_time *time);

@@ -49,7 +49,7 @@ bool cut_copy(struct replay_plan *plan)
 
 /* ---- operators that convert or copy ---- */
 
-static bool is_one_of(const char *name, const char *const *names)
+static bool is_in_list(const char *name, const char *const *names)
 {
 	for (; *names; names++)
 		if (!strcmp(name, *names))
@@ -62,14 +62,18 @@ static bool converts_or_copies(const char *name, const struct replay_work *work)
 	static const char *const clones[] = {"aten::clone", "aten::contiguous", "aten::copy_", NULL};
 	static const char *const conversions[] = {"aten::to", "aten::_to_copy", "aten::type_as", NULL};
 
-	return (work->copy == REPLAY_ON_DEVICE && is_one_of(name, clones)) ||
-	       (work->kind == SPAN_KERNEL && is_one_of(name, conversions));
+	return (work->copy == REPLAY_ON_DEVICE && is_in_list(name, clones)) ||
+	       (work->kind == SPAN_KERNEL && is_in_list(name, conversions));
 }
 
 /* Removes outermost operators of which all works convert or copy. */
 static bool cut_operators_of(struct replay_plan *plan, uint32_t number)
 {
-	enum { UNKNOWN, WANTED, OTHER };
+	enum {
+		UNKNOWN,
+		WANTED,
+		OTHER
+	};
 	const struct replay_graph *graph = plan->graph;
 	const struct replay_thread *thread = &graph->threads[number];
 	struct plan_stretches stretches = {0};
@@ -87,7 +91,8 @@ static bool cut_operators_of(struct replay_plan *plan, uint32_t number)
 	}
 	for (uint32_t i = 0; i < thread->operator_count; i++)
 		if (found[i] == WANTED)
-			plan_stretches_add(&stretches, plan, thread->operators[i].start_ns, thread->operators[i].end_ns);
+			plan_stretches_add(&stretches, plan, thread->operators[i].start_ns,
+			                   thread->operators[i].end_ns);
 	bool is_any = replay_plan_remove(plan, number, &stretches);
 	plan_stretches_release(&stretches, plan);
 	free(found);
@@ -221,7 +226,8 @@ static bool each_optimizer(struct replay_plan *plan, uint32_t thread, const stru
 		for (uint32_t i = 0; i < chunk->count; i++) {
 			double start_ns = (double)(chunk->start_ns[i] - graph->origin_ns);
 
-			if ((chunk->kind[i] != SPAN_ANNOTATION && chunk->kind[i] != SPAN_RANGE) || start_ns < until_ns ||
+			if ((chunk->kind[i] != SPAN_ANNOTATION && chunk->kind[i] != SPAN_RANGE) ||
+			    start_ns < until_ns ||
 			    !pytorch_begins(model_text(graph->model, chunk->name[i]), PYTORCH_OPTIMIZER_STEP))
 				continue;
 			until_ns = start_ns + (double)chunk->dur_ns[i];
@@ -258,7 +264,8 @@ bool cut_optimizer(struct replay_plan *plan)
 
 	for (uint32_t t = 0; t < graph->thread_count; t++)
 		for (uint32_t k = 0; k < graph->threads[t].tracks; k++)
-			is_any |= each_optimizer(plan, t, graph->model->tracks[graph->threads[t].first_track + k], fuse, NULL);
+			is_any |= each_optimizer(plan, t, graph->model->tracks[graph->threads[t].first_track + k], fuse,
+			                         NULL);
 	return is_any;
 }
 
@@ -271,7 +278,8 @@ bool cut_optimizer_all(struct replay_plan *plan)
 		struct plan_stretches stretches = {0};
 
 		for (uint32_t k = 0; k < graph->threads[t].tracks; k++)
-			each_optimizer(plan, t, graph->model->tracks[graph->threads[t].first_track + k], add_call, &stretches);
+			each_optimizer(plan, t, graph->model->tracks[graph->threads[t].first_track + k], add_call,
+			               &stretches);
 		is_any |= replay_plan_remove(plan, t, &stretches);
 		plan_stretches_release(&stretches, plan);
 	}
@@ -313,7 +321,8 @@ bool cut_recompute(struct replay_plan *plan)
 		struct plan_stretches stretches = {0};
 
 		for (uint32_t i = 0; i < graph->threads[t].operator_count; i++)
-			if (pytorch_begins(model_text(graph->model, graph->threads[t].operators[i].name), PYTORCH_ENGINE))
+			if (pytorch_begins(model_text(graph->model, graph->threads[t].operators[i].name),
+			                   PYTORCH_ENGINE))
 				add_recomputed(plan, &stretches, &graph->threads[t].operators[i]);
 		is_any |= replay_plan_remove(plan, t, &stretches);
 		plan_stretches_release(&stretches, plan);

@@ -5,6 +5,7 @@
 #include "base/memory.h"
 #include "base/statistics.h"
 #include "replay/cuts.h"
+#include "replay/gaps.h"
 #include "replay/places.h"
 
 #include <math.h>
@@ -12,7 +13,7 @@
 
 #define LONG_NS 50e3 /* of host time that is more than launching; and LONG_TIMES the usual stretch */
 #define LONG_TIMES 5
-#define USUAL_NS 6000 /* where there is none */
+#define USUAL_NS 6000     /* where there is none */
 #define IRREGULAR_NS 20e3 /* above the median of the place; and shares of that and of a step */
 #define IRREGULAR_RATIO 0.2
 #define IRREGULAR_STEP_RATIO 0.005
@@ -73,6 +74,15 @@ static bool is_between_steps(const struct replay_item *item)
 	return item->kind == REPLAY_MARK && !item->is_end;
 }
 
+/* The device has nothing to do in a stretch behind a wait for it: the wait is the cause, if launches of the step follow. */
+static bool is_behind_wait(const struct replay_graph *graph, const struct replay_item *item)
+{
+	const struct replay_item *before = &graph->items[item->follows];
+
+	return item->kind != REPLAY_MARK && before->has_target && before->kind != REPLAY_BATCH &&
+	       !before->is_allocation;
+}
+
 /* Sets long_ns[item] of each rank. */
 static double **find_long(const struct replay_plan *plans, uint32_t count, bool is_between)
 {
@@ -86,7 +96,8 @@ static double **find_long(const struct replay_plan *plans, uint32_t count, bool 
 		long_ns[rank] = memory_resize(NULL, graph->item_count + 1, sizeof(double));
 		for (uint32_t i = 0; i < graph->item_count; i++)
 			long_ns[rank][i] = graph->items[i].follows != REPLAY_NONE &&
-			                                   is_between_steps(&graph->items[i]) == is_between
+			                                   is_between_steps(&graph->items[i]) == is_between &&
+			                                   !is_behind_wait(graph, &graph->items[i])
 			                           ? free_time_long(&time, graph, i)
 			                           : 0;
 		free_time_release(&time);
@@ -157,7 +168,8 @@ double irregular_gap(const struct replay_graph *graph, uint32_t item)
 	if (!places->is_known || !item || places->of_items[item] == REPLAY_NONE)
 		return 0;
 	double median_ns = places->places[places->of_items[item]].gap_ns;
-	return graph->items[item].gap_ns > irregular_limit(graph, median_ns) ? graph->items[item].gap_ns - median_ns : 0;
+	return graph->items[item].gap_ns > irregular_limit(graph, median_ns) ? graph->items[item].gap_ns - median_ns
+	                                                                     : 0;
 }
 
 /* A call or wait that takes longer than at its place in other steps. */
@@ -167,7 +179,8 @@ static bool shorten_call(struct replay_plan *plan, uint32_t i)
 	const struct replay_item *item = &graph->items[i];
 	double median_ns = graph->places->places[graph->places->of_items[i]].own_ns;
 
-	if ((item->kind != REPLAY_BATCH && item->kind != REPLAY_OTHER) ||
+	bool is_call = item->kind == REPLAY_OTHER && graph->has_device;
+	if ((item->kind != REPLAY_BATCH && !is_call) ||
 	    item->end_ns - item->start_ns <= irregular_limit(graph, median_ns))
 		return false;
 	plan->items[i].own_ns = median_ns;
@@ -202,7 +215,8 @@ static double *irregular_steps(const struct replay_graph *graph)
 		const struct replay_item *item = &graph->items[i];
 		bool is_extra = replay_is_extra(graph->places, i);
 
-		steps_ns[item->step] += is_extra ? item->gap_ns + item->end_ns - item->start_ns : irregular_gap(graph, i);
+		steps_ns[item->step] += is_extra ? item->gap_ns + item->end_ns - item->start_ns
+		                                 : irregular_gap(graph, i);
 	}
 	return steps_ns;
 }

@@ -11,11 +11,11 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define FALLS_RATIO 1.02  /* a step that much slower than the fastest */
-#define FASTEST_PART 6u   /* the fastest run of that part of the steps */
+#define FALLS_RATIO 1.02 /* a step that much slower than the fastest */
+#define FASTEST_PART 6u  /* the fastest run of that part of the steps */
 #define LEAST_FASTEST 3u
 #define LEAST_STEPS 4u
-#define LEAST_PART 2u      /* steps of each part that is compared */
+#define LEAST_PART 2u       /* steps of each part that is compared */
 #define FALL_DEVIATIONS 3.0 /* a linear fall has 3.5, steps that only scatter about 2 */
 #define SLOW_DATA_RATIO 1.3 /* waits of a rank for data, against the median of the ranks */
 #define SLOW_DATA_NS 100e3
@@ -62,13 +62,14 @@ bool replay_ranks_are_alike(const struct replay_plan *plans, uint32_t count)
 		if (graph->item_count != first->item_count)
 			return false;
 		for (uint32_t i = 0; i < first->item_count; i++)
-			if (graph->items[i].kind != first->items[i].kind || graph->items[i].name != first->items[i].name)
+			if (graph->items[i].kind != first->items[i].kind ||
+			    graph->items[i].name != first->items[i].name)
 				return false;
 	}
 	return true;
 }
 
-static double median_of(double *values, uint32_t count)
+static double median_of_ranks(double *values, uint32_t count)
 {
 	sort_doubles(values, count);
 	return quantile(values, count, 0.5);
@@ -87,7 +88,7 @@ static bool *slow_loaders(const struct replay_plan *plans, uint32_t count)
 				waits_ns[rank] += plans[rank].items[i].own_ns;
 		waits_ns[count + rank] = waits_ns[rank];
 	}
-	median_ns = median_of(waits_ns + count, count);
+	median_ns = median_of_ranks(waits_ns + count, count);
 	for (uint32_t rank = 0; rank < count; rank++)
 		slow[rank] = waits_ns[rank] > SLOW_DATA_RATIO * median_ns + SLOW_DATA_NS;
 	free(waits_ns);
@@ -100,12 +101,12 @@ static void level_item(struct replay_plan *plans, uint32_t count, uint32_t i, co
 
 	for (uint32_t rank = 0; rank < count; rank++)
 		values[rank] = plans[rank].items[i].gap_ns;
-	median_ns = median_of(values, count);
+	median_ns = median_of_ranks(values, count);
 	for (uint32_t rank = 0; rank < count; rank++)
 		plans[rank].items[i].gap_ns = fmin(plans[rank].items[i].gap_ns, median_ns);
 	for (uint32_t rank = 0; rank < count; rank++)
 		values[rank] = plans[rank].items[i].own_ns;
-	median_ns = median_of(values, count);
+	median_ns = median_of_ranks(values, count);
 	for (uint32_t rank = 0; rank < count; rank++) {
 		bool is_batch = plans[rank].graph->items[i].kind == REPLAY_BATCH;
 
@@ -125,7 +126,7 @@ static void level_work(struct replay_plan *plans, uint32_t count, uint32_t i, do
 			values[with++] = plans[rank].works[plans[rank].graph->items[i].work].dur_ns;
 	if (with < count)
 		return;
-	double median_ns = median_of(values, count);
+	double median_ns = median_of_ranks(values, count);
 	for (uint32_t rank = 0; rank < count; rank++) {
 		double *dur_ns = &plans[rank].works[plans[rank].graph->items[i].work].dur_ns;
 

@@ -5,8 +5,9 @@
  * then. So the thread of a backward and the thread that called it follow each other in both directions, without names or
  * flows.
  */
+#include "replay/follow.h"
+
 #include "base/memory.h"
-#include "replay/graph.h"
 #include "replay/row_points.h"
 
 #include <math.h>
@@ -36,10 +37,10 @@ static double time_in_operators(const struct replay_thread *thread, struct follo
 {
 	double sum_ns = 0;
 
-	while (state->operator < thread->operator_count && thread->operators[state->operator].end_ns <= from_ns)
+	while (state->operator<thread->operator_count && thread->operators[state->operator].end_ns <= from_ns)
 		state->operator++;
 	for (uint32_t i = state->operator, n = 0; i < thread->operator_count && n < OPERATORS_LOOKED_AT; i++, n++) {
-		const struct replay_operator *operator= &thread->operators[i];
+		const struct replay_operator *operator= & thread->operators[i];
 
 		if (operator->start_ns >= until_ns)
 			break;

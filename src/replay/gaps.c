@@ -2,8 +2,9 @@
  *
  * gaps.c: how much of the gap before each item lies in waits for batches, or in operators of its thread.
  */
+#include "replay/gaps.h"
+
 #include "base/memory.h"
-#include "replay/cuts.h"
 
 #include <math.h>
 #include <stdlib.h>

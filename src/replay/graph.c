@@ -9,13 +9,16 @@
 #include "base/storage.h"
 #include "model/lanes.h"
 #include "pytorch/names.h"
+#include "replay/bind.h"
 #include "replay/call_kinds.h"
+#include "replay/follow.h"
 #include "replay/places.h"
+#include "replay/works.h"
 
 #include <stdlib.h>
 #include <string.h>
 
-#define TOUCHING_NS 10.0     /* rows that overlap by less follow each other: traces are rounded */
+#define TOUCHING_NS 10.0      /* rows that overlap by less follow each other: traces are rounded */
 #define BEHIND_WINDOW_NS 50.0 /* a call that starts less before the end of the last step lies behind it */
 
 static double since_origin(const struct replay_graph *graph, int64_t time_ns)
@@ -23,7 +26,7 @@ static double since_origin(const struct replay_graph *graph, int64_t time_ns)
 	return (double)(time_ns - graph->origin_ns);
 }
 
-static double window_end(const struct replay_graph *graph)
+static double end_of_window(const struct replay_graph *graph)
 {
 	return graph->steps[graph->step_count - 1].end_ns;
 }
@@ -31,7 +34,7 @@ static double window_end(const struct replay_graph *graph)
 /* ---- steps ---- */
 
 /* A step whose end lies behind the begin of the next one, by rounding, ends there. */
-static void add_steps(struct replay_graph *graph, const struct replay_window *window)
+static void take_steps(struct replay_graph *graph, const struct replay_window *window)
 {
 	const struct model_step *steps = graph->model->steps + window->first_step;
 
@@ -69,7 +72,8 @@ static int32_t step_at(const struct replay_graph *graph, double time_ns)
 /* ---- threads ---- */
 
 /* Adds an outermost operator, unless it lies within the one before (in another lane). */
-static void add_operator(struct replay_graph *graph, struct replay_thread *thread, const struct replay_operator *operator)
+static void add_outermost(struct replay_graph *graph, struct replay_thread *thread,
+                          const struct replay_operator *operator)
 {
 	STORAGE_GROW(graph->model->storage, thread->operators, thread->operator_count, thread->operator_capacity, 64);
 	thread->operators[thread->operator_count++] = *operator;
@@ -111,9 +115,9 @@ static void scan_rows(struct replay_graph *graph, struct replay_thread *thread, 
 			if (outer >= 0 || !is_operator(chunk->kind[i]))
 				continue;
 			outer = chunk->depth[i];
-			add_operator(graph, thread,
-			             &(struct replay_operator){start_ns, end_ns, number, chunk->first_row + i,
-			                                       chunk->name[i]});
+			add_outermost(graph, thread,
+			              &(struct replay_operator){start_ns, end_ns, number, chunk->first_row + i,
+			                                        chunk->name[i]});
 		}
 		model_chunk_done(graph->model, chunk);
 	}
@@ -196,7 +200,7 @@ static void note_launching(struct replay_graph *graph, const struct launches *la
 	}
 }
 
-void replay_add_threads(struct replay_graph *graph, const struct launches *launches)
+static void add_threads(struct replay_graph *graph, const struct launches *launches)
 {
 	const struct model *model = graph->model;
 
@@ -216,8 +220,12 @@ static void add_item(struct replay_graph *graph, const struct replay_item *item)
 	graph->items[graph->item_count++] = *item;
 }
 
-static const struct replay_item no_item = {.follows = REPLAY_NONE, .work = REPLAY_NONE, .target = REPLAY_NONE,
-                                           .around = REPLAY_NONE, .row = MODEL_NONE, .track = MODEL_NONE};
+static const struct replay_item no_item = {.follows = REPLAY_NONE,
+                                           .work = REPLAY_NONE,
+                                           .target = REPLAY_NONE,
+                                           .around = REPLAY_NONE,
+                                           .row = MODEL_NONE,
+                                           .track = MODEL_NONE};
 
 static void add_marks(struct replay_graph *graph)
 {
@@ -236,15 +244,18 @@ static void add_marks(struct replay_graph *graph)
 
 static bool is_in_window(const struct replay_graph *graph, double start_ns)
 {
-	return start_ns >= 0 && start_ns < window_end(graph) - BEHIND_WINDOW_NS;
+	return start_ns >= 0 && start_ns < end_of_window(graph) - BEHIND_WINDOW_NS;
 }
 
 static void classify_call(struct replay_graph *graph, struct replay_item *item)
 {
 	static const uint8_t kinds[] = {
-		[CALL_OTHER] = REPLAY_OTHER,          [CALL_WAITS_ALL] = REPLAY_WAIT_ALL,
-		[CALL_WAITS_STREAM] = REPLAY_WAIT_STREAM, [CALL_WAITS_EVENT] = REPLAY_WAIT_EVENT,
-		[CALL_STREAM_WAITS] = REPLAY_STREAM_WAIT, [CALL_ALLOCATES] = REPLAY_OTHER,
+		[CALL_OTHER] = REPLAY_OTHER,
+		[CALL_WAITS_ALL] = REPLAY_WAIT_ALL,
+		[CALL_WAITS_STREAM] = REPLAY_WAIT_STREAM,
+		[CALL_WAITS_EVENT] = REPLAY_WAIT_EVENT,
+		[CALL_STREAM_WAITS] = REPLAY_STREAM_WAIT,
+		[CALL_ALLOCATES] = REPLAY_OTHER,
 		[CALL_FREES] = REPLAY_WAIT_ALL,
 	};
 	uint8_t call = name_class(&graph->call_kinds, graph->model, item->name);
@@ -323,7 +334,8 @@ static void add_batches_of_track(struct replay_graph *graph, uint32_t thread, ui
 		const struct span_chunk *chunk = track->chunks[c];
 
 		for (uint32_t i = 0; i < chunk->count; i++)
-			if (is_from_workers(graph, chunk, i) && !has_calls(track, chunk->first_row + i, chunk->depth[i]))
+			if (is_from_workers(graph, chunk, i) &&
+			    !has_calls(track, chunk->first_row + i, chunk->depth[i]))
 				add_row(graph, thread, number, chunk, i, REPLAY_BATCH);
 		model_chunk_done(graph->model, chunk);
 	}
@@ -342,7 +354,7 @@ static void add_operators_as_items(struct replay_graph *graph)
 {
 	for (uint32_t t = 0; t < graph->thread_count; t++)
 		for (uint32_t k = 0; k < graph->threads[t].operator_count; k++) {
-			const struct replay_operator *operator= &graph->threads[t].operators[k];
+			const struct replay_operator *operator= & graph->threads[t].operators[k];
 			struct replay_item item = no_item;
 
 			if (!is_in_window(graph, operator->start_ns))
@@ -366,7 +378,7 @@ static bool any_launches(const struct replay_graph *graph)
 	return false;
 }
 
-void replay_add_items(struct replay_graph *graph)
+static void add_items(struct replay_graph *graph)
 {
 	for (uint32_t t = 0; t < graph->thread_count; t++) {
 		const struct replay_thread *thread = &graph->threads[t];
@@ -389,17 +401,17 @@ void replay_add_items(struct replay_graph *graph)
 bool replay_graph_make(struct replay_graph *graph, const struct model *model, const struct launches *launches,
                        const struct replay_window *window)
 {
-	*graph = (struct replay_graph){.model = model, .process = window->process,
-	                               .call_kinds = {.classify = replay_call_kind}};
+	*graph = (struct replay_graph){
+		.model = model, .process = window->process, .call_kinds = {.classify = replay_call_kind}};
 	if (window->step_count < 2)
 		return false;
-	add_steps(graph, window);
-	replay_add_threads(graph, launches);
+	take_steps(graph, window);
+	add_threads(graph, launches);
 	if (graph->main_thread == REPLAY_NONE) {
 		replay_graph_release(graph);
 		return false;
 	}
-	replay_add_items(graph);
+	add_items(graph);
 	replay_add_works(graph, launches);
 	replay_follow(graph);
 	replay_bind(graph);

@@ -45,23 +45,23 @@ struct replay_item {
 	double after_ns;         /* time from the end of what it waited for to its own end */
 	uint32_t follows;        /* item; REPLAY_NONE: none */
 	uint32_t work;           /* the work that it launched; REPLAY_NONE: none */
-	uint32_t target;         /* of a wait: stream or work; of a batch: the item of an earlier batch; REPLAY_NONE: none */
-	double exposed_ns;       /* of a late batch: time for which all devices had nothing to do, at its end */
-	uint32_t thread;         /* index into threads */
-	uint32_t track, row;     /* its span; row MODEL_NONE: a mark */
-	uint32_t name;           /* string */
-	uint32_t around;         /* index into the thread's operators: the one around it; REPLAY_NONE: none */
-	uint32_t nested;         /* correlation of the last call in it that launched, minus its own */
-	int32_t step;            /* index into steps */
-	float rows;              /* rows of operators in the gap; a begin or an end counts half */
-	float triton;            /* launches of Triton kernels by compiled code in the gap */
-	float hidden;            /* calls without a row in the gap */
-	uint8_t kind;            /* enum replay_kind */
-	bool is_end;             /* of a mark */
-	bool is_full;            /* a launch that waited for room in the queue */
-	bool is_allocation;      /* it takes memory of the device or gives it back */
-	bool has_target;         /* it waits for something */
-	bool is_late;            /* a batch that was waited for */
+	uint32_t target;   /* of a wait: stream or work; of a batch: the item of an earlier batch; REPLAY_NONE: none */
+	double exposed_ns; /* of a late batch: time for which all devices had nothing to do, at its end */
+	uint32_t thread;   /* index into threads */
+	uint32_t track, row; /* its span; row MODEL_NONE: a mark */
+	uint32_t name;       /* string */
+	uint32_t around;     /* index into the thread's operators: the one around it; REPLAY_NONE: none */
+	uint32_t nested;     /* correlation of the last call in it that launched, minus its own */
+	int32_t step;        /* index into steps */
+	float rows;          /* rows of operators in the gap; a begin or an end counts half */
+	float triton;        /* launches of Triton kernels by compiled code in the gap */
+	float hidden;        /* calls without a row in the gap */
+	uint8_t kind;        /* enum replay_kind */
+	bool is_end;         /* of a mark */
+	bool is_full;        /* a launch that waited for room in the queue */
+	bool is_allocation;  /* it takes memory of the device or gives it back */
+	bool has_target;     /* it waits for something */
+	bool is_late;        /* a batch that was waited for */
 };
 
 struct replay_dependency {
@@ -169,15 +169,5 @@ struct replay_window {
 bool replay_graph_make(struct replay_graph *graph, const struct model *model, const struct launches *launches,
                        const struct replay_window *window);
 void replay_graph_release(struct replay_graph *graph);
-
-/* ---- parts of replay_graph_make(), in their order; private to src/replay/ ---------------------------------------------- */
-
-struct replay_calls; /* calls.c: which item a call of the runtime belongs to */
-
-void replay_add_threads(struct replay_graph *graph, const struct launches *launches); /* threads and their operators */
-void replay_add_items(struct replay_graph *graph);
-void replay_add_works(struct replay_graph *graph, const struct launches *launches);
-void replay_follow(struct replay_graph *graph); /* which item each item follows */
-void replay_bind(struct replay_graph *graph);   /* lags of all edges */
 
 #endif

@@ -14,14 +14,14 @@
 
 #define MOST_DIFFERENCES 2000 /* between two steps; with more they have nothing in common but their ends */
 
-struct sequence { /* items of a step */
+struct item_sequence { /* items of a step */
 	uint32_t *items;
 	uint64_t *words; /* what each item is */
 	uint32_t count, capacity;
 	uint64_t hash;
 };
 
-static uint64_t word_of(const struct replay_graph *graph, const struct replay_item *item)
+static uint64_t word_of_item(const struct replay_graph *graph, const struct replay_item *item)
 {
 	uint32_t work = item->work == REPLAY_NONE ? 0 : 1 + graph->works[item->work].name;
 
@@ -29,7 +29,7 @@ static uint64_t word_of(const struct replay_graph *graph, const struct replay_it
 	                (uint64_t)item->thread << 32 | work);
 }
 
-static void add_item(struct sequence *sequence, uint32_t item, uint64_t word)
+static void sequence_add(struct item_sequence *sequence, uint32_t item, uint64_t word)
 {
 	if (sequence->count == sequence->capacity) {
 		sequence->capacity = sequence->capacity ? 2 * sequence->capacity : 256;
@@ -42,18 +42,18 @@ static void add_item(struct sequence *sequence, uint32_t item, uint64_t word)
 }
 
 /* The very first mark follows nothing, so it has no gap. */
-static struct sequence *sequences_of(const struct replay_graph *graph)
+static struct item_sequence *sequences_of(const struct replay_graph *graph)
 {
-	struct sequence *sequences = memory_resize(NULL, graph->step_count, sizeof(*sequences));
+	struct item_sequence *sequences = memory_resize(NULL, graph->step_count, sizeof(*sequences));
 
 	memset(sequences, 0, graph->step_count * sizeof(*sequences));
 	for (uint32_t i = 1; i < graph->item_count; i++)
-		add_item(&sequences[graph->items[i].step], i, word_of(graph, &graph->items[i]));
+		sequence_add(&sequences[graph->items[i].step], i, word_of_item(graph, &graph->items[i]));
 	return sequences;
 }
 
 /* The sequence that most steps have; of several the first. */
-static uint32_t most_common(const struct sequence *sequences, uint32_t count, uint32_t *alike)
+static uint32_t most_common(const struct item_sequence *sequences, uint32_t count, uint32_t *alike)
 {
 	uint32_t best = 0;
 
@@ -73,14 +73,14 @@ static uint32_t most_common(const struct sequence *sequences, uint32_t count, ui
 
 /* ---- comparing ---- */
 
-struct comparison {
+struct sequence_pair {
 	const uint64_t *usual, *other;
 	int32_t usual_count, other_count;
 	uint32_t *matches; /* of `other`: index in `usual` */
 };
 
 /* Fills the matches along the path that the furthest points of each round tell. rounds[d] has 2 d + 1 of them. */
-static void walk_back(const struct comparison *pair, int32_t *const *rounds, int32_t d)
+static void walk_back(const struct sequence_pair *pair, int32_t *const *rounds, int32_t d)
 {
 	int32_t x = pair->usual_count, y = pair->other_count;
 
@@ -106,19 +106,18 @@ static void walk_back(const struct comparison *pair, int32_t *const *rounds, int
 }
 
 /* The furthest point on diagonal k after d differences, and along the equal items behind it. */
-static int32_t furthest(const struct comparison *pair, const int32_t *before, int32_t d, int32_t k)
+static int32_t furthest(const struct sequence_pair *pair, const int32_t *before, int32_t d, int32_t k)
 {
 	int32_t x = 0;
 
 	if (d > 0)
 		x = k == -d || (k != d && before[k - 1] < before[k + 1]) ? before[k + 1] : before[k - 1] + 1;
-	while (x < pair->usual_count && x - k < pair->other_count && x - k >= 0 &&
-	       pair->usual[x] == pair->other[x - k])
+	while (x < pair->usual_count && x - k < pair->other_count && x - k >= 0 && pair->usual[x] == pair->other[x - k])
 		x++;
 	return x;
 }
 
-static void match(const struct comparison *pair)
+static void match(const struct sequence_pair *pair)
 {
 	int32_t most = pair->usual_count + pair->other_count, d;
 	int32_t **rounds = NULL;
@@ -142,7 +141,7 @@ static void match(const struct comparison *pair)
 	free(rounds);
 }
 
-static void compare(const struct sequence *usual, const struct sequence *other, uint32_t *matches)
+static void compare(const struct item_sequence *usual, const struct item_sequence *other, uint32_t *matches)
 {
 	uint32_t first = 0, last = 0, least = usual->count < other->count ? usual->count : other->count;
 
@@ -150,15 +149,14 @@ static void compare(const struct sequence *usual, const struct sequence *other, 
 		matches[i] = REPLAY_NONE;
 	for (; first < least && usual->words[first] == other->words[first]; first++)
 		matches[first] = first;
-	for (; last < least - first &&
-	       usual->words[usual->count - 1 - last] == other->words[other->count - 1 - last];
+	for (; last < least - first && usual->words[usual->count - 1 - last] == other->words[other->count - 1 - last];
 	     last++)
 		matches[other->count - 1 - last] = usual->count - 1 - last;
-	struct comparison pair = {.usual = usual->words + first,
-	                          .other = other->words + first,
-	                          .usual_count = (int32_t)(usual->count - first - last),
-	                          .other_count = (int32_t)(other->count - first - last),
-	                          .matches = matches + first};
+	struct sequence_pair pair = {.usual = usual->words + first,
+	                             .other = other->words + first,
+	                             .usual_count = (int32_t)(usual->count - first - last),
+	                             .other_count = (int32_t)(other->count - first - last),
+	                             .matches = matches + first};
 	if (pair.usual_count && pair.other_count) {
 		match(&pair);
 		for (int32_t i = 0; i < pair.other_count; i++)
@@ -195,8 +193,8 @@ static void find_medians(struct replay_places *places, const struct replay_graph
 		places->places[p].count = count;
 		for (int k = 0; k < 2 && count; k++) {
 			sort_doubles(values[k] + first, count);
-			*(k ? &places->places[p].own_ns : &places->places[p].gap_ns) =
-				quantile(values[k] + first, count, 0.5);
+			*(k ? &places->places[p].own_ns : &places->places[p].gap_ns) = quantile(values[k] + first,
+			                                                                        count, 0.5);
 		}
 	}
 	free(values[0]);
@@ -208,7 +206,7 @@ static void find_medians(struct replay_places *places, const struct replay_graph
 
 void replay_places_find(struct replay_places *places, const struct replay_graph *graph)
 {
-	struct sequence *sequences = sequences_of(graph);
+	struct item_sequence *sequences = sequences_of(graph);
 	uint32_t usual, most = 0;
 
 	*places = (struct replay_places){.is_known = graph->step_count >= 3};

@@ -68,7 +68,8 @@ void replay_plan_usual(struct replay_plan *plan)
 
 /* ---- stretches ---- */
 
-void plan_stretches_add(struct plan_stretches *stretches, const struct replay_plan *plan, double start_ns, double end_ns)
+void plan_stretches_add(struct plan_stretches *stretches, const struct replay_plan *plan, double start_ns,
+                        double end_ns)
 {
 	if (end_ns <= start_ns)
 		return;
@@ -89,7 +90,7 @@ static int compare_starts(const void *left, const void *right)
 	return (a->start_ns > b->start_ns) - (a->start_ns < b->start_ns);
 }
 
-static void order(struct plan_stretches *stretches, struct storage *storage)
+static void merge_stretches(struct plan_stretches *stretches, struct storage *storage)
 {
 	uint32_t kept = 0;
 
@@ -131,11 +132,12 @@ bool replay_plan_remove(struct replay_plan *plan, uint32_t thread, struct plan_s
 {
 	const struct replay_graph *graph = plan->graph;
 	struct row_points points;
-	uint32_t in = 0, gap = 0; /* first stretches that end behind the item's start, and behind the begin of its gap */
+	uint32_t in = 0,
+		 gap = 0; /* first stretches that end behind the item's start, and behind the begin of its gap */
 
 	if (!stretches->count)
 		return false;
-	order(stretches, graph->model->storage);
+	merge_stretches(stretches, graph->model->storage);
 	row_points_init(&points, graph, &graph->threads[thread]);
 	for (uint32_t i = 0; i < graph->item_count; i++) {
 		const struct replay_item *item = &graph->items[i];

@@ -18,8 +18,8 @@
 struct plan_item { /* as the members of struct replay_item with the same names */
 	double gap_ns, own_ns, after_ns;
 	float rows, triton, hidden;
-	bool is_gone;     /* neither the call nor its work */
-	bool is_free;     /* it does not wait */
+	bool is_gone;      /* neither the call nor its work */
+	bool is_free;      /* it does not wait */
 	bool is_unblocked; /* a blocking copy does not block */
 };
 
@@ -32,7 +32,7 @@ struct replay_plan {
 	struct plan_item *items;
 	struct plan_work *works;
 	bool shows_late; /* late batches keep the devices waiting as they did: no lead of the host hides them */
-	bool is_alone; /* collectives do not wait for other ranks */
+	bool is_alone;   /* collectives do not wait for other ranks */
 };
 
 void replay_plan_init(struct replay_plan *plan, const struct replay_graph *graph);
@@ -41,13 +41,14 @@ void replay_plan_release(struct replay_plan *plan);
 /* Gives all edges their usual lags: the time that the graph explains without what was measured at the edges. */
 void replay_plan_usual(struct replay_plan *plan);
 
-/* Stretches of a host thread that vanish, in order and apart from each other (plan_stretches_order()). */
+/* Stretches of a host thread that vanish. */
 struct plan_stretches {
 	struct replay_stretch *stretches;
 	uint32_t count, capacity;
 };
 
-void plan_stretches_add(struct plan_stretches *stretches, const struct replay_plan *plan, double start_ns, double end_ns);
+void plan_stretches_add(struct plan_stretches *stretches, const struct replay_plan *plan, double start_ns,
+                        double end_ns);
 void plan_stretches_release(struct plan_stretches *stretches, const struct replay_plan *plan);
 /* Removes the stretches of the thread: gaps become shorter; calls in them are gone with their works. The stretches need
  * no order. Returns false if there are none. */

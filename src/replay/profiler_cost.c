@@ -10,7 +10,7 @@
 
 #include <math.h>
 
-#define USUAL_UNIT_NS 1400.0 /* of a thread with too few rows */
+#define USUAL_UNIT_NS 1400.0 /* of a thread on which it cannot be measured */
 #define MOST_UNIT_NS 2500.0  /* the largest of all measured ones: beyond it, rows are apart for another reason */
 #define ENOUGH_PAIRS 20u
 #define UNIT_SHARE 0.1
@@ -68,8 +68,11 @@ static double measure_unit(const struct replay_graph *graph, uint32_t thread)
 		    !has_item(graph, thread, &next, before.time_ns, point.time_ns))
 			add_pair(storage, point.is_end ? &ends : &begins, point.time_ns - before.time_ns);
 	row_points_release(&points);
-	if (begins.count > ENOUGH_PAIRS && ends.count > ENOUGH_PAIRS)
-		unit_ns = fmin(low_of(&begins) + low_of(&ends), MOST_UNIT_NS);
+	if (begins.count > ENOUGH_PAIRS && ends.count > ENOUGH_PAIRS) {
+		double measured_ns = low_of(&begins) + low_of(&ends);
+
+		unit_ns = measured_ns <= MOST_UNIT_NS ? measured_ns : USUAL_UNIT_NS;
+	}
 	storage_release(storage, begins.values);
 	storage_release(storage, ends.values);
 	return unit_ns;

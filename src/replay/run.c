@@ -21,7 +21,7 @@ struct ring { /* starts of the newest works of a stream */
 	uint32_t count, first;
 };
 
-struct state { /* of one rank */
+struct rank_state { /* of one rank */
 	const struct replay_graph *graph;
 	const struct replay_plan *plan;
 	struct replay_run *run;
@@ -65,7 +65,7 @@ static void ring_push(struct ring *ring, uint32_t depth, double start_ns)
 }
 
 /* Works launched before the window are the start of the streams and of the launch queue. */
-static void start_streams(struct state *state)
+static void start_streams(struct rank_state *state)
 {
 	const struct replay_graph *graph = state->graph;
 
@@ -83,11 +83,11 @@ static void start_streams(struct state *state)
 	}
 }
 
-static void state_init(struct state *state, struct replay_run *run, const struct replay_plan *plan)
+static void state_init(struct rank_state *state, struct replay_run *run, const struct replay_plan *plan)
 {
 	const struct replay_graph *graph = plan->graph;
 
-	*state = (struct state){.graph = graph, .plan = plan, .run = run};
+	*state = (struct rank_state){.graph = graph, .plan = plan, .run = run};
 	state->clocks_ns = filled(graph->thread_count, NEVER);
 	state->streams_ns = filled(graph->stream_count, NEVER);
 	state->rings = memory_resize(NULL, graph->stream_count + 1, sizeof(*state->rings));
@@ -99,7 +99,7 @@ static void state_init(struct state *state, struct replay_run *run, const struct
 	start_streams(state);
 }
 
-static void state_release(struct state *state)
+static void state_release(struct rank_state *state)
 {
 	for (uint32_t s = 0; s < state->graph->stream_count; s++)
 		free(state->rings[s].starts_ns);
@@ -124,8 +124,8 @@ static double latest(const double *values, uint32_t count)
 /* ---- works ---- */
 
 /* Returns the end of the call: later than end_ns if it waits for room in the queue. */
-static double end_with_room(const struct state *state, const struct replay_item *item, const struct plan_item *planned,
-                            double end_ns)
+static double end_with_room(const struct rank_state *state, const struct replay_item *item,
+                            const struct plan_item *planned, double end_ns)
 {
 	const struct ring *ring = &state->rings[state->graph->works[item->work].stream];
 
@@ -134,7 +134,7 @@ static double end_with_room(const struct state *state, const struct replay_item 
 	return fmax(end_ns, ring->starts_ns[ring->first] + (item->is_full ? planned->after_ns : ROOM_LAG_NS));
 }
 
-static double start_of_work(const struct state *state, uint32_t number, double begin_ns, double end_ns)
+static double start_of_work(const struct rank_state *state, uint32_t number, double begin_ns, double end_ns)
 {
 	const struct replay_work *work = &state->graph->works[number];
 	const struct plan_work *planned = &state->plan->works[number];
@@ -142,8 +142,7 @@ static double start_of_work(const struct state *state, uint32_t number, double b
 
 	start_ns = fmax(start_ns, state->streams_ns[work->stream] + planned->stream_ns);
 	for (uint32_t i = 0; i < work->dependency_count; i++) {
-		const struct replay_dependency *dependency =
-			&state->graph->dependencies[work->first_dependency + i];
+		const struct replay_dependency *dependency = &state->graph->dependencies[work->first_dependency + i];
 
 		start_ns = fmax(start_ns, state->works_ns[dependency->work] + dependency->lag_ns);
 	}
@@ -151,7 +150,7 @@ static double start_of_work(const struct state *state, uint32_t number, double b
 }
 
 /* Returns the end of the call. */
-static double finish_work(struct state *state, const struct replay_item *item, const struct plan_item *planned,
+static double finish_work(struct rank_state *state, const struct replay_item *item, const struct plan_item *planned,
                           double start_ns, double work_end_ns, double end_ns)
 {
 	const struct replay_work *work = &state->graph->works[item->work];
@@ -167,8 +166,8 @@ static double finish_work(struct state *state, const struct replay_item *item, c
 /* ---- items ---- */
 
 /* end_ns: without waiting for a batch before it. */
-static double end_of_batch(const struct state *state, const struct replay_item *item, const struct plan_item *planned,
-                           double begin_ns, double end_ns)
+static double end_of_batch(const struct rank_state *state, const struct replay_item *item,
+                           const struct plan_item *planned, double begin_ns, double end_ns)
 {
 	double done_ns = item->has_target ? state->batches_ns[item->target] : NEVER;
 
@@ -179,8 +178,8 @@ static double end_of_batch(const struct state *state, const struct replay_item *
 	return end_ns;
 }
 
-static double end_of_wait(const struct state *state, const struct replay_item *item, const struct plan_item *planned,
-                          double begin_ns)
+static double end_of_wait(const struct rank_state *state, const struct replay_item *item,
+                          const struct plan_item *planned, double begin_ns)
 {
 	double end_ns = begin_ns + planned->own_ns, done_ns;
 
@@ -194,7 +193,7 @@ static double end_of_wait(const struct state *state, const struct replay_item *i
 	return fmax(end_ns, done_ns + planned->after_ns);
 }
 
-static double begin_of(const struct state *state, const struct replay_item *item, const struct plan_item *planned)
+static double begin_of(const struct rank_state *state, const struct replay_item *item, const struct plan_item *planned)
 {
 	if (item->follows != REPLAY_NONE)
 		return state->clocks_ns[state->graph->items[item->follows].thread] + planned->gap_ns;
@@ -204,8 +203,8 @@ static double begin_of(const struct state *state, const struct replay_item *item
 }
 
 /* Runs the launch of a work. Returns false if it is a collective that other ranks have not come to yet. */
-static bool run_launch(struct state *state, struct meeting *meetings, uint32_t ranks, const struct replay_item *item,
-                       const struct plan_item *planned, double begin_ns)
+static bool run_launch(struct rank_state *state, struct meeting *meetings, uint32_t ranks,
+                       const struct replay_item *item, const struct plan_item *planned, double begin_ns)
 {
 	const struct replay_work *work = &state->graph->works[item->work];
 	double end_ns = end_with_room(state, item, planned, begin_ns + planned->own_ns);
@@ -228,7 +227,7 @@ static bool run_launch(struct state *state, struct meeting *meetings, uint32_t r
 	return true;
 }
 
-static void run_other(struct state *state, const struct replay_item *item, const struct plan_item *planned,
+static void run_other(struct rank_state *state, const struct replay_item *item, const struct plan_item *planned,
                       double begin_ns)
 {
 	double end_ns = begin_ns;
@@ -245,7 +244,7 @@ static void run_other(struct state *state, const struct replay_item *item, const
 }
 
 /* Goes on to the end, or to a collective that not all ranks have come to. Returns true if it did anything. */
-static bool go_on(struct state *state, struct meeting *meetings, uint32_t ranks)
+static bool go_on(struct rank_state *state, struct meeting *meetings, uint32_t ranks)
 {
 	bool did_any = false;
 
@@ -271,7 +270,7 @@ static bool go_on(struct state *state, struct meeting *meetings, uint32_t ranks)
 
 /* ---- the whole ---- */
 
-static void take_result(struct state *state)
+static void take_result(struct rank_state *state)
 {
 	uint32_t count = state->graph->step_count;
 	struct replay_run *run = state->run;
@@ -297,7 +296,7 @@ static struct meeting *new_meetings(uint32_t count)
 
 bool replay_run_ranks(struct replay_run *runs, const struct replay_plan *plans, uint32_t count)
 {
-	struct state *states = memory_resize(NULL, count, sizeof(*states));
+	struct rank_state *states = memory_resize(NULL, count, sizeof(*states));
 	struct meeting *meetings = new_meetings(TURNS * plans[0].graph->collectives);
 	bool goes_on = true, is_whole = true;
 

@@ -52,15 +52,17 @@ static void find_lags(struct replay_graph *graph)
 	uint32_t *last = storage_resize(graph->model->storage, NULL, graph->stream_count + 1, sizeof(*last));
 
 	for (uint32_t s = 0; s < graph->stream_count; s++)
-		last[s] = graph->streams[s].before ? graph->streams[s].works[graph->streams[s].before - 1] : REPLAY_NONE;
+		last[s] = graph->streams[s].before ? graph->streams[s].works[graph->streams[s].before - 1]
+		                                   : REPLAY_NONE;
 	for (uint32_t i = 0; i < graph->item_count; i++) {
 		const struct replay_item *item = &graph->items[i];
 		const struct replay_work *work = item->work == REPLAY_NONE ? NULL : &graph->works[item->work];
 
 		if (!work || work->rows > 1 || work->is_pageable)
 			continue;
-		const struct replay_work *before =
-			last[work->stream] == REPLAY_NONE ? NULL : &graph->works[last[work->stream]];
+		const struct replay_work *before = last[work->stream] == REPLAY_NONE
+		                                           ? NULL
+		                                           : &graph->works[last[work->stream]];
 		if (before && before->end_ns < item->start_ns && before->item != REPLAY_NONE &&
 		    work->collective == REPLAY_NONE)
 			add(&launch, work->start_ns - item->end_ns);
@@ -129,7 +131,7 @@ static double usual_of(const struct call_time *calls, uint32_t count, struct sto
 	return is_known ? of_free : of_all;
 }
 
-static void find_calls(struct usual *usual, struct replay_graph *graph)
+static void find_calls(struct usual_times *usual, struct replay_graph *graph)
 {
 	struct storage *storage = graph->model->storage;
 	struct call_time *calls = storage_resize(storage, NULL, graph->item_count + 1, sizeof(*calls));
@@ -140,11 +142,11 @@ static void find_calls(struct usual *usual, struct replay_graph *graph)
 
 		if (item->kind == REPLAY_MARK)
 			continue;
-		calls[count++] = (struct call_time){.name = item->name,
-		                                    .ns = item->end_ns - item->start_ns,
-		                                    .is_free = item->work != REPLAY_NONE &&
-		                                               queued_at(graph, &graph->works[item->work],
-		                                                         item->start_ns) < FEW_QUEUED};
+		calls[count++] = (struct call_time){
+			.name = item->name,
+			.ns = item->end_ns - item->start_ns,
+			.is_free = item->work != REPLAY_NONE &&
+		                   queued_at(graph, &graph->works[item->work], item->start_ns) < FEW_QUEUED};
 	}
 	merge_sort_in(storage, calls, count, sizeof(*calls), compare_calls);
 	for (uint32_t i = 0, next; i < count; i = next) {
@@ -159,7 +161,7 @@ static void find_calls(struct usual *usual, struct replay_graph *graph)
 
 /* ---- queue ---- */
 
-static void find_depth(const struct usual *usual, struct replay_graph *graph)
+static void find_depth(const struct usual_times *usual, struct replay_graph *graph)
 {
 	struct doubles depths = {.storage = graph->model->storage};
 
@@ -178,24 +180,24 @@ static void find_depth(const struct usual *usual, struct replay_graph *graph)
 	graph->depth = (uint32_t)take_quantile(&depths, 0.5, USUAL_DEPTH);
 }
 
-void usual_find(struct usual *usual, struct replay_graph *graph)
+void usual_find(struct usual_times *usual, struct replay_graph *graph)
 {
-	*usual = (struct usual){0};
+	*usual = (struct usual_times){0};
 	find_lags(graph);
 	find_calls(usual, graph);
 	find_depth(usual, graph);
 }
 
-double usual_call_ns(const struct usual *usual, uint32_t name)
+double usual_call_ns(const struct usual_times *usual, uint32_t name)
 {
 	uint32_t found = number_map_find(&usual->names, name);
 
 	return found == NUMBER_MAP_NONE ? 0 : usual->calls_ns[found];
 }
 
-void usual_release(struct usual *usual)
+void usual_release(struct usual_times *usual)
 {
 	number_map_release(&usual->names);
 	free(usual->calls_ns);
-	*usual = (struct usual){0};
+	*usual = (struct usual_times){0};
 }

@@ -9,16 +9,16 @@
 #include "model/number_map.h"
 #include "replay/graph.h"
 
-struct usual {
+struct usual_times {
 	struct number_map names; /* by string: index into calls_ns */
 	double *calls_ns;
 	uint32_t count, capacity;
 };
 
 /* Fills launch_ns, stream_ns, depth and blocked of the graph, and the calls. */
-void usual_find(struct usual *usual, struct replay_graph *graph);
-void usual_release(struct usual *usual);
+void usual_find(struct usual_times *usual, struct replay_graph *graph);
+void usual_release(struct usual_times *usual);
 /* Returns the duration of a call that did not wait for room in the queue. */
-double usual_call_ns(const struct usual *usual, uint32_t name);
+double usual_call_ns(const struct usual_times *usual, uint32_t name);
 
 #endif

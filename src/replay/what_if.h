@@ -16,8 +16,8 @@
 #include "replay/cuts.h"
 
 struct what_if_cut {
-	bool is_there; /* it has something to remove */
-	double step_ns; /* the step without it */
+	bool is_there;                  /* it has something to remove */
+	double step_ns;                 /* the step without it */
 	double saving_ns, saving_ratio; /* of the step without the profiler */
 	double low_ratio, high_ratio;   /* 95 % interval of the saving */
 };

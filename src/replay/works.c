@@ -2,11 +2,12 @@
  *
  * works.c: the works of the devices of a process, and their order on each stream.
  */
+#include "replay/works.h"
+
 #include "base/memory.h"
 #include "base/merge_sort.h"
 #include "base/storage.h"
 #include "model/lanes.h"
-#include "replay/graph.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -40,15 +41,15 @@ static int compare_places(const void *left, const void *right)
 	return (a->row > b->row) - (a->row < b->row);
 }
 
-static void find_places(struct works_search *search)
+static void find_calls_of_items(struct works_search *search)
 {
 	const struct replay_graph *graph = search->graph;
 
 	search->places = storage_resize(graph->model->storage, NULL, graph->item_count + 1, sizeof(*search->places));
 	for (uint32_t i = 0; i < graph->item_count; i++)
 		if (graph->items[i].kind != REPLAY_MARK && graph->items[i].kind != REPLAY_BATCH)
-			search->places[search->place_count++] =
-				(struct item_place){graph->items[i].track, graph->items[i].row, i};
+			search->places[search->place_count++] = (struct item_place){graph->items[i].track,
+			                                                            graph->items[i].row, i};
 	merge_sort_in(graph->model->storage, search->places, search->place_count, sizeof(*search->places),
 	              compare_places);
 }
@@ -99,7 +100,8 @@ static void add_rows_of_track(struct works_search *search, const struct launches
 			row.item = item_of_call(search, &launches->by_track[number][row.row]);
 			if (row.item == REPLAY_NONE && row.start_ns >= end_ns)
 				continue;
-			STORAGE_GROW(graph->model->storage, search->rows, search->row_count, search->row_capacity, 1024);
+			STORAGE_GROW(graph->model->storage, search->rows, search->row_count, search->row_capacity,
+			             1024);
 			search->rows[search->row_count++] = row;
 		}
 		model_chunk_done(graph->model, chunk);
@@ -127,8 +129,8 @@ static uint32_t stream_of(struct works_search *search, uint32_t track)
 
 	if (!search->streams[first]) {
 		graph->streams = memory_resize(graph->streams, graph->stream_count + 1, sizeof(*graph->streams));
-		graph->streams[graph->stream_count++] =
-			(struct replay_stream){.device = graph->model->tracks[first]->device, .track = first};
+		graph->streams[graph->stream_count++] = (struct replay_stream){
+			.device = graph->model->tracks[first]->device, .track = first};
 		search->streams[first] = graph->stream_count;
 	}
 	return search->streams[first] - 1;
@@ -145,7 +147,8 @@ static uint8_t copy_of(const char *name)
 
 static bool is_collective(const struct replay_graph *graph, uint32_t name)
 {
-	return !strncmp(model_text(graph->model, name), "nccl", 4) || !strncmp(model_text(graph->model, name), "rccl", 4);
+	return !strncmp(model_text(graph->model, name), "nccl", 4) ||
+	       !strncmp(model_text(graph->model, name), "rccl", 4);
 }
 
 static void describe(struct replay_graph *graph, struct replay_work *work, const struct work_row *row)
@@ -171,7 +174,8 @@ static uint64_t correlation_of(const struct replay_graph *graph, uint32_t track,
 	return span_correlation(chunk, i);
 }
 
-static void note_nested(struct replay_graph *graph, struct replay_item *item, const struct work_row *rows, uint32_t count)
+static void note_nested(struct replay_graph *graph, struct replay_item *item, const struct work_row *rows,
+                        uint32_t count)
 {
 	uint64_t own = correlation_of(graph, item->track, item->row);
 
@@ -186,8 +190,11 @@ static void note_nested(struct replay_graph *graph, struct replay_item *item, co
 static void add_work(struct works_search *search, const struct work_row *rows, uint32_t count)
 {
 	struct replay_graph *graph = search->graph;
-	struct replay_work work = {.start_ns = rows[0].start_ns, .end_ns = rows[0].end_ns, .item = rows[0].item,
-	                           .rows = count, .collective = REPLAY_NONE};
+	struct replay_work work = {.start_ns = rows[0].start_ns,
+	                           .end_ns = rows[0].end_ns,
+	                           .item = rows[0].item,
+	                           .rows = count,
+	                           .collective = REPLAY_NONE};
 
 	for (uint32_t i = 1; i < count; i++)
 		if (rows[i].end_ns > work.end_ns)
@@ -216,7 +223,7 @@ void replay_add_works(struct replay_graph *graph, const struct launches *launche
 	const struct model *model = graph->model;
 	struct works_search search = {.graph = graph};
 
-	find_places(&search);
+	find_calls_of_items(&search);
 	search.streams = memory_resize(NULL, model->tracks_count, sizeof(*search.streams));
 	memset(search.streams, 0, model->tracks_count * sizeof(*search.streams));
 	for (uint32_t track = 0; track < launches->track_count; track++)

@@ -50,8 +50,7 @@ static void init(void *fold, struct analysis_context *context)
 	for (uint32_t i = 0; i < times->span_count; i++)
 		if (times->spans[i].is_rank)
 			windows[count++] = window_of(context->model, times, times->spans[i].process);
-	what_if_make(what_if, context->model, analysis_context_launches(context), windows, count,
-	             true);
+	what_if_make(what_if, context->model, analysis_context_launches(context), windows, count, true);
 	free(windows);
 }
 
