@@ -351,7 +351,7 @@ def equal_ranks(ts, ps):
 # The profiler's own cost. CALL: us of each call of the runtime or driver, with or without a row. ROW: each row of an
 # operator, in the unit of row_unit(). TRITON: us of a launch of Triton. NODE: us of a node of a CUDA graph on the device.
 CALL, ROW, TRITON, NODE = 0.27, 1.4, 20.0, 0.35
-MOST_UNIT = 2.5  # us of the largest unit that was measured: beyond it, rows are apart for another reason
+USUAL_UNIT, MOST_UNIT = 1.4, 2.5  # us; beyond the largest unit of real traces, rows are apart for another reason
 ROW_CPU = 2.35   # in traces without a device, rows have all of the cost
 
 
@@ -369,7 +369,8 @@ def row_unit(t):
             n = np.searchsorted(c, x[1:]) - np.searchsorted(c, x[:-1]) if len(c) else np.zeros(max(0, len(x) - 1))
             d = np.diff(x)
             bb, ee = d[(k[:-1] == 0) & (k[1:] == 0) & (n == 0)], d[(k[:-1] == 1) & (k[1:] == 1) & (n == 0)]
-            t.unit[th] = min(MOST_UNIT, float(np.percentile(bb, 10) + np.percentile(ee, 10))) if len(bb) > 20 and len(ee) > 20 else 1.4
+            unit = float(np.percentile(bb, 10) + np.percentile(ee, 10)) if len(bb) > 20 and len(ee) > 20 else USUAL_UNIT
+            t.unit[th] = unit if unit <= MOST_UNIT else USUAL_UNIT
     return t.unit
 
 
@@ -378,7 +379,7 @@ def cut_profiler(t, p, call=CALL, row=ROW, triton=TRITON, node=NODE):
     u = row_unit(t)
     row = row if t.device else ROW_CPU
     for k, i in enumerate(t.items):
-        cost = row * u.get(i.th, 1.4) * p.ops[k] + triton * p.tri[k] + call * p.hidden[k]
+        cost = row * u.get(i.th, USUAL_UNIT) * p.ops[k] + triton * p.tri[k] + call * p.hidden[k]
         p.gap[k] = max(p.gap[k] - cost, 0.2 * p.gap[k])
         if not i.mark and not p.gone[k]:
             p.own[k] = max(p.own[k] - call, 0.2 * p.own[k])
