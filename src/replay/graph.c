@@ -90,9 +90,10 @@ static bool is_operator(uint8_t kind)
 	return kind == SPAN_OP || kind == SPAN_COLLECTIVE;
 }
 
+/* PyTorch before 1.11 records the fetch of a batch as an operator. */
 static bool is_load(const struct replay_graph *graph, const struct span_chunk *chunk, uint32_t i)
 {
-	return (chunk->kind[i] == SPAN_RANGE || chunk->kind[i] == SPAN_ANNOTATION) &&
+	return (chunk->kind[i] == SPAN_RANGE || chunk->kind[i] == SPAN_ANNOTATION || chunk->kind[i] == SPAN_OP) &&
 	       pytorch_begins(model_text(graph->model, chunk->name[i]), PYTORCH_LOADER);
 }
 
@@ -110,9 +111,10 @@ static void scan_rows(struct replay_graph *graph, struct replay_thread *thread, 
 
 			if (outer >= 0 && chunk->depth[i] <= outer)
 				outer = -1;
-			if (is_load(graph, chunk, i))
+			bool is_fetch = is_load(graph, chunk, i);
+			if (is_fetch)
 				add_load(graph, thread, start_ns, end_ns);
-			if (outer >= 0 || !is_operator(chunk->kind[i]))
+			if (outer >= 0 || is_fetch || !is_operator(chunk->kind[i]))
 				continue;
 			outer = chunk->depth[i];
 			add_outermost(graph, thread,
