@@ -72,8 +72,7 @@ static double least_of(enum replay_cut cut, double least_ratio)
 	return replay_cuts[cut].is_bound ? LARGE_BOUND_RATIO : least_ratio;
 }
 
-/* The cut with the largest saving of those that are found, with choices; where a least saving is wanted, one whose interval
- * is above 0. CUT_COUNT: none saves that much. */
+/* The cut with the largest saving of those that are found, with choices. CUT_COUNT: none saves that much. */
 static enum replay_cut largest_cut(const struct diagnosis *diagnosis, double least_ratio)
 {
 	const struct what_if_cut *cuts = diagnosis->what_if->cuts;
@@ -83,7 +82,6 @@ static enum replay_cut largest_cut(const struct diagnosis *diagnosis, double lea
 		enum replay_cut cut = finding_cut_of(&diagnosis->findings, row);
 
 		if (cut < CUT_COUNT && cuts[cut].saving_ratio >= least_of(cut, least_ratio) &&
-		    (least_ratio <= 0 || cuts[cut].low_ratio > 0) &&
 		    (found == CUT_COUNT || cuts[cut].saving_ratio > cuts[found].saving_ratio))
 			found = cut;
 	}
@@ -159,8 +157,7 @@ static void decide_healthy(struct replay_verdict *verdict, const struct diagnosi
 		.ratio = ratio,
 		.margin_ratio = WORTH_RATIO - ratio,
 		.sentence = cut < CUT_COUNT
-	                            ? arena_printf(arena, "no waste %s a twentieth of a step; the most are %s, %s",
-	                                           ratio < WORTH_RATIO ? "takes" : "is sure to take",
+	                            ? arena_printf(arena, "no waste takes a twentieth of a step; the most are %s, %s",
 	                                           replay_cuts[cut].noun,
 	                                           saving_text(arena, &diagnosis->what_if->cuts[cut]))
 	                            : "no waste takes a fiftieth of a step",
@@ -176,7 +173,7 @@ bool replay_verdict_decide(struct replay_verdict *verdict, struct diagnosis *dia
 
 	find_groups(&groups, diagnosis);
 	find_first(&groups, &first, &second);
-	if (first && first->saving.saving_ratio >= BOUND_RATIO && first->saving.low_ratio > 0)
+	if (first && first->saving.saving_ratio >= BOUND_RATIO)
 		decide_bound(verdict, diagnosis, first, second, arena);
 	else if (cut < CUT_COUNT)
 		decide_compute(verdict, diagnosis, cut, arena);
