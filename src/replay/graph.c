@@ -69,6 +69,11 @@ static int32_t step_at(const struct replay_graph *graph, double time_ns)
 	return low ? (int32_t)low - 1 : 0;
 }
 
+static bool is_in_window(const struct replay_graph *graph, double start_ns)
+{
+	return start_ns >= 0 && start_ns < end_of_window(graph) - BEHIND_WINDOW_NS;
+}
+
 /* ---- threads ---- */
 
 /* Adds an outermost operator, unless it lies within the one before (in another lane). */
@@ -97,6 +102,12 @@ static bool is_load(const struct replay_graph *graph, const struct span_chunk *c
 	       pytorch_begins(model_text(graph->model, chunk->name[i]), PYTORCH_LOADER);
 }
 
+static bool is_collective(const struct replay_graph *graph, const struct span_chunk *chunk, uint32_t i)
+{
+	return chunk->kind[i] == SPAN_COLLECTIVE ||
+	       (chunk->kind[i] == SPAN_ANNOTATION && pytorch_is_work(model_text(graph->model, chunk->name[i])));
+}
+
 static void scan_rows(struct replay_graph *graph, struct replay_thread *thread, uint32_t number)
 {
 	const struct track *track = graph->model->tracks[number];
@@ -111,6 +122,7 @@ static void scan_rows(struct replay_graph *graph, struct replay_thread *thread, 
 
 			if (outer >= 0 && chunk->depth[i] <= outer)
 				outer = -1;
+			graph->has_host_collectives |= is_collective(graph, chunk, i) && is_in_window(graph, start_ns);
 			bool is_fetch = is_load(graph, chunk, i);
 			if (is_fetch)
 				add_load(graph, thread, start_ns, end_ns);
@@ -242,11 +254,6 @@ static void add_marks(struct replay_graph *graph)
 			item.step = (int32_t)i;
 			add_item(graph, &item);
 		}
-}
-
-static bool is_in_window(const struct replay_graph *graph, double start_ns)
-{
-	return start_ns >= 0 && start_ns < end_of_window(graph) - BEHIND_WINDOW_NS;
 }
 
 static void classify_call(struct replay_graph *graph, struct replay_item *item)
