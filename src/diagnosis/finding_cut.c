@@ -5,7 +5,6 @@
 #include "diagnosis/finding_cut.h"
 
 #define PROBLEM_RATIO 0.05 /* of a step: a cut that saves less is a hint */
-#define SURE_RATIO 0.20    /* one that saves less, and perhaps nothing, is a hint, too */
 
 static const char *text_called(const struct table *table, int row, const char *name)
 {
@@ -32,7 +31,7 @@ void finding_cut_set(struct diagnosis *diagnosis, int row, enum replay_cut numbe
 	table_set_double(findings, row, FINDING_RATIO, cut->saving_ratio);
 	table_set_double(findings, row, FINDING_LOW, cut->low_ratio);
 	table_set_double(findings, row, FINDING_HIGH, cut->high_ratio);
-	if (cut->saving_ratio < PROBLEM_RATIO || (cut->low_ratio <= 0 && cut->saving_ratio < SURE_RATIO))
+	if (cut->saving_ratio < PROBLEM_RATIO)
 		table_set_text(findings, row, FINDING_SEVERITY, rule_severity_name(RULE_HINT));
 }
 

@@ -13,6 +13,7 @@
 
 #define BOUND_RATIO 0.20       /* a run is bound by a cost that takes so much of a step */
 #define WORTH_RATIO 0.05       /* less is nothing to fix */
+#define SAME_RATIO 0.02        /* two savings that differ by less are the same */
 #define LARGE_BOUND_RATIO 0.15 /* guide 000: an optimizer that takes more is large */
 #define EXPLAINED_RATIO 0.80   /* a healthy step is known by so much */
 
@@ -52,7 +53,8 @@ static void find_groups(struct groups *groups, struct diagnosis *diagnosis)
 		what_if_together(diagnosis->what_if, groups->of[i].is_cut, &groups->of[i].saving);
 }
 
-/* Returns true if `group` comes before `other`: it takes a fifth of a step and the other does not, or more of it is sure. */
+/* Returns true if `group` comes before `other`: it takes a fifth of a step and the other does not, or more of it is sure.
+ * Launches are the usual time of the host: a cause that saves as much is better known. */
 static bool is_before(const struct group *group, const struct group *other)
 {
 	bool is_large = group->saving.saving_ratio >= BOUND_RATIO;
@@ -61,6 +63,9 @@ static bool is_before(const struct group *group, const struct group *other)
 		return true;
 	if (is_large != (other->saving.saving_ratio >= BOUND_RATIO))
 		return is_large;
+	if (group->is_cut[CUT_LAUNCH] != other->is_cut[CUT_LAUNCH] &&
+	    fabs(group->saving.low_ratio - other->saving.low_ratio) < SAME_RATIO)
+		return other->is_cut[CUT_LAUNCH];
 	if (group->saving.low_ratio != other->saving.low_ratio)
 		return group->saving.low_ratio > other->saving.low_ratio;
 	return group->saving.saving_ratio > other->saving.saving_ratio;

@@ -186,7 +186,7 @@ static double end_of_batch(const struct rank_state *state, const struct replay_i
 	double done_ns = item->has_target ? state->batches_ns[item->target] : NEVER;
 
 	if (done_ns != NEVER)
-		end_ns = fmax(begin_ns + state->graph->handover_ns, done_ns + planned->after_ns);
+		end_ns = fmax(fmin(end_ns, begin_ns + state->graph->handover_ns), done_ns + planned->after_ns);
 	if (state->plan->shows_late && item->exposed_ns > 0)
 		end_ns = fmax(end_ns, latest(state->streams_ns, state->graph->stream_count) + item->exposed_ns);
 	return end_ns;
