@@ -67,6 +67,14 @@ SELECT 'between the steps', as_time(b.total_ns / rank_gaps) || ' between two ste
 FROM between_steps b JOIN step_time t ON t.process = 'all' JOIN run
 WHERE b.part = 'between steps: data' AND b.total_ns > :share * t.mean_ns * rank_gaps AND rank_gaps > 0 AND NOT EXISTS (SELECT 1 FROM what_if)
 UNION ALL
-SELECT coalesce((SELECT place FROM loader), 'waits for batches'), 'a step without it takes ' || as_time(w.step_ns) || coalesce('; ' || (SELECT sentence FROM loader), ''),
+SELECT coalesce((SELECT place FROM loader),
+                (SELECT 'the device of ' || most_process FROM step_breakdown
+                 WHERE part = 'idle: data wait' AND most_ns > :apart * mean_ns AND (SELECT count(*) > 1 FROM ranks)),
+                'waits for batches'),
+       coalesce((SELECT 'no device works for ' || as_share(ratio) || ' of ' || whole || ', ' || as_time(mean_ns) || ', while a thread waits for the next batch; '
+                 FROM step_breakdown WHERE part = 'idle: data wait' AND ratio > 0),
+                (SELECT 'waits take ' || as_share(ratio) || ' of a step, ' || as_time(mean_ns) || '; ' FROM phases
+                 WHERE name = 'data' AND NOT EXISTS (SELECT 1 FROM step_breakdown)), '')
+         || 'a step without them takes ' || as_time(w.step_ns) || coalesce('; ' || (SELECT sentence FROM loader), ''),
        NULL, NULL, CASE WHEN w.saving_low_ratio > 0.5 * w.saving_ratio THEN 0.9 ELSE 0.6 END, (SELECT advice FROM loader), 'data'
 FROM what_if w WHERE w.cut = 'data' AND w.saving_ratio > :saves

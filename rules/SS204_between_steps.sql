@@ -18,17 +18,23 @@ gaps AS (SELECT total_ns - coalesce((SELECT sum(between_ns) FROM ranges WHERE is
          FROM between_steps WHERE part = 'between steps: other'),
 job AS (SELECT mean_ns, rank_gaps FROM step_time JOIN run WHERE process = 'all'),
 most AS (SELECT name, between_ns, max_ns FROM ranges, gaps
-         WHERE NOT is_told AND between_ns BETWEEN total_ns / 2 AND total_ns * 1.01 ORDER BY between_ns DESC LIMIT 1)
-SELECT coalesce(most.name, 'between the steps') AS place,
-       as_time(gaps.total_ns / rank_gaps) || ' between two steps, on average, that is no phase, beside steps of ' || as_time(job.mean_ns)
-         || coalesce('; ' || as_share(most.between_ns * 1.0 / gaps.total_ns) || ' of it in this, ' || as_time(most.max_ns) || ' at the longest', '')
-         AS evidence,
-       gaps.total_ns / rank_gaps AS saving_ns, 'between steps: other' AS time_of, 0.6 AS confidence,
-       CASE WHEN most.name IS NOT NULL THEN 'look at what it does, and whether it must be done as often; record with --with lines' END AS advice,
+         WHERE NOT is_told AND between_ns BETWEEN total_ns / 2 AND total_ns * 1.01 ORDER BY between_ns DESC LIMIT 1),
+told AS (
+	SELECT coalesce(most.name, 'between the steps') AS place, gaps.total_ns AS total_ns, rank_gaps, job.mean_ns AS mean_ns,
+	       as_time(gaps.total_ns / rank_gaps) || ' between two steps, on average, that is no phase, beside steps of ' || as_time(job.mean_ns)
+	         || coalesce('; ' || as_share(most.between_ns * 1.0 / gaps.total_ns) || ' of it in this, ' || as_time(most.max_ns) || ' at the longest', '')
+	         AS evidence,
+	       CASE WHEN most.name IS NOT NULL THEN 'look at what it does, and whether it must be done as often; record with --with lines' END AS advice
+	FROM gaps JOIN job LEFT JOIN most WHERE rank_gaps > 0),
+-- one cut removes what comes between all steps, another one what comes between some
+cuts AS (SELECT cut, place, step_ns, saving_ns, saving_ratio, saving_low_ratio, coalesce(place, '') = 'between the steps' AS is_each FROM what_if
+         WHERE saving_ratio > :saves AND (cut = 'periodic' OR cut = 'host' AND place IS NOT NULL))
+SELECT place, evidence, total_ns / rank_gaps AS saving_ns, 'between steps: other' AS time_of, 0.6 AS confidence, advice,
        NULL AS cut, NULL AS cut_place
-FROM gaps JOIN job LEFT JOIN most
-WHERE rank_gaps > 0 AND gaps.total_ns > :share * job.mean_ns * rank_gaps
-  AND NOT EXISTS (SELECT 1 FROM what_if)
+FROM told
+WHERE total_ns > :share * mean_ns * rank_gaps AND NOT EXISTS (SELECT 1 FROM what_if)
 UNION ALL
-SELECT 'between the steps', 'a step without it takes ' || as_time(w.step_ns) || coalesce('; most of it is in ' || (SELECT name FROM most), ''), NULL, NULL, CASE WHEN w.saving_low_ratio > 0.5 * w.saving_ratio THEN 0.9 ELSE 0.6 END, NULL, w.cut, w.place
-FROM what_if w WHERE w.cut = 'host' AND w.place = 'between the steps' AND w.saving_ratio > :saves
+SELECT told.place, told.evidence || '; a step without it takes ' || as_time(w.step_ns), NULL, NULL,
+       CASE WHEN w.saving_low_ratio > 0.5 * w.saving_ratio THEN 0.9 ELSE 0.6 END, told.advice, w.cut, w.place
+FROM cuts w JOIN told
+WHERE w.is_each OR NOT EXISTS (SELECT 1 FROM cuts WHERE is_each) AND 2 * told.total_ns > w.saving_ns * (told.rank_gaps + 1)

@@ -24,7 +24,10 @@ FROM (SELECT sum(ratio) AS ratio, sum(mean_ns) AS mean_ns, whole FROM step_break
                  / (SELECT sum(total_ns) FROM step_breakdown)) AS ratio) c
 WHERE i.ratio - c.ratio > :share AND NOT EXISTS (SELECT 1 FROM what_if)
 UNION ALL
-SELECT 'launches', 'as one graph a step takes ' || as_time(w.step_ns), NULL, NULL, CASE WHEN w.saving_low_ratio > 0.5 * w.saving_ratio THEN 0.9 ELSE 0.6 END,
+SELECT 'launches',
+       coalesce((SELECT 'no device works for ' || as_share(sum(ratio)) || ' of ' || whole || ', ' || as_time(sum(mean_ns)) || ', while the host prepares and launches; '
+                 FROM step_breakdown WHERE part IN ('idle: launch', 'idle: host') HAVING sum(ratio) > 0), '')
+         || 'as one graph a step takes ' || as_time(w.step_ns), NULL, NULL, CASE WHEN w.saving_low_ratio > 0.5 * w.saving_ratio THEN 0.9 ELSE 0.6 END,
        'torch.compile(mode="reduce-overhead") or CUDA graphs; fewer small operators; larger batches', w.cut
 FROM what_if w WHERE w.cut = 'launch' AND w.saving_ratio > :saves
 UNION ALL

@@ -3,7 +3,7 @@
 -- title: The host waits for the device, and then the device for the host
 -- severity: problem
 -- verdict: sync-bound
--- needs: step_breakdown.ratio|what_if.saving_ratio
+-- needs: step_breakdown.ratio
 -- threshold: share = 0.02 (of a step, ours: copies to the host cost little where the device has other work. Guide 004's pattern of
 --   .cpu(): kernel, gap, copy to the host, work of the processor, kernel; its table: synchronizations)
 -- threshold: call_share = 0.05 (of a step, ours, as SS206's: who needs a result at the end of a step or request waits for it once)
@@ -41,7 +41,10 @@ SELECT (SELECT call FROM runtime_calls WHERE is_synchronizing ORDER BY total_ns 
        mean_ns - told.ns * 1.0 / s.all_ns * s.step_ns, 'device idle: synchronization', 0.7, NULL, NULL
 FROM step_breakdown b, s, told WHERE part = 'idle: synchronization' AND total_ns - told.ns > :share * s.all_ns AND NOT EXISTS (SELECT 1 FROM what_if)
 UNION ALL
-SELECT coalesce((SELECT place FROM waits ORDER BY idle_after_ns DESC LIMIT 1), 'waits for the device'),
-       'a step without it takes ' || as_time(w.step_ns) || coalesce('; ' || (SELECT waited FROM waits ORDER BY idle_after_ns DESC LIMIT 1), ''), NULL, NULL, CASE WHEN w.saving_low_ratio > 0.5 * w.saving_ratio THEN 0.9 ELSE 0.6 END,
+SELECT coalesce((SELECT place FROM waits ORDER BY idle_after_ns DESC LIMIT 1),
+                (SELECT call FROM runtime_calls WHERE is_synchronizing ORDER BY total_ns DESC LIMIT 1), 'waits for the device'),
+       coalesce((SELECT waited || '; behind them the device does nothing for ' || as_share(min(1, idle_after_ns * 1.0 / s.all_ns)) || ' of ' || s.whole || '; '
+                 FROM waits, s ORDER BY idle_after_ns DESC LIMIT 1), '')
+         || 'a step without them takes ' || as_time(w.step_ns), NULL, NULL, CASE WHEN w.saving_low_ratio > 0.5 * w.saving_ratio THEN 0.9 ELSE 0.6 END,
        (SELECT advice FROM waits ORDER BY idle_after_ns DESC LIMIT 1), w.cut
 FROM what_if w WHERE w.cut = 'sync' AND w.saving_ratio > :saves

@@ -2,8 +2,8 @@
 -- id: SS302
 -- title: Matrix products and convolutions do without tensor cores
 -- severity: hint
--- needs: kernels.is_tensor_core|what_if.saving_ratio
--- tells if: EXISTS (SELECT 1 FROM what_if WHERE cut = 'precision') OR (SELECT max(CAST(value AS INTEGER)) >= 7 FROM facts WHERE key LIKE 'device.%.computeMajor')
+-- needs: kernels.is_tensor_core
+-- tells if: (SELECT max(CAST(value AS INTEGER)) >= 7 FROM facts WHERE key LIKE 'device.%.computeMajor')
 -- cannot tell: the trace does not say that the device has tensor cores
 -- threshold: share = 0.20 (of the time of kernels, ours; the TensorBoard plugin asks for no tensor core kernel at all)
 -- threshold: saves = 0.02 (of a step, ours: what the step would be shorter without it)

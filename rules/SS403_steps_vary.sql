@@ -20,3 +20,6 @@ SELECT 'step ' || (SELECT step FROM steps WHERE is_program ORDER BY duration_ns 
        'one step has calls or host time that the usual step does not have; without them the mean step takes ' || as_time(w.step_ns), NULL, 0.6,
        'look at what the host does in this step: record with --with lines', w.cut, w.place
 FROM what_if w WHERE w.cut = 'host' AND w.place = 'once' AND w.saving_ratio > :saves
+  -- between two steps it is SS204's or SS214's
+  AND 2 * coalesce((SELECT total_ns FROM between_steps WHERE part = 'between steps: other'), 0)
+      < w.saving_ns * (SELECT count FROM step_time WHERE process = 'all')

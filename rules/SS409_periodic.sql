@@ -3,7 +3,7 @@
 -- title: Every so many steps one is slow
 -- severity: hint
 -- needs: steps.is_outlier|what_if.saving_ratio
--- tells if: EXISTS (SELECT 1 FROM what_if) OR (SELECT count >= 10 FROM step_time WHERE process = 'all')
+-- tells if: EXISTS (SELECT 1 FROM what_if WHERE cut = 'periodic') OR (SELECT count >= 10 FROM step_time WHERE process = 'all')
 -- cannot tell: fewer than 10 complete steps were recorded
 -- threshold: times = 3 (slow steps at the same distance, where no other step is slow, ours)
 -- threshold: many = 5 (slow steps at the same distance, where others are slow by chance, ours)
@@ -49,7 +49,7 @@ SELECT 'every ' || low || ' steps, from step ' || first AS place,
          AS evidence,
        (s.step_ns - n.step_ns) * count / (SELECT t.count FROM step_time t WHERE t.process = 'all') AS saving_ns, 0.8 AS confidence, NULL AS cut
 FROM spikes JOIN means s ON s.o JOIN means n ON NOT n.o
-WHERE NOT EXISTS (SELECT 1 FROM what_if)
+WHERE NOT EXISTS (SELECT 1 FROM what_if WHERE cut = 'periodic' AND saving_ratio > :saves) -- else the same with a saving
 UNION ALL
 SELECT coalesce((SELECT 'every ' || low || ' steps, from step ' || first FROM spikes), 'some steps'),
        'a step without it takes ' || as_time(w.step_ns) || '; the usual step does not have these calls and this host time', NULL, CASE WHEN w.saving_low_ratio > 0.5 * w.saving_ratio THEN 0.9 ELSE 0.6 END, w.cut

@@ -3,7 +3,7 @@
 -- title: A device runs below its clock
 -- severity: hint
 -- needs: run
--- tells if: EXISTS (SELECT 1 FROM what_if) OR EXISTS (SELECT 1 FROM counters WHERE name LIKE '%clocks%reasons.%')
+-- tells if: EXISTS (SELECT 1 FROM what_if WHERE cut = 'growth' AND saving_ratio > :saves) OR EXISTS (SELECT 1 FROM counters WHERE name LIKE '%clocks%reasons.%')
 --   OR EXISTS (SELECT 1 FROM telemetry WHERE quantity LIKE '%clocks%reasons.%' AND mean IS NOT NULL)
 --   OR EXISTS (SELECT 1 FROM counters c JOIN counters m ON m.process = c.process AND m.name <> c.name
 --              AND m.name = replace(replace(c.name, 'current.', ''), 'clocks.', 'clocks.max.'))

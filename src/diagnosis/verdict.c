@@ -22,6 +22,7 @@
 #define VERDICTS 16
 #define NUMBERS 4 /* parts of a step that are named */
 #define SMALLEST_SHARE 0.01
+#define MEMORY_BOUND "memory-bound"
 #define DEVICE_IDLE "device idle" /* how a finding's `time_of` begins that is about such time */
 
 static const struct table_column columns[VERDICT_COLUMNS] = {
@@ -224,6 +225,7 @@ struct evidence {
 	double compute; /* share of a step: of kernels that compute; without a device of forward, backward and optimizer */
 	double no_phase; /* share of a step outside all phases; 0 with a device */
 	double unseen;   /* share of a step of which nothing says what it goes to */
+	double memory;   /* share of a step: of kernels that only move memory */
 	double least; /* what that device computes which does so least, of those of processes with several; 1: there are none */
 	const char *least_device;
 };
@@ -252,7 +254,8 @@ static struct evidence look_around(struct report *report, double step_ns, double
 	static const char *const works[] = {CELL_COMPUTE, CELL_EXPOSED_COMMUNICATION, CELL_EXPOSED_COPIES, NULL},
 				 *const kernels[] = {CELL_COMPUTE, NULL}, *const nothing[] = {CELL_IDLE_NOTHING, NULL},
 				 *const phases[] = {"forward", "backward", "optimizer", NULL},
-				 *const other[] = {"other", NULL}, *const rest[] = {CELL_NO_OPERATION, NULL};
+				 *const moves[] = {CELL_WORK_MEMORY, NULL}, *const other[] = {"other", NULL},
+				 *const rest[] = {CELL_NO_OPERATION, NULL};
 	struct evidence evidence = {
 		.has_device = report_table(report, "step_breakdown")->row_count,
 		.has_steps = report_table(report, "step_time")->row_count,
@@ -265,6 +268,7 @@ static struct evidence look_around(struct report *report, double step_ns, double
 		evidence.idle *= whole_ns > 0 ? step_ns / whole_ns : 1;
 		evidence.compute = verdict_sum_of(report, "step_breakdown", "ratio", "part", kernels);
 		evidence.unseen = verdict_sum_of(report, "step_breakdown", "ratio", "part", nothing);
+		evidence.memory = evidence.compute * verdict_sum_of(report, "kernels", "ratio", "work", moves);
 	} else {
 		evidence.compute = verdict_sum_of(report, "phases", "ratio", "name", phases);
 		evidence.no_phase = verdict_sum_of(report, "phases", "ratio", "name", other);
@@ -456,16 +460,56 @@ static void decide_by_shares(struct diagnosis *diagnosis, struct report *report,
 	                            also_unseen(evidence, arena)));
 }
 
+/* Returns true if a finding without a cut says that memory is what holds up the device: no replay removes that. */
+static bool is_held_up_by_memory(const struct table *findings)
+{
+	for (int row = 0; row < findings->row_count; row++) {
+		const char *verdict = table_text(findings, row, FINDING_VERDICT);
+
+		if (verdict && !table_text(findings, row, FINDING_CUT) && !strcmp(verdict, MEMORY_BOUND))
+			return true;
+	}
+	return false;
+}
+
+/* No cost bounds the run: it may be bound by something that no replay can remove. */
+static void look_beyond_cuts(struct replay_verdict *decided, const struct diagnosis *diagnosis,
+                             const struct evidence *evidence, struct arena *arena)
+{
+	char share[UNITS_BYTES];
+
+	if (decided->is_bound)
+		return;
+	if (evidence->least < COMPUTE_SHARE) {
+		decided->verdict = "mixed";
+	} else if (is_held_up_by_memory(&diagnosis->findings)) {
+		decided->verdict = MEMORY_BOUND;
+		decided->ratio = evidence->memory;
+		decided->margin_ratio = fabs(evidence->memory - COMPUTE_SHARE);
+		decided->sentence = arena_printf(arena, "%s; kernels that only move memory take %s of a step",
+		                                 decided->sentence, units_ratio(share, evidence->memory));
+	}
+}
+
 static void decide_by_replay(struct diagnosis *diagnosis, struct report *report, const struct evidence *evidence)
 {
 	struct table *table = &diagnosis->verdict;
+	struct arena *arena = &table->arena;
 	struct replay_verdict decided;
 
-	if (replay_verdict_decide(&decided, diagnosis, report_table(report, "ranks"), evidence->unseen))
-		verdict_decide(table, decided.verdict, decided.ratio, decided.margin_ratio, decided.sentence);
+	if (!replay_verdict_decide(&decided, diagnosis, report_table(report, "ranks"), evidence->unseen)) {
+		decide_unknown(table,
+		               arena_printf(arena, "%s; %s", what_is_unseen(evidence, arena), how_to_see(evidence)));
+		return;
+	}
+	look_beyond_cuts(&decided, diagnosis, evidence, arena);
+	if (!decided.is_bound && evidence->unseen >= COMPUTE_SHARE)
+		decide_unknown(table, arena_printf(arena, "%s; %s; %s", what_is_unseen(evidence, arena),
+		                                   how_to_see(evidence), decided.sentence));
 	else
-		decide_unknown(table, arena_printf(&table->arena, "%s; %s", what_is_unseen(evidence, &table->arena),
-		                                   how_to_see(evidence)));
+		verdict_decide(table, decided.verdict, decided.ratio, decided.margin_ratio,
+		               arena_printf(arena, "%s%s%s", decided.sentence, also_idle(evidence, arena),
+		                            also_unseen(evidence, arena)));
 }
 
 static void set_no_overlap(struct table *findings)

@@ -14,6 +14,7 @@
 
 #define BOUND_RATIO 0.20       /* a run is bound by a cost that takes so much of a step */
 #define WORTH_RATIO 0.05       /* less is nothing to fix */
+#define SAME_RATIO 0.02        /* two savings that differ by less are the same */
 #define LARGE_BOUND_RATIO 0.15 /* guide 000: an optimizer that takes more is large */
 #define EXPLAINED_RATIO 0.80   /* a healthy step is known by so much */
 
@@ -28,14 +29,14 @@ struct groups {
 	int count;
 };
 
-static void add_to_group(struct groups *groups, enum replay_cut cut)
+static void add_to_group(struct groups *groups, const char *verdict, enum replay_cut cut)
 {
 	int i = 0;
 
-	while (i < groups->count && strcmp(groups->of[i].verdict, replay_cuts[cut].verdict) != 0)
+	while (i < groups->count && strcmp(groups->of[i].verdict, verdict) != 0)
 		i++;
 	if (i == groups->count)
-		groups->of[groups->count++] = (struct group){.verdict = replay_cuts[cut].verdict};
+		groups->of[groups->count++] = (struct group){.verdict = verdict};
 	groups->of[i].is_cut[cut] = true;
 }
 
@@ -44,24 +45,44 @@ static void find_groups(struct groups *groups, struct diagnosis *diagnosis)
 	for (int row = 0; row < diagnosis->findings.row_count; row++) {
 		enum replay_cut cut = finding_cut_of(&diagnosis->findings, row);
 
-		if (cut < CUT_COUNT && replay_cuts[cut].verdict)
-			add_to_group(groups, cut);
+		const char *verdict = table_text(&diagnosis->findings, row, FINDING_VERDICT);
+
+		if (cut < CUT_COUNT && verdict)
+			add_to_group(groups, verdict, cut);
 	}
 	for (int i = 0; i < groups->count; i++)
 		what_if_together(diagnosis->what_if, groups->of[i].is_cut, &groups->of[i].saving);
 }
 
-/* The groups with the largest and the second largest lower end; NULL: there is none. */
+/* Returns true if `group` comes before `other`: it takes a fifth of a step and the other does not, or more of it is sure.
+ * Launches are the usual time of the host: a cause that saves as much is better known. */
+static bool is_before(const struct group *group, const struct group *other)
+{
+	bool is_large = group->saving.saving_ratio >= BOUND_RATIO;
+
+	if (!other)
+		return true;
+	if (is_large != (other->saving.saving_ratio >= BOUND_RATIO))
+		return is_large;
+	if (group->is_cut[CUT_LAUNCH] != other->is_cut[CUT_LAUNCH] &&
+	    fabs(group->saving.low_ratio - other->saving.low_ratio) < SAME_RATIO)
+		return other->is_cut[CUT_LAUNCH];
+	if (group->saving.low_ratio != other->saving.low_ratio)
+		return group->saving.low_ratio > other->saving.low_ratio;
+	return group->saving.saving_ratio > other->saving.saving_ratio;
+}
+
+/* The first two groups; NULL: there is none. */
 static void find_first(const struct groups *groups, const struct group **first, const struct group **second)
 {
 	*first = *second = NULL;
 	for (int i = 0; i < groups->count; i++) {
 		const struct group *group = &groups->of[i];
 
-		if (!*first || group->saving.low_ratio > (*first)->saving.low_ratio) {
+		if (is_before(group, *first)) {
 			*second = *first;
 			*first = group;
-		} else if (!*second || group->saving.low_ratio > (*second)->saving.low_ratio) {
+		} else if (is_before(group, *second)) {
 			*second = group;
 		}
 	}
@@ -124,6 +145,7 @@ static void decide_bound(struct replay_verdict *verdict, const struct diagnosis 
 	units_ratio(next, second ? second->saving.saving_ratio : 0);
 	*verdict = (struct replay_verdict){
 		.verdict = first->verdict,
+		.is_bound = true,
 		.ratio = first->saving.saving_ratio,
 		.margin_ratio = first->saving.saving_ratio - fmax(BOUND_RATIO, next_ratio),
 		.sentence = arena_printf(arena, "without %s%s%s%s a step takes %s instead of %s, a saving of %s%s%s%s%s",
@@ -134,7 +156,7 @@ static void decide_bound(struct replay_verdict *verdict, const struct diagnosis 
 	};
 }
 
-/* Nothing takes a fifth of a step, or what does is a choice. */
+/* Nothing takes a fifth of a step, or it is a choice or comes in some steps only. */
 static void decide_compute(struct replay_verdict *verdict, const struct diagnosis *diagnosis, enum replay_cut cut,
                            struct arena *arena)
 {
@@ -144,7 +166,11 @@ static void decide_compute(struct replay_verdict *verdict, const struct diagnosi
 		.verdict = "compute-bound",
 		.ratio = saving->saving_ratio,
 		.margin_ratio = fabs(BOUND_RATIO - saving->saving_ratio),
-		.sentence = arena_printf(arena, "no waste takes a fifth of a step; without %s%s it is shorter by %s%s",
+		.sentence = arena_printf(arena, "%s; without %s%s it is shorter by %s%s",
+	                                 saving->saving_ratio < BOUND_RATIO || replay_cuts[cut].is_choice ||
+	                                                 replay_cuts[cut].is_bound
+	                                         ? "no waste takes a fifth of a step"
+	                                         : "no cause takes a fifth of each step",
 	                                 replay_cuts[cut].noun, replay_cuts[cut].is_choice ? ", a choice," : "",
 	                                 replay_cuts[cut].is_bound ? "at most " : "", saving_text(arena, saving)),
 	};
@@ -158,7 +184,7 @@ static void decide_healthy(struct replay_verdict *verdict, const struct diagnosi
 	*verdict = (struct replay_verdict){
 		.verdict = "healthy",
 		.ratio = ratio,
-		.margin_ratio = WORTH_RATIO - ratio,
+		.margin_ratio = fmax(0, WORTH_RATIO - ratio),
 		.sentence = cut < CUT_COUNT
 	                            ? arena_printf(arena, "no waste takes a twentieth of a step; the most are %s, %s",
 	                                           replay_cuts[cut].noun,

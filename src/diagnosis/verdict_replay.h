@@ -9,6 +9,7 @@
 
 struct replay_verdict {
 	const char *verdict;
+	bool is_bound;       /* its cuts take a fifth of a step */
 	double ratio;        /* saving of its cuts, as share of a step; healthy and compute-bound: of the largest cut */
 	double margin_ratio; /* to the next verdict */
 	const char *sentence; /* in the arena of the findings */

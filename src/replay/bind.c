@@ -23,6 +23,7 @@
 #define USUAL_EVENT_NS 1500.0 /* lag after an event that did not bind */
 #define OTHER_STREAM_NS 6000.0
 #define NEWEST_WORKS 64u /* of each stream, among which an event is looked for */
+#define QUICK_PART 0.2   /* of all batches, those that were ready */
 #define LATE_BATCHES 8u  /* a late batch waits for one of so many before it */
 
 struct bind {
@@ -269,6 +270,20 @@ static double batch_ns(const struct replay_graph *graph, uint32_t item)
 	return graph->items[item].end_ns - graph->items[item].start_ns;
 }
 
+/* Returns the time of a batch that is ready: the fifth of all that take least. One alone may be quicker by chance. */
+static double quick_batch_ns(const struct replay_graph *graph, const uint32_t *batches, uint32_t count)
+{
+	double *values = memory_resize(NULL, count + 1, sizeof(*values)), quick_ns = INFINITY;
+
+	for (uint32_t k = 0; k < count; k++)
+		values[k] = batch_ns(graph, batches[k]);
+	sort_doubles(values, count);
+	if (count)
+		quick_ns = quantile(values, count, QUICK_PART);
+	free(values);
+	return quick_ns;
+}
+
 /* A late batch is ready some time after the late batch before it, or after the eighth batch before. If a fifth of all
  * are late, the loader sets the pace: then all of them count. */
 static void bind_batches(struct replay_graph *graph)
@@ -277,12 +292,10 @@ static void bind_batches(struct replay_graph *graph)
 	uint32_t *late = memory_resize(NULL, graph->item_count, sizeof(*late)), late_count = 0;
 	double whole_ns = graph->steps[graph->step_count - 1].end_ns, step_ns = whole_ns / graph->step_count;
 
-	graph->handover_ns = fmax(100e3, 0.04 * step_ns);
 	for (uint32_t i = 0; i < graph->item_count; i++)
-		if (graph->items[i].kind == REPLAY_BATCH) {
+		if (graph->items[i].kind == REPLAY_BATCH)
 			batches[count++] = i;
-			graph->handover_ns = fmin(graph->handover_ns, batch_ns(graph, i));
-		}
+	graph->handover_ns = fmin(fmax(100e3, 0.04 * step_ns), quick_batch_ns(graph, batches, count));
 	for (uint32_t k = 0; k < count; k++)
 		if (batch_ns(graph, batches[k]) > graph->handover_ns + fmax(100e3, 0.01 * step_ns))
 			late[late_count++] = k;

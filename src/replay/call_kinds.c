@@ -19,6 +19,12 @@ static const struct call_name call_names[] = {
 	{"CtxSynchronize", CALL_WAITS_ALL},
 	{"StreamSynchronize", CALL_WAITS_STREAM},
 	{"EventSynchronize", CALL_WAITS_EVENT},
+	{"EventHostSynchronize", CALL_WAITS_EVENT},
+	{"EventWait", CALL_WAITS_EVENT},
+	{"FenceHostSynchronize", CALL_WAITS_EVENT},
+	{"CommandQueueSynchronize", CALL_WAITS_STREAM},
+	{"CommandListHostSynchronize", CALL_WAITS_STREAM},
+	{"QueueFinish", CALL_WAITS_STREAM},
 	{"StreamWaitEvent", CALL_STREAM_WAITS},
 	{"Free", CALL_FREES},
 	{"Malloc", CALL_ALLOCATES},
@@ -31,7 +37,7 @@ static const struct call_name call_names[] = {
 
 uint8_t replay_call_kind(const char *name)
 {
-	static const char *const prefixes[] = {"cuda", "hip", "musa", "cu"};
+	static const char *const prefixes[] = {"cuda", "hip", "musa", "cu", "ze", "ur"};
 	for (size_t i = 0; i < sizeof prefixes / sizeof *prefixes; i++) {
 		size_t length = strlen(prefixes[i]);
 		if (strncmp(name, prefixes[i], length) != 0)

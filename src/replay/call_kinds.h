@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * call_kinds.h: what a call of a runtime or driver (CUDA, HIP) waits for, by its name.
+ * call_kinds.h: what a call of a runtime or driver (CUDA, HIP, Level Zero) waits for, by its name.
  */
 #ifndef REPLAY_CALL_KINDS_H
 #define REPLAY_CALL_KINDS_H

@@ -12,7 +12,6 @@
 #include "replay/bind.h"
 #include "replay/call_kinds.h"
 #include "replay/follow.h"
-#include "replay/free_time.h"
 #include "replay/places.h"
 #include "replay/works.h"
 
@@ -70,6 +69,11 @@ static int32_t step_at(const struct replay_graph *graph, double time_ns)
 	return low ? (int32_t)low - 1 : 0;
 }
 
+static bool is_in_window(const struct replay_graph *graph, double start_ns)
+{
+	return start_ns >= 0 && start_ns < end_of_window(graph) - BEHIND_WINDOW_NS;
+}
+
 /* ---- threads ---- */
 
 /* Adds an outermost operator, unless it lies within the one before (in another lane). */
@@ -91,11 +95,17 @@ static bool is_operator(uint8_t kind)
 	return kind == SPAN_OP || kind == SPAN_COLLECTIVE;
 }
 
-/* Old versions of PyTorch write the wait for a batch as an operator. */
+/* PyTorch before 1.11 records the fetch of a batch as an operator. */
 static bool is_load(const struct replay_graph *graph, const struct span_chunk *chunk, uint32_t i)
 {
 	return (chunk->kind[i] == SPAN_RANGE || chunk->kind[i] == SPAN_ANNOTATION || chunk->kind[i] == SPAN_OP) &&
 	       pytorch_begins(model_text(graph->model, chunk->name[i]), PYTORCH_LOADER);
+}
+
+static bool is_collective(const struct replay_graph *graph, const struct span_chunk *chunk, uint32_t i)
+{
+	return chunk->kind[i] == SPAN_COLLECTIVE ||
+	       (chunk->kind[i] == SPAN_ANNOTATION && pytorch_is_work(model_text(graph->model, chunk->name[i])));
 }
 
 static void scan_rows(struct replay_graph *graph, struct replay_thread *thread, uint32_t number)
@@ -112,10 +122,11 @@ static void scan_rows(struct replay_graph *graph, struct replay_thread *thread, 
 
 			if (outer >= 0 && chunk->depth[i] <= outer)
 				outer = -1;
-			bool loads = is_load(graph, chunk, i);
-			if (loads)
+			graph->has_host_collectives |= is_collective(graph, chunk, i) && is_in_window(graph, start_ns);
+			bool is_fetch = is_load(graph, chunk, i);
+			if (is_fetch)
 				add_load(graph, thread, start_ns, end_ns);
-			if (outer >= 0 || loads || !is_operator(chunk->kind[i]))
+			if (outer >= 0 || is_fetch || !is_operator(chunk->kind[i]))
 				continue;
 			outer = chunk->depth[i];
 			add_outermost(graph, thread,
@@ -243,11 +254,6 @@ static void add_marks(struct replay_graph *graph)
 			item.step = (int32_t)i;
 			add_item(graph, &item);
 		}
-}
-
-static bool is_in_window(const struct replay_graph *graph, double start_ns)
-{
-	return start_ns >= 0 && start_ns < end_of_window(graph) - BEHIND_WINDOW_NS;
 }
 
 static void classify_call(struct replay_graph *graph, struct replay_item *item)
@@ -420,8 +426,6 @@ bool replay_graph_make(struct replay_graph *graph, const struct model *model, co
 	replay_bind(graph);
 	graph->places = memory_resize(NULL, 1, sizeof(*graph->places));
 	replay_places_find(graph->places, graph);
-	graph->free_time = memory_resize(NULL, 1, sizeof(*graph->free_time));
-	*graph->free_time = (struct free_time){0};
 	return true;
 }
 
@@ -438,7 +442,6 @@ void replay_graph_release(struct replay_graph *graph)
 	if (graph->places)
 		replay_places_release(graph->places);
 	free(graph->places);
-	free_time_release(graph->free_time);
 	free(graph->threads);
 	free(graph->streams);
 	free(graph->steps);

@@ -134,8 +134,9 @@ struct replay_graph {
 	const struct model *model;
 	uint32_t process, main_thread;
 	int64_t origin_ns;
-	double offset_ns; /* of the clock against that of the first rank */
-	bool has_device;  /* items launched works */
+	double offset_ns;          /* of the clock against that of the first rank */
+	bool has_device;           /* items launched works */
+	bool has_host_collectives; /* threads have collectives, as gloo's */
 	struct replay_thread *threads;
 	uint32_t thread_count;
 	struct replay_stream *streams;

@@ -33,6 +33,7 @@ struct rank_state { /* of one rank */
 	double *device_ns;     /* by step and turn: end of its last work, NEVER: none */
 	double *host_ns;       /* by step and turn: end of its mark */
 	double first_ns;       /* of the first item */
+	double between_ns;     /* from the end of the first turn to the second */
 	uint32_t turn, item;   /* the next one */
 	bool is_in_collective; /* it has told its start, and waits for the other ranks */
 	double call_end_ns;    /* of the launch of that collective */
@@ -88,6 +89,18 @@ static void start_streams(struct rank_state *state)
 	}
 }
 
+/* Between the last and the first step lies the mean time between steps. It is as much shorter as the gaps between steps. */
+static double time_between_turns(const struct replay_plan *plan)
+{
+	const struct replay_graph *graph = plan->graph;
+	double removed_ns = 0;
+
+	for (uint32_t i = 0; i < graph->item_count; i++)
+		if (graph->items[i].kind == REPLAY_MARK && !graph->items[i].is_end && graph->items[i].step > 0)
+			removed_ns += graph->items[i].gap_ns - plan->items[i].gap_ns;
+	return graph->step_count > 1 ? fmax(0, graph->between_ns - removed_ns / (graph->step_count - 1)) : 0;
+}
+
 static void state_init(struct rank_state *state, struct replay_run *run, const struct replay_plan *plan)
 {
 	const struct replay_graph *graph = plan->graph;
@@ -105,6 +118,7 @@ static void state_init(struct rank_state *state, struct replay_run *run, const s
 	state->device_ns = nevers(TURNS * graph->step_count);
 	state->host_ns = nevers(TURNS * graph->step_count);
 	state->first_ns = graph->items[0].start_ns - graph->offset_ns;
+	state->between_ns = time_between_turns(plan);
 	start_streams(state);
 }
 
@@ -179,7 +193,7 @@ static double end_of_batch(const struct rank_state *state, const struct replay_i
 	double done_ns = item->has_target ? state->batches_ns[item->target] : NEVER;
 
 	if (done_ns != NEVER)
-		end_ns = fmax(begin_ns + state->graph->handover_ns, done_ns + planned->after_ns);
+		end_ns = fmax(fmin(end_ns, begin_ns + state->graph->handover_ns), done_ns + planned->after_ns);
 	if (state->plan->shows_late && item->exposed_ns > 0)
 		end_ns = fmax(end_ns, latest(state->streams_ns, state->graph->stream_count) + item->exposed_ns);
 	return end_ns;
@@ -206,7 +220,7 @@ static double begin_of(const struct rank_state *state, const struct replay_item 
 		return state->clocks_ns[state->graph->items[item->follows].thread] + planned->gap_ns;
 	if (!state->turn)
 		return state->first_ns;
-	return latest(state->clocks_ns, state->graph->thread_count) + state->graph->between_ns;
+	return latest(state->clocks_ns, state->graph->thread_count) + state->between_ns;
 }
 
 /* Runs the launch of a work. Returns false if it is a collective that other ranks have not come to yet. */

@@ -304,9 +304,24 @@ static bool make_graphs(struct replays *replays, const struct model *model, cons
 	return true;
 }
 
-/* Why several ranks cannot be replayed together; NULL: they can. */
+/* Collectives of the host run on threads of their own: no edge leads from them to the thread that waits. */
+static bool has_only_host_collectives(const struct replays *replays)
+{
+	bool is_any = false;
+
+	for (uint32_t rank = 0; rank < replays->count; rank++) {
+		if (replays->graphs[rank].collectives)
+			return false;
+		is_any |= replays->graphs[rank].has_host_collectives;
+	}
+	return is_any;
+}
+
+/* Why the ranks cannot be replayed together; NULL: they can. */
 static const char *why_apart(const struct replays *replays, bool are_joined)
 {
+	if (has_only_host_collectives(replays))
+		return "the collectives run on the host, and no event shows which thread waits for them";
 	if (replays->count < 2)
 		return NULL;
 	if (!are_joined)
