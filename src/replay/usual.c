@@ -53,11 +53,12 @@ static uint32_t stride_of(const struct replay_graph *graph)
 
 /* ---- lags ---- */
 
+/* The lags of a work that may wait for an event are not usual: they contain the wait. */
 static void find_lags(struct replay_graph *graph)
 {
 	struct doubles launch = {.storage = graph->model->storage}, stream = launch;
 	uint32_t *last = storage_resize(graph->model->storage, NULL, graph->stream_count + 1, sizeof(*last));
-	uint32_t stride = stride_of(graph);
+	uint32_t stride = stride_of(graph), waits = REPLAY_NONE; /* the thread whose stream waits for an event */
 
 	for (uint32_t s = 0; s < graph->stream_count; s++)
 		last[s] = graph->streams[s].before ? graph->streams[s].works[graph->streams[s].before - 1]
@@ -66,12 +67,18 @@ static void find_lags(struct replay_graph *graph)
 		const struct replay_item *item = &graph->items[i];
 		const struct replay_work *work = item->work == REPLAY_NONE ? NULL : &graph->works[item->work];
 
-		if (!work || work->rows > 1 || work->is_pageable)
+		if (item->kind == REPLAY_STREAM_WAIT)
+			waits = item->thread;
+		if (!work)
+			continue;
+		bool is_free = waits != item->thread;
+		waits = is_free ? waits : REPLAY_NONE;
+		if (work->rows > 1 || work->is_pageable)
 			continue;
 		const struct replay_work *before = last[work->stream] == REPLAY_NONE
 		                                           ? NULL
 		                                           : &graph->works[last[work->stream]];
-		bool counts = i % stride == 0;
+		bool counts = is_free && i % stride == 0;
 		if (counts && before && before->end_ns < item->start_ns && before->item != REPLAY_NONE &&
 		    work->collective == REPLAY_NONE)
 			add(&launch, work->start_ns - item->end_ns);
