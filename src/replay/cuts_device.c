@@ -226,7 +226,8 @@ static bool each_optimizer(struct replay_plan *plan, uint32_t thread, const stru
 		for (uint32_t i = 0; i < chunk->count; i++) {
 			double start_ns = (double)(chunk->start_ns[i] - graph->origin_ns);
 
-			if ((chunk->kind[i] != SPAN_ANNOTATION && chunk->kind[i] != SPAN_RANGE) ||
+			if ((chunk->kind[i] != SPAN_ANNOTATION && chunk->kind[i] != SPAN_RANGE &&
+			     chunk->kind[i] != SPAN_OP) ||
 			    start_ns < until_ns ||
 			    !pytorch_begins(model_text(graph->model, chunk->name[i]), PYTORCH_OPTIMIZER_STEP))
 				continue;

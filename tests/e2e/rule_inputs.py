@@ -62,6 +62,18 @@ def copies():
     return trace
 
 
+def copies_first():
+    """Each step waits for 400 us of a copy to the device."""
+    trace = Trace(deviceProperties=[H100])
+    for number in range(4):
+        start = 1000 * number
+        trace.step(number, start, 1000)
+        trace.launch("cudaMemcpyAsync", start + 10, 5, "Memcpy HtoD (Pinned -> Device)", start + 17, 400, "gpu_memcpy", bytes=1 << 20)
+        trace.launch("cudaLaunchKernel", start + 20, 5, "nvjet_tst_128x128", start + 418, 560)
+        trace.call("cudaDeviceSynchronize", start + 30, 960)
+    return trace
+
+
 def steps(lengths, gap=0):
     """Steps of the host alone, one behind the other, in an operator nearly all the time."""
     trace, start = Trace(), 0

@@ -193,12 +193,12 @@ def test_what_repeats_is_a_step(tmp_path):
 
 @pytest.mark.parametrize("step", ["ProfilerStep#{}", "request {}"])
 def test_where_nobody_trains_waits_for_data_are_a_phase(tmp_path, step):
-    """Steps that are marked, or repeat: the loader takes 60 of 80 us."""
+    """Steps that are marked, or repeat: the loader takes 60 of 80 ms."""
     events = []
     for start in range(0, 400, 100):
         for category, name, at, dur in (("user_annotation", step.format(start // 100), 0, 80), ("cpu_op", "aten::mm", 65, 10),
                                         ("user_annotation", "enumerate(DataLoader)#_SingleProcessDataLoaderIter.__next__", 2, 60)):
-            events.append({"ph": "X", "cat": category, "name": name, "pid": 1, "tid": 1, "ts": start + at, "dur": dur})
+            events.append({"ph": "X", "cat": category, "name": name, "pid": 1, "tid": 1, "ts": 1000 * (start + at), "dur": 1000 * dur})
     (tmp_path / "trace.json").write_text(json.dumps(events))
     done = report(tmp_path / "trace.json", "--table", "phases", "--json")
     assert {row["name"]: row["ratio"] for row in json.loads(done.stdout)["rows"]} == {"data": 0.75, "other": 0.25}

@@ -55,17 +55,20 @@ def test_D05_values_copies_and_small_kernels_are_each_told(tmp_path):
 
 
 def test_D09_the_wait_for_a_batch_behind_a_copy_is_data(tmp_path):
-    """Results are copied to the host, and then the loader, which has no workers, makes the next batch."""
+    """Results are copied to the host, and then the loader, which has no workers, makes the next batch. Without the copy the batch would be made while
+    the kernel runs, a step of 670 us; without the loader's 250 us, of which 100 us may be handing over the batch, the step has 150 us less. Both are found, with what each saves."""
     trace = reads_a_value()
     for event in trace.events:
         if event["name"] == "python_work":
             event.update(cat="user_annotation", name="enumerate(DataLoader)#_SingleProcessDataLoaderIter.__next__")
     found = diagnose(tmp_path, lambda: trace)
-    assert found["verdict"]["verdict"] == "data-bound" and found["verdict"]["sentence"] == "25.0 % of a step; next sync-bound 5.0 %"
+    savings = {finding["cut"]: finding["saving_ns"] for finding in found["findings"] if finding["rule"] in ("SS101", "SS207")}
+    assert savings == {"sync": pytest.approx(330_000, abs=10_000), "data": pytest.approx(150_000, abs=3_000)}
+    assert found["verdict"]["verdict"] == "sync-bound" and "; next " in found["verdict"]["sentence"]
 
 
 def test_D09_idle_time_makes_a_run_bound_by_one_thing(tmp_path):
-    """Behind .item() memory is pinned: seen as a copy's doing and as a call's."""
+    """After .item() memory is pinned for 650 us. Without that a step has 650 us less; without .item() the pinning runs beside the kernel, 210 us less."""
     trace = Trace(deviceProperties=[H100])
     for number in range(3):
         start = 1000 * number
@@ -78,8 +81,9 @@ def test_D09_idle_time_makes_a_run_bound_by_one_thing(tmp_path):
         trace.launch("cudaLaunchKernel", start + 895, 5, "nvjet_tst_128x128", start + 902, 90)
     found = diagnose(tmp_path, lambda: trace)
     savings = {finding["rule"]: finding["saving_ns"] for finding in found["findings"]}
-    assert savings["SS206"] > 600_000 < savings["SS207"]
-    assert found["verdict"]["verdict"] == "sync-bound"
+    assert savings["SS206"] is None and savings["SS502"] == pytest.approx(650_000, abs=20_000)
+    assert savings["SS207"] == pytest.approx(210_000, abs=20_000)
+    assert found["verdict"]["verdict"] == "memory-bound" and found["verdict"]["saving_ratio"] <= 1
 
 
 def synchronizes(until_us, batch_us=0):
@@ -99,15 +103,15 @@ def synchronizes(until_us, batch_us=0):
 
 
 def test_D05_a_synchronization_in_each_step_is_named(tmp_path):
-    """What the device idles behind it is the call's doing, and no launch's: the host would have been ahead."""
+    """What the device idles behind it is the call's doing: without it the host would have been ahead."""
     trace = synchronizes(50)
     trace.launch("cudaLaunchKernel", 4010, 5, "nvjet_tst_128x128", 4020, 100)
     found = diagnose(tmp_path, lambda: trace)
     named, = [finding for finding in found["findings"] if finding["rule"] == "SS207"]
     assert found["verdict"]["verdict"] == "sync-bound" and named["where"] == "cudaDeviceSynchronize"
-    assert named["evidence"].startswith("cudaDeviceSynchronize: 4 calls until the device is done") and named["saving_ns"] == 300_000
+    assert named["evidence"].startswith("cudaDeviceSynchronize: 4 calls until the device is done") and named["saving_ns"] == pytest.approx(300_000, abs=3_000)
     assert "torch.cuda.synchronize()" in named["advice"]
-    assert result_of(tmp_path, lambda: trace, "SS205") == "nothing"
+    assert found["findings"][0] == named
 
 
 @pytest.mark.parametrize("period", [10, 12])
@@ -124,15 +128,20 @@ def test_D05_tiny_kernels_back_to_back_are_launch_bound(tmp_path, period):
 
 
 def test_D05_a_short_synchronization_is_no_reason_of_a_long_stall(tmp_path):
-    """Without it the host would have launched 20 us sooner: the rest is the host's."""
+    """Without it the host would have launched 20 us sooner: that much is its saving, and the rest is the host's."""
     trace = synchronizes(710)
     found = diagnose(tmp_path, lambda: trace)
-    assert found["verdict"]["verdict"] == "launch-bound" and "SS207" not in [finding["rule"] for finding in found["findings"]]
+    named, = [finding for finding in found["findings"] if finding["rule"] == "SS207"]
+    assert found["verdict"]["verdict"] == "launch-bound" and named["severity"] == "hint"
+    assert named["where"] == "cudaDeviceSynchronize" and named["saving_ns"] == pytest.approx(20_000, abs=3_000)
 
 
 def test_D05_behind_a_synchronization_a_batch_is_waited_for(tmp_path):
+    """Without the wait the batch is fetched beside the kernels, which take 700 of 1000 us. Without the batch's 240 us, of which 100 us may be handing it over, a step takes 140 us less."""
     found = diagnose(tmp_path, lambda: synchronizes(50, batch_us=240))
-    assert found["verdict"]["verdict"] == "data-bound" and found["verdict"]["sentence"].startswith("24.0 % of a step")
+    savings = {finding["cut"]: finding["saving_ns"] for finding in found["findings"] if finding["rule"] in ("SS101", "SS207")}
+    assert savings == {"sync": pytest.approx(300_000, abs=5_000), "data": pytest.approx(140_000, abs=4_000)}
+    assert found["verdict"]["verdict"] == "sync-bound" and "; next " in found["verdict"]["sentence"]
 
 
 @pytest.mark.parametrize("memory", ["D2M (Device -> Memory)", "D2H (Device -> Host)"])
@@ -141,7 +150,8 @@ def test_D05_values_are_found_by_intels_names(tmp_path, memory):
     trace = reads_a_value("urEnqueueKernelLaunch", "urEnqueueUSMMemcpy", f"Memcpy {memory}", "zeEventHostSynchronize")
     found, = [finding for finding in diagnose(tmp_path, lambda: trace)["findings"] if finding["rule"] == "SS207" and "copies" in finding["evidence"]]
     theirs, = [finding for finding in diagnose(tmp_path, reads_a_value)["findings"] if finding["rule"] == "SS207" and "copies" in finding["evidence"]]
-    assert found["evidence"] == theirs["evidence"] and found["saving_ns"] == theirs["saving_ns"]
+    assert found["evidence"].split("; a step")[0] == theirs["evidence"].split("; a step")[0]
+    assert found["saving_ns"] == pytest.approx(theirs["saving_ns"], abs=5_000)  # one waits for an event, the other for a stream
     done = subprocess.run([STEPSCOPE, "query", trace.write(tmp_path / "made.json"), "SELECT pageable_count FROM copy_waits", "--json"], check=True,
                           capture_output=True, text=True)
     assert json.loads(done.stdout)["rows"] == [{"pageable_count": 2 if "Memory" in memory else 0}]
@@ -156,7 +166,7 @@ def test_D05_pinned_buffers_that_are_made_in_steps(tmp_path):
         trace.call("cudaHostAlloc", start + 10, 400)
         trace.launch("cudaLaunchKernel", start + 500, 5, "nvjet_tst_128x128", start + 510, 400)
     found, = [finding for finding in diagnose(tmp_path, lambda: trace)["findings"] if finding["rule"] == "SS502"]
-    assert "3 calls" in found["evidence"] and found["saving_ns"] == pytest.approx(400e3)
+    assert "3 calls" in found["evidence"] and found["saving_ns"] == pytest.approx(400e3, abs=1e3)
 
 
 def test_D06_a_device_that_is_busy_and_mostly_empty(tmp_path):
@@ -169,9 +179,9 @@ def test_D06_a_device_that_is_busy_and_mostly_empty(tmp_path):
     assert "98.5 % of the steps" in found["evidence"] and "20.0 % of the multiprocessors" in found["evidence"]
 
 
-@pytest.mark.parametrize("blocks, verdict", [(0.07, "compute-bound"), (0.4, "compute-bound"), (90, "memory-bound")])
+@pytest.mark.parametrize("blocks, verdict", [(0.07, "healthy"), (0.4, "healthy"), (90, "memory-bound")])
 def test_D06_a_device_that_is_mostly_empty_is_not_held_up_by_its_memory(tmp_path, blocks, verdict):
-    """Whatever the names of its kernels say."""
+    """Whatever the names of its kernels say. No replay knows what fuller kernels would save: SS303 says that they leave it empty."""
     trace = Trace(deviceProperties=[H100])
     for number in range(4):
         trace.step(number, 1000 * number, 1000)
@@ -234,7 +244,8 @@ def beside_clocks(tmp_path, names, *values):
 def test_clocks_of_nvidia_smi_beside_the_run(tmp_path):
     low = diagnose(tmp_path, beside_clocks(tmp_path, "clocks.current.sm [MHz], clocks.max.sm [MHz]", "1485 MHz", "1980 MHz"))
     found, = [finding for finding in low["findings"] if finding["rule"] == "SS805"]
-    assert found["where"] == "GPU 0 clocks.current.sm" and "75.0 %" in found["evidence"] and found["saving_ns"] > 0
+    assert found["where"] == "GPU 0 clocks.current.sm" and "75.0 %" in found["evidence"]
+    assert found["saving_ns"] is None  # a replay does not know how kernels follow the clock
 
 
 def test_nvidia_smi_says_why_the_clock_is_low_or_that_it_is_not(tmp_path):

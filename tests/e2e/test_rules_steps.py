@@ -9,36 +9,39 @@ from rule_inputs import DLRM, STEPSCOPE, V100_TRAINING, diagnose, epochs, index_
 
 
 def test_R41_a_callback_has_its_name_wherever_it_is(tmp_path):
-    """It is told once, also where it is most of what lies between the steps, and by guide 004's second."""
+    """It is told once, also where it is most of what lies between the steps, and by guide 004's second. The call after the last step is outside of all
+    steps: 79 gaps between steps have one."""
     for within in (False, True):
         found = {finding["rule"]: finding for finding in diagnose(tmp_path, lambda trace=epochs(within=within): trace)["findings"]}
         assert found["SS214"]["where"] == "[pl][profile][Callback]Plots.on_train_epoch_end" and "SS204" not in found
-        assert found["SS214"]["saving_ns"] == pytest.approx(2 * 1.4e9 / 80, rel=1e-5)
+        assert "2 calls of 1.400 s" in found["SS214"]["evidence"]
+        assert found["SS214"]["saving_ns"] == pytest.approx(2 * 1.4e9 / 80 if within else 1.4e9 / 79, rel=1e-4)
 
 
-@pytest.mark.parametrize("seconds, share", [(16, "50.0 %"), (64, "80.0 %")])
+@pytest.mark.parametrize("seconds, share", [(16, "33.6 %"), (64, "66.9 %")])
 def test_D09_time_between_steps_is_a_share_of_it_and_the_steps(tmp_path, seconds, share):
-    """Steps of 400 ms, and one or four times as much behind them: nothing of the step itself would be saved."""
+    """Steps of 400 ms, and 79 gaps between them of which one has the callback: nothing of the step itself would be saved."""
     diagnosis = diagnose(tmp_path, lambda: epochs(seconds=seconds))
     found, = [finding for finding in diagnosis["findings"] if finding["rule"] == "SS214"]
-    assert found["saving_ns"] == pytest.approx(seconds * 2e9 / 80, rel=1e-5)
+    assert found["saving_ns"] == pytest.approx(seconds * 1e9 / 79, rel=1e-4)
     verdict = diagnosis["verdict"]
-    assert verdict["verdict"] == "host-bound" and verdict["sentence"].startswith(f"{share} of a step with the time behind it")
+    assert verdict["verdict"] == "host-bound" and f"a saving of {share} of a step" in verdict["sentence"]
     assert verdict["saving_of"] == "a step with the time behind it" and verdict["whole"] == "a step"
-    assert verdict["saving_ns"] == found["saving_ns"] and verdict["saving_ratio"] == found["saving_ratio"] == pytest.approx(float(share[:-2]) / 100, rel=1e-4)
+    assert verdict["saving_ns"] == found["saving_ns"] and verdict["saving_ratio"] == found["saving_ratio"] == pytest.approx(float(share[:-2]) / 100, abs=1e-3)
 
 
 def test_R44_what_fills_the_time_between_steps_has_its_name(tmp_path):
     found, = (finding for finding in diagnose(tmp_path, lambda: epochs("save", 8))["findings"] if finding["rule"] == "SS204")
     assert found["where"] == "save" and "100.0 % of it in this, 8.000 s at the longest" in found["evidence"]
-    assert found["saving_ns"] == pytest.approx(8e9 / 79, rel=1e-5)  # of 79 times; the other lies behind the last step
+    assert found["saving_ns"] == pytest.approx(8e9 / 79, rel=1e-4)  # of 79 times; the other lies behind the last step
 
 
 @pytest.mark.parametrize("count", (3, 30))
 def test_time_between_steps_is_shared_out_among_the_times_between_them(tmp_path, count):
-    """Three steps have two."""
+    """Three steps have two. The usual microsecond between two operators stays."""
     found, = (finding for finding in diagnose(tmp_path, lambda: steps([1000] * count, 300))["findings"] if finding["rule"] == "SS204")
-    assert found["saving_ns"] == 300_000 and found["saving_ratio"] == pytest.approx(300 / 1300)
+    assert found["saving_ns"] == pytest.approx(300_000, abs=1_000) and found["saving_ratio"] == pytest.approx(300 / 1300, abs=1e-3)
+    assert "300.0 us between two steps" in found["evidence"]
 
 
 def loads_without_steps():
@@ -113,15 +116,16 @@ def test_D04_nothing_is_invented_of_a_healthy_run(tmp_path):
     assert not [finding for finding in healthy["findings"] if finding["severity"] == "problem"]
 
 
-@pytest.mark.parametrize("seen,share", [(700, "30.0 %"), (950, None), (1000, None)])
+@pytest.mark.parametrize("seen,share", [(700, "30.0 %"), (790, "21.0 %"), (950, None), (1000, None)])
 def test_D04_a_step_that_nobody_saw_is_not_healthy(tmp_path, seen, share):
+    """A step is known by 80 % or more: a replay of a processor's operators finds no cost in it."""
     trace = Trace()
     for number in range(10):
         trace.step(number, 1000 * number, 1000)
         trace.op("aten::mm", 1000 * number, seen)
     verdict = diagnose(tmp_path, lambda: trace)["verdict"]
     told = f"{share} of a step is in no phase, operator or range: nobody knows what it goes to; record_function()"
-    assert verdict["verdict"] == "unknown" and (told in verdict["sentence"]) == bool(share), verdict
+    assert verdict["verdict"] == ("unknown" if share else "healthy") and (told in verdict["sentence"]) == bool(share), verdict
 
 
 def test_who_is_late_is_no_slow_network(tmp_path):
