@@ -47,7 +47,7 @@ SELECT coalesce((SELECT collective || ' in ' || process FROM collectives ORDER B
          || coalesce((SELECT '; for ' || as_share(ratio) || ' of ' || whole || ', ' || as_time(mean_ns) || ', a device communicates and computes nothing'
                              || CASE WHEN are_most THEN ', mostly in sends and receives between two ranks' ELSE '' END
                       FROM step_breakdown WHERE part = 'exposed communication'), '')
-         || coalesce('; ranks also wait ' || as_time(nullif(waits_ns, 0)) || ' for late ones, longest for ' || process || ' (SS602)', '')
+         || coalesce('; ranks wait ' || as_time(nullif(waits_ns, 0)) || ' for late ones, longest for ' || process || ' (SS602)', '')
          || coalesce((SELECT why FROM unknown), ''),
        NULL, NULL, CASE WHEN EXISTS (SELECT 1 FROM unknown) THEN 0.4 WHEN w.saving_low_ratio > 0.5 * w.saving_ratio THEN 0.9 ELSE 0.6 END,
        CASE WHEN are_most THEN 'of a pipeline these are waits for the stage before or behind (its bubble): more micro-batches per step, stages that take '

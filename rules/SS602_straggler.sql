@@ -15,12 +15,13 @@
 -- advice: look at what that rank does more: its share of the data, its machine, another program there
 -- threshold: one_step = 0.5 (of what the others wait, ours: of ten steps or more, one that has as much is named)
 -- wrong: its work is larger on purpose, such as logging on rank 0; of a step or two: it was only late when recording began
-WITH late AS (SELECT process, host, steps, behind_ns, caused_ns, excess_ns,
+WITH least AS (SELECT CASE WHEN EXISTS (SELECT 1 FROM what_if) THEN :saves ELSE :share END AS ratio),
+late AS (SELECT process, host, steps, behind_ns, caused_ns, excess_ns,
                      CASE WHEN steps >= 10 AND worst_step_ratio > :one_step THEN worst_step END AS only_step, worst_step_ratio
-              FROM ranks WHERE is_slowest AND excess_ns > :share * mean_ns),
+              FROM ranks WHERE is_slowest AND excess_ns > (SELECT ratio FROM least) * mean_ns),
 -- who would be the slowest then
 second AS (SELECT process, host, steps, then_excess_ns
-           FROM ranks WHERE then_excess_ns > :share * mean_ns AND EXISTS (SELECT 1 FROM late)),
+           FROM ranks WHERE then_excess_ns > (SELECT ratio FROM least) * mean_ns AND EXISTS (SELECT 1 FROM late)),
 differs AS (SELECT phase, spread_ns FROM rank_phases s JOIN late ON s.slowest = late.process
             WHERE s.phase NOT IN ('step', 'communication') ORDER BY spread_ns DESC LIMIT 1),
 -- no single one is to blame for what remains: several are late together, or each in its turn
@@ -58,7 +59,7 @@ told AS (
 	       CASE WHEN (SELECT count(*) FROM together) > 1 THEN 'look at what these ranks share: a machine, a switch, a storage, a stage of the model'
 	            WHEN NOT EXISTS (SELECT 1 FROM together) AND steps > 2
 	            THEN 'look at what differs from batch to batch: lengths of samples, waits for data, other programs' END, 3
-	FROM apart WHERE waited_ns - told_ns > :share * mean_ns),
+	FROM apart WHERE waited_ns - told_ns > (SELECT ratio FROM least) * mean_ns),
 replayed AS (SELECT cut, step_ns, saving_ratio, saving_low_ratio FROM what_if WHERE cut = 'rank' AND saving_ratio > :saves)
 SELECT place, evidence, saving_ns, 'between ranks' AS time_of, confidence, advice, NULL AS cut FROM told WHERE NOT EXISTS (SELECT 1 FROM what_if)
 UNION ALL
