@@ -109,7 +109,11 @@ enum stepscope_step_event {
 	STEPSCOPE_STEP_TRAINING = 7,
 	/* [0] number of steps that have ended, as counted so far, if the program marks none */
 	STEPSCOPE_STEP_COUNTED = 8,
+	/* A reading of the thread's totals since its start: [0] CPU time, ns [1] time that it waited for a
+	 * processor, ns, or STEPSCOPE_USE_UNKNOWN. Optional [2] CPU time of the process, ns. */
+	STEPSCOPE_STEP_USE = 9,
 };
+#define STEPSCOPE_USE_UNKNOWN UINT64_MAX
 
 enum stepscope_training {               /* kind of a stretch of a thread's time, from which readers infer steps */
 	STEPSCOPE_TRAINING_OP = 0,      /* operators outside any autograd graph */

@@ -32,9 +32,9 @@ def watch(torch, native):
     fetch, loaders, pin = data._utils.fetch, data.dataloader, data._utils.pin_memory
     _Names.base = loaders._BaseDataLoaderIter
     for kind in (fetch._MapDatasetFetcher, fetch._IterableDatasetFetcher):
-        kind.fetch = native.around(kind.fetch, name="DataLoader.fetch", before=_before_fetch)
+        kind.fetch = native.around(kind.fetch, name="DataLoader.fetch", before=_before_fetch, is_use=True)
     for kind in (loaders._SingleProcessDataLoaderIter, loaders._MultiProcessingDataLoaderIter):
-        kind._next_data = native.around(kind._next_data, before=_before_wait, after=_after_wait)
+        kind._next_data = native.around(kind._next_data, before=_before_wait, after=_after_wait, is_use=True)
     workers = loaders._MultiProcessingDataLoaderIter
     workers.__init__ = native.around(workers.__init__, name="DataLoader: start of workers", after=_after_start, is_loader_start=True,
                                      is_recursive=True, is_rare=True)

@@ -11,6 +11,7 @@
 #include "recorder/step_cpu.h"
 #include "recorder/stream.h"
 #include "recorder/symbols.h"
+#include "recorder/thread_use.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -97,6 +98,11 @@ void session_put_facts(void)
 	double step_cpu_ns;
 	if (step_cpu_cost_ns(&session.steps.cpu, &step_cpu_ns))
 		meta_number("cost.step_cpu_ns", step_cpu_ns);
+	double use_ns, process_ns;
+	if (thread_use_cost_ns(&use_ns, &process_ns)) {
+		meta_number("cost.use_ns", use_ns);
+		meta_number("cost.process_use_ns", process_ns);
+	}
 	if (session.identity.job.has_rank && session.identity.job.local_rank >= 0)
 		meta_number("local_rank", session.identity.job.local_rank);
 	if (session.identity.job.restart_count > 0)

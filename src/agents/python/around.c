@@ -15,6 +15,7 @@ struct around {
 	PyObject *after;   /* the same, plus the type of the function's exception, or None; NULL */
 	bool is_optimizer; /* the call is a step of the optimizer that is its first argument */
 	bool is_recursive; /* nested calls of it have no range */
+	bool is_use;       /* what the thread has used is read before and after the call */
 	bool is_rare;      /* the range is recorded in steps without operators, too */
 	PyObject *outer;   /* another `around`: calls nested in one of that have no range; NULL */
 	uint8_t stretch;   /* enum stepscope_training, if PyTorch has no record of the call; 0: none */
@@ -77,6 +78,8 @@ static bool is_idle(const struct around *around, PyObject *arguments)
 
 static PyObject *call(struct around *around, PyObject *arguments, PyObject *keywords)
 {
+	if (around->is_use)
+		native_read_use();
 	if (around->before && !native_call_ours(around->before, told(around, arguments), NULL, NULL))
 		return NULL;
 	if (around->is_optimizer && PyTuple_Size(arguments) > 0)
@@ -88,6 +91,8 @@ static PyObject *call(struct around *around, PyObject *arguments, PyObject *keyw
 	result = call_after(around, arguments, result);
 	if (is_begun)
 		library.stepscope_torch_range_end(&result);
+	if (around->is_use)
+		native_read_use();
 	if (around->is_optimizer && has_result && PyTuple_Size(arguments) > 0)
 		native_optimizer_done(PyTuple_GetItem(arguments, 0));
 	return result;
@@ -205,14 +210,15 @@ static PyObject *given(PyObject *object)
 static PyObject *around(PyObject *self, PyObject *arguments, PyObject *keywords)
 {
 	static char *names[] = {
-		"function",      "name", "before",       "after", "is_optimizer", "is_save", "is_loader_start",
-		"is_loader_end", "idle", "is_recursive", "outer", "argument",     "is_rare", NULL};
+		"function",        "name",          "before", "after",        "is_optimizer", "is_save",
+		"is_loader_start", "is_loader_end", "idle",   "is_recursive", "outer",        "argument",
+		"is_rare",         "is_use",        NULL};
 	PyObject *function, *name = NULL, *before = NULL, *after = NULL, *idle = NULL, *outer = NULL;
 	int is_optimizer = 0, is_save = 0, is_loader_start = 0, is_loader_end = 0, is_recursive = 0, argument = 0;
-	int is_rare = 0;
-	if (!PyArg_ParseTupleAndKeywords(arguments, keywords, "O|OOOppppOpOip:around", names, &function, &name, &before,
-	                                 &after, &is_optimizer, &is_save, &is_loader_start, &is_loader_end, &idle,
-	                                 &is_recursive, &outer, &argument, &is_rare))
+	int is_rare = 0, is_use = 0;
+	if (!PyArg_ParseTupleAndKeywords(arguments, keywords, "O|OOOppppOpOipp:around", names, &function, &name,
+	                                 &before, &after, &is_optimizer, &is_save, &is_loader_start, &is_loader_end,
+	                                 &idle, &is_recursive, &outer, &argument, &is_rare, &is_use))
 		return NULL;
 	struct around *made = PyObject_New(struct around, around_type);
 	if (!made)
@@ -227,6 +233,7 @@ static PyObject *around(PyObject *self, PyObject *arguments, PyObject *keywords)
 	made->is_optimizer = is_optimizer;
 	made->is_recursive = is_recursive;
 	made->is_rare = is_rare;
+	made->is_use = is_use;
 	made->argument = argument < 0 ? 0 : argument;
 	made->stretch = is_save           ? STEPSCOPE_TRAINING_SAVE
 	                : is_loader_start ? STEPSCOPE_TRAINING_LOADER
@@ -240,7 +247,7 @@ static PyMethodDef methods[] = {
 	{"around", NATIVE_FAST(around), METH_VARARGS | METH_KEYWORDS,
          "around(function, name=None, before=None, after=None, is_optimizer=False, "
          "is_save=False, is_loader_start=False, is_loader_end=False, idle=None, "
-         "is_recursive=False, outer=None, argument=0, is_rare=False): replaces the function."},
+         "is_recursive=False, outer=None, argument=0, is_rare=False, is_use=False): replaces the function."},
 	{NULL, NULL, 0, NULL},
 };
 

@@ -45,6 +45,7 @@
 	F(stepscope_emit_thread_name)                                                                                  \
 	F(stepscope_emit_alloc)                                                                                        \
 	F(stepscope_emit_free)                                                                                         \
+	F(stepscope_read_use)                                                                                          \
 	F(stepscope_torch_find)                                                                                        \
 	F(stepscope_torch_want_lean)                                                                                   \
 	F(stepscope_torch_probe_begin)                                                                                 \

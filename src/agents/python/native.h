@@ -26,6 +26,13 @@ PyObject *native_utf8(PyObject *text);
  * TypeError if `text` is not a string. */
 bool native_symbol(enum stepscope_kind kind, PyObject *text, uint32_t *symbol);
 
+/* Reads what the thread has used, if something is recorded: a wait or another part of a step starts or ends here. */
+static inline void native_read_use(void)
+{
+	if (library_records(STEPSCOPE_ACTIVE_STEPS))
+		library.stepscope_read_use();
+}
+
 /* Call when the program calls this optimizer, and when that call has ended. */
 void native_optimizer_begun(PyObject *optimizer);
 void native_optimizer_done(PyObject *optimizer);

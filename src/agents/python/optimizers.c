@@ -33,6 +33,7 @@ static struct object_entry *optimizers_note(PyObject *optimizer, uint32_t number
 
 void native_optimizer_begun(PyObject *optimizer)
 {
+	native_read_use();
 	struct object_entry *entry = objects_find(&optimizers, optimizer);
 	if (!entry)
 		entry = optimizers_note(optimizer, 0);
@@ -51,6 +52,7 @@ void native_optimizer_done(PyObject *optimizer)
 {
 	const struct object_entry *entry = objects_find(&optimizers, optimizer);
 	has_trained = true;
+	native_read_use();
 	library.stepscope_torch_optimizer_done(entry ? entry->facts.identity : address_of(optimizer));
 }
 

@@ -443,6 +443,20 @@ static void on_sample(struct recording *recording, struct stream *stream, const 
 	model_add_sample(recording->model, &sample);
 }
 
+void recording_add_reading(struct recording *recording, const struct stream *stream, const struct segment_event *event,
+                           int64_t time_ns)
+{
+	if (event->payload_count < 2)
+		return;
+	struct thread_reading reading = {.time_ns = time_ns,
+	                                 .track = stream->track,
+	                                 .cpu_ns = event->payload[0],
+	                                 .wait_ns = event->payload[1],
+	                                 .process_ns = event->payload_count > 2 ? event->payload[2]
+	                                                                        : STEPSCOPE_USE_UNKNOWN};
+	model_add_reading(recording->model, &reading);
+}
+
 void recording_fact(struct recording *recording, struct stream *stream, const struct segment_event *event,
                     int64_t time_ns)
 {

@@ -605,6 +605,9 @@ static void on_step(struct recording *recording, struct stream *stream, const st
 	case STEPSCOPE_STEP_WINDOW:
 		note_window(recording, stream, event);
 		break;
+	case STEPSCOPE_STEP_USE:
+		recording_add_reading(recording, stream, event, time_ns);
+		break;
 	default:
 		break;
 	}
