@@ -6,8 +6,12 @@ loader has a number in this process. The seed that PyTorch gives to all workers 
 """
 import os
 import signal
+import sys
 import weakref
 
+from stepscope import _processors
+
+MOST_DESCRIBED = 100  # loaders whose options are recorded
 MOST_LOOPS = 1000  # whose seeds are recorded: each adds a name to the recording
 
 _numbers = {}  # dataset, batch size and number of workers of a loader -> its number
@@ -116,6 +120,8 @@ def _number_of(loop):
         text += f", {loop._num_workers} worker{'s' * (loop._num_workers != 1)}" if loop._num_workers else ", no workers"
         if number < MOST_LOOPS:
             _Names.native.metadata(f"data_loader.{number}", text + (", pinned" if loop._pin_memory else ""))
+        if number < MOST_DESCRIBED:
+            _describe(loop, number)
     _loops += 1
     if _loops <= MOST_LOOPS and loop._num_workers:
         _Names.native.metadata(f"data_loader.seed.{loop._base_seed}", f"{number << 32 | _loops}")
@@ -123,6 +129,26 @@ def _number_of(loop):
         if pinning is not None:
             _Names.native.metadata(f"data_loader.pinning.{pinning.native_id}", f"{number << 32 | _loops}")
     return number << 32 | _loops
+
+
+def _describe(loop, number):
+    """Records the options of the loader. An option that this PyTorch or this loop does not have is missing."""
+    workers = getattr(loop, "_workers", ())
+    options = {"num_workers": loop._num_workers,
+               "prefetch_factor": getattr(loop, "_prefetch_factor", None) if workers else None,
+               "in_order": getattr(loop, "_in_order", None),
+               "persistent_workers": getattr(loop, "_persistent_workers", None),
+               "multiprocessing_context": _start_method(workers[0]) if workers else None,
+               "pin_memory": loop._pin_memory,
+               "dataset_kind": {0: "map", 1: "iterable"}.get(loop._dataset_kind)}
+    for name, value in options.items():
+        if value is not None:
+            _Names.native.metadata(f"data_loader.{number}.{name}", str(value).lower())
+    _processors.tell_threads(_Names.native)
+
+
+def _start_method(worker):
+    return getattr(worker, "_start_method", None) or sys.modules["multiprocessing"].get_start_method(allow_none=True)
 
 
 def _after_workers(loop, raised):
@@ -172,3 +198,4 @@ def _tell_worker():
     _Names.native.metadata("data_loader.workers", str(info.num_workers))
     _Names.native.metadata("data_loader.seed", str(info.seed - info.id))
     _Names.native.thread_name(f"data loader worker {info.id}")
+    _processors.tell_threads(_Names.native)

@@ -1,10 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """What is recorded beside spans: what threads use of the processors, the options of loaders and optimizers, the way of a batch."""
-import re
-
 import pytest
 
-from torch_tools import every_python, run, table, warm
+from torch_tools import every_python, is_before, run, table, warm
 
 TRAIN = """
 import os, threading, time
@@ -70,3 +68,77 @@ def test_the_cost_has_the_readings(tmp_path, python):
     more = cost["events_ns"] - cost["events"] * float(facts["cost.event_ns"])
     readings = more / float(facts["cost.use_ns"])
     assert 24 * 2 < readings < 24 * 20, readings
+
+
+LOADERS = """
+import sys
+import torch
+class Stream(torch.utils.data.IterableDataset):
+    def __iter__(self):
+        return iter([torch.ones(2)] * 12)
+if __name__ == "__main__":
+    data = [torch.ones(2)] * 12
+    for loader in (torch.utils.data.DataLoader(data, batch_size=3),
+                   torch.utils.data.DataLoader(data, batch_size=4, num_workers=2, prefetch_factor=3, persistent_workers=True),
+                   torch.utils.data.DataLoader(Stream(), batch_size=2, num_workers=1, multiprocessing_context="spawn"{in_order})):
+        for _ in range(2):
+            list(loader)
+"""
+
+
+@every_python
+def test_the_options_of_loaders_are_facts(tmp_path, python):
+    has_order = not is_before(python, 2, 6)
+    (tmp_path / "train.py").write_text(LOADERS.replace("{in_order}", ", in_order=False" if has_order else ""))
+    done = run(tmp_path, python, "train.py")
+    assert done.returncode == 0, done.stderr
+    facts = {row["key"]: row["value"] for row in table(tmp_path, "facts")}
+    options = [{key.split(".")[2]: value for key, value in facts.items() if key.startswith(f"data_loader.{number}.")} for number in range(3)]
+    order = [option.pop("in_order", None) for option in options]
+    assert order == ([None, "true", "false"] if has_order else [None] * 3)
+    assert options == [
+        {"num_workers": "0", "persistent_workers": "false", "pin_memory": "false", "dataset_kind": "map"},
+        {"num_workers": "2", "prefetch_factor": "3", "persistent_workers": "true", "multiprocessing_context": "fork", "pin_memory": "false",
+         "dataset_kind": "map"},
+        {"num_workers": "1", "prefetch_factor": "2", "persistent_workers": "false", "multiprocessing_context": "spawn", "pin_memory": "false",
+         "dataset_kind": "iterable"}]
+
+
+OPTIMIZERS = """
+import os, torch
+torch.set_num_threads(3)
+os.sched_setaffinity(0, {next(iter(os.sched_getaffinity(0)))})
+class Odd(torch.nn.Parameter):
+    def numel(self):
+        raise ValueError("asked")
+    @classmethod
+    def __torch_function__(cls, function, types, arguments=(), keywords=None):
+        asked.append(function)
+        return super().__torch_function__(function, types, arguments, keywords or {})
+asked = []
+weights = [torch.nn.Parameter(torch.ones(10, 10)), torch.nn.Parameter(torch.ones(5, dtype=torch.float64))]
+optimizers = [torch.optim.Adam([{"params": weights[:1]}, {"params": weights[1:], "foreach": True}]), torch.optim.LBFGS([torch.nn.Parameter(torch.ones(2))])]
+optimizers += [torch.optim.SGD([Odd(torch.ones(7))], lr=0.1)]
+asked.clear()
+for _ in range(3):
+    optimizers[0].step()
+    optimizers[1].step(lambda: torch.zeros(()))
+    optimizers[2].step()
+print(len(asked))
+"""
+
+
+@every_python
+def test_the_tensors_of_optimizers_are_facts(tmp_path, python):
+    """Those that step, and a subclass of tensors is not asked in Python."""
+    (tmp_path / "train.py").write_text(OPTIMIZERS)
+    done = warm(tmp_path, python, "train.py")
+    assert done.returncode == 0, done.stderr
+    assert done.stdout == warm(tmp_path, python, "train.py", is_observed=False).stdout
+    facts = {row["key"]: row["value"] for row in table(tmp_path, "facts")}
+    assert [facts[f"optimizer.{number}"] for number in range(2)] == ["Adam", "LBFGS"]
+    assert [facts[f"optimizer.0.parameter_{what}"] for what in ("tensors", "bytes", "dtypes", "devices")] == ["2", "440", "float32, float64", "cpu"]
+    assert facts["optimizer.0.foreach"] == "default, true"
+    assert facts["optimizer.1.foreach"] == "not an option of this optimizer" and facts["optimizer.1.parameter_bytes"] == "8"
+    assert facts["optimizer.2.parameter_bytes"] == "28"
+    assert facts["processors"] == "1" and facts["torch.threads"] == "3"

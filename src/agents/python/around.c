@@ -15,7 +15,7 @@ struct around {
 	PyObject *after;   /* the same, plus the type of the function's exception, or None; NULL */
 	bool is_optimizer; /* the call is a step of the optimizer that is its first argument */
 	bool is_recursive; /* nested calls of it have no range */
-	bool is_use;       /* what the thread has used is read before and after the call */
+	bool is_use;       /* the thread's CPU time is read before and after the call */
 	bool is_rare;      /* the range is recorded in steps without operators, too */
 	PyObject *outer;   /* another `around`: calls nested in one of that have no range; NULL */
 	uint8_t stretch;   /* enum stepscope_training, if PyTorch has no record of the call; 0: none */

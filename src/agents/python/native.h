@@ -26,7 +26,7 @@ PyObject *native_utf8(PyObject *text);
  * TypeError if `text` is not a string. */
 bool native_symbol(enum stepscope_kind kind, PyObject *text, uint32_t *symbol);
 
-/* Reads what the thread has used, if something is recorded: a wait or another part of a step starts or ends here. */
+/* Reads the thread's CPU time, if something is recorded: a wait or another part of a step starts or ends here. */
 static inline void native_read_use(void)
 {
 	if (library_records(STEPSCOPE_ACTIVE_STEPS))
