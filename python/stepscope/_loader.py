@@ -11,6 +11,7 @@ import weakref
 
 from stepscope import _processors
 
+READS, TAKES, DISPATCH = 1, 2, 3  # enum around_use
 MOST_DESCRIBED = 100  # loaders whose options are recorded
 MOST_LOOPS = 1000  # whose seeds are recorded: each adds a name to the recording
 
@@ -36,21 +37,54 @@ def watch(torch, native):
     fetch, loaders, pin = data._utils.fetch, data.dataloader, data._utils.pin_memory
     _Names.base = loaders._BaseDataLoaderIter
     for kind in (fetch._MapDatasetFetcher, fetch._IterableDatasetFetcher):
-        kind.fetch = native.around(kind.fetch, name="DataLoader.fetch", before=_before_fetch, is_use=True)
-    for kind in (loaders._SingleProcessDataLoaderIter, loaders._MultiProcessingDataLoaderIter):
-        kind._next_data = native.around(kind._next_data, before=_before_wait, after=_after_wait, is_use=True)
+        kind.fetch = native.around(kind.fetch, name="DataLoader.fetch", before=_before_fetch, is_rare=True, use=READS)
     workers = loaders._MultiProcessingDataLoaderIter
+    for kind in (loaders._SingleProcessDataLoaderIter, workers):
+        kind._next_data = native.around(kind._next_data, before=_before_wait, after=_after_wait, use=TAKES if kind is workers else READS)
+    native.loader_numbers(_number_in_loop)
+    workers._try_put_index = native.around(workers._try_put_index, name="DataLoader.dispatch", is_rare=True, use=DISPATCH)
     workers.__init__ = native.around(workers.__init__, name="DataLoader: start of workers", after=_after_start, is_loader_start=True,
                                      is_recursive=True, is_rare=True)
     # a later loop with the same workers; the first loop calls _reset() within the call above
     workers._reset = native.around(workers._reset, name="DataLoader: next loop", after=_after_start, is_loader_start=True, outer=workers.__init__,
                                    is_rare=True)
-    workers._shutdown_workers = native.around(workers._shutdown_workers, name="DataLoader: end of workers", after=_after_workers, idle="_shutdown",
+    workers._shutdown_workers = native.around(workers._shutdown_workers, name="DataLoader: end of workers", after=_after_shutdown, idle="_shutdown",
                                              is_loader_end=True, is_rare=True)
     # the choice of the next samples runs in the process of the loop, also with workers
     _Names.base._next_index = native.around(_Names.base._next_index, name="DataLoader.sampler")
-    pin._pin_memory_loop = native.around(pin._pin_memory_loop, before=_before_pinning)
+    pin._pin_memory_loop = native.around(pin._pin_memory_loop, before=_before_pinning, use=TAKES)
     pin.pin_memory = native.around(pin.pin_memory, name="DataLoader.pin_memory", is_recursive=True)
+
+
+class _Pickling:
+    """The pickler of multiprocessing's queues, which look it up by its name, and its replacement.
+
+    A worker replaces it at its first batch, the process of a loop at the start of its first loop with workers.
+    """
+
+    def __init__(self):
+        self.original = self.ours = None
+        self.process = 0
+        self.loops = weakref.WeakSet()  # with workers that have not ended
+
+    def watch(self, **functions):
+        queues = sys.modules.get("multiprocessing.queues")
+        kind = getattr(queues, "_ForkingPickler", None)
+        if kind is None or (self.ours is not None and self.process == os.getpid()):
+            return
+        self.process = os.getpid()  # a worker that was forked goes on with its parent's
+        self.original = kind
+        methods = {name: staticmethod(watch(getattr(kind, name))) for name, watch in functions.items()}
+        self.ours = queues._ForkingPickler = type(kind.__name__, (kind,), {"__module__": kind.__module__, **methods})
+
+    def restore(self):
+        queues = sys.modules.get("multiprocessing.queues")
+        if self.ours is not None and getattr(queues, "_ForkingPickler", None) is self.ours:
+            queues._ForkingPickler = self.original
+            self.ours = None
+
+
+_pickling = _Pickling()
 
 
 # ---- in the process of the loop
@@ -106,6 +140,10 @@ def _number_in_loop(loop):
     number = _known.get(loop)
     if number is None:
         number = _known[loop] = _number_of(loop)
+        _Names.native.loader_known(loop, number)
+        if loop._num_workers:
+            _pickling.watch(loads=_Names.native.watch_loads)
+            _pickling.loops.add(loop)
     return number
 
 
@@ -167,6 +205,13 @@ def _after_workers(loop, raised):
         _Names.native.mark(f"worker {number} of a data loader (pid {worker.pid}) ended: {how}")
 
 
+def _after_shutdown(loop, raised):
+    _after_workers(loop, raised)
+    _pickling.loops.discard(loop)
+    if not _pickling.loops:
+        _pickling.restore()
+
+
 def _signal_name(number):
     try:
         return signal.Signals(number).name
@@ -184,7 +229,7 @@ def _before_pinning(queue):
 def _before_fetch(fetcher):
     collate = fetcher.collate_fn
     if type(collate) is not _Names.native.Around:
-        fetcher.collate_fn = _Names.native.around(collate, name="DataLoader.collate")
+        fetcher.collate_fn = _Names.native.around(collate, name="DataLoader.collate", is_rare=True)
         _tell_worker()
 
 
@@ -198,4 +243,5 @@ def _tell_worker():
     _Names.native.metadata("data_loader.workers", str(info.num_workers))
     _Names.native.metadata("data_loader.seed", str(info.seed - info.id))
     _Names.native.thread_name(f"data loader worker {info.id}")
+    _pickling.watch(dumps=_Names.native.watch_dumps)
     _processors.tell_threads(_Names.native)

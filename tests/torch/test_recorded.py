@@ -1,8 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
 """What is recorded beside spans: what threads use of the processors, the options of loaders and optimizers, the way of a batch."""
+import json
+import subprocess
+
 import pytest
 
-from torch_tools import every_python, is_before, run, table, warm
+from torch_tools import STEPSCOPE, environment, every_python, is_before, run, table, warm
 
 TRAIN = """
 import os, threading, time
@@ -142,3 +145,77 @@ def test_the_tensors_of_optimizers_are_facts(tmp_path, python):
     assert facts["optimizer.1.foreach"] == "not an option of this optimizer" and facts["optimizer.1.parameter_bytes"] == "8"
     assert facts["optimizer.2.parameter_bytes"] == "28"
     assert facts["processors"] == "1" and facts["torch.threads"] == "3"
+
+
+HANDOVER = """
+import gc, sys, types
+import multiprocessing.queues as queues
+import torch
+original = queues._ForkingPickler
+class Data(torch.utils.data.Dataset):
+    def __len__(self):
+        return 60
+    def __getitem__(self, index):
+        return [torch.full((3,), float(index))] * 8
+if {is_pinned}:
+    if hasattr(torch, "accelerator"):
+        torch.accelerator.is_available, torch.accelerator.current_device_index = (lambda: True), (lambda: 0)
+        torch.accelerator.current_accelerator, torch.accelerator.set_device_index = (lambda: types.SimpleNamespace(type="cpu")), (lambda index: None)
+    else:
+        torch.cuda.is_available = lambda: True
+        torch.cuda.current_device, torch.cuda.set_device = (lambda: 0), (lambda index: None)
+    torch.utils.data._utils.pin_memory.pin_memory = lambda data, *device: data
+if __name__ == "__main__":
+    own = torch.multiprocessing.get_context("fork").Queue()
+    total = 0
+    for n, batch in enumerate(torch.utils.data.DataLoader(Data(), batch_size=4, num_workers=2{options})):
+        own.put((n, batch[0]))
+        total += float(own.get()[1].sum())
+    gc.collect()
+    print(total, queues._ForkingPickler is original)
+"""
+SPANS = """SELECT s.name, s.process, s.start_ns, s.dur_ns, a.key, a.value
+           FROM spans s JOIN span_args a ON a.track = s.track AND a.span = s.span WHERE s.name IN ('DataLoader.dispatch', 'DataLoader.pickle', 'DataLoader.unpickle')
+           ORDER BY s.process, s.start_ns"""
+
+
+def handovers(tmp_path):
+    """By kind: batch -> its span, with its facts."""
+    done = subprocess.run([STEPSCOPE, "query", "run", "--json", SPANS], cwd=tmp_path, env=environment(), capture_output=True, text=True, check=True)
+    spans = {}
+    for row in json.loads(done.stdout)["rows"]:
+        spans.setdefault((row["process"], row["start_ns"], row["dur_ns"], row["name"]), {})[row["key"].partition("loader_")[2]] = int(row["value"])
+    found = {"dispatch": {}, "pickle": {}, "unpickle": {}}
+    for (process, start, duration, name), facts in spans.items():
+        if "batch" in facts:
+            kind = found[name.partition(".")[2]]
+            assert facts["batch"] not in kind
+            kind[facts["batch"]] = {**facts, "process": process, "start": start, "end": start + duration}
+    return found
+
+
+@pytest.mark.parametrize("options, is_pinned, budget", [("", False, "none"), ("", False, "0.1%"), (", in_order=False", False, "none"),
+                                                        (", pin_memory=True", True, "none"), (", multiprocessing_context='spawn'", False, "none")])
+@every_python
+def test_the_way_of_each_batch(tmp_path, python, options, is_pinned, budget):
+    if "in_order" in options and is_before(python, 2, 6):
+        pytest.skip("this PyTorch has batches in order only")
+    (tmp_path / "train.py").write_text(HANDOVER.format(options=options, is_pinned=is_pinned))
+    done = run(tmp_path, python, "train.py", budget=budget)
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.split() == [str(60 * 59 / 2 * 3), "True"]  # the program's result; and its pickler is the one it had
+    found = handovers(tmp_path)
+    assert all(sorted(batches) == list(range(15)) for batches in found.values()), found
+    workers = {}
+    for batch, sent in found["dispatch"].items():
+        pickled, unpickled = found["pickle"][batch], found["unpickle"][batch]
+        assert workers.setdefault(sent["worker"], pickled["process"]) == pickled["process"]
+        assert pickled["bytes"] == unpickled["bytes"] > 100
+        assert unpickled.get("loop", sent["loop"]) == sent["loop"]
+        assert sent["process"] == unpickled["process"]
+    assert sorted(workers) == [0, 1] and len(set(workers.values())) == 2
+    loop, *of_workers = table(tmp_path, "data_loader")
+    assert loop["dispatched"] == 15 == sum(row["dispatched"] for row in of_workers)
+    assert loop["pickling_ns"] == sum(row["pickling_ns"] for row in of_workers) == sum(span["end"] - span["start"] for span in found["pickle"].values())
+    assert loop["unpickling_ns"] == sum(span["end"] - span["start"] for span in found["unpickle"].values())
+    assert loop["pickled_bytes"] == sum(span["bytes"] for span in found["pickle"].values())

@@ -81,6 +81,8 @@
 	F(stepscope_torch_wants_module)                                                                                \
 	F(stepscope_torch_sees_calls)                                                                                  \
 	F(stepscope_torch_range_end)                                                                                   \
+	F(stepscope_torch_range_end_with)                                                                              \
+	F(stepscope_torch_loader_fact)                                                                                 \
 	F(stepscope_torch_range_end_elsewhere)                                                                         \
 	F(stepscope_torch_loader)                                                                                      \
 	F(stepscope_torch_loader_start)                                                                                \

@@ -162,7 +162,7 @@ bool loader_has_workers(const struct model *model)
 static const char seed_key[] = "data_loader.seed.";
 
 /* Maps the seeds of loops to the loops: a process notes the seed of each of its loops. */
-static void find_seeds(struct number_map *seeds, const struct model *model)
+void loader_seeds_find(struct number_map *seeds, const struct model *model)
 {
 	for (uint32_t i = model->meta_count; i-- > 0;) { /* if several have the same seed, the first counts */
 		const struct model_meta *meta = &model->meta[i];
@@ -174,8 +174,8 @@ static void find_seeds(struct number_map *seeds, const struct model *model)
 }
 
 /* The seed of a worker identifies its loop. The process of the loop is not always its parent. */
-static bool loop_of_worker(const struct number_map *seeds, const struct model *model, uint32_t worker,
-                           uint32_t *process, uint64_t *loop)
+bool loader_seeds_loop(const struct number_map *seeds, const struct model *model, uint32_t worker, uint32_t *process,
+                       uint64_t *loop)
 {
 	const char *seed = model_meta(model, worker, "data_loader.seed");
 	char text[80];
@@ -297,8 +297,8 @@ static void search_track(struct fetch_search *search)
 {
 	const struct track *track = search->model->tracks[search->track];
 
-	search->is_worker = loop_of_worker(&search->seeds, search->model, track->process, &search->process,
-	                                   &search->loop);
+	search->is_worker = loader_seeds_loop(&search->seeds, search->model, track->process, &search->process,
+	                                      &search->loop);
 	search->last_row = MODEL_NONE;
 	search->pinning = (struct loader_pinning){0};
 	for (uint32_t c = 0; c < track->chunk_count; c++) {
@@ -424,8 +424,8 @@ void loader_batches_find(struct loader_batches *batches, const struct model *mod
 {
 	struct fetch_search search = {.batches = batches,
 	                              .model = model,
-	                              .fetch = intern_find(&model->strings, "DataLoader.fetch"),
-	                              .collate = intern_find(&model->strings, "DataLoader.collate"),
+	                              .fetch = intern_find(&model->strings, PYTORCH_LOADER_FETCH),
+	                              .collate = intern_find(&model->strings, PYTORCH_LOADER_COLLATE),
 	                              .sampler = intern_find(&model->strings, "DataLoader.sampler"),
 	                              .pin = intern_find(&model->strings, "DataLoader.pin_memory")};
 	int64_t *since_ns;
@@ -435,7 +435,7 @@ void loader_batches_find(struct loader_batches *batches, const struct model *mod
 	batches->fetches = memory_resize(NULL, search.capacity, sizeof(*batches->fetches));
 	loader_batches_find_waits(batches, model);
 	find_starts(batches, model);
-	find_seeds(&search.seeds, model);
+	loader_seeds_find(&search.seeds, model);
 	for (search.track = 0; search.track < model->tracks_count && (search.fetch || search.sampler); search.track++)
 		search_track(&search);
 	number_map_release(&search.seeds);

@@ -443,6 +443,24 @@ static void on_sample(struct recording *recording, struct stream *stream, const 
 	model_add_sample(recording->model, &sample);
 }
 
+void recording_end_arguments(struct recording *recording, const struct stream *stream,
+                             const struct segment_event *event)
+{
+	uint32_t row = stream->deeper || !stream->level_count
+	                       ? MODEL_NONE
+	                       : model_span_innermost(recording->model, stream->track, NULL);
+	for (uint32_t i = 0; i + 1 < event->payload_count && row != MODEL_NONE; i += 2) {
+		struct span_arg arg = {.track = stream->track,
+		                       .row = row,
+		                       .key = recording_symbol_string(recording, (uint32_t)event->payload[i]),
+		                       .type = (uint8_t)(event->payload[i] >> 32),
+		                       .u64 = event->payload[i + 1]};
+		if (event->payload[i] >> 32 > STEPSCOPE_ARG_POINTER || arg.type == STEPSCOPE_ARG_SYMBOL)
+			continue;
+		model_span_arg(recording->model, &arg);
+	}
+}
+
 void recording_add_reading(struct recording *recording, const struct stream *stream, const struct segment_event *event,
                            int64_t time_ns)
 {

@@ -10,6 +10,9 @@
 /* Handles events other than begins, ends and steps. */
 void recording_fact(struct recording *recording, struct stream *stream, const struct segment_event *event,
                     int64_t time_ns);
+/* Adds the arguments in the words of an END to the innermost span. Before the span ends. */
+void recording_end_arguments(struct recording *recording, const struct stream *stream,
+                             const struct segment_event *event);
 /* Adds a reading of the thread's CPU time (STEPSCOPE_STEP_USE). */
 void recording_add_reading(struct recording *recording, const struct stream *stream, const struct segment_event *event,
                            int64_t time_ns);
