@@ -153,13 +153,15 @@ static const struct table_column columns[STEP_COLUMNS] = {
                          .type = TABLE_BOOL,
                          .role = ROLE_EVIDENCE,
                          .definition = "ranges and operations were recorded in the whole step"},
-	[STEP_RARE] = {.name = "has_rare",
-                       .title = "rare",
-                       .type = TABLE_BOOL,
-                       .role = ROLE_EVIDENCE,
-                       .definition = "rare events were recorded in the whole step: garbage collections, compilations, "
-                                     "torch.save and torch.load, the start and end of a loader's workers",
-                       .is_hidden = true},
+	[STEP_RARE] =
+		{.name = "has_rare",
+                 .title = "rare",
+                 .type = TABLE_BOOL,
+                 .role = ROLE_EVIDENCE,
+                 .definition =
+                         "rare events were recorded in the whole step: garbage collections, compilations, "
+                         "torch.save and torch.load, the start and end of a loader's workers and the way of their batches",
+                 .is_hidden = true},
 	[STEP_PROGRAM] = {.name = "is_program",
                           .title = "program",
                           .type = TABLE_BOOL,

@@ -446,9 +446,9 @@ static void on_sample(struct recording *recording, struct stream *stream, const 
 void recording_end_arguments(struct recording *recording, const struct stream *stream,
                              const struct segment_event *event)
 {
-	uint32_t row = stream->deeper || !stream->level_count
-	                       ? MODEL_NONE
-	                       : model_span_innermost(recording->model, stream->track, NULL);
+	const struct level *top = stream->level_count ? &stream->levels[stream->level_count - 1] : NULL;
+	bool is_ended = top && !stream->deeper && !top->is_over && top->coarse != stream->level_count;
+	uint32_t row = is_ended ? model_span_innermost(recording->model, stream->track, NULL) : MODEL_NONE;
 	for (uint32_t i = 0; i + 1 < event->payload_count && row != MODEL_NONE; i += 2) {
 		struct span_arg arg = {.track = stream->track,
 		                       .row = row,
