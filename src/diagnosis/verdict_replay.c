@@ -13,6 +13,7 @@
 
 #define BOUND_RATIO 0.20       /* a run is bound by a cost that takes so much of a step */
 #define WORTH_RATIO 0.05       /* less is nothing to fix */
+#define LARGE_RATIO 0.10       /* is told even if its interval holds 0, as of what comes in few steps */
 #define LARGE_BOUND_RATIO 0.15 /* guide 000: an optimizer that takes more is large */
 #define EXPLAINED_RATIO 0.80   /* a healthy step is known by so much */
 
@@ -72,8 +73,8 @@ static double least_of(enum replay_cut cut, double least_ratio)
 	return replay_cuts[cut].is_bound ? LARGE_BOUND_RATIO : least_ratio;
 }
 
-/* The cut with the largest saving of those that are found, with choices; where a least saving is wanted, one whose interval
- * is above 0. CUT_COUNT: none saves that much. */
+/* The cut with the largest saving of those that are found, with choices; where a least saving is wanted, one that
+ * is sure or large. CUT_COUNT: none saves that much. */
 static enum replay_cut largest_cut(const struct diagnosis *diagnosis, double least_ratio)
 {
 	const struct what_if_cut *cuts = diagnosis->what_if->cuts;
@@ -83,7 +84,7 @@ static enum replay_cut largest_cut(const struct diagnosis *diagnosis, double lea
 		enum replay_cut cut = finding_cut_of(&diagnosis->findings, row);
 
 		if (cut < CUT_COUNT && cuts[cut].saving_ratio >= least_of(cut, least_ratio) &&
-		    (least_ratio <= 0 || cuts[cut].low_ratio > 0) &&
+		    (least_ratio <= 0 || cuts[cut].low_ratio > 0 || cuts[cut].saving_ratio >= LARGE_RATIO) &&
 		    (found == CUT_COUNT || cuts[cut].saving_ratio > cuts[found].saving_ratio))
 			found = cut;
 	}
@@ -176,7 +177,7 @@ bool replay_verdict_decide(struct replay_verdict *verdict, struct diagnosis *dia
 
 	find_groups(&groups, diagnosis);
 	find_first(&groups, &first, &second);
-	if (first && first->saving.saving_ratio >= BOUND_RATIO && first->saving.low_ratio > 0)
+	if (first && first->saving.saving_ratio >= BOUND_RATIO)
 		decide_bound(verdict, diagnosis, first, second, arena);
 	else if (cut < CUT_COUNT)
 		decide_compute(verdict, diagnosis, cut, arena);

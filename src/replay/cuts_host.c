@@ -74,13 +74,21 @@ static bool is_between_steps(const struct replay_item *item)
 	return item->kind == REPLAY_MARK && !item->is_end;
 }
 
+/* A wait for the copy right before it, not for a value. */
+static bool waits_for_copy(const struct replay_graph *graph, const struct replay_item *wait)
+{
+	uint32_t copy = wait->follows == REPLAY_NONE ? REPLAY_NONE : graph->items[wait->follows].work;
+
+	return copy != REPLAY_NONE && graph->works[copy].copy == REPLAY_TO_DEVICE;
+}
+
 /* The device has nothing to do in a stretch behind a wait for it: the wait is the cause, if launches of the step follow. */
 static bool is_behind_wait(const struct replay_graph *graph, const struct replay_item *item)
 {
 	const struct replay_item *before = &graph->items[item->follows];
 
 	return item->kind != REPLAY_MARK && before->has_target && before->kind != REPLAY_BATCH &&
-	       !before->is_allocation;
+	       !before->is_allocation && !waits_for_copy(graph, before);
 }
 
 /* Sets long_ns[item] of each rank. */
