@@ -196,7 +196,7 @@ bool loader_seeds_loop(const struct number_map *seeds, const struct model *model
 struct fetch_search {
 	struct loader_batches *batches;
 	const struct model *model;
-	uint32_t fetch, collate, sampler, pin; /* strings */
+	uint32_t fetch, collate, sampler, pin, dispatch; /* strings */
 	uint32_t capacity, pinning_capacity;
 	struct number_map seeds;
 	/* of the current track */
@@ -245,10 +245,22 @@ static void add_collate(struct fetch_search *search, const struct span_chunk *ch
 	last->is_batch = true;
 }
 
+/* Returns the row around a span, without the call that sends the samples to a worker. */
+static uint32_t row_around(const struct fetch_search *search, const struct span_chunk *chunk, uint32_t index)
+{
+	uint32_t row = chunk->parent[index], i;
+
+	if (row == MODEL_NONE || !search->dispatch)
+		return row;
+	const struct span_chunk *around = track_chunk(search->model->tracks[search->track], row, &i);
+
+	return around->name[i] == search->dispatch ? around->parent[i] : row;
+}
+
 /* The sampler runs in the process of the loop, even with workers: before the loop's first wait, or in a wait. */
 static void add_sampler(struct fetch_search *search, const struct span_chunk *chunk, uint32_t index)
 {
-	struct loader_start *start = start_at(search->batches, search->track, chunk->parent[index]);
+	struct loader_start *start = start_at(search->batches, search->track, row_around(search, chunk, index));
 	struct loader_wait *wait = start ? NULL
 	                                 : wait_around(search->batches, search->track, chunk->first_row + index,
 	                                               chunk->start_ns[index]);
@@ -427,7 +439,8 @@ void loader_batches_find(struct loader_batches *batches, const struct model *mod
 	                              .fetch = intern_find(&model->strings, PYTORCH_LOADER_FETCH),
 	                              .collate = intern_find(&model->strings, PYTORCH_LOADER_COLLATE),
 	                              .sampler = intern_find(&model->strings, "DataLoader.sampler"),
-	                              .pin = intern_find(&model->strings, "DataLoader.pin_memory")};
+	                              .pin = intern_find(&model->strings, "DataLoader.pin_memory"),
+	                              .dispatch = intern_find(&model->strings, PYTORCH_LOADER_DISPATCH)};
 	int64_t *since_ns;
 
 	memset(batches, 0, sizeof(*batches));
