@@ -5,8 +5,8 @@
 #include "analysis/analysis_context.h"
 #include "analysis/operators/flop_counts.h"
 #include "analysis/shared/labels.h"
-#include "base/statistics.h"
 #include "analysis/step_times/step_times.h"
+#include "base/statistics.h"
 #include "base/storage.h"
 #include "model/reasons.h"
 
