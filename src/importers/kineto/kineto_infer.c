@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * kineto_infer.c: steps and phases of a trace that marks none, by what PyTorch says: the rules are those of model/infer_steps.h. Where it
+ * kineto_infer.c: steps and phases of a trace that marks none, by what PyTorch says: the rules are those of steps/infer_steps.h. Where it
  * says nothing, as in inference, an annotation or module that comes again and again and takes most of the time is a step. What is found
  * is put among the staged spans, before they are delivered.
  */
@@ -8,11 +8,11 @@
 #include "base/merge_sort.h"
 #include "importers/kineto/kineto_deliver.h"
 #include "importers/kineto/kineto_import.h"
-#include "importers/kineto/kineto_phases.h"
 #include "importers/kineto/kineto_tokens.h"
-#include "model/inference.h"
 #include "model/number_map.h"
 #include "pytorch/names.h"
+#include "steps/fit_phases.h"
+#include "steps/inference.h"
 
 #include <assert.h>
 #include <ctype.h>
@@ -240,7 +240,7 @@ static void take_inferred(struct kineto_infer_found *found, struct model *model,
 	inference_release(&steps);
 	infer(&phases, plain);
 	uint32_t bound_count = find_bounds(track, found, &bounds);
-	kineto_fit_phases(&phases, frames, bounds, bound_count);
+	fit_phases(&phases, frames->ranges, frames->range_count, bounds, bound_count);
 	for (size_t i = 0; i < phases.count; i++)
 		kineto_infer_add_found(found, model, phases.list[i].start_ns, phases.list[i].end_ns,
 		                       phases.list[i].what);

@@ -7,11 +7,11 @@
 
 #include "base/memory.h"
 #include "base/merge_sort.h"
-#include "base/text.h"
 #include "importers/kineto/kineto_deliver.h"
-#include "importers/kineto/kineto_makers.h"
 #include "model/operator_inputs.h"
 #include "pytorch/names.h"
+#include "steps/node_makers.h"
+#include "steps/record_class.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -35,94 +35,60 @@ struct scan {
 	struct kineto_tokens *tokens;
 	const struct kineto_import *import;
 	const struct node_numbers *nodes;
-	uint8_t *classes; /* by string: 1 + enum token_class */
+	uint8_t *classes; /* by string: 1 + enum record_class */
 	bool has_frames;
-	uint8_t *of_spans; /* enum token_class; find_classes() */
+	uint8_t *of_spans; /* enum record_class; find_classes() */
 	struct open_token *open;
 	uint32_t depth, capacity, hidden, optimizers;
 	size_t pending; /* an operator that could have made a node of a graph: it did when the next number is higher */
 	uint64_t pending_sequence;
-	uint64_t free_number;        /* the first one that none of the operators so far can have taken; 0: not known */
-	struct kineto_makers makers; /* where there are no numbers */
-	bool has_ones;               /* CLASS_ONES since the last node of a backward */
-	uint64_t node;               /* number of that, and of the thread that made it */
-	bool wants_number;           /* the next node is the one in it, that has it */
-	bool is_behind_backward;     /* or in one, before anything of a layer */
-	int64_t gradient_end_ns;     /* of CLASS_GRADIENT, when nothing has begun since then */
+	uint64_t free_number;      /* the first one that none of the operators so far can have taken; 0: not known */
+	struct node_makers makers; /* where there are no numbers */
+	bool has_ones;             /* CLASS_ONES since the last node of a backward */
+	uint64_t node;             /* number of that, and of the thread that made it */
+	bool wants_number;         /* the next node is the one in it, that has it */
+	bool is_behind_backward;   /* or in one, before anything of a layer */
+	int64_t gradient_end_ns;   /* of CLASS_ACCUMULATE, when nothing has begun since then */
 };
 
-enum token_class {
-	CLASS_OTHER, /* no operator: around records */
-	CLASS_OP,
-	CLASS_LAYER,
-	CLASS_ADD,
-	CLASS_WRITE, /* to tensors, in place */
-	CLASS_ZERO,
-	CLASS_ONES, /* makes the first gradient of a backward that is given none */
-	CLASS_SAMPLER,
-	CLASS_SCALER,
-	CLASS_NODE,
-	CLASS_ACCUMULATE, /* the engine's, around the next one */
-	CLASS_GRADIENT,   /* is added up, also without a node around it, in old traces */
-	CLASS_DATA,
-	CLASS_OPTIMIZER,
-	CLASS_ZERO_GRAD,
-};
-
-static enum token_class class_of_name(const char *name)
+/* A trace names what the program and its libraries do in many ways, but says less of it than a recording: code of torch.compile,
+ * collectives and modes are operators like others. */
+static enum record_class class_of_name(const char *name)
 {
-	if (pytorch_begins(name, PYTORCH_OPTIMIZER_STEP))
-		return CLASS_OPTIMIZER;
-	if (pytorch_begins(name, PYTORCH_OPTIMIZER_ZERO_GRAD))
-		return CLASS_ZERO_GRAD;
-	if (pytorch_begins(name, PYTORCH_LOADER))
-		return CLASS_DATA;
-	if (pytorch_begins(name, PYTORCH_ENGINE))
-		return strstr(name, PYTORCH_ACCUMULATE) ? CLASS_ACCUMULATE : CLASS_NODE;
-	if (pytorch_begins(name, PYTORCH_ACCUMULATE))
-		return CLASS_GRADIENT;
-	if (pytorch_begins(name, PYTORCH_SCALER))
-		return CLASS_SCALER;
-	if (text_ends_with(name, "Backward") || text_ends_with(name, "Backward0"))
-		return CLASS_NODE;
-	if (strcmp(name, PYTORCH_ONES) == 0)
-		return CLASS_ONES;
-	if (pytorch_is_layer(name, strlen(name)))
-		return CLASS_LAYER;
-	if (pytorch_zeroes(name, strlen(name)))
-		return CLASS_ZERO;
-	if (pytorch_writes(name, strlen(name)))
+	enum record_class class = record_class_of(NAME_OF_TRACED, name, strlen(name));
+	switch (class) {
+	case CLASS_FUNCTION:
+	case CLASS_COLLECTIVE:
+	case CLASS_MODE:
+	case CLASS_COMPILED:
+	case CLASS_PROFILER_STEP:
+		return CLASS_OP;
+	case CLASS_WRITE_MANY: /* tensors_of() */
 		return CLASS_WRITE;
-	if (strcmp(name, "aten::add") == 0)
-		return CLASS_ADD;
-	return pytorch_is_of_sampler(name, strlen(name)) ? CLASS_SAMPLER : CLASS_OP;
+	case CLASS_ZERO_MANY:
+		return CLASS_ZERO;
+	case CLASS_DATA_HERE:
+		return CLASS_DATA;
+	default:
+		return class;
+	}
 }
 
-static bool kineto_tokens_is_operator(enum token_class class)
-{
-	return class >= CLASS_OP && class <= CLASS_ONES;
-}
-
-static enum token_class kineto_tokens_class_of(struct scan *scan, const struct staged_span *span)
+static enum record_class kineto_tokens_class_of(struct scan *scan, const struct staged_span *span)
 {
 	if (span->kind != SPAN_OP && span->kind != SPAN_ANNOTATION)
-		return CLASS_OTHER;
+		return CLASS_UNKNOWN;
 	uint8_t *known = &scan->classes[span->name];
 	if (!*known)
 		*known = (uint8_t)(1 + class_of_name(model_text(scan->import->model, span->name)));
-	enum token_class class = (enum token_class)(*known - 1);
-	bool is_loop = class == CLASS_OPTIMIZER || class == CLASS_ZERO_GRAD || class == CLASS_DATA;
-	return span->kind == SPAN_ANNOTATION && !is_loop ? CLASS_OTHER : class;
+	enum record_class class = (enum record_class)(*known - 1);
+	return span->kind == SPAN_ANNOTATION && !record_is_of_loop(class) ? CLASS_UNKNOWN : class;
 }
 
-static uint8_t token_of(enum token_class class)
+/* The engine's work on a node, or the node in it; alone in old traces. */
+static bool is_node(enum record_class class)
 {
-	static const uint8_t tokens[] = {
-		[CLASS_SCALER] = TOKEN_SCALER,       [CLASS_NODE] = TOKEN_BACKWARD, [CLASS_ACCUMULATE] = TOKEN_BACKWARD,
-		[CLASS_GRADIENT] = TOKEN_BACKWARD,   [CLASS_DATA] = TOKEN_DATA,     [CLASS_OPTIMIZER] = TOKEN_OPTIMIZER,
-		[CLASS_ZERO_GRAD] = TOKEN_ZERO_GRAD,
-	};
-	return class < sizeof tokens && tokens[class] ? tokens[class] : TOKEN_OP;
+	return class == CLASS_ENGINE || class == CLASS_NODE;
 }
 
 /* ---- records ---- */
@@ -148,14 +114,14 @@ static size_t first_pending(struct scan *scan)
 	size_t pending = scan->makers.count ? scan->makers.list[0].record : scan->pending;
 	if (pending == NO_RECORD || scan->tokens->count - pending <= COMPACT_AT / 2)
 		return pending;
-	kineto_makers_forget(&scan->makers);
+	node_makers_forget(&scan->makers);
 	scan->pending = NO_RECORD;
 	return NO_RECORD;
 }
 
 static void move_pending(struct scan *scan, size_t less)
 {
-	kineto_makers_move(&scan->makers, less);
+	node_makers_move(&scan->makers, less);
 	scan->pending -= scan->pending != NO_RECORD ? less : 0;
 }
 
@@ -198,18 +164,18 @@ static size_t add_record(struct scan *scan, uint8_t token, int64_t start_ns, int
 static void note_maker(struct scan *scan, const struct staged_span *span, size_t record)
 {
 	if (scan->import->has_no_sequence && record != NO_RECORD)
-		kineto_makers_add(&scan->makers, model_text(scan->import->model, span->name), span->start_ns, record);
+		node_makers_add(&scan->makers, model_text(scan->import->model, span->name), span->start_ns, record);
 }
 
-static void find_maker(struct scan *scan, const struct staged_span *node, enum token_class class, int64_t end_ns)
+static void find_maker(struct scan *scan, const struct staged_span *node, enum record_class class, int64_t end_ns)
 {
 	const char *name = model_text(scan->import->model, node->name);
-	if (!scan->import->has_no_sequence || token_of(class) != TOKEN_BACKWARD ||
-	    (!pytorch_begins(name, PYTORCH_ENGINE) && kineto_makers_is_in_node(&scan->makers, node->start_ns)))
+	if (!scan->import->has_no_sequence || record_token(class) != TOKEN_BACKWARD ||
+	    (!pytorch_begins(name, PYTORCH_ENGINE) && node_makers_is_in_node(&scan->makers, node->start_ns)))
 		return;
-	size_t record = kineto_makers_take(&scan->makers, name, end_ns);
-	scan->tokens->nodes += class == CLASS_NODE; /* no operator makes the others */
-	if (record == KINETO_NO_MAKER)
+	size_t record = node_makers_take(&scan->makers, name, end_ns);
+	scan->tokens->nodes += is_node(class); /* no operator makes the others */
+	if (record == NO_NODE_MAKER)
 		return;
 	scan->tokens->records[record].token = TOKEN_FORWARD;
 	scan->tokens->nodes_made++;
@@ -256,7 +222,7 @@ static void follow_sequence(struct scan *scan, const struct staged_span *span, s
 }
 
 /* An operator of that class finds that the number comes next. One may take it, but ones and zeroing make no node. */
-static void kineto_tokens_note_number(struct scan *scan, const struct staged_span *span, enum token_class class)
+static void kineto_tokens_note_number(struct scan *scan, const struct staged_span *span, enum record_class class)
 {
 	uint64_t sequence = kineto_tokens_sequence_of(scan->import, span);
 	if (sequence != STEPSCOPE_NO_SEQUENCE)
@@ -333,21 +299,21 @@ static void kineto_tokens_add_hooked(struct kineto_tokens *tokens, int64_t start
 }
 
 /* What accumulates within a node makes it a training one. */
-static void note_inside(struct scan *scan, const struct staged_span *span, enum token_class class, int64_t end_ns)
+static void note_inside(struct scan *scan, const struct staged_span *span, enum record_class class, int64_t end_ns)
 {
 	const struct open_token *open = &scan->open[scan->depth - 1];
-	bool is_op = kineto_tokens_is_operator(class);
+	bool is_op = record_is_operator(class);
 	if (is_op)
 		note_maker(scan, span, open->outermost);
 	if (is_op && open->outermost != NO_RECORD && !open->has_number)
 		follow_inner_sequence(scan, span, open->outermost);
 	if (is_op)
 		kineto_tokens_note_number(scan, span, class);
-	if (class == CLASS_NODE && scan->wants_number)
+	if (is_node(class) && scan->wants_number)
 		follow_node(scan, span, open->node);
-	if ((class == CLASS_ACCUMULATE || class == CLASS_GRADIENT) && open->node != NO_RECORD) {
+	if ((class == CLASS_ENGINE_ACCUMULATE || class == CLASS_ACCUMULATE) && open->node != NO_RECORD) {
 		scan->tokens->records[open->node].is_training = true;
-		scan->tokens->records[open->node].count += class == CLASS_GRADIENT;
+		scan->tokens->records[open->node].count += class == CLASS_ACCUMULATE;
 	}
 	if (class == CLASS_OPTIMIZER && open->in_backward)
 		kineto_tokens_add_hooked(scan->tokens, span->start_ns, end_ns);
@@ -362,7 +328,7 @@ static void begin_node(struct scan *scan, const struct staged_span *span, size_t
 }
 
 /* The first operator in it makes the sum with the gradient that was there, or else keeps the new one. */
-static void note_sum(struct scan *scan, const struct staged_span *span, enum token_class class)
+static void note_sum(struct scan *scan, const struct staged_span *span, enum record_class class)
 {
 	struct train_record *last = scan->tokens->count ? &scan->tokens->records[scan->tokens->count - 1] : NULL;
 	bool is_sum = class == CLASS_ADD || class == CLASS_WRITE;
@@ -389,14 +355,14 @@ static uint32_t tensors_of(const struct scan *scan, const struct staged_span *sp
 
 /* It may be an update by hand, as long as no optimizer was called; if it makes a node of a graph it becomes a forward. An evaluation behind the
  * update writes, too (relu_). What is rounded behind a node is the node's. */
-static void note_writes(struct scan *scan, const struct staged_span *span, enum token_class class, size_t record)
+static void note_writes(struct scan *scan, const struct staged_span *span, enum record_class class, size_t record)
 {
 	bool is_write = (class == CLASS_WRITE && scan->is_behind_backward) || class == CLASS_ZERO;
-	if (is_write && !scan->tokens->optimizer_calls && !kineto_makers_is_in_node(&scan->makers, span->start_ns))
+	if (is_write && !scan->tokens->optimizer_calls && !node_makers_is_in_node(&scan->makers, span->start_ns))
 		train_count_writes(&scan->tokens->records[record], tensors_of(scan, span), class == CLASS_ZERO);
 }
 
-static void kineto_tokens_take_span(struct scan *scan, const struct staged_span *span, enum token_class class)
+static void kineto_tokens_take_span(struct scan *scan, const struct staged_span *span, enum record_class class)
 {
 	if (!scan->has_frames && kineto_is_frame(span))
 		return;
@@ -409,13 +375,13 @@ static void kineto_tokens_take_span(struct scan *scan, const struct staged_span 
 	if (span->kind == SPAN_STEP || span->kind == SPAN_RUNTIME || span->kind == SPAN_OVERHEAD)
 		return;
 	note_sum(scan, span, class);
-	if (class == CLASS_GRADIENT)
+	if (class == CLASS_ACCUMULATE)
 		scan->gradient_end_ns = end_ns;
 	if (scan->hidden) {
 		note_inside(scan, span, class, end_ns);
 		return;
 	}
-	if (class == CLASS_OTHER) {
+	if (class == CLASS_UNKNOWN) {
 		kineto_tokens_add_range(scan, span, kineto_tokens_push(scan, end_ns));
 		return;
 	}
@@ -424,16 +390,16 @@ static void kineto_tokens_take_span(struct scan *scan, const struct staged_span 
 		scan->hidden++;
 		return;
 	}
-	size_t record = add_record(scan, token_of(class), span->start_ns, end_ns);
-	scan->tokens->records[record].is_training = class == CLASS_ACCUMULATE || class == CLASS_GRADIENT;
-	scan->tokens->records[record].count = class == CLASS_GRADIENT;
+	size_t record = add_record(scan, record_token(class), span->start_ns, end_ns);
+	scan->tokens->records[record].is_training = class == CLASS_ENGINE_ACCUMULATE || class == CLASS_ACCUMULATE;
+	scan->tokens->records[record].count = class == CLASS_ACCUMULATE;
 	scan->tokens->records[record].is_seed = class == CLASS_ONES;
-	if (class == CLASS_NODE)
+	if (is_node(class))
 		begin_node(scan, span, record);
 	scan->has_ones |= class == CLASS_ONES;
-	if (class == CLASS_LAYER || class == CLASS_ONES || token_of(class) == TOKEN_BACKWARD)
+	if (class == CLASS_LAYER || class == CLASS_ONES || record_token(class) == TOKEN_BACKWARD)
 		scan->is_behind_backward = class != CLASS_LAYER;
-	if (kineto_tokens_is_operator(class)) {
+	if (record_is_operator(class)) {
 		follow_sequence(scan, span, record);
 		kineto_tokens_note_number(scan, span, class);
 		note_maker(scan, span, record);
@@ -443,20 +409,15 @@ static void kineto_tokens_take_span(struct scan *scan, const struct staged_span 
 	struct open_token *open = kineto_tokens_push(scan, end_ns);
 	open->is_optimizer = class == CLASS_OPTIMIZER;
 	open->hides = !open->is_optimizer;
-	open->node = token_of(class) == TOKEN_BACKWARD ? record : NO_RECORD;
-	open->outermost = token_of(class) == TOKEN_OP ? record : NO_RECORD;
+	open->node = record_token(class) == TOKEN_BACKWARD ? record : NO_RECORD;
+	open->outermost = record_token(class) == TOKEN_OP ? record : NO_RECORD;
 	open->has_number = kineto_tokens_sequence_of(scan->import, span) != STEPSCOPE_NO_SEQUENCE;
-	open->in_backward = token_of(class) == TOKEN_BACKWARD;
+	open->in_backward = record_token(class) == TOKEN_BACKWARD;
 	scan->optimizers += open->is_optimizer;
 	scan->hidden += open->hides;
 }
 
 /* ---- annotations that are operators ---- */
-
-static bool is_of_loop(enum token_class class)
-{
-	return class == CLASS_OPTIMIZER || class == CLASS_ZERO_GRAD || class == CLASS_DATA;
-}
 
 /* PyTorch up to 1.10 writes what a program annotates as operators. No operator calls an optimizer or asks for a batch: one that does is a
  * range of the user's. */
@@ -470,13 +431,13 @@ static void find_classes(struct scan *scan, const struct staged_track *track)
 	scan->of_spans = memory_resize(NULL, (size_t)track->count + 1, sizeof *scan->of_spans);
 	for (uint32_t i = 0; i < track->count; i++) {
 		const struct staged_span *span = &track->spans[i];
-		enum token_class class = kineto_tokens_class_of(scan, span);
+		enum record_class class = kineto_tokens_class_of(scan, span);
 		scan->of_spans[i] = (uint8_t) class;
 		while (depth && open[depth - 1].end_ns <= span->start_ns)
 			depth--;
-		for (uint32_t k = depth; is_of_loop(class) && k && scan->of_spans[open[k - 1].span]; k--)
-			scan->of_spans[open[k - 1].span] = CLASS_OTHER;
-		if (!kineto_tokens_is_operator(class) || class == CLASS_ONES || span->dur_ns <= 0)
+		for (uint32_t k = depth; record_is_of_loop(class) && k && scan->of_spans[open[k - 1].span]; k--)
+			scan->of_spans[open[k - 1].span] = CLASS_UNKNOWN;
+		if (!record_is_operator(class) || class == CLASS_ONES || span->dur_ns <= 0)
 			continue;
 		MEMORY_GROW(open, depth, capacity, 64);
 		open[depth++] = (struct open_operator){span->start_ns + span->dur_ns, i};
@@ -532,11 +493,11 @@ static void read_track(struct kineto_tokens *tokens, struct kineto_import *impor
 	kineto_sort(&import->stage, track);
 	find_classes(&scan, track);
 	for (uint32_t i = 0; i < track->count; i++)
-		kineto_tokens_take_span(&scan, &track->spans[i], (enum token_class)scan.of_spans[i]);
+		kineto_tokens_take_span(&scan, &track->spans[i], (enum record_class)scan.of_spans[i]);
 	settle_last(&scan);
-	kineto_makers_forget(&scan.makers);
+	node_makers_forget(&scan.makers);
 	compact(&scan);
-	kineto_makers_release(&scan.makers);
+	node_makers_release(&scan.makers);
 	free(scan.of_spans);
 	free(scan.open);
 }

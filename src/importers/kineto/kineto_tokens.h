@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * kineto_tokens.h: what the spans of a trace say of a training loop, as model/infer_steps.h wants it: one process's thread that trains, and
+ * kineto_tokens.h: what the spans of a trace say of a training loop, as steps/infer_steps.h wants it: one process's thread that trains, and
  * the work on gradients that other threads do for it.
  */
 #ifndef IMPORTERS_KINETO_KINETO_TOKENS_H
 #define IMPORTERS_KINETO_KINETO_TOKENS_H
 
 #include "importers/kineto/kineto_import.h"
-#include "importers/recording/node_numbers.h"
-#include "model/infer_steps.h"
+#include "steps/infer_steps.h"
+#include "steps/node_numbers.h"
 
 struct kineto_tokens {
 	struct train_record *records;

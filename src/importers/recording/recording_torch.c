@@ -71,36 +71,17 @@ static void recording_torch_add_range(struct torch_scan *scan, struct stream_sca
 	open->is_range = true;
 }
 
-static uint64_t recording_torch_sequence_of(const struct segment_event *event, enum symbol_class class)
+static uint64_t recording_torch_sequence_of(const struct segment_event *event, enum record_class class)
 {
 	bool has_sequence = event->payload_count && class != CLASS_COLLECTIVE &&
 	                    event->payload[STEPSCOPE_BEGIN_SEQUENCE] != STEPSCOPE_NO_SEQUENCE;
 	return has_sequence ? event->payload[STEPSCOPE_BEGIN_SEQUENCE] & 0xffffffffffffu : STEPSCOPE_NO_SEQUENCE;
 }
 
-static uint8_t token_of(enum symbol_class class)
+/* A node of a graph is told of in the engine's record. */
+static uint8_t token_of(enum record_class class)
 {
-	switch (class) {
-	case CLASS_NODE:
-		return TOKEN_BACKWARD;
-	case CLASS_DATA:
-	case CLASS_DATA_HERE:
-		return TOKEN_DATA;
-	case CLASS_OPTIMIZER:
-		return TOKEN_OPTIMIZER;
-	case CLASS_ZERO_GRAD:
-		return TOKEN_ZERO_GRAD;
-	case CLASS_SCALER:
-		return TOKEN_SCALER;
-	case CLASS_SAVE:
-		return TOKEN_SAVE;
-	case CLASS_LOADER_START:
-		return TOKEN_LOADER;
-	case CLASS_LOADER_STOP:
-		return TOKEN_LOADER_END;
-	default:
-		return TOKEN_OP;
-	}
+	return class == CLASS_NODE || class == CLASS_ACCUMULATE ? TOKEN_OP : record_token(class);
 }
 
 /* A call of a module that makes a graph stands alone: a backward may work on it, or on what is behind it. A backward may begin with a seed. */
@@ -197,10 +178,10 @@ void torch_add_hooked(struct torch_scan *scan, struct stream_scan *stream, int64
 	stream->hooked[stream->hooked_count++] = (struct train_call){start_ns, end_ns};
 }
 
-static void count_writes(struct train_record *update, enum symbol_class class)
+static void count_writes(struct train_record *update, enum record_class class)
 {
 	bool is_many = class == CLASS_ZERO_MANY || class == CLASS_WRITE_MANY;
-	train_count_writes(update, is_many ? TRAIN_MANY_TENSORS : 1, class == CLASS_ZERO || class == CLASS_ZERO_MANY);
+	train_count_writes(update, is_many ? TRAIN_MANY_TENSORS : 1, record_zeroes(class));
 }
 
 /* One that zeroes gradients behind an update, or before one, is no part of its time. */
@@ -249,7 +230,7 @@ static void settle_pending(struct torch_scan *scan, struct stream_scan *stream, 
 		recording_torch_note_number(&stream->records[pending], stream->pending_sequence);
 	} else if (stream->pending_class) {
 		stream->records[pending].token = TOKEN_UPDATE;
-		count_writes(&stream->records[pending], (enum symbol_class)stream->pending_class);
+		count_writes(&stream->records[pending], (enum record_class)stream->pending_class);
 	}
 	stream->pending = NO_RANGE;
 	stream->pending_class = CLASS_UNKNOWN;
@@ -308,23 +289,23 @@ static uint32_t add_update(struct torch_scan *scan, struct stream_scan *stream, 
 	if (record == NO_RANGE)
 		return NO_RANGE;
 	struct train_record more = {.start_ns = time_ns, .end_ns = time_ns};
-	count_writes(&more, (enum symbol_class)open->class);
+	count_writes(&more, (enum record_class)open->class);
 	join_update(&stream->records[record], &more);
 	bool is_only_zeroed = !more.count && stream->records[record].count;
 	return is_only_zeroed ? NO_RANGE : record;
 }
 
 /* An operator finds that the number comes next. One may take it, but what makes ones, or zeroes, makes no node. */
-static void note_taken(struct stream_scan *stream, enum symbol_class class, uint64_t sequence)
+static void note_taken(struct stream_scan *stream, enum record_class class, uint64_t sequence)
 {
-	stream->free_number = sequence + (class != CLASS_ONES && class != CLASS_ZERO && class != CLASS_ZERO_MANY);
+	stream->free_number = sequence + (class != CLASS_ONES && !record_zeroes(class));
 }
 
 /* An operator that is in no other record; `sequence` STEPSCOPE_NO_SEQUENCE: it cannot have made a node. */
 static uint32_t add_operator(struct torch_scan *scan, struct stream_scan *stream, const struct open_record *open,
                              uint64_t sequence, int64_t time_ns)
 {
-	bool writes = open->class >= CLASS_WRITE && open->class <= CLASS_ZERO_MANY;
+	bool writes = record_writes((enum record_class)open->class);
 	bool has_number = sequence != STEPSCOPE_NO_SEQUENCE;
 	bool is_of_module = stream->module_depth && stream->optimizer == stream->module_optimizer;
 	bool may_update = writes && !is_of_module && !stream->optimizer && !stream->calls;
@@ -342,7 +323,7 @@ static uint32_t add_operator(struct torch_scan *scan, struct stream_scan *stream
 	if (is_seed && record != NO_RANGE)
 		stream->records[record].is_seed = true;
 	if (has_number)
-		note_taken(stream, (enum symbol_class)open->class, sequence);
+		note_taken(stream, (enum record_class)open->class, sequence);
 	if (has_number && record != NO_RANGE)
 		recording_torch_note_number(&stream->records[record], sequence);
 	if (is_of_module && open->class == CLASS_FUNCTION) {
@@ -448,7 +429,7 @@ static void note_maker(const struct stream_scan *stream, uint32_t record, uint64
 }
 
 /* An operator without a number: what it calls first may have one. */
-static void begin_inner_operator(struct torch_scan *scan, struct stream_scan *stream, enum symbol_class class,
+static void begin_inner_operator(struct torch_scan *scan, struct stream_scan *stream, enum record_class class,
                                  uint64_t sequence)
 {
 	const struct open_record *outer = &stream->open[stream->depth - 2];
@@ -510,7 +491,7 @@ static void begin_open(struct torch_scan *scan, struct stream_scan *stream, cons
 	open->profiler_step = like->profiler_step;
 	if (like->is_phase)
 		open->phase = stream->depth;
-	switch ((enum symbol_class)like->class) {
+	switch ((enum record_class)like->class) {
 	case CLASS_UNKNOWN:
 	case CLASS_RARE:
 	case CLASS_PROFILER_STEP:
@@ -530,17 +511,17 @@ static void begin_open(struct torch_scan *scan, struct stream_scan *stream, cons
 	default:
 		break;
 	}
-	uint8_t token = token_of((enum symbol_class)like->class);
+	uint8_t token = token_of((enum record_class)like->class);
 	if (!stream->inside) {
 		begin_record(scan, stream, open, like->sequence, token, like->start_ns);
 		if (like->class == CLASS_DATA_HERE && open->record != NO_RANGE) {
 			stream->records[open->record].is_empty = stream->has_data_work;
 			stream->data = open->record;
 		}
-	} else if (like->class == CLASS_GRADIENT) {
+	} else if (like->class == CLASS_NODE) {
 		begin_gradient(scan, stream, like->sequence);
 	} else if (token == TOKEN_OP) {
-		begin_inner_operator(scan, stream, (enum symbol_class)like->class, like->sequence);
+		begin_inner_operator(scan, stream, (enum record_class)like->class, like->sequence);
 	} else if (like->class == CLASS_OPTIMIZER && stream->node != NO_RANGE && !stream->hooked_depth) {
 		stream->hooked_depth = stream->depth;
 		stream->hooked_ns = like->start_ns;
@@ -567,7 +548,7 @@ void torch_set_optimizer(struct train_record *call, uint64_t value)
 
 /* In the node that is being worked on. One that adds to a gradient is of a backward that trains; the first operator in it makes the sum
  * with what was there, or else keeps the new one. */
-static void note_gradient(struct stream_scan *stream, enum symbol_class class)
+static void note_gradient(struct stream_scan *stream, enum record_class class)
 {
 	struct train_record *node = &stream->records[stream->node];
 	bool is_in_it = recording_torch_innermost(stream)->class == CLASS_ACCUMULATE && stream->is_gradient_next;
@@ -587,13 +568,13 @@ static void note_module(struct torch_scan *scan, struct stream_scan *stream, uin
 		number_map_set(&scan->parts, symbol, 1);
 }
 
-static bool is_rare(enum symbol_class class)
+static bool is_rare(enum record_class class)
 {
 	return class == CLASS_RARE || class == CLASS_COMPILE || class == CLASS_SAVE || class == CLASS_LOADER_START ||
 	       class == CLASS_LOADER_STOP;
 }
 
-static void begin_aside(struct stream_scan *stream, enum symbol_class class, int64_t time_ns)
+static void begin_aside(struct stream_scan *stream, enum record_class class, int64_t time_ns)
 {
 	recording_torch_push(stream)->is_aside = true;
 	stream->aside++;
@@ -607,7 +588,7 @@ static void begin_aside(struct stream_scan *stream, enum symbol_class class, int
 static void recording_torch_on_begin(struct torch_scan *scan, struct stream_scan *stream,
                                      const struct segment_event *event, int64_t time_ns)
 {
-	enum symbol_class class = event->id < scan->class_capacity ? scan->classes[event->id] : CLASS_UNKNOWN;
+	enum record_class class = event->id < scan->class_capacity ? scan->classes[event->id] : CLASS_UNKNOWN;
 	uint64_t optimizer = class == CLASS_COMPILED ? torch_compiled_optimizer(scan, event->id) : 0;
 	class = optimizer ? CLASS_OPTIMIZER : class;
 	bool is_phase = event->id >= STEPSCOPE_BUILTIN_PHASE_DATA && event->id <= STEPSCOPE_BUILTIN_PHASE_EVALUATION;
@@ -651,7 +632,7 @@ static void recording_torch_on_begin(struct torch_scan *scan, struct stream_scan
 static void on_argument(struct torch_scan *scan, struct stream_scan *stream, const struct segment_event *event)
 {
 	uint32_t record = recording_torch_innermost(stream)->record;
-	enum symbol_class class = event->id < scan->class_capacity ? scan->classes[event->id] : CLASS_UNKNOWN;
+	enum record_class class = event->id < scan->class_capacity ? scan->classes[event->id] : CLASS_UNKNOWN;
 	if (event->payload_count < 2)
 		return;
 	uint64_t value = event->payload[1];

@@ -4,7 +4,7 @@
  * in place behind them.
  */
 #include "base/memory.h"
-#include "model/infer_steps_parts.h"
+#include "steps/infer_steps_parts.h"
 
 #include <stdlib.h>
 

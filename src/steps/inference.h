@@ -2,10 +2,10 @@
  *
  * inference.h: steps and phases of one training as they were inferred.
  */
-#ifndef MODEL_INFERENCE_H
-#define MODEL_INFERENCE_H
+#ifndef STEPS_INFERENCE_H
+#define STEPS_INFERENCE_H
 
-#include "model/infer_steps.h"
+#include "steps/infer_steps.h"
 
 /* Behind those that are there; valid until the next call. */
 struct inferred *inference_add(struct inference *inference, uint8_t what, int64_t start_ns, int64_t end_ns);

@@ -3,11 +3,11 @@
  * infer_steps_parts.h: what the parts of infer_steps.c share: first the ends of the steps, by calls of optimizers or by backwards, then
  * which records are evaluations, then intervals. Private to infer_steps*.c.
  */
-#ifndef MODEL_INFER_STEPS_PARTS_H
-#define MODEL_INFER_STEPS_PARTS_H
+#ifndef STEPS_INFER_STEPS_PARTS_H
+#define STEPS_INFER_STEPS_PARTS_H
 
-#include "model/infer_steps.h"
-#include "model/optimizer_rates.h"
+#include "steps/infer_steps.h"
+#include "steps/optimizer_rates.h"
 
 #define NONE SIZE_MAX
 #define STEPS_TO_COMPARE 8 /* so many, behind the first one, tell what steps are like */

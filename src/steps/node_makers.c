@@ -1,23 +1,23 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * kineto_makers.c: see kineto_makers.h.
+ * node_makers.c: see node_makers.h.
  */
-#include "importers/kineto/kineto_makers.h"
+#include "steps/node_makers.h"
 
 #include "base/hash.h"
 #include "base/memory.h"
-#include "importers/kineto/kineto_stage.h"
 #include "pytorch/names.h"
 
 #include <ctype.h>
 #include <stdlib.h>
 #include <string.h>
 
+#define NODE_ROUNDING_NS 1000 /* rounding of times in these traces */
 #define MAKERS_MAX ((size_t)262144)
 #define LOOK_AT_MAX ((size_t)4096) /* a node whose operator has another name costs that many comparisons */
 
 /* "aten::_log_softmax" and "autograd::engine::evaluate_function: LogSoftmaxBackward0" are one name: a hash of its letters and digits. */
-static uint64_t kineto_makers_name_of(const char *text)
+static uint64_t node_makers_name_of(const char *text)
 {
 	const char *namespace_end = strrchr(text, ':');
 	uint64_t hash = HASH_BYTES;
@@ -27,24 +27,24 @@ static uint64_t kineto_makers_name_of(const char *text)
 	return hash;
 }
 
-bool kineto_makers_is_in_node(const struct kineto_makers *makers, int64_t start_ns)
+bool node_makers_is_in_node(const struct node_makers *makers, int64_t start_ns)
 {
-	return makers->is_behind_node && start_ns <= makers->node_end_ns + KINETO_ROUNDING_NS;
+	return makers->is_behind_node && start_ns <= makers->node_end_ns + NODE_ROUNDING_NS;
 }
 
-void kineto_makers_add(struct kineto_makers *makers, const char *name, int64_t start_ns, size_t record)
+void node_makers_add(struct node_makers *makers, const char *name, int64_t start_ns, size_t record)
 {
-	if (kineto_makers_is_in_node(makers, start_ns))
+	if (node_makers_is_in_node(makers, start_ns))
 		return;
 	if (makers->is_behind_node || makers->count == MAKERS_MAX)
-		kineto_makers_forget(makers);
+		node_makers_forget(makers);
 	MEMORY_GROW(makers->list, makers->count, makers->capacity, 64);
-	makers->list[makers->count++] = (struct kineto_maker){.name = kineto_makers_name_of(name), .record = record};
+	makers->list[makers->count++] = (struct node_maker){.name = node_makers_name_of(name), .record = record};
 }
 
-size_t kineto_makers_take(struct kineto_makers *makers, const char *node, int64_t end_ns)
+size_t node_makers_take(struct node_makers *makers, const char *node, int64_t end_ns)
 {
-	uint64_t name = kineto_makers_name_of(node);
+	uint64_t name = node_makers_name_of(node);
 	size_t first = makers->count > LOOK_AT_MAX ? makers->count - LOOK_AT_MAX : 0;
 	/* Older versions say nothing of the engine, which then adds up gradients between two nodes of one backward. */
 	makers->is_behind_node = pytorch_begins(node, PYTORCH_ENGINE);
@@ -55,23 +55,23 @@ size_t kineto_makers_take(struct kineto_makers *makers, const char *node, int64_
 		makers->count = i;
 		return makers->list[i].record;
 	}
-	return KINETO_NO_MAKER;
+	return NO_NODE_MAKER;
 }
 
-void kineto_makers_move(struct kineto_makers *makers, size_t less)
+void node_makers_move(struct node_makers *makers, size_t less)
 {
 	for (size_t i = 0; i < makers->count; i++)
 		makers->list[i].record -= less;
 }
 
-void kineto_makers_forget(struct kineto_makers *makers)
+void node_makers_forget(struct node_makers *makers)
 {
 	makers->count = 0;
 	makers->is_behind_node = false;
 }
 
-void kineto_makers_release(struct kineto_makers *makers)
+void node_makers_release(struct node_makers *makers)
 {
 	free(makers->list);
-	*makers = (struct kineto_makers){0};
+	*makers = (struct node_makers){0};
 }

@@ -2,7 +2,7 @@
  *
  * optimizer_rates.c: see optimizer_rates.h.
  */
-#include "model/optimizer_rates.h"
+#include "steps/optimizer_rates.h"
 
 #include "base/memory.h"
 

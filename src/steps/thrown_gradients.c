@@ -2,7 +2,7 @@
  *
  * thrown_gradients.c: see thrown_gradients.h.
  */
-#include "model/thrown_gradients.h"
+#include "steps/thrown_gradients.h"
 
 bool gradients_are_new(const struct train_record *backward, const struct train_record *before)
 {

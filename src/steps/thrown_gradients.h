@@ -3,10 +3,10 @@
  * thrown_gradients.h: finds gradients that no optimizer used, in a program that calls optimizers. This is rule 4 of
  * infer_steps.h, for programs whose batches do not mark the steps.
  */
-#ifndef MODEL_THROWN_GRADIENTS_H
-#define MODEL_THROWN_GRADIENTS_H
+#ifndef STEPS_THROWN_GRADIENTS_H
+#define STEPS_THROWN_GRADIENTS_H
 
-#include "model/infer_steps.h"
+#include "steps/infer_steps.h"
 
 /* Returns true if the backward creates the same number of gradients as the one before it. If the earlier gradients
  * still existed, it would add to them; so the program set them to None. */

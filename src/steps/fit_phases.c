@@ -1,13 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * kineto_phases.c: phases among ranges, see kineto_tokens.h. They are found as if there were no calls of Python, so that a trace with stacks
+ * fit_phases.c: see fit_phases.h. Phases are found as if there were no calls of Python, so that a trace with stacks
  * has the phases of one without; a forward begins with its first operator, deep inside of calls that end before it does.
  */
-#include "importers/kineto/kineto_phases.h"
+#include "steps/fit_phases.h"
 
 #include "base/lower_bound.h"
-#include "importers/kineto/kineto_tokens.h"
-#include "model/inference.h"
+#include "steps/inference.h"
 
 #include <string.h>
 
@@ -29,7 +28,7 @@ static uint32_t range_at(const struct fitting *fitting, int64_t time_ns, int64_t
 	return at;
 }
 
-static void kineto_phases_add_piece(struct fitting *fitting, uint8_t what, int64_t start_ns, int64_t end_ns)
+static void fit_phases_add_piece(struct fitting *fitting, uint8_t what, int64_t start_ns, int64_t end_ns)
 {
 	if (start_ns < end_ns)
 		inference_add(&fitting->fitted, what, start_ns, end_ns);
@@ -46,7 +45,7 @@ static int64_t fit_start(struct fitting *fitting, const struct inferred *phase)
 	     at = ranges[at].parent)
 		start_ns = ranges[at].start_ns;
 	for (; at != NO_RANGE && ranges[at].end_ns < phase->end_ns; at = ranges[at].parent) {
-		kineto_phases_add_piece(fitting, phase->what, start_ns, ranges[at].end_ns);
+		fit_phases_add_piece(fitting, phase->what, start_ns, ranges[at].end_ns);
 		start_ns = ranges[at].end_ns;
 	}
 	return start_ns;
@@ -62,10 +61,10 @@ static void fit_end(struct fitting *fitting, const struct inferred *phase, int64
 	     at = ranges[at].parent)
 		end_ns = ranges[at].end_ns;
 	for (; at != NO_RANGE && ranges[at].start_ns > phase->start_ns; at = ranges[at].parent) {
-		kineto_phases_add_piece(fitting, phase->what, ranges[at].start_ns, end_ns);
+		fit_phases_add_piece(fitting, phase->what, ranges[at].start_ns, end_ns);
 		end_ns = ranges[at].start_ns;
 	}
-	kineto_phases_add_piece(fitting, phase->what, start_ns, end_ns);
+	fit_phases_add_piece(fitting, phase->what, start_ns, end_ns);
 }
 
 /* The phase behind number i and what lies in it, or the end of what is around it. */
@@ -78,10 +77,10 @@ static int64_t find_high(const struct fitting *fitting, size_t i)
 	return INT64_MAX;
 }
 
-void kineto_fit_phases(struct inference *phases, const struct kineto_tokens *tokens, const int64_t *bounds,
-                       uint32_t bound_count)
+void fit_phases(struct inference *phases, const struct train_range *ranges, uint32_t range_count, const int64_t *bounds,
+                uint32_t bound_count)
 {
-	struct fitting fitting = {.ranges = tokens->ranges, .range_count = tokens->range_count, .phases = phases};
+	struct fitting fitting = {.ranges = ranges, .range_count = range_count, .phases = phases};
 	int64_t last_end_ns = INT64_MIN, fitted_ns = INT64_MIN; /* of the last one that lies in no other */
 	uint32_t bound = 0;
 	inference_cut_phases(phases, bounds, bound_count);

@@ -2,8 +2,8 @@
  *
  * infer_steps_intervals.c: from records and ends of steps to intervals: steps, and their phases.
  */
-#include "model/infer_steps_parts.h"
-#include "model/inference.h"
+#include "steps/infer_steps_parts.h"
+#include "steps/inference.h"
 
 #include <stepscope/stepscope.h>
 

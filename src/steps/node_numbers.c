@@ -2,7 +2,7 @@
  *
  * node_numbers.c: see node_numbers.h.
  */
-#include "importers/recording/node_numbers.h"
+#include "steps/node_numbers.h"
 
 #include "base/lower_bound.h"
 #include "base/memory.h"

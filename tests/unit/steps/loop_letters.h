@@ -27,8 +27,8 @@
 #ifndef UNIT_LOOP_LETTERS_H
 #define UNIT_LOOP_LETTERS_H
 
-#include "model/infer_steps.h"
-#include "model/inference.h"
+#include "steps/infer_steps.h"
+#include "steps/inference.h"
 
 #define LETTERS 200u
 

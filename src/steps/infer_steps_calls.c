@@ -2,9 +2,9 @@
  *
  * infer_steps_calls.c: where steps end, by the calls of optimizers.
  */
-#include "model/infer_steps_parts.h"
 #include "model/number_map.h"
-#include "model/thrown_gradients.h"
+#include "steps/infer_steps_parts.h"
+#include "steps/thrown_gradients.h"
 
 /* What was seen since the last call of the group, while going through the records. */
 struct inferred_grouping {

@@ -27,10 +27,10 @@
  *
  * The run time is that of sorting the records of training threads.
  */
-#ifndef MODEL_TRAINING_THREADS_H
-#define MODEL_TRAINING_THREADS_H
+#ifndef STEPS_TRAINING_THREADS_H
+#define STEPS_TRAINING_THREADS_H
 
-#include "model/infer_steps.h"
+#include "steps/infer_steps.h"
 
 struct training_thread {              /* records of one thread; training_join() may take its arrays */
 	struct train_record *records; /* by start */

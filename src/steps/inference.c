@@ -2,11 +2,11 @@
  *
  * inference.c: the list of what was inferred, see infer_steps.h; infer_steps_intervals.c fills it.
  */
-#include "model/inference.h"
+#include "steps/inference.h"
 
 #include "base/memory.h"
 #include "base/merge_sort.h"
-#include "model/infer_steps.h"
+#include "steps/infer_steps.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -2,7 +2,7 @@
  *
  * infer_steps_evaluations.c: which batches, and which calls of modules, evaluate, up to where, and which forwards lead to no backward.
  */
-#include "model/infer_steps_parts.h"
+#include "steps/infer_steps_parts.h"
 
 #define EVALUATION_PAUSE_NS INT64_C(50000000)
 

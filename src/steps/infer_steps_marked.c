@@ -6,8 +6,8 @@
  */
 #include "base/memory.h"
 #include "base/merge_sort.h"
-#include "model/infer_steps.h"
-#include "model/inference.h"
+#include "steps/infer_steps.h"
+#include "steps/inference.h"
 
 #include <stdlib.h>
 #include <string.h>

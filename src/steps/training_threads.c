@@ -3,7 +3,7 @@
  * training_threads.c: see training_threads.h. First, find when each thread is busy with a step: from its first backward
  * that trains to the optimizer's call. Then find the turns. Then append the records of the turns, one after the other.
  */
-#include "model/training_threads.h"
+#include "steps/training_threads.h"
 
 #include "base/memory.h"
 #include "base/merge_sort.h"

@@ -11,8 +11,8 @@
  *
  * The leader of optimizers that take turns is the one called first.
  */
-#ifndef MODEL_OPTIMIZER_RATES_H
-#define MODEL_OPTIMIZER_RATES_H
+#ifndef STEPS_OPTIMIZER_RATES_H
+#define STEPS_OPTIMIZER_RATES_H
 
 #include "model/number_map.h"
 

@@ -9,8 +9,8 @@
  *     node_numbers_settle(&numbers);
  *     forward->is_unused = !node_numbers_have(&numbers, thread, first, end);
  */
-#ifndef IMPORTERS_RECORDING_NODE_NUMBERS_H
-#define IMPORTERS_RECORDING_NODE_NUMBERS_H
+#ifndef STEPS_NODE_NUMBERS_H
+#define STEPS_NODE_NUMBERS_H
 
 #include <stdbool.h>
 #include <stdint.h>

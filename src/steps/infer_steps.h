@@ -48,8 +48,8 @@
  * Time is linear in the records, but for the depth of the ranges: the caller bounds it. The loop is borrowed, the inference owns its
  * list.
  */
-#ifndef MODEL_INFER_STEPS_H
-#define MODEL_INFER_STEPS_H
+#ifndef STEPS_INFER_STEPS_H
+#define STEPS_INFER_STEPS_H
 
 #include <stdbool.h>
 #include <stddef.h>

@@ -2,11 +2,11 @@
  *
  * infer_steps.c: see infer_steps.h. What the parts (infer_steps_parts.h) have to work on, in which order they work, and what is said of it.
  */
-#include "model/infer_steps.h"
+#include "steps/infer_steps.h"
 
 #include "base/memory.h"
-#include "model/infer_steps_parts.h"
-#include "model/optimizer_rates.h"
+#include "steps/infer_steps_parts.h"
+#include "steps/optimizer_rates.h"
 
 #include <stdlib.h>
 #include <string.h>
