@@ -130,7 +130,7 @@ static enum record_class class_of_traced(const char *text, size_t length)
 	return is_node && !is_engine ? class_of_gradient(text, length) : class_of_operator(text, length);
 }
 
-enum record_class record_class_of(enum name_kind kind, const char *text, size_t length)
+enum record_class record_class_of(enum record_source kind, const char *text, size_t length)
 {
 	switch (kind) {
 	case NAME_OF_OPERATOR:

@@ -13,7 +13,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-enum name_kind { /* of a recording; a trace has NAME_OF_TRACED and NAME_OF_ANNOTATION only */
+enum record_source { /* of a recording; a trace has NAME_OF_TRACED and NAME_OF_ANNOTATION only */
 	NAME_OF_OPERATOR,
 	NAME_OF_TRACED,   /* an operator or a node of a graph; PyTorch up to 1.10 also wrote annotations so */
 	NAME_OF_GRADIENT, /* a node of a graph */
@@ -63,7 +63,7 @@ enum record_class {
 	CLASS_RARE,          /* a range like any other; recorded in steps without operators, too */
 };
 
-enum record_class record_class_of(enum name_kind kind, const char *text, size_t length);
+enum record_class record_class_of(enum record_source kind, const char *text, size_t length);
 /* enum train_token; TOKEN_OP for classes without a token of their own. */
 uint8_t record_token(enum record_class class);
 
