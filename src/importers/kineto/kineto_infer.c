@@ -305,10 +305,11 @@ static void say(struct model *model, const struct staged_track *track, const str
 	model_add_ledger(model, LEDGER_OTHER, track->process, "steps", found->steps, text);
 }
 
-static bool has_steps_elsewhere(const struct kineto_stage *stage, const struct kineto_group *group, uint32_t training)
+/* Marked by another thread, or by another process: a process beside one that marks its steps is a worker of it. */
+static bool has_steps_elsewhere(const struct kineto_stage *stage, uint32_t training)
 {
-	for (uint32_t i = 0; i < group->count; i++)
-		if (group->tracks[i] != training && stage->tracks[group->tracks[i]].has_steps)
+	for (uint32_t i = 0; i < stage->tracks_count; i++)
+		if (i != training && stage->tracks[i].has_marked_steps)
 			return true;
 	return false;
 }
@@ -323,7 +324,7 @@ static void infer_process(struct kineto_import *import, const struct kineto_grou
 	if (!kineto_tokens_init(&frames, import, group, kinds, classes, true, &training))
 		return;
 	struct staged_track *track = &stage->tracks[training];
-	bool is_elsewhere = has_steps_elsewhere(stage, group, training);
+	bool is_elsewhere = has_steps_elsewhere(stage, training);
 	bool is_wanted = !frames.has_phases && !is_elsewhere;
 	if (is_wanted && import->has_python)
 		kineto_tokens_init(&plain, import, group, kinds, classes, false, &training);
@@ -379,6 +380,8 @@ void kineto_infer(struct kineto_import *import, const uint8_t *kinds)
 	import->has_no_sequence = !has_sequence(&import->stage);
 	uint32_t *order = memory_resize(NULL, (size_t)import->stage.tracks_count + 1, sizeof *order);
 	uint32_t *ends = group_tracks(import, order);
+	for (uint32_t i = 0; i < import->stage.tracks_count; i++) /* before any are inferred */
+		import->stage.tracks[i].has_marked_steps = import->stage.tracks[i].has_steps;
 	uint8_t *classes = memory_resize(NULL, strings, sizeof *classes);
 	memset(classes, 0, strings);
 	for (uint32_t i = import->first_process, begin = 0; i < import->model->processes_count; i++) {
