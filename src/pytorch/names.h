@@ -96,6 +96,15 @@ static inline bool pytorch_is_work(const char *name)
 	return name[length] && name[length + 1] != ':' && pytorch_is_one_of(name, length, backends);
 }
 
+/* Returns true for ranges in which a backend of c10d enqueues a collective for a device: "nccl:all_reduce". The device
+ * executes it later. */
+static inline bool pytorch_enqueues(const char *name)
+{
+	static const char *const backends[] = {"nccl", "rccl", "xccl", "hccl", "mccl", "cncl", NULL};
+	size_t length = strcspn(name, ":");
+	return name[length] && name[length + 1] != ':' && pytorch_is_one_of(name, length, backends);
+}
+
 /* Compiled code has two numbers, "3/1": the number of the function, and how often the function was compiled before.
  * Returns both in one number; 0: the text has none. */
 static inline uint32_t pytorch_code_number(const char *text, size_t length)

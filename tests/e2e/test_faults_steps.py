@@ -119,3 +119,30 @@ def test_fault_T7m_two_at_once_are_two_processes(tmp_path):
     windows(tmp_path, 2, begin_of=lambda window: 100 * window)
     processes, = tables(tmp_path, "processes")
     assert len(processes) == 2
+
+
+def exchanges(has_call=True, has_copy=False):
+    """The call that enqueues takes 60 us; the device executes the collective later for 9 ms, while nothing else runs on it."""
+    rows = []
+    for number in range(5):
+        begin = 100_000 * number
+        rows += [step(number, begin, 99_900), span("aten::linear", begin, 24_000, **{"Sequence number": number + 1, "Fwd thread id": 0}),
+                 span("autograd::engine::evaluate_function: AddmmBackward0", begin + 25_000, 49_000, tid=2, **{"Sequence number": number + 1, "Fwd thread id": 1}),
+                 span("nccl:all_reduce", begin + 30_020, 60, "user_annotation", tid=2), span("cudaLaunchKernelExC", begin + 30_030, 5, "cuda_runtime", tid=2, correlation=number + 1),
+                 span("ncclDevKernel_AllReduce_Sum_f32_RING_LL(ncclDevKernelArgsStorage<4096ul>)", begin + 65_000, 9000, "kernel", 0, 40, device=0, stream=40, correlation=number + 1),
+                 span("Optimizer.step#SGD.step", begin + 75_000, 24_000, "user_annotation")]
+        rows += [span("c10d::allreduce_", begin + 30_000, 90, tid=2)] * has_call
+        rows += [span("nccl:all_reduce", begin + 65_000, 9000, "gpu_user_annotation", 0, 40, device=0, stream=40)] * has_copy
+    return rows
+
+
+@pytest.mark.parametrize("has_call, has_copy", [(True, False), (True, True), (False, True)])
+def test_fault_T3_the_call_that_enqueues_is_no_execution(trace, has_call, has_copy):
+    trace.write(exchanges(has_call, has_copy))
+    row, = trace.table("collectives")
+    assert (row["count"], row["issue_ns"]) == (5, 90_000 if has_call else 60_000)
+    assert row["total_ns"] is None and row["exposed_ns"] is None
+    found, = trace.table("communication")
+    assert (found["total_ns"], found["exposed_ratio"]) == (45_000_000, 1)
+    assert {name: ratio for name, ratio in phases(trace).items() if name != "other"} == pytest.approx(
+        {"forward": 24 / 99.9, "backward": 49 / 99.9, "optimizer": 24 / 99.9}, abs=1e-3)

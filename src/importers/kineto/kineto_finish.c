@@ -81,7 +81,7 @@ static bool is_of_device(const struct finish *finish, const struct staged_track 
 }
 
 /* Finds process ids that Kineto labels as those of devices and that call operators or Python. Kineto labels 8 or 16 ids,
- * whether the machine has as many devices or not. No process has the id 0: Kineto writes a thread that it does not know
+ * also those of devices that do not exist. No process has the id 0: Kineto writes a thread that it does not know
  * as thread 0 of process 0. */
 static void find_shared_ids(struct finish *finish)
 {

@@ -305,17 +305,26 @@ static void say(struct model *model, const struct staged_track *track, const str
 	model_add_ledger(model, LEDGER_OTHER, track->process, "steps", found->steps, text);
 }
 
-/* Marked by another thread, or by another process: a process beside one that marks its steps is a worker of it. */
-static bool has_steps_elsewhere(const struct kineto_stage *stage, uint32_t training)
+/* How many of these tracks mark steps. */
+static uint32_t count_markers(const struct kineto_stage *stage, const uint32_t *tracks, uint32_t count)
 {
-	for (uint32_t i = 0; i < stage->tracks_count; i++)
-		if (i != training && stage->tracks[i].has_marked_steps)
-			return true;
-	return false;
+	uint32_t markers = 0;
+	for (uint32_t i = 0; i < count; i++)
+		markers += stage->tracks[tracks[i]].has_steps;
+	return markers;
+}
+
+/* By another thread of the process; or by another process, of which one that marks none is a worker. has_markers: before
+ * any steps were inferred. */
+static bool are_marked_elsewhere(const struct kineto_stage *stage, const struct kineto_group *group, uint32_t training,
+                                 bool has_markers)
+{
+	uint32_t markers = count_markers(stage, group->tracks, group->count);
+	return markers ? markers > stage->tracks[training].has_steps : has_markers;
 }
 
 static void infer_process(struct kineto_import *import, const struct kineto_group *group, const uint8_t *kinds,
-                          uint8_t *classes)
+                          uint8_t *classes, bool has_markers)
 {
 	struct kineto_stage *stage = &import->stage;
 	uint32_t training, repeat = 0;
@@ -324,7 +333,7 @@ static void infer_process(struct kineto_import *import, const struct kineto_grou
 	if (!kineto_tokens_init(&frames, import, group, kinds, classes, true, &training))
 		return;
 	struct staged_track *track = &stage->tracks[training];
-	bool is_elsewhere = has_steps_elsewhere(stage, training);
+	bool is_elsewhere = are_marked_elsewhere(stage, group, training, has_markers);
 	bool is_wanted = !frames.has_phases && !is_elsewhere;
 	if (is_wanted && import->has_python)
 		kineto_tokens_init(&plain, import, group, kinds, classes, false, &training);
@@ -380,15 +389,14 @@ void kineto_infer(struct kineto_import *import, const uint8_t *kinds)
 	import->has_no_sequence = !has_sequence(&import->stage);
 	uint32_t *order = memory_resize(NULL, (size_t)import->stage.tracks_count + 1, sizeof *order);
 	uint32_t *ends = group_tracks(import, order);
-	for (uint32_t i = 0; i < import->stage.tracks_count; i++) /* before any are inferred */
-		import->stage.tracks[i].has_marked_steps = import->stage.tracks[i].has_steps;
+	bool has_markers = count_markers(&import->stage, order, import->stage.tracks_count) > 0;
 	uint8_t *classes = memory_resize(NULL, strings, sizeof *classes);
 	memset(classes, 0, strings);
 	for (uint32_t i = import->first_process, begin = 0; i < import->model->processes_count; i++) {
 		uint32_t end = ends[i - import->first_process];
 		struct kineto_group group = {.tracks = order + begin, .count = end - begin};
 		kineto_nodes_find(import, &group, kinds);
-		infer_process(import, &group, kinds, classes);
+		infer_process(import, &group, kinds, classes, has_markers);
 		node_numbers_release(&group.nodes);
 		begin = end;
 	}

@@ -59,11 +59,11 @@ struct staged_track {
 	uint32_t name;                  /* string */
 	int64_t sort, name_ns, sort_ns; /* the values with the latest time in the file */
 	bool has_sort;
-	bool is_device;                   /* it has work of a device */
-	bool has_steps, has_marked_steps; /* the latter without inferred ones; set by kineto_infer() */
-	bool is_sorted;                   /* since the last span was added */
-	bool is_mixed;                    /* its begins and ends are not in order of time */
-	int32_t device;                   /* -1: unknown */
+	bool is_device; /* it has work of a device */
+	bool has_steps;
+	bool is_sorted; /* since the last span was added */
+	bool is_mixed;  /* its begins and ends are not in order of time */
+	int32_t device; /* -1: unknown */
 	/* process: own_pid is its pid; the file has another number, because two processes had one */
 	bool has_own_pid;
 	int64_t own_pid;
