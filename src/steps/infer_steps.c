@@ -78,15 +78,19 @@ void infer_steps(struct inference *inference, const struct train_loop *loop)
 	in.is_update = memory_resize(NULL, count + 1, sizeof(*in.is_update));
 	memset(in.is_update, 0, (count + 1) * sizeof(*in.is_update));
 	in.is_unused = memory_resize(NULL, count + 1, sizeof(*in.is_unused));
+	in.is_own = memory_resize(NULL, count + 1, sizeof(*in.is_own));
+	memset(in.is_own, 0, (count + 1) * sizeof(*in.is_own));
 	infer_steps_find_ends(&in);
 	find_rare_calls(&in);
 	infer_evaluations(&in);
 	if (!inference->update_count && !inference->doubt && !loop->hooked_count)
 		find_doubt_of_batches(&in);
+	infer_own_work(&in);
 	infer_intervals(&in);
 	optimizer_rates_release(&in.rates);
 	free(in.ends);
 	free(in.is_evaluation);
 	free(in.is_update);
 	free(in.is_unused);
+	free(in.is_own);
 }

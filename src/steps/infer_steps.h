@@ -100,7 +100,8 @@ struct train_record {
 	bool is_evaluating; /* operators: a call, in evaluation mode, of a module that is trained at other times, or of a part of one */
 	bool is_learning; /* operators: a call, in training mode, of a module that is called to evaluate at other times */
 	bool is_maker;    /* operators: of a recording, made a node of its `sequence` if there was one */
-	bool is_unused;   /* forward: no node of its graph was worked on, as far as was recorded */
+	bool is_plain; /* operators without numbers in an optimizer's call: its own work, if a closure's backward is before */
+	bool is_unused; /* forward: no node of its graph was worked on, as far as was recorded */
 	bool is_first; /* backward: a call of the engine may begin with it; else it goes on with the one before, also behind a pause */
 	bool is_seed; /* operator: ones, as of a loss; where a backward is next they are its first gradient, and its call has begun */
 };

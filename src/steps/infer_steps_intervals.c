@@ -27,6 +27,8 @@ static uint8_t intervals_phase_of(const struct inferrer *in, size_t i)
 		return STEPSCOPE_PHASE_CHECKPOINT;
 	if (in->is_evaluation[i])
 		return STEPSCOPE_PHASE_EVALUATION;
+	if (in->is_own[i])
+		return STEPSCOPE_PHASE_OPTIMIZER;
 	switch ((enum train_token)in->records[i].token) {
 	case TOKEN_DATA:
 	case TOKEN_LOADER:
@@ -132,31 +134,65 @@ static size_t add_phase(struct inferrer *in, size_t i, size_t end, int64_t limit
 	return last;
 }
 
-/* A closure that an optimizer calls has a forward and a backward of its own, within the interval that was added last. */
-static void add_phases_of_closure(struct inferrer *in, size_t call, size_t end)
+/* The outermost range around the record that lies within `outer`; NO_RANGE: the record itself does. */
+static uint32_t outermost_within(const struct inferrer *in, uint32_t range, uint32_t outer)
 {
-	int64_t before_ns = in->out->list[in->out->count - 1].start_ns;
-	int64_t limit_ns = in->out->list[in->out->count - 1].end_ns;
+	while (range != outer && range != NO_RANGE && in->ranges[range].parent != outer)
+		range = in->ranges[range].parent;
+	return range == outer ? NO_RANGE : range;
+}
 
+/* When the last range in the call around the record ends; the record's own end if there is none. */
+static int64_t end_in_call(const struct inferrer *in, size_t record, size_t call)
+{
+	uint32_t range = outermost_within(in, in->records[record].range, in->records[call].range);
+
+	return range == NO_RANGE ? in->records[record].end_ns : in->ranges[range].end_ns;
+}
+
+/* The rest of the call is the optimizer's. Where its operators were not recorded it begins with the closure's last backward. */
+static void end_own_work(struct inferrer *in, size_t call, size_t last, int64_t limit_ns, int64_t *before_ns)
+{
+	struct inferred *before = &in->out->list[in->out->count - 1];
+	int64_t start_ns = end_in_call(in, last, call);
+
+	if (in->is_own[last] && before->what == STEPSCOPE_PHASE_OPTIMIZER &&
+	    in->records[last].range == in->records[call].range)
+		before->end_ns = limit_ns;
+	else if (start_ns < limit_ns && start_ns >= *before_ns && in->records[last].token == TOKEN_BACKWARD)
+		inference_add(in->out, STEPSCOPE_PHASE_OPTIMIZER, start_ns, limit_ns);
+	*before_ns = limit_ns;
+}
+
+/* A closure that an optimizer calls has a forward and a backward of its own. The optimizer has the time of its own operators, and what is behind
+ * the last of them; Python in the closure is neither's. */
+static void add_phases_of_closure(struct inferrer *in, size_t call, size_t end, int64_t limit_ns)
+{
+	size_t last = call;
+
+	if (in->records[call].end_ns < limit_ns)
+		limit_ns = in->records[call].end_ns;
 	for (size_t i = call + 1; i < end && in->records[i].is_inside; i++) {
 		uint8_t phase = intervals_phase_of(in, i);
 
-		if (phase && phase != STEPSCOPE_PHASE_OPTIMIZER)
-			i = add_phase(in, i, end, limit_ns, &before_ns);
+		if (!phase || (phase == STEPSCOPE_PHASE_OPTIMIZER && !in->is_own[i]))
+			continue;
+		i = last = add_phase(in, i, end, limit_ns, &in->phase_end_ns);
 	}
+	if (last != call)
+		end_own_work(in, call, last, limit_ns, &in->phase_end_ns);
 }
 
 /* Of records [first, end), none beyond `limit_ns`. */
 static void add_phases(struct inferrer *in, size_t first, size_t end, int64_t limit_ns)
 {
 	for (size_t i = first; i < end; i++) {
-		size_t call = i, count = in->out->count;
-
 		if (!intervals_phase_of(in, i) || in->records[i].is_inside)
 			continue;
-		i = add_phase(in, i, end, limit_ns, &in->phase_end_ns);
-		if (in->out->count > count && is_call(&in->records[call]) && has_closure(in, call))
-			add_phases_of_closure(in, call, end);
+		if (is_call(&in->records[i]) && has_closure(in, i))
+			add_phases_of_closure(in, i, end, limit_ns);
+		else
+			i = add_phase(in, i, end, limit_ns, &in->phase_end_ns);
 	}
 }
 
@@ -250,14 +286,6 @@ static size_t first_record(const struct inferrer *in, size_t last)
 			first = i;
 	}
 	return first;
-}
-
-/* The outermost range around the record that lies within `outer`; NO_RANGE: the record itself does. */
-static uint32_t outermost_within(const struct inferrer *in, uint32_t range, uint32_t outer)
-{
-	while (range != outer && range != NO_RANGE && in->ranges[range].parent != outer)
-		range = in->ranges[range].parent;
-	return range == outer ? NO_RANGE : range;
 }
 
 struct inferred_place {            /* of a step */

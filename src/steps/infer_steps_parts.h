@@ -24,6 +24,7 @@ struct inferrer {
 	bool *is_evaluation; /* record of an evaluation */
 	bool *is_update;     /* record of an update by hand */
 	bool *is_unused;     /* record of a forward that leads to no backward */
+	bool *is_own;        /* record of an optimizer's own work in a call with a closure */
 	bool is_functional;  /* no backward leaves gradients: all train */
 	bool has_modules;    /* forwards are calls of them */
 	bool is_cut;
@@ -77,6 +78,7 @@ void infer_ends_by_calls(struct inferrer *in);                        /* rules 1
 void infer_ends_by_backwards(struct inferrer *in);                    /* rule 3 */
 void infer_evaluations(struct inferrer *in);                          /* behind the ends */
 int64_t infer_evaluation_end(const struct inferrer *in, size_t last); /* of one with that last record */
+void infer_own_work(struct inferrer *in);                             /* of optimizers that call closures */
 void infer_intervals(struct inferrer *in);                            /* of steps and phases, last */
 
 #endif

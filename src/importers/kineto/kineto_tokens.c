@@ -104,8 +104,8 @@ static bool kineto_tokens_may_join(const struct train_record *a, const struct tr
 	bool is_work = a->token == TOKEN_OP ||
 	               a->token == TOKEN_FORWARD; /* between nodes other threads may tell of steps */
 	return is_work && !a->is_seed && !b->is_seed && a->token == b->token && !writes(a) && !writes(b) &&
-	       a->range == b->range && a->is_inside == b->is_inside && a->is_unused == b->is_unused &&
-	       !train_pauses(a->token, a->end_ns, b->start_ns);
+	       a->range == b->range && a->is_inside == b->is_inside && a->is_plain == b->is_plain &&
+	       a->is_unused == b->is_unused && !train_pauses(a->token, a->end_ns, b->start_ns);
 }
 
 /* The first record that may still change; one that waits for too long does not. */
@@ -217,6 +217,7 @@ static void follow_sequence(struct scan *scan, const struct staged_span *span, s
 		forward->is_unused = (!is_known || forward->is_unused) &&
 		                     !node_numbers_have(scan->nodes, ALL_THREADS, scan->pending_sequence, sequence);
 	}
+	scan->tokens->records[record].is_plain = false;
 	scan->pending = scan->tokens->records[record].is_seed ? NO_RECORD : record; /* ones make no node */
 	scan->pending_sequence = sequence;
 }
@@ -400,6 +401,8 @@ static void kineto_tokens_take_span(struct scan *scan, const struct staged_span 
 	if (class == CLASS_LAYER || class == CLASS_ONES || record_token(class) == TOKEN_BACKWARD)
 		scan->is_behind_backward = class != CLASS_LAYER;
 	if (record_is_operator(class)) {
+		scan->tokens->records[record].is_plain = scan->optimizers > 0 &&
+		                                         !node_makers_is_in_node(&scan->makers, span->start_ns);
 		follow_sequence(scan, span, record);
 		kineto_tokens_note_number(scan, span, class);
 		note_maker(scan, span, record);
@@ -461,10 +464,21 @@ static uint32_t range_around(const struct kineto_tokens *tokens, uint32_t at, in
 	return at;
 }
 
+/* Whether a node lies in an optimizer's call, which then calls a closure. *call: a record before the node; it only advances. */
+static bool is_in_call(const struct kineto_tokens *tokens, size_t count, size_t *call, int64_t time_ns)
+{
+	const struct train_record *records = tokens->records;
+	while (*call < count && (records[*call].token != TOKEN_OPTIMIZER || records[*call].is_inside ||
+	                         records[*call].end_ns <= time_ns))
+		++*call;
+	return *call < count && records[*call].start_ns <= time_ns;
+}
+
 /* Nodes of another thread, among the records of this one. */
 static void take_nodes(struct kineto_tokens *tokens, const struct kineto_tokens *other)
 {
 	uint32_t next = 0;
+	size_t call = 0, count = tokens->own_count;
 	for (size_t i = 0; i < other->count; i++) {
 		struct train_record record = other->records[i];
 		if (record.token != TOKEN_BACKWARD)
@@ -472,7 +486,7 @@ static void take_nodes(struct kineto_tokens *tokens, const struct kineto_tokens 
 		while (next < tokens->range_count && tokens->ranges[next].start_ns <= record.start_ns)
 			next++;
 		record.range = range_around(tokens, next ? next - 1 : NO_RANGE, record.start_ns);
-		record.is_inside = false;
+		record.is_inside = is_in_call(tokens, count, &call, record.start_ns);
 		MEMORY_GROW(tokens->records, tokens->count, tokens->capacity, 16);
 		tokens->records[tokens->count++] = record;
 	}
@@ -635,6 +649,7 @@ bool kineto_tokens_init(struct kineto_tokens *tokens, struct kineto_import *impo
 	*training = group->tracks[chosen];
 	*tokens = of_tracks[chosen];
 	bool has_calls = tokens->optimizer_calls > 0;
+	tokens->own_count = tokens->count;
 	of_tracks[chosen] = (struct kineto_tokens){0};
 	for (uint32_t i = 0; i < group->count; i++) {
 		take_nodes(tokens, &of_tracks[i]);

@@ -13,6 +13,7 @@
 struct kineto_tokens {
 	struct train_record *records;
 	size_t count, capacity, compact_at;
+	size_t own_count; /* records of the thread that trains; those of other threads are behind them until they are sorted */
 	struct train_range *ranges;
 	uint32_t range_count, range_capacity;
 	struct train_call *hooked;

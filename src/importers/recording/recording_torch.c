@@ -120,6 +120,8 @@ static bool is_between(const struct stream_scan *stream, uint8_t token, uint32_t
 static struct train_record *same_before(struct stream_scan *stream, uint8_t token, uint32_t range, int64_t time_ns)
 {
 	struct train_record *last = stream->record_count ? &stream->records[stream->record_count - 1] : NULL;
+	if (last && last->is_plain)
+		return NULL;
 	if (last && last->is_module && last->object) /* an evaluation, maybe: as long as its call */
 		return NULL;
 	if (token != TOKEN_OP && token != TOKEN_FORWARD && token != TOKEN_BACKWARD && token != TOKEN_UPDATE)
@@ -301,6 +303,18 @@ static void note_taken(struct stream_scan *stream, enum record_class class, uint
 	stream->free_number = sequence + (class != CLASS_ONES && !record_zeroes(class));
 }
 
+/* An optimizer's own work, if its closure ran before; neighbours are one record. */
+static uint32_t add_plain(struct torch_scan *scan, struct stream_scan *stream, uint32_t range, int64_t time_ns)
+{
+	const struct train_record *last = stream->record_count ? &stream->records[stream->record_count - 1] : NULL;
+	if (last && last->is_plain && is_alike(stream, last, range) && !train_pauses(TOKEN_OP, last->end_ns, time_ns))
+		return stream->record_count - 1;
+	uint32_t record = torch_make_record(scan, stream, TOKEN_OP, range, time_ns);
+	if (record != NO_RANGE)
+		stream->records[record].is_plain = true;
+	return record;
+}
+
 /* An operator that is in no other record; `sequence` STEPSCOPE_NO_SEQUENCE: it cannot have made a node. */
 static uint32_t add_operator(struct torch_scan *scan, struct stream_scan *stream, const struct open_record *open,
                              uint64_t sequence, int64_t time_ns)
@@ -314,8 +328,10 @@ static uint32_t add_operator(struct torch_scan *scan, struct stream_scan *stream
 		settle_pending(scan, stream, sequence);
 	else if (may_update)
 		return add_update(scan, stream, open, time_ns);
-	/* what an optimizer computes is of no interest, only what its closure does */
-	if (!has_number && !is_of_module && !is_seed && (stream->optimizer || stream->pending != NO_RANGE))
+	bool says_nothing = !has_number && !is_of_module && !is_seed;
+	if (says_nothing && stream->optimizer)
+		return add_plain(scan, stream, open->range, time_ns);
+	if (says_nothing && stream->pending != NO_RANGE)
 		return NO_RANGE;
 	uint32_t record = is_of_module            ? add_module_record(scan, stream)
 	                  : has_number || is_seed ? torch_make_record(scan, stream, TOKEN_OP, open->range, time_ns)
@@ -383,7 +399,7 @@ static void end_compiled(struct torch_scan *scan, struct stream_scan *stream, co
                          int64_t time_ns)
 {
 	uint32_t first = open->compiled - 1;
-	bool is_forward = false, is_module = false,
+	bool is_forward = false, is_module = false, is_plain = stream->optimizer > 0,
 	     has_pending = stream->pending != NO_RANGE && stream->pending >= first;
 	uint64_t sequence = 0;
 	for (uint32_t i = first; i < stream->record_count; i++) {
@@ -395,6 +411,7 @@ static void end_compiled(struct torch_scan *scan, struct stream_scan *stream, co
 		sequence = is_forward ? sequence : record->sequence;
 		is_forward |= record->token == TOKEN_FORWARD;
 		is_module |= record->is_module;
+		is_plain &= record->is_plain;
 	}
 	if (stream->optimizer && first == stream->record_count)
 		return;
@@ -412,6 +429,7 @@ static void end_compiled(struct torch_scan *scan, struct stream_scan *stream, co
 	stream->records[record].end_ns = time_ns;
 	stream->records[record].sequence = sequence;
 	stream->records[record].is_module = is_module;
+	stream->records[record].is_plain = is_plain;
 	if (has_pending)
 		stream->pending = record;
 	else
@@ -436,6 +454,8 @@ static void begin_inner_operator(struct torch_scan *scan, struct stream_scan *st
 	uint32_t record = outer->record;
 	if (sequence != STEPSCOPE_NO_SEQUENCE && stream->plain + 1 == stream->depth)
 		stream->plain = 0;
+	if (record != NO_RANGE && sequence != STEPSCOPE_NO_SEQUENCE)
+		stream->records[record].is_plain = false;
 	bool is_of_operator = stream->inside == 1 && outer->hides && record != NO_RANGE &&
 	                      stream->records[record].token == TOKEN_OP && !stream->records[record].is_seed;
 	bool is_first = is_of_operator && record != stream->pending && sequence != STEPSCOPE_NO_SEQUENCE;

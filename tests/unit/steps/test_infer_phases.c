@@ -112,7 +112,7 @@ static void a_file_that_is_written_is_a_checkpoint(void **state)
 static void an_optimizer_in_a_hook_is_a_phase_of_the_backward(void **state)
 {
 	check("DFBhBhBDFBhBhB", "00000001111111", "dfbobobdfbobob");
-	check("D1(FBhB)", "00000000", "doofbobo");
+	check("D1(FBhB)", "00000000", "d..fbobo");
 	/* not in a backward */
 	check("DFhBDFBh", "0000111.", "df.bdfb.");
 }
@@ -187,7 +187,7 @@ static void a_backward_begins_with_its_first_gradient(void **state)
 	assert_int_equal(found, 2);
 	inference_release(&inference);
 	check("DFsB1DFsB1", "0000011111", "dfbbodfbbo");
-	check("D1(FsB)DFsB1", "000000011111", "doofbbodfbbo");
+	check("D1(FsB)DFsB1", "000000011111", "d..fbbodfbbo");
 	/* ones of the program's own: another operator is next, or a forward */
 	check("DFsoB1DFsFB1", "000000111111", "df..bodfffbo");
 }

@@ -112,9 +112,18 @@ static void an_optimizer_that_is_made_anew_begins_a_step(void **state)
 
 static void a_closure_is_a_step(void **state)
 {
-	check("ooDP(ZFBZFB)DP(ZFB)", "..00000000001111111", "..dooofbofbodooofbo");
-	check("D1(FoFBooFB)", "000000000000", "doofffboofbo");
-	check("D1(DFB)", "0000000", "doodfbo");
+	check("ooDP(ZFBZFB)DP(ZFB)", "..00000000001111111", "..d...fb.fbod...fbo");
+	check("D1(FoFBooFB)", "000000000000", "d..fffb..fbo");
+	check("D1(DFB)", "0000000", "d..dfbo");
+	/* the optimizer's own work has no numbers, as it turns gradients off; what the closure prepares has none either */
+	check("D1(oFBopp)", "0000000000", "d...fb.ooo");
+	check("D1(pFBpoop)", "00000000000", "d...fbooooo");
+	check("D1(ppZFBppZFBp)", "000000000000000", "d.....fboo.fboo");
+	/* in a range of the program's, which no phase cuts */
+	check("D1([FB]p)", "000000000", "d...fb.oo");
+	check("D1([F[B]o]p)", "000000000000", "d...f.b...oo");
+	check("D1([FB][p])", "00000000000", "d...fb..o..");
+	check("D1([F[B]])", "0000000000", "d...f.b..o");
 	check("D1(FB)D1(FB)", "000000111111", NULL);
 	check("oP(FB)P(FB)", ".0000011111", NULL);
 	/* an optimizer around another one */

@@ -1,0 +1,39 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Faults of steps and phases that were found in use, on programs with a clock of their own. A test has the fault's id in its name."""
+import json
+
+import pytest
+from torch_tools import HERE, every_python, table, warm
+
+MS = 1e6
+
+
+def closures(tmp_path, python, place, optimizer, kind):
+    """The program's clock, and its phases in a recording with operators, in one without, or in a trace of torch.profiler."""
+    options = ("--type", "simple") if kind == "without operators" else ()
+    trace = ("trace.json",) if kind == "trace" else ()
+    done = warm(tmp_path, python, HERE / "closures.py", place, optimizer, *trace, options=options, is_observed=kind != "trace")
+    assert done.returncode == 0, done.stderr
+    recording = "trace.json" if kind == "trace" else "run"
+    steps = ("--steps", "1-12")
+    return (json.loads(done.stdout), {row["name"]: row["mean_ns"] for row in table(tmp_path, "phases", *steps, recording=recording)},
+            {row["cause"]: row for row in table(tmp_path, "host_waits", *steps, recording=recording)})
+
+
+@every_python
+@pytest.mark.parametrize("optimizer", ["SGD", "LBFGS"])
+@pytest.mark.parametrize("place", ["before", "between", "after"])
+@pytest.mark.parametrize("kind", ["recording", "trace"])
+def test_fault_F1_G7_the_optimizer_has_not_the_time_of_its_closure(tmp_path, python, place, optimizer, kind):
+    clock, phases, waits = closures(tmp_path, python, place, optimizer, kind)
+    own = clock["step_ns"] - clock["closure_ns"]
+    assert phases["other"] > clock["slept_ns"] - 1 * MS
+    assert phases["optimizer"] < own + 1 * MS
+    assert waits["optimizer"]["own_ns"] < 12 * (own + 1 * MS)
+
+
+@every_python
+@pytest.mark.parametrize("place", ["before", "between"])
+def test_fault_G5_without_operators_the_forward_is_not_the_optimizer(tmp_path, python, place):
+    clock, phases, _ = closures(tmp_path, python, place, "SGD", "without operators")
+    assert phases["optimizer"] < clock["step_ns"] - clock["closure_ns"] + 1 * MS
