@@ -161,6 +161,50 @@ static inline bool pytorch_zeroes(const char *name, size_t length)
 	return pytorch_is_one_of(name, length, names);
 }
 
+/* Returns true for operators that move data, make room for data or look at them in another way: what happens to a batch
+ * that is put on a device, but no computation. */
+static inline bool pytorch_moves(const char *name, size_t length)
+{
+	static const char *const names[] = {"aten::to",
+	                                    "aten::_to_copy",
+	                                    "aten::pin_memory",
+	                                    "aten::_pin_memory",
+	                                    "aten::is_pinned",
+	                                    "aten::contiguous",
+	                                    "aten::clone",
+	                                    "aten::detach",
+	                                    "aten::detach_",
+	                                    "aten::alias",
+	                                    "aten::lift_fresh",
+	                                    "aten::empty_strided",
+	                                    "aten::empty_like",
+	                                    "aten::view",
+	                                    "aten::reshape",
+	                                    "aten::unsqueeze",
+	                                    "aten::squeeze",
+	                                    "aten::select",
+	                                    "aten::slice",
+	                                    "aten::narrow",
+	                                    "aten::split",
+	                                    "aten::chunk",
+	                                    "aten::unbind",
+	                                    "aten::transpose",
+	                                    "aten::t",
+	                                    "aten::permute",
+	                                    "aten::expand",
+	                                    "aten::as_strided",
+	                                    "aten::record_stream",
+	                                    "aten::cat",
+	                                    "aten::stack",
+	                                    "aten::result_type",
+	                                    "aten::resolve_conj",
+	                                    "aten::resolve_neg",
+	                                    "detach",
+	                                    "detach_",
+	                                    NULL};
+	return pytorch_is_one_of(name, length, names);
+}
+
 /* Returns true for operators of layers. In-place writes after them change outputs of layers, not weights. */
 static inline bool pytorch_is_layer(const char *name, size_t length)
 {

@@ -78,8 +78,6 @@ void infer_steps(struct inference *inference, const struct train_loop *loop)
 	in.is_update = memory_resize(NULL, count + 1, sizeof(*in.is_update));
 	memset(in.is_update, 0, (count + 1) * sizeof(*in.is_update));
 	in.is_unused = memory_resize(NULL, count + 1, sizeof(*in.is_unused));
-	in.is_own = memory_resize(NULL, count + 1, sizeof(*in.is_own));
-	memset(in.is_own, 0, (count + 1) * sizeof(*in.is_own));
 	infer_steps_find_ends(&in);
 	find_rare_calls(&in);
 	infer_evaluations(&in);
@@ -92,5 +90,4 @@ void infer_steps(struct inference *inference, const struct train_loop *loop)
 	free(in.is_evaluation);
 	free(in.is_update);
 	free(in.is_unused);
-	free(in.is_own);
 }

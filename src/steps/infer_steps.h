@@ -34,7 +34,8 @@
  * the engine walks the whole graph before its first node. It ends with its last node. A step that a kill cut off has the end INFERRED_IS_OPEN.
  *
  * A batch after which nothing trains before the next one is an evaluation; one on which no module was called, where modules are
- * trained, was fetched ahead: it is what the next one is. Evaluations are, too, calls in evaluation mode, which make no graph, of a
+ * trained, or that was only moved, was fetched ahead: it is what the next one is. So are batches without a layer's operator, of which the
+ * next one has as many backwards as there are batches. Evaluations are, too, calls in evaluation mode, which make no graph, of a
  * module that is trained at other times, or of a part of one, behind a step, before the next batch and the next backward. An evaluation
  * goes on with the operators without a graph behind it (metrics, a loss, samples) up to the next batch that is trained on, or to where
  * gradients are zeroed, or else to where the first forward of a step, or what runs in training mode again, is so far away as it usually is
@@ -79,6 +80,19 @@ struct train_range { /* a range of the user's, around records: intervals nest wi
 	bool is_open;    /* where the recording ends */
 };
 
+enum train_work { /* of operators */
+	WORK_ANY,
+	WORK_PLAIN, /* in an optimizer's call, without numbers: its own work, if a closure's backward is before */
+	WORK_MOVE,  /* moves data, and computes nothing: a batch that is put on a device */
+	WORK_LAYER, /* at least one is that of a layer */
+};
+
+/* Of two records that become one. */
+static inline uint8_t train_join_work(uint8_t one, uint8_t other)
+{
+	return one == other ? one : one == WORK_LAYER || other == WORK_LAYER ? WORK_LAYER : WORK_ANY;
+}
+
 struct train_record {
 	int64_t start_ns, end_ns;
 	union {
@@ -91,6 +105,7 @@ struct train_record {
 	uint64_t sequence; /* forward: 1 + the lowest number that autograd can have given its operators; 0: not known */
 	uint32_t range;    /* innermost around it */
 	uint8_t token;     /* enum train_token */
+	uint8_t work;      /* enum train_work */
 	bool is_training;  /* backward: it accumulates a gradient */
 	bool is_inside;    /* it lies in an optimizer's call before it in the list; a call in another one, too */
 	bool is_empty;     /* data: the loop's end, no batch came */
@@ -100,8 +115,7 @@ struct train_record {
 	bool is_evaluating; /* operators: a call, in evaluation mode, of a module that is trained at other times, or of a part of one */
 	bool is_learning; /* operators: a call, in training mode, of a module that is called to evaluate at other times */
 	bool is_maker;    /* operators: of a recording, made a node of its `sequence` if there was one */
-	bool is_plain; /* operators without numbers in an optimizer's call: its own work, if a closure's backward is before */
-	bool is_unused; /* forward: no node of its graph was worked on, as far as was recorded */
+	bool is_unused;   /* forward: no node of its graph was worked on, as far as was recorded */
 	bool is_first; /* backward: a call of the engine may begin with it; else it goes on with the one before, also behind a pause */
 	bool is_seed; /* operator: ones, as of a loss; where a backward is next they are its first gradient, and its call has begun */
 };

@@ -17,15 +17,15 @@ static void end_before_closure(struct inferrer *in, size_t closure)
 {
 	size_t first = closure;
 
-	while (first && in->is_own[first - 1])
+	while (first && in->is_update[first - 1])
 		first--;
 	for (size_t i = closure; i-- > first + 1;) {
-		in->is_own[i] = false;
+		in->is_update[i] = false;
 		if (train_pauses(TOKEN_OP, in->records[i - 1].end_ns, in->records[i].start_ns))
 			return;
 	}
 	for (size_t i = first; i < closure; i++) /* no pause: all is the optimizer's */
-		in->is_own[i] = true;
+		in->is_update[i] = true;
 }
 
 void infer_own_work(struct inferrer *in)
@@ -41,7 +41,7 @@ void infer_own_work(struct inferrer *in)
 			if (is_behind && begins_closure(record))
 				end_before_closure(in, i);
 			is_behind = trains(in, record) || (is_behind && !begins_closure(record));
-			in->is_own[i] = is_behind && record->token == TOKEN_OP && record->is_plain;
+			in->is_update[i] = is_behind && record->token == TOKEN_OP && record->work == WORK_PLAIN;
 		}
 	}
 }

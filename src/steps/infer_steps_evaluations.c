@@ -32,13 +32,51 @@ static bool ends_loop(const struct inferrer *in, size_t first, size_t end)
 	       (end == first + 1 && end < in->count && in->records[end].range != in->records[first].range);
 }
 
-/* Was the batch only looked at, or moved, when the loop asked for the next one? */
-static bool is_fetched_ahead(const struct inferrer *in, size_t first, size_t end)
+#define GROUP_MAX 4096 /* batches that are fetched together */
+
+/* Where calls of modules are not known: were the first batch from there on and those behind it fetched together, each for a backward of its own? What an evaluation
+ * computes has layers. */
+static bool is_of_group(const struct inferrer *in, size_t first)
 {
-	for (size_t i = first + 1; i < end && in->has_modules; i++)
-		if (in->records[i].is_module || in->records[i].is_noted)
+	size_t batches = 1, backwards = 0;
+	bool has_forward = false;
+
+	while (!is_batch(&in->records[first]))
+		first++;
+	for (size_t i = first + 1; i < in->count && batches < GROUP_MAX; i++) {
+		const struct train_record *record = &in->records[i];
+
+		if (is_batch(record) && backwards)
+			break;
+		batches += is_batch(record);
+		has_forward |= record->token == TOKEN_FORWARD;
+		if (trains(in, record)) {
+			backwards += has_forward;
+			has_forward = false;
+		} else if (!backwards && (record->token == TOKEN_OPTIMIZER || record->token == TOKEN_DATA) &&
+		           !is_batch(record))
 			return false;
-	return in->has_modules;
+		/* the forward of the last one leads to a backward */
+		if (!backwards && record->token == TOKEN_OP && record->work == WORK_LAYER)
+			return false;
+	}
+	return batches > 1 && backwards == batches;
+}
+
+/* Was the batch only looked at, or moved, when the loop asked for the next one? Where calls of modules are not known its operators tell.
+ * ahead: behind the last batch that was trained on, or evaluated. */
+static bool is_fetched_ahead(const struct inferrer *in, size_t ahead, size_t first, size_t end)
+{
+	for (size_t i = first + 1; i < end; i++) {
+		const struct train_record *record = &in->records[i];
+		bool is_moved = record->token != TOKEN_OP || record->work == WORK_MOVE;
+
+		if (in->has_modules ? record->is_module || record->is_noted : record->token == TOKEN_FORWARD)
+			return false;
+		if (!in->has_modules && !is_moved)
+			return is_of_group(in, ahead);
+	}
+	return true;
 }
 
 /* Workers are started for the batch that is awaited next, and are stopped behind the one before. */
@@ -74,7 +112,7 @@ static void find_evaluations(struct inferrer *in)
 			;
 		bool is_evaluation = in->records[first].token == TOKEN_DATA && is_for_evaluation(in, first, end);
 
-		if (is_evaluation && is_fetched_ahead(in, first, end))
+		if (is_evaluation && is_fetched_ahead(in, ahead, first, end))
 			continue;
 		if (was_evaluation && !is_evaluation && ends_loop(in, first, end))
 			in->is_evaluation[first] = true;

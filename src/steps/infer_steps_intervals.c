@@ -27,8 +27,6 @@ static uint8_t intervals_phase_of(const struct inferrer *in, size_t i)
 		return STEPSCOPE_PHASE_CHECKPOINT;
 	if (in->is_evaluation[i])
 		return STEPSCOPE_PHASE_EVALUATION;
-	if (in->is_own[i])
-		return STEPSCOPE_PHASE_OPTIMIZER;
 	switch ((enum train_token)in->records[i].token) {
 	case TOKEN_DATA:
 	case TOKEN_LOADER:
@@ -43,7 +41,7 @@ static uint8_t intervals_phase_of(const struct inferrer *in, size_t i)
 	case TOKEN_UPDATE:
 		return in->is_update[i] ? STEPSCOPE_PHASE_OPTIMIZER : 0;
 	case TOKEN_OP:
-		return is_seed(in, i) ? STEPSCOPE_PHASE_BACKWARD : 0;
+		return in->is_update[i] ? STEPSCOPE_PHASE_OPTIMIZER : is_seed(in, i) ? STEPSCOPE_PHASE_BACKWARD : 0;
 	case TOKEN_ZERO_GRAD:
 	case TOKEN_SCALER:
 	case TOKEN_SAVE:
@@ -156,7 +154,7 @@ static void end_own_work(struct inferrer *in, size_t call, size_t last, int64_t 
 	struct inferred *before = &in->out->list[in->out->count - 1];
 	int64_t start_ns = end_in_call(in, last, call);
 
-	if (in->is_own[last] && before->what == STEPSCOPE_PHASE_OPTIMIZER &&
+	if (in->is_update[last] && before->what == STEPSCOPE_PHASE_OPTIMIZER &&
 	    in->records[last].range == in->records[call].range)
 		before->end_ns = limit_ns;
 	else if (start_ns < limit_ns && start_ns >= *before_ns && in->records[last].token == TOKEN_BACKWARD)
@@ -175,7 +173,7 @@ static void add_phases_of_closure(struct inferrer *in, size_t call, size_t end, 
 	for (size_t i = call + 1; i < end && in->records[i].is_inside; i++) {
 		uint8_t phase = intervals_phase_of(in, i);
 
-		if (!phase || (phase == STEPSCOPE_PHASE_OPTIMIZER && !in->is_own[i]))
+		if (!phase || (phase == STEPSCOPE_PHASE_OPTIMIZER && !in->is_update[i]))
 			continue;
 		i = last = add_phase(in, i, end, limit_ns, &in->phase_end_ns);
 	}

@@ -22,9 +22,8 @@ struct inferrer {
 	size_t *ends;                                 /* of steps: the last record of each */
 	size_t end_count;
 	bool *is_evaluation; /* record of an evaluation */
-	bool *is_update;     /* record of an update by hand */
+	bool *is_update;     /* record of an update by hand, or of an optimizer's own work in a call with a closure */
 	bool *is_unused;     /* record of a forward that leads to no backward */
-	bool *is_own;        /* record of an optimizer's own work in a call with a closure */
 	bool is_functional;  /* no backward leaves gradients: all train */
 	bool has_modules;    /* forwards are calls of them */
 	bool is_cut;

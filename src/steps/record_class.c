@@ -108,6 +108,8 @@ static enum record_class class_of_operator(const char *text, size_t length)
 		return is_many ? CLASS_WRITE_MANY : CLASS_WRITE;
 	if (pytorch_is_layer(text, length))
 		return CLASS_LAYER;
+	if (pytorch_moves(text, length))
+		return CLASS_MOVE;
 	if (is_function(text, length))
 		return CLASS_FUNCTION;
 	class = find_class(names, text, length, true);

@@ -28,6 +28,7 @@ enum record_class {
 	CLASS_UNKNOWN, /* a range, a phase, ...: around records */
 	/* operators */
 	CLASS_OP,
+	CLASS_MOVE, /* of data, or room for data; computes nothing */
 	CLASS_LAYER,
 	CLASS_ADD,        /* first in CLASS_ACCUMULATE, it adds a gradient to the one that was there; so does a write */
 	CLASS_ONES,       /* makes the first gradient of a backward, if the program gives it none */

@@ -8,16 +8,24 @@ from torch_tools import HERE, every_python, table, warm
 MS = 1e6
 
 
-def closures(tmp_path, python, place, optimizer, kind):
-    """The program's clock, and its phases in a recording with operators, in one without, or in a trace of torch.profiler."""
+def watched(tmp_path, python, kind, *program):
+    """The program's clock, and a name for its data: a recording with operators, one without, or a trace of torch.profiler."""
     options = ("--type", "simple") if kind == "without operators" else ()
     trace = ("trace.json",) if kind == "trace" else ()
-    done = warm(tmp_path, python, HERE / "closures.py", place, optimizer, *trace, options=options, is_observed=kind != "trace")
+    done = warm(tmp_path, python, *program, *trace, options=options, is_observed=kind != "trace")
     assert done.returncode == 0, done.stderr
-    recording = "trace.json" if kind == "trace" else "run"
+    return json.loads(done.stdout), trace[0] if trace else "run"
+
+
+def phases_of(tmp_path, recording, *options):
+    return {row["name"]: row["mean_ns"] for row in table(tmp_path, "phases", *options, recording=recording)}
+
+
+def closures(tmp_path, python, place, optimizer, kind):
+    clock, recording = watched(tmp_path, python, kind, HERE / "closures.py", place, optimizer)
     steps = ("--steps", "1-12")
-    return (json.loads(done.stdout), {row["name"]: row["mean_ns"] for row in table(tmp_path, "phases", *steps, recording=recording)},
-            {row["cause"]: row for row in table(tmp_path, "host_waits", *steps, recording=recording)})
+    waits = table(tmp_path, "host_waits", *steps, recording=recording)
+    return clock, phases_of(tmp_path, recording, *steps), {row["cause"]: row for row in waits}
 
 
 @every_python
@@ -37,3 +45,12 @@ def test_fault_F1_G7_the_optimizer_has_not_the_time_of_its_closure(tmp_path, pyt
 def test_fault_G5_without_operators_the_forward_is_not_the_optimizer(tmp_path, python, place):
     clock, phases, _ = closures(tmp_path, python, place, "SGD", "without operators")
     assert phases["optimizer"] < clock["step_ns"] - clock["closure_ns"] + 1 * MS
+
+
+@every_python
+@pytest.mark.parametrize("work", ["moved", "prepared"])
+@pytest.mark.parametrize("kind", ["recording", "without operators", "trace"])
+def test_fault_G2_batches_that_are_fetched_ahead_are_no_evaluation(tmp_path, python, work, kind):
+    clock, recording = watched(tmp_path, python, kind, HERE / "fetched_ahead.py", work)
+    phases = phases_of(tmp_path, recording, "--steps", "1-11")
+    assert not phases.get("evaluation") and phases["data"] == pytest.approx(clock["data_ns"], abs=2 * MS)

@@ -104,8 +104,9 @@ static bool kineto_tokens_may_join(const struct train_record *a, const struct tr
 	bool is_work = a->token == TOKEN_OP ||
 	               a->token == TOKEN_FORWARD; /* between nodes other threads may tell of steps */
 	return is_work && !a->is_seed && !b->is_seed && a->token == b->token && !writes(a) && !writes(b) &&
-	       a->range == b->range && a->is_inside == b->is_inside && a->is_plain == b->is_plain &&
-	       a->is_unused == b->is_unused && !train_pauses(a->token, a->end_ns, b->start_ns);
+	       a->range == b->range && a->is_inside == b->is_inside &&
+	       (a->work == WORK_PLAIN) == (b->work == WORK_PLAIN) && a->is_unused == b->is_unused &&
+	       !train_pauses(a->token, a->end_ns, b->start_ns);
 }
 
 /* The first record that may still change; one that waits for too long does not. */
@@ -140,6 +141,7 @@ static void compact(struct scan *scan)
 		}
 		if (tokens->records[i].end_ns > last->end_ns)
 			last->end_ns = tokens->records[i].end_ns;
+		last->work = train_join_work(last->work, tokens->records[i].work);
 	}
 	tokens->count = kept;
 	tokens->compact_at = 2 * kept > COMPACT_AT ? 2 * kept : COMPACT_AT;
@@ -217,7 +219,8 @@ static void follow_sequence(struct scan *scan, const struct staged_span *span, s
 		forward->is_unused = (!is_known || forward->is_unused) &&
 		                     !node_numbers_have(scan->nodes, ALL_THREADS, scan->pending_sequence, sequence);
 	}
-	scan->tokens->records[record].is_plain = false;
+	if (scan->tokens->records[record].work == WORK_PLAIN)
+		scan->tokens->records[record].work = WORK_ANY;
 	scan->pending = scan->tokens->records[record].is_seed ? NO_RECORD : record; /* ones make no node */
 	scan->pending_sequence = sequence;
 }
@@ -363,6 +366,15 @@ static void note_writes(struct scan *scan, const struct staged_span *span, enum 
 		train_count_writes(&scan->tokens->records[record], tensors_of(scan, span), class == CLASS_ZERO);
 }
 
+static enum train_work work_of(const struct scan *scan, const struct staged_span *span, enum record_class class)
+{
+	if (scan->optimizers)
+		return node_makers_is_in_node(&scan->makers, span->start_ns) ? WORK_ANY : WORK_PLAIN;
+	if (class == CLASS_WRITE && strcmp(model_text(scan->import->model, span->name), "aten::copy_") == 0)
+		return WORK_MOVE; /* times in whole microseconds: it may be in no aten::to */
+	return class == CLASS_MOVE ? WORK_MOVE : class == CLASS_LAYER ? WORK_LAYER : WORK_ANY;
+}
+
 static void kineto_tokens_take_span(struct scan *scan, const struct staged_span *span, enum record_class class)
 {
 	if (!scan->has_frames && kineto_is_frame(span))
@@ -401,8 +413,7 @@ static void kineto_tokens_take_span(struct scan *scan, const struct staged_span 
 	if (class == CLASS_LAYER || class == CLASS_ONES || record_token(class) == TOKEN_BACKWARD)
 		scan->is_behind_backward = class != CLASS_LAYER;
 	if (record_is_operator(class)) {
-		scan->tokens->records[record].is_plain = scan->optimizers > 0 &&
-		                                         !node_makers_is_in_node(&scan->makers, span->start_ns);
+		scan->tokens->records[record].work = (uint8_t)work_of(scan, span, class);
 		follow_sequence(scan, span, record);
 		kineto_tokens_note_number(scan, span, class);
 		note_maker(scan, span, record);

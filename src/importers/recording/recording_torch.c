@@ -120,7 +120,7 @@ static bool is_between(const struct stream_scan *stream, uint8_t token, uint32_t
 static struct train_record *same_before(struct stream_scan *stream, uint8_t token, uint32_t range, int64_t time_ns)
 {
 	struct train_record *last = stream->record_count ? &stream->records[stream->record_count - 1] : NULL;
-	if (last && last->is_plain)
+	if (last && last->work == WORK_PLAIN)
 		return NULL;
 	if (last && last->is_module && last->object) /* an evaluation, maybe: as long as its call */
 		return NULL;
@@ -207,9 +207,10 @@ static void join_last(struct torch_scan *scan, struct stream_scan *stream)
 	struct train_record *same = same_before(stream, last.token, last.range, last.start_ns);
 	if (same && last.token == TOKEN_UPDATE)
 		join_update(same, &last);
-	else if (same)
+	else if (same) {
 		same->end_ns = last.end_ns;
-	else
+		same->work = train_join_work(same->work, last.work);
+	} else
 		stream->records[stream->record_count++] = last;
 	scan->record_count -= same != NULL;
 }
@@ -307,11 +308,12 @@ static void note_taken(struct stream_scan *stream, enum record_class class, uint
 static uint32_t add_plain(struct torch_scan *scan, struct stream_scan *stream, uint32_t range, int64_t time_ns)
 {
 	const struct train_record *last = stream->record_count ? &stream->records[stream->record_count - 1] : NULL;
-	if (last && last->is_plain && is_alike(stream, last, range) && !train_pauses(TOKEN_OP, last->end_ns, time_ns))
+	if (last && last->work == WORK_PLAIN && is_alike(stream, last, range) &&
+	    !train_pauses(TOKEN_OP, last->end_ns, time_ns))
 		return stream->record_count - 1;
 	uint32_t record = torch_make_record(scan, stream, TOKEN_OP, range, time_ns);
 	if (record != NO_RANGE)
-		stream->records[record].is_plain = true;
+		stream->records[record].work = WORK_PLAIN;
 	return record;
 }
 
@@ -333,11 +335,16 @@ static uint32_t add_operator(struct torch_scan *scan, struct stream_scan *stream
 		return add_plain(scan, stream, open->range, time_ns);
 	if (says_nothing && stream->pending != NO_RANGE)
 		return NO_RANGE;
+	uint32_t count = stream->record_count;
+	uint8_t work = open->class == CLASS_MOVE ? WORK_MOVE : open->class == CLASS_LAYER ? WORK_LAYER : WORK_ANY;
 	uint32_t record = is_of_module            ? add_module_record(scan, stream)
 	                  : has_number || is_seed ? torch_make_record(scan, stream, TOKEN_OP, open->range, time_ns)
 	                                          : torch_add_record(scan, stream, TOKEN_OP, open->range, time_ns);
-	if (is_seed && record != NO_RANGE)
-		stream->records[record].is_seed = true;
+	if (record != NO_RANGE) {
+		stream->records[record].work = record >= count ? work
+		                                               : train_join_work(stream->records[record].work, work);
+		stream->records[record].is_seed |= is_seed;
+	}
 	if (has_number)
 		note_taken(stream, (enum record_class)open->class, sequence);
 	if (has_number && record != NO_RANGE)
@@ -411,7 +418,7 @@ static void end_compiled(struct torch_scan *scan, struct stream_scan *stream, co
 		sequence = is_forward ? sequence : record->sequence;
 		is_forward |= record->token == TOKEN_FORWARD;
 		is_module |= record->is_module;
-		is_plain &= record->is_plain;
+		is_plain &= record->work == WORK_PLAIN;
 	}
 	if (stream->optimizer && first == stream->record_count)
 		return;
@@ -429,7 +436,7 @@ static void end_compiled(struct torch_scan *scan, struct stream_scan *stream, co
 	stream->records[record].end_ns = time_ns;
 	stream->records[record].sequence = sequence;
 	stream->records[record].is_module = is_module;
-	stream->records[record].is_plain = is_plain;
+	stream->records[record].work = is_plain ? WORK_PLAIN : WORK_ANY;
 	if (has_pending)
 		stream->pending = record;
 	else
@@ -454,8 +461,8 @@ static void begin_inner_operator(struct torch_scan *scan, struct stream_scan *st
 	uint32_t record = outer->record;
 	if (sequence != STEPSCOPE_NO_SEQUENCE && stream->plain + 1 == stream->depth)
 		stream->plain = 0;
-	if (record != NO_RANGE && sequence != STEPSCOPE_NO_SEQUENCE)
-		stream->records[record].is_plain = false;
+	if (record != NO_RANGE && sequence != STEPSCOPE_NO_SEQUENCE && stream->records[record].work == WORK_PLAIN)
+		stream->records[record].work = WORK_ANY;
 	bool is_of_operator = stream->inside == 1 && outer->hides && record != NO_RANGE &&
 	                      stream->records[record].token == TOKEN_OP && !stream->records[record].is_seed;
 	bool is_first = is_of_operator && record != stream->pending && sequence != STEPSCOPE_NO_SEQUENCE;

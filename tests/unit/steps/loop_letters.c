@@ -27,7 +27,7 @@ static void add_letter(struct loop *loop, char letter, int64_t start_ns, uint32_
 		token = is_known ? 'P' : letter == 'E' ? 'D' : letter == 'v' ? 'o' : letter == 'm' ? 'F' : 'B';
 	if (letter == 'n' || letter == 'N')
 		token = 'B';
-	if (letter == 'p' || letter == 's' || letter == 't' || letter == 'q')
+	if (letter == 'p' || letter == 'g' || letter == 'y' || letter == 's' || letter == 't' || letter == 'q')
 		token = 'o';
 	if (letter == 'f' || letter == 'x')
 		token = 'F';
@@ -47,7 +47,7 @@ static void add_letter(struct loop *loop, char letter, int64_t start_ns, uint32_
 	record->is_noted = letter == 'N';
 	record->is_new = is_new;
 	record->is_seed = letter == 's';
-	record->is_plain = letter == 'p';
+	record->work = letter == 'p' ? WORK_PLAIN : letter == 'g' ? WORK_MOVE : letter == 'y' ? WORK_LAYER : WORK_ANY;
 	record->object = is_known ? (uint64_t)(letter - '0') << 40 : 0;
 	if (token == 'B' && letter != 'b' && letter != 'n' && letter != 'N') {
 		record->count = letter == 'c' || letter == 'A' ? 3 : 2;

@@ -10,7 +10,7 @@
  * The letters:
  *
  *     data         D batch    E end of the loop's batches    L start of a loader's workers    l end of them
- *     operators    o operator    p one of an optimizer, without a number    F one of a graph    f one of a graph that no backward uses    s one that makes the first gradient
+ *     operators    o operator    p one of an optimizer, without a number    g one that moves data    y one of a layer    F one of a graph    f one of a graph that no backward uses    s one that makes the first gradient
  *     modules      m call that makes a graph    x one whose graph no backward uses    v call that evaluates
  *                  t call in training mode, without a graph, of a module that evaluates at other times    q one of another module
  *     backwards    B makes two gradients    a adds to those two    A makes three    c adds to two and makes a third

@@ -26,6 +26,13 @@ static void a_batch_that_is_fetched_ahead_is_data(void **state)
 	check("DoDmBPDoDmBP", "000000111111", "d.dfbod.dfbo");
 	check("DoDmBPDmBP", "..00001111", "d.dfbodfbo");
 	check("DmBPDoDvDvEDmBP", "0000.......1111", "dfboeeeeeeedfbo");
+	/* calls of modules are not known: batches that are put on a device, or prepared, for a backward each */
+	check("DgDgFBFBPDgDgFBFBP", "000000000111111111", "d.d.fbfbod.d.fbfbo");
+	check("DoDoDoFBFBFBPDoDoDoFBFBFBP", "00000000000001111111111111", "d.d.d.fbfbfbod.d.d.fbfbfbo");
+	check("DoDoFBFBPDoDoFBFBP", "000000000111111111", "d.d.fbfbod.d.fbfbo");
+	/* an evaluation of one batch before each step of two losses */
+	check("DyDFBFBPDyDFBFBP", "..000000..111111", "eedfbfboeedfbfbo");
+	check("DoDoFBPDoDoFBP", "..00000..11111", "eed.fboeed.fbo");
 }
 
 static void a_look_at_the_model_before_the_loop_is_in_no_step(void **state)
