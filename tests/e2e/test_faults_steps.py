@@ -146,3 +146,17 @@ def test_fault_T3_the_call_that_enqueues_is_no_execution(trace, has_call, has_co
     assert (found["total_ns"], found["exposed_ratio"]) == (45_000_000, 1)
     assert {name: ratio for name, ratio in phases(trace).items() if name != "other"} == pytest.approx(
         {"forward": 24 / 99.9, "backward": 49 / 99.9, "optimizer": 24 / 99.9}, abs=1e-3)
+
+
+@pytest.mark.parametrize("is_elsewhere", [False, True])
+def test_fault_T9m_nodes_without_numbers_are_told_by_their_names(trace, is_elsewhere):
+    """PyTorch 1.8: nodes of a device's backward are in another thread, without the engine and without numbers."""
+    rows = []
+    for number in range(4):
+        begin, thread = STEP * number, 9000 if is_elsewhere else 1
+        rows += [step(number, begin, 990), span("aten::conv2d", begin, 100), span("aten::convolution", begin + 2, 96), span("aten::cudnn_convolution", begin + 4, 90),
+                 span("aten::relu", begin + 100, 50), span("aten::addmm", begin + 150, 150), span("AddmmBackward", begin + 300, 200, tid=thread),
+                 span("ReluBackward", begin + 500, 100, tid=thread), span("CudnnConvolutionBackward", begin + 600, 200, tid=thread),
+                 span("torch::autograd::AccumulateGrad", begin + 800, 10, tid=thread), span("Optimizer.step#SGD.step", begin + 820, 100)]
+    trace.write(rows)
+    assert phases(trace) == pytest.approx({"forward": 300 / 990, "backward": 510 / 990, "optimizer": 100 / 990, "other": 80 / 990})

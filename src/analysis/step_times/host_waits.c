@@ -360,7 +360,7 @@ static void set_step(struct host_waits_fold *fold, struct host_waits_level *leve
 		step_kinds_sight(&held->seen, fold->times, step, 1);
 }
 
-/* Returns true for a span that steps without operators have, too, although its cause is not known there. */
+/* Returns true for a span that is recorded in steps without operators, too, although its cause is not known in them. */
 static bool is_part_of_cause(const struct host_waits_fold *fold, enum cause cause, int32_t step)
 {
 	if (step < 0 || fold->model->steps[step].has_any_detail)

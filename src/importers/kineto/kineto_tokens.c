@@ -12,6 +12,7 @@
 #include "pytorch/names.h"
 #include "steps/node_makers.h"
 #include "steps/record_class.h"
+#include "steps/record_gradients.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -31,6 +32,16 @@ struct open_token {
 	bool has_number;  /* that one has one */
 };
 
+struct node_elsewhere { /* of a backward, in another thread, where an engine works for a device */
+	int64_t start_ns, end_ns;
+	uint32_t name;
+};
+
+struct nodes_elsewhere { /* by start */
+	struct node_elsewhere *list;
+	uint32_t count, capacity;
+};
+
 struct scan {
 	struct kineto_tokens *tokens;
 	const struct kineto_import *import;
@@ -44,11 +55,12 @@ struct scan {
 	uint64_t pending_sequence;
 	uint64_t free_number;      /* the first one that none of the operators so far can have taken; 0: not known */
 	struct node_makers makers; /* where there are no numbers */
-	bool has_ones;             /* CLASS_ONES since the last node of a backward */
-	uint64_t node;             /* number of that, and of the thread that made it */
-	bool wants_number;         /* the next node is the one in it, that has it */
-	bool is_behind_backward;   /* or in one, before anything of a layer */
-	int64_t gradient_end_ns;   /* of CLASS_ACCUMULATE, when nothing has begun since then */
+	const struct node_elsewhere *elsewhere, *elsewhere_end; /* likewise: those that are left */
+	bool has_ones;                                          /* CLASS_ONES since the last node of a backward */
+	uint64_t node;                                          /* number of that, and of the thread that made it */
+	bool wants_number;                                      /* the next node is the one in it, that has it */
+	bool is_behind_backward;                                /* or in one, before anything of a layer */
+	int64_t gradient_end_ns; /* of CLASS_ACCUMULATE, when nothing has begun since then */
 };
 
 /* A trace names what the program and its libraries do in many ways, but says less of it than a recording: code of torch.compile,
@@ -93,18 +105,12 @@ static bool is_node(enum record_class class)
 
 /* ---- records ---- */
 
-/* It is an update when it turns out that no optimizer is called: take_updates(). */
-static bool writes(const struct train_record *record)
-{
-	return record->token == TOKEN_OP && (record->count || record->part);
-}
-
 static bool kineto_tokens_may_join(const struct train_record *a, const struct train_record *b)
 {
 	bool is_work = a->token == TOKEN_OP ||
 	               a->token == TOKEN_FORWARD; /* between nodes other threads may tell of steps */
-	return is_work && !a->is_seed && !b->is_seed && a->token == b->token && !writes(a) && !writes(b) &&
-	       a->range == b->range && a->is_inside == b->is_inside &&
+	return is_work && !a->is_seed && !b->is_seed && a->token == b->token && !record_may_update(a) &&
+	       !record_may_update(b) && a->range == b->range && a->is_inside == b->is_inside &&
 	       (a->work == WORK_PLAIN) == (b->work == WORK_PLAIN) && a->is_unused == b->is_unused &&
 	       !train_pauses(a->token, a->end_ns, b->start_ns);
 }
@@ -181,6 +187,19 @@ static void find_maker(struct scan *scan, const struct staged_span *node, enum r
 		return;
 	scan->tokens->records[record].token = TOKEN_FORWARD;
 	scan->tokens->nodes_made++;
+}
+
+/* The operators of nodes in other threads are on this one. */
+static void find_makers_elsewhere(struct scan *scan, int64_t time_ns)
+{
+	for (; scan->elsewhere < scan->elsewhere_end && scan->elsewhere->start_ns <= time_ns; scan->elsewhere++) {
+		const char *name = model_text(scan->import->model, scan->elsewhere->name);
+		size_t record = node_makers_take(&scan->makers, name, scan->elsewhere->end_ns);
+		if (record == NO_NODE_MAKER)
+			continue;
+		scan->tokens->records[record].token = TOKEN_FORWARD;
+		scan->tokens->nodes_made++;
+	}
 }
 
 static uint64_t kineto_tokens_sequence_of(const struct kineto_import *import, const struct staged_span *span)
@@ -380,6 +399,7 @@ static void kineto_tokens_take_span(struct scan *scan, const struct staged_span 
 	if (!scan->has_frames && kineto_is_frame(span))
 		return;
 	int64_t end_ns = span->start_ns + (span->dur_ns > 0 ? span->dur_ns : 0);
+	find_makers_elsewhere(scan, span->start_ns);
 	kineto_tokens_leave(scan, span->start_ns);
 	if (scan->depth && end_ns > scan->open[scan->depth - 1].end_ns)
 		end_ns = scan->open[scan->depth - 1].end_ns;
@@ -504,7 +524,7 @@ static void take_nodes(struct kineto_tokens *tokens, const struct kineto_tokens 
 }
 
 static void read_track(struct kineto_tokens *tokens, struct kineto_import *import, const struct kineto_group *group,
-                       uint32_t number, uint8_t *classes, bool has_frames)
+                       uint32_t number, uint8_t *classes, bool has_frames, const struct nodes_elsewhere *elsewhere)
 {
 	struct staged_track *track = &import->stage.tracks[group->tracks[number]];
 	struct scan scan = {.tokens = tokens,
@@ -512,6 +532,8 @@ static void read_track(struct kineto_tokens *tokens, struct kineto_import *impor
 	                    .nodes = &group->nodes,
 	                    .classes = classes,
 	                    .has_frames = has_frames,
+	                    .elsewhere = elsewhere->list,
+	                    .elsewhere_end = elsewhere->list + elsewhere->count,
 	                    .pending = NO_RECORD,
 	                    .gradient_end_ns = INT64_MIN};
 	*tokens = (struct kineto_tokens){.compact_at = COMPACT_AT};
@@ -519,12 +541,53 @@ static void read_track(struct kineto_tokens *tokens, struct kineto_import *impor
 	find_classes(&scan, track);
 	for (uint32_t i = 0; i < track->count; i++)
 		kineto_tokens_take_span(&scan, &track->spans[i], (enum record_class)scan.of_spans[i]);
+	find_makers_elsewhere(&scan, INT64_MAX);
 	settle_last(&scan);
 	node_makers_forget(&scan.makers);
 	compact(&scan);
 	node_makers_release(&scan.makers);
 	free(scan.of_spans);
 	free(scan.open);
+}
+
+static int compare_nodes(const void *left, const void *right)
+{
+	const struct node_elsewhere *a = left, *b = right;
+	return (a->start_ns > b->start_ns) - (a->start_ns < b->start_ns);
+}
+
+/* The nodes of a track that lie in no other one. */
+static void note_elsewhere(struct nodes_elsewhere *nodes, const struct kineto_import *import,
+                           const struct staged_track *track, uint8_t *classes)
+{
+	struct scan scan = {.import = import, .classes = classes};
+	int64_t last_end_ns = INT64_MIN;
+	for (uint32_t i = 0; i < track->count; i++) {
+		const struct staged_span *span = &track->spans[i];
+		if (!is_node(kineto_tokens_class_of(&scan, span)) || span->start_ns < last_end_ns || span->dur_ns < 0)
+			continue;
+		last_end_ns = span->start_ns + span->dur_ns;
+		MEMORY_GROW(nodes->list, nodes->count, nodes->capacity, 256);
+		nodes->list[nodes->count++] = (struct node_elsewhere){span->start_ns, last_end_ns, span->name};
+	}
+}
+
+/* Without sequence numbers: reads the track again, with the nodes of the other threads, whose operators may be in it. */
+static void read_with_nodes(struct kineto_tokens *tokens, struct kineto_import *import,
+                            const struct kineto_group *group, uint32_t chosen, const uint8_t *kinds, uint8_t *classes,
+                            bool has_frames)
+{
+	const struct kineto_stage *stage = &import->stage;
+	struct nodes_elsewhere nodes = {0};
+	for (uint32_t i = 0; i < group->count; i++)
+		if (i != chosen && kinds[group->tracks[i]] == TRACK_THREAD)
+			note_elsewhere(&nodes, import, &stage->tracks[group->tracks[i]], classes);
+	if (nodes.count) {
+		merge_sort(nodes.list, nodes.count, sizeof *nodes.list, compare_nodes);
+		kineto_tokens_release(tokens);
+		read_track(tokens, import, group, chosen, classes, has_frames, &nodes);
+	}
+	free(nodes.list);
 }
 
 /* Of two that could be the one that trains: not the place in the file decides. */
@@ -554,55 +617,6 @@ static uint32_t choose_track(const struct kineto_stage *stage, const struct kine
 		}
 	}
 	return best;
-}
-
-/* Not every trace has the accumulation of gradients. Where optimizers are called and it has none, all backwards train. */
-static void train_all(struct kineto_tokens *tokens)
-{
-	for (size_t i = 0; i < tokens->count; i++)
-		if (tokens->records[i].is_training || !tokens->optimizer_calls)
-			return;
-	for (size_t i = 0; i < tokens->count; i++)
-		tokens->records[i].is_training = tokens->records[i].token == TOKEN_BACKWARD;
-}
-
-/* Or is of none: but what runs without a graph may lie in one. */
-static bool begins_call(const struct train_record *record)
-{
-	return record->token == TOKEN_BACKWARD ? record->is_first : record->token != TOKEN_OP || record->is_seed;
-}
-
-/* A call of the engine is several records: those that train know of all its gradients. */
-static void count_gradients(struct kineto_tokens *tokens)
-{
-	for (size_t first = 0, end = 0; first < tokens->count; first = end) {
-		struct train_record sum = {0};
-		do {
-			const struct train_record *record = &tokens->records[end];
-			sum.count += record->token == TOKEN_BACKWARD ? record->count : 0;
-			sum.part += record->token == TOKEN_BACKWARD ? record->part : 0;
-		} while (++end < tokens->count && !begins_call(&tokens->records[end]));
-		for (size_t i = first; i < end; i++) {
-			struct train_record *record = &tokens->records[i];
-			if (record->token == TOKEN_BACKWARD && record->is_training) {
-				record->count = sum.count;
-				record->part = sum.part;
-			}
-		}
-	}
-}
-
-/* Where no optimizer is called what writes in place may be the update. */
-static void take_updates(struct kineto_tokens *tokens, bool has_calls)
-{
-	for (size_t i = 0; i < tokens->count; i++) {
-		struct train_record *record = &tokens->records[i];
-		if (has_calls)
-			record->count = record->part = 0;
-		else if (writes(record))
-			record->token = TOKEN_UPDATE;
-	}
-	count_gradients(tokens);
 }
 
 static void note_nodes(struct kineto_group *group, const struct kineto_import *import, const struct staged_track *track)
@@ -647,17 +661,20 @@ bool kineto_tokens_init(struct kineto_tokens *tokens, struct kineto_import *impo
                         const uint8_t *kinds, uint8_t *classes, bool has_frames, uint32_t *training)
 {
 	const struct kineto_stage *stage = &import->stage;
+	const struct nodes_elsewhere none = {0};
 	struct kineto_tokens *of_tracks = memory_resize(NULL, (size_t)group->count + 1, sizeof *of_tracks);
 	memset(of_tracks, 0, ((size_t)group->count + 1) * sizeof *of_tracks);
 	for (uint32_t i = 0; i < group->count; i++)
 		if (kinds[group->tracks[i]] == TRACK_THREAD && stage->tracks[group->tracks[i]].count)
-			read_track(&of_tracks[i], import, group, i, classes, has_frames);
+			read_track(&of_tracks[i], import, group, i, classes, has_frames, &none);
 	uint32_t chosen = choose_track(stage, group, of_tracks);
 	if (chosen == MODEL_NONE) { /* none was read */
 		free(of_tracks);
 		return false;
 	}
 	*training = group->tracks[chosen];
+	if (import->has_no_sequence)
+		read_with_nodes(&of_tracks[chosen], import, group, chosen, kinds, classes, has_frames);
 	*tokens = of_tracks[chosen];
 	bool has_calls = tokens->optimizer_calls > 0;
 	tokens->own_count = tokens->count;
@@ -671,8 +688,7 @@ bool kineto_tokens_init(struct kineto_tokens *tokens, struct kineto_import *impo
 	}
 	free(of_tracks);
 	merge_sort(tokens->records, tokens->count, sizeof *tokens->records, compare_records);
-	train_all(tokens);
-	take_updates(tokens, has_calls);
+	record_gradients_settle(tokens->records, tokens->count, tokens->optimizer_calls > 0, has_calls);
 	return true;
 }
 
