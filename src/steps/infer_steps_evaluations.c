@@ -4,8 +4,6 @@
  */
 #include "steps/infer_steps_parts.h"
 
-#define EVALUATION_PAUSE_NS INT64_C(50000000)
-
 /* Is the batch at `first`, with what follows it up to `end`, used to compute something but not to train? */
 static bool is_for_evaluation(const struct inferrer *in, size_t first, size_t end)
 {
@@ -65,18 +63,19 @@ static bool is_of_group(const struct inferrer *in, size_t first)
 
 /* Was the batch only looked at, or moved, when the loop asked for the next one? Where calls of modules are not known its operators tell.
  * ahead: behind the last batch that was trained on, or evaluated. */
-static bool is_fetched_ahead(const struct inferrer *in, size_t ahead, size_t first, size_t end)
+static bool is_fetched_ahead(const struct inferrer *in, size_t ahead, size_t first, size_t end, bool was_evaluation)
 {
+	bool is_moved = true;
+
 	for (size_t i = first + 1; i < end; i++) {
 		const struct train_record *record = &in->records[i];
-		bool is_moved = record->token != TOKEN_OP || record->work == WORK_MOVE;
 
 		if (in->has_modules ? record->is_module || record->is_noted : record->token == TOKEN_FORWARD)
 			return false;
-		if (!in->has_modules && !is_moved)
-			return is_of_group(in, ahead);
+		is_moved &= record->token != TOKEN_OP || record->work == WORK_MOVE;
 	}
-	return true;
+	/* the end of an evaluation's loop may look like a batch of which little is made */
+	return in->has_modules || (is_moved && !was_evaluation) || is_of_group(in, ahead);
 }
 
 /* Workers are started for the batch that is awaited next, and are stopped behind the one before. */
@@ -99,10 +98,31 @@ static void find_loaders(struct inferrer *in)
 	}
 }
 
+/* What comes behind so long a time without an operator is something else: data that are prepared, another model. */
+static bool evaluations_is_over(const struct inferrer *in, int64_t start_ns, size_t evaluation, size_t i)
+{
+	int64_t pause_ns = in->records[i].start_ns - in->records[evaluation].end_ns;
+
+	return pause_ns >= EVALUATION_PAUSE_NS && pause_ns > in->records[evaluation].end_ns - start_ns;
+}
+
+/* The last batch of an evaluation that began with record `first`, and the records up to the next batch: a callback may be among them. */
+static void end_evaluation(struct inferrer *in, size_t first, size_t batch, size_t end)
+{
+	bool is_over = false;
+
+	for (size_t i = batch + 1; i < end; i++) {
+		is_over = is_over || evaluations_is_over(in, in->records[first].start_ns, i - 1, i);
+		if (is_over)
+			in->is_evaluation[i] = false;
+	}
+}
+
 static void find_evaluations(struct inferrer *in)
 {
 	bool was_evaluation = false;
-	size_t ahead = 0; /* first batch that was fetched ahead of this one */
+	size_t ahead = 0;           /* first batch that was fetched ahead of this one */
+	size_t begin = 0, last = 0; /* of the evaluation, if it was one: its first record, and its last batch */
 
 	for (size_t i = 0; i < in->count && !in->has_modules; i++)
 		in->has_modules = in->records[i].is_module && in->records[i].token == TOKEN_FORWARD;
@@ -112,15 +132,21 @@ static void find_evaluations(struct inferrer *in)
 			;
 		bool is_evaluation = in->records[first].token == TOKEN_DATA && is_for_evaluation(in, first, end);
 
-		if (is_evaluation && is_fetched_ahead(in, ahead, first, end))
+		if (is_evaluation && is_fetched_ahead(in, ahead, first, end, was_evaluation))
 			continue;
 		if (was_evaluation && !is_evaluation && ends_loop(in, first, end))
 			in->is_evaluation[first] = true;
 		for (size_t i = ahead; i < end && is_evaluation; i++)
 			in->is_evaluation[i] = true;
+		if (was_evaluation && !is_evaluation)
+			end_evaluation(in, begin, last, first);
+		begin = is_evaluation && !was_evaluation ? ahead : begin;
+		last = is_evaluation ? first : last;
 		was_evaluation = is_evaluation;
 		ahead = end;
 	}
+	if (was_evaluation)
+		end_evaluation(in, begin, last, in->count);
 	find_loaders(in);
 }
 
@@ -265,14 +291,6 @@ static bool share_range(const struct inferrer *in, size_t a, size_t b, size_t th
 static bool zeroes_gradients(const struct train_record *record)
 {
 	return record->token == TOKEN_ZERO_GRAD || (record->token == TOKEN_UPDATE && !record->count);
-}
-
-/* What comes behind so long a time without an operator is something else: data that are prepared, another model. */
-static bool evaluations_is_over(const struct inferrer *in, int64_t start_ns, size_t evaluation, size_t i)
-{
-	int64_t pause_ns = in->records[i].start_ns - in->records[evaluation].end_ns;
-
-	return pause_ns >= EVALUATION_PAUSE_NS && pause_ns > in->records[evaluation].end_ns - start_ns;
 }
 
 /* Metrics, samples: operators without a graph behind an evaluation of records [first, work). */

@@ -369,6 +369,8 @@ static int64_t intervals_start_of(const struct inferrer *in, const struct inferr
 		if (common_range(in, range, place->around) != place->around)
 			return first_ns;
 		start_ns = at == NO_RANGE ? infer_evaluation_end(in, evaluation) : in->ranges[at].end_ns;
+		if (first_ns - start_ns - in->lead_ns >= EVALUATION_PAUSE_NS) /* neither is it of the step */
+			return first_ns - in->lead_ns;
 	}
 	return start_ns < first_ns ? start_ns : first_ns;
 }

@@ -10,7 +10,8 @@
 #include "steps/optimizer_rates.h"
 
 #define NONE SIZE_MAX
-#define STEPS_TO_COMPARE 8 /* so many, behind the first one, tell what steps are like */
+#define EVALUATION_PAUSE_NS INT64_C(50000000) /* so long without an operator ends an evaluation, if that was shorter */
+#define STEPS_TO_COMPARE 8                    /* so many, behind the first one, tell what steps are like */
 
 struct inferrer {
 	struct inference *out;

@@ -54,3 +54,14 @@ def test_fault_G2_batches_that_are_fetched_ahead_are_no_evaluation(tmp_path, pyt
     clock, recording = watched(tmp_path, python, kind, HERE / "fetched_ahead.py", work)
     phases = phases_of(tmp_path, recording, "--steps", "1-11")
     assert not phases.get("evaluation") and phases["data"] == pytest.approx(clock["data_ns"], abs=2 * MS)
+
+
+@every_python
+@pytest.mark.parametrize("end", ["checkpoint", "nothing"])
+@pytest.mark.parametrize("kind", ["recording", "without operators", "trace"])
+def test_fault_G4_a_callback_behind_an_evaluation_is_no_part_of_it(tmp_path, python, end, kind):
+    clock, recording = watched(tmp_path, python, kind, HERE / "callback.py", end)
+    between = {row["part"]: row["total_ns"] for row in table(tmp_path, "between_steps", recording=recording)}
+    assert between["between steps: evaluation"] < clock["evaluation_ns"] + 5 * MS
+    assert between["between steps: other"] > 3 * 300 * MS - 5 * MS  # the last one is behind the last step
+    assert all(row["duration_ns"] < 250 * MS for row in table(tmp_path, "steps", recording=recording)[1:])
