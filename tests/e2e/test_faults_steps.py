@@ -160,3 +160,16 @@ def test_fault_T9m_nodes_without_numbers_are_told_by_their_names(trace, is_elsew
                  span("torch::autograd::AccumulateGrad", begin + 800, 10, tid=thread), span("Optimizer.step#SGD.step", begin + 820, 100)]
     trace.write(rows)
     assert phases(trace) == pytest.approx({"forward": 300 / 990, "backward": 510 / 990, "optimizer": 100 / 990, "other": 80 / 990})
+
+
+@pytest.mark.parametrize("ahead", [0, 8])
+def test_fault_T8m_backwards_of_other_micro_batches_leave_phases_unknown(trace, ahead):
+    """A stage of a pipeline: each backward works for the forward of `ahead` micro-batches before."""
+    rows = [step(0, 0, 8 * STEP)]
+    for number in range(8):
+        begin = STEP * number
+        rows += [span("aten::linear", begin, 300, **{"Sequence number": 100 + number, "Fwd thread id": 0}),
+                 span("autograd::engine::evaluate_function: AddmmBackward0", begin + 400, 500, tid=2, **{"Sequence number": 100 + number - ahead, "Fwd thread id": 1})]
+    trace.write(rows + [span("Optimizer.step#SGD.step", 7950, 40)])
+    assert ("forward" in phases(trace)) == (not ahead)
+    assert any("phases are unknown" in sentence for sentence in trace.ledger()) == bool(ahead)

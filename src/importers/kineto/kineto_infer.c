@@ -8,6 +8,7 @@
 #include "base/merge_sort.h"
 #include "importers/kineto/kineto_deliver.h"
 #include "importers/kineto/kineto_import.h"
+#include "importers/kineto/kineto_nodes.h"
 #include "importers/kineto/kineto_tokens.h"
 #include "model/number_map.h"
 #include "pytorch/names.h"
@@ -224,9 +225,15 @@ static void infer(struct inference *inference, const struct kineto_tokens *token
 	                                            .hooked_count = tokens->hooked_count});
 }
 
+/* Pipeline parallel training: a window may have the forwards of other micro-batches than its backwards. */
+static bool has_other_batches(const struct kineto_group *group)
+{
+	return group->early_nodes > group->node_count / 2;
+}
+
 /* frames: calls of Python are ranges, which steps take in as a whole; plain: the same trace without them, which has the phases. */
 static void take_inferred(struct kineto_infer_found *found, struct model *model, const struct staged_track *track,
-                          const struct kineto_tokens *frames, const struct kineto_tokens *plain)
+                          const struct kineto_tokens *frames, const struct kineto_tokens *plain, bool has_phases)
 {
 	struct inference steps, phases;
 	int64_t *bounds;
@@ -238,6 +245,8 @@ static void take_inferred(struct kineto_infer_found *found, struct model *model,
 	if (!track->has_steps)
 		say_doubts(model, track, &steps);
 	inference_release(&steps);
+	if (!has_phases)
+		return;
 	infer(&phases, plain);
 	uint32_t bound_count = find_bounds(track, found, &bounds);
 	fit_phases(&phases, frames->ranges, frames->range_count, bounds, bound_count);
@@ -338,13 +347,19 @@ static void infer_process(struct kineto_import *import, const struct kineto_grou
 	if (is_wanted && import->has_python)
 		kineto_tokens_init(&plain, import, group, kinds, classes, false, &training);
 	if (is_wanted)
-		take_inferred(&found, import->model, track, &frames, import->has_python ? &plain : &frames);
+		take_inferred(&found, import->model, track, &frames, import->has_python ? &plain : &frames,
+		              !has_other_batches(group));
 	if (!found.steps && !track->has_steps && !is_elsewhere) {
 		repeat = find_repeat(import->model, track);
 		take_repeats(&found, import->model, track, repeat);
 	}
 	kineto_infer_merge(import->stage.storage, track, &found);
 	say(import->model, track, &found, repeat);
+	if (is_wanted && has_other_batches(group))
+		model_add_ledger(
+			import->model, LEDGER_OTHER, track->process, "phases", group->early_nodes,
+			"phases are unknown: most backwards belong to forwards before the trace, as in pipeline "
+			"parallel training");
 	if (found.phases && frames.nodes)
 		say_names(import->model, track, &frames);
 	track->has_steps |= found.steps > 0;

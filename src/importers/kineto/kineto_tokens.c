@@ -20,7 +20,6 @@
 #define RANGES_MAX 1024u /* deeper ones do not matter to steps; Python itself allows 1000 calls in calls */
 #define COMPACT_AT ((size_t)65536)
 #define NO_RECORD SIZE_MAX
-#define ALL_THREADS UINT64_C(1)
 
 struct open_token {
 	int64_t end_ns;
@@ -200,17 +199,6 @@ static void find_makers_elsewhere(struct scan *scan, int64_t time_ns)
 		scan->tokens->records[record].token = TOKEN_FORWARD;
 		scan->tokens->nodes_made++;
 	}
-}
-
-static uint64_t kineto_tokens_sequence_of(const struct kineto_import *import, const struct staged_span *span)
-{
-	return span->extra ? import->stage.extras[span->extra - 1].sequence : STEPSCOPE_NO_SEQUENCE;
-}
-
-/* Without the thread, which nodes have. */
-static uint64_t kineto_tokens_number_of(uint64_t sequence)
-{
-	return sequence & ((UINT64_C(1) << NODE_NUMBER_BITS) - 1);
 }
 
 /* Within a call of the engine the numbers of nodes that one thread made go down. */
@@ -617,44 +605,6 @@ static uint32_t choose_track(const struct kineto_stage *stage, const struct kine
 		}
 	}
 	return best;
-}
-
-static void note_nodes(struct kineto_group *group, const struct kineto_import *import, const struct staged_track *track)
-{
-	uint32_t last = NO_NODE_RANGE;
-	for (uint32_t i = 0; i < track->count; i++) {
-		uint64_t sequence = kineto_tokens_sequence_of(import, &track->spans[i]);
-		if (sequence != STEPSCOPE_NO_SEQUENCE && sequence >> NODE_NUMBER_BITS)
-			node_numbers_note(&group->nodes, &last, 0,
-			                  ALL_THREADS << NODE_NUMBER_BITS | kineto_tokens_number_of(sequence));
-	}
-}
-
-/* Behind the last node in a file of which a part may be missing another backward may have been. */
-static void note_missing(struct node_numbers *nodes)
-{
-	uint64_t behind = 0;
-	uint32_t last = NO_NODE_RANGE;
-	for (uint32_t i = 0; i < nodes->count; i++)
-		behind = nodes->list[i].highest + 1 > behind ? nodes->list[i].highest + 1 : behind;
-	if (!behind)
-		return;
-	node_numbers_note(nodes, &last, 0, ALL_THREADS << NODE_NUMBER_BITS | kineto_tokens_number_of(UINT64_MAX));
-	node_numbers_note(nodes, &last, 0, ALL_THREADS << NODE_NUMBER_BITS | behind);
-}
-
-void kineto_nodes_find(struct kineto_import *import, struct kineto_group *group, const uint8_t *kinds)
-{
-	for (uint32_t i = 0; i < group->count; i++) {
-		struct staged_track *track = &import->stage.tracks[group->tracks[i]];
-		if (kinds[group->tracks[i]] != TRACK_THREAD || !track->count)
-			continue;
-		kineto_sort(&import->stage, track);
-		note_nodes(group, import, track);
-	}
-	if (import->is_repaired)
-		note_missing(&group->nodes);
-	node_numbers_settle(&group->nodes);
 }
 
 bool kineto_tokens_init(struct kineto_tokens *tokens, struct kineto_import *import, const struct kineto_group *group,
