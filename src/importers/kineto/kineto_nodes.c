@@ -35,7 +35,7 @@ static void count_early(struct kineto_group *group, const struct kineto_import *
 	}
 }
 
-/* Behind the last node in a file of which a part may be missing another backward may have been. */
+/* A file that lacks parts may lack another backward after the last node. */
 static void note_missing(struct node_numbers *nodes)
 {
 	uint64_t behind = 0;
