@@ -3,12 +3,13 @@
 -- title: The loop waits for data
 -- severity: problem
 -- verdict: data-bound
--- needs: phases.ratio|step_breakdown.ratio
--- tells if: EXISTS (SELECT 1 FROM phases WHERE name = 'data')
+-- needs: phases.ratio|step_breakdown.ratio|what_if.saving_ratio
+-- tells if: EXISTS (SELECT 1 FROM what_if) OR EXISTS (SELECT 1 FROM phases WHERE name = 'data')
 --   OR EXISTS (SELECT 1 FROM between_steps WHERE part = 'between steps: data') OR EXISTS (SELECT 1 FROM step_breakdown)
 -- cannot tell: no waits for data were recorded: the program marks none and uses no DataLoader of PyTorch
 -- threshold: share = 0.05 (of a step: the TensorBoard plugin's; guide 000 says 0.10)
 -- threshold: apart = 1.1 (of the mean of all ranks, ours: one whose device waits no longer than the others' is not named)
+-- threshold: saves = 0.02 (of a step, ours: what the step would be shorter without it)
 -- advice: more workers (DataLoader's num_workers), persistent_workers, pin_memory; prepare batches ahead; move work out of the
 --   dataset's code
 -- wrong: the time is spent on copying the batch to the device, or on work that the program does while it holds the phase open
@@ -47,20 +48,25 @@ SELECT coalesce((SELECT place FROM loader), 'phase data') AS place,
          || coalesce('; ' || (SELECT sentence FROM loader), '') AS evidence,
        CASE WHEN together.ranks THEN together.saving_ns ELSE p.mean_ns END AS saving_ns, 'phase data' AS time_of,
        CASE WHEN p.ci95_low_ns > :share * t.mean_ns THEN 0.9 ELSE 0.6 END AS confidence,
-       (SELECT advice FROM loader) AS advice
+       (SELECT advice FROM loader) AS advice, NULL AS cut
 FROM phases p JOIN step_time t ON t.process = 'all' LEFT JOIN together
 WHERE p.name = 'data' AND p.ratio > :share AND NOT EXISTS (SELECT 1 FROM step_breakdown)
+  AND NOT EXISTS (SELECT 1 FROM what_if)
 UNION ALL
 SELECT 'the device' || coalesce(' of ' || CASE WHEN job.ranks > 1 AND most_ns > :apart * mean_ns THEN most_process END, ''),
        'no device works for ' || as_share(most_ratio) || ' of ' || whole || ', ' || as_time(most_ns)
          || ', while a thread waits for the next batch'
          || CASE WHEN job.ranks > 1 THEN '; on the mean of all ranks for ' || as_share(ratio) ELSE '' END
          || CASE WHEN excess_ns IS NOT NULL THEN '; what of it makes the others wait is not counted here (SS602)' ELSE '' END,
-       max(0, gain_ns - coalesce(excess_ns, 0)), 'device idle: data wait', 0.9, (SELECT advice FROM loader)
+       max(0, gain_ns - coalesce(excess_ns, 0)), 'device idle: data wait', 0.9, (SELECT advice FROM loader), NULL
 FROM step_breakdown JOIN (SELECT count(mean_ns) AS ranks FROM ranks) AS job
 LEFT JOIN (SELECT process, excess_ns FROM ranks WHERE is_slowest AND excess_ns > :share * mean_ns) AS slowest ON slowest.process = most_process
-WHERE part = 'idle: data wait' AND most_ratio > :share
+WHERE part = 'idle: data wait' AND most_ratio > :share AND NOT EXISTS (SELECT 1 FROM what_if)
 UNION ALL
-SELECT 'between the steps', as_time(b.total_ns / rank_gaps) || ' between two steps', b.total_ns / rank_gaps, 'between steps: data', 0.7, (SELECT advice FROM loader)
+SELECT 'between the steps', as_time(b.total_ns / rank_gaps) || ' between two steps', b.total_ns / rank_gaps, 'between steps: data', 0.7, (SELECT advice FROM loader), NULL
 FROM between_steps b JOIN step_time t ON t.process = 'all' JOIN run
-WHERE b.part = 'between steps: data' AND b.total_ns > :share * t.mean_ns * rank_gaps AND rank_gaps > 0
+WHERE b.part = 'between steps: data' AND b.total_ns > :share * t.mean_ns * rank_gaps AND rank_gaps > 0 AND NOT EXISTS (SELECT 1 FROM what_if)
+UNION ALL
+SELECT coalesce((SELECT place FROM loader), 'waits for batches'), 'a step without it takes ' || as_time(w.step_ns) || coalesce('; ' || (SELECT sentence FROM loader), ''),
+       NULL, NULL, CASE WHEN w.saving_low_ratio > 0.5 * w.saving_ratio THEN 0.9 ELSE 0.6 END, (SELECT advice FROM loader), 'data'
+FROM what_if w WHERE w.cut = 'data' AND w.saving_ratio > :saves

@@ -3,13 +3,14 @@
 -- title: Time goes between the steps
 -- severity: problem
 -- verdict: host-bound
--- needs: between_steps.ratio, step_time.mean_ns
+-- needs: between_steps.ratio|what_if.saving_ratio, step_time.mean_ns
 -- tells if: coalesce((SELECT value <> 'cuda memory snapshot' FROM facts WHERE key = 'trace.format'),
 --   NOT EXISTS (SELECT 1 FROM ledger WHERE what IN ('dropped', 'damaged')))
 -- cannot tell: events are missing from the recording, so that lost steps would look like time between steps; or it is a
 --   snapshot of memory, whose annotations are all that is known of steps
 -- threshold: share = 0.10 (of a step, ours; guide 004: "slow between epochs")
 -- threshold: seconds = 1 (of a hook at the end of an epoch: longer ones are left to SS214)
+-- threshold: saves = 0.02 (of a step, ours: what the step would be shorter without it)
 -- advice: look at what callbacks, logging and plotting do between two steps; record with --with lines
 -- wrong: the program marks its steps shorter than they are
 WITH ranges AS (SELECT name, between_ns, max_ns, name LIKE '%on\_%\_epoch\_end' ESCAPE '\' AND max_ns > :seconds * 1e9 AS is_told FROM between_ranges),
@@ -23,6 +24,11 @@ SELECT coalesce(most.name, 'between the steps') AS place,
          || coalesce('; ' || as_share(most.between_ns * 1.0 / gaps.total_ns) || ' of it in this, ' || as_time(most.max_ns) || ' at the longest', '')
          AS evidence,
        gaps.total_ns / rank_gaps AS saving_ns, 'between steps: other' AS time_of, 0.6 AS confidence,
-       CASE WHEN most.name IS NOT NULL THEN 'look at what it does, and whether it must be done as often; record with --with lines' END AS advice
+       CASE WHEN most.name IS NOT NULL THEN 'look at what it does, and whether it must be done as often; record with --with lines' END AS advice,
+       NULL AS cut, NULL AS cut_place
 FROM gaps JOIN job LEFT JOIN most
 WHERE rank_gaps > 0 AND gaps.total_ns > :share * job.mean_ns * rank_gaps
+  AND NOT EXISTS (SELECT 1 FROM what_if)
+UNION ALL
+SELECT 'between the steps', 'a step without it takes ' || as_time(w.step_ns) || coalesce('; most of it is in ' || (SELECT name FROM most), ''), NULL, NULL, CASE WHEN w.saving_low_ratio > 0.5 * w.saving_ratio THEN 0.9 ELSE 0.6 END, NULL, w.cut, w.place
+FROM what_if w WHERE w.cut = 'host' AND w.place = 'between the steps' AND w.saving_ratio > :saves

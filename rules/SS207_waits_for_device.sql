@@ -3,10 +3,11 @@
 -- title: The host waits for the device, and then the device for the host
 -- severity: problem
 -- verdict: sync-bound
--- needs: step_breakdown.ratio
+-- needs: step_breakdown.ratio|what_if.saving_ratio
 -- threshold: share = 0.02 (of a step, ours: copies to the host cost little where the device has other work. Guide 004's pattern of
 --   .cpu(): kernel, gap, copy to the host, work of the processor, kernel; its table: synchronizations)
 -- threshold: call_share = 0.05 (of a step, ours, as SS206's: who needs a result at the end of a step or request waits for it once)
+-- threshold: saves = 0.005 (of a step, ours: what the step would be shorter without it)
 -- advice: keep sums on the device and read them every 50 steps; copy with non_blocking=True into pinned memory and read it a step later,
 --   behind a synchronization; no item(), cpu(), nonzero() or "if tensor" in the loop
 -- wrong: the value decides what is launched next
@@ -30,12 +31,17 @@ SELECT place, waited || '; behind them the device does nothing for ' || as_share
        min(idle_after_ns * 1.0 / s.all_ns * s.step_ns, s.idle_ns) AS saving_ns,
        'device idle: queued + device idle: launch + device idle: host + device idle: synchronization + device idle: runtime calls'
          || ' + device idle: nothing recorded' AS time_of, -- a wait for the next batch behind it is SS101's
-       confidence, advice
-FROM waits, s WHERE idle_after_ns > :share * s.all_ns
+       confidence, advice, NULL AS cut
+FROM waits, s WHERE idle_after_ns > :share * s.all_ns AND NOT EXISTS (SELECT 1 FROM what_if)
 UNION ALL -- what is not behind one of those
 SELECT (SELECT call FROM runtime_calls WHERE is_synchronizing ORDER BY total_ns DESC LIMIT 1),
        'the device is done, and for ' || as_share(ratio) || ' of ' || b.whole || ', ' || as_time(mean_ns)
          || ', a thread has not noticed yet: ' || (SELECT as_count(sum(calls), 'call') FROM runtime_calls WHERE is_synchronizing)
          || ' to wait for it',
-       mean_ns - told.ns * 1.0 / s.all_ns * s.step_ns, 'device idle: synchronization', 0.7, NULL
-FROM step_breakdown b, s, told WHERE part = 'idle: synchronization' AND total_ns - told.ns > :share * s.all_ns
+       mean_ns - told.ns * 1.0 / s.all_ns * s.step_ns, 'device idle: synchronization', 0.7, NULL, NULL
+FROM step_breakdown b, s, told WHERE part = 'idle: synchronization' AND total_ns - told.ns > :share * s.all_ns AND NOT EXISTS (SELECT 1 FROM what_if)
+UNION ALL
+SELECT coalesce((SELECT place FROM waits ORDER BY idle_after_ns DESC LIMIT 1), 'waits for the device'),
+       'a step without it takes ' || as_time(w.step_ns) || coalesce('; ' || (SELECT waited FROM waits ORDER BY idle_after_ns DESC LIMIT 1), ''), NULL, NULL, CASE WHEN w.saving_low_ratio > 0.5 * w.saving_ratio THEN 0.9 ELSE 0.6 END,
+       (SELECT advice FROM waits ORDER BY idle_after_ns DESC LIMIT 1), w.cut
+FROM what_if w WHERE w.cut = 'sync' AND w.saving_ratio > :saves

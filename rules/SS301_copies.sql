@@ -2,14 +2,18 @@
 -- id: SS301
 -- title: Copies and conversions of tensors take time
 -- severity: hint
--- needs: ops.step_self_ratio
--- tells if: EXISTS (SELECT 1 FROM ops WHERE name LIKE 'aten::%')
+-- needs: ops.step_self_ratio|what_if.saving_ratio
+-- tells if: EXISTS (SELECT 1 FROM what_if) OR EXISTS (SELECT 1 FROM ops WHERE name LIKE 'aten::%')
 -- cannot tell: no operators of PyTorch were recorded
 -- threshold: share = 0.10 (of steps, ours; guide 001 warns at 0.30 of the time of its ten largest operators)
+-- threshold: saves = 0.02 (of a step, ours: what the step would be shorter without it)
 -- advice: keep tensors in one type and on one device; contiguous() once instead of in each step; no cpu() in the loop
 -- wrong: the copies are the work, as in gathering a batch
 SELECT group_concat(name, ', ') AS place, as_share(sum(step_self_ratio)) || ' of steps, ' || as_count(sum(calls), 'call') AS evidence,
-       sum(step_self_ratio) * (SELECT mean_ns FROM step_time WHERE process = 'all') AS saving_ns, 0.5 AS confidence
+       sum(step_self_ratio) * (SELECT mean_ns FROM step_time WHERE process = 'all') AS saving_ns, 0.5 AS confidence, NULL AS cut
 FROM ops
-WHERE name IN ('aten::copy_', 'aten::_to_copy', 'aten::to', 'aten::contiguous', 'aten::clone')
+WHERE NOT EXISTS (SELECT 1 FROM what_if) AND name IN ('aten::copy_', 'aten::_to_copy', 'aten::to', 'aten::contiguous', 'aten::clone')
 HAVING sum(step_self_ratio) > :share
+UNION ALL
+SELECT 'conversions and copies on the device', 'a step without it takes ' || as_time(w.step_ns), NULL, CASE WHEN w.saving_low_ratio > 0.5 * w.saving_ratio THEN 0.9 ELSE 0.6 END, w.cut
+FROM what_if w WHERE w.cut = 'device' AND w.saving_ratio > :saves

@@ -2,12 +2,13 @@
 -- id: SS409
 -- title: Every so many steps one is slow
 -- severity: hint
--- needs: steps.is_outlier
--- tells if: (SELECT count >= 10 FROM step_time WHERE process = 'all')
+-- needs: steps.is_outlier|what_if.saving_ratio
+-- tells if: EXISTS (SELECT 1 FROM what_if) OR (SELECT count >= 10 FROM step_time WHERE process = 'all')
 -- cannot tell: fewer than 10 complete steps were recorded
 -- threshold: times = 3 (slow steps at the same distance, where no other step is slow, ours)
 -- threshold: many = 5 (slow steps at the same distance, where others are slow by chance, ours)
 -- threshold: share = 0.7 (of the slow steps, and of the steps at that distance, those that are both, ours)
+-- threshold: saves = 0.02 (of a step, ours: what the step would be shorter without it)
 -- advice: what happens there by plan: a checkpoint, an evaluation, a log, a collection of garbage; do it less often or beside the steps.
 --   The steady state is the median, not the mean
 -- wrong: that work is wanted where it is
@@ -46,5 +47,10 @@ SELECT 'every ' || low || ' steps, from step ' || first AS place,
                      -- of steps without operators only some phases are known: the time may be in one of the others
                      WHERE more > 0 AND (s.other IS NOT NULL OR 2 * more >= s.step_ns - n.step_ns) ORDER BY more DESC LIMIT 1), '')
          AS evidence,
-       (s.step_ns - n.step_ns) * count / (SELECT t.count FROM step_time t WHERE t.process = 'all') AS saving_ns, 0.8 AS confidence
+       (s.step_ns - n.step_ns) * count / (SELECT t.count FROM step_time t WHERE t.process = 'all') AS saving_ns, 0.8 AS confidence, NULL AS cut
 FROM spikes JOIN means s ON s.o JOIN means n ON NOT n.o
+WHERE NOT EXISTS (SELECT 1 FROM what_if)
+UNION ALL
+SELECT coalesce((SELECT 'every ' || low || ' steps, from step ' || first FROM spikes), 'some steps'),
+       'a step without it takes ' || as_time(w.step_ns) || '; the usual step does not have these calls and this host time', NULL, CASE WHEN w.saving_low_ratio > 0.5 * w.saving_ratio THEN 0.9 ELSE 0.6 END, w.cut
+FROM what_if w WHERE w.cut = 'periodic' AND w.saving_ratio > :saves

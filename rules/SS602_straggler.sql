@@ -3,12 +3,13 @@
 -- title: Ranks wait for slower ones
 -- severity: problem
 -- verdict: straggler-bound
--- needs: ranks
--- tells if: CASE WHEN (SELECT missing_ranks FROM run) IS NULL
+-- needs: ranks|what_if.saving_ratio
+-- tells if: CASE WHEN EXISTS (SELECT 1 FROM what_if WHERE cut = 'rank') THEN 1 WHEN (SELECT missing_ranks FROM run) IS NULL
 --   THEN (SELECT count(*) FROM ranks) = 1 OR EXISTS (SELECT 1 FROM ranks WHERE excess_ns IS NOT NULL)
 --   ELSE EXISTS (SELECT 1 FROM ranks WHERE is_slowest AND excess_ns > :share * mean_ns) END
 -- cannot tell: ranks of the job are not here (the ledger says which), or how long ranks wait for one another was not measured
 -- threshold: share = 0.05 (of a step, ours)
+-- threshold: saves = 0.02 (of a step, ours: what the step would be shorter without it)
 -- advice: look at what that rank does more: its share of the data, its machine, another program there
 -- threshold: one_step = 0.5 (of what the others wait, ours: of ten steps or more, one that has as much is named)
 -- wrong: its work is larger on purpose, such as logging on rank 0; of a step or two: it was only late when recording began
@@ -35,15 +36,15 @@ SELECT process || coalesce(' on ' || nullif(host, ''), '') || coalesce(', in ' |
                       FROM run WHERE operator_steps < run.steps AND late.caused_ns IS NOT NULL), '') AS evidence,
        excess_ns AS saving_ns, 'between ranks' AS time_of, CASE WHEN steps < 3 OR only_step IS NOT NULL THEN 0.5 ELSE 0.8 END AS confidence,
        (SELECT 'look at what its loader has to do more: its share of the data, its storage, its workers (num_workers), another program there'
-        FROM differs WHERE phase = 'data') AS advice
-FROM late
+        FROM differs WHERE phase = 'data') AS advice, NULL AS cut
+FROM late WHERE NOT EXISTS (SELECT 1 FROM what_if)
 UNION ALL
 SELECT second.process || coalesce(' on ' || nullif(second.host, ''), '')
          || coalesce(', in ' || (SELECT phase FROM rank_phases WHERE slowest = second.process AND phase NOT IN ('step', 'communication', 'other')
                                  ORDER BY spread_ns DESC LIMIT 1), '') || ', behind ' || late.process,
        'once ' || late.process || ' is as fast as the others, they wait ' || as_time(then_excess_ns) || ' for this one in collectives of a step',
-       then_excess_ns, 'between ranks', CASE WHEN second.steps < 3 THEN 0.5 ELSE 0.8 END, NULL
-FROM second JOIN late
+       then_excess_ns, 'between ranks', CASE WHEN second.steps < 3 THEN 0.5 ELSE 0.8 END, NULL, NULL
+FROM second JOIN late WHERE NOT EXISTS (SELECT 1 FROM what_if)
 UNION ALL
 SELECT (SELECT CASE WHEN count(*) > 4 THEN count(*) || ' ranks' ELSE group_concat(process, ', ') END FROM culprits),
        'ranks wait ' || as_time(waited_ns) || ' for one another in collectives of a step, on the mean of all (nothing, were all equally late)'
@@ -53,5 +54,9 @@ SELECT (SELECT CASE WHEN count(*) > 4 THEN count(*) || ' ranks' ELSE group_conca
        waited_ns - told_ns, 'between ranks', CASE WHEN steps < 3 THEN 0.5 ELSE 0.6 END,
        CASE WHEN (SELECT count(*) FROM together) > 1 THEN 'look at what these ranks share: a machine, a switch, a storage, a stage of the model'
             WHEN NOT EXISTS (SELECT 1 FROM together) AND steps > 2
-            THEN 'look at what differs from batch to batch: lengths of samples, waits for data, other programs' END
-FROM apart WHERE waited_ns - told_ns > :share * mean_ns
+            THEN 'look at what differs from batch to batch: lengths of samples, waits for data, other programs' END, NULL
+FROM apart WHERE waited_ns - told_ns > :share * mean_ns AND NOT EXISTS (SELECT 1 FROM what_if)
+UNION ALL
+SELECT coalesce((SELECT process || coalesce(' on ' || nullif(host, ''), '') || coalesce(', in ' || (SELECT phase FROM differs), '') FROM late), 'ranks'),
+       'with all ranks at their median a step takes ' || as_time(w.step_ns), NULL, NULL, CASE WHEN w.saving_low_ratio > 0.5 * w.saving_ratio THEN 0.9 ELSE 0.6 END, NULL, w.cut
+FROM what_if w WHERE w.cut = 'rank' AND w.saving_ratio > :saves

@@ -11,7 +11,7 @@ SRC = Path(__file__).resolve().parent.parent / "src"
 CHAINS = [
     ["viewer", "output", "compare", "diagnosis", "query", "analysis", "table"],
     ["terminal", "output"],
-    ["analysis", "model", "pytorch"],
+    ["analysis", "replay", "model", "pytorch"],
     ["store", "compare"],
     ["importers", "format"],
     ["importers", "steps", "model"],

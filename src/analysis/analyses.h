@@ -13,6 +13,7 @@
 	X(between_steps)                                                                                               \
 	X(between_ranges)                                                                                              \
 	X(steps)                                                                                                       \
+	X(what_if)                                                                                                     \
 	X(step_breakdown)                                                                                              \
 	X(step_parts)                                                                                                  \
 	X(critical_path)                                                                                               \

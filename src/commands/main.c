@@ -15,12 +15,13 @@
 
 /* Each command is defined at the end of its cmd_*.c. */
 extern const struct command command_run, command_report, command_info, command_diagnose, command_export, command_query,
-	command_validate, command_convert, command_compare, command_history;
+	command_validate, command_convert, command_compare, command_history, command_whatif;
 
 const struct command *const commands[] = {
 	&command_run,
 	&command_report,
 	&command_diagnose,
+	&command_whatif,
 	&command_info,
 	&command_compare,
 	&command_history,

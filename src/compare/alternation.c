@@ -4,7 +4,7 @@
  */
 #include "compare/alternation.h"
 
-#include "analysis/shared/statistics.h"
+#include "base/statistics.h"
 #include "base/memory.h"
 
 #include <math.h>

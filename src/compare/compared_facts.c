@@ -5,7 +5,7 @@
  */
 #include "analysis/machine/processes.h"
 #include "analysis/operators/flop_likeness.h"
-#include "analysis/shared/statistics.h"
+#include "base/statistics.h"
 #include "base/memory.h"
 #include "base/text.h"
 #include "compare/compared.h"

@@ -4,7 +4,7 @@
  * error. Also the facts that make two such files comparable: the number of GPUs, and how often they were queried.
  */
 #include "analysis/machine/telemetry.h"
-#include "analysis/shared/statistics.h"
+#include "base/statistics.h"
 #include "base/memory.h"
 #include "compare/compared.h"
 #include "compare/resample.h"

@@ -3,7 +3,7 @@
  * comparison_noise.c: the certainty of a change if only repeated runs show its noise. It uses Student's t with the
  * pooled scatter of both sides, and Holm over the rows of a table or level.
  */
-#include "analysis/shared/statistics.h"
+#include "base/statistics.h"
 #include "base/memory.h"
 #include "compare/comparison_build.h"
 #include "compare/holm.h"

@@ -4,7 +4,7 @@
  */
 #include "compare/estimate.h"
 
-#include "analysis/shared/statistics.h"
+#include "base/statistics.h"
 #include "base/memory.h"
 #include "compare/ranks.h"
 

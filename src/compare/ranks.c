@@ -5,7 +5,7 @@
  */
 #include "compare/ranks.h"
 
-#include "analysis/shared/statistics.h"
+#include "base/statistics.h"
 #include "base/memory.h"
 
 #include <math.h>

@@ -4,7 +4,7 @@
  */
 #include "compare/resample.h"
 
-#include "analysis/shared/statistics.h"
+#include "base/statistics.h"
 #include "base/hash.h"
 #include "base/memory.h"
 

@@ -4,7 +4,7 @@
  */
 #include "compare/step_level.h"
 
-#include "analysis/shared/statistics.h"
+#include "base/statistics.h"
 #include "base/memory.h"
 #include "compare/alternation.h"
 #include "compare/resample.h"

@@ -5,9 +5,11 @@
 #include "diagnosis/diagnosis.h"
 
 #include "analysis/step_times/step_kinds.h"
+#include "analysis/what_if/replayed.h"
 #include "base/demangle.h"
 #include "base/options.h"
 #include "base/text.h"
+#include "diagnosis/finding_cut.h"
 #include "diagnosis/verdict.h"
 #include "model/cell_words.h"
 #include "query/query.h"
@@ -62,6 +64,26 @@ static const struct table_column finding_columns[FINDING_COLUMNS] = {
 	[FINDING_VERDICT] = {.name = "verdict", .type = TABLE_TEXT, .definition = "what it makes a run"},
 	[FINDING_ADVICE] = {.name = "advice", .type = TABLE_TEXT, .definition = "what to do"},
 	[FINDING_WRONG] = {.name = "wrong", .type = TABLE_TEXT, .definition = "what would make the finding wrong"},
+	[FINDING_CUT] = {.name = "cut",
+                         .type = TABLE_TEXT,
+                         .role = ROLE_EVIDENCE,
+                         .definition = "cost that the replay leaves out to find the saving (table what_if)"},
+	[FINDING_CUT_PLACE] = {.name = "place",
+                               .type = TABLE_TEXT,
+                               .role = ROLE_EVIDENCE,
+                               .definition = "where the cut is, if it is not everywhere"},
+	[FINDING_LOW] = {.name = "saving_low_ratio",
+                         .type = TABLE_DOUBLE,
+                         .unit = UNIT_RATIO,
+                         .role = ROLE_EVIDENCE,
+                         .definition = "lower end of the interval of the saving",
+                         .rules = RULE_NOT_NEGATIVE | RULE_AT_MOST_ONE},
+	[FINDING_HIGH] = {.name = "saving_high_ratio",
+                          .type = TABLE_DOUBLE,
+                          .unit = UNIT_RATIO,
+                          .role = ROLE_EVIDENCE,
+                          .definition = "upper end of the interval of the saving",
+                          .rules = RULE_NOT_NEGATIVE | RULE_AT_MOST_ONE},
 };
 
 static const struct table_column check_columns[CHECK_COLUMNS] = {
@@ -255,7 +277,8 @@ static enum status diagnosis_ask(struct running *running, const struct rule *rul
 
 /* ---- findings ---- */
 
-static const char *const result_columns[] = {"place", "evidence", "saving_ns", "confidence", "advice", "time_of", NULL};
+static const char *const result_columns[] = {"place",   "evidence", "saving_ns", "confidence", "advice",
+                                             "time_of", "cut",      "cut_place", NULL};
 
 /* A text would be as if there was no time to save. */
 static enum status check_saving(const struct rule *rule, const struct table *rows, struct error *err)
@@ -286,7 +309,9 @@ static enum status check_columns_of(const struct rule *rule, const struct table 
 		if (nearest)
 			error_hint(err, "did you mean '%s'?", nearest);
 		else
-			error_hint(err, "a rule gives place, evidence, saving_ns, time_of, confidence and advice");
+			error_hint(
+				err,
+				"a rule gives place, evidence, cut, cut_place, saving_ns, time_of, confidence and advice");
 		return STATUS_USAGE;
 	}
 	return check_saving(rule, rows, err);
@@ -328,17 +353,32 @@ static bool number_called(const struct table *table, int row, const char *name, 
 	return column >= 0 && table_number(table, row, column, value);
 }
 
-static void set_saving(const struct running *running, int row, const struct table *rows, int from_row)
+static void set_no_saving(struct table *findings, int row, const char *reason)
+{
+	table_set_missing(findings, row, FINDING_SAVING, reason);
+	table_set_missing(findings, row, FINDING_RATIO, reason);
+}
+
+/* The saving is that of the replay, if the run has one; a user's rule may say its own. */
+static void set_saving(struct running *running, const struct rule *rule, int row, const struct table *rows,
+                       int from_row)
 {
 	struct table *findings = &running->diagnosis->findings;
+	enum replay_cut cut = finding_cut_called(running->diagnosis, rows, from_row);
 	double saving_ns;
 
-	if (!number_called(rows, from_row, "saving_ns", &saving_ns) || !(saving_ns >= 0 && isfinite(saving_ns))) {
-		table_set_missing(findings, row, FINDING_SAVING, "it is not about time");
-		table_set_missing(findings, row, FINDING_RATIO, "it is not about time");
+	if (cut < CUT_COUNT) {
+		finding_cut_set(running->diagnosis, row, cut);
 		return;
 	}
-	table_set_double(findings, row, FINDING_SAVING, saving_ns);
+	finding_cut_set_none(findings, row,
+	                     running->diagnosis->what_if ? "the rule names no cut" : "the run has no replay");
+	if (!number_called(rows, from_row, "saving_ns", &saving_ns) || !(saving_ns >= 0 && isfinite(saving_ns)))
+		set_no_saving(findings, row, "it is not about time");
+	else if (running->diagnosis->what_if && !rule->folder)
+		set_no_saving(findings, row, "no replay removes it");
+	else
+		table_set_double(findings, row, FINDING_SAVING, saving_ns);
 }
 
 static bool lies_between_steps(const struct table *findings, int row)
@@ -386,7 +426,7 @@ static void set_ratios(const struct running *running, double whole_ns)
 	for (int row = 0; row < findings->row_count; row++) {
 		double most_ns = lies_between_steps(findings, row) ? whole_ns : running->step_ns;
 
-		if (!table_number(findings, row, FINDING_SAVING, &saving_ns))
+		if (!table_number(findings, row, FINDING_SAVING, &saving_ns) || table_text(findings, row, FINDING_CUT))
 			continue;
 		if (running->step_ns <= 0) {
 			table_set_missing(findings, row, FINDING_RATIO, "no step was recorded");
@@ -411,6 +451,15 @@ static void set_confidence(struct table *findings, int row, const struct table *
 	                                   : "low");
 }
 
+/* Of a cut its own: one rule may name several. */
+static const char *verdict_of(const struct running *running, const struct rule *rule, const struct table *rows,
+                              int from_row)
+{
+	enum replay_cut cut = finding_cut_called(running->diagnosis, rows, from_row);
+
+	return cut < CUT_COUNT ? replay_cuts[cut].verdict : rule->verdict;
+}
+
 static void add_finding(struct running *running, const struct rule *rule, const struct table *rows, int from_row)
 {
 	struct table *findings = &running->diagnosis->findings;
@@ -421,11 +470,11 @@ static void add_finding(struct running *running, const struct rule *rule, const 
 	table_set_text(findings, row, FINDING_SEVERITY, rule_severity_name(rule->severity));
 	diagnosis_copy_text(running, row, FINDING_PLACE, rows, from_row, "place");
 	diagnosis_copy_text(running, row, FINDING_EVIDENCE, rows, from_row, "evidence");
-	set_saving(running, row, rows, from_row);
+	set_saving(running, rule, row, rows, from_row);
 	diagnosis_copy_text(running, row, FINDING_TIME, rows, from_row, "time_of");
 	set_confidence(findings, row, rows, from_row);
-	if (rule->verdict)
-		table_set_text(findings, row, FINDING_VERDICT, rule->verdict);
+	table_set_text_or(findings, row, FINDING_VERDICT, verdict_of(running, rule, rows, from_row),
+	                  "it makes no verdict");
 	diagnosis_copy_text(running, row, FINDING_ADVICE, rows, from_row, "advice");
 	if (!table_get(findings, row, FINDING_ADVICE)->has_value) /* nothing of its own */
 		table_set_text(findings, row, FINDING_ADVICE, rule->advice);
@@ -558,10 +607,12 @@ static void find_few(struct running *running, struct arena *arena)
 	                       : NULL;
 }
 
-/* Problems before hints; in both the largest saving first, those that save no time last. */
+/* Problems before hints; in both the largest saving first, those that save no time last. Savings of replays are in the
+ * order of the lower ends of their intervals. */
 static void rank(struct table *findings)
 {
 	table_sort(findings, FINDING_SAVING, false);
+	table_sort(findings, FINDING_LOW, false);
 	table_sort(findings, FINDING_SEVERITY, false);
 }
 
@@ -579,6 +630,9 @@ enum status diagnosis_run(struct diagnosis *diagnosis, struct report *report, co
 	if (status)
 		return status;
 	arena_init(&arena, 0);
+	diagnosis->what_if = replayed_get(&report->context);
+	if (diagnosis->what_if->problem || !whole.has_any)
+		diagnosis->what_if = NULL;
 	diagnosis->torn = why_torn(&whole);
 	find_few(&running, &arena);
 	table_init(&diagnosis->findings, "findings", "Findings", "what is wrong, what it costs and what to do");

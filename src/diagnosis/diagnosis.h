@@ -9,14 +9,16 @@
  *     ...
  *     diagnosis_release(&diagnosis);
  *
- * The engine computes no number of its own: rules are SQL over the tables of analyses. It asks what a rule needs, runs it,
- * and ranks.
+ * Rules are SQL over the tables of analyses. The engine asks what a rule needs, runs it, and ranks. If the run can be
+ * replayed (table `what_if`), a rule names a cut, and its saving is that of the replay. A built-in rule that names none then
+ * has no saving.
  */
 #ifndef DIAGNOSIS_DIAGNOSIS_H
 #define DIAGNOSIS_DIAGNOSIS_H
 
 #include "analysis/report.h"
 #include "diagnosis/rule_set.h"
+#include "replay/what_if.h"
 
 enum finding_column {
 	FINDING_RULE,
@@ -33,6 +35,10 @@ enum finding_column {
 	FINDING_VERDICT,
 	FINDING_ADVICE,
 	FINDING_WRONG,
+	FINDING_CUT,
+	FINDING_CUT_PLACE,
+	FINDING_LOW,
+	FINDING_HIGH,
 	FINDING_COLUMNS,
 };
 
@@ -73,6 +79,7 @@ enum verdict_column {
 
 struct diagnosis {
 	struct table findings, checks, verdict, times;
+	struct what_if *what_if; /* the replays that tell savings, owned by the report; NULL: the run has none */
 	const char *
 		torn; /* why nothing is said of devices, as no step of a damaged input has all that they did; NULL: one has */
 };

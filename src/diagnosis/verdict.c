@@ -8,6 +8,7 @@
 #include "base/units.h"
 #include "diagnosis/diagnosis.h"
 #include "diagnosis/savings.h"
+#include "diagnosis/verdict_replay.h"
 #include "model/cell_words.h"
 
 #include <inttypes.h>
@@ -473,11 +474,37 @@ static void decide_by_shares(struct diagnosis *diagnosis, struct report *report,
 	                            also_unseen(evidence, arena)));
 }
 
+static void decide_by_replay(struct diagnosis *diagnosis, const struct evidence *evidence)
+{
+	struct table *table = &diagnosis->verdict;
+	struct replay_verdict decided;
+
+	if (replay_verdict_decide(&decided, diagnosis, evidence->unseen))
+		verdict_decide(table, decided.verdict, decided.ratio, decided.margin_ratio, decided.sentence);
+	else
+		decide_unknown(table, arena_printf(&table->arena, "%s; %s", what_is_unseen(evidence, &table->arena),
+		                                   how_to_see(evidence)));
+}
+
+static void set_no_overlap(struct table *findings)
+{
+	for (int row = 0; row < findings->row_count; row++)
+		table_set_missing(findings, row, FINDING_SAME, "savings come from replays");
+}
+
 static void set_saving(struct diagnosis *diagnosis, double step_ns)
 {
+	struct what_if_cut together;
+
 	struct table *table = &diagnosis->verdict;
 	double together_ns;
 
+	if (replay_verdict_together(diagnosis, &together)) {
+		set_no_overlap(&diagnosis->findings);
+		table_set_double(table, 0, VERDICT_SAVING, together.saving_ns);
+		table_set_double(table, 0, VERDICT_SAVING_RATIO, together.saving_ratio);
+		return;
+	}
 	if (!diagnosis_savings(&diagnosis->findings, step_ns, &together_ns)) {
 		table_set_missing(table, 0, VERDICT_SAVING, "no finding saves time");
 		table_set_missing(table, 0, VERDICT_SAVING_RATIO, "no finding saves time");
@@ -590,6 +617,8 @@ void diagnosis_decide(struct diagnosis *diagnosis, struct report *report, const 
 		decide_unknown(table, diagnosis->torn);
 	else if (step_ns <= 0)
 		decide_unknown(table, times->empty ? times->empty : "no complete step was recorded");
+	else if (diagnosis->what_if)
+		decide_by_replay(diagnosis, &evidence);
 	else if (!told)
 		decide_unknown(table, "no rule about time could tell");
 	else

@@ -19,6 +19,28 @@
 #define CELL_IDLE_HOST "idle: host"
 #define CELL_IDLE_NOTHING "idle: nothing recorded"
 
+/* what_if.cut */
+#define CELL_CUT_NOTHING "nothing removed"
+#define CELL_CUT_DATA "data"
+#define CELL_CUT_SYNC "sync"
+#define CELL_CUT_LAUNCH "launch"
+#define CELL_CUT_HOST "host"
+#define CELL_CUT_PERIODIC "periodic"
+#define CELL_CUT_GROWTH "growth"
+#define CELL_CUT_COMM "comm"
+#define CELL_CUT_RANK "rank"
+#define CELL_CUT_DEVICE "device"
+#define CELL_CUT_COPY "copy"
+#define CELL_CUT_ALLOC "alloc"
+#define CELL_CUT_OPTIMIZER "optimizer"
+#define CELL_CUT_PRECISION "precision"
+#define CELL_CUT_RECOMPUTE "recompute"
+
+/* what_if.place */
+#define CELL_CUT_BETWEEN "between the steps"
+#define CELL_CUT_ONCE "once"
+#define CELL_CUT_WHOLE "the whole call"
+
 /* between_steps.part */
 #define CELL_BETWEEN_STEPS "between steps: "
 #define CELL_BETWEEN_REMOVED "between steps: operators were removed"

@@ -19,7 +19,7 @@
 
 #include "analysis/analysis.h"
 #include "analysis/shared/intervals.h"
-#include "analysis/shared/name_classes.h"
+#include "model/name_classes.h"
 #include "model/launches.h"
 
 enum work_class {

@@ -7,7 +7,7 @@
 #include "analysis/devices/device_names.h"
 #include "analysis/devices/device_work.h"
 #include "analysis/shared/intervals.h"
-#include "analysis/shared/name_classes.h"
+#include "model/name_classes.h"
 #include "model/lanes.h"
 
 #include <stdlib.h>

@@ -5,7 +5,7 @@
  */
 #include "analysis/analysis_context.h"
 #include "analysis/devices/device_work.h"
-#include "analysis/shared/statistics.h"
+#include "base/statistics.h"
 #include "base/memory.h"
 #include "base/merge_sort.h"
 #include "base/storage.h"

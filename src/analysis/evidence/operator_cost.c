@@ -5,7 +5,7 @@
  */
 #include "analysis/evidence/operator_cost.h"
 
-#include "analysis/shared/statistics.h"
+#include "base/statistics.h"
 #include "analysis/step_times/step_kinds.h"
 #include "base/memory.h"
 

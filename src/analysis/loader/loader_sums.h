@@ -12,7 +12,7 @@
 #define ANALYSIS_LOADER_LOADER_SUMS_H
 
 #include "analysis/loader/loader_batches.h"
-#include "analysis/shared/statistics.h"
+#include "base/statistics.h"
 
 struct loader_work { /* of workers, or in the loop */
 	int64_t count, dataset_ns, collate_ns;

@@ -6,7 +6,7 @@
 #include "analysis/analysis_context.h"
 #include "analysis/machine/telemetry.h"
 #include "analysis/shared/labels.h"
-#include "analysis/shared/statistics.h"
+#include "base/statistics.h"
 #include "analysis/step_times/step_times.h"
 #include "base/storage.h"
 #include "model/reasons.h"

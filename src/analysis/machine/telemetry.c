@@ -6,7 +6,7 @@
 #include "analysis/machine/telemetry.h"
 
 #include "analysis/analysis_context.h"
-#include "analysis/shared/statistics.h"
+#include "base/statistics.h"
 #include "base/storage.h"
 
 #include <inttypes.h>

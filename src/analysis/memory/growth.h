@@ -13,7 +13,7 @@
 #ifndef ANALYSIS_MEMORY_GROWTH_H
 #define ANALYSIS_MEMORY_GROWTH_H
 
-#include "analysis/shared/statistics.h"
+#include "base/statistics.h"
 #include "base/arena.h"
 
 #include <stdint.h>

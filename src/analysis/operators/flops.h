@@ -15,7 +15,7 @@
 #ifndef ANALYSIS_OPERATORS_FLOPS_H
 #define ANALYSIS_OPERATORS_FLOPS_H
 
-#include "analysis/shared/name_classes.h"
+#include "model/name_classes.h"
 #include "model/model.h"
 #include "model/number_map.h"
 

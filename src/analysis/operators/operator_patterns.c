@@ -8,7 +8,7 @@
  * stacks.
  */
 #include "analysis/analysis_context.h"
-#include "analysis/shared/name_classes.h"
+#include "model/name_classes.h"
 #include "analysis/shared/span_places.h"
 #include "analysis/step_times/input_steps.h"
 #include "analysis/step_times/step_kinds.h"

@@ -8,7 +8,7 @@
 #include "analysis/operators/flop_likeness.h"
 #include "analysis/operators/flops.h"
 #include "analysis/operators/torch_trace.h"
-#include "analysis/shared/name_classes.h"
+#include "model/name_classes.h"
 #include "analysis/shared/python_places.h"
 #include "base/clamped.h"
 #include "base/hash.h"

@@ -9,7 +9,7 @@
 #include "analysis/devices/device_work.h"
 #include "analysis/ranks/collective_calls.h"
 #include "analysis/shared/labels.h"
-#include "analysis/shared/statistics.h"
+#include "base/statistics.h"
 #include "analysis/step_times/step_times.h"
 #include "base/clamped.h"
 #include "base/lower_bound.h"

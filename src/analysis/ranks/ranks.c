@@ -9,7 +9,7 @@
 #include "analysis/machine/processes.h"
 #include "analysis/ranks/rank_arrivals.h"
 #include "analysis/shared/labels.h"
-#include "analysis/shared/statistics.h"
+#include "base/statistics.h"
 #include "analysis/step_times/step_kinds.h"
 #include "base/memory.h"
 

@@ -4,7 +4,7 @@
  * rows sum to the whole; time without a name has a row.
  */
 #include "analysis/analysis_context.h"
-#include "analysis/shared/statistics.h"
+#include "base/statistics.h"
 #include "analysis/step_times/phase_sweep.h"
 #include "analysis/step_times/step_kinds.h"
 #include "base/clamped.h"

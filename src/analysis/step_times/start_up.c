@@ -4,7 +4,7 @@
  */
 #include "analysis/step_times/start_up.h"
 
-#include "analysis/shared/statistics.h"
+#include "base/statistics.h"
 #include "base/memory.h"
 
 #include <stdlib.h>

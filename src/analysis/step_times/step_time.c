@@ -4,7 +4,7 @@
  */
 #include "analysis/analysis_context.h"
 #include "analysis/shared/labels.h"
-#include "analysis/shared/statistics.h"
+#include "base/statistics.h"
 #include "analysis/step_times/step_kinds.h"
 #include "base/storage.h"
 #include "model/cell_words.h"

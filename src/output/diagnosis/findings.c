@@ -30,15 +30,25 @@ static void findings_add_line(struct buffer *out, const char *label, const char 
 
 /* "up to 31.55 ms of a step, 23.9 %" */
 static void say_saving(struct buffer *text, const struct table *table, int row, int saving, int ratio,
-                       const char *whole)
+                       const char *whole, const char *before)
 {
-	buffer_add_text(text, "up to ");
+	buffer_add_text(text, before);
 	cell_for_people(text, table, row, saving);
 	buffer_printf(text, " of %s", whole);
 	if (!table_get(table, row, ratio)->has_value)
 		return;
 	buffer_add_text(text, ", ");
 	cell_for_people(text, table, row, ratio);
+}
+
+/* " (46.7 % to 72.4 %)" */
+static void say_interval(struct buffer *text, const struct table *findings, int row)
+{
+	buffer_add_text(text, " (");
+	cell_for_people(text, findings, row, FINDING_LOW);
+	buffer_add_text(text, " to ");
+	cell_for_people(text, findings, row, FINDING_HIGH);
+	buffer_add_text(text, ")");
 }
 
 static void add_saving(struct buffer *out, const struct table *findings, int row, const char *whole,
@@ -49,7 +59,10 @@ static void add_saving(struct buffer *out, const struct table *findings, int row
 	if (!table_get(findings, row, FINDING_SAVING)->has_value)
 		return;
 	buffer_init(&text, 1 << 14);
-	say_saving(&text, findings, row, FINDING_SAVING, FINDING_RATIO, whole);
+	bool is_replayed = table_get(findings, row, FINDING_LOW)->has_value;
+	say_saving(&text, findings, row, FINDING_SAVING, FINDING_RATIO, whole, is_replayed ? "" : "up to ");
+	if (is_replayed)
+		say_interval(&text, findings, row);
 	if (table_text(findings, row, FINDING_SAME))
 		buffer_printf(&text, "; may overlap with %s", table_text(findings, row, FINDING_SAME));
 	findings_add_line(out, "saves", text.data, style);
@@ -137,8 +150,10 @@ static void add_together(struct buffer *out, const struct diagnosis *diagnosis, 
 		return;
 	buffer_init(&text, 1 << 10);
 	buffer_add_text(&text, "Combined saving: ");
-	say_saving(&text, verdict, 0, VERDICT_SAVING, VERDICT_SAVING_RATIO, table_text(verdict, 0, VERDICT_SAVING_OF));
-	buffer_add_text(&text, "; overlapping findings are counted once");
+	say_saving(&text, verdict, 0, VERDICT_SAVING, VERDICT_SAVING_RATIO, table_text(verdict, 0, VERDICT_SAVING_OF),
+	           diagnosis->what_if ? "" : "up to ");
+	buffer_add_text(&text, diagnosis->what_if ? "; replayed without all these costs at once"
+	                                          : "; overlapping findings are counted once");
 	text_wrapped(out, text.data, 2, 0, style);
 	buffer_release(&text);
 }
@@ -215,6 +230,19 @@ void findings_times(struct buffer *out, const struct diagnosis *diagnosis, const
 	text_table(out, &diagnosis->times, &view, style);
 }
 
+/* null: the run has no replay, or no profiler whose cost its rows carry. */
+static void add_step_without_profiler(struct json_writer *json, const struct what_if *what_if)
+{
+	if (!what_if || !what_if->has_profiler) {
+		json_null(json);
+		return;
+	}
+	json_object_begin(json);
+	json_key(json, "low"), json_double(json, what_if->low_ns);
+	json_key(json, "high"), json_double(json, what_if->high_ns);
+	json_object_end(json);
+}
+
 void findings_json(struct buffer *out, const struct diagnosis *diagnosis, const char *run, bool has_times)
 {
 	const struct table *const tables[] = {&diagnosis->findings, &diagnosis->checks, &diagnosis->times};
@@ -225,6 +253,7 @@ void findings_json(struct buffer *out, const struct diagnosis *diagnosis, const 
 	json_object_begin(&json);
 	json_key(&json, "schema"), json_string(&json, "stepscope.diagnosis/1");
 	json_key(&json, "run_id"), json_string(&json, run);
+	json_key(&json, "step_without_profiler_ns"), add_step_without_profiler(&json, diagnosis->what_if);
 	json_key(&json, "verdict"), json_row(&json, &diagnosis->verdict, 0);
 	for (size_t i = 0; i < count; i++)
 		json_key(&json, tables[i]->name), json_rows(&json, tables[i]);

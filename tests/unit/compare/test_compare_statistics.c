@@ -3,7 +3,7 @@
  * The statistics of comparisons against values from their definitions, worked out elsewhere (scipy), and against what is known of
  * series that were made for it.
  */
-#include "analysis/shared/statistics.h"
+#include "base/statistics.h"
 #include "compare/estimate.h"
 #include "compare/holm.h"
 #include "compare/kernel_family.h"

@@ -6,8 +6,8 @@
  *     switch (name_class(&classes, model, chunk->name[i])) ...
  *     name_classes_release(&classes);
  */
-#ifndef ANALYSIS_SHARED_NAME_CLASSES_H
-#define ANALYSIS_SHARED_NAME_CLASSES_H
+#ifndef MODEL_NAME_CLASSES_H
+#define MODEL_NAME_CLASSES_H
 
 #include "model/model.h"
 

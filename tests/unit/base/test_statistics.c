@@ -2,7 +2,7 @@
  *
  * Statistics against values worked out from their formulas and the tables of Student t.
  */
-#include "analysis/shared/statistics.h"
+#include "base/statistics.h"
 #include "near.h"
 
 #include <setjmp.h>

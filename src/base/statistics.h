@@ -5,8 +5,8 @@
  * Intervals are 95 % intervals of a mean (Student t on n - 1 degrees of freedom) or of a slope (t on n - 2). They hold
  * for values that do not depend on each other. Quantiles are type 7 of Hyndman and Fan, as numpy and R compute them.
  */
-#ifndef ANALYSIS_SHARED_STATISTICS_H
-#define ANALYSIS_SHARED_STATISTICS_H
+#ifndef BASE_STATISTICS_H
+#define BASE_STATISTICS_H
 
 #include <stdbool.h>
 #include <stddef.h>

@@ -2,7 +2,7 @@
  *
  * statistics.c: mean and interval, quantiles, median absolute deviation, slope. See the header for the definitions.
  */
-#include "analysis/shared/statistics.h"
+#include "base/statistics.h"
 
 #include "base/compare_numbers.h"
 #include "base/memory.h"

@@ -2,7 +2,7 @@
  *
  * name_classes.c: see name_classes.h.
  */
-#include "analysis/shared/name_classes.h"
+#include "model/name_classes.h"
 
 #include "base/memory.h"
 

@@ -1,0 +1,204 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * verdict_replay.c: see verdict_replay.h. Cuts that make the same verdict are replayed at once. The first verdict is that
+ * of the largest sure saving: the lower end of its interval.
+ */
+#include "diagnosis/verdict_replay.h"
+
+#include "base/units.h"
+#include "diagnosis/finding_cut.h"
+
+#include <math.h>
+#include <string.h>
+
+#define BOUND_RATIO 0.20       /* a run is bound by a cost that takes so much of a step */
+#define WORTH_RATIO 0.05       /* less is nothing to fix */
+#define LARGE_RATIO 0.10       /* is told even if its interval holds 0, as of what comes in few steps */
+#define LARGE_BOUND_RATIO 0.15 /* guide 000: an optimizer that takes more is large */
+#define EXPLAINED_RATIO 0.80   /* a healthy step is known by so much */
+
+struct group { /* cuts that make one verdict */
+	const char *verdict;
+	bool is_cut[CUT_COUNT];
+	struct what_if_cut saving;
+};
+
+struct groups {
+	struct group of[CUT_COUNT];
+	int count;
+};
+
+static void add_to_group(struct groups *groups, enum replay_cut cut)
+{
+	int i = 0;
+
+	while (i < groups->count && strcmp(groups->of[i].verdict, replay_cuts[cut].verdict) != 0)
+		i++;
+	if (i == groups->count)
+		groups->of[groups->count++] = (struct group){.verdict = replay_cuts[cut].verdict};
+	groups->of[i].is_cut[cut] = true;
+}
+
+static void find_groups(struct groups *groups, struct diagnosis *diagnosis)
+{
+	for (int row = 0; row < diagnosis->findings.row_count; row++) {
+		enum replay_cut cut = finding_cut_of(&diagnosis->findings, row);
+
+		if (cut < CUT_COUNT && replay_cuts[cut].verdict)
+			add_to_group(groups, cut);
+	}
+	for (int i = 0; i < groups->count; i++)
+		what_if_together(diagnosis->what_if, groups->of[i].is_cut, &groups->of[i].saving);
+}
+
+/* The groups with the largest and the second largest lower end; NULL: there is none. */
+static void find_first(const struct groups *groups, const struct group **first, const struct group **second)
+{
+	*first = *second = NULL;
+	for (int i = 0; i < groups->count; i++) {
+		const struct group *group = &groups->of[i];
+
+		if (!*first || group->saving.low_ratio > (*first)->saving.low_ratio) {
+			*second = *first;
+			*first = group;
+		} else if (!*second || group->saving.low_ratio > (*second)->saving.low_ratio) {
+			*second = group;
+		}
+	}
+}
+
+/* A part of the model is worth a word only if it is large. */
+static double least_of(enum replay_cut cut, double least_ratio)
+{
+	return replay_cuts[cut].is_bound ? LARGE_BOUND_RATIO : least_ratio;
+}
+
+/* The cut with the largest saving of those that are found, with choices; where a least saving is wanted, one that
+ * is sure or large. CUT_COUNT: none saves that much. */
+static enum replay_cut largest_cut(const struct diagnosis *diagnosis, double least_ratio)
+{
+	const struct what_if_cut *cuts = diagnosis->what_if->cuts;
+	enum replay_cut found = CUT_COUNT;
+
+	for (int row = 0; row < diagnosis->findings.row_count; row++) {
+		enum replay_cut cut = finding_cut_of(&diagnosis->findings, row);
+
+		if (cut < CUT_COUNT && cuts[cut].saving_ratio >= least_of(cut, least_ratio) &&
+		    (least_ratio <= 0 || cuts[cut].low_ratio > 0 || cuts[cut].saving_ratio >= LARGE_RATIO) &&
+		    (found == CUT_COUNT || cuts[cut].saving_ratio > cuts[found].saving_ratio))
+			found = cut;
+	}
+	return found;
+}
+
+/* "59.5 % of a step (46.7 % to 72.4 %)" */
+static const char *saving_text(struct arena *arena, const struct what_if_cut *cut)
+{
+	char best[UNITS_BYTES], low[UNITS_BYTES], high[UNITS_BYTES];
+
+	units_ratio(best, cut->saving_ratio);
+	units_ratio(low, cut->low_ratio);
+	units_ratio(high, cut->high_ratio);
+	return arena_printf(arena, "%s of a step (%s to %s)", best, low, high);
+}
+
+/* The noun of the largest cut of the group. */
+static const char *noun_of(const struct diagnosis *diagnosis, const struct group *group)
+{
+	enum replay_cut largest = CUT_COUNT;
+
+	for (enum replay_cut cut = 0; cut < CUT_COUNT; cut++)
+		if (group->is_cut[cut] && (largest == CUT_COUNT || diagnosis->what_if->cuts[cut].saving_ns >
+		                                                           diagnosis->what_if->cuts[largest].saving_ns))
+			largest = cut;
+	return replay_cuts[largest].noun;
+}
+
+static void decide_bound(struct replay_verdict *verdict, const struct diagnosis *diagnosis, const struct group *first,
+                         const struct group *second, struct arena *arena)
+{
+	double next_ratio = second ? fmin(second->saving.saving_ratio, first->saving.saving_ratio) : 0;
+	char now[UNITS_BYTES], then[UNITS_BYTES], next[UNITS_BYTES];
+
+	units_time(now, diagnosis->what_if->step_ns);
+	units_time(then, first->saving.step_ns);
+	units_ratio(next, second ? second->saving.saving_ratio : 0);
+	*verdict = (struct replay_verdict){
+		.verdict = first->verdict,
+		.ratio = first->saving.saving_ratio,
+		.margin_ratio = first->saving.saving_ratio - fmax(BOUND_RATIO, next_ratio),
+		.sentence = arena_printf(arena, "without %s a step takes %s instead of %s, a saving of %s%s%s%s%s",
+	                                 noun_of(diagnosis, first), then, now, saving_text(arena, &first->saving),
+	                                 second ? "; next " : "", second ? second->verdict : "", second ? " " : "",
+	                                 second ? next : ""),
+	};
+}
+
+/* Nothing takes a fifth of a step, or what does is a choice. */
+static void decide_compute(struct replay_verdict *verdict, const struct diagnosis *diagnosis, enum replay_cut cut,
+                           struct arena *arena)
+{
+	const struct what_if_cut *saving = &diagnosis->what_if->cuts[cut];
+
+	*verdict = (struct replay_verdict){
+		.verdict = "compute-bound",
+		.ratio = saving->saving_ratio,
+		.margin_ratio = fabs(BOUND_RATIO - saving->saving_ratio),
+		.sentence = arena_printf(arena, "no waste takes a fifth of a step; without %s%s it is shorter by %s%s",
+	                                 replay_cuts[cut].noun, replay_cuts[cut].is_choice ? ", a choice," : "",
+	                                 replay_cuts[cut].is_bound ? "at most " : "", saving_text(arena, saving)),
+	};
+}
+
+static void decide_healthy(struct replay_verdict *verdict, const struct diagnosis *diagnosis, struct arena *arena)
+{
+	enum replay_cut cut = largest_cut(diagnosis, 0);
+	double ratio = cut < CUT_COUNT ? diagnosis->what_if->cuts[cut].saving_ratio : 0;
+
+	*verdict = (struct replay_verdict){
+		.verdict = "healthy",
+		.ratio = ratio,
+		.margin_ratio = WORTH_RATIO - ratio,
+		.sentence = cut < CUT_COUNT
+	                            ? arena_printf(arena, "no waste %s a twentieth of a step; the most are %s, %s",
+	                                           ratio < WORTH_RATIO ? "takes" : "is sure to take",
+	                                           replay_cuts[cut].noun,
+	                                           saving_text(arena, &diagnosis->what_if->cuts[cut]))
+	                            : "no waste takes a fiftieth of a step",
+	};
+}
+
+bool replay_verdict_decide(struct replay_verdict *verdict, struct diagnosis *diagnosis, double unseen_ratio)
+{
+	struct arena *arena = &diagnosis->findings.arena;
+	const struct group *first, *second;
+	struct groups groups = {.count = 0};
+	enum replay_cut cut = largest_cut(diagnosis, WORTH_RATIO);
+
+	find_groups(&groups, diagnosis);
+	find_first(&groups, &first, &second);
+	if (first && first->saving.saving_ratio >= BOUND_RATIO)
+		decide_bound(verdict, diagnosis, first, second, arena);
+	else if (cut < CUT_COUNT)
+		decide_compute(verdict, diagnosis, cut, arena);
+	else if (unseen_ratio > 1 - EXPLAINED_RATIO)
+		return false;
+	else
+		decide_healthy(verdict, diagnosis, arena);
+	return true;
+}
+
+bool replay_verdict_together(struct diagnosis *diagnosis, struct what_if_cut *together)
+{
+	bool is_cut[CUT_COUNT] = {false}, is_any = false;
+
+	for (int row = 0; row < diagnosis->findings.row_count && diagnosis->what_if; row++) {
+		enum replay_cut cut = finding_cut_of(&diagnosis->findings, row);
+
+		if (cut < CUT_COUNT && !replay_cuts[cut].is_choice && !replay_cuts[cut].is_bound)
+			is_cut[cut] = is_any = true;
+	}
+	if (is_any)
+		what_if_together(diagnosis->what_if, is_cut, together);
+	return is_any;
+}

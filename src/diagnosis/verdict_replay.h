@@ -1,0 +1,25 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * verdict_replay.h: the verdict of a run that can be replayed. Private to diagnosis/.
+ */
+#ifndef DIAGNOSIS_VERDICT_REPLAY_H
+#define DIAGNOSIS_VERDICT_REPLAY_H
+
+#include "diagnosis/diagnosis.h"
+
+struct replay_verdict {
+	const char *verdict;
+	double ratio;        /* saving of its cuts, as share of a step; healthy and compute-bound: of the largest cut */
+	double margin_ratio; /* to the next verdict */
+	const char *sentence; /* in the arena of the findings */
+};
+
+/* Decides from the cuts that findings name. unseen_ratio: share of a step of which nothing was recorded. Returns false if
+ * too much of a step is unseen and no cut explains it; then only the sentence is set. */
+bool replay_verdict_decide(struct replay_verdict *verdict, struct diagnosis *diagnosis, double unseen_ratio);
+
+/* Sets *together to the saving of all cuts that findings name, at once, without choices. Returns false if no finding names
+ * one. */
+bool replay_verdict_together(struct diagnosis *diagnosis, struct what_if_cut *together);
+
+#endif

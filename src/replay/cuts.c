@@ -1,0 +1,310 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * cuts.c: the cuts of waits: for data, for the device, for launches. See cuts.h.
+ */
+#include "replay/cuts.h"
+
+#include "base/memory.h"
+#include "model/cell_words.h"
+#include "replay/gaps.h"
+#include "replay/places.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define MOST_HANDOVER_NS 100e3 /* of a loader without workers */
+#define LEFT_OF_HOST 0.02      /* of the host time of a step that is one graph */
+
+const struct cut_kind replay_cuts[CUT_COUNT] = {
+	[CUT_DATA] = {.name = CELL_CUT_DATA,
+                      .noun = "waits for batches",
+                      .verdict = "data-bound",
+                      .without = "waits for batches; handing a batch over stays",
+                      .not_known = "whether workers, disks or processors can be that fast",
+                      .apply = cut_data},
+	[CUT_SYNC] = {.name = CELL_CUT_SYNC,
+                      .noun = "waits for the device",
+                      .verdict = "sync-bound",
+                      .without = "waits for the device in calls and operators",
+                      .not_known = "whether the program can do without the value that it reads",
+                      .apply = cut_sync},
+	[CUT_LAUNCH] = {.name = CELL_CUT_LAUNCH,
+                        .noun = "launches",
+                        .verdict = "launch-bound",
+                        .doubt_ratio = 0.25,
+                        .without = "the usual host time and calls of a step, as if the step were one graph",
+                        .not_known = "whether the step can be recorded as a graph",
+                        .apply = cut_launch},
+	[CUT_HOST] = {.name = CELL_CUT_HOST,
+                      .noun = "long stretches of the host",
+                      .verdict = "host-bound",
+                      .without = "long stretches of host time in each step, outside of operators and waits for batches",
+                      .not_known = "what of it the program needs",
+                      .apply_ranks = cut_host},
+	[CUT_BETWEEN] = {.name = CELL_CUT_HOST,
+                         .noun = "host time between the steps",
+                         .verdict = "host-bound",
+                         .place = CELL_CUT_BETWEEN,
+                         .without = "long stretches of host time between the steps",
+                         .not_known = "what of it the program needs",
+                         .apply_ranks = cut_between},
+	[CUT_ONCE] = {.name = CELL_CUT_HOST,
+                      .noun = "the stretch of one step",
+                      .place = CELL_CUT_ONCE,
+                      .without = "calls and host time of one step that the usual step does not have",
+                      .not_known = "whether it comes again, and when",
+                      .apply = cut_once},
+	[CUT_PERIODIC] = {.name = CELL_CUT_PERIODIC,
+                          .noun = "what only some steps do",
+                          .without = "calls and host time that the usual step does not have",
+                          .not_known = "what of it the program needs",
+                          .apply = cut_periodic},
+	[CUT_GROWTH] = {.name = CELL_CUT_GROWTH,
+                        .noun = "the falling rate of the device",
+                        .without = "the slower rate of later steps: each step at the rate of the fastest",
+                        .not_known = "why the rate falls",
+                        .apply = cut_growth},
+	[CUT_COMM] = {.name = CELL_CUT_COMM,
+                      .noun = "collectives",
+                      .verdict = "communication-bound",
+                      .without = "collectives, with their calls",
+                      .not_known = "how fast the network could be",
+                      .apply = cut_comm},
+	[CUT_RANK] = {.name = CELL_CUT_RANK,
+                      .noun = "slower ranks",
+                      .verdict = "straggler-bound",
+                      .without = "differences between ranks: each place of a step at the median of the ranks",
+                      .not_known = "why a rank is slower",
+                      .apply_ranks = cut_rank},
+	[CUT_DEVICE] = {.name = CELL_CUT_DEVICE,
+                        .noun = "conversions and copies on the device",
+                        .without = "operators that only convert or copy on the device",
+                        .not_known = "whether the next operator can read the original",
+                        .apply = cut_device},
+	[CUT_COPY] = {.name = CELL_CUT_COPY,
+                      .noun = "copies to the device",
+                      .verdict = "copy-bound",
+                      .without = "copies to the device, and waits for them",
+                      .not_known = "whether the memory can be pinned",
+                      .apply = cut_copy},
+	[CUT_ALLOC] = {.name = CELL_CUT_ALLOC,
+                       .noun = "allocations of device memory",
+                       .verdict = "memory-bound",
+                       .without = "calls that take memory of the device or give it back",
+                       .not_known = "how much faster operators are in memory that is not new",
+                       .apply = cut_alloc},
+	[CUT_OPTIMIZER] = {.name = CELL_CUT_OPTIMIZER,
+                           .noun = "the small kernels of the optimizer",
+                           .verdict = "launch-bound",
+                           .without = "the kernels of an optimizer, but for one fused kernel",
+                           .not_known = "how long the fused kernel takes",
+                           .apply = cut_optimizer},
+	[CUT_OPTIMIZER_ALL] = {.name = CELL_CUT_OPTIMIZER,
+                               .noun = "the optimizer",
+                               .place = CELL_CUT_WHOLE,
+                               .is_bound = true,
+                               .without = "the whole call of the optimizer",
+                               .not_known = "how much of it is needed: the saving is an upper bound",
+                               .apply = cut_optimizer_all},
+	[CUT_PRECISION] = {.name = CELL_CUT_PRECISION,
+                           .noun = "full precision",
+                           .without = "products in float32: they run at the rate of TF32",
+                           .not_known = "whether the model trains as well with less precision",
+                           .is_choice = true,
+                           .apply = cut_precision},
+	[CUT_RECOMPUTE] = {.name = CELL_CUT_RECOMPUTE,
+                           .noun = "the second forward",
+                           .without = "forward operators that the backward runs again",
+                           .not_known = "whether there is memory for their results",
+                           .is_choice = true,
+                           .apply = cut_recompute},
+};
+
+enum replay_cut replay_cut_find(const char *name, const char *place)
+{
+	enum replay_cut cut = 0;
+
+	for (; cut < CUT_COUNT; cut++) {
+		const char *own = replay_cuts[cut].place;
+
+		if (!strcmp(replay_cuts[cut].name, name) && (own && place ? !strcmp(own, place) : own == place))
+			break;
+	}
+	return cut;
+}
+
+/* ---- data ---- */
+
+static double least_load(const struct replay_thread *thread)
+{
+	double least_ns = MOST_HANDOVER_NS;
+
+	for (uint32_t i = 0; i < thread->load_count; i++)
+		least_ns = fmin(least_ns, thread->loads[i].end_ns - thread->loads[i].start_ns);
+	return least_ns;
+}
+
+/* Items that are batches lose their wait themselves; what is left are waits that contain calls. */
+static void free_batches(struct replay_plan *plan, bool *is_any)
+{
+	for (uint32_t i = 0; i < plan->graph->item_count; i++)
+		if (plan->graph->items[i].kind == REPLAY_BATCH) {
+			plan->items[i].own_ns = fmin(plan->items[i].own_ns, plan->graph->handover_ns);
+			plan->items[i].is_free = *is_any = true;
+		}
+}
+
+/* Returns the first batch of the thread at or after item `from`. */
+static uint32_t next_batch(const struct replay_graph *graph, uint32_t thread, uint32_t from)
+{
+	while (from < graph->item_count &&
+	       (graph->items[from].kind != REPLAY_BATCH || graph->items[from].thread != thread))
+		from++;
+	return from;
+}
+
+static bool cut_loads(struct replay_plan *plan, uint32_t number)
+{
+	const struct replay_thread *thread = &plan->graph->threads[number];
+	struct plan_stretches stretches = {0};
+	double handover_ns = least_load(thread);
+	uint32_t batch = next_batch(plan->graph, number, 0);
+
+	for (uint32_t i = 0; i < thread->load_count; i++) {
+		const struct replay_stretch *load = &thread->loads[i];
+
+		while (batch < plan->graph->item_count && plan->graph->items[batch].start_ns < load->start_ns)
+			batch = next_batch(plan->graph, number, batch + 1);
+		if (batch < plan->graph->item_count && plan->graph->items[batch].start_ns == load->start_ns)
+			continue;
+		plan_stretches_add(&stretches, plan, load->start_ns + handover_ns, load->end_ns);
+	}
+	bool is_any = replay_plan_remove(plan, number, &stretches);
+	plan_stretches_release(&stretches, plan);
+	return is_any;
+}
+
+bool cut_data(struct replay_plan *plan)
+{
+	bool is_any = false;
+
+	free_batches(plan, &is_any);
+	for (uint32_t t = 0; t < plan->graph->thread_count; t++)
+		is_any |= cut_loads(plan, t);
+	return is_any;
+}
+
+/* ---- synchronization ---- */
+
+static bool waits_for_device(const struct replay_graph *graph, const struct replay_item *item)
+{
+	bool is_wait = item->kind == REPLAY_WAIT_ALL || item->kind == REPLAY_WAIT_STREAM ||
+	               item->kind == REPLAY_WAIT_EVENT;
+	const struct replay_work *work = item->work == REPLAY_NONE ? NULL : &graph->works[item->work];
+
+	return (is_wait && !item->is_allocation) || (work && work->is_blocking && work->copy == REPLAY_TO_HOST);
+}
+
+/* Marks the operators of a thread that copy to the device: they wait for their copy, not for a value. */
+static bool *copying_operators(const struct replay_graph *graph, uint32_t thread)
+{
+	uint32_t count = graph->threads[thread].operator_count;
+	bool *copies = memory_resize(NULL, count + 1, sizeof(*copies));
+
+	for (uint32_t i = 0; i <= count; i++)
+		copies[i] = false;
+	for (uint32_t i = 0; i < graph->item_count; i++) {
+		const struct replay_item *item = &graph->items[i];
+
+		if (item->thread == thread && item->around != REPLAY_NONE && item->work != REPLAY_NONE &&
+		    graph->works[item->work].copy == REPLAY_TO_DEVICE)
+			copies[item->around] = true;
+	}
+	return copies;
+}
+
+/* Removes the outermost operator around each wait, or the call alone. */
+static bool cut_waits_of(struct replay_plan *plan, uint32_t thread)
+{
+	const struct replay_graph *graph = plan->graph;
+	struct plan_stretches stretches = {0};
+	bool *copies = copying_operators(graph, thread);
+
+	for (uint32_t i = 0; i < graph->item_count; i++) {
+		const struct replay_item *item = &graph->items[i];
+
+		if (item->thread != thread || !waits_for_device(graph, item) || replay_is_extra(graph->places, i) ||
+		    (item->around != REPLAY_NONE && copies[item->around]))
+			continue;
+		if (item->around == REPLAY_NONE)
+			plan_stretches_add(&stretches, plan, item->start_ns, item->end_ns);
+		else
+			plan_stretches_add(&stretches, plan, graph->threads[thread].operators[item->around].start_ns,
+			                   graph->threads[thread].operators[item->around].end_ns);
+	}
+	bool is_any = replay_plan_remove(plan, thread, &stretches);
+	plan_stretches_release(&stretches, plan);
+	free(copies);
+	return is_any;
+}
+
+bool cut_sync(struct replay_plan *plan)
+{
+	bool is_any = false;
+
+	for (uint32_t t = 0; t < plan->graph->thread_count; t++)
+		is_any |= cut_waits_of(plan, t);
+	plan->shows_late = is_any;
+	return is_any;
+}
+
+/* ---- launches ---- */
+
+/* Long stretches, waits for batches and items that the usual step does not have stay. */
+static double kept_of_gap(const struct replay_graph *graph, const struct free_time *time, const double *loads_ns,
+                          uint32_t item)
+{
+	return loads_ns[item] + fmax(free_time_long(time, graph, item), irregular_gap(graph, item));
+}
+
+static void launch_as_graph(struct replay_plan *plan, uint32_t i, double kept_ns)
+{
+	const struct replay_item *item = &plan->graph->items[i];
+	struct plan_item *planned = &plan->items[i];
+	bool is_blocking = item->work != REPLAY_NONE && plan->graph->works[item->work].is_blocking;
+
+	if (item->kind != REPLAY_BATCH && !item->has_target && !item->is_allocation && !is_blocking)
+		planned->own_ns *= LEFT_OF_HOST;
+	planned->gap_ns = kept_ns + LEFT_OF_HOST * (planned->gap_ns - kept_ns);
+	planned->rows = planned->triton = planned->hidden = 0;
+}
+
+bool cut_launch(struct replay_plan *plan)
+{
+	const struct replay_graph *graph = plan->graph;
+	double *loads_ns = gaps_in_loads(graph);
+	struct free_time time;
+
+	free_time_find(&time, graph);
+	for (uint32_t i = 0; i < graph->item_count; i++)
+		if (!replay_is_extra(graph->places, i))
+			launch_as_graph(plan, i, fmin(kept_of_gap(graph, &time, loads_ns, i), plan->items[i].gap_ns));
+	free_time_release(&time);
+	free(loads_ns);
+	return graph->has_device;
+}
+
+/* ---- allocations ---- */
+
+bool cut_alloc(struct replay_plan *plan)
+{
+	bool is_any = false;
+
+	for (uint32_t i = 0; i < plan->graph->item_count; i++)
+		if (plan->graph->items[i].is_allocation) {
+			plan->items[i].own_ns = plan->items[i].after_ns = 0;
+			plan->items[i].is_free = is_any = true;
+		}
+	return is_any;
+}

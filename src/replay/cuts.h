@@ -1,0 +1,88 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * cuts.h: the costs that a replay can remove. Each cut changes a plan.
+ *
+ *     for (enum replay_cut cut = 0; cut < CUT_COUNT; cut++)
+ *             if (replay_cut_apply(cut, &plan)) ...it is there
+ */
+#ifndef REPLAY_CUTS_H
+#define REPLAY_CUTS_H
+
+#include "replay/plan.h"
+
+enum replay_cut {
+	CUT_DATA,
+	CUT_SYNC,
+	CUT_LAUNCH,
+	CUT_HOST,
+	CUT_BETWEEN,
+	CUT_ONCE,
+	CUT_PERIODIC,
+	CUT_GROWTH,
+	CUT_COMM,
+	CUT_RANK,
+	CUT_DEVICE,
+	CUT_COPY,
+	CUT_ALLOC,
+	CUT_OPTIMIZER,
+	CUT_OPTIMIZER_ALL,
+	CUT_PRECISION,
+	CUT_RECOMPUTE,
+	CUT_COUNT,
+};
+
+struct cut_kind {
+	const char *name;                        /* findings[].cut */
+	const char *place;                       /* findings[].place; NULL: everywhere */
+	const char *noun;                        /* what it is, for sentences: "waits for batches" */
+	const char *without;                     /* the words of --explain: what is removed */
+	const char *not_known;                   /* and what a replay cannot know */
+	double doubt_ratio;                      /* doubt of its saving, as share of the saving; 0: CUT_DOUBT_RATIO */
+	const char *verdict;                     /* what a run is when it takes a fifth of its steps; NULL: none */
+	bool is_bound;                           /* it is part of the model: an upper bound, which makes no verdict */
+	bool is_choice;                          /* it changes results or memory, so it is never waste */
+	bool (*apply)(struct replay_plan *plan); /* returns false if there is nothing to remove; NULL: see apply_ranks */
+	bool (*apply_ranks)(struct replay_plan *plans, uint32_t count); /* the same, for all ranks together */
+};
+extern const struct cut_kind replay_cuts[CUT_COUNT];
+
+/* Returns the cut of that name and place (NULL: everywhere); CUT_COUNT: there is none. */
+enum replay_cut replay_cut_find(const char *name, const char *place);
+
+/* ---- private to src/replay/ ---- */
+
+bool cut_data(struct replay_plan *plan);
+bool cut_sync(struct replay_plan *plan);
+bool cut_launch(struct replay_plan *plan);
+bool cut_host(struct replay_plan *plans, uint32_t count);
+bool cut_between(struct replay_plan *plans, uint32_t count);
+bool cut_once(struct replay_plan *plan);
+bool cut_periodic(struct replay_plan *plan);
+bool cut_growth(struct replay_plan *plan);
+bool cut_comm(struct replay_plan *plan);
+bool cut_rank(struct replay_plan *plans, uint32_t count);
+bool cut_recompute(struct replay_plan *plan);
+bool cut_device(struct replay_plan *plan);
+bool cut_copy(struct replay_plan *plan);
+bool cut_alloc(struct replay_plan *plan);
+bool cut_optimizer(struct replay_plan *plan);
+bool cut_optimizer_all(struct replay_plan *plan);
+bool cut_precision(struct replay_plan *plan);
+
+/* Returns true if all ranks have the same items. */
+bool replay_ranks_are_alike(const struct replay_plan *plans, uint32_t count);
+
+/* Host time outside of operators and waits for batches, before each item. */
+struct free_time {
+	double *free_ns; /* by item */
+	double usual_ns; /* median of those that have any */
+	double long_ns;  /* a longer stretch is more than launching */
+};
+void free_time_find(struct free_time *time, const struct replay_graph *graph);
+void free_time_release(struct free_time *time);
+/* Returns the part of the gap before the item that is host work of its own: a long stretch that comes in each step. */
+double free_time_long(const struct free_time *time, const struct replay_graph *graph, uint32_t item);
+/* Returns the part of the gap before the item that the usual step does not have; 0: it is usual. */
+double irregular_gap(const struct replay_graph *graph, uint32_t item);
+
+#endif

@@ -1,0 +1,331 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * cuts_device.c: the cuts of work on the device. See cuts.h.
+ */
+#include "base/memory.h"
+#include "base/statistics.h"
+#include "pytorch/names.h"
+#include "replay/cuts.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define COPY_NS 2000.0 /* a copy from pinned memory, beside the works of the step */
+#define COPY_CALL_NS 10e3
+#define SMALL_KERNEL_NS 10e3
+#define SMALL_KERNELS 40u /* of an optimizer without fused kernels */
+#define KERNEL_START_NS 1500.0
+#define LEAST_PART 0.2
+#define FUSED_GAP_NS 300e3
+#define FASTER_PRODUCTS 5.0
+
+/* ---- copies to the device ---- */
+
+bool cut_copy(struct replay_plan *plan)
+{
+	const struct replay_graph *graph = plan->graph;
+	bool is_any = false, is_waiting = false;
+
+	for (uint32_t i = 0; i < graph->item_count; i++) {
+		const struct replay_item *item = &graph->items[i];
+		struct plan_item *planned = &plan->items[i];
+		bool follows_work = item->follows != REPLAY_NONE && graph->items[item->follows].work != REPLAY_NONE;
+
+		if (item->work != REPLAY_NONE && graph->works[item->work].copy == REPLAY_TO_DEVICE) {
+			plan->works[item->work].dur_ns = fmin(plan->works[item->work].dur_ns, COPY_NS);
+			planned->own_ns = fmin(planned->own_ns, COPY_CALL_NS);
+			planned->is_unblocked = is_waiting = is_any = true;
+		} else if (item->kind == REPLAY_WAIT_STREAM && is_waiting && follows_work) {
+			planned->is_free = true;
+			planned->own_ns = fmin(planned->own_ns, COPY_NS);
+			is_waiting = false;
+		} else if (item->work != REPLAY_NONE) {
+			is_waiting = false;
+		}
+	}
+	return is_any;
+}
+
+/* ---- operators that convert or copy ---- */
+
+static bool is_in_list(const char *name, const char *const *names)
+{
+	for (; *names; names++)
+		if (!strcmp(name, *names))
+			return true;
+	return false;
+}
+
+static bool converts_or_copies(const char *name, const struct replay_work *work)
+{
+	static const char *const clones[] = {"aten::clone", "aten::contiguous", "aten::copy_", NULL};
+	static const char *const conversions[] = {"aten::to", "aten::_to_copy", "aten::type_as", NULL};
+
+	return (work->copy == REPLAY_ON_DEVICE && is_in_list(name, clones)) ||
+	       (work->kind == SPAN_KERNEL && is_in_list(name, conversions));
+}
+
+/* Removes outermost operators of which all works convert or copy. */
+static bool cut_operators_of(struct replay_plan *plan, uint32_t number)
+{
+	enum {
+		UNKNOWN,
+		WANTED,
+		OTHER
+	};
+	const struct replay_graph *graph = plan->graph;
+	const struct replay_thread *thread = &graph->threads[number];
+	struct plan_stretches stretches = {0};
+	uint8_t *found = memory_resize(NULL, thread->operator_count + 1, 1);
+
+	memset(found, UNKNOWN, thread->operator_count + 1);
+	for (uint32_t i = 0; i < graph->item_count; i++) {
+		const struct replay_item *item = &graph->items[i];
+
+		if (item->thread != number || item->around == REPLAY_NONE || item->work == REPLAY_NONE)
+			continue;
+		const char *name = model_text(graph->model, thread->operators[item->around].name);
+		bool is_wanted = converts_or_copies(name, &graph->works[item->work]);
+		found[item->around] = !is_wanted || found[item->around] == OTHER ? OTHER : WANTED;
+	}
+	for (uint32_t i = 0; i < thread->operator_count; i++)
+		if (found[i] == WANTED)
+			plan_stretches_add(&stretches, plan, thread->operators[i].start_ns,
+			                   thread->operators[i].end_ns);
+	bool is_any = replay_plan_remove(plan, number, &stretches);
+	plan_stretches_release(&stretches, plan);
+	free(found);
+	return is_any;
+}
+
+bool cut_device(struct replay_plan *plan)
+{
+	bool is_any = false;
+
+	for (uint32_t t = 0; t < plan->graph->thread_count; t++)
+		is_any |= cut_operators_of(plan, t);
+	return is_any;
+}
+
+/* ---- products in float32 ---- */
+
+static bool is_float32_product(const char *name)
+{
+	static const char *const float32[] = {"sgemm", "f32f32_f32f32_f32", "_ffma_", "_f32_", NULL};
+
+	if (!strstr(name, "gemm") && !strstr(name, "fmha"))
+		return false;
+	for (const char *const *part = float32; *part; part++)
+		if (strstr(name, *part))
+			return true;
+	return false;
+}
+
+bool cut_precision(struct replay_plan *plan)
+{
+	const struct replay_graph *graph = plan->graph;
+	bool is_any = false;
+
+	for (uint32_t i = 0; i < graph->work_count; i++) {
+		const struct replay_work *work = &graph->works[i];
+
+		if (work->item == REPLAY_NONE || work->kind != SPAN_KERNEL || work->rows > 1 ||
+		    !is_float32_product(model_text(graph->model, work->name)))
+			continue;
+		plan->works[i].dur_ns /= FASTER_PRODUCTS;
+		is_any = true;
+	}
+	return is_any;
+}
+
+/* ---- optimizer ---- */
+
+struct optimizer_call {
+	uint32_t first, count; /* items */
+	uint32_t kernels;
+	double median_ns, fused_ns;
+};
+
+static void measure_call(const struct replay_graph *graph, uint32_t thread, struct optimizer_call *call)
+{
+	double *durations = memory_resize(NULL, call->count + 1, sizeof(*durations));
+
+	for (uint32_t i = call->first; i < call->first + call->count; i++) {
+		const struct replay_item *item = &graph->items[i];
+
+		if (item->thread != thread || item->work == REPLAY_NONE || graph->works[item->work].kind != SPAN_KERNEL)
+			continue;
+		double dur_ns = graph->works[item->work].dur_ns;
+		call->fused_ns += fmax(dur_ns - KERNEL_START_NS, LEAST_PART * dur_ns);
+		durations[call->kernels++] = dur_ns;
+	}
+	sort_doubles(durations, call->kernels);
+	call->median_ns = call->kernels ? quantile(durations, call->kernels, 0.5) : 0;
+	free(durations);
+}
+
+static void fuse_call(struct replay_plan *plan, uint32_t thread, const struct optimizer_call *call)
+{
+	const struct replay_graph *graph = plan->graph;
+	bool has_kernel = false;
+
+	for (uint32_t i = call->first; i < call->first + call->count; i++) {
+		const struct replay_item *item = &graph->items[i];
+		struct plan_item *planned = &plan->items[i];
+		bool is_kernel = item->work != REPLAY_NONE && graph->works[item->work].kind == SPAN_KERNEL;
+
+		if (item->thread != thread || item->kind == REPLAY_MARK)
+			continue;
+		if (is_kernel && !has_kernel) {
+			plan->works[item->work].dur_ns = call->fused_ns;
+			planned->gap_ns = fmin(planned->gap_ns, FUSED_GAP_NS);
+			has_kernel = true;
+			continue;
+		}
+		planned->is_gone |= item->work != REPLAY_NONE;
+		planned->gap_ns = planned->own_ns = 0;
+		planned->rows = planned->triton = planned->hidden = 0;
+	}
+}
+
+/* Items that start and end in the span. */
+static struct optimizer_call items_in(const struct replay_graph *graph, uint32_t thread, double start_ns, double end_ns)
+{
+	uint32_t low = 0, high = graph->item_count;
+	struct optimizer_call call;
+
+	while (low < high) {
+		uint32_t middle = low + (high - low) / 2;
+
+		if (graph->items[middle].start_ns < start_ns)
+			low = middle + 1;
+		else
+			high = middle;
+	}
+	call = (struct optimizer_call){.first = low};
+	for (uint32_t i = low; i < graph->item_count && graph->items[i].start_ns <= end_ns; i++)
+		if (graph->items[i].thread == thread && graph->items[i].end_ns <= end_ns)
+			call.count = i + 1 - low;
+	return call;
+}
+
+typedef bool (*optimizer_cut)(struct replay_plan *plan, uint32_t thread, double start_ns, double end_ns, void *context);
+
+/* Calls `cut` for each outermost call of an optimizer on the track. */
+static bool each_optimizer(struct replay_plan *plan, uint32_t thread, const struct track *track, optimizer_cut cut,
+                           void *context)
+{
+	const struct replay_graph *graph = plan->graph;
+	double until_ns = -INFINITY;
+	bool is_any = false;
+
+	for (uint32_t c = 0; c < track->chunk_count; c++) {
+		const struct span_chunk *chunk = track->chunks[c];
+
+		for (uint32_t i = 0; i < chunk->count; i++) {
+			double start_ns = (double)(chunk->start_ns[i] - graph->origin_ns);
+
+			if ((chunk->kind[i] != SPAN_ANNOTATION && chunk->kind[i] != SPAN_RANGE) ||
+			    start_ns < until_ns ||
+			    !pytorch_begins(model_text(graph->model, chunk->name[i]), PYTORCH_OPTIMIZER_STEP))
+				continue;
+			until_ns = start_ns + (double)chunk->dur_ns[i];
+			is_any |= cut(plan, thread, start_ns, until_ns, context);
+		}
+		model_chunk_done(graph->model, chunk);
+	}
+	return is_any;
+}
+
+static bool fuse(struct replay_plan *plan, uint32_t thread, double start_ns, double end_ns, void *context)
+{
+	struct optimizer_call call = items_in(plan->graph, thread, start_ns, end_ns);
+
+	(void)context;
+	measure_call(plan->graph, thread, &call);
+	if (call.kernels < SMALL_KERNELS || call.median_ns > SMALL_KERNEL_NS)
+		return false;
+	fuse_call(plan, thread, &call);
+	return true;
+}
+
+static bool add_call(struct replay_plan *plan, uint32_t thread, double start_ns, double end_ns, void *context)
+{
+	(void)thread;
+	plan_stretches_add(context, plan, start_ns, end_ns);
+	return true;
+}
+
+bool cut_optimizer(struct replay_plan *plan)
+{
+	const struct replay_graph *graph = plan->graph;
+	bool is_any = false;
+
+	for (uint32_t t = 0; t < graph->thread_count; t++)
+		for (uint32_t k = 0; k < graph->threads[t].tracks; k++)
+			is_any |= each_optimizer(plan, t, graph->model->tracks[graph->threads[t].first_track + k], fuse,
+			                         NULL);
+	return is_any;
+}
+
+bool cut_optimizer_all(struct replay_plan *plan)
+{
+	const struct replay_graph *graph = plan->graph;
+	bool is_any = false;
+
+	for (uint32_t t = 0; t < graph->thread_count; t++) {
+		struct plan_stretches stretches = {0};
+
+		for (uint32_t k = 0; k < graph->threads[t].tracks; k++)
+			each_optimizer(plan, t, graph->model->tracks[graph->threads[t].first_track + k], add_call,
+			               &stretches);
+		is_any |= replay_plan_remove(plan, t, &stretches);
+		plan_stretches_release(&stretches, plan);
+	}
+	return is_any;
+}
+
+/* ---- forward again ---- */
+
+/* Adds the hull of the rows in a node of the backward that a forward recorded: they have a number, and no thread of a
+ * forward. */
+static void add_recomputed(struct replay_plan *plan, struct plan_stretches *stretches,
+                           const struct replay_operator *operator)
+{
+	const struct track *track = plan->graph->model->tracks[operator->track];
+	double first_ns = INFINITY, last_ns = -INFINITY;
+
+	for (uint32_t row = operator->row + 1, i; row < track->span_count; row++) {
+		const struct span_chunk *chunk = track_chunk(track, row, &i);
+		double start_ns = (double)(chunk->start_ns[i] - plan->graph->origin_ns);
+		uint64_t sequence = span_sequence(chunk, i);
+
+		if (start_ns >= operator->end_ns)
+			break;
+		if (chunk->kind[i] != SPAN_OP || chunk->flags[i] & SPAN_IS_BACKWARD ||
+		    sequence == STEPSCOPE_NO_SEQUENCE || sequence >> 48)
+			continue;
+		first_ns = fmin(first_ns, start_ns);
+		last_ns = fmax(last_ns, start_ns + (double)chunk->dur_ns[i]);
+	}
+	plan_stretches_add(stretches, plan, first_ns, last_ns);
+}
+
+bool cut_recompute(struct replay_plan *plan)
+{
+	const struct replay_graph *graph = plan->graph;
+	bool is_any = false;
+
+	for (uint32_t t = 0; t < graph->thread_count; t++) {
+		struct plan_stretches stretches = {0};
+
+		for (uint32_t i = 0; i < graph->threads[t].operator_count; i++)
+			if (pytorch_begins(model_text(graph->model, graph->threads[t].operators[i].name),
+			                   PYTORCH_ENGINE))
+				add_recomputed(plan, &stretches, &graph->threads[t].operators[i]);
+		is_any |= replay_plan_remove(plan, t, &stretches);
+		plan_stretches_release(&stretches, plan);
+	}
+	return is_any;
+}

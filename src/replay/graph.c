@@ -1,0 +1,444 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * graph.c: see graph.h. This file makes threads, steps, items and works; follow.c and bind.c find their edges.
+ */
+#include "replay/graph.h"
+
+#include "base/memory.h"
+#include "base/merge_sort.h"
+#include "base/storage.h"
+#include "model/lanes.h"
+#include "pytorch/names.h"
+#include "replay/bind.h"
+#include "replay/call_kinds.h"
+#include "replay/follow.h"
+#include "replay/places.h"
+#include "replay/works.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#define TOUCHING_NS 10.0      /* rows that overlap by less follow each other: traces are rounded */
+#define BEHIND_WINDOW_NS 50.0 /* a call that starts less before the end of the last step lies behind it */
+
+static double since_origin(const struct replay_graph *graph, int64_t time_ns)
+{
+	return (double)(time_ns - graph->origin_ns);
+}
+
+static double end_of_window(const struct replay_graph *graph)
+{
+	return graph->steps[graph->step_count - 1].end_ns;
+}
+
+/* ---- steps ---- */
+
+/* A step whose end lies behind the begin of the next one, by rounding, ends there. */
+static void take_steps(struct replay_graph *graph, const struct replay_window *window)
+{
+	const struct model_step *steps = graph->model->steps + window->first_step;
+
+	graph->origin_ns = steps[0].start_ns;
+	graph->step_count = window->step_count;
+	graph->steps = memory_resize(NULL, window->step_count, sizeof(*graph->steps));
+	for (uint32_t i = 0; i < window->step_count; i++) {
+		int64_t end_ns = steps[i].end_ns;
+
+		if (i + 1 < window->step_count && end_ns > steps[i + 1].start_ns)
+			end_ns = steps[i + 1].start_ns;
+		graph->steps[i] = (struct replay_step){.start_ns = since_origin(graph, steps[i].start_ns),
+		                                       .end_ns = since_origin(graph, end_ns),
+		                                       .number = steps[i].number,
+		                                       .model_step = window->first_step + i};
+	}
+}
+
+/* Returns the step that the instant belongs to: the last one that began. */
+static int32_t step_at(const struct replay_graph *graph, double time_ns)
+{
+	uint32_t low = 0, high = graph->step_count;
+
+	while (low < high) {
+		uint32_t middle = low + (high - low) / 2;
+
+		if (graph->steps[middle].start_ns <= time_ns)
+			low = middle + 1;
+		else
+			high = middle;
+	}
+	return low ? (int32_t)low - 1 : 0;
+}
+
+/* ---- threads ---- */
+
+/* Adds an outermost operator, unless it lies within the one before (in another lane). */
+static void add_outermost(struct replay_graph *graph, struct replay_thread *thread,
+                          const struct replay_operator *operator)
+{
+	STORAGE_GROW(graph->model->storage, thread->operators, thread->operator_count, thread->operator_capacity, 64);
+	thread->operators[thread->operator_count++] = *operator;
+}
+
+static void add_load(struct replay_graph *graph, struct replay_thread *thread, double start_ns, double end_ns)
+{
+	STORAGE_GROW(graph->model->storage, thread->loads, thread->load_count, thread->load_capacity, 16);
+	thread->loads[thread->load_count++] = (struct replay_stretch){start_ns, end_ns};
+}
+
+static bool is_operator(uint8_t kind)
+{
+	return kind == SPAN_OP || kind == SPAN_COLLECTIVE;
+}
+
+static bool is_load(const struct replay_graph *graph, const struct span_chunk *chunk, uint32_t i)
+{
+	return (chunk->kind[i] == SPAN_RANGE || chunk->kind[i] == SPAN_ANNOTATION) &&
+	       pytorch_begins(model_text(graph->model, chunk->name[i]), PYTORCH_LOADER);
+}
+
+static void scan_rows(struct replay_graph *graph, struct replay_thread *thread, uint32_t number)
+{
+	const struct track *track = graph->model->tracks[number];
+	int outer = -1; /* depth of the open outermost operator */
+
+	for (uint32_t c = 0; c < track->chunk_count; c++) {
+		const struct span_chunk *chunk = track->chunks[c];
+
+		for (uint32_t i = 0; i < chunk->count; i++) {
+			double start_ns = since_origin(graph, chunk->start_ns[i]);
+			double end_ns = start_ns + (double)chunk->dur_ns[i];
+
+			if (outer >= 0 && chunk->depth[i] <= outer)
+				outer = -1;
+			if (is_load(graph, chunk, i))
+				add_load(graph, thread, start_ns, end_ns);
+			if (outer >= 0 || !is_operator(chunk->kind[i]))
+				continue;
+			outer = chunk->depth[i];
+			add_outermost(graph, thread,
+			              &(struct replay_operator){start_ns, end_ns, number, chunk->first_row + i,
+			                                        chunk->name[i]});
+		}
+		model_chunk_done(graph->model, chunk);
+	}
+}
+
+static int compare_operators(const void *left, const void *right)
+{
+	const struct replay_operator *a = left, *b = right;
+
+	if (a->start_ns != b->start_ns)
+		return a->start_ns < b->start_ns ? -1 : 1;
+	return (a->end_ns < b->end_ns) - (a->end_ns > b->end_ns);
+}
+
+static int compare_stretches(const void *left, const void *right)
+{
+	const struct replay_stretch *a = left, *b = right;
+
+	return (a->start_ns > b->start_ns) - (a->start_ns < b->start_ns);
+}
+
+/* Operators of several lanes may lie within each other. */
+static void keep_outermost(struct replay_thread *thread)
+{
+	double until_ns = -1e300;
+	uint32_t kept = 0;
+
+	for (uint32_t i = 0; i < thread->operator_count; i++)
+		if (thread->operators[i].start_ns >= until_ns - TOUCHING_NS) {
+			until_ns = thread->operators[i].end_ns;
+			thread->operators[kept++] = thread->operators[i];
+		}
+	thread->operator_count = kept;
+}
+
+static void add_thread(struct replay_graph *graph, uint32_t first)
+{
+	struct replay_thread thread = {.first_track = first};
+	const struct model *model = graph->model;
+
+	while (first + thread.tracks < model->tracks_count &&
+	       (!thread.tracks || is_further_lane(model, first + thread.tracks))) {
+		scan_rows(graph, &thread, first + thread.tracks);
+		thread.tracks++;
+	}
+	merge_sort_in(model->storage, thread.operators, thread.operator_count, sizeof(*thread.operators),
+	              compare_operators);
+	merge_sort_in(model->storage, thread.loads, thread.load_count, sizeof(*thread.loads), compare_stretches);
+	keep_outermost(&thread);
+	graph->threads = memory_resize(graph->threads, graph->thread_count + 1, sizeof(*graph->threads));
+	graph->threads[graph->thread_count++] = thread;
+}
+
+static uint32_t thread_of_track(const struct replay_graph *graph, uint32_t track)
+{
+	for (uint32_t i = 0; i < graph->thread_count; i++)
+		if (track - graph->threads[i].first_track < graph->threads[i].tracks)
+			return i;
+	return REPLAY_NONE;
+}
+
+static void note_launching(struct replay_graph *graph, const struct launches *launches)
+{
+	const struct model *model = graph->model;
+	uint32_t track = MODEL_NONE, thread = REPLAY_NONE;
+
+	for (uint32_t t = 0; t < launches->track_count; t++) {
+		if (!launches->by_track[t] || model->tracks[t]->process != graph->process)
+			continue;
+		for (uint32_t row = 0; row < model->tracks[t]->span_count; row++) {
+			const struct launch *launch = &launches->by_track[t][row];
+
+			if (launch->track == MODEL_NONE)
+				continue;
+			if (launch->track != track)
+				thread = thread_of_track(graph, track = launch->track);
+			if (thread != REPLAY_NONE)
+				graph->threads[thread].launches = true;
+		}
+	}
+}
+
+static void add_threads(struct replay_graph *graph, const struct launches *launches)
+{
+	const struct model *model = graph->model;
+
+	for (uint32_t track = 0; track < model->tracks_count; track++)
+		if (model->tracks[track]->process == graph->process && model->tracks[track]->kind == TRACK_THREAD &&
+		    !is_further_lane(model, track))
+			add_thread(graph, track);
+	note_launching(graph, launches);
+	graph->main_thread = thread_of_track(graph, model->steps[graph->steps[0].model_step].track);
+}
+
+/* ---- items ---- */
+
+static void add_item(struct replay_graph *graph, const struct replay_item *item)
+{
+	STORAGE_GROW(graph->model->storage, graph->items, graph->item_count, graph->item_capacity, 1024);
+	graph->items[graph->item_count++] = *item;
+}
+
+static const struct replay_item no_item = {.follows = REPLAY_NONE,
+                                           .work = REPLAY_NONE,
+                                           .target = REPLAY_NONE,
+                                           .around = REPLAY_NONE,
+                                           .row = MODEL_NONE,
+                                           .track = MODEL_NONE};
+
+static void add_marks(struct replay_graph *graph)
+{
+	for (uint32_t i = 0; i < graph->step_count; i++)
+		for (int is_end = 0; is_end < 2; is_end++) {
+			struct replay_item item = no_item;
+
+			item.start_ns = item.end_ns = is_end ? graph->steps[i].end_ns : graph->steps[i].start_ns;
+			item.kind = REPLAY_MARK;
+			item.is_end = is_end;
+			item.thread = graph->main_thread;
+			item.step = (int32_t)i;
+			add_item(graph, &item);
+		}
+}
+
+static bool is_in_window(const struct replay_graph *graph, double start_ns)
+{
+	return start_ns >= 0 && start_ns < end_of_window(graph) - BEHIND_WINDOW_NS;
+}
+
+static void classify_call(struct replay_graph *graph, struct replay_item *item)
+{
+	static const uint8_t kinds[] = {
+		[CALL_OTHER] = REPLAY_OTHER,
+		[CALL_WAITS_ALL] = REPLAY_WAIT_ALL,
+		[CALL_WAITS_STREAM] = REPLAY_WAIT_STREAM,
+		[CALL_WAITS_EVENT] = REPLAY_WAIT_EVENT,
+		[CALL_STREAM_WAITS] = REPLAY_STREAM_WAIT,
+		[CALL_ALLOCATES] = REPLAY_OTHER,
+		[CALL_FREES] = REPLAY_WAIT_ALL,
+	};
+	uint8_t call = name_class(&graph->call_kinds, graph->model, item->name);
+
+	item->kind = kinds[call];
+	item->is_allocation = call == CALL_ALLOCATES || call == CALL_FREES;
+}
+
+static void add_row(struct replay_graph *graph, uint32_t thread, uint32_t track, const struct span_chunk *chunk,
+                    uint32_t i, enum replay_kind kind)
+{
+	struct replay_item item = no_item;
+
+	item.start_ns = since_origin(graph, chunk->start_ns[i]);
+	item.end_ns = item.start_ns + (double)chunk->dur_ns[i];
+	if (!is_in_window(graph, item.start_ns))
+		return;
+	item.kind = (uint8_t)kind;
+	item.thread = thread;
+	item.track = track;
+	item.row = chunk->first_row + i;
+	item.name = chunk->name[i];
+	item.step = step_at(graph, item.start_ns);
+	if (kind == REPLAY_OTHER)
+		classify_call(graph, &item);
+	add_item(graph, &item);
+}
+
+/* Adds outermost calls. A loader's wait that has calls in it is host time, else an item (see add_batches()). */
+static void add_calls_of_track(struct replay_graph *graph, uint32_t thread, uint32_t number)
+{
+	const struct track *track = graph->model->tracks[number];
+	int outer = -1;
+
+	for (uint32_t c = 0; c < track->chunk_count; c++) {
+		const struct span_chunk *chunk = track->chunks[c];
+
+		for (uint32_t i = 0; i < chunk->count; i++) {
+			if (outer >= 0 && chunk->depth[i] <= outer)
+				outer = -1;
+			if (outer >= 0 || chunk->kind[i] != SPAN_RUNTIME)
+				continue;
+			outer = chunk->depth[i];
+			add_row(graph, thread, number, chunk, i, REPLAY_OTHER);
+		}
+		model_chunk_done(graph->model, chunk);
+	}
+}
+
+static bool is_from_workers(const struct replay_graph *graph, const struct span_chunk *chunk, uint32_t i)
+{
+	return is_load(graph, chunk, i) &&
+	       !pytorch_begins(model_text(graph->model, chunk->name[i]), PYTORCH_LOADER_HERE);
+}
+
+/* A call whose span begins in the wait would be an item of its own: the wait is none then. */
+static bool has_calls(const struct track *track, uint32_t row, uint16_t depth)
+{
+	for (row++; row < track->span_count; row++) {
+		uint32_t i;
+		const struct span_chunk *chunk = track_chunk(track, row, &i);
+
+		if (chunk->depth[i] <= depth)
+			return false;
+		if (chunk->kind[i] == SPAN_RUNTIME)
+			return true;
+	}
+	return false;
+}
+
+static void add_batches_of_track(struct replay_graph *graph, uint32_t thread, uint32_t number)
+{
+	const struct track *track = graph->model->tracks[number];
+
+	for (uint32_t c = 0; c < track->chunk_count; c++) {
+		const struct span_chunk *chunk = track->chunks[c];
+
+		for (uint32_t i = 0; i < chunk->count; i++)
+			if (is_from_workers(graph, chunk, i) &&
+			    !has_calls(track, chunk->first_row + i, chunk->depth[i]))
+				add_row(graph, thread, number, chunk, i, REPLAY_BATCH);
+		model_chunk_done(graph->model, chunk);
+	}
+}
+
+static int compare_items(const void *left, const void *right)
+{
+	const struct replay_item *a = left, *b = right;
+
+	if (a->start_ns != b->start_ns)
+		return a->start_ns < b->start_ns ? -1 : 1;
+	return (b->kind == REPLAY_MARK) - (a->kind == REPLAY_MARK);
+}
+
+static void add_operators_as_items(struct replay_graph *graph)
+{
+	for (uint32_t t = 0; t < graph->thread_count; t++)
+		for (uint32_t k = 0; k < graph->threads[t].operator_count; k++) {
+			const struct replay_operator *operator= & graph->threads[t].operators[k];
+			struct replay_item item = no_item;
+
+			if (!is_in_window(graph, operator->start_ns))
+				continue;
+			item.start_ns = operator->start_ns;
+			item.end_ns = operator->end_ns;
+			item.thread = t;
+			item.track = operator->track;
+			item.row = operator->row;
+			item.name = operator->name;
+			item.step = step_at(graph, item.start_ns);
+			add_item(graph, &item);
+		}
+}
+
+static bool any_launches(const struct replay_graph *graph)
+{
+	for (uint32_t t = 0; t < graph->thread_count; t++)
+		if (graph->threads[t].launches)
+			return true;
+	return false;
+}
+
+static void add_items(struct replay_graph *graph)
+{
+	for (uint32_t t = 0; t < graph->thread_count; t++) {
+		const struct replay_thread *thread = &graph->threads[t];
+
+		/* a thread that only asks whether the device is ready */
+		bool polls = t != graph->main_thread && !thread->operator_count && !thread->launches;
+		for (uint32_t k = 0; k < thread->tracks && !polls; k++)
+			add_calls_of_track(graph, t, thread->first_track + k);
+		for (uint32_t k = 0; k < thread->tracks; k++)
+			add_batches_of_track(graph, t, thread->first_track + k);
+	}
+	add_marks(graph);
+	if (!any_launches(graph))
+		add_operators_as_items(graph);
+	merge_sort_in(graph->model->storage, graph->items, graph->item_count, sizeof(*graph->items), compare_items);
+}
+
+/* ---- the whole ---- */
+
+bool replay_graph_make(struct replay_graph *graph, const struct model *model, const struct launches *launches,
+                       const struct replay_window *window)
+{
+	*graph = (struct replay_graph){
+		.model = model, .process = window->process, .call_kinds = {.classify = replay_call_kind}};
+	if (window->step_count < 2)
+		return false;
+	take_steps(graph, window);
+	add_threads(graph, launches);
+	if (graph->main_thread == REPLAY_NONE) {
+		replay_graph_release(graph);
+		return false;
+	}
+	add_items(graph);
+	replay_add_works(graph, launches);
+	replay_follow(graph);
+	replay_bind(graph);
+	graph->places = memory_resize(NULL, 1, sizeof(*graph->places));
+	replay_places_find(graph->places, graph);
+	return true;
+}
+
+void replay_graph_release(struct replay_graph *graph)
+{
+	struct storage *storage = graph->model->storage;
+
+	for (uint32_t i = 0; i < graph->thread_count; i++) {
+		storage_release(storage, graph->threads[i].operators);
+		storage_release(storage, graph->threads[i].loads);
+	}
+	for (uint32_t i = 0; i < graph->stream_count; i++)
+		storage_release(storage, graph->streams[i].works);
+	if (graph->places)
+		replay_places_release(graph->places);
+	free(graph->places);
+	free(graph->threads);
+	free(graph->streams);
+	free(graph->steps);
+	storage_release(storage, graph->items);
+	storage_release(storage, graph->works);
+	storage_release(storage, graph->dependencies);
+	name_classes_release(&graph->call_kinds);
+	*graph = (struct replay_graph){0};
+}

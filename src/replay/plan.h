@@ -1,0 +1,57 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * plan.h: what a cut changes in a graph: host time, calls that are gone, durations of works, waits that do not wait.
+ * Cuts can follow each other on one plan.
+ *
+ *     struct replay_plan plan;
+ *     replay_plan_init(&plan, graph);
+ *     if (cut_data(&plan))
+ *             ...
+ *     replay_plan_reset(&plan); // nothing removed
+ *     replay_plan_release(&plan);
+ */
+#ifndef REPLAY_PLAN_H
+#define REPLAY_PLAN_H
+
+#include "replay/graph.h"
+
+struct plan_item { /* as the members of struct replay_item with the same names */
+	double gap_ns, own_ns, after_ns;
+	float rows, triton, hidden;
+	bool is_gone;      /* neither the call nor its work */
+	bool is_free;      /* it does not wait */
+	bool is_unblocked; /* a blocking copy does not block */
+};
+
+struct plan_work { /* as the members of struct replay_work with the same names */
+	double dur_ns, launch_ns, stream_ns;
+};
+
+struct replay_plan {
+	const struct replay_graph *graph;
+	struct plan_item *items;
+	struct plan_work *works;
+	bool shows_late; /* late batches keep the devices waiting as they did: no lead of the host hides them */
+	bool is_alone;   /* collectives do not wait for other ranks */
+};
+
+void replay_plan_init(struct replay_plan *plan, const struct replay_graph *graph);
+void replay_plan_reset(struct replay_plan *plan);
+void replay_plan_release(struct replay_plan *plan);
+/* Gives all edges their usual lags: the time that the graph explains without what was measured at the edges. */
+void replay_plan_usual(struct replay_plan *plan);
+
+/* Stretches of a host thread that vanish. */
+struct plan_stretches {
+	struct replay_stretch *stretches;
+	uint32_t count, capacity;
+};
+
+void plan_stretches_add(struct plan_stretches *stretches, const struct replay_plan *plan, double start_ns,
+                        double end_ns);
+void plan_stretches_release(struct plan_stretches *stretches, const struct replay_plan *plan);
+/* Removes the stretches of the thread: gaps become shorter; calls in them are gone with their works. The stretches need
+ * no order. Returns false if there are none. */
+bool replay_plan_remove(struct replay_plan *plan, uint32_t thread, struct plan_stretches *stretches);
+
+#endif

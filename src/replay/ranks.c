@@ -1,0 +1,69 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * ranks.c: see ranks.h. Collectives end at the same time on all ranks, so the ends tell how far clocks are apart.
+ */
+#include "replay/ranks.h"
+
+#include "base/memory.h"
+#include "base/statistics.h"
+
+#include <math.h>
+#include <stdlib.h>
+
+/* Returns the works that are collectives, in their order. The caller frees them. */
+static struct replay_work **collectives_of(struct replay_graph *graph)
+{
+	struct replay_work **found = memory_resize(NULL, graph->collectives + 1, sizeof(struct replay_work *));
+
+	for (uint32_t i = 0; i < graph->work_count; i++)
+		if (graph->works[i].collective != REPLAY_NONE)
+			found[graph->works[i].collective] = &graph->works[i];
+	return found;
+}
+
+/* In ns of each graph's own time line: the origin of the first rank is 0 for all. */
+static double offset_of(const struct replay_graph *graph, struct replay_work *const *mine,
+                        const struct replay_graph *first, struct replay_work *const *theirs)
+{
+	double *differences = memory_resize(NULL, graph->collectives + 1, sizeof(*differences));
+	double origins_ns = (double)(graph->origin_ns - first->origin_ns), offset_ns = -origins_ns;
+
+	for (uint32_t i = 0; i < graph->collectives; i++)
+		differences[i] = mine[i]->end_ns - theirs[i]->end_ns;
+	sort_doubles(differences, graph->collectives);
+	if (graph->collectives)
+		offset_ns = quantile(differences, graph->collectives, 0.5);
+	free(differences);
+	return offset_ns;
+}
+
+static void share_durations(struct replay_work **const *works, uint32_t ranks, uint32_t collectives)
+{
+	for (uint32_t i = 0; i < collectives; i++) {
+		double least_ns = INFINITY;
+
+		for (uint32_t rank = 0; rank < ranks; rank++)
+			least_ns = fmin(least_ns, works[rank][i]->dur_ns);
+		for (uint32_t rank = 0; rank < ranks; rank++)
+			works[rank][i]->dur_ns = least_ns;
+	}
+}
+
+bool replay_ranks_join(struct replay_graph *graphs, uint32_t count)
+{
+	struct replay_work ***works;
+
+	for (uint32_t rank = 1; rank < count; rank++)
+		if (graphs[rank].collectives != graphs[0].collectives)
+			return false;
+	works = memory_resize(NULL, count, sizeof(*works));
+	for (uint32_t rank = 0; rank < count; rank++)
+		works[rank] = collectives_of(&graphs[rank]);
+	for (uint32_t rank = 1; rank < count; rank++)
+		graphs[rank].offset_ns = offset_of(&graphs[rank], works[rank], &graphs[0], works[0]);
+	share_durations(works, count, graphs[0].collectives);
+	for (uint32_t rank = 0; rank < count; rank++)
+		free(works[rank]);
+	free(works);
+	return true;
+}
