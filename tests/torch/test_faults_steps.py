@@ -3,7 +3,7 @@
 import json
 
 import pytest
-from torch_tools import HERE, every_python, table, warm
+from torch_tools import HERE, every_python, run, table, warm
 
 MS = 1e6
 
@@ -65,3 +65,14 @@ def test_fault_G4_a_callback_behind_an_evaluation_is_no_part_of_it(tmp_path, pyt
     assert between["between steps: evaluation"] < clock["evaluation_ns"] + 5 * MS
     assert between["between steps: other"] > 3 * 300 * MS - 5 * MS  # the last one is behind the last step
     assert all(row["duration_ns"] < 250 * MS for row in table(tmp_path, "steps", recording=recording)[1:])
+
+
+@every_python
+def test_fault_G3_a_worker_belongs_to_the_loader_that_started_it(tmp_path, python):
+    done = run(tmp_path, python, HERE / "two_loaders_of_one_seed.py")
+    assert done.returncode == 0, done.stderr
+    batches = {}
+    for row in table(tmp_path, "data_loader"):
+        if row["part"].startswith("worker "):
+            batches.setdefault(row["loader"][:2], []).append(row["batches"])
+    assert batches == {"0:": [2, 2], "1:": [10, 10]}
