@@ -13,7 +13,6 @@
 
 #define BOUND_RATIO 0.20       /* a run is bound by a cost that takes so much of a step */
 #define WORTH_RATIO 0.05       /* less is nothing to fix */
-#define LARGE_RATIO 0.10       /* is told even if its interval holds 0, as of what comes in few steps */
 #define LARGE_BOUND_RATIO 0.15 /* guide 000: an optimizer that takes more is large */
 #define EXPLAINED_RATIO 0.80   /* a healthy step is known by so much */
 
@@ -73,8 +72,7 @@ static double least_of(enum replay_cut cut, double least_ratio)
 	return replay_cuts[cut].is_bound ? LARGE_BOUND_RATIO : least_ratio;
 }
 
-/* The cut with the largest saving of those that are found, with choices; where a least saving is wanted, one that
- * is sure or large. CUT_COUNT: none saves that much. */
+/* The cut with the largest saving of those that are found, with choices. CUT_COUNT: none saves that much. */
 static enum replay_cut largest_cut(const struct diagnosis *diagnosis, double least_ratio)
 {
 	const struct what_if_cut *cuts = diagnosis->what_if->cuts;
@@ -84,7 +82,6 @@ static enum replay_cut largest_cut(const struct diagnosis *diagnosis, double lea
 		enum replay_cut cut = finding_cut_of(&diagnosis->findings, row);
 
 		if (cut < CUT_COUNT && cuts[cut].saving_ratio >= least_of(cut, least_ratio) &&
-		    (least_ratio <= 0 || cuts[cut].low_ratio > 0 || cuts[cut].saving_ratio >= LARGE_RATIO) &&
 		    (found == CUT_COUNT || cuts[cut].saving_ratio > cuts[found].saving_ratio))
 			found = cut;
 	}
@@ -160,8 +157,7 @@ static void decide_healthy(struct replay_verdict *verdict, const struct diagnosi
 		.ratio = ratio,
 		.margin_ratio = WORTH_RATIO - ratio,
 		.sentence = cut < CUT_COUNT
-	                            ? arena_printf(arena, "no waste %s a twentieth of a step; the most are %s, %s",
-	                                           ratio < WORTH_RATIO ? "takes" : "is sure to take",
+	                            ? arena_printf(arena, "no waste takes a twentieth of a step; the most are %s, %s",
 	                                           replay_cuts[cut].noun,
 	                                           saving_text(arena, &diagnosis->what_if->cuts[cut]))
 	                            : "no waste takes a fiftieth of a step",

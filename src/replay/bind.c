@@ -167,6 +167,7 @@ static void bind_launch(struct bind *bind, struct replay_item *item)
 	work->first_dependency = graph->dependency_count;
 	graph->edges += 1 + (before != NULL);
 	graph->against_order += stream_lag_ns < -ROUNDING_NS;
+	graph->against_order += work->start_ns < item->start_ns - ROUNDING_NS;
 	bind_events(bind, item, work);
 	bind_other_stream(bind, work, work->start_ns - explained_start(graph, item, work, before, lag_ns),
 	                  stream_lag_ns);
@@ -247,9 +248,11 @@ static void bind_wait(struct bind *bind, struct replay_item *item)
 	if (work == REPLAY_NONE)
 		return;
 	graph->edges++;
+	graph->waits++;
 	double end_ns = graph->works[work].end_ns;
 	if (end_ns > item->end_ns + SAME_NS) {
 		graph->against_order++;
+		graph->waits_against++;
 		return;
 	}
 	item->has_target = true;

@@ -154,6 +154,7 @@ struct replay_graph {
 	double between_ns;              /* from the end of a step to the begin of the next */
 	uint32_t depth;                 /* of the launch queue */
 	uint32_t blocked;               /* launches that waited for room in it */
+	uint32_t waits, waits_against;  /* waits for works, and those that end before their work */
 	uint32_t edges, against_order;  /* edges, and those that end before what they wait for */
 	struct name_classes call_kinds; /* of names of calls */
 	struct replay_places *places;   /* the usual step, see places.h */

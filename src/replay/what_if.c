@@ -15,9 +15,10 @@
 
 #define LESS_COST 0.7 /* of the profiler: the range of its estimates */
 #define MORE_COST 1.35
-#define MOST_UNEXPLAINED 0.2  /* of a step: with usual lags on all edges it differs by more */
-#define MOST_AGAINST 0.01     /* of the edges: clocks or ids are wrong */
-#define RUN_DIFFERENCE 0.02 /* of a device's time, between runs of one program */
+#define MOST_UNEXPLAINED 0.2 /* of a step: with usual lags on all edges it differs by more */
+#define MOST_AGAINST 0.01    /* of the edges: clocks or ids are wrong */
+#define MOST_LAUNCH_NS 1e6   /* from a launch to its work on an idle stream; 2 us are usual */
+#define RUN_DIFFERENCE 0.02  /* of a device's time, between runs of one program */
 #define TURN_DIFFERENCE 0.02
 #define LARGEST_BLOCK 10u
 #define LEAST_BLOCKS 6u
@@ -315,8 +316,15 @@ static const char *why_apart(const struct replays *replays, bool are_joined)
 }
 
 /* Why the graph does not hold; NULL: it does. */
-static const char *why_unexplained(const struct what_if *what_if)
+static const char *why_unexplained(const struct replays *replays)
 {
+	const struct what_if *what_if = replays->what_if;
+
+	for (uint32_t rank = 0; rank < replays->count; rank++)
+		if (replays->graphs[rank].launch_ns > MOST_LAUNCH_NS ||
+		    2 * replays->graphs[rank].waits_against > replays->graphs[rank].waits)
+			return "works start long after their launches, or end after the calls that wait for them, so clocks of host "
+			       "and device are apart";
 	if (what_if->against_ratio > MOST_AGAINST)
 		return "works end before what they wait for, so clocks or ids of the trace are wrong";
 	return fabs(what_if->usual_ratio) > MOST_UNEXPLAINED
@@ -337,7 +345,7 @@ static void replay_all(struct replays *replays)
 		replay_plan_init(&replays->plans[rank], &replays->graphs[rank]);
 	}
 	replay_baseline(replays);
-	replays->what_if->problem = why_unexplained(replays->what_if);
+	replays->what_if->problem = why_unexplained(replays);
 	if (!replays->what_if->problem)
 		replay_cuts_of(replays);
 }

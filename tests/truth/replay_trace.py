@@ -14,11 +14,11 @@ Times are in us from the first row. Needs numpy; uses orjson if it is installed.
 """
 import bisect
 import collections
-import ctypes
 import gzip
 import json
 
 import numpy as np
+import zstd_text
 
 try:
     import orjson
@@ -71,20 +71,8 @@ def load(path):
     if raw[:2] == b"\x1f\x8b":
         raw = gzip.decompress(raw)
     elif raw[:4] == b"\x28\xb5\x2f\xfd":
-        raw = zstd_decompress(raw)
+        raw = zstd_text.decompress(raw)
     return build(loads(raw)["traceEvents"])
-
-
-def zstd_decompress(raw):
-    """Returns the contents of one zstd frame that states its size. Python 3.11 has no module for it."""
-    zstd = ctypes.CDLL("libzstd.so.1")
-    for function in (zstd.ZSTD_getFrameContentSize, zstd.ZSTD_decompress):
-        function.restype = ctypes.c_size_t
-    size = zstd.ZSTD_getFrameContentSize(raw, ctypes.c_size_t(len(raw)))
-    out = ctypes.create_string_buffer(size)
-    if zstd.ZSTD_decompress(out, ctypes.c_size_t(size), raw, ctypes.c_size_t(len(raw))) != size:
-        raise ValueError("not a whole zstd frame")
-    return out.raw
 
 
 def build(events):
