@@ -5,8 +5,8 @@
  */
 #include "analysis/machine/processes.h"
 #include "analysis/operators/flop_likeness.h"
-#include "base/statistics.h"
 #include "base/memory.h"
+#include "base/statistics.h"
 #include "base/text.h"
 #include "compare/compared.h"
 

@@ -8,13 +8,13 @@
  * stacks.
  */
 #include "analysis/analysis_context.h"
-#include "model/name_classes.h"
 #include "analysis/shared/span_places.h"
 #include "analysis/step_times/input_steps.h"
 #include "analysis/step_times/step_kinds.h"
 #include "base/clamped.h"
 #include "base/memory.h"
 #include "model/cell_words.h"
+#include "model/name_classes.h"
 #include "model/operator_inputs.h"
 #include "pytorch/names.h"
 
