@@ -70,12 +70,42 @@ static inline bool pytorch_is_one_of(const char *name, size_t length, const char
 #define PYTORCH_COMPILE "torch.compile"
 #define PYTORCH_SAVE "torch.save"
 #define PYTORCH_LOAD "torch.load"
+#define PYTORCH_LOADER_FETCH "DataLoader.fetch"     /* makes a batch, in a worker or in the process of the loop */
+#define PYTORCH_LOADER_COLLATE "DataLoader.collate" /* in the fetch, from the samples */
+#define PYTORCH_LOADER_DISPATCH                                                                                        \
+	"DataLoader.dispatch"                     /* the process of the loop tells a worker the samples of a batch */
+#define PYTORCH_LOADER_PICKLE "DataLoader.pickle" /* in a worker, of a finished batch */
+#define PYTORCH_LOADER_UNPICKLE "DataLoader.unpickle" /* in the loop's thread, or the one that pins */
+
+/* Our arguments of these three. */
+enum pytorch_loader_key {
+	PYTORCH_LOADER_KEY_LOOP,
+	PYTORCH_LOADER_KEY_BATCH,
+	PYTORCH_LOADER_KEY_WORKER,
+	PYTORCH_LOADER_KEY_BYTES,
+};
+
+static inline const char *pytorch_loader_key(enum pytorch_loader_key key)
+{
+	static const char *const keys[] = {"torch.loader_loop", "torch.loader_batch", "torch.loader_worker",
+	                                   "torch.loader_bytes"};
+	return keys[key];
+}
 
 static inline bool pytorch_is_rare(const char *name, size_t length)
 {
-	static const char *const names[] = {
-		PYTORCH_COMPILE,      PYTORCH_SAVE,        PYTORCH_LOAD, PYTORCH_LOADER_START,
-		PYTORCH_LOADER_AGAIN, PYTORCH_LOADER_STOP, NULL};
+	static const char *const names[] = {PYTORCH_COMPILE,
+	                                    PYTORCH_SAVE,
+	                                    PYTORCH_LOAD,
+	                                    PYTORCH_LOADER_START,
+	                                    PYTORCH_LOADER_AGAIN,
+	                                    PYTORCH_LOADER_STOP,
+	                                    PYTORCH_LOADER_FETCH,
+	                                    PYTORCH_LOADER_COLLATE,
+	                                    PYTORCH_LOADER_DISPATCH,
+	                                    PYTORCH_LOADER_PICKLE,
+	                                    PYTORCH_LOADER_UNPICKLE,
+	                                    NULL};
 	return pytorch_begins_n(name, length, PYTORCH_GARBAGE) || pytorch_is_one_of(name, length, names);
 }
 
@@ -92,6 +122,15 @@ static inline bool pytorch_waits(const char *name)
 static inline bool pytorch_is_work(const char *name)
 {
 	static const char *const backends[] = {"gloo", "nccl", "mpi", "ucc", "xccl", NULL};
+	size_t length = strcspn(name, ":");
+	return name[length] && name[length + 1] != ':' && pytorch_is_one_of(name, length, backends);
+}
+
+/* Returns true for ranges in which a backend of c10d enqueues a collective for a device: "nccl:all_reduce". The device
+ * executes it later. */
+static inline bool pytorch_enqueues(const char *name)
+{
+	static const char *const backends[] = {"nccl", "rccl", "xccl", "hccl", "mccl", "cncl", NULL};
 	size_t length = strcspn(name, ":");
 	return name[length] && name[length + 1] != ':' && pytorch_is_one_of(name, length, backends);
 }
@@ -149,6 +188,50 @@ static inline bool pytorch_writes(const char *name, size_t length)
 static inline bool pytorch_zeroes(const char *name, size_t length)
 {
 	static const char *const names[] = {"aten::zero_", "aten::_foreach_zero_", NULL};
+	return pytorch_is_one_of(name, length, names);
+}
+
+/* Returns true for operators that move data, make room for data or look at them in another way: what happens to a batch
+ * that is put on a device, but no computation. */
+static inline bool pytorch_moves(const char *name, size_t length)
+{
+	static const char *const names[] = {"aten::to",
+	                                    "aten::_to_copy",
+	                                    "aten::pin_memory",
+	                                    "aten::_pin_memory",
+	                                    "aten::is_pinned",
+	                                    "aten::contiguous",
+	                                    "aten::clone",
+	                                    "aten::detach",
+	                                    "aten::detach_",
+	                                    "aten::alias",
+	                                    "aten::lift_fresh",
+	                                    "aten::empty_strided",
+	                                    "aten::empty_like",
+	                                    "aten::view",
+	                                    "aten::reshape",
+	                                    "aten::unsqueeze",
+	                                    "aten::squeeze",
+	                                    "aten::select",
+	                                    "aten::slice",
+	                                    "aten::narrow",
+	                                    "aten::split",
+	                                    "aten::chunk",
+	                                    "aten::unbind",
+	                                    "aten::transpose",
+	                                    "aten::t",
+	                                    "aten::permute",
+	                                    "aten::expand",
+	                                    "aten::as_strided",
+	                                    "aten::record_stream",
+	                                    "aten::cat",
+	                                    "aten::stack",
+	                                    "aten::result_type",
+	                                    "aten::resolve_conj",
+	                                    "aten::resolve_neg",
+	                                    "detach",
+	                                    "detach_",
+	                                    NULL};
 	return pytorch_is_one_of(name, length, names);
 }
 
