@@ -82,8 +82,10 @@ enum stepscope_extended {
 };
 
 enum stepscope_end { /* an END without an open span is ignored; END_PHASE also closes every span opened after it */
-	STEPSCOPE_END_DETAIL = 0, /* innermost range, op, ...; not beyond an open phase, micro-batch or step */
-	STEPSCOPE_END_PHASE = 1,  /* innermost phase or micro-batch */
+	/* Innermost range, op, ...; not beyond an open phase, micro-batch or step. Optional pairs of words, each an
+	 * argument of the span that ends: symbol of the key | enum stepscope_arg << 32, and the value. */
+	STEPSCOPE_END_DETAIL = 0,
+	STEPSCOPE_END_PHASE = 1, /* innermost phase or micro-batch */
 	/* A range, op, ... that is not the innermost. [0] number of spans begun in it that go on, without steps, phases
 	 * and micro-batches (0: none). Optional [1] tick when it ended, if earlier than this event. */
 	STEPSCOPE_END_BENEATH = 2,
@@ -109,7 +111,11 @@ enum stepscope_step_event {
 	STEPSCOPE_STEP_TRAINING = 7,
 	/* [0] number of steps that have ended, as counted so far, if the program marks none */
 	STEPSCOPE_STEP_COUNTED = 8,
+	/* A reading of the thread's totals since its start: [0] CPU time, ns [1] time that it waited for a
+	 * processor, ns, or STEPSCOPE_USE_UNKNOWN. Optional [2] CPU time of the process, ns. */
+	STEPSCOPE_STEP_USE = 9,
 };
+#define STEPSCOPE_USE_UNKNOWN UINT64_MAX
 
 enum stepscope_training {               /* kind of a stretch of a thread's time, from which readers infer steps */
 	STEPSCOPE_TRAINING_OP = 0,      /* operators outside any autograd graph */

@@ -1,12 +1,16 @@
 # SPDX-License-Identifier: Apache-2.0
 """Watches which optimizers exist and which one steps. The recorder and the report count steps by them, or by
 torch.profiler's step() if the program calls it."""
+import contextlib
 import sys
 import weakref
 
+from stepscope import _processors
 from stepscope._unseen import hook
 
 are_made = False  # true once the program has created an optimizer
+
+MOST_DESCRIBED = 100  # optimizers with facts: each adds names to the recording
 
 CALLS = 16  # bit of active(): PyTorch's records are not observed; calls are recorded instead (_calls.py)
 FOLLOWED = (2, 13)  # first PyTorch that allows an object as argument of a constant function
@@ -27,6 +31,45 @@ def watch(native):
         if kind is not None and name in vars(kind):
             setattr(kind, name, native.around(getattr(kind, name), before=_making(native, is_hooked=register is not None)))
     _watch_profilers(native)
+    native.torch_optimizer_describer(_describing(native))
+
+
+def _describing(native):
+    """Returns the function that C calls at an optimizer's first step in a recording.
+
+    How long a step of an optimizer takes at least depends on its tensors, and on the kernels that its options choose.
+    """
+    described = weakref.WeakKeyDictionary()  # optimizer -> its number
+
+    def describe(optimizer):
+        number = described.setdefault(optimizer, len(described))
+        if number >= MOST_DESCRIBED:
+            return
+        parameters = [parameter for group in optimizer.param_groups for parameter in group["params"]]
+        tensor = sys.modules["torch"].Tensor
+        with _plain_tensors():
+            facts = {"parameter_tensors": len(parameters),
+                     "parameter_bytes": sum(tensor.numel(parameter) * tensor.element_size(parameter) for parameter in parameters),
+                     "parameter_dtypes": _words(str(parameter.dtype).rpartition(".")[2] for parameter in parameters),
+                     "parameter_devices": _words(parameter.device.type for parameter in parameters)}
+        for option in ("foreach", "fused", "capturable"):
+            facts[option] = _words("default" if group[option] is None else str(group[option]).lower() for group in optimizer.param_groups if option in group)
+        native.metadata(f"optimizer.{number}", type(optimizer).__name__)
+        for key, value in facts.items():
+            native.metadata(f"optimizer.{number}.{key}", str(value or "not an option of this optimizer"))
+        _processors.tell_threads(native)
+
+    return describe
+
+
+def _plain_tensors():
+    """Returns a context in which a subclass of tensors does not see our questions."""
+    c = sys.modules["torch"]._C
+    return getattr(c, "DisableTorchFunctionSubclass", getattr(c, "DisableTorchFunction", contextlib.nullcontext))()  # the second before 2.0
+
+
+def _words(values):
+    return ", ".join(dict.fromkeys(values))
 
 
 def _watch_profilers(native):

@@ -5,8 +5,8 @@
  */
 #include "analysis/machine/processes.h"
 #include "analysis/operators/flop_likeness.h"
-#include "base/statistics.h"
 #include "base/memory.h"
+#include "base/statistics.h"
 #include "base/text.h"
 #include "compare/compared.h"
 
@@ -43,11 +43,13 @@ static const struct key_rule {
 	{"data_loader.pinning", true, 0}, /* a thread id */
 	{"data_loader.worker", false, FACT_SETTINGS},
 	{"process_group_thread", true, 0},
+	{"processors", false, FACT_HARDWARE},
 	{"data.", false, FACT_SETTINGS},
 	{"torch.version", false, FACT_SOFTWARE},
 	{"torch.library", true, 0},
 	{"torch.start_ms", true, 0},
 	{"torch.owners", true, 0}, /* durations of searches for optimizers */
+	{"torch.threads", false, FACT_SETTINGS},
 	{"torch.", false, FACT_RECORDING},
 	{"trace.cuda_", false, FACT_SOFTWARE},
 	{"trace.hip_", false, FACT_SOFTWARE},

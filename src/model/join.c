@@ -226,6 +226,8 @@ static void place_rest(const struct joining *joining)
 		place_process(joining, &model->steps[i].process);
 		place_track(joining, &model->steps[i].track, &model->steps[i].row);
 	}
+	for (uint32_t i = 0; i < model->readings_count; i++)
+		place_track(joining, &model->readings[i].track, NULL);
 	for (uint32_t i = 0; i < model->marks_count; i++)
 		place_track(joining, &model->marks[i].track, NULL);
 	for (uint32_t i = 0; i < model->args_count; i++)

@@ -87,6 +87,7 @@ static void leave_rest(struct leaving *leaving)
 	LEAVE(memory, renumber(&element->process, processes) && renumber(&element->track, tracks));
 	LEAVE(owners, renumber(&element->process, processes) && renumber(&element->track, tracks));
 	LEAVE(segments, renumber(&element->process, processes));
+	LEAVE(readings, renumber(&element->track, tracks));
 	LEAVE(marks, renumber(&element->track, tracks));
 	LEAVE(args, renumber(&element->track, tracks));
 	LEAVE(links, renumber(&element->from_track, tracks) && renumber(&element->to_track, tracks));

@@ -68,6 +68,7 @@ void model_release(struct model *model)
 	storage_release(model->storage, model->memory);
 	storage_release(model->storage, model->owners);
 	storage_release(model->storage, model->segments);
+	storage_release(model->storage, model->readings);
 	storage_release(model->storage, model->marks);
 	storage_release(model->storage, model->args);
 	storage_release(model->storage, model->links);
@@ -185,6 +186,12 @@ void model_add_owner(struct model *model, const struct memory_owner *owner)
 {
 	MODEL_ARRAY_GROW(model, owners);
 	model->owners[model->owners_count++] = *owner;
+}
+
+void model_add_reading(struct model *model, const struct thread_reading *reading)
+{
+	MODEL_ARRAY_GROW(model, readings);
+	model->readings[model->readings_count++] = *reading;
 }
 
 void model_add_segment(struct model *model, const struct memory_segment *segment)

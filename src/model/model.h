@@ -126,6 +126,12 @@ struct track {
 	struct span_chunk **chunks;
 };
 
+enum step_reading { /* values of a step that come from the readings next to its start and end */
+	STEP_READ_CPU = 1,
+	STEP_READ_WAIT = 2,
+	STEP_READ_PROCESS = 4,
+};
+
 struct model_step {
 	uint32_t process;
 	uint32_t track; /* track of its span */
@@ -136,13 +142,17 @@ struct model_step {
 	bool is_inferred; /* the program did not mark it */
 	bool has_tokens, has_samples, has_cpu, has_page_faults;
 	uint64_t tokens, samples;
-	int64_t cpu_ns;       /* has_cpu: of the thread that marks the step */
-	uint64_t waits;       /* has_cpu: number of times it waited for something other than a processor */
-	uint64_t page_faults; /* has_page_faults: of that thread, without those that read from a disk */
-	uint8_t capture;      /* enum stepscope_capture in force when it began */
-	bool has_detail;      /* ranges and ops were recorded during the whole step */
-	bool has_any_detail;  /* or during a part of it, or they were removed later: recording them slowed the step */
-	bool has_rare;        /* rare events (pytorch_is_rare(): garbage collections, ...) were recorded in all of it */
+	int64_t cpu_ns;            /* has_cpu: of the thread that marks the step */
+	uint64_t waits;            /* has_cpu: number of times it waited for something other than a processor */
+	uint64_t page_faults;      /* has_page_faults: of that thread, without those that read from a disk */
+	uint8_t readings;          /* bits of enum step_reading: which of the next three are known */
+	int64_t read_cpu_ns;       /* CPU time of the step's thread, from its readings */
+	int64_t processor_wait_ns; /* time that this thread waited for a processor */
+	int64_t process_cpu_ns;
+	uint8_t capture;     /* enum stepscope_capture in force when it began */
+	bool has_detail;     /* ranges and ops were recorded during the whole step */
+	bool has_any_detail; /* or during a part of it, or they were removed later: recording them slowed the step */
+	bool has_rare;       /* rare events (pytorch_is_rare(): garbage collections, ...) were recorded in all of it */
 	bool has_shapes, has_memory;
 	bool has_calls_only;  /* phases are inferred from calls only: forward and other are unknown */
 	bool has_lost_phases; /* phases would be inferred from operators that were removed: they are unknown */
@@ -221,6 +231,14 @@ static inline int64_t bytes_that_fit(wide_bytes bytes)
 	return bytes > INT64_MAX ? INT64_MAX : bytes < INT64_MIN ? INT64_MIN : (int64_t)bytes;
 }
 
+struct thread_reading { /* totals of a thread since its start */
+	int64_t time_ns;
+	uint32_t track;
+	uint64_t cpu_ns;
+	uint64_t wait_ns;    /* time that it waited for a processor; STEPSCOPE_USE_UNKNOWN: not measured */
+	uint64_t process_ns; /* CPU time of its process; STEPSCOPE_USE_UNKNOWN: not read here */
+};
+
 struct mark {
 	int64_t time_ns;
 	uint32_t track;
@@ -289,12 +307,13 @@ struct process {
 	bool has_lost_end;      /* only because the recording ends too early; the recorded part is complete */
 	/* string: a sentence, why older allocations are missing; then more is alive than the rest shows. 0: none are */
 	uint32_t removed_memory;
-	uint32_t end_reason;        /* string; 0: none */
-	int64_t realtime_offset_ns; /* wall time = time + this */
-	bool has_cost;              /* the recorder measured its own cost */
-	double cost_per_event_ns;   /* calibrated at start */
-	double cost_per_frame_ns;   /* per Python frame read; 0: no stacks were read */
-	double cost_per_step_ns;    /* of reading the CPU time of a step */
+	uint32_t end_reason;                                     /* string; 0: none */
+	int64_t realtime_offset_ns;                              /* wall time = time + this */
+	bool has_cost;                                           /* the recorder measured its own cost */
+	double cost_per_event_ns;                                /* calibrated at start */
+	double cost_per_frame_ns;                                /* per Python frame read; 0: no stacks were read */
+	double cost_per_step_ns;                                 /* of reading the CPU time of a step */
+	double cost_per_reading_ns, cost_per_process_reading_ns; /* of a reading; extra, with the process's CPU time */
 	uint64_t stack_frames;
 	int64_t drainer_cpu_ns;
 	uint64_t event_count;
@@ -383,6 +402,7 @@ struct model {
 	MODEL_ARRAY(struct memory_event, memory); /* by time within a process */
 	MODEL_ARRAY(struct memory_owner, owners); /* the same */
 	MODEL_ARRAY(struct memory_segment, segments);
+	MODEL_ARRAY(struct thread_reading, readings); /* by track, then time */
 	MODEL_ARRAY(struct mark, marks);
 	MODEL_ARRAY(struct span_arg, args); /* by track, row */
 	MODEL_ARRAY(struct model_link, links);
@@ -450,6 +470,7 @@ void model_add_memory(struct model *model, const struct memory_event *event);
  * earliest time counts. process MODEL_NONE: all processes. */
 void model_lose_memory(struct model *model, uint32_t process, int64_t since_ns, const char *why);
 void model_add_owner(struct model *model, const struct memory_owner *owner);
+void model_add_reading(struct model *model, const struct thread_reading *reading);
 void model_add_segment(struct model *model, const struct memory_segment *segment);
 void model_add_mark(struct model *model, uint32_t track, int64_t time_ns, uint32_t name);
 void model_add_link(struct model *model, const struct model_link *link);

@@ -12,6 +12,7 @@
 #include "model/carries.h"
 #include "model/memory_events.h"
 #include "model/model_spans.h"
+#include "model/readings.h"
 #include "model/track_builder.h"
 
 #include <stdlib.h>
@@ -290,6 +291,7 @@ void model_finish(struct model *model)
 	carries_finish(model);
 	model_finish_series(model);
 	finish_memory(model);
+	readings_finish(model);
 	merge_sort_in(model->storage, model->args, model->args_count, sizeof *model->args, compare_args);
 	merge_sort_in(model->storage, model->samples, model->samples_count, sizeof *model->samples, compare_samples);
 	merge_sort_in(model->storage, model->marks, model->marks_count, sizeof *model->marks, compare_marks);

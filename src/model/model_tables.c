@@ -44,6 +44,8 @@ static const struct model_field processes[] = {
 	STRING(process, removed_memory),
 	FIELD(process, has_lost_end),
 	FIELD(process, pid_namespace),
+	FIELD(process, cost_per_reading_ns),
+	FIELD(process, cost_per_process_reading_ns),
 	{0, 0, false, false},
 };
 
@@ -62,14 +64,34 @@ static const struct model_field spans[] = {
 };
 
 static const struct model_field steps[] = {
-	FIELD(model_step, process),        FIELD(model_step, track),           FIELD(model_step, row),
-	FIELD(model_step, number),         FIELD(model_step, start_ns),        FIELD(model_step, end_ns),
-	FIELD(model_step, is_open),        FIELD(model_step, is_inferred),     FIELD(model_step, has_tokens),
-	FIELD(model_step, has_samples),    FIELD(model_step, tokens),          FIELD(model_step, samples),
-	FIELD(model_step, capture),        FIELD(model_step, has_detail),      FIELD(model_step, has_shapes),
-	FIELD(model_step, has_memory),     FIELD(model_step, has_cpu),         FIELD(model_step, cpu_ns),
-	FIELD(model_step, waits),          FIELD(model_step, has_page_faults), FIELD(model_step, page_faults),
-	FIELD(model_step, has_any_detail), FIELD(model_step, has_rare),        {0, 0, false, false},
+	FIELD(model_step, process),
+	FIELD(model_step, track),
+	FIELD(model_step, row),
+	FIELD(model_step, number),
+	FIELD(model_step, start_ns),
+	FIELD(model_step, end_ns),
+	FIELD(model_step, is_open),
+	FIELD(model_step, is_inferred),
+	FIELD(model_step, has_tokens),
+	FIELD(model_step, has_samples),
+	FIELD(model_step, tokens),
+	FIELD(model_step, samples),
+	FIELD(model_step, capture),
+	FIELD(model_step, has_detail),
+	FIELD(model_step, has_shapes),
+	FIELD(model_step, has_memory),
+	FIELD(model_step, has_cpu),
+	FIELD(model_step, cpu_ns),
+	FIELD(model_step, waits),
+	FIELD(model_step, has_page_faults),
+	FIELD(model_step, page_faults),
+	FIELD(model_step, has_any_detail),
+	FIELD(model_step, has_rare),
+	FIELD(model_step, readings),
+	FIELD(model_step, read_cpu_ns),
+	FIELD(model_step, processor_wait_ns),
+	FIELD(model_step, process_cpu_ns),
+	{0, 0, false, false},
 };
 
 static const struct model_field series[] = {FIELD(series_row, process),   STRING(series_row, name),
@@ -101,6 +123,11 @@ static const struct model_field segments[] = {
 	FIELD(memory_segment, free_blocks),   STRING(memory_segment, type),
 	FIELD(memory_segment, stack),         FIELD(memory_segment, device),
 	FIELD(memory_segment, is_expandable), {0, 0, false, false},
+};
+
+static const struct model_field readings[] = {
+	FIELD(thread_reading, time_ns), FIELD(thread_reading, track),      FIELD(thread_reading, cpu_ns),
+	FIELD(thread_reading, wait_ns), FIELD(thread_reading, process_ns), {0, 0, false, false},
 };
 
 static const struct model_field marks[] = {FIELD(mark, time_ns),
@@ -159,6 +186,7 @@ static const struct {
 	[MODEL_TABLE_META] = {meta, sizeof(struct model_meta)},
 	[MODEL_TABLE_LEDGER] = {ledger, sizeof(struct ledger_entry)},
 	[MODEL_TABLE_SEGMENTS] = {segments, sizeof(struct memory_segment)},
+	[MODEL_TABLE_READINGS] = {readings, sizeof(struct thread_reading)},
 };
 
 const struct model_field *model_table_fields(uint32_t table)

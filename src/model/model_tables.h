@@ -29,7 +29,8 @@ enum model_table_number {
 	MODEL_TABLE_META = 15,
 	MODEL_TABLE_LEDGER = 16,
 	MODEL_TABLE_SEGMENTS = 17,
-	MODEL_TABLE_END = 18,
+	MODEL_TABLE_READINGS = 18,
+	MODEL_TABLE_END = 19,
 };
 
 struct model_field {

@@ -70,6 +70,8 @@ static void move_spans(struct model *model, const struct model_place *from, cons
 		model->steps[i].process += by->process;
 		move(&model->steps[i].track, by->track, MODEL_NONE);
 	}
+	for (uint32_t i = from->readings; i < to->readings; i++)
+		model->readings[i].track += by->track;
 	for (uint32_t i = from->marks; i < to->marks; i++)
 		model->marks[i].track += by->track;
 	for (uint32_t i = from->args; i < to->args; i++)

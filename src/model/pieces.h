@@ -23,6 +23,7 @@
 	X(memory)                                                                                                      \
 	X(owners)                                                                                                      \
 	X(segments)                                                                                                    \
+	X(readings)                                                                                                    \
 	X(marks)                                                                                                       \
 	X(args)                                                                                                        \
 	X(links)                                                                                                       \

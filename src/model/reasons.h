@@ -35,6 +35,9 @@ struct model;
 	X(REASON_NO_THREAD_USE,                                                                                        \
 	  "CPU time, waits and page faults are recorded only for steps that the program marks, except "                \
 	  "the first step and steps after very short ones")                                                            \
+	X(REASON_NO_READINGS,                                                                                          \
+	  "not measured: no reading of the thread's CPU time is within 2 % of the step's start and end, as for very "  \
+	  "short steps, or the recording is from a version that did not read it")                                      \
 	X(REASON_NO_COST, "the recorder did not measure itself")                                                       \
 	X(REASON_NO_CAPTURE, "the recorder writes this when the program ends, but the program did not reach its end")
 

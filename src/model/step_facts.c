@@ -19,6 +19,9 @@ const char *step_fact_key(enum step_fact fact)
 		[STEP_WAITS] = "stepscope waits",
 		[STEP_PAGE_FAULTS] = "stepscope page_faults",
 		[STEP_RARE] = "stepscope rare",
+		[STEP_READ_CPU_NS] = "stepscope read_cpu_ns",
+		[STEP_PROCESSOR_WAIT_NS] = "stepscope processor_wait_ns",
+		[STEP_PROCESS_CPU_NS] = "stepscope process_cpu_ns",
 		[STEP_CALLS] = "stepscope calls",
 		[STEP_INPUTS] = "stepscope inputs",
 	};
@@ -43,9 +46,20 @@ bool step_fact_get(const struct model_step *step, enum step_fact fact, uint64_t 
 		[STEP_CPU_NS] = {step->has_cpu && step->cpu_ns >= 0, (uint64_t)step->cpu_ns},
 		[STEP_WAITS] = {step->has_cpu, step->waits},
 		[STEP_PAGE_FAULTS] = {step->has_page_faults, step->page_faults},
+		[STEP_READ_CPU_NS] = {step->readings & STEP_READ_CPU, (uint64_t)step->read_cpu_ns},
+		[STEP_PROCESSOR_WAIT_NS] = {step->readings & STEP_READ_WAIT, (uint64_t)step->processor_wait_ns},
+		[STEP_PROCESS_CPU_NS] = {step->readings & STEP_READ_PROCESS, (uint64_t)step->process_cpu_ns},
 	};
 	*value = facts[fact].value;
 	return facts[fact].is_told;
+}
+
+static void set_reading(struct model_step *step, enum step_reading reading, int64_t *ns, uint64_t value)
+{
+	if (value > INT64_MAX)
+		return;
+	*ns = (int64_t)value;
+	step->readings |= (uint8_t)reading;
 }
 
 void step_fact_set(struct model_step *step, enum step_fact fact, uint64_t value)
@@ -91,6 +105,15 @@ void step_fact_set(struct model_step *step, enum step_fact fact, uint64_t value)
 	case STEP_PAGE_FAULTS:
 		step->has_page_faults = true;
 		step->page_faults = value;
+		break;
+	case STEP_READ_CPU_NS:
+		set_reading(step, STEP_READ_CPU, &step->read_cpu_ns, value);
+		break;
+	case STEP_PROCESSOR_WAIT_NS:
+		set_reading(step, STEP_READ_WAIT, &step->processor_wait_ns, value);
+		break;
+	case STEP_PROCESS_CPU_NS:
+		set_reading(step, STEP_READ_PROCESS, &step->process_cpu_ns, value);
 		break;
 	default:
 		break;

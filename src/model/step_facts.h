@@ -19,8 +19,11 @@ enum step_fact {
 	STEP_CPU_NS,
 	STEP_WAITS,
 	STEP_PAGE_FAULTS,
-	STEP_RARE,   /* of these, 1: rare events were recorded during the whole step */
-	STEP_CALLS,  /* 1: phases come only from calls of PyTorch's functions */
+	STEP_RARE,  /* of these, 1: rare events were recorded during the whole step */
+	STEP_CALLS, /* 1: phases come only from calls of PyTorch's functions */
+	STEP_READ_CPU_NS,
+	STEP_PROCESSOR_WAIT_NS,
+	STEP_PROCESS_CPU_NS,
 	STEP_INPUTS, /* 0: not all operators have inputs; only for a step with operators, if other steps have inputs */
 	STEP_FACTS
 };

@@ -70,12 +70,42 @@ static inline bool pytorch_is_one_of(const char *name, size_t length, const char
 #define PYTORCH_COMPILE "torch.compile"
 #define PYTORCH_SAVE "torch.save"
 #define PYTORCH_LOAD "torch.load"
+#define PYTORCH_LOADER_FETCH "DataLoader.fetch"     /* makes a batch, in a worker or in the process of the loop */
+#define PYTORCH_LOADER_COLLATE "DataLoader.collate" /* in the fetch, from the samples */
+#define PYTORCH_LOADER_DISPATCH                                                                                        \
+	"DataLoader.dispatch"                     /* the process of the loop tells a worker the samples of a batch */
+#define PYTORCH_LOADER_PICKLE "DataLoader.pickle" /* in a worker, of a finished batch */
+#define PYTORCH_LOADER_UNPICKLE "DataLoader.unpickle" /* in the loop's thread, or the one that pins */
+
+/* Our arguments of these three. */
+enum pytorch_loader_key {
+	PYTORCH_LOADER_KEY_LOOP,
+	PYTORCH_LOADER_KEY_BATCH,
+	PYTORCH_LOADER_KEY_WORKER,
+	PYTORCH_LOADER_KEY_BYTES,
+};
+
+static inline const char *pytorch_loader_key(enum pytorch_loader_key key)
+{
+	static const char *const keys[] = {"torch.loader_loop", "torch.loader_batch", "torch.loader_worker",
+	                                   "torch.loader_bytes"};
+	return keys[key];
+}
 
 static inline bool pytorch_is_rare(const char *name, size_t length)
 {
-	static const char *const names[] = {
-		PYTORCH_COMPILE,      PYTORCH_SAVE,        PYTORCH_LOAD, PYTORCH_LOADER_START,
-		PYTORCH_LOADER_AGAIN, PYTORCH_LOADER_STOP, NULL};
+	static const char *const names[] = {PYTORCH_COMPILE,
+	                                    PYTORCH_SAVE,
+	                                    PYTORCH_LOAD,
+	                                    PYTORCH_LOADER_START,
+	                                    PYTORCH_LOADER_AGAIN,
+	                                    PYTORCH_LOADER_STOP,
+	                                    PYTORCH_LOADER_FETCH,
+	                                    PYTORCH_LOADER_COLLATE,
+	                                    PYTORCH_LOADER_DISPATCH,
+	                                    PYTORCH_LOADER_PICKLE,
+	                                    PYTORCH_LOADER_UNPICKLE,
+	                                    NULL};
 	return pytorch_begins_n(name, length, PYTORCH_GARBAGE) || pytorch_is_one_of(name, length, names);
 }
 

@@ -464,6 +464,41 @@ static void sample_cell(const struct query_source *source, uint32_t row, int col
 	}
 }
 
+/* ---- readings ---- */
+
+static const struct query_column reading_columns[] = {
+	TRACK_COLUMN,
+	{"process", "TEXT", "rank, or pid"},
+	{"time_ns", "INTEGER", "time of the reading, since the recording of its process started"},
+	{"cpu_ns", "INTEGER", "CPU time of the thread since its start"},
+	{"wait_for_processor_ns", "INTEGER",
+         "time in which the thread could run but other threads had the processors, since its start; NULL: not measured"},
+	{"process_cpu_ns", "INTEGER", "CPU time of all threads of the process; NULL where no step ended"},
+	{NULL, NULL, NULL},
+};
+
+static uint32_t reading_count(const struct model *model)
+{
+	return model->readings_count;
+}
+
+static void reading_cell(const struct query_source *source, uint32_t row, int column, sqlite3_context *out)
+{
+	const struct model *model = source->query->report->model;
+	const struct thread_reading *reading = &model->readings[row];
+	const uint64_t totals[] = {reading->cpu_ns, reading->wait_ns, reading->process_ns};
+	uint32_t process = model->tracks[reading->track]->process;
+
+	if (column == 0)
+		result_number(out, reading->track);
+	else if (column == 1)
+		result_process(source, process, out);
+	else if (column == 2)
+		sqlite3_result_int64(out, query_since_start(model, process, reading->time_ns));
+	else if (totals[column - 3] <= INT64_MAX)
+		sqlite3_result_int64(out, (sqlite3_int64)totals[column - 3]);
+}
+
 const struct query_array query_arrays[] = {
 	{"tracks", track_columns, track_count, track_cell},
 	{"links", link_columns, link_count, link_cell},
@@ -473,6 +508,7 @@ const struct query_array query_arrays[] = {
 	{"allocator_segments", segment_columns, segment_count, segment_cell},
 	{"series_values", value_columns, value_count, value_cell},
 	{"samples", sample_columns, sample_count, sample_cell},
+	{"thread_readings", reading_columns, reading_count, reading_cell},
 	{0},
 };
 

@@ -17,6 +17,7 @@ const struct query_table query_model_tables[] = {
 	{"allocator_segments", "which segments of memory did allocators take from devices?"},
 	{"series_values", "which values did counters and metrics have?"},
 	{"samples", "which samples were taken?"},
+	{"thread_readings", "how much CPU time had threads used, and how long had they waited for a processor?"},
 	{NULL, NULL},
 };
 

@@ -14,6 +14,7 @@
 #include "recorder/shapes.h"
 #include "recorder/stream.h"
 #include "recorder/symbols.h"
+#include "recorder/thread_use.h"
 
 #include <unistd.h>
 
@@ -54,19 +55,24 @@ static bool is_phase(int phase)
 
 void stepscope_emit_phase_begin(int phase)
 {
-	if (is_phase(phase))
-		stream_put(STEPSCOPE_EVENT_BEGIN, (uint32_t)phase, NULL, 0);
+	if (!is_phase(phase))
+		return;
+	stream_put(STEPSCOPE_EVENT_BEGIN, (uint32_t)phase, NULL, 0);
+	thread_use_note();
 }
 
 void stepscope_emit_phase_switch(int phase)
 {
-	if (is_phase(phase))
-		stream_put(STEPSCOPE_EVENT_SWITCH, (uint32_t)phase, NULL, 0);
+	if (!is_phase(phase))
+		return;
+	stream_put(STEPSCOPE_EVENT_SWITCH, (uint32_t)phase, NULL, 0);
+	thread_use_note();
 }
 
 void stepscope_emit_phase_end(void)
 {
 	stream_put(STEPSCOPE_EVENT_END, STEPSCOPE_END_PHASE, NULL, 0);
+	thread_use_note();
 }
 
 static void api_put_arg(uint32_t key, enum stepscope_arg type, uint64_t value)
@@ -248,6 +254,11 @@ void emit_enter(void)
 uint32_t emit_call(uint32_t symbol)
 {
 	return stream_call(symbol);
+}
+
+void stepscope_read_use(void)
+{
+	thread_use_note();
 }
 
 void emit_drop(enum stepscope_event type)

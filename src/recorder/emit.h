@@ -63,6 +63,10 @@ void emit_enter(void);
  * previous symbol, which the caller restores at the end of the call. */
 uint32_t emit_call(uint32_t symbol);
 
+/* Reads the CPU time of the calling thread, see thread_use.h. Call it only while something is recorded, at the start and
+ * end of a wait or of a part of a step. Called from Python. */
+STEPSCOPE_API void stepscope_read_use(void);
+
 /* Counts an event that the agent could not record. */
 void emit_drop(enum stepscope_event type);
 

@@ -21,6 +21,7 @@
 #include "recorder/step_cpu.h"
 #include "recorder/stream.h"
 #include "recorder/symbols.h"
+#include "recorder/thread_use.h"
 
 #include <errno.h>
 #include <stdio.h>
@@ -141,6 +142,7 @@ static void forget_parent(void)
 	session.steps.noted = 0;
 	session.steps.has_marked = session.identity.is_training = false;
 	step_budget_forget(&session.budget);
+	thread_use_forget();
 	session.windows.count = session.windows.open = session.windows.mask = 0; /* its parent's */
 	session.progress = (struct schedule_progress){0};
 	streams_forget();
@@ -175,6 +177,7 @@ static enum start_problem start_session(const struct session_start *how, bool is
 	step_budget_start(&session.budget, &session.options, session.identity.role == STEPSCOPE_ROLE_WORKER);
 	session.cost_event_ns = session_measure_event_ns();
 	step_cpu_start(&session.steps.cpu);
+	thread_use_start();
 	return start_parts(how, is_forked);
 }
 

@@ -6,11 +6,13 @@
 
 #include "base/utf8.h"
 #include "recorder/clock.h"
+#include "recorder/processors.h"
 #include "recorder/session_state.h"
 #include "recorder/step_budget.h"
 #include "recorder/step_cpu.h"
 #include "recorder/stream.h"
 #include "recorder/symbols.h"
+#include "recorder/thread_use.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -72,6 +74,17 @@ double session_measure_event_ns(void)
 	return (double)best * 1e9 / (double)recorder_clock.tick_hz / 128;
 }
 
+static void put_processors(char *text, size_t bytes)
+{
+	unsigned count = processors_allowed();
+	if (count) {
+		snprintf(text, bytes, "%u", count);
+		session_meta("processors", text);
+	}
+	processors_quota_text(text, bytes);
+	session_meta("processors.quota", text);
+}
+
 void session_put_facts(void)
 {
 	char text[1024];
@@ -94,9 +107,15 @@ void session_put_facts(void)
 	session_meta("clock", recorder_clock.is_counter ? "counter" : "system");
 	meta_number("clock.tick_ns", 1e9 / (double)recorder_clock.tick_hz);
 	meta_number("cost.event_ns", session.cost_event_ns);
+	put_processors(text, sizeof(text));
 	double step_cpu_ns;
 	if (step_cpu_cost_ns(&session.steps.cpu, &step_cpu_ns))
 		meta_number("cost.step_cpu_ns", step_cpu_ns);
+	double use_ns, process_ns;
+	if (thread_use_cost_ns(&use_ns, &process_ns)) {
+		meta_number("cost.use_ns", use_ns);
+		meta_number("cost.process_use_ns", process_ns);
+	}
 	if (session.identity.job.has_rank && session.identity.job.local_rank >= 0)
 		meta_number("local_rank", session.identity.job.local_rank);
 	if (session.identity.job.restart_count > 0)

@@ -11,6 +11,7 @@
 #include "recorder/step_budget.h"
 #include "recorder/step_cpu.h"
 #include "recorder/stream.h"
+#include "recorder/thread_use.h"
 
 static void end_open_step(bool is_abandoned)
 {
@@ -63,6 +64,7 @@ void session_step_begin(int64_t number)
 	stream_put(STEPSCOPE_EVENT_STEP, STEPSCOPE_STEP_BEGIN, &payload, 1);
 	step_cpu_begin(&session.steps.cpu);
 	session_unlock_steps();
+	thread_use_read(true);
 }
 
 void session_step_end(bool is_abandoned)
@@ -73,6 +75,7 @@ void session_step_end(bool is_abandoned)
 		schedule_take_back(&session.progress, session.steps.number);
 	end_open_step(is_abandoned);
 	session_unlock_steps();
+	thread_use_read(true);
 }
 
 /* ---- steps that the program does not mark ---- */
@@ -83,9 +86,11 @@ bool session_wants_count(void)
 	       (session.options.mode != RECORD_ALWAYS || session.budget.is_on || session.progress.is_left_out);
 }
 
+/* The reading comes last: a change of the capture belongs to the event before it. */
 static void tell_count(uint64_t ended)
 {
 	stream_put(STEPSCOPE_EVENT_STEP, STEPSCOPE_STEP_COUNTED, &ended, 1);
+	thread_use_read(true);
 }
 
 /* `is_odd`: several steps ended at once, so the duration of each is unknown. */

@@ -8,6 +8,7 @@
 #include "recorder/session.h"
 #include "recorder/session_owner.h"
 #include "recorder/session_state.h"
+#include "recorder/thread_use.h"
 
 #include <errno.h>
 #include <linux/membarrier.h>
@@ -291,8 +292,10 @@ static struct cursor *claim_slot(enum stepscope_stream_kind kind, const struct c
 	for (uint32_t i = 0; i < streams.capacity; i++)
 		if (!__atomic_load_n(&streams.cursors[i].is_owned, __ATOMIC_RELAXED) && claim_index(i)) {
 			/* between the two checks its owner may have returned from an earlier session: check again */
-			if (!__atomic_load_n(&streams.cursors[i].is_owned, __ATOMIC_ACQUIRE))
+			if (!__atomic_load_n(&streams.cursors[i].is_owned, __ATOMIC_ACQUIRE)) {
+				thread_use_close(&streams.cursors[i]); /* of a thread that ended between two sessions */
 				return fill_slot(i, kind);
+			}
 			__atomic_store_n(&streams.pool->slots[i].stream, 0, __ATOMIC_RELEASE);
 		}
 	__atomic_store_n(&streams.full_since, freed + 1, __ATOMIC_RELAXED);
@@ -524,8 +527,10 @@ void streams_reset(void)
 		               cursor->slot->kind != STEPSCOPE_STREAM_SIGNAL && is_alive(cursor->slot->tid);
 		/* is_owned of a kept cursor stays unchanged, because its thread may be ending just now */
 		memset(cursor, 0, offsetof(struct cursor, is_owned));
-		if (!is_kept)
+		if (!is_kept) {
+			thread_use_close(cursor);
 			__atomic_store_n(&cursor->is_owned, 0, __ATOMIC_RELEASE);
+		}
 	}
 }
 
@@ -556,6 +561,7 @@ uint32_t stream_call(uint32_t symbol)
 void streams_free_slot(uint32_t index)
 {
 	struct stepscope_slot *slot = &streams.pool->slots[index];
+	thread_use_close(&streams.cursors[index]);
 	memset(&streams.cursors[index], 0, sizeof(struct cursor));
 	memset((uint8_t *)slot + sizeof(slot->stream), 0, sizeof(*slot) - sizeof(slot->stream));
 	__atomic_store_n(&slot->stream, 0, __ATOMIC_RELEASE);

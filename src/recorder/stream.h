@@ -26,9 +26,12 @@ struct cursor {
 	uint32_t first_chunk;  /* index + 1 of the stream's first chunk, for the drainer */
 	uint32_t name_version; /* counts changes of slot->name, for the drainer */
 	uint32_t is_exited;
-	uint32_t is_owned;   /* a thread's cursor_mine points here, even between two sessions */
-	uint32_t is_reserve; /* the chunk is from the reserve for steps, phases and marks */
-	uint32_t reserved[11];
+	uint32_t is_owned;     /* a thread's cursor_mine points here, even between two sessions */
+	uint32_t is_reserve;   /* the chunk is from the reserve for steps, phases and marks */
+	uint32_t use_file;     /* of thread_use.c: its file; 0: not opened yet */
+	uint64_t next_reading; /* of thread_use.c: ticks before which there is no reading, */
+	uint64_t next_process; /* and none with the process's CPU time */
+	uint32_t reserved[6];
 };
 static_assert(sizeof(struct cursor) == 128, "cursor");
 

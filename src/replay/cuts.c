@@ -6,6 +6,7 @@
 
 #include "base/memory.h"
 #include "model/cell_words.h"
+#include "replay/free_time.h"
 #include "replay/gaps.h"
 #include "replay/places.h"
 
@@ -262,10 +263,9 @@ bool cut_sync(struct replay_plan *plan)
 /* ---- launches ---- */
 
 /* Long stretches, waits for batches and items that the usual step does not have stay. */
-static double kept_of_gap(const struct replay_graph *graph, const struct free_time *time, const double *loads_ns,
-                          uint32_t item)
+static double kept_of_gap(const struct replay_graph *graph, const double *loads_ns, uint32_t item)
 {
-	return loads_ns[item] + fmax(free_time_long(time, graph, item), irregular_gap(graph, item));
+	return loads_ns[item] + fmax(free_time_long(graph, item), free_time_irregular(graph, item));
 }
 
 static void launch_as_graph(struct replay_plan *plan, uint32_t i, double kept_ns)
@@ -284,13 +284,10 @@ bool cut_launch(struct replay_plan *plan)
 {
 	const struct replay_graph *graph = plan->graph;
 	double *loads_ns = gaps_in_loads(graph);
-	struct free_time time;
 
-	free_time_find(&time, graph);
 	for (uint32_t i = 0; i < graph->item_count; i++)
 		if (!replay_is_extra(graph->places, i))
-			launch_as_graph(plan, i, fmin(kept_of_gap(graph, &time, loads_ns, i), plan->items[i].gap_ns));
-	free_time_release(&time);
+			launch_as_graph(plan, i, fmin(kept_of_gap(graph, loads_ns, i), plan->items[i].gap_ns));
 	free(loads_ns);
 	return graph->has_device;
 }

@@ -72,17 +72,4 @@ bool cut_precision(struct replay_plan *plan);
 /* Returns true if all ranks have the same items. */
 bool replay_ranks_are_alike(const struct replay_plan *plans, uint32_t count);
 
-/* Host time outside of operators and waits for batches, before each item. */
-struct free_time {
-	double *free_ns; /* by item */
-	double usual_ns; /* median of those that have any */
-	double long_ns;  /* a longer stretch is more than launching */
-};
-void free_time_find(struct free_time *time, const struct replay_graph *graph);
-void free_time_release(struct free_time *time);
-/* Returns the part of the gap before the item that is host work of its own: a long stretch that comes in each step. */
-double free_time_long(const struct free_time *time, const struct replay_graph *graph, uint32_t item);
-/* Returns the part of the gap before the item that the usual step does not have; 0: it is usual. */
-double irregular_gap(const struct replay_graph *graph, uint32_t item);
-
 #endif

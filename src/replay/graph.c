@@ -12,6 +12,7 @@
 #include "replay/bind.h"
 #include "replay/call_kinds.h"
 #include "replay/follow.h"
+#include "replay/free_time.h"
 #include "replay/places.h"
 #include "replay/works.h"
 
@@ -426,6 +427,8 @@ bool replay_graph_make(struct replay_graph *graph, const struct model *model, co
 	replay_bind(graph);
 	graph->places = memory_resize(NULL, 1, sizeof(*graph->places));
 	replay_places_find(graph->places, graph);
+	graph->free_time = memory_resize(NULL, 1, sizeof(*graph->free_time));
+	*graph->free_time = (struct free_time){0};
 	return true;
 }
 
@@ -442,6 +445,7 @@ void replay_graph_release(struct replay_graph *graph)
 	if (graph->places)
 		replay_places_release(graph->places);
 	free(graph->places);
+	free_time_release(graph->free_time);
 	free(graph->threads);
 	free(graph->streams);
 	free(graph->steps);

@@ -25,6 +25,7 @@
 
 #define REPLAY_NONE UINT32_MAX
 
+struct free_time;
 struct replay_places;
 
 enum replay_kind {
@@ -159,6 +160,7 @@ struct replay_graph {
 	uint32_t edges, against_order;  /* edges, and those that end before what they wait for */
 	struct name_classes call_kinds; /* of names of calls */
 	struct replay_places *places;   /* the usual step, see places.h */
+	struct free_time *free_time;    /* found at its first use, see free_time.h */
 };
 
 /* The steps of one process that are replayed: model->steps[first, first + count), all complete. */

@@ -38,6 +38,8 @@ void replay_plan_init(struct replay_plan *plan, const struct replay_graph *graph
 	*plan = (struct replay_plan){.graph = graph};
 	plan->items = storage_resize(storage, NULL, graph->item_count + 1, sizeof(*plan->items));
 	plan->works = storage_resize(storage, NULL, graph->work_count + 1, sizeof(*plan->works));
+	plan->works_ns = storage_resize(storage, NULL, graph->work_count + 1, sizeof(*plan->works_ns));
+	plan->batches_ns = storage_resize(storage, NULL, graph->item_count + 1, sizeof(*plan->batches_ns));
 	replay_plan_reset(plan);
 }
 
@@ -45,6 +47,8 @@ void replay_plan_release(struct replay_plan *plan)
 {
 	storage_release(plan->graph->model->storage, plan->items);
 	storage_release(plan->graph->model->storage, plan->works);
+	storage_release(plan->graph->model->storage, plan->works_ns);
+	storage_release(plan->graph->model->storage, plan->batches_ns);
 	*plan = (struct replay_plan){0};
 }
 

@@ -31,8 +31,10 @@ struct replay_plan {
 	const struct replay_graph *graph;
 	struct plan_item *items;
 	struct plan_work *works;
-	bool shows_late; /* late batches keep the devices waiting as they did: no lead of the host hides them */
-	bool is_alone;   /* collectives do not wait for other ranks */
+	double *works_ns;   /* scratch of run.c: ends of works */
+	double *batches_ns; /* and of batches, by item */
+	bool shows_late;    /* late batches keep the devices waiting as they did: no lead of the host hides them */
+	bool is_alone;      /* collectives do not wait for other ranks */
 };
 
 void replay_plan_init(struct replay_plan *plan, const struct replay_graph *graph);

@@ -13,6 +13,7 @@
 #define USUAL_UNIT_NS 1400.0 /* of a thread on which it cannot be measured */
 #define MOST_UNIT_NS 2500.0  /* the largest of all measured ones: beyond it, rows are apart for another reason */
 #define ENOUGH_PAIRS 20u
+#define MOST_PAIRS 65536u /* more do not change the percentile */
 #define UNIT_SHARE 0.1
 #define ROW_UNITS 1.4      /* a row of an operator, if a device was recorded too */
 #define ROW_UNITS_CPU 2.35 /* a row of an operator, if nothing else was recorded */
@@ -63,7 +64,8 @@ static double measure_unit(const struct replay_graph *graph, uint32_t thread)
 	bool has_before = false;
 
 	row_points_init(&points, graph, &graph->threads[thread]);
-	for (; row_points_peek(&points, &point); row_points_take(&points), before = point, has_before = true)
+	for (; row_points_peek(&points, &point) && (begins.count < MOST_PAIRS || ends.count < MOST_PAIRS);
+	     row_points_take(&points), before = point, has_before = true)
 		if (has_before && before.is_end == point.is_end &&
 		    !has_item(graph, thread, &next, before.time_ns, point.time_ns))
 			add_pair(storage, point.is_end ? &ends : &begins, point.time_ns - before.time_ns);

@@ -28,8 +28,8 @@ struct rank_state { /* of one rank */
 	double *clocks_ns;     /* by thread; NEVER: it did nothing yet */
 	double *streams_ns;    /* by stream: end of its newest work */
 	struct ring *rings;    /* by stream */
-	double *works_ns;      /* by work: its end */
-	double *batches_ns;    /* by item: end of a batch */
+	double *works_ns;      /* by work: its end; of the plan */
+	double *batches_ns;    /* by item: end of a batch; of the plan */
 	double *device_ns;     /* by step and turn: end of its last work, NEVER: none */
 	double *host_ns;       /* by step and turn: end of its mark */
 	double first_ns;       /* of the first item */
@@ -46,12 +46,17 @@ struct meeting { /* one collective in one turn */
 
 /* ---- state ---- */
 
-static double *filled(uint32_t count, double value)
+static void set_never(double *values, uint32_t count)
+{
+	for (uint32_t i = 0; i < count; i++)
+		values[i] = NEVER;
+}
+
+static double *nevers(uint32_t count)
 {
 	double *values = memory_resize(NULL, count + 1, sizeof(*values));
 
-	for (uint32_t i = 0; i <= count; i++)
-		values[i] = value;
+	set_never(values, count + 1);
 	return values;
 }
 
@@ -101,13 +106,17 @@ static void state_init(struct rank_state *state, struct replay_run *run, const s
 	const struct replay_graph *graph = plan->graph;
 
 	*state = (struct rank_state){.graph = graph, .plan = plan, .run = run};
-	state->clocks_ns = filled(graph->thread_count, NEVER);
-	state->streams_ns = filled(graph->stream_count, NEVER);
+	state->clocks_ns = nevers(graph->thread_count);
+	state->streams_ns = nevers(graph->stream_count);
 	state->rings = memory_resize(NULL, graph->stream_count + 1, sizeof(*state->rings));
-	state->works_ns = filled(graph->work_count, NEVER);
-	state->batches_ns = filled(graph->item_count, NEVER);
-	state->device_ns = filled(TURNS * graph->step_count, NEVER);
-	state->host_ns = filled(TURNS * graph->step_count, NEVER);
+	state->works_ns = plan->works_ns;
+	state->batches_ns = plan->batches_ns;
+	set_never(state->works_ns, graph->work_count);
+	for (uint32_t i = 0; i < graph->item_count; i++)
+		if (graph->items[i].kind == REPLAY_BATCH)
+			state->batches_ns[i] = NEVER;
+	state->device_ns = nevers(TURNS * graph->step_count);
+	state->host_ns = nevers(TURNS * graph->step_count);
 	state->first_ns = graph->items[0].start_ns - graph->offset_ns;
 	state->between_ns = time_between_turns(plan);
 	start_streams(state);
@@ -120,8 +129,6 @@ static void state_release(struct rank_state *state)
 	free(state->rings);
 	free(state->clocks_ns);
 	free(state->streams_ns);
-	free(state->works_ns);
-	free(state->batches_ns);
 	free(state->device_ns);
 	free(state->host_ns);
 }

@@ -12,11 +12,12 @@
 #include <math.h>
 #include <stdlib.h>
 
-#define FEW_QUEUED 200u   /* with fewer works queued no launch waits for room */
-#define MANY_QUEUED 256u  /* with more, one that took long did */
-#define ENOUGH_FREE 10u   /* launches with few works queued, for a usual duration */
-#define USUAL_DEPTH 1024u /* of the launch queue: that of CUDA */
-#define QUEUED_NS 5000.0  /* the work before ended that long after the call: the stream was busy */
+#define FEW_QUEUED 200u     /* with fewer works queued no launch waits for room */
+#define MANY_QUEUED 256u    /* with more, one that took long did */
+#define ENOUGH_FREE 10u     /* launches with few works queued, for a usual duration */
+#define MOST_VALUES 131072u /* of which a quantile is taken; of more, each nth */
+#define USUAL_DEPTH 1024u   /* of the launch queue: that of CUDA */
+#define QUEUED_NS 5000.0    /* the work before ended that long after the call: the stream was busy */
 
 struct doubles {
 	double *values;
@@ -44,12 +45,19 @@ static double take_quantile(struct doubles *doubles, double share, double otherw
 	return value;
 }
 
+/* Each nth item counts. */
+static uint32_t stride_of(const struct replay_graph *graph)
+{
+	return 1 + graph->item_count / MOST_VALUES;
+}
+
 /* ---- lags ---- */
 
 static void find_lags(struct replay_graph *graph)
 {
 	struct doubles launch = {.storage = graph->model->storage}, stream = launch;
 	uint32_t *last = storage_resize(graph->model->storage, NULL, graph->stream_count + 1, sizeof(*last));
+	uint32_t stride = stride_of(graph);
 
 	for (uint32_t s = 0; s < graph->stream_count; s++)
 		last[s] = graph->streams[s].before ? graph->streams[s].works[graph->streams[s].before - 1]
@@ -63,10 +71,11 @@ static void find_lags(struct replay_graph *graph)
 		const struct replay_work *before = last[work->stream] == REPLAY_NONE
 		                                           ? NULL
 		                                           : &graph->works[last[work->stream]];
-		if (before && before->end_ns < item->start_ns && before->item != REPLAY_NONE &&
+		bool counts = i % stride == 0;
+		if (counts && before && before->end_ns < item->start_ns && before->item != REPLAY_NONE &&
 		    work->collective == REPLAY_NONE)
 			add(&launch, work->start_ns - item->end_ns);
-		else if (before && before->end_ns > item->end_ns + QUEUED_NS)
+		else if (counts && before && before->end_ns > item->end_ns + QUEUED_NS)
 			add(&stream, work->start_ns - before->end_ns);
 		last[work->stream] = item->work;
 	}
@@ -137,7 +146,7 @@ static void find_calls(struct usual_times *usual, struct replay_graph *graph)
 	struct call_time *calls = storage_resize(storage, NULL, graph->item_count + 1, sizeof(*calls));
 	uint32_t count = 0;
 
-	for (uint32_t i = 0; i < graph->item_count; i++) {
+	for (uint32_t i = 0; i < graph->item_count; i += stride_of(graph)) {
 		const struct replay_item *item = &graph->items[i];
 
 		if (item->kind == REPLAY_MARK)

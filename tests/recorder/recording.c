@@ -158,6 +158,20 @@ static void check_nesting(struct recorded_stream *here, const struct segment_eve
 		here->deepest = here->depth;
 }
 
+static void check_use(struct recorded_stream *here, const struct segment_event *event)
+{
+	bool has_wait = event->payload[1] != STEPSCOPE_USE_UNKNOWN;
+
+	here->use.count++;
+	here->use.of_process += event->payload_count > 2;
+	here->use.without_wait += !has_wait;
+	here->use.disorder += event->payload[0] < here->use.cpu_ns ||
+	                      (has_wait && event->payload[1] < here->use.wait_ns);
+	here->use.cpu_ns = event->payload[0];
+	if (has_wait)
+		here->use.wait_ns = event->payload[1];
+}
+
 static void tell(struct recorded_stream *here, const struct segment_event *event)
 {
 	size_t length = strlen(here->story), room = sizeof(here->story) - length;
@@ -186,6 +200,8 @@ static void take_event(struct reading *reading, struct recorded_stream *here, co
 		check_sequence(here, event);
 	if (event->type == STEPSCOPE_EVENT_STEP && event->id == STEPSCOPE_STEP_BEGIN)
 		reading->process->last_step = event->payload[0];
+	if (event->type == STEPSCOPE_EVENT_STEP && event->id == STEPSCOPE_STEP_USE)
+		check_use(here, event);
 	if (event->type == STEPSCOPE_EVENT_GAP) {
 		here->gaps++;
 		here->in_gaps += event->payload[0];

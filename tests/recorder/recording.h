@@ -24,6 +24,11 @@ struct recorded_stream {
 	uint64_t endings;  /* without a beginning, and no GAP before them */
 	uint64_t seq;      /* last value of "seq" */
 	uint64_t seq_values;
+	struct {
+		uint64_t count, of_process, without_wait; /* readings of what the thread used */
+		uint64_t cpu_ns, wait_ns;                 /* of the last one */
+		uint64_t disorder;                        /* a total went down */
+	} use;
 	bool is_after_gap;
 	int64_t depth, deepest;
 	char story[600]; /* its first begins and ends: "(", ")", or how many that go on a span ends beneath; "t" behind it: with the time */

@@ -8,6 +8,13 @@
 
 #include <string.h>
 
+enum around_use { /* of the call, for the recording */
+	AROUND_NONE,
+	AROUND_READS,    /* the thread's CPU time is read before and after the call */
+	AROUND_TAKES,    /* the same, and the call takes batches of workers */
+	AROUND_DISPATCH, /* the call gives a worker of the loop, its first argument, a batch to make */
+};
+
 struct around {
 	PyObject ob_base;
 	PyObject *function;
@@ -21,7 +28,8 @@ struct around {
 	uint32_t symbol;   /* of the range; 0: none, or not known yet */
 	PyObject *name;    /* of the range; NULL: none */
 	PyObject *idle;    /* attribute of the first argument: if true, the call does nothing and has no range; NULL */
-	int argument;      /* index of the argument that before and after get */
+	enum around_use use;
+	int argument; /* index of the argument that before and after get */
 };
 
 static __thread const struct around *recursive; /* the recursive `around` whose call this thread is in */
@@ -75,19 +83,41 @@ static bool is_idle(const struct around *around, PyObject *arguments)
 	return is_idle;
 }
 
+/* Calls the function in its range. */
+static PyObject *call_function(struct around *around, PyObject *arguments, PyObject *keywords, const void *key)
+{
+	struct native_dispatch dispatch = {0};
+	bool is_dispatch = around->use == AROUND_DISPATCH && PyTuple_Size(arguments) > 0;
+	if (is_dispatch)
+		native_dispatch_find(&dispatch, PyTuple_GetItem(arguments, 0));
+	bool is_begun = !is_idle(around, arguments) && around_begin_range(around, key);
+	if (is_begun && dispatch.is_known)
+		library.stepscope_torch_loader_fact(STEPSCOPE_LOADER_LOOP, dispatch.loop);
+	uint64_t taken = around->use == AROUND_TAKES ? native_take(told(around, arguments)) : 0;
+	PyObject *result = PyObject_Call(around->function, arguments, keywords);
+	result = call_after(around, arguments, result);
+	if (around->use == AROUND_TAKES)
+		native_untake(taken);
+	if (is_begun && dispatch.is_known)
+		native_dispatch_end(&dispatch, PyTuple_GetItem(arguments, 0), key);
+	else if (is_begun)
+		library.stepscope_torch_range_end(key);
+	return result;
+}
+
 static PyObject *call(struct around *around, PyObject *arguments, PyObject *keywords)
 {
+	if (around->use == AROUND_READS || around->use == AROUND_TAKES)
+		native_read_use();
 	if (around->before && !native_call_ours(around->before, told(around, arguments), NULL, NULL))
 		return NULL;
 	if (around->is_optimizer && PyTuple_Size(arguments) > 0)
 		native_optimizer_begun(PyTuple_GetItem(arguments, 0));
 	PyObject *result = NULL;
-	bool is_begun = !is_idle(around, arguments) && around_begin_range(around, &result);
-	result = PyObject_Call(around->function, arguments, keywords);
+	result = call_function(around, arguments, keywords, &result);
 	bool has_result = result != NULL;
-	result = call_after(around, arguments, result);
-	if (is_begun)
-		library.stepscope_torch_range_end(&result);
+	if (around->use == AROUND_READS || around->use == AROUND_TAKES)
+		native_read_use();
 	if (around->is_optimizer && has_result && PyTuple_Size(arguments) > 0)
 		native_optimizer_done(PyTuple_GetItem(arguments, 0));
 	return result;
@@ -205,14 +235,15 @@ static PyObject *given(PyObject *object)
 static PyObject *around(PyObject *self, PyObject *arguments, PyObject *keywords)
 {
 	static char *names[] = {
-		"function",      "name", "before",       "after", "is_optimizer", "is_save", "is_loader_start",
-		"is_loader_end", "idle", "is_recursive", "outer", "argument",     "is_rare", NULL};
+		"function",        "name",          "before", "after",        "is_optimizer", "is_save",
+		"is_loader_start", "is_loader_end", "idle",   "is_recursive", "outer",        "argument",
+		"is_rare",         "use",           NULL};
 	PyObject *function, *name = NULL, *before = NULL, *after = NULL, *idle = NULL, *outer = NULL;
 	int is_optimizer = 0, is_save = 0, is_loader_start = 0, is_loader_end = 0, is_recursive = 0, argument = 0;
-	int is_rare = 0;
-	if (!PyArg_ParseTupleAndKeywords(arguments, keywords, "O|OOOppppOpOip:around", names, &function, &name, &before,
-	                                 &after, &is_optimizer, &is_save, &is_loader_start, &is_loader_end, &idle,
-	                                 &is_recursive, &outer, &argument, &is_rare))
+	int is_rare = 0, use = AROUND_NONE;
+	if (!PyArg_ParseTupleAndKeywords(arguments, keywords, "O|OOOppppOpOipi:around", names, &function, &name,
+	                                 &before, &after, &is_optimizer, &is_save, &is_loader_start, &is_loader_end,
+	                                 &idle, &is_recursive, &outer, &argument, &is_rare, &use))
 		return NULL;
 	struct around *made = PyObject_New(struct around, around_type);
 	if (!made)
@@ -227,6 +258,7 @@ static PyObject *around(PyObject *self, PyObject *arguments, PyObject *keywords)
 	made->is_optimizer = is_optimizer;
 	made->is_recursive = is_recursive;
 	made->is_rare = is_rare;
+	made->use = (enum around_use)use;
 	made->argument = argument < 0 ? 0 : argument;
 	made->stretch = is_save           ? STEPSCOPE_TRAINING_SAVE
 	                : is_loader_start ? STEPSCOPE_TRAINING_LOADER
@@ -240,7 +272,7 @@ static PyMethodDef methods[] = {
 	{"around", NATIVE_FAST(around), METH_VARARGS | METH_KEYWORDS,
          "around(function, name=None, before=None, after=None, is_optimizer=False, "
          "is_save=False, is_loader_start=False, is_loader_end=False, idle=None, "
-         "is_recursive=False, outer=None, argument=0, is_rare=False): replaces the function."},
+         "is_recursive=False, outer=None, argument=0, is_rare=False, use=0): replaces the function."},
 	{NULL, NULL, 0, NULL},
 };
 

@@ -100,7 +100,7 @@ static bool accumulates(PyObject *arguments, PyObject *keywords)
 	return named == Py_True || (!named && PyTuple_Size(arguments) == 7 && PyTuple_GetItem(arguments, 6) == Py_True);
 }
 
-static PyObject *call_run(PyObject *self, PyObject *arguments, PyObject *keywords)
+static PyObject *run_noted(PyObject *self, PyObject *arguments, PyObject *keywords)
 {
 	if (!library_records(STEPSCOPE_ACTIVE_CALLS))
 		return originals.run(self, arguments, keywords);
@@ -113,6 +113,14 @@ static PyObject *call_run(PyObject *self, PyObject *arguments, PyObject *keyword
 	(void)library.stepscope_torch_in_call(before);
 	if (is_noted)
 		library.stepscope_torch_range_end(&result);
+	return result;
+}
+
+static PyObject *call_run(PyObject *self, PyObject *arguments, PyObject *keywords)
+{
+	native_read_use();
+	PyObject *result = run_noted(self, arguments, keywords);
+	native_read_use();
 	return result;
 }
 

@@ -45,6 +45,7 @@
 	F(stepscope_emit_thread_name)                                                                                  \
 	F(stepscope_emit_alloc)                                                                                        \
 	F(stepscope_emit_free)                                                                                         \
+	F(stepscope_read_use)                                                                                          \
 	F(stepscope_torch_find)                                                                                        \
 	F(stepscope_torch_want_lean)                                                                                   \
 	F(stepscope_torch_probe_begin)                                                                                 \
@@ -80,6 +81,8 @@
 	F(stepscope_torch_wants_module)                                                                                \
 	F(stepscope_torch_sees_calls)                                                                                  \
 	F(stepscope_torch_range_end)                                                                                   \
+	F(stepscope_torch_range_end_with)                                                                              \
+	F(stepscope_torch_loader_fact)                                                                                 \
 	F(stepscope_torch_range_end_elsewhere)                                                                         \
 	F(stepscope_torch_loader)                                                                                      \
 	F(stepscope_torch_loader_start)                                                                                \

@@ -14,7 +14,8 @@ static PyModuleDef definition = {
 static bool module_fill(PyObject *module)
 {
 	return native_add_ranges(module) && native_add_around(module) && native_add_unseen(module) &&
-	       native_add_calls(module) && PyModule_AddFunctions(module, native_garbage_methods) == 0 &&
+	       native_add_calls(module) && native_add_handover(module) &&
+	       PyModule_AddFunctions(module, native_garbage_methods) == 0 &&
 	       PyModule_AddFunctions(module, native_mark_methods) == 0 &&
 	       PyModule_AddFunctions(module, native_module_methods) == 0 &&
 	       PyModule_AddFunctions(module, native_optimizer_methods) == 0 &&

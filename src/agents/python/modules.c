@@ -42,7 +42,8 @@ static PyObject *name_module(PyObject *self, PyObject *arguments)
 		return NULL;
 	if (path != Py_None && !native_symbol((enum stepscope_kind)STEPSCOPE_SYMBOL_MODULE, path, &symbol))
 		return NULL;
-	if (!objects_put(&modules.table, module, (struct object_facts){symbol, (uintptr_t)(held ? held : module)}))
+	if (!objects_put(&modules.table, module,
+	                 (struct object_facts){.symbol = symbol, .identity = (uintptr_t)(held ? held : module)}))
 		return NULL;
 	Py_RETURN_NONE;
 }
@@ -70,7 +71,7 @@ static bool ask_for_name(PyObject *module, struct object_facts *found)
 	const struct object_entry *entry = objects_find(&modules.table, module);
 	if (entry)
 		*found = entry->facts;
-	else if (!objects_put(&modules.table, module, (struct object_facts){0, (uintptr_t)module}))
+	else if (!objects_put(&modules.table, module, (struct object_facts){.identity = (uintptr_t)module}))
 		PyErr_Clear();
 	return true;
 }

@@ -26,9 +26,30 @@ PyObject *native_utf8(PyObject *text);
  * TypeError if `text` is not a string. */
 bool native_symbol(enum stepscope_kind kind, PyObject *text, uint32_t *symbol);
 
+/* Reads the thread's CPU time, if something is recorded: a wait or another part of a step starts or ends here. */
+static inline void native_read_use(void)
+{
+	if (library_records(STEPSCOPE_ACTIVE_STEPS))
+		library.stepscope_read_use();
+}
+
 /* Call when the program calls this optimizer, and when that call has ended. */
 void native_optimizer_begun(PyObject *optimizer);
 void native_optimizer_done(PyObject *optimizer);
+
+/* The way of a batch, see handover.c. */
+struct native_dispatch { /* the call that gives a worker the samples of the next batch */
+	bool is_known;
+	uint64_t loop;   /* number of the loop */
+	long long batch; /* number of the batch that may come; -1: this PyTorch differs */
+};
+/* Before the call's range starts: may run Python. */
+void native_dispatch_find(struct native_dispatch *dispatch, PyObject *loop);
+/* Ends the range. */
+void native_dispatch_end(const struct native_dispatch *dispatch, PyObject *loop, const void *key);
+/* From here on this thread takes batches of the loop. */
+uint64_t native_take(PyObject *loop); /* returns the value for native_untake() */
+void native_untake(uint64_t before);
 
 /* Between these two calls, no profiler or debugger of the program sees the code that runs in this thread, and
  * torch.compile compiles none of it. native_show() takes the result of native_hide(). */
@@ -44,6 +65,7 @@ bool native_add_ranges(PyObject *module);
 bool native_add_around(PyObject *module);
 bool native_add_unseen(PyObject *module);
 bool native_add_calls(PyObject *module);
+bool native_add_handover(PyObject *module);
 extern PyMethodDef native_garbage_methods[], native_mark_methods[], native_module_methods[], native_optimizer_methods[],
 	native_session_methods[], native_torch_methods[];
 

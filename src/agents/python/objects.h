@@ -19,6 +19,7 @@
 
 struct object_facts { /* their meaning depends on the table's owner */
 	uint32_t symbol;
+	uint32_t session; /* in which facts about the object were recorded */
 	uint64_t identity;
 };
 

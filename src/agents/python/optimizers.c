@@ -11,6 +11,7 @@
 static struct object_table
 	optimizers; /* symbol: number of optimizers made, including it, 0: unknown; identity: of its newest call */
 static uint32_t generations, made;
+static PyObject *describer;      /* Python's function that records facts about an optimizer; NULL: not set */
 static bool has_trained;         /* an optimizer's call has ended */
 static uint32_t made_before_any; /* `made` at the newest call of all threads */
 static __thread uint32_t
@@ -26,13 +27,25 @@ static uint64_t address_of(const PyObject *optimizer)
 static struct object_entry *optimizers_note(PyObject *optimizer, uint32_t number)
 {
 	uint64_t identity = address_of(optimizer) | (uint64_t)(++generations & 0x7fff) << 48;
-	if (!objects_put(&optimizers, optimizer, (struct object_facts){number, identity}))
+	if (!objects_put(&optimizers, optimizer, (struct object_facts){.symbol = number, .identity = identity}))
 		PyErr_Clear();
 	return objects_find(&optimizers, optimizer);
 }
 
+/* Once per optimizer and recording. */
+static void describe(struct object_entry *entry, PyObject *optimizer)
+{
+	uint32_t session = library.stepscope_session_number();
+	if (!describer || entry->facts.session == session || !library_records(STEPSCOPE_ACTIVE_STEPS))
+		return;
+	entry->facts.session = session;
+	if (!native_call_ours(describer, optimizer, NULL, NULL))
+		PyErr_Clear();
+}
+
 void native_optimizer_begun(PyObject *optimizer)
 {
+	native_read_use();
 	struct object_entry *entry = objects_find(&optimizers, optimizer);
 	if (!entry)
 		entry = optimizers_note(optimizer, 0);
@@ -44,13 +57,16 @@ void native_optimizer_begun(PyObject *optimizer)
 	if (entry->facts.symbol > (made_before ? made_before : made_before_any))
 		entry->facts.identity |= STEPSCOPE_OPTIMIZER_IS_NEW;
 	made_before = made_before_any = made;
-	library.stepscope_torch_optimizer(entry->facts.identity);
+	uint64_t identity = entry->facts.identity;
+	describe(entry, optimizer); /* the table may move meanwhile */
+	library.stepscope_torch_optimizer(identity);
 }
 
 void native_optimizer_done(PyObject *optimizer)
 {
 	const struct object_entry *entry = objects_find(&optimizers, optimizer);
 	has_trained = true;
+	native_read_use();
 	library.stepscope_torch_optimizer_done(entry ? entry->facts.identity : address_of(optimizer));
 }
 
@@ -101,6 +117,14 @@ static PyObject *optimizer_compiled(PyObject *self, PyObject *arguments)
 	Py_RETURN_NONE;
 }
 
+static PyObject *optimizer_describer(PyObject *self, PyObject *function)
+{
+	Py_XDECREF(describer);
+	Py_INCREF(function);
+	describer = function;
+	Py_RETURN_NONE;
+}
+
 static PyObject *get_has_trained(PyObject *self, PyObject *nothing)
 {
 	return PyBool_FromLong(has_trained);
@@ -112,6 +136,7 @@ PyMethodDef native_optimizer_methods[] = {
 	{"torch_optimizer_number", optimizer_number, METH_O, NULL},
 	{"torch_optimizer_compiled", optimizer_compiled, METH_VARARGS, NULL},
 	{"torch_optimizer_made", optimizer_made, METH_O, NULL},
+	{"torch_optimizer_describer", optimizer_describer, METH_O, NULL},
 	{"torch_has_trained", get_has_trained, METH_NOARGS, NULL},
 	{NULL, NULL, 0, NULL},
 };

@@ -15,6 +15,7 @@
 #include "agents/torch/training.h"
 #include "agents/torch/training_calls.h"
 #include "agents/torch/training_count.h"
+#include "pytorch/names.h"
 #include "recorder/emit.h"
 
 #include <stdio.h>
@@ -29,6 +30,7 @@ static struct {
 	bool is_without_inputs, is_without_lines, is_measured;
 	uint32_t optimizer_key; /* symbol */
 	uint32_t loader_key, loader_start_key, loader_end_key, module_key;
+	uint32_t loader_fact_keys[STEPSCOPE_LOADER_FACTS];
 } agent = {.layout = {.sequence = -1, .schema = -1, .kind = -1, .forward_thread = -1}};
 
 int stepscope_torch_find(void)
@@ -132,6 +134,8 @@ int stepscope_torch_start(void)
 	agent.loader_start_key = text_symbol("torch.loader_start");
 	agent.loader_end_key = text_symbol("torch.loader_end");
 	agent.module_key = text_symbol("torch.module");
+	for (int fact = 0; fact < STEPSCOPE_LOADER_FACTS; fact++)
+		agent.loader_fact_keys[fact] = text_symbol(pytorch_loader_key((enum pytorch_loader_key)fact));
 	agent.optimizer_key = text_symbol("torch.optimizer");
 	compiled_tell();
 	stepscope_metadata("torch.library", agent.entry.path);
@@ -320,6 +324,27 @@ void stepscope_torch_loader(uint64_t loader)
 void stepscope_torch_loader_start(uint64_t loader)
 {
 	tell_in(STEPSCOPE_ACTIVE_DETAIL | STEPSCOPE_ACTIVE_RARE, agent.loader_start_key, STEPSCOPE_ARG_U64, loader);
+}
+
+void stepscope_torch_loader_fact(int fact, uint64_t value)
+{
+	if (fact >= 0 && fact < STEPSCOPE_LOADER_FACTS)
+		tell_in(STEPSCOPE_ACTIVE_DETAIL | STEPSCOPE_ACTIVE_RARE, agent.loader_fact_keys[fact],
+		        STEPSCOPE_ARG_U64, value);
+}
+
+int stepscope_torch_range_end_with(const void *key, const struct stepscope_loader_facts *facts)
+{
+	uint64_t words[4];
+	unsigned count = 0;
+	for (int i = 0; i < facts->count && i < 2; i++) {
+		uint32_t symbol = agent.loader_fact_keys[facts->list[i].fact];
+		if (!symbol)
+			continue;
+		words[count++] = symbol | (uint64_t)STEPSCOPE_ARG_U64 << 32;
+		words[count++] = facts->list[i].value;
+	}
+	return observer_range_end_with(key, words, count);
 }
 
 void stepscope_torch_loader_end(void)

@@ -115,6 +115,25 @@ STEPSCOPE_AGENT_EXPORT void stepscope_torch_range_end_elsewhere(const void *key)
  * loader_end: no batch came. */
 STEPSCOPE_AGENT_EXPORT void stepscope_torch_loader(uint64_t loader);
 STEPSCOPE_AGENT_EXPORT void stepscope_torch_loader_end(void);
+/* Facts about the way of a batch: the loop as in stepscope_torch_loader(), the batch's number in the loop, the worker's
+ * number, the bytes of the pickled batch. loader_fact: of the range of this thread that has just started. range_end_with:
+ * as stepscope_torch_range_end(), with facts that are known at the end. */
+enum stepscope_loader_fact {
+	STEPSCOPE_LOADER_LOOP,
+	STEPSCOPE_LOADER_BATCH,
+	STEPSCOPE_LOADER_WORKER,
+	STEPSCOPE_LOADER_BYTES,
+	STEPSCOPE_LOADER_FACTS,
+};
+STEPSCOPE_AGENT_EXPORT void stepscope_torch_loader_fact(int fact, uint64_t value);
+struct stepscope_loader_facts {
+	int count;
+	struct {
+		int fact;
+		uint64_t value;
+	} list[2];
+};
+STEPSCOPE_AGENT_EXPORT int stepscope_torch_range_end_with(const void *key, const struct stepscope_loader_facts *facts);
 /* Inside the range that starts the workers of a loop: the same number. */
 STEPSCOPE_AGENT_EXPORT void stepscope_torch_loader_start(uint64_t loader);
 /* Returns the number of operators and ranges left out so far because they were nested too deeply. */

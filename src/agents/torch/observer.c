@@ -358,6 +358,20 @@ bool observer_range_end(const void *key)
 	return is_here;
 }
 
+bool observer_range_end_with(const void *key, const uint64_t *words, unsigned count)
+{
+	struct torch_thread *thread = torch_thread;
+	bool is_plain = thread && open_innermost_flags(&thread->open, key) == OPEN_IS_BEGUN &&
+	                thread->checked == checked_now() && STEPSCOPE_ACTIVE_;
+	if (!is_plain)
+		return observer_range_end(key);
+	open_pop(&thread->open);
+	if (observer.has_lines)
+		lines_end(thread->open.depth);
+	emit_event(STEPSCOPE_EVENT_END, STEPSCOPE_END_DETAIL, words, count);
+	return true;
+}
+
 bool observer_is_counting(void)
 {
 	return observer.is_counting;

@@ -31,6 +31,7 @@ uint64_t observer_follow(const struct torch_entry *entry);
  * If the start returns true, the caller must end it. The end returns false if no such range is open in this thread. If
  * it is open in another thread, observer_end_elsewhere() ends it. */
 bool observer_range(uint32_t symbol, uint8_t stretch, uint32_t step, const void *key);
+bool observer_range_end_with(const void *key, const uint64_t *words, unsigned count); /* with words of its END */
 bool observer_range_end(const void *key);
 void observer_end_elsewhere(const void *key);
 /* While no callback is registered: notes a call of a PyTorch function that training.h follows. Key and result: as for

@@ -48,6 +48,42 @@ static double count_cpu_steps(const struct model *model, uint32_t process)
 	return count;
 }
 
+static double reading_cost(const struct model *model, const struct thread_reading *reading)
+{
+	const struct process *process = &model->processes[model->tracks[reading->track]->process];
+	double ns = process->cost_per_reading_ns, more_ns = process->cost_per_process_reading_ns;
+
+	if (reading->process_ns != STEPSCOPE_USE_UNKNOWN)
+		ns += more_ns;
+	return ns > 0 && ns < 1e9 ? ns : 0;
+}
+
+static double sum_readings(const struct model *model, uint32_t process)
+{
+	double sum_ns = 0;
+
+	for (uint32_t i = 0; i < model->readings_count; i++)
+		if (model->tracks[model->readings[i].track]->process == process)
+			sum_ns += reading_cost(model, &model->readings[i]);
+	return sum_ns;
+}
+
+/* Returns the cost of the readings in the ranks' steps without operators. */
+static double sum_plain_readings(const struct model *model, const struct step_times *times)
+{
+	double sum_ns = 0;
+
+	for (uint32_t i = 0; i < model->readings_count; i++) {
+		const struct thread_reading *reading = &model->readings[i];
+		uint32_t process = model->tracks[reading->track]->process;
+		const struct model_step *step = step_times_step_at(model, process, reading->time_ns);
+
+		if (step && times->steps[step - model->steps].job != MODEL_NONE && step_is_plain(step))
+			sum_ns += reading_cost(model, reading);
+	}
+	return sum_ns;
+}
+
 /* Returns false if the process did not measure itself. */
 static bool cost_of(struct recording_cost *cost, const struct model *model, uint32_t number)
 {
@@ -62,6 +98,7 @@ static bool cost_of(struct recording_cost *cost, const struct model *model, uint
 	cost->events_ns = (double)process->event_count * process->cost_per_event_ns;
 	if (process->cost_per_step_ns > 0 && process->cost_per_step_ns < 1e9)
 		cost->events_ns += count_cpu_steps(model, number) * process->cost_per_step_ns;
+	cost->events_ns += sum_readings(model, number);
 	if (process->cost_per_frame_ns > 0 && process->cost_per_frame_ns < 1e9)
 		cost->stacks_ns = (double)process->stack_frames * process->cost_per_frame_ns;
 	cost->drainer_ns = (double)process->drainer_cpu_ns;
@@ -117,7 +154,7 @@ static bool own_share(double *share, const struct model *model, const struct ste
 /* Returns the share of events in the time of the ranks' steps, over the steps without operators. */
 static double counted_share(const struct model *model, const struct step_times *times)
 {
-	double events_ns = 0, steps_ns = 0;
+	double events_ns = sum_plain_readings(model, times), steps_ns = 0;
 
 	for (uint32_t i = 0; i < times->count; i++)
 		if (times->steps[i].job != MODEL_NONE && step_is_plain(&model->steps[i]))
@@ -218,7 +255,8 @@ static const struct table_column columns[COST_COLUMNS] = {
                               .title = "in threads",
                               .type = TABLE_DOUBLE,
                               .unit = UNIT_NS,
-                              .definition = "events times the cost of one event, in the program's threads"},
+                              .definition = "events times the cost of one event, and readings of CPU time times the "
+                                            "cost of one reading, in the program's threads"},
 	[COST_STACKS] =
 		{.name = "stacks_ns",
                  .title = "lines",

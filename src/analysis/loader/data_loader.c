@@ -6,6 +6,7 @@
 #include "analysis/analysis_context.h"
 #include "analysis/devices/device_names.h"
 #include "analysis/loader/data_loader_columns.h"
+#include "analysis/loader/loader_handovers.h"
 #include "analysis/loader/loader_sentence.h"
 #include "analysis/machine/processes.h"
 #include "analysis/shared/labels.h"
@@ -136,7 +137,38 @@ static void data_loader_set_limit(struct table *table, int row, const struct loa
 		table_set_missing(table, row, of_work[i], "the making of its batches was not recorded");
 }
 
-static void data_loader_add_loop(struct table *table, const struct model *model, const struct loader_sums *sums)
+/* Sets the cells of the batches' way. `worker`: MODEL_NONE, or a worker, which unpickles nothing. */
+static void data_loader_set_handovers(struct table *table, int row, const struct model *model,
+                                      const struct loader_handovers *handovers, const struct loader_sums *sums,
+                                      uint32_t worker)
+{
+	static const int columns[HANDOVER_KINDS] = {LOADER_DISPATCH, LOADER_PICKLING, LOADER_UNPICKLING};
+	const struct loader_handover_sums found = loader_handovers_sum(handovers, model, sums->process, sums->number,
+	                                                               worker);
+	static const char *const missing = "no batch of a worker was handed over while ranges were recorded, or the "
+					   "recording is from a version that did not record it";
+
+	for (int kind = 0; kind < HANDOVER_KINDS; kind++) {
+		if (found.of[kind].count)
+			table_set_int(table, row, columns[kind], found.of[kind].dur_ns);
+		else
+			table_set_missing(table, row, columns[kind],
+			                  kind == HANDOVER_UNPICKLE && worker != MODEL_NONE
+			                          ? "known for the whole loop only"
+			                          : missing);
+	}
+	if (found.of[HANDOVER_DISPATCH].count)
+		table_set_int(table, row, LOADER_DISPATCHED, found.of[HANDOVER_DISPATCH].count);
+	else
+		table_set_missing(table, row, LOADER_DISPATCHED, missing);
+	if (found.of[HANDOVER_PICKLE].count)
+		table_set_int(table, row, LOADER_PICKLED_BYTES, found.bytes);
+	else
+		table_set_missing(table, row, LOADER_PICKLED_BYTES, missing);
+}
+
+static void data_loader_add_loop(struct table *table, const struct model *model, const struct loader_sums *sums,
+                                 const struct loader_handovers *handovers)
 {
 	int row = data_loader_add_row(table, model, sums, CELL_LOADER_LOOP);
 
@@ -146,11 +178,12 @@ static void data_loader_add_loop(struct table *table, const struct model *model,
 	data_loader_set_sampler(table, row, sums);
 	data_loader_set_pinning(table, row, sums);
 	data_loader_set_limit(table, row, sums);
+	data_loader_set_handovers(table, row, model, handovers, sums, MODEL_NONE);
 	table_set_missing(table, row, LOADER_END, "the loop is not a worker");
 }
 
 static void data_loader_add_worker(struct table *table, const struct model *model, const struct loader_sums *sums,
-                                   const struct loader_worker *worker)
+                                   const struct loader_worker *worker, const struct loader_handovers *handovers)
 {
 	static const int of_loop[] = {LOADER_WAIT,    LOADER_WAIT_P50,      LOADER_WAIT_MAX, LOADER_WAIT_RATIO,
 	                              LOADER_LOOP,    LOADER_READY,         LOADER_WORKERS,  LOADER_LIMIT,
@@ -167,6 +200,7 @@ static void data_loader_add_worker(struct table *table, const struct model *mode
 		arena_printf(&table->arena, "worker %" PRId64 " (pid %" PRId64 ")", number, process->pid));
 	table_set_int(table, row, LOADER_BATCHES, worker->work.count);
 	data_loader_set_work(table, row, &worker->work);
+	data_loader_set_handovers(table, row, model, handovers, sums, worker->process);
 	if (sums->has_rest)
 		table_set_missing(table, row, LOADER_START, REMOVED);
 	else
@@ -180,15 +214,16 @@ static void data_loader_add_worker(struct table *table, const struct model *mode
 		table_set_missing(table, row, of_loop[i], "known for the whole loop only");
 }
 
-static void data_loader_add_rows(struct table *table, const struct model *model, const struct loader_batches *part)
+static void data_loader_add_rows(struct table *table, const struct model *model, const struct loader_batches *part,
+                                 const struct loader_handovers *handovers)
 {
 	struct loader_sums sums;
 	struct loader_worker worker = {0};
 
 	loader_sums_compute(&sums, part, model);
-	data_loader_add_loop(table, model, &sums);
+	data_loader_add_loop(table, model, &sums, handovers);
 	while (loader_sums_next_worker(&sums, part, &worker))
-		data_loader_add_worker(table, model, &sums, &worker);
+		data_loader_add_worker(table, model, &sums, &worker, handovers);
 }
 
 static void data_loader_add_note(struct table *table, struct analysis_context *context)
@@ -210,19 +245,22 @@ static enum status data_loader_run(struct analysis_context *context, struct tabl
 {
 	const struct model *model = context->model;
 	struct loader_batches batches, part = {0};
+	struct loader_handovers handovers;
 
 	table_init(table, "data_loader", "Data loaders",
 	           "waits of loops over PyTorch's data loaders and their causes, in steps recorded with operators");
 	table_columns(table, data_loader_columns, LOADER_COLUMNS);
 	table->columns[LOADER_PIN_RATIO].is_hidden = true; /* until a batch is pinned */
 	loader_batches_find(&batches, model);
+	loader_handovers_find(&handovers, model);
 	while (loader_batches_next(&batches, &part))
-		data_loader_add_rows(table, model, &part);
+		data_loader_add_rows(table, model, &part, &handovers);
 	if (!table->row_count)
 		table->empty = step_times_no_operations(context, &table->arena, data_loader_why_empty(model));
 	else
 		data_loader_add_note(table, context);
 	loader_batches_release(&batches);
+	loader_handovers_release(&handovers);
 	return STATUS_OK;
 }
 

@@ -156,6 +156,49 @@ const struct table_column data_loader_columns[LOADER_COLUMNS] = {
                          "persistent_workers) and the sampler for their first batches. It covers all steps, including those "
                          "without recorded waits",
                  .rules = RULE_NOT_NEGATIVE},
+	[LOADER_DISPATCHED] =
+		{.name = "dispatched",
+                 .type = TABLE_INT,
+                 .unit = UNIT_COUNT,
+                 .definition =
+                         "batches whose samples the loop sent to its workers, in all steps; for a worker, those sent to it",
+                 .rules = RULE_NOT_NEGATIVE,
+                 .is_hidden = true},
+	[LOADER_DISPATCH] = {.name = "dispatch_ns",
+                             .title = "dispatch",
+                             .type = TABLE_INT,
+                             .unit = UNIT_NS,
+                             .definition = "time in which the loop chose these samples and sent them, in "
+                                           "all steps",
+                             .rules = RULE_NOT_NEGATIVE,
+                             .is_hidden = true},
+	[LOADER_PICKLING] =
+		{.name = "pickling_ns",
+                 .title = "pickling",
+                 .type = TABLE_INT,
+                 .unit = UNIT_NS,
+                 .definition = "time in which workers pickled finished batches, in a thread beside the dataset, "
+                               "in all steps",
+                 .rules = RULE_NOT_NEGATIVE,
+                 .is_hidden = true},
+	[LOADER_PICKLED_BYTES] =
+		{.name = "pickled_bytes",
+                 .title = "pickled",
+                 .type = TABLE_INT,
+                 .unit = UNIT_BYTES,
+                 .definition = "bytes of the pickled batches; the data of tensors is in shared memory and not in them",
+                 .rules = RULE_NOT_NEGATIVE,
+                 .is_hidden = true},
+	[LOADER_UNPICKLING] =
+		{.name = "unpickling_ns",
+                 .title = "unpickling",
+                 .type = TABLE_INT,
+                 .unit = UNIT_NS,
+                 .definition =
+                         "time in which batches of workers were unpickled, in all steps: in the loop's waits, or in the "
+                         "thread that pins",
+                 .rules = RULE_NOT_NEGATIVE,
+                 .is_hidden = true},
 	[LOADER_END] = {.name = "end", .type = TABLE_TEXT, .definition = "how the worker ended, if it failed"},
 	[LOADER_LIMIT] =
 		{.name = "limited_by",

@@ -162,7 +162,7 @@ bool loader_has_workers(const struct model *model)
 static const char seed_key[] = "data_loader.seed.";
 
 /* Maps the seeds of loops to the loops: a process notes the seed of each of its loops. */
-static void find_seeds(struct number_map *seeds, const struct model *model)
+void loader_seeds_find(struct number_map *seeds, const struct model *model)
 {
 	for (uint32_t i = model->meta_count; i-- > 0;) { /* if several have the same seed, the first counts */
 		const struct model_meta *meta = &model->meta[i];
@@ -174,8 +174,8 @@ static void find_seeds(struct number_map *seeds, const struct model *model)
 }
 
 /* The seed of a worker identifies its loop. The process of the loop is not always its parent. */
-static bool loop_of_worker(const struct number_map *seeds, const struct model *model, uint32_t worker,
-                           uint32_t *process, uint64_t *loop)
+bool loader_seeds_loop(const struct number_map *seeds, const struct model *model, uint32_t worker, uint32_t *process,
+                       uint64_t *loop)
 {
 	const char *seed = model_meta(model, worker, "data_loader.seed");
 	char text[80];
@@ -196,7 +196,7 @@ static bool loop_of_worker(const struct number_map *seeds, const struct model *m
 struct fetch_search {
 	struct loader_batches *batches;
 	const struct model *model;
-	uint32_t fetch, collate, sampler, pin; /* strings */
+	uint32_t fetch, collate, sampler, pin, dispatch; /* strings */
 	uint32_t capacity, pinning_capacity;
 	struct number_map seeds;
 	/* of the current track */
@@ -245,10 +245,22 @@ static void add_collate(struct fetch_search *search, const struct span_chunk *ch
 	last->is_batch = true;
 }
 
+/* Returns the row around a span, without the call that sends the samples to a worker. */
+static uint32_t row_around(const struct fetch_search *search, const struct span_chunk *chunk, uint32_t index)
+{
+	uint32_t row = chunk->parent[index], i;
+
+	if (row == MODEL_NONE || !search->dispatch)
+		return row;
+	const struct span_chunk *around = track_chunk(search->model->tracks[search->track], row, &i);
+
+	return around->name[i] == search->dispatch ? around->parent[i] : row;
+}
+
 /* The sampler runs in the process of the loop, even with workers: before the loop's first wait, or in a wait. */
 static void add_sampler(struct fetch_search *search, const struct span_chunk *chunk, uint32_t index)
 {
-	struct loader_start *start = start_at(search->batches, search->track, chunk->parent[index]);
+	struct loader_start *start = start_at(search->batches, search->track, row_around(search, chunk, index));
 	struct loader_wait *wait = start ? NULL
 	                                 : wait_around(search->batches, search->track, chunk->first_row + index,
 	                                               chunk->start_ns[index]);
@@ -297,8 +309,8 @@ static void search_track(struct fetch_search *search)
 {
 	const struct track *track = search->model->tracks[search->track];
 
-	search->is_worker = loop_of_worker(&search->seeds, search->model, track->process, &search->process,
-	                                   &search->loop);
+	search->is_worker = loader_seeds_loop(&search->seeds, search->model, track->process, &search->process,
+	                                      &search->loop);
 	search->last_row = MODEL_NONE;
 	search->pinning = (struct loader_pinning){0};
 	for (uint32_t c = 0; c < track->chunk_count; c++) {
@@ -424,10 +436,11 @@ void loader_batches_find(struct loader_batches *batches, const struct model *mod
 {
 	struct fetch_search search = {.batches = batches,
 	                              .model = model,
-	                              .fetch = intern_find(&model->strings, "DataLoader.fetch"),
-	                              .collate = intern_find(&model->strings, "DataLoader.collate"),
+	                              .fetch = intern_find(&model->strings, PYTORCH_LOADER_FETCH),
+	                              .collate = intern_find(&model->strings, PYTORCH_LOADER_COLLATE),
 	                              .sampler = intern_find(&model->strings, "DataLoader.sampler"),
-	                              .pin = intern_find(&model->strings, "DataLoader.pin_memory")};
+	                              .pin = intern_find(&model->strings, "DataLoader.pin_memory"),
+	                              .dispatch = intern_find(&model->strings, PYTORCH_LOADER_DISPATCH)};
 	int64_t *since_ns;
 
 	memset(batches, 0, sizeof(*batches));
@@ -435,7 +448,7 @@ void loader_batches_find(struct loader_batches *batches, const struct model *mod
 	batches->fetches = memory_resize(NULL, search.capacity, sizeof(*batches->fetches));
 	loader_batches_find_waits(batches, model);
 	find_starts(batches, model);
-	find_seeds(&search.seeds, model);
+	loader_seeds_find(&search.seeds, model);
 	for (search.track = 0; search.track < model->tracks_count && (search.fetch || search.sampler); search.track++)
 		search_track(&search);
 	number_map_release(&search.seeds);

@@ -65,6 +65,13 @@ bool loader_batches_next(const struct loader_batches *batches, struct loader_bat
 /* Returns the index of the first fetch of the loop, in the part of its loader. */
 uint32_t loader_batches_of_loop(const struct loader_batches *part, uint64_t loop);
 
+/* Finds the loops of workers: each worker, and each loop, has noted the seed of the loop. */
+struct number_map;
+void loader_seeds_find(struct number_map *seeds, const struct model *model);
+/* Gets the waiting process and the loop of a worker. Returns false if they are unknown. */
+bool loader_seeds_loop(const struct number_map *seeds, const struct model *model, uint32_t worker, uint32_t *process,
+                       uint64_t *loop);
+
 /* Gets the number that PyTorch gave the process as a worker of a data loader. Returns false if it is not a worker. */
 bool loader_worker_number(const struct model *model, uint32_t process, int64_t *number);
 bool loader_has_workers(const struct model *model);

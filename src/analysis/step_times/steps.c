@@ -5,8 +5,8 @@
 #include "analysis/analysis_context.h"
 #include "analysis/operators/flop_counts.h"
 #include "analysis/shared/labels.h"
-#include "base/statistics.h"
 #include "analysis/step_times/step_times.h"
+#include "base/statistics.h"
 #include "base/storage.h"
 #include "model/reasons.h"
 
@@ -22,6 +22,8 @@ enum {
 	STEP_DATA, /* the phases, in the order of enum stepscope_phase */
 	STEP_OTHER = STEP_DATA + PHASE_COUNT - 1,
 	STEP_CPU,
+	STEP_PROCESSOR_WAIT,
+	STEP_PROCESS_CPU,
 	STEP_WAITS,
 	STEP_PAGE_FAULTS,
 	STEP_TOKENS,
@@ -73,11 +75,29 @@ static const struct table_column columns[STEP_COLUMNS] = {
                       .title = "CPU time",
                       .type = TABLE_INT,
                       .unit = UNIT_NS,
-                      .definition = "CPU time of the thread that marks the step, in the step; for the rest of the "
-                                    "duration, the thread waited for data, a device or a processor",
+                      .definition = "CPU time of the step's thread, in the step; for the rest of the duration, the "
+                                    "thread waited for data, a device or a processor",
                       .rules = RULE_NOT_NEGATIVE | RULE_AT_MOST_OTHER,
                       .other = "duration_ns",
                       .is_hidden = true},
+	[STEP_PROCESSOR_WAIT] =
+		{.name = "wait_for_processor_ns",
+                 .title = "wait for processor",
+                 .type = TABLE_INT,
+                 .unit = UNIT_NS,
+                 .definition = "time of the step in which its thread could run but other threads had the processors, "
+                               "from the kernel's schedstat",
+                 .rules = RULE_NOT_NEGATIVE | RULE_AT_MOST_OTHER,
+                 .other = "duration_ns",
+                 .is_hidden = true},
+	[STEP_PROCESS_CPU] = {.name = "process_cpu_ns",
+                              .title = "process CPU time",
+                              .type = TABLE_INT,
+                              .unit = UNIT_NS,
+                              .definition = "CPU time of all threads of the step's process, in the step; with several "
+                                            "threads it may be larger than the duration",
+                              .rules = RULE_NOT_NEGATIVE,
+                              .is_hidden = true},
 	[STEP_WAITS] = {.name = "waits",
                         .type = TABLE_INT,
                         .unit = UNIT_COUNT,
@@ -133,13 +153,15 @@ static const struct table_column columns[STEP_COLUMNS] = {
                          .type = TABLE_BOOL,
                          .role = ROLE_EVIDENCE,
                          .definition = "ranges and operations were recorded in the whole step"},
-	[STEP_RARE] = {.name = "has_rare",
-                       .title = "rare",
-                       .type = TABLE_BOOL,
-                       .role = ROLE_EVIDENCE,
-                       .definition = "rare events were recorded in the whole step: garbage collections, compilations, "
-                                     "torch.save and torch.load, the start and end of a loader's workers",
-                       .is_hidden = true},
+	[STEP_RARE] =
+		{.name = "has_rare",
+                 .title = "rare",
+                 .type = TABLE_BOOL,
+                 .role = ROLE_EVIDENCE,
+                 .definition =
+                         "rare events were recorded in the whole step: garbage collections, compilations, "
+                         "torch.save and torch.load, the start and end of a loader's workers and the way of their batches",
+                 .is_hidden = true},
 	[STEP_PROGRAM] = {.name = "is_program",
                           .title = "program",
                           .type = TABLE_BOOL,
@@ -259,7 +281,28 @@ static const char *no_use(const struct model *model, const struct model_step *st
 	return model_reason(model, REASON_NO_THREAD_USE);
 }
 
-/* Sets CPU time, waits and page faults of the thread that marks the step. */
+/* Returns why a reading of the step is missing. */
+static const char *no_reading(const struct model *model, const struct model_step *step, enum step_reading reading)
+{
+	if (step->is_open)
+		return "the step is incomplete";
+	if (reading == STEP_READ_WAIT && step->readings & STEP_READ_CPU)
+		return "not measured: this kernel does not count the thread's waits in /proc/thread-self/schedstat";
+	return model_reason(model, REASON_NO_READINGS);
+}
+
+static void set_reading(struct table *table, int row, int column, const struct model *model,
+                        const struct model_step *step, enum step_reading reading)
+{
+	int64_t value = reading == STEP_READ_WAIT ? step->processor_wait_ns : step->process_cpu_ns;
+
+	if (step->readings & reading)
+		table_set_int(table, row, column, value);
+	else
+		table_set_missing(table, row, column, no_reading(model, step, reading));
+}
+
+/* Sets CPU time, waits and page faults of the step's thread. Only the program's marks count waits and page faults. */
 static void set_use(struct table *table, int row, const struct model *model, const struct model_step *step)
 {
 	const char *why = no_use(model, step);
@@ -268,9 +311,14 @@ static void set_use(struct table *table, int row, const struct model *model, con
 		table_set_int(table, row, STEP_CPU, step->cpu_ns);
 		table_set_int(table, row, STEP_WAITS, int_that_fits(step->waits));
 	} else {
-		table_set_missing(table, row, STEP_CPU, why);
 		table_set_missing(table, row, STEP_WAITS, why);
+		if (step->readings & STEP_READ_CPU)
+			table_set_int(table, row, STEP_CPU, step->read_cpu_ns);
+		else
+			table_set_missing(table, row, STEP_CPU, no_reading(model, step, STEP_READ_CPU));
 	}
+	set_reading(table, row, STEP_PROCESSOR_WAIT, model, step, STEP_READ_WAIT);
+	set_reading(table, row, STEP_PROCESS_CPU, model, step, STEP_READ_PROCESS);
 	if (step->has_page_faults)
 		table_set_int(table, row, STEP_PAGE_FAULTS, int_that_fits(step->page_faults));
 	else

@@ -337,6 +337,7 @@ static const char *const kineto_reasons[REASON_COUNT] = {
 	[REASON_NO_METRICS] = "the trace has no metrics",
 	[REASON_NO_MARKS] = "the trace has no marks",
 	[REASON_NO_THREAD_USE] = "traces do not contain the CPU time, waits and page faults of a step",
+	[REASON_NO_READINGS] = "traces do not contain readings of a thread's CPU time",
 	[REASON_NO_COST] = "another tool recorded this",
 	[REASON_NO_CAPTURE] = "another tool recorded this",
 };

@@ -312,6 +312,7 @@ static const char *const nsys_reasons[REASON_COUNT] = {
 	[REASON_NO_METRICS] = "an nsys export has no metrics",
 	[REASON_NO_MARKS] = "an nsys export has no marks",
 	[REASON_NO_THREAD_USE] = "an nsys export does not contain the CPU time, waits and page faults of a step",
+	[REASON_NO_READINGS] = "an nsys export does not contain readings of a thread's CPU time",
 	[REASON_NO_COST] = "another tool recorded this",
 	[REASON_NO_CAPTURE] = "another tool recorded this",
 };

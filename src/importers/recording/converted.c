@@ -255,6 +255,15 @@ static bool add_segment(struct converted *converted, void *bytes)
 	return true;
 }
 
+static bool add_reading(struct converted *converted, void *bytes)
+{
+	struct thread_reading *reading = bytes;
+	if (!place_track(converted, &reading->track) || !place_time(converted, &reading->time_ns))
+		return false;
+	model_add_reading(converted->model, reading);
+	return true;
+}
+
 static bool converted_add_mark(struct converted *converted, void *bytes)
 {
 	struct mark *mark = bytes;
@@ -339,6 +348,7 @@ static bool (*const add_functions[MODEL_TABLE_END])(struct converted *, void *) 
 	[MODEL_TABLE_VALUES] = converted_add_value,
 	[MODEL_TABLE_MEMORY] = converted_add_memory,
 	[MODEL_TABLE_OWNERS] = add_owner,
+	[MODEL_TABLE_READINGS] = add_reading,
 	[MODEL_TABLE_MARKS] = converted_add_mark,
 	[MODEL_TABLE_STACKS] = converted_add_stack,
 	[MODEL_TABLE_ARGS] = converted_add_arg,

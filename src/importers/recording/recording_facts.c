@@ -443,6 +443,38 @@ static void on_sample(struct recording *recording, struct stream *stream, const 
 	model_add_sample(recording->model, &sample);
 }
 
+void recording_end_arguments(struct recording *recording, const struct stream *stream,
+                             const struct segment_event *event)
+{
+	const struct level *top = stream->level_count ? &stream->levels[stream->level_count - 1] : NULL;
+	bool is_ended = top && !stream->deeper && !top->is_over && top->coarse != stream->level_count;
+	uint32_t row = is_ended ? model_span_innermost(recording->model, stream->track, NULL) : MODEL_NONE;
+	for (uint32_t i = 0; i + 1 < event->payload_count && row != MODEL_NONE; i += 2) {
+		struct span_arg arg = {.track = stream->track,
+		                       .row = row,
+		                       .key = recording_symbol_string(recording, (uint32_t)event->payload[i]),
+		                       .type = (uint8_t)(event->payload[i] >> 32),
+		                       .u64 = event->payload[i + 1]};
+		if (event->payload[i] >> 32 > STEPSCOPE_ARG_POINTER || arg.type == STEPSCOPE_ARG_SYMBOL)
+			continue;
+		model_span_arg(recording->model, &arg);
+	}
+}
+
+void recording_add_reading(struct recording *recording, const struct stream *stream, const struct segment_event *event,
+                           int64_t time_ns)
+{
+	if (event->payload_count < 2)
+		return;
+	struct thread_reading reading = {.time_ns = time_ns,
+	                                 .track = stream->track,
+	                                 .cpu_ns = event->payload[0],
+	                                 .wait_ns = event->payload[1],
+	                                 .process_ns = event->payload_count > 2 ? event->payload[2]
+	                                                                        : STEPSCOPE_USE_UNKNOWN};
+	model_add_reading(recording->model, &reading);
+}
+
 void recording_fact(struct recording *recording, struct stream *stream, const struct segment_event *event,
                     int64_t time_ns)
 {

@@ -85,6 +85,10 @@ void recording_fill_process(struct recording *recording, struct recorded_process
 	process->cost_per_frame_ns = frame_cost ? strtod(frame_cost, NULL) : 0;
 	const char *step_cost = model_meta(model, from->process, "cost.step_cpu_ns");
 	process->cost_per_step_ns = step_cost ? strtod(step_cost, NULL) : 0;
+	const char *reading = model_meta(model, from->process, "cost.use_ns");
+	process->cost_per_reading_ns = reading ? strtod(reading, NULL) : 0;
+	const char *process_reading = model_meta(model, from->process, "cost.process_use_ns");
+	process->cost_per_process_reading_ns = process_reading ? strtod(process_reading, NULL) : 0;
 	process->stack_frames = from->stack_frames;
 	process->drainer_cpu_ns = drainer ? strtoll(drainer, NULL, 10) : 0;
 	if (origin && line->clock == STEPSCOPE_CLOCK_NANOSECONDS)

@@ -605,6 +605,9 @@ static void on_step(struct recording *recording, struct stream *stream, const st
 	case STEPSCOPE_STEP_WINDOW:
 		note_window(recording, stream, event);
 		break;
+	case STEPSCOPE_STEP_USE:
+		recording_add_reading(recording, stream, event, time_ns);
+		break;
 	default:
 		break;
 	}
@@ -889,6 +892,8 @@ static inline void on_event(struct recording *recording, struct stream *stream, 
 		break;
 	}
 	case STEPSCOPE_EVENT_END:
+		if (event->id == STEPSCOPE_END_DETAIL && event->payload_count)
+			recording_end_arguments(recording, stream, event);
 		if (event->id == STEPSCOPE_END_DETAIL)
 			on_end_detail(recording, stream, time_ns);
 		else if (event->id == STEPSCOPE_END_BENEATH)

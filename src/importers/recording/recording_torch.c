@@ -865,6 +865,8 @@ void torch_scan_event(struct recording *recording, uint32_t number, const struct
 		time_ns = stream->last_ns; /* a block that overlaps its predecessor */
 	int64_t before_ns = stream->before_ns;
 	uint32_t aside = stream->aside;
+	if (event->type == STEPSCOPE_EVENT_STEP && event->id == STEPSCOPE_STEP_USE) /* it says nothing of steps */
+		return;
 	stream->last_ns = stream->before_ns = time_ns;
 	switch (event->type) {
 	case STEPSCOPE_EVENT_BEGIN:

@@ -668,6 +668,7 @@ static const char *const nvidia_smi_reasons[REASON_COUNT] = {
 	[REASON_NO_MARKS] = "telemetry has no marks",
 	[REASON_NO_TIMES] = "the file has no times",
 	[REASON_NO_THREAD_USE] = "telemetry does not contain the CPU time, waits and page faults of a step",
+	[REASON_NO_READINGS] = "telemetry does not contain readings of a thread's CPU time",
 	[REASON_NO_COST] = "another tool recorded this",
 	[REASON_NO_CAPTURE] = "another tool recorded this",
 };

@@ -309,6 +309,7 @@ static const char *const snapshot_reasons[REASON_COUNT] = {
 	[REASON_NO_METRICS] = "a memory snapshot has no metrics",
 	[REASON_NO_MARKS] = "a memory snapshot has no marks",
 	[REASON_NO_THREAD_USE] = "a memory snapshot does not contain the CPU time, waits and page faults of a step",
+	[REASON_NO_READINGS] = "a memory snapshot does not contain readings of a thread's CPU time",
 	[REASON_NO_COST] = "another tool recorded this",
 	[REASON_NO_CAPTURE] = "another tool recorded this",
 };

@@ -176,6 +176,7 @@ const char *const stack_profile_reasons[REASON_COUNT] = {
 	[REASON_NO_MARKS] = "a stack profile has no marks",
 	[REASON_NO_TIMES] = "the file has no times, only the number of samples per stack",
 	[REASON_NO_THREAD_USE] = "a stack profile does not contain the CPU time, waits and page faults of a step",
+	[REASON_NO_READINGS] = "a stack profile does not contain readings of a thread's CPU time",
 	[REASON_NO_COST] = "another tool recorded this",
 	[REASON_NO_CAPTURE] = "another tool recorded this",
 };

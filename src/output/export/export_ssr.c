@@ -215,6 +215,7 @@ static void put_model(struct ssr *ssr)
 	put_rows(ssr, MODEL_TABLE_MEMORY, 0, model->memory, model->memory_count);
 	put_rows(ssr, MODEL_TABLE_OWNERS, 0, model->owners, model->owners_count);
 	put_rows(ssr, MODEL_TABLE_SEGMENTS, 0, model->segments, model->segments_count);
+	put_rows(ssr, MODEL_TABLE_READINGS, 0, model->readings, model->readings_count);
 	put_rows(ssr, MODEL_TABLE_MARKS, 0, model->marks, model->marks_count);
 	put_rows(ssr, MODEL_TABLE_ARGS, 0, model->args, model->args_count);
 	put_rows(ssr, MODEL_TABLE_LINKS, 0, model->links, model->links_count);

@@ -197,6 +197,35 @@ static void arguments_belong_to_the_span_before(void **state)
 	(void)state;
 }
 
+/* And not to one that was nested in it, or to a phase around it. */
+static void arguments_of_an_end_belong_to_its_span(void **state)
+{
+	const uint64_t key = STEPSCOPE_BUILTIN_KEY_BYTES, number = (uint64_t)STEPSCOPE_ARG_U64 << 32 | key;
+	struct segment_builder segment;
+	begin(&segment);
+	on(&segment, 5, STEPSCOPE_EVENT_BEGIN, STEPSCOPE_BUILTIN_PHASE_DATA);
+	on(&segment, 10, STEPSCOPE_EVENT_BEGIN, RANGE);
+	on(&segment, 12, STEPSCOPE_EVENT_BEGIN, OP);
+	on(&segment, 14, STEPSCOPE_EVENT_END, STEPSCOPE_END_DETAIL);
+	segment_put(&segment, MAIN, 20, STEPSCOPE_EVENT_END, STEPSCOPE_END_DETAIL, 4, number, (uint64_t)4096,
+	            (uint64_t)STEPSCOPE_ARG_SYMBOL << 32 | key, (uint64_t)SHAPE); /* no symbols: it is left out */
+	segment_put(&segment, MAIN, 30, STEPSCOPE_EVENT_END, STEPSCOPE_END_DETAIL, 2, number, (uint64_t)7);
+	on(&segment, 40, STEPSCOPE_EVENT_BEGIN, OP);
+	segment_put(&segment, MAIN, 50, STEPSCOPE_EVENT_END, STEPSCOPE_END_DETAIL, 3, UINT64_MAX, (uint64_t)7,
+	            (uint64_t)1);
+	on(&segment, 60, STEPSCOPE_EVENT_END, STEPSCOPE_END_PHASE);
+	segment_end(&segment, "exit");
+	load(&segment);
+	assert_int_equal(model.args_count, 1);
+	assert_int_equal(model.args[0].row, 1);
+	assert_int_equal(model.args[0].u64, 4096);
+	assert_string_equal(model_text(&model, model.args[0].key), "bytes");
+	CHECK_SPANS(0, {5, 55, "data", 0, 0}, {10, 10, "layer", 1, 0}, {12, 2, "matmul", 2, 0},
+	            {40, 10, "matmul", 1, 0});
+	model_release(&model);
+	(void)state;
+}
+
 static void a_begin_carries_its_sequence_and_inputs(void **state)
 {
 	enum {
@@ -314,6 +343,7 @@ int main(void)
 		cmocka_unit_test(an_end_of_detail_does_not_close_a_phase),
 		cmocka_unit_test(a_switch_ends_its_class_and_begins),
 		cmocka_unit_test(arguments_belong_to_the_span_before),
+		cmocka_unit_test(arguments_of_an_end_belong_to_its_span),
 		cmocka_unit_test(a_begin_carries_its_sequence_and_inputs),
 		cmocka_unit_test(complete_spans_are_sorted_and_linked),
 		cmocka_unit_test(memory_events_know_where_they_happened),

@@ -111,6 +111,60 @@ static void an_end_of_a_step_says_what_its_thread_used(void **state)
 	(void)state;
 }
 
+static void put_use(struct segment_builder *segment, uint64_t tick, uint64_t cpu_ns, uint64_t wait_ns,
+                    uint64_t process_ns)
+{
+	segment_put(segment, MAIN, tick, STEPSCOPE_EVENT_STEP, STEPSCOPE_STEP_USE, process_ns ? 3 : 2, cpu_ns, wait_ns,
+	            process_ns);
+}
+
+/* Of the readings next to its bounds, within a fiftieth of its duration. */
+static void a_step_has_what_its_thread_used_between_two_readings(void **state)
+{
+	static const struct model_step wanted[] = {
+		{.readings = 7, .read_cpu_ns = 600, .processor_wait_ns = 300, .process_cpu_ns = 2000},
+		{.readings = 1 + 4,
+	         .read_cpu_ns = 500,
+	         .process_cpu_ns = 700}, /* the kernel counted no waits at its end */
+		{.readings = 0},         /* its end has no reading that is near */
+		{.readings = 3, .read_cpu_ns = 1000, .processor_wait_ns = 0}, /* more than its duration */
+	};
+	struct segment_builder segment;
+	begin(&segment);
+	for (uint64_t n = 0; n < 4; n++) {
+		segment_step(&segment, MAIN, 1000 + 2000 * n, STEPSCOPE_STEP_BEGIN, n);
+		put_use(&segment, 1010 + 2000 * n, 5000 * n, 100 * n, n < 2 ? 9000 + 3000 * n : 0);
+		put_use(&segment, 1500 + 2000 * n, 5000 * n + 300, 100 * n, 0);
+		segment_step(&segment, MAIN, 2000 + 2000 * n, STEPSCOPE_STEP_END, n);
+		put_use(&segment, n == 2 ? 6500 : 2005 + 2000 * n,
+		        5000 * n + (n == 0   ? 600
+		                    : n == 1 ? 500
+		                             : 1900),
+		        n == 0   ? 300
+		        : n == 1 ? STEPSCOPE_USE_UNKNOWN
+		                 : 9000,
+		        n == 0   ? 11000
+		        : n == 1 ? 12700
+		                 : 0);
+	}
+	segment_meta(&segment, "cost.use_ns", "700");
+	segment_meta(&segment, "cost.process_use_ns", "250");
+	load(&segment);
+	assert_int_equal(model.steps_count, 4);
+	assert_int_equal(model.readings_count, 12);
+	for (int i = 0; i < 4; i++) {
+		const struct model_step *step = &model.steps[i];
+		assert_int_equal(step->readings, wanted[i].readings);
+		assert_int_equal(step->read_cpu_ns, wanted[i].read_cpu_ns);
+		assert_int_equal(step->processor_wait_ns, wanted[i].processor_wait_ns);
+		assert_int_equal(step->process_cpu_ns, wanted[i].process_cpu_ns);
+	}
+	assert_true(model.processes[0].cost_per_reading_ns == 700 &&
+	            model.processes[0].cost_per_process_reading_ns == 250);
+	model_release(&model);
+	(void)state;
+}
+
 static void a_step_begin_says_that_the_end_before_it_was_lost(void **state)
 {
 	struct segment_builder segment;
@@ -311,6 +365,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(a_step_has_phases_ops_and_numbers),
 		cmocka_unit_test(an_end_of_a_step_says_what_its_thread_used),
+		cmocka_unit_test(a_step_has_what_its_thread_used_between_two_readings),
 		cmocka_unit_test(a_step_begin_says_that_the_end_before_it_was_lost),
 		cmocka_unit_test(what_was_captured_is_known_per_step),
 		cmocka_unit_test(ranges_of_other_threads_end_with_the_recorded_stretch),
