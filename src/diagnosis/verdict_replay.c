@@ -14,7 +14,6 @@
 
 #define BOUND_RATIO 0.20       /* a run is bound by a cost that takes so much of a step */
 #define WORTH_RATIO 0.05       /* less is nothing to fix */
-#define SAME_RATIO 0.02        /* two savings that differ by less are the same */
 #define LARGE_BOUND_RATIO 0.15 /* guide 000: an optimizer that takes more is large */
 #define EXPLAINED_RATIO 0.80   /* a healthy step is known by so much */
 
@@ -54,9 +53,15 @@ static void find_groups(struct groups *groups, struct diagnosis *diagnosis)
 		what_if_together(diagnosis->what_if, groups->of[i].is_cut, &groups->of[i].saving);
 }
 
+/* Launches are the usual time of the host. Another cause is better known, but for long stretches of the host. */
+static bool is_known_better(const struct group *group, const struct group *launches)
+{
+	return launches->is_cut[CUT_LAUNCH] && !group->is_cut[CUT_LAUNCH] && !group->is_cut[CUT_HOST];
+}
+
 /* Returns true if `group` comes before `other`: it takes a fifth of a step and the other does not, or more of it is sure.
- * Launches are the usual time of the host: a cause that saves as much is better known. */
-static bool is_before(const struct group *group, const struct group *other)
+ * Launches come before a cause that is better known if they are sure to save more than it does. */
+static bool comes_before(const struct group *group, const struct group *other)
 {
 	bool is_large = group->saving.saving_ratio >= BOUND_RATIO;
 
@@ -64,9 +69,10 @@ static bool is_before(const struct group *group, const struct group *other)
 		return true;
 	if (is_large != (other->saving.saving_ratio >= BOUND_RATIO))
 		return is_large;
-	if (group->is_cut[CUT_LAUNCH] != other->is_cut[CUT_LAUNCH] &&
-	    fabs(group->saving.low_ratio - other->saving.low_ratio) < SAME_RATIO)
-		return other->is_cut[CUT_LAUNCH];
+	if (is_known_better(group, other))
+		return other->saving.low_ratio <= group->saving.saving_ratio;
+	if (is_known_better(other, group))
+		return group->saving.low_ratio > other->saving.saving_ratio;
 	if (group->saving.low_ratio != other->saving.low_ratio)
 		return group->saving.low_ratio > other->saving.low_ratio;
 	return group->saving.saving_ratio > other->saving.saving_ratio;
@@ -79,10 +85,10 @@ static void find_first(const struct groups *groups, const struct group **first, 
 	for (int i = 0; i < groups->count; i++) {
 		const struct group *group = &groups->of[i];
 
-		if (is_before(group, *first)) {
+		if (comes_before(group, *first)) {
 			*second = *first;
 			*first = group;
-		} else if (is_before(group, *second)) {
+		} else if (comes_before(group, *second)) {
 			*second = group;
 		}
 	}

@@ -143,7 +143,13 @@ class Run:
         self.sum_up(n)
 
     def start(self):
-        return self.t.items[0].s - self.t.offset if self.turn == 0 else max(self.clock.values()) + self.t.between
+        return self.t.items[0].s - self.t.offset if self.turn == 0 else max(self.clock.values()) + self.between()
+
+    def between(self):
+        """Returns the time between the turns: the mean between steps, as much shorter as these are in the plan."""
+        t = self.t
+        removed = sum(i.gap - self.p.gap[k] for k, i in enumerate(t.items) if i.mark and i.mark[1] == 0 and i.mark[0] > 0)
+        return max(0.0, t.between - removed / max(1, len(t.marks) - 1))
 
     def skip(self, k, i, now):
         self.clock[i.th] = now
@@ -185,7 +191,7 @@ class Run:
         earlier = self.batch.get(i.target)
         if i.target is None or self.p.free[k] or earlier is None:
             return now + self.p.own[k]
-        return max(now + self.t.handover, earlier + self.p.after[k])
+        return max(now + min(self.p.own[k], self.t.handover), earlier + self.p.after[k])
 
     def wait(self, k, i, now):
         """Returns the end of a call that launches nothing."""
