@@ -154,11 +154,11 @@ static void decide_bound(struct replay_verdict *verdict, const struct diagnosis 
 		.is_bound = true,
 		.ratio = first->saving.saving_ratio,
 		.margin_ratio = first->saving.saving_ratio - fmax(BOUND_RATIO, next_ratio),
-		.sentence = arena_printf(arena, "without %s%s%s%s a step takes %s instead of %s, a saving of %s%s%s%s%s",
-	                                 noun_of(diagnosis, first), place ? " (" : "", place ? place : "",
-	                                 place ? ")" : "", then, now, saving_text(arena, &first->saving),
-	                                 second ? "; next " : "", second ? second->verdict : "", second ? " " : "",
-	                                 second ? next : ""),
+		.sentence = arena_printf(
+			arena, "without %s%s%s%s a step takes %s instead of %s, a saving of %s%s%s%s%s",
+			noun_of(diagnosis, first), place ? " (" : "", place ? place : "", place ? ")" : "", then, now,
+			saving_text(arena, &first->saving), second ? "; next " : "", second ? second->verdict : "",
+			second ? " " : "", second ? next : ""),
 	};
 }
 
