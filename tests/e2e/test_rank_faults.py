@@ -154,6 +154,7 @@ def test_D09_who_is_late_behind_a_slower_rank_is_named_too(tmp_path, exchanges):
     assert late[1]["evidence"].startswith("once rank 2 is as fast as the others, they wait 300.0 us for this one")
     assert "its loader" in late[0]["advice"] and "its loader" not in late[1]["advice"]
     assert result["verdict"]["verdict"] == "straggler-bound" and result["verdict"]["ratio"] == pytest.approx(800 / 1850, abs=1e-3)
+    assert result["verdict"]["sentence"].startswith("without slower ranks (rank 2, in data) a step takes ")
 
 
 def test_D09_a_rank_that_is_late_in_its_turn_is_no_second(tmp_path):
