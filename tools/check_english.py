@@ -33,7 +33,7 @@ PATTERNS = {
 }
 # Text that another issue, "What a step would be without it", rewrites.
 LATER = re.compile(r"src/agents/torch/training|src/importers/recording/recording_(torch|stream|training)|src/importers/kineto/kineto_"
-                   r"(infer|tokens|makers|phases|steps)\.|src/model/(infer_|inference)|src/diagnosis/|rules/|docs/commands/diagnose\.md|docs/rules\.md")
+                   r"(infer|tokens|makers|phases|steps)\.|src/model/(infer_|inference)|src/diagnosis/|rules/")
 LONG_SENTENCE = 40
 LONG_PARAGRAPH = 80
 LONG_PAGE = 2500

@@ -54,7 +54,7 @@ INTERNAL_HEADERS = {
     "src/output/compare": "compare_outputs.h",
     "src/output/export": "export_common.h",
     "src/output/validate": "validate_chrome.h",
-    "src/model": "infer_steps_parts.h",
+    "src/steps": "infer_steps_parts.h",
     "src/query": "modules.h",
     "src/recorder": "emit.h",
     "src/run": "run_state.h",

@@ -14,7 +14,7 @@ CHAINS = [
     ["analysis", "replay", "model", "pytorch"],
     ["store", "compare"],
     ["importers", "format"],
-    ["importers", "model"],
+    ["importers", "steps", "model"],
     ["output", "format"],
     ["recorder", "format"],
     ["agents", "pyframes"],

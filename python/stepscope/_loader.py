@@ -2,7 +2,7 @@
 """Data loading: which loader the program waits for, the cost of a batch in the workers, and the exit of workers.
 
 Callables in C wrap PyTorch's own functions. They create no frames, so the exceptions of datasets look unchanged. A
-loader has a number in this process. The seed that PyTorch gives to all workers of one loop identifies its workers.
+loader has a number in this process. The ids of its processes identify the workers of a loop; in older recordings the seed that PyTorch gives to all of them does.
 """
 import os
 import signal
@@ -163,6 +163,8 @@ def _number_of(loop):
     _loops += 1
     if _loops <= MOST_LOOPS and loop._num_workers:
         _Names.native.metadata(f"data_loader.seed.{loop._base_seed}", f"{number << 32 | _loops}")
+        for worker in getattr(loop, "_workers", ()):  # loops may have equal seeds
+            _Names.native.metadata(f"data_loader.pid.{worker.pid}", f"{number << 32 | _loops}")
         pinning = getattr(loop, "_pin_memory_thread", None)
         if pinning is not None:
             _Names.native.metadata(f"data_loader.pinning.{pinning.native_id}", f"{number << 32 | _loops}")

@@ -40,6 +40,7 @@ static const struct key_rule {
 	{"unseen", true, 0},
 	{"memory.", true, 0}, /* measured peaks */
 	{"data_loader.seed", true, 0},
+	{"data_loader.pid", true, 0},
 	{"data_loader.pinning", true, 0}, /* a thread id */
 	{"data_loader.worker", false, FACT_SETTINGS},
 	{"process_group_thread", true, 0},

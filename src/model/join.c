@@ -323,6 +323,20 @@ static void join_series(const struct joining *joining)
 	model->series_count = kept;
 }
 
+bool model_process_extent(const struct model *model, uint32_t process, int64_t *first_ns, int64_t *last_ns)
+{
+	bool has_any = false;
+	for (uint32_t i = 0; i < model->tracks_count; i++) {
+		const struct track_builder *builder = track_builder_of(model, i);
+		if (builder->track.process != process || !builder->has_times)
+			continue;
+		*first_ns = !has_any || builder->first_ns < *first_ns ? builder->first_ns : *first_ns;
+		*last_ns = !has_any || builder->high_ns > *last_ns ? builder->high_ns : *last_ns;
+		has_any = true;
+	}
+	return has_any;
+}
+
 static void joining_release(struct joining *joining)
 {
 	number_map_release(&joining->places);

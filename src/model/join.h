@@ -18,4 +18,8 @@ struct process_join {
  * `to` counts, or the higher one of a peak. */
 void model_join_processes(struct model *model, const struct process_join *joins, uint32_t count);
 
+/* Returns false if the process has no spans. Otherwise sets when the first one starts and the last one ends. Call it
+ * before model_finish(). */
+bool model_process_extent(const struct model *model, uint32_t process, int64_t *first_ns, int64_t *last_ns);
+
 #endif

@@ -126,6 +126,15 @@ static inline bool pytorch_is_work(const char *name)
 	return name[length] && name[length + 1] != ':' && pytorch_is_one_of(name, length, backends);
 }
 
+/* Returns true for ranges in which a backend of c10d enqueues a collective for a device: "nccl:all_reduce". The device
+ * executes it later. */
+static inline bool pytorch_enqueues(const char *name)
+{
+	static const char *const backends[] = {"nccl", "rccl", "xccl", "hccl", "mccl", "cncl", NULL};
+	size_t length = strcspn(name, ":");
+	return name[length] && name[length + 1] != ':' && pytorch_is_one_of(name, length, backends);
+}
+
 /* Compiled code has two numbers, "3/1": the number of the function, and how often the function was compiled before.
  * Returns both in one number; 0: the text has none. */
 static inline uint32_t pytorch_code_number(const char *text, size_t length)
@@ -179,6 +188,50 @@ static inline bool pytorch_writes(const char *name, size_t length)
 static inline bool pytorch_zeroes(const char *name, size_t length)
 {
 	static const char *const names[] = {"aten::zero_", "aten::_foreach_zero_", NULL};
+	return pytorch_is_one_of(name, length, names);
+}
+
+/* Returns true for operators that move data, make room for data or look at them in another way: what happens to a batch
+ * that is put on a device, but no computation. */
+static inline bool pytorch_moves(const char *name, size_t length)
+{
+	static const char *const names[] = {"aten::to",
+	                                    "aten::_to_copy",
+	                                    "aten::pin_memory",
+	                                    "aten::_pin_memory",
+	                                    "aten::is_pinned",
+	                                    "aten::contiguous",
+	                                    "aten::clone",
+	                                    "aten::detach",
+	                                    "aten::detach_",
+	                                    "aten::alias",
+	                                    "aten::lift_fresh",
+	                                    "aten::empty_strided",
+	                                    "aten::empty_like",
+	                                    "aten::view",
+	                                    "aten::reshape",
+	                                    "aten::unsqueeze",
+	                                    "aten::squeeze",
+	                                    "aten::select",
+	                                    "aten::slice",
+	                                    "aten::narrow",
+	                                    "aten::split",
+	                                    "aten::chunk",
+	                                    "aten::unbind",
+	                                    "aten::transpose",
+	                                    "aten::t",
+	                                    "aten::permute",
+	                                    "aten::expand",
+	                                    "aten::as_strided",
+	                                    "aten::record_stream",
+	                                    "aten::cat",
+	                                    "aten::stack",
+	                                    "aten::result_type",
+	                                    "aten::resolve_conj",
+	                                    "aten::resolve_neg",
+	                                    "detach",
+	                                    "detach_",
+	                                    NULL};
 	return pytorch_is_one_of(name, length, names);
 }
 

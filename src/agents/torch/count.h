@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * count.h: counts the ended steps of a program that marks none, while it runs: schedules open and close by this count.
- * The report finds steps with the whole run at hand (src/model/infer_steps.h). Here the end of a step must be known
+ * The report finds steps with the whole run at hand (src/steps/infer_steps.h). Here the end of a step must be known
  * when it comes.
  *
  * - An optimizer's call ends a step if a call of the same optimizer ended one before. The first step ends when all

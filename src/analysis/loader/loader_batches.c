@@ -159,34 +159,48 @@ bool loader_has_workers(const struct model *model)
 
 /* ---- loops of workers ---- */
 
-static const char seed_key[] = "data_loader.seed.";
+static const char seed_key[] = "data_loader.seed.", pid_key[] = "data_loader.pid.";
 
-/* Maps the seeds of loops to the loops: a process notes the seed of each of its loops. */
+static bool names_loop(const char *key)
+{
+	return !strncmp(key, seed_key, sizeof(seed_key) - 1) || !strncmp(key, pid_key, sizeof(pid_key) - 1);
+}
+
+/* Maps the seeds of loops, and the ids of their workers, to the loops: a process notes both for each of its loops. */
 void loader_seeds_find(struct number_map *seeds, const struct model *model)
 {
 	for (uint32_t i = model->meta_count; i-- > 0;) { /* if several have the same seed, the first counts */
 		const struct model_meta *meta = &model->meta[i];
 
-		if (meta->process < model->processes_count &&
-		    !strncmp(model_text(model, meta->key), seed_key, sizeof(seed_key) - 1))
+		if (meta->process < model->processes_count && names_loop(model_text(model, meta->key)))
 			number_map_set(seeds, (uint64_t)model->processes[meta->process].host << 32 | meta->key, i);
 	}
 }
 
-/* The seed of a worker identifies its loop. The process of the loop is not always its parent. */
+/* Returns the index of the fact with this key on the worker's host; NUMBER_MAP_NONE: there is none. */
+static uint32_t find_loop(const struct number_map *seeds, const struct model *model, uint32_t worker, const char *text)
+{
+	uint32_t key = intern_find(&model->strings, text);
+
+	return key ? number_map_find(seeds, (uint64_t)model->processes[worker].host << 32 | key) : NUMBER_MAP_NONE;
+}
+
+/* The loop knows the ids of its workers. In older recordings the seed of a worker identifies its loop, if no other loop has
+ * that seed. The process of the loop is not always its parent. */
 bool loader_seeds_loop(const struct number_map *seeds, const struct model *model, uint32_t worker, uint32_t *process,
                        uint64_t *loop)
 {
 	const char *seed = model_meta(model, worker, "data_loader.seed");
 	char text[80];
-	uint32_t key, found;
 
 	if (!seed)
 		return false;
+	snprintf(text, sizeof(text), "%s%" PRId64, pid_key, model->processes[worker].pid);
+	uint32_t found = find_loop(seeds, model, worker, text);
 	snprintf(text, sizeof(text), "%s%.40s", seed_key, seed);
-	key = intern_find(&model->strings, text);
-	found = number_map_find(seeds, (uint64_t)model->processes[worker].host << 32 | key);
-	if (!key || found == NUMBER_MAP_NONE)
+	if (found == NUMBER_MAP_NONE)
+		found = find_loop(seeds, model, worker, text);
+	if (found == NUMBER_MAP_NONE)
 		return false;
 	*process = model->meta[found].process;
 	*loop = strtoull(model_text(model, model->meta[found].value), NULL, 10);

@@ -8,13 +8,13 @@
  * stacks.
  */
 #include "analysis/analysis_context.h"
-#include "model/name_classes.h"
 #include "analysis/shared/span_places.h"
 #include "analysis/step_times/input_steps.h"
 #include "analysis/step_times/step_kinds.h"
 #include "base/clamped.h"
 #include "base/memory.h"
 #include "model/cell_words.h"
+#include "model/name_classes.h"
 #include "model/operator_inputs.h"
 #include "pytorch/names.h"
 
@@ -87,6 +87,7 @@ struct pattern_level {
 	int64_t start_ns, end_ns;
 	bool is_behind_factory;  /* the operator before it made a tensor */
 	uint32_t singles, fused; /* in a step of an optimizer */
+	int64_t nested_ns;       /* likewise: steps of optimizers in it that were found */
 	/* its children so far */
 	uint32_t children, last_row;
 	uint8_t last_name;
@@ -164,6 +165,17 @@ static bool is_of_inputs(enum pattern pattern)
 	return pattern == PATTERN_CONV_BIAS || pattern == PATTERN_ODD_SIZES;
 }
 
+static void patterns_add_time(struct pattern_fold *fold, enum pattern pattern, int32_t step, int64_t dur_ns)
+{
+	struct pattern_found *found = &fold->found[pattern];
+
+	if (!step_times_measures(fold->times, step))
+		return;
+	clamped_add(&found->total_ns, dur_ns);
+	if (step_kinds_is_sampled(fold->times, step))
+		clamped_add(&found->sampled_ns, dur_ns);
+}
+
 static void patterns_find(struct pattern_fold *fold, enum pattern pattern, uint32_t row, int32_t step, int64_t dur_ns)
 {
 	struct pattern_found *found = &fold->found[pattern];
@@ -171,11 +183,8 @@ static void patterns_find(struct pattern_fold *fold, enum pattern pattern, uint3
 	if (!step_times_measures(fold->times, step))
 		return;
 	found->count++;
-	clamped_add(&found->total_ns, dur_ns);
-	if (step_kinds_is_sampled(fold->times, step)) {
-		found->sampled++;
-		clamped_add(&found->sampled_ns, dur_ns);
-	}
+	patterns_add_time(fold, pattern, step, dur_ns);
+	found->sampled += step_kinds_is_sampled(fold->times, step);
 	step_kinds_sight(&found->seen, is_of_inputs(pattern) ? fold->sized : fold->times, step, 1);
 	if (dur_ns < found->longest_ns)
 		return;
@@ -260,6 +269,27 @@ static void add_select(struct pattern_fold *fold, struct pattern_level *parent, 
 
 /* ---- spans ---- */
 
+/* One that steps in another one's step (ZeroRedundancyOptimizer) is a part of that: its time counts once, and so does
+ * the step. */
+static void end_optimizer(struct pattern_fold *fold, const struct pattern_level *level)
+{
+	int64_t dur_ns = level->end_ns - level->start_ns, found_ns = level->nested_ns;
+
+	if (level->singles >= OPTIMIZER_OPS && !level->fused) {
+		if (level->nested_ns)
+			patterns_add_time(fold, PATTERN_SINGLE, level->step, dur_ns - level->nested_ns);
+		else
+			patterns_find(fold, PATTERN_SINGLE, level->row, level->step, dur_ns);
+		found_ns = dur_ns;
+	}
+	for (uint32_t i = fold->depth - 1; i > 0; i--) {
+		if (fold->levels[i].name != NAME_STEP)
+			continue;
+		fold->levels[i].nested_ns += found_ns;
+		return;
+	}
+}
+
 static void patterns_leave(struct pattern_fold *fold, int64_t now_ns)
 {
 	while (fold->depth > 1 && fold->levels[fold->depth - 1].end_ns <= now_ns) {
@@ -268,8 +298,8 @@ static void patterns_leave(struct pattern_fold *fold, int64_t now_ns)
 		end_run(fold, level);
 		fold->zero_grads -= level->name == NAME_ZERO_GRAD;
 		fold->loaders -= level->name == NAME_LOADER;
-		if (level->name == NAME_STEP && level->singles >= OPTIMIZER_OPS && !level->fused)
-			patterns_find(fold, PATTERN_SINGLE, level->row, level->step, level->end_ns - level->start_ns);
+		if (level->name == NAME_STEP)
+			end_optimizer(fold, level);
 	}
 }
 
@@ -375,6 +405,7 @@ static void begin_level(struct pattern_level *level, const struct span_chunk *ch
 	level->end_ns = chunk->start_ns[i] + chunk->dur_ns[i];
 	level->is_behind_factory = false;
 	level->singles = level->fused = level->children = 0;
+	level->nested_ns = 0;
 	level->last_name = NAME_OTHER;
 	level->run = level->select_at = 0;
 }

@@ -18,6 +18,7 @@
 enum call_class {
 	CALL_NONE,
 	CALL_ISSUE,
+	CALL_ENQUEUE, /* by a backend for devices, mostly in an issue; a copy of the range may be on the device's track */
 	CALL_EXECUTION,
 };
 
@@ -28,11 +29,14 @@ struct call_search {
 	uint8_t *classes; /* by string: enum call_class */
 };
 
+/* Of c10d's backends only gloo executes collectives on the host. MPI and UCC may, but do not tell. */
 static enum call_class collective_calls_class_of(const char *name)
 {
-	return pytorch_begins(name, PYTORCH_COLLECTIVE)                              ? CALL_ISSUE
-	       : pytorch_begins(name, PYTORCH_GLOO) || pytorch_begins(name, "nccl:") ? CALL_EXECUTION
-	                                                                             : CALL_NONE;
+	if (pytorch_begins(name, PYTORCH_COLLECTIVE))
+		return CALL_ISSUE;
+	if (pytorch_begins(name, PYTORCH_GLOO))
+		return CALL_EXECUTION;
+	return pytorch_enqueues(name) ? CALL_ENQUEUE : CALL_NONE;
 }
 
 /* Classifies all names. Returns false if no name is that of a collective, as in most recordings. */
@@ -92,6 +96,7 @@ static void search_track(struct call_search *search, uint32_t number)
 	struct collective_calls *calls = search->calls;
 	int64_t since_ns = whole_since(&search->model->processes[track->process]);
 	int64_t issued_ns = INT64_MIN; /* end of the last issue: issues nested in it do not count */
+	bool is_host = track->kind == TRACK_THREAD;
 
 	for (uint32_t c = 0; c < track->chunk_count; c++) {
 		const struct span_chunk *chunk = track->chunks[c];
@@ -114,7 +119,7 @@ static void search_track(struct call_search *search, uint32_t number)
 				call.group = collective_group_of(search->model, number, chunk->first_row + i);
 				collective_calls_add(calls->storage, &calls->executions, &calls->execution_count,
 				                     &search->execution_capacity, &call);
-			} else if (class == CALL_ISSUE && call.start_ns >= issued_ns) {
+			} else if (class != CALL_EXECUTION && is_host && call.start_ns >= issued_ns) {
 				issued_ns = call.end_ns;
 				if (call.start_ns >= since_ns)
 					collective_calls_add(calls->storage, &calls->issues, &calls->issue_count,
@@ -217,10 +222,13 @@ static double elements_of(const char *inputs, int input)
 
 static void describe_issue(struct collective_call *call, const struct model *model)
 {
-	const char *name = model_text(model, call->name) + strlen(PYTORCH_COLLECTIVE);
+	const char *name = model_text(model, call->name);
 
 	call->elements = 0;
 	call->kind = NO_KIND;
+	if (!pytorch_begins(name, PYTORCH_COLLECTIVE)) /* executed on a device */
+		return;
+	name += strlen(PYTORCH_COLLECTIVE);
 	for (uint32_t i = 1; i < sizeof(kinds) / sizeof(kinds[0]); i++) {
 		if (strcmp(kinds[i].issue, name) != 0)
 			continue;

@@ -304,6 +304,7 @@ static void collectives_add_row(struct table *table, const struct collectives_fo
 	static const char unmatched[] = "calls and executions cannot be matched: their numbers differ for this kind and "
 					"size, or one was executed before its call";
 	static const char no_group[] = "its process group is unknown";
+	static const char unseen[] = "no execution was recorded; table communication has those of devices";
 	int row = table_row(table);
 
 	table_set_text(table, row, COLLECTIVE_PROCESS, process_label(model, group->process, &table->arena));
@@ -318,7 +319,7 @@ static void collectives_add_row(struct table *table, const struct collectives_fo
 	table_set_int(table, row, COLLECTIVE_COUNT, sums.count);
 	step_sightings_set_least(table, row, COLLECTIVE_LEAST, &group->seen, fold->factor);
 	for (int column = COLLECTIVE_ISSUE; column < COLLECTIVE_LEAST; column++)
-		table_set_missing(table, row, column, group->is_executed ? unmatched : "no execution was recorded");
+		table_set_missing(table, row, column, group->is_executed ? unmatched : unseen);
 	if (group->issued)
 		table_set_double(table, row, COLLECTIVE_ISSUE, group->issue_ns / (double)group->issued);
 	if (!group->is_executed)

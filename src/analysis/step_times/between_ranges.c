@@ -84,6 +84,7 @@ struct between_group {
 struct open_range {
 	uint32_t group; /* NO_GROUP: a phase */
 	uint16_t depth;
+	int64_t end_ns;
 	int64_t outside_ns, between_ns; /* self time so far */
 	int64_t all_ns;                 /* total time outside steps */
 };
@@ -145,9 +146,12 @@ static uint32_t between_ranges_find_group(struct between_fold *fold, uint32_t na
 	return found;
 }
 
-static void between_ranges_leave(struct between_fold *fold, uint32_t depth)
+/* Leaves ranges that have ended, or that are not around what begins at that depth. Depths alone do not tell: calls of
+ * Python between them count, so a later range may be deeper without being nested. */
+static void between_ranges_leave(struct between_fold *fold, uint32_t depth, int64_t now_ns)
 {
-	while (fold->stack_depth && fold->stack[fold->stack_depth - 1].depth >= depth) {
+	while (fold->stack_depth && (fold->stack[fold->stack_depth - 1].depth >= depth ||
+	                             fold->stack[fold->stack_depth - 1].end_ns <= now_ns)) {
 		const struct open_range *left = &fold->stack[--fold->stack_depth];
 		struct between_group *group = left->group == NO_GROUP ? NULL : &fold->groups[left->group];
 
@@ -166,7 +170,7 @@ static void between_ranges_visit(struct between_fold *fold, const struct span_ch
 	int64_t start_ns = chunk->start_ns[i], end_ns = start_ns + chunk->dur_ns[i], outside_ns, between_ns;
 	struct open_range *around;
 
-	between_ranges_leave(fold, chunk->depth[i]);
+	between_ranges_leave(fold, chunk->depth[i], start_ns);
 	between_ns = outside_steps(fold, start_ns > fold->first_ns ? start_ns : fold->first_ns,
 	                           end_ns < fold->last_ns ? end_ns : fold->last_ns);
 	outside_ns = fold->is_window ? between_ns : outside_steps(fold, start_ns, end_ns);
@@ -183,6 +187,7 @@ static void between_ranges_visit(struct between_fold *fold, const struct span_ch
 		.group = chunk->kind[i] == SPAN_PHASE ? NO_GROUP
 	                                              : between_ranges_find_group(fold, chunk->name[i], chunk->kind[i]),
 		.depth = chunk->depth[i],
+		.end_ns = end_ns,
 		.outside_ns = outside_ns,
 		.between_ns = between_ns,
 		.all_ns = outside_ns,
@@ -201,7 +206,7 @@ static void visit_track(struct between_fold *fold, const struct track *track)
 				between_ranges_visit(fold, chunk, i);
 		model_chunk_done(fold->model, chunk);
 	}
-	between_ranges_leave(fold, 0);
+	between_ranges_leave(fold, 0, INT64_MAX);
 }
 
 static void between_ranges_fold_run(struct between_fold *fold)

@@ -37,7 +37,8 @@ static const struct table_column columns[WAIT_COLUMNS] = {
                         .type = TABLE_TEXT,
                         .role = ROLE_KEY,
                         .definition = "cause that held up the thread. Waiting for communication: the thread ran no "
-                                      "operator while a collective was executed, and went on when the collective ended"},
+                                      "operator while a collective was executed, and went on when the collective ended. "
+                                      "Optimizer: its calls without the closures in them"},
 	[WAIT_COUNT] = {.name = "count",
                         .type = TABLE_INT,
                         .unit = UNIT_COUNT,
@@ -178,6 +179,7 @@ struct host_waits_fold {
 	const struct model *model;
 	const struct step_times *times;
 	bool is_of_steps; /* only causes that start in selected steps count */
+	bool has_phases;  /* the thread has inferred phases of optimizers, which are without their closures */
 	struct held held[CAUSE_COUNT];
 	uint8_t *causes; /* by string, 1 + cause; 0: not classified yet */
 	uint32_t cause_capacity;
@@ -228,12 +230,19 @@ static enum cause cause_of_name(const char *name)
 	return CAUSE_NONE;
 }
 
+static bool is_inferred_optimizer(const struct span_chunk *chunk, uint32_t index)
+{
+	return chunk->kind[index] == SPAN_PHASE && chunk->phase[index] == STEPSCOPE_PHASE_OPTIMIZER &&
+	       chunk->flags[index] & SPAN_IS_INFERRED;
+}
+
 static enum cause cause_of(struct host_waits_fold *fold, const struct span_chunk *chunk, uint32_t index)
 {
 	uint32_t name = chunk->name[index];
 
 	if (chunk->kind[index] == SPAN_PHASE)
 		return chunk->phase[index] == STEPSCOPE_PHASE_EVALUATION ? CAUSE_EVALUATION
+		       : is_inferred_optimizer(chunk, index)             ? CAUSE_OPTIMIZER
 		       : chunk->phase[index] == STEPSCOPE_PHASE_CHECKPOINT && !(chunk->flags[index] & SPAN_IS_INFERRED)
 		               ? CAUSE_CHECKPOINT /* an inferred one is counted as torch.save */
 		               : CAUSE_NONE;
@@ -246,7 +255,22 @@ static enum cause cause_of(struct host_waits_fold *fold, const struct span_chunk
 	}
 	if (!fold->causes[name])
 		fold->causes[name] = (uint8_t)(1 + cause_of_name(model_text(fold->model, name)));
-	return (enum cause)(fold->causes[name] - 1);
+	enum cause cause = (enum cause)(fold->causes[name] - 1);
+	return cause == CAUSE_OPTIMIZER && fold->has_phases ? CAUSE_NONE : cause;
+}
+
+static bool has_inferred_optimizers(const struct model *model, const struct track *track)
+{
+	bool has_any = false;
+
+	for (uint32_t c = 0; c < track->chunk_count && !has_any; c++) {
+		const struct span_chunk *chunk = track->chunks[c];
+
+		for (uint32_t i = 0; i < chunk->count && !has_any; i++)
+			has_any = is_inferred_optimizer(chunk, i);
+		model_chunk_done(model, chunk);
+	}
+	return has_any;
 }
 
 /* Returns the level that started last. At least one level must be open. */
@@ -336,11 +360,12 @@ static void set_step(struct host_waits_fold *fold, struct host_waits_level *leve
 		step_kinds_sight(&held->seen, fold->times, step, 1);
 }
 
-/* Returns true for a span that is also recorded in steps without operators, although its cause is not. */
+/* Returns true for a span that is recorded in steps without operators, too, although its cause is not known in them. */
 static bool is_part_of_cause(const struct host_waits_fold *fold, enum cause cause, int32_t step)
 {
-	return cause == CAUSE_DATA && step >= 0 && !fold->model->steps[step].has_any_detail &&
-	       fold->model->steps[step].has_rare;
+	if (step < 0 || fold->model->steps[step].has_any_detail)
+		return false;
+	return cause == CAUSE_OPTIMIZER || (cause == CAUSE_DATA && fold->model->steps[step].has_rare);
 }
 
 static void enter_span(struct host_waits_fold *fold, enum cause cause, const struct span_chunk *chunk, uint32_t index)
@@ -402,6 +427,7 @@ static void host_waits_fold_track(struct host_waits_fold *fold, uint32_t number)
 
 	fold->depth = 0;
 	fold->cursor_ns = 0;
+	fold->has_phases = has_inferred_optimizers(fold->model, track);
 	communication_waits_of(&fold->times->waits, number, &wait, &end);
 	for (uint32_t c = 0; c < track->chunk_count; c++) {
 		const struct span_chunk *chunk = track->chunks[c];

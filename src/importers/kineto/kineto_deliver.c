@@ -360,7 +360,8 @@ static void deliver_span(struct delivery *delivery, const struct staged_span *sp
 		return;
 	uint32_t i;
 	struct span_chunk *chunk = track_chunk(delivery->model->tracks[lane->track], row, &i);
-	chunk->flags[i] |= (uint8_t)((span->flags & ~STAGED_HAS_NUMBER) | (end_ns < wanted_ns ? SPAN_IS_CLIPPED : 0) |
+	uint8_t of_stage = span->kind == SPAN_ANNOTATION ? STAGED_HAS_NUMBER | STAGED_OF_DEVICE : STAGED_HAS_NUMBER;
+	chunk->flags[i] |= (uint8_t)((span->flags & ~of_stage) | (end_ns < wanted_ns ? SPAN_IS_CLIPPED : 0) |
 	                             (is_open || span == delivery->doubted ? SPAN_END_IS_LOST : 0));
 	set_columns(delivery, span, lane->track, row);
 	if (around && (span->kind == SPAN_OP || span->kind == SPAN_MODULE))

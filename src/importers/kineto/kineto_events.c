@@ -103,6 +103,8 @@ static void take_columns(const struct taken *taken, struct kineto_kind kind, str
 	span->name = kineto_events_name_of(taken, kind.kind);
 	span->order = order_of(taken, span);
 	span->tie = (uint16_t)import->model->strings.entries[span->name].hash;
+	if (kind.is_device && kind.kind == SPAN_ANNOTATION)
+		span->flags |= STAGED_OF_DEVICE;
 	if (event->known[KINETO_ARG_OPEN].type == VALUE_TRUE)
 		span->flags |= SPAN_IS_OPEN;
 	if (event->known[KINETO_ARG_INFERRED].type == VALUE_TRUE && (kind.kind == SPAN_PHASE || kind.kind == SPAN_STEP))

@@ -11,6 +11,7 @@
 #include "importers/kineto/kineto_frames.h"
 #include "importers/kineto/kineto_import.h"
 #include "importers/kineto/kineto_rows.h"
+#include "model/launches.h"
 #include "model/number_map.h"
 
 #include <stdio.h>
@@ -29,6 +30,7 @@ struct finish {
 	uint8_t *kinds;                             /* by staged track: enum track_kind */
 	bool *has_content;                          /* by staged track */
 	struct number_map by_pid, by_text, by_rank; /* the first process of each; by_text: if its id is not a number */
+	struct number_map shared_ids;               /* of processes, and labelled as those of devices */
 	uint32_t main_process;
 	int64_t shift_ns;
 };
@@ -52,19 +54,71 @@ static uint32_t kineto_finish_count_of(const struct staged_track *track, uint64_
 	return count;
 }
 
+static bool is_of_host(const struct staged_span *span)
+{
+	return HOST_KINDS >> span->kind & 1;
+}
+
+/* The same, on a row of a process that calls operators. */
+static bool is_of_process(const struct staged_span *span)
+{
+	return is_of_host(span) || span->kind == SPAN_STEP || span->kind == SPAN_PHASE ||
+	       (span->kind == SPAN_ANNOTATION && !(span->flags & STAGED_OF_DEVICE));
+}
+
+static bool has_device_work(const struct staged_track *track)
+{
+	for (uint32_t i = 0; i < track->count; i++)
+		if (span_is_device_work(track->spans[i].kind))
+			return true;
+	return false;
+}
+
+static bool is_of_device(const struct finish *finish, const struct staged_track *track)
+{
+	const struct staged_track *facts = process_facts(finish, track);
+	return track->is_device || (facts && facts->is_device);
+}
+
+/* Finds process ids that Kineto labels as those of devices and that call operators or Python. Kineto labels 8 or 16 ids,
+ * also those of devices that do not exist. No process has the id 0: Kineto writes a thread that it does not know
+ * as thread 0 of process 0. */
+static void find_shared_ids(struct finish *finish)
+{
+	const uint64_t kinds = HOST_KINDS & ~(UINT64_C(1) << SPAN_RUNTIME);
+	const struct kineto_stage *stage = finish->stage;
+	for (uint32_t i = 0; i < stage->tracks_count; i++) {
+		const struct staged_track *track = &stage->tracks[i];
+		if (!track->pid.text && track->pid.number && is_of_device(finish, track) &&
+		    kineto_finish_count_of(track, kinds))
+			number_map_set(&finish->shared_ids, (uint64_t)track->pid.number, 1);
+	}
+}
+
+static bool is_shared_id(const struct finish *finish, const struct staged_track *track)
+{
+	return !track->pid.text && number_map_find(&finish->shared_ids, (uint64_t)track->pid.number) != NUMBER_MAP_NONE;
+}
+
 /* Separates work of hosts from rows of devices. Devices are processes 0, 1, ... in a trace. A process in a container
  * may have the same number, and so may a thread that the profiler does not know. */
 static void part_hosts(struct finish *finish)
 {
 	struct kineto_stage *stage = finish->stage;
 	uint32_t count = stage->tracks_count;
+	find_shared_ids(finish);
 	for (uint32_t i = 0; i < count; i++) {
-		const struct staged_track *facts = process_facts(finish, &stage->tracks[i]);
-		bool is_device = stage->tracks[i].is_device || (facts && facts->is_device);
-		uint32_t hosts = is_device ? kineto_finish_count_of(&stage->tracks[i], HOST_KINDS) : 0;
-		uint32_t of_host = i;
+		if (!is_of_device(finish, &stage->tracks[i]))
+			continue;
+		uint32_t hosts = kineto_finish_count_of(&stage->tracks[i], HOST_KINDS), of_host = i;
+		bool takes_annotations = is_shared_id(finish, &stage->tracks[i]) &&
+		                         (hosts || !has_device_work(&stage->tracks[i]));
+		bool (*is_moved)(const struct staged_span *) = takes_annotations ? is_of_process : is_of_host;
+		hosts = 0;
+		for (uint32_t k = 0; k < stage->tracks[i].count; k++)
+			hosts += is_moved(&stage->tracks[i].spans[k]);
 		if (hosts && hosts < stage->tracks[i].count)
-			of_host = kineto_stage_split(stage, i, HOST_KINDS);
+			of_host = kineto_stage_split(stage, i, is_moved);
 		stage->tracks[of_host].is_host |= hosts > 0;
 	}
 }
@@ -106,10 +160,9 @@ static bool is_thread(const struct finish *finish, const struct staged_track *tr
 
 static enum track_kind kineto_finish_kind_of(const struct finish *finish, struct staged_track *track)
 {
-	const struct staged_track *facts = process_facts(finish, track);
 	if (track->is_host)
 		return TRACK_THREAD;
-	if (track->is_device || (facts && facts->is_device)) {
+	if (is_of_device(finish, track)) {
 		if (track->device < 0)
 			track->device = track->pid.number >= 0 && track->pid.number < INT16_MAX
 			                        ? (int32_t)track->pid.number
@@ -260,8 +313,9 @@ static void find_processes(struct finish *finish)
 	for (uint32_t i = 0; i < stage->tracks_count; i++) {
 		stage->tracks[i].process = NO_PROCESS;
 		const struct staged_track *facts = process_facts(finish, &stage->tracks[i]);
-		bool is_of_device = stage->tracks[i].is_host && facts && facts->is_device; /* its pid is a device's */
-		bool is_told = finish->kinds[i] == TRACK_THREAD && !is_of_device;
+		bool is_unknown = stage->tracks[i].is_host && facts && facts->is_device &&
+		                  !is_shared_id(finish, &stage->tracks[i]);
+		bool is_told = finish->kinds[i] == TRACK_THREAD && !is_unknown;
 		if (finish->has_content[i] && (is_told || stage->tracks[i].is_other))
 			keys[count++] = (struct order_key){finish, i};
 	}
@@ -487,6 +541,7 @@ void kineto_finish(struct kineto_import *import)
 	deliver_marks(&finish);
 	kineto_deliver_flows(import, finish.shift_ns);
 	kineto_add_steps(import, first_track);
+	number_map_release(&finish.shared_ids);
 	number_map_release(&finish.by_pid);
 	number_map_release(&finish.by_text);
 	number_map_release(&finish.by_rank);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * kineto_infer.c: steps and phases of a trace that marks none, by what PyTorch says: the rules are those of model/infer_steps.h. Where it
+ * kineto_infer.c: steps and phases of a trace that marks none, by what PyTorch says: the rules are those of steps/infer_steps.h. Where it
  * says nothing, as in inference, an annotation or module that comes again and again and takes most of the time is a step. What is found
  * is put among the staged spans, before they are delivered.
  */
@@ -8,11 +8,12 @@
 #include "base/merge_sort.h"
 #include "importers/kineto/kineto_deliver.h"
 #include "importers/kineto/kineto_import.h"
-#include "importers/kineto/kineto_phases.h"
+#include "importers/kineto/kineto_nodes.h"
 #include "importers/kineto/kineto_tokens.h"
-#include "model/inference.h"
 #include "model/number_map.h"
 #include "pytorch/names.h"
+#include "steps/fit_phases.h"
+#include "steps/inference.h"
 
 #include <assert.h>
 #include <ctype.h>
@@ -224,9 +225,15 @@ static void infer(struct inference *inference, const struct kineto_tokens *token
 	                                            .hooked_count = tokens->hooked_count});
 }
 
+/* Pipeline parallel training: a window may have the forwards of other micro-batches than its backwards. */
+static bool has_other_batches(const struct kineto_group *group)
+{
+	return group->early_nodes > group->node_count / 2;
+}
+
 /* frames: calls of Python are ranges, which steps take in as a whole; plain: the same trace without them, which has the phases. */
 static void take_inferred(struct kineto_infer_found *found, struct model *model, const struct staged_track *track,
-                          const struct kineto_tokens *frames, const struct kineto_tokens *plain)
+                          const struct kineto_tokens *frames, const struct kineto_tokens *plain, bool has_phases)
 {
 	struct inference steps, phases;
 	int64_t *bounds;
@@ -238,9 +245,11 @@ static void take_inferred(struct kineto_infer_found *found, struct model *model,
 	if (!track->has_steps)
 		say_doubts(model, track, &steps);
 	inference_release(&steps);
+	if (!has_phases)
+		return;
 	infer(&phases, plain);
 	uint32_t bound_count = find_bounds(track, found, &bounds);
-	kineto_fit_phases(&phases, frames, bounds, bound_count);
+	fit_phases(&phases, frames->ranges, frames->range_count, bounds, bound_count);
 	for (size_t i = 0; i < phases.count; i++)
 		kineto_infer_add_found(found, model, phases.list[i].start_ns, phases.list[i].end_ns,
 		                       phases.list[i].what);
@@ -305,16 +314,26 @@ static void say(struct model *model, const struct staged_track *track, const str
 	model_add_ledger(model, LEDGER_OTHER, track->process, "steps", found->steps, text);
 }
 
-static bool has_steps_elsewhere(const struct kineto_stage *stage, const struct kineto_group *group, uint32_t training)
+/* How many of these tracks mark steps. */
+static uint32_t count_markers(const struct kineto_stage *stage, const uint32_t *tracks, uint32_t count)
 {
-	for (uint32_t i = 0; i < group->count; i++)
-		if (group->tracks[i] != training && stage->tracks[group->tracks[i]].has_steps)
-			return true;
-	return false;
+	uint32_t markers = 0;
+	for (uint32_t i = 0; i < count; i++)
+		markers += stage->tracks[tracks[i]].has_steps;
+	return markers;
+}
+
+/* By another thread of the process; or by another process, of which one that marks none is a worker. has_markers: before
+ * any steps were inferred. */
+static bool are_marked_elsewhere(const struct kineto_stage *stage, const struct kineto_group *group, uint32_t training,
+                                 bool has_markers)
+{
+	uint32_t markers = count_markers(stage, group->tracks, group->count);
+	return markers ? markers > stage->tracks[training].has_steps : has_markers;
 }
 
 static void infer_process(struct kineto_import *import, const struct kineto_group *group, const uint8_t *kinds,
-                          uint8_t *classes)
+                          uint8_t *classes, bool has_markers)
 {
 	struct kineto_stage *stage = &import->stage;
 	uint32_t training, repeat = 0;
@@ -323,18 +342,24 @@ static void infer_process(struct kineto_import *import, const struct kineto_grou
 	if (!kineto_tokens_init(&frames, import, group, kinds, classes, true, &training))
 		return;
 	struct staged_track *track = &stage->tracks[training];
-	bool is_elsewhere = has_steps_elsewhere(stage, group, training);
+	bool is_elsewhere = are_marked_elsewhere(stage, group, training, has_markers);
 	bool is_wanted = !frames.has_phases && !is_elsewhere;
 	if (is_wanted && import->has_python)
 		kineto_tokens_init(&plain, import, group, kinds, classes, false, &training);
 	if (is_wanted)
-		take_inferred(&found, import->model, track, &frames, import->has_python ? &plain : &frames);
+		take_inferred(&found, import->model, track, &frames, import->has_python ? &plain : &frames,
+		              !has_other_batches(group));
 	if (!found.steps && !track->has_steps && !is_elsewhere) {
 		repeat = find_repeat(import->model, track);
 		take_repeats(&found, import->model, track, repeat);
 	}
 	kineto_infer_merge(import->stage.storage, track, &found);
 	say(import->model, track, &found, repeat);
+	if (is_wanted && has_other_batches(group))
+		model_add_ledger(
+			import->model, LEDGER_OTHER, track->process, "phases", group->early_nodes,
+			"phases are unknown: most backwards belong to forwards before the trace, as in pipeline "
+			"parallel training");
 	if (found.phases && frames.nodes)
 		say_names(import->model, track, &frames);
 	track->has_steps |= found.steps > 0;
@@ -379,13 +404,14 @@ void kineto_infer(struct kineto_import *import, const uint8_t *kinds)
 	import->has_no_sequence = !has_sequence(&import->stage);
 	uint32_t *order = memory_resize(NULL, (size_t)import->stage.tracks_count + 1, sizeof *order);
 	uint32_t *ends = group_tracks(import, order);
+	bool has_markers = count_markers(&import->stage, order, import->stage.tracks_count) > 0;
 	uint8_t *classes = memory_resize(NULL, strings, sizeof *classes);
 	memset(classes, 0, strings);
 	for (uint32_t i = import->first_process, begin = 0; i < import->model->processes_count; i++) {
 		uint32_t end = ends[i - import->first_process];
 		struct kineto_group group = {.tracks = order + begin, .count = end - begin};
 		kineto_nodes_find(import, &group, kinds);
-		infer_process(import, &group, kinds, classes);
+		infer_process(import, &group, kinds, classes, has_markers);
 		node_numbers_release(&group.nodes);
 		begin = end;
 	}

@@ -102,7 +102,8 @@ struct staged_span *kineto_stage_span(struct kineto_stage *stage, uint32_t numbe
 	return &track->spans[track->count++];
 }
 
-uint32_t kineto_stage_split(struct kineto_stage *stage, uint32_t number, uint64_t kinds)
+uint32_t kineto_stage_split(struct kineto_stage *stage, uint32_t number,
+                            bool (*is_moved)(const struct staged_span *span))
 {
 	assert(number < stage->tracks_count);
 	uint32_t other = stage->tracks_count, kept = 0;
@@ -113,7 +114,7 @@ uint32_t kineto_stage_split(struct kineto_stage *stage, uint32_t number, uint64_
 	                                                             .bound_ns = INT64_MIN};
 	for (uint32_t i = 0; i < stage->tracks[number].count; i++) {
 		struct staged_span span = stage->tracks[number].spans[i];
-		if (kinds >> span.kind & 1)
+		if (is_moved(&span))
 			*kineto_stage_span(stage, other) = span;
 		else
 			stage->tracks[number].spans[kept++] = span;

@@ -28,6 +28,7 @@ struct staged_span {
 #define STAGED_IS_OPEN (-1)
 #define STAGED_HAS_NUMBER                                                                                              \
 	0x80 /* in flags: `order` or `correlation` is the writer's own, so an equal span is a duplicate */
+#define STAGED_OF_DEVICE 0x40 /* in flags of an annotation: its category is one of devices */
 
 #define KINETO_ROUNDING_NS 1000 /* rounding of thread times */
 
@@ -179,9 +180,10 @@ struct kineto_stage {
 void kineto_stage_release(struct kineto_stage *stage);
 /* Returns the track of that place, creating it if needed. */
 uint32_t kineto_stage_track(struct kineto_stage *stage, struct staged_place pid, struct staged_place tid);
-/* Moves the spans of these kinds (bits) to a new track with the same place, which kineto_stage_track() does not
+/* Moves the spans for which is_moved() is true to a new track with the same place, which kineto_stage_track() does not
  * find. */
-uint32_t kineto_stage_split(struct kineto_stage *stage, uint32_t track, uint64_t kinds);
+uint32_t kineto_stage_split(struct kineto_stage *stage, uint32_t track,
+                            bool (*is_moved)(const struct staged_span *span));
 /* Returns NULL if there is no such track. */
 const struct staged_track *kineto_stage_find(const struct kineto_stage *stage, struct staged_place pid,
                                              struct staged_place tid);

@@ -7,11 +7,12 @@
 
 #include "base/memory.h"
 #include "base/merge_sort.h"
-#include "base/text.h"
 #include "importers/kineto/kineto_deliver.h"
-#include "importers/kineto/kineto_makers.h"
 #include "model/operator_inputs.h"
 #include "pytorch/names.h"
+#include "steps/node_makers.h"
+#include "steps/record_class.h"
+#include "steps/record_gradients.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -19,7 +20,6 @@
 #define RANGES_MAX 1024u /* deeper ones do not matter to steps; Python itself allows 1000 calls in calls */
 #define COMPACT_AT ((size_t)65536)
 #define NO_RECORD SIZE_MAX
-#define ALL_THREADS UINT64_C(1)
 
 struct open_token {
 	int64_t end_ns;
@@ -31,114 +31,86 @@ struct open_token {
 	bool has_number;  /* that one has one */
 };
 
+struct node_elsewhere { /* of a backward, in another thread, where an engine works for a device */
+	int64_t start_ns, end_ns;
+	uint32_t name;
+};
+
+struct nodes_elsewhere { /* by start */
+	struct node_elsewhere *list;
+	uint32_t count, capacity;
+};
+
 struct scan {
 	struct kineto_tokens *tokens;
 	const struct kineto_import *import;
 	const struct node_numbers *nodes;
-	uint8_t *classes; /* by string: 1 + enum token_class */
+	uint8_t *classes; /* by string: 1 + enum record_class */
 	bool has_frames;
-	uint8_t *of_spans; /* enum token_class; find_classes() */
+	uint8_t *of_spans; /* enum record_class; find_classes() */
 	struct open_token *open;
 	uint32_t depth, capacity, hidden, optimizers;
 	size_t pending; /* an operator that could have made a node of a graph: it did when the next number is higher */
 	uint64_t pending_sequence;
-	uint64_t free_number;        /* the first one that none of the operators so far can have taken; 0: not known */
-	struct kineto_makers makers; /* where there are no numbers */
-	bool has_ones;               /* CLASS_ONES since the last node of a backward */
-	uint64_t node;               /* number of that, and of the thread that made it */
-	bool wants_number;           /* the next node is the one in it, that has it */
-	bool is_behind_backward;     /* or in one, before anything of a layer */
-	int64_t gradient_end_ns;     /* of CLASS_GRADIENT, when nothing has begun since then */
+	uint64_t free_number;      /* the first one that none of the operators so far can have taken; 0: not known */
+	struct node_makers makers; /* where there are no numbers */
+	const struct node_elsewhere *elsewhere, *elsewhere_end; /* likewise: those that are left */
+	bool has_ones;                                          /* CLASS_ONES since the last node of a backward */
+	uint64_t node;                                          /* number of that, and of the thread that made it */
+	bool wants_number;                                      /* the next node is the one in it, that has it */
+	bool is_behind_backward;                                /* or in one, before anything of a layer */
+	int64_t gradient_end_ns; /* of CLASS_ACCUMULATE, when nothing has begun since then */
 };
 
-enum token_class {
-	CLASS_OTHER, /* no operator: around records */
-	CLASS_OP,
-	CLASS_LAYER,
-	CLASS_ADD,
-	CLASS_WRITE, /* to tensors, in place */
-	CLASS_ZERO,
-	CLASS_ONES, /* makes the first gradient of a backward that is given none */
-	CLASS_SAMPLER,
-	CLASS_SCALER,
-	CLASS_NODE,
-	CLASS_ACCUMULATE, /* the engine's, around the next one */
-	CLASS_GRADIENT,   /* is added up, also without a node around it, in old traces */
-	CLASS_DATA,
-	CLASS_OPTIMIZER,
-	CLASS_ZERO_GRAD,
-};
-
-static enum token_class class_of_name(const char *name)
+/* A trace names what the program and its libraries do in many ways, but says less of it than a recording: code of torch.compile,
+ * collectives and modes are operators like others. */
+static enum record_class class_of_name(const char *name)
 {
-	if (pytorch_begins(name, PYTORCH_OPTIMIZER_STEP))
-		return CLASS_OPTIMIZER;
-	if (pytorch_begins(name, PYTORCH_OPTIMIZER_ZERO_GRAD))
-		return CLASS_ZERO_GRAD;
-	if (pytorch_begins(name, PYTORCH_LOADER))
-		return CLASS_DATA;
-	if (pytorch_begins(name, PYTORCH_ENGINE))
-		return strstr(name, PYTORCH_ACCUMULATE) ? CLASS_ACCUMULATE : CLASS_NODE;
-	if (pytorch_begins(name, PYTORCH_ACCUMULATE))
-		return CLASS_GRADIENT;
-	if (pytorch_begins(name, PYTORCH_SCALER))
-		return CLASS_SCALER;
-	if (text_ends_with(name, "Backward") || text_ends_with(name, "Backward0"))
-		return CLASS_NODE;
-	if (strcmp(name, PYTORCH_ONES) == 0)
-		return CLASS_ONES;
-	if (pytorch_is_layer(name, strlen(name)))
-		return CLASS_LAYER;
-	if (pytorch_zeroes(name, strlen(name)))
-		return CLASS_ZERO;
-	if (pytorch_writes(name, strlen(name)))
+	enum record_class class = record_class_of(NAME_OF_TRACED, name, strlen(name));
+	switch (class) {
+	case CLASS_FUNCTION:
+	case CLASS_COLLECTIVE:
+	case CLASS_MODE:
+	case CLASS_COMPILED:
+	case CLASS_PROFILER_STEP:
+		return CLASS_OP;
+	case CLASS_WRITE_MANY: /* tensors_of() */
 		return CLASS_WRITE;
-	if (strcmp(name, "aten::add") == 0)
-		return CLASS_ADD;
-	return pytorch_is_of_sampler(name, strlen(name)) ? CLASS_SAMPLER : CLASS_OP;
+	case CLASS_ZERO_MANY:
+		return CLASS_ZERO;
+	case CLASS_DATA_HERE:
+		return CLASS_DATA;
+	default:
+		return class;
+	}
 }
 
-static bool kineto_tokens_is_operator(enum token_class class)
-{
-	return class >= CLASS_OP && class <= CLASS_ONES;
-}
-
-static enum token_class kineto_tokens_class_of(struct scan *scan, const struct staged_span *span)
+static enum record_class kineto_tokens_class_of(struct scan *scan, const struct staged_span *span)
 {
 	if (span->kind != SPAN_OP && span->kind != SPAN_ANNOTATION)
-		return CLASS_OTHER;
+		return CLASS_UNKNOWN;
 	uint8_t *known = &scan->classes[span->name];
 	if (!*known)
 		*known = (uint8_t)(1 + class_of_name(model_text(scan->import->model, span->name)));
-	enum token_class class = (enum token_class)(*known - 1);
-	bool is_loop = class == CLASS_OPTIMIZER || class == CLASS_ZERO_GRAD || class == CLASS_DATA;
-	return span->kind == SPAN_ANNOTATION && !is_loop ? CLASS_OTHER : class;
+	enum record_class class = (enum record_class)(*known - 1);
+	return span->kind == SPAN_ANNOTATION && !record_is_of_loop(class) ? CLASS_UNKNOWN : class;
 }
 
-static uint8_t token_of(enum token_class class)
+/* The engine's work on a node, or the node in it; alone in old traces. */
+static bool is_node(enum record_class class)
 {
-	static const uint8_t tokens[] = {
-		[CLASS_SCALER] = TOKEN_SCALER,       [CLASS_NODE] = TOKEN_BACKWARD, [CLASS_ACCUMULATE] = TOKEN_BACKWARD,
-		[CLASS_GRADIENT] = TOKEN_BACKWARD,   [CLASS_DATA] = TOKEN_DATA,     [CLASS_OPTIMIZER] = TOKEN_OPTIMIZER,
-		[CLASS_ZERO_GRAD] = TOKEN_ZERO_GRAD,
-	};
-	return class < sizeof tokens && tokens[class] ? tokens[class] : TOKEN_OP;
+	return class == CLASS_ENGINE || class == CLASS_NODE;
 }
 
 /* ---- records ---- */
-
-/* It is an update when it turns out that no optimizer is called: take_updates(). */
-static bool writes(const struct train_record *record)
-{
-	return record->token == TOKEN_OP && (record->count || record->part);
-}
 
 static bool kineto_tokens_may_join(const struct train_record *a, const struct train_record *b)
 {
 	bool is_work = a->token == TOKEN_OP ||
 	               a->token == TOKEN_FORWARD; /* between nodes other threads may tell of steps */
-	return is_work && !a->is_seed && !b->is_seed && a->token == b->token && !writes(a) && !writes(b) &&
-	       a->range == b->range && a->is_inside == b->is_inside && a->is_unused == b->is_unused &&
+	return is_work && !a->is_seed && !b->is_seed && a->token == b->token && !record_may_update(a) &&
+	       !record_may_update(b) && a->range == b->range && a->is_inside == b->is_inside &&
+	       (a->work == WORK_PLAIN) == (b->work == WORK_PLAIN) && a->is_unused == b->is_unused &&
 	       !train_pauses(a->token, a->end_ns, b->start_ns);
 }
 
@@ -148,14 +120,14 @@ static size_t first_pending(struct scan *scan)
 	size_t pending = scan->makers.count ? scan->makers.list[0].record : scan->pending;
 	if (pending == NO_RECORD || scan->tokens->count - pending <= COMPACT_AT / 2)
 		return pending;
-	kineto_makers_forget(&scan->makers);
+	node_makers_forget(&scan->makers);
 	scan->pending = NO_RECORD;
 	return NO_RECORD;
 }
 
 static void move_pending(struct scan *scan, size_t less)
 {
-	kineto_makers_move(&scan->makers, less);
+	node_makers_move(&scan->makers, less);
 	scan->pending -= scan->pending != NO_RECORD ? less : 0;
 }
 
@@ -174,6 +146,7 @@ static void compact(struct scan *scan)
 		}
 		if (tokens->records[i].end_ns > last->end_ns)
 			last->end_ns = tokens->records[i].end_ns;
+		last->work = train_join_work(last->work, tokens->records[i].work);
 	}
 	tokens->count = kept;
 	tokens->compact_at = 2 * kept > COMPACT_AT ? 2 * kept : COMPACT_AT;
@@ -198,32 +171,34 @@ static size_t add_record(struct scan *scan, uint8_t token, int64_t start_ns, int
 static void note_maker(struct scan *scan, const struct staged_span *span, size_t record)
 {
 	if (scan->import->has_no_sequence && record != NO_RECORD)
-		kineto_makers_add(&scan->makers, model_text(scan->import->model, span->name), span->start_ns, record);
+		node_makers_add(&scan->makers, model_text(scan->import->model, span->name), span->start_ns, record);
 }
 
-static void find_maker(struct scan *scan, const struct staged_span *node, enum token_class class, int64_t end_ns)
+static void find_maker(struct scan *scan, const struct staged_span *node, enum record_class class, int64_t end_ns)
 {
 	const char *name = model_text(scan->import->model, node->name);
-	if (!scan->import->has_no_sequence || token_of(class) != TOKEN_BACKWARD ||
-	    (!pytorch_begins(name, PYTORCH_ENGINE) && kineto_makers_is_in_node(&scan->makers, node->start_ns)))
+	if (!scan->import->has_no_sequence || record_token(class) != TOKEN_BACKWARD ||
+	    (!pytorch_begins(name, PYTORCH_ENGINE) && node_makers_is_in_node(&scan->makers, node->start_ns)))
 		return;
-	size_t record = kineto_makers_take(&scan->makers, name, end_ns);
-	scan->tokens->nodes += class == CLASS_NODE; /* no operator makes the others */
-	if (record == KINETO_NO_MAKER)
+	size_t record = node_makers_take(&scan->makers, name, end_ns);
+	scan->tokens->nodes += is_node(class); /* no operator makes the others */
+	if (record == NO_NODE_MAKER)
 		return;
 	scan->tokens->records[record].token = TOKEN_FORWARD;
 	scan->tokens->nodes_made++;
 }
 
-static uint64_t kineto_tokens_sequence_of(const struct kineto_import *import, const struct staged_span *span)
+/* The operators of nodes in other threads are on this one. */
+static void find_makers_elsewhere(struct scan *scan, int64_t time_ns)
 {
-	return span->extra ? import->stage.extras[span->extra - 1].sequence : STEPSCOPE_NO_SEQUENCE;
-}
-
-/* Without the thread, which nodes have. */
-static uint64_t kineto_tokens_number_of(uint64_t sequence)
-{
-	return sequence & ((UINT64_C(1) << NODE_NUMBER_BITS) - 1);
+	for (; scan->elsewhere < scan->elsewhere_end && scan->elsewhere->start_ns <= time_ns; scan->elsewhere++) {
+		const char *name = model_text(scan->import->model, scan->elsewhere->name);
+		size_t record = node_makers_take(&scan->makers, name, scan->elsewhere->end_ns);
+		if (record == NO_NODE_MAKER)
+			continue;
+		scan->tokens->records[record].token = TOKEN_FORWARD;
+		scan->tokens->nodes_made++;
+	}
 }
 
 /* Within a call of the engine the numbers of nodes that one thread made go down. */
@@ -251,12 +226,14 @@ static void follow_sequence(struct scan *scan, const struct staged_span *span, s
 		forward->is_unused = (!is_known || forward->is_unused) &&
 		                     !node_numbers_have(scan->nodes, ALL_THREADS, scan->pending_sequence, sequence);
 	}
+	if (scan->tokens->records[record].work == WORK_PLAIN)
+		scan->tokens->records[record].work = WORK_ANY;
 	scan->pending = scan->tokens->records[record].is_seed ? NO_RECORD : record; /* ones make no node */
 	scan->pending_sequence = sequence;
 }
 
 /* An operator of that class finds that the number comes next. One may take it, but ones and zeroing make no node. */
-static void kineto_tokens_note_number(struct scan *scan, const struct staged_span *span, enum token_class class)
+static void kineto_tokens_note_number(struct scan *scan, const struct staged_span *span, enum record_class class)
 {
 	uint64_t sequence = kineto_tokens_sequence_of(scan->import, span);
 	if (sequence != STEPSCOPE_NO_SEQUENCE)
@@ -333,21 +310,21 @@ static void kineto_tokens_add_hooked(struct kineto_tokens *tokens, int64_t start
 }
 
 /* What accumulates within a node makes it a training one. */
-static void note_inside(struct scan *scan, const struct staged_span *span, enum token_class class, int64_t end_ns)
+static void note_inside(struct scan *scan, const struct staged_span *span, enum record_class class, int64_t end_ns)
 {
 	const struct open_token *open = &scan->open[scan->depth - 1];
-	bool is_op = kineto_tokens_is_operator(class);
+	bool is_op = record_is_operator(class);
 	if (is_op)
 		note_maker(scan, span, open->outermost);
 	if (is_op && open->outermost != NO_RECORD && !open->has_number)
 		follow_inner_sequence(scan, span, open->outermost);
 	if (is_op)
 		kineto_tokens_note_number(scan, span, class);
-	if (class == CLASS_NODE && scan->wants_number)
+	if (is_node(class) && scan->wants_number)
 		follow_node(scan, span, open->node);
-	if ((class == CLASS_ACCUMULATE || class == CLASS_GRADIENT) && open->node != NO_RECORD) {
+	if ((class == CLASS_ENGINE_ACCUMULATE || class == CLASS_ACCUMULATE) && open->node != NO_RECORD) {
 		scan->tokens->records[open->node].is_training = true;
-		scan->tokens->records[open->node].count += class == CLASS_GRADIENT;
+		scan->tokens->records[open->node].count += class == CLASS_ACCUMULATE;
 	}
 	if (class == CLASS_OPTIMIZER && open->in_backward)
 		kineto_tokens_add_hooked(scan->tokens, span->start_ns, end_ns);
@@ -362,7 +339,7 @@ static void begin_node(struct scan *scan, const struct staged_span *span, size_t
 }
 
 /* The first operator in it makes the sum with the gradient that was there, or else keeps the new one. */
-static void note_sum(struct scan *scan, const struct staged_span *span, enum token_class class)
+static void note_sum(struct scan *scan, const struct staged_span *span, enum record_class class)
 {
 	struct train_record *last = scan->tokens->count ? &scan->tokens->records[scan->tokens->count - 1] : NULL;
 	bool is_sum = class == CLASS_ADD || class == CLASS_WRITE;
@@ -389,18 +366,28 @@ static uint32_t tensors_of(const struct scan *scan, const struct staged_span *sp
 
 /* It may be an update by hand, as long as no optimizer was called; if it makes a node of a graph it becomes a forward. An evaluation behind the
  * update writes, too (relu_). What is rounded behind a node is the node's. */
-static void note_writes(struct scan *scan, const struct staged_span *span, enum token_class class, size_t record)
+static void note_writes(struct scan *scan, const struct staged_span *span, enum record_class class, size_t record)
 {
 	bool is_write = (class == CLASS_WRITE && scan->is_behind_backward) || class == CLASS_ZERO;
-	if (is_write && !scan->tokens->optimizer_calls && !kineto_makers_is_in_node(&scan->makers, span->start_ns))
+	if (is_write && !scan->tokens->optimizer_calls && !node_makers_is_in_node(&scan->makers, span->start_ns))
 		train_count_writes(&scan->tokens->records[record], tensors_of(scan, span), class == CLASS_ZERO);
 }
 
-static void kineto_tokens_take_span(struct scan *scan, const struct staged_span *span, enum token_class class)
+static enum train_work work_of(const struct scan *scan, const struct staged_span *span, enum record_class class)
+{
+	if (scan->optimizers)
+		return node_makers_is_in_node(&scan->makers, span->start_ns) ? WORK_ANY : WORK_PLAIN;
+	if (class == CLASS_WRITE && strcmp(model_text(scan->import->model, span->name), "aten::copy_") == 0)
+		return WORK_MOVE; /* times in whole microseconds: it may be in no aten::to */
+	return class == CLASS_MOVE ? WORK_MOVE : class == CLASS_LAYER ? WORK_LAYER : WORK_ANY;
+}
+
+static void kineto_tokens_take_span(struct scan *scan, const struct staged_span *span, enum record_class class)
 {
 	if (!scan->has_frames && kineto_is_frame(span))
 		return;
 	int64_t end_ns = span->start_ns + (span->dur_ns > 0 ? span->dur_ns : 0);
+	find_makers_elsewhere(scan, span->start_ns);
 	kineto_tokens_leave(scan, span->start_ns);
 	if (scan->depth && end_ns > scan->open[scan->depth - 1].end_ns)
 		end_ns = scan->open[scan->depth - 1].end_ns;
@@ -409,13 +396,13 @@ static void kineto_tokens_take_span(struct scan *scan, const struct staged_span 
 	if (span->kind == SPAN_STEP || span->kind == SPAN_RUNTIME || span->kind == SPAN_OVERHEAD)
 		return;
 	note_sum(scan, span, class);
-	if (class == CLASS_GRADIENT)
+	if (class == CLASS_ACCUMULATE)
 		scan->gradient_end_ns = end_ns;
 	if (scan->hidden) {
 		note_inside(scan, span, class, end_ns);
 		return;
 	}
-	if (class == CLASS_OTHER) {
+	if (class == CLASS_UNKNOWN) {
 		kineto_tokens_add_range(scan, span, kineto_tokens_push(scan, end_ns));
 		return;
 	}
@@ -424,16 +411,17 @@ static void kineto_tokens_take_span(struct scan *scan, const struct staged_span 
 		scan->hidden++;
 		return;
 	}
-	size_t record = add_record(scan, token_of(class), span->start_ns, end_ns);
-	scan->tokens->records[record].is_training = class == CLASS_ACCUMULATE || class == CLASS_GRADIENT;
-	scan->tokens->records[record].count = class == CLASS_GRADIENT;
+	size_t record = add_record(scan, record_token(class), span->start_ns, end_ns);
+	scan->tokens->records[record].is_training = class == CLASS_ENGINE_ACCUMULATE || class == CLASS_ACCUMULATE;
+	scan->tokens->records[record].count = class == CLASS_ACCUMULATE;
 	scan->tokens->records[record].is_seed = class == CLASS_ONES;
-	if (class == CLASS_NODE)
+	if (is_node(class))
 		begin_node(scan, span, record);
 	scan->has_ones |= class == CLASS_ONES;
-	if (class == CLASS_LAYER || class == CLASS_ONES || token_of(class) == TOKEN_BACKWARD)
+	if (class == CLASS_LAYER || class == CLASS_ONES || record_token(class) == TOKEN_BACKWARD)
 		scan->is_behind_backward = class != CLASS_LAYER;
-	if (kineto_tokens_is_operator(class)) {
+	if (record_is_operator(class)) {
+		scan->tokens->records[record].work = (uint8_t)work_of(scan, span, class);
 		follow_sequence(scan, span, record);
 		kineto_tokens_note_number(scan, span, class);
 		note_maker(scan, span, record);
@@ -443,20 +431,15 @@ static void kineto_tokens_take_span(struct scan *scan, const struct staged_span 
 	struct open_token *open = kineto_tokens_push(scan, end_ns);
 	open->is_optimizer = class == CLASS_OPTIMIZER;
 	open->hides = !open->is_optimizer;
-	open->node = token_of(class) == TOKEN_BACKWARD ? record : NO_RECORD;
-	open->outermost = token_of(class) == TOKEN_OP ? record : NO_RECORD;
+	open->node = record_token(class) == TOKEN_BACKWARD ? record : NO_RECORD;
+	open->outermost = record_token(class) == TOKEN_OP ? record : NO_RECORD;
 	open->has_number = kineto_tokens_sequence_of(scan->import, span) != STEPSCOPE_NO_SEQUENCE;
-	open->in_backward = token_of(class) == TOKEN_BACKWARD;
+	open->in_backward = record_token(class) == TOKEN_BACKWARD;
 	scan->optimizers += open->is_optimizer;
 	scan->hidden += open->hides;
 }
 
 /* ---- annotations that are operators ---- */
-
-static bool is_of_loop(enum token_class class)
-{
-	return class == CLASS_OPTIMIZER || class == CLASS_ZERO_GRAD || class == CLASS_DATA;
-}
 
 /* PyTorch up to 1.10 writes what a program annotates as operators. No operator calls an optimizer or asks for a batch: one that does is a
  * range of the user's. */
@@ -470,13 +453,13 @@ static void find_classes(struct scan *scan, const struct staged_track *track)
 	scan->of_spans = memory_resize(NULL, (size_t)track->count + 1, sizeof *scan->of_spans);
 	for (uint32_t i = 0; i < track->count; i++) {
 		const struct staged_span *span = &track->spans[i];
-		enum token_class class = kineto_tokens_class_of(scan, span);
+		enum record_class class = kineto_tokens_class_of(scan, span);
 		scan->of_spans[i] = (uint8_t) class;
 		while (depth && open[depth - 1].end_ns <= span->start_ns)
 			depth--;
-		for (uint32_t k = depth; is_of_loop(class) && k && scan->of_spans[open[k - 1].span]; k--)
-			scan->of_spans[open[k - 1].span] = CLASS_OTHER;
-		if (!kineto_tokens_is_operator(class) || class == CLASS_ONES || span->dur_ns <= 0)
+		for (uint32_t k = depth; record_is_of_loop(class) && k && scan->of_spans[open[k - 1].span]; k--)
+			scan->of_spans[open[k - 1].span] = CLASS_UNKNOWN;
+		if (!record_is_operator(class) || class == CLASS_ONES || span->dur_ns <= 0)
 			continue;
 		MEMORY_GROW(open, depth, capacity, 64);
 		open[depth++] = (struct open_operator){span->start_ns + span->dur_ns, i};
@@ -500,10 +483,21 @@ static uint32_t range_around(const struct kineto_tokens *tokens, uint32_t at, in
 	return at;
 }
 
+/* Whether a node lies in an optimizer's call, which then calls a closure. *call: a record before the node; it only advances. */
+static bool is_in_call(const struct kineto_tokens *tokens, size_t count, size_t *call, int64_t time_ns)
+{
+	const struct train_record *records = tokens->records;
+	while (*call < count && (records[*call].token != TOKEN_OPTIMIZER || records[*call].is_inside ||
+	                         records[*call].end_ns <= time_ns))
+		++*call;
+	return *call < count && records[*call].start_ns <= time_ns;
+}
+
 /* Nodes of another thread, among the records of this one. */
 static void take_nodes(struct kineto_tokens *tokens, const struct kineto_tokens *other)
 {
 	uint32_t next = 0;
+	size_t call = 0, count = tokens->own_count;
 	for (size_t i = 0; i < other->count; i++) {
 		struct train_record record = other->records[i];
 		if (record.token != TOKEN_BACKWARD)
@@ -511,14 +505,14 @@ static void take_nodes(struct kineto_tokens *tokens, const struct kineto_tokens 
 		while (next < tokens->range_count && tokens->ranges[next].start_ns <= record.start_ns)
 			next++;
 		record.range = range_around(tokens, next ? next - 1 : NO_RANGE, record.start_ns);
-		record.is_inside = false;
+		record.is_inside = is_in_call(tokens, count, &call, record.start_ns);
 		MEMORY_GROW(tokens->records, tokens->count, tokens->capacity, 16);
 		tokens->records[tokens->count++] = record;
 	}
 }
 
 static void read_track(struct kineto_tokens *tokens, struct kineto_import *import, const struct kineto_group *group,
-                       uint32_t number, uint8_t *classes, bool has_frames)
+                       uint32_t number, uint8_t *classes, bool has_frames, const struct nodes_elsewhere *elsewhere)
 {
 	struct staged_track *track = &import->stage.tracks[group->tracks[number]];
 	struct scan scan = {.tokens = tokens,
@@ -526,19 +520,62 @@ static void read_track(struct kineto_tokens *tokens, struct kineto_import *impor
 	                    .nodes = &group->nodes,
 	                    .classes = classes,
 	                    .has_frames = has_frames,
+	                    .elsewhere = elsewhere->list,
+	                    .elsewhere_end = elsewhere->list + elsewhere->count,
 	                    .pending = NO_RECORD,
 	                    .gradient_end_ns = INT64_MIN};
 	*tokens = (struct kineto_tokens){.compact_at = COMPACT_AT};
 	kineto_sort(&import->stage, track);
 	find_classes(&scan, track);
 	for (uint32_t i = 0; i < track->count; i++)
-		kineto_tokens_take_span(&scan, &track->spans[i], (enum token_class)scan.of_spans[i]);
+		kineto_tokens_take_span(&scan, &track->spans[i], (enum record_class)scan.of_spans[i]);
+	find_makers_elsewhere(&scan, INT64_MAX);
 	settle_last(&scan);
-	kineto_makers_forget(&scan.makers);
+	node_makers_forget(&scan.makers);
 	compact(&scan);
-	kineto_makers_release(&scan.makers);
+	node_makers_release(&scan.makers);
 	free(scan.of_spans);
 	free(scan.open);
+}
+
+static int compare_nodes(const void *left, const void *right)
+{
+	const struct node_elsewhere *a = left, *b = right;
+	return (a->start_ns > b->start_ns) - (a->start_ns < b->start_ns);
+}
+
+/* The nodes of a track that lie in no other one. */
+static void note_elsewhere(struct nodes_elsewhere *nodes, const struct kineto_import *import,
+                           const struct staged_track *track, uint8_t *classes)
+{
+	struct scan scan = {.import = import, .classes = classes};
+	int64_t last_end_ns = INT64_MIN;
+	for (uint32_t i = 0; i < track->count; i++) {
+		const struct staged_span *span = &track->spans[i];
+		if (!is_node(kineto_tokens_class_of(&scan, span)) || span->start_ns < last_end_ns || span->dur_ns < 0)
+			continue;
+		last_end_ns = span->start_ns + span->dur_ns;
+		MEMORY_GROW(nodes->list, nodes->count, nodes->capacity, 256);
+		nodes->list[nodes->count++] = (struct node_elsewhere){span->start_ns, last_end_ns, span->name};
+	}
+}
+
+/* Without sequence numbers: reads the track again, with the nodes of the other threads, whose operators may be in it. */
+static void read_with_nodes(struct kineto_tokens *tokens, struct kineto_import *import,
+                            const struct kineto_group *group, uint32_t chosen, const uint8_t *kinds, uint8_t *classes,
+                            bool has_frames)
+{
+	const struct kineto_stage *stage = &import->stage;
+	struct nodes_elsewhere nodes = {0};
+	for (uint32_t i = 0; i < group->count; i++)
+		if (i != chosen && kinds[group->tracks[i]] == TRACK_THREAD)
+			note_elsewhere(&nodes, import, &stage->tracks[group->tracks[i]], classes);
+	if (nodes.count) {
+		merge_sort(nodes.list, nodes.count, sizeof *nodes.list, compare_nodes);
+		kineto_tokens_release(tokens);
+		read_track(tokens, import, group, chosen, classes, has_frames, &nodes);
+	}
+	free(nodes.list);
 }
 
 /* Of two that could be the one that trains: not the place in the file decides. */
@@ -570,110 +607,27 @@ static uint32_t choose_track(const struct kineto_stage *stage, const struct kine
 	return best;
 }
 
-/* Not every trace has the accumulation of gradients. Where optimizers are called and it has none, all backwards train. */
-static void train_all(struct kineto_tokens *tokens)
-{
-	for (size_t i = 0; i < tokens->count; i++)
-		if (tokens->records[i].is_training || !tokens->optimizer_calls)
-			return;
-	for (size_t i = 0; i < tokens->count; i++)
-		tokens->records[i].is_training = tokens->records[i].token == TOKEN_BACKWARD;
-}
-
-/* Or is of none: but what runs without a graph may lie in one. */
-static bool begins_call(const struct train_record *record)
-{
-	return record->token == TOKEN_BACKWARD ? record->is_first : record->token != TOKEN_OP || record->is_seed;
-}
-
-/* A call of the engine is several records: those that train know of all its gradients. */
-static void count_gradients(struct kineto_tokens *tokens)
-{
-	for (size_t first = 0, end = 0; first < tokens->count; first = end) {
-		struct train_record sum = {0};
-		do {
-			const struct train_record *record = &tokens->records[end];
-			sum.count += record->token == TOKEN_BACKWARD ? record->count : 0;
-			sum.part += record->token == TOKEN_BACKWARD ? record->part : 0;
-		} while (++end < tokens->count && !begins_call(&tokens->records[end]));
-		for (size_t i = first; i < end; i++) {
-			struct train_record *record = &tokens->records[i];
-			if (record->token == TOKEN_BACKWARD && record->is_training) {
-				record->count = sum.count;
-				record->part = sum.part;
-			}
-		}
-	}
-}
-
-/* Where no optimizer is called what writes in place may be the update. */
-static void take_updates(struct kineto_tokens *tokens, bool has_calls)
-{
-	for (size_t i = 0; i < tokens->count; i++) {
-		struct train_record *record = &tokens->records[i];
-		if (has_calls)
-			record->count = record->part = 0;
-		else if (writes(record))
-			record->token = TOKEN_UPDATE;
-	}
-	count_gradients(tokens);
-}
-
-static void note_nodes(struct kineto_group *group, const struct kineto_import *import, const struct staged_track *track)
-{
-	uint32_t last = NO_NODE_RANGE;
-	for (uint32_t i = 0; i < track->count; i++) {
-		uint64_t sequence = kineto_tokens_sequence_of(import, &track->spans[i]);
-		if (sequence != STEPSCOPE_NO_SEQUENCE && sequence >> NODE_NUMBER_BITS)
-			node_numbers_note(&group->nodes, &last, 0,
-			                  ALL_THREADS << NODE_NUMBER_BITS | kineto_tokens_number_of(sequence));
-	}
-}
-
-/* Behind the last node in a file of which a part may be missing another backward may have been. */
-static void note_missing(struct node_numbers *nodes)
-{
-	uint64_t behind = 0;
-	uint32_t last = NO_NODE_RANGE;
-	for (uint32_t i = 0; i < nodes->count; i++)
-		behind = nodes->list[i].highest + 1 > behind ? nodes->list[i].highest + 1 : behind;
-	if (!behind)
-		return;
-	node_numbers_note(nodes, &last, 0, ALL_THREADS << NODE_NUMBER_BITS | kineto_tokens_number_of(UINT64_MAX));
-	node_numbers_note(nodes, &last, 0, ALL_THREADS << NODE_NUMBER_BITS | behind);
-}
-
-void kineto_nodes_find(struct kineto_import *import, struct kineto_group *group, const uint8_t *kinds)
-{
-	for (uint32_t i = 0; i < group->count; i++) {
-		struct staged_track *track = &import->stage.tracks[group->tracks[i]];
-		if (kinds[group->tracks[i]] != TRACK_THREAD || !track->count)
-			continue;
-		kineto_sort(&import->stage, track);
-		note_nodes(group, import, track);
-	}
-	if (import->is_repaired)
-		note_missing(&group->nodes);
-	node_numbers_settle(&group->nodes);
-}
-
 bool kineto_tokens_init(struct kineto_tokens *tokens, struct kineto_import *import, const struct kineto_group *group,
                         const uint8_t *kinds, uint8_t *classes, bool has_frames, uint32_t *training)
 {
 	const struct kineto_stage *stage = &import->stage;
+	const struct nodes_elsewhere none = {0};
 	struct kineto_tokens *of_tracks = memory_resize(NULL, (size_t)group->count + 1, sizeof *of_tracks);
 	memset(of_tracks, 0, ((size_t)group->count + 1) * sizeof *of_tracks);
 	for (uint32_t i = 0; i < group->count; i++)
 		if (kinds[group->tracks[i]] == TRACK_THREAD && stage->tracks[group->tracks[i]].count)
-			read_track(&of_tracks[i], import, group, i, classes, has_frames);
+			read_track(&of_tracks[i], import, group, i, classes, has_frames, &none);
 	uint32_t chosen = choose_track(stage, group, of_tracks);
 	if (chosen == MODEL_NONE) { /* none was read */
 		free(of_tracks);
 		return false;
 	}
 	*training = group->tracks[chosen];
+	if (import->has_no_sequence)
+		read_with_nodes(&of_tracks[chosen], import, group, chosen, kinds, classes, has_frames);
 	*tokens = of_tracks[chosen];
 	bool has_calls = tokens->optimizer_calls > 0;
+	tokens->own_count = tokens->count;
 	of_tracks[chosen] = (struct kineto_tokens){0};
 	for (uint32_t i = 0; i < group->count; i++) {
 		take_nodes(tokens, &of_tracks[i]);
@@ -684,8 +638,7 @@ bool kineto_tokens_init(struct kineto_tokens *tokens, struct kineto_import *impo
 	}
 	free(of_tracks);
 	merge_sort(tokens->records, tokens->count, sizeof *tokens->records, compare_records);
-	train_all(tokens);
-	take_updates(tokens, has_calls);
+	record_gradients_settle(tokens->records, tokens->count, tokens->optimizer_calls > 0, has_calls);
 	return true;
 }
 

@@ -18,9 +18,10 @@ struct kineto_window { /* the trainer of a file */
 	int64_t pid;
 	int32_t rank, world_size;
 	const char *name, *host;
-	size_t worker; /* length of the worker's name at its start; 0: none */
-	uint32_t steps;
-	int64_t first, last; /* step numbers */
+	size_t worker;          /* length of the worker's name at its start; 0: none */
+	bool has_times;         /* of start_ns and end_ns */
+	uint32_t steps, marked; /* marked: steps that were not inferred */
+	int64_t first, last;    /* step numbers */
 	int64_t start_ns, end_ns;
 };
 
@@ -41,6 +42,7 @@ static void kineto_windows_add_step(struct kineto_window *window, const struct m
 		window->start_ns = step->start_ns;
 		window->end_ns = step->end_ns;
 	}
+	window->marked += !step->is_inferred;
 	window->first = step->number < window->first ? step->number : window->first;
 	window->last = step->number > window->last ? step->number : window->last;
 	window->start_ns = step->start_ns < window->start_ns ? step->start_ns : window->start_ns;
@@ -87,14 +89,36 @@ static bool are_of_one(const struct kineto_window *a, const struct kineto_window
 	       strncmp(a->name, b->name, a->worker) == 0 && (a->has_rank || a->worker);
 }
 
+/* Marked steps go on where those of the earlier window ended: a program that was started again counts from 0. Where no
+ * step() was called, the times alone tell. */
 static bool kineto_windows_goes_on(const struct kineto_window *earlier, const struct kineto_window *later)
 {
-	return earlier->steps && later->steps && later->start_ns >= earlier->end_ns && later->first > earlier->last;
+	if (later->start_ns < earlier->end_ns || !earlier->has_times || !later->has_times)
+		return false;
+	return !earlier->marked && !later->marked ? true
+	                                          : earlier->marked && later->marked && later->first > earlier->last;
+}
+
+/* Windows without steps begin with their first span. */
+static void find_extents(struct kineto_window *windows, uint32_t count, const struct model *model)
+{
+	for (uint32_t i = 0; i < count; i++) {
+		struct kineto_window *window = &windows[i];
+		window->has_times = window->marked ||
+		                    model_process_extent(model, window->process, &window->start_ns, &window->end_ns);
+	}
+}
+
+/* Inferred steps are numbered in each file from 0. offsets: by process. */
+static void number_steps(struct model *model, const int64_t *offsets)
+{
+	for (uint32_t i = 0; i < model->steps_count; i++)
+		model->steps[i].number += offsets[model->steps[i].process];
 }
 
 uint32_t kineto_windows_find(const struct kineto_set *set, struct process_join **joins)
 {
-	const struct model *model = set->model;
+	struct model *model = set->model;
 	struct kineto_window *windows = memory_resize(NULL, (size_t)set->order.count + 1, sizeof *windows);
 	uint32_t count = 0, found = 0;
 	for (uint32_t i = 0; i < set->order.count; i++) {
@@ -114,14 +138,23 @@ uint32_t kineto_windows_find(const struct kineto_set *set, struct process_join *
 		                                          .worker = worker_length(name)};
 	}
 	find_steps(windows, count, model);
+	find_extents(windows, count, model);
 	merge_sort(windows, count, sizeof *windows, compare_windows);
 	*joins = memory_resize(NULL, (size_t)count + 1, sizeof **joins);
+	int64_t *offsets = memory_resize(NULL, (size_t)model->processes_count + 1, sizeof *offsets);
+	memset(offsets, 0, ((size_t)model->processes_count + 1) * sizeof *offsets);
 	for (uint32_t i = 1, first = 0; i < count; i++) {
-		if (are_of_one(&windows[i - 1], &windows[i]) && kineto_windows_goes_on(&windows[i - 1], &windows[i]))
-			(*joins)[found++] = (struct process_join){windows[i].process, windows[first].process};
-		else
+		const struct kineto_window *before = &windows[i - 1], *window = &windows[i];
+		if (!are_of_one(before, window) || !kineto_windows_goes_on(before, window)) {
 			first = i;
+			continue;
+		}
+		(*joins)[found++] = (struct process_join){window->process, windows[first].process};
+		if (!window->marked)
+			offsets[window->process] = offsets[before->process] + (before->steps ? before->last + 1 : 0);
 	}
+	number_steps(set->model, offsets);
+	free(offsets);
 	free(windows);
 	return found;
 }

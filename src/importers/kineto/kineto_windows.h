@@ -10,8 +10,9 @@
 #include "model/join.h"
 
 /* Finds the processes that also have an earlier window in another file. Files are of one process if they have the same
- * pid and rank, or the same pid and worker name at the start of the file name. Their steps must also continue where
- * those of the other file end. The caller frees *joins. */
+ * pid and rank, or the same pid and worker name at the start of the file name. Their times must not overlap, and marked
+ * steps must continue where those of the other file end. Also numbers inferred steps on from those of the window
+ * before. The caller frees *joins. */
 uint32_t kineto_windows_find(const struct kineto_set *set, struct process_join **joins);
 
 #endif

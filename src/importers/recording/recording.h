@@ -25,9 +25,9 @@
 #include "format/segment.h"
 #include "importers/recording/recording_clock.h"
 #include "importers/recording/recording_spans.h"
-#include "model/infer_steps.h"
 #include "model/model.h"
 #include "model/number_map.h"
+#include "steps/infer_steps.h"
 
 #define RECORDING_MAX_SYMBOLS 1000000u         /* per session */
 #define RECORDING_MAX_TEXT ((uint64_t)1 << 28) /* bytes of their texts */

@@ -711,6 +711,13 @@ static void end_inferred(struct recording *recording, struct stream *stream)
 		note_unmatched(recording, stream);
 }
 
+/* Is the phase in what the event ends? One around that ends behind it. */
+static bool is_in_ended(const struct stream *stream, const struct inferred *inferred, enum stepscope_event type)
+{
+	bool is_end = type == STEPSCOPE_EVENT_END || type == STEPSCOPE_EVENT_SWITCH;
+	return is_end && inferred->what != INFERRED_STEP && phase_level(stream) == stream->level_count;
+}
+
 /* Puts in what begins and ends up to the event: before it what begins with it, behind it what ends with it. */
 static void follow_inferred(struct recording *recording, struct stream *stream, int64_t time_ns,
                             enum stepscope_event type)
@@ -725,7 +732,8 @@ static void follow_inferred(struct recording *recording, struct stream *stream, 
 		const struct inferred *next = stream->inferred_next < stream->inferred_count
 		                                      ? &stream->inferred[stream->inferred_next]
 		                                      : NULL;
-		if (open && (open->end_ns < time_ns || ((is_begin || is_bound) && open->end_ns == time_ns)) &&
+		bool ends_before = is_begin || is_bound || (open && is_in_ended(stream, open, type));
+		if (open && (open->end_ns < time_ns || (ends_before && open->end_ns == time_ns)) &&
 		    (!next || next->start_ns >= open->end_ns)) {
 			end_inferred(recording, stream);
 		} else if (next && (next->start_ns < time_ns || (is_begin && next->start_ns == time_ns))) {

@@ -71,36 +71,17 @@ static void recording_torch_add_range(struct torch_scan *scan, struct stream_sca
 	open->is_range = true;
 }
 
-static uint64_t recording_torch_sequence_of(const struct segment_event *event, enum symbol_class class)
+static uint64_t recording_torch_sequence_of(const struct segment_event *event, enum record_class class)
 {
 	bool has_sequence = event->payload_count && class != CLASS_COLLECTIVE &&
 	                    event->payload[STEPSCOPE_BEGIN_SEQUENCE] != STEPSCOPE_NO_SEQUENCE;
 	return has_sequence ? event->payload[STEPSCOPE_BEGIN_SEQUENCE] & 0xffffffffffffu : STEPSCOPE_NO_SEQUENCE;
 }
 
-static uint8_t token_of(enum symbol_class class)
+/* A node of a graph is told of in the engine's record. */
+static uint8_t token_of(enum record_class class)
 {
-	switch (class) {
-	case CLASS_NODE:
-		return TOKEN_BACKWARD;
-	case CLASS_DATA:
-	case CLASS_DATA_HERE:
-		return TOKEN_DATA;
-	case CLASS_OPTIMIZER:
-		return TOKEN_OPTIMIZER;
-	case CLASS_ZERO_GRAD:
-		return TOKEN_ZERO_GRAD;
-	case CLASS_SCALER:
-		return TOKEN_SCALER;
-	case CLASS_SAVE:
-		return TOKEN_SAVE;
-	case CLASS_LOADER_START:
-		return TOKEN_LOADER;
-	case CLASS_LOADER_STOP:
-		return TOKEN_LOADER_END;
-	default:
-		return TOKEN_OP;
-	}
+	return class == CLASS_NODE || class == CLASS_ACCUMULATE ? TOKEN_OP : record_token(class);
 }
 
 /* A call of a module that makes a graph stands alone: a backward may work on it, or on what is behind it. A backward may begin with a seed. */
@@ -139,6 +120,8 @@ static bool is_between(const struct stream_scan *stream, uint8_t token, uint32_t
 static struct train_record *same_before(struct stream_scan *stream, uint8_t token, uint32_t range, int64_t time_ns)
 {
 	struct train_record *last = stream->record_count ? &stream->records[stream->record_count - 1] : NULL;
+	if (last && last->work == WORK_PLAIN)
+		return NULL;
 	if (last && last->is_module && last->object) /* an evaluation, maybe: as long as its call */
 		return NULL;
 	if (token != TOKEN_OP && token != TOKEN_FORWARD && token != TOKEN_BACKWARD && token != TOKEN_UPDATE)
@@ -197,10 +180,10 @@ void torch_add_hooked(struct torch_scan *scan, struct stream_scan *stream, int64
 	stream->hooked[stream->hooked_count++] = (struct train_call){start_ns, end_ns};
 }
 
-static void count_writes(struct train_record *update, enum symbol_class class)
+static void count_writes(struct train_record *update, enum record_class class)
 {
 	bool is_many = class == CLASS_ZERO_MANY || class == CLASS_WRITE_MANY;
-	train_count_writes(update, is_many ? TRAIN_MANY_TENSORS : 1, class == CLASS_ZERO || class == CLASS_ZERO_MANY);
+	train_count_writes(update, is_many ? TRAIN_MANY_TENSORS : 1, record_zeroes(class));
 }
 
 /* One that zeroes gradients behind an update, or before one, is no part of its time. */
@@ -224,9 +207,10 @@ static void join_last(struct torch_scan *scan, struct stream_scan *stream)
 	struct train_record *same = same_before(stream, last.token, last.range, last.start_ns);
 	if (same && last.token == TOKEN_UPDATE)
 		join_update(same, &last);
-	else if (same)
+	else if (same) {
 		same->end_ns = last.end_ns;
-	else
+		same->work = train_join_work(same->work, last.work);
+	} else
 		stream->records[stream->record_count++] = last;
 	scan->record_count -= same != NULL;
 }
@@ -249,7 +233,7 @@ static void settle_pending(struct torch_scan *scan, struct stream_scan *stream, 
 		recording_torch_note_number(&stream->records[pending], stream->pending_sequence);
 	} else if (stream->pending_class) {
 		stream->records[pending].token = TOKEN_UPDATE;
-		count_writes(&stream->records[pending], (enum symbol_class)stream->pending_class);
+		count_writes(&stream->records[pending], (enum record_class)stream->pending_class);
 	}
 	stream->pending = NO_RANGE;
 	stream->pending_class = CLASS_UNKNOWN;
@@ -308,23 +292,36 @@ static uint32_t add_update(struct torch_scan *scan, struct stream_scan *stream, 
 	if (record == NO_RANGE)
 		return NO_RANGE;
 	struct train_record more = {.start_ns = time_ns, .end_ns = time_ns};
-	count_writes(&more, (enum symbol_class)open->class);
+	count_writes(&more, (enum record_class)open->class);
 	join_update(&stream->records[record], &more);
 	bool is_only_zeroed = !more.count && stream->records[record].count;
 	return is_only_zeroed ? NO_RANGE : record;
 }
 
 /* An operator finds that the number comes next. One may take it, but what makes ones, or zeroes, makes no node. */
-static void note_taken(struct stream_scan *stream, enum symbol_class class, uint64_t sequence)
+static void note_taken(struct stream_scan *stream, enum record_class class, uint64_t sequence)
 {
-	stream->free_number = sequence + (class != CLASS_ONES && class != CLASS_ZERO && class != CLASS_ZERO_MANY);
+	stream->free_number = sequence + (class != CLASS_ONES && !record_zeroes(class));
+}
+
+/* An optimizer's own work, if its closure ran before; neighbours are one record. */
+static uint32_t add_plain(struct torch_scan *scan, struct stream_scan *stream, uint32_t range, int64_t time_ns)
+{
+	const struct train_record *last = stream->record_count ? &stream->records[stream->record_count - 1] : NULL;
+	if (last && last->work == WORK_PLAIN && is_alike(stream, last, range) &&
+	    !train_pauses(TOKEN_OP, last->end_ns, time_ns))
+		return stream->record_count - 1;
+	uint32_t record = torch_make_record(scan, stream, TOKEN_OP, range, time_ns);
+	if (record != NO_RANGE)
+		stream->records[record].work = WORK_PLAIN;
+	return record;
 }
 
 /* An operator that is in no other record; `sequence` STEPSCOPE_NO_SEQUENCE: it cannot have made a node. */
 static uint32_t add_operator(struct torch_scan *scan, struct stream_scan *stream, const struct open_record *open,
                              uint64_t sequence, int64_t time_ns)
 {
-	bool writes = open->class >= CLASS_WRITE && open->class <= CLASS_ZERO_MANY;
+	bool writes = record_writes((enum record_class)open->class);
 	bool has_number = sequence != STEPSCOPE_NO_SEQUENCE;
 	bool is_of_module = stream->module_depth && stream->optimizer == stream->module_optimizer;
 	bool may_update = writes && !is_of_module && !stream->optimizer && !stream->calls;
@@ -333,16 +330,23 @@ static uint32_t add_operator(struct torch_scan *scan, struct stream_scan *stream
 		settle_pending(scan, stream, sequence);
 	else if (may_update)
 		return add_update(scan, stream, open, time_ns);
-	/* what an optimizer computes is of no interest, only what its closure does */
-	if (!has_number && !is_of_module && !is_seed && (stream->optimizer || stream->pending != NO_RANGE))
+	bool says_nothing = !has_number && !is_of_module && !is_seed;
+	if (says_nothing && stream->optimizer)
+		return add_plain(scan, stream, open->range, time_ns);
+	if (says_nothing && stream->pending != NO_RANGE)
 		return NO_RANGE;
+	uint32_t count = stream->record_count;
+	uint8_t work = open->class == CLASS_MOVE ? WORK_MOVE : open->class == CLASS_LAYER ? WORK_LAYER : WORK_ANY;
 	uint32_t record = is_of_module            ? add_module_record(scan, stream)
 	                  : has_number || is_seed ? torch_make_record(scan, stream, TOKEN_OP, open->range, time_ns)
 	                                          : torch_add_record(scan, stream, TOKEN_OP, open->range, time_ns);
-	if (is_seed && record != NO_RANGE)
-		stream->records[record].is_seed = true;
+	if (record != NO_RANGE) {
+		stream->records[record].work = record >= count ? work
+		                                               : train_join_work(stream->records[record].work, work);
+		stream->records[record].is_seed |= is_seed;
+	}
 	if (has_number)
-		note_taken(stream, (enum symbol_class)open->class, sequence);
+		note_taken(stream, (enum record_class)open->class, sequence);
 	if (has_number && record != NO_RANGE)
 		recording_torch_note_number(&stream->records[record], sequence);
 	if (is_of_module && open->class == CLASS_FUNCTION) {
@@ -402,7 +406,7 @@ static void end_compiled(struct torch_scan *scan, struct stream_scan *stream, co
                          int64_t time_ns)
 {
 	uint32_t first = open->compiled - 1;
-	bool is_forward = false, is_module = false,
+	bool is_forward = false, is_module = false, is_plain = stream->optimizer > 0,
 	     has_pending = stream->pending != NO_RANGE && stream->pending >= first;
 	uint64_t sequence = 0;
 	for (uint32_t i = first; i < stream->record_count; i++) {
@@ -414,6 +418,7 @@ static void end_compiled(struct torch_scan *scan, struct stream_scan *stream, co
 		sequence = is_forward ? sequence : record->sequence;
 		is_forward |= record->token == TOKEN_FORWARD;
 		is_module |= record->is_module;
+		is_plain &= record->work == WORK_PLAIN;
 	}
 	if (stream->optimizer && first == stream->record_count)
 		return;
@@ -431,6 +436,7 @@ static void end_compiled(struct torch_scan *scan, struct stream_scan *stream, co
 	stream->records[record].end_ns = time_ns;
 	stream->records[record].sequence = sequence;
 	stream->records[record].is_module = is_module;
+	stream->records[record].work = is_plain ? WORK_PLAIN : WORK_ANY;
 	if (has_pending)
 		stream->pending = record;
 	else
@@ -448,13 +454,15 @@ static void note_maker(const struct stream_scan *stream, uint32_t record, uint64
 }
 
 /* An operator without a number: what it calls first may have one. */
-static void begin_inner_operator(struct torch_scan *scan, struct stream_scan *stream, enum symbol_class class,
+static void begin_inner_operator(struct torch_scan *scan, struct stream_scan *stream, enum record_class class,
                                  uint64_t sequence)
 {
 	const struct open_record *outer = &stream->open[stream->depth - 2];
 	uint32_t record = outer->record;
 	if (sequence != STEPSCOPE_NO_SEQUENCE && stream->plain + 1 == stream->depth)
 		stream->plain = 0;
+	if (record != NO_RANGE && sequence != STEPSCOPE_NO_SEQUENCE && stream->records[record].work == WORK_PLAIN)
+		stream->records[record].work = WORK_ANY;
 	bool is_of_operator = stream->inside == 1 && outer->hides && record != NO_RANGE &&
 	                      stream->records[record].token == TOKEN_OP && !stream->records[record].is_seed;
 	bool is_first = is_of_operator && record != stream->pending && sequence != STEPSCOPE_NO_SEQUENCE;
@@ -510,7 +518,7 @@ static void begin_open(struct torch_scan *scan, struct stream_scan *stream, cons
 	open->profiler_step = like->profiler_step;
 	if (like->is_phase)
 		open->phase = stream->depth;
-	switch ((enum symbol_class)like->class) {
+	switch ((enum record_class)like->class) {
 	case CLASS_UNKNOWN:
 	case CLASS_RARE:
 	case CLASS_PROFILER_STEP:
@@ -530,17 +538,17 @@ static void begin_open(struct torch_scan *scan, struct stream_scan *stream, cons
 	default:
 		break;
 	}
-	uint8_t token = token_of((enum symbol_class)like->class);
+	uint8_t token = token_of((enum record_class)like->class);
 	if (!stream->inside) {
 		begin_record(scan, stream, open, like->sequence, token, like->start_ns);
 		if (like->class == CLASS_DATA_HERE && open->record != NO_RANGE) {
 			stream->records[open->record].is_empty = stream->has_data_work;
 			stream->data = open->record;
 		}
-	} else if (like->class == CLASS_GRADIENT) {
+	} else if (like->class == CLASS_NODE) {
 		begin_gradient(scan, stream, like->sequence);
 	} else if (token == TOKEN_OP) {
-		begin_inner_operator(scan, stream, (enum symbol_class)like->class, like->sequence);
+		begin_inner_operator(scan, stream, (enum record_class)like->class, like->sequence);
 	} else if (like->class == CLASS_OPTIMIZER && stream->node != NO_RANGE && !stream->hooked_depth) {
 		stream->hooked_depth = stream->depth;
 		stream->hooked_ns = like->start_ns;
@@ -567,7 +575,7 @@ void torch_set_optimizer(struct train_record *call, uint64_t value)
 
 /* In the node that is being worked on. One that adds to a gradient is of a backward that trains; the first operator in it makes the sum
  * with what was there, or else keeps the new one. */
-static void note_gradient(struct stream_scan *stream, enum symbol_class class)
+static void note_gradient(struct stream_scan *stream, enum record_class class)
 {
 	struct train_record *node = &stream->records[stream->node];
 	bool is_in_it = recording_torch_innermost(stream)->class == CLASS_ACCUMULATE && stream->is_gradient_next;
@@ -587,13 +595,13 @@ static void note_module(struct torch_scan *scan, struct stream_scan *stream, uin
 		number_map_set(&scan->parts, symbol, 1);
 }
 
-static bool is_rare(enum symbol_class class)
+static bool is_rare(enum record_class class)
 {
 	return class == CLASS_RARE || class == CLASS_COMPILE || class == CLASS_SAVE || class == CLASS_LOADER_START ||
 	       class == CLASS_LOADER_STOP;
 }
 
-static void begin_aside(struct stream_scan *stream, enum symbol_class class, int64_t time_ns)
+static void begin_aside(struct stream_scan *stream, enum record_class class, int64_t time_ns)
 {
 	recording_torch_push(stream)->is_aside = true;
 	stream->aside++;
@@ -607,7 +615,7 @@ static void begin_aside(struct stream_scan *stream, enum symbol_class class, int
 static void recording_torch_on_begin(struct torch_scan *scan, struct stream_scan *stream,
                                      const struct segment_event *event, int64_t time_ns)
 {
-	enum symbol_class class = event->id < scan->class_capacity ? scan->classes[event->id] : CLASS_UNKNOWN;
+	enum record_class class = event->id < scan->class_capacity ? scan->classes[event->id] : CLASS_UNKNOWN;
 	uint64_t optimizer = class == CLASS_COMPILED ? torch_compiled_optimizer(scan, event->id) : 0;
 	class = optimizer ? CLASS_OPTIMIZER : class;
 	bool is_phase = event->id >= STEPSCOPE_BUILTIN_PHASE_DATA && event->id <= STEPSCOPE_BUILTIN_PHASE_EVALUATION;
@@ -651,7 +659,7 @@ static void recording_torch_on_begin(struct torch_scan *scan, struct stream_scan
 static void on_argument(struct torch_scan *scan, struct stream_scan *stream, const struct segment_event *event)
 {
 	uint32_t record = recording_torch_innermost(stream)->record;
-	enum symbol_class class = event->id < scan->class_capacity ? scan->classes[event->id] : CLASS_UNKNOWN;
+	enum record_class class = event->id < scan->class_capacity ? scan->classes[event->id] : CLASS_UNKNOWN;
 	if (event->payload_count < 2)
 		return;
 	uint64_t value = event->payload[1];

@@ -14,77 +14,23 @@
 /* Interned by the agent before its first operator (src/agents/torch/agent.c). */
 static const char agent_name[] = "torch.agent";
 
-static bool recording_torch_classes_is_text(const char *text, uint32_t length, const char *whole)
-{
-	return length == strlen(whole) && !memcmp(text, whole, length);
-}
-
-/* A name of a class: no "aten::", no "TorchDynamo Cache Lookup". What torch.compile makes takes a number only with a graph. */
-static bool is_function(const char *text, uint32_t length)
-{
-	return !memchr(text, ':', length) && !memchr(text, ' ', length) &&
-	       !recording_torch_classes_is_text(text, length, "CompiledFunction");
-}
-
-static enum symbol_class class_of_operator(const char *text, uint32_t length)
-{
-	bool is_many = pytorch_takes_many(text, length);
-	if (pytorch_begins_n(text, length, PYTORCH_SCALER))
-		return CLASS_SCALER;
-	if (pytorch_is_of_sampler(text, length))
-		return CLASS_SAMPLER;
-	if (pytorch_begins_n(text, length, PYTORCH_COLLECTIVE))
-		return CLASS_COLLECTIVE;
-	if (pytorch_begins_n(text, length, PYTORCH_MODE))
-		return CLASS_MODE;
-	if (pytorch_begins_n(text, length, PYTORCH_COMPILED))
-		return CLASS_COMPILED;
-	if (pytorch_begins_n(text, length, PYTORCH_ENGINE))
-		return CLASS_NODE;
-	if (pytorch_zeroes(text, length))
-		return is_many ? CLASS_ZERO_MANY : CLASS_ZERO;
-	if (pytorch_writes(text, length))
-		return is_many ? CLASS_WRITE_MANY : CLASS_WRITE;
-	if (is_function(text, length))
-		return CLASS_FUNCTION;
-	return recording_torch_classes_is_text(text, length, "aten::add")    ? CLASS_ADD
-	       : recording_torch_classes_is_text(text, length, PYTORCH_ONES) ? CLASS_ONES
-	                                                                     : CLASS_OP;
-}
-
-static enum symbol_class recording_torch_classes_class_of(uint8_t kind, const char *text, uint32_t length)
+static enum record_class class_of_symbol(uint8_t kind, const char *text, uint32_t length)
 {
 	switch (kind) {
 	case STEPSCOPE_SYMBOL_TEXT:
-		return recording_torch_classes_is_text(text, length, "torch.optimizer")    ? CLASS_OPTIMIZER_KEY
-		       : recording_torch_classes_is_text(text, length, "torch.module")     ? CLASS_MODULE_KEY
-		       : recording_torch_classes_is_text(text, length, "torch.loader")     ? CLASS_LOADER_KEY
-		       : recording_torch_classes_is_text(text, length, "torch.loader_end") ? CLASS_LOADER_END_KEY
-		                                                                           : CLASS_UNKNOWN;
+		return record_class_of(NAME_OF_TEXT, text, length);
 	case STEPSCOPE_SYMBOL_RANGE:
-		return recording_torch_classes_is_text(text, length, PYTORCH_SAVE)           ? CLASS_SAVE
-		       : recording_torch_classes_is_text(text, length, PYTORCH_COMPILE)      ? CLASS_COMPILE
-		       : recording_torch_classes_is_text(text, length, PYTORCH_LOADER_START) ? CLASS_LOADER_START
-		       : recording_torch_classes_is_text(text, length, PYTORCH_LOADER_AGAIN) ? CLASS_LOADER_START
-		       : recording_torch_classes_is_text(text, length, PYTORCH_LOADER_STOP)  ? CLASS_LOADER_STOP
-		       : pytorch_profiler_step(text, length)                                 ? CLASS_PROFILER_STEP
-		       : pytorch_is_rare(text, length)                                       ? CLASS_RARE
-		                                                                             : CLASS_UNKNOWN;
+		return record_class_of(NAME_OF_RANGE, text, length);
 	case STEPSCOPE_SYMBOL_OP:
-		return class_of_operator(text, length);
+		return record_class_of(NAME_OF_OPERATOR, text, length);
 	case STEPSCOPE_SYMBOL_BACKWARD:
-		return pytorch_begins_n(text, length, PYTORCH_ACCUMULATE) ? CLASS_ACCUMULATE : CLASS_GRADIENT;
+		return record_class_of(NAME_OF_GRADIENT, text, length);
 	case STEPSCOPE_SYMBOL_SCRIPT:
-		return CLASS_OP;
+		return record_class_of(NAME_OF_SCRIPT, text, length);
 	case STEPSCOPE_SYMBOL_MODULE:
-		return CLASS_MODULE;
+		return record_class_of(NAME_OF_MODULE, text, length);
 	case STEPSCOPE_SYMBOL_ANNOTATION:
-		return pytorch_begins_n(text, length, PYTORCH_OPTIMIZER_STEP)        ? CLASS_OPTIMIZER
-		       : pytorch_begins_n(text, length, PYTORCH_OPTIMIZER_ZERO_GRAD) ? CLASS_ZERO_GRAD
-		       : pytorch_begins_n(text, length, PYTORCH_LOADER_HERE)         ? CLASS_DATA_HERE
-		       : pytorch_begins_n(text, length, PYTORCH_LOADER)              ? CLASS_DATA
-		       : pytorch_profiler_step(text, length)                         ? CLASS_PROFILER_STEP
-		                                                                     : CLASS_UNKNOWN;
+		return record_class_of(NAME_OF_ANNOTATION, text, length);
 	default:
 		return CLASS_UNKNOWN;
 	}
@@ -132,7 +78,7 @@ void torch_scan_symbol(struct recording *recording, uint32_t id, uint8_t kind, c
 		memset(session->torch, 0, sizeof *session->torch);
 	}
 	struct torch_scan *scan = session->torch;
-	enum symbol_class class = scan ? recording_torch_classes_class_of(kind, text, length) : CLASS_UNKNOWN;
+	enum record_class class = scan ? class_of_symbol(kind, text, length) : CLASS_UNKNOWN;
 	if (scan && kind == STEPSCOPE_SYMBOL_TEXT)
 		note_compiled(scan, text, length);
 	if (class == CLASS_UNKNOWN || id >= 1u << 24)

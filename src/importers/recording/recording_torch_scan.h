@@ -5,48 +5,14 @@
 #ifndef IMPORTERS_RECORDING_RECORDING_TORCH_SCAN_H
 #define IMPORTERS_RECORDING_RECORDING_TORCH_SCAN_H
 
-#include "importers/recording/node_numbers.h"
 #include "importers/recording/recording_torch.h"
-#include "model/training_threads.h"
+#include "steps/node_numbers.h"
+#include "steps/record_class.h"
+#include "steps/training_threads.h"
 
 /* Records of a session beyond the maximum would be those of a million steps. */
 #define TORCH_SCAN_MAX_RECORDS (1u << 24)
 #define MAX_MOVES (1u << 26) /* torch_scan.moves */
-
-enum symbol_class {
-	CLASS_UNKNOWN, /* a range, a phase, ...: around records */
-	CLASS_OP,
-	CLASS_ADD, /* makes the sum of a gradient and another, where it is the first in CLASS_ACCUMULATE; so do writes */
-	CLASS_ONES,       /* makes the first gradient of a backward that is given none */
-	CLASS_WRITE,      /* to a tensor, in place */
-	CLASS_WRITE_MANY, /* to a list of them */
-	CLASS_ZERO,
-	CLASS_ZERO_MANY,
-	CLASS_FUNCTION,   /* a torch.autograd.Function of the program's: takes a number also where no graph is made */
-	CLASS_COLLECTIVE, /* an operator that has a number, but no graph remembers it */
-	CLASS_SAMPLER,    /* an operator that a loader calls by itself: no work on a batch */
-	CLASS_MODE, /* what a mode of the dispatcher does about a call that is no operator, such as a range's begin */
-	CLASS_SCALER,
-	CLASS_NODE,     /* the engine's work on a node of a graph */
-	CLASS_GRADIENT, /* the node itself, in it: has the number of the operator that made it */
-	CLASS_ACCUMULATE,
-	CLASS_DATA,
-	CLASS_DATA_HERE, /* by a loader without workers */
-	CLASS_OPTIMIZER,
-	CLASS_ZERO_GRAD,
-	CLASS_OPTIMIZER_KEY, /* of the argument that says which one it is */
-	CLASS_MODULE,
-	CLASS_MODULE_KEY,     /* of the argument that says which one it is, and its mode */
-	CLASS_LOADER_KEY,     /* of the argument that says whose batch is awaited; then its end is told, too: */
-	CLASS_LOADER_END_KEY, /* of the argument that says that no batch came */
-	CLASS_LOADER_START,
-	CLASS_LOADER_STOP,
-	CLASS_SAVE,
-	CLASS_COMPILED,      /* code that torch.compile made: what it calls counts; unless it is an optimizer's call */
-	CLASS_PROFILER_STEP, /* of torch.profiler: a range around records, which marks a step */
-	CLASS_COMPILE,       /* traces whole forwards and backwards, which no step makes */
-	CLASS_RARE,          /* a range like any other; recorded in steps without operators, too */
-};
 
 struct open_record {
 	uint32_t record;      /* index, NO_RANGE: it is inside of another one and not kept */
@@ -57,7 +23,7 @@ struct open_record {
 	bool is_aside; /* begun while no operators were recorded: it is no record and no range, as notes tell all there is */
 	/* for when one beneath it ends that hides it */
 	bool is_phase, is_hidden;
-	uint8_t class; /* enum symbol_class */
+	uint8_t class; /* enum record_class */
 	int64_t start_ns;
 	uint64_t sequence;
 	uint32_t compiled;      /* 1 + how many records were before code that torch.compile made; 0: it is none */

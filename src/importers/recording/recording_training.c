@@ -6,7 +6,7 @@
 #include "base/lower_bound.h"
 #include "base/memory.h"
 #include "importers/recording/recording_torch_scan.h"
-#include "model/inference.h"
+#include "steps/inference.h"
 
 #include <inttypes.h>
 #include <stdlib.h>

@@ -161,7 +161,7 @@ static void a_call_with_a_closure(void **state)
 	finish("exit");
 	assert_int_equal(model.steps_count, 3);
 	assert_int_equal(span_count("optimizer", 1), 3);
-	assert_int_equal(span_count("backward", 1), 0);
+	assert_int_equal(span_count("backward", 1), 3);
 	model_release(&model);
 }
 

@@ -1,0 +1,78 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Faults of steps and phases that were found in use, on programs with a clock of their own. A test has the fault's id in its name."""
+import json
+
+import pytest
+from torch_tools import HERE, every_python, run, table, warm
+
+MS = 1e6
+
+
+def watched(tmp_path, python, kind, *program):
+    """The program's clock, and a name for its data: a recording with operators, one without, or a trace of torch.profiler."""
+    options = ("--type", "simple") if kind == "without operators" else ()
+    trace = ("trace.json",) if kind == "trace" else ()
+    done = warm(tmp_path, python, *program, *trace, options=options, is_observed=kind != "trace")
+    assert done.returncode == 0, done.stderr
+    return json.loads(done.stdout), trace[0] if trace else "run"
+
+
+def phases_of(tmp_path, recording, *options):
+    return {row["name"]: row["mean_ns"] for row in table(tmp_path, "phases", *options, recording=recording)}
+
+
+def closures(tmp_path, python, place, optimizer, kind):
+    clock, recording = watched(tmp_path, python, kind, HERE / "closures.py", place, optimizer)
+    steps = ("--steps", "1-12")
+    waits = table(tmp_path, "host_waits", *steps, recording=recording)
+    return clock, phases_of(tmp_path, recording, *steps), {row["cause"]: row for row in waits}
+
+
+@every_python
+@pytest.mark.parametrize("optimizer", ["SGD", "LBFGS"])
+@pytest.mark.parametrize("place", ["before", "between", "after"])
+@pytest.mark.parametrize("kind", ["recording", "trace"])
+def test_fault_F1_G7_the_optimizer_has_not_the_time_of_its_closure(tmp_path, python, place, optimizer, kind):
+    clock, phases, waits = closures(tmp_path, python, place, optimizer, kind)
+    own = clock["step_ns"] - clock["closure_ns"]
+    assert phases["other"] > clock["slept_ns"] - 1 * MS
+    assert phases["optimizer"] < own + 1 * MS
+    assert waits["optimizer"]["own_ns"] < 12 * (own + 1 * MS)
+
+
+@every_python
+@pytest.mark.parametrize("place", ["before", "between"])
+def test_fault_G5_without_operators_the_forward_is_not_the_optimizer(tmp_path, python, place):
+    clock, phases, _ = closures(tmp_path, python, place, "SGD", "without operators")
+    assert phases["optimizer"] < clock["step_ns"] - clock["closure_ns"] + 1 * MS
+
+
+@every_python
+@pytest.mark.parametrize("work", ["moved", "prepared"])
+@pytest.mark.parametrize("kind", ["recording", "without operators", "trace"])
+def test_fault_G2_batches_that_are_fetched_ahead_are_no_evaluation(tmp_path, python, work, kind):
+    clock, recording = watched(tmp_path, python, kind, HERE / "fetched_ahead.py", work)
+    phases = phases_of(tmp_path, recording, "--steps", "1-11")
+    assert not phases.get("evaluation") and phases["data"] == pytest.approx(clock["data_ns"], abs=2 * MS)
+
+
+@every_python
+@pytest.mark.parametrize("end", ["checkpoint", "nothing"])
+@pytest.mark.parametrize("kind", ["recording", "without operators", "trace"])
+def test_fault_G4_a_callback_behind_an_evaluation_is_no_part_of_it(tmp_path, python, end, kind):
+    clock, recording = watched(tmp_path, python, kind, HERE / "callback.py", end)
+    between = {row["part"]: row["total_ns"] for row in table(tmp_path, "between_steps", recording=recording)}
+    assert between["between steps: evaluation"] < clock["evaluation_ns"] + 5 * MS
+    assert between["between steps: other"] > 3 * 300 * MS - 5 * MS  # the last one is behind the last step
+    assert all(row["duration_ns"] < 250 * MS for row in table(tmp_path, "steps", recording=recording)[1:])
+
+
+@every_python
+def test_fault_G3_a_worker_belongs_to_the_loader_that_started_it(tmp_path, python):
+    done = run(tmp_path, python, HERE / "two_loaders_of_one_seed.py")
+    assert done.returncode == 0, done.stderr
+    batches = {}
+    for row in table(tmp_path, "data_loader"):
+        if row["part"].startswith("worker "):
+            batches.setdefault(row["loader"][:2], []).append(row["batches"])
+    assert batches == {"0:": [2, 2], "1:": [10, 10]}
