@@ -52,7 +52,7 @@ static void set_never(double *values, uint32_t count)
 		values[i] = NEVER;
 }
 
-static double *nevers(uint32_t count)
+static double *new_never(uint32_t count)
 {
 	double *values = memory_resize(NULL, count + 1, sizeof(*values));
 
@@ -106,8 +106,8 @@ static void state_init(struct rank_state *state, struct replay_run *run, const s
 	const struct replay_graph *graph = plan->graph;
 
 	*state = (struct rank_state){.graph = graph, .plan = plan, .run = run};
-	state->clocks_ns = nevers(graph->thread_count);
-	state->streams_ns = nevers(graph->stream_count);
+	state->clocks_ns = new_never(graph->thread_count);
+	state->streams_ns = new_never(graph->stream_count);
 	state->rings = memory_resize(NULL, graph->stream_count + 1, sizeof(*state->rings));
 	state->works_ns = plan->works_ns;
 	state->batches_ns = plan->batches_ns;
@@ -115,8 +115,8 @@ static void state_init(struct rank_state *state, struct replay_run *run, const s
 	for (uint32_t i = 0; i < graph->item_count; i++)
 		if (graph->items[i].kind == REPLAY_BATCH)
 			state->batches_ns[i] = NEVER;
-	state->device_ns = nevers(TURNS * graph->step_count);
-	state->host_ns = nevers(TURNS * graph->step_count);
+	state->device_ns = new_never(TURNS * graph->step_count);
+	state->host_ns = new_never(TURNS * graph->step_count);
 	state->first_ns = graph->items[0].start_ns - graph->offset_ns;
 	state->between_ns = time_between_turns(plan);
 	start_streams(state);
