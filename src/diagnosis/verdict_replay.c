@@ -192,7 +192,7 @@ static void decide_healthy(struct replay_verdict *verdict, const struct diagnosi
 		.ratio = ratio,
 		.margin_ratio = fmax(0, WORTH_RATIO - ratio),
 		.sentence = cut < CUT_COUNT
-	                            ? arena_printf(arena, "no waste takes a twentieth of a step; the most are %s, %s",
+	                            ? arena_printf(arena, "no waste takes a twentieth of a step; the largest: %s, %s",
 	                                           replay_cuts[cut].noun,
 	                                           saving_text(arena, &diagnosis->what_if->cuts[cut]))
 	                            : "no waste takes a fiftieth of a step",

@@ -57,7 +57,7 @@ const struct cut_kind replay_cuts[CUT_COUNT] = {
                       .not_known = "whether it comes again, and when",
                       .apply = cut_once},
 	[CUT_PERIODIC] = {.name = CELL_CUT_PERIODIC,
-                          .noun = "what only some steps do",
+                          .noun = "work that only some steps have",
                           .without = "calls and host time that the usual step does not have",
                           .not_known = "what of it the program needs",
                           .apply = cut_periodic},
