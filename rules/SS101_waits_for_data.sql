@@ -68,10 +68,13 @@ FROM between_steps b JOIN step_time t ON t.process = 'all' JOIN run
 WHERE b.part = 'between steps: data' AND b.total_ns > :share * t.mean_ns * rank_gaps AND rank_gaps > 0 AND NOT EXISTS (SELECT 1 FROM what_if)
 UNION ALL
 SELECT coalesce((SELECT place FROM loader),
-                (SELECT 'the device of ' || most_process FROM step_breakdown
-                 WHERE part = 'idle: data wait' AND most_ns > :apart * mean_ns AND (SELECT count(*) > 1 FROM ranks)),
+                (SELECT 'the device' || coalesce(' of ' || CASE WHEN most_ns > :apart * mean_ns AND (SELECT count(*) > 1 FROM ranks) THEN most_process END, '')
+                 FROM step_breakdown WHERE part = 'idle: data wait' AND ratio > 0),
                 'waits for batches'),
-       coalesce((SELECT 'no device works for ' || as_share(ratio) || ' of ' || whole || ', ' || as_time(mean_ns) || ', while a thread waits for the next batch; '
+       coalesce((SELECT 'no device works for ' || as_share(most_ratio) || ' of ' || whole || ', ' || as_time(most_ns) || ', while a thread waits for the next batch; '
+                        || CASE WHEN (SELECT count(*) > 1 FROM ranks) THEN 'on the mean of all ranks for ' || as_share(ratio) || '; ' ELSE '' END
+                        || CASE WHEN EXISTS (SELECT 1 FROM ranks WHERE is_slowest AND excess_ns > :saves * mean_ns AND process = most_process)
+                                THEN 'other ranks wait for it (SS602); ' ELSE '' END
                  FROM step_breakdown WHERE part = 'idle: data wait' AND ratio > 0),
                 (SELECT 'waits take ' || as_share(ratio) || ' of a step, ' || as_time(mean_ns) || '; ' FROM phases
                  WHERE name = 'data' AND NOT EXISTS (SELECT 1 FROM step_breakdown)), '')

@@ -42,8 +42,14 @@ SELECT 'the device', 'for ' || as_share(ratio) || ' of ' || whole || ', ' || as_
 FROM step_breakdown JOIN late JOIN pairs
 WHERE part = 'exposed communication' AND ratio > :share AND NOT EXISTS (SELECT 1 FROM what_if)
 UNION ALL
-SELECT 'collectives', 'a step without it takes ' || as_time(w.step_ns) || coalesce('; up to ' || as_time(nullif(waits_ns, 0)) || ' of it waits for late ranks, longest for ' || process || ' (SS602)', '')
-       || coalesce((SELECT why FROM unknown), ''), NULL, NULL, CASE WHEN w.saving_low_ratio > 0.5 * w.saving_ratio THEN 0.9 ELSE 0.6 END,
+SELECT coalesce((SELECT collective || ' in ' || process FROM collectives ORDER BY step_exposed_ns DESC LIMIT 1), 'the device'),
+       'a step without it takes ' || as_time(w.step_ns)
+         || coalesce((SELECT '; for ' || as_share(ratio) || ' of ' || whole || ', ' || as_time(mean_ns) || ', a device communicates and computes nothing'
+                             || CASE WHEN are_most THEN ', mostly in sends and receives between two ranks' ELSE '' END
+                      FROM step_breakdown WHERE part = 'exposed communication'), '')
+         || coalesce('; ranks wait ' || as_time(nullif(waits_ns, 0)) || ' for late ones, longest for ' || process || ' (SS602)', '')
+         || coalesce((SELECT why FROM unknown), ''),
+       NULL, NULL, CASE WHEN EXISTS (SELECT 1 FROM unknown) THEN 0.4 WHEN w.saving_low_ratio > 0.5 * w.saving_ratio THEN 0.9 ELSE 0.6 END,
        CASE WHEN are_most THEN 'of a pipeline these are waits for the stage before or behind (its bubble): more micro-batches per step, stages that take '
                             || 'equally long, a schedule with a smaller bubble (1F1B, interleaved stages)' END, w.cut
 FROM what_if w JOIN late JOIN pairs WHERE w.cut = 'comm' AND w.saving_ratio > :saves

@@ -596,6 +596,17 @@ static const char *why_torn(const struct whole_steps *whole)
 	                 "input";
 }
 
+/* Returns the replay of the run; NULL: it has none. Without the work that was lost a replay is wrong, so rules get no
+ * table of it. */
+static struct what_if *replayed(struct report *report, const char *torn)
+{
+	struct what_if *what_if = replayed_get(&report->context);
+
+	if (torn)
+		what_if->problem = torn;
+	return what_if->problem ? NULL : what_if;
+}
+
 static void find_few(struct running *running, struct arena *arena)
 {
 	const struct step_times *times = report_step_times(running->report);
@@ -630,10 +641,8 @@ enum status diagnosis_run(struct diagnosis *diagnosis, struct report *report, co
 	if (status)
 		return status;
 	arena_init(&arena, 0);
-	diagnosis->what_if = replayed_get(&report->context);
-	if (diagnosis->what_if->problem || !whole.has_any)
-		diagnosis->what_if = NULL;
 	diagnosis->torn = why_torn(&whole);
+	diagnosis->what_if = replayed(report, diagnosis->torn);
 	find_few(&running, &arena);
 	table_init(&diagnosis->findings, "findings", "Findings", "what is wrong, what it costs and what to do");
 	table_columns(&diagnosis->findings, finding_columns, FINDING_COLUMNS);

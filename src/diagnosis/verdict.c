@@ -8,6 +8,7 @@
 #include "base/units.h"
 #include "diagnosis/diagnosis.h"
 #include "diagnosis/savings.h"
+#include "diagnosis/verdict_place.h"
 #include "diagnosis/verdict_replay.h"
 #include "model/cell_words.h"
 
@@ -104,32 +105,13 @@ static void add_share(struct shares *shares, const char *verdict, double ratio)
 		shares->of[i].ratio = 1;
 }
 
-static bool names_rank(const char *place, const struct table *ranks)
+/* ": rank 1, in data"; "": the verdict is of no rank. */
+static const char *at_rank(const struct table *findings, const char *verdict, struct report *report,
+                           struct arena *arena)
 {
-	int name = table_find_column(ranks, "process");
+	const char *place = verdict_rank_place(findings, verdict, report_table(report, "ranks"));
 
-	for (int row = 0; row < ranks->row_count; row++)
-		if (strstr(place, table_get(ranks, row, name)->text))
-			return true;
-	return false;
-}
-
-/* ": rank 1, in data": where the finding is that would save most of those that make it that verdict. "": it is of no rank, or there is one. */
-static const char *verdict_place_of(const struct table *findings, const char *verdict, struct report *report,
-                                    struct arena *arena)
-{
-	const struct table *ranks = report_table(report, "ranks");
-
-	for (int row = 0; row < findings->row_count && verdict && ranks->row_count > 1; row++) { /* most first */
-		const struct table_cell *of = table_get(findings, row, FINDING_VERDICT);
-		const struct table_cell *place = table_get(findings, row, FINDING_PLACE);
-
-		if (of->has_value && !strcmp(of->text, verdict))
-			return place->has_value && names_rank(place->text, ranks)
-			               ? arena_printf(arena, ": %s", place->text)
-			               : "";
-	}
-	return "";
+	return place ? arena_printf(arena, ": %s", place) : "";
 }
 
 /* idle: share of a step in which the device is idle. Where several findings are about that time, those that save less count with what is left
@@ -437,7 +419,7 @@ static const char *share_text(const struct diagnosis *diagnosis, struct report *
 	char ratio[UNITS_BYTES];
 
 	return arena_printf(arena, "%s (%s%s%s)", share->verdict, units_ratio(ratio, share->ratio), unit,
-	                    verdict_place_of(&diagnosis->findings, share->verdict, report, arena));
+	                    at_rank(&diagnosis->findings, share->verdict, report, arena));
 }
 
 static void decide_by_shares(struct diagnosis *diagnosis, struct report *report, const struct evidence *evidence,
@@ -456,7 +438,7 @@ static void decide_by_shares(struct diagnosis *diagnosis, struct report *report,
 		return;
 	}
 	find_largest(shares, &first, &second);
-	place = verdict_place_of(&diagnosis->findings, first.verdict, report, arena);
+	place = at_rank(&diagnosis->findings, first.verdict, report, arena);
 	if (first.ratio < BOUND_SHARE) {
 		decide_unbound(diagnosis, evidence, &first, place, told, silent);
 		return;
@@ -471,7 +453,7 @@ static void decide_by_shares(struct diagnosis *diagnosis, struct report *report,
 	}
 	if (second.verdict)
 		next = arena_printf(arena, "; next %s %s%s", second.verdict, units_ratio(b, second.ratio),
-		                    verdict_place_of(&diagnosis->findings, second.verdict, report, arena));
+		                    at_rank(&diagnosis->findings, second.verdict, report, arena));
 	verdict_decide(table, first.verdict, first.ratio,
 	               first.ratio - (second.ratio > BOUND_SHARE ? second.ratio : BOUND_SHARE),
 	               arena_printf(arena, "%s %s%s%s%s", units_ratio(a, first.ratio), unit, place, next,
@@ -509,13 +491,13 @@ static void look_beyond_cuts(struct replay_verdict *decided, const struct diagno
 	}
 }
 
-static void decide_by_replay(struct diagnosis *diagnosis, const struct evidence *evidence)
+static void decide_by_replay(struct diagnosis *diagnosis, struct report *report, const struct evidence *evidence)
 {
 	struct table *table = &diagnosis->verdict;
 	struct arena *arena = &table->arena;
 	struct replay_verdict decided;
 
-	if (!replay_verdict_decide(&decided, diagnosis, evidence->unseen)) {
+	if (!replay_verdict_decide(&decided, diagnosis, report_table(report, "ranks"), evidence->unseen)) {
 		decide_unknown(table,
 		               arena_printf(arena, "%s; %s", what_is_unseen(evidence, arena), how_to_see(evidence)));
 		return;
@@ -662,7 +644,7 @@ void diagnosis_decide(struct diagnosis *diagnosis, struct report *report, const 
 	else if (step_ns <= 0)
 		decide_unknown(table, times->empty ? times->empty : "no complete step was recorded");
 	else if (diagnosis->what_if)
-		decide_by_replay(diagnosis, &evidence);
+		decide_by_replay(diagnosis, report, &evidence);
 	else if (!told)
 		decide_unknown(table, "no rule about time could tell");
 	else

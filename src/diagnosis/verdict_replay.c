@@ -7,6 +7,7 @@
 
 #include "base/units.h"
 #include "diagnosis/finding_cut.h"
+#include "diagnosis/verdict_place.h"
 
 #include <math.h>
 #include <string.h>
@@ -139,8 +140,9 @@ static const char *noun_of(const struct diagnosis *diagnosis, const struct group
 }
 
 static void decide_bound(struct replay_verdict *verdict, const struct diagnosis *diagnosis, const struct group *first,
-                         const struct group *second, struct arena *arena)
+                         const struct group *second, const struct table *ranks, struct arena *arena)
 {
+	const char *place = verdict_rank_place(&diagnosis->findings, first->verdict, ranks);
 	double next_ratio = second ? fmin(second->saving.saving_ratio, first->saving.saving_ratio) : 0;
 	char now[UNITS_BYTES], then[UNITS_BYTES], next[UNITS_BYTES];
 
@@ -152,10 +154,11 @@ static void decide_bound(struct replay_verdict *verdict, const struct diagnosis 
 		.is_bound = true,
 		.ratio = first->saving.saving_ratio,
 		.margin_ratio = first->saving.saving_ratio - fmax(BOUND_RATIO, next_ratio),
-		.sentence = arena_printf(arena, "without %s a step takes %s instead of %s, a saving of %s%s%s%s%s",
-	                                 noun_of(diagnosis, first), then, now, saving_text(arena, &first->saving),
-	                                 second ? "; next " : "", second ? second->verdict : "", second ? " " : "",
-	                                 second ? next : ""),
+		.sentence = arena_printf(
+			arena, "without %s%s%s%s a step takes %s instead of %s, a saving of %s%s%s%s%s",
+			noun_of(diagnosis, first), place ? " (" : "", place ? place : "", place ? ")" : "", then, now,
+			saving_text(arena, &first->saving), second ? "; next " : "", second ? second->verdict : "",
+			second ? " " : "", second ? next : ""),
 	};
 }
 
@@ -196,7 +199,8 @@ static void decide_healthy(struct replay_verdict *verdict, const struct diagnosi
 	};
 }
 
-bool replay_verdict_decide(struct replay_verdict *verdict, struct diagnosis *diagnosis, double unseen_ratio)
+bool replay_verdict_decide(struct replay_verdict *verdict, struct diagnosis *diagnosis, const struct table *ranks,
+                           double unseen_ratio)
 {
 	struct arena *arena = &diagnosis->findings.arena;
 	const struct group *first, *second;
@@ -206,7 +210,7 @@ bool replay_verdict_decide(struct replay_verdict *verdict, struct diagnosis *dia
 	find_groups(&groups, diagnosis);
 	find_first(&groups, &first, &second);
 	if (first && first->saving.saving_ratio >= BOUND_RATIO)
-		decide_bound(verdict, diagnosis, first, second, arena);
+		decide_bound(verdict, diagnosis, first, second, ranks, arena);
 	else if (cut < CUT_COUNT)
 		decide_compute(verdict, diagnosis, cut, arena);
 	else if (unseen_ratio > 1 - EXPLAINED_RATIO)

@@ -15,9 +15,10 @@ struct replay_verdict {
 	const char *sentence; /* in the arena of the findings */
 };
 
-/* Decides from the cuts that findings name. unseen_ratio: share of a step of which nothing was recorded. Returns false if
+/* Decides from the cuts that findings name. ranks: the table. unseen_ratio: share of a step of which nothing was recorded. Returns false if
  * too much of a step is unseen and no cut explains it; then only the sentence is set. */
-bool replay_verdict_decide(struct replay_verdict *verdict, struct diagnosis *diagnosis, double unseen_ratio);
+bool replay_verdict_decide(struct replay_verdict *verdict, struct diagnosis *diagnosis, const struct table *ranks,
+                           double unseen_ratio);
 
 /* Sets *together to the saving of all cuts that findings name, at once, without choices. Returns false if no finding names
  * one. */

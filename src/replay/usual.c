@@ -11,6 +11,7 @@
 
 #include <math.h>
 #include <stdlib.h>
+#include <string.h>
 
 #define FEW_QUEUED 200u     /* with fewer works queued no launch waits for room */
 #define MANY_QUEUED 256u    /* with more, one that took long did */
@@ -53,12 +54,15 @@ static uint32_t stride_of(const struct replay_graph *graph)
 
 /* ---- lags ---- */
 
+/* The lags of a work that may wait for an event are not usual: they contain the wait. */
 static void find_lags(struct replay_graph *graph)
 {
 	struct doubles launch = {.storage = graph->model->storage}, stream = launch;
 	uint32_t *last = storage_resize(graph->model->storage, NULL, graph->stream_count + 1, sizeof(*last));
+	bool *waits = memory_resize(NULL, graph->thread_count + 1, sizeof(*waits)); /* by thread */
 	uint32_t stride = stride_of(graph);
 
+	memset(waits, 0, graph->thread_count * sizeof(*waits));
 	for (uint32_t s = 0; s < graph->stream_count; s++)
 		last[s] = graph->streams[s].before ? graph->streams[s].works[graph->streams[s].before - 1]
 		                                   : REPLAY_NONE;
@@ -66,12 +70,18 @@ static void find_lags(struct replay_graph *graph)
 		const struct replay_item *item = &graph->items[i];
 		const struct replay_work *work = item->work == REPLAY_NONE ? NULL : &graph->works[item->work];
 
-		if (!work || work->rows > 1 || work->is_pageable)
+		if (item->kind == REPLAY_STREAM_WAIT)
+			waits[item->thread] = true;
+		if (!work)
+			continue;
+		bool is_free = !waits[item->thread];
+		waits[item->thread] = false;
+		if (work->rows > 1 || work->is_pageable)
 			continue;
 		const struct replay_work *before = last[work->stream] == REPLAY_NONE
 		                                           ? NULL
 		                                           : &graph->works[last[work->stream]];
-		bool counts = i % stride == 0;
+		bool counts = is_free && i % stride == 0;
 		if (counts && before && before->end_ns < item->start_ns && before->item != REPLAY_NONE &&
 		    work->collective == REPLAY_NONE)
 			add(&launch, work->start_ns - item->end_ns);
@@ -81,6 +91,7 @@ static void find_lags(struct replay_graph *graph)
 	}
 	graph->launch_ns = take_quantile(&launch, 0.35, 2000);
 	graph->stream_ns = take_quantile(&stream, 0.5, 1200);
+	free(waits);
 	storage_release(graph->model->storage, last);
 }
 

@@ -9,7 +9,8 @@ import pytest
 from made_trace import Trace
 
 STEPSCOPE = os.environ["STEPSCOPE"]
-STEPS, DATA, FORWARD, EXCHANGE = 6, 20, 900, 30
+STEPS, DATA, FORWARD, EXCHANGE, HANDOVER, UPDATE = 6, 20, 900, 30, 10, 10
+NEAR = 2000  # ns: lags of launches, and the cost of the profiler
 
 
 def write_ranks(directory, ranks):
@@ -84,20 +85,34 @@ def test_a_rank_is_measured_by_the_next_slowest(tmp_path):
     assert found["SS602"]["saving_ns"] == pytest.approx(600_000) and "800.0 us behind the others" in found["SS602"]["evidence"]
 
 
+def wait_for_device(trace, start, end):
+    """The step of the host ends with that of the device."""
+    trace.call("cudaDeviceSynchronize", start, end - start)
+
+
+def update(trace, launched, start):
+    """A kernel that waits for the collectives on the other streams, and the host for it: a step ends UPDATE after its collectives."""
+    trace.call("cudaStreamWaitEvent", launched, 1)
+    trace.launch("cudaLaunchKernel", launched + 1, 1, "adam", start, UPDATE - 1)
+    wait_for_device(trace, launched + 3, start + UPDATE - 1)
+
+
 def write_devices(directory, ranks, exchanges=1):
-    """As write_ranks(), of (wait for data, kernel): collectives begin on each device behind its kernel, all at once, and end when the last one has
-    come."""
-    last = max(data + kernel for data, kernel in ranks)
+    """As write_ranks(), of (wait for data, kernel), after HANDOVER: collectives begin on each device after its kernel, all at once, and end when
+    the last one has come."""
+    last = HANDOVER + max(data + kernel for data, kernel in ranks)
     for rank, (data, kernel) in enumerate(ranks):
         trace = Trace(deviceProperties=[{"id": 0, "name": "a device"}], distributedInfo={"backend": "nccl", "rank": rank, "world_size": len(ranks)})
         for number in range(STEPS):
-            start = number * (last + EXCHANGE)
-            trace.step(number, start, last + EXCHANGE)
-            trace.op("enumerate(DataLoader)#_MultiProcessingDataLoaderIter.__next__", start, data)
-            trace.launch("cudaLaunchKernel", start + data, 2, "gemm", start + data, kernel)
+            start = number * (last + EXCHANGE + UPDATE)
+            ready, end = start + HANDOVER + data, start + last + EXCHANGE
+            trace.step(number, start, last + EXCHANGE + UPDATE)
+            trace.op("enumerate(DataLoader)#_MultiProcessingDataLoaderIter.__next__", start, HANDOVER + data)
+            trace.launch("cudaLaunchKernel", ready, 2, "gemm", ready, kernel)
             for n in range(exchanges):
-                trace.launch("cudaLaunchKernel", start + data + 3 + n, 1, "ncclDevKernel_AllReduce_Sum_f32_RING_LL(...)", start + data + kernel,
-                             last + EXCHANGE - data - kernel, stream=20 + n)
+                trace.launch("cudaLaunchKernel", ready + 3 + n, 1, "ncclDevKernel_AllReduce_Sum_f32_RING_LL(...)", ready + kernel,
+                             end - ready - kernel, stream=20 + n)
+            update(trace, ready + 4 + exchanges, end)
         trace.write(directory / f"rank{rank}.json")
 
 
@@ -106,12 +121,20 @@ def diagnose_devices(directory, ranks, **how):
     return diagnose_files(directory)
 
 
+def diagnosis_of_devices(directory, ranks):
+    write_devices(directory, ranks)
+    return diagnosis_of(directory)
+
+
 def test_two_late_ranks_hold_the_others_up_together(tmp_path):
-    """The others wait 1.5 and 0.5 ms for the slowest, a mean of 1 ms, but were it no later than the next, all would gain 0.5 ms. Then 1 ms is left."""
+    """The others wait 1.5 and 0.5 ms for the slowest, a mean of 1 ms. The median rank is the next slowest: with all at the median a step is 0.5 ms
+    shorter. Then 1 ms of waits is left."""
     write_devices(tmp_path, [(0, 1000), (0, 2000), (0, 2500)])
     found = {finding["where"]: finding for finding in diagnosis_of(tmp_path)["findings"] if finding["rule"] == "SS602"}
     assert "each of the others waits 1.000 ms" in found["rank 2"]["evidence"]
-    assert found["rank 2"]["saving_ns"] == pytest.approx(500_000) and found["rank 1, behind rank 2"]["saving_ns"] == pytest.approx(1_000_000)
+    assert found["rank 2"]["saving_ns"] == pytest.approx(500_000, abs=NEAR) and found["rank 2"]["cut"] == "rank"
+    second = found["rank 1, behind rank 2"]
+    assert "they wait 1.000 ms for this one" in second["evidence"] and second["saving_ns"] is None
 
 
 def test_D03_devices_that_all_wait_for_data_are_no_rank_s(tmp_path):
@@ -121,15 +144,17 @@ def test_D03_devices_that_all_wait_for_data_are_no_rank_s(tmp_path):
 
 @pytest.mark.parametrize("exchanges", (1, 3))
 def test_D09_who_is_late_behind_a_slower_rank_is_named_too(tmp_path, exchanges):
-    """Rank 2 waits 800 us for data, the kernels of rank 0 take 300 us longer: who mends the loader finds the 300 us still there."""
+    """Rank 2 waits 800 us for data, the kernels of rank 0 take 300 us longer: who mends the loader finds the 300 us still there. With all ranks at
+    the median both are gone."""
     write_devices(tmp_path, [(0, 1300), (0, 1000), (800, 1000), (0, 1000)], exchanges=exchanges)
     result = diagnosis_of(tmp_path)
     late = [finding for finding in result["findings"] if finding["rule"] == "SS602"]
     assert [finding["where"] for finding in late] == ["rank 2, in data", "rank 0, behind rank 2"]
-    assert [finding["saving_ns"] for finding in late] == [pytest.approx(500_000), pytest.approx(300_000)]
+    assert [finding["saving_ns"] for finding in late] == [pytest.approx(800_000, abs=NEAR), None]
     assert late[1]["evidence"].startswith("once rank 2 is as fast as the others, they wait 300.0 us for this one")
     assert "its loader" in late[0]["advice"] and "its loader" not in late[1]["advice"]
-    assert result["verdict"]["verdict"] == "straggler-bound" and result["verdict"]["ratio"] == pytest.approx(800 / 1830, abs=1e-3)
+    assert result["verdict"]["verdict"] == "straggler-bound" and result["verdict"]["ratio"] == pytest.approx(800 / 1850, abs=1e-3)
+    assert result["verdict"]["sentence"].startswith("without slower ranks (rank 2, in data) a step takes ")
 
 
 def test_D09_a_rank_that_is_late_in_its_turn_is_no_second(tmp_path):
@@ -143,7 +168,7 @@ def test_D01_what_is_waited_in_several_collectives_at_once_counts_once(tmp_path,
     """Buckets of gradients: however many there are, the others wait 400 us a step."""
     verdict, found = diagnose_devices(tmp_path, [(0, 500), (0, 500), (0, 900)], exchanges=exchanges)
     assert verdict["verdict"] == "straggler-bound" and "each of the others waits 400.0 us" in found["SS602"]["evidence"]
-    assert found["SS602"]["saving_ns"] == pytest.approx(400_000) and found["SS601"]["saving_ns"] == pytest.approx(EXCHANGE * 1000)
+    assert found["SS602"]["saving_ns"] == pytest.approx(400_000, abs=NEAR) and found["SS601"]["saving_ns"] == pytest.approx(EXCHANGE * 1000, abs=NEAR)
     done = subprocess.run([STEPSCOPE, "report", tmp_path, "--table", "rank_collectives", "--json"], capture_output=True, text=True, timeout=60, check=True)
     assert [row["waits_total_ns"] for row in json.loads(done.stdout)["rows"]] == [400_000 * STEPS, 400_000 * STEPS, 0]
 
@@ -174,19 +199,23 @@ def test_the_verdict_names_rank_and_phase(tmp_path):
 
 @pytest.mark.parametrize("bad, late", [(0, 40), (3, 40), (7, 40), (3, 200)])
 def test_D02_the_device_of_one_rank_of_eight_waits_for_data(tmp_path, bad, late):
-    """In the mean of eight ranks that is 3 % of a step. By how much the step would be shorter is told once: by SS602 where it sees the rank."""
-    _, found = diagnose_devices(tmp_path, [(250, 750 + late) if rank == bad else (0, 1000) for rank in range(8)])
-    data = found["SS101"]
-    share, mean = (100 * 250 / part / (1000 + late + EXCHANGE) for part in (1, 8))
-    assert data["where"] == f"the device of rank {bad}" and ("(SS602)" in data["evidence"]) == ("SS602" in found) == (late == 200)
-    assert f"{share:.1f} % of a step, 250.0 us" in data["evidence"] and f"on the mean of all ranks for {mean:.1f} %" in data["evidence"]
-    assert data["saving_ns"] + found.get("SS602", {"saving_ns": 0})["saving_ns"] == pytest.approx(late * 1000)
+    """In the mean of eight ranks that is 3 % of a step. The step is shorter by the delay, for the loader as for the rank: it counts once together."""
+    result = diagnosis_of_devices(tmp_path, [(250, 750 + late) if rank == bad else (0, 1000) for rank in range(8)])
+    found = {finding["rule"]: finding for finding in reversed(result["findings"])}
+    step = HANDOVER + 1000 + late + EXCHANGE + UPDATE
+    share, mean = (100 * time / step for time in (HANDOVER + 250, HANDOVER + 250 / 8))
+    data, rank = found["SS101"], found["SS602"]
+    assert data["where"] == f"the device of rank {bad}" and "(SS602)" in data["evidence"] and rank["where"] == f"rank {bad}, in data"
+    assert f"{share:.1f} % of a step, {HANDOVER + 250}.0 us" in data["evidence"] and f"on the mean of all ranks for {mean:.1f} %" in data["evidence"]
+    for finding in data, rank:
+        assert finding["saving_low_ratio"] <= late / step <= finding["saving_high_ratio"]
+    assert result["verdict"]["saving_ns"] == pytest.approx(late * 1000, abs=NEAR)
 
 
 def test_D02_devices_that_do_not_wait_for_one_another(tmp_path):
     """One of two that waits for data half of its steps makes their mean step a quarter shorter."""
     _, found = diagnose_devices(tmp_path, [(0, 1000), (500, 500)], exchanges=0)
-    assert found["SS101"]["where"] == "the device of rank 1" and found["SS101"]["saving_ns"] == pytest.approx(250_000)
+    assert found["SS101"]["where"] == "the device of rank 1" and found["SS101"]["saving_ns"] == pytest.approx(250_000 + HANDOVER * 1000)
 
 
 def group_ranks(rank, group):
@@ -211,6 +240,7 @@ def write_grid(directory, late, told=lambda group, ranks: {"Process Group Name":
                                       (f"data {rank % 2}", together[rank], meet + 200)):
                 trace.launch("cudaLaunchKernel", start + 3, 2, "ncclDevKernel_AllReduce_Sum_f32_RING_LL(...)", start + begin, end - begin,
                              **{"Collective name": "allreduce", "Group size": 2, **told(group, group_ranks(rank, group))})
+            wait_for_device(trace, start + 10, start + meet + 200)
         trace.write(directory / f"rank{rank}.json")
 
 
@@ -221,8 +251,8 @@ def test_D01_who_is_late_in_one_group_holds_up_other_groups(tmp_path):
     verdict, found = diagnose_files(tmp_path)
     late = found["SS602"]
     assert verdict["verdict"] == "straggler-bound" and "rank 3" in late["where"]
-    assert "each of the others waits 400.0 us" in late["evidence"] and late["saving_ns"] == pytest.approx(400_000)
-    assert found["SS601"]["saving_ns"] == pytest.approx((EXCHANGE + 200) * 1000), "what nobody waits for"
+    assert "each of the others waits 400.0 us" in late["evidence"] and late["saving_ns"] == pytest.approx(400_000, abs=NEAR)
+    assert found["SS601"]["saving_ns"] == pytest.approx((EXCHANGE + 200) * 1000, abs=NEAR), "what nobody waits for"
 
 
 def write_host_grid(directory, *, names):
@@ -270,7 +300,8 @@ def test_D01_only_groups_that_are_not_known_are_left_out(tmp_path):
 def test_D01_late_ranks_are_no_slow_network(tmp_path):
     """Whoever is late: what is left is the exchange."""
     _, found = diagnose_devices(tmp_path, [(0, 500), (0, 700), (0, 900)])
-    assert found["SS601"]["saving_ns"] == pytest.approx(EXCHANGE * 1000)
+    assert found["SS601"]["saving_ns"] == pytest.approx(EXCHANGE * 1000, abs=NEAR)
+    assert "; ranks wait 200.0 us for late ones, longest for rank 2 (SS602)" in found["SS601"]["evidence"]
 
 
 def test_D01_who_waited_as_long_is_late_by_itself(tmp_path):
@@ -284,8 +315,8 @@ def test_D01_who_waited_as_long_is_late_by_itself(tmp_path):
 def test_what_waits_for_a_rank_counts_once_in_a_mean_of_all(tmp_path):
     """The late one does not wait: of the mean over four ranks that communicate a quarter has nothing to wait for."""
     _, found = diagnose_devices(tmp_path, [(0, 100)] * 3 + [(0, 140)])
-    assert found["SS602"]["saving_ns"] == pytest.approx(40_000)
-    assert found["SS601"]["saving_ns"] == pytest.approx(EXCHANGE * 1000)
+    assert found["SS602"]["saving_ns"] == pytest.approx(40_000, abs=NEAR)
+    assert found["SS601"]["saving_ns"] == pytest.approx(EXCHANGE * 1000, abs=NEAR)
 
 
 # ---- windows ----
@@ -390,7 +421,7 @@ def test_kernels_that_communicate_are_the_communication_of_a_rank(tmp_path, exch
     write_devices(tmp_path, [(0, 500), (0, 900)], exchanges=exchanges)
     rows = table(tmp_path, "ranks")
     assert [row["communication_ns"] for row in rows] == [(400 + EXCHANGE) * 1000, EXCHANGE * 1000]
-    assert [row["own_ns"] for row in rows] == [500_000, 900_000]
+    assert [row["own_ns"] for row in rows] == [500_000 + (HANDOVER + UPDATE) * 1000, 900_000 + (HANDOVER + UPDATE) * 1000]
     assert [row["behind_ns"] for row in rows] == [-400_000, 400_000]
     assert [row["is_slowest"] for row in rows] == [False, True]
 
@@ -485,7 +516,7 @@ def test_I06_who_is_late_of_those_that_are_here_is_found_all_the_same(tmp_path):
     write_devices(tmp_path, [(0, 500), (0, 900), (0, 500), (0, 500)])
     (tmp_path / "rank3.json").unlink()
     _, found = diagnose_files(tmp_path)
-    assert found["SS602"]["where"] == "rank 1" and found["SS602"]["saving_ns"] == pytest.approx(400_000)
+    assert found["SS602"]["where"] == "rank 1" and found["SS602"]["saving_ns"] == pytest.approx(400_000, abs=NEAR)
 
 
 def missing_ranks(path):
@@ -537,27 +568,29 @@ def write_turns(directory, late):
         trace = Trace(deviceProperties=[{"id": 0, "name": "a device"}], distributedInfo={"backend": "nccl", "rank": rank, "world_size": 4})
         for number in range(20):
             own, last = 900 + late(rank, number), 900 + max(late(other, number) for other in range(4))
-            trace.step(number, start, last + EXCHANGE)
+            trace.step(number, start, last + EXCHANGE + UPDATE)
             trace.launch("cudaLaunchKernel", start, 2, "gemm", start, own)
             trace.launch("cudaLaunchKernel", start + 3, 1, "ncclDevKernel_AllReduce_Sum_f32_RING_LL(...)", start + own, last - own + EXCHANGE, stream=20)
-            start += last + EXCHANGE
+            update(trace, start + 5, start + last + EXCHANGE)
+            start += last + EXCHANGE + UPDATE
         trace.write(directory / f"rank{rank}.json")
 
 
-@pytest.mark.parametrize("late, where, waited", [
+@pytest.mark.parametrize("late, where, saved", [
     (lambda rank, number: 3000 * (rank >= 2), "rank 2, rank 3", 1500),
-    (lambda rank, number: 3000 * (number % 4 == rank), "rank 0, rank 1, rank 2, rank 3", 2250)], ids=["a slow machine", "each in its turn"])
-def test_what_no_single_rank_is_to_blame_for_is_told(tmp_path, late, where, waited):
-    """Evenly late they would not wait. What SS601 takes off for late ranks is what SS602 has."""
+    (lambda rank, number: 3000 * (number % 4 == rank), "rank 0, rank 1, rank 2, rank 3", 3000)], ids=["a slow machine", "each in its turn"])
+def test_what_no_single_rank_is_to_blame_for_is_told(tmp_path, late, where, saved):
+    """The step with all ranks at their median: half way if two of four are late, and with no delay if one is late in each step."""
     write_turns(tmp_path, lambda rank, number: late(rank, number) + (rank == 3))
     verdict, found = diagnose_files(tmp_path)
     assert verdict["verdict"] == "straggler-bound" and found["SS602"]["where"] == where and "no single one" in found["SS602"]["evidence"]
-    assert found["SS602"]["saving_ns"] == pytest.approx(waited * 1000, rel=0.01)
-    assert "SS601" not in found or found["SS601"]["saving_ns"] == pytest.approx(EXCHANGE * 1000, rel=0.2)
+    assert found["SS602"]["saving_ns"] == pytest.approx(saved * 1000, rel=0.01)
+    assert f"({where})" in verdict["sentence"]
+    assert "SS601" not in found or "; ranks wait 2.250 ms for late ones" in found["SS601"]["evidence"]
 
 
 def test_a_rank_that_is_late_in_one_step_is_not_late_on_average(tmp_path):
     write_turns(tmp_path, lambda rank, number: 20_000 * (rank == 3 and number == 15) + (rank == 2 and number % 2))
     _, found = diagnose_files(tmp_path)
-    assert found["SS602"]["where"] == "rank 3" and found["SS602"]["evidence"].endswith("100.0 % of that is of step 15 alone")
+    assert found["SS602"]["where"] == "rank 3" and "; 100.0 % of that is of step 15 alone; " in found["SS602"]["evidence"]
     assert found["SS602"]["confidence"] == "medium"

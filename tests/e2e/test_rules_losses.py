@@ -12,7 +12,8 @@ from rule_inputs import DLRM, QWEN, RESNET, STEPSCOPE, diagnose, one_kernel
 
 @pytest.mark.parametrize("lost", ["none", "at the end", "in two steps", "everywhere"])
 def test_I05_kernels_that_the_profiler_lost_are_missed(tmp_path, lost):
-    """The device looks idle without them, and it was not."""
+    """The device looks idle without them, and it was not: in each step it computes for 9 * 980 us and waits for launches for 180. 1000 us of the host
+    are unknown: without them and the launches a step takes 12 % less, however many kernels are lost."""
     trace, missing = Trace(), 0
     for number in range(10):
         start = 10_000 * number
@@ -30,8 +31,11 @@ def test_I05_kernels_that_the_profiler_lost_are_missed(tmp_path, lost):
     said = [row["count"] for row in json.loads(done.stdout)["rows"] if row["where"] == "launches"]
     assert said == ([missing] if missing else [])
     done = subprocess.run([STEPSCOPE, "diagnose", path, "--json"], capture_output=True, text=True, timeout=60, check=True)
-    verdict = json.loads(done.stdout)["verdict"]
-    assert verdict["verdict"] == ("unknown" if lost == "everywhere" else "healthy")
+    result = json.loads(done.stdout)
+    assert result["verdict"]["verdict"] == ("unknown" if lost == "everywhere" else "compute-bound")
+    cuts = {finding["cut"]: finding for finding in result["findings"] if finding["cut"]}
+    assert list(cuts) == ([] if lost == "everywhere" else ["launch"])
+    assert lost == "everywhere" or cuts["launch"]["saving_ratio"] == pytest.approx(1 - 9 * 980 / 10_000, abs=0.011)  # one lost kernel is 1 %
 
 
 def test_a_trace_that_is_cut_off_says_so(tmp_path):
@@ -53,14 +57,17 @@ def test_J08_a_trace_that_lost_kernels_is_judged_by_its_whole_steps(tmp_path, pe
     verdict, checks = result["verdict"], {check["rule"]: check["result"] for check in result["checks"]}
     found = {finding["rule"] for finding in result["findings"]}
     assert (verdict["headline"] or "").startswith("not whole: the recording: ") == (percent < 100)
-    assert not found & {"SS205", "SS208"}
+    assert "SS208" not in found and all(finding["saving_low_ratio"] == 0 for finding in result["findings"] if finding["rule"] == "SS205")
     block = subprocess.run([STEPSCOPE, "diagnose", path, "--style", "canary"], check=True, capture_output=True, text=True, timeout=60).stdout
     assert "CPU bottleneck" not in block and ("NOTE: not whole" in block) == (percent < 100) and ("CANNOT TELL" in block) == (first is None)
     if first is None:
         assert verdict["verdict"] == "unknown" and "lost all over it" in verdict["sentence"] and verdict["parts"] is None
+        assert "SS205" not in found and not any(finding["cut"] for finding in result["findings"])
         assert checks["SS205"] == checks["SS208"] == checks["SS307"] == "cannot tell"
         return
-    assert verdict["verdict"] == "healthy" and "compute kernels 8" in verdict["parts"]
+    # of three whole steps or six savings are not sure: the lower end of each interval is 0
+    assert verdict["verdict"] in ("healthy", "compute-bound") and "compute kernels 8" in verdict["parts"]
+    assert all(not finding["saving_low_ratio"] for finding in result["findings"])
     which = f"the others are {first} to {last}" if first < last else f"the other is {first}"
     left = f"{5 - last + first} of 6 steps, as launches or kernels of theirs are lost: {which}"
     assert verdict["left_out"] == (left if percent < 100 else None)

@@ -279,17 +279,23 @@ def bind(t):
 
 
 def usual_lags(t):
-    """Sets L0, the usual lag of a launch, and G0, the usual gap between queued works."""
-    lat, gaps = [], []
+    """Sets L0, the usual lag of a launch, and G0, the usual gap between queued works. Both are of works that cannot wait for an event."""
+    lat, gaps, waiting = [], [], set()
     last = {s: [w for w in ws if w.item is None][-1] for s, ws in t.streams.items() if ws[0].item is None}
     for i in t.items:
         w = i.work
-        if not w or w.rows > 1 or "Pageable" in w.name:
+        if i.kind == STREAM_WAIT:
+            waiting.add(i.th)
+        if not w:
+            continue
+        is_free = i.th not in waiting
+        waiting.discard(i.th)
+        if w.rows > 1 or "Pageable" in w.name:
             continue
         p = last.get(w.stream)
-        if p is not None and p.e < i.s and p.item is not None and not w.name.startswith("nccl"):
+        if is_free and p is not None and p.e < i.s and p.item is not None and not w.name.startswith("nccl"):
             lat.append(w.s - i.e)
-        elif p is not None and p.e > i.e + 5:
+        elif is_free and p is not None and p.e > i.e + 5:
             gaps.append(w.s - p.e)
         last[w.stream] = w
     t.L0, t.G0 = float(np.percentile(lat, 35)) if lat else 2.0, median(gaps, 1.2)
