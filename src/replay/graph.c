@@ -103,10 +103,18 @@ static bool is_load(const struct replay_graph *graph, const struct span_chunk *c
 	       pytorch_begins(model_text(graph->model, chunk->name[i]), PYTORCH_LOADER);
 }
 
-static bool is_collective(const struct replay_graph *graph, const struct span_chunk *chunk, uint32_t i)
+/* Notes a collective that a backend executes, as "gloo:all_reduce". NCCL runs on the device, if one was recorded: it needs no
+ * kernel if there is one rank. */
+static void note_collective(struct replay_graph *graph, const struct span_chunk *chunk, uint32_t i)
 {
-	return chunk->kind[i] == SPAN_COLLECTIVE ||
-	       (chunk->kind[i] == SPAN_ANNOTATION && pytorch_is_work(model_text(graph->model, chunk->name[i])));
+	const char *name = model_text(graph->model, chunk->name[i]);
+
+	if (chunk->kind[i] != SPAN_ANNOTATION || !pytorch_is_work(name))
+		return;
+	if (strstr(name, "ccl:"))
+		graph->has_device_backend = true;
+	else
+		graph->has_host_collectives = true;
 }
 
 static void scan_rows(struct replay_graph *graph, struct replay_thread *thread, uint32_t number)
@@ -123,7 +131,8 @@ static void scan_rows(struct replay_graph *graph, struct replay_thread *thread, 
 
 			if (outer >= 0 && chunk->depth[i] <= outer)
 				outer = -1;
-			graph->has_host_collectives |= is_collective(graph, chunk, i) && is_in_window(graph, start_ns);
+			if (is_in_window(graph, start_ns))
+				note_collective(graph, chunk, i);
 			bool is_fetch = is_load(graph, chunk, i);
 			if (is_fetch)
 				add_load(graph, thread, start_ns, end_ns);

@@ -136,7 +136,8 @@ struct replay_graph {
 	int64_t origin_ns;
 	double offset_ns;          /* of the clock against that of the first rank */
 	bool has_device;           /* items launched works */
-	bool has_host_collectives; /* threads have collectives, as gloo's */
+	bool has_host_collectives; /* threads execute collectives, as gloo's */
+	bool has_device_backend;   /* a backend executes collectives on a device, as NCCL */
 	struct replay_thread *threads;
 	uint32_t thread_count;
 	struct replay_stream *streams;

@@ -312,7 +312,8 @@ static bool has_only_host_collectives(const struct replays *replays)
 	for (uint32_t rank = 0; rank < replays->count; rank++) {
 		if (replays->graphs[rank].collectives)
 			return false;
-		is_any |= replays->graphs[rank].has_host_collectives;
+		is_any |= replays->graphs[rank].has_host_collectives ||
+		          (replays->graphs[rank].has_device_backend && !replays->graphs[rank].has_device);
 	}
 	return is_any;
 }

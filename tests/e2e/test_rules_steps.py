@@ -111,8 +111,10 @@ def test_samples_that_a_loader_takes_one_by_one_are_no_loop_of_the_program(tmp_p
 
 
 def test_D04_nothing_is_invented_of_a_healthy_run(tmp_path):
+    """Only a choice would save more than a twentieth: products with less precision."""
     healthy = diagnose(tmp_path, V100_TRAINING)
-    assert healthy["verdict"]["verdict"] == "healthy"
+    assert healthy["verdict"]["verdict"] == "compute-bound" and "without full precision, a choice," in healthy["verdict"]["sentence"]
+    assert {finding["cut"] for finding in healthy["findings"] if (finding["saving_ratio"] or 0) > 0.05} == {"precision"}
     assert not [finding for finding in healthy["findings"] if finding["severity"] == "problem"]
 
 
