@@ -292,17 +292,17 @@ bool cut_optimizer_all(struct replay_plan *plan)
 /* Adds the hull of the rows in a node of the backward that a forward recorded: they have a number, and no thread of a
  * forward. */
 static void add_recomputed(struct replay_plan *plan, struct plan_stretches *stretches,
-                           const struct replay_operator *operator)
+                           const struct replay_operator *outermost)
 {
-	const struct track *track = plan->graph->model->tracks[operator->track];
+	const struct track *track = plan->graph->model->tracks[outermost->track];
 	double first_ns = INFINITY, last_ns = -INFINITY;
 
-	for (uint32_t row = operator->row + 1, i; row < track->span_count; row++) {
+	for (uint32_t row = outermost->row + 1, i; row < track->span_count; row++) {
 		const struct span_chunk *chunk = track_chunk(track, row, &i);
 		double start_ns = (double)(chunk->start_ns[i] - plan->graph->origin_ns);
 		uint64_t sequence = span_sequence(chunk, i);
 
-		if (start_ns >= operator->end_ns)
+		if (start_ns >= outermost->end_ns)
 			break;
 		if (chunk->kind[i] != SPAN_OP || chunk->flags[i] & SPAN_IS_BACKWARD ||
 		    sequence == STEPSCOPE_NO_SEQUENCE || sequence >> 48)

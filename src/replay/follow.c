@@ -40,11 +40,11 @@ static double time_in_operators(const struct replay_thread *thread, struct follo
 	while (state->operator<thread->operator_count && thread->operators[state->operator].end_ns <= from_ns)
 		state->operator++;
 	for (uint32_t i = state->operator, n = 0; i < thread->operator_count && n < OPERATORS_LOOKED_AT; i++, n++) {
-		const struct replay_operator *operator= & thread->operators[i];
+		const struct replay_operator *outermost = &thread->operators[i];
 
-		if (operator->start_ns >= until_ns)
+		if (outermost->start_ns >= until_ns)
 			break;
-		sum_ns += fmin(operator->end_ns, until_ns) - fmax(operator->start_ns, from_ns);
+		sum_ns += fmin(outermost->end_ns, until_ns) - fmax(outermost->start_ns, from_ns);
 	}
 	return sum_ns;
 }

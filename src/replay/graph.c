@@ -79,10 +79,10 @@ static bool is_in_window(const struct replay_graph *graph, double start_ns)
 
 /* Adds an outermost operator, unless it lies within the one before (in another lane). */
 static void add_outermost(struct replay_graph *graph, struct replay_thread *thread,
-                          const struct replay_operator *operator)
+                          const struct replay_operator *outermost)
 {
 	STORAGE_GROW(graph->model->storage, thread->operators, thread->operator_count, thread->operator_capacity, 64);
-	thread->operators[thread->operator_count++] = *operator;
+	thread->operators[thread->operator_count++] = *outermost;
 }
 
 static void add_load(struct replay_graph *graph, struct replay_thread *thread, double start_ns, double end_ns)
@@ -373,17 +373,17 @@ static void add_operators_as_items(struct replay_graph *graph)
 {
 	for (uint32_t t = 0; t < graph->thread_count; t++)
 		for (uint32_t k = 0; k < graph->threads[t].operator_count; k++) {
-			const struct replay_operator *operator= & graph->threads[t].operators[k];
+			const struct replay_operator *outermost = &graph->threads[t].operators[k];
 			struct replay_item item = no_item;
 
-			if (!is_in_window(graph, operator->start_ns))
+			if (!is_in_window(graph, outermost->start_ns))
 				continue;
-			item.start_ns = operator->start_ns;
-			item.end_ns = operator->end_ns;
+			item.start_ns = outermost->start_ns;
+			item.end_ns = outermost->end_ns;
 			item.thread = t;
-			item.track = operator->track;
-			item.row = operator->row;
-			item.name = operator->name;
+			item.track = outermost->track;
+			item.row = outermost->row;
+			item.name = outermost->name;
 			item.step = step_at(graph, item.start_ns);
 			add_item(graph, &item);
 		}
