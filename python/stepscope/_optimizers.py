@@ -62,10 +62,14 @@ def _describing(native):
     return describe
 
 
+@contextlib.contextmanager
 def _plain_tensors():
-    """Returns a context in which a subclass of tensors does not see our questions."""
-    c = sys.modules["torch"]._C
-    return getattr(c, "DisableTorchFunctionSubclass", getattr(c, "DisableTorchFunction", contextlib.nullcontext))()  # the second before 2.0
+    """Returns a context in which neither a subclass of tensors nor a mode of the program sees our questions."""
+    torch = sys.modules["torch"]
+    # 1.13's DisableTorchFunction leaves the program's modes on
+    without_modes = getattr(torch.overrides, "_no_torch_function_mode", contextlib.nullcontext)
+    with torch._C.DisableTorchFunction(), without_modes():
+        yield
 
 
 def _words(values):

@@ -8,7 +8,6 @@
 #include "analysis/operators/flop_likeness.h"
 #include "analysis/operators/flops.h"
 #include "analysis/operators/torch_trace.h"
-#include "model/name_classes.h"
 #include "analysis/shared/python_places.h"
 #include "base/clamped.h"
 #include "base/hash.h"
@@ -16,6 +15,7 @@
 #include "base/merge_sort.h"
 #include "base/storage.h"
 #include "model/launches.h"
+#include "model/name_classes.h"
 #include "pytorch/names.h"
 
 #include <stdlib.h>
@@ -69,10 +69,19 @@ static bool is_hidden_name(const char *name)
 /* Returns true for ranges that the Python package puts around work that PyTorch does not record. */
 static bool is_of_package(const char *name)
 {
-	static const char *const names[] = {"DataLoader.fetch",      "DataLoader.collate", "DataLoader.sampler",
-	                                    "DataLoader.pin_memory", PYTORCH_LOADER_START, PYTORCH_LOADER_AGAIN,
-	                                    PYTORCH_LOADER_STOP,     "torch.save",         "torch.load",
-	                                    "torch.compile"};
+	static const char *const names[] = {PYTORCH_LOADER_FETCH,
+	                                    PYTORCH_LOADER_COLLATE,
+	                                    PYTORCH_LOADER_DISPATCH,
+	                                    PYTORCH_LOADER_PICKLE,
+	                                    PYTORCH_LOADER_UNPICKLE,
+	                                    "DataLoader.sampler",
+	                                    "DataLoader.pin_memory",
+	                                    PYTORCH_LOADER_START,
+	                                    PYTORCH_LOADER_AGAIN,
+	                                    PYTORCH_LOADER_STOP,
+	                                    PYTORCH_SAVE,
+	                                    PYTORCH_LOAD,
+	                                    PYTORCH_COMPILE};
 
 	for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++)
 		if (!strcmp(name, names[i]))
