@@ -128,7 +128,7 @@ static void level_work(struct replay_plan *plans, uint32_t count, uint32_t i, do
 		return;
 	double median_ns = median_of_ranks(values, count);
 	for (uint32_t rank = 0; rank < count; rank++) {
-		double *dur_ns = &plans[rank].works[plans[rank].graph->items[i].work].dur_ns;
+		float *dur_ns = &plans[rank].works[plans[rank].graph->items[i].work].dur_ns;
 
 		*dur_ns = fmin(*dur_ns, median_ns);
 	}

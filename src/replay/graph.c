@@ -238,10 +238,24 @@ static void add_threads(struct replay_graph *graph, const struct launches *launc
 
 /* ---- items ---- */
 
-static void add_item(struct replay_graph *graph, const struct replay_item *item)
+/* An item to be: items are made in the order of their starts, and keys are smaller to sort. */
+struct item_key {
+	double start_ns;
+	uint32_t thread, track, row;
+	uint32_t step; /* of a mark */
+	uint8_t kind;  /* enum replay_kind; calls are REPLAY_OTHER */
+	bool is_end;
+};
+
+struct item_keys {
+	struct item_key *keys;
+	uint32_t count, capacity;
+};
+
+static void add_key(struct replay_graph *graph, struct item_keys *keys, const struct item_key *key)
 {
-	STORAGE_GROW(graph->model->storage, graph->items, graph->item_count, graph->item_capacity, 1024);
-	graph->items[graph->item_count++] = *item;
+	STORAGE_GROW(graph->model->storage, keys->keys, keys->count, keys->capacity, 1024);
+	keys->keys[keys->count++] = *key;
 }
 
 static const struct replay_item no_item = {.follows = REPLAY_NONE,
@@ -251,19 +265,19 @@ static const struct replay_item no_item = {.follows = REPLAY_NONE,
                                            .row = MODEL_NONE,
                                            .track = MODEL_NONE};
 
-static void add_marks(struct replay_graph *graph)
+static void add_marks(struct replay_graph *graph, struct item_keys *keys)
 {
 	for (uint32_t i = 0; i < graph->step_count; i++)
-		for (int is_end = 0; is_end < 2; is_end++) {
-			struct replay_item item = no_item;
-
-			item.start_ns = item.end_ns = is_end ? graph->steps[i].end_ns : graph->steps[i].start_ns;
-			item.kind = REPLAY_MARK;
-			item.is_end = is_end;
-			item.thread = graph->main_thread;
-			item.step = (int32_t)i;
-			add_item(graph, &item);
-		}
+		for (int is_end = 0; is_end < 2; is_end++)
+			add_key(graph, keys,
+			        &(struct item_key){.start_ns = is_end ? graph->steps[i].end_ns
+			                                              : graph->steps[i].start_ns,
+			                           .thread = graph->main_thread,
+			                           .track = MODEL_NONE,
+			                           .row = MODEL_NONE,
+			                           .step = i,
+			                           .kind = REPLAY_MARK,
+			                           .is_end = is_end});
 }
 
 static void classify_call(struct replay_graph *graph, struct replay_item *item)
@@ -283,28 +297,22 @@ static void classify_call(struct replay_graph *graph, struct replay_item *item)
 	item->is_allocation = call == CALL_ALLOCATES || call == CALL_FREES;
 }
 
-static void add_row(struct replay_graph *graph, uint32_t thread, uint32_t track, const struct span_chunk *chunk,
-                    uint32_t i, enum replay_kind kind)
+static void add_row(struct replay_graph *graph, struct item_keys *keys, uint32_t thread, uint32_t track,
+                    const struct span_chunk *chunk, uint32_t i, enum replay_kind kind)
 {
-	struct replay_item item = no_item;
+	double start_ns = since_origin(graph, chunk->start_ns[i]);
 
-	item.start_ns = since_origin(graph, chunk->start_ns[i]);
-	item.end_ns = item.start_ns + (double)chunk->dur_ns[i];
-	if (!is_in_window(graph, item.start_ns))
-		return;
-	item.kind = (uint8_t)kind;
-	item.thread = thread;
-	item.track = track;
-	item.row = chunk->first_row + i;
-	item.name = chunk->name[i];
-	item.step = step_at(graph, item.start_ns);
-	if (kind == REPLAY_OTHER)
-		classify_call(graph, &item);
-	add_item(graph, &item);
+	if (is_in_window(graph, start_ns))
+		add_key(graph, keys,
+		        &(struct item_key){.start_ns = start_ns,
+		                           .thread = thread,
+		                           .track = track,
+		                           .row = chunk->first_row + i,
+		                           .kind = (uint8_t)kind});
 }
 
 /* Adds outermost calls. A loader's wait that has calls in it is host time, else an item (see add_batches()). */
-static void add_calls_of_track(struct replay_graph *graph, uint32_t thread, uint32_t number)
+static void add_calls_of_track(struct replay_graph *graph, struct item_keys *keys, uint32_t thread, uint32_t number)
 {
 	const struct track *track = graph->model->tracks[number];
 	int outer = -1;
@@ -318,7 +326,7 @@ static void add_calls_of_track(struct replay_graph *graph, uint32_t thread, uint
 			if (outer >= 0 || chunk->kind[i] != SPAN_RUNTIME)
 				continue;
 			outer = chunk->depth[i];
-			add_row(graph, thread, number, chunk, i, REPLAY_OTHER);
+			add_row(graph, keys, thread, number, chunk, i, REPLAY_OTHER);
 		}
 		model_chunk_done(graph->model, chunk);
 	}
@@ -345,7 +353,7 @@ static bool has_calls(const struct track *track, uint32_t row, uint16_t depth)
 	return false;
 }
 
-static void add_batches_of_track(struct replay_graph *graph, uint32_t thread, uint32_t number)
+static void add_batches_of_track(struct replay_graph *graph, struct item_keys *keys, uint32_t thread, uint32_t number)
 {
 	const struct track *track = graph->model->tracks[number];
 
@@ -355,38 +363,57 @@ static void add_batches_of_track(struct replay_graph *graph, uint32_t thread, ui
 		for (uint32_t i = 0; i < chunk->count; i++)
 			if (is_from_workers(graph, chunk, i) &&
 			    !has_calls(track, chunk->first_row + i, chunk->depth[i]))
-				add_row(graph, thread, number, chunk, i, REPLAY_BATCH);
+				add_row(graph, keys, thread, number, chunk, i, REPLAY_BATCH);
 		model_chunk_done(graph->model, chunk);
 	}
 }
 
-static int compare_items(const void *left, const void *right)
+static int compare_keys(const void *left, const void *right)
 {
-	const struct replay_item *a = left, *b = right;
+	const struct item_key *a = left, *b = right;
 
 	if (a->start_ns != b->start_ns)
 		return a->start_ns < b->start_ns ? -1 : 1;
 	return (b->kind == REPLAY_MARK) - (a->kind == REPLAY_MARK);
 }
 
-static void add_operators_as_items(struct replay_graph *graph)
+static void add_operators_as_items(struct replay_graph *graph, struct item_keys *keys)
 {
 	for (uint32_t t = 0; t < graph->thread_count; t++)
 		for (uint32_t k = 0; k < graph->threads[t].operator_count; k++) {
 			const struct replay_operator *outermost = &graph->threads[t].operators[k];
-			struct replay_item item = no_item;
 
-			if (!is_in_window(graph, outermost->start_ns))
-				continue;
-			item.start_ns = outermost->start_ns;
-			item.end_ns = outermost->end_ns;
-			item.thread = t;
-			item.track = outermost->track;
-			item.row = outermost->row;
-			item.name = outermost->name;
-			item.step = step_at(graph, item.start_ns);
-			add_item(graph, &item);
+			if (is_in_window(graph, outermost->start_ns))
+				add_key(graph, keys,
+				        &(struct item_key){.start_ns = outermost->start_ns,
+				                           .thread = t,
+				                           .track = outermost->track,
+				                           .row = outermost->row,
+				                           .kind = REPLAY_OTHER});
 		}
+}
+
+static struct replay_item item_of_key(struct replay_graph *graph, const struct item_key *key)
+{
+	struct replay_item item = no_item;
+	uint32_t i;
+
+	item.start_ns = item.end_ns = key->start_ns;
+	item.kind = key->kind;
+	item.thread = key->thread;
+	item.is_end = key->is_end;
+	item.step = (int32_t)key->step;
+	if (key->kind == REPLAY_MARK)
+		return item;
+	const struct span_chunk *chunk = track_chunk(graph->model->tracks[key->track], key->row, &i);
+	item.end_ns += (double)chunk->dur_ns[i];
+	item.track = key->track;
+	item.row = key->row;
+	item.name = chunk->name[i];
+	item.step = step_at(graph, item.start_ns);
+	if (chunk->kind[i] == SPAN_RUNTIME)
+		classify_call(graph, &item);
+	return item;
 }
 
 static bool any_launches(const struct replay_graph *graph)
@@ -399,20 +426,27 @@ static bool any_launches(const struct replay_graph *graph)
 
 static void add_items(struct replay_graph *graph)
 {
+	struct item_keys keys = {0};
+
 	for (uint32_t t = 0; t < graph->thread_count; t++) {
 		const struct replay_thread *thread = &graph->threads[t];
 
 		/* a thread that only asks whether the device is ready */
 		bool polls = t != graph->main_thread && !thread->operator_count && !thread->launches;
 		for (uint32_t k = 0; k < thread->tracks && !polls; k++)
-			add_calls_of_track(graph, t, thread->first_track + k);
+			add_calls_of_track(graph, &keys, t, thread->first_track + k);
 		for (uint32_t k = 0; k < thread->tracks; k++)
-			add_batches_of_track(graph, t, thread->first_track + k);
+			add_batches_of_track(graph, &keys, t, thread->first_track + k);
 	}
-	add_marks(graph);
+	add_marks(graph, &keys);
 	if (!any_launches(graph))
-		add_operators_as_items(graph);
-	merge_sort_in(graph->model->storage, graph->items, graph->item_count, sizeof(*graph->items), compare_items);
+		add_operators_as_items(graph, &keys);
+	merge_sort_in(graph->model->storage, keys.keys, keys.count, sizeof(*keys.keys), compare_keys);
+	graph->items = storage_resize(graph->model->storage, NULL, keys.count, sizeof(*graph->items));
+	for (uint32_t i = 0; i < keys.count; i++)
+		graph->items[i] = item_of_key(graph, &keys.keys[i]);
+	graph->item_count = keys.count;
+	storage_release(graph->model->storage, keys.keys);
 }
 
 /* ---- the whole ---- */

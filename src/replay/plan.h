@@ -16,7 +16,7 @@
 #include "replay/graph.h"
 
 struct plan_item { /* as the members of struct replay_item with the same names */
-	double gap_ns, own_ns, after_ns;
+	float gap_ns, own_ns, after_ns;
 	float rows, triton, hidden;
 	bool is_gone;      /* neither the call nor its work */
 	bool is_free;      /* it does not wait */
@@ -24,7 +24,7 @@ struct plan_item { /* as the members of struct replay_item with the same names *
 };
 
 struct plan_work { /* as the members of struct replay_work with the same names */
-	double dur_ns, launch_ns, stream_ns;
+	float dur_ns, launch_ns, stream_ns;
 };
 
 struct replay_plan {

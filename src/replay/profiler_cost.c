@@ -102,7 +102,8 @@ void profiler_cost_remove(struct replay_plan *plan, double factor)
 			planned->own_ns = fmax(planned->own_ns - factor * CALL_NS, LEAST_PART * planned->own_ns);
 		if (item->work == REPLAY_NONE || graph->works[item->work].rows < 2)
 			continue;
-		double rows = graph->works[item->work].rows, *dur_ns = &plan->works[item->work].dur_ns;
+		double rows = graph->works[item->work].rows;
+		float *dur_ns = &plan->works[item->work].dur_ns;
 		*dur_ns = fmax(LEAST_GRAPH * *dur_ns, *dur_ns - factor * NODE_NS * rows);
 		planned->own_ns = fmin(planned->own_ns, GRAPH_CALL_NS + GRAPH_NODE_NS * rows);
 	}
