@@ -18,18 +18,8 @@ extern const struct command command_run, command_report, command_info, command_d
 	command_validate, command_convert, command_compare, command_history, command_whatif;
 
 const struct command *const commands[] = {
-	&command_run,
-	&command_report,
-	&command_diagnose,
-	&command_whatif,
-	&command_info,
-	&command_compare,
-	&command_history,
-	&command_query,
-	&command_export,
-	&command_validate,
-	&command_convert,
-	NULL,
+	&command_run,     &command_report, &command_diagnose, &command_whatif,   &command_info,    &command_compare,
+	&command_history, &command_query,  &command_export,   &command_validate, &command_convert, NULL,
 };
 
 struct common_options common = {.width = 100};

@@ -4,8 +4,8 @@
  * error. Also the facts that make two such files comparable: the number of GPUs, and how often they were queried.
  */
 #include "analysis/machine/telemetry.h"
-#include "base/statistics.h"
 #include "base/memory.h"
+#include "base/statistics.h"
 #include "compare/compared.h"
 #include "compare/resample.h"
 #include "model/number_map.h"

@@ -3,8 +3,8 @@
  * comparison_noise.c: the certainty of a change if only repeated runs show its noise. It uses Student's t with the
  * pooled scatter of both sides, and Holm over the rows of a table or level.
  */
-#include "base/statistics.h"
 #include "base/memory.h"
+#include "base/statistics.h"
 #include "compare/comparison_build.h"
 #include "compare/holm.h"
 

@@ -5,8 +5,8 @@
  * are repeated runs, their scatter is the noise. Otherwise the noise comes from the values of the runs, in stretches
  * that depend on each other, and from the assumed noise from run to run.
  */
-#include "base/statistics.h"
 #include "base/memory.h"
+#include "base/statistics.h"
 #include "compare/comparison_build.h"
 
 #include <math.h>

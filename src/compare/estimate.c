@@ -4,8 +4,8 @@
  */
 #include "compare/estimate.h"
 
-#include "base/statistics.h"
 #include "base/memory.h"
+#include "base/statistics.h"
 #include "compare/ranks.h"
 
 #include <math.h>

@@ -5,8 +5,8 @@
  */
 #include "compare/ranks.h"
 
-#include "base/statistics.h"
 #include "base/memory.h"
+#include "base/statistics.h"
 
 #include <math.h>
 #include <stdlib.h>

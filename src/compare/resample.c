@@ -4,9 +4,9 @@
  */
 #include "compare/resample.h"
 
-#include "base/statistics.h"
 #include "base/hash.h"
 #include "base/memory.h"
+#include "base/statistics.h"
 
 #include <math.h>
 #include <stdint.h>

@@ -4,8 +4,8 @@
  */
 #include "compare/steady.h"
 
-#include "base/statistics.h"
 #include "base/memory.h"
+#include "base/statistics.h"
 
 #include <math.h>
 #include <stdlib.h>

@@ -4,8 +4,8 @@
  */
 #include "compare/step_level.h"
 
-#include "base/statistics.h"
 #include "base/memory.h"
+#include "base/statistics.h"
 #include "compare/alternation.h"
 #include "compare/resample.h"
 #include "compare/steady.h"

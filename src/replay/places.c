@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * places.c: see places.h. Sequences are compared by the greedy algorithm of Myers ("An O(ND) Difference Algorithm and
- * Its Variations", 1986), after common beginnings and ends: what a step has in addition is, as a rule, one stretch.
+ * places.c: see places.h. Sequences are compared by the greedy algorithm of E. W. Myers (Algorithmica 1, 1986)
+ * after common beginnings and ends. As a rule a step has one additional stretch.
  */
 #include "replay/places.h"
 
@@ -126,7 +126,7 @@ static void match(const struct sequence_pair *pair)
 	most = most < MOST_DIFFERENCES ? most : MOST_DIFFERENCES;
 	rounds = memory_resize(NULL, (size_t)most + 1, sizeof(int32_t *));
 	for (d = 0; d <= most && !is_over; d++) {
-		rounds[d] = memory_resize(NULL, (size_t)(2 * d + 1), sizeof(int32_t));
+		rounds[d] = memory_resize(NULL, 2 * (size_t)d + 1, sizeof(int32_t));
 		for (int32_t k = -d; k <= d && !is_over; k += 2) {
 			int32_t x = furthest(pair, d ? rounds[d - 1] + (d - 1) : NULL, d, k);
 

@@ -19,8 +19,8 @@
 
 #include "analysis/analysis.h"
 #include "analysis/shared/intervals.h"
-#include "model/name_classes.h"
 #include "model/launches.h"
+#include "model/name_classes.h"
 
 enum work_class {
 	WORK_COMPUTE,

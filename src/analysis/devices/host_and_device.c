@@ -7,8 +7,8 @@
 #include "analysis/devices/device_names.h"
 #include "analysis/devices/device_work.h"
 #include "analysis/shared/intervals.h"
-#include "model/name_classes.h"
 #include "model/lanes.h"
+#include "model/name_classes.h"
 
 #include <stdlib.h>
 #include <stepscope/stepscope.h>

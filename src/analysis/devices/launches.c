@@ -5,9 +5,9 @@
  */
 #include "analysis/analysis_context.h"
 #include "analysis/devices/device_work.h"
-#include "base/statistics.h"
 #include "base/memory.h"
 #include "base/merge_sort.h"
+#include "base/statistics.h"
 #include "base/storage.h"
 #include "model/cell_words.h"
 #include "model/number_map.h"

@@ -5,9 +5,9 @@
  */
 #include "analysis/evidence/operator_cost.h"
 
-#include "base/statistics.h"
 #include "analysis/step_times/step_kinds.h"
 #include "base/memory.h"
+#include "base/statistics.h"
 
 #include <assert.h>
 #include <math.h>

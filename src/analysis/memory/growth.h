@@ -13,8 +13,8 @@
 #ifndef ANALYSIS_MEMORY_GROWTH_H
 #define ANALYSIS_MEMORY_GROWTH_H
 
-#include "base/statistics.h"
 #include "base/arena.h"
+#include "base/statistics.h"
 
 #include <stdint.h>
 

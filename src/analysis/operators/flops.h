@@ -15,8 +15,8 @@
 #ifndef ANALYSIS_OPERATORS_FLOPS_H
 #define ANALYSIS_OPERATORS_FLOPS_H
 
-#include "model/name_classes.h"
 #include "model/model.h"
+#include "model/name_classes.h"
 #include "model/number_map.h"
 
 enum flops_definition {

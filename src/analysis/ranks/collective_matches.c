@@ -9,11 +9,11 @@
 #include "analysis/devices/device_work.h"
 #include "analysis/ranks/collective_calls.h"
 #include "analysis/shared/labels.h"
-#include "base/statistics.h"
 #include "analysis/step_times/step_times.h"
 #include "base/clamped.h"
 #include "base/lower_bound.h"
 #include "base/memory.h"
+#include "base/statistics.h"
 #include "model/launch_config.h"
 #include "pytorch/names.h"
 

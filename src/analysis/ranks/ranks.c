@@ -9,9 +9,9 @@
 #include "analysis/machine/processes.h"
 #include "analysis/ranks/rank_arrivals.h"
 #include "analysis/shared/labels.h"
-#include "base/statistics.h"
 #include "analysis/step_times/step_kinds.h"
 #include "base/memory.h"
+#include "base/statistics.h"
 
 #include <assert.h>
 #include <math.h>

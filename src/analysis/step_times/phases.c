@@ -4,11 +4,11 @@
  * rows sum to the whole; time without a name has a row.
  */
 #include "analysis/analysis_context.h"
-#include "base/statistics.h"
 #include "analysis/step_times/phase_sweep.h"
 #include "analysis/step_times/step_kinds.h"
 #include "base/clamped.h"
 #include "base/memory.h"
+#include "base/statistics.h"
 #include "model/cell_words.h"
 #include "model/reasons.h"
 

@@ -4,8 +4,8 @@
  */
 #include "analysis/step_times/start_up.h"
 
-#include "base/statistics.h"
 #include "base/memory.h"
+#include "base/statistics.h"
 
 #include <stdlib.h>
 

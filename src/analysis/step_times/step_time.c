@@ -4,8 +4,8 @@
  */
 #include "analysis/analysis_context.h"
 #include "analysis/shared/labels.h"
-#include "base/statistics.h"
 #include "analysis/step_times/step_kinds.h"
+#include "base/statistics.h"
 #include "base/storage.h"
 #include "model/cell_words.h"
 

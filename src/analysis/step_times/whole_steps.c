@@ -7,9 +7,9 @@
 #include "analysis/devices/device_names.h"
 #include "analysis/devices/device_work.h"
 #include "analysis/shared/intervals.h"
-#include "model/name_classes.h"
 #include "base/lower_bound.h"
 #include "base/memory.h"
+#include "model/name_classes.h"
 
 #include <assert.h>
 #include <math.h>
