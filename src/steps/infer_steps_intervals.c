@@ -151,10 +151,10 @@ static int64_t end_in_call(const struct inferrer *in, size_t record, size_t call
 /* The rest of the call is the optimizer's. Where its operators were not recorded it begins with the closure's last backward. */
 static void end_own_work(struct inferrer *in, size_t call, size_t last, int64_t limit_ns, int64_t *before_ns)
 {
-	struct inferred *before = &in->out->list[in->out->count - 1];
+	struct inferred *before = in->out->count ? &in->out->list[in->out->count - 1] : NULL;
 	int64_t start_ns = end_in_call(in, last, call);
 
-	if (in->is_update[last] && before->what == STEPSCOPE_PHASE_OPTIMIZER &&
+	if (before && in->is_update[last] && before->what == STEPSCOPE_PHASE_OPTIMIZER &&
 	    in->records[last].range == in->records[call].range)
 		before->end_ns = limit_ns;
 	else if (start_ns < limit_ns && start_ns >= *before_ns && in->records[last].token == TOKEN_BACKWARD)
