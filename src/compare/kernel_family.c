@@ -4,7 +4,7 @@
  */
 #include "compare/kernel_family.h"
 
-#include "analysis/devices/device_names.h"
+#include "model/device_names.h"
 
 #include <ctype.h>
 #include <string.h>

@@ -164,7 +164,6 @@ static void bind_launch(struct bind *bind, struct replay_item *item)
 	work->is_from_end = work->start_ns >= item->end_ns - NEAR_END_NS || item->is_full;
 	double lag_ns = work->start_ns - (work->is_from_end ? item->end_ns : item->start_ns);
 	double stream_lag_ns = before ? work->start_ns - before->end_ns : INFINITY;
-	work->is_first = !before;
 	work->first_dependency = graph->dependency_count;
 	graph->edges += 1 + (before != NULL);
 	graph->against_order += stream_lag_ns < -ROUNDING_NS;

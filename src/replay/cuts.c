@@ -6,6 +6,7 @@
 
 #include "base/memory.h"
 #include "model/cell_words.h"
+#include "model/device_names.h"
 #include "replay/free_time.h"
 #include "replay/gaps.h"
 #include "replay/places.h"
@@ -204,7 +205,7 @@ static bool waits_for_device(const struct replay_graph *graph, const struct repl
 	               item->kind == REPLAY_WAIT_EVENT;
 	const struct replay_work *work = item->work == REPLAY_NONE ? NULL : &graph->works[item->work];
 
-	return (is_wait && !item->is_allocation) || (work && work->is_blocking && work->copy == REPLAY_TO_HOST);
+	return (is_wait && !item->is_allocation) || (work && work->is_blocking && work->copy == COPY_TO_HOST);
 }
 
 /* Marks the operators of a thread that copy to the device: they wait for their copy, not for a value. */
@@ -219,7 +220,7 @@ static bool *copying_operators(const struct replay_graph *graph, uint32_t thread
 		const struct replay_item *item = &graph->items[i];
 
 		if (item->thread == thread && item->around != REPLAY_NONE && item->work != REPLAY_NONE &&
-		    graph->works[item->work].copy == REPLAY_TO_DEVICE)
+		    graph->works[item->work].copy == COPY_TO_DEVICE)
 			copies[item->around] = true;
 	}
 	return copies;

@@ -4,6 +4,7 @@
  */
 #include "base/memory.h"
 #include "base/statistics.h"
+#include "model/device_names.h"
 #include "pytorch/names.h"
 #include "replay/cuts.h"
 
@@ -32,7 +33,7 @@ bool cut_copy(struct replay_plan *plan)
 		struct plan_item *planned = &plan->items[i];
 		bool follows_work = item->follows != REPLAY_NONE && graph->items[item->follows].work != REPLAY_NONE;
 
-		if (item->work != REPLAY_NONE && graph->works[item->work].copy == REPLAY_TO_DEVICE) {
+		if (item->work != REPLAY_NONE && graph->works[item->work].copy == COPY_TO_DEVICE) {
 			plan->works[item->work].dur_ns = fmin(plan->works[item->work].dur_ns, COPY_NS);
 			planned->own_ns = fmin(planned->own_ns, COPY_CALL_NS);
 			planned->is_unblocked = is_waiting = is_any = true;
@@ -62,7 +63,7 @@ static bool converts_or_copies(const char *name, const struct replay_work *work)
 	static const char *const clones[] = {"aten::clone", "aten::contiguous", "aten::copy_", NULL};
 	static const char *const conversions[] = {"aten::to", "aten::_to_copy", "aten::type_as", NULL};
 
-	return (work->copy == REPLAY_ON_DEVICE && is_in_list(name, clones)) ||
+	return (work->copy == COPY_ON_DEVICES && is_in_list(name, clones)) ||
 	       (work->kind == SPAN_KERNEL && is_in_list(name, conversions));
 }
 
@@ -109,18 +110,6 @@ bool cut_device(struct replay_plan *plan)
 }
 
 /* ---- products in float32 ---- */
-
-static bool is_float32_product(const char *name)
-{
-	static const char *const float32[] = {"sgemm", "f32f32_f32f32_f32", "_ffma_", "_f32_", NULL};
-
-	if (!strstr(name, "gemm") && !strstr(name, "fmha"))
-		return false;
-	for (const char *const *part = float32; *part; part++)
-		if (strstr(name, *part))
-			return true;
-	return false;
-}
 
 bool cut_precision(struct replay_plan *plan)
 {

@@ -4,6 +4,7 @@
  */
 #include "base/memory.h"
 #include "base/statistics.h"
+#include "model/device_names.h"
 #include "replay/cuts.h"
 #include "replay/free_time.h"
 #include "replay/gaps.h"
@@ -26,7 +27,7 @@ static bool waits_for_copy(const struct replay_graph *graph, const struct replay
 {
 	uint32_t copy = wait->follows == REPLAY_NONE ? REPLAY_NONE : graph->items[wait->follows].work;
 
-	return copy != REPLAY_NONE && graph->works[copy].copy == REPLAY_TO_DEVICE;
+	return copy != REPLAY_NONE && graph->works[copy].copy == COPY_TO_DEVICE;
 }
 
 /* The device has nothing to do in a stretch behind a wait for it: the wait is the cause, if launches of the step follow. */

@@ -7,10 +7,10 @@
 #include "base/memory.h"
 #include "base/merge_sort.h"
 #include "base/storage.h"
+#include "model/device_names.h"
 #include "model/lanes.h"
 #include "pytorch/names.h"
 #include "replay/bind.h"
-#include "replay/call_kinds.h"
 #include "replay/follow.h"
 #include "replay/free_time.h"
 #include "replay/places.h"
@@ -49,7 +49,6 @@ static void take_steps(struct replay_graph *graph, const struct replay_window *w
 			end_ns = steps[i + 1].start_ns;
 		graph->steps[i] = (struct replay_step){.start_ns = since_origin(graph, steps[i].start_ns),
 		                                       .end_ns = since_origin(graph, end_ns),
-		                                       .number = steps[i].number,
 		                                       .model_step = window->first_step + i};
 	}
 }
@@ -287,6 +286,7 @@ static void classify_call(struct replay_graph *graph, struct replay_item *item)
 		[CALL_WAITS_ALL] = REPLAY_WAIT_ALL,
 		[CALL_WAITS_STREAM] = REPLAY_WAIT_STREAM,
 		[CALL_WAITS_EVENT] = REPLAY_WAIT_EVENT,
+		[CALL_COPIES] = REPLAY_OTHER,
 		[CALL_STREAM_WAITS] = REPLAY_STREAM_WAIT,
 		[CALL_ALLOCATES] = REPLAY_OTHER,
 		[CALL_FREES] = REPLAY_WAIT_ALL,
@@ -455,7 +455,7 @@ bool replay_graph_make(struct replay_graph *graph, const struct model *model, co
                        const struct replay_window *window)
 {
 	*graph = (struct replay_graph){
-		.model = model, .process = window->process, .call_kinds = {.classify = replay_call_kind}};
+		.model = model, .process = window->process, .call_kinds = {.classify = device_call_kind}};
 	if (window->step_count < 2)
 		return false;
 	take_steps(graph, window);

@@ -84,19 +84,10 @@ struct replay_work {
 	uint32_t rows;
 	uint32_t collective; /* number among the collectives of its process; REPLAY_NONE: none */
 	uint8_t kind;        /* enum span_kind */
-	uint8_t copy;        /* enum replay_copy */
+	uint8_t copy;        /* enum copy_direction */
 	bool is_pageable;
 	bool is_from_end; /* launch_ns counts from the end of the call */
 	bool is_blocking; /* the call returns when the work is done */
-	bool is_first;    /* no work is before it on its stream */
-};
-
-enum replay_copy {
-	REPLAY_NO_COPY,
-	REPLAY_TO_DEVICE,
-	REPLAY_TO_HOST,
-	REPLAY_ON_DEVICE,
-	REPLAY_OTHER_COPY,
 };
 
 struct replay_operator { /* an outermost one */
@@ -121,13 +112,11 @@ struct replay_thread {
 struct replay_stream {
 	uint32_t *works; /* in the order of their launches */
 	uint32_t count, capacity, before;
-	int32_t device;
 	uint32_t track; /* first lane */
 };
 
 struct replay_step {
 	double start_ns, end_ns;
-	int64_t number;
 	uint32_t model_step; /* index into model->steps */
 };
 
@@ -157,7 +146,6 @@ struct replay_graph {
 	double handover_ns;             /* handing over a batch that is ready */
 	double between_ns;              /* from the end of a step to the begin of the next */
 	uint32_t depth;                 /* of the launch queue */
-	uint32_t blocked;               /* launches that waited for room in it */
 	uint32_t waits, waits_against;  /* waits for works, and those that end before their work */
 	uint32_t edges, against_order;  /* edges, and those that end before what they wait for */
 	struct name_classes call_kinds; /* of names of calls */

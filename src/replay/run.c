@@ -36,7 +36,6 @@ struct rank_state { /* of one rank */
 	double between_ns;     /* from the end of the first turn to the second */
 	uint32_t turn, item;   /* the next one */
 	bool is_in_collective; /* it has told its start, and waits for the other ranks */
-	double call_end_ns;    /* of the launch of that collective */
 };
 
 struct meeting { /* one collective in one turn */

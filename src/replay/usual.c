@@ -196,7 +196,6 @@ static void find_depth(const struct usual_times *usual, struct replay_graph *gra
 		if (queued >= MANY_QUEUED)
 			add(&depths, queued + 1);
 	}
-	graph->blocked = (uint32_t)depths.count;
 	graph->depth = (uint32_t)take_quantile(&depths, 0.5, USUAL_DEPTH);
 }
 

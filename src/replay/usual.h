@@ -15,7 +15,7 @@ struct usual_times {
 	uint32_t count, capacity;
 };
 
-/* Fills launch_ns, stream_ns, depth and blocked of the graph, and the calls. */
+/* Fills launch_ns, stream_ns, and depth of the graph, and the calls. */
 void usual_find(struct usual_times *usual, struct replay_graph *graph);
 void usual_release(struct usual_times *usual);
 /* Returns the duration of a call that did not wait for room in the queue. */

@@ -7,6 +7,7 @@
 #include "base/memory.h"
 #include "base/merge_sort.h"
 #include "base/storage.h"
+#include "model/device_names.h"
 #include "model/lanes.h"
 
 #include <stdlib.h>
@@ -129,26 +130,10 @@ static uint32_t stream_of(struct works_search *search, uint32_t track)
 
 	if (!search->streams[first]) {
 		graph->streams = memory_resize(graph->streams, graph->stream_count + 1, sizeof(*graph->streams));
-		graph->streams[graph->stream_count++] = (struct replay_stream){
-			.device = graph->model->tracks[first]->device, .track = first};
+		graph->streams[graph->stream_count++] = (struct replay_stream){.track = first};
 		search->streams[first] = graph->stream_count;
 	}
 	return search->streams[first] - 1;
-}
-
-static uint8_t copy_of(const char *name)
-{
-	if (strstr(name, "HtoD"))
-		return REPLAY_TO_DEVICE;
-	if (strstr(name, "DtoH"))
-		return REPLAY_TO_HOST;
-	return strstr(name, "DtoD") ? REPLAY_ON_DEVICE : REPLAY_OTHER_COPY;
-}
-
-static bool is_collective(const struct replay_graph *graph, uint32_t name)
-{
-	return !strncmp(model_text(graph->model, name), "nccl", 4) ||
-	       !strncmp(model_text(graph->model, name), "rccl", 4);
 }
 
 static void describe(struct replay_graph *graph, struct replay_work *work, const struct work_row *row)
@@ -159,10 +144,10 @@ static void describe(struct replay_graph *graph, struct replay_work *work, const
 	work->kind = chunk->kind[i];
 	work->name = chunk->name[i];
 	if (work->kind == SPAN_MEMCPY) {
-		work->copy = copy_of(model_text(graph->model, work->name));
-		work->is_pageable = strstr(model_text(graph->model, work->name), "Pageable") != NULL;
+		work->copy = (uint8_t)copy_direction(model_text(graph->model, work->name), "");
+		work->is_pageable = is_pageable_copy(model_text(graph->model, work->name));
 	}
-	if (work->kind == SPAN_KERNEL && is_collective(graph, work->name))
+	if (work->kind == SPAN_KERNEL && is_communication_kernel(model_text(graph->model, work->name)))
 		work->collective = graph->collectives++;
 }
 

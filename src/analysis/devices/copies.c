@@ -3,12 +3,12 @@
  * copies.c: the table `copies`: copies to, from and within devices, and fills, by direction and kind of memory.
  */
 #include "analysis/analysis_context.h"
-#include "analysis/devices/device_names.h"
 #include "analysis/devices/device_work.h"
 #include "analysis/shared/durations.h"
 #include "base/clamped.h"
 #include "base/storage.h"
 #include "model/cell_words.h"
+#include "model/device_names.h"
 #include "model/launch_config.h"
 #include "model/number_map.h"
 #include "table/bound.h"

@@ -7,13 +7,13 @@
 #include "analysis/devices/copy_waits.h"
 
 #include "analysis/analysis_context.h"
-#include "analysis/devices/device_names.h"
 #include "analysis/devices/device_parts.h"
 #include "analysis/shared/span_places.h"
 #include "base/clamped.h"
 #include "base/hash.h"
 #include "base/lower_bound.h"
 #include "base/storage.h"
+#include "model/device_names.h"
 #include "model/number_map.h"
 #include "table/bound.h"
 

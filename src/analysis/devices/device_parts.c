@@ -5,9 +5,9 @@
 #include "analysis/devices/device_parts.h"
 
 #include "analysis/analysis_context.h"
-#include "analysis/devices/device_names.h"
 #include "base/memory.h"
 #include "model/cell_words.h"
+#include "model/device_names.h"
 #include "model/lanes.h"
 
 #include <stdlib.h>

@@ -5,9 +5,9 @@
  */
 #include "analysis/devices/device_use.h"
 
-#include "analysis/devices/device_names.h"
 #include "base/merge_sort.h"
 #include "base/storage.h"
+#include "model/device_names.h"
 #include "model/launch_config.h"
 
 #define WHOLE (1LL << 30) /* all multiprocessors; an integer, so that starts and ends cancel exactly */

@@ -5,11 +5,11 @@
 #include "analysis/devices/device_work.h"
 
 #include "analysis/analysis_context.h"
-#include "analysis/devices/device_names.h"
 #include "analysis/shared/labels.h"
 #include "base/memory.h"
 #include "base/merge_sort.h"
 #include "base/storage.h"
+#include "model/device_names.h"
 #include "model/lanes.h"
 
 #include <assert.h>

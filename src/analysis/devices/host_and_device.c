@@ -4,9 +4,9 @@
  */
 #include "analysis/devices/host_and_device.h"
 
-#include "analysis/devices/device_names.h"
 #include "analysis/devices/device_work.h"
 #include "analysis/shared/intervals.h"
+#include "model/device_names.h"
 #include "model/lanes.h"
 #include "model/name_classes.h"
 

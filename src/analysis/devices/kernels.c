@@ -6,7 +6,6 @@
  * stack around it.
  */
 #include "analysis/analysis_context.h"
-#include "analysis/devices/device_names.h"
 #include "analysis/devices/device_work.h"
 #include "analysis/shared/durations.h"
 #include "analysis/shared/python_places.h"
@@ -14,6 +13,7 @@
 #include "base/clamped.h"
 #include "base/storage.h"
 #include "model/cell_words.h"
+#include "model/device_names.h"
 #include "model/lanes.h"
 #include "model/launch_config.h"
 #include "model/number_map.h"

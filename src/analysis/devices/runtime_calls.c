@@ -4,10 +4,10 @@
  * threads spend in them.
  */
 #include "analysis/analysis_context.h"
-#include "analysis/devices/device_names.h"
 #include "analysis/step_times/step_times.h"
 #include "base/clamped.h"
 #include "base/storage.h"
+#include "model/device_names.h"
 #include "model/number_map.h"
 #include "table/bound.h"
 

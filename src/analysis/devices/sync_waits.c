@@ -6,7 +6,6 @@
  */
 #include "analysis/analysis_context.h"
 #include "analysis/devices/copy_waits.h"
-#include "analysis/devices/device_names.h"
 #include "analysis/devices/device_parts.h"
 #include "analysis/shared/span_places.h"
 #include "analysis/step_times/step_times.h"
@@ -14,6 +13,7 @@
 #include "base/hash.h"
 #include "base/lower_bound.h"
 #include "base/storage.h"
+#include "model/device_names.h"
 #include "model/number_map.h"
 #include "table/bound.h"
 

@@ -4,7 +4,6 @@
  * part limits. It has a row per loader, and one per worker.
  */
 #include "analysis/analysis_context.h"
-#include "analysis/devices/device_names.h"
 #include "analysis/loader/data_loader_columns.h"
 #include "analysis/loader/loader_handovers.h"
 #include "analysis/loader/loader_sentence.h"
@@ -12,6 +11,7 @@
 #include "analysis/shared/labels.h"
 #include "analysis/step_times/step_kinds.h"
 #include "model/cell_words.h"
+#include "model/device_names.h"
 
 #include <inttypes.h>
 #include <math.h>

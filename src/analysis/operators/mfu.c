@@ -5,7 +5,6 @@
  * because tools disagree on both.
  */
 #include "analysis/analysis_context.h"
-#include "analysis/devices/device_names.h"
 #include "analysis/devices/device_peaks.h"
 #include "analysis/devices/device_work.h"
 #include "analysis/operators/flop_counts.h"
@@ -13,6 +12,7 @@
 #include "analysis/step_times/step_times.h"
 #include "base/clamped.h"
 #include "base/memory.h"
+#include "model/device_names.h"
 #include "model/operator_inputs.h"
 #include "model/reasons.h"
 #include "pytorch/types.h"

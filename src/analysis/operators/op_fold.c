@@ -6,7 +6,6 @@
 #include "analysis/operators/op_fold.h"
 
 #include "analysis/analysis_context.h"
-#include "analysis/devices/device_names.h"
 #include "analysis/devices/device_work.h"
 #include "analysis/memory/span_memory.h"
 #include "analysis/operators/flop_counts.h"
@@ -14,6 +13,7 @@
 #include "analysis/step_times/input_steps.h"
 #include "base/clamped.h"
 #include "base/memory.h"
+#include "model/device_names.h"
 #include "model/lanes.h"
 #include "pytorch/names.h"
 

@@ -5,7 +5,6 @@
 #include "analysis/ranks/collective_matches.h"
 
 #include "analysis/analysis_context.h"
-#include "analysis/devices/device_names.h"
 #include "analysis/devices/device_work.h"
 #include "analysis/ranks/collective_calls.h"
 #include "analysis/shared/labels.h"
@@ -14,6 +13,7 @@
 #include "base/lower_bound.h"
 #include "base/memory.h"
 #include "base/statistics.h"
+#include "model/device_names.h"
 #include "model/launch_config.h"
 #include "pytorch/names.h"
 

@@ -4,8 +4,8 @@
  */
 #include "analysis/ranks/communication_sizes.h"
 
-#include "analysis/devices/device_names.h"
 #include "analysis/ranks/collective_calls.h"
+#include "model/device_names.h"
 #include "pytorch/names.h"
 
 #include <stepscope/format.h>

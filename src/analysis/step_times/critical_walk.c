@@ -5,11 +5,11 @@
 #include "analysis/step_times/critical_walk.h"
 
 #include "analysis/analysis_context.h"
-#include "analysis/devices/device_names.h"
 #include "analysis/devices/stream_waits.h"
 #include "base/lower_bound.h"
 #include "base/memory.h"
 #include "base/merge_sort.h"
+#include "model/device_names.h"
 #include "model/lanes.h"
 
 #include <assert.h>

@@ -4,11 +4,11 @@
  */
 #include "analysis/step_times/whole_steps.h"
 
-#include "analysis/devices/device_names.h"
 #include "analysis/devices/device_work.h"
 #include "analysis/shared/intervals.h"
 #include "base/lower_bound.h"
 #include "base/memory.h"
+#include "model/device_names.h"
 #include "model/name_classes.h"
 
 #include <assert.h>

@@ -2,10 +2,11 @@
  *
  * device_names.h: facts from the names of kernels, copies and calls of the runtime. No other file knows these names.
  */
-#ifndef ANALYSIS_DEVICES_DEVICE_NAMES_H
-#define ANALYSIS_DEVICES_DEVICE_NAMES_H
+#ifndef MODEL_DEVICE_NAMES_H
+#define MODEL_DEVICE_NAMES_H
 
 #include <stdbool.h>
+#include <stdint.h>
 
 /* Returns true for kernels that exchange data between devices: of NCCL, RCCL, MSCCL, NVSHMEM and the all-reduces of
  * inference servers. */
@@ -19,8 +20,25 @@ bool is_tensor_core_kernel(const char *name);
  * few operations per byte; NULL if the name does not tell. */
 const char *work_of_kernel(const char *name);
 
-/* Returns true for calls of a runtime or driver that return when the device has finished something:
- * "cudaStreamSynchronize", "hipMemcpy". */
+/* Returns true for products in float32 that run without matrix units at their rate. */
+bool is_float32_product(const char *name);
+
+/* Kinds of calls of a runtime or driver: CUDA, HIP, Level Zero, the unified runtime, MTIA. */
+enum device_call {
+	CALL_OTHER,
+	CALL_WAITS_ALL,    /* waits for all work */
+	CALL_WAITS_STREAM, /* for the work of a stream */
+	CALL_WAITS_EVENT,  /* for an event */
+	CALL_COPIES,       /* for the copy that it starts */
+	CALL_STREAM_WAITS, /* a stream waits for an event, the thread does not */
+	CALL_ALLOCATES,    /* takes memory of the device or pinned memory, or gives pinned memory back */
+	CALL_FREES,        /* gives memory of the device back: it waits for all work */
+};
+
+/* Returns enum device_call. */
+uint8_t device_call_kind(const char *name);
+
+/* Returns true for calls that return when the device has finished something: "cudaStreamSynchronize", "hipMemcpy". */
 bool is_synchronizing_call(const char *name);
 
 /* Returns true for calls of a runtime or driver that make a device run kernels: "cudaLaunchKernel",
@@ -35,6 +53,8 @@ const char *collective_of_name(const char *name);
 
 /* Returns true for "Memcpy DtoH (Device -> Pageable)". */
 bool is_copy_to_pageable(const char *name);
+/* Returns true for a copy to or from pageable memory. */
+bool is_pageable_copy(const char *name);
 
 enum copy_direction {
 	COPY_UNKNOWN,

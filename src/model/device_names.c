@@ -2,7 +2,7 @@
  *
  * device_names.c: see device_names.h. Lists of names and their sources; docs/device-tables.md shows them to users.
  */
-#include "analysis/devices/device_names.h"
+#include "model/device_names.h"
 
 #include "model/cell_words.h"
 
@@ -113,6 +113,14 @@ const char *work_of_kernel(const char *name)
 	return contains_any(name, matrix) ? CELL_WORK_MATRIX : contains_any(name, memory) ? CELL_WORK_MEMORY : NULL;
 }
 
+bool is_float32_product(const char *name)
+{
+	static const char *const products[] = {"gemm", "fmha", NULL};
+	static const char *const float32[] = {"sgemm", "f32f32_f32f32_f32", "_ffma_", "_f32_", NULL};
+
+	return contains_any(name, products) && contains_any(name, float32);
+}
+
 bool is_launching_call(const char *name)
 {
 	static const char *const parts[] = {"LaunchKernel", /* cuda, cu, hip, hipExtModule, zeCommandListAppend */
@@ -122,34 +130,55 @@ bool is_launching_call(const char *name)
 	return contains_any(name, parts);
 }
 
+uint8_t device_call_kind(const char *name)
+{
+	static const char *const prefixes[] = {"cuda", "hip", "musa", "cu", "ze", "ur", ""};
+	static const struct {
+		const char *name; /* without the prefix of the runtime */
+		enum device_call call;
+	} list[] = {
+		{"DeviceSynchronize", CALL_WAITS_ALL},
+		{"ThreadSynchronize", CALL_WAITS_ALL},
+		{"CtxSynchronize", CALL_WAITS_ALL},
+		{"synchronize", CALL_WAITS_ALL}, /* MTIA, as is the next */
+		{"synchronizeStream", CALL_WAITS_STREAM},
+		{"StreamSynchronize", CALL_WAITS_STREAM},
+		{"EventSynchronize", CALL_WAITS_EVENT},
+		{"EventHostSynchronize", CALL_WAITS_EVENT}, /* Intel: Level Zero, as are the next three */
+		{"FenceHostSynchronize", CALL_WAITS_EVENT},
+		{"CommandQueueSynchronize", CALL_WAITS_STREAM},
+		{"CommandListHostSynchronize", CALL_WAITS_STREAM},
+		{"EventWait", CALL_WAITS_EVENT}, /* Intel: unified runtime, as is the next */
+		{"QueueFinish", CALL_WAITS_STREAM},
+		{"Memcpy", CALL_COPIES},
+		{"MemcpyWithStream", CALL_COPIES},
+		{"StreamWaitEvent", CALL_STREAM_WAITS},
+		{"Free", CALL_FREES},
+		{"Malloc", CALL_ALLOCATES},
+		{"MallocHost", CALL_ALLOCATES},
+		{"FreeHost", CALL_ALLOCATES},
+		{"HostAlloc", CALL_ALLOCATES},
+		{"HostMalloc", CALL_ALLOCATES},
+		{"HostFree", CALL_ALLOCATES},
+	};
+
+	for (size_t i = 0; i < sizeof(prefixes) / sizeof(prefixes[0]); i++) {
+		size_t length = strlen(prefixes[i]);
+
+		if (strncmp(name, prefixes[i], length) != 0)
+			continue;
+		for (size_t k = 0; k < sizeof(list) / sizeof(list[0]); k++)
+			if (!strcmp(name + length, list[k].name))
+				return (uint8_t)list[k].call;
+	}
+	return CALL_OTHER;
+}
+
 bool is_synchronizing_call(const char *name)
 {
-	static const char *const whole[] = {"cudaDeviceSynchronize",
-	                                    "cudaStreamSynchronize",
-	                                    "cudaEventSynchronize",
-	                                    "cuCtxSynchronize",
-	                                    "cuStreamSynchronize",
-	                                    "cuEventSynchronize",
-	                                    "hipDeviceSynchronize",
-	                                    "hipStreamSynchronize",
-	                                    "hipEventSynchronize",
-	                                    "cudaMemcpy",
-	                                    "hipMemcpy",
-	                                    "hipMemcpyWithStream",
-	                                    "cudaThreadSynchronize",
-	                                    "synchronizeStream", /* MTIA, as is the next */
-	                                    "synchronize",
-	                                    "zeEventHostSynchronize", /* Intel: Level Zero */
-	                                    "zeCommandQueueSynchronize",
-	                                    "zeCommandListHostSynchronize",
-	                                    "zeFenceHostSynchronize",
-	                                    "urEventWait", /* Intel: unified runtime */
-	                                    "urQueueFinish"};
+	uint8_t call = device_call_kind(name);
 
-	for (size_t i = 0; i < sizeof(whole) / sizeof(whole[0]); i++)
-		if (!strcmp(name, whole[i]))
-			return true;
-	return false;
+	return call == CALL_WAITS_ALL || call == CALL_WAITS_STREAM || call == CALL_WAITS_EVENT || call == CALL_COPIES;
 }
 
 bool is_data_wait(const char *name)
@@ -192,6 +221,11 @@ bool is_copy_to_pageable(const char *name)
 	static const char *const parts[] = {"-> Pageable", "-> Memory)", NULL}; /* Intel's word */
 
 	return contains_any(name, parts);
+}
+
+bool is_pageable_copy(const char *name)
+{
+	return is_copy_to_pageable(name) || strstr(name, "Pageable ->") != NULL;
 }
 
 enum copy_direction copy_direction(const char *name, const char *said)
