@@ -79,5 +79,5 @@ SELECT coalesce((SELECT place FROM loader),
                 (SELECT 'waits take ' || as_share(ratio) || ' of a step, ' || as_time(mean_ns) || '; ' FROM phases
                  WHERE name = 'data' AND NOT EXISTS (SELECT 1 FROM step_breakdown)), '')
          || 'a step without them takes ' || as_time(w.step_ns) || coalesce('; ' || (SELECT sentence FROM loader), ''),
-       NULL, NULL, CASE WHEN w.saving_low_ratio > 0.5 * w.saving_ratio THEN 0.9 ELSE 0.6 END, (SELECT advice FROM loader), 'data'
+       NULL, NULL, NULL, (SELECT advice FROM loader), 'data'
 FROM what_if w WHERE w.cut = 'data' AND w.saving_ratio > :saves

@@ -35,6 +35,6 @@ FROM told
 WHERE total_ns > :share * mean_ns * rank_gaps AND NOT EXISTS (SELECT 1 FROM what_if)
 UNION ALL
 SELECT told.place, told.evidence || '; a step without it takes ' || as_time(w.step_ns), NULL, NULL,
-       CASE WHEN w.saving_low_ratio > 0.5 * w.saving_ratio THEN 0.9 ELSE 0.6 END, told.advice, w.cut, w.place
+       NULL, told.advice, w.cut, w.place
 FROM cuts w JOIN told
 WHERE w.is_each OR NOT EXISTS (SELECT 1 FROM cuts WHERE is_each) AND 2 * told.total_ns > w.saving_ns * (told.rank_gaps + 1)

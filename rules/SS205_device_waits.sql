@@ -27,10 +27,10 @@ UNION ALL
 SELECT 'launches',
        coalesce((SELECT 'no device works for ' || as_share(sum(ratio)) || ' of ' || whole || ', ' || as_time(sum(mean_ns)) || ', while the host prepares and launches; '
                  FROM step_breakdown WHERE part IN ('idle: launch', 'idle: host') HAVING sum(ratio) > 0), '')
-         || 'as one graph a step takes ' || as_time(w.step_ns), NULL, NULL, CASE WHEN w.saving_low_ratio > 0.5 * w.saving_ratio THEN 0.9 ELSE 0.6 END,
+         || 'as one graph a step takes ' || as_time(w.step_ns), NULL, NULL, NULL,
        'torch.compile(mode="reduce-overhead") or CUDA graphs; fewer small operators; larger batches', w.cut
 FROM what_if w WHERE w.cut = 'launch' AND w.saving_ratio > :saves
 UNION ALL
-SELECT 'long stretches of the host', 'a step without it takes ' || as_time(w.step_ns), NULL, NULL, CASE WHEN w.saving_low_ratio > 0.5 * w.saving_ratio THEN 0.9 ELSE 0.6 END,
+SELECT 'long stretches of the host', 'a step without it takes ' || as_time(w.step_ns), NULL, NULL, NULL,
        'look at what the host does there: record with --with lines, or put record_function() around parts of the loop', w.cut
 FROM what_if w WHERE w.cut = 'host' AND w.place IS NULL AND w.saving_ratio > :saves

@@ -45,6 +45,6 @@ SELECT coalesce((SELECT place FROM waits ORDER BY idle_after_ns DESC LIMIT 1),
                 (SELECT call FROM runtime_calls WHERE is_synchronizing ORDER BY total_ns DESC LIMIT 1), 'waits for the device'),
        coalesce((SELECT waited || '; behind them the device does nothing for ' || as_share(min(1, idle_after_ns * 1.0 / s.all_ns)) || ' of ' || s.whole || '; '
                  FROM waits, s ORDER BY idle_after_ns DESC LIMIT 1), '')
-         || 'a step without them takes ' || as_time(w.step_ns), NULL, NULL, CASE WHEN w.saving_low_ratio > 0.5 * w.saving_ratio THEN 0.9 ELSE 0.6 END,
+         || 'a step without them takes ' || as_time(w.step_ns), NULL, NULL, NULL,
        (SELECT advice FROM waits ORDER BY idle_after_ns DESC LIMIT 1), w.cut
 FROM what_if w WHERE w.cut = 'sync' AND w.saving_ratio > :saves

@@ -15,5 +15,5 @@ FROM ops
 WHERE NOT EXISTS (SELECT 1 FROM what_if) AND name IN ('aten::copy_', 'aten::_to_copy', 'aten::to', 'aten::contiguous', 'aten::clone')
 HAVING sum(step_self_ratio) > :share
 UNION ALL
-SELECT 'conversions and copies on the device', 'a step without it takes ' || as_time(w.step_ns), NULL, CASE WHEN w.saving_low_ratio > 0.5 * w.saving_ratio THEN 0.9 ELSE 0.6 END, w.cut
+SELECT 'conversions and copies on the device', 'a step without it takes ' || as_time(w.step_ns), NULL, NULL, w.cut
 FROM what_if w WHERE w.cut = 'device' AND w.saving_ratio > :saves

@@ -18,5 +18,5 @@ UNION ALL
 SELECT coalesce((SELECT copy FROM copies WHERE direction <> 'fill' ORDER BY total_ns DESC LIMIT 1), 'copies to the device'),
        coalesce((SELECT 'for ' || as_share(ratio) || ' of ' || whole || ', ' || as_time(mean_ns) || ', the device copies and computes nothing; '
                  FROM step_breakdown WHERE part = 'exposed copies' AND ratio > 0), '')
-         || 'a step without copies to the device takes ' || as_time(w.step_ns), NULL, NULL, CASE WHEN w.saving_low_ratio > 0.5 * w.saving_ratio THEN 0.9 ELSE 0.6 END, w.cut
+         || 'a step without copies to the device takes ' || as_time(w.step_ns), NULL, NULL, NULL, w.cut
 FROM what_if w WHERE w.cut = 'copy' AND w.saving_ratio > :saves

@@ -18,5 +18,5 @@ UNION ALL
 SELECT coalesce((SELECT coalesce(line, module || ', ' || operation, operation) FROM operator_patterns WHERE pattern = 'optimizer tensor by tensor'), 'optimizer'),
        coalesce((SELECT as_count(count, 'time') || ', ' || as_time(total_ns) || coalesce(', ' || as_share(ratio) || ' of steps', '') || '; '
                  FROM operator_patterns WHERE pattern = 'optimizer tensor by tensor'), '')
-         || 'with one fused kernel a step takes ' || as_time(w.step_ns), NULL, NULL, CASE WHEN w.saving_low_ratio > 0.5 * w.saving_ratio THEN 0.9 ELSE 0.6 END, w.cut
+         || 'with one fused kernel a step takes ' || as_time(w.step_ns), NULL, NULL, NULL, w.cut
 FROM what_if w WHERE w.cut = 'optimizer' AND w.place IS NULL AND w.saving_ratio > :saves

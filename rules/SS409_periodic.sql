@@ -52,5 +52,5 @@ FROM spikes JOIN means s ON s.o JOIN means n ON NOT n.o
 WHERE NOT EXISTS (SELECT 1 FROM what_if WHERE cut = 'periodic' AND saving_ratio > :saves) -- else the same with a saving
 UNION ALL
 SELECT coalesce((SELECT 'every ' || low || ' steps, from step ' || first FROM spikes), 'some steps'),
-       'a step without it takes ' || as_time(w.step_ns) || '; the usual step does not have these calls and this host time', NULL, CASE WHEN w.saving_low_ratio > 0.5 * w.saving_ratio THEN 0.9 ELSE 0.6 END, w.cut
+       'a step without it takes ' || as_time(w.step_ns) || '; the usual step does not have these calls and this host time', NULL, NULL, w.cut
 FROM what_if w WHERE w.cut = 'periodic' AND w.saving_ratio > :saves

@@ -32,5 +32,5 @@ SELECT place, 'held down for ' || as_share(mean) || ' of the time', NULL, NULL, 
 FROM clocks WHERE name LIKE '%clocks%reasons.%' AND mean > :held
   AND (name LIKE '%slowdown%' OR name LIKE '%thermal%' OR name LIKE '%power%')
 UNION ALL
-SELECT 'later steps', 'the same kernels take longer than in the fastest steps; at the fastest rate a step takes ' || as_time(w.step_ns), NULL, NULL, CASE WHEN w.saving_low_ratio > 0.5 * w.saving_ratio THEN 0.9 ELSE 0.6 END, w.cut
+SELECT 'later steps', 'the same kernels take longer than in the fastest steps; at the fastest rate a step takes ' || as_time(w.step_ns), NULL, NULL, NULL, w.cut
 FROM what_if w WHERE w.cut = 'growth' AND w.saving_ratio > :saves

@@ -442,7 +442,7 @@ static void set_confidence(struct table *findings, int row, const struct table *
 	double confidence;
 
 	if (!number_called(rows, from_row, "confidence", &confidence) || confidence < 0)
-		confidence = 0.5;
+		confidence = finding_cut_confidence(findings, row);
 	confidence = confidence > 1 ? 1 : confidence;
 	table_set_double(findings, row, FINDING_CONFIDENCE, confidence);
 	table_set_text(findings, row, FINDING_CERTAINTY,

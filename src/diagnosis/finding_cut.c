@@ -42,6 +42,15 @@ enum replay_cut finding_cut_of(const struct table *findings, int row)
 	return name ? replay_cut_find(name, table_text(findings, row, FINDING_CUT_PLACE)) : CUT_COUNT;
 }
 
+double finding_cut_confidence(const struct table *findings, int row)
+{
+	double low, ratio;
+
+	if (!table_number(findings, row, FINDING_LOW, &low) || !table_number(findings, row, FINDING_RATIO, &ratio))
+		return 0.5;
+	return low > 0.5 * ratio ? 0.9 : 0.6;
+}
+
 void finding_cut_set_none(struct table *findings, int row, const char *reason)
 {
 	for (int column = FINDING_CUT; column <= FINDING_HIGH; column++)

@@ -13,6 +13,8 @@ enum replay_cut finding_cut_called(const struct diagnosis *diagnosis, const stru
 enum replay_cut finding_cut_of(const struct table *findings, int row);
 /* Sets the cut of a finding, its saving and the interval. A small saving makes the finding a hint. */
 void finding_cut_set(struct diagnosis *diagnosis, int row, enum replay_cut number);
+/* Returns the confidence of a finding whose rule gives none: high if most of the saving is sure. */
+double finding_cut_confidence(const struct table *findings, int row);
 void finding_cut_set_none(struct table *findings, int row, const char *reason);
 
 #endif

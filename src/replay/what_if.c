@@ -356,7 +356,6 @@ static void replay_all(struct replays *replays)
 	if (replays->what_if->problem)
 		return;
 	for (uint32_t rank = 0; rank < replays->count; rank++) {
-		replays->what_if->item_count += replays->graphs[rank].item_count;
 		profiler_cost_measure(&replays->graphs[rank]);
 		replay_plan_init(&replays->plans[rank], &replays->graphs[rank]);
 	}

@@ -27,7 +27,7 @@ struct replays; /* private */
 struct what_if {
 	struct replays *replays;
 	const char *problem; /* why nothing can be told; NULL: the rest holds */
-	uint32_t ranks, step_count, item_count;
+	uint32_t ranks, step_count;
 	bool is_of_device;
 	double recorded_ns;   /* the replayed step with nothing removed */
 	double measured_ns;   /* the measured step */
