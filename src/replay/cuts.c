@@ -157,13 +157,17 @@ static void free_batches(struct replay_plan *plan, bool *is_any)
 		}
 }
 
-/* Returns the first batch of the thread at or after item `from`. */
-static uint32_t next_batch(const struct replay_graph *graph, uint32_t thread, uint32_t from)
+/* Advances *next to the first item of the thread that starts then or later. Returns true if it is a batch that starts
+ * then. */
+static bool is_batch_at(const struct replay_graph *graph, const struct replay_thread *thread, uint32_t *next,
+                        double start_ns)
 {
-	while (from < graph->item_count &&
-	       (graph->items[from].kind != REPLAY_BATCH || graph->items[from].thread != thread))
-		from++;
-	return from;
+	while (*next < thread->item_count && graph->items[thread->items[*next]].start_ns < start_ns)
+		++*next;
+	for (uint32_t k = *next; k < thread->item_count && graph->items[thread->items[k]].start_ns == start_ns; k++)
+		if (graph->items[thread->items[k]].kind == REPLAY_BATCH)
+			return true;
+	return false;
 }
 
 static bool cut_loads(struct replay_plan *plan, uint32_t number)
@@ -171,14 +175,12 @@ static bool cut_loads(struct replay_plan *plan, uint32_t number)
 	const struct replay_thread *thread = &plan->graph->threads[number];
 	struct plan_stretches stretches = {0};
 	double handover_ns = least_load(thread);
-	uint32_t batch = next_batch(plan->graph, number, 0);
+	uint32_t next = 0;
 
 	for (uint32_t i = 0; i < thread->load_count; i++) {
 		const struct replay_stretch *load = &thread->loads[i];
 
-		while (batch < plan->graph->item_count && plan->graph->items[batch].start_ns < load->start_ns)
-			batch = next_batch(plan->graph, number, batch + 1);
-		if (batch < plan->graph->item_count && plan->graph->items[batch].start_ns == load->start_ns)
+		if (is_batch_at(plan->graph, thread, &next, load->start_ns))
 			continue;
 		plan_stretches_add(&stretches, plan, load->start_ns + handover_ns, load->end_ns);
 	}
@@ -216,10 +218,10 @@ static bool *copying_operators(const struct replay_graph *graph, uint32_t thread
 
 	for (uint32_t i = 0; i <= count; i++)
 		copies[i] = false;
-	for (uint32_t i = 0; i < graph->item_count; i++) {
-		const struct replay_item *item = &graph->items[i];
+	for (uint32_t k = 0; k < graph->threads[thread].item_count; k++) {
+		const struct replay_item *item = &graph->items[graph->threads[thread].items[k]];
 
-		if (item->thread == thread && item->around != REPLAY_NONE && item->work != REPLAY_NONE &&
+		if (item->around != REPLAY_NONE && item->work != REPLAY_NONE &&
 		    graph->works[item->work].copy == COPY_TO_DEVICE)
 			copies[item->around] = true;
 	}
@@ -233,10 +235,11 @@ static bool cut_waits_of(struct replay_plan *plan, uint32_t thread)
 	struct plan_stretches stretches = {0};
 	bool *copies = copying_operators(graph, thread);
 
-	for (uint32_t i = 0; i < graph->item_count; i++) {
+	for (uint32_t k = 0; k < graph->threads[thread].item_count; k++) {
+		uint32_t i = graph->threads[thread].items[k];
 		const struct replay_item *item = &graph->items[i];
 
-		if (item->thread != thread || !waits_for_device(graph, item) || replay_is_extra(graph->places, i) ||
+		if (!waits_for_device(graph, item) || replay_is_extra(graph->places, i) ||
 		    (item->around != REPLAY_NONE && copies[item->around]))
 			continue;
 		if (item->around == REPLAY_NONE)

@@ -81,10 +81,10 @@ static bool cut_operators_of(struct replay_plan *plan, uint32_t number)
 	uint8_t *found = memory_resize(NULL, thread->operator_count + 1, 1);
 
 	memset(found, UNKNOWN, thread->operator_count + 1);
-	for (uint32_t i = 0; i < graph->item_count; i++) {
-		const struct replay_item *item = &graph->items[i];
+	for (uint32_t k = 0; k < thread->item_count; k++) {
+		const struct replay_item *item = &graph->items[thread->items[k]];
 
-		if (item->thread != number || item->around == REPLAY_NONE || item->work == REPLAY_NONE)
+		if (item->around == REPLAY_NONE || item->work == REPLAY_NONE)
 			continue;
 		const char *name = model_text(graph->model, thread->operators[item->around].name);
 		bool is_wanted = converts_or_copies(name, &graph->works[item->work]);

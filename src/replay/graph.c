@@ -194,31 +194,31 @@ static void add_thread(struct replay_graph *graph, uint32_t first)
 	graph->threads[graph->thread_count++] = thread;
 }
 
-static uint32_t thread_of_track(const struct replay_graph *graph, uint32_t track)
+/* Returns the thread of each track; REPLAY_NONE: of another process. The caller frees it. */
+static uint32_t *threads_of_tracks(const struct replay_graph *graph)
 {
-	for (uint32_t i = 0; i < graph->thread_count; i++)
-		if (track - graph->threads[i].first_track < graph->threads[i].tracks)
-			return i;
-	return REPLAY_NONE;
+	uint32_t *threads = memory_resize(NULL, graph->model->tracks_count, sizeof(*threads));
+
+	for (uint32_t i = 0; i < graph->model->tracks_count; i++)
+		threads[i] = REPLAY_NONE;
+	for (uint32_t t = 0; t < graph->thread_count; t++)
+		for (uint32_t k = 0; k < graph->threads[t].tracks; k++)
+			threads[graph->threads[t].first_track + k] = t;
+	return threads;
 }
 
-static void note_launching(struct replay_graph *graph, const struct launches *launches)
+static void note_launching(struct replay_graph *graph, const struct launches *launches, const uint32_t *threads)
 {
 	const struct model *model = graph->model;
-	uint32_t track = MODEL_NONE, thread = REPLAY_NONE;
 
 	for (uint32_t t = 0; t < launches->track_count; t++) {
 		if (!launches->by_track[t] || model->tracks[t]->process != graph->process)
 			continue;
 		for (uint32_t row = 0; row < model->tracks[t]->span_count; row++) {
-			const struct launch *launch = &launches->by_track[t][row];
+			uint32_t track = launches->by_track[t][row].track;
 
-			if (launch->track == MODEL_NONE)
-				continue;
-			if (launch->track != track)
-				thread = thread_of_track(graph, track = launch->track);
-			if (thread != REPLAY_NONE)
-				graph->threads[thread].launches = true;
+			if (track != MODEL_NONE && threads[track] != REPLAY_NONE)
+				graph->threads[threads[track]].launches = true;
 		}
 	}
 }
@@ -226,13 +226,16 @@ static void note_launching(struct replay_graph *graph, const struct launches *la
 static void add_threads(struct replay_graph *graph, const struct launches *launches)
 {
 	const struct model *model = graph->model;
+	uint32_t *threads;
 
 	for (uint32_t track = 0; track < model->tracks_count; track++)
 		if (model->tracks[track]->process == graph->process && model->tracks[track]->kind == TRACK_THREAD &&
 		    !is_further_lane(model, track))
 			add_thread(graph, track);
-	note_launching(graph, launches);
-	graph->main_thread = thread_of_track(graph, model->steps[graph->steps[0].model_step].track);
+	threads = threads_of_tracks(graph);
+	note_launching(graph, launches, threads);
+	graph->main_thread = threads[model->steps[graph->steps[0].model_step].track];
+	free(threads);
 }
 
 /* ---- items ---- */
@@ -424,6 +427,25 @@ static bool any_launches(const struct replay_graph *graph)
 	return false;
 }
 
+static void sort_by_thread(struct replay_graph *graph)
+{
+	uint32_t *next = storage_resize(graph->model->storage, NULL, graph->item_count + 1, sizeof(*next));
+
+	graph->by_thread = next;
+	for (uint32_t i = 0; i < graph->item_count; i++)
+		graph->threads[graph->items[i].thread].item_count++;
+	for (uint32_t t = 0; t < graph->thread_count; t++) {
+		graph->threads[t].items = next;
+		next += graph->threads[t].item_count;
+		graph->threads[t].item_count = 0;
+	}
+	for (uint32_t i = 0; i < graph->item_count; i++) {
+		struct replay_thread *thread = &graph->threads[graph->items[i].thread];
+
+		thread->items[thread->item_count++] = i;
+	}
+}
+
 static void add_items(struct replay_graph *graph)
 {
 	struct item_keys keys = {0};
@@ -446,6 +468,7 @@ static void add_items(struct replay_graph *graph)
 	for (uint32_t i = 0; i < keys.count; i++)
 		graph->items[i] = item_of_key(graph, &keys.keys[i]);
 	graph->item_count = keys.count;
+	sort_by_thread(graph);
 	storage_release(graph->model->storage, keys.keys);
 }
 
@@ -493,6 +516,7 @@ void replay_graph_release(struct replay_graph *graph)
 	free(graph->streams);
 	free(graph->steps);
 	storage_release(storage, graph->items);
+	storage_release(storage, graph->by_thread);
 	storage_release(storage, graph->works);
 	storage_release(storage, graph->dependencies);
 	name_classes_release(&graph->call_kinds);

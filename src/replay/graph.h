@@ -105,6 +105,8 @@ struct replay_thread {
 	uint32_t operator_count, operator_capacity;
 	struct replay_stretch *loads; /* waits for batches, also of loaders without workers; sorted */
 	uint32_t load_count, load_capacity;
+	uint32_t *items; /* of the thread, in order; a part of the graph's `by_thread` */
+	uint32_t item_count;
 	double unit_ns; /* work of the profiler for one row, see cost.h */
 	bool launches;
 };
@@ -135,6 +137,7 @@ struct replay_graph {
 	struct replay_step *steps;
 	uint32_t step_count;
 	struct replay_item *items; /* in the order of their starts */
+	uint32_t *by_thread;       /* the same, by number, thread after thread */
 	uint32_t item_count;
 	struct replay_work *works;
 	uint32_t work_count, work_capacity;

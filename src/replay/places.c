@@ -8,10 +8,12 @@
 #include "base/hash.h"
 #include "base/memory.h"
 #include "base/statistics.h"
+#include "model/number_map.h"
 
 #include <stdlib.h>
 #include <string.h>
 
+#define MOST_DIVERGING 32     /* steps with more, after which no step is compared but at its ends */
 #define MOST_DIFFERENCES 2000 /* between two steps; with more they have nothing in common but their ends */
 
 struct item_sequence { /* items of a step */
@@ -55,19 +57,20 @@ static struct item_sequence *sequences_of(const struct replay_graph *graph)
 /* The sequence that most steps have; of several the first. */
 static uint32_t most_common(const struct item_sequence *sequences, uint32_t count, uint32_t *alike)
 {
-	uint32_t best = 0;
+	struct number_map firsts = {0}; /* by hash: the first step with it */
+	uint32_t *counts = memory_resize(NULL, count, sizeof(*counts)), best = 0;
 
-	*alike = 0;
 	for (uint32_t i = 0; i < count; i++) {
-		uint32_t same = 0;
+		uint32_t first = number_map_add(&firsts, sequences[i].hash, i);
 
-		for (uint32_t k = 0; k < count; k++)
-			same += sequences[k].hash == sequences[i].hash;
-		if (same > *alike) {
-			*alike = same;
-			best = i;
-		}
+		counts[i] = 0;
+		counts[first]++;
 	}
+	for (uint32_t i = 0; i < count; i++)
+		best = counts[i] > counts[best] ? i : best;
+	*alike = counts[best];
+	number_map_release(&firsts);
+	free(counts);
 	return best;
 }
 
@@ -117,7 +120,8 @@ static int32_t furthest(const struct sequence_pair *pair, const int32_t *before,
 	return x;
 }
 
-static void match(const struct sequence_pair *pair)
+/* Returns false if the sequences differ too much. */
+static bool match(const struct sequence_pair *pair)
 {
 	int32_t most = pair->usual_count + pair->other_count, d;
 	int32_t **rounds = NULL;
@@ -139,9 +143,11 @@ static void match(const struct sequence_pair *pair)
 	for (int32_t i = 0; i < d; i++)
 		free(rounds[i]);
 	free(rounds);
+	return is_over;
 }
 
-static void compare(const struct item_sequence *usual, const struct item_sequence *other, uint32_t *matches)
+static void compare(const struct item_sequence *usual, const struct item_sequence *other, uint32_t *matches,
+                    uint32_t *diverging)
 {
 	uint32_t first = 0, last = 0, least = usual->count < other->count ? usual->count : other->count;
 
@@ -157,8 +163,8 @@ static void compare(const struct item_sequence *usual, const struct item_sequenc
 	                             .usual_count = (int32_t)(usual->count - first - last),
 	                             .other_count = (int32_t)(other->count - first - last),
 	                             .matches = matches + first};
-	if (pair.usual_count && pair.other_count) {
-		match(&pair);
+	if (pair.usual_count && pair.other_count && *diverging < MOST_DIVERGING) {
+		*diverging += !match(&pair);
 		for (int32_t i = 0; i < pair.other_count; i++)
 			if (pair.matches[i] != REPLAY_NONE)
 				pair.matches[i] += first;
@@ -207,7 +213,7 @@ static void find_medians(struct replay_places *places, const struct replay_graph
 void replay_places_find(struct replay_places *places, const struct replay_graph *graph)
 {
 	struct item_sequence *sequences = sequences_of(graph);
-	uint32_t usual, most = 0;
+	uint32_t usual, most = 0, diverging = 0;
 
 	*places = (struct replay_places){.is_known = graph->step_count >= 3};
 	usual = most_common(sequences, graph->step_count, &places->alike);
@@ -221,7 +227,7 @@ void replay_places_find(struct replay_places *places, const struct replay_graph 
 		most = sequences[s].count > most ? sequences[s].count : most;
 	uint32_t *matches = memory_resize(NULL, most + 1, sizeof(*matches));
 	for (uint32_t s = 0; s < graph->step_count; s++) {
-		compare(&sequences[usual], &sequences[s], matches);
+		compare(&sequences[usual], &sequences[s], matches, &diverging);
 		for (uint32_t i = 0; i < sequences[s].count; i++)
 			places->of_items[sequences[s].items[i]] = matches[i];
 	}

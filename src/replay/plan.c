@@ -143,11 +143,10 @@ bool replay_plan_remove(struct replay_plan *plan, uint32_t thread, struct plan_s
 		return false;
 	merge_stretches(stretches, graph->model->storage);
 	row_points_init(&points, graph, &graph->threads[thread]);
-	for (uint32_t i = 0; i < graph->item_count; i++) {
+	for (uint32_t k = 0; k < graph->threads[thread].item_count; k++) {
+		uint32_t i = graph->threads[thread].items[k];
 		const struct replay_item *item = &graph->items[i];
 
-		if (item->thread != thread)
-			continue;
 		while (in < stretches->count && stretches->stretches[in].end_ns < item->start_ns)
 			in++;
 		if (in < stretches->count && item->kind != REPLAY_MARK &&

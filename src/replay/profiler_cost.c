@@ -43,12 +43,13 @@ static double low_of(struct pairs *pairs)
 }
 
 /* Returns true if an item of the thread starts in [from, until). next: where the last search ended. */
-static bool has_item(const struct replay_graph *graph, uint32_t thread, uint32_t *next, double from_ns, double until_ns)
+static bool has_item(const struct replay_graph *graph, const struct replay_thread *thread, uint32_t *next,
+                     double from_ns, double until_ns)
 {
-	while (*next < graph->item_count && graph->items[*next].start_ns < from_ns)
+	while (*next < thread->item_count && graph->items[thread->items[*next]].start_ns < from_ns)
 		++*next;
-	for (uint32_t i = *next; i < graph->item_count && graph->items[i].start_ns < until_ns; i++)
-		if (graph->items[i].thread == thread && graph->items[i].kind != REPLAY_MARK)
+	for (uint32_t k = *next; k < thread->item_count && graph->items[thread->items[k]].start_ns < until_ns; k++)
+		if (graph->items[thread->items[k]].kind != REPLAY_MARK)
 			return true;
 	return false;
 }
@@ -67,7 +68,7 @@ static double measure_unit(const struct replay_graph *graph, uint32_t thread)
 	for (; row_points_peek(&points, &point) && (begins.count < MOST_PAIRS || ends.count < MOST_PAIRS);
 	     row_points_take(&points), before = point, has_before = true)
 		if (has_before && before.is_end == point.is_end &&
-		    !has_item(graph, thread, &next, before.time_ns, point.time_ns))
+		    !has_item(graph, &graph->threads[thread], &next, before.time_ns, point.time_ns))
 			add_pair(storage, point.is_end ? &ends : &begins, point.time_ns - before.time_ns);
 	row_points_release(&points);
 	if (begins.count > ENOUGH_PAIRS && ends.count > ENOUGH_PAIRS) {
