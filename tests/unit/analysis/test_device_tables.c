@@ -3,11 +3,11 @@
  * Tables of a device, of a run made by hand (device_model.h), against numbers worked out on paper. Every table must keep its columns'
  * promises.
  */
-#include "model/device_names.h"
 #include "analysis/devices/device_peaks.h"
 #include "analysis/shared/intervals.h"
 #include "computed.h"
 #include "device_model.h"
+#include "model/device_names.h"
 
 #include <math.h>
 #include <setjmp.h>
