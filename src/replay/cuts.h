@@ -12,6 +12,8 @@
 
 enum replay_cut {
 	CUT_DATA,
+	CUT_WORKERS,
+	CUT_HANDOVER,
 	CUT_SYNC,
 	CUT_LAUNCH,
 	CUT_HOST,
@@ -28,6 +30,11 @@ enum replay_cut {
 	CUT_OPTIMIZER_ALL,
 	CUT_PRECISION,
 	CUT_RECOMPUTE,
+	CUT_GARBAGE,
+	CUT_COMPILE,
+	CUT_CHECKPOINT,
+	CUT_EVALUATION,
+	CUT_PROCESSORS,
 	CUT_COUNT,
 };
 
@@ -40,6 +47,7 @@ struct cut_kind {
 	double doubt_ratio;                      /* doubt of its saving, as share of the saving; 0: CUT_DOUBT_RATIO */
 	const char *verdict;                     /* what a run is when it takes a fifth of its steps; NULL: none */
 	bool is_bound;                           /* it is part of the model: an upper bound, which makes no verdict */
+	bool needs_operators;                    /* what it removes is known in the steps with operators only */
 	bool is_choice;                          /* it changes results or memory, so it is never waste */
 	bool (*apply)(struct replay_plan *plan); /* returns false if there is nothing to remove; NULL: see apply_ranks */
 	bool (*apply_ranks)(struct replay_plan *plans, uint32_t count); /* the same, for all ranks together */
@@ -52,6 +60,8 @@ enum replay_cut replay_cut_find(const char *name, const char *place);
 /* ---- private to src/replay/ ---- */
 
 bool cut_data(struct replay_plan *plan);
+bool cut_workers(struct replay_plan *plan);
+bool cut_handover(struct replay_plan *plan);
 bool cut_sync(struct replay_plan *plan);
 bool cut_launch(struct replay_plan *plan);
 bool cut_host(struct replay_plan *plans, uint32_t count);
@@ -68,6 +78,11 @@ bool cut_alloc(struct replay_plan *plan);
 bool cut_optimizer(struct replay_plan *plan);
 bool cut_optimizer_all(struct replay_plan *plan);
 bool cut_precision(struct replay_plan *plan);
+bool cut_garbage(struct replay_plan *plan);
+bool cut_compile(struct replay_plan *plan);
+bool cut_checkpoint(struct replay_plan *plan);
+bool cut_evaluation(struct replay_plan *plan);
+bool cut_processors(struct replay_plan *plan);
 
 /* Returns true if all ranks have the same items. */
 bool replay_ranks_are_alike(const struct replay_plan *plans, uint32_t count);

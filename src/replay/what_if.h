@@ -34,6 +34,7 @@ struct what_if {
 	double usual_ratio;   /* step with usual lags on all edges, over the measured step, minus 1 */
 	double against_ratio; /* edges that end before what they wait for, of all edges */
 	bool has_profiler;    /* a profiler wrote the trace: its cost is taken out of all that follows */
+	bool has_cost;        /* the same, or operators of our own recording have a cost that is taken out */
 	double step_ns;       /* the step without the profiler */
 	double low_ns, high_ns;
 	struct what_if_cut cuts[CUT_COUNT];
