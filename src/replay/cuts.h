@@ -46,7 +46,9 @@ struct cut_kind {
 	const char *not_known;                   /* and what a replay cannot know */
 	double doubt_ratio;                      /* doubt of its saving, as share of the saving; 0: CUT_DOUBT_RATIO */
 	const char *verdict;                     /* what a run is when it takes a fifth of its steps; NULL: none */
+	const char *host_verdict;                /* the same if no device works; NULL: the same */
 	bool is_bound;                           /* it is part of the model: an upper bound, which makes no verdict */
+	bool is_outside;                         /* the program is not its cause: it is removed from all others */
 	bool needs_operators;                    /* what it removes is known in the steps with operators only */
 	bool is_choice;                          /* it changes results or memory, so it is never waste */
 	bool (*apply)(struct replay_plan *plan); /* returns false if there is nothing to remove; NULL: see apply_ranks */
@@ -56,6 +58,14 @@ extern const struct cut_kind replay_cuts[CUT_COUNT];
 
 /* Returns the cut of that name and place (NULL: everywhere); CUT_COUNT: there is none. */
 enum replay_cut replay_cut_find(const char *name, const char *place);
+
+/* Returns what a run is when the cut takes a fifth of its steps; NULL: none. */
+static inline const char *replay_cut_verdict(enum replay_cut cut, bool is_of_device)
+{
+	const struct cut_kind *kind = &replay_cuts[cut];
+
+	return kind->host_verdict && !is_of_device ? kind->host_verdict : kind->verdict;
+}
 
 /* ---- private to src/replay/ ---- */
 

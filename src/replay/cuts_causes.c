@@ -47,11 +47,25 @@ bool cut_evaluation(struct replay_plan *plan)
 
 /* ---- processors ---- */
 
-/* A step's thread waits for a processor wherever it works, so all its gaps become shorter by one share. */
+/* Returns the same sums as replay_step_gaps(), with nothing removed. */
+static double *measured_gaps(const struct replay_graph *graph)
+{
+	double *gaps_ns = memory_resize(NULL, graph->step_count, sizeof(*gaps_ns));
+
+	for (uint32_t s = 0; s < graph->step_count; s++)
+		gaps_ns[s] = 0;
+	for (uint32_t i = 1; i < graph->item_count; i++)
+		if (graph->items[i].thread == graph->main_thread)
+			gaps_ns[graph->items[i].step] += graph->items[i].gap_ns;
+	return gaps_ns;
+}
+
+/* A step's thread waits for a processor wherever it works, so all its gaps become shorter by one share, also what other
+ * cuts left of them. */
 bool cut_processors(struct replay_plan *plan)
 {
 	const struct replay_graph *graph = plan->graph;
-	double *gaps_ns = replay_step_gaps(plan);
+	double *gaps_ns = measured_gaps(graph);
 	bool is_any = false;
 
 	for (uint32_t i = 1; i < graph->item_count; i++) {

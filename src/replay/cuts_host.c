@@ -187,6 +187,8 @@ static bool cut_irregular(struct replay_plan *plan, bool is_once)
 
 bool cut_periodic(struct replay_plan *plan)
 {
+	if (is_recorded_on_processors(plan->graph))
+		return cut_recorded_periodic(plan);
 	return cut_irregular(plan, false);
 }
 

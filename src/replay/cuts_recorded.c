@@ -18,6 +18,13 @@
 #define TENSOR_NS 4000.0
 #define BYTE_NS 0.2 /* per byte of parameters */
 
+/* Slow steps at one distance: all that are slow, or most of many. */
+#define FEW_SLOW 3u
+#define MANY_SLOW 5u
+#define LEAST_HITS 0.8
+#define SLOW_RATIO 1.2 /* of the median */
+#define MOST_PERIOD 1000u
+
 #define FREED_RATIO 0.2 /* of host time: what is removed takes caches, allocations and freed objects along */
 
 #define PARTS 8u /* of the steps, whose medians show whether steps grow */
@@ -279,6 +286,80 @@ bool cut_recorded_growth(struct replay_plan *plan)
 	free(works_ns);
 	free(gaps_ns);
 	return line.slope_ns > 0;
+}
+
+/* ---- what comes each Nth step ---- */
+
+struct rhythm {
+	uint32_t period, first; /* period 0: there is none */
+	uint32_t count;
+};
+
+/* Counts the steps of a rhythm, and the slow ones among them. */
+static bool is_rhythm(const bool *slow, uint32_t count, uint32_t all_slow, struct rhythm *rhythm)
+{
+	uint32_t there = 0;
+
+	rhythm->count = 0;
+	for (uint32_t s = rhythm->first; s < count; s += rhythm->period) {
+		there++;
+		rhythm->count += slow[s];
+	}
+	if (rhythm->count >= FEW_SLOW && rhythm->count == there && rhythm->count == all_slow)
+		return true;
+	return rhythm->count >= MANY_SLOW && rhythm->count >= LEAST_HITS * there && rhythm->count >= LEAST_HITS * all_slow;
+}
+
+static struct rhythm find_rhythm(const bool *slow, uint32_t count)
+{
+	uint32_t all_slow = 0;
+	struct rhythm best = {0};
+
+	for (uint32_t s = 0; s < count; s++)
+		all_slow += slow[s];
+	for (uint32_t period = 2; period <= count / FEW_SLOW && period <= MOST_PERIOD && 2 * all_slow < count; period++)
+		for (uint32_t first = 0; first < period; first++) {
+			struct rhythm rhythm = {period, first, 0};
+
+			if (is_rhythm(slow, count, all_slow, &rhythm) && rhythm.count > best.count)
+				best = rhythm;
+		}
+	return best;
+}
+
+static double median_work(const double *works_ns, uint32_t count)
+{
+	double *values = memory_resize(NULL, count, sizeof(*values)), median_ns;
+
+	memcpy(values, works_ns, count * sizeof(*values));
+	sort_doubles(values, count);
+	median_ns = quantile(values, count, 0.5);
+	free(values);
+	return median_ns;
+}
+
+bool cut_recorded_periodic(struct replay_plan *plan)
+{
+	const struct replay_graph *graph = plan->graph;
+	double *works_ns = work_of_steps(plan), *gaps_ns = replay_step_gaps(plan);
+	double usual_ns = median_work(works_ns, graph->step_count);
+	bool *slow = memory_resize(NULL, graph->step_count, sizeof(*slow));
+
+	for (uint32_t s = 0; s < graph->step_count; s++)
+		slow[s] = works_ns[s] > SLOW_RATIO * usual_ns;
+	struct rhythm rhythm = find_rhythm(slow, graph->step_count);
+	for (uint32_t i = 1; i < graph->item_count && rhythm.period; i++) {
+		uint32_t step = (uint32_t)graph->items[i].step;
+		double excess_ns = works_ns[step] - usual_ns;
+
+		if (graph->items[i].thread == graph->main_thread && step % rhythm.period == rhythm.first && excess_ns > 0 &&
+		    gaps_ns[step] > 0)
+			plan->items[i].gap_ns *= fmax(0, 1 - excess_ns / gaps_ns[step]);
+	}
+	free(works_ns);
+	free(gaps_ns);
+	free(slow);
+	return rhythm.period > 0;
 }
 
 /* ---- ranks ---- */

@@ -17,6 +17,7 @@ bool cut_recorded_host(struct replay_plan *plans, uint32_t count, bool is_betwee
 bool cut_recorded_sync(struct replay_plan *plan);
 bool cut_recorded_optimizer(struct replay_plan *plan, bool is_whole);
 bool cut_recorded_growth(struct replay_plan *plan);
+bool cut_recorded_periodic(struct replay_plan *plan);
 bool cut_recorded_rank(struct replay_plan *plans, uint32_t count);
 
 #endif

@@ -14,7 +14,10 @@
 #include <stdlib.h>
 
 #define LEAST_NS 30e3 /* shorter stretches are not looked at: calls of PyTorch lie 5 to 20 us apart */
-#define LONG_NS 100e3 /* median of a place that counts */
+/* Median of a place that counts: that share of a step, within limits. */
+#define LONG_RATIO 0.05
+#define LEAST_LONG_NS 100e3
+#define MOST_LONG_NS 300e3
 
 struct cover { /* time that is known to be something else */
 	double start_ns, end_ns;
@@ -31,6 +34,8 @@ struct covers {
 
 static bool is_known_row(const struct replay_graph *graph, const struct span_chunk *chunk, uint32_t i)
 {
+	if (pytorch_begins(model_text(graph->model, chunk->name[i]), PYTORCH_OPTIMIZER_ZERO_GRAD))
+		return true;
 	switch (chunk->kind[i]) {
 	case SPAN_OP:
 	case SPAN_COLLECTIVE: /* the engine's own row contains hooks and nodes written in Python */
@@ -123,6 +128,7 @@ static void find_covers(const struct replay_graph *graph, struct covers *covers)
 		add_rows(graph, covers, thread->first_track + k);
 	add_stretches(graph, covers, &thread->loads);
 	add_stretches(graph, covers, &thread->waits);
+	add_stretches(graph, covers, &thread->optimizers);
 	for (int cause = 0; cause < REPLAY_CAUSES; cause++)
 		add_stretches(graph, covers, &thread->causes[cause]);
 	merge_sort_in(graph->model->storage, covers->list, covers->count, sizeof(*covers->list), compare_covers);
@@ -208,6 +214,8 @@ static void keep_long_places(const struct replay_graph *graph, struct host_stret
 {
 	struct storage *storage = graph->model->storage;
 	double *values = memory_resize(NULL, stretches->count + 1, sizeof(*values));
+	double step_ns = graph->steps[graph->step_count - 1].end_ns / graph->step_count;
+	double long_ns = fmin(MOST_LONG_NS, fmax(LEAST_LONG_NS, LONG_RATIO * step_ns));
 	uint32_t kept = 0, next;
 
 	merge_sort_in(storage, stretches->list, stretches->count, sizeof(*stretches->list), compare_places);
@@ -215,7 +223,7 @@ static void keep_long_places(const struct replay_graph *graph, struct host_stret
 		next = first + 1;
 		while (next < stretches->count && !compare_places(&stretches->list[first], &stretches->list[next]))
 			next++;
-		if (median_of(&stretches->list[first], next - first, values) < LONG_NS)
+		if (median_of(&stretches->list[first], next - first, values) < long_ns)
 			continue;
 		for (uint32_t i = first; i < next; i++)
 			stretches->list[kept++] = stretches->list[i];

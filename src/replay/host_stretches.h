@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * host_stretches.h: long stretches of the steps' thread in our own recordings: in no operator, no wait for a batch or for
- * other ranks, and in no known cause (enum replay_cause). A program without operators of PyTorch marks phases and ranges:
+ * other ranks, no call of an optimizer, and in no known cause (enum replay_cause). A program without operators of PyTorch marks phases and ranges:
  * its stretches are those outside of these. They are known in the steps with operators.
  *
  * Stretches between the same two events (by name) are one place. A place counts if its median stretch is long, so time

@@ -131,6 +131,15 @@ static void remove_profiler(struct replays *replays, double factor)
 		profiler_cost_remove(&replays->plans[rank], factor);
 }
 
+/* Removes what is not the program's: the profiler's cost, and waits for processors that others have. */
+static void remove_foreign(struct replays *replays)
+{
+	if (replays->what_if->has_cost)
+		remove_profiler(replays, 1);
+	for (uint32_t rank = 0; rank < replays->count; rank++)
+		cut_processors(&replays->plans[rank]);
+}
+
 static void replay_baseline(struct replays *replays)
 {
 	struct what_if *what_if = replays->what_if;
@@ -273,8 +282,7 @@ static void measure(struct replays *replays, struct what_if_cut *cut, double dou
 {
 	struct what_if *what_if = replays->what_if;
 
-	if (what_if->has_cost)
-		remove_profiler(replays, 1);
+	remove_foreign(replays);
 	struct replay_run *runs = replay(replays);
 	uint32_t rank = slowest(replays, runs);
 	cut->step_ns = fmin(what_if->step_ns, step_of(replays, &runs[rank]));
@@ -284,6 +292,24 @@ static void measure(struct replays *replays, struct what_if_cut *cut, double dou
 	cut->high_ratio = fmin(1, cut->high_ratio + replays->plans[rank].more_ratio);
 	release_runs(replays, runs);
 	raise_upper_end(replays, cut);
+}
+
+/* What is not the program's is removed from all others: it is measured against the step with it. */
+static void measure_outside(struct replays *replays, struct what_if_cut *cut, double doubt_ratio)
+{
+	struct what_if *what_if = replays->what_if;
+
+	reset(replays);
+	if (what_if->has_cost)
+		remove_profiler(replays, 1);
+	struct replay_run *with = replay(replays);
+	uint32_t rank = slowest(replays, with);
+	double with_ns = step_of(replays, &with[rank]);
+	cut->step_ns = fmin(with_ns, what_if->step_ns);
+	cut->saving_ns = with_ns - cut->step_ns;
+	cut->saving_ratio = with_ns > 0 ? cut->saving_ns / with_ns : 0;
+	set_interval(replays, cut, scatter(replays, &with[rank], &replays->base[rank]), doubt_ratio);
+	release_runs(replays, with);
 }
 
 void what_if_together(struct what_if *what_if, const bool is_cut[CUT_COUNT], struct what_if_cut *together)
@@ -318,14 +344,15 @@ static void replay_cuts_of(struct replays *replays)
 		what_if->high_ns = step_at_cost(replays, LESS_COST) * (1 + RUN_DIFFERENCE);
 	}
 	reset(replays);
-	if (what_if->has_cost)
-		remove_profiler(replays, 1);
+	remove_foreign(replays);
 	replays->base = replay(replays);
 	what_if->step_ns = step_of(replays, &replays->base[slowest(replays, replays->base)]);
 	for (enum replay_cut cut = 0; cut < CUT_COUNT; cut++) {
 		reset(replays);
 		what_if->cuts[cut].is_there = apply(replays, &replay_cuts[cut]);
-		if (what_if->cuts[cut].is_there)
+		if (what_if->cuts[cut].is_there && replay_cuts[cut].is_outside)
+			measure_outside(replays, &what_if->cuts[cut], doubt_of(cut));
+		else if (what_if->cuts[cut].is_there)
 			measure(replays, &what_if->cuts[cut], doubt_of(cut));
 	}
 }
@@ -425,6 +452,11 @@ void what_if_make(struct what_if *what_if, const struct model *model, const stru
 		replay_all(replays);
 	else
 		what_if->problem = "the steps are on no thread of which events were recorded";
+}
+
+const struct replay_graph *what_if_graph(const struct what_if *what_if, uint32_t rank)
+{
+	return &what_if->replays->graphs[rank];
 }
 
 void what_if_release(struct what_if *what_if)
