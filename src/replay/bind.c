@@ -24,6 +24,7 @@
 #define OTHER_STREAM_NS 6000.0
 #define NEWEST_WORKS 64u /* of each stream, among which an event is looked for */
 #define MOST_WAITING 0.95 /* of a step, where it is not known */
+#define MOST_HANDOVER_NS 100e3
 #define QUICK_PART 0.2   /* of all batches, those that were ready */
 #define LATE_BATCHES 8u  /* a late batch waits for one of so many before it */
 
@@ -295,7 +296,9 @@ static void bind_batches(struct replay_graph *graph)
 	for (uint32_t i = 0; i < graph->item_count; i++)
 		if (graph->items[i].kind == REPLAY_BATCH)
 			batches[count++] = i;
-	graph->handover_ns = fmin(fmax(100e3, 0.04 * step_ns), quick_batch_ns(graph, batches, count));
+	/* our own recordings know from their begin to their end what a wait is */
+	double most_ns = graph->is_recorded ? MOST_HANDOVER_NS : fmax(MOST_HANDOVER_NS, 0.04 * step_ns);
+	graph->handover_ns = fmin(most_ns, quick_batch_ns(graph, batches, count));
 	for (uint32_t k = 0; k < count; k++)
 		if (batch_ns(graph, batches[k]) > graph->handover_ns + fmax(100e3, 0.01 * step_ns))
 			late[late_count++] = k;

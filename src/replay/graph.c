@@ -149,6 +149,12 @@ static bool is_optimizer(const struct replay_graph *graph, const struct span_chu
 	return graph->is_recorded && chunk->kind[i] == SPAN_PHASE && chunk->phase[i] == STEPSCOPE_PHASE_OPTIMIZER;
 }
 
+/* Programs that are not of PyTorch mark their communication. */
+static bool is_marked_wait(const struct replay_graph *graph, const struct span_chunk *chunk, uint32_t i)
+{
+	return graph->is_recorded && chunk->kind[i] == SPAN_PHASE && chunk->phase[i] == STEPSCOPE_PHASE_COMMUNICATION;
+}
+
 /* A call of an optimizer with a closure in it is more than the optimizer. */
 static void drop_optimizer_around(struct replay_thread *thread, double start_ns)
 {
@@ -173,6 +179,8 @@ static void scan_row(struct replay_graph *graph, struct replay_thread *thread, c
 		drop_optimizer_around(thread, start_ns);
 	if (is_load(graph, chunk, i))
 		add_stretch(graph, &thread->loads, start_ns, end_ns);
+	if (is_marked_wait(graph, chunk, i))
+		add_stretch(graph, &thread->waits, start_ns, end_ns);
 }
 
 static void scan_rows(struct replay_graph *graph, struct replay_thread *thread, uint32_t number)
@@ -193,7 +201,6 @@ static void scan_rows(struct replay_graph *graph, struct replay_thread *thread, 
 			if (outer >= 0 || !is_operator(chunk->kind[i]) || is_load(graph, chunk, i))
 				continue;
 			outer = chunk->depth[i];
-			graph->has_operators = true;
 			add_outermost(graph, thread,
 			              &(struct replay_operator){start_ns, end_ns, number, chunk->first_row + i,
 			                                        chunk->name[i]});
@@ -556,12 +563,26 @@ static void add_items(struct replay_graph *graph)
 
 /* ---- the whole ---- */
 
+/* Marked and observed waits may overlap. */
 static void add_waits(struct replay_graph *graph, const struct replay_window *window)
 {
+	struct replay_stretches *waits = &graph->threads[graph->main_thread].waits;
+	uint32_t kept = 0;
+
 	for (uint32_t i = 0; i < window->wait_count; i++)
-		add_stretch(graph, &graph->threads[graph->main_thread].waits, since_origin(graph, window->waits[i].start_ns),
+		add_stretch(graph, waits, since_origin(graph, window->waits[i].start_ns),
 		            since_origin(graph, window->waits[i].end_ns));
-	graph->has_meetings = window->wait_count > 0;
+	sort_stretches(graph, waits);
+	for (uint32_t i = 1; i < waits->count; i++) {
+		struct replay_stretch *last = &waits->list[kept], *wait = &waits->list[i];
+
+		if (wait->start_ns >= last->end_ns)
+			waits->list[++kept] = *wait;
+		else if (wait->end_ns > last->end_ns)
+			last->end_ns = wait->end_ns;
+	}
+	waits->count = waits->count ? kept + 1 : 0;
+	graph->has_meetings = waits->count > 0;
 }
 
 bool replay_graph_make(struct replay_graph *graph, const struct model *model, const struct launches *launches,
@@ -571,6 +592,7 @@ bool replay_graph_make(struct replay_graph *graph, const struct model *model, co
 		.model = model,
 		.process = window->process,
 		.is_recorded = window->is_recorded,
+		.is_of_torch = window->is_of_torch,
 		.has_workers = window->has_workers,
 		.row_ns = window->row_ns,
 		.call_kinds = {.classify = device_call_kind},

@@ -151,7 +151,7 @@ struct replay_graph {
 	int64_t origin_ns;
 	double offset_ns;          /* of the clock against that of the first rank */
 	bool is_recorded;          /* our own recording */
-	bool has_operators;        /* of PyTorch, in some step */
+	bool is_of_torch;          /* our own recording of a program of PyTorch: operators tell what a thread does */
 	bool has_workers;          /* batches are made beside the thread that waits for them */
 	bool has_meetings;         /* ranks wait for each other on the host, once a step */
 	double row_ns;             /* of our own recording: the recorder's cost of an operator */
@@ -194,6 +194,7 @@ struct replay_window {
 	uint32_t process;
 	uint32_t first_step, step_count;
 	bool is_recorded; /* our own recording; the rest is only for these */
+	bool is_of_torch; /* see struct replay_graph */
 	bool has_workers; /* see struct replay_graph */
 	double row_ns;    /* the recorder's cost of an operator */
 	/* Waits of the steps' thread for collectives of the host, in order; they are known in the steps with operators. The

@@ -12,6 +12,7 @@
 
 #include <math.h>
 #include <stdlib.h>
+#include <stepscope/stepscope.h>
 
 #define LEAST_NS 30e3 /* shorter stretches are not looked at: calls of PyTorch lie 5 to 20 us apart */
 /* Median of a place that counts: that share of a step, within limits. */
@@ -43,7 +44,7 @@ static bool is_known_row(const struct replay_graph *graph, const struct span_chu
 	case SPAN_PHASE:
 	case SPAN_RANGE:
 	case SPAN_MODULE:
-		return !graph->has_operators;
+		return !graph->is_of_torch;
 	default:
 		return false;
 	}
@@ -83,12 +84,13 @@ static void add_rows(const struct replay_graph *graph, struct covers *covers, ui
 	}
 }
 
+/* name: a phase, whose number is that of its string; HOST_STRETCH_CAUSE. */
 static void add_stretches(const struct replay_graph *graph, struct covers *covers,
-                          const struct replay_stretches *stretches)
+                          const struct replay_stretches *stretches, uint32_t name)
 {
 	for (uint32_t i = 0; i < stretches->count; i++)
 		add_cover(graph, covers,
-		          &(struct cover){stretches->list[i].start_ns, stretches->list[i].end_ns, 0, 0, MODEL_NONE,
+		          &(struct cover){stretches->list[i].start_ns, stretches->list[i].end_ns, name, name, MODEL_NONE,
 		                          MODEL_NONE});
 }
 
@@ -126,11 +128,13 @@ static void find_covers(const struct replay_graph *graph, struct covers *covers)
 
 	for (uint32_t k = 0; k < thread->tracks; k++)
 		add_rows(graph, covers, thread->first_track + k);
-	add_stretches(graph, covers, &thread->loads);
-	add_stretches(graph, covers, &thread->waits);
-	add_stretches(graph, covers, &thread->optimizers);
-	for (int cause = 0; cause < REPLAY_CAUSES; cause++)
-		add_stretches(graph, covers, &thread->causes[cause]);
+	add_stretches(graph, covers, &thread->loads, STEPSCOPE_PHASE_DATA);
+	add_stretches(graph, covers, &thread->waits, STEPSCOPE_PHASE_COMMUNICATION);
+	add_stretches(graph, covers, &thread->optimizers, STEPSCOPE_PHASE_OPTIMIZER);
+	add_stretches(graph, covers, &thread->causes[REPLAY_CHECKPOINT], STEPSCOPE_PHASE_CHECKPOINT);
+	add_stretches(graph, covers, &thread->causes[REPLAY_EVALUATION], STEPSCOPE_PHASE_EVALUATION);
+	add_stretches(graph, covers, &thread->causes[REPLAY_GARBAGE], HOST_STRETCH_CAUSE);
+	add_stretches(graph, covers, &thread->causes[REPLAY_COMPILE], HOST_STRETCH_CAUSE);
 	merge_sort_in(graph->model->storage, covers->list, covers->count, sizeof(*covers->list), compare_covers);
 	join_covers(covers);
 }

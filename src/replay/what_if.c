@@ -212,7 +212,7 @@ static bool lacks_operators(const struct replay_graph *graph)
 {
 	for (uint32_t s = 0; s < graph->step_count; s++)
 		if (!graph->steps[s].has_operators)
-			return graph->is_recorded && graph->has_operators;
+			return graph->is_recorded;
 	return false;
 }
 

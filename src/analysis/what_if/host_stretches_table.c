@@ -92,7 +92,7 @@ static const struct table_column stretch_columns[STRETCH_COLUMNS] = {
                            .type = TABLE_DOUBLE,
                            .unit = UNIT_RATIO,
                            .role = ROLE_SHARE,
-                           .definition = "share in the time of steps",
+                           .definition = "share of the time of steps",
                            .denominator = OF_STEPS,
                            .rules = RULE_NOT_NEGATIVE | RULE_AT_MOST_ONE},
 };
@@ -174,6 +174,11 @@ static void set_times(const struct stretch_rows *rows, int row, const struct hos
 	free(values);
 }
 
+static const char *event_text(const struct model *model, uint32_t name, const char *none)
+{
+	return name == HOST_STRETCH_CAUSE ? "garbage collection or compilation" : name ? model_text(model, name) : none;
+}
+
 static void add_place(struct stretch_rows *rows, const struct host_stretch *list, uint32_t count)
 {
 	const struct model *model = rows->graph->model;
@@ -182,13 +187,9 @@ static void add_place(struct stretch_rows *rows, const struct host_stretch *list
 	table_set_text(rows->table, row, STRETCH_PROCESS, rows->process);
 	set_inside(rows, row, list);
 	table_set_text(rows->table, row, STRETCH_AFTER,
-	               list->before ? model_text(model, list->before)
-	               : list->is_between ? "end of a step"
-	                                  : "begin of a step");
+	               event_text(model, list->before, list->is_between ? "end of a step" : "begin of a step"));
 	table_set_text(rows->table, row, STRETCH_BEFORE,
-	               list->after ? model_text(model, list->after)
-	               : list->is_between ? "begin of a step"
-	                                  : "end of a step");
+	               event_text(model, list->after, list->is_between ? "begin of a step" : "end of a step"));
 	set_line(rows, row, list);
 	set_times(rows, row, list, count);
 }

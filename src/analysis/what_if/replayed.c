@@ -98,10 +98,18 @@ static struct replay_wait *take_waits(struct replay_window *window, const struct
 	return waits;
 }
 
-/* A program without a loader of PyTorch may load in a thread of its own. */
-static bool makes_batches_beside(struct analysis_context *context)
+/* A program without a loader of PyTorch may load in a thread of its own, if it has another one that records. */
+static bool makes_batches_beside(const struct model *model, const struct replay_window *window)
 {
-	return loader_has_workers(context->model) || !model_meta(context->model, MODEL_NONE, "torch.version");
+	uint32_t own = model->steps[window->first_step].track;
+
+	if (window->is_of_torch)
+		return loader_has_workers(model);
+	for (uint32_t i = 0; i < model->tracks_count; i++)
+		if (i != own && model->tracks[i]->process == window->process && model->tracks[i]->kind == TRACK_THREAD &&
+		    model->tracks[i]->span_count)
+			return true;
+	return false;
 }
 
 static bool trains_on_device(const struct model *model, uint32_t process)
@@ -166,7 +174,8 @@ static void init(void *fold, struct analysis_context *context)
 		loaders[count] = (struct replay_loader){0};
 		if (!is_of_profiler && window->step_count) {
 			window->is_recorded = true;
-			window->has_workers = makes_batches_beside(context);
+			window->is_of_torch = model_meta(model, MODEL_NONE, "torch.version") != NULL;
+			window->has_workers = makes_batches_beside(model, window);
 			window->row_ns = cost_of_row(model, times, window);
 			waits[count] = take_waits(window, model, times);
 			window->loader = recorded_loader_find(&loaders[count], model, window) ? &loaders[count] : NULL;
