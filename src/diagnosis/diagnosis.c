@@ -457,7 +457,8 @@ static const char *verdict_of(const struct running *running, const struct rule *
 {
 	enum replay_cut cut = finding_cut_called(running->diagnosis, rows, from_row);
 
-	const char *verdict = cut < CUT_COUNT ? replay_cut_verdict(cut, running->diagnosis->what_if->is_of_device) : NULL;
+	const char *verdict = cut < CUT_COUNT ? replay_cut_verdict(cut, running->diagnosis->what_if->is_of_device)
+	                                      : NULL;
 
 	return verdict ? verdict : rule->verdict;
 }

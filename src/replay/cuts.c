@@ -80,12 +80,13 @@ const struct cut_kind replay_cuts[CUT_COUNT] = {
                           .without = "calls and host time that the usual step does not have",
                           .not_known = "what of it the program needs",
                           .apply = cut_periodic},
-	[CUT_GROWTH] = {.name = CELL_CUT_GROWTH,
-                        .noun = "the growth of the steps",
-                        .without = "what later steps take more: each step at the rate of the fastest steps of the device, or "
-                                   "as long as the first steps of the host",
-                        .not_known = "whether later steps have more work on purpose",
-                        .apply = cut_growth},
+	[CUT_GROWTH] =
+		{.name = CELL_CUT_GROWTH,
+                 .noun = "the growth of the steps",
+                 .without = "what later steps take more: each step at the rate of the fastest steps of the device, or "
+                            "as long as the first steps of the host",
+                 .not_known = "whether later steps have more work on purpose",
+                 .apply = cut_growth},
 	[CUT_COMM] = {.name = CELL_CUT_COMM,
                       .noun = "collectives",
                       .verdict = "communication-bound",
