@@ -6,6 +6,7 @@
 
 #include "base/memory.h"
 #include "base/statistics.h"
+#include "pytorch/names.h"
 #include "replay/cuts.h"
 #include "replay/host_stretches.h"
 
@@ -93,32 +94,41 @@ bool cut_recorded_host(struct replay_plan *plans, uint32_t count, bool is_betwee
 	return is_any;
 }
 
-/* ---- reads of values ---- */
+/* ---- operators ---- */
 
-static bool reads_value(const char *name)
-{
-	static const char *const names[] = {"aten::item", "aten::_local_scalar_dense", "aten::is_nonzero",
-	                                    "aten::equal"};
-
-	for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++)
-		if (!strcmp(name, names[i]))
-			return true;
-	return false;
-}
-
-bool cut_recorded_sync(struct replay_plan *plan)
+/* Removes the outermost operators of these names. names: ends with NULL. */
+static bool remove_operators(struct replay_plan *plan, const char *const *names)
 {
 	const struct replay_graph *graph = plan->graph;
 	const struct replay_thread *thread = &graph->threads[graph->main_thread];
 	struct replay_stretches stretches = {0};
 
-	for (uint32_t i = 0; i < thread->operator_count; i++)
-		if (reads_value(model_text(graph->model, thread->operators[i].name)))
-			plan_stretches_add(&stretches, plan, thread->operators[i].start_ns,
-			                   thread->operators[i].end_ns);
+	for (uint32_t i = 0; i < thread->operator_count; i++) {
+		const char *name = model_text(graph->model, thread->operators[i].name);
+
+		if (pytorch_is_one_of(name, strlen(name), names))
+			plan_stretches_add(&stretches, plan, thread->operators[i].start_ns, thread->operators[i].end_ns);
+	}
 	bool is_any = replay_plan_remove(plan, graph->main_thread, &stretches);
 	plan_stretches_release(&stretches, plan);
 	return is_any;
+}
+
+/* Without a device a read waits for nothing, but takes its own time. */
+bool cut_recorded_sync(struct replay_plan *plan)
+{
+	static const char *const names[] = {"aten::item", "aten::_local_scalar_dense", "aten::is_nonzero", "aten::equal",
+	                                    NULL};
+
+	return remove_operators(plan, names);
+}
+
+bool cut_recorded_conversions(struct replay_plan *plan)
+{
+	static const char *const names[] = {"aten::copy_", "aten::_to_copy", "aten::to", "aten::contiguous", "aten::clone",
+	                                    NULL};
+
+	return remove_operators(plan, names);
 }
 
 /* ---- the optimizer ---- */
