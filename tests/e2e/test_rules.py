@@ -73,6 +73,8 @@ ELSEWHERE = {
     "SS301": "tests/torch/test_diagnosis.py",
     "SS401": "tests/torch/test_diagnosis.py",
     "SS402": "tests/torch/test_diagnosis.py",
+    "SS103": "tests/torch/test_what_if.py",
+    "SS104": "tests/torch/test_loader.py",
     "SS215": "tests/e2e/test_what_if_recordings.py",
     "SS412": "tests/e2e/test_what_if_recordings.py",
     "SS413": "tests/e2e/test_what_if_recordings.py",

@@ -81,6 +81,7 @@ def check_advice(tmp_path, part, workers):
     found = {finding["rule"]: finding for finding in diagnose(tmp_path)[0]["findings"]}
     assert found["SS101"]["advice"].startswith(ADVICE[part, workers]), found["SS101"]
     assert ("SS102" in found) == (workers == 0 and part in ("dataset", "collate"))
+    assert part != "handing" or found["SS104"]["cut"] == "handover"
 
 
 @pytest.mark.parametrize("method", ["spawn", "forkserver"])

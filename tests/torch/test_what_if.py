@@ -17,7 +17,7 @@ FAULTS = {
     "closure_metric": ("host", "SS412", 0.25, 0.8),
     "grows": ("growth", "SS413", 0.2, 0.85),
     "optimizer_single": ("optimizer", "SS406", 0.25, 0.7),
-    "loader_sleeps": ("workers", "SS101", 0.4, 0.85),
+    "loader_sleeps": ("workers", "SS103", 0.4, 0.85),
     "rank_computes_longer": ("rank", "SS602", 0.4, 1.0),
 }
 
