@@ -67,8 +67,8 @@ static const struct option options[] = {
 	OPTION_TEXT("style", 0, &style_name, "NAME", "canary: print the tables of rlhf-canary's notebook"),
 	OPTION_FLAG("long", 0, &is_long, "list everything that contributes to the difference"),
 	OPTION_TEXT("table", 't', &table_name, "NAME",
-                    "print one table: verdict, metrics, limits, differences, contributions, memory, "
-                    "functions, telemetry or runs"),
+                    "print one table: verdict, metrics, limits, differences, explained_by, contributions, "
+                    "memory, functions, telemetry or runs"),
 	OPTION_FLAG("explain", 0, &is_explained, "with --table: print the definition of each column"),
 	OPTION_FLAG("json", 0, &is_json,
                     "print one JSON document: stepscope.compare/1, or stepscope.table/1 with --table"),
@@ -220,6 +220,7 @@ static void take_run(struct sides *sides, int place, struct loaded_run *loaded, 
 
 	report_init(&report, &loaded->model, analysis, loaded->path);
 	compared_run_init(&sides->runs[place], &report);
+	compared_replay_read(&sides->runs[place].replay, &report, &sides->runs[place].arena);
 	sides->series = arena_dup(&sides->arena, key_numbers_series(&report));
 	sides->identities[place] = arena_dup(&sides->arena, key_numbers_identity(&report));
 	tell_defects(&report);
@@ -396,9 +397,9 @@ static void compare_sides(struct comparison *comparison, const struct sides *sid
 static const struct table *table_called(const struct comparison *comparison, const struct gate *gate, const char *name)
 {
 	const struct table *const tables[] = {
-		&comparison->verdict,       &comparison->metrics, &comparison->differences,
-		&comparison->contributions, &comparison->memory,  &comparison->functions,
-		&comparison->telemetry,     &comparison->runs,    &gate->limits};
+		&comparison->verdict,       &comparison->metrics, &comparison->differences, &comparison->explained_by,
+		&comparison->contributions, &comparison->memory,  &comparison->functions,   &comparison->telemetry,
+		&comparison->runs,          &gate->limits};
 
 	for (size_t i = 0; i < sizeof(tables) / sizeof(tables[0]); i++)
 		if (!strcmp(tables[i]->name, name))
@@ -414,8 +415,8 @@ static enum status cmd_compare_add_table(struct buffer *text, const struct compa
 
 	if (!table) {
 		error_set(err, STATUS_USAGE, "unknown table '%s'", table_name);
-		error_hint(err, "the tables are verdict, metrics, limits, differences, contributions, memory, "
-		                "functions, telemetry and runs");
+		error_hint(err, "the tables are verdict, metrics, limits, differences, explained_by, contributions, "
+		                "memory, functions, telemetry and runs");
 		return STATUS_USAGE;
 	}
 	if (is_csv) {

@@ -17,6 +17,7 @@
 #include "analysis/report.h"
 #include "analysis/step_times/step_times.h"
 #include "base/arena.h"
+#include "compare/cuts/compared_replay.h"
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -146,6 +147,7 @@ struct compared_run {
 	const char *warm_up_reason;                  /* NULL: no steps were left out */
 	COMPARED_ARRAY(struct compared_step, steps); /* complete ones, in order, without the warm-up */
 	struct compared_summary summary;             /* instead of steps */
+	struct compared_replay replay;               /* set by compared_replay_read() */
 	bool is_changed; /* a copy that owns only its steps, values and parts: comparison_operators.h */
 	COMPARED_ARRAY(struct compared_fact, facts);
 	COMPARED_ARRAY(struct compared_value, values);
