@@ -220,7 +220,6 @@ static void take_run(struct sides *sides, int place, struct loaded_run *loaded, 
 
 	report_init(&report, &loaded->model, analysis, loaded->path);
 	compared_run_init(&sides->runs[place], &report);
-	compared_replay_read(&sides->runs[place].replay, &report, &sides->runs[place].arena);
 	sides->series = arena_dup(&sides->arena, key_numbers_series(&report));
 	sides->identities[place] = arena_dup(&sides->arena, key_numbers_identity(&report));
 	tell_defects(&report);

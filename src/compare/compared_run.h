@@ -17,7 +17,6 @@
 #include "analysis/report.h"
 #include "analysis/step_times/step_times.h"
 #include "base/arena.h"
-#include "compare/cuts/compared_replay.h"
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -101,6 +100,8 @@ struct compared_part {      /* of a step; of the whole run if it has no steps; o
 };
 
 #define COMPARED_MEMORY "memory "
+/* Levels that begin with this hold savings of replays (compare/cuts/compared_replay.h). */
+#define COMPARED_REPLAY "replay "
 #define COMPARED_KERNEL "kernel"
 #define COMPARED_LATE_RANK "late rank"
 /* Levels that begin with this list only the longest parts of a run: a name that is absent took less time, not none. */
@@ -147,7 +148,6 @@ struct compared_run {
 	const char *warm_up_reason;                  /* NULL: no steps were left out */
 	COMPARED_ARRAY(struct compared_step, steps); /* complete ones, in order, without the warm-up */
 	struct compared_summary summary;             /* instead of steps */
-	struct compared_replay replay;               /* set by compared_replay_read() */
 	bool is_changed; /* a copy that owns only its steps, values and parts: comparison_operators.h */
 	COMPARED_ARRAY(struct compared_fact, facts);
 	COMPARED_ARRAY(struct compared_value, values);

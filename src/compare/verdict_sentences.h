@@ -64,8 +64,10 @@ const char *verdict_method_text(const struct verdict_words *words);
 /* Returns why times of steps are not comparable: operators were recorded on one side only. For sides with prices.is_unlike. */
 const char *operators_unlike_text(const struct compared_sides *sides, struct arena *arena);
 
-/* "new 'b' cannot be replayed: a replay needs two complete steps" */
-const char *replay_missing_text(const struct compared_run *run, int side, struct arena *arena);
+/* "new cannot be replayed: a replay needs two complete steps"; of several runs with the name of this one. problem NULL: it
+ * is unknown. */
+const char *replay_missing_text(const struct compared_sides *sides, int side, size_t run, const char *problem,
+                                struct arena *arena);
 
 /* ---- parts of these, for the files that implement this header ---- */
 

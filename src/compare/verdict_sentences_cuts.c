@@ -14,7 +14,7 @@
 /* ---- the words ---- */
 
 static const char *const side_words[SIDES] = {"base", "new"};
-static const char words_missing[] = "{side} '{run}' cannot be replayed: {problem}";
+static const char words_missing[] = "{side}[ '{run}'] cannot be replayed: {problem}";
 static const char words_without_events[] = "only its numbers were kept";
 static const char words_rest[] = "[{parts}; ]{rest} of the difference are explained by no cut";
 static const char words_more[] = "{parts}; the cuts explain {rest} more than the difference";
@@ -24,12 +24,14 @@ static const char words_cut_name[] = "`{cut}`[ ({place})]";
 
 /* ---- gaps ---- */
 
-const char *replay_missing_text(const struct compared_run *run, int side, struct arena *arena)
+const char *replay_missing_text(const struct compared_sides *sides, int side, size_t run, const char *problem,
+                                struct arena *arena)
 {
+	const char *name = sides->runs[side][run].name;
 	const struct template_text texts[] = {
 		{"side", side_words[side]},
-		{"run", arena_printf(arena, "%.60s", run->name)},
-		{"problem", run->replay.problem ? run->replay.problem : words_without_events},
+		{"run", sides->count[side] > 1 ? arena_printf(arena, "%.60s", name) : NULL},
+		{"problem", problem ? problem : words_without_events},
 	};
 
 	return WRITE_TEXTS(arena, words_missing, texts);

@@ -103,5 +103,13 @@ def test_a_side_without_a_replay_is_named(tmp_path):
     done = subprocess.run([STEPSCOPE, "compare", "--json", str(DATA / "base.json.zst"), str(short)], capture_output=True, text=True, check=False)
     found = json.loads(done.stdout)
     assert found["unexplained_ns"] is None and found["explained_by"] == []
-    assert found["unexplained_reason"] == "new 'short.json' cannot be replayed: a replay needs two complete steps"
+    assert found["unexplained_reason"] == "new cannot be replayed: a replay needs two complete steps"
     assert found["verdict"]["by_cut"] == found["unexplained_reason"]
+
+
+def test_a_base_of_the_history_keeps_its_savings(tmp_path):
+    kept = ["--history", str(tmp_path / "history.db"), "--series", "all"]
+    subprocess.run([STEPSCOPE, "history", *kept, "--name", "slow", "add", str(DATA / "loader.json.zst")], check=True, capture_output=True)
+    new = str(DATA / "base.json.zst")
+    done = subprocess.run([STEPSCOPE, "compare", "--json", *kept, "--baseline", "slow", new], capture_output=True, text=True, check=False)
+    assert json.loads(done.stdout)["explained_by"] == compared("loader", "base")["explained_by"]

@@ -7,6 +7,24 @@
 #include "analysis/what_if/replayed.h"
 
 #include <math.h>
+#include <stddef.h>
+#include <string.h>
+
+#define RECORDED_STEP "replay_recorded_ns" /* names of values */
+#define STEP "replay_step_ns"
+#define PROFILER "profiler" /* name of parts, beside those of cuts */
+
+/* Numbers of a cut are parts. Their level is COMPARED_REPLAY and one of these, their family is the place of the cut. */
+static const struct cut_number {
+	const char *level;
+	size_t offset;
+} cut_numbers[] = {
+	{COMPARED_REPLAY "saving", offsetof(struct compared_cut, saving_ns)},
+	{COMPARED_REPLAY "low", offsetof(struct compared_cut, low_ns)},
+	{COMPARED_REPLAY "high", offsetof(struct compared_cut, high_ns)},
+	{COMPARED_REPLAY "part", offsetof(struct compared_cut, part_ns)},
+};
+#define CUT_NUMBERS (sizeof(cut_numbers) / sizeof(cut_numbers[0]))
 
 /* Where a cut stands in the order of parts. Causes that are known better come first. The device hides host time that no
  * wait shows, so waits for it come after the costs of the host. Launches are the usual time of the host. */
@@ -30,33 +48,29 @@ static enum cut_order order_of(enum replay_cut cut)
 	return cut == CUT_SYNC ? ORDER_WAITS : ORDER_CAUSES;
 }
 
-static void read_savings(struct compared_replay *replay, const struct what_if *what_if)
+static struct compared_cut saving_of(const struct what_if *what_if, enum replay_cut cut)
 {
-	for (enum replay_cut cut = 0; cut < CUT_COUNT; cut++) {
-		const struct what_if_cut *from = &what_if->cuts[cut];
+	const struct what_if_cut *from = &what_if->cuts[cut];
 
-		if (from->is_there)
-			replay->cuts[cut] = (struct compared_cut){.is_there = true,
-			                                          .saving_ns = from->saving_ns,
-			                                          .low_ns = from->low_ratio * what_if->step_ns,
-			                                          .high_ns = from->high_ratio * what_if->step_ns};
-	}
+	return (struct compared_cut){.is_there = from->is_there,
+	                             .saving_ns = from->saving_ns,
+	                             .low_ns = from->low_ratio * what_if->step_ns,
+	                             .high_ns = from->high_ratio * what_if->step_ns};
 }
 
-static void read_profiler(struct compared_cut *profiler, const struct what_if *what_if)
+static struct compared_cut profiler_of(const struct what_if *what_if)
 {
 	double cost_ns = what_if->recorded_ns - what_if->step_ns;
 
-	if (what_if->has_profiler)
-		*profiler = (struct compared_cut){.is_there = true,
-		                                  .saving_ns = cost_ns,
-		                                  .low_ns = fmin(cost_ns, what_if->recorded_ns - what_if->high_ns),
-		                                  .high_ns = fmax(cost_ns, what_if->recorded_ns - what_if->low_ns),
-		                                  .part_ns = cost_ns};
+	return (struct compared_cut){.is_there = what_if->has_profiler,
+	                             .saving_ns = cost_ns,
+	                             .low_ns = fmin(cost_ns, what_if->recorded_ns - what_if->high_ns),
+	                             .high_ns = fmax(cost_ns, what_if->recorded_ns - what_if->low_ns),
+	                             .part_ns = cost_ns};
 }
 
 /* Removes one cost after the other. With one more cost removed no step is longer: such a cost adds nothing. */
-static void read_parts(struct compared_replay *replay, struct what_if *what_if)
+static void read_parts(struct compared_cut cuts[CUT_COUNT], struct what_if *what_if)
 {
 	bool is_cut[CUT_COUNT] = {false};
 	double before_ns = 0;
@@ -65,7 +79,7 @@ static void read_parts(struct compared_replay *replay, struct what_if *what_if)
 		for (enum replay_cut cut = 0; cut < CUT_COUNT; cut++) {
 			struct what_if_cut together;
 
-			if (!replay->cuts[cut].is_there || order_of(cut) != order)
+			if (!cuts[cut].is_there || order_of(cut) != order)
 				continue;
 			is_cut[cut] = true;
 			what_if_together(what_if, is_cut, &together);
@@ -73,30 +87,89 @@ static void read_parts(struct compared_replay *replay, struct what_if *what_if)
 				is_cut[cut] = false;
 				continue;
 			}
-			replay->cuts[cut].part_ns = together.saving_ns - before_ns;
+			cuts[cut].part_ns = together.saving_ns - before_ns;
 			before_ns = together.saving_ns;
 		}
 }
 
-void compared_replay_read(struct compared_replay *replay, const struct report *report, struct arena *arena)
+/* ---- in the run ---- */
+
+static void add_numbers(struct compared_run *run, const struct compared_cut *cut, const char *name, const char *place)
+{
+	for (size_t i = 0; i < CUT_NUMBERS && cut->is_there; i++)
+		compared_run_add_part(run,
+		                      &(struct compared_part){
+					      .level = cut_numbers[i].level,
+					      .name = name,
+					      .family = place,
+					      .amount = *(const double *)((const char *)cut + cut_numbers[i].offset),
+				      });
+}
+
+static void read_cuts(struct compared_run *run, struct what_if *what_if)
+{
+	const struct compared_cut profiler = profiler_of(what_if);
+	struct compared_cut cuts[CUT_COUNT];
+
+	for (enum replay_cut cut = 0; cut < CUT_COUNT; cut++)
+		cuts[cut] = saving_of(what_if, cut);
+	read_parts(cuts, what_if);
+	compared_run_add_value(run, RECORDED_STEP, what_if->recorded_ns);
+	compared_run_add_value(run, STEP, what_if->step_ns);
+	add_numbers(run, &profiler, PROFILER, NULL);
+	for (enum replay_cut cut = 0; cut < CUT_COUNT; cut++)
+		add_numbers(run, &cuts[cut], replay_cuts[cut].name, replay_cuts[cut].place);
+}
+
+void compared_read_replay(struct compared_run *run, const struct report *report)
 {
 	struct report steady;
 	struct what_if *what_if;
 
-	*replay = (struct compared_replay){0};
 	report_init(&steady, report->model, &report->context.options, report->path);
 	report_leave_out_damage(&steady);
 	report_leave_out_start_up(&steady);
 	what_if = replayed_get(&steady.context);
-	if (what_if->problem) {
-		replay->problem = arena_dup(arena, what_if->problem);
-	} else {
-		replay->is_there = true;
-		replay->recorded_ns = what_if->recorded_ns;
-		read_profiler(&replay->profiler, what_if);
-		replay->step_ns = what_if->step_ns;
-		read_savings(replay, what_if);
-		read_parts(replay, what_if);
-	}
+	if (what_if->problem)
+		compared_run_add_missing(run, RECORDED_STEP, what_if->problem);
+	else
+		read_cuts(run, what_if);
 	report_release(&steady);
+}
+
+/* Returns where a part belongs; NULL: a later version wrote a cut that this one does not know. */
+static struct compared_cut *replay_cut_at(struct compared_replay *replay, const struct compared_part *part)
+{
+	enum replay_cut cut = replay_cut_find(part->name, part->family);
+
+	if (!strcmp(part->name, PROFILER))
+		return &replay->profiler;
+	return cut < CUT_COUNT ? &replay->cuts[cut] : NULL;
+}
+
+static void replay_take_number(struct compared_replay *replay, const struct compared_part *part)
+{
+	struct compared_cut *cut = replay_cut_at(replay, part);
+
+	for (size_t i = 0; i < CUT_NUMBERS && cut; i++)
+		if (!strcmp(part->level, cut_numbers[i].level)) {
+			*(double *)((char *)cut + cut_numbers[i].offset) = part->amount;
+			cut->is_there = true;
+		}
+}
+
+struct compared_replay compared_replay_of(const struct compared_run *run)
+{
+	const struct compared_value *recorded = compared_run_value(run, RECORDED_STEP),
+				    *step = compared_run_value(run, STEP);
+	struct compared_replay replay = {.problem = recorded && !recorded->has_value ? recorded->reason : NULL};
+
+	if (!recorded || !recorded->has_value || !step || !step->has_value)
+		return replay;
+	replay.is_there = true;
+	replay.recorded_ns = recorded->value;
+	replay.step_ns = step->value;
+	for (size_t i = 0; i < run->parts_count; i++)
+		replay_take_number(&replay, &run->parts[i]);
+	return replay;
 }

@@ -2,16 +2,16 @@
  *
  * compared_replay.h: the steps of a run without each cost, as a comparison needs them: numbers only, without the trace.
  *
- *     compared_replay_read(&run.replay, &report, &run.arena);
- *     run.replay.cuts[CUT_DATA].saving_ns
+ *     compared_read_replay(&run, &report); // adds values and parts to the run, so the history keeps them too
+ *     struct compared_replay replay = compared_replay_of(&run);
+ *     replay.cuts[CUT_DATA].saving_ns
  *
- * Times are ns of a mean step. A run without a replay is all zeros.
+ * Times are ns of a mean step.
  */
 #ifndef COMPARE_CUTS_COMPARED_REPLAY_H
 #define COMPARE_CUTS_COMPARED_REPLAY_H
 
-#include "analysis/report.h"
-#include "base/arena.h"
+#include "compare/compared_run.h"
 #include "replay/cuts.h"
 
 #include <stdbool.h>
@@ -26,14 +26,16 @@ struct compared_cut {
 
 struct compared_replay {
 	bool is_there;
-	const char *problem;          /* why it is not; NULL: the run has no events */
+	const char *problem;          /* why it is not, in the run; NULL: unknown, the run has no events */
 	double recorded_ns;           /* the replayed step with nothing removed */
-	struct compared_cut profiler; /* the profiler's own cost in it */
-	double step_ns;               /* without that cost: savings are parts of this step */
+	double step_ns;               /* without the profiler's own cost: savings are parts of this step */
+	struct compared_cut profiler; /* that cost */
 	struct compared_cut cuts[CUT_COUNT];
 };
 
-/* Replays the steps that `stepscope diagnose` replays. The problem is copied to the arena. */
-void compared_replay_read(struct compared_replay *replay, const struct report *report, struct arena *arena);
+/* Replays the steps that `stepscope diagnose` replays. */
+void compared_read_replay(struct compared_run *run, const struct report *report);
+
+struct compared_replay compared_replay_of(const struct compared_run *run);
 
 #endif

@@ -8,6 +8,7 @@
  */
 #include "compare/cuts/comparison_cuts.h"
 
+#include "compare/cuts/compared_replay.h"
 #include "compare/verdict_sentences.h"
 
 #include <math.h>
@@ -96,15 +97,6 @@ struct explained_rows {
 
 /* ---- sides ---- */
 
-/* Returns the first run without a replay; NULL: all have one. */
-static const struct compared_run *run_without_replay(const struct compared_sides *sides, int side)
-{
-	for (size_t i = 0; i < sides->count[side]; i++)
-		if (!sides->runs[side][i].replay.is_there)
-			return &sides->runs[side][i];
-	return NULL;
-}
-
 static void sum_cut(struct compared_cut *sum, const struct compared_cut *cut, double weight)
 {
 	sum->is_there |= cut->is_there;
@@ -114,22 +106,25 @@ static void sum_cut(struct compared_cut *sum, const struct compared_cut *cut, do
 	sum->part_ns += weight * cut->part_ns;
 }
 
-/* The mean of all runs of a side. */
-static struct compared_replay mean_replay(const struct compared_sides *sides, int side)
+/* Returns the mean of all runs of a side. Without a replay of each run, returns why there is none. */
+static const char *mean_replay(struct compared_replay *mean, const struct compared_sides *sides, int side,
+                               struct arena *arena)
 {
-	struct compared_replay mean = {.is_there = true};
 	double weight = 1.0 / (double)sides->count[side];
 
+	*mean = (struct compared_replay){.is_there = true};
 	for (size_t i = 0; i < sides->count[side]; i++) {
-		const struct compared_replay *replay = &sides->runs[side][i].replay;
+		const struct compared_replay replay = compared_replay_of(&sides->runs[side][i]);
 
-		mean.recorded_ns += weight * replay->recorded_ns;
-		sum_cut(&mean.profiler, &replay->profiler, weight);
-		mean.step_ns += weight * replay->step_ns;
+		if (!replay.is_there)
+			return replay_missing_text(sides, side, i, replay.problem, arena);
+		mean->recorded_ns += weight * replay.recorded_ns;
+		mean->step_ns += weight * replay.step_ns;
+		sum_cut(&mean->profiler, &replay.profiler, weight);
 		for (enum replay_cut cut = 0; cut < CUT_COUNT; cut++)
-			sum_cut(&mean.cuts[cut], &replay->cuts[cut], weight);
+			sum_cut(&mean->cuts[cut], &replay.cuts[cut], weight);
 	}
-	return mean;
+	return NULL;
 }
 
 /* ---- rows ---- */
@@ -280,26 +275,19 @@ void comparison_add_cuts(struct comparison *comparison, const struct compared_si
 {
 	struct table *table = &comparison->explained_by;
 	struct compared_replay replays[SIDES];
-	int without = 0;
+	const char *reasons[SIDES];
 
-	comparison->cuts = (struct comparison_cuts){.reason = NULL};
 	table_init(
 		table, "explained_by", "Difference by cut",
 		"what each cost that a replay can remove takes on both sides, and its part of the difference of a step");
 	table_columns(table, columns, EXPLAINED_COLUMNS);
-	for (int side = SIDES - 1; side >= 0; side--) {
-		const struct compared_run *run = run_without_replay(sides, side);
-
-		if (!run)
-			continue;
-		without++;
-		comparison->cuts.reason = replay_missing_text(run, side, &table->arena);
-	}
-	comparison->cuts.is_either = without < SIDES;
-	table->empty = comparison->cuts.reason;
-	if (without)
-		return;
 	for (int side = 0; side < SIDES; side++)
-		replays[side] = mean_replay(sides, side);
-	explain(comparison, replays);
+		reasons[side] = mean_replay(&replays[side], sides, side, &table->arena);
+	comparison->cuts = (struct comparison_cuts){
+		.reason = reasons[SIDE_BASE] ? reasons[SIDE_BASE] : reasons[SIDE_NEW],
+		.is_either = !reasons[SIDE_BASE] || !reasons[SIDE_NEW],
+	};
+	table->empty = comparison->cuts.reason;
+	if (!table->empty)
+		explain(comparison, replays);
 }
