@@ -81,3 +81,12 @@ SELECT coalesce((SELECT place FROM loader),
          || 'a step without them takes ' || as_time(w.step_ns) || coalesce('; ' || (SELECT sentence FROM loader), ''),
        NULL, NULL, NULL, (SELECT advice FROM loader), 'data'
 FROM what_if w WHERE w.cut = 'data' AND w.saving_ratio > :saves
+UNION ALL -- what a number of workers reaches, where waits for data are the bound of it
+SELECT coalesce((SELECT place FROM loader), 'workers of the loader'),
+       w.without || ' a step takes ' || as_time(w.step_ns), NULL, NULL, NULL, 'that number of workers (num_workers), with persistent_workers=True', w.cut
+FROM what_if w WHERE w.cut = 'workers' AND w.saving_ratio > :saves
+UNION ALL
+SELECT coalesce((SELECT place FROM loader), 'batches of the loader'),
+       'a step with batches that are easy to hand over takes ' || as_time(w.step_ns), NULL, NULL, NULL,
+       'hand over less: few large tensors in place of many objects, smaller types', w.cut
+FROM what_if w WHERE w.cut = 'handover' AND w.saving_ratio > :saves

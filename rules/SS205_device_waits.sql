@@ -33,4 +33,4 @@ FROM what_if w WHERE w.cut = 'launch' AND w.saving_ratio > :saves
 UNION ALL
 SELECT 'long stretches of the host', 'a step without it takes ' || as_time(w.step_ns), NULL, NULL, NULL,
        'look at what the host does there: record with --with lines, or put record_function() around parts of the loop', w.cut
-FROM what_if w WHERE w.cut = 'host' AND w.place IS NULL AND w.saving_ratio > :saves
+FROM what_if w WHERE w.cut = 'host' AND w.place IS NULL AND w.saving_ratio > :saves AND EXISTS (SELECT 1 FROM step_breakdown) -- else SS412

@@ -109,7 +109,7 @@ static enum replay_cut largest_cut(const struct diagnosis *diagnosis, double lea
 	for (int row = 0; row < diagnosis->findings.row_count; row++) {
 		enum replay_cut cut = finding_cut_of(&diagnosis->findings, row);
 
-		if (cut < CUT_COUNT && cuts[cut].saving_ratio >= least_of(cut, least_ratio) &&
+		if (cut < CUT_COUNT && !replay_cuts[cut].is_outside && cuts[cut].saving_ratio >= least_of(cut, least_ratio) &&
 		    (found == CUT_COUNT || cuts[cut].saving_ratio > cuts[found].saving_ratio))
 			found = cut;
 	}
@@ -227,7 +227,7 @@ bool replay_verdict_together(struct diagnosis *diagnosis, struct what_if_cut *to
 	for (int row = 0; row < diagnosis->findings.row_count && diagnosis->what_if; row++) {
 		enum replay_cut cut = finding_cut_of(&diagnosis->findings, row);
 
-		if (cut < CUT_COUNT && !replay_cuts[cut].is_choice && !replay_cuts[cut].is_bound)
+		if (cut < CUT_COUNT && !replay_cuts[cut].is_choice && !replay_cuts[cut].is_bound && !replay_cuts[cut].is_outside)
 			is_cut[cut] = is_any = true;
 	}
 	if (is_any)

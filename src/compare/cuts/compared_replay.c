@@ -29,7 +29,9 @@ static const struct cut_number {
 /* Where a cut stands in the order of parts. Causes that are known better come first. The device hides host time that no
  * wait shows, so waits for it come after the costs of the host. Launches are the usual time of the host. */
 enum cut_order {
+	ORDER_OUTSIDE, /* removed from all others: no part of their step */
 	ORDER_CAUSES,
+	ORDER_STRETCHES, /* of the host, or of some steps, whatever their cause */
 	ORDER_WAITS,
 	ORDER_LAUNCHES,
 	ORDER_CHOICES, /* no waste */
@@ -39,34 +41,62 @@ enum cut_order {
 
 static enum cut_order order_of(enum replay_cut cut)
 {
+	if (replay_cuts[cut].is_outside)
+		return ORDER_OUTSIDE;
 	if (replay_cuts[cut].is_bound)
 		return ORDER_BOUNDS;
 	if (replay_cuts[cut].is_choice)
 		return ORDER_CHOICES;
-	if (cut == CUT_LAUNCH)
+	switch (cut) {
+	case CUT_HOST:
+	case CUT_BETWEEN:
+	case CUT_ONCE:
+	case CUT_PERIODIC:
+	case CUT_GROWTH:
+		return ORDER_STRETCHES;
+	case CUT_SYNC:
+		return ORDER_WAITS;
+	case CUT_LAUNCH:
 		return ORDER_LAUNCHES;
-	return cut == CUT_SYNC ? ORDER_WAITS : ORDER_CAUSES;
+	default:
+		return ORDER_CAUSES;
+	}
 }
 
-static struct compared_cut saving_of(const struct what_if *what_if, enum replay_cut cut)
+static struct compared_cut saving_of(const struct what_if_cut *from)
 {
-	const struct what_if_cut *from = &what_if->cuts[cut];
+	double with_ns = from->step_ns + from->saving_ns;
 
 	return (struct compared_cut){.is_there = from->is_there,
 	                             .saving_ns = from->saving_ns,
-	                             .low_ns = from->low_ratio * what_if->step_ns,
-	                             .high_ns = from->high_ratio * what_if->step_ns};
+	                             .low_ns = from->low_ratio * with_ns,
+	                             .high_ns = from->high_ratio * with_ns};
 }
 
-static struct compared_cut profiler_of(const struct what_if *what_if)
+/* outside_ns: what else is removed from all. */
+static struct compared_cut profiler_of(const struct what_if *what_if, double outside_ns)
 {
-	double cost_ns = what_if->recorded_ns - what_if->step_ns;
+	double cost_ns = what_if->recorded_ns - what_if->step_ns - outside_ns;
+	struct compared_cut profiler = {what_if->has_cost, cost_ns, cost_ns, cost_ns, cost_ns};
 
-	return (struct compared_cut){.is_there = what_if->has_profiler,
-	                             .saving_ns = cost_ns,
-	                             .low_ns = fmin(cost_ns, what_if->recorded_ns - what_if->high_ns),
-	                             .high_ns = fmax(cost_ns, what_if->recorded_ns - what_if->low_ns),
-	                             .part_ns = cost_ns};
+	if (what_if->has_profiler) {
+		profiler.low_ns = fmin(cost_ns, what_if->recorded_ns - what_if->high_ns - outside_ns);
+		profiler.high_ns = fmax(cost_ns, what_if->recorded_ns - what_if->low_ns - outside_ns);
+	}
+	return profiler;
+}
+
+/* Returns the time of costs that are removed from all others. */
+static double read_outside(struct compared_cut cuts[CUT_COUNT])
+{
+	double sum_ns = 0;
+
+	for (enum replay_cut cut = 0; cut < CUT_COUNT; cut++)
+		if (cuts[cut].is_there && order_of(cut) == ORDER_OUTSIDE) {
+			cuts[cut].part_ns = cuts[cut].saving_ns;
+			sum_ns += cuts[cut].part_ns;
+		}
+	return sum_ns;
 }
 
 /* Removes one cost after the other. With one more cost removed no step is longer: such a cost adds nothing. */
@@ -75,7 +105,7 @@ static void read_parts(struct compared_cut cuts[CUT_COUNT], struct what_if *what
 	bool is_cut[CUT_COUNT] = {false};
 	double before_ns = 0;
 
-	for (enum cut_order order = 0; order < ORDERS; order++)
+	for (enum cut_order order = ORDER_OUTSIDE + 1; order < ORDERS; order++)
 		for (enum replay_cut cut = 0; cut < CUT_COUNT; cut++) {
 			struct what_if_cut together;
 
@@ -108,11 +138,11 @@ static void add_numbers(struct compared_run *run, const struct compared_cut *cut
 
 static void read_cuts(struct compared_run *run, struct what_if *what_if)
 {
-	const struct compared_cut profiler = profiler_of(what_if);
-	struct compared_cut cuts[CUT_COUNT];
+	struct compared_cut cuts[CUT_COUNT], profiler;
 
 	for (enum replay_cut cut = 0; cut < CUT_COUNT; cut++)
-		cuts[cut] = saving_of(what_if, cut);
+		cuts[cut] = saving_of(&what_if->cuts[cut]);
+	profiler = profiler_of(what_if, read_outside(cuts));
 	read_parts(cuts, what_if);
 	compared_run_add_value(run, RECORDED_STEP, what_if->recorded_ns);
 	compared_run_add_value(run, STEP, what_if->step_ns);

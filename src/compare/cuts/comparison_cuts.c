@@ -25,7 +25,7 @@ static const struct table_column columns[EXPLAINED_COLUMNS] = {
                            .type = TABLE_TEXT,
                            .role = ROLE_KEY,
                            .definition = "the cost that the replays leave out; '" EXPLAINED_PROFILER
-                                         "' is the own cost of the profiler that wrote the traces"},
+                                         "' is the own cost of the profiler, or of our recorder"},
 	[EXPLAINED_PLACE] = {.name = "place",
                              .type = TABLE_TEXT,
                              .role = ROLE_KEY,
