@@ -29,7 +29,8 @@ static const struct cut_number {
 /* Where a cut stands in the order of parts. Causes that are known better come first. The device hides host time that no
  * wait shows, so waits for it come after the costs of the host. Launches are the usual time of the host. */
 enum cut_order {
-	ORDER_OUTSIDE, /* removed from all others: no part of their step */
+	ORDER_OUTSIDE,  /* removed from all others: no part of their step */
+	ORDER_REMEDIES, /* of waits for data: `data` contains them */
 	ORDER_CAUSES,
 	ORDER_STRETCHES, /* of the host, or of some steps, whatever their cause */
 	ORDER_WAITS,
@@ -48,6 +49,9 @@ static enum cut_order order_of(enum replay_cut cut)
 	if (replay_cuts[cut].is_choice)
 		return ORDER_CHOICES;
 	switch (cut) {
+	case CUT_WORKERS:
+	case CUT_HANDOVER:
+		return ORDER_REMEDIES;
 	case CUT_HOST:
 	case CUT_BETWEEN:
 	case CUT_ONCE:
