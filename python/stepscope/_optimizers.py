@@ -5,7 +5,7 @@ import contextlib
 import sys
 import weakref
 
-from stepscope import _processors
+from stepscope import _actions, _processors
 from stepscope._unseen import hook
 
 are_made = False  # true once the program has created an optimizer
@@ -136,6 +136,7 @@ def _making(native, is_hooked):
     def make(optimizer):
         global are_made
         are_made = True
+        _actions.watch(native)
         native.torch_optimizer_made(optimizer)
         kind = type(optimizer)
         # PyTorch wraps the step of the class in its record; inside of it, our wrapper reports which object steps

@@ -67,8 +67,8 @@ static const struct option options[] = {
 	OPTION_TEXT("style", 0, &style_name, "NAME", "canary: print the tables of rlhf-canary's notebook"),
 	OPTION_FLAG("long", 0, &is_long, "list everything that contributes to the difference"),
 	OPTION_TEXT("table", 't', &table_name, "NAME",
-                    "print one table: verdict, metrics, limits, differences, contributions, memory, "
-                    "functions, telemetry or runs"),
+                    "print one table: verdict, metrics, limits, differences, explained_by, contributions, "
+                    "memory, functions, telemetry or runs"),
 	OPTION_FLAG("explain", 0, &is_explained, "with --table: print the definition of each column"),
 	OPTION_FLAG("json", 0, &is_json,
                     "print one JSON document: stepscope.compare/1, or stepscope.table/1 with --table"),
@@ -396,9 +396,9 @@ static void compare_sides(struct comparison *comparison, const struct sides *sid
 static const struct table *table_called(const struct comparison *comparison, const struct gate *gate, const char *name)
 {
 	const struct table *const tables[] = {
-		&comparison->verdict,       &comparison->metrics, &comparison->differences,
-		&comparison->contributions, &comparison->memory,  &comparison->functions,
-		&comparison->telemetry,     &comparison->runs,    &gate->limits};
+		&comparison->verdict,       &comparison->metrics, &comparison->differences, &comparison->explained_by,
+		&comparison->contributions, &comparison->memory,  &comparison->functions,   &comparison->telemetry,
+		&comparison->runs,          &gate->limits};
 
 	for (size_t i = 0; i < sizeof(tables) / sizeof(tables[0]); i++)
 		if (!strcmp(tables[i]->name, name))
@@ -414,8 +414,8 @@ static enum status cmd_compare_add_table(struct buffer *text, const struct compa
 
 	if (!table) {
 		error_set(err, STATUS_USAGE, "unknown table '%s'", table_name);
-		error_hint(err, "the tables are verdict, metrics, limits, differences, contributions, memory, "
-		                "functions, telemetry and runs");
+		error_hint(err, "the tables are verdict, metrics, limits, differences, explained_by, contributions, "
+		                "memory, functions, telemetry and runs");
 		return STATUS_USAGE;
 	}
 	if (is_csv) {

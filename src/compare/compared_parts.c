@@ -108,7 +108,7 @@ static bool is_of_all_steps(const struct part_source *source, const struct step_
 {
 	bool is_told = strcmp(source->table, "ops") == 0 && times->scale.factor != 1 && times->scale.knows_rare;
 
-	return is_told && name && pytorch_is_rare(name, strlen(name));
+	return is_told && name && pytorch_is_rare(name, strlen(name)) && !pytorch_is_action(name, strlen(name));
 }
 
 /* Factors for the amounts of parts. */

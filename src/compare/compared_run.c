@@ -6,6 +6,7 @@
 
 #include "base/memory.h"
 #include "compare/compared.h"
+#include "compare/cuts/compared_replay.h"
 #include "compare/steady.h"
 #include "model/cell_words.h"
 
@@ -449,6 +450,7 @@ void compared_run_init(struct compared_run *run, struct report *report)
 		read_steady(run, steady);
 	if (steady != report)
 		report_release(steady);
+	compared_read_replay(run, report);
 }
 
 const char *compared_run_trouble(const struct compared_run *run, struct arena *arena)

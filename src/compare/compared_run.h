@@ -100,6 +100,8 @@ struct compared_part {      /* of a step; of the whole run if it has no steps; o
 };
 
 #define COMPARED_MEMORY "memory "
+/* Levels that begin with this hold savings of replays (compare/cuts/compared_replay.h). */
+#define COMPARED_REPLAY "replay "
 #define COMPARED_KERNEL "kernel"
 #define COMPARED_LATE_RANK "late rank"
 /* Levels that begin with this list only the longest parts of a run: a name that is absent took less time, not none. */

@@ -5,6 +5,7 @@
  */
 #include "base/memory.h"
 #include "compare/comparison_operators.h"
+#include "compare/cuts/comparison_cuts.h"
 
 #include <assert.h>
 #include <stdlib.h>
@@ -87,6 +88,7 @@ void comparison_init(struct comparison *comparison, const struct compared_run *b
 	comparison_add_runs(&comparison->runs, &sides);
 	comparison_add_differences(comparison, &sides);
 	comparison_add_metrics(comparison, &sides);
+	comparison_add_cuts(comparison, &sides);
 	comparison_add_contributions(&comparison->contributions, &sides, comparison->is_whole);
 	comparison_add_functions(&comparison->functions, &sides);
 	comparison_add_memory(&comparison->memory, &sides);
@@ -102,6 +104,7 @@ void comparison_release(struct comparison *comparison)
 	table_release(&comparison->runs);
 	table_release(&comparison->differences);
 	table_release(&comparison->metrics);
+	table_release(&comparison->explained_by);
 	table_release(&comparison->contributions);
 	table_release(&comparison->functions);
 	table_release(&comparison->memory);

@@ -6,6 +6,7 @@
  *     runs           one row per run: its steps, how noisy it was
  *     differences    facts that differ: hardware, software, the work per step; one row per fact
  *     metrics        one row per quantity: both sides, the change with its interval, the result, what would settle it
+ *     explained_by   costs that a replay can remove: what each saved on both sides, and its part of the difference
  *     contributions  where the difference of a step comes from; the rows of one level sum to the whole
  *     memory         where the difference of the peak of memory comes from; the rows of one level sum to it
  *     telemetry      activity of GPUs, seen from outside: medians over the run
@@ -64,6 +65,9 @@ enum comparison_verdict_column {
 	COMPARISON_HIGH,
 	COMPARISON_IS_COMPARABLE, /* hardware, software and the work per step are not known to differ */
 	COMPARISON_EXPLANATION,   /* the rows of `differences` that explain the change; missing: none does */
+	COMPARISON_BY_CUT,        /* the largest parts of `explained_by`, in words; missing: a side has no replay */
+	COMPARISON_PROMISED,      /* savings that the base promised, and what came; missing: none */
+	COMPARISON_UNEXPLAINED,   /* ns per step of the difference that no cut explains */
 	COMPARISON_CAUSE,         /* the largest of `contributions`, in words; missing: none stands out */
 	COMPARISON_NEEDED,        /* what would settle the answer, in words; missing: it is settled */
 	COMPARISON_DAMAGE,        /* damage of the inputs, run by run; missing: they are complete */
@@ -142,6 +146,20 @@ enum contribution_column {  /* of `contributions` and `memory` */
 	CONTRIBUTION_COLUMNS,
 };
 
+enum explained_column {
+	EXPLAINED_CUT,
+	EXPLAINED_PLACE,
+	EXPLAINED_BASE, /* ns per step that the base saves without this cost alone */
+	EXPLAINED_NEW,
+	EXPLAINED_CHANGE, /* new minus base */
+	EXPLAINED_LOW,    /* 95 % interval of the change */
+	EXPLAINED_HIGH,
+	EXPLAINED_PART,     /* of the difference of the step; parts and COMPARISON_UNEXPLAINED sum to it */
+	EXPLAINED_PROMISED, /* the base saves this much without the cost, and the new side no longer has it */
+	EXPLAINED_CAME,     /* how much shorter the step became by that */
+	EXPLAINED_COLUMNS,
+};
+
 enum function_change_column {  /* shares are of all samples of a side with the same FUNCTIONS_WHAT */
 	FUNCTIONS_SELF_CHANGE, /* new minus base; the rows of one FUNCTIONS_WHAT sum to 0 */
 	FUNCTIONS_BASE_SELF_RATIO,
@@ -194,8 +212,21 @@ struct metric_result {
 	int64_t needed_runs, needed_steps;     /* METRIC_NEEDED_RUNS and _STEPS; 0: missing */
 };
 
+#define EXPLAINED_PROFILER "profiler" /* EXPLAINED_CUT of the row of the profiler's own cost */
+
+/* The difference of the replayed steps. */
+struct comparison_cuts {
+	const char *reason;          /* why it is unknown, in the arena of `explained_by`; NULL: it is known */
+	bool is_either;              /* a side has a replay */
+	double base_ns, new_ns;      /* replayed steps */
+	double unexplained_ns;       /* part of the difference that no cut explains */
+	double promised_ns, came_ns; /* of all rows with EXPLAINED_PROMISED together */
+	int promised_count;
+};
+
 struct comparison {
-	struct table verdict, runs, differences, metrics, contributions, functions, memory, telemetry;
+	struct table verdict, runs, differences, metrics, explained_by, contributions, functions, memory, telemetry;
+	struct comparison_cuts cuts;
 	/* by row of the table, in the table's arena */
 	const struct metric_result *metric_results;
 	const enum compare_result *telemetry_results;

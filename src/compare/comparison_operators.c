@@ -169,10 +169,12 @@ static void scale_values(struct compared_run *copy, double factor)
 	copy->values = values;
 }
 
-/* Returns true for parts that recording does not make longer: kernels, and memory. */
+/* Returns true for parts that recording does not make longer: kernels, memory and replays. */
 static bool is_of_program(const struct compared_part *part)
 {
-	return !strcmp(part->level, COMPARED_KERNEL) || !strncmp(part->level, COMPARED_MEMORY, strlen(COMPARED_MEMORY));
+	return !strcmp(part->level, COMPARED_KERNEL) ||
+	       !strncmp(part->level, COMPARED_MEMORY, strlen(COMPARED_MEMORY)) ||
+	       !strncmp(part->level, COMPARED_REPLAY, strlen(COMPARED_REPLAY));
 }
 
 static void scale_parts(struct compared_run *copy, double factor)

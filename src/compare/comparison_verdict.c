@@ -45,6 +45,18 @@ static const struct table_column columns[COMPARISON_COLUMNS] = {
 	[COMPARISON_EXPLANATION] = {.name = "explanation",
                                     .type = TABLE_TEXT,
                                     .definition = "the differing facts that explain the change"},
+	[COMPARISON_BY_CUT] = {.name = "by_cut",
+                               .type = TABLE_TEXT,
+                               .definition = "the largest parts of `explained_by`, and the rest that no cut explains"},
+	[COMPARISON_PROMISED] = {.name = "promised",
+                                 .type = TABLE_TEXT,
+                                 .definition = "savings that the base promised, of costs that the new side no longer "
+                                               "has, and what came of them"},
+	[COMPARISON_UNEXPLAINED] = {.name = "unexplained_ns",
+                                    .title = "unexplained",
+                                    .type = TABLE_DOUBLE,
+                                    .unit = UNIT_NS,
+                                    .definition = "part of the difference of the replayed steps that no cut explains"},
 	[COMPARISON_CAUSE] = {.name = "cause",
                               .type = TABLE_TEXT,
                               .definition = "the largest contributions to the difference"},
@@ -109,6 +121,17 @@ static void verdict_set_change(struct table *table, const struct comparison *com
 	verdict_set_number(table, COMPARISON_HIGH, about->has_interval, about->high, reason);
 }
 
+static void verdict_set_cuts(struct table *table, const struct verdict_words *words)
+{
+	const struct comparison_cuts *cuts = &words->comparison->cuts;
+
+	table_set_text_or(table, 0, COMPARISON_BY_CUT, verdict_by_cut_text(words),
+	                  cuts->reason ? cuts->reason : "the difference of the replayed steps is too small");
+	table_set_text_or(table, 0, COMPARISON_PROMISED, verdict_promised_text(words),
+	                  cuts->reason ? cuts->reason : "no cost of the base is gone");
+	verdict_set_number(table, COMPARISON_UNEXPLAINED, !cuts->reason, cuts->unexplained_ns, cuts->reason);
+}
+
 /* Sets the cells about the basis of the answer. */
 static void verdict_set_grounds(struct table *table, const struct verdict_words *words)
 {
@@ -140,6 +163,7 @@ void comparison_add_verdict(struct comparison *comparison, struct compared_sides
 	table_set_bool(table, 0, COMPARISON_IS_COMPARABLE, sides->work.is_comparable);
 	table_set_text_or(table, 0, COMPARISON_EXPLANATION, verdict_explanation_text(&words),
 	                  "no fact recorded on both sides explains the change");
+	verdict_set_cuts(table, &words);
 	table_set_text_or(table, 0, COMPARISON_CAUSE, verdict_cause_text(&words), "nothing stands out");
 	table_set_text_or(table, 0, COMPARISON_NEEDED, verdict_needed_text(&words), verdict_not_needed_text(&words));
 	table_set_text_or(table, 0, COMPARISON_DAMAGE, verdict_damage_text(&words), "the inputs are whole");

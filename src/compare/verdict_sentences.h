@@ -2,7 +2,7 @@
  *
  * verdict_sentences.h: a verdict in words: the texts of the table `verdict`, of a gate's message and of METRIC_REASON.
  * Nothing is decided here. verdict_sentences.c has the answer and its certainty, verdict_sentences_cause.c the cause,
- * verdict_sentences_facts.c the facts about the runs; each file begins with its words.
+ * verdict_sentences_cuts.c the costs that replays remove, verdict_sentences_facts.c the facts about the runs; each file begins with its words.
  *
  * The words are in compare/, not in output/, because they are cells: every writer prints the same table, as text, CSV
  * or JSON. The gate, which output/ does not own, uses the sentence too.
@@ -30,6 +30,13 @@ const char *verdict_explanation_text(const struct verdict_words *words);
 /* "operator: aten::mm +1.250 ms (1.5 times the calls); kernel: ..." */
 const char *verdict_cause_text(const struct verdict_words *words);
 
+/* "data +35.04 ms, launch -1.20 ms; 210.0 us of the difference are explained by no cut"; or the side that has no replay,
+ * if the other side has one. NULL: neither has a replay, or the difference is too small. */
+const char *verdict_by_cut_text(const struct verdict_words *words);
+
+/* "5.20 ms by `data`, came 4.90 ms": savings that the base promised, of costs that the new side no longer has. */
+const char *verdict_promised_text(const struct verdict_words *words);
+
 /* "about 5 runs a side, made in turns (base, new, base, new), would tell a change of 3 % from none" */
 const char *verdict_needed_text(const struct verdict_words *words);
 
@@ -56,6 +63,11 @@ const char *verdict_method_text(const struct verdict_words *words);
 
 /* Returns why times of steps are not comparable: operators were recorded on one side only. For sides with prices.is_unlike. */
 const char *operators_unlike_text(const struct compared_sides *sides, struct arena *arena);
+
+/* "new cannot be replayed: a replay needs two complete steps"; of several runs with the name of this one. problem NULL: it
+ * is unknown. */
+const char *replay_missing_text(const struct compared_sides *sides, int side, size_t run, const char *problem,
+                                struct arena *arena);
 
 /* ---- parts of these, for the files that implement this header ---- */
 

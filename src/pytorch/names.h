@@ -92,6 +92,21 @@ static inline const char *pytorch_loader_key(enum pytorch_loader_key key)
 	return keys[key];
 }
 
+/* Our own ranges of Lightning's actions, by the names that Lightning gives its profiler. They are recorded in all steps,
+ * also if no operators are. python/stepscope/_actions.py has the same list. */
+static inline bool pytorch_is_action(const char *name, size_t length)
+{
+	static const char *const beginnings[] = {
+		"[Callback]",           "[LightningModule]", "[LightningDataModule]", "[Strategy]",
+		"[_TrainingEpochLoop]", "[_EvaluationLoop]", "[_PredictionLoop]",     "[TrainingEpochLoop]",
+		"[EvaluationLoop]",     "[PredictionLoop]",
+	};
+	for (size_t i = 0; i < sizeof(beginnings) / sizeof(beginnings[0]); i++)
+		if (pytorch_begins_n(name, length, beginnings[i]))
+			return true;
+	return false;
+}
+
 static inline bool pytorch_is_rare(const char *name, size_t length)
 {
 	static const char *const names[] = {PYTORCH_COMPILE,
@@ -106,7 +121,8 @@ static inline bool pytorch_is_rare(const char *name, size_t length)
 	                                    PYTORCH_LOADER_PICKLE,
 	                                    PYTORCH_LOADER_UNPICKLE,
 	                                    NULL};
-	return pytorch_begins_n(name, length, PYTORCH_GARBAGE) || pytorch_is_one_of(name, length, names);
+	return pytorch_begins_n(name, length, PYTORCH_GARBAGE) || pytorch_is_one_of(name, length, names) ||
+	       pytorch_is_action(name, length);
 }
 
 /* Returns true for operators that wait for a collective: those of torch.distributed._functional_collectives, which

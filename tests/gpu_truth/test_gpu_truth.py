@@ -138,3 +138,13 @@ def test_a_saving_is_within_a_quarter_of_the_true_one(name, cuts):
 @pytest.mark.parametrize("name, cut", claims(("base", "launch")))
 def test_a_step_as_one_graph_takes_the_time_of_the_real_graph(name, cut):
     assert what_if(name)[cut]["step_ns"] / MS == pytest.approx(step_ms("graph"), rel=0.05)
+
+
+# ---- the report ----
+
+def test_the_report_has_the_savings_of_the_table():
+    rows = call("report", path_of("gap"), "--table", "what_if", "--json")["rows"]
+    assert call("report", path_of("gap"), "--json")["what_if"] == rows
+    assert [row["saving_ns"] for row in rows[1:]] == sorted((row["saving_ns"] for row in rows[1:]), reverse=True)
+    text = subprocess.run([STEPSCOPE, "report", path_of("gap")], capture_output=True, text=True, timeout=120, check=True).stdout
+    assert "A step without each cost" in text and rows[1]["cut"] == "host"

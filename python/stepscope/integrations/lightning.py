@@ -11,6 +11,7 @@ Both may be used together. A step is an optimizer step; with gradient accumulati
 import sys
 
 import stepscope
+from stepscope import _actions
 from stepscope._windows import DETAIL
 from stepscope.integrations._steps import Steps, metrics, waits_for_batch
 
@@ -92,24 +93,14 @@ class StepscopeCallback(_lightning.Callback):
 
 
 class StepscopeProfiler(SimpleProfiler):
-    """A SimpleProfiler that also records its actions as ranges."""
-
-    def __init__(self, dirpath=None, filename=None, extended=True):
-        super().__init__(dirpath=dirpath, filename=filename, extended=extended)
-        self._ranges = []
+    """A SimpleProfiler that also records its actions as ranges, as stepscope does by itself if the program has no profiler."""
 
     def start(self, action_name):
         if action_name.endswith("train_dataloader_next"):
             waits_for_batch()
         super().start(action_name)
-        if action_name.startswith("[Callback]StepscopeCallback"):  # steps start and end in it and would split its range
-            return
-        self._ranges.append(action_name)
-        stepscope.push(action_name)
+        _actions.begin(action_name)
 
     def stop(self, action_name):
-        if action_name in self._ranges:  # if it ends out of order, the ranges nested in it end, too
-            while self._ranges.pop() != action_name:
-                stepscope.pop()
-            stepscope.pop()
+        _actions.end(action_name)
         super().stop(action_name)

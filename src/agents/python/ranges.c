@@ -26,7 +26,7 @@ struct ranges_span {
 	uint32_t held, open;
 	int64_t number;    /* phase, or index of the micro-batch */
 	bool has_schedule; /* of a step of torch.profiler: its profiler has a schedule */
-	bool is_rare;      /* of a range: it is recorded in steps without operators, too */
+	unsigned bits;     /* of a range: it is recorded while one of these bits of active() is set */
 };
 
 static PyTypeObject *span_type;
@@ -69,14 +69,9 @@ static bool find_symbol(struct ranges_span *span)
 	return span->symbol || native_symbol(STEPSCOPE_KIND_RANGE, span->name, &span->symbol);
 }
 
-static unsigned bits_of_range(const struct ranges_span *span)
-{
-	return STEPSCOPE_ACTIVE_DETAIL | (span->is_rare ? STEPSCOPE_ACTIVE_RARE : 0);
-}
-
 static bool ranges_begin_range(struct ranges_span *span)
 {
-	bool is_wanted = library_records(bits_of_range(span));
+	bool is_wanted = library_records(span->bits);
 	if (is_wanted && !find_symbol(span))
 		return false;
 	uint32_t symbol = is_wanted ? span->symbol : 0;
@@ -102,7 +97,7 @@ static PyObject *span_enter(PyObject *self, PyObject *nothing)
 {
 	struct ranges_span *span = (struct ranges_span *)self;
 	bool is_range = span->type == SPAN_OF_RANGE;
-	if (library_records(is_range && !span->number ? bits_of_range(span) : STEPSCOPE_ACTIVE_STEPS)) {
+	if (library_records(is_range && !span->number ? span->bits : STEPSCOPE_ACTIVE_STEPS)) {
 		if (is_range && !ranges_begin_range(span))
 			return NULL;
 		if (span->type == SPAN_OF_PHASE)
@@ -166,7 +161,8 @@ static PyObject *span_new(enum span_type type, PyObject *name, int64_t number)
 	span->type = type;
 	span->symbol = span->held = span->open = 0;
 	span->number = number;
-	span->has_schedule = span->is_rare = false;
+	span->has_schedule = false;
+	span->bits = STEPSCOPE_ACTIVE_DETAIL;
 	return (PyObject *)span;
 }
 
@@ -275,14 +271,25 @@ static PyObject *profiler_step(PyObject *self, PyObject *arguments)
 	return made;
 }
 
-/* A range that costs next to nothing to record, because it is rare. */
-static PyObject *rare_range(PyObject *self, PyObject *name)
+static PyObject *range_with(PyObject *name, unsigned bits)
 {
 	PyObject *made = PyUnicode_Check(name) ? span_new(SPAN_OF_RANGE, name, 0) : NULL;
 	if (!made)
-		return PyErr_Occurred() ? NULL : PyErr_Format(PyExc_TypeError, "rare_range() takes a string");
-	((struct ranges_span *)made)->is_rare = true;
+		return PyErr_Occurred() ? NULL : PyErr_Format(PyExc_TypeError, "the name of a range is a string");
+	((struct ranges_span *)made)->bits |= bits;
 	return made;
+}
+
+/* A range that costs next to nothing to record, because it is rare. */
+static PyObject *rare_range(PyObject *self, PyObject *name)
+{
+	return range_with(name, STEPSCOPE_ACTIVE_RARE);
+}
+
+/* A range of a framework's action, which is recorded in all steps. */
+static PyObject *action_range(PyObject *self, PyObject *name)
+{
+	return range_with(name, STEPSCOPE_ACTIVE_RARE | STEPSCOPE_ACTIVE_STEPS);
 }
 
 /* The ranges that this thread has pushed in this recording. */
@@ -327,6 +334,7 @@ static PyMethodDef methods[] = {
 	{"range", range_of, METH_O, "range(name): returns a context manager and decorator that records a range."},
 	{"profiler_step", profiler_step, METH_VARARGS, NULL},
 	{"rare_range", rare_range, METH_O, NULL},
+	{"action_range", action_range, METH_O, NULL},
 	{"phase", ranges_phase_of, METH_O,
          "phase(name): returns a context manager and decorator that records a phase: data, "
          "forward, backward, optimizer, communication, checkpoint or evaluation."},

@@ -44,7 +44,7 @@ struct op_walk {
 	struct span_memory span_memory;
 	struct launched_time launched_time;
 	struct name_classes launching; /* calls of the runtime that launch work */
-	struct name_classes rare;
+	struct name_classes rare, actions;
 	bool counts_rare;       /* rare ranges count in all steps */
 	bool *is_unseen;        /* by process: it uses a device, and the recording has no launches of it */
 	bool is_unseen_track;   /* the current track is of such a process */
@@ -69,12 +69,23 @@ static bool op_is_rare(struct op_walk *walk, const struct span_view *span)
 	return walk->counts_rare && span->kind == SPAN_RANGE && name_class(&walk->rare, walk->fold->model, span->name);
 }
 
+static bool op_is_action(struct op_walk *walk, const struct span_view *span)
+{
+	const struct step_times *times = walk->fold->times;
+
+	if (!walk->fold->counts_actions || span->step < 0 || !times->steps[span->step].is_selected ||
+	    !times->steps[span->step].is_complete)
+		return false;
+	return op_is_structure(span->kind) ||
+	       (span->kind == SPAN_RANGE && name_class(&walk->actions, walk->fold->model, span->name));
+}
+
 static bool op_is_counted(struct op_walk *walk, const struct span_view *span)
 {
 	const struct step_times *times = walk->fold->times;
 
 	return step_times_measures(times, span->step) ||
-	       (op_is_rare(walk, span) && step_times_knows_rare(times, span->step));
+	       (op_is_rare(walk, span) && step_times_knows_rare(times, span->step)) || op_is_action(walk, span);
 }
 
 static uint32_t op_rest_group(const struct op_walk *walk, const struct span_view *span)
@@ -389,7 +400,26 @@ static uint8_t op_classify_launching(const char *name)
 
 static uint8_t op_classify_rare(const char *name)
 {
-	return pytorch_is_rare(name, strlen(name));
+	return pytorch_is_rare(name, strlen(name)) && !pytorch_is_action(name, strlen(name));
+}
+
+static uint8_t op_classify_action(const char *name)
+{
+	return pytorch_is_action(name, strlen(name));
+}
+
+/* Returns true if no step has operators, and the recording has actions of a framework. */
+static bool op_has_actions_only(const struct op_fold *fold)
+{
+	const struct intern *strings = &fold->model->strings;
+	bool has_actions = false;
+
+	for (uint32_t i = 0; i < fold->times->count; i++)
+		if (fold->times->steps[i].is_measured)
+			return false;
+	for (uint32_t string = 0; string < strings->count && !has_actions && fold->times->count; string++)
+		has_actions = op_classify_action(model_text(fold->model, string));
+	return has_actions;
 }
 
 /* Returns, by process, whether it uses a device without any launch in the recording: then the time of its calls on the
@@ -424,6 +454,7 @@ static void op_walk_init(struct op_walk *walk, struct op_fold *fold, const struc
 	                         .bytes_key = intern_find(&model->strings, "bytes"),
 	                         .launching = {.classify = op_classify_launching},
 	                         .rare = {.classify = op_classify_rare},
+	                         .actions = {.classify = op_classify_action},
 	                         .counts_rare = fold->times->scale.factor != 1 && fold->times->scale.knows_rare};
 	walk->flop_counts = (struct flop_counts){
 		.flops = {.model = model}, .walk = {.likeness = likeness}, .use = op_use_flop_count, .context = walk};
@@ -441,6 +472,7 @@ static void op_walk_release(struct op_walk *walk)
 	launched_time_release(&walk->launched_time);
 	name_classes_release(&walk->launching);
 	name_classes_release(&walk->rare);
+	name_classes_release(&walk->actions);
 }
 
 static void op_walk_tracks(struct op_walk *walk)
@@ -467,6 +499,7 @@ void op_fold_init(struct op_fold *fold, struct analysis_context *context)
 
 	*fold = (struct op_fold){.context = context, .model = model};
 	fold->times = analysis_context_step_times(context);
+	fold->counts_actions = op_has_actions_only(fold);
 	if (context->options.by & BY_SHAPE)
 		fold->times = input_steps_only(&fold->input_times, fold->times, model);
 	fold->launches = analysis_context_launches(context);

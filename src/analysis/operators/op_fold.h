@@ -25,6 +25,8 @@ struct op_fold {
 	double unseen_sampled_ns; /* the same of sampled steps, with their weights */
 	int64_t calls, outside;   /* calls of operations and ranges: all, and those outside measured steps */
 	struct step_times input_times;
+	/* no step has operators: only actions of a framework count (pytorch_is_action()), in complete steps */
+	bool counts_actions;
 };
 
 /* Sums up all spans of the model. */

@@ -94,7 +94,9 @@ static void op_join_groups(struct op_totals *totals, struct op_fold *fold)
 
 void op_totals_compute(struct op_totals *totals, struct op_fold *fold)
 {
-	*totals = (struct op_totals){.steps = step_kinds_sum_steps(fold->times), .memory = op_sum_memory(fold)};
+	*totals = (struct op_totals){.steps = fold->counts_actions ? fold->times->complete
+	                                                           : step_kinds_sum_steps(fold->times),
+	                             .memory = op_sum_memory(fold)};
 	op_sum_device(totals, fold);
 	op_join_groups(totals, fold);
 	for (uint32_t i = 0; i < fold->groups.count; i++) {

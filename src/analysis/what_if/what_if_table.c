@@ -7,6 +7,8 @@
 #include "model/cell_words.h"
 #include "replay/loading.h"
 
+#include <math.h>
+
 enum {
 	WHAT_IF_CUT,
 	WHAT_IF_PLACE,
@@ -135,6 +137,23 @@ static void set_numbers(struct table *table, int row, const struct what_if_cut *
 	table_set_missing(table, row, WHAT_IF_AGAINST, ONLY_BASELINE);
 }
 
+/* Returns the next cut after `last` in the order of savings, the largest first; CUT_COUNT: it was the last. */
+static enum replay_cut next_cut(const struct what_if *what_if, enum replay_cut last)
+{
+	enum replay_cut found = CUT_COUNT;
+
+	for (enum replay_cut cut = 0; cut < CUT_COUNT; cut++) {
+		double saving_ns = what_if->cuts[cut].saving_ns;
+		double last_ns = last < CUT_COUNT ? what_if->cuts[last].saving_ns : INFINITY;
+
+		if (!what_if->cuts[cut].is_there || saving_ns > last_ns || (saving_ns == last_ns && cut <= last))
+			continue;
+		if (found == CUT_COUNT || saving_ns > what_if->cuts[found].saving_ns)
+			found = cut;
+	}
+	return found;
+}
+
 /* "with 4 workers in place of 2" of the rank with most. */
 static const char *without_workers(struct table *table, const struct what_if *what_if)
 {
@@ -153,12 +172,12 @@ static const char *without_workers(struct table *table, const struct what_if *wh
 
 void what_if_table_add_cuts(struct table *table, const struct what_if *what_if)
 {
-	for (enum replay_cut number = 0; number < CUT_COUNT && !what_if->problem; number++) {
-		const struct cut_kind *kind = &replay_cuts[number];
+	enum replay_cut number = what_if->problem ? CUT_COUNT : next_cut(what_if, CUT_COUNT);
 
-		if (!what_if->cuts[number].is_there)
-			continue;
+	for (; number < CUT_COUNT; number = next_cut(what_if, number)) {
+		const struct cut_kind *kind = &replay_cuts[number];
 		int row = table_row(table);
+
 		table_set_text(table, row, WHAT_IF_CUT, kind->name);
 		table_set_text_or(table, row, WHAT_IF_PLACE, kind->place, "everywhere");
 		set_numbers(table, row, &what_if->cuts[number]);

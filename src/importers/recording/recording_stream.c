@@ -261,6 +261,25 @@ static uint32_t level_beneath(const struct stream *stream, uint64_t above)
 	return 0;
 }
 
+static bool is_rare_level(const struct stream *stream, uint32_t index)
+{
+	return stream->levels[index].rare > (index ? stream->levels[index - 1].rare : 0);
+}
+
+/* Ends an action of a framework in which an inferred phase has begun: what is in the phase is cut off. Nothing is wrong
+ * with that, because the phase is inferred without it. */
+static void end_action(struct recording *recording, struct stream *stream, uint32_t index, int64_t time_ns)
+{
+	uint32_t above = 0;
+	for (uint32_t i = index + 1; i < stream->level_count; i++)
+		above += !stream->levels[i].is_over;
+	if (above)
+		model_span_end_beneath(recording->model, stream->track, above, &time_ns, 0);
+	else
+		model_span_end(recording->model, stream->track, time_ns, 0);
+	drop_level(stream, index);
+}
+
 static inline void on_end_detail(struct recording *recording, struct stream *stream, int64_t time_ns)
 {
 	if (stream->deeper) {
@@ -276,6 +295,8 @@ static inline void on_end_detail(struct recording *recording, struct stream *str
 	uint32_t beneath = top ? level_beneath(stream, 0) : 0;
 	if (beneath && stream->levels[beneath - 1].is_over) /* a phase began behind where another one cut it */
 		drop_level(stream, beneath - 1);
+	else if (beneath && is_rare_level(stream, beneath - 1))
+		end_action(recording, stream, beneath - 1, time_ns);
 	else
 		note_unmatched(recording, stream);
 }

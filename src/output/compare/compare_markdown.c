@@ -377,6 +377,8 @@ void compare_markdown(struct buffer *out, const struct compare_output *of, size_
 	compare_markdown_add_metrics(&page);
 	add_broken(&page);
 	add_sentence(&page, "Explained by: ", compare_text(verdict, 0, COMPARISON_EXPLANATION));
+	add_sentence(&page, "By cut: ", compare_text(verdict, 0, COMPARISON_BY_CUT));
+	add_sentence(&page, "Promised: ", compare_text(verdict, 0, COMPARISON_PROMISED));
 	add_sentence(&page, "Largest contributions: ", compare_text(verdict, 0, COMPARISON_CAUSE));
 	add_sentence(&page, "Work: ", compare_text(verdict, 0, COMPARISON_WORK));
 	add_sentence(&page, "Unchecked: ", compare_text(verdict, 0, COMPARISON_UNCHECKED));

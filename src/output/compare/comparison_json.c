@@ -15,11 +15,21 @@ static void add_gate(struct json_writer *json, const struct gate *gate)
 	json_object_end(json);
 }
 
+/* Adds the part of the difference that no cut explains, or null and the reason. */
+static void add_unexplained(struct json_writer *json, const struct comparison_cuts *cuts)
+{
+	json_key(json, "unexplained_ns");
+	cuts->reason ? json_null(json) : json_double(json, cuts->unexplained_ns);
+	json_key(json, "unexplained_reason");
+	cuts->reason ? json_string(json, cuts->reason) : json_null(json);
+}
+
 void comparison_json(struct buffer *out, const struct comparison *comparison, const struct gate *gate)
 {
-	const struct table *const tables[] = {&comparison->metrics,       &gate->limits,       &comparison->differences,
-	                                      &comparison->contributions, &comparison->memory, &comparison->functions,
-	                                      &comparison->telemetry,     &comparison->runs};
+	const struct table *const tables[] = {
+		&comparison->metrics,       &gate->limits,       &comparison->differences, &comparison->explained_by,
+		&comparison->contributions, &comparison->memory, &comparison->functions,   &comparison->telemetry,
+		&comparison->runs};
 	struct json_writer json;
 
 	json_writer_init(&json, out, JSON_PRETTY);
@@ -27,6 +37,7 @@ void comparison_json(struct buffer *out, const struct comparison *comparison, co
 	json_key(&json, "schema"), json_string(&json, "stepscope.compare/1");
 	json_key(&json, "verdict"), json_row(&json, &comparison->verdict, 0);
 	add_gate(&json, gate);
+	add_unexplained(&json, &comparison->cuts);
 	for (size_t i = 0; i < sizeof(tables) / sizeof(tables[0]); i++)
 		json_key(&json, tables[i]->name), json_rows(&json, tables[i]);
 	json_object_end(&json);

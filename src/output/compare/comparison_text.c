@@ -49,6 +49,8 @@ static void comparison_text_add_verdict(struct buffer *out, const struct compari
 	buffer_release(&clean);
 	if (result != RESULT_NOT_COMPARABLE) /* the sentence contains it */
 		comparison_text_add_line(out, verdict, "because", COMPARISON_EXPLANATION, style);
+	comparison_text_add_line(out, verdict, "by cut", COMPARISON_BY_CUT, style);
+	comparison_text_add_line(out, verdict, "promised", COMPARISON_PROMISED, style);
 	comparison_text_add_line(out, verdict, "mostly", COMPARISON_CAUSE, style);
 	comparison_text_add_line(out, verdict, "to settle", COMPARISON_NEEDED, style);
 	comparison_text_add_line(out, verdict, "damaged", COMPARISON_DAMAGE, style);
@@ -236,6 +238,45 @@ static void add_levels(struct buffer *out, const struct table *contributions, bo
 	}
 }
 
+/* Returns true if the row is a hundredth of the difference and of a step. */
+static bool is_large(const struct comparison *comparison, int row)
+{
+	double least_ns = fmax(fabs(comparison->cuts.new_ns - comparison->cuts.base_ns), comparison->cuts.base_ns);
+	double change_ns = fabs(table_get(&comparison->explained_by, row, EXPLAINED_CHANGE)->d), part_ns = 0;
+
+	table_number(&comparison->explained_by, row, EXPLAINED_PART, &part_ns);
+	return fmax(change_ns, fabs(part_ns)) >= LEAST_SHARE * least_ns;
+}
+
+static void add_cuts(struct buffer *out, const struct comparison *comparison, bool is_long,
+                     const struct text_style *style)
+{
+	const struct table *cuts = &comparison->explained_by;
+	struct table view;
+
+	if (!cuts->row_count)
+		return;
+	table_init(&view, "explained_by", "", "");
+	table_columns(&view, cuts->columns, cuts->column_count);
+	for (int row = 0; row < cuts->row_count; row++)
+		if (is_long || (view.row_count < ROWS && is_large(comparison, row)))
+			copy_row(&view, cuts, row);
+	if (view.row_count) {
+		buffer_add_text(out, "\n");
+		text_heading(out, cuts->title, style);
+		buffer_add_text(out, "\n");
+		text_table(
+			out, &view,
+			&(struct text_view){
+				.columns =
+					"part_ns,change_ns,change_low_ns,change_high_ns,base_saving_ns,new_saving_ns,cut,place",
+				.has_heading = true,
+				.is_brief = true},
+			style);
+	}
+	table_release(&view);
+}
+
 /* ---- functions ---- */
 
 static void comparison_text_add_functions(struct buffer *out, const struct table *functions, bool is_long,
@@ -328,6 +369,7 @@ void comparison_text(struct buffer *out, const struct comparison *comparison, co
 	comparison_text_add_metrics(out, comparison, style);
 	comparison_text_add_table(out, limits, "limit,result,message", style);
 	comparison_text_add_table(out, &comparison->differences, "kind,fact,base,new,meaning", style);
+	add_cuts(out, comparison, is_long, style);
 	add_levels(out, &comparison->contributions, is_long, style);
 	add_levels(out, &comparison->memory, is_long, style);
 	comparison_text_add_note(out, &comparison->memory, style);

@@ -58,6 +58,7 @@ const struct summary_entry summary_layout[] = {
          "name,kind,shape,calls,self_ns=self_cpu_ns,total_ns=total_cpu_ns,mean_ns,min_ns,max_ns,self_ratio,step_self_ns,step_mean_ns,step_self_ratio,flops,flops_per_s,self_memory_bytes,memory_bytes,self_device_ns,device_ns,launched_count",
          NULL, NULL},
 	{SUMMARY_ROWS, "step_breakdown", "step_breakdown", NULL, NULL, NULL},
+	{SUMMARY_ROWS, "what_if", "what_if", NULL, NULL, NULL},
 	{SUMMARY_ROWS, "device_busy", "device_busy", NULL, NULL, NULL},
 	{SUMMARY_ROWS, "kernels", "kernels", NULL, NULL, NULL},
 	{SUMMARY_ROWS, "copies", "copies", NULL, NULL, NULL},
