@@ -8,6 +8,7 @@
 
 #define ANALYSES(X)                                                                                                    \
 	X(run)                                                                                                         \
+	X(run_time)                                                                                                    \
 	X(step_time)                                                                                                   \
 	X(phases)                                                                                                      \
 	X(between_steps)                                                                                               \

@@ -643,6 +643,7 @@ enum status diagnosis_run(struct diagnosis *diagnosis, struct report *report, co
 	arena_init(&arena, 0);
 	diagnosis->torn = why_torn(&whole);
 	diagnosis->what_if = replayed(report, diagnosis->torn);
+	diagnosis->run = run_parts_get(&report->context);
 	find_few(&running, &arena);
 	table_init(&diagnosis->findings, "findings", "Findings", "what is wrong, what it costs and what to do");
 	table_columns(&diagnosis->findings, finding_columns, FINDING_COLUMNS);

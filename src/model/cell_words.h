@@ -49,6 +49,17 @@
 #define CELL_STEPS_MISSED "steps that were not recorded"
 #define CELL_AFTER_STEPS "after the last step"
 
+/* run_time.part */
+#define CELL_RUN_START "start"
+#define CELL_RUN_COMPILATION "compilation"
+#define CELL_RUN_FIRST_BATCHES "first batches"
+#define CELL_RUN_STEPS "steps"
+#define CELL_RUN_EVALUATION "evaluation"
+#define CELL_RUN_CHECKPOINTS "checkpoints"
+#define CELL_RUN_IDLE "idle"
+#define CELL_RUN_UNKNOWN "unknown"
+#define CELL_RUN_END "end"
+
 /* phases.name, rank_phases.phase, steps.phase */
 #define CELL_PHASE_DATA "data"
 #define CELL_PHASE_FORWARD "forward"
