@@ -47,6 +47,7 @@
 	X(memory_largest)                                                                                              \
 	X(memory_segments)                                                                                             \
 	X(memory_failures)                                                                                             \
+	X(out_of_memory)                                                                                               \
 	X(memory_steps)                                                                                                \
 	X(memory_growth)                                                                                               \
 	X(operator_patterns)                                                                                           \

@@ -133,6 +133,19 @@
 #define CELL_FAILURE_FRAGMENTED "fragmented"
 #define CELL_FAILURE_FULL "full"
 
+/* out_of_memory.device, memory.device */
+#define CELL_DEVICE_HOST "host"
+
+/* out_of_memory.how */
+#define CELL_OOM_EXCEPTION "exception"
+#define CELL_OOM_GROUP "control group"
+#define CELL_OOM_KERNEL "kernel"
+#define CELL_OOM_ALLOCATOR "allocator"
+
+/* out_of_memory.source */
+#define CELL_OOM_ALLOCATIONS "allocations"
+#define CELL_OOM_RESIDENT "resident memory"
+
 /* memory_segments.pool, step_time.process, processes.process, memory.category */
 #define CELL_ALL "all"
 

@@ -50,6 +50,7 @@ RULES = {
     "SS503": ((lambda: memory(0.95), "95.0 % of 79.2 GiB"), lambda: memory(0.5), RESNET),
     "SS504": ((idle_with_memory, "kernels run for 10.0 %"), lambda: memory(0.2), RESNET),
     "SS505": ((Snapshot, "1 time, fragmented: 6.00 MiB were asked for, the program had 28.0 MiB"), lambda: Snapshot(without_failure), QWEN),
+    "SS507": ((Snapshot, "its last request, 6.00 MiB, did not fit into 55.0 MiB"), lambda: Snapshot(without_failure), QWEN),
     "SS506": ((pieces(64 << 20), "640 MiB of 1.25 GiB are free, but between blocks in use, and the largest piece has 64.0 MiB"), Snapshot, QWEN),
     "SS601": ((COPIES, "a step without it takes"), RESNET, None),
     "SS602": ((DLRM, "ranks wait 5.858 ms for one another"), QWEN, ALEXNET),

@@ -23,6 +23,7 @@ enum {
 	FAILURES_BY,
 	FAILURES_LINE,
 	FAILURES_WHY,
+	FAILURES_LAST,
 	FAILURES_COLUMNS,
 };
 
@@ -70,7 +71,7 @@ static const struct table_column columns[FAILURES_COLUMNS] = {
                  .unit = UNIT_BYTES,
                  .definition =
                          "bytes that the allocator could take at most: reserved plus free on the device. If the device "
-                         "had room for the request, the process has a limit of its own, at the reserved bytes "
+                         "had room for the request, the process has its own limit, at the reserved bytes "
                          "(torch.cuda.set_per_process_memory_fraction)"},
 	[FAILURES_BY] = {.name = "allocated_by",
                          .title = "asked by",
@@ -85,6 +86,11 @@ static const struct table_column columns[FAILURES_COLUMNS] = {
                  .definition =
                          "fragmented: the unused reserved bytes that no stream still uses cover the request (with those "
                          "that the device could give), and are a tenth of the reserved bytes or more; otherwise full"},
+	[FAILURES_LAST] = {.name = "is_last",
+                           .title = "the end",
+                           .type = TABLE_BOOL,
+                           .definition = "nothing was allocated on the device after it",
+                           .is_hidden = true},
 };
 
 #define SEGMENT_BYTES (20 << 20) /* the allocator takes that much at once for a request that is not larger */
@@ -96,7 +102,7 @@ struct failure {
 	unsigned has; /* bits of the known fields, in this order */
 };
 
-/* Returns true if the device had room for the request: then it is not what was full. */
+/* Returns true if the device had room for the request: it was not full. */
 static bool failure_has_room(const struct failure *failure)
 {
 	return failure->device_free >= failure->asked && failure->device_free >= SEGMENT_BYTES;
@@ -122,6 +128,19 @@ static void memory_failures_read_arg(const struct model *model, const struct spa
 			*values[i] = arg->i64;
 			failure->has |= 1u << i;
 		}
+}
+
+/* Without times, all events have an order. */
+static bool memory_failures_is_last(const struct model *model, const struct track *track, int64_t time_ns)
+{
+	for (uint32_t i = 0; i < model->memory_count; i++) {
+		const struct memory_event *event = &model->memory[i];
+
+		if (event->process == track->process && event->device == (int16_t)track->device && !event->is_free &&
+		    event->time_ns > time_ns)
+			return false;
+	}
+	return true;
 }
 
 static void memory_failures_add_row(struct table *table, const struct model *model, struct span_places *places,
@@ -157,6 +176,7 @@ static void memory_failures_add_row(struct table *table, const struct model *mod
 		table_set_text(table, row, FAILURES_BY, model_text(model, by));
 	if (line)
 		table_set_text(table, row, FAILURES_LINE, span_line_text(places, line, &table->arena));
+	table_set_bool(table, row, FAILURES_LAST, memory_failures_is_last(model, track, chunk->start_ns[index]));
 	table_set_text(table, row, FAILURES_WHY,
 	               failure_is_fragmented(failure) ? CELL_FAILURE_FRAGMENTED : CELL_FAILURE_FULL);
 }
