@@ -17,8 +17,6 @@ try:
         active, counter, flush, is_recording, mark, memory_alloc, memory_free, metadata, metric, micro_batch, phase, pop, push,
         range, run_directory, shutdown, step_begin, step_count, step_end, thread_name)
     unavailable = ""
-    from stepscope import _end, _native
-    _end.watch(_native)
 except ImportError as _problem:
     from stepscope import _absent
     from stepscope._absent import init as _init
