@@ -75,6 +75,7 @@ ELSEWHERE = {
     "SS401": "tests/torch/test_diagnosis.py",
     "SS402": "tests/torch/test_diagnosis.py",
     "SS411": "tests/e2e/test_rules.py",
+    "SS412": "tests/torch/test_diagnosis.py",
     "SS501": "tests/e2e/test_diagnose.py",
     "SS701": "tests/e2e/test_diagnose.py",
     "SS702": "tests/python/test_faults.py",
