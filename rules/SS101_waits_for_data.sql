@@ -13,11 +13,15 @@
 -- advice: more workers (DataLoader's num_workers), persistent_workers, pin_memory; prepare batches ahead; move work out of the
 --   dataset's code
 -- wrong: the time is spent on copying the batch to the device, or on work that the program does while it holds the phase open
-WITH loader AS (
+WITH room AS ( -- whether more workers would help
+	SELECT CASE WHEN saving_ratio <= :saves THEN 'less work in the dataset''s code: the processors are busy, so more workers hardly help' END AS advice
+	FROM what_if WHERE cut = 'workers'),
+loader AS (
 	SELECT loader || ' in ' || process AS place, sentence,
 	       -- waits are of the steps with operators, starts of all that sums stand for
 	       CASE WHEN coalesce(workers_ns, 0) > wait_ns * coalesce((SELECT operator_sum_steps / nullif((SELECT sum(has_detail AND is_complete) FROM steps), 0) FROM run), 1) AND limited_by <> 'sampler'
 	            THEN 'persistent_workers=True: workers are started once, not for each loop; import less in them'
+	            WHEN limited_by IN ('dataset code', 'collate', 'too few workers', 'nothing') AND room.advice IS NOT NULL THEN room.advice
 	            WHEN limited_by IN ('dataset code', 'collate') AND idle_ratio IS NULL
 	            THEN 'num_workers above 0, with persistent_workers=True; less work in '
 	                 || CASE limited_by WHEN 'collate' THEN 'the function that makes a batch' ELSE 'the dataset''s code' END
@@ -36,7 +40,7 @@ WITH loader AS (
 	            THEN 'persistent_workers=True starts them once; fewer workers, and less to import in them, start sooner'
 	            WHEN limited_by = 'main process' AND idle_ratio IS NOT NULL
 	            THEN 'a larger prefetch_factor: few batches come late, while workers are idle' END AS advice
-	FROM data_loader WHERE part = 'loop' ORDER BY wait_ns + coalesce(workers_ns, 0) DESC LIMIT 1),
+	FROM data_loader LEFT JOIN room WHERE part = 'loop' ORDER BY wait_ns + coalesce(workers_ns, 0) DESC LIMIT 1),
 together AS ( -- ranks that wait for one another are as fast as the slowest: without waits for data, were it no slower than the next (SS602)
 	SELECT count(*) AS ranks, nullif(max(own_ns) - max(own_ns - coalesce(data_ns, 0)), 0) AS saving_ns
 	FROM ranks WHERE NOT is_slowest
@@ -70,7 +74,7 @@ UNION ALL
 SELECT coalesce((SELECT place FROM loader),
                 (SELECT 'the device' || coalesce(' of ' || CASE WHEN most_ns > :apart * mean_ns AND (SELECT count(*) > 1 FROM ranks) THEN most_process END, '')
                  FROM step_breakdown WHERE part = 'idle: data wait' AND ratio > 0),
-                'waits for batches'),
+                CASE WHEN EXISTS (SELECT 1 FROM phases WHERE name = 'data') THEN 'phase data' ELSE 'waits for batches' END),
        coalesce((SELECT 'no device works for ' || as_share(most_ratio) || ' of ' || whole || ', ' || as_time(most_ns) || ', while a thread waits for the next batch; '
                         || CASE WHEN (SELECT count(*) > 1 FROM ranks) THEN 'on the mean of all ranks for ' || as_share(ratio) || '; ' ELSE '' END
                         || CASE WHEN EXISTS (SELECT 1 FROM ranks WHERE is_slowest AND excess_ns > :saves * mean_ns AND process = most_process)
@@ -81,3 +85,12 @@ SELECT coalesce((SELECT place FROM loader),
          || 'a step without them takes ' || as_time(w.step_ns) || coalesce('; ' || (SELECT sentence FROM loader), ''),
        NULL, NULL, NULL, (SELECT advice FROM loader), 'data'
 FROM what_if w WHERE w.cut = 'data' AND w.saving_ratio > :saves
+UNION ALL -- what a number of workers reaches, where waits for data are the bound of it
+SELECT coalesce((SELECT place FROM loader), 'workers of the loader'),
+       w.without || ' a step takes ' || as_time(w.step_ns), NULL, NULL, NULL, 'that number of workers (num_workers), with persistent_workers=True', w.cut
+FROM what_if w WHERE w.cut = 'workers' AND w.saving_ratio > :saves
+UNION ALL
+SELECT coalesce((SELECT place FROM loader), 'batches of the loader'),
+       'a step with batches that are easy to hand over takes ' || as_time(w.step_ns), NULL, NULL, NULL,
+       'hand over less: few large tensors in place of many objects, smaller types', w.cut
+FROM what_if w WHERE w.cut = 'handover' AND w.saving_ratio > :saves

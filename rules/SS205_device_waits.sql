@@ -3,8 +3,8 @@
 -- title: The device waits for the host
 -- severity: problem
 -- verdict: launch-bound
--- needs: step_breakdown.ratio|what_if.saving_ratio
--- tells if: EXISTS (SELECT 1 FROM what_if) OR (SELECT ratio < 0.5 FROM step_breakdown WHERE part = 'idle: nothing recorded')
+-- needs: step_breakdown.ratio
+-- tells if: EXISTS (SELECT 1 FROM what_if) AND EXISTS (SELECT 1 FROM step_breakdown) OR (SELECT ratio < 0.5 FROM step_breakdown WHERE part = 'idle: nothing recorded')
 --   OR (SELECT sum(ratio) > :share FROM step_breakdown WHERE part IN ('idle: launch', 'idle: host'))
 -- cannot tell: for more than half of the time nothing was recorded of the threads that drive the device
 -- threshold: share = 0.20 (of a step, ours; guide 000: a device busy for less than 70 % has a bottleneck in the CPU)
@@ -33,4 +33,4 @@ FROM what_if w WHERE w.cut = 'launch' AND w.saving_ratio > :saves
 UNION ALL
 SELECT 'long stretches of the host', 'a step without it takes ' || as_time(w.step_ns), NULL, NULL, NULL,
        'look at what the host does there: record with --with lines, or put record_function() around parts of the loop', w.cut
-FROM what_if w WHERE w.cut = 'host' AND w.place IS NULL AND w.saving_ratio > :saves
+FROM what_if w WHERE w.cut = 'host' AND w.place IS NULL AND w.saving_ratio > :saves AND EXISTS (SELECT 1 FROM step_breakdown) -- else SS412

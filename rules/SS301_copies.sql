@@ -3,7 +3,7 @@
 -- title: Copies and conversions of tensors take time
 -- severity: hint
 -- needs: ops.step_self_ratio|what_if.saving_ratio
--- tells if: EXISTS (SELECT 1 FROM what_if) OR EXISTS (SELECT 1 FROM ops WHERE name LIKE 'aten::%')
+-- tells if: EXISTS (SELECT 1 FROM what_if WHERE cut = 'device') OR EXISTS (SELECT 1 FROM ops WHERE name LIKE 'aten::%')
 -- cannot tell: no operators of PyTorch were recorded
 -- threshold: share = 0.10 (of steps, ours; guide 001 warns at 0.30 of the time of its ten largest operators)
 -- threshold: saves = 0.02 (of a step, ours: what the step would be shorter without it)

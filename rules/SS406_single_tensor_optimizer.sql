@@ -3,9 +3,9 @@
 -- title: The optimizer works on one tensor at a time
 -- severity: hint
 -- needs: operator_patterns|what_if.saving_ratio
--- tells if: EXISTS (SELECT 1 FROM what_if WHERE cut = 'optimizer') AND EXISTS (SELECT 1 FROM step_breakdown) OR (SELECT count IS NOT NULL FROM operator_patterns WHERE pattern = 'optimizer tensor by tensor')
+-- tells if: EXISTS (SELECT 1 FROM what_if WHERE cut = 'optimizer' AND place IS NULL) OR (SELECT count IS NOT NULL FROM operator_patterns WHERE pattern = 'optimizer tensor by tensor')
 --   AND EXISTS (SELECT 1 FROM step_breakdown)
--- cannot tell: no step of an optimizer was recorded, or no device, without which it makes no difference
+-- cannot tell: no step of an optimizer was recorded, or its options are unknown
 -- threshold: share = 0.02 (of steps, ours; TorchTidy names every one)
 -- threshold: saves = 0.02 (of a step, ours: what the step would be shorter without it)
 -- advice: foreach=True or, where it exists, fused=True

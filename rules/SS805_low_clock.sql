@@ -3,7 +3,7 @@
 -- title: A device runs below its clock
 -- severity: hint
 -- needs: run
--- tells if: EXISTS (SELECT 1 FROM what_if WHERE cut = 'growth' AND saving_ratio > :saves) OR EXISTS (SELECT 1 FROM counters WHERE name LIKE '%clocks%reasons.%')
+-- tells if: EXISTS (SELECT 1 FROM what_if WHERE cut = 'growth' AND saving_ratio > :saves) AND EXISTS (SELECT 1 FROM step_breakdown) OR EXISTS (SELECT 1 FROM counters WHERE name LIKE '%clocks%reasons.%')
 --   OR EXISTS (SELECT 1 FROM telemetry WHERE quantity LIKE '%clocks%reasons.%' AND mean IS NOT NULL)
 --   OR EXISTS (SELECT 1 FROM counters c JOIN counters m ON m.process = c.process AND m.name <> c.name
 --              AND m.name = replace(replace(c.name, 'current.', ''), 'clocks.', 'clocks.max.'))
@@ -33,4 +33,4 @@ FROM clocks WHERE name LIKE '%clocks%reasons.%' AND mean > :held
   AND (name LIKE '%slowdown%' OR name LIKE '%thermal%' OR name LIKE '%power%')
 UNION ALL
 SELECT 'later steps', 'the same kernels take longer than in the fastest steps; at the fastest rate a step takes ' || as_time(w.step_ns), NULL, NULL, NULL, w.cut
-FROM what_if w WHERE w.cut = 'growth' AND w.saving_ratio > :saves
+FROM what_if w WHERE w.cut = 'growth' AND w.saving_ratio > :saves AND EXISTS (SELECT 1 FROM step_breakdown) -- else SS413

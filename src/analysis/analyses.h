@@ -15,6 +15,7 @@
 	X(between_ranges)                                                                                              \
 	X(steps)                                                                                                       \
 	X(what_if)                                                                                                     \
+	X(host_stretches)                                                                                              \
 	X(step_breakdown)                                                                                              \
 	X(step_parts)                                                                                                  \
 	X(critical_path)                                                                                               \

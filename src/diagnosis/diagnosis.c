@@ -457,7 +457,9 @@ static const char *verdict_of(const struct running *running, const struct rule *
 {
 	enum replay_cut cut = finding_cut_called(running->diagnosis, rows, from_row);
 
-	return cut < CUT_COUNT && replay_cuts[cut].verdict ? replay_cuts[cut].verdict : rule->verdict;
+	const char *verdict = cut < CUT_COUNT ? replay_cut_verdict(cut, running->diagnosis->what_if->is_of_device) : NULL;
+
+	return verdict ? verdict : rule->verdict;
 }
 
 static void add_finding(struct running *running, const struct rule *rule, const struct table *rows, int from_row)

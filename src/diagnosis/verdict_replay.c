@@ -21,10 +21,11 @@ struct group { /* cuts that make one verdict */
 	const char *verdict;
 	bool is_cut[CUT_COUNT];
 	struct what_if_cut saving;
+	const char *rule; /* of the user, that says the saving; NULL: it is replayed */
 };
 
 struct groups {
-	struct group of[CUT_COUNT];
+	struct group of[2 * CUT_COUNT];
 	int count;
 };
 
@@ -39,6 +40,27 @@ static void add_to_group(struct groups *groups, const char *verdict, enum replay
 	groups->of[i].is_cut[cut] = true;
 }
 
+/* A rule of the user may say a saving itself, of its own verdict. */
+static void add_of_user(struct groups *groups, const struct diagnosis *diagnosis, int row)
+{
+	const struct table *findings = &diagnosis->findings;
+	double ratio, saving_ns, confidence, step_ns = diagnosis->what_if->step_ns;
+
+	if (groups->count == 2 * CUT_COUNT || !table_number(findings, row, FINDING_CONFIDENCE, &confidence) ||
+	    confidence <= 0 || !table_number(findings, row, FINDING_RATIO, &ratio) ||
+	    !table_number(findings, row, FINDING_SAVING, &saving_ns))
+		return;
+	groups->of[groups->count++] = (struct group){
+		.verdict = table_text(findings, row, FINDING_VERDICT),
+		.rule = table_text(findings, row, FINDING_RULE),
+		.saving = {.is_there = true,
+	                   .step_ns = fmax(0, step_ns - saving_ns),
+	                   .saving_ns = saving_ns,
+	                   .saving_ratio = ratio,
+	                   .low_ratio = ratio,
+	                   .high_ratio = ratio}};
+}
+
 static void find_groups(struct groups *groups, struct diagnosis *diagnosis)
 {
 	for (int row = 0; row < diagnosis->findings.row_count; row++) {
@@ -51,6 +73,10 @@ static void find_groups(struct groups *groups, struct diagnosis *diagnosis)
 	}
 	for (int i = 0; i < groups->count; i++)
 		what_if_together(diagnosis->what_if, groups->of[i].is_cut, &groups->of[i].saving);
+	for (int row = 0; row < diagnosis->findings.row_count; row++)
+		if (finding_cut_of(&diagnosis->findings, row) == CUT_COUNT &&
+		    table_text(&diagnosis->findings, row, FINDING_VERDICT))
+			add_of_user(groups, diagnosis, row);
 }
 
 /* Launches are the usual time of the host. Another cause is better known, but for long stretches of the host. */
@@ -109,7 +135,7 @@ static enum replay_cut largest_cut(const struct diagnosis *diagnosis, double lea
 	for (int row = 0; row < diagnosis->findings.row_count; row++) {
 		enum replay_cut cut = finding_cut_of(&diagnosis->findings, row);
 
-		if (cut < CUT_COUNT && cuts[cut].saving_ratio >= least_of(cut, least_ratio) &&
+		if (cut < CUT_COUNT && !replay_cuts[cut].is_outside && cuts[cut].saving_ratio >= least_of(cut, least_ratio) &&
 		    (found == CUT_COUNT || cuts[cut].saving_ratio > cuts[found].saving_ratio))
 			found = cut;
 	}
@@ -139,6 +165,20 @@ static const char *noun_of(const struct diagnosis *diagnosis, const struct group
 	return replay_cuts[largest].noun;
 }
 
+static void decide_bound_by_user(struct replay_verdict *verdict, const struct group *first, struct arena *arena)
+{
+	char share[UNITS_BYTES];
+
+	units_ratio(share, first->saving.saving_ratio);
+	*verdict = (struct replay_verdict){
+		.verdict = first->verdict,
+		.is_bound = true,
+		.ratio = first->saving.saving_ratio,
+		.margin_ratio = first->saving.saving_ratio - BOUND_RATIO,
+		.sentence = arena_printf(arena, "%s would save up to %s of a step", first->rule, share),
+	};
+}
+
 static void decide_bound(struct replay_verdict *verdict, const struct diagnosis *diagnosis, const struct group *first,
                          const struct group *second, const struct table *ranks, struct arena *arena)
 {
@@ -146,6 +186,10 @@ static void decide_bound(struct replay_verdict *verdict, const struct diagnosis 
 	double next_ratio = second ? fmin(second->saving.saving_ratio, first->saving.saving_ratio) : 0;
 	char now[UNITS_BYTES], then[UNITS_BYTES], next[UNITS_BYTES];
 
+	if (first->rule) {
+		decide_bound_by_user(verdict, first, arena);
+		return;
+	}
 	units_time(now, diagnosis->what_if->step_ns);
 	units_time(then, first->saving.step_ns);
 	units_ratio(next, second ? second->saving.saving_ratio : 0);
@@ -227,7 +271,7 @@ bool replay_verdict_together(struct diagnosis *diagnosis, struct what_if_cut *to
 	for (int row = 0; row < diagnosis->findings.row_count && diagnosis->what_if; row++) {
 		enum replay_cut cut = finding_cut_of(&diagnosis->findings, row);
 
-		if (cut < CUT_COUNT && !replay_cuts[cut].is_choice && !replay_cuts[cut].is_bound)
+		if (cut < CUT_COUNT && !replay_cuts[cut].is_choice && !replay_cuts[cut].is_bound && !replay_cuts[cut].is_outside)
 			is_cut[cut] = is_any = true;
 	}
 	if (is_any)

@@ -35,6 +35,13 @@
 #define CELL_CUT_OPTIMIZER "optimizer"
 #define CELL_CUT_PRECISION "precision"
 #define CELL_CUT_RECOMPUTE "recompute"
+#define CELL_CUT_GARBAGE "gc"
+#define CELL_CUT_COMPILE "compile"
+#define CELL_CUT_CHECKPOINT "checkpoint"
+#define CELL_CUT_EVALUATION "evaluation"
+#define CELL_CUT_WORKERS "workers"
+#define CELL_CUT_HANDOVER "handover"
+#define CELL_CUT_PROCESSORS "processors"
 
 /* what_if.place */
 #define CELL_CUT_BETWEEN "between the steps"

@@ -23,6 +23,8 @@
 #define USUAL_EVENT_NS 1500.0 /* lag after an event that did not bind */
 #define OTHER_STREAM_NS 6000.0
 #define NEWEST_WORKS 64u /* of each stream, among which an event is looked for */
+#define MOST_WAITING 0.95 /* of a step, where it is not known */
+#define MOST_HANDOVER_NS 100e3
 #define QUICK_PART 0.2   /* of all batches, those that were ready */
 #define LATE_BATCHES 8u  /* a late batch waits for one of so many before it */
 
@@ -294,7 +296,9 @@ static void bind_batches(struct replay_graph *graph)
 	for (uint32_t i = 0; i < graph->item_count; i++)
 		if (graph->items[i].kind == REPLAY_BATCH)
 			batches[count++] = i;
-	graph->handover_ns = fmin(fmax(100e3, 0.04 * step_ns), quick_batch_ns(graph, batches, count));
+	/* our own recordings know from their begin to their end what a wait is */
+	double most_ns = graph->is_recorded ? MOST_HANDOVER_NS : fmax(MOST_HANDOVER_NS, 0.04 * step_ns);
+	graph->handover_ns = fmin(most_ns, quick_batch_ns(graph, batches, count));
 	for (uint32_t k = 0; k < count; k++)
 		if (batch_ns(graph, batches[k]) > graph->handover_ns + fmax(100e3, 0.01 * step_ns))
 			late[late_count++] = k;
@@ -319,6 +323,36 @@ static void bind_batches(struct replay_graph *graph)
 	free(late);
 }
 
+/* ---- meetings of ranks ---- */
+
+/* Sets how long the thread waits for other ranks in the step before each meeting. In steps without operators that is not
+ * known, so it is the mean of the others. */
+static void bind_meetings(struct replay_graph *graph)
+{
+	const struct replay_thread *thread = &graph->threads[graph->main_thread];
+	double sum_ns = 0;
+	uint32_t known = 0, at = 0;
+
+	for (uint32_t i = 0; i < graph->item_count; i++) {
+		struct replay_item *item = &graph->items[i];
+
+		if (item->kind != REPLAY_MEET || !graph->steps[item->step].has_operators)
+			continue;
+		for (item->own_ns = 0; at < thread->waits.count && thread->waits.list[at].start_ns < item->end_ns; at++)
+			if (thread->waits.list[at].start_ns >= graph->steps[item->step].start_ns)
+				item->own_ns += thread->waits.list[at].end_ns - thread->waits.list[at].start_ns;
+		sum_ns += item->own_ns;
+		known++;
+	}
+	for (uint32_t i = 0; i < graph->item_count; i++) {
+		struct replay_item *item = &graph->items[i];
+		const struct replay_step *step = &graph->steps[item->step];
+
+		if (item->kind == REPLAY_MEET && !step->has_operators)
+			item->own_ns = known ? fmin(sum_ns / known, MOST_WAITING * (step->end_ns - step->start_ns)) : 0;
+	}
+}
+
 /* ---- the whole ---- */
 
 static double mean_between(const struct replay_graph *graph)
@@ -341,6 +375,8 @@ static double exposed_by(const struct bind *bind, const struct replay_item *item
 
 static void bind_item(struct bind *bind, struct replay_item *item)
 {
+	if (item->kind == REPLAY_MEET)
+		return;
 	item->own_ns = item->end_ns - item->start_ns;
 	if (item->work != REPLAY_NONE)
 		bind_launch(bind, item);
@@ -359,6 +395,7 @@ void replay_bind(struct replay_graph *graph)
 	graph->between_ns = mean_between(graph);
 	usual_find(&bind.usual, graph);
 	bind_batches(graph);
+	bind_meetings(graph);
 	bind.last = memory_resize(NULL, graph->stream_count + 1, sizeof(*bind.last));
 	bind.launched = memory_resize(NULL, graph->stream_count + 1, sizeof(*bind.launched));
 	bind.is_waiting = memory_resize(NULL, graph->thread_count, sizeof(*bind.is_waiting));

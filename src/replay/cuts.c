@@ -7,6 +7,7 @@
 #include "base/memory.h"
 #include "model/cell_words.h"
 #include "model/device_names.h"
+#include "replay/cuts_recorded.h"
 #include "replay/free_time.h"
 #include "replay/gaps.h"
 #include "replay/places.h"
@@ -25,9 +26,24 @@ const struct cut_kind replay_cuts[CUT_COUNT] = {
                       .without = "waits for batches; handing a batch over stays",
                       .not_known = "whether workers, disks or processors can be that fast",
                       .apply = cut_data},
+	[CUT_WORKERS] = {.name = CELL_CUT_WORKERS,
+                         .noun = "too few workers of the loader",
+                         .verdict = "data-bound",
+                         .doubt_ratio = 0.2,
+                         .without = "waits that more workers would shorten",
+                         .not_known = "how many workers share caches and memory well",
+                         .apply = cut_workers},
+	[CUT_HANDOVER] = {.name = CELL_CUT_HANDOVER,
+                          .noun = "handing over batches",
+                          .verdict = "data-bound",
+                          .doubt_ratio = 0.3,
+                          .without = "pickling and unpickling of batches, but for 0.15 ms at each side",
+                          .not_known = "whether the batches can be few large tensors",
+                          .apply = cut_handover},
 	[CUT_SYNC] = {.name = CELL_CUT_SYNC,
                       .noun = "waits for the device",
                       .verdict = "sync-bound",
+                      .needs_operators = true,
                       .without = "waits for the device in calls and operators",
                       .not_known = "whether the program can do without the value that it reads",
                       .apply = cut_sync},
@@ -43,6 +59,7 @@ const struct cut_kind replay_cuts[CUT_COUNT] = {
                       .verdict = "host-bound",
                       .without = "long stretches of host time in each step, outside of operators and waits for batches",
                       .not_known = "what of it the program needs",
+                      .needs_operators = true,
                       .apply_ranks = cut_host},
 	[CUT_BETWEEN] = {.name = CELL_CUT_HOST,
                          .noun = "host time between the steps",
@@ -50,6 +67,7 @@ const struct cut_kind replay_cuts[CUT_COUNT] = {
                          .place = CELL_CUT_BETWEEN,
                          .without = "long stretches of host time between the steps",
                          .not_known = "what of it the program needs",
+                         .needs_operators = true,
                          .apply_ranks = cut_between},
 	[CUT_ONCE] = {.name = CELL_CUT_HOST,
                       .noun = "the stretch of one step",
@@ -63,9 +81,10 @@ const struct cut_kind replay_cuts[CUT_COUNT] = {
                           .not_known = "what of it the program needs",
                           .apply = cut_periodic},
 	[CUT_GROWTH] = {.name = CELL_CUT_GROWTH,
-                        .noun = "the falling rate of the device",
-                        .without = "the slower rate of later steps: each step at the rate of the fastest",
-                        .not_known = "why the rate falls",
+                        .noun = "the growth of the steps",
+                        .without = "what later steps take more: each step at the rate of the fastest steps of the device, or "
+                                   "as long as the first steps of the host",
+                        .not_known = "whether later steps have more work on purpose",
                         .apply = cut_growth},
 	[CUT_COMM] = {.name = CELL_CUT_COMM,
                       .noun = "collectives",
@@ -97,9 +116,10 @@ const struct cut_kind replay_cuts[CUT_COUNT] = {
                        .not_known = "how much faster operators are in memory that is not new",
                        .apply = cut_alloc},
 	[CUT_OPTIMIZER] = {.name = CELL_CUT_OPTIMIZER,
-                           .noun = "the small kernels of the optimizer",
+                           .noun = "the small calls of the optimizer",
                            .verdict = "launch-bound",
-                           .without = "the kernels of an optimizer, but for one fused kernel",
+                           .host_verdict = "host-bound",
+                           .without = "the calls of an optimizer, but for one fused kernel",
                            .not_known = "how long the fused kernel takes",
                            .apply = cut_optimizer},
 	[CUT_OPTIMIZER_ALL] = {.name = CELL_CUT_OPTIMIZER,
@@ -120,7 +140,38 @@ const struct cut_kind replay_cuts[CUT_COUNT] = {
                            .without = "forward operators that the backward runs again",
                            .not_known = "whether there is memory for their results",
                            .is_choice = true,
+                           .needs_operators = true,
                            .apply = cut_recompute},
+	[CUT_GARBAGE] = {.name = CELL_CUT_GARBAGE,
+                         .noun = "garbage collections",
+                         .verdict = "host-bound",
+                         .without = "garbage collections of Python",
+                         .not_known = "how much the memory that they free would cost",
+                         .apply = cut_garbage},
+	[CUT_COMPILE] = {.name = CELL_CUT_COMPILE,
+                         .noun = "compilations",
+                         .verdict = "host-bound",
+                         .without = "compilations by torch.compile",
+                         .not_known = "how fast the steps are without compiled code",
+                         .apply = cut_compile},
+	[CUT_CHECKPOINT] = {.name = CELL_CUT_CHECKPOINT,
+                            .noun = "checkpoints",
+                            .verdict = "checkpoint-bound",
+                            .without = "checkpoints that the loop waits for",
+                            .not_known = "how much of them a thread beside the loop can hide",
+                            .apply = cut_checkpoint},
+	[CUT_EVALUATION] = {.name = CELL_CUT_EVALUATION,
+                            .noun = "evaluations",
+                            .without = "evaluations, with all that they wait for",
+                            .not_known = "how many of them the program needs",
+                            .is_bound = true,
+                            .apply = cut_evaluation},
+	[CUT_PROCESSORS] = {.name = CELL_CUT_PROCESSORS,
+                            .noun = "waits for a processor",
+                            .is_outside = true,
+                            .without = "time for which the thread of the steps was ready to run and had no processor",
+                            .not_known = "whether the run can have more processors",
+                            .apply = cut_processors},
 };
 
 enum replay_cut replay_cut_find(const char *name, const char *place)
@@ -142,8 +193,8 @@ static double least_load(const struct replay_thread *thread)
 {
 	double least_ns = MOST_HANDOVER_NS;
 
-	for (uint32_t i = 0; i < thread->load_count; i++)
-		least_ns = fmin(least_ns, thread->loads[i].end_ns - thread->loads[i].start_ns);
+	for (uint32_t i = 0; i < thread->loads.count; i++)
+		least_ns = fmin(least_ns, thread->loads.list[i].end_ns - thread->loads.list[i].start_ns);
 	return least_ns;
 }
 
@@ -173,12 +224,12 @@ static bool is_batch_at(const struct replay_graph *graph, const struct replay_th
 static bool cut_loads(struct replay_plan *plan, uint32_t number)
 {
 	const struct replay_thread *thread = &plan->graph->threads[number];
-	struct plan_stretches stretches = {0};
+	struct replay_stretches stretches = {0};
 	double handover_ns = least_load(thread);
 	uint32_t next = 0;
 
-	for (uint32_t i = 0; i < thread->load_count; i++) {
-		const struct replay_stretch *load = &thread->loads[i];
+	for (uint32_t i = 0; i < thread->loads.count; i++) {
+		const struct replay_stretch *load = &thread->loads.list[i];
 
 		if (is_batch_at(plan->graph, thread, &next, load->start_ns))
 			continue;
@@ -232,7 +283,7 @@ static bool *copying_operators(const struct replay_graph *graph, uint32_t thread
 static bool cut_waits_of(struct replay_plan *plan, uint32_t thread)
 {
 	const struct replay_graph *graph = plan->graph;
-	struct plan_stretches stretches = {0};
+	struct replay_stretches stretches = {0};
 	bool *copies = copying_operators(graph, thread);
 
 	for (uint32_t k = 0; k < graph->threads[thread].item_count; k++) {
@@ -258,6 +309,8 @@ bool cut_sync(struct replay_plan *plan)
 {
 	bool is_any = false;
 
+	if (is_recorded_on_processors(plan->graph))
+		return cut_recorded_sync(plan);
 	for (uint32_t t = 0; t < plan->graph->thread_count; t++)
 		is_any |= cut_waits_of(plan, t);
 	plan->shows_late = is_any;

@@ -12,6 +12,8 @@
 
 enum replay_cut {
 	CUT_DATA,
+	CUT_WORKERS,
+	CUT_HANDOVER,
 	CUT_SYNC,
 	CUT_LAUNCH,
 	CUT_HOST,
@@ -28,6 +30,11 @@ enum replay_cut {
 	CUT_OPTIMIZER_ALL,
 	CUT_PRECISION,
 	CUT_RECOMPUTE,
+	CUT_GARBAGE,
+	CUT_COMPILE,
+	CUT_CHECKPOINT,
+	CUT_EVALUATION,
+	CUT_PROCESSORS,
 	CUT_COUNT,
 };
 
@@ -39,7 +46,10 @@ struct cut_kind {
 	const char *not_known;                   /* and what a replay cannot know */
 	double doubt_ratio;                      /* doubt of its saving, as share of the saving; 0: CUT_DOUBT_RATIO */
 	const char *verdict;                     /* what a run is when it takes a fifth of its steps; NULL: none */
+	const char *host_verdict;                /* the same if no device works; NULL: the same */
 	bool is_bound;                           /* it is part of the model: an upper bound, which makes no verdict */
+	bool is_outside;                         /* the program is not its cause: it is removed from all others */
+	bool needs_operators;                    /* what it removes is known in the steps with operators only */
 	bool is_choice;                          /* it changes results or memory, so it is never waste */
 	bool (*apply)(struct replay_plan *plan); /* returns false if there is nothing to remove; NULL: see apply_ranks */
 	bool (*apply_ranks)(struct replay_plan *plans, uint32_t count); /* the same, for all ranks together */
@@ -49,9 +59,19 @@ extern const struct cut_kind replay_cuts[CUT_COUNT];
 /* Returns the cut of that name and place (NULL: everywhere); CUT_COUNT: there is none. */
 enum replay_cut replay_cut_find(const char *name, const char *place);
 
+/* Returns what a run is when the cut takes a fifth of its steps; NULL: none. */
+static inline const char *replay_cut_verdict(enum replay_cut cut, bool is_of_device)
+{
+	const struct cut_kind *kind = &replay_cuts[cut];
+
+	return kind->host_verdict && !is_of_device ? kind->host_verdict : kind->verdict;
+}
+
 /* ---- private to src/replay/ ---- */
 
 bool cut_data(struct replay_plan *plan);
+bool cut_workers(struct replay_plan *plan);
+bool cut_handover(struct replay_plan *plan);
 bool cut_sync(struct replay_plan *plan);
 bool cut_launch(struct replay_plan *plan);
 bool cut_host(struct replay_plan *plans, uint32_t count);
@@ -68,6 +88,11 @@ bool cut_alloc(struct replay_plan *plan);
 bool cut_optimizer(struct replay_plan *plan);
 bool cut_optimizer_all(struct replay_plan *plan);
 bool cut_precision(struct replay_plan *plan);
+bool cut_garbage(struct replay_plan *plan);
+bool cut_compile(struct replay_plan *plan);
+bool cut_checkpoint(struct replay_plan *plan);
+bool cut_evaluation(struct replay_plan *plan);
+bool cut_processors(struct replay_plan *plan);
 
 /* Returns true if all ranks have the same items. */
 bool replay_ranks_are_alike(const struct replay_plan *plans, uint32_t count);

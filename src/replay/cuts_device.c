@@ -7,6 +7,7 @@
 #include "model/device_names.h"
 #include "pytorch/names.h"
 #include "replay/cuts.h"
+#include "replay/cuts_recorded.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -77,7 +78,7 @@ static bool cut_operators_of(struct replay_plan *plan, uint32_t number)
 	};
 	const struct replay_graph *graph = plan->graph;
 	const struct replay_thread *thread = &graph->threads[number];
-	struct plan_stretches stretches = {0};
+	struct replay_stretches stretches = {0};
 	uint8_t *found = memory_resize(NULL, thread->operator_count + 1, 1);
 
 	memset(found, UNKNOWN, thread->operator_count + 1);
@@ -252,6 +253,9 @@ bool cut_optimizer(struct replay_plan *plan)
 	const struct replay_graph *graph = plan->graph;
 	bool is_any = false;
 
+	if (is_recorded_on_processors(graph))
+		return cut_recorded_optimizer(plan, false);
+
 	for (uint32_t t = 0; t < graph->thread_count; t++)
 		for (uint32_t k = 0; k < graph->threads[t].tracks; k++)
 			is_any |= each_optimizer(plan, t, graph->model->tracks[graph->threads[t].first_track + k], fuse,
@@ -264,8 +268,11 @@ bool cut_optimizer_all(struct replay_plan *plan)
 	const struct replay_graph *graph = plan->graph;
 	bool is_any = false;
 
+	if (is_recorded_on_processors(graph))
+		return cut_recorded_optimizer(plan, true);
+
 	for (uint32_t t = 0; t < graph->thread_count; t++) {
-		struct plan_stretches stretches = {0};
+		struct replay_stretches stretches = {0};
 
 		for (uint32_t k = 0; k < graph->threads[t].tracks; k++)
 			each_optimizer(plan, t, graph->model->tracks[graph->threads[t].first_track + k], add_call,
@@ -280,7 +287,7 @@ bool cut_optimizer_all(struct replay_plan *plan)
 
 /* Adds the hull of the rows in a node of the backward that a forward recorded: they have a number, and no thread of a
  * forward. */
-static void add_recomputed(struct replay_plan *plan, struct plan_stretches *stretches,
+static void add_recomputed(struct replay_plan *plan, struct replay_stretches *stretches,
                            const struct replay_operator *outermost)
 {
 	const struct track *track = plan->graph->model->tracks[outermost->track];
@@ -308,7 +315,7 @@ bool cut_recompute(struct replay_plan *plan)
 	bool is_any = false;
 
 	for (uint32_t t = 0; t < graph->thread_count; t++) {
-		struct plan_stretches stretches = {0};
+		struct replay_stretches stretches = {0};
 
 		for (uint32_t i = 0; i < graph->threads[t].operator_count; i++)
 			if (pytorch_begins(model_text(graph->model, graph->threads[t].operators[i].name),

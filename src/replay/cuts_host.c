@@ -6,6 +6,7 @@
 #include "base/statistics.h"
 #include "model/device_names.h"
 #include "replay/cuts.h"
+#include "replay/cuts_recorded.h"
 #include "replay/free_time.h"
 #include "replay/gaps.h"
 #include "replay/places.h"
@@ -75,6 +76,8 @@ static void limit_to_median(double *const *long_ns, const struct replay_plan *pl
 
 static bool cut_long(struct replay_plan *plans, uint32_t count, bool is_between)
 {
+	if (is_recorded_on_processors(plans[0].graph))
+		return cut_recorded_host(plans, count, is_between);
 	double **long_ns = find_long(plans, count, is_between);
 	bool is_any = false;
 
@@ -175,7 +178,7 @@ static bool cut_irregular(struct replay_plan *plan, bool is_once)
 	const struct replay_graph *graph = plan->graph;
 	bool is_any = false;
 
-	if (!graph->places->is_known || (only_step(graph) != REPLAY_NONE) != is_once)
+	if (!graph->places->is_known || is_recorded_on_processors(graph) || (only_step(graph) != REPLAY_NONE) != is_once)
 		return false;
 	for (uint32_t i = 1; i < graph->item_count; i++)
 		is_any |= remove_irregular(plan, i);
@@ -184,6 +187,8 @@ static bool cut_irregular(struct replay_plan *plan, bool is_once)
 
 bool cut_periodic(struct replay_plan *plan)
 {
+	if (is_recorded_on_processors(plan->graph))
+		return cut_recorded_periodic(plan);
 	return cut_irregular(plan, false);
 }
 

@@ -5,6 +5,7 @@
 #include "base/memory.h"
 #include "base/statistics.h"
 #include "replay/cuts.h"
+#include "replay/cuts_recorded.h"
 #include "replay/places.h"
 
 #include <math.h>
@@ -34,7 +35,7 @@ bool cut_comm(struct replay_plan *plan)
 	bool is_any = false;
 
 	for (uint32_t t = 0; t < graph->thread_count; t++) {
-		struct plan_stretches stretches = {0};
+		struct replay_stretches stretches = {0};
 
 		for (uint32_t i = 0; i < graph->threads[t].operator_count; i++)
 			if (is_of_collective(graph, graph->threads[t].operators[i].name))
@@ -47,7 +48,7 @@ bool cut_comm(struct replay_plan *plan)
 		if (graph->works[i].collective != REPLAY_NONE)
 			plan->items[graph->works[i].item].is_gone = is_any = true;
 	plan->is_alone = true;
-	return is_any;
+	return is_any || graph->has_meetings;
 }
 
 /* ---- ranks ---- */
@@ -136,6 +137,8 @@ static void level_work(struct replay_plan *plans, uint32_t count, uint32_t i, do
 
 bool cut_rank(struct replay_plan *plans, uint32_t count)
 {
+	if (is_recorded_on_processors(plans[0].graph))
+		return cut_recorded_rank(plans, count);
 	if (count < 2 || !replay_ranks_are_alike(plans, count))
 		return false;
 	bool *slow = slow_loaders(plans, count);
@@ -232,6 +235,9 @@ static bool scale_items(struct replay_plan *plan, const double *factors)
 bool cut_growth(struct replay_plan *plan)
 {
 	const struct replay_graph *graph = plan->graph;
+
+	if (is_recorded_on_processors(graph))
+		return cut_recorded_growth(plan);
 	double *sums = memory_resize(NULL, graph->step_count, sizeof(*sums));
 	bool is_any = false;
 

@@ -69,7 +69,7 @@ static void find_around(const struct replay_thread *thread, struct follow_thread
 {
 	while (state->at + 1 < thread->operator_count && thread->operators[state->at + 1].start_ns <= item->start_ns)
 		state->at++;
-	if (item->kind != REPLAY_MARK && state->at < thread->operator_count &&
+	if (item->row != MODEL_NONE && state->at < thread->operator_count &&
 	    thread->operators[state->at].start_ns <= item->start_ns &&
 	    thread->operators[state->at].end_ns >= item->end_ns - AROUND_NS)
 		item->around = state->at;
@@ -95,7 +95,7 @@ static void count_hidden(struct follow *follow, struct replay_item *item)
 	const struct replay_graph *graph = follow->graph;
 	uint32_t i;
 
-	if (item->kind == REPLAY_MARK || item->kind == REPLAY_BATCH)
+	if (item->row == MODEL_NONE || item->kind == REPLAY_BATCH)
 		return;
 	const struct span_chunk *chunk = track_chunk(graph->model->tracks[item->track], item->row, &i);
 	uint64_t correlation = span_correlation(chunk, i);

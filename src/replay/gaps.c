@@ -18,13 +18,13 @@ struct covers {
 
 static uint32_t cover_count(const struct covers *covers)
 {
-	return covers->are_loads ? covers->thread->load_count : covers->thread->operator_count;
+	return covers->are_loads ? covers->thread->loads.count : covers->thread->operator_count;
 }
 
 static struct replay_stretch cover_at(const struct covers *covers, uint32_t i)
 {
 	if (covers->are_loads)
-		return covers->thread->loads[i];
+		return covers->thread->loads.list[i];
 	return (struct replay_stretch){covers->thread->operators[i].start_ns, covers->thread->operators[i].end_ns};
 }
 

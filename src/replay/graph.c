@@ -13,13 +13,17 @@
 #include "replay/bind.h"
 #include "replay/follow.h"
 #include "replay/free_time.h"
+#include "replay/host_stretches.h"
+#include "replay/loading.h"
 #include "replay/places.h"
 #include "replay/works.h"
 
 #include <stdlib.h>
+#include <stepscope/stepscope.h>
 #include <string.h>
 
 #define TOUCHING_NS 10.0      /* rows that overlap by less follow each other: traces are rounded */
+#define BEFORE_END_NS 1.0     /* of a meeting, before the end of its step */
 #define BEHIND_WINDOW_NS 50.0 /* a call that starts less before the end of the last step lies behind it */
 
 static double since_origin(const struct replay_graph *graph, int64_t time_ns)
@@ -49,7 +53,11 @@ static void take_steps(struct replay_graph *graph, const struct replay_window *w
 			end_ns = steps[i + 1].start_ns;
 		graph->steps[i] = (struct replay_step){.start_ns = since_origin(graph, steps[i].start_ns),
 		                                       .end_ns = since_origin(graph, end_ns),
-		                                       .model_step = window->first_step + i};
+		                                       .model_step = window->first_step + i,
+		                                       .has_operators = steps[i].has_detail,
+		                                       .delay_ns = steps[i].readings & STEP_READ_WAIT
+		                                                           ? (double)steps[i].processor_wait_ns
+		                                                           : -1};
 	}
 }
 
@@ -84,10 +92,10 @@ static void add_outermost(struct replay_graph *graph, struct replay_thread *thre
 	thread->operators[thread->operator_count++] = *outermost;
 }
 
-static void add_load(struct replay_graph *graph, struct replay_thread *thread, double start_ns, double end_ns)
+static void add_stretch(struct replay_graph *graph, struct replay_stretches *stretches, double start_ns, double end_ns)
 {
-	STORAGE_GROW(graph->model->storage, thread->loads, thread->load_count, thread->load_capacity, 16);
-	thread->loads[thread->load_count++] = (struct replay_stretch){start_ns, end_ns};
+	STORAGE_GROW(graph->model->storage, stretches->list, stretches->count, stretches->capacity, 16);
+	stretches->list[stretches->count++] = (struct replay_stretch){start_ns, end_ns};
 }
 
 static bool is_operator(uint8_t kind)
@@ -95,9 +103,12 @@ static bool is_operator(uint8_t kind)
 	return kind == SPAN_OP || kind == SPAN_COLLECTIVE;
 }
 
-/* PyTorch before 1.11 records the fetch of a batch as an operator. */
+/* In our own recordings the phase is known in all steps. PyTorch before 1.11 records the fetch of a batch as an
+ * operator. */
 static bool is_load(const struct replay_graph *graph, const struct span_chunk *chunk, uint32_t i)
 {
+	if (graph->is_recorded)
+		return chunk->kind[i] == SPAN_PHASE && chunk->phase[i] == STEPSCOPE_PHASE_DATA;
 	return (chunk->kind[i] == SPAN_RANGE || chunk->kind[i] == SPAN_ANNOTATION || chunk->kind[i] == SPAN_OP) &&
 	       pytorch_begins(model_text(graph->model, chunk->name[i]), PYTORCH_LOADER);
 }
@@ -116,6 +127,62 @@ static void note_collective(struct replay_graph *graph, const struct span_chunk 
 		graph->has_host_collectives = true;
 }
 
+/* Returns REPLAY_CAUSES if the row is none. */
+static enum replay_cause cause_of(const struct replay_graph *graph, const struct span_chunk *chunk, uint32_t i)
+{
+	const char *name = model_text(graph->model, chunk->name[i]);
+
+	if (chunk->kind[i] == SPAN_PHASE)
+		return chunk->phase[i] == STEPSCOPE_PHASE_CHECKPOINT   ? REPLAY_CHECKPOINT
+		       : chunk->phase[i] == STEPSCOPE_PHASE_EVALUATION ? REPLAY_EVALUATION
+		                                                       : REPLAY_CAUSES;
+	if (chunk->kind[i] != SPAN_RANGE && chunk->kind[i] != SPAN_ANNOTATION)
+		return REPLAY_CAUSES;
+	return pytorch_begins(name, PYTORCH_GARBAGE)   ? REPLAY_GARBAGE
+	       : !strcmp(name, PYTORCH_COMPILE)        ? REPLAY_COMPILE
+	       : !strcmp(name, PYTORCH_SAVE)           ? REPLAY_CHECKPOINT
+	                                               : REPLAY_CAUSES;
+}
+
+static bool is_optimizer(const struct replay_graph *graph, const struct span_chunk *chunk, uint32_t i)
+{
+	return graph->is_recorded && chunk->kind[i] == SPAN_PHASE && chunk->phase[i] == STEPSCOPE_PHASE_OPTIMIZER;
+}
+
+/* Programs that are not of PyTorch mark their communication. */
+static bool is_marked_wait(const struct replay_graph *graph, const struct span_chunk *chunk, uint32_t i)
+{
+	return graph->is_recorded && chunk->kind[i] == SPAN_PHASE && chunk->phase[i] == STEPSCOPE_PHASE_COMMUNICATION;
+}
+
+/* A call of an optimizer with a closure in it is more than the optimizer. */
+static void drop_optimizer_around(struct replay_thread *thread, double start_ns)
+{
+	struct replay_stretches *calls = &thread->optimizers;
+
+	if (calls->count && calls->list[calls->count - 1].end_ns > start_ns)
+		calls->count--;
+}
+
+static void scan_row(struct replay_graph *graph, struct replay_thread *thread, const struct span_chunk *chunk, uint32_t i)
+{
+	double start_ns = since_origin(graph, chunk->start_ns[i]), end_ns = start_ns + (double)chunk->dur_ns[i];
+	enum replay_cause cause = cause_of(graph, chunk, i);
+
+	if (is_in_window(graph, start_ns))
+		note_collective(graph, chunk, i);
+	if (cause < REPLAY_CAUSES)
+		add_stretch(graph, &thread->causes[cause], start_ns, end_ns);
+	if (is_optimizer(graph, chunk, i))
+		add_stretch(graph, &thread->optimizers, start_ns, end_ns);
+	else if (chunk->kind[i] == SPAN_PHASE)
+		drop_optimizer_around(thread, start_ns);
+	if (is_load(graph, chunk, i))
+		add_stretch(graph, &thread->loads, start_ns, end_ns);
+	if (is_marked_wait(graph, chunk, i))
+		add_stretch(graph, &thread->waits, start_ns, end_ns);
+}
+
 static void scan_rows(struct replay_graph *graph, struct replay_thread *thread, uint32_t number)
 {
 	const struct track *track = graph->model->tracks[number];
@@ -130,12 +197,8 @@ static void scan_rows(struct replay_graph *graph, struct replay_thread *thread, 
 
 			if (outer >= 0 && chunk->depth[i] <= outer)
 				outer = -1;
-			if (is_in_window(graph, start_ns))
-				note_collective(graph, chunk, i);
-			bool is_fetch = is_load(graph, chunk, i);
-			if (is_fetch)
-				add_load(graph, thread, start_ns, end_ns);
-			if (outer >= 0 || is_fetch || !is_operator(chunk->kind[i]))
+			scan_row(graph, thread, chunk, i);
+			if (outer >= 0 || !is_operator(chunk->kind[i]) || is_load(graph, chunk, i))
 				continue;
 			outer = chunk->depth[i];
 			add_outermost(graph, thread,
@@ -160,6 +223,12 @@ static int compare_stretches(const void *left, const void *right)
 	const struct replay_stretch *a = left, *b = right;
 
 	return (a->start_ns > b->start_ns) - (a->start_ns < b->start_ns);
+}
+
+static void sort_stretches(struct replay_graph *graph, struct replay_stretches *stretches)
+{
+	merge_sort_in(graph->model->storage, stretches->list, stretches->count, sizeof(*stretches->list),
+	              compare_stretches);
 }
 
 /* Operators of several lanes may lie within each other. */
@@ -188,7 +257,10 @@ static void add_thread(struct replay_graph *graph, uint32_t first)
 	}
 	merge_sort_in(model->storage, thread.operators, thread.operator_count, sizeof(*thread.operators),
 	              compare_operators);
-	merge_sort_in(model->storage, thread.loads, thread.load_count, sizeof(*thread.loads), compare_stretches);
+	sort_stretches(graph, &thread.loads);
+	sort_stretches(graph, &thread.optimizers);
+	for (int cause = 0; cause < REPLAY_CAUSES; cause++)
+		sort_stretches(graph, &thread.causes[cause]);
 	keep_outermost(&thread);
 	graph->threads = memory_resize(graph->threads, graph->thread_count + 1, sizeof(*graph->threads));
 	graph->threads[graph->thread_count++] = thread;
@@ -282,6 +354,19 @@ static void add_marks(struct replay_graph *graph, struct item_keys *keys)
 			                           .is_end = is_end});
 }
 
+/* Right before the end of each step. */
+static void add_meetings(struct replay_graph *graph, struct item_keys *keys)
+{
+	for (uint32_t i = 0; i < graph->step_count; i++)
+		add_key(graph, keys,
+		        &(struct item_key){.start_ns = graph->steps[i].end_ns - BEFORE_END_NS,
+		                           .thread = graph->main_thread,
+		                           .track = MODEL_NONE,
+		                           .row = MODEL_NONE,
+		                           .step = i,
+		                           .kind = REPLAY_MEET});
+}
+
 static void classify_call(struct replay_graph *graph, struct replay_item *item)
 {
 	static const uint8_t kinds[] = {
@@ -337,6 +422,8 @@ static void add_calls_of_track(struct replay_graph *graph, struct item_keys *key
 
 static bool is_from_workers(const struct replay_graph *graph, const struct span_chunk *chunk, uint32_t i)
 {
+	if (graph->is_recorded)
+		return graph->has_workers && is_load(graph, chunk, i);
 	return is_load(graph, chunk, i) &&
 	       !pytorch_begins(model_text(graph->model, chunk->name[i]), PYTORCH_LOADER_HERE);
 }
@@ -406,7 +493,7 @@ static struct replay_item item_of_key(struct replay_graph *graph, const struct i
 	item.thread = key->thread;
 	item.is_end = key->is_end;
 	item.step = (int32_t)key->step;
-	if (key->kind == REPLAY_MARK)
+	if (key->row == MODEL_NONE)
 		return item;
 	const struct span_chunk *chunk = track_chunk(graph->model->tracks[key->track], key->row, &i);
 	item.end_ns += (double)chunk->dur_ns[i];
@@ -461,8 +548,10 @@ static void add_items(struct replay_graph *graph)
 			add_batches_of_track(graph, &keys, t, thread->first_track + k);
 	}
 	add_marks(graph, &keys);
-	if (!any_launches(graph))
+	if (!any_launches(graph) && !graph->is_recorded)
 		add_operators_as_items(graph, &keys);
+	if (graph->has_meetings)
+		add_meetings(graph, &keys);
 	merge_sort_in(graph->model->storage, keys.keys, keys.count, sizeof(*keys.keys), compare_keys);
 	graph->items = storage_resize(graph->model->storage, NULL, keys.count, sizeof(*graph->items));
 	for (uint32_t i = 0; i < keys.count; i++)
@@ -474,11 +563,40 @@ static void add_items(struct replay_graph *graph)
 
 /* ---- the whole ---- */
 
+/* Marked and observed waits may overlap. */
+static void add_waits(struct replay_graph *graph, const struct replay_window *window)
+{
+	struct replay_stretches *waits = &graph->threads[graph->main_thread].waits;
+	uint32_t kept = 0;
+
+	for (uint32_t i = 0; i < window->wait_count; i++)
+		add_stretch(graph, waits, since_origin(graph, window->waits[i].start_ns),
+		            since_origin(graph, window->waits[i].end_ns));
+	sort_stretches(graph, waits);
+	for (uint32_t i = 1; i < waits->count; i++) {
+		struct replay_stretch *last = &waits->list[kept], *wait = &waits->list[i];
+
+		if (wait->start_ns >= last->end_ns)
+			waits->list[++kept] = *wait;
+		else if (wait->end_ns > last->end_ns)
+			last->end_ns = wait->end_ns;
+	}
+	waits->count = waits->count ? kept + 1 : 0;
+	graph->has_meetings = waits->count > 0;
+}
+
 bool replay_graph_make(struct replay_graph *graph, const struct model *model, const struct launches *launches,
                        const struct replay_window *window)
 {
 	*graph = (struct replay_graph){
-		.model = model, .process = window->process, .call_kinds = {.classify = device_call_kind}};
+		.model = model,
+		.process = window->process,
+		.is_recorded = window->is_recorded,
+		.is_of_torch = window->is_of_torch,
+		.has_workers = window->has_workers,
+		.row_ns = window->row_ns,
+		.call_kinds = {.classify = device_call_kind},
+	};
 	if (window->step_count < 2)
 		return false;
 	take_steps(graph, window);
@@ -487,14 +605,18 @@ bool replay_graph_make(struct replay_graph *graph, const struct model *model, co
 		replay_graph_release(graph);
 		return false;
 	}
+	add_waits(graph, window);
 	add_items(graph);
 	replay_add_works(graph, launches);
 	replay_follow(graph);
 	replay_bind(graph);
+	replay_loading_find(graph, window->loader);
 	graph->places = memory_resize(NULL, 1, sizeof(*graph->places));
 	replay_places_find(graph->places, graph);
 	graph->free_time = memory_resize(NULL, 1, sizeof(*graph->free_time));
 	*graph->free_time = (struct free_time){0};
+	graph->host_stretches = memory_resize(NULL, 1, sizeof(*graph->host_stretches));
+	*graph->host_stretches = (struct host_stretches){0};
 	return true;
 }
 
@@ -504,7 +626,11 @@ void replay_graph_release(struct replay_graph *graph)
 
 	for (uint32_t i = 0; i < graph->thread_count; i++) {
 		storage_release(storage, graph->threads[i].operators);
-		storage_release(storage, graph->threads[i].loads);
+		storage_release(storage, graph->threads[i].loads.list);
+		storage_release(storage, graph->threads[i].waits.list);
+		storage_release(storage, graph->threads[i].optimizers.list);
+		for (int cause = 0; cause < REPLAY_CAUSES; cause++)
+			storage_release(storage, graph->threads[i].causes[cause].list);
 	}
 	for (uint32_t i = 0; i < graph->stream_count; i++)
 		storage_release(storage, graph->streams[i].works);
@@ -512,6 +638,8 @@ void replay_graph_release(struct replay_graph *graph)
 		replay_places_release(graph->places);
 	free(graph->places);
 	free_time_release(graph->free_time);
+	replay_loading_release(graph->loading);
+	host_stretches_release(graph, graph->host_stretches);
 	free(graph->threads);
 	free(graph->streams);
 	free(graph->steps);

@@ -6,6 +6,8 @@
  * An item is a point or a call on a host thread: the begin or end of a step, an outermost call of the runtime or driver,
  * or the wait for a batch that worker processes make. If no device works, outermost operators are items as well. Rows of
  * operators, ranges and Python are not items: they say where in a host stretch time lies.
+ * In our own recordings only some steps may have operators, so operators are no items there: what they tell about these
+ * steps is carried to the others, see plan.h.
  * A work is a kernel, copy or fill. All rows that one call launched (a CUDA graph) are one work.
  *
  *     struct replay_graph graph;
@@ -27,6 +29,8 @@
 #define REPLAY_NONE UINT32_MAX
 
 struct free_time;
+struct host_stretches;
+struct replay_loading;
 struct replay_places;
 
 enum replay_kind {
@@ -38,12 +42,22 @@ enum replay_kind {
 	REPLAY_WAIT_EVENT,  /* for one work */
 	REPLAY_STREAM_WAIT, /* the next launch of the thread waits for works of other streams */
 	REPLAY_BATCH,       /* waits for a batch that worker processes make */
+	REPLAY_MEET,        /* the step ends when all ranks have come there: they wait for each other on the host */
+};
+
+/* Known causes that hold up a host thread. */
+enum replay_cause {
+	REPLAY_GARBAGE,
+	REPLAY_COMPILE,
+	REPLAY_CHECKPOINT,
+	REPLAY_EVALUATION,
+	REPLAY_CAUSES,
 };
 
 struct replay_item {
 	double start_ns, end_ns; /* measured */
 	float gap_ns;            /* host time between the end of the item that it follows and its start */
-	float own_ns;            /* its duration, without waiting */
+	float own_ns;            /* its duration, without waiting. Of a meeting: time of the step in which the thread waits */
 	float after_ns;          /* time from the end of what it waited for to its own end */
 	float exposed_ns;        /* of a late batch: time for which all devices had nothing to do, at its end */
 	uint32_t follows;        /* item; REPLAY_NONE: none */
@@ -99,12 +113,19 @@ struct replay_stretch { /* of a host thread */
 	double start_ns, end_ns;
 };
 
+struct replay_stretches {
+	struct replay_stretch *list; /* in order */
+	uint32_t count, capacity;
+};
+
 struct replay_thread {
 	uint32_t first_track, tracks; /* lanes of one thread, see model/lanes.h */
 	struct replay_operator *operators;
 	uint32_t operator_count, operator_capacity;
-	struct replay_stretch *loads; /* waits for batches, also of loaders without workers; sorted */
-	uint32_t load_count, load_capacity;
+	struct replay_stretches loads; /* waits for batches, also of loaders without workers */
+	struct replay_stretches waits; /* for collectives of the host, of our own recordings */
+	struct replay_stretches causes[REPLAY_CAUSES];
+	struct replay_stretches optimizers; /* calls of optimizers, with their closures */
 	uint32_t *items; /* of the thread, in order; a part of the graph's `by_thread` */
 	uint32_t item_count;
 	double unit_ns; /* work of the profiler for one row, see cost.h */
@@ -120,6 +141,8 @@ struct replay_stream {
 struct replay_step {
 	double start_ns, end_ns;
 	uint32_t model_step; /* index into model->steps */
+	bool has_operators;
+	double delay_ns; /* for which its thread waited for a processor; below 0: unknown */
 };
 
 struct replay_graph {
@@ -127,6 +150,11 @@ struct replay_graph {
 	uint32_t process, main_thread;
 	int64_t origin_ns;
 	double offset_ns;          /* of the clock against that of the first rank */
+	bool is_recorded;          /* our own recording */
+	bool is_of_torch;          /* our own recording of a program of PyTorch: operators tell what a thread does */
+	bool has_workers;          /* batches are made beside the thread that waits for them */
+	bool has_meetings;         /* ranks wait for each other on the host, once a step */
+	double row_ns;             /* of our own recording: the recorder's cost of an operator */
 	bool has_device;           /* items launched works */
 	bool has_host_collectives; /* threads execute collectives, as gloo's */
 	bool has_device_backend;   /* a backend executes collectives on a device, as NCCL */
@@ -152,14 +180,45 @@ struct replay_graph {
 	uint32_t waits, waits_against;  /* waits for works, and those that end before their work */
 	uint32_t edges, against_order;  /* edges, and those that end before what they wait for */
 	struct name_classes call_kinds; /* of names of calls */
+	struct replay_loading *loading; /* NULL: no loader is known, see loading.h */
 	struct replay_places *places;   /* the usual step, see places.h */
 	struct free_time *free_time;    /* found at its first use, see free_time.h */
+	struct host_stretches *host_stretches; /* likewise, see host_stretches.h */
 };
+
+struct replay_wait;
+struct replay_loader;
 
 /* The steps of one process that are replayed: model->steps[first, first + count), all complete. */
 struct replay_window {
 	uint32_t process;
 	uint32_t first_step, step_count;
+	bool is_recorded; /* our own recording; the rest is only for these */
+	bool is_of_torch; /* see struct replay_graph */
+	bool has_workers; /* see struct replay_graph */
+	double row_ns;    /* the recorder's cost of an operator */
+	/* Waits of the steps' thread for collectives of the host, in order; they are known in the steps with operators. The
+	 * caller keeps them until the graph is made. */
+	const struct replay_wait *waits;
+	uint32_t wait_count;
+	const struct replay_loader *loader; /* of which most batches come; NULL: none is known. Likewise */
+};
+
+struct replay_wait {
+	int64_t start_ns, end_ns;
+};
+
+struct replay_fetch { /* making a batch */
+	uint32_t track;
+	int64_t start_ns, end_ns;
+};
+
+struct replay_loader {
+	const struct replay_fetch *fetches; /* in order */
+	uint32_t fetch_count;
+	uint32_t workers, prefetch; /* prefetch: batches asked for ahead, of each worker */
+	double processors;          /* that the run may use */
+	double pickle_ns, unpickle_ns;
 };
 
 /* Returns false if there is nothing to replay; then nothing needs to be released. */

@@ -34,7 +34,9 @@ struct replay_plan {
 	double *works_ns;   /* scratch of run.c: ends of works */
 	double *batches_ns; /* and of batches, by item */
 	bool shows_late;    /* late batches keep the devices waiting as they did: no lead of the host hides them */
+	double more_ratio;  /* of a step: by that much the saving may be larger than the cut shows */
 	bool is_alone;      /* collectives do not wait for other ranks */
+	struct replay_stretches *removed; /* by thread: stretches that are gone */
 };
 
 void replay_plan_init(struct replay_plan *plan, const struct replay_graph *graph);
@@ -43,17 +45,20 @@ void replay_plan_release(struct replay_plan *plan);
 /* Gives all edges their usual lags: the time that the graph explains without what was measured at the edges. */
 void replay_plan_usual(struct replay_plan *plan);
 
-/* Stretches of a host thread that vanish. */
-struct plan_stretches {
-	struct replay_stretch *stretches;
-	uint32_t count, capacity;
-};
+/* Returns, by step, the sum of the gaps of the steps' thread, from the end of the step before. The caller frees it. */
+double *replay_step_gaps(const struct replay_plan *plan);
 
-void plan_stretches_add(struct plan_stretches *stretches, const struct replay_plan *plan, double start_ns,
+/* Stretches of a host thread that vanish. */
+void plan_stretches_add(struct replay_stretches *stretches, const struct replay_plan *plan, double start_ns,
                         double end_ns);
-void plan_stretches_release(struct plan_stretches *stretches, const struct replay_plan *plan);
+void plan_stretches_release(struct replay_stretches *stretches, const struct replay_plan *plan);
 /* Removes the stretches of the thread: gaps become shorter; calls in them are gone with their works. The stretches need
- * no order. Returns false if there are none. */
-bool replay_plan_remove(struct replay_plan *plan, uint32_t thread, struct plan_stretches *stretches);
+ * no order; those of several cuts may overlap. Returns false if there are none. */
+bool replay_plan_remove(struct replay_plan *plan, uint32_t thread, struct replay_stretches *stretches);
+
+/* Our own recordings may have operators in some steps only. A cut that needs them changes these steps. This carries the
+ * change to the steps without operators: at each place of a step the mean of what was removed there, in the same share of
+ * its time. gaps_ns: the gaps of all items before the cut. */
+void replay_plan_carry(struct replay_plan *plan, const float *gaps_ns);
 
 #endif

@@ -84,13 +84,13 @@ static double measure_unit(const struct replay_graph *graph, uint32_t thread)
 void profiler_cost_measure(struct replay_graph *graph)
 {
 	for (uint32_t t = 0; t < graph->thread_count; t++)
-		graph->threads[t].unit_ns = measure_unit(graph, t);
+		graph->threads[t].unit_ns = graph->is_recorded ? graph->row_ns : measure_unit(graph, t);
 }
 
 void profiler_cost_remove(struct replay_plan *plan, double factor)
 {
 	const struct replay_graph *graph = plan->graph;
-	double row_units = graph->has_device ? ROW_UNITS : ROW_UNITS_CPU;
+	double row_units = graph->is_recorded ? 1 : graph->has_device ? ROW_UNITS : ROW_UNITS_CPU;
 
 	for (uint32_t i = 0; i < graph->item_count; i++) {
 		const struct replay_item *item = &graph->items[i];
@@ -99,7 +99,7 @@ void profiler_cost_remove(struct replay_plan *plan, double factor)
 		                 TRITON_NS * (double)planned->triton + CALL_NS * (double)planned->hidden;
 
 		planned->gap_ns = fmax(planned->gap_ns - factor * cost_ns, LEAST_PART * planned->gap_ns);
-		if (item->kind != REPLAY_MARK && !planned->is_gone)
+		if (item->row != MODEL_NONE && item->kind != REPLAY_BATCH && !planned->is_gone)
 			planned->own_ns = fmax(planned->own_ns - factor * CALL_NS, LEAST_PART * planned->own_ns);
 		if (item->work == REPLAY_NONE || graph->works[item->work].rows < 2)
 			continue;

@@ -49,10 +49,55 @@ static void share_durations(struct replay_work **const *works, uint32_t ranks, u
 	}
 }
 
+/* ---- meetings on the host ---- */
+
+/* The time at which the rank is ready to meet the others; NAN: the item is no meeting. */
+static double ready_of(const struct replay_graph *graph, const struct replay_item *item)
+{
+	return item->kind == REPLAY_MEET ? item->start_ns - graph->offset_ns - item->own_ns : NAN;
+}
+
+/* Sets how long after the last rank was ready each one goes on. */
+static void join_meetings(struct replay_graph *graphs, uint32_t count)
+{
+	double *latest_ns = memory_resize(NULL, graphs[0].step_count + 1, sizeof(*latest_ns));
+
+	for (uint32_t s = 0; s < graphs[0].step_count; s++)
+		latest_ns[s] = -INFINITY;
+	for (uint32_t rank = 0; rank < count; rank++)
+		for (uint32_t i = 0; i < graphs[rank].item_count; i++)
+			if (graphs[rank].items[i].kind == REPLAY_MEET) {
+				double *latest = &latest_ns[graphs[rank].items[i].step];
+
+				*latest = fmax(*latest, ready_of(&graphs[rank], &graphs[rank].items[i]));
+			}
+	for (uint32_t rank = 0; rank < count; rank++)
+		for (uint32_t i = 0; i < graphs[rank].item_count; i++) {
+			struct replay_item *item = &graphs[rank].items[i];
+
+			if (item->kind == REPLAY_MEET)
+				item->after_ns = item->start_ns - graphs[rank].offset_ns - latest_ns[item->step];
+		}
+	free(latest_ns);
+}
+
+static bool meet_alike(const struct replay_graph *graphs, uint32_t count)
+{
+	for (uint32_t rank = 1; rank < count; rank++)
+		if (graphs[rank].has_meetings != graphs[0].has_meetings ||
+		    (graphs[0].has_meetings && graphs[rank].step_count != graphs[0].step_count))
+			return false;
+	return true;
+}
+
+/* ---- the whole ---- */
+
 bool replay_ranks_join(struct replay_graph *graphs, uint32_t count)
 {
 	struct replay_work ***works;
 
+	if (!meet_alike(graphs, count))
+		return false;
 	for (uint32_t rank = 1; rank < count; rank++)
 		if (graphs[rank].collectives != graphs[0].collectives)
 			return false;
@@ -62,6 +107,8 @@ bool replay_ranks_join(struct replay_graph *graphs, uint32_t count)
 	for (uint32_t rank = 1; rank < count; rank++)
 		graphs[rank].offset_ns = offset_of(&graphs[rank], works[rank], &graphs[0], works[0]);
 	share_durations(works, count, graphs[0].collectives);
+	if (graphs[0].has_meetings)
+		join_meetings(graphs, count);
 	for (uint32_t rank = 0; rank < count; rank++)
 		free(works[rank]);
 	free(works);

@@ -38,7 +38,7 @@ struct rank_state { /* of one rank */
 	bool is_in_collective; /* it has told its start, and waits for the other ranks */
 };
 
-struct meeting { /* one collective in one turn */
+struct meeting { /* one collective in one turn, or the meeting at the end of one step */
 	uint32_t count;
 	double latest_ns;
 };
@@ -222,6 +222,35 @@ static double begin_of(const struct rank_state *state, const struct replay_item 
 	return latest(state->clocks_ns, state->graph->thread_count) + state->between_ns;
 }
 
+/* Tells the meeting that the rank has come. Returns false if other ranks have not come yet. */
+static bool come_to(struct rank_state *state, struct meeting *meeting, uint32_t ranks, double time_ns)
+{
+	if (!state->is_in_collective) {
+		meeting->count++;
+		meeting->latest_ns = fmax(meeting->latest_ns, time_ns);
+	}
+	state->is_in_collective = meeting->count < ranks;
+	return !state->is_in_collective;
+}
+
+/* The gap before the meeting contains the time that the rank waited for others. */
+static bool run_meeting(struct rank_state *state, struct meeting *meetings, uint32_t ranks,
+                        const struct replay_item *item, const struct plan_item *planned, double begin_ns)
+{
+	uint32_t number = state->turn * state->graph->step_count + (uint32_t)item->step;
+	struct meeting *meeting = &meetings[TURNS * state->graph->collectives + number];
+	double ready_ns = begin_ns - planned->own_ns;
+
+	if (state->plan->is_alone) {
+		state->clocks_ns[item->thread] = ready_ns;
+		return true;
+	}
+	if (!come_to(state, meeting, ranks, ready_ns))
+		return false;
+	state->clocks_ns[item->thread] = meeting->latest_ns + planned->after_ns;
+	return true;
+}
+
 /* Runs the launch of a work. Returns false if it is a collective that other ranks have not come to yet. */
 static bool run_launch(struct rank_state *state, struct meeting *meetings, uint32_t ranks,
                        const struct replay_item *item, const struct plan_item *planned, double begin_ns)
@@ -233,12 +262,7 @@ static bool run_launch(struct rank_state *state, struct meeting *meetings, uint3
 	if (work->collective != REPLAY_NONE && ranks > 1 && !state->plan->is_alone) {
 		struct meeting *meeting = &meetings[state->turn * state->graph->collectives + work->collective];
 
-		if (!state->is_in_collective) {
-			meeting->count++;
-			meeting->latest_ns = fmax(meeting->latest_ns, start_ns);
-		}
-		state->is_in_collective = meeting->count < ranks;
-		if (state->is_in_collective)
+		if (!come_to(state, meeting, ranks, start_ns))
 			return false;
 		from_ns = meeting->latest_ns;
 	}
@@ -278,6 +302,9 @@ static bool go_on(struct rank_state *state, struct meeting *meetings, uint32_t r
 				state->clocks_ns[item->thread] = begin_ns;
 				if (item->work != REPLAY_NONE)
 					state->works_ns[item->work] = NEVER;
+			} else if (item->kind == REPLAY_MEET) {
+				if (!run_meeting(state, meetings, ranks, item, planned, begin_ns))
+					return did_any;
 			} else if (item->work == REPLAY_NONE) {
 				run_other(state, item, planned, begin_ns);
 			} else if (!run_launch(state, meetings, ranks, item, planned, begin_ns)) {
@@ -317,12 +344,13 @@ static struct meeting *new_meetings(uint32_t count)
 bool replay_run_ranks(struct replay_run *runs, const struct replay_plan *plans, uint32_t count)
 {
 	struct rank_state *states = memory_resize(NULL, count, sizeof(*states));
-	struct meeting *meetings = new_meetings(TURNS * plans[0].graph->collectives);
+	struct meeting *meetings = new_meetings(TURNS * (plans[0].graph->collectives + plans[0].graph->step_count));
 	bool goes_on = true, is_whole = true;
 
 	assert(count > 0);
 	for (uint32_t i = 0; i < count; i++) {
-		is_whole &= plans[i].graph->collectives == plans[0].graph->collectives;
+		is_whole &= plans[i].graph->collectives == plans[0].graph->collectives &&
+		            (!plans[i].graph->has_meetings || plans[i].graph->step_count == plans[0].graph->step_count);
 		state_init(&states[i], &runs[i], &plans[i]);
 	}
 	while (goes_on && is_whole) {

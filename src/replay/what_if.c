@@ -131,6 +131,15 @@ static void remove_profiler(struct replays *replays, double factor)
 		profiler_cost_remove(&replays->plans[rank], factor);
 }
 
+/* Removes what is not the program's: the profiler's cost, and waits for processors that others have. */
+static void remove_foreign(struct replays *replays)
+{
+	if (replays->what_if->has_cost)
+		remove_profiler(replays, 1);
+	for (uint32_t rank = 0; rank < replays->count; rank++)
+		cut_processors(&replays->plans[rank]);
+}
+
 static void replay_baseline(struct replays *replays)
 {
 	struct what_if *what_if = replays->what_if;
@@ -199,8 +208,25 @@ static void set_interval(const struct replays *replays, struct what_if_cut *cut,
 
 /* ---- cuts ---- */
 
+static bool lacks_operators(const struct replay_graph *graph)
+{
+	for (uint32_t s = 0; s < graph->step_count; s++)
+		if (!graph->steps[s].has_operators)
+			return graph->is_recorded;
+	return false;
+}
+
+static float *gaps_of(const struct replay_plan *plan)
+{
+	float *gaps_ns = memory_resize(NULL, plan->graph->item_count + 1, sizeof(*gaps_ns));
+
+	for (uint32_t i = 0; i < plan->graph->item_count; i++)
+		gaps_ns[i] = plan->items[i].gap_ns;
+	return gaps_ns;
+}
+
 /* Applies a cut to the plans of all ranks. */
-static bool apply(struct replays *replays, const struct cut_kind *kind)
+static bool apply_to_all(struct replays *replays, const struct cut_kind *kind)
 {
 	bool is_any = false;
 
@@ -208,6 +234,25 @@ static bool apply(struct replays *replays, const struct cut_kind *kind)
 		return kind->apply_ranks(replays->plans, replays->count);
 	for (uint32_t rank = 0; rank < replays->count; rank++)
 		is_any |= kind->apply(&replays->plans[rank]);
+	return is_any;
+}
+
+/* The same, also to steps that lack the operators that the cut needs. */
+static bool apply(struct replays *replays, const struct cut_kind *kind)
+{
+	float **gaps_ns = memory_resize(NULL, replays->count, sizeof(float *));
+
+	for (uint32_t rank = 0; rank < replays->count; rank++)
+		gaps_ns[rank] = kind->needs_operators && lacks_operators(replays->plans[rank].graph)
+		                        ? gaps_of(&replays->plans[rank])
+		                        : NULL;
+	bool is_any = apply_to_all(replays, kind);
+	for (uint32_t rank = 0; rank < replays->count; rank++) {
+		if (gaps_ns[rank])
+			replay_plan_carry(&replays->plans[rank], gaps_ns[rank]);
+		free(gaps_ns[rank]);
+	}
+	free(gaps_ns);
 	return is_any;
 }
 
@@ -237,16 +282,34 @@ static void measure(struct replays *replays, struct what_if_cut *cut, double dou
 {
 	struct what_if *what_if = replays->what_if;
 
-	if (what_if->has_profiler)
-		remove_profiler(replays, 1);
+	remove_foreign(replays);
 	struct replay_run *runs = replay(replays);
 	uint32_t rank = slowest(replays, runs);
 	cut->step_ns = fmin(what_if->step_ns, step_of(replays, &runs[rank]));
 	cut->saving_ns = what_if->step_ns - cut->step_ns;
 	cut->saving_ratio = what_if->step_ns > 0 ? cut->saving_ns / what_if->step_ns : 0;
 	set_interval(replays, cut, scatter(replays, &replays->base[rank], &runs[rank]), doubt_ratio);
+	cut->high_ratio = fmin(1, cut->high_ratio + replays->plans[rank].more_ratio);
 	release_runs(replays, runs);
 	raise_upper_end(replays, cut);
+}
+
+/* What is not the program's is removed from all others: it is measured against the step with it. */
+static void measure_outside(struct replays *replays, struct what_if_cut *cut, double doubt_ratio)
+{
+	struct what_if *what_if = replays->what_if;
+
+	reset(replays);
+	if (what_if->has_cost)
+		remove_profiler(replays, 1);
+	struct replay_run *with = replay(replays);
+	uint32_t rank = slowest(replays, with);
+	double with_ns = step_of(replays, &with[rank]);
+	cut->step_ns = fmin(with_ns, what_if->step_ns);
+	cut->saving_ns = with_ns - cut->step_ns;
+	cut->saving_ratio = with_ns > 0 ? cut->saving_ns / with_ns : 0;
+	set_interval(replays, cut, scatter(replays, &with[rank], &replays->base[rank]), doubt_ratio);
+	release_runs(replays, with);
 }
 
 void what_if_together(struct what_if *what_if, const bool is_cut[CUT_COUNT], struct what_if_cut *together)
@@ -281,14 +344,15 @@ static void replay_cuts_of(struct replays *replays)
 		what_if->high_ns = step_at_cost(replays, LESS_COST) * (1 + RUN_DIFFERENCE);
 	}
 	reset(replays);
-	if (what_if->has_profiler)
-		remove_profiler(replays, 1);
+	remove_foreign(replays);
 	replays->base = replay(replays);
 	what_if->step_ns = step_of(replays, &replays->base[slowest(replays, replays->base)]);
 	for (enum replay_cut cut = 0; cut < CUT_COUNT; cut++) {
 		reset(replays);
 		what_if->cuts[cut].is_there = apply(replays, &replay_cuts[cut]);
-		if (what_if->cuts[cut].is_there)
+		if (what_if->cuts[cut].is_there && replay_cuts[cut].is_outside)
+			measure_outside(replays, &what_if->cuts[cut], doubt_of(cut));
+		else if (what_if->cuts[cut].is_there)
 			measure(replays, &what_if->cuts[cut], doubt_of(cut));
 	}
 }
@@ -310,7 +374,7 @@ static bool has_only_host_collectives(const struct replays *replays)
 	bool is_any = false;
 
 	for (uint32_t rank = 0; rank < replays->count; rank++) {
-		if (replays->graphs[rank].collectives)
+		if (replays->graphs[rank].collectives || replays->graphs[rank].has_meetings)
 			return false;
 		is_any |= replays->graphs[rank].has_host_collectives ||
 		          (replays->graphs[rank].has_device_backend && !replays->graphs[rank].has_device);
@@ -326,9 +390,11 @@ static const char *why_apart(const struct replays *replays, bool are_joined)
 	if (replays->count < 2)
 		return NULL;
 	if (!are_joined)
-		return "the ranks do not have the same collectives";
-	return replays->graphs[0].collectives ? NULL
-	                                      : "no collective on a device shows where the ranks wait for each other";
+		return replays->graphs[0].has_meetings ? "the ranks do not have the same number of steps"
+		                                       : "the ranks do not have the same collectives";
+	return replays->graphs[0].collectives || replays->graphs[0].has_meetings
+	               ? NULL
+	               : "no collective on a device shows where the ranks wait for each other";
 }
 
 /* Why the graph does not hold; NULL: it does. */
@@ -371,6 +437,7 @@ void what_if_make(struct what_if *what_if, const struct model *model, const stru
 	struct replays *replays;
 
 	*what_if = (struct what_if){.ranks = count, .has_profiler = has_profiler};
+	what_if->has_cost = has_profiler || (count && windows[0].row_ns > 0);
 	what_if->step_count = count ? windows[0].step_count : 0;
 	if (what_if->step_count < 2) {
 		what_if->problem = "a replay needs two complete steps";
@@ -385,6 +452,11 @@ void what_if_make(struct what_if *what_if, const struct model *model, const stru
 		replay_all(replays);
 	else
 		what_if->problem = "the steps are on no thread of which events were recorded";
+}
+
+const struct replay_graph *what_if_graph(const struct what_if *what_if, uint32_t rank)
+{
+	return &what_if->replays->graphs[rank];
 }
 
 void what_if_release(struct what_if *what_if)

@@ -18,7 +18,7 @@
 struct what_if_cut {
 	bool is_there;                  /* it has something to remove */
 	double step_ns;                 /* the step without it */
-	double saving_ns, saving_ratio; /* of the step without the profiler */
+	double saving_ns, saving_ratio; /* of the step with it: step_ns + saving_ns */
 	double low_ratio, high_ratio;   /* 95 % interval of the saving */
 };
 
@@ -34,7 +34,8 @@ struct what_if {
 	double usual_ratio;   /* step with usual lags on all edges, over the measured step, minus 1 */
 	double against_ratio; /* edges that end before what they wait for, of all edges */
 	bool has_profiler;    /* a profiler wrote the trace: its cost is taken out of all that follows */
-	double step_ns;       /* the step without the profiler */
+	bool has_cost;        /* the same, or operators of our own recording have a cost that is taken out */
+	double step_ns;       /* the step without the profiler, and without waits for processors */
 	double low_ns, high_ns;
 	struct what_if_cut cuts[CUT_COUNT];
 };
@@ -43,6 +44,8 @@ struct what_if {
 void what_if_make(struct what_if *what_if, const struct model *model, const struct launches *launches,
                   const struct replay_window *windows, uint32_t count, bool has_profiler);
 void what_if_release(struct what_if *what_if);
+/* Returns the graph of a rank. There is no problem. */
+const struct replay_graph *what_if_graph(const struct what_if *what_if, uint32_t rank);
 /* Replays the run without all these costs at once. There is no problem. */
 void what_if_together(struct what_if *what_if, const bool is_cut[CUT_COUNT], struct what_if_cut *together);
 

@@ -13,6 +13,9 @@
  *     rank=1       of two; none without
  *     wait=20      ms of communication in each step, which the step takes longer
  *     garbage=5    in every 5th step a collection of garbage of 2 ms, with operators or not
+ *     save=5:20    in every 5th step a torch.save of 20 ms, with operators or not; evaluate=... an evaluation, compile=... a compilation
+ *     grow=0.5     ms that each step takes longer than the one before
+ *     delay=10     ms of each step, without its data, in which its thread waits for a processor; its readings say so
  *     seldom=9     in step 9 another operator, of 1 ms
  *     torch=2.13   the version of PyTorch that the program uses
  *     budget=3 %   what the recorder said of its budget, and every=8, range=4 to 8
@@ -32,15 +35,21 @@ enum {
 	OP_MATMUL = 20,
 	OP_SELDOM,
 	RANGE_GARBAGE,
+	RANGE_SAVE,
+	RANGE_COMPILE,
 	METRIC_LOSS
 };
 
 struct run {
 	struct segment_builder segment;
 	const char *steps, *budget, *every, *range, *capture, *capture_steps, *torch;
-	double step, cost, slow_ms, odd, odd_ms, noise, first, wait;
-	long slow_every, rank, garbage_every, seldom;
-	uint64_t seed, now;
+	double step, cost, odd, odd_ms, noise, first, wait, grow, delay;
+	struct rhythm {
+		long every;
+		double ms;
+	} slow, save, evaluate, compile;
+	long rank, garbage_every, seldom;
+	uint64_t seed, now, delayed;
 };
 
 static void put(struct run *run, enum stepscope_event type, uint32_t id)
@@ -80,16 +89,48 @@ static void range(struct run *run, uint32_t name, double ms)
 	put(run, STEPSCOPE_EVENT_END, STEPSCOPE_END_DETAIL);
 }
 
+static bool is_due(const struct rhythm *rhythm, int64_t number)
+{
+	return rhythm->every && number % rhythm->every == rhythm->every - 1;
+}
+
+/* What is recorded in all steps. */
+static void put_rare(struct run *run, int64_t number)
+{
+	if (run->garbage_every && number % run->garbage_every == run->garbage_every - 1)
+		range(run, RANGE_GARBAGE, 2);
+	if (is_due(&run->save, number))
+		range(run, RANGE_SAVE, run->save.ms);
+	if (is_due(&run->compile, number))
+		range(run, RANGE_COMPILE, run->compile.ms);
+	if (is_due(&run->evaluate, number))
+		phase(run, STEPSCOPE_PHASE_EVALUATION, run->evaluate.ms);
+}
+
+/* The thread worked, or waited for a processor, since the recording began. */
+static void put_reading(struct run *run)
+{
+	uint64_t ran = run->now - SEGMENT_SAMPLE_START - run->delayed;
+
+	if (run->delay > 0)
+		segment_put(&run->segment, MAIN, run->now, STEPSCOPE_EVENT_STEP, STEPSCOPE_STEP_USE, 2, ran, run->delayed);
+}
+
 static double drawn(struct run *run)
 {
 	run->seed = run->seed * UINT64_C(6364136223846793005) + UINT64_C(1442695040888963407);
 	return (double)(run->seed >> 11) * 0x1p-52 - 1;
 }
 
+static bool has_rare(const struct run *run)
+{
+	return run->garbage_every || run->save.every || run->compile.every;
+}
+
 static void put_capture(struct run *run, bool has_operators)
 {
 	uint64_t bits = STEPSCOPE_ACTIVE_STEPS | (has_operators        ? STEPSCOPE_ACTIVE_DETAIL
-	                                          : run->garbage_every ? STEPSCOPE_ACTIVE_RARE
+	                                          : has_rare(run)      ? STEPSCOPE_ACTIVE_RARE
 	                                                               : 0);
 
 	segment_put(&run->segment, MAIN, run->now, STEPSCOPE_EVENT_STEP, STEPSCOPE_STEP_CAPTURE, 2,
@@ -100,7 +141,7 @@ static void put_step(struct run *run, int64_t number)
 {
 	bool has_operators = run->steps[number] == 'o';
 	double ms = run->step + (has_operators ? run->cost : 0) + run->noise * drawn(run) + (number ? 0 : run->first) +
-	            (run->slow_every && number % run->slow_every == run->slow_every - 1 ? run->slow_ms : 0);
+	            (is_due(&run->slow, number) ? run->slow.ms : 0) + run->grow * (double)number;
 	if (run->odd > 0 && (drawn(run) + 1) / 2 < run->odd)
 		ms += run->odd_ms;
 	double loss = 10.0 / (double)(number + 1);
@@ -110,9 +151,9 @@ static void put_step(struct run *run, int64_t number)
 	if (!number || has_operators != (run->steps[number - 1] == 'o'))
 		put_capture(run, has_operators);
 	segment_step(&run->segment, MAIN, run->now, STEPSCOPE_STEP_BEGIN, number);
+	put_reading(run);
 	phase(run, STEPSCOPE_PHASE_DATA, 1);
-	if (run->garbage_every && number % run->garbage_every == run->garbage_every - 1)
-		range(run, RANGE_GARBAGE, 2);
+	put_rare(run, number);
 	if (number == run->seldom)
 		range(run, OP_SELDOM, 1);
 	forward(run, ms - 4, has_operators);
@@ -120,6 +161,8 @@ static void put_step(struct run *run, int64_t number)
 		phase(run, STEPSCOPE_PHASE_COMMUNICATION, run->wait);
 	phase(run, STEPSCOPE_PHASE_OPTIMIZER, 3);
 	segment_put(&run->segment, MAIN, run->now, STEPSCOPE_EVENT_VALUE, METRIC_LOSS, 1, bits);
+	run->delayed += (uint64_t)(run->delay * MS);
+	put_reading(run);
 	segment_step(&run->segment, MAIN, run->now, STEPSCOPE_STEP_TOKENS, 1000);
 	segment_step(&run->segment, MAIN, run->now, STEPSCOPE_STEP_END, number);
 	run->now += 10000;
@@ -135,7 +178,16 @@ static bool take_option(struct run *run, const char *option)
 	               {"cost", &run->cost},
 	               {"noise", &run->noise},
 	               {"first", &run->first},
-	               {"wait", &run->wait}};
+	               {"wait", &run->wait},
+	               {"grow", &run->grow},
+	               {"delay", &run->delay}};
+	const struct {
+		const char *key;
+		struct rhythm *rhythm;
+	} rhythms[] = {{"slow", &run->slow},
+	               {"save", &run->save},
+	               {"evaluate", &run->evaluate},
+	               {"compile", &run->compile}};
 
 	if (!value++)
 		return false;
@@ -144,12 +196,15 @@ static bool take_option(struct run *run, const char *option)
 			*numbers[i].number = strtod(value, NULL);
 			return true;
 		}
-	if (!strncmp(option, "slow=", 5)) {
-		char *end;
+	for (size_t i = 0; i < sizeof(rhythms) / sizeof(rhythms[0]); i++)
+		if (!strncmp(option, rhythms[i].key, (size_t)(value - option) - 1)) {
+			char *end;
 
-		run->slow_every = strtol(value, &end, 10);
-		run->slow_ms = *end == ':' ? strtod(end + 1, NULL) : 0;
-	} else if (!strncmp(option, "odd=", 4)) {
+			rhythms[i].rhythm->every = strtol(value, &end, 10);
+			rhythms[i].rhythm->ms = *end == ':' ? strtod(end + 1, NULL) : 0;
+			return true;
+		}
+	if (!strncmp(option, "odd=", 4)) {
 		char *end;
 
 		run->odd = strtod(value, &end);
@@ -198,6 +253,8 @@ int main(int argc, char **argv)
 	segment_symbol(&run.segment, OP_MATMUL, STEPSCOPE_SYMBOL_OP, "matmul");
 	segment_symbol(&run.segment, OP_SELDOM, STEPSCOPE_SYMBOL_OP, "seldom");
 	segment_symbol(&run.segment, RANGE_GARBAGE, STEPSCOPE_SYMBOL_RANGE, "garbage collection 2");
+	segment_symbol(&run.segment, RANGE_SAVE, STEPSCOPE_SYMBOL_RANGE, "torch.save");
+	segment_symbol(&run.segment, RANGE_COMPILE, STEPSCOPE_SYMBOL_RANGE, "torch.compile");
 	segment_symbol(&run.segment, METRIC_LOSS, STEPSCOPE_SYMBOL_METRIC, "loss");
 	segment_meta(&run.segment, "program", "train");
 	segment_meta(&run.segment, "cost.event_ns", "25.000");

@@ -229,6 +229,7 @@ static void add_fetch(struct fetch_search *search, const struct span_chunk *chun
 	struct loader_fetch fetch = {.process = search->process,
 	                             .worker = search->is_worker ? search->model->tracks[search->track]->process
 	                                                         : MODEL_NONE,
+	                             .track = search->track,
 	                             .loop = search->loop,
 	                             .start_ns = start_ns,
 	                             .end_ns = start_ns + chunk->dur_ns[index]};

@@ -29,6 +29,7 @@ struct loader_wait { /* sorted by process and loader, then by track and time */
 struct loader_fetch {     /* sorted by process, loop, worker and time */
 	uint32_t process; /* the waiting process */
 	uint32_t worker;  /* process; MODEL_NONE: the waiting one */
+	uint32_t track;
 	uint64_t loop;
 	int64_t start_ns, end_ns, collate_ns;
 	bool is_batch; /* collating was reached */

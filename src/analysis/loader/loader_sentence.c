@@ -21,7 +21,12 @@ static const char *loader_keep_up(const struct loader_sums *sums, struct arena *
 
 	if (!needed)
 		return "";
-	return arena_printf(arena, "; about %d worker%s would keep up with the loop", needed, needed == 1 ? "" : "s");
+	const char *text = arena_printf(arena, "; about %d worker%s would keep up with the loop", needed,
+	                                needed == 1 ? "" : "s");
+	if (!sums->processors || needed < sums->processors)
+		return text;
+	return arena_printf(arena, "%s, if each has a processor: there %s %d", text, sums->processors == 1 ? "is" : "are",
+	                    sums->processors);
 }
 
 /* Names the waits that loader_steady_ratio() leaves out. Its share comes next in the sentence. */

@@ -278,6 +278,8 @@ void loader_sums_compute(struct loader_sums *sums, const struct loader_batches *
 {
 	*sums = (struct loader_sums){.process = part->waits[0].process,
 	                             .number = (uint32_t)(part->waits[0].loop >> 32)};
+	const char *processors = model_meta(model, sums->process, "processors");
+	sums->processors = processors ? (int)strtol(processors, NULL, 10) : 0;
 	loader_sum_waits(sums, part, model);
 	loader_sum_starts(sums, part);
 	loader_sum_pinning(sums, part);

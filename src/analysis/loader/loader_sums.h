@@ -34,6 +34,7 @@ struct loader_sums {
 	int64_t pin_ns;
 	int64_t pin_window_ns; /* of the threads that pin, which loops with workers have */
 	uint32_t loops, starts;
+	int processors; /* that the process may use; 0: unknown */
 	struct summary wait;
 	struct loader_work work; /* of all its workers, or in the loop if it has none */
 	bool has_ready, has_sampler;

@@ -5,6 +5,7 @@
 #include "analysis/what_if/what_if_table.h"
 
 #include "model/cell_words.h"
+#include "replay/loading.h"
 
 enum {
 	WHAT_IF_CUT,
@@ -22,7 +23,7 @@ enum {
 	WHAT_IF_COLUMNS,
 };
 
-#define SAVING_OF "the mean step, without the profiler's own cost"
+#define SAVING_OF "the mean step with it, without the profiler's own cost and waits for processors that others have"
 
 static const struct table_column what_if_columns[WHAT_IF_COLUMNS] = {
 	[WHAT_IF_CUT] = {.name = "cut",
@@ -117,7 +118,10 @@ static void add_baseline(struct table *table, const struct what_if *what_if)
 		table_set_missing(table, row, column, "nothing is removed");
 	table_set_double(table, row, WHAT_IF_USUAL, what_if->usual_ratio);
 	table_set_double(table, row, WHAT_IF_AGAINST, what_if->against_ratio);
-	table_set_text(table, row, WHAT_IF_WITHOUT, what_if->has_profiler ? "the profiler's own cost" : "nothing");
+	table_set_text(table, row, WHAT_IF_WITHOUT,
+	               what_if->has_profiler ? "the profiler's own cost"
+	               : what_if->has_cost   ? "the recorder's own cost, and waits for processors that others have"
+	                                     : "nothing");
 }
 
 static void set_numbers(struct table *table, int row, const struct what_if_cut *cut)
@@ -129,6 +133,22 @@ static void set_numbers(struct table *table, int row, const struct what_if_cut *
 	table_set_double(table, row, WHAT_IF_HIGH, cut->high_ratio);
 	table_set_missing(table, row, WHAT_IF_USUAL, ONLY_BASELINE);
 	table_set_missing(table, row, WHAT_IF_AGAINST, ONLY_BASELINE);
+}
+
+/* "with 4 workers in place of 2" of the rank with most. */
+static const char *without_workers(struct table *table, const struct what_if *what_if)
+{
+	const struct replay_loading *most = NULL;
+
+	for (uint32_t rank = 0; rank < what_if->ranks; rank++) {
+		const struct replay_loading *loading = what_if_graph(what_if, rank)->loading;
+
+		if (loading && (!most || loading->enough > most->enough))
+			most = loading;
+	}
+	if (!most || most->enough == most->loader.workers)
+		return "with more workers";
+	return arena_printf(&table->arena, "with %u workers in place of %u", most->enough, most->loader.workers);
 }
 
 void what_if_table_add_cuts(struct table *table, const struct what_if *what_if)
@@ -144,7 +164,8 @@ void what_if_table_add_cuts(struct table *table, const struct what_if *what_if)
 		set_numbers(table, row, &what_if->cuts[number]);
 		table_set_bool(table, row, WHAT_IF_CHOICE, kind->is_choice);
 		table_set_bool(table, row, WHAT_IF_BOUND, kind->is_bound);
-		table_set_text(table, row, WHAT_IF_WITHOUT, kind->without);
+		table_set_text(table, row, WHAT_IF_WITHOUT,
+		               number == CUT_WORKERS ? without_workers(table, what_if) : kind->without);
 	}
 }
 

@@ -1,5 +1,5 @@
 -- SPDX-License-Identifier: Apache-2.0
--- id: SS412
+-- id: SS414
 -- title: Operators outside of forward, backward and optimizer take time
 -- severity: problem
 -- verdict: host-bound

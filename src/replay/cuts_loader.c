@@ -1,0 +1,73 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * cuts_loader.c: the cuts of a loader of PyTorch in our own recordings: more workers, and batches that are easy to hand
+ * over. See cuts.h. The model of loading.h tells how much shorter a step is; all waits become shorter by one share.
+ */
+#include "replay/cuts.h"
+#include "replay/loading.h"
+
+#include <math.h>
+
+#define SHARE_RATIO 0.15 /* of a step: measured with and without other programs, docs/what-if.md */
+
+static double waits_of(const struct replay_plan *plan)
+{
+	const struct replay_thread *thread = &plan->graph->threads[plan->graph->main_thread];
+	double sum_ns = 0;
+
+	for (uint32_t i = 0; i < thread->loads.count; i++)
+		sum_ns += thread->loads.list[i].end_ns - thread->loads.list[i].start_ns;
+	return sum_ns;
+}
+
+/* Removes that share of all waits, or of the time in which the loop makes batches itself. */
+static bool shorten_waits(struct replay_plan *plan, double share)
+{
+	const struct replay_graph *graph = plan->graph;
+	const struct replay_thread *thread = &graph->threads[graph->main_thread];
+	struct replay_stretches stretches = {0};
+
+	for (uint32_t i = 0; i < graph->item_count; i++)
+		if (graph->items[i].kind == REPLAY_BATCH) {
+			plan->items[i].own_ns *= 1 - share;
+			plan->items[i].is_free = true;
+		}
+	for (uint32_t i = 0; i < thread->loads.count && !graph->has_workers; i++) {
+		const struct replay_stretch *load = &thread->loads.list[i];
+
+		plan_stretches_add(&stretches, plan, load->start_ns + (1 - share) * (load->end_ns - load->start_ns),
+		                   load->end_ns);
+	}
+	replay_plan_remove(plan, graph->main_thread, &stretches);
+	plan_stretches_release(&stretches, plan);
+	return share > 0;
+}
+
+static bool cut_to(struct replay_plan *plan, double step_ns)
+{
+	const struct replay_loading *loading = plan->graph->loading;
+	double waits_ns = waits_of(plan), ratio = 1 - step_ns / loading->step_ns;
+	double saved_ns = ratio * loading->batch_ns * loading->loader.count;
+
+	return ratio > 0 && waits_ns > 0 && shorten_waits(plan, fmin(1, saved_ns / waits_ns));
+}
+
+/* Where other programs take processors, more threads get a larger share of them, which the model does not know. */
+bool cut_workers(struct replay_plan *plan)
+{
+	const struct replay_loading *loading = plan->graph->loading;
+
+	if (!loading)
+		return false;
+	plan->more_ratio = loading->loader.processors < loading->processors ? SHARE_RATIO : 0;
+	if (loading->enough > loading->loader.workers)
+		cut_to(plan, loading->enough_ns);
+	return true;
+}
+
+bool cut_handover(struct replay_plan *plan)
+{
+	const struct replay_loading *loading = plan->graph->loading;
+
+	return loading && loading->loader.workers && cut_to(plan, loading->handed_ns);
+}

@@ -1,0 +1,433 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * cuts_recorded.c: cuts of our own recordings of programs on processors, whose operators are no items. See cuts.h.
+ */
+#include "replay/cuts_recorded.h"
+
+#include "base/memory.h"
+#include "base/statistics.h"
+#include "replay/cuts.h"
+#include "replay/host_stretches.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* What is left of a fused optimizer, measured with Adam and AdamW on processors (docs/what-if.md). */
+#define TENSOR_NS 4000.0
+#define BYTE_NS 0.2 /* per byte of parameters */
+
+/* Slow steps at one distance: all that are slow, or most of many. */
+#define FEW_SLOW 3u
+#define MANY_SLOW 5u
+#define LEAST_HITS 0.8
+#define SLOW_RATIO 1.2 /* of the median */
+#define MOST_PERIOD 1000u
+
+#define FREED_RATIO 0.2 /* of host time: what is removed takes caches, allocations and freed objects along */
+
+#define PARTS 8u /* of the steps, whose medians show whether steps grow */
+#define LEAST_GROWTH 1.1 /* of the line, from the first step to the last */
+#define LEAST_DISTANCES 3.0 /* so much more than the median distance of a step from the line */
+#define LEAST_FIT 0.8    /* of the medians' variance that the line explains */
+#define LEAST_GROWING_STEPS 16u
+
+/* ---- host time ---- */
+
+static double length_of(const struct host_stretches *stretches, bool is_between)
+{
+	double sum_ns = 0;
+
+	for (uint32_t i = 0; i < stretches->count; i++)
+		if (stretches->list[i].is_between == is_between)
+			sum_ns += stretches->list[i].end_ns - stretches->list[i].start_ns;
+	return sum_ns;
+}
+
+/* Returns the lower median of the ranks: what one rank alone has makes it a slow rank, which is another cut. */
+static double usual_length(const struct replay_plan *plans, uint32_t count, bool is_between)
+{
+	double *values = memory_resize(NULL, count, sizeof(*values)), usual_ns;
+
+	for (uint32_t rank = 0; rank < count; rank++)
+		values[rank] = length_of(host_stretches_of(plans[rank].graph), is_between);
+	sort_doubles(values, count);
+	usual_ns = values[(count - 1) / 2];
+	free(values);
+	return usual_ns;
+}
+
+/* Returns what share of the recorded steps with operators that time is. */
+static double share_of(const struct replay_plan *plan, double time_ns)
+{
+	const struct replay_graph *graph = plan->graph;
+	double sum_ns = 0;
+
+	for (uint32_t s = 1; s < graph->step_count; s++)
+		if (graph->steps[s].has_operators)
+			sum_ns += graph->steps[s].end_ns - graph->steps[s - 1].end_ns;
+	return sum_ns > 0 ? fmin(1, time_ns / sum_ns) : 0;
+}
+
+bool cut_recorded_host(struct replay_plan *plans, uint32_t count, bool is_between)
+{
+	double usual_ns = usual_length(plans, count, is_between);
+	bool is_any = false;
+
+	for (uint32_t rank = 0; rank < count; rank++) {
+		const struct host_stretches *found = host_stretches_of(plans[rank].graph);
+		double own_ns = length_of(found, is_between), share = own_ns > usual_ns ? usual_ns / own_ns : 1;
+		struct replay_stretches stretches = {0};
+
+		for (uint32_t i = 0; i < found->count; i++)
+			if (found->list[i].is_between == is_between)
+				plan_stretches_add(&stretches, &plans[rank], found->list[i].start_ns,
+				                   found->list[i].start_ns +
+				                           share * (found->list[i].end_ns - found->list[i].start_ns));
+		is_any |= replay_plan_remove(&plans[rank], plans[rank].graph->main_thread, &stretches);
+		plan_stretches_release(&stretches, &plans[rank]);
+		plans[rank].more_ratio = fmax(plans[rank].more_ratio, FREED_RATIO * share_of(&plans[rank], share * own_ns));
+	}
+	return is_any;
+}
+
+/* ---- reads of values ---- */
+
+static bool reads_value(const char *name)
+{
+	static const char *const names[] = {"aten::item", "aten::_local_scalar_dense", "aten::is_nonzero",
+	                                    "aten::equal"};
+
+	for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++)
+		if (!strcmp(name, names[i]))
+			return true;
+	return false;
+}
+
+bool cut_recorded_sync(struct replay_plan *plan)
+{
+	const struct replay_graph *graph = plan->graph;
+	const struct replay_thread *thread = &graph->threads[graph->main_thread];
+	struct replay_stretches stretches = {0};
+
+	for (uint32_t i = 0; i < thread->operator_count; i++)
+		if (reads_value(model_text(graph->model, thread->operators[i].name)))
+			plan_stretches_add(&stretches, plan, thread->operators[i].start_ns, thread->operators[i].end_ns);
+	bool is_any = replay_plan_remove(plan, graph->main_thread, &stretches);
+	plan_stretches_release(&stretches, plan);
+	return is_any;
+}
+
+/* ---- the optimizer ---- */
+
+static const char *optimizer_fact(const struct replay_graph *graph, uint32_t number, const char *fact)
+{
+	char key[64];
+
+	snprintf(key, sizeof(key), "optimizer.%u%s%s", number, *fact ? "." : "", fact);
+	return model_meta(graph->model, graph->process, key);
+}
+
+static bool can_be_fused(const struct replay_graph *graph, uint32_t number)
+{
+	static const char *const kinds[] = {"Adam", "AdamW", "Adagrad", "SGD"};
+	const char *kind = optimizer_fact(graph, number, ""), *fused = optimizer_fact(graph, number, "fused");
+	const char *devices = optimizer_fact(graph, number, "parameter_devices");
+
+	if (!devices || strcmp(devices, "cpu") != 0 || (fused && !strcmp(fused, "true")))
+		return false;
+	for (size_t i = 0; i < sizeof(kinds) / sizeof(kinds[0]); i++)
+		if (!strcmp(kind, kinds[i]))
+			return true;
+	return false;
+}
+
+/* Returns what a call of all optimizers takes if they are fused; INFINITY: one of them cannot be, or nothing is known. */
+static double fused_ns(const struct replay_graph *graph)
+{
+	double sum_ns = 0;
+	uint32_t number = 0;
+
+	for (; optimizer_fact(graph, number, ""); number++) {
+		const char *tensors = optimizer_fact(graph, number, "parameter_tensors");
+		const char *bytes = optimizer_fact(graph, number, "parameter_bytes");
+
+		if (!tensors || !bytes || !can_be_fused(graph, number))
+			return INFINITY;
+		sum_ns += TENSOR_NS * strtod(tensors, NULL) + BYTE_NS * strtod(bytes, NULL);
+	}
+	return number ? sum_ns : INFINITY;
+}
+
+bool cut_recorded_optimizer(struct replay_plan *plan, bool is_whole)
+{
+	const struct replay_graph *graph = plan->graph;
+	const struct replay_stretches *calls = &graph->threads[graph->main_thread].optimizers;
+	double left_ns = is_whole ? 0 : fused_ns(graph);
+	struct replay_stretches stretches = {0};
+
+	for (uint32_t i = 0; i < calls->count; i++)
+		plan_stretches_add(&stretches, plan, calls->list[i].start_ns + left_ns, calls->list[i].end_ns);
+	bool is_any = replay_plan_remove(plan, graph->main_thread, &stretches);
+	plan_stretches_release(&stretches, plan);
+	return is_any;
+}
+
+/* ---- growth ---- */
+
+struct line {
+	double first_ns, slope_ns; /* at step 0; per step */
+};
+
+/* The line of least squares through the medians of the parts. *fit: how much of their variance it explains. */
+static struct line line_through(const double *steps_ns, uint32_t count, double *fit)
+{
+	double *values = memory_resize(NULL, count, sizeof(*values)), sums[5] = {0};
+
+	for (uint32_t part = 0; part < PARTS; part++) {
+		uint32_t first = part * count / PARTS, end = (part + 1) * count / PARTS;
+		double x = (first + end - 1) / 2.0, y;
+
+		memcpy(values, steps_ns + first, (end - first) * sizeof(*values));
+		sort_doubles(values, end - first);
+		y = quantile(values, end - first, 0.5);
+		sums[0] += x;
+		sums[1] += y;
+		sums[2] += x * x;
+		sums[3] += x * y;
+		sums[4] += y * y;
+	}
+	free(values);
+	double covariance = PARTS * sums[3] - sums[0] * sums[1];
+	double slope_ns = covariance / (PARTS * sums[2] - sums[0] * sums[0]);
+	double variance = PARTS * sums[4] - sums[1] * sums[1];
+	*fit = variance > 0 ? slope_ns * covariance / variance : 0;
+	return (struct line){(sums[1] - slope_ns * sums[0]) / PARTS, slope_ns};
+}
+
+/* A step whose wait for processors is not known gets the work of the step before, if most are known. */
+static void fill_unknown(const struct replay_graph *graph, double *works_ns)
+{
+	uint32_t known = 0;
+
+	for (uint32_t s = 0; s < graph->step_count; s++)
+		known += graph->steps[s].delay_ns >= 0;
+	for (uint32_t s = 1; s < graph->step_count && 2 * known > graph->step_count; s++)
+		if (graph->steps[s].delay_ns < 0)
+			works_ns[s] = works_ns[s - 1];
+}
+
+/* Work of the thread in each step: without waits for batches, ranks and processors, and without known causes. */
+static double *work_of_steps(const struct replay_plan *plan)
+{
+	const struct replay_graph *graph = plan->graph;
+	struct replay_plan known;
+	double *gaps_ns;
+
+	replay_plan_init(&known, graph);
+	cut_garbage(&known);
+	cut_compile(&known);
+	cut_checkpoint(&known);
+	cut_evaluation(&known);
+	cut_data(&known);
+	cut_processors(&known);
+	gaps_ns = replay_step_gaps(&known);
+	for (uint32_t i = 0; i < graph->item_count; i++)
+		if (graph->items[i].kind == REPLAY_MEET)
+			gaps_ns[graph->items[i].step] -= graph->items[i].own_ns;
+	replay_plan_release(&known);
+	fill_unknown(graph, gaps_ns);
+	return gaps_ns;
+}
+
+/* Returns the median distance of the steps from the line. */
+static double distance_from(const struct line *line, const double *steps_ns, uint32_t count)
+{
+	double *values = memory_resize(NULL, count, sizeof(*values)), median_ns;
+
+	for (uint32_t s = 0; s < count; s++)
+		values[s] = fabs(steps_ns[s] - line->first_ns - line->slope_ns * s);
+	sort_doubles(values, count);
+	median_ns = quantile(values, count, 0.5);
+	free(values);
+	return median_ns;
+}
+
+/* Returns the line along which the steps grow; slope 0: they do not. */
+static struct line growth_of(const double *works_ns, uint32_t count)
+{
+	double fit, rise_ns;
+
+	if (count < LEAST_GROWING_STEPS)
+		return (struct line){0};
+	struct line line = line_through(works_ns, count, &fit);
+	rise_ns = line.slope_ns * (count - 1);
+	if (fit < LEAST_FIT || line.first_ns <= 0 || rise_ns < (LEAST_GROWTH - 1) * line.first_ns ||
+	    rise_ns < LEAST_DISTANCES * distance_from(&line, works_ns, count))
+		return (struct line){0};
+	return line;
+}
+
+bool cut_recorded_growth(struct replay_plan *plan)
+{
+	const struct replay_graph *graph = plan->graph;
+	double *works_ns = work_of_steps(plan), *gaps_ns = replay_step_gaps(plan);
+	struct line line = growth_of(works_ns, graph->step_count);
+
+	for (uint32_t i = 1; i < graph->item_count && line.slope_ns > 0; i++) {
+		uint32_t step = (uint32_t)graph->items[i].step;
+		double share = line.slope_ns * step / (line.first_ns + line.slope_ns * step);
+		double all_ns = works_ns[step] + fmax(0, graph->steps[step].delay_ns); /* the work takes its waits along */
+
+		if (graph->items[i].thread == graph->main_thread)
+			plan->items[i].gap_ns *= 1 - share * fmin(1, all_ns / fmax(1, gaps_ns[step]));
+	}
+	free(works_ns);
+	free(gaps_ns);
+	return line.slope_ns > 0;
+}
+
+/* ---- what comes each Nth step ---- */
+
+struct rhythm {
+	uint32_t period, first; /* period 0: there is none */
+	uint32_t count;
+};
+
+/* Counts the steps of a rhythm, and the slow ones among them. */
+static bool is_rhythm(const bool *slow, uint32_t count, uint32_t all_slow, struct rhythm *rhythm)
+{
+	uint32_t there = 0;
+
+	rhythm->count = 0;
+	for (uint32_t s = rhythm->first; s < count; s += rhythm->period) {
+		there++;
+		rhythm->count += slow[s];
+	}
+	if (rhythm->count >= FEW_SLOW && rhythm->count == there && rhythm->count == all_slow)
+		return true;
+	return rhythm->count >= MANY_SLOW && rhythm->count >= LEAST_HITS * there && rhythm->count >= LEAST_HITS * all_slow;
+}
+
+static struct rhythm find_rhythm(const bool *slow, uint32_t count)
+{
+	uint32_t all_slow = 0;
+	struct rhythm best = {0};
+
+	for (uint32_t s = 0; s < count; s++)
+		all_slow += slow[s];
+	for (uint32_t period = 2; period <= count / FEW_SLOW && period <= MOST_PERIOD && 2 * all_slow < count; period++)
+		for (uint32_t first = 0; first < period; first++) {
+			struct rhythm rhythm = {period, first, 0};
+
+			if (is_rhythm(slow, count, all_slow, &rhythm) && rhythm.count > best.count)
+				best = rhythm;
+		}
+	return best;
+}
+
+static double median_work(const double *works_ns, uint32_t count)
+{
+	double *values = memory_resize(NULL, count, sizeof(*values)), median_ns;
+
+	memcpy(values, works_ns, count * sizeof(*values));
+	sort_doubles(values, count);
+	median_ns = quantile(values, count, 0.5);
+	free(values);
+	return median_ns;
+}
+
+bool cut_recorded_periodic(struct replay_plan *plan)
+{
+	const struct replay_graph *graph = plan->graph;
+	double *works_ns = work_of_steps(plan), *gaps_ns = replay_step_gaps(plan);
+	double usual_ns = median_work(works_ns, graph->step_count);
+	bool *slow = memory_resize(NULL, graph->step_count, sizeof(*slow));
+
+	for (uint32_t s = 0; s < graph->step_count; s++)
+		slow[s] = works_ns[s] > SLOW_RATIO * usual_ns;
+	struct rhythm rhythm = find_rhythm(slow, graph->step_count);
+	for (uint32_t i = 1; i < graph->item_count && rhythm.period; i++) {
+		uint32_t step = (uint32_t)graph->items[i].step;
+		double excess_ns = works_ns[step] - usual_ns;
+
+		if (graph->items[i].thread == graph->main_thread && step % rhythm.period == rhythm.first && excess_ns > 0 &&
+		    gaps_ns[step] > 0)
+			plan->items[i].gap_ns *= fmax(0, 1 - excess_ns / gaps_ns[step]);
+	}
+	free(works_ns);
+	free(gaps_ns);
+	free(slow);
+	return rhythm.period > 0;
+}
+
+/* ---- ranks ---- */
+
+/* Returns the time of each step in which the rank does not wait for the others. The caller frees it. */
+static double *own_of_steps(const struct replay_plan *plan)
+{
+	const struct replay_graph *graph = plan->graph;
+	double *own_ns = replay_step_gaps(plan);
+
+	for (uint32_t i = 0; i < graph->item_count; i++)
+		if (graph->items[i].kind == REPLAY_MEET)
+			own_ns[graph->items[i].step] -= plan->items[i].own_ns;
+		else if (graph->items[i].kind == REPLAY_BATCH)
+			own_ns[graph->items[i].step] += plan->items[i].own_ns;
+	return own_ns;
+}
+
+static double median_of_others(double *const *own_ns, uint32_t count, uint32_t rank, uint32_t step, double *values)
+{
+	uint32_t found = 0;
+
+	for (uint32_t other = 0; other < count; other++)
+		if (other != rank)
+			values[found++] = own_ns[other][step];
+	sort_doubles(values, found);
+	return quantile(values, found, 0.5);
+}
+
+static bool level_rank(struct replay_plan *plan, const double *excess_ns)
+{
+	const struct replay_graph *graph = plan->graph;
+	double *gaps_ns = replay_step_gaps(plan);
+	bool is_any = false;
+
+	for (uint32_t i = 1; i < graph->item_count; i++) {
+		uint32_t step = (uint32_t)graph->items[i].step;
+
+		if (graph->items[i].thread != graph->main_thread || excess_ns[step] <= 0 || gaps_ns[step] <= 0)
+			continue;
+		plan->items[i].gap_ns *= fmax(0, 1 - excess_ns[step] / gaps_ns[step]);
+		is_any = true;
+	}
+	free(gaps_ns);
+	return is_any;
+}
+
+bool cut_recorded_rank(struct replay_plan *plans, uint32_t count)
+{
+	uint32_t steps = plans[0].graph->step_count;
+	double **own_ns = memory_resize(NULL, count, sizeof(double *));
+	double *values = memory_resize(NULL, count, sizeof(*values));
+	double *excess_ns = memory_resize(NULL, steps, sizeof(*excess_ns));
+	bool is_any = false;
+
+	if (count > 1 && !plans[0].graph->has_meetings)
+		count = 0;
+	for (uint32_t rank = 0; rank < count; rank++)
+		own_ns[rank] = own_of_steps(&plans[rank]);
+	for (uint32_t rank = 0; rank < count && count > 1; rank++) {
+		for (uint32_t s = 0; s < steps; s++)
+			excess_ns[s] = own_ns[rank][s] - median_of_others(own_ns, count, rank, s, values);
+		is_any |= level_rank(&plans[rank], excess_ns);
+	}
+	for (uint32_t rank = 0; rank < count; rank++)
+		free(own_ns[rank]);
+	free(own_ns);
+	free(values);
+	free(excess_ns);
+	return is_any;
+}

@@ -1,0 +1,166 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * loading.c: see loading.h. What a thread did is told by the readings next to begin and end: CPU time, and time that it
+ * waited for a processor; the rest it slept. Without readings it worked all the time.
+ */
+#include "replay/loading.h"
+
+#include "base/memory.h"
+#include "model/readings.h"
+
+#include <math.h>
+#include <stdlib.h>
+
+#define NEAR_RATIO 0.02 /* a reading is that near to an instant, as share of the time that it is read for */
+#define NEAR_NS 50e3
+#define LEAST_BATCHES 8u
+#define MOST_ERROR 0.1     /* of the model. If it is further off, the run had fewer processors than it may use */
+#define LEAST_PROCESSORS 0.05
+#define ROUNDS 24          /* of the search for them */
+#define MOST_WORKERS 16u   /* that are tried */
+#define ENOUGH 1.02        /* times the shortest step */
+#define HANDOVER_NS 150e3  /* of a batch that is easy to hand over, at each side */
+
+struct thread_work {
+	double cpu_ns, sleep_ns;
+};
+
+static struct thread_work work_between(const struct replay_graph *graph, uint32_t track, int64_t start_ns, int64_t end_ns)
+{
+	int64_t near_ns = (int64_t)fmax(NEAR_NS, NEAR_RATIO * (double)(end_ns - start_ns));
+	const struct thread_reading *first = readings_nearest(graph->model, track, start_ns, near_ns, false);
+	const struct thread_reading *last = readings_nearest(graph->model, track, end_ns, near_ns, false);
+	double dur_ns = fmax(0, (double)(end_ns - start_ns)), cpu_ns, delay_ns = 0;
+
+	if (!first || !last || first == last)
+		return (struct thread_work){dur_ns, 0};
+	cpu_ns = fmin(dur_ns, (double)(last->cpu_ns - first->cpu_ns));
+	if (first->wait_ns != STEPSCOPE_USE_UNKNOWN && last->wait_ns != STEPSCOPE_USE_UNKNOWN)
+		delay_ns = (double)(last->wait_ns - first->wait_ns);
+	return (struct thread_work){cpu_ns, fmax(0, dur_ns - cpu_ns - delay_ns)};
+}
+
+/* The loop's work from the end of each wait to the next one. */
+static uint32_t fill_loop(const struct replay_graph *graph, struct loader_batch *batches)
+{
+	const struct replay_thread *thread = &graph->threads[graph->main_thread];
+	uint32_t track = thread->first_track, count = 0;
+
+	for (uint32_t i = 0; i + 1 < thread->loads.count; i++) {
+		double start_ns = thread->loads.list[i].end_ns, end_ns = thread->loads.list[i + 1].start_ns;
+
+		if (start_ns < 0 || end_ns > graph->steps[graph->step_count - 1].end_ns)
+			continue;
+		struct thread_work work = work_between(graph, track, graph->origin_ns + (int64_t)start_ns,
+		                                       graph->origin_ns + (int64_t)end_ns);
+		batches[count++] = (struct loader_batch){.loop_cpu_ns = work.cpu_ns, .loop_sleep_ns = work.sleep_ns};
+	}
+	return count;
+}
+
+static void fill_fetches(const struct replay_graph *graph, const struct replay_loader *loader,
+                         struct loader_batch *batches, uint32_t count)
+{
+	for (uint32_t i = 0; i < count; i++) {
+		const struct replay_fetch *fetch = &loader->fetches[i % loader->fetch_count];
+		struct thread_work work = work_between(graph, fetch->track, fetch->start_ns, fetch->end_ns);
+
+		batches[i].fetch_cpu_ns = work.cpu_ns;
+		batches[i].fetch_sleep_ns = work.sleep_ns;
+	}
+}
+
+/* Other programs may take processors: fits how many the run had. More of them never make a step longer. */
+static void fit_processors(struct replay_loading *loading)
+{
+	double low = LEAST_PROCESSORS, high = loading->processors;
+
+	loading->step_ns = loader_model_step(&loading->loader);
+	if (loading->step_ns >= (1 - MOST_ERROR) * loading->batch_ns)
+		return;
+	for (int round = 0; round < ROUNDS; round++) {
+		loading->loader.processors = (low + high) / 2;
+		loading->step_ns = loader_model_step(&loading->loader);
+		if (loading->step_ns < loading->batch_ns)
+			high = loading->loader.processors;
+		else
+			low = loading->loader.processors;
+	}
+}
+
+static double step_with(const struct replay_loading *loading, uint32_t workers)
+{
+	struct loader_case loader = loading->loader;
+
+	loader.workers = workers;
+	if (!loading->loader.workers)
+		loader.pickle_ns = loader.unpickle_ns = HANDOVER_NS;
+	return loader_model_step(&loader);
+}
+
+static void find_enough(struct replay_loading *loading)
+{
+	double steps_ns[MOST_WORKERS + 1], least_ns = loading->step_ns;
+	uint32_t own = loading->loader.workers, most = own > MOST_WORKERS ? own : MOST_WORKERS, workers = own + 1;
+
+	loading->enough = own;
+	loading->enough_ns = loading->step_ns;
+	for (uint32_t tried = own + 1; tried <= most; tried++) {
+		steps_ns[tried] = step_with(loading, tried);
+		least_ns = fmin(least_ns, steps_ns[tried]);
+	}
+	if (loading->step_ns <= ENOUGH * least_ns)
+		return;
+	while (steps_ns[workers] > ENOUGH * least_ns)
+		workers++;
+	loading->enough = workers;
+	loading->enough_ns = steps_ns[workers];
+}
+
+static double step_handed_over(const struct replay_loading *loading)
+{
+	struct loader_case loader = loading->loader;
+
+	loader.pickle_ns = fmin(loader.pickle_ns, HANDOVER_NS);
+	loader.unpickle_ns = fmin(loader.unpickle_ns, HANDOVER_NS);
+	return fmin(loading->step_ns, loader_model_step(&loader));
+}
+
+void replay_loading_find(struct replay_graph *graph, const struct replay_loader *loader)
+{
+	const struct replay_thread *thread = &graph->threads[graph->main_thread];
+	struct loader_batch *batches;
+	uint32_t count;
+
+	if (!loader || !loader->fetch_count || loader->workers > LOADER_MOST_WORKERS)
+		return;
+	batches = memory_resize(NULL, thread->loads.count + 1, sizeof(*batches));
+	count = fill_loop(graph, batches);
+	if (count < LEAST_BATCHES) {
+		free(batches);
+		return;
+	}
+	fill_fetches(graph, loader, batches, count);
+	graph->loading = memory_resize(NULL, 1, sizeof(*graph->loading));
+	*graph->loading = (struct replay_loading){
+		.loader = {.batches = batches,
+	                   .count = count,
+	                   .workers = loader->workers,
+	                   .prefetch = loader->prefetch,
+	                   .processors = loader->processors,
+	                   .pickle_ns = loader->pickle_ns,
+	                   .unpickle_ns = loader->unpickle_ns},
+		.processors = loader->processors,
+		.batch_ns = (graph->steps[graph->step_count - 1].end_ns - graph->steps[0].start_ns) / count,
+	};
+	fit_processors(graph->loading);
+	find_enough(graph->loading);
+	graph->loading->handed_ns = step_handed_over(graph->loading);
+}
+
+void replay_loading_release(struct replay_loading *loading)
+{
+	if (loading)
+		free((void *)loading->loader.batches);
+	free(loading);
+}
