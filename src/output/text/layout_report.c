@@ -16,8 +16,8 @@ const struct layout_section layout_report[] = {
          .template = "[steps {first_step} to {last_step}: {steps:complete step}, {detail_steps} with operations, "
                      "{incomplete_steps} incomplete; ][{duration_ns} recorded]"},
 	{.form = LAYOUT_LINE, .label = "capture", .table = "run", .template = "[{capture}]"},
-	{.form = LAYOUT_LINE, .label = "wall time", .table = "run", .template = "[{wall_parts}]"},
 	{.form = LAYOUT_LINE, .label = "ended", .table = "run", .template = "[{ended}]"},
+	{.form = LAYOUT_LINE, .label = "wall time", .table = "run", .template = "[{wall_parts}]"},
 	{.form = LAYOUT_LINE,
          .label = "cost",
          .table = "run",
