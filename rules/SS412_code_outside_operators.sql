@@ -10,7 +10,7 @@
 -- advice: do it less often or once, outside of the loop; replace loops of Python by operators on whole tensors. --with lines shows
 --   the line, and record_function() names a part of the loop
 -- wrong: the program sleeps there in place of work that it needs
-WITH places AS (SELECT coalesce(line, coalesce(inside || ', ', '') || 'between ' || "after" || ' and ' || "before") AS place, count, steps, p50_ns, step_ratio
+WITH places AS (SELECT coalesce(line, coalesce(inside || ', ', '') || 'between ' || "after" || ' and ' || "before") AS place, count, steps, p50_ns
                 FROM host_stretches ORDER BY total_ns DESC LIMIT 1),
      others AS (SELECT count(*) - 1 AS count FROM host_stretches)
 SELECT coalesce((SELECT place FROM places), 'long stretches of the host') AS place,

@@ -3,6 +3,7 @@
 -- title: Operators outside of forward, backward and optimizer take time
 -- severity: problem
 -- verdict: host-bound
+-- saving: no cut removes operators, and a processor runs these in the step itself
 -- needs: ops.step_outside_ns, phases.ratio
 -- tells if: EXISTS (SELECT 1 FROM phases WHERE name = 'forward') AND EXISTS (SELECT 1 FROM phases WHERE name = 'backward')
 --   AND NOT EXISTS (SELECT 1 FROM kernels)

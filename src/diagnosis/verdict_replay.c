@@ -13,6 +13,7 @@
 #include <string.h>
 
 #define BOUND_RATIO 0.20       /* a run is bound by a cost that takes so much of a step */
+#define SAME_RATIO 0.9         /* two savings that are alike */
 #define WORTH_RATIO 0.05       /* less is nothing to fix */
 #define LARGE_BOUND_RATIO 0.15 /* guide 000: an optimizer that takes more is large */
 #define EXPLAINED_RATIO 0.80   /* a healthy step is known by so much */
@@ -85,6 +86,13 @@ static bool is_known_better(const struct group *group, const struct group *launc
 	return launches->is_cut[CUT_LAUNCH] && !group->is_cut[CUT_LAUNCH] && !group->is_cut[CUT_HOST];
 }
 
+/* What one rank alone waits for is both data and a slow rank: the rank says more. */
+static bool is_one_of_ranks(const struct group *group, const struct group *other)
+{
+	return group->is_cut[CUT_RANK] && other->is_cut[CUT_DATA] &&
+	       group->saving.saving_ratio >= SAME_RATIO * other->saving.saving_ratio;
+}
+
 /* Returns true if `group` comes before `other`: it takes a fifth of a step and the other does not, or more of it is sure.
  * Launches come before a cause that is better known if they are sure to save more than it does. */
 static bool comes_before(const struct group *group, const struct group *other)
@@ -95,6 +103,10 @@ static bool comes_before(const struct group *group, const struct group *other)
 		return true;
 	if (is_large != (other->saving.saving_ratio >= BOUND_RATIO))
 		return is_large;
+	if (is_one_of_ranks(group, other))
+		return true;
+	if (is_one_of_ranks(other, group))
+		return false;
 	if (is_known_better(group, other))
 		return other->saving.low_ratio <= group->saving.saving_ratio;
 	if (is_known_better(other, group))

@@ -25,6 +25,7 @@
 #define NEWEST_WORKS 64u /* of each stream, among which an event is looked for */
 #define MOST_WAITING 0.95 /* of a step, where it is not known */
 #define MOST_HANDOVER_NS 100e3
+#define SLOW_LOADER 0.05 /* of the time, in waits for late batches */
 #define QUICK_PART 0.2   /* of all batches, those that were ready */
 #define LATE_BATCHES 8u  /* a late batch waits for one of so many before it */
 
@@ -285,8 +286,20 @@ static double quick_batch_ns(const struct replay_graph *graph, const uint32_t *b
 	return quick_ns;
 }
 
+/* Returns true if late batches are so many, and waits for them so long, that the loader sets the pace. */
+static bool is_loader_slow(const struct replay_graph *graph, const uint32_t *batches, uint32_t count,
+                           const uint32_t *late, uint32_t late_count)
+{
+	double sum_ns = 0;
+
+	for (uint32_t j = 0; j < late_count; j++)
+		sum_ns += batch_ns(graph, batches[late[j]]);
+	return late_count >= 0.2 * count && sum_ns >= SLOW_LOADER * graph->steps[graph->step_count - 1].end_ns;
+}
+
 /* A late batch is ready some time after the late batch before it, or after the eighth batch before. If a fifth of all
- * are late, the loader sets the pace: then all of them count. */
+ * are late in a trace, the loader sets the pace: then all of them count. Our own recordings show which were ready; where
+ * the loader does not set the pace, a late one has a reason of its own. */
 static void bind_batches(struct replay_graph *graph)
 {
 	uint32_t *batches = memory_resize(NULL, graph->item_count, sizeof(*batches)), count = 0;
@@ -302,9 +315,11 @@ static void bind_batches(struct replay_graph *graph)
 	for (uint32_t k = 0; k < count; k++)
 		if (batch_ns(graph, batches[k]) > graph->handover_ns + fmax(100e3, 0.01 * step_ns))
 			late[late_count++] = k;
-	if (late_count >= 0.2 * count)
+	if (late_count >= 0.2 * count && !graph->is_recorded)
 		for (late_count = 0; late_count < count; late_count++)
 			late[late_count] = late_count;
+	if (graph->is_recorded && !is_loader_slow(graph, batches, count, late, late_count))
+		late_count = 0;
 	for (uint32_t j = 0; j < late_count; j++) { /* the first one waits for the last one of the turn before */
 		int64_t k = late[j], other = j ? (int64_t)late[j - 1] : (int64_t)late[late_count - 1] - count;
 
@@ -338,7 +353,7 @@ static void bind_meetings(struct replay_graph *graph)
 
 		if (item->kind != REPLAY_MEET || !graph->steps[item->step].has_operators)
 			continue;
-		for (item->own_ns = 0; at < thread->waits.count && thread->waits.list[at].start_ns < item->end_ns; at++)
+		for (item->own_ns = 0; at < thread->waits.count && thread->waits.list[at].start_ns < graph->steps[item->step].end_ns; at++)
 			if (thread->waits.list[at].start_ns >= graph->steps[item->step].start_ns)
 				item->own_ns += thread->waits.list[at].end_ns - thread->waits.list[at].start_ns;
 		sum_ns += item->own_ns;

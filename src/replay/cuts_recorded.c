@@ -364,17 +364,32 @@ bool cut_recorded_periodic(struct replay_plan *plan)
 
 /* ---- ranks ---- */
 
+/* Returns, by step, the time of waits for batches. The caller frees it. */
+static double *batches_of_steps(const struct replay_plan *plan)
+{
+	const struct replay_graph *graph = plan->graph;
+	double *waits_ns = memory_resize(NULL, graph->step_count, sizeof(*waits_ns));
+
+	for (uint32_t s = 0; s < graph->step_count; s++)
+		waits_ns[s] = 0;
+	for (uint32_t i = 0; i < graph->item_count; i++)
+		if (graph->items[i].kind == REPLAY_BATCH)
+			waits_ns[graph->items[i].step] += plan->items[i].own_ns;
+	return waits_ns;
+}
+
 /* Returns the time of each step in which the rank does not wait for the others. The caller frees it. */
 static double *own_of_steps(const struct replay_plan *plan)
 {
 	const struct replay_graph *graph = plan->graph;
-	double *own_ns = replay_step_gaps(plan);
+	double *own_ns = replay_step_gaps(plan), *waits_ns = batches_of_steps(plan);
 
 	for (uint32_t i = 0; i < graph->item_count; i++)
 		if (graph->items[i].kind == REPLAY_MEET)
 			own_ns[graph->items[i].step] -= plan->items[i].own_ns;
-		else if (graph->items[i].kind == REPLAY_BATCH)
-			own_ns[graph->items[i].step] += plan->items[i].own_ns;
+	for (uint32_t s = 0; s < graph->step_count; s++)
+		own_ns[s] += waits_ns[s];
+	free(waits_ns);
 	return own_ns;
 }
 
@@ -389,19 +404,41 @@ static double median_of_others(double *const *own_ns, uint32_t count, uint32_t r
 	return quantile(values, found, 0.5);
 }
 
-static bool level_rank(struct replay_plan *plan, const double *excess_ns)
+/* Takes what the rank waits longer for batches than the others, and that from its excess. */
+static void level_batches(struct replay_plan *plan, const double *late_ns, double *excess_ns)
+{
+	const struct replay_graph *graph = plan->graph;
+	double *waits_ns = batches_of_steps(plan);
+
+	for (uint32_t i = 1; i < graph->item_count; i++) {
+		uint32_t step = (uint32_t)graph->items[i].step;
+		double share = waits_ns[step] > 0 ? fmin(late_ns[step], excess_ns[step]) / waits_ns[step] : 0;
+
+		if (graph->items[i].kind != REPLAY_BATCH || share <= 0)
+			continue;
+		plan->items[i].own_ns *= 1 - share;
+		plan->items[i].is_free = true;
+	}
+	for (uint32_t s = 0; s < graph->step_count; s++)
+		if (late_ns[s] > 0 && excess_ns[s] > 0)
+			excess_ns[s] -= fmin(late_ns[s], excess_ns[s]);
+	free(waits_ns);
+}
+
+static bool level_rank(struct replay_plan *plan, const double *late_ns, double *excess_ns)
 {
 	const struct replay_graph *graph = plan->graph;
 	double *gaps_ns = replay_step_gaps(plan);
 	bool is_any = false;
 
+	for (uint32_t s = 0; s < graph->step_count; s++)
+		is_any |= excess_ns[s] > 0;
+	level_batches(plan, late_ns, excess_ns);
 	for (uint32_t i = 1; i < graph->item_count; i++) {
 		uint32_t step = (uint32_t)graph->items[i].step;
 
-		if (graph->items[i].thread != graph->main_thread || excess_ns[step] <= 0 || gaps_ns[step] <= 0)
-			continue;
-		plan->items[i].gap_ns *= fmax(0, 1 - excess_ns[step] / gaps_ns[step]);
-		is_any = true;
+		if (graph->items[i].thread == graph->main_thread && excess_ns[step] > 0 && gaps_ns[step] > 0)
+			plan->items[i].gap_ns *= fmax(0, 1 - excess_ns[step] / gaps_ns[step]);
 	}
 	free(gaps_ns);
 	return is_any;
@@ -409,23 +446,27 @@ static bool level_rank(struct replay_plan *plan, const double *excess_ns)
 
 bool cut_recorded_rank(struct replay_plan *plans, uint32_t count)
 {
-	uint32_t steps = plans[0].graph->step_count;
-	double **own_ns = memory_resize(NULL, count, sizeof(double *));
+	uint32_t steps = plans[0].graph->step_count, ranks = plans[0].graph->has_meetings ? count : 0;
+	double **own_ns = memory_resize(NULL, 2 * (size_t)count, sizeof(double *)), **waits_ns = own_ns + count;
 	double *values = memory_resize(NULL, count, sizeof(*values));
-	double *excess_ns = memory_resize(NULL, steps, sizeof(*excess_ns));
+	double *excess_ns = memory_resize(NULL, 2 * (size_t)steps, sizeof(*excess_ns)), *late_ns = excess_ns + steps;
 	bool is_any = false;
 
-	if (count > 1 && !plans[0].graph->has_meetings)
-		count = 0;
-	for (uint32_t rank = 0; rank < count; rank++)
+	for (uint32_t rank = 0; rank < ranks; rank++) {
 		own_ns[rank] = own_of_steps(&plans[rank]);
-	for (uint32_t rank = 0; rank < count && count > 1; rank++) {
-		for (uint32_t s = 0; s < steps; s++)
-			excess_ns[s] = own_ns[rank][s] - median_of_others(own_ns, count, rank, s, values);
-		is_any |= level_rank(&plans[rank], excess_ns);
+		waits_ns[rank] = batches_of_steps(&plans[rank]);
 	}
-	for (uint32_t rank = 0; rank < count; rank++)
+	for (uint32_t rank = 0; rank < ranks && ranks > 1; rank++) {
+		for (uint32_t s = 0; s < steps; s++) {
+			excess_ns[s] = own_ns[rank][s] - median_of_others(own_ns, ranks, rank, s, values);
+			late_ns[s] = waits_ns[rank][s] - median_of_others(waits_ns, ranks, rank, s, values);
+		}
+		is_any |= level_rank(&plans[rank], late_ns, excess_ns);
+	}
+	for (uint32_t rank = 0; rank < ranks; rank++) {
 		free(own_ns[rank]);
+		free(waits_ns[rank]);
+	}
 	free(own_ns);
 	free(values);
 	free(excess_ns);

@@ -23,7 +23,7 @@
 #include <string.h>
 
 #define TOUCHING_NS 10.0      /* rows that overlap by less follow each other: traces are rounded */
-#define BEFORE_END_NS 1.0     /* of a meeting, before the end of its step */
+#define BEFORE_END_NS 1.0     /* of a meeting, at least, before the end of its step */
 #define BEHIND_WINDOW_NS 50.0 /* a call that starts less before the end of the last step lies behind it */
 
 static double since_origin(const struct replay_graph *graph, int64_t time_ns)
@@ -354,17 +354,49 @@ static void add_marks(struct replay_graph *graph, struct item_keys *keys)
 			                           .is_end = is_end});
 }
 
-/* Right before the end of each step. */
+/* Returns, by step, how long before the end of the step its last wait for other ranks ends. In steps of which no wait is
+ * known it is the mean of the others. The caller frees it. */
+static double *times_behind_waits(const struct replay_graph *graph)
+{
+	const struct replay_stretches *waits = &graph->threads[graph->main_thread].waits;
+	double *behind_ns = memory_resize(NULL, graph->step_count, sizeof(*behind_ns)), sum_ns = 0;
+	uint32_t at = 0, known = 0;
+
+	for (uint32_t s = 0; s < graph->step_count; s++) {
+		const struct replay_step *step = &graph->steps[s];
+
+		for (behind_ns[s] = -1; at < waits->count && waits->list[at].start_ns < step->end_ns; at++)
+			if (waits->list[at].start_ns >= step->start_ns)
+				behind_ns[s] = step->end_ns - waits->list[at].end_ns;
+		if (behind_ns[s] < 0)
+			continue;
+		sum_ns += behind_ns[s];
+		known++;
+	}
+	for (uint32_t s = 0; s < graph->step_count; s++)
+		if (behind_ns[s] < 0)
+			behind_ns[s] = known ? sum_ns / known : 0;
+	return behind_ns;
+}
+
+/* Where the last wait of each step ends. */
 static void add_meetings(struct replay_graph *graph, struct item_keys *keys)
 {
-	for (uint32_t i = 0; i < graph->step_count; i++)
+	double *behind_ns = times_behind_waits(graph);
+
+	for (uint32_t i = 0; i < graph->step_count; i++) {
+		const struct replay_step *step = &graph->steps[i];
+		double start_ns = step->end_ns - (behind_ns[i] > BEFORE_END_NS ? behind_ns[i] : BEFORE_END_NS);
+
 		add_key(graph, keys,
-		        &(struct item_key){.start_ns = graph->steps[i].end_ns - BEFORE_END_NS,
+		        &(struct item_key){.start_ns = start_ns > step->start_ns ? start_ns : step->start_ns,
 		                           .thread = graph->main_thread,
 		                           .track = MODEL_NONE,
 		                           .row = MODEL_NONE,
 		                           .step = i,
 		                           .kind = REPLAY_MEET});
+	}
+	free(behind_ns);
 }
 
 static void classify_call(struct replay_graph *graph, struct replay_item *item)

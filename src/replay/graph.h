@@ -42,7 +42,7 @@ enum replay_kind {
 	REPLAY_WAIT_EVENT,  /* for one work */
 	REPLAY_STREAM_WAIT, /* the next launch of the thread waits for works of other streams */
 	REPLAY_BATCH,       /* waits for a batch that worker processes make */
-	REPLAY_MEET,        /* the step ends when all ranks have come there: they wait for each other on the host */
+	REPLAY_MEET,        /* the thread goes on when all ranks have come there: they wait for each other on the host */
 };
 
 /* Known causes that hold up a host thread. */

@@ -131,13 +131,29 @@ static void remove_profiler(struct replays *replays, double factor)
 		profiler_cost_remove(&replays->plans[rank], factor);
 }
 
+static void remove_delays(struct replays *replays)
+{
+	for (uint32_t rank = 0; rank < replays->count; rank++)
+		cut_processors(&replays->plans[rank]);
+}
+
+/* Returns true if a wait for a processor makes a step longer by its whole length. Of a thread that waits for workers or
+ * other ranks a part of it is hidden in these waits. */
+static bool is_quiet_known(const struct replays *replays)
+{
+	for (uint32_t rank = 0; rank < replays->count; rank++)
+		if (replays->graphs[rank].has_meetings || replays->graphs[rank].has_workers)
+			return false;
+	return true;
+}
+
 /* Removes what is not the program's: the profiler's cost, and waits for processors that others have. */
 static void remove_foreign(struct replays *replays)
 {
 	if (replays->what_if->has_cost)
 		remove_profiler(replays, 1);
-	for (uint32_t rank = 0; rank < replays->count; rank++)
-		cut_processors(&replays->plans[rank]);
+	if (is_quiet_known(replays))
+		remove_delays(replays);
 }
 
 static void replay_baseline(struct replays *replays)
@@ -299,17 +315,24 @@ static void measure_outside(struct replays *replays, struct what_if_cut *cut, do
 {
 	struct what_if *what_if = replays->what_if;
 
-	reset(replays);
-	if (what_if->has_cost)
-		remove_profiler(replays, 1);
-	struct replay_run *with = replay(replays);
-	uint32_t rank = slowest(replays, with);
-	double with_ns = step_of(replays, &with[rank]);
-	cut->step_ns = fmin(with_ns, what_if->step_ns);
+	struct replay_run *runs[2]; /* with it, without it */
+
+	for (int without = 0; without < 2; without++) {
+		reset(replays);
+		if (what_if->has_cost)
+			remove_profiler(replays, 1);
+		if (without)
+			remove_delays(replays);
+		runs[without] = replay(replays);
+	}
+	uint32_t rank = slowest(replays, runs[0]);
+	double with_ns = step_of(replays, &runs[0][rank]);
+	cut->step_ns = fmin(with_ns, step_of(replays, &runs[1][slowest(replays, runs[1])]));
 	cut->saving_ns = with_ns - cut->step_ns;
 	cut->saving_ratio = with_ns > 0 ? cut->saving_ns / with_ns : 0;
-	set_interval(replays, cut, scatter(replays, &with[rank], &replays->base[rank]), doubt_ratio);
-	release_runs(replays, with);
+	set_interval(replays, cut, scatter(replays, &runs[0][rank], &runs[1][rank]), doubt_ratio);
+	release_runs(replays, runs[0]);
+	release_runs(replays, runs[1]);
 }
 
 void what_if_together(struct what_if *what_if, const bool is_cut[CUT_COUNT], struct what_if_cut *together)

@@ -43,7 +43,7 @@ def test_host_time_is_carried_to_steps_without_operators(tmp_path, kinds):
     """All of a forward but its operator of 4 ms: 92 ms of 100."""
     run = recording(tmp_path / "run", kinds)
     assert cuts(run)["host"]["saving_ratio"] == pytest.approx(0.92, abs=0.01)
-    assert "between matmul and end of a step" in findings(run)["SS412"]["where"]
+    assert findings(run)["SS412"]["where"] == "forward, between matmul and optimizer"
 
 
 @pytest.mark.parametrize("kinds", KINDS)

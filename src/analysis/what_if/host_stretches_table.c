@@ -87,7 +87,7 @@ static const struct table_column stretch_columns[STRETCH_COLUMNS] = {
                           .unit = UNIT_NS,
                           .definition = "total_ns by the number of steps",
                           .rules = RULE_NOT_NEGATIVE},
-	[STRETCH_RATIO] = {.name = "step_ratio",
+	[STRETCH_RATIO] = {.name = "ratio",
                            .title = "% of steps",
                            .type = TABLE_DOUBLE,
                            .unit = UNIT_RATIO,
