@@ -495,12 +495,22 @@ static void look_beyond_cuts(struct replay_verdict *decided, const struct diagno
 	}
 }
 
-static void decide_by_replay(struct diagnosis *diagnosis, struct report *report, const struct evidence *evidence)
+/* Where no device works, the cut of the host's stretches says what such time goes to. */
+static double unseen_by_replay(const struct evidence *evidence, const struct what_if *what_if)
+{
+	const struct what_if_cut *host = &what_if->cuts[CUT_HOST];
+
+	return evidence->has_device || !host->is_there ? evidence->unseen
+	                                               : fmax(0, evidence->unseen - host->saving_ratio);
+}
+
+static void decide_by_replay(struct diagnosis *diagnosis, struct report *report, struct evidence *evidence)
 {
 	struct table *table = &diagnosis->verdict;
 	struct arena *arena = &table->arena;
 	struct replay_verdict decided;
 
+	evidence->unseen = unseen_by_replay(evidence, diagnosis->what_if);
 	if (!replay_verdict_decide(&decided, diagnosis, report_table(report, "ranks"), evidence->unseen)) {
 		decide_unknown(table,
 		               arena_printf(arena, "%s; %s", what_is_unseen(evidence, arena), how_to_see(evidence)));
@@ -635,7 +645,7 @@ void diagnosis_decide(struct diagnosis *diagnosis, struct report *report, const 
                       double whole_ns, const struct start_up *start_up, const struct whole_steps *whole)
 {
 	const struct table *times = report_table(report, "step_time");
-	const struct evidence evidence = look_around(report, step_ns, whole_ns);
+	struct evidence evidence = look_around(report, step_ns, whole_ns);
 	const struct shares shares = collect(&diagnosis->findings, evidence.idle);
 	struct table *table = &diagnosis->verdict;
 	const char *parts = diagnosis->torn ? NULL : where_it_goes(report, &table->arena);

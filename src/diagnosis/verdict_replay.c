@@ -51,15 +51,14 @@ static void add_of_user(struct groups *groups, const struct diagnosis *diagnosis
 	    confidence <= 0 || !table_number(findings, row, FINDING_RATIO, &ratio) ||
 	    !table_number(findings, row, FINDING_SAVING, &saving_ns))
 		return;
-	groups->of[groups->count++] = (struct group){
-		.verdict = table_text(findings, row, FINDING_VERDICT),
-		.rule = table_text(findings, row, FINDING_RULE),
-		.saving = {.is_there = true,
-	                   .step_ns = fmax(0, step_ns - saving_ns),
-	                   .saving_ns = saving_ns,
-	                   .saving_ratio = ratio,
-	                   .low_ratio = ratio,
-	                   .high_ratio = ratio}};
+	groups->of[groups->count++] = (struct group){.verdict = table_text(findings, row, FINDING_VERDICT),
+	                                             .rule = table_text(findings, row, FINDING_RULE),
+	                                             .saving = {.is_there = true,
+	                                                        .step_ns = fmax(0, step_ns - saving_ns),
+	                                                        .saving_ns = saving_ns,
+	                                                        .saving_ratio = ratio,
+	                                                        .low_ratio = ratio,
+	                                                        .high_ratio = ratio}};
 }
 
 static void find_groups(struct groups *groups, struct diagnosis *diagnosis)
@@ -147,7 +146,8 @@ static enum replay_cut largest_cut(const struct diagnosis *diagnosis, double lea
 	for (int row = 0; row < diagnosis->findings.row_count; row++) {
 		enum replay_cut cut = finding_cut_of(&diagnosis->findings, row);
 
-		if (cut < CUT_COUNT && !replay_cuts[cut].is_outside && cuts[cut].saving_ratio >= least_of(cut, least_ratio) &&
+		if (cut < CUT_COUNT && !replay_cuts[cut].is_outside &&
+		    cuts[cut].saving_ratio >= least_of(cut, least_ratio) &&
 		    (found == CUT_COUNT || cuts[cut].saving_ratio > cuts[found].saving_ratio))
 			found = cut;
 	}
@@ -283,7 +283,8 @@ bool replay_verdict_together(struct diagnosis *diagnosis, struct what_if_cut *to
 	for (int row = 0; row < diagnosis->findings.row_count && diagnosis->what_if; row++) {
 		enum replay_cut cut = finding_cut_of(&diagnosis->findings, row);
 
-		if (cut < CUT_COUNT && !replay_cuts[cut].is_choice && !replay_cuts[cut].is_bound && !replay_cuts[cut].is_outside)
+		if (cut < CUT_COUNT && !replay_cuts[cut].is_choice && !replay_cuts[cut].is_bound &&
+		    !replay_cuts[cut].is_outside)
 			is_cut[cut] = is_any = true;
 	}
 	if (is_any)

@@ -22,7 +22,7 @@
 #define EVENT_LAG_NS 10000.0  /* an event bound: at most that */
 #define USUAL_EVENT_NS 1500.0 /* lag after an event that did not bind */
 #define OTHER_STREAM_NS 6000.0
-#define NEWEST_WORKS 64u /* of each stream, among which an event is looked for */
+#define NEWEST_WORKS 64u  /* of each stream, among which an event is looked for */
 #define MOST_WAITING 0.95 /* of a step, where it is not known */
 #define MOST_HANDOVER_NS 100e3
 #define SLOW_LOADER 0.05 /* of the time, in waits for late batches */
@@ -353,7 +353,9 @@ static void bind_meetings(struct replay_graph *graph)
 
 		if (item->kind != REPLAY_MEET || !graph->steps[item->step].has_operators)
 			continue;
-		for (item->own_ns = 0; at < thread->waits.count && thread->waits.list[at].start_ns < graph->steps[item->step].end_ns; at++)
+		for (item->own_ns = 0;
+		     at < thread->waits.count && thread->waits.list[at].start_ns < graph->steps[item->step].end_ns;
+		     at++)
 			if (thread->waits.list[at].start_ns >= graph->steps[item->step].start_ns)
 				item->own_ns += thread->waits.list[at].end_ns - thread->waits.list[at].start_ns;
 		sum_ns += item->own_ns;

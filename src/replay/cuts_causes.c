@@ -2,9 +2,8 @@
  *
  * cuts_causes.c: the cuts of known causes that hold up a host thread, and of waits for a processor. See cuts.h.
  */
-#include "replay/cuts.h"
-
 #include "base/memory.h"
+#include "replay/cuts.h"
 
 #include <stdlib.h>
 

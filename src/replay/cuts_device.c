@@ -105,6 +105,8 @@ bool cut_device(struct replay_plan *plan)
 {
 	bool is_any = false;
 
+	if (is_recorded_on_processors(plan->graph))
+		return cut_recorded_conversions(plan);
 	for (uint32_t t = 0; t < plan->graph->thread_count; t++)
 		is_any |= cut_operators_of(plan, t);
 	return is_any;

@@ -178,7 +178,8 @@ static bool cut_irregular(struct replay_plan *plan, bool is_once)
 	const struct replay_graph *graph = plan->graph;
 	bool is_any = false;
 
-	if (!graph->places->is_known || is_recorded_on_processors(graph) || (only_step(graph) != REPLAY_NONE) != is_once)
+	if (!graph->places->is_known || is_recorded_on_processors(graph) ||
+	    (only_step(graph) != REPLAY_NONE) != is_once)
 		return false;
 	for (uint32_t i = 1; i < graph->item_count; i++)
 		is_any |= remove_irregular(plan, i);

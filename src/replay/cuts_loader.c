@@ -32,7 +32,7 @@ static bool shorten_waits(struct replay_plan *plan, double share)
 			plan->items[i].own_ns *= 1 - share;
 			plan->items[i].is_free = true;
 		}
-	for (uint32_t i = 0; i < thread->loads.count && !graph->has_workers; i++) {
+	for (uint32_t i = 0; i < thread->loads.count && !graph->recording.has_workers; i++) {
 		const struct replay_stretch *load = &thread->loads.list[i];
 
 		plan_stretches_add(&stretches, plan, load->start_ns + (1 - share) * (load->end_ns - load->start_ns),

@@ -48,7 +48,7 @@ bool cut_comm(struct replay_plan *plan)
 		if (graph->works[i].collective != REPLAY_NONE)
 			plan->items[graph->works[i].item].is_gone = is_any = true;
 	plan->is_alone = true;
-	return is_any || graph->has_meetings;
+	return is_any || graph->recording.has_meetings;
 }
 
 /* ---- ranks ---- */

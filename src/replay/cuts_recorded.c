@@ -6,6 +6,7 @@
 
 #include "base/memory.h"
 #include "base/statistics.h"
+#include "pytorch/names.h"
 #include "replay/cuts.h"
 #include "replay/host_stretches.h"
 
@@ -27,10 +28,10 @@
 
 #define FREED_RATIO 0.2 /* of host time: what is removed takes caches, allocations and freed objects along */
 
-#define PARTS 8u /* of the steps, whose medians show whether steps grow */
-#define LEAST_GROWTH 1.1 /* of the line, from the first step to the last */
+#define PARTS 8u            /* of the steps, whose medians show whether steps grow */
+#define LEAST_GROWTH 1.1    /* of the line, from the first step to the last */
 #define LEAST_DISTANCES 3.0 /* so much more than the median distance of a step from the line */
-#define LEAST_FIT 0.8    /* of the medians' variance that the line explains */
+#define LEAST_FIT 0.8       /* of the medians' variance that the line explains */
 #define LEAST_GROWING_STEPS 16u
 
 /* ---- host time ---- */
@@ -87,36 +88,47 @@ bool cut_recorded_host(struct replay_plan *plans, uint32_t count, bool is_betwee
 				                           share * (found->list[i].end_ns - found->list[i].start_ns));
 		is_any |= replay_plan_remove(&plans[rank], plans[rank].graph->main_thread, &stretches);
 		plan_stretches_release(&stretches, &plans[rank]);
-		plans[rank].more_ratio = fmax(plans[rank].more_ratio, FREED_RATIO * share_of(&plans[rank], share * own_ns));
+		plans[rank].more_ratio = fmax(plans[rank].more_ratio,
+		                              FREED_RATIO * share_of(&plans[rank], share * own_ns));
 	}
 	return is_any;
 }
 
-/* ---- reads of values ---- */
+/* ---- operators ---- */
 
-static bool reads_value(const char *name)
-{
-	static const char *const names[] = {"aten::item", "aten::_local_scalar_dense", "aten::is_nonzero",
-	                                    "aten::equal"};
-
-	for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++)
-		if (!strcmp(name, names[i]))
-			return true;
-	return false;
-}
-
-bool cut_recorded_sync(struct replay_plan *plan)
+/* Removes the outermost operators of these names. names: ends with NULL. */
+static bool remove_operators(struct replay_plan *plan, const char *const *names)
 {
 	const struct replay_graph *graph = plan->graph;
 	const struct replay_thread *thread = &graph->threads[graph->main_thread];
 	struct replay_stretches stretches = {0};
 
-	for (uint32_t i = 0; i < thread->operator_count; i++)
-		if (reads_value(model_text(graph->model, thread->operators[i].name)))
+	for (uint32_t i = 0; i < thread->operator_count; i++) {
+		const char *name = model_text(graph->model, thread->operators[i].name);
+
+		if (pytorch_is_one_of(name, strlen(name), names))
 			plan_stretches_add(&stretches, plan, thread->operators[i].start_ns, thread->operators[i].end_ns);
+	}
 	bool is_any = replay_plan_remove(plan, graph->main_thread, &stretches);
 	plan_stretches_release(&stretches, plan);
 	return is_any;
+}
+
+/* Without a device a read waits for nothing, but takes its own time. */
+bool cut_recorded_sync(struct replay_plan *plan)
+{
+	static const char *const names[] = {"aten::item", "aten::_local_scalar_dense", "aten::is_nonzero", "aten::equal",
+	                                    NULL};
+
+	return remove_operators(plan, names);
+}
+
+bool cut_recorded_conversions(struct replay_plan *plan)
+{
+	static const char *const names[] = {"aten::copy_", "aten::_to_copy", "aten::to", "aten::contiguous", "aten::clone",
+	                                    NULL};
+
+	return remove_operators(plan, names);
 }
 
 /* ---- the optimizer ---- */
@@ -278,7 +290,8 @@ bool cut_recorded_growth(struct replay_plan *plan)
 	for (uint32_t i = 1; i < graph->item_count && line.slope_ns > 0; i++) {
 		uint32_t step = (uint32_t)graph->items[i].step;
 		double share = line.slope_ns * step / (line.first_ns + line.slope_ns * step);
-		double all_ns = works_ns[step] + fmax(0, graph->steps[step].delay_ns); /* the work takes its waits along */
+		double all_ns = works_ns[step] +
+		                fmax(0, graph->steps[step].delay_ns); /* the work takes its waits along */
 
 		if (graph->items[i].thread == graph->main_thread)
 			plan->items[i].gap_ns *= 1 - share * fmin(1, all_ns / fmax(1, gaps_ns[step]));
@@ -307,7 +320,8 @@ static bool is_rhythm(const bool *slow, uint32_t count, uint32_t all_slow, struc
 	}
 	if (rhythm->count >= FEW_SLOW && rhythm->count == there && rhythm->count == all_slow)
 		return true;
-	return rhythm->count >= MANY_SLOW && rhythm->count >= LEAST_HITS * there && rhythm->count >= LEAST_HITS * all_slow;
+	return rhythm->count >= MANY_SLOW && rhythm->count >= LEAST_HITS * there &&
+	       rhythm->count >= LEAST_HITS * all_slow;
 }
 
 static struct rhythm find_rhythm(const bool *slow, uint32_t count)
@@ -352,8 +366,8 @@ bool cut_recorded_periodic(struct replay_plan *plan)
 		uint32_t step = (uint32_t)graph->items[i].step;
 		double excess_ns = works_ns[step] - usual_ns;
 
-		if (graph->items[i].thread == graph->main_thread && step % rhythm.period == rhythm.first && excess_ns > 0 &&
-		    gaps_ns[step] > 0)
+		if (graph->items[i].thread == graph->main_thread && step % rhythm.period == rhythm.first &&
+		    excess_ns > 0 && gaps_ns[step] > 0)
 			plan->items[i].gap_ns *= fmax(0, 1 - excess_ns / gaps_ns[step]);
 	}
 	free(works_ns);
@@ -446,7 +460,7 @@ static bool level_rank(struct replay_plan *plan, const double *late_ns, double *
 
 bool cut_recorded_rank(struct replay_plan *plans, uint32_t count)
 {
-	uint32_t steps = plans[0].graph->step_count, ranks = plans[0].graph->has_meetings ? count : 0;
+	uint32_t steps = plans[0].graph->step_count, ranks = plans[0].graph->recording.has_meetings ? count : 0;
 	double **own_ns = memory_resize(NULL, 2 * (size_t)count, sizeof(double *)), **waits_ns = own_ns + count;
 	double *values = memory_resize(NULL, count, sizeof(*values));
 	double *excess_ns = memory_resize(NULL, 2 * (size_t)steps, sizeof(*excess_ns)), *late_ns = excess_ns + steps;

@@ -51,13 +51,12 @@ static void take_steps(struct replay_graph *graph, const struct replay_window *w
 
 		if (i + 1 < window->step_count && end_ns > steps[i + 1].start_ns)
 			end_ns = steps[i + 1].start_ns;
-		graph->steps[i] = (struct replay_step){.start_ns = since_origin(graph, steps[i].start_ns),
-		                                       .end_ns = since_origin(graph, end_ns),
-		                                       .model_step = window->first_step + i,
-		                                       .has_operators = steps[i].has_detail,
-		                                       .delay_ns = steps[i].readings & STEP_READ_WAIT
-		                                                           ? (double)steps[i].processor_wait_ns
-		                                                           : -1};
+		graph->steps[i] = (struct replay_step){
+			.start_ns = since_origin(graph, steps[i].start_ns),
+			.end_ns = since_origin(graph, end_ns),
+			.model_step = window->first_step + i,
+			.has_operators = steps[i].has_detail,
+			.delay_ns = steps[i].readings & STEP_READ_WAIT ? (double)steps[i].processor_wait_ns : -1};
 	}
 }
 
@@ -92,7 +91,7 @@ static void add_outermost(struct replay_graph *graph, struct replay_thread *thre
 	thread->operators[thread->operator_count++] = *outermost;
 }
 
-static void add_stretch(struct replay_graph *graph, struct replay_stretches *stretches, double start_ns, double end_ns)
+static void note_stretch(struct replay_graph *graph, struct replay_stretches *stretches, double start_ns, double end_ns)
 {
 	STORAGE_GROW(graph->model->storage, stretches->list, stretches->count, stretches->capacity, 16);
 	stretches->list[stretches->count++] = (struct replay_stretch){start_ns, end_ns};
@@ -138,10 +137,10 @@ static enum replay_cause cause_of(const struct replay_graph *graph, const struct
 		                                                       : REPLAY_CAUSES;
 	if (chunk->kind[i] != SPAN_RANGE && chunk->kind[i] != SPAN_ANNOTATION)
 		return REPLAY_CAUSES;
-	return pytorch_begins(name, PYTORCH_GARBAGE)   ? REPLAY_GARBAGE
-	       : !strcmp(name, PYTORCH_COMPILE)        ? REPLAY_COMPILE
-	       : !strcmp(name, PYTORCH_SAVE)           ? REPLAY_CHECKPOINT
-	                                               : REPLAY_CAUSES;
+	return pytorch_begins(name, PYTORCH_GARBAGE) ? REPLAY_GARBAGE
+	       : !strcmp(name, PYTORCH_COMPILE)      ? REPLAY_COMPILE
+	       : !strcmp(name, PYTORCH_SAVE)         ? REPLAY_CHECKPOINT
+	                                             : REPLAY_CAUSES;
 }
 
 static bool is_optimizer(const struct replay_graph *graph, const struct span_chunk *chunk, uint32_t i)
@@ -164,7 +163,8 @@ static void drop_optimizer_around(struct replay_thread *thread, double start_ns)
 		calls->count--;
 }
 
-static void scan_row(struct replay_graph *graph, struct replay_thread *thread, const struct span_chunk *chunk, uint32_t i)
+static void scan_row(struct replay_graph *graph, struct replay_thread *thread, const struct span_chunk *chunk,
+                     uint32_t i)
 {
 	double start_ns = since_origin(graph, chunk->start_ns[i]), end_ns = start_ns + (double)chunk->dur_ns[i];
 	enum replay_cause cause = cause_of(graph, chunk, i);
@@ -172,15 +172,15 @@ static void scan_row(struct replay_graph *graph, struct replay_thread *thread, c
 	if (is_in_window(graph, start_ns))
 		note_collective(graph, chunk, i);
 	if (cause < REPLAY_CAUSES)
-		add_stretch(graph, &thread->causes[cause], start_ns, end_ns);
+		note_stretch(graph, &thread->causes[cause], start_ns, end_ns);
 	if (is_optimizer(graph, chunk, i))
-		add_stretch(graph, &thread->optimizers, start_ns, end_ns);
+		note_stretch(graph, &thread->optimizers, start_ns, end_ns);
 	else if (chunk->kind[i] == SPAN_PHASE)
 		drop_optimizer_around(thread, start_ns);
 	if (is_load(graph, chunk, i))
-		add_stretch(graph, &thread->loads, start_ns, end_ns);
+		note_stretch(graph, &thread->loads, start_ns, end_ns);
 	if (is_marked_wait(graph, chunk, i))
-		add_stretch(graph, &thread->waits, start_ns, end_ns);
+		note_stretch(graph, &thread->waits, start_ns, end_ns);
 }
 
 static void scan_rows(struct replay_graph *graph, struct replay_thread *thread, uint32_t number)
@@ -455,7 +455,7 @@ static void add_calls_of_track(struct replay_graph *graph, struct item_keys *key
 static bool is_from_workers(const struct replay_graph *graph, const struct span_chunk *chunk, uint32_t i)
 {
 	if (graph->is_recorded)
-		return graph->has_workers && is_load(graph, chunk, i);
+		return graph->recording.has_workers && is_load(graph, chunk, i);
 	return is_load(graph, chunk, i) &&
 	       !pytorch_begins(model_text(graph->model, chunk->name[i]), PYTORCH_LOADER_HERE);
 }
@@ -582,7 +582,7 @@ static void add_items(struct replay_graph *graph)
 	add_marks(graph, &keys);
 	if (!any_launches(graph) && !graph->is_recorded)
 		add_operators_as_items(graph, &keys);
-	if (graph->has_meetings)
+	if (graph->recording.has_meetings)
 		add_meetings(graph, &keys);
 	merge_sort_in(graph->model->storage, keys.keys, keys.count, sizeof(*keys.keys), compare_keys);
 	graph->items = storage_resize(graph->model->storage, NULL, keys.count, sizeof(*graph->items));
@@ -602,8 +602,8 @@ static void add_waits(struct replay_graph *graph, const struct replay_window *wi
 	uint32_t kept = 0;
 
 	for (uint32_t i = 0; i < window->wait_count; i++)
-		add_stretch(graph, waits, since_origin(graph, window->waits[i].start_ns),
-		            since_origin(graph, window->waits[i].end_ns));
+		note_stretch(graph, waits, since_origin(graph, window->waits[i].start_ns),
+		             since_origin(graph, window->waits[i].end_ns));
 	sort_stretches(graph, waits);
 	for (uint32_t i = 1; i < waits->count; i++) {
 		struct replay_stretch *last = &waits->list[kept], *wait = &waits->list[i];
@@ -614,7 +614,7 @@ static void add_waits(struct replay_graph *graph, const struct replay_window *wi
 			last->end_ns = wait->end_ns;
 	}
 	waits->count = waits->count ? kept + 1 : 0;
-	graph->has_meetings = waits->count > 0;
+	graph->recording.has_meetings = waits->count > 0;
 }
 
 bool replay_graph_make(struct replay_graph *graph, const struct model *model, const struct launches *launches,
@@ -624,9 +624,7 @@ bool replay_graph_make(struct replay_graph *graph, const struct model *model, co
 		.model = model,
 		.process = window->process,
 		.is_recorded = window->is_recorded,
-		.is_of_torch = window->is_of_torch,
-		.has_workers = window->has_workers,
-		.row_ns = window->row_ns,
+		.recording = window->recording,
 		.call_kinds = {.classify = device_call_kind},
 	};
 	if (window->step_count < 2)

@@ -42,7 +42,7 @@ enum replay_kind {
 	REPLAY_WAIT_EVENT,  /* for one work */
 	REPLAY_STREAM_WAIT, /* the next launch of the thread waits for works of other streams */
 	REPLAY_BATCH,       /* waits for a batch that worker processes make */
-	REPLAY_MEET,        /* the thread goes on when all ranks have come there: they wait for each other on the host */
+	REPLAY_MEET, /* the thread goes on when all ranks have come there: they wait for each other on the host */
 };
 
 /* Known causes that hold up a host thread. */
@@ -57,13 +57,13 @@ enum replay_cause {
 struct replay_item {
 	double start_ns, end_ns; /* measured */
 	float gap_ns;            /* host time between the end of the item that it follows and its start */
-	float own_ns;            /* its duration, without waiting. Of a meeting: time of the step in which the thread waits */
-	float after_ns;          /* time from the end of what it waited for to its own end */
-	float exposed_ns;        /* of a late batch: time for which all devices had nothing to do, at its end */
-	uint32_t follows;        /* item; REPLAY_NONE: none */
-	uint32_t work;           /* the work that it launched; REPLAY_NONE: none */
-	uint32_t target; /* of a wait: stream or work; of a batch: the item of an earlier batch; REPLAY_NONE: none */
-	uint32_t thread; /* index into threads */
+	float own_ns;     /* its duration, without waiting. Of a meeting: time of the step in which the thread waits */
+	float after_ns;   /* time from the end of what it waited for to its own end */
+	float exposed_ns; /* of a late batch: time for which all devices had nothing to do, at its end */
+	uint32_t follows; /* item; REPLAY_NONE: none */
+	uint32_t work;    /* the work that it launched; REPLAY_NONE: none */
+	uint32_t target;  /* of a wait: stream or work; of a batch: the item of an earlier batch; REPLAY_NONE: none */
+	uint32_t thread;  /* index into threads */
 	uint32_t track, row; /* its span; row MODEL_NONE: a mark */
 	uint32_t name;       /* string */
 	uint32_t around;     /* index into the thread's operators: the one around it; REPLAY_NONE: none */
@@ -126,7 +126,7 @@ struct replay_thread {
 	struct replay_stretches waits; /* for collectives of the host, of our own recordings */
 	struct replay_stretches causes[REPLAY_CAUSES];
 	struct replay_stretches optimizers; /* calls of optimizers, with their closures */
-	uint32_t *items; /* of the thread, in order; a part of the graph's `by_thread` */
+	uint32_t *items;                    /* of the thread, in order; a part of the graph's `by_thread` */
 	uint32_t item_count;
 	double unit_ns; /* work of the profiler for one row, see cost.h */
 	bool launches;
@@ -145,16 +145,20 @@ struct replay_step {
 	double delay_ns; /* for which its thread waited for a processor; below 0: unknown */
 };
 
+struct replay_recording {  /* what only our own recordings tell */
+	bool is_of_torch;  /* a program of PyTorch: operators tell what a thread does */
+	bool has_workers;  /* batches are made beside the thread that waits for them */
+	bool has_meetings; /* ranks wait for each other on the host, once a step */
+	double row_ns;     /* the recorder's cost of an operator */
+};
+
 struct replay_graph {
 	const struct model *model;
 	uint32_t process, main_thread;
 	int64_t origin_ns;
-	double offset_ns;          /* of the clock against that of the first rank */
-	bool is_recorded;          /* our own recording */
-	bool is_of_torch;          /* our own recording of a program of PyTorch: operators tell what a thread does */
-	bool has_workers;          /* batches are made beside the thread that waits for them */
-	bool has_meetings;         /* ranks wait for each other on the host, once a step */
-	double row_ns;             /* of our own recording: the recorder's cost of an operator */
+	double offset_ns; /* of the clock against that of the first rank */
+	bool is_recorded; /* our own recording */
+	struct replay_recording recording;
 	bool has_device;           /* items launched works */
 	bool has_host_collectives; /* threads execute collectives, as gloo's */
 	bool has_device_backend;   /* a backend executes collectives on a device, as NCCL */
@@ -173,16 +177,16 @@ struct replay_graph {
 	uint32_t dependency_count, dependency_capacity;
 	uint32_t collectives;
 	/* usual values of the window, see bind.c */
-	double launch_ns, stream_ns;    /* lag after a launch, and after the work before on the stream */
-	double handover_ns;             /* handing over a batch that is ready */
-	double between_ns;              /* from the end of a step to the begin of the next */
-	uint32_t depth;                 /* of the launch queue */
-	uint32_t waits, waits_against;  /* waits for works, and those that end before their work */
-	uint32_t edges, against_order;  /* edges, and those that end before what they wait for */
-	struct name_classes call_kinds; /* of names of calls */
-	struct replay_loading *loading; /* NULL: no loader is known, see loading.h */
-	struct replay_places *places;   /* the usual step, see places.h */
-	struct free_time *free_time;    /* found at its first use, see free_time.h */
+	double launch_ns, stream_ns;           /* lag after a launch, and after the work before on the stream */
+	double handover_ns;                    /* handing over a batch that is ready */
+	double between_ns;                     /* from the end of a step to the begin of the next */
+	uint32_t depth;                        /* of the launch queue */
+	uint32_t waits, waits_against;         /* waits for works, and those that end before their work */
+	uint32_t edges, against_order;         /* edges, and those that end before what they wait for */
+	struct name_classes call_kinds;        /* of names of calls */
+	struct replay_loading *loading;        /* NULL: no loader is known, see loading.h */
+	struct replay_places *places;          /* the usual step, see places.h */
+	struct free_time *free_time;           /* found at its first use, see free_time.h */
 	struct host_stretches *host_stretches; /* likewise, see host_stretches.h */
 };
 
@@ -193,10 +197,8 @@ struct replay_loader;
 struct replay_window {
 	uint32_t process;
 	uint32_t first_step, step_count;
-	bool is_recorded; /* our own recording; the rest is only for these */
-	bool is_of_torch; /* see struct replay_graph */
-	bool has_workers; /* see struct replay_graph */
-	double row_ns;    /* the recorder's cost of an operator */
+	bool is_recorded;                  /* our own recording; the rest is only for these */
+	struct replay_recording recording; /* but for has_meetings */
 	/* Waits of the steps' thread for collectives of the host, in order; they are known in the steps with operators. The
 	 * caller keeps them until the graph is made. */
 	const struct replay_wait *waits;

@@ -26,7 +26,7 @@ struct cover { /* time that is known to be something else */
 	uint32_t track, row;  /* of the first */
 };
 
-struct covers {
+struct host_covers {
 	struct cover *list;
 	uint32_t count, capacity;
 };
@@ -44,13 +44,13 @@ static bool is_known_row(const struct replay_graph *graph, const struct span_chu
 	case SPAN_PHASE:
 	case SPAN_RANGE:
 	case SPAN_MODULE:
-		return !graph->is_of_torch;
+		return !graph->recording.is_of_torch;
 	default:
 		return false;
 	}
 }
 
-static void add_cover(const struct replay_graph *graph, struct covers *covers, const struct cover *cover)
+static void add_cover(const struct replay_graph *graph, struct host_covers *covers, const struct cover *cover)
 {
 	struct cover *last = covers->count ? &covers->list[covers->count - 1] : NULL;
 
@@ -65,7 +65,7 @@ static void add_cover(const struct replay_graph *graph, struct covers *covers, c
 	covers->list[covers->count++] = *cover;
 }
 
-static void add_rows(const struct replay_graph *graph, struct covers *covers, uint32_t number)
+static void add_rows(const struct replay_graph *graph, struct host_covers *covers, uint32_t number)
 {
 	const struct track *track = graph->model->tracks[number];
 
@@ -85,13 +85,13 @@ static void add_rows(const struct replay_graph *graph, struct covers *covers, ui
 }
 
 /* name: a phase, whose number is that of its string; HOST_STRETCH_CAUSE. */
-static void add_stretches(const struct replay_graph *graph, struct covers *covers,
+static void add_stretches(const struct replay_graph *graph, struct host_covers *covers,
                           const struct replay_stretches *stretches, uint32_t name)
 {
 	for (uint32_t i = 0; i < stretches->count; i++)
 		add_cover(graph, covers,
-		          &(struct cover){stretches->list[i].start_ns, stretches->list[i].end_ns, name, name, MODEL_NONE,
-		                          MODEL_NONE});
+		          &(struct cover){stretches->list[i].start_ns, stretches->list[i].end_ns, name, name,
+		                          MODEL_NONE, MODEL_NONE});
 }
 
 static int compare_covers(const void *left, const void *right)
@@ -102,7 +102,7 @@ static int compare_covers(const void *left, const void *right)
 }
 
 /* Joins what touches; `covers` is in the order of the starts. */
-static void join_covers(struct covers *covers)
+static void join_covers(struct host_covers *covers)
 {
 	uint32_t kept = 0;
 
@@ -122,7 +122,7 @@ static void join_covers(struct covers *covers)
 	covers->count = covers->count ? kept + 1 : 0;
 }
 
-static void find_covers(const struct replay_graph *graph, struct covers *covers)
+static void find_covers(const struct replay_graph *graph, struct host_covers *covers)
 {
 	const struct replay_thread *thread = &graph->threads[graph->main_thread];
 
@@ -141,8 +141,8 @@ static void find_covers(const struct replay_graph *graph, struct covers *covers)
 
 /* ---- what is left ---- */
 
-static void add_stretch(const struct replay_graph *graph, struct host_stretches *stretches,
-                        const struct host_stretch *stretch)
+static void add_host_stretch(const struct replay_graph *graph, struct host_stretches *stretches,
+                             const struct host_stretch *stretch)
 {
 	if (stretch->end_ns - stretch->start_ns < LEAST_NS)
 		return;
@@ -151,8 +151,9 @@ static void add_stretch(const struct replay_graph *graph, struct host_stretches 
 }
 
 /* Adds the stretches between the covers in [from_ns, until_ns). *at: the first cover that ends behind from_ns. */
-static void add_between(const struct replay_graph *graph, struct host_stretches *stretches, const struct covers *covers,
-                        uint32_t *at, double from_ns, double until_ns, bool is_between)
+static void add_between(const struct replay_graph *graph, struct host_stretches *stretches,
+                        const struct host_covers *covers, uint32_t *at, double from_ns, double until_ns,
+                        bool is_between)
 {
 	uint32_t before = 0;
 
@@ -161,18 +162,18 @@ static void add_between(const struct replay_graph *graph, struct host_stretches 
 	for (uint32_t i = *at; i < covers->count && covers->list[i].start_ns < until_ns; i++) {
 		const struct cover *cover = &covers->list[i];
 
-		add_stretch(graph, stretches,
-		            &(struct host_stretch){from_ns, cover->start_ns, before, cover->first, cover->row,
-		                                   cover->track, is_between});
+		add_host_stretch(graph, stretches,
+		                 &(struct host_stretch){from_ns, cover->start_ns, before, cover->first, cover->row,
+		                                        cover->track, is_between});
 		from_ns = fmax(from_ns, cover->end_ns);
 		before = cover->last;
 	}
-	add_stretch(graph, stretches,
-	            &(struct host_stretch){from_ns, until_ns, before, 0, MODEL_NONE, MODEL_NONE, is_between});
+	add_host_stretch(graph, stretches,
+	                 &(struct host_stretch){from_ns, until_ns, before, 0, MODEL_NONE, MODEL_NONE, is_between});
 }
 
 static void find_stretches(const struct replay_graph *graph, struct host_stretches *stretches,
-                           const struct covers *covers)
+                           const struct host_covers *covers)
 {
 	uint32_t at = 0;
 
@@ -188,7 +189,7 @@ static void find_stretches(const struct replay_graph *graph, struct host_stretch
 
 /* ---- places ---- */
 
-static int compare_places(const void *left, const void *right)
+static int compare_host_places(const void *left, const void *right)
 {
 	const struct host_stretch *a = left, *b = right;
 
@@ -199,14 +200,14 @@ static int compare_places(const void *left, const void *right)
 	return a->is_between - b->is_between;
 }
 
-static int compare_starts(const void *left, const void *right)
+static int compare_host_starts(const void *left, const void *right)
 {
 	const struct host_stretch *a = left, *b = right;
 
 	return (a->start_ns > b->start_ns) - (a->start_ns < b->start_ns);
 }
 
-static double median_of(const struct host_stretch *list, uint32_t count, double *values)
+static double median_stretch(const struct host_stretch *list, uint32_t count, double *values)
 {
 	for (uint32_t i = 0; i < count; i++)
 		values[i] = list[i].end_ns - list[i].start_ns;
@@ -222,25 +223,25 @@ static void keep_long_places(const struct replay_graph *graph, struct host_stret
 	double long_ns = fmin(MOST_LONG_NS, fmax(LEAST_LONG_NS, LONG_RATIO * step_ns));
 	uint32_t kept = 0, next;
 
-	merge_sort_in(storage, stretches->list, stretches->count, sizeof(*stretches->list), compare_places);
+	merge_sort_in(storage, stretches->list, stretches->count, sizeof(*stretches->list), compare_host_places);
 	for (uint32_t first = 0; first < stretches->count; first = next) {
 		next = first + 1;
-		while (next < stretches->count && !compare_places(&stretches->list[first], &stretches->list[next]))
+		while (next < stretches->count && !compare_host_places(&stretches->list[first], &stretches->list[next]))
 			next++;
-		if (median_of(&stretches->list[first], next - first, values) < long_ns)
+		if (median_stretch(&stretches->list[first], next - first, values) < long_ns)
 			continue;
 		for (uint32_t i = first; i < next; i++)
 			stretches->list[kept++] = stretches->list[i];
 	}
 	stretches->count = kept;
-	merge_sort_in(storage, stretches->list, stretches->count, sizeof(*stretches->list), compare_starts);
+	merge_sort_in(storage, stretches->list, stretches->count, sizeof(*stretches->list), compare_host_starts);
 	free(values);
 }
 
 const struct host_stretches *host_stretches_of(const struct replay_graph *graph)
 {
 	struct host_stretches *stretches = graph->host_stretches;
-	struct covers covers = {0};
+	struct host_covers covers = {0};
 
 	if (stretches->is_found)
 		return stretches;

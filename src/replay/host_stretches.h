@@ -18,7 +18,7 @@ struct host_stretch {
 	double start_ns, end_ns;
 	/* strings: names of the events before and after it; 0: begin or end of the step */
 	uint32_t before, after;
-	uint32_t row;           /* of the event behind it, on `track`; MODEL_NONE: end of the step */
+	uint32_t row; /* of the event behind it, on `track`; MODEL_NONE: end of the step */
 	uint32_t track;
 	bool is_between; /* between two steps */
 };

@@ -11,7 +11,7 @@
 
 #define READY 64u /* batches of a worker that can lie ready: more than it is asked for ahead */
 
-struct runner { /* a worker, or the loop */
+struct runner {                  /* a worker, or the loop */
 	double cpu_ns, sleep_ns; /* left of its work; it sleeps first */
 	bool is_busy;
 };
@@ -19,9 +19,9 @@ struct runner { /* a worker, or the loop */
 struct loader_run {
 	const struct loader_case *loader;
 	struct runner workers[LOADER_MOST_WORKERS], loop;
-	uint32_t made[LOADER_MOST_WORKERS]; /* batches that each worker has made */
+	uint32_t made[LOADER_MOST_WORKERS];          /* batches that each worker has made */
 	double ready_ns[LOADER_MOST_WORKERS][READY]; /* when the newest of them are pickled, by their number mod READY */
-	uint32_t taken;                     /* by the loop */
+	uint32_t taken;                              /* by the loop */
 	double now_ns;
 };
 
@@ -58,9 +58,8 @@ static void start_worker(struct loader_run *run, uint32_t worker)
 
 	if (number >= run->taken + loader->prefetch * loader->workers)
 		return;
-	run->workers[worker] = (struct runner){.cpu_ns = batch->fetch_cpu_ns,
-	                                       .sleep_ns = batch->fetch_sleep_ns,
-	                                       .is_busy = true};
+	run->workers[worker] = (struct runner){
+		.cpu_ns = batch->fetch_cpu_ns, .sleep_ns = batch->fetch_sleep_ns, .is_busy = true};
 }
 
 static void start_all(struct loader_run *run)

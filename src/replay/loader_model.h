@@ -27,9 +27,9 @@ struct loader_batch {
 struct loader_case {
 	const struct loader_batch *batches;
 	uint32_t count;
-	uint32_t workers; /* at most LOADER_MOST_WORKERS; 0: the loop makes the batches */
-	uint32_t prefetch; /* batches that are asked for ahead, of each worker */
-	double processors; /* that the run has */
+	uint32_t workers;              /* at most LOADER_MOST_WORKERS; 0: the loop makes the batches */
+	uint32_t prefetch;             /* batches that are asked for ahead, of each worker */
+	double processors;             /* that the run has */
 	double pickle_ns, unpickle_ns; /* of a batch, in its worker and in the loop */
 };
 

@@ -14,18 +14,19 @@
 #define NEAR_RATIO 0.02 /* a reading is that near to an instant, as share of the time that it is read for */
 #define NEAR_NS 50e3
 #define LEAST_BATCHES 8u
-#define MOST_ERROR 0.1     /* of the model. If it is further off, the run had fewer processors than it may use */
+#define MOST_ERROR 0.1 /* of the model. If it is further off, the run had fewer processors than it may use */
 #define LEAST_PROCESSORS 0.05
-#define ROUNDS 24          /* of the search for them */
-#define MOST_WORKERS 16u   /* that are tried */
-#define ENOUGH 1.02        /* times the shortest step */
-#define HANDOVER_NS 150e3  /* of a batch that is easy to hand over, at each side */
+#define ROUNDS 24         /* of the search for them */
+#define MOST_WORKERS 16u  /* that are tried */
+#define ENOUGH 1.02       /* times the shortest step */
+#define HANDOVER_NS 150e3 /* of a batch that is easy to hand over, at each side */
 
 struct thread_work {
 	double cpu_ns, sleep_ns;
 };
 
-static struct thread_work work_between(const struct replay_graph *graph, uint32_t track, int64_t start_ns, int64_t end_ns)
+static struct thread_work work_between(const struct replay_graph *graph, uint32_t track, int64_t start_ns,
+                                       int64_t end_ns)
 {
 	int64_t near_ns = (int64_t)fmax(NEAR_NS, NEAR_RATIO * (double)(end_ns - start_ns));
 	const struct thread_reading *first = readings_nearest(graph->model, track, start_ns, near_ns, false);

@@ -84,7 +84,7 @@ static double measure_unit(const struct replay_graph *graph, uint32_t thread)
 void profiler_cost_measure(struct replay_graph *graph)
 {
 	for (uint32_t t = 0; t < graph->thread_count; t++)
-		graph->threads[t].unit_ns = graph->is_recorded ? graph->row_ns : measure_unit(graph, t);
+		graph->threads[t].unit_ns = graph->is_recorded ? graph->recording.row_ns : measure_unit(graph, t);
 }
 
 void profiler_cost_remove(struct replay_plan *plan, double factor)

@@ -84,8 +84,8 @@ static void join_meetings(struct replay_graph *graphs, uint32_t count)
 static bool meet_alike(const struct replay_graph *graphs, uint32_t count)
 {
 	for (uint32_t rank = 1; rank < count; rank++)
-		if (graphs[rank].has_meetings != graphs[0].has_meetings ||
-		    (graphs[0].has_meetings && graphs[rank].step_count != graphs[0].step_count))
+		if (graphs[rank].recording.has_meetings != graphs[0].recording.has_meetings ||
+		    (graphs[0].recording.has_meetings && graphs[rank].step_count != graphs[0].step_count))
 			return false;
 	return true;
 }
@@ -107,7 +107,7 @@ bool replay_ranks_join(struct replay_graph *graphs, uint32_t count)
 	for (uint32_t rank = 1; rank < count; rank++)
 		graphs[rank].offset_ns = offset_of(&graphs[rank], works[rank], &graphs[0], works[0]);
 	share_durations(works, count, graphs[0].collectives);
-	if (graphs[0].has_meetings)
+	if (graphs[0].recording.has_meetings)
 		join_meetings(graphs, count);
 	for (uint32_t rank = 0; rank < count; rank++)
 		free(works[rank]);

@@ -350,7 +350,8 @@ bool replay_run_ranks(struct replay_run *runs, const struct replay_plan *plans, 
 	assert(count > 0);
 	for (uint32_t i = 0; i < count; i++) {
 		is_whole &= plans[i].graph->collectives == plans[0].graph->collectives &&
-		            (!plans[i].graph->has_meetings || plans[i].graph->step_count == plans[0].graph->step_count);
+		            (!plans[i].graph->recording.has_meetings ||
+		             plans[i].graph->step_count == plans[0].graph->step_count);
 		state_init(&states[i], &runs[i], &plans[i]);
 	}
 	while (goes_on && is_whole) {

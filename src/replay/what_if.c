@@ -142,7 +142,7 @@ static void remove_delays(struct replays *replays)
 static bool is_quiet_known(const struct replays *replays)
 {
 	for (uint32_t rank = 0; rank < replays->count; rank++)
-		if (replays->graphs[rank].has_meetings || replays->graphs[rank].has_workers)
+		if (replays->graphs[rank].recording.has_meetings || replays->graphs[rank].recording.has_workers)
 			return false;
 	return true;
 }
@@ -397,7 +397,7 @@ static bool has_only_host_collectives(const struct replays *replays)
 	bool is_any = false;
 
 	for (uint32_t rank = 0; rank < replays->count; rank++) {
-		if (replays->graphs[rank].collectives || replays->graphs[rank].has_meetings)
+		if (replays->graphs[rank].collectives || replays->graphs[rank].recording.has_meetings)
 			return false;
 		is_any |= replays->graphs[rank].has_host_collectives ||
 		          (replays->graphs[rank].has_device_backend && !replays->graphs[rank].has_device);
@@ -413,9 +413,9 @@ static const char *why_apart(const struct replays *replays, bool are_joined)
 	if (replays->count < 2)
 		return NULL;
 	if (!are_joined)
-		return replays->graphs[0].has_meetings ? "the ranks do not have the same number of steps"
-		                                       : "the ranks do not have the same collectives";
-	return replays->graphs[0].collectives || replays->graphs[0].has_meetings
+		return replays->graphs[0].recording.has_meetings ? "the ranks do not have the same number of steps"
+		                                                 : "the ranks do not have the same collectives";
+	return replays->graphs[0].collectives || replays->graphs[0].recording.has_meetings
 	               ? NULL
 	               : "no collective on a device shows where the ranks wait for each other";
 }
@@ -460,7 +460,7 @@ void what_if_make(struct what_if *what_if, const struct model *model, const stru
 	struct replays *replays;
 
 	*what_if = (struct what_if){.ranks = count, .has_profiler = has_profiler};
-	what_if->has_cost = has_profiler || (count && windows[0].row_ns > 0);
+	what_if->has_cost = has_profiler || (count && windows[0].recording.row_ns > 0);
 	what_if->step_count = count ? windows[0].step_count : 0;
 	if (what_if->step_count < 2) {
 		what_if->problem = "a replay needs two complete steps";

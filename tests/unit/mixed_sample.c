@@ -113,7 +113,8 @@ static void put_reading(struct run *run)
 	uint64_t ran = run->now - SEGMENT_SAMPLE_START - run->delayed;
 
 	if (run->delay > 0)
-		segment_put(&run->segment, MAIN, run->now, STEPSCOPE_EVENT_STEP, STEPSCOPE_STEP_USE, 2, ran, run->delayed);
+		segment_put(&run->segment, MAIN, run->now, STEPSCOPE_EVENT_STEP, STEPSCOPE_STEP_USE, 2, ran,
+		            run->delayed);
 }
 
 static double drawn(struct run *run)
@@ -129,9 +130,9 @@ static bool has_rare(const struct run *run)
 
 static void put_capture(struct run *run, bool has_operators)
 {
-	uint64_t bits = STEPSCOPE_ACTIVE_STEPS | (has_operators        ? STEPSCOPE_ACTIVE_DETAIL
-	                                          : has_rare(run)      ? STEPSCOPE_ACTIVE_RARE
-	                                                               : 0);
+	uint64_t bits = STEPSCOPE_ACTIVE_STEPS | (has_operators   ? STEPSCOPE_ACTIVE_DETAIL
+	                                          : has_rare(run) ? STEPSCOPE_ACTIVE_RARE
+	                                                          : 0);
 
 	segment_put(&run->segment, MAIN, run->now, STEPSCOPE_EVENT_STEP, STEPSCOPE_STEP_CAPTURE, 2,
 	            (uint64_t)STEPSCOPE_CAPTURE_RECORD, bits);
@@ -174,20 +175,13 @@ static bool take_option(struct run *run, const char *option)
 	const struct {
 		const char *key;
 		double *number;
-	} numbers[] = {{"step", &run->step},
-	               {"cost", &run->cost},
-	               {"noise", &run->noise},
-	               {"first", &run->first},
-	               {"wait", &run->wait},
-	               {"grow", &run->grow},
-	               {"delay", &run->delay}};
+	} numbers[] = {{"step", &run->step}, {"cost", &run->cost}, {"noise", &run->noise}, {"first", &run->first},
+	               {"wait", &run->wait}, {"grow", &run->grow}, {"delay", &run->delay}};
 	const struct {
 		const char *key;
 		struct rhythm *rhythm;
-	} rhythms[] = {{"slow", &run->slow},
-	               {"save", &run->save},
-	               {"evaluate", &run->evaluate},
-	               {"compile", &run->compile}};
+	} rhythms[] = {
+		{"slow", &run->slow}, {"save", &run->save}, {"evaluate", &run->evaluate}, {"compile", &run->compile}};
 
 	if (!value++)
 		return false;

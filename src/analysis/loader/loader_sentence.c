@@ -25,8 +25,8 @@ static const char *loader_keep_up(const struct loader_sums *sums, struct arena *
 	                                needed == 1 ? "" : "s");
 	if (!sums->processors || needed < sums->processors)
 		return text;
-	return arena_printf(arena, "%s, if each has a processor: there %s %d", text, sums->processors == 1 ? "is" : "are",
-	                    sums->processors);
+	return arena_printf(arena, "%s, if each has a processor: there %s %d", text,
+	                    sums->processors == 1 ? "is" : "are", sums->processors);
 }
 
 /* Names the waits that loader_steady_ratio() leaves out. Its share comes next in the sentence. */

@@ -106,7 +106,7 @@ struct stretch_rows {
 	double steps_ns;
 };
 
-static int compare_places(const void *left, const void *right)
+static int compare_stretches_by_place(const void *left, const void *right)
 {
 	const struct host_stretch *a = left, *b = right;
 
@@ -150,7 +150,8 @@ static void set_line(struct stretch_rows *rows, int row, const struct host_stret
 	uint32_t line = stretch->row == MODEL_NONE ? 0 : span_line_of(&rows->places, stretch->track, stretch->row);
 
 	if (line)
-		table_set_text(rows->table, row, STRETCH_LINE, span_line_text(&rows->places, line, &rows->table->arena));
+		table_set_text(rows->table, row, STRETCH_LINE,
+		               span_line_text(&rows->places, line, &rows->table->arena));
 	else
 		table_set_missing(rows->table, row, STRETCH_LINE, "no line was recorded for the event after it");
 }
@@ -207,14 +208,14 @@ static void measure_steps(struct stretch_rows *rows)
 		}
 }
 
-static void add_rank(struct stretch_rows *rows)
+static void add_stretches_of(struct stretch_rows *rows)
 {
 	const struct host_stretches *stretches = host_stretches_of(rows->graph);
 	struct host_stretch *list = memory_resize(NULL, stretches->count + 1, sizeof(*list));
 
 	for (uint32_t i = 0; i < stretches->count; i++)
 		list[i] = stretches->list[i];
-	merge_sort(list, stretches->count, sizeof(*list), compare_places);
+	merge_sort(list, stretches->count, sizeof(*list), compare_stretches_by_place);
 	measure_steps(rows);
 	for (uint32_t first = 0, next; first < stretches->count; first = next) {
 		for (next = first + 1; next < stretches->count && is_same_place(&list[first], &list[next]);)
@@ -238,7 +239,7 @@ static enum status run(struct analysis_context *context, struct table *table, st
 		rows.graph = what_if_graph(what_if, rank);
 		rows.process = process_label(context->model, rows.graph->process, &table->arena);
 		if (rows.graph->is_recorded && !rows.graph->has_device)
-			add_rank(&rows);
+			add_stretches_of(&rows);
 	}
 	span_places_release(&rows.places);
 	table_sort(table, STRETCH_TOTAL, false);

@@ -23,7 +23,8 @@ static const char *loader_fact(const struct model *model, uint32_t process, uint
 	return model_meta(model, process, key);
 }
 
-static bool is_in_window(const struct model *model, const struct replay_window *window, const struct loader_fetch *fetch)
+static bool is_fetch_in_window(const struct model *model, const struct replay_window *window,
+                               const struct loader_fetch *fetch)
 {
 	const struct model_step *first = &model->steps[window->first_step];
 	const struct model_step *last = &model->steps[window->first_step + window->step_count - 1];
@@ -41,7 +42,7 @@ static uint32_t main_loader(const struct model *model, const struct replay_windo
 	for (uint32_t i = 0; i < batches->fetch_count; i++) {
 		uint32_t number = (uint32_t)(batches->fetches[i].loop >> 32);
 
-		if (!is_in_window(model, window, &batches->fetches[i]))
+		if (!is_fetch_in_window(model, window, &batches->fetches[i]))
 			continue;
 		/* fetches are sorted by loader */
 		count = i && number == (uint32_t)(batches->fetches[i - 1].loop >> 32) ? count + 1 : 1;
@@ -68,7 +69,7 @@ static void take_fetches(struct replay_loader *loader, const struct model *model
 	for (uint32_t i = 0; i < batches->fetch_count; i++) {
 		const struct loader_fetch *fetch = &batches->fetches[i];
 
-		if (is_in_window(model, window, fetch) && fetch->loop >> 32 == number)
+		if (is_fetch_in_window(model, window, fetch) && fetch->loop >> 32 == number)
 			fetches[loader->fetch_count++] = (struct replay_fetch){fetch->track, fetch->start_ns,
 			                                                       fetch->end_ns};
 	}

@@ -16,7 +16,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define ROW_NS 150.0      /* the recorder's cost of an operator, if the run does not show it: docs/recorder.md */
+#define ROW_NS 150.0 /* the recorder's cost of an operator, if the run does not show it: docs/recorder.md */
 #define MOST_ROW_NS 1000.0
 #define EARLY_STEPS_OF 10u /* of fewer steps the first ones count, too */
 
@@ -71,8 +71,7 @@ static double rows_of_step(const struct model *model, const struct replay_window
 	return steps ? (double)rows / steps : 0;
 }
 
-static double cost_of_row(const struct model *model, const struct step_times *times,
-                          const struct replay_window *window)
+static double cost_of_row(const struct model *model, const struct step_times *times, const struct replay_window *window)
 {
 	struct operator_cost cost = operator_cost_find(model, times, window->process);
 	double rows = rows_of_step(model, window);
@@ -103,11 +102,11 @@ static bool makes_batches_beside(const struct model *model, const struct replay_
 {
 	uint32_t own = model->steps[window->first_step].track;
 
-	if (window->is_of_torch)
+	if (window->recording.is_of_torch)
 		return loader_has_workers(model);
 	for (uint32_t i = 0; i < model->tracks_count; i++)
-		if (i != own && model->tracks[i]->process == window->process && model->tracks[i]->kind == TRACK_THREAD &&
-		    model->tracks[i]->span_count)
+		if (i != own && model->tracks[i]->process == window->process &&
+		    model->tracks[i]->kind == TRACK_THREAD && model->tracks[i]->span_count)
 			return true;
 	return false;
 }
@@ -174,9 +173,9 @@ static void init(void *fold, struct analysis_context *context)
 		loaders[count] = (struct replay_loader){0};
 		if (!is_of_profiler && window->step_count) {
 			window->is_recorded = true;
-			window->is_of_torch = model_meta(model, MODEL_NONE, "torch.version") != NULL;
-			window->has_workers = makes_batches_beside(model, window);
-			window->row_ns = cost_of_row(model, times, window);
+			window->recording.is_of_torch = model_meta(model, MODEL_NONE, "torch.version") != NULL;
+			window->recording.has_workers = makes_batches_beside(model, window);
+			window->recording.row_ns = cost_of_row(model, times, window);
 			waits[count] = take_waits(window, model, times);
 			window->loader = recorded_loader_find(&loaders[count], model, window) ? &loaders[count] : NULL;
 		}

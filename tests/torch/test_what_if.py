@@ -1,0 +1,59 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Savings of real programs with a fault (tests/whatif), which bench/whatif measures. Here each fault is found with its cut, and its saving is roughly
+right on any machine: what takes most of a step by the program's own clock saves most of it."""
+import json
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from torch_tools import STEPSCOPE, environment, pythons, run
+
+newest = pytest.mark.parametrize("python", pythons()[:1])
+PROGRAMS = Path(__file__).resolve().parent.parent / "whatif"
+# fault: its cut, its rule, and the least and the largest saving that is right on an idle and on a busy machine
+FAULTS = {
+    "python_in_forward": ("host", "SS412", 0.3, 0.9),
+    "closure_metric": ("host", "SS412", 0.25, 0.8),
+    "grows": ("growth", "SS413", 0.2, 0.85),
+    "optimizer_single": ("optimizer", "SS406", 0.25, 0.7),
+    "loader_sleeps": ("workers", "SS101", 0.4, 0.85),
+    "rank_computes_longer": ("rank", "SS602", 0.4, 1.0),
+}
+
+
+def query(path, sql):
+    done = subprocess.run([STEPSCOPE, "query", path, sql, "--json"], capture_output=True, text=True, timeout=60, env=environment(), check=True)
+    return json.loads(done.stdout)["rows"]
+
+
+def diagnosis(path):
+    return json.loads(subprocess.run([STEPSCOPE, "diagnose", path, "--json"], capture_output=True, text=True, timeout=60, env=environment(), check=True).stdout)
+
+
+def cuts(path):
+    return {row["cut"]: row for row in query(path, "SELECT * FROM what_if") if row["place"] is None}
+
+
+@newest
+@pytest.mark.parametrize("program, budget", [(program, "3%") for program in FAULTS] + [("python_in_forward", "none"), ("optimizer_single", "none")])
+def test_the_fault_saves_most(tmp_path, python, program, budget):
+    cut, rule, least, most = FAULTS[program]
+    done = run(tmp_path, python, PROGRAMS / f"{program}.py", "fault", budget=budget)
+    assert done.returncode == 0, done.stderr
+    row = cuts(tmp_path / "run")[cut]
+    assert least < row["saving_ratio"] < most, row
+    assert row["saving_low_ratio"] <= row["saving_ratio"] <= row["saving_high_ratio"]
+    result = diagnosis(tmp_path / "run")
+    findings = {(finding["rule"], finding["cut"]) for finding in result["findings"]}
+    assert (rule, cut) in findings, result
+    assert result["verdict"]["verdict"] != "healthy"
+    for finding in result["findings"]:
+        assert finding["saving_ratio"] is None or 0 <= finding["saving_ratio"] <= 1
+
+
+@newest
+def test_reads_of_values_save_nothing_without_a_device(tmp_path, python):
+    done = run(tmp_path, python, PROGRAMS / "reads_values.py", "fault")
+    assert done.returncode == 0, done.stderr
+    assert cuts(tmp_path / "run")["sync"]["saving_ratio"] < 0.01
