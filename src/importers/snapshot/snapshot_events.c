@@ -26,11 +26,11 @@ struct replay { /* replay of one device */
 	uint32_t device;
 	const struct snapshot_event *events;
 	uint32_t count;
-	struct number_map state; /* state of each address */
-	uint64_t forgotten;      /* live blocks allocated during the recording, but before the first event */
-	uint64_t unseen;         /* alive at the end by the events, but not in the segments */
-	bool is_cut;             /* the device's last events are missing from the file */
-	uint64_t unplaced;       /* if is_cut: live blocks that may be older or newer than the events */
+	struct number_map state;       /* state of each address */
+	uint64_t forgotten;            /* live blocks allocated during the recording, but before the first event */
+	uint64_t unseen;               /* alive at the end by the events, but not in the segments */
+	bool is_cut;                   /* the device's last events are missing from the file */
+	uint64_t unplaced;             /* if is_cut: live blocks that may be older or newer than the events */
 	wide_bytes allocated, pending; /* pending: returned by the program, but still in use by the device */
 	wide_bytes reserved, reserved_peak;
 	uint32_t oom_track;
