@@ -149,7 +149,7 @@
 #define CELL_OOM_KERNEL "kernel"
 #define CELL_OOM_ALLOCATOR "allocator"
 
-/* out_of_memory.source */
+/* out_of_memory.growth_source */
 #define CELL_OOM_ALLOCATIONS "allocations"
 #define CELL_OOM_RESIDENT "resident memory"
 

@@ -253,7 +253,7 @@ def test_fault_snapshot_that_is_full_is_not_fragmented(name):
     found = query(path, "SELECT why, asked_bytes, limit_bytes, reserved_bytes FROM memory_failures ORDER BY time_ns DESC LIMIT 1")
     why, asked, limit, reserved = found[0]
     assert why == (GPU_FAILURES[name] or "full") and int(limit) == int(reserved)
-    ended = query(path, "SELECT how, asked_bytes, limit_bytes FROM out_of_memory")
+    ended = query(path, "SELECT how, asked_bytes, memory_limit_bytes FROM out_of_memory")
     said = " ".join(stepscope("diagnose", path).stdout.split())
     if GPU_FAILURES[name]:
         assert ended == [["allocator", asked, limit]] and said.startswith("out of memory: ")

@@ -33,11 +33,11 @@ def test_memory_that_grows_is_named(tmp_path, python):
     assert done.returncode == 1 and "allocate memory" in done.stderr
     row, = table(tmp_path, "out_of_memory")
     steps = len(table(tmp_path, "steps"))
-    assert (row["how"], row["device"], row["source"], row["asked_bytes"]) == ("exception", "host", "allocations", 16 * MIB)
-    assert row["growth_bytes_per_step"] == pytest.approx(16 * MIB, rel=0.01)
+    assert (row["how"], row["device"], row["growth_source"], row["asked_bytes"]) == ("exception", "host", "allocations", 16 * MIB)
+    assert row["end_growth_bytes_per_step"] == pytest.approx(16 * MIB, rel=0.01)
     assert 8 <= row["since_step"] <= 11 and row["step"] in (steps - 1, steps)
     assert abs(row["limit_step"] - row["step"]) <= 1, "the limit allows the step in which it ended"
-    assert row["line"].endswith("out_of_memory.py(33): <module>")
+    assert row["failing_line"].endswith("out_of_memory.py(33): <module>")
     said = headline(tmp_path)
     assert said.startswith("out of memory: ") and "RuntimeError: " in said
     assert "memory grows by 16.0 MiB per step since step " in said and ", most of it aten::ones; " in said and "at this rate the limit of" in said
@@ -48,8 +48,8 @@ def test_without_recorded_memory_samples_tell(tmp_path, python):
     done = run(tmp_path, python, PROGRAM, "leak", "0.3", budget="3%")
     assert done.returncode == 1, done.stderr
     row, = table(tmp_path, "out_of_memory")
-    assert row["source"] == "resident memory" and row["growth_bytes_per_step"] == pytest.approx(16 * MIB, rel=0.25), row
-    assert row["category"] is None
+    assert row["growth_source"] == "resident memory" and row["end_growth_bytes_per_step"] == pytest.approx(16 * MIB, rel=0.25), row
+    assert row["growing_category"] is None
     assert "; resident memory grows by " in headline(tmp_path)
 
 
@@ -98,8 +98,8 @@ def test_a_kill_by_the_control_group(tmp_path):
     if done.returncode != 137 or "(out of memory: the kernel killed a process meanwhile)" not in done.stderr:
         pytest.skip("the limit is not enforced here")
     row, = table(tmp_path, "out_of_memory")
-    assert (row["how"], row["limit_bytes"], row["source"]) == ("control group", 700 * MIB, "resident memory")
-    assert row["growth_bytes_per_step"] == pytest.approx(16 * MIB, rel=0.25) and 6 <= row["since_step"] <= 20, row
+    assert (row["how"], row["memory_limit_bytes"], row["growth_source"]) == ("control group", 700 * MIB, "resident memory")
+    assert row["end_growth_bytes_per_step"] == pytest.approx(16 * MIB, rel=0.25) and 6 <= row["since_step"] <= 20, row
     assert abs(row["limit_step"] - row["step"]) <= 8, row  # a sample each second
     assert "the kernel killed it at the limit of its control group, 700 MiB; its last step is " in headline(tmp_path)
     assert any(fact["key"] == "oom_kills" and fact["value"] == "1" for fact in table(tmp_path, "facts"))
