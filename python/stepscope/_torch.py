@@ -35,6 +35,9 @@ def attach():
     if set_compiler is not None:  # 2.0
         native.leave_uncompiled(set_compiler)
     native.unseen(_attach)(torch)
+    from stepscope import _end
+
+    _end.watch(native)
 
 
 def _attach(torch):

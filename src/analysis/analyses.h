@@ -8,6 +8,7 @@
 
 #define ANALYSES(X)                                                                                                    \
 	X(run)                                                                                                         \
+	X(run_time)                                                                                                    \
 	X(step_time)                                                                                                   \
 	X(phases)                                                                                                      \
 	X(between_steps)                                                                                               \
@@ -47,6 +48,7 @@
 	X(memory_largest)                                                                                              \
 	X(memory_segments)                                                                                             \
 	X(memory_failures)                                                                                             \
+	X(out_of_memory)                                                                                               \
 	X(memory_steps)                                                                                                \
 	X(memory_growth)                                                                                               \
 	X(operator_patterns)                                                                                           \

@@ -359,7 +359,8 @@ static void set_no_saving(struct table *findings, int row, const char *reason)
 	table_set_missing(findings, row, FINDING_RATIO, reason);
 }
 
-/* The saving is that of the replay, if the run has one; a user's rule may say its own. */
+/* The saving is that of the replay, if the run has one. A user's rule may have its own, and a rule of time that no cut
+ * removes. */
 static void set_saving(struct running *running, const struct rule *rule, int row, const struct table *rows,
                        int from_row)
 {
@@ -375,7 +376,7 @@ static void set_saving(struct running *running, const struct rule *rule, int row
 	                     running->diagnosis->what_if ? "the rule names no cut" : "the run has no replay");
 	if (!number_called(rows, from_row, "saving_ns", &saving_ns) || !(saving_ns >= 0 && isfinite(saving_ns)))
 		set_no_saving(findings, row, "it is not about time");
-	else if (running->diagnosis->what_if && !rule->folder)
+	else if (running->diagnosis->what_if && !rule->folder && !rule->saving)
 		set_no_saving(findings, row, "no replay removes it");
 	else
 		table_set_double(findings, row, FINDING_SAVING, saving_ns);
@@ -646,6 +647,7 @@ enum status diagnosis_run(struct diagnosis *diagnosis, struct report *report, co
 	arena_init(&arena, 0);
 	diagnosis->torn = why_torn(&whole);
 	diagnosis->what_if = replayed(report, diagnosis->torn);
+	diagnosis->run = run_parts_get(&report->context);
 	find_few(&running, &arena);
 	table_init(&diagnosis->findings, "findings", "Findings", "what is wrong, what it costs and what to do");
 	table_columns(&diagnosis->findings, finding_columns, FINDING_COLUMNS);

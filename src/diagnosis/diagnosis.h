@@ -17,6 +17,7 @@
 #define DIAGNOSIS_DIAGNOSIS_H
 
 #include "analysis/report.h"
+#include "analysis/step_times/run_parts.h"
 #include "diagnosis/rule_set.h"
 #include "replay/what_if.h"
 
@@ -69,6 +70,7 @@ enum verdict_column {
 	VERDICT_WHOLE,     /* "a step", or "the whole trace" where that has no steps: what parts are of */
 	VERDICT_SAVING_OF, /* the same of savings, or "a step with the time behind it" where a finding is about that */
 	VERDICT_HEADLINE, /* what is said before it, of a rule that has a headline; missing: none of these found anything */
+	VERDICT_RUN,      /* parts of the wall time of the run, the largest first */
 	VERDICT_LEFT_OUT, /* steps that count nowhere here, as they are start-up, or have lost work of devices, or its durations */
 	VERDICT_COLUMNS,
 };
@@ -79,7 +81,8 @@ enum verdict_column {
 
 struct diagnosis {
 	struct table findings, checks, verdict, times;
-	struct what_if *what_if; /* the replays that tell savings, owned by the report; NULL: the run has none */
+	const struct run_parts *run; /* where the wall time of the run goes; owned by the report */
+	struct what_if *what_if;     /* the replays that tell savings, owned by the report; NULL: the run has none */
 	const char *
 		torn; /* why nothing is said of devices, as no step of a damaged input has all that they did; NULL: one has */
 };

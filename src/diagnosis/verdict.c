@@ -10,6 +10,7 @@
 #include "diagnosis/savings.h"
 #include "diagnosis/verdict_place.h"
 #include "diagnosis/verdict_replay.h"
+#include "diagnosis/verdict_run.h"
 #include "model/cell_words.h"
 
 #include <inttypes.h>
@@ -64,6 +65,9 @@ static const struct table_column columns[VERDICT_COLUMNS] = {
                               .type = TABLE_TEXT,
                               .definition = "what matters more than where the time goes: that the run did not end well, "
                                             "where and how"},
+	[VERDICT_RUN] = {.name = "run",
+                         .type = TABLE_TEXT,
+                         .definition = "parts of the wall time of the whole run (table run_time), the largest first"},
 	[VERDICT_LEFT_OUT] =
 		{.name = "left_out",
                  .type = TABLE_TEXT,
@@ -664,6 +668,7 @@ void diagnosis_decide(struct diagnosis *diagnosis, struct report *report, const 
 	set_saving(diagnosis, whole_ns);
 	table_set_text(table, 0, VERDICT_WHOLE, evidence.whole);
 	table_set_text(table, 0, VERDICT_SAVING_OF, evidence.saving_of);
+	verdict_run_set(diagnosis);
 	set_headline(diagnosis, rules);
 	set_left_out(table, start_up, whole, report_step_times(report));
 }

@@ -56,6 +56,17 @@
 #define CELL_STEPS_MISSED "steps that were not recorded"
 #define CELL_AFTER_STEPS "after the last step"
 
+/* run_time.part */
+#define CELL_RUN_START "start"
+#define CELL_RUN_COMPILATION "compilation"
+#define CELL_RUN_FIRST_BATCHES "first batches"
+#define CELL_RUN_STEPS "steps"
+#define CELL_RUN_EVALUATION "evaluation"
+#define CELL_RUN_CHECKPOINTS "checkpoints"
+#define CELL_RUN_IDLE "idle"
+#define CELL_RUN_UNKNOWN "unknown"
+#define CELL_RUN_END "end"
+
 /* phases.name, rank_phases.phase, steps.phase */
 #define CELL_PHASE_DATA "data"
 #define CELL_PHASE_FORWARD "forward"
@@ -128,6 +139,19 @@
 /* memory_failures.why */
 #define CELL_FAILURE_FRAGMENTED "fragmented"
 #define CELL_FAILURE_FULL "full"
+
+/* out_of_memory.device, memory.device */
+#define CELL_DEVICE_HOST "host"
+
+/* out_of_memory.how */
+#define CELL_OOM_EXCEPTION "exception"
+#define CELL_OOM_GROUP "control group"
+#define CELL_OOM_KERNEL "kernel"
+#define CELL_OOM_ALLOCATOR "allocator"
+
+/* out_of_memory.growth_source */
+#define CELL_OOM_ALLOCATIONS "allocations"
+#define CELL_OOM_RESIDENT "resident memory"
 
 /* memory_segments.pool, step_time.process, processes.process, memory.category */
 #define CELL_ALL "all"

@@ -83,6 +83,7 @@ void run_record_facts(struct run *run)
 		run_facts_add_of(run, child->pid, "read_bytes", (int64_t)child->io.read_bytes);
 		run_facts_add_of(run, child->pid, "write_bytes", (int64_t)child->io.write_bytes);
 	}
+	host_recording_tick(run->host); /* the last sample may be from before a kill */
 	if (host_recording_oom_kills(run->host, &kills))
 		run_facts_add_number(run, "oom_kills", (int64_t)kills);
 	for (uint32_t i = 0; i < run->watch.count && i < 1024; i++) {

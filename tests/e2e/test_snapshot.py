@@ -6,6 +6,7 @@ import json
 import os
 import pickle
 import subprocess
+from pathlib import Path
 
 import made_snapshot
 import pytest
@@ -228,7 +229,7 @@ def test_everything_else_works_on_it_too(tmp_path):
     assert json.loads((tmp_path / "s.json").read_text())["traceEvents"]
     assert stepscope("export", path, "-o", "s.pftrace").returncode == 0
     done = stepscope("diagnose", path)
-    assert done.returncode == 0 and done.stdout.startswith("unknown: ") and "SS204\n" in done.stdout.partition("Cannot tell")[2]
+    assert done.returncode == 0 and "\nunknown: " in done.stdout and "SS204\n" in done.stdout.partition("Cannot tell")[2]
     named = tmp_path / "a name that says nothing"
     path.rename(named)
     assert "fragmented" in report(named, "--table", "memory_failures")
@@ -239,3 +240,37 @@ def test_names_that_are_no_utf8_are_repaired(tmp_path):
     path.write_bytes(pickle.dumps(made_snapshot.snapshot(), 4).replace(b"/repo/model.py", b"/repo/m\xb4\xedel.py"))
     assert "/repo/m\ufffd\ufffdel.py(17)" in report(path, "--table", "memory_lines", "--csv")
     assert "not UTF-8" in report(path, "--table", "ledger")
+
+
+# snapshots of a real GPU, whose processes had limits of their own: why the last request failed; None: the program went on
+GPU_FAILURES = {"oom_batch": "full", "oom_growth": "full", "oom_optimizer": "full", "oom_copy": "full", "oom_fragments": "fragmented", "oom_caught": None}
+
+
+@pytest.mark.parametrize("name", GPU_FAILURES)
+def test_fault_snapshot_that_is_full_is_not_fragmented(name):
+    """The device had 135 GiB free, and the process 4 GiB: what the device has free is no piece of the process's memory."""
+    path = Path(__file__).parents[1] / f"data/gpu/memory/{name}.pickle.gz"
+    found = query(path, "SELECT why, asked_bytes, limit_bytes, reserved_bytes FROM memory_failures ORDER BY time_ns DESC LIMIT 1")
+    why, asked, limit, reserved = found[0]
+    assert why == (GPU_FAILURES[name] or "full") and int(limit) == int(reserved)
+    ended = query(path, "SELECT how, asked_bytes, memory_limit_bytes FROM out_of_memory")
+    said = " ".join(stepscope("diagnose", path).stdout.split())
+    if GPU_FAILURES[name]:
+        assert ended == [["allocator", asked, limit]] and said.startswith("out of memory: ")
+        assert "at the peak most is " in said
+    else:
+        assert not ended and not said.startswith("out of memory: ")
+
+
+def test_memory_that_a_stream_still_uses_is_no_piece(tmp_path):
+    """Of 26 MiB that are reserved and not used 8 are pending: the rest does not cover a request of 22."""
+    data = made_snapshot.snapshot()
+    trace = data["device_traces"][0]
+    place = next(index for index, event in enumerate(trace) if event["action"] == "oom")
+    trace.insert(place, {**trace[place - 1], "action": "free_requested", "addr": made_snapshot.WEIGHT, "size": 8 << 20})
+    why = "SELECT why FROM memory_failures"
+    trace[place + 1]["size"] = 22 << 20
+    trace[place + 1]["device_free"] = 0
+    assert query(write(tmp_path / "pending.pickle", data), why) == [["full"]]
+    trace.insert(place + 1, {**trace[place], "action": "free_completed"})
+    assert query(write(tmp_path / "free.pickle", data), why) == [["fragmented"]]

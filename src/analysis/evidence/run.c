@@ -7,6 +7,7 @@
 #include "analysis/machine/processes.h"
 #include "analysis/ranks/missing_ranks.h"
 #include "analysis/shared/labels.h"
+#include "analysis/step_times/run_parts.h"
 #include "analysis/step_times/step_kinds.h"
 #include "base/units.h"
 #include "model/reasons.h"
@@ -51,6 +52,7 @@ enum {
 	RUN_COST_TEXT,
 	RUN_DROPPED,
 	RUN_MISSING_ENDS,
+	RUN_WALL_PARTS,
 	RUN_COLUMNS,
 };
 
@@ -229,6 +231,10 @@ static const struct table_column columns[RUN_COLUMNS] = {
                  .unit = UNIT_COUNT,
                  .definition =
                          "processes without their last events; the number of events dropped near the end is unknown"},
+	[RUN_WALL_PARTS] = {.name = "wall_parts",
+                            .type = TABLE_TEXT,
+                            .definition = "parts of the wall time as in the table run_time, the largest first",
+                            .is_hidden = true},
 };
 
 static bool is_program(const struct process *process)
@@ -678,6 +684,7 @@ static enum status run_run(struct analysis_context *context, struct table *table
 	set_evidence(table, model, times, context->options.filter.has_steps);
 	set_cost(table, model, times, context->options.filter.has_steps);
 	set_operators(table, model, times);
+	run_parts_set_text(run_parts_get(context), table, RUN_WALL_PARTS);
 	return STATUS_OK;
 }
 

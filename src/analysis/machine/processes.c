@@ -288,6 +288,14 @@ const char *process_end(const struct model *model, uint32_t process, struct aren
 	return describe_end(model, &child, arena);
 }
 
+const char *process_signal(const struct model *model, uint32_t process)
+{
+	const struct child child = child_of(model, process);
+	const char *signal = child_fact(model, &child, "signal");
+
+	return signal && signal[0] ? signal : NULL;
+}
+
 bool process_end_is_unclosed(const struct model *model, uint32_t process)
 {
 	const struct child child = child_of(model, process);

@@ -17,6 +17,9 @@ const char *process_end(const struct model *model, uint32_t process, struct aren
 /* Returns true if nothing is known of its end but that its recording is not closed: process_end() is CELL_END_UNCLOSED. */
 bool process_end_is_unclosed(const struct model *model, uint32_t process);
 
+/* Returns the name of the signal that ended the process; NULL: none is known. */
+const char *process_signal(const struct model *model, uint32_t process);
+
 /* Returns true if another process saw it exit with status 0. A process may do so without closing its recording:
  * children of Python's multiprocessing do. */
 bool process_exited_well(const struct model *model, uint32_t process);

@@ -19,9 +19,11 @@ enum {
 	FAILURES_ALLOCATED,
 	FAILURES_RESERVED,
 	FAILURES_UNUSED,
+	FAILURES_LIMIT,
 	FAILURES_BY,
 	FAILURES_LINE,
 	FAILURES_WHY,
+	FAILURES_LAST,
 	FAILURES_COLUMNS,
 };
 
@@ -62,6 +64,15 @@ static const struct table_column columns[FAILURES_COLUMNS] = {
                  .type = TABLE_INT,
                  .unit = UNIT_BYTES,
                  .definition = "reserved minus allocated bytes: free, rounding, or still in use by a stream"},
+	[FAILURES_LIMIT] =
+		{.name = "limit_bytes",
+                 .title = "limit",
+                 .type = TABLE_INT,
+                 .unit = UNIT_BYTES,
+                 .definition =
+                         "bytes that the allocator could take at most: reserved plus free on the device. If the device "
+                         "had room for the request, the process has its own limit, at the reserved bytes "
+                         "(torch.cuda.set_per_process_memory_fraction)"},
 	[FAILURES_BY] = {.name = "allocated_by",
                          .title = "asked by",
                          .type = TABLE_TEXT,
@@ -73,25 +84,63 @@ static const struct table_column columns[FAILURES_COLUMNS] = {
 		{.name = "why",
                  .type = TABLE_TEXT,
                  .definition =
-                         "fragmented: the unused reserved bytes plus the free bytes of the device cover the request; full: "
-                         "they do not"},
+                         "fragmented: the unused reserved bytes that no stream still uses cover the request (with those "
+                         "that the device could give), and are a tenth of the reserved bytes or more; otherwise full"},
+	[FAILURES_LAST] = {.name = "is_last",
+                           .title = "the end",
+                           .type = TABLE_BOOL,
+                           .definition = "nothing was allocated on the device after it",
+                           .is_hidden = true},
 };
 
+#define SEGMENT_BYTES (20 << 20) /* the allocator takes that much at once for a request that is not larger */
+#define UNUSED_PART 10 /* a full device keeps a smaller part of its memory unused: rounding, and ends of segments */
+#define NEEDED_FIELDS 15u
+
 struct failure {
-	int64_t asked, device_free, allocated, reserved;
+	int64_t asked, device_free, allocated, reserved, pending;
 	unsigned has; /* bits of the known fields, in this order */
 };
 
+/* Returns true if the device had room for the request: it was not full. */
+static bool failure_has_room(const struct failure *failure)
+{
+	return failure->device_free >= failure->asked && failure->device_free >= SEGMENT_BYTES;
+}
+
+static bool failure_is_fragmented(const struct failure *failure)
+{
+	wide_bytes unused = (wide_bytes)failure->reserved - failure->allocated - failure->pending;
+	wide_bytes more = failure_has_room(failure) ? 0 : failure->device_free;
+
+	return unused + more >= failure->asked && unused * UNUSED_PART >= failure->reserved;
+}
+
 static void memory_failures_read_arg(const struct model *model, const struct span_arg *arg, struct failure *failure)
 {
-	static const char *const keys[] = {"asked_bytes", "device_free_bytes", "allocated_bytes", "reserved_bytes"};
-	int64_t *const values[] = {&failure->asked, &failure->device_free, &failure->allocated, &failure->reserved};
+	static const char *const keys[] = {"asked_bytes", "device_free_bytes", "allocated_bytes", "reserved_bytes",
+	                                   "pending_bytes"};
+	int64_t *const values[] = {&failure->asked, &failure->device_free, &failure->allocated, &failure->reserved,
+	                           &failure->pending};
 
-	for (int i = 0; i < 4; i++)
+	for (int i = 0; i < 5; i++)
 		if (strcmp(model_text(model, arg->key), keys[i]) == 0) {
 			*values[i] = arg->i64;
 			failure->has |= 1u << i;
 		}
+}
+
+/* Without times, all events have an order. */
+static bool memory_failures_is_last(const struct model *model, const struct track *track, int64_t time_ns)
+{
+	for (uint32_t i = 0; i < model->memory_count; i++) {
+		const struct memory_event *event = &model->memory[i];
+
+		if (event->process == track->process && event->device == (int16_t)track->device && !event->is_free &&
+		    event->time_ns > time_ns)
+			return false;
+	}
+	return true;
 }
 
 static void memory_failures_add_row(struct table *table, const struct model *model, struct span_places *places,
@@ -118,14 +167,18 @@ static void memory_failures_add_row(struct table *table, const struct model *mod
 	table_set_int(table, row, FAILURES_ALLOCATED, failure->allocated);
 	table_set_int(table, row, FAILURES_RESERVED, failure->reserved);
 	table_set_int(table, row, FAILURES_UNUSED, bytes_that_fit(unused));
+	table_set_int(
+		table, row, FAILURES_LIMIT,
+		bytes_that_fit(failure->reserved + (wide_bytes)(failure_has_room(failure) ? 0 : failure->device_free)));
 	table_set_missing(table, row, FAILURES_BY, "no stack was recorded");
 	table_set_missing(table, row, FAILURES_LINE, "the stack has no line of the program");
 	if (by)
 		table_set_text(table, row, FAILURES_BY, model_text(model, by));
 	if (line)
 		table_set_text(table, row, FAILURES_LINE, span_line_text(places, line, &table->arena));
+	table_set_bool(table, row, FAILURES_LAST, memory_failures_is_last(model, track, chunk->start_ns[index]));
 	table_set_text(table, row, FAILURES_WHY,
-	               unused + failure->device_free >= failure->asked ? CELL_FAILURE_FRAGMENTED : CELL_FAILURE_FULL);
+	               failure_is_fragmented(failure) ? CELL_FAILURE_FRAGMENTED : CELL_FAILURE_FULL);
 }
 
 /* The arguments of one span are adjacent. */
@@ -147,7 +200,7 @@ static enum status memory_failures_run(struct analysis_context *context, struct 
 			memory_failures_read_arg(model, arg, &failure);
 		if (!is_last)
 			continue;
-		if (failure.has == 15)
+		if ((failure.has & NEEDED_FIELDS) == NEEDED_FIELDS)
 			memory_failures_add_row(table, model, &places, arg, &failure);
 		failure = (struct failure){0};
 	}

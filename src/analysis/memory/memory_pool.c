@@ -38,7 +38,7 @@ int memory_category_at(int place)
 
 const char *memory_device_name(struct arena *arena, int16_t device)
 {
-	return device < 0 ? "host" : arena_printf(arena, "device %d", device);
+	return device < 0 ? CELL_DEVICE_HOST : arena_printf(arena, "device %d", device);
 }
 
 /* A stack has operators among its Python lines. Without operators, its innermost frame is the allocator. */

@@ -382,6 +382,7 @@ static bool op_visit(void *context, const struct span_view *span)
 	struct op_group *group = op_group_at(walk, number);
 	clamped_add(&group->self_ns, span->self_ns);
 	clamped_add(&group->step_self_ns, walk->is_step_track ? span->self_ns : 0);
+	clamped_add(&group->step_outside_ns, walk->is_step_track && !span->phase ? span->self_ns : 0);
 	clamped_add(&group->self_memory, memory);
 	op_add_unseen(walk, span);
 	if (is_structure)

@@ -102,6 +102,7 @@ void op_group_join(struct op_group *group, const struct op_group *sampled, doubl
 	step_kinds_join(&group->total_ns, sampled->total_ns, factor);
 	step_kinds_join(&group->self_ns, sampled->self_ns, factor);
 	step_kinds_join(&group->step_self_ns, sampled->step_self_ns, factor);
+	step_kinds_join(&group->step_outside_ns, sampled->step_outside_ns, factor);
 	step_kinds_join(&group->memory, sampled->memory, factor);
 	step_kinds_join(&group->self_memory, sampled->self_memory, factor);
 	step_kinds_join(&group->device_ns, sampled->device_ns, factor);

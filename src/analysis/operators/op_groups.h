@@ -26,6 +26,7 @@ struct op_group {
 	uint32_t open; /* spans of the group around the current one, for recursion */
 	int64_t calls, open_calls, total_ns, self_ns;
 	int64_t step_self_ns;                          /* on threads that mark steps */
+	int64_t step_outside_ns;                       /* of these: outside all phases */
 	int64_t timed_calls, timed_ns, min_ns, max_ns; /* calls with start and end */
 	int64_t flop_calls, byte_calls;
 	int64_t lacking_calls, lacking_profiler_calls; /* see struct flop_count; the same by the other definition */

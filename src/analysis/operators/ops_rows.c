@@ -129,18 +129,23 @@ static void ops_set_times(struct table *table, int row, const struct op_group *g
 		table_set_missing(table, row, column, "no call has both a recorded start and end");
 }
 
-static void ops_set_step_self(struct table *table, int row, const struct op_totals *totals, int64_t step_self_ns)
+static void ops_set_step_self(struct table *table, int row, const struct op_totals *totals,
+                              const struct op_group *group)
 {
+	int64_t step_self_ns = group ? group->step_self_ns : 0;
+
 	double steps = totals->steps > 0 ? totals->steps : 1;
 
 	if (totals->step_self_ns > 0) {
 		table_set_double(table, row, OP_STEP_MEAN, (double)step_self_ns / steps);
 		table_set_int(table, row, OP_STEP_SELF, step_self_ns);
+		table_set_int(table, row, OP_STEP_OUTSIDE, group ? group->step_outside_ns : 0);
 		table_set_double(table, row, OP_STEP_RATIO, (double)step_self_ns / (double)totals->step_self_ns);
 		return;
 	}
 	table_set_missing(table, row, OP_STEP_MEAN, "no thread marks steps");
 	table_set_missing(table, row, OP_STEP_SELF, "no thread marks steps");
+	table_set_missing(table, row, OP_STEP_OUTSIDE, "no thread marks steps");
 	table_set_missing(table, row, OP_STEP_RATIO, "no thread marks steps");
 }
 
@@ -172,7 +177,7 @@ static void ops_add_group(struct table *table, const struct op_fold *fold, const
 	ops_set_memory(table, row, fold, group);
 	ops_set_device(table, row, fold, group);
 	ops_set_self(table, row, group->self_ns);
-	ops_set_step_self(table, row, totals, group->step_self_ns);
+	ops_set_step_self(table, row, totals, group);
 	table_set_missing(table, row, OP_UNSEEN, "the row is an operation or range");
 	step_kinds_set_least(table, row, OP_LEAST, fold->times, &group->seen);
 }
@@ -189,7 +194,7 @@ static void ops_add_rest(struct table *table, const struct op_fold *fold, const 
 	table_set_text(table, row, OP_NAME, CELL_NO_OPERATION);
 	table_set_text(table, row, OP_KIND, CELL_REST);
 	ops_set_self(table, row, rest->self_ns);
-	ops_set_step_self(table, row, totals, rest->step_self_ns);
+	ops_set_step_self(table, row, totals, rest);
 	ops_set_unseen(table, row, totals);
 	ops_set_memory(table, row, fold, rest);
 	ops_set_device(table, row, fold, rest);
@@ -212,7 +217,7 @@ static void ops_add_unlaunched(struct table *table, const struct op_totals *tota
 	table_set_int(table, row, OP_SELF_DEVICE, totals->unlaunched_ns);
 	table_set_int(table, row, OP_LAUNCHED, totals->unlaunched);
 	ops_set_self(table, row, 0);
-	ops_set_step_self(table, row, totals, 0);
+	ops_set_step_self(table, row, totals, NULL);
 }
 
 void ops_rows_add(struct table *table, const struct op_fold *fold, const struct op_totals *totals)

@@ -26,12 +26,12 @@ struct replay { /* replay of one device */
 	uint32_t device;
 	const struct snapshot_event *events;
 	uint32_t count;
-	struct number_map state; /* state of each address */
-	uint64_t forgotten;      /* live blocks allocated during the recording, but before the first event */
-	uint64_t unseen;         /* alive at the end by the events, but not in the segments */
-	bool is_cut;             /* the device's last events are missing from the file */
-	uint64_t unplaced;       /* if is_cut: live blocks that may be older or newer than the events */
-	wide_bytes allocated;
+	struct number_map state;       /* state of each address */
+	uint64_t forgotten;            /* live blocks allocated during the recording, but before the first event */
+	uint64_t unseen;               /* alive at the end by the events, but not in the segments */
+	bool is_cut;                   /* the device's last events are missing from the file */
+	uint64_t unplaced;             /* if is_cut: live blocks that may be older or newer than the events */
+	wide_bytes allocated, pending; /* pending: returned by the program, but still in use by the device */
 	wide_bytes reserved, reserved_peak;
 	uint32_t oom_track;
 	uint64_t ooms;
@@ -223,6 +223,7 @@ static void add_oom(struct replay *replay, const struct snapshot_event *event, i
 		{"device_free_bytes", bytes_that_fit(event->address)},
 		{"allocated_bytes", bytes_that_fit(replay->allocated)},
 		{"reserved_bytes", bytes_that_fit(replay->reserved)},
+		{"pending_bytes", bytes_that_fit(replay->pending)},
 	};
 	if (!replay->ooms++) {
 		char name[64];
@@ -249,6 +250,11 @@ static void add_event(struct replay *replay, const struct snapshot_event *event,
 {
 	struct snapshot *snapshot = replay->snapshot;
 	bool is_alloc = event->action == ACTION_ALLOC, was_seen;
+	if (event->action == ACTION_FREE_REQUESTED)
+		replay->pending += event->bytes;
+	else if (event->action == ACTION_FREE_COMPLETED &&
+	         number_map_find(&replay->state, event->address) == IS_PENDING)
+		replay->pending -= event->bytes;
 	if (is_alloc)
 		number_map_set(&replay->state, event->address, IS_ALIVE);
 	else if (!is_free(replay, event, &was_seen))

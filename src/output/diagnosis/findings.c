@@ -13,6 +13,7 @@
 #define LABEL_WIDTH 10
 #define INDENT 7
 #define LEFT_OUT "  left out: "
+#define RUN "  the run: "
 #define HEAD_BYTES 1000 /* kept bytes at the start and the end of a longer text */
 #define TAIL_BYTES 200
 
@@ -120,6 +121,10 @@ static void findings_add_verdict(struct buffer *out, const struct table *verdict
 
 		buffer_printf(out, "  %s: ", whole);
 		text_wrapped(out, table_text(verdict, 0, VERDICT_PARTS), 10, (int)(out->length - start), style);
+	}
+	if (table_text(verdict, 0, VERDICT_RUN)) {
+		buffer_add_text(out, RUN);
+		text_wrapped(out, table_text(verdict, 0, VERDICT_RUN), 10, (int)strlen(RUN), style);
 	}
 	if (table_text(verdict, 0, VERDICT_LEFT_OUT)) {
 		buffer_add_text(out, LEFT_OUT);
@@ -243,6 +248,43 @@ static void add_step_without_profiler(struct json_writer *json, const struct wha
 	json_object_end(json);
 }
 
+/* A part that was not measured has null, and the reason. */
+static void add_run_part(struct json_writer *json, const struct run_parts *run, enum run_part part)
+{
+	const char *missing = run->unknown ? run->unknown : run->missing[part];
+
+	json_key(json, run_part_key(part)), json_object_begin(json);
+	json_key(json, "total_ns");
+	if (missing)
+		json_null(json);
+	else
+		json_double(json, run->ns[part]);
+	json_key(json, "ratio");
+	if (missing || !(run->wall_ns > 0))
+		json_null(json);
+	else
+		json_double(json, run->ns[part] / run->wall_ns);
+	if (missing)
+		json_key(json, "reason"), json_string(json, missing);
+	json_object_end(json);
+}
+
+static void add_run(struct json_writer *json, const struct run_parts *run)
+{
+	json_object_begin(json);
+	json_key(json, "wall_ns");
+	if (run->unknown)
+		json_null(json);
+	else
+		json_double(json, run->wall_ns);
+	if (run->unknown)
+		json_key(json, "reason"), json_string(json, run->unknown);
+	json_key(json, "parts"), json_object_begin(json);
+	for (enum run_part part = 0; part < RUN_PART_COUNT; part++)
+		add_run_part(json, run, part);
+	json_object_end(json), json_object_end(json);
+}
+
 void findings_json(struct buffer *out, const struct diagnosis *diagnosis, const char *run, bool has_times)
 {
 	const struct table *const tables[] = {&diagnosis->findings, &diagnosis->checks, &diagnosis->times};
@@ -254,6 +296,7 @@ void findings_json(struct buffer *out, const struct diagnosis *diagnosis, const 
 	json_key(&json, "schema"), json_string(&json, "stepscope.diagnosis/1");
 	json_key(&json, "run_id"), json_string(&json, run);
 	json_key(&json, "step_without_profiler_ns"), add_step_without_profiler(&json, diagnosis->what_if);
+	json_key(&json, "run"), add_run(&json, diagnosis->run);
 	json_key(&json, "verdict"), json_row(&json, &diagnosis->verdict, 0);
 	for (size_t i = 0; i < count; i++)
 		json_key(&json, tables[i]->name), json_rows(&json, tables[i]);

@@ -17,6 +17,7 @@ const struct layout_section layout_report[] = {
                      "{incomplete_steps} incomplete; ][{duration_ns} recorded]"},
 	{.form = LAYOUT_LINE, .label = "capture", .table = "run", .template = "[{capture}]"},
 	{.form = LAYOUT_LINE, .label = "ended", .table = "run", .template = "[{ended}]"},
+	{.form = LAYOUT_LINE, .label = "wall time", .table = "run", .template = "[{wall_parts}]"},
 	{.form = LAYOUT_LINE,
          .label = "cost",
          .table = "run",

@@ -52,6 +52,7 @@ const struct summary_entry summary_layout[] = {
 	{SUMMARY_CLOSE, NULL, NULL, NULL, NULL, NULL},
 	{SUMMARY_NULL, "gpu", NULL, NULL, NULL,
          "see telemetry for GPU telemetry, and device_busy and kernels for GPU work"},
+	{SUMMARY_ROWS, "run_time", "run_time", NULL, NULL, NULL},
 	{SUMMARY_ROWS, "phases", "phases", NULL, NULL, NULL},
 	{SUMMARY_ROWS, "between_steps", "between_steps", NULL, NULL, NULL},
 	{SUMMARY_ROWS, "ops", "ops",
