@@ -1,9 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
 """Faults of steps and phases that were found in use, on programs with a clock of their own. A test has the fault's id in its name."""
 import json
+import subprocess
 
 import pytest
-from torch_tools import HERE, every_python, run, table, warm
+from torch_tools import HERE, PACKAGE, STEPSCOPE, every_python, run, table, warm
 
 MS = 1e6
 
@@ -76,3 +77,16 @@ def test_fault_G3_a_worker_belongs_to_the_loader_that_started_it(tmp_path, pytho
         if row["part"].startswith("worker "):
             batches.setdefault(row["loader"][:2], []).append(row["batches"])
     assert batches == {"0:": [2, 2], "1:": [10, 10]}
+
+
+@every_python
+@pytest.mark.parametrize("option", ["record_shapes", "profile_memory", "with_stack"])
+@pytest.mark.parametrize("who", ["stepscope", "torch"])
+def test_fault_G9_the_first_range_of_a_window_has_its_own_length(tmp_path, python, option, who):
+    """The option starts the recording again, so each of its windows is a turn of the training."""
+    done = warm(tmp_path, python, HERE / "ranges_of_windows.py", who, option, env={"PYTHONPATH": PACKAGE}, is_observed=False)
+    assert done.returncode == 0, done.stderr
+    for window, (stamp, (shown,)) in enumerate(json.loads(done.stdout)):
+        query = [STEPSCOPE, "query", tmp_path / f"{window}.json", "--csv", "select dur_ns from spans where name = 'forward_pass'"]
+        read = subprocess.run(query, capture_output=True, text=True, timeout=60, check=True).stdout.split()[1]
+        assert shown <= stamp and float(read) == pytest.approx(shown, abs=1000)
