@@ -170,8 +170,11 @@ static void end_down_to(struct recording *recording, struct stream *stream, uint
 {
 	assert(level < stream->level_count);
 	end_deeper(recording, stream, time_ns);
-	while (stream->level_count > level + 1)
+	while (stream->level_count > level + 1) {
+		const struct level *top = top_level(stream);
+		stream->outlived += !top->is_over && !is_coarse_kind(top->kind);
 		end_top(recording, stream, time_ns, SPAN_END_IS_LOST);
+	}
 	end_top(recording, stream, time_ns, 0);
 }
 
@@ -261,25 +264,6 @@ static uint32_t level_beneath(const struct stream *stream, uint64_t above)
 	return 0;
 }
 
-static inline void on_end_detail(struct recording *recording, struct stream *stream, int64_t time_ns)
-{
-	if (stream->deeper) {
-		stream->deeper--;
-		model_span_end(recording->model, stream->track, time_ns, 0);
-		return;
-	}
-	const struct level *top = top_level(stream);
-	if (top && top->coarse != stream->level_count) {
-		end_top(recording, stream, time_ns, 0);
-		return;
-	}
-	uint32_t beneath = top ? level_beneath(stream, 0) : 0;
-	if (beneath && stream->levels[beneath - 1].is_over) /* a phase began behind where another one cut it */
-		drop_level(stream, beneath - 1);
-	else
-		note_unmatched(recording, stream);
-}
-
 /* A span has lost so much of its end. Where an operator is one of the two it began or ended the other, as under a mode of PyTorch's dispatcher: no
  * surprise. */
 static bool note_overlap(struct stream *stream, bool has_op, int64_t lost_ns)
@@ -344,6 +328,35 @@ static void end_under(struct recording *recording, struct stream *stream, uint32
 	if (flags & SPAN_ENDS_ELSEWHERE)
 		note_async(recording, stream, &levels[index]);
 	drop_level(stream, index);
+}
+
+/* Ends a range that began before the innermost step or phase, which goes on. The ends of ranges that a step or phase
+ * ended come first. */
+static void end_around(struct recording *recording, struct stream *stream, int64_t time_ns)
+{
+	uint32_t level = level_beneath(stream, 0);
+	bool is_of_outlived = stream->outlived > 0;
+	stream->outlived -= is_of_outlived;
+	if (!level || (is_of_outlived && !stream->levels[level - 1].is_over))
+		note_unmatched(recording, stream);
+	else if (stream->levels[level - 1].is_over) /* a phase began behind where another one cut it */
+		drop_level(stream, level - 1);
+	else
+		end_under(recording, stream, level - 1, time_ns, 0);
+}
+
+static inline void on_end_detail(struct recording *recording, struct stream *stream, int64_t time_ns)
+{
+	if (stream->deeper) {
+		stream->deeper--;
+		model_span_end(recording->model, stream->track, time_ns, 0);
+		return;
+	}
+	const struct level *top = top_level(stream);
+	if (top && top->coarse != stream->level_count)
+		end_top(recording, stream, time_ns, 0);
+	else
+		end_around(recording, stream, time_ns);
 }
 
 static void on_end_beneath(struct recording *recording, struct stream *stream, const struct segment_event *event,

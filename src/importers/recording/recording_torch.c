@@ -803,9 +803,16 @@ static void recording_torch_on_end(struct torch_scan *scan, struct stream_scan *
 		stream->deeper--;
 		return;
 	}
-	if (!level || (!is_phase && phase == level))
+	if (!is_phase && phase && phase == level) {
+		if (!stream->outlived) /* a range around the phase ends, which goes on */
+			on_end_beneath(scan, stream, 0, time_ns);
+		stream->outlived -= stream->outlived > 0;
+		return;
+	}
+	if (!level)
 		return;
 	stream->deeper = 0;
+	stream->outlived += stream->depth - level;
 	while (stream->depth >= level)
 		recording_torch_pop(scan, stream, time_ns);
 }

@@ -44,6 +44,7 @@ struct stream_scan {
 	struct open_record *open;
 	uint32_t depth, capacity;
 	uint32_t deeper;    /* open ones beyond the maximum */
+	uint32_t outlived;  /* number of ranges that a phase ended, whose own ends have not come */
 	uint32_t inside;    /* open ones that hide */
 	uint32_t optimizer; /* open optimizer's calls */
 	uint32_t node;      /* record of the open node of a backward, NO_RANGE */
