@@ -90,3 +90,32 @@ def test_fault_G9_the_first_range_of_a_window_has_its_own_length(tmp_path, pytho
         query = [STEPSCOPE, "query", tmp_path / f"{window}.json", "--csv", "select dur_ns from spans where name = 'forward_pass'"]
         read = subprocess.run(query, capture_output=True, text=True, timeout=60, check=True).stdout.split()[1]
         assert shown <= stamp and float(read) == pytest.approx(shown, abs=1000)
+
+
+def generations(tmp_path, recording):
+    """The times of the generations."""
+    query = [STEPSCOPE, "query", tmp_path / recording, "--csv", "select dur_ns from spans where name = 'generation' and kind = 'range'"]
+    return [int(line) for line in subprocess.run(query, capture_output=True, text=True, timeout=60, check=True).stdout.split()[1:]]
+
+
+@every_python
+@pytest.mark.parametrize("kind, how", [(kind, how) for kind in ("recording", "without operators", "trace") for how in (
+    "train", "eval", "graph", "ranges", "micro") if (kind, how) != ("without operators", "graph")])
+def test_fault_F13_a_generation_has_its_time(tmp_path, python, kind, how):
+    clock, recording = watched(tmp_path, python, kind, HERE / "generates.py", how)
+    times = generations(tmp_path, recording)
+    known = 7 if kind == "without operators" else 8  # its first step has no calls of modules
+    assert sum(times) / known == pytest.approx(clock["generate_ns"], abs=2 * MS, rel=0.15 if known == 8 else 0.3)
+    if kind != "without operators":
+        row, = [row for row in table(tmp_path, "ops", recording=recording) if row["name"] == "generation"]
+        assert (row["kind"], row["total_ns"], row["calls"]) == ("range", sum(times), len(times))
+    steps = [row["duration_ns"] for row in table(tmp_path, "steps", recording=recording)]
+    assert len(steps) == 8 and sum(steps[-known:]) > (known - 0.1) * (clock["generate_ns"] + clock["reward_ns"])
+
+
+@every_python
+@pytest.mark.parametrize("how", ["scores", "evaluates"])
+@pytest.mark.parametrize("kind", ["recording", "without operators", "trace"])
+def test_fault_F13_what_is_no_generation(tmp_path, python, how, kind):
+    _, recording = watched(tmp_path, python, kind, HERE / "generates.py", how)
+    assert not generations(tmp_path, recording)

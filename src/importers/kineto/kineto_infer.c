@@ -159,15 +159,19 @@ struct kineto_infer_found { /* spans to put in */
 static void kineto_infer_add_found(struct kineto_infer_found *found, struct model *model, int64_t start_ns,
                                    int64_t end_ns, uint8_t what)
 {
+	bool is_step = what == INFERRED_STEP, is_generation = what == INFERRED_GENERATION;
+	const char *name = is_step ? "step" : INFERRED_GENERATION_NAME;
 	MEMORY_GROW(found->spans, found->count, found->capacity, 64);
 	found->spans[found->count++] = (struct staged_span){
 		.start_ns = start_ns,
 		.dur_ns = end_ns - start_ns,
-		.name = what == INFERRED_STEP ? intern_add(&model->strings, "step") : what,
-		.kind = what == INFERRED_STEP ? SPAN_STEP : SPAN_PHASE,
-		.flags = SPAN_IS_INFERRED};
-	found->steps += what == INFERRED_STEP;
-	found->phases += what != INFERRED_STEP;
+		.name = is_step || is_generation ? intern_add(&model->strings, name) : what,
+		.kind = is_step         ? SPAN_STEP
+	                : is_generation ? SPAN_RANGE
+	                                : SPAN_PHASE,
+		.flags = is_generation ? 0 : SPAN_IS_INFERRED};
+	found->steps += is_step;
+	found->phases += !is_step && !is_generation;
 }
 
 static void take_repeats(struct kineto_infer_found *found, struct model *model, const struct staged_track *track,

@@ -147,6 +147,7 @@ static void compact(struct scan *scan)
 		if (tokens->records[i].end_ns > last->end_ns)
 			last->end_ns = tokens->records[i].end_ns;
 		last->work = train_join_work(last->work, tokens->records[i].work);
+		last->layers += tokens->records[i].layers;
 	}
 	tokens->count = kept;
 	tokens->compact_at = 2 * kept > COMPACT_AT ? 2 * kept : COMPACT_AT;
@@ -316,6 +317,8 @@ static void note_inside(struct scan *scan, const struct staged_span *span, enum 
 	bool is_op = record_is_operator(class);
 	if (is_op)
 		note_maker(scan, span, open->outermost);
+	if (class == CLASS_LAYER && open->outermost != NO_RECORD)
+		scan->tokens->records[open->outermost].layers++;
 	if (is_op && open->outermost != NO_RECORD && !open->has_number)
 		follow_inner_sequence(scan, span, open->outermost);
 	if (is_op)
@@ -422,6 +425,7 @@ static void kineto_tokens_take_span(struct scan *scan, const struct staged_span 
 		scan->is_behind_backward = class != CLASS_LAYER;
 	if (record_is_operator(class)) {
 		scan->tokens->records[record].work = (uint8_t)work_of(scan, span, class);
+		scan->tokens->records[record].layers = class == CLASS_LAYER;
 		follow_sequence(scan, span, record);
 		kineto_tokens_note_number(scan, span, class);
 		note_maker(scan, span, record);

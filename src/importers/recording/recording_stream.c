@@ -696,6 +696,18 @@ static void begin_inferred_phase(struct recording *recording, struct stream *str
 	chunk->flags[index] |= SPAN_IS_INFERRED;
 }
 
+/* A range of the model, but a level like a phase: ends of the program's ranges do not mean it. */
+static void begin_generation(struct recording *recording, struct stream *stream, int64_t start_ns)
+{
+	uint32_t name = intern_add(&recording->model->strings, INFERRED_GENERATION_NAME);
+	begin_span(recording, stream, start_ns, SPAN_RANGE, name);
+	struct level *level = &stream->levels[stream->level_count - 1];
+	if (stream->deeper)
+		return;
+	level->kind = SPAN_PHASE;
+	level->coarse = stream->level_count;
+}
+
 static void begin_inferred(struct recording *recording, struct stream *stream, uint32_t index)
 {
 	const struct inferred *inferred = &stream->inferred[index];
@@ -706,6 +718,8 @@ static void begin_inferred(struct recording *recording, struct stream *stream, u
 			recording->model->steps[stream->step].is_inferred = true;
 			set_flag(recording, stream, recording->model->steps[stream->step].row, SPAN_IS_INFERRED);
 		}
+	} else if (inferred->what == INFERRED_GENERATION) {
+		begin_generation(recording, stream, inferred->start_ns);
 	} else {
 		begin_inferred_phase(recording, stream, inferred);
 	}

@@ -244,14 +244,21 @@ static bool is_partly_seen(const struct recorded_process *process, const struct 
 	return inferred->what == STEPSCOPE_PHASE_FORWARD && before && changes[before - 1].mask & STEPSCOPE_ACTIVE_CALLS;
 }
 
+/* What a profiler in the program recorded has the ranges of torch.profiler. */
+static bool is_of_window(const struct recording *recording, const struct inferred *inferred)
+{
+	return inferred->what == INFERRED_GENERATION && recording->filter && recording->filter->window;
+}
+
 /* Each to the thread whose turn it was. */
-static void give_inferred(const struct recorded_process *process, const struct recorded_session *session,
+static void give_inferred(const struct recording *recording, const struct recorded_session *session,
                           const struct training *training, struct inference *inference)
 {
+	const struct recorded_process *process = recording->processes[session->process];
 	const struct torch_scan *scan = session->torch;
 	size_t turn = 0;
 	for (size_t i = 0; i < inference->count; i++) {
-		if (is_partly_seen(process, &inference->list[i]))
+		if (is_partly_seen(process, &inference->list[i]) || is_of_window(recording, &inference->list[i]))
 			continue;
 		turn = turn_of(training, &inference->list[i], turn);
 		uint32_t number = scan->streams[training->turns[turn].thread].stream;
@@ -333,7 +340,7 @@ static void infer_training(struct recording *recording, struct recorded_session 
 		recording->model->processes[recording->processes[session->process]->process]
 			.has_lost_numbers = !torch_scan_number(scan, &inference, session->detail_since_ns);
 	if (inference.step_count && first != NUMBER_MAP_NONE) {
-		give_inferred(recording->processes[session->process], session, training, &inference);
+		give_inferred(recording, session, training, &inference);
 		if (!scan->has_steps)
 			note_steps(recording, session, training, &inference);
 	}
