@@ -148,11 +148,16 @@ static int64_t end_in_call(const struct inferrer *in, size_t record, size_t call
 	return range == NO_RANGE ? in->records[record].end_ns : in->ranges[range].end_ns;
 }
 
-/* The rest of the call is the optimizer's. Where its operators were not recorded it begins with the closure's last backward. */
+/* The rest of the call is the optimizer's. Where its operators were not recorded it begins with the closure's last backward, but is not longer
+ * than where they were: the closure may go on behind its backward. */
 static void end_own_work(struct inferrer *in, size_t call, size_t last, int64_t limit_ns, int64_t *before_ns)
 {
 	struct inferred *before = in->out->count ? &in->out->list[in->out->count - 1] : NULL;
 	int64_t start_ns = end_in_call(in, last, call);
+	bool is_noted = in->records[last].is_noted && in->own_ns;
+
+	if (is_noted && start_ns < limit_ns - in->own_ns)
+		start_ns = limit_ns - in->own_ns;
 
 	if (before && in->is_update[last] && before->what == STEPSCOPE_PHASE_OPTIMIZER &&
 	    in->records[last].range == in->records[call].range)

@@ -31,6 +31,7 @@ struct inferrer {
 	bool is_functional; /* no backward leaves gradients: all train */
 	bool has_modules;   /* forwards are calls of them */
 	bool is_cut;
+	int64_t own_ns;    /* so long optimizers usually work behind their closure's last backward; 0: not known */
 	int64_t lead_ns;   /* so long a step takes before its first work, where no evaluation is before it */
 	size_t lead_calls; /* so many calls of modules without a graph are in that, at most */
 	/* of infer_steps_intervals.c, while it goes through the steps */

@@ -49,6 +49,18 @@ def test_fault_G5_without_operators_the_forward_is_not_the_optimizer(tmp_path, p
 
 
 @every_python
+@pytest.mark.parametrize("optimizer", ["SGD", "LBFGS"])
+@pytest.mark.parametrize("place", ["before", "between", "after"])
+def test_fault_G5_closures_in_steps_whose_operators_were_left_out(tmp_path, python, place, optimizer):
+    """The first steps have operators, which show how long the optimizer itself works behind its closure."""
+    done = warm(tmp_path, python, HERE / "closures.py", place, optimizer, options=("--steps", "0-4"))
+    assert done.returncode == 0, done.stderr
+    clock, phases = json.loads(done.stdout), phases_of(tmp_path, "run", "--steps", "6-12")
+    assert phases["optimizer"] < clock["step_ns"] - clock["closure_ns"] + 1 * MS
+    assert phases["backward"] < clock["closure_ns"] - clock["slept_ns"] + 1 * MS
+
+
+@every_python
 @pytest.mark.parametrize("work", ["moved", "prepared"])
 @pytest.mark.parametrize("kind", ["recording", "without operators", "trace"])
 def test_fault_G2_batches_that_are_fetched_ahead_are_no_evaluation(tmp_path, python, work, kind):

@@ -99,6 +99,12 @@ static bool begins_call(const struct stream_scan *stream, int64_t from_ns, int64
 	return stream->fold.has_ones && train_pauses(TOKEN_BACKWARD, from_ns, time_ns);
 }
 
+/* Notes are of whole calls: calls far apart are two, as those of a closure that an optimizer calls several times. */
+static bool is_noted_apart(const struct train_record *last, int64_t time_ns)
+{
+	return last->is_noted && train_pauses(TOKEN_BACKWARD, last->end_ns, time_ns);
+}
+
 /* Operators between those of a forward, or of a backward, need no record. Those of a forward belong to it. */
 static bool is_between(const struct stream_scan *stream, uint8_t token, uint32_t range, int64_t time_ns)
 {
@@ -129,8 +135,9 @@ static struct train_record *same_before(struct stream_scan *stream, uint8_t toke
 	if (!last || !is_alike(stream, last, range))
 		return NULL;
 	if (last->token == token) {
-		bool is_apart = token == TOKEN_BACKWARD ? begins_call(stream, last->end_ns, time_ns)
-		                                        : train_pauses(token, last->end_ns, time_ns);
+		bool is_apart = token == TOKEN_BACKWARD
+		                        ? begins_call(stream, last->end_ns, time_ns) || is_noted_apart(last, time_ns)
+		                        : train_pauses(token, last->end_ns, time_ns);
 		return recording_torch_may_join(last, token) && !is_apart ? last : NULL;
 	}
 	if (!is_between(stream, token, range, time_ns))
