@@ -117,12 +117,12 @@ def test_fault_F13_a_generation_has_its_time(tmp_path, python, kind, how):
     clock, recording = watched(tmp_path, python, kind, HERE / "generates.py", how)
     times = generations(tmp_path, recording)
     known = 7 if kind == "without operators" else 8  # its first step has no calls of modules
-    assert sum(times) / known == pytest.approx(clock["generate_ns"], abs=2 * MS, rel=0.15 if known == 8 else 0.3)
+    assert sum(times) == pytest.approx(sum(clock["generate_ns"][-known:]), abs=16 * MS, rel=0.15 if kind == "recording" else 0.3)
     if kind != "without operators":
         row, = [row for row in table(tmp_path, "ops", recording=recording) if row["name"] == "generation"]
         assert (row["kind"], row["total_ns"], row["calls"]) == ("range", sum(times), len(times))
     steps = [row["duration_ns"] for row in table(tmp_path, "steps", recording=recording)]
-    assert len(steps) == 8 and sum(steps[-known:]) > (known - 0.1) * (clock["generate_ns"] + clock["reward_ns"])
+    assert len(steps) == 8 and sum(steps[-known:]) > 0.98 * sum(clock["generate_ns"][-known:] + clock["reward_ns"][-known:])
 
 
 @every_python
