@@ -82,8 +82,8 @@ enum stepscope_extended {
 };
 
 enum stepscope_end { /* an END without an open span is ignored; END_PHASE also closes every span opened after it */
-	/* Innermost range, op, ...; not beyond an open phase, micro-batch or step. Optional pairs of words, each an
-	 * argument of the span that ends: symbol of the key | enum stepscope_arg << 32, and the value. */
+	/* Innermost range, op, ...; an open phase, micro-batch or step that began in it continues. Optional pairs of
+	 * words, each an argument of the span that ends: symbol of the key | enum stepscope_arg << 32, and the value. */
 	STEPSCOPE_END_DETAIL = 0,
 	STEPSCOPE_END_PHASE = 1, /* innermost phase or micro-batch */
 	/* A range, op, ... that is not the innermost. [0] number of spans begun in it that go on, without steps, phases

@@ -68,17 +68,23 @@ static void copy_columns(struct model *model, uint32_t track, uint32_t row, cons
 		model_span_set_correlation(model, track, row, chunk->correlation[i]);
 }
 
+uint32_t model_span_copy(struct model *model, uint32_t track, const struct span_chunk *chunk, uint32_t i)
+{
+	uint32_t row = model_span_complete(model, track, chunk->start_ns[i], chunk->dur_ns[i],
+	                                   (enum span_kind)chunk->kind[i], chunk->name[i]);
+	if (row != MODEL_NONE)
+		copy_columns(model, track, row, chunk, i);
+	return row;
+}
+
 /* Appends all spans of `from` to those of `to`. */
 static void join_append(struct model *model, uint32_t from, uint32_t to)
 {
 	const struct track *track = model->tracks[from];
 	for (uint32_t c = 0; c < track->chunk_count; c++) {
 		const struct span_chunk *chunk = track->chunks[c];
-		for (uint32_t i = 0; i < chunk->count; i++) {
-			uint32_t row = model_span_complete(model, to, chunk->start_ns[i], chunk->dur_ns[i],
-			                                   (enum span_kind)chunk->kind[i], chunk->name[i]);
-			copy_columns(model, to, row, chunk, i);
-		}
+		for (uint32_t i = 0; i < chunk->count; i++)
+			model_span_copy(model, to, chunk, i);
 		model_chunk_done(model, chunk);
 	}
 	model->tracks[to]->is_main |= track->is_main;

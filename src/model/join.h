@@ -18,6 +18,10 @@ struct process_join {
  * `to` counts, or the higher one of a peak. */
 void model_join_processes(struct model *model, const struct process_join *joins, uint32_t count);
 
+/* Adds span i of the chunk to the track, with its columns. It must start no earlier than the track's last one. Returns its row; MODEL_NONE: it is
+ * too deep. */
+uint32_t model_span_copy(struct model *model, uint32_t track, const struct span_chunk *chunk, uint32_t i);
+
 /* Returns false if the process has no spans. Otherwise sets when the first one starts and the last one ends. Call it
  * before model_finish(). */
 bool model_process_extent(const struct model *model, uint32_t process, int64_t *first_ns, int64_t *last_ns);

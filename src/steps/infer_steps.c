@@ -75,6 +75,8 @@ void infer_steps(struct inference *inference, const struct train_loop *loop)
 	in.ends = memory_resize(NULL, count + 1, sizeof(*in.ends));
 	in.is_evaluation = memory_resize(NULL, count + 1, sizeof(*in.is_evaluation));
 	memset(in.is_evaluation, 0, (count + 1) * sizeof(*in.is_evaluation));
+	in.is_generation = memory_resize(NULL, count + 1, sizeof(*in.is_generation));
+	memset(in.is_generation, 0, (count + 1) * sizeof(*in.is_generation));
 	in.is_update = memory_resize(NULL, count + 1, sizeof(*in.is_update));
 	memset(in.is_update, 0, (count + 1) * sizeof(*in.is_update));
 	in.is_unused = memory_resize(NULL, count + 1, sizeof(*in.is_unused));
@@ -88,6 +90,7 @@ void infer_steps(struct inference *inference, const struct train_loop *loop)
 	optimizer_rates_release(&in.rates);
 	free(in.ends);
 	free(in.is_evaluation);
+	free(in.is_generation);
 	free(in.is_update);
 	free(in.is_unused);
 }

@@ -42,6 +42,10 @@
  * from the step before, where no evaluation is between them. Calls of modules beyond as many as are there then belong to the evaluation, too.
  * A pause behind it that is longer than it was ends it, too.
  *
+ * Many calls in a row of a model that is trained, without a graph, make samples to train on: a generation, part of the step like a
+ * range of the program's, in no phase. Where such calls are in evaluation mode, and no batch is before them, they are that if they come before
+ * most of the steps, and an evaluation otherwise.
+ *
  * Where nobody trains there are no steps, and waits for data are the only phases.
  *
  * Several optimizers that are not called in the same steps leave open what a step is: `rare_calls` says so.
@@ -104,6 +108,7 @@ struct train_record {
 	};
 	uint64_t sequence; /* forward: 1 + the lowest number that autograd can have given its operators; 0: not known */
 	uint32_t range;    /* innermost around it */
+	uint32_t layers;   /* operators, forward: how many are those of a layer, in a trace */
 	uint8_t token;     /* enum train_token */
 	uint8_t work;      /* enum train_work */
 	bool is_training;  /* backward: it accumulates a gradient */
@@ -120,7 +125,9 @@ struct train_record {
 	bool is_seed; /* operator: ones, as of a loss; where a backward is next they are its first gradient, and its call has begun */
 };
 
-#define INFERRED_STEP 0 /* else enum stepscope_phase */
+#define INFERRED_STEP 0        /* else enum stepscope_phase, or: */
+#define INFERRED_GENERATION 64 /* a range: calls of a trained model, many in a row, that lead to no backward */
+#define INFERRED_GENERATION_NAME "generation"
 #define INFERRED_IS_OPEN INT64_MAX
 
 struct train_call { /* of an optimizer, in a node of a backward (a hook of a gradient): part of a step that the backward makes */

@@ -28,6 +28,41 @@ static void end_before_closure(struct inferrer *in, size_t closure)
 		in->is_update[i] = true;
 }
 
+/* The optimizer's own work in a call, behind the closure's last backward; 0: its operators are not recorded. */
+static int64_t own_work_of(const struct inferrer *in, size_t call)
+{
+	int64_t start_ns = INT64_MAX;
+
+	for (size_t i = call + 1; i < in->count && in->records[i].is_inside; i++) {
+		if (trains(in, &in->records[i]))
+			start_ns = INT64_MAX;
+		else if (in->is_update[i] && start_ns == INT64_MAX)
+			start_ns = in->records[i].start_ns;
+	}
+	return start_ns < in->records[call].end_ns ? in->records[call].end_ns - start_ns : 0;
+}
+
+/* The median of the first calls whose operators are recorded. */
+static int64_t usual_own_work(const struct inferrer *in)
+{
+	int64_t sorted[STEPS_TO_COMPARE];
+	size_t count = 0;
+
+	for (size_t call = 0; call < in->count && count < STEPS_TO_COMPARE; call++) {
+		bool is_known = is_call(&in->records[call]) && has_closure(in, call);
+		int64_t own_ns = is_known ? own_work_of(in, call) : 0;
+		size_t place = count;
+
+		if (!own_ns)
+			continue;
+		for (; place && sorted[place - 1] > own_ns; place--)
+			sorted[place] = sorted[place - 1];
+		sorted[place] = own_ns;
+		count++;
+	}
+	return count ? sorted[count / 2] : 0;
+}
+
 void infer_own_work(struct inferrer *in)
 {
 	for (size_t call = 0; call < in->count; call++) {
@@ -44,4 +79,5 @@ void infer_own_work(struct inferrer *in)
 			in->is_update[i] = is_behind && record->token == TOKEN_OP && record->work == WORK_PLAIN;
 		}
 	}
+	in->own_ns = usual_own_work(in);
 }

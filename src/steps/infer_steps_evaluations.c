@@ -150,25 +150,62 @@ static void find_evaluations(struct inferrer *in)
 	find_loaders(in);
 }
 
+/* Is what comes behind record i in a step that has begun? It has with a batch, or while gradients are gathered. */
+static bool goes_on_with_step(const struct inferrer *in, size_t i, bool is_in_step)
+{
+	const struct train_record *record = &in->records[i];
+	bool has_calls = in->out->update_count > 0;
+
+	if (record->is_inside)
+		return is_in_step;
+	if (has_calls && is_call(record))
+		return false;
+	if (trains(in, record))
+		return has_calls;
+	return is_in_step || (is_batch(record) && !in->is_evaluation[i]);
+}
+
+/* Nobody evaluates before most of the steps: then such calls make what the step trains on. */
+static bool generates_before_steps(const struct inferrer *in)
+{
+	size_t step = 0, with_calls = 0;
+	bool is_in_step = false, has_calls = false;
+
+	for (size_t i = 0; i < in->count && step < in->end_count; i++) {
+		has_calls |= in->records[i].is_evaluating && !is_in_step && in->is_generation[i];
+		is_in_step = goes_on_with_step(in, i, is_in_step);
+		if (i != in->ends[step])
+			continue;
+		step++;
+		with_calls += has_calls;
+		has_calls = false;
+	}
+	return with_calls > 1 && 2 * with_calls > in->end_count;
+}
+
+static void forget_generation(struct inferrer *in, size_t i)
+{
+	while (i && in->is_generation[i - 1])
+		i--;
+	for (; i < in->count && in->is_generation[i]; i++)
+		in->is_generation[i] = false;
+}
+
 /* Without a batch of its own: behind the end of a step and before anything of the next. A call on a batch that is trained on is none
  * (labels from the model itself), nor is one while gradients are gathered. */
 static void find_evaluating_calls(struct inferrer *in)
 {
-	bool is_in_step = false, has_calls = in->out->update_count > 0;
+	bool is_in_step = false, generates = generates_before_steps(in);
 
 	for (size_t i = 0; i < in->count; i++) {
 		const struct train_record *record = &in->records[i];
+		bool is_evaluation = record->is_evaluating && !record->is_inside && !is_in_step &&
+		                     !(generates && in->is_generation[i]);
 
-		if (record->is_inside)
-			continue;
-		if (has_calls && is_call(record))
-			is_in_step = false;
-		else if (trains(in, record))
-			is_in_step = has_calls;
-		else if (is_batch(record) && !in->is_evaluation[i])
-			is_in_step = true;
-		else if (record->is_evaluating && !is_in_step)
-			in->is_evaluation[i] = true;
+		if (is_evaluation && in->is_generation[i])
+			forget_generation(in, i);
+		in->is_evaluation[i] |= is_evaluation;
+		is_in_step = goes_on_with_step(in, i, is_in_step);
 	}
 }
 
@@ -355,8 +392,9 @@ static void find_unused(struct inferrer *in)
 
 void infer_evaluations(struct inferrer *in)
 {
+	find_unused(in);
 	find_evaluations(in);
+	infer_generations(in);
 	find_evaluating_calls(in);
 	find_tails(in);
-	find_unused(in);
 }

@@ -148,11 +148,16 @@ static int64_t end_in_call(const struct inferrer *in, size_t record, size_t call
 	return range == NO_RANGE ? in->records[record].end_ns : in->ranges[range].end_ns;
 }
 
-/* The rest of the call is the optimizer's. Where its operators were not recorded it begins with the closure's last backward. */
+/* The rest of the call is the optimizer's. Where its operators were not recorded it begins with the closure's last backward, but is not longer
+ * than where they were: the closure may go on behind its backward. */
 static void end_own_work(struct inferrer *in, size_t call, size_t last, int64_t limit_ns, int64_t *before_ns)
 {
 	struct inferred *before = in->out->count ? &in->out->list[in->out->count - 1] : NULL;
 	int64_t start_ns = end_in_call(in, last, call);
+	bool is_noted = in->records[last].is_noted && in->own_ns;
+
+	if (is_noted && start_ns < limit_ns - in->own_ns)
+		start_ns = limit_ns - in->own_ns;
 
 	if (before && in->is_update[last] && before->what == STEPSCOPE_PHASE_OPTIMIZER &&
 	    in->records[last].range == in->records[call].range)
@@ -181,10 +186,74 @@ static void add_phases_of_closure(struct inferrer *in, size_t call, size_t end, 
 		end_own_work(in, call, last, limit_ns, &in->phase_end_ns);
 }
 
+/* The last record from i on, up to `end`, that is of the generation of record i; with `is_same_range`, in the same range. */
+static size_t last_of_generation(const struct inferrer *in, size_t i, size_t end, bool is_same_range)
+{
+	uint32_t range = in->records[i].range;
+
+	while (i + 1 < end && in->is_generation[i + 1] && (!is_same_range || in->records[i + 1].range == range))
+		i++;
+	return i;
+}
+
+/* Returns true if something else than the generation of records [first, last] happens in the time. */
+static bool holds_more(const struct inferrer *in, size_t first, size_t last, int64_t start_ns, int64_t end_ns)
+{
+	bool has_more = false;
+
+	while (first && in->records[first - 1].end_ns > start_ns && !has_more)
+		has_more = intervals_phase_of(in, --first) != 0;
+	while (++last < in->count && in->records[last].start_ns < end_ns && !has_more)
+		has_more = intervals_phase_of(in, last) != 0;
+	return has_more;
+}
+
+/* A generation of records [i, last] takes in whole ranges. Returns false if these hold more than the generation. */
+static bool add_whole_generation(struct inferrer *in, size_t i, size_t last, int64_t limit_ns)
+{
+	const struct train_record *records = in->records;
+	uint32_t around = common_range(in, records[i].range, records[last].range);
+	uint32_t first = outermost_within(in, records[i].range, around),
+		 end = outermost_within(in, records[last].range, around);
+	int64_t start_ns = first == NO_RANGE ? records[i].start_ns : in->ranges[first].start_ns;
+	int64_t end_ns = end == NO_RANGE ? records[last].end_ns : in->ranges[end].end_ns;
+
+	if (start_ns < in->phase_end_ns || end_ns > limit_ns || end_ns < start_ns ||
+	    holds_more(in, i, last, start_ns, end_ns))
+		return false;
+	inference_add(in->out, INFERRED_GENERATION, start_ns, end_ns);
+	in->phase_end_ns = end_ns;
+	return true;
+}
+
+/* Of a generation that begins with record i, or goes on with it. Returns its last record. */
+static size_t add_generation(struct inferrer *in, size_t i, size_t end, int64_t limit_ns)
+{
+	size_t last = last_of_generation(in, i, end, false);
+
+	if (add_whole_generation(in, i, last, limit_ns))
+		return last;
+	for (size_t next; i <= last; i = next) {
+		size_t last_here = last_of_generation(in, i, end, true);
+		int64_t start_ns = in->records[i].start_ns, end_ns = in->records[last_here].end_ns;
+
+		next = last_here + 1;
+		if (start_ns < in->phase_end_ns || end_ns > limit_ns)
+			continue;
+		inference_add(in->out, INFERRED_GENERATION, start_ns, end_ns);
+		in->phase_end_ns = end_ns;
+	}
+	return last;
+}
+
 /* Of records [first, end), none beyond `limit_ns`. */
 static void add_phases(struct inferrer *in, size_t first, size_t end, int64_t limit_ns)
 {
 	for (size_t i = first; i < end; i++) {
+		if (in->is_generation[i]) {
+			i = add_generation(in, i, end, limit_ns);
+			continue;
+		}
 		if (!intervals_phase_of(in, i) || in->records[i].is_inside)
 			continue;
 		if (is_call(&in->records[i]) && has_closure(in, i))
@@ -280,7 +349,8 @@ static size_t first_record(const struct inferrer *in, size_t last)
 		}
 		if (is_forward_call(in, i) && most && ++calls > most)
 			break;
-		if ((is_forward(in, i) && record->is_module >= has_modules) || record->token == TOKEN_ZERO_GRAD)
+		if ((is_forward(in, i) && record->is_module >= has_modules) || record->token == TOKEN_ZERO_GRAD ||
+		    in->is_generation[i])
 			first = i;
 	}
 	return first;

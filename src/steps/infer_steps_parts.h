@@ -22,12 +22,16 @@ struct inferrer {
 	struct optimizer_rates rates;                 /* of those that are known */
 	size_t *ends;                                 /* of steps: the last record of each */
 	size_t end_count;
-	bool *is_evaluation; /* record of an evaluation */
-	bool *is_update;     /* record of an update by hand, or of an optimizer's own work in a call with a closure */
-	bool *is_unused;     /* record of a forward that leads to no backward */
-	bool is_functional;  /* no backward leaves gradients: all train */
-	bool has_modules;    /* forwards are calls of them */
+	struct {                     /* by record */
+		bool *is_evaluation; /* record of an evaluation */
+		bool *is_generation; /* record of a run of calls that makes samples to train on */
+		bool *is_update; /* record of an update by hand, or of an optimizer's own work in a call with a closure */
+		bool *is_unused; /* record of a forward that leads to no backward */
+	};
+	bool is_functional; /* no backward leaves gradients: all train */
+	bool has_modules;   /* forwards are calls of them */
 	bool is_cut;
+	int64_t own_ns;    /* so long optimizers usually work behind their closure's last backward; 0: not known */
 	int64_t lead_ns;   /* so long a step takes before its first work, where no evaluation is before it */
 	size_t lead_calls; /* so many calls of modules without a graph are in that, at most */
 	/* of infer_steps_intervals.c, while it goes through the steps */
@@ -78,6 +82,7 @@ void infer_ends_by_calls(struct inferrer *in);                        /* rules 1
 void infer_ends_by_backwards(struct inferrer *in);                    /* rule 3 */
 void infer_evaluations(struct inferrer *in);                          /* behind the ends */
 int64_t infer_evaluation_end(const struct inferrer *in, size_t last); /* of one with that last record */
+void infer_generations(struct inferrer *in);                          /* behind the evaluations of batches */
 void infer_own_work(struct inferrer *in);                             /* of optimizers that call closures */
 void infer_intervals(struct inferrer *in);                            /* of steps and phases, last */
 

@@ -387,21 +387,40 @@ static uint32_t copy_range(struct training *out, const struct training_thread *t
 	return copy;
 }
 
-/* Adds ranges for the turn's records, from `first` on. */
-static void add_ranges(struct joiner *j, const struct thread_turn *turn, size_t first)
+/* Makes the turn's range as long as its records and the ranges around them. A range that lasts into another turn does not
+ * count. before_ns, behind_ns: the end of the step before the turn, and the start of the next turn. */
+static void fit_turn_range(struct training *out, uint32_t turn, size_t first, int64_t before_ns, int64_t behind_ns)
 {
+	struct train_range *whole = &out->ranges[turn];
+
+	for (size_t i = first; i < out->record_count; i++) {
+		whole->start_ns = i == first ? out->records[i].start_ns : whole->start_ns;
+		whole->end_ns = out->records[i].end_ns > whole->end_ns ? out->records[i].end_ns : whole->end_ns;
+	}
+	for (size_t i = turn + (size_t)1; i < out->range_count; i++) {
+		const struct train_range *range = &out->ranges[i];
+
+		if (range->parent != turn || range->start_ns < before_ns || range->end_ns > behind_ns)
+			continue;
+		whole->start_ns = range->start_ns < whole->start_ns ? range->start_ns : whole->start_ns;
+		whole->end_ns = range->end_ns > whole->end_ns ? range->end_ns : whole->end_ns;
+	}
+}
+
+/* Adds ranges for the turn's records, from `first` on. */
+static void add_ranges(struct joiner *j, size_t number, size_t first)
+{
+	const struct thread_turn *turn = &j->turns[number];
 	struct training *out = j->out;
 	struct number_map copies = {0};
 	struct train_range whole = {.start_ns = turn->start_ns, .end_ns = turn->start_ns};
-
-	for (size_t i = first; i < out->record_count; i++) {
-		whole.start_ns = i == first ? out->records[i].start_ns : whole.start_ns;
-		whole.end_ns = out->records[i].end_ns > whole.end_ns ? out->records[i].end_ns : whole.end_ns;
-	}
 	uint32_t range = training_threads_add_range(out, &whole, NO_RANGE);
+
 	for (size_t i = first; i < out->record_count; i++)
 		out->records[i].range = copy_range(out, &j->threads[turn->thread], &copies, out->records[i].range,
 		                                   range);
+	fit_turn_range(out, range, first, number ? turn[-1].busy_ns : INT64_MIN,
+	               number + 1 < j->turn_count ? turn[1].start_ns : INT64_MAX);
 	number_map_release(&copies);
 }
 
@@ -411,7 +430,7 @@ static void add_turn(struct joiner *j, size_t number, size_t *node)
 	size_t first = j->out->record_count;
 
 	add_records(j, turn, node, number + 1 < j->turn_count ? j->turns[number + 1].start_ns : INT64_MAX);
-	add_ranges(j, turn, first);
+	add_ranges(j, number, first);
 	j->out->turns[number] = (struct training_turn){turn->thread, turn->start_ns};
 }
 

@@ -64,6 +64,68 @@ def test_fault_F3_a_worker_gets_no_steps_beside_a_process_that_marks_its_own(tra
     assert not any("the trace marks no steps" in sentence for sentence in trace.ledger())
 
 
+def worker(pid):
+    """Its ranges come again and again, with operators, allocations and flows in them; its step trains."""
+    for number in range(8):
+        begin, me = 5000 * number, {"pid": pid, "tid": pid}
+        yield span("load_batch", begin, 3000, "user_annotation", **me)
+        yield span("aten::decode", begin + 10, 2000, **me, **{"Input Dims": [[4, 4]]})
+        yield {"ph": "i", "cat": "cpu_instant_event", "name": "[memory]", "s": "t", **me, "ts": begin + 20,
+               "args": {"Device Type": 0, "Device Id": -1, "Addr": 64 * (number + 1), "Bytes": 64}}
+        yield {"ph": "s", "cat": "fwdbwd", "name": "fwdbwd", "id": number, **me, "ts": begin + 10}
+        yield span("aten::collate", begin + 2100, 500, **me)
+        yield {"ph": "f", "cat": "fwdbwd", "name": "fwdbwd", "id": number, **me, "ts": begin + 2100, "bp": "e"}
+
+
+def other_rank(pid):
+    """It trains, and marks no steps: forward, backward and optimizer tell of them."""
+    return [row for row in training(pid) if not row["name"].startswith("ProfilerStep")]
+
+
+TABLES = ("steps", "step_time", "phases", "ops", "memory", "ledger", "between_steps", "processes")
+
+
+def answers(path):
+    answer = dict(zip(TABLES, tables(path, *TABLES)))
+    answer["ledger"] = sorted(row["sentence"] for row in answer["ledger"])
+    answer["processes"].sort(key=lambda row: row["pid"])
+    columns = "name, kind, depth, start_ns, dur_ns, (select count(*) from links where links.from_track = spans.track and links.from_span = spans.span)"
+    query = [os.environ["STEPSCOPE"], "query", path, "--csv", f"select {columns} from spans order by 1, 2, 4"]
+    answer["spans"] = subprocess.run(query, capture_output=True, text=True, timeout=60, check=True).stdout
+    return answer
+
+
+@pytest.mark.parametrize("names", [("a.json", "b.json"), ("b.json", "a.json")])
+@pytest.mark.parametrize("other", [worker, other_rank])
+def test_fault_F3_files_a_file_without_steps_beside_one_that_marks_them(tmp_path, names, other):
+    """Several traces are as one trace of all their processes, in any order of the files."""
+    marked = [step(number, 10_000 * number, 10_000, pid=100, tid=100) for number in range(4)]
+    joined, apart = tmp_path / "joined", tmp_path / "apart"
+    joined.mkdir()
+    apart.mkdir()
+    (joined / "all.json").write_text(json.dumps({"traceEvents": marked + list(other(200))}))
+    for name, rows in zip(names, (marked, list(other(200)))):
+        (apart / name).write_text(json.dumps({"traceEvents": rows}))
+    found = answers(apart)
+    assert [(row["step"], row["duration_ns"]) for row in found["steps"]] == [(number, 10_000_000) for number in range(4)]
+    assert found == answers(joined)
+
+
+def test_fault_F3_files_of_another_time_are_no_workers(tmp_path):
+    rows = [{**row, "ts": row["ts"] + 20e6} for row in other_rank(200)]
+    (tmp_path / "marked.json").write_text(json.dumps({"traceEvents": [step(number, 10_000 * number, 10_000, pid=100, tid=100) for number in range(4)]}))
+    (tmp_path / "later.json").write_text(json.dumps({"traceEvents": rows}))
+    steps, = tables(tmp_path, "steps")
+    assert len(steps) == 9
+
+
+def test_fault_F3_files_that_all_mark_no_steps_have_inferred_ones(tmp_path):
+    for pid in (200, 300):
+        (tmp_path / f"{pid}.json").write_text(json.dumps({"traceEvents": other_rank(pid)}))
+    steps, phases_of_all = tables(tmp_path, "steps", "phases")
+    assert len(steps) == 10 and {row["name"] for row in phases_of_all} >= {"forward", "backward", "optimizer"}
+
+
 @pytest.mark.parametrize("own", [0, 30])
 def test_fault_T7_an_optimizer_in_another_one_counts_once(trace, own):
     """ZeroRedundancyOptimizer: `own` operators of the outer one are on single tensors, too."""

@@ -10,143 +10,44 @@
 #include "importers/kineto/kineto_import.h"
 #include "importers/kineto/kineto_nodes.h"
 #include "importers/kineto/kineto_tokens.h"
-#include "model/number_map.h"
-#include "pytorch/names.h"
 #include "steps/fit_phases.h"
+#include "steps/infer_repeats.h"
 #include "steps/inference.h"
+#include "steps/step_doubts.h"
 
 #include <assert.h>
-#include <ctype.h>
 #include <inttypes.h>
 #include <stdlib.h>
 #include <stepscope/stepscope.h>
 #include <string.h>
-#include <strings.h>
 
-#define REPEATS_MIN 3u
-
-/* ---- what repeats ---- */
-
-struct repeat {
-	uint64_t count, dur_ns;
-	int64_t first_ns, last_ns;
-	bool is_inside_itself; /* or crosses itself */
-};
-
-/* The user's own annotations, and calls of a module that lie in no other. *module_end_ns: of the last of those. */
-static bool may_repeat(const struct model *model, const struct staged_span *span, int64_t *module_end_ns)
+/* The name that the span has in each pass; 0: it is no step. The user's own annotations may be one, and calls of a module that lie in no
+ * other, whose number says which one. *module_end_ns: of the last of those. */
+static uint32_t name_of_repeat(struct model *model, const struct staged_span *span, int64_t *module_end_ns)
 {
-	static const char *const of_pytorch[] = {
-		"nccl:", "gloo:", "mpi:", "ucc:", "enumerate(", "Optimizer.", "Torch-Compiled"};
 	if (span->dur_ns < 0)
-		return false;
+		return 0;
 	if (span->kind == SPAN_MODULE) {
 		bool is_outermost = span->start_ns >= *module_end_ns;
 		*module_end_ns = is_outermost ? span->start_ns + span->dur_ns : *module_end_ns;
-		return is_outermost;
+		return is_outermost ? span->name : 0;
 	}
-	const char *name = model_text(model, span->name);
-	if (!strcmp(name, KINETO_NO_NAME)) /* nothing says that they are alike */
-		return false;
-	for (size_t i = 0; i < sizeof of_pytorch / sizeof *of_pytorch; i++)
-		if (pytorch_begins(name, of_pytorch[i]))
-			return false;
-	return span->kind == SPAN_ANNOTATION || span->kind == SPAN_RANGE;
+	bool is_range = span->kind == SPAN_ANNOTATION || span->kind == SPAN_RANGE;
+	bool has_name = is_range && strcmp(model_text(model, span->name), KINETO_NO_NAME) != 0;
+	return has_name ? repeats_name(model, span->name) : 0; /* without names nothing says that they are alike */
 }
 
-/* Is what is written so far the name of something that is counted as it comes? The number of a layer says which one. */
-static bool counts_passes(const char *text, size_t length)
-{
-	static const char *const words[] = {"step", "iteration", "iter", "batch", "epoch", "request", "run", "loop"};
-	while (length && !isalpha((unsigned char)text[length - 1]))
-		length--;
-	for (size_t i = 0; i < sizeof words / sizeof *words; i++) {
-		size_t word = strlen(words[i]);
-		if (length >= word && !strncasecmp(text + length - word, words[i], word))
-			return true;
-	}
-	return false;
-}
-
-/* "iteration 17" and "iteration 18" are one name; "layer 17" and "layer 18" are two. */
-static uint32_t name_of_repeat(struct model *model, const struct staged_span *span)
-{
-	const char *at = model_text(model, span->name);
-	bool is_counted = false;
-	char text[256];
-	size_t length = 0;
-	if (span->kind == SPAN_MODULE) /* there the number says which one */
-		return span->name;
-	for (bool was_digit = false; *at && length < sizeof text - 1; at++) {
-		bool is_digit = isdigit((unsigned char)*at);
-		if (is_digit && !was_digit)
-			is_counted = counts_passes(text, length);
-		if (!is_digit || !is_counted)
-			text[length++] = *at;
-		else if (!was_digit)
-			text[length++] = '#';
-		was_digit = is_digit;
-	}
-	text[length] = '\0';
-	return *at ? span->name : intern_add(&model->strings, text);
-}
-
-static struct repeat *repeat_of(struct number_map *map, struct repeat **repeats, uint32_t name)
-{
-	uint32_t count = map->count, found = number_map_add(map, name, count);
-	if (found == count) {
-		if (!(found & (found + 1)))
-			*repeats = memory_resize(*repeats, 2 * (size_t)found + 2, sizeof **repeats);
-		(*repeats)[found] = (struct repeat){0};
-	}
-	return &(*repeats)[found];
-}
-
-static void add_repeat(struct repeat *repeat, const struct staged_span *span)
-{
-	int64_t end_ns = span->start_ns + span->dur_ns;
-	repeat->is_inside_itself |= repeat->count && span->start_ns < repeat->last_ns;
-	repeat->first_ns = repeat->count ? repeat->first_ns : span->start_ns;
-	repeat->last_ns = repeat->count && repeat->last_ns > end_ns ? repeat->last_ns : end_ns;
-	repeat->count++;
-	repeat->dur_ns += (uint64_t)span->dur_ns;
-}
-
-/* Of two that take the same time, wherever they are in the file. */
-static bool is_before(const struct model *model, uint32_t name, uint32_t other)
-{
-	return !other || strcmp(model_text(model, name), model_text(model, other)) < 0;
-}
-
-/* The name that takes the most time, if that is at least half of the thread's; 0: none. */
 static uint32_t find_repeat(struct model *model, const struct staged_track *track)
 {
-	struct number_map map = {0};
-	struct repeat *repeats = NULL, all = {0};
+	struct repeats repeats = {0};
 	int64_t module_end_ns = INT64_MIN;
-	uint64_t most_ns = 0;
-	uint32_t best = 0;
 	for (uint32_t i = 0; i < track->count; i++) {
 		const struct staged_span *span = &track->spans[i];
-		if (span->dur_ns >= 0)
-			add_repeat(&all, span);
-		if (may_repeat(model, span, &module_end_ns))
-			add_repeat(repeat_of(&map, &repeats, name_of_repeat(model, span)), span);
+		repeats_add(&repeats, name_of_repeat(model, span, &module_end_ns), span->start_ns, span->dur_ns);
 	}
-	for (uint32_t i = 0; i < map.capacity; i++) {
-		const struct number_map_slot *slot = &map.slots[i];
-		const struct repeat *repeat = slot->value == NUMBER_MAP_NONE ? NULL : &repeats[slot->value];
-		if (repeat && repeat->count >= REPEATS_MIN && !repeat->is_inside_itself &&
-		    repeat->dur_ns >= (uint64_t)(all.last_ns - all.first_ns) / 2 &&
-		    (repeat->dur_ns > most_ns ||
-		     (repeat->dur_ns == most_ns && is_before(model, (uint32_t)slot->key, best)))) {
-			most_ns = repeat->dur_ns;
-			best = (uint32_t)slot->key;
-		}
-	}
-	free(repeats);
-	number_map_release(&map);
-	return best;
+	uint32_t found = repeats_find(&repeats, model);
+	repeats_release(&repeats);
+	return found;
 }
 
 /* ---- into the track ---- */
@@ -159,15 +60,19 @@ struct kineto_infer_found { /* spans to put in */
 static void kineto_infer_add_found(struct kineto_infer_found *found, struct model *model, int64_t start_ns,
                                    int64_t end_ns, uint8_t what)
 {
+	bool is_step = what == INFERRED_STEP, is_generation = what == INFERRED_GENERATION;
+	const char *name = is_step ? "step" : INFERRED_GENERATION_NAME;
 	MEMORY_GROW(found->spans, found->count, found->capacity, 64);
 	found->spans[found->count++] = (struct staged_span){
 		.start_ns = start_ns,
 		.dur_ns = end_ns - start_ns,
-		.name = what == INFERRED_STEP ? intern_add(&model->strings, "step") : what,
-		.kind = what == INFERRED_STEP ? SPAN_STEP : SPAN_PHASE,
-		.flags = SPAN_IS_INFERRED};
-	found->steps += what == INFERRED_STEP;
-	found->phases += what != INFERRED_STEP;
+		.name = is_step || is_generation ? intern_add(&model->strings, name) : what,
+		.kind = is_step         ? SPAN_STEP
+	                : is_generation ? SPAN_RANGE
+	                                : SPAN_PHASE,
+		.flags = is_generation ? 0 : SPAN_IS_INFERRED};
+	found->steps += is_step;
+	found->phases += !is_step && !is_generation;
 }
 
 static void take_repeats(struct kineto_infer_found *found, struct model *model, const struct staged_track *track,
@@ -176,7 +81,7 @@ static void take_repeats(struct kineto_infer_found *found, struct model *model, 
 	int64_t module_end_ns = INT64_MIN;
 	for (uint32_t i = 0; i < track->count && name; i++) {
 		const struct staged_span *span = &track->spans[i];
-		if (may_repeat(model, span, &module_end_ns) && name_of_repeat(model, span) == name)
+		if (name_of_repeat(model, span, &module_end_ns) == name)
 			kineto_infer_add_found(found, model, span->start_ns, span->start_ns + span->dur_ns,
 			                       INFERRED_STEP);
 	}
@@ -200,20 +105,6 @@ static uint32_t find_bounds(const struct staged_track *track, const struct kinet
 		(*bounds)[count++] = span->start_ns + (span->dur_ns > 0 ? span->dur_ns : 0);
 	}
 	return count;
-}
-
-static void say_doubts(struct model *model, const struct staged_track *track, const struct inference *inference)
-{
-	if (inference->is_joined)
-		model_add_ledger(model, LEDGER_OTHER, track->process, "steps", 1,
-		                 "the number of steps is uncertain: optimizers that step without data between them "
-		                 "were taken for one step")
-			->code = LEDGER_CODE_UNCERTAIN_STEPS;
-	if (inference->is_each_update)
-		model_add_ledger(model, LEDGER_OTHER, track->process, "steps", 1,
-		                 "the number of steps is uncertain: a trace does not tell optimizers apart, so every "
-		                 "update was taken for a step")
-			->code = LEDGER_CODE_UNCERTAIN_STEPS;
 }
 
 static void infer(struct inference *inference, const struct kineto_tokens *tokens)
@@ -243,7 +134,7 @@ static void take_inferred(struct kineto_infer_found *found, struct model *model,
 			kineto_infer_add_found(found, model, steps.list[i].start_ns, steps.list[i].end_ns,
 			                       INFERRED_STEP);
 	if (!track->has_steps)
-		say_doubts(model, track, &steps);
+		step_doubts_say(model, track->process, &steps, DOUBTS_OF_TRACE);
 	inference_release(&steps);
 	if (!has_phases)
 		return;

@@ -8,6 +8,8 @@
 #include "importers/kineto/kineto_import.h"
 #include "importers/kineto/kineto_windows.h"
 #include "importers/text_lines.h"
+#include "model/drop_inferred.h"
+#include "model/number_map.h"
 
 #include <ctype.h>
 #include <stdio.h>
@@ -90,6 +92,31 @@ static uint32_t find_windows(struct kineto_set *set, struct process_join **joins
 	return count;
 }
 
+/* ---- steps ---- */
+
+/* Returns, by string, the names of files that our own exporter wrote. */
+static struct number_map find_ours(const struct kineto_set *set)
+{
+	struct number_map ours = {0};
+	for (uint32_t i = 0; i < set->order.count; i++)
+		if (set->files[i].is_ours)
+			number_map_set(&ours, set->files[i].name, 1);
+	return ours;
+}
+
+/* kineto_infer() sees one file only. */
+static void leave_out_inferred(const struct kineto_set *set)
+{
+	struct model *model = set->model;
+	struct number_map ours = find_ours(set);
+	bool *keeps = memory_resize(NULL, (size_t)model->processes_count + 1, sizeof *keeps);
+	for (uint32_t i = 0; i < model->processes_count; i++)
+		keeps[i] = number_map_find(&ours, model->processes[i].file) != NUMBER_MAP_NONE;
+	model_drop_inferred(model, keeps);
+	number_map_release(&ours);
+	free(keeps);
+}
+
 static void settle(struct kineto_set *set)
 {
 	struct process_join *joins;
@@ -98,6 +125,7 @@ static void settle(struct kineto_set *set)
 	if (count)
 		model_join_processes(set->model, joins, count);
 	free(joins);
+	leave_out_inferred(set);
 }
 
 /* ---- the set ---- */
@@ -164,6 +192,8 @@ void kineto_set_load(struct kineto_set *set, const char *name, struct input_stre
 	set->origin_base_ns = import.origin_base_ns;
 	file->process = import.main_process - import.first_process;
 	file->has_rank = import.has_rank;
+	file->name = intern_add(&set->model->strings, name);
+	file->is_ours = import.is_ours;
 	set->loaded++;
 }
 

@@ -28,8 +28,10 @@ struct kineto_set {
 		/* index among the file's processes; MODEL_NONE: nothing usable, or it was joined with another file's
 		 * process */
 		uint32_t process;
+		uint32_t name; /* string; 0: nothing usable */
 		bool has_rank;
-	} * files; /* in order of arrival */
+		bool is_ours; /* our own exporter wrote it: nothing was inferred here */
+	} * files;            /* in order of arrival */
 	uint32_t capacity, loaded;
 	struct error first;              /* first problem, by file name; the status is OK if there was none */
 	char other[256];                 /* description of the first file of another kind; "" none */

@@ -12,6 +12,7 @@
 #include "pytorch/names.h"
 #include "steps/node_makers.h"
 #include "steps/record_class.h"
+#include "steps/record_fold.h"
 #include "steps/record_gradients.h"
 
 #include <stdlib.h>
@@ -19,13 +20,11 @@
 
 #define RANGES_MAX 1024u /* deeper ones do not matter to steps; Python itself allows 1000 calls in calls */
 #define COMPACT_AT ((size_t)65536)
-#define NO_RECORD SIZE_MAX
 
 struct open_token {
 	int64_t end_ns;
-	uint32_t range; /* innermost, itself included */
-	uint32_t range_count;
-	bool hides, is_optimizer, in_backward;
+	struct fold_level level;
+	bool in_backward;
 	size_t node;      /* record of a backward's node, NO_RECORD */
 	size_t outermost; /* of the outermost operator, NO_RECORD */
 	bool has_number;  /* that one has one */
@@ -49,13 +48,10 @@ struct scan {
 	bool has_frames;
 	uint8_t *of_spans; /* enum record_class; find_classes() */
 	struct open_token *open;
-	uint32_t depth, capacity, hidden, optimizers;
-	size_t pending; /* an operator that could have made a node of a graph: it did when the next number is higher */
-	uint64_t pending_sequence;
-	uint64_t free_number;      /* the first one that none of the operators so far can have taken; 0: not known */
-	struct node_makers makers; /* where there are no numbers */
+	uint32_t depth, capacity;
+	struct record_fold fold;
+	struct node_makers makers;                              /* where there are no numbers */
 	const struct node_elsewhere *elsewhere, *elsewhere_end; /* likewise: those that are left */
-	bool has_ones;                                          /* CLASS_ONES since the last node of a backward */
 	uint64_t node;                                          /* number of that, and of the thread that made it */
 	bool wants_number;                                      /* the next node is the one in it, that has it */
 	bool is_behind_backward;                                /* or in one, before anything of a layer */
@@ -117,18 +113,18 @@ static bool kineto_tokens_may_join(const struct train_record *a, const struct tr
 /* The first record that may still change; one that waits for too long does not. */
 static size_t first_pending(struct scan *scan)
 {
-	size_t pending = scan->makers.count ? scan->makers.list[0].record : scan->pending;
+	size_t pending = scan->makers.count ? scan->makers.list[0].record : scan->fold.pending;
 	if (pending == NO_RECORD || scan->tokens->count - pending <= COMPACT_AT / 2)
 		return pending;
 	node_makers_forget(&scan->makers);
-	scan->pending = NO_RECORD;
+	scan->fold.pending = NO_RECORD;
 	return NO_RECORD;
 }
 
 static void move_pending(struct scan *scan, size_t less)
 {
 	node_makers_move(&scan->makers, less);
-	scan->pending -= scan->pending != NO_RECORD ? less : 0;
+	scan->fold.pending -= scan->fold.pending != NO_RECORD ? less : 0;
 }
 
 /* Makes one of neighbours that say the same, up to the one that may still change. */
@@ -147,6 +143,7 @@ static void compact(struct scan *scan)
 		if (tokens->records[i].end_ns > last->end_ns)
 			last->end_ns = tokens->records[i].end_ns;
 		last->work = train_join_work(last->work, tokens->records[i].work);
+		last->layers += tokens->records[i].layers;
 	}
 	tokens->count = kept;
 	tokens->compact_at = 2 * kept > COMPACT_AT ? 2 * kept : COMPACT_AT;
@@ -158,12 +155,12 @@ static size_t add_record(struct scan *scan, uint8_t token, int64_t start_ns, int
 	if (tokens->count >= tokens->compact_at)
 		compact(scan);
 	MEMORY_GROW(tokens->records, tokens->count, tokens->capacity, 16); /* few: many threads have a span or two */
-	tokens->records[tokens->count] = (struct train_record){.start_ns = start_ns,
-	                                                       .end_ns = end_ns,
-	                                                       .range = scan->depth ? scan->open[scan->depth - 1].range
-	                                                                            : NO_RANGE,
-	                                                       .token = token,
-	                                                       .is_inside = scan->optimizers > 0};
+	tokens->records[tokens->count] = (struct train_record){
+		.start_ns = start_ns,
+		.end_ns = end_ns,
+		.range = scan->depth ? scan->open[scan->depth - 1].level.range : NO_RANGE,
+		.token = token,
+		.is_inside = scan->fold.optimizers > 0};
 	return tokens->count++;
 }
 
@@ -219,25 +216,25 @@ static void follow_sequence(struct scan *scan, const struct staged_span *span, s
 	if (sequence == STEPSCOPE_NO_SEQUENCE)
 		return;
 	sequence = kineto_tokens_number_of(sequence);
-	if (scan->pending != NO_RECORD && scan->pending_sequence < sequence) {
-		struct train_record *forward = &scan->tokens->records[scan->pending];
+	if (fold_has_made_node(&scan->fold, sequence)) {
+		struct train_record *forward = &scan->tokens->records[scan->fold.pending];
 		bool is_known = forward->token == TOKEN_FORWARD; /* by another operator in it */
 		forward->token = TOKEN_FORWARD;
 		forward->is_unused = (!is_known || forward->is_unused) &&
-		                     !node_numbers_have(scan->nodes, ALL_THREADS, scan->pending_sequence, sequence);
+		                     !node_numbers_have(scan->nodes, ALL_THREADS, scan->fold.pending_sequence,
+		                                        sequence);
 	}
 	if (scan->tokens->records[record].work == WORK_PLAIN)
 		scan->tokens->records[record].work = WORK_ANY;
-	scan->pending = scan->tokens->records[record].is_seed ? NO_RECORD : record; /* ones make no node */
-	scan->pending_sequence = sequence;
+	fold_set_pending(&scan->fold, scan->tokens->records[record].is_seed ? NO_RECORD : record,
+	                 sequence); /* ones make no node */
 }
 
-/* An operator of that class finds that the number comes next. One may take it, but ones and zeroing make no node. */
 static void kineto_tokens_note_number(struct scan *scan, const struct staged_span *span, enum record_class class)
 {
 	uint64_t sequence = kineto_tokens_sequence_of(scan->import, span);
 	if (sequence != STEPSCOPE_NO_SEQUENCE)
-		scan->free_number = kineto_tokens_number_of(sequence) + (class != CLASS_ONES && class != CLASS_ZERO);
+		fold_note_number(&scan->fold, class, kineto_tokens_number_of(sequence));
 }
 
 /* Within an operator that has no number, as compiled code has none. That may have made a node of a graph itself, before what it calls, as code of
@@ -248,32 +245,33 @@ static void follow_inner_sequence(struct scan *scan, const struct staged_span *s
 	if (sequence == STEPSCOPE_NO_SEQUENCE)
 		return;
 	follow_sequence(scan, span, record);
-	uint64_t next = kineto_tokens_number_of(sequence),
-		 first = scan->free_number ? scan->free_number : next - (next > 0);
-	if (first < next && scan->nodes->count && node_numbers_have(scan->nodes, ALL_THREADS, first, next))
+	uint64_t next = kineto_tokens_number_of(sequence), first;
+	if (fold_skips_numbers(&scan->fold, next, &first) && scan->nodes->count &&
+	    node_numbers_have(scan->nodes, ALL_THREADS, first, next))
 		scan->tokens->records[record].token = TOKEN_FORWARD;
 }
 
 /* Behind the last operator no higher number tells, but the node that it made. What is missing may have that as well as not. */
 static void settle_last(struct scan *scan)
 {
-	uint64_t number = scan->pending_sequence;
-	if (scan->pending != NO_RECORD && !scan->import->is_repaired && scan->nodes->count &&
+	uint64_t number = scan->fold.pending_sequence;
+	if (scan->fold.pending != NO_RECORD && !scan->import->is_repaired && scan->nodes->count &&
 	    node_numbers_have(scan->nodes, ALL_THREADS, number, number + 1))
-		scan->tokens->records[scan->pending].token = TOKEN_FORWARD;
-	scan->pending = NO_RECORD;
+		scan->tokens->records[scan->fold.pending].token = TOKEN_FORWARD;
+	scan->fold.pending = NO_RECORD;
 }
 
 /* ---- spans ---- */
 
 static struct open_token *kineto_tokens_push(struct scan *scan, int64_t end_ns)
 {
-	struct open_token open = {.range = NO_RANGE};
+	struct open_token open = {.level.range = NO_RANGE};
 	if (scan->depth)
 		open = scan->open[scan->depth - 1];
 	MEMORY_GROW(scan->open, scan->depth, scan->capacity, 64);
 	open.end_ns = end_ns;
-	open.hides = open.is_optimizer = open.in_backward = false;
+	open.level = fold_level_in(&open.level);
+	open.in_backward = false;
 	open.node = scan->depth ? open.node : NO_RECORD;
 	open.outermost = scan->depth ? open.outermost : NO_RECORD;
 	scan->open[scan->depth++] = open;
@@ -284,21 +282,19 @@ static void kineto_tokens_leave(struct scan *scan, int64_t time_ns)
 {
 	while (scan->depth && scan->open[scan->depth - 1].end_ns <= time_ns) {
 		const struct open_token *open = &scan->open[--scan->depth];
-		scan->hidden -= open->hides;
-		scan->optimizers -= open->is_optimizer;
+		fold_level_close(&scan->fold, &open->level);
 	}
 }
 
 static void kineto_tokens_add_range(struct scan *scan, const struct staged_span *span, struct open_token *open)
 {
 	struct kineto_tokens *tokens = scan->tokens;
-	if (scan->hidden || open->range_count == RANGES_MAX)
+	if (!fold_level_takes_range(&scan->fold, &open->level, RANGES_MAX))
 		return;
 	MEMORY_GROW(tokens->ranges, tokens->range_count, tokens->range_capacity, 64);
 	tokens->ranges[tokens->range_count] = (struct train_range){
-		.start_ns = span->start_ns, .end_ns = open->end_ns, .parent = open->range};
-	open->range = tokens->range_count++;
-	open->range_count++;
+		.start_ns = span->start_ns, .end_ns = open->end_ns, .parent = open->level.range};
+	fold_level_set_range(&open->level, tokens->range_count++);
 }
 
 static void kineto_tokens_add_hooked(struct kineto_tokens *tokens, int64_t start_ns, int64_t end_ns)
@@ -316,24 +312,24 @@ static void note_inside(struct scan *scan, const struct staged_span *span, enum 
 	bool is_op = record_is_operator(class);
 	if (is_op)
 		note_maker(scan, span, open->outermost);
+	if (class == CLASS_LAYER && open->outermost != NO_RECORD)
+		scan->tokens->records[open->outermost].layers++;
 	if (is_op && open->outermost != NO_RECORD && !open->has_number)
 		follow_inner_sequence(scan, span, open->outermost);
 	if (is_op)
 		kineto_tokens_note_number(scan, span, class);
 	if (is_node(class) && scan->wants_number)
 		follow_node(scan, span, open->node);
-	if ((class == CLASS_ENGINE_ACCUMULATE || class == CLASS_ACCUMULATE) && open->node != NO_RECORD) {
-		scan->tokens->records[open->node].is_training = true;
-		scan->tokens->records[open->node].count += class == CLASS_ACCUMULATE;
-	}
+	if (open->node != NO_RECORD)
+		fold_add_gradient(&scan->tokens->records[open->node], class);
 	if (class == CLASS_OPTIMIZER && open->in_backward)
 		kineto_tokens_add_hooked(scan->tokens, span->start_ns, end_ns);
 }
 
 static void begin_node(struct scan *scan, const struct staged_span *span, size_t record)
 {
-	scan->tokens->records[record].is_first = scan->has_ones;
-	scan->has_ones = false;
+	scan->tokens->records[record].is_first = scan->fold.has_ones;
+	scan->fold.has_ones = false;
 	scan->wants_number = true;
 	follow_node(scan, span, record);
 }
@@ -342,8 +338,7 @@ static void begin_node(struct scan *scan, const struct staged_span *span, size_t
 static void note_sum(struct scan *scan, const struct staged_span *span, enum record_class class)
 {
 	struct train_record *last = scan->tokens->count ? &scan->tokens->records[scan->tokens->count - 1] : NULL;
-	bool is_sum = class == CLASS_ADD || class == CLASS_WRITE;
-	if (is_sum && last && last->token == TOKEN_BACKWARD && span->start_ns <= scan->gradient_end_ns)
+	if (fold_is_sum(class) && last && last->token == TOKEN_BACKWARD && span->start_ns <= scan->gradient_end_ns)
 		last->part++;
 	scan->gradient_end_ns = INT64_MIN;
 }
@@ -375,7 +370,7 @@ static void note_writes(struct scan *scan, const struct staged_span *span, enum 
 
 static enum train_work work_of(const struct scan *scan, const struct staged_span *span, enum record_class class)
 {
-	if (scan->optimizers)
+	if (scan->fold.optimizers)
 		return node_makers_is_in_node(&scan->makers, span->start_ns) ? WORK_ANY : WORK_PLAIN;
 	if (class == CLASS_WRITE && strcmp(model_text(scan->import->model, span->name), "aten::copy_") == 0)
 		return WORK_MOVE; /* times in whole microseconds: it may be in no aten::to */
@@ -398,7 +393,7 @@ static void kineto_tokens_take_span(struct scan *scan, const struct staged_span 
 	note_sum(scan, span, class);
 	if (class == CLASS_ACCUMULATE)
 		scan->gradient_end_ns = end_ns;
-	if (scan->hidden) {
+	if (scan->fold.hidden) {
 		note_inside(scan, span, class, end_ns);
 		return;
 	}
@@ -407,21 +402,20 @@ static void kineto_tokens_take_span(struct scan *scan, const struct staged_span 
 		return;
 	}
 	if (class == CLASS_SAMPLER) { /* nor what it calls */
-		kineto_tokens_push(scan, end_ns)->hides = true;
-		scan->hidden++;
+		fold_level_hide(&scan->fold, &kineto_tokens_push(scan, end_ns)->level);
 		return;
 	}
 	size_t record = add_record(scan, record_token(class), span->start_ns, end_ns);
-	scan->tokens->records[record].is_training = class == CLASS_ENGINE_ACCUMULATE || class == CLASS_ACCUMULATE;
-	scan->tokens->records[record].count = class == CLASS_ACCUMULATE;
+	fold_add_gradient(&scan->tokens->records[record], class);
 	scan->tokens->records[record].is_seed = class == CLASS_ONES;
 	if (is_node(class))
 		begin_node(scan, span, record);
-	scan->has_ones |= class == CLASS_ONES;
+	scan->fold.has_ones |= class == CLASS_ONES;
 	if (class == CLASS_LAYER || class == CLASS_ONES || record_token(class) == TOKEN_BACKWARD)
 		scan->is_behind_backward = class != CLASS_LAYER;
 	if (record_is_operator(class)) {
 		scan->tokens->records[record].work = (uint8_t)work_of(scan, span, class);
+		scan->tokens->records[record].layers = class == CLASS_LAYER;
 		follow_sequence(scan, span, record);
 		kineto_tokens_note_number(scan, span, class);
 		note_maker(scan, span, record);
@@ -429,14 +423,11 @@ static void kineto_tokens_take_span(struct scan *scan, const struct staged_span 
 	}
 	find_maker(scan, span, class, end_ns);
 	struct open_token *open = kineto_tokens_push(scan, end_ns);
-	open->is_optimizer = class == CLASS_OPTIMIZER;
-	open->hides = !open->is_optimizer;
+	fold_level_open(&scan->fold, &open->level, record_token(class));
 	open->node = record_token(class) == TOKEN_BACKWARD ? record : NO_RECORD;
 	open->outermost = record_token(class) == TOKEN_OP ? record : NO_RECORD;
 	open->has_number = kineto_tokens_sequence_of(scan->import, span) != STEPSCOPE_NO_SEQUENCE;
 	open->in_backward = record_token(class) == TOKEN_BACKWARD;
-	scan->optimizers += open->is_optimizer;
-	scan->hidden += open->hides;
 }
 
 /* ---- annotations that are operators ---- */
@@ -522,7 +513,7 @@ static void read_track(struct kineto_tokens *tokens, struct kineto_import *impor
 	                    .has_frames = has_frames,
 	                    .elsewhere = elsewhere->list,
 	                    .elsewhere_end = elsewhere->list + elsewhere->count,
-	                    .pending = NO_RECORD,
+	                    .fold.pending = NO_RECORD,
 	                    .gradient_end_ns = INT64_MIN};
 	*tokens = (struct kineto_tokens){.compact_at = COMPACT_AT};
 	kineto_sort(&import->stage, track);

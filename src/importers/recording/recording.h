@@ -70,6 +70,7 @@ struct stream {
 	struct level *levels;
 	uint32_t level_count, level_capacity;
 	uint32_t deeper;     /* open spans that the model does not store */
+	uint64_t outlived;   /* ranges that a step or phase ended, whose own ends have not come */
 	uint32_t step;       /* index into model.steps of the open step, MODEL_NONE */
 	uint32_t step_level; /* its index in levels */
 	int64_t step_number; /* number of the latest step */

@@ -170,8 +170,11 @@ static void end_down_to(struct recording *recording, struct stream *stream, uint
 {
 	assert(level < stream->level_count);
 	end_deeper(recording, stream, time_ns);
-	while (stream->level_count > level + 1)
+	while (stream->level_count > level + 1) {
+		const struct level *top = top_level(stream);
+		stream->outlived += !top->is_over && !is_coarse_kind(top->kind);
 		end_top(recording, stream, time_ns, SPAN_END_IS_LOST);
+	}
 	end_top(recording, stream, time_ns, 0);
 }
 
@@ -261,46 +264,6 @@ static uint32_t level_beneath(const struct stream *stream, uint64_t above)
 	return 0;
 }
 
-static bool is_rare_level(const struct stream *stream, uint32_t index)
-{
-	return stream->levels[index].rare > (index ? stream->levels[index - 1].rare : 0);
-}
-
-/* Ends an action of a framework in which an inferred phase has begun: what is in the phase is cut off. Nothing is wrong
- * with that, because the phase is inferred without it. */
-static void end_action(struct recording *recording, struct stream *stream, uint32_t index, int64_t time_ns)
-{
-	uint32_t above = 0;
-	for (uint32_t i = index + 1; i < stream->level_count; i++)
-		above += !stream->levels[i].is_over;
-	if (above)
-		model_span_end_beneath(recording->model, stream->track, above, &time_ns, 0);
-	else
-		model_span_end(recording->model, stream->track, time_ns, 0);
-	drop_level(stream, index);
-}
-
-static inline void on_end_detail(struct recording *recording, struct stream *stream, int64_t time_ns)
-{
-	if (stream->deeper) {
-		stream->deeper--;
-		model_span_end(recording->model, stream->track, time_ns, 0);
-		return;
-	}
-	const struct level *top = top_level(stream);
-	if (top && top->coarse != stream->level_count) {
-		end_top(recording, stream, time_ns, 0);
-		return;
-	}
-	uint32_t beneath = top ? level_beneath(stream, 0) : 0;
-	if (beneath && stream->levels[beneath - 1].is_over) /* a phase began behind where another one cut it */
-		drop_level(stream, beneath - 1);
-	else if (beneath && is_rare_level(stream, beneath - 1))
-		end_action(recording, stream, beneath - 1, time_ns);
-	else
-		note_unmatched(recording, stream);
-}
-
 /* A span has lost so much of its end. Where an operator is one of the two it began or ended the other, as under a mode of PyTorch's dispatcher: no
  * surprise. */
 static bool note_overlap(struct stream *stream, bool has_op, int64_t lost_ns)
@@ -365,6 +328,56 @@ static void end_under(struct recording *recording, struct stream *stream, uint32
 	if (flags & SPAN_ENDS_ELSEWHERE)
 		note_async(recording, stream, &levels[index]);
 	drop_level(stream, index);
+}
+
+static bool is_rare_level(const struct stream *stream, uint32_t index)
+{
+	return stream->levels[index].rare > (index ? stream->levels[index - 1].rare : 0);
+}
+
+/* Ends an action of a framework in which an inferred phase has begun: what is in the phase is cut off. Nothing is wrong
+ * with that, because the phase is inferred without it. */
+static void end_action(struct recording *recording, struct stream *stream, uint32_t index, int64_t time_ns)
+{
+	uint32_t above = 0;
+	for (uint32_t i = index + 1; i < stream->level_count; i++)
+		above += !stream->levels[i].is_over;
+	if (above)
+		model_span_end_beneath(recording->model, stream->track, above, &time_ns, 0);
+	else
+		model_span_end(recording->model, stream->track, time_ns, 0);
+	drop_level(stream, index);
+}
+
+/* Ends a range that began before the innermost step or phase, which goes on. The ends of ranges that a step or phase
+ * ended come first. */
+static void end_around(struct recording *recording, struct stream *stream, int64_t time_ns)
+{
+	uint32_t level = level_beneath(stream, 0);
+	bool is_of_outlived = stream->outlived > 0;
+	stream->outlived -= is_of_outlived;
+	if (!level || (is_of_outlived && !stream->levels[level - 1].is_over))
+		note_unmatched(recording, stream);
+	else if (stream->levels[level - 1].is_over) /* a phase began behind where another one cut it */
+		drop_level(stream, level - 1);
+	else if (is_rare_level(stream, level - 1))
+		end_action(recording, stream, level - 1, time_ns);
+	else
+		end_under(recording, stream, level - 1, time_ns, 0);
+}
+
+static inline void on_end_detail(struct recording *recording, struct stream *stream, int64_t time_ns)
+{
+	if (stream->deeper) {
+		stream->deeper--;
+		model_span_end(recording->model, stream->track, time_ns, 0);
+		return;
+	}
+	const struct level *top = top_level(stream);
+	if (top && top->coarse != stream->level_count)
+		end_top(recording, stream, time_ns, 0);
+	else
+		end_around(recording, stream, time_ns);
 }
 
 static void on_end_beneath(struct recording *recording, struct stream *stream, const struct segment_event *event,
@@ -704,6 +717,18 @@ static void begin_inferred_phase(struct recording *recording, struct stream *str
 	chunk->flags[index] |= SPAN_IS_INFERRED;
 }
 
+/* A range of the model, but a level like a phase: ends of the program's ranges do not mean it. */
+static void begin_generation(struct recording *recording, struct stream *stream, int64_t start_ns)
+{
+	uint32_t name = intern_add(&recording->model->strings, INFERRED_GENERATION_NAME);
+	begin_span(recording, stream, start_ns, SPAN_RANGE, name);
+	struct level *level = &stream->levels[stream->level_count - 1];
+	if (stream->deeper)
+		return;
+	level->kind = SPAN_PHASE;
+	level->coarse = stream->level_count;
+}
+
 static void begin_inferred(struct recording *recording, struct stream *stream, uint32_t index)
 {
 	const struct inferred *inferred = &stream->inferred[index];
@@ -714,6 +739,8 @@ static void begin_inferred(struct recording *recording, struct stream *stream, u
 			recording->model->steps[stream->step].is_inferred = true;
 			set_flag(recording, stream, recording->model->steps[stream->step].row, SPAN_IS_INFERRED);
 		}
+	} else if (inferred->what == INFERRED_GENERATION) {
+		begin_generation(recording, stream, inferred->start_ns);
 	} else {
 		begin_inferred_phase(recording, stream, inferred);
 	}

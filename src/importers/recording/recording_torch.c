@@ -27,18 +27,15 @@ static struct stream_scan *stream_of(struct torch_scan *scan, uint32_t number)
 		return NULL;
 	MEMORY_GROW(scan->streams, scan->stream_count, scan->stream_capacity, 8);
 	number_map_set(&scan->stream_map, number, scan->stream_count);
-	scan->streams[scan->stream_count] = (struct stream_scan){.stream = number,
-	                                                         .node = NO_RANGE,
-	                                                         .data = NO_RANGE,
-	                                                         .module_record = NO_RANGE,
-	                                                         .pending = NO_RANGE,
-	                                                         .numbers = NO_RANGE};
+	scan->streams[scan->stream_count] = (struct stream_scan){
+		.stream = number, .node = NO_RANGE, .data = NO_RANGE, .module_record = NO_RANGE, .numbers = NO_RANGE};
+	record_fold_init(&scan->streams[scan->stream_count].fold);
 	return &scan->streams[scan->stream_count++];
 }
 
 static const struct open_record *recording_torch_innermost(const struct stream_scan *stream)
 {
-	static const struct open_record nothing = {.record = NO_RANGE, .range = NO_RANGE};
+	static const struct open_record nothing = {.record = NO_RANGE, .level.range = NO_RANGE};
 	return stream->depth ? &stream->open[stream->depth - 1] : &nothing;
 }
 
@@ -48,8 +45,9 @@ static struct open_record *recording_torch_push(struct stream_scan *stream)
 	struct open_record open = *recording_torch_innermost(stream);
 	MEMORY_GROW(stream->open, stream->depth, stream->capacity, 32);
 	open.record = NO_RANGE;
-	open.is_range = open.hides = open.is_phase = open.is_aside = false;
-	open.is_hidden = stream->inside > 0;
+	open.level = fold_level_in(&open.level);
+	open.is_phase = open.is_aside = false;
+	open.is_hidden = stream->fold.hidden > 0;
 	open.class = CLASS_UNKNOWN;
 	open.compiled = open.profiler_step = 0;
 	stream->open[stream->depth++] = open;
@@ -59,16 +57,15 @@ static struct open_record *recording_torch_push(struct stream_scan *stream)
 static void recording_torch_add_range(struct torch_scan *scan, struct stream_scan *stream, struct open_record *open,
                                       int64_t time_ns)
 {
-	if (stream->inside || open->range_count == MAX_RANGES || scan->range_count == TORCH_SCAN_MAX_RECORDS)
+	if (!fold_level_takes_range(&stream->fold, &open->level, MAX_RANGES) ||
+	    scan->range_count == TORCH_SCAN_MAX_RECORDS)
 		return;
 	scan->range_count++;
 	MEMORY_GROW(stream->ranges, stream->range_count, stream->range_capacity, 64);
 	stream->ranges[stream->range_count] = (struct train_range){
-		.start_ns = time_ns, .end_ns = time_ns, .parent = open->range, .step = open->profiler_step};
+		.start_ns = time_ns, .end_ns = time_ns, .parent = open->level.range, .step = open->profiler_step};
 	stream->profiler_steps += open->profiler_step > 0;
-	open->range = stream->range_count++;
-	open->range_count++;
-	open->is_range = true;
+	fold_level_set_range(&open->level, stream->range_count++);
 }
 
 static uint64_t recording_torch_sequence_of(const struct segment_event *event, enum record_class class)
@@ -92,21 +89,27 @@ static bool recording_torch_may_join(const struct train_record *last, uint8_t to
 
 static bool is_alike(const struct stream_scan *stream, const struct train_record *last, uint32_t range)
 {
-	return last->range == range && last->is_inside == (stream->optimizer > 0);
+	return last->range == range && last->is_inside == (stream->fold.optimizers > 0);
 }
 
 /* A node, this long behind the one before: what lies between them is the program's own. Where the first gradient is the program's, too, the
  * nodes' numbers tell (split_node()). */
 static bool begins_call(const struct stream_scan *stream, int64_t from_ns, int64_t time_ns)
 {
-	return stream->has_ones && train_pauses(TOKEN_BACKWARD, from_ns, time_ns);
+	return stream->fold.has_ones && train_pauses(TOKEN_BACKWARD, from_ns, time_ns);
+}
+
+/* Notes are of whole calls: calls far apart are two, as those of a closure that an optimizer calls several times. */
+static bool is_noted_apart(const struct train_record *last, int64_t time_ns)
+{
+	return last->is_noted && train_pauses(TOKEN_BACKWARD, last->end_ns, time_ns);
 }
 
 /* Operators between those of a forward, or of a backward, need no record. Those of a forward belong to it. */
 static bool is_between(const struct stream_scan *stream, uint8_t token, uint32_t range, int64_t time_ns)
 {
 	const struct train_record *last = &stream->records[stream->record_count - 1];
-	bool may_be_forward = stream->pending + 1 == stream->record_count;
+	bool may_be_forward = stream->fold.pending + 1 == stream->record_count;
 	if (token == TOKEN_OP || last->token != TOKEN_OP || stream->record_count < 2 ||
 	    !recording_torch_may_join(&last[-1], token) || !is_alike(stream, &last[-1], range) ||
 	    (token == TOKEN_BACKWARD && (may_be_forward || last->is_seed)))
@@ -127,13 +130,14 @@ static struct train_record *same_before(struct stream_scan *stream, uint8_t toke
 	if (token != TOKEN_OP && token != TOKEN_FORWARD && token != TOKEN_BACKWARD && token != TOKEN_UPDATE)
 		return NULL;
 	/* a call of a module, and what may be a forward, stay between updates */
-	if (token == TOKEN_UPDATE && last && (last->is_module || stream->pending + 1 == stream->record_count))
+	if (token == TOKEN_UPDATE && last && (last->is_module || stream->fold.pending + 1 == stream->record_count))
 		return NULL;
 	if (!last || !is_alike(stream, last, range))
 		return NULL;
 	if (last->token == token) {
-		bool is_apart = token == TOKEN_BACKWARD ? begins_call(stream, last->end_ns, time_ns)
-		                                        : train_pauses(token, last->end_ns, time_ns);
+		bool is_apart = token == TOKEN_BACKWARD
+		                        ? begins_call(stream, last->end_ns, time_ns) || is_noted_apart(last, time_ns)
+		                        : train_pauses(token, last->end_ns, time_ns);
 		return recording_torch_may_join(last, token) && !is_apart ? last : NULL;
 	}
 	if (!is_between(stream, token, range, time_ns))
@@ -153,7 +157,7 @@ uint32_t torch_make_record(struct torch_scan *scan, struct stream_scan *stream, 
 	                                                              .end_ns = time_ns,
 	                                                              .range = range,
 	                                                              .token = token,
-	                                                              .is_inside = stream->optimizer > 0};
+	                                                              .is_inside = stream->fold.optimizers > 0};
 	return stream->record_count++;
 }
 
@@ -167,7 +171,7 @@ uint32_t torch_add_record(struct torch_scan *scan, struct stream_scan *stream, u
 		return (uint32_t)(same - stream->records);
 	uint32_t record = torch_make_record(scan, stream, token, range, time_ns);
 	if (record != NO_RANGE)
-		stream->records[record].is_first = stream->has_ones;
+		stream->records[record].is_first = stream->fold.has_ones;
 	return record;
 }
 
@@ -201,7 +205,7 @@ static void join_update(struct train_record *update, const struct train_record *
 static void join_last(struct torch_scan *scan, struct stream_scan *stream)
 {
 	const struct train_record last = stream->records[stream->record_count - 1];
-	if (last.is_module || last.is_inside != (stream->optimizer > 0))
+	if (last.is_module || last.is_inside != (stream->fold.optimizers > 0))
 		return;
 	stream->record_count--;
 	struct train_record *same = same_before(stream, last.token, last.range, last.start_ns);
@@ -225,17 +229,17 @@ static void recording_torch_note_number(struct train_record *record, uint64_t se
 /* The next number that is known to be given is `next`. */
 static void settle_pending(struct torch_scan *scan, struct stream_scan *stream, uint64_t next)
 {
-	uint32_t pending = stream->pending;
-	if (pending == NO_RANGE)
+	size_t pending = stream->fold.pending;
+	if (pending == NO_RECORD)
 		return;
-	if (stream->pending_sequence < next) {
+	if (fold_has_made_node(&stream->fold, next)) {
 		stream->records[pending].token = TOKEN_FORWARD;
-		recording_torch_note_number(&stream->records[pending], stream->pending_sequence);
+		recording_torch_note_number(&stream->records[pending], stream->fold.pending_sequence);
 	} else if (stream->pending_class) {
 		stream->records[pending].token = TOKEN_UPDATE;
 		count_writes(&stream->records[pending], (enum record_class)stream->pending_class);
 	}
-	stream->pending = NO_RANGE;
+	stream->fold.pending = NO_RECORD;
 	stream->pending_class = CLASS_UNKNOWN;
 	bool is_open = stream->module_depth && stream->module_record == pending;
 	if (pending + 1 == stream->record_count && !is_open)
@@ -244,16 +248,16 @@ static void settle_pending(struct torch_scan *scan, struct stream_scan *stream, 
 
 static void begin_module(struct stream_scan *stream, int64_t time_ns)
 {
-	if (stream->module_depth || stream->inside)
+	if (stream->module_depth || stream->fold.hidden)
 		return;
 	stream->module_depth = stream->depth;
-	stream->module_optimizer = stream->optimizer;
+	stream->module_optimizer = stream->fold.optimizers;
 	stream->module_record = NO_RANGE;
 	stream->module_object = 0;
 	stream->module_symbol = 0;
 	stream->module_has_function = stream->module_is_plain = false;
 	stream->plain = 0;
-	stream->module_range = recording_torch_innermost(stream)->range;
+	stream->module_range = recording_torch_innermost(stream)->level.range;
 	stream->module_ns = time_ns;
 }
 
@@ -288,7 +292,7 @@ static void end_module(struct stream_scan *stream, int64_t time_ns)
 static uint32_t add_update(struct torch_scan *scan, struct stream_scan *stream, const struct open_record *open,
                            int64_t time_ns)
 {
-	uint32_t record = torch_add_record(scan, stream, TOKEN_UPDATE, open->range, time_ns);
+	uint32_t record = torch_add_record(scan, stream, TOKEN_UPDATE, open->level.range, time_ns);
 	if (record == NO_RANGE)
 		return NO_RANGE;
 	struct train_record more = {.start_ns = time_ns, .end_ns = time_ns};
@@ -296,12 +300,6 @@ static uint32_t add_update(struct torch_scan *scan, struct stream_scan *stream, 
 	join_update(&stream->records[record], &more);
 	bool is_only_zeroed = !more.count && stream->records[record].count;
 	return is_only_zeroed ? NO_RANGE : record;
-}
-
-/* An operator finds that the number comes next. One may take it, but what makes ones, or zeroes, makes no node. */
-static void note_taken(struct stream_scan *stream, enum record_class class, uint64_t sequence)
-{
-	stream->free_number = sequence + (class != CLASS_ONES && !record_zeroes(class));
 }
 
 /* An optimizer's own work, if its closure ran before; neighbours are one record. */
@@ -323,30 +321,31 @@ static uint32_t add_operator(struct torch_scan *scan, struct stream_scan *stream
 {
 	bool writes = record_writes((enum record_class)open->class);
 	bool has_number = sequence != STEPSCOPE_NO_SEQUENCE;
-	bool is_of_module = stream->module_depth && stream->optimizer == stream->module_optimizer;
-	bool may_update = writes && !is_of_module && !stream->optimizer && !stream->calls;
+	bool is_of_module = stream->module_depth && stream->fold.optimizers == stream->module_optimizer;
+	bool may_update = writes && !is_of_module && !stream->fold.optimizers && !stream->calls;
 	bool is_seed = open->class == CLASS_ONES && !is_of_module; /* which makes no node */
 	if (has_number)
 		settle_pending(scan, stream, sequence);
 	else if (may_update)
 		return add_update(scan, stream, open, time_ns);
 	bool says_nothing = !has_number && !is_of_module && !is_seed;
-	if (says_nothing && stream->optimizer)
-		return add_plain(scan, stream, open->range, time_ns);
-	if (says_nothing && stream->pending != NO_RANGE)
+	if (says_nothing && stream->fold.optimizers)
+		return add_plain(scan, stream, open->level.range, time_ns);
+	if (says_nothing && stream->fold.pending != NO_RECORD)
 		return NO_RANGE;
 	uint32_t count = stream->record_count;
 	uint8_t work = open->class == CLASS_MOVE ? WORK_MOVE : open->class == CLASS_LAYER ? WORK_LAYER : WORK_ANY;
-	uint32_t record = is_of_module            ? add_module_record(scan, stream)
-	                  : has_number || is_seed ? torch_make_record(scan, stream, TOKEN_OP, open->range, time_ns)
-	                                          : torch_add_record(scan, stream, TOKEN_OP, open->range, time_ns);
+	uint32_t record = is_of_module ? add_module_record(scan, stream)
+	                  : has_number || is_seed
+	                          ? torch_make_record(scan, stream, TOKEN_OP, open->level.range, time_ns)
+	                          : torch_add_record(scan, stream, TOKEN_OP, open->level.range, time_ns);
 	if (record != NO_RANGE) {
 		stream->records[record].work = record >= count ? work
 		                                               : train_join_work(stream->records[record].work, work);
 		stream->records[record].is_seed |= is_seed;
 	}
 	if (has_number)
-		note_taken(stream, (enum record_class)open->class, sequence);
+		fold_note_number(&stream->fold, (enum record_class)open->class, sequence);
 	if (has_number && record != NO_RANGE)
 		recording_torch_note_number(&stream->records[record], sequence);
 	if (is_of_module && open->class == CLASS_FUNCTION) {
@@ -356,8 +355,7 @@ static uint32_t add_operator(struct torch_scan *scan, struct stream_scan *stream
 	if (is_of_module && !has_number && !open->compiled)
 		stream->plain = stream->depth;
 	if (has_number && !is_seed && record != NO_RANGE && stream->records[record].token != TOKEN_FORWARD) {
-		stream->pending = record;
-		stream->pending_sequence = sequence;
+		fold_set_pending(&stream->fold, record, sequence);
 		stream->pending_class = may_update ? open->class : CLASS_UNKNOWN;
 	}
 	return record;
@@ -366,25 +364,23 @@ static uint32_t add_operator(struct torch_scan *scan, struct stream_scan *stream
 static void begin_record(struct torch_scan *scan, struct stream_scan *stream, struct open_record *open,
                          uint64_t sequence, uint8_t token, int64_t time_ns)
 {
-	bool is_kept = !stream->optimizer || token == TOKEN_BACKWARD || token == TOKEN_OPTIMIZER;
+	bool is_kept = !stream->fold.optimizers || token == TOKEN_BACKWARD || token == TOKEN_OPTIMIZER;
 	if (token == TOKEN_OP)
 		open->record = add_operator(scan, stream, open, sequence, time_ns);
 	else
-		open->record = is_kept ? torch_add_record(scan, stream, token, open->range, time_ns) : NO_RANGE;
-	open->hides = token != TOKEN_OPTIMIZER || open->record == NO_RANGE;
-	stream->inside += open->hides;
-	stream->optimizer += !open->hides;
+		open->record = is_kept ? torch_add_record(scan, stream, token, open->level.range, time_ns) : NO_RANGE;
+	fold_level_open(&stream->fold, &open->level, open->record == NO_RANGE ? TOKEN_OP : token);
 	if (token == TOKEN_BACKWARD)
 		stream->node = open->record;
 	if (token == TOKEN_BACKWARD || open->class == CLASS_ONES)
-		stream->has_ones = open->class == CLASS_ONES;
+		stream->fold.has_ones = open->class == CLASS_ONES;
 }
 
 /* What it calls may be a whole step: a step takes it in as a range. */
 static void begin_compiled(struct torch_scan *scan, struct stream_scan *stream, struct open_record *open,
                            int64_t time_ns)
 {
-	if (stream->inside)
+	if (stream->fold.hidden)
 		return;
 	open->compiled = 1 + stream->record_count;
 	open->compiled_ns = time_ns;
@@ -406,8 +402,8 @@ static void end_compiled(struct torch_scan *scan, struct stream_scan *stream, co
                          int64_t time_ns)
 {
 	uint32_t first = open->compiled - 1;
-	bool is_forward = false, is_module = false, is_plain = stream->optimizer > 0,
-	     has_pending = stream->pending != NO_RANGE && stream->pending >= first;
+	bool is_forward = false, is_module = false, is_plain = stream->fold.optimizers > 0,
+	     has_pending = stream->fold.pending != NO_RECORD && stream->fold.pending >= first;
 	uint64_t sequence = 0;
 	for (uint32_t i = first; i < stream->record_count; i++) {
 		const struct train_record *record = &stream->records[i];
@@ -420,15 +416,15 @@ static void end_compiled(struct torch_scan *scan, struct stream_scan *stream, co
 		is_module |= record->is_module;
 		is_plain &= record->work == WORK_PLAIN;
 	}
-	if (stream->optimizer && first == stream->record_count)
+	if (stream->fold.optimizers && first == stream->record_count)
 		return;
 	scan->record_count -= stream->record_count - first;
 	stream->record_count = first;
-	if (open->is_range && open->range + 1 == stream->range_count) {
+	if (open->level.is_range && open->level.range + 1 == stream->range_count) {
 		scan->range_count--;
 		stream->range_count--;
 	}
-	uint32_t range = stream->depth ? stream->open[stream->depth - 1].range : NO_RANGE;
+	uint32_t range = stream->depth ? stream->open[stream->depth - 1].level.range : NO_RANGE;
 	uint32_t record = torch_make_record(scan, stream, is_forward ? TOKEN_FORWARD : TOKEN_OP, range,
 	                                    open->compiled_ns);
 	if (record == NO_RANGE)
@@ -438,7 +434,7 @@ static void end_compiled(struct torch_scan *scan, struct stream_scan *stream, co
 	stream->records[record].is_module = is_module;
 	stream->records[record].work = is_plain ? WORK_PLAIN : WORK_ANY;
 	if (has_pending)
-		stream->pending = record;
+		stream->fold.pending = record;
 	else
 		join_last(scan, stream);
 }
@@ -447,9 +443,9 @@ static void end_compiled(struct torch_scan *scan, struct stream_scan *stream, co
  * it made a node itself, if a backward works on that, as code of TorchScript does. */
 static void note_maker(const struct stream_scan *stream, uint32_t record, uint64_t sequence)
 {
-	uint64_t first = stream->free_number ? stream->free_number : sequence - (sequence > 0);
-	stream->records[record].is_maker = first < sequence;
-	if (first < sequence)
+	uint64_t first;
+	stream->records[record].is_maker = fold_skips_numbers(&stream->fold, sequence, &first);
+	if (stream->records[record].is_maker)
 		recording_torch_note_number(&stream->records[record], first);
 }
 
@@ -463,18 +459,17 @@ static void begin_inner_operator(struct torch_scan *scan, struct stream_scan *st
 		stream->plain = 0;
 	if (record != NO_RANGE && sequence != STEPSCOPE_NO_SEQUENCE && stream->records[record].work == WORK_PLAIN)
 		stream->records[record].work = WORK_ANY;
-	bool is_of_operator = stream->inside == 1 && outer->hides && record != NO_RANGE &&
+	bool is_of_operator = stream->fold.hidden == 1 && outer->level.hides && record != NO_RANGE &&
 	                      stream->records[record].token == TOKEN_OP && !stream->records[record].is_seed;
-	bool is_first = is_of_operator && record != stream->pending && sequence != STEPSCOPE_NO_SEQUENCE;
+	bool is_first = is_of_operator && record != stream->fold.pending && sequence != STEPSCOPE_NO_SEQUENCE;
 	if (is_first && !stream->records[record].sequence)
 		note_maker(stream, record, sequence);
 	if (sequence != STEPSCOPE_NO_SEQUENCE)
-		note_taken(stream, class, sequence);
+		fold_note_number(&stream->fold, class, sequence);
 	if (!is_first)
 		return;
 	settle_pending(scan, stream, sequence);
-	stream->pending = record;
-	stream->pending_sequence = sequence;
+	fold_set_pending(&stream->fold, record, sequence);
 	stream->pending_class = CLASS_UNKNOWN;
 }
 
@@ -498,9 +493,9 @@ static void begin_gradient(struct torch_scan *scan, struct stream_scan *stream, 
 {
 	if (sequence == STEPSCOPE_NO_SEQUENCE)
 		return;
-	if (stream->pending != NO_RANGE && stream->pending_sequence <= sequence)
+	if (stream->fold.pending != NO_RECORD && stream->fold.pending_sequence <= sequence)
 		settle_pending(scan, stream, sequence + 1);
-	if (stream->inside != 1 || stream->node == NO_RANGE) /* a backward in one */
+	if (stream->fold.hidden != 1 || stream->node == NO_RANGE) /* a backward in one */
 		return;
 	if (sequence >= stream->sequence)
 		split_node(scan, stream, &stream->open[stream->depth - 2]);
@@ -532,14 +527,13 @@ static void begin_open(struct torch_scan *scan, struct stream_scan *stream, cons
 		return;
 	case CLASS_SAMPLER:
 	case CLASS_MODE:
-		open->hides = true;
-		stream->inside++;
+		fold_level_hide(&stream->fold, &open->level);
 		return;
 	default:
 		break;
 	}
 	uint8_t token = token_of((enum record_class)like->class);
-	if (!stream->inside) {
+	if (!stream->fold.hidden) {
 		begin_record(scan, stream, open, like->sequence, token, like->start_ns);
 		if (like->class == CLASS_DATA_HERE && open->record != NO_RANGE) {
 			stream->records[open->record].is_empty = stream->has_data_work;
@@ -580,9 +574,8 @@ static void note_gradient(struct stream_scan *stream, enum record_class class)
 	struct train_record *node = &stream->records[stream->node];
 	bool is_in_it = recording_torch_innermost(stream)->class == CLASS_ACCUMULATE && stream->is_gradient_next;
 	if (class == CLASS_ACCUMULATE)
-		node->is_training = true;
-	node->count += class == CLASS_ACCUMULATE;
-	node->part += is_in_it && (class == CLASS_ADD || class == CLASS_WRITE);
+		fold_add_gradient(node, class);
+	node->part += is_in_it && fold_is_sum(class);
 	stream->is_gradient_next = class == CLASS_ACCUMULATE;
 }
 
@@ -703,16 +696,15 @@ static void close_record(struct torch_scan *scan, struct stream_scan *stream, ui
 		stream->hooked_depth = 0;
 	}
 	bool is_record = open->record != NO_RANGE;
-	if (open->is_range)
-		stream->ranges[open->range].end_ns = time_ns;
+	if (open->level.is_range)
+		stream->ranges[open->level.range].end_ns = time_ns;
 	if (is_record)
 		stream->records[open->record].end_ns = time_ns;
 	if (is_record && stream->node == open->record)
 		stream->node = NO_RANGE;
 	if (is_record && stream->data == open->record)
 		stream->data = NO_RANGE;
-	stream->inside -= open->hides;
-	stream->optimizer -= is_record && !open->hides;
+	fold_level_close(&stream->fold, &open->level);
 }
 
 static void recording_torch_pop(struct torch_scan *scan, struct stream_scan *stream, int64_t time_ns)
@@ -728,7 +720,7 @@ static void show_hidden(struct torch_scan *scan, struct stream_scan *stream, uin
 {
 	uint32_t depth = stream->depth;
 	stream->depth = index;
-	stream->inside = 0;
+	stream->fold.hidden = 0;
 	for (uint32_t i = index + 1; i < depth; i++) {
 		const struct open_record hidden = stream->open[i]; /* its place is the next one's */
 		begin_open(scan, stream, &hidden);
@@ -757,15 +749,15 @@ static void take_out(struct stream_scan *stream, uint32_t index)
 	stream->module_depth -= stream->module_depth > index + 1;
 	stream->hooked_depth -= stream->hooked_depth > index + 1;
 	stream->compiling -= stream->compiling > index + 1;
-	if (gone.is_range && stream->module_range == gone.range)
-		stream->module_range = stream->ranges[gone.range].parent;
+	if (gone.level.is_range && stream->module_range == gone.level.range)
+		stream->module_range = stream->ranges[gone.level.range].parent;
 	for (uint32_t i = index; i < stream->depth; i++) {
 		struct open_record *open = &stream->open[i];
 		*open = open[1];
 		open->phase -= open->phase > index + 1;
-		open->range_count -= gone.is_range;
-		if (gone.is_range && open->range == gone.range)
-			open->range = stream->ranges[gone.range].parent;
+		open->level.range_count -= gone.level.is_range;
+		if (gone.level.is_range && open->level.range == gone.level.range)
+			open->level.range = stream->ranges[gone.level.range].parent;
 	}
 }
 
@@ -782,15 +774,15 @@ static void on_end_beneath(struct torch_scan *scan, struct stream_scan *stream, 
 	const struct open_record ended = stream->open[index];
 	int64_t cut_ns = level < stream->depth ? stream->open[level].start_ns : time_ns;
 	close_record(scan, stream, index, cut_ns);
-	if (ended.hides && !ended.is_hidden) {
+	if (ended.level.hides && !ended.is_hidden) {
 		if (stream->hooked_depth)
 			torch_add_hooked(scan, stream, stream->hooked_ns, time_ns);
 		stream->hooked_depth = 0;
 		show_hidden(scan, stream, index);
 		return;
 	}
-	if (ended.is_range)
-		leave_range(scan, stream, ended.range, cut_ns);
+	if (ended.level.is_range)
+		leave_range(scan, stream, ended.level.range, cut_ns);
 	take_out(stream, index);
 }
 
@@ -803,9 +795,16 @@ static void recording_torch_on_end(struct torch_scan *scan, struct stream_scan *
 		stream->deeper--;
 		return;
 	}
-	if (!level || (!is_phase && phase == level))
+	if (!is_phase && phase && phase == level) {
+		if (!stream->outlived) /* a range around the phase ends, which goes on */
+			on_end_beneath(scan, stream, 0, time_ns);
+		stream->outlived -= stream->outlived > 0;
+		return;
+	}
+	if (!level)
 		return;
 	stream->deeper = 0;
+	stream->outlived += stream->depth - level;
 	while (stream->depth >= level)
 		recording_torch_pop(scan, stream, time_ns);
 }
@@ -924,7 +923,7 @@ void torch_scan_event(struct recording *recording, uint32_t number, const struct
 
 static void finish_stream(struct torch_scan *scan, struct stream_scan *stream, bool was_closed)
 {
-	stream->end = (struct stream_end){recording_torch_innermost(stream)->range, stream->optimizer > 0};
+	stream->end = (struct stream_end){recording_torch_innermost(stream)->level.range, stream->fold.optimizers > 0};
 	for (uint32_t range = stream->end.range; range != NO_RANGE; range = stream->ranges[range].parent)
 		stream->ranges[range].is_open = true;
 	while (stream->depth)

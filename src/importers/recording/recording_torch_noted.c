@@ -107,6 +107,7 @@ void torch_note_training(struct torch_scan *scan, struct stream_scan *stream, co
 	if (is_module)
 		set_module(scan, &stream->records[record], event->payload[3], event->payload[4]);
 	stream->records[record].end_ns = end_ns;
+	stream->records[record].is_first |= tokens[token] == TOKEN_BACKWARD && !stream->records[record].is_noted;
 	stream->records[record].is_noted = true;
 	stream->records[record].is_training |= (event->payload[0] & STEPSCOPE_TRAINING_IS_TRAINING) != 0;
 	stream->records[record].is_inside = (event->payload[0] & STEPSCOPE_TRAINING_IS_INSIDE) != 0;

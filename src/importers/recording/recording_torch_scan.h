@@ -8,6 +8,7 @@
 #include "importers/recording/recording_torch.h"
 #include "steps/node_numbers.h"
 #include "steps/record_class.h"
+#include "steps/record_fold.h"
 #include "steps/training_threads.h"
 
 /* Records of a session beyond the maximum would be those of a million steps. */
@@ -15,11 +16,9 @@
 #define MAX_MOVES (1u << 26) /* torch_scan.moves */
 
 struct open_record {
-	uint32_t record;      /* index, NO_RANGE: it is inside of another one and not kept */
-	uint32_t range;       /* index of the innermost, itself included; NO_RANGE: none */
-	uint32_t range_count; /* how many ranges that makes */
-	uint32_t phase;       /* 1 + index of the innermost phase, itself included; 0: none */
-	bool is_range, hides; /* hides: what is in it does not count */
+	uint32_t record; /* index, NO_RANGE: it is inside of another one and not kept */
+	struct fold_level level;
+	uint32_t phase; /* 1 + index of the innermost phase, itself included; 0: none */
 	bool is_aside; /* begun while no operators were recorded: it is no record and no range, as notes tell all there is */
 	/* for when one beneath it ends that hides it */
 	bool is_phase, is_hidden;
@@ -43,9 +42,9 @@ struct stream_scan {
 	uint32_t hooked_depth; /* 1 + index in `open` of the one that is called now; 0: none */
 	struct open_record *open;
 	uint32_t depth, capacity;
-	uint32_t deeper;    /* open ones beyond the maximum */
-	uint32_t inside;    /* open ones that hide */
-	uint32_t optimizer; /* open optimizer's calls */
+	uint32_t deeper;   /* open ones beyond the maximum */
+	uint32_t outlived; /* number of ranges that a phase ended, whose own ends have not come */
+	struct record_fold fold;
 	uint32_t node;      /* record of the open node of a backward, NO_RANGE */
 	uint32_t data;      /* record of the open wait of a loader without workers, NO_RANGE */
 	bool has_data_work; /* such a loader calls operators, so one without them is its end */
@@ -61,13 +60,8 @@ struct stream_scan {
 	bool module_is_plain;      /* it called an operator without a number, and none with one in that */
 	uint32_t plain;            /* 1 + index in `open` of one of which that is not known yet; 0: none */
 	uint32_t module_optimizer; /* open optimizer's calls when it began: a closure calls modules, too */
-	/* An operator that could have made a node of a graph: it did when what comes next has a higher number. */
-	uint32_t pending; /* its record, NO_RANGE: none */
-	uint64_t pending_sequence;
-	uint64_t free_number;  /* the first one that none of the operators so far can have taken; 0: not known */
-	uint8_t pending_class; /* CLASS_WRITE and the like: then it writes in place */
+	uint8_t pending_class; /* of the fold's pending operator: CLASS_WRITE and the like, then it writes in place */
 	bool is_gradient_next; /* the next operator tells whether the gradient was there */
-	bool has_ones;         /* CLASS_ONES since the last node */
 	uint32_t capture;      /* cursor into the process's captures */
 	bool is_detail_off;    /* what they say */
 	uint32_t aside;        /* open ones that are aside */

@@ -7,6 +7,7 @@
 #include "base/memory.h"
 #include "importers/recording/recording_torch_scan.h"
 #include "steps/inference.h"
+#include "steps/step_doubts.h"
 
 #include <inttypes.h>
 #include <stdlib.h>
@@ -74,91 +75,11 @@ static void note_other_threads(struct recording *recording, uint32_t process, co
 			->code = LEDGER_CODE_AMBIGUOUS_STEPS;
 }
 
-/* Of steps without optimizers. */
-static const char *reason_of_doubt(struct arena *arena, const struct inference *inference)
-{
-	switch (inference->doubt) {
-	case DOUBT_ADDING:
-		return arena_printf(
-			arena,
-			"gradients add up over all %zu backwards and nothing is written to in place between "
-			"them, so each was taken for a step",
-			inference->backwards);
-	case DOUBT_NO_DETAIL:
-		return arena_printf(arena,
-		                    "where no operators are recorded it is not known which of the %zu backwards add to "
-		                    "the same gradients, so each was taken for a step there",
-		                    inference->backwards);
-	case DOUBT_RARE:
-		return arena_printf(arena,
-		                    "each of the %zu backwards makes new gradients, so each was taken for a step, but "
-		                    "updates in place were seen behind %zu of them only",
-		                    inference->backwards, inference->hand_updates);
-	case DOUBT_OF_BATCH:
-		return arena_printf(
-			arena,
-			"several of the %zu backwards work on the same batch, each makes new gradients, and each "
-			"was taken for a step",
-			inference->backwards);
-	case DOUBT_NO_GRADIENTS:
-		return arena_printf(arena,
-		                    "none of the %zu backwards leaves gradients, so what is written to in place behind "
-		                    "%zu of them was taken for an update",
-		                    inference->backwards, inference->hand_updates);
-	case DOUBT_NONE:
-		break;
-	}
-	return NULL;
-}
-
-static void note_doubt(struct recording *recording, uint32_t process, const struct inference *inference)
-{
-	struct arena *arena = &recording->model->arena;
-	const char *reason = reason_of_doubt(arena, inference);
-	if (reason)
-		model_add_ledger(recording->model, LEDGER_OTHER, process, "steps", 1,
-		                 arena_printf(arena,
-		                              "the number of steps is ambiguous: no optimizer is called; %s; "
-		                              "stepscope.step() says it otherwise",
-		                              reason))
-			->code = LEDGER_CODE_AMBIGUOUS_STEPS;
-}
-
 static void note_limits(struct recording *recording, const struct recorded_session *session,
                         const struct torch_scan *scan, const struct inference *inference)
 {
 	uint32_t process = recording->processes[session->process]->process;
-	if (inference->is_joined)
-		model_add_ledger(
-			recording->model, LEDGER_OTHER, process, "steps", 1,
-			"the number of steps is uncertain: optimizers that step without data between them were taken "
-			"for one step")
-			->code = LEDGER_CODE_UNCERTAIN_STEPS;
-	if (inference->is_each_update)
-		model_add_ledger(
-			recording->model, LEDGER_OTHER, process, "steps", 1,
-			"the number of steps is uncertain: this PyTorch does not tell optimizers apart, so every "
-			"update was taken for a step")
-			->code = LEDGER_CODE_UNCERTAIN_STEPS;
-	if (inference->rare_calls)
-		model_add_ledger(
-			recording->model, LEDGER_OTHER, process, "steps", 1,
-			arena_printf(
-				&recording->model->arena,
-				"the number of steps is ambiguous: not all optimizers are called in the same ones; one is in %zu "
-				"of the %zu steps from its first to its last only; stepscope.step() says what a step is",
-				inference->rare_calls, inference->rare_steps))
-			->code = LEDGER_CODE_AMBIGUOUS_STEPS;
-	if (inference->thrown_away)
-		model_add_ledger(
-			recording->model, LEDGER_OTHER, process, "steps", 1,
-			arena_printf(
-				&recording->model->arena,
-				"the number of steps is ambiguous: gradients were thrown away behind %zu backward%s, before an update, and "
-				"each was taken for a step whose update was left out; stepscope.step() says what a step is",
-				inference->thrown_away, inference->thrown_away == 1 ? "" : "s"))
-			->code = LEDGER_CODE_AMBIGUOUS_STEPS;
-	note_doubt(recording, process, inference);
+	step_doubts_say(recording->model, process, inference, DOUBTS_OF_RECORDING);
 	if (scan->record_count == TORCH_SCAN_MAX_RECORDS)
 		model_add_ledger(recording->model, LEDGER_OTHER, process, "steps", 1,
 		                 "the recording is too long to find all steps that its program did not mark");
@@ -244,14 +165,21 @@ static bool is_partly_seen(const struct recorded_process *process, const struct 
 	return inferred->what == STEPSCOPE_PHASE_FORWARD && before && changes[before - 1].mask & STEPSCOPE_ACTIVE_CALLS;
 }
 
+/* What a profiler in the program recorded has the ranges of torch.profiler. */
+static bool is_of_window(const struct recording *recording, const struct inferred *inferred)
+{
+	return inferred->what == INFERRED_GENERATION && recording->filter && recording->filter->window;
+}
+
 /* Each to the thread whose turn it was. */
-static void give_inferred(const struct recorded_process *process, const struct recorded_session *session,
+static void give_inferred(const struct recording *recording, const struct recorded_session *session,
                           const struct training *training, struct inference *inference)
 {
+	const struct recorded_process *process = recording->processes[session->process];
 	const struct torch_scan *scan = session->torch;
 	size_t turn = 0;
 	for (size_t i = 0; i < inference->count; i++) {
-		if (is_partly_seen(process, &inference->list[i]))
+		if (is_partly_seen(process, &inference->list[i]) || is_of_window(recording, &inference->list[i]))
 			continue;
 		turn = turn_of(training, &inference->list[i], turn);
 		uint32_t number = scan->streams[training->turns[turn].thread].stream;
@@ -333,7 +261,7 @@ static void infer_training(struct recording *recording, struct recorded_session 
 		recording->model->processes[recording->processes[session->process]->process]
 			.has_lost_numbers = !torch_scan_number(scan, &inference, session->detail_since_ns);
 	if (inference.step_count && first != NUMBER_MAP_NONE) {
-		give_inferred(recording->processes[session->process], session, training, &inference);
+		give_inferred(recording, session, training, &inference);
 		if (!scan->has_steps)
 			note_steps(recording, session, training, &inference);
 	}

@@ -132,18 +132,60 @@ static void an_end_of_detail_does_not_close_a_phase(void **state)
 	begin(&segment);
 	on(&segment, 10, STEPSCOPE_EVENT_BEGIN, RANGE);
 	on(&segment, 20, STEPSCOPE_EVENT_BEGIN, STEPSCOPE_PHASE_DATA);
-	on(&segment, 30, STEPSCOPE_EVENT_END, STEPSCOPE_END_DETAIL); /* ignored */
+	on(&segment, 30, STEPSCOPE_EVENT_END, STEPSCOPE_END_DETAIL); /* closes the range */
 	on(&segment, 40, STEPSCOPE_EVENT_BEGIN, OP);
 	on(&segment, 50, STEPSCOPE_EVENT_BEGIN, OTHER_OP);
-	on(&segment, 60, STEPSCOPE_EVENT_END, STEPSCOPE_END_PHASE); /* closes all three */
-	on(&segment, 70, STEPSCOPE_EVENT_END, STEPSCOPE_END_PHASE); /* ignored */
-	on(&segment, 80, STEPSCOPE_EVENT_END, STEPSCOPE_END_DETAIL);
+	on(&segment, 60, STEPSCOPE_EVENT_END, STEPSCOPE_END_PHASE);  /* closes all three */
+	on(&segment, 70, STEPSCOPE_EVENT_END, STEPSCOPE_END_PHASE);  /* ignored */
+	on(&segment, 80, STEPSCOPE_EVENT_END, STEPSCOPE_END_DETAIL); /* ignored */
 	on(&segment, 90, STEPSCOPE_EVENT_END, STEPSCOPE_END_DETAIL); /* ignored */
 	segment_end(&segment, "exit");
 	load(&segment);
-	CHECK_SPANS(0, {10, 70, "layer", 0, 0}, {20, 40, "data", 1, 0}, {40, 20, "matmul", 2, SPAN_END_IS_LOST},
-	            {50, 10, "add", 3, SPAN_END_IS_LOST});
+	CHECK_SPANS(0, {10, 10, "layer", 0, SPAN_IS_CLIPPED}, {20, 40, "data", 0, 0},
+	            {40, 20, "matmul", 1, SPAN_END_IS_LOST}, {50, 10, "add", 2, SPAN_END_IS_LOST});
+	assert_int_equal(model.args[0].i64, 10);
 	assert_int_equal(ledger_count(LEDGER_UNMATCHED_END), 3);
+	model_release(&model);
+	(void)state;
+}
+
+static void fault_G9_a_range_around_the_start_of_a_step_ends_in_it(void **state)
+{
+	struct segment_builder segment;
+	begin(&segment);
+	on(&segment, 10, STEPSCOPE_EVENT_BEGIN, RANGE);
+	segment_step(&segment, MAIN, 20, STEPSCOPE_STEP_BEGIN, 0);
+	on(&segment, 25, STEPSCOPE_EVENT_END, STEPSCOPE_END_DETAIL);
+	on(&segment, 30, STEPSCOPE_EVENT_BEGIN, OP);
+	on(&segment, 40, STEPSCOPE_EVENT_END, STEPSCOPE_END_DETAIL);
+	segment_step(&segment, MAIN, 50, STEPSCOPE_STEP_END, 0);
+	segment_end(&segment, "exit");
+	load(&segment);
+	CHECK_SPANS(0, {10, 10, "layer", 0, SPAN_IS_CLIPPED}, {20, 30, "step", 0, 0}, {30, 10, "matmul", 1, 0});
+	assert_int_equal(model.args[0].i64, 5);
+	assert_int_equal(ledger_count(LEDGER_UNMATCHED_END), 0);
+	model_release(&model);
+	(void)state;
+}
+
+/* The end of such a range is not that of the range around the steps. */
+static void fault_G9_a_range_that_a_step_ended_is_over(void **state)
+{
+	struct segment_builder segment;
+	begin(&segment);
+	on(&segment, 5, STEPSCOPE_EVENT_BEGIN, RANGE);
+	segment_step(&segment, MAIN, 10, STEPSCOPE_STEP_BEGIN, 0);
+	on(&segment, 15, STEPSCOPE_EVENT_BEGIN, OP);
+	segment_step(&segment, MAIN, 20, STEPSCOPE_STEP_END, 0);
+	segment_step(&segment, MAIN, 30, STEPSCOPE_STEP_BEGIN, 1);
+	on(&segment, 35, STEPSCOPE_EVENT_END, STEPSCOPE_END_DETAIL); /* of the operator: ignored */
+	segment_step(&segment, MAIN, 40, STEPSCOPE_STEP_END, 1);
+	on(&segment, 45, STEPSCOPE_EVENT_END, STEPSCOPE_END_DETAIL);
+	segment_end(&segment, "exit");
+	load(&segment);
+	CHECK_SPANS(0, {5, 40, "layer", 0, 0}, {10, 10, "step", 1, 0}, {15, 5, "matmul", 2, SPAN_END_IS_LOST},
+	            {30, 10, "step", 1, 0});
+	assert_int_equal(ledger_count(LEDGER_UNMATCHED_END), 1);
 	model_release(&model);
 	(void)state;
 }
@@ -341,6 +383,8 @@ int main(void)
 		cmocka_unit_test(what_an_asynchronous_operator_cut_is_known),
 		cmocka_unit_test(ends_beneath_what_is_not_there),
 		cmocka_unit_test(an_end_of_detail_does_not_close_a_phase),
+		cmocka_unit_test(fault_G9_a_range_around_the_start_of_a_step_ends_in_it),
+		cmocka_unit_test(fault_G9_a_range_that_a_step_ended_is_over),
 		cmocka_unit_test(a_switch_ends_its_class_and_begins),
 		cmocka_unit_test(arguments_belong_to_the_span_before),
 		cmocka_unit_test(arguments_of_an_end_belong_to_its_span),

@@ -103,6 +103,32 @@ static void threads_take_turns(void **state)
 	model_release(&model);
 }
 
+/* The range before a turn's first record belongs to the turn: a step must not begin in it. */
+static void fault_G9_a_range_at_the_start_of_a_turn_ends_with_its_end(void **state)
+{
+	begin();
+	for (int i = 0; i < 6; i++) {
+		uint32_t thread = i % 2 ? OTHER : MAIN;
+		open_on(thread, RANGE);
+		forward_on(thread);
+		close_on(thread);
+		backward_on(thread);
+		call_on(thread, 5);
+	}
+	finish("exit");
+	assert_int_equal(model.steps_count, 6);
+	for (uint32_t t = 0; t < model.tracks_count; t++) {
+		for (uint32_t row = 0; row < model.tracks[t]->span_count; row++) {
+			uint32_t i;
+			const struct span_chunk *chunk = track_chunk(model.tracks[t], row, &i);
+			if (chunk->kind[i] == SPAN_RANGE)
+				assert_int_equal(chunk->dur_ns[i], 30);
+		}
+	}
+	assert_int_equal(ledger_count(LEDGER_OPEN_SPANS) + ledger_count(LEDGER_UNMATCHED_END), 0);
+	model_release(&model);
+}
+
 /* With one optimizer, but not one at a time. */
 static void threads_that_train_at_once_are_not_one(void **state)
 {
@@ -128,6 +154,7 @@ int main(void)
 		cmocka_unit_test(another_threads_backward_is_put_in),
 		cmocka_unit_test(training_goes_on_in_another_thread),
 		cmocka_unit_test(threads_take_turns),
+		cmocka_unit_test(fault_G9_a_range_at_the_start_of_a_turn_ends_with_its_end),
 		cmocka_unit_test(threads_that_train_at_once_are_not_one),
 		cmocka_unit_test(another_thread_that_trains_is_told_of),
 	};

@@ -23,6 +23,8 @@ static void add_letter(struct loop *loop, char letter, int64_t start_ns, uint32_
 	struct train_record *record = &loop->records[loop->count++];
 	char token = letter;
 
+	if (letter == 'M' || letter == 'r' || letter == 'R')
+		token = letter == 'M' ? 'F' : 'o';
 	if (is_known || letter == 'E' || letter == 'b' || letter == 'v' || letter == 'm')
 		token = is_known ? 'P' : letter == 'E' ? 'D' : letter == 'v' ? 'o' : letter == 'm' ? 'F' : 'B';
 	if (letter == 'n' || letter == 'N')
@@ -40,15 +42,17 @@ static void add_letter(struct loop *loop, char letter, int64_t start_ns, uint32_
 	record->is_training = token == 'B' && letter != 'b';
 	record->is_first = token == 'B';
 	record->is_empty = letter == 'E';
-	record->is_evaluating = letter == 'v';
+	record->is_evaluating = letter == 'v' || letter == 'R';
 	record->is_learning = letter == 't';
-	record->is_module = strchr("vmxtq", letter) != NULL;
+	record->is_module = strchr("vmxtqMrR", letter) != NULL;
 	record->is_unused = letter == 'f' || letter == 'x';
 	record->is_noted = letter == 'N';
 	record->is_new = is_new;
 	record->is_seed = letter == 's';
 	record->work = letter == 'p' ? WORK_PLAIN : letter == 'g' ? WORK_MOVE : letter == 'y' ? WORK_LAYER : WORK_ANY;
 	record->object = is_known ? (uint64_t)(letter - '0') << 40 : 0;
+	if (letter == 'M' || letter == 'r' || letter == 'R')
+		record->object = 16 | (letter != 'R');
 	if (token == 'B' && letter != 'b' && letter != 'n' && letter != 'N') {
 		record->count = letter == 'c' || letter == 'A' ? 3 : 2;
 		record->part = letter == 'B' || letter == 'A' ? 0 : 2;
@@ -114,7 +118,8 @@ void draw(const struct inference *inference, size_t length, char *steps, char *p
 {
 	static const char letters[] = {[STEPSCOPE_PHASE_DATA] = 'd',       [STEPSCOPE_PHASE_FORWARD] = 'f',
 	                               [STEPSCOPE_PHASE_BACKWARD] = 'b',   [STEPSCOPE_PHASE_OPTIMIZER] = 'o',
-	                               [STEPSCOPE_PHASE_CHECKPOINT] = 'c', [STEPSCOPE_PHASE_EVALUATION] = 'e'};
+	                               [STEPSCOPE_PHASE_CHECKPOINT] = 'c', [STEPSCOPE_PHASE_EVALUATION] = 'e',
+	                               [INFERRED_GENERATION] = 'g'};
 
 	memset(steps, '.', length);
 	memset(phases, '.', length);

@@ -12,6 +12,7 @@
  *     data         D batch    E end of the loop's batches    L start of a loader's workers    l end of them
  *     operators    o operator    p one of an optimizer, without a number    g one that moves data    y one of a layer    F one of a graph    f one of a graph that no backward uses    s one that makes the first gradient
  *     modules      m call that makes a graph    x one whose graph no backward uses    v call that evaluates
+ *                  M call of a known model that makes a graph    r one of it without a graph    R one in evaluation mode
  *                  t call in training mode, without a graph, of a module that evaluates at other times    q one of another module
  *     backwards    B makes two gradients    a adds to those two    A makes three    c adds to two and makes a third
  *                  n does something unknown with gradients    N has no detail    b does not train
@@ -22,7 +23,7 @@
  *                  One that is not closed goes on.
  *     others       W torch.save    ! cut off
  *
- * The phases: d data    f forward    b backward    o optimizer    c checkpoint    e evaluation
+ * The phases: d data    f forward    b backward    o optimizer    c checkpoint    e evaluation    g generation, which is no phase
  */
 #ifndef UNIT_LOOP_LETTERS_H
 #define UNIT_LOOP_LETTERS_H

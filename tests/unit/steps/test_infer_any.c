@@ -22,10 +22,19 @@ static uint32_t random_below(uint64_t *state, uint32_t below)
 
 static void random_text(uint64_t *seed, char *text)
 {
-	static const char *const alphabets[] = {
-		"DDFFBB1Zo[]()vW", "DEFBbP[]()oZSvW",     "DFB12[]",    "FBov1[]",       "FBvW12[]DL",
-		"FB1[][][h",       "DEoFb12345S()[]ZBhL", "DFZBBhho[]", "DFBauwzbmho[]", "FB1[]<>{}{}",
-		"DoFB1vE{}{}<>h()"};
+	static const char *const alphabets[] = {"DDFFBB1Zo[]()vW",
+	                                        "DEFBbP[]()oZSvW",
+	                                        "DFB12[]",
+	                                        "FBov1[]",
+	                                        "FBvW12[]DL",
+	                                        "FB1[][][h",
+	                                        "DEoFb12345S()[]ZBhL",
+	                                        "DFZBBhho[]",
+	                                        "DFBauwzbmho[]",
+	                                        "FB1[]<>{}{}",
+	                                        "DoFB1vE{}{}<>h()",
+	                                        "rrrrrrrrrrrrrrrrMBB11[]",
+	                                        "rrrrrrrrRRRRRRRRRRRRMB1oZD[]()<>{}"};
 	static const char begins[] = "([<{", ends[] = ")]>}";
 	const char *alphabet = alphabets[random_below(seed, sizeof alphabets / sizeof *alphabets)];
 	size_t length = random_below(seed, 60), used = 0;

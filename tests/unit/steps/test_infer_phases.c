@@ -109,6 +109,27 @@ static void what_is_made_of_an_evaluation_is_in_no_step(void **state)
 	check("DFB1DvoFB1DvoFB1", "0000111111222222", "dfbod..fbod..fbo");
 }
 
+static void fault_F13_many_calls_in_a_row_are_a_generation(void **state)
+{
+	check("rorrrrrrrqMB1rorrrrrrrqMB1", "00000000000001111111111111", "ggggggggg.fboggggggggg.fbo");
+	/* few, or as many as there are micro-batches */
+	check("rrrrrrrMB1rrrrrrrMB1", ".......0001111111111", ".......fbo.......fbo");
+	check("rrrrrrrrMBMBMBMBMB1rrrrrrrrMBMBMBMBMB1", "........000000000001111111111111111111", NULL);
+	/* in ranges, which it takes in; of which the last one holds more; of another model */
+	check("[r][rrr][rrrro]MB1[r][rrr][rrrro]MB1", "000000000000000000111111111111111111",
+	      "gggggggggggggggfbogggggggggggggggfbo");
+	check("[rrr][rrrrrMB]1[rrr][rrrrrMB]1", "000000000000000111111111111111", ".ggg..gggggfb.o.ggg..gggggfb.o");
+	check("qqqqqqqqMB1qqqqqqqqMB1", "........00011111111111", "........fbo........fbo");
+}
+
+/* In evaluation mode: before most of the steps it is no evaluation. */
+static void fault_F13_calls_in_evaluation_mode_may_be_a_generation(void **state)
+{
+	check("MB1RRRRRRRRMB1RRRRRRRRMB1", "0001111111111122222222222", "fboggggggggfboggggggggfbo");
+	check("MB1MB1MB1RRRRRRRRMB1", "000111222........333", "fbofbofboeeeeeeeefbo");
+	check("DRRRRRRRRMB1DRRRRRRRRMB1", "000000000000111111111111", "dggggggggfbodggggggggfbo");
+}
+
 static void a_file_that_is_written_is_a_checkpoint(void **state)
 {
 	check("DFB1WDFB1", "000011111", "dfbocdfbo");
@@ -228,6 +249,8 @@ int main(void)
 		cmocka_unit_test(batches_of_several_loaders_are_of_one_step),
 		cmocka_unit_test(an_evaluation_without_batches_is_told_by_the_mode),
 		cmocka_unit_test(what_is_made_of_an_evaluation_is_in_no_step),
+		cmocka_unit_test(fault_F13_many_calls_in_a_row_are_a_generation),
+		cmocka_unit_test(fault_F13_calls_in_evaluation_mode_may_be_a_generation),
 		cmocka_unit_test(a_file_that_is_written_is_a_checkpoint),
 		cmocka_unit_test(an_optimizer_in_a_hook_is_a_phase_of_the_backward),
 		cmocka_unit_test(a_pause_is_no_phase),
