@@ -28,7 +28,7 @@ told AS (
 	FROM gaps JOIN job LEFT JOIN most WHERE rank_gaps > 0),
 -- one cut removes what comes between all steps, another one what comes between some
 cuts AS (SELECT cut, place, step_ns, saving_ns, saving_ratio, saving_low_ratio, coalesce(place, '') = 'between the steps' AS is_each FROM what_if
-         WHERE saving_ratio > :saves AND (cut = 'periodic' OR cut = 'host' AND place IS NOT NULL))
+         WHERE saving_ratio > :saves AND (cut = 'periodic' OR cut = 'host' AND place IN ('between the steps', 'once')))
 SELECT place, evidence, total_ns / rank_gaps AS saving_ns, 'between steps: other' AS time_of, 0.6 AS confidence, advice,
        NULL AS cut, NULL AS cut_place
 FROM told

@@ -359,8 +359,7 @@ static void set_no_saving(struct table *findings, int row, const char *reason)
 	table_set_missing(findings, row, FINDING_RATIO, reason);
 }
 
-/* The saving is that of the replay, if the run has one. A user's rule may have its own, and a rule of time that no cut
- * removes. */
+/* The saving is that of the replay, if the run has one; a user's rule may say its own. */
 static void set_saving(struct running *running, const struct rule *rule, int row, const struct table *rows,
                        int from_row)
 {
@@ -376,7 +375,7 @@ static void set_saving(struct running *running, const struct rule *rule, int row
 	                     running->diagnosis->what_if ? "the rule names no cut" : "the run has no replay");
 	if (!number_called(rows, from_row, "saving_ns", &saving_ns) || !(saving_ns >= 0 && isfinite(saving_ns)))
 		set_no_saving(findings, row, "it is not about time");
-	else if (running->diagnosis->what_if && !rule->folder && !rule->saving)
+	else if (running->diagnosis->what_if && !rule->folder)
 		set_no_saving(findings, row, "no replay removes it");
 	else
 		table_set_double(findings, row, FINDING_SAVING, saving_ns);

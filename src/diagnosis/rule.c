@@ -90,9 +90,8 @@ static enum status add_threshold(const struct rule_parser *parser, struct error 
 
 static enum status rule_unknown_key(const struct rule_parser *parser, struct error *err)
 {
-	static const char *const keys[] = {"id",    "title",    "severity",    "verdict",   "headline",
-	                                   "needs", "tells if", "cannot tell", "threshold", "advice",
-	                                   "wrong", "saving",   NULL};
+	static const char *const keys[] = {"id",       "title",       "severity",  "verdict", "headline", "needs",
+	                                   "tells if", "cannot tell", "threshold", "advice",  "wrong",    NULL};
 	const char *nearest = nearest_name(parser->key, keys);
 
 	error_set(err, STATUS_INPUT, "rule '%s', line %d: unknown key '%s'", parser->where, parser->key_line,
@@ -112,7 +111,6 @@ static enum status end_entry(struct rule_parser *parser, struct error *err)
 	             {"title", &rule->title},
 	             {"verdict", &rule->verdict},
 	             {"headline", &rule->headline},
-	             {"saving", &rule->saving},
 	             {"needs", &rule->needs},
 	             {"tells if", &rule->tells_if},
 	             {"cannot tell", &rule->cannot_tell},

@@ -42,11 +42,10 @@ struct rule_threshold {
 struct rule {
 	const char *id, *title;
 	enum rule_severity severity;
-	const char *verdict;  /* what the run is when this takes most of a step, or NULL */
-	const char *headline; /* what is said before the verdict when it is found, or NULL */
-	const char *saving;   /* why its saving is its own although there are replays, or NULL: then it names a cut */
-	const char *needs;    /* tables and columns that must be measured: "phases.ratio, steps" */
-	const char *tells_if; /* a condition of SQL, or NULL: always */
+	const char *verdict;     /* what the run is when this takes most of a step, or NULL */
+	const char *headline;    /* what is said before the verdict when it is found, or NULL */
+	const char *needs;       /* tables and columns that must be measured: "phases.ratio, steps" */
+	const char *tells_if;    /* a condition of SQL, or NULL: always */
 	const char *cannot_tell; /* what is said when tells_if is false */
 	const char *advice;
 	const char *wrong; /* what would make the finding wrong */

@@ -7,6 +7,7 @@
 #include "base/units.h"
 
 #define LARGE_RATIO 0.20
+#define LEAST_START_NS 10e9 /* a program of PyTorch takes seconds to start, whatever it does */
 
 static const char *const advice[RUN_PART_COUNT] = {
 	[RUN_PART_START] =
@@ -27,6 +28,8 @@ static const char *verdict_run_sentence(const struct run_parts *run, struct aren
 	char share[UNITS_BYTES], wall[UNITS_BYTES];
 
 	if (!(run->ns[largest] > LARGE_RATIO * run->wall_ns))
+		return NULL;
+	if (largest == RUN_PART_START && run->ns[largest] < LEAST_START_NS)
 		return NULL;
 	if (largest == RUN_PART_UNKNOWN && run->missing[RUN_PART_STEPS])
 		return NULL; /* without steps, their time is in it */

@@ -18,6 +18,7 @@ enum replay_cut {
 	CUT_LAUNCH,
 	CUT_HOST,
 	CUT_BETWEEN,
+	CUT_NO_PHASE,
 	CUT_ONCE,
 	CUT_PERIODIC,
 	CUT_GROWTH,
@@ -76,6 +77,7 @@ bool cut_sync(struct replay_plan *plan);
 bool cut_launch(struct replay_plan *plan);
 bool cut_host(struct replay_plan *plans, uint32_t count);
 bool cut_between(struct replay_plan *plans, uint32_t count);
+bool cut_no_phase(struct replay_plan *plan);
 bool cut_once(struct replay_plan *plan);
 bool cut_periodic(struct replay_plan *plan);
 bool cut_growth(struct replay_plan *plan);

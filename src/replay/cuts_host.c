@@ -107,6 +107,11 @@ bool cut_between(struct replay_plan *plans, uint32_t count)
 	return cut_long(plans, count, true);
 }
 
+bool cut_no_phase(struct replay_plan *plan)
+{
+	return is_recorded_on_processors(plan->graph) && cut_recorded_no_phase(plan);
+}
+
 /* ---- in some steps ---- */
 
 /* A call or wait that takes longer than at its place in other steps. */

@@ -96,6 +96,11 @@ bool cut_recorded_host(struct replay_plan *plans, uint32_t count, bool is_betwee
 
 /* ---- operators ---- */
 
+static const char *const reads_of_values[] = {"aten::item", "aten::_local_scalar_dense", "aten::is_nonzero",
+                                              "aten::equal", NULL};
+static const char *const conversions[] = {"aten::copy_",      "aten::_to_copy", "aten::to",
+                                          "aten::contiguous", "aten::clone",    NULL};
+
 /* Removes the outermost operators of these names. names: ends with NULL. */
 static bool remove_operators(struct replay_plan *plan, const char *const *names)
 {
@@ -107,7 +112,37 @@ static bool remove_operators(struct replay_plan *plan, const char *const *names)
 		const char *name = model_text(graph->model, thread->operators[i].name);
 
 		if (pytorch_is_one_of(name, strlen(name), names))
-			plan_stretches_add(&stretches, plan, thread->operators[i].start_ns, thread->operators[i].end_ns);
+			plan_stretches_add(&stretches, plan, thread->operators[i].start_ns,
+			                   thread->operators[i].end_ns);
+	}
+	bool is_any = replay_plan_remove(plan, graph->main_thread, &stretches);
+	plan_stretches_release(&stretches, plan);
+	return is_any;
+}
+
+static bool is_in_no_phase(const struct replay_graph *graph, const struct replay_operator *outermost)
+{
+	uint32_t i;
+	const struct span_chunk *chunk = track_chunk(graph->model->tracks[outermost->track], outermost->row, &i);
+
+	return !chunk->phase[i] && chunk->step[i] >= 0;
+}
+
+/* Where the program has a forward and a backward, an operator that is in neither may be work that no step needs. Reads of
+ * values, conversions and collectives are cuts of their own. */
+bool cut_recorded_no_phase(struct replay_plan *plan)
+{
+	const struct replay_graph *graph = plan->graph;
+	const struct replay_thread *thread = &graph->threads[graph->main_thread];
+	struct replay_stretches stretches = {0};
+
+	for (uint32_t i = 0; i < thread->operator_count && graph->recording.is_of_torch; i++) {
+		const struct replay_operator *outermost = &thread->operators[i];
+		const char *name = model_text(graph->model, outermost->name);
+
+		if (is_in_no_phase(graph, outermost) && !pytorch_is_one_of(name, strlen(name), reads_of_values) &&
+		    !pytorch_is_one_of(name, strlen(name), conversions) && !pytorch_begins(name, PYTORCH_COLLECTIVE))
+			plan_stretches_add(&stretches, plan, outermost->start_ns, outermost->end_ns);
 	}
 	bool is_any = replay_plan_remove(plan, graph->main_thread, &stretches);
 	plan_stretches_release(&stretches, plan);
@@ -117,18 +152,12 @@ static bool remove_operators(struct replay_plan *plan, const char *const *names)
 /* Without a device a read waits for nothing, but takes its own time. */
 bool cut_recorded_sync(struct replay_plan *plan)
 {
-	static const char *const names[] = {"aten::item", "aten::_local_scalar_dense", "aten::is_nonzero", "aten::equal",
-	                                    NULL};
-
-	return remove_operators(plan, names);
+	return remove_operators(plan, reads_of_values);
 }
 
 bool cut_recorded_conversions(struct replay_plan *plan)
 {
-	static const char *const names[] = {"aten::copy_", "aten::_to_copy", "aten::to", "aten::contiguous", "aten::clone",
-	                                    NULL};
-
-	return remove_operators(plan, names);
+	return remove_operators(plan, conversions);
 }
 
 /* ---- the optimizer ---- */

@@ -16,6 +16,7 @@ static inline bool is_recorded_on_processors(const struct replay_graph *graph)
 bool cut_recorded_host(struct replay_plan *plans, uint32_t count, bool is_between);
 bool cut_recorded_sync(struct replay_plan *plan);
 bool cut_recorded_conversions(struct replay_plan *plan);
+bool cut_recorded_no_phase(struct replay_plan *plan);
 bool cut_recorded_optimizer(struct replay_plan *plan, bool is_whole);
 bool cut_recorded_growth(struct replay_plan *plan);
 bool cut_recorded_periodic(struct replay_plan *plan);
