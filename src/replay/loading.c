@@ -101,21 +101,19 @@ static double step_with(const struct replay_loading *loading, uint32_t workers)
 
 static void find_enough(struct replay_loading *loading)
 {
-	double steps_ns[MOST_WORKERS + 1], least_ns = loading->step_ns;
-	uint32_t own = loading->loader.workers, most = own > MOST_WORKERS ? own : MOST_WORKERS, workers = own + 1;
+	uint32_t own = loading->loader.workers, count = own < MOST_WORKERS ? MOST_WORKERS - own : 0;
+	double steps_ns[MOST_WORKERS], least_ns = loading->step_ns; /* of one worker more, of two more, ... */
 
 	loading->enough = own;
 	loading->enough_ns = loading->step_ns;
-	for (uint32_t tried = own + 1; tried <= most; tried++) {
-		steps_ns[tried] = step_with(loading, tried);
-		least_ns = fmin(least_ns, steps_ns[tried]);
+	for (uint32_t i = 0; i < count; i++) {
+		steps_ns[i] = step_with(loading, own + 1 + i);
+		least_ns = fmin(least_ns, steps_ns[i]);
 	}
-	if (loading->step_ns <= ENOUGH * least_ns)
-		return;
-	while (steps_ns[workers] > ENOUGH * least_ns)
-		workers++;
-	loading->enough = workers;
-	loading->enough_ns = steps_ns[workers];
+	for (uint32_t i = 0; i < count && loading->enough_ns > ENOUGH * least_ns; i++) {
+		loading->enough = own + 1 + i;
+		loading->enough_ns = steps_ns[i];
+	}
 }
 
 static double step_handed_over(const struct replay_loading *loading)
