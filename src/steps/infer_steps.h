@@ -43,7 +43,8 @@
  * A pause behind it that is longer than it was ends it, too.
  *
  * Many calls in a row of a model that is trained, without a graph, make samples to train on: a generation, part of the step like a
- * range of the program's, in no phase. Where such calls are in evaluation mode, and no batch is before them, they are that if they come before
+ * range of the program's, in no phase. A pause ends it, unless most steps have fewer pauses between such calls: then the shortest are
+ * waits for a processor, in the generation. Where such calls are in evaluation mode, and no batch is before them, they are that if they come before
  * most of the steps, and an evaluation otherwise.
  *
  * Where nobody trains there are no steps, and waits for data are the only phases.

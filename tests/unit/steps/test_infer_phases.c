@@ -130,6 +130,67 @@ static void fault_F13_calls_in_evaluation_mode_may_be_a_generation(void **state)
 	check("DRRRRRRRRMB1DRRRRRRRRMB1", "000000000000111111111111", "dggggggggfbodggggggggfbo");
 }
 
+/* A letter is a millisecond; a digit N from 2 on is 2^N ms without a record. Draws which letters are of a generation. */
+static void check_paused(const char *text, const char *expected)
+{
+	struct train_record records[LETTERS];
+	struct inference inference;
+	char found[LETTERS + 1];
+	int64_t now_ns = 0;
+	size_t count = 0;
+
+	for (size_t i = 0; text[i]; i++) {
+		if (text[i] >= '2' && text[i] <= '9') {
+			now_ns += INT64_C(1000000) << (text[i] - '0');
+			continue;
+		}
+		records[count++] = (struct train_record){
+			.token = text[i] == 'M'   ? TOKEN_FORWARD
+		                 : text[i] == 'B' ? TOKEN_BACKWARD
+		                 : text[i] == '1' ? TOKEN_OPTIMIZER
+		                                  : TOKEN_OP,
+			.start_ns = now_ns,
+			.end_ns = now_ns + 900000,
+			.range = NO_RANGE,
+			.object = text[i] == 'r' || text[i] == 'M' ? 17 : 0,
+			.is_module = text[i] == 'r' || text[i] == 'M',
+			.is_training = text[i] == 'B',
+			.is_first = text[i] == 'B',
+		};
+		now_ns += 1000000;
+	}
+	infer_steps(&inference, &(struct train_loop){.records = records, .count = count});
+	for (size_t i = 0, k = 0; text[i]; i++) {
+		found[i] = text[i] >= '2' && text[i] <= '9' ? text[i] : '.';
+		found[i + 1] = 0;
+		for (size_t j = 0; found[i] == '.' && j < inference.count; j++) {
+			if (inference.list[j].what == INFERRED_GENERATION &&
+			    records[k].start_ns >= inference.list[j].start_ns &&
+			    records[k].end_ns <= inference.list[j].end_ns)
+				found[i] = 'g';
+		}
+		k += found[i] == '.' || found[i] == 'g';
+	}
+	assert_string_equal(found, expected);
+	inference_release(&inference);
+}
+
+static void fault_F13_a_wait_for_a_processor_is_in_the_generation(void **state)
+{
+	/* a tail and a head, which are few calls */
+	check_paused("rrrrrrrrrrMB1rrrrrrr4orrrMB1rrrrrrrrrrMB1rrrrrrrrrrMB1rrrr4rrrrrrMB1",
+	             "gggggggggg...ggggggg4gggg...gggggggggg...gggggggggg...gggg4gggggg...");
+	/* two, and one that is too long */
+	check_paused("rrrrrrrrrrMB1rrrr4rrrr4rrMB1rrrrrrrrrr9orMB1rrrrrrrrrrMB1rrrrrrrrrrMB1",
+	             "gggggggggg...gggg4gggg4gg...gggggggggg9.....gggggggggg...gggggggggg...");
+	/* most steps have a pause of the program's: it is the longest one */
+	check_paused("rrrrrrrrrr5rrMB1rrrrrrr4rrr5rrMB1rrrrrrrrrr5rrMB1",
+	             "gggggggggg5.....ggggggg4ggg5.....gggggggggg5.....");
+	/* the steps differ */
+	check_paused("rrrrrrrrrr4rrMB1rrrrrrrrrrMB1rrrrrrrrrr4rrrr4rrMB1",
+	             "gggggggggg4.....gggggggggg...gggggggggg4....4.....");
+}
+
 static void a_file_that_is_written_is_a_checkpoint(void **state)
 {
 	check("DFB1WDFB1", "000011111", "dfbocdfbo");
@@ -251,6 +312,7 @@ int main(void)
 		cmocka_unit_test(what_is_made_of_an_evaluation_is_in_no_step),
 		cmocka_unit_test(fault_F13_many_calls_in_a_row_are_a_generation),
 		cmocka_unit_test(fault_F13_calls_in_evaluation_mode_may_be_a_generation),
+		cmocka_unit_test(fault_F13_a_wait_for_a_processor_is_in_the_generation),
 		cmocka_unit_test(a_file_that_is_written_is_a_checkpoint),
 		cmocka_unit_test(an_optimizer_in_a_hook_is_a_phase_of_the_backward),
 		cmocka_unit_test(a_pause_is_no_phase),
