@@ -257,6 +257,7 @@ static uint32_t level_beneath(const struct stream *stream, uint64_t above)
 {
 	uint32_t level = stream->level_count;
 	while (level && stream->level_count - level <= MAX_ABOVE) {
+		assert(stream->levels != NULL);
 		if (!is_coarse_kind(stream->levels[level - 1].kind) && !above--)
 			return level;
 		level--;
