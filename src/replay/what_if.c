@@ -310,16 +310,31 @@ static void measure(struct replays *replays, struct what_if_cut *cut, double dou
 	raise_upper_end(replays, cut);
 }
 
-/* What is not the program's is removed from all others: it is measured against the step with it. */
-static void measure_outside(struct replays *replays, struct what_if_cut *cut, double doubt_ratio)
+/* Applies the cuts that are the program's own. Returns the largest doubt of them. */
+static double apply_all(struct replays *replays, const bool is_cut[CUT_COUNT], bool *is_any)
 {
-	struct what_if *what_if = replays->what_if;
+	double doubt_ratio = CUT_DOUBT_RATIO;
 
+	for (enum replay_cut cut = 0; cut < CUT_COUNT; cut++)
+		if (is_cut[cut] && !replay_cuts[cut].is_outside) {
+			*is_any |= apply(replays, &replay_cuts[cut]);
+			doubt_ratio = fmax(doubt_ratio, doubt_of(cut));
+		}
+	return doubt_ratio;
+}
+
+/* What is not the program's is removed from all other replays: it is measured against the step with it. is_cut: what is
+ * removed beside it. */
+static void measure_outside(struct replays *replays, const bool is_cut[CUT_COUNT], struct what_if_cut *cut)
+{
 	struct replay_run *runs[2]; /* with it, without it */
+	double doubt_ratio = CUT_DOUBT_RATIO;
 
 	for (int without = 0; without < 2; without++) {
 		reset(replays);
-		if (what_if->has_cost)
+		if (without)
+			doubt_ratio = apply_all(replays, is_cut, &cut->is_there);
+		if (replays->what_if->has_cost)
 			remove_profiler(replays, 1);
 		if (without)
 			remove_delays(replays);
@@ -327,6 +342,7 @@ static void measure_outside(struct replays *replays, struct what_if_cut *cut, do
 	}
 	uint32_t rank = slowest(replays, runs[0]);
 	double with_ns = step_of(replays, &runs[0][rank]);
+	cut->is_there = true;
 	cut->step_ns = fmin(with_ns, step_of(replays, &runs[1][slowest(replays, runs[1])]));
 	cut->saving_ns = with_ns - cut->step_ns;
 	cut->saving_ratio = with_ns > 0 ? cut->saving_ns / with_ns : 0;
@@ -338,16 +354,15 @@ static void measure_outside(struct replays *replays, struct what_if_cut *cut, do
 void what_if_together(struct what_if *what_if, const bool is_cut[CUT_COUNT], struct what_if_cut *together)
 {
 	struct replays *replays = what_if->replays;
-	double doubt_ratio = CUT_DOUBT_RATIO;
 
 	replays->what_if = what_if;
 	*together = (struct what_if_cut){0};
+	if (is_cut[CUT_PROCESSORS]) {
+		measure_outside(replays, is_cut, together);
+		return;
+	}
 	reset(replays);
-	for (enum replay_cut cut = 0; cut < CUT_COUNT; cut++)
-		if (is_cut[cut]) {
-			together->is_there |= apply(replays, &replay_cuts[cut]);
-			doubt_ratio = fmax(doubt_ratio, doubt_of(cut));
-		}
+	double doubt_ratio = apply_all(replays, is_cut, &together->is_there);
 	measure(replays, together, doubt_ratio);
 }
 
@@ -374,7 +389,7 @@ static void replay_cuts_of(struct replays *replays)
 		reset(replays);
 		what_if->cuts[cut].is_there = apply(replays, &replay_cuts[cut]);
 		if (what_if->cuts[cut].is_there && replay_cuts[cut].is_outside)
-			measure_outside(replays, &what_if->cuts[cut], doubt_of(cut));
+			measure_outside(replays, (const bool[CUT_COUNT]){false}, &what_if->cuts[cut]);
 		else if (what_if->cuts[cut].is_there)
 			measure(replays, &what_if->cuts[cut], doubt_of(cut));
 	}

@@ -75,8 +75,9 @@ def test_savings_are_of_quiet_time(tmp_path, kinds):
     assert findings(busy)["SS806"]["cut"] == "processors"
     assert cuts(busy)["nothing removed"]["step_ns"] == pytest.approx(68e6, rel=0.02)
     assert cuts(busy)["checkpoint"]["saving_ratio"] == pytest.approx(cuts(quiet)["checkpoint"]["saving_ratio"], abs=0.02)
-    verdict = json.loads(read("diagnose", busy, "--json"))["verdict"]
-    assert "processor" not in verdict["verdict"]
+    assert "processor" not in json.loads(read("diagnose", busy, "--json"))["verdict"]["verdict"]
+    without, = [row for row in json.loads(read("whatif", busy, "--without", "processors,checkpoint", "--json"))["rows"] if row["saving_ns"]]
+    assert without["saving_ns"] == pytest.approx(40e6 + 68e6 * cuts(busy)["checkpoint"]["saving_ratio"], rel=0.02)
 
 
 def test_no_saving_is_larger_than_the_step(tmp_path):
