@@ -47,7 +47,7 @@ static bool cut_to(struct replay_plan *plan, double step_ns)
 {
 	const struct replay_loading *loading = plan->graph->loading;
 	double waits_ns = waits_of(plan), ratio = 1 - step_ns / loading->step_ns;
-	double saved_ns = ratio * loading->batch_ns * loading->loader.count;
+	double saved_ns = ratio * plan->graph->steps[plan->graph->step_count - 1].end_ns;
 
 	return ratio > 0 && waits_ns > 0 && shorten_waits(plan, fmin(1, saved_ns / waits_ns));
 }

@@ -25,6 +25,7 @@
 #define LEAST_HITS 0.8
 #define SLOW_RATIO 1.2 /* of the median */
 #define MOST_PERIOD 1000u
+#define TRIED_STEPS 8u
 
 #define FREED_RATIO 0.2 /* of host time: what is removed takes caches, allocations and freed objects along */
 
@@ -353,16 +354,20 @@ static bool is_rhythm(const bool *slow, uint32_t count, uint32_t all_slow, struc
 	       rhythm->count >= LEAST_HITS * all_slow;
 }
 
+/* Tries each period with the first slow steps, one of which is in the rhythm if there is one. */
 static struct rhythm find_rhythm(const bool *slow, uint32_t count)
 {
-	uint32_t all_slow = 0;
+	uint32_t firsts[TRIED_STEPS], tried = 0, all_slow = 0;
 	struct rhythm best = {0};
 
-	for (uint32_t s = 0; s < count; s++)
+	for (uint32_t s = 0; s < count; s++) {
+		if (slow[s] && tried < TRIED_STEPS)
+			firsts[tried++] = s;
 		all_slow += slow[s];
+	}
 	for (uint32_t period = 2; period <= count / FEW_SLOW && period <= MOST_PERIOD && 2 * all_slow < count; period++)
-		for (uint32_t first = 0; first < period; first++) {
-			struct rhythm rhythm = {period, first, 0};
+		for (uint32_t i = 0; i < tried; i++) {
+			struct rhythm rhythm = {period, firsts[i] % period, 0};
 
 			if (is_rhythm(slow, count, all_slow, &rhythm) && rhythm.count > best.count)
 				best = rhythm;

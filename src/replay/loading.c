@@ -14,7 +14,8 @@
 #define NEAR_RATIO 0.02 /* a reading is that near to an instant, as share of the time that it is read for */
 #define NEAR_NS 50e3
 #define LEAST_BATCHES 8u
-#define MOST_ERROR 0.1 /* of the model. If it is further off, the run had fewer processors than it may use */
+#define MOST_BATCHES 2048u /* the first of more stand for all */
+#define MOST_ERROR 0.1     /* of the model. If it is further off, the run had fewer processors than it may use */
 #define LEAST_PROCESSORS 0.05
 #define ROUNDS 24         /* of the search for them */
 #define MOST_WORKERS 16u  /* that are tried */
@@ -41,19 +42,21 @@ static struct thread_work work_between(const struct replay_graph *graph, uint32_
 	return (struct thread_work){cpu_ns, fmax(0, dur_ns - cpu_ns - delay_ns)};
 }
 
-/* The loop's work from the end of each wait to the next one. */
-static uint32_t fill_loop(const struct replay_graph *graph, struct loader_batch *batches)
+/* The loop's work from the end of each wait to the next one. *sum_ns: the time from the end of each wait to that of the
+ * next one. */
+static uint32_t fill_loop(const struct replay_graph *graph, struct loader_batch *batches, double *sum_ns)
 {
 	const struct replay_thread *thread = &graph->threads[graph->main_thread];
 	uint32_t track = thread->first_track, count = 0;
 
-	for (uint32_t i = 0; i + 1 < thread->loads.count; i++) {
+	for (uint32_t i = 0; i + 1 < thread->loads.count && count < MOST_BATCHES; i++) {
 		double start_ns = thread->loads.list[i].end_ns, end_ns = thread->loads.list[i + 1].start_ns;
 
 		if (start_ns < 0 || end_ns > graph->steps[graph->step_count - 1].end_ns)
 			continue;
 		struct thread_work work = work_between(graph, track, graph->origin_ns + (int64_t)start_ns,
 		                                       graph->origin_ns + (int64_t)end_ns);
+		*sum_ns += thread->loads.list[i + 1].end_ns - start_ns;
 		batches[count++] = (struct loader_batch){.loop_cpu_ns = work.cpu_ns, .loop_sleep_ns = work.sleep_ns};
 	}
 	return count;
@@ -129,12 +132,13 @@ void replay_loading_find(struct replay_graph *graph, const struct replay_loader 
 {
 	const struct replay_thread *thread = &graph->threads[graph->main_thread];
 	struct loader_batch *batches;
+	double sum_ns = 0;
 	uint32_t count;
 
 	if (!loader || !loader->fetch_count || loader->workers > LOADER_MOST_WORKERS)
 		return;
 	batches = memory_resize(NULL, thread->loads.count + 1, sizeof(*batches));
-	count = fill_loop(graph, batches);
+	count = fill_loop(graph, batches, &sum_ns);
 	if (count < LEAST_BATCHES) {
 		free(batches);
 		return;
@@ -150,7 +154,7 @@ void replay_loading_find(struct replay_graph *graph, const struct replay_loader 
 	                   .pickle_ns = loader->pickle_ns,
 	                   .unpickle_ns = loader->unpickle_ns},
 		.processors = loader->processors,
-		.batch_ns = (graph->steps[graph->step_count - 1].end_ns - graph->steps[0].start_ns) / count,
+		.batch_ns = sum_ns / count,
 	};
 	fit_processors(graph->loading);
 	find_enough(graph->loading);
