@@ -47,8 +47,8 @@ bool cut_comm(struct replay_plan *plan)
 	for (uint32_t i = 0; i < graph->work_count; i++)
 		if (graph->works[i].collective != REPLAY_NONE)
 			plan->items[graph->works[i].item].is_gone = is_any = true;
-	plan->is_alone = true;
-	return is_any || graph->recording.has_meetings;
+	plan->is_alone = is_any || graph->recording.has_meetings;
+	return plan->is_alone;
 }
 
 /* ---- ranks ---- */

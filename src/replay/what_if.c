@@ -386,7 +386,8 @@ static void replay_cuts_of(struct replays *replays)
 	replays->base = replay(replays);
 	what_if->step_ns = step_of(replays, &replays->base[slowest(replays, replays->base)]);
 	for (enum replay_cut cut = 0; cut < CUT_COUNT; cut++) {
-		reset(replays);
+		if (!cut || what_if->cuts[cut - 1].is_there) /* else nothing was changed */
+			reset(replays);
 		what_if->cuts[cut].is_there = apply(replays, &replay_cuts[cut]);
 		if (what_if->cuts[cut].is_there && replay_cuts[cut].is_outside)
 			measure_outside(replays, (const bool[CUT_COUNT]){false}, &what_if->cuts[cut]);
