@@ -350,13 +350,15 @@ static void launch_as_graph(struct replay_plan *plan, uint32_t i, double kept_ns
 bool cut_launch(struct replay_plan *plan)
 {
 	const struct replay_graph *graph = plan->graph;
+	if (!graph->has_device)
+		return false;
 	double *loads_ns = gaps_in_loads(graph);
 
 	for (uint32_t i = 0; i < graph->item_count; i++)
 		if (!replay_is_extra(graph->places, i))
 			launch_as_graph(plan, i, fmin(kept_of_gap(graph, loads_ns, i), plan->items[i].gap_ns));
 	free(loads_ns);
-	return graph->has_device;
+	return true;
 }
 
 /* ---- allocations ---- */

@@ -52,7 +52,7 @@ struct cut_kind {
 	bool is_outside;                         /* the program is not its cause: it is removed from all others */
 	bool needs_operators;                    /* what it removes is known in the steps with operators only */
 	bool is_choice;                          /* it changes results or memory, so it is never waste */
-	bool (*apply)(struct replay_plan *plan); /* returns false if there is nothing to remove; NULL: see apply_ranks */
+	bool (*apply)(struct replay_plan *plan); /* returns false if it changed nothing; NULL: see apply_ranks */
 	bool (*apply_ranks)(struct replay_plan *plans, uint32_t count); /* the same, for all ranks together */
 };
 extern const struct cut_kind replay_cuts[CUT_COUNT];
