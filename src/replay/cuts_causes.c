@@ -59,13 +59,24 @@ static double *measured_gaps(const struct replay_graph *graph)
 	return gaps_ns;
 }
 
+static bool has_delays(const struct replay_graph *graph)
+{
+	for (uint32_t s = 0; s < graph->step_count; s++)
+		if (graph->steps[s].delay_ns > 0)
+			return true;
+	return false;
+}
+
 /* A step's thread waits for a processor wherever it works, so all its gaps become shorter by one share, also what other
  * cuts left of them. */
 bool cut_processors(struct replay_plan *plan)
 {
 	const struct replay_graph *graph = plan->graph;
-	double *gaps_ns = measured_gaps(graph);
 	bool is_any = false;
+
+	if (!has_delays(graph))
+		return false;
+	double *gaps_ns = measured_gaps(graph);
 
 	for (uint32_t i = 1; i < graph->item_count; i++) {
 		uint32_t step = (uint32_t)graph->items[i].step;

@@ -617,6 +617,11 @@ static void add_waits(struct replay_graph *graph, const struct replay_window *wi
 	graph->recording.has_meetings = waits->count > 0;
 }
 
+static uint8_t kernel_is_communication(const char *name)
+{
+	return is_communication_kernel(name);
+}
+
 bool replay_graph_make(struct replay_graph *graph, const struct model *model, const struct launches *launches,
                        const struct replay_window *window)
 {
@@ -626,6 +631,7 @@ bool replay_graph_make(struct replay_graph *graph, const struct model *model, co
 		.is_recorded = window->is_recorded,
 		.recording = window->recording,
 		.call_kinds = {.classify = device_call_kind},
+		.kernels = {.classify = kernel_is_communication},
 	};
 	if (window->step_count < 2)
 		return false;
@@ -678,5 +684,6 @@ void replay_graph_release(struct replay_graph *graph)
 	storage_release(storage, graph->works);
 	storage_release(storage, graph->dependencies);
 	name_classes_release(&graph->call_kinds);
+	name_classes_release(&graph->kernels);
 	*graph = (struct replay_graph){0};
 }

@@ -184,6 +184,7 @@ struct replay_graph {
 	uint32_t waits, waits_against;         /* waits for works, and those that end before their work */
 	uint32_t edges, against_order;         /* edges, and those that end before what they wait for */
 	struct name_classes call_kinds;        /* of names of calls */
+	struct name_classes kernels;           /* of names of kernels: whether they are communication */
 	struct replay_loading *loading;        /* NULL: no loader is known, see loading.h */
 	struct replay_places *places;          /* the usual step, see places.h */
 	struct free_time *free_time;           /* found at its first use, see free_time.h */
