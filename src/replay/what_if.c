@@ -383,6 +383,7 @@ static void replay_cuts_of(struct replays *replays)
 	}
 	reset(replays);
 	remove_foreign(replays);
+	what_if->is_quiet = is_quiet_known(replays);
 	replays->base = replay(replays);
 	what_if->step_ns = step_of(replays, &replays->base[slowest(replays, replays->base)]);
 	for (enum replay_cut cut = 0; cut < CUT_COUNT; cut++) {

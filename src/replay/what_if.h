@@ -35,6 +35,7 @@ struct what_if {
 	double against_ratio; /* edges that end before what they wait for, of all edges */
 	bool has_profiler;    /* a profiler wrote the trace: its cost is taken out of all that follows */
 	bool has_cost;        /* the same, or operators of our own recording have a cost that is taken out */
+	bool is_quiet;        /* waits for a processor are removed from all that follows */
 	double step_ns;       /* the step without the profiler, and without waits for processors */
 	double low_ns, high_ns;
 	struct what_if_cut cuts[CUT_COUNT];

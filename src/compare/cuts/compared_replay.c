@@ -90,7 +90,7 @@ static struct compared_cut profiler_of(const struct what_if *what_if, double out
 	return profiler;
 }
 
-/* Returns the time of costs that are removed from all others. */
+/* Returns the time of costs that are removed from all others, and makes them parts. */
 static double read_outside(struct compared_cut cuts[CUT_COUNT])
 {
 	double sum_ns = 0;
@@ -146,7 +146,7 @@ static void read_cuts(struct compared_run *run, struct what_if *what_if)
 
 	for (enum replay_cut cut = 0; cut < CUT_COUNT; cut++)
 		cuts[cut] = saving_of(&what_if->cuts[cut]);
-	profiler = profiler_of(what_if, read_outside(cuts));
+	profiler = profiler_of(what_if, what_if->is_quiet ? read_outside(cuts) : 0);
 	read_parts(cuts, what_if);
 	compared_run_add_value(run, RECORDED_STEP, what_if->recorded_ns);
 	compared_run_add_value(run, STEP, what_if->step_ns);
