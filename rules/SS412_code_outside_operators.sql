@@ -11,8 +11,8 @@
 --   the line, and record_function() names a part of the loop
 -- wrong: the program sleeps there in place of work that it needs
 WITH places AS (SELECT coalesce(line, coalesce(inside || ', ', '') || 'between ' || "after" || ' and ' || "before") AS place, count, steps, p50_ns
-                FROM host_stretches ORDER BY total_ns DESC LIMIT 1),
-     others AS (SELECT count(*) - 1 AS count FROM host_stretches)
+                FROM host_stretches WHERE NOT is_between ORDER BY total_ns DESC LIMIT 1),
+     others AS (SELECT count(*) - 1 AS count FROM host_stretches WHERE NOT is_between)
 SELECT coalesce((SELECT place FROM places), 'long stretches of the host') AS place,
        coalesce((SELECT as_count(p.count, 'stretch') || ' in ' || p.steps || ' steps, ' || as_time(p.p50_ns) || ' in the median'
                         || CASE WHEN o.count > 0 THEN '; ' || as_count(o.count, 'other place') || ' in table host_stretches' ELSE '' END || '; '

@@ -16,6 +16,6 @@ SELECT 'the thread of the steps' AS place,
        NULL AS saving_ns, 0.8 AS confidence, w.cut AS cut
 FROM what_if w
 LEFT JOIN (SELECT sum(process_cpu_ns) * 1.0 / sum(duration_ns) AS used FROM steps WHERE process_cpu_ns IS NOT NULL) own ON own.used IS NOT NULL
-LEFT JOIN (SELECT max(value) AS value FROM facts WHERE key = 'processors') processors ON processors.value IS NOT NULL
-LEFT JOIN (SELECT max(value) AS value FROM facts WHERE key = 'torch.threads') threads ON CAST(threads.value AS INTEGER) > CAST(processors.value AS INTEGER)
+LEFT JOIN (SELECT max(CAST(value AS INTEGER)) AS value FROM facts WHERE key = 'processors') processors ON processors.value IS NOT NULL
+LEFT JOIN (SELECT max(CAST(value AS INTEGER)) AS value FROM facts WHERE key = 'torch.threads') threads ON threads.value > processors.value
 WHERE w.cut = 'processors' AND w.saving_ratio > :saves

@@ -95,6 +95,14 @@ bool cut_compile(struct replay_plan *plan);
 bool cut_checkpoint(struct replay_plan *plan);
 bool cut_evaluation(struct replay_plan *plan);
 bool cut_processors(struct replay_plan *plan);
+/* Returns, by step, what share of the gaps its thread waits for a processor. The caller frees it. */
+double *replay_delay_shares(const struct replay_graph *graph);
+/* Returns true if these waits make a step longer by their whole length. Of a thread that waits for workers or other ranks a
+ * part of them is hidden. */
+static inline bool replay_is_quiet_known(const struct replay_graph *graph)
+{
+	return !graph->recording.has_meetings && !graph->recording.has_workers;
+}
 
 /* Returns true if all ranks have the same items. */
 bool replay_ranks_are_alike(const struct replay_plan *plans, uint32_t count);

@@ -5,6 +5,7 @@
 #include "base/memory.h"
 #include "replay/cuts.h"
 
+#include <math.h>
 #include <stdlib.h>
 
 static bool cut_cause(struct replay_plan *plan, enum replay_cause cause)
@@ -46,19 +47,6 @@ bool cut_evaluation(struct replay_plan *plan)
 
 /* ---- processors ---- */
 
-/* Returns the same sums as replay_step_gaps(), with nothing removed. */
-static double *measured_gaps(const struct replay_graph *graph)
-{
-	double *gaps_ns = memory_resize(NULL, graph->step_count, sizeof(*gaps_ns));
-
-	for (uint32_t s = 0; s < graph->step_count; s++)
-		gaps_ns[s] = 0;
-	for (uint32_t i = 1; i < graph->item_count; i++)
-		if (graph->items[i].thread == graph->main_thread)
-			gaps_ns[graph->items[i].step] += graph->items[i].gap_ns;
-	return gaps_ns;
-}
-
 static bool has_delays(const struct replay_graph *graph)
 {
 	for (uint32_t s = 0; s < graph->step_count; s++)
@@ -67,26 +55,32 @@ static bool has_delays(const struct replay_graph *graph)
 	return false;
 }
 
+double *replay_delay_shares(const struct replay_graph *graph)
+{
+	double *shares = memory_resize(NULL, graph->step_count, sizeof(*shares));
+
+	for (uint32_t s = 0; s < graph->step_count; s++)
+		shares[s] = 0;
+	for (uint32_t i = 1; i < graph->item_count; i++)
+		if (graph->items[i].thread == graph->main_thread)
+			shares[graph->items[i].step] += graph->items[i].gap_ns;
+	for (uint32_t s = 0; s < graph->step_count; s++)
+		shares[s] = shares[s] > 0 ? fmin(1, fmax(0, graph->steps[s].delay_ns) / shares[s]) : 0;
+	return shares;
+}
+
 /* A step's thread waits for a processor wherever it works, so all its gaps become shorter by one share, also what other
  * cuts left of them. */
 bool cut_processors(struct replay_plan *plan)
 {
 	const struct replay_graph *graph = plan->graph;
-	bool is_any = false;
 
 	if (!has_delays(graph))
 		return false;
-	double *gaps_ns = measured_gaps(graph);
-
-	for (uint32_t i = 1; i < graph->item_count; i++) {
-		uint32_t step = (uint32_t)graph->items[i].step;
-		double share = gaps_ns[step] > 0 ? graph->steps[step].delay_ns / gaps_ns[step] : 0;
-
-		if (graph->items[i].thread != graph->main_thread || share <= 0)
-			continue;
-		plan->items[i].gap_ns *= share < 1 ? 1 - share : 0;
-		is_any = true;
-	}
-	free(gaps_ns);
-	return is_any;
+	double *shares = replay_delay_shares(graph);
+	for (uint32_t i = 1; i < graph->item_count; i++)
+		if (graph->items[i].thread == graph->main_thread)
+			plan->items[i].gap_ns *= 1 - shares[graph->items[i].step];
+	free(shares);
+	return true;
 }

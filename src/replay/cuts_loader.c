@@ -10,13 +10,16 @@
 
 #define SHARE_RATIO 0.15 /* of a step: measured with and without other programs, docs/what-if.md */
 
+/* Waits in the window: the recording has others before and behind it. */
 static double waits_of(const struct replay_plan *plan)
 {
-	const struct replay_thread *thread = &plan->graph->threads[plan->graph->main_thread];
-	double sum_ns = 0;
+	const struct replay_graph *graph = plan->graph;
+	const struct replay_thread *thread = &graph->threads[graph->main_thread];
+	double sum_ns = 0, until_ns = graph->steps[graph->step_count - 1].end_ns;
 
 	for (uint32_t i = 0; i < thread->loads.count; i++)
-		sum_ns += thread->loads.list[i].end_ns - thread->loads.list[i].start_ns;
+		if (thread->loads.list[i].start_ns >= 0 && thread->loads.list[i].start_ns < until_ns)
+			sum_ns += thread->loads.list[i].end_ns - thread->loads.list[i].start_ns;
 	return sum_ns;
 }
 

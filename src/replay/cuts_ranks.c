@@ -47,6 +47,8 @@ bool cut_comm(struct replay_plan *plan)
 	for (uint32_t i = 0; i < graph->work_count; i++)
 		if (graph->works[i].collective != REPLAY_NONE)
 			plan->items[graph->works[i].item].is_gone = is_any = true;
+	if (graph->recording.has_meetings)
+		cut_recorded_waits(plan);
 	plan->is_alone = is_any || graph->recording.has_meetings;
 	return plan->is_alone;
 }

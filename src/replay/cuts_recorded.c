@@ -13,6 +13,7 @@
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <stepscope/stepscope.h>
 #include <string.h>
 
 /* What is left of a fused optimizer, measured with Adam and AdamW on processors (docs/what-if.md). */
@@ -121,12 +122,22 @@ static bool remove_operators(struct replay_plan *plan, const char *const *names)
 	return is_any;
 }
 
-static bool is_in_no_phase(const struct replay_graph *graph, const struct replay_operator *outermost)
+static uint8_t phase_of(const struct replay_graph *graph, const struct replay_operator *outermost)
 {
 	uint32_t i;
 	const struct span_chunk *chunk = track_chunk(graph->model->tracks[outermost->track], outermost->row, &i);
 
-	return !chunk->phase[i] && chunk->step[i] >= 0;
+	return chunk->phase[i];
+}
+
+static bool has_phase(const struct replay_graph *graph, enum stepscope_phase phase)
+{
+	const struct replay_thread *thread = &graph->threads[graph->main_thread];
+
+	for (uint32_t i = 0; i < thread->operator_count; i++)
+		if (phase_of(graph, &thread->operators[i]) == phase)
+			return true;
+	return false;
 }
 
 /* Where the program has a forward and a backward, an operator that is in neither may be work that no step needs. Reads of
@@ -137,11 +148,14 @@ bool cut_recorded_no_phase(struct replay_plan *plan)
 	const struct replay_thread *thread = &graph->threads[graph->main_thread];
 	struct replay_stretches stretches = {0};
 
-	for (uint32_t i = 0; i < thread->operator_count && graph->recording.is_of_torch; i++) {
+	if (!graph->recording.is_of_torch || !has_phase(graph, STEPSCOPE_PHASE_FORWARD) ||
+	    !has_phase(graph, STEPSCOPE_PHASE_BACKWARD))
+		return false;
+	for (uint32_t i = 0; i < thread->operator_count; i++) {
 		const struct replay_operator *outermost = &thread->operators[i];
 		const char *name = model_text(graph->model, outermost->name);
 
-		if (is_in_no_phase(graph, outermost) && !pytorch_is_one_of(name, strlen(name), reads_of_values) &&
+		if (phase_of(graph, outermost) == 0 && !pytorch_is_one_of(name, strlen(name), reads_of_values) &&
 		    !pytorch_is_one_of(name, strlen(name), conversions) && !pytorch_begins(name, PYTORCH_COLLECTIVE))
 			plan_stretches_add(&stretches, plan, outermost->start_ns, outermost->end_ns);
 	}
@@ -185,7 +199,8 @@ static bool can_be_fused(const struct replay_graph *graph, uint32_t number)
 	return false;
 }
 
-/* Returns what a call of all optimizers takes if they are fused; INFINITY: one of them cannot be, or nothing is known. */
+/* Returns what a call of an optimizer takes if it is fused, mean of all; INFINITY: one of them cannot be, or nothing is
+ * known. */
 static double fused_ns(const struct replay_graph *graph)
 {
 	double sum_ns = 0;
@@ -199,7 +214,7 @@ static double fused_ns(const struct replay_graph *graph)
 			return INFINITY;
 		sum_ns += TENSOR_NS * strtod(tensors, NULL) + BYTE_NS * strtod(bytes, NULL);
 	}
-	return number ? sum_ns : INFINITY;
+	return number ? sum_ns / number : INFINITY;
 }
 
 bool cut_recorded_optimizer(struct replay_plan *plan, bool is_whole)
@@ -391,26 +406,49 @@ bool cut_recorded_periodic(struct replay_plan *plan)
 	const struct replay_graph *graph = plan->graph;
 	double *works_ns = work_of_steps(plan), *gaps_ns = replay_step_gaps(plan);
 	double usual_ns = median_work(works_ns, graph->step_count);
+	double *shares = replay_delay_shares(graph); /* which are removed after the cut */
 	bool *slow = memory_resize(NULL, graph->step_count, sizeof(*slow));
 
 	for (uint32_t s = 0; s < graph->step_count; s++)
 		slow[s] = works_ns[s] > SLOW_RATIO * usual_ns;
+	for (uint32_t s = 0; s < graph->step_count && !replay_is_quiet_known(graph); s++)
+		shares[s] = 0;
 	struct rhythm rhythm = find_rhythm(slow, graph->step_count);
 	for (uint32_t i = 1; i < graph->item_count && rhythm.period; i++) {
 		uint32_t step = (uint32_t)graph->items[i].step;
-		double excess_ns = works_ns[step] - usual_ns;
+		double excess_ns = works_ns[step] - usual_ns, quiet_ns = (1 - shares[step]) * gaps_ns[step];
 
 		if (graph->items[i].thread == graph->main_thread && step % rhythm.period == rhythm.first &&
-		    excess_ns > 0 && gaps_ns[step] > 0)
-			plan->items[i].gap_ns *= fmax(0, 1 - excess_ns / gaps_ns[step]);
+		    excess_ns > 0)
+			plan->items[i].gap_ns *= fmax(0, 1 - excess_ns / fmax(1, quiet_ns));
 	}
 	free(works_ns);
 	free(gaps_ns);
+	free(shares);
 	free(slow);
 	return rhythm.period > 0;
 }
 
 /* ---- ranks ---- */
+
+/* Where they are known they are stretches, which other cuts may contain; elsewhere the meeting knows how long they are. */
+void cut_recorded_waits(struct replay_plan *plan)
+{
+	const struct replay_graph *graph = plan->graph;
+	const struct replay_stretches *waits = &graph->threads[graph->main_thread].waits;
+	struct replay_stretches stretches = {0};
+	uint32_t at = 0;
+
+	for (uint32_t s = 0; s < graph->step_count; s++)
+		for (; at < waits->count && waits->list[at].start_ns < graph->steps[s].end_ns; at++)
+			if (graph->steps[s].has_operators && waits->list[at].start_ns >= graph->steps[s].start_ns)
+				plan_stretches_add(&stretches, plan, waits->list[at].start_ns, waits->list[at].end_ns);
+	replay_plan_remove(plan, graph->main_thread, &stretches);
+	plan_stretches_release(&stretches, plan);
+	for (uint32_t i = 0; i < graph->item_count; i++)
+		if (graph->items[i].kind == REPLAY_MEET && graph->steps[graph->items[i].step].has_operators)
+			plan->items[i].own_ns = 0;
+}
 
 /* Returns, by step, the time of waits for batches. The caller frees it. */
 static double *batches_of_steps(const struct replay_plan *plan)
@@ -441,15 +479,38 @@ static double *own_of_steps(const struct replay_plan *plan)
 	return own_ns;
 }
 
-static double median_of_others(double *const *own_ns, uint32_t count, uint32_t rank, uint32_t step, double *values)
+/* Returns the median of all values but one; `sorted` has all of them. */
+static double median_of_others(const double *sorted, uint32_t count, double own)
 {
-	uint32_t found = 0;
+	uint32_t low = 0, high = count; /* the first value that is not below the own one */
 
-	for (uint32_t other = 0; other < count; other++)
-		if (other != rank)
-			values[found++] = own_ns[other][step];
-	sort_doubles(values, found);
-	return quantile(values, found, 0.5);
+	while (low < high) {
+		uint32_t middle = low + (high - low) / 2;
+
+		if (sorted[middle] < own)
+			low = middle + 1;
+		else
+			high = middle;
+	}
+	uint32_t first = (count - 2) / 2, second = (count - 1) / 2; /* of the others */
+
+	return (sorted[first < low ? first : first + 1] + sorted[second < low ? second : second + 1]) / 2;
+}
+
+/* Sets differences[rank * steps + step]: how much more the rank has than the median of the others. */
+static void differences_of(double *differences, double *const *values, uint32_t ranks, uint32_t steps)
+{
+	double *sorted = memory_resize(NULL, ranks, sizeof(*sorted));
+
+	for (uint32_t s = 0; s < steps; s++) {
+		for (uint32_t rank = 0; rank < ranks; rank++)
+			sorted[rank] = values[rank][s];
+		sort_doubles(sorted, ranks);
+		for (uint32_t rank = 0; rank < ranks; rank++)
+			differences[(size_t)rank * steps + s] = values[rank][s] -
+			                                        median_of_others(sorted, ranks, values[rank][s]);
+	}
+	free(sorted);
 }
 
 /* Takes what the rank waits longer for batches than the others, and that from its excess. */
@@ -494,29 +555,27 @@ static bool level_rank(struct replay_plan *plan, const double *late_ns, double *
 
 bool cut_recorded_rank(struct replay_plan *plans, uint32_t count)
 {
-	uint32_t steps = plans[0].graph->step_count, ranks = plans[0].graph->recording.has_meetings ? count : 0;
-	double **own_ns = memory_resize(NULL, 2 * (size_t)count, sizeof(double *)), **waits_ns = own_ns + count;
-	double *values = memory_resize(NULL, count, sizeof(*values));
-	double *excess_ns = memory_resize(NULL, 2 * (size_t)steps, sizeof(*excess_ns)), *late_ns = excess_ns + steps;
+	uint32_t steps = plans[0].graph->step_count;
 	bool is_any = false;
 
-	for (uint32_t rank = 0; rank < ranks; rank++) {
+	if (count < 2 || !plans[0].graph->recording.has_meetings)
+		return false;
+	double **own_ns = memory_resize(NULL, 2 * (size_t)count, sizeof(double *)), **waits_ns = own_ns + count;
+	double *excess_ns = memory_resize(NULL, 2 * (size_t)count * steps, sizeof(*excess_ns));
+	double *late_ns = excess_ns + (size_t)count * steps;
+	for (uint32_t rank = 0; rank < count; rank++) {
 		own_ns[rank] = own_of_steps(&plans[rank]);
 		waits_ns[rank] = batches_of_steps(&plans[rank]);
 	}
-	for (uint32_t rank = 0; rank < ranks && ranks > 1; rank++) {
-		for (uint32_t s = 0; s < steps; s++) {
-			excess_ns[s] = own_ns[rank][s] - median_of_others(own_ns, ranks, rank, s, values);
-			late_ns[s] = waits_ns[rank][s] - median_of_others(waits_ns, ranks, rank, s, values);
-		}
-		is_any |= level_rank(&plans[rank], late_ns, excess_ns);
-	}
-	for (uint32_t rank = 0; rank < ranks; rank++) {
+	differences_of(excess_ns, own_ns, count, steps);
+	differences_of(late_ns, waits_ns, count, steps);
+	for (uint32_t rank = 0; rank < count; rank++)
+		is_any |= level_rank(&plans[rank], late_ns + (size_t)rank * steps, excess_ns + (size_t)rank * steps);
+	for (uint32_t rank = 0; rank < count; rank++) {
 		free(own_ns[rank]);
 		free(waits_ns[rank]);
 	}
 	free(own_ns);
-	free(values);
 	free(excess_ns);
 	return is_any;
 }

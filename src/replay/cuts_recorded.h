@@ -19,6 +19,8 @@ bool cut_recorded_conversions(struct replay_plan *plan);
 bool cut_recorded_no_phase(struct replay_plan *plan);
 bool cut_recorded_optimizer(struct replay_plan *plan, bool is_whole);
 bool cut_recorded_growth(struct replay_plan *plan);
+/* Removes the waits for other ranks. */
+void cut_recorded_waits(struct replay_plan *plan);
 bool cut_recorded_periodic(struct replay_plan *plan);
 bool cut_recorded_rank(struct replay_plan *plans, uint32_t count);
 

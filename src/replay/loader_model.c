@@ -9,7 +9,7 @@
 
 #define NOTHING_NS 1e-3 /* what is left of work that is done, but for rounding */
 
-#define READY 64u /* batches of a worker that can lie ready: more than it is asked for ahead */
+#define READY (LOADER_MOST_PREFETCH + 1) /* batches of a worker that can lie ready */
 
 struct runner {                  /* a worker, or the loop */
 	double cpu_ns, sleep_ns; /* left of its work; it sleeps first */

@@ -18,6 +18,7 @@
 #include <stdint.h>
 
 #define LOADER_MOST_WORKERS 64u
+#define LOADER_MOST_PREFETCH 63u
 
 struct loader_batch {
 	double fetch_cpu_ns, fetch_sleep_ns; /* making it */

@@ -17,10 +17,11 @@
 #define MOST_BATCHES 2048u /* the first of more stand for all */
 #define MOST_ERROR 0.1     /* of the model. If it is further off, the run had fewer processors than it may use */
 #define LEAST_PROCESSORS 0.05
-#define ROUNDS 24         /* of the search for them */
-#define MOST_WORKERS 16u  /* that are tried */
-#define ENOUGH 1.02       /* times the shortest step */
-#define HANDOVER_NS 150e3 /* of a batch that is easy to hand over, at each side */
+#define MOST_UNEXPLAINED 0.2 /* of the measured time */
+#define ROUNDS 24            /* of the search for them */
+#define MOST_WORKERS 16u     /* that are tried */
+#define ENOUGH 1.02          /* times the shortest step */
+#define HANDOVER_NS 150e3    /* of a batch that is easy to hand over, at each side */
 
 struct thread_work {
 	double cpu_ns, sleep_ns;
@@ -77,7 +78,8 @@ static void fill_fetches(const struct replay_graph *graph, const struct replay_l
 /* Other programs may take processors: fits how many the run had. More of them never make a step longer. */
 static void fit_processors(struct replay_loading *loading)
 {
-	double low = LEAST_PROCESSORS, high = loading->processors;
+	/* without a known number each thread may have had one */
+	double low = LEAST_PROCESSORS, high = fmin(loading->processors, loading->loader.workers + 1);
 
 	loading->step_ns = loader_model_step(&loading->loader);
 	if (loading->step_ns >= (1 - MOST_ERROR) * loading->batch_ns)
@@ -157,6 +159,11 @@ void replay_loading_find(struct replay_graph *graph, const struct replay_loader 
 		.batch_ns = sum_ns / count,
 	};
 	fit_processors(graph->loading);
+	if (fabs(graph->loading->step_ns / graph->loading->batch_ns - 1) > MOST_UNEXPLAINED) {
+		replay_loading_release(graph->loading);
+		graph->loading = NULL;
+		return;
+	}
 	find_enough(graph->loading);
 	graph->loading->handed_ns = step_handed_over(graph->loading);
 }

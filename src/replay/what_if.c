@@ -137,12 +137,10 @@ static void remove_delays(struct replays *replays)
 		cut_processors(&replays->plans[rank]);
 }
 
-/* Returns true if a wait for a processor makes a step longer by its whole length. Of a thread that waits for workers or
- * other ranks a part of it is hidden in these waits. */
 static bool is_quiet_known(const struct replays *replays)
 {
 	for (uint32_t rank = 0; rank < replays->count; rank++)
-		if (replays->graphs[rank].recording.has_meetings || replays->graphs[rank].recording.has_workers)
+		if (!replay_is_quiet_known(&replays->graphs[rank]))
 			return false;
 	return true;
 }
@@ -301,7 +299,7 @@ static void measure(struct replays *replays, struct what_if_cut *cut, double dou
 	remove_foreign(replays);
 	struct replay_run *runs = replay(replays);
 	uint32_t rank = slowest(replays, runs);
-	cut->step_ns = fmin(what_if->step_ns, step_of(replays, &runs[rank]));
+	cut->step_ns = fmax(0, fmin(what_if->step_ns, step_of(replays, &runs[rank])));
 	cut->saving_ns = what_if->step_ns - cut->step_ns;
 	cut->saving_ratio = what_if->step_ns > 0 ? cut->saving_ns / what_if->step_ns : 0;
 	set_interval(replays, cut, scatter(replays, &replays->base[rank], &runs[rank]), doubt_ratio);
@@ -343,7 +341,7 @@ static void measure_outside(struct replays *replays, const bool is_cut[CUT_COUNT
 	uint32_t rank = slowest(replays, runs[0]);
 	double with_ns = step_of(replays, &runs[0][rank]);
 	cut->is_there = true;
-	cut->step_ns = fmin(with_ns, step_of(replays, &runs[1][slowest(replays, runs[1])]));
+	cut->step_ns = fmax(0, fmin(with_ns, step_of(replays, &runs[1][slowest(replays, runs[1])])));
 	cut->saving_ns = with_ns - cut->step_ns;
 	cut->saving_ratio = with_ns > 0 ? cut->saving_ns / with_ns : 0;
 	set_interval(replays, cut, scatter(replays, &runs[0][rank], &runs[1][rank]), doubt_ratio);

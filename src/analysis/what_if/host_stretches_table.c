@@ -20,6 +20,7 @@ enum {
 	STRETCH_AFTER,
 	STRETCH_BEFORE,
 	STRETCH_LINE,
+	STRETCH_BETWEEN,
 	STRETCH_COUNT,
 	STRETCH_STEPS,
 	STRETCH_TOTAL,
@@ -52,6 +53,12 @@ static const struct table_column stretch_columns[STRETCH_COLUMNS] = {
 	[STRETCH_LINE] = {.name = "line",
                           .type = TABLE_TEXT,
                           .definition = "program line of the event after it, if Python lines were recorded"},
+	[STRETCH_BETWEEN] = {.name = "is_between",
+                             .title = "between",
+                             .type = TABLE_BOOL,
+                             .role = ROLE_EVIDENCE,
+                             .definition = "it lies between two steps",
+                             .is_hidden = true},
 	[STRETCH_COUNT] = {.name = "count",
                            .type = TABLE_INT,
                            .unit = UNIT_COUNT,
@@ -192,6 +199,7 @@ static void add_place(struct stretch_rows *rows, const struct host_stretch *list
 	table_set_text(rows->table, row, STRETCH_BEFORE,
 	               event_text(model, list->after, list->is_between ? "begin of a step" : "end of a step"));
 	set_line(rows, row, list);
+	table_set_bool(rows->table, row, STRETCH_BETWEEN, list->is_between);
 	set_times(rows, row, list, count);
 }
 

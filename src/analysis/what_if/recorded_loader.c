@@ -4,9 +4,8 @@
  */
 #include "analysis/what_if/recorded_loader.h"
 
-#include "analysis/loader/loader_batches.h"
-#include "analysis/loader/loader_handovers.h"
 #include "base/memory.h"
+#include "replay/loader_model.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -37,15 +36,15 @@ static bool is_fetch_in_window(const struct model *model, const struct replay_wi
 static uint32_t main_loader(const struct model *model, const struct replay_window *window,
                             const struct loader_batches *batches)
 {
-	uint32_t best = 0, most = 0, count = 0;
+	uint32_t best = 0, most = 0, count = 0, counted = 0; /* counted: the loader of the newest fetch that counts */
 
 	for (uint32_t i = 0; i < batches->fetch_count; i++) {
 		uint32_t number = (uint32_t)(batches->fetches[i].loop >> 32);
 
 		if (!is_fetch_in_window(model, window, &batches->fetches[i]))
 			continue;
-		/* fetches are sorted by loader */
-		count = i && number == (uint32_t)(batches->fetches[i - 1].loop >> 32) ? count + 1 : 1;
+		count = count && number == counted ? count + 1 : 1; /* fetches are sorted by loader */
+		counted = number;
 		if (count > most) {
 			most = count;
 			best = number;
@@ -77,19 +76,16 @@ static void take_fetches(struct replay_loader *loader, const struct model *model
 	loader->fetches = fetches;
 }
 
-static void take_handover(struct replay_loader *loader, const struct model *model, uint32_t process, uint32_t number)
+static void take_handover(struct replay_loader *loader, const struct model *model, uint32_t process, uint32_t number,
+                          const struct loader_handovers *handovers)
 {
-	struct loader_handovers handovers;
-	struct loader_handover_sums sums;
+	struct loader_handover_sums sums = loader_handovers_sum(handovers, model, process, number, MODEL_NONE);
 
-	loader_handovers_find(&handovers, model);
-	sums = loader_handovers_sum(&handovers, model, process, number, MODEL_NONE);
 	if (sums.of[HANDOVER_PICKLE].count)
 		loader->pickle_ns = (double)sums.of[HANDOVER_PICKLE].dur_ns / (double)sums.of[HANDOVER_PICKLE].count;
 	if (sums.of[HANDOVER_UNPICKLE].count)
 		loader->unpickle_ns = (double)sums.of[HANDOVER_UNPICKLE].dur_ns /
 		                      (double)sums.of[HANDOVER_UNPICKLE].count;
-	loader_handovers_release(&handovers);
 }
 
 static double processors_of(const struct model *model, uint32_t process)
@@ -103,14 +99,24 @@ static double processors_of(const struct model *model, uint32_t process)
 	return limit > 0 ? fmin(count, limit) : count;
 }
 
-bool recorded_loader_find(struct replay_loader *loader, const struct model *model, const struct replay_window *window)
+void recorded_batches_find(struct recorded_batches *recorded, const struct model *model)
 {
-	struct loader_batches batches;
-	uint32_t number;
+	loader_batches_find(&recorded->batches, model);
+	loader_handovers_find(&recorded->handovers, model);
+}
+
+void recorded_batches_release(struct recorded_batches *recorded)
+{
+	loader_batches_release(&recorded->batches);
+	loader_handovers_release(&recorded->handovers);
+}
+
+bool recorded_loader_find(struct replay_loader *loader, const struct model *model, const struct replay_window *window,
+                          const struct recorded_batches *recorded)
+{
+	uint32_t number = main_loader(model, window, &recorded->batches);
 
 	*loader = (struct replay_loader){0};
-	loader_batches_find(&batches, model);
-	number = main_loader(model, window, &batches);
 	const char *kind = loader_fact(model, window->process, number, "dataset_kind");
 	const char *in_order = loader_fact(model, window->process, number, "in_order");
 	const char *workers = loader_fact(model, window->process, number, "num_workers");
@@ -118,14 +124,14 @@ bool recorded_loader_find(struct replay_loader *loader, const struct model *mode
 	bool is_known = kind && !strcmp(kind, "map") && workers && !(in_order && !strcmp(in_order, "false"));
 
 	if (is_known) {
-		take_fetches(loader, model, window, &batches, number);
-		take_handover(loader, model, window->process, number);
+		take_fetches(loader, model, window, &recorded->batches, number);
+		take_handover(loader, model, window->process, number, &recorded->handovers);
 		loader->workers = (uint32_t)strtoul(workers, NULL, 10);
 		loader->prefetch = prefetch ? (uint32_t)strtoul(prefetch, NULL, 10) : 0;
 		loader->prefetch = loader->prefetch ? loader->prefetch : USUAL_PREFETCH;
+		loader->prefetch = loader->prefetch < LOADER_MOST_PREFETCH ? loader->prefetch : LOADER_MOST_PREFETCH;
 		loader->processors = processors_of(model, window->process);
 	}
-	loader_batches_release(&batches);
 	return is_known;
 }
 

@@ -126,25 +126,99 @@ static bool trains_on_device(const struct model *model, uint32_t process)
 }
 
 /* Our recordings have no work of devices yet, but some programs that record use one. */
-static bool uses_unrecorded_device(const struct model *model, uint32_t process)
+static bool uses_unrecorded_device(const struct model *model)
 {
 	for (uint32_t i = 0; i < model->memory_count; i++)
-		if (model->memory[i].process == process && model->memory[i].device >= 0)
+		if (model->memory[i].device >= 0)
 			return true;
-	return model_meta(model, process, "device.0.name") || trains_on_device(model, process);
+	for (uint32_t i = 0; i < model->processes_count; i++)
+		if (model_meta(model, i, "device.0.name") || trains_on_device(model, i))
+			return true;
+	return false;
 }
 
 /* ---- the whole ---- */
 
+/* What the windows refer to; kept until their graphs are made. */
+struct windows {
+	struct replay_window *list;
+	struct replay_wait **waits;
+	struct replay_loader *loaders;
+	uint32_t count;
+};
+
+static void windows_init(struct windows *windows, uint32_t most)
+{
+	windows->list = memory_resize(NULL, most + 1, sizeof(*windows->list));
+	windows->waits = memory_resize(NULL, most + 1, sizeof(*windows->waits));
+	windows->loaders = memory_resize(NULL, most + 1, sizeof(*windows->loaders));
+	windows->count = 0;
+}
+
+static void windows_release(struct windows *windows)
+{
+	for (uint32_t i = 0; i < windows->count; i++) {
+		recorded_loader_release(&windows->loaders[i]);
+		free(windows->waits[i]);
+	}
+	free(windows->loaders);
+	free(windows->waits);
+	free(windows->list);
+}
+
+static void add_replay_window(struct windows *windows, const struct replay_window *window)
+{
+	windows->list[windows->count] = *window;
+	windows->waits[windows->count] = NULL;
+	windows->loaders[windows->count++] = (struct replay_loader){0};
+}
+
+/* Fills what only our own recordings tell of the newest window. */
+static void add_recording(struct windows *windows, const struct model *model, const struct step_times *times,
+                          const struct recorded_batches *recorded)
+{
+	struct replay_window *window = &windows->list[windows->count - 1];
+	struct replay_loader *loader = &windows->loaders[windows->count - 1];
+
+	if (!window->step_count)
+		return;
+	window->is_recorded = true;
+	window->recording.is_of_torch = model_meta(model, MODEL_NONE, "torch.version") != NULL;
+	window->recording.row_ns = cost_of_row(model, times, window);
+	windows->waits[windows->count - 1] = take_waits(window, model, times);
+	window->loader = recorded_loader_find(loader, model, window, recorded) ? loader : NULL;
+	window->recording.has_workers = window->loader ? loader->workers > 0 : makes_batches_beside(model, window);
+}
+
 /* Returns why the input cannot be replayed; NULL: it can. */
 static const char *why_not(const struct model *model, bool is_of_profiler)
 {
-	if (!is_of_profiler && model_meta(model, MODEL_NONE, "trace.format"))
+	if (is_of_profiler)
+		return NULL;
+	if (model_meta(model, MODEL_NONE, "trace.format"))
 		return "only our own recordings and traces of torch.profiler can be replayed";
-	for (uint32_t i = 0; i < model->processes_count && !is_of_profiler; i++)
-		if (uses_unrecorded_device(model, i))
-			return "the program uses a device whose work was not recorded";
-	return NULL;
+	return uses_unrecorded_device(model) ? "the program uses a device whose work was not recorded" : NULL;
+}
+
+static void find_replay_windows(struct windows *windows, const struct model *model, const struct step_times *times,
+                                bool is_of_profiler)
+{
+	int64_t first_step = is_of_profiler ? INT64_MIN : first_steady_step(model, times);
+	struct recorded_batches recorded;
+
+	windows_init(windows, times->span_count);
+	if (!is_of_profiler)
+		recorded_batches_find(&recorded, model);
+	for (uint32_t i = 0; i < times->span_count; i++) {
+		if (!times->spans[i].is_rank)
+			continue;
+		struct replay_window window = window_of(model, times, times->spans[i].process, first_step);
+		add_replay_window(windows, &window);
+		if (!is_of_profiler)
+			add_recording(windows, model, times, &recorded);
+	}
+	if (!is_of_profiler)
+		recorded_batches_release(&recorded);
 }
 
 static void init(void *fold, struct analysis_context *context)
@@ -153,42 +227,14 @@ static void init(void *fold, struct analysis_context *context)
 	const struct model *model = context->model;
 	const char *format = model_meta(model, MODEL_NONE, "trace.format");
 	bool is_of_profiler = format && !strcmp(format, "kineto");
+	struct windows windows;
 
 	what_if->problem = why_not(model, is_of_profiler);
 	if (what_if->problem)
 		return;
-	const struct step_times *times = analysis_context_step_times(context);
-	struct replay_window *windows = memory_resize(NULL, times->span_count + 1, sizeof(*windows));
-	struct replay_wait **waits = memory_resize(NULL, times->span_count + 1, sizeof(*waits));
-	struct replay_loader *loaders = memory_resize(NULL, times->span_count + 1, sizeof(*loaders));
-	int64_t first_step = is_of_profiler ? INT64_MIN : first_steady_step(model, times);
-	uint32_t count = 0;
-
-	for (uint32_t i = 0; i < times->span_count; i++) {
-		if (!times->spans[i].is_rank)
-			continue;
-		struct replay_window *window = &windows[count];
-		*window = window_of(model, times, times->spans[i].process, first_step);
-		waits[count] = NULL;
-		loaders[count] = (struct replay_loader){0};
-		if (!is_of_profiler && window->step_count) {
-			window->is_recorded = true;
-			window->recording.is_of_torch = model_meta(model, MODEL_NONE, "torch.version") != NULL;
-			window->recording.has_workers = makes_batches_beside(model, window);
-			window->recording.row_ns = cost_of_row(model, times, window);
-			waits[count] = take_waits(window, model, times);
-			window->loader = recorded_loader_find(&loaders[count], model, window) ? &loaders[count] : NULL;
-		}
-		count++;
-	}
-	what_if_make(what_if, model, analysis_context_launches(context), windows, count, is_of_profiler);
-	for (uint32_t i = 0; i < count; i++) {
-		recorded_loader_release(&loaders[i]);
-		free(waits[i]);
-	}
-	free(loaders);
-	free(waits);
-	free(windows);
+	find_replay_windows(&windows, model, analysis_context_step_times(context), is_of_profiler);
+	what_if_make(what_if, model, analysis_context_launches(context), windows.list, windows.count, is_of_profiler);
+	windows_release(&windows);
 }
 
 static void release(void *fold)

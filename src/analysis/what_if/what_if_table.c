@@ -109,6 +109,19 @@ static const struct table_column what_if_columns[WHAT_IF_COLUMNS] = {
 
 #define ONLY_BASELINE "only of the row 'nothing removed'"
 
+/* What is removed from all replays. */
+static const char *without_in_all(const struct what_if *what_if)
+{
+	bool is_quiet = what_if->is_quiet && what_if->cuts[CUT_PROCESSORS].is_there;
+
+	if (what_if->has_profiler)
+		return "the profiler's own cost";
+	if (!what_if->has_cost)
+		return is_quiet ? "waits for processors that others have" : "nothing";
+	return is_quiet ? "the recorder's own cost, and waits for processors that others have"
+	                : "the recorder's own cost";
+}
+
 static void add_baseline(struct table *table, const struct what_if *what_if)
 {
 	int row = table_row(table);
@@ -120,10 +133,7 @@ static void add_baseline(struct table *table, const struct what_if *what_if)
 		table_set_missing(table, row, column, "nothing is removed");
 	table_set_double(table, row, WHAT_IF_USUAL, what_if->usual_ratio);
 	table_set_double(table, row, WHAT_IF_AGAINST, what_if->against_ratio);
-	table_set_text(table, row, WHAT_IF_WITHOUT,
-	               what_if->has_profiler ? "the profiler's own cost"
-	               : what_if->has_cost   ? "the recorder's own cost, and waits for processors that others have"
-	                                     : "nothing");
+	table_set_text(table, row, WHAT_IF_WITHOUT, without_in_all(what_if));
 }
 
 static void set_numbers(struct table *table, int row, const struct what_if_cut *cut)
