@@ -4,7 +4,7 @@
 -- severity: problem
 -- verdict: host-bound
 -- needs: steps.has_rare|what_if.saving_ratio
--- tells if: EXISTS (SELECT 1 FROM what_if WHERE cut = 'compile') OR EXISTS (SELECT 1 FROM facts WHERE key = 'torch.version') AND (SELECT sum(has_rare) >= 20 OR (sum(has_rare) > 0 AND min(has_rare)) FROM steps)
+-- tells if: EXISTS (SELECT 1 FROM facts WHERE key = 'torch.version') AND (SELECT sum(has_rare) >= 20 OR (sum(has_rare) > 0 AND min(has_rare)) FROM steps)
 --   OR (SELECT program NOT LIKE '%python%' FROM run)
 -- cannot tell: known only of our own recordings of PyTorch in which 20 steps have it, or all
 -- threshold: share = 0.05 (of steps, ours)
