@@ -64,7 +64,7 @@ def test_reads_of_values_save_nothing_without_a_device(tmp_path, python):
 def test_a_recording_and_a_trace_agree(tmp_path, python, program, cut):
     """The intervals of both overlap, though another profiler wrote the trace and slowed the program down."""
     assert run(tmp_path, python, PROGRAMS / f"{program}.py", "fault").returncode == 0
-    subprocess.run([python, HERE / "traced.py", "trace.json", PROGRAMS / f"{program}.py", "fault"], cwd=tmp_path, env=environment(), timeout=300,
+    subprocess.run([python, HERE / "under_profiler.py", "trace.json", PROGRAMS / f"{program}.py", "fault"], cwd=tmp_path, env=environment(), timeout=300,
                    check=True, capture_output=True)
     recorded, traced = cuts(tmp_path / "run")[cut], cuts(tmp_path / "trace.json")[cut]
     assert recorded["saving_low_ratio"] <= traced["saving_high_ratio"] and traced["saving_low_ratio"] <= recorded["saving_high_ratio"], (recorded, traced)
