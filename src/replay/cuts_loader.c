@@ -8,18 +8,21 @@
 
 #include <math.h>
 
+#define LEFT_NS 150e3    /* of each wait: handing a batch over */
 #define SHARE_RATIO 0.15 /* of a step: measured with and without other programs, docs/what-if.md */
 
-/* Waits in the window: the recording has others before and behind it. */
-static double waits_of(const struct replay_plan *plan)
+/* Waits in the window: the recording has others before and behind it. *count: how many there are. */
+static double waits_of(const struct replay_plan *plan, uint32_t *count)
 {
 	const struct replay_graph *graph = plan->graph;
 	const struct replay_thread *thread = &graph->threads[graph->main_thread];
 	double sum_ns = 0, until_ns = graph->steps[graph->step_count - 1].end_ns;
 
 	for (uint32_t i = 0; i < thread->loads.count; i++)
-		if (thread->loads.list[i].start_ns >= 0 && thread->loads.list[i].start_ns < until_ns)
+		if (thread->loads.list[i].start_ns >= 0 && thread->loads.list[i].start_ns < until_ns) {
 			sum_ns += thread->loads.list[i].end_ns - thread->loads.list[i].start_ns;
+			++*count;
+		}
 	return sum_ns;
 }
 
@@ -49,20 +52,24 @@ static bool shorten_waits(struct replay_plan *plan, double share)
 static bool cut_to(struct replay_plan *plan, double step_ns)
 {
 	const struct replay_loading *loading = plan->graph->loading;
-	double waits_ns = waits_of(plan), ratio = 1 - step_ns / loading->step_ns;
+	uint32_t count = 0;
+	double waits_ns = waits_of(plan, &count), ratio = 1 - step_ns / loading->step_ns;
 	double saved_ns = ratio * plan->graph->steps[plan->graph->step_count - 1].end_ns;
 
-	return ratio > 0 && waits_ns > 0 && shorten_waits(plan, fmin(1, saved_ns / waits_ns));
+	double most_ns = waits_ns - LEFT_NS * count; /* data that is there at once saves more than any loader */
+
+	return ratio > 0 && most_ns > 0 && shorten_waits(plan, fmin(saved_ns, most_ns) / waits_ns);
 }
 
-/* Where other programs take processors, more threads get a larger share of them, which the model does not know. */
+/* Where processors are the bound, more threads get a larger share of them than others, which the model does not know. */
 bool cut_workers(struct replay_plan *plan)
 {
 	const struct replay_loading *loading = plan->graph->loading;
 
 	if (!loading)
 		return false;
-	plan->more_ratio = loading->loader.processors < loading->processors ? SHARE_RATIO : 0;
+	bool is_busy = loading->loader.processors < loading->processors || loading->enough == loading->loader.workers;
+	plan->more_ratio = is_busy ? SHARE_RATIO : 0;
 	if (loading->enough > loading->loader.workers)
 		cut_to(plan, loading->enough_ns);
 	return true;

@@ -95,7 +95,7 @@ def answer(stepscope, recording):
         if row["saving_ratio"] is not None and (known is None or row["saving_ratio"] > known[0]):
             cuts[row["cut"]] = [row["saving_ratio"], row["saving_low_ratio"], row["saving_high_ratio"]]
     findings = [(finding["saving_ratio"], finding["cut"]) for finding in call("diagnose", recording, "--json")["findings"]
-                if finding.get("cut") and finding["saving_ratio"]]
+                if finding.get("cut") and finding["saving_ratio"] and finding["cut"] != "processors"]  # removed from all others
     return {"cuts": cuts, "largest": max(findings)[1] if findings else None}
 
 
