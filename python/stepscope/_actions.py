@@ -10,8 +10,6 @@ import sys
 import stepscope
 
 _PACKAGES = ("lightning.pytorch.profilers", "pytorch_lightning.profilers")
-_LISTED = ("[Callback]", "[LightningModule]", "[LightningDataModule]", "[Strategy]", "[_TrainingEpochLoop]", "[_EvaluationLoop]", "[_PredictionLoop]",
-           "[TrainingEpochLoop]", "[EvaluationLoop]", "[PredictionLoop]")  # as pytorch_is_action(): others are recorded with operators only
 _OURS = "[Callback]StepscopeCallback"  # steps start and end in it and would split its range
 MOST_NAMES = 2000  # of actions: each adds a name to the recording
 
@@ -37,8 +35,7 @@ def begin(action):
             return
         from stepscope import _native
 
-        kind = _native.action_range if action.startswith(_LISTED) else _native.range
-        found = _ranges[action] = kind(action)
+        found = _ranges[action] = _native.action_range(action)
     found.__enter__()
 
 

@@ -39,6 +39,14 @@ double *sorted_copy(const double *values, size_t count)
 	return sorted;
 }
 
+double median_of_values(const double *values, size_t count)
+{
+	double *sorted = sorted_copy(values, count), median = quantile(sorted, count, 0.5);
+
+	free(sorted);
+	return median;
+}
+
 double *clipped_copy(const double *values, size_t count, double share)
 {
 	assert(share >= 0 && share <= 0.5);

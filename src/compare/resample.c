@@ -20,22 +20,11 @@
 
 /* ---- the length of the stretches ---- */
 
-static double median_of(const double *values, size_t count)
-{
-	double *sorted = memory_resize(NULL, count, sizeof(*sorted)), median;
-
-	memcpy(sorted, values, count * sizeof(*sorted));
-	sort_doubles(sorted, count);
-	median = quantile(sorted, count, 0.5);
-	free(sorted);
-	return median;
-}
-
 /* Computes covariances of the signs around the median, at lags 0 to `lags`. */
 static void covariances(const double *values, size_t count, double *result, size_t lags)
 {
 	double *signs = memory_resize(NULL, count, sizeof(*signs));
-	double median = median_of(values, count), mean = 0;
+	double median = median_of_values(values, count), mean = 0;
 
 	for (size_t i = 0; i < count; i++) {
 		signs[i] = (values[i] > median) - (values[i] < median);

@@ -25,8 +25,10 @@ static bool readings_is_wanted(const struct thread_reading *reading, bool of_pro
 	return !of_process || reading->process_ns != STEPSCOPE_USE_UNKNOWN;
 }
 
-const struct thread_reading *readings_nearest(const struct model *model, uint32_t track, int64_t time_ns,
-                                              int64_t most_ns, bool of_process)
+/* Returns the track's reading nearest to the time, of those with the process's CPU time if `of_process` is set. NULL:
+ * there is none within `most_ns`. */
+static const struct thread_reading *readings_nearest(const struct model *model, uint32_t track, int64_t time_ns,
+                                                     int64_t most_ns, bool of_process)
 {
 	uint32_t after = LOWER_BOUND(model->readings, model->readings_count, reading,
 	                             reading->track < track || (reading->track == track && reading->time_ns < time_ns));
@@ -52,26 +54,35 @@ static int64_t readings_difference(uint64_t from_ns, uint64_t to_ns, int64_t mos
 	return used_ns < (uint64_t)most_ns ? (int64_t)used_ns : most_ns;
 }
 
-static void fill_thread(struct model_step *step, const struct thread_reading *from, const struct thread_reading *to)
+struct thread_activity readings_between(const struct model *model, uint32_t track, int64_t start_ns, int64_t end_ns,
+                                        int64_t most_ns)
 {
-	int64_t dur_ns = step->end_ns - step->start_ns;
-	step->read_cpu_ns = readings_difference(from->cpu_ns, to->cpu_ns, dur_ns);
-	step->readings |= STEP_READ_CPU;
-	if (from->wait_ns == STEPSCOPE_USE_UNKNOWN || to->wait_ns == STEPSCOPE_USE_UNKNOWN)
-		return;
-	step->processor_wait_ns = readings_difference(from->wait_ns, to->wait_ns, dur_ns - step->read_cpu_ns);
-	step->readings |= STEP_READ_WAIT;
+	const struct thread_reading *from = readings_nearest(model, track, start_ns, most_ns, false);
+	const struct thread_reading *to = readings_nearest(model, track, end_ns, most_ns, false);
+	struct thread_activity use = {0};
+
+	if (end_ns <= start_ns || !from || !to || from >= to)
+		return use;
+	use.is_known = true;
+	use.cpu_ns = readings_difference(from->cpu_ns, to->cpu_ns, end_ns - start_ns);
+	use.has_wait = from->wait_ns != STEPSCOPE_USE_UNKNOWN && to->wait_ns != STEPSCOPE_USE_UNKNOWN;
+	if (use.has_wait)
+		use.wait_ns = readings_difference(from->wait_ns, to->wait_ns, end_ns - start_ns - use.cpu_ns);
+	use.sleep_ns = end_ns - start_ns - use.cpu_ns - use.wait_ns;
+	return use;
 }
 
 static void fill_step(const struct model *model, struct model_step *step)
 {
 	int64_t most_ns = (step->end_ns - step->start_ns) / NEAR_PART;
-	const struct thread_reading *from = readings_nearest(model, step->track, step->start_ns, most_ns, false);
-	const struct thread_reading *to = readings_nearest(model, step->track, step->end_ns, most_ns, false);
-	if (from && to && from < to)
-		fill_thread(step, from, to);
-	from = readings_nearest(model, step->track, step->start_ns, most_ns, true);
-	to = readings_nearest(model, step->track, step->end_ns, most_ns, true);
+	struct thread_activity use = readings_between(model, step->track, step->start_ns, step->end_ns, most_ns);
+	if (use.is_known) {
+		step->read_cpu_ns = use.cpu_ns;
+		step->processor_wait_ns = use.wait_ns;
+		step->readings |= STEP_READ_CPU | (use.has_wait ? STEP_READ_WAIT : 0);
+	}
+	const struct thread_reading *from = readings_nearest(model, step->track, step->start_ns, most_ns, true);
+	const struct thread_reading *to = readings_nearest(model, step->track, step->end_ns, most_ns, true);
 	if (!from || !to || from >= to)
 		return;
 	step->process_cpu_ns = readings_difference(from->process_ns, to->process_ns, INT64_MAX);

@@ -12,9 +12,15 @@
  * within a fiftieth of the step's duration. Part of model_finish(). */
 void readings_finish(struct model *model);
 
-/* Returns the track's reading nearest to the time, of those with the process's CPU time if `of_process` is set. NULL:
- * there is none within `most_ns`. After model_finish(). */
-const struct thread_reading *readings_nearest(const struct model *model, uint32_t track, int64_t time_ns,
-                                              int64_t most_ns, bool of_process);
+/* The activity of a thread between two instants. */
+struct thread_activity {
+	bool is_known, has_wait; /* false: no readings are near enough; its wait for a processor was not read */
+	int64_t cpu_ns, wait_ns; /* wait_ns: for a processor */
+	int64_t sleep_ns;        /* the rest */
+};
+
+/* Takes the readings nearest to both instants, at most that far away from them. After model_finish(). */
+struct thread_activity readings_between(const struct model *model, uint32_t track, int64_t start_ns, int64_t end_ns,
+                                        int64_t most_ns);
 
 #endif

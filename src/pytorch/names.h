@@ -93,7 +93,7 @@ static inline const char *pytorch_loader_key(enum pytorch_loader_key key)
 }
 
 /* Our own ranges of Lightning's actions, by the names that Lightning gives its profiler. They are recorded in all steps,
- * also if no operators are. python/stepscope/_actions.py has the same list. */
+ * also if no operators are. */
 static inline bool pytorch_is_action(const char *name, size_t length)
 {
 	static const char *const beginnings[] = {
@@ -272,6 +272,26 @@ static inline bool pytorch_is_layer(const char *name, size_t length)
 	                                    "aten::gru",
 	                                    NULL};
 	return pytorch_is_one_of(name, length, names);
+}
+
+/* Returns true for operators that give the program a value of a tensor: with a device the thread waits for it. */
+static inline bool pytorch_reads_value(const char *name)
+{
+	static const char *const names[] = {"aten::item", "aten::_local_scalar_dense", "aten::is_nonzero", NULL};
+	return pytorch_is_one_of(name, strlen(name), names);
+}
+
+/* Return true for operators that make another type or device of a tensor, and for those that copy it as it is. */
+static inline bool pytorch_converts(const char *name)
+{
+	static const char *const names[] = {"aten::to", "aten::_to_copy", "aten::type_as", NULL};
+	return pytorch_is_one_of(name, strlen(name), names);
+}
+
+static inline bool pytorch_copies(const char *name)
+{
+	static const char *const names[] = {"aten::clone", "aten::contiguous", "aten::copy_", NULL};
+	return pytorch_is_one_of(name, strlen(name), names);
 }
 
 /* Returns true for operators that take a list of tensors. */

@@ -245,9 +245,7 @@ static bool cut_loads(struct replay_plan *plan, uint32_t number)
 			continue;
 		plan_stretches_add(&stretches, plan, load->start_ns + handover_ns, load->end_ns);
 	}
-	bool is_any = replay_plan_remove(plan, number, &stretches);
-	plan_stretches_release(&stretches, plan);
-	return is_any;
+	return replay_plan_remove(plan, number, &stretches);
 }
 
 bool cut_data(struct replay_plan *plan)
@@ -310,7 +308,6 @@ static bool cut_waits_of(struct replay_plan *plan, uint32_t thread)
 			                   graph->threads[thread].operators[item->around].end_ns);
 	}
 	bool is_any = replay_plan_remove(plan, thread, &stretches);
-	plan_stretches_release(&stretches, plan);
 	free(copies);
 	return is_any;
 }

@@ -20,7 +20,6 @@ static bool cut_cause(struct replay_plan *plan, enum replay_cause cause)
 		for (uint32_t i = 0; i < known->count; i++)
 			plan_stretches_add(&stretches, plan, known->list[i].start_ns, known->list[i].end_ns);
 		is_any |= replay_plan_remove(plan, t, &stretches);
-		plan_stretches_release(&stretches, plan);
 	}
 	return is_any;
 }

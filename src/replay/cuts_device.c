@@ -51,21 +51,10 @@ bool cut_copy(struct replay_plan *plan)
 
 /* ---- operators that convert or copy ---- */
 
-static bool is_in_list(const char *name, const char *const *names)
-{
-	for (; *names; names++)
-		if (!strcmp(name, *names))
-			return true;
-	return false;
-}
-
 static bool converts_or_copies(const char *name, const struct replay_work *work)
 {
-	static const char *const clones[] = {"aten::clone", "aten::contiguous", "aten::copy_", NULL};
-	static const char *const conversions[] = {"aten::to", "aten::_to_copy", "aten::type_as", NULL};
-
-	return (work->copy == COPY_ON_DEVICES && is_in_list(name, clones)) ||
-	       (work->kind == SPAN_KERNEL && is_in_list(name, conversions));
+	return (work->copy == COPY_ON_DEVICES && pytorch_copies(name)) ||
+	       (work->kind == SPAN_KERNEL && pytorch_converts(name));
 }
 
 /* Removes outermost operators of which all works convert or copy. */
@@ -96,7 +85,6 @@ static bool cut_operators_of(struct replay_plan *plan, uint32_t number)
 			plan_stretches_add(&stretches, plan, thread->operators[i].start_ns,
 			                   thread->operators[i].end_ns);
 	bool is_any = replay_plan_remove(plan, number, &stretches);
-	plan_stretches_release(&stretches, plan);
 	free(found);
 	return is_any;
 }
@@ -280,7 +268,6 @@ bool cut_optimizer_all(struct replay_plan *plan)
 			each_optimizer(plan, t, graph->model->tracks[graph->threads[t].first_track + k], add_call,
 			               &stretches);
 		is_any |= replay_plan_remove(plan, t, &stretches);
-		plan_stretches_release(&stretches, plan);
 	}
 	return is_any;
 }
@@ -324,7 +311,6 @@ bool cut_recompute(struct replay_plan *plan)
 			                   PYTORCH_ENGINE))
 				add_recomputed(plan, &stretches, &graph->threads[t].operators[i]);
 		is_any |= replay_plan_remove(plan, t, &stretches);
-		plan_stretches_release(&stretches, plan);
 	}
 	return is_any;
 }

@@ -45,7 +45,6 @@ static bool shorten_waits(struct replay_plan *plan, double share)
 		                   load->end_ns);
 	}
 	replay_plan_remove(plan, graph->main_thread, &stretches);
-	plan_stretches_release(&stretches, plan);
 	return share > 0;
 }
 

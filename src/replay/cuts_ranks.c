@@ -42,7 +42,6 @@ bool cut_comm(struct replay_plan *plan)
 				plan_stretches_add(&stretches, plan, graph->threads[t].operators[i].start_ns,
 				                   graph->threads[t].operators[i].end_ns);
 		is_any |= replay_plan_remove(plan, t, &stretches);
-		plan_stretches_release(&stretches, plan);
 	}
 	for (uint32_t i = 0; i < graph->work_count; i++)
 		if (graph->works[i].collective != REPLAY_NONE)

@@ -89,7 +89,6 @@ bool cut_recorded_host(struct replay_plan *plans, uint32_t count, bool is_betwee
 				                   found->list[i].start_ns +
 				                           share * (found->list[i].end_ns - found->list[i].start_ns));
 		is_any |= replay_plan_remove(&plans[rank], plans[rank].graph->main_thread, &stretches);
-		plan_stretches_release(&stretches, &plans[rank]);
 		plans[rank].more_ratio = fmax(plans[rank].more_ratio,
 		                              FREED_RATIO * share_of(&plans[rank], share * own_ns));
 	}
@@ -98,28 +97,23 @@ bool cut_recorded_host(struct replay_plan *plans, uint32_t count, bool is_betwee
 
 /* ---- operators ---- */
 
-static const char *const reads_of_values[] = {"aten::item", "aten::_local_scalar_dense", "aten::is_nonzero",
-                                              "aten::equal", NULL};
-static const char *const conversions[] = {"aten::copy_",      "aten::_to_copy", "aten::to",
-                                          "aten::contiguous", "aten::clone",    NULL};
+static bool converts_or_copies(const char *name)
+{
+	return pytorch_converts(name) || pytorch_copies(name);
+}
 
-/* Removes the outermost operators of these names. names: ends with NULL. */
-static bool remove_operators(struct replay_plan *plan, const char *const *names)
+/* Removes the outermost operators with such names. */
+static bool remove_operators(struct replay_plan *plan, bool (*is_wanted)(const char *name))
 {
 	const struct replay_graph *graph = plan->graph;
 	const struct replay_thread *thread = &graph->threads[graph->main_thread];
 	struct replay_stretches stretches = {0};
 
-	for (uint32_t i = 0; i < thread->operator_count; i++) {
-		const char *name = model_text(graph->model, thread->operators[i].name);
-
-		if (pytorch_is_one_of(name, strlen(name), names))
+	for (uint32_t i = 0; i < thread->operator_count; i++)
+		if (is_wanted(model_text(graph->model, thread->operators[i].name)))
 			plan_stretches_add(&stretches, plan, thread->operators[i].start_ns,
 			                   thread->operators[i].end_ns);
-	}
-	bool is_any = replay_plan_remove(plan, graph->main_thread, &stretches);
-	plan_stretches_release(&stretches, plan);
-	return is_any;
+	return replay_plan_remove(plan, graph->main_thread, &stretches);
 }
 
 static uint8_t phase_of(const struct replay_graph *graph, const struct replay_operator *outermost)
@@ -155,24 +149,22 @@ bool cut_recorded_no_phase(struct replay_plan *plan)
 		const struct replay_operator *outermost = &thread->operators[i];
 		const char *name = model_text(graph->model, outermost->name);
 
-		if (phase_of(graph, outermost) == 0 && !pytorch_is_one_of(name, strlen(name), reads_of_values) &&
-		    !pytorch_is_one_of(name, strlen(name), conversions) && !pytorch_begins(name, PYTORCH_COLLECTIVE))
+		if (!phase_of(graph, outermost) && !pytorch_reads_value(name) && !converts_or_copies(name) &&
+		    !pytorch_begins(name, PYTORCH_COLLECTIVE))
 			plan_stretches_add(&stretches, plan, outermost->start_ns, outermost->end_ns);
 	}
-	bool is_any = replay_plan_remove(plan, graph->main_thread, &stretches);
-	plan_stretches_release(&stretches, plan);
-	return is_any;
+	return replay_plan_remove(plan, graph->main_thread, &stretches);
 }
 
 /* Without a device a read waits for nothing, but takes its own time. */
 bool cut_recorded_sync(struct replay_plan *plan)
 {
-	return remove_operators(plan, reads_of_values);
+	return remove_operators(plan, pytorch_reads_value);
 }
 
 bool cut_recorded_conversions(struct replay_plan *plan)
 {
-	return remove_operators(plan, conversions);
+	return remove_operators(plan, converts_or_copies);
 }
 
 /* ---- the optimizer ---- */
@@ -226,9 +218,7 @@ bool cut_recorded_optimizer(struct replay_plan *plan, bool is_whole)
 
 	for (uint32_t i = 0; i < calls->count; i++)
 		plan_stretches_add(&stretches, plan, calls->list[i].start_ns + left_ns, calls->list[i].end_ns);
-	bool is_any = replay_plan_remove(plan, graph->main_thread, &stretches);
-	plan_stretches_release(&stretches, plan);
-	return is_any;
+	return replay_plan_remove(plan, graph->main_thread, &stretches);
 }
 
 /* ---- growth ---- */
@@ -240,22 +230,18 @@ struct line {
 /* The line of least squares through the medians of the parts. *fit: how much of their variance it explains. */
 static struct line line_through(const double *steps_ns, uint32_t count, double *fit)
 {
-	double *values = memory_resize(NULL, count, sizeof(*values)), sums[5] = {0};
+	double sums[5] = {0};
 
 	for (uint32_t part = 0; part < PARTS; part++) {
 		uint32_t first = part * count / PARTS, end = (part + 1) * count / PARTS;
-		double x = (first + end - 1) / 2.0, y;
+		double x = (first + end - 1) / 2.0, y = median_of_values(steps_ns + first, end - first);
 
-		memcpy(values, steps_ns + first, (end - first) * sizeof(*values));
-		sort_doubles(values, end - first);
-		y = quantile(values, end - first, 0.5);
 		sums[0] += x;
 		sums[1] += y;
 		sums[2] += x * x;
 		sums[3] += x * y;
 		sums[4] += y * y;
 	}
-	free(values);
 	double covariance = PARTS * sums[3] - sums[0] * sums[1];
 	double slope_ns = covariance / (PARTS * sums[2] - sums[0] * sums[0]);
 	double variance = PARTS * sums[4] - sums[1] * sums[1];
@@ -305,8 +291,7 @@ static double distance_from(const struct line *line, const double *steps_ns, uin
 
 	for (uint32_t s = 0; s < count; s++)
 		values[s] = fabs(steps_ns[s] - line->first_ns - line->slope_ns * s);
-	sort_doubles(values, count);
-	median_ns = quantile(values, count, 0.5);
+	median_ns = median_of_values(values, count);
 	free(values);
 	return median_ns;
 }
@@ -390,22 +375,11 @@ static struct rhythm find_rhythm(const bool *slow, uint32_t count)
 	return best;
 }
 
-static double median_work(const double *works_ns, uint32_t count)
-{
-	double *values = memory_resize(NULL, count, sizeof(*values)), median_ns;
-
-	memcpy(values, works_ns, count * sizeof(*values));
-	sort_doubles(values, count);
-	median_ns = quantile(values, count, 0.5);
-	free(values);
-	return median_ns;
-}
-
 bool cut_recorded_periodic(struct replay_plan *plan)
 {
 	const struct replay_graph *graph = plan->graph;
 	double *works_ns = work_of_steps(plan), *gaps_ns = replay_step_gaps(plan);
-	double usual_ns = median_work(works_ns, graph->step_count);
+	double usual_ns = median_of_values(works_ns, graph->step_count);
 	double *shares = replay_delay_shares(graph); /* which are removed after the cut */
 	bool *slow = memory_resize(NULL, graph->step_count, sizeof(*slow));
 
@@ -444,7 +418,6 @@ void cut_recorded_waits(struct replay_plan *plan)
 			if (graph->steps[s].has_operators && waits->list[at].start_ns >= graph->steps[s].start_ns)
 				plan_stretches_add(&stretches, plan, waits->list[at].start_ns, waits->list[at].end_ns);
 	replay_plan_remove(plan, graph->main_thread, &stretches);
-	plan_stretches_release(&stretches, plan);
 	for (uint32_t i = 0; i < graph->item_count; i++)
 		if (graph->items[i].kind == REPLAY_MEET && graph->steps[graph->items[i].step].has_operators)
 			plan->items[i].own_ns = 0;

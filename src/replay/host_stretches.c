@@ -189,7 +189,7 @@ static void find_stretches(const struct replay_graph *graph, struct host_stretch
 
 /* ---- places ---- */
 
-static int compare_host_places(const void *left, const void *right)
+int host_stretches_compare_places(const void *left, const void *right)
 {
 	const struct host_stretch *a = left, *b = right;
 
@@ -223,10 +223,12 @@ static void keep_long_places(const struct replay_graph *graph, struct host_stret
 	double long_ns = fmin(MOST_LONG_NS, fmax(LEAST_LONG_NS, LONG_RATIO * step_ns));
 	uint32_t kept = 0, next;
 
-	merge_sort_in(storage, stretches->list, stretches->count, sizeof(*stretches->list), compare_host_places);
+	merge_sort_in(storage, stretches->list, stretches->count, sizeof(*stretches->list),
+	              host_stretches_compare_places);
 	for (uint32_t first = 0; first < stretches->count; first = next) {
 		next = first + 1;
-		while (next < stretches->count && !compare_host_places(&stretches->list[first], &stretches->list[next]))
+		while (next < stretches->count &&
+		       !host_stretches_compare_places(&stretches->list[first], &stretches->list[next]))
 			next++;
 		if (median_stretch(&stretches->list[first], next - first, values) < long_ns)
 			continue;

@@ -31,6 +31,8 @@ struct host_stretches {
 
 /* Finds the stretches of a graph once; the graph keeps them. */
 const struct host_stretches *host_stretches_of(const struct replay_graph *graph);
+/* Compares two stretches by their place, for sorting; 0: they are at one place. */
+int host_stretches_compare_places(const void *left, const void *right);
 void host_stretches_release(const struct replay_graph *graph, struct host_stretches *stretches); /* accepts NULL */
 
 #endif

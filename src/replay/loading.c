@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * loading.c: see loading.h. What a thread did is told by the readings next to begin and end: CPU time, and time that it
- * waited for a processor; the rest it slept. Without readings it worked all the time.
+ * loading.c: see loading.h.
  */
 #include "replay/loading.h"
 
@@ -27,20 +26,16 @@ struct thread_work {
 	double cpu_ns, sleep_ns;
 };
 
+/* Without readings it worked all the time. */
 static struct thread_work work_between(const struct replay_graph *graph, uint32_t track, int64_t start_ns,
                                        int64_t end_ns)
 {
 	int64_t near_ns = (int64_t)fmax(NEAR_NS, NEAR_RATIO * (double)(end_ns - start_ns));
-	const struct thread_reading *first = readings_nearest(graph->model, track, start_ns, near_ns, false);
-	const struct thread_reading *last = readings_nearest(graph->model, track, end_ns, near_ns, false);
-	double dur_ns = fmax(0, (double)(end_ns - start_ns)), cpu_ns, delay_ns = 0;
+	struct thread_activity use = readings_between(graph->model, track, start_ns, end_ns, near_ns);
 
-	if (!first || !last || first == last)
-		return (struct thread_work){dur_ns, 0};
-	cpu_ns = fmin(dur_ns, (double)(last->cpu_ns - first->cpu_ns));
-	if (first->wait_ns != STEPSCOPE_USE_UNKNOWN && last->wait_ns != STEPSCOPE_USE_UNKNOWN)
-		delay_ns = (double)(last->wait_ns - first->wait_ns);
-	return (struct thread_work){cpu_ns, fmax(0, dur_ns - cpu_ns - delay_ns)};
+	if (!use.is_known)
+		return (struct thread_work){fmax(0, (double)(end_ns - start_ns)), 0};
+	return (struct thread_work){(double)use.cpu_ns, (double)use.sleep_ns};
 }
 
 /* The loop's work from the end of each wait to the next one. *sum_ns: the time from the end of each wait to that of the

@@ -52,6 +52,12 @@ void replay_plan_init(struct replay_plan *plan, const struct replay_graph *graph
 	replay_plan_reset(plan);
 }
 
+static void plan_stretches_release(struct replay_stretches *stretches, const struct replay_plan *plan)
+{
+	storage_release(plan->graph->model->storage, stretches->list);
+	*stretches = (struct replay_stretches){0};
+}
+
 void replay_plan_release(struct replay_plan *plan)
 {
 	storage_release(plan->graph->model->storage, plan->items);
@@ -104,12 +110,6 @@ void plan_stretches_add(struct replay_stretches *stretches, const struct replay_
 		return;
 	STORAGE_GROW(plan->graph->model->storage, stretches->list, stretches->count, stretches->capacity, 64);
 	stretches->list[stretches->count++] = (struct replay_stretch){start_ns, end_ns};
-}
-
-void plan_stretches_release(struct replay_stretches *stretches, const struct replay_plan *plan)
-{
-	storage_release(plan->graph->model->storage, stretches->list);
-	*stretches = (struct replay_stretches){0};
 }
 
 static int compare_starts(const void *left, const void *right)
@@ -213,6 +213,7 @@ bool replay_plan_remove(struct replay_plan *plan, uint32_t thread, struct replay
 		shorten_gap(plan, i, stretches, gap, &points);
 	}
 	row_points_release(&points);
+	plan_stretches_release(stretches, plan);
 	return true;
 }
 

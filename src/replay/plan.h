@@ -51,9 +51,8 @@ double *replay_step_gaps(const struct replay_plan *plan);
 /* Stretches of a host thread that vanish. */
 void plan_stretches_add(struct replay_stretches *stretches, const struct replay_plan *plan, double start_ns,
                         double end_ns);
-void plan_stretches_release(struct replay_stretches *stretches, const struct replay_plan *plan);
 /* Removes the stretches of the thread: gaps become shorter; calls in them are gone with their works. The stretches need
- * no order; those of several cuts may overlap. Returns false if there are none. */
+ * no order; those of several cuts may overlap. It releases them. Returns false if there are none. */
 bool replay_plan_remove(struct replay_plan *plan, uint32_t thread, struct replay_stretches *stretches);
 
 /* Our own recordings may have operators in some steps only. A cut that needs them changes these steps. This carries the

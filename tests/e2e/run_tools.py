@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """What the tests of `stepscope run` share: starting it, and looking into run directories without our own reader."""
+import contextlib
 import json
 import os
 import re
@@ -178,3 +179,28 @@ def kill_group(process):
         os.killpg(process.pid, signal.SIGKILL)
     except ProcessLookupError:
         pass
+
+
+def make_memory_group(name, limit):
+    for root, file in (("/sys/fs/cgroup/memory", "memory.limit_in_bytes"), ("/sys/fs/cgroup", "memory.max")):
+        path = os.path.join(root, name)
+        try:
+            os.mkdir(path)
+            with open(os.path.join(path, file), "w", encoding="ascii") as setting:
+                setting.write(str(limit))
+            return path
+        except OSError:
+            if os.path.isdir(path):
+                os.rmdir(path)
+    return None
+
+
+@contextlib.contextmanager
+def memory_group(name, limit):
+    """A memory control group with that limit for a time; None where we may not make one."""
+    path = make_memory_group(f"{name}-{os.getpid()}", limit)
+    try:
+        yield path
+    finally:
+        if path:
+            wait_for(lambda: not os.system(f"rmdir {path} 2>/dev/null"), what="group removed")

@@ -12,7 +12,7 @@ import sys
 import pytest
 
 from run_tools import (ACTOR, STEPSCOPE, TRAINER, WORKER, await_directory, await_watched, child_of, environment, finish, has_report, host_facts, is_running,
-                       is_watched, kill_group, pools, run, run_directory, segments, start, wait_for)
+                       is_watched, kill_group, memory_group, pools, run, run_directory, segments, start, wait_for)
 
 
 def test_killed_program_is_rescued_and_named(tmp_path):
@@ -272,30 +272,12 @@ def test_every_way_to_end_leaves_a_whole_recording(tmp_path, end, status):
         assert "last step 24, last op 'conv'" in done.stderr
 
 
-def cgroup_with_limit(name, limit):
-    """A memory control group that we may make; None where that is not possible."""
-    for root, file in (("/sys/fs/cgroup/memory", "memory.limit_in_bytes"), ("/sys/fs/cgroup", "memory.max")):
-        path = os.path.join(root, name)
-        try:
-            os.mkdir(path)
-            with open(os.path.join(path, file), "w", encoding="ascii") as setting:
-                setting.write(str(limit))
-            return path
-        except OSError:
-            if os.path.isdir(path):
-                os.rmdir(path)
-    return None
-
-
 def test_want_of_memory_is_named(tmp_path):
-    group = cgroup_with_limit(f"stepscope-test-{os.getpid()}", 64 << 20)
-    if not group:
-        pytest.skip("no memory control group can be made")
-    try:
+    with memory_group("stepscope-test", 64 << 20) as group:
+        if not group:
+            pytest.skip("no memory control group can be made")
         hog = f"echo $$ > {group}/cgroup.procs; exec python3 -c 'import time; time.sleep(1.2); x = bytearray(500 << 20)'"
         done = run(tmp_path, "sh", "-c", hog)
-    finally:
-        wait_for(lambda: not os.system(f"rmdir {group} 2>/dev/null"), what="group removed")
     if done.returncode == 0:
         pytest.skip("the limit is not enforced here")
     assert done.returncode == 137

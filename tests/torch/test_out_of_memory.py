@@ -1,14 +1,15 @@
 # SPDX-License-Identifier: Apache-2.0
 """A run that ended out of memory says so first: what grew, since which step, by how much, and which step the limit allows."""
 import json
-import os
 import subprocess
 import sys
-import time
 
 import pytest
 
 from torch_tools import HERE, STEPSCOPE, environment, every_python, run, table
+
+sys.path.append(str(HERE.parent / "e2e"))
+from run_tools import memory_group  # noqa: E402
 
 PROGRAM = HERE / "out_of_memory.py"
 MIB = 1 << 20
@@ -68,33 +69,12 @@ def test_a_program_that_goes_on_did_not_end(tmp_path):
     assert table(tmp_path, "out_of_memory") == [] and headline(tmp_path) is None
 
 
-def group_with_limit(name, limit):
-    """A memory control group that we may make; None where that is not possible."""
-    for root, file in (("/sys/fs/cgroup/memory", "memory.limit_in_bytes"), ("/sys/fs/cgroup", "memory.max")):
-        path = os.path.join(root, name)
-        try:
-            os.mkdir(path)
-            with open(os.path.join(path, file), "w", encoding="ascii") as setting:
-                setting.write(str(limit))
-            return path
-        except OSError:
-            if os.path.isdir(path):
-                os.rmdir(path)
-    return None
-
-
 def test_a_kill_by_the_control_group(tmp_path):
-    group = group_with_limit(f"stepscope-torch-{os.getpid()}", 700 * MIB)
-    if not group:
-        pytest.skip("no memory control group can be made")
-    try:
+    with memory_group("stepscope-torch", 700 * MIB) as group:
+        if not group:
+            pytest.skip("no memory control group can be made")
         wanted = f"echo $$ > {group}/cgroup.procs; exec {STEPSCOPE} run -o run -- {sys.executable} {PROGRAM} forever 0.2"
         done = subprocess.run(["sh", "-c", wanted], cwd=tmp_path, timeout=200, env=environment(), capture_output=True, text=True, check=False)
-    finally:
-        for _ in range(50):
-            if not os.path.isdir(group) or not os.system(f"rmdir {group} 2>/dev/null"):
-                break
-            time.sleep(0.1)
     if done.returncode != 137 or "(out of memory: the kernel killed a process meanwhile)" not in done.stderr:
         pytest.skip("the limit is not enforced here")
     row, = table(tmp_path, "out_of_memory")

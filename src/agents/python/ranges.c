@@ -7,6 +7,7 @@
  * Phases and micro-batches nest per thread in the recorder, and pushed ranges are popped.
  */
 #include "agents/python/native.h"
+#include "pytorch/names.h"
 
 #define NAMES_MAX 4096 /* after this number the objects are made again, for programs that make up names as they go */
 
@@ -286,10 +287,18 @@ static PyObject *rare_range(PyObject *self, PyObject *name)
 	return range_with(name, STEPSCOPE_ACTIVE_RARE);
 }
 
-/* A range of a framework's action, which is recorded in all steps. */
+/* A range of a framework's action: those of callbacks, of the model and of loops are recorded in all steps. */
 static PyObject *action_range(PyObject *self, PyObject *name)
 {
-	return range_with(name, STEPSCOPE_ACTIVE_RARE | STEPSCOPE_ACTIVE_STEPS);
+	PyObject *made = range_with(name, 0), *text = made ? native_utf8(name) : NULL;
+	if (!text) {
+		Py_XDECREF(made);
+		return NULL;
+	}
+	if (pytorch_is_action(PyBytes_AsString(text), (size_t)PyBytes_Size(text)))
+		((struct ranges_span *)made)->bits |= STEPSCOPE_ACTIVE_RARE | STEPSCOPE_ACTIVE_STEPS;
+	Py_DECREF(text);
+	return made;
 }
 
 /* The ranges that this thread has pushed in this recording. */

@@ -65,10 +65,18 @@ static void trends_end_step(void *context, const struct memory_pool *pool, uint3
 	mine->levels[MEMORY_CATEGORIES][mine->count - 1] = (double)pool->now;
 }
 
-void memory_trends_find(struct memory_trends *trends, struct analysis_context *context)
+void memory_trends_init(struct memory_trends *trends, struct analysis_context *context)
 {
-	*trends = (struct memory_trends){.model = context->model};
-	memory_pools_each(context, &(struct memory_visitor){.context = trends, .step_end = trends_end_step});
+	*trends = (struct memory_trends){.context = context};
+}
+
+/* It replays all allocations, and few runs end out of memory. */
+static void find_trends(struct memory_trends *trends)
+{
+	if (!trends->is_found)
+		memory_pools_each(trends->context,
+		                  &(struct memory_visitor){.context = trends, .step_end = trends_end_step});
+	trends->is_found = true;
 }
 
 void memory_trends_release(struct memory_trends *trends)
@@ -171,18 +179,19 @@ static struct memory_trend allocations_trend(const struct memory_trends *trends,
 		if (trends->pools[i].process == process && trends->pools[i].device == device)
 			return trend_of(&trends->pools[i], false);
 	return (struct memory_trend){
-		.unknown = trends->model->steps_count
+		.unknown = trends->context->model->steps_count
 	                           ? "memory of the device was not recorded: record with --with memory"
 	                           : "no steps were recorded",
 		.category = MEMORY_CATEGORIES};
 }
 
-struct memory_trend memory_trends_of(const struct memory_trends *trends, uint32_t process, int16_t device)
+struct memory_trend memory_trends_of(struct memory_trends *trends, uint32_t process, int16_t device)
 {
+	find_trends(trends);
 	struct memory_trend trend = allocations_trend(trends, process, device), resident;
 
 	if (device >= 0 || trend.is_growing)
 		return trend;
-	resident = resident_trend(trends->model, process); /* also has memory outside of PyTorch's allocator */
+	resident = resident_trend(trends->context->model, process); /* also has memory outside of PyTorch's allocator */
 	return resident.is_growing || trend.unknown ? resident : trend;
 }

@@ -4,7 +4,7 @@
  * category. From recorded allocations or, without them, from samples of the process's resident memory.
  *
  *     struct memory_trends trends;
- *     memory_trends_find(&trends, context);
+ *     memory_trends_init(&trends, context);
  *     const struct memory_trend trend = memory_trends_of(&trends, process, device);
  *     memory_trends_release(&trends);
  */
@@ -25,15 +25,16 @@ struct memory_trend {
 };
 
 struct memory_trends {
-	const struct model *model;
+	struct analysis_context *context;
+	bool is_found; /* they are found at the first use */
 	struct trend_pool *pools;
 	uint32_t count, capacity;
 };
 
-void memory_trends_find(struct memory_trends *trends, struct analysis_context *context);
+void memory_trends_init(struct memory_trends *trends, struct analysis_context *context);
 void memory_trends_release(struct memory_trends *trends);
 
 /* device -1: host memory. */
-struct memory_trend memory_trends_of(const struct memory_trends *trends, uint32_t process, int16_t device);
+struct memory_trend memory_trends_of(struct memory_trends *trends, uint32_t process, int16_t device);
 
 #endif

@@ -255,7 +255,7 @@ static void oom_set_trend(struct table *table, int row, const struct oom *oom, c
 }
 
 static void oom_add_row(struct table *table, const struct model *model, const struct oom *oom,
-                        const struct memory_trends *trends)
+                        struct memory_trends *trends)
 {
 	const struct memory_trend trend = memory_trends_of(trends, oom->process, oom->device);
 	int row = table_row(table);
@@ -319,7 +319,7 @@ static bool oom_has_later(const struct table *failures, int row)
 	return false;
 }
 
-static void oom_add_failures(struct table *table, struct analysis_context *context, const struct memory_trends *trends)
+static void oom_add_failures(struct table *table, struct analysis_context *context, struct memory_trends *trends)
 {
 	struct table failures;
 	struct error err = {0};
@@ -352,7 +352,7 @@ static enum status out_of_memory_run(struct analysis_context *context, struct ta
 	table_init(table, "out_of_memory", "Ended out of memory",
 	           "processes that ended because there was no memory, and the growth of their memory before");
 	table_columns(table, columns, OOM_COLUMNS);
-	memory_trends_find(&trends, context);
+	memory_trends_init(&trends, context);
 	for (uint32_t i = 0; i < model->processes_count; i++) {
 		struct oom oom = {.process = i, .device = -1};
 

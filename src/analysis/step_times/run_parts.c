@@ -237,24 +237,6 @@ static void run_fold_set_steps(struct run_fold *fold)
 
 /* ---- parts ---- */
 
-/* Returns the time of the gap for which its thread neither ran nor waited for a processor; 0: there are no readings
- * near its ends. */
-static int64_t run_slept_ns(const struct model *model, const struct run_gap *gap)
-{
-	int64_t length_ns = intervals_length(gap->start_ns, gap->end_ns), near_ns = length_ns / NEAR_PART;
-	const struct thread_reading *first = readings_nearest(model, gap->track, gap->start_ns, near_ns, false);
-	const struct thread_reading *last = readings_nearest(model, gap->track, gap->end_ns, near_ns, false);
-	uint64_t ran_ns;
-
-	if (!first || !last || last <= first || last->cpu_ns < first->cpu_ns)
-		return 0;
-	ran_ns = last->cpu_ns - first->cpu_ns;
-	if (first->wait_ns != STEPSCOPE_USE_UNKNOWN && last->wait_ns != STEPSCOPE_USE_UNKNOWN &&
-	    last->wait_ns > first->wait_ns)
-		ran_ns += last->wait_ns - first->wait_ns;
-	return ran_ns < (uint64_t)length_ns ? length_ns - (int64_t)ran_ns : 0;
-}
-
 /* Moves idle time from steps, and from the time between them, which `taken` has not. */
 static void run_fold_set_idle(const struct run_fold *fold, const struct intervals *taken, double *ns)
 {
@@ -262,7 +244,11 @@ static void run_fold_set_idle(const struct run_fold *fold, const struct interval
 		const struct run_gap *gap = &fold->gaps[i];
 		double length_ns = (double)intervals_length(gap->start_ns, gap->end_ns);
 		double in_steps_ns = (double)intervals_within(&fold->steps, gap->start_ns, gap->end_ns);
-		double slept_ns = (double)run_slept_ns(fold->model, gap), steps_ns;
+		/* 0 if it is not known */
+		double slept_ns = (double)readings_between(fold->model, gap->track, gap->start_ns, gap->end_ns,
+		                                           (int64_t)length_ns / NEAR_PART)
+		                          .sleep_ns,
+		       steps_ns;
 
 		if (intervals_within(taken, gap->start_ns, gap->end_ns) ||
 		    (in_steps_ns > 0 && length_ns < (double)GAP_STEPS * (double)fold->median_ns))

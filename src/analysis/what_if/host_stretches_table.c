@@ -113,24 +113,6 @@ struct stretch_rows {
 	double steps_ns;
 };
 
-static int compare_stretches_by_place(const void *left, const void *right)
-{
-	const struct host_stretch *a = left, *b = right;
-
-	if (a->before != b->before)
-		return a->before < b->before ? -1 : 1;
-	if (a->after != b->after)
-		return a->after < b->after ? -1 : 1;
-	if (a->is_between != b->is_between)
-		return a->is_between - b->is_between;
-	return (a->start_ns > b->start_ns) - (a->start_ns < b->start_ns);
-}
-
-static bool is_same_place(const struct host_stretch *a, const struct host_stretch *b)
-{
-	return a->before == b->before && a->after == b->after && a->is_between == b->is_between;
-}
-
 /* Sets the innermost range, module or phase that is open in the stretch. */
 static void set_inside(const struct stretch_rows *rows, int row, const struct host_stretch *stretch)
 {
@@ -223,10 +205,11 @@ static void add_stretches_of(struct stretch_rows *rows)
 
 	for (uint32_t i = 0; i < stretches->count; i++)
 		list[i] = stretches->list[i];
-	merge_sort(list, stretches->count, sizeof(*list), compare_stretches_by_place);
+	merge_sort(list, stretches->count, sizeof(*list), host_stretches_compare_places);
 	measure_steps(rows);
 	for (uint32_t first = 0, next; first < stretches->count; first = next) {
-		for (next = first + 1; next < stretches->count && is_same_place(&list[first], &list[next]);)
+		for (next = first + 1;
+		     next < stretches->count && !host_stretches_compare_places(&list[first], &list[next]);)
 			next++;
 		add_place(rows, &list[first], next - first);
 	}
