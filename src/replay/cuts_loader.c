@@ -9,7 +9,7 @@
 #include <math.h>
 
 #define LEFT_NS 150e3    /* of each wait: handing a batch over */
-#define SHARE_RATIO 0.15 /* of a step: measured with and without other programs, docs/what-if.md */
+#define SHARE_RATIO 0.15 /* of a step: bench/whatif, loader_computes, missed by 11 points */
 
 /* Waits in the window: the recording has others before and behind it. *count: how many there are. */
 static double waits_of(const struct replay_plan *plan, uint32_t *count)

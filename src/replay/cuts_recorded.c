@@ -16,7 +16,7 @@
 #include <stepscope/stepscope.h>
 #include <string.h>
 
-/* What is left of a fused optimizer, measured with Adam and AdamW on processors (docs/what-if.md). */
+/* What is left of a fused optimizer, measured with Adam and AdamW on processors (bench/fused). */
 #define TENSOR_NS 4000.0
 #define BYTE_NS 0.2 /* per byte of parameters */
 

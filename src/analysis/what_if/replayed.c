@@ -16,7 +16,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define ROW_NS 150.0 /* the recorder's cost of an operator, if the run does not show it: docs/recorder.md */
+#define ROW_NS 150.0 /* the recorder's cost of an operator, if the run does not show it; see bench/whole_cost */
 #define MOST_ROW_NS 1000.0
 #define EARLY_STEPS_OF 10u /* of fewer steps the first ones count, too */
 
