@@ -242,13 +242,13 @@ static void run_fold_set_idle(const struct run_fold *fold, const struct interval
 {
 	for (uint32_t i = 0; i < fold->gap_count; i++) {
 		const struct run_gap *gap = &fold->gaps[i];
+		int64_t near_ns = (int64_t)intervals_length(gap->start_ns, gap->end_ns) / NEAR_PART;
 		double length_ns = (double)intervals_length(gap->start_ns, gap->end_ns);
 		double in_steps_ns = (double)intervals_within(&fold->steps, gap->start_ns, gap->end_ns);
 		/* 0 if it is not known */
-		double slept_ns = (double)readings_between(fold->model, gap->track, gap->start_ns, gap->end_ns,
-		                                           (int64_t)length_ns / NEAR_PART)
-		                          .sleep_ns,
-		       steps_ns;
+		double slept_ns = (double)readings_between(fold->model, gap->track, gap->start_ns, gap->end_ns, near_ns)
+		                          .sleep_ns;
+		double steps_ns;
 
 		if (intervals_within(taken, gap->start_ns, gap->end_ns) ||
 		    (in_steps_ns > 0 && length_ns < (double)GAP_STEPS * (double)fold->median_ns))
