@@ -14,6 +14,7 @@ SELECT (SELECT kernel FROM kernels WHERE work = 'matrix' AND NOT is_tensor_core 
        as_share(sum(ratio)) || ' of the time of kernels, ' || as_count(sum(calls), 'call') || '; on tensor cores: '
          || as_share(coalesce((SELECT sum(ratio) FROM kernels WHERE is_tensor_core), 0)) AS evidence,
        NULL AS saving_ns, 0.7 AS confidence,
-       CASE WHEN EXISTS (SELECT 1 FROM what_if WHERE cut = 'precision' AND saving_ratio > :saves) THEN 'precision' END AS cut
+       CASE WHEN EXISTS (SELECT 1 FROM what_if WHERE cut = 'precision' AND saving_ratio > :saves) THEN 'precision' END AS cut,
+       (SELECT place FROM what_if WHERE cut = 'precision' AND saving_ratio > :saves ORDER BY place LIMIT 1) AS cut_place -- NULL comes first
 FROM kernels WHERE work = 'matrix' AND NOT is_tensor_core
 HAVING sum(ratio) > :share

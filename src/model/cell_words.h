@@ -47,6 +47,7 @@
 #define CELL_CUT_BETWEEN "between the steps"
 #define CELL_CUT_ONCE "once"
 #define CELL_CUT_WHOLE "the whole call"
+#define CELL_CUT_HALF "bf16"
 #define CELL_CUT_NO_PHASE "operators in no phase"
 
 /* between_steps.part */

@@ -113,12 +113,21 @@ const char *work_of_kernel(const char *name)
 	return contains_any(name, matrix) ? CELL_WORK_MATRIX : contains_any(name, memory) ? CELL_WORK_MEMORY : NULL;
 }
 
-bool is_float32_product(const char *name)
+/* Names of cuBLAS, cuDNN and CUTLASS give the types of inputs, results and sums: "tf32f32_tf32f32_f32". */
+enum product_type product_type_of_kernel(const char *name)
 {
-	static const char *const products[] = {"gemm", "fmha", NULL};
+	static const char *const products[] = {"gemm", "fmha", "fprop", "dgrad", "wgrad", "conv", NULL};
 	static const char *const float32[] = {"sgemm", "f32f32_f32f32_f32", "_ffma_", "_f32_", NULL};
+	static const char *const tf32[] = {"tf32", "s1688", NULL};
+	static const char *const older[] = {"maxwell_", "volta_", "turing_", NULL}; /* they have no TF32 */
 
-	return contains_any(name, products) && contains_any(name, float32);
+	if (!contains_any(name, products))
+		return PRODUCT_OTHER;
+	if (is_tensor_core_kernel(name))
+		return contains_any(name, tf32) ? PRODUCT_TF32 : PRODUCT_OTHER;
+	if (!contains_any(name, float32))
+		return PRODUCT_OTHER;
+	return contains_any(name, older) ? PRODUCT_FLOAT32_OLDER : PRODUCT_FLOAT32;
 }
 
 bool is_launching_call(const char *name)

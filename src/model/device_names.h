@@ -20,8 +20,15 @@ bool is_tensor_core_kernel(const char *name);
  * few operations per byte; NULL if the name does not tell. */
 const char *work_of_kernel(const char *name);
 
-/* Returns true for products in float32 that run without matrix units at their rate. */
-bool is_float32_product(const char *name);
+/* Types of products that run faster with less precision. */
+enum product_type {
+	PRODUCT_OTHER,         /* no product, or one of another type, or the name does not tell */
+	PRODUCT_FLOAT32,       /* without matrix units */
+	PRODUCT_FLOAT32_OLDER, /* same, of a device that has no TF32 */
+	PRODUCT_TF32,
+	PRODUCT_TYPES,
+};
+enum product_type product_type_of_kernel(const char *name);
 
 /* Kinds of calls of a runtime or driver: CUDA, HIP, Level Zero, the unified runtime, MTIA. */
 enum device_call {

@@ -30,6 +30,7 @@ enum replay_cut {
 	CUT_OPTIMIZER,
 	CUT_OPTIMIZER_ALL,
 	CUT_PRECISION,
+	CUT_PRECISION_HALF,
 	CUT_RECOMPUTE,
 	CUT_GARBAGE,
 	CUT_COMPILE,
@@ -90,6 +91,7 @@ bool cut_alloc(struct replay_plan *plan);
 bool cut_optimizer(struct replay_plan *plan);
 bool cut_optimizer_all(struct replay_plan *plan);
 bool cut_precision(struct replay_plan *plan);
+bool cut_precision_half(struct replay_plan *plan);
 bool cut_garbage(struct replay_plan *plan);
 bool cut_compile(struct replay_plan *plan);
 bool cut_checkpoint(struct replay_plan *plan);

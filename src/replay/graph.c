@@ -622,6 +622,11 @@ static uint8_t kernel_is_communication(const char *name)
 	return is_communication_kernel(name);
 }
 
+static uint8_t kernel_product_type(const char *name)
+{
+	return (uint8_t)product_type_of_kernel(name);
+}
+
 bool replay_graph_make(struct replay_graph *graph, const struct model *model, const struct launches *launches,
                        const struct replay_window *window)
 {
@@ -632,6 +637,7 @@ bool replay_graph_make(struct replay_graph *graph, const struct model *model, co
 		.recording = window->recording,
 		.call_kinds = {.classify = device_call_kind},
 		.kernels = {.classify = kernel_is_communication},
+		.products = {.classify = kernel_product_type},
 	};
 	if (window->step_count < 2)
 		return false;
@@ -685,5 +691,6 @@ void replay_graph_release(struct replay_graph *graph)
 	storage_release(storage, graph->dependencies);
 	name_classes_release(&graph->call_kinds);
 	name_classes_release(&graph->kernels);
+	name_classes_release(&graph->products);
 	*graph = (struct replay_graph){0};
 }

@@ -99,6 +99,7 @@ struct replay_work {
 	uint32_t collective; /* number among the collectives of its process; REPLAY_NONE: none */
 	uint8_t kind;        /* enum span_kind */
 	uint8_t copy;        /* enum copy_direction */
+	uint8_t product;     /* enum product_type */
 	bool is_pageable;
 	bool is_from_end; /* launch_ns counts from the end of the call */
 	bool is_blocking; /* the call returns when the work is done */
@@ -185,6 +186,7 @@ struct replay_graph {
 	uint32_t edges, against_order;         /* edges, and those that end before what they wait for */
 	struct name_classes call_kinds;        /* of names of calls */
 	struct name_classes kernels;           /* of names of kernels: whether they are communication */
+	struct name_classes products;          /* of names of kernels: enum product_type */
 	struct replay_loading *loading;        /* NULL: no loader is known, see loading.h */
 	struct replay_places *places;          /* the usual step, see places.h */
 	struct free_time *free_time;           /* found at its first use, see free_time.h */

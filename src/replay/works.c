@@ -147,6 +147,8 @@ static void describe(struct replay_graph *graph, struct replay_work *work, const
 		work->copy = (uint8_t)copy_direction(model_text(graph->model, work->name), "");
 		work->is_pageable = is_pageable_copy(model_text(graph->model, work->name));
 	}
+	if (work->kind == SPAN_KERNEL)
+		work->product = name_class(&graph->products, graph->model, work->name);
 	if (work->kind == SPAN_KERNEL && name_class(&graph->kernels, graph->model, work->name))
 		work->collective = graph->collectives++;
 }

@@ -67,7 +67,7 @@ static const struct table_column columns[EXPLAINED_COLUMNS] = {
                  .unit = UNIT_NS,
                  .definition =
                          "part of the difference: the change of the saving that remains after the "
-                         "costs that are known better are removed; 0 for a choice that both sides made. Parts and `unexplained_ns` sum to "
+                         "costs that are known better are removed; 0 for a choice that both sides made, or that saves neither much. Parts and `unexplained_ns` sum to "
                          "the difference of the replayed steps"},
 	[EXPLAINED_PROMISED] = {.name = "promised_ns",
                                 .title = "promised",
@@ -139,12 +139,19 @@ static bool is_promise(const struct compared_replay *replays, enum replay_cut cu
 	       new->cuts[cut].saving_ns < MOST_LEFT *saving_ns &&new->step_ns - base->step_ns < MOST_LONGER *saving_ns;
 }
 
-/* A choice that both sides made does not explain why they differ. */
+static bool is_small(const struct compared_replay *replay, enum replay_cut cut)
+{
+	return replay->cuts[cut].saving_ns < LEAST_PROMISE * replay->step_ns;
+}
+
+/* A choice that both sides made does not explain why they differ, and neither does one that alone saves neither of them
+ * much. */
 static bool is_of_both(const struct compared_replay *replays, enum replay_cut cut)
 {
 	double base_ns = replays[SIDE_BASE].cuts[cut].part_ns, new_ns = replays[SIDE_NEW].cuts[cut].part_ns;
 
-	return fmin(base_ns, new_ns) >= MOST_LEFT * fmax(base_ns, new_ns);
+	return fmin(base_ns, new_ns) >= MOST_LEFT * fmax(base_ns, new_ns) ||
+	       (is_small(&replays[SIDE_BASE], cut) && is_small(&replays[SIDE_NEW], cut));
 }
 
 /* Rounding errors of sums are no change. */
