@@ -182,7 +182,7 @@ def test_a_run_whose_end_nobody_saw_passes_no_gate(tmp_path):
     finally:
         os.killpg(running.pid, signal.SIGKILL)
         running.wait()
-    (tmp_path / "limits.yaml").write_text("max_step_time_increase_pct: 100000\nmax_tps_drop_pct: 100000\nmin_step_count: 5\nmax_mem_increase_mb: 100000\n"
+    (tmp_path / "limits.yaml").write_text("max_step_time_increase_pct: 100000\nmax_tps_drop_pct: 100\nmin_step_count: 5\nmax_mem_increase_mb: 100000\n"
                                            "max_mem_increase_pct: 9000\n")
     words = "neither the program nor 'stepscope run' closed its recording"
     answer, status = compare(tmp_path, "whole", "killed", "--thresholds", "limits.yaml",
