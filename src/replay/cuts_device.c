@@ -242,51 +242,14 @@ static struct optimizer_call items_in(const struct replay_graph *graph, uint32_t
 	return call;
 }
 
-typedef bool (*optimizer_cut)(struct replay_plan *plan, uint32_t thread, double start_ns, double end_ns, void *context);
-
-/* Calls `cut` for each outermost call of an optimizer on the track. */
-static bool each_optimizer(struct replay_plan *plan, uint32_t thread, const struct track *track, optimizer_cut cut,
-                           void *context)
+static bool fuse(struct replay_plan *plan, uint32_t thread, const struct replay_stretch *stretch)
 {
-	const struct replay_graph *graph = plan->graph;
-	double until_ns = -INFINITY;
-	bool is_any = false;
+	struct optimizer_call call = items_in(plan->graph, thread, stretch->start_ns, stretch->end_ns);
 
-	for (uint32_t c = 0; c < track->chunk_count; c++) {
-		const struct span_chunk *chunk = track->chunks[c];
-
-		for (uint32_t i = 0; i < chunk->count; i++) {
-			double start_ns = (double)(chunk->start_ns[i] - graph->origin_ns);
-
-			if ((chunk->kind[i] != SPAN_ANNOTATION && chunk->kind[i] != SPAN_RANGE &&
-			     chunk->kind[i] != SPAN_OP) ||
-			    start_ns < until_ns ||
-			    !pytorch_begins(model_text(graph->model, chunk->name[i]), PYTORCH_OPTIMIZER_STEP))
-				continue;
-			until_ns = start_ns + (double)chunk->dur_ns[i];
-			is_any |= cut(plan, thread, start_ns, until_ns, context);
-		}
-		model_chunk_done(graph->model, chunk);
-	}
-	return is_any;
-}
-
-static bool fuse(struct replay_plan *plan, uint32_t thread, double start_ns, double end_ns, void *context)
-{
-	struct optimizer_call call = items_in(plan->graph, thread, start_ns, end_ns);
-
-	(void)context;
 	measure_call(plan->graph, thread, &call);
 	if (call.kernels < SMALL_KERNELS || call.median_ns > SMALL_KERNEL_NS)
 		return false;
 	fuse_call(plan, thread, &call);
-	return true;
-}
-
-static bool add_call(struct replay_plan *plan, uint32_t thread, double start_ns, double end_ns, void *context)
-{
-	(void)thread;
-	plan_stretches_add(context, plan, start_ns, end_ns);
 	return true;
 }
 
@@ -297,11 +260,9 @@ bool cut_optimizer(struct replay_plan *plan)
 
 	if (is_recorded_on_processors(graph))
 		return cut_recorded_optimizer(plan, false);
-
 	for (uint32_t t = 0; t < graph->thread_count; t++)
-		for (uint32_t k = 0; k < graph->threads[t].tracks; k++)
-			is_any |= each_optimizer(plan, t, graph->model->tracks[graph->threads[t].first_track + k], fuse,
-			                         NULL);
+		for (uint32_t i = 0; i < graph->threads[t].optimizers.count; i++)
+			is_any |= fuse(plan, t, &graph->threads[t].optimizers.list[i]);
 	return is_any;
 }
 
@@ -312,13 +273,12 @@ bool cut_optimizer_all(struct replay_plan *plan)
 
 	if (is_recorded_on_processors(graph))
 		return cut_recorded_optimizer(plan, true);
-
 	for (uint32_t t = 0; t < graph->thread_count; t++) {
+		const struct replay_stretches *calls = &graph->threads[t].optimizers;
 		struct replay_stretches stretches = {0};
 
-		for (uint32_t k = 0; k < graph->threads[t].tracks; k++)
-			each_optimizer(plan, t, graph->model->tracks[graph->threads[t].first_track + k], add_call,
-			               &stretches);
+		for (uint32_t i = 0; i < calls->count; i++)
+			plan_stretches_add(&stretches, plan, calls->list[i].start_ns, calls->list[i].end_ns);
 		is_any |= replay_plan_remove(plan, t, &stretches);
 	}
 	return is_any;

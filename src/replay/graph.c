@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * graph.c: see graph.h. This file makes threads, steps, items and works; follow.c and bind.c find their edges.
+ * graph.c: see graph.h. This file makes steps and items, threads.c threads and works.c works; follow.c and bind.c find their
+ * edges.
  */
 #include "replay/graph.h"
 
@@ -8,7 +9,6 @@
 #include "base/merge_sort.h"
 #include "base/storage.h"
 #include "model/device_names.h"
-#include "model/lanes.h"
 #include "pytorch/names.h"
 #include "replay/bind.h"
 #include "replay/follow.h"
@@ -16,25 +16,12 @@
 #include "replay/host_stretches.h"
 #include "replay/loading.h"
 #include "replay/places.h"
+#include "replay/threads.h"
 #include "replay/works.h"
 
 #include <stdlib.h>
-#include <stepscope/stepscope.h>
-#include <string.h>
 
-#define TOUCHING_NS 10.0      /* rows that overlap by less follow each other: traces are rounded */
-#define BEFORE_END_NS 1.0     /* of a meeting, at least, before the end of its step */
-#define BEHIND_WINDOW_NS 50.0 /* a call that starts less before the end of the last step lies behind it */
-
-static double since_origin(const struct replay_graph *graph, int64_t time_ns)
-{
-	return (double)(time_ns - graph->origin_ns);
-}
-
-static double end_of_window(const struct replay_graph *graph)
-{
-	return graph->steps[graph->step_count - 1].end_ns;
-}
+#define BEFORE_END_NS 1.0 /* of a meeting, at least, before the end of its step */
 
 /* ---- steps ---- */
 
@@ -52,8 +39,8 @@ static void take_steps(struct replay_graph *graph, const struct replay_window *w
 		if (i + 1 < window->step_count && end_ns > steps[i + 1].start_ns)
 			end_ns = steps[i + 1].start_ns;
 		graph->steps[i] = (struct replay_step){
-			.start_ns = since_origin(graph, steps[i].start_ns),
-			.end_ns = since_origin(graph, end_ns),
+			.start_ns = replay_since_origin(graph, steps[i].start_ns),
+			.end_ns = replay_since_origin(graph, end_ns),
 			.model_step = window->first_step + i,
 			.has_operators = steps[i].has_detail,
 			.delay_ns = steps[i].readings & STEP_READ_WAIT ? (double)steps[i].processor_wait_ns : -1};
@@ -74,240 +61,6 @@ static int32_t step_at(const struct replay_graph *graph, double time_ns)
 			high = middle;
 	}
 	return low ? (int32_t)low - 1 : 0;
-}
-
-static bool is_in_window(const struct replay_graph *graph, double start_ns)
-{
-	return start_ns >= 0 && start_ns < end_of_window(graph) - BEHIND_WINDOW_NS;
-}
-
-/* ---- threads ---- */
-
-/* Adds an outermost operator, unless it lies within the one before (in another lane). */
-static void add_outermost(struct replay_graph *graph, struct replay_thread *thread,
-                          const struct replay_operator *outermost)
-{
-	STORAGE_GROW(graph->model->storage, thread->operators, thread->operator_count, thread->operator_capacity, 64);
-	thread->operators[thread->operator_count++] = *outermost;
-}
-
-static void note_stretch(struct replay_graph *graph, struct replay_stretches *stretches, double start_ns, double end_ns)
-{
-	STORAGE_GROW(graph->model->storage, stretches->list, stretches->count, stretches->capacity, 16);
-	stretches->list[stretches->count++] = (struct replay_stretch){start_ns, end_ns};
-}
-
-static bool is_operator(uint8_t kind)
-{
-	return kind == SPAN_OP || kind == SPAN_COLLECTIVE;
-}
-
-/* In our own recordings the phase is known in all steps. PyTorch before 1.11 records the fetch of a batch as an
- * operator. */
-static bool is_load(const struct replay_graph *graph, const struct span_chunk *chunk, uint32_t i)
-{
-	if (graph->is_recorded)
-		return chunk->kind[i] == SPAN_PHASE && chunk->phase[i] == STEPSCOPE_PHASE_DATA;
-	return (chunk->kind[i] == SPAN_RANGE || chunk->kind[i] == SPAN_ANNOTATION || chunk->kind[i] == SPAN_OP) &&
-	       pytorch_begins(model_text(graph->model, chunk->name[i]), PYTORCH_LOADER);
-}
-
-/* Notes a collective that a backend executes, as "gloo:all_reduce". NCCL runs on the device, if one was recorded: it needs no
- * kernel if there is one rank. */
-static void note_collective(struct replay_graph *graph, const struct span_chunk *chunk, uint32_t i)
-{
-	const char *name = model_text(graph->model, chunk->name[i]);
-
-	if (chunk->kind[i] != SPAN_ANNOTATION || !pytorch_is_work(name))
-		return;
-	if (strstr(name, "ccl:"))
-		graph->has_device_backend = true;
-	else
-		graph->has_host_collectives = true;
-}
-
-/* Returns REPLAY_CAUSES if the row is none. */
-static enum replay_cause cause_of(const struct replay_graph *graph, const struct span_chunk *chunk, uint32_t i)
-{
-	const char *name = model_text(graph->model, chunk->name[i]);
-
-	if (chunk->kind[i] == SPAN_PHASE)
-		return chunk->phase[i] == STEPSCOPE_PHASE_CHECKPOINT   ? REPLAY_CHECKPOINT
-		       : chunk->phase[i] == STEPSCOPE_PHASE_EVALUATION ? REPLAY_EVALUATION
-		                                                       : REPLAY_CAUSES;
-	if (chunk->kind[i] != SPAN_RANGE && chunk->kind[i] != SPAN_ANNOTATION)
-		return REPLAY_CAUSES;
-	return pytorch_begins(name, PYTORCH_GARBAGE) ? REPLAY_GARBAGE
-	       : !strcmp(name, PYTORCH_COMPILE)      ? REPLAY_COMPILE
-	       : !strcmp(name, PYTORCH_SAVE)         ? REPLAY_CHECKPOINT
-	                                             : REPLAY_CAUSES;
-}
-
-static bool is_optimizer(const struct replay_graph *graph, const struct span_chunk *chunk, uint32_t i)
-{
-	return graph->is_recorded && chunk->kind[i] == SPAN_PHASE && chunk->phase[i] == STEPSCOPE_PHASE_OPTIMIZER;
-}
-
-/* Programs that are not of PyTorch mark their communication. */
-static bool is_marked_wait(const struct replay_graph *graph, const struct span_chunk *chunk, uint32_t i)
-{
-	return graph->is_recorded && chunk->kind[i] == SPAN_PHASE && chunk->phase[i] == STEPSCOPE_PHASE_COMMUNICATION;
-}
-
-/* A call of an optimizer with a closure in it is more than the optimizer. */
-static void drop_optimizer_around(struct replay_thread *thread, double start_ns)
-{
-	struct replay_stretches *calls = &thread->optimizers;
-
-	if (calls->count && calls->list[calls->count - 1].end_ns > start_ns)
-		calls->count--;
-}
-
-static void scan_row(struct replay_graph *graph, struct replay_thread *thread, const struct span_chunk *chunk,
-                     uint32_t i)
-{
-	double start_ns = since_origin(graph, chunk->start_ns[i]), end_ns = start_ns + (double)chunk->dur_ns[i];
-	enum replay_cause cause = cause_of(graph, chunk, i);
-
-	if (is_in_window(graph, start_ns))
-		note_collective(graph, chunk, i);
-	if (cause < REPLAY_CAUSES)
-		note_stretch(graph, &thread->causes[cause], start_ns, end_ns);
-	if (is_optimizer(graph, chunk, i))
-		note_stretch(graph, &thread->optimizers, start_ns, end_ns);
-	else if (chunk->kind[i] == SPAN_PHASE)
-		drop_optimizer_around(thread, start_ns);
-	if (is_load(graph, chunk, i))
-		note_stretch(graph, &thread->loads, start_ns, end_ns);
-	if (is_marked_wait(graph, chunk, i))
-		note_stretch(graph, &thread->waits, start_ns, end_ns);
-}
-
-static void scan_rows(struct replay_graph *graph, struct replay_thread *thread, uint32_t number)
-{
-	const struct track *track = graph->model->tracks[number];
-	int outer = -1; /* depth of the open outermost operator */
-
-	for (uint32_t c = 0; c < track->chunk_count; c++) {
-		const struct span_chunk *chunk = track->chunks[c];
-
-		for (uint32_t i = 0; i < chunk->count; i++) {
-			double start_ns = since_origin(graph, chunk->start_ns[i]);
-			double end_ns = start_ns + (double)chunk->dur_ns[i];
-
-			if (outer >= 0 && chunk->depth[i] <= outer)
-				outer = -1;
-			scan_row(graph, thread, chunk, i);
-			if (outer >= 0 || !is_operator(chunk->kind[i]) || is_load(graph, chunk, i))
-				continue;
-			outer = chunk->depth[i];
-			add_outermost(graph, thread,
-			              &(struct replay_operator){start_ns, end_ns, number, chunk->first_row + i,
-			                                        chunk->name[i]});
-		}
-		model_chunk_done(graph->model, chunk);
-	}
-}
-
-static int compare_operators(const void *left, const void *right)
-{
-	const struct replay_operator *a = left, *b = right;
-
-	if (a->start_ns != b->start_ns)
-		return a->start_ns < b->start_ns ? -1 : 1;
-	return (a->end_ns < b->end_ns) - (a->end_ns > b->end_ns);
-}
-
-static int compare_stretches(const void *left, const void *right)
-{
-	const struct replay_stretch *a = left, *b = right;
-
-	return (a->start_ns > b->start_ns) - (a->start_ns < b->start_ns);
-}
-
-static void sort_stretches(struct replay_graph *graph, struct replay_stretches *stretches)
-{
-	merge_sort_in(graph->model->storage, stretches->list, stretches->count, sizeof(*stretches->list),
-	              compare_stretches);
-}
-
-/* Operators of several lanes may lie within each other. */
-static void keep_outermost(struct replay_thread *thread)
-{
-	double until_ns = -1e300;
-	uint32_t kept = 0;
-
-	for (uint32_t i = 0; i < thread->operator_count; i++)
-		if (thread->operators[i].start_ns >= until_ns - TOUCHING_NS) {
-			until_ns = thread->operators[i].end_ns;
-			thread->operators[kept++] = thread->operators[i];
-		}
-	thread->operator_count = kept;
-}
-
-static void add_thread(struct replay_graph *graph, uint32_t first)
-{
-	struct replay_thread thread = {.first_track = first};
-	const struct model *model = graph->model;
-
-	while (first + thread.tracks < model->tracks_count &&
-	       (!thread.tracks || is_further_lane(model, first + thread.tracks))) {
-		scan_rows(graph, &thread, first + thread.tracks);
-		thread.tracks++;
-	}
-	merge_sort_in(model->storage, thread.operators, thread.operator_count, sizeof(*thread.operators),
-	              compare_operators);
-	sort_stretches(graph, &thread.loads);
-	sort_stretches(graph, &thread.optimizers);
-	for (int cause = 0; cause < REPLAY_CAUSES; cause++)
-		sort_stretches(graph, &thread.causes[cause]);
-	keep_outermost(&thread);
-	graph->threads = memory_resize(graph->threads, graph->thread_count + 1, sizeof(*graph->threads));
-	graph->threads[graph->thread_count++] = thread;
-}
-
-/* Returns the thread of each track; REPLAY_NONE: of another process. The caller frees it. */
-static uint32_t *threads_of_tracks(const struct replay_graph *graph)
-{
-	uint32_t *threads = memory_resize(NULL, graph->model->tracks_count, sizeof(*threads));
-
-	for (uint32_t i = 0; i < graph->model->tracks_count; i++)
-		threads[i] = REPLAY_NONE;
-	for (uint32_t t = 0; t < graph->thread_count; t++)
-		for (uint32_t k = 0; k < graph->threads[t].tracks; k++)
-			threads[graph->threads[t].first_track + k] = t;
-	return threads;
-}
-
-static void note_launching(struct replay_graph *graph, const struct launches *launches, const uint32_t *threads)
-{
-	const struct model *model = graph->model;
-
-	for (uint32_t t = 0; t < launches->track_count; t++) {
-		if (!launches->by_track[t] || model->tracks[t]->process != graph->process)
-			continue;
-		for (uint32_t row = 0; row < model->tracks[t]->span_count; row++) {
-			uint32_t track = launches->by_track[t][row].track;
-
-			if (track != MODEL_NONE && threads[track] != REPLAY_NONE)
-				graph->threads[threads[track]].launches = true;
-		}
-	}
-}
-
-static void add_threads(struct replay_graph *graph, const struct launches *launches)
-{
-	const struct model *model = graph->model;
-	uint32_t *threads;
-
-	for (uint32_t track = 0; track < model->tracks_count; track++)
-		if (model->tracks[track]->process == graph->process && model->tracks[track]->kind == TRACK_THREAD &&
-		    !is_further_lane(model, track))
-			add_thread(graph, track);
-	threads = threads_of_tracks(graph);
-	note_launching(graph, launches, threads);
-	graph->main_thread = threads[model->steps[graph->steps[0].model_step].track];
-	free(threads);
 }
 
 /* ---- items ---- */
@@ -420,9 +173,9 @@ static void classify_call(struct replay_graph *graph, struct replay_item *item)
 static void add_row(struct replay_graph *graph, struct item_keys *keys, uint32_t thread, uint32_t track,
                     const struct span_chunk *chunk, uint32_t i, enum replay_kind kind)
 {
-	double start_ns = since_origin(graph, chunk->start_ns[i]);
+	double start_ns = replay_since_origin(graph, chunk->start_ns[i]);
 
-	if (is_in_window(graph, start_ns))
+	if (replay_is_in_window(graph, start_ns))
 		add_key(graph, keys,
 		        &(struct item_key){.start_ns = start_ns,
 		                           .thread = thread,
@@ -452,11 +205,11 @@ static void add_calls_of_track(struct replay_graph *graph, struct item_keys *key
 	}
 }
 
-static bool is_from_workers(const struct replay_graph *graph, const struct span_chunk *chunk, uint32_t i)
+static bool is_from_workers(struct replay_graph *graph, const struct span_chunk *chunk, uint32_t i)
 {
 	if (graph->is_recorded)
-		return graph->recording.has_workers && is_load(graph, chunk, i);
-	return is_load(graph, chunk, i) &&
+		return graph->recording.has_workers && replay_is_load(graph, chunk, i);
+	return replay_is_load(graph, chunk, i) &&
 	       !pytorch_begins(model_text(graph->model, chunk->name[i]), PYTORCH_LOADER_HERE);
 }
 
@@ -505,7 +258,7 @@ static void add_operators_as_items(struct replay_graph *graph, struct item_keys 
 		for (uint32_t k = 0; k < graph->threads[t].operator_count; k++) {
 			const struct replay_operator *outermost = &graph->threads[t].operators[k];
 
-			if (is_in_window(graph, outermost->start_ns))
+			if (replay_is_in_window(graph, outermost->start_ns))
 				add_key(graph, keys,
 				        &(struct item_key){.start_ns = outermost->start_ns,
 				                           .thread = t,
@@ -586,36 +339,17 @@ static void add_items(struct replay_graph *graph)
 		add_meetings(graph, &keys);
 	merge_sort_in(graph->model->storage, keys.keys, keys.count, sizeof(*keys.keys), compare_keys);
 	graph->items = storage_resize(graph->model->storage, NULL, keys.count, sizeof(*graph->items));
-	for (uint32_t i = 0; i < keys.count; i++)
+	for (uint32_t i = 0; i < keys.count; i++) {
 		graph->items[i] = item_of_key(graph, &keys.keys[i]);
+		if (keys.keys[i].kind == REPLAY_MARK && !keys.keys[i].is_end)
+			graph->steps[keys.keys[i].step].mark = i;
+	}
 	graph->item_count = keys.count;
 	sort_by_thread(graph);
 	storage_release(graph->model->storage, keys.keys);
 }
 
 /* ---- the whole ---- */
-
-/* Marked and observed waits may overlap. */
-static void add_waits(struct replay_graph *graph, const struct replay_window *window)
-{
-	struct replay_stretches *waits = &graph->threads[graph->main_thread].waits;
-	uint32_t kept = 0;
-
-	for (uint32_t i = 0; i < window->wait_count; i++)
-		note_stretch(graph, waits, since_origin(graph, window->waits[i].start_ns),
-		             since_origin(graph, window->waits[i].end_ns));
-	sort_stretches(graph, waits);
-	for (uint32_t i = 1; i < waits->count; i++) {
-		struct replay_stretch *last = &waits->list[kept], *wait = &waits->list[i];
-
-		if (wait->start_ns >= last->end_ns)
-			waits->list[++kept] = *wait;
-		else if (wait->end_ns > last->end_ns)
-			last->end_ns = wait->end_ns;
-	}
-	waits->count = waits->count ? kept + 1 : 0;
-	graph->recording.has_meetings = waits->count > 0;
-}
 
 static uint8_t kernel_is_communication(const char *name)
 {
@@ -635,6 +369,7 @@ bool replay_graph_make(struct replay_graph *graph, const struct model *model, co
 		.process = window->process,
 		.is_recorded = window->is_recorded,
 		.recording = window->recording,
+		.rows = {.classify = replay_classify_row},
 		.call_kinds = {.classify = device_call_kind},
 		.kernels = {.classify = kernel_is_communication},
 		.products = {.classify = kernel_product_type},
@@ -642,12 +377,12 @@ bool replay_graph_make(struct replay_graph *graph, const struct model *model, co
 	if (window->step_count < 2)
 		return false;
 	take_steps(graph, window);
-	add_threads(graph, launches);
+	replay_add_threads(graph, launches);
 	if (graph->main_thread == REPLAY_NONE) {
 		replay_graph_release(graph);
 		return false;
 	}
-	add_waits(graph, window);
+	replay_add_waits(graph, window);
 	add_items(graph);
 	replay_add_works(graph, launches);
 	replay_follow(graph);
@@ -689,6 +424,7 @@ void replay_graph_release(struct replay_graph *graph)
 	storage_release(storage, graph->by_thread);
 	storage_release(storage, graph->works);
 	storage_release(storage, graph->dependencies);
+	name_classes_release(&graph->rows);
 	name_classes_release(&graph->call_kinds);
 	name_classes_release(&graph->kernels);
 	name_classes_release(&graph->products);

@@ -126,7 +126,7 @@ struct replay_thread {
 	struct replay_stretches loads; /* waits for batches, also of loaders without workers */
 	struct replay_stretches waits; /* for collectives of the host, of our own recordings */
 	struct replay_stretches causes[REPLAY_CAUSES];
-	struct replay_stretches optimizers; /* calls of optimizers, with their closures */
+	struct replay_stretches optimizers; /* outermost calls of optimizers. Recorded ones with closures are left out */
 	uint32_t *items;                    /* of the thread, in order; a part of the graph's `by_thread` */
 	uint32_t item_count;
 	double unit_ns; /* work of the profiler for one row, see cost.h */
@@ -142,6 +142,7 @@ struct replay_stream {
 struct replay_step {
 	double start_ns, end_ns;
 	uint32_t model_step; /* index into model->steps */
+	uint32_t mark;       /* item: its begin */
 	bool has_operators;
 	double delay_ns; /* for which its thread waited for a processor; below 0: unknown */
 };
@@ -184,6 +185,7 @@ struct replay_graph {
 	uint32_t depth;                        /* of the launch queue */
 	uint32_t waits, waits_against;         /* waits for works, and those that end before their work */
 	uint32_t edges, against_order;         /* edges, and those that end before what they wait for */
+	struct name_classes rows;              /* of names of host rows */
 	struct name_classes call_kinds;        /* of names of calls */
 	struct name_classes kernels;           /* of names of kernels: whether they are communication */
 	struct name_classes products;          /* of names of kernels: enum product_type */

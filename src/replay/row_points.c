@@ -31,9 +31,9 @@ static const struct span_chunk *next_row(struct row_lane *lane, uint32_t *index)
 	return NULL;
 }
 
-static bool is_triton_row(const struct replay_graph *graph, uint32_t name)
+static uint8_t is_triton_name(const char *name)
 {
-	return !strncmp(model_text(graph->model, name), "triton_", 7);
+	return !strncmp(name, "triton_", 7);
 }
 
 /* At one time ends come first: a row that begins at the end of another one is not in it. */
@@ -46,7 +46,8 @@ static void find_next(struct row_points *points, struct row_lane *lane)
 
 	lane->has_next = chunk || lane->end_count;
 	if (chunk && (!lane->end_count || start_ns < lane->ends[lane->end_count - 1]))
-		lane->next = (struct row_point){start_ns, false, is_triton_row(graph, chunk->name[i])};
+		lane->next = (struct row_point){start_ns, false,
+		                                name_class(&points->names, graph->model, chunk->name[i])};
 	else if (lane->end_count)
 		lane->next = (struct row_point){lane->ends[lane->end_count - 1], true, false};
 }
@@ -68,7 +69,11 @@ static void take(struct row_points *points, struct row_lane *lane)
 
 void row_points_init(struct row_points *points, const struct replay_graph *graph, const struct replay_thread *thread)
 {
-	*points = (struct row_points){.graph = graph, .lane_count = thread->tracks};
+	*points = (struct row_points){
+		.graph = graph,
+		.lane_count = thread->tracks,
+		.names = {.classify = is_triton_name},
+	};
 	points->lanes = memory_resize(NULL, thread->tracks, sizeof(*points->lanes));
 	for (uint32_t i = 0; i < thread->tracks; i++) {
 		points->lanes[i] = (struct row_lane){.track = graph->model->tracks[thread->first_track + i]};
@@ -81,6 +86,7 @@ void row_points_release(struct row_points *points)
 	for (uint32_t i = 0; i < points->lane_count; i++)
 		free(points->lanes[i].ends);
 	free(points->lanes);
+	name_classes_release(&points->names);
 	*points = (struct row_points){0};
 }
 

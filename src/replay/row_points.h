@@ -25,6 +25,7 @@ struct row_points {
 	const struct replay_graph *graph;
 	struct row_lane *lanes;
 	uint32_t lane_count;
+	struct name_classes names; /* whether they are of Triton */
 };
 
 void row_points_init(struct row_points *points, const struct replay_graph *graph, const struct replay_thread *thread);

@@ -43,6 +43,17 @@ struct meeting { /* one collective in one turn, or the meeting at the end of one
 	double latest_ns;
 };
 
+/* fmax() and fmin() are calls of a library. No time is a NaN. */
+static inline double later(double one_ns, double other_ns)
+{
+	return one_ns > other_ns ? one_ns : other_ns;
+}
+
+static inline double earlier(double one_ns, double other_ns)
+{
+	return one_ns < other_ns ? one_ns : other_ns;
+}
+
 /* ---- state ---- */
 
 static void set_never(double *values, uint32_t count)
@@ -81,7 +92,7 @@ static void start_streams(struct rank_state *state)
 		for (uint32_t k = 0; k < stream->before; k++) {
 			const struct replay_work *work = &graph->works[stream->works[k]];
 
-			state->streams_ns[s] = fmax(state->streams_ns[s], work->end_ns - graph->offset_ns);
+			state->streams_ns[s] = later(state->streams_ns[s], work->end_ns - graph->offset_ns);
 			state->works_ns[stream->works[k]] = work->end_ns - graph->offset_ns;
 			ring_push(&state->rings[s], graph->depth, work->start_ns - graph->offset_ns);
 		}
@@ -94,10 +105,12 @@ static double time_between_turns(const struct replay_plan *plan)
 	const struct replay_graph *graph = plan->graph;
 	double removed_ns = 0;
 
-	for (uint32_t i = 0; i < graph->item_count; i++)
-		if (graph->items[i].kind == REPLAY_MARK && !graph->items[i].is_end && graph->items[i].step > 0)
-			removed_ns += graph->items[i].gap_ns - plan->items[i].gap_ns;
-	return graph->step_count > 1 ? fmax(0, graph->between_ns - removed_ns / (graph->step_count - 1)) : 0;
+	for (uint32_t s = 1; s < graph->step_count; s++) {
+		uint32_t mark = graph->steps[s].mark;
+
+		removed_ns += graph->items[mark].gap_ns - plan->items[mark].gap_ns;
+	}
+	return graph->step_count > 1 ? later(0, graph->between_ns - removed_ns / (graph->step_count - 1)) : 0;
 }
 
 static void state_init(struct rank_state *state, struct replay_run *run, const struct replay_plan *plan)
@@ -111,9 +124,6 @@ static void state_init(struct rank_state *state, struct replay_run *run, const s
 	state->works_ns = plan->works_ns;
 	state->batches_ns = plan->batches_ns;
 	set_never(state->works_ns, graph->work_count);
-	for (uint32_t i = 0; i < graph->item_count; i++)
-		if (graph->items[i].kind == REPLAY_BATCH)
-			state->batches_ns[i] = NEVER;
 	state->device_ns = new_never(TURNS * graph->step_count);
 	state->host_ns = new_never(TURNS * graph->step_count);
 	state->first_ns = graph->items[0].start_ns - graph->offset_ns;
@@ -137,7 +147,7 @@ static double latest(const double *values, uint32_t count)
 	double latest = NEVER;
 
 	for (uint32_t i = 0; i < count; i++)
-		latest = fmax(latest, values[i]);
+		latest = later(latest, values[i]);
 	return latest;
 }
 
@@ -151,7 +161,7 @@ static double end_with_room(const struct rank_state *state, const struct replay_
 
 	if (ring->count < state->graph->depth)
 		return end_ns;
-	return fmax(end_ns, ring->starts_ns[ring->first] + (item->is_full ? planned->after_ns : ROOM_LAG_NS));
+	return later(end_ns, ring->starts_ns[ring->first] + (item->is_full ? planned->after_ns : ROOM_LAG_NS));
 }
 
 static double start_of_work(const struct rank_state *state, uint32_t number, double begin_ns, double end_ns)
@@ -160,11 +170,11 @@ static double start_of_work(const struct rank_state *state, uint32_t number, dou
 	const struct plan_work *planned = &state->plan->works[number];
 	double start_ns = (work->is_from_end ? end_ns : begin_ns) + planned->launch_ns;
 
-	start_ns = fmax(start_ns, state->streams_ns[work->stream] + planned->stream_ns);
+	start_ns = later(start_ns, state->streams_ns[work->stream] + planned->stream_ns);
 	for (uint32_t i = 0; i < work->dependency_count; i++) {
 		const struct replay_dependency *dependency = &state->graph->dependencies[work->first_dependency + i];
 
-		start_ns = fmax(start_ns, state->works_ns[dependency->work] + dependency->lag_ns);
+		start_ns = later(start_ns, state->works_ns[dependency->work] + dependency->lag_ns);
 	}
 	return start_ns;
 }
@@ -177,10 +187,10 @@ static double finish_work(struct rank_state *state, const struct replay_item *it
 	double *step_ns = &state->device_ns[state->turn * state->graph->step_count + (uint32_t)item->step];
 
 	state->works_ns[item->work] = work_end_ns;
-	state->streams_ns[work->stream] = fmax(state->streams_ns[work->stream], work_end_ns);
+	state->streams_ns[work->stream] = later(state->streams_ns[work->stream], work_end_ns);
 	ring_push(&state->rings[work->stream], state->graph->depth, start_ns);
-	*step_ns = fmax(*step_ns, work_end_ns);
-	return work->is_blocking && !planned->is_unblocked ? fmax(end_ns, work_end_ns + planned->after_ns) : end_ns;
+	*step_ns = later(*step_ns, work_end_ns);
+	return work->is_blocking && !planned->is_unblocked ? later(end_ns, work_end_ns + planned->after_ns) : end_ns;
 }
 
 /* ---- items ---- */
@@ -189,12 +199,14 @@ static double finish_work(struct rank_state *state, const struct replay_item *it
 static double end_of_batch(const struct rank_state *state, const struct replay_item *item,
                            const struct plan_item *planned, double begin_ns, double end_ns)
 {
-	double done_ns = item->has_target ? state->batches_ns[item->target] : NEVER;
+	/* the first ones wait for batches of the turn before */
+	bool is_made = item->has_target && (state->turn || item->target < state->item);
+	double done_ns = is_made ? state->batches_ns[item->target] : NEVER;
 
 	if (done_ns != NEVER)
-		end_ns = fmax(fmin(end_ns, begin_ns + state->graph->handover_ns), done_ns + planned->after_ns);
+		end_ns = later(earlier(end_ns, begin_ns + state->graph->handover_ns), done_ns + planned->after_ns);
 	if (state->plan->shows_late && item->exposed_ns > 0)
-		end_ns = fmax(end_ns, latest(state->streams_ns, state->graph->stream_count) + item->exposed_ns);
+		end_ns = later(end_ns, latest(state->streams_ns, state->graph->stream_count) + item->exposed_ns);
 	return end_ns;
 }
 
@@ -210,7 +222,7 @@ static double end_of_wait(const struct rank_state *state, const struct replay_it
 	done_ns = item->kind == REPLAY_WAIT_ALL      ? latest(state->streams_ns, state->graph->stream_count)
 	          : item->kind == REPLAY_WAIT_STREAM ? state->streams_ns[item->target]
 	                                             : state->works_ns[item->target];
-	return fmax(end_ns, done_ns + planned->after_ns);
+	return later(end_ns, done_ns + planned->after_ns);
 }
 
 static double begin_of(const struct rank_state *state, const struct replay_item *item, const struct plan_item *planned)
@@ -227,7 +239,7 @@ static bool come_to(struct rank_state *state, struct meeting *meeting, uint32_t 
 {
 	if (!state->is_in_collective) {
 		meeting->count++;
-		meeting->latest_ns = fmax(meeting->latest_ns, time_ns);
+		meeting->latest_ns = later(meeting->latest_ns, time_ns);
 	}
 	state->is_in_collective = meeting->count < ranks;
 	return !state->is_in_collective;
@@ -287,6 +299,15 @@ static void run_other(struct rank_state *state, const struct replay_item *item, 
 	state->clocks_ns[item->thread] = end_ns;
 }
 
+static void run_gone(struct rank_state *state, const struct replay_item *item, double begin_ns)
+{
+	state->clocks_ns[item->thread] = begin_ns;
+	if (item->work != REPLAY_NONE)
+		state->works_ns[item->work] = NEVER;
+	if (item->kind == REPLAY_BATCH)
+		state->batches_ns[state->item] = NEVER;
+}
+
 /* Goes on to the end, or to a collective that not all ranks have come to. Returns true if it did anything. */
 static bool go_on(struct rank_state *state, struct meeting *meetings, uint32_t ranks)
 {
@@ -299,9 +320,7 @@ static bool go_on(struct rank_state *state, struct meeting *meetings, uint32_t r
 			double begin_ns = begin_of(state, item, planned);
 
 			if (planned->is_gone) {
-				state->clocks_ns[item->thread] = begin_ns;
-				if (item->work != REPLAY_NONE)
-					state->works_ns[item->work] = NEVER;
+				run_gone(state, item, begin_ns);
 			} else if (item->kind == REPLAY_MEET) {
 				if (!run_meeting(state, meetings, ranks, item, planned, begin_ns))
 					return did_any;
