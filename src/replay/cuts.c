@@ -23,6 +23,7 @@ const struct cut_kind replay_cuts[CUT_COUNT] = {
 	[CUT_DATA] = {.name = CELL_CUT_DATA,
                       .noun = "waits for batches",
                       .verdict = "data-bound",
+                      .doubt_ratio = 0.1, /* a wait is nothing but time: no caches or allocations go with it */
                       .without = "waits for batches; handing a batch over stays",
                       .not_known = "whether workers, disks or processors can be that fast",
                       .apply = cut_data},
