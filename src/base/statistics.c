@@ -12,6 +12,9 @@
 #include <stdlib.h>
 #include <string.h>
 
+#define FEW 32        /* values, which are sorted to find one of them */
+#define MOST_TURNS 64 /* of partitions; values in a bad order are sorted then */
+
 void sort_doubles(double *values, size_t count)
 {
 	if (count > 1)
@@ -29,6 +32,62 @@ double quantile(const double *sorted, size_t count, double p)
 	return sorted[below] + (place - (double)below) * (sorted[below + 1] - sorted[below]);
 }
 
+static double median_of_three(double a, double b, double c)
+{
+	return fmax(fmin(a, b), fmin(fmax(a, b), c));
+}
+
+/* Hoare's partition: moves values up to the pivot before the returned index, and values from the pivot on behind it. */
+static size_t partition(double *values, size_t count)
+{
+	double pivot = median_of_three(values[0], values[count / 2], values[count - 1]);
+	size_t low = 0, high = count - 1;
+
+	for (;; low++, high--) {
+		while (values[low] < pivot)
+			low++;
+		while (values[high] > pivot)
+			high--;
+		if (low >= high)
+			return high + 1;
+		double value = values[low];
+		values[low] = values[high];
+		values[high] = value;
+	}
+}
+
+/* Moves the value of that rank to its place: none before it is larger, and none behind it is smaller. */
+static void move_to_rank(double *values, size_t count, size_t rank)
+{
+	for (int turn = 0; turn < MOST_TURNS && count > FEW; turn++) {
+		size_t first = partition(values, count);
+
+		if (rank < first) {
+			count = first;
+			continue;
+		}
+		values += first;
+		count -= first;
+		rank -= first;
+	}
+	sort_doubles(values, count);
+}
+
+double quantile_within(double *values, size_t count, double p)
+{
+	double place = p * (double)(count - 1), next;
+	size_t below = (size_t)place;
+	assert(count > 0 && p >= 0 && p <= 1);
+
+	move_to_rank(values, count, below);
+	if (below + 1 >= count)
+		return values[below];
+	next = values[below + 1];
+	for (size_t i = below + 2; i < count; i++)
+		next = values[i] < next ? values[i] : next;
+	return values[below] + (place - (double)below) * (next - values[below]);
+}
+
 double *sorted_copy(const double *values, size_t count)
 {
 	double *sorted = memory_resize(NULL, count, sizeof(*sorted));
@@ -41,9 +100,11 @@ double *sorted_copy(const double *values, size_t count)
 
 double median_of_values(const double *values, size_t count)
 {
-	double *sorted = sorted_copy(values, count), median = quantile(sorted, count, 0.5);
+	double *copy = memory_resize(NULL, count, sizeof(*copy)), median;
 
-	free(sorted);
+	memcpy(copy, values, count * sizeof(*copy));
+	median = quantile_within(copy, count, 0.5);
+	free(copy);
 	return median;
 }
 

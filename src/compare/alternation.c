@@ -107,8 +107,7 @@ static void find_places(double *places, const double *logarithms, size_t count, 
 
 		for (size_t i = p; i < count; i += period)
 			place[used++] = logarithms[i];
-		sort_doubles(place, used);
-		places[p] = quantile(place, used, 0.5);
+		places[p] = quantile_within(place, used, 0.5);
 	}
 	free(place);
 }

@@ -45,8 +45,7 @@ static double parts_error(const double *values, size_t count)
 		size_t first = i * count / PARTS, length = (i + 1) * count / PARTS - first;
 
 		memcpy(part, values + first, length * sizeof(*part));
-		sort_doubles(part, length);
-		medians[i] = quantile(part, length, 0.5);
+		medians[i] = quantile_within(part, length, 0.5);
 	}
 	summary_compute(&summary, medians, PARTS);
 	return summary.std / sqrt(PARTS) * student_t95(PARTS - 1) / student_t95(INFINITY);
@@ -79,8 +78,7 @@ static void read_series(struct compared_run *run, const struct model *model, con
 
 	if (count) {
 		find_error(&telemetry, values, count);
-		sort_doubles(values, count);
-		telemetry.median = quantile(values, count, 0.5);
+		telemetry.median = quantile_within(values, count, 0.5);
 		telemetry.count = (int64_t)count;
 		compared_run_add_telemetry(run, &telemetry);
 	}

@@ -279,9 +279,8 @@ static double quick_batch_ns(const struct replay_graph *graph, const uint32_t *b
 
 	for (uint32_t k = 0; k < count; k++)
 		values[k] = batch_ns(graph, batches[k]);
-	sort_doubles(values, count);
 	if (count)
-		quick_ns = quantile(values, count, QUICK_PART);
+		quick_ns = quantile_within(values, count, QUICK_PART);
 	free(values);
 	return quick_ns;
 }

@@ -192,8 +192,7 @@ static void measure_call(const struct replay_graph *graph, uint32_t thread, stru
 		call->fused_ns += fmax(dur_ns - KERNEL_START_NS, LEAST_PART * dur_ns);
 		durations[call->kernels++] = dur_ns;
 	}
-	sort_doubles(durations, call->kernels);
-	call->median_ns = call->kernels ? quantile(durations, call->kernels, 0.5) : 0;
+	call->median_ns = call->kernels ? quantile_within(durations, call->kernels, 0.5) : 0;
 	free(durations);
 }
 

@@ -66,8 +66,7 @@ static void limit_to_median(double *const *long_ns, const struct replay_plan *pl
 	for (uint32_t i = 0; i < plans[0].graph->item_count; i++) {
 		for (uint32_t rank = 0; rank < count; rank++)
 			values[rank] = long_ns[rank][i];
-		sort_doubles(values, count);
-		double median_ns = quantile(values, count, 0.5);
+		double median_ns = quantile_within(values, count, 0.5);
 		for (uint32_t rank = 0; rank < count; rank++)
 			long_ns[rank][i] = fmin(long_ns[rank][i], median_ns);
 	}

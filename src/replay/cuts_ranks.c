@@ -71,12 +71,6 @@ bool replay_ranks_are_alike(const struct replay_plan *plans, uint32_t count)
 	return true;
 }
 
-static double median_of_ranks(double *values, uint32_t count)
-{
-	sort_doubles(values, count);
-	return quantile(values, count, 0.5);
-}
-
 /* Ranks whose loader is slow. Waits that go round the ranks are data, not a slow rank. */
 static bool *slow_loaders(const struct replay_plan *plans, uint32_t count)
 {
@@ -90,7 +84,7 @@ static bool *slow_loaders(const struct replay_plan *plans, uint32_t count)
 				waits_ns[rank] += plans[rank].items[i].own_ns;
 		waits_ns[count + rank] = waits_ns[rank];
 	}
-	median_ns = median_of_ranks(waits_ns + count, count);
+	median_ns = quantile_within(waits_ns + count, count, 0.5);
 	for (uint32_t rank = 0; rank < count; rank++)
 		slow[rank] = waits_ns[rank] > SLOW_DATA_RATIO * median_ns + SLOW_DATA_NS;
 	free(waits_ns);
@@ -103,12 +97,12 @@ static void level_item(struct replay_plan *plans, uint32_t count, uint32_t i, co
 
 	for (uint32_t rank = 0; rank < count; rank++)
 		values[rank] = plans[rank].items[i].gap_ns;
-	median_ns = median_of_ranks(values, count);
+	median_ns = quantile_within(values, count, 0.5);
 	for (uint32_t rank = 0; rank < count; rank++)
 		plans[rank].items[i].gap_ns = fmin(plans[rank].items[i].gap_ns, median_ns);
 	for (uint32_t rank = 0; rank < count; rank++)
 		values[rank] = plans[rank].items[i].own_ns;
-	median_ns = median_of_ranks(values, count);
+	median_ns = quantile_within(values, count, 0.5);
 	for (uint32_t rank = 0; rank < count; rank++) {
 		bool is_batch = plans[rank].graph->items[i].kind == REPLAY_BATCH;
 
@@ -128,7 +122,7 @@ static void level_work(struct replay_plan *plans, uint32_t count, uint32_t i, do
 			values[with++] = plans[rank].works[plans[rank].graph->items[i].work].dur_ns;
 	if (with < count)
 		return;
-	double median_ns = median_of_ranks(values, count);
+	double median_ns = quantile_within(values, count, 0.5);
 	for (uint32_t rank = 0; rank < count; rank++) {
 		float *dur_ns = &plans[rank].works[plans[rank].graph->items[i].work].dur_ns;
 

@@ -28,9 +28,8 @@ static double median_of_any(const double *values, uint32_t count)
 	for (uint32_t i = 0; i < count; i += 1 + count / MOST_VALUES)
 		if (values[i] > 0)
 			some[found++] = values[i];
-	sort_doubles(some, found);
 	if (found)
-		median = quantile(some, found, 0.5);
+		median = quantile_within(some, found, 0.5);
 	free(some);
 	return median;
 }

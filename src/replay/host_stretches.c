@@ -211,8 +211,7 @@ static double median_stretch(const struct host_stretch *list, uint32_t count, do
 {
 	for (uint32_t i = 0; i < count; i++)
 		values[i] = list[i].end_ns - list[i].start_ns;
-	sort_doubles(values, count);
-	return quantile(values, count, 0.5);
+	return quantile_within(values, count, 0.5);
 }
 
 static void keep_long_places(const struct replay_graph *graph, struct host_stretches *stretches)

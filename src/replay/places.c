@@ -197,11 +197,9 @@ static void find_medians(struct replay_places *places, const struct replay_graph
 		uint32_t first = p ? starts[p] : 0, count = starts[p + 1] - first;
 
 		places->places[p].count = count;
-		for (int k = 0; k < 2 && count; k++) {
-			sort_doubles(values[k] + first, count);
-			*(k ? &places->places[p].own_ns : &places->places[p].gap_ns) = quantile(values[k] + first,
-			                                                                        count, 0.5);
-		}
+		for (int k = 0; k < 2 && count; k++)
+			*(k ? &places->places[p].own_ns
+			    : &places->places[p].gap_ns) = quantile_within(values[k] + first, count, 0.5);
 	}
 	free(values[0]);
 	free(values[1]);

@@ -38,8 +38,7 @@ static void add_pair(struct storage *storage, struct pairs *pairs, double value)
 
 static double low_of(struct pairs *pairs)
 {
-	sort_doubles(pairs->values, pairs->count);
-	return quantile(pairs->values, pairs->count, UNIT_SHARE);
+	return quantile_within(pairs->values, pairs->count, UNIT_SHARE);
 }
 
 /* Returns true if an item of the thread starts in [from, until). next: where the last search ended. */

@@ -30,9 +30,8 @@ static double offset_of(const struct replay_graph *graph, struct replay_work *co
 
 	for (uint32_t i = 0; i < graph->collectives; i++)
 		differences[i] = mine[i]->end_ns - theirs[i]->end_ns;
-	sort_doubles(differences, graph->collectives);
 	if (graph->collectives)
-		offset_ns = quantile(differences, graph->collectives, 0.5);
+		offset_ns = quantile_within(differences, graph->collectives, 0.5);
 	free(differences);
 	return offset_ns;
 }

@@ -37,10 +37,8 @@ static double take_quantile(struct doubles *doubles, double share, double otherw
 {
 	double value = otherwise;
 
-	if (doubles->count) {
-		sort_doubles(doubles->values, doubles->count);
-		value = quantile(doubles->values, doubles->count, share);
-	}
+	if (doubles->count)
+		value = quantile_within(doubles->values, doubles->count, share);
 	storage_release(doubles->storage, doubles->values);
 	*doubles = (struct doubles){.storage = doubles->storage};
 	return value;

@@ -33,8 +33,7 @@ static double median(const struct steady *steady, uint32_t first)
 
 	for (uint32_t i = 0; i < count; i++)
 		values[i] = steady->steps[first + i]->dur_ns;
-	sort_doubles(values, count);
-	result = quantile(values, count, 0.5);
+	result = quantile_within(values, count, 0.5);
 	free(values);
 	return result;
 }

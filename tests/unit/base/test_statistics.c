@@ -9,6 +9,7 @@
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <string.h>
 
 #include <cmocka.h>
 
@@ -19,6 +20,34 @@ static void student_quantiles_are_those_of_the_tables(void **state)
 	assert_double_equal(student_t95(9), 2.2621572, 1e-6);
 	assert_double_equal(student_t95(100), 1.9839715, 1e-6);
 	assert_double_equal(student_t95(1e6), 1.9599664, 1e-5);
+}
+
+/* Values in the given order, in all small counts, with values that repeat. */
+static void a_quantile_needs_no_order(void **state)
+{
+	static const double shares[] = {0, 0.1, 0.5, 0.73, 1};
+	double values[500], sorted[500];
+
+	for (size_t count = 1; count <= 500; count += count < 100 ? 1 : 37)
+		for (unsigned kind = 0; kind < 5; kind++)
+			for (size_t s = 0; s < sizeof(shares) / sizeof(shares[0]); s++) {
+				uint32_t random = 1;
+
+				for (size_t i = 0; i < count; i++) {
+					random = random * 1664525 + 1013904223;
+					values[i] = kind == 0   ? random >> 8
+					            : kind == 1 ? random >> 30
+					            : kind == 2 ? (double)i
+					            : kind == 3 ? (double)(count - i)
+					                        : 7;
+				}
+				memcpy(sorted, values, sizeof(sorted));
+				sort_doubles(sorted, count);
+				assert_true(quantile_within(values, count, shares[s]) ==
+				            quantile(sorted, count, shares[s]));
+				sort_doubles(values, count);
+				assert_memory_equal(values, sorted, count * sizeof(*values)); /* none is lost */
+			}
 }
 
 static void a_summary_has_mean_interval_and_quantiles(void **state)
@@ -94,6 +123,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(student_quantiles_are_those_of_the_tables),
+		cmocka_unit_test(a_quantile_needs_no_order),
 		cmocka_unit_test(a_summary_has_mean_interval_and_quantiles),
 		cmocka_unit_test(one_value_has_no_interval_and_none_no_summary),
 		cmocka_unit_test(median_and_mad_ignore_one_outlier),
