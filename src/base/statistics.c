@@ -37,7 +37,7 @@ static double median_of_three(double a, double b, double c)
 	return fmax(fmin(a, b), fmin(fmax(a, b), c));
 }
 
-/* Hoare's partition: moves values up to the pivot before the returned index, and values from the pivot on behind it. */
+/* Hoare's partition. Returns an index: values before it are at most the pivot, the others at least. */
 static size_t partition(double *values, size_t count)
 {
 	double pivot = median_of_three(values[0], values[count / 2], values[count - 1]);
@@ -56,7 +56,7 @@ static size_t partition(double *values, size_t count)
 	}
 }
 
-/* Moves the value of that rank to its place: none before it is larger, and none behind it is smaller. */
+/* Moves the value of that rank to its place: none before it is larger, and none after it is smaller. */
 static void move_to_rank(double *values, size_t count, size_t rank)
 {
 	for (int turn = 0; turn < MOST_TURNS && count > FEW; turn++) {
