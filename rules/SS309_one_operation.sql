@@ -19,7 +19,7 @@ SELECT kernel AS place, as_share(ratio) || ' of the time of kernels, ' || as_sha
        CASE WHEN others_ns IS NOT NULL THEN 'look whether that call is real: its end may be wrong in the trace, as profilers of AMD devices write it; all sums '
             || 'it is part of are wrong then' END AS advice
 FROM kernels LEFT JOIN one USING (kernel), (SELECT sum(total_ns) AS all_ns, whole FROM step_breakdown) s
-WHERE ratio > :share AND class = 'compute' AND NOT is_tensor_core AND total_ns > :part * s.all_ns
+WHERE ratio > :share AND class = 'compute' AND is_tensor_core IS NOT 1 AND total_ns > :part * s.all_ns
   AND mean_ns IS NOT NULL -- else all its calls have lost their ends
 UNION ALL
 SELECT name, as_share(step_self_ratio) || ' of the self time in steps, ' || as_count(calls, 'call') || ' of ' || as_time(mean_ns), NULL, 0.5, NULL

@@ -28,68 +28,20 @@ static bool contains_any(const char *name, const char *const *list)
 
 bool is_communication_kernel(const char *name)
 {
-	static const char *const parts[] = {"ncclKernel",
-	                                    "ncclDevKernel", /* NCCL up to 2.18, and from 2.19 on; RCCL has the same */
-	                                    "rcclKernel",
-	                                    "mscclKernel",
-	                                    "nvshmem",
-	                                    "all_reduce_one_shot",
-	                                    "one_shot_all_reduce",
-	                                    "two_shot_all_reduce",
-	                                    "multimem_all_reduce",  /* PyTorch, symmetric memory */
-	                                    "cross_device_reduce_", /* vLLM, SGLang */
-	                                    NULL};
+	static const char *const parts[] = {
+		"ncclKernel", "ncclDevKernel", /* NCCL up to 2.18, and from 2.19 on; RCCL has the same */
+		"rcclKernel", "mscclKernel", "mscclpp", "nvshmem", "rocshmem",
+		"deep_ep::", "dpsk::ep::", /* DeepEP, also in SGLang, vLLM and Megatron */
+		"all_reduce_one_shot", "one_shot_all_reduce", "two_shot_all_reduce",
+		"multimem_all_reduce",                               /* PyTorch, symmetric memory */
+		"cross_device_reduce_", "allreduce_prototype_",      /* vLLM, SGLang, AITER; Quick Reduce */
+		"oneShotAllReduce", "twoShotAllReduce", "lowPrecisionTwoShotAllReduce", "allreduce_fusion_kernel",
+		"moeAllToAll",                                       /* TensorRT-LLM, FlashInfer */
+		"userbuffers_",                                      /* Transformer Engine */
+		"hcom_", "Hccl", "xccl_", "oneccl_",                 /* HCCL, XCCL, oneCCL */
+		NULL};
 
 	return contains_any(name, parts);
-}
-
-/* Volta to Ampere: the list of PyProf (NVIDIA/PyProf, prof/tc.py), which the TensorBoard plugin also has. Here it
- * lacks "conv1x1" and the like, which also name kernels without tensor cores. Later: names of cuBLAS, cuDNN and
- * CUTLASS for Hopper and Blackwell, FlashAttention and the attention of PyTorch, Tensile and Composable Kernel of
- * AMD. */
-bool is_tensor_core_kernel(const char *name)
-{
-	static const char *const no[] = {"_ffma", "simt", "_dffma", NULL};
-	static const char *const yes[] = {"h884",
-	                                  "s884",
-	                                  "h1688",
-	                                  "s1688",
-	                                  "c1688",
-	                                  "d884",
-	                                  "hmma",
-	                                  "i8816",
-	                                  "i16832",
-	                                  "16816",
-	                                  "161616",
-	                                  "dgrad_1x1_stride_2x2",
-	                                  "first_layer_wgrad_kernel",
-	                                  "xmma_gemm",
-	                                  "xmma_implicit_gemm",
-	                                  "xmma_sparse",
-	                                  "xmma_warp_specialized",
-	                                  "xmma_fprop",
-	                                  "xmma_dgrad",
-	                                  "xmma_wgrad",
-	                                  "tensorop",
-	                                  "nvjet_",
-	                                  "gmma",
-	                                  "tcgen05",
-	                                  "flash_fwd",
-	                                  "flash_bwd",
-	                                  "fmha_cutlassF_f16",
-	                                  "fmha_cutlassF_bf16",
-	                                  "fmha_cutlassB_f16",
-	                                  "fmha_cutlassB_bf16",
-	                                  "cudnn_generated_fort_native_sdpa",
-	                                  "_MI16x16x",
-	                                  "_MI32x32x",
-	                                  "_MI4x4x",
-	                                  "mfma",
-	                                  "ck_tile::FmhaFwd",
-	                                  "ck_tile::FmhaBwd",
-	                                  NULL};
-
-	return contains_any(name, yes) && !contains_any(name, no);
 }
 
 /* Sources: cuBLAS, cuDNN, CUTLASS, Tensile; PyTorch's own kernels, cuDNN's norms, the kernels that Inductor generates
@@ -99,9 +51,10 @@ const char *work_of_kernel(const char *name)
 	static const char *const matrix[] = {"gemm",      "gemv",         "scudnn",  "hcudnn",       "convolve",
 	                                     "conv2d",    "3dconv",       "wgrad",   "dgrad",        "fprop",
 	                                     "winograd",  "Cijk_",        "nvjet_",  "flash_fwd",    "fmha",
-	                                     "flash_bwd", "FmhaFwd",      "FmhaBwd", "xmma_",        "mfma",
+	                                     "flash_bwd", "xmma_",        "mfma",
 	                                     "cutlass::", "sdpa",         "attn_",   "splitKreduce", "im2col4d",
-	                                     "triton_mm", "triton_tem_f", NULL};
+	                                     "triton_mm", "triton_tem_f", "matmul",  "bmm_",         "Fmha",
+	                                     "FlashAttn", "sage_fwd",     NULL};
 	static const char *const memory[] = {
 		"elementwise", "reduce_kernel", "oftmax",     "SoftMax",      "layer_norm",     "LayerNorm",
 		"RowwiseM",    "GammaBeta",     "batch_norm", "bn_fw_",       "bn_bw_",         "CatArray",
@@ -113,19 +66,92 @@ const char *work_of_kernel(const char *name)
 	return contains_any(name, matrix) ? CELL_WORK_MATRIX : contains_any(name, memory) ? CELL_WORK_MEMORY : NULL;
 }
 
+/* Types that only tensor cores multiply: 8 and 4 bits. */
+static const char *const small_types[] = {"fp8",  "FP8",  "e4m3", "E4m3", "e5m2",  "E5m2",  "e2m1", "E2m1",
+                                          "mxfp", "MxE4", "MxE2", "fp4",  "nvfp4", "MXFP4", NULL};
+
+/* Volta to Ampere: the list of PyProf (NVIDIA/PyProf, prof/tc.py), which the TensorBoard plugin also has. Here it
+ * lacks "conv1x1" and the like, which also name kernels without tensor cores. Later: names of cuBLAS, cuDNN and
+ * CUTLASS for Hopper and Blackwell, FlashAttention and the attention of PyTorch, Tensile, MIOpen and Composable Kernel
+ * of AMD. */
+static const char *const tensor_core_names[] = {
+	"h884",
+	"s884",
+	"h1688",
+	"s1688",
+	"c1688",
+	"d884",
+	"hmma",
+	"i8816",
+	"i16832",
+	"16816",
+	"161616",
+	"dgrad_1x1_stride_2x2",
+	"first_layer_wgrad_kernel",
+	"xmma_gemm",
+	"xmma_implicit_gemm",
+	"xmma_sparse",
+	"xmma_warp_specialized",
+	"xmma_fprop",
+	"xmma_dgrad",
+	"xmma_wgrad",
+	"tensorop",
+	"nvjet_",
+	"gmma",
+	"tcgen05",
+	"flash_fwd",
+	"flash_bwd",
+	"fmha_cutlassF_f16",
+	"fmha_cutlassF_bf16",
+	"fmha_cutlassB_f16",
+	"fmha_cutlassB_bf16",
+	"cudnn_generated_fort_native_sdpa",
+	"_MI16x16x",
+	"_MI32x32x",
+	"_MI4x4x",
+	"_gtcx",
+	"mfma",
+	"ck_tile::FmhaFwd",
+	"ck_tile::FmhaBwd",
+	NULL,
+};
+
 /* Names of cuBLAS, cuDNN and CUTLASS give the types of inputs, results and sums: "tf32f32_tf32f32_f32". */
+static bool is_float32_product(const char *name)
+{
+	static const char *const float32[] = {"sgemm", "scudnn", "f32f32_f32f32_f32", "_ffma_", "_f32_", "engine<float,", NULL};
+
+	return contains_any(name, float32) && !contains_any(name, small_types);
+}
+
+enum name_answer tensor_cores_of_kernel(const char *name)
+{
+	static const char *const without[] = {"_ffma", "simt", "_dffma", NULL};
+	/* of PyTorch itself: its products are those of libraries */
+	static const char *const elsewhere[] = {"at::native::", "at_cuda_detail::", "cub::", NULL};
+	const char *work = work_of_kernel(name);
+	bool is_product = work && !strcmp(work, CELL_WORK_MATRIX);
+
+	if (contains_any(name, without) || is_communication_kernel(name))
+		return NAME_NO;
+	if (contains_any(name, tensor_core_names) || (is_product && contains_any(name, small_types)))
+		return NAME_YES;
+	if (is_product)
+		return is_float32_product(name) ? NAME_NO : NAME_UNKNOWN;
+	return work || contains_any(name, elsewhere) ? NAME_NO : NAME_UNKNOWN;
+}
+
 enum product_type product_type_of_kernel(const char *name)
 {
-	static const char *const products[] = {"gemm", "fmha", "fprop", "dgrad", "wgrad", "conv", NULL};
-	static const char *const float32[] = {"sgemm", "f32f32_f32f32_f32", "_ffma_", "_f32_", NULL};
 	static const char *const tf32[] = {"tf32", "s1688", NULL};
 	static const char *const older[] = {"maxwell_", "volta_", "turing_", NULL}; /* they have no TF32 */
+	const char *work = work_of_kernel(name);
 
-	if (!contains_any(name, products))
+	if (!work || strcmp(work, CELL_WORK_MATRIX) != 0)
 		return PRODUCT_OTHER;
-	if (is_tensor_core_kernel(name))
+	if (tensor_cores_of_kernel(name) == NAME_YES)
 		return contains_any(name, tf32) ? PRODUCT_TF32 : PRODUCT_OTHER;
-	if (!contains_any(name, float32))
+	if (!is_float32_product(name))
 		return PRODUCT_OTHER;
 	return contains_any(name, older) ? PRODUCT_FLOAT32_OLDER : PRODUCT_FLOAT32;
 }

@@ -12,9 +12,15 @@
  * inference servers. */
 bool is_communication_kernel(const char *name);
 
-/* Returns true for kernels of the families known to compute on matrix units (NVIDIA: tensor cores, AMD: matrix
- * cores). */
-bool is_tensor_core_kernel(const char *name);
+/* What a name tells. */
+enum name_answer {
+	NAME_UNKNOWN,
+	NAME_NO,
+	NAME_YES,
+};
+
+/* Returns whether the kernel computes on matrix units (NVIDIA: tensor cores, AMD: matrix cores). */
+enum name_answer tensor_cores_of_kernel(const char *name);
 
 /* Returns "matrix" for products, convolutions and attention, which tensor cores can compute; "memory" for kernels with
  * few operations per byte; NULL if the name does not tell. */

@@ -47,7 +47,7 @@ def test_host_time_is_carried_to_steps_without_operators(tmp_path, kinds):
 
 
 @pytest.mark.parametrize("kinds", KINDS)
-def test_steps_that_grow(tmp_path, kinds):
+def test_fault_F2_steps_that_grow(tmp_path, kinds):
     run = recording(tmp_path / "run", kinds, "grow=0.5")
     grown_ms = 0.5 * (STEPS + 3) / 2
     row = cuts(run)["growth"]

@@ -97,7 +97,7 @@ def test_a_step_in_one_graph_is_healthy(name):
 
 
 @pytest.mark.parametrize("name", claims("fp32"))
-def test_precision_is_a_choice_of_a_compute_bound_program(name):
+def test_fault_Q2_precision_is_a_choice_of_a_compute_bound_program(name):
     assert diagnosis(name)["verdict"]["verdict"] == "compute-bound"
     severities = [finding["severity"] for finding in cuts_of(name) if finding["cut"] == "precision"]
     assert severities and "problem" not in severities
@@ -117,7 +117,7 @@ def interval_ms(name):
 
 
 @pytest.mark.parametrize("name", claims(*sorted(TRUTH)))
-def test_the_step_without_the_profiler_is_known_within_20_per_cent(name):
+def test_fault_Q1_the_step_without_the_profiler_is_known_within_20_per_cent(name):
     low, high = interval_ms(name)
     assert 0 < low <= high and (high - low) / 2 <= 0.2 * (high + low) / 2
 

@@ -22,6 +22,24 @@ FAULTS = {
 }
 
 
+RECOMPUTES = """
+import sys, time, torch
+from torch.utils.checkpoint import checkpoint
+blocks = torch.nn.ModuleList(torch.nn.Sequential(torch.nn.Linear(512, 512), torch.nn.GELU(), torch.nn.Linear(512, 512)) for _ in range(8))
+optimizer, data, times = torch.optim.SGD(blocks.parameters(), 1e-3), torch.randn(128, 512), []
+for step in range(40):
+    start = time.perf_counter()
+    out = data
+    for block in blocks:
+        out = checkpoint(block, out, use_reentrant=False) if sys.argv[1] == "fault" else block(out)
+    out.square().mean().backward()
+    optimizer.step()
+    optimizer.zero_grad()
+    times.append(time.perf_counter() - start)
+print(sorted(times[10:])[15])
+"""
+
+
 def query(path, sql):
     done = subprocess.run([STEPSCOPE, "query", path, sql, "--json"], capture_output=True, text=True, timeout=60, env=environment(), check=True)
     return json.loads(done.stdout)["rows"]
@@ -57,6 +75,20 @@ def test_reads_of_values_save_nothing_without_a_device(tmp_path, python):
     done = run(tmp_path, python, PROGRAMS / "reads_values.py", "fault")
     assert done.returncode == 0, done.stderr
     assert cuts(tmp_path / "run")["sync"]["saving_ratio"] < 0.01
+
+
+@newest
+def test_fault_Q3_the_forward_that_is_recorded_again(tmp_path, python):
+    """The replay removes the second forward alone: what it makes the caches lose stays."""
+    step = {}
+    for variant in ("fault", "without"):
+        done = subprocess.run([python, "-c", RECOMPUTES, variant], capture_output=True, text=True, timeout=300, env=environment(), check=True)
+        step[variant] = float(done.stdout)
+    true = 1 - step["without"] / step["fault"]
+    assert run(tmp_path, python, "-c", RECOMPUTES, "fault").returncode == 0
+    row = cuts(tmp_path / "run")["recompute"]
+    assert 0.05 < row["saving_ratio"] and 0.4 * true < row["saving_high_ratio"] and row["saving_low_ratio"] < true + 0.1, (row, true)
+    assert row["is_choice"]
 
 
 @newest

@@ -29,7 +29,8 @@ struct device_use_walk {
 /* ---- kernels ---- */
 
 struct kernel_facts {
-	bool is_tensor_core, has_efficiency, has_occupancy;
+	enum name_answer tensor_cores;
+	bool has_efficiency, has_occupancy;
 	double efficiency, occupancy;
 };
 
@@ -40,7 +41,7 @@ static struct kernel_facts facts_of(struct device_use_walk *walk, const struct w
 	uint32_t i;
 	const struct span_chunk *chunk = track_chunk(walk->model->tracks[item->track], item->row, &i);
 
-	facts.is_tensor_core = name_class(&walk->names, walk->model, chunk->name[i]);
+	facts.tensor_cores = (enum name_answer)name_class(&walk->names, walk->model, chunk->name[i]);
 	config = launch_config_of(&walk->configs, walk->model, span_inputs(chunk, i));
 	if (!config)
 		return facts;
@@ -77,7 +78,8 @@ static void device_use_add_kernel(struct device_use_walk *walk, const struct wor
 		double part_ns = part_within(&walk->windows[i], item->start_ns, item->end_ns);
 
 		use->kernel_ns += part_ns;
-		use->tensor_core_ns += facts->is_tensor_core ? part_ns : 0;
+		use->tensor_core_ns += facts->tensor_cores == NAME_YES ? part_ns : 0;
+		use->unknown_ns += facts->tensor_cores == NAME_UNKNOWN ? part_ns : 0;
 		use->efficiency_ns += facts->has_efficiency ? facts->efficiency * part_ns : 0;
 		use->efficiency_of_ns += facts->has_efficiency ? part_ns : 0;
 		use->occupancy_ns += facts->has_occupancy ? facts->occupancy * part_ns : 0;
@@ -128,7 +130,7 @@ static void add_shares(struct device_use_walk *walk)
 
 static uint8_t device_use_classify(const char *name)
 {
-	return is_tensor_core_kernel(name);
+	return (uint8_t)tensor_cores_of_kernel(name);
 }
 
 void device_use_fill(struct use_window *windows, size_t count, const struct model *model,
@@ -189,7 +191,7 @@ const struct table_column device_use_columns[USE_COLUMNS] = {
                  .role = ROLE_SHARE,
                  .definition =
                          "share of the kernels' time in families known, by name, to compute on tensor cores (AMD: matrix "
-                         "cores)",
+                         "cores). Not measured if the names of more than a twentieth of the time do not tell",
                  .denominator = "sum of the durations of all kernels",
                  .rules = RULE_NOT_NEGATIVE | RULE_AT_MOST_ONE},
 	[USE_STEP_SM] =
@@ -228,8 +230,11 @@ void device_use_set(struct table *table, int row, int first, const struct device
 	set_mean(table, row, first + USE_SM_EFFICIENCY, at_most(use->efficiency_ns, use->efficiency_of_ns),
 	         use->efficiency_of_ns, unknown);
 	set_mean(table, row, first + USE_OCCUPANCY, use->occupancy_ns, use->occupancy_of_ns, unknown);
-	set_mean(table, row, first + USE_TENSOR_CORES, at_most(use->tensor_core_ns, use->kernel_ns), use->kernel_ns,
-	         no_kernel);
+	if (use->unknown_ns > MOST_UNKNOWN_NAMES * use->kernel_ns)
+		table_set_missing(table, row, first + USE_TENSOR_CORES, NAMES_DO_NOT_TELL);
+	else
+		set_mean(table, row, first + USE_TENSOR_CORES, at_most(use->tensor_core_ns, use->kernel_ns),
+		         use->kernel_ns, no_kernel);
 	if (use->kernel_ns > 0 && use->efficiency_of_ns <= 0)
 		table_set_missing(table, row, first + USE_STEP_SM, unknown);
 	else

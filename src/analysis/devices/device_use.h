@@ -12,8 +12,14 @@
 
 #include "analysis/devices/device_work.h"
 
+/* A share of tensor cores is measured if at most this part of the kernels' time has names that do not tell. */
+#define MOST_UNKNOWN_NAMES 0.05
+#define NAMES_DO_NOT_TELL                                                                                              \
+	"the names of kernels with more than a twentieth of the time do not tell whether they use tensor cores"
+
 struct device_use { /* sums of times; kernels that run together all count; 0 if unknown */
 	double kernel_ns, tensor_core_ns;
+	double unknown_ns;                      /* of kernels of which the name does not tell whether they use tensor cores */
 	double efficiency_ns, efficiency_of_ns; /* smaller of 1 and blocks per multiprocessor, by time; where known */
 	double occupancy_ns, occupancy_of_ns;   /* the same for the occupancy */
 	/* Time, each instant weighted by the share of multiprocessors with a block. Kernels that run together add up,

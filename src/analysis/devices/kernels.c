@@ -103,8 +103,8 @@ static const struct table_column columns[KERNEL_COLUMNS] = {
                  .title = "tensor cores",
                  .type = TABLE_BOOL,
                  .definition =
-                         "true if the name is of a family known to compute on tensor cores (AMD: matrix cores); false proves "
-                         "nothing"},
+                         "true if the name is of a family known to compute on tensor cores (AMD: matrix cores), false if "
+                         "it is of one known to do without"},
 	[KERNEL_WORK] =
 		{.name = "work",
                  .type = TABLE_TEXT,
@@ -490,6 +490,14 @@ static void set_parts(struct table *table, int row, struct kernels_fold *fold, c
 	}
 }
 
+static void set_tensor_cores(struct table *table, int row, enum name_answer answer)
+{
+	if (answer == NAME_UNKNOWN)
+		table_set_missing(table, row, KERNEL_TENSOR_CORES, "the name does not tell");
+	else
+		table_set_bool(table, row, KERNEL_TENSOR_CORES, answer == NAME_YES);
+}
+
 static void kernels_add_row(struct table *table, struct kernels_fold *fold, const struct kernel *kernel,
                             int64_t total_ns)
 {
@@ -503,7 +511,7 @@ static void kernels_add_row(struct table *table, struct kernels_fold *fold, cons
 	table_set_int(table, row, KERNEL_COUNT, kernel->calls.count);
 	table_set_int(table, row, KERNEL_TOTAL, kernel->calls.total_ns);
 	set_durations(table, row, kernel);
-	table_set_bool(table, row, KERNEL_TENSOR_CORES, is_tensor_core_kernel(name));
+	set_tensor_cores(table, row, tensor_cores_of_kernel(name));
 	if (work_of_kernel(name))
 		table_set_text(table, row, KERNEL_WORK, work_of_kernel(name));
 	else

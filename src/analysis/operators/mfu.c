@@ -84,7 +84,8 @@ static const struct table_column columns[MFU_COLUMNS] = {
                               .type = TABLE_DOUBLE,
                               .unit = UNIT_RATIO,
                               .role = ROLE_SHARE,
-                              .definition = "share of kernel_ns in tensor-core kernels, recognized by name",
+                              .definition = "share of kernel_ns in tensor-core kernels, recognized by name. Not measured if the "
+                                            "names of more than a twentieth of the time do not tell",
                               .denominator = "kernel_ns",
                               .rules = RULE_NOT_NEGATIVE | RULE_AT_MOST_ONE},
 	[MFU_PEAK] =
@@ -125,6 +126,7 @@ static const struct table_column columns[MFU_COLUMNS] = {
 struct mfu_group { /* of a process, by type */
 	double flops;
 	int64_t kernel_ns, tensor_core_ns, uncounted;
+	int64_t unknown_ns; /* of kernel_ns: names that do not tell whether they use tensor cores */
 };
 
 struct mfu_fold {
@@ -208,13 +210,21 @@ static void mfu_add_kernel(struct mfu_fold *fold, const struct work *item)
 	if (group == NUMBER_MAP_NONE)
 		return;
 	clamped_add(&fold->groups[group].kernel_ns, item->end_ns - item->start_ns);
-	if (name_class(&fold->tensor_cores, fold->model, chunk->name[i]))
+	switch ((enum name_answer)name_class(&fold->tensor_cores, fold->model, chunk->name[i])) {
+	case NAME_YES:
 		clamped_add(&fold->groups[group].tensor_core_ns, item->end_ns - item->start_ns);
+		break;
+	case NAME_UNKNOWN:
+		clamped_add(&fold->groups[group].unknown_ns, item->end_ns - item->start_ns);
+		break;
+	default:
+		break;
+	}
 }
 
 static uint8_t mfu_classify(const char *name)
 {
-	return is_tensor_core_kernel(name);
+	return (uint8_t)tensor_cores_of_kernel(name);
 }
 
 static void mfu_fold_run(struct mfu_fold *fold)
@@ -340,6 +350,18 @@ static void set_flops(struct table *table, int row, const struct use *use, const
 
 #define NO_KERNELS "the trace has no launch of a kernel by these operators"
 
+static void set_tensor_core_ratio(struct table *table, int row, const struct mfu_group *group)
+{
+	if (group->kernel_ns <= 0)
+		table_set_missing(table, row, MFU_TENSOR_CORES, NO_KERNELS);
+	else if ((double)group->unknown_ns > MOST_UNKNOWN_NAMES * (double)group->kernel_ns)
+		table_set_missing(table, row, MFU_TENSOR_CORES, NAMES_DO_NOT_TELL);
+	else
+		table_set_double(table, row, MFU_TENSOR_CORES,
+		                 (double)group->tensor_core_ns / (double)group->kernel_ns);
+}
+
+
 static int mfu_add_row(struct table *table, const struct mfu_fold *fold, uint32_t process, const struct use *use,
                        const struct mfu_group *group)
 {
@@ -353,11 +375,7 @@ static int mfu_add_row(struct table *table, const struct mfu_fold *fold, uint32_
 	table_set_int(table, row, MFU_KERNELS, group->kernel_ns);
 	set_flops(table, row, use, group);
 	set_rate(table, row, MFU_KERNEL_RATE, group->flops, group->kernel_ns, NO_KERNELS);
-	if (group->kernel_ns > 0)
-		table_set_double(table, row, MFU_TENSOR_CORES,
-		                 (double)group->tensor_core_ns / (double)group->kernel_ns);
-	else
-		table_set_missing(table, row, MFU_TENSOR_CORES, NO_KERNELS);
+	set_tensor_core_ratio(table, row, group);
 	return row;
 }
 
@@ -439,6 +457,7 @@ static void mfu_add_process(struct table *table, const struct mfu_fold *fold, ui
 		all.flops += group->flops;
 		clamped_add(&all.kernel_ns, group->kernel_ns);
 		clamped_add(&all.tensor_core_ns, group->tensor_core_ns);
+		clamped_add(&all.unknown_ns, group->unknown_ns);
 	}
 	if (all.flops <= 0)
 		return;

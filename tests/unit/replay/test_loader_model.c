@@ -48,7 +48,7 @@ static void the_slower_of_loop_and_workers_sets_the_pace(void **state)
 	IS(with_workers(loader, 64), 18e6);
 }
 
-static void threads_share_the_processors(void **state)
+static void fault_F7_threads_share_the_processors(void **state)
 {
 	struct loader_case loader = even(24e6, 0, 4e6, 0);
 
@@ -97,7 +97,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(without_workers_the_loop_makes_batches),
 		cmocka_unit_test(the_slower_of_loop_and_workers_sets_the_pace),
-		cmocka_unit_test(threads_share_the_processors),
+		cmocka_unit_test(fault_F7_threads_share_the_processors),
 		cmocka_unit_test(handing_over_takes_time_of_the_loop),
 		cmocka_unit_test(one_worker_waits_until_a_batch_is_taken),
 		cmocka_unit_test(slow_batches_stay_slow),
