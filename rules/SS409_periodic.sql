@@ -29,7 +29,7 @@ WITH program AS (SELECT step, max(is_outlier) AS o FROM steps WHERE is_program G
                 WHERE (count >= :times AND count = there AND count = outliers)
                    OR (count >= :many AND count >= :share * there AND count >= :share * outliers)
                 ORDER BY count DESC, low LIMIT 1),
-     means AS (SELECT is_outlier AS o, avg(duration_ns) AS step_ns, avg(data_ns) AS data, avg(forward_ns) AS forward,
+     means AS (SELECT is_outlier AS o, avg(length_ns) AS step_ns, avg(data_ns) AS data, avg(forward_ns) AS forward,
                       avg(backward_ns) AS backward, avg(optimizer_ns) AS optimizer, avg(communication_ns) AS communication,
                       avg(checkpoint_ns) AS checkpoint, avg(evaluation_ns) AS evaluation, avg(other_ns) AS other
                FROM steps WHERE is_program GROUP BY is_outlier),

@@ -9,9 +9,9 @@
 -- threshold: outliers = 10 (more than that: SageMaker's debugger)
 -- advice: look at these steps in the table steps, and at what grows in them; SS409 says it when they come at the same distance
 -- wrong: evaluations and checkpoints are marked as steps; batches differ in size on purpose
-WITH marked AS (SELECT s.*, duration_ns > t.mean_ns + :deviations * t.std_ns AS is_slow
+WITH marked AS (SELECT s.*, length_ns > t.mean_ns + :deviations * t.std_ns AS is_slow
                 FROM steps s JOIN step_time t ON t.process = 'all' WHERE is_program),
-     means AS (SELECT is_slow, count(DISTINCT step) AS count, avg(duration_ns) AS step_ns, avg(data_ns) AS data, avg(forward_ns) AS forward,
+     means AS (SELECT is_slow, count(DISTINCT step) AS count, avg(length_ns) AS step_ns, avg(data_ns) AS data, avg(forward_ns) AS forward,
                       avg(backward_ns) AS backward, avg(optimizer_ns) AS optimizer, avg(communication_ns) AS communication,
                       avg(checkpoint_ns) AS checkpoint, avg(evaluation_ns) AS evaluation, avg(other_ns) AS other
                FROM marked GROUP BY is_slow),
@@ -28,7 +28,7 @@ WITH marked AS (SELECT s.*, duration_ns > t.mean_ns + :deviations * t.std_ns AS 
                UNION ALL SELECT 'checkpoint', checkpoint FROM pairs
                UNION ALL SELECT 'evaluation', evaluation FROM pairs
                UNION ALL SELECT 'no phase', other FROM pairs)
-SELECT 'step ' || (SELECT step FROM marked WHERE is_slow ORDER BY duration_ns DESC LIMIT 1) AS place,
+SELECT 'step ' || (SELECT step FROM marked WHERE is_slow ORDER BY length_ns DESC LIMIT 1) AS place,
        p.count || ' of ' || t.count || ' steps, ' || as_time(step_ns) || ' on the mean, the others ' || as_time(usual_ns)
          || coalesce('; the time goes to ' || (SELECT phase || ', ' || as_time(more) FROM grown, pairs
                      -- of steps without operators only some phases are known: the time may be in one of the others

@@ -14,6 +14,6 @@ SELECT 'later steps' AS place,
          || as_time(w.step_ns) AS evidence,
        NULL AS saving_ns, NULL AS confidence, w.cut AS cut
 FROM what_if w,
-     (SELECT avg(duration_ns) AS mean_ns FROM (SELECT duration_ns, ntile(8) OVER (ORDER BY start_ns) AS part FROM steps WHERE is_complete) WHERE part = 1) f,
-     (SELECT avg(duration_ns) AS mean_ns FROM (SELECT duration_ns, ntile(8) OVER (ORDER BY start_ns) AS part FROM steps WHERE is_complete) WHERE part = 8) l
+     (SELECT avg(length_ns) AS mean_ns FROM (SELECT length_ns, ntile(8) OVER (ORDER BY start_ns) AS part FROM steps WHERE is_complete) WHERE part = 1) f,
+     (SELECT avg(length_ns) AS mean_ns FROM (SELECT length_ns, ntile(8) OVER (ORDER BY start_ns) AS part FROM steps WHERE is_complete) WHERE part = 8) l
 WHERE w.cut = 'growth' AND w.saving_ratio > :saves AND NOT EXISTS (SELECT 1 FROM step_breakdown) -- else SS805

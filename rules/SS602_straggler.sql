@@ -13,6 +13,7 @@
 -- threshold: share = 0.05 (of a step, ours)
 -- threshold: saves = 0.02 (of a step, ours: what the step would be shorter without it)
 -- advice: look at what that rank does more: its share of the data, its machine, another program there
+-- threshold: phase = 0.25 (of what the others wait, ours: a phase that differs by less is not where the rank is late)
 -- threshold: one_step = 0.5 (of what the others wait, ours: of ten steps or more, one that has as much is named)
 -- wrong: its work is larger on purpose, such as logging on rank 0; of a step or two: it was only late when recording began
 WITH least AS (SELECT CASE WHEN EXISTS (SELECT 1 FROM what_if) THEN :saves ELSE :share END AS ratio),
@@ -23,7 +24,8 @@ late AS (SELECT process, host, steps, behind_ns, caused_ns, excess_ns,
 second AS (SELECT process, host, steps, then_excess_ns
            FROM ranks WHERE then_excess_ns > (SELECT ratio FROM least) * mean_ns AND EXISTS (SELECT 1 FROM late)),
 differs AS (SELECT phase, spread_ns FROM rank_phases s JOIN late ON s.slowest = late.process
-            WHERE s.phase NOT IN ('step', 'communication') ORDER BY spread_ns DESC LIMIT 1),
+            WHERE s.phase NOT IN ('step', 'communication') AND spread_ns > :phase * coalesce(late.caused_ns, late.behind_ns)
+            ORDER BY spread_ns DESC LIMIT 1),
 -- no single one is to blame for what remains: several are late together, or each in its turn
 apart AS (SELECT avg(waited_ns) AS waited_ns, avg(mean_ns) AS mean_ns, max(steps) AS steps,
                  coalesce((SELECT sum(excess_ns) FROM late), 0) + coalesce((SELECT sum(then_excess_ns) FROM second), 0) AS told_ns
@@ -45,6 +47,7 @@ told AS (
 	UNION ALL
 	SELECT second.process || coalesce(' on ' || nullif(second.host, ''), '')
 	         || coalesce(', in ' || (SELECT phase FROM rank_phases WHERE slowest = second.process AND phase NOT IN ('step', 'communication', 'other')
+	                                   AND spread_ns > :phase * then_excess_ns
 	                                 ORDER BY spread_ns DESC LIMIT 1), '') || ', behind ' || late.process,
 	       'once ' || late.process || ' is as fast as the others, they wait ' || as_time(then_excess_ns) || ' for this one in collectives of a step',
 	       then_excess_ns, CASE WHEN second.steps < 3 THEN 0.5 ELSE 0.8 END, NULL, 2

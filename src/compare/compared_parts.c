@@ -59,7 +59,7 @@ static double compared_parts_mean_step(const struct compared_run *run)
 	double sum = 0;
 
 	for (size_t i = 0; i < run->steps_count; i++)
-		sum += run->steps[i].dur_ns;
+		sum += run->steps[i].host_ns;
 	return run->steps_count ? sum / (double)run->steps_count : 0;
 }
 
@@ -67,7 +67,7 @@ static double compared_parts_mean_step(const struct compared_run *run)
 static bool has_phases(const struct compared_run *run)
 {
 	for (size_t i = 0; i < run->steps_count; i++)
-		if (run->steps[i].has_phases && run->steps[i].phase_ns[PHASE_OTHER] < run->steps[i].dur_ns)
+		if (run->steps[i].has_phases && run->steps[i].phase_ns[PHASE_OTHER] < run->steps[i].host_ns)
 			return true;
 	return false;
 }

@@ -147,9 +147,10 @@ static void read_steps(struct compared_run *run, struct report *report)
 		if (!job->is_program)
 			continue;
 		step = ADD(run, steps);
-		timeless += job->dur_ns <= 0;
+		timeless += job->length_ns <= 0;
 		*step = (struct compared_step){.number = job->number,
-		                               .dur_ns = job->dur_ns,
+		                               .dur_ns = job->length_ns,
+		                               .host_ns = job->dur_ns,
 		                               .has_phases = job->has_phases,
 		                               .has_tokens = job->has_tokens,
 		                               .tokens = job->tokens,

@@ -24,7 +24,8 @@
 
 struct compared_step { /* of the job: mean over its ranks */
 	int64_t number;
-	double dur_ns;
+	double dur_ns;  /* of the device if the host runs ahead */
+	double host_ns; /* of the host: the sum of the phases */
 	bool has_phases;
 	double phase_ns[PHASE_COUNT];
 	bool has_tokens, has_samples;

@@ -144,6 +144,7 @@ static void scale_steps(struct compared_run *copy, double factor)
 	memcpy(steps, copy->steps, copy->steps_count * sizeof(*steps));
 	for (size_t i = 0; i < copy->steps_count; i++) {
 		steps[i].dur_ns *= factor;
+		steps[i].host_ns *= factor;
 		steps[i].cpu_ns *= factor;
 		steps[i].running_ns *= factor;
 		for (int phase = 0; phase < PHASE_COUNT; phase++)

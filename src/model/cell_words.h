@@ -127,6 +127,10 @@
 #define CELL_WORK_MATRIX "matrix"
 #define CELL_WORK_MEMORY "memory"
 
+/* kernels.product */
+#define CELL_PRODUCT_FLOAT32 "float32"
+#define CELL_PRODUCT_TF32 "TF32"
+
 /* communication.collective */
 #define CELL_SEND_RECEIVE "sendrecv"
 

@@ -28,18 +28,32 @@ static bool contains_any(const char *name, const char *const *list)
 
 bool is_communication_kernel(const char *name)
 {
-	static const char *const parts[] = {
-		"ncclKernel", "ncclDevKernel", /* NCCL up to 2.18, and from 2.19 on; RCCL has the same */
-		"rcclKernel", "mscclKernel", "mscclpp", "nvshmem", "rocshmem",
-		"deep_ep::", "dpsk::ep::", /* DeepEP, also in SGLang, vLLM and Megatron */
-		"all_reduce_one_shot", "one_shot_all_reduce", "two_shot_all_reduce",
-		"multimem_all_reduce",                               /* PyTorch, symmetric memory */
-		"cross_device_reduce_", "allreduce_prototype_",      /* vLLM, SGLang, AITER; Quick Reduce */
-		"oneShotAllReduce", "twoShotAllReduce", "lowPrecisionTwoShotAllReduce", "allreduce_fusion_kernel",
-		"moeAllToAll",                                       /* TensorRT-LLM, FlashInfer */
-		"userbuffers_",                                      /* Transformer Engine */
-		"hcom_", "Hccl", "xccl_", "oneccl_",                 /* HCCL, XCCL, oneCCL */
-		NULL};
+	static const char *const parts[] = {"ncclKernel",
+	                                    "ncclDevKernel", /* NCCL up to 2.18, and from 2.19 on; RCCL has the same */
+	                                    "rcclKernel",
+	                                    "mscclKernel",
+	                                    "mscclpp",
+	                                    "nvshmem",
+	                                    "rocshmem",
+	                                    "deep_ep::",
+	                                    "dpsk::ep::", /* DeepEP, also in SGLang, vLLM and Megatron */
+	                                    "all_reduce_one_shot",
+	                                    "one_shot_all_reduce",
+	                                    "two_shot_all_reduce",
+	                                    "multimem_all_reduce", /* PyTorch, symmetric memory */
+	                                    "cross_device_reduce_",
+	                                    "allreduce_prototype_", /* vLLM, SGLang, AITER; Quick Reduce */
+	                                    "oneShotAllReduce",
+	                                    "twoShotAllReduce",
+	                                    "lowPrecisionTwoShotAllReduce",
+	                                    "allreduce_fusion_kernel",
+	                                    "moeAllToAll",  /* TensorRT-LLM, FlashInfer */
+	                                    "userbuffers_", /* Transformer Engine */
+	                                    "hcom_",
+	                                    "Hccl",
+	                                    "xccl_",
+	                                    "oneccl_", /* HCCL, XCCL, oneCCL */
+	                                    NULL};
 
 	return contains_any(name, parts);
 }
@@ -48,13 +62,11 @@ bool is_communication_kernel(const char *name)
  * (pointwise, reduction, persistent reduction), CUB, FBGEMM's tables. */
 const char *work_of_kernel(const char *name)
 {
-	static const char *const matrix[] = {"gemm",      "gemv",         "scudnn",  "hcudnn",       "convolve",
-	                                     "conv2d",    "3dconv",       "wgrad",   "dgrad",        "fprop",
-	                                     "winograd",  "Cijk_",        "nvjet_",  "flash_fwd",    "fmha",
-	                                     "flash_bwd", "xmma_",        "mfma",
-	                                     "cutlass::", "sdpa",         "attn_",   "splitKreduce", "im2col4d",
-	                                     "triton_mm", "triton_tem_f", "matmul",  "bmm_",         "Fmha",
-	                                     "FlashAttn", "sage_fwd",     NULL};
+	static const char *const matrix[] = {
+		"gemm",         "gemv",   "scudnn",    "hcudnn", "convolve",  "conv2d",       "3dconv",   "wgrad",
+		"dgrad",        "fprop",  "winograd",  "Cijk_",  "nvjet_",    "flash_fwd",    "fmha",     "flash_bwd",
+		"xmma_",        "mfma",   "cutlass::", "sdpa",   "attn_",     "splitKreduce", "im2col4d", "triton_mm",
+		"triton_tem_f", "matmul", "bmm_",      "Fmha",   "FlashAttn", "sage_fwd",     NULL};
 	static const char *const memory[] = {
 		"elementwise", "reduce_kernel", "oftmax",     "SoftMax",      "layer_norm",     "LayerNorm",
 		"RowwiseM",    "GammaBeta",     "batch_norm", "bn_fw_",       "bn_bw_",         "CatArray",
@@ -63,6 +75,9 @@ const char *work_of_kernel(const char *name)
 		"DeviceScan",  "RadixSort",     "transpose",  "nchwToNhwc",   "nhwcToNchw",     "scalePackedTensor",
 		"upsample",    "nll_loss",      "FP8row",     "FP8_quantize", "tensor_kernel_", NULL};
 
+	/* FBGEMM is a library of tables as well; its products are of CUTLASS */
+	if (strstr(name, "fbgemm") && !strstr(name, "cutlass"))
+		return CELL_WORK_MEMORY;
 	return contains_any(name, matrix) ? CELL_WORK_MATRIX : contains_any(name, memory) ? CELL_WORK_MEMORY : NULL;
 }
 
@@ -116,17 +131,22 @@ static const char *const tensor_core_names[] = {
 	NULL,
 };
 
-/* Names of cuBLAS, cuDNN and CUTLASS give the types of inputs, results and sums: "tf32f32_tf32f32_f32". */
+/* Names of cuBLAS, cuDNN and CUTLASS give the types of inputs, results and sums: "tf32f32_tf32f32_f32". Others have them
+ * as parameters of templates. Vectors and helpers of products are limited by memory. */
 static bool is_float32_product(const char *name)
 {
-	static const char *const float32[] = {"sgemm", "scudnn", "f32f32_f32f32_f32", "_ffma_", "_f32_", "engine<float,", NULL};
+	static const char *const float32[] = {"sgemm", "scudnn",  "f32f32_f32f32_f32", "_ffma_",
+	                                      "_f32_", "<float,", ", float,",          NULL};
+	static const char *const others[] = {"half", "bfloat16",     "f16",      "int8",
+	                                     "gemv", "splitKreduce", "im2col4d", NULL};
 
-	return contains_any(name, float32) && !contains_any(name, small_types);
+	return contains_any(name, float32) && !contains_any(name, others) && !contains_any(name, small_types);
 }
 
 enum name_answer tensor_cores_of_kernel(const char *name)
 {
-	static const char *const without[] = {"_ffma", "simt", "_dffma", NULL};
+	static const char *const without[] = {"_ffma",  "simt",     "_dffma",       "gemv",     "gemmk1_", "gemmSN_",
+	                                      "gcgemm", "winograd", "splitKreduce", "im2col4d", NULL};
 	/* of PyTorch itself: its products are those of libraries */
 	static const char *const elsewhere[] = {"at::native::", "at_cuda_detail::", "cub::", NULL};
 	const char *work = work_of_kernel(name);

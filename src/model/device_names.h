@@ -12,7 +12,7 @@
  * inference servers. */
 bool is_communication_kernel(const char *name);
 
-/* What a name tells. */
+/* Answers from names. */
 enum name_answer {
 	NAME_UNKNOWN,
 	NAME_NO,

@@ -3,7 +3,6 @@
 import functools
 import json
 import os
-import re
 import subprocess
 
 import pytest
@@ -60,7 +59,7 @@ def test_fault_T1_host_time_of_another_cause_is_no_launch(diagnosed):
     found = diagnosed(p)
     assert found["verdict"]["verdict"] == "host-bound"
     assert is_near(savings(found)["host"], truth(p, cut_of("callback")))
-    assert savings(found).get("launch", 0) <= truth(p, {"host"}) * 1.5 + 0.02
+    assert savings(found).get("launch", 0) < 0.05
 
 
 def test_fault_V_D1_a_loss_that_is_read_each_tenth_step_is_healthy(diagnosed):
@@ -118,7 +117,7 @@ def test_fault_V_D7_hosts_that_run_ahead_do_not_hide_a_late_rank(diagnosed, kind
 
 
 def test_fault_V_D8_loaders_of_all_ranks_are_data(diagnosed):
-    p = training("data_const", 3e4, ranks=4, workers=2)
+    p = training("data_const", 9e4, ranks=4, workers=2)
     found = diagnosed(p)
     assert truth(p, {"data"}) > 0.2
     assert found["verdict"]["verdict"] == "data-bound", found["verdict"]
@@ -128,8 +127,7 @@ def test_fault_V_D8_loaders_of_all_ranks_are_data(diagnosed):
 def test_fault_V_D9_a_late_rank_has_a_phase_that_differs(diagnosed):
     found = diagnosed(training("straggler_host", 6e3))
     places = [row["where"] for row in found["findings"] if row["cut"] == "rank"]
-    assert places and all(re.match(r"rank \d", place) for place in places)
-    assert not any("data" in place or "forward" in place for place in places), places
+    assert places == ["rank 3"], places  # its phases differ by microseconds
 
 
 @pytest.mark.parametrize("size", (0.2, 0.85))

@@ -19,7 +19,7 @@
 
 struct device_use { /* sums of times; kernels that run together all count; 0 if unknown */
 	double kernel_ns, tensor_core_ns;
-	double unknown_ns;                      /* of kernels of which the name does not tell whether they use tensor cores */
+	double unknown_ns; /* of kernels of which the name does not tell whether they use tensor cores */
 	double efficiency_ns, efficiency_of_ns; /* smaller of 1 and blocks per multiprocessor, by time; where known */
 	double occupancy_ns, occupancy_of_ns;   /* the same for the occupancy */
 	/* Time, each instant weighted by the share of multiprocessors with a block. Kernels that run together add up,

@@ -34,6 +34,7 @@ enum {
 	KERNEL_INCOMPLETE,
 	KERNEL_TENSOR_CORES,
 	KERNEL_WORK,
+	KERNEL_PRODUCT,
 	KERNEL_STREAMS,
 	KERNEL_OPERATIONS,
 	KERNEL_GRID,
@@ -111,6 +112,11 @@ static const struct table_column columns[KERNEL_COLUMNS] = {
                  .definition =
                          "kind of work, judged by name. matrix: products, convolutions and attention. memory: elementwise, "
                          "norms, reductions and copies, limited by memory"},
+	[KERNEL_PRODUCT] =
+		{.name = "product",
+                 .type = TABLE_TEXT,
+                 .definition = "of products of numbers in float32, judged by name: float32 without tensor cores, "
+                               "TF32 on tensor cores"},
 	[KERNEL_STREAMS] = {.name = "stream", .type = TABLE_TEXT, .definition = "stream of the kernel, or several"},
 	[KERNEL_OPERATIONS] = {.name = "operation",
                                .type = TABLE_TEXT,
@@ -498,6 +504,15 @@ static void set_tensor_cores(struct table *table, int row, enum name_answer answ
 		table_set_bool(table, row, KERNEL_TENSOR_CORES, answer == NAME_YES);
 }
 
+static void set_product(struct table *table, int row, enum product_type type)
+{
+	if (type == PRODUCT_OTHER)
+		table_set_missing(table, row, KERNEL_PRODUCT, "another type, or not in the name");
+	else
+		table_set_text(table, row, KERNEL_PRODUCT,
+		               type == PRODUCT_TF32 ? CELL_PRODUCT_TF32 : CELL_PRODUCT_FLOAT32);
+}
+
 static void kernels_add_row(struct table *table, struct kernels_fold *fold, const struct kernel *kernel,
                             int64_t total_ns)
 {
@@ -512,6 +527,7 @@ static void kernels_add_row(struct table *table, struct kernels_fold *fold, cons
 	table_set_int(table, row, KERNEL_TOTAL, kernel->calls.total_ns);
 	set_durations(table, row, kernel);
 	set_tensor_cores(table, row, tensor_cores_of_kernel(name));
+	set_product(table, row, product_type_of_kernel(name));
 	if (work_of_kernel(name))
 		table_set_text(table, row, KERNEL_WORK, work_of_kernel(name));
 	else

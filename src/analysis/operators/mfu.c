@@ -6,6 +6,7 @@
  */
 #include "analysis/analysis_context.h"
 #include "analysis/devices/device_peaks.h"
+#include "analysis/devices/device_use.h"
 #include "analysis/devices/device_work.h"
 #include "analysis/operators/flop_counts.h"
 #include "analysis/shared/labels.h"
@@ -79,15 +80,16 @@ static const struct table_column columns[MFU_COLUMNS] = {
                              .type = TABLE_DOUBLE,
                              .unit = UNIT_FLOP_PER_SECOND,
                              .definition = "flops divided by kernel_ns"},
-	[MFU_TENSOR_CORES] = {.name = "tensor_core_ratio",
-                              .title = "tensor cores",
-                              .type = TABLE_DOUBLE,
-                              .unit = UNIT_RATIO,
-                              .role = ROLE_SHARE,
-                              .definition = "share of kernel_ns in tensor-core kernels, recognized by name. Not measured if the "
-                                            "names of more than a twentieth of the time do not tell",
-                              .denominator = "kernel_ns",
-                              .rules = RULE_NOT_NEGATIVE | RULE_AT_MOST_ONE},
+	[MFU_TENSOR_CORES] =
+		{.name = "tensor_core_ratio",
+                 .title = "tensor cores",
+                 .type = TABLE_DOUBLE,
+                 .unit = UNIT_RATIO,
+                 .role = ROLE_SHARE,
+                 .definition = "share of kernel_ns in tensor-core kernels, recognized by name. Not measured if the "
+                               "names of more than a twentieth of the time do not tell",
+                 .denominator = "kernel_ns",
+                 .rules = RULE_NOT_NEGATIVE | RULE_AT_MOST_ONE},
 	[MFU_PEAK] =
 		{.name = "peak_flops_per_s",
                  .title = "peak",
@@ -360,7 +362,6 @@ static void set_tensor_core_ratio(struct table *table, int row, const struct mfu
 		table_set_double(table, row, MFU_TENSOR_CORES,
 		                 (double)group->tensor_core_ns / (double)group->kernel_ns);
 }
-
 
 static int mfu_add_row(struct table *table, const struct mfu_fold *fold, uint32_t process, const struct use *use,
                        const struct mfu_group *group)

@@ -119,6 +119,7 @@ static void job_step_add(struct job_step *job, const struct model_step *step, co
 	job->early += time->is_early;
 	job->lost += step->has_lost_phases;
 	job->dur_ns += (double)time->dur_ns;
+	job->length_ns += (double)time->length_ns;
 	for (int phase = 0; phase < PHASE_COUNT; phase++)
 		job->phase_ns[phase] += (double)time->phase_ns[phase];
 	if (step->has_tokens)
@@ -138,6 +139,7 @@ static void job_step_divide(struct job_step *job)
 	job->has_phases = job->with_phases == job->processes;
 	job->has_calls = !job->has_phases && job->with_calls == job->processes;
 	job->dur_ns /= job->processes;
+	job->length_ns /= job->processes;
 	for (int phase = 0; phase < PHASE_COUNT; phase++)
 		job->phase_ns[phase] /= job->processes;
 	if (job->with_cpu)

@@ -32,7 +32,7 @@ static double median(const struct steady *steady, uint32_t first)
 	double *values = memory_resize(NULL, (size_t)count + 1, sizeof(*values)), result;
 
 	for (uint32_t i = 0; i < count; i++)
-		values[i] = steady->steps[first + i]->dur_ns;
+		values[i] = steady->steps[first + i]->length_ns;
 	result = quantile_within(values, count, 0.5);
 	free(values);
 	return result;
@@ -66,8 +66,8 @@ static void find_slow(struct start_up *found, const struct steady *steady)
 {
 	double limit_ns = TIMES * median(steady, steady->count / 2), sum_ns = 0;
 
-	while (found->count < steady->count / 4 && steady->steps[found->count]->dur_ns > limit_ns)
-		sum_ns += steady->steps[found->count++]->dur_ns;
+	while (found->count < steady->count / 4 && steady->steps[found->count]->length_ns > limit_ns)
+		sum_ns += steady->steps[found->count++]->length_ns;
 	if (!found->count)
 		return;
 	found->last = steady->steps[found->count - 1]->number;

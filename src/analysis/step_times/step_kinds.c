@@ -179,7 +179,7 @@ static double mean_ns(const struct step_times *times, enum mean_of kind)
 	for (uint32_t i = 0; i < times->job_count; i++) {
 		if (!is_of_kind(&times->job[i], kind))
 			continue;
-		sum += times->job[i].dur_ns;
+		sum += times->job[i].length_ns;
 		count++;
 	}
 	return count ? sum / count : 0;

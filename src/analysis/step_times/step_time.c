@@ -200,7 +200,7 @@ static void step_time_add_process(struct table *table, const struct model *model
 		const struct model_step *step = &model->steps[i];
 
 		if (step->process == span->process && times->steps[i].is_program)
-			series_add(series, (double)times->steps[i].dur_ns, step->has_tokens, (double)step->tokens,
+			series_add(series, (double)times->steps[i].length_ns, step->has_tokens, (double)step->tokens,
 			           step->has_samples, (double)step->samples);
 	}
 	step_time_add_row(table, process_label(model, span->process, &table->arena), series, span->open);
@@ -249,7 +249,7 @@ static const char *caveat(const struct model *model, const struct step_times *ti
 	if (lost)
 		return lost;
 	if (!trainings)
-		return step_kinds_note(times, arena);
+		return times->has_device_lengths ? STEP_TIMES_OF_DEVICE : step_kinds_note(times, arena);
 	return arena_printf(arena,
 	                    "%" PRIu32
 	                    " trainings that did not all run at the same time are shown as one job: the mean "
@@ -271,7 +271,8 @@ static enum status step_time_run(struct analysis_context *context, struct table 
 		const struct job_step *job = &times->job[i];
 
 		if (job->is_program)
-			series_add(&series, job->dur_ns, job->has_tokens, job->tokens, job->has_samples, job->samples);
+			series_add(&series, job->length_ns, job->has_tokens, job->tokens, job->has_samples,
+			           job->samples);
 	}
 	if (times->selected)
 		step_time_add_row(table, CELL_ALL, &series, times->job_incomplete);

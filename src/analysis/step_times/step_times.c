@@ -6,6 +6,7 @@
 
 #include "analysis/analysis_context.h"
 #include "analysis/shared/labels.h"
+#include "analysis/step_times/device_lengths.h"
 #include "analysis/step_times/job_steps.h"
 #include "analysis/step_times/phase_sweep.h"
 #include "analysis/step_times/step_kinds.h"
@@ -105,6 +106,7 @@ static void step_times_add(struct step_times *times, const struct model *model, 
 	time->has_phases = time->knows_all = !step->has_lost_phases && !step->has_calls_only;
 	time->has_calls = !step->has_lost_phases && step->has_calls_only;
 	time->dur_ns = step->end_ns > step->start_ns ? step->end_ns - step->start_ns : 0;
+	time->length_ns = time->dur_ns;
 	if (!time->is_selected)
 		return;
 	span = step_times_add_span(times, step->process);
@@ -229,6 +231,7 @@ void step_times_init(struct step_times *times, struct analysis_context *context)
 	step_times_find_rare(times, model);
 	step_kinds_drop_phases(times, model);
 	step_times_find_waits(times, model);
+	device_lengths_find(times, model, analysis_context_launches(context));
 	job_steps_find_ranks(times, model);
 	job_steps_fill(times, model);
 	step_kinds_find(times, model);

@@ -17,6 +17,10 @@
  * Inferred phases are known only where operators are. In other steps, and in steps whose operators were removed again,
  * the parts of a step are unknown. In the latter case the time between such steps is not divided either.
  *
+ * If a host runs ahead of its device, its own durations tell when it waited. The step time is that of the device then:
+ * step time, percentiles, outliers and comparisons use the steps of the device, see device_lengths.h. Phases are parts of
+ * the host's durations.
+ *
  * A job's step consists of the steps with the same number in all its ranks, each value the mean over them. So the
  * parts of a job's step, and the means over steps, still sum. Ranks are the trainers that mark steps. The processes
  * that they fork or start are not ranks, unless no other process marks steps.
@@ -50,6 +54,7 @@ struct step_time {
 	bool is_early;   /* one of the first three of its process */
 	uint32_t job;    /* index into step_times.job for a complete selected step of a rank; otherwise MODEL_NONE */
 	int64_t dur_ns;
+	int64_t length_ns; /* of the device if the host runs ahead, see device_lengths.h; otherwise dur_ns */
 	int64_t phase_ns[PHASE_COUNT];
 };
 
@@ -65,7 +70,7 @@ struct job_step {
 	bool is_program;      /* of the kind used for durations */
 	bool has_phases;      /* phase_ns is known in all of them, and the step is of the kind used for phases */
 	bool has_calls;       /* not has_phases, but the time in calls is known in all of them */
-	double dur_ns, phase_ns[PHASE_COUNT];
+	double dur_ns, length_ns, phase_ns[PHASE_COUNT];
 	double weight;          /* number of steps that it stands for, if it has operators in all ranks */
 	double tokens, samples; /* sums over the processes */
 	bool has_tokens, has_samples;
@@ -110,9 +115,10 @@ struct step_times {
 	uint32_t job_whole;   /* of these: with operators in all ranks */
 	bool has_job_phases;  /* some of the job's steps have phases */
 	struct step_scale scale;
-	bool is_of_inputs; /* the measured steps are those with inputs: see input_steps.h */
-	bool by_budget;    /* a budget, not the user, chose the steps with operators */
-	bool has_plain;    /* durations are those of steps without operators, because other steps have them */
+	bool is_of_inputs;       /* the measured steps are those with inputs: see input_steps.h */
+	bool by_budget;          /* a budget, not the user, chose the steps with operators */
+	bool has_device_lengths; /* length_ns of some steps is not their duration */
+	bool has_plain;          /* durations are those of steps without operators, because other steps have them */
 	/* numbers of selected steps of the job: all; with detail in any rank; without an end in any rank */
 	uint32_t job_selected, job_detailed, job_incomplete;
 	int64_t job_first, job_last; /* smallest and largest of their numbers, if there are any */
@@ -182,6 +188,9 @@ uint32_t step_times_trainings(const struct step_times *times, const struct model
 
 /* Returns why there are no steps, for tables that need them. */
 const char *step_times_empty_reason(const struct step_times *times);
+#define STEP_TIMES_OF_DEVICE                                                                                           \
+	"the host runs ahead of the device, so these are steps of the device: from the end of its work for the step "  \
+	"before to the end of its work for the step; duration_ns of the table steps has the host's"
 /* The note of tables that then have a row for the whole trace. */
 #define STEP_TIMES_ONE_NOTE "no steps were marked: the whole trace counts as one step"
 

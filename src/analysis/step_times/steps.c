@@ -19,6 +19,7 @@ enum {
 	STEP_PROCESS,
 	STEP_START,
 	STEP_DURATION,
+	STEP_LENGTH,
 	STEP_DATA, /* the phases, in the order of enum stepscope_phase */
 	STEP_OTHER = STEP_DATA + PHASE_COUNT - 1,
 	STEP_CPU,
@@ -63,6 +64,15 @@ static const struct table_column columns[STEP_COLUMNS] = {
                  .definition = "time from the start of the step to its end, or to the last known instant if the "
                                "step is incomplete",
                  .rules = RULE_NOT_NEGATIVE},
+	[STEP_LENGTH] = {.name = "length_ns",
+                         .title = "length",
+                         .type = TABLE_INT,
+                         .unit = UNIT_NS,
+                         .definition = "if the host runs ahead of the device: time from the end of the device's work "
+                                       "for the step before to the end of its work for this step; otherwise the "
+                                       "duration. The table step_time, outliers and comparisons use it",
+                         .rules = RULE_NOT_NEGATIVE,
+                         .is_hidden = true},
 	[STEP_DATA] = PHASE_COLUMN("data", INNERMOST "data"),
 	[STEP_DATA + 1] = PHASE_COLUMN("forward", INNERMOST "forward"),
 	[STEP_DATA + 2] = PHASE_COLUMN("backward", INNERMOST "backward"),
@@ -245,7 +255,7 @@ static double outlier_limit(const struct step_times *times, const struct model *
 
 	for (uint32_t i = 0; i < times->count; i++) {
 		if (model->steps[i].process == process && times->steps[i].is_program)
-			values[count++] = (double)times->steps[i].dur_ns;
+			values[count++] = (double)times->steps[i].length_ns;
 	}
 	if (count < 3) {
 		storage_release(model->storage, values);
@@ -349,6 +359,7 @@ static void steps_add_row(struct table *table, struct labels *labels, const stru
 	table_set_lasting_text(table, row, STEP_PROCESS, labels_process(labels, step->process));
 	table_set_int(table, row, STEP_START, step->start_ns - process->origin_ns);
 	table_set_int(table, row, STEP_DURATION, time->dur_ns);
+	table_set_int(table, row, STEP_LENGTH, time->length_ns);
 	set_phases(table, row, time, step);
 	set_use(table, row, labels->model, step);
 	set_count(table, row, STEP_TOKENS, step->has_tokens, step->tokens);
@@ -363,7 +374,7 @@ static void steps_add_row(struct table *table, struct labels *labels, const stru
 	else if (!time->is_program)
 		table_set_missing(table, row, STEP_OUTLIER, "operators were recorded in it, which takes extra time");
 	else
-		table_set_bool(table, row, STEP_OUTLIER, (double)time->dur_ns > limit_ns);
+		table_set_bool(table, row, STEP_OUTLIER, (double)time->length_ns > limit_ns);
 }
 
 /* Hides phases in which no step spent time: they would only make the rows wide. */
@@ -412,6 +423,7 @@ static enum status steps_run(struct analysis_context *context, struct table *tab
 	}
 	labels_release(&labels);
 	hide_empty_phases(table);
+	table->columns[STEP_LENGTH].is_hidden = !times->has_device_lengths;
 	table->columns[STEP_PROGRAM].is_hidden = !times->has_plain;
 	table->columns[STEP_FLOPS].is_hidden = flops.result != FLOPS_KNOWN;
 	storage_release(model->storage, flops.sums);

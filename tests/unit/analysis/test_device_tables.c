@@ -7,7 +7,6 @@
 #include "analysis/shared/intervals.h"
 #include "computed.h"
 #include "device_model.h"
-#include "model/device_names.h"
 
 #include <math.h>
 #include <setjmp.h>
@@ -862,54 +861,6 @@ static void every_device_table_keeps_its_promises(void **state)
 	model_release(&run.model);
 }
 
-static void names_tell_what_kernels_do(void **state)
-{
-	assert_true(
-		is_communication_kernel("ncclDevKernel_AllReduce_Sum_f32_RING_LL(ncclDevKernelArgsStorage<4096ul>)"));
-	assert_true(is_communication_kernel("void vllm::cross_device_reduce_1stage<__half, 8>(vllm::RankData*)"));
-	assert_false(is_communication_kernel("void at::native::reduce_kernel<512, 1>"));
-	assert_true(is_tensor_core_kernel("volta_fp16_s884gemm_fp16_128x128_ldg8_f2f_tn"));
-	assert_true(is_tensor_core_kernel("nvjet_tst_192x192_64x4_2x1_v_bz_coopB_TNT"));
-	assert_true(is_tensor_core_kernel("Cijk_Alik_Bljk_SB_MT64x16x32_MI16x16x1_SN_K1"));
-	assert_false(
-		is_tensor_core_kernel("sm80_xmma_gemm_f32f32_f32f32_f32_tn_n_tilesize32x32x8_stage3_ffma_aligna4"));
-	assert_false(is_tensor_core_kernel("cutlass_80_simt_sgemm_128x128_8x4_nn_align1"));
-	assert_false(is_tensor_core_kernel("void GammaBetaBackwardCUDAKernel<float, float>"));
-	assert_true(is_synchronizing_call("cudaMemcpy"));
-	assert_false(is_synchronizing_call("cudaMemcpyAsync"));
-	assert_true(is_synchronizing_call("synchronizeStream"));
-	assert_true(is_synchronizing_call("zeEventHostSynchronize"));
-	assert_false(is_synchronizing_call("urEnqueueUSMMemcpy"));
-	assert_string_equal(collective_of_name("ncclKernel_ReduceScatter_RING_LL_Sum_half"), "reducescatter");
-	assert_string_equal(collective_of_name("ncclDevKernel_AllReduce_Sum_bf16"), "allreduce");
-	assert_null(collective_of_name("gemm"));
-}
-
-static void names_tell_the_types_of_products(void **state)
-{
-	static const struct {
-		enum product_type type;
-		const char *name;
-	} kernels[] = {
-		{PRODUCT_FLOAT32, "ampere_sgemm_128x64_nn"},
-		{PRODUCT_FLOAT32, "cutlass_80_simt_sgemm_128x32_8x5_nn_align1"},
-		{PRODUCT_FLOAT32, "sm80_xmma_gemm_f32f32_f32f32_f32_tn_n_tilesize64x64x8_warpsize1x4x1_ffma_aligna4"},
-		{PRODUCT_FLOAT32, "fmha_cutlassF_f32_aligned_64x64_rf_sm80"},
-		{PRODUCT_FLOAT32, "void implicit_convolve_sgemm<float, float, 128, 5, 5, 3, 3, 3, 1>"},
-		{PRODUCT_FLOAT32_OLDER, "volta_sgemm_64x32_sliced1x4_nn"},
-		{PRODUCT_TF32,
-	         "sm80_xmma_fprop_implicit_gemm_indexed_tf32f32_tf32f32_f32_nhwckrsc_nchw_tilesize128x128x16"},
-		{PRODUCT_TF32, "cutlass_80_tensorop_s1688gemm_128x128_16x4_nn_align4"},
-		{PRODUCT_OTHER, "sm90_xmma_gemm_bf16bf16_bf16f32_f32_tn_n_tilesize128x128x64_warpgroupsize1x1x1"},
-		{PRODUCT_OTHER, "nvjet_sm90_tst_192x128_64x5_1x2_h_bz_coopB_NNT"},
-		{PRODUCT_OTHER, "volta_fp16_s884gemm_fp16_128x128_ldg8_f2f_tn"},
-		{PRODUCT_OTHER, "void at::native::vectorized_elementwise_kernel<4, at::native::FillFunctor<float>>"},
-	};
-
-	for (size_t i = 0; i < sizeof(kernels) / sizeof(kernels[0]); i++)
-		assert_int_equal(product_type_of_kernel(kernels[i].name), kernels[i].type);
-}
-
 static void check_list(const struct intervals *list, const struct interval *expected, size_t count)
 {
 	assert_int_equal(list->count, count);
@@ -981,8 +932,6 @@ int main(void)
 		cmocka_unit_test(sizes_of_communication_are_looked_for_around_the_launch),
 		cmocka_unit_test(operations_have_the_time_of_what_they_launched),
 		cmocka_unit_test(every_device_table_keeps_its_promises),
-		cmocka_unit_test(names_tell_what_kernels_do),
-		cmocka_unit_test(names_tell_the_types_of_products),
 		cmocka_unit_test(sets_of_instants_can_be_joined_cut_and_measured),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
