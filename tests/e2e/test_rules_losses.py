@@ -65,9 +65,9 @@ def test_J08_a_trace_that_lost_kernels_is_judged_by_its_whole_steps(tmp_path, pe
         assert "SS205" not in found and not any(finding["cut"] for finding in result["findings"])
         assert checks["SS205"] == checks["SS208"] == checks["SS307"] == "cannot tell"
         return
-    # of three whole steps or six savings are not sure: the lower end of each interval is 0
+    # of three whole steps or six savings are not sure: the lower end of each interval is about 0
     assert verdict["verdict"] in ("healthy", "compute-bound") and "compute kernels 8" in verdict["parts"]
-    assert all(not finding["saving_low_ratio"] for finding in result["findings"])
+    assert all((finding["saving_low_ratio"] or 0) < 0.01 for finding in result["findings"])
     which = f"the others are {first} to {last}" if first < last else f"the other is {first}"
     left = f"{5 - last + first} of 6 steps, as launches or kernels of theirs are lost: {which}"
     assert verdict["left_out"] == (left if percent < 100 else None)
