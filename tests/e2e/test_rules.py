@@ -110,6 +110,11 @@ def test_it_stays_silent(tmp_path, rule):
     assert result_of(tmp_path, RULES[rule][1], rule) == "nothing"
 
 
+@pytest.mark.parametrize("backend", ("cpu:gloo,xpu:xccl", "mtia:hccl", "cpu:gloo,cuda:nccl", "ucc"))
+def test_fault_T3m_other_backends_of_devices_are_not_gloo(tmp_path, backend):
+    assert result_of(tmp_path, lambda: wrapped("DistributedDataParallel.forward", distributedInfo={**GLOO, "backend": backend}), "SS604") == "nothing"
+
+
 @pytest.mark.parametrize("rule", [rule for rule, case in RULES.items() if case[2]])
 def test_it_says_that_it_cannot_tell(tmp_path, rule):
     assert result_of(tmp_path, RULES[rule][2], rule) == "cannot tell"
