@@ -10,6 +10,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#define ALLOCATOR_NOISE 2e-4 /* of the peak: some blocks more or less */
+
 /* ---- the metrics ---- */
 
 const struct metric_kind metric_kinds[COMPARE_METRIC_COUNT] = {
@@ -202,10 +204,16 @@ static double luck_of(const struct metric_kind *kind, const struct comparison_op
 	return kind->better == BETTER_HIGHER ? -luck : luck;
 }
 
+/* The peak of an allocator is nearly the same in each run of a program, unlike times and the memory of a process. */
+static double assumed_noise(enum compare_metric metric, const struct comparison_options *options)
+{
+	return metric == COMPARE_DEVICE_MEMORY ? fmin(ALLOCATOR_NOISE, options->assumed_noise) : options->assumed_noise;
+}
+
 void metric_question_answer(struct metric_question *question, const struct compared_sides *sides)
 {
 	const struct metric_kind *kind = &metric_kinds[question->metric];
-	const struct estimate_options options = {sides->options->assumed_noise, log1p(sides->options->tolerance),
+	const struct estimate_options options = {assumed_noise(question->metric, sides->options), log1p(sides->options->tolerance),
 	                                         luck_of(kind, sides->options),
 	                                         metric_is_time(question->metric) ? sides->prices.doubt : 0};
 

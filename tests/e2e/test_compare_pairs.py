@@ -238,3 +238,20 @@ def test_steps_that_take_no_time_have_no_verdict(tmp_path):
     status, answer = compare(*sides)
     assert status == 5 and answer["verdict"]["result"] == "not measured"
     assert next(metric for metric in answer["metrics"] if metric["metric"] == "step_time")["reason"] == "6 of 6 steps take no time"
+
+
+@pytest.mark.parametrize("size", (8 << 30, 70 << 30, 141 << 30))
+def test_fault_V_G1_equal_memory_of_a_large_device_passes(tmp_path, size):
+    """One run a side: the peak of an allocator is no time, so no noise of a per cent is assumed of it."""
+    for name, bytes_ in (("base", size), ("same", size), ("more", size + (600 << 20))):
+        trace = Trace()
+        for step in range(40):
+            trace.step(step, 1000 * step, 1000)
+        trace.memory(20, bytes_, bytes_, 4096)
+        trace.write(tmp_path / f"{name}.json")
+
+    def judged(new):
+        _, answer = compare("--tier", "default", tmp_path / "base.json", tmp_path / f"{new}.json")
+        return {row["limit"]: row["result"] for row in answer["limits"]}
+
+    assert judged("same")["+500 MiB"] == "kept" and judged("more")["+500 MiB"] == "broken"
