@@ -138,6 +138,22 @@ static void limits_judge(struct checked_limit *checked, const struct metric_resu
 		limits_decide(checked, RESULT_KEPT, LIMIT_MET);
 }
 
+/* A limit of the median step is also one of the mean, if the mean certainly breaks it: a few steps may have become much
+ * longer. */
+static void limits_judge_mean(struct checked_limit *checked, const struct comparison *comparison)
+{
+	struct checked_limit mean = {.check = checked->check, .most = checked->most};
+
+	mean.metric = comparison_row(comparison, COMPARE_STEP_TIME_MEAN);
+	if (checked->result == RESULT_BROKEN ||
+	    comparison->metric_results[checked->metric].metric != COMPARE_STEP_TIME ||
+	    limits_is_settled(&mean, comparison))
+		return;
+	limits_judge(&mean, &comparison->metric_results[mean.metric]);
+	if (mean.result == RESULT_BROKEN)
+		*checked = mean;
+}
+
 static void limits_decide_change(struct checked_limit *checked, const struct limits *limits,
                                  const struct comparison *comparison)
 {
@@ -151,6 +167,8 @@ static void limits_decide_change(struct checked_limit *checked, const struct lim
 		limits_decide(checked, RESULT_INCONCLUSIVE, LIMIT_FEW_STEPS);
 	else
 		limits_judge(checked, &comparison->metric_results[checked->metric]);
+	if (checked->check == CHECK_STEP_TIME && checked->reason != LIMIT_FEW_STEPS)
+		limits_judge_mean(checked, comparison);
 }
 
 static void limits_decide_not_finite(struct checked_limit *checked, const struct limits *limits,
@@ -249,6 +267,8 @@ static const char *limits_title(const struct checked_limit *checked, const struc
 			return "time per token";
 		if (metric == COMPARE_TIME_PER_SAMPLE)
 			return "time per sample";
+		if (metric == COMPARE_STEP_TIME_MEAN)
+			return "mean step time";
 	}
 	return limit_kinds[checked->check].title;
 }

@@ -255,3 +255,21 @@ def test_fault_V_G1_equal_memory_of_a_large_device_passes(tmp_path, size):
         return {row["limit"]: row["result"] for row in answer["limits"]}
 
     assert judged("same")["+500 MiB"] == "kept" and judged("more")["+500 MiB"] == "broken"
+
+
+@pytest.mark.parametrize("runs", (1, 3))
+def test_fault_V_C2_a_limit_is_about_the_mean_as_well(tmp_path, runs):
+    """Each tenth step takes six times as long: the median step is the same, and the mean is 50 % longer."""
+    chance = random.Random(5)
+    for number in range(runs):
+        for name, slow in (("base", 1), ("new", 6)):
+            trace, at = Trace(), 0
+            for step in range(200):
+                length = round(1000 * (slow if step % 10 == 9 else 1) * chance.gauss(1, 0.005))
+                trace.step(step, at, length)
+                at += length
+            trace.write(tmp_path / f"{name}{number}.json")
+    sides = [tmp_path / f"{name}{number}.json" for name in ("base", "new") for number in range(runs)]
+    status, answer = compare("--tier", "nightly", *sides[:runs], "--", *sides[runs:])
+    row, = [row for row in answer["limits"] if row["check"] == "step_time"]
+    assert status == 1 and (row["metric"], row["result"]) == ("step_time_mean", "broken") and row["message"].startswith("mean step time: increased by ")
