@@ -102,19 +102,26 @@ static void verdict_find_others(struct verdict *verdict, const struct comparison
 	}
 }
 
+static void verdict_add_worse(struct verdict *verdict, const struct comparison *comparison, enum compare_metric metric)
+{
+	int row = comparison_row(comparison, metric);
+
+	if (row > 0 && comparison->metric_results[row].result == RESULT_REGRESSION)
+		verdict->worse[verdict->worse_count++] = row;
+}
+
 /* Finds the metrics that are a regression although the first is not. */
-static void verdict_find_slower(struct verdict *verdict, const struct comparison *comparison,
-                                const struct compared_sides *sides)
+static void verdict_find_worse(struct verdict *verdict, const struct comparison *comparison,
+                               const struct compared_sides *sides)
 {
 	static const enum compare_metric slower[VERDICT_SLOWER] = {COMPARE_STEP_TIME_MEAN, COMPARE_STEP_TIME_P95,
 	                                                           COMPARE_STEP_PERIOD};
+	static const enum compare_metric memory[VERDICT_MEMORY] = {COMPARE_DEVICE_MEMORY, COMPARE_PEAK_MEMORY};
 
-	for (int i = 0; i < VERDICT_SLOWER && !sides->metrics.is_fastest && sides->work.amount == PER_STEP; i++) {
-		int row = comparison_row(comparison, slower[i]);
-
-		if (row > 0 && comparison->metric_results[row].result == RESULT_REGRESSION)
-			verdict->slower[verdict->slower_count++] = row;
-	}
+	for (int i = 0; i < VERDICT_SLOWER && !sides->metrics.is_fastest && sides->work.amount == PER_STEP; i++)
+		verdict_add_worse(verdict, comparison, slower[i]);
+	for (int i = 0; i < VERDICT_MEMORY; i++)
+		verdict_add_worse(verdict, comparison, memory[i]);
 }
 
 static bool has_unchecked(const struct compared_sides *sides)
@@ -136,7 +143,7 @@ static void verdict_set_answer(struct verdict *verdict, const struct comparison 
 		verdict_find_others(verdict, comparison, sides);
 	if (verdict->answer == ANSWER_OPEN || verdict->answer == ANSWER_SAME || verdict->answer == ANSWER_SMALL ||
 	    (verdict->answer == ANSWER_CHANGED && verdict->result != RESULT_REGRESSION))
-		verdict_find_slower(verdict, comparison, sides);
+		verdict_find_worse(verdict, comparison, sides);
 	verdict->is_unchecked = (compare_result_is_settled(verdict->result) ||
 	                         verdict->result == RESULT_INCONCLUSIVE) &&
 	                        has_unchecked(sides);

@@ -123,6 +123,7 @@ struct verdict_trouble { /* trouble of the runs of one side */
 
 #define VERDICT_OTHERS 2
 #define VERDICT_SLOWER 3
+#define VERDICT_MEMORY 2
 
 struct verdict {
 	enum compare_result result;
@@ -137,9 +138,9 @@ struct verdict {
 	double ratio;                             /* new over base minus 1; 0 if it is unknown */
 	double low, high, same_low, same_high;    /* its 95 % and 90 % intervals */
 	int others[VERDICT_OTHERS], others_count; /* rows of metrics that are settled although the answer is open */
-	int slower[VERDICT_SLOWER],
-		slower_count; /* rows of metrics that are worse although the answer is not a regression */
-	bool is_unchecked;    /* the answer assumes that facts are equal that could not be compared */
+	int worse[VERDICT_SLOWER + VERDICT_MEMORY],
+		worse_count; /* rows of metrics that are worse although the answer is not a regression */
+	bool is_unchecked;   /* the answer assumes that facts are equal that could not be compared */
 	enum verdict_explanation explanation;
 	struct verdict_cause cause; /* set from verdict_find_cause() */
 	enum verdict_needed needed;

@@ -35,13 +35,13 @@ static const char *const answers[] = {
 	[ANSWER_ONE_STEP] = "{subject} takes {new} instead of {base} ({ratio}), but the change is uncertain: a run with "
 			    "one step does not show how much steps vary",
 	[ANSWER_OPEN] = "{subject} takes {new} instead of {base}, but the change is uncertain: the 95 % interval is "
-			"{range}[; {others}][; but {slower}]",
+			"{range}[; {others}][; but {worse}]",
 	[ANSWER_SAME] = "{subject} takes the same time: {same_range} (90 %), a change of {tolerance} % is ruled out"
-			"[; but {slower}]",
+			"[; but {worse}]",
 	[ANSWER_SMALL] = "{subject} takes {change} {direction}, {new} instead of {base} (95 %: {range}), too little to "
-			 "matter[; but {slower}]",
+			 "matter[; but {worse}]",
 	[ANSWER_CHANGED] = "{subject} takes {change} {direction}, {new} instead of {base} (95 %: {range})"
-			   "[; but {slower}]",
+			   "[; but {worse}]",
 };
 
 static const char *const subjects[] = {
@@ -62,11 +62,11 @@ static const char *const middles[] = {
 	[MIDDLE_EVENED] = "a typical step",
 };
 
-/* {others} and {slower} of an answer: lists of these. */
+/* {others} and {worse} of an answer: lists of these. */
 static const char
 	other_fastest[] = "the fastest steps, which other work on the machine disturbs least, changed by {range}";
 static const char other_cpu_time[] = "the CPU time of a step, which includes no waits, changed by {range}";
-static const char slower_metric[] = "{metric} changed by {range}";
+static const char worse_metric[] = "{metric} changed by {range}";
 
 static const char *const needs[] = {
 	[NEEDED_NOTHING] = "the result is settled",
@@ -195,7 +195,7 @@ const char *verdict_sentence(const struct verdict_words *words)
 		{"work", work_changes_text(words->comparison, arena)},
 		{"first", first_text(verdict, arena)},
 		{"others", metrics_text(words, verdict->others, verdict->others_count, "; ", NULL)},
-		{"slower", metrics_text(words, verdict->slower, verdict->slower_count, ", ", slower_metric)},
+		{"worse", metrics_text(words, verdict->worse, verdict->worse_count, ", ", worse_metric)},
 	};
 	const char *answer = WRITE_TEXTS(arena, answers[verdict->answer], texts);
 

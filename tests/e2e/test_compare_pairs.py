@@ -273,3 +273,14 @@ def test_fault_V_C2_a_limit_is_about_the_mean_as_well(tmp_path, runs):
     status, answer = compare("--tier", "nightly", *sides[:runs], "--", *sides[runs:])
     row, = [row for row in answer["limits"] if row["check"] == "step_time"]
     assert status == 1 and (row["metric"], row["result"]) == ("step_time_mean", "broken") and row["message"].startswith("mean step time: increased by ")
+
+
+def test_fault_V_C6_memory_that_certainly_grew_is_in_the_answer(tmp_path):
+    for name, bytes_ in (("base", 10 << 30), ("new", 13 << 30)):
+        trace = Trace()
+        for step in range(40):
+            trace.step(step, 1000 * step, 1000)
+        trace.memory(20, bytes_, bytes_, 4096)
+        trace.write(tmp_path / f"{name}.json")
+    _, answer = compare(tmp_path / "base.json", tmp_path / "new.json")
+    assert answer["verdict"]["result"] == "no difference" and "; but peak memory of a device changed by +" in answer["verdict"]["sentence"]
