@@ -6,13 +6,15 @@
 
 #include "compare/canary_metrics.h"
 #include "compare/comparison_build.h"
+#include "compare/metric_question.h"
 
 #include <math.h>
 #include <string.h>
 
-#define LEAST_SHARE 0.2 /* of the changes in the step's direction: smaller rows are not a cause */
-#define MOST_SHARE 0.5  /* rows with less than this are "among others" */
-#define ALIKE 0.5       /* of the largest row: rows above it are named as well */
+#define LEAST_SHARE 0.2     /* of the changes in the step's direction: smaller rows are not a cause */
+#define LEAST_OF_CHANGE 0.1 /* of the change of the step: a level may have nothing but small rows */
+#define MOST_SHARE 0.5      /* rows with less than this are "among others" */
+#define ALIKE 0.5           /* of the largest row: rows above it are named as well */
 #define MORE_CALLS 1.1
 #define LEAST_CHANGE 0.01 /* of the share of a function */
 
@@ -99,6 +101,7 @@ static struct verdict_cause cause_of_steps(const struct comparison *comparison, 
 	const struct metric_result *about = &comparison->metric_results[sides->metrics.deciding];
 	bool is_slower = about->result == RESULT_REGRESSION;
 	struct verdict_cause cause = {.kind = CAUSE_UNKNOWN};
+	double change_ns;
 
 	if (!is_slower && about->result != RESULT_IMPROVEMENT)
 		return cause;
@@ -106,11 +109,13 @@ static struct verdict_cause cause_of_steps(const struct comparison *comparison, 
 		return cause;
 	if (about->metric == COMPARE_STEP_PERIOD) /* the time between steps is not part of any step */
 		return cause_between_steps(comparison);
+	change_ns = fabs(metric_kinds[about->metric].unit == UNIT_NS
+	                         ? about->new - about->base
+	                         : cause_delta(comparison, comparison_row(comparison, COMPARE_STEP_TIME_MEAN)));
 	for (int level = 0; level < CAUSE_LEVELS; level++) {
-		/* waits for a late rank are a part of the step, and may be a small one */
-		double least_ns = level == CAUSE_LATE_RANK ? LEAST_SHARE * fabs(about->new - about->base) : 0;
+		double least = level == CAUSE_LATE_RANK ? LEAST_SHARE : LEAST_OF_CHANGE;
 		struct cause_part part = cause_find_part(&comparison->contributions, (enum cause_level)level, is_slower,
-		                                         least_ns);
+		                                         least * change_ns);
 
 		cause.parts[level] = part;
 		if (part.count)

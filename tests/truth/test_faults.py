@@ -143,6 +143,13 @@ def test_fault_V_D11_waits_save_what_the_host_would_run_ahead(diagnosed):
     assert is_near(savings(diagnosed(p)).get("sync", 0), truth(p, {"sync"}))
 
 
+@pytest.mark.parametrize("kind, size", (("callback", 5e3), ("data_main", 4e3), ("item", 30)))
+def test_fault_V_C5_a_cost_of_the_host_is_not_mostly_kernels(write, kind, size):
+    p = training(kind, size)
+    cause = tool("compare", write(training(**KINDS[kind][0]), "base"), write(p, "new"))["verdict"]["cause"]
+    assert cause and "kernel: " not in cause
+
+
 @functools.lru_cache(maxsize=None)
 def checkpoint_of(size):
     return training("ckpt", size, steps=20)
