@@ -236,6 +236,13 @@ def uses(*busy_shares):
     return lambda: Table("utilization.gpu [%]", *[f"{share} %" for share in busy_shares])
 
 
+def mostly_empty():
+    trace = Trace(deviceProperties=[H100])
+    trace.step(0, 0, 1000)
+    trace.launch("cudaLaunchKernel", 5, 5, "resident_kernel", 10, 985, **{"blocks per SM": 0.2, "warps per SM": 2})
+    return trace
+
+
 def room(cpu_ratio, busy_share=40):
     """A trace of 20 s with the use of the processors, and nvidia-smi's table of it."""
     class Folder:

@@ -5,7 +5,7 @@ import subprocess
 
 import pytest
 from made_trace import H100, Trace, busy
-from rule_inputs import (BERT, QWEN, RESNET, STEPSCOPE, V100_TRAINING, Ranks, Snapshot, Table, clocks, diagnose, idle_with_memory, reads_a_value,
+from rule_inputs import (BERT, QWEN, RESNET, STEPSCOPE, V100_TRAINING, Ranks, Snapshot, Table, clocks, diagnose, idle_with_memory, mostly_empty, reads_a_value,
                          result_of, usage, without_events)
 
 
@@ -170,10 +170,7 @@ def test_D05_pinned_buffers_that_are_made_in_steps(tmp_path):
 
 
 def test_D06_a_device_that_is_busy_and_mostly_empty(tmp_path):
-    trace = Trace(deviceProperties=[H100])
-    trace.step(0, 0, 1000)
-    trace.launch("cudaLaunchKernel", 5, 5, "resident_kernel", 10, 985, **{"blocks per SM": 0.2, "warps per SM": 2})
-    diagnosis = diagnose(tmp_path, lambda: trace)
+    diagnosis = diagnose(tmp_path, mostly_empty)
     assert diagnosis["verdict"]["verdict"] == "compute-bound"
     found, = [finding for finding in diagnosis["findings"] if finding["rule"] == "SS303"]
     assert "98.5 % of the steps" in found["evidence"] and "20.0 % of the multiprocessors" in found["evidence"]
