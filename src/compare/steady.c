@@ -13,6 +13,8 @@
 
 #define PARTS 10
 #define LEAST_STEPS 8
+#define FEW_STEPS 4 /* from here up to LEAST_STEPS only the first step can be the warm-up, as in start_up.c */
+#define FIRST_TIMES 2
 #define LEAST_TREND 0.01
 
 size_t steady_warm_up(const double *durations, size_t count)
@@ -21,8 +23,10 @@ size_t steady_warm_up(const double *durations, size_t count)
 	double median, mad, limit;
 	double *values;
 
-	if (count < LEAST_STEPS)
+	if (count < FEW_STEPS)
 		return 0;
+	if (count < LEAST_STEPS)
+		return durations[0] > FIRST_TIMES * median_of_values(durations + count / 2, half);
 	values = memory_resize(NULL, 2 * half, sizeof(*values));
 	memcpy(values, durations + count / 2, half * sizeof(*values));
 	median_and_mad(values, values + half, half, &median, &mad);

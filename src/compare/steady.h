@@ -11,7 +11,8 @@
 
 /* Returns the number of warm-up steps at the start. They are the longest stretch within the first quarter that ends
  * with a slower step and of which at least half are slower. A step is slower if it exceeds the median of the second
- * half by more than 5 * 1.4826 median absolute deviations and by more than 5 %. Returns 0 for fewer than 8 steps. */
+ * half by more than 5 * 1.4826 median absolute deviations and by more than 5 %. Of 4 to 7 steps it is the first one, if it is longer
+ * than twice that median. Returns 0 for fewer steps. */
 size_t steady_warm_up(const double *durations, size_t count);
 
 /* Finds the slope per step of values that drift: a line through the medians of ten equal parts. Returns false unless

@@ -284,3 +284,18 @@ def test_fault_V_C6_memory_that_certainly_grew_is_in_the_answer(tmp_path):
         trace.write(tmp_path / f"{name}.json")
     _, answer = compare(tmp_path / "base.json", tmp_path / "new.json")
     assert answer["verdict"]["result"] == "no difference" and "; but peak memory of a device changed by +" in answer["verdict"]["sentence"]
+
+
+@pytest.mark.parametrize("count", (4, 6, 7))
+def test_fault_T6m_the_first_of_few_steps_is_the_warm_up(tmp_path, count):
+    for name, length in (("base", 15000), ("new", 11600)):
+        trace, at = Trace(), 0
+        for step in range(count):
+            duration = 450_000 if step == 0 else length + 100 * (step % 3)
+            trace.step(step, at, duration)
+            at += duration
+        trace.write(tmp_path / f"{name}.json")
+    _, answer = compare(tmp_path / "base.json", tmp_path / "new.json")
+    assert answer["verdict"]["result"] == "improvement" and [row["warm_up_steps"] for row in answer["runs"]] == [1, 1]
+    mean, = [row for row in answer["metrics"] if row["metric"] == "step_time_mean"]
+    assert mean["change_ratio"] == pytest.approx(-0.22, abs=0.02)

@@ -404,7 +404,9 @@ static void slow_steps_at_the_begin_are_warm_up(void **state)
 	durations[30] = 20;
 	assert_int_equal(steady_warm_up(durations, 100), 9);
 	assert_int_equal(steady_warm_up(durations + 9, 91), 0);
-	assert_int_equal(steady_warm_up(durations, 7), 0);
+	assert_int_equal(steady_warm_up(durations, 7), 1);
+	assert_int_equal(steady_warm_up(durations + 1, 7), 0);
+	assert_int_equal(steady_warm_up(durations, 3), 0);
 }
 
 static void a_drift_is_found_and_noise_is_none(void **state)
