@@ -18,11 +18,14 @@
 #include "store/compare_baseline.h"
 #include "store/key_numbers.h"
 
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
 #define MAXIMUM_OUTPUT ((size_t)1 << 28)
+#define RUNS_OF_LITTLE_NOISE 12 /* so many runs of the history show that the noise is less than assumed */
+#define LEAST_NOISE 1e-3
 
 static const char *steps, *table_name, *output, *smallest, *tolerance, *noise;
 static int64_t memory_bytes;
@@ -371,13 +374,14 @@ static enum status read_sides(struct sides *sides, const struct options_result *
 	return read_baseline(sides, &except, err);
 }
 
-/* Uses the scatter of the history's runs. It is never less than the noise assumed without a history. */
+/* Uses the scatter of the history's runs. That of a few runs is never less than the noise assumed without a history. */
 static void use_scatter(struct comparison_options *how, const struct history_scatter *scatter)
 {
 	how->best_of = scatter->runs;
-	if (noise || !scatter->has_noise || scatter->noise <= how->assumed_noise)
+	if (noise || !scatter->has_noise ||
+	    (scatter->noise <= how->assumed_noise && scatter->runs < RUNS_OF_LITTLE_NOISE))
 		return;
-	how->assumed_noise = scatter->noise;
+	how->assumed_noise = fmax(scatter->noise, LEAST_NOISE);
 	how->is_noise_kept = true;
 }
 

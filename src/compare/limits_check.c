@@ -251,7 +251,7 @@ static const char *limits_message(const struct checked_limit *checked, const str
 		{"change", limits_change_text(checked, arena)},
 		{"most", arena_printf(arena, is_count ? "%.0f" : "%g", checked->most)},
 		{"unit", limit_kinds[checked->check].unit},
-		{"new", is_count ? arena_printf(arena, "%.0f", comparison->metric_results[metric].new) : NULL},
+		{"new", is_count ? arena_printf(arena, "%.3g", comparison->metric_results[metric].new) : NULL},
 		{"run", comparison->diverged ? arena_printf(arena, "%.60s", comparison->diverged) : NULL},
 	};
 
