@@ -213,8 +213,8 @@ static double assumed_noise(enum compare_metric metric, const struct comparison_
 void metric_question_answer(struct metric_question *question, const struct compared_sides *sides)
 {
 	const struct metric_kind *kind = &metric_kinds[question->metric];
-	const struct estimate_options options = {assumed_noise(question->metric, sides->options), log1p(sides->options->tolerance),
-	                                         luck_of(kind, sides->options),
+	const struct estimate_options options = {assumed_noise(question->metric, sides->options),
+	                                         log1p(sides->options->tolerance), luck_of(kind, sides->options),
 	                                         metric_is_time(question->metric) ? sides->prices.doubt : 0};
 
 	if (question->missing || kind->source == FROM_COUNT || question->is_zero[SIDE_BASE] ||

@@ -32,7 +32,7 @@ struct decision {
 	enum compare_result result;
 	enum compare_metric metric;
 	enum verdict_needed needed;
-	int others_count, slower_count;
+	int others_count, worse_count;
 	bool is_unchecked;
 };
 
@@ -60,21 +60,21 @@ static const struct decision decisions[] = {
                      METRIC(COMPARE_STEP_TIME_P95, RESULT_REGRESSION, 0.2),
                      METRIC(COMPARE_STEP_PERIOD, RESULT_REGRESSION, 0.2)},
          .sides = {SIDES_OF_STEPS}, .answer = ANSWER_CHANGED, .result = RESULT_IMPROVEMENT, .metric = COMPARE_STEP_TIME,
-         .slower_count = 2},
+         .worse_count = 2},
 	{"a change that is ruled out", .metrics = {METRIC(COMPARE_STEP_TIME, RESULT_SAME, 0.001, .is_told_same = true)},
          .sides = {SIDES_OF_STEPS}, .answer = ANSWER_SAME, .result = RESULT_SAME, .metric = COMPARE_STEP_TIME},
 	{"a certain change that is too small",
          .metrics = {METRIC(COMPARE_STEP_TIME, RESULT_SAME, 0.005),
                      METRIC(COMPARE_STEP_TIME_MEAN, RESULT_REGRESSION, 0.05)},
          .sides = {SIDES_OF_STEPS}, .answer = ANSWER_SMALL, .result = RESULT_SAME, .metric = COMPARE_STEP_TIME,
-         .slower_count = 1},
+         .worse_count = 1},
 	{"an open answer names metrics that are settled and those that are worse",
          .metrics = {METRIC(COMPARE_STEP_TIME, RESULT_INCONCLUSIVE, 0.02, .needed_runs = 7),
                      METRIC(COMPARE_STEP_TIME_FASTEST, RESULT_SAME, 0, .is_told_same = true),
                      METRIC(COMPARE_STEP_CPU_TIME, RESULT_REGRESSION, 0.03),
                      METRIC(COMPARE_STEP_TIME_P95, RESULT_REGRESSION, 0.3)},
          .sides = {SIDES_OF_STEPS}, .answer = ANSWER_OPEN, .result = RESULT_INCONCLUSIVE, .metric = COMPARE_STEP_TIME,
-         .needed = NEEDED_RUNS, .others_count = 2, .slower_count = 1},
+         .needed = NEEDED_RUNS, .others_count = 2, .worse_count = 1},
 	{"per token, other metrics of steps say nothing",
          .metrics = {METRIC(COMPARE_TIME_PER_TOKEN, RESULT_INCONCLUSIVE, 0.02, .needed_runs = 7),
                      METRIC(COMPARE_STEP_CPU_TIME, RESULT_REGRESSION, 0.03),
@@ -197,7 +197,7 @@ static void the_answer_follows_from_the_results(void **state)
 		expect(decision->name, "row", verdict.row, decision->sides.metrics.deciding);
 		expect(decision->name, "needed", (int)verdict.needed, (int)decision->needed);
 		expect(decision->name, "others_count", verdict.others_count, decision->others_count);
-		expect(decision->name, "slower_count", verdict.slower_count, decision->slower_count);
+		expect(decision->name, "worse_count", verdict.worse_count, decision->worse_count);
 		expect(decision->name, "is_unchecked", verdict.is_unchecked, decision->is_unchecked);
 	}
 }

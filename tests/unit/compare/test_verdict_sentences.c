@@ -133,7 +133,7 @@ static void other_metrics_follow_an_open_answer(void **state)
 	stage_init(&stage);
 	stage.results[1].metric = COMPARE_STEP_CPU_TIME;
 	stage.verdict.others[stage.verdict.others_count++] = 1;
-	stage.verdict.slower[stage.verdict.slower_count++] = 1;
+	stage.verdict.worse[stage.verdict.worse_count++] = 1;
 	stage.sides.work.is_step_unchecked = stage.verdict.is_unchecked = true;
 	check_sentence(
 		&stage, ANSWER_OPEN,
