@@ -4,6 +4,7 @@
 -- severity: hint
 -- needs: what_if.saving_ratio
 -- tells if: EXISTS (SELECT 1 FROM what_if WHERE cut = 'processors')
+--   OR (EXISTS (SELECT 1 FROM what_if) AND EXISTS (SELECT 1 FROM steps WHERE wait_for_processor_ns IS NOT NULL))
 -- cannot tell: the waits of the steps' thread for a processor were not recorded
 -- threshold: saves = 0.10 (of a step, ours: what the step would be shorter without it)
 -- advice: look for other programs on the machine (top); fewer threads (torch.set_num_threads) and workers than processors; more processors

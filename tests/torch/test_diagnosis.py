@@ -58,7 +58,7 @@ def test_nothing_is_invented(tmp_path, python):
     done = run(tmp_path, python, HERE / "diagnosed.py", "nothing", options=["--with", "memory"])
     assert done.returncode == 0, done.stderr
     (tmp_path / "lenient.yaml").write_text("SS101: {share: 0.9, saves: 0.9}\nSS204: {share: 9, saves: 0.9}\nSS301: {share: 0.9}\nSS403: {spread: 9}\n"
-                                           "SS402: {share: 0.9, bound: 0.9}\nSS406: {saves: 0.9}\nSS412: {saves: 0.9}\nSS806: {saves: 0.9}\nSS902: {times: 1000}\nSS102: {share: 9}\nSS309: {share: 0.95}\n"
+                                           "SS402: {share: 0.9, bound: 0.9}\nSS406: {saves: 0.9}\nSS412: {saves: 0.9}\nSS806: {saves: 0.9}\nSS103: {saves: 0.9}\nSS902: {times: 1000}\nSS102: {share: 9}\nSS309: {share: 0.95}\n"
                                            "SS801: {share: 9}\nSS804: {share: 0.95}\nSS409: {times: 99}\n")
     result, checks = diagnose(tmp_path, "--thresholds", "lenient.yaml")
     assert result["findings"] == []
