@@ -24,7 +24,7 @@
 #include <unistd.h>
 
 #define MAXIMUM_OUTPUT ((size_t)1 << 28)
-#define RUNS_OF_LITTLE_NOISE 12 /* so many runs of the history show that the noise is less than assumed */
+#define RUNS_OF_LITTLE_NOISE 12 /* fewer runs do not show that the noise is small */
 #define LEAST_NOISE 1e-3
 
 static const char *steps, *table_name, *output, *smallest, *tolerance, *noise;
