@@ -84,6 +84,8 @@ struct diagnosis {
 	const struct run_parts *run; /* where the wall time of the run goes; owned by the report */
 	struct what_if *what_if;     /* the replays that tell savings, owned by the report; NULL: the run has none */
 	const char *
+		unsound; /* why a run of which no rule says anything may not be healthy; NULL: nothing is known against it */
+	const char *
 		torn; /* why nothing is said of devices, as no step of a damaged input has all that they did; NULL: one has */
 };
 

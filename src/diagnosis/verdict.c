@@ -403,6 +403,9 @@ static void decide_unbound(struct diagnosis *diagnosis, const struct evidence *e
 		decide_unknown(table,
 		               arena_printf(&table->arena, "%s; %s of %s is in no phase, and no device was recorded",
 		                            most, units_ratio(a, evidence->no_phase), evidence->whole));
+	else if (!has_problems && diagnosis->unsound)
+		decide_unknown(table, arena_printf(&table->arena, "%s; the steps cannot be replayed: %s", most,
+		                                   diagnosis->unsound));
 	else if (!has_problems && (is_busy || !evidence->has_device))
 		verdict_decide(table, "healthy", first->ratio, margin, most);
 	else if (is_busy)

@@ -465,6 +465,7 @@ static void replay_all(struct replays *replays)
 	}
 	replay_baseline(replays);
 	replays->what_if->problem = why_unexplained(replays);
+	replays->what_if->is_unsound = replays->what_if->problem != NULL;
 	if (!replays->what_if->problem)
 		replay_cuts_of(replays);
 }

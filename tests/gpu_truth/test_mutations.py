@@ -50,7 +50,7 @@ def shift_clock(chance, document):
 
 def change_pids(chance, document):
     pid = chance.choice((1, 7, 15, 4711))
-    host = collections.Counter(e["pid"] for e in document["traceEvents"] if is_of(e, "cpu_op")).most_common(1)[0][0]
+    host = max(collections.Counter(e["pid"] for e in document["traceEvents"] if is_of(e, "cpu_op")).items(), key=lambda item: item[1], default=(None,))[0]
     for event in document["traceEvents"]:
         if event.get("pid") == host:
             event["pid"] = pid
