@@ -618,14 +618,19 @@ static bool is_cut_off(const struct model *model)
 	return false;
 }
 
-/* Rules without a replay see less. If the trace contradicts itself, or its end is lost, their silence says nothing. */
+/* Rules without a replay see less. If the trace contradicts itself, or its end is lost, their silence says nothing. Devices
+ * of one process that take turns are not explained by a replay either, but then nothing is wrong. */
 static const char *why_unsound(struct report *report)
 {
 	const struct what_if *what_if = replayed_get(&report->context);
 	bool is_trace = report->format && !strcmp(report->format, "kineto");
 
-	return what_if->problem && (what_if->is_unsound || (is_trace && is_cut_off(report->model))) ? what_if->problem
-	                                                                                            : NULL;
+	if (!what_if->problem)
+		return NULL;
+	if (what_if->is_unsound || (is_trace && is_cut_off(report->model)) ||
+	    (what_if->is_unexplained && report_table(report, "device_busy")->row_count == 1))
+		return what_if->problem;
+	return NULL;
 }
 
 static void find_few(struct running *running, struct arena *arena)

@@ -435,21 +435,29 @@ static const char *why_apart(const struct replays *replays, bool are_joined)
 	               : "no collective on a device shows where the ranks wait for each other";
 }
 
-/* Why the graph does not hold; NULL: it does. */
-static const char *why_unexplained(const struct replays *replays)
+/* Why clocks or ids contradict each other; NULL: they do not. */
+static const char *why_unsound(const struct replays *replays)
 {
-	const struct what_if *what_if = replays->what_if;
-
 	for (uint32_t rank = 0; rank < replays->count; rank++)
 		if (replays->graphs[rank].launch_ns > MOST_LAUNCH_NS ||
 		    2 * replays->graphs[rank].waits_against > replays->graphs[rank].waits)
 			return "works start long after their launches, or end after the calls that wait for them, so clocks of host "
 			       "and device are apart";
-	if (what_if->against_ratio > MOST_AGAINST)
-		return "works end before what they wait for, so clocks or ids of the trace are wrong";
-	return fabs(what_if->usual_ratio) > MOST_UNEXPLAINED
-	               ? "the replay of the trace does not explain the measured step"
+	return replays->what_if->against_ratio > MOST_AGAINST
+	               ? "works end before what they wait for, so clocks or ids of the trace are wrong"
 	               : NULL;
+}
+
+/* Why the graph does not hold; NULL: it does. */
+static const char *why_unexplained(const struct replays *replays)
+{
+	const char *unsound = why_unsound(replays);
+
+	replays->what_if->is_unsound = unsound != NULL;
+	replays->what_if->is_unexplained = !unsound && fabs(replays->what_if->usual_ratio) > MOST_UNEXPLAINED;
+	if (unsound)
+		return unsound;
+	return replays->what_if->is_unexplained ? "the replay of the trace does not explain the measured step" : NULL;
 }
 
 static void replay_all(struct replays *replays)
@@ -465,7 +473,6 @@ static void replay_all(struct replays *replays)
 	}
 	replay_baseline(replays);
 	replays->what_if->problem = why_unexplained(replays);
-	replays->what_if->is_unsound = replays->what_if->problem != NULL;
 	if (!replays->what_if->problem)
 		replay_cuts_of(replays);
 }

@@ -27,7 +27,8 @@ struct replays; /* private */
 struct what_if {
 	struct replays *replays;
 	const char *problem; /* why nothing can be told; NULL: the rest holds */
-	bool is_unsound;     /* the problem is that clocks, ids or durations of the trace contradict each other */
+	bool is_unsound;     /* the problem is that clocks or ids of the trace contradict each other */
+	bool is_unexplained; /* the problem is that the replay of the whole trace does not give its steps */
 	uint32_t ranks, step_count;
 	bool is_of_device;
 	double recorded_ns;   /* the replayed step with nothing removed */

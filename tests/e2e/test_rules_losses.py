@@ -66,7 +66,8 @@ def test_J08_a_trace_that_lost_kernels_is_judged_by_its_whole_steps(tmp_path, pe
         assert checks["SS205"] == checks["SS208"] == checks["SS307"] == "cannot tell"
         return
     # of three whole steps or six savings are not sure: the lower end of each interval is about 0
-    assert verdict["verdict"] in ("healthy", "compute-bound") and "compute kernels 8" in verdict["parts"]
+    # and one whole step cannot be replayed, so nothing is known against it or for it
+    assert verdict["verdict"] in (("unknown",) if first == last else ("healthy", "compute-bound")) and "compute kernels 8" in verdict["parts"]
     assert all((finding["saving_low_ratio"] or 0) < 0.01 for finding in result["findings"])
     which = f"the others are {first} to {last}" if first < last else f"the other is {first}"
     left = f"{5 - last + first} of 6 steps, as launches or kernels of theirs are lost: {which}"
