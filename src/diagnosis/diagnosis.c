@@ -11,6 +11,7 @@
 #include "base/text.h"
 #include "diagnosis/finding_cut.h"
 #include "diagnosis/verdict.h"
+#include "diagnosis/verdict_replay.h"
 #include "model/cell_words.h"
 #include "query/query.h"
 
@@ -610,29 +611,6 @@ static struct what_if *replayed(struct report *report, const char *torn)
 	return what_if->problem ? NULL : what_if;
 }
 
-static bool is_cut_off(const struct model *model)
-{
-	for (uint32_t i = 0; i < model->ledger_count; i++)
-		if (model->ledger[i].kind == LEDGER_TORN_TAIL)
-			return true;
-	return false;
-}
-
-/* Rules without a replay see less. If the trace contradicts itself, or its end is lost, their silence says nothing. Devices
- * of one process that take turns are not explained by a replay either, but then nothing is wrong. */
-static const char *why_unsound(struct report *report)
-{
-	const struct what_if *what_if = replayed_get(&report->context);
-	bool is_trace = report->format && !strcmp(report->format, "kineto");
-
-	if (!what_if->problem)
-		return NULL;
-	if (what_if->is_unsound || (is_trace && is_cut_off(report->model)) ||
-	    (what_if->is_unexplained && report_table(report, "device_busy")->row_count == 1))
-		return what_if->problem;
-	return NULL;
-}
-
 static void find_few(struct running *running, struct arena *arena)
 {
 	const struct step_times *times = report_step_times(running->report);
@@ -669,7 +647,7 @@ enum status diagnosis_run(struct diagnosis *diagnosis, struct report *report, co
 	arena_init(&arena, 0);
 	diagnosis->torn = why_torn(&whole);
 	diagnosis->what_if = replayed(report, diagnosis->torn);
-	diagnosis->unsound = why_unsound(report);
+	diagnosis->unsound = replay_verdict_unsound(report);
 	diagnosis->run = run_parts_get(&report->context);
 	find_few(&running, &arena);
 	table_init(&diagnosis->findings, "findings", "Findings", "what is wrong, what it costs and what to do");

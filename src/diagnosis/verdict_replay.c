@@ -5,6 +5,7 @@
  */
 #include "diagnosis/verdict_replay.h"
 
+#include "analysis/what_if/replayed.h"
 #include "base/units.h"
 #include "diagnosis/finding_cut.h"
 #include "diagnosis/verdict_place.h"
@@ -290,4 +291,29 @@ bool replay_verdict_together(struct diagnosis *diagnosis, struct what_if_cut *to
 	if (is_any)
 		what_if_together(diagnosis->what_if, is_cut, together);
 	return is_any;
+}
+
+/* ---- without a replay ---- */
+
+static bool is_cut_off(const struct model *model)
+{
+	for (uint32_t i = 0; i < model->ledger_count; i++)
+		if (model->ledger[i].kind == LEDGER_TORN_TAIL)
+			return true;
+	return false;
+}
+
+/* Rules without a replay see less. If the trace contradicts itself, or its end is lost, their silence says nothing. Devices
+ * of one process that take turns are not explained by a replay either, but then nothing is wrong. */
+const char *replay_verdict_unsound(struct report *report)
+{
+	const struct what_if *what_if = replayed_get(&report->context);
+	bool is_trace = report->format && !strcmp(report->format, "kineto");
+
+	if (!what_if->problem)
+		return NULL;
+	if (what_if->doubt == TRACE_IS_UNSOUND || (is_trace && is_cut_off(report->model)) ||
+	    (what_if->doubt == TRACE_IS_UNEXPLAINED && report_table(report, "device_busy")->row_count == 1))
+		return what_if->problem;
+	return NULL;
 }

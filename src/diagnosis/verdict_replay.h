@@ -24,4 +24,8 @@ bool replay_verdict_decide(struct replay_verdict *verdict, struct diagnosis *dia
  * one. */
 bool replay_verdict_together(struct diagnosis *diagnosis, struct what_if_cut *together);
 
+/* Returns why a run without a replay may not be called healthy if no rule says anything: its trace contradicts itself, or
+ * its end is lost. NULL: nothing is known against it. */
+const char *replay_verdict_unsound(struct report *report);
+
 #endif

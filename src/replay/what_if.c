@@ -453,11 +453,14 @@ static const char *why_unexplained(const struct replays *replays)
 {
 	const char *unsound = why_unsound(replays);
 
-	replays->what_if->is_unsound = unsound != NULL;
-	replays->what_if->is_unexplained = !unsound && fabs(replays->what_if->usual_ratio) > MOST_UNEXPLAINED;
-	if (unsound)
+	if (unsound) {
+		replays->what_if->doubt = TRACE_IS_UNSOUND;
 		return unsound;
-	return replays->what_if->is_unexplained ? "the replay of the trace does not explain the measured step" : NULL;
+	}
+	if (fabs(replays->what_if->usual_ratio) <= MOST_UNEXPLAINED)
+		return NULL;
+	replays->what_if->doubt = TRACE_IS_UNEXPLAINED;
+	return "the replay of the trace does not explain the measured step";
 }
 
 static void replay_all(struct replays *replays)

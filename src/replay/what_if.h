@@ -15,6 +15,13 @@
 
 #include "replay/cuts.h"
 
+/* What the problem of a replay says of the trace. */
+enum what_if_doubt {
+	TRACE_IS_SOUND,
+	TRACE_IS_UNSOUND,     /* clocks or ids contradict each other */
+	TRACE_IS_UNEXPLAINED, /* the replay of the whole trace does not give its steps */
+};
+
 struct what_if_cut {
 	bool is_there;                  /* it has something to remove */
 	double step_ns;                 /* the step without it */
@@ -26,9 +33,8 @@ struct replays; /* private */
 
 struct what_if {
 	struct replays *replays;
-	const char *problem; /* why nothing can be told; NULL: the rest holds */
-	bool is_unsound;     /* the problem is that clocks or ids of the trace contradict each other */
-	bool is_unexplained; /* the problem is that the replay of the whole trace does not give its steps */
+	const char *problem;      /* why nothing can be told; NULL: the rest holds */
+	enum what_if_doubt doubt; /* of the trace, if there is a problem */
 	uint32_t ranks, step_count;
 	bool is_of_device;
 	double recorded_ns;   /* the replayed step with nothing removed */
