@@ -24,8 +24,8 @@ bool summary_compute(struct summary *summary, double *values, size_t count);
 
 void sort_doubles(double *values, size_t count);
 double quantile(const double *sorted, size_t count, double p); /* count > 0 */
-double quantile_within(double *values, size_t count,
-                       double p);                            /* of values in any order, which it reorders; count > 0 */
+/* The same of values in any order, which it reorders. */
+double quantile_within(double *values, size_t count, double p);
 double median_of_values(const double *values, size_t count); /* in any order; count > 0 */
 /* Both return a copy of count > 0 values, which the caller frees: sorted_copy() in ascending order, clipped_copy() in
  * the given order and clamped to the quantiles `share` and 1 - share. */

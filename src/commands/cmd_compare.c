@@ -25,7 +25,7 @@
 
 #define MAXIMUM_OUTPUT ((size_t)1 << 28)
 #define RUNS_OF_LITTLE_NOISE 12 /* fewer runs do not show that the noise is small */
-#define LEAST_NOISE 1e-3
+#define LEAST_NOISE 1e-3        /* of the speed of a run */
 
 static const char *steps, *table_name, *output, *smallest, *tolerance, *noise;
 static int64_t memory_bytes;

@@ -8,11 +8,11 @@
 
 #include <string.h>
 
-#define PHASE_SHARE 0.25 /* of the excess: see rule SS602 */
-#define LATE_SHARE 0.05 /* of a step: if a rank is later than the next by more, its phase is named (as in rule SS602) */
+/* Both as in rule SS602. */
+#define PHASE_SHARE 0.25 /* of the wait of the others: a phase that differs by less is not where the rank is late */
+#define LATE_SHARE 0.05  /* of a step: if a rank is later than the next by more, its phase is named */
 
-/* Returns the phase in which this rank is the slowest with the largest spread, or NULL if there is none. */
-/* least_ns: a phase that differs by less is not where the rank is late. */
+/* Returns the phase in which this rank is the slowest with the largest spread; NULL: none has a spread above least_ns. */
 static const char *late_phase(struct report *report, const char *process, double least_ns)
 {
 	const struct table *phases = report_table(report, "rank_phases");
@@ -38,7 +38,7 @@ static const char *late_name(struct compared_run *run, struct report *report, co
 	const char *process = compared_text_at(ranks, row, "process"), *phase = NULL;
 
 	if (compared_number_at(ranks, row, "excess_ns") > LATE_SHARE * compared_number_at(ranks, row, "mean_ns"))
-		phase = late_phase(report, process, PHASE_SHARE * compared_number_at(ranks, row, "excess_ns"));
+		phase = late_phase(report, process, PHASE_SHARE * compared_number_at(ranks, row, "caused_ns"));
 	return phase ? arena_printf(&run->arena, "%s, in %s", process, phase) : process;
 }
 

@@ -4,6 +4,7 @@
  */
 #include "compare/steady.h"
 
+#include "analysis/step_times/start_up.h"
 #include "base/memory.h"
 #include "base/statistics.h"
 
@@ -13,8 +14,7 @@
 
 #define PARTS 10
 #define LEAST_STEPS 8
-#define FEW_STEPS 4 /* from here up to LEAST_STEPS only the first step can be the warm-up, as in start_up.c */
-#define FIRST_TIMES 2
+#define FEW_STEPS 4 /* from here up to LEAST_STEPS only the first step can be the warm-up */
 #define LEAST_TREND 0.01
 
 size_t steady_warm_up(const double *durations, size_t count)
@@ -26,7 +26,7 @@ size_t steady_warm_up(const double *durations, size_t count)
 	if (count < FEW_STEPS)
 		return 0;
 	if (count < LEAST_STEPS)
-		return durations[0] > FIRST_TIMES * median_of_values(durations + count / 2, half);
+		return durations[0] > START_UP_TIMES * median_of_values(durations + count / 2, half);
 	values = memory_resize(NULL, 2 * half, sizeof(*values));
 	memcpy(values, durations + count / 2, half * sizeof(*values));
 	median_and_mad(values, values + half, half, &median, &mad);

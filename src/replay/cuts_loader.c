@@ -8,7 +8,6 @@
 
 #include <math.h>
 
-#define LEFT_NS 150e3    /* of each wait: handing a batch over */
 #define SHARE_RATIO 0.15 /* of a step: bench/whatif, loader_computes, missed by 11 points */
 
 /* Waits in the window: the recording has others before and behind it. *count: how many there are. */
@@ -55,7 +54,8 @@ static bool cut_to(struct replay_plan *plan, double step_ns)
 	double waits_ns = waits_of(plan, &count), ratio = 1 - step_ns / loading->step_ns;
 	double saved_ns = ratio * plan->graph->steps[plan->graph->step_count - 1].end_ns;
 
-	double most_ns = waits_ns - LEFT_NS * count; /* data that is there at once saves more than any loader */
+	double most_ns = waits_ns -
+	                 LOADING_HANDOVER_NS * count; /* data that is there at once saves more than any loader */
 
 	return ratio > 0 && most_ns > 0 && shorten_waits(plan, fmin(saved_ns, most_ns) / waits_ns);
 }

@@ -20,7 +20,6 @@
 #define ROUNDS 24            /* of the search for them */
 #define MOST_WORKERS 16u     /* that are tried */
 #define ENOUGH 1.02          /* times the shortest step */
-#define HANDOVER_NS 150e3    /* of a batch that is easy to hand over, at each side */
 
 struct thread_work {
 	double cpu_ns, sleep_ns;
@@ -95,7 +94,7 @@ static double step_with(const struct replay_loading *loading, uint32_t workers)
 
 	loader.workers = workers;
 	if (!loading->loader.workers)
-		loader.pickle_ns = loader.unpickle_ns = HANDOVER_NS;
+		loader.pickle_ns = loader.unpickle_ns = LOADING_HANDOVER_NS;
 	return loader_model_step(&loader);
 }
 
@@ -120,8 +119,8 @@ static double step_handed_over(const struct replay_loading *loading)
 {
 	struct loader_case loader = loading->loader;
 
-	loader.pickle_ns = fmin(loader.pickle_ns, HANDOVER_NS);
-	loader.unpickle_ns = fmin(loader.unpickle_ns, HANDOVER_NS);
+	loader.pickle_ns = fmin(loader.pickle_ns, LOADING_HANDOVER_NS);
+	loader.unpickle_ns = fmin(loader.unpickle_ns, LOADING_HANDOVER_NS);
 	return fmin(loading->step_ns, loader_model_step(&loader));
 }
 

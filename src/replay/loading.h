@@ -9,6 +9,8 @@
 #include "replay/graph.h"
 #include "replay/loader_model.h"
 
+#define LOADING_HANDOVER_NS 150e3 /* of a batch that is easy to hand over, at each side */
+
 struct replay_loading {
 	struct loader_case loader; /* with the processors that the run had */
 	double processors;         /* that it may use */

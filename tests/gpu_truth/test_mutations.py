@@ -19,6 +19,8 @@ import zstd_text  # noqa: E402
 DATA = Path(__file__).resolve().parent.parent / "data" / "gpu_truth"
 STEPSCOPE = os.environ.get("STEPSCOPE", "build-test/src/stepscope")
 COUNT = int(os.environ.get("MUTATIONS", "50"))
+# Cut files, lost ids, shifted clocks and lost durations that were called healthy; and one that has no operators.
+ONCE_WRONG = (70, 219, 257, 452, 753, 845)
 TRACES = ("compile", "item", "fp32", "pageable", "graph")
 CATEGORIES = ("kernel", "gpu_memcpy", "gpu_memset", "cuda_runtime", "cuda_driver", "cpu_op", "user_annotation")
 texts = {}
@@ -105,7 +107,7 @@ def check_saving(saving_ns, ratio, words):
     assert ratio is None or 0 <= ratio <= 1, words
 
 
-@pytest.mark.parametrize("number", range(COUNT))
+@pytest.mark.parametrize("number", sorted({*range(COUNT), *ONCE_WRONG}))
 def test_mutation(tmp_path, number):
     name, words, text = mutated(number)
     path = tmp_path / "trace.json"

@@ -78,9 +78,13 @@ static void take_track(struct works_of_steps *all, const struct launches *launch
 
 /* ---- steps ---- */
 
-static bool is_next(const struct works_of_steps *all, uint32_t step, uint32_t first)
+/* Returns true if the step before was recorded, with works. */
+static bool has_before(const struct works_of_steps *all, uint32_t step)
 {
-	return step > first && all->model->steps[step].number == all->model->steps[step - 1].number + 1;
+	const struct model_step *steps = all->model->steps;
+
+	return step && steps[step - 1].process == steps[step].process &&
+	       steps[step].number == steps[step - 1].number + 1 && all->of_steps[step - 1].last_ns != NEVER;
 }
 
 /* Returns the usual time from the end of a step's works to the first work of the next, in steps [first, end). */
@@ -90,51 +94,47 @@ static double usual_gap(const struct works_of_steps *all, uint32_t first, uint32
 	size_t count = 0;
 
 	for (uint32_t i = first; i < end; i++)
-		if (is_next(all, i, first))
+		if (has_before(all, i))
 			gaps[count++] = (double)(all->of_steps[i].first_ns - all->of_steps[i - 1].last_ns);
 	gap_ns = count ? quantile_within(gaps, count, 0.5) : 0;
 	free(gaps);
 	return gap_ns;
 }
 
-/* Returns where the device's part of the step begins. If the step before was not recorded, its works may be; otherwise
- * the usual gap lies before the first work. */
-static int64_t begin_of(const struct works_of_steps *all, uint32_t step, uint32_t first, double gap_ns)
+/* Returns where the device's part of the step begins. If the step before was not recorded, its works may be. Otherwise
+ * this is an estimate: the usual gap lies before the first work. */
+static int64_t begin_of(const struct works_of_steps *all, uint32_t step, double gap_ns)
 {
 	const struct model_step *steps = all->model->steps;
+	bool is_first = !step || steps[step - 1].process != steps[step].process;
 	int64_t queued_ns = all->of_processes[steps[step].process].last_ns;
 
-	if (is_next(all, step, first))
+	if (has_before(all, step))
 		return all->of_steps[step - 1].last_ns;
-	return step == first && queued_ns > steps[step].start_ns ? queued_ns
-	                                                         : all->of_steps[step].first_ns - (int64_t)gap_ns;
+	return is_first && queued_ns > steps[step].start_ns ? queued_ns
+	                                                    : all->of_steps[step].first_ns - (int64_t)gap_ns;
 }
 
-/* Returns true if each of the steps [first, end) of a process has device work. */
-static bool has_works(const struct works_of_steps *all, const struct step_times *times, uint32_t first, uint32_t end)
+/* Returns true if each complete step in [first, end) has device work that ends later than that of the step before, and
+ * some work ends much later than its step: a queue lies between host and device. */
+static bool is_queued(const struct works_of_steps *all, const struct step_times *times, uint32_t first, uint32_t end,
+                      double gap_ns)
 {
-	for (uint32_t i = first; i < end; i++)
-		if (!times->steps[i].is_complete || all->of_steps[i].last_ns == NEVER)
-			return false;
-	return true;
-}
-
-/* Returns true if a queue lies between host and device in these steps. Each step has work that ends later than that of
- * the step before. Some work ends much later than its step. */
-static bool is_queued(const struct works_of_steps *all, const struct step_times *times, uint32_t first, uint32_t end)
-{
-	double gap_ns = usual_gap(all, first, end);
 	int64_t sum_ns = 0, most_ns = 0;
+	uint32_t count = 0;
 
 	for (uint32_t i = first; i < end; i++) {
 		int64_t later_ns = all->of_steps[i].last_ns - all->model->steps[i].end_ns;
 
-		if (all->of_steps[i].last_ns <= begin_of(all, i, first, gap_ns))
+		if (!times->steps[i].is_complete)
+			continue;
+		if (all->of_steps[i].last_ns == NEVER || all->of_steps[i].last_ns <= begin_of(all, i, gap_ns))
 			return false;
 		sum_ns += times->steps[i].dur_ns;
 		most_ns = later_ns > most_ns ? later_ns : most_ns;
+		count++;
 	}
-	return (double)most_ns > LEAST_LATER * (double)sum_ns / (end - first);
+	return count && (double)most_ns > LEAST_LATER * (double)sum_ns / count;
 }
 
 static void set_lengths(const struct works_of_steps *all, struct step_times *times)
@@ -146,12 +146,13 @@ static void set_lengths(const struct works_of_steps *all, struct step_times *tim
 
 		for (end = first + 1; end < times->count && steps[end].process == steps[first].process;)
 			end++;
-		if (!has_works(all, times, first, end) || !is_queued(all, times, first, end))
-			continue;
 		gap_ns = usual_gap(all, first, end);
+		if (!is_queued(all, times, first, end, gap_ns))
+			continue;
 		times->has_device_lengths = true;
 		for (uint32_t i = first; i < end; i++)
-			times->steps[i].length_ns = all->of_steps[i].last_ns - begin_of(all, i, first, gap_ns);
+			if (times->steps[i].is_complete)
+				times->steps[i].length_ns = all->of_steps[i].last_ns - begin_of(all, i, gap_ns);
 	}
 }
 

@@ -9,8 +9,6 @@
 
 #include <stdlib.h>
 
-#define TIMES 2
-
 /* The job's steps that are the program. */
 struct steady {
 	const struct job_step **steps;
@@ -64,7 +62,7 @@ static void find_phase(struct start_up *found, const struct steady *steady)
 
 static void find_slow(struct start_up *found, const struct steady *steady)
 {
-	double limit_ns = TIMES * median(steady, steady->count / 2), sum_ns = 0;
+	double limit_ns = START_UP_TIMES * median(steady, steady->count / 2), sum_ns = 0;
 
 	while (found->count < steady->count / 4 && steady->steps[found->count]->length_ns > limit_ns)
 		sum_ns += steady->steps[found->count++]->length_ns;

@@ -8,6 +8,8 @@
 
 #include "analysis/step_times/step_times.h"
 
+#define START_UP_TIMES 2 /* the median of the second half: longer steps are start-up */
+
 struct start_up {
 	uint32_t count;          /* number of steps; 0: no start-up */
 	int64_t first, last;     /* their numbers */

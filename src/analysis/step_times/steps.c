@@ -64,15 +64,17 @@ static const struct table_column columns[STEP_COLUMNS] = {
                  .definition = "time from the start of the step to its end, or to the last known instant if the "
                                "step is incomplete",
                  .rules = RULE_NOT_NEGATIVE},
-	[STEP_LENGTH] = {.name = "length_ns",
-                         .title = "length",
-                         .type = TABLE_INT,
-                         .unit = UNIT_NS,
-                         .definition = "if the host runs ahead of the device: time from the end of the device's work "
-                                       "for the step before to the end of its work for this step; otherwise the "
-                                       "duration. The table step_time, outliers and comparisons use it",
-                         .rules = RULE_NOT_NEGATIVE,
-                         .is_hidden = true},
+	[STEP_LENGTH] =
+		{.name = "length_ns",
+                 .title = "length",
+                 .type = TABLE_INT,
+                 .unit = UNIT_NS,
+                 .definition =
+                         "if the host runs ahead of the device: time from the end of the device's work "
+                         "for the step before to the end of its work for this step (estimated if "
+                         "the step before was not recorded); otherwise the duration. The table step_time, outliers and comparisons use it",
+                 .rules = RULE_NOT_NEGATIVE,
+                 .is_hidden = true},
 	[STEP_DATA] = PHASE_COLUMN("data", INNERMOST "data"),
 	[STEP_DATA + 1] = PHASE_COLUMN("forward", INNERMOST "forward"),
 	[STEP_DATA + 2] = PHASE_COLUMN("backward", INNERMOST "backward"),
